@@ -1,0 +1,90 @@
+/* cli.c - what every subcommand needs around its work: messages, JSON, a checked stdout, the terminal. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { DEFAULT_WIDTH = 80, MAX_SIDE = 1 << 20 };
+
+/* Control characters of file names or files never reach the terminal: C0, DEL, and C1 as UTF-8 (C2 80 .. C2
+ * 9F). */
+const char *cli_plain(const char *text, char *out, size_t size) {
+    size_t n = 0;
+    for (const unsigned char *p = (const unsigned char *)text; *p && n + 1 < size; p++) {
+        const bool c1 = p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f;
+        if (c1) p++;
+        out[n++] = c1 || *p < 0x20 || *p == 0x7f ? '?' : (char)*p;
+    }
+    out[n] = 0;
+    return out;
+}
+
+int cli_report(const hp_error *err) {
+    char text[sizeof err->text];
+    fprintf(stderr, "hplan: %s\n", cli_plain(err->text, text, sizeof text));
+    return (int)err->code;
+}
+
+hp_status cli_print_json(json_t *object, hp_error *err) {
+    if (!object)
+        return hp_fail(err, HP_EINTERNAL, "a JSON object could not be built (a number that is not finite?)");
+    /* one line; 17 digits give back every double; ASCII so that no control character reaches a terminal */
+    const int bad = json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (!bad) putchar('\n');
+    return cli_finish_stdout(err);
+}
+
+hp_status cli_finish_stdout(hp_error *err) {
+    errno = 0;
+    const bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed) return HP_OK;
+    const int why = errno;
+    __fpurge(stdout); /* said once: what could not be written is not tried again at exit */
+    clearerr(stdout);
+    return hp_fail(err, HP_EIO, "writing to stdout failed: %s",
+                   why ? strerror(why) : "an earlier write had failed");
+}
+
+bool cli_is_terminal(FILE *f) {
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (no_color && *no_color) return false;
+    return term && *term && strcmp(term, "dumb") != 0 && isatty(fileno(f));
+}
+
+int cli_width(void) {
+    struct winsize size;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col > 0) return size.ws_col;
+    return DEFAULT_WIDTH;
+}
+
+hp_status cli_parse_image(const char *text, int *h, int *w, hp_error *err) {
+    int read = 0;
+    const bool digit = *text >= '0' && *text <= '9';
+    if (digit && sscanf(text, "%7dx%7d%n", h, w, &read) == 2 && !text[read])
+        ;
+    else if (digit && sscanf(text, "%7d%n", h, &read) == 1 && !text[read])
+        *w = *h;
+    else
+        return hp_fail(err, HP_EUSAGE,
+                       "--image: '%.40s' is not a size: write 224, or 480x640 (height x width)", text);
+    if (*h < 1 || *w < 1 || *h > MAX_SIDE || *w > MAX_SIDE)
+        return hp_fail(err, HP_EUSAGE, "--image: %dx%d is outside 1 to %d pixels a side", *h, *w,
+                       (int)MAX_SIDE);
+    return HP_OK;
+}
+
+const char *cli_binary_dir(void) {
+    static char dir[PATH_MAX]; /* the same text at every call */
+    const ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
+    dir[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(dir, '/');
+    if (!slash) return ".";
+    *slash = 0;
+    return *dir ? dir : "/";
+}

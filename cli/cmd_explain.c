@@ -1,0 +1,127 @@
+/* cmd_explain.c - a stored plan in words: what is run, how the network is cut, what every rank holds and
+ * does. The units are listed with their numbers, so that `cut=` can be written by hand. */
+#include "cli/cli.h"
+#include "cli/explain.h"
+#include "plan/base/units.h"
+
+#include <string.h>
+
+typedef struct options {
+    const char *path;
+    const char *rank_text; /* NULL: all roles */
+    bool dot, json;
+} options;
+
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case 'r':
+        o->rank_text = arg;
+        return 0;
+    case 'd':
+        o->dot = true;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->path) argp_error(state, "one plan at a time: '%s' is one word too many", arg);
+        o->path = arg;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which plan? For example: hplan explain plan.db");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void print_stage(const hp_plan *plan, const explain_stage *s) {
+    const hp_graph *g = plan->graph;
+    printf("\nstage %d on role %d: units %d..%d, %.3g M parameters, %.3g GFLOP forward per image\n", s->stage,
+           s->role, s->first_unit, s->last_unit, (double)s->params * 1e-6, 2e-9 * (double)s->macs);
+    for (int u = s->first_unit; u <= s->last_unit; u++) {
+        const hp_tensor *t = &g->tensor[g->layer[g->unit_first[u + 1] - 1].out];
+        char name[EXPLAIN_NAME];
+        printf("  unit %3d  %-28s -> %d x %d x %d\n", u, explain_unit_name(g, u, name), t->h, t->w, t->c);
+    }
+}
+
+static void print_header(const hp_plan *plan) {
+    char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32];
+    const hp_program *p = plan->program;
+    printf("%s of %s, %d x %d pixels, %d classes, %lld parameters\n",
+           p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net, plan->image_h, plan->image_w,
+           plan->classes, (long long)hp_graph_param_count(plan->graph));
+    printf("strategy %s\n", hp_strategy_text(&plan->strategy, strategy));
+    printf("batch %lld = %d replicas x %d micro-batches x %lld; %d ranks on %s (device %s); %s predicted per "
+           "step\n",
+           (long long)plan->batch, p->dp, p->micro, (long long)p->micro_batch, hp_program_ranks(p),
+           cli_plain(plan->machine.name, machine, sizeof machine), plan->device,
+           hp_format_seconds(plan->step_s, step));
+    for (int v = 0; v < explain_stages(plan); v++) {
+        const explain_stage s = explain_stage_of(plan, v);
+        print_stage(plan, &s);
+    }
+    printf("\nmemory per rank\n");
+    for (int r = 0; r < p->n_role; r++)
+        printf("  role %d: %s planned, %s of it in use at the fullest moment; %d tasks, %d buffers\n", r,
+               hp_format_bytes((double)p->role[r].arena_bytes, arena),
+               hp_format_bytes((double)p->role[r].live_bytes, live), p->role[r].n_task, p->role[r].n_buffer);
+}
+
+static void print_roles(const hp_plan *plan, int only) {
+    const hp_program *p = plan->program;
+    print_header(plan);
+    for (int r = 0; r < p->n_role; r++) {
+        if (only >= 0 && r != only) continue;
+        printf("\nrole %d (rank%s %d", r, p->dp > 1 ? "s" : "", r);
+        if (p->dp > 1) printf(", %d%s", r + p->n_role, p->dp > 2 ? ", ..." : "");
+        printf(")\n");
+        hp_program_print(stdout, p, plan->graph, r);
+    }
+}
+
+static hp_status explain(hp_arena *arena, hp_db *db, const options *o, hp_error *err) {
+    hp_plan plan;
+    HP_TRY(hp_db_open(o->path, db, err));
+    HP_TRY(hp_plan_read(arena, db, &plan, err));
+    int64_t rank = -1;
+    if (o->rank_text)
+        HP_TRY(hp_parse_int(o->rank_text, "--rank", 0, hp_program_ranks(plan.program) - 1, &rank, err));
+    const int role = rank < 0 ? -1 : (int)(rank % plan.program->n_role);
+    if (o->json) return cli_print_json(explain_json(&plan, role), err);
+    if (o->dot)
+        hp_program_dot(stdout, plan.program, plan.graph);
+    else
+        print_roles(&plan, role);
+    return cli_finish_stdout(err);
+}
+
+int cmd_explain(int argc, char **argv) {
+    static const struct argp_option list[] = {
+        {"rank", 'r', "R", 0, "only the task list of rank R", 0},
+        {"dot", 'd', NULL, 0,
+         "the task graph in Graphviz's language: hplan explain --dot plan.db | dot -Tsvg", 0},
+        {"json", 'j', NULL, 0, "one JSON object", 0},
+        {0}};
+    static const struct argp argp = {
+        list,
+        parse_option,
+        "PLAN.db",
+        "The task program of a plan: how the network is cut into stages (unit numbers for "
+        "cut=), the memory of every rank, and its tasks in order.",
+        NULL,
+        NULL,
+        NULL};
+    options o = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+
+    hp_error err = {0};
+    hp_db db = {0};
+    hp_arena *arena = hp_arena_new();
+    const hp_status status = explain(arena, &db, &o, &err);
+    hp_db_close(&db);
+    hp_arena_free(arena);
+    return status == HP_OK ? HP_OK : cli_report(&err);
+}

@@ -1,0 +1,168 @@
+/* main.c - finds the subcommand by table (commands.def) and calls it; help, version and wrong names.
+ *
+ * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
+#include "cli/cli.h"
+
+#include "plan/base/version.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv); /* NULL: documented, but not in this version */
+    const char *summary;
+} command;
+
+static const command commands[] = {
+#define COMMAND(name, summary) {#name, cmd_##name, summary},
+#define LATER(name, summary)   {#name, NULL, summary},
+#include "cli/commands.def"
+#include "cli/later.def"
+#undef COMMAND
+#undef LATER
+};
+enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]), MAX_NAME = 32 };
+
+static const command *find_command(const char *name) {
+    for (int i = 0; i < N_COMMAND; i++)
+        if (!strcmp(commands[i].name, name)) return &commands[i];
+    return NULL;
+}
+
+static int min_of_3(int a, int b, int c) {
+    const int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Levenshtein distance, one row at a time. */
+static int edit_distance(const char *a, const char *b) {
+    int row[MAX_NAME + 1];
+    const int n = (int)strlen(b);
+    for (int j = 0; j <= n; j++) row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            const int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = min_of_3(row[j] + 1, row[j - 1] + 1, change);
+        }
+    }
+    return row[n];
+}
+
+/* The command whose name is nearest to `name`, NULL when none is near. */
+static const command *nearest_command(const char *name) {
+    const command *best = NULL;
+    int best_distance = 4;
+    for (int i = 0; i < N_COMMAND; i++) {
+        const int length = (int)strlen(commands[i].name);
+        const int distance = edit_distance(name, commands[i].name);
+        if (distance < best_distance && distance < length) {
+            best = &commands[i];
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+static int unknown_command(const char *name) {
+    hp_error err;
+    const command *near = strlen(name) <= MAX_NAME ? nearest_command(name) : NULL;
+    if (near)
+        hp_fail(&err, HP_EUSAGE, "there is no command '%s'; did you mean 'hplan %s'? 'hplan help' lists all",
+                name, near->name);
+    else
+        hp_fail(&err, HP_EUSAGE, "there is no command '%.40s'; 'hplan help' lists all", name);
+    return cli_report(&err);
+}
+
+static int not_yet(const command *c) {
+    hp_error err;
+    hp_fail(&err, HP_EUNAVAIL, "hplan %s does not have the command '%s' (%s); 'hplan help' lists what it has",
+            hp_version(), c->name, c->summary);
+    return cli_report(&err);
+}
+
+/* Runs `name` with argv[0] = "hplan NAME", which argp prints in help and errors. */
+static int call(const char *name, int argc, char **argv) {
+    const command *c = find_command(name);
+    if (!c) return unknown_command(name);
+    if (!c->run) return not_yet(c);
+    char title[MAX_NAME + sizeof "hplan "];
+    snprintf(title, sizeof title, "hplan %s", c->name);
+    argv[0] = title;
+    return c->run(argc, argv);
+}
+
+static int finish(int code) {
+    hp_error err;
+    if (cli_finish_stdout(&err) != HP_OK) return cli_report(&err);
+    return code;
+}
+
+static int print_short_help(void) {
+    puts("hplan: which parallel strategy trains a network fastest here, and then run exactly that\n"
+         "\n"
+         "  hplan doctor                                  what this machine offers\n"
+         "  hplan simulate --net cnn --image 28 --gpus 2  search strategies, write plan.db\n"
+         "  hplan run plan.db --steps 20                  execute the plan, record run.db\n"
+         "  hplan compare run.db                          predicted beside measured\n"
+         "\n"
+         "All commands: hplan help    One command: hplan help simulate");
+    return finish(HP_OK);
+}
+
+static int print_help(void) {
+    printf("Usage: hplan COMMAND [OPTION...]\n\nCommands:\n");
+    for (int i = 0; i < N_COMMAND; i++)
+        if (commands[i].run) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command.\n"
+           "Results go to stdout, talk to stderr; --json prints one JSON object.\n"
+           "Not in this version:");
+    for (int i = 0; i < N_COMMAND; i++)
+        if (!commands[i].run) printf(" %s", commands[i].name);
+    printf("\n\n"
+           "Exit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
+           "  65 bad input, 69 missing device or feature, 70 bug, 73/74 cannot create or write,\n"
+           "  75 please requeue, 124 stalled, 137 a rank died, 128+n signal n\n");
+    return finish(HP_OK);
+}
+
+static int help(int argc, char **argv) {
+    if (argc < 3) return print_help();
+    char option[] = "--help";
+    char *args[] = {argv[0], option, NULL};
+    return call(argv[2], 2, args);
+}
+
+static int print_version(void) {
+    printf("hplan %s (commit %s)\n", hp_version(), hp_commit());
+    return finish(HP_OK);
+}
+
+/* argp prints help and exits by itself: a full disk must not look like success then. */
+static void check_stdout_at_exit(void) {
+    hp_error err;
+    if (cli_finish_stdout(&err) != HP_OK) _exit(cli_report(&err));
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_DFL); /* some parents leave it ignored */
+    argp_err_exit_status = HP_EUSAGE;
+    atexit(check_stdout_at_exit);
+    if (argc < 2) return print_short_help();
+    const char *name = argv[1];
+    if (!strcmp(name, "--version") || !strcmp(name, "-V")) return print_version();
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "-?")) return print_help();
+    if (!strcmp(name, "help")) return help(argc, argv);
+    if (name[0] == '-') {
+        hp_error err;
+        hp_fail(&err, HP_EUSAGE,
+                "the command comes first ('hplan simulate %.40s ...'); 'hplan help' lists all", name);
+        return cli_report(&err);
+    }
+    return call(name, argc - 1, argv + 1);
+}

@@ -1,0 +1,70 @@
+/* compute_roofline.c - what one task takes: the measured line of its shape class, else the fit of its family, else the
+ * device's roofline with the family's efficiency. Both flops and bytes matter: a model of flops alone is far off for
+ * high-resolution images, where most layers wait for memory. */
+#include "costmodels/line.h"
+#include "costmodels/models.h"
+
+#include <math.h>
+
+double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes) {
+    return r->launch_s + fmax(flops / r->flops_per_s, bytes / r->bytes_per_s);
+}
+
+hp_cost hp_cost_of_row(const hp_row *row, double seconds) {
+    const double low = 1 - row->residual;
+    return (hp_cost){seconds, seconds * (low > 0.1 ? low : 0.1), seconds * (1 + row->residual), row->source};
+}
+
+/* Far outside the measured sizes a line is a guess: twice the residual, and said so. */
+static hp_cost from_line(const hp_row *row, double size) {
+    hp_cost c = hp_cost_of_row(row, hp_line_at(row->x, row->y, row->n, size));
+    if (!hp_line_far(row->x, row->n, size)) return c;
+    hp_row wide = *row;
+    wide.residual *= 2;
+    wide.source = HP_SOURCE_GUESS;
+    return hp_cost_of_row(&wide, c.seconds);
+}
+
+static hp_cost from_fit(const hp_row *row, const hp_work *w) {
+    double t = row->y[HP_FIT_LAUNCH];
+    if (row->y[HP_FIT_FLOPS] > 0) t += w->flops / row->y[HP_FIT_FLOPS];
+    if (row->y[HP_FIT_BYTES] > 0) t += w->bytes / row->y[HP_FIT_BYTES];
+    return hp_cost_of_row(row, t);
+}
+
+static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w) {
+    const hp_roofline r = {m->device.launch_s, m->device.flops_per_s * row->y[HP_EFFICIENCY_FLOPS],
+                           m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
+    return hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
+}
+
+/* Efficiency of the family on this device, else of any operation on it, else the generic table's. */
+static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const char *family) {
+    for (; t; t = t->base) {
+        const hp_cost_table here = {.n = t->n, .row = t->row};
+        const hp_row *r = hp_rows_find(&here, HP_ROW_EFFICIENCY, m->device.name, family);
+        if (!r) r = hp_rows_find(&here, HP_ROW_EFFICIENCY, m->device.name, "*");
+        if (r) return r;
+    }
+    return NULL;
+}
+
+hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_COMPUTE, m->device.name, w->key);
+    if (row) return from_line(row, w->size);
+    char family[80];
+    hp_key_family(w->key, family, sizeof family);
+    row = hp_rows_find(t, HP_ROW_FIT, m->device.name, family);
+    if (row) return from_fit(row, w);
+    row = efficiency(t, m, family);
+    HP_ASSERT(row); /* the generic table has a row for everything */
+    return from_roofline(row, m, w);
+}
+
+double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    if (!m->share_cpu) return 0;
+    char family[80];
+    const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
+    const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;
+    return row ? fmax(row->y[0], core) : core;
+}

@@ -1,0 +1,107 @@
+/* fit.c - robust least squares on relative errors: a task of 10 us counts as much as one of 10 ms, and a sample that the
+ * operating system interrupted counts little (bisquare weights, Holland & Welsch 1977, as in gsl_multifit_robust). */
+#include "costmodels/fit.h"
+
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_fit.h>
+#include <gsl/gsl_multifit.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TERMS = 3 };
+
+static int double_compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+double hp_median(double *value, int n) {
+    if (n == 0) return 0;
+    qsort(value, (size_t)n, sizeof *value, double_compare);
+    return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
+}
+
+static double term(const hp_fit_sample *s, int k) {
+    return (k == 0 ? 1 : k == 1 ? s->flops : s->bytes) / s->seconds;
+}
+
+/* Solves for the terms in `use`; every equation is divided by its time. False when they cannot be told apart. */
+static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *coefficient) {
+    int column[TERMS], n_column = 0;
+    for (int k = 0; k < TERMS; k++) {
+        if (use[k]) column[n_column++] = k;
+    }
+    memset(coefficient, 0, TERMS * sizeof *coefficient);
+    if (n_column == 0 || n <= n_column) return false;
+    gsl_matrix *a = gsl_matrix_alloc((size_t)n, (size_t)n_column), *cov = gsl_matrix_alloc((size_t)n_column, (size_t)n_column);
+    gsl_vector *one = gsl_vector_alloc((size_t)n), *c = gsl_vector_alloc((size_t)n_column);
+    double scale[TERMS]; /* columns of like size, or the rates' units would decide the rank */
+    for (int k = 0; k < n_column; k++) {
+        scale[k] = 0;
+        for (int i = 0; i < n; i++) scale[k] = fmax(scale[k], fabs(term(&sample[i], column[k])));
+        if (scale[k] <= 0) scale[k] = 1;
+        for (int i = 0; i < n; i++) gsl_matrix_set(a, (size_t)i, (size_t)k, term(&sample[i], column[k]) / scale[k]);
+    }
+    gsl_vector_set_all(one, 1);
+    gsl_multifit_robust_workspace *w = gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, (size_t)n, (size_t)n_column);
+    gsl_multifit_robust_maxiter(200, w);
+    const int status = gsl_multifit_robust(a, one, c, cov, w);
+    for (int k = 0; k < n_column; k++) coefficient[column[k]] = gsl_vector_get(c, (size_t)k) / scale[k];
+    gsl_multifit_robust_free(w);
+    gsl_matrix_free(a);
+    gsl_matrix_free(cov);
+    gsl_vector_free(one);
+    gsl_vector_free(c);
+    return status == GSL_SUCCESS || status == GSL_EMAXITER;
+}
+
+static double predicted(const hp_fit *f, const hp_fit_sample *s) {
+    return f->launch_s + (f->flops_per_s > 0 ? s->flops / f->flops_per_s : 0) +
+           (f->bytes_per_s > 0 ? s->bytes / f->bytes_per_s : 0);
+}
+
+static double median_error(const hp_fit *f, const hp_fit_sample *sample, int n) {
+    double *error = malloc(sizeof(double) * (size_t)n);
+    if (!error) return 1;
+    for (int i = 0; i < n; i++) error[i] = fabs(predicted(f, &sample[i]) / sample[i].seconds - 1);
+    const double m = hp_median(error, n);
+    free(error);
+    return m;
+}
+
+bool hp_fit_work(const hp_fit_sample *sample, int n, hp_fit *fit) {
+    if (n < 3) return false;
+    gsl_error_handler_t *old = gsl_set_error_handler_off();
+    bool found = false;
+    fit->residual = INFINITY;
+    /* every subset of terms: the best one without a negative term (three terms: eight subsets) */
+    for (int subset = 1; subset < 1 << TERMS; subset++) {
+        const bool use[TERMS] = {subset & 1, subset >> 1 & 1, subset >> 2 & 1};
+        double c[TERMS];
+        if (!solve(sample, n, use, c) || c[0] < 0 || c[1] < 0 || c[2] < 0) continue;
+        hp_fit f = {c[0], c[1] > 0 ? 1 / c[1] : 0, c[2] > 0 ? 1 / c[2] : 0, 0};
+        f.residual = median_error(&f, sample, n);
+        if (f.residual >= fit->residual) continue;
+        *fit = f;
+        found = true;
+    }
+    gsl_set_error_handler(old);
+    return found;
+}
+
+bool hp_fit_alpha_beta(const double *bytes, const double *seconds, int n, double *alpha_s, double *beta_s_per_byte) {
+    if (n < 2) return false;
+    double *weight = malloc(sizeof(double) * (size_t)n);
+    if (!weight) return false;
+    for (int i = 0; i < n; i++) weight[i] = 1 / (seconds[i] * seconds[i]);
+    double c00, c01, c11, chi2;
+    gsl_fit_wlinear(bytes, 1, weight, 1, seconds, 1, (size_t)n, alpha_s, beta_s_per_byte, &c00, &c01, &c11, &chi2);
+    if (*alpha_s < 0) { /* through the origin */
+        *alpha_s = 0;
+        gsl_fit_wmul(bytes, 1, weight, 1, seconds, 1, (size_t)n, beta_s_per_byte, &c11, &chi2);
+    }
+    if (*beta_s_per_byte < 0) *beta_s_per_byte = 0;
+    free(weight);
+    return true;
+}

@@ -1,0 +1,68 @@
+/* rows.h - the rows of a cost table: built by the parser and by calibrate, looked up by the models. */
+#ifndef HP_ROWS_H
+#define HP_ROWS_H
+
+#include "costmodels/table.h"
+
+typedef enum hp_row_kind {
+    HP_ROW_ALLREDUCE, /* in the order of their names: rows are sorted by kind, class, key */
+    HP_ROW_COMPUTE,
+    HP_ROW_EFFICIENCY,
+    HP_ROW_FIT,
+    HP_ROW_LINK,
+    HP_ROW_P2P,
+    HP_ROW_SHARE,
+    HP_ROW_KINDS
+} hp_row_kind;
+
+typedef struct hp_row_info {
+    const char *name;
+    const char *field[3]; /* names of the values; {NULL}: numbers, strictly increasing (a line) */
+} hp_row_info;
+extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
+
+/* Fields of the rows that are no lines. */
+enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES };  /* seconds, flop/s, bytes/s; 0 = has no such term */
+enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };   /* fractions of the data sheet's */
+enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };         /* the same of a link */
+
+typedef struct hp_row {
+    hp_row_kind kind;
+    const char *class, *key;
+    hp_source source;
+    double residual;     /* relative half-width of the interval */
+    int64_t samples;
+    const char *where;   /* the source in words */
+    int n;
+    double *x, *y;       /* x: the line's sizes, 0, 1, 2 for fields */
+} hp_row;
+
+struct hp_cost_table {
+    hp_arena *arena;
+    char machine[64], date[16];
+    const char *origin;
+    int n, capacity;
+    hp_row *row;               /* sorted once hp_rows_sort has run */
+    const hp_cost_table *base; /* looked up where this one has no row; NULL */
+};
+
+hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *date);
+/* Appends a copy of the row. */
+void hp_rows_add(hp_cost_table *t, const hp_row *row);
+void hp_rows_sort(hp_cost_table *t);
+/* The row, or NULL. Class "*" of the base tables stands for every class. Cost: a binary search. */
+const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);
+
+/* "fwd.conv f32" of "fwd.conv k3x3 ... f32": first and last word. `out` holds n bytes. */
+const char *hp_key_family(const char *key, char *out, size_t n);
+
+/* Text to table and back; `where` names the file in errors (HP_EDATA, with the line). */
+hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t, hp_error *err);
+hp_status hp_rows_print(FILE *f, const hp_cost_table *t, hp_error *err);
+/* Writes "path.tmp" and renames it. Errors: HP_ECREATE, HP_EIO; an earlier file stays. */
+hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err);
+
+/* Text of data/shipped.cost: what is known of devices and links that were never measured here. */
+const char *hp_shipped_table(void);
+
+#endif

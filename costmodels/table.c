@@ -1,0 +1,128 @@
+/* table.c - rows in a sorted array, and which tables a machine gets. */
+#include "costmodels/rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *const hp_source_names[] = {"measured", "paper", "datasheet", "guess"};
+
+const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
+    [HP_ROW_ALLREDUCE] = {"allreduce", {NULL}},
+    [HP_ROW_COMPUTE] = {"compute", {NULL}},
+    [HP_ROW_EFFICIENCY] = {"efficiency", {"flops", "bytes", NULL}},
+    [HP_ROW_FIT] = {"fit", {"launch", "flops", "bytes"}},
+    [HP_ROW_LINK] = {"link", {"latency", "bandwidth", NULL}},
+    [HP_ROW_P2P] = {"p2p", {NULL}},
+    [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
+};
+
+enum { TABLE_MAX_BYTES = 64 << 20 }; /* a table of a million rows is no table of ours */
+
+hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *date) {
+    hp_cost_table *t = HP_NEW(arena, hp_cost_table, 1);
+    t->arena = arena;
+    t->origin = "data sheet";
+    snprintf(t->machine, sizeof t->machine, "%s", machine);
+    snprintf(t->date, sizeof t->date, "%s", date);
+    return t;
+}
+
+void hp_rows_add(hp_cost_table *t, const hp_row *row) {
+    HP_ROOM(t->arena, t->row, t->n, t->capacity);
+    hp_row *r = &t->row[t->n++];
+    *r = *row;
+    r->class = hp_arena_strdup(t->arena, row->class);
+    r->key = hp_arena_strdup(t->arena, row->key);
+    r->where = hp_arena_strdup(t->arena, row->where ? row->where : "");
+    r->x = HP_NEW(t->arena, double, row->n);
+    r->y = HP_NEW(t->arena, double, row->n);
+    memcpy(r->x, row->x, sizeof(double) * (size_t)row->n);
+    memcpy(r->y, row->y, sizeof(double) * (size_t)row->n);
+}
+
+static int row_compare(const void *a, const void *b) {
+    const hp_row *x = a, *y = b;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    const int class = strcmp(x->class, y->class);
+    return class ? class : strcmp(x->key, y->key);
+}
+
+void hp_rows_sort(hp_cost_table *t) {
+    qsort(t->row, (size_t)t->n, sizeof *t->row, row_compare);
+}
+
+static const hp_row *find_here(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key) {
+    const hp_row wanted = {.kind = kind, .class = class, .key = key};
+    return t->n ? bsearch(&wanted, t->row, (size_t)t->n, sizeof *t->row, row_compare) : NULL;
+}
+
+const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key) {
+    for (; t; t = t->base) {
+        const hp_row *r = find_here(t, kind, class, key);
+        if (!r) r = find_here(t, kind, "*", key);
+        if (r) return r;
+    }
+    return NULL;
+}
+
+const char *hp_key_family(const char *key, char *out, size_t n) {
+    const char *space = strchr(key, ' '), *last = strrchr(key, ' ');
+    if (!space || space == last) snprintf(out, n, "%s", key);
+    else snprintf(out, n, "%.*s%s", (int)(space - key), key, last);
+    return out;
+}
+
+const char *hp_cost_default_path(char *out, size_t n) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && cache[0] == '/') snprintf(out, n, "%s/hplan/local.cost", cache);
+    else snprintf(out, n, "%s/.cache/hplan/local.cost", home && home[0] ? home : "/tmp");
+    return out;
+}
+
+const char *hp_cost_origin(const hp_cost_table *t) {
+    return t->origin;
+}
+
+static hp_status read_text(hp_arena *arena, const char *path, char **text, hp_error *err) {
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return hp_fail(err, HP_EDATA, "cannot read cost table %s: %s; hplan calibrate writes one", path, strerror(errno));
+    struct stat st;
+    if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > TABLE_MAX_BYTES) {
+        fclose(f);
+        return hp_fail(err, HP_EDATA, "%s is no cost table (a text file of at most %d MB)", path, TABLE_MAX_BYTES >> 20);
+    }
+    *text = hp_arena_alloc(arena, (size_t)st.st_size + 1);
+    const size_t got = fread(*text, 1, (size_t)st.st_size, f);
+    fclose(f);
+    if (strlen(*text) != got)
+        return hp_fail(err, HP_EDATA, "%s holds zero bytes, it is no cost table; hplan calibrate writes one", path);
+    return HP_OK;
+}
+
+static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t, hp_error *err) {
+    char *text;
+    HP_TRY(read_text(arena, path, &text, err));
+    HP_TRY(hp_rows_parse(arena, text, path, t, err));
+    const char *name = strrchr(path, '/');
+    (*t)->origin = hp_arena_printf(arena, "%s of %s", name ? name + 1 : path, (*t)->date);
+    return HP_OK;
+}
+
+hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t, hp_error *err) {
+    hp_cost_table *shipped;
+    HP_TRY(hp_rows_parse(arena, hp_shipped_table(), "shipped table", &shipped, err));
+    shipped->origin = "shipped table and data sheets";
+    char path[4096];
+    if (!file && strcmp(m->name, "local") == 0 && access(hp_cost_default_path(path, sizeof path), R_OK) == 0) file = path;
+    if (!file) {
+        *t = shipped;
+        return HP_OK;
+    }
+    HP_TRY(load_file(arena, file, t, err));
+    (*t)->base = shipped;
+    return HP_OK;
+}

@@ -1,0 +1,188 @@
+/* table_text.c - the text of a cost table, strictly: an odd line is an error with its number, never skipped.
+ *
+ *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL { comment | row }
+ *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |" { " " X ":" Y } NL
+ * Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not negative. */
+#include "costmodels/rows.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_POINTS = 256 };
+
+typedef struct parser {
+    hp_arena *arena;
+    const char *where;
+    int line;
+    hp_error *err;
+    hp_cost_table *table;
+} parser;
+
+static hp_status bad(const parser *p, const char *what, const char *text) {
+    return hp_fail(p->err, HP_EDATA, "%s line %d: %s: '%.60s'; a cost table is written by hplan calibrate", p->where,
+                   p->line, what, text);
+}
+
+/* Cuts the text at the next newline; returns the line, NULL at the end. */
+static char *next_line(char **rest, int *line) {
+    char *s = *rest;
+    if (!*s) return NULL;
+    char *end = strchr(s, '\n');
+    *rest = end ? end + 1 : s + strlen(s);
+    if (end) *end = 0;
+    (*line)++;
+    return s;
+}
+
+static hp_status parse_number(const parser *p, char **s, char end, double *value) {
+    char *stop;
+    errno = 0;
+    *value = strtod(*s, &stop);
+    if (stop == *s || (*stop != end && *stop != 0) || !isfinite(*value) || *value < 0)
+        return bad(p, "not a number that is finite and not negative", *s);
+    *s = *stop ? stop + 1 : stop;
+    return HP_OK;
+}
+
+static hp_status parse_provenance(const parser *p, char *text, hp_row *row) {
+    char *space = strchr(text, ' ');
+    if (!space) return bad(p, "expected 'source residual samples'", text);
+    *space = 0;
+    int source = 0;
+    while (source <= HP_SOURCE_GUESS && strcmp(text, hp_source_names[source]) != 0) source++;
+    if (source > HP_SOURCE_GUESS) return bad(p, "source is not measured, paper, datasheet or guess", text);
+    row->source = (hp_source)source;
+    char *rest = space + 1;
+    double samples;
+    HP_TRY(parse_number(p, &rest, ' ', &row->residual));
+    HP_TRY(parse_number(p, &rest, ' ', &samples));
+    if (samples > 1e15) return bad(p, "too many samples", text);
+    row->samples = (int64_t)samples;
+    row->where = rest;
+    return HP_OK;
+}
+
+static hp_status parse_field_name(const parser *p, const hp_row_info *info, char **text, int i, double *x) {
+    const char *name = i < 3 ? info->field[i] : NULL;
+    const size_t n = name ? strlen(name) : 0;
+    if (!name || strncmp(*text, name, n) != 0 || (*text)[n] != ':')
+        return bad(p, name ? "expected another value here" : "more values than this kind of row has", *text);
+    *text += n + 1;
+    *x = i;
+    return HP_OK;
+}
+
+static hp_status parse_points(const parser *p, char *text, hp_row *row, double *x, double *y) {
+    const hp_row_info *info = &hp_row_infos[row->kind];
+    row->n = 0;
+    while (*text) {
+        if (row->n == MAX_POINTS) return bad(p, "more than 256 points", text);
+        double *at = &x[row->n];
+        if (info->field[0]) HP_TRY(parse_field_name(p, info, &text, row->n, at));
+        else HP_TRY(parse_number(p, &text, ':', at));
+        if (row->n && *at <= at[-1]) return bad(p, "sizes must increase", text);
+        HP_TRY(parse_number(p, &text, ' ', &y[row->n++]));
+    }
+    int wanted = 0;
+    while (wanted < 3 && info->field[wanted]) wanted++;
+    if (row->n == 0 || (wanted && row->n != wanted)) return bad(p, "values are missing", info->name);
+    row->x = x;
+    row->y = y;
+    return HP_OK;
+}
+
+static hp_status parse_name(const parser *p, char *text, hp_row *row) {
+    char *class = strchr(text, ' ');
+    if (!class) return bad(p, "expected 'KIND CLASS KEY'", text);
+    *class++ = 0;
+    int kind = 0;
+    while (kind < HP_ROW_KINDS && strcmp(text, hp_row_infos[kind].name) != 0) kind++;
+    if (kind == HP_ROW_KINDS) return bad(p, "unknown kind of row", text);
+    row->kind = (hp_row_kind)kind;
+    char *key = strchr(class, ' ');
+    if (key) *key++ = 0;
+    row->class = class;
+    row->key = key ? key : "";
+    return *class ? HP_OK : bad(p, "the class is missing", text);
+}
+
+static int order(const hp_row *a, const hp_row *b) {
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    const int class = strcmp(a->class, b->class);
+    return class ? class : strcmp(a->key, b->key);
+}
+
+static hp_status parse_row(parser *p, char *text) {
+    double x[MAX_POINTS], y[MAX_POINTS];
+    hp_row row = {0};
+    char *provenance = strstr(text, " | ");
+    char *points = provenance ? strstr(provenance + 3, " | ") : NULL;
+    if (!points) return bad(p, "expected 'KIND CLASS KEY | source residual samples | x:y ...'", text);
+    *provenance = *points = 0;
+    HP_TRY(parse_name(p, text, &row));
+    HP_TRY(parse_provenance(p, provenance + 3, &row));
+    HP_TRY(parse_points(p, points + 3, &row, x, y));
+    if (p->table->n && order(&p->table->row[p->table->n - 1], &row) >= 0)
+        return bad(p, "rows must be sorted, each once", row.key);
+    hp_rows_add(p->table, &row);
+    return HP_OK;
+}
+
+static hp_status parse_header(parser *p, char **rest) {
+    char *line = next_line(rest, &p->line);
+    if (!line || strcmp(line, "hplan-cost 1") != 0)
+        return bad(p, "not a cost table of this version, expected 'hplan-cost 1'", line ? line : "");
+    char *machine = next_line(rest, &p->line);
+    if (!machine || strncmp(machine, "machine ", 8) != 0) return bad(p, "expected 'machine NAME'", machine ? machine : "");
+    char *date = next_line(rest, &p->line);
+    if (!date || strncmp(date, "date ", 5) != 0) return bad(p, "expected 'date DATE'", date ? date : "");
+    p->table = hp_rows_new(p->arena, machine + 8, date + 5);
+    return HP_OK;
+}
+
+hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t, hp_error *err) {
+    parser p = {.arena = arena, .where = where, .err = err};
+    char *rest = hp_arena_strdup(arena, text);
+    HP_TRY(parse_header(&p, &rest));
+    for (char *line; (line = next_line(&rest, &p.line)) != NULL;) {
+        if (*line && *line != '#') HP_TRY(parse_row(&p, line));
+    }
+    *t = p.table;
+    return HP_OK;
+}
+
+static void print_row(FILE *f, const hp_row *r) {
+    const hp_row_info *info = &hp_row_infos[r->kind];
+    fprintf(f, "%s %s%s%s | %s %.3g %lld%s%s |", info->name, r->class, *r->key ? " " : "", r->key,
+            hp_source_names[r->source], r->residual, (long long)r->samples, *r->where ? " " : "", r->where);
+    for (int i = 0; i < r->n; i++) {
+        if (info->field[0]) fprintf(f, " %s:%.9g", info->field[i], r->y[i]);
+        else fprintf(f, " %.17g:%.9g", r->x[i], r->y[i]);
+    }
+    fputc('\n', f);
+}
+
+hp_status hp_rows_print(FILE *f, const hp_cost_table *t, hp_error *err) {
+    fprintf(f, "hplan-cost 1\nmachine %s\ndate %s\n", t->machine, t->date);
+    for (int i = 0; i < t->n; i++) print_row(f, &t->row[i]);
+    return ferror(f) ? hp_fail(err, HP_EIO, "writing a cost table failed: %s", strerror(errno)) : HP_OK;
+}
+
+hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err) {
+    char tmp[4104];
+    if ((size_t)snprintf(tmp, sizeof tmp, "%s.tmp", path) >= sizeof tmp)
+        return hp_fail(err, HP_ECREATE, "the name of the cost table is too long: %.80s...", path);
+    FILE *f = fopen(tmp, "w");
+    if (!f) return hp_fail(err, HP_ECREATE, "cannot create %s: %s; choose another place with -o", tmp, strerror(errno));
+    hp_status status = hp_rows_print(f, t, err);
+    if (status == HP_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0))
+        status = hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
+    if (fclose(f) != 0 && status == HP_OK)
+        status = hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
+    if (status == HP_OK && rename(tmp, path) != 0)
+        status = hp_fail(err, HP_EIO, "cannot rename %s to %s: %s", tmp, path, strerror(errno));
+    if (status != HP_OK) unlink(tmp);
+    return status;
+}

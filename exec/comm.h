@@ -1,0 +1,62 @@
+/* comm.h - messages between ranks: one small vtable, every operation non-blocking and polled.
+ *
+ * Operations on one (peer, tag) match in the order they are started, and so do the all-reduces of one group. Nothing
+ * makes progress by itself: the caller polls with test. No call ever blocks, so the caller owns every deadline. */
+#ifndef HP_COMM_H
+#define HP_COMM_H
+
+#include "plan/program.h"
+
+typedef enum hp_comm_kind { HP_COMM_SEND, HP_COMM_RECV, HP_COMM_ALLREDUCE } hp_comm_kind;
+
+enum { HP_COMM_WORLD = -1 /* group of all ranks, there before any program's groups */ };
+
+typedef struct hp_comm_op {
+    int32_t kind;  /* hp_comm_kind */
+    int32_t peer;  /* send, recv: rank of the world */
+    int32_t group; /* all-reduce: group of the joined program, or HP_COMM_WORLD */
+    int32_t tag;   /* send, recv: >= 0 */
+    int32_t dtype; /* hp_dtype; all-reduce: HP_F32 or HP_F64 */
+    int64_t count; /* elements */
+    void *data;    /* not to be touched until the operation is done; all-reduce sums in place */
+} hp_comm_op;
+
+typedef struct hp_comm hp_comm;
+
+typedef struct hp_comm_ops {
+    const char *name;
+    /* Makes the communicators of the program's groups. Collective: over all ranks. */
+    hp_status (*join)(hp_comm *comm, const hp_program *p, hp_error *err);
+    /* Starts an operation. All-reduces: in the same order on all members; the sum is taken in a fixed order and has
+     * the same bits on every member. */
+    hp_status (*start)(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err);
+    /* Polls; a done handle is released. */
+    hp_status (*test)(hp_comm *comm, int handle, bool *done, hp_error *err);
+    void (*close)(hp_comm *comm);            /* collective: over all ranks; nothing may be in flight */
+    void (*abort)(hp_comm *comm, int code);  /* ends every rank of the job; does not return */
+} hp_comm_ops;
+
+struct hp_comm {
+    const hp_comm_ops *ops;
+    int rank, size;
+    int64_t sent_bytes; /* by this rank so far, collectives included */
+};
+
+/* One process alone: all-reduces over one rank are done at once, messages are refused. */
+hp_status hp_comm_self_open(hp_comm **comm, hp_error *err);
+/* MPI_Init and the world. Errors: HP_EUNAVAIL. */
+hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err);
+/* MPI when a launcher (mpirun, srun) started this process as one of several, else the process alone. */
+hp_status hp_comm_open(hp_comm **comm, hp_error *err);
+
+/* --- comm.c: waiting with a deadline, and small exchanges built on it. Collective: over all ranks ---------------- */
+
+/* Starts and polls until done. Errors: HP_ESTALL after `limit_s` seconds, the message names `what` and the ranks. */
+hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what, hp_error *err);
+/* Every rank's `value` in all[size]. */
+hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err);
+/* The outcome of a step every rank takes: HP_OK when all agree. Else the code of the lowest rank that failed, on all
+ * ranks, and *speaker tells whether this rank is the one to print its message. */
+hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/* loader.h - which samples a micro-batch of a replica holds, and its buffers filled with them.
+ *
+ * The batch of a step is positions step*batch ... +batch of the epoch, split contiguously over replicas, then
+ * micro-batches: sample i of (replica, micro) is at step*batch + (replica*micro + m)*micro_batch + i. */
+#ifndef HP_LOADER_H
+#define HP_LOADER_H
+
+#include "exec/data/dataset.h"
+#include "plan/program.h"
+
+#include <stdbool.h>
+
+typedef struct hp_loader hp_loader;
+
+typedef struct hp_loader_options {
+    hp_dataset *data;          /* outlives the loader */
+    const hp_program *program; /* batch, micro, micro_batch, dtype */
+    int32_t replica;           /* data replica of this rank */
+    bool shuffle;              /* false: --no-shuffle */
+    bool eval;                 /* one pass in file order, the last batch filled up with label -1 */
+    uint64_t seed;
+} hp_loader_options;
+
+/* Errors: HP_EDATA: fewer samples than one batch (training only). */
+hp_status hp_loader_open(const hp_loader_options *o, hp_loader **l, hp_error *err);
+void hp_loader_close(hp_loader *l); /* NULL is fine */
+
+/* Training: whole batches of an epoch, the last partial one dropped. Evaluation: batches that cover every
+ * sample. */
+int64_t hp_loader_steps(const hp_loader *l);
+
+/* Fills x (micro_batch, h, w, c) in the program's dtype and labels (micro_batch), either may be NULL. Step
+ * counts from 0 through all epochs; in evaluation, positions past the end give zeros and label -1. Errors:
+ * HP_EDATA. */
+hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, int32_t *labels, hp_error *err);
+
+#endif

@@ -1,0 +1,110 @@
+/* st_write.c - safetensors files written beside their name, synced and renamed; see safetensors.h. */
+#include "exec/data/safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+static int64_t elements(const hp_st_tensor *t) {
+    int64_t n = 1;
+    for (int i = 0; i < t->n_dim; i++) n *= t->dim[i];
+    return n;
+}
+
+static int64_t bytes_of(const hp_st_tensor *t) {
+    return elements(t) * hp_st_infos[t->dtype].bytes;
+}
+
+static json_t *describe(const hp_st_tensor *t, int64_t begin) {
+    json_t *shape = json_array();
+    for (int i = 0; i < t->n_dim; i++) json_array_append_new(shape, json_integer(t->dim[i]));
+    return json_pack("{s:s, s:o, s:[I,I]}", "dtype", hp_st_infos[t->dtype].name, "shape", shape,
+                     "data_offsets", (json_int_t)begin, (json_int_t)(begin + bytes_of(t)));
+}
+
+/* Header text, padded with spaces so that the data begin at a multiple of 8. free() it. */
+static char *header(const hp_st_tensor *tensor, int n, size_t *length) {
+    json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt"); /* as PyTorch's tools expect */
+    int64_t at = 0;
+    for (int i = 0; i < n; i++) {
+        HP_ASSERT(!json_object_get(root, tensor[i].name));
+        json_object_set_new(root, tensor[i].name, describe(&tensor[i], at));
+        at += bytes_of(&tensor[i]);
+    }
+    char *text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    HP_ASSERT(text);
+    const size_t used = strlen(text);
+    *length = (used + 7) & ~(size_t)7;
+    char *padded = realloc(text, *length + 1);
+    HP_ASSERT(padded && *length <= HP_ST_MAX_HEADER);
+    memset(padded + used, ' ', *length - used);
+    return padded;
+}
+
+static hp_status io_failed(const char *path, hp_error *err) {
+    return hp_fail(err, HP_EIO, "writing %s failed: %s; free some space or give another folder", path,
+                   strerror(errno));
+}
+
+static hp_status write_tensors(FILE *f, const char *tmp, const hp_st_tensor *tensor, int n,
+                               const hp_st_source *source, hp_error *err) {
+    for (int i = 0; i < n; i++) {
+        const size_t bytes = (size_t)bytes_of(&tensor[i]);
+        const void *data = source->data(source->self, i, err);
+        if (!data) return err ? err->code : HP_EIO;
+        if (bytes && fwrite(data, 1, bytes, f) != bytes) return io_failed(tmp, err);
+    }
+    return HP_OK;
+}
+
+static hp_status write_body(FILE *f, const char *tmp, const hp_st_tensor *tensor, int n,
+                            const hp_st_source *source, hp_error *err) {
+    size_t length;
+    char *text = header(tensor, n, &length);
+    unsigned char prefix[8];
+    for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)((uint64_t)length >> 8 * i);
+    const int ok = fwrite(prefix, 1, 8, f) == 8 && fwrite(text, 1, length, f) == length;
+    free(text);
+    if (!ok) return io_failed(tmp, err);
+    HP_TRY(write_tensors(f, tmp, tensor, n, source, err));
+    if (fflush(f) != 0 || fsync(fileno(f)) != 0) return io_failed(tmp, err);
+    return HP_OK;
+}
+
+/* The rename itself must reach the disk too. A folder that cannot be synced (some network file systems) is no
+ * failure. */
+static void sync_folder(const char *path) {
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int n,
+                               const hp_st_source *source, hp_error *err) {
+    char tmp[PATH_MAX];
+    if (snprintf(tmp, sizeof tmp, "%s.tmp", path) >= (int)sizeof tmp)
+        return hp_fail(err, HP_ECREATE, "the name '%.64s...' is too long; give a shorter one", path);
+    FILE *f = fopen(tmp, "wbe");
+    if (!f)
+        return hp_fail(err, HP_ECREATE, "cannot create %s: %s; give a path in an existing, writable folder",
+                       tmp, strerror(errno));
+    hp_status s = write_body(f, tmp, tensor, n, source, err);
+    if (fclose(f) != 0 && s == HP_OK) s = io_failed(tmp, err);
+    if (s == HP_OK && rename(tmp, path) != 0)
+        s = hp_fail(err, HP_ECREATE, "cannot rename %s to %s: %s; give another name", tmp, path,
+                    strerror(errno));
+    if (s == HP_OK)
+        sync_folder(path);
+    else
+        unlink(tmp);
+    return s;
+}

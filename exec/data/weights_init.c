@@ -1,0 +1,117 @@
+/* weights_init.c - counter-based initial weights: Philox words of (seed, parameter, element / 4), four
+ * elements a call. */
+#include "exec/data/streams.h"
+#include "exec/data/weights.h"
+#include "plan/base/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A draw: four values of mean 0 and the parameter's scale. */
+typedef void (*draw_fn)(hp_rng4 r, float scale, float out[4]);
+
+static double unit(uint32_t word) {
+    return ((double)word + 0.5) * 0x1p-32; /* in (0, 1), symmetric about 1/2 */
+}
+
+/* Box, Muller 1958: two normals from two uniforms, twice. 32-bit words reach 6.7 standard deviations. */
+static void draw_normal(hp_rng4 r, float scale, float out[4]) {
+    for (int i = 0; i < 4; i += 2) {
+        const float radius = scale * sqrtf(-2.0f * (float)log(unit(r.v[i])));
+        const float angle = 6.28318530717958647692f * (float)unit(r.v[i + 1]);
+        out[i] = radius * cosf(angle);
+        out[i + 1] = radius * sinf(angle);
+    }
+}
+
+static void draw_uniform(hp_rng4 r, float scale, float out[4]) {
+    for (int i = 0; i < 4; i++) out[i] = scale * (float)(2.0 * unit(r.v[i]) - 1.0);
+}
+
+static void draw_constant(hp_rng4 r, float scale, float out[4]) {
+    (void)r;
+    for (int i = 0; i < 4; i++) out[i] = scale;
+}
+
+/* torch.nn.init._calculate_fan_in_and_fan_out: rows times the receptive field, whatever the groups. */
+static double fan_out(const hp_param *p) {
+    double n = p->dim[0];
+    for (int i = 2; i < p->n_dim; i++) n *= p->dim[i];
+    return n;
+}
+
+static double scale_zero(const hp_param *p) {
+    (void)p;
+    return 0.0;
+}
+
+static double scale_one(const hp_param *p) {
+    (void)p;
+    return 1.0;
+}
+
+static double scale_fan_out(const hp_param *p) {
+    return sqrt(2.0 / fan_out(p));
+}
+
+static double scale_fan_in(const hp_param *p) {
+    return sqrt(2.0 / (double)p->fan_in);
+}
+
+static double scale_001(const hp_param *p) {
+    (void)p;
+    return 0.01;
+}
+
+static double scale_bound(const hp_param *p) {
+    return 1.0 / sqrt((double)p->fan_in);
+}
+
+static const struct scheme {
+    draw_fn draw;
+    double (*scale)(const hp_param *p); /* standard deviation, or half the width of the interval */
+} schemes[] = {
+    [HP_INIT_ZERO] = {draw_constant, scale_zero},
+    [HP_INIT_ONE] = {draw_constant, scale_one},
+    [HP_INIT_KAIMING_FAN_OUT] = {draw_normal, scale_fan_out},
+    [HP_INIT_KAIMING_FAN_IN] = {draw_normal, scale_fan_in},
+    [HP_INIT_NORMAL_001] = {draw_normal, scale_001},
+    [HP_INIT_TORCH_DEFAULT] = {draw_uniform, scale_bound},
+};
+
+static void store(int32_t dtype, void *to, int64_t at, const float *from, int64_t n) {
+    if (dtype == HP_F32) {
+        memcpy((float *)to + at, from, (size_t)n * sizeof *from);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) ((double *)to)[at + i] = (double)from[i];
+}
+
+static void fill(const hp_weights *w, void *to, int64_t offset, int64_t count, const struct scheme *s,
+                 float scale, uint64_t seed, uint64_t stream) {
+    float four[4];
+    const bool random = s->draw != draw_constant;
+    for (int64_t e = 0; e < count; e += 4) {
+        s->draw(random ? hp_philox(seed, stream, (uint64_t)e / 4) : (hp_rng4){0}, scale, four);
+        store(w->dtype, to, offset + e, four, count - e < 4 ? count - e : 4);
+    }
+}
+
+void hp_weights_init(const hp_weights *w, uint64_t seed, bool holds_state) {
+    const struct scheme *constant = &schemes[HP_INIT_ZERO];
+    HP_ASSERT(w->dtype == HP_F32 || w->dtype == HP_F64);
+    memset(w->weights, 0, (size_t)w->role->trained_elems * (size_t)hp_dtype_bytes((hp_dtype)w->dtype));
+    for (int32_t i = 0; i < w->graph->n_param; i++) {
+        const hp_param *p = &w->graph->param[i];
+        const hp_param_place *at = &w->role->place[i];
+        if (!at->here) continue;
+        if (hp_param_trained(p)) {
+            const struct scheme *s = &schemes[p->init];
+            fill(w, w->weights, at->offset, p->count, s, (float)s->scale(p), seed,
+                 HP_STREAM_WEIGHTS | (uint64_t)i);
+        } else {
+            const float value = holds_state && p->kind == HP_PARAM_BN_VAR ? 1.0f : 0.0f;
+            fill(w, w->state, at->offset, p->count, constant, value, 0, 0);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/* device_ref_point.c - activation, sum, concatenation, dropout: one element at a time, float64. */
+#include "exec/device_ref.h"
+
+static double clamp(double v, hp_clamp k) {
+    return v < (double)k.lo ? (double)k.lo : v > (double)k.hi ? (double)k.hi : v;
+}
+
+static double masked(const hp_bound *b, int64_t i) {
+    const hp_clamp k = hp_clamp_of(b->layer->act);
+    const double *dy = b->dy, *y = b->y;
+    if (b->layer->act == HP_ACT_NONE) return dy[i];
+    return y[i] > (double)k.lo && y[i] < (double)k.hi ? dy[i] : 0;
+}
+
+void hp_ref_act_fwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const double *x = b->x[0];
+    double *y = b->y;
+    for (int64_t i = 0; i < b->out_elems; i++) y[i] = clamp(x[i], hp_clamp_of(b->layer->act));
+}
+
+void hp_ref_act_bwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    double *dx = b->dx[0];
+    for (int64_t i = 0; i < b->out_elems; i++) dx[i] = masked(b, i);
+}
+
+void hp_ref_add_fwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const double *x0 = b->x[0], *x1 = b->x[1];
+    double *y = b->y;
+    for (int64_t i = 0; i < b->out_elems; i++) y[i] = clamp(x0[i] + x1[i], hp_clamp_of(b->layer->act));
+}
+
+void hp_ref_add_bwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    for (int64_t i = 0; i < b->out_elems; i++) {
+        const double g = masked(b, i); /* dx0 may be dy itself */
+        for (int k = 0; k < b->n_in; k++)
+            if (b->dx[k]) ((double *)b->dx[k])[i] = g;
+    }
+}
+
+void hp_ref_concat_fwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const int64_t rows = b->out_elems / b->shape.oc;
+    double *y = b->y;
+    for (int64_t r = 0; r < rows; r++)
+        for (int k = 0; k < b->n_in; k++)
+            for (int c = 0; c < b->in_c[k]; c++) *y++ = ((const double *)b->x[k])[r * b->in_c[k] + c];
+}
+
+void hp_ref_concat_bwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const int64_t rows = b->out_elems / b->shape.oc;
+    const double *dy = b->dy;
+    for (int64_t r = 0; r < rows; r++)
+        for (int k = 0; k < b->n_in; k++)
+            for (int c = 0; c < b->in_c[k]; c++, dy++)
+                if (b->dx[k]) ((double *)b->dx[k])[r * b->in_c[k] + c] = *dy;
+}
+
+static void dropout(const hp_bound *b, const hp_step *s, const double *from, double *to) {
+    const int64_t per_sample = b->out_elems / b->shape.n;
+    const bool on = s->dropout && !(b->task->flags & HP_FLAG_EVAL);
+    for (int64_t i = 0; i < b->out_elems; i++) {
+        float keep = 1;
+        if (on) hp_dropout_scale(b, s, i / per_sample, i % per_sample, 1, &keep);
+        to[i] = keep > 0 ? (on ? from[i] / (1 - (double)b->layer->p) : from[i]) : 0;
+    }
+}
+
+void hp_ref_dropout_fwd(const hp_bound *b, const hp_step *s) {
+    dropout(b, s, b->x[0], b->y);
+}
+
+void hp_ref_dropout_bwd(const hp_bound *b, const hp_step *s) {
+    dropout(b, s, b->dy, b->dx[0]);
+}

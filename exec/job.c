@@ -1,0 +1,179 @@
+/* job.c - setting a rank up: each part fails with its own message, before any step is run. */
+#include "exec/job.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Spans and samples a rank keeps: 24 bytes each, at most 24 MiB of spans. */
+enum { MOST_SPANS = 1 << 20, MOST_SAMPLES = 1 << 18, HUGE_PAGE = 2 << 20 };
+
+static hp_status read_plan(hp_job *j, hp_error *err) {
+    hp_db db = {0};
+    HP_TRY(hp_db_open(j->options->plan, &db, err));
+    const hp_status s = hp_plan_read(j->memory, &db, &j->plan, err);
+    hp_db_close(&db);
+    HP_TRY(s);
+    const int need = hp_program_ranks(j->plan.program);
+    if (need != j->comm->size)
+        return hp_fail(err, HP_EPLAN, "the plan needs %d rank%s, started with %d: mpirun -n %d hplan-exec %s", need,
+                       need == 1 ? "" : "s", j->comm->size, need, j->options->plan);
+    j->role = j->comm->rank % j->plan.program->n_role;
+    j->replica = j->comm->rank / j->plan.program->n_role;
+    j->ops = hp_device_find(j->plan.device);
+    if (!j->ops) return hp_fail(err, HP_EUNAVAIL, "hplan-exec has no device `%s`: run with --device cpu or ref", j->plan.device);
+    if ((int)j->ops->dtype != j->plan.program->dtype)
+        return hp_fail(err, HP_EUNAVAIL, "device %s computes in %s, the plan is in %s: make the plan with --device %s",
+                       j->ops->name, hp_dtype_names[j->ops->dtype], hp_dtype_names[j->plan.program->dtype], j->plan.device);
+    return HP_OK;
+}
+
+/* Every rank read the same plan: its hash, 48 bits at a time, is what rank 0 has. */
+static hp_status same_plan(hp_job *j, hp_error *err) {
+    double all[j->comm->size];
+    const uint64_t mine = hp_hash64(j->plan.hash.hex, strlen(j->plan.hash.hex), 0);
+    for (int part = 0; part < 64; part += 48) {
+        HP_TRY(hp_comm_share(j->comm, (double)(mine >> part & 0xffffffffffff), all, "the other ranks to read the plan", err));
+        for (int r = 1; r < j->comm->size; r++)
+            if (all[r] != all[0])
+                return hp_fail(err, HP_EPLAN, "rank %d reads another plan from %s than rank 0: give every node the same file", r,
+                               j->options->plan);
+    }
+    return HP_OK;
+}
+
+/* One anonymous mapping, begun on a huge page where the system gives them. */
+static hp_status map_arena(hp_job *j, hp_error *err) {
+    const hp_program *eval = j->options->eval ? j->plan.eval : NULL;
+    j->arena_bytes = j->plan.program->role[j->role].arena_bytes;
+    if (eval && eval->role[j->role].arena_bytes > j->arena_bytes) j->arena_bytes = eval->role[j->role].arena_bytes;
+    if (j->options->eval && !eval) return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
+    j->map_bytes = (size_t)j->arena_bytes + HUGE_PAGE;
+    j->map = mmap(NULL, j->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (j->map == MAP_FAILED)
+        return hp_fail(err, HP_EPLAN, "rank %d cannot have the %lld bytes of its plan: %s; take a plan with more stages or "
+                       "recompute", j->comm->rank, (long long)j->arena_bytes, strerror(errno));
+    j->arena = (unsigned char *)j->map + (HUGE_PAGE - (uintptr_t)j->map % HUGE_PAGE) % HUGE_PAGE;
+    madvise(j->arena, (size_t)j->arena_bytes, MADV_HUGEPAGE);
+    return HP_OK;
+}
+
+static hp_status fill_weights(hp_job *j, hp_error *err) {
+    const hp_role *r = &j->plan.program->role[j->role];
+    const hp_weights w = {.graph = j->plan.graph, .role = r, .dtype = j->plan.program->dtype,
+                          .weights = j->arena + r->buffer[HP_BUF_WEIGHTS].offset,
+                          .state = j->arena + r->buffer[HP_BUF_STATE].offset};
+    if (!j->options->init) {
+        hp_weights_init(&w, j->plan.seed, j->replica == 0);
+        return HP_OK;
+    }
+    HP_TRY(hp_weights_load(j->options->init, &w, err));
+    if (j->replica > 0) memset(w.state, 0, (size_t)r->buffer[HP_BUF_STATE].bytes);
+    return HP_OK;
+}
+
+static hp_status open_trace(hp_job *j, hp_error *err) {
+    char path[4096];
+    const char *dir = j->options->rings;
+    if (dir) snprintf(path, sizeof path, "%s/board", dir);
+    HP_TRY(hp_watch_open(dir ? path : NULL, j->comm->rank, j->comm->size, &j->watch, err));
+    if (!dir) return HP_OK;
+    snprintf(path, sizeof path, "%s/rank-%d.ring", dir, j->comm->rank);
+    int64_t spans = (j->steps + 1) * j->plan.program->role[j->role].n_task;
+    if (j->eval.interp) spans += (hp_loader_steps(j->eval.loader) + 1) * j->eval.role->n_task;
+    const int64_t samples = 4 * (j->steps + 8);
+    return hp_ring_create(path, j->comm->rank, j->role, spans < MOST_SPANS ? spans : MOST_SPANS,
+                          samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->ring, err);
+}
+
+static hp_status load(void *pass, int32_t iter, int32_t micro, void *x, void *labels, hp_error *err) {
+    const hp_job_pass *p = pass;
+    return hp_loader_fill(p->loader, iter >= 0 ? iter : -1 - iter, micro, x, labels, err);
+}
+
+static bool loads(const hp_role *r) {
+    for (int t = 0; t < r->n_task; t++)
+        if (r->task[t].op == HP_TASK_LOAD) return true;
+    return false;
+}
+
+/* Every rank opens the data, also one without a load task: the number of steps must be the same on all. Programs of
+ * messages alone need none. */
+static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
+    bool any = false;
+    for (int r = 0; r < pass->program->n_role; r++) any |= loads(&pass->program->role[r]);
+    if (!any) return HP_OK;
+    hp_data_options d = j->options->pixels;
+    d.name = j->options->data;
+    d.split = split;
+    d.image_h = j->plan.image_h, d.image_w = j->plan.image_w, d.image_c = j->plan.graph->image_c;
+    d.classes = j->plan.classes;
+    d.seed = j->plan.seed;
+    HP_TRY(hp_dataset_open(&d, &pass->data, err));
+    const hp_loader_options l = {.data = pass->data, .program = pass->program, .replica = j->replica, .seed = j->plan.seed,
+                                 .shuffle = j->options->shuffle && split == HP_SPLIT_TRAIN, .eval = split == HP_SPLIT_TEST};
+    return hp_loader_open(&l, &pass->loader, err);
+}
+
+hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *program, hp_split split, hp_error *err) {
+    pass->program = program;
+    pass->role = &program->role[j->role];
+    HP_TRY(open_data(j, pass, split, err));
+    const hp_device_config d = {.program = program, .graph = j->plan.graph, .role = pass->role, .arena = j->arena,
+                                .threads = (int)j->options->threads};
+    return j->ops->open(&d, &pass->device, err);
+}
+
+/* The interpreter comes last: it takes what all the other parts have become. */
+static void open_interp(hp_job *j, hp_job_pass *pass) {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const hp_interp_config c = {.program = pass->program, .graph = j->plan.graph, .role = pass->role, .replica = j->replica,
+                                .arena = j->arena, .ops = j->ops, .device = pass->device, .load = load, .loader = pass,
+                                .comm = j->comm, .clock = &j->clock, .ring = j->ring, .watch = j->watch, .stop = j->stop,
+                                .yield = j->comm->size * j->options->threads > cores};
+    pass->interp = hp_interp_new(&c);
+}
+
+void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
+    hp_interp_free(pass->interp);
+    if (pass->device) j->ops->close(pass->device);
+    hp_loader_close(pass->loader);
+    hp_dataset_close(pass->data);
+    *pass = (hp_job_pass){0};
+}
+
+static hp_status prepare(hp_job *j, hp_error *err) {
+    HP_TRY(map_arena(j, err));
+    HP_TRY(fill_weights(j, err));
+    HP_TRY(hp_job_pass_open(j, &j->train, j->plan.program, HP_SPLIT_TRAIN, err));
+    if (j->options->eval) HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
+    static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first */
+    j->steps = j->options->steps ? j->options->steps : DEFAULT_STEPS;
+    if (j->options->epochs && j->train.loader) j->steps = j->options->epochs * hp_loader_steps(j->train.loader);
+    return open_trace(j, err);
+}
+
+hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
+    j->memory = hp_arena_new();
+    HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, same_plan(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, prepare(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
+    HP_TRY(hp_clock_open(j->comm, &j->clock, err));
+    j->patience = (hp_patience){.fixed_s = j->options->deadline_s, .predicted_s = j->plan.step_s,
+                                .predicted_here = strcmp(j->plan.machine.name, "local") == 0};
+    open_interp(j, &j->train);
+    if (j->options->eval) open_interp(j, &j->eval);
+    return HP_OK;
+}
+
+void hp_job_close(hp_job *j) {
+    hp_job_pass_close(j, &j->eval);
+    hp_job_pass_close(j, &j->train);
+    if (j->ring) hp_ring_close(j->ring);
+    hp_watch_close(j->watch);
+    if (j->arena) munmap(j->map, j->map_bytes);
+    hp_arena_free(j->memory);
+    j->ring = NULL, j->watch = NULL, j->arena = NULL, j->memory = NULL;
+}

@@ -1,0 +1,27 @@
+/* report.h - what a run tells: one JSON object per line on stdout, by rank 0 alone. */
+#ifndef HP_REPORT_H
+#define HP_REPORT_H
+
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* {"step":1,"loss":2.3,"step_s":0.2,"images_per_s":320}; steps count from 1. Errors: HP_EIO (stdout is full). */
+hp_status hp_report_step(int64_t step, double loss, double step_s, double images_per_s, hp_error *err);
+
+typedef struct hp_report_final {
+    int64_t steps;
+    double loss;              /* of the last step */
+    double step_s;            /* median */
+    double images_per_s;      /* at the median */
+    bool has_eval;
+    double accuracy, eval_loss;
+    int ranks;
+    const double *peak_bytes, *planned_bytes, *rss_bytes, *sent_bytes; /* per rank */
+} hp_report_final;
+
+/* {"final":true,...}: the last line of a run. */
+hp_status hp_report_end(const hp_report_final *f, hp_error *err);
+
+#endif

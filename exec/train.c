@@ -1,0 +1,119 @@
+/* train.c - the steps of a run and what they report. */
+#include "exec/job.h"
+#include "exec/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { LOSS, SAMPLES, CORRECT }; /* of the metric buffer, see HP_METRICS */
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *value, int64_t n) {
+    if (n == 0) return 0;
+    qsort(value, (size_t)n, sizeof *value, ascending);
+    return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
+}
+
+static void sample(const hp_job *j, hp_counter name, int32_t iter, double value) {
+    if (!j->ring) return;
+    hp_ring_sample(j->ring, (hp_sample){.name = name, .iter = iter, .t_ns = hp_clock_now_ns(&j->clock), .value = value});
+}
+
+/* A program without a metric (benchmarks of messages) has no samples: its loss is 0. */
+static double mean(const double *metric, int which) {
+    return metric[SAMPLES] > 0 ? metric[which] / metric[SAMPLES] : 0;
+}
+
+static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
+    const hp_step step = {.step = iter, .replica = j->replica, .seed = j->plan.seed, .dropout = j->options->dropout,
+                          .lr = j->options->lr, .momentum = j->options->momentum, .weight_decay = j->options->weight_decay};
+    const int64_t t0 = hp_clock_now_ns(&j->clock);
+    HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->patience), err));
+    *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
+    if (*step_s > j->patience.longest_s) j->patience.longest_s = *step_s;
+    j->loss = mean(hp_interp_metric(j->train.interp), LOSS);
+    sample(j, HP_COUNTER_STEP, iter, *step_s);
+    if (j->comm->rank > 0) return HP_OK;
+    sample(j, HP_COUNTER_LOSS, iter, j->loss);
+    return hp_report_step(iter + 1, j->loss, *step_s, (double)j->plan.batch / *step_s, err);
+}
+
+hp_status hp_job_train(hp_job *j, hp_error *err) {
+    double *step_s = calloc((size_t)j->steps, sizeof *step_s);
+    HP_ASSERT(step_s);
+    sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
+    hp_status s = HP_OK;
+    int64_t done = 0;
+    while (s == HP_OK && done < j->steps) {
+        s = one_step(j, (int32_t)done, &step_s[done], err);
+        if (s == HP_OK) done++;
+    }
+    j->steps = done;
+    j->step_s = median(step_s, done);
+    free(step_s);
+    return s;
+}
+
+static hp_status eval_batches(hp_job *j, hp_error *err) {
+    const int64_t n = hp_loader_steps(j->eval.loader);
+    hp_patience patience = {.fixed_s = j->options->deadline_s};
+    double sum[HP_METRICS] = {0};
+    for (int64_t b = 0; b < n; b++) {
+        const hp_step step = {.step = b, .replica = j->replica, .seed = j->plan.seed};
+        const int64_t t0 = hp_clock_now_ns(&j->clock);
+        HP_TRY(hp_interp_step(j->eval.interp, &step, (int32_t)(-1 - b), hp_patience_limit_s(&patience), err));
+        const double took_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
+        if (took_s > patience.longest_s) patience.longest_s = took_s;
+        for (int m = 0; m < HP_METRICS; m++) sum[m] += hp_interp_metric(j->eval.interp)[m];
+    }
+    j->accuracy = mean(sum, CORRECT);
+    j->eval_loss = mean(sum, LOSS);
+    if (j->comm->rank == 0) sample(j, HP_COUNTER_ACCURACY, (int32_t)j->steps, j->accuracy);
+    return HP_OK;
+}
+
+hp_status hp_job_eval(hp_job *j, hp_error *err) {
+    unsigned char *own = malloc((size_t)hp_job_state_bytes(j) + 1);
+    HP_ASSERT(own);
+    hp_status s = hp_job_state_sum(j, own, err);
+    if (s == HP_OK) s = j->comm->ops->join(j->comm, j->plan.eval, err);
+    if (s == HP_OK) s = eval_batches(j, err);
+    if (s == HP_OK) s = j->comm->ops->join(j->comm, j->plan.program, err);
+    hp_job_state_restore(j, own);
+    free(own);
+    return s;
+}
+
+static double rss_bytes(void) {
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? 1024.0 * (double)u.ru_maxrss : 0;
+}
+
+static int64_t peak_bytes(const hp_job *j) {
+    const int64_t train = hp_interp_peak_bytes(j->train.interp);
+    const int64_t eval = j->eval.interp ? hp_interp_peak_bytes(j->eval.interp) : 0;
+    return train > eval ? train : eval;
+}
+
+hp_status hp_job_report(hp_job *j, hp_error *err) {
+    const int n = j->comm->size;
+    const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(), (double)j->comm->sent_bytes};
+    static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
+    for (int i = 0; i < 3; i++) sample(j, COUNTERS[i], (int32_t)j->steps, mine[i]);
+    double *all = calloc((size_t)n * 4, sizeof *all);
+    HP_ASSERT(all);
+    hp_status s = HP_OK;
+    for (int i = 0; i < 4 && s == HP_OK; i++) s = hp_comm_share(j->comm, mine[i], all + i * n, "the other ranks' figures", err);
+    const hp_report_final f = {.steps = j->steps, .loss = j->loss, .step_s = j->step_s,
+                               .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
+                               .has_eval = j->options->eval, .accuracy = j->accuracy, .eval_loss = j->eval_loss, .ranks = n,
+                               .peak_bytes = all, .planned_bytes = all + n, .rss_bytes = all + 2 * n, .sent_bytes = all + 3 * n};
+    if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
+    free(all);
+    return s;
+}

@@ -1,0 +1,78 @@
+/* arena.c - chained blocks, bump allocation. */
+#include "plan/base/arena.h"
+
+#include "plan/base/status.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct block {
+    struct block *next;
+    size_t used, size;
+    _Alignas(16) unsigned char bytes[];
+} block;
+
+struct hp_arena {
+    block *head;
+};
+
+static void *arena_check(void *p) {
+    if (!p) {
+        fprintf(stderr, "hplan: out of memory\n");
+        exit(HP_EINTERNAL);
+    }
+    return p;
+}
+
+hp_arena *hp_arena_new(void) {
+    return arena_check(calloc(1, sizeof(hp_arena)));
+}
+
+void hp_arena_free(hp_arena *a) {
+    if (!a) return;
+    for (block *b = a->head; b;) {
+        block *next = b->next;
+        free(b);
+        b = next;
+    }
+    free(a);
+}
+
+void *hp_arena_alloc(hp_arena *a, size_t size) {
+    HP_ASSERT(size < SIZE_MAX / 2);
+    size = (size + 15) & ~(size_t)15;
+    if (!a->head || a->head->size - a->head->used < size) {
+        const size_t room = size > 65536 ? size : 65536;
+        block *b = arena_check(calloc(1, sizeof(block) + room));
+        b->size = room;
+        b->next = a->head;
+        a->head = b;
+    }
+    void *p = a->head->bytes + a->head->used;
+    a->head->used += size;
+    return p;
+}
+
+char *hp_arena_strdup(hp_arena *a, const char *s) {
+    const size_t n = strlen(s) + 1;
+    return memcpy(hp_arena_alloc(a, n), s, n);
+}
+
+char *hp_arena_printf(hp_arena *a, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char text[4096];
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return hp_arena_strdup(a, text);
+}
+
+void *hp_arena_grow(hp_arena *a, void *array, size_t elem_size, int count, int *capacity) {
+    if (count < *capacity) return array;
+    const int more = *capacity ? *capacity * 2 : 16;
+    void *grown = hp_arena_alloc(a, elem_size * (size_t)more);
+    if (count) memcpy(grown, array, elem_size * (size_t)count);
+    *capacity = more;
+    return grown;
+}

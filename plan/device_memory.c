@@ -1,0 +1,109 @@
+/* device_memory.c - bytes a device needs beyond the tensors: packs, scratch, saved statistics.
+ *
+ * For our own kernels these are exact. For oneDNN they bound what version 2.6.3 asks for on one thread: its weight
+ * layouts round channels of a group up to 16 (32 where the vectorised block of outputs is 32), and its scratchpads are
+ * a few vectors, or one image for a strided 1x1 kernel (rtus, "reduce to unit stride"). */
+#include "plan/device_memory.h"
+
+enum {
+    LINES = 64,               /* cache line and buffer alignment */
+    LIBRARY_SCRATCH = 1 << 17 /* largest small scratchpad seen over random shapes, rounded up */
+};
+
+static int64_t round_up(int64_t v, int64_t to) {
+    return (v + to - 1) / to * to;
+}
+
+static const hp_tensor *input_of(const hp_graph *g, const hp_layer *l) {
+    return &g->tensor[l->in[0]];
+}
+
+static const hp_tensor *output_of(const hp_graph *g, const hp_layer *l) {
+    return &g->tensor[l->out];
+}
+
+static bool is_matrix(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_LINEAR;
+}
+
+static int64_t taps(const hp_graph *g, const hp_layer *l) {
+    const hp_tensor *x = input_of(g, l);
+    return l->op == HP_LINEAR ? (int64_t)x->h * x->w : (int64_t)l->kh * l->kw;
+}
+
+bool hp_conv_winograd(const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    if (l->op != HP_CONV || l->groups > 1 || l->kh != 3 || l->kw != 3 || l->stride_h != 1 || l->stride_w != 1 ||
+        l->dil_h > 1 || l->dil_w > 1 || l->pad_h > 2 || l->pad_w > 2)
+        return false;
+    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
+    if (x->c % 16 || y->c % 16 || x->c < 32 || y->c < 32) return false; /* transforms would outweigh the products */
+    const int64_t covered = round_up(y->h, 2) * round_up(y->w, 2);
+    return covered * 2 <= (int64_t)y->h * y->w * 3; /* at most half as much again in incomplete tiles */
+}
+
+int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles) {
+    const int64_t cache = 1 << 20; /* bytes of a second-level cache: 1 MiB on Zen 4, 1 to 2 on Xeons since Skylake */
+    const int64_t tile = HP_WINOGRAD_POINTS * 4 * (in_channels + round_up(out_channels, HP_WINOGRAD_PANEL));
+    int64_t block = cache / tile / HP_WINOGRAD_ROWS * HP_WINOGRAD_ROWS;
+    if (block < 32) block = 32; /* weights are read once per block */
+    const int64_t all = round_up(tiles, HP_WINOGRAD_ROWS);
+    return block < all ? block : all;
+}
+
+static int64_t winograd_pack(const hp_graph *g, const hp_layer *l, bool backward) {
+    const int outs = backward ? input_of(g, l)->c : output_of(g, l)->c;
+    const int ins = backward ? output_of(g, l)->c : input_of(g, l)->c;
+    return HP_WINOGRAD_POINTS * round_up(outs, HP_WINOGRAD_PANEL) * ins;
+}
+
+static int64_t winograd_scratch(const hp_graph *g, const hp_layer *l, hp_task_op op, int64_t samples) {
+    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
+    const hp_tensor *from = op == HP_TASK_BWD ? y : x, *to = op == HP_TASK_BWD ? x : y;
+    const int64_t tiles = samples * ((to->h + 1) / 2) * ((to->w + 1) / 2), outs = round_up(to->c, HP_WINOGRAD_PANEL);
+    const int64_t block = hp_winograd_block(from->c, to->c, tiles), zeros = round_up(x->c > y->c ? x->c : y->c, 16);
+    const int64_t sums = op == HP_TASK_BWDW ? (int64_t)from->c * outs : 0;
+    return zeros + HP_WINOGRAD_POINTS * (block * (from->c + outs) + sums);
+}
+
+/* Elements of a weight in the widest layout oneDNN chooses. */
+static int64_t library_weights(const hp_graph *g, const hp_layer *l) {
+    const int64_t groups = l->op == HP_CONV && l->groups > 1 ? l->groups : 1;
+    const int64_t ins = input_of(g, l)->c / groups, outs = output_of(g, l)->c / groups;
+    if (ins == 1 && outs == 1) return round_up(groups, 16) * taps(g, l);
+    return groups * round_up(outs, outs > 16 ? 32 : 16) * round_up(ins, 16) * taps(g, l);
+}
+
+static int64_t library_scratch(const hp_graph *g, const hp_layer *l, hp_task_op op) {
+    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
+    int64_t bytes = LIBRARY_SCRATCH;
+    if (l->op == HP_CONV && taps(g, l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
+        bytes += 4 * (int64_t)y->h * y->w * round_up(x->c, 16);
+    if (op == HP_TASK_BWDW) bytes += 4 * (library_weights(g, l) + round_up(y->c, 16));
+    return bytes;
+}
+
+int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, hp_dtype dtype) {
+    const hp_layer *l = &g->layer[layer];
+    if (dtype != HP_F32 || !is_matrix(l)) return 0;
+    if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image wants no gradient */
+    return 4 * (hp_conv_winograd(g, layer) ? winograd_pack(g, l, backward) : library_weights(g, l));
+}
+
+int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t samples, hp_dtype dtype) {
+    const hp_layer *l = &g->layer[layer];
+    if (dtype != HP_F32) return 0;
+    if (l->op == HP_BN) return 8 * round_up(output_of(g, l)->c, 16) * 5; /* float64 sums and float32 factors */
+    if (l->op == HP_DROPOUT) return round_up(4 * hp_tensor_elems(g, l->out), LINES); /* one sample's mask */
+    if (!is_matrix(l)) return 0;
+    const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
+    if (!compute || !hp_conv_winograd(g, layer)) return library_scratch(g, l, op);
+    return round_up(4 * winograd_scratch(g, l, op, samples), LINES);
+}
+
+int64_t hp_save_bytes(const hp_graph *g, int layer, int64_t samples, hp_dtype dtype) {
+    const hp_layer *l = &g->layer[layer];
+    if (l->op == HP_BN) return 2 * (int64_t)output_of(g, l)->c * hp_dtype_bytes(dtype);
+    if (l->op == HP_MAXPOOL) return samples * hp_tensor_elems(g, l->out);
+    return 0;
+}

@@ -1,0 +1,166 @@
+/* builder.c - appends layers, tensors and parameters to a growing graph. */
+#include "plan/nets/builder.h"
+
+#include "plan/graph_shape.h"
+
+#include <stdarg.h>
+
+/* nn.BatchNorm2d's defaults */
+static const float bn_eps = 1e-5F, bn_momentum = 0.1F;
+
+static int or_one(int value) {
+    return value ? value : 1;
+}
+
+/* Appends the layer and its output tensor; returns the tensor, or 0 after a failure. */
+static int append(hp_builder *b, hp_layer l, const char *name, int out_c) {
+    hp_graph *g = b->g;
+    if (b->status != HP_OK) return 0;
+    l.name = hp_arena_printf(b->arena, "%s%s", b->scope, name);
+    l.unit = b->unit;
+    hp_tensor t = {0};
+    b->status = hp_layer_shape(g, &l, out_c, &t, b->err);
+    if (b->status != HP_OK) return 0;
+    HP_ROOM(b->arena, g->tensor, g->n_tensor, b->cap_tensor);
+    HP_ROOM(b->arena, g->layer, g->n_layer, b->cap_layer);
+    t.producer = g->n_layer;
+    l.out = g->n_tensor;
+    g->tensor[g->n_tensor++] = t;
+    g->layer[g->n_layer++] = l;
+    return l.out;
+}
+
+/* Gives the last layer a parameter called "<layer>.<suffix>"; the shape is (d0[, d1[, k, k]]). */
+static void append_param(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init, int64_t fan_in,
+                         int d0, int d1, int k) {
+    hp_graph *g = b->g;
+    if (b->status != HP_OK) return;
+    hp_layer *l = &g->layer[g->n_layer - 1];
+    HP_ASSERT(l->n_param < HP_MAX_LAYER_PARAMS);
+    HP_ROOM(b->arena, g->param, g->n_param, b->cap_param);
+    l->param[l->n_param++] = g->n_param;
+    const int n_dim = k ? 4 : d1 ? 2 : 1;
+    g->param[g->n_param++] = (hp_param){.name = hp_arena_printf(b->arena, "%s.%s", l->name, suffix),
+                                        .kind = kind,
+                                        .init = init,
+                                        .layer = g->n_layer - 1,
+                                        .n_dim = n_dim,
+                                        .dim = {d0, d1, k, k},
+                                        .count = (int64_t)d0 * or_one(d1) * or_one(k) * or_one(k),
+                                        .fan_in = fan_in};
+}
+
+hp_builder hp_builder_start(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
+                            hp_error *err) {
+    hp_builder b = {.arena = arena,
+                    .g = HP_NEW(arena, hp_graph, 1),
+                    .err = err,
+                    .scope = "",
+                    .conv_init = HP_INIT_TORCH_DEFAULT,
+                    .conv_bias_init = HP_INIT_TORCH_DEFAULT,
+                    .linear_init = HP_INIT_TORCH_DEFAULT,
+                    .linear_bias_init = HP_INIT_TORCH_DEFAULT};
+    b.g->net = hp_arena_strdup(arena, net);
+    b.g->image_h = image_h;
+    b.g->image_w = image_w;
+    b.g->image_c = 3;
+    b.g->classes = classes;
+    append(&b, (hp_layer){.op = HP_INPUT}, "image", 0);
+    return b;
+}
+
+hp_status hp_builder_finish(hp_builder *b, hp_graph **graph) {
+    if (b->status != HP_OK) return b->status;
+    hp_graph_index_units(b->arena, b->g);
+    *graph = b->g;
+    return HP_OK;
+}
+
+void hp_build_unit(hp_builder *b) {
+    if (b->status == HP_OK) b->unit = b->g->layer[b->g->n_layer - 1].unit + 1;
+}
+
+void hp_build_scope(hp_builder *b, const char *fmt, ...) {
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    HP_ASSERT(n >= 0 && n < (int)sizeof text);
+    b->scope = hp_arena_strdup(b->arena, text);
+}
+
+static hp_layer window_layer(hp_layer_op op, int x, hp_window w) {
+    const int stride = or_one(w.stride);
+    return (hp_layer){.op = op,
+                      .n_in = 1,
+                      .in = {x},
+                      .kh = w.k,
+                      .kw = w.k,
+                      .stride_h = stride,
+                      .stride_w = stride,
+                      .pad_h = w.pad,
+                      .pad_w = w.pad,
+                      .dil_h = 1,
+                      .dil_w = 1,
+                      .groups = or_one(w.groups)};
+}
+
+int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w) {
+    const int y = append(b, window_layer(HP_CONV, x, w), name, out_c);
+    const int in_c = b->g->tensor[x].c / or_one(w.groups);
+    const int64_t fan_in = (int64_t)in_c * w.k * w.k;
+    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, out_c, in_c, w.k);
+    if (w.bias) append_param(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c, 0, 0);
+    return y;
+}
+
+int hp_build_linear(hp_builder *b, int x, const char *name, int out_c) {
+    const int y = append(b, (hp_layer){.op = HP_LINEAR, .n_in = 1, .in = {x}}, name, out_c);
+    const int64_t fan_in = hp_tensor_elems(b->g, x);
+    append_param(b, "weight", HP_PARAM_LINEAR_W, b->linear_init, fan_in, out_c, (int)fan_in, 0);
+    append_param(b, "bias", HP_PARAM_BIAS, b->linear_bias_init, fan_in, out_c, 0, 0);
+    return y;
+}
+
+int hp_build_bn(hp_builder *b, int x, const char *name) {
+    const hp_layer l = {.op = HP_BN, .n_in = 1, .in = {x}, .eps = bn_eps, .momentum = bn_momentum};
+    const int y = append(b, l, name, 0);
+    const int c = b->g->tensor[x].c;
+    append_param(b, "weight", HP_PARAM_BN_GAMMA, HP_INIT_ONE, c, c, 0, 0);
+    append_param(b, "bias", HP_PARAM_BN_BETA, HP_INIT_ZERO, c, c, 0, 0);
+    append_param(b, "running_mean", HP_PARAM_BN_MEAN, HP_INIT_ZERO, c, c, 0, 0);
+    append_param(b, "running_var", HP_PARAM_BN_VAR, HP_INIT_ONE, c, c, 0, 0);
+    return y;
+}
+
+int hp_build_act(hp_builder *b, int x, const char *name, hp_act act) {
+    return append(b, (hp_layer){.op = HP_ACT, .act = act, .n_in = 1, .in = {x}}, name, 0);
+}
+
+int hp_build_add(hp_builder *b, int x, int y, const char *name) {
+    return append(b, (hp_layer){.op = HP_ADD, .n_in = 2, .in = {x, y}}, name, 0);
+}
+
+int hp_build_concat(hp_builder *b, int x, int y, const char *name) {
+    return append(b, (hp_layer){.op = HP_CONCAT, .n_in = 2, .in = {x, y}}, name, 0);
+}
+
+int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w) {
+    return append(b, window_layer(HP_MAXPOOL, x, w), name, 0);
+}
+
+int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w) {
+    hp_layer l = window_layer(HP_AVGPOOL, x, w);
+    l.count_include_pad = true; /* nn.AvgPool2d's default */
+    return append(b, l, name, 0);
+}
+
+int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int out_w) {
+    return append(b, (hp_layer){.op = HP_ADAPTPOOL, .n_in = 1, .in = {x}, .out_h = out_h, .out_w = out_w},
+                  name, 0);
+}
+
+int hp_build_dropout(hp_builder *b, int x, const char *name, float p) {
+    return append(b, (hp_layer){.op = HP_DROPOUT, .n_in = 1, .in = {x}, .p = p}, name, 0);
+}

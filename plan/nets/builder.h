@@ -1,0 +1,50 @@
+/* builder.h - writing a network down layer by layer: each call appends a layer and returns the tensor it
+ * makes.
+ *
+ * Shapes are inferred as the layers come. The first failure sticks in the builder and makes all later calls
+ * do nothing, so that a network's code has no error handling. Names are the state-dict's: scope + name. */
+#ifndef HP_NETS_BUILDER_H
+#define HP_NETS_BUILDER_H
+
+#include "plan/graph.h"
+
+typedef struct hp_builder {
+    hp_arena *arena;
+    hp_graph *g;
+    hp_error *err;
+    hp_status status;  /* of the first failure */
+    const char *scope; /* "layer1.0.": put in front of names */
+    int32_t unit;
+    hp_init conv_init, conv_bias_init, linear_init, linear_bias_init;
+    int cap_layer, cap_tensor, cap_param;
+} hp_builder;
+
+/* Starts a graph; returns the builder, whose tensor 0 is the image. Initialisation schemes start as torch's
+ * defaults. */
+hp_builder hp_builder_start(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
+                            hp_error *err);
+/* Ends it: the last layer made is the output. *graph is as written, not fused. */
+hp_status hp_builder_finish(hp_builder *b, hp_graph **graph);
+
+/* The layers that follow belong to a new unit. */
+void hp_build_unit(hp_builder *b);
+void hp_build_scope(hp_builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A square window; stride, groups 0 stand for 1. */
+typedef struct hp_window {
+    int k, stride, pad, groups;
+    bool bias; /* conv only */
+} hp_window;
+
+int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w);
+int hp_build_linear(hp_builder *b, int x, const char *name, int out_c);
+int hp_build_bn(hp_builder *b, int x, const char *name);
+int hp_build_act(hp_builder *b, int x, const char *name, hp_act act);
+int hp_build_add(hp_builder *b, int x, int y, const char *name);
+int hp_build_concat(hp_builder *b, int x, int y, const char *name);
+int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w);
+int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w);
+int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int out_w);
+int hp_build_dropout(hp_builder *b, int x, const char *name, float p);
+
+#endif

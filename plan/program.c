@@ -1,0 +1,17 @@
+/* program.c - the tables behind the task program's names. */
+#include "plan/program.h"
+
+const char *const hp_phase_names[HP_PHASES] = {"load", "pack", "forward", "backward", "optimizer", "transfer", "reduce"};
+
+const hp_task_info hp_task_infos[HP_TASK_OPS] = {
+#define TASK(id, name, queue, phase, operands) {name, HP_QUEUE_##queue, HP_PHASE_##phase, operands},
+#include "plan/ops.def"
+#undef TASK
+};
+
+const char *const hp_dtype_names[] = {"f32", "f64", "i32", "u8"};
+
+int hp_dtype_bytes(hp_dtype t) {
+    static const int bytes[] = {4, 8, 4, 1};
+    return bytes[t];
+}

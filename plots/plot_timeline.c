@@ -1,0 +1,166 @@
+/* plot_timeline.c - one step of every rank, coloured by phase; the prediction above the measurement.
+ *
+ * Each rank is a row: compute on the upper half, transfers and reductions on the lower half. Spans of one phase that would
+ * touch in the picture are drawn as one box, so that the file does not grow with the number of tasks. */
+#include "plots/plots.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ROWS = 64, PIXELS = 2000 };
+
+static const char script[] =
+    "set xrange [0:x_max]\n"
+    "set yrange [n_row - 0.5 : -0.5] \n"
+    "set ylabel 'rank'\n"
+    "set ytics 0, row_step, n_row\n"
+    "if (n_row == 1) { set ytics ('0' 0) }\n"
+    "set style fill solid 1.0 noborder\n"
+    "set grid x noy\n"
+    "set lmargin 8\n"
+    "letter(i) = word('L P F B O t r', i + 1)\n"
+    "unit_name = word('ns us ms s', unit + 1)\n"
+    "unset key\n"
+    "if (is_dumb) { set rmargin 2 }\n"
+    "set multiplot layout n_panel, 1 title picture_title noenhanced\n"
+    "do for [panel = 1:2] {\n"
+    "  if ((panel == 1 && !has_sim) || (panel == 2 && !has_exec)) { continue }\n"
+    "  last = (panel == 2 || !has_exec)\n"
+    "  file = panel == 1 ? 'sim' : 'exec'\n"
+    "  if (panel == 1) { set title sprintf('predicted: %.4g %s', step_sim, unit_name) noenhanced offset 0, -0.6 }\n"
+    "  if (panel == 2) { set title sprintf('measured: %.4g %s (step %d of the run, the one of median length)', step_exec, unit_name, iter_exec) noenhanced offset 0, -0.6 }\n"
+    "  if (last) { set xlabel sprintf('time from the start of the step, %s', unit_name); set key outside bottom center horizontal reverse Left samplen 1.5 }\n"
+    "  if (is_dumb) {\n"
+    "    plot for [i = 0:6] file.'.grid' using ($3 == i ? $1 : NaN):2 with points pt letter(i) title word(phase_name, i + 1)\n"
+    "  } else {\n"
+    "    plot for [i = 0:6] file using ($5 == i ? ($1 + $2) / 2 : NaN):(($3 + $4) / 2):1:2:3:4 with boxxyerror lc rgb word(phase_color, i + 1) notitle, \\\n"
+    "      for [i = 0:6] keyentry with boxes lc rgb word(phase_color, i + 1) title word(phase_name, i + 1)\n"
+    "  }\n"
+    "}\n"
+    "unset multiplot\n";
+
+/* The iteration whose length is the median: what a step usually looks like. */
+static const hp_trace_iter *typical_iter(hp_arena *arena, const hp_trace *t) {
+    const double median = hp_median(hp_trace_steps(arena, t), t->n_iter);
+    const hp_trace_iter *best = &t->iter[0];
+    for (int i = 1; i < t->n_iter; i++)
+        if (fabs(t->iter[i].step_s - median) < fabs(best->step_s - median)) best = &t->iter[i];
+    return best;
+}
+
+typedef struct box {
+    int rank, lower, phase;
+    double x0, x1; /* seconds from the start of the step */
+} box;
+
+static int compare_boxes(const void *a, const void *b) {
+    const box *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->lower != y->lower) return x->lower < y->lower ? -1 : 1;
+    if (x->phase != y->phase) return x->phase < y->phase ? -1 : 1;
+    return (x->x0 > y->x0) - (x->x0 < y->x0);
+}
+
+/* Boxes of an iteration, merged where less than `gap` lies between them; returns how many. */
+static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it, double gap, box **out) {
+    box *b = HP_NEW(arena, box, it->last - it->first);
+    int64_t n = 0, m = 0;
+    for (int64_t i = it->first; i < it->last; i++) {
+        const hp_trace_span *s = &t->span[i];
+        const hp_trace_task *k = &t->task[s->task];
+        b[n++] = (box){s->rank, k->queue != HP_QUEUE_COMPUTE, k->phase, (double)(s->t0_ns - it->t0_ns) * 1e-9,
+                       (double)(s->t1_ns - it->t0_ns) * 1e-9};
+    }
+    qsort(b, (size_t)n, sizeof *b, compare_boxes);
+    for (int64_t i = 0; i < n; i++) {
+        box *last = m ? &b[m - 1] : NULL;
+        const bool same = last && last->rank == b[i].rank && last->lower == b[i].lower && last->phase == b[i].phase;
+        if (same && b[i].x0 - last->x1 < gap)
+            last->x1 = fmax(last->x1, b[i].x1);
+        else
+            b[m++] = b[i];
+    }
+    *out = b;
+    return m;
+}
+
+static hp_status write_boxes(hp_canvas *c, const char *name, const box *b, int64_t n, int stride, double scale, hp_error *err) {
+    FILE *f = NULL;
+    HP_TRY(hp_canvas_data(c, name, &f, err));
+    for (int64_t i = 0; i < n; i++) {
+        if (b[i].rank % stride) continue;
+        const double row = b[i].rank / stride;
+        fprintf(f, "%.9g\t%.9g\t%.9g\t%.9g\t%d\n", b[i].x0 * scale, b[i].x1 * scale, row + (b[i].lower ? 0.17 : -0.42),
+                row + (b[i].lower ? 0.42 : 0.13), b[i].phase);
+    }
+    return hp_canvas_data_end(f, err);
+}
+
+/* For a terminal: at each of COLUMNS times, the phase that a row is in. */
+enum { COLUMNS = 120 };
+static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_t n, int stride, double scale, double x_max,
+                            hp_error *err) {
+    FILE *f = NULL;
+    HP_TRY(hp_canvas_data(c, name, &f, err));
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < COLUMNS && b[i].rank % stride == 0; k++) {
+            const double x = (k + 0.5) / COLUMNS * x_max;
+            if (x < b[i].x0 * scale || x > b[i].x1 * scale) continue;
+            fprintf(f, "%.9g\t%.9g\t%d\n", x, b[i].rank / stride + (b[i].lower ? 0.25 : -0.15), b[i].phase);
+        }
+    fputs("-1\t-1\t0\n", f); /* never empty */
+    return hp_canvas_data_end(f, err);
+}
+
+static hp_status write_trace(hp_arena *arena, hp_canvas *c, const hp_trace *t, const hp_trace_iter *it, bool sim, int stride,
+                             double scale, double longest, hp_error *err) {
+    box *b = NULL;
+    const int64_t n = make_boxes(arena, t, it, longest / PIXELS, &b);
+    HP_TRY(write_boxes(c, sim ? "sim" : "exec", b, n, stride, scale, err));
+    return write_grid(c, sim ? "sim.grid" : "exec.grid", b, n, stride, scale, longest * scale, err);
+}
+
+static double extent(const hp_trace_iter *it) {
+    return it ? (double)(it->t1_ns - it->t0_ns) * 1e-9 : 0;
+}
+
+/* 0: ns, 1: us, 2: ms, 3: s; so that the axis ends between 1 and 1000. */
+static int choose_unit(double seconds) {
+    int unit = 0;
+    while (unit < 3 && seconds * 1e9 >= 1000 * pow(1000, unit)) unit++;
+    return unit;
+}
+
+static void write_numbers(hp_canvas *c, const hp_trace_iter *sim, const hp_trace_iter *exec, int rows, int stride, int unit) {
+    const double scale = 1e9 / pow(1000, unit);
+    hp_canvas_number(c, "has_sim", sim != NULL);
+    hp_canvas_number(c, "has_exec", exec != NULL);
+    hp_canvas_number(c, "n_panel", (sim != NULL) + (exec != NULL));
+    hp_canvas_number(c, "n_row", rows);
+    hp_canvas_number(c, "row_step", rows > 16 ? 8 : 1);
+    hp_canvas_number(c, "stride", stride);
+    hp_canvas_number(c, "unit", unit);
+    hp_canvas_number(c, "step_sim", sim ? sim->step_s * scale : 0);
+    hp_canvas_number(c, "step_exec", exec ? exec->step_s * scale : 0);
+    hp_canvas_number(c, "iter_exec", exec ? exec->iter + 1 : 0);
+    hp_canvas_number(c, "x_max", fmax(extent(sim), extent(exec)) * scale);
+    fputs(hp_plot_phases, c->script);
+}
+
+hp_status hp_plot_timeline(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
+    HP_ASSERT(n == 1);
+    const hp_trace_iter *sim = s->has_sim && s->sim.n_iter ? typical_iter(arena, &s->sim) : NULL;
+    const hp_trace_iter *exec = s->has_exec && s->exec.n_iter ? typical_iter(arena, &s->exec) : NULL;
+    const double longest = fmax(extent(sim), extent(exec));
+    if (longest <= 0)
+        return hp_fail(err, HP_EDATA, "%s: no complete step is recorded; make one with `hplan simulate` or `hplan run`", s->path);
+    const int ranks = exec ? s->exec.ranks : s->sim.n_rank;
+    const int stride = (ranks + MAX_ROWS - 1) / MAX_ROWS, unit = choose_unit(longest);
+    const double scale = 1e9 / pow(1000, unit);
+    if (sim) HP_TRY(write_trace(arena, c, &s->sim, sim, true, stride, scale, longest, err));
+    if (exec) HP_TRY(write_trace(arena, c, &s->exec, exec, false, stride, scale, longest, err));
+    const char *note = stride > 1 ? hp_arena_printf(arena, "  (every %dth rank)", stride) : "";
+    HP_TRY(hp_canvas_title(c, hp_arena_printf(arena, "%s%s", hp_plot_caption(arena, s), note), err));
+    write_numbers(c, sim, exec, (ranks + stride - 1) / stride, stride, unit);
+    return hp_canvas_render(c, script, err);
+}

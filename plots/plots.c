@@ -1,0 +1,93 @@
+/* plots.c - the table of kinds and what they are drawn from. */
+#include "plots/plots.h"
+#include "traces/text.h"
+
+#include <string.h>
+
+const hp_plot_kind hp_plot_kinds[] = {
+    {"timeline", "what every rank does during one step", hp_plot_timeline, 1, 1100, 620},
+    {"scaling", "images/s against the number of devices", hp_plot_scaling, 16, 900, 600},
+    {"memory", "planned and observed bytes by rank, and over the step", hp_plot_memory, 1, 900, 640},
+    {"error", "predicted against measured seconds, task by task", hp_plot_error, 1, 760, 700},
+    {"comm", "back-end crossover", NULL, 1, 0, 0},
+    {"precision", "accuracy by precision", NULL, 1, 0, 0},
+    {"pareto", "time against memory", NULL, 1, 0, 0},
+    {NULL, NULL, NULL, 0, 0, 0},
+};
+
+/* Okabe and Ito 2008: told apart also by the colour-blind. In the order of hp_phase. */
+const char hp_plot_phases[] = "phase_name = 'load pack forward backward optimizer transfer reduce'\n"
+                              "phase_color = '#999999 #F0E442 #56B4E9 #E69F00 #009E73 #CC79A7 #D55E00'\n";
+_Static_assert(HP_PHASES == 7, "hp_plot_phases has a name and a colour for each phase");
+
+const hp_plot_kind *hp_plot_find(const char *name) {
+    for (const hp_plot_kind *k = hp_plot_kinds; k->name; k++)
+        if (strcmp(k->name, name) == 0) return k;
+    return NULL;
+}
+
+static hp_status load_net(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
+    sqlite3_stmt *st = NULL;
+    HP_TRY(hp_db_prepare(db, "SELECT value FROM meta WHERE key = 'net'", &st, err));
+    bool row = false;
+    const hp_status status = hp_db_next(db, st, &row, err);
+    s->net = hp_text_clean(arena, row ? hp_db_text(st, 0) : "");
+    sqlite3_finalize(st);
+    return status;
+}
+
+static hp_status load_candidates(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
+    sqlite3_stmt *st = NULL;
+    HP_TRY(hp_db_prepare(db,
+                         "SELECT strategy, rank, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes"
+                         " FROM candidate ORDER BY rank",
+                         &st, err));
+    int capacity = 0;
+    bool row = true;
+    hp_status status = HP_OK;
+    while ((status = hp_db_next(db, st, &row, err)) == HP_OK && row) {
+        HP_ROOM(arena, s->candidate, s->n_candidate, capacity);
+        s->candidate[s->n_candidate++] = (hp_plot_candidate){
+            hp_text_clean(arena, hp_db_text(st, 0)), sqlite3_column_int(st, 1),    sqlite3_column_int(st, 2),
+            sqlite3_column_double(st, 3),            sqlite3_column_double(st, 4), sqlite3_column_double(st, 5),
+            sqlite3_column_double(st, 6),            sqlite3_column_double(st, 7)};
+    }
+    sqlite3_finalize(st);
+    return status;
+}
+
+static hp_status load_counters(hp_arena *arena, hp_db *db, int64_t sim, int64_t exec, hp_plot_source *s, hp_error *err) {
+    const int64_t run = exec >= 0 ? exec : sim;
+    HP_TRY(hp_trace_counter(arena, db, run, hp_counter_names[HP_COUNTER_PLANNED], &s->planned, &s->n_planned, err));
+    HP_TRY(hp_trace_counter(arena, db, run, hp_counter_names[HP_COUNTER_PEAK], &s->peak, &s->n_peak, err));
+    HP_TRY(hp_trace_counter(arena, db, sim, hp_counter_names[HP_COUNTER_MEMORY], &s->memory[0], &s->n_memory[0], err));
+    return hp_trace_counter(arena, db, exec, hp_counter_names[HP_COUNTER_MEMORY], &s->memory[1], &s->n_memory[1], err);
+}
+
+static hp_status load_all(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
+    int64_t sim = -1, exec = -1;
+    HP_TRY(hp_trace_find_pair(db, &sim, &exec, err));
+    HP_TRY(load_net(arena, db, s, err));
+    HP_TRY(load_candidates(arena, db, s, err));
+    HP_TRY(load_counters(arena, db, sim, exec, s, err));
+    s->has_sim = sim >= 0;
+    s->has_exec = exec >= 0;
+    if (s->has_sim) HP_TRY(hp_trace_load(arena, db, sim, false, &s->sim, err));
+    return s->has_exec ? hp_trace_load(arena, db, exec, false, &s->exec, err) : HP_OK;
+}
+
+hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err) {
+    memset(s, 0, sizeof *s);
+    s->path = hp_text_clean(arena, path);
+    hp_db db;
+    HP_TRY(hp_db_open(path, &db, err));
+    const hp_status status = load_all(arena, &db, s, err);
+    hp_db_close(&db);
+    return status;
+}
+
+const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s) {
+    if (!s->has_sim && !s->has_exec) return s->net;
+    const hp_trace *t = s->has_exec ? &s->exec : &s->sim;
+    return hp_arena_printf(arena, "%s  %.200s  %d ranks on %.60s (%.30s)", s->net, t->strategy, t->ranks, t->machine, t->device);
+}

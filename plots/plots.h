@@ -1,0 +1,50 @@
+/* plots.h - the pictures: one function per kind, each filling a canvas from runs or candidates. */
+#ifndef HP_PLOTS_H
+#define HP_PLOTS_H
+
+#include "plots/canvas.h"
+#include "traces/query.h"
+
+/* What a plot may be made of; loaded from one or several files by hp_plot_load. */
+typedef struct hp_plot_candidate {
+    const char *strategy;
+    int32_t rank, gpus;
+    double step_s, step_low_s, step_high_s, images_per_s;
+    double memory_bytes;
+} hp_plot_candidate;
+
+typedef struct hp_plot_source {
+    const char *net;             /* "" when the file does not say */
+    const char *path;
+    bool has_sim, has_exec;
+    hp_trace sim, exec;          /* newest of each kind, evaluation left out */
+    int n_candidate;
+    hp_plot_candidate *candidate; /* by rank: best first */
+    int64_t n_planned, n_peak, n_memory[2];
+    hp_trace_value *planned, *peak;  /* of the executed run, else of the simulated one */
+    hp_trace_value *memory[2];       /* bytes over time: simulated, executed */
+} hp_plot_source;
+
+hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
+
+/* Draws into an open canvas, ready for hp_canvas_render, which it calls. Errors: HP_EDATA when the sources hold nothing of
+ * that kind, and those of hp_canvas_*. */
+typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
+hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error;
+
+typedef struct hp_plot_kind {
+    const char *name, *meaning;
+    hp_plot_draw *draw;          /* NULL: documented, not in this version */
+    int max_files;
+    int width, height;           /* pixels */
+} hp_plot_kind;
+extern const hp_plot_kind hp_plot_kinds[]; /* ends with a NULL name */
+const hp_plot_kind *hp_plot_find(const char *name);
+
+/* "resnet50  dp=2,stages=2  4 ranks on local (cpu)" */
+const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s);
+
+/* Colour of each phase, by hp_phase: words of a gnuplot string ("'#...' '#...'"), shared by all scripts. */
+extern const char hp_plot_phases[];
+
+#endif

@@ -1,0 +1,193 @@
+/* fluid.c - bookkeeping around share.c: who uses which resource, what is left, when the next one ends. */
+#include "sim/fluid.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct activity {
+    const hp_share_use *use;
+    int64_t owner, since_ns;
+    double left_ns, rate;
+    int32_t n_use, next_free;
+    uint32_t age;
+    bool active, seen;
+} activity;
+
+typedef struct user_list {
+    int32_t *id;  /* activities that use the resource */
+    int n, capacity;
+    int32_t local; /* its number within the component, -1 outside */
+} user_list;
+
+struct hp_fluid {
+    hp_arena *arena;
+    hp_events *events;
+    const double *capacity;
+    activity *act;
+    user_list *users;
+    int n_act, act_capacity, first_free;
+    /* the component being solved */
+    int32_t *member, *touched, *use_first;
+    hp_share_use *use;
+    double *rate, *local_capacity, *work;
+    int n_member, member_capacity, n_touched, touched_capacity, n_use, use_capacity, first_capacity, rate_capacity;
+};
+
+hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, hp_events *events) {
+    hp_fluid *f = HP_NEW(arena, hp_fluid, 1);
+    f->arena = arena;
+    f->events = events;
+    f->capacity = capacity;
+    f->users = HP_NEW(arena, user_list, n_resource > 0 ? n_resource : 1);
+    for (int r = 0; r < n_resource; r++) f->users[r].local = -1;
+    f->local_capacity = HP_NEW(arena, double, n_resource > 0 ? n_resource : 1);
+    f->work = HP_NEW(arena, double, n_resource > 0 ? 2 * n_resource : 1);
+    f->first_free = -1;
+    return f;
+}
+
+static void schedule(hp_fluid *f, int32_t id, int64_t now_ns) {
+    activity *a = &f->act[id];
+    a->age++;
+    if (a->rate <= 0) return; /* starved: a later change gives it a rate */
+    const double ns = a->left_ns > 0 ? ceil(a->left_ns / a->rate - 1e-6) : 0; /* 1e-6: rounding of left_ns */
+    hp_events_push(f->events, now_ns + (int64_t)ns, id, a->age);
+}
+
+/* Is some resource of the activity asked for more than it has? */
+static bool contended(const hp_fluid *f, const activity *a) {
+    for (int i = 0; i < a->n_use; i++) {
+        const user_list *u = &f->users[a->use[i].resource];
+        double load = 0;
+        for (int k = 0; k < u->n; k++) {
+            const activity *b = &f->act[u->id[k]];
+            for (int j = 0; j < b->n_use; j++) {
+                if (b->use[j].resource == a->use[i].resource) load += b->use[j].demand;
+            }
+        }
+        if (load > f->capacity[a->use[i].resource] * (1 + 1e-9)) return true;
+    }
+    return false;
+}
+
+static void touch_uses(hp_fluid *f, const activity *a) {
+    for (int i = 0; i < a->n_use; i++) {
+        user_list *u = &f->users[a->use[i].resource];
+        if (u->local >= 0) continue;
+        u->local = f->n_touched;
+        f->local_capacity[f->n_touched] = f->capacity[a->use[i].resource];
+        HP_ROOM(f->arena, f->touched, f->n_touched, f->touched_capacity);
+        f->touched[f->n_touched++] = a->use[i].resource;
+    }
+}
+
+/* Members and resources reachable from the activity's resources, breadth first. */
+static void find_component(hp_fluid *f, const activity *seed) {
+    f->n_member = f->n_touched = f->n_use = 0;
+    touch_uses(f, seed);
+    for (int t = 0; t < f->n_touched; t++) {
+        const user_list *u = &f->users[f->touched[t]];
+        for (int k = 0; k < u->n; k++) {
+            activity *a = &f->act[u->id[k]];
+            if (a->seen) continue;
+            a->seen = true;
+            HP_ROOM(f->arena, f->member, f->n_member, f->member_capacity);
+            f->member[f->n_member++] = u->id[k];
+            touch_uses(f, a);
+        }
+    }
+}
+
+static void fill_problem(hp_fluid *f) {
+    for (int m = 0; m <= f->n_member; m++) {
+        HP_ROOM(f->arena, f->use_first, m, f->first_capacity);
+        HP_ROOM(f->arena, f->rate, m, f->rate_capacity);
+        f->use_first[m] = f->n_use;
+        if (m == f->n_member) break;
+        const activity *a = &f->act[f->member[m]];
+        for (int i = 0; i < a->n_use; i++) {
+            HP_ROOM(f->arena, f->use, f->n_use, f->use_capacity);
+            f->use[f->n_use++] = (hp_share_use){f->users[a->use[i].resource].local, a->use[i].demand};
+        }
+    }
+}
+
+static void apply_rates(hp_fluid *f, int64_t now_ns) {
+    for (int m = 0; m < f->n_member; m++) {
+        activity *a = &f->act[f->member[m]];
+        a->seen = false;
+        if (a->rate == f->rate[m]) continue; // NOLINT: equal rates need no new event
+        if (a->rate > 0) a->left_ns = fmax(0, a->left_ns - a->rate * (double)(now_ns - a->since_ns));
+        a->since_ns = now_ns;
+        a->rate = f->rate[m];
+        schedule(f, f->member[m], now_ns);
+    }
+    for (int t = 0; t < f->n_touched; t++) f->users[f->touched[t]].local = -1;
+}
+
+static void solve_around(hp_fluid *f, const activity *seed, int64_t now_ns) {
+    find_component(f, seed);
+    fill_problem(f);
+    const hp_share_problem p = {.n_activity = f->n_member,
+                                .n_resource = f->n_touched,
+                                .use_first = f->use_first,
+                                .use = f->use,
+                                .capacity = f->local_capacity};
+    hp_share_solve(&p, f->work, f->rate);
+    apply_rates(f, now_ns);
+}
+
+static int32_t take_slot(hp_fluid *f) {
+    if (f->first_free < 0) {
+        HP_ROOM(f->arena, f->act, f->n_act, f->act_capacity);
+        f->act[f->n_act] = (activity){.next_free = -1};
+        return f->n_act++;
+    }
+    const int32_t id = f->first_free;
+    f->first_free = f->act[id].next_free;
+    return id;
+}
+
+void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use, int64_t owner) {
+    const int32_t id = take_slot(f);
+    activity *a = &f->act[id];
+    *a = (activity){.use = use, .n_use = n_use, .owner = owner, .left_ns = (double)work_ns, .age = a->age,
+                    .since_ns = now_ns, .active = true};
+    for (int i = 0; i < n_use; i++) {
+        user_list *u = &f->users[use[i].resource];
+        HP_ROOM(f->arena, u->id, u->n, u->capacity);
+        u->id[u->n++] = id;
+    }
+    if (contended(f, a)) {
+        solve_around(f, a, now_ns);
+    } else {
+        a->rate = 1;
+        schedule(f, id, now_ns);
+    }
+}
+
+static void forget(hp_fluid *f, int32_t id) {
+    activity *a = &f->act[id];
+    for (int i = 0; i < a->n_use; i++) {
+        user_list *u = &f->users[a->use[i].resource];
+        int k = 0;
+        while (u->id[k] != id) k++;
+        memmove(&u->id[k], &u->id[k + 1], sizeof *u->id * (size_t)(u->n - k - 1));
+        u->n--;
+    }
+    a->active = false;
+    a->age++;
+    a->next_free = f->first_free;
+    f->first_free = id;
+}
+
+bool hp_fluid_end(hp_fluid *f, const hp_event *e, int64_t *owner) {
+    activity *a = &f->act[e->what];
+    if (!a->active || a->age != e->age) return false;
+    *owner = a->owner;
+    const bool others = contended(f, a);
+    const activity gone = *a;
+    forget(f, e->what);
+    if (others) solve_around(f, &gone, e->t_ns);
+    return true;
+}

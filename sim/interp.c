@@ -1,0 +1,272 @@
+/* interp.c - the program on a virtual clock: what each rank does at a task boundary, and the loop over time. */
+#include "sim/interp.h"
+
+#include "plan/base/rng.h"
+#include "sim/bounds.h"
+#include "sim/state.h"
+
+#include <math.h>
+#include <string.h>
+
+void sim_push(sim *s, id_list *l, int32_t id) {
+    if (l->first == l->n) l->first = l->n = 0;
+    HP_ROOM(s->arena, l->id, l->n, l->capacity);
+    l->id[l->n++] = id;
+}
+
+void sim_mark(sim *s, int rank) {
+    if (s->rank[rank].dirty) return;
+    s->rank[rank].dirty = true;
+    sim_push(s, &s->dirty, rank);
+}
+
+/* Log-normal with mean 1 and the wanted coefficient of variation: a task never takes negative time. */
+static double jitter(const sim *s, int rank, int task) {
+    const double cv = s->options->jitter_cv;
+    if (cv <= 0) return 1;
+    const double sigma2 = log1p(cv * cv);
+    return exp(sqrt(sigma2) * hp_rng_normal(s->options->seed, (uint64_t)rank, (uint64_t)task) - sigma2 / 2);
+}
+
+int64_t sim_duration_ns(sim *s, int rank, int task) {
+    double t = s->costs->seconds(s->costs->self, s->program, s->graph, rank, task, s->options->bound);
+    if (sim_role(s, rank)->role->task[task].queue == 0) {
+        t *= jitter(s, rank, task);
+        if (rank == s->options->straggler_rank) t *= s->options->straggler_factor;
+    }
+    return t > 0 ? llround(t * 1e9) : 0;
+}
+
+void sim_complete(sim *s, int rank, int task) {
+    rank_state *r = &s->rank[rank];
+    const hp_wired_role *w = sim_role(s, rank);
+    if (r->t1_ns) r->t1_ns[task] = s->now_ns;
+    for (int i = w->succ_first[task]; i < w->succ_first[task + 1]; i++) r->wait[w->succ[i]]--;
+    s->left--;
+    sim_mark(s, rank);
+}
+
+/* Device machines: time in which a rank computes nothing while one of its transfers moves is exposed. */
+void sim_account(sim *s, int rank, int moving_change) {
+    rank_state *r = &s->rank[rank];
+    if (r->moving > 0 && r->running < 0) r->exposed_ns += s->now_ns - r->idle_since_ns;
+    r->idle_since_ns = s->now_ns;
+    r->moving += moving_change;
+}
+
+static void run_on_core(sim *s, int rank, int task) {
+    rank_state *r = &s->rank[rank];
+    if (!s->on_cores) sim_account(s, rank, 0);
+    r->running = task;
+    r->since_ns = s->now_ns;
+    const hp_queue *queue = &sim_role(s, rank)->role->queue[sim_role(s, rank)->role->task[task].queue];
+    int n_use = 0;
+    if (s->on_cores) {
+        double share = s->costs->share ? s->costs->share(s->costs->self, s->program, s->graph, rank, task) : 0;
+        const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
+        share = share > core ? share : core;
+        if (share > 0) r->use[n_use++] = (hp_share_use){res_cpu(s, rank), share * s->replicas_here};
+    }
+    if (queue->kind == HP_QUEUE_RECV) { /* a message from another node also holds the NICs */
+        const int from = rank - rank % s->wiring->n_role + queue->peer;
+        const int from_queue = sim_role(s, rank)->queue[sim_role(s, rank)->role->task[task].queue].partner;
+        const channel *c = &s->rank[from].channel[from_queue];
+        for (int i = 0; i < c->n_use; i++) r->use[n_use++] = c->use[i];
+    }
+    const int64_t work = sim_duration_ns(s, rank, task);
+    hp_fluid_start(s->fluid, s->now_ns, work, n_use, r->use, owner_make(OWNER_CORE, rank, 0));
+}
+
+static void core_done(sim *s, int rank) {
+    rank_state *r = &s->rank[rank];
+    const int task = r->running;
+    const bool compute = sim_role(s, rank)->role->task[task].queue == 0;
+    if (!s->on_cores) sim_account(s, rank, 0);
+    r->running = -1;
+    *(compute ? &r->compute_ns : &r->exposed_ns) += s->now_ns - r->since_ns;
+    if (compute) sim_complete(s, rank, task);
+    else sim_part_done(s, rank, task);
+    sim_mark(s, rank);
+}
+
+/* Starts every communication task that is at the head of its queue and may go. */
+static void post_ready(sim *s, int rank) {
+    rank_state *r = &s->rank[rank];
+    const hp_wired_role *w = sim_role(s, rank);
+    for (int q = 1; q < w->role->n_queue; q++) {
+        while (r->head[q] < w->queue[q].n && r->wait[w->queue[q].task[r->head[q]]] == 0) {
+            const int task = w->queue[q].task[r->head[q]++];
+            if (r->t0_ns) r->t0_ns[task] = s->now_ns;
+            sim_post(s, rank, task);
+        }
+    }
+}
+
+static void start_compute(sim *s, int rank) {
+    rank_state *r = &s->rank[rank];
+    const hp_wired_queue *q = &sim_role(s, rank)->queue[0];
+    if (r->head[0] >= q->n || r->wait[q->task[r->head[0]]] > 0) return;
+    const int task = q->task[r->head[0]++];
+    if (r->t0_ns) r->t0_ns[task] = s->now_ns;
+    run_on_core(s, rank, task);
+}
+
+/* Devices: the host posts whenever it can. Cores: everything happens between two tasks. */
+static void rank_look(sim *s, int rank) {
+    rank_state *r = &s->rank[rank];
+    if (s->on_cores && r->running >= 0) return;
+    while (r->arrived.first < r->arrived.n) sim_complete(s, rank, r->arrived.id[r->arrived.first++]);
+    post_ready(s, rank);
+    if (r->running >= 0) return;
+    if (r->parts.first < r->parts.n) run_on_core(s, rank, r->parts.id[r->parts.first++]);
+    else start_compute(s, rank);
+}
+
+static void dispatch(sim *s, const hp_event *e) {
+    int64_t owner;
+    if (!hp_fluid_end(s->fluid, e, &owner)) return;
+    const int32_t a = (int32_t)(owner >> 2 & 0xffffffff), b = (int32_t)(owner >> 34);
+    switch ((enum owner_kind)(owner & 3)) {
+    case OWNER_CORE: core_done(s, a); break;
+    case OWNER_MESSAGE: sim_message_done(s, a, b); break;
+    case OWNER_COLLECTIVE: sim_collective_done(s, a); break;
+    }
+}
+
+/* At one instant all ends come first, then all ranks look; time moves on when neither is left. */
+static void loop(sim *s) {
+    for (;;) {
+        hp_event e;
+        const bool now = s->events.n > 0 && s->events.heap[0].t_ns == s->now_ns;
+        if (!now && s->dirty.first < s->dirty.n) {
+            const int rank = s->dirty.id[s->dirty.first++];
+            s->rank[rank].dirty = false;
+            rank_look(s, rank);
+        } else if (hp_events_pop(&s->events, &e)) {
+            s->now_ns = e.t_ns;
+            dispatch(s, &e);
+        } else {
+            return;
+        }
+    }
+}
+
+static void resources_init(sim *s) {
+    const hp_machine *m = s->machine;
+    const int n = s->wiring->n_rank;
+    const int node = hp_place_node(m, n - 1) + 1;
+    s->n_node = n > hp_machine_devices(m) ? m->nodes : node;
+    s->n_device = n > hp_machine_devices(m) ? hp_machine_devices(m) : n;
+    const int n_resource = 3 * s->n_node + 2 * s->n_device;
+    double *capacity = HP_NEW(s->arena, double, n_resource);
+    for (int r = 0; r < n_resource; r++) capacity[r] = 1;
+    for (int r = s->n_node; r < 3 * s->n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;
+    s->fluid = hp_fluid_new(s->arena, n_resource, capacity, &s->events);
+}
+
+static void ranks_init(sim *s) {
+    s->rank = HP_NEW(s->arena, rank_state, s->wiring->n_rank);
+    for (int i = 0; i < s->wiring->n_rank; i++) {
+        const hp_role *role = sim_role(s, i)->role;
+        rank_state *r = &s->rank[i];
+        r->running = -1;
+        r->head = HP_NEW(s->arena, int32_t, role->n_queue);
+        r->wait = HP_NEW(s->arena, int32_t, role->n_task);
+        for (int t = 0; t < role->n_task; t++) r->wait[t] = role->dep_first[t + 1] - role->dep_first[t];
+        if (s->options->want_spans) {
+            r->t0_ns = HP_NEW(s->arena, int64_t, role->n_task);
+            r->t1_ns = HP_NEW(s->arena, int64_t, role->n_task);
+        }
+        s->left += role->n_task;
+    }
+    for (int i = 0; i < s->wiring->n_rank; i++) sim_mark(s, i);
+}
+
+/* The first task a rank waits at: its compute queue's head, else any queue's. */
+static int stuck_task(const sim *s, int rank) {
+    const hp_wired_role *w = sim_role(s, rank);
+    const rank_state *r = &s->rank[rank];
+    for (int q = 1; q < w->role->n_queue; q++) { /* a posted receive that never came says most */
+        const hp_queue_kind kind = w->role->queue[q].kind;
+        if (kind == HP_QUEUE_RECV && r->head[q] > 0) {
+            const int from = rank - rank % s->wiring->n_role + w->role->queue[q].peer;
+            const int partner = w->queue[q].partner;
+            const int done = partner < 0 ? 0 : s->rank[from].channel[partner].next;
+            if (done < r->head[q]) return w->queue[q].task[done];
+        }
+    }
+    for (int q = 0; q < w->role->n_queue; q++) {
+        if (r->head[q] < w->queue[q].n) return w->queue[q].task[r->head[q]];
+    }
+    return -1;
+}
+
+static hp_status fail_deadlock(const sim *s, hp_error *err) {
+    char text[600] = "";
+    size_t used = 0;
+    int named = 0;
+    for (int i = 0; i < s->wiring->n_rank && named < 6; i++) {
+        const int task = stuck_task(s, i);
+        if (task < 0) continue;
+        char label[80];
+        hp_task_label(s->program, s->graph, sim_role(s, i)->role, task, label, sizeof label);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%srank %d at '%s'", named ? ", " : "", i, label);
+        named++;
+    }
+    return hp_fail(err, HP_EPLAN,
+                   "E-DEADLOCK: the program stops with %lld tasks left: %s; the order of the sends and receives "
+                   "has to change",
+                   (long long)s->left, text);
+}
+
+static int span_compare(const void *a, const void *b) {
+    const hp_span *x = a, *y = b;
+    if (x->t0_ns != y->t0_ns) return x->t0_ns < y->t0_ns ? -1 : 1;
+    return x->task < y->task ? -1 : x->task > y->task;
+}
+
+static void spans_out(sim *s, hp_sim_result *out) {
+    const int n = s->wiring->n_rank;
+    out->n_span = HP_NEW(s->arena, int64_t, n);
+    out->span = HP_NEW(s->arena, hp_span *, n);
+    for (int i = 0; i < n; i++) {
+        const int n_task = sim_role(s, i)->role->n_task;
+        out->n_span[i] = n_task;
+        out->span[i] = HP_NEW(s->arena, hp_span, n_task);
+        for (int t = 0; t < n_task; t++)
+            out->span[i][t] = (hp_span){.task = t, .t0_ns = s->rank[i].t0_ns[t], .t1_ns = s->rank[i].t1_ns[t]};
+        qsort(out->span[i], (size_t)n_task, sizeof(hp_span), span_compare);
+    }
+}
+
+static void result_out(sim *s, hp_sim_result *out) {
+    const int n = s->wiring->n_rank;
+    *out = (hp_sim_result){.makespan_ns = s->now_ns, .n_rank = n};
+    double compute = 0, exposed = 0;
+    for (int i = 0; i < n; i++) {
+        compute += (double)s->rank[i].compute_ns;
+        exposed += (double)s->rank[i].exposed_ns;
+    }
+    const double all = (double)s->now_ns * n;
+    out->exposed_comm = all > 0 ? exposed / all : 0;
+    out->bubble = all > 0 ? fmax(0, 1 - (compute + exposed) / all) : 0;
+    out->comm_bytes = hp_sim_comm_bytes(s->program);
+    if (s->options->want_spans) spans_out(s, out);
+}
+
+hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
+                     const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result, hp_error *err) {
+    sim *s = HP_NEW(arena, sim, 1);
+    *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
+    s->wiring = hp_wiring_new(arena, p, o->fold);
+    s->on_cores = m->share_cpu;
+    s->replicas_here = o->fold ? hp_replicas_per_node(p, m) : 1;
+    hp_events_init(&s->events, arena);
+    resources_init(s);
+    ranks_init(s);
+    sim_transfer_init(s);
+    loop(s);
+    if (s->left > 0) return fail_deadlock(s, err);
+    result_out(s, result);
+    return HP_OK;
+}

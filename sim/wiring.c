@@ -1,0 +1,83 @@
+/* wiring.c - derives, once per program, what both the simulator and the critical path look up all the time. */
+#include "sim/wiring.h"
+
+static void wire_queues(hp_arena *arena, hp_wired_role *w) {
+    const hp_role *r = w->role;
+    w->queue = HP_NEW(arena, hp_wired_queue, r->n_queue);
+    w->place_in_queue = HP_NEW(arena, int32_t, r->n_task);
+    for (int t = 0; t < r->n_task; t++) w->place_in_queue[t] = w->queue[r->task[t].queue].n++;
+    for (int q = 0; q < r->n_queue; q++) w->queue[q].task = HP_NEW(arena, int32_t, w->queue[q].n);
+    for (int t = 0; t < r->n_task; t++) w->queue[r->task[t].queue].task[w->place_in_queue[t]] = t;
+}
+
+static void wire_successors(hp_arena *arena, hp_wired_role *w) {
+    const hp_role *r = w->role;
+    w->succ_first = HP_NEW(arena, int32_t, r->n_task + 1);
+    w->succ = HP_NEW(arena, int32_t, r->n_dep);
+    for (int d = 0; d < r->n_dep; d++) w->succ_first[r->dep[d] + 1]++;
+    for (int t = 0; t < r->n_task; t++) w->succ_first[t + 1] += w->succ_first[t];
+    int32_t *fill = HP_NEW(arena, int32_t, r->n_task);
+    for (int t = 0; t < r->n_task; t++) {
+        for (int d = r->dep_first[t]; d < r->dep_first[t + 1]; d++) {
+            const int from = r->dep[d];
+            w->succ[w->succ_first[from] + fill[from]++] = t;
+        }
+    }
+}
+
+/* The peer's queue of the same channel in the other direction that points back at this role. */
+static int find_partner(const hp_program *p, int role, const hp_queue *q) {
+    if (q->kind != HP_QUEUE_SEND && q->kind != HP_QUEUE_RECV) return -1;
+    const hp_queue_kind other = q->kind == HP_QUEUE_SEND ? HP_QUEUE_RECV : HP_QUEUE_SEND;
+    const hp_role *peer = &p->role[q->peer];
+    for (int i = 0; i < peer->n_queue; i++) {
+        const hp_queue *c = &peer->queue[i];
+        if (c->kind == other && c->peer == role && c->channel == q->channel) return i;
+    }
+    return -1;
+}
+
+hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p, bool fold) {
+    hp_wiring *w = HP_NEW(arena, hp_wiring, 1);
+    w->program = p;
+    w->n_role = p->n_role;
+    w->dp = fold ? 1 : p->dp;
+    w->n_rank = w->dp * p->n_role;
+    w->role = HP_NEW(arena, hp_wired_role, p->n_role);
+    for (int r = 0; r < p->n_role; r++) {
+        w->role[r].role = &p->role[r];
+        wire_queues(arena, &w->role[r]);
+        wire_successors(arena, &w->role[r]);
+        for (int q = 0; q < p->role[r].n_queue; q++)
+            w->role[r].queue[q].partner = find_partner(p, r, &p->role[r].queue[q]);
+    }
+    return w;
+}
+
+int hp_group_ranks(const hp_program *p, int group) {
+    return p->group[group].scope == HP_GROUP_WORLD ? hp_program_ranks(p) : p->dp;
+}
+
+int hp_group_per_node(const hp_program *p, const hp_machine *m, int group) {
+    const int ranks = hp_group_ranks(p, group), here = m->devices_per_node;
+    if (p->group[group].scope == HP_GROUP_WORLD) return ranks < here ? ranks : here;
+    const int stride = p->n_role; /* of consecutive members */
+    const int per_node = stride >= here ? 1 : (here + stride - 1) / stride;
+    return per_node < ranks ? per_node : ranks;
+}
+
+int hp_replicas_per_node(const hp_program *p, const hp_machine *m) {
+    const int here = m->devices_per_node / p->n_role;
+    if (m->nodes == 1) return p->dp; /* all on it, however many */
+    return here < 1 ? 1 : here < p->dp ? here : p->dp;
+}
+
+bool hp_can_fold(const hp_program *p, const hp_machine *m) {
+    if (p->dp == 1) return true;
+    if (m->nodes == 1) return hp_program_ranks(p) <= m->devices_per_node || m->share_cpu;
+    if (hp_program_ranks(p) > hp_machine_devices(m)) return false;
+    const int here = m->devices_per_node;
+    if (p->n_role >= here) return p->n_role % here == 0;
+    /* the last node may hold fewer replicas: on shared cores they would be faster */
+    return here % p->n_role == 0 && (!m->share_cpu || p->dp % (here / p->n_role) == 0);
+}

@@ -1,0 +1,67 @@
+/* data_files.h - a scratch folder for a test, and files with given bytes in it. */
+#ifndef TESTS_DATA_FILES_H
+#define TESTS_DATA_FILES_H
+
+#include <fts.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SCRATCH_PATH = 512 };
+
+static char scratch[SCRATCH_PATH / 2]; /* the test's folder, between scratch_setup and scratch_teardown */
+
+static int scratch_setup(void **state) {
+    (void)state;
+    const char *tmp = getenv("TMPDIR");
+    snprintf(scratch, sizeof scratch, "%s/hplan-test-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int scratch_teardown(void **state) {
+    (void)state;
+    char *roots[] = {scratch, NULL};
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    if (!walk) return -1;
+    for (FTSENT *e; (e = fts_read(walk));)
+        if (e->fts_info != FTS_D && remove(e->fts_accpath) != 0) return -1;
+    return fts_close(walk);
+}
+
+/* scratch/name, its folders made; valid until the eighth call after this one. */
+static inline const char *scratch_path(const char *name) {
+    static char paths[8][SCRATCH_PATH];
+    static int turn;
+    char *path = paths[turn++ % 8];
+    snprintf(path, SCRATCH_PATH, "%s/%s", scratch, name);
+    for (char *slash = path + strlen(scratch) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = '\0';
+        mkdir(path, 0700);
+    }
+    return path;
+}
+
+static inline const char *scratch_write(const char *name, const void *bytes, size_t n) {
+    const char *path = scratch_path(name);
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(bytes, 1, n, f) != n || fclose(f) != 0) abort();
+    return path;
+}
+
+/* The whole file; free() it. */
+static inline unsigned char *scratch_read(const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    if (!f) abort();
+    fseek(f, 0, SEEK_END);
+    *n = (size_t)ftell(f);
+    rewind(f);
+    unsigned char *bytes = malloc(*n + 1);
+    if (!bytes || fread(bytes, 1, *n, f) != *n) abort();
+    fclose(f);
+    return bytes;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* outfile.c - outputs by rename, so that neither a full disk nor a kill leaves half a file under the final
+ * name. */
+#include "traces/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err) {
+    memset(o, 0, sizeof *o);
+    if (strlen(path) >= sizeof o->path)
+        return hp_fail(err, HP_ECREATE, "the output's path is longer than %zu bytes", sizeof o->path - 1);
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return hp_fail(err, HP_ECREATE, "%s: not a regular file; give another name with -o", path);
+    snprintf(o->path, sizeof o->path, "%s", path);
+    snprintf(o->tmp, sizeof o->tmp, "%s.tmp", path);
+    const int fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd >= 0) o->f = fdopen(fd, "w");
+    if (o->f) return HP_OK;
+    const int e = errno;
+    o->tmp[0] = '\0';
+    return hp_fail(err, HP_ECREATE, "%s: cannot create: %s; check that the folder exists and is writable",
+                   path, strerror(e));
+}
+
+hp_status hp_outfile_commit(hp_outfile *o, hp_error *err) {
+    bool good = !ferror(o->f) && fflush(o->f) == 0 && fsync(fileno(o->f)) == 0;
+    good = fclose(o->f) == 0 && good;
+    o->f = NULL;
+    if (good) good = rename(o->tmp, o->path) == 0;
+    const int e = errno;
+    if (good) o->tmp[0] = '\0';
+    hp_outfile_discard(o);
+    if (good) return HP_OK;
+    return hp_fail(err, HP_EIO, "%s: cannot write: %s; free some space or write elsewhere", o->path,
+                   strerror(e ? e : EIO));
+}
+
+void hp_outfile_discard(hp_outfile *o) {
+    if (o->f) fclose(o->f);
+    o->f = NULL;
+    if (o->tmp[0]) unlink(o->tmp);
+    o->tmp[0] = '\0';
+}

@@ -1,0 +1,21 @@
+/* outfile.h - an output that is whole or not there: written to "<path>.tmp", renamed at the end. */
+#ifndef HP_OUTFILE_H
+#define HP_OUTFILE_H
+
+#include "plan/base/status.h"
+
+#include <stdio.h>
+
+typedef struct hp_outfile {
+    FILE *f;
+    char path[4096], tmp[4104];
+} hp_outfile;
+
+/* Errors: HP_ECREATE. */
+hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err);
+/* Flushes, syncs, renames. Errors: HP_EIO (disk full); the earlier file stays. Closes in either case. */
+hp_status hp_outfile_commit(hp_outfile *o, hp_error *err);
+/* Removes what was written. Safe after commit and on a zeroed hp_outfile. */
+void hp_outfile_discard(hp_outfile *o);
+
+#endif

@@ -1,0 +1,89 @@
+/* query.h - a recorded run in memory: what every comparison, check, plot and export starts from. */
+#ifndef HP_QUERY_H
+#define HP_QUERY_H
+
+#include "plan/base/arena.h"
+#include "traces/trace.h"
+
+enum { HP_TRACE_NEWEST = 512 }; /* iterations kept: enough for any median, and a bound on memory */
+
+typedef struct hp_trace_task {
+    int32_t role, task;
+    int32_t op;               /* hp_task_op */
+    int32_t phase;            /* hp_phase */
+    int32_t queue;            /* hp_queue_kind */
+    const char *kind, *label; /* "fwd.conv"; "fwd layer1.0.conv1 m2" (cleaned: hp_text_clean) */
+    int64_t bytes;            /* moved between ranks */
+} hp_trace_task;
+
+typedef struct hp_trace_span {
+    int32_t rank, iter;
+    int32_t task;      /* index into hp_trace.task; -1: a task of the evaluation program */
+    int32_t eval_task; /* its id there */
+    int64_t t0_ns, t1_ns;
+} hp_trace_span;
+
+typedef struct hp_trace_iter {
+    int32_t iter;
+    int64_t first, last;  /* spans first .. last-1 */
+    int64_t t0_ns, t1_ns; /* earliest start, latest end */
+    double step_s;        /* the step_s counter (largest over ranks) if recorded, else t1 - t0 */
+} hp_trace_iter;
+
+typedef struct hp_trace {
+    int64_t run;
+    const char *kind, *plan_hash, *strategy, *machine, *device, *version; /* cleaned */
+    int32_t ranks, status;
+    int32_t n_rank; /* ranks that recorded something; a folded simulation has one per role */
+    int32_t n_role, n_task;
+    int32_t *role_ranks; /* per role: how many of the recording ranks have it */
+    hp_trace_task *task;
+    int64_t n_span;
+    hp_trace_span *span; /* by iteration, rank, start */
+    int32_t n_iter;
+    hp_trace_iter *iter; /* complete iterations only (every rank recorded every task), oldest first */
+    int32_t n_partial;   /* iterations left out because they are not complete */
+} hp_trace;
+
+/* Loads the newest iterations of a run. Evaluation steps (iter < 0) only if `with_eval`; they are never in
+ * `iter`. Errors: HP_EDATA: no such run, spans of unknown tasks, impossible numbers. */
+hp_status hp_trace_load(hp_arena *arena, hp_db *db, int64_t run, bool with_eval, hp_trace *t, hp_error *err);
+
+/* Forgets the first iteration (warm-up) when at least 3 are complete; returns how many it dropped, 0 or 1. */
+int hp_trace_drop_warmup(hp_trace *t);
+
+/* Median; sorts `v`. NaN when n is 0. */
+double hp_median(double *v, int64_t n);
+
+/* Step times of the complete iterations, seconds: n_iter values. */
+double *hp_trace_steps(hp_arena *arena, const hp_trace *t);
+
+/* For each recording rank and task of its role: the median duration over the iterations. */
+typedef struct hp_trace_median {
+    int32_t rank, task; /* task: index into hp_trace.task */
+    double seconds;
+} hp_trace_median;
+hp_trace_median *hp_trace_medians(hp_arena *arena, const hp_trace *t, int64_t *n);
+
+/* (n_iter, n_group) matrix: seconds per iteration spent in the tasks of a group, summed over tasks, mean over
+ * the recording ranks. group: per task, its group or -1. */
+double *hp_trace_totals(hp_arena *arena, const hp_trace *t, const int32_t *group, int n_group);
+
+/* Step time less the time the compute queue was busy, mean over ranks, per iteration: n_iter values, seconds.
+ */
+double *hp_trace_waiting(hp_arena *arena, const hp_trace *t);
+
+/* Values of a counter, by iteration, rank, time. value NaN: recorded as not-a-number. */
+typedef struct hp_trace_value {
+    int32_t rank, iter;
+    int64_t t_ns;
+    double value;
+} hp_trace_value;
+hp_status hp_trace_counter(hp_arena *arena, hp_db *db, int64_t run, const char *name, hp_trace_value **v,
+                           int64_t *n, hp_error *err);
+
+/* Newest simulated and executed run of a file, the simulated one preferably of the same plan; -1 where there
+ * is none. */
+hp_status hp_trace_find_pair(hp_db *db, int64_t *sim, int64_t *exec, hp_error *err);
+
+#endif
