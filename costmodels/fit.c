@@ -2,6 +2,8 @@
  * operating system interrupted counts little (bisquare weights, Holland & Welsch 1977, as in gsl_multifit_robust). */
 #include "costmodels/fit.h"
 
+#include "traces/query.h"
+
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_fit.h>
 #include <gsl/gsl_multifit.h>
@@ -10,17 +12,6 @@
 #include <string.h>
 
 enum { TERMS = 3 };
-
-static int double_compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-double hp_median(double *value, int n) {
-    if (n == 0) return 0;
-    qsort(value, (size_t)n, sizeof *value, double_compare);
-    return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
-}
 
 static double term(const hp_fit_sample *s, int k) {
     return (k == 0 ? 1 : k == 1 ? s->flops : s->bytes) / s->seconds;

@@ -104,7 +104,7 @@ static hp_status read_text(hp_arena *arena, const char *path, char **text, hp_er
 }
 
 static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t, hp_error *err) {
-    char *text;
+    char *text = NULL;
     HP_TRY(read_text(arena, path, &text, err));
     HP_TRY(hp_rows_parse(arena, text, path, t, err));
     const char *name = strrchr(path, '/');

@@ -75,7 +75,7 @@ static void norm_bwd_row(const float *dy, const float *y, const float *restrict 
     if (y) {
         INDEPENDENT
         for (int c = 0; c < channels; c++) {
-            const float g = (y[c] > k.lo) & (y[c] < k.hi) ? dy[c] : 0.0f;
+            const float g = ((y[c] > k.lo) & (y[c] < k.hi)) ? dy[c] : 0.0f;
             sum[c] += g;
             dot[c] += g * (x[c] - mean[c]);
         }
@@ -111,7 +111,7 @@ static void norm_bwd_apply(float *dx, const float *dy, const float *y, const flo
         if (y) {
             INDEPENDENT
             for (int c = 0; c < channels; c++) {
-                const float g = (y[c] > k.lo) & (y[c] < k.hi) ? dy[c] : 0.0f;
+                const float g = ((y[c] > k.lo) & (y[c] < k.hi)) ? dy[c] : 0.0f;
                 dx[c] = scale[c] * g - a[c] - (x[c] - mean[c]) * b[c];
             }
             y += channels;

@@ -15,7 +15,7 @@ static void point_clamp(float *y, const float *x, int64_t n, hp_clamp k) {
 
 static void point_clamp_bwd(float *dx, const float *dy, const float *y, int64_t n, hp_clamp k) {
     INDEPENDENT
-    for (int64_t i = 0; i < n; i++) dx[i] = (y[i] > k.lo) & (y[i] < k.hi) ? dy[i] : 0.0f;
+    for (int64_t i = 0; i < n; i++) dx[i] = ((y[i] > k.lo) & (y[i] < k.hi)) ? dy[i] : 0.0f;
 }
 
 static void point_add(float *y, const float *a, const float *b, int64_t n, hp_clamp k) {

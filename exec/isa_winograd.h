@@ -15,12 +15,12 @@ typedef struct wino_geometry {
     int ih, iw, ic, oh, ow, oc, ph, pw, across, down, panels;
 } wino_geometry;
 
-static wino_geometry wino_geometry_of(const hp_shape *s) {
+static wino_geometry wino_geometry_of(const hp_shape *s, bool backward_weights) {
     wino_geometry g = {.n = s->n, .ih = s->ih, .iw = s->iw, .ic = s->ic, .oh = s->oh, .ow = s->ow, .oc = s->oc,
                        .ph = s->ph, .pw = s->pw, .across = (s->ow + 1) / 2, .down = (s->oh + 1) / 2,
                        .panels = (s->oc + GEMM_PANEL - 1) / GEMM_PANEL};
     g.tiles = g.n * g.across * g.down;
-    g.block = hp_winograd_block(s->ic, s->oc, g.tiles);
+    g.block = hp_winograd_block(s->ic, s->oc, g.tiles, backward_weights);
     return g;
 }
 
@@ -150,7 +150,7 @@ static void wino_output(const wino_geometry *g, float *y, int64_t tile, const fl
 
 /* Scratch: one row of zeros, V, M. */
 static void wino_fwd(float *y, const float *x, const float *pack, const float *bias, const hp_shape *s, float *scratch) {
-    const wino_geometry g = wino_geometry_of(s);
+    const wino_geometry g = wino_geometry_of(s, false);
     const int64_t v_step = g.block * g.ic, m_step = g.block * g.panels * GEMM_PANEL;
     const int64_t u_step = (int64_t)g.panels * g.ic * GEMM_PANEL;
     float *v = scratch + HP_WINOGRAD_ZEROS(g.ic), *m = v + POINTS * v_step;
@@ -187,31 +187,52 @@ static void wino_gradient_tile(const wino_geometry *g, const float *dy, int64_t 
     }
 }
 
-/* dg = G' S G for one pair of channels. */
-static inline void wino_weight3(const float s[4], float g[3]) {
-    g[0] = s[0] + 0.5f * (s[1] + s[2]);
-    g[1] = 0.5f * (s[1] - s[2]);
-    g[2] = 0.5f * (s[1] + s[2]) + s[3];
+/* dg = G' S G for one input channel and LANES output channels; g[k] holds tap k. */
+static inline __attribute__((always_inline)) void wino_weight3(vec s0, vec s1, vec s2, vec s3, vec *g0, vec *g1, vec *g2) {
+    const vec half = 0.5f * (s1 + s2);
+    *g0 = s0 + half;
+    *g1 = 0.5f * (s1 - s2);
+    *g2 = half + s3;
 }
 
-static void wino_weight(const float *s, int64_t point_step, float *dw, bool add) {
-    float t[4][3];
+static void wino_weight(const float *s, int64_t point_step, float g[9][LANES]) {
+    vec t[12], out[3];
+    UNROLL
     for (int i = 0; i < 4; i++) {
-        const float row[4] = {s[4 * i * point_step], s[(4 * i + 1) * point_step], s[(4 * i + 2) * point_step],
-                              s[(4 * i + 3) * point_step]};
-        wino_weight3(row, t[i]);
+        const float *row = s + 4 * i * point_step;
+        wino_weight3(vec_load(row), vec_load(row + point_step), vec_load(row + 2 * point_step),
+                     vec_load(row + 3 * point_step), &t[3 * i], &t[3 * i + 1], &t[3 * i + 2]);
     }
+    UNROLL
     for (int j = 0; j < 3; j++) {
-        const float column[4] = {t[0][j], t[1][j], t[2][j], t[3][j]};
-        float g[3];
-        wino_weight3(column, g);
-        for (int i = 0; i < 3; i++) dw[3 * i + j] = (add ? dw[3 * i + j] : 0.0f) + g[i];
+        wino_weight3(t[j], t[3 + j], t[6 + j], t[9 + j], &out[0], &out[1], &out[2]);
+        for (int i = 0; i < 3; i++) vec_store(g[3 * i + j], out[i]);
     }
+}
+
+/* LANES outputs' filters from tap-major to canonical order, `step` apart. */
+static void wino_weights_out(float g[9][LANES], float *dw, int64_t step, bool add) {
+    for (int i = 0; i < LANES; i++, dw += step)
+        for (int k = 0; k < 9; k++) dw[k] = (add ? dw[k] : 0.0f) + g[k][i];
+}
+
+/* All weights: dw (oc, ic, 3, 3) from the sums (point, ic, padded oc), a strip of outputs at a time so that both sides
+ * are read and written in whole cache lines. */
+static void wino_weights(const wino_geometry *g, const float *sum, float *dw, bool add) {
+    enum { STRIP = 64 };
+    const int64_t outs = (int64_t)g->panels * GEMM_PANEL, filters = (int64_t)g->ic * 9;
+    float t[9][LANES];
+    for (int strip = 0; strip < g->oc; strip += STRIP)
+        for (int c = 0; c < g->ic; c++)
+            for (int o = strip; o < strip + STRIP && o < g->oc; o += LANES) {
+                wino_weight(sum + c * outs + o, g->ic * outs, t);
+                wino_weights_out(t, dw + o * filters + c * 9, filters, add);
+            }
 }
 
 /* Scratch: zeros, V, W, S (point, input channel, output channel). */
 static void wino_bwdw(float *dw, const float *x, const float *dy, const hp_shape *s, bool add, float *scratch) {
-    const wino_geometry g = wino_geometry_of(s);
+    const wino_geometry g = wino_geometry_of(s, true);
     const int64_t outs = (int64_t)g.panels * GEMM_PANEL, v_step = g.block * g.ic, w_step = g.block * outs;
     const int64_t s_step = g.ic * outs;
     const int zeros = g.ic > g.oc ? g.ic : g.oc;
@@ -224,8 +245,7 @@ static void wino_bwdw(float *dw, const float *x, const float *dy, const hp_shape
         for (int p = 0; p < POINTS; p++)
             gemm_transposed(sum + p * s_step, v + p * v_step, w + p * w_step, g.ic, g.block, g.panels, first > 0);
     }
-    for (int o = 0; o < g.oc; o++)
-        for (int c = 0; c < g.ic; c++) wino_weight(sum + c * outs + o, s_step, dw + ((int64_t)o * g.ic + c) * 9, add);
+    wino_weights(&g, sum, dw, add);
 }
 
 #endif

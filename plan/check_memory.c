@@ -1,25 +1,25 @@
 /* check_memory.c - buffers that tasks may use at the same time share no byte.
  *
- * Compute tasks follow each other, so a compute task may take over the memory of everything computed before it. A send
- * or receive runs beside them: it is known to be done only behind a compute task that depends on it, and it may take over
- * only what was used up to a compute task it depends on. */
+ * Compute tasks follow each other, so a compute task may take over the memory of everything computed before
+ * it. A send or receive runs beside them: it is known to be done only behind a compute task that depends on
+ * it, and it may take over only what was used up to a compute task it depends on. */
 #include "plan/program_check.h"
 
 #include <string.h>
 
 typedef struct usage {
-    int32_t first, last;     /* tasks, in list order */
-    int32_t last_compute;    /* -1: none */
-    int32_t async[2];        /* last send or collective, last receive; -1 */
+    int32_t first, last;  /* tasks, in list order */
+    int32_t last_compute; /* -1: none */
+    int32_t async[2];     /* last send or collective, last receive; -1 */
 } usage;
 
 typedef struct memory_check {
     hp_arena *arena;
     const hp_role *r;
     int role;
-    usage *use;              /* per buffer */
-    int32_t *known_done;     /* per task: first compute task that depends on it (send, receive, collective) */
-    int32_t *behind;         /* per task: last compute task it depends on, directly */
+    usage *use;          /* per buffer */
+    int32_t *known_done; /* per task: first compute task that depends on it (send, receive, collective) */
+    int32_t *behind;     /* per task: last compute task it depends on, directly */
 } memory_check;
 
 static bool is_compute(const hp_role *r, int task) {
@@ -80,13 +80,16 @@ static bool share_bytes(const hp_buffer *a, const hp_buffer *b) {
 }
 
 static hp_status overlap(const memory_check *m, int a, int b, hp_error *err) {
-    return hp_fail(err, HP_EPLAN, "E-OVERLAP: rank %d: buffers %d and %d share memory and may be in use together", m->role, a, b);
+    return hp_fail(err, HP_EPLAN,
+                   "E-OVERLAP: rank %d: buffers %d and %d share memory and may be in use together", m->role,
+                   a, b);
 }
 
 /* Buffers in order of first use; `front` holds those whose memory nobody has wholly taken over yet. */
 static hp_status check_role(memory_check *m, hp_error *err) {
     const hp_role *r = m->r;
-    int32_t *count = HP_NEW(m->arena, int32_t, r->n_task + 2), *order = HP_NEW(m->arena, int32_t, r->n_buffer);
+    int32_t *count = HP_NEW(m->arena, int32_t, r->n_task + 2),
+            *order = HP_NEW(m->arena, int32_t, r->n_buffer);
     int32_t *front = HP_NEW(m->arena, int32_t, r->n_buffer);
     int n = 0, n_front = 0;
     for (int b = 0; b < r->n_buffer; b++) {
@@ -104,8 +107,11 @@ static hp_status check_role(memory_check *m, hp_error *err) {
             const int a = front[k];
             const hp_buffer *older = &r->buffer[a];
             const bool shares = buffer->bytes && older->bytes && share_bytes(older, buffer);
-            if (shares && (m->use[a].last >= m->use[b].first || !starts_after(m, m->use[b].first, &m->use[a]))) return overlap(m, a, b, err);
-            const bool covered = shares && is_compute(r, m->use[b].first) && buffer->offset <= older->offset &&
+            if (shares &&
+                (m->use[a].last >= m->use[b].first || !starts_after(m, m->use[b].first, &m->use[a])))
+                return overlap(m, a, b, err);
+            const bool covered = shares && is_compute(r, m->use[b].first) &&
+                                 buffer->offset <= older->offset &&
                                  older->offset + older->bytes <= buffer->offset + buffer->bytes;
             if (!covered) front[kept++] = a;
         }

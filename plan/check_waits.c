@@ -1,9 +1,9 @@
 /* check_waits.c - can every task start? The wait-for graph over all ranks of one replica, sends synchronous.
  *
- * Each task has two events, posted and done. A compute task is posted when the one before it is done; a send, receive or
- * collective when the one before it in its queue is posted. A synchronous send is done only once its receive is posted,
- * a collective once all members have posted it. A cycle means that some ranks wait for each other for ever. Replicas run
- * the same lists, so one replica stands for all. */
+ * Each task has two events, posted and done. A compute task is posted when the one before it is done; a send,
+ * receive or collective when the one before it in its queue is posted. A synchronous send is done only once
+ * its receive is posted, a collective once all members have posted it. A cycle means that some ranks wait for
+ * each other for ever. Replicas run the same lists, so one replica stands for all. */
 #include "plan/program_check.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 typedef struct waits {
     hp_arena *arena;
     const hp_program *p;
-    int *base;          /* per role: number of its first task, counted over roles */
+    int *base; /* per role: number of its first task, counted over roles */
     int n_task, n_node, n_edge, edge_room;
     int (*edge)[2];
 } waits;
@@ -38,8 +38,10 @@ static void add_role(waits *w, int role) {
     for (int t = 0; t < r->n_task; t++) {
         const int q = r->task[t].queue;
         add_edge(w, posted(w, role, t), done(w, role, t));
-        for (int i = r->dep_first[t]; i < r->dep_first[t + 1]; i++) add_edge(w, done(w, role, r->dep[i]), posted(w, role, t));
-        if (last[q] >= 0) add_edge(w, q == 0 ? done(w, role, last[q]) : posted(w, role, last[q]), posted(w, role, t));
+        for (int i = r->dep_first[t]; i < r->dep_first[t + 1]; i++)
+            add_edge(w, done(w, role, r->dep[i]), posted(w, role, t));
+        if (last[q] >= 0)
+            add_edge(w, q == 0 ? done(w, role, last[q]) : posted(w, role, last[q]), posted(w, role, t));
         last[q] = t;
     }
 }
@@ -89,12 +91,14 @@ static void add_queues(waits *w) {
         add_role(w, role);
         for (int q = 1; q < r->n_queue; q++) {
             if (r->queue[q].kind == HP_QUEUE_SEND) add_channel(w, role, q);
-            if (r->queue[q].kind == HP_QUEUE_COLL && w->p->group[r->queue[q].peer].scope == HP_GROUP_WORLD) add_world(w, role, q);
+            if (r->queue[q].kind == HP_QUEUE_COLL && w->p->group[r->queue[q].peer].scope == HP_GROUP_WORLD)
+                add_world(w, role, q);
         }
     }
 }
 
-/* Removes every event that can happen; left[v] is then the number of events v still waits for. Returns how many remain. */
+/* Removes every event that can happen; left[v] is then the number of events v still waits for. Returns how
+ * many remain. */
 static int remove_possible(waits *w, int *left) {
     int *first = HP_NEW(w->arena, int, w->n_node + 2), *next = HP_NEW(w->arena, int, w->n_edge + 1);
     int *ready = HP_NEW(w->arena, int, w->n_node + 1);
@@ -140,12 +144,14 @@ static hp_status describe_cycle(const waits *w, const hp_graph *g, const int *le
         if (v < 2 * w->n_task) {
             const int role = role_of(w, v), task = v / 2 - w->base[role];
             if (!named[role]) {
-                snprintf(ranks + strlen(ranks), sizeof ranks - strlen(ranks), "%s%d", n_ranks ? ", " : "", role);
+                snprintf(ranks + strlen(ranks), sizeof ranks - strlen(ranks), "%s%d", n_ranks ? ", " : "",
+                         role);
                 named[role] = true;
                 n_ranks++;
             }
             if (v / 2 != last_task && strlen(tasks) < 400)
-                snprintf(tasks + strlen(tasks), sizeof tasks - strlen(tasks), "%srank %d: %s", tasks[0] ? " <- " : "", role,
+                snprintf(tasks + strlen(tasks), sizeof tasks - strlen(tasks), "%srank %d: %s",
+                         tasks[0] ? " <- " : "", role,
                          hp_task_label(w->p, g, &w->p->role[role], task, label, sizeof label));
             last_task = v / 2;
         }
@@ -184,7 +190,8 @@ hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p) {
         for (int t = 0; t < from->n_task; t++) {
             to->dep_first[t] = to->n_dep;
             if (t) to->dep[to->n_dep++] = t - 1;
-            for (int i = from->dep_first[t]; i < from->dep_first[t + 1]; i++) to->dep[to->n_dep++] = from->dep[i];
+            for (int i = from->dep_first[t]; i < from->dep_first[t + 1]; i++)
+                to->dep[to->n_dep++] = from->dep[i];
         }
         to->dep_first[from->n_task] = to->n_dep;
     }

@@ -34,19 +34,21 @@ static double best_from(const cut_problem *c, const double *rest, int first, int
 
 /* best[k*(n+1) + i]: the smallest possible largest part when units i .. n-1 make k parts. */
 static void fill(const cut_problem *c, int n_part, double *best) {
-    const int n = c->n_unit, row = n + 1;
-    for (int i = 0; i < n; i++) best[row + i] = segment(c, i, n);
+    const int n = c->n_unit;
+    const size_t row = (size_t)n + 1;
+    for (int i = 0; i < n; i++) best[row + (size_t)i] = segment(c, i, n);
     for (int k = 2; k <= n_part; k++)
-        for (int i = 0; i + k <= n; i++) best[k * row + i] = best_from(c, best + (k - 1) * row, i, n - k + 1);
+        for (int i = 0; i + k <= n; i++)
+            best[(size_t)k * row + (size_t)i] = best_from(c, best + (size_t)(k - 1) * row, i, n - k + 1);
 }
 
 /* Each part in turn takes as few units as the best bottleneck allows: the earlier parts are the lighter. */
 static void take(const cut_problem *c, int n_part, const double *best, int32_t *counts) {
-    const int row = c->n_unit + 1;
-    const double bottleneck = best[n_part * row];
+    const size_t row = (size_t)c->n_unit + 1;
+    const double bottleneck = best[(size_t)n_part * row];
     int first = 0;
     for (int part = 0; part + 1 < n_part; part++) {
-        const double *rest = best + (n_part - part - 1) * row;
+        const double *rest = best + (size_t)(n_part - part - 1) * row;
         int end = first + 1;
         while (rest[end] > bottleneck) end++;
         counts[part] = end - first;
@@ -64,7 +66,7 @@ void hp_cut_balanced(const double *unit_cost, int n_unit, int n_part, int32_t *c
         prefix[u + 1] = prefix[u] + unit_cost[u];
     }
     const cut_problem c = {prefix, n_unit};
-    double *best = HP_NEW(scratch, double, (n_part + 1) * (n_unit + 1));
+    double *best = HP_NEW(scratch, double, (size_t)(n_part + 1) * (size_t)(n_unit + 1));
     fill(&c, n_part, best);
     take(&c, n_part, best, counts);
     hp_arena_free(scratch);

@@ -1,8 +1,8 @@
 /* device_memory.c - bytes a device needs beyond the tensors: packs, scratch, saved statistics.
  *
- * For our own kernels these are exact. For oneDNN they bound what version 2.6.3 asks for on one thread: its weight
- * layouts round channels of a group up to 16 (32 where the vectorised block of outputs is 32), and its scratchpads are
- * a few vectors, or one image for a strided 1x1 kernel (rtus, "reduce to unit stride"). */
+ * For our own kernels these are exact. For oneDNN they bound what version 2.6.3 asks for on one thread: its
+ * weight layouts round channels of a group up to 16 (32 where the vectorised block of outputs is 32), and its
+ * scratchpads are a few vectors, or one image for a strided 1x1 kernel (rtus, "reduce to unit stride"). */
 #include "plan/device_memory.h"
 
 enum {
@@ -33,20 +33,24 @@ static int64_t taps(const hp_graph *g, const hp_layer *l) {
 
 bool hp_conv_winograd(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    if (l->op != HP_CONV || l->groups > 1 || l->kh != 3 || l->kw != 3 || l->stride_h != 1 || l->stride_w != 1 ||
-        l->dil_h > 1 || l->dil_w > 1 || l->pad_h > 2 || l->pad_w > 2)
+    if (l->op != HP_CONV || l->groups > 1 || l->kh != 3 || l->kw != 3 || l->stride_h != 1 ||
+        l->stride_w != 1 || l->dil_h > 1 || l->dil_w > 1 || l->pad_h > 2 || l->pad_w > 2)
         return false;
     const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
-    if (x->c % 16 || y->c % 16 || x->c < 32 || y->c < 32) return false; /* transforms would outweigh the products */
+    if (x->c % 16 || y->c % 16 || x->c < 32 || y->c < 32)
+        return false; /* transforms would outweigh the products */
     const int64_t covered = round_up(y->h, 2) * round_up(y->w, 2);
     return covered * 2 <= (int64_t)y->h * y->w * 3; /* at most half as much again in incomplete tiles */
 }
 
-int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles) {
-    const int64_t cache = 1 << 20; /* bytes of a second-level cache: 1 MiB on Zen 4, 1 to 2 on Xeons since Skylake */
+int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool backward_weights) {
+    const int64_t cache =
+        1 << 20; /* bytes of a second-level cache: 1 MiB on Zen 4, 1 to 2 on Xeons since Skylake */
     const int64_t tile = HP_WINOGRAD_POINTS * 4 * (in_channels + round_up(out_channels, HP_WINOGRAD_PANEL));
     int64_t block = cache / tile / HP_WINOGRAD_ROWS * HP_WINOGRAD_ROWS;
-    if (block < 32) block = 32; /* weights are read once per block */
+    const int64_t least =
+        backward_weights ? 128 : 48; /* so that weights, or their sums, pass the cache seldom: measured */
+    if (block < least) block = least;
     const int64_t all = round_up(tiles, HP_WINOGRAD_ROWS);
     return block < all ? block : all;
 }
@@ -60,8 +64,10 @@ static int64_t winograd_pack(const hp_graph *g, const hp_layer *l, bool backward
 static int64_t winograd_scratch(const hp_graph *g, const hp_layer *l, hp_task_op op, int64_t samples) {
     const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
     const hp_tensor *from = op == HP_TASK_BWD ? y : x, *to = op == HP_TASK_BWD ? x : y;
-    const int64_t tiles = samples * ((to->h + 1) / 2) * ((to->w + 1) / 2), outs = round_up(to->c, HP_WINOGRAD_PANEL);
-    const int64_t block = hp_winograd_block(from->c, to->c, tiles), zeros = round_up(x->c > y->c ? x->c : y->c, 16);
+    const int64_t tiles = samples * ((to->h + 1) / 2) * ((to->w + 1) / 2),
+                  outs = round_up(to->c, HP_WINOGRAD_PANEL);
+    const int64_t block = hp_winograd_block(from->c, to->c, tiles, op == HP_TASK_BWDW),
+                  zeros = round_up(x->c > y->c ? x->c : y->c, 16);
     const int64_t sums = op == HP_TASK_BWDW ? (int64_t)from->c * outs : 0;
     return zeros + HP_WINOGRAD_POINTS * (block * (from->c + outs) + sums);
 }
@@ -93,7 +99,8 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, hp_dtype dtyp
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t samples, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32) return 0;
-    if (l->op == HP_BN) return 8 * round_up(output_of(g, l)->c, 16) * 5; /* float64 sums and float32 factors */
+    if (l->op == HP_BN)
+        return 8 * round_up(output_of(g, l)->c, 16) * 5; /* float64 sums and float32 factors */
     if (l->op == HP_DROPOUT) return round_up(4 * hp_tensor_elems(g, l->out), LINES); /* one sample's mask */
     if (!is_matrix(l)) return 0;
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;

@@ -1,6 +1,8 @@
-/* device_memory.h - what a device needs beyond the tensors, known to the planner without linking the device's library.
+/* device_memory.h - what a device needs beyond the tensors, known to the planner without linking the device's
+ * library.
  *
- * Upper bounds over the kernels exec/device_onednn.c accepts; it refuses a kernel that wants more and takes the next. */
+ * Upper bounds over the kernels exec/device_onednn.c accepts; it refuses a kernel that wants more and takes
+ * the next. */
 #ifndef HP_DEVICE_MEMORY_H
 #define HP_DEVICE_MEMORY_H
 
@@ -10,22 +12,26 @@
 int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, hp_dtype dtype);
 /* Scratch for one task of that layer on `samples` samples. */
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t samples, hp_dtype dtype);
-/* What a layer keeps from forward to backward (HP_BUF_SAVE): bn mean and inverse std, max-pool argmax (u8); 0: none. */
+/* What a layer keeps from forward to backward (HP_BUF_SAVE): bn mean and inverse std, max-pool argmax (u8);
+ * 0: none. */
 int64_t hp_save_bytes(const hp_graph *g, int layer, int64_t samples, hp_dtype dtype);
 
-/* --- layouts the planner and the float32 kernels must agree on ------------------------------------------------- */
+/* --- layouts the planner and the float32 kernels must agree on
+ * ------------------------------------------------- */
 
 enum {
     HP_WINOGRAD_POINTS = 16, /* F(2x2, 3x3): a tile of 4x4 */
     HP_WINOGRAD_PANEL = 32,  /* outputs side by side in a pack: two 512-bit vectors */
     HP_WINOGRAD_ROWS = 8     /* tiles computed together */
 };
-#define HP_WINOGRAD_ZEROS(channels) (((channels) + 15) / 16 * 16) /* floats of the zero row that stands for padding */
+#define HP_WINOGRAD_ZEROS(channels)                                                                          \
+    (((channels) + 15) / 16 * 16) /* floats of the zero row that stands for padding */
 
-/* Is this a convolution that runs as Winograd F(2x2, 3x3) in float32? A rule on shapes, so that plans and runs agree. */
+/* Is this a convolution that runs as Winograd F(2x2, 3x3) in float32? A rule on shapes, so that plans and
+ * runs agree. */
 bool hp_conv_winograd(const hp_graph *g, int layer);
 /* Tiles transformed at a time: as many as a 1 MiB second-level cache holds with their products; a multiple of
  * HP_WINOGRAD_ROWS. */
-int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles);
+int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool backward_weights);
 
 #endif

@@ -1,7 +1,8 @@
 /* graph.h - a network: layers and tensors as arrays and ids, in topological order, per sample.
  *
  * Tensors are (N, H, W, C) dense; the graph stores H, W, C only, so that it does not depend on the batch.
- * A *unit* is what a stage cut may not split (a residual block, say); units are contiguous ranges of layers. */
+ * A *unit* is what a stage cut may not split (a residual block, say); units are contiguous ranges of layers.
+ */
 #ifndef HP_GRAPH_H
 #define HP_GRAPH_H
 
@@ -25,15 +26,16 @@ enum { HP_MAX_IN = 8, HP_MAX_LAYER_PARAMS = 4 };
 typedef struct hp_layer_info {
     const char *name;
     int max_in;
-    bool backward_needs_x, backward_needs_y; /* saved for the backward pass (y only when an activation masks) */
+    bool backward_needs_x,
+        backward_needs_y; /* saved for the backward pass (y only when an activation masks) */
     const char *meaning;
 } hp_layer_info;
 
 extern const hp_layer_info hp_layer_infos[HP_LAYER_OPS];
 
 typedef struct hp_tensor {
-    int32_t h, w, c;     /* per sample */
-    int32_t producer;    /* layer id */
+    int32_t h, w, c;  /* per sample */
+    int32_t producer; /* layer id */
 } hp_tensor;
 
 typedef enum hp_param_kind {
@@ -50,21 +52,22 @@ typedef enum hp_param_kind {
 typedef enum hp_init {
     HP_INIT_ZERO,
     HP_INIT_ONE,
-    HP_INIT_KAIMING_FAN_OUT, /* normal, std = sqrt(2 / (O*kh*kw)): dim 0 times the window, also when grouped */
+    HP_INIT_KAIMING_FAN_OUT, /* normal, std = sqrt(2 / (O*kh*kw)): dim 0 times the window, also when grouped
+                              */
     HP_INIT_KAIMING_FAN_IN,  /* normal, std = sqrt(2 / fan_in) */
     HP_INIT_NORMAL_001,      /* normal, std 0.01 */
     HP_INIT_TORCH_DEFAULT    /* uniform in +-1/sqrt(fan_in): nn.Conv2d, nn.Linear weights and biases */
 } hp_init;
 
 typedef struct hp_param {
-    const char *name;  /* state-dict name, "layer1.0.conv1.weight" */
-    int32_t kind;      /* hp_param_kind */
-    int32_t init;      /* hp_init */
+    const char *name; /* state-dict name, "layer1.0.conv1.weight" */
+    int32_t kind;     /* hp_param_kind */
+    int32_t init;     /* hp_init */
     int32_t layer;
     int32_t n_dim;
-    int32_t dim[4];    /* row-major, the layout in memory and in files */
-    int64_t count;     /* elements */
-    int64_t fan_in;    /* of the layer's weight, also for its bias */
+    int32_t dim[4]; /* row-major, the layout in memory and in files */
+    int64_t count;  /* elements */
+    int64_t fan_in; /* of the layer's weight, also for its bias */
 } hp_param;
 
 static inline bool hp_param_trained(const hp_param *p) {
@@ -72,43 +75,44 @@ static inline bool hp_param_trained(const hp_param *p) {
 }
 
 typedef struct hp_layer {
-    const char *name;  /* "layer1.0.conv1" */
-    int32_t op;        /* hp_layer_op */
-    int32_t act;       /* hp_act of bn, act, add */
+    const char *name; /* "layer1.0.conv1" */
+    int32_t op;       /* hp_layer_op */
+    int32_t act;      /* hp_act of bn, act, add */
     int32_t n_in, in[HP_MAX_IN];
-    int32_t out;       /* tensor id */
+    int32_t out; /* tensor id */
     int32_t unit;
     int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups; /* conv, pools */
-    int32_t ceil_mode, count_include_pad; /* pools */
-    int32_t out_h, out_w; /* adaptpool */
-    float p;           /* dropout probability */
+    int32_t ceil_mode, count_include_pad;                                   /* pools */
+    int32_t out_h, out_w;                                                   /* adaptpool */
+    float p;                                                                /* dropout probability */
     float eps, momentum; /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
-    int32_t n_param, param[HP_MAX_LAYER_PARAMS]; /* conv, linear: weight[, bias]; bn: gamma, beta, mean, var */
+    int32_t n_param,
+        param[HP_MAX_LAYER_PARAMS]; /* conv, linear: weight[, bias]; bn: gamma, beta, mean, var */
 } hp_layer;
 
 typedef struct hp_graph {
-    const char *net;     /* "resnet50", as --net takes it */
+    const char *net; /* "resnet50", as --net takes it */
     int32_t image_h, image_w, image_c, classes;
     int32_t n_layer, n_tensor, n_param, n_unit;
-    hp_layer *layer;     /* layer 0 is HP_INPUT; the last layer's output are the logits (N, 1, 1, classes) */
+    hp_layer *layer; /* layer 0 is HP_INPUT; the last layer's output are the logits (N, 1, 1, classes) */
     hp_tensor *tensor;
     hp_param *param;
     int32_t *unit_first; /* n_unit + 1 entries: unit u is layers unit_first[u] .. unit_first[u+1]-1 */
 } hp_graph;
 
 /* Builds a built-in network (plan/nets), fused (bn+add+act in one layer), shapes known.
- * net: "cnn", "resnet18", "resnet-v2-101", ...; errors: HP_EUSAGE with the list of names, HP_EPLAN for an image
- * too small for the network. Everything lives in `arena`. */
-hp_status hp_net_build(hp_arena *arena, const char *net, int image_h, int image_w, int classes, hp_graph **graph,
-                       hp_error *err);
+ * net: "cnn", "resnet18", "resnet-v2-101", ...; errors: HP_EUSAGE with the list of names, HP_EPLAN for an
+ * image too small for the network. Everything lives in `arena`. */
+hp_status hp_net_build(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
+                       hp_graph **graph, hp_error *err);
 
 /* K when the user gives none: 1000, or 10 for the CIFAR family and cnn. */
 int hp_net_default_classes(const char *net);
 
-int64_t hp_graph_param_count(const hp_graph *g);              /* trained parameters */
-int64_t hp_layer_macs(const hp_graph *g, int layer);          /* multiply-adds of one sample's forward pass */
-int64_t hp_tensor_elems(const hp_graph *g, int tensor);       /* of one sample */
-int hp_graph_last_use(const hp_graph *g, int tensor);         /* last layer that reads it; logits: n_layer */
+int64_t hp_graph_param_count(const hp_graph *g);        /* trained parameters */
+int64_t hp_layer_macs(const hp_graph *g, int layer);    /* multiply-adds of one sample's forward pass */
+int64_t hp_tensor_elems(const hp_graph *g, int tensor); /* of one sample */
+int hp_graph_last_use(const hp_graph *g, int tensor);   /* last layer that reads it; logits: n_layer */
 
 /* Text of a whole graph's structure, for hashing and `explain`: same structure, same text. */
 char *hp_graph_text(hp_arena *arena, const hp_graph *g);

@@ -4,14 +4,15 @@
 
 #include <string.h>
 
-/* Cost of a unit when the caller has no measurements: multiply-adds, and the bytes they move, as a processor with
- * 10 multiply-adds per byte sees them (the ridge of a 2020s device lies between 5 and 50). */
+/* Cost of a unit when the caller has no measurements: multiply-adds, and the bytes they move, as a processor
+ * with 10 multiply-adds per byte sees them (the ridge of a 2020s device lies between 5 and 50). */
 static void default_unit_costs(const hp_graph *g, double *cost) {
     static const double macs_per_byte = 10.0;
     for (int u = 0; u < g->n_unit; u++) {
         cost[u] = 0;
         for (int l = g->unit_first[u]; l < g->unit_first[u + 1]; l++)
-            cost[u] += (double)hp_layer_macs(g, l) + macs_per_byte * 4.0 * (double)hp_tensor_elems(g, g->layer[l].out);
+            cost[u] += (double)hp_layer_macs(g, l) +
+                       macs_per_byte * 4.0 * (double)hp_tensor_elems(g, g->layer[l].out);
     }
 }
 
@@ -63,7 +64,8 @@ static hp_frame *new_frames(hp_lower_ctx *c) {
     return f;
 }
 
-/* What was sent in the last `keep` steps stays alive, so that computing rarely waits for a send, and never in a circle. */
+/* What was sent in the last `keep` steps stays alive, so that computing rarely waits for a send, and never in
+ * a circle. */
 static void keep_sent(hp_lower_ctx *c) {
     const int from = c->step > c->keep ? c->sent_after[c->step - c->keep - 1] : 0;
     for (int i = from; i < c->n_sent; i++) lower_touch(c, c->sent[i]);

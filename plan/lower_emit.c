@@ -1,9 +1,11 @@
-/* lower_emit.c - appending tasks, buffers and queues to a role; data dependencies follow from reads and writes. */
+/* lower_emit.c - appending tasks, buffers and queues to a role; data dependencies follow from reads and
+ * writes. */
 #include "plan/lower.h"
 
 #include <string.h>
 
-int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64_t elems, int what, int micro) {
+int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64_t elems, int what,
+                     int micro) {
     hp_role *r = c->r;
     HP_ROOM(c->arena, r->buffer, r->n_buffer, c->buffer_room);
     HP_ROOM(c->arena, c->writer, r->n_buffer, c->writer_room);
@@ -23,7 +25,8 @@ int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64
 int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
     hp_role *r = c->r;
     for (int i = 0; i < r->n_queue; i++)
-        if (r->queue[i].kind == (int32_t)kind && r->queue[i].peer == peer && r->queue[i].channel == channel) return i;
+        if (r->queue[i].kind == (int32_t)kind && r->queue[i].peer == peer && r->queue[i].channel == channel)
+            return i;
     HP_ROOM(c->arena, r->queue, r->n_queue, c->queue_room);
     r->queue[r->n_queue] = (hp_queue){(int32_t)kind, peer, channel};
     return r->n_queue++;

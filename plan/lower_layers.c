@@ -1,15 +1,21 @@
-/* lower_layers.c - one pass of one micro-batch through a virtual stage: receive, compute layer by layer, send.
+/* lower_layers.c - one pass of one micro-batch through a virtual stage: receive, compute layer by layer,
+ * send.
  *
- * Gradients of a tensor with several readers are summed in the order the backward pass meets them. Elementwise layers
- * work in place where nobody needs the old value. With recomputation, the backward pass first runs a group of layers
- * (a unit, or the whole stage) forward again from the group's kept inputs. */
+ * Gradients of a tensor with several readers are summed in the order the backward pass meets them.
+ * Elementwise layers work in place where nobody needs the old value. With recomputation, the backward pass
+ * first runs a group of layers (a unit, or the whole stage) forward again from the group's kept inputs. */
 #include "plan/device_memory.h"
 #include "plan/lower.h"
 
 #include <string.h>
 
 static hp_task layer_task(hp_task_op op, int layer, int chunk, int micro, int flags) {
-    return (hp_task){.op = (uint8_t)op, .layer = layer, .chunk = (int16_t)chunk, .micro = micro, .tag = -1, .flags = (uint8_t)flags};
+    return (hp_task){.op = (uint8_t)op,
+                     .layer = layer,
+                     .chunk = (int16_t)chunk,
+                     .micro = micro,
+                     .tag = -1,
+                     .flags = (uint8_t)flags};
 }
 
 static int64_t tensor_elems(const hp_lower_ctx *c, int tensor) {
@@ -61,7 +67,8 @@ static void forward_layer(hp_lower_ctx *c, hp_frame *f, int layer, int chunk, in
     if (c->r->pack_forward[layer] >= 0) lower_dep(c, task, c->writer[c->r->pack_forward[layer]]);
 }
 
-static void transfer(hp_lower_ctx *c, hp_task_op op, int chunk, int micro, int vpeer, int channel, int tag, int tensor, int32_t buffer) {
+static void transfer(hp_lower_ctx *c, hp_task_op op, int chunk, int micro, int vpeer, int channel, int tag,
+                     int tensor, int32_t buffer) {
     hp_task t = layer_task(op, c->g->tensor[tensor].producer, chunk, micro, 0);
     t.queue = (int16_t)lower_queue(c, hp_task_infos[op].queue, vpeer % c->s->stages, channel);
     t.tag = tag;
@@ -81,7 +88,8 @@ static int32_t load(hp_lower_ctx *c, hp_frame *f, int virtual_stage, int chunk, 
         const int x = c->g->layer[0].out;
         operand[0] = f->act[x] = tensor_buffer(c, HP_BUF_TENSOR, x, micro);
     }
-    if (virtual_stage == c->n_vstage - 1) operand[1] = lower_buffer(c, HP_BUF_LABELS, HP_I32, c->p->micro_batch, -1, micro);
+    if (virtual_stage == c->n_vstage - 1)
+        operand[1] = lower_buffer(c, HP_BUF_LABELS, HP_I32, c->p->micro_batch, -1, micro);
     if (operand[0] >= 0 || operand[1] >= 0)
         lower_task(c, layer_task(HP_TASK_LOAD, -1, chunk, micro, 0), "ww", operand);
     return operand[1];
@@ -91,7 +99,8 @@ static void loss(hp_lower_ctx *c, hp_frame *f, int chunk, int micro, int32_t lab
     const int logits = c->g->layer[c->g->n_layer - 1].out;
     int32_t operand[3] = {-1, f->act[logits], labels};
     if (lower_train(c)) operand[0] = f->grad[logits] = tensor_buffer(c, HP_BUF_GRADIENT, logits, micro);
-    c->metric_writer = lower_task(c, layer_task(HP_TASK_LOSS, -1, chunk, micro, lower_train(c) ? 0 : HP_FLAG_EVAL), "wrr", operand);
+    c->metric_writer = lower_task(
+        c, layer_task(HP_TASK_LOSS, -1, chunk, micro, lower_train(c) ? 0 : HP_FLAG_EVAL), "wrr", operand);
 }
 
 void lower_forward(hp_lower_ctx *c, hp_frame *f, const hp_vstage *v, int chunk, int micro) {
@@ -99,16 +108,20 @@ void lower_forward(hp_lower_ctx *c, hp_frame *f, const hp_vstage *v, int chunk, 
     clear_frame(c, f);
     for (int i = 0; i < v->n_in; i++) {
         f->act[v->in[i]] = tensor_buffer(c, HP_BUF_TENSOR, v->in[i], micro);
-        transfer(c, HP_TASK_RECV, chunk, micro, id - 1, 2 * (id - 1), micro * v->n_in + i, v->in[i], f->act[v->in[i]]);
+        transfer(c, HP_TASK_RECV, chunk, micro, id - 1, 2 * (id - 1), micro * v->n_in + i, v->in[i],
+                 f->act[v->in[i]]);
     }
     const int32_t labels = load(c, f, id, chunk, micro);
-    for (int layer = v->first ? v->first : 1; layer < v->end; layer++) forward_layer(c, f, layer, chunk, micro, 0);
+    for (int layer = v->first ? v->first : 1; layer < v->end; layer++)
+        forward_layer(c, f, layer, chunk, micro, 0);
     if (labels >= 0) loss(c, f, chunk, micro, labels);
     for (int i = 0; i < v->n_out; i++)
-        transfer(c, HP_TASK_SEND, chunk, micro, id + 1, 2 * id, micro * v->n_out + i, v->out[i], f->act[v->out[i]]);
+        transfer(c, HP_TASK_SEND, chunk, micro, id + 1, 2 * id, micro * v->n_out + i, v->out[i],
+                 f->act[v->out[i]]);
 }
 
-/* --- backward ------------------------------------------------------------------------------------------------ */
+/* --- backward
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Adds the gradient in `buffer` to what tensor x has so far. */
 static void contribute(hp_lower_ctx *c, hp_frame *f, int x, int32_t buffer, int layer, int chunk, int micro) {
@@ -120,7 +133,8 @@ static void contribute(hp_lower_ctx *c, hp_frame *f, int x, int32_t buffer, int 
     lower_task(c, layer_task(HP_TASK_ACCUM, layer, chunk, micro, 0), "mr", operand);
 }
 
-/* Which input's gradient may take dy's place: the first, or for bn with a second input that one; -1 for none. */
+/* Which input's gradient may take dy's place: the first, or for bn with a second input that one; -1 for none.
+ */
 static int gradient_in_place(const hp_layer *l) {
     if (l->op == HP_BN) return l->n_in > 1 ? 1 : 0;
     return l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT ? 0 : -1;
@@ -136,7 +150,8 @@ static int gradient_flags(hp_lower_ctx *c, int layer) {
     return flags;
 }
 
-static void backward_weights(hp_lower_ctx *c, const hp_frame *f, int layer, int32_t dy, int chunk, int micro) {
+static void backward_weights(hp_lower_ctx *c, const hp_frame *f, int layer, int32_t dy, int chunk,
+                             int micro) {
     const int32_t operand[2] = {dy, f->act[c->g->layer[layer].in[0]]};
     c->grad_task[layer] =
         lower_task(c, layer_task(HP_TASK_BWDW, layer, chunk, micro, gradient_flags(c, layer)), "rr", operand);
@@ -153,12 +168,15 @@ static void backward_data(hp_lower_ctx *c, hp_frame *f, int layer, int32_t dy, i
     operand[2] = f->save[layer];
     bool any = l->op == HP_BN; /* its parameters need the task even where no gradient goes on */
     for (int i = 0; i < n; i++) {
-        operand[3 + i] = hp_layer_infos[l->op].backward_needs_x && l->op != HP_CONV && l->op != HP_LINEAR && i == 0
-                             ? f->act[l->in[i]]
-                             : -1;
+        operand[3 + i] =
+            hp_layer_infos[l->op].backward_needs_x && l->op != HP_CONV && l->op != HP_LINEAR && i == 0
+                ? f->act[l->in[i]]
+                : -1;
         const bool wanted = wants_gradient(c, l->in[i]);
         any |= wanted;
-        operand[3 + n + i] = !wanted ? -1 : i == replace ? dy : tensor_buffer(c, HP_BUF_GRADIENT, l->in[i], micro);
+        operand[3 + n + i] = !wanted        ? -1
+                             : i == replace ? dy
+                                            : tensor_buffer(c, HP_BUF_GRADIENT, l->in[i], micro);
         access[3 + i] = 'r';
         access[3 + n + i] = 'w';
     }
@@ -202,12 +220,15 @@ void lower_backward(hp_lower_ctx *c, hp_frame *f, const hp_vstage *v, int chunk,
     for (int end = v->end; end > v->first;) {
         const int first = group_first(c, v, end - 1);
         if (recomputes(c, micro))
-            for (int layer = first ? first : 1; layer < end; layer++) forward_layer(c, f, layer, chunk, micro, HP_FLAG_RECOMPUTE);
-        for (int layer = end - 1; layer >= (first ? first : 1); layer--) backward_layer(c, f, layer, chunk, micro);
+            for (int layer = first ? first : 1; layer < end; layer++)
+                forward_layer(c, f, layer, chunk, micro, HP_FLAG_RECOMPUTE);
+        for (int layer = end - 1; layer >= (first ? first : 1); layer--)
+            backward_layer(c, f, layer, chunk, micro);
         end = first;
     }
     for (int i = 0; i < v->n_in; i++) {
         HP_ASSERT(f->grad[v->in[i]] >= 0);
-        transfer(c, HP_TASK_SEND, chunk, micro, id - 1, 2 * (id - 1) + 1, micro * v->n_in + i, v->in[i], f->grad[v->in[i]]);
+        transfer(c, HP_TASK_SEND, chunk, micro, id - 1, 2 * (id - 1) + 1, micro * v->n_in + i, v->in[i],
+                 f->grad[v->in[i]]);
     }
 }

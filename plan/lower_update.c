@@ -1,7 +1,8 @@
 /* lower_update.c - parameters in flat arrays, gradient buckets, the optimiser, the metrics that end a step.
  *
- * Parameters lie in the order in which their gradients become final (last chunk first, layers backwards), so that a
- * bucket is a contiguous range and its all-reduce overlaps the rest of the backward pass (Li et al., VLDB 2020). */
+ * Parameters lie in the order in which their gradients become final (last chunk first, layers backwards), so
+ * that a bucket is a contiguous range and its all-reduce overlaps the rest of the backward pass (Li et al.,
+ * VLDB 2020). */
 #include "plan/device_memory.h"
 #include "plan/lower.h"
 
@@ -60,28 +61,37 @@ void lower_params(hp_lower_ctx *c) {
 void lower_packs(hp_lower_ctx *c) {
     c->r->pack_forward = HP_NEW(c->arena, int32_t, c->g->n_layer);
     c->r->pack_backward = HP_NEW(c->arena, int32_t, c->g->n_layer);
-    for (int layer = 0; layer < c->g->n_layer; layer++) c->r->pack_forward[layer] = c->r->pack_backward[layer] = -1;
+    for (int layer = 0; layer < c->g->n_layer; layer++)
+        c->r->pack_forward[layer] = c->r->pack_backward[layer] = -1;
     for (int chunk = 0; chunk < c->s->chunks; chunk++) {
         const hp_vstage *v = chunk_stage(c, chunk);
         for (int layer = v->first; layer < v->end; layer++) {
             const int64_t forward = hp_pack_bytes(c->g, layer, false, c->o->dtype);
             const bool image = layer > 0 && c->g->tensor[c->g->layer[layer].in[0]].producer == 0;
-            const int64_t backward = lower_train(c) && !image ? hp_pack_bytes(c->g, layer, true, c->o->dtype) : 0;
+            const int64_t backward =
+                lower_train(c) && !image ? hp_pack_bytes(c->g, layer, true, c->o->dtype) : 0;
             if (!forward && !backward) continue;
             if (forward) c->r->pack_forward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, forward, layer, -1);
-            if (backward) c->r->pack_backward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, backward, layer, -1);
+            if (backward)
+                c->r->pack_backward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, backward, layer, -1);
             const int32_t operand[2] = {c->r->pack_forward[layer], c->r->pack_backward[layer]};
-            lower_task(c, (hp_task){.op = HP_TASK_PACK, .layer = layer, .chunk = (int16_t)chunk, .micro = -1, .tag = -1}, "ww",
-                       operand);
+            lower_task(
+                c,
+                (hp_task){
+                    .op = HP_TASK_PACK, .layer = layer, .chunk = (int16_t)chunk, .micro = -1, .tag = -1},
+                "ww", operand);
         }
     }
 }
 
-/* Emits the all-reduce of elements [from, to), final once the tasks `ready` are done. Returns it, or -1 without replicas. */
-static int reduce_bucket(hp_lower_ctx *c, int bucket, int64_t from, int64_t to, const int *ready, int n_ready) {
+/* Emits the all-reduce of elements [from, to), final once the tasks `ready` are done. Returns it, or -1
+ * without replicas. */
+static int reduce_bucket(hp_lower_ctx *c, int bucket, int64_t from, int64_t to, const int *ready,
+                         int n_ready) {
     if (c->s->dp == 1) return -1;
     const int32_t grads = HP_BUF_GRADS;
-    hp_task t = {.op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = (uint8_t)c->o->dtype};
+    hp_task t = {
+        .op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = (uint8_t)c->o->dtype};
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, 1 + c->r->stage, 0);
     t.offset = from;
     t.count = to - from;
@@ -93,7 +103,8 @@ static int reduce_bucket(hp_lower_ctx *c, int bucket, int64_t from, int64_t to, 
 }
 
 static void update_bucket(hp_lower_ctx *c, int bucket, int64_t from, int64_t to, int reduced) {
-    const hp_task t = {.op = HP_TASK_SGD, .layer = -1, .micro = -1, .tag = bucket, .offset = from, .count = to - from};
+    const hp_task t = {
+        .op = HP_TASK_SGD, .layer = -1, .micro = -1, .tag = bucket, .offset = from, .count = to - from};
     const int id = lower_task(c, t, "", NULL);
     lower_dep(c, id, reduced);
 }
@@ -101,7 +112,12 @@ static void update_bucket(hp_lower_ctx *c, int bucket, int64_t from, int64_t to,
 /* The step's metrics over all ranks; waits for the rank's last compute task, so a step ends together. */
 static void reduce_metric(hp_lower_ctx *c, int last_compute) {
     const int32_t metric = HP_BUF_METRIC;
-    hp_task t = {.op = HP_TASK_ALLREDUCE, .flags = HP_FLAG_METRIC, .layer = -1, .micro = -1, .tag = -1, .dtype = HP_F64};
+    hp_task t = {.op = HP_TASK_ALLREDUCE,
+                 .flags = HP_FLAG_METRIC,
+                 .layer = -1,
+                 .micro = -1,
+                 .tag = -1,
+                 .dtype = HP_F64};
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, 0, 0);
     t.count = HP_METRICS;
     const int id = lower_task(c, t, "m", &metric);
@@ -120,8 +136,8 @@ static int last_compute_task(const hp_role *r) {
     return -1;
 }
 
-/* Cuts the parameters into buckets of at least fuse_bytes, in memory order; counted as float32 in every dtype, so that
- * the reference device sums the same buckets. */
+/* Cuts the parameters into buckets of at least fuse_bytes, in memory order; counted as float32 in every
+ * dtype, so that the reference device sums the same buckets. */
 static int cut_buckets(hp_lower_ctx *c, bucket *out) {
     int n = 0, n_ready = 0;
     int *ready = HP_NEW(c->arena, int, c->g->n_layer);
@@ -131,7 +147,8 @@ static int cut_buckets(hp_lower_ctx *c, bucket *out) {
         for (int layer = v->end - 1; layer >= v->first; layer--) {
             const hp_layer *l = &c->g->layer[layer];
             for (int i = 0; i < l->n_param; i++)
-                if (hp_param_trained(&c->g->param[l->param[i]])) at += round_up(c->g->param[l->param[i]].count, PARAM_ALIGN);
+                if (hp_param_trained(&c->g->param[l->param[i]]))
+                    at += round_up(c->g->param[l->param[i]].count, PARAM_ALIGN);
             if (c->grad_task[layer] >= 0) ready[n_ready++] = c->grad_task[layer];
             const bool end = layer == v->first && chunk == 0;
             if (at == from || (!end && (at - from) * 4 < c->s->fuse_bytes)) continue;

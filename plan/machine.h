@@ -1,4 +1,5 @@
-/* machine.h - what programs run on: nodes of devices, links inside a node, NICs shared by a node's devices. */
+/* machine.h - what programs run on: nodes of devices, links inside a node, NICs shared by a node's devices.
+ */
 #ifndef HP_MACHINE_H
 #define HP_MACHINE_H
 
@@ -9,31 +10,31 @@
 #include <stdint.h>
 
 typedef struct hp_device_class {
-    char name[32];          /* "a100-40", "cpu": the class a cost-table row names */
+    char name[32]; /* "a100-40", "cpu": the class a cost-table row names */
     bool is_cpu;
-    int64_t memory_bytes;   /* per device; for a CPU, of the node, shared by its devices */
-    double flops_per_s;     /* peak multiply and add in the planned precision (fp32) */
-    double bytes_per_s;     /* memory bandwidth */
-    double launch_s;        /* overhead of one task */
+    int64_t memory_bytes; /* per device; for a CPU, of the node, shared by its devices */
+    double flops_per_s;   /* peak multiply and add in the planned precision (fp32) */
+    double bytes_per_s;   /* memory bandwidth */
+    double launch_s;      /* overhead of one task */
 } hp_device_class;
 
 typedef struct hp_link_class {
-    char name[32];          /* "shm", "nvlink", "pcie", "ib-hdr": the class a cost-table row names */
+    char name[32]; /* "shm", "nvlink", "pcie", "ib-hdr": the class a cost-table row names */
     double latency_s;
-    double bytes_per_s;     /* one direction */
+    double bytes_per_s; /* one direction */
 } hp_link_class;
 
 typedef struct hp_machine {
     char name[64];
-    char source[256];       /* where the figures come from */
+    char source[256]; /* where the figures come from */
     int32_t nodes;
     int32_t devices_per_node;
     int32_t cores_per_node; /* cpu devices: what ranks share when there are more of them */
     int32_t nics_per_node;  /* shared by the node's devices */
     hp_device_class device;
-    hp_link_class intra;    /* between two devices of a node */
-    hp_link_class inter;    /* one NIC */
-    bool share_cpu;         /* compute tasks of a node's ranks contend for its cores and memory */
+    hp_link_class intra; /* between two devices of a node */
+    hp_link_class inter; /* one NIC */
+    bool share_cpu;      /* compute tasks of a node's ranks contend for its cores and memory */
 } hp_machine;
 
 /* "local" (this machine), a shipped name, or a JSON file. */

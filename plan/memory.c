@@ -1,8 +1,8 @@
 /* memory.c - lifetimes to offsets: what a role's one allocation looks like.
  *
- * Walks the task list once, as an allocator would: a buffer takes the smallest free gap that holds it when its first
- * task comes, and gives it back after its last (best fit). Tasks that run beside the compute queue may still use memory
- * that the list has given back, so whoever reuses it depends on them. */
+ * Walks the task list once, as an allocator would: a buffer takes the smallest free gap that holds it when
+ * its first task comes, and gives it back after its last (best fit). Tasks that run beside the compute queue
+ * may still use memory that the list has given back, so whoever reuses it depends on them. */
 #include "plan/lower.h"
 
 #include <string.h>
@@ -16,17 +16,17 @@ typedef struct gap {
 /* Memory given back, and who may still be using it. */
 typedef struct ghost {
     int64_t offset, end;
-    int32_t compute;     /* last compute task that used it, -1 */
-    int32_t async[2];    /* last send and receive that used it, -1 */
+    int32_t compute;  /* last compute task that used it, -1 */
+    int32_t async[2]; /* last send and receive that used it, -1 */
 } ghost;
 
 typedef struct placer {
     hp_lower_ctx *c;
-    gap *free;           /* sorted by offset; the last one is open-ended */
+    gap *free; /* sorted by offset; the last one is open-ended */
     int n_free, room;
     ghost *ghost;
     int n_ghost, ghost_room;
-    int32_t (*user)[3];  /* per buffer: last compute, send, receive */
+    int32_t (*user)[3]; /* per buffer: last compute, send, receive */
 } placer;
 
 static int64_t align_up(int64_t bytes) {
@@ -75,7 +75,8 @@ static void wait_for_ghosts(placer *p, const hp_buffer *b) {
             if (g.compute > compute) compute = g.compute;
             for (int k = 0; k < 2; k++)
                 if (g.async[k] < b->first) lower_dep(p->c, b->first, g.async[k]);
-            if (!async && b->offset <= g.offset && g.end <= end) continue; /* covered: later users wait through us */
+            if (!async && b->offset <= g.offset && g.end <= end)
+                continue; /* covered: later users wait through us */
         }
         p->ghost[kept++] = g;
     }
@@ -85,8 +86,10 @@ static void wait_for_ghosts(placer *p, const hp_buffer *b) {
 
 static void leave_ghost(placer *p, int id) {
     const hp_buffer *b = &p->c->r->buffer[id];
-    const ghost g = {b->offset, b->offset + align_up(b->bytes), p->user[id][0], {p->user[id][1], p->user[id][2]}};
-    for (int i = 0; i < p->n_ghost; i++) { /* a newer compute-only ghost of the same place replaces the old one */
+    const ghost g = {
+        b->offset, b->offset + align_up(b->bytes), p->user[id][0], {p->user[id][1], p->user[id][2]}};
+    for (int i = 0; i < p->n_ghost;
+         i++) { /* a newer compute-only ghost of the same place replaces the old one */
         ghost *old = &p->ghost[i];
         if (old->offset == g.offset && old->end == g.end && old->async[0] < 0 && old->async[1] < 0) {
             *old = g;
@@ -113,7 +116,8 @@ static void note_users(placer *p) {
 
 /* Buffers of the whole program: fixed ones, in an order that training and evaluation share. */
 static int64_t place_fixed(hp_role *r) {
-    static const int order[HP_BUF_FIXED] = {HP_BUF_WEIGHTS, HP_BUF_STATE, HP_BUF_METRIC, HP_BUF_SCRATCH, HP_BUF_GRADS, HP_BUF_MOMENTUM};
+    static const int order[HP_BUF_FIXED] = {HP_BUF_WEIGHTS, HP_BUF_STATE, HP_BUF_METRIC,
+                                            HP_BUF_SCRATCH, HP_BUF_GRADS, HP_BUF_MOMENTUM};
     int64_t at = 0;
     for (int i = 0; i < HP_BUF_FIXED; i++) {
         hp_buffer *b = &r->buffer[order[i]];
@@ -125,13 +129,22 @@ static int64_t place_fixed(hp_role *r) {
     return at;
 }
 
+static int64_t fixed_end(const hp_role *r) {
+    int64_t end = 0;
+    for (int b = 0; b < HP_BUF_FIXED; b++)
+        if (r->buffer[b].offset + r->buffer[b].bytes > end) end = r->buffer[b].offset + r->buffer[b].bytes;
+    return end;
+}
+
 /* Buffer ids by first (or last) task: counting sort. */
 static int32_t *by_task(hp_lower_ctx *c, bool last) {
     const hp_role *r = c->r;
     int32_t *count = HP_NEW(c->arena, int32_t, r->n_task + 2), *list = HP_NEW(c->arena, int32_t, r->n_buffer);
-    for (int b = HP_BUF_FIXED; b < r->n_buffer; b++) count[(last ? r->buffer[b].last : r->buffer[b].first) + 1]++;
+    for (int b = HP_BUF_FIXED; b < r->n_buffer; b++)
+        count[(last ? r->buffer[b].last : r->buffer[b].first) + 1]++;
     for (int t = 0; t < r->n_task; t++) count[t + 1] += count[t];
-    for (int b = HP_BUF_FIXED; b < r->n_buffer; b++) list[count[last ? r->buffer[b].last : r->buffer[b].first]++] = b;
+    for (int b = HP_BUF_FIXED; b < r->n_buffer; b++)
+        list[count[last ? r->buffer[b].last : r->buffer[b].first]++] = b;
     return list;
 }
 
@@ -144,7 +157,7 @@ void hp_memory_place(hp_lower_ctx *c) {
     if (c->o->place) note_users(&p);
     const int32_t *born = by_task(c, false), *dead = by_task(c, true);
     const int n = r->n_buffer - HP_BUF_FIXED;
-    int64_t live = fixed, top = fixed;
+    int64_t live = fixed, top = fixed_end(r);
     r->live_bytes = fixed;
     for (int t = 0, b = 0, d = 0; t < r->n_task; t++) {
         for (; b < n && r->buffer[born[b]].first == t; b++) {
@@ -152,7 +165,7 @@ void hp_memory_place(hp_lower_ctx *c) {
             live += align_up(buffer->bytes);
             if (!c->o->place) continue;
             buffer->offset = take(&p, align_up(buffer->bytes));
-            if (buffer->offset + align_up(buffer->bytes) > top) top = buffer->offset + align_up(buffer->bytes);
+            if (buffer->offset + buffer->bytes > top) top = buffer->offset + buffer->bytes;
             wait_for_ghosts(&p, buffer);
         }
         if (live > r->live_bytes) r->live_bytes = live;

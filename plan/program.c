@@ -1,7 +1,8 @@
 /* program.c - the tables behind the task program's names. */
 #include "plan/program.h"
 
-const char *const hp_phase_names[HP_PHASES] = {"load", "pack", "forward", "backward", "optimizer", "transfer", "reduce"};
+const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward", "backward",
+                                               "optimizer", "transfer", "reduce"};
 
 const hp_task_info hp_task_infos[HP_TASK_OPS] = {
 #define TASK(id, name, queue, phase, operands) {name, HP_QUEUE_##queue, HP_PHASE_##phase, operands},

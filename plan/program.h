@@ -1,11 +1,12 @@
 /* program.h - the task program: plain data, two interpreters (sim/ on a virtual clock, exec/ on devices).
  *
- * Stored per role. A role is a position in the model (a pipeline stage); the `dp` replicas of a role share its task
- * list. Rank r of the world is replica r / n_role, role r % n_role.
+ * Stored per role. A role is a position in the model (a pipeline stage); the `dp` replicas of a role share
+ * its task list. Rank r of the world is replica r / n_role, role r % n_role.
  *
- * Meaning. A rank has one compute queue and one queue per (peer, direction, channel) and per communicator. Tasks of a
- * queue start in the order of the role's task list. A task may start when its dependencies are done. Sends, receives
- * and collectives are non-blocking: starting one does not hold the compute queue, only a dependency on it does. */
+ * Meaning. A rank has one compute queue and one queue per (peer, direction, channel) and per communicator.
+ * Tasks of a queue start in the order of the role's task list. A task may start when its dependencies are
+ * done. Sends, receives and collectives are non-blocking: starting one does not hold the compute queue, only
+ * a dependency on it does. */
 #ifndef HP_PROGRAM_H
 #define HP_PROGRAM_H
 
@@ -54,146 +55,155 @@ enum {
 };
 
 typedef struct hp_task {
-    uint8_t op;          /* hp_task_op */
+    uint8_t op; /* hp_task_op */
     uint8_t flags;
-    uint8_t dtype;       /* of the data moved (send, recv, all-reduce) */
+    uint8_t dtype; /* of the data moved (send, recv, all-reduce) */
     uint8_t spare;
-    int16_t queue;       /* index into role.queue; 0 = compute */
-    int16_t chunk;       /* model chunk of this rank, 0 without interleaving */
-    int32_t layer;       /* fwd, bwd, bwdw, pack; else -1 */
-    int32_t micro;       /* micro-batch or -1 */
-    int32_t tag;         /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
+    int16_t queue; /* index into role.queue; 0 = compute */
+    int16_t chunk; /* model chunk of this rank, 0 without interleaving */
+    int32_t layer; /* fwd, bwd, bwdw, pack; else -1 */
+    int32_t micro; /* micro-batch or -1 */
+    int32_t tag;   /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
     int32_t operand, n_operand; /* range of role.operand */
     int32_t spare2;
-    int64_t offset;      /* all-reduce, sgd: first element within the buffer */
-    int64_t count;       /* send, recv, all-reduce, sgd: elements */
+    int64_t offset; /* all-reduce, sgd: first element within the buffer */
+    int64_t count;  /* send, recv, all-reduce, sgd: elements */
 } hp_task;
 
 typedef struct hp_queue {
-    int32_t kind;        /* hp_queue_kind */
-    int32_t peer;        /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
-    int32_t channel;     /* send, recv: 2*boundary (+1 backward); the two ends of a channel match in order */
+    int32_t kind;    /* hp_queue_kind */
+    int32_t peer;    /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
+    int32_t channel; /* send, recv: 2*boundary (+1 backward); the two ends of a channel match in order */
 } hp_queue;
 
 /* A communicator: for each rank of the world, the ranks that share its communicator. */
-typedef enum hp_group_scope { HP_GROUP_REPLICAS /* the dp replicas of one role */, HP_GROUP_WORLD } hp_group_scope;
+typedef enum hp_group_scope {
+    HP_GROUP_REPLICAS /* the dp replicas of one role */,
+    HP_GROUP_WORLD
+} hp_group_scope;
 typedef struct hp_group {
-    int32_t scope;       /* hp_group_scope */
-    int32_t role;        /* replicas: of this role */
+    int32_t scope; /* hp_group_scope */
+    int32_t role;  /* replicas: of this role */
 } hp_group;
 
 typedef enum hp_buffer_kind {
-    HP_BUF_WEIGHTS,      /* trained parameters of the role, one flat array (buffer 0) */
-    HP_BUF_GRADS,        /* same layout (1); absent (0 bytes) in inference */
-    HP_BUF_MOMENTUM,     /* same layout (2); absent in inference */
-    HP_BUF_STATE,        /* running statistics (3) */
-    HP_BUF_METRIC,       /* HP_METRICS float64 (4) */
-    HP_BUF_SCRATCH,      /* the device's scratch (5) */
-    HP_BUF_FIXED,        /* number of the above; further buffers are: */
+    HP_BUF_WEIGHTS,             /* trained parameters of the role, one flat array (buffer 0) */
+    HP_BUF_GRADS,               /* same layout (1); absent (0 bytes) in inference */
+    HP_BUF_MOMENTUM,            /* same layout (2); absent in inference */
+    HP_BUF_STATE,               /* running statistics (3) */
+    HP_BUF_METRIC,              /* HP_METRICS float64 (4) */
+    HP_BUF_SCRATCH,             /* the device's scratch (5) */
+    HP_BUF_FIXED,               /* number of the above; further buffers are: */
     HP_BUF_PACK = HP_BUF_FIXED, /* weights in a device layout */
-    HP_BUF_TENSOR,       /* an activation */
-    HP_BUF_GRADIENT,     /* the gradient of an activation */
-    HP_BUF_SAVE,         /* what a layer keeps for its backward pass (bn: mean, inverse std; max-pool: argmax) */
+    HP_BUF_TENSOR,              /* an activation */
+    HP_BUF_GRADIENT,            /* the gradient of an activation */
+    HP_BUF_SAVE, /* what a layer keeps for its backward pass (bn: mean, inverse std; max-pool: argmax) */
     HP_BUF_LABELS
 } hp_buffer_kind;
 
 enum { HP_METRICS = 4 }; /* sum of losses, samples, correct, spare: over the samples of the step */
 
 typedef struct hp_buffer {
-    uint8_t kind;        /* hp_buffer_kind */
-    uint8_t dtype;       /* hp_dtype */
+    uint8_t kind;  /* hp_buffer_kind */
+    uint8_t dtype; /* hp_dtype */
     uint16_t spare;
     int32_t what;        /* tensor or layer id, -1 */
     int32_t micro;       /* -1: not of one micro-batch */
     int32_t first, last; /* first and last task of the role that uses it (persistent: 0, n_task) */
     int32_t spare2;
     int64_t bytes;
-    int64_t offset;      /* in the role's arena */
+    int64_t offset; /* in the role's arena */
 } hp_buffer;
 
 typedef struct hp_param_place {
-    int32_t here;        /* 1: this role holds the parameter */
+    int32_t here; /* 1: this role holds the parameter */
     int32_t spare;
-    int64_t offset;      /* first element in WEIGHTS/GRADS/MOMENTUM, or in STATE for running statistics */
+    int64_t offset; /* first element in WEIGHTS/GRADS/MOMENTUM, or in STATE for running statistics */
 } hp_param_place;
 
 typedef struct hp_role {
-    int32_t stage;       /* position in the pipeline */
+    int32_t stage; /* position in the pipeline */
     int32_t n_task, n_operand, n_dep, n_buffer, n_queue, n_bucket;
     hp_task *task;
-    int32_t *operand;    /* buffer ids */
-    int32_t *dep_first;  /* n_task + 1: CSR */
-    int32_t *dep;        /* task ids of the same role, each smaller than the task that waits */
+    int32_t *operand;   /* buffer ids */
+    int32_t *dep_first; /* n_task + 1: CSR */
+    int32_t *dep;       /* task ids of the same role, each smaller than the task that waits */
     hp_buffer *buffer;
     hp_queue *queue;
-    hp_param_place *place; /* per graph parameter */
+    hp_param_place *place;                 /* per graph parameter */
     int32_t *pack_forward, *pack_backward; /* per graph layer: buffer id or -1 */
-    int64_t trained_elems; /* elements of WEIGHTS, padding included */
-    int64_t arena_bytes;   /* planned peak */
-    int64_t live_bytes;    /* lower bound: most bytes alive at once */
+    int64_t trained_elems;                 /* elements of WEIGHTS, padding included */
+    int64_t arena_bytes;                   /* planned peak */
+    int64_t live_bytes;                    /* lower bound: most bytes alive at once */
 } hp_role;
 
 typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
 
 typedef struct hp_program {
-    int32_t mode;        /* hp_mode; HP_MODE_INFER programs are also what --eval runs */
-    int32_t dtype;       /* HP_F32, or HP_F64 for --device ref */
+    int32_t mode;  /* hp_mode; HP_MODE_INFER programs are also what --eval runs */
+    int32_t dtype; /* HP_F32, or HP_F64 for --device ref */
     int32_t dp, micro;
     int64_t batch;       /* global */
     int64_t micro_batch; /* samples of one micro-batch on one replica: batch / (dp*micro) */
     int32_t n_role, n_group;
     hp_role *role;
-    hp_group *group;     /* group 0 is the world */
+    hp_group *group; /* group 0 is the world */
 } hp_program;
 
 static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
 
-/* --- lower.c ------------------------------------------------------------------------------------------------- */
+/* --- lower.c
+ * ------------------------------------------------------------------------------------------------- */
 
 typedef struct hp_lower_options {
     hp_mode mode;
-    hp_dtype dtype;            /* HP_F32 or HP_F64 */
+    hp_dtype dtype; /* HP_F32 or HP_F64 */
     int64_t batch;
-    const double *unit_cost;   /* per unit, for balanced cuts; NULL = multiply-adds plus bytes */
-    bool place;                /* false: skip memory placement (arena_bytes = live_bytes), for the search */
+    const double *unit_cost; /* per unit, for balanced cuts; NULL = multiply-adds plus bytes */
+    bool place;              /* false: skip memory placement (arena_bytes = live_bytes), for the search */
 } hp_lower_options;
 
-/* Lowers a legal strategy to its program. The program lives in `arena`. Errors: HP_EPLAN with the reject's text. */
+/* Lowers a legal strategy to its program. The program lives in `arena`. Errors: HP_EPLAN with the reject's
+ * text. */
 hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
                    hp_program **program, hp_error *err);
 
 /* Writes the balanced cut into a strategy that has none (see hp_lower_options.unit_cost). */
 void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strategy *s);
 
-/* --- program_check.c ----------------------------------------------------------------------------------------- */
+/* --- program_check.c
+ * ----------------------------------------------------------------------------------------- */
 
-/* Proves: ids in range; dependencies acyclic; buffers of tasks that may overlap in time disjoint; every send matched
- * by a receive of the same count, type and tag in the same order; collectives in the same order with the same counts on all
- * members; no cycle in the wait-for graph when every send is synchronous (completes only once its receive is posted).
- * Errors: HP_EPLAN, the message names the check's code (E-RANGE, E-CYCLE, E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-OVERLAP)
- * and the ranks. */
+/* Proves: ids in range; dependencies acyclic; buffers of tasks that may overlap in time disjoint; every send
+ * matched by a receive of the same count, type and tag in the same order; collectives in the same order with
+ * the same counts on all members; no cycle in the wait-for graph when every send is synchronous (completes
+ * only once its receive is posted). Errors: HP_EPLAN, the message names the check's code (E-RANGE, E-CYCLE,
+ * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-OVERLAP) and the ranks. */
 hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err);
 
 /* The same program as if every call were blocking: each task also waits for the one before it in the list.
  * (MPI_Send/MPI_Recv in program order: what a naive implementation does.) */
 hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p);
 
-/* --- program_print.c ----------------------------------------------------------------------------------------- */
+/* --- program_print.c
+ * ----------------------------------------------------------------------------------------- */
 
 /* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> stage 1 m0". `out` holds n bytes. */
-const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out, size_t n);
+const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
+                          size_t n);
 void hp_program_print(FILE *f, const hp_program *p, const hp_graph *g, int role);
 void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g);
 
-/* --- work.c: what a task costs depends on this alone ---------------------------------------------------------- */
+/* --- work.c: what a task costs depends on this alone
+ * ---------------------------------------------------------- */
 
 typedef struct hp_work {
-    char key[80];   /* shape class without the size: "fwd.conv k3x3 s1 d1 g1 i64 o64 f32" */
-    double size;    /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
-    double flops;   /* of the task */
-    double bytes;   /* of memory traffic, reading and writing each operand once */
+    char key[80]; /* shape class without the size: "fwd.conv k3x3 s1 d1 g1 i64 o64 f32" */
+    double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
+    double flops; /* of the task */
+    double bytes; /* of memory traffic, reading and writing each operand once */
 } hp_work;
 
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);

@@ -5,7 +5,7 @@
 #include "plan/strategy.h"
 
 typedef struct hp_sched_step {
-    int32_t backward;   /* 0: forward */
+    int32_t backward; /* 0: forward */
     int32_t chunk, micro;
 } hp_sched_step;
 

@@ -1,5 +1,5 @@
-/* store.c - plans in and out of SQLite. A stored plan carries the hash of everything it says; reading recomputes it, so
- * that a flipped byte is a rejected plan and never a different one. */
+/* store.c - plans in and out of SQLite. A stored plan carries the hash of everything it says; reading
+ * recomputes it, so that a flipped byte is a rejected plan and never a different one. */
 #include "plan/store.h"
 
 #include "plan/blob.h"
@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* --- hashing and writing: one visitor each ------------------------------------------------------------------- */
+/* --- hashing and writing: one visitor each
+ * ------------------------------------------------------------------- */
 
 typedef struct hasher {
     uint64_t a, b;
@@ -18,7 +19,8 @@ static void hash_add(hasher *h, const void *data, size_t size) {
     h->b = hp_hash64(data, size, h->b ^ 0x9E3779B97F4A7C15u);
 }
 
-static hp_status hash_part(void *self, int role, const char *part, const void *data, size_t size, hp_error *err) {
+static hp_status hash_part(void *self, int role, const char *part, const void *data, size_t size,
+                           hp_error *err) {
     (void)role;
     (void)err;
     hash_add(self, part, strlen(part));
@@ -48,7 +50,10 @@ static void plan_fields(hp_arena *arena, const hp_plan *p, field f[N_FIELDS]) {
         {"strategy", hp_arena_strdup(arena, hp_strategy_text(&p->strategy, strategy))},
         {"machine", hp_machine_text(arena, &p->machine)},
         {"step_s", hp_arena_printf(arena, "%.17g", p->step_s)},
-        {"graph", hp_arena_printf(arena, "%s", hp_hash_bytes(hp_graph_text(arena, p->graph), strlen(hp_graph_text(arena, p->graph))).hex)},
+        {"graph",
+         hp_arena_printf(
+             arena, "%s",
+             hp_hash_bytes(hp_graph_text(arena, p->graph), strlen(hp_graph_text(arena, p->graph))).hex)},
     };
     memcpy(f, all, sizeof all);
 }
@@ -76,13 +81,15 @@ typedef struct part_io {
     const char *kind;
 } part_io;
 
-static hp_status write_part(void *self, int role, const char *part, const void *data, size_t size, hp_error *err) {
+static hp_status write_part(void *self, int role, const char *part, const void *data, size_t size,
+                            hp_error *err) {
     part_io *io = self;
     hp_db_bind(io->st, "sisb", io->kind, (int64_t)role, part, size ? data : "", (int)size);
     return hp_db_step_done(io->db, io->st, err);
 }
 
-static hp_status write_program(hp_db *db, const char *kind, const hp_program *p, const hp_graph *g, hp_error *err) {
+static hp_status write_program(hp_db *db, const char *kind, const hp_program *p, const hp_graph *g,
+                               hp_error *err) {
     part_io io = {db, NULL, kind};
     HP_TRY(hp_db_prepare(db, "INSERT INTO program(kind, role, part, data) VALUES(?,?,?,?)", &io.st, err));
     const hp_status s = hp_program_visit(p, g, write_part, &io, err);
@@ -107,10 +114,13 @@ hp_status hp_plan_write(hp_db *db, const hp_plan *plan, hp_error *err) {
     return plan->eval ? write_program(db, "eval", plan->eval, plan->graph, err) : HP_OK;
 }
 
-/* --- building ------------------------------------------------------------------------------------------------ */
+/* --- building
+ * ------------------------------------------------------------------------------------------------ */
 
-static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mode, hp_program **out, hp_error *err) {
-    const hp_lower_options o = {.mode = mode, .dtype = (hp_dtype)plan->dtype, .batch = plan->batch, .place = true};
+static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mode, hp_program **out,
+                               hp_error *err) {
+    const hp_lower_options o = {
+        .mode = mode, .dtype = (hp_dtype)plan->dtype, .batch = plan->batch, .place = true};
     HP_TRY(hp_lower(arena, plan->graph, &plan->strategy, &o, out, err));
     return hp_program_check(*out, plan->graph, err);
 }
@@ -128,7 +138,8 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
     return HP_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * ------------------------------------------------------------------------------------------------- */
 
 static hp_status read_meta(hp_arena *arena, hp_db *db, const char *key, char **value, hp_error *err) {
     sqlite3_stmt *st = NULL;
@@ -136,17 +147,21 @@ static hp_status read_meta(hp_arena *arena, hp_db *db, const char *key, char **v
     HP_TRY(hp_db_prepare(db, "SELECT value FROM meta WHERE key = ?", &st, err));
     hp_db_bind(st, "s", key);
     hp_status s = hp_db_next(db, st, &row, err);
-    if (s == HP_OK && !row) s = hp_fail(err, HP_EDATA, "%s: holds no plan ('%s' is missing); `hplan simulate` writes one", db->path, key);
+    if (s == HP_OK && !row)
+        s = hp_fail(err, HP_EDATA, "%s: holds no plan ('%s' is missing); `hplan simulate` writes one",
+                    db->path, key);
     if (s == HP_OK) *value = hp_arena_strdup(arena, hp_db_text(st, 0));
     sqlite3_finalize(st);
     return s;
 }
 
-static hp_status read_int(hp_arena *arena, hp_db *db, const char *key, int64_t low, int64_t high, int64_t *value, hp_error *err) {
+static hp_status read_int(hp_arena *arena, hp_db *db, const char *key, int64_t low, int64_t high,
+                          int64_t *value, hp_error *err) {
     char *text = NULL;
     HP_TRY(read_meta(arena, db, key, &text, err));
     if (hp_parse_int(text, key, low, high, value, err) != HP_OK)
-        return hp_fail(err, HP_EDATA, "%s: damaged: %s is not from %lld to %lld", db->path, key, (long long)low, (long long)high);
+        return hp_fail(err, HP_EDATA, "%s: damaged: %s is not from %lld to %lld", db->path, key,
+                       (long long)low, (long long)high);
     return HP_OK;
 }
 
@@ -185,14 +200,17 @@ static hp_status read_part(void *self, int role, const char *part, void *data, s
     hp_db_bind(io->st, "sis", io->kind, (int64_t)role, part);
     HP_TRY(hp_db_next(io->db, io->st, &row, err));
     if (!row || (size_t)sqlite3_column_bytes(io->st, 0) != size)
-        return hp_fail(err, HP_EDATA, "%s: damaged: part %s of stage %d is missing or has another size", io->db->path, part, role);
+        return hp_fail(err, HP_EDATA, "%s: damaged: part %s of stage %d is missing or has another size",
+                       io->db->path, part, role);
     if (size) memcpy(data, sqlite3_column_blob(io->st, 0), size);
     return HP_OK;
 }
 
-static hp_status read_program(hp_arena *arena, hp_db *db, const char *kind, const hp_graph *g, hp_program **p, hp_error *err) {
+static hp_status read_program(hp_arena *arena, hp_db *db, const char *kind, const hp_graph *g, hp_program **p,
+                              hp_error *err) {
     part_io io = {db, NULL, kind};
-    HP_TRY(hp_db_prepare(db, "SELECT data FROM program WHERE kind = ? AND role = ? AND part = ?", &io.st, err));
+    HP_TRY(
+        hp_db_prepare(db, "SELECT data FROM program WHERE kind = ? AND role = ? AND part = ?", &io.st, err));
     const hp_status s = hp_program_fetch(arena, g, read_part, &io, p, err);
     sqlite3_finalize(io.st);
     return s;
@@ -207,7 +225,9 @@ static hp_status read_verified(hp_arena *arena, hp_db *db, hp_plan *plan, hp_err
     plan->hash = plan_hash(plan);
     HP_TRY(read_meta(arena, db, "hash", &stored, err));
     if (strcmp(stored, plan->hash.hex) != 0)
-        return hp_fail(err, HP_EDATA, "its content does not match its hash (damaged, or written for another version); simulate again");
+        return hp_fail(
+            err, HP_EDATA,
+            "its content does not match its hash (damaged, or written for another version); simulate again");
     HP_TRY(hp_program_check(plan->program, plan->graph, err));
     return plan->eval ? hp_program_check(plan->eval, plan->graph, err) : HP_OK;
 }

@@ -10,18 +10,18 @@
 typedef struct hp_plan {
     char net[64];
     int32_t image_h, image_w, classes;
-    int32_t mode;          /* hp_mode */
-    int32_t dtype;         /* hp_dtype */
+    int32_t mode;  /* hp_mode */
+    int32_t dtype; /* hp_dtype */
     int64_t batch;
     uint64_t seed;
-    char device[16];       /* "cpu", "ref" */
-    hp_strategy strategy;  /* with its cut written out */
+    char device[16];      /* "cpu", "ref" */
+    hp_strategy strategy; /* with its cut written out */
     hp_machine machine;
-    double step_s;         /* predicted */
-    hp_graph *graph;       /* rebuilt from net, image, classes; its text is compared with the stored hash */
-    hp_program *program;   /* the chosen program */
-    hp_program *eval;      /* the same ranks evaluating the test split (training plans), or NULL */
-    hp_hash hash;          /* of everything above */
+    double step_s;       /* predicted */
+    hp_graph *graph;     /* rebuilt from net, image, classes; its text is compared with the stored hash */
+    hp_program *program; /* the chosen program */
+    hp_program *eval;    /* the same ranks evaluating the test split (training plans), or NULL */
+    hp_hash hash;        /* of everything above */
 } hp_plan;
 
 typedef struct hp_candidate {
@@ -32,8 +32,8 @@ typedef struct hp_candidate {
     double bubble, exposed_comm;
     int64_t comm_bytes;
     double measured_share;
-    int32_t tie;           /* not distinguishable from the one ranked before it */
-    char note[200];        /* what bounds it, in words */
+    int32_t tie;    /* not distinguishable from the one ranked before it */
+    char note[200]; /* what bounds it, in words */
 } hp_candidate;
 
 typedef struct hp_rejected {
@@ -42,16 +42,17 @@ typedef struct hp_rejected {
     char example[HP_STRATEGY_TEXT], limit[160], fix[160];
 } hp_rejected;
 
-/* Builds graph, program and eval program of a plan whose scalar fields are set; fills cut, graph, program, eval, hash.
- * unit_cost: see hp_lower_options. */
+/* Builds graph, program and eval program of a plan whose scalar fields are set; fills cut, graph, program,
+ * eval, hash. unit_cost: see hp_lower_options. */
 hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost, hp_error *err);
 
 hp_status hp_plan_write(hp_db *db, const hp_plan *plan, hp_error *err);
 /* Reads, validates and proves (hp_program_check) a stored plan. Errors: HP_EDATA. */
 hp_status hp_plan_read(hp_arena *arena, hp_db *db, hp_plan *plan, hp_error *err);
 
-hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected, hp_error *err);
-hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *n, hp_rejected **r, int *n_rejected,
-                             hp_error *err);
+hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected,
+                              hp_error *err);
+hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *n, hp_rejected **r,
+                             int *n_rejected, hp_error *err);
 
 #endif

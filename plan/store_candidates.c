@@ -3,15 +3,17 @@
 
 #include <string.h>
 
-hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected, hp_error *err) {
+hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected,
+                              hp_error *err) {
     for (int i = 0; i < n; i++)
-        HP_TRY(hp_db_exec(db, err, "INSERT INTO candidate VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", "isiddddiddidis", (int64_t)(i + 1),
-                          c[i].strategy, (int64_t)c[i].gpus, c[i].step_s, c[i].step_low_s, c[i].step_high_s, c[i].images_per_s,
-                          c[i].memory_bytes, c[i].bubble, c[i].exposed_comm, c[i].comm_bytes, c[i].measured_share,
+        HP_TRY(hp_db_exec(db, err, "INSERT INTO candidate VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                          "isiddddiddidis", (int64_t)(i + 1), c[i].strategy, (int64_t)c[i].gpus, c[i].step_s,
+                          c[i].step_low_s, c[i].step_high_s, c[i].images_per_s, c[i].memory_bytes,
+                          c[i].bubble, c[i].exposed_comm, c[i].comm_bytes, c[i].measured_share,
                           (int64_t)c[i].tie, c[i].note));
     for (int i = 0; i < n_rejected; i++)
-        HP_TRY(hp_db_exec(db, err, "INSERT INTO rejected VALUES(?,?,?,?,?)", "sisss", r[i].code, r[i].count, r[i].example, r[i].limit,
-                          r[i].fix));
+        HP_TRY(hp_db_exec(db, err, "INSERT INTO rejected VALUES(?,?,?,?,?)", "sisss", r[i].code, r[i].count,
+                          r[i].example, r[i].limit, r[i].fix));
     return HP_OK;
 }
 
@@ -36,9 +38,11 @@ static hp_candidate read_candidate(sqlite3_stmt *st) {
     return c;
 }
 
-hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *n, hp_rejected **r, int *n_rejected, hp_error *err) {
-    static const char candidates[] = "SELECT strategy, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes, bubble,"
-                                     " exposed_comm, comm_bytes, measured_share, tie, note FROM candidate ORDER BY rank";
+hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *n, hp_rejected **r,
+                             int *n_rejected, hp_error *err) {
+    static const char candidates[] =
+        "SELECT strategy, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes, bubble,"
+        " exposed_comm, comm_bytes, measured_share, tie, note FROM candidate ORDER BY rank";
     sqlite3_stmt *st = NULL;
     bool row = false;
     int room = 0;

@@ -15,9 +15,9 @@ typedef enum key_kind { KEY_DEGREE, KEY_NAME, KEY_CUT, KEY_BYTES, KEY_LATER } ke
 typedef struct key {
     const char *name;
     key_kind kind;
-    size_t offset;             /* int32_t field of hp_strategy (KEY_BYTES: int64_t) */
-    const char *const *names;  /* KEY_NAME */
-    const char *only;          /* KEY_LATER: the one value this version has */
+    size_t offset;            /* int32_t field of hp_strategy (KEY_BYTES: int64_t) */
+    const char *const *names; /* KEY_NAME */
+    const char *only;         /* KEY_LATER: the one value this version has */
 } key;
 
 static const key keys[] = {
@@ -52,7 +52,8 @@ static int32_t *field(const hp_strategy *s, const key *k) {
 }
 
 hp_strategy hp_strategy_default(void) {
-    return (hp_strategy){.dp = 1, .stages = 1, .chunks = 1, .micro = 1, .sched = HP_SCHED_LP, .fuse_bytes = DEFAULT_FUSE};
+    return (hp_strategy){
+        .dp = 1, .stages = 1, .chunks = 1, .micro = 1, .sched = HP_SCHED_LP, .fuse_bytes = DEFAULT_FUSE};
 }
 
 static hp_sched default_sched(const hp_strategy *s) {
@@ -71,7 +72,9 @@ static hp_status parse_cut(const char *value, hp_strategy *s, hp_error *err) {
             return hp_fail(err, HP_EUSAGE, "strategy: cut has more than %d entries", HP_MAX_STAGES);
         s->cut[s->n_cut++] = (int32_t)units;
     }
-    if (!s->n_cut) return hp_fail(err, HP_EUSAGE, "strategy: cut is empty; write units per stage, for example cut=9:9:9:11");
+    if (!s->n_cut)
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: cut is empty; write units per stage, for example cut=9:9:9:11");
     return HP_OK;
 }
 
@@ -83,7 +86,9 @@ static hp_status parse_name(const key *k, const char *value, hp_strategy *s, hp_
         }
     }
     if (k->names == sched_names && (strcmp(value, "gems") == 0 || strcmp(value, "zb") == 0))
-        return hp_fail(err, HP_EUNAVAIL, "strategy: sched=%s is not in this version; it has lp, gpipe, 1f1b, interleaved", value);
+        return hp_fail(err, HP_EUNAVAIL,
+                       "strategy: sched=%s is not in this version; it has lp, gpipe, 1f1b, interleaved",
+                       value);
     char all[128] = "";
     for (int i = 0; k->names[i]; i++) {
         strcat(all, i ? ", " : "");
@@ -101,17 +106,20 @@ static hp_status parse_value(const key *k, const char *value, hp_strategy *s, hp
         HP_TRY(hp_parse_int(value, what, 1, MAX_DEGREE, &v, err));
         *field(s, k) = (int32_t)v;
         return HP_OK;
-    case KEY_NAME: return parse_name(k, value, s, err);
-    case KEY_CUT: return parse_cut(value, s, err);
+    case KEY_NAME:
+        return parse_name(k, value, s, err);
+    case KEY_CUT:
+        return parse_cut(value, s, err);
     case KEY_BYTES:
         HP_TRY(hp_parse_bytes(value, &s->fuse_bytes, err));
         if (s->fuse_bytes < 1) return hp_fail(err, HP_EUSAGE, "strategy: fuse must be at least 1 byte");
         return HP_OK;
-    case KEY_LATER: break;
+    case KEY_LATER:
+        break;
     }
     if (strcmp(value, k->only) == 0) return HP_OK;
-    return hp_fail(err, HP_EUNAVAIL, "strategy: %s=%.60s is not in this version, which has %s=%s only", k->name, value,
-                   k->name, k->only);
+    return hp_fail(err, HP_EUNAVAIL, "strategy: %s=%.60s is not in this version, which has %s=%s only",
+                   k->name, value, k->name, k->only);
 }
 
 static const key *find_key(const char *name) {
@@ -130,7 +138,9 @@ hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err) {
     char *rest = NULL;
     for (char *item = strtok_r(copy, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
         char *value = strchr(item, '=');
-        if (!value) return hp_fail(err, HP_EUSAGE, "strategy: '%.60s' is not key=value, for example dp=2,stages=4,micro=8", item);
+        if (!value)
+            return hp_fail(err, HP_EUSAGE,
+                           "strategy: '%.60s' is not key=value, for example dp=2,stages=4,micro=8", item);
         *value++ = 0;
         const key *k = find_key(item);
         if (!k) return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'", item);
@@ -140,7 +150,8 @@ hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err) {
         sched_given |= k->names == sched_names;
     }
     if (!sched_given) s->sched = s->chunks > 1 ? (int32_t)HP_SCHED_INTERLEAVED : (int32_t)default_sched(s);
-    if (s->stages == 1 && s->chunks == 1) s->sched = default_sched(s); /* one stage: every order is gradient accumulation */
+    if (s->stages == 1 && s->chunks == 1)
+        s->sched = default_sched(s); /* one stage: every order is gradient accumulation */
     return HP_OK;
 }
 
@@ -173,11 +184,14 @@ const char *hp_strategy_text(const hp_strategy *s, char *out) {
             snprintf(value, sizeof value, "%d", *field(s, k));
             put(out, k->name, value);
         } else if (k->kind == KEY_NAME) {
+            const bool one_stage = s->stages == 1 && s->chunks == 1; /* every order is the same there */
             const int32_t standard = k->names == sched_names ? (int32_t)default_sched(s) : 0;
-            if (*field(s, k) != standard) put(out, k->name, k->names[*field(s, k)]);
+            if (*field(s, k) != standard && !(k->names == sched_names && one_stage))
+                put(out, k->name, k->names[*field(s, k)]);
         } else if (k->kind == KEY_CUT && s->n_cut && s->stages * s->chunks > 1) {
             for (int c = 0; c < s->n_cut; c++)
-                snprintf(value + strlen(value), sizeof value - strlen(value), "%s%d", c ? ":" : "", s->cut[c]);
+                snprintf(value + strlen(value), sizeof value - strlen(value), "%s%d", c ? ":" : "",
+                         s->cut[c]);
             put(out, k->name, value);
         } else if (k->kind == KEY_BYTES && s->fuse_bytes != DEFAULT_FUSE) {
             put_bytes(out, k, s->fuse_bytes);

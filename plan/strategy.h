@@ -13,23 +13,25 @@ enum { HP_MAX_STAGES = 256, HP_STRATEGY_TEXT = 1600 };
 typedef enum hp_sched { HP_SCHED_LP, HP_SCHED_GPIPE, HP_SCHED_1F1B, HP_SCHED_INTERLEAVED } hp_sched;
 typedef enum hp_recompute {
     HP_RECOMPUTE_NONE,
-    HP_RECOMPUTE_BOUNDARY,    /* keep unit inputs */
-    HP_RECOMPUTE_FULL,        /* keep stage inputs */
-    HP_RECOMPUTE_EXCEPT_LAST  /* full, but for the last micro-batch */
+    HP_RECOMPUTE_BOUNDARY,   /* keep unit inputs */
+    HP_RECOMPUTE_FULL,       /* keep stage inputs */
+    HP_RECOMPUTE_EXCEPT_LAST /* full, but for the last micro-batch */
 } hp_recompute;
 
 typedef struct hp_strategy {
     int32_t dp, stages, chunks, micro;
-    int32_t sched;             /* hp_sched */
-    int32_t recompute;         /* hp_recompute */
-    int32_t n_cut;             /* 0 = balanced by cost; else stages*chunks entries */
-    int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the input) */
-    int64_t fuse_bytes;        /* gradient bucket */
+    int32_t sched;              /* hp_sched */
+    int32_t recompute;          /* hp_recompute */
+    int32_t n_cut;              /* 0 = balanced by cost; else stages*chunks entries */
+    int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
+                                   input) */
+    int64_t fuse_bytes;         /* gradient bucket */
 } hp_strategy;
 
 hp_strategy hp_strategy_default(void);
 hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err);
-/* Canonical string, defaults omitted; "dp=1" for the all-default strategy. `out` holds HP_STRATEGY_TEXT bytes. */
+/* Canonical string, defaults omitted; "dp=1" for the all-default strategy. `out` holds HP_STRATEGY_TEXT
+ * bytes. */
 const char *hp_strategy_text(const hp_strategy *s, char *out);
 bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b);
 
@@ -39,9 +41,9 @@ static inline int hp_strategy_ranks(const hp_strategy *s) {
 
 /* Why a candidate is not possible: a value, not an error. code NULL = possible. */
 typedef struct hp_reject {
-    const char *code;   /* "E-BATCH", "E-STAGES", "E-MEM", "E-GPUS", "E-SCHED", "E-CUT": static text */
-    char limit[160];    /* the limiting number, in words */
-    char fix[160];      /* the smallest fix */
+    const char *code; /* "E-BATCH", "E-STAGES", "E-MEM", "E-GPUS", "E-SCHED", "E-CUT": static text */
+    char limit[160];  /* the limiting number, in words */
+    char fix[160];    /* the smallest fix */
 } hp_reject;
 
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
@@ -50,8 +52,9 @@ bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, i
 /* Smallest batch >= at_least that the strategy divides. */
 int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least);
 
-/* Contiguous partition of n_unit costs into n_part parts, the largest part as small as possible (exact dynamic
- * programming); among equals the earlier parts are the lighter. counts[n_part] gets units per part, each >= 1. */
+/* Contiguous partition of n_unit costs into n_part parts, the largest part as small as possible (exact
+ * dynamic programming); among equals the earlier parts are the lighter. counts[n_part] gets units per part,
+ * each >= 1. */
 void hp_cut_balanced(const double *unit_cost, int n_unit, int n_part, int32_t *counts);
 
 #endif

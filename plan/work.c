@@ -1,4 +1,5 @@
-/* work.c - what a task's duration may depend on: its shape class, its size, its arithmetic and its memory traffic. */
+/* work.c - what a task's duration may depend on: its shape class, its size, its arithmetic and its memory
+ * traffic. */
 #include "plan/program.h"
 
 #include <string.h>
@@ -19,17 +20,24 @@ static void layer_class(const hp_graph *g, const hp_layer *l, char *out, size_t 
     const hp_tensor *x = l->n_in ? &g->tensor[l->in[0]] : NULL, *y = &g->tensor[l->out];
     switch (l->op) {
     case HP_CONV:
-        snprintf(out, n, "k%dx%d s%d d%d g%d i%d o%d", l->kh, l->kw, l->stride_h, l->dil_h, l->groups, x->c, y->c);
+        snprintf(out, n, "k%dx%d s%d d%d g%d i%d o%d", l->kh, l->kw, l->stride_h, l->dil_h, l->groups, x->c,
+                 y->c);
         break;
-    case HP_LINEAR: snprintf(out, n, "i%lld o%d", (long long)x->h * x->w * x->c, y->c); break;
+    case HP_LINEAR:
+        snprintf(out, n, "i%lld o%d", (long long)x->h * x->w * x->c, y->c);
+        break;
     case HP_MAXPOOL:
-    case HP_AVGPOOL: snprintf(out, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, y->c); break;
-    default: snprintf(out, n, "n%d c%d%s", l->n_in, y->c, acts[l->act]); break;
+    case HP_AVGPOOL:
+        snprintf(out, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, y->c);
+        break;
+    default:
+        snprintf(out, n, "n%d c%d%s", l->n_in, y->c, acts[l->act]);
+        break;
     }
 }
 
-/* The size axis: output pixels of all samples; samples for linear; so that a class is one line through the origin's
- * neighbourhood. */
+/* The size axis: output pixels of all samples; samples for linear; so that a class is one line through the
+ * origin's neighbourhood. */
 static double layer_size(const hp_program *p, const hp_graph *g, const hp_layer *l) {
     const hp_tensor *y = &g->tensor[l->out], *x = l->n_in ? &g->tensor[l->in[0]] : y;
     const hp_tensor *t = l->op == HP_ADAPTPOOL ? x : y;
@@ -43,8 +51,8 @@ static hp_work layer_work(const hp_program *p, const hp_graph *g, const hp_task 
     layer_class(g, l, shape, sizeof shape);
     hp_work w = {.size = layer_size(p, g, l)};
     const char *eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix ? "eval " : "";
-    snprintf(w.key, sizeof w.key, "%s.%s %s%s%s", hp_task_infos[t->op].name, hp_layer_infos[l->op].name, eval, shape,
-             p->dtype == HP_F64 ? " f64" : " f32");
+    snprintf(w.key, sizeof w.key, "%s.%s %s%s%s", hp_task_infos[t->op].name, hp_layer_infos[l->op].name, eval,
+             shape, p->dtype == HP_F64 ? " f64" : " f32");
     const double y = elems(p, g, l->out), element = hp_dtype_bytes((hp_dtype)p->dtype);
     double x = 0;
     for (int i = 0; i < l->n_in; i++) x += elems(p, g, l->in[i]);
@@ -75,8 +83,9 @@ hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, i
     case HP_TASK_PACK:
         w.size = (double)g->param[g->layer[t->layer].param[0]].count;
         w.bytes += w.size * element;
-        snprintf(w.key, sizeof w.key, "pack.%s k%d n%d %s", hp_layer_infos[g->layer[t->layer].op].name, g->layer[t->layer].kh,
-                 (r->operand[t->operand] >= 0) + (r->operand[t->operand + 1] >= 0), dtype);
+        snprintf(w.key, sizeof w.key, "pack.%s k%d n%d %s", hp_layer_infos[g->layer[t->layer].op].name,
+                 g->layer[t->layer].kh, (r->operand[t->operand] >= 0) + (r->operand[t->operand + 1] >= 0),
+                 dtype);
         return w;
     case HP_TASK_SGD:
         w.size = (double)t->count;
@@ -85,13 +94,16 @@ hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, i
         break;
     case HP_TASK_SEND:
     case HP_TASK_RECV:
-    case HP_TASK_ALLREDUCE: w.size = w.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype); break;
+    case HP_TASK_ALLREDUCE:
+        w.size = w.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+        break;
     case HP_TASK_LOAD: {
         const bool image = r->operand[t->operand] >= 0;
         snprintf(w.key, sizeof w.key, "load %s %s", image ? "image" : "labels", dtype);
         return w;
     }
-    default: break;
+    default:
+        break;
     }
     snprintf(w.key, sizeof w.key, "%s %s%s", hp_task_infos[t->op].name,
              t->op == HP_TASK_LOSS && (t->flags & HP_FLAG_EVAL) ? "eval " : "", dtype);

@@ -8,27 +8,26 @@
 #include <unistd.h>
 
 static const char *const terminals[] = {
-    [HP_CANVAS_SVG] = "set terminal svg size %d,%d noenhanced font 'DejaVu Sans,Verdana,sans-serif,13' background rgb 'white'\n",
-    [HP_CANVAS_PNG] = "set terminal pngcairo size %d,%d noenhanced font 'DejaVu Sans,11' background rgb 'white'\n",
+    [HP_CANVAS_SVG] = "set terminal svg size %d,%d noenhanced font 'DejaVu Sans,13' background '#ffffff'\n",
+    [HP_CANVAS_PNG] =
+        "set terminal pngcairo size %d,%d noenhanced font 'DejaVu Sans,11' background '#ffffff'\n",
     [HP_CANVAS_DUMB] = "set terminal dumb noenhanced size %d,%d\n",
 };
 
 /* Every script starts with it: text columns are values, nothing is markup, one look for all kinds. */
-static const char preamble[] =
-    "set encoding utf8\n"
-    "set output 'out'\n"
-    "set datafile separator '\\t'\n"
-    "set datafile missing 'NaN'\n"
-    "set border 3 lc rgb '#444444'\n"
-    "set tics nomirror out textcolor rgb '#222222'\n"
-    "set grid lc rgb '#dddddd' lw 1 dt 1\n"
-    "set key noenhanced\n"
-    "picture_title = ''\n";
+static const char preamble[] = "set encoding utf8\n"
+                               "set output 'out'\n"
+                               "set datafile separator '\\t'\n"
+                               "set datafile missing 'NaN'\n"
+                               "set border 3 lc rgb '#444444'\n"
+                               "set tics nomirror out textcolor rgb '#222222'\n"
+                               "set grid lc rgb '#dddddd' lw 1 dt 1\n"
+                               "set key noenhanced\n"
+                               "picture_title = ''\n";
 
-static const char read_title[] =
-    "set table $ignored\n"
-    "plot 'title' using (picture_title = strcol(1), 0):(0) with table\n"
-    "unset table\n";
+static const char read_title[] = "set table $ignored\n"
+                                 "plot 'title' using (picture_title = strcol(1), 0):(0) with table\n"
+                                 "unset table\n";
 
 static void path_in(const hp_canvas *c, const char *name, char out[512]) {
     snprintf(out, 512, "%s/%s", c->dir, name);
@@ -46,7 +45,8 @@ static hp_status make_dir(hp_canvas *c, hp_error *err) {
     snprintf(c->dir, sizeof c->dir, "%s/hplan-plot-XXXXXX", tmp);
     if (mkdtemp(c->dir)) return HP_OK;
     c->dir[0] = '\0';
-    return hp_fail(err, HP_ECREATE, "cannot make a temporary folder in %s: %s; set TMPDIR to a folder with space", tmp,
+    return hp_fail(err, HP_ECREATE,
+                   "cannot make a temporary folder in %s: %s; set TMPDIR to a folder with space", tmp,
                    strerror(errno));
 }
 
@@ -87,7 +87,8 @@ hp_status hp_canvas_data(hp_canvas *c, const char *name, FILE **f, hp_error *err
 hp_status hp_canvas_data_end(FILE *f, hp_error *err) {
     const int bad = ferror(f);
     if (fclose(f) == 0 && !bad) return HP_OK;
-    return hp_fail(err, HP_EIO, "cannot write the plot's data: no space left? set TMPDIR to a folder with space");
+    return hp_fail(err, HP_EIO,
+                   "cannot write the plot's data: no space left? set TMPDIR to a folder with space");
 }
 
 void hp_canvas_text(FILE *f, const char *text) {
@@ -122,7 +123,8 @@ hp_status hp_canvas_render(hp_canvas *c, const char *script, hp_error *err) {
     fputs(script, c->script);
     fputs("\nunset output\n", c->script);
     HP_TRY(close_script(c, err));
-    return hp_canvas_run(c, "gnuplot", 60, err); /* a plot takes about a second; a minute means that something is wrong */
+    return hp_canvas_run(c, "gnuplot", 60,
+                         err); /* a plot takes about a second; a minute means that something is wrong */
 }
 
 static hp_status copy_out(const hp_canvas *c, FILE *to, hp_error *err) {
@@ -130,7 +132,8 @@ static hp_status copy_out(const hp_canvas *c, FILE *to, hp_error *err) {
     if (!from) return hp_fail(err, HP_EINTERNAL, "gnuplot made no picture");
     char buffer[65536];
     size_t n;
-    while ((n = fread(buffer, 1, sizeof buffer, from)) > 0) fwrite(buffer, 1, n, to); /* checked by the caller */
+    while ((n = fread(buffer, 1, sizeof buffer, from)) > 0)
+        fwrite(buffer, 1, n, to); /* checked by the caller */
     fclose(from);
     return HP_OK;
 }

@@ -1,5 +1,5 @@
-/* gnuplot.c - one run of gnuplot as if its input were hostile: no shell, no start-up files, no environment, its own
- * folder, limits on time, memory and file size, a deadline, and dead with its parent. */
+/* gnuplot.c - one run of gnuplot as if its input were hostile: no shell, no start-up files, no environment,
+ * its own folder, limits on time, memory and file size, a deadline, and dead with its parent. */
 #define _GNU_SOURCE /* execvpe, pidfd_open */
 #include "plots/canvas.h"
 
@@ -25,7 +25,7 @@ typedef struct cap {
 
 static const cap caps[] = {
     {RLIMIT_CPU, 60},
-    {RLIMIT_AS, (rlim_t)4 << 30},     /* fonts and a large picture need some 200 MB */
+    {RLIMIT_AS, (rlim_t)4 << 30}, /* fonts and a large picture need some 200 MB */
     {RLIMIT_FSIZE, (rlim_t)512 << 20},
     {RLIMIT_CORE, 0},
     {RLIMIT_NOFILE, 64},
@@ -40,9 +40,10 @@ static void become(const hp_canvas *c, const char *program) {
         const struct rlimit r = {caps[i].value, caps[i].value};
         setrlimit((__rlimit_resource_t)caps[i].resource, &r);
     }
-    const bool ready = chdir(c->dir) == 0 && dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO) >= 0 &&
-                       dup2(open("messages", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), STDERR_FILENO) >= 0 &&
-                       dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+    const bool ready =
+        chdir(c->dir) == 0 && dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO) >= 0 &&
+        dup2(open("messages", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), STDERR_FILENO) >= 0 &&
+        dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
     if (!ready) _exit(EXIT_NO_START);
     execvpe(program, argv, environment);
     _exit(errno == ENOENT || errno == EACCES ? EXIT_NOT_FOUND : EXIT_NO_START);
@@ -81,12 +82,15 @@ static void last_words(const hp_canvas *c, char *out, size_t n) {
 static hp_status judge(const hp_canvas *c, const char *program, int status, hp_error *err) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return HP_OK;
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND)
-        return hp_fail(err, HP_EUNAVAIL, "%s is not installed; on Debian: apt-get install gnuplot-nox", program);
+        return hp_fail(err, HP_EUNAVAIL, "%s is not installed; on Debian: apt-get install gnuplot-nox",
+                       program);
     char words[300];
     last_words(c, words, sizeof words);
     if (strstr(words, "unknown or ambiguous terminal"))
-        return hp_fail(err, HP_EUNAVAIL, "this gnuplot cannot write PNG; give the output a name that ends in .svg");
-    if (WIFSIGNALED(status)) return hp_fail(err, HP_EINTERNAL, "%s was ended by signal %d", program, WTERMSIG(status));
+        return hp_fail(err, HP_EUNAVAIL,
+                       "this gnuplot cannot write PNG; give the output a name that ends in .svg");
+    if (WIFSIGNALED(status))
+        return hp_fail(err, HP_EINTERNAL, "%s was ended by signal %d", program, WTERMSIG(status));
     return hp_fail(err, HP_EINTERNAL, "%s failed (exit %d): %s", program, WEXITSTATUS(status), words);
 }
 

@@ -1,4 +1,5 @@
-/* plot_error.c - predicted against measured, one point per task, logarithmic; on the line the prediction was right. */
+/* plot_error.c - predicted against measured, one point per task, logarithmic; on the line the prediction was
+ * right. */
 #include "plots/plots.h"
 
 #include <math.h>
@@ -9,22 +10,23 @@ static const char script[] =
     "set xrange [low:high]\n"
     "set yrange [low:high]\n"
     "set size ratio -1\n"
-    "set xlabel 'measured, s (median over steps)'\n"
-    "set ylabel 'predicted, s'\n"
-    "set format xy '%.0se%S'\n"
-    "set format xy '10^%T'\n"
-    "set format xy '%.0tE%T'\n"
+    "set xlabel 'measured time of the task (median over steps)'\n"
+    "set ylabel 'predicted time of the task'\n"
+    "set format xy '%.0s %cs'\n"
     "set key outside bottom center horizontal reverse Left samplen 1.5\n"
     "letter(i) = word('L P F B O t r', i + 1)\n"
     "if (is_dumb) {\n"
     "  set size noratio\n"
-    "  plot x with lines title 'exact', for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt letter(i) title word(phase_name, i + 1)\n"
+    "  plot x with lines title 'exact', for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt "
+    "letter(i) title word(phase_name, i + 1)\n"
     "} else {\n"
     "  set style fill solid 1.0 noborder\n"
     "  plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves lc rgb '#eeeeee' title 'within 10%', \\\n"
     "    x with lines lc rgb '#444444' lw 1.5 title 'exact', \\\n"
-    "    for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt 7 ps 0.6 lc rgb word(phase_color, i + 1) notitle, \\\n"
-    "    for [i = 0:6] keyentry with points pt 7 ps 0.9 lc rgb word(phase_color, i + 1) title word(phase_name, i + 1)\n"
+    "    for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt 7 ps 0.6 lc rgb word(phase_color, "
+    "i + 1) notitle, \\\n"
+    "    for [i = 0:6] keyentry with points pt 7 ps 0.9 lc rgb word(phase_color, i + 1) title "
+    "word(phase_name, i + 1)\n"
     "}\n";
 
 /* Seconds per task of the program: mean over its ranks of the medians; 0 where nothing was recorded. */
@@ -36,8 +38,8 @@ static double *task_seconds(hp_arena *arena, const hp_trace *t) {
     return s;
 }
 
-static hp_status write_tasks(hp_canvas *c, const hp_trace *t, const double *predicted, const double *measured, double *low,
-                             double *high, hp_error *err) {
+static hp_status write_tasks(hp_canvas *c, const hp_trace *t, const double *predicted, const double *measured,
+                             double *low, double *high, hp_error *err) {
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(c, "tasks", &f, err));
     for (int i = 0; i < t->n_task; i++) {
@@ -52,14 +54,18 @@ static hp_status write_tasks(hp_canvas *c, const hp_trace *t, const double *pred
 hp_status hp_plot_error(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
     HP_ASSERT(n == 1);
     const bool both = s->has_sim && s->has_exec && s->sim.n_iter && s->exec.n_iter;
-    if (!both) return hp_fail(err, HP_EDATA, "%s: needs a prediction and a run of it; `hplan run` records both", s->path);
+    if (!both)
+        return hp_fail(err, HP_EDATA, "%s: needs a prediction and a run of it; `hplan run` records both",
+                       s->path);
     if (s->sim.n_task != s->exec.n_task)
-        return hp_fail(err, HP_EDATA, "%s: the prediction and the run are of different plans; run the plan again", s->path);
+        return hp_fail(err, HP_EDATA,
+                       "%s: the prediction and the run are of different plans; run the plan again", s->path);
     hp_trace exec = s->exec;
     hp_trace_drop_warmup(&exec);
     double low = INFINITY, high = 0;
     HP_TRY(write_tasks(c, &exec, task_seconds(arena, &s->sim), task_seconds(arena, &exec), &low, &high, err));
-    if (high <= 0) return hp_fail(err, HP_EDATA, "%s: no task with both a predicted and a measured time", s->path);
+    if (high <= 0)
+        return hp_fail(err, HP_EDATA, "%s: no task with both a predicted and a measured time", s->path);
     HP_TRY(hp_canvas_title(c, hp_plot_caption(arena, s), err));
     hp_canvas_number(c, "low", pow(10, floor(log10(low))));
     hp_canvas_number(c, "high", pow(10, ceil(log10(high) + 1e-9)));

@@ -1,7 +1,8 @@
 /* plot_timeline.c - one step of every rank, coloured by phase; the prediction above the measurement.
  *
- * Each rank is a row: compute on the upper half, transfers and reductions on the lower half. Spans of one phase that would
- * touch in the picture are drawn as one box, so that the file does not grow with the number of tasks. */
+ * Each rank is a row: compute on the upper half, transfers and reductions on the lower half. Spans of one
+ * phase that would touch in the picture are drawn as one box, so that the file does not grow with the number
+ * of tasks. */
 #include "plots/plots.h"
 
 #include <math.h>
@@ -27,13 +28,18 @@ static const char script[] =
     "  if ((panel == 1 && !has_sim) || (panel == 2 && !has_exec)) { continue }\n"
     "  last = (panel == 2 || !has_exec)\n"
     "  file = panel == 1 ? 'sim' : 'exec'\n"
-    "  if (panel == 1) { set title sprintf('predicted: %.4g %s', step_sim, unit_name) noenhanced offset 0, -0.6 }\n"
-    "  if (panel == 2) { set title sprintf('measured: %.4g %s (step %d of the run, the one of median length)', step_exec, unit_name, iter_exec) noenhanced offset 0, -0.6 }\n"
-    "  if (last) { set xlabel sprintf('time from the start of the step, %s', unit_name); set key outside bottom center horizontal reverse Left samplen 1.5 }\n"
+    "  if (panel == 1) { set title sprintf('predicted: %.4g %s', step_sim, unit_name) noenhanced offset 0, "
+    "-0.6 }\n"
+    "  if (panel == 2) { set title sprintf('measured: %.4g %s (step %d of the run, the one of median "
+    "length)', step_exec, unit_name, iter_exec) noenhanced offset 0, -0.6 }\n"
+    "  if (last) { set xlabel sprintf('time from the start of the step, %s', unit_name); set key outside "
+    "bottom center horizontal reverse Left samplen 1.5 }\n"
     "  if (is_dumb) {\n"
-    "    plot for [i = 0:6] file.'.grid' using ($3 == i ? $1 : NaN):2 with points pt letter(i) title word(phase_name, i + 1)\n"
+    "    plot for [i = 0:6] file.'.grid' using ($3 == i ? $1 : NaN):2 with points pt letter(i) title "
+    "word(phase_name, i + 1)\n"
     "  } else {\n"
-    "    plot for [i = 0:6] file using ($5 == i ? ($1 + $2) / 2 : NaN):(($3 + $4) / 2):1:2:3:4 with boxxyerror lc rgb word(phase_color, i + 1) notitle, \\\n"
+    "    plot for [i = 0:6] file using ($5 == i ? ($1 + $2) / 2 : NaN):(($3 + $4) / 2):1:2:3:4 with "
+    "boxxyerror lc rgb word(phase_color, i + 1) notitle, \\\n"
     "      for [i = 0:6] keyentry with boxes lc rgb word(phase_color, i + 1) title word(phase_name, i + 1)\n"
     "  }\n"
     "}\n"
@@ -62,7 +68,8 @@ static int compare_boxes(const void *a, const void *b) {
 }
 
 /* Boxes of an iteration, merged where less than `gap` lies between them; returns how many. */
-static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it, double gap, box **out) {
+static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it, double gap,
+                          box **out) {
     box *b = HP_NEW(arena, box, it->last - it->first);
     int64_t n = 0, m = 0;
     for (int64_t i = it->first; i < it->last; i++) {
@@ -74,7 +81,8 @@ static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_ite
     qsort(b, (size_t)n, sizeof *b, compare_boxes);
     for (int64_t i = 0; i < n; i++) {
         box *last = m ? &b[m - 1] : NULL;
-        const bool same = last && last->rank == b[i].rank && last->lower == b[i].lower && last->phase == b[i].phase;
+        const bool same =
+            last && last->rank == b[i].rank && last->lower == b[i].lower && last->phase == b[i].phase;
         if (same && b[i].x0 - last->x1 < gap)
             last->x1 = fmax(last->x1, b[i].x1);
         else
@@ -84,22 +92,23 @@ static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_ite
     return m;
 }
 
-static hp_status write_boxes(hp_canvas *c, const char *name, const box *b, int64_t n, int stride, double scale, hp_error *err) {
+static hp_status write_boxes(hp_canvas *c, const char *name, const box *b, int64_t n, int stride,
+                             double scale, hp_error *err) {
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(c, name, &f, err));
     for (int64_t i = 0; i < n; i++) {
         if (b[i].rank % stride) continue;
         const double row = b[i].rank / stride;
-        fprintf(f, "%.9g\t%.9g\t%.9g\t%.9g\t%d\n", b[i].x0 * scale, b[i].x1 * scale, row + (b[i].lower ? 0.17 : -0.42),
-                row + (b[i].lower ? 0.42 : 0.13), b[i].phase);
+        fprintf(f, "%.9g\t%.9g\t%.9g\t%.9g\t%d\n", b[i].x0 * scale, b[i].x1 * scale,
+                row + (b[i].lower ? 0.17 : -0.42), row + (b[i].lower ? 0.42 : 0.13), b[i].phase);
     }
     return hp_canvas_data_end(f, err);
 }
 
 /* For a terminal: at each of COLUMNS times, the phase that a row is in. */
 enum { COLUMNS = 120 };
-static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_t n, int stride, double scale, double x_max,
-                            hp_error *err) {
+static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_t n, int stride, double scale,
+                            double x_max, hp_error *err) {
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(c, name, &f, err));
     for (int64_t i = 0; i < n; i++)
@@ -112,8 +121,8 @@ static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_
     return hp_canvas_data_end(f, err);
 }
 
-static hp_status write_trace(hp_arena *arena, hp_canvas *c, const hp_trace *t, const hp_trace_iter *it, bool sim, int stride,
-                             double scale, double longest, hp_error *err) {
+static hp_status write_trace(hp_arena *arena, hp_canvas *c, const hp_trace *t, const hp_trace_iter *it,
+                             bool sim, int stride, double scale, double longest, hp_error *err) {
     box *b = NULL;
     const int64_t n = make_boxes(arena, t, it, longest / PIXELS, &b);
     HP_TRY(write_boxes(c, sim ? "sim" : "exec", b, n, stride, scale, err));
@@ -131,7 +140,8 @@ static int choose_unit(double seconds) {
     return unit;
 }
 
-static void write_numbers(hp_canvas *c, const hp_trace_iter *sim, const hp_trace_iter *exec, int rows, int stride, int unit) {
+static void write_numbers(hp_canvas *c, const hp_trace_iter *sim, const hp_trace_iter *exec, int rows,
+                          int stride, int unit) {
     const double scale = 1e9 / pow(1000, unit);
     hp_canvas_number(c, "has_sim", sim != NULL);
     hp_canvas_number(c, "has_exec", exec != NULL);
@@ -153,7 +163,9 @@ hp_status hp_plot_timeline(hp_arena *arena, const hp_plot_source *s, int n, hp_c
     const hp_trace_iter *exec = s->has_exec && s->exec.n_iter ? typical_iter(arena, &s->exec) : NULL;
     const double longest = fmax(extent(sim), extent(exec));
     if (longest <= 0)
-        return hp_fail(err, HP_EDATA, "%s: no complete step is recorded; make one with `hplan simulate` or `hplan run`", s->path);
+        return hp_fail(err, HP_EDATA,
+                       "%s: no complete step is recorded; make one with `hplan simulate` or `hplan run`",
+                       s->path);
     const int ranks = exec ? s->exec.ranks : s->sim.n_rank;
     const int stride = (ranks + MAX_ROWS - 1) / MAX_ROWS, unit = choose_unit(longest);
     const double scale = 1e9 / pow(1000, unit);

@@ -38,30 +38,39 @@ static hp_status load_net(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_erro
 
 static hp_status load_candidates(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
     sqlite3_stmt *st = NULL;
-    HP_TRY(hp_db_prepare(db,
-                         "SELECT strategy, rank, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes"
-                         " FROM candidate ORDER BY rank",
-                         &st, err));
+    HP_TRY(hp_db_prepare(
+        db,
+        "SELECT strategy, rank, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes"
+        " FROM candidate ORDER BY rank",
+        &st, err));
     int capacity = 0;
     bool row = true;
     hp_status status = HP_OK;
     while ((status = hp_db_next(db, st, &row, err)) == HP_OK && row) {
         HP_ROOM(arena, s->candidate, s->n_candidate, capacity);
-        s->candidate[s->n_candidate++] = (hp_plot_candidate){
-            hp_text_clean(arena, hp_db_text(st, 0)), sqlite3_column_int(st, 1),    sqlite3_column_int(st, 2),
-            sqlite3_column_double(st, 3),            sqlite3_column_double(st, 4), sqlite3_column_double(st, 5),
-            sqlite3_column_double(st, 6),            sqlite3_column_double(st, 7)};
+        s->candidate[s->n_candidate++] = (hp_plot_candidate){hp_text_clean(arena, hp_db_text(st, 0)),
+                                                             sqlite3_column_int(st, 1),
+                                                             sqlite3_column_int(st, 2),
+                                                             sqlite3_column_double(st, 3),
+                                                             sqlite3_column_double(st, 4),
+                                                             sqlite3_column_double(st, 5),
+                                                             sqlite3_column_double(st, 6),
+                                                             sqlite3_column_double(st, 7)};
     }
     sqlite3_finalize(st);
     return status;
 }
 
-static hp_status load_counters(hp_arena *arena, hp_db *db, int64_t sim, int64_t exec, hp_plot_source *s, hp_error *err) {
+static hp_status load_counters(hp_arena *arena, hp_db *db, int64_t sim, int64_t exec, hp_plot_source *s,
+                               hp_error *err) {
     const int64_t run = exec >= 0 ? exec : sim;
-    HP_TRY(hp_trace_counter(arena, db, run, hp_counter_names[HP_COUNTER_PLANNED], &s->planned, &s->n_planned, err));
+    HP_TRY(hp_trace_counter(arena, db, run, hp_counter_names[HP_COUNTER_PLANNED], &s->planned, &s->n_planned,
+                            err));
     HP_TRY(hp_trace_counter(arena, db, run, hp_counter_names[HP_COUNTER_PEAK], &s->peak, &s->n_peak, err));
-    HP_TRY(hp_trace_counter(arena, db, sim, hp_counter_names[HP_COUNTER_MEMORY], &s->memory[0], &s->n_memory[0], err));
-    return hp_trace_counter(arena, db, exec, hp_counter_names[HP_COUNTER_MEMORY], &s->memory[1], &s->n_memory[1], err);
+    HP_TRY(hp_trace_counter(arena, db, sim, hp_counter_names[HP_COUNTER_MEMORY], &s->memory[0],
+                            &s->n_memory[0], err));
+    return hp_trace_counter(arena, db, exec, hp_counter_names[HP_COUNTER_MEMORY], &s->memory[1],
+                            &s->n_memory[1], err);
 }
 
 static hp_status load_all(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
@@ -89,5 +98,6 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
 const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s) {
     if (!s->has_sim && !s->has_exec) return s->net;
     const hp_trace *t = s->has_exec ? &s->exec : &s->sim;
-    return hp_arena_printf(arena, "%s  %.200s  %d ranks on %.60s (%.30s)", s->net, t->strategy, t->ranks, t->machine, t->device);
+    return hp_arena_printf(arena, "%s  %.200s  %d ranks on %.60s (%.30s)", s->net, t->strategy, t->ranks,
+                           t->machine, t->device);
 }

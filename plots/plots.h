@@ -14,29 +14,29 @@ typedef struct hp_plot_candidate {
 } hp_plot_candidate;
 
 typedef struct hp_plot_source {
-    const char *net;             /* "" when the file does not say */
+    const char *net; /* "" when the file does not say */
     const char *path;
     bool has_sim, has_exec;
-    hp_trace sim, exec;          /* newest of each kind, evaluation left out */
+    hp_trace sim, exec; /* newest of each kind, evaluation left out */
     int n_candidate;
     hp_plot_candidate *candidate; /* by rank: best first */
     int64_t n_planned, n_peak, n_memory[2];
-    hp_trace_value *planned, *peak;  /* of the executed run, else of the simulated one */
-    hp_trace_value *memory[2];       /* bytes over time: simulated, executed */
+    hp_trace_value *planned, *peak; /* of the executed run, else of the simulated one */
+    hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
 } hp_plot_source;
 
 hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
 
-/* Draws into an open canvas, ready for hp_canvas_render, which it calls. Errors: HP_EDATA when the sources hold nothing of
- * that kind, and those of hp_canvas_*. */
+/* Draws into an open canvas, ready for hp_canvas_render, which it calls. Errors: HP_EDATA when the sources
+ * hold nothing of that kind, and those of hp_canvas_*. */
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
 hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error;
 
 typedef struct hp_plot_kind {
     const char *name, *meaning;
-    hp_plot_draw *draw;          /* NULL: documented, not in this version */
+    hp_plot_draw *draw; /* NULL: documented, not in this version */
     int max_files;
-    int width, height;           /* pixels */
+    int width, height; /* pixels */
 } hp_plot_kind;
 extern const hp_plot_kind hp_plot_kinds[]; /* ends with a NULL name */
 const hp_plot_kind *hp_plot_find(const char *name);

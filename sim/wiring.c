@@ -28,7 +28,7 @@ static void wire_successors(hp_arena *arena, hp_wired_role *w) {
 /* The peer's queue of the same channel in the other direction that points back at this role. */
 static int find_partner(const hp_program *p, int role, const hp_queue *q) {
     if (q->kind != HP_QUEUE_SEND && q->kind != HP_QUEUE_RECV) return -1;
-    const hp_queue_kind other = q->kind == HP_QUEUE_SEND ? HP_QUEUE_RECV : HP_QUEUE_SEND;
+    const uint8_t other = q->kind == HP_QUEUE_SEND ? HP_QUEUE_RECV : HP_QUEUE_SEND;
     const hp_role *peer = &p->role[q->peer];
     for (int i = 0; i < peer->n_queue; i++) {
         const hp_queue *c = &peer->queue[i];

@@ -1,4 +1,5 @@
-/* make_images.h - PNG, JPEG and TIFF files written by the formats' own libraries, for the decoders to read back. */
+/* make_images.h - PNG, JPEG and TIFF files written by the formats' own libraries, for the decoders to read
+ * back. */
 #ifndef TESTS_MAKE_IMAGES_H
 #define TESTS_MAKE_IMAGES_H
 
@@ -57,7 +58,9 @@ static inline void make_tiff(const char *path, int h, int w, int c, const uint8_
     TIFFSetField(t, TIFFTAG_COMPRESSION, COMPRESSION_LZW);
     TIFFSetField(t, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
     TIFFSetField(t, TIFFTAG_PHOTOMETRIC,
-                 c == 3 ? PHOTOMETRIC_RGB : white ? PHOTOMETRIC_MINISWHITE : PHOTOMETRIC_MINISBLACK);
+                 c == 3  ? PHOTOMETRIC_RGB
+                 : white ? PHOTOMETRIC_MINISWHITE
+                         : PHOTOMETRIC_MINISBLACK);
     TIFFSetField(t, TIFFTAG_ROWSPERSTRIP, 5u);
     for (int y = 0; y < h; y++) {
         uint16_t row[4096];

@@ -1,4 +1,5 @@
-/* test_exec_data.c - data sets, shuffling and the loader: who gets which sample, and what bad files are answered with. */
+/* test_exec_data.c - data sets, shuffling and the loader: who gets which sample, and what bad files are
+ * answered with. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,13 +37,16 @@ static void open_fails(const hp_data_options *o, hp_status code, const char *wor
     hp_error err = {0};
     hp_dataset *d = NULL;
     assert_int_equal(hp_dataset_open(o, &d, &err), code);
-    if (!strstr(err.text, word) || !strstr(err.text, fix)) fail_msg("'%s' and '%s' not in: %s", word, fix, err.text);
+    if (!strstr(err.text, word) || !strstr(err.text, fix))
+        fail_msg("'%s' and '%s' not in: %s", word, fix, err.text);
     assert_null(d);
 }
 
-/* --- IDX ------------------------------------------------------------------------------------------------------ */
+/* --- IDX
+ * ------------------------------------------------------------------------------------------------------ */
 
-/* Published (Xiao, Rasul, Vollgraf 2017): 60,000 training and 10,000 test images, the ten classes equally often. */
+/* Published (Xiao, Rasul, Vollgraf 2017): 60,000 training and 10,000 test images, the ten classes equally
+ * often. */
 static void fashion_mnist_has_6000_and_1000_images_per_class(void **state) {
     (void)state;
     if (access("/usr/share/datasets/fashion-mnist", R_OK) != 0) {
@@ -67,7 +71,8 @@ static void fashion_mnist_has_6000_and_1000_images_per_class(void **state) {
     }
 }
 
-/* The data set's published statistics of x/255: mean 0.2860, standard deviation 0.3530 over the training images. */
+/* The data set's published statistics of x/255: mean 0.2860, standard deviation 0.3530 over the training
+ * images. */
 static void fashion_mnist_pixels_have_the_published_mean_and_deviation(void **state) {
     (void)state;
     if (access("/usr/share/datasets/fashion-mnist", R_OK) != 0) skip();
@@ -88,8 +93,9 @@ static void fashion_mnist_pixels_have_the_published_mean_and_deviation(void **st
 }
 
 /* 4 images of 2 x 3 with pixel = 10*image + position, labels 0..3. */
-static const unsigned char images_idx[] = {0,  0,  8,  3,  0,  0,  0,  4,  0,  0,  0,  2,  0,  0,  0,  3,  0,  1,  2,  3,
-                                           4,  5,  10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25, 30, 31, 32, 33, 34, 35};
+static const unsigned char images_idx[] = {0,  0,  8,  3,  0,  0,  0,  4,  0,  0,  0,  2,  0,  0,
+                                           0,  3,  0,  1,  2,  3,  4,  5,  10, 11, 12, 13, 14, 15,
+                                           20, 21, 22, 23, 24, 25, 30, 31, 32, 33, 34, 35};
 static const unsigned char labels_idx[] = {0, 0, 8, 1, 0, 0, 0, 4, 0, 1, 2, 3};
 
 static void write_idx(const void *images, size_t n_images, const void *labels, size_t n_labels) {
@@ -135,6 +141,19 @@ static void idx_gzip_equals_plain(void **state) {
     }
     hp_dataset_close(plain);
     hp_dataset_close(packed);
+}
+
+/* FILE instead of DIR: the labels lie beside it. */
+static void an_images_file_finds_its_labels(void **state) {
+    (void)state;
+    scratch_write("images-idx3-ubyte.d/my-images-idx3-ubyte", images_idx, sizeof images_idx);
+    scratch_write("images-idx3-ubyte.d/my-labels-idx1-ubyte", labels_idx, sizeof labels_idx);
+    const hp_data_options o = options(scratch_path("images-idx3-ubyte.d/my-images-idx3-ubyte"), 2, 3, 1);
+    hp_dataset *d = open_ok(&o);
+    int32_t label;
+    assert_int_equal(hp_dataset_read(d, 3, NULL, &label, NULL), HP_OK);
+    assert_int_equal(label, 3);
+    hp_dataset_close(d);
 }
 
 static void every_truncation_of_idx_files_is_refused(void **state) {
@@ -187,7 +206,8 @@ static void idx_refusals_name_the_fix(void **state) {
     open_fails(&o, HP_EUSAGE, "--std", "not 0");
 }
 
-/* --- synthetic ------------------------------------------------------------------------------------------------- */
+/* --- synthetic
+ * ------------------------------------------------------------------------------------------------- */
 
 static void synthetic_samples_are_a_function_of_seed_split_and_index(void **state) {
     (void)state;
@@ -198,7 +218,8 @@ static void synthetic_samples_are_a_function_of_seed_split_and_index(void **stat
     hp_dataset *d[4] = {open_ok(&o), open_ok(&o), open_ok(&other), open_ok(&test)};
     float x[4][9 * 7 * 3];
     int32_t label[4];
-    assert_int_equal(hp_dataset_read(d[1], 8, x[1], NULL, NULL), HP_OK); /* what was read before does not matter */
+    assert_int_equal(hp_dataset_read(d[1], 8, x[1], NULL, NULL),
+                     HP_OK); /* what was read before does not matter */
     for (int i = 0; i < 4; i++) assert_int_equal(hp_dataset_read(d[i], 5, x[i], &label[i], NULL), HP_OK);
     assert_memory_equal(x[0], x[1], sizeof x[0]);
     assert_int_equal(label[0], label[1]);
@@ -207,8 +228,8 @@ static void synthetic_samples_are_a_function_of_seed_split_and_index(void **stat
     for (int i = 0; i < 4; i++) hp_dataset_close(d[i]);
 }
 
-/* Pixels uniform on 0..255: of x/255 the mean is 1/2 and the variance (256^2 - 1) / 12 / 255^2; labels uniform. Bounds: five
- * standard errors (variance of a uniform's square: 4/45 of (width/2)^4). */
+/* Pixels uniform on 0..255: of x/255 the mean is 1/2 and the variance (256^2 - 1) / 12 / 255^2; labels
+ * uniform. Bounds: five standard errors (variance of a uniform's square: 4/45 of (width/2)^4). */
 static void synthetic_pixels_and_labels_are_uniform(void **state) {
     (void)state;
     enum { SAMPLES = 200, PIXELS = 32 * 32 * 3 };
@@ -235,7 +256,8 @@ static void synthetic_pixels_and_labels_are_uniform(void **state) {
     hp_dataset_close(d);
 }
 
-/* --- shuffling ------------------------------------------------------------------------------------------------- */
+/* --- shuffling
+ * ------------------------------------------------------------------------------------------------- */
 
 static void shuffle_is_a_permutation_of_every_epoch(void **state) {
     (void)state;
@@ -261,7 +283,8 @@ static void shuffle_sends_every_position_everywhere(void **state) {
     double chi2 = 0.0;
     for (int i = 0; i < 10; i++)
         for (int k = 0; k < 10; k++) chi2 += pow(count[i][k] - SEEDS / 10, 2.0) / (SEEDS / 10);
-    assert_true(chi2 < 126.1); /* 99.9 % of chi-square with 81 degrees of freedom, rows and columns being fixed */
+    assert_true(chi2 <
+                126.1); /* 99.9 % of chi-square with 81 degrees of freedom, rows and columns being fixed */
 }
 
 /* A random permutation has one fixed point and, between two epochs, one agreement on average (Poisson). */
@@ -279,10 +302,12 @@ static void epochs_and_seeds_are_shuffled_independently(void **state) {
     assert_in_range(seeds, 0, 8);
 }
 
-/* --- loader ---------------------------------------------------------------------------------------------------- */
+/* --- loader
+ * ---------------------------------------------------------------------------------------------------- */
 
 static hp_program geometry(int dp, int micro, int64_t batch, hp_dtype dtype) {
-    return (hp_program){.dtype = dtype, .dp = dp, .micro = micro, .batch = batch, .micro_batch = batch / (dp * micro)};
+    return (hp_program){
+        .dtype = dtype, .dp = dp, .micro = micro, .batch = batch, .micro_batch = batch / (dp * micro)};
 }
 
 static hp_loader *loader_of(hp_dataset *d, const hp_program *p, int replica, bool eval) {
@@ -349,7 +374,8 @@ static void label_idx(unsigned char labels[8 + 21]) {
     write_idx(images, sizeof images, labels, 8 + 21);
 }
 
-/* 21 samples in batches of 4: training uses 20 different ones an epoch, evaluation each of the 21 once, in order. */
+/* 21 samples in batches of 4: training uses 20 different ones an epoch, evaluation each of the 21 once, in
+ * order. */
 static void training_drops_the_partial_batch_and_evaluation_covers_it(void **state) {
     (void)state;
     unsigned char labels[8 + 21] = {0, 0, 8, 1, 0, 0, 0, 21};
@@ -405,6 +431,7 @@ int main(void) {
         cmocka_unit_test(fashion_mnist_pixels_have_the_published_mean_and_deviation),
         IN_SCRATCH(idx_pixels_are_normalised_and_replicated),
         IN_SCRATCH(idx_gzip_equals_plain),
+        IN_SCRATCH(an_images_file_finds_its_labels),
         IN_SCRATCH(every_truncation_of_idx_files_is_refused),
         IN_SCRATCH(every_flipped_header_bit_of_idx_files_is_refused),
         IN_SCRATCH(idx_refusals_name_the_fix),

@@ -1,5 +1,5 @@
-/* test_exec_images.c - decoding, resizing and image folders. Oracles: the formats' own libraries write what is read back, and
- * closed forms of the resampling. */
+/* test_exec_images.c - decoding, resizing and image folders. Oracles: the formats' own libraries write what
+ * is read back, and closed forms of the resampling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,8 @@ static void lossless_formats_read_back_exactly(void **state) {
     reads_back(scratch_path("c16.tif"), rgb, 3, 0);
 }
 
-/* At quality 100 every quantiser step is 1: errors stay within a few units of rounding and chroma subsampling. */
+/* At quality 100 every quantiser step is 1: errors stay within a few units of rounding and chroma
+ * subsampling. */
 static void jpeg_reads_back_closely(void **state) {
     (void)state;
     uint8_t grey[H * W], rgb[H * W * 3];
@@ -95,7 +96,8 @@ static void refused(const char *path, const char *word) {
     hp_error err = {0};
     hp_image image = {0};
     assert_int_equal(hp_image_read(path, &image, &err), HP_EDATA);
-    if (!strstr(err.text, path) || !strstr(err.text, word)) fail_msg("'%s' or its name not in: %s", word, err.text);
+    if (!strstr(err.text, path) || !strstr(err.text, word))
+        fail_msg("'%s' or its name not in: %s", word, err.text);
     hp_image_free(&image);
 }
 
@@ -109,8 +111,9 @@ static const char *make_one(int kind) {
     return path;
 }
 
-/* Shortened by whatever amount, a file is an error, never grey pixels. The slack: the bytes after which nothing of the pixels
- * comes (PNG: IEND and two checksums; JPEG: its end marker and padding; TIFF: the directory stands at the end, 0). */
+/* Shortened by whatever amount, a file is an error, never grey pixels. The slack: the bytes after which
+ * nothing of the pixels comes (PNG: IEND and two checksums; JPEG: its end marker and padding; TIFF: the
+ * directory stands at the end, 0). */
 static void every_truncation_is_refused(void **state) {
     (void)state;
     static const size_t slack[] = {20, 3, 0};
@@ -160,14 +163,17 @@ static void refusals_name_file_reason_and_fix(void **state) {
     refused(scratch_path("cmyk.jpg"), "convert it to RGB");
 }
 
-/* --- resizing -------------------------------------------------------------------------------------------------- */
+/* --- resizing
+ * -------------------------------------------------------------------------------------------------- */
 
-static void resized(const uint8_t *px, int h, int w, int c, int full_h, int full_w, int to_h, int to_w, hp_image *out) {
+static void resized(const uint8_t *px, int h, int w, int c, int full_h, int full_w, int to_h, int to_w,
+                    hp_image *out) {
     const hp_pixels source = {h, w, c, px};
     assert_int_equal(hp_image_resize(&source, full_h, full_w, to_h, to_w, out, NULL), HP_OK);
 }
 
-/* The weights sum to one, so constants stay; at equal size every weight but one is zero, so everything stays. */
+/* The weights sum to one, so constants stay; at equal size every weight but one is zero, so everything stays.
+ */
 static void resizing_keeps_constants_and_equal_sizes(void **state) {
     (void)state;
     static const int sizes[][2] = {{1, 1}, {5, 40}, {13, 17}, {29, 3}};
@@ -184,7 +190,8 @@ static void resizing_keeps_constants_and_equal_sizes(void **state) {
     hp_image_free(&out);
 }
 
-/* Triangle of width 2 on half-pixel centres. Halving: weights 1 3 3 1 of 8. Doubling: 1/4 and 3/4. Borders renormalise. */
+/* Triangle of width 2 on half-pixel centres. Halving: weights 1 3 3 1 of 8. Doubling: 1/4 and 3/4. Borders
+ * renormalise. */
 static void resizing_weights_are_the_triangles(void **state) {
     (void)state;
     const uint8_t px[] = {0, 80, 160, 8, 240, 40, 88, 200};
@@ -215,7 +222,8 @@ static void the_centre_crop_is_the_centre(void **state) {
     hp_image_free(&centre);
 }
 
-/* --- folders --------------------------------------------------------------------------------------------------- */
+/* --- folders
+ * --------------------------------------------------------------------------------------------------- */
 
 static hp_data_options options(int h, int w, int c) {
     hp_data_options o = hp_data_options_default();
@@ -224,7 +232,8 @@ static hp_data_options options(int h, int w, int c) {
     o.image_w = w;
     o.image_c = c;
     o.classes = 3;
-    for (int k = 0; k < HP_DATA_CHANNELS; k++) o.mean[k] = 0.0, o.std[k] = 1.0 / 255.0; /* x is the pixel itself */
+    for (int k = 0; k < HP_DATA_CHANNELS; k++)
+        o.mean[k] = 0.0, o.std[k] = 1.0 / 255.0; /* x is the pixel itself */
     return o;
 }
 
@@ -315,7 +324,8 @@ static void open_fails(const hp_data_options *o, hp_status code, const char *wor
     hp_error err = {0};
     hp_dataset *d = NULL;
     assert_int_equal(hp_dataset_open(o, &d, &err), code);
-    if (!strstr(err.text, word) || !strstr(err.text, fix)) fail_msg("'%s' and '%s' not in: %s", word, fix, err.text);
+    if (!strstr(err.text, word) || !strstr(err.text, fix))
+        fail_msg("'%s' and '%s' not in: %s", word, fix, err.text);
 }
 
 static void folder_refusals_name_the_fix(void **state) {

@@ -62,7 +62,8 @@ static void what_is_written_is_read_back(void **state) {
     assert_int_not_equal(access(scratch_path("sample.safetensors.tmp"), F_OK), 0);
 }
 
-/* --- hostile files --------------------------------------------------------------------------------------------- */
+/* --- hostile files
+ * --------------------------------------------------------------------------------------------- */
 
 static const char *write_raw(const char *header, size_t data_bytes) {
     unsigned char bytes[4096] = {0};
@@ -77,7 +78,8 @@ static void refused(const char *path, const char *why) {
     hp_error err = {0};
     hp_safetensors *st = NULL;
     assert_int_equal(hp_safetensors_open(path, &st, &err), HP_EDATA);
-    if (!strstr(err.text, why) || !strstr(err.text, path)) fail_msg("'%s' or its name not in: %s", why, err.text);
+    if (!strstr(err.text, why) || !strstr(err.text, path))
+        fail_msg("'%s' or its name not in: %s", why, err.text);
     for (const char *c = err.text; *c; c++) assert_in_range(*c, ' ', '~');
 }
 
@@ -100,9 +102,11 @@ static void hostile_headers_are_refused_with_the_reason(void **state) {
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "no data_offsets"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "no size"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, "no size"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}", 8, "8 dimensions"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}", 8,
+         "8 dimensions"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,2],\"data_offsets\":[0,8]}}", 8, "2^63"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387906],\"data_offsets\":[0,8]}}", 8, "not as long"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387906],\"data_offsets\":[0,8]}}", 8,
+         "not as long"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, "not as long"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}", 8, "outside"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, "outside"},
@@ -129,7 +133,8 @@ static void more_tensors_than_the_limit_are_refused(void **state) {
     char *file = malloc(N * 80 + 16), *at = file + 8;
     at += sprintf(at, "{");
     for (int i = 0; i < N; i++)
-        at += sprintf(at, "%s\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i ? "," : "", i);
+        at +=
+            sprintf(at, "%s\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i ? "," : "", i);
     at += sprintf(at, "}");
     const uint64_t length = (uint64_t)(at - file - 8);
     memcpy(file, &length, 8);
@@ -156,7 +161,8 @@ static void read_all(const hp_safetensors *st) {
     }
 }
 
-/* A flipped header byte gives a refusal or other well-formed tensors (a name, say); a flipped data byte changes that number. */
+/* A flipped header byte gives a refusal or other well-formed tensors (a name, say); a flipped data byte
+ * changes that number. */
 static void every_flipped_byte_is_refused_or_well_formed(void **state) {
     (void)state;
     size_t n;
@@ -174,9 +180,11 @@ static void every_flipped_byte_is_refused_or_well_formed(void **state) {
     free(bytes);
 }
 
-/* --- number formats -------------------------------------------------------------------------------------------- */
+/* --- number formats
+ * -------------------------------------------------------------------------------------------- */
 
-/* Every finite and infinite half-precision value, against the definition of binary16 and of bfloat16 (the upper half of a float). */
+/* Every finite and infinite half-precision value, against the definition of binary16 and of bfloat16 (the
+ * upper half of a float). */
 static void sixteen_bit_formats_follow_their_definition(void **state) {
     (void)state;
     for (uint32_t b = 0; b < 65536; b++) {
@@ -200,7 +208,8 @@ static void sixteen_bit_formats_follow_their_definition(void **state) {
     }
 }
 
-/* --- writing --------------------------------------------------------------------------------------------------- */
+/* --- writing
+ * --------------------------------------------------------------------------------------------------- */
 
 static const void *failing_data(void *self, int i, hp_error *err) {
     if (i == 0) return &counter;
@@ -215,7 +224,8 @@ static void a_failed_write_leaves_the_earlier_file(void **state) {
     hp_error err = {0};
     size_t n, m;
     unsigned char *before = scratch_read(write_sample(), &n);
-    assert_int_equal(hp_safetensors_write(scratch_path("sample.safetensors"), sample, 3, &source, &err), HP_EDEAD);
+    assert_int_equal(hp_safetensors_write(scratch_path("sample.safetensors"), sample, 3, &source, &err),
+                     HP_EDEAD);
     assert_string_equal(err.text, "rank 3 is gone");
     unsigned char *after = scratch_read(scratch_path("sample.safetensors"), &m);
     assert_int_equal(n, m);

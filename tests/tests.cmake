@@ -1,6 +1,8 @@
 # Every tests/test_NAME.c is one cmocka program and one CTest test NAME. The prefix says what it links:
 # test_exec_* the executor's library, all others the planner side. Scripts: tests/cli_*.sh (label cli), run in a
 # scratch folder with HPLAN and HPLAN_EXEC set.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/tests)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/tests ${CMAKE_BINARY_DIR}/include/tests/tests SYMBOLIC)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 file(GLOB test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/test_*.c)
 foreach(source ${test_sources})
@@ -10,6 +12,7 @@ foreach(source ${test_sources})
     continue()
   endif()
   add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
   target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA hp_plan hp_traces)
   if(name MATCHES "^test_exec_")
     target_link_libraries(${name} PRIVATE hp_exec)

@@ -75,7 +75,7 @@ static hp_status list_classes(hp_dataset *d, names *classes, hp_error *err) {
 
 static hp_status add_class(hp_dataset *d, const char *dir, int32_t label, hp_error *err) {
     folder *f = d->self;
-    names files;
+    names files = {0};
     HP_TRY(list(d->arena, dir, is_image, &files, err));
     if (files.n == 0)
         return hp_fail(err, HP_EDATA,
@@ -89,7 +89,7 @@ static hp_status add_class(hp_dataset *d, const char *dir, int32_t label, hp_err
 
 static hp_status open_folder(hp_dataset *d, hp_error *err) {
     folder *f = d->self = HP_NEW(d->arena, folder, 1);
-    names classes, here;
+    names classes = {0}, here = {0};
     HP_TRY(list_classes(d, &classes, err));
     const char *root = hp_arena_printf(d->arena, "%s/%s", d->o.name, splits[d->o.split]);
     HP_TRY(list(d->arena, root, hp_is_dir, &here, err));

@@ -30,13 +30,19 @@ static const char *find_file(hp_arena *a, const char *dir, const char *prefix, c
     return hp_is_file(plain) ? plain : hp_is_file(packed) ? packed : NULL;
 }
 
+/* Where the name of an images file says so; NULL: it is none. */
+static char *images_word(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return strstr(slash ? slash : path, "images-idx3-ubyte");
+}
+
 static bool owns(const char *name) {
     if (strcmp(name, "fashion-mnist") == 0) return true;
     hp_arena *a = hp_arena_new();
     const bool has =
         find_file(a, name, "train", "images-idx3-ubyte") || find_file(a, name, "t10k", "images-idx3-ubyte");
     hp_arena_free(a);
-    return has || (hp_is_file(name) && strstr(name, "images-idx3-ubyte"));
+    return has || (hp_is_file(name) && images_word(name));
 }
 
 static uint32_t big_endian(const uint8_t *b) {
@@ -104,7 +110,7 @@ static hp_status find_pair(hp_dataset *d, const char **images, const char **labe
     const char *fix = debian ? "apt install dataset-fashion-mnist" : "put it there, plain or with .gz";
     if (hp_is_file(name)) { /* one images file: its labels lie beside it, whichever split is asked for */
         char *other = hp_arena_strdup(d->arena, name);
-        memcpy(strstr(other, "images-idx3"), "labels-idx1", 11);
+        memcpy(images_word(other), "labels-idx1", 11);
         *images = name;
         *labels = other;
         return HP_OK;

@@ -33,7 +33,7 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
     if (strlen(text) >= sizeof copy)
         return hp_fail(err, HP_EUSAGE, "%s: more than %zu characters; give one number per channel", what,
                        sizeof copy);
-    strcpy(copy, text);
+    memcpy(copy, text, strlen(text) + 1);
     int n = 0;
     for (char *word = copy, *next; word; word = next) {
         next = strchr(word, ',');

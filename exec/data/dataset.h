@@ -1,5 +1,9 @@
 /* dataset.h - labelled images by name: --data synthetic|fashion-mnist|DIR|FILE.
  *
+ * DIR holds IDX files ({train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, plain or .gz) or class folders
+ * ({train,test}/CLASS/ with PNG, JPEG, TIFF). FILE is an IDX images file with its labels beside it (whatever
+ * the split), or one image without a label (test split only: inference).
+ *
  * Every kind gives 8-bit pixels; from there all go one way: bilinear resize when the sizes differ, channels,
  * x/255, (v - mean) / std. Opening and reading never write anything, so that any number of ranks may share
  * the files. */

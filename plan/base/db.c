@@ -1,4 +1,5 @@
-/* db.c - opening, checking and writing hplan's SQLite files. Rules for files from strangers: sqlite.org/security.html. */
+/* db.c - opening, checking and writing hplan's SQLite files. Rules for files from strangers:
+ * sqlite.org/security.html. */
 #include "plan/base/db.h"
 
 #include <fcntl.h>
@@ -10,15 +11,17 @@
 enum { LIMIT_ROW_BYTES = 1 << 30, HEAP_CAP_MIB = 4096 };
 
 static hp_status db_fail(hp_db *db, hp_status code, const char *doing, hp_error *err) {
-    return hp_fail(err, code, "%s: %s: %s", db->path, doing, db->sql ? sqlite3_errmsg(db->sql) : "out of memory");
+    return hp_fail(err, code, "%s: %s: %s", db->path, doing,
+                   db->sql ? sqlite3_errmsg(db->sql) : "out of memory");
 }
 
 /* A write that failed: the disk's fault or the file's. */
 static hp_status db_fail_write(hp_db *db, const char *doing, hp_error *err) {
     const int rc = sqlite3_errcode(db->sql);
     if (rc == SQLITE_FULL || rc == SQLITE_IOERR)
-        return hp_fail(err, HP_EIO, "%s: %s: no space left or the disk failed; free some space or write elsewhere", db->path,
-                       doing);
+        return hp_fail(err, HP_EIO,
+                       "%s: %s: no space left or the disk failed; free some space or write elsewhere",
+                       db->path, doing);
     return db_fail(db, HP_EIO, doing, err);
 }
 
@@ -44,8 +47,8 @@ hp_status hp_db_create(const char *path, hp_db *db, hp_error *err) {
         return hp_fail(err, HP_ECREATE, "output path is longer than %zu bytes", sizeof db->path - 1);
     snprintf(db->tmp, sizeof db->tmp, "%s.tmp", path);
     unlink(db->tmp);
-    if (sqlite3_open_v2(db->tmp, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL) !=
-        SQLITE_OK) {
+    if (sqlite3_open_v2(db->tmp, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
+                        NULL) != SQLITE_OK) {
         hp_fail(err, HP_ECREATE, "%s: cannot create: %s; check that the folder exists and is writable", path,
                 db->sql ? sqlite3_errmsg(db->sql) : "out of memory");
         hp_db_close(db);
@@ -54,7 +57,8 @@ hp_status hp_db_create(const char *path, hp_db *db, hp_error *err) {
     db_harden(db->sql);
     char pragmas[160];
     sqlite3_snprintf(sizeof pragmas, pragmas,
-                     "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA application_id=%d; PRAGMA user_version=%d;",
+                     "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA application_id=%d; PRAGMA "
+                     "user_version=%d;",
                      HP_DB_APPLICATION, HP_DB_VERSION);
     if (sqlite3_exec(db->sql, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(db->sql, hp_db_schema, NULL, NULL, NULL) != SQLITE_OK ||
@@ -70,12 +74,12 @@ hp_status hp_db_create(const char *path, hp_db *db, hp_error *err) {
 static char *db_schema_text(sqlite3 *sql) {
     sqlite3_stmt *st = NULL;
     char *all = NULL;
-    if (sqlite3_prepare_v2(sql, "SELECT type, name, coalesce(sql,'') FROM sqlite_schema ORDER BY name", -1, &st, NULL) ==
-        SQLITE_OK) {
+    if (sqlite3_prepare_v2(sql, "SELECT type, name, coalesce(sql,'') FROM sqlite_schema ORDER BY name", -1,
+                           &st, NULL) == SQLITE_OK) {
         all = sqlite3_mprintf("");
         while (sqlite3_step(st) == SQLITE_ROW && all) {
-            char *longer = sqlite3_mprintf("%s%s|%s|%s\n", all, sqlite3_column_text(st, 0), sqlite3_column_text(st, 1),
-                                           sqlite3_column_text(st, 2));
+            char *longer = sqlite3_mprintf("%s%s|%s|%s\n", all, sqlite3_column_text(st, 0),
+                                           sqlite3_column_text(st, 1), sqlite3_column_text(st, 2));
             sqlite3_free(all);
             all = longer;
         }
@@ -111,20 +115,27 @@ static hp_status db_verify(hp_db *db, hp_error *err) {
     sqlite3_exec(db->sql, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;", NULL, NULL, NULL);
     const int64_t application = db_pragma(db->sql, "PRAGMA application_id");
     if (application != HP_DB_APPLICATION)
-        return hp_fail(err, HP_EDATA, "%s: not a file written by hplan; give a plan.db from `hplan simulate` or a run.db from `hplan run`",
+        return hp_fail(err, HP_EDATA,
+                       "%s: not a file written by hplan; give a plan.db from `hplan simulate` or a run.db "
+                       "from `hplan run`",
                        db->path);
     const int64_t version = db_pragma(db->sql, "PRAGMA user_version");
     if (version != HP_DB_VERSION)
-        return hp_fail(err, HP_EDATA, "%s: written in format %lld, this version reads %d; write it again with this version",
+        return hp_fail(err, HP_EDATA,
+                       "%s: written in format %lld, this version reads %d; write it again with this version",
                        db->path, (long long)version, HP_DB_VERSION);
     sqlite3_stmt *st = NULL;
     bool sound = false;
-    if (sqlite3_prepare_v2(db->sql, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+    if (sqlite3_prepare_v2(db->sql, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW)
         sound = strcmp((const char *)sqlite3_column_text(st, 0), "ok") == 0;
     sqlite3_finalize(st);
-    if (!sound) return hp_fail(err, HP_EDATA, "%s: the file is damaged (SQLite's check failed); write it again", db->path);
+    if (!sound)
+        return hp_fail(err, HP_EDATA, "%s: the file is damaged (SQLite's check failed); write it again",
+                       db->path);
     if (!db_schema_is_ours(db->sql))
-        return hp_fail(err, HP_EDATA, "%s: its tables are not hplan's; write it again with this version", db->path);
+        return hp_fail(err, HP_EDATA, "%s: its tables are not hplan's; write it again with this version",
+                       db->path);
     return HP_OK;
 }
 
@@ -133,7 +144,8 @@ static hp_status db_open(const char *path, int flags, hp_db *db, hp_error *err) 
     if (snprintf(db->path, sizeof db->path, "%s", path) >= (int)sizeof db->path)
         return hp_fail(err, HP_EDATA, "path is longer than %zu bytes", sizeof db->path - 1);
     struct stat st;
-    if (stat(path, &st) != 0) return hp_fail(err, HP_EDATA, "%s: no such file; `hplan simulate` writes one", path);
+    if (stat(path, &st) != 0)
+        return hp_fail(err, HP_EDATA, "%s: no such file; `hplan simulate` writes one", path);
     if (!S_ISREG(st.st_mode)) return hp_fail(err, HP_EDATA, "%s: not a regular file", path);
     sqlite3_soft_heap_limit64((sqlite3_int64)HEAP_CAP_MIB << 20);
     char resolved[4097];
@@ -171,7 +183,8 @@ static hp_status db_sync_rename(hp_db *db, hp_error *err) {
 }
 
 hp_status hp_db_commit(hp_db *db, hp_error *err) {
-    if (sqlite3_exec(db->sql, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) return db_fail_write(db, "cannot write", err);
+    if (sqlite3_exec(db->sql, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        return db_fail_write(db, "cannot write", err);
     if (!db->tmp[0]) return HP_OK;
     sqlite3_close(db->sql);
     db->sql = NULL;
@@ -186,7 +199,8 @@ void hp_db_close(hp_db *db) {
 }
 
 hp_status hp_db_prepare(hp_db *db, const char *sql, sqlite3_stmt **st, hp_error *err) {
-    if (sqlite3_prepare_v2(db->sql, sql, -1, st, NULL) != SQLITE_OK) return db_fail(db, HP_EDATA, "cannot read", err);
+    if (sqlite3_prepare_v2(db->sql, sql, -1, st, NULL) != SQLITE_OK)
+        return db_fail(db, HP_EDATA, "cannot read", err);
     return HP_OK;
 }
 

@@ -7,7 +7,8 @@
 hp_hash hp_hash_bytes(const void *data, size_t size) {
     const XXH128_hash_t h = XXH3_128bits(data, size);
     hp_hash out;
-    snprintf(out.hex, sizeof out.hex, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
+    snprintf(out.hex, sizeof out.hex, "%016llx%016llx", (unsigned long long)h.high64,
+             (unsigned long long)h.low64);
     return out;
 }
 

@@ -1,4 +1,5 @@
-/* rng.c - Philox4x32-10, constants from Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3". */
+/* rng.c - Philox4x32-10, constants from Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1,
+ * 2, 3". */
 #include "plan/base/rng.h"
 
 #include <math.h>

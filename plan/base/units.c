@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-hp_status hp_parse_double(const char *text, const char *what, double low, double high, double *value, hp_error *err) {
+hp_status hp_parse_double(const char *text, const char *what, double low, double high, double *value,
+                          hp_error *err) {
     char *end = NULL;
     errno = 0;
     const double v = strtod(text, &end);
@@ -15,7 +16,8 @@ hp_status hp_parse_double(const char *text, const char *what, double low, double
     return HP_OK;
 }
 
-hp_status hp_parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *value, hp_error *err) {
+hp_status hp_parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
+                       hp_error *err) {
     char *end = NULL;
     errno = 0;
     const long long v = strtoll(text, &end, 10);
@@ -43,7 +45,8 @@ hp_status hp_parse_bytes(const char *text, int64_t *bytes, hp_error *err) {
     *bytes = (int64_t)v;
     return HP_OK;
 bad:
-    return hp_fail(err, HP_EUSAGE, "'%.40s' is not a size: write for example 25M, 4G (4e9) or 4Gi (2^32)", text);
+    return hp_fail(err, HP_EUSAGE, "'%.40s' is not a size: write for example 25M, 4G (4e9) or 4Gi (2^32)",
+                   text);
 }
 
 static const char *format_scaled(double v, double base, const char *const names[], int n, char out[32]) {

@@ -1,0 +1,208 @@
+/* cmd_check.c - the regression gate: exit 1 when a run is significantly worse than its baseline, beyond the
+ * limits. */
+#include "cli/cli.h"
+#include "plan/base/units.h"
+#include "traces/check.h"
+#include "traces/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct options {
+    const char *run, *baseline;
+    const char *slowdown, *memory, *loss;
+    bool json;
+} options;
+
+enum { KEY_BASELINE = 256, KEY_SLOWDOWN, KEY_MEMORY, KEY_LOSS };
+
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case KEY_BASELINE:
+        o->baseline = arg;
+        return 0;
+    case KEY_SLOWDOWN:
+        o->slowdown = arg;
+        return 0;
+    case KEY_MEMORY:
+        o->memory = arg;
+        return 0;
+    case KEY_LOSS:
+        o->loss = arg;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->run) argp_error(state, "one run at a time: '%s' is one word too many", arg);
+        o->run = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!o->run || !o->baseline)
+            argp_error(state,
+                       "needs a run and a baseline. For example: hplan check run.db --baseline old.db");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* "5%" or "0.05"; *percent says which. */
+static hp_status parse_fraction(const char *text, const char *what, double *value, bool *percent,
+                                hp_error *err) {
+    char digits[64];
+    const size_t n = strlen(text);
+    *percent = n > 0 && text[n - 1] == '%';
+    if (n >= sizeof digits) return hp_fail(err, HP_EUSAGE, "%s takes a number such as 5%%", what);
+    snprintf(digits, sizeof digits, "%.*s", (int)(n - *percent), text);
+    HP_TRY(hp_parse_double(digits, what, 0, 1e9, value, err));
+    if (*percent) *value /= 100;
+    return HP_OK;
+}
+
+static hp_status parse_limits(const options *o, hp_check_limits *l, hp_error *err) {
+    bool percent = false;
+    *l = (hp_check_limits){0.05, 0.05, NAN, false};
+    if (o->slowdown) HP_TRY(parse_fraction(o->slowdown, "--max-slowdown", &l->max_slowdown, &percent, err));
+    if (o->memory) HP_TRY(parse_fraction(o->memory, "--max-memory", &l->max_memory, &percent, err));
+    if (o->loss)
+        HP_TRY(parse_fraction(o->loss, "--max-loss-drift", &l->max_loss_drift, &l->loss_relative, err));
+    return HP_OK;
+}
+
+/* --- text
+ * ---------------------------------------------------------------------------------------------------- */
+
+static const char *value_text(const hp_check_row *r, double v, char out[32]) {
+    if (r->unit == HP_CHECK_SECONDS) return v == 0 ? "0" : hp_format_seconds(v, out);
+    if (r->unit == HP_CHECK_BYTES) return hp_format_bytes(v, out);
+    snprintf(out, 32, "%.6g", v);
+    return out;
+}
+
+static void print_value(const hp_check_row *r, double v, double spread) {
+    char text[32], with[48];
+    snprintf(with, sizeof with, r->unit == HP_CHECK_SECONDS ? "%s ±%3.0f%%" : "%s", value_text(r, v, text),
+             100 * spread);
+    int columns = 0; /* the sign is two bytes wide, and so is the one of microseconds: pad by characters */
+    for (const char *s = with; *s; s++) columns += ((unsigned char)*s & 0xc0) != 0x80;
+    printf("%*s%s", columns < 17 ? 17 - columns : 1, "", with);
+}
+
+static void print_row(const hp_check_row *r) {
+    char delta[32], p[32] = "";
+    const bool chance = !isnan(r->p) && r->p >= HP_COMPARE_ALPHA;
+    if (chance)
+        snprintf(delta, sizeof delta, "~");
+    else
+        snprintf(delta, sizeof delta, r->delta_absolute ? "%+.4g" : "%+.2f%%",
+                 r->delta_absolute ? r->delta : 100 * r->delta);
+    if (!isnan(r->p)) snprintf(p, sizeof p, r->p < 0.001 ? "<0.001" : "%.3f", r->p);
+    printf(" %-15s", r->name);
+    print_value(r, r->old_median, r->old_spread);
+    print_value(r, r->new_median, r->new_spread);
+    const bool word = r->verdict == HP_VERDICT_REGRESSION || r->verdict == HP_VERDICT_BETTER;
+    printf(" %9s %7s%s%s\n", delta, p, word ? "  " : "", word ? hp_verdict_names[r->verdict] : "");
+}
+
+static const char *limit_text(const hp_check_row *r, char out[32]) {
+    snprintf(out, 32, r->delta_absolute ? "%.4g" : "%.3g%%", r->delta_absolute ? r->limit : 100 * r->limit);
+    return out;
+}
+
+static void print_check(const hp_check *c) {
+    char limit[32];
+    printf(" %-15s%17s%17s %9s %7s\n", "", "baseline", "run", "delta", "p");
+    for (int i = 0; i < c->n_row; i++) print_row(&c->row[i]);
+    printf("\n%d and %d steps, %s; ~ stands for a difference that may be chance (p >= %.2g)\n", c->n_old,
+           c->n_new,
+           c->warmup_old && c->warmup_new ? "the first of each left out as warm-up"
+                                          : "warm-up included where steps are few",
+           HP_COMPARE_ALPHA);
+    for (int i = 0; i < c->n_row; i++)
+        if (c->row[i].verdict == HP_VERDICT_REGRESSION)
+            printf("FAIL %s is worse than the limit of %s\n", c->row[i].name, limit_text(&c->row[i], limit));
+    if (c->n_regression == 0) printf("ok: no regression\n");
+}
+
+static void print_notes(const hp_check *c, const hp_check_side *new_side) {
+    if (c->too_few)
+        fprintf(stderr,
+                "hplan: note: %d and %d steps are too few for any difference in time to be significant; run "
+                "at least 6\n",
+                c->n_old, c->n_new);
+    if (c->plans_differ) fprintf(stderr, "hplan: note: the run and its baseline are of different plans\n");
+    if (new_side->trace.status > 0)
+        fprintf(stderr, "hplan: note: the run ended with status %d\n", new_side->trace.status);
+}
+
+/* --- JSON
+ * ---------------------------------------------------------------------------------------------------- */
+
+static json_t *number(double v) {
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *row_json(const hp_check_row *r) {
+    static const char *const units[] = {"s", "B", ""};
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:s}", "name", r->name, "unit",
+                     units[r->unit], "baseline", number(r->old_median), "run", number(r->new_median),
+                     "baseline_spread", number(r->old_spread), "run_spread", number(r->new_spread), "delta",
+                     number(r->delta), "delta_absolute", (int)r->delta_absolute, "p", number(r->p), "limit",
+                     number(r->limit), "verdict", hp_verdict_names[r->verdict]);
+}
+
+static json_t *check_json(const hp_check *c) {
+    json_t *rows = json_array();
+    for (int i = 0; i < c->n_row; i++) json_array_append_new(rows, row_json(&c->row[i]));
+    return json_pack("{s:i, s:i, s:i, s:i, s:b, s:b, s:o}", "schema", 1, "regressions", c->n_regression,
+                     "baseline_steps", c->n_old, "run_steps", c->n_new, "too_few_steps", (int)c->too_few,
+                     "plans_differ", (int)c->plans_differ, "rows", rows);
+}
+
+static hp_status check(hp_arena *arena, const options *o, bool *regression, hp_error *err) {
+    hp_check_limits limits;
+    hp_check_side *side = HP_NEW(arena, hp_check_side, 2);
+    hp_check c;
+    HP_TRY(parse_limits(o, &limits, err));
+    HP_TRY(hp_check_load(arena, o->baseline, &side[0], err));
+    HP_TRY(hp_check_load(arena, o->run, &side[1], err));
+    HP_TRY(hp_check_run(arena, &side[0], &side[1], &limits, &c, err));
+    *regression = c.n_regression > 0;
+    print_notes(&c, &side[1]);
+    if (o->json) return cli_print_json(check_json(&c), err);
+    print_check(&c);
+    return cli_finish_stdout(err);
+}
+
+int cmd_check(int argc, char **argv) {
+    static const struct argp_option list[] = {
+        {"baseline", KEY_BASELINE, "OLD.db", 0, "the run to hold it against", 0},
+        {"max-slowdown", KEY_SLOWDOWN, "X%", 0, "step and phase times may grow by this (5%)", 0},
+        {"max-memory", KEY_MEMORY, "X%", 0, "memory may grow by this (5%)", 0},
+        {"max-loss-drift", KEY_LOSS, "X", 0,
+         "the last loss may grow by this: a difference, or a share with % (not judged)", 0},
+        {"json", 'j', NULL, 0, "one JSON object", 0},
+        {0}};
+    static const struct argp argp = {
+        list,
+        parse_option,
+        "RUN.db --baseline OLD.db",
+        "Median and spread of step and phase times, memory and loss of two runs. Exit status 1 when "
+        "something became worse by more than its limit and, for times, significantly so (Mann-Whitney, "
+        "p < 0.05; phases with Holm's correction). Waiting and communication are shown, and judged as part "
+        "of the step.",
+        NULL,
+        NULL,
+        NULL};
+    options o = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    hp_error err = {0};
+    bool regression = false;
+    hp_arena *arena = hp_arena_new();
+    const hp_status status = check(arena, &o, &regression, &err);
+    hp_arena_free(arena);
+    if (status != HP_OK) return cli_report(&err);
+    return regression ? HP_DIFF : HP_OK;
+}

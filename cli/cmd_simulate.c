@@ -1,0 +1,142 @@
+/* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest rejects,
+ * and stores the best one as a plan with its predicted trace. */
+#include "cli/simulate.h"
+
+#include <string.h>
+#include <time.h>
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
+    hp_rejected *all = HP_NEW(arena, hp_rejected, f->n_rejected + n);
+    if (f->n_rejected) memcpy(all, f->rejected, sizeof *all * (size_t)f->n_rejected);
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (k < f->n_rejected && strcmp(all[k].code, r[i].code) != 0) k++;
+        if (k < f->n_rejected) all[k].count += r[i].count;
+        else all[f->n_rejected++] = r[i];
+    }
+    f->rejected = all;
+}
+
+static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus, simulate_found *f, hp_error *err) {
+    const int64_t batch = s->batch ? s->batch : gpus;
+    hp_eval *e = simulate_eval(arena, s, batch);
+    const hp_space space = {.graph = s->graph, .mode = s->mode, .batch = batch, .n_devices = gpus};
+    hp_search_result r;
+    HP_TRY(hp_search(arena, e, &space, &s->search, &r, err));
+    f->searched += r.searched;
+    f->valid += r.valid;
+    f->simulated += r.simulated;
+    f->cut_off += r.cut_off;
+    f->left_out += r.left_out;
+    add_rejects(arena, f, r.rejected, r.n_rejected);
+    hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
+    if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
+    if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
+    if (f->gpus == 0 || (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
+        f->gpus = gpus;
+        f->batch = batch;
+        f->chosen = f->n;
+    }
+    f->list = all;
+    f->n += r.n;
+    return HP_OK;
+}
+
+/* Just one strategy: a refusal is the answer. */
+static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
+    const int ranks = hp_strategy_ranks(&s->strategy);
+    f->gpus = ranks;
+    f->batch = s->batch ? s->batch : hp_strategy_batch(&s->strategy, ranks);
+    hp_eval *e = simulate_eval(arena, s, f->batch);
+    f->list = HP_NEW(arena, hp_evaluation, 1);
+    hp_reject cap;
+    const int devices = s->n_count ? s->count[0] : 0;
+    HP_TRY(hp_evaluate(e, arena, &s->strategy, true, f->list, err));
+    if (!f->list->reject.code && devices && !hp_strategy_legal(&s->strategy, s->graph, f->batch, devices, &cap))
+        f->list->reject = cap;
+    hp_reject *why = &f->list->reject;
+    if (why->code && strcmp(why->code, "E-MEM") == 0) HP_TRY(hp_search_memory_fix(e, &s->strategy, why, err));
+    f->searched = 1;
+    if (!why->code) {
+        f->n = 1;
+        f->valid = f->simulated = 1;
+        return HP_OK;
+    }
+    f->rejected = HP_NEW(arena, hp_rejected, 1);
+    f->n_rejected = 1;
+    f->rejected->code = why->code;
+    f->rejected->count = 1;
+    snprintf(f->rejected->example, sizeof f->rejected->example, "%s", f->list->figures.strategy);
+    memcpy(f->rejected->limit, why->limit, sizeof why->limit);
+    memcpy(f->rejected->fix, why->fix, sizeof why->fix);
+    return HP_OK;
+}
+
+static hp_status find(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
+    const double start_s = now_s();
+    if (s->has_strategy) HP_TRY(evaluate_one(arena, s, f, err));
+    else
+        for (int i = 0; i < s->n_count; i++) HP_TRY(search_count(arena, s, s->count[i], f, err));
+    f->elapsed_s = now_s() - start_s;
+    return HP_OK;
+}
+
+static hp_status no_plan(const simulate_found *f, hp_error *err) {
+    if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
+    const hp_rejected *r = &f->rejected[f->n_rejected - 1]; /* the last reason met: after legality comes memory */
+    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example, r->code, r->limit, r->fix);
+}
+
+/* Only the largest count's candidates share the plan's batch and can be chosen by `run`; all are stored. */
+static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simulate_found *f, const char *path,
+                            hp_error *err) {
+    hp_plan plan = simulate_plan(s, &f->list[f->chosen].strategy, f->batch);
+    hp_prediction prediction = {0};
+    HP_TRY(hp_predict(arena, &plan, s->table, &s->eval, &prediction, err));
+    hp_candidate *c = HP_NEW(arena, hp_candidate, f->n);
+    for (int i = 0; i < f->n; i++) c[i] = f->list[i].figures;
+    hp_db db = {0};
+    hp_status status = hp_db_create(path, &db, err);
+    if (status == HP_OK) status = hp_predict_write(&db, &plan, &prediction, err);
+    if (status == HP_OK) status = hp_candidates_write(&db, c, f->n, f->rejected, f->n_rejected, err);
+    if (status == HP_OK) status = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return status;
+}
+
+static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {
+    simulate_setup s;
+    simulate_found f = {0};
+    const char *path = o->out ? o->out : "plan.db";
+    HP_TRY(simulate_prepare(arena, o, &s, err));
+    HP_TRY(find(arena, &s, &f, err));
+    if (f.chosen >= f.n) f.chosen = 0;
+    if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
+    if (o->json) HP_TRY(cli_print_json(simulate_json(&s, &f), err));
+    else simulate_print(&s, &f);
+    if (!f.n) {
+        HP_TRY(cli_finish_stdout(err));
+        return no_plan(&f, err);
+    }
+    if (!o->json) {
+        printf("wrote %s (number %d selected)\n", path, f.chosen + 1);
+        printf("next: hplan run %s  |  hplan explain %s  |  hplan why %s STRATEGY\n", path, path, path);
+    }
+    return cli_finish_stdout(err);
+}
+
+int cmd_simulate(int argc, char **argv) {
+    simulate_options o = {0};
+    argp_parse(&simulate_argp, argc, argv, 0, NULL, &o);
+    hp_error err = {0};
+    hp_arena *arena = hp_arena_new();
+    const hp_status status = simulate(arena, &o, &err);
+    hp_arena_free(arena);
+    return status == HP_OK ? HP_OK : cli_report(&err);
+}

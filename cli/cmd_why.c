@@ -1,0 +1,151 @@
+/* cmd_why.c - why a strategy lost or was rejected: it is evaluated again, and held against the plan's own. */
+#include "cli/simulate.h"
+#include "plan/base/units.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct options {
+    const char *path, *strategy, *cost;
+    bool json;
+} options;
+
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case 'c': o->cost = arg; return 0;
+    case 'j': o->json = true; return 0;
+    case ARGP_KEY_ARG:
+        if (o->strategy) argp_error(state, "'%s' is one word too many", arg);
+        else if (o->path) o->strategy = arg;
+        else o->path = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!o->strategy) argp_error(state, "which plan and strategy? For example: hplan why plan.db dp=4");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* A loss has one main reason: the part of the step, in seconds, that grew most. */
+static const char *main_reason(const hp_candidate *asked, const hp_candidate *best, double *seconds) {
+    const double bubble = asked->bubble * asked->step_s - best->bubble * best->step_s;
+    const double comm = asked->exposed_comm * asked->step_s - best->exposed_comm * best->step_s;
+    const double compute = asked->step_s - best->step_s - bubble - comm;
+    *seconds = fmax(bubble, fmax(comm, compute));
+    if (bubble >= comm && bubble >= compute) return "it waits longer in the pipeline (bubble)";
+    if (comm >= compute) return "it waits longer for communication";
+    return "it computes longer (recomputation, smaller micro-batches, or an uneven cut)";
+}
+
+static void verdict(const hp_evaluation *asked, const hp_evaluation *best, char *out, size_t n) {
+    const hp_candidate *a = &asked->figures, *b = &best->figures;
+    char time[32];
+    double seconds;
+    if (asked->reject.code) {
+        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", asked->reject.code, asked->reject.limit, asked->reject.fix);
+    } else if (hp_strategy_equal(&asked->strategy, &best->strategy)) {
+        snprintf(out, n, "it is the selected one");
+    } else if (a->step_s <= b->step_s) {
+        snprintf(out, n, "it did not lose: it is predicted to be as fast or faster%s",
+                 a->gpus == b->gpus ? ", and the plan was chosen by another order or by hand" : " on another number of devices");
+    } else {
+        const char *reason = main_reason(a, b, &seconds);
+        const bool tie = a->gpus == b->gpus && a->step_low_s <= b->step_high_s;
+        snprintf(out, n, "%s: %s, by %s%s", tie ? "a tie: the intervals overlap; in the middle" : "it lost", reason,
+                 hp_format_seconds(seconds, time), a->memory_bytes < b->memory_bytes ? "; it would save memory" : "");
+    }
+}
+
+static void print_row(const char *what, const char *asked, const char *best) {
+    printf("  %-16s %22s %22s\n", what, asked, best);
+}
+
+static void print_comparison(const hp_candidate *a, const hp_candidate *b) {
+    char x[64], y[64];
+    print_row("", "asked", "selected");
+    print_row("step", hp_format_seconds(a->step_s, x), hp_format_seconds(b->step_s, y));
+    snprintf(x, sizeof x, "%.3g-%.3g ms", 1e3 * a->step_low_s, 1e3 * a->step_high_s);
+    snprintf(y, sizeof y, "%.3g-%.3g ms", 1e3 * b->step_low_s, 1e3 * b->step_high_s);
+    print_row("interval", x, y);
+    snprintf(x, sizeof x, "%.1f%%", 100 * a->bubble);
+    snprintf(y, sizeof y, "%.1f%%", 100 * b->bubble);
+    print_row("bubble", x, y);
+    snprintf(x, sizeof x, "%.1f%%", 100 * a->exposed_comm);
+    snprintf(y, sizeof y, "%.1f%%", 100 * b->exposed_comm);
+    print_row("exposed comm", x, y);
+    print_row("sent in total", hp_format_bytes((double)a->comm_bytes, x), hp_format_bytes((double)b->comm_bytes, y));
+    print_row("memory per rank", hp_format_bytes((double)a->memory_bytes, x), hp_format_bytes((double)b->memory_bytes, y));
+    snprintf(x, sizeof x, "%d", a->gpus);
+    snprintf(y, sizeof y, "%d", b->gpus);
+    print_row("devices", x, y);
+    printf("  asked:    %s\n  selected: %s\n", a->note, b->note);
+}
+
+static json_t *figures_json(const hp_evaluation *e) {
+    const hp_candidate *c = &e->figures;
+    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy, "gpus", c->gpus, "step_s",
+                     c->step_s, "step_low_s", c->step_low_s, "step_high_s", c->step_high_s, "images_per_s",
+                     c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "bubble", c->bubble, "exposed_comm",
+                     c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
+}
+
+static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, const char *text) {
+    json_t *reject = asked->reject.code ? json_pack("{s:s, s:s, s:s}", "code", asked->reject.code, "limit",
+                                                    asked->reject.limit, "fix", asked->reject.fix)
+                                        : json_null();
+    return json_pack("{s:i, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "asked", figures_json(asked), "selected",
+                     figures_json(best), "rejected", reject);
+}
+
+/* The strategy as the search wrote it: without the cut that was found for it. */
+static hp_status evaluate_both(hp_arena *arena, const hp_plan *plan, const options *o, hp_evaluation *asked,
+                               hp_evaluation *best, hp_error *err) {
+    hp_strategy strategy;
+    hp_cost_table *table;
+    HP_TRY(hp_strategy_parse(o->strategy, &strategy, err));
+    HP_TRY(hp_cost_load(arena, o->cost, &plan->machine, &table, err));
+    const hp_eval_setup setup = {.graph = plan->graph, .machine = &plan->machine, .table = table,
+                                 .mode = (hp_mode)plan->mode, .dtype = (hp_dtype)plan->dtype, .batch = plan->batch,
+                                 .straggler_rank = -1, .seed = plan->seed};
+    hp_eval *e = hp_eval_new(arena, &setup);
+    HP_TRY(hp_evaluate(e, arena, &strategy, true, asked, err));
+    HP_TRY(hp_evaluate(e, arena, &plan->strategy, true, best, err));
+    if (asked->reject.code && strcmp(asked->reject.code, "E-MEM") == 0)
+        HP_TRY(hp_search_memory_fix(e, &strategy, &asked->reject, err));
+    return HP_OK;
+}
+
+static hp_status why(hp_arena *arena, hp_db *db, const options *o, hp_error *err) {
+    hp_plan plan;
+    hp_evaluation asked, best;
+    char text[512];
+    HP_TRY(hp_db_open(o->path, db, err));
+    HP_TRY(hp_plan_read(arena, db, &plan, err));
+    HP_TRY(evaluate_both(arena, &plan, o, &asked, &best, err));
+    verdict(&asked, &best, text, sizeof text);
+    if (o->json) return cli_print_json(why_json(&asked, &best, text), err);
+    printf("%s\n%s\n", asked.figures.strategy, text);
+    if (!asked.reject.code) print_comparison(&asked.figures, &best.figures);
+    return cli_finish_stdout(err);
+}
+
+int cmd_why(int argc, char **argv) {
+    static const struct argp_option list[] = {
+        {"cost", 'c', "FILE", 0, "cost table the plan was made with, if it was not the machine's", 0},
+        {"json", 'j', NULL, 0, "one JSON object", 0},
+        {0}};
+    static const struct argp argp = {list, parse_option, "PLAN.db STRATEGY",
+                                     "Evaluates a strategy for the plan's network, batch and machine, and says why it "
+                                     "lost to the plan's own or was rejected.",
+                                     NULL, NULL, NULL};
+    options o = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    hp_error err = {0};
+    hp_db db = {0};
+    hp_arena *arena = hp_arena_new();
+    const hp_status status = why(arena, &db, &o, &err);
+    hp_db_close(&db);
+    hp_arena_free(arena);
+    return status == HP_OK ? HP_OK : cli_report(&err);
+}

@@ -1,0 +1,191 @@
+/* simulate_show.c - the table of candidates within the terminal's width, and the same as JSON. */
+#include "cli/simulate.h"
+
+#include "plan/base/units.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- table ---------------------------------------------------------------------------------------------------- */
+
+/* Never more than three significant digits of a prediction. */
+const char *simulate_number(double value, char out[32]) {
+    if (!(value > 0)) return strcpy(out, "0");
+    const double unit = pow(10, floor(log10(value)) - 2), rounded = round(value / unit) * unit;
+    const double digits = 2 - floor(log10(rounded) + 1e-9);
+    snprintf(out, 32, "%.*f", digits > 0 ? digits < 9 ? (int)digits : 9 : 0, rounded);
+    return out;
+}
+
+typedef struct column {
+    const char *title;
+    int width;
+    int drop;  /* 1 goes first when the table is too wide, 0 stays */
+    void (*text)(const hp_evaluation *e, char out[64]);
+} column;
+
+static void text_gpus(const hp_evaluation *e, char out[64]) {
+    snprintf(out, 64, "%d", e->figures.gpus);
+}
+
+static void text_step(const hp_evaluation *e, char out[64]) {
+    char n[32];
+    snprintf(out, 64, "%s", simulate_number(e->figures.step_s * 1e3, n));
+}
+
+static void text_interval(const hp_evaluation *e, char out[64]) {
+    char low[32], high[32];
+    snprintf(out, 64, "(%.12s-%.12s)", simulate_number(e->figures.step_low_s * 1e3, low),
+             simulate_number(e->figures.step_high_s * 1e3, high));
+}
+
+static void text_images(const hp_evaluation *e, char out[64]) {
+    char n[32];
+    snprintf(out, 64, "%s", simulate_number(e->figures.images_per_s, n));
+}
+
+static void text_memory(const hp_evaluation *e, char out[64]) {
+    char n[32];
+    snprintf(out, 64, "%s", hp_format_bytes((double)e->figures.memory_bytes, n));
+}
+
+static void text_bubble(const hp_evaluation *e, char out[64]) {
+    snprintf(out, 64, "%.1f%%", 100 * e->figures.bubble);
+}
+
+static void text_comm(const hp_evaluation *e, char out[64]) {
+    snprintf(out, 64, "%.1f%%", 100 * e->figures.exposed_comm);
+}
+
+static void text_measured(const hp_evaluation *e, char out[64]) {
+    snprintf(out, 64, "%.0f%%", 100 * e->figures.measured_share);
+}
+
+static const column columns[] = {{"gpus", 6, 3, text_gpus},          {"ms/step", 8, 0, text_step},
+                                 {"(low-high)", 14, 4, text_interval}, {"img/s", 8, 0, text_images},
+                                 {"mem/rank", 9, 0, text_memory},    {"bubble", 7, 2, text_bubble},
+                                 {"comm*", 6, 2, text_comm},         {"meas", 5, 1, text_measured}};
+enum { N_COLUMN = sizeof columns / sizeof columns[0] };
+
+/* Which columns fit beside the longest strategy; those with small `drop` go first. A sweep keeps its counts. */
+static int first_kept(const simulate_found *f, bool sweep, int *strategy_width) {
+    *strategy_width = 8;
+    for (int i = 0; i < f->n; i++) {
+        const int n = (int)strlen(f->list[i].figures.strategy);
+        *strategy_width = n > *strategy_width ? n : *strategy_width;
+    }
+    const int terminal = cli_is_terminal(stdout) ? cli_width() : 100, limit = terminal < 100 ? terminal : 100;
+    for (int drop = 0; drop <= 4; drop++) {
+        int width = 4 + *strategy_width;
+        for (int c = 0; c < N_COLUMN; c++) {
+            if (columns[c].drop == 0 || (columns[c].drop > drop && (columns[c].text != text_gpus || sweep)))
+                width += columns[c].width;
+        }
+        if (width <= limit) return drop;
+    }
+    return 4;
+}
+
+static bool shown(const column *c, int drop, bool sweep) {
+    if (c->text == text_gpus) return sweep;
+    return c->drop == 0 || c->drop > drop;
+}
+
+static void print_table(const simulate_setup *s, const simulate_found *f) {
+    int width;
+    const bool sweep = s->n_count > 1;
+    const int drop = first_kept(f, sweep, &width);
+    printf("\n  # %-*s", width, "strategy");
+    for (int c = 0; c < N_COLUMN; c++) {
+        if (shown(&columns[c], drop, sweep)) printf("%*s", columns[c].width, columns[c].title);
+    }
+    printf("\n");
+    for (int i = 0; i < f->n; i++) {
+        printf("%s%2d %-*s", f->list[i].figures.tie ? "~" : " ", i + 1, width, f->list[i].figures.strategy);
+        for (int c = 0; c < N_COLUMN; c++) {
+            char text[64];
+            columns[c].text(&f->list[i], text);
+            if (shown(&columns[c], drop, sweep)) printf("%*s", columns[c].width, text);
+        }
+        printf("\n");
+    }
+    printf("  *exposed: waited for, not hidden behind compute; meas: share of the time that was measured\n");
+}
+
+static void print_notes(const simulate_found *f) {
+    const hp_candidate *best = &f->list[f->chosen].figures;
+    int ties = 0;
+    for (int i = f->chosen + 1; i < f->n && f->list[i].figures.tie; i++) ties++;
+    if (ties) printf("  ~not distinguishable from the one above: the intervals overlap\n");
+    printf("number %d: %s\n", f->chosen + 1, best->note);
+    if (best->measured_share < 0.5)
+        printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: hplan calibrate\n",
+               100 * best->measured_share);
+}
+
+static void print_rejects(const simulate_found *f) {
+    if (f->n_rejected) printf("nearest rejects:\n");
+    for (int i = 0; i < f->n_rejected; i++) {
+        const hp_rejected *r = &f->rejected[i];
+        printf("  %-9s %4lld x, as %s\n", r->code, (long long)r->count, r->example);
+        printf("            %s\n            fix: %s\n", r->limit, r->fix);
+    }
+}
+
+static void print_header(const simulate_setup *s, const simulate_found *f) {
+    char name[64], elapsed[32];
+    const hp_machine *m = &s->machine;
+    printf("machine %s: %d x %d %s; costs: %s; seed %llu\n", cli_plain(m->name, name, sizeof name), m->nodes,
+           m->devices_per_node, m->device.name, hp_cost_origin(s->table), (unsigned long long)s->seed);
+    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d devices\n", s->net, s->image_h, s->image_w,
+           s->classes, (double)hp_graph_param_count(s->graph) * 1e-6, s->mode == HP_MODE_TRAIN ? "train" : "infer",
+           (long long)f->batch, f->gpus);
+    printf("searched %lld strategies in %s: %lld valid, %lld rejected", (long long)f->searched,
+           hp_format_seconds(f->elapsed_s, elapsed), (long long)f->valid,
+           (long long)(f->searched - f->valid - f->left_out));
+    if (f->cut_off) printf("; %lld simulated, %lld cut off by bounds", (long long)f->simulated, (long long)f->cut_off);
+    if (f->left_out) printf("; %lld left out (too many micro-batches to simulate)", (long long)f->left_out);
+    printf("\n");
+}
+
+void simulate_print(const simulate_setup *s, const simulate_found *f) {
+    print_header(s, f);
+    if (f->n) {
+        print_table(s, f);
+        print_notes(f);
+    }
+    print_rejects(f);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------- */
+
+static json_t *candidate_json(const hp_evaluation *e, int rank) {
+    const hp_candidate *c = &e->figures;
+    json_t *memory = json_array();
+    for (int r = 0; r < hp_strategy_ranks(&e->strategy); r++)
+        json_array_append_new(memory, json_integer(e->memory_by_role[r % e->strategy.stages]));
+    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s}", "rank", rank, "strategy",
+                     c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s", c->step_low_s, "step_high_s",
+                     c->step_high_s, "images_per_s", c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes,
+                     "memory_by_rank", memory, "bubble", c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes",
+                     (json_int_t)c->comm_bytes, "measured_share", c->measured_share, "tie", c->tie, "note", c->note);
+}
+
+json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
+    json_t *candidates = json_array(), *rejected = json_array();
+    for (int i = 0; i < f->n; i++) json_array_append_new(candidates, candidate_json(&f->list[i], i + 1));
+    for (int i = 0; i < f->n_rejected; i++) {
+        const hp_rejected *r = &f->rejected[i];
+        json_array_append_new(rejected, json_pack("{s:s, s:I, s:s, s:s, s:s}", "code", r->code, "count", (json_int_t)r->count,
+                                                  "example", r->example, "limit", r->limit, "fix", r->fix));
+    }
+    char image[32];
+    snprintf(image, sizeof image, "%dx%d", s->image_h, s->image_w);
+    return json_pack("{s:i, s:s, s:I, s:s, s:i, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:i, s:o, s:o}", "schema", 1,
+                     "net", s->net, "parameters", (json_int_t)hp_graph_param_count(s->graph), "machine", s->machine.name,
+                     "gpus", f->gpus, "image", image, "batch", (json_int_t)f->batch, "mode",
+                     s->mode == HP_MODE_TRAIN ? "train" : "infer", "searched", (json_int_t)f->searched, "valid",
+                     (json_int_t)f->valid, "simulated", (json_int_t)f->simulated, "cut_off", (json_int_t)f->cut_off,
+                     "left_out", (json_int_t)f->left_out, "elapsed_s", f->elapsed_s, "chosen", f->n ? f->chosen + 1 : 0,
+                     "candidates", candidates, "rejected", rejected);
+}

@@ -1,0 +1,47 @@
+/* device_onednn.h - inside of the CPU device in float32: oneDNN for convolutions and matrix products, own kernels for
+ * the rest. Only exec/device_onednn*.c and the tests include it. */
+#ifndef HP_DEVICE_ONEDNN_H
+#define HP_DEVICE_ONEDNN_H
+
+#include "exec/kernels.h"
+#include "exec/onednn.h"
+#include "plan/base/arena.h"
+
+/* Kernels of one conv or linear layer, shared by its micro-batches. */
+typedef struct hp_conv_choice {
+    bool ready, winograd, linear;
+    hp_onednn_kernel *library[3]; /* by hp_onednn_kind; NULL: own kernel or not needed */
+} hp_conv_choice;
+
+/* Windows of a mean pooling layer. */
+typedef struct hp_pool_windows {
+    int32_t *rows, *cols; /* first and end per output row, column */
+    float *factor;        /* 1/divisor per output pixel */
+} hp_pool_windows;
+
+typedef hp_status hp_cpu_fn(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err);
+
+struct hp_device {
+    hp_device_config config;
+    hp_arena *arena;      /* of the tables below, not of tensors */
+    hp_onednn *library;
+    const hp_kernels *kernels;
+    hp_conv_choice *conv;     /* per graph layer */
+    hp_pool_windows *windows; /* per graph layer */
+    hp_bound *bound;          /* per task */
+    hp_cpu_fn **run;          /* per task; NULL: not a compute task of ours */
+};
+
+hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err);   /* device_onednn_conv.c */
+hp_cpu_fn hp_cpu_pack, hp_cpu_conv_fwd, hp_cpu_conv_bwd, hp_cpu_conv_bwdw;
+hp_cpu_fn hp_cpu_bn_fwd, hp_cpu_bn_bwd;                                          /* device_onednn_norm.c */
+hp_status hp_cpu_pool_prepare(hp_device *d, const hp_bound *b, hp_error *err);   /* device_onednn_pool.c */
+hp_cpu_fn hp_cpu_maxpool_fwd, hp_cpu_maxpool_bwd, hp_cpu_meanpool_fwd, hp_cpu_meanpool_bwd;
+hp_cpu_fn hp_cpu_act_fwd, hp_cpu_act_bwd, hp_cpu_add_fwd, hp_cpu_add_bwd;        /* device_onednn_point.c */
+hp_cpu_fn hp_cpu_concat_fwd, hp_cpu_concat_bwd, hp_cpu_dropout_fwd, hp_cpu_dropout_bwd;
+hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_sgd;                                 /* device_onednn_train.c */
+
+/* Which kernel a task runs: "winograd 2x2 avx512", "brgconv_1x1:avx512_core", "own any". Static or the device's text. */
+const char *hp_cpu_kernel_name(const hp_device *d, int task);
+
+#endif

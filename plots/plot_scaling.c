@@ -1,0 +1,126 @@
+/* plot_scaling.c - the best candidate's images/s against the number of devices, one line per file; runs as
+ * points. */
+#include "plots/plots.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char script[] =
+    "set title picture_title noenhanced\n"
+    "set logscale x 2\n"
+    "set logscale y\n"
+    "if (n_gpus == 1) { unset logscale; set xrange [0 : 2 * max_gpus]; set yrange [0:*] }\n"
+    "set xlabel 'devices'\n"
+    "set ylabel 'images/s'\n"
+    "set key top left reverse Left samplen 2\n"
+    "color(i) = word('#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #999999 #000000', i % 8 + 1)\n"
+    "file(i) = sprintf('series%d', i)\n"
+    "plot for [i = 0:n_series-1] file(i) using 1:5 with lines lc rgb color(i) lw 1 dt 3 notitle, \\\n"
+    "  for [i = 0:n_series-1] file(i) using 1:2:3:4:xtic(1) with yerrorbars lc rgb color(i) lw 1.5 pt 7 ps "
+    "0.7 notitle, \\\n"
+    "  for [i = 0:n_series-1] file(i) using 1:2 with lines lc rgb color(i) lw 2 title columnheader(6), \\\n"
+    "  for [i = 0:n_series-1] file(i) using 1:6 with points lc rgb color(i) pt 2 ps 1.5 lw 2 notitle, \\\n"
+    "  keyentry with lines lc rgb '#666666' dt 3 title 'ideal', \\\n"
+    "  keyentry with points pt 2 ps 1.5 lw 2 lc rgb '#666666' title (any_measured ? 'measured' : '')\n";
+
+typedef struct best {
+    const hp_plot_candidate *c;
+    double measured; /* images/s of the run with this strategy; NaN */
+} best;
+
+static int compare_gpus(const void *a, const void *b) {
+    const hp_plot_candidate *x = ((const best *)a)->c, *y = ((const best *)b)->c;
+    return (x->gpus > y->gpus) - (x->gpus < y->gpus);
+}
+
+/* images/s of the executed run, if it ran this candidate: the batch is what the candidate would do in a step.
+ */
+static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate *c) {
+    if (!s->has_exec || s->exec.n_iter == 0 || strcmp(s->exec.strategy, c->strategy) != 0) return NAN;
+    hp_trace t = s->exec;
+    hp_trace_drop_warmup(&t);
+    return c->images_per_s * c->step_s / hp_median(hp_trace_steps(arena, &t), t.n_iter);
+}
+
+/* For every number of devices the candidate with the most images/s; a measured one keeps its measurement. */
+static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, best *out) {
+    int n = 0;
+    for (int i = 0; i < s->n_candidate; i++) {
+        const hp_plot_candidate *c = &s->candidate[i];
+        const bool possible =
+            c->gpus > 0 && c->step_s > 0 && isfinite(c->images_per_s) && c->images_per_s > 0;
+        if (!possible) continue;
+        int k = 0;
+        while (k < n && out[k].c->gpus != c->gpus) k++;
+        if (k == n) out[n++] = (best){c, NAN};
+        if (c->images_per_s > out[k].c->images_per_s) out[k].c = c;
+        const double rate = measured_rate(arena, s, c);
+        if (!isnan(rate)) out[k].measured = rate;
+    }
+    qsort(out, (size_t)n, sizeof *out, compare_gpus);
+    return n;
+}
+
+static const char *series_name(hp_arena *arena, const hp_plot_source *s, int n_source) {
+    const char *slash = strrchr(s->path, '/'), *file = slash ? slash + 1 : s->path;
+    if (n_source == 1) return "predicted, best strategy";
+    return hp_arena_printf(arena, "%.60s (%.100s)", s->net, file);
+}
+
+static void write_number(FILE *f, double v) {
+    if (isfinite(v) && v > 0)
+        fprintf(f, "\t%.9g", v);
+    else
+        fputs("\tNaN", f);
+}
+
+static hp_status write_series(hp_canvas *c, int index, const char *name, const best *b, int n,
+                              hp_error *err) {
+    char file[32];
+    FILE *f = NULL;
+    snprintf(file, sizeof file, "series%d", index);
+    HP_TRY(hp_canvas_data(c, file, &f, err));
+    fputs("gpus\timages\tlow\thigh\tideal\t", f);
+    hp_canvas_text(f, name);
+    fputc('\n', f);
+    for (int i = 0; i < n; i++) {
+        const hp_plot_candidate *k = b[i].c;
+        fprintf(f, "%d", k->gpus);
+        write_number(f, k->images_per_s);
+        write_number(f, k->step_high_s > 0 ? k->images_per_s * k->step_s / k->step_high_s : k->images_per_s);
+        write_number(f, k->step_low_s > 0 ? k->images_per_s * k->step_s / k->step_low_s : k->images_per_s);
+        write_number(f, b[0].c->images_per_s * k->gpus / b[0].c->gpus);
+        write_number(f, b[i].measured);
+        fputc('\n', f);
+    }
+    return hp_canvas_data_end(f, err);
+}
+
+hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
+    int n_series = 0, n_gpus = 0, max_gpus = 0;
+    bool any_measured = false;
+    const char *net = "";
+    for (int i = 0; i < n; i++) {
+        best *b = HP_NEW(arena, best, s[i].n_candidate);
+        const int m = best_by_gpus(arena, &s[i], b);
+        if (m == 0) continue;
+        HP_TRY(write_series(c, n_series++, series_name(arena, &s[i], n), b, m, err));
+        for (int k = 0; k < m; k++) any_measured = any_measured || !isnan(b[k].measured);
+        if (m > n_gpus) n_gpus = m;
+        if (b[m - 1].c->gpus > max_gpus) max_gpus = b[m - 1].c->gpus;
+        net = s[i].net;
+    }
+    if (n_series == 0)
+        return hp_fail(err, HP_EDATA,
+                       "%s: holds no candidates; make some with `hplan simulate --gpus 1,2,4 --out plan.db`",
+                       s->path);
+    HP_TRY(hp_canvas_title(c,
+                           n == 1 ? hp_arena_printf(arena, "%s: throughput by number of devices", net)
+                                  : "throughput by number of devices",
+                           err));
+    hp_canvas_number(c, "n_series", n_series);
+    hp_canvas_number(c, "n_gpus", n_gpus);
+    hp_canvas_number(c, "max_gpus", max_gpus);
+    hp_canvas_number(c, "any_measured", any_measured);
+    return hp_canvas_render(c, script, err);
+}

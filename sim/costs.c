@@ -1,0 +1,149 @@
+/* costs.c - fills in what each task takes; equal tasks of the micro-batches and of other candidates are looked up once. */
+#include "sim/costs.h"
+
+#include "plan/base/hash.h"
+#include "sim/wiring.h"
+
+#include <string.h>
+
+typedef struct cache_key {
+    int64_t micro_batch;
+    int32_t layer;
+    uint8_t op, flags, spare[2];
+} cache_key;
+
+typedef struct cache_entry {
+    cache_key key;
+    bool used;
+    hp_cost cost;
+    double share;
+} cache_entry;
+
+struct hp_cost_cache {
+    hp_arena *arena;
+    const hp_cost_table *table;
+    const hp_machine *machine;
+    cache_entry *entry; /* open addressing, a power of two of slots */
+    int n, slots;
+};
+
+hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m) {
+    hp_cost_cache *c = HP_NEW(arena, hp_cost_cache, 1);
+    *c = (hp_cost_cache){.arena = arena, .table = t, .machine = m, .slots = 4096};
+    c->entry = HP_NEW(arena, cache_entry, c->slots);
+    return c;
+}
+
+static cache_entry *slot_of(const hp_cost_cache *c, const cache_key *key) {
+    uint64_t i = hp_hash64(key, sizeof *key, 0);
+    for (;; i++) {
+        cache_entry *e = &c->entry[i & (uint64_t)(c->slots - 1)];
+        if (!e->used || memcmp(&e->key, key, sizeof *key) == 0) return e;
+    }
+}
+
+static void grow(hp_cost_cache *c) {
+    const cache_entry *old = c->entry;
+    const int n = c->slots;
+    c->slots *= 2;
+    c->entry = HP_NEW(c->arena, cache_entry, c->slots);
+    for (int i = 0; i < n; i++) {
+        if (old[i].used) *slot_of(c, &old[i].key) = old[i];
+    }
+}
+
+static cache_entry fresh(const hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+    const hp_work w = hp_task_work(p, g, r, task);
+    return (cache_entry){.used = true,
+                         .cost = hp_cost_compute(c->table, c->machine, &w),
+                         .share = hp_cost_share(c->table, c->machine, &w)};
+}
+
+static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+    const hp_task *t = &r->task[task];
+    if (t->layer < 0) return fresh(c, p, g, r, task); /* depends on more than its layer */
+    cache_key key = {.micro_batch = p->micro_batch, .layer = t->layer, .op = t->op, .flags = t->flags};
+    cache_entry *e = slot_of(c, &key);
+    if (e->used) return *e;
+    if (2 * ++c->n > c->slots) {
+        grow(c);
+        e = slot_of(c, &key);
+    }
+    *e = fresh(c, p, g, r, task);
+    e->key = key;
+    return *e;
+}
+
+static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, int rank, const hp_task *k) {
+    const hp_role *r = &p->role[rank % p->n_role];
+    const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
+    const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+    return hp_cost_p2p(t, m, hp_place_node(m, rank) == hp_place_node(m, peer), bytes);
+}
+
+static hp_cost allreduce_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, const hp_role *r,
+                              const hp_task *k) {
+    const int group = r->queue[k->queue].peer;
+    const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+    return hp_cost_allreduce(t, m, hp_group_ranks(p, group), hp_group_per_node(p, m, group), bytes);
+}
+
+static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound) {
+    (void)g;
+    const hp_program_costs *c = self;
+    const int role = rank % p->n_role;
+    const hp_task *t = &p->role[role].task[task];
+    hp_cost cost = c->cost[role][task];
+    if (rank != role && (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV)) /* another replica may lie otherwise */
+        cost = message_cost(c->table, c->machine, p, rank, t);
+    return bound < 0 ? cost.low : bound > 0 ? cost.high : cost.seconds;
+}
+
+static double task_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)g;
+    const hp_program_costs *c = self;
+    return c->share[rank % p->n_role][task];
+}
+
+static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_program *p, const hp_graph *g, int role) {
+    const hp_role *r = &p->role[role];
+    for (int t = 0; t < r->n_task; t++) {
+        const hp_task *k = &r->task[t];
+        switch (hp_task_infos[k->op].queue) {
+        case HP_QUEUE_COLL: c->cost[role][t] = allreduce_cost(c->table, c->machine, p, r, k); break;
+        case HP_QUEUE_SEND:
+        case HP_QUEUE_RECV: c->cost[role][t] = message_cost(c->table, c->machine, p, role, k); break;
+        case HP_QUEUE_COMPUTE: {
+            const cache_entry e = compute_cost(cache, p, g, r, t);
+            c->cost[role][t] = e.cost;
+            c->share[role][t] = e.share;
+        }
+        }
+    }
+}
+
+hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p, const hp_graph *g) {
+    hp_program_costs *c = HP_NEW(arena, hp_program_costs, 1);
+    c->table = cache->table;
+    c->machine = cache->machine;
+    c->cost = HP_NEW(arena, hp_cost *, p->n_role);
+    c->share = HP_NEW(arena, double *, p->n_role);
+    for (int r = 0; r < p->n_role; r++) {
+        c->cost[r] = HP_NEW(arena, hp_cost, p->role[r].n_task);
+        c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
+        fill_role(c, cache, p, g, r);
+    }
+    return (hp_sim_costs){task_seconds, task_share, c};
+}
+
+double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p) {
+    const hp_program_costs *c = costs->self;
+    double measured = 0, all = 0;
+    for (int r = 0; r < p->n_role; r++) {
+        for (int t = 0; t < p->role[r].n_task; t++) {
+            all += c->cost[r][t].seconds;
+            if (c->cost[r][t].source == HP_SOURCE_MEASURED) measured += c->cost[r][t].seconds;
+        }
+    }
+    return all > 0 ? measured / all : 0;
+}

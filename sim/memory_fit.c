@@ -1,0 +1,52 @@
+/* memory_fit.c - memory first: most candidates of a large image die here, and cheaply. */
+#include "sim/memory_fit.h"
+
+#include "plan/base/units.h"
+#include "sim/wiring.h"
+
+#include <string.h>
+
+hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit) {
+    hp_memory_limit l = {m->device.memory_bytes, m->share_cpu ? m->device.memory_bytes : 0};
+    if (user_limit > 0) l.rank_bytes = user_limit;
+    return l;
+}
+
+static bool refuse(hp_reject *why, const char *who, double needs, double has) {
+    char a[32], b[32];
+    why->code = "E-MEM";
+    snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a), hp_format_bytes(has, b));
+    snprintf(why->fix, sizeof why->fix, "--memory-limit %.0f or a device with that much", needs);
+    return false;
+}
+
+/* Ranks fill node after node: the fullest node of the first `dp` replicas. */
+static double fullest_node(const hp_machine *m, const int64_t *by_role, int n_role, int dp) {
+    const int ranks = n_role * dp, devices = hp_machine_devices(m);
+    double most = 0;
+    for (int node = 0; node < m->nodes; node++) {
+        double sum = 0;
+        bool any = false;
+        for (int first = node * m->devices_per_node; first < ranks; first += devices) {
+            for (int r = first; r < first + m->devices_per_node && r < ranks; r++) sum += (double)by_role[r % n_role];
+            any = true;
+        }
+        if (!any) break;
+        if (sum > most) most = sum;
+    }
+    return most;
+}
+
+bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const int64_t *by_role, int n_role, int dp,
+                    hp_reject *why) {
+    memset(why, 0, sizeof *why);
+    for (int r = 0; r < n_role; r++) {
+        if (by_role[r] <= limit->rank_bytes) continue;
+        char who[40];
+        snprintf(who, sizeof who, n_role > 1 ? "a rank of stage %d" : "a rank", r);
+        return refuse(why, who, (double)by_role[r], (double)limit->rank_bytes);
+    }
+    if (limit->node_bytes == 0) return true;
+    const double node = fullest_node(m, by_role, n_role, dp);
+    return node <= (double)limit->node_bytes ? true : refuse(why, "a node", node, (double)limit->node_bytes);
+}

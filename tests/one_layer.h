@@ -1,0 +1,216 @@
+/* one_layer.h - a program of one layer, its tasks and buffers laid out by hand, to run on any device.
+ *
+ * Tensors 0..n_in-1 are inputs, tensor n_in the output. Values are drawn in float32 so that float64 and float32 rigs
+ * hold the same numbers. */
+#ifndef TESTS_ONE_LAYER_H
+#define TESTS_ONE_LAYER_H
+
+#include "exec/device.h"
+#include "plan/base/arena.h"
+#include "plan/base/rng.h"
+#include "plan/device_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RIG_BUFFERS = 64, RIG_TASKS = 16, RIG_OPERANDS = 256 };
+enum { RIG_PACK, RIG_FWD, RIG_BWD, RIG_BWDW, RIG_EVAL, RIG_SGD, RIG_ACCUM, RIG_LOSS, RIG_LOSS_EVAL, RIG_USED };
+
+typedef struct rig {
+    hp_arena *arena;
+    hp_graph graph;
+    hp_layer layer[2];
+    hp_tensor tensor[HP_MAX_IN + 1];
+    hp_param param[HP_MAX_LAYER_PARAMS];
+    hp_param_place place[HP_MAX_LAYER_PARAMS];
+    hp_program program;
+    hp_role role;
+    hp_task task[RIG_TASKS];
+    int32_t operand[RIG_OPERANDS], pack_forward[2], pack_backward[2];
+    hp_buffer buffer[RIG_BUFFERS];
+    unsigned char *memory;
+    const hp_device_ops *ops;
+    hp_device *device;
+    int64_t samples;
+    int32_t x[HP_MAX_IN], dx[HP_MAX_IN], y, dy, save, logits_grad, labels; /* buffers */
+} rig;
+
+static int32_t rig_buffer(rig *r, hp_buffer_kind kind, int64_t bytes) {
+    hp_buffer *b = &r->buffer[r->role.n_buffer];
+    *b = (hp_buffer){.kind = (uint8_t)kind, .dtype = (uint8_t)r->program.dtype, .what = -1, .micro = -1, .bytes = bytes,
+                     .offset = r->role.arena_bytes};
+    r->role.arena_bytes += (bytes + 63) / 64 * 64;
+    return r->role.n_buffer++;
+}
+
+static int64_t rig_elems(const rig *r, int32_t buffer) {
+    return r->buffer[buffer].bytes / hp_dtype_bytes((hp_dtype)r->program.dtype);
+}
+
+static void *rig_at(const rig *r, int32_t buffer) {
+    return r->memory + r->buffer[buffer].offset;
+}
+
+/* Element i of a buffer, whatever its type. */
+static double rig_get(const rig *r, int32_t buffer, int64_t i) {
+    const void *p = rig_at(r, buffer);
+    return r->program.dtype == HP_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+
+static void rig_set(rig *r, int32_t buffer, int64_t i, double v) {
+    void *p = rig_at(r, buffer);
+    if (r->program.dtype == HP_F64) ((double *)p)[i] = v;
+    else ((float *)p)[i] = (float)v;
+}
+
+/* Uniform in [low, high], float32 values; `stream` tells buffers apart. */
+static void rig_fill(rig *r, int32_t buffer, uint64_t stream, double low, double high) {
+    for (int64_t i = 0; i < rig_elems(r, buffer); i++)
+        rig_set(r, buffer, i, (double)(float)(low + (high - low) * hp_rng_uniform(7, stream, (uint64_t)i)));
+}
+
+/* Adds a parameter of `count` elements. */
+static void rig_param(rig *r, hp_param_kind kind, int64_t count) {
+    const int p = r->graph.n_param++;
+    int64_t *end = kind == HP_PARAM_BN_MEAN || kind == HP_PARAM_BN_VAR ? &r->role.live_bytes : &r->role.trained_elems;
+    r->param[p] = (hp_param){.name = "p", .kind = kind, .layer = 1, .count = count};
+    r->place[p] = (hp_param_place){1, *end};
+    *end += (count + 15) / 16 * 16;
+    r->layer[1].param[r->layer[1].n_param++] = p;
+}
+
+static void rig_task(rig *r, int id, hp_task_op op, int flags, const int32_t *operand, int n) {
+    hp_task *t = &r->task[id];
+    *t = (hp_task){.op = (uint8_t)op, .flags = (uint8_t)flags, .layer = 1, .micro = 0, .operand = r->role.n_operand, .n_operand = n};
+    memcpy(r->operand + r->role.n_operand, operand, sizeof *operand * (size_t)n);
+    r->role.n_operand += n;
+}
+
+static void rig_params(rig *r, bool bias) {
+    const hp_layer *l = &r->layer[1];
+    const hp_tensor *x = &r->tensor[0], *y = &r->tensor[l->n_in];
+    if (l->op == HP_CONV) rig_param(r, HP_PARAM_CONV_W, (int64_t)y->c * (x->c / l->groups) * l->kh * l->kw);
+    if (l->op == HP_LINEAR) rig_param(r, HP_PARAM_LINEAR_W, (int64_t)y->c * x->h * x->w * x->c);
+    if (bias && (l->op == HP_CONV || l->op == HP_LINEAR)) rig_param(r, HP_PARAM_BIAS, y->c);
+    for (int k = HP_PARAM_BN_GAMMA; l->op == HP_BN && k <= HP_PARAM_BN_VAR; k++) rig_param(r, (hp_param_kind)k, y->c);
+}
+
+static int64_t rig_scratch(const rig *r) {
+    const hp_task_op ops[] = {HP_TASK_PACK, HP_TASK_FWD, HP_TASK_BWD, HP_TASK_BWDW};
+    int64_t most = 0;
+    for (int i = 0; i < 4; i++) {
+        const int64_t n = hp_scratch_bytes(&r->graph, 1, ops[i], r->samples, (hp_dtype)r->program.dtype);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void rig_buffers(rig *r) {
+    const hp_dtype t = (hp_dtype)r->program.dtype;
+    const int64_t e = hp_dtype_bytes(t), out = r->samples * hp_tensor_elems(&r->graph, r->layer[1].out);
+    for (int k = HP_BUF_WEIGHTS; k <= HP_BUF_MOMENTUM; k++) rig_buffer(r, (hp_buffer_kind)k, r->role.trained_elems * e);
+    rig_buffer(r, HP_BUF_STATE, r->role.live_bytes * e);
+    rig_buffer(r, HP_BUF_METRIC, HP_METRICS * 8);
+    rig_buffer(r, HP_BUF_SCRATCH, rig_scratch(r));
+    const int64_t pack[2] = {hp_pack_bytes(&r->graph, 1, false, t), hp_pack_bytes(&r->graph, 1, true, t)};
+    r->pack_forward[1] = pack[0] ? rig_buffer(r, HP_BUF_PACK, pack[0]) : -1;
+    r->pack_backward[1] = pack[1] ? rig_buffer(r, HP_BUF_PACK, pack[1]) : -1;
+    const int64_t save = hp_save_bytes(&r->graph, 1, r->samples, t);
+    r->save = save ? rig_buffer(r, HP_BUF_SAVE, save) : -1;
+    r->y = rig_buffer(r, HP_BUF_TENSOR, out * e);
+    r->dy = rig_buffer(r, HP_BUF_GRADIENT, out * e);
+    r->logits_grad = rig_buffer(r, HP_BUF_GRADIENT, out * e);
+    r->labels = rig_buffer(r, HP_BUF_LABELS, out * 4);
+    for (int i = 0; i < r->layer[1].n_in; i++) {
+        const int64_t in = r->samples * hp_tensor_elems(&r->graph, i);
+        r->x[i] = rig_buffer(r, HP_BUF_TENSOR, in * e);
+        r->dx[i] = rig_buffer(r, HP_BUF_GRADIENT, in * e);
+    }
+}
+
+static void rig_tasks(rig *r, int flags) {
+    const int n = r->layer[1].n_in;
+    int32_t fwd[2 + HP_MAX_IN] = {r->y, r->save}, bwd[3 + 2 * HP_MAX_IN] = {r->dy, r->y, r->save};
+    const int32_t pack[2] = {r->pack_forward[1], r->pack_backward[1]}, bwdw[2] = {r->dy, r->x[0]};
+    const int32_t loss[3] = {r->logits_grad, r->y, r->labels}, sum[2] = {r->dy, r->y};
+    for (int i = 0; i < n; i++) {
+        fwd[2 + i] = bwd[3 + i] = r->x[i];
+        bwd[3 + n + i] = r->dx[i];
+    }
+    rig_task(r, RIG_PACK, HP_TASK_PACK, 0, pack, 2);
+    rig_task(r, RIG_FWD, HP_TASK_FWD, flags & HP_FLAG_RECOMPUTE, fwd, 2 + n);
+    rig_task(r, RIG_BWD, HP_TASK_BWD, flags & HP_FLAG_ADD, bwd, 3 + 2 * n);
+    rig_task(r, RIG_BWDW, HP_TASK_BWDW, flags & HP_FLAG_ADD, bwdw, 2);
+    rig_task(r, RIG_EVAL, HP_TASK_FWD, HP_FLAG_EVAL, fwd, 2 + n);
+    rig_task(r, RIG_SGD, HP_TASK_SGD, 0, NULL, 0);
+    rig_task(r, RIG_ACCUM, HP_TASK_ACCUM, 0, sum, 2);
+    rig_task(r, RIG_LOSS, HP_TASK_LOSS, 0, loss, 3);
+    rig_task(r, RIG_LOSS_EVAL, HP_TASK_LOSS, HP_FLAG_EVAL, (const int32_t[]){-1, r->y, r->labels}, 3);
+    r->task[RIG_SGD].count = r->role.trained_elems;
+}
+
+/* Which tasks the layer has: a device prepares every task it is given. */
+static void rig_keep_tasks(rig *r) {
+    const bool matrix = r->layer[1].op == HP_CONV || r->layer[1].op == HP_LINEAR;
+    for (int t = 0; t < RIG_USED; t++) {
+        const bool weights = t == RIG_PACK || t == RIG_BWDW;
+        if (weights && !matrix) r->task[t].op = HP_TASK_LOAD; /* not the device's */
+    }
+    r->role.n_task = RIG_USED;
+}
+
+/* Lays out `layer` (op and geometry set) on inputs in[0..n_in) and output `out` for `samples` samples. */
+static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out, int64_t samples,
+                    bool bias, int flags) {
+    hp_arena *arena = hp_arena_new();
+    rig *r = HP_NEW(arena, rig, 1);
+    r->arena = arena;
+    r->samples = samples;
+    r->layer[0] = (hp_layer){.name = "image", .op = HP_INPUT};
+    r->layer[1] = *layer;
+    r->layer[1].name = "layer";
+    r->layer[1].out = layer->n_in;
+    for (int i = 0; i < layer->n_in; i++) {
+        r->tensor[i] = in[i];
+        r->tensor[i].producer = 1; /* not the image: gradients are wanted */
+        r->layer[1].in[i] = i;
+    }
+    r->tensor[layer->n_in] = out;
+    r->graph = (hp_graph){.net = "one", .n_layer = 2, .n_tensor = layer->n_in + 1, .layer = r->layer, .tensor = r->tensor,
+                          .param = r->param};
+    r->program = (hp_program){.mode = HP_MODE_TRAIN, .dtype = ops->dtype, .dp = 1, .micro = 1, .batch = samples,
+                              .micro_batch = samples, .n_role = 1, .role = &r->role};
+    r->role = (hp_role){.task = r->task, .operand = r->operand, .buffer = r->buffer, .place = r->place,
+                        .pack_forward = r->pack_forward, .pack_backward = r->pack_backward};
+    r->pack_forward[0] = r->pack_backward[0] = -1;
+    rig_params(r, bias);
+    rig_buffers(r);
+    rig_tasks(r, flags);
+    rig_keep_tasks(r);
+    r->memory = aligned_alloc(64, (size_t)(r->role.arena_bytes + 64));
+    memset(r->memory, 0x5a, (size_t)r->role.arena_bytes); /* results must not depend on it */
+    memset(rig_at(r, HP_BUF_METRIC), 0, HP_METRICS * 8);
+    r->ops = ops;
+    return r;
+}
+
+static hp_status rig_open(rig *r, hp_error *err) {
+    const hp_device_config c = {&r->program, &r->graph, &r->role, r->memory, 1};
+    return r->ops->open(&c, &r->device, err);
+}
+
+static hp_status rig_run(rig *r, int task) {
+    const hp_step step = {.step = 3, .replica = 0, .seed = 11, .dropout = true, .lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4};
+    hp_error err = {0};
+    const hp_status s = r->ops->run(r->device, task, &step, &err);
+    if (s != HP_OK) fprintf(stderr, "%s\n", err.text);
+    return s;
+}
+
+static void rig_free(rig *r) {
+    if (r->device) r->ops->close(r->device);
+    free(r->memory);
+    hp_arena_free(r->arena);
+}
+
+#endif
