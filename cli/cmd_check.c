@@ -71,8 +71,7 @@ static hp_status parse_limits(const options *o, hp_check_limits *l, hp_error *er
     return HP_OK;
 }
 
-/* --- text
- * ---------------------------------------------------------------------------------------------------- */
+/* --- text --- */
 
 static const char *value_text(const hp_check_row *r, double v, char out[32]) {
     if (r->unit == HP_CHECK_SECONDS) return v == 0 ? "0" : hp_format_seconds(v, out);
@@ -137,8 +136,7 @@ static void print_notes(const hp_check *c, const hp_check_side *new_side) {
         fprintf(stderr, "hplan: note: the run ended with status %d\n", new_side->trace.status);
 }
 
-/* --- JSON
- * ---------------------------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 static json_t *number(double v) {
     return isfinite(v) ? json_real(v) : json_null();

@@ -33,8 +33,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     }
 }
 
-/* --- text
- * ---------------------------------------------------------------------------------------------------- */
+/* --- text --- */
 
 static const char *time_text(double seconds, char out[32]) {
     if (isnan(seconds)) return "-";
@@ -95,8 +94,7 @@ static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comp
     for (int i = 0; i < c->n_task; i++) print_row(&c->task[i], width);
 }
 
-/* --- JSON
- * ---------------------------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 static json_t *number(double v) {
     return isfinite(v) ? json_real(v) : json_null();

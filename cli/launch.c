@@ -30,6 +30,8 @@ typedef struct launch_watch {
     int signals;            /* signalfd */
     stream out, err;
     bool banner;            /* inside a block that mpirun draws with ----- */
+    char banner_text[600];  /* of the first block: why mpirun could not start, if it was that */
+    int banners;
     int dead_rank, dead_signal; /* as mpirun noticed; -1 */
     int own_signal;         /* SIGINT or SIGTERM sent to hplan; 0 */
     double kill_s;          /* when patience ends; 0: no end in sight */
@@ -57,6 +59,11 @@ static void take_out(launch_watch *w, const char *line) {
     if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) end_now(w, SIGTERM);
 }
 
+/* What libevent and Open MPI's run-time say while a job is being ended. */
+static bool noise(const launch_watch *w, const char *line) {
+    return w->kill_s > 0 && (strstr(line, "[warn] Epoll") || strstr(line, "ORTE_ERROR_LOG") || strstr(line, "PMIX ERROR"));
+}
+
 /* hplan-exec's message is kept for the caller; mpirun's banners are read for who died; anything else is passed on. */
 static void take_err(launch_watch *w, const char *line) {
     static const char MESSAGE[] = "hplan: ";
@@ -66,11 +73,15 @@ static void take_err(launch_watch *w, const char *line) {
         expect_end(w);
     } else if (!strncmp(line, "-----", 5)) {
         w->banner = !w->banner;
+        w->banners += w->banner;
     } else if (!w->banner) {
-        fprintf(stderr, "%s\n", line);
+        if (!noise(w, line)) fprintf(stderr, "%s\n", line);
     } else if (rank && number && w->dead_rank < 0) {
         w->dead_rank = atoi(rank + strlen("process rank "));
         w->dead_signal = atoi(number + strlen("exited on signal "));
+    } else if (w->banners == 1) {
+        const size_t n = strlen(w->banner_text);
+        snprintf(w->banner_text + n, sizeof w->banner_text - n, "%s%s", n && line[0] ? " " : "", line);
     }
 }
 
@@ -167,7 +178,27 @@ static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
     if (w->said.code != HP_OK) return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
     if (w->dead_rank >= 0) return died(w->dead_rank, w->dead_signal, err);
     if (code > 128) return died(w->l->ranks == 1 ? 0 : -1, code - 128, err);
+    if (w->banner_text[0]) return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);
+}
+
+/* Ranks whose mpirun is gone are our children now (PR_SET_CHILD_SUBREAPER): end them and wait for each. */
+static void reap_orphans(void) {
+    char path[64], list[4096];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    for (int i = 0; i < 100; i++) { /* a killed process is gone within milliseconds; 2 s when its memory is large */
+        while (waitpid(-1, NULL, WNOHANG) > 0) {}
+        FILE *f = fopen(path, "r");
+        const size_t n = f ? fread(list, 1, sizeof list - 1, f) : 0;
+        if (f) fclose(f);
+        if (n == 0) return;
+        list[n] = '\0';
+        char *save = NULL;
+        for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
+            if (atoi(p) > 0) kill(atoi(p), SIGKILL);
+        const struct timespec pause = {.tv_sec = 0, .tv_nsec = 20000000};
+        nanosleep(&pause, NULL);
+    }
 }
 
 static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before, hp_error *err) {
@@ -176,6 +207,7 @@ static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before,
     int status = 0;
     while (waitpid(w->child, &status, 0) < 0 && errno == EINTR) {}
     kill(-w->child, SIGKILL); /* whatever is left of the group */
+    reap_orphans();
     close(w->out.fd);
     close(w->err.fd);
     return verdict(w, status, err);
@@ -189,6 +221,7 @@ hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGTERM);
     sigprocmask(SIG_BLOCK, &ours, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     err->code = HP_OK;
     launch_watch *w = calloc(1, sizeof *w);
     HP_ASSERT(w);

@@ -28,6 +28,7 @@ static bool crowded(const cli_launch *l) {
 static void add_mpirun(const cli_launch *l, launch_command *c) {
     /* keep-alives end a run whose node is cut off after 6 s instead of 480 s */
     static const char *const ALWAYS[] = {"--oversubscribe", "--bind-to", "none",
+        "--mca", "orte_base_help_aggregate", "0", /* no lines about messages left out */
         "--mca", "oob_tcp_keepalive_time", "3", "--mca", "oob_tcp_keepalive_intvl", "1", "--mca", "oob_tcp_keepalive_probes", "3", NULL};
     static const char *const ONE_NODE[] = {"--mca", "btl", "self,vader", NULL};
     static const char *const YIELD[] = {"--mca", "mpi_yield_when_idle", "1", NULL}; /* 18 times faster at 2 ranks a core */

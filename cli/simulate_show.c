@@ -20,13 +20,9 @@ const char *simulate_number(double value, char out[32]) {
 typedef struct column {
     const char *title;
     int width;
-    int drop;  /* 1 goes first when the table is too wide, 0 stays */
+    int drop;  /* 1 goes first when the table is too wide, 0 always stays */
     void (*text)(const hp_evaluation *e, char out[64]);
 } column;
-
-static void text_gpus(const hp_evaluation *e, char out[64]) {
-    snprintf(out, 64, "%d", e->figures.gpus);
-}
 
 static void text_step(const hp_evaluation *e, char out[64]) {
     char n[32];
@@ -61,55 +57,66 @@ static void text_measured(const hp_evaluation *e, char out[64]) {
     snprintf(out, 64, "%.0f%%", 100 * e->figures.measured_share);
 }
 
-static const column columns[] = {{"gpus", 6, 3, text_gpus},          {"ms/step", 8, 0, text_step},
-                                 {"(low-high)", 14, 4, text_interval}, {"img/s", 8, 0, text_images},
-                                 {"mem/rank", 9, 0, text_memory},    {"bubble", 7, 2, text_bubble},
-                                 {"comm*", 6, 2, text_comm},         {"meas", 5, 1, text_measured}};
-enum { N_COLUMN = sizeof columns / sizeof columns[0] };
+static const column columns[] = {{"ms/step", 8, 0, text_step},  {"(low-high)", 13, 0, text_interval},
+                                 {"img/s", 7, 0, text_images},  {"mem/rank", 9, 0, text_memory},
+                                 {"bubble", 7, 3, text_bubble}, {"comm*", 7, 2, text_comm},
+                                 {"meas", 5, 1, text_measured}};
+enum { N_COLUMN = sizeof columns / sizeof columns[0], NUMBER_WIDTH = 4, GPUS_WIDTH = 6 };
 
-/* Which columns fit beside the longest strategy; those with small `drop` go first. A sweep keeps its counts. */
-static int first_kept(const simulate_found *f, bool sweep, int *strategy_width) {
-    *strategy_width = 8;
-    for (int i = 0; i < f->n; i++) {
-        const int n = (int)strlen(f->list[i].figures.strategy);
-        *strategy_width = n > *strategy_width ? n : *strategy_width;
-    }
-    const int terminal = cli_is_terminal(stdout) ? cli_width() : 100, limit = terminal < 100 ? terminal : 100;
-    for (int drop = 0; drop <= 4; drop++) {
-        int width = 4 + *strategy_width;
-        for (int c = 0; c < N_COLUMN; c++) {
-            if (columns[c].drop == 0 || (columns[c].drop > drop && (columns[c].text != text_gpus || sweep)))
-                width += columns[c].width;
-        }
-        if (width <= limit) return drop;
-    }
-    return 4;
-}
+typedef struct layout {
+    int strategy; /* width */
+    int drop;     /* columns up to this are left out */
+    bool sweep;   /* several counts of devices: their column */
+} layout;
 
-static bool shown(const column *c, int drop, bool sweep) {
-    if (c->text == text_gpus) return sweep;
+static bool shown(const column *c, int drop) {
     return c->drop == 0 || c->drop > drop;
 }
 
-static void print_table(const simulate_setup *s, const simulate_found *f) {
-    int width;
-    const bool sweep = s->n_count > 1;
-    const int drop = first_kept(f, sweep, &width);
-    printf("\n  # %-*s", width, "strategy");
+/* Columns go, the least important first, until the longest strategy fits; if none is left to go, it is cut short. */
+static layout lay_out(const simulate_setup *s, const simulate_found *f) {
+    layout l = {.strategy = 8, .sweep = s->n_count > 1};
+    for (int i = 0; i < f->n; i++) {
+        const int n = (int)strlen(f->list[i].figures.strategy);
+        l.strategy = n > l.strategy ? n : l.strategy;
+    }
+    const int terminal = cli_is_terminal(stdout) ? cli_width() : 100, limit = terminal < 100 ? terminal : 100;
+    for (;; l.drop++) {
+        int width = NUMBER_WIDTH + (l.sweep ? GPUS_WIDTH : 0);
+        for (int c = 0; c < N_COLUMN; c++) width += shown(&columns[c], l.drop) ? columns[c].width : 0;
+        if (width + l.strategy <= limit) return l;
+        if (l.drop < 3) continue;
+        l.strategy = limit - width > 16 ? limit - width : 16;
+        return l;
+    }
+}
+
+static void print_row(const layout *l, int number, const hp_evaluation *e) {
+    const char *strategy = e->figures.strategy;
+    const bool fits = (int)strlen(strategy) <= l->strategy;
+    printf("%s%2d %-*.*s%s", e->figures.tie ? "~" : " ", number, fits ? l->strategy : 0,
+           fits ? l->strategy : l->strategy - 2, strategy, fits ? "" : "..");
+    if (l->sweep) printf("%*d", GPUS_WIDTH, e->figures.gpus);
     for (int c = 0; c < N_COLUMN; c++) {
-        if (shown(&columns[c], drop, sweep)) printf("%*s", columns[c].width, columns[c].title);
+        char text[64];
+        if (!shown(&columns[c], l->drop)) continue;
+        columns[c].text(e, text);
+        printf("%*s", columns[c].width, text);
     }
     printf("\n");
-    for (int i = 0; i < f->n; i++) {
-        printf("%s%2d %-*s", f->list[i].figures.tie ? "~" : " ", i + 1, width, f->list[i].figures.strategy);
-        for (int c = 0; c < N_COLUMN; c++) {
-            char text[64];
-            columns[c].text(&f->list[i], text);
-            if (shown(&columns[c], drop, sweep)) printf("%*s", columns[c].width, text);
-        }
-        printf("\n");
+}
+
+static void print_table(const simulate_setup *s, const simulate_found *f) {
+    const layout l = lay_out(s, f);
+    printf("\n  # %-*s", l.strategy, "strategy");
+    if (l.sweep) printf("%*s", GPUS_WIDTH, "gpus");
+    for (int c = 0; c < N_COLUMN; c++) {
+        if (shown(&columns[c], l.drop)) printf("%*s", columns[c].width, columns[c].title);
     }
-    printf("  *exposed: waited for, not hidden behind compute; meas: share of the time that was measured\n");
+    printf("\n");
+    for (int i = 0; i < f->n; i++) print_row(&l, i + 1, &f->list[i]);
+    if (l.drop < 2)
+        printf("  *exposed: waited for, not hidden%s\n", l.drop < 1 ? "; meas: share of the time that was measured" : "");
 }
 
 static void print_notes(const simulate_found *f) {

@@ -91,7 +91,7 @@ static hp_status save(hp_job *j, hp_error *err) {
         gather_source self = {.j = j, .came = NULL};
         const hp_weights_source source = {.get = get, .self = &self};
         const hp_status s = hp_weights_save(j->options->save, g, (hp_dtype)j->plan.program->dtype, &source,
-                                            j->steps * j->plan.program->micro, err);
+                                            j->steps * j->plan.program->micro * j->plan.program->dp, err);
         free(self.came);
         return s;
     }

@@ -8,7 +8,8 @@
 enum {
     GEMM_PANEL = HP_WINOGRAD_PANEL,
     GEMM_ROWS = LANES == 16 ? 8 : 4, /* rows x 2 vectors of accumulators: 16 of 32, or 8 of 16 registers */
-    GEMM_COLS = 2 * LANES
+    GEMM_COLS = 2 * LANES,
+    GEMM_STRIP = 16 /* rows of a transposed left-hand side stored side by side */
 };
 
 /* c (rows, GEMM_COLS) = sum over k of a[row*row_step + k*k_step] * b[k*b_step ...]; `load` continues from c. */
@@ -46,12 +47,15 @@ static void gemm_panels(float *c, const float *a, const float *b, int64_t m, int
                 gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc, a + r * k, k, 1, b + j, GEMM_PANEL, k, false);
 }
 
-/* c (m, panels*GEMM_PANEL) (+)= transpose of a (k, m) * b (k, panels*GEMM_PANEL). */
+/* c (m, panels*GEMM_PANEL) (+)= transpose of a * b over k rows; a in strips (m/GEMM_STRIP, k, GEMM_STRIP), b in panels
+ * (panels, k, GEMM_PANEL). */
 static void gemm_transposed(float *c, const float *a, const float *b, int64_t m, int64_t k, int panels, bool add) {
     const int64_t ldc = (int64_t)panels * GEMM_PANEL;
-    for (int64_t j = 0; j < ldc; j += GEMM_COLS)
+    for (int p = 0; p < panels; p++, b += k * GEMM_PANEL)
         for (int64_t r = 0; r < m; r += GEMM_ROWS)
-            gemm_block(c + r * ldc + j, ldc, a + r, 1, m, b + j, ldc, k, add);
+            for (int j = 0; j < GEMM_PANEL; j += GEMM_COLS)
+                gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc, a + r / GEMM_STRIP * GEMM_STRIP * k + r % GEMM_STRIP, 1,
+                           GEMM_STRIP, b + j, GEMM_PANEL, k, add);
 }
 
 #endif

@@ -26,32 +26,34 @@ static wino_geometry wino_geometry_of(const hp_shape *s, bool backward_weights) 
 
 /* --- weights: U = G g G', stored (point, panel, input channel, GEMM_PANEL outputs) ----------------------------- */
 
-static inline void wino_filter3(const float g[3], float u[4]) {
-    u[0] = g[0];
-    u[1] = 0.5f * (g[0] + g[1] + g[2]);
-    u[2] = 0.5f * (g[0] - g[1] + g[2]);
-    u[3] = g[2];
+static inline __attribute__((always_inline)) void wino_filter3(vec g0, vec g1, vec g2, vec *u0, vec *u1, vec *u2, vec *u3) {
+    const vec ends = g0 + g2;
+    *u0 = g0;
+    *u1 = 0.5f * (ends + g1);
+    *u2 = 0.5f * (ends - g1);
+    *u3 = g2;
 }
 
-static inline void wino_filter(const float g[9], float u[POINTS]) {
-    float t[3][4];
-    for (int i = 0; i < 3; i++) wino_filter3(g + 3 * i, t[i]);
-    for (int j = 0; j < 4; j++) {
-        const float column[3] = {t[0][j], t[1][j], t[2][j]};
-        float v[4];
-        wino_filter3(column, v);
-        for (int i = 0; i < 4; i++) u[4 * i + j] = v[i];
+/* LANES filters, tap-major, into their POINTS. */
+static void wino_filter(float g[9][GEMM_PANEL], int at, float *pack, int64_t point_step) {
+    vec t[12], u[4];
+    UNROLL
+    for (int j = 0; j < 3; j++)
+        wino_filter3(vec_load(&g[j][at]), vec_load(&g[3 + j][at]), vec_load(&g[6 + j][at]), &t[j], &t[3 + j], &t[6 + j],
+                     &t[9 + j]);
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        wino_filter3(t[3 * i], t[3 * i + 1], t[3 * i + 2], &u[0], &u[1], &u[2], &u[3]);
+        for (int j = 0; j < 4; j++) vec_store(pack + (4 * i + j) * point_step, u[j]);
     }
 }
 
-/* One input channel of one panel: `step` apart are the filters of its outputs. */
+/* One input channel of one panel: `step` apart are the filters of its `count` outputs. */
 static void wino_pack_row(float *pack, int64_t point_step, const float *w, int64_t step, int count, bool flip) {
-    for (int o = 0; o < GEMM_PANEL; o++) {
-        float g[9] = {0}, u[POINTS];
-        for (int k = 0; k < 9 && o < count; k++) g[k] = w[o * step + (flip ? 8 - k : k)];
-        wino_filter(g, u);
-        for (int p = 0; p < POINTS; p++) pack[p * point_step + o] = u[p];
-    }
+    float g[9][GEMM_PANEL] = {{0}};
+    for (int o = 0; o < count && o < GEMM_PANEL; o++)
+        for (int k = 0; k < 9; k++) g[k][o] = w[o * step + (flip ? 8 - k : k)];
+    for (int at = 0; at < GEMM_PANEL; at += LANES) wino_filter(g, at, pack + at, point_step);
 }
 
 /* w (oc, ic, 3, 3). Backward: gradients of the inputs are outputs, and the filters are flipped. */
@@ -64,7 +66,16 @@ static void wino_pack(float *pack, const float *w, int oc, int ic, bool backward
                           w + (int64_t)p * GEMM_PANEL * out_step + i * in_step, out_step, outs - p * GEMM_PANEL, backward);
 }
 
-/* --- input tiles: V = B' d B, stored (point, tile of the block, channel) ---------------------------------------- */
+/* --- input tiles: V = B' d B ------------------------------------------------------------------------------------ */
+
+/* Where channel c of tile t lies: channels together, (tile, channel), or in strips of 16, (strip, tile, 16). */
+typedef struct wino_layout {
+    int64_t tile_step, strip_step, point_step;
+} wino_layout;
+
+static inline int64_t wino_at(const wino_layout *l, int64_t tile, int c) {
+    return tile * l->tile_step + c / 16 * l->strip_step + c % 16;
+}
 
 /* Rows and columns outside the image read `zero`. */
 static void wino_tile_rows(const wino_geometry *g, const float *x, int64_t tile, const float *zero,
@@ -86,7 +97,7 @@ static inline __attribute__((always_inline)) void wino_input4(vec d0, vec d1, ve
     *v3 = d1 - d3;
 }
 
-static void wino_input_tile(const float *const at[POINTS], int channels, float *v, int64_t point_step) {
+static void wino_input_tile(const float *const at[POINTS], int channels, int64_t tile, const wino_layout *l, float *v) {
     for (int c = 0; c < channels; c += LANES) {
         vec t[POINTS], u[4];
         UNROLL
@@ -96,20 +107,20 @@ static void wino_input_tile(const float *const at[POINTS], int channels, float *
         UNROLL
         for (int i = 0; i < 4; i++) {
             wino_input4(t[4 * i], t[4 * i + 1], t[4 * i + 2], t[4 * i + 3], &u[0], &u[1], &u[2], &u[3]);
-            for (int j = 0; j < 4; j++) vec_store(v + (4 * i + j) * point_step + c, u[j]);
+            for (int j = 0; j < 4; j++) vec_store(v + (4 * i + j) * l->point_step + wino_at(l, tile, c), u[j]);
         }
     }
 }
 
 /* Tiles first .. first+block-1; those past the end become zero. */
-static void wino_input(const wino_geometry *g, const float *x, int64_t first, const float *zero, float *v) {
-    const int64_t point_step = g->block * g->ic;
+static void wino_input(const wino_geometry *g, const float *x, int64_t first, const float *zero, const wino_layout *l,
+                       float *v) {
     const float *at[POINTS];
     for (int64_t t = 0; t < g->block; t++) {
         if (first + t < g->tiles) wino_tile_rows(g, x, first + t, zero, at);
         else
             for (int i = 0; i < POINTS; i++) at[i] = zero;
-        wino_input_tile(at, g->ic, v + t * g->ic, point_step);
+        wino_input_tile(at, g->ic, t, l, v);
     }
 }
 
@@ -153,12 +164,13 @@ static void wino_fwd(float *y, const float *x, const float *pack, const float *b
     const wino_geometry g = wino_geometry_of(s, false);
     const int64_t v_step = g.block * g.ic, m_step = g.block * g.panels * GEMM_PANEL;
     const int64_t u_step = (int64_t)g.panels * g.ic * GEMM_PANEL;
+    const wino_layout layout = {g.ic, 16, v_step};
     float *v = scratch + HP_WINOGRAD_ZEROS(g.ic), *m = v + POINTS * v_step;
     memset(scratch, 0, (size_t)g.ic * sizeof *scratch);
     for (int64_t first = 0; first < g.tiles; first += g.block) {
         const int64_t left = g.tiles - first, count = left < g.block ? left : g.block;
         const int64_t rows = (count + HP_WINOGRAD_ROWS - 1) / HP_WINOGRAD_ROWS * HP_WINOGRAD_ROWS;
-        wino_input(&g, x, first, scratch, v);
+        wino_input(&g, x, first, scratch, &layout, v);
         for (int p = 0; p < POINTS; p++)
             gemm_panels(m + p * m_step, v + p * v_step, pack + p * u_step, rows, g.ic, g.panels);
         for (int64_t t = 0; t < count; t++) wino_output(&g, y, first + t, m + t * g.panels * GEMM_PANEL, bias);
@@ -178,7 +190,7 @@ static void wino_gradient_tile(const wino_geometry *g, const float *dy, int64_t 
         const vec left[4] = {a, a + d, a - d, -d}, down[4] = {b, b + e, b - e, -e};
         UNROLL
         for (int i = 0; i < 4; i++) {
-            float *out = w + 4 * i * point_step + c;
+            float *out = w + 4 * i * point_step + c / GEMM_PANEL * g->block * GEMM_PANEL + c % GEMM_PANEL;
             vec_store(out, left[i]);
             vec_store(out + point_step, left[i] + down[i]);
             vec_store(out + 2 * point_step, left[i] - down[i]);
@@ -235,13 +247,14 @@ static void wino_bwdw(float *dw, const float *x, const float *dy, const hp_shape
     const wino_geometry g = wino_geometry_of(s, true);
     const int64_t outs = (int64_t)g.panels * GEMM_PANEL, v_step = g.block * g.ic, w_step = g.block * outs;
     const int64_t s_step = g.ic * outs;
+    const wino_layout layout = {16, 16 * g.block, v_step};
     const int zeros = g.ic > g.oc ? g.ic : g.oc;
     float *v = scratch + HP_WINOGRAD_ZEROS(zeros), *w = v + POINTS * v_step, *sum = w + POINTS * w_step;
     memset(scratch, 0, (size_t)zeros * sizeof *scratch);
     memset(w, 0, (size_t)(POINTS * w_step) * sizeof *w); /* columns past oc stay zero */
     for (int64_t first = 0; first < g.tiles; first += g.block) {
-        wino_input(&g, x, first, scratch, v);
-        for (int64_t t = 0; t < g.block; t++) wino_gradient_tile(&g, dy, first + t, scratch, w + t * outs);
+        wino_input(&g, x, first, scratch, &layout, v);
+        for (int64_t t = 0; t < g.block; t++) wino_gradient_tile(&g, dy, first + t, scratch, w + t * GEMM_PANEL);
         for (int p = 0; p < POINTS; p++)
             gemm_transposed(sum + p * s_step, v + p * v_step, w + p * w_step, g.ic, g.block, g.panels, first > 0);
     }

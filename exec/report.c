@@ -22,6 +22,11 @@ static hp_status flushed(hp_error *err) {
     return hp_fail(err, HP_EIO, "cannot write to stdout: %s", strerror(errno));
 }
 
+hp_status hp_report_begin(int64_t steps, hp_error *err) {
+    printf("{\"planned_steps\":%lld}\n", (long long)steps);
+    return flushed(err);
+}
+
 hp_status hp_report_step(int64_t step, double loss, double step_s, double images_per_s, hp_error *err) {
     printf("{\"step\":%lld", (long long)step);
     number("loss", loss);

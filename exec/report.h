@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* {"planned_steps":100}: the first line, for progress bars. Errors: HP_EIO. */
+hp_status hp_report_begin(int64_t steps, hp_error *err);
 /* {"step":1,"loss":2.3,"step_s":0.2,"images_per_s":320}; steps count from 1. Errors: HP_EIO (stdout is full). */
 hp_status hp_report_step(int64_t step, double loss, double step_s, double images_per_s, hp_error *err);
 

@@ -47,7 +47,7 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     double *step_s = calloc((size_t)j->steps, sizeof *step_s);
     HP_ASSERT(step_s);
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
-    hp_status s = HP_OK;
+    hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
     int64_t done = 0;
     while (s == HP_OK && done < j->steps) {
         s = one_step(j, (int32_t)done, &step_s[done], err);

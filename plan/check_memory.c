@@ -26,32 +26,38 @@ static bool is_compute(const hp_role *r, int task) {
     return r->task[task].queue == 0;
 }
 
+static void note_use(memory_check *m, int task, int32_t buffer) {
+    usage *u = &m->use[buffer];
+    if (u->first < 0) u->first = task;
+    u->last = task;
+    if (is_compute(m->r, task)) {
+        u->last_compute = task;
+    } else {
+        u->async[m->r->queue[m->r->task[task].queue].kind == HP_QUEUE_RECV] = task;
+    }
+}
+
+static void note_deps(memory_check *m, int task) {
+    const hp_role *r = m->r;
+    m->behind[task] = -1;
+    for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++) {
+        const int on = r->dep[i];
+        if (is_compute(r, on) && on > m->behind[task]) m->behind[task] = on;
+        if (!is_compute(r, on) && is_compute(r, task) && task < m->known_done[on]) m->known_done[on] = task;
+    }
+}
+
 static void gather(memory_check *m) {
     const hp_role *r = m->r;
     m->use = HP_NEW(m->arena, usage, r->n_buffer);
     memset(m->use, -1, sizeof(usage) * (size_t)r->n_buffer);
     m->known_done = HP_NEW(m->arena, int32_t, r->n_task);
     m->behind = HP_NEW(m->arena, int32_t, r->n_task);
+    for (int t = 0; t < r->n_task; t++) m->known_done[t] = INT32_MAX;
     for (int t = 0; t < r->n_task; t++) {
-        m->known_done[t] = INT32_MAX;
-        m->behind[t] = -1;
-        for (int i = r->dep_first[t]; i < r->dep_first[t + 1]; i++) {
-            const int on = r->dep[i];
-            if (is_compute(r, on) && on > m->behind[t]) m->behind[t] = on;
-            if (!is_compute(r, on) && is_compute(r, t) && t < m->known_done[on]) m->known_done[on] = t;
-        }
-        for (int i = 0; i < r->task[t].n_operand; i++) {
-            const int32_t b = r->operand[r->task[t].operand + i];
-            if (b < 0) continue;
-            usage *u = &m->use[b];
-            if (u->first < 0) u->first = t;
-            u->last = t;
-            if (is_compute(r, t)) {
-                u->last_compute = t;
-            } else {
-                u->async[r->queue[r->task[t].queue].kind == HP_QUEUE_RECV] = t;
-            }
-        }
+        int32_t used[HP_MAX_USES];
+        note_deps(m, t);
+        for (int n = hp_task_uses(r, t, used), i = 0; i < n; i++) note_use(m, t, used[i]);
     }
 }
 

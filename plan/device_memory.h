@@ -16,8 +16,7 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t sa
  * 0: none. */
 int64_t hp_save_bytes(const hp_graph *g, int layer, int64_t samples, hp_dtype dtype);
 
-/* --- layouts the planner and the float32 kernels must agree on
- * ------------------------------------------------- */
+/* --- layouts the planner and the float32 kernels must agree on --- */
 
 enum {
     HP_WINOGRAD_POINTS = 16, /* F(2x2, 3x3): a tile of 4x4 */

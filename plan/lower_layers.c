@@ -48,6 +48,13 @@ static bool in_place(const hp_lower_ctx *c, int layer) {
     return l->op != HP_BN && !keeps_output(producer);
 }
 
+/* The task reads a layer's packed weights, an operand by way of role->pack_forward or pack_backward. */
+static void use_pack(hp_lower_ctx *c, int task, int32_t pack) {
+    if (pack < 0) return;
+    lower_touch(c, pack);
+    lower_dep(c, task, c->writer[pack]);
+}
+
 static void forward_layer(hp_lower_ctx *c, hp_frame *f, int layer, int chunk, int micro, int flags) {
     const hp_layer *l = &c->g->layer[layer];
     if (!lower_train(c)) flags |= HP_FLAG_EVAL;
@@ -64,7 +71,7 @@ static void forward_layer(hp_lower_ctx *c, hp_frame *f, int layer, int chunk, in
     const int task = lower_task(c, layer_task(HP_TASK_FWD, layer, chunk, micro, flags), access, operand);
     f->act[l->out] = operand[0];
     f->save[layer] = operand[1];
-    if (c->r->pack_forward[layer] >= 0) lower_dep(c, task, c->writer[c->r->pack_forward[layer]]);
+    use_pack(c, task, c->r->pack_forward[layer]);
 }
 
 static void transfer(hp_lower_ctx *c, hp_task_op op, int chunk, int micro, int vpeer, int channel, int tag,
@@ -120,8 +127,7 @@ void lower_forward(hp_lower_ctx *c, hp_frame *f, const hp_vstage *v, int chunk, 
                  f->act[v->out[i]]);
 }
 
-/* --- backward
- * ------------------------------------------------------------------------------------------------ */
+/* --- backward --- */
 
 /* Adds the gradient in `buffer` to what tensor x has so far. */
 static void contribute(hp_lower_ctx *c, hp_frame *f, int x, int32_t buffer, int layer, int chunk, int micro) {
@@ -185,7 +191,7 @@ static void backward_data(hp_lower_ctx *c, hp_frame *f, int layer, int32_t dy, i
     const int flags = l->op == HP_BN ? gradient_flags(c, layer) : 0;
     const int task = lower_task(c, layer_task(HP_TASK_BWD, layer, chunk, micro, flags), access, operand);
     if (l->op == HP_BN) c->grad_task[layer] = task;
-    if (c->r->pack_backward[layer] >= 0) lower_dep(c, task, c->writer[c->r->pack_backward[layer]]);
+    use_pack(c, task, c->r->pack_backward[layer]);
     for (int i = 0; i < n; i++)
         if (operand[3 + n + i] >= 0) contribute(c, f, l->in[i], operand[3 + n + i], layer, chunk, micro);
 }

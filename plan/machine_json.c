@@ -52,8 +52,7 @@ static const field fields[] = {
 };
 enum { N_FIELDS = sizeof fields / sizeof fields[0] };
 
-/* --- reading
- * -------------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 typedef struct reading {
     const char *where;
@@ -174,8 +173,7 @@ hp_status hp_machine_parse(const char *json, const char *where, hp_machine *m, h
     return status;
 }
 
-/* --- writing
- * -------------------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static json_t *field_value(const field *f, const hp_machine *m) {
     const char *at = (const char *)m + f->offset;

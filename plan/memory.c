@@ -107,10 +107,8 @@ static void note_users(placer *p) {
     for (int t = 0; t < r->n_task; t++) {
         const int kind = hp_task_infos[r->task[t].op].queue;
         const int slot = kind == HP_QUEUE_COMPUTE ? 0 : kind == HP_QUEUE_RECV ? 2 : 1;
-        for (int i = 0; i < r->task[t].n_operand; i++) {
-            const int32_t b = r->operand[r->task[t].operand + i];
-            if (b >= 0) p->user[b][slot] = t;
-        }
+        int32_t used[HP_MAX_USES];
+        for (int n = hp_task_uses(r, t, used), i = 0; i < n; i++) p->user[used[i]][slot] = t;
     }
 }
 

@@ -16,3 +16,13 @@ int hp_dtype_bytes(hp_dtype t) {
     static const int bytes[] = {4, 8, 4, 1};
     return bytes[t];
 }
+
+int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]) {
+    const hp_task *t = &r->task[task];
+    int n = 0;
+    for (int i = 0; i < t->n_operand && n < HP_MAX_USES - 1; i++)
+        if (r->operand[t->operand + i] >= 0) buffer[n++] = r->operand[t->operand + i];
+    const int32_t *pack = t->op == HP_TASK_FWD ? r->pack_forward : t->op == HP_TASK_BWD ? r->pack_backward : NULL;
+    if (pack && pack[t->layer] >= 0) buffer[n++] = pack[t->layer];
+    return n;
+}

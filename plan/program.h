@@ -154,8 +154,11 @@ static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
 
-/* --- lower.c
- * ------------------------------------------------------------------------------------------------- */
+/* Every buffer a task touches, -1 left out: its operands, and the packed weights of its layer. Returns how many. */
+enum { HP_MAX_USES = 2 * HP_MAX_IN + 4 };
+int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]);
+
+/* --- lower.c --- */
 
 typedef struct hp_lower_options {
     hp_mode mode;
@@ -173,8 +176,7 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
 /* Writes the balanced cut into a strategy that has none (see hp_lower_options.unit_cost). */
 void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strategy *s);
 
-/* --- program_check.c
- * ----------------------------------------------------------------------------------------- */
+/* --- program_check.c --- */
 
 /* Proves: ids in range; dependencies acyclic; buffers of tasks that may overlap in time disjoint; every send
  * matched by a receive of the same count, type and tag in the same order; collectives in the same order with
@@ -187,8 +189,7 @@ hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err
  * (MPI_Send/MPI_Recv in program order: what a naive implementation does.) */
 hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p);
 
-/* --- program_print.c
- * ----------------------------------------------------------------------------------------- */
+/* --- program_print.c --- */
 
 /* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> stage 1 m0". `out` holds n bytes. */
 const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
@@ -196,8 +197,7 @@ const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role 
 void hp_program_print(FILE *f, const hp_program *p, const hp_graph *g, int role);
 void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g);
 
-/* --- work.c: what a task costs depends on this alone
- * ---------------------------------------------------------- */
+/* --- work.c: what a task costs depends on this alone --- */
 
 typedef struct hp_work {
     char key[80]; /* shape class without the size: "fwd.conv k3x3 s1 d1 g1 i64 o64 f32" */

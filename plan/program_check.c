@@ -120,8 +120,7 @@ static hp_status check_structure(const hp_program *p, const hp_graph *g, hp_erro
     return HP_OK;
 }
 
-/* --- messages
- * ------------------------------------------------------------------------------------------------ */
+/* --- messages --- */
 
 /* Next task of queue q from `from` on, or -1. */
 static int next_of_queue(const hp_role *r, int q, int from) {
@@ -175,8 +174,7 @@ static hp_status check_messages(const hp_program *p, hp_error *err) {
     return HP_OK;
 }
 
-/* --- collectives
- * --------------------------------------------------------------------------------------------- */
+/* --- collectives --- */
 
 /* Replicas share their role's list, so a replica group agrees by construction if the group is the role's own;
  * the world group must see the same sequence on every role. */

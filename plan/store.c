@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* --- hashing and writing: one visitor each
- * ------------------------------------------------------------------- */
+/* --- hashing and writing: one visitor each --- */
 
 typedef struct hasher {
     uint64_t a, b;
@@ -114,8 +113,7 @@ hp_status hp_plan_write(hp_db *db, const hp_plan *plan, hp_error *err) {
     return plan->eval ? write_program(db, "eval", plan->eval, plan->graph, err) : HP_OK;
 }
 
-/* --- building
- * ------------------------------------------------------------------------------------------------ */
+/* --- building --- */
 
 static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mode, hp_program **out,
                                hp_error *err) {
@@ -138,8 +136,7 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
     return HP_OK;
 }
 
-/* --- reading
- * ------------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static hp_status read_meta(hp_arena *arena, hp_db *db, const char *key, char **value, hp_error *err) {
     sqlite3_stmt *st = NULL;

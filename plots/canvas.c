@@ -62,6 +62,7 @@ hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canv
     }
     fprintf(c->script, terminals[format], width, height);
     fputs(preamble, c->script);
+    if (format == HP_CANVAS_DUMB) fputs("unset grid\n", c->script);
     hp_canvas_number(c, "is_dumb", format == HP_CANVAS_DUMB);
     return HP_OK;
 }

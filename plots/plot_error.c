@@ -13,20 +13,20 @@ static const char script[] =
     "set xlabel 'measured time of the task (median over steps)'\n"
     "set ylabel 'predicted time of the task'\n"
     "set format xy '%.0s %cs'\n"
-    "set key outside bottom center horizontal reverse Left samplen 1.5\n"
+    "set key inside top left reverse Left samplen 1.5\n"
+    "name(i) = int(used / 2 ** i) % 2 == 1 ? word(phase_name, i + 1) : ''\n"
     "letter(i) = word('L P F B O t r', i + 1)\n"
     "if (is_dumb) {\n"
     "  set size noratio\n"
     "  plot x with lines title 'exact', for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt "
-    "letter(i) title word(phase_name, i + 1)\n"
+    "letter(i) title name(i)\n"
     "} else {\n"
     "  set style fill solid 1.0 noborder\n"
     "  plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves lc rgb '#eeeeee' title 'within 10%', \\\n"
     "    x with lines lc rgb '#444444' lw 1.5 title 'exact', \\\n"
     "    for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt 7 ps 0.6 lc rgb word(phase_color, "
     "i + 1) notitle, \\\n"
-    "    for [i = 0:6] keyentry with points pt 7 ps 0.9 lc rgb word(phase_color, i + 1) title "
-    "word(phase_name, i + 1)\n"
+    "    for [i = 0:6] keyentry with points pt 7 ps 0.9 lc rgb word(phase_color, i + 1) title name(i)\n"
     "}\n";
 
 /* Seconds per task of the program: mean over its ranks of the medians; 0 where nothing was recorded. */
@@ -41,13 +41,16 @@ static double *task_seconds(hp_arena *arena, const hp_trace *t) {
 static hp_status write_tasks(hp_canvas *c, const hp_trace *t, const double *predicted, const double *measured,
                              double *low, double *high, hp_error *err) {
     FILE *f = NULL;
+    unsigned used = 0; /* bit i: phase i occurs, so it has its place in the legend */
     HP_TRY(hp_canvas_data(c, "tasks", &f, err));
     for (int i = 0; i < t->n_task; i++) {
         if (predicted[i] <= 0 || measured[i] <= 0) continue; /* no place on a logarithmic axis */
         fprintf(f, "%.9g\t%.9g\t%d\n", measured[i], predicted[i], t->task[i].phase);
+        used |= 1u << t->task[i].phase;
         *low = fmin(*low, fmin(predicted[i], measured[i]));
         *high = fmax(*high, fmax(predicted[i], measured[i]));
     }
+    fprintf(c->script, "used = %u\n", used);
     return hp_canvas_data_end(f, err);
 }
 

@@ -1,6 +1,7 @@
 /* plot_memory.c - planned and observed bytes of every rank; below, memory over the step. Before anything ran:
  * the candidates' peaks. */
 #include "plots/plots.h"
+#include "traces/text.h"
 
 #include <math.h>
 
@@ -13,6 +14,7 @@ static const char script[] =
     "set key outside top right horizontal reverse Left samplen 1.5\n"
     "set multiplot layout n_panel, 1 title picture_title noenhanced\n"
     "if (has_ranks) {\n"
+    "  set ylabel 'peak memory'\n"
     "  set xlabel 'rank'\n"
     "  set xrange [-0.5 : n_rank - 0.5]\n"
     "  set xtics 0, tic_step, n_rank\n"
@@ -30,12 +32,14 @@ static const char script[] =
     "  set xrange [*:*]\n"
     "}\n"
     "if (has_time) {\n"
+    "  set ylabel 'memory in use'\n"
     "  set xlabel 'time from the start, ms'\n"
     "  set key outside top right horizontal\n"
     "  plot for [r = 0:n_line-1] 'time' using ($1 == r ? $2 : NaN):3 with steps lw 1.5 title sprintf('rank "
     "%d', r)\n"
     "}\n"
     "if (has_candidates) {\n"
+    "  unset ylabel\n"
     "  set format y '%s'\n"
     "  set format x '%.1s %cB'\n"
     "  set xrange [0:*]\n"
@@ -102,13 +106,13 @@ static hp_status write_time(hp_canvas *c, const hp_plot_source *s, bool *any, hp
     return hp_canvas_data_end(f, err);
 }
 
-static hp_status write_candidates(hp_canvas *c, const hp_plot_source *s, hp_error *err) {
+static hp_status write_candidates(hp_arena *arena, hp_canvas *c, const hp_plot_source *s, hp_error *err) {
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(c, "candidates", &f, err));
     const int n = s->n_candidate < TOP ? s->n_candidate : TOP;
     for (int i = 0; i < n; i++) {
         fprintf(f, "%d\t%.9g\t", i, s->candidate[i].memory_bytes);
-        hp_canvas_text(f, s->candidate[i].strategy);
+        hp_canvas_text(f, hp_text_clean(arena, hp_arena_printf(arena, "%.48s", s->candidate[i].strategy)));
         fputc('\n', f);
     }
     hp_canvas_number(c, "n_candidate", n);
@@ -126,7 +130,7 @@ hp_status hp_plot_memory(hp_arena *arena, const hp_plot_source *s, int n, hp_can
                        "%s: holds neither memory figures nor candidates; make it with `hplan simulate`",
                        s->path);
     HP_TRY(write_ranks(arena, c, s, err));
-    HP_TRY(write_candidates(c, s, err));
+    HP_TRY(write_candidates(arena, c, s, err));
     hp_canvas_number(c, "has_candidates", candidates);
     hp_canvas_number(c, "n_panel", candidates ? 1 : ranks + time);
     const char *caption = hp_plot_caption(arena, s);

@@ -1,6 +1,7 @@
 /* plot_scaling.c - the best candidate's images/s against the number of devices, one line per file; runs as
  * points. */
 #include "plots/plots.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +10,10 @@ static const char script[] =
     "set title picture_title noenhanced\n"
     "set logscale x 2\n"
     "set logscale y\n"
-    "if (n_gpus == 1) { unset logscale; set xrange [0 : 2 * max_gpus]; set yrange [0:*] }\n"
+    "set xrange [min_gpus / 1.25 : max_gpus * 1.25]\n"
+    "set yrange [min_rate / 1.5 : max_rate * 1.5]\n"
+    "do for [d = -3:9] { set ytics add (sprintf('%g', 2 * 10.0 ** d) 2 * 10.0 ** d, sprintf('%g', 5 * 10.0 "
+    "** d) 5 * 10.0 ** d) }\n"
     "set xlabel 'devices'\n"
     "set ylabel 'images/s'\n"
     "set key top left reverse Left samplen 2\n"
@@ -64,7 +68,7 @@ static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, best *out) {
 static const char *series_name(hp_arena *arena, const hp_plot_source *s, int n_source) {
     const char *slash = strrchr(s->path, '/'), *file = slash ? slash + 1 : s->path;
     if (n_source == 1) return "predicted, best strategy";
-    return hp_arena_printf(arena, "%.60s (%.100s)", s->net, file);
+    return hp_text_clean(arena, hp_arena_printf(arena, "%.60s (%.100s)", s->net, file));
 }
 
 static void write_number(FILE *f, double v) {
@@ -72,6 +76,10 @@ static void write_number(FILE *f, double v) {
         fprintf(f, "\t%.9g", v);
     else
         fputs("\tNaN", f);
+}
+
+static double ideal_rate(const best *first, const best *b) {
+    return first->c->images_per_s * b->c->gpus / first->c->gpus;
 }
 
 static hp_status write_series(hp_canvas *c, int index, const char *name, const best *b, int n,
@@ -89,25 +97,37 @@ static hp_status write_series(hp_canvas *c, int index, const char *name, const b
         write_number(f, k->images_per_s);
         write_number(f, k->step_high_s > 0 ? k->images_per_s * k->step_s / k->step_high_s : k->images_per_s);
         write_number(f, k->step_low_s > 0 ? k->images_per_s * k->step_s / k->step_low_s : k->images_per_s);
-        write_number(f, b[0].c->images_per_s * k->gpus / b[0].c->gpus);
+        write_number(f, ideal_rate(&b[0], &b[i]));
         write_number(f, b[i].measured);
         fputc('\n', f);
     }
     return hp_canvas_data_end(f, err);
 }
 
+/* What the axes must show. */
+typedef struct extent {
+    double min_gpus, max_gpus, min_rate, max_rate;
+    bool any_measured;
+} extent;
+
+static void extend(extent *e, const best *first, const best *b) {
+    e->min_gpus = fmin(e->min_gpus, b->c->gpus);
+    e->max_gpus = fmax(e->max_gpus, b->c->gpus);
+    e->min_rate = fmin(e->min_rate, fmin(b->c->images_per_s, b->measured)); /* fmin and fmax ignore NaN */
+    e->max_rate = fmax(e->max_rate, fmax(ideal_rate(first, b), b->measured));
+    e->any_measured = e->any_measured || !isnan(b->measured);
+}
+
 hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
-    int n_series = 0, n_gpus = 0, max_gpus = 0;
-    bool any_measured = false;
+    int n_series = 0;
+    extent e = {INFINITY, 0, INFINITY, 0, false};
     const char *net = "";
     for (int i = 0; i < n; i++) {
         best *b = HP_NEW(arena, best, s[i].n_candidate);
         const int m = best_by_gpus(arena, &s[i], b);
         if (m == 0) continue;
         HP_TRY(write_series(c, n_series++, series_name(arena, &s[i], n), b, m, err));
-        for (int k = 0; k < m; k++) any_measured = any_measured || !isnan(b[k].measured);
-        if (m > n_gpus) n_gpus = m;
-        if (b[m - 1].c->gpus > max_gpus) max_gpus = b[m - 1].c->gpus;
+        for (int k = 0; k < m; k++) extend(&e, &b[0], &b[k]);
         net = s[i].net;
     }
     if (n_series == 0)
@@ -119,8 +139,10 @@ hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_ca
                                   : "throughput by number of devices",
                            err));
     hp_canvas_number(c, "n_series", n_series);
-    hp_canvas_number(c, "n_gpus", n_gpus);
-    hp_canvas_number(c, "max_gpus", max_gpus);
-    hp_canvas_number(c, "any_measured", any_measured);
+    hp_canvas_number(c, "min_gpus", e.min_gpus);
+    hp_canvas_number(c, "max_gpus", e.max_gpus);
+    hp_canvas_number(c, "min_rate", e.min_rate);
+    hp_canvas_number(c, "max_rate", e.max_rate);
+    hp_canvas_number(c, "any_measured", e.any_measured);
     return hp_canvas_render(c, script, err);
 }

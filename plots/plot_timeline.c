@@ -12,35 +12,45 @@ enum { MAX_ROWS = 64, PIXELS = 2000 };
 
 static const char script[] =
     "set xrange [0:x_max]\n"
-    "set yrange [n_row - 0.5 : -0.5] \n"
     "set ylabel 'rank'\n"
-    "set ytics 0, row_step, n_row\n"
-    "if (n_row == 1) { set ytics ('0' 0) }\n"
     "set style fill solid 1.0 noborder\n"
-    "set grid x noy\n"
+    "if (!is_dumb) { set grid x noy }\n"
     "set lmargin 8\n"
     "letter(i) = word('L P F B O t r', i + 1)\n"
+    "is_used(i) = int(used / 2 ** i) % 2 == 1\n"
+    "name(i) = is_used(i) ? word(phase_name, i + 1) : ''\n"
     "unit_name = word('ns us ms s', unit + 1)\n"
     "unset key\n"
-    "if (is_dumb) { set rmargin 2 }\n"
+    "if (is_dumb) { set rmargin 2; set lmargin 5 }\n"
     "set multiplot layout n_panel, 1 title picture_title noenhanced\n"
     "do for [panel = 1:2] {\n"
     "  if ((panel == 1 && !has_sim) || (panel == 2 && !has_exec)) { continue }\n"
-    "  last = (panel == 2 || !has_exec)\n"
     "  file = panel == 1 ? 'sim' : 'exec'\n"
-    "  if (panel == 1) { set title sprintf('predicted: %.4g %s', step_sim, unit_name) noenhanced offset 0, "
-    "-0.6 }\n"
-    "  if (panel == 2) { set title sprintf('measured: %.4g %s (step %d of the run, the one of median "
-    "length)', step_exec, unit_name, iter_exec) noenhanced offset 0, -0.6 }\n"
-    "  if (last) { set xlabel sprintf('time from the start of the step, %s', unit_name); set key outside "
-    "bottom center horizontal reverse Left samplen 1.5 }\n"
+    "  rows = panel == 1 ? row_sim : row_exec\n"
+    "  set yrange [rows - 0.5 : -0.5]\n"
+    "  set ytics 0, (rows > 16 ? 8 : 1), rows\n"
+    "  if (rows == 1) { set ytics ('0' 0) }\n"
+    "  if (panel == 1) {\n"
+    "    folded = row_exec > row_sim && !is_dumb ? ' (one replica stands for all)' : ''\n"
+    "    set title sprintf('predicted: %.4g %s%s', step_sim, unit_name, folded) noenhanced offset 0, -0.6\n"
+    "  } else {\n"
+    "    set title sprintf('measured: %.4g %s (step %d of the run, the one of median length)', step_exec, "
+    "unit_name, "
+    "iter_exec) noenhanced offset 0, -0.6\n"
+    "  }\n"
+    "  if (panel == 2 || !has_exec) {\n"
+    "    set xlabel sprintf('time from the start of the step, %s', unit_name)\n"
+    "    set key outside bottom center horizontal reverse Left samplen 1.5 width 2\n"
+    "    if (!is_dumb) { set bmargin 6 }\n"
+    "  }\n"
     "  if (is_dumb) {\n"
     "    plot for [i = 0:6] file.'.grid' using ($3 == i ? $1 : NaN):2 with points pt letter(i) title "
-    "word(phase_name, i + 1)\n"
+    "name(i)\n"
     "  } else {\n"
     "    plot for [i = 0:6] file using ($5 == i ? ($1 + $2) / 2 : NaN):(($3 + $4) / 2):1:2:3:4 with "
-    "boxxyerror lc rgb word(phase_color, i + 1) notitle, \\\n"
-    "      for [i = 0:6] keyentry with boxes lc rgb word(phase_color, i + 1) title word(phase_name, i + 1)\n"
+    "boxxyerror "
+    "lc rgb word(phase_color, i + 1) notitle, \\\n"
+    "      for [i = 0:6] keyentry with boxes lc rgb word(phase_color, i + 1) title name(i)\n"
     "  }\n"
     "}\n"
     "unset multiplot\n";
@@ -140,39 +150,58 @@ static int choose_unit(double seconds) {
     return unit;
 }
 
-static void write_numbers(hp_canvas *c, const hp_trace_iter *sim, const hp_trace_iter *exec, int rows,
-                          int stride, int unit) {
+/* Bit i: phase i occurs, so it has its place in the legend. */
+static unsigned used_phases(const hp_trace *t) {
+    unsigned used = 0;
+    for (int i = 0; i < t->n_task; i++) used |= 1u << t->task[i].phase;
+    return used;
+}
+
+typedef struct panel {
+    const hp_trace *t;
+    const hp_trace_iter *it; /* NULL: no such side */
+    int rows;                /* drawn */
+} panel;
+
+static panel make_panel(hp_arena *arena, const hp_trace *t, bool present, int ranks, int stride) {
+    if (!present || t->n_iter == 0) return (panel){t, NULL, 0};
+    return (panel){t, typical_iter(arena, t), (ranks + stride - 1) / stride};
+}
+
+static void write_numbers(hp_canvas *c, const panel *sim, const panel *exec, int unit) {
     const double scale = 1e9 / pow(1000, unit);
-    hp_canvas_number(c, "has_sim", sim != NULL);
-    hp_canvas_number(c, "has_exec", exec != NULL);
-    hp_canvas_number(c, "n_panel", (sim != NULL) + (exec != NULL));
-    hp_canvas_number(c, "n_row", rows);
-    hp_canvas_number(c, "row_step", rows > 16 ? 8 : 1);
-    hp_canvas_number(c, "stride", stride);
+    hp_canvas_number(c, "has_sim", sim->it != NULL);
+    hp_canvas_number(c, "has_exec", exec->it != NULL);
+    hp_canvas_number(c, "n_panel", (sim->it != NULL) + (exec->it != NULL));
+    hp_canvas_number(c, "row_sim", sim->rows);
+    hp_canvas_number(c, "row_exec", exec->rows);
     hp_canvas_number(c, "unit", unit);
-    hp_canvas_number(c, "step_sim", sim ? sim->step_s * scale : 0);
-    hp_canvas_number(c, "step_exec", exec ? exec->step_s * scale : 0);
-    hp_canvas_number(c, "iter_exec", exec ? exec->iter + 1 : 0);
-    hp_canvas_number(c, "x_max", fmax(extent(sim), extent(exec)) * scale);
+    hp_canvas_number(c, "step_sim", sim->it ? sim->it->step_s * scale : 0);
+    hp_canvas_number(c, "step_exec", exec->it ? exec->it->step_s * scale : 0);
+    hp_canvas_number(c, "iter_exec", exec->it ? exec->it->iter + 1 : 0);
+    hp_canvas_number(c, "x_max", fmax(extent(sim->it), extent(exec->it)) * scale);
+    fprintf(c->script, "used = %u\n",
+            (sim->it ? used_phases(sim->t) : 0) | (exec->it ? used_phases(exec->t) : 0));
     fputs(hp_plot_phases, c->script);
 }
 
 hp_status hp_plot_timeline(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
     HP_ASSERT(n == 1);
-    const hp_trace_iter *sim = s->has_sim && s->sim.n_iter ? typical_iter(arena, &s->sim) : NULL;
-    const hp_trace_iter *exec = s->has_exec && s->exec.n_iter ? typical_iter(arena, &s->exec) : NULL;
-    const double longest = fmax(extent(sim), extent(exec));
+    const int ranks = s->has_exec ? s->exec.ranks : s->has_sim ? s->sim.n_rank : 1;
+    const int stride = (ranks + MAX_ROWS - 1) / MAX_ROWS;
+    const panel sim = make_panel(arena, &s->sim, s->has_sim, s->sim.n_rank, stride);
+    const panel exec = make_panel(arena, &s->exec, s->has_exec, ranks, stride);
+    const double longest = fmax(extent(sim.it), extent(exec.it));
     if (longest <= 0)
         return hp_fail(err, HP_EDATA,
                        "%s: no complete step is recorded; make one with `hplan simulate` or `hplan run`",
                        s->path);
-    const int ranks = exec ? s->exec.ranks : s->sim.n_rank;
-    const int stride = (ranks + MAX_ROWS - 1) / MAX_ROWS, unit = choose_unit(longest);
+    const int unit = choose_unit(longest);
     const double scale = 1e9 / pow(1000, unit);
-    if (sim) HP_TRY(write_trace(arena, c, &s->sim, sim, true, stride, scale, longest, err));
-    if (exec) HP_TRY(write_trace(arena, c, &s->exec, exec, false, stride, scale, longest, err));
+    if (sim.it) HP_TRY(write_trace(arena, c, &s->sim, sim.it, true, stride, scale, longest, err));
+    if (exec.it) HP_TRY(write_trace(arena, c, &s->exec, exec.it, false, stride, scale, longest, err));
     const char *note = stride > 1 ? hp_arena_printf(arena, "  (every %dth rank)", stride) : "";
     HP_TRY(hp_canvas_title(c, hp_arena_printf(arena, "%s%s", hp_plot_caption(arena, s), note), err));
-    write_numbers(c, sim, exec, (ranks + stride - 1) / stride, stride, unit);
+    write_numbers(c, &sim, &exec, unit);
     return hp_canvas_render(c, script, err);
 }

@@ -98,6 +98,7 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
 const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s) {
     if (!s->has_sim && !s->has_exec) return s->net;
     const hp_trace *t = s->has_exec ? &s->exec : &s->sim;
-    return hp_arena_printf(arena, "%s  %.200s  %d ranks on %.60s (%.30s)", s->net, t->strategy, t->ranks,
-                           t->machine, t->device);
+    const char *caption = hp_arena_printf(arena, "%.60s  %.200s  %d ranks on %.60s (%.30s)", s->net,
+                                          t->strategy, t->ranks, t->machine, t->device);
+    return hp_text_clean(arena, caption); /* the cuts may have split a character */
 }

@@ -5,6 +5,10 @@
 
 #include <math.h>
 
+typedef struct place {
+    int32_t role, task;
+} place;
+
 typedef struct path {
     const hp_program *p;
     const hp_graph *g;
@@ -13,7 +17,7 @@ typedef struct path {
     int bound;
     int32_t **wait;       /* per role and task: what must be settled before its start is known */
     int64_t **ready_ns;   /* latest finish among those */
-    int32_t *stack;       /* (role, task) pairs whose start is known */
+    place *stack;         /* tasks whose start is known */
     int32_t n_stack, capacity;
     hp_arena *arena;
     int64_t end_ns, settled;
@@ -24,9 +28,8 @@ static int64_t duration_ns(const path *x, int role, int task) {
 }
 
 static void push(path *x, int role, int task) {
-    HP_ROOM(x->arena, x->stack, x->n_stack + 1, x->capacity);
-    x->stack[x->n_stack++] = role;
-    x->stack[x->n_stack++] = task;
+    HP_ROOM(x->arena, x->stack, x->n_stack, x->capacity);
+    x->stack[x->n_stack++] = (place){role, task};
 }
 
 static void relax(path *x, int role, int task, int64_t t_ns) {
@@ -125,7 +128,8 @@ int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_g
     int64_t tasks = 0;
     for (int r = 0; r < p->n_role; r++) tasks += p->role[r].n_task;
     while (x.n_stack > 0) {
-        const int task = x.stack[--x.n_stack], role = x.stack[--x.n_stack];
+        const place at = x.stack[--x.n_stack];
+        const int role = at.role, task = at.task;
         const hp_role *r = &p->role[role];
         const hp_queue_kind kind = r->queue[r->task[task].queue].kind;
         if (kind == HP_QUEUE_COMPUTE) {

@@ -1,4 +1,5 @@
-/* timeline.c - a buffer is in use from the start of its first task to the end of its last. */
+/* timeline.c - a buffer is in use from the start of the first task that has it as operand to the end of the last: what
+ * the plan's offsets keep apart, whatever the order in time. */
 #include "sim/timeline.h"
 
 #include <stdlib.h>
@@ -14,36 +15,46 @@ static int change_compare(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static bool persistent(const hp_role *r, const hp_buffer *b) {
-    return b->kind < HP_BUF_FIXED || b->first < 0 || b->last >= r->n_task;
+typedef struct lifetime {
+    int64_t t0_ns, t1_ns; /* t1 < 0: nobody uses it */
+} lifetime;
+
+static lifetime *find_lifetimes(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span) {
+    lifetime *life = HP_NEW(arena, lifetime, r->n_buffer);
+    for (int b = 0; b < r->n_buffer; b++) life[b] = (lifetime){INT64_MAX, -1};
+    for (int64_t i = 0; i < n_span; i++) {
+        const hp_task *t = &r->task[span[i].task];
+        for (int k = 0; k < t->n_operand; k++) {
+            const int32_t b = r->operand[t->operand + k];
+            if (b < 0) continue;
+            if (span[i].t0_ns < life[b].t0_ns) life[b].t0_ns = span[i].t0_ns;
+            if (span[i].t1_ns > life[b].t1_ns) life[b].t1_ns = span[i].t1_ns;
+        }
+    }
+    return life;
 }
 
 /* Two changes per buffer that comes and goes; returns how many. */
-static int list_changes(const hp_role *r, const int64_t *t0_ns, const int64_t *t1_ns, change *c, double *base) {
+static int list_changes(const hp_role *r, const lifetime *life, change *c, double *base) {
     int n = 0;
     *base = 0;
     for (int i = 0; i < r->n_buffer; i++) {
         const hp_buffer *b = &r->buffer[i];
-        if (persistent(r, b)) {
+        if (b->kind < HP_BUF_FIXED) {
             *base += (double)b->bytes;
-            continue;
+        } else if (life[i].t1_ns >= 0) {
+            c[n++] = (change){life[i].t0_ns, b->bytes, r->n_buffer + i};
+            c[n++] = (change){life[i].t1_ns, -b->bytes, i};
         }
-        c[n++] = (change){t0_ns[b->first], b->bytes, r->n_buffer + i};
-        c[n++] = (change){t1_ns[b->last], -b->bytes, i};
     }
     qsort(c, (size_t)n, sizeof *c, change_compare);
     return n;
 }
 
 int64_t hp_sim_memory_timeline(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span, hp_sample **out) {
-    int64_t *t0_ns = HP_NEW(arena, int64_t, r->n_task), *t1_ns = HP_NEW(arena, int64_t, r->n_task);
-    for (int64_t i = 0; i < n_span; i++) {
-        t0_ns[span[i].task] = span[i].t0_ns;
-        t1_ns[span[i].task] = span[i].t1_ns;
-    }
     change *c = HP_NEW(arena, change, 2 * r->n_buffer);
     double bytes;
-    const int n = list_changes(r, t0_ns, t1_ns, c, &bytes);
+    const int n = list_changes(r, find_lifetimes(arena, r, span, n_span), c, &bytes);
     *out = HP_NEW(arena, hp_sample, n + 1);
     int64_t n_out = 0;
     (*out)[n_out++] = (hp_sample){.name = HP_COUNTER_MEMORY, .value = bytes};

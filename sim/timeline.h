@@ -5,7 +5,7 @@
 #include "plan/program.h"
 #include "traces/ring.h"
 
-/* Samples of HP_COUNTER_MEMORY (bytes) of one rank, one per change, by time. t0_ns, t1_ns: the span of each task of the
+/* Samples of HP_COUNTER_MEMORY (bytes) of one rank, one per instant of change, by time, from the spans of all tasks of its
  * role. Returns how many; the array lives in `arena`. */
 int64_t hp_sim_memory_timeline(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span, hp_sample **out);
 

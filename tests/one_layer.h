@@ -52,7 +52,7 @@ static void *rig_at(const rig *r, int32_t buffer) {
 }
 
 /* Element i of a buffer, whatever its type. */
-static double rig_get(const rig *r, int32_t buffer, int64_t i) {
+static inline double rig_get(const rig *r, int32_t buffer, int64_t i) {
     const void *p = rig_at(r, buffer);
     return r->program.dtype == HP_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
 }
@@ -74,7 +74,7 @@ static void rig_param(rig *r, hp_param_kind kind, int64_t count) {
     const int p = r->graph.n_param++;
     int64_t *end = kind == HP_PARAM_BN_MEAN || kind == HP_PARAM_BN_VAR ? &r->role.live_bytes : &r->role.trained_elems;
     r->param[p] = (hp_param){.name = "p", .kind = kind, .layer = 1, .count = count};
-    r->place[p] = (hp_param_place){1, *end};
+    r->place[p] = (hp_param_place){.here = 1, .offset = *end};
     *end += (count + 15) / 16 * 16;
     r->layer[1].param[r->layer[1].n_param++] = p;
 }

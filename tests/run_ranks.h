@@ -15,6 +15,7 @@ typedef struct ranks_job {
     double lr, momentum, weight_decay;
     uint64_t seed;
     const double *start; /* per graph parameter element, all in order; NULL: drawn from the seed */
+    const char *ring_dir; /* not NULL: spans go to ring_dir/rank-N.ring */
     /* results */
     double *loss;    /* steps */
     double *weights; /* every parameter of the graph, in order, from replica 0; running statistics summed */
@@ -117,6 +118,7 @@ static void *ranks_main(void *arg) {
     hp_error err = {HP_OK, ""};
     hp_device *device = NULL;
     hp_watch *watch = NULL;
+    hp_ring *ring = NULL;
     hp_comm *comm = thread_comm_new(&job->world, me->rank);
     const hp_clock clock = {0};
     ranks_loader loader = {job, replica};
@@ -125,6 +127,11 @@ static void *ranks_main(void *arg) {
     ranks_fill(job, r, arena, replica);
     const hp_device_config config = {job->p, job->g, r, arena, 1};
     hp_status s = job->ops->open(&config, &device, &err);
+    if (s == HP_OK && job->ring_dir) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/rank-%d.ring", job->ring_dir, me->rank);
+        s = hp_ring_create(path, me->rank, r->stage, (int64_t)r->n_task * job->steps, 8, &ring, &err);
+    }
     if (s == HP_OK) s = hp_watch_open(NULL, me->rank, job->world.size, &watch, &err);
     if (s == HP_OK) {
         const hp_interp_config ic = {.program = job->p,
@@ -137,7 +144,7 @@ static void *ranks_main(void *arg) {
                                      .load = ranks_load,
                                      .loader = &loader,
                                      .comm = comm,
-                                     .clock = &clock,
+                                     .clock = &clock, .ring = ring,
                                      .watch = watch,
                                      .yield = true};
         hp_interp *in = hp_interp_new(&ic);
@@ -168,6 +175,7 @@ static void *ranks_main(void *arg) {
     }
     if (device) job->ops->close(device);
     if (watch) hp_watch_close(watch);
+    if (ring) hp_ring_close(ring);
     comm->ops->close(comm);
     free(arena);
     return NULL;

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- random numbers
- * -------------------------------------------------------------------------------------------- */
+/* --- random numbers --- */
 
 /* philox4x32 with 10 rounds: known-answer file (kat_vectors) of the Random123 distribution, D. E. Shaw
  * Research. */
@@ -101,8 +100,7 @@ static void a_draw_depends_on_seed_stream_and_counter_alone(void **state) {
     assert_true(x != hp_rng_uniform(11, 12, 14));
 }
 
-/* --- hashes
- * ---------------------------------------------------------------------------------------------------- */
+/* --- hashes --- */
 
 /* XXH3 of nothing, seed 0: the specification's reference values (xxHash repository,
  * tests/sanity_test_vectors). */
@@ -124,8 +122,7 @@ static void one_flipped_bit_changes_the_hash(void **state) {
     assert_string_equal(hp_hash_bytes(data, sizeof data).hex, before.hex);
 }
 
-/* --- sizes and numbers
- * ----------------------------------------------------------------------------------------- */
+/* --- sizes and numbers --- */
 
 static int64_t bytes_of(const char *text) {
     int64_t v = -1;
@@ -234,8 +231,7 @@ static void sizes_and_times_print_three_significant_digits(void **state) {
     assert_string_equal(hp_format_seconds(0.412, text), "412 ms");
 }
 
-/* --- arena
- * ----------------------------------------------------------------------------------------------------- */
+/* --- arena --- */
 
 static void arena_memory_is_zero_aligned_and_stays(void **state) {
     (void)state;
@@ -279,8 +275,7 @@ static void arena_text_is_a_copy(void **state) {
     hp_arena_free(a);
 }
 
-/* --- errors
- * ---------------------------------------------------------------------------------------------------- */
+/* --- errors --- */
 
 static void an_error_keeps_its_code_and_gains_context(void **state) {
     (void)state;

@@ -1,4 +1,5 @@
-/* test_compare.c - rank tests against published tables and full enumeration; comparisons of runs with known answers. */
+/* test_compare.c - rank tests against published tables and full enumeration; comparisons of runs with known
+ * answers. */
 #include "plan/base/rng.h"
 #include "tests/trace_fixture.h"
 #include "traces/compare.h"
@@ -6,9 +7,10 @@
 
 static char path_a[256], path_b[256];
 
-/* --- rank tests ---------------------------------------------------------------------------------------------- */
+/* --- rank tests --- */
 
-/* R's documentation of wilcox.test (Hollander and Wolfe 1973, p. 29 f.): depression scores, two-sided p = 0.03906. */
+/* R's documentation of wilcox.test (Hollander and Wolfe 1973, p. 29 f.): depression scores, two-sided p =
+ * 0.03906. */
 static void wilcoxon_of_hollander_and_wolfe(void **state) {
     (void)state;
     const double first[] = {1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30};
@@ -18,10 +20,12 @@ static void wilcoxon_of_hollander_and_wolfe(void **state) {
     assert_true(fabs(hp_wilcoxon(difference, 9, 0) - 0.0390625) < 1e-12);
 }
 
-/* Hollander and Wolfe 1973, p. 69 f.: permeability of membranes, W = 35, one-sided p = 0.1272, so two-sided 0.2544. */
+/* Hollander and Wolfe 1973, p. 69 f.: permeability of membranes, W = 35, one-sided p = 0.1272, so two-sided
+ * 0.2544. */
 static void mann_whitney_of_hollander_and_wolfe(void **state) {
     (void)state;
-    const double x[] = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46}, y[] = {1.15, 0.88, 0.90, 0.74, 1.21};
+    const double x[] = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46},
+                 y[] = {1.15, 0.88, 0.90, 0.74, 1.21};
     assert_true(fabs(hp_mann_whitney(x, 10, y, 5) - 0.2544) < 1e-4);
 }
 
@@ -87,8 +91,10 @@ static void exact_distributions_equal_enumeration(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 150; seed++) {
         double v[11];
-        const int n = 2 + (int)hp_rng_below(seed, 1, 0, 9), nx = 1 + (int)hp_rng_below(seed, 2, 0, (uint64_t)n - 1);
-        for (int i = 0; i < n; i++) v[i] = (double)hp_rng_below(seed, 3, (uint64_t)i, seed % 2 ? 6 : 1000) - (seed % 2 ? 2 : 300);
+        const int n = 2 + (int)hp_rng_below(seed, 1, 0, 9),
+                  nx = 1 + (int)hp_rng_below(seed, 2, 0, (uint64_t)n - 1);
+        for (int i = 0; i < n; i++)
+            v[i] = (double)hp_rng_below(seed, 3, (uint64_t)i, seed % 2 ? 6 : 1000) - (seed % 2 ? 2 : 300);
         assert_true(fabs(hp_mann_whitney(v, nx, v + nx, n - nx) - enumerate_two(v, n, nx)) < 1e-9);
         assert_true(fabs(hp_wilcoxon(v, n, 0) - enumerate_signed(v, n)) < 1e-9);
     }
@@ -106,8 +112,10 @@ static void approximation_continues_the_exact_distribution(void **state) {
             z[26 + i] = y[i] - 0.2;
         }
         const double exact = hp_mann_whitney(x, 25, y, 25), near = hp_mann_whitney(x, 26, y, 25);
-        assert_true(fabs(exact - near) < 0.25 * sqrt(exact) + 0.01); /* one value more, and the approximation */
-        assert_true(fabs(hp_wilcoxon(z, 50, 0) - hp_wilcoxon(z, 51, 0)) < 0.25 * sqrt(hp_wilcoxon(z, 50, 0)) + 0.01);
+        assert_true(fabs(exact - near) <
+                    0.25 * sqrt(exact) + 0.01); /* one value more, and the approximation */
+        assert_true(fabs(hp_wilcoxon(z, 50, 0) - hp_wilcoxon(z, 51, 0)) <
+                    0.25 * sqrt(hp_wilcoxon(z, 50, 0)) + 0.01);
     }
     const double same[60] = {0};
     assert_true(hp_mann_whitney(same, 30, same + 30, 30) == 1);
@@ -131,11 +139,12 @@ static void p_values_keep_their_level(void **state) {
     assert_true(low_signed <= 139 && low_signed > 40);
 }
 
-/* --- comparisons --------------------------------------------------------------------------------------------- */
+/* --- comparisons --- */
 
 enum { UNIT_NS = 1000000 };
 
-/* Measured: task t of rank r takes (t + 1) ms, of rank r >= 2 twice that; +- 1 % noise, the first iteration 3x. */
+/* Measured: task t of rank r takes (t + 1) ms, of rank r >= 2 twice that; +- 1 % noise, the first iteration
+ * 3x. */
 static int64_t measured(const void *self, int rank, int task, int iter) {
     (void)self;
     const double noise = 0.01 * (hp_rng_uniform(5, (uint64_t)(rank * 100 + task), (uint64_t)iter) - 0.5);
@@ -143,8 +152,8 @@ static int64_t measured(const void *self, int rank, int task, int iter) {
     return (int64_t)d;
 }
 
-/* Predicted: 1.5 ms per number, which is the mean over the ranks of a role (of ranks 0 and 2: 1 and 2 ms): exact; except
- * the optimizer (task 3), predicted 20 % too long. */
+/* Predicted: 1.5 ms per number, which is the mean over the ranks of a role (of ranks 0 and 2: 1 and 2 ms):
+ * exact; except the optimizer (task 3), predicted 20 % too long. */
 static int64_t predicted(const void *self, int rank, int task, int iter) {
     (void)self, (void)rank, (void)iter;
     return (int64_t)((task + 1) * 1.5 * UNIT_NS * (task == 3 ? 1.2 : 1));
@@ -170,7 +179,8 @@ static const hp_compare_row *find_row(const hp_compare_row *r, int n, const char
 }
 
 static void close_to(double have, double want, double tolerance) {
-    if (!(fabs(have - want) <= tolerance * fabs(want))) fail_msg("%.9g is not within %g of %.9g", have, tolerance, want);
+    if (!(fabs(have - want) <= tolerance * fabs(want)))
+        fail_msg("%.9g is not within %g of %.9g", have, tolerance, want);
 }
 
 static void folded_prediction_compares_with_all_ranks(void **state) {

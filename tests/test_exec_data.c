@@ -42,8 +42,7 @@ static void open_fails(const hp_data_options *o, hp_status code, const char *wor
     assert_null(d);
 }
 
-/* --- IDX
- * ------------------------------------------------------------------------------------------------------ */
+/* --- IDX --- */
 
 /* Published (Xiao, Rasul, Vollgraf 2017): 60,000 training and 10,000 test images, the ten classes equally
  * often. */
@@ -206,8 +205,7 @@ static void idx_refusals_name_the_fix(void **state) {
     open_fails(&o, HP_EUSAGE, "--std", "not 0");
 }
 
-/* --- synthetic
- * ------------------------------------------------------------------------------------------------- */
+/* --- synthetic --- */
 
 static void synthetic_samples_are_a_function_of_seed_split_and_index(void **state) {
     (void)state;
@@ -256,8 +254,7 @@ static void synthetic_pixels_and_labels_are_uniform(void **state) {
     hp_dataset_close(d);
 }
 
-/* --- shuffling
- * ------------------------------------------------------------------------------------------------- */
+/* --- shuffling --- */
 
 static void shuffle_is_a_permutation_of_every_epoch(void **state) {
     (void)state;
@@ -302,8 +299,7 @@ static void epochs_and_seeds_are_shuffled_independently(void **state) {
     assert_in_range(seeds, 0, 8);
 }
 
-/* --- loader
- * ---------------------------------------------------------------------------------------------------- */
+/* --- loader --- */
 
 static hp_program geometry(int dp, int micro, int64_t batch, hp_dtype dtype) {
     return (hp_program){

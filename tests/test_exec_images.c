@@ -163,8 +163,7 @@ static void refusals_name_file_reason_and_fix(void **state) {
     refused(scratch_path("cmyk.jpg"), "convert it to RGB");
 }
 
-/* --- resizing
- * -------------------------------------------------------------------------------------------------- */
+/* --- resizing --- */
 
 static void resized(const uint8_t *px, int h, int w, int c, int full_h, int full_w, int to_h, int to_w,
                     hp_image *out) {
@@ -222,8 +221,7 @@ static void the_centre_crop_is_the_centre(void **state) {
     hp_image_free(&centre);
 }
 
-/* --- folders
- * --------------------------------------------------------------------------------------------------- */
+/* --- folders --- */
 
 static hp_data_options options(int h, int w, int c) {
     hp_data_options o = hp_data_options_default();

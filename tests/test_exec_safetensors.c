@@ -62,8 +62,7 @@ static void what_is_written_is_read_back(void **state) {
     assert_int_not_equal(access(scratch_path("sample.safetensors.tmp"), F_OK), 0);
 }
 
-/* --- hostile files
- * --------------------------------------------------------------------------------------------- */
+/* --- hostile files --- */
 
 static const char *write_raw(const char *header, size_t data_bytes) {
     unsigned char bytes[4096] = {0};
@@ -180,8 +179,7 @@ static void every_flipped_byte_is_refused_or_well_formed(void **state) {
     free(bytes);
 }
 
-/* --- number formats
- * -------------------------------------------------------------------------------------------- */
+/* --- number formats --- */
 
 /* Every finite and infinite half-precision value, against the definition of binary16 and of bfloat16 (the
  * upper half of a float). */
@@ -208,8 +206,7 @@ static void sixteen_bit_formats_follow_their_definition(void **state) {
     }
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static const void *failing_data(void *self, int i, hp_error *err) {
     if (i == 0) return &counter;

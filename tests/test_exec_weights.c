@@ -46,8 +46,7 @@ static double at(const hp_weights *w, int i, int64_t e) {
     return w->dtype == HP_F64 ? ((const double *)from)[k] : (double)((const float *)from)[k];
 }
 
-/* --- distributions
- * --------------------------------------------------------------------------------------------- */
+/* --- distributions --- */
 
 /* Variance of each scheme, from torch.nn.init: normal with std sqrt(2 / fan) or 0.01; uniform on
  * +-1/sqrt(fan_in). */
@@ -143,8 +142,7 @@ static void initial_weights_follow_the_whole_distribution_independently(void **s
     hp_arena_free(a);
 }
 
-/* --- placement
- * ------------------------------------------------------------------------------------------------- */
+/* --- placement --- */
 
 static void equal_where_held(const hp_weights *whole, const hp_weights *part) {
     for (int i = 0; i < whole->graph->n_param; i++) {
@@ -204,8 +202,7 @@ static void seeds_and_parameters_draw_differently(void **state) {
     hp_arena_free(a);
 }
 
-/* --- files
- * ----------------------------------------------------------------------------------------------------- */
+/* --- files --- */
 
 static const void *lend(void *self, int i, hp_error *err) {
     (void)err;

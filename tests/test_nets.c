@@ -29,8 +29,7 @@ static int64_t macs(const hp_graph *g) {
     return sum;
 }
 
-/* --- published numbers
- * ---------------------------------------------------------------------------------------- */
+/* --- published numbers --- */
 
 typedef struct published {
     const char *net;
@@ -103,8 +102,7 @@ static void cifar_family_has_3n_plus_2_units(void **state) {
     hp_arena_free(a);
 }
 
-/* --- laws of every graph
- * -------------------------------------------------------------------------------------- */
+/* --- laws of every graph --- */
 
 static void assert_topological(const hp_graph *g) {
     assert_int_equal(g->layer[0].op, HP_INPUT);
@@ -193,8 +191,7 @@ static void text_is_equal_exactly_for_equal_structure(void **state) {
     hp_arena_free(a);
 }
 
-/* --- the fusing pass
- * ------------------------------------------------------------------------------------------ */
+/* --- the fusing pass --- */
 
 static hp_graph *finish_fused(hp_arena *a, hp_builder *b) {
     hp_graph *plain = NULL;
@@ -257,8 +254,7 @@ static void nothing_is_fused_across_units(void **state) {
     hp_arena_free(a);
 }
 
-/* --- shapes
- * --------------------------------------------------------------------------------------------------- */
+/* --- shapes --- */
 
 /* Counts windows one by one: each starts a stride after the one before. Without ceil mode the whole window
  * lies in the padded image; with it, the one before must not reach the padded end, and it starts before the
@@ -319,8 +315,7 @@ static void smallest_image_named_in_the_error_works_and_one_less_does_not(void *
     }
 }
 
-/* --- names
- * ---------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 typedef struct refused {
     const char *net;

@@ -104,8 +104,7 @@ static void naive_1f1b_with_synchronous_sends_deadlocks(void **state) {
     hp_arena_free(arena);
 }
 
-/* --- seeded faults
- * ------------------------------------------------------------------------------------------------ */
+/* --- seeded faults --- */
 
 typedef enum fault { FAULT_ORDER, FAULT_MISSING, FAULT_COUNT, FAULT_TYPE, FAULT_COMMUNICATOR, FAULTS } fault;
 

@@ -1,4 +1,5 @@
-/* test_ring.c - laws of the ring: what was recorded is read back, whatever killed the writer or cut the file. */
+/* test_ring.c - laws of the ring: what was recorded is read back, whatever killed the writer or cut the file.
+ */
 #include "tests/trace_fixture.h"
 
 #include <errno.h>
@@ -156,8 +157,10 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(newest_capacity_spans_are_read_in_order), cmocka_unit_test(killed_writer_leaves_whole_spans),
-        cmocka_unit_test(every_truncation_is_rejected),            cmocka_unit_test(every_flipped_byte_is_survived),
+        cmocka_unit_test(newest_capacity_spans_are_read_in_order),
+        cmocka_unit_test(killed_writer_leaves_whole_spans),
+        cmocka_unit_test(every_truncation_is_rejected),
+        cmocka_unit_test(every_flipped_byte_is_survived),
         cmocka_unit_test(no_space_is_an_error_at_creation),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,4 +1,5 @@
-/* test_trace.c - from rings to SQLite and back: nothing lost, nothing believed that the program does not have. */
+/* test_trace.c - from rings to SQLite and back: nothing lost, nothing believed that the program does not
+ * have. */
 #include "tests/trace_fixture.h"
 #include "traces/query.h"
 #include "traces/text.h"
@@ -57,7 +58,8 @@ static void merge_keeps_every_row_and_counts_the_missing(void **state) {
     assert_int_equal(missing, 2);
     assert_int_equal(count(&db, "SELECT count(*) FROM span") - before, 2 * 7 * FIXTURE_TASKS);
     assert_int_equal(count(&db, "SELECT count(*) FROM counter"), 2);
-    assert_int_equal(count(&db, "SELECT count(*) FROM counter WHERE value IS NULL"), 1); /* the loss that is no number */
+    assert_int_equal(count(&db, "SELECT count(*) FROM counter WHERE value IS NULL"),
+                     1); /* the loss that is no number */
     fixture_ok(hp_trace_end(&db, run, 137, &err), &err);
     fixture_ok(hp_db_commit(&db, &err), &err);
     hp_db_close(&db);
@@ -90,7 +92,8 @@ static void cut_iterations_are_left_out(void **state) {
     const int64_t run = fixture_add(&db, &r);
     fixture_ok(hp_db_exec(&db, &err, "DELETE FROM span WHERE iter = 0 AND rank = 1 AND task < 3", ""), &err);
     fixture_ok(hp_db_exec(&db, &err, "DELETE FROM span WHERE iter = 4 AND rank = 0 AND task > 3", ""), &err);
-    fixture_ok(hp_db_exec(&db, &err, "INSERT INTO span VALUES(?, 0, 0, 99, -1, 0, 1)", "i", run), &err); /* evaluation */
+    fixture_ok(hp_db_exec(&db, &err, "INSERT INTO span VALUES(?, 0, 0, 99, -1, 0, 1)", "i", run),
+               &err); /* evaluation */
     fixture_ok(hp_trace_load(arena, &db, run, true, &t, &err), &err);
     assert_int_equal(t.n_iter, 3);
     assert_int_equal(t.n_partial, 2);
@@ -122,8 +125,9 @@ static void medians_totals_and_waiting_are_those_of_the_layout(void **state) {
         assert_int_equal(m[i].task, rank * FIXTURE_TASKS + task);
         fixture_near(m[i].seconds, 1e-9 * (double)plain_duration(NULL, rank, task, 1));
     }
-    /* compute tasks 0..3 of rank k in iteration i: 4 (1 + k) + 60 us and 4 i ns; the all-reduce (task 6) of rank 1
-     * is 62 us and i ns long, so rank 1's 68 us of compute end last and are the step; rank 0 waits 4 us. */
+    /* compute tasks 0..3 of rank k in iteration i: 4 (1 + k) + 60 us and 4 i ns; the all-reduce (task 6) of
+     * rank 1 is 62 us and i ns long, so rank 1's 68 us of compute end last and are the step; rank 0 waits 4
+     * us. */
     const double *waiting = hp_trace_waiting(arena, &t);
     for (int i = 0; i < 3; i++) {
         fixture_near(t.iter[i].step_s, 68e-6 + 4e-9 * i);
@@ -136,14 +140,56 @@ static void medians_totals_and_waiting_are_those_of_the_layout(void **state) {
     hp_arena_free(arena);
 }
 
+/* What begin writes, load reads: every task of every role, its kind, phase and queue. */
+static void a_real_program_survives_the_tables(void **state) {
+    (void)state;
+    hp_error err = {0};
+    hp_arena *arena = hp_arena_new();
+    hp_graph *g = NULL;
+    hp_program *p = NULL;
+    hp_strategy s = hp_strategy_default();
+    s.dp = s.stages = s.micro = 2;
+    s.sched = HP_SCHED_GPIPE;
+    const hp_lower_options o = {HP_MODE_TRAIN, HP_F32, 8, NULL, true};
+    fixture_ok(hp_net_build(arena, "cnn", 28, 28, 10, &g, &err), &err);
+    fixture_ok(hp_lower(arena, g, &s, &o, &p, &err), &err);
+    hp_db db;
+    hp_trace t;
+    int64_t run = -1, found = -1;
+    const hp_run_info info = {"sim", "hash", "dp=2", "local", "cpu", 7, 4};
+    fixture_ok(hp_db_create(path, &db, &err), &err);
+    fixture_ok(hp_trace_begin(&db, &info, p, g, &run, &err), &err);
+    fixture_ok(hp_trace_find(&db, "exec", &found, &err), &err);
+    assert_int_equal(found, -1);
+    fixture_ok(hp_trace_find(&db, "sim", &found, &err), &err);
+    assert_int_equal(found, run);
+    fixture_ok(hp_trace_load(arena, &db, run, true, &t, &err), &err);
+    assert_int_equal(t.n_role, p->n_role);
+    int i = 0;
+    for (int r = 0; r < p->n_role; r++)
+        for (int k = 0; k < p->role[r].n_task; k++, i++) {
+            const hp_task *task = &p->role[r].task[k];
+            char label[256];
+            assert_int_equal(t.task[i].op, task->op);
+            assert_int_equal(t.task[i].queue, hp_task_infos[task->op].queue);
+            assert_string_equal(t.task[i].label, hp_task_label(p, g, &p->role[r], k, label, sizeof label));
+            assert_int_equal(strchr(t.task[i].kind, '.') != NULL, task->layer >= 0);
+        }
+    assert_int_equal(t.n_task, i);
+    assert_int_equal(count(&db, "SELECT count(*) FROM run WHERE started = ''"),
+                     1); /* simulations have no date */
+    hp_db_close(&db);
+    hp_arena_free(arena);
+}
+
 static void impossible_rows_are_rejected(void **state) {
     (void)state;
     static const char *const bad[] = {
-        "INSERT INTO span VALUES(1, 2, 0, 0, 0, 0, 1)",  /* rank */
-        "INSERT INTO span VALUES(1, 0, 2, 0, 0, 0, 1)",  /* role */
-        "INSERT INTO span VALUES(1, 0, 0, 7, 0, 0, 1)",  /* task */
-        "INSERT INTO span VALUES(1, 0, 1, 0, 0, 0, 1)",  /* rank with two roles */
-        "INSERT INTO span VALUES(1, 0, 0, 0, 0, 2, 1)",  /* ends before it starts */
+        "INSERT INTO span VALUES(1, 2, 0, 0, 0, 0, 1)", /* rank */
+        "INSERT INTO span VALUES(1, 0, 2, 0, 0, 0, 1)", /* role */
+        "INSERT INTO span VALUES(1, 0, 0, 7, 0, 0, 1)", /* task */
+        "INSERT INTO span VALUES(1, 0, 1, 0, 0, 0, 1)", /* rank with two roles */
+        "INSERT INTO span VALUES(1, 0, 0, 0, 0, 2, 1)", /* ends before it starts */
         "INSERT INTO span VALUES(1, 0, 0, 0, 0, -9223372036854775808, 9223372036854775807)",
         "UPDATE task SET op = 'rm -rf' WHERE task = 2",
         "UPDATE task SET op = 'fwd.nothing' WHERE task = 2",
@@ -171,12 +217,15 @@ static void impossible_rows_are_rejected(void **state) {
 static void cleaned_text_is_printable_utf8(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
-    assert_string_equal(hp_text_clean(arena, "layer1.0 m2 \xc3\xa4 \xe2\x82\xac"), "layer1.0 m2 \xc3\xa4 \xe2\x82\xac");
+    assert_string_equal(hp_text_clean(arena, "layer1.0 m2 \xc3\xa4 \xe2\x82\xac"),
+                        "layer1.0 m2 \xc3\xa4 \xe2\x82\xac");
     assert_string_equal(hp_text_clean(arena, "a\x1b[31m\n\t\x7f"), "a?[31m???");
-    assert_string_equal(hp_text_clean(arena, "\xc2\x9b" "1m"), "?1m");             /* C1: CSI */
-    assert_string_equal(hp_text_clean(arena, "\xc0\xaf\xff"), "???");              /* overlong, never valid */
-    assert_string_equal(hp_text_clean(arena, "\xed\xa0\x80"), "???");              /* surrogate */
-    assert_string_equal(hp_text_clean(arena, "\xe2\x80\xaegpj.exe"), "?gpj.exe");  /* right-to-left override */
+    assert_string_equal(hp_text_clean(arena, "\xc2\x9b"
+                                             "1m"),
+                        "?1m");                                                   /* C1: CSI */
+    assert_string_equal(hp_text_clean(arena, "\xc0\xaf\xff"), "???");             /* overlong, never valid */
+    assert_string_equal(hp_text_clean(arena, "\xed\xa0\x80"), "???");             /* surrogate */
+    assert_string_equal(hp_text_clean(arena, "\xe2\x80\xaegpj.exe"), "?gpj.exe"); /* right-to-left override */
     assert_string_equal(hp_text_clean(arena, "cut \xe2\x82"), "cut ??");
     char longer[3000];
     memset(longer, 'x', sizeof longer);
@@ -209,6 +258,7 @@ int main(void) {
         cmocka_unit_test(merge_keeps_every_row_and_counts_the_missing),
         cmocka_unit_test(cut_iterations_are_left_out),
         cmocka_unit_test(medians_totals_and_waiting_are_those_of_the_layout),
+        cmocka_unit_test(a_real_program_survives_the_tables),
         cmocka_unit_test(impossible_rows_are_rejected),
         cmocka_unit_test(cleaned_text_is_printable_utf8),
     };

@@ -1,5 +1,5 @@
 # Every tests/test_NAME.c is one cmocka program and one CTest test NAME. The prefix says what it links:
-# test_exec_* the executor's library, all others the planner side. Scripts: tests/cli_*.sh (label cli), run in a
+# test_exec_* the executor's library, test_both_* that and the simulator, all others the planner side. Scripts: tests/cli_*.sh (label cli), run in a
 # scratch folder with HPLAN and HPLAN_EXEC set.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/tests)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR}/tests ${CMAKE_BINARY_DIR}/include/tests/tests SYMBOLIC)
@@ -8,15 +8,16 @@ file(GLOB test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/test_*.c)
 foreach(source ${test_sources})
   get_filename_component(name ${source} NAME_WE)
   string(REPLACE "test_" "" short ${name})
-  if(name MATCHES "^test_exec_" AND NOT HPLAN_HAVE_EXEC)
+  if(name MATCHES "^test_(exec|both)_" AND NOT HPLAN_HAVE_EXEC)
     continue()
   endif()
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
   target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA hp_plan hp_traces)
-  if(name MATCHES "^test_exec_")
+  if(name MATCHES "^test_(exec|both)_")
     target_link_libraries(${name} PRIVATE hp_exec)
-  else()
+  endif()
+  if(NOT name MATCHES "^test_exec_")
     target_link_libraries(${name} PRIVATE hp_verdicts hp_costmodels hp_sim hp_plots)
   endif()
   add_test(NAME ${short} COMMAND ${name})

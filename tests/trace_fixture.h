@@ -1,7 +1,9 @@
-/* trace_fixture.h - runs with known durations, written row by row: the oracle of the trace tests is this file's layout.
+/* trace_fixture.h - runs with known durations, written row by row: the oracle of the trace tests is this
+ * file's layout.
  *
- * Two roles with the same seven tasks. The compute tasks of a rank follow each other without gaps from the start of the
- * iteration; send, recv and all-reduce start with it and overlap them. Iterations are one second apart. */
+ * Two roles with the same seven tasks. The compute tasks of a rank follow each other without gaps from the
+ * start of the iteration; send, recv and all-reduce start with it and overlap them. Iterations are one second
+ * apart. */
 #ifndef HP_TRACE_FIXTURE_H
 #define HP_TRACE_FIXTURE_H
 
@@ -24,8 +26,8 @@ typedef struct fixture_task {
 } fixture_task;
 
 static const fixture_task fixture_tasks[FIXTURE_TASKS] = {
-    {"load", "load", true},      {"fwd.conv", "forward", true},   {"bwd.conv", "backward", true},
-    {"sgd", "optimizer", true},  {"send", "transfer", false},     {"recv", "transfer", false},
+    {"load", "load", true},         {"fwd.conv", "forward", true}, {"bwd.conv", "backward", true},
+    {"sgd", "optimizer", true},     {"send", "transfer", false},   {"recv", "transfer", false},
     {"allreduce", "reduce", false},
 };
 
@@ -58,8 +60,9 @@ static inline void fixture_rows(hp_db *db, int64_t run, const fixture_run *r) {
             char label[600];
             const fixture_task *t = &fixture_tasks[task];
             snprintf(label, sizeof label, "%s%s %d", r->label ? r->label : "", t->op, task);
-            fixture_ok(hp_db_exec(db, &err, "INSERT INTO task VALUES(?,?,?,?,?,?,?,?,?)", "iiisssiii", run, (int64_t)role,
-                                  (int64_t)task, t->op, t->phase, label, (int64_t)-1, (int64_t)0, (int64_t)(t->compute ? 0 : 4096)),
+            fixture_ok(hp_db_exec(db, &err, "INSERT INTO task VALUES(?,?,?,?,?,?,?,?,?)", "iiisssiii", run,
+                                  (int64_t)role, (int64_t)task, t->op, t->phase, label, (int64_t)-1,
+                                  (int64_t)0, (int64_t)(t->compute ? 0 : 4096)),
                        &err);
         }
 }
@@ -80,8 +83,9 @@ static inline void fixture_spans(hp_db *db, int64_t run, const fixture_run *r, i
 
 static inline int64_t fixture_add(hp_db *db, const fixture_run *r) {
     hp_error err = {0};
-    fixture_ok(hp_db_exec(db, &err, "INSERT INTO run VALUES(NULL,?,?,?,'local','cpu','0',1,?,'',0)", "sssi", r->kind,
-                          r->plan_hash ? r->plan_hash : "p", r->strategy ? r->strategy : "dp=2,stages=2", (int64_t)r->ranks),
+    fixture_ok(hp_db_exec(db, &err, "INSERT INTO run VALUES(NULL,?,?,?,'local','cpu','0',1,?,'',0)", "sssi",
+                          r->kind, r->plan_hash ? r->plan_hash : "p",
+                          r->strategy ? r->strategy : "dp=2,stages=2", (int64_t)r->ranks),
                &err);
     const int64_t run = sqlite3_last_insert_rowid(db->sql);
     fixture_rows(db, run, r);
@@ -90,7 +94,8 @@ static inline int64_t fixture_add(hp_db *db, const fixture_run *r) {
     return run;
 }
 
-static inline void fixture_sample(hp_db *db, int64_t run, int rank, int iter, hp_counter name, int64_t t_ns, double value) {
+static inline void fixture_sample(hp_db *db, int64_t run, int rank, int iter, hp_counter name, int64_t t_ns,
+                                  double value) {
     hp_error err = {0};
     const hp_sample s = {(int32_t)name, iter, t_ns, value};
     fixture_ok(hp_trace_samples(db, run, rank, &s, 1, &err), &err);

@@ -10,8 +10,7 @@
 
 const char *const hp_verdict_names[] = {"ok", "better", "regression", "info"};
 
-/* --- loading
- * ------------------------------------------------------------------------------------------------- */
+/* --- loading --- */
 
 static hp_status largest(hp_arena *arena, hp_db *db, int64_t run, hp_counter which, double *out,
                          hp_error *err) {
@@ -55,8 +54,7 @@ hp_status hp_check_load(hp_arena *arena, const char *path, hp_check_side *s, hp_
     return status;
 }
 
-/* --- judging
- * ------------------------------------------------------------------------------------------------- */
+/* --- judging --- */
 
 static void summarize(double *v, int n, double *median, double *spread) {
     gsl_sort(v, 1, (size_t)n);

@@ -49,8 +49,7 @@ static hp_compare_row row_of_group(hp_arena *arena, const char *name, const side
     return make_row(name, a->value[group], b->value[group], p);
 }
 
-/* --- phases
- * -------------------------------------------------------------------------------------------------- */
+/* --- phases --- */
 
 static side side_by_phase(hp_arena *arena, const hp_trace *t, const hp_trace_median *m, int64_t n) {
     int32_t *group = HP_NEW(arena, int32_t, t->n_task);
@@ -69,8 +68,7 @@ static void compare_phases(hp_arena *arena, const side *a, const side *b, hp_com
                                             hp_trace_waiting(arena, b->t), b->t->n_iter);
 }
 
-/* --- kinds
- * --------------------------------------------------------------------------------------------------- */
+/* --- kinds --- */
 
 typedef struct names {
     const char **name;
@@ -109,8 +107,7 @@ static void compare_kinds(hp_arena *arena, const hp_trace *a, const hp_trace_med
     qsort(c->kind, (size_t)c->n_kind, sizeof *c->kind, compare_rows);
 }
 
-/* --- tasks
- * --------------------------------------------------------------------------------------------------- */
+/* --- tasks --- */
 
 /* Seconds per task: mean over the ranks of its role; NaN for a task nobody recorded. */
 static double *task_seconds(hp_arena *arena, const hp_trace *t, const hp_trace_median *m, int64_t n) {
@@ -168,8 +165,7 @@ hp_status hp_compare(hp_arena *arena, hp_trace *a, hp_trace *b, hp_comparison *c
     return HP_OK;
 }
 
-/* --- loading
- * ------------------------------------------------------------------------------------------------- */
+/* --- loading --- */
 
 static hp_status load_one_file(hp_arena *arena, hp_db *db, hp_trace *a, hp_trace *b, hp_error *err) {
     int64_t sim = -1, exec = -1;

@@ -39,8 +39,7 @@ static hp_status load_run(hp_arena *arena, hp_db *db, hp_trace *t, hp_error *err
     return status;
 }
 
-/* --- tasks
- * --------------------------------------------------------------------------------------------------- */
+/* --- tasks --- */
 
 static bool is_layer_name(const char *name) {
     for (int i = 0; i < HP_LAYER_OPS; i++)
@@ -106,8 +105,7 @@ static int32_t *role_starts(hp_arena *arena, const hp_trace *t) {
     return first;
 }
 
-/* --- spans
- * --------------------------------------------------------------------------------------------------- */
+/* --- spans --- */
 
 typedef struct loader {
     hp_trace *t;
@@ -196,8 +194,7 @@ static void count_ranks(hp_arena *arena, const loader *l) {
     }
 }
 
-/* --- iterations
- * ---------------------------------------------------------------------------------------------- */
+/* --- iterations --- */
 
 static hp_trace_iter make_iter(const hp_trace *t, int64_t first) {
     hp_trace_iter it = {t->span[first].iter, first, first, t->span[first].t0_ns, t->span[first].t1_ns, 0};

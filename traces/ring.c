@@ -127,8 +127,7 @@ void hp_ring_close(hp_ring *r) {
     free(r);
 }
 
-/* --- reading
- * ------------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static hp_status check_header(const char *path, const ring_header *h, size_t bytes, hp_error *err) {
     if (memcmp(h->magic, magic, sizeof magic) != 0 || h->byte_order != byte_order)

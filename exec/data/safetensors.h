@@ -46,8 +46,7 @@ typedef struct hp_st_tensor {
     const unsigned char *data; /* count * bytes, little-endian, of any alignment; reader only */
 } hp_st_tensor;
 
-/* --- reading
- * ------------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 typedef struct hp_safetensors hp_safetensors;
 
@@ -67,8 +66,7 @@ void hp_st_to_f64(const hp_st_tensor *t, double *out); /* exact */
 /* Text of a name for messages: what is not printable ASCII becomes '?'; at most 63 characters. */
 const char *hp_st_printable(const char *name, char out[64]);
 
-/* --- writing
- * ------------------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 typedef struct hp_st_source {
     /* Bytes of tensor i, in order of i; they need to last until the next call. NULL with `err` set stops the

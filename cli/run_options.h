@@ -1,0 +1,26 @@
+/* run_options.h - the options of `hplan run`: its own, and those it hands on to hplan-exec. */
+#ifndef HP_RUN_OPTIONS_H
+#define HP_RUN_OPTIONS_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RUN_PASS = 32 };
+
+typedef struct run_options {
+    const char *path;     /* plan.db */
+    const char *trace, *plan, *device, *launcher, *hostfile; /* NULL: not given; trace: run.db */
+    int64_t threads;
+    bool json;
+    const char *later;    /* an option this version does not have */
+    int n_pass;
+    const char *pass[RUN_PASS]; /* "--name=value" for hplan-exec */
+} run_options;
+
+/* Errors: HP_EUSAGE; HP_EUNAVAIL naming the option that this version does not have. */
+hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options *o, hp_error *err);
+
+#endif

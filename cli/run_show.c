@@ -1,0 +1,76 @@
+/* run_show.c - a run's lines for people or for programs. */
+#include "cli/run_show.h"
+#include "plan/base/units.h"
+
+#include <math.h>
+#include <string.h>
+
+void run_show_start(run_show *s, bool json, double predicted_s) {
+    *s = (run_show){.json = json, .predicted_s = predicted_s, .first_loss = NAN};
+}
+
+static double number(const json_t *o, const char *key) {
+    const json_t *v = json_object_get(o, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static void show_step(run_show *s, const json_t *o) {
+    char detail[80], time[32];
+    if (isnan(s->first_loss)) s->first_loss = number(o, "loss");
+    snprintf(detail, sizeof detail, "loss %.4f  %s", number(o, "loss"), hp_format_seconds(number(o, "step_s"), time));
+    cli_progress_update(&s->bar, (long)json_integer_value(json_object_get(o, "step")), detail);
+}
+
+static hp_status pass_on(const char *line, hp_error *err) {
+    if (puts(line) >= 0) return cli_finish_stdout(err);
+    return hp_fail(err, HP_EIO, "cannot write to stdout");
+}
+
+hp_status run_show_line(void *self, const char *line, hp_error *err) {
+    run_show *s = self;
+    json_t *o = json_loads(line, 0, NULL);
+    if (!json_is_object(o)) {
+        json_decref(o);
+        return hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is no JSON object: %.80s", line);
+    }
+    hp_status status = HP_OK;
+    const json_t *plan = json_object_get(o, "planned_steps");
+    if (plan) { /* for the bar alone */
+        s->started = !s->json;
+        if (s->started) cli_progress_start(&s->bar, "step", (long)json_integer_value(plan));
+    } else {
+        if (s->json) status = pass_on(line, err);
+        else if (json_object_get(o, "final")) s->final = json_incref(o);
+        else show_step(s, o);
+    }
+    json_decref(o);
+    return status;
+}
+
+void run_show_end(run_show *s) {
+    if (s->started) cli_progress_end(&s->bar);
+}
+
+static double largest(const json_t *array) {
+    double most = 0;
+    for (size_t i = 0; i < json_array_size(array); i++) most = fmax(most, json_number_value(json_array_get(array, i)));
+    return most;
+}
+
+void run_show_summary(run_show *s, const char *trace) {
+    char a[32], b[32], c[32];
+    const json_t *f = s->final;
+    if (!f) return;
+    printf("%d steps, loss %.4f at first, %.4f at last\n", (int)number(f, "steps"), s->first_loss, number(f, "loss"));
+    printf("step %s measured (median), %s predicted; %.3g images/s\n", hp_format_seconds(number(f, "step_s"), a),
+           hp_format_seconds(s->predicted_s, b), number(f, "images_per_s"));
+    if (json_object_get(f, "accuracy"))
+        printf("accuracy %.4f on the test split, loss %.4f\n", number(f, "accuracy"), number(f, "eval_loss"));
+    printf("memory of the fullest rank: %s planned, %s observed; %s resident\n",
+           hp_format_bytes(largest(json_object_get(f, "planned_bytes")), a),
+           hp_format_bytes(largest(json_object_get(f, "peak_bytes")), b),
+           hp_format_bytes(largest(json_object_get(f, "rss_bytes")), c));
+    printf("wrote %s\nnext: hplan compare %s  |  hplan plot timeline %s\n", trace, trace, trace);
+    json_decref(s->final);
+    s->final = NULL;
+}

@@ -1,0 +1,204 @@
+/* calibrate.c - samples of all runs to rows: a line per shape class, a fit per family, a share per family, lines for
+ * messages and all-reduces. Medians over iterations, then the mean over equal tasks: a step is the sum of its tasks, and
+ * means add up where medians do not. */
+#include "costmodels/calibrate.h"
+
+#include "costmodels/fit.h"
+#include "costmodels/line.h"
+#include "costmodels/samples.h"
+#include "traces/query.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_POINTS = 200 /* of a row; more sizes than that are thinned */ };
+
+struct hp_calibration {
+    hp_arena *arena;
+    hp_machine machine;
+    hp_sample_list sample;
+    int runs;
+};
+
+hp_calibration *hp_calibration_new(hp_arena *arena, const hp_machine *m) {
+    hp_calibration *c = HP_NEW(arena, hp_calibration, 1);
+    c->arena = c->sample.arena = arena;
+    c->machine = *m;
+    return c;
+}
+
+hp_status hp_calibration_add(hp_calibration *c, hp_db *db, hp_error *err) {
+    hp_plan plan;
+    hp_trace trace;
+    int64_t run;
+    HP_TRY(hp_plan_read(c->arena, db, &plan, err));
+    HP_TRY(hp_trace_find(db, "exec", &run, err));
+    if (run < 0) return hp_fail(err, HP_EDATA, "%s holds no executed run; hplan run writes one", db->path);
+    HP_TRY(hp_trace_load(c->arena, db, run, false, &trace, err));
+    if (trace.n_iter == 0) return hp_fail(err, HP_EDATA, "%s: no iteration is complete; run more steps", db->path);
+    hp_trace_drop_warmup(&trace);
+    hp_samples_compute(&c->sample, &c->machine, &plan, &trace);
+    hp_samples_comm(&c->sample, &c->machine, &plan, &trace);
+    c->runs++;
+    return HP_OK;
+}
+
+/* Alone on its device: single-rank runs; communication is always wanted. */
+static bool alone(const hp_sample_row *s) {
+    return s->kind != HP_ROW_COMPUTE || s->ranks == 1;
+}
+
+static int sample_compare(const void *a, const void *b) {
+    const hp_sample_row *x = a, *y = b;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    if (alone(x) != alone(y)) return alone(x) ? -1 : 1;
+    const int class = strcmp(x->class, y->class), key = strcmp(x->key, y->key);
+    if (class || key) return class ? class : key;
+    if (x->size < y->size || x->size > y->size) return x->size < y->size ? -1 : 1;
+    return x->seconds < y->seconds ? -1 : x->seconds > y->seconds;
+}
+
+static bool same_row(const hp_sample_row *a, const hp_sample_row *b) {
+    return a->kind == b->kind && alone(a) == alone(b) && strcmp(a->class, b->class) == 0 && strcmp(a->key, b->key) == 0;
+}
+
+/* Mean without the tenth at either end: one interrupted sample in ten changes nothing. Sorted by time already. */
+static double trimmed_mean(const hp_sample_row *s, int n) {
+    const int cut = n / 10;
+    double sum = 0;
+    for (int i = cut; i < n - cut; i++) sum += s[i].seconds;
+    return sum / (n - 2 * cut);
+}
+
+/* One point per size; communication takes the median, because waiting only ever adds. Returns the relative spread. */
+static int make_points(const hp_sample_row *s, int n, double *x, double *y, double *spread) {
+    int points = 0;
+    double off = 0;
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && s[j].size == s[i].size;) j++; // NOLINT: equal sizes are equal
+        if (points == MAX_POINTS) {                             /* thin: merge into the last */
+            points--;
+        }
+        x[points] = s[i].size;
+        y[points] = s[i].kind == HP_ROW_COMPUTE ? trimmed_mean(&s[i], j - i) : s[(i + j) / 2].seconds;
+        for (int k = i; k < j; k++) off += fabs(s[k].seconds / y[points] - 1);
+        points++;
+    }
+    *spread = off / n;
+    return points;
+}
+
+enum { RESIDUAL_PERCENT = 2 /* a single sample has no spread: timers and clocks vary by about that much */ };
+
+static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) {
+    double x[MAX_POINTS], y[MAX_POINTS], spread;
+    const int points = make_points(s, n, x, y, &spread);
+    hp_row row = {.kind = s->kind, .class = s->class, .key = s->key, .source = HP_SOURCE_MEASURED, .samples = n,
+                  .residual = fmax(spread, RESIDUAL_PERCENT / 100.0), .n = points, .x = x, .y = y};
+    row.where = hp_arena_printf(t->arena, "hplan calibrate, %d runs", runs);
+    hp_rows_add(t, &row);
+}
+
+/* --- families -------------------------------------------------------------------------------------------------- */
+
+typedef struct family {
+    char name[80], class[32];
+    hp_fit_sample *sample;
+    int n, capacity;
+    double measured_s, expected_s; /* of contended tasks, and alone */
+    int64_t contended;
+    double ranks;                  /* sum over the contended samples */
+} family;
+
+typedef struct families {
+    hp_arena *arena;
+    family *family;
+    int n, capacity;
+} families;
+
+static family *find_family(families *f, const hp_sample_row *s) {
+    char name[80];
+    hp_key_family(s->key, name, sizeof name);
+    for (int i = 0; i < f->n; i++) {
+        if (strcmp(f->family[i].name, name) == 0 && strcmp(f->family[i].class, s->class) == 0) return &f->family[i];
+    }
+    HP_ROOM(f->arena, f->family, f->n, f->capacity);
+    family *new = &f->family[f->n++];
+    *new = (family){.n = 0};
+    memcpy(new->name, name, sizeof name);
+    memcpy(new->class, s->class, sizeof new->class);
+    return new;
+}
+
+static void add_to_family(families *f, const hp_sample_row *s) {
+    family *a = find_family(f, s);
+    HP_ROOM(f->arena, a->sample, a->n, a->capacity);
+    a->sample[a->n++] = (hp_fit_sample){s->flops, s->bytes, s->seconds};
+}
+
+/* A task of a data-parallel run beside what it takes alone. */
+static void add_contended(families *f, const hp_cost_table *t, const hp_sample_row *s) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_COMPUTE, s->class, s->key);
+    if (!row || s->node_ranks < 2 || hp_line_far(row->x, row->n, s->size)) return;
+    family *a = find_family(f, s);
+    a->measured_s += s->seconds;
+    a->expected_s += hp_line_at(row->x, row->y, row->n, s->size);
+    a->ranks += s->node_ranks;
+    a->contended++;
+}
+
+static void add_fit_row(hp_cost_table *t, const family *f) {
+    hp_fit fit;
+    if (!hp_fit_work(f->sample, f->n, &fit)) return;
+    double x[3] = {0, 1, 2}, y[3] = {fit.launch_s, fit.flops_per_s, fit.bytes_per_s};
+    const hp_row row = {.kind = HP_ROW_FIT, .class = f->class, .key = f->name, .source = HP_SOURCE_MEASURED,
+                        .residual = fit.residual, .samples = f->n, .where = "fit of the measured rows", .n = 3, .x = x, .y = y};
+    hp_rows_add(t, &row);
+}
+
+/* n tasks of share u each slow down to s = n u: u = s / n. */
+static void add_share_row(hp_cost_table *t, const family *f) {
+    if (f->contended == 0 || f->expected_s <= 0) return;
+    const double n = f->ranks / (double)f->contended, slowdown = f->measured_s / f->expected_s;
+    double x[1] = {0}, y[1] = {fmin(1, fmax(1 / n, slowdown / n))};
+    const hp_row row = {.kind = HP_ROW_SHARE, .class = f->class, .key = f->name, .source = HP_SOURCE_MEASURED,
+                        .samples = f->contended, .where = "data-parallel runs against one rank alone", .n = 1, .x = x, .y = y};
+    hp_rows_add(t, &row);
+}
+
+static void keep_old_rows(hp_cost_table *t, const hp_cost_table *before) {
+    hp_rows_sort(t);
+    const int measured = t->n;
+    for (int i = 0; before && i < before->n; i++) {
+        const hp_row *r = &before->row[i];
+        const hp_cost_table here = {.n = measured, .row = t->row};
+        if (!hp_rows_find(&here, r->kind, r->class, r->key)) hp_rows_add(t, r);
+    }
+    hp_rows_sort(t);
+}
+
+hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, const char *date, hp_cost_table **out,
+                               hp_error *err) {
+    hp_sample_list *l = &c->sample;
+    if (l->n == 0) return hp_fail(err, HP_EDATA, "nothing was measured; add a run with hplan run");
+    qsort(l->row, (size_t)l->n, sizeof *l->row, sample_compare);
+    hp_cost_table *t = hp_rows_new(c->arena, c->machine.name, date);
+    families f = {.arena = c->arena};
+    for (int i = 0, j; i < l->n; i = j) {
+        for (j = i + 1; j < l->n && same_row(&l->row[i], &l->row[j]);) j++;
+        if (alone(&l->row[i])) add_line(t, &l->row[i], j - i, c->runs);
+    }
+    hp_rows_sort(t);
+    for (int i = 0; i < l->n; i++) {
+        if (l->row[i].kind != HP_ROW_COMPUTE) continue;
+        if (alone(&l->row[i])) add_to_family(&f, &l->row[i]);
+        else add_contended(&f, t, &l->row[i]);
+    }
+    for (int i = 0; i < f.n; i++) {
+        add_fit_row(t, &f.family[i]);
+        add_share_row(t, &f.family[i]);
+    }
+    keep_old_rows(t, before);
+    *out = t;
+    return HP_OK;
+}

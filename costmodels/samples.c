@@ -1,0 +1,193 @@
+/* samples.c - spans to samples. A span of communication also covers waiting for the other side; what is wanted is the time
+ * from the moment all ends were there until it was done, on ranks that had nothing else to do. */
+#include "costmodels/samples.h"
+
+#include <math.h>
+#include <string.h>
+
+static hp_sample_row *add(hp_sample_list *l) {
+    HP_ROOM(l->arena, l->row, l->n, l->capacity);
+    l->row[l->n] = (hp_sample_row){0};
+    return &l->row[l->n++];
+}
+
+void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
+    int64_t n;
+    const hp_trace_median *median = hp_trace_medians(l->arena, t, &n);
+    for (int64_t i = 0; i < n; i++) {
+        const hp_trace_task *k = &t->task[median[i].task];
+        if (k->queue != HP_QUEUE_COMPUTE || !(median[i].seconds > 0)) continue;
+        const hp_work w = hp_task_work(plan->program, plan->graph, &plan->program->role[k->role], k->task);
+        hp_sample_row *s = add(l);
+        s->kind = HP_ROW_COMPUTE;
+        snprintf(s->class, sizeof s->class, "%s", m->device.name);
+        snprintf(s->key, sizeof s->key, "%s", w.key);
+        s->size = w.size;
+        s->flops = w.flops;
+        s->bytes = w.bytes;
+        s->seconds = median[i].seconds;
+        s->ranks = t->ranks;
+        s->node_ranks = plan->program->n_role == 1 && t->ranks <= m->devices_per_node ? t->ranks : 0;
+    }
+}
+
+/* --- communication ---------------------------------------------------------------------------------------------- */
+
+/* One iteration: the spans by (rank, task of its role). */
+typedef struct iteration {
+    const hp_program *p;
+    const hp_trace *t;
+    int64_t first, last;
+    const hp_trace_span ***span; /* [rank][task], NULL = not recorded */
+} iteration;
+
+static void index_spans(iteration *it) {
+    for (int r = 0; r < hp_program_ranks(it->p); r++)
+        memset(it->span[r], 0, sizeof **it->span * (size_t)it->p->role[r % it->p->n_role].n_task);
+    for (int64_t k = it->first; k < it->last; k++) {
+        const hp_trace_span *s = &it->t->span[k];
+        if (s->task >= 0) it->span[s->rank][it->t->task[s->task].task] = s;
+    }
+}
+
+/* When did the rank last finish something else before `end`? -1: it was computing at some time in (start, end). */
+static int64_t free_since(const iteration *it, int rank, const hp_trace_span *self, int64_t start, int64_t end) {
+    int64_t since = start;
+    const hp_role *r = &it->p->role[rank % it->p->n_role];
+    for (int task = 0; task < r->n_task; task++) {
+        const hp_trace_span *s = it->span[rank][task];
+        if (!s || s == self || s->t1_ns <= start || s->t0_ns >= end) continue;
+        if (r->task[task].queue == 0) return -1;
+        if (s->t1_ns < end && s->t1_ns > since) since = s->t1_ns;
+    }
+    return since;
+}
+
+static int nth_task(const hp_role *r, int queue, int n) {
+    for (int t = 0; t < r->n_task; t++) {
+        if (r->task[t].queue == queue && n-- == 0) return t;
+    }
+    return -1;
+}
+
+static int place_in_queue(const hp_role *r, int task) {
+    int n = 0;
+    for (int t = 0; t < task; t++) n += r->task[t].queue == r->task[task].queue;
+    return n;
+}
+
+static int sender_queue(const hp_program *p, int role, const hp_queue *q) {
+    const hp_role *peer = &p->role[q->peer];
+    for (int i = 0; i < peer->n_queue; i++) {
+        const hp_queue *c = &peer->queue[i];
+        if (c->kind == HP_QUEUE_SEND && c->peer == role && c->channel == q->channel) return i;
+    }
+    return -1;
+}
+
+/* Seconds a message took from when both ends were there, as its idle receiver saw it; negative: cannot be told. */
+static double message_seconds(const iteration *it, int rank, int task) {
+    const int role = rank % it->p->n_role;
+    const hp_role *r = &it->p->role[role];
+    const hp_queue *q = &r->queue[r->task[task].queue];
+    const int from = rank - role + q->peer, queue = sender_queue(it->p, role, q);
+    const int sent = queue < 0 ? -1 : nth_task(&it->p->role[q->peer], queue, place_in_queue(r, task));
+    const hp_trace_span *s = sent < 0 ? NULL : it->span[from][sent], *d = it->span[rank][task];
+    if (!s || !d) return -1;
+    const int64_t start = s->t0_ns > d->t0_ns ? s->t0_ns : d->t0_ns;
+    const int64_t since = free_since(it, rank, d, start, d->t1_ns);
+    return since < 0 ? -1 : 1e-9 * (double)(d->t1_ns - since);
+}
+
+static bool is_member(const hp_program *p, const hp_group *g, int rank) {
+    return g->scope == HP_GROUP_WORLD || rank % p->n_role == g->role;
+}
+
+static int member_task(const hp_program *p, int role, int group, int n) {
+    const hp_role *r = &p->role[role];
+    for (int q = 0; q < r->n_queue; q++) {
+        if (r->queue[q].kind == HP_QUEUE_COLL && r->queue[q].peer == group) return nth_task(r, q, n);
+    }
+    return -1;
+}
+
+static double collective_seconds(const iteration *it, int group, int n, int *ranks) {
+    const hp_group *g = &it->p->group[group];
+    int64_t start = 0, end = 0;
+    *ranks = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int r = 0; r < hp_program_ranks(it->p); r++) {
+            if (!is_member(it->p, g, r)) continue;
+            const int task = member_task(it->p, r % it->p->n_role, group, n);
+            const hp_trace_span *s = task < 0 ? NULL : it->span[r][task];
+            if (!s) return -1;
+            if (pass == 0) {
+                ++*ranks;
+                start = s->t0_ns > start ? s->t0_ns : start;
+                end = s->t1_ns > end ? s->t1_ns : end;
+            } else {
+                const int64_t since = free_since(it, r, s, start, s->t1_ns);
+                if (since < 0) return -1;
+                start = since > start ? since : start;
+            }
+        }
+    }
+    return end > start ? 1e-9 * (double)(end - start) : -1;
+}
+
+static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, const char *key, double bytes, double seconds,
+                     int ranks) {
+    hp_sample_row *s = add(l);
+    s->kind = kind;
+    snprintf(s->class, sizeof s->class, "%s", class);
+    snprintf(s->key, sizeof s->key, "%s", key);
+    s->size = s->bytes = bytes;
+    s->seconds = seconds;
+    s->ranks = ranks;
+}
+
+static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it) {
+    for (int rank = 0; rank < hp_program_ranks(it->p); rank++) {
+        const hp_role *r = &it->p->role[rank % it->p->n_role];
+        for (int t = 0; t < r->n_task; t++) {
+            const hp_task *k = &r->task[t];
+            if (k->op != HP_TASK_RECV) continue;
+            const double s = message_seconds(it, rank, t);
+            if (s > 0) add_comm(l, HP_ROW_P2P, m->intra.name, "", (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
+        }
+    }
+}
+
+/* Collectives are numbered within the queue of the first role that takes part. */
+static void collectives(hp_sample_list *l, const hp_machine *m, const iteration *it) {
+    for (int g = 0; g < it->p->n_group; g++) {
+        const int role = it->p->group[g].scope == HP_GROUP_WORLD ? 0 : it->p->group[g].role;
+        for (int n = 0;; n++) {
+            const int task = member_task(it->p, role, g, n);
+            if (task < 0) break;
+            int ranks;
+            char key[40];
+            const hp_task *k = &it->p->role[role].task[task];
+            const double s = collective_seconds(it, g, n, &ranks);
+            if (s <= 0 || ranks < 2) continue;
+            snprintf(key, sizeof key, "r%d n%d", ranks, ranks);
+            add_comm(l, HP_ROW_ALLREDUCE, m->intra.name, key, (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, ranks);
+        }
+    }
+}
+
+void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
+    const hp_program *p = plan->program;
+    const int ranks = hp_program_ranks(p);
+    /* with more ranks than cores even a waiting rank may not run: nothing can be told */
+    if (ranks < 2 || t->n_rank != ranks || ranks > m->devices_per_node) return;
+    iteration it = {.p = p, .t = t, .span = HP_NEW(l->arena, const hp_trace_span **, ranks)};
+    for (int r = 0; r < ranks; r++) it.span[r] = HP_NEW(l->arena, const hp_trace_span *, p->role[r % p->n_role].n_task);
+    for (int i = 0; i < t->n_iter; i++) {
+        it.first = t->iter[i].first;
+        it.last = t->iter[i].last;
+        index_spans(&it);
+        messages(l, m, &it);
+        collectives(l, m, &it);
+    }
+}

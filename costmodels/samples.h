@@ -1,0 +1,29 @@
+/* samples.h - inside of calibrate: what one recorded run says about tasks, messages and all-reduces. */
+#ifndef HP_SAMPLES_H
+#define HP_SAMPLES_H
+
+#include "costmodels/rows.h"
+#include "plan/store.h"
+#include "traces/query.h"
+
+/* A task, message or all-reduce of one run: its median over the iterations. */
+typedef struct hp_sample_row {
+    hp_row_kind kind;       /* compute, p2p, allreduce */
+    char class[32], key[80];
+    double size, flops, bytes, seconds;
+    int32_t ranks;          /* of the run */
+    int32_t node_ranks;     /* that computed beside each other on the node */
+} hp_sample_row;
+
+typedef struct hp_sample_list {
+    hp_arena *arena;
+    hp_sample_row *row;
+    int n, capacity;
+} hp_sample_list;
+
+/* Compute tasks of the run. */
+void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t);
+/* Messages and all-reduces that no computing member delayed. */
+void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t);
+
+#endif
