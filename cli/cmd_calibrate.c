@@ -1,2 +1,229 @@
-#include "cli/cli.h"
-int cmd_calibrate(int argc, char **argv) { (void)argc; (void)argv; return 69; }
+/* cmd_calibrate.c - measures this machine with task programs run by hplan-exec, and writes a cost table. */
+#include "cli/calibrate_jobs.h"
+#include "cli/calibrate_show.h"
+#include "cli/workspace.h"
+#include "costmodels/calibrate.h"
+#include "plan/base/units.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct options {
+    bool compute, comm, json;
+    const char *net, *image, *out, *begin, *end, *factor, *rounds, *warmup, *import;
+} options;
+
+enum { KEY_COMPUTE = 256, KEY_COMM, KEY_NET, KEY_IMAGE, KEY_JSON, KEY_IMPORT };
+
+static const struct argp_option OPTIONS[] = {
+    {"compute", KEY_COMPUTE, NULL, 0, "compute tasks only", 0},
+    {"comm", KEY_COMM, NULL, 0, "messages and all-reduces only", 0},
+    {"net", KEY_NET, "NAME", 0, "compute tasks of this network only", 0},
+    {"image", KEY_IMAGE, "N|HxW", 0, "at this image size (224)", 0},
+    {"output", 'o', "FILE.cost", 0, "where to write the table (the default of this machine)", 0},
+    {"begin", 'b', "BYTES", 0, "smallest message (4Ki)", 0},
+    {"end", 'e', "BYTES", 0, "largest message (64Mi)", 0},
+    {"factor", 'f', "N", 0, "from one size to the next (4)", 0},
+    {"iters", 'n', "N", 0, "rounds of each size (20)", 0},
+    {"warmup", 'w', "N", 0, "passes over the sizes before (1)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object on stdout", 0},
+    {"import", KEY_IMPORT, "FILE", 0, "nccl-tests or OSU text (not in this version)", 0},
+    {0}};
+
+static error_t take(int key, char *arg, struct argp_state *state) {
+    options *o = state->input;
+    switch (key) {
+    case KEY_COMPUTE:
+        o->compute = true;
+        return 0;
+    case KEY_COMM:
+        o->comm = true;
+        return 0;
+    case KEY_NET:
+        o->net = arg;
+        return 0;
+    case KEY_IMAGE:
+        o->image = arg;
+        return 0;
+    case KEY_JSON:
+        o->json = true;
+        return 0;
+    case KEY_IMPORT:
+        o->import = arg;
+        return 0;
+    case 'o':
+        o->out = arg;
+        return 0;
+    case 'b':
+        o->begin = arg;
+        return 0;
+    case 'e':
+        o->end = arg;
+        return 0;
+    case 'f':
+        o->factor = arg;
+        return 0;
+    case 'n':
+        o->rounds = arg;
+        return 0;
+    case 'w':
+        o->warmup = arg;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+typedef struct setup {
+    hp_machine machine;
+    bench_sizes sizes;
+    calibrate_jobs jobs;
+    char path[4096];
+    bool partial; /* not everything is measured: keep the table's other rows */
+} setup;
+
+static hp_status parse_sizes(const options *o, setup *s, int64_t *passes, hp_error *err) {
+    int64_t begin = 0, end = 0, factor = 0, rounds = 0;
+    HP_TRY(hp_parse_bytes(o->begin ? o->begin : "4Ki", &begin, err));
+    HP_TRY(hp_parse_bytes(o->end ? o->end : "64Mi", &end, err));
+    HP_TRY(hp_parse_int(o->factor ? o->factor : "4", "-f", 2, 1 << 20, &factor, err));
+    HP_TRY(hp_parse_int(o->rounds ? o->rounds : "20", "-n", 1, 10000, &rounds, err));
+    HP_TRY(hp_parse_int(o->warmup ? o->warmup : "1", "-w", 0, 1000, passes, err));
+    if (end < begin)
+        return hp_fail(err, HP_EUSAGE, "-e %s is smaller than -b %s", o->end, o->begin ? o->begin : "4Ki");
+    if (end > INT64_C(1) << 32)
+        return hp_fail(err, HP_EUSAGE, "-e %s: messages of at most 4Gi are measured", o->end);
+    s->sizes = bench_sizes_make(begin, end, factor, (int)rounds);
+    *passes += 2; /* at least two are counted */
+    return HP_OK;
+}
+
+static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *err) {
+    int h = 224, w = 224;
+    int64_t passes = 0;
+    if (o->import) return hp_fail(err, HP_EUNAVAIL, "this version does not have --import yet");
+    HP_TRY(hp_machine_load("local", &s->machine, err));
+    HP_TRY(parse_sizes(o, s, &passes, err));
+    if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
+    if (o->image && !o->net) return hp_fail(err, HP_EUSAGE, "--image needs --net: which network?");
+    if (o->out)
+        snprintf(s->path, sizeof s->path, "%s", o->out);
+    else
+        hp_cost_default_path(s->path, sizeof s->path);
+    const bool all = o->compute == o->comm && !o->net;
+    s->partial = !all;
+    if (all || o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
+    if (all || o->compute || o->net)
+        HP_TRY(calibrate_add_nets(arena, &s->machine, o->net, h, w, &s->jobs, err));
+    if (s->jobs.n == 0)
+        return hp_fail(err, HP_EUNAVAIL, "one core exchanges no messages: calibrate --compute");
+    return HP_OK;
+}
+
+/* hplan-exec's lines are not wanted here. */
+static hp_status no_line(void *self, const char *line, hp_error *err) {
+    (void)self, (void)line, (void)err;
+    return HP_OK;
+}
+
+static hp_status write_plan(workspace *w, const hp_plan *plan, hp_error *err) {
+    hp_db db = {0};
+    hp_status s = hp_db_create(w->db, &db, err);
+    if (s == HP_OK) s = hp_plan_write(&db, plan, err);
+    if (s == HP_OK) s = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return s;
+}
+
+static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const calibrate_job *job,
+                        hp_calibration *c, hp_error *err) {
+    hp_plan plan;
+    HP_TRY(calibrate_plan(arena, &s->machine, job, &s->sizes, &plan, err));
+    HP_TRY(write_plan(w, &plan, err));
+    cli_launch l = {.threads = 1, .line = no_line, .n_option = 2};
+    l.option[0] = hp_arena_printf(arena, "--steps=%lld", (long long)job->steps);
+    l.option[1] = "--lr=0"; /* the weights stay as drawn: no number overflows */
+    bool recorded = false;
+    HP_TRY(workspace_run(w, &plan, &l, &recorded, err));
+    hp_db db = {0};
+    hp_status status = hp_db_open(w->db, &db, err);
+    if (status == HP_OK) status = hp_calibration_add(c, &db, err);
+    hp_db_close(&db);
+    return status;
+}
+
+static hp_status run_job(const setup *s, const calibrate_job *job, hp_calibration *c, hp_error *err) {
+    const char *tmp = getenv("TMPDIR");
+    char name[4096];
+    snprintf(name, sizeof name, "%s/hplan-calibrate", tmp && tmp[0] ? tmp : "/tmp");
+    hp_arena *arena = hp_arena_new();
+    workspace w = {.dir = ""};
+    hp_status status = workspace_open(name, &w, err);
+    if (status == HP_OK) status = run_in(&w, arena, s, job, c, err);
+    workspace_close(&w);
+    hp_arena_free(arena);
+    return status == HP_OK ? HP_OK : hp_fail_in(err, job->text);
+}
+
+static hp_status run_jobs(const setup *s, hp_calibration *c, hp_error *err) {
+    cli_progress bar;
+    cli_progress_start(&bar, "run", s->jobs.n);
+    hp_status status = HP_OK;
+    for (int i = 0; i < s->jobs.n && status == HP_OK; i++) {
+        cli_progress_update(&bar, i, s->jobs.job[i].text);
+        status = run_job(s, &s->jobs.job[i], c, err);
+    }
+    cli_progress_end(&bar);
+    return status;
+}
+
+static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c, hp_cost_table **t,
+                             hp_error *err) {
+    hp_cost_table *before = NULL;
+    char date[16];
+    const time_t now = time(NULL);
+    struct tm day;
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
+    if (s->partial && access(s->path, R_OK) == 0)
+        HP_TRY(hp_cost_load(arena, s->path, &s->machine, &before, err));
+    HP_TRY(hp_calibration_table(c, before, date, t, err));
+    return hp_rows_write(*t, s->path, err);
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static hp_status calibrate(hp_arena *arena, const options *o, hp_error *err) {
+    const double start_s = now_s();
+    setup *s = HP_NEW(arena, setup, 1);
+    hp_cost_table *t = NULL;
+    HP_TRY(prepare(arena, o, s, err));
+    hp_calibration *c = hp_calibration_new(arena, &s->machine);
+    HP_TRY(run_jobs(s, c, err));
+    HP_TRY(write_table(arena, s, c, &t, err));
+    const double elapsed_s = now_s() - start_s;
+    if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, s->jobs.n), err);
+    calibrate_print(t);
+    printf("\n%d runs in %.0f s, wrote %s\nnext: hplan simulate --machine local\n", s->jobs.n, elapsed_s,
+           s->path);
+    return cli_finish_stdout(err);
+}
+
+int cmd_calibrate(int argc, char **argv) {
+    static const struct argp ARGP = {
+        OPTIONS, take,
+        NULL,    "Measures compute tasks, messages and all-reduces on this machine and writes a cost table.",
+        0,       0,
+        0};
+    options o = {0};
+    hp_error err = {.code = HP_OK, .text = ""};
+    argp_parse(&ARGP, argc, argv, 0, NULL, &o);
+    hp_arena *arena = hp_arena_new();
+    const hp_status status = calibrate(arena, &o, &err);
+    hp_arena_free(arena);
+    return status == HP_OK ? 0 : cli_report(&err);
+}

@@ -32,7 +32,8 @@ static hp_status pick_device(const char *name, hp_plan *plan, hp_error *err) {
         plan->dtype = (int32_t)DEVICES[i].dtype;
         return HP_OK;
     }
-    if (!strcmp(name, "cuda")) return hp_fail(err, HP_EUNAVAIL, "this version has no device `cuda`: use --device cpu or ref");
+    if (!strcmp(name, "cuda"))
+        return hp_fail(err, HP_EUNAVAIL, "this version has no device `cuda`: use --device cpu or ref");
     return hp_fail(err, HP_EUSAGE, "no device is called `%s`: cpu, cuda or ref", name);
 }
 
@@ -55,20 +56,24 @@ static hp_status rebuild(hp_arena *arena, hp_db *db, workspace *w, hp_plan *plan
     return s;
 }
 
-static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_plan *plan, hp_error *err) {
+static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_plan *plan,
+                         hp_error *err) {
     HP_TRY(hp_db_open(o->path, db, err));
     HP_TRY(hp_plan_read(arena, db, plan, err));
     const hp_plan stored = *plan;
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, &plan->strategy, err));
     if (o->device) HP_TRY(pick_device(o->device, plan, err));
     HP_TRY(workspace_open(o->trace, w, err));
-    const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && !strcmp(stored.device, plan->device);
+    const bool same =
+        hp_strategy_equal(&stored.strategy, &plan->strategy) && !strcmp(stored.device, plan->device);
     return same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err);
 }
 
-/* A trace is worth keeping when the run reached its steps, even if it then died, stalled or was told to end. */
+/* A trace is worth keeping when the run reached its steps, even if it then died, stalled or was told to end.
+ */
 static bool keeps(hp_status outcome, bool recorded) {
-    return recorded && (outcome == HP_OK || outcome == HP_ESTALL || outcome == HP_EINTERNAL || (int)outcome > 128);
+    return recorded &&
+           (outcome == HP_OK || outcome == HP_ESTALL || outcome == HP_EINTERNAL || (int)outcome > 128);
 }
 
 static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_error *err) {
@@ -76,7 +81,11 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     HP_TRY(prepare(arena, o, db, w, &plan, err));
     run_show show;
     run_show_start(&show, o->json, plan.step_s);
-    cli_launch l = {.threads = (int)o->threads, .launcher = o->launcher, .hostfile = o->hostfile, .line = run_show_line, .self = &show};
+    cli_launch l = {.threads = (int)o->threads,
+                    .launcher = o->launcher,
+                    .hostfile = o->hostfile,
+                    .line = run_show_line,
+                    .self = &show};
     for (int i = 0; i < o->n_pass; i++) l.option[l.n_option++] = o->pass[i];
     bool recorded = false;
     const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);

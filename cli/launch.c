@@ -1,4 +1,5 @@
-/* launch.c - watching a run: its output, its errors, our signals, its end. One loop over poll, no thread, no handler. */
+/* launch.c - watching a run: its output, its errors, our signals, its end. One loop over poll, no thread, no
+ * handler. */
 #define _GNU_SOURCE
 #include "cli/launch.h"
 #include "cli/launch_command.h"
@@ -14,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Once a run was told to end, or said itself that it failed, mpirun has this long to clear up. It takes 1 to 2 s for its
- * own SIGTERM, pause, SIGKILL. */
+/* Once a run was told to end, or said itself that it failed, mpirun has this long to clear up. It takes 1 to
+ * 2 s for its own SIGTERM, pause, SIGKILL. */
 static const double GRACE_S = 8;
 
 typedef struct stream { /* a pipe from the child, cut into lines */
@@ -27,15 +28,15 @@ typedef struct stream { /* a pipe from the child, cut into lines */
 typedef struct launch_watch {
     const cli_launch *l;
     pid_t child;
-    int signals;            /* signalfd */
+    int signals; /* signalfd */
     stream out, err;
-    bool banner;            /* inside a block that mpirun draws with ----- */
-    char banner_text[600];  /* of the first block: why mpirun could not start, if it was that */
+    bool banner;           /* inside a block that mpirun draws with ----- */
+    char banner_text[600]; /* of the first block: why mpirun could not start, if it was that */
     int banners;
     int dead_rank, dead_signal; /* as mpirun noticed; -1 */
-    int own_signal;         /* SIGINT or SIGTERM sent to hplan; 0 */
-    double kill_s;          /* when patience ends; 0: no end in sight */
-    hp_error said, *error;  /* hplan-exec's message; our own */
+    int own_signal;             /* SIGINT or SIGTERM sent to hplan; 0 */
+    double kill_s;              /* when patience ends; 0: no end in sight */
+    hp_error said, *error;      /* hplan-exec's message; our own */
 } launch_watch;
 
 static double now_s(void) {
@@ -53,18 +54,23 @@ static void end_now(launch_watch *w, int number) {
     expect_end(w);
 }
 
-/* --- lines -------------------------------------------------------------------------------------------------------- */
+/* --- lines
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void take_out(launch_watch *w, const char *line) {
     if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) end_now(w, SIGTERM);
 }
 
-/* What libevent and Open MPI's run-time say while a job is being ended. */
+/* What libevent and Open MPI say of a dead rank and while a job is being ended. */
 static bool noise(const launch_watch *w, const char *line) {
-    return w->kill_s > 0 && (strstr(line, "[warn] Epoll") || strstr(line, "ORTE_ERROR_LOG") || strstr(line, "PMIX ERROR"));
+    if (line[0] == '[' && strstr(line, "] Read -1, expected "))
+        return true; /* shared memory of a rank that is gone */
+    return w->kill_s > 0 &&
+           (strstr(line, "[warn] Epoll") || strstr(line, "ORTE_ERROR_LOG") || strstr(line, "PMIX ERROR"));
 }
 
-/* hplan-exec's message is kept for the caller; mpirun's banners are read for who died; anything else is passed on. */
+/* hplan-exec's message is kept for the caller; mpirun's banners are read for who died; anything else is
+ * passed on. */
 static void take_err(launch_watch *w, const char *line) {
     static const char MESSAGE[] = "hplan: ";
     const char *rank = strstr(line, "process rank "), *number = strstr(line, "exited on signal ");
@@ -103,9 +109,11 @@ static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const
     return got > 0;
 }
 
-/* --- the child ------------------------------------------------------------------------------------------------------ */
+/* --- the child
+ * ------------------------------------------------------------------------------------------------------ */
 
-static void become(const cli_launch *l, launch_command *c, const int out[2], const int err[2], const sigset_t *before) {
+static void become(const cli_launch *l, launch_command *c, const int out[2], const int err[2],
+                   const sigset_t *before) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, before, NULL);
@@ -148,7 +156,8 @@ static void take_signal(launch_watch *w) {
 static void watch(launch_watch *w) {
     bool out = true, err = true;
     while (out || err) {
-        struct pollfd fd[] = {{w->signals, POLLIN, 0}, {out ? w->out.fd : -1, POLLIN, 0}, {err ? w->err.fd : -1, POLLIN, 0}};
+        struct pollfd fd[] = {
+            {w->signals, POLLIN, 0}, {out ? w->out.fd : -1, POLLIN, 0}, {err ? w->err.fd : -1, POLLIN, 0}};
         poll(fd, 3, 200);
         if (fd[0].revents) take_signal(w);
         if (fd[1].revents) out = drain(w, &w->out, take_out);
@@ -160,7 +169,8 @@ static void watch(launch_watch *w) {
     }
 }
 
-/* --- the verdict ------------------------------------------------------------------------------------------------------ */
+/* --- the verdict
+ * ------------------------------------------------------------------------------------------------------ */
 
 static hp_status died(int rank, int number, hp_error *err) {
     char who[48] = "a rank";
@@ -172,13 +182,16 @@ static hp_status died(int rank, int number, hp_error *err) {
 static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
     if (w->error->code != HP_OK) return w->error->code;
     if (w->own_signal)
-        return hp_fail(err, (hp_status)(128 + w->own_signal), "ended by signal %d (%s)", w->own_signal, strsignal(w->own_signal));
+        return hp_fail(err, (hp_status)(128 + w->own_signal), "ended by signal %d (%s)", w->own_signal,
+                       strsignal(w->own_signal));
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (code == 0) return HP_OK;
-    if (w->said.code != HP_OK) return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
+    if (w->said.code != HP_OK)
+        return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
     if (w->dead_rank >= 0) return died(w->dead_rank, w->dead_signal, err);
     if (code > 128) return died(w->l->ranks == 1 ? 0 : -1, code - 128, err);
-    if (w->banner_text[0]) return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
+    if (w->banner_text[0])
+        return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);
 }
 
@@ -186,8 +199,10 @@ static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
 static void reap_orphans(void) {
     char path[64], list[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    for (int i = 0; i < 100; i++) { /* a killed process is gone within milliseconds; 2 s when its memory is large */
-        while (waitpid(-1, NULL, WNOHANG) > 0) {}
+    for (int i = 0; i < 100;
+         i++) { /* a killed process is gone within milliseconds; 2 s when its memory is large */
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+        }
         FILE *f = fopen(path, "r");
         const size_t n = f ? fread(list, 1, sizeof list - 1, f) : 0;
         if (f) fclose(f);
@@ -205,7 +220,8 @@ static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before,
     HP_TRY(fork_child(w, c, before, err));
     watch(w);
     int status = 0;
-    while (waitpid(w->child, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(w->child, &status, 0) < 0 && errno == EINTR) {
+    }
     kill(-w->child, SIGKILL); /* whatever is left of the group */
     reap_orphans();
     close(w->out.fd);
@@ -225,7 +241,8 @@ hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     err->code = HP_OK;
     launch_watch *w = calloc(1, sizeof *w);
     HP_ASSERT(w);
-    *w = (launch_watch){.l = l, .dead_rank = -1, .error = err, .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
+    *w = (launch_watch){
+        .l = l, .dead_rank = -1, .error = err, .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
     const hp_status s = run(w, &c, &before, err);
     close(w->signals);
     free(w);

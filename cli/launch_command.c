@@ -27,11 +27,25 @@ static bool crowded(const cli_launch *l) {
 
 static void add_mpirun(const cli_launch *l, launch_command *c) {
     /* keep-alives end a run whose node is cut off after 6 s instead of 480 s */
-    static const char *const ALWAYS[] = {"--oversubscribe", "--bind-to", "none",
-        "--mca", "orte_base_help_aggregate", "0", /* no lines about messages left out */
-        "--mca", "oob_tcp_keepalive_time", "3", "--mca", "oob_tcp_keepalive_intvl", "1", "--mca", "oob_tcp_keepalive_probes", "3", NULL};
+    static const char *const ALWAYS[] = {"--oversubscribe",
+                                         "--bind-to",
+                                         "none",
+                                         "--mca",
+                                         "orte_base_help_aggregate",
+                                         "0", /* no lines about messages left out */
+                                         "--mca",
+                                         "oob_tcp_keepalive_time",
+                                         "3",
+                                         "--mca",
+                                         "oob_tcp_keepalive_intvl",
+                                         "1",
+                                         "--mca",
+                                         "oob_tcp_keepalive_probes",
+                                         "3",
+                                         NULL};
     static const char *const ONE_NODE[] = {"--mca", "btl", "self,vader", NULL};
-    static const char *const YIELD[] = {"--mca", "mpi_yield_when_idle", "1", NULL}; /* 18 times faster at 2 ranks a core */
+    static const char *const YIELD[] = {"--mca", "mpi_yield_when_idle", "1",
+                                        NULL}; /* 18 times faster at 2 ranks a core */
     word(c, "mpirun");
     word(c, "-n");
     word(c, "%d", l->ranks);
@@ -64,14 +78,14 @@ typedef struct launcher {
     void (*add)(const cli_launch *l, launch_command *c);
 } launcher;
 
-static const launcher LAUNCHERS[] = {{"none", NULL, add_none},
-                                     {"srun", "slurm-client", add_srun},
-                                     {"mpirun", "openmpi-bin", add_mpirun}};
+static const launcher LAUNCHERS[] = {
+    {"none", NULL, add_none}, {"srun", "slurm-client", add_srun}, {"mpirun", "openmpi-bin", add_mpirun}};
 enum { N_LAUNCHER = 3 };
 
 static const launcher *pick(const cli_launch *l, hp_error *err) {
     const char *name = l->launcher;
-    if (!name) name = l->ranks == 1 ? "none" : getenv("SLURM_JOB_ID") && cli_in_path("srun") ? "srun" : "mpirun";
+    if (!name)
+        name = l->ranks == 1 ? "none" : getenv("SLURM_JOB_ID") && cli_in_path("srun") ? "srun" : "mpirun";
     for (int i = 0; i < N_LAUNCHER; i++)
         if (!strcmp(LAUNCHERS[i].name, name)) return &LAUNCHERS[i];
     hp_fail(err, HP_EUSAGE, "no launcher is called `%s`: mpirun, srun or none", name);
@@ -83,14 +97,17 @@ hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *
     const launcher *how = pick(l, err);
     if (!how) return HP_EUSAGE;
     if (!how->package && l->ranks > 1)
-        return hp_fail(err, HP_EPLAN, "the plan needs %d ranks, --launcher none starts one: use --launcher mpirun", l->ranks);
+        return hp_fail(err, HP_EPLAN,
+                       "the plan needs %d ranks, --launcher none starts one: use --launcher mpirun",
+                       l->ranks);
     if (how->package && !cli_in_path(how->name))
-        return hp_fail(err, HP_EUNAVAIL, "the plan needs %d ranks and there is no %s: apt install %s", l->ranks, how->name,
-                       how->package);
+        return hp_fail(err, HP_EUNAVAIL, "the plan needs %d ranks and there is no %s: apt install %s",
+                       l->ranks, how->name, how->package);
     how->add(l, c);
     word(c, "%s/hplan-exec", cli_binary_dir());
     if (access(c->word[c->n - 1], X_OK) != 0) {
-        hp_fail(err, HP_EUNAVAIL, "%s is missing: build it (it needs MPI and oneDNN, see `hplan doctor`)", c->word[c->n - 1]);
+        hp_fail(err, HP_EUNAVAIL, "%s is missing: build it (it needs MPI and oneDNN, see `hplan doctor`)",
+                c->word[c->n - 1]);
         launch_command_free(c);
         return HP_EUNAVAIL;
     }

@@ -11,7 +11,8 @@ typedef struct launch_command {
     int n;
 } launch_command;
 
-/* Errors: HP_EUNAVAIL (launcher or hplan-exec missing), HP_EPLAN (one process for a plan of several ranks), HP_EUSAGE. */
+/* Errors: HP_EUNAVAIL (launcher or hplan-exec missing), HP_EPLAN (one process for a plan of several ranks),
+ * HP_EUSAGE. */
 hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *err);
 void launch_command_free(launch_command *c);
 /* Sets what the ranks find in their environment; for the forked child. */

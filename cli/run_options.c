@@ -21,7 +21,8 @@ static const row ROWS[] = {
     {"trace", "FILE", "where to record (run.db)", OWN, AT(trace), false},
     {"plan", "RANK|STRATEGY", "which candidate (the recommended one)", OWN, AT(plan), false},
     {"device", "cpu|cuda|ref", "compute there instead", OWN, AT(device), false},
-    {"launcher", "mpirun|srun|none", "what starts the ranks (none for one rank, srun inside Slurm, else mpirun)", OWN, AT(launcher), false},
+    {"launcher", "mpirun|srun|none",
+     "what starts the ranks (none for one rank, srun inside Slurm, else mpirun)", OWN, AT(launcher), false},
     {"hostfile", "FILE", "nodes, for mpirun", OWN, AT(hostfile), false},
     {"threads", "T", "threads per rank (1)", THREADS, 0, false},
     {"json", NULL, "one object per step on stdout, a last one with \"final\"", JSON, 0, false},
@@ -61,14 +62,21 @@ typedef struct parse_state {
 static hp_status apply(const parse_state *s, const row *r, char *arg) {
     run_options *o = s->o;
     switch (r->kind) {
-    case OWN: *(const char **)((char *)o + r->at) = arg; break;
-    case JSON: o->json = true; break;
-    case THREADS: return hp_parse_int(arg, "--threads", 1, 4096, &o->threads, s->err);
+    case OWN:
+        *(const char **)((char *)o + r->at) = arg;
+        break;
+    case JSON:
+        o->json = true;
+        break;
+    case THREADS:
+        return hp_parse_int(arg, "--threads", 1, 4096, &o->threads, s->err);
     case PASS:
         if (o->n_pass == RUN_PASS) return hp_fail(s->err, HP_EUSAGE, "too many options");
-        o->pass[o->n_pass++] = arg ? hp_arena_printf(s->arena, "--%s=%s", r->name, arg) : hp_arena_printf(s->arena, "--%s", r->name);
+        o->pass[o->n_pass++] = arg ? hp_arena_printf(s->arena, "--%s=%s", r->name, arg)
+                                   : hp_arena_printf(s->arena, "--%s", r->name);
         break;
-    case LATER: return hp_fail(s->err, HP_EUNAVAIL, "this version does not have --%s yet", r->name);
+    case LATER:
+        return hp_fail(s->err, HP_EUNAVAIL, "this version does not have --%s yet", r->name);
     }
     return HP_OK;
 }
@@ -89,9 +97,13 @@ static error_t take(int key, char *arg, struct argp_state *state) {
 hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options *o, hp_error *err) {
     struct argp_option options[N_ROW + 1] = {0};
     for (int i = 0; i < N_ROW; i++)
-        options[i] = (struct argp_option){ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, ROWS[i].hidden ? OPTION_HIDDEN : 0, ROWS[i].doc, 0};
-    const struct argp argp = {options, take, "PLAN.db",
-                              "Executes a plan on real devices and records a trace beside its prediction.", 0, 0, 0};
+        options[i] = (struct argp_option){
+            ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, ROWS[i].hidden ? OPTION_HIDDEN : 0, ROWS[i].doc, 0};
+    const struct argp argp = {
+        options,   take,
+        "PLAN.db", "Executes a plan on real devices and records a trace beside its prediction.",
+        0,         0,
+        0};
     *o = (run_options){.trace = "run.db", .threads = 1};
     parse_state s = {arena, o, err};
     err->code = HP_OK;

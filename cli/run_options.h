@@ -11,11 +11,11 @@
 enum { RUN_PASS = 32 };
 
 typedef struct run_options {
-    const char *path;     /* plan.db */
+    const char *path;                                        /* plan.db */
     const char *trace, *plan, *device, *launcher, *hostfile; /* NULL: not given; trace: run.db */
     int64_t threads;
     bool json;
-    const char *later;    /* an option this version does not have */
+    const char *later; /* an option this version does not have */
     int n_pass;
     const char *pass[RUN_PASS]; /* "--name=value" for hplan-exec */
 } run_options;

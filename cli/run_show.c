@@ -17,7 +17,8 @@ static double number(const json_t *o, const char *key) {
 static void show_step(run_show *s, const json_t *o) {
     char detail[80], time[32];
     if (isnan(s->first_loss)) s->first_loss = number(o, "loss");
-    snprintf(detail, sizeof detail, "loss %.4f  %s", number(o, "loss"), hp_format_seconds(number(o, "step_s"), time));
+    snprintf(detail, sizeof detail, "loss %.4f  %s", number(o, "loss"),
+             hp_format_seconds(number(o, "step_s"), time));
     cli_progress_update(&s->bar, (long)json_integer_value(json_object_get(o, "step")), detail);
 }
 
@@ -39,9 +40,12 @@ hp_status run_show_line(void *self, const char *line, hp_error *err) {
         s->started = !s->json;
         if (s->started) cli_progress_start(&s->bar, "step", (long)json_integer_value(plan));
     } else {
-        if (s->json) status = pass_on(line, err);
-        else if (json_object_get(o, "final")) s->final = json_incref(o);
-        else show_step(s, o);
+        if (s->json)
+            status = pass_on(line, err);
+        else if (json_object_get(o, "final"))
+            s->final = json_incref(o);
+        else
+            show_step(s, o);
     }
     json_decref(o);
     return status;
@@ -53,7 +57,8 @@ void run_show_end(run_show *s) {
 
 static double largest(const json_t *array) {
     double most = 0;
-    for (size_t i = 0; i < json_array_size(array); i++) most = fmax(most, json_number_value(json_array_get(array, i)));
+    for (size_t i = 0; i < json_array_size(array); i++)
+        most = fmax(most, json_number_value(json_array_get(array, i)));
     return most;
 }
 
@@ -61,9 +66,11 @@ void run_show_summary(run_show *s, const char *trace) {
     char a[32], b[32], c[32];
     const json_t *f = s->final;
     if (!f) return;
-    printf("%d steps, loss %.4f at first, %.4f at last\n", (int)number(f, "steps"), s->first_loss, number(f, "loss"));
-    printf("step %s measured (median), %s predicted; %.3g images/s\n", hp_format_seconds(number(f, "step_s"), a),
-           hp_format_seconds(s->predicted_s, b), number(f, "images_per_s"));
+    printf("%d steps, loss %.4f at first, %.4f at last\n", (int)number(f, "steps"), s->first_loss,
+           number(f, "loss"));
+    printf("step %s measured (median), %s predicted; %.3g images/s\n",
+           hp_format_seconds(number(f, "step_s"), a), hp_format_seconds(s->predicted_s, b),
+           number(f, "images_per_s"));
     if (json_object_get(f, "accuracy"))
         printf("accuracy %.4f on the test split, loss %.4f\n", number(f, "accuracy"), number(f, "eval_loss"));
     printf("memory of the fullest rank: %s planned, %s observed; %s resident\n",

@@ -13,12 +13,14 @@
 
 hp_status workspace_open(const char *final, workspace *w, hp_error *err) {
     *w = (workspace){.dir = ""};
-    if (strlen(final) >= sizeof w->final) return hp_fail(err, HP_ECREATE, "the name %.60s... is too long", final);
+    if (strlen(final) >= sizeof w->final)
+        return hp_fail(err, HP_ECREATE, "the name %.60s... is too long", final);
     strcpy(w->final, final);
     char dir[sizeof w->dir];
     snprintf(dir, sizeof dir, "%s.tmp-XXXXXX", final);
     if (!mkdtemp(dir))
-        return hp_fail(err, errno == ENOSPC ? HP_EIO : HP_ECREATE, "cannot make a folder beside %s: %s", final, strerror(errno));
+        return hp_fail(err, errno == ENOSPC ? HP_EIO : HP_ECREATE, "cannot make a folder beside %s: %s",
+                       final, strerror(errno));
     strcpy(w->dir, dir);
     snprintf(w->db, sizeof w->db, "%s/run.db", w->dir);
     return HP_OK;
@@ -51,10 +53,11 @@ static hp_status backup(const char *path, hp_db *from, hp_error *err) {
 
 /* A run.db may be run again: its prediction stays, its old measurements go. */
 static hp_status forget_runs(hp_db *db, hp_error *err) {
-    static const char *const DELETE[] = {"DELETE FROM span WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
-                                         "DELETE FROM counter WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
-                                         "DELETE FROM task WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
-                                         "DELETE FROM run WHERE kind = 'exec'"};
+    static const char *const DELETE[] = {
+        "DELETE FROM span WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
+        "DELETE FROM counter WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
+        "DELETE FROM task WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
+        "DELETE FROM run WHERE kind = 'exec'"};
     for (int i = 0; i < 4; i++) HP_TRY(hp_db_exec(db, err, DELETE[i], ""));
     return HP_OK;
 }
@@ -80,8 +83,12 @@ static hp_status any_span(hp_db *db, int64_t run, bool *any, hp_error *err) {
 
 static hp_status record(workspace *w, const hp_plan *plan, int status, bool *recorded, hp_error *err) {
     char strategy[HP_STRATEGY_TEXT];
-    const hp_run_info info = {.kind = "exec", .plan_hash = plan->hash.hex, .machine = plan->machine.name, .device = plan->device,
-                              .strategy = hp_strategy_text(&plan->strategy, strategy), .seed = plan->seed,
+    const hp_run_info info = {.kind = "exec",
+                              .plan_hash = plan->hash.hex,
+                              .machine = plan->machine.name,
+                              .device = plan->device,
+                              .strategy = hp_strategy_text(&plan->strategy, strategy),
+                              .seed = plan->seed,
                               .ranks = hp_program_ranks(plan->program)};
     hp_db db = {0};
     int64_t run = 0;
@@ -109,6 +116,7 @@ hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *
 }
 
 hp_status workspace_commit(workspace *w, hp_error *err) {
-    if (rename(w->db, w->final) != 0) return hp_fail(err, HP_EIO, "cannot rename %s to %s: %s", w->db, w->final, strerror(errno));
+    if (rename(w->db, w->final) != 0)
+        return hp_fail(err, HP_EIO, "cannot rename %s to %s: %s", w->db, w->final, strerror(errno));
     return HP_OK;
 }

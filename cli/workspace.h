@@ -1,7 +1,8 @@
-/* workspace.h - a run's scratch folder beside its trace: the working copy of the plan, the rings, then run.db.
+/* workspace.h - a run's scratch folder beside its trace: the working copy of the plan, the rings, then
+ * run.db.
  *
- * Nothing outside the folder changes before workspace_commit renames the finished database over the trace's name, so an
- * earlier run.db survives every failure. */
+ * Nothing outside the folder changes before workspace_commit renames the finished database over the trace's
+ * name, so an earlier run.db survives every failure. */
 #ifndef HP_WORKSPACE_H
 #define HP_WORKSPACE_H
 
@@ -19,11 +20,12 @@ hp_status workspace_open(const char *final, workspace *w, hp_error *err);
 /* Removes the folder and what is in it. Safe on a zeroed workspace. */
 void workspace_close(workspace *w);
 
-/* The working database as a copy of an opened plan, without the runs it may hold. Errors: HP_EIO (disk full). */
+/* The working database as a copy of an opened plan, without the runs it may hold. Errors: HP_EIO (disk full).
+ */
 hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err);
 
-/* Runs the plan in the working database and adds its trace, whatever the outcome. l->plan and l->scratch are set here.
- * *recorded: the trace holds spans. Errors: cli_launch_run's; HP_EIO. */
+/* Runs the plan in the working database and adds its trace, whatever the outcome. l->plan and l->scratch are
+ * set here. *recorded: the trace holds spans. Errors: cli_launch_run's; HP_EIO. */
 hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err);
 
 /* Gives the database its final name. Errors: HP_EIO. */

@@ -70,21 +70,19 @@ static double trimmed_mean(const hp_sample_row *s, int n) {
     return sum / (n - 2 * cut);
 }
 
-/* One point per size; communication takes the median, because waiting only ever adds. Returns the relative spread. */
-static int make_points(const hp_sample_row *s, int n, double *x, double *y, double *spread) {
+/* One point per size; communication takes the median, because waiting only ever adds. spread: the median relative
+ * distance of the samples from their points, in `work` (n values). */
+static int make_points(const hp_sample_row *s, int n, double *x, double *y, double *work, double *spread) {
     int points = 0;
-    double off = 0;
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && s[j].size == s[i].size;) j++; // NOLINT: equal sizes are equal
-        if (points == MAX_POINTS) {                             /* thin: merge into the last */
-            points--;
-        }
+        if (points == MAX_POINTS) points--;                     /* thinned: the last one gives way */
         x[points] = s[i].size;
         y[points] = s[i].kind == HP_ROW_COMPUTE ? trimmed_mean(&s[i], j - i) : s[(i + j) / 2].seconds;
-        for (int k = i; k < j; k++) off += fabs(s[k].seconds / y[points] - 1);
+        for (int k = i; k < j; k++) work[k] = fabs(s[k].seconds / y[points] - 1);
         points++;
     }
-    *spread = off / n;
+    *spread = hp_median(work, n);
     return points;
 }
 
@@ -92,7 +90,7 @@ enum { RESIDUAL_PERCENT = 2 /* a single sample has no spread: timers and clocks 
 
 static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) {
     double x[MAX_POINTS], y[MAX_POINTS], spread;
-    const int points = make_points(s, n, x, y, &spread);
+    const int points = make_points(s, n, x, y, HP_NEW(t->arena, double, n), &spread);
     hp_row row = {.kind = s->kind, .class = s->class, .key = s->key, .source = HP_SOURCE_MEASURED, .samples = n,
                   .residual = fmax(spread, RESIDUAL_PERCENT / 100.0), .n = points, .x = x, .y = y};
     row.where = hp_arena_printf(t->arena, "hplan calibrate, %d runs", runs);

@@ -57,20 +57,30 @@ static const hp_row *measured_row(const hp_cost_table *t, const hp_machine *m, i
     return hp_rows_find(t, HP_ROW_ALLREDUCE, per_node >= ranks ? m->intra.name : m->inter.name, key);
 }
 
+/* The formulas, from messages alone. */
+static double modelled(const hp_cost_table *t, const hp_machine *m, int ranks, int per_node, double bytes) {
+    const hp_alpha_beta intra = alpha_beta(t, m, true, bytes), inter = alpha_beta(t, m, false, bytes);
+    if (per_node >= ranks) return cheapest(&intra, ranks, bytes);
+    hp_alpha_beta shared = inter; /* flat over all ranks: those of a node share its NICs */
+    if (m->nics_per_node > 0 && per_node > m->nics_per_node) shared.beta_s_per_byte *= (double)per_node / m->nics_per_node;
+    return fmin(cheapest(&shared, ranks, bytes),
+                hp_allreduce_hierarchical(&intra, &inter, ranks, per_node, m->nics_per_node, bytes));
+}
+
+/* Beyond the measured sizes the formulas say how much more it takes: few sizes were measured, and far apart. */
+static double from_row(const hp_cost_table *t, const hp_machine *m, const hp_row *row, int ranks, int per_node, double bytes) {
+    const double last = row->x[row->n - 1];
+    if (bytes <= last) return hp_line_at(row->x, row->y, row->n, bytes);
+    const double more = modelled(t, m, ranks, per_node, bytes) - modelled(t, m, ranks, per_node, last);
+    return row->y[row->n - 1] + fmax(0, more);
+}
+
 hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, int ranks, int per_node, double bytes) {
     if (ranks <= 1) return (hp_cost){0, 0, 0, HP_SOURCE_MEASURED};
     const hp_row *row = measured_row(t, m, ranks, per_node);
-    if (row) return hp_cost_of_row(row, hp_line_at(row->x, row->y, row->n, bytes));
-    const hp_alpha_beta intra = alpha_beta(t, m, true, bytes), inter = alpha_beta(t, m, false, bytes);
-    const bool one_node = per_node >= ranks;
-    double seconds = cheapest(one_node ? &intra : &inter, ranks, bytes);
-    if (!one_node) {
-        hp_alpha_beta shared = inter; /* flat over all ranks: those of a node share its NICs */
-        if (m->nics_per_node > 0 && per_node > m->nics_per_node) shared.beta_s_per_byte *= (double)per_node / m->nics_per_node;
-        seconds = fmin(cheapest(&shared, ranks, bytes),
-                       hp_allreduce_hierarchical(&intra, &inter, ranks, per_node, m->nics_per_node, bytes));
-    }
-    const hp_cost message = hp_cost_p2p(t, m, one_node, bytes);
+    if (row) return hp_cost_of_row(row, from_row(t, m, row, ranks, per_node, bytes));
+    const double seconds = modelled(t, m, ranks, per_node, bytes);
+    const hp_cost message = hp_cost_p2p(t, m, per_node >= ranks, bytes);
     const double spread = message.seconds > 0 ? (message.high - message.seconds) / message.seconds : 0;
     return (hp_cost){seconds, seconds * (1 - spread), seconds * (1 + spread),
                      message.source == HP_SOURCE_MEASURED ? HP_SOURCE_GUESS : message.source};

@@ -1,8 +1,10 @@
-/* allreduce.c - recursive doubling and the ring, lane by lane (Thakur, Rabenseifner, Gropp 2005, section 4). */
+/* allreduce.c - recursive doubling and the ring, lane by lane (Thakur, Rabenseifner, Gropp 2005, section 4).
+ */
 #include "exec/allreduce.h"
 
-/* Up to here one exchange of everything beats two of halves, and a slice of this size stays in a core's cache between
- * its arrival and its addition: both measured with `hplan calibrate --comm`, 2 ranks of one node, Open MPI 4.1.4. */
+/* Up to here one exchange of everything beats two of halves, and a slice of this size stays in a core's cache
+ * between its arrival and its addition: both measured with `hplan calibrate --comm`, 2 ranks of one node,
+ * Open MPI 4.1.4. */
 enum { SHORT_BYTES = 32 << 10, SLICE_BYTES = 256 << 10, MAX_LANES = 1 << 14 };
 
 static int log2_floor(int n) {
@@ -12,8 +14,13 @@ static int log2_floor(int n) {
 }
 
 hp_allreduce hp_allreduce_plan(int rank, int size, int64_t count, int elem_bytes) {
-    hp_allreduce a = {.algorithm = HP_ALLREDUCE_DOUBLING, .rank = rank, .size = size, .count = count,
-                      .slice = count, .lanes = 1, .steps = 0};
+    hp_allreduce a = {.algorithm = HP_ALLREDUCE_DOUBLING,
+                      .rank = rank,
+                      .size = size,
+                      .count = count,
+                      .slice = count,
+                      .lanes = 1,
+                      .steps = 0};
     const int k = log2_floor(size);
     if (count * elem_bytes <= SHORT_BYTES) {
         a.steps = size == 1 << k ? k : k + 2; /* beyond a power of two: fold in, fold out */
@@ -29,7 +36,8 @@ hp_allreduce hp_allreduce_plan(int rank, int size, int64_t count, int elem_bytes
     return a;
 }
 
-/* Slice `lane` of segment `s`: the segments are equal but for the last ones, which the end of the data may cut. */
+/* Slice `lane` of segment `s`: the segments are equal but for the last ones, which the end of the data may
+ * cut. */
 static void ring_slice(const hp_allreduce *a, int s, int lane, int64_t *offset, int64_t *count) {
     const int64_t segment = (a->count + a->size - 1) / a->size;
     const int64_t begin = s * segment, end = begin + segment < a->count ? begin + segment : a->count;
@@ -50,8 +58,11 @@ static hp_allreduce_step ring_step(const hp_allreduce *a, int lane, int step) {
 }
 
 static hp_allreduce_step whole(const hp_allreduce *a, int send_to, int recv_from, bool add) {
-    return (hp_allreduce_step){.send_to = send_to, .recv_from = recv_from, .add = add,
-                               .send_count = send_to < 0 ? 0 : a->count, .recv_count = recv_from < 0 ? 0 : a->count};
+    return (hp_allreduce_step){.send_to = send_to,
+                               .recv_from = recv_from,
+                               .add = add,
+                               .send_count = send_to < 0 ? 0 : a->count,
+                               .recv_count = recv_from < 0 ? 0 : a->count};
 }
 
 /* Ranks from 2^k on hand their data to rank - 2^k before, and get the sum from it after. */

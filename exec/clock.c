@@ -26,7 +26,8 @@ static double boot_number(void) {
 }
 
 static hp_status message(hp_comm *comm, hp_comm_kind kind, int peer, double *value, hp_error *err) {
-    const hp_comm_op op = {.kind = kind, .peer = peer, .tag = TAG, .dtype = HP_F64, .count = 1, .data = value};
+    const hp_comm_op op = {
+        .kind = kind, .peer = peer, .tag = TAG, .dtype = HP_F64, .count = 1, .data = value};
     return hp_comm_run(comm, &op, LIMIT_S, "the clocks to be compared", err);
 }
 
@@ -36,7 +37,8 @@ static hp_status answer(hp_comm *comm, int peer, hp_error *err) {
     for (int i = 0; i < ROUNDS; i++) {
         double t = 0;
         HP_TRY(message(comm, HP_COMM_RECV, peer, &t, err));
-        t = (double)hp_clock_now_ns(&here); /* microseconds of error after 2^53 ns = 104 days of uptime: harmless */
+        t = (double)hp_clock_now_ns(
+            &here); /* microseconds of error after 2^53 ns = 104 days of uptime: harmless */
         HP_TRY(message(comm, HP_COMM_SEND, peer, &t, err));
     }
     return HP_OK;

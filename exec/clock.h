@@ -10,8 +10,8 @@ typedef struct hp_clock {
 
 int64_t hp_clock_now_ns(const hp_clock *c);
 
-/* Measures the offset to rank 0: 0 on the same boot of the same machine, else from the ping-pong with the shortest round
- * trip (Cristian 1989). Collective: over all ranks. */
+/* Measures the offset to rank 0: 0 on the same boot of the same machine, else from the ping-pong with the
+ * shortest round trip (Cristian 1989). Collective: over all ranks. */
 hp_status hp_clock_open(hp_comm *comm, hp_clock *c, hp_error *err);
 
 #endif

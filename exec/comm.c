@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Ranks of one job reach the exchanges below within the time others need to read the plan, the data and to create
- * their kernels: a minute covers the slowest of those by an order of magnitude. */
+/* Ranks of one job reach the exchanges below within the time others need to read the plan, the data and to
+ * create their kernels: a minute covers the slowest of those by an order of magnitude. */
 static const double SETUP_LIMIT_S = 120;
 
 static const char *const KINDS[] = {"send to rank", "receive from rank", "all-reduce"};
@@ -26,10 +26,12 @@ hp_status hp_comm_open(hp_comm **comm, hp_error *err) {
     return hp_comm_self_open(comm, err);
 }
 
-static hp_status stalled(const hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what, hp_error *err) {
+static hp_status stalled(const hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what,
+                         hp_error *err) {
     char peer[32] = "";
     if (op->kind != HP_COMM_ALLREDUCE) snprintf(peer, sizeof peer, " %d", op->peer);
-    return hp_fail(err, HP_ESTALL, "stalled: rank %d waited %.0f s for %s (%s%s); is another rank stopped or dead?",
+    return hp_fail(err, HP_ESTALL,
+                   "stalled: rank %d waited %.0f s for %s (%s%s); is another rank stopped or dead?",
                    comm->rank, limit_s, what, KINDS[op->kind], peer);
 }
 
@@ -47,7 +49,8 @@ hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const
 
 hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err) {
     for (int r = 0; r < comm->size; r++) all[r] = r == comm->rank ? value : 0;
-    const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = comm->size, .data = all};
+    const hp_comm_op op = {
+        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = comm->size, .data = all};
     return hp_comm_run(comm, &op, SETUP_LIMIT_S, what, err);
 }
 

@@ -1,7 +1,8 @@
 /* comm.h - messages between ranks: one small vtable, every operation non-blocking and polled.
  *
- * Operations on one (peer, tag) match in the order they are started, and so do the all-reduces of one group. Nothing
- * makes progress by itself: the caller polls with test. No call ever blocks, so the caller owns every deadline. */
+ * Operations on one (peer, tag) match in the order they are started, and so do the all-reduces of one group.
+ * Nothing makes progress by itself: the caller polls with test. No call ever blocks, so the caller owns every
+ * deadline. */
 #ifndef HP_COMM_H
 #define HP_COMM_H
 
@@ -27,13 +28,13 @@ typedef struct hp_comm_ops {
     const char *name;
     /* Makes the communicators of the program's groups. Collective: over all ranks. */
     hp_status (*join)(hp_comm *comm, const hp_program *p, hp_error *err);
-    /* Starts an operation. All-reduces: in the same order on all members; the sum is taken in a fixed order and has
-     * the same bits on every member. */
+    /* Starts an operation. All-reduces: in the same order on all members; the sum is taken in a fixed order
+     * and has the same bits on every member. */
     hp_status (*start)(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err);
     /* Polls; a done handle is released. */
     hp_status (*test)(hp_comm *comm, int handle, bool *done, hp_error *err);
-    void (*close)(hp_comm *comm);            /* collective: over all ranks; nothing may be in flight */
-    void (*abort)(hp_comm *comm, int code);  /* ends every rank of the job; does not return */
+    void (*close)(hp_comm *comm);           /* collective: over all ranks; nothing may be in flight */
+    void (*abort)(hp_comm *comm, int code); /* ends every rank of the job; does not return */
 } hp_comm_ops;
 
 struct hp_comm {
@@ -49,14 +50,16 @@ hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err);
 /* MPI when a launcher (mpirun, srun) started this process as one of several, else the process alone. */
 hp_status hp_comm_open(hp_comm **comm, hp_error *err);
 
-/* --- comm.c: waiting with a deadline, and small exchanges built on it. Collective: over all ranks ---------------- */
+/* --- comm.c: waiting with a deadline, and small exchanges built on it. Collective: over all ranks
+ * ---------------- */
 
-/* Starts and polls until done. Errors: HP_ESTALL after `limit_s` seconds, the message names `what` and the ranks. */
+/* Starts and polls until done. Errors: HP_ESTALL after `limit_s` seconds, the message names `what` and the
+ * ranks. */
 hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what, hp_error *err);
 /* Every rank's `value` in all[size]. */
 hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err);
-/* The outcome of a step every rank takes: HP_OK when all agree. Else the code of the lowest rank that failed, on all
- * ranks, and *speaker tells whether this rank is the one to print its message. */
+/* The outcome of a step every rank takes: HP_OK when all agree. Else the code of the lowest rank that failed,
+ * on all ranks, and *speaker tells whether this rank is the one to print its message. */
 hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err);
 
 #endif

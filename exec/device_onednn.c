@@ -4,20 +4,24 @@
 #include <stdlib.h>
 
 static hp_cpu_fn *const forward[HP_LAYER_OPS] = {
-    [HP_CONV] = hp_cpu_conv_fwd,        [HP_LINEAR] = hp_cpu_conv_fwd,  [HP_BN] = hp_cpu_bn_fwd,
+    [HP_CONV] = hp_cpu_conv_fwd,        [HP_LINEAR] = hp_cpu_linear_fwd, [HP_BN] = hp_cpu_bn_fwd,
     [HP_ACT] = hp_cpu_act_fwd,          [HP_ADD] = hp_cpu_add_fwd,      [HP_MAXPOOL] = hp_cpu_maxpool_fwd,
     [HP_AVGPOOL] = hp_cpu_meanpool_fwd, [HP_CONCAT] = hp_cpu_concat_fwd, [HP_ADAPTPOOL] = hp_cpu_meanpool_fwd,
     [HP_DROPOUT] = hp_cpu_dropout_fwd,
 };
 static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
-    [HP_CONV] = hp_cpu_conv_bwd,        [HP_LINEAR] = hp_cpu_conv_bwd,  [HP_BN] = hp_cpu_bn_bwd,
+    [HP_CONV] = hp_cpu_conv_bwd,        [HP_LINEAR] = hp_cpu_linear_bwd, [HP_BN] = hp_cpu_bn_bwd,
     [HP_ACT] = hp_cpu_act_bwd,          [HP_ADD] = hp_cpu_add_bwd,      [HP_MAXPOOL] = hp_cpu_maxpool_bwd,
     [HP_AVGPOOL] = hp_cpu_meanpool_bwd, [HP_CONCAT] = hp_cpu_concat_bwd, [HP_ADAPTPOOL] = hp_cpu_meanpool_bwd,
     [HP_DROPOUT] = hp_cpu_dropout_bwd,
 };
+static hp_cpu_fn *const backward_weights[HP_LAYER_OPS] = {
+    [HP_CONV] = hp_cpu_conv_bwdw,
+    [HP_LINEAR] = hp_cpu_linear_bwdw,
+};
 /* What a layer needs before its tasks can run: kernels, tables. */
 static hp_status (*const prepare[HP_LAYER_OPS])(hp_device *, const hp_bound *, hp_error *) = {
-    [HP_CONV] = hp_cpu_conv_prepare,    [HP_LINEAR] = hp_cpu_conv_prepare, [HP_MAXPOOL] = hp_cpu_pool_prepare,
+    [HP_CONV] = hp_cpu_conv_prepare,    [HP_MAXPOOL] = hp_cpu_pool_prepare,
     [HP_AVGPOOL] = hp_cpu_pool_prepare, [HP_ADAPTPOOL] = hp_cpu_pool_prepare,
 };
 
@@ -25,7 +29,7 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_cpu_fn *const table[HP_TASK_OPS] = {
         [HP_TASK_PACK] = hp_cpu_pack,   [HP_TASK_FWD] = forward[op],        [HP_TASK_BWD] = backward[op],
-        [HP_TASK_LOSS] = hp_cpu_loss,   [HP_TASK_BWDW] = hp_cpu_conv_bwdw,
+        [HP_TASK_LOSS] = hp_cpu_loss,   [HP_TASK_BWDW] = backward_weights[op],
         [HP_TASK_ACCUM] = hp_cpu_accum, [HP_TASK_SGD] = hp_cpu_sgd,
     };
     return table[b->task->op];

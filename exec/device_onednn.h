@@ -7,9 +7,9 @@
 #include "exec/onednn.h"
 #include "plan/base/arena.h"
 
-/* Kernels of one conv or linear layer, shared by its micro-batches. */
+/* Kernels of one conv layer, shared by its micro-batches. */
 typedef struct hp_conv_choice {
-    bool ready, winograd, linear;
+    bool ready, winograd, gemm_gradient;
     hp_onednn_kernel *library[3]; /* by hp_onednn_kind; NULL: own kernel or not needed */
 } hp_conv_choice;
 
@@ -34,6 +34,7 @@ struct hp_device {
 
 hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err);   /* device_onednn_conv.c */
 hp_cpu_fn hp_cpu_pack, hp_cpu_conv_fwd, hp_cpu_conv_bwd, hp_cpu_conv_bwdw;
+hp_cpu_fn hp_cpu_linear_fwd, hp_cpu_linear_bwd, hp_cpu_linear_bwdw;              /* device_onednn_linear.c */
 hp_cpu_fn hp_cpu_bn_fwd, hp_cpu_bn_bwd;                                          /* device_onednn_norm.c */
 hp_status hp_cpu_pool_prepare(hp_device *d, const hp_bound *b, hp_error *err);   /* device_onednn_pool.c */
 hp_cpu_fn hp_cpu_maxpool_fwd, hp_cpu_maxpool_bwd, hp_cpu_meanpool_fwd, hp_cpu_meanpool_bwd;

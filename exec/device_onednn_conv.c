@@ -1,4 +1,4 @@
-/* device_onednn_conv.c - convolution and fully connected tasks: Winograd where the rule of plan/device_memory.h says
+/* device_onednn_conv.c - convolution tasks: Winograd where the rule of plan/device_memory.h says
  * so, else oneDNN's first acceptable kernel, else our own that takes any shape. The choice depends on the shape and the
  * processor alone, never on a timing, so that reruns give the same bits. */
 #include "exec/device_onednn.h"
@@ -23,7 +23,8 @@ static hp_shape reversed(const hp_shape *s) {
     return r;
 }
 
-static hp_status check_winograd_scratch(const hp_device *d, const hp_bound *b, hp_error *err) {
+/* The plan and this program must count our own kernels' scratch alike. */
+static hp_status check_scratch(const hp_device *d, const hp_bound *b, hp_error *err) {
     const int64_t need = hp_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, b->shape.n, HP_F32);
     if (need <= b->scratch_bytes) return HP_OK;
     return hp_fail(err, HP_EPLAN, "layer %s needs %lld bytes of scratch, the plan has %lld: plan again with this version",
@@ -37,21 +38,22 @@ static int64_t pack_bytes(const hp_device *d, const hp_bound *b, bool backward) 
 
 static hp_status find(hp_device *d, const hp_bound *b, hp_conv_choice *c, hp_onednn_kind kind, hp_error *err) {
     const hp_onednn_limits limits = {pack_bytes(d, b, kind == HP_ONEDNN_BACKWARD_DATA), b->scratch_bytes};
-    return hp_onednn_kernel_find(d->library, kind, &b->shape, c->linear, has_bias(b), limits, &c->library[kind], err);
+    return hp_onednn_kernel_find(d->library, kind, &b->shape, has_bias(b), limits, &c->library[kind], err);
 }
 
 hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
     hp_conv_choice *c = &d->conv[b->layer_id];
     if (hp_conv_winograd(d->config.graph, b->layer_id)) {
         c->winograd = true;
-        return check_winograd_scratch(d, b, err);
+        return check_scratch(d, b, err);
     }
+    c->gemm_gradient = hp_conv_gemm_gradient(d->config.graph, b->layer_id);
+    if (c->gemm_gradient && b->task->op == HP_TASK_BWDW) HP_TRY(check_scratch(d, b, err));
     if (c->ready) return HP_OK;
     c->ready = true;
-    c->linear = b->layer->op == HP_LINEAR;
     HP_TRY(find(d, b, c, HP_ONEDNN_FORWARD, err));
     if (d->config.program->mode != HP_MODE_TRAIN) return HP_OK;
-    HP_TRY(find(d, b, c, HP_ONEDNN_BACKWARD_WEIGHTS, err));
+    if (!c->gemm_gradient) HP_TRY(find(d, b, c, HP_ONEDNN_BACKWARD_WEIGHTS, err));
     return b->pack_backward ? find(d, b, c, HP_ONEDNN_BACKWARD_DATA, err) : HP_OK;
 }
 
@@ -99,19 +101,21 @@ hp_status hp_cpu_conv_bwdw(hp_device *d, const hp_bound *b, const hp_step *s, hp
         return hp_onednn_backward_weights(c->library[HP_ONEDNN_BACKWARD_WEIGHTS], b->grad[0],
                                           has_bias(b) ? b->grad[1] : NULL, b->x[0], b->dy, add, b->scratch, err);
     if (c->winograd) d->kernels->conv.wino_bwdw(b->grad[0], b->x[0], b->dy, g, add, b->scratch);
+    else if (c->gemm_gradient) d->kernels->conv.gemm_bwdw(b->grad[0], b->x[0], b->dy, g, add, b->scratch);
     else d->kernels->conv.any_bwdw(b->grad[0], b->x[0], b->dy, g, add);
     if (has_bias(b)) d->kernels->conv.bias_bwd(b->grad[1], b->dy, g->n * g->oh * g->ow, g->oc, add, b->scratch);
     return HP_OK;
 }
 
 const char *hp_cpu_kernel_name(const hp_device *d, int task) {
+    static const int kinds[HP_TASK_OPS] = {[HP_TASK_FWD] = 1 + HP_ONEDNN_FORWARD,
+                                           [HP_TASK_BWD] = 1 + HP_ONEDNN_BACKWARD_DATA,
+                                           [HP_TASK_BWDW] = 1 + HP_ONEDNN_BACKWARD_WEIGHTS};
     const hp_bound *b = &d->bound[task];
-    const bool matrix = b->layer && (b->layer->op == HP_CONV || b->layer->op == HP_LINEAR);
-    if (!matrix || b->task->op == HP_TASK_PACK) return "own";
+    const int kind = kinds[b->task->op] - 1;
+    if (kind < 0 || b->layer->op != HP_CONV) return "own";
     const hp_conv_choice *c = &d->conv[b->layer_id];
     if (c->winograd) return "own winograd F(2x2,3x3)";
-    const hp_onednn_kind kind = b->task->op == HP_TASK_FWD   ? HP_ONEDNN_FORWARD
-                                : b->task->op == HP_TASK_BWD ? HP_ONEDNN_BACKWARD_DATA
-                                                             : HP_ONEDNN_BACKWARD_WEIGHTS;
+    if (c->gemm_gradient && kind == HP_ONEDNN_BACKWARD_WEIGHTS) return "own matrix product";
     return c->library[kind] ? hp_onednn_kernel_name(c->library[kind]) : "own any";
 }

@@ -30,8 +30,8 @@ static int replicas_group(const hp_job *j) {
     return -1;
 }
 
-/* Replica 0 started from the initial statistics, the others from zero, and each decayed by the whole step's factor: the
- * true value is their sum. */
+/* Replica 0 started from the initial statistics, the others from zero, and each decayed by the whole step's
+ * factor: the true value is their sum. */
 hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
     const int64_t bytes = hp_job_state_bytes(j);
     memcpy(own, state_at(j), (size_t)bytes);
@@ -39,7 +39,10 @@ hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
     if (j->plan.program->dp == 1 || bytes == 0) return HP_OK;
     HP_ASSERT(group >= 0);
     const hp_dtype dtype = (hp_dtype)j->plan.program->dtype;
-    const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE, .group = group, .dtype = dtype, .count = bytes / hp_dtype_bytes(dtype),
+    const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE,
+                           .group = group,
+                           .dtype = dtype,
+                           .count = bytes / hp_dtype_bytes(dtype),
                            .data = state_at(j)};
     return hp_comm_run(j->comm, &op, limit_s(j), "the running statistics of the other replicas", err);
 }
@@ -48,11 +51,13 @@ void hp_job_state_restore(hp_job *j, const unsigned char *own) {
     memcpy(state_at(j), own, (size_t)hp_job_state_bytes(j));
 }
 
-/* --- weights ------------------------------------------------------------------------------------------------------ */
+/* --- weights
+ * ------------------------------------------------------------------------------------------------------ */
 
 static unsigned char *param_at(const hp_job *j, int param) {
     const hp_role *r = role_of(j);
-    const hp_buffer *b = &r->buffer[hp_param_trained(&j->plan.graph->param[param]) ? HP_BUF_WEIGHTS : HP_BUF_STATE];
+    const hp_buffer *b =
+        &r->buffer[hp_param_trained(&j->plan.graph->param[param]) ? HP_BUF_WEIGHTS : HP_BUF_STATE];
     return j->arena + b->offset + r->place[param].offset * hp_dtype_bytes((hp_dtype)j->plan.program->dtype);
 }
 
@@ -63,8 +68,12 @@ static int holder(const hp_job *j, int param) {
 }
 
 static hp_status move(const hp_job *j, hp_comm_kind kind, int peer, int param, void *data, hp_error *err) {
-    const hp_comm_op op = {.kind = kind, .peer = peer, .tag = TAG, .dtype = j->plan.program->dtype,
-                           .count = j->plan.graph->param[param].count, .data = data};
+    const hp_comm_op op = {.kind = kind,
+                           .peer = peer,
+                           .tag = TAG,
+                           .dtype = j->plan.program->dtype,
+                           .count = j->plan.graph->param[param].count,
+                           .data = data};
     return hp_comm_run(j->comm, &op, limit_s(j), j->plan.graph->param[param].name, err);
 }
 
@@ -84,7 +93,8 @@ static const void *get(void *self, int param, hp_error *err) {
     return move(g->j, HP_COMM_RECV, rank, param, g->came, err) == HP_OK ? g->came : NULL;
 }
 
-/* Rank 0 writes parameter by parameter and asks for each when its turn comes; the stages send theirs in that order. */
+/* Rank 0 writes parameter by parameter and asks for each when its turn comes; the stages send theirs in that
+ * order. */
 static hp_status save(hp_job *j, hp_error *err) {
     const hp_graph *g = j->plan.graph;
     if (j->comm->rank == 0) {

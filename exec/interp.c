@@ -1,4 +1,5 @@
-/* interp.c - the loop of program.h: one compute queue on a device, every other queue non-blocking beside it. */
+/* interp.c - the loop of program.h: one compute queue on a device, every other queue non-blocking beside it.
+ */
 #include "exec/interp.h"
 
 #include <sched.h>
@@ -18,19 +19,20 @@ typedef struct interp_flight { /* a started message or collective */
 
 struct hp_interp {
     hp_interp_config c;
-    int32_t *n_dep, *waits;          /* per task: dependencies in all, and not yet done in this step */
-    int32_t *succ_first, *succ;      /* CSR: who waits for a task */
+    int32_t *n_dep, *waits;     /* per task: dependencies in all, and not yet done in this step */
+    int32_t *succ_first, *succ; /* CSR: who waits for a task */
     interp_queue *queue;
     int32_t n_flight, left;
     interp_flight *flight;
-    int64_t *extent;                 /* per task: end of the highest buffer among its operands */
+    int64_t *extent; /* per task: end of the highest buffer among its operands */
     int64_t peak_bytes;
     int32_t iter;
-    int64_t idle_since_ns;           /* 0: not idle */
+    int64_t idle_since_ns; /* 0: not idle */
     double limit_s;
 };
 
-/* --- construction ----------------------------------------------------------------------------------------------- */
+/* --- construction
+ * ----------------------------------------------------------------------------------------------- */
 
 static void *zeroed(size_t n, size_t size) {
     void *p = calloc(n + 1, size);
@@ -79,12 +81,14 @@ static int64_t buffer_end(const hp_buffer *b) {
 static void measure_extents(hp_interp *in) {
     const hp_role *r = in->c.role;
     in->extent = zeroed((size_t)r->n_task, sizeof *in->extent);
-    for (int t = 0; t < r->n_task; t++)
-        for (int o = 0; o < r->task[t].n_operand; o++) {
-            const int32_t b = r->operand[r->task[t].operand + o];
-            if (b >= 0 && buffer_end(&r->buffer[b]) > in->extent[t]) in->extent[t] = buffer_end(&r->buffer[b]);
-        }
-    for (int b = 0; b < HP_BUF_FIXED && b < r->n_buffer; b++) /* set before the first step, used all the time */
+    for (int t = 0; t < r->n_task; t++) {
+        int32_t uses[HP_MAX_USES];
+        for (int n = hp_task_uses(r, t, uses); n-- > 0;)
+            if (buffer_end(&r->buffer[uses[n]]) > in->extent[t])
+                in->extent[t] = buffer_end(&r->buffer[uses[n]]);
+    }
+    for (int b = 0; b < HP_BUF_FIXED && b < r->n_buffer;
+         b++) /* set before the first step, used all the time */
         if (buffer_end(&r->buffer[b]) > in->peak_bytes) in->peak_bytes = buffer_end(&r->buffer[b]);
 }
 
@@ -111,7 +115,8 @@ void hp_interp_free(hp_interp *in) {
     free(in);
 }
 
-/* --- one step --------------------------------------------------------------------------------------------------- */
+/* --- one step
+ * --------------------------------------------------------------------------------------------------- */
 
 static unsigned char *buffer_at(const hp_interp *in, int32_t buffer) {
     return buffer < 0 ? NULL : in->c.arena + in->c.role->buffer[buffer].offset;
@@ -124,7 +129,8 @@ static int32_t operand(const hp_interp *in, const hp_task *t, int n) {
 static void finish(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns) {
     for (int s = in->succ_first[task]; s < in->succ_first[task + 1]; s++) in->waits[in->succ[s]]--;
     if (in->extent[task] > in->peak_bytes) in->peak_bytes = in->extent[task];
-    if (in->c.ring) hp_ring_span(in->c.ring, (hp_span){.task = task, .iter = in->iter, .t0_ns = t0_ns, .t1_ns = t1_ns});
+    if (in->c.ring)
+        hp_ring_span(in->c.ring, (hp_span){.task = task, .iter = in->iter, .t0_ns = t0_ns, .t1_ns = t1_ns});
     in->left--;
     in->idle_since_ns = 0;
 }
@@ -139,14 +145,15 @@ static hp_status start(hp_interp *in, int32_t task, hp_error *err) {
     const hp_queue *q = &in->c.role->queue[t->queue];
     const int64_t elem = hp_dtype_bytes((hp_dtype)t->dtype);
     const bool collective = q->kind == HP_QUEUE_COLL;
-    const hp_comm_op op = {
-        .kind = collective ? HP_COMM_ALLREDUCE : q->kind == HP_QUEUE_SEND ? HP_COMM_SEND : HP_COMM_RECV,
-        .peer = collective ? -1 : rank_of(in, q->peer),
-        .group = collective ? q->peer : -1,
-        .tag = collective ? 0 : q->channel, /* the two ends of a channel match in order */
-        .dtype = t->dtype,
-        .count = t->count,
-        .data = buffer_at(in, operand(in, t, 0)) + (collective ? t->offset * elem : 0)};
+    const hp_comm_op op = {.kind = collective                 ? HP_COMM_ALLREDUCE
+                                   : q->kind == HP_QUEUE_SEND ? HP_COMM_SEND
+                                                              : HP_COMM_RECV,
+                           .peer = collective ? -1 : rank_of(in, q->peer),
+                           .group = collective ? q->peer : -1,
+                           .tag = collective ? 0 : q->channel, /* the two ends of a channel match in order */
+                           .dtype = t->dtype,
+                           .count = t->count,
+                           .data = buffer_at(in, operand(in, t, 0)) + (collective ? t->offset * elem : 0)};
     interp_flight *f = &in->flight[in->n_flight];
     *f = (interp_flight){.task = task, .handle = -1, .t0_ns = hp_clock_now_ns(in->c.clock)};
     HP_TRY(in->c.comm->ops->start(in->c.comm, &op, &f->handle, err));
@@ -203,7 +210,8 @@ static hp_status run(hp_interp *in, int32_t task, const hp_step *step, hp_error 
     return HP_OK;
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------------------ */
+/* --- waiting
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* What the rank waits for: the oldest operation under way, else the head of the compute queue. */
 static int32_t awaited(const hp_interp *in) {
@@ -215,8 +223,10 @@ static int32_t awaited(const hp_interp *in) {
 
 /* "step 3" or "evaluation batch 3" of an iteration. */
 static const char *iteration(int32_t iter, char out[40]) {
-    if (iter >= 0) snprintf(out, 40, "step %d", iter + 1);
-    else snprintf(out, 40, "evaluation batch %d", -iter);
+    if (iter >= 0)
+        snprintf(out, 40, "step %d", iter + 1);
+    else
+        snprintf(out, 40, "evaluation batch %d", -iter);
     return out;
 }
 
@@ -228,18 +238,20 @@ static hp_status stalled(hp_interp *in, hp_error *err) {
     const hp_queue *q = &in->c.role->queue[in->c.role->task[task].queue];
     char label[128], theirs[128] = "its start", peer[64] = "its group", when[40], its_when[40];
     hp_task_label(in->c.program, in->c.graph, in->c.role, task, label, sizeof label);
-    if (q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV) snprintf(peer, sizeof peer, "rank %d", rank_of(in, q->peer));
+    if (q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV)
+        snprintf(peer, sizeof peer, "rank %d", rank_of(in, q->peer));
     if (blame < 0)
-        return hp_fail(err, HP_ESTALL, "stalled: rank %d waited %.0f s in %s for `%s` with %s", rank, in->limit_s,
-                       iteration(in->iter, when), label, peer);
+        return hp_fail(err, HP_ESTALL, "stalled: rank %d waited %.0f s in %s for `%s` with %s", rank,
+                       in->limit_s, iteration(in->iter, when), label, peer);
     const hp_role *role = &in->c.program->role[blame % n_role];
     if (its_task >= 0 && its_task < role->n_task)
         hp_task_label(in->c.program, in->c.graph, role, its_task, theirs, sizeof theirs);
     return hp_fail(err, HP_ESTALL,
-                   "stalled: rank %d gives no sign of life in `%s` of %s; rank %d waited %.0f s in %s for `%s` with %s; is "
+                   "stalled: rank %d gives no sign of life in `%s` of %s; rank %d waited %.0f s in %s for "
+                   "`%s` with %s; is "
                    "the process of rank %d stopped?",
-                   blame, theirs, iteration(its_iter, its_when), rank, in->limit_s, iteration(in->iter, when), label, peer,
-                   blame);
+                   blame, theirs, iteration(its_iter, its_when), rank, in->limit_s, iteration(in->iter, when),
+                   label, peer, blame);
 }
 
 static hp_status wait(hp_interp *in, hp_error *err) {
@@ -253,7 +265,8 @@ static hp_status wait(hp_interp *in, hp_error *err) {
 
 static hp_status ended(const hp_interp *in, int signal, hp_error *err) {
     char when[40];
-    return hp_fail(err, (hp_status)(128 + signal), "ended by signal %d in %s", signal, iteration(in->iter, when));
+    return hp_fail(err, (hp_status)(128 + signal), "ended by signal %d in %s", signal,
+                   iteration(in->iter, when));
 }
 
 static void reset(hp_interp *in, int32_t iter, double limit_s) {
@@ -272,8 +285,7 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
     reset(in, iter, limit_s);
     interp_queue *compute = &in->queue[0];
     while (in->left > 0) {
-        if (in->c.stop && *in->c.stop)
-            return ended(in, (int)*in->c.stop, err);
+        if (in->c.stop && *in->c.stop) return ended(in, (int)*in->c.stop, err);
         HP_TRY(progress(in, err));
         if (compute->next < compute->n && in->waits[compute->task[compute->next]] == 0)
             HP_TRY(run(in, compute->task[compute->next++], step, err));

@@ -1,7 +1,9 @@
-/* interp.h - the program on real devices: the same rules as sim/interp.h, with the time a device and MPI take.
+/* interp.h - the program on real devices: the same rules as sim/interp.h, with the time a device and MPI
+ * take.
  *
- * The compute queue runs in order on the device. Messages and collectives start, in their queues' order, as soon as their
- * dependencies are done; they make progress only between compute tasks and while the compute queue waits. */
+ * The compute queue runs in order on the device. Messages and collectives start, in their queues' order, as
+ * soon as their dependencies are done; they make progress only between compute tasks and while the compute
+ * queue waits. */
 #ifndef HP_EXEC_INTERP_H
 #define HP_EXEC_INTERP_H
 
@@ -18,15 +20,15 @@ typedef struct hp_interp_config {
     const hp_graph *graph;
     const hp_role *role;
     int32_t replica;
-    unsigned char *arena;              /* role->arena_bytes */
+    unsigned char *arena; /* role->arena_bytes */
     const hp_device_ops *ops;
-    hp_device *device;                 /* of this program and role */
+    hp_device *device; /* of this program and role */
     /* Fills the operands of a load task (either may be NULL) with micro-batch `micro` of iteration `iter`. */
     hp_status (*load)(void *loader, int32_t iter, int32_t micro, void *x, void *labels, hp_error *err);
     void *loader;
-    hp_comm *comm;                     /* joined to the program */
+    hp_comm *comm; /* joined to the program */
     const hp_clock *clock;
-    hp_ring *ring;                     /* NULL: no spans */
+    hp_ring *ring; /* NULL: no spans */
     hp_watch *watch;
     const volatile sig_atomic_t *stop; /* a signal's number once one came; NULL */
     bool yield;                        /* ranks share cores: give the core away while waiting */
@@ -37,13 +39,14 @@ typedef struct hp_interp hp_interp;
 hp_interp *hp_interp_new(const hp_interp_config *config); /* copies the config */
 void hp_interp_free(hp_interp *in);
 
-/* One step of the program: all its tasks, recorded as iteration `iter`. The metric buffer is zeroed first and holds the
- * step's sums after. `limit_s`: longest wait without any task done.
- * Collective: over all ranks. Errors: HP_ESTALL naming the operation and the rank to blame, 128+n after a signal, and
- * what the device, the loader and the communicator report. */
+/* One step of the program: all its tasks, recorded as iteration `iter`. The metric buffer is zeroed first and
+ * holds the step's sums after. `limit_s`: longest wait without any task done. Collective: over all ranks.
+ * Errors: HP_ESTALL naming the operation and the rank to blame, 128+n after a signal, and what the device,
+ * the loader and the communicator report. */
 hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err);
 
-/* End of the highest buffer that a task has used so far, persistent ones included: equals role->arena_bytes. */
+/* End of the highest buffer that a task has used so far, persistent ones included: equals role->arena_bytes.
+ */
 int64_t hp_interp_peak_bytes(const hp_interp *in);
 
 /* The metric buffer: HP_METRICS sums. */

@@ -47,15 +47,17 @@ static void gemm_panels(float *c, const float *a, const float *b, int64_t m, int
                 gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc, a + r * k, k, 1, b + j, GEMM_PANEL, k, false);
 }
 
-/* c (m, panels*GEMM_PANEL) (+)= transpose of a * b over k rows; a in strips (m/GEMM_STRIP, k, GEMM_STRIP), b in panels
- * (panels, k, GEMM_PANEL). */
-static void gemm_transposed(float *c, const float *a, const float *b, int64_t m, int64_t k, int panels, bool add) {
+/* c (m, panels*GEMM_PANEL) (+)= transpose of a * b over k rows; a in strips (m/GEMM_STRIP, depth, GEMM_STRIP), b in
+ * panels (panels, depth, GEMM_PANEL), depth >= k; m a multiple of GEMM_ROWS. */
+static void gemm_transposed(float *c, const float *a, const float *b, int64_t m, int64_t k, int64_t depth, int panels,
+                            bool add) {
     const int64_t ldc = (int64_t)panels * GEMM_PANEL;
-    for (int p = 0; p < panels; p++, b += k * GEMM_PANEL)
+    for (int p = 0; p < panels; p++, b += depth * GEMM_PANEL)
         for (int64_t r = 0; r < m; r += GEMM_ROWS)
             for (int j = 0; j < GEMM_PANEL; j += GEMM_COLS)
-                gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc, a + r / GEMM_STRIP * GEMM_STRIP * k + r % GEMM_STRIP, 1,
-                           GEMM_STRIP, b + j, GEMM_PANEL, k, add);
+                gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc,
+                           a + r / GEMM_STRIP * GEMM_STRIP * depth + r % GEMM_STRIP, 1, GEMM_STRIP, b + j, GEMM_PANEL, k,
+                           add);
 }
 
 #endif

@@ -182,8 +182,8 @@ static void wino_gradient_tile(const wino_geometry *g, const float *dy, int64_t 
     const int64_t point_step = g->block * g->panels * GEMM_PANEL;
     const int ox = 2 * (int)(tile % g->across), oy = 2 * (int)(tile / g->across % g->down);
     const float *p = dy + (((tile / g->across / g->down) * g->oh + oy) * g->ow + ox) * g->oc;
-    const bool inside = tile < g->tiles, right = inside && ox + 1 < g->ow, below = inside && oy + 1 < g->oh;
-    const float *at[4] = {inside ? p : zero, right ? p + g->oc : zero, below ? p + (int64_t)g->ow * g->oc : zero,
+    const bool right = ox + 1 < g->ow, below = oy + 1 < g->oh;
+    const float *at[4] = {p, right ? p + g->oc : zero, below ? p + (int64_t)g->ow * g->oc : zero,
                           right && below ? p + ((int64_t)g->ow + 1) * g->oc : zero};
     for (int c = 0; c < g->oc; c += LANES) {
         const vec a = vec_load(at[0] + c), b = vec_load(at[1] + c), d = vec_load(at[2] + c), e = vec_load(at[3] + c);
@@ -253,10 +253,11 @@ static void wino_bwdw(float *dw, const float *x, const float *dy, const hp_shape
     memset(scratch, 0, (size_t)zeros * sizeof *scratch);
     memset(w, 0, (size_t)(POINTS * w_step) * sizeof *w); /* columns past oc stay zero */
     for (int64_t first = 0; first < g.tiles; first += g.block) {
+        const int64_t left = g.tiles - first, count = left < g.block ? left : g.block;
         wino_input(&g, x, first, scratch, &layout, v);
-        for (int64_t t = 0; t < g.block; t++) wino_gradient_tile(&g, dy, first + t, scratch, w + t * GEMM_PANEL);
+        for (int64_t t = 0; t < count; t++) wino_gradient_tile(&g, dy, first + t, scratch, w + t * GEMM_PANEL);
         for (int p = 0; p < POINTS; p++)
-            gemm_transposed(sum + p * s_step, v + p * v_step, w + p * w_step, g.ic, g.block, g.panels, first > 0);
+            gemm_transposed(sum + p * s_step, v + p * v_step, w + p * w_step, g.ic, count, g.block, g.panels, first > 0);
     }
     wino_weights(&g, sum, dw, add);
 }

@@ -17,15 +17,19 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
     HP_TRY(s);
     const int need = hp_program_ranks(j->plan.program);
     if (need != j->comm->size)
-        return hp_fail(err, HP_EPLAN, "the plan needs %d rank%s, started with %d: mpirun -n %d hplan-exec %s", need,
-                       need == 1 ? "" : "s", j->comm->size, need, j->options->plan);
+        return hp_fail(err, HP_EPLAN, "the plan needs %d rank%s, started with %d: mpirun -n %d hplan-exec %s",
+                       need, need == 1 ? "" : "s", j->comm->size, need, j->options->plan);
     j->role = j->comm->rank % j->plan.program->n_role;
     j->replica = j->comm->rank / j->plan.program->n_role;
     j->ops = hp_device_find(j->plan.device);
-    if (!j->ops) return hp_fail(err, HP_EUNAVAIL, "hplan-exec has no device `%s`: run with --device cpu or ref", j->plan.device);
+    if (!j->ops)
+        return hp_fail(err, HP_EUNAVAIL, "hplan-exec has no device `%s`: run with --device cpu or ref",
+                       j->plan.device);
     if ((int)j->ops->dtype != j->plan.program->dtype)
-        return hp_fail(err, HP_EUNAVAIL, "device %s computes in %s, the plan is in %s: make the plan with --device %s",
-                       j->ops->name, hp_dtype_names[j->ops->dtype], hp_dtype_names[j->plan.program->dtype], j->plan.device);
+        return hp_fail(err, HP_EUNAVAIL,
+                       "device %s computes in %s, the plan is in %s: make the plan with --device %s",
+                       j->ops->name, hp_dtype_names[j->ops->dtype], hp_dtype_names[j->plan.program->dtype],
+                       j->plan.device);
     return HP_OK;
 }
 
@@ -34,11 +38,14 @@ static hp_status same_plan(hp_job *j, hp_error *err) {
     double all[j->comm->size];
     const uint64_t mine = hp_hash64(j->plan.hash.hex, strlen(j->plan.hash.hex), 0);
     for (int part = 0; part < 64; part += 48) {
-        HP_TRY(hp_comm_share(j->comm, (double)(mine >> part & 0xffffffffffff), all, "the other ranks to read the plan", err));
+        HP_TRY(hp_comm_share(j->comm, (double)(mine >> part & 0xffffffffffff), all,
+                             "the other ranks to read the plan", err));
         for (int r = 1; r < j->comm->size; r++)
             if (all[r] != all[0])
-                return hp_fail(err, HP_EPLAN, "rank %d reads another plan from %s than rank 0: give every node the same file", r,
-                               j->options->plan);
+                return hp_fail(
+                    err, HP_EPLAN,
+                    "rank %d reads another plan from %s than rank 0: give every node the same file", r,
+                    j->options->plan);
     }
     return HP_OK;
 }
@@ -47,13 +54,18 @@ static hp_status same_plan(hp_job *j, hp_error *err) {
 static hp_status map_arena(hp_job *j, hp_error *err) {
     const hp_program *eval = j->options->eval ? j->plan.eval : NULL;
     j->arena_bytes = j->plan.program->role[j->role].arena_bytes;
-    if (eval && eval->role[j->role].arena_bytes > j->arena_bytes) j->arena_bytes = eval->role[j->role].arena_bytes;
-    if (j->options->eval && !eval) return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
+    if (eval && eval->role[j->role].arena_bytes > j->arena_bytes)
+        j->arena_bytes = eval->role[j->role].arena_bytes;
+    if (j->options->eval && !eval)
+        return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
     j->map_bytes = (size_t)j->arena_bytes + HUGE_PAGE;
-    j->map = mmap(NULL, j->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    j->map =
+        mmap(NULL, j->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (j->map == MAP_FAILED)
-        return hp_fail(err, HP_EPLAN, "rank %d cannot have the %lld bytes of its plan: %s; take a plan with more stages or "
-                       "recompute", j->comm->rank, (long long)j->arena_bytes, strerror(errno));
+        return hp_fail(err, HP_EPLAN,
+                       "rank %d cannot have the %lld bytes of its plan: %s; take a plan with more stages or "
+                       "recompute",
+                       j->comm->rank, (long long)j->arena_bytes, strerror(errno));
     j->arena = (unsigned char *)j->map + (HUGE_PAGE - (uintptr_t)j->map % HUGE_PAGE) % HUGE_PAGE;
     madvise(j->arena, (size_t)j->arena_bytes, MADV_HUGEPAGE);
     return HP_OK;
@@ -61,7 +73,9 @@ static hp_status map_arena(hp_job *j, hp_error *err) {
 
 static hp_status fill_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
-    const hp_weights w = {.graph = j->plan.graph, .role = r, .dtype = j->plan.program->dtype,
+    const hp_weights w = {.graph = j->plan.graph,
+                          .role = r,
+                          .dtype = j->plan.program->dtype,
                           .weights = j->arena + r->buffer[HP_BUF_WEIGHTS].offset,
                           .state = j->arena + r->buffer[HP_BUF_STATE].offset};
     if (!j->options->init) {
@@ -98,8 +112,8 @@ static bool loads(const hp_role *r) {
     return false;
 }
 
-/* Every rank opens the data, also one without a load task: the number of steps must be the same on all. Programs of
- * messages alone need none. */
+/* Every rank opens the data, also one without a load task: the number of steps must be the same on all.
+ * Programs of messages alone need none. */
 static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
     bool any = false;
     for (int r = 0; r < pass->program->n_role; r++) any |= loads(&pass->program->role[r]);
@@ -111,16 +125,24 @@ static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_erro
     d.classes = j->plan.classes;
     d.seed = j->plan.seed;
     HP_TRY(hp_dataset_open(&d, &pass->data, err));
-    const hp_loader_options l = {.data = pass->data, .program = pass->program, .replica = j->replica, .seed = j->plan.seed,
-                                 .shuffle = j->options->shuffle && split == HP_SPLIT_TRAIN, .eval = split == HP_SPLIT_TEST};
+    const hp_loader_options l = {.data = pass->data,
+                                 .program = pass->program,
+                                 .replica = j->replica,
+                                 .seed = j->plan.seed,
+                                 .shuffle = j->options->shuffle && split == HP_SPLIT_TRAIN,
+                                 .eval = split == HP_SPLIT_TEST};
     return hp_loader_open(&l, &pass->loader, err);
 }
 
-hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *program, hp_split split, hp_error *err) {
+hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *program, hp_split split,
+                           hp_error *err) {
     pass->program = program;
     pass->role = &program->role[j->role];
     HP_TRY(open_data(j, pass, split, err));
-    const hp_device_config d = {.program = program, .graph = j->plan.graph, .role = pass->role, .arena = j->arena,
+    const hp_device_config d = {.program = program,
+                                .graph = j->plan.graph,
+                                .role = pass->role,
+                                .arena = j->arena,
                                 .threads = (int)j->options->threads};
     return j->ops->open(&d, &pass->device, err);
 }
@@ -128,9 +150,20 @@ hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *progr
 /* The interpreter comes last: it takes what all the other parts have become. */
 static void open_interp(hp_job *j, hp_job_pass *pass) {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const hp_interp_config c = {.program = pass->program, .graph = j->plan.graph, .role = pass->role, .replica = j->replica,
-                                .arena = j->arena, .ops = j->ops, .device = pass->device, .load = load, .loader = pass,
-                                .comm = j->comm, .clock = &j->clock, .ring = j->ring, .watch = j->watch, .stop = j->stop,
+    const hp_interp_config c = {.program = pass->program,
+                                .graph = j->plan.graph,
+                                .role = pass->role,
+                                .replica = j->replica,
+                                .arena = j->arena,
+                                .ops = j->ops,
+                                .device = pass->device,
+                                .load = load,
+                                .loader = pass,
+                                .comm = j->comm,
+                                .clock = &j->clock,
+                                .ring = j->ring,
+                                .watch = j->watch,
+                                .stop = j->stop,
                                 .yield = j->comm->size * j->options->threads > cores};
     pass->interp = hp_interp_new(&c);
 }
@@ -150,7 +183,8 @@ static hp_status prepare(hp_job *j, hp_error *err) {
     if (j->options->eval) HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
     static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first */
     j->steps = j->options->steps ? j->options->steps : DEFAULT_STEPS;
-    if (j->options->epochs && j->train.loader) j->steps = j->options->epochs * hp_loader_steps(j->train.loader);
+    if (j->options->epochs && j->train.loader)
+        j->steps = j->options->epochs * hp_loader_steps(j->train.loader);
     return open_trace(j, err);
 }
 
@@ -161,7 +195,8 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, prepare(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
     HP_TRY(hp_clock_open(j->comm, &j->clock, err));
-    j->patience = (hp_patience){.fixed_s = j->options->deadline_s, .predicted_s = j->plan.step_s,
+    j->patience = (hp_patience){.fixed_s = j->options->deadline_s,
+                                .predicted_s = j->plan.step_s,
                                 .predicted_here = strcmp(j->plan.machine.name, "local") == 0};
     open_interp(j, &j->train);
     if (j->options->eval) open_interp(j, &j->eval);

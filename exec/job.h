@@ -21,32 +21,33 @@ typedef struct hp_job {
     const hp_exec_options *options;
     const volatile sig_atomic_t *stop;
     hp_comm *comm;
-    hp_arena *memory;       /* the plan's */
+    hp_arena *memory; /* the plan's */
     hp_plan plan;
     int32_t role, replica;
     const hp_device_ops *ops;
-    void *map;              /* the rank's one allocation for the program */
+    void *map; /* the rank's one allocation for the program */
     size_t map_bytes;
-    unsigned char *arena;   /* within map, aligned */
-    int64_t arena_bytes;    /* planned peak: of the training and the evaluation program together */
+    unsigned char *arena; /* within map, aligned */
+    int64_t arena_bytes;  /* planned peak: of the training and the evaluation program together */
     hp_clock clock;
     hp_ring *ring;
     hp_watch *watch;
     hp_patience patience;
     hp_job_pass train, eval;
-    int64_t steps;          /* to do, then done */
-    double loss, step_s;    /* last loss; median step time */
+    int64_t steps;       /* to do, then done */
+    double loss, step_s; /* last loss; median step time */
     double accuracy, eval_loss;
 } hp_job;
 
-/* Reads and checks the plan, then prepares memory, weights, data and devices. The caller owns a zeroed job with options,
- * stop and comm set, and closes it in every case. Collective: over all ranks (each step's outcome is agreed on; when one
- * rank fails all do, and *speaker says whether this one prints). */
+/* Reads and checks the plan, then prepares memory, weights, data and devices. The caller owns a zeroed job
+ * with options, stop and comm set, and closes it in every case. Collective: over all ranks (each step's
+ * outcome is agreed on; when one rank fails all do, and *speaker says whether this one prints). */
 hp_status hp_job_open(hp_job *job, bool *speaker, hp_error *err);
 void hp_job_close(hp_job *job);
 
 /* One program with its own device, loader and interpreter over the job's arena. Collective: no. */
-hp_status hp_job_pass_open(hp_job *job, hp_job_pass *pass, const hp_program *program, hp_split split, hp_error *err);
+hp_status hp_job_pass_open(hp_job *job, hp_job_pass *pass, const hp_program *program, hp_split split,
+                           hp_error *err);
 void hp_job_pass_close(const hp_job *job, hp_job_pass *pass);
 
 /* train.c: the steps, with a JSON line each; then the test split. Collective: over all ranks. */
@@ -55,7 +56,8 @@ hp_status hp_job_eval(hp_job *job, hp_error *err);
 hp_status hp_job_report(hp_job *job, hp_error *err);
 
 /* gather.c. Collective: over all ranks. */
-/* Running statistics summed over the replicas, in place; `own` (the role's state bytes) keeps this rank's to restore. */
+/* Running statistics summed over the replicas, in place; `own` (the role's state bytes) keeps this rank's to
+ * restore. */
 hp_status hp_job_state_sum(hp_job *job, unsigned char *own, hp_error *err);
 void hp_job_state_restore(hp_job *job, const unsigned char *own);
 int64_t hp_job_state_bytes(const hp_job *job);

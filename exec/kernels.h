@@ -51,6 +51,8 @@ typedef struct hp_conv_kernels {
     void (*wino_pack)(float *pack, const float *w, int oc, int ic, bool backward);
     void (*wino)(float *y, const float *x, const float *pack, const float *bias, const hp_shape *s, float *scratch);
     void (*wino_bwdw)(float *dw, const float *x, const float *dy, const hp_shape *s, bool add, float *scratch);
+    /* Weight gradient of an ungrouped convolution as a matrix product. */
+    void (*gemm_bwdw)(float *dw, const float *x, const float *dy, const hp_shape *s, bool add, float *scratch);
     /* Sums over pixels of dy: the bias gradient. `tmp`: channels floats. */
     void (*bias_bwd)(float *db, const float *dy, int64_t rows, int channels, bool add, float *tmp);
     /* Any shape at all, slowly. */

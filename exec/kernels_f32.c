@@ -12,6 +12,7 @@
 #include "exec/isa_pool.h"
 #include "exec/isa_gemm.h"
 #include "exec/isa_winograd.h"
+#include "exec/isa_gradient.h"
 #include "exec/isa_any.h"
 
 #define NAME_(isa)   hp_kernels_##isa
@@ -24,5 +25,5 @@ const hp_kernels NAME(HP_ISA) = {
     .point = {point_clamp, point_clamp_bwd, point_add, point_accum, point_scale, point_sgd},
     .norm = {norm_sums, norm_apply, norm_bwd_sums, norm_bwd_apply},
     .pool = {pool_max, pool_max_bwd, pool_mean, pool_mean_bwd},
-    .conv = {wino_pack, wino_fwd, wino_bwdw, any_bias_bwd, any_fwd, any_bwd, any_bwdw},
+    .conv = {wino_pack, wino_fwd, wino_bwdw, gradient_bwdw, any_bias_bwd, any_fwd, any_bwd, any_bwdw},
 };

@@ -13,7 +13,7 @@ static void catch_signals(void) {
     const struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
-    signal(SIGPIPE, SIG_IGN);        /* a closed stdout is an error with a message */
+    signal(SIGPIPE, SIG_IGN);         /* a closed stdout is an error with a message */
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives its launcher */
 }
 
@@ -29,8 +29,8 @@ static hp_status work(hp_job *job, hp_error *err) {
     return hp_job_report(job, err);
 }
 
-/* An error in the middle: the other ranks wait for this one, so it ends them all. The first of a node to find one speaks
- * for all; a signal is no news to who sent it. */
+/* An error in the middle: the other ranks wait for this one, so it ends them all. The first of a node to find
+ * one speaks for all; a signal is no news to who sent it. */
 static int give_up(const hp_job *job, const hp_error *err) {
     const bool by_signal = stop_signal && (int)err->code == 128 + (int)stop_signal;
     if (!by_signal && (!job->watch || hp_watch_speak(job->watch))) complain(err);

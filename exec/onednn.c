@@ -89,24 +89,13 @@ static hp_status image_desc(dnnl_memory_desc_t *d, int64_t n, int h, int w, int 
     return HP_OK;
 }
 
-/* Inner products over a single pixel are plain matrices: kernels exist for them that the images lack. */
-static hp_status matrix_descs(const hp_shape *s, descs *d, hp_error *err) {
-    const dnnl_dims_t x = {s->n, s->ic}, w = {s->oc, s->ic};
-    CALL(dnnl_memory_desc_init_by_tag(&d->x, 2, x, dnnl_f32, dnnl_ab));
-    CALL(dnnl_memory_desc_init_by_tag(&d->any_weights, 2, w, dnnl_f32, dnnl_format_tag_any));
-    CALL(dnnl_memory_desc_init_by_tag(&d->canonical, 2, w, dnnl_f32, dnnl_ab));
-    return HP_OK;
-}
-
-static hp_status tensor_descs(const hp_shape *s, bool linear, descs *d, hp_error *err) {
-    const dnnl_dims_t plain = {s->oc, s->ic, s->kh, s->kw}, bias = {s->oc}, rows = {s->n, s->oc};
+static hp_status tensor_descs(const hp_shape *s, descs *d, hp_error *err) {
+    const dnnl_dims_t plain = {s->oc, s->ic, s->kh, s->kw}, bias = {s->oc};
     const dnnl_dims_t grouped = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw};
     const int rank = s->groups > 1 ? 5 : 4;
     const dnnl_dim_t *weights = s->groups > 1 ? grouped : plain;
     CALL(dnnl_memory_desc_init_by_tag(&d->bias, 1, bias, dnnl_f32, dnnl_a));
-    if (linear) CALL(dnnl_memory_desc_init_by_tag(&d->y, 2, rows, dnnl_f32, dnnl_ab));
-    else HP_TRY(image_desc(&d->y, s->n, s->oh, s->ow, s->oc, err));
-    if (linear && s->ih == 1 && s->iw == 1) return matrix_descs(s, d, err);
+    HP_TRY(image_desc(&d->y, s->n, s->oh, s->ow, s->oc, err));
     HP_TRY(image_desc(&d->x, s->n, s->ih, s->iw, s->ic, err));
     CALL(dnnl_memory_desc_init_by_tag(&d->any_weights, rank, weights, dnnl_f32, dnnl_format_tag_any));
     CALL(dnnl_memory_desc_init_by_tag(&d->canonical, rank, weights, dnnl_f32, rank == 5 ? dnnl_abcde : dnnl_abcd));
@@ -115,40 +104,21 @@ static hp_status tensor_descs(const hp_shape *s, bool linear, descs *d, hp_error
 
 /* --- operation descriptors -------------------------------------------------------------------------------------- */
 
-typedef union op_desc {
-    dnnl_convolution_desc_t conv;
-    dnnl_inner_product_desc_t linear;
-} op_desc;
-
-static dnnl_status_t conv_desc(hp_onednn_kind kind, const hp_shape *s, const descs *d, bool bias, op_desc *op) {
+static dnnl_status_t conv_desc(hp_onednn_kind kind, const hp_shape *s, const descs *d, bool bias,
+                               dnnl_convolution_desc_t *op) {
     const dnnl_dims_t stride = {s->sh, s->sw}, dilation = {s->dh - 1, s->dw - 1}, before = {s->ph, s->pw};
     const dnnl_dims_t after = {(s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1 - s->ih - s->ph,
                                (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1 - s->iw - s->pw};
     const dnnl_memory_desc_t *b = bias ? &d->bias : NULL, *w = &d->any_weights;
     const dnnl_alg_kind_t direct = dnnl_convolution_direct;
     if (kind == HP_ONEDNN_FORWARD)
-        return dnnl_dilated_convolution_forward_desc_init(&op->conv, dnnl_forward_training, direct, &d->x, w, b, &d->y,
+        return dnnl_dilated_convolution_forward_desc_init(op, dnnl_forward_training, direct, &d->x, w, b, &d->y,
                                                           stride, dilation, before, after);
     if (kind == HP_ONEDNN_BACKWARD_DATA)
-        return dnnl_dilated_convolution_backward_data_desc_init(&op->conv, direct, &d->x, w, &d->y, stride, dilation,
+        return dnnl_dilated_convolution_backward_data_desc_init(op, direct, &d->x, w, &d->y, stride, dilation,
                                                                 before, after);
-    return dnnl_dilated_convolution_backward_weights_desc_init(&op->conv, direct, &d->x, w, b, &d->y, stride, dilation,
+    return dnnl_dilated_convolution_backward_weights_desc_init(op, direct, &d->x, w, b, &d->y, stride, dilation,
                                                                before, after);
-}
-
-static dnnl_status_t linear_desc(hp_onednn_kind kind, const descs *d, bool bias, op_desc *op) {
-    const dnnl_memory_desc_t *b = bias ? &d->bias : NULL, *w = &d->any_weights;
-    if (kind == HP_ONEDNN_FORWARD)
-        return dnnl_inner_product_forward_desc_init(&op->linear, dnnl_forward_training, &d->x, w, b, &d->y);
-    if (kind == HP_ONEDNN_BACKWARD_DATA)
-        return dnnl_inner_product_backward_data_desc_init(&op->linear, &d->x, w, &d->y);
-    return dnnl_inner_product_backward_weights_desc_init(&op->linear, &d->x, w, b, &d->y);
-}
-
-static dnnl_status_t make_op_desc(hp_onednn_kind kind, const hp_shape *s, bool linear, const descs *d, bool bias,
-                                  op_desc *op) {
-    memset(op, 0, sizeof *op);
-    return linear ? linear_desc(kind, d, bias, op) : conv_desc(kind, s, d, bias, op);
 }
 
 /* --- choosing an implementation ------------------------------------------------------------------------------------ */
@@ -179,7 +149,7 @@ static bool acceptable(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd, bool
 }
 
 /* First acceptable primitive descriptor into *found, NULL when there is none. */
-static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const op_desc *op, const_dnnl_primitive_desc_t hint, bool bias,
+static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolution_desc_t *op, const_dnnl_primitive_desc_t hint, bool bias,
                         int outputs, hp_onednn_limits limits, dnnl_primitive_desc_t *found, hp_error *err) {
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_iterator_t it = NULL;
@@ -198,10 +168,10 @@ static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const op_desc *op, 
 }
 
 /* Backward kernels want the forward one's descriptor as a hint; any implementation will do. */
-static dnnl_primitive_desc_t forward_hint(hp_onednn *lib, const hp_shape *s, bool linear, const descs *d, bool bias) {
-    op_desc op;
+static dnnl_primitive_desc_t forward_hint(hp_onednn *lib, const hp_shape *s, const descs *d, bool bias) {
+    dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t hint = NULL;
-    if (make_op_desc(HP_ONEDNN_FORWARD, s, linear, d, bias, &op) != dnnl_success) return NULL;
+    if (conv_desc(HP_ONEDNN_FORWARD, s, d, bias, &op) != dnnl_success) return NULL;
     return dnnl_primitive_desc_create(&hint, &op, NULL, lib->engine, NULL) == dnnl_success ? hint : NULL;
 }
 
@@ -247,15 +217,15 @@ static hp_status fill_kernel(hp_onednn_kernel *k, const_dnnl_primitive_desc_t pd
     return make_reorder(k->lib, w, &d->canonical, true, &k->reorder_add, err);
 }
 
-hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool linear, bool bias,
-                                hp_onednn_limits limits, hp_onednn_kernel **kernel, hp_error *err) {
+hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias, hp_onednn_limits limits,
+                                hp_onednn_kernel **kernel, hp_error *err) {
     descs d;
-    op_desc op;
+    dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
     *kernel = NULL;
-    HP_TRY(tensor_descs(s, linear, &d, err));
-    if (make_op_desc(kind, s, linear, &d, bias, &op) != dnnl_success) return HP_OK;
-    if (kind != HP_ONEDNN_FORWARD) hint = forward_hint(lib, s, linear, &d, bias);
+    HP_TRY(tensor_descs(s, &d, err));
+    if (conv_desc(kind, s, &d, bias, &op) != dnnl_success) return HP_OK;
+    if (kind != HP_ONEDNN_FORWARD) hint = forward_hint(lib, s, &d, bias);
     hp_status status = choose(lib, kind, &op, hint, bias, s->oc, limits, &pd, err);
     if (status == HP_OK && pd) {
         hp_onednn_kernel *k = calloc(1, sizeof *k);
@@ -340,5 +310,12 @@ hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, float *db, 
     HP_TRY(execute(k, add ? k->reorder_add : k->reorder, back, 2, err));
     const float *fresh = (const float *)bias;
     for (int32_t i = 0; k->bias && i < k->outputs; i++) db[i] = (add ? db[i] : 0.0f) + fresh[i];
+    return HP_OK;
+}
+
+hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k, bool transpose_a,
+                           bool transpose_b, bool add, hp_error *err) {
+    CALL(dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a, transpose_a ? m : k, b,
+                    transpose_b ? k : n, add ? 1.0f : 0.0f, c, n));
     return HP_OK;
 }

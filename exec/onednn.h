@@ -1,4 +1,4 @@
-/* onednn.h - convolutions and fully connected layers by oneDNN, on dense (N, H, W, C) tensors.
+/* onednn.h - convolutions by oneDNN on dense (N, H, W, C) tensors, and matrix products.
  *
  * Only onednn.c knows the library's API. Weights come in canonical layout (O, I/groups, kh, kw) and are packed into the
  * layout each kernel wants; weight gradients come out canonical. Reference implementations of the library are refused. */
@@ -22,9 +22,9 @@ hp_status hp_onednn_open(int threads, hp_onednn **lib, hp_error *err);
 void hp_onednn_close(hp_onednn *lib);
 
 /* The library's first implementation that is no reference and keeps within the limits; NULL when there is none.
- * linear: an inner product over the whole input. The kernel lives until `lib` is closed. Errors: HP_EINTERNAL. */
-hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool linear, bool bias,
-                                hp_onednn_limits limits, hp_onednn_kernel **kernel, hp_error *err);
+ * The kernel lives until `lib` is closed. Errors: HP_EINTERNAL. */
+hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias, hp_onednn_limits limits,
+                                hp_onednn_kernel **kernel, hp_error *err);
 const char *hp_onednn_kernel_name(const hp_onednn_kernel *k);
 int64_t hp_onednn_kernel_pack_bytes(const hp_onednn_kernel *k);
 int64_t hp_onednn_kernel_scratch_bytes(const hp_onednn_kernel *k);
@@ -39,5 +39,9 @@ hp_status hp_onednn_backward_data(hp_onednn_kernel *k, float *dx, const float *d
 /* dw (and db) written, or added to with `add`. */
 hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, float *db, const float *x, const float *dy, bool add,
                                      void *scratch, hp_error *err);
+
+/* c (m, n) = a (m, k) * b (k, n), or added to with `add`; a transposed matrix is stored (k, m), (n, k). Row-major. */
+hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k, bool transpose_a,
+                           bool transpose_b, bool add, hp_error *err);
 
 #endif

@@ -30,7 +30,8 @@ static const option_row ROWS[] = {
     {"weight-decay", "X", "weight decay (0)", REAL, AT(weight_decay), 0, 1e6},
     {"mean", "X,..", "mean of the pixels, per channel (0.5)", CHANNELS, AT(pixels.mean), 0, 0},
     {"std", "X,..", "standard deviation of the pixels, per channel (0.5)", CHANNELS, AT(pixels.std), 0, 0},
-    {"channels", "N", "read images with N channels, then fit them to the network", INTEGER32, AT(pixels.channels), 1, HP_DATA_CHANNELS},
+    {"channels", "N", "read images with N channels, then fit them to the network", INTEGER32,
+     AT(pixels.channels), 1, HP_DATA_CHANNELS},
     {"resize", "S", "shorter side to S pixels, then the centre", INTEGER32, AT(pixels.resize), 1, 1 << 20},
     {"no-shuffle", NULL, "samples in file order", CLEAR, AT(shuffle), 0, 0},
     {"no-dropout", NULL, "keep every activation", CLEAR, AT(dropout), 0, 0},
@@ -44,18 +45,30 @@ enum { N_ROW = sizeof ROWS / sizeof *ROWS, FIRST_KEY = 256 };
 static hp_status apply(const option_row *row, hp_exec_options *o, const char *arg, hp_error *err) {
     void *field = (char *)o + row->at;
     int64_t whole = 0;
+    char what[32];
+    snprintf(what, sizeof what, "--%s", row->name);
     switch (row->kind) {
-    case TEXT: *(const char **)field = arg; return HP_OK;
-    case SET: *(bool *)field = true; return HP_OK;
-    case CLEAR: *(bool *)field = false; return HP_OK;
-    case REAL: return hp_parse_double(arg, row->name, row->low, row->high, field, err);
-    case CHANNELS: return hp_data_parse_channels(arg, row->name, field, err);
-    case INTEGER: return hp_parse_int(arg, row->name, (int64_t)row->low, (int64_t)row->high, field, err);
+    case TEXT:
+        *(const char **)field = arg;
+        return HP_OK;
+    case SET:
+        *(bool *)field = true;
+        return HP_OK;
+    case CLEAR:
+        *(bool *)field = false;
+        return HP_OK;
+    case REAL:
+        return hp_parse_double(arg, what, row->low, row->high, field, err);
+    case CHANNELS:
+        return hp_data_parse_channels(arg, what, field, err);
+    case INTEGER:
+        return hp_parse_int(arg, what, (int64_t)row->low, (int64_t)row->high, field, err);
     case INTEGER32:
-        HP_TRY(hp_parse_int(arg, row->name, (int64_t)row->low, (int64_t)row->high, &whole, err));
+        HP_TRY(hp_parse_int(arg, what, (int64_t)row->low, (int64_t)row->high, &whole, err));
         *(int32_t *)field = (int32_t)whole;
         return HP_OK;
-    case IGNORED: return HP_OK;
+    case IGNORED:
+        return HP_OK;
     }
     return HP_OK;
 }
@@ -79,16 +92,24 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
     struct argp_option options[N_ROW + 1] = {0};
     for (int i = 0; i < N_ROW; i++)
         options[i] = (struct argp_option){ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, 0, ROWS[i].doc, 0};
-    const struct argp argp = {options, take, "PLAN.db",
-                              "Runs one rank of a plan. Started by `hplan run`, through mpirun or alone.", 0, 0, 0};
-    *o = (hp_exec_options){.data = "synthetic", .threads = 1, .lr = 0.01, .momentum = 0.9, .shuffle = true, .dropout = true,
+    const struct argp argp = {
+        options, take, "PLAN.db", "Runs one rank of a plan. Started by `hplan run`, through mpirun or alone.",
+        0,       0,    0};
+    *o = (hp_exec_options){.data = "synthetic",
+                           .threads = 1,
+                           .lr = 0.01,
+                           .momentum = 0.9,
+                           .shuffle = true,
+                           .dropout = true,
                            .pixels = hp_data_options_default()};
     options_state state = {o, err};
     argp_err_exit_status = HP_EUSAGE;
     err->code = HP_OK;
     if (argp_parse(&argp, argc, argv, 0, NULL, &state) != 0)
-        return err->code != HP_OK ? err->code : hp_fail(err, HP_EUSAGE, "wrong option; see hplan-exec --help");
+        return err->code != HP_OK ? err->code
+                                  : hp_fail(err, HP_EUSAGE, "wrong option; see hplan-exec --help");
     if (!o->plan) return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
-    if (o->steps && o->epochs) return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
+    if (o->steps && o->epochs)
+        return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
     return HP_OK;
 }

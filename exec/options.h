@@ -14,9 +14,9 @@ typedef struct hp_exec_options {
     int64_t steps, epochs;   /* 0: not given */
     int64_t threads;
     double lr, momentum, weight_decay;
-    double deadline_s;       /* > 0: longest wait instead of the rule of watchdog.h */
+    double deadline_s; /* > 0: longest wait instead of the rule of watchdog.h */
     bool shuffle, dropout, eval;
-    hp_data_options pixels;  /* --mean --std --channels --resize; the rest is filled in by the job */
+    hp_data_options pixels; /* --mean --std --channels --resize; the rest is filled in by the job */
 } hp_exec_options;
 
 /* Errors: HP_EUSAGE. --help prints and exits 0. */

@@ -1,4 +1,5 @@
-/* report.c - the JSON lines of a run. Numbers carry 17 significant digits: they read back to the same bits. */
+/* report.c - the JSON lines of a run. Numbers carry 17 significant digits: they read back to the same bits.
+ */
 #include "exec/report.h"
 
 #include <errno.h>
@@ -7,8 +8,10 @@
 
 /* JSON has no NaN and no infinity: a diverged loss is null. */
 static void number(const char *key, double value) {
-    if (isfinite(value)) printf(",\"%s\":%.17g", key, value);
-    else printf(",\"%s\":null", key);
+    if (isfinite(value))
+        printf(",\"%s\":%.17g", key, value);
+    else
+        printf(",\"%s\":null", key);
 }
 
 static void numbers(const char *key, const double *value, int n) {

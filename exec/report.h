@@ -9,14 +9,15 @@
 
 /* {"planned_steps":100}: the first line, for progress bars. Errors: HP_EIO. */
 hp_status hp_report_begin(int64_t steps, hp_error *err);
-/* {"step":1,"loss":2.3,"step_s":0.2,"images_per_s":320}; steps count from 1. Errors: HP_EIO (stdout is full). */
+/* {"step":1,"loss":2.3,"step_s":0.2,"images_per_s":320}; steps count from 1. Errors: HP_EIO (stdout is full).
+ */
 hp_status hp_report_step(int64_t step, double loss, double step_s, double images_per_s, hp_error *err);
 
 typedef struct hp_report_final {
     int64_t steps;
-    double loss;              /* of the last step */
-    double step_s;            /* median */
-    double images_per_s;      /* at the median */
+    double loss;         /* of the last step */
+    double step_s;       /* median */
+    double images_per_s; /* at the median */
     bool has_eval;
     double accuracy, eval_loss;
     int ranks;

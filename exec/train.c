@@ -21,7 +21,8 @@ static double median(double *value, int64_t n) {
 
 static void sample(const hp_job *j, hp_counter name, int32_t iter, double value) {
     if (!j->ring) return;
-    hp_ring_sample(j->ring, (hp_sample){.name = name, .iter = iter, .t_ns = hp_clock_now_ns(&j->clock), .value = value});
+    hp_ring_sample(
+        j->ring, (hp_sample){.name = name, .iter = iter, .t_ns = hp_clock_now_ns(&j->clock), .value = value});
 }
 
 /* A program without a metric (benchmarks of messages) has no samples: its loss is 0. */
@@ -30,8 +31,13 @@ static double mean(const double *metric, int which) {
 }
 
 static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
-    const hp_step step = {.step = iter, .replica = j->replica, .seed = j->plan.seed, .dropout = j->options->dropout,
-                          .lr = j->options->lr, .momentum = j->options->momentum, .weight_decay = j->options->weight_decay};
+    const hp_step step = {.step = iter,
+                          .replica = j->replica,
+                          .seed = j->plan.seed,
+                          .dropout = j->options->dropout,
+                          .lr = j->options->lr,
+                          .momentum = j->options->momentum,
+                          .weight_decay = j->options->weight_decay};
     const int64_t t0 = hp_clock_now_ns(&j->clock);
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->patience), err));
     *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
@@ -102,17 +108,27 @@ static int64_t peak_bytes(const hp_job *j) {
 
 hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
-    const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(), (double)j->comm->sent_bytes};
+    const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(),
+                           (double)j->comm->sent_bytes};
     static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
     for (int i = 0; i < 3; i++) sample(j, COUNTERS[i], (int32_t)j->steps, mine[i]);
     double *all = calloc((size_t)n * 4, sizeof *all);
     HP_ASSERT(all);
     hp_status s = HP_OK;
-    for (int i = 0; i < 4 && s == HP_OK; i++) s = hp_comm_share(j->comm, mine[i], all + i * n, "the other ranks' figures", err);
-    const hp_report_final f = {.steps = j->steps, .loss = j->loss, .step_s = j->step_s,
+    for (int i = 0; i < 4 && s == HP_OK; i++)
+        s = hp_comm_share(j->comm, mine[i], all + i * n, "the other ranks' figures", err);
+    const hp_report_final f = {.steps = j->steps,
+                               .loss = j->loss,
+                               .step_s = j->step_s,
                                .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
-                               .has_eval = j->options->eval, .accuracy = j->accuracy, .eval_loss = j->eval_loss, .ranks = n,
-                               .peak_bytes = all, .planned_bytes = all + n, .rss_bytes = all + 2 * n, .sent_bytes = all + 3 * n};
+                               .has_eval = j->options->eval,
+                               .accuracy = j->accuracy,
+                               .eval_loss = j->eval_loss,
+                               .ranks = n,
+                               .peak_bytes = all,
+                               .planned_bytes = all + n,
+                               .rss_bytes = all + 2 * n,
+                               .sent_bytes = all + 3 * n};
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
     free(all);
     return s;

@@ -13,15 +13,15 @@
 
 typedef struct watch_row { /* one cache line, so that ranks do not slow each other */
     _Atomic uint64_t beat;
-    _Atomic int64_t doing; /* iter << 32 | task */
-    _Atomic uint64_t host; /* 0: nobody wrote here */
+    _Atomic int64_t doing;  /* iter << 32 | task */
+    _Atomic uint64_t host;  /* 0: nobody wrote here */
     _Atomic int32_t spoken; /* of row 0, the board's own */
     char pad[64 - 3 * 8 - 4];
 } watch_row;
 
 struct hp_watch {
     int rank, ranks;
-    watch_row *row;        /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
+    watch_row *row; /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
 };
 
 static size_t board_bytes(int ranks) {
@@ -37,18 +37,22 @@ static uint64_t host_number(void) {
 static hp_status board_file(const char *path, int ranks, int *fd, hp_error *err) {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*fd < 0) return hp_fail(err, HP_ECREATE, "cannot create %s: %s", path, strerror(errno));
-    const int code = posix_fallocate(*fd, 0, (off_t)board_bytes(ranks)); /* a full disk is an error now, no signal later */
+    const int code =
+        posix_fallocate(*fd, 0, (off_t)board_bytes(ranks)); /* a full disk is an error now, no signal later */
     if (code == 0) return HP_OK;
     close(*fd);
-    return hp_fail(err, HP_EIO, "cannot reserve %zu bytes for %s: %s", board_bytes(ranks), path, strerror(code));
+    return hp_fail(err, HP_EIO, "cannot reserve %zu bytes for %s: %s", board_bytes(ranks), path,
+                   strerror(code));
 }
 
 hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_error *err) {
     int fd = -1;
     if (path) HP_TRY(board_file(path, ranks, &fd, err));
-    void *map = mmap(NULL, board_bytes(ranks), PROT_READ | PROT_WRITE, path ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
+    void *map = mmap(NULL, board_bytes(ranks), PROT_READ | PROT_WRITE,
+                     path ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     if (fd >= 0) close(fd);
-    if (map == MAP_FAILED) return hp_fail(err, HP_EIO, "cannot map %s: %s", path ? path : "memory", strerror(errno));
+    if (map == MAP_FAILED)
+        return hp_fail(err, HP_EIO, "cannot map %s: %s", path ? path : "memory", strerror(errno));
     *w = calloc(1, sizeof **w);
     HP_ASSERT(*w);
     **w = (hp_watch){.rank = rank, .ranks = ranks, .row = map};
@@ -66,18 +70,21 @@ void hp_watch_close(hp_watch *w) {
 
 void hp_watch_note(hp_watch *w, int32_t task, int32_t iter) {
     watch_row *r = &w->row[w->rank + 1];
-    atomic_store_explicit(&r->doing, (int64_t)((uint64_t)(uint32_t)iter << 32 | (uint32_t)task), memory_order_relaxed);
+    atomic_store_explicit(&r->doing, (int64_t)((uint64_t)(uint32_t)iter << 32 | (uint32_t)task),
+                          memory_order_relaxed);
     hp_watch_beat(w);
 }
 
 void hp_watch_beat(hp_watch *w) {
     watch_row *r = &w->row[w->rank + 1];
-    atomic_store_explicit(&r->beat, atomic_load_explicit(&r->beat, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&r->beat, atomic_load_explicit(&r->beat, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 double hp_patience_limit_s(const hp_patience *p) {
-    /* 10 s and 20 times the prediction: reliability rule of the project. Before a first step is measured, 60 s cover its
-     * page faults and the library's first calls; a prediction made for another machine says nothing here. */
+    /* 10 s and 20 times the prediction: reliability rule of the project. Before a first step is measured, 60
+     * s cover its page faults and the library's first calls; a prediction made for another machine says
+     * nothing here. */
     static const double LEAST_S = 10, FACTOR = 20, FIRST_S = 60, FIRST_ELSEWHERE_S = 600;
     if (p->fixed_s > 0) return p->fixed_s;
     double limit = LEAST_S;
@@ -88,7 +95,8 @@ double hp_patience_limit_s(const hp_patience *p) {
 }
 
 int hp_watch_silent(hp_watch *w, int32_t *task, int32_t *iter) {
-    const struct timespec pause = {.tv_sec = 0, .tv_nsec = 200000000}; /* many times what a running rank's poll takes */
+    const struct timespec pause = {.tv_sec = 0,
+                                   .tv_nsec = 200000000}; /* many times what a running rank's poll takes */
     const uint64_t host = host_number();
     uint64_t before[w->ranks];
     for (int r = 0; r < w->ranks; r++) before[r] = atomic_load(&w->row[r + 1].beat);

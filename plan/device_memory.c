@@ -22,13 +22,8 @@ static const hp_tensor *output_of(const hp_graph *g, const hp_layer *l) {
     return &g->tensor[l->out];
 }
 
-static bool is_matrix(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_LINEAR;
-}
-
-static int64_t taps(const hp_graph *g, const hp_layer *l) {
-    const hp_tensor *x = input_of(g, l);
-    return l->op == HP_LINEAR ? (int64_t)x->h * x->w : (int64_t)l->kh * l->kw;
+static int64_t taps(const hp_layer *l) {
+    return (int64_t)l->kh * l->kw;
 }
 
 bool hp_conv_winograd(const hp_graph *g, int layer) {
@@ -43,6 +38,14 @@ bool hp_conv_winograd(const hp_graph *g, int layer) {
     return covered * 2 <= (int64_t)y->h * y->w * 3; /* at most half as much again in incomplete tiles */
 }
 
+bool hp_conv_gemm_gradient(const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    if (l->op != HP_CONV || l->groups > 1 || hp_conv_winograd(g, layer)) return false;
+    const int64_t ins = input_of(g, l)->c, outs = output_of(g, l)->c;
+    /* at most an eighth of the products may fall on padding */
+    return ins >= 32 && outs >= 32 && round_up(ins, HP_WINOGRAD_PANEL) * round_up(outs, 16) * 8 <= ins * outs * 9;
+}
+
 int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool backward_weights) {
     const int64_t cache =
         1 << 20; /* bytes of a second-level cache: 1 MiB on Zen 4, 1 to 2 on Xeons since Skylake */
@@ -51,8 +54,8 @@ int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool
     const int64_t least =
         backward_weights ? 128 : 48; /* so that weights, or their sums, pass the cache seldom: measured */
     if (block < least) block = least;
-    const int64_t all = round_up(tiles, HP_WINOGRAD_ROWS);
-    return block < all ? block : all;
+    const int64_t blocks = (tiles + block - 1) / block;
+    return round_up((tiles + blocks - 1) / blocks, HP_WINOGRAD_ROWS); /* blocks of about equal size */
 }
 
 static int64_t winograd_pack(const hp_graph *g, const hp_layer *l, bool backward) {
@@ -72,26 +75,48 @@ static int64_t winograd_scratch(const hp_graph *g, const hp_layer *l, hp_task_op
     return zeros + HP_WINOGRAD_POINTS * (block * (from->c + outs) + sums);
 }
 
+static int64_t gradient_scratch(const hp_graph *g, const hp_layer *l, int64_t samples) {
+    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
+    const int64_t ins = round_up(x->c, HP_WINOGRAD_PANEL), outs = round_up(y->c, 16), pixels = samples * y->h * y->w;
+    const bool direct = taps(l) == 1 && ins == x->c && outs == y->c;
+    return (ins + outs) * (pixels < HP_GRADIENT_ROWS ? pixels : HP_GRADIENT_ROWS) + (direct ? 0 : taps(l) * ins * outs);
+}
+
+/* Outputs of one group as oneDNN pads them: blocks of 16, or of 32, 48 or 64 where there are more. */
+static int64_t library_outs(int64_t outs) {
+    int64_t most = round_up(outs, 16);
+    for (int block = 32; outs > 16 && block <= 64; block += 16)
+        if (round_up(outs, block) > most) most = round_up(outs, block);
+    return most;
+}
+
 /* Elements of a weight in the widest layout oneDNN chooses. */
 static int64_t library_weights(const hp_graph *g, const hp_layer *l) {
-    const int64_t groups = l->op == HP_CONV && l->groups > 1 ? l->groups : 1;
+    const int64_t groups = l->groups > 1 ? l->groups : 1;
     const int64_t ins = input_of(g, l)->c / groups, outs = output_of(g, l)->c / groups;
-    if (ins == 1 && outs == 1) return round_up(groups, 16) * taps(g, l);
-    return groups * round_up(outs, outs > 16 ? 32 : 16) * round_up(ins, 16) * taps(g, l);
+    if (ins == 1 && outs == 1) return round_up(groups, 16) * taps(l);
+    return groups * library_outs(outs) * round_up(ins, 16) * taps(l);
 }
 
 static int64_t library_scratch(const hp_graph *g, const hp_layer *l, hp_task_op op) {
     const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
     int64_t bytes = LIBRARY_SCRATCH;
-    if (l->op == HP_CONV && taps(g, l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
+    if (taps(l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
         bytes += 4 * (int64_t)y->h * y->w * round_up(x->c, 16);
     if (op == HP_TASK_BWDW) bytes += 4 * (library_weights(g, l) + round_up(y->c, 16));
     return bytes;
 }
 
+/* The input in (C, H, W) order, or a row for the bias gradient. */
+static int64_t linear_scratch(const hp_graph *g, const hp_layer *l, int64_t samples) {
+    const hp_tensor *x = input_of(g, l);
+    const int64_t image = x->h > 1 || x->w > 1 ? samples * x->h * x->w * x->c : 0, row = output_of(g, l)->c;
+    return round_up(4 * (image > row ? image : row), LINES);
+}
+
 int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
-    if (dtype != HP_F32 || !is_matrix(l)) return 0;
+    if (dtype != HP_F32 || l->op != HP_CONV) return 0;
     if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image wants no gradient */
     return 4 * (hp_conv_winograd(g, layer) ? winograd_pack(g, l, backward) : library_weights(g, l));
 }
@@ -102,8 +127,10 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t sa
     if (l->op == HP_BN)
         return 8 * round_up(output_of(g, l)->c, 16) * 5; /* float64 sums and float32 factors */
     if (l->op == HP_DROPOUT) return round_up(4 * hp_tensor_elems(g, l->out), LINES); /* one sample's mask */
-    if (!is_matrix(l)) return 0;
+    if (l->op == HP_LINEAR) return linear_scratch(g, l, samples);
+    if (l->op != HP_CONV) return 0;
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
+    if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer)) return round_up(4 * gradient_scratch(g, l, samples), LINES);
     if (!compute || !hp_conv_winograd(g, layer)) return library_scratch(g, l, op);
     return round_up(4 * winograd_scratch(g, l, op, samples), LINES);
 }

@@ -23,12 +23,15 @@ enum {
     HP_WINOGRAD_PANEL = 32,  /* outputs side by side in a pack: two 512-bit vectors */
     HP_WINOGRAD_ROWS = 8     /* tiles computed together */
 };
+enum { HP_GRADIENT_ROWS = 512 }; /* pixels per block of a weight gradient's matrix product */
 #define HP_WINOGRAD_ZEROS(channels)                                                                          \
     (((channels) + 15) / 16 * 16) /* floats of the zero row that stands for padding */
 
 /* Is this a convolution that runs as Winograd F(2x2, 3x3) in float32? A rule on shapes, so that plans and
  * runs agree. */
 bool hp_conv_winograd(const hp_graph *g, int layer);
+/* Is this a convolution whose weight gradient is our own matrix product in float32? */
+bool hp_conv_gemm_gradient(const hp_graph *g, int layer);
 /* Tiles transformed at a time: as many as a 1 MiB second-level cache holds with their products; a multiple of
  * HP_WINOGRAD_ROWS. */
 int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool backward_weights);

@@ -136,6 +136,13 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
     return HP_OK;
 }
 
+void hp_plan_use(hp_plan *plan, hp_program *program) {
+    plan->mode = HP_MODE_INFER;
+    plan->program = program;
+    plan->eval = NULL;
+    plan->hash = plan_hash(plan);
+}
+
 /* --- reading --- */
 
 static hp_status read_meta(hp_arena *arena, hp_db *db, const char *key, char **value, hp_error *err) {

@@ -108,7 +108,7 @@ static hp_status write_boxes(hp_canvas *c, const char *name, const box *b, int64
     HP_TRY(hp_canvas_data(c, name, &f, err));
     for (int64_t i = 0; i < n; i++) {
         if (b[i].rank % stride) continue;
-        const double row = b[i].rank / stride;
+        const int row = b[i].rank / stride;
         fprintf(f, "%.9g\t%.9g\t%.9g\t%.9g\t%d\n", b[i].x0 * scale, b[i].x1 * scale,
                 row + (b[i].lower ? 0.17 : -0.42), row + (b[i].lower ? 0.42 : 0.13), b[i].phase);
     }
@@ -125,7 +125,8 @@ static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_
         for (int k = 0; k < COLUMNS && b[i].rank % stride == 0; k++) {
             const double x = (k + 0.5) / COLUMNS * x_max;
             if (x < b[i].x0 * scale || x > b[i].x1 * scale) continue;
-            fprintf(f, "%.9g\t%.9g\t%d\n", x, b[i].rank / stride + (b[i].lower ? 0.25 : -0.15), b[i].phase);
+            fprintf(f, "%.9g\t%.9g\t%d\n", x, (double)(b[i].rank / stride) + (b[i].lower ? 0.25 : -0.15),
+                    b[i].phase);
         }
     fputs("-1\t-1\t0\n", f); /* never empty */
     return hp_canvas_data_end(f, err);

@@ -74,7 +74,8 @@ int hp_replicas_per_node(const hp_program *p, const hp_machine *m) {
 
 bool hp_can_fold(const hp_program *p, const hp_machine *m) {
     if (p->dp == 1) return true;
-    if (m->nodes == 1) return hp_program_ranks(p) <= m->devices_per_node || m->share_cpu;
+    /* on shared cores replicas drift apart as soon as one of them goes first, and there are few of them */
+    if (m->nodes == 1) return !m->share_cpu && hp_program_ranks(p) <= m->devices_per_node;
     if (hp_program_ranks(p) > hp_machine_devices(m)) return false;
     const int here = m->devices_per_node;
     if (p->n_role >= here) return p->n_role % here == 0;

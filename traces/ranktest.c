@@ -69,7 +69,7 @@ static double exact_two_samples(const ranked *v, int n, int nx, int sum) {
         for (int k = nx; k >= 1; k--)
             for (int s = width - 1; s >= v[i].rank2; s--)
                 ways[k * width + s] += ways[(k - 1) * width + s - v[i].rank2];
-    const double p = tail_share(ways + nx * width, width, 2 * nx * (n + 1), sum);
+    const double p = tail_share(&ways[nx * width], width, 2 * nx * (n + 1), sum);
     free(ways);
     return p;
 }

@@ -32,10 +32,10 @@ static hp_status insert_run(hp_db *db, const hp_run_info *i, int64_t *run, hp_er
     return HP_OK;
 }
 
-/* "fwd.conv", "send": the opcode and, for tasks of a layer, what kind of layer. */
+/* "fwd.conv", "send": the opcode and, for compute tasks of a layer, what kind of layer. */
 static void kind_text(const hp_graph *g, const hp_task *t, char *out, size_t n) {
     const char *op = hp_task_infos[t->op].name;
-    if (t->layer < 0)
+    if (t->layer < 0 || hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE)
         snprintf(out, n, "%s", op);
     else
         snprintf(out, n, "%s.%s", op, hp_layer_infos[g->layer[t->layer].op].name);

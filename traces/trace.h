@@ -13,7 +13,9 @@ typedef struct hp_run_info {
     int ranks;
 } hp_run_info;
 
-/* Inserts the run and one row per (role, task) of its program; *run gets its id. */
+/* Inserts the run and one row per (role, task) of its program; *run gets its id. The row's op is "fwd.conv":
+ * opcode, dot, operator of the layer (for compute tasks of a layer, else the opcode alone). A simulation gets
+ * no date, so that equal inputs give equal files. */
 hp_status hp_trace_begin(hp_db *db, const hp_run_info *info, const hp_program *p, const hp_graph *g,
                          int64_t *run, hp_error *err);
 hp_status hp_trace_spans(hp_db *db, int64_t run, int rank, int role, const hp_span *span, int64_t n,

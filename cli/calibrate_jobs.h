@@ -1,0 +1,38 @@
+/* calibrate_jobs.h - what `hplan calibrate` runs: real networks for compute tasks, programs of messages for
+ * links. */
+#ifndef HP_CALIBRATE_JOBS_H
+#define HP_CALIBRATE_JOBS_H
+
+#include "cli/bench_program.h"
+#include "plan/store.h"
+
+enum { CALIBRATE_JOBS = 256 };
+
+typedef enum calibrate_kind { CALIBRATE_NET, CALIBRATE_ALLREDUCE, CALIBRATE_PING_PONG } calibrate_kind;
+
+typedef struct calibrate_job {
+    calibrate_kind kind;
+    char net[64];
+    int32_t image_h, image_w;
+    int32_t dp;          /* data-parallel ranks; of an all-reduce, its ranks */
+    int64_t micro_batch; /* images per rank */
+    int64_t steps;
+    char text[96]; /* for people */
+} calibrate_job;
+
+typedef struct calibrate_jobs {
+    int n;
+    calibrate_job job[CALIBRATE_JOBS];
+} calibrate_jobs;
+
+/* The default set, or one network at one size. */
+hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int image_h, int image_w,
+                             calibrate_jobs *jobs, hp_error *err);
+/* `steps` passes over the sizes. */
+void calibrate_add_comm(const hp_machine *m, int64_t steps, calibrate_jobs *jobs);
+
+/* The plan of a job. Errors: HP_EPLAN, HP_EUSAGE (no such network). */
+hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const calibrate_job *job,
+                         const bench_sizes *sizes, hp_plan *plan, hp_error *err);
+
+#endif
