@@ -1,5 +1,5 @@
-/* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest rejects,
- * and stores the best one as a plan with its predicted trace. */
+/* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
+ * rejects, and stores the best one as a plan with its predicted trace. */
 #include "cli/simulate.h"
 
 #include <string.h>
@@ -17,13 +17,16 @@ static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r
     for (int i = 0; i < n; i++) {
         int k = 0;
         while (k < f->n_rejected && strcmp(all[k].code, r[i].code) != 0) k++;
-        if (k < f->n_rejected) all[k].count += r[i].count;
-        else all[f->n_rejected++] = r[i];
+        if (k < f->n_rejected)
+            all[k].count += r[i].count;
+        else
+            all[f->n_rejected++] = r[i];
     }
     f->rejected = all;
 }
 
-static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus, simulate_found *f, hp_error *err) {
+static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus, simulate_found *f,
+                              hp_error *err) {
     const int64_t batch = s->batch ? s->batch : gpus;
     hp_eval *e = simulate_eval(arena, s, batch);
     const hp_space space = {.graph = s->graph, .mode = s->mode, .batch = batch, .n_devices = gpus};
@@ -38,7 +41,8 @@ static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus
     hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
     if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
     if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
-    if (f->gpus == 0 || (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
+    if (f->gpus == 0 ||
+        (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
         f->gpus = gpus;
         f->batch = batch;
         f->chosen = f->n;
@@ -58,7 +62,8 @@ static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate
     hp_reject cap;
     const int devices = s->n_count ? s->count[0] : 0;
     HP_TRY(hp_evaluate(e, arena, &s->strategy, true, f->list, err));
-    if (!f->list->reject.code && devices && !hp_strategy_legal(&s->strategy, s->graph, f->batch, devices, &cap))
+    if (!f->list->reject.code && devices &&
+        !hp_strategy_legal(&s->strategy, s->graph, f->batch, devices, &cap))
         f->list->reject = cap;
     hp_reject *why = &f->list->reject;
     if (why->code && strcmp(why->code, "E-MEM") == 0) HP_TRY(hp_search_memory_fix(e, &s->strategy, why, err));
@@ -80,7 +85,8 @@ static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate
 
 static hp_status find(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
     const double start_s = now_s();
-    if (s->has_strategy) HP_TRY(evaluate_one(arena, s, f, err));
+    if (s->has_strategy)
+        HP_TRY(evaluate_one(arena, s, f, err));
     else
         for (int i = 0; i < s->n_count; i++) HP_TRY(search_count(arena, s, s->count[i], f, err));
     f->elapsed_s = now_s() - start_s;
@@ -89,13 +95,15 @@ static hp_status find(hp_arena *arena, const simulate_setup *s, simulate_found *
 
 static hp_status no_plan(const simulate_found *f, hp_error *err) {
     if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
-    const hp_rejected *r = &f->rejected[f->n_rejected - 1]; /* the last reason met: after legality comes memory */
-    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example, r->code, r->limit, r->fix);
+    const hp_rejected *r =
+        &f->rejected[f->n_rejected - 1]; /* the last reason met: after legality comes memory */
+    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example, r->code,
+                   r->limit, r->fix);
 }
 
 /* Only the largest count's candidates share the plan's batch and can be chosen by `run`; all are stored. */
-static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simulate_found *f, const char *path,
-                            hp_error *err) {
+static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simulate_found *f,
+                            const char *path, hp_error *err) {
     hp_plan plan = simulate_plan(s, &f->list[f->chosen].strategy, f->batch);
     hp_prediction prediction = {0};
     HP_TRY(hp_predict(arena, &plan, s->table, &s->eval, &prediction, err));
@@ -118,8 +126,10 @@ static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *
     HP_TRY(find(arena, &s, &f, err));
     if (f.chosen >= f.n) f.chosen = 0;
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
-    if (o->json) HP_TRY(cli_print_json(simulate_json(&s, &f), err));
-    else simulate_print(&s, &f);
+    if (o->json)
+        HP_TRY(cli_print_json(simulate_json(&s, &f), err));
+    else
+        simulate_print(&s, &f);
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));
         return no_plan(&f, err);

@@ -13,17 +13,25 @@ typedef struct options {
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
     options *o = state->input;
     switch (key) {
-    case 'c': o->cost = arg; return 0;
-    case 'j': o->json = true; return 0;
+    case 'c':
+        o->cost = arg;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
     case ARGP_KEY_ARG:
-        if (o->strategy) argp_error(state, "'%s' is one word too many", arg);
-        else if (o->path) o->strategy = arg;
-        else o->path = arg;
+        if (o->strategy)
+            argp_error(state, "'%s' is one word too many", arg);
+        else if (o->path)
+            o->strategy = arg;
+        else
+            o->path = arg;
         return 0;
     case ARGP_KEY_END:
         if (!o->strategy) argp_error(state, "which plan and strategy? For example: hplan why plan.db dp=4");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -43,17 +51,20 @@ static void verdict(const hp_evaluation *asked, const hp_evaluation *best, char 
     char time[32];
     double seconds;
     if (asked->reject.code) {
-        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", asked->reject.code, asked->reject.limit, asked->reject.fix);
+        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", asked->reject.code, asked->reject.limit,
+                 asked->reject.fix);
     } else if (hp_strategy_equal(&asked->strategy, &best->strategy)) {
         snprintf(out, n, "it is the selected one");
     } else if (a->step_s <= b->step_s) {
         snprintf(out, n, "it did not lose: it is predicted to be as fast or faster%s",
-                 a->gpus == b->gpus ? ", and the plan was chosen by another order or by hand" : " on another number of devices");
+                 a->gpus == b->gpus ? ", and the plan was chosen by another order or by hand"
+                                    : " on another number of devices");
     } else {
         const char *reason = main_reason(a, b, &seconds);
         const bool tie = a->gpus == b->gpus && a->step_low_s <= b->step_high_s;
-        snprintf(out, n, "%s: %s, by %s%s", tie ? "a tie: the intervals overlap; in the middle" : "it lost", reason,
-                 hp_format_seconds(seconds, time), a->memory_bytes < b->memory_bytes ? "; it would save memory" : "");
+        snprintf(out, n, "%s: %s, by %s%s", tie ? "a tie: the intervals overlap; in the middle" : "it lost",
+                 reason, hp_format_seconds(seconds, time),
+                 a->memory_bytes < b->memory_bytes ? "; it would save memory" : "");
     }
 }
 
@@ -74,8 +85,10 @@ static void print_comparison(const hp_candidate *a, const hp_candidate *b) {
     snprintf(x, sizeof x, "%.1f%%", 100 * a->exposed_comm);
     snprintf(y, sizeof y, "%.1f%%", 100 * b->exposed_comm);
     print_row("exposed comm", x, y);
-    print_row("sent in total", hp_format_bytes((double)a->comm_bytes, x), hp_format_bytes((double)b->comm_bytes, y));
-    print_row("memory per rank", hp_format_bytes((double)a->memory_bytes, x), hp_format_bytes((double)b->memory_bytes, y));
+    print_row("sent in total", hp_format_bytes((double)a->comm_bytes, x),
+              hp_format_bytes((double)b->comm_bytes, y));
+    print_row("memory per rank", hp_format_bytes((double)a->memory_bytes, x),
+              hp_format_bytes((double)b->memory_bytes, y));
     snprintf(x, sizeof x, "%d", a->gpus);
     snprintf(y, sizeof y, "%d", b->gpus);
     print_row("devices", x, y);
@@ -84,18 +97,18 @@ static void print_comparison(const hp_candidate *a, const hp_candidate *b) {
 
 static json_t *figures_json(const hp_evaluation *e) {
     const hp_candidate *c = &e->figures;
-    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy, "gpus", c->gpus, "step_s",
-                     c->step_s, "step_low_s", c->step_low_s, "step_high_s", c->step_high_s, "images_per_s",
-                     c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "bubble", c->bubble, "exposed_comm",
-                     c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
+    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy, "gpus",
+                     c->gpus, "step_s", c->step_s, "step_low_s", c->step_low_s, "step_high_s", c->step_high_s,
+                     "images_per_s", c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "bubble",
+                     c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
 }
 
 static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, const char *text) {
     json_t *reject = asked->reject.code ? json_pack("{s:s, s:s, s:s}", "code", asked->reject.code, "limit",
                                                     asked->reject.limit, "fix", asked->reject.fix)
                                         : json_null();
-    return json_pack("{s:i, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "asked", figures_json(asked), "selected",
-                     figures_json(best), "rejected", reject);
+    return json_pack("{s:i, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "asked", figures_json(asked),
+                     "selected", figures_json(best), "rejected", reject);
 }
 
 /* The strategy as the search wrote it: without the cut that was found for it. */
@@ -105,9 +118,14 @@ static hp_status evaluate_both(hp_arena *arena, const hp_plan *plan, const optio
     hp_cost_table *table;
     HP_TRY(hp_strategy_parse(o->strategy, &strategy, err));
     HP_TRY(hp_cost_load(arena, o->cost, &plan->machine, &table, err));
-    const hp_eval_setup setup = {.graph = plan->graph, .machine = &plan->machine, .table = table,
-                                 .mode = (hp_mode)plan->mode, .dtype = (hp_dtype)plan->dtype, .batch = plan->batch,
-                                 .straggler_rank = -1, .seed = plan->seed};
+    const hp_eval_setup setup = {.graph = plan->graph,
+                                 .machine = &plan->machine,
+                                 .table = table,
+                                 .mode = (hp_mode)plan->mode,
+                                 .dtype = (hp_dtype)plan->dtype,
+                                 .batch = plan->batch,
+                                 .straggler_rank = -1,
+                                 .seed = plan->seed};
     hp_eval *e = hp_eval_new(arena, &setup);
     HP_TRY(hp_evaluate(e, arena, &strategy, true, asked, err));
     HP_TRY(hp_evaluate(e, arena, &plan->strategy, true, best, err));
@@ -135,10 +153,15 @@ int cmd_why(int argc, char **argv) {
         {"cost", 'c', "FILE", 0, "cost table the plan was made with, if it was not the machine's", 0},
         {"json", 'j', NULL, 0, "one JSON object", 0},
         {0}};
-    static const struct argp argp = {list, parse_option, "PLAN.db STRATEGY",
-                                     "Evaluates a strategy for the plan's network, batch and machine, and says why it "
-                                     "lost to the plan's own or was rejected.",
-                                     NULL, NULL, NULL};
+    static const struct argp argp = {
+        list,
+        parse_option,
+        "PLAN.db STRATEGY",
+        "Evaluates a strategy for the plan's network, batch and machine, and says why it "
+        "lost to the plan's own or was rejected.",
+        NULL,
+        NULL,
+        NULL};
     options o = {0};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     hp_error err = {0};

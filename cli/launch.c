@@ -61,12 +61,10 @@ static void take_out(launch_watch *w, const char *line) {
     if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) end_now(w, SIGTERM);
 }
 
-/* What libevent and Open MPI say of a dead rank and while a job is being ended. */
+/* Once the end is known, whatever Open MPI's run-time and the ranks it ends have to say adds nothing; before,
+ * its remarks on the shared memory of a rank that is gone. */
 static bool noise(const launch_watch *w, const char *line) {
-    if (line[0] == '[' && strstr(line, "] Read -1, expected "))
-        return true; /* shared memory of a rank that is gone */
-    return w->kill_s > 0 &&
-           (strstr(line, "[warn] Epoll") || strstr(line, "ORTE_ERROR_LOG") || strstr(line, "PMIX ERROR"));
+    return w->kill_s > 0 || (line[0] == '[' && strstr(line, "] Read -1, expected "));
 }
 
 /* hplan-exec's message is kept for the caller; mpirun's banners are read for who died; anything else is

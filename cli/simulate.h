@@ -9,7 +9,8 @@
 enum { SIM_MAX_COUNTS = 32 };
 
 typedef struct simulate_options {
-    const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort, *seed, *out;
+    const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
+        *seed, *out;
     const char *memory_limit, *jitter, *straggler;
     bool all, no_fold, json;
 } simulate_options;
@@ -20,7 +21,7 @@ typedef struct simulate_setup {
     int image_h, image_w, classes;
     hp_mode mode;
     hp_dtype dtype;
-    int64_t batch;          /* 0 = default */
+    int64_t batch; /* 0 = default */
     uint64_t seed;
     hp_machine machine;
     hp_cost_table *table;
@@ -29,7 +30,7 @@ typedef struct simulate_setup {
     bool has_strategy;
     hp_strategy strategy;
     hp_search_options search;
-    hp_eval_setup eval;     /* limits, jitter; the rest is filled per count */
+    hp_eval_setup eval; /* limits, jitter; the rest is filled per count */
 } simulate_setup;
 
 /* What was found for all counts together. */
@@ -38,7 +39,7 @@ typedef struct simulate_found {
     int gpus;
     int n;
     hp_evaluation *list;
-    int chosen;             /* index of the plan to write: the best of the largest count */
+    int chosen; /* index of the plan to write: the best of the largest count */
     int n_rejected;
     hp_rejected *rejected;
     double elapsed_s;

@@ -65,24 +65,42 @@ static const struct argp_option option_list[] = {
 /* Options that are just words. */
 static const char **text_option(simulate_options *o, int key) {
     switch (key) {
-    case KEY_NET: return &o->net;
-    case KEY_IMAGE: return &o->image;
-    case KEY_CLASSES: return &o->classes;
-    case KEY_MODE: return &o->mode;
-    case KEY_BATCH: return &o->batch;
-    case KEY_MACHINE: return &o->machine;
-    case KEY_COST: return &o->cost;
-    case KEY_GPUS: return &o->gpus;
-    case KEY_STRATEGY: return &o->strategy;
-    case KEY_DEVICE: return &o->device;
-    case KEY_TOP: return &o->top;
-    case KEY_SORT: return &o->sort;
-    case KEY_SEED: return &o->seed;
-    case KEY_OUT: return &o->out;
-    case KEY_LIMIT: return &o->memory_limit;
-    case KEY_JITTER: return &o->jitter;
-    case KEY_STRAGGLER: return &o->straggler;
-    default: return NULL;
+    case KEY_NET:
+        return &o->net;
+    case KEY_IMAGE:
+        return &o->image;
+    case KEY_CLASSES:
+        return &o->classes;
+    case KEY_MODE:
+        return &o->mode;
+    case KEY_BATCH:
+        return &o->batch;
+    case KEY_MACHINE:
+        return &o->machine;
+    case KEY_COST:
+        return &o->cost;
+    case KEY_GPUS:
+        return &o->gpus;
+    case KEY_STRATEGY:
+        return &o->strategy;
+    case KEY_DEVICE:
+        return &o->device;
+    case KEY_TOP:
+        return &o->top;
+    case KEY_SORT:
+        return &o->sort;
+    case KEY_SEED:
+        return &o->seed;
+    case KEY_OUT:
+        return &o->out;
+    case KEY_LIMIT:
+        return &o->memory_limit;
+    case KEY_JITTER:
+        return &o->jitter;
+    case KEY_STRAGGLER:
+        return &o->straggler;
+    default:
+        return NULL;
     }
 }
 
@@ -111,33 +129,50 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
         return 0;
     }
     switch (key) {
-    case KEY_ALL: o->all = true; return 0;
-    case KEY_NO_FOLD: o->no_fold = true; return 0;
-    case KEY_JSON: o->json = true; return 0;
+    case KEY_ALL:
+        o->all = true;
+        return 0;
+    case KEY_NO_FOLD:
+        o->no_fold = true;
+        return 0;
+    case KEY_JSON:
+        o->json = true;
+        return 0;
     case KEY_PREC:
     case KEY_MEMORY:
     case KEY_RULES:
     case KEY_ONNX:
     case KEY_MEASURE:
-        if (missing(key, arg, &what)) argp_failure(state, HP_EUNAVAIL, 0, "this version does not have %s", what);
+        if (missing(key, arg, &what))
+            argp_failure(state, HP_EUNAVAIL, 0, "this version does not have %s", what);
         return 0;
-    case ARGP_KEY_ARG: argp_error(state, "'%s' is no option; for example: hplan simulate --gpus 8 --image 1024", arg); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is no option; for example: hplan simulate --gpus 8 --image 1024", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
 const struct argp simulate_argp = {
-    option_list, parse_option, "",
-    "Predicts the step time and memory of every strategy for a network and a machine, ranks them, and writes the best one "
+    option_list,
+    parse_option,
+    "",
+    "Predicts the step time and memory of every strategy for a network and a machine, ranks them, and writes "
+    "the best one "
     "to plan.db.\vFor example: hplan simulate --net resnet101 --image 1024 --gpus 128 --machine thesis-a100",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
-static hp_status parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *value, hp_error *err) {
+static hp_status parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
+                           hp_error *err) {
     return text ? hp_parse_int(text, what, low, high, value, err) : HP_OK;
 }
 
 /* A word among names; `names` ends with NULL. */
-static hp_status parse_name(const char *text, const char *what, const char *const *names, int *value, hp_error *err) {
+static hp_status parse_name(const char *text, const char *what, const char *const *names, int *value,
+                            hp_error *err) {
     if (!text) return HP_OK;
     for (int i = 0; names[i]; i++) {
         if (strcmp(text, names[i]) == 0) {
@@ -160,11 +195,13 @@ static hp_status parse_counts(const char *text, simulate_setup *s, hp_error *err
     char *save = NULL;
     for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
         int64_t n;
-        if (s->n_count == SIM_MAX_COUNTS) return hp_fail(err, HP_EUSAGE, "--gpus: at most %d counts", SIM_MAX_COUNTS);
+        if (s->n_count == SIM_MAX_COUNTS)
+            return hp_fail(err, HP_EUSAGE, "--gpus: at most %d counts", SIM_MAX_COUNTS);
         HP_TRY(hp_parse_int(word, "--gpus", 1, 1 << 20, &n, err));
         s->count[s->n_count++] = (int)n;
     }
-    return s->n_count ? HP_OK : hp_fail(err, HP_EUSAGE, "--gpus is empty; for example --gpus 8 or --gpus 1,2,4");
+    return s->n_count ? HP_OK
+                      : hp_fail(err, HP_EUSAGE, "--gpus is empty; for example --gpus 8 or --gpus 1,2,4");
 }
 
 static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *err) {
@@ -198,8 +235,8 @@ static hp_status check_counts(simulate_setup *s, hp_error *err) {
     const int devices = hp_machine_devices(&s->machine);
     if (!s->n_count && !s->has_strategy) s->count[s->n_count++] = devices;
     if (!s->machine.device.is_cpu && largest_count(s) > devices)
-        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; smallest fix: --gpus %d", largest_count(s),
-                       s->machine.name, devices, devices);
+        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; smallest fix: --gpus %d",
+                       largest_count(s), s->machine.name, devices, devices);
     return HP_OK;
 }
 
@@ -214,7 +251,8 @@ static hp_status parse_network(hp_arena *arena, const simulate_options *o, simul
 }
 
 static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_error *err) {
-    static const char *const modes[] = {"train", "infer", NULL}, *const devices[] = {"cpu", "ref", "cuda", NULL},
+    static const char *const modes[] = {"train", "infer", NULL},
+                             *const devices[] = {"cpu", "ref", "cuda", NULL},
                              *const sorts[] = {"time", "images", "memory", NULL};
     int mode = 0, device = 0, sort = 0;
     int64_t top = 10, seed = 1;
@@ -224,7 +262,8 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     HP_TRY(parse_int(o->top, "--top", 1, 1 << 20, &top, err));
     HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
     HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
-    if (device == 2) return hp_fail(err, HP_EUNAVAIL, "this version does not have --device cuda; use cpu or ref");
+    if (device == 2)
+        return hp_fail(err, HP_EUNAVAIL, "this version does not have --device cuda; use cpu or ref");
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
     s->dtype = device == 1 ? HP_F64 : HP_F32;
     snprintf(s->device, sizeof s->device, "%s", devices[device]);
@@ -250,8 +289,14 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
 }
 
 hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int64_t batch) {
-    hp_plan plan = {.image_h = s->image_h, .image_w = s->image_w, .classes = s->classes, .mode = (int32_t)s->mode,
-                    .dtype = (int32_t)s->dtype, .batch = batch, .seed = s->seed, .strategy = *strategy,
+    hp_plan plan = {.image_h = s->image_h,
+                    .image_w = s->image_w,
+                    .classes = s->classes,
+                    .mode = (int32_t)s->mode,
+                    .dtype = (int32_t)s->dtype,
+                    .batch = batch,
+                    .seed = s->seed,
+                    .strategy = *strategy,
                     .machine = s->machine};
     snprintf(plan.net, sizeof plan.net, "%s", s->net);
     snprintf(plan.device, sizeof plan.device, "%s", s->device);

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* --- table ---------------------------------------------------------------------------------------------------- */
+/* --- table
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* Never more than three significant digits of a prediction. */
 const char *simulate_number(double value, char out[32]) {
@@ -20,7 +21,7 @@ const char *simulate_number(double value, char out[32]) {
 typedef struct column {
     const char *title;
     int width;
-    int drop;  /* 1 goes first when the table is too wide, 0 always stays */
+    int drop; /* 1 goes first when the table is too wide, 0 always stays */
     void (*text)(const hp_evaluation *e, char out[64]);
 } column;
 
@@ -73,7 +74,8 @@ static bool shown(const column *c, int drop) {
     return c->drop == 0 || c->drop > drop;
 }
 
-/* Columns go, the least important first, until the longest strategy fits; if none is left to go, it is cut short. */
+/* Columns go, the least important first, until the longest strategy fits; if none is left to go, it is cut
+ * short. */
 static layout lay_out(const simulate_setup *s, const simulate_found *f) {
     layout l = {.strategy = 8, .sweep = s->n_count > 1};
     for (int i = 0; i < f->n; i++) {
@@ -116,7 +118,8 @@ static void print_table(const simulate_setup *s, const simulate_found *f) {
     printf("\n");
     for (int i = 0; i < f->n; i++) print_row(&l, i + 1, &f->list[i]);
     if (l.drop < 2)
-        printf("  *exposed: waited for, not hidden%s\n", l.drop < 1 ? "; meas: share of the time that was measured" : "");
+        printf("  *exposed: waited for, not hidden%s\n",
+               l.drop < 1 ? "; meas: share of the time that was measured" : "");
 }
 
 static void print_notes(const simulate_found *f) {
@@ -126,7 +129,8 @@ static void print_notes(const simulate_found *f) {
     if (ties) printf("  ~not distinguishable from the one above: the intervals overlap\n");
     printf("number %d: %s\n", f->chosen + 1, best->note);
     if (best->measured_share < 0.5)
-        printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: hplan calibrate\n",
+        printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: "
+               "hplan calibrate\n",
                100 * best->measured_share);
 }
 
@@ -144,13 +148,14 @@ static void print_header(const simulate_setup *s, const simulate_found *f) {
     const hp_machine *m = &s->machine;
     printf("machine %s: %d x %d %s; costs: %s; seed %llu\n", cli_plain(m->name, name, sizeof name), m->nodes,
            m->devices_per_node, m->device.name, hp_cost_origin(s->table), (unsigned long long)s->seed);
-    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d devices\n", s->net, s->image_h, s->image_w,
-           s->classes, (double)hp_graph_param_count(s->graph) * 1e-6, s->mode == HP_MODE_TRAIN ? "train" : "infer",
-           (long long)f->batch, f->gpus);
+    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d devices\n", s->net, s->image_h,
+           s->image_w, s->classes, (double)hp_graph_param_count(s->graph) * 1e-6,
+           s->mode == HP_MODE_TRAIN ? "train" : "infer", (long long)f->batch, f->gpus);
     printf("searched %lld strategies in %s: %lld valid, %lld rejected", (long long)f->searched,
            hp_format_seconds(f->elapsed_s, elapsed), (long long)f->valid,
            (long long)(f->searched - f->valid - f->left_out));
-    if (f->cut_off) printf("; %lld simulated, %lld cut off by bounds", (long long)f->simulated, (long long)f->cut_off);
+    if (f->cut_off)
+        printf("; %lld simulated, %lld cut off by bounds", (long long)f->simulated, (long long)f->cut_off);
     if (f->left_out) printf("; %lld left out (too many micro-batches to simulate)", (long long)f->left_out);
     printf("\n");
 }
@@ -164,18 +169,20 @@ void simulate_print(const simulate_setup *s, const simulate_found *f) {
     print_rejects(f);
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------------------- */
+/* --- JSON
+ * ----------------------------------------------------------------------------------------------------- */
 
 static json_t *candidate_json(const hp_evaluation *e, int rank) {
     const hp_candidate *c = &e->figures;
     json_t *memory = json_array();
     for (int r = 0; r < hp_strategy_ranks(&e->strategy); r++)
         json_array_append_new(memory, json_integer(e->memory_by_role[r % e->strategy.stages]));
-    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s}", "rank", rank, "strategy",
-                     c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s", c->step_low_s, "step_high_s",
-                     c->step_high_s, "images_per_s", c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes,
-                     "memory_by_rank", memory, "bubble", c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes",
-                     (json_int_t)c->comm_bytes, "measured_share", c->measured_share, "tie", c->tie, "note", c->note);
+    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s}", "rank",
+                     rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s",
+                     c->step_low_s, "step_high_s", c->step_high_s, "images_per_s", c->images_per_s,
+                     "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory, "bubble",
+                     c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes,
+                     "measured_share", c->measured_share, "tie", c->tie, "note", c->note);
 }
 
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
@@ -183,16 +190,18 @@ json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
     for (int i = 0; i < f->n; i++) json_array_append_new(candidates, candidate_json(&f->list[i], i + 1));
     for (int i = 0; i < f->n_rejected; i++) {
         const hp_rejected *r = &f->rejected[i];
-        json_array_append_new(rejected, json_pack("{s:s, s:I, s:s, s:s, s:s}", "code", r->code, "count", (json_int_t)r->count,
-                                                  "example", r->example, "limit", r->limit, "fix", r->fix));
+        json_array_append_new(rejected, json_pack("{s:s, s:I, s:s, s:s, s:s}", "code", r->code, "count",
+                                                  (json_int_t)r->count, "example", r->example, "limit",
+                                                  r->limit, "fix", r->fix));
     }
     char image[32];
     snprintf(image, sizeof image, "%dx%d", s->image_h, s->image_w);
-    return json_pack("{s:i, s:s, s:I, s:s, s:i, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:i, s:o, s:o}", "schema", 1,
-                     "net", s->net, "parameters", (json_int_t)hp_graph_param_count(s->graph), "machine", s->machine.name,
-                     "gpus", f->gpus, "image", image, "batch", (json_int_t)f->batch, "mode",
-                     s->mode == HP_MODE_TRAIN ? "train" : "infer", "searched", (json_int_t)f->searched, "valid",
-                     (json_int_t)f->valid, "simulated", (json_int_t)f->simulated, "cut_off", (json_int_t)f->cut_off,
-                     "left_out", (json_int_t)f->left_out, "elapsed_s", f->elapsed_s, "chosen", f->n ? f->chosen + 1 : 0,
+    return json_pack("{s:i, s:s, s:I, s:s, s:i, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:i, s:o, s:o}",
+                     "schema", 1, "net", s->net, "parameters", (json_int_t)hp_graph_param_count(s->graph),
+                     "machine", s->machine.name, "gpus", f->gpus, "image", image, "batch",
+                     (json_int_t)f->batch, "mode", s->mode == HP_MODE_TRAIN ? "train" : "infer", "searched",
+                     (json_int_t)f->searched, "valid", (json_int_t)f->valid, "simulated",
+                     (json_int_t)f->simulated, "cut_off", (json_int_t)f->cut_off, "left_out",
+                     (json_int_t)f->left_out, "elapsed_s", f->elapsed_s, "chosen", f->n ? f->chosen + 1 : 0,
                      "candidates", candidates, "rejected", rejected);
 }

@@ -1,6 +1,6 @@
-/* calibrate.c - samples of all runs to rows: a line per shape class, a fit per family, a share per family, lines for
- * messages and all-reduces. Medians over iterations, then the mean over equal tasks: a step is the sum of its tasks, and
- * means add up where medians do not. */
+/* calibrate.c - samples of all runs to rows: a line per shape class, a fit per family, a share per family,
+ * lines for messages and all-reduces. Medians over iterations, then the mean over equal tasks: a step is the
+ * sum of its tasks, and means add up where medians do not. */
 #include "costmodels/calibrate.h"
 
 #include "costmodels/fit.h"
@@ -35,7 +35,8 @@ hp_status hp_calibration_add(hp_calibration *c, hp_db *db, hp_error *err) {
     HP_TRY(hp_trace_find(db, "exec", &run, err));
     if (run < 0) return hp_fail(err, HP_EDATA, "%s holds no executed run; hplan run writes one", db->path);
     HP_TRY(hp_trace_load(c->arena, db, run, false, &trace, err));
-    if (trace.n_iter == 0) return hp_fail(err, HP_EDATA, "%s: no iteration is complete; run more steps", db->path);
+    if (trace.n_iter == 0)
+        return hp_fail(err, HP_EDATA, "%s: no iteration is complete; run more steps", db->path);
     hp_trace_drop_warmup(&trace);
     hp_samples_compute(&c->sample, &c->machine, &plan, &trace);
     hp_samples_comm(&c->sample, &c->machine, &plan, &trace);
@@ -59,10 +60,12 @@ static int sample_compare(const void *a, const void *b) {
 }
 
 static bool same_row(const hp_sample_row *a, const hp_sample_row *b) {
-    return a->kind == b->kind && alone(a) == alone(b) && strcmp(a->class, b->class) == 0 && strcmp(a->key, b->key) == 0;
+    return a->kind == b->kind && alone(a) == alone(b) && strcmp(a->class, b->class) == 0 &&
+           strcmp(a->key, b->key) == 0;
 }
 
-/* Mean without the tenth at either end: one interrupted sample in ten changes nothing. Sorted by time already. */
+/* Mean without the tenth at either end: one interrupted sample in ten changes nothing. Sorted by time
+ * already. */
 static double trimmed_mean(const hp_sample_row *s, int n) {
     const int cut = n / 10;
     double sum = 0;
@@ -70,13 +73,13 @@ static double trimmed_mean(const hp_sample_row *s, int n) {
     return sum / (n - 2 * cut);
 }
 
-/* One point per size; communication takes the median, because waiting only ever adds. spread: the median relative
- * distance of the samples from their points, in `work` (n values). */
+/* One point per size; communication takes the median, because waiting only ever adds. spread: the median
+ * relative distance of the samples from their points, in `work` (n values). */
 static int make_points(const hp_sample_row *s, int n, double *x, double *y, double *work, double *spread) {
     int points = 0;
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && s[j].size == s[i].size;) j++; // NOLINT: equal sizes are equal
-        if (points == MAX_POINTS) points--;                     /* thinned: the last one gives way */
+        if (points == MAX_POINTS) points--;                    /* thinned: the last one gives way */
         x[points] = s[i].size;
         y[points] = s[i].kind == HP_ROW_COMPUTE ? trimmed_mean(&s[i], j - i) : s[(i + j) / 2].seconds;
         for (int k = i; k < j; k++) work[k] = fabs(s[k].seconds / y[points] - 1);
@@ -91,13 +94,21 @@ enum { RESIDUAL_PERCENT = 2 /* a single sample has no spread: timers and clocks 
 static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) {
     double x[MAX_POINTS], y[MAX_POINTS], spread;
     const int points = make_points(s, n, x, y, HP_NEW(t->arena, double, n), &spread);
-    hp_row row = {.kind = s->kind, .class = s->class, .key = s->key, .source = HP_SOURCE_MEASURED, .samples = n,
-                  .residual = fmax(spread, RESIDUAL_PERCENT / 100.0), .n = points, .x = x, .y = y};
+    hp_row row = {.kind = s->kind,
+                  .class = s->class,
+                  .key = s->key,
+                  .source = HP_SOURCE_MEASURED,
+                  .samples = n,
+                  .residual = fmax(spread, RESIDUAL_PERCENT / 100.0),
+                  .n = points,
+                  .x = x,
+                  .y = y};
     row.where = hp_arena_printf(t->arena, "hplan calibrate, %d runs", runs);
     hp_rows_add(t, &row);
 }
 
-/* --- families -------------------------------------------------------------------------------------------------- */
+/* --- families
+ * -------------------------------------------------------------------------------------------------- */
 
 typedef struct family {
     char name[80], class[32];
@@ -105,7 +116,7 @@ typedef struct family {
     int n, capacity;
     double measured_s, expected_s; /* of contended tasks, and alone */
     int64_t contended;
-    double ranks;                  /* sum over the contended samples */
+    double ranks; /* sum over the contended samples */
 } family;
 
 typedef struct families {
@@ -118,7 +129,8 @@ static family *find_family(families *f, const hp_sample_row *s) {
     char name[80];
     hp_key_family(s->key, name, sizeof name);
     for (int i = 0; i < f->n; i++) {
-        if (strcmp(f->family[i].name, name) == 0 && strcmp(f->family[i].class, s->class) == 0) return &f->family[i];
+        if (strcmp(f->family[i].name, name) == 0 && strcmp(f->family[i].class, s->class) == 0)
+            return &f->family[i];
     }
     HP_ROOM(f->arena, f->family, f->n, f->capacity);
     family *new = &f->family[f->n++];
@@ -149,8 +161,16 @@ static void add_fit_row(hp_cost_table *t, const family *f) {
     hp_fit fit;
     if (!hp_fit_work(f->sample, f->n, &fit)) return;
     double x[3] = {0, 1, 2}, y[3] = {fit.launch_s, fit.flops_per_s, fit.bytes_per_s};
-    const hp_row row = {.kind = HP_ROW_FIT, .class = f->class, .key = f->name, .source = HP_SOURCE_MEASURED,
-                        .residual = fit.residual, .samples = f->n, .where = "fit of the measured rows", .n = 3, .x = x, .y = y};
+    const hp_row row = {.kind = HP_ROW_FIT,
+                        .class = f->class,
+                        .key = f->name,
+                        .source = HP_SOURCE_MEASURED,
+                        .residual = fit.residual,
+                        .samples = f->n,
+                        .where = "fit of the measured rows",
+                        .n = 3,
+                        .x = x,
+                        .y = y};
     hp_rows_add(t, &row);
 }
 
@@ -159,8 +179,15 @@ static void add_share_row(hp_cost_table *t, const family *f) {
     if (f->contended == 0 || f->expected_s <= 0) return;
     const double n = f->ranks / (double)f->contended, slowdown = f->measured_s / f->expected_s;
     double x[1] = {0}, y[1] = {fmin(1, fmax(1 / n, slowdown / n))};
-    const hp_row row = {.kind = HP_ROW_SHARE, .class = f->class, .key = f->name, .source = HP_SOURCE_MEASURED,
-                        .samples = f->contended, .where = "data-parallel runs against one rank alone", .n = 1, .x = x, .y = y};
+    const hp_row row = {.kind = HP_ROW_SHARE,
+                        .class = f->class,
+                        .key = f->name,
+                        .source = HP_SOURCE_MEASURED,
+                        .samples = f->contended,
+                        .where = "data-parallel runs against one rank alone",
+                        .n = 1,
+                        .x = x,
+                        .y = y};
     hp_rows_add(t, &row);
 }
 
@@ -175,8 +202,8 @@ static void keep_old_rows(hp_cost_table *t, const hp_cost_table *before) {
     hp_rows_sort(t);
 }
 
-hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, const char *date, hp_cost_table **out,
-                               hp_error *err) {
+hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, const char *date,
+                               hp_cost_table **out, hp_error *err) {
     hp_sample_list *l = &c->sample;
     if (l->n == 0) return hp_fail(err, HP_EDATA, "nothing was measured; add a run with hplan run");
     qsort(l->row, (size_t)l->n, sizeof *l->row, sample_compare);
@@ -189,8 +216,10 @@ hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, c
     hp_rows_sort(t);
     for (int i = 0; i < l->n; i++) {
         if (l->row[i].kind != HP_ROW_COMPUTE) continue;
-        if (alone(&l->row[i])) add_to_family(&f, &l->row[i]);
-        else add_contended(&f, t, &l->row[i]);
+        if (alone(&l->row[i]))
+            add_to_family(&f, &l->row[i]);
+        else
+            add_contended(&f, t, &l->row[i]);
     }
     for (int i = 0; i < f.n; i++) {
         add_fit_row(t, &f.family[i]);

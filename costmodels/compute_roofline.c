@@ -1,6 +1,6 @@
-/* compute_roofline.c - what one task takes: the measured line of its shape class, else the fit of its family, else the
- * device's roofline with the family's efficiency. Both flops and bytes matter: a model of flops alone is far off for
- * high-resolution images, where most layers wait for memory. */
+/* compute_roofline.c - what one task takes: the measured line of its shape class, else the fit of its family,
+ * else the device's roofline with the family's efficiency. Both flops and bytes matter: a model of flops
+ * alone is far off for high-resolution images, where most layers wait for memory. */
 #include "costmodels/line.h"
 #include "costmodels/models.h"
 
@@ -64,7 +64,8 @@ hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_wo
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     if (!m->share_cpu) return 0;
     char family[80];
-    const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
+    const hp_row *row =
+        hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
     const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;
     return row ? fmax(row->y[0], core) : core;
 }

@@ -1,5 +1,6 @@
-/* fit.c - robust least squares on relative errors: a task of 10 us counts as much as one of 10 ms, and a sample that the
- * operating system interrupted counts little (bisquare weights, Holland & Welsch 1977, as in gsl_multifit_robust). */
+/* fit.c - robust least squares on relative errors: a task of 10 us counts as much as one of 10 ms, and a
+ * sample that the operating system interrupted counts little (bisquare weights, Holland & Welsch 1977, as in
+ * gsl_multifit_robust). */
 #include "costmodels/fit.h"
 
 #include "traces/query.h"
@@ -17,7 +18,8 @@ static double term(const hp_fit_sample *s, int k) {
     return (k == 0 ? 1 : k == 1 ? s->flops : s->bytes) / s->seconds;
 }
 
-/* Solves for the terms in `use`; every equation is divided by its time. False when they cannot be told apart. */
+/* Solves for the terms in `use`; every equation is divided by its time. False when they cannot be told apart.
+ */
 static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *coefficient) {
     int column[TERMS], n_column = 0;
     for (int k = 0; k < TERMS; k++) {
@@ -25,17 +27,20 @@ static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *c
     }
     memset(coefficient, 0, TERMS * sizeof *coefficient);
     if (n_column == 0 || n <= n_column) return false;
-    gsl_matrix *a = gsl_matrix_alloc((size_t)n, (size_t)n_column), *cov = gsl_matrix_alloc((size_t)n_column, (size_t)n_column);
+    gsl_matrix *a = gsl_matrix_alloc((size_t)n, (size_t)n_column),
+               *cov = gsl_matrix_alloc((size_t)n_column, (size_t)n_column);
     gsl_vector *one = gsl_vector_alloc((size_t)n), *c = gsl_vector_alloc((size_t)n_column);
     double scale[TERMS]; /* columns of like size, or the rates' units would decide the rank */
     for (int k = 0; k < n_column; k++) {
         scale[k] = 0;
         for (int i = 0; i < n; i++) scale[k] = fmax(scale[k], fabs(term(&sample[i], column[k])));
         if (scale[k] <= 0) scale[k] = 1;
-        for (int i = 0; i < n; i++) gsl_matrix_set(a, (size_t)i, (size_t)k, term(&sample[i], column[k]) / scale[k]);
+        for (int i = 0; i < n; i++)
+            gsl_matrix_set(a, (size_t)i, (size_t)k, term(&sample[i], column[k]) / scale[k]);
     }
     gsl_vector_set_all(one, 1);
-    gsl_multifit_robust_workspace *w = gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, (size_t)n, (size_t)n_column);
+    gsl_multifit_robust_workspace *w =
+        gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, (size_t)n, (size_t)n_column);
     gsl_multifit_robust_maxiter(200, w);
     const int status = gsl_multifit_robust(a, one, c, cov, w);
     for (int k = 0; k < n_column; k++) coefficient[column[k]] = gsl_vector_get(c, (size_t)k) / scale[k];
@@ -81,13 +86,15 @@ bool hp_fit_work(const hp_fit_sample *sample, int n, hp_fit *fit) {
     return found;
 }
 
-bool hp_fit_alpha_beta(const double *bytes, const double *seconds, int n, double *alpha_s, double *beta_s_per_byte) {
+bool hp_fit_alpha_beta(const double *bytes, const double *seconds, int n, double *alpha_s,
+                       double *beta_s_per_byte) {
     if (n < 2) return false;
     double *weight = malloc(sizeof(double) * (size_t)n);
     if (!weight) return false;
     for (int i = 0; i < n; i++) weight[i] = 1 / (seconds[i] * seconds[i]);
     double c00, c01, c11, chi2;
-    gsl_fit_wlinear(bytes, 1, weight, 1, seconds, 1, (size_t)n, alpha_s, beta_s_per_byte, &c00, &c01, &c11, &chi2);
+    gsl_fit_wlinear(bytes, 1, weight, 1, seconds, 1, (size_t)n, alpha_s, beta_s_per_byte, &c00, &c01, &c11,
+                    &chi2);
     if (*alpha_s < 0) { /* through the origin */
         *alpha_s = 0;
         gsl_fit_wmul(bytes, 1, weight, 1, seconds, 1, (size_t)n, beta_s_per_byte, &c11, &chi2);

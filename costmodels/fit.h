@@ -18,8 +18,9 @@ typedef struct hp_fit {
  * False when there are fewer than 3 samples. */
 bool hp_fit_work(const hp_fit_sample *sample, int n, hp_fit *fit);
 
-/* t = alpha + beta bytes, weighted by 1/t^2 (relative errors), neither negative; false for fewer than 2 points. */
-bool hp_fit_alpha_beta(const double *bytes, const double *seconds, int n, double *alpha_s, double *beta_s_per_byte);
-
+/* t = alpha + beta bytes, weighted by 1/t^2 (relative errors), neither negative; false for fewer than 2
+ * points. */
+bool hp_fit_alpha_beta(const double *bytes, const double *seconds, int n, double *alpha_s,
+                       double *beta_s_per_byte);
 
 #endif

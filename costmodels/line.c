@@ -1,4 +1,5 @@
-/* line.c - why linear: within a shape class time is work over rate plus an overhead, and the rate changes slowly. */
+/* line.c - why linear: within a shape class time is work over rate plus an overhead, and the rate changes
+ * slowly. */
 #include "costmodels/line.h"
 
 static double through(const double *x, const double *y, int i, double at) {
@@ -15,8 +16,10 @@ double hp_line_at(const double *x, const double *y, int n, double at) {
     int low = 0, high = n - 1; /* x[low] < at */
     while (high - low > 1) {
         const int middle = (low + high) / 2;
-        if (x[middle] < at) low = middle;
-        else high = middle;
+        if (x[middle] < at)
+            low = middle;
+        else
+            high = middle;
     }
     if (at == x[high]) return y[high]; // NOLINT: exact at the points
     const double t = through(x, y, low, at);

@@ -22,19 +22,19 @@ typedef struct hp_row_info {
 extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 
 /* Fields of the rows that are no lines. */
-enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES };  /* seconds, flop/s, bytes/s; 0 = has no such term */
-enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };   /* fractions of the data sheet's */
-enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };         /* the same of a link */
+enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES }; /* seconds, flop/s, bytes/s; 0 = has no such term */
+enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data sheet's */
+enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };        /* the same of a link */
 
 typedef struct hp_row {
     hp_row_kind kind;
     const char *class, *key;
     hp_source source;
-    double residual;     /* relative half-width of the interval */
+    double residual; /* relative half-width of the interval */
     int64_t samples;
-    const char *where;   /* the source in words */
+    const char *where; /* the source in words */
     int n;
-    double *x, *y;       /* x: the line's sizes, 0, 1, 2 for fields */
+    double *x, *y; /* x: the line's sizes, 0, 1, 2 for fields */
 } hp_row;
 
 struct hp_cost_table {
@@ -57,7 +57,8 @@ const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char 
 const char *hp_key_family(const char *key, char *out, size_t n);
 
 /* Text to table and back; `where` names the file in errors (HP_EDATA, with the line). */
-hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t, hp_error *err);
+hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,
+                        hp_error *err);
 hp_status hp_rows_print(FILE *f, const hp_cost_table *t, hp_error *err);
 /* Writes "path.tmp" and renames it. Errors: HP_ECREATE, HP_EIO; an earlier file stays. */
 hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err);

@@ -1,5 +1,6 @@
-/* samples.c - spans to samples. A span of communication also covers waiting for the other side; what is wanted is the time
- * from the moment all ends were there until it was done, on ranks that had nothing else to do. */
+/* samples.c - spans to samples. A span of communication also covers waiting for the other side; what is
+ * wanted is the time from the moment all ends were there until it was done, on ranks that had nothing else to
+ * do. */
 #include "costmodels/samples.h"
 
 #include <math.h>
@@ -31,7 +32,8 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
     }
 }
 
-/* --- communication ---------------------------------------------------------------------------------------------- */
+/* --- communication
+ * ---------------------------------------------------------------------------------------------- */
 
 /* One iteration: the spans by (rank, task of its role). */
 typedef struct iteration {
@@ -50,8 +52,10 @@ static void index_spans(iteration *it) {
     }
 }
 
-/* When did the rank last finish something else before `end`? -1: it was computing at some time in (start, end). */
-static int64_t free_since(const iteration *it, int rank, const hp_trace_span *self, int64_t start, int64_t end) {
+/* When did the rank last finish something else before `end`? -1: it was computing at some time in (start,
+ * end). */
+static int64_t free_since(const iteration *it, int rank, const hp_trace_span *self, int64_t start,
+                          int64_t end) {
     int64_t since = start;
     const hp_role *r = &it->p->role[rank % it->p->n_role];
     for (int task = 0; task < r->n_task; task++) {
@@ -85,7 +89,8 @@ static int sender_queue(const hp_program *p, int role, const hp_queue *q) {
     return -1;
 }
 
-/* Seconds a message took from when both ends were there, as its idle receiver saw it; negative: cannot be told. */
+/* Seconds a message took from when both ends were there, as its idle receiver saw it; negative: cannot be
+ * told. */
 static double message_seconds(const iteration *it, int rank, int task) {
     const int role = rank % it->p->n_role;
     const hp_role *r = &it->p->role[role];
@@ -135,8 +140,8 @@ static double collective_seconds(const iteration *it, int group, int n, int *ran
     return end > start ? 1e-9 * (double)(end - start) : -1;
 }
 
-static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, const char *key, double bytes, double seconds,
-                     int ranks) {
+static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, const char *key, double bytes,
+                     double seconds, int ranks) {
     hp_sample_row *s = add(l);
     s->kind = kind;
     snprintf(s->class, sizeof s->class, "%s", class);
@@ -153,7 +158,9 @@ static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it
             const hp_task *k = &r->task[t];
             if (k->op != HP_TASK_RECV) continue;
             const double s = message_seconds(it, rank, t);
-            if (s > 0) add_comm(l, HP_ROW_P2P, m->intra.name, "", (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
+            if (s > 0)
+                add_comm(l, HP_ROW_P2P, m->intra.name, "",
+                         (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
         }
     }
 }
@@ -171,7 +178,8 @@ static void collectives(hp_sample_list *l, const hp_machine *m, const iteration 
             const double s = collective_seconds(it, g, n, &ranks);
             if (s <= 0 || ranks < 2) continue;
             snprintf(key, sizeof key, "r%d n%d", ranks, ranks);
-            add_comm(l, HP_ROW_ALLREDUCE, m->intra.name, key, (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, ranks);
+            add_comm(l, HP_ROW_ALLREDUCE, m->intra.name, key,
+                     (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, ranks);
         }
     }
 }
@@ -182,7 +190,8 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
     /* with more ranks than cores even a waiting rank may not run: nothing can be told */
     if (ranks < 2 || t->n_rank != ranks || ranks > m->devices_per_node) return;
     iteration it = {.p = p, .t = t, .span = HP_NEW(l->arena, const hp_trace_span **, ranks)};
-    for (int r = 0; r < ranks; r++) it.span[r] = HP_NEW(l->arena, const hp_trace_span *, p->role[r % p->n_role].n_task);
+    for (int r = 0; r < ranks; r++)
+        it.span[r] = HP_NEW(l->arena, const hp_trace_span *, p->role[r % p->n_role].n_task);
     for (int i = 0; i < t->n_iter; i++) {
         it.first = t->iter[i].first;
         it.last = t->iter[i].last;

@@ -8,11 +8,11 @@
 
 /* A task, message or all-reduce of one run: its median over the iterations. */
 typedef struct hp_sample_row {
-    hp_row_kind kind;       /* compute, p2p, allreduce */
+    hp_row_kind kind; /* compute, p2p, allreduce */
     char class[32], key[80];
     double size, flops, bytes, seconds;
-    int32_t ranks;          /* of the run */
-    int32_t node_ranks;     /* that computed beside each other on the node */
+    int32_t ranks;      /* of the run */
+    int32_t node_ranks; /* that computed beside each other on the node */
 } hp_sample_row;
 
 typedef struct hp_sample_list {

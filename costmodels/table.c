@@ -70,15 +70,19 @@ const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char 
 
 const char *hp_key_family(const char *key, char *out, size_t n) {
     const char *space = strchr(key, ' '), *last = strrchr(key, ' ');
-    if (!space || space == last) snprintf(out, n, "%s", key);
-    else snprintf(out, n, "%.*s%s", (int)(space - key), key, last);
+    if (!space || space == last)
+        snprintf(out, n, "%s", key);
+    else
+        snprintf(out, n, "%.*s%s", (int)(space - key), key, last);
     return out;
 }
 
 const char *hp_cost_default_path(char *out, size_t n) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/') snprintf(out, n, "%s/hplan/local.cost", cache);
-    else snprintf(out, n, "%s/.cache/hplan/local.cost", home && home[0] ? home : "/tmp");
+    if (cache && cache[0] == '/')
+        snprintf(out, n, "%s/hplan/local.cost", cache);
+    else
+        snprintf(out, n, "%s/.cache/hplan/local.cost", home && home[0] ? home : "/tmp");
     return out;
 }
 
@@ -89,17 +93,20 @@ const char *hp_cost_origin(const hp_cost_table *t) {
 static hp_status read_text(hp_arena *arena, const char *path, char **text, hp_error *err) {
     FILE *f = fopen(path, "rb");
     if (!f)
-        return hp_fail(err, HP_EDATA, "cannot read cost table %s: %s; hplan calibrate writes one", path, strerror(errno));
+        return hp_fail(err, HP_EDATA, "cannot read cost table %s: %s; hplan calibrate writes one", path,
+                       strerror(errno));
     struct stat st;
     if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > TABLE_MAX_BYTES) {
         fclose(f);
-        return hp_fail(err, HP_EDATA, "%s is no cost table (a text file of at most %d MB)", path, TABLE_MAX_BYTES >> 20);
+        return hp_fail(err, HP_EDATA, "%s is no cost table (a text file of at most %d MB)", path,
+                       TABLE_MAX_BYTES >> 20);
     }
     *text = hp_arena_alloc(arena, (size_t)st.st_size + 1);
     const size_t got = fread(*text, 1, (size_t)st.st_size, f);
     fclose(f);
     if (strlen(*text) != got)
-        return hp_fail(err, HP_EDATA, "%s holds zero bytes, it is no cost table; hplan calibrate writes one", path);
+        return hp_fail(err, HP_EDATA, "%s holds zero bytes, it is no cost table; hplan calibrate writes one",
+                       path);
     return HP_OK;
 }
 
@@ -112,12 +119,14 @@ static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t,
     return HP_OK;
 }
 
-hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t, hp_error *err) {
+hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,
+                       hp_error *err) {
     hp_cost_table *shipped;
     HP_TRY(hp_rows_parse(arena, hp_shipped_table(), "shipped table", &shipped, err));
     shipped->origin = "shipped table and data sheets";
     char path[4096];
-    if (!file && strcmp(m->name, "local") == 0 && access(hp_cost_default_path(path, sizeof path), R_OK) == 0) file = path;
+    if (!file && strcmp(m->name, "local") == 0 && access(hp_cost_default_path(path, sizeof path), R_OK) == 0)
+        file = path;
     if (!file) {
         *t = shipped;
         return HP_OK;

@@ -16,30 +16,38 @@
 #include "plan/machine.h"
 #include "plan/program.h"
 
-typedef enum hp_source { HP_SOURCE_MEASURED, HP_SOURCE_PAPER, HP_SOURCE_DATASHEET, HP_SOURCE_GUESS } hp_source;
+typedef enum hp_source {
+    HP_SOURCE_MEASURED,
+    HP_SOURCE_PAPER,
+    HP_SOURCE_DATASHEET,
+    HP_SOURCE_GUESS
+} hp_source;
 extern const char *const hp_source_names[];
 
 typedef struct hp_cost {
     double seconds;
-    double low, high;     /* interval from the row's residual */
+    double low, high; /* interval from the row's residual */
     hp_source source;
 } hp_cost;
 
 typedef struct hp_cost_table hp_cost_table;
 
-/* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost) if it exists.
- * What it lacks comes from the shipped table of known devices, then from the machine's data sheet. Lives in `arena`. Errors: HP_EDATA, HP_EIO. */
-hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t, hp_error *err);
+/* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost) if it
+ * exists. What it lacks comes from the shipped table of known devices, then from the machine's data sheet.
+ * Lives in `arena`. Errors: HP_EDATA, HP_EIO. */
+hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,
+                       hp_error *err);
 /* Where the table came from, in words: "local.cost of 2026-11-21", "shipped", "data sheet". */
 const char *hp_cost_origin(const hp_cost_table *t);
 /* Where calibrate writes by default. */
 const char *hp_cost_default_path(char *out, size_t n);
 
-/* One compute task alone on its device. Measured rows of the key (piecewise line over size), else a fitted model of the
- * key's operator, else the machine's roofline. */
+/* One compute task alone on its device. Measured rows of the key (piecewise line over size), else a fitted
+ * model of the key's operator, else the machine's roofline. */
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
-/* Share of the node's compute capacity (cores and memory bandwidth together) that the task uses while it runs: two
- * tasks whose shares sum to more than 1 slow each other down (max-min). 0 on machines that share nothing. */
+/* Share of the node's compute capacity (cores and memory bandwidth together) that the task uses while it
+ * runs: two tasks whose shares sum to more than 1 slow each other down (max-min). 0 on machines that share
+ * nothing. */
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
 /* One message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its links. */
 hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, bool same_node, double bytes);

@@ -1,8 +1,9 @@
 /* table_text.c - the text of a cost table, strictly: an odd line is an error with its number, never skipped.
  *
  *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL { comment | row }
- *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |" { " " X ":" Y } NL
- * Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not negative. */
+ *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |" { " " X ":" Y }
+ * NL Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
+ * negative. */
 #include "costmodels/rows.h"
 
 #include <errno.h>
@@ -21,8 +22,8 @@ typedef struct parser {
 } parser;
 
 static hp_status bad(const parser *p, const char *what, const char *text) {
-    return hp_fail(p->err, HP_EDATA, "%s line %d: %s: '%.60s'; a cost table is written by hplan calibrate", p->where,
-                   p->line, what, text);
+    return hp_fail(p->err, HP_EDATA, "%s line %d: %s: '%.60s'; a cost table is written by hplan calibrate",
+                   p->where, p->line, what, text);
 }
 
 /* Cuts the text at the next newline; returns the line, NULL at the end. */
@@ -80,8 +81,10 @@ static hp_status parse_points(const parser *p, char *text, hp_row *row, double *
     while (*text) {
         if (row->n == MAX_POINTS) return bad(p, "more than 256 points", text);
         double *at = &x[row->n];
-        if (info->field[0]) HP_TRY(parse_field_name(p, info, &text, row->n, at));
-        else HP_TRY(parse_number(p, &text, ':', at));
+        if (info->field[0])
+            HP_TRY(parse_field_name(p, info, &text, row->n, at));
+        else
+            HP_TRY(parse_number(p, &text, ':', at));
         if (row->n && *at <= at[-1]) return bad(p, "sizes must increase", text);
         HP_TRY(parse_number(p, &text, ' ', &y[row->n++]));
     }
@@ -96,7 +99,7 @@ static hp_status parse_points(const parser *p, char *text, hp_row *row, double *
 static hp_status parse_name(const parser *p, char *text, hp_row *row) {
     char *class = strchr(text, ' ');
     if (!class) return bad(p, "expected 'KIND CLASS KEY'", text);
-    *class++ = 0;
+    *class ++ = 0;
     int kind = 0;
     while (kind < HP_ROW_KINDS && strcmp(text, hp_row_infos[kind].name) != 0) kind++;
     if (kind == HP_ROW_KINDS) return bad(p, "unknown kind of row", text);
@@ -135,14 +138,16 @@ static hp_status parse_header(parser *p, char **rest) {
     if (!line || strcmp(line, "hplan-cost 1") != 0)
         return bad(p, "not a cost table of this version, expected 'hplan-cost 1'", line ? line : "");
     char *machine = next_line(rest, &p->line);
-    if (!machine || strncmp(machine, "machine ", 8) != 0) return bad(p, "expected 'machine NAME'", machine ? machine : "");
+    if (!machine || strncmp(machine, "machine ", 8) != 0)
+        return bad(p, "expected 'machine NAME'", machine ? machine : "");
     char *date = next_line(rest, &p->line);
     if (!date || strncmp(date, "date ", 5) != 0) return bad(p, "expected 'date DATE'", date ? date : "");
     p->table = hp_rows_new(p->arena, machine + 8, date + 5);
     return HP_OK;
 }
 
-hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t, hp_error *err) {
+hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,
+                        hp_error *err) {
     parser p = {.arena = arena, .where = where, .err = err};
     char *rest = hp_arena_strdup(arena, text);
     HP_TRY(parse_header(&p, &rest));
@@ -158,8 +163,10 @@ static void print_row(FILE *f, const hp_row *r) {
     fprintf(f, "%s %s%s%s | %s %.3g %lld%s%s |", info->name, r->class, *r->key ? " " : "", r->key,
             hp_source_names[r->source], r->residual, (long long)r->samples, *r->where ? " " : "", r->where);
     for (int i = 0; i < r->n; i++) {
-        if (info->field[0]) fprintf(f, " %s:%.9g", info->field[i], r->y[i]);
-        else fprintf(f, " %.17g:%.9g", r->x[i], r->y[i]);
+        if (info->field[0])
+            fprintf(f, " %s:%.9g", info->field[i], r->y[i]);
+        else
+            fprintf(f, " %.17g:%.9g", r->x[i], r->y[i]);
     }
     fputc('\n', f);
 }
@@ -175,12 +182,16 @@ hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err)
     if ((size_t)snprintf(tmp, sizeof tmp, "%s.tmp", path) >= sizeof tmp)
         return hp_fail(err, HP_ECREATE, "the name of the cost table is too long: %.80s...", path);
     FILE *f = fopen(tmp, "w");
-    if (!f) return hp_fail(err, HP_ECREATE, "cannot create %s: %s; choose another place with -o", tmp, strerror(errno));
+    if (!f)
+        return hp_fail(err, HP_ECREATE, "cannot create %s: %s; choose another place with -o", tmp,
+                       strerror(errno));
     hp_status status = hp_rows_print(f, t, err);
     if (status == HP_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0))
-        status = hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
+        status =
+            hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
     if (fclose(f) != 0 && status == HP_OK)
-        status = hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
+        status =
+            hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
     if (status == HP_OK && rename(tmp, path) != 0)
         status = hp_fail(err, HP_EIO, "cannot rename %s to %s: %s", tmp, path, strerror(errno));
     if (status != HP_OK) unlink(tmp);

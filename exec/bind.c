@@ -9,9 +9,21 @@
 hp_shape hp_shape_of(const hp_graph *g, int layer, int64_t samples) {
     const hp_layer *l = &g->layer[layer];
     const hp_tensor *in = &g->tensor[l->n_in > 0 ? l->in[0] : l->out], *out = &g->tensor[l->out];
-    hp_shape s = {.n = samples, .ih = in->h, .iw = in->w, .ic = in->c, .oh = out->h, .ow = out->w, .oc = out->c,
-                  .kh = l->kh, .kw = l->kw, .sh = l->stride_h, .sw = l->stride_w, .ph = l->pad_h, .pw = l->pad_w,
-                  .dh = l->dil_h > 0 ? l->dil_h : 1, .dw = l->dil_w > 0 ? l->dil_w : 1,
+    hp_shape s = {.n = samples,
+                  .ih = in->h,
+                  .iw = in->w,
+                  .ic = in->c,
+                  .oh = out->h,
+                  .ow = out->w,
+                  .oc = out->c,
+                  .kh = l->kh,
+                  .kw = l->kw,
+                  .sh = l->stride_h,
+                  .sw = l->stride_w,
+                  .ph = l->pad_h,
+                  .pw = l->pad_w,
+                  .dh = l->dil_h > 0 ? l->dil_h : 1,
+                  .dw = l->dil_w > 0 ? l->dil_w : 1,
                   .groups = l->groups > 0 ? l->groups : 1};
     if (l->op == HP_LINEAR) {
         s.kh = in->h;
@@ -108,16 +120,21 @@ static void operands_sgd(const hp_device_config *c, const int32_t *o, hp_bound *
 }
 
 static operands_fn *const operands_of[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = operands_pack, [HP_TASK_FWD] = operands_fwd,     [HP_TASK_LOSS] = operands_loss,
-    [HP_TASK_BWD] = operands_bwd,   [HP_TASK_BWDW] = operands_bwdw,   [HP_TASK_ACCUM] = operands_accum,
+    [HP_TASK_PACK] = operands_pack, [HP_TASK_FWD] = operands_fwd,   [HP_TASK_LOSS] = operands_loss,
+    [HP_TASK_BWD] = operands_bwd,   [HP_TASK_BWDW] = operands_bwdw, [HP_TASK_ACCUM] = operands_accum,
     [HP_TASK_SGD] = operands_sgd,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {
     const hp_task *task = &c->role->task[t];
     const hp_buffer *scratch = &c->role->buffer[HP_BUF_SCRATCH];
-    hp_bound b = {.task = task, .layer_id = -1, .batch = c->program->batch, .micro_batch = c->program->micro_batch,
-                  .dp = c->program->dp, .micro = c->program->micro, .scratch_bytes = scratch->bytes};
+    hp_bound b = {.task = task,
+                  .layer_id = -1,
+                  .batch = c->program->batch,
+                  .micro_batch = c->program->micro_batch,
+                  .dp = c->program->dp,
+                  .micro = c->program->micro,
+                  .scratch_bytes = scratch->bytes};
     b.scratch = scratch->bytes > 0 ? buffer_at(c, HP_BUF_SCRATCH) : NULL;
     b.metric = buffer_at(c, HP_BUF_METRIC);
     HP_ASSERT(operands_of[task->op] != NULL);
@@ -136,21 +153,23 @@ hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
 }
 
 hp_clamp hp_clamp_of(int act) {
-    static const hp_clamp clamps[] = {[HP_ACT_NONE] = {-INFINITY, INFINITY}, [HP_ACT_RELU] = {0, INFINITY},
-                                      [HP_ACT_RELU6] = {0, 6}};
+    static const hp_clamp clamps[] = {
+        [HP_ACT_NONE] = {-INFINITY, INFINITY}, [HP_ACT_RELU] = {0, INFINITY}, [HP_ACT_RELU6] = {0, 6}};
     return clamps[act];
 }
 
-void hp_dropout_scale(const hp_bound *b, const hp_step *s, int64_t sample_in_micro, int64_t first, int64_t count,
-                      float *keep) {
+void hp_dropout_scale(const hp_bound *b, const hp_step *s, int64_t sample_in_micro, int64_t first,
+                      int64_t count, float *keep) {
     const double p = (double)b->layer->p;
     const uint64_t threshold = (uint64_t)(p * 0x1p32); /* a 32-bit word below it drops the element */
     const float scale = p < 1 ? (float)(1 / (1 - p)) : 0.0f;
-    const uint64_t sample = (uint64_t)(((int64_t)s->replica * b->micro + b->task->micro) * b->micro_batch + sample_in_micro);
+    const uint64_t sample =
+        (uint64_t)(((int64_t)s->replica * b->micro + b->task->micro) * b->micro_batch + sample_in_micro);
     const uint64_t stream = ((uint64_t)s->step << 24) ^ (uint64_t)b->layer_id;
     for (int64_t i = 0; i < count; i++) {
         const uint64_t e = (uint64_t)(first + i);
-        const hp_rng4 r = hp_philox(s->seed, stream, (sample << 34) ^ (e >> 2)); /* 2^36 elements per sample */
+        const hp_rng4 r =
+            hp_philox(s->seed, stream, (sample << 34) ^ (e >> 2)); /* 2^36 elements per sample */
         for (; i < count && (uint64_t)(first + i) >> 2 == e >> 2; i++)
             keep[i] = r.v[(uint64_t)(first + i) & 3] < threshold ? 0.0f : scale;
         i--;

@@ -1,8 +1,9 @@
 /* device.h - what a device does with the compute tasks of a program.
  *
- * All buffers lie in one arena that the executor allocated: buffer b is at arena + role->buffer[b].offset, 64-byte
- * aligned. Activations are (N, H, W, C) dense in the program's dtype; conv weights (O, I/groups, kh, kw), linear weights
- * (O, C*H*W): see graph.h. Operands per opcode: plan/ops.def. Results must not depend on what the buffers held before. */
+ * All buffers lie in one arena that the executor allocated: buffer b is at arena + role->buffer[b].offset,
+ * 64-byte aligned. Activations are (N, H, W, C) dense in the program's dtype; conv weights (O, I/groups, kh,
+ * kw), linear weights (O, C*H*W): see graph.h. Operands per opcode: plan/ops.def. Results must not depend on
+ * what the buffers held before. */
 #ifndef HP_DEVICE_H
 #define HP_DEVICE_H
 
@@ -20,18 +21,19 @@ typedef struct hp_device_config {
 
 /* What changes from step to step. */
 typedef struct hp_step {
-    int64_t step;          /* from 0 */
-    int32_t replica;       /* data replica of this rank */
-    uint64_t seed;         /* dropout */
-    bool dropout;          /* false: --no-dropout */
+    int64_t step;    /* from 0 */
+    int32_t replica; /* data replica of this rank */
+    uint64_t seed;   /* dropout */
+    bool dropout;    /* false: --no-dropout */
     double lr, momentum, weight_decay;
 } hp_step;
 
 typedef struct hp_device_ops {
-    const char *name;      /* "onednn", "ref" */
-    hp_dtype dtype;        /* the program's dtype it computes in */
+    const char *name; /* "onednn", "ref" */
+    hp_dtype dtype;   /* the program's dtype it computes in */
     /* Prepares every compute task of the role: kernels are created here, never inside run.
-     * Errors: HP_EUNAVAIL (no acceptable kernel for layer X), HP_EPLAN (needs more scratch than was planned). */
+     * Errors: HP_EUNAVAIL (no acceptable kernel for layer X), HP_EPLAN (needs more scratch than was planned).
+     */
     hp_status (*open)(const hp_device_config *config, hp_device **device, hp_error *err);
     /* Runs one compute task (pack, fwd, loss, bwd, bwdw, accum, sgd) to completion. */
     hp_status (*run)(hp_device *device, int task, const hp_step *step, hp_error *err);

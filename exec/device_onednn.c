@@ -1,17 +1,18 @@
-/* device_onednn.c - the CPU device in float32: binds every compute task to its kernel before the first step. */
+/* device_onednn.c - the CPU device in float32: binds every compute task to its kernel before the first step.
+ */
 #include "exec/device_onednn.h"
 
 #include <stdlib.h>
 
 static hp_cpu_fn *const forward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_fwd,        [HP_LINEAR] = hp_cpu_linear_fwd, [HP_BN] = hp_cpu_bn_fwd,
-    [HP_ACT] = hp_cpu_act_fwd,          [HP_ADD] = hp_cpu_add_fwd,      [HP_MAXPOOL] = hp_cpu_maxpool_fwd,
+    [HP_ACT] = hp_cpu_act_fwd,          [HP_ADD] = hp_cpu_add_fwd,       [HP_MAXPOOL] = hp_cpu_maxpool_fwd,
     [HP_AVGPOOL] = hp_cpu_meanpool_fwd, [HP_CONCAT] = hp_cpu_concat_fwd, [HP_ADAPTPOOL] = hp_cpu_meanpool_fwd,
     [HP_DROPOUT] = hp_cpu_dropout_fwd,
 };
 static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwd,        [HP_LINEAR] = hp_cpu_linear_bwd, [HP_BN] = hp_cpu_bn_bwd,
-    [HP_ACT] = hp_cpu_act_bwd,          [HP_ADD] = hp_cpu_add_bwd,      [HP_MAXPOOL] = hp_cpu_maxpool_bwd,
+    [HP_ACT] = hp_cpu_act_bwd,          [HP_ADD] = hp_cpu_add_bwd,       [HP_MAXPOOL] = hp_cpu_maxpool_bwd,
     [HP_AVGPOOL] = hp_cpu_meanpool_bwd, [HP_CONCAT] = hp_cpu_concat_bwd, [HP_ADAPTPOOL] = hp_cpu_meanpool_bwd,
     [HP_DROPOUT] = hp_cpu_dropout_bwd,
 };
@@ -21,16 +22,18 @@ static hp_cpu_fn *const backward_weights[HP_LAYER_OPS] = {
 };
 /* What a layer needs before its tasks can run: kernels, tables. */
 static hp_status (*const prepare[HP_LAYER_OPS])(hp_device *, const hp_bound *, hp_error *) = {
-    [HP_CONV] = hp_cpu_conv_prepare,    [HP_MAXPOOL] = hp_cpu_pool_prepare,
-    [HP_AVGPOOL] = hp_cpu_pool_prepare, [HP_ADAPTPOOL] = hp_cpu_pool_prepare,
+    [HP_CONV] = hp_cpu_conv_prepare,
+    [HP_MAXPOOL] = hp_cpu_pool_prepare,
+    [HP_AVGPOOL] = hp_cpu_pool_prepare,
+    [HP_ADAPTPOOL] = hp_cpu_pool_prepare,
 };
 
 static hp_cpu_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_cpu_fn *const table[HP_TASK_OPS] = {
-        [HP_TASK_PACK] = hp_cpu_pack,   [HP_TASK_FWD] = forward[op],        [HP_TASK_BWD] = backward[op],
-        [HP_TASK_LOSS] = hp_cpu_loss,   [HP_TASK_BWDW] = backward_weights[op],
-        [HP_TASK_ACCUM] = hp_cpu_accum, [HP_TASK_SGD] = hp_cpu_sgd,
+        [HP_TASK_PACK] = hp_cpu_pack, [HP_TASK_FWD] = forward[op],           [HP_TASK_BWD] = backward[op],
+        [HP_TASK_LOSS] = hp_cpu_loss, [HP_TASK_BWDW] = backward_weights[op], [HP_TASK_ACCUM] = hp_cpu_accum,
+        [HP_TASK_SGD] = hp_cpu_sgd,
     };
     return table[b->task->op];
 }
@@ -77,8 +80,9 @@ static hp_device *device_new(const hp_device_config *config) {
 
 static hp_status cpu_open(const hp_device_config *config, hp_device **device, hp_error *err) {
     if (config->program->dtype != HP_F32)
-        return hp_fail(err, HP_EUNAVAIL, "the cpu device computes in float32; this plan was made for another device: "
-                                         "plan again with --device cpu");
+        return hp_fail(err, HP_EUNAVAIL,
+                       "the cpu device computes in float32; this plan was made for another device: "
+                       "plan again with --device cpu");
     hp_device *d = device_new(config);
     hp_status status = hp_onednn_open(config->threads > 0 ? config->threads : 1, &d->library, err);
     if (status == HP_OK) status = bind_tasks(d, err);

@@ -1,5 +1,5 @@
-/* device_onednn.h - inside of the CPU device in float32: oneDNN for convolutions and matrix products, own kernels for
- * the rest. Only exec/device_onednn*.c and the tests include it. */
+/* device_onednn.h - inside of the CPU device in float32: oneDNN for convolutions and matrix products, own
+ * kernels for the rest. Only exec/device_onednn*.c and the tests include it. */
 #ifndef HP_DEVICE_ONEDNN_H
 #define HP_DEVICE_ONEDNN_H
 
@@ -23,7 +23,7 @@ typedef hp_status hp_cpu_fn(hp_device *d, const hp_bound *b, const hp_step *s, h
 
 struct hp_device {
     hp_device_config config;
-    hp_arena *arena;      /* of the tables below, not of tensors */
+    hp_arena *arena; /* of the tables below, not of tensors */
     hp_onednn *library;
     const hp_kernels *kernels;
     hp_conv_choice *conv;     /* per graph layer */
@@ -32,17 +32,18 @@ struct hp_device {
     hp_cpu_fn **run;          /* per task; NULL: not a compute task of ours */
 };
 
-hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err);   /* device_onednn_conv.c */
+hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* device_onednn_conv.c */
 hp_cpu_fn hp_cpu_pack, hp_cpu_conv_fwd, hp_cpu_conv_bwd, hp_cpu_conv_bwdw;
-hp_cpu_fn hp_cpu_linear_fwd, hp_cpu_linear_bwd, hp_cpu_linear_bwdw;              /* device_onednn_linear.c */
-hp_cpu_fn hp_cpu_bn_fwd, hp_cpu_bn_bwd;                                          /* device_onednn_norm.c */
-hp_status hp_cpu_pool_prepare(hp_device *d, const hp_bound *b, hp_error *err);   /* device_onednn_pool.c */
+hp_cpu_fn hp_cpu_linear_fwd, hp_cpu_linear_bwd, hp_cpu_linear_bwdw;            /* device_onednn_linear.c */
+hp_cpu_fn hp_cpu_bn_fwd, hp_cpu_bn_bwd;                                        /* device_onednn_norm.c */
+hp_status hp_cpu_pool_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* device_onednn_pool.c */
 hp_cpu_fn hp_cpu_maxpool_fwd, hp_cpu_maxpool_bwd, hp_cpu_meanpool_fwd, hp_cpu_meanpool_bwd;
-hp_cpu_fn hp_cpu_act_fwd, hp_cpu_act_bwd, hp_cpu_add_fwd, hp_cpu_add_bwd;        /* device_onednn_point.c */
+hp_cpu_fn hp_cpu_act_fwd, hp_cpu_act_bwd, hp_cpu_add_fwd, hp_cpu_add_bwd; /* device_onednn_point.c */
 hp_cpu_fn hp_cpu_concat_fwd, hp_cpu_concat_bwd, hp_cpu_dropout_fwd, hp_cpu_dropout_bwd;
-hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_sgd;                                 /* device_onednn_train.c */
+hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_sgd; /* device_onednn_train.c */
 
-/* Which kernel a task runs: "winograd 2x2 avx512", "brgconv_1x1:avx512_core", "own any". Static or the device's text. */
+/* Which kernel a task runs: "winograd 2x2 avx512", "brgconv_1x1:avx512_core", "own any". Static or the
+ * device's text. */
 const char *hp_cpu_kernel_name(const hp_device *d, int task);
 
 #endif

@@ -1,6 +1,7 @@
-/* device_onednn_linear.c - fully connected tasks as plain matrix products on the canonical weights (O, C*H*W): with few
- * samples the weights are nearly all of the memory traffic, so they are neither copied nor reordered. Where the input
- * is an image, it is the small operand that is brought into (C, H, W) order, in scratch. */
+/* device_onednn_linear.c - fully connected tasks as plain matrix products on the canonical weights (O,
+ * C*H*W): with few samples the weights are nearly all of the memory traffic, so they are neither copied nor
+ * reordered. Where the input is an image, it is the small operand that is brought into (C, H, W) order, in
+ * scratch. */
 #include "exec/device_onednn.h"
 
 /* (N, H, W, C) to (N, C, H, W), or back. */
@@ -9,8 +10,10 @@ static void transpose(float *to, const float *from, const hp_shape *s, bool back
     for (int64_t n = 0; n < s->n; n++, to += image, from += image)
         for (int64_t p = 0; p < pixels; p++)
             for (int c = 0; c < s->ic; c++) {
-                if (back) to[p * s->ic + c] = from[c * pixels + p];
-                else to[c * pixels + p] = from[p * s->ic + c];
+                if (back)
+                    to[p * s->ic + c] = from[c * pixels + p];
+                else
+                    to[c * pixels + p] = from[p * s->ic + c];
             }
 }
 
@@ -33,8 +36,10 @@ hp_status hp_cpu_linear_fwd(hp_device *d, const hp_bound *b, const hp_step *step
     (void)step;
     const hp_shape *s = &b->shape;
     const float *bias = b->layer->n_param > 1 ? b->param[1] : NULL;
-    HP_TRY(hp_onednn_matrix(b->y, rows_of(b), b->param[0], s->n, s->oc, inputs_of(s), false, true, false, err));
-    for (int64_t n = 0; bias && n < s->n; n++) d->kernels->point.accum((float *)b->y + n * s->oc, bias, s->oc);
+    HP_TRY(
+        hp_onednn_matrix(b->y, rows_of(b), b->param[0], s->n, s->oc, inputs_of(s), false, true, false, err));
+    for (int64_t n = 0; bias && n < s->n; n++)
+        d->kernels->point.accum((float *)b->y + n * s->oc, bias, s->oc);
     return HP_OK;
 }
 

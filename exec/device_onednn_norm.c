@@ -1,13 +1,14 @@
-/* device_onednn_norm.c - batch norm tasks: statistics in one pass, normalise + add + activation in a second; backward
- * two passes, the first of which leaves the masked gradient where the residual branch wants it. */
+/* device_onednn_norm.c - batch norm tasks: statistics in one pass, normalise + add + activation in a second;
+ * backward two passes, the first of which leaves the masked gradient where the residual branch wants it. */
 #include "exec/device_onednn.h"
 
 #include <math.h>
 
-/* The scratch buffer as this layer uses it: 2 rows of float64, 6 of float32 (plan/device_memory.c counts 5 of 8 bytes). */
+/* The scratch buffer as this layer uses it: 2 rows of float64, 5 of float32 (plan/device_memory.c counts 5 of
+ * 8 bytes). */
 typedef struct norm_scratch {
     double *first, *second;
-    float *scale, *a, *b, *mean, *tmp; /* tmp: two rows */
+    float *scale, *a, *b, *tmp; /* tmp: two rows */
 } norm_scratch;
 
 static norm_scratch carve(const hp_bound *b) {
@@ -17,8 +18,7 @@ static norm_scratch carve(const hp_bound *b) {
     n.scale = (float *)(n.second + channels);
     n.a = n.scale + channels;
     n.b = n.a + channels;
-    n.mean = n.b + channels;
-    n.tmp = n.mean + channels;
+    n.tmp = n.b + channels;
     return n;
 }
 
@@ -34,8 +34,8 @@ static void update_running(const hp_bound *b, const hp_step *s, int c, double me
     v[c] = (float)(((double)v[c] * f.before + f.fresh * unbiased) * f.after);
 }
 
-/* Batch statistics into save = (mean, inverse standard deviation). The first pixel is the shift: it makes the one-pass
- * variance safe when the mean is large against the deviation. */
+/* Batch statistics into save = (mean, inverse standard deviation). The first pixel is the shift: it makes the
+ * one-pass variance safe when the mean is large against the deviation. */
 static void batch_statistics(hp_device *d, const hp_bound *b, const hp_step *s, const norm_scratch *n) {
     const int channels = b->shape.oc;
     const double rows = (double)rows_of(b);
@@ -44,7 +44,9 @@ static void batch_statistics(hp_device *d, const hp_bound *b, const hp_step *s, 
     d->kernels->norm.sums(x, x, rows_of(b), channels, n->first, n->second, n->tmp);
     for (int c = 0; c < channels; c++) {
         const double off = n->first[c] / rows, mean = off + (double)x[c];
-        const double spread = n->second[c] / rows - off * off, var = spread > 0 ? spread : spread == spread ? 0 : spread;
+        const double spread = n->second[c] / rows - off * off, var = spread > 0         ? spread
+                                                                     : spread == spread ? 0
+                                                                                        : spread;
         save[c] = (float)mean;
         save[channels + c] = (float)(1 / sqrt(var + (double)b->layer->eps));
         if (!(b->task->flags & HP_FLAG_RECOMPUTE)) update_running(b, s, c, mean, var);
@@ -59,11 +61,12 @@ hp_status hp_cpu_bn_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     const bool eval = b->task->flags & HP_FLAG_EVAL;
     if (!eval) batch_statistics(d, b, s, &n);
     for (int c = 0; c < channels; c++) {
-        const float inverse = eval ? (float)(1 / sqrt((double)var[c] + (double)b->layer->eps)) : save[channels + c];
+        const float inverse =
+            eval ? (float)(1 / sqrt((double)var[c] + (double)b->layer->eps)) : save[channels + c];
         n.scale[c] = gamma[c] * inverse;
     }
-    d->kernels->norm.apply(b->y, b->x[0], b->n_in > 1 ? b->x[1] : NULL, eval ? mean : save, n.scale, b->param[1],
-                           rows_of(b), channels, hp_clamp_of(b->layer->act));
+    d->kernels->norm.apply(b->y, b->x[0], b->n_in > 1 ? b->x[1] : NULL, eval ? mean : save, n.scale,
+                           b->param[1], rows_of(b), channels, hp_clamp_of(b->layer->act));
     return HP_OK;
 }
 
@@ -91,10 +94,11 @@ hp_status hp_cpu_bn_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     const hp_clamp k = hp_clamp_of(b->layer->act);
     const float *y = b->layer->act == HP_ACT_NONE ? NULL : b->y, *save = b->save;
     float *keep = b->n_in > 1 ? b->dx[1] : NULL; /* may be dy */
-    d->kernels->norm.bwd_sums(b->dy, y, b->x[0], save, rows_of(b), b->shape.oc, k, keep, n.first, n.second, n.tmp);
+    d->kernels->norm.bwd_sums(b->dy, y, b->x[0], save, rows_of(b), b->shape.oc, k, keep, n.first, n.second,
+                              n.tmp);
     backward_factors(b, &n);
     if (b->dx[0])
-        d->kernels->norm.bwd_apply(b->dx[0], keep ? keep : b->dy, keep ? NULL : y, b->x[0], save, n.scale, n.a, n.b,
-                                   rows_of(b), b->shape.oc, k);
+        d->kernels->norm.bwd_apply(b->dx[0], keep ? keep : b->dy, keep ? NULL : y, b->x[0], save, n.scale,
+                                   n.a, n.b, rows_of(b), b->shape.oc, k);
     return HP_OK;
 }

@@ -13,7 +13,8 @@ hp_status hp_cpu_act_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
 static void masked_copy(hp_device *d, const hp_bound *b, float *dx) {
     if (b->layer->act != HP_ACT_NONE)
         d->kernels->point.clamp_bwd(dx, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer->act));
-    else if (dx != b->dy) memcpy(dx, b->dy, (size_t)b->out_elems * sizeof *dx);
+    else if (dx != b->dy)
+        memcpy(dx, b->dy, (size_t)b->out_elems * sizeof *dx);
 }
 
 hp_status hp_cpu_act_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
@@ -47,8 +48,10 @@ static void concat(const hp_bound *b, float *const *parts, float *whole, bool sp
         const size_t bytes = (size_t)b->in_c[i] * sizeof(float);
         for (int64_t r = 0; parts[i] && r < rows; r++) {
             float *part = parts[i] + r * b->in_c[i], *place = whole + r * b->shape.oc + column;
-            if (split) memcpy(part, place, bytes);
-            else memcpy(place, part, bytes);
+            if (split)
+                memcpy(part, place, bytes);
+            else
+                memcpy(place, part, bytes);
         }
     }
 }

@@ -30,20 +30,22 @@ static void tabulate(hp_device *d, const hp_bound *b, hp_pool_windows *w) {
     int32_t *high = HP_NEW(d->arena, int32_t, s->oh), *wide = HP_NEW(d->arena, int32_t, s->ow);
     w->rows = HP_NEW(d->arena, int32_t, 2 * s->oh);
     w->cols = HP_NEW(d->arena, int32_t, 2 * s->ow);
-    w->factor = HP_NEW(d->arena, float, s->oh *s->ow);
+    w->factor = HP_NEW(d->arena, float, s->oh * s->ow);
     axis_windows((axis){s->ih, s->oh, s->kh, s->sh, s->ph, adaptive}, w->rows, high);
     axis_windows((axis){s->iw, s->ow, s->kw, s->sw, s->pw, adaptive}, w->cols, wide);
     for (int y = 0; y < s->oh; y++)
         for (int x = 0; x < s->ow; x++) {
             const int inside = (w->rows[2 * y + 1] - w->rows[2 * y]) * (w->cols[2 * x + 1] - w->cols[2 * x]);
-            w->factor[y * s->ow + x] = 1.0f / (float)(b->layer->count_include_pad ? high[y] * wide[x] : inside);
+            w->factor[y * s->ow + x] =
+                1.0f / (float)(b->layer->count_include_pad ? high[y] * wide[x] : inside);
         }
 }
 
 hp_status hp_cpu_pool_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
     hp_pool_windows *w = &d->windows[b->layer_id];
     if (b->layer->op == HP_MAXPOOL && b->shape.kh * b->shape.kw > 256)
-        return hp_fail(err, HP_EUNAVAIL, "layer %s: a %dx%d maximum has more than 256 elements per window: use a smaller one",
+        return hp_fail(err, HP_EUNAVAIL,
+                       "layer %s: a %dx%d maximum has more than 256 elements per window: use a smaller one",
                        b->layer->name, b->shape.kh, b->shape.kw);
     if (b->layer->op != HP_MAXPOOL && !w->rows) tabulate(d, b, w);
     return HP_OK;

@@ -33,17 +33,18 @@ static void nothing(const hp_bound *b, const hp_step *s) {
 static hp_ref_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_ref_fn *const table[HP_TASK_OPS] = {
-        [HP_TASK_PACK] = nothing,      [HP_TASK_FWD] = forward[op],       [HP_TASK_BWD] = backward[op],
-        [HP_TASK_LOSS] = hp_ref_loss,  [HP_TASK_BWDW] = backward_weights[op],
-        [HP_TASK_ACCUM] = hp_ref_accum, [HP_TASK_SGD] = hp_ref_sgd,
+        [HP_TASK_PACK] = nothing,     [HP_TASK_FWD] = forward[op],           [HP_TASK_BWD] = backward[op],
+        [HP_TASK_LOSS] = hp_ref_loss, [HP_TASK_BWDW] = backward_weights[op], [HP_TASK_ACCUM] = hp_ref_accum,
+        [HP_TASK_SGD] = hp_ref_sgd,
     };
     return table[b->task->op];
 }
 
 static hp_status ref_open(const hp_device_config *config, hp_device **device, hp_error *err) {
     if (config->program->dtype != HP_F64)
-        return hp_fail(err, HP_EUNAVAIL, "the ref device computes in float64; this plan was made for another device: "
-                                         "plan again with --device ref");
+        return hp_fail(err, HP_EUNAVAIL,
+                       "the ref device computes in float64; this plan was made for another device: "
+                       "plan again with --device ref");
     hp_device *d = calloc(1, sizeof *d);
     HP_ASSERT(d != NULL);
     d->config = *config;

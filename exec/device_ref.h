@@ -1,5 +1,5 @@
-/* device_ref.h - the oracle's loops, one small file per family of layers. All of them compute in float64, in the order
- * the definition suggests, and take nothing from the fast kernels. */
+/* device_ref.h - the oracle's loops, one small file per family of layers. All of them compute in float64, in
+ * the order the definition suggests, and take nothing from the fast kernels. */
 #ifndef HP_DEVICE_REF_H
 #define HP_DEVICE_REF_H
 
@@ -11,8 +11,9 @@ hp_ref_fn hp_ref_conv_fwd, hp_ref_conv_bwd, hp_ref_conv_bwdw;             /* dev
 hp_ref_fn hp_ref_bn_fwd, hp_ref_bn_bwd;                                   /* device_ref_norm.c */
 hp_ref_fn hp_ref_act_fwd, hp_ref_act_bwd, hp_ref_add_fwd, hp_ref_add_bwd; /* device_ref_point.c */
 hp_ref_fn hp_ref_concat_fwd, hp_ref_concat_bwd, hp_ref_dropout_fwd, hp_ref_dropout_bwd;
-hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd, hp_ref_avgpool_bwd; /* device_ref_pool.c */
+hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd,
+    hp_ref_avgpool_bwd; /* device_ref_pool.c */
 hp_ref_fn hp_ref_adaptpool_fwd, hp_ref_adaptpool_bwd;
-hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd;                          /* device_ref_train.c */
+hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd; /* device_ref_train.c */
 
 #endif

@@ -12,7 +12,8 @@ static void statistics(const double *x, int64_t rows, int channels, int c, doubl
     double sum = 0, square = 0;
     for (int64_t i = 0; i < rows; i++) sum += x[i * channels + c];
     *mean = sum / (double)rows;
-    for (int64_t i = 0; i < rows; i++) square += (x[i * channels + c] - *mean) * (x[i * channels + c] - *mean);
+    for (int64_t i = 0; i < rows; i++)
+        square += (x[i * channels + c] - *mean) * (x[i * channels + c] - *mean);
     *var = square / (double)rows;
 }
 
@@ -44,7 +45,8 @@ void hp_ref_bn_fwd(const hp_bound *b, const hp_step *s) {
             save[channels + c] = inverse;
         }
         for (int64_t i = c; i < b->out_elems; i += channels)
-            y[i] = clamp((x[i] - mean) * inverse * gamma[c] + beta[c] + (r ? r[i] : 0), hp_clamp_of(b->layer->act));
+            y[i] = clamp((x[i] - mean) * inverse * gamma[c] + beta[c] + (r ? r[i] : 0),
+                         hp_clamp_of(b->layer->act));
     }
 }
 

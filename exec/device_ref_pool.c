@@ -22,7 +22,8 @@ static window pool_window(const hp_bound *b, int oy, int ox) {
     const int y0 = oy * s->sh - s->ph, x0 = ox * s->sw - s->pw;
     const int y1 = smaller(y0 + s->kh, s->ih + s->ph), x1 = smaller(x0 + s->kw, s->iw + s->pw);
     window w = {larger(y0, 0), smaller(y1, s->ih), larger(x0, 0), smaller(x1, s->iw), 1};
-    w.divisor = b->layer->count_include_pad ? (double)(y1 - y0) * (x1 - x0) : (double)(w.y1 - w.y0) * (w.x1 - w.x0);
+    w.divisor =
+        b->layer->count_include_pad ? (double)(y1 - y0) * (x1 - x0) : (double)(w.y1 - w.y0) * (w.x1 - w.x0);
     return w;
 }
 
@@ -47,8 +48,10 @@ static void mean_pool(const hp_bound *b, window_fn *window_of, const double *dy,
         for (int iy = w.y0; iy < w.y1; iy++)
             for (int ix = w.x0; ix < w.x1; ix++) {
                 double *at = &x[((n * s->ih + iy) * s->iw + ix) * s->ic + c];
-                if (dy) *at += dy[o] / w.divisor;
-                else sum += *at;
+                if (dy)
+                    *at += dy[o] / w.divisor;
+                else
+                    sum += *at;
             }
         if (!dy) y[o] = sum / w.divisor;
     }
@@ -117,7 +120,8 @@ void hp_ref_maxpool_bwd(const hp_bound *b, const hp_step *step) {
     for (int64_t o = 0; o < b->out_elems; o++) {
         const int c = (int)(o % s->oc), ox = (int)(o / s->oc % s->ow), oy = (int)(o / s->oc / s->ow % s->oh);
         const int64_t n = o / s->oc / s->ow / s->oh;
-        const int iy = oy * s->sh - s->ph + save[o] / s->kw * s->dh, ix = ox * s->sw - s->pw + save[o] % s->kw * s->dw;
+        const int iy = oy * s->sh - s->ph + save[o] / s->kw * s->dh,
+                  ix = ox * s->sw - s->pw + save[o] % s->kw * s->dw;
         dx[((n * s->ih + iy) * s->iw + ix) * s->ic + c] += dy[o];
     }
 }

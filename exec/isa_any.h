@@ -1,4 +1,5 @@
-/* isa_any.h - convolution of any shape, groups, dilation: where the library has no kernel. Correct before fast. */
+/* isa_any.h - convolution of any shape, groups, dilation: where the library has no kernel. Correct before
+ * fast. */
 #ifndef HP_ISA_ANY_H
 #define HP_ISA_ANY_H
 
@@ -18,21 +19,24 @@ static float any_output(const float *x, const float *w, const hp_shape *s, int o
             const int iy = oy * s->sh - s->ph + ky * s->dh, ix = ox * s->sw - s->pw + kx * s->dw;
             if (iy < 0 || iy >= s->ih || ix < 0 || ix >= s->iw) continue;
             const float *v = x + ((int64_t)iy * s->iw + ix) * s->ic + g.first;
-            for (int c = 0; c < g.count; c++) sum += (double)(v[c] * w[((int64_t)c * s->kh + ky) * s->kw + kx]);
+            for (int c = 0; c < g.count; c++)
+                sum += (double)(v[c] * w[((int64_t)c * s->kh + ky) * s->kw + kx]);
         }
     return (float)sum;
 }
 
 static void any_fwd(float *y, const float *x, const float *w, const float *bias, const hp_shape *s) {
-    const int64_t image = (int64_t)s->ih * s->iw * s->ic, filter = (int64_t)(s->ic / s->groups) * s->kh * s->kw;
+    const int64_t image = (int64_t)s->ih * s->iw * s->ic,
+                  filter = (int64_t)(s->ic / s->groups) * s->kh * s->kw;
     for (int64_t p = 0; p < s->n * s->oh * s->ow; p++)
         for (int o = 0; o < s->oc; o++)
-            *y++ = any_output(x + p / s->ow / s->oh * image, w + o * filter, s, (int)(p / s->ow % s->oh), (int)(p % s->ow),
-                              any_group(s, o)) +
+            *y++ = any_output(x + p / s->ow / s->oh * image, w + o * filter, s, (int)(p / s->ow % s->oh),
+                              (int)(p % s->ow), any_group(s, o)) +
                    (bias ? bias[o] : 0.0f);
 }
 
-static void any_bwd_output(float *dx, float dy, const float *w, const hp_shape *s, int oy, int ox, any_taps g) {
+static void any_bwd_output(float *dx, float dy, const float *w, const hp_shape *s, int oy, int ox,
+                           any_taps g) {
     for (int ky = 0; ky < s->kh; ky++)
         for (int kx = 0; kx < s->kw; kx++) {
             const int iy = oy * s->sh - s->ph + ky * s->dh, ix = ox * s->sw - s->pw + kx * s->dw;
@@ -43,7 +47,8 @@ static void any_bwd_output(float *dx, float dy, const float *w, const hp_shape *
 }
 
 static void any_bwd(float *dx, const float *dy, const float *w, const hp_shape *s) {
-    const int64_t image = (int64_t)s->ih * s->iw * s->ic, filter = (int64_t)(s->ic / s->groups) * s->kh * s->kw;
+    const int64_t image = (int64_t)s->ih * s->iw * s->ic,
+                  filter = (int64_t)(s->ic / s->groups) * s->kh * s->kw;
     memset(dx, 0, (size_t)(s->n * image) * sizeof *dx);
     for (int64_t p = 0; p < s->n * s->oh * s->ow; p++)
         for (int o = 0; o < s->oc; o++)

@@ -1,5 +1,5 @@
-/* isa_gemm.h - small matrix products out of cache: GEMM_ROWS x GEMM_PANEL blocks of the result held in registers.
- * The right-hand side comes in panels of GEMM_PANEL columns. */
+/* isa_gemm.h - small matrix products out of cache: GEMM_ROWS x GEMM_PANEL blocks of the result held in
+ * registers. The right-hand side comes in panels of GEMM_PANEL columns. */
 #ifndef HP_ISA_GEMM_H
 #define HP_ISA_GEMM_H
 
@@ -12,10 +12,11 @@ enum {
     GEMM_STRIP = 16 /* rows of a transposed left-hand side stored side by side */
 };
 
-/* c (rows, GEMM_COLS) = sum over k of a[row*row_step + k*k_step] * b[k*b_step ...]; `load` continues from c. */
-static inline __attribute__((always_inline)) void gemm_block(float *c, int64_t ldc, const float *a, int64_t row_step,
-                                                             int64_t k_step, const float *b, int64_t b_step, int64_t k,
-                                                             bool load) {
+/* c (rows, GEMM_COLS) = sum over k of a[row*row_step + k*k_step] * b[k*b_step ...]; `load` continues from c.
+ */
+static inline __attribute__((always_inline)) void gemm_block(float *c, int64_t ldc, const float *a,
+                                                             int64_t row_step, int64_t k_step, const float *b,
+                                                             int64_t b_step, int64_t k, bool load) {
     vec sum[GEMM_ROWS][2];
     UNROLL
     for (int r = 0; r < GEMM_ROWS; r++) {
@@ -44,20 +45,21 @@ static void gemm_panels(float *c, const float *a, const float *b, int64_t m, int
     for (int p = 0; p < panels; p++, b += k * GEMM_PANEL)
         for (int64_t r = 0; r < m; r += GEMM_ROWS)
             for (int j = 0; j < GEMM_PANEL; j += GEMM_COLS)
-                gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc, a + r * k, k, 1, b + j, GEMM_PANEL, k, false);
+                gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc, a + r * k, k, 1, b + j, GEMM_PANEL, k,
+                           false);
 }
 
-/* c (m, panels*GEMM_PANEL) (+)= transpose of a * b over k rows; a in strips (m/GEMM_STRIP, depth, GEMM_STRIP), b in
- * panels (panels, depth, GEMM_PANEL), depth >= k; m a multiple of GEMM_ROWS. */
-static void gemm_transposed(float *c, const float *a, const float *b, int64_t m, int64_t k, int64_t depth, int panels,
-                            bool add) {
+/* c (m, panels*GEMM_PANEL) (+)= transpose of a * b over k rows; a in strips (m/GEMM_STRIP, depth,
+ * GEMM_STRIP), b in panels (panels, depth, GEMM_PANEL), depth >= k; m a multiple of GEMM_ROWS. */
+static void gemm_transposed(float *c, const float *a, const float *b, int64_t m, int64_t k, int64_t depth,
+                            int panels, bool add) {
     const int64_t ldc = (int64_t)panels * GEMM_PANEL;
     for (int p = 0; p < panels; p++, b += depth * GEMM_PANEL)
         for (int64_t r = 0; r < m; r += GEMM_ROWS)
             for (int j = 0; j < GEMM_PANEL; j += GEMM_COLS)
                 gemm_block(c + r * ldc + p * GEMM_PANEL + j, ldc,
-                           a + r / GEMM_STRIP * GEMM_STRIP * depth + r % GEMM_STRIP, 1, GEMM_STRIP, b + j, GEMM_PANEL, k,
-                           add);
+                           a + r / GEMM_STRIP * GEMM_STRIP * depth + r % GEMM_STRIP, 1, GEMM_STRIP, b + j,
+                           GEMM_PANEL, k, add);
 }
 
 #endif

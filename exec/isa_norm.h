@@ -1,7 +1,8 @@
 /* isa_norm.h - batch norm: statistics and application, one pass each, channel innermost.
  *
- * Sums run in float32 over blocks of NORM_BLOCK rows and are then added in float64, so that their error does not grow
- * with the number of pixels (blocked summation: Higham, "Accuracy and Stability of Numerical Algorithms", section 4.2). */
+ * Sums run in float32 over blocks of NORM_BLOCK rows and are then added in float64, so that their error does
+ * not grow with the number of pixels (blocked summation: Higham, "Accuracy and Stability of Numerical
+ * Algorithms", section 4.2). */
 #ifndef HP_ISA_NORM_H
 #define HP_ISA_NORM_H
 
@@ -18,8 +19,8 @@ static void norm_flush(float *part, int channels, double *sum) {
 }
 
 /* Four rows at once, so that the partial sums are read and written once per four. */
-static void norm_sums4(const float *restrict x, const float *restrict shift, int channels, float *restrict sum,
-                       float *restrict square) {
+static void norm_sums4(const float *restrict x, const float *restrict shift, int channels,
+                       float *restrict sum, float *restrict square) {
     const float *x1 = x + channels, *x2 = x1 + channels, *x3 = x2 + channels;
     INDEPENDENT
     for (int c = 0; c < channels; c++) {
@@ -29,8 +30,8 @@ static void norm_sums4(const float *restrict x, const float *restrict shift, int
     }
 }
 
-static void norm_sums1(const float *restrict x, const float *restrict shift, int channels, float *restrict sum,
-                       float *restrict square) {
+static void norm_sums1(const float *restrict x, const float *restrict shift, int channels,
+                       float *restrict sum, float *restrict square) {
     INDEPENDENT
     for (int c = 0; c < channels; c++) {
         const float a = x[c] - shift[c];
@@ -39,8 +40,8 @@ static void norm_sums1(const float *restrict x, const float *restrict shift, int
     }
 }
 
-static void norm_sums(const float *x, const float *shift, int64_t rows, int channels, double *sum, double *square,
-                      float *tmp) {
+static void norm_sums(const float *x, const float *shift, int64_t rows, int channels, double *sum,
+                      double *square, float *tmp) {
     float *s = tmp, *q = tmp + channels;
     memset(tmp, 0, 2 * (size_t)channels * sizeof *tmp);
     memset(sum, 0, (size_t)channels * sizeof *sum);
@@ -55,12 +56,13 @@ static void norm_sums(const float *x, const float *shift, int64_t rows, int chan
     }
 }
 
-static void norm_apply(float *y, const float *x, const float *r, const float *mean, const float *scale, const float *beta,
-                       int64_t rows, int channels, hp_clamp k) {
+static void norm_apply(float *y, const float *x, const float *r, const float *mean, const float *scale,
+                       const float *beta, int64_t rows, int channels, hp_clamp k) {
     for (int64_t i = 0; i < rows; i++, x += channels, y += channels) {
         if (r) {
             INDEPENDENT
-            for (int c = 0; c < channels; c++) y[c] = point_clamp1((x[c] - mean[c]) * scale[c] + beta[c] + r[c], k);
+            for (int c = 0; c < channels; c++)
+                y[c] = point_clamp1((x[c] - mean[c]) * scale[c] + beta[c] + r[c], k);
             r += channels;
         } else {
             INDEPENDENT
@@ -88,8 +90,8 @@ static void norm_bwd_row(const float *dy, const float *y, const float *restrict 
     }
 }
 
-static void norm_bwd_sums(const float *dy, const float *y, const float *x, const float *mean, int64_t rows, int channels,
-                          hp_clamp k, float *keep, double *sum, double *dot, float *tmp) {
+static void norm_bwd_sums(const float *dy, const float *y, const float *x, const float *mean, int64_t rows,
+                          int channels, hp_clamp k, float *keep, double *sum, double *dot, float *tmp) {
     float *s = tmp, *d = tmp + channels;
     memset(tmp, 0, 2 * (size_t)channels * sizeof *tmp);
     memset(sum, 0, (size_t)channels * sizeof *sum);
@@ -97,8 +99,10 @@ static void norm_bwd_sums(const float *dy, const float *y, const float *x, const
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = r * channels;
         norm_bwd_row(dy + at, y ? y + at : NULL, x + at, mean, channels, k, s, d);
-        if (keep && y) point_clamp_bwd(keep + at, dy + at, y + at, channels, k);
-        else if (keep && keep != dy) memcpy(keep + at, dy + at, (size_t)channels * sizeof *dy);
+        if (keep && y)
+            point_clamp_bwd(keep + at, dy + at, y + at, channels, k);
+        else if (keep && keep != dy)
+            memcpy(keep + at, dy + at, (size_t)channels * sizeof *dy);
         if (r % NORM_BLOCK < NORM_BLOCK - 1 && r < rows - 1) continue;
         norm_flush(s, channels, sum);
         norm_flush(d, channels, dot);
@@ -106,7 +110,8 @@ static void norm_bwd_sums(const float *dy, const float *y, const float *x, const
 }
 
 static void norm_bwd_apply(float *dx, const float *dy, const float *y, const float *x, const float *mean,
-                           const float *scale, const float *a, const float *b, int64_t rows, int channels, hp_clamp k) {
+                           const float *scale, const float *a, const float *b, int64_t rows, int channels,
+                           hp_clamp k) {
     for (int64_t i = 0; i < rows; i++, x += channels, dy += channels, dx += channels) {
         if (y) {
             INDEPENDENT

@@ -1,4 +1,5 @@
-/* isa_pool.h - maximum and mean pooling, channel innermost; chunks of POOL_CHUNK channels stay in registers or L1. */
+/* isa_pool.h - maximum and mean pooling, channel innermost; chunks of POOL_CHUNK channels stay in registers
+ * or L1. */
 #ifndef HP_ISA_POOL_H
 #define HP_ISA_POOL_H
 
@@ -32,12 +33,13 @@ static void pool_max(float *y, uint8_t *tap, const float *x, const hp_shape *s) 
             for (int ox = 0; ox < s->ow; ox++)
                 for (int c = 0; c < s->ic; c += POOL_CHUNK) {
                     const int64_t at = ((n * s->oh + oy) * s->ow + ox) * s->ic + c;
-                    pool_max_pixel(y + at, tap ? tap + at : NULL, x + n * s->ih * s->iw * s->ic + c, s, oy, ox,
-                                   s->ic - c < POOL_CHUNK ? s->ic - c : POOL_CHUNK);
+                    pool_max_pixel(y + at, tap ? tap + at : NULL, x + n * s->ih * s->iw * s->ic + c, s, oy,
+                                   ox, s->ic - c < POOL_CHUNK ? s->ic - c : POOL_CHUNK);
                 }
 }
 
-static void pool_max_bwd_pixel(float *dx, const uint8_t *tap, const float *dy, const hp_shape *s, int oy, int ox) {
+static void pool_max_bwd_pixel(float *dx, const uint8_t *tap, const float *dy, const hp_shape *s, int oy,
+                               int ox) {
     for (int ky = 0; ky < s->kh; ky++)
         for (int kx = 0; kx < s->kw; kx++) {
             const int iy = oy * s->sh - s->ph + ky * s->dh, ix = ox * s->sw - s->pw + kx * s->dw;
@@ -74,8 +76,8 @@ static void pool_mean(float *y, const float *x, const hp_shape *s, const int32_t
     }
 }
 
-static void pool_mean_bwd(float *dx, const float *dy, const hp_shape *s, const int32_t *rows, const int32_t *cols,
-                          const float *factor) {
+static void pool_mean_bwd(float *dx, const float *dy, const hp_shape *s, const int32_t *rows,
+                          const int32_t *cols, const float *factor) {
     memset(dx, 0, (size_t)(s->n * s->ih * s->iw * s->ic) * sizeof *dx);
     for (int64_t o = 0; o < s->n * s->oh * s->ow; o++, dy += s->ic) {
         const int oy = (int)(o / s->ow % s->oh), ox = (int)(o % s->ow);

@@ -1,4 +1,5 @@
-/* isa_vec.h - the vector of this translation unit's instruction set, and how loops are told they may use it. */
+/* isa_vec.h - the vector of this translation unit's instruction set, and how loops are told they may use it.
+ */
 #ifndef HP_ISA_VEC_H
 #define HP_ISA_VEC_H
 

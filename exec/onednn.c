@@ -29,14 +29,15 @@ static const char *status_text(dnnl_status_t s) {
     return (size_t)s < sizeof texts / sizeof *texts ? texts[s] : "run-time error";
 }
 
-#define CALL(call)                                                                                                     \
-    do {                                                                                                               \
-        const dnnl_status_t call_status_ = (call);                                                                     \
-        if (call_status_ != dnnl_success)                                                                              \
-            return hp_fail(err, HP_EINTERNAL, "oneDNN: %s: %s", #call, status_text(call_status_));                     \
+#define CALL(call)                                                                                           \
+    do {                                                                                                     \
+        const dnnl_status_t call_status_ = (call);                                                           \
+        if (call_status_ != dnnl_success)                                                                    \
+            return hp_fail(err, HP_EINTERNAL, "oneDNN: %s: %s", #call, status_text(call_status_));           \
     } while (0)
 
-/* The library brings its own OpenMP run time, libgomp or another: its setting is looked up rather than linked twice. */
+/* The library brings its own OpenMP run time, libgomp or another: its setting is looked up rather than linked
+ * twice. */
 static void set_threads(int threads) {
     void (*set)(int) = NULL;
     void *symbol = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
@@ -77,7 +78,8 @@ void hp_onednn_close(hp_onednn *lib) {
     free(lib);
 }
 
-/* --- descriptions of tensors ------------------------------------------------------------------------------------ */
+/* --- descriptions of tensors
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct descs {
     dnnl_memory_desc_t x, y, any_weights, canonical, bias;
@@ -98,11 +100,13 @@ static hp_status tensor_descs(const hp_shape *s, descs *d, hp_error *err) {
     HP_TRY(image_desc(&d->y, s->n, s->oh, s->ow, s->oc, err));
     HP_TRY(image_desc(&d->x, s->n, s->ih, s->iw, s->ic, err));
     CALL(dnnl_memory_desc_init_by_tag(&d->any_weights, rank, weights, dnnl_f32, dnnl_format_tag_any));
-    CALL(dnnl_memory_desc_init_by_tag(&d->canonical, rank, weights, dnnl_f32, rank == 5 ? dnnl_abcde : dnnl_abcd));
+    CALL(dnnl_memory_desc_init_by_tag(&d->canonical, rank, weights, dnnl_f32,
+                                      rank == 5 ? dnnl_abcde : dnnl_abcd));
     return HP_OK;
 }
 
-/* --- operation descriptors -------------------------------------------------------------------------------------- */
+/* --- operation descriptors
+ * -------------------------------------------------------------------------------------- */
 
 static dnnl_status_t conv_desc(hp_onednn_kind kind, const hp_shape *s, const descs *d, bool bias,
                                dnnl_convolution_desc_t *op) {
@@ -112,19 +116,21 @@ static dnnl_status_t conv_desc(hp_onednn_kind kind, const hp_shape *s, const des
     const dnnl_memory_desc_t *b = bias ? &d->bias : NULL, *w = &d->any_weights;
     const dnnl_alg_kind_t direct = dnnl_convolution_direct;
     if (kind == HP_ONEDNN_FORWARD)
-        return dnnl_dilated_convolution_forward_desc_init(op, dnnl_forward_training, direct, &d->x, w, b, &d->y,
-                                                          stride, dilation, before, after);
+        return dnnl_dilated_convolution_forward_desc_init(op, dnnl_forward_training, direct, &d->x, w, b,
+                                                          &d->y, stride, dilation, before, after);
     if (kind == HP_ONEDNN_BACKWARD_DATA)
         return dnnl_dilated_convolution_backward_data_desc_init(op, direct, &d->x, w, &d->y, stride, dilation,
                                                                 before, after);
-    return dnnl_dilated_convolution_backward_weights_desc_init(op, direct, &d->x, w, b, &d->y, stride, dilation,
-                                                               before, after);
+    return dnnl_dilated_convolution_backward_weights_desc_init(op, direct, &d->x, w, b, &d->y, stride,
+                                                               dilation, before, after);
 }
 
-/* --- choosing an implementation ------------------------------------------------------------------------------------ */
+/* --- choosing an implementation
+ * ------------------------------------------------------------------------------------ */
 
 static const dnnl_memory_desc_t *weights_desc(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd) {
-    return dnnl_primitive_desc_query_md(pd, kind == HP_ONEDNN_BACKWARD_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+    return dnnl_primitive_desc_query_md(
+        pd, kind == HP_ONEDNN_BACKWARD_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
 }
 
 static int64_t scratch_of(const_dnnl_primitive_desc_t pd) {
@@ -141,26 +147,31 @@ static const char *name_of(const_dnnl_primitive_desc_t pd) {
     return name;
 }
 
-static bool acceptable(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd, bool bias, int outputs, hp_onednn_limits limits) {
-    const int64_t weights = (int64_t)dnnl_memory_desc_get_size(weights_desc(kind, pd)), scratch = scratch_of(pd);
+static bool acceptable(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd, bool bias, int outputs,
+                       hp_onednn_limits limits) {
+    const int64_t weights = (int64_t)dnnl_memory_desc_get_size(weights_desc(kind, pd)),
+                  scratch = scratch_of(pd);
     if (strncmp(name_of(pd), "ref", 3) == 0) return false;
-    if (kind != HP_ONEDNN_BACKWARD_WEIGHTS) return weights <= limits.pack_bytes && scratch <= limits.scratch_bytes;
+    if (kind != HP_ONEDNN_BACKWARD_WEIGHTS)
+        return weights <= limits.pack_bytes && scratch <= limits.scratch_bytes;
     return line_up(weights) + (bias ? line_up(4 * outputs) : 0) + scratch <= limits.scratch_bytes;
 }
 
 /* First acceptable primitive descriptor into *found, NULL when there is none. */
-static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolution_desc_t *op, const_dnnl_primitive_desc_t hint, bool bias,
-                        int outputs, hp_onednn_limits limits, dnnl_primitive_desc_t *found, hp_error *err) {
+static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolution_desc_t *op,
+                        const_dnnl_primitive_desc_t hint, bool bias, int outputs, hp_onednn_limits limits,
+                        dnnl_primitive_desc_t *found, hp_error *err) {
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_iterator_t it = NULL;
     *found = NULL;
     CALL(dnnl_primitive_attr_create(&attr));
     dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-    if (dnnl_primitive_desc_iterator_create(&it, op, attr, lib->engine, hint) == dnnl_success)
-        do {
+    if (dnnl_primitive_desc_iterator_create(&it, op, attr, lib->engine, hint) == dnnl_success) do {
             dnnl_primitive_desc_t pd = dnnl_primitive_desc_iterator_fetch(it);
-            if (pd && acceptable(kind, pd, bias, outputs, limits)) *found = pd;
-            else if (pd) dnnl_primitive_desc_destroy(pd);
+            if (pd && acceptable(kind, pd, bias, outputs, limits))
+                *found = pd;
+            else if (pd)
+                dnnl_primitive_desc_destroy(pd);
         } while (!*found && dnnl_primitive_desc_iterator_next(it) == dnnl_success);
     if (it) dnnl_primitive_desc_iterator_destroy(it);
     dnnl_primitive_attr_destroy(attr);
@@ -175,8 +186,8 @@ static dnnl_primitive_desc_t forward_hint(hp_onednn *lib, const hp_shape *s, con
     return dnnl_primitive_desc_create(&hint, &op, NULL, lib->engine, NULL) == dnnl_success ? hint : NULL;
 }
 
-static hp_status make_reorder(hp_onednn *lib, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to, bool add,
-                              dnnl_primitive_t *reorder, hp_error *err) {
+static hp_status make_reorder(hp_onednn *lib, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
+                              bool add, dnnl_primitive_t *reorder, hp_error *err) {
     dnnl_primitive_attr_t attr;
     dnnl_post_ops_t sum;
     dnnl_primitive_desc_t pd = NULL;
@@ -198,7 +209,8 @@ static hp_status make_memory(hp_onednn *lib, const dnnl_memory_desc_t *d, dnnl_m
     return HP_OK;
 }
 
-static hp_status fill_kernel(hp_onednn_kernel *k, const_dnnl_primitive_desc_t pd, const descs *d, bool bias, hp_error *err) {
+static hp_status fill_kernel(hp_onednn_kernel *k, const_dnnl_primitive_desc_t pd, const descs *d, bool bias,
+                             hp_error *err) {
     const dnnl_memory_desc_t *w = weights_desc(k->kind, pd);
     const bool gradient = k->kind == HP_ONEDNN_BACKWARD_WEIGHTS;
     snprintf(k->name, sizeof k->name, "%s", name_of(pd));
@@ -210,15 +222,16 @@ static hp_status fill_kernel(hp_onednn_kernel *k, const_dnnl_primitive_desc_t pd
     HP_TRY(make_memory(k->lib, &d->y, &k->y, err));
     HP_TRY(make_memory(k->lib, w, &k->weights, err));
     HP_TRY(make_memory(k->lib, &d->canonical, &k->canonical, err));
-    HP_TRY(make_memory(k->lib, dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0), &k->scratch, err));
+    HP_TRY(
+        make_memory(k->lib, dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0), &k->scratch, err));
     if (bias) HP_TRY(make_memory(k->lib, &d->bias, &k->bias, err));
     if (!gradient) return make_reorder(k->lib, &d->canonical, w, false, &k->reorder, err);
     HP_TRY(make_reorder(k->lib, w, &d->canonical, false, &k->reorder, err));
     return make_reorder(k->lib, w, &d->canonical, true, &k->reorder_add, err);
 }
 
-hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias, hp_onednn_limits limits,
-                                hp_onednn_kernel **kernel, hp_error *err) {
+hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias,
+                                hp_onednn_limits limits, hp_onednn_kernel **kernel, hp_error *err) {
     descs d;
     dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
@@ -252,7 +265,9 @@ int64_t hp_onednn_kernel_scratch_bytes(const hp_onednn_kernel *k) {
     return k->scratch_bytes + (gradient ? line_up(k->weight_bytes) + k->bias_bytes : 0);
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct operand {
     int role; /* DNNL_ARG_... */
@@ -260,7 +275,8 @@ typedef struct operand {
     const void *at;
 } operand;
 
-static hp_status execute(hp_onednn_kernel *k, dnnl_primitive_t primitive, const operand *o, int n, hp_error *err) {
+static hp_status execute(hp_onednn_kernel *k, dnnl_primitive_t primitive, const operand *o, int n,
+                         hp_error *err) {
     dnnl_exec_arg_t args[8];
     int count = 0;
     for (int i = 0; i < n; i++) {
@@ -280,16 +296,18 @@ hp_status hp_onednn_pack(hp_onednn_kernel *k, const float *weights, float *pack,
     return execute(k, k->reorder, o, 2, err);
 }
 
-hp_status hp_onednn_forward(hp_onednn_kernel *k, float *y, const float *x, const float *pack, const float *bias,
-                            void *scratch, hp_error *err) {
-    const operand o[] = {{DNNL_ARG_SRC, k->x, x},    {DNNL_ARG_WEIGHTS, k->weights, pack},
-                         {DNNL_ARG_DST, k->y, y},    {DNNL_ARG_SCRATCHPAD, k->scratch, scratch},
+hp_status hp_onednn_forward(hp_onednn_kernel *k, float *y, const float *x, const float *pack,
+                            const float *bias, void *scratch, hp_error *err) {
+    const operand o[] = {{DNNL_ARG_SRC, k->x, x},
+                         {DNNL_ARG_WEIGHTS, k->weights, pack},
+                         {DNNL_ARG_DST, k->y, y},
+                         {DNNL_ARG_SCRATCHPAD, k->scratch, scratch},
                          {DNNL_ARG_BIAS, k->bias, bias}};
     return execute(k, k->run, o, 5, err);
 }
 
-hp_status hp_onednn_backward_data(hp_onednn_kernel *k, float *dx, const float *dy, const float *pack, void *scratch,
-                                  hp_error *err) {
+hp_status hp_onednn_backward_data(hp_onednn_kernel *k, float *dx, const float *dy, const float *pack,
+                                  void *scratch, hp_error *err) {
     const operand o[] = {{DNNL_ARG_DIFF_SRC, k->x, dx},
                          {DNNL_ARG_WEIGHTS, k->weights, pack},
                          {DNNL_ARG_DIFF_DST, k->y, dy},
@@ -297,8 +315,8 @@ hp_status hp_onednn_backward_data(hp_onednn_kernel *k, float *dx, const float *d
     return execute(k, k->run, o, 4, err);
 }
 
-hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, float *db, const float *x, const float *dy, bool add,
-                                     void *scratch, hp_error *err) {
+hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, float *db, const float *x,
+                                     const float *dy, bool add, void *scratch, hp_error *err) {
     unsigned char *own = scratch, *bias = own + line_up(k->weight_bytes);
     const operand o[] = {{DNNL_ARG_SRC, k->x, x},
                          {DNNL_ARG_DIFF_WEIGHTS, k->weights, own},
@@ -313,9 +331,9 @@ hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, float *db, 
     return HP_OK;
 }
 
-hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k, bool transpose_a,
-                           bool transpose_b, bool add, hp_error *err) {
-    CALL(dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a, transpose_a ? m : k, b,
-                    transpose_b ? k : n, add ? 1.0f : 0.0f, c, n));
+hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k,
+                           bool transpose_a, bool transpose_b, bool add, hp_error *err) {
+    CALL(dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a, transpose_a ? m : k,
+                    b, transpose_b ? k : n, add ? 1.0f : 0.0f, c, n));
     return HP_OK;
 }

@@ -43,7 +43,8 @@ bool hp_conv_gemm_gradient(const hp_graph *g, int layer) {
     if (l->op != HP_CONV || l->groups > 1 || hp_conv_winograd(g, layer)) return false;
     const int64_t ins = input_of(g, l)->c, outs = output_of(g, l)->c;
     /* at most an eighth of the products may fall on padding */
-    return ins >= 32 && outs >= 32 && round_up(ins, HP_WINOGRAD_PANEL) * round_up(outs, 16) * 8 <= ins * outs * 9;
+    return ins >= 32 && outs >= 32 &&
+           round_up(ins, HP_WINOGRAD_PANEL) * round_up(outs, 16) * 8 <= ins * outs * 9;
 }
 
 int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool backward_weights) {
@@ -77,9 +78,11 @@ static int64_t winograd_scratch(const hp_graph *g, const hp_layer *l, hp_task_op
 
 static int64_t gradient_scratch(const hp_graph *g, const hp_layer *l, int64_t samples) {
     const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
-    const int64_t ins = round_up(x->c, HP_WINOGRAD_PANEL), outs = round_up(y->c, 16), pixels = samples * y->h * y->w;
+    const int64_t ins = round_up(x->c, HP_WINOGRAD_PANEL), outs = round_up(y->c, 16),
+                  pixels = samples * y->h * y->w;
     const bool direct = taps(l) == 1 && ins == x->c && outs == y->c;
-    return (ins + outs) * (pixels < HP_GRADIENT_ROWS ? pixels : HP_GRADIENT_ROWS) + (direct ? 0 : taps(l) * ins * outs);
+    return (ins + outs) * (pixels < HP_GRADIENT_ROWS ? pixels : HP_GRADIENT_ROWS) +
+           (direct ? 0 : taps(l) * ins * outs);
 }
 
 /* Outputs of one group as oneDNN pads them: blocks of 16, or of 32, 48 or 64 where there are more. */
@@ -130,7 +133,8 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t sa
     if (l->op == HP_LINEAR) return linear_scratch(g, l, samples);
     if (l->op != HP_CONV) return 0;
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
-    if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer)) return round_up(4 * gradient_scratch(g, l, samples), LINES);
+    if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer))
+        return round_up(4 * gradient_scratch(g, l, samples), LINES);
     if (!compute || !hp_conv_winograd(g, layer)) return library_scratch(g, l, op);
     return round_up(4 * winograd_scratch(g, l, op, samples), LINES);
 }

@@ -1,4 +1,5 @@
-/* bounds.c - the critical path as a longest path in topological order (Kahn 1962), and the pipeline's lower bound. */
+/* bounds.c - the critical path as a longest path in topological order (Kahn 1962), and the pipeline's lower
+ * bound. */
 #include "sim/bounds.h"
 
 #include "sim/wiring.h"
@@ -15,9 +16,9 @@ typedef struct path {
     const hp_sim_costs *costs;
     hp_wiring *w;
     int bound;
-    int32_t **wait;       /* per role and task: what must be settled before its start is known */
-    int64_t **ready_ns;   /* latest finish among those */
-    place *stack;         /* tasks whose start is known */
+    int32_t **wait;     /* per role and task: what must be settled before its start is known */
+    int64_t **ready_ns; /* latest finish among those */
+    place *stack;       /* tasks whose start is known */
     int32_t n_stack, capacity;
     hp_arena *arena;
     int64_t end_ns, settled;
@@ -121,9 +122,10 @@ static void init(path *x) {
     }
 }
 
-int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_sim_costs *costs,
-                                int bound) {
-    path x = {.p = p, .g = g, .costs = costs, .bound = bound, .arena = arena, .w = hp_wiring_new(arena, p, true)};
+int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_graph *g,
+                                const hp_sim_costs *costs, int bound) {
+    path x = {
+        .p = p, .g = g, .costs = costs, .bound = bound, .arena = arena, .w = hp_wiring_new(arena, p, true)};
     init(&x);
     int64_t tasks = 0;
     for (int r = 0; r < p->n_role; r++) tasks += p->role[r].n_task;
@@ -137,8 +139,10 @@ int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_g
             continue;
         }
         start_next(&x, role, task);
-        if (kind == HP_QUEUE_COLL) meet_collective(&x, role, task);
-        else meet_message(&x, role, task);
+        if (kind == HP_QUEUE_COLL)
+            meet_collective(&x, role, task);
+        else
+            meet_message(&x, role, task);
     }
     return x.settled == tasks ? x.end_ns : INT64_MAX;
 }
@@ -154,7 +158,8 @@ int64_t hp_sim_comm_bytes(const hp_program *p) {
             if (k->op != HP_TASK_ALLREDUCE) continue;
             const hp_group *g = &p->group[r->queue[k->queue].peer];
             const double n = g->scope == HP_GROUP_WORLD ? hp_program_ranks(p) : p->dp;
-            bytes += 2 * (n - 1) / n * moved; /* what a ring moves: communication volume of data parallelism */
+            bytes +=
+                2 * (n - 1) / n * moved; /* what a ring moves: communication volume of data parallelism */
         }
     }
     return (int64_t)llround(bytes * p->dp);
@@ -169,7 +174,8 @@ double hp_pipeline_bound(const hp_stage_cost *stage, int n_stage, int chunks, in
             work += micro * (s->forward + s->backward);
             update += s->update;
         }
-        /* rank r idles while the first micro-batch passes the stages before it, and while its last gradient returns */
+        /* rank r idles while the first micro-batch passes the stages before it, and while its last gradient
+         * returns */
         best = fmax(best, forward + work + fmax(update, backward));
         forward += stage[r].forward;
         backward += stage[r].backward;

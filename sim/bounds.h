@@ -1,13 +1,14 @@
-/* bounds.h - what no schedule can beat, and what a program moves: pure functions of the program and the costs. */
+/* bounds.h - what no schedule can beat, and what a program moves: pure functions of the program and the
+ * costs. */
 #ifndef HP_SIM_BOUNDS_H
 #define HP_SIM_BOUNDS_H
 
 #include "sim/interp.h"
 
-/* Longest path through dependencies, queues and matched messages when every resource is free: no run is shorter.
- * INT64_MAX when the program cannot end. Cost: linear in tasks and dependencies. */
-int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_sim_costs *costs,
-                                int bound);
+/* Longest path through dependencies, queues and matched messages when every resource is free: no run is
+ * shorter. INT64_MAX when the program cannot end. Cost: linear in tasks and dependencies. */
+int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_graph *g,
+                                const hp_sim_costs *costs, int bound);
 
 /* Bytes sent by all ranks in a step: messages, and 2(p-1)/p of each all-reduce per member. */
 int64_t hp_sim_comm_bytes(const hp_program *p);
@@ -17,9 +18,9 @@ typedef struct hp_stage_cost {
     double forward, backward, update;
 } hp_stage_cost;
 
-/* No pipeline of these virtual stages is faster: for every rank, the first micro-batch must reach it, all of its work
- * must be done on it, and the last gradient must get back. `stage` has n_stage*chunks entries in model order; rank r
- * holds entries r, r + n_stage, ... */
+/* No pipeline of these virtual stages is faster: for every rank, the first micro-batch must reach it, all of
+ * its work must be done on it, and the last gradient must get back. `stage` has n_stage*chunks entries in
+ * model order; rank r holds entries r, r + n_stage, ... */
 double hp_pipeline_bound(const hp_stage_cost *stage, int n_stage, int chunks, int micro);
 
 #endif

@@ -1,4 +1,5 @@
-/* costs.c - fills in what each task takes; equal tasks of the micro-batches and of other candidates are looked up once. */
+/* costs.c - fills in what each task takes; equal tasks of the micro-batches and of other candidates are
+ * looked up once. */
 #include "sim/costs.h"
 
 #include "plan/base/hash.h"
@@ -52,14 +53,16 @@ static void grow(hp_cost_cache *c) {
     }
 }
 
-static cache_entry fresh(const hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+static cache_entry fresh(const hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
+                         int task) {
     const hp_work w = hp_task_work(p, g, r, task);
     return (cache_entry){.used = true,
                          .cost = hp_cost_compute(c->table, c->machine, &w),
                          .share = hp_cost_share(c->table, c->machine, &w)};
 }
 
-static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
+                                int task) {
     const hp_task *t = &r->task[task];
     if (t->layer < 0) return fresh(c, p, g, r, task); /* depends on more than its layer */
     cache_key key = {.micro_batch = p->micro_batch, .layer = t->layer, .op = t->op, .flags = t->flags};
@@ -74,27 +77,30 @@ static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_
     return *e;
 }
 
-static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, int rank, const hp_task *k) {
+static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, int rank,
+                            const hp_task *k) {
     const hp_role *r = &p->role[rank % p->n_role];
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
     return hp_cost_p2p(t, m, hp_place_node(m, rank) == hp_place_node(m, peer), bytes);
 }
 
-static hp_cost allreduce_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, const hp_role *r,
-                              const hp_task *k) {
+static hp_cost allreduce_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p,
+                              const hp_role *r, const hp_task *k) {
     const int group = r->queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
     return hp_cost_allreduce(t, m, hp_group_ranks(p, group), hp_group_per_node(p, m, group), bytes);
 }
 
-static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound) {
+static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
+                           int bound) {
     (void)g;
     const hp_program_costs *c = self;
     const int role = rank % p->n_role;
     const hp_task *t = &p->role[role].task[task];
     hp_cost cost = c->cost[role][task];
-    if (rank != role && (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV)) /* another replica may lie otherwise */
+    if (rank != role &&
+        (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV)) /* another replica may lie otherwise */
         cost = message_cost(c->table, c->machine, p, rank, t);
     return bound < 0 ? cost.low : bound > 0 ? cost.high : cost.seconds;
 }
@@ -105,14 +111,19 @@ static double task_share(void *self, const hp_program *p, const hp_graph *g, int
     return c->share[rank % p->n_role][task];
 }
 
-static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_program *p, const hp_graph *g, int role) {
+static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_program *p, const hp_graph *g,
+                      int role) {
     const hp_role *r = &p->role[role];
     for (int t = 0; t < r->n_task; t++) {
         const hp_task *k = &r->task[t];
         switch (hp_task_infos[k->op].queue) {
-        case HP_QUEUE_COLL: c->cost[role][t] = allreduce_cost(c->table, c->machine, p, r, k); break;
+        case HP_QUEUE_COLL:
+            c->cost[role][t] = allreduce_cost(c->table, c->machine, p, r, k);
+            break;
         case HP_QUEUE_SEND:
-        case HP_QUEUE_RECV: c->cost[role][t] = message_cost(c->table, c->machine, p, role, k); break;
+        case HP_QUEUE_RECV:
+            c->cost[role][t] = message_cost(c->table, c->machine, p, role, k);
+            break;
         case HP_QUEUE_COMPUTE: {
             const cache_entry e = compute_cost(cache, p, g, r, t);
             c->cost[role][t] = e.cost;
@@ -122,7 +133,8 @@ static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_
     }
 }
 
-hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p, const hp_graph *g) {
+hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
+                                 const hp_graph *g) {
     hp_program_costs *c = HP_NEW(arena, hp_program_costs, 1);
     c->table = cache->table;
     c->machine = cache->machine;

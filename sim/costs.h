@@ -4,7 +4,8 @@
 
 #include "sim/interp.h"
 
-/* Costs of layers' tasks for one network, device, precision: looked up once per (op, flags, layer, samples). */
+/* Costs of layers' tasks for one network, device, precision: looked up once per (op, flags, layer, samples).
+ */
 typedef struct hp_cost_cache hp_cost_cache;
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m);
 
@@ -12,10 +13,11 @@ hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const 
 typedef struct hp_program_costs {
     const hp_cost_table *table;
     const hp_machine *machine;
-    hp_cost **cost;   /* per role and task; messages: within the first replica */
+    hp_cost **cost; /* per role and task; messages: within the first replica */
     double **share;
 } hp_program_costs;
-hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p, const hp_graph *g);
+hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
+                                 const hp_graph *g);
 
 /* Share of the program's work time (all tasks, all roles) whose figures were measured. */
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p);

@@ -9,7 +9,9 @@
 #include <string.h>
 
 enum {
-    TRACE_SPANS = 400000 /* spans of a stored trace (about 20 MB); above, one replica stands for all */
+    UNFOLD_TASKS = 200000, /* tasks of all ranks (about 0.1 s); above, replicas that differ in their routes
+                              are taken as alike */
+    TRACE_SPANS = 400000   /* spans of a stored trace (about 20 MB); above, one replica stands for all */
 };
 
 struct hp_eval {
@@ -55,7 +57,8 @@ hp_status hp_eval_units(hp_eval *e, int64_t micro_batch, const hp_unit_costs **u
         }
     }
     const int n = e->setup.graph->n_unit;
-    hp_unit_costs u = {micro_batch, HP_NEW(e->arena, double, n), HP_NEW(e->arena, double, n), HP_NEW(e->arena, double, n)};
+    hp_unit_costs u = {micro_batch, HP_NEW(e->arena, double, n), HP_NEW(e->arena, double, n),
+                       HP_NEW(e->arena, double, n)};
     hp_arena *scratch = hp_arena_new();
     const hp_strategy whole = hp_strategy_default();
     const hp_lower_options o = {.mode = e->setup.mode, .dtype = e->setup.dtype, .batch = micro_batch};
@@ -84,8 +87,10 @@ hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **uni
 }
 
 static void cut_of(const hp_eval *e, const hp_strategy *s, const hp_unit_costs *u, int32_t *counts) {
-    if (s->n_cut) memcpy(counts, s->cut, sizeof(int32_t) * (size_t)s->n_cut);
-    else hp_cut_balanced(u->total, e->setup.graph->n_unit, s->stages * s->chunks, counts);
+    if (s->n_cut)
+        memcpy(counts, s->cut, sizeof(int32_t) * (size_t)s->n_cut);
+    else
+        hp_cut_balanced(u->total, e->setup.graph->n_unit, s->stages * s->chunks, counts);
 }
 
 hp_status hp_eval_bound(hp_eval *e, const hp_strategy *s, double *seconds, hp_error *err) {
@@ -105,8 +110,10 @@ hp_status hp_eval_bound(hp_eval *e, const hp_strategy *s, double *seconds, hp_er
     return HP_OK;
 }
 
-static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_program **p, hp_error *err) {
-    hp_lower_options o = {.mode = e->setup.mode, .dtype = e->setup.dtype, .batch = e->setup.batch, .place = placed};
+static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_program **p,
+                       hp_error *err) {
+    hp_lower_options o = {
+        .mode = e->setup.mode, .dtype = e->setup.dtype, .batch = e->setup.batch, .place = placed};
     if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
     return hp_lower(arena, e->setup.graph, s, &o, p, err);
 }
@@ -116,7 +123,8 @@ static void check_memory(hp_eval *e, hp_arena *arena, const hp_program *p, hp_ev
     out->memory_by_role = HP_NEW(arena, int64_t, p->n_role);
     for (int r = 0; r < p->n_role; r++) {
         out->memory_by_role[r] = p->role[r].arena_bytes;
-        if (p->role[r].arena_bytes > out->figures.memory_bytes) out->figures.memory_bytes = p->role[r].arena_bytes;
+        if (p->role[r].arena_bytes > out->figures.memory_bytes)
+            out->figures.memory_bytes = p->role[r].arena_bytes;
     }
     hp_memory_fits(&limit, e->setup.machine, out->memory_by_role, p->n_role, p->dp, &out->reject);
 }
@@ -149,9 +157,16 @@ hp_status hp_eval_feasible(hp_eval *e, hp_arena *arena, const hp_strategy *s, bo
     return status;
 }
 
+static int64_t all_tasks(const hp_program *p) {
+    int64_t n = 0;
+    for (int r = 0; r < p->n_role; r++) n += (int64_t)p->role[r].n_task * p->dp;
+    return n;
+}
+
 static hp_sim_options sim_options(const hp_eval *e, const hp_program *p) {
-    const bool alike = e->setup.jitter_cv <= 0 && e->setup.straggler_rank < 0;
-    return (hp_sim_options){.fold = !e->setup.no_fold && alike && hp_can_fold(p, e->setup.machine),
+    const bool alike = e->setup.jitter_cv <= 0 && e->setup.straggler_rank < 0 && !e->setup.no_fold;
+    const bool fold = alike && (hp_can_fold(p, e->setup.machine) || all_tasks(p) > UNFOLD_TASKS);
+    return (hp_sim_options){.fold = fold,
                             .jitter_cv = e->setup.jitter_cv,
                             .straggler_rank = e->setup.straggler_rank,
                             .straggler_factor = e->setup.straggler_factor,
@@ -165,7 +180,8 @@ static void note(const hp_eval *e, const hp_program *p, const hp_sim_costs *cost
     for (int r = 0; r < p->n_role; r++) {
         double work = 0;
         for (int t = 0; t < p->role[r].n_task; t++) {
-            if (p->role[r].task[t].queue == 0) work += costs->seconds(costs->self, p, e->setup.graph, r, t, 0);
+            if (p->role[r].task[t].queue == 0)
+                work += costs->seconds(costs->self, p, e->setup.graph, r, t, 0);
         }
         if (work > most) {
             most = work;
@@ -173,10 +189,14 @@ static void note(const hp_eval *e, const hp_program *p, const hp_sim_costs *cost
         }
     }
     const double compute = 1 - c->bubble - c->exposed_comm;
-    if (c->exposed_comm > c->bubble && c->exposed_comm > compute / 2) snprintf(c->note, sizeof c->note, "waits for communication");
-    else if (c->bubble > compute / 2) snprintf(c->note, sizeof c->note, "waits in the pipeline");
-    else if (p->n_role > 1) snprintf(c->note, sizeof c->note, "computing, most on stage %d", busiest);
-    else snprintf(c->note, sizeof c->note, "computing");
+    if (c->exposed_comm > c->bubble && c->exposed_comm > compute / 2)
+        snprintf(c->note, sizeof c->note, "waits for communication");
+    else if (c->bubble > compute / 2)
+        snprintf(c->note, sizeof c->note, "waits in the pipeline");
+    else if (p->n_role > 1)
+        snprintf(c->note, sizeof c->note, "computing, most on stage %d", busiest);
+    else
+        snprintf(c->note, sizeof c->note, "computing");
 }
 
 static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_candidate *c, hp_error *err) {
@@ -202,7 +222,8 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_c
     return HP_OK;
 }
 
-hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_evaluation *out, hp_error *err) {
+hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_evaluation *out,
+                      hp_error *err) {
     hp_arena *scratch = hp_arena_new();
     hp_program *p = NULL;
     hp_status status = feasible(e, scratch, s, placed, out, &p, err);
@@ -212,12 +233,11 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool pl
     return status;
 }
 
-hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result, hp_error *err) {
+hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result,
+                        hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
     hp_sim_options o = sim_options(e, p);
-    int64_t spans = 0;
-    for (int r = 0; r < p->n_role; r++) spans += (int64_t)p->role[r].n_task * p->dp;
     o.want_spans = true;
-    if (spans <= TRACE_SPANS) o.fold = false;
+    if (all_tasks(p) <= TRACE_SPANS) o.fold = false;
     return hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, result, err);
 }

@@ -1,5 +1,5 @@
-/* events.c - binary heap: within a factor of two of every fancier queue at the tens to hundreds of events that are
- * pending here, and the simplest to prove. */
+/* events.c - binary heap: within a factor of two of every fancier queue at the tens to hundreds of events
+ * that are pending here, and the simplest to prove. */
 #include "sim/events.h"
 
 void hp_events_init(hp_events *q, hp_arena *arena) {

@@ -9,9 +9,9 @@
 
 typedef struct hp_event {
     int64_t t_ns;
-    uint64_t seq;  /* order of insertion: breaks ties */
-    int32_t what;  /* the owner's id */
-    uint32_t age;  /* the owner's generation when it was queued; an older one is stale */
+    uint64_t seq; /* order of insertion: breaks ties */
+    int32_t what; /* the owner's id */
+    uint32_t age; /* the owner's generation when it was queued; an older one is stale */
 } hp_event;
 
 typedef struct hp_events {

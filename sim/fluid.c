@@ -14,7 +14,7 @@ typedef struct activity {
 } activity;
 
 typedef struct user_list {
-    int32_t *id;  /* activities that use the resource */
+    int32_t *id; /* activities that use the resource */
     int n, capacity;
     int32_t local; /* its number within the component, -1 outside */
 } user_list;
@@ -30,7 +30,8 @@ struct hp_fluid {
     int32_t *member, *touched, *use_first;
     hp_share_use *use;
     double *rate, *local_capacity, *work;
-    int n_member, member_capacity, n_touched, touched_capacity, n_use, use_capacity, first_capacity, rate_capacity;
+    int n_member, member_capacity, n_touched, touched_capacity, n_use, use_capacity, first_capacity,
+        rate_capacity;
 };
 
 hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, hp_events *events) {
@@ -148,11 +149,17 @@ static int32_t take_slot(hp_fluid *f) {
     return id;
 }
 
-void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use, int64_t owner) {
+void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use,
+                    int64_t owner) {
     const int32_t id = take_slot(f);
     activity *a = &f->act[id];
-    *a = (activity){.use = use, .n_use = n_use, .owner = owner, .left_ns = (double)work_ns, .age = a->age,
-                    .since_ns = now_ns, .active = true};
+    *a = (activity){.use = use,
+                    .n_use = n_use,
+                    .owner = owner,
+                    .left_ns = (double)work_ns,
+                    .age = a->age,
+                    .since_ns = now_ns,
+                    .active = true};
     for (int i = 0; i < n_use; i++) {
         user_list *u = &f->users[use[i].resource];
         HP_ROOM(f->arena, u->id, u->n, u->capacity);

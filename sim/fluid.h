@@ -1,7 +1,8 @@
 /* fluid.h - activities over time: each has work left and a rate that changes as others come and go.
  *
- * While no resource is asked for more than it has, every rate is 1 and a start or an end touches nobody else (the fast
- * path). Otherwise the rates of the connected component around the change are solved again (share.h). */
+ * While no resource is asked for more than it has, every rate is 1 and a start or an end touches nobody else
+ * (the fast path). Otherwise the rates of the connected component around the change are solved again
+ * (share.h). */
 #ifndef HP_SIM_FLUID_H
 #define HP_SIM_FLUID_H
 
@@ -13,10 +14,13 @@ typedef struct hp_fluid hp_fluid;
 /* capacity: n_resource entries > 0. Ends of activities are pushed to `events`. */
 hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, hp_events *events);
 
-/* Starts an activity that takes `work_ns` alone; `owner` comes back from hp_fluid_end. `use` must outlive it. */
-void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use, int64_t owner);
+/* Starts an activity that takes `work_ns` alone; `owner` comes back from hp_fluid_end. `use` must outlive it.
+ */
+void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use,
+                    int64_t owner);
 
-/* Takes an event; true when it is the end of an activity (*owner), false when a change of rate made it stale. */
+/* Takes an event; true when it is the end of an activity (*owner), false when a change of rate made it stale.
+ */
 bool hp_fluid_end(hp_fluid *f, const hp_event *e, int64_t *owner);
 
 #endif

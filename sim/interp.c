@@ -1,4 +1,5 @@
-/* interp.c - the program on a virtual clock: what each rank does at a task boundary, and the loop over time. */
+/* interp.c - the program on a virtual clock: what each rank does at a task boundary, and the loop over time.
+ */
 #include "sim/interp.h"
 
 #include "plan/base/rng.h"
@@ -62,7 +63,8 @@ static void run_on_core(sim *s, int rank, int task) {
     const hp_queue *queue = &sim_role(s, rank)->role->queue[sim_role(s, rank)->role->task[task].queue];
     int n_use = 0;
     if (s->on_cores) {
-        double share = s->costs->share ? s->costs->share(s->costs->self, s->program, s->graph, rank, task) : 0;
+        double share =
+            s->costs->share ? s->costs->share(s->costs->self, s->program, s->graph, rank, task) : 0;
         const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
         share = share > core ? share : core;
         if (share > 0) r->use[n_use++] = (hp_share_use){res_cpu(s, rank), share * s->replicas_here};
@@ -84,8 +86,10 @@ static void core_done(sim *s, int rank) {
     if (!s->on_cores) sim_account(s, rank, 0);
     r->running = -1;
     *(compute ? &r->compute_ns : &r->exposed_ns) += s->now_ns - r->since_ns;
-    if (compute) sim_complete(s, rank, task);
-    else sim_part_done(s, rank, task);
+    if (compute)
+        sim_complete(s, rank, task);
+    else
+        sim_part_done(s, rank, task);
     sim_mark(s, rank);
 }
 
@@ -118,8 +122,10 @@ static void rank_look(sim *s, int rank) {
     while (r->arrived.first < r->arrived.n) sim_complete(s, rank, r->arrived.id[r->arrived.first++]);
     post_ready(s, rank);
     if (r->running >= 0) return;
-    if (r->parts.first < r->parts.n) run_on_core(s, rank, r->parts.id[r->parts.first++]);
-    else start_compute(s, rank);
+    if (r->parts.first < r->parts.n)
+        run_on_core(s, rank, r->parts.id[r->parts.first++]);
+    else
+        start_compute(s, rank);
 }
 
 static void dispatch(sim *s, const hp_event *e) {
@@ -127,9 +133,15 @@ static void dispatch(sim *s, const hp_event *e) {
     if (!hp_fluid_end(s->fluid, e, &owner)) return;
     const int32_t a = (int32_t)(owner >> 2 & 0xffffffff), b = (int32_t)(owner >> 34);
     switch ((enum owner_kind)(owner & 3)) {
-    case OWNER_CORE: core_done(s, a); break;
-    case OWNER_MESSAGE: sim_message_done(s, a, b); break;
-    case OWNER_COLLECTIVE: sim_collective_done(s, a); break;
+    case OWNER_CORE:
+        core_done(s, a);
+        break;
+    case OWNER_MESSAGE:
+        sim_message_done(s, a, b);
+        break;
+    case OWNER_COLLECTIVE:
+        sim_collective_done(s, a);
+        break;
     }
 }
 
@@ -210,13 +222,15 @@ static hp_status fail_deadlock(const sim *s, hp_error *err) {
         if (task < 0) continue;
         char label[80];
         hp_task_label(s->program, s->graph, sim_role(s, i)->role, task, label, sizeof label);
-        used += (size_t)snprintf(text + used, sizeof text - used, "%srank %d at '%s'", named ? ", " : "", i, label);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%srank %d at '%s'", named ? ", " : "", i,
+                                 label);
         named++;
     }
-    return hp_fail(err, HP_EPLAN,
-                   "E-DEADLOCK: the program stops with %lld tasks left: %s; the order of the sends and receives "
-                   "has to change",
-                   (long long)s->left, text);
+    return hp_fail(
+        err, HP_EPLAN,
+        "E-DEADLOCK: the program stops with %lld tasks left: %s; the order of the sends and receives "
+        "has to change",
+        (long long)s->left, text);
 }
 
 static int span_compare(const void *a, const void *b) {
@@ -234,7 +248,8 @@ static void spans_out(sim *s, hp_sim_result *out) {
         out->n_span[i] = n_task;
         out->span[i] = HP_NEW(s->arena, hp_span, n_task);
         for (int t = 0; t < n_task; t++)
-            out->span[i][t] = (hp_span){.task = t, .t0_ns = s->rank[i].t0_ns[t], .t1_ns = s->rank[i].t1_ns[t]};
+            out->span[i][t] =
+                (hp_span){.task = t, .t0_ns = s->rank[i].t0_ns[t], .t1_ns = s->rank[i].t1_ns[t]};
         qsort(out->span[i], (size_t)n_task, sizeof(hp_span), span_compare);
     }
 }
@@ -255,7 +270,8 @@ static void result_out(sim *s, hp_sim_result *out) {
 }
 
 hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
-                     const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result, hp_error *err) {
+                     const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result,
+                     hp_error *err) {
     sim *s = HP_NEW(arena, sim, 1);
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
     s->wiring = hp_wiring_new(arena, p, o->fold);

@@ -1,4 +1,5 @@
-/* interp.h - the program on a virtual clock: integer nanoseconds, a total order of events, same input same trace. */
+/* interp.h - the program on a virtual clock: integer nanoseconds, a total order of events, same input same
+ * trace. */
 #ifndef HP_SIM_INTERP_H
 #define HP_SIM_INTERP_H
 
@@ -6,8 +7,9 @@
 #include "plan/program.h"
 #include "traces/ring.h"
 
-/* What a task costs; tests give closed-form costs, hplan gives the cost table (sim/evaluate.h). `rank` is a rank of the
- * world (its role is rank % n_role; ranks beyond the first replica are asked for only when nothing is folded). */
+/* What a task costs; tests give closed-form costs, hplan gives the cost table (sim/evaluate.h). `rank` is a
+ * rank of the world (its role is rank % n_role; ranks beyond the first replica are asked for only when
+ * nothing is folded). */
 typedef struct hp_sim_costs {
     /* duration alone on its resources; bound -1 low, 0 middle, 1 upper end */
     double (*seconds)(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound);
@@ -18,34 +20,37 @@ typedef struct hp_sim_costs {
 
 typedef struct hp_sim_result {
     int64_t makespan_ns;
-    double bubble;          /* fraction of the step a rank computes nothing and moves nothing, mean over ranks */
-    double exposed_comm;    /* fraction of the step a rank waits for communication, mean over ranks */
-    int64_t comm_bytes;     /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
-    int32_t n_rank;         /* ranks simulated: n_role when the replicas are folded, else all */
-    int64_t *n_span;        /* per simulated rank */
-    hp_span **span;         /* per simulated rank, in order of start (NULL unless wanted) */
+    double bubble;       /* fraction of the step a rank computes nothing and moves nothing, mean over ranks */
+    double exposed_comm; /* fraction of the step a rank waits for communication, mean over ranks */
+    int64_t comm_bytes;  /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
+    int32_t n_rank;      /* ranks simulated: n_role when the replicas are folded, else all */
+    int64_t *n_span;     /* per simulated rank */
+    hp_span **span;      /* per simulated rank, in order of start (NULL unless wanted) */
 } hp_sim_result;
 
 typedef struct hp_sim_options {
-    bool fold;              /* one replica stands for all (they are alike and share nothing) */
+    bool fold; /* one replica stands for all (they are alike and share nothing) */
     bool want_spans;
-    int bound;              /* -1, 0, 1: costs at the low end, middle, upper end */
-    double jitter_cv;       /* relative standard deviation of compute tasks, 0 = none */
-    int straggler_rank;     /* -1 = none */
+    int bound;          /* -1, 0, 1: costs at the low end, middle, upper end */
+    double jitter_cv;   /* relative standard deviation of compute tasks, 0 = none */
+    int straggler_rank; /* -1 = none */
     double straggler_factor;
     uint64_t seed;
 } hp_sim_options;
 
 /* One step of the program.
  *
- * Compute tasks of a rank run one after another in list order. On machines whose devices compute beside the host
- * (share_cpu false) messages and all-reduces run on link resources beside them. On CPU machines communication is work of
- * the ranks' cores at task boundaries: a message is copied by its receiver once both ends are posted, an all-reduce by each
- * of its members once all have posted; the sender and the other members notice at their next boundary.
- * Errors: HP_EPLAN when the program stops (deadlock), naming the ranks. */
+ * Compute tasks of a rank run one after another in list order. On machines whose devices compute beside the
+ * host (share_cpu false) messages and all-reduces run on link resources beside them. On CPU machines
+ * communication is work of the ranks' cores at task boundaries: a message is copied by its receiver once both
+ * ends are posted, an all-reduce by each of its members once all have posted; the sender and the other
+ * members notice at their next boundary. Errors: HP_EPLAN when the program stops (deadlock), naming the
+ * ranks. */
 hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
-                     const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result, hp_error *err);
+                     const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result,
+                     hp_error *err);
 
-/* The longest path through dependencies and queues on free resources (no schedule is shorter) is in sim/bounds.h. */
+/* The longest path through dependencies and queues on free resources (no schedule is shorter) is in
+ * sim/bounds.h. */
 
 #endif

@@ -15,8 +15,9 @@ hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit) {
 static bool refuse(hp_reject *why, const char *who, double needs, double has) {
     char a[32], b[32];
     why->code = "E-MEM";
-    snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a), hp_format_bytes(has, b));
-    snprintf(why->fix, sizeof why->fix, "--memory-limit %.0f or a device with that much", needs);
+    snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a),
+             hp_format_bytes(has, b));
+    snprintf(why->fix, sizeof why->fix, "a device or a --memory-limit of %s", a);
     return false;
 }
 
@@ -28,7 +29,8 @@ static double fullest_node(const hp_machine *m, const int64_t *by_role, int n_ro
         double sum = 0;
         bool any = false;
         for (int first = node * m->devices_per_node; first < ranks; first += devices) {
-            for (int r = first; r < first + m->devices_per_node && r < ranks; r++) sum += (double)by_role[r % n_role];
+            for (int r = first; r < first + m->devices_per_node && r < ranks; r++)
+                sum += (double)by_role[r % n_role];
             any = true;
         }
         if (!any) break;
@@ -37,8 +39,8 @@ static double fullest_node(const hp_machine *m, const int64_t *by_role, int n_ro
     return most;
 }
 
-bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const int64_t *by_role, int n_role, int dp,
-                    hp_reject *why) {
+bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const int64_t *by_role, int n_role,
+                    int dp, hp_reject *why) {
     memset(why, 0, sizeof *why);
     for (int r = 0; r < n_role; r++) {
         if (by_role[r] <= limit->rank_bytes) continue;

@@ -9,8 +9,8 @@
 
 static hp_status refuse(hp_eval *e, hp_evaluation *v, hp_error *err) {
     if (strcmp(v->reject.code, "E-MEM") == 0) HP_TRY(hp_search_memory_fix(e, &v->strategy, &v->reject, err));
-    return hp_fail(err, HP_EPLAN, "%s: %s: %s; smallest fix: %s", v->figures.strategy, v->reject.code, v->reject.limit,
-                   v->reject.fix);
+    return hp_fail(err, HP_EPLAN, "%s: %s: %s; smallest fix: %s", v->figures.strategy, v->reject.code,
+                   v->reject.limit, v->reject.fix);
 }
 
 /* The upper and lower ends stay those of the evaluation; the middle is the stored trace's. */
@@ -43,14 +43,17 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table,
     return hp_eval_trace(e, arena, plan->program, &out->trace, err);
 }
 
-static hp_status write_rank(hp_db *db, int64_t run, const hp_plan *plan, const hp_sim_result *t, int rank, hp_error *err) {
+static hp_status write_rank(hp_db *db, int64_t run, const hp_plan *plan, const hp_sim_result *t, int rank,
+                            hp_error *err) {
     const int role = rank % plan->program->n_role;
     HP_TRY(hp_trace_spans(db, run, rank, role, t->span[rank], t->n_span[rank], err));
     hp_arena *scratch = hp_arena_new();
     hp_sample *sample;
-    const int64_t n = hp_sim_memory_timeline(scratch, &plan->program->role[role], t->span[rank], t->n_span[rank], &sample);
+    const int64_t n =
+        hp_sim_memory_timeline(scratch, &plan->program->role[role], t->span[rank], t->n_span[rank], &sample);
     hp_status status = hp_trace_samples(db, run, rank, sample, n, err);
-    const hp_sample planned = {.name = HP_COUNTER_PLANNED, .value = (double)plan->program->role[role].arena_bytes};
+    const hp_sample planned = {.name = HP_COUNTER_PLANNED,
+                               .value = (double)plan->program->role[role].arena_bytes};
     if (status == HP_OK) status = hp_trace_samples(db, run, rank, &planned, 1, err);
     hp_arena_free(scratch);
     return status;
@@ -68,6 +71,7 @@ hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *
     int64_t run;
     HP_TRY(hp_plan_write(db, plan, err));
     HP_TRY(hp_trace_begin(db, &info, plan->program, plan->graph, &run, err));
-    for (int rank = 0; rank < p->trace.n_rank; rank++) HP_TRY(write_rank(db, run, plan, &p->trace, rank, err));
+    for (int rank = 0; rank < p->trace.n_rank; rank++)
+        HP_TRY(write_rank(db, run, plan, &p->trace, rank, err));
     return hp_trace_end(db, run, 0, err);
 }

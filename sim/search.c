@@ -1,5 +1,6 @@
-/* search.c - the space is small (hundreds to thousands of points) and an evaluation takes milliseconds or less, so that
- * looking at everything is both fast enough and provably best within the model (as Calculon does, Isaev et al. 2023). */
+/* search.c - the space is small (hundreds to thousands of points) and an evaluation takes milliseconds or
+ * less, so that looking at everything is both fast enough and provably best within the model (as Calculon
+ * does, Isaev et al. 2023). */
 #include "sim/search.h"
 
 #include "plan/base/units.h"
@@ -28,8 +29,8 @@ typedef struct search {
     point *point;
     int n_point;
     int best_capacity, rejected_capacity;
-    int kept;       /* at most: those wanted and a few */
-    int64_t *miss;  /* per reject: bytes the example is over the limit */
+    int kept;      /* at most: those wanted and a few */
+    int64_t *miss; /* per reject: bytes the example is over the limit */
     int miss_capacity;
 } search;
 
@@ -112,8 +113,10 @@ static bool hopeless(const search *s, double bound_s) {
 static hp_status look_at(search *s, const point *p, hp_error *err) {
     hp_evaluation e;
     const bool time_matters = !hopeless(s, p->bound_s);
-    if (time_matters) HP_TRY(hp_evaluate(s->eval, s->arena, &p->s, false, &e, err));
-    else HP_TRY(hp_eval_feasible(s->eval, s->arena, &p->s, false, &e, err));
+    if (time_matters)
+        HP_TRY(hp_evaluate(s->eval, s->arena, &p->s, false, &e, err));
+    else
+        HP_TRY(hp_eval_feasible(s->eval, s->arena, &p->s, false, &e, err));
     if (e.reject.code) {
         const hp_eval_setup *setup = hp_eval_get(s->eval);
         const int64_t limit = setup->memory_limit ? setup->memory_limit : setup->machine->device.memory_bytes;
@@ -137,8 +140,10 @@ static hp_status place_kept(search *s, hp_error *err) {
     for (int i = 0; i < r->n; i++) {
         hp_evaluation e;
         HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, true, &e, err));
-        if (!e.reject.code) r->best[n++] = e;
-        else if (s->r->valid-- > 0) count_reject(s, &e.reject, e.figures.strategy, 0);
+        if (!e.reject.code)
+            r->best[n++] = e;
+        else if (s->r->valid-- > 0)
+            count_reject(s, &e.reject, e.figures.strategy, 0);
     }
     r->n = n;
     hp_search_rank(r->best, n, s->o->sort);
@@ -175,7 +180,8 @@ void hp_search_rank(hp_evaluation *list, int n, hp_sort sort) {
     for (int i = 1; i < n; i++) { /* insertion sort: stable, and the lists are short */
         const hp_evaluation e = list[i];
         int at = i;
-        for (; at > 0 && rank_value(&list[at - 1], sort) > rank_value(&e, sort); at--) list[at] = list[at - 1];
+        for (; at > 0 && rank_value(&list[at - 1], sort) > rank_value(&e, sort); at--)
+            list[at] = list[at - 1];
         list[at] = e;
     }
     for (int i = 0; i < n; i++) {
@@ -185,44 +191,38 @@ void hp_search_rank(hp_evaluation *list, int n, hp_sort sort) {
     }
 }
 
-/* The changes that save memory, the least painful first. */
-static bool nth_change(const hp_strategy *s, int n, hp_strategy *changed, const char **what) {
-    *changed = *s;
-    switch (n) {
-    case 0:
-        changed->recompute = HP_RECOMPUTE_BOUNDARY;
-        *what = "recompute=boundary";
-        return s->recompute == HP_RECOMPUTE_NONE;
-    case 1:
-        changed->recompute = HP_RECOMPUTE_FULL;
-        *what = "recompute=full";
-        return s->recompute != HP_RECOMPUTE_FULL;
-    case 2:
-        changed->micro *= 2;
-        if (changed->sched == HP_SCHED_LP) changed->sched = HP_SCHED_GPIPE;
-        *what = "twice the micro-batches";
-        return true;
-    case 3:
-        changed->micro *= 2;
-        if (changed->sched == HP_SCHED_LP) changed->sched = HP_SCHED_GPIPE;
-        changed->recompute = HP_RECOMPUTE_FULL;
-        *what = "twice the micro-batches and recompute=full";
-        return true;
-    default:
-        changed->stages *= 2;
-        changed->n_cut = 0;
-        if (changed->dp % 2 == 0) changed->dp /= 2;
-        *what = "twice the stages";
-        return true;
-    }
+/* The changes that save memory, the least painful first: recomputation, more micro-batches (0 = one sample
+ * each), both, twice the stages. */
+static const struct memory_change {
+    int recompute; /* hp_recompute, -1 = as it is */
+    int micro_factor, stage_factor;
+    const char *what;
+} memory_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, "recompute=boundary"},
+                      {HP_RECOMPUTE_FULL, 1, 1, "recompute=full"},
+                      {-1, 2, 1, "twice the micro-batches"},
+                      {HP_RECOMPUTE_BOUNDARY, 2, 1, "twice the micro-batches, recompute=boundary"},
+                      {-1, 0, 1, "one sample per micro-batch"},
+                      {HP_RECOMPUTE_BOUNDARY, 0, 1, "one sample per micro-batch, recompute=boundary"},
+                      {-1, 1, 2, "twice the stages"}};
+enum { CHANGES = sizeof memory_changes / sizeof memory_changes[0] };
+
+static hp_strategy apply_change(const hp_strategy *s, const struct memory_change *c, int64_t batch) {
+    hp_strategy changed = *s;
+    if (c->recompute >= 0) changed.recompute = c->recompute;
+    const int64_t all = batch / s->dp;
+    changed.micro = c->micro_factor ? s->micro * c->micro_factor : (int32_t)(all < 4096 ? all : 4096);
+    if (changed.micro > 1 && changed.sched == HP_SCHED_LP) changed.sched = HP_SCHED_GPIPE;
+    if (c->stage_factor == 1) return changed;
+    changed.stages *= c->stage_factor;
+    changed.n_cut = 0;
+    if (changed.dp % c->stage_factor == 0) changed.dp /= c->stage_factor;
+    return changed;
 }
 
 hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
-    enum { CHANGES = 5 };
     for (int i = 0; i < CHANGES; i++) {
-        hp_strategy changed;
-        const char *what;
-        if (!nth_change(s, i, &changed, &what)) continue;
+        const hp_strategy changed = apply_change(s, &memory_changes[i], hp_eval_get(e)->batch);
+        if (hp_strategy_equal(&changed, s)) continue;
         hp_arena *scratch = hp_arena_new();
         hp_evaluation got;
         const hp_status status = hp_eval_feasible(e, scratch, &changed, false, &got, err);
@@ -230,7 +230,8 @@ hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why,
         HP_TRY(status);
         if (got.reject.code) continue;
         char size[32];
-        snprintf(why->fix, sizeof why->fix, "%s -> %s", what, hp_format_bytes((double)got.figures.memory_bytes, size));
+        snprintf(why->fix, sizeof why->fix, "%s -> %s", memory_changes[i].what,
+                 hp_format_bytes((double)got.figures.memory_bytes, size));
         return HP_OK;
     }
     return HP_OK;

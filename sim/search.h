@@ -1,4 +1,5 @@
-/* search.h - which strategy is fastest and fits: exhaustive, memory first, bounds second, simulation third. */
+/* search.h - which strategy is fastest and fits: exhaustive, memory first, bounds second, simulation third.
+ */
 #ifndef HP_SIM_SEARCH_H
 #define HP_SIM_SEARCH_H
 
@@ -8,28 +9,30 @@
 typedef enum hp_sort { HP_SORT_TIME, HP_SORT_IMAGES, HP_SORT_MEMORY } hp_sort;
 
 typedef struct hp_search_options {
-    int top;      /* candidates to keep; the others may be cut off by bounds */
+    int top; /* candidates to keep; the others may be cut off by bounds */
     hp_sort sort;
     int64_t max_tasks; /* larger programs are left out, and counted; 0 = a default */
 } hp_search_options;
 
 typedef struct hp_search_result {
-    int64_t searched;   /* points of the space */
-    int64_t valid;      /* legal, and not found too large */
-    int64_t simulated;  /* of those */
-    int64_t cut_off;    /* of those: their lower bound is above the last one kept */
-    int64_t left_out;   /* of those: too many micro-batches to simulate */
+    int64_t searched;  /* points of the space */
+    int64_t valid;     /* legal, and not found too large */
+    int64_t simulated; /* of those */
+    int64_t cut_off;   /* of those: their lower bound is above the last one kept */
+    int64_t left_out;  /* of those: too many micro-batches to simulate */
     int n;
     hp_evaluation *best; /* ranked by the upper end of the predicted step */
     int n_rejected;
     hp_rejected *rejected; /* one per code, the one that misses least as example */
 } hp_search_result;
 
-/* Errors: HP_EINTERNAL and the like; an empty `best` is a result. Deterministic: ties go to the earlier point. */
+/* Errors: HP_EINTERNAL and the like; an empty `best` is a result. Deterministic: ties go to the earlier
+ * point. */
 hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp_search_options *o,
                     hp_search_result *result, hp_error *err);
 
-/* Sorts evaluations and marks ties: intervals that overlap the one ranked before. Two counts of gpus never tie. */
+/* Sorts evaluations and marks ties: intervals that overlap the one ranked before. Two counts of gpus never
+ * tie. */
 void hp_search_rank(hp_evaluation *list, int n, hp_sort sort);
 
 /* The smallest change that makes a too large strategy fit, tried out: "recompute=full -> 3.1 GB". */

@@ -1,5 +1,5 @@
-/* share.c - progressive filling (Bertsekas & Gallager, Data Networks, 6.5.2): raise all unfrozen rates by the same
- * step, freeze those that reach their cap or run through a resource that became full, repeat. */
+/* share.c - progressive filling (Bertsekas & Gallager, Data Networks, 6.5.2): raise all unfrozen rates by the
+ * same step, freeze those that reach their cap or run through a resource that became full, repeat. */
 #include "sim/share.h"
 
 /* Demand of the growing activities and capacity left, per resource. */
@@ -10,8 +10,10 @@ static void sum_demand(const hp_share_problem *p, const double *rate, double *gr
     }
     for (int a = 0; a < p->n_activity; a++) {
         for (int32_t u = p->use_first[a]; u < p->use_first[a + 1]; u++) {
-            if (rate[a] < 0) growing[p->use[u].resource] += p->use[u].demand;
-            else left[p->use[u].resource] -= p->use[u].demand * rate[a];
+            if (rate[a] < 0)
+                growing[p->use[u].resource] += p->use[u].demand;
+            else
+                left[p->use[u].resource] -= p->use[u].demand * rate[a];
         }
     }
 }
@@ -40,7 +42,8 @@ void hp_share_solve(const hp_share_problem *p, double *work, double *rate) {
         sum_demand(p, rate, growing, left);
         double level = 1; /* the next level at which a resource is full */
         for (int r = 0; r < p->n_resource; r++) {
-            if (growing[r] > 0 && left[r] < growing[r] * level) level = left[r] > 0 ? left[r] / growing[r] : 0;
+            if (growing[r] > 0 && left[r] < growing[r] * level)
+                level = left[r] > 0 ? left[r] / growing[r] : 0;
         }
         if (level >= 1 || freeze(p, growing, left, level, rate) == 0) break;
     }

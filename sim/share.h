@@ -1,7 +1,7 @@
 /* share.h - max-min fair sharing: activities with a demand on resources, every rate at most 1.
  *
- * A link used by two flows, a NIC shared by the devices of a node, four ranks on two cores, kernels that contend for
- * memory bandwidth: all are the same problem (as in SimGrid: Casanova et al., JPDC 2014). */
+ * A link used by two flows, a NIC shared by the devices of a node, four ranks on two cores, kernels that
+ * contend for memory bandwidth: all are the same problem (as in SimGrid: Casanova et al., JPDC 2014). */
 #ifndef HP_SIM_SHARE_H
 #define HP_SIM_SHARE_H
 
@@ -9,14 +9,14 @@
 
 typedef struct hp_share_use {
     int32_t resource;
-    double demand;    /* capacity taken at rate 1, > 0 */
+    double demand; /* capacity taken at rate 1, > 0 */
 } hp_share_use;
 
 typedef struct hp_share_problem {
     int n_activity, n_resource;
-    const int32_t *use_first;  /* n_activity + 1: CSR into use */
+    const int32_t *use_first; /* n_activity + 1: CSR into use */
     const hp_share_use *use;
-    const double *capacity;    /* per resource, > 0 */
+    const double *capacity; /* per resource, > 0 */
 } hp_share_problem;
 
 /* The rates: all grow together until each is 1 or meets a full resource. work holds 2 * n_resource doubles.

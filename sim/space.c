@@ -8,8 +8,9 @@ typedef struct lister {
     int n, capacity;
 } lister;
 
-static const int chunk_counts[] = {2, 4};         /* Narayanan et al. 2021 see most of the gain by 4 */
-static const int probing_micros[] = {1, 2, 4, 8}; /* also tried where they do not divide: their reject is a hint */
+static const int chunk_counts[] = {2, 4}; /* Narayanan et al. 2021 see most of the gain by 4 */
+static const int probing_micros[] = {1, 2, 4,
+                                     8}; /* also tried where they do not divide: their reject is a hint */
 
 static void add(lister *l, hp_strategy s, hp_sched sched, int chunks, int micro, hp_recompute recompute) {
     s.sched = sched;
@@ -20,7 +21,8 @@ static void add(lister *l, hp_strategy s, hp_sched sched, int chunks, int micro,
     l->list[l->n++] = s;
 }
 
-/* Recomputation exists in training; `except-last` differs from `full` only when there are several micro-batches. */
+/* Recomputation exists in training; `except-last` differs from `full` only when there are several
+ * micro-batches. */
 static void add_recompute(lister *l, const hp_strategy *s, hp_sched sched, int chunks, int micro) {
     add(l, *s, sched, chunks, micro, HP_RECOMPUTE_NONE);
     if (l->space->mode == HP_MODE_INFER) return;
@@ -44,7 +46,8 @@ static void add_schedules(lister *l, const hp_strategy *s, int micro) {
 static void add_micros(lister *l, const hp_strategy *s) {
     const int64_t share = l->space->batch / s->dp;
     for (size_t i = 0; i < sizeof probing_micros / sizeof probing_micros[0]; i++) {
-        if (share < probing_micros[i] || share % probing_micros[i] != 0) add_schedules(l, s, probing_micros[i]);
+        if (share < probing_micros[i] || share % probing_micros[i] != 0)
+            add_schedules(l, s, probing_micros[i]);
     }
     for (int64_t micro = 1; micro <= share && micro < INT32_MAX; micro++) {
         if (share % micro == 0) add_schedules(l, s, (int)micro);
@@ -58,8 +61,10 @@ int hp_space_list(hp_arena *arena, const hp_space *space, hp_strategy **list) {
         hp_strategy s = hp_strategy_default();
         s.dp = space->n_devices / stages;
         s.stages = stages;
-        if (stages > space->graph->n_unit) add(&l, s, HP_SCHED_LP, 1, 1, HP_RECOMPUTE_NONE); /* one reject says it */
-        else add_micros(&l, &s);
+        if (stages > space->graph->n_unit)
+            add(&l, s, HP_SCHED_LP, 1, 1, HP_RECOMPUTE_NONE); /* one reject says it */
+        else
+            add_micros(&l, &s);
     }
     *list = l.list;
     return l.n;

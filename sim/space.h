@@ -1,4 +1,5 @@
-/* space.h - every strategy for a number of devices: dp x stages x schedule x micro-batches x chunks x recompute. */
+/* space.h - every strategy for a number of devices: dp x stages x schedule x micro-batches x chunks x
+ * recompute. */
 #ifndef HP_SIM_SPACE_H
 #define HP_SIM_SPACE_H
 
@@ -11,9 +12,10 @@ typedef struct hp_space {
     int n_devices;
 } hp_space;
 
-/* All points with dp * stages = n_devices, in a fixed order, illegal ones included (they are rejected with reasons): the
- * micro-batch counts are all divisors of a replica's batch, and a few powers of two that may not divide. Different
- * spellings of one program appear once. Returns how many; the array lives in `arena`. */
+/* All points with dp * stages = n_devices, in a fixed order, illegal ones included (they are rejected with
+ * reasons): the micro-batch counts are all divisors of a replica's batch, and a few powers of two that may
+ * not divide. Different spellings of one program appear once. Returns how many; the array lives in `arena`.
+ */
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_strategy **list);
 
 /* Tasks of the lowered program, roughly: what an evaluation costs. */

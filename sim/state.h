@@ -13,8 +13,8 @@ typedef struct id_list {
 
 /* A channel from a sender to its receiver: messages match and travel in order. Kept at the sender's queue. */
 typedef struct channel {
-    uint8_t *posted;      /* per message: ends posted, 0 to 2 */
-    int32_t next;         /* first message that has not arrived */
+    uint8_t *posted; /* per message: ends posted, 0 to 2 */
+    int32_t next;    /* first message that has not arrived */
     bool active;
     hp_share_use use[3];
     int32_t n_use;
@@ -22,26 +22,26 @@ typedef struct channel {
 
 /* A communicator: its collectives run in order. */
 typedef struct communicator {
-    int32_t *posted;      /* per collective: members that posted it */
+    int32_t *posted; /* per collective: members that posted it */
     int32_t n, next, members;
-    int32_t parts_left;   /* members that still work on it (communication on cores) */
+    int32_t parts_left; /* members that still work on it (communication on cores) */
     bool active;
     hp_share_use *use;
     int32_t n_use;
 } communicator;
 
 typedef struct rank_state {
-    int32_t *wait;        /* per task: dependencies not yet done */
-    int32_t *head;        /* per queue: next task to start */
-    channel *channel;     /* per queue; used where it sends */
-    id_list parts;        /* communication this core has to work on */
-    id_list arrived;      /* finished elsewhere, to be noticed at the next boundary */
-    int32_t running;      /* task on the core or device, -1 = none */
+    int32_t *wait;    /* per task: dependencies not yet done */
+    int32_t *head;    /* per queue: next task to start */
+    channel *channel; /* per queue; used where it sends */
+    id_list parts;    /* communication this core has to work on */
+    id_list arrived;  /* finished elsewhere, to be noticed at the next boundary */
+    int32_t running;  /* task on the core or device, -1 = none */
     hp_share_use use[3];
-    int64_t since_ns;     /* start of the running task */
+    int64_t since_ns; /* start of the running task */
     int64_t compute_ns, exposed_ns;
     int64_t idle_since_ns; /* device machines: start of the stretch that is counted next */
-    int32_t moving;       /* device machines: transfers of this rank under way */
+    int32_t moving;        /* device machines: transfers of this rank under way */
     bool dirty;
     int64_t *t0_ns, *t1_ns; /* per task, when spans are wanted */
 } rank_state;
@@ -57,13 +57,13 @@ typedef struct sim {
     hp_events events;
     hp_fluid *fluid;
     int64_t now_ns;
-    int64_t left;         /* tasks not yet done, over all ranks */
+    int64_t left; /* tasks not yet done, over all ranks */
     rank_state *rank;
-    communicator *comm;   /* per group */
-    id_list dirty;        /* ranks to look at */
-    bool on_cores;        /* communication is work of the cores */
+    communicator *comm;       /* per group */
+    id_list dirty;            /* ranks to look at */
+    bool on_cores;            /* communication is work of the cores */
     int32_t n_node, n_device; /* that hold ranks */
-    double replicas_here; /* folded: ranks that one simulated rank stands for on its node */
+    double replicas_here;     /* folded: ranks that one simulated rank stands for on its node */
 } sim;
 
 enum owner_kind { OWNER_CORE, OWNER_MESSAGE, OWNER_COLLECTIVE };
@@ -96,9 +96,9 @@ void sim_account(sim *s, int rank, int moving_change);
 
 /* transfer.c */
 void sim_transfer_init(sim *s);
-void sim_post(sim *s, int rank, int task);              /* a communication task starts */
-void sim_part_done(sim *s, int rank, int task);         /* a core has done its part of it */
-void sim_message_done(sim *s, int rank, int queue);     /* device machines */
-void sim_collective_done(sim *s, int group);            /* device machines */
+void sim_post(sim *s, int rank, int task);          /* a communication task starts */
+void sim_part_done(sim *s, int rank, int task);     /* a core has done its part of it */
+void sim_message_done(sim *s, int rank, int queue); /* device machines */
+void sim_collective_done(sim *s, int group);        /* device machines */
 
 #endif

@@ -1,5 +1,5 @@
-/* timeline.c - a buffer is in use from the start of the first task that has it as operand to the end of the last: what
- * the plan's offsets keep apart, whatever the order in time. */
+/* timeline.c - a buffer is in use from the start of the first task that has it as operand to the end of the
+ * last: what the plan's offsets keep apart, whatever the order in time. */
 #include "sim/timeline.h"
 
 #include <stdlib.h>
@@ -51,7 +51,8 @@ static int list_changes(const hp_role *r, const lifetime *life, change *c, doubl
     return n;
 }
 
-int64_t hp_sim_memory_timeline(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span, hp_sample **out) {
+int64_t hp_sim_memory_timeline(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span,
+                               hp_sample **out) {
     change *c = HP_NEW(arena, change, 2 * r->n_buffer);
     double bytes;
     const int n = list_changes(r, find_lifetimes(arena, r, span, n_span), c, &bytes);

@@ -1,12 +1,14 @@
-/* timeline.h - memory in use over simulated time: the lifetimes of the buffers, laid over the spans of their tasks. */
+/* timeline.h - memory in use over simulated time: the lifetimes of the buffers, laid over the spans of their
+ * tasks. */
 #ifndef HP_SIM_TIMELINE_H
 #define HP_SIM_TIMELINE_H
 
 #include "plan/program.h"
 #include "traces/ring.h"
 
-/* Samples of HP_COUNTER_MEMORY (bytes) of one rank, one per instant of change, by time, from the spans of all tasks of its
- * role. Returns how many; the array lives in `arena`. */
-int64_t hp_sim_memory_timeline(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span, hp_sample **out);
+/* Samples of HP_COUNTER_MEMORY (bytes) of one rank, one per instant of change, by time, from the spans of all
+ * tasks of its role. Returns how many; the array lives in `arena`. */
+int64_t hp_sim_memory_timeline(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span,
+                               hp_sample **out);
 
 #endif

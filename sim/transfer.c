@@ -1,5 +1,6 @@
-/* transfer.c - messages and collectives of the simulator: they match in order, start once all ends are posted, and take
- * either links (device machines) or the cores of those who copy (CPU machines, where MPI has no thread of its own). */
+/* transfer.c - messages and collectives of the simulator: they match in order, start once all ends are
+ * posted, and take either links (device machines) or the cores of those who copy (CPU machines, where MPI has
+ * no thread of its own). */
 #include "sim/state.h"
 
 /* A message holds its sender's way out and its receiver's way in. */
@@ -37,7 +38,8 @@ static int queue_of_group(const hp_role *r, int group) {
     return -1;
 }
 
-/* A collective takes, on every node it spans, as many NICs as it has members there; inside a node, its members' links. */
+/* A collective takes, on every node it spans, as many NICs as it has members there; inside a node, its
+ * members' links. */
 static void communicator_uses(sim *s, int group, communicator *c) {
     const hp_machine *m = s->machine;
     const bool one_node = hp_group_per_node(s->program, m, group) == hp_group_ranks(s->program, group);
@@ -51,8 +53,10 @@ static void communicator_uses(sim *s, int group, communicator *c) {
         const int node = hp_place_node(m, r);
         if (!one_node && node == last) continue;
         last = node;
-        c->use[c->n_use++] = (hp_share_use){one_node ? res_link(s, r, false) : res_nic(s, r, false), one_node ? 1 : demand};
-        c->use[c->n_use++] = (hp_share_use){one_node ? res_link(s, r, true) : res_nic(s, r, true), one_node ? 1 : demand};
+        c->use[c->n_use++] =
+            (hp_share_use){one_node ? res_link(s, r, false) : res_nic(s, r, false), one_node ? 1 : demand};
+        c->use[c->n_use++] =
+            (hp_share_use){one_node ? res_link(s, r, true) : res_nic(s, r, true), one_node ? 1 : demand};
     }
 }
 

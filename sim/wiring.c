@@ -1,4 +1,5 @@
-/* wiring.c - derives, once per program, what both the simulator and the critical path look up all the time. */
+/* wiring.c - derives, once per program, what both the simulator and the critical path look up all the time.
+ */
 #include "sim/wiring.h"
 
 static void wire_queues(hp_arena *arena, hp_wired_role *w) {

@@ -1,5 +1,5 @@
-/* bench_device.c - one rank's training step on a device without data or messages: time per task kind, and per layer.
- * usage: bench_device NET IMAGE BATCH STEPS [layers] */
+/* bench_device.c - one rank's training step on a device without data or messages: time per task kind, and per
+ * layer. usage: bench_device NET IMAGE BATCH STEPS [layers] */
 #include "exec/device_onednn.h"
 #include "plan/program.h"
 
@@ -8,9 +8,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
+/* CPU time of this thread: other processes on the machine disturb it least. */
 static double now_s(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -27,7 +28,8 @@ typedef struct bench {
 static hp_status prepare(bench *b, char **argv, hp_error *err) {
     const hp_strategy s = hp_strategy_default();
     const int image = atoi(argv[2]);
-    const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = atoi(argv[3]), .place = true};
+    const hp_lower_options o = {
+        .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = atoi(argv[3]), .place = true};
     b->arena = hp_arena_new();
     HP_TRY(hp_net_build(b->arena, argv[1], image, image, hp_net_default_classes(argv[1]), &b->graph, err));
     HP_TRY(hp_lower(b->arena, b->graph, &s, &o, &b->program, err));
@@ -45,7 +47,8 @@ static hp_status prepare(bench *b, char **argv, hp_error *err) {
 /* Small numbers: times depend on them only through denormals and NaN. */
 static void fill(const bench *b, int buffer) {
     float *v = (float *)(b->memory + b->role->buffer[buffer].offset);
-    for (int64_t i = 0; i < b->role->buffer[buffer].bytes / 4; i++) v[i] = (float)((i * 2654435761u >> 7) % 1000) * 1e-4f - 0.05f;
+    for (int64_t i = 0; i < b->role->buffer[buffer].bytes / 4; i++)
+        v[i] = (float)((i * 2654435761u >> 7) % 1000) * 1e-4f - 0.05f;
 }
 
 static void load(const bench *b, const hp_task *t) {
@@ -72,9 +75,14 @@ static const char *kind_of(const bench *b, int t, char *out, size_t n) {
     const hp_task *task = &b->role->task[t];
     const hp_layer *l = task->layer >= 0 ? &b->graph->layer[task->layer] : NULL;
     const bool bare = task->op == HP_TASK_ACCUM || !l;
-    if (bare) snprintf(out, n, "%s", hp_task_infos[task->op].name);
-    else if (l->op == HP_CONV) snprintf(out, n, "%s conv %dx%d s%d%s", hp_task_infos[task->op].name, l->kh, l->kw, l->stride_h, l->groups > 1 ? " grouped" : "");
-    else snprintf(out, n, "%s %s%s", hp_task_infos[task->op].name, hp_layer_infos[l->op].name, l->n_in > 1 ? "+add" : "");
+    if (bare)
+        snprintf(out, n, "%s", hp_task_infos[task->op].name);
+    else if (l->op == HP_CONV)
+        snprintf(out, n, "%s conv %dx%d s%d%s", hp_task_infos[task->op].name, l->kh, l->kw, l->stride_h,
+                 l->groups > 1 ? " grouped" : "");
+    else
+        snprintf(out, n, "%s %s%s", hp_task_infos[task->op].name, hp_layer_infos[l->op].name,
+                 l->n_in > 1 ? "+add" : "");
     return out;
 }
 
@@ -103,7 +111,8 @@ static void print_layers(const bench *b) {
     for (int t = 0; t < b->role->n_task; t++) {
         char label[128];
         if (b->task_s[t] > 0)
-            printf("%9.3f ms %-40s %s\n", b->task_s[t] * 1e3, hp_task_label(b->program, b->graph, b->role, t, label, sizeof label),
+            printf("%9.3f ms %-40s %s\n", b->task_s[t] * 1e3,
+                   hp_task_label(b->program, b->graph, b->role, t, label, sizeof label),
                    hp_cpu_kernel_name(b->device, t));
     }
 }
@@ -123,7 +132,8 @@ int main(int argc, char **argv) {
     }
     if (argc > 5) print_layers(&b);
     print_kinds(&b);
-    printf("arena %.1f MB, scratch %.1f MB\n", 1e-6 * (double)b.role->arena_bytes, 1e-6 * (double)b.role->buffer[HP_BUF_SCRATCH].bytes);
+    printf("arena %.1f MB, scratch %.1f MB\n", 1e-6 * (double)b.role->arena_bytes,
+           1e-6 * (double)b.role->buffer[HP_BUF_SCRATCH].bytes);
     hp_device_onednn.close(b.device);
     hp_arena_free(b.arena);
     free(b.memory);

@@ -29,6 +29,7 @@ ours() {
 
 # start OPTIONS...: hplan run in the background, until it has done some steps.
 start() {
+  : >out
   timeout -k 5 100 "$HPLAN" run plan.db --steps 10000000 --trace "$scratch/run.db" --json "$@" >out 2>err </dev/null &
   run=$!
   for _ in $(seq 200); do

@@ -76,9 +76,9 @@ EOF
 expect 0 run cpu.db --plan 1 --steps 2
 grep -q 'wrote run.db' out || complain "the summary names no trace: $(cat out)"
 expect 0 compare run.db
-expect 0 run run.db --steps 2 --device ref --trace again.db --eval --data synthetic
+expect 0 run run.db --steps 2 --trace again.db --eval --data synthetic
 grep -q accuracy out || complain "--eval shows no accuracy"
-expect 0 run cpu.db --plan dp=1 --launcher none --steps 1
+expect 0 run cpu.db --plan dp=1 --launcher none --steps 1 --device ref
 
 # --- refusals: one message, the documented code, nothing left behind ---
 expect 3 run cpu.db --launcher none

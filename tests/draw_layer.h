@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-/* --- drawing shapes --------------------------------------------------------------------------------------------- */
+/* --- drawing shapes
+ * --------------------------------------------------------------------------------------------- */
 
 typedef struct draw {
     hp_layer layer;
@@ -65,10 +66,20 @@ static inline draw draw_conv(uint64_t round) {
 /* Shapes the rule of plan/device_memory.h gives to Winograd, with odd sizes and every legal padding. */
 static inline draw draw_winograd(uint64_t round) {
     uint64_t c = 0;
-    draw d = {.layer = {.op = HP_CONV, .n_in = 1, .groups = 1, .kh = 3, .kw = 3, .stride_h = 1, .stride_w = 1, .dil_h = 1,
-                        .dil_w = 1, .pad_h = pick(round, &c, 0, 2), .pad_w = pick(round, &c, 0, 2)}};
+    draw d = {.layer = {.op = HP_CONV,
+                        .n_in = 1,
+                        .groups = 1,
+                        .kh = 3,
+                        .kw = 3,
+                        .stride_h = 1,
+                        .stride_w = 1,
+                        .dil_h = 1,
+                        .dil_w = 1,
+                        .pad_h = pick(round, &c, 0, 2),
+                        .pad_w = pick(round, &c, 0, 2)}};
     d.samples = pick(round, &c, 1, 5);
-    d.in[0] = (hp_tensor){.h = pick(round, &c, 7, 20), .w = pick(round, &c, 7, 20), .c = 16 * pick(round, &c, 2, 6)};
+    d.in[0] = (hp_tensor){
+        .h = pick(round, &c, 7, 20), .w = pick(round, &c, 7, 20), .c = 16 * pick(round, &c, 2, 6)};
     d.out.c = 16 * pick(round, &c, 2, 6);
     d.bias = pick(round, &c, 0, 1);
     d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
@@ -89,9 +100,14 @@ static inline draw draw_linear(uint64_t round) {
 
 static inline draw draw_bn(uint64_t round) {
     uint64_t c = 0;
-    draw d = {.layer = {.op = HP_BN, .n_in = pick(round, &c, 1, 2), .act = pick(round, &c, 0, 2), .eps = 1e-5f, .momentum = 0.1f},
+    draw d = {.layer = {.op = HP_BN,
+                        .n_in = pick(round, &c, 1, 2),
+                        .act = pick(round, &c, 0, 2),
+                        .eps = 1e-5f,
+                        .momentum = 0.1f},
               .samples = pick(round, &c, 1, 4)};
-    d.out = (hp_tensor){.h = pick(round, &c, 2, 13), .w = pick(round, &c, 1, 13), .c = pick(round, &c, 1, 70)};
+    d.out =
+        (hp_tensor){.h = pick(round, &c, 2, 13), .w = pick(round, &c, 1, 13), .c = pick(round, &c, 1, 70)};
     d.in[0] = d.in[1] = d.out;
     d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
     return d;
@@ -100,7 +116,8 @@ static inline draw draw_bn(uint64_t round) {
 static inline draw draw_pool(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL};
-    draw d = {.layer = {.op = ops[round % 3], .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1}, .samples = pick(round, &c, 1, 3)};
+    draw d = {.layer = {.op = ops[round % 3], .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
+              .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
     l->kh = pick(round, &c, 1, 4);
     l->kw = pick(round, &c, 1, 4);
@@ -110,7 +127,8 @@ static inline draw draw_pool(uint64_t round) {
     l->pad_w = pick(round, &c, 0, l->kw / 2);
     l->ceil_mode = pick(round, &c, 0, 1);
     l->count_include_pad = pick(round, &c, 0, 1);
-    d.in[0] = (hp_tensor){.h = pick(round, &c, 5, 14), .w = pick(round, &c, 5, 14), .c = pick(round, &c, 1, 80)};
+    d.in[0] =
+        (hp_tensor){.h = pick(round, &c, 5, 14), .w = pick(round, &c, 5, 14), .c = pick(round, &c, 1, 80)};
     d.out.c = d.in[0].c;
     finish_window(&d);
     if (l->op != HP_ADAPTPOOL) return d;
@@ -128,11 +146,13 @@ static inline draw draw_point(uint64_t round) {
     if (d.layer.op == HP_CONCAT) d.layer.n_in = pick(round, &c, 2, 4);
     d.out = (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};
     for (int i = 0; i < d.layer.n_in; i++) d.in[i] = d.out;
-    for (int i = 1; d.layer.op == HP_CONCAT && i < d.layer.n_in; i++) d.out.c += d.in[i].c = pick(round, &c, 1, 40);
+    for (int i = 1; d.layer.op == HP_CONCAT && i < d.layer.n_in; i++)
+        d.out.c += d.in[i].c = pick(round, &c, 1, 40);
     return d;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------ */
+/* --- running
+ * ------------------------------------------------------------------------------------------------------ */
 
 static inline rig *build(const hp_device_ops *ops, const draw *d) {
     return rig_new(ops, &d->layer, d->in, d->out, d->samples, d->bias, d->flags);
@@ -156,17 +176,19 @@ static inline void run_all(rig *r) {
 }
 
 /* |fast - exact| <= factor * scale per element; scale NULL: 1. */
-static inline void compare(const rig *fast, const rig *exact, int32_t buffer, int32_t other, double factor, const rig *scale,
-                    const char *what) {
+static inline void compare(const rig *fast, const rig *exact, int32_t buffer, int32_t other, double factor,
+                           const rig *scale, const char *what) {
     for (int64_t i = 0; i < rig_elems(fast, buffer); i++) {
         const double a = rig_get(fast, buffer, i), b = rig_get(exact, other, i);
         const double bound = factor * (scale ? fabs(rig_get(scale, other, i)) : 1) + (double)FLT_MIN;
         if (fabs(a - b) <= bound) continue;
-        fail_msg("%s[%lld]: %.9g, should be %.9g +- %.3g (n_in %d, %dx%d c%d -> %dx%d c%d, k %dx%d s %dx%d p %dx%d d%d g%d act %d)",
-                 what, (long long)i, a, b, bound, fast->layer[1].n_in, fast->tensor[0].h, fast->tensor[0].w, fast->tensor[0].c,
-                 fast->tensor[fast->layer[1].n_in].h, fast->tensor[fast->layer[1].n_in].w, fast->tensor[fast->layer[1].n_in].c,
-                 fast->layer[1].kh, fast->layer[1].kw, fast->layer[1].stride_h, fast->layer[1].stride_w, fast->layer[1].pad_h,
-                 fast->layer[1].pad_w, fast->layer[1].dil_h, fast->layer[1].groups, fast->layer[1].act);
+        fail_msg("%s[%lld]: %.9g, should be %.9g +- %.3g (n_in %d, %dx%d c%d -> %dx%d c%d, k %dx%d s %dx%d p "
+                 "%dx%d d%d g%d act %d)",
+                 what, (long long)i, a, b, bound, fast->layer[1].n_in, fast->tensor[0].h, fast->tensor[0].w,
+                 fast->tensor[0].c, fast->tensor[fast->layer[1].n_in].h, fast->tensor[fast->layer[1].n_in].w,
+                 fast->tensor[fast->layer[1].n_in].c, fast->layer[1].kh, fast->layer[1].kw,
+                 fast->layer[1].stride_h, fast->layer[1].stride_w, fast->layer[1].pad_h, fast->layer[1].pad_w,
+                 fast->layer[1].dil_h, fast->layer[1].groups, fast->layer[1].act);
     }
 }
 

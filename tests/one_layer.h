@@ -1,7 +1,7 @@
 /* one_layer.h - a program of one layer, its tasks and buffers laid out by hand, to run on any device.
  *
- * Tensors 0..n_in-1 are inputs, tensor n_in the output. Values are drawn in float32 so that float64 and float32 rigs
- * hold the same numbers. */
+ * Tensors 0..n_in-1 are inputs, tensor n_in the output. Values are drawn in float32 so that float64 and
+ * float32 rigs hold the same numbers. */
 #ifndef TESTS_ONE_LAYER_H
 #define TESTS_ONE_LAYER_H
 
@@ -14,7 +14,18 @@
 #include <string.h>
 
 enum { RIG_BUFFERS = 64, RIG_TASKS = 16, RIG_OPERANDS = 256 };
-enum { RIG_PACK, RIG_FWD, RIG_BWD, RIG_BWDW, RIG_EVAL, RIG_SGD, RIG_ACCUM, RIG_LOSS, RIG_LOSS_EVAL, RIG_USED };
+enum {
+    RIG_PACK,
+    RIG_FWD,
+    RIG_BWD,
+    RIG_BWDW,
+    RIG_EVAL,
+    RIG_SGD,
+    RIG_ACCUM,
+    RIG_LOSS,
+    RIG_LOSS_EVAL,
+    RIG_USED
+};
 
 typedef struct rig {
     hp_arena *arena;
@@ -37,7 +48,11 @@ typedef struct rig {
 
 static int32_t rig_buffer(rig *r, hp_buffer_kind kind, int64_t bytes) {
     hp_buffer *b = &r->buffer[r->role.n_buffer];
-    *b = (hp_buffer){.kind = (uint8_t)kind, .dtype = (uint8_t)r->program.dtype, .what = -1, .micro = -1, .bytes = bytes,
+    *b = (hp_buffer){.kind = (uint8_t)kind,
+                     .dtype = (uint8_t)r->program.dtype,
+                     .what = -1,
+                     .micro = -1,
+                     .bytes = bytes,
                      .offset = r->role.arena_bytes};
     r->role.arena_bytes += (bytes + 63) / 64 * 64;
     return r->role.n_buffer++;
@@ -59,8 +74,10 @@ static inline double rig_get(const rig *r, int32_t buffer, int64_t i) {
 
 static void rig_set(rig *r, int32_t buffer, int64_t i, double v) {
     void *p = rig_at(r, buffer);
-    if (r->program.dtype == HP_F64) ((double *)p)[i] = v;
-    else ((float *)p)[i] = (float)v;
+    if (r->program.dtype == HP_F64)
+        ((double *)p)[i] = v;
+    else
+        ((float *)p)[i] = (float)v;
 }
 
 /* Uniform in [low, high], float32 values; `stream` tells buffers apart. */
@@ -72,7 +89,8 @@ static void rig_fill(rig *r, int32_t buffer, uint64_t stream, double low, double
 /* Adds a parameter of `count` elements. */
 static void rig_param(rig *r, hp_param_kind kind, int64_t count) {
     const int p = r->graph.n_param++;
-    int64_t *end = kind == HP_PARAM_BN_MEAN || kind == HP_PARAM_BN_VAR ? &r->role.live_bytes : &r->role.trained_elems;
+    int64_t *end =
+        kind == HP_PARAM_BN_MEAN || kind == HP_PARAM_BN_VAR ? &r->role.live_bytes : &r->role.trained_elems;
     r->param[p] = (hp_param){.name = "p", .kind = kind, .layer = 1, .count = count};
     r->place[p] = (hp_param_place){.here = 1, .offset = *end};
     *end += (count + 15) / 16 * 16;
@@ -81,8 +99,13 @@ static void rig_param(rig *r, hp_param_kind kind, int64_t count) {
 
 static void rig_task(rig *r, int id, hp_task_op op, int flags, const int32_t *operand, int n) {
     hp_task *t = &r->task[id];
-    *t = (hp_task){.op = (uint8_t)op, .flags = (uint8_t)flags, .layer = 1, .micro = 0, .operand = r->role.n_operand, .n_operand = n};
-    memcpy(r->operand + r->role.n_operand, operand, sizeof *operand * (size_t)n);
+    *t = (hp_task){.op = (uint8_t)op,
+                   .flags = (uint8_t)flags,
+                   .layer = 1,
+                   .micro = 0,
+                   .operand = r->role.n_operand,
+                   .n_operand = n};
+    for (int i = 0; i < n; i++) r->operand[r->role.n_operand + i] = operand[i];
     r->role.n_operand += n;
 }
 
@@ -92,7 +115,8 @@ static void rig_params(rig *r, bool bias) {
     if (l->op == HP_CONV) rig_param(r, HP_PARAM_CONV_W, (int64_t)y->c * (x->c / l->groups) * l->kh * l->kw);
     if (l->op == HP_LINEAR) rig_param(r, HP_PARAM_LINEAR_W, (int64_t)y->c * x->h * x->w * x->c);
     if (bias && (l->op == HP_CONV || l->op == HP_LINEAR)) rig_param(r, HP_PARAM_BIAS, y->c);
-    for (int k = HP_PARAM_BN_GAMMA; l->op == HP_BN && k <= HP_PARAM_BN_VAR; k++) rig_param(r, (hp_param_kind)k, y->c);
+    for (int k = HP_PARAM_BN_GAMMA; l->op == HP_BN && k <= HP_PARAM_BN_VAR; k++)
+        rig_param(r, (hp_param_kind)k, y->c);
 }
 
 static int64_t rig_scratch(const rig *r) {
@@ -108,7 +132,8 @@ static int64_t rig_scratch(const rig *r) {
 static void rig_buffers(rig *r) {
     const hp_dtype t = (hp_dtype)r->program.dtype;
     const int64_t e = hp_dtype_bytes(t), out = r->samples * hp_tensor_elems(&r->graph, r->layer[1].out);
-    for (int k = HP_BUF_WEIGHTS; k <= HP_BUF_MOMENTUM; k++) rig_buffer(r, (hp_buffer_kind)k, r->role.trained_elems * e);
+    for (int k = HP_BUF_WEIGHTS; k <= HP_BUF_MOMENTUM; k++)
+        rig_buffer(r, (hp_buffer_kind)k, r->role.trained_elems * e);
     rig_buffer(r, HP_BUF_STATE, r->role.live_bytes * e);
     rig_buffer(r, HP_BUF_METRIC, HP_METRICS * 8);
     rig_buffer(r, HP_BUF_SCRATCH, rig_scratch(r));
@@ -160,8 +185,8 @@ static void rig_keep_tasks(rig *r) {
 }
 
 /* Lays out `layer` (op and geometry set) on inputs in[0..n_in) and output `out` for `samples` samples. */
-static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out, int64_t samples,
-                    bool bias, int flags) {
+static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out,
+                    int64_t samples, bool bias, int flags) {
     hp_arena *arena = hp_arena_new();
     rig *r = HP_NEW(arena, rig, 1);
     r->arena = arena;
@@ -176,12 +201,26 @@ static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_te
         r->layer[1].in[i] = i;
     }
     r->tensor[layer->n_in] = out;
-    r->graph = (hp_graph){.net = "one", .n_layer = 2, .n_tensor = layer->n_in + 1, .layer = r->layer, .tensor = r->tensor,
+    r->graph = (hp_graph){.net = "one",
+                          .n_layer = 2,
+                          .n_tensor = layer->n_in + 1,
+                          .layer = r->layer,
+                          .tensor = r->tensor,
                           .param = r->param};
-    r->program = (hp_program){.mode = HP_MODE_TRAIN, .dtype = ops->dtype, .dp = 1, .micro = 1, .batch = samples,
-                              .micro_batch = samples, .n_role = 1, .role = &r->role};
-    r->role = (hp_role){.task = r->task, .operand = r->operand, .buffer = r->buffer, .place = r->place,
-                        .pack_forward = r->pack_forward, .pack_backward = r->pack_backward};
+    r->program = (hp_program){.mode = HP_MODE_TRAIN,
+                              .dtype = ops->dtype,
+                              .dp = 1,
+                              .micro = 1,
+                              .batch = samples,
+                              .micro_batch = samples,
+                              .n_role = 1,
+                              .role = &r->role};
+    r->role = (hp_role){.task = r->task,
+                        .operand = r->operand,
+                        .buffer = r->buffer,
+                        .place = r->place,
+                        .pack_forward = r->pack_forward,
+                        .pack_backward = r->pack_backward};
     r->pack_forward[0] = r->pack_backward[0] = -1;
     rig_params(r, bias);
     rig_buffers(r);
@@ -200,7 +239,13 @@ static hp_status rig_open(rig *r, hp_error *err) {
 }
 
 static hp_status rig_run(rig *r, int task) {
-    const hp_step step = {.step = 3, .replica = 0, .seed = 11, .dropout = true, .lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4};
+    const hp_step step = {.step = 3,
+                          .replica = 0,
+                          .seed = 11,
+                          .dropout = true,
+                          .lr = 0.1,
+                          .momentum = 0.9,
+                          .weight_decay = 1e-4};
     hp_error err = {0};
     const hp_status s = r->ops->run(r->device, task, &step, &err);
     if (s != HP_OK) fprintf(stderr, "%s\n", err.text);

@@ -1,5 +1,5 @@
-/* test_cost.c - cost tables: strict text, exact interpolation, the order of fallbacks, formulas of collectives, fits, and
- * that a table calibrated from a run predicts that run. */
+/* test_cost.c - cost tables: strict text, exact interpolation, the order of fallbacks, formulas of
+ * collectives, fits, and that a table calibrated from a run predicts that run. */
 #include "costmodels/calibrate.h"
 #include "costmodels/fit.h"
 #include "costmodels/line.h"
@@ -46,7 +46,8 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     assert_true(hp_line_far(x, 3, 2001) && hp_line_far(x, 3, 4) && !hp_line_far(x, 3, 1500));
 }
 
-/* --- text ------------------------------------------------------------------------------------------------------- */
+/* --- text
+ * ------------------------------------------------------------------------------------------------------- */
 
 static const char good[] =
     "hplan-cost 1\nmachine local\ndate 2026-01-02\n"
@@ -79,7 +80,8 @@ static void text_survives_a_round_trip(void **state) {
     unsigned char *twice = scratch_read(path, &n);
     assert_memory_equal(text, twice, n);
     assert_null(strstr(text, "comment"));
-    assert_non_null(strstr(text, "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 | measured 0.1 30 hplan calibrate | 100:0.0001 200:0.0003\n"));
+    assert_non_null(strstr(text, "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 | measured 0.1 30 hplan "
+                                 "calibrate | 100:0.0001 200:0.0003\n"));
     free(twice);
     assert_int_equal(hp_rows_write(parse(arena, good), "/nonexistent/x.cost", &err), HP_ECREATE);
     hp_arena_free(arena);
@@ -113,7 +115,8 @@ static void odd_lines_are_errors_with_their_number(void **state) {
     hp_error err;
     assert_int_equal(hp_rows_parse(arena, "hplan-cost 2\nmachine m\ndate d\n", "f", &t, &err), HP_EDATA);
     assert_int_equal(hp_rows_parse(arena, "", "f", &t, &err), HP_EDATA);
-    const char *unsorted = "hplan-cost 1\nmachine m\ndate d\np2p b | guess 0 0 | 1:1\np2p a | guess 0 0 | 1:1\n";
+    const char *unsorted =
+        "hplan-cost 1\nmachine m\ndate d\np2p b | guess 0 0 | 1:1\np2p a | guess 0 0 | 1:1\n";
     assert_int_equal(hp_rows_parse(arena, unsorted, "f", &t, &err), HP_EDATA);
     hp_arena_free(arena);
 }
@@ -132,7 +135,8 @@ static void damaged_text_is_survived(void **state) {
     hp_arena_free(arena);
 }
 
-/* --- models ------------------------------------------------------------------------------------------------------ */
+/* --- models
+ * ------------------------------------------------------------------------------------------------------ */
 
 static hp_work work(const char *key, double size, double flops, double bytes) {
     hp_work w = {.size = size, .flops = flops, .bytes = bytes};
@@ -180,8 +184,8 @@ static void a_missing_table_says_what_to_do(void **state) {
     hp_arena_free(arena);
 }
 
-/* Limits that any all-reduce obeys, by counting bytes: 2(p-1)/p S must leave each rank for bandwidth-optimal ones, and
- * log2 p rounds are needed by any; the formulas at p = 2 by hand. */
+/* Limits that any all-reduce obeys, by counting bytes: 2(p-1)/p S must leave each rank for bandwidth-optimal
+ * ones, and log2 p rounds are needed by any; the formulas at p = 2 by hand. */
 static void collectives_obey_their_lower_bounds(void **state) {
     (void)state;
     const hp_alpha_beta l = {1e-6, 1e-9, 1e-10};
@@ -190,7 +194,8 @@ static void collectives_obey_their_lower_bounds(void **state) {
     assert_true(near(hp_allreduce_rabenseifner(&l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
     for (int p = 2; p <= 300; p++) {
         for (double bytes = 1; bytes < 1e9; bytes *= 10) {
-            const double wire = 2.0 * (p - 1) / p * bytes * l.beta_s_per_byte, rounds = ceil(log2(p)) * l.alpha_s;
+            const double wire = 2.0 * (p - 1) / p * bytes * l.beta_s_per_byte,
+                         rounds = ceil(log2(p)) * l.alpha_s;
             assert_true(hp_allreduce_ring(&l, p, bytes) >= wire + rounds);
             assert_true(hp_allreduce_doubling(&l, p, bytes) >= rounds * (1 - 1e-12));
             assert_true(hp_allreduce_rabenseifner(&l, p, bytes) >= wire * (1 - 1e-12));
@@ -198,8 +203,10 @@ static void collectives_obey_their_lower_bounds(void **state) {
     }
     /* two levels: within a node as a ring; over nodes a node's ranks share its NICs */
     const hp_alpha_beta slow = {1e-5, 1e-8, 1e-10};
-    assert_true(near(hp_allreduce_hierarchical(&l, &slow, 4, 4, 1, 1e6), hp_allreduce_ring(&l, 4, 1e6), 1e-12));
-    assert_true(hp_allreduce_hierarchical(&l, &slow, 16, 4, 1, 1e8) > hp_allreduce_hierarchical(&l, &slow, 16, 4, 4, 1e8));
+    assert_true(
+        near(hp_allreduce_hierarchical(&l, &slow, 4, 4, 1, 1e6), hp_allreduce_ring(&l, 4, 1e6), 1e-12));
+    assert_true(hp_allreduce_hierarchical(&l, &slow, 16, 4, 1, 1e8) >
+                hp_allreduce_hierarchical(&l, &slow, 16, 4, 4, 1e8));
 }
 
 /* SuperBench's log of 8 A100 is shipped: its points come back, for DGX-like nodes only. */
@@ -216,21 +223,24 @@ static void published_points_come_back(void **state) {
     hp_arena_free(arena);
 }
 
-/* --- fits -------------------------------------------------------------------------------------------------------- */
+/* --- fits
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void fits_recover_what_made_the_data(void **state) {
     (void)state;
     enum { N = 60 };
     hp_fit_sample s[N];
     for (int i = 0; i < N; i++) {
-        const double flops = 1e4 * exp2(14 * hp_rng_uniform(1, 1, (uint64_t)i)), bytes = 1e3 * exp2(14 * hp_rng_uniform(1, 2, (uint64_t)i));
+        const double flops = 1e4 * exp2(14 * hp_rng_uniform(1, 1, (uint64_t)i)),
+                     bytes = 1e3 * exp2(14 * hp_rng_uniform(1, 2, (uint64_t)i));
         const double noise = 1 + 0.01 * hp_rng_normal(1, 3, (uint64_t)i);
         s[i] = (hp_fit_sample){flops, bytes, (4e-6 + flops / 3e10 + bytes / 8e9) * noise};
     }
     for (int i = 0; i < N; i += 12) s[i].seconds *= 5; /* interrupted by the system */
     hp_fit fit;
     assert_true(hp_fit_work(s, N, &fit));
-    assert_true(near(fit.flops_per_s, 3e10, 0.03) && near(fit.bytes_per_s, 8e9, 0.05) && near(fit.launch_s, 4e-6, 0.1));
+    assert_true(near(fit.flops_per_s, 3e10, 0.03) && near(fit.bytes_per_s, 8e9, 0.05) &&
+                near(fit.launch_s, 4e-6, 0.1));
     assert_true(fit.residual < 0.02);
     assert_false(hp_fit_work(s, 2, &fit));
     const double bytes[] = {0, 1000, 100000, 10000000};
@@ -246,17 +256,20 @@ static void fits_never_go_negative(void **state) {
     for (uint64_t seed = 1; seed <= 100; seed++) {
         hp_fit_sample s[8];
         for (uint64_t i = 0; i < 8; i++)
-            s[i] = (hp_fit_sample){1e6 * hp_rng_uniform(seed, 1, i), 1e6 * hp_rng_uniform(seed, 2, i), 1e-5 * (0.01 + hp_rng_uniform(seed, 3, i))};
+            s[i] = (hp_fit_sample){1e6 * hp_rng_uniform(seed, 1, i), 1e6 * hp_rng_uniform(seed, 2, i),
+                                   1e-5 * (0.01 + hp_rng_uniform(seed, 3, i))};
         hp_fit f;
         if (!hp_fit_work(s, 8, &f)) continue;
         assert_true(f.launch_s >= 0 && f.flops_per_s >= 0 && f.bytes_per_s >= 0 && isfinite(f.residual));
     }
 }
 
-/* --- calibration --------------------------------------------------------------------------------------------------- */
+/* --- calibration
+ * --------------------------------------------------------------------------------------------------- */
 
 /* A made-up machine: each shape class has its own rate and overhead. */
-static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound) {
+static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
+                           int bound) {
     (void)self;
     (void)bound;
     const hp_role *r = &p->role[rank % p->n_role];
@@ -278,8 +291,15 @@ static double contended_share(void *self, const hp_program *p, const hp_graph *g
 
 static hp_plan make_plan(hp_arena *arena, const hp_machine *m, const char *strategy, int64_t batch) {
     hp_error err = {HP_OK, ""};
-    hp_plan plan = {.net = "resnet18", .image_h = 64, .image_w = 64, .classes = 10, .batch = batch, .machine = *m, .device = "cpu"};
-    if (hp_strategy_parse(strategy, &plan.strategy, &err) != HP_OK || hp_plan_build(arena, &plan, NULL, &err) != HP_OK)
+    hp_plan plan = {.net = "resnet18",
+                    .image_h = 64,
+                    .image_w = 64,
+                    .classes = 10,
+                    .batch = batch,
+                    .machine = *m,
+                    .device = "cpu"};
+    if (hp_strategy_parse(strategy, &plan.strategy, &err) != HP_OK ||
+        hp_plan_build(arena, &plan, NULL, &err) != HP_OK)
         fail_msg("%s", err.text);
     return plan;
 }
@@ -292,9 +312,11 @@ static double execute(hp_arena *arena, const hp_plan *plan, const char *path) {
     hp_sim_result r;
     hp_db db = {0};
     int64_t run;
-    assert_int_equal(hp_sim_run(arena, plan->program, plan->graph, &plan->machine, &costs, &o, &r, &err), HP_OK);
+    assert_int_equal(hp_sim_run(arena, plan->program, plan->graph, &plan->machine, &costs, &o, &r, &err),
+                     HP_OK);
     char text[HP_STRATEGY_TEXT];
-    const hp_run_info info = {"exec", plan->hash.hex, hp_strategy_text(&plan->strategy, text), "local", "cpu", 1, r.n_rank};
+    const hp_run_info info = {"exec", plan->hash.hex, hp_strategy_text(&plan->strategy, text), "local", "cpu",
+                              1,      r.n_rank};
     assert_int_equal(hp_db_create(path, &db, &err), HP_OK);
     assert_int_equal(hp_plan_write(&db, plan, &err), HP_OK);
     assert_int_equal(hp_trace_begin(&db, &info, plan->program, plan->graph, &run, &err), HP_OK);
@@ -305,7 +327,9 @@ static double execute(hp_arena *arena, const hp_plan *plan, const char *path) {
                 r.span[rank][k].t0_ns += r.makespan_ns;
                 r.span[rank][k].t1_ns += r.makespan_ns;
             }
-            assert_int_equal(hp_trace_spans(&db, run, rank, rank % plan->program->n_role, r.span[rank], r.n_span[rank], &err), HP_OK);
+            assert_int_equal(hp_trace_spans(&db, run, rank, rank % plan->program->n_role, r.span[rank],
+                                            r.n_span[rank], &err),
+                             HP_OK);
         }
     }
     assert_int_equal(hp_trace_end(&db, run, 0, &err), HP_OK);
@@ -333,17 +357,25 @@ static hp_cost_table *calibrate(hp_arena *arena, const hp_machine *m, const char
 
 static double predict(hp_arena *arena, const hp_cost_table *t, const hp_plan *plan) {
     hp_error err = {HP_OK, ""};
-    const hp_eval_setup setup = {.graph = plan->graph, .machine = &plan->machine, .table = t, .mode = HP_MODE_TRAIN,
-                                 .dtype = HP_F32, .batch = plan->batch, .straggler_rank = -1};
+    const hp_eval_setup setup = {.graph = plan->graph,
+                                 .machine = &plan->machine,
+                                 .table = t,
+                                 .mode = HP_MODE_TRAIN,
+                                 .dtype = HP_F32,
+                                 .batch = plan->batch,
+                                 .straggler_rank = -1};
     hp_evaluation e;
-    if (hp_evaluate(hp_eval_new(arena, &setup), arena, &plan->strategy, true, &e, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_evaluate(hp_eval_new(arena, &setup), arena, &plan->strategy, true, &e, &err) != HP_OK)
+        fail_msg("%s", err.text);
     return e.figures.step_s;
 }
 
 static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
     (void)state;
-    static const char *const measured[] = {"dp=1", "micro=2", "micro=4", "dp=2", "dp=2,micro=2", "stages=2,micro=2"};
-    static const char *const asked[] = {"dp=1", "micro=4", "dp=2", "dp=2,micro=2", "stages=2,micro=2", "stages=2,micro=4,sched=1f1b"};
+    static const char *const measured[] = {"dp=1", "micro=2",      "micro=4",
+                                           "dp=2", "dp=2,micro=2", "stages=2,micro=2"};
+    static const char *const asked[] = {"dp=1",         "micro=4",          "dp=2",
+                                        "dp=2,micro=2", "stages=2,micro=2", "stages=2,micro=4,sched=1f1b"};
     hp_arena *arena = hp_arena_new();
     const hp_machine m = local_like(2);
     hp_cost_table *t = calibrate(arena, &m, measured, 6), *shipped;
@@ -352,8 +384,10 @@ static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
     t->base = shipped->base ? shipped->base : shipped;
     for (int i = 0; i < 6; i++) {
         const hp_plan plan = make_plan(arena, &m, asked[i], 4);
-        const double truth = execute(arena, &plan, scratch_path("truth.db")), guess = predict(arena, t, &plan);
-        if (!near(guess, truth, i < 2 ? 1e-3 : 0.03)) fail_msg("%s: predicted %g, true %g", asked[i], guess, truth);
+        const double truth = execute(arena, &plan, scratch_path("truth.db")),
+                     guess = predict(arena, t, &plan);
+        if (!near(guess, truth, i < 2 ? 1e-3 : 0.03))
+            fail_msg("%s: predicted %g, true %g", asked[i], guess, truth);
     }
     hp_work w = work("fwd.conv x f32", 1, 1, 1);
     assert_true(near(hp_cost_share(t, &m, &w), 0.6, 0.03)); /* what the made-up machine does */
@@ -380,7 +414,8 @@ static void a_new_calibration_keeps_what_it_did_not_measure(void **state) {
     assert_non_null(hp_rows_find(t, HP_ROW_P2P, "shm", ""));
     hp_cost_table *again;
     assert_int_equal(hp_rows_write(t, scratch_path("kept.cost"), &err), HP_OK);
-    assert_int_equal(hp_cost_load(arena, scratch_path("kept.cost"), &m, &again, &err), HP_OK); /* sorted: parses */
+    assert_int_equal(hp_cost_load(arena, scratch_path("kept.cost"), &m, &again, &err),
+                     HP_OK); /* sorted: parses */
     assert_int_equal(again->n, t->n);
     hp_arena_free(arena);
 }

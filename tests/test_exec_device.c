@@ -1,19 +1,22 @@
-/* test_exec_device.c - the fast device's convolutions and matrix products against the reference, over drawn shapes,
- * within bounds that follow from float32 arithmetic. */
+/* test_exec_device.c - the fast device's convolutions and matrix products against the reference, over drawn
+ * shapes, within bounds that follow from float32 arithmetic. */
 #include "tests/draw_layer.h"
 
-/* --- convolution and linear: |error| <= n eps sum |a||b| (Higham, section 3.1) ------------------------------------- */
+/* --- convolution and linear: |error| <= n eps sum |a||b| (Higham, section 3.1)
+ * ------------------------------------- */
 
 /* Terms of the longest sum of the layer: forward, backward, weights. */
 static double terms_of(const draw *d) {
     const int64_t pixels = d->samples * d->out.h * d->out.w;
-    if (d->layer.op == HP_LINEAR) return (double)larger((int64_t)d->in[0].h * d->in[0].w * d->in[0].c, larger(d->out.c, pixels)) + 2;
+    if (d->layer.op == HP_LINEAR)
+        return (double)larger((int64_t)d->in[0].h * d->in[0].w * d->in[0].c, larger(d->out.c, pixels)) + 2;
     const int64_t k = (int64_t)d->layer.kh * d->layer.kw / d->layer.groups;
     return (double)larger(larger(k, 1) * larger(d->in[0].c, d->out.c), pixels) + 2;
 }
 
 static void check_matrix(const draw *d, double factor) {
-    rig *fast = build(&hp_device_onednn, d), *exact = build(&hp_device_ref, d), *size = build(&hp_device_ref, d);
+    rig *fast = build(&hp_device_onednn, d), *exact = build(&hp_device_ref, d),
+        *size = build(&hp_device_ref, d);
     fill(fast, -1, 1);
     fill(exact, -1, 1);
     fill(size, -1, 1);
@@ -49,6 +52,28 @@ static void fast_convolution_matches_the_reference(void **state) {
     }
 }
 
+/* Shapes of more pixels than one block of the weight gradient's matrix product, channels that need padding or
+ * none. */
+static void weight_gradients_by_blocks_match_the_reference(void **state) {
+    (void)state;
+    static const struct {
+        int ins, outs, kernel, stride;
+    } shapes[] = {{32, 48, 1, 1}, {60, 47, 1, 2}, {32, 32, 3, 2}, {64, 40, 5, 1}};
+    for (int k = 0; k < 8; k++) {
+        const int i = k / 2;
+        draw d = {.layer = {.op = HP_CONV, .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1}, .samples = 3};
+        d.layer.kh = d.layer.kw = shapes[i].kernel;
+        d.layer.stride_h = d.layer.stride_w = shapes[i].stride;
+        d.layer.pad_h = d.layer.pad_w = shapes[i].kernel / 2;
+        d.in[0] = (hp_tensor){.h = 15 * shapes[i].stride, .w = 14 * shapes[i].stride, .c = shapes[i].ins};
+        d.out.c = shapes[i].outs;
+        d.flags = k % 2 ? HP_FLAG_ADD : 0;
+        finish_window(&d);
+        assert_true(d.samples * d.out.h * d.out.w > HP_GRADIENT_ROWS);
+        check_matrix(&d, terms_of(&d) * eps());
+    }
+}
+
 static void fast_linear_matches_the_reference(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 25; round++) {
@@ -57,9 +82,10 @@ static void fast_linear_matches_the_reference(void **state) {
     }
 }
 
-/* Winograd mixes neighbouring pixels, so the bound is in norms: with |x|, |w| <= 1 a transformed input is at most 4
- * (each row of B' has absolute sum 2), a transformed weight (3/2)^2, and an output adds 9 products per channel:
- * (n + 12) eps * 81 * n / 1 over n channels, or tiles for the weight gradient (the adjoint has the same norms). */
+/* Winograd mixes neighbouring pixels, so the bound is in norms: with |x|, |w| <= 1 a transformed input is at
+ * most 4 (each row of B' has absolute sum 2), a transformed weight (3/2)^2, and an output adds 9 products per
+ * channel: (n + 12) eps * 81 * n / 1 over n channels, or tiles for the weight gradient (the adjoint has the
+ * same norms). */
 static void check_winograd(const draw *d) {
     rig *fast = build(&hp_device_onednn, d), *exact = build(&hp_device_ref, d);
     assert_true(hp_conv_winograd(&fast->graph, 1));
@@ -94,7 +120,8 @@ static void whole_numbers_are_convolved_exactly(void **state) {
         for (int k = 0; k < 2; k++) {
             fill(both[k], -3, 3);
             for (int32_t b = 0; b < both[k]->role.n_buffer; b++)
-                for (int64_t i = 0; b != HP_BUF_METRIC && b != both[k]->labels && i < rig_elems(both[k], b); i++)
+                for (int64_t i = 0; b != HP_BUF_METRIC && b != both[k]->labels && i < rig_elems(both[k], b);
+                     i++)
                     rig_set(both[k], b, i, 4 * round(rig_get(both[k], b, i))); /* Winograd halves twice */
             run_all(both[k]);
         }
@@ -111,6 +138,7 @@ static void whole_numbers_are_convolved_exactly(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_convolution_matches_the_reference),
+        cmocka_unit_test(weight_gradients_by_blocks_match_the_reference),
         cmocka_unit_test(fast_linear_matches_the_reference),
         cmocka_unit_test(winograd_matches_the_reference),
         cmocka_unit_test(whole_numbers_are_convolved_exactly),

@@ -1,5 +1,5 @@
-/* test_exec_device_ref.c - the reference device against laws that share nothing with it: adjoints, finite differences,
- * closed forms. */
+/* test_exec_device_ref.c - the reference device against laws that share nothing with it: adjoints, finite
+ * differences, closed forms. */
 #include "tests/draw_layer.h"
 
 static rig *ready(const draw *d, double low, double high) {
@@ -29,11 +29,13 @@ static double slope(rig *r, int32_t buffer, int64_t i) {
     return (up - down) / (2 * h);
 }
 
-/* Central differences at h = 1e-5 in float64: truncation h^2 f''' and rounding eps*|sum|/h, both below 1e-6 here. */
+/* Central differences at h = 1e-5 in float64: truncation h^2 f''' and rounding eps*|sum|/h, both below 1e-6
+ * here. */
 static void check_slope(rig *r, int32_t from, int64_t i, double gradient, const char *what) {
     const double expect = slope(r, from, i);
     if (fabs(expect - gradient) > 1e-5 * (1 + fabs(expect)))
-        fail_msg("%s[%lld] of op %d: %.9g, differences give %.9g", what, (long long)i, r->layer[1].op, gradient, expect);
+        fail_msg("%s[%lld] of op %d: %.9g, differences give %.9g", what, (long long)i, r->layer[1].op,
+                 gradient, expect);
 }
 
 static void check_gradients(const draw *d, uint64_t round) {
@@ -46,7 +48,8 @@ static void check_gradients(const draw *d, uint64_t round) {
         const int64_t i = (int64_t)hp_rng_below(5, round, k, (uint64_t)rig_elems(r, r->x[in]));
         check_slope(r, r->x[in], i, rig_get(r, r->dx[in], i), "dx");
         for (int p = 0; p < r->graph.n_param && p < 2; p++) {
-            const int64_t w = r->place[p].offset + (int64_t)hp_rng_below(6, round, k, (uint64_t)r->param[p].count);
+            const int64_t w =
+                r->place[p].offset + (int64_t)hp_rng_below(6, round, k, (uint64_t)r->param[p].count);
             check_slope(r, HP_BUF_WEIGHTS, w, rig_get(r, HP_BUF_GRADS, w), "weight");
         }
     }
@@ -64,7 +67,8 @@ static void gradients_are_slopes(void **state) {
     }
 }
 
-/* <conv x, dy> = <x, conv' dy> = <w, dw>: all three are the same sum of products, so one being right makes all right. */
+/* <conv x, dy> = <x, conv' dy> = <w, dw>: all three are the same sum of products, so one being right makes
+ * all right. */
 static void convolution_passes_are_adjoint(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 25; round++) {
@@ -76,8 +80,10 @@ static void convolution_passes_are_adjoint(void **state) {
         double data = 0, weights = 0;
         assert_int_equal(rig_run(r, RIG_BWD), HP_OK);
         assert_int_equal(rig_run(r, RIG_BWDW), HP_OK);
-        for (int64_t i = 0; i < rig_elems(r, r->x[0]); i++) data += rig_get(r, r->x[0], i) * rig_get(r, r->dx[0], i);
-        for (int64_t i = 0; i < r->param[0].count; i++) weights += rig_get(r, HP_BUF_WEIGHTS, i) * rig_get(r, HP_BUF_GRADS, i);
+        for (int64_t i = 0; i < rig_elems(r, r->x[0]); i++)
+            data += rig_get(r, r->x[0], i) * rig_get(r, r->dx[0], i);
+        for (int64_t i = 0; i < r->param[0].count; i++)
+            weights += rig_get(r, HP_BUF_WEIGHTS, i) * rig_get(r, HP_BUF_GRADS, i);
         assert_true(fabs(forward - data) < 1e-9 * (1 + fabs(forward)));
         assert_true(fabs(forward - weights) < 1e-9 * (1 + fabs(forward)));
         rig_free(r);
@@ -88,8 +94,19 @@ static void convolution_passes_are_adjoint(void **state) {
 static void a_single_weight_shifts_the_image(void **state) {
     (void)state;
     for (int tap = 0; tap < 6; tap++) {
-        draw d = {.layer = {.op = HP_CONV, .n_in = 1, .kh = 2, .kw = 3, .stride_h = 2, .stride_w = 1, .pad_h = 1, .pad_w = 1,
-                            .dil_h = 2, .dil_w = 1, .groups = 1}, .samples = 2, .out = {.c = 1}};
+        draw d = {.layer = {.op = HP_CONV,
+                            .n_in = 1,
+                            .kh = 2,
+                            .kw = 3,
+                            .stride_h = 2,
+                            .stride_w = 1,
+                            .pad_h = 1,
+                            .pad_w = 1,
+                            .dil_h = 2,
+                            .dil_w = 1,
+                            .groups = 1},
+                  .samples = 2,
+                  .out = {.c = 1}};
         d.in[0] = (hp_tensor){.h = 6, .w = 5, .c = 1};
         finish_window(&d);
         rig *r = ready(&d, -1, 1);
@@ -107,7 +124,9 @@ static void a_single_weight_shifts_the_image(void **state) {
 
 static void normalised_channels_have_mean_zero_and_variance_one(void **state) {
     (void)state;
-    draw d = {.layer = {.op = HP_BN, .n_in = 1, .eps = 0, .momentum = 0.25f}, .samples = 3, .out = {.h = 4, .w = 5, .c = 3}};
+    draw d = {.layer = {.op = HP_BN, .n_in = 1, .eps = 0, .momentum = 0.25f},
+              .samples = 3,
+              .out = {.h = 4, .w = 5, .c = 3}};
     d.in[0] = d.out;
     rig *r = ready(&d, -2, 5);
     for (int i = 0; i < 32; i++) rig_set(r, HP_BUF_WEIGHTS, i, i < 16 ? 1 : 0); /* gamma 1, beta 0 */
@@ -152,7 +171,9 @@ static void loss_of_equal_logits_is_log_k(void **state) {
 
 static void dropout_keeps_the_mean_and_its_mask(void **state) {
     (void)state;
-    draw d = {.layer = {.op = HP_DROPOUT, .n_in = 1, .p = 0.25f}, .samples = 4, .out = {.h = 10, .w = 10, .c = 100}};
+    draw d = {.layer = {.op = HP_DROPOUT, .n_in = 1, .p = 0.25f},
+              .samples = 4,
+              .out = {.h = 10, .w = 10, .c = 100}};
     d.in[0] = d.out;
     rig *r = ready(&d, 1, 1);
     scalar(r);

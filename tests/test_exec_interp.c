@@ -279,7 +279,7 @@ static float value(int rank, int64_t i) { /* thirds: their sums round differentl
 }
 
 static void check_allreduce(int p, int64_t count) {
-    member m[16];
+    member m[16] = {0};
     for (int r = 0; r < p; r++) {
         m[r] = (member){.plan = hp_allreduce_plan(r, p, count, 4),
                         .data = test_malloc(sizeof(float) * (size_t)count + 4),

@@ -26,10 +26,16 @@ typedef struct world {
 static world make_world(const char *machine, const char *net, int image, int64_t batch) {
     world w = {.arena = hp_arena_new()};
     hp_error err = {HP_OK, ""};
-    if (hp_machine_load(machine, &w.m, &err) != HP_OK || hp_cost_load(w.arena, NULL, &w.m, &w.t, &err) != HP_OK ||
+    if (hp_machine_load(machine, &w.m, &err) != HP_OK ||
+        hp_cost_load(w.arena, NULL, &w.m, &w.t, &err) != HP_OK ||
         hp_net_build(w.arena, net, image, image, 10, &w.g, &err) != HP_OK)
         fail_msg("%s", err.text);
-    w.setup = (hp_eval_setup){.graph = w.g, .table = w.t, .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = batch, .straggler_rank = -1};
+    w.setup = (hp_eval_setup){.graph = w.g,
+                              .table = w.t,
+                              .mode = HP_MODE_TRAIN,
+                              .dtype = HP_F32,
+                              .batch = batch,
+                              .straggler_rank = -1};
     return w;
 }
 
@@ -39,7 +45,8 @@ static hp_search_result search(world *w, int devices, int top) {
     w->setup.machine = &w->m;
     const hp_space space = {w->g, w->setup.mode, w->setup.batch, devices};
     const hp_search_options o = {.top = top};
-    if (hp_search(w->arena, hp_eval_new(w->arena, &w->setup), &space, &o, &r, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_search(w->arena, hp_eval_new(w->arena, &w->setup), &space, &o, &r, &err) != HP_OK)
+        fail_msg("%s", err.text);
     return r;
 }
 
@@ -56,7 +63,8 @@ static void bounds_never_cut_off_a_winner(void **state) {
         assert_true(few.n == 3 && all.n == all.valid);
         for (int k = 0; k < few.n; k++) {
             assert_string_equal(few.best[k].figures.strategy, all.best[k].figures.strategy);
-            assert_true(few.best[k].figures.step_high_s == all.best[k].figures.step_high_s); // NOLINT: same figures
+            assert_true(few.best[k].figures.step_high_s ==
+                        all.best[k].figures.step_high_s); // NOLINT: same figures
         }
         hp_arena_free(w.arena);
     }
@@ -105,12 +113,14 @@ static void bounds_are_below_simulations(void **state) {
         double bound;
         assert_int_equal(hp_eval_bound(e, &s, &bound, &err), HP_OK);
         if (hp_evaluate(e, w.arena, &s, false, &v, &err) != HP_OK) fail_msg("%s", err.text);
-        assert_true(bound > 0 && bound <= v.figures.step_high_s * (1 + 1e-6)); /* rounding of each task to ns */
+        assert_true(bound > 0 &&
+                    bound <= v.figures.step_high_s * (1 + 1e-6)); /* rounding of each task to ns */
         hp_arena_free(w.arena);
     }
 }
 
-/* What is kept fits; what is rejected for memory does not; the fix of the nearest reject was tried and fits. */
+/* What is kept fits; what is rejected for memory does not; the fix of the nearest reject was tried and fits.
+ */
 static void memory_limits_are_kept(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet18", 128, 8);
@@ -124,7 +134,8 @@ static void memory_limits_are_kept(void **state) {
     w.setup.memory_limit = (least + most) / 2;
     const hp_search_result limited = search(&w, 4, INT_MAX);
     assert_true(limited.n > 0 && limited.n < free.n);
-    for (int i = 0; i < limited.n; i++) assert_true(limited.best[i].figures.memory_bytes <= w.setup.memory_limit);
+    for (int i = 0; i < limited.n; i++)
+        assert_true(limited.best[i].figures.memory_bytes <= w.setup.memory_limit);
     bool found = false;
     for (int i = 0; i < limited.n_rejected; i++) {
         if (strcmp(limited.rejected[i].code, "E-MEM") != 0) continue;
@@ -167,12 +178,20 @@ static void equal_intervals_are_ties(void **state) {
     assert_false(list[2].figures.tie);
 }
 
-/* Every rank of the plan is in the stored trace with every task, ending at the predicted step; a rebuilt plan is equal. */
+/* Every rank of the plan is in the stored trace with every task, ending at the predicted step; a rebuilt plan
+ * is equal. */
 static void a_written_prediction_reads_back(void **state) {
     (void)state;
     world w = make_world("local", "cnn", 28, 8);
     hp_error err = {HP_OK, ""};
-    hp_plan plan = {.net = "cnn", .image_h = 28, .image_w = 28, .classes = 10, .batch = 8, .seed = 1, .machine = w.m, .device = "cpu"};
+    hp_plan plan = {.net = "cnn",
+                    .image_h = 28,
+                    .image_w = 28,
+                    .classes = 10,
+                    .batch = 8,
+                    .seed = 1,
+                    .machine = w.m,
+                    .device = "cpu"};
     hp_prediction p = {0};
     hp_db db = {0};
     hp_trace t;
@@ -181,7 +200,8 @@ static void a_written_prediction_reads_back(void **state) {
     if (hp_predict(w.arena, &plan, w.t, NULL, &p, &err) != HP_OK) fail_msg("%s", err.text);
     const char *path = scratch_path("p.db");
     assert_int_equal(hp_db_create(path, &db, &err), HP_OK);
-    if (hp_predict_write(&db, &plan, &p, &err) != HP_OK || hp_db_commit(&db, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_predict_write(&db, &plan, &p, &err) != HP_OK || hp_db_commit(&db, &err) != HP_OK)
+        fail_msg("%s", err.text);
     hp_db_close(&db);
     assert_int_equal(hp_db_open(path, &db, &err), HP_OK);
     hp_plan again;

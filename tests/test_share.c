@@ -1,5 +1,5 @@
-/* test_share.c - max-min fair sharing against textbook answers and its own definition; activities over time; the
- * order of events. */
+/* test_share.c - max-min fair sharing against textbook answers and its own definition; activities over time;
+ * the order of events. */
 #include "plan/base/rng.h"
 #include "sim/fluid.h"
 
@@ -29,8 +29,9 @@ static void one_link_is_split_evenly(void **state) {
     for (int i = 0; i < 3; i++) assert_true(fabs(rate[i] - 1.0 / 3) < 1e-12);
 }
 
-/* A long session over three links of capacity 1; two more on the first, one on the second, one on the third. By hand: the
- * first link is full at 1/3 each; on the others the local session then takes the remaining 2/3. */
+/* A long session over three links of capacity 1; two more on the first, one on the second, one on the third.
+ * By hand: the first link is full at 1/3 each; on the others the local session then takes the remaining 2/3.
+ */
 static void a_long_session_leaves_the_rest_to_local_ones(void **state) {
     (void)state;
     const hp_share_use use[] = {{0, 1}, {1, 1}, {2, 1}, {0, 1}, {0, 1}, {1, 1}, {2, 1}};
@@ -46,7 +47,8 @@ static void a_long_session_leaves_the_rest_to_local_ones(void **state) {
 /* Four ranks on two cores run at half speed; three shares of 0.6 of a node at 1/1.8. */
 static void cores_are_shared(void **state) {
     (void)state;
-    const hp_share_use four[] = {{0, 0.5}, {0, 0.5}, {0, 0.5}, {0, 0.5}}, three[] = {{0, 0.6}, {0, 0.6}, {0, 0.6}};
+    const hp_share_use four[] = {{0, 0.5}, {0, 0.5}, {0, 0.5}, {0, 0.5}},
+                       three[] = {{0, 0.6}, {0, 0.6}, {0, 0.6}};
     const int32_t first[] = {0, 1, 2, 3, 4};
     const double capacity[] = {1};
     double rate[4];
@@ -57,7 +59,8 @@ static void cores_are_shared(void **state) {
     for (int i = 0; i < 3; i++) assert_true(fabs(rate[i] - 1 / 1.8) < 1e-12);
 }
 
-/* The definition: feasible, and every activity below its cap runs through a full resource on which nobody is faster. */
+/* The definition: feasible, and every activity below its cap runs through a full resource on which nobody is
+ * faster. */
 static void random_problems_are_max_min_fair(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 2000; seed++) {

@@ -14,18 +14,20 @@
 
 /* A machine of `n` devices on one node; cpu: communication is work of the cores. */
 static hp_machine machine_of(int nodes, int per_node, bool cpu) {
-    return (hp_machine){.name = "test",
-                        .nodes = nodes,
-                        .devices_per_node = per_node,
-                        .cores_per_node = per_node,
-                        .nics_per_node = 1,
-                        .device = {.name = "cpu", .memory_bytes = 1 << 30, .flops_per_s = 1e9, .bytes_per_s = 1e9},
-                        .intra = {"shm", 1e-6, 1e9},
-                        .inter = {"net", 1e-5, 1e8},
-                        .share_cpu = cpu};
+    return (hp_machine){
+        .name = "test",
+        .nodes = nodes,
+        .devices_per_node = per_node,
+        .cores_per_node = per_node,
+        .nics_per_node = 1,
+        .device = {.name = "cpu", .memory_bytes = 1 << 30, .flops_per_s = 1e9, .bytes_per_s = 1e9},
+        .intra = {"shm", 1e-6, 1e9},
+        .inter = {"net", 1e-5, 1e8},
+        .share_cpu = cpu};
 }
 
-static hp_program *lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, int64_t batch, bool place) {
+static hp_program *lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, int64_t batch,
+                         bool place) {
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
     const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = batch, .place = place};
@@ -33,7 +35,8 @@ static hp_program *lower(hp_arena *arena, const hp_graph *g, const hp_strategy *
     return p;
 }
 
-/* --- closed forms --------------------------------------------------------------------------------------------- */
+/* --- closed forms
+ * --------------------------------------------------------------------------------------------- */
 
 /* All cost of a pass through a stage on its first task, everything else free. */
 typedef struct stage_costs {
@@ -51,7 +54,8 @@ static bool first_of_pass(const hp_role *r, int task) {
     return true;
 }
 
-static double stage_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound) {
+static double stage_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
+                            int bound) {
     (void)g;
     (void)bound;
     const stage_costs *c = self;
@@ -70,7 +74,8 @@ static int64_t makespan_ns(hp_arena *arena, const hp_program *p, const hp_graph 
     return r.makespan_ns;
 }
 
-/* Makespan of a schedule on equal stages, in ns, on devices and on cores: they agree when communication is free. */
+/* Makespan of a schedule on equal stages, in ns, on devices and on cores: they agree when communication is
+ * free. */
 static int64_t equal_stages_ns(hp_strategy s, double forward_s, double backward_s) {
     hp_arena *arena = hp_arena_new();
     hp_graph *g;
@@ -120,7 +125,8 @@ static void gpipe_and_1f1b_take_m_plus_s_minus_1_passes(void **state) {
     }
 }
 
-/* (m v + S - 1)(t_f + t_b)/v when S divides m, Narayanan et al. SC 2021, section 2.2: the bubble shrinks by v */
+/* (m v + S - 1)(t_f + t_b)/v when S divides m, Narayanan et al. SC 2021, section 2.2: the bubble shrinks by v
+ */
 static void interleaving_divides_the_bubble_by_the_chunks(void **state) {
     (void)state;
     for (int stages = 2; stages <= 4; stages++) {
@@ -144,10 +150,12 @@ static void replicas_and_accumulation_cost_their_compute(void **state) {
     assert_int_equal(equal_stages_ns(s, 3e-6, 7e-6), 60000);
 }
 
-/* --- random programs ------------------------------------------------------------------------------------------ */
+/* --- random programs
+ * ------------------------------------------------------------------------------------------ */
 
 /* Costs that depend on the task alone, so that replicas are alike: compute up to 50 us, messages by size. */
-static double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound) {
+static double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
+                             int bound) {
     (void)g;
     (void)bound;
     const uint64_t *seed = self;
@@ -155,9 +163,12 @@ static double random_seconds(void *self, const hp_program *p, const hp_graph *g,
     const hp_task *t = &p->role[role].task[task];
     const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
     switch (hp_task_infos[t->op].queue) {
-    case HP_QUEUE_COMPUTE: return 5e-5 * hp_rng_uniform(*seed, (uint64_t)role, (uint64_t)task);
-    case HP_QUEUE_COLL: return 3e-6 + bytes * 2e-10;
-    default: return 1e-6 + bytes * 1e-10;
+    case HP_QUEUE_COMPUTE:
+        return 5e-5 * hp_rng_uniform(*seed, (uint64_t)role, (uint64_t)task);
+    case HP_QUEUE_COLL:
+        return 3e-6 + bytes * 2e-10;
+    default:
+        return 1e-6 + bytes * 1e-10;
     }
 }
 
@@ -222,7 +233,8 @@ static void shared_cores_obey_conservation(void **state) {
         for (int r = 0; r < w.p->n_role; r++) {
             for (int t = 0; t < w.p->role[r].n_task; t++) {
                 const hp_queue_kind kind = hp_task_infos[w.p->role[r].task[t].op].queue;
-                if (kind != HP_QUEUE_SEND) work_ns += 1e9 * random_seconds(&w.seed, w.p, w.g, r, t, 0) * w.p->dp;
+                if (kind != HP_QUEUE_SEND)
+                    work_ns += 1e9 * random_seconds(&w.seed, w.p, w.g, r, t, 0) * w.p->dp;
             }
         }
         const hp_machine two = machine_of(1, 2, true), many = machine_of(1, 64, true);
@@ -240,8 +252,8 @@ static int64_t total_spans(const hp_sim_result *r) {
     return n;
 }
 
-/* Same input, same bytes; another seed of the jitter, another run. Every task appears once, after its dependencies;
- * compute tasks of a rank do not overlap. */
+/* Same input, same bytes; another seed of the jitter, another run. Every task appears once, after its
+ * dependencies; compute tasks of a rank do not overlap. */
 static void runs_are_deterministic_and_orderly(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -318,7 +330,8 @@ static void data_parallel_volume_is_the_formula(void **state) {
     hp_arena_free(arena);
 }
 
-/* Whatever the order in time: what is in use at once never exceeds the planned allocation, and fills the fixed part. */
+/* Whatever the order in time: what is in use at once never exceeds the planned allocation, and fills the
+ * fixed part. */
 static void the_memory_timeline_stays_within_the_plan(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -332,9 +345,11 @@ static void the_memory_timeline_stays_within_the_plan(void **state) {
         assert_int_equal(hp_sim_run(w.arena, placed, w.g, &m, &costs, &o, &r, &err), HP_OK);
         for (int i = 0; i < r.n_rank; i++) {
             hp_sample *sample;
-            const int64_t n = hp_sim_memory_timeline(w.arena, &placed->role[i], r.span[i], r.n_span[i], &sample);
+            const int64_t n =
+                hp_sim_memory_timeline(w.arena, &placed->role[i], r.span[i], r.n_span[i], &sample);
             assert_true(n >= 1);
-            for (int64_t k = 0; k < n; k++) assert_true(sample[k].value <= (double)placed->role[i].arena_bytes);
+            for (int64_t k = 0; k < n; k++)
+                assert_true(sample[k].value <= (double)placed->role[i].arena_bytes);
         }
         hp_arena_free(w.arena);
     }
