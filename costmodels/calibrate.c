@@ -4,7 +4,6 @@
 #include "costmodels/calibrate.h"
 
 #include "costmodels/fit.h"
-#include "costmodels/line.h"
 #include "costmodels/samples.h"
 #include "traces/query.h"
 
@@ -107,6 +106,16 @@ static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) 
     hp_rows_add(t, &row);
 }
 
+/* Messages of a benchmark program say what messages take; those of a training run also what delayed them:
+ * they count only where there are no others. Moves the former to the front and returns how many samples to
+ * use. */
+static int keep_benchmarks(hp_sample_row *s, int n) {
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (s[i].benchmark) s[kept++] = s[i];
+    return kept ? kept : n;
+}
+
 /* --- families
  * -------------------------------------------------------------------------------------------------- */
 
@@ -148,11 +157,13 @@ static void add_to_family(families *f, const hp_sample_row *s) {
 
 /* A task of a data-parallel run beside what it takes alone. */
 static void add_contended(families *f, const hp_cost_table *t, const hp_sample_row *s) {
-    const hp_row *row = hp_rows_find(t, HP_ROW_COMPUTE, s->class, s->key);
-    if (!row || s->node_ranks < 2 || hp_line_far(row->x, row->n, s->size)) return;
+    double alone_s = 0;
+    bool far = false;
+    if (s->node_ranks < 2 || !hp_rows_compute(t, s->class, s->key, s->size, &alone_s, &far, NULL) || far)
+        return;
     family *a = find_family(f, s);
     a->measured_s += s->seconds;
-    a->expected_s += hp_line_at(row->x, row->y, row->n, s->size);
+    a->expected_s += alone_s;
     a->ranks += s->node_ranks;
     a->contended++;
 }
@@ -211,7 +222,7 @@ hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, c
     families f = {.arena = c->arena};
     for (int i = 0, j; i < l->n; i = j) {
         for (j = i + 1; j < l->n && same_row(&l->row[i], &l->row[j]);) j++;
-        if (alone(&l->row[i])) add_line(t, &l->row[i], j - i, c->runs);
+        if (alone(&l->row[i])) add_line(t, &l->row[i], keep_benchmarks(&l->row[i], j - i), c->runs);
     }
     hp_rows_sort(t);
     for (int i = 0; i < l->n; i++) {

@@ -1,7 +1,6 @@
 /* compute_roofline.c - what one task takes: the measured line of its shape class, else the fit of its family,
  * else the device's roofline with the family's efficiency. Both flops and bytes matter: a model of flops
  * alone is far off for high-resolution images, where most layers wait for memory. */
-#include "costmodels/line.h"
 #include "costmodels/models.h"
 
 #include <math.h>
@@ -15,14 +14,14 @@ hp_cost hp_cost_of_row(const hp_row *row, double seconds) {
     return (hp_cost){seconds, seconds * (low > 0.1 ? low : 0.1), seconds * (1 + row->residual), row->source};
 }
 
-/* Far outside the measured sizes a line is a guess: twice the residual, and said so. */
-static hp_cost from_line(const hp_row *row, double size) {
-    hp_cost c = hp_cost_of_row(row, hp_line_at(row->x, row->y, row->n, size));
-    if (!hp_line_far(row->x, row->n, size)) return c;
+/* Far outside what was measured a line is a guess: twice the residual, and said so. */
+static hp_cost from_line(const hp_row *row, double seconds, bool far) {
     hp_row wide = *row;
-    wide.residual *= 2;
-    wide.source = HP_SOURCE_GUESS;
-    return hp_cost_of_row(&wide, c.seconds);
+    if (far) {
+        wide.residual *= 2;
+        wide.source = HP_SOURCE_GUESS;
+    }
+    return hp_cost_of_row(&wide, seconds);
 }
 
 static hp_cost from_fit(const hp_row *row, const hp_work *w) {
@@ -50,8 +49,11 @@ static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, con
 }
 
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
-    const hp_row *row = hp_rows_find(t, HP_ROW_COMPUTE, m->device.name, w->key);
-    if (row) return from_line(row, w->size);
+    const hp_row *row = NULL;
+    double seconds = 0;
+    bool far = false;
+    if (hp_rows_compute(t, m->device.name, w->key, w->size, &seconds, &far, &row))
+        return from_line(row, seconds, far);
     char family[80];
     hp_key_family(w->key, family, sizeof family);
     row = hp_rows_find(t, HP_ROW_FIT, m->device.name, family);

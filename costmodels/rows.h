@@ -53,7 +53,16 @@ void hp_rows_sort(hp_cost_table *t);
 /* The row, or NULL. Class "*" of the base tables stands for every class. Cost: a binary search. */
 const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);
 
-/* "fwd.conv f32" of "fwd.conv k3x3 ... f32": first and last word. `out` holds n bytes. */
+/* What a task of `key` (hp_work.key) takes at `size`: the line of its row length; else between the lines of
+ * the nearest shorter and longer rows, in logarithms. False: no row of its shape class.
+ * *far: well outside of what was measured; *row (may be NULL): the row it rests on most. */
+bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size, double *seconds,
+                     bool *far, const hp_row **row);
+
+/* Length of a key without its last word " wN"; *width (may be NULL) gets N, 0 for a key without. */
+int hp_key_class(const char *key, int *width);
+
+/* "fwd.conv f32" of "fwd.conv k3x3 ... f32 w56": first word and type. `out` holds n bytes. */
 const char *hp_key_family(const char *key, char *out, size_t n);
 
 /* Text to table and back; `where` names the file in errors (HP_EDATA, with the line). */

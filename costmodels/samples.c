@@ -184,9 +184,16 @@ static void collectives(hp_sample_list *l, const hp_machine *m, const iteration 
     }
 }
 
+static bool only_messages(const hp_program *p) {
+    for (int role = 0; role < p->n_role; role++)
+        for (int t = 0; t < p->role[role].n_task; t++)
+            if (p->role[role].task[t].op == HP_TASK_FWD) return false;
+    return true;
+}
+
 void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
     const hp_program *p = plan->program;
-    const int ranks = hp_program_ranks(p);
+    const int ranks = hp_program_ranks(p), first = l->n;
     /* with more ranks than cores even a waiting rank may not run: nothing can be told */
     if (ranks < 2 || t->n_rank != ranks || ranks > m->devices_per_node) return;
     iteration it = {.p = p, .t = t, .span = HP_NEW(l->arena, const hp_trace_span **, ranks)};
@@ -199,4 +206,6 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
         messages(l, m, &it);
         collectives(l, m, &it);
     }
+    const bool benchmark = only_messages(p);
+    for (int i = first; i < l->n; i++) l->row[i].benchmark = benchmark;
 }

@@ -12,6 +12,7 @@ typedef struct hp_sample_row {
     char class[32], key[80];
     double size, flops, bytes, seconds;
     int32_t ranks;      /* of the run */
+    bool benchmark;     /* from a program of messages alone */
     int32_t node_ranks; /* that computed beside each other on the node */
 } hp_sample_row;
 

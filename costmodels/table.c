@@ -69,12 +69,25 @@ const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char 
 }
 
 const char *hp_key_family(const char *key, char *out, size_t n) {
-    const char *space = strchr(key, ' '), *last = strrchr(key, ' ');
-    if (!space || space == last)
-        snprintf(out, n, "%s", key);
+    const int length = hp_key_class(key, NULL);
+    const char *space = strchr(key, ' '), *last = key + length;
+    while (last > key && last[-1] != ' ') last--;
+    if (!space || space == last - 1 || last == key)
+        snprintf(out, n, "%.*s", length, key);
     else
-        snprintf(out, n, "%.*s%s", (int)(space - key), key, last);
+        snprintf(out, n, "%.*s %.*s", (int)(space - key), key, (int)(key + length - last), last);
     return out;
+}
+
+int hp_key_class(const char *key, int *width) {
+    const char *last = strrchr(key, ' ');
+    int w = 0;
+    if (last && sscanf(last, " w%d", &w) == 1 && w > 0) {
+        if (width) *width = w;
+        return (int)(last - key);
+    }
+    if (width) *width = 0;
+    return (int)strlen(key);
 }
 
 const char *hp_cost_default_path(char *out, size_t n) {

@@ -154,7 +154,8 @@ static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
 
-/* Every buffer a task touches, -1 left out: its operands, and the packed weights of its layer. Returns how many. */
+/* Every buffer a task touches, -1 left out: its operands, and the packed weights of its layer. Returns how
+ * many. */
 enum { HP_MAX_USES = 2 * HP_MAX_IN + 4 };
 int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]);
 
@@ -200,7 +201,10 @@ void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g);
 /* --- work.c: what a task costs depends on this alone --- */
 
 typedef struct hp_work {
-    char key[80]; /* shape class without the size: "fwd.conv k3x3 s1 d1 g1 i64 o64 f32" */
+    /* Shape class without the size, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56". The last word is the length of
+     * a row of the map (linear: of the weights): kernels work row by row, so short rows cost more per
+     * element. Layers only. */
+    char key[80];
     double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
     double flops; /* of the task */
     double bytes; /* of memory traffic, reading and writing each operand once */

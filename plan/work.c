@@ -24,7 +24,7 @@ static void layer_class(const hp_graph *g, const hp_layer *l, char *out, size_t 
                  y->c);
         break;
     case HP_LINEAR:
-        snprintf(out, n, "i%lld o%d", (long long)x->h * x->w * x->c, y->c);
+        snprintf(out, n, "o%d", y->c);
         break;
     case HP_MAXPOOL:
     case HP_AVGPOOL:
@@ -36,12 +36,9 @@ static void layer_class(const hp_graph *g, const hp_layer *l, char *out, size_t 
     }
 }
 
-/* The size axis: output pixels of all samples; samples for linear; so that a class is one line through the
- * origin's neighbourhood. */
-static double layer_size(const hp_program *p, const hp_graph *g, const hp_layer *l) {
-    const hp_tensor *y = &g->tensor[l->out], *x = l->n_in ? &g->tensor[l->in[0]] : y;
-    const hp_tensor *t = l->op == HP_ADAPTPOOL ? x : y;
-    return (double)p->micro_batch * t->h * t->w;
+/* The tensor whose pixels are the size axis: the output, or the input of a pooling to one pixel. */
+static const hp_tensor *size_tensor(const hp_graph *g, const hp_layer *l) {
+    return &g->tensor[l->op == HP_ADAPTPOOL ? l->in[0] : l->out];
 }
 
 static hp_work layer_work(const hp_program *p, const hp_graph *g, const hp_task *t) {
@@ -49,10 +46,12 @@ static hp_work layer_work(const hp_program *p, const hp_graph *g, const hp_task 
     const bool matrix = l->op == HP_CONV || l->op == HP_LINEAR;
     char shape[48];
     layer_class(g, l, shape, sizeof shape);
-    hp_work w = {.size = layer_size(p, g, l)};
+    const hp_tensor *map = size_tensor(g, l), *in = &g->tensor[l->in[0]];
+    const int row = l->op == HP_LINEAR ? in->h * in->w * in->c : map->w;
+    hp_work w = {.size = (double)p->micro_batch * map->h * map->w};
     const char *eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix ? "eval " : "";
-    snprintf(w.key, sizeof w.key, "%s.%s %s%s%s", hp_task_infos[t->op].name, hp_layer_infos[l->op].name, eval,
-             shape, p->dtype == HP_F64 ? " f64" : " f32");
+    snprintf(w.key, sizeof w.key, "%s.%s %s%s%s w%d", hp_task_infos[t->op].name, hp_layer_infos[l->op].name,
+             eval, shape, p->dtype == HP_F64 ? " f64" : " f32", row);
     const double y = elems(p, g, l->out), element = hp_dtype_bytes((hp_dtype)p->dtype);
     double x = 0;
     for (int i = 0; i < l->n_in; i++) x += elems(p, g, l->in[i]);

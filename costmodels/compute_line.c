@@ -1,0 +1,84 @@
+/* compute_line.c - the measured lines of a shape class: one per length of the map's rows, interpolated
+ * between them. */
+#include "costmodels/line.h"
+#include "costmodels/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct nearest { /* the rows next to the wanted length; equal when it was measured */
+    const hp_row *shorter, *longer;
+    int shorter_w, longer_w;
+} nearest;
+
+/* First row of the table that is not before (compute, class, key's first `length` characters). */
+static int lower_bound(const hp_cost_table *t, const char *class, const char *key, int length) {
+    int low = 0, high = t->n;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        const hp_row *r = &t->row[middle];
+        int order = (r->kind > HP_ROW_COMPUTE) - (r->kind < HP_ROW_COMPUTE);
+        if (!order) order = strcmp(r->class, class);
+        if (!order) order = strncmp(r->key, key, (size_t)length);
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void offer(nearest *near, const hp_row *r, int row_w, int width) {
+    if (row_w <= width && (!near->shorter || row_w > near->shorter_w)) {
+        near->shorter = r;
+        near->shorter_w = row_w;
+    }
+    if (row_w >= width && (!near->longer || row_w < near->longer_w)) {
+        near->longer = r;
+        near->longer_w = row_w;
+    }
+}
+
+static nearest search(const hp_cost_table *t, const char *class, const char *key, int length, int width) {
+    nearest near = {NULL, NULL, 0, 0};
+    for (int i = lower_bound(t, class, key, length); i < t->n; i++) {
+        const hp_row *r = &t->row[i];
+        int row_w = 0;
+        if (r->kind != HP_ROW_COMPUTE || strcmp(r->class, class) != 0 ||
+            strncmp(r->key, key, (size_t)length) != 0)
+            break;
+        if (hp_key_class(r->key, &row_w) == length) offer(&near, r, row_w, width);
+    }
+    return near;
+}
+
+static double at(const hp_row *r, double size, bool *far) {
+    *far |= hp_line_far(r->x, r->n, size);
+    return hp_line_at(r->x, r->y, r->n, size);
+}
+
+bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size, double *seconds,
+                     bool *far, const hp_row **row) {
+    int width = 0;
+    const int length = hp_key_class(key, &width);
+    for (; t; t = t->base) {
+        const nearest near = search(t, class, key, length, width);
+        if (!near.shorter && !near.longer) continue;
+        const hp_row *a = near.shorter ? near.shorter : near.longer,
+                     *b = near.longer ? near.longer : near.shorter;
+        *far = !near.shorter ? near.longer_w > 2 * width : !near.longer && width > 2 * near.shorter_w;
+        *seconds = at(a, size, far);
+        if (near.shorter && near.longer && near.longer_w > near.shorter_w) {
+            bool other = false; /* one of two neighbours covering the size is enough */
+            const double share =
+                log((double)width / near.shorter_w) / log((double)near.longer_w / near.shorter_w);
+            *seconds =
+                *seconds * pow(at(b, size, &other) / *seconds, share); /* exact for powers of the length */
+            *far = *far && other;
+            if (share > 0.5) a = b;
+        }
+        if (row) *row = a;
+        return true;
+    }
+    return false;
+}
