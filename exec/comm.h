@@ -47,6 +47,8 @@ struct hp_comm {
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err);
 /* MPI_Init and the world. Errors: HP_EUNAVAIL. */
 hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err);
+/* "Open MPI v4.1.4": the library this process runs with; needs no MPI_Init. */
+const char *hp_comm_mpi_version(char *out, size_t n);
 /* MPI when a launcher (mpirun, srun) started this process as one of several, else the process alone. */
 hp_status hp_comm_open(hp_comm **comm, hp_error *err);
 

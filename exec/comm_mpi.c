@@ -272,3 +272,11 @@ hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     *comm = &c->base;
     return HP_OK;
 }
+
+const char *hp_comm_mpi_version(char *out, size_t n) {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    snprintf(out, n, "%.*s", (int)strcspn(text, ",\n"), text);
+    return out;
+}

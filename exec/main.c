@@ -1,5 +1,6 @@
 /* main.c - hplan-exec: one rank of a plan. Prints JSON lines (rank 0) and at most one message. */
 #include "exec/job.h"
+#include "exec/version.h"
 
 #include <sys/prctl.h>
 
@@ -42,6 +43,7 @@ int main(int argc, char **argv) {
     hp_exec_options options;
     hp_error err = {.code = HP_OK, .text = ""};
     catch_signals();
+    argp_program_version_hook = hp_exec_print_version;
     if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return complain(&err);
     hp_job job = {.options = &options, .stop = &stop_signal};
     if (hp_comm_open(&job.comm, &err) != HP_OK) return complain(&err);

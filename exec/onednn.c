@@ -337,3 +337,9 @@ hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, 
                     b, transpose_b ? k : n, add ? 1.0f : 0.0f, c, n));
     return HP_OK;
 }
+
+const char *hp_onednn_version(char out[32]) {
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(out, 32, "%d.%d.%d", v->major, v->minor, v->patch);
+    return out;
+}

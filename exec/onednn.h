@@ -22,6 +22,8 @@ typedef struct hp_onednn_limits {
     int64_t scratch_bytes; /* in all, with the weight gradient in the kernel's layout */
 } hp_onednn_limits;
 
+const char *hp_onednn_version(char out[32]); /* "2.6.3": of the library this process runs with */
+
 /* Errors: HP_EUNAVAIL. `threads` > 0. */
 hp_status hp_onednn_open(int threads, hp_onednn **lib, hp_error *err);
 void hp_onednn_close(hp_onednn *lib);

@@ -60,7 +60,8 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
         if (s == HP_OK) done++;
     }
     j->steps = done;
-    j->step_s = median(step_s, done);
+    const int64_t warm_up = done >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
+    j->step_s = median(step_s + warm_up, done - warm_up);
     free(step_s);
     return s;
 }

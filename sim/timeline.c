@@ -1,4 +1,4 @@
-/* timeline.c - a buffer is in use from the start of the first task that has it as operand to the end of the
+/* timeline.c - a buffer is in use from the start of the first task that touches it to the end of the
  * last: what the plan's offsets keep apart, whatever the order in time. */
 #include "sim/timeline.h"
 
@@ -23,10 +23,9 @@ static lifetime *find_lifetimes(hp_arena *arena, const hp_role *r, const hp_span
     lifetime *life = HP_NEW(arena, lifetime, r->n_buffer);
     for (int b = 0; b < r->n_buffer; b++) life[b] = (lifetime){INT64_MAX, -1};
     for (int64_t i = 0; i < n_span; i++) {
-        const hp_task *t = &r->task[span[i].task];
-        for (int k = 0; k < t->n_operand; k++) {
-            const int32_t b = r->operand[t->operand + k];
-            if (b < 0) continue;
+        int32_t used[HP_MAX_USES];
+        for (int n = hp_task_uses(r, span[i].task, used), k = 0; k < n; k++) {
+            const int32_t b = used[k];
             if (span[i].t0_ns < life[b].t0_ns) life[b].t0_ns = span[i].t0_ns;
             if (span[i].t1_ns > life[b].t1_ns) life[b].t1_ns = span[i].t1_ns;
         }

@@ -1,0 +1,11 @@
+/* version.h - what `hplan-exec --version` prints. */
+#ifndef HP_EXEC_VERSION_H
+#define HP_EXEC_VERSION_H
+
+#include <argp.h>
+#include <stdio.h>
+
+/* {"hplan-exec": ..., "commit": ..., "mpi": ..., "onednn": ..., "cuda": null}; an argp_program_version_hook. */
+void hp_exec_print_version(FILE *f, struct argp_state *state);
+
+#endif
