@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio_ext.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -37,6 +38,10 @@ hp_status cli_print_json(json_t *object, hp_error *err) {
     json_decref(object);
     if (!bad) putchar('\n');
     return cli_finish_stdout(err);
+}
+
+json_t *cli_json_number(double v) {
+    return isfinite(v) ? json_real(v) : json_null();
 }
 
 hp_status cli_finish_stdout(hp_error *err) {

@@ -1,5 +1,6 @@
-/* cli.h - what the subcommands share. One file per subcommand: cli/cmd_NAME.c with `int cmd_NAME(int argc, char **argv)`
- * (argv[0] is "hplan NAME", for argp), listed in commands.def. Results go to stdout, talk to stderr. */
+/* cli.h - what the subcommands share. One file per subcommand: cli/cmd_NAME.c with `int cmd_NAME(int argc,
+ * char **argv)` (argv[0] is "hplan NAME", for argp), listed in commands.def. Results go to stdout, talk to
+ * stderr. */
 #ifndef HP_CLI_H
 #define HP_CLI_H
 
@@ -16,11 +17,16 @@
 /* Prints "hplan: message" to stderr once and returns the exit code. */
 int cli_report(const hp_error *err);
 
-/* `text` without control characters (they become '?'): what comes from files goes through this to a terminal. */
+/* `text` without control characters (they become '?'): what comes from files goes through this to a terminal.
+ */
 const char *cli_plain(const char *text, char *out, size_t size);
 
-/* Prints one JSON object and a newline to stdout, numbers unrounded; takes the reference. HP_EIO when stdout fails. */
+/* Prints one JSON object and a newline to stdout, numbers unrounded; takes the reference. HP_EIO when stdout
+ * fails. */
 hp_status cli_print_json(json_t *object, hp_error *err);
+
+/* A number of a JSON object; null for one that is not finite. */
+json_t *cli_json_number(double v);
 
 /* Flushes stdout; HP_EIO when a write had failed (/dev/full). Every command ends with it. */
 hp_status cli_finish_stdout(hp_error *err);
@@ -29,7 +35,8 @@ hp_status cli_finish_stdout(hp_error *err);
 bool cli_is_terminal(FILE *f);
 int cli_width(void); /* columns of the terminal, 80 when there is none */
 
-/* tqdm-like bar on a terminal's stderr ("step 12/20  [elapsed<remaining, rate]"), else one line every 30 s. */
+/* tqdm-like bar on a terminal's stderr ("step 12/20  [elapsed<remaining, rate]"), else one line every 30 s.
+ */
 typedef struct cli_progress {
     const char *what;
     long total;

@@ -1,6 +1,7 @@
 /* cmd_calibrate.c - measures this machine with task programs run by hplan-exec, and writes a cost table. */
 #include "cli/calibrate_jobs.h"
 #include "cli/calibrate_show.h"
+#include "cli/frame.h"
 #include "cli/workspace.h"
 #include "costmodels/calibrate.h"
 #include "plan/base/units.h"
@@ -14,66 +15,21 @@ typedef struct options {
     const char *net, *image, *out, *begin, *end, *factor, *rounds, *warmup, *import;
 } options;
 
-enum { KEY_COMPUTE = 256, KEY_COMM, KEY_NET, KEY_IMAGE, KEY_JSON, KEY_IMPORT };
-
-static const struct argp_option OPTIONS[] = {
-    {"compute", KEY_COMPUTE, NULL, 0, "compute tasks only", 0},
-    {"comm", KEY_COMM, NULL, 0, "messages and all-reduces only", 0},
-    {"net", KEY_NET, "NAME", 0, "compute tasks of this network only", 0},
-    {"image", KEY_IMAGE, "N|HxW", 0, "at this image size (224)", 0},
-    {"output", 'o', "FILE.cost", 0, "where to write the table (the default of this machine)", 0},
-    {"begin", 'b', "BYTES", 0, "smallest message (4Ki)", 0},
-    {"end", 'e', "BYTES", 0, "largest message (64Mi)", 0},
-    {"factor", 'f', "N", 0, "from one size to the next (4)", 0},
-    {"iters", 'n', "N", 0, "rounds of each size (20)", 0},
-    {"warmup", 'w', "N", 0, "passes over the sizes before (1)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object on stdout", 0},
-    {"import", KEY_IMPORT, "FILE", 0, "nccl-tests or OSU text (not in this version)", 0},
+static const frame_option OPTIONS[] = {
+    {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
+    {"comm", 0, NULL, offsetof(options, comm), 0, "messages and all-reduces only"},
+    {"net", 0, "NAME", offsetof(options, net), 0, "compute tasks of this network only"},
+    {"image", 0, "N|HxW", offsetof(options, image), 0, "at this image size (224)"},
+    {"output", 'o', "FILE.cost", offsetof(options, out), 0,
+     "where to write the table (the default of this machine)"},
+    {"begin", 'b', "BYTES", offsetof(options, begin), 0, "smallest message (4Ki)"},
+    {"end", 'e', "BYTES", offsetof(options, end), 0, "largest message (64Mi)"},
+    {"factor", 'f', "N", offsetof(options, factor), 0, "from one size to the next (4)"},
+    {"iters", 'n', "N", offsetof(options, rounds), 0, "rounds of each size (20)"},
+    {"warmup", 'w', "N", offsetof(options, warmup), 0, "passes over the sizes before (1)"},
+    {"json", 0, NULL, offsetof(options, json), 0, "one JSON object on stdout"},
+    {"import", 0, "FILE", offsetof(options, import), 0, "nccl-tests or OSU text (not in this version)"},
     {0}};
-
-static error_t take(int key, char *arg, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case KEY_COMPUTE:
-        o->compute = true;
-        return 0;
-    case KEY_COMM:
-        o->comm = true;
-        return 0;
-    case KEY_NET:
-        o->net = arg;
-        return 0;
-    case KEY_IMAGE:
-        o->image = arg;
-        return 0;
-    case KEY_JSON:
-        o->json = true;
-        return 0;
-    case KEY_IMPORT:
-        o->import = arg;
-        return 0;
-    case 'o':
-        o->out = arg;
-        return 0;
-    case 'b':
-        o->begin = arg;
-        return 0;
-    case 'e':
-        o->end = arg;
-        return 0;
-    case 'f':
-        o->factor = arg;
-        return 0;
-    case 'n':
-        o->rounds = arg;
-        return 0;
-    case 'w':
-        o->warmup = arg;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 typedef struct setup {
     hp_machine machine;
@@ -197,14 +153,15 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static hp_status calibrate(hp_arena *arena, const options *o, hp_error *err) {
+static hp_status calibrate(frame *f, hp_error *err) {
+    const options *o = f->options;
     const double start_s = now_s();
-    setup *s = HP_NEW(arena, setup, 1);
+    setup *s = HP_NEW(f->arena, setup, 1);
     hp_cost_table *t = NULL;
-    HP_TRY(prepare(arena, o, s, err));
-    hp_calibration *c = hp_calibration_new(arena, &s->machine);
+    HP_TRY(prepare(f->arena, o, s, err));
+    hp_calibration *c = hp_calibration_new(f->arena, &s->machine);
     HP_TRY(run_jobs(s, c, err));
-    HP_TRY(write_table(arena, s, c, &t, err));
+    HP_TRY(write_table(f->arena, s, c, &t, err));
     const double elapsed_s = now_s() - start_s;
     if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, s->jobs.n), err);
     calibrate_print(t);
@@ -214,16 +171,10 @@ static hp_status calibrate(hp_arena *arena, const options *o, hp_error *err) {
 }
 
 int cmd_calibrate(int argc, char **argv) {
-    static const struct argp ARGP = {
-        OPTIONS, take,
-        NULL,    "Measures compute tasks, messages and all-reduces on this machine and writes a cost table.",
-        0,       0,
-        0};
+    static const frame_command command = {
+        .option = OPTIONS,
+        .doc = "Measures compute tasks, messages and all-reduces on this machine and writes a cost table.",
+        .run = calibrate};
     options o = {0};
-    hp_error err = {.code = HP_OK, .text = ""};
-    argp_parse(&ARGP, argc, argv, 0, NULL, &o);
-    hp_arena *arena = hp_arena_new();
-    const hp_status status = calibrate(arena, &o, &err);
-    hp_arena_free(arena);
-    return status == HP_OK ? 0 : cli_report(&err);
+    return frame_run(&command, &o, argc, argv);
 }

@@ -1,6 +1,6 @@
 /* cmd_check.c - the regression gate: exit 1 when a run is significantly worse than its baseline, beyond the
  * limits. */
-#include "cli/cli.h"
+#include "cli/frame.h"
 #include "plan/base/units.h"
 #include "traces/check.h"
 #include "traces/compare.h"
@@ -9,44 +9,9 @@
 #include <string.h>
 
 typedef struct options {
-    const char *run, *baseline;
-    const char *slowdown, *memory, *loss;
+    const char *baseline, *slowdown, *memory, *loss;
     bool json;
 } options;
-
-enum { KEY_BASELINE = 256, KEY_SLOWDOWN, KEY_MEMORY, KEY_LOSS };
-
-static error_t parse_option(int key, char *arg, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case KEY_BASELINE:
-        o->baseline = arg;
-        return 0;
-    case KEY_SLOWDOWN:
-        o->slowdown = arg;
-        return 0;
-    case KEY_MEMORY:
-        o->memory = arg;
-        return 0;
-    case KEY_LOSS:
-        o->loss = arg;
-        return 0;
-    case 'j':
-        o->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (o->run) argp_error(state, "one run at a time: '%s' is one word too many", arg);
-        o->run = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!o->run || !o->baseline)
-            argp_error(state,
-                       "needs a run and a baseline. For example: hplan check run.db --baseline old.db");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* "5%" or "0.05"; *percent says which. */
 static hp_status parse_fraction(const char *text, const char *what, double *value, bool *percent,
@@ -138,17 +103,14 @@ static void print_notes(const hp_check *c, const hp_check_side *new_side) {
 
 /* --- JSON --- */
 
-static json_t *number(double v) {
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *row_json(const hp_check_row *r) {
     static const char *const units[] = {"s", "B", ""};
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:s}", "name", r->name, "unit",
-                     units[r->unit], "baseline", number(r->old_median), "run", number(r->new_median),
-                     "baseline_spread", number(r->old_spread), "run_spread", number(r->new_spread), "delta",
-                     number(r->delta), "delta_absolute", (int)r->delta_absolute, "p", number(r->p), "limit",
-                     number(r->limit), "verdict", hp_verdict_names[r->verdict]);
+                     units[r->unit], "baseline", cli_json_number(r->old_median), "run",
+                     cli_json_number(r->new_median), "baseline_spread", cli_json_number(r->old_spread),
+                     "run_spread", cli_json_number(r->new_spread), "delta", cli_json_number(r->delta),
+                     "delta_absolute", (int)r->delta_absolute, "p", cli_json_number(r->p), "limit",
+                     cli_json_number(r->limit), "verdict", hp_verdict_names[r->verdict]);
 }
 
 static json_t *check_json(const hp_check *c) {
@@ -159,48 +121,49 @@ static json_t *check_json(const hp_check *c) {
                      "plans_differ", (int)c->plans_differ, "rows", rows);
 }
 
-static hp_status check(hp_arena *arena, const options *o, bool *regression, hp_error *err) {
+static hp_status check(frame *f, hp_error *err) {
+    const options *o = f->options;
     hp_check_limits limits;
-    hp_check_side *side = HP_NEW(arena, hp_check_side, 2);
+    hp_check_side *side = HP_NEW(f->arena, hp_check_side, 2);
     hp_check c;
     HP_TRY(parse_limits(o, &limits, err));
-    HP_TRY(hp_check_load(arena, o->baseline, &side[0], err));
-    HP_TRY(hp_check_load(arena, o->run, &side[1], err));
-    HP_TRY(hp_check_run(arena, &side[0], &side[1], &limits, &c, err));
-    *regression = c.n_regression > 0;
+    HP_TRY(hp_check_load(f->arena, o->baseline, &side[0], err));
+    HP_TRY(hp_check_load(f->arena, f->word[0], &side[1], err));
+    HP_TRY(hp_check_run(f->arena, &side[0], &side[1], &limits, &c, err));
     print_notes(&c, &side[1]);
-    if (o->json) return cli_print_json(check_json(&c), err);
-    print_check(&c);
-    return cli_finish_stdout(err);
+    if (!o->json) print_check(&c);
+    HP_TRY(o->json ? cli_print_json(check_json(&c), err) : cli_finish_stdout(err));
+    return c.n_regression > 0 ? HP_DIFF : HP_OK;
+}
+
+static bool has_baseline(const void *o) {
+    return ((const options *)o)->baseline != NULL;
 }
 
 int cmd_check(int argc, char **argv) {
-    static const struct argp_option list[] = {
-        {"baseline", KEY_BASELINE, "OLD.db", 0, "the run to hold it against", 0},
-        {"max-slowdown", KEY_SLOWDOWN, "X%", 0, "step and phase times may grow by this (5%)", 0},
-        {"max-memory", KEY_MEMORY, "X%", 0, "memory may grow by this (5%)", 0},
-        {"max-loss-drift", KEY_LOSS, "X", 0,
-         "the last loss may grow by this: a difference, or a share with % (not judged)", 0},
-        {"json", 'j', NULL, 0, "one JSON object", 0},
+    static const frame_option list[] = {
+        {"baseline", 0, "OLD.db", offsetof(options, baseline), 0, "the run to hold it against"},
+        {"max-slowdown", 0, "X%", offsetof(options, slowdown), 0,
+         "step and phase times may grow by this (5%)"},
+        {"max-memory", 0, "X%", offsetof(options, memory), 0, "memory may grow by this (5%)"},
+        {"max-loss-drift", 0, "X", offsetof(options, loss), 0,
+         "the last loss may grow by this: a difference, or a share with % (not judged)"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
         {0}};
-    static const struct argp argp = {
-        list,
-        parse_option,
-        "RUN.db --baseline OLD.db",
-        "Median and spread of step and phase times, memory and loss of two runs. Exit status 1 when "
-        "something became worse by more than its limit and, for times, significantly so (Mann-Whitney, "
-        "p < 0.05; phases with Holm's correction). Waiting and communication are shown, and judged as part "
-        "of the step.",
-        NULL,
-        NULL,
-        NULL};
+    static const frame_command command = {
+        .option = list,
+        .usage = "RUN.db --baseline OLD.db",
+        .doc =
+            "Median and spread of step and phase times, memory and loss of two runs. Exit status 1 when "
+            "something became worse by more than its limit and, for times, significantly so (Mann-Whitney, "
+            "p < 0.05; phases with Holm's correction). Waiting and communication are shown, and judged as "
+            "part of the step.",
+        .min_word = 1,
+        .max_word = 1,
+        .too_few = "needs a run and a baseline. For example: hplan check run.db --baseline old.db",
+        .too_many = "one run at a time: '%s' is one word too many",
+        .complete = has_baseline,
+        .run = check};
     options o = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    hp_error err = {0};
-    bool regression = false;
-    hp_arena *arena = hp_arena_new();
-    const hp_status status = check(arena, &o, &regression, &err);
-    hp_arena_free(arena);
-    if (status != HP_OK) return cli_report(&err);
-    return regression ? HP_DIFF : HP_OK;
+    return frame_run(&command, &o, argc, argv);
 }

@@ -1,5 +1,5 @@
 /* cmd_compare.c - predicted beside measured: of one run, of a plan and a run, or two runs. */
-#include "cli/cli.h"
+#include "cli/frame.h"
 #include "plan/base/units.h"
 #include "traces/compare.h"
 
@@ -7,31 +7,8 @@
 #include <string.h>
 
 typedef struct options {
-    const char *path[2];
-    int n_path;
     bool json, tasks;
 } options;
-
-static error_t parse_option(int key, char *arg, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case 'j':
-        o->json = true;
-        return 0;
-    case 't':
-        o->tasks = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (o->n_path == 2) argp_error(state, "two files at most: '%s' is one too many", arg);
-        o->path[o->n_path++] = arg;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which run? For example: hplan compare run.db");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* --- text --- */
 
@@ -96,13 +73,10 @@ static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comp
 
 /* --- JSON --- */
 
-static json_t *number(double v) {
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *row_json(const hp_compare_row *r) {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", r->name, "predicted_s", number(r->predicted_s),
-                     "measured_s", number(r->measured_s), "error", number(r->error), "p", number(r->p));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", r->name, "predicted_s",
+                     cli_json_number(r->predicted_s), "measured_s", cli_json_number(r->measured_s), "error",
+                     cli_json_number(r->error), "p", cli_json_number(r->p));
 }
 
 static json_t *rows_json(const hp_compare_row *r, int n) {
@@ -139,11 +113,12 @@ static json_t *comparison_json(const hp_trace *a, const hp_trace *b, const hp_co
                      tasks_json(c), "predicted", side_json(a, c, 0), "measured", side_json(b, c, 1));
 }
 
-static hp_status compare(hp_arena *arena, const options *o, hp_error *err) {
+static hp_status compare(frame *f, hp_error *err) {
+    const options *o = f->options;
     hp_trace a, b;
     hp_comparison c;
-    HP_TRY(hp_compare_load(arena, o->path[0], o->path[1], &a, &b, err));
-    HP_TRY(hp_compare(arena, &a, &b, &c, err));
+    HP_TRY(hp_compare_load(f->arena, f->word[0], f->word[1], &a, &b, err));
+    HP_TRY(hp_compare(f->arena, &a, &b, &c, err));
     if (strcmp(a.plan_hash, b.plan_hash) != 0)
         fprintf(stderr, "hplan: note: the two sides are of different plans; tasks are matched where number "
                         "and name agree\n");
@@ -153,25 +128,23 @@ static hp_status compare(hp_arena *arena, const options *o, hp_error *err) {
 }
 
 int cmd_compare(int argc, char **argv) {
-    static const struct argp_option list[] = {{"tasks", 't', NULL, 0, "also one line per task", 0},
-                                              {"json", 'j', NULL, 0, "one JSON object", 0},
-                                              {0}};
-    static const struct argp argp = {
-        list,
-        parse_option,
-        "RUN.db\nA.db B.db",
-        "Predicted beside measured, by phase and kind of task: seconds per rank and step. error is "
-        "(predicted - measured) / measured; ~ stands for a difference that may be chance (p >= 0.05, "
-        "Wilcoxon against a prediction, Mann-Whitney between two runs). Two files: two runs, or a plan and a "
-        "run.",
-        NULL,
-        NULL,
-        NULL};
+    static const frame_option list[] = {
+        {"tasks", 't', NULL, offsetof(options, tasks), 0, "also one line per task"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
+        {0}};
+    static const frame_command command = {
+        .option = list,
+        .usage = "RUN.db\nA.db B.db",
+        .doc =
+            "Predicted beside measured, by phase and kind of task: seconds per rank and step. error is "
+            "(predicted - measured) / measured; ~ stands for a difference that may be chance (p >= 0.05, "
+            "Wilcoxon against a prediction, Mann-Whitney between two runs). Two files: two runs, or a plan "
+            "and a run.",
+        .min_word = 1,
+        .max_word = 2,
+        .too_few = "which run? For example: hplan compare run.db",
+        .too_many = "two files at most: '%s' is one too many",
+        .run = compare};
     options o = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    hp_error err = {0};
-    hp_arena *arena = hp_arena_new();
-    const hp_status status = compare(arena, &o, &err);
-    hp_arena_free(arena);
-    return status == HP_OK ? HP_OK : cli_report(&err);
+    return frame_run(&command, &o, argc, argv);
 }

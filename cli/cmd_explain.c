@@ -1,40 +1,15 @@
 /* cmd_explain.c - a stored plan in words: what is run, how the network is cut, what every rank holds and
  * does. The units are listed with their numbers, so that `cut=` can be written by hand. */
-#include "cli/cli.h"
 #include "cli/explain.h"
+#include "cli/frame.h"
 #include "plan/base/units.h"
 
 #include <string.h>
 
 typedef struct options {
-    const char *path;
     const char *rank_text; /* NULL: all roles */
     bool dot, json;
 } options;
-
-static error_t parse_option(int key, char *arg, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case 'r':
-        o->rank_text = arg;
-        return 0;
-    case 'd':
-        o->dot = true;
-        return 0;
-    case 'j':
-        o->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (o->path) argp_error(state, "one plan at a time: '%s' is one word too many", arg);
-        o->path = arg;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which plan? For example: hplan explain plan.db");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 static void print_stage(const hp_plan *plan, const explain_stage *s) {
     const hp_graph *g = plan->graph;
@@ -82,10 +57,10 @@ static void print_roles(const hp_plan *plan, int only) {
     }
 }
 
-static hp_status explain(hp_arena *arena, hp_db *db, const options *o, hp_error *err) {
+static hp_status explain(frame *f, hp_error *err) {
+    const options *o = f->options;
     hp_plan plan;
-    HP_TRY(hp_db_open(o->path, db, err));
-    HP_TRY(hp_plan_read(arena, db, &plan, err));
+    HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
     int64_t rank = -1;
     if (o->rank_text)
         HP_TRY(hp_parse_int(o->rank_text, "--rank", 0, hp_program_ranks(plan.program) - 1, &rank, err));
@@ -99,29 +74,23 @@ static hp_status explain(hp_arena *arena, hp_db *db, const options *o, hp_error 
 }
 
 int cmd_explain(int argc, char **argv) {
-    static const struct argp_option list[] = {
-        {"rank", 'r', "R", 0, "only the task list of rank R", 0},
-        {"dot", 'd', NULL, 0,
-         "the task graph in Graphviz's language: hplan explain --dot plan.db | dot -Tsvg", 0},
-        {"json", 'j', NULL, 0, "one JSON object", 0},
+    static const frame_option list[] = {
+        {"rank", 'r', "R", offsetof(options, rank_text), 0, "only the task list of rank R"},
+        {"dot", 'd', NULL, offsetof(options, dot), 0,
+         "the task graph in Graphviz's language: hplan explain --dot plan.db | dot -Tsvg"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
         {0}};
-    static const struct argp argp = {
-        list,
-        parse_option,
-        "PLAN.db",
-        "The task program of a plan: how the network is cut into stages (unit numbers for "
-        "cut=), the memory of every rank, and its tasks in order.",
-        NULL,
-        NULL,
-        NULL};
+    static const frame_command command = {
+        .option = list,
+        .usage = "PLAN.db",
+        .doc = "The task program of a plan: how the network is cut into stages (unit numbers for "
+               "cut=), the memory of every rank, and its tasks in order.",
+        .min_word = 1,
+        .max_word = 1,
+        .too_few = "which plan? For example: hplan explain plan.db",
+        .too_many = "one plan at a time: '%s' is one word too many",
+        .opens = true,
+        .run = explain};
     options o = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-
-    hp_error err = {0};
-    hp_db db = {0};
-    hp_arena *arena = hp_arena_new();
-    const hp_status status = explain(arena, &db, &o, &err);
-    hp_db_close(&db);
-    hp_arena_free(arena);
-    return status == HP_OK ? HP_OK : cli_report(&err);
+    return frame_run(&command, &o, argc, argv);
 }

@@ -1,62 +1,28 @@
 /* cmd_plot.c - pictures from plan and run databases, to a file or into the terminal. */
-#include "cli/cli.h"
+#include "cli/frame.h"
 #include "plots/plots.h"
 
 #include <string.h>
 
-enum { MAX_FILES = 16 };
-
 typedef struct options {
-    const char *kind, *path[MAX_FILES], *output;
-    int n_path;
+    const char *output;
     bool dumb, json;
 } options;
 
-static error_t parse_option(int key, char *arg, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case 'o':
-        o->output = arg;
-        return 0;
-    case 'd':
-        o->dumb = true;
-        return 0;
-    case 'j':
-        o->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (!o->kind)
-            o->kind = arg;
-        else if (o->n_path < MAX_FILES)
-            o->path[o->n_path++] = arg;
-        else
-            argp_error(state, "at most %d files", MAX_FILES);
-        return 0;
-    case ARGP_KEY_END:
-        if (!o->kind)
-            argp_error(state,
-                       "which plot of which file? For example: hplan plot timeline run.db -o timeline.svg");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static hp_status find_kind(const options *o, const hp_plot_kind **kind, hp_error *err) {
-    *kind = hp_plot_find(o->kind);
+static hp_status find_kind(const char *name, int n_path, const hp_plot_kind **kind, hp_error *err) {
+    *kind = hp_plot_find(name);
     if (!*kind)
         return hp_fail(err, HP_EUSAGE, "there is no plot '%.40s'; there are timeline, scaling, memory, error",
-                       o->kind);
+                       name);
     if (!(*kind)->draw)
         return hp_fail(err, HP_EUNAVAIL,
                        "this version does not have the plot '%s'; it has timeline, scaling, memory, error",
                        (*kind)->name);
-    if (o->n_path == 0)
-        return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", o->kind,
-                       o->kind);
-    if (o->n_path > (*kind)->max_files)
-        return hp_fail(err, HP_EUSAGE, "%s takes %d file%s, there are %d", o->kind, (*kind)->max_files,
-                       (*kind)->max_files == 1 ? "" : "s", o->n_path);
+    if (n_path == 0)
+        return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);
+    if (n_path > (*kind)->max_files)
+        return hp_fail(err, HP_EUSAGE, "%s takes %d file%s, there are %d", name, (*kind)->max_files,
+                       (*kind)->max_files == 1 ? "" : "s", n_path);
     return HP_OK;
 }
 
@@ -83,15 +49,17 @@ static hp_status open_canvas(const hp_plot_kind *kind, hp_canvas_format format, 
     return hp_canvas_open(format, columns - 1, DUMB_LINES, c, err);
 }
 
-static hp_status plot(hp_arena *arena, const options *o, hp_canvas *canvas, hp_error *err) {
+static hp_status draw(const frame *f, hp_canvas *canvas, hp_error *err) {
+    const options *o = f->options;
+    const int n_path = f->n_word - 1; /* after the kind */
     const hp_plot_kind *kind = NULL;
     hp_canvas_format format;
-    HP_TRY(find_kind(o, &kind, err));
+    HP_TRY(find_kind(f->word[0], n_path, &kind, err));
     HP_TRY(find_format(o, &format, err));
-    hp_plot_source *s = HP_NEW(arena, hp_plot_source, o->n_path);
-    for (int i = 0; i < o->n_path; i++) HP_TRY(hp_plot_load(arena, o->path[i], &s[i], err));
+    hp_plot_source *s = HP_NEW(f->arena, hp_plot_source, n_path);
+    for (int i = 0; i < n_path; i++) HP_TRY(hp_plot_load(f->arena, f->word[i + 1], &s[i], err));
     HP_TRY(open_canvas(kind, format, canvas, err));
-    HP_TRY(kind->draw(arena, s, o->n_path, canvas, err));
+    HP_TRY(kind->draw(f->arena, s, n_path, canvas, err));
     if (o->output) {
         HP_TRY(hp_canvas_save(canvas, o->output, err));
         if (o->json) return cli_print_json(json_pack("{s:i, s:s}", "schema", 1, "kind", kind->name), err);
@@ -103,29 +71,31 @@ static hp_status plot(hp_arena *arena, const options *o, hp_canvas *canvas, hp_e
     return cli_finish_stdout(err);
 }
 
-int cmd_plot(int argc, char **argv) {
-    static const struct argp_option list[] = {
-        {"output", 'o', "FILE", 0, "FILE.svg or FILE.png; without it the plot is printed to the terminal", 0},
-        {"dumb", 'd', NULL, 0, "print it to the terminal", 0},
-        {"json", 'j', NULL, 0, "with -o: say as JSON what was written", 0},
-        {0}};
-    static const struct argp argp = {
-        list,
-        parse_option,
-        "KIND DB...",
-        "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, from one "
-        "or several plans), "
-        "memory (planned and observed, by rank), error (predicted against measured, task by task).",
-        NULL,
-        NULL,
-        NULL};
-    options o = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    hp_error err = {0};
+static hp_status plot(frame *f, hp_error *err) {
     hp_canvas canvas = {0};
-    hp_arena *arena = hp_arena_new();
-    const hp_status status = plot(arena, &o, &canvas, &err);
+    const hp_status status = draw(f, &canvas, err);
     hp_canvas_close(&canvas);
-    hp_arena_free(arena);
-    return status == HP_OK ? HP_OK : cli_report(&err);
+    return status;
+}
+
+int cmd_plot(int argc, char **argv) {
+    static const frame_option list[] = {
+        {"output", 'o', "FILE", offsetof(options, output), 0,
+         "FILE.svg or FILE.png; without it the plot is printed to the terminal"},
+        {"dumb", 'd', NULL, offsetof(options, dumb), 0, "print it to the terminal"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "with -o: say as JSON what was written"},
+        {0}};
+    static const frame_command command = {
+        .option = list,
+        .usage = "KIND DB...",
+        .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
+               "from one or several plans), memory (planned and observed, by rank), error (predicted against "
+               "measured, task by task).",
+        .min_word = 1,
+        .max_word = FRAME_WORDS,
+        .too_few = "which plot of which file? For example: hplan plot timeline run.db -o timeline.svg",
+        .too_many = "at most 16 files",
+        .run = plot};
+    options o = {0};
+    return frame_run(&command, &o, argc, argv);
 }

@@ -1,4 +1,5 @@
 /* cmd_why.c - why a strategy lost or was rejected: it is evaluated again, and held against the plan's own. */
+#include "cli/frame.h"
 #include "cli/simulate.h"
 #include "plan/base/units.h"
 
@@ -6,34 +7,9 @@
 #include <string.h>
 
 typedef struct options {
-    const char *path, *strategy, *cost;
+    const char *cost;
     bool json;
 } options;
-
-static error_t parse_option(int key, char *arg, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case 'c':
-        o->cost = arg;
-        return 0;
-    case 'j':
-        o->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (o->strategy)
-            argp_error(state, "'%s' is one word too many", arg);
-        else if (o->path)
-            o->strategy = arg;
-        else
-            o->path = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!o->strategy) argp_error(state, "which plan and strategy? For example: hplan why plan.db dp=4");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* A loss has one main reason: the part of the step, in seconds, that grew most. */
 static const char *main_reason(const hp_candidate *asked, const hp_candidate *best, double *seconds) {
@@ -112,12 +88,13 @@ static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, c
 }
 
 /* The strategy as the search wrote it: without the cut that was found for it. */
-static hp_status evaluate_both(hp_arena *arena, const hp_plan *plan, const options *o, hp_evaluation *asked,
-                               hp_evaluation *best, hp_error *err) {
+static hp_status evaluate_both(const frame *f, const hp_plan *plan, hp_evaluation *asked, hp_evaluation *best,
+                               hp_error *err) {
+    const options *o = f->options;
     hp_strategy strategy;
     hp_cost_table *table;
-    HP_TRY(hp_strategy_parse(o->strategy, &strategy, err));
-    HP_TRY(hp_cost_load(arena, o->cost, &plan->machine, &table, err));
+    HP_TRY(hp_strategy_parse(f->word[1], &strategy, err));
+    HP_TRY(hp_cost_load(f->arena, o->cost, &plan->machine, &table, err));
     const hp_eval_setup setup = {.graph = plan->graph,
                                  .machine = &plan->machine,
                                  .table = table,
@@ -126,21 +103,21 @@ static hp_status evaluate_both(hp_arena *arena, const hp_plan *plan, const optio
                                  .batch = plan->batch,
                                  .straggler_rank = -1,
                                  .seed = plan->seed};
-    hp_eval *e = hp_eval_new(arena, &setup);
-    HP_TRY(hp_evaluate(e, arena, &strategy, true, asked, err));
-    HP_TRY(hp_evaluate(e, arena, &plan->strategy, true, best, err));
+    hp_eval *e = hp_eval_new(f->arena, &setup);
+    HP_TRY(hp_evaluate(e, f->arena, &strategy, true, asked, err));
+    HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, true, best, err));
     if (asked->reject.code && strcmp(asked->reject.code, "E-MEM") == 0)
         HP_TRY(hp_search_memory_fix(e, &strategy, &asked->reject, err));
     return HP_OK;
 }
 
-static hp_status why(hp_arena *arena, hp_db *db, const options *o, hp_error *err) {
+static hp_status why(frame *f, hp_error *err) {
+    const options *o = f->options;
     hp_plan plan;
     hp_evaluation asked, best;
     char text[512];
-    HP_TRY(hp_db_open(o->path, db, err));
-    HP_TRY(hp_plan_read(arena, db, &plan, err));
-    HP_TRY(evaluate_both(arena, &plan, o, &asked, &best, err));
+    HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
+    HP_TRY(evaluate_both(f, &plan, &asked, &best, err));
     verdict(&asked, &best, text, sizeof text);
     if (o->json) return cli_print_json(why_json(&asked, &best, text), err);
     printf("%s\n%s\n", asked.figures.strategy, text);
@@ -149,26 +126,21 @@ static hp_status why(hp_arena *arena, hp_db *db, const options *o, hp_error *err
 }
 
 int cmd_why(int argc, char **argv) {
-    static const struct argp_option list[] = {
-        {"cost", 'c', "FILE", 0, "cost table the plan was made with, if it was not the machine's", 0},
-        {"json", 'j', NULL, 0, "one JSON object", 0},
-        {0}};
-    static const struct argp argp = {
-        list,
-        parse_option,
-        "PLAN.db STRATEGY",
-        "Evaluates a strategy for the plan's network, batch and machine, and says why it "
-        "lost to the plan's own or was rejected.",
-        NULL,
-        NULL,
-        NULL};
+    static const frame_option list[] = {{"cost", 'c', "FILE", offsetof(options, cost), 0,
+                                         "cost table the plan was made with, if it was not the machine's"},
+                                        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
+                                        {0}};
+    static const frame_command command = {
+        .option = list,
+        .usage = "PLAN.db STRATEGY",
+        .doc = "Evaluates a strategy for the plan's network, batch and machine, and says why it "
+               "lost to the plan's own or was rejected.",
+        .min_word = 2,
+        .max_word = 2,
+        .too_few = "which plan and strategy? For example: hplan why plan.db dp=4",
+        .too_many = "'%s' is one word too many",
+        .opens = true,
+        .run = why};
     options o = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    hp_error err = {0};
-    hp_db db = {0};
-    hp_arena *arena = hp_arena_new();
-    const hp_status status = why(arena, &db, &o, &err);
-    hp_db_close(&db);
-    hp_arena_free(arena);
-    return status == HP_OK ? HP_OK : cli_report(&err);
+    return frame_run(&command, &o, argc, argv);
 }

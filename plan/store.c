@@ -224,6 +224,10 @@ static hp_status read_verified(hp_arena *arena, hp_db *db, hp_plan *plan, hp_err
     char *stored = NULL;
     HP_TRY(read_scalars(arena, db, plan, err));
     HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &plan->graph, err));
+    hp_reject why;
+    if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why))
+        return hp_fail(err, HP_EDATA, "its strategy is not legal: %s: %s", why.code, why.limit);
+    hp_strategy_fill_cut(plan->graph, NULL, &plan->strategy); /* one stage: its string has no cut */
     HP_TRY(read_program(arena, db, "main", plan->graph, &plan->program, err));
     if (plan->mode == HP_MODE_TRAIN) HP_TRY(read_program(arena, db, "eval", plan->graph, &plan->eval, err));
     plan->hash = plan_hash(plan);

@@ -93,7 +93,7 @@ static void a_stored_plan_reloads_equal(void **state) {
         if (read_plan(arena, &q, &err) != HP_OK) fail_msg("%s", err.text);
         assert_string_equal(p.hash.hex, q.hash.hex);
         assert_true(hp_strategy_equal(&p.strategy, &q.strategy));
-        if (p.strategy.stages > 1) assert_int_equal(q.strategy.n_cut, p.strategy.stages * p.strategy.chunks);
+        assert_int_equal(q.strategy.n_cut, p.strategy.stages * p.strategy.chunks);
         compare c = {.other = q.program, .g = p.graph};
         assert_int_equal(hp_program_visit(p.program, p.graph, each_part, &c, &err), HP_OK);
         assert_non_null(q.eval);
