@@ -29,8 +29,7 @@ static int64_t most_bytes(const bench_sizes *s) {
     return most;
 }
 
-/* --- pieces
- * ------------------------------------------------------------------------------------------------------- */
+/* --- pieces --- */
 
 enum { ALIGN = 64 };
 
@@ -108,8 +107,7 @@ static hp_program *start_program(hp_arena *arena, int dp, int n_role) {
     return p;
 }
 
-/* --- programs
- * ------------------------------------------------------------------------------------------------------ */
+/* --- programs --- */
 
 hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s) {
     hp_program *p = start_program(arena, ranks, 1);

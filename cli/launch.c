@@ -34,7 +34,7 @@ typedef struct launch_watch {
     char banner_text[600]; /* of the first block: why mpirun could not start, if it was that */
     int banners;
     int dead_rank, dead_signal; /* as mpirun noticed; -1 */
-    int own_signal;             /* SIGINT or SIGTERM sent to hplan; 0 */
+    int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
     double kill_s;              /* when patience ends; 0: no end in sight */
     hp_error said, *error;      /* hplan-exec's message; our own */
 } launch_watch;
@@ -54,8 +54,7 @@ static void end_now(launch_watch *w, int number) {
     expect_end(w);
 }
 
-/* --- lines
- * -------------------------------------------------------------------------------------------------------- */
+/* --- lines --- */
 
 static void take_out(launch_watch *w, const char *line) {
     if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) end_now(w, SIGTERM);
@@ -107,8 +106,7 @@ static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const
     return got > 0;
 }
 
-/* --- the child
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the child --- */
 
 static void become(const cli_launch *l, launch_command *c, const int out[2], const int err[2],
                    const sigset_t *before) {
@@ -167,8 +165,7 @@ static void watch(launch_watch *w) {
     }
 }
 
-/* --- the verdict
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the verdict --- */
 
 static hp_status died(int rank, int number, hp_error *err) {
     char who[48] = "a rank";
@@ -227,13 +224,21 @@ static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before,
     return verdict(w, status, err);
 }
 
+/* The signals that end a run: a closed terminal too, unless nohup had it ignored (a blocked signal would
+ * reach the signalfd all the same). */
+static void ending_signals(sigset_t *set) {
+    struct sigaction hangup;
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(set, SIGHUP);
+}
+
 hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     launch_command c;
     HP_TRY(launch_command_make(l, &c, err));
     sigset_t ours, before;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGINT);
-    sigaddset(&ours, SIGTERM);
+    ending_signals(&ours);
     sigprocmask(SIG_BLOCK, &ours, &before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     err->code = HP_OK;

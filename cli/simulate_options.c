@@ -237,6 +237,9 @@ static hp_status check_counts(simulate_setup *s, hp_error *err) {
     if (!s->machine.device.is_cpu && largest_count(s) > devices)
         return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; smallest fix: --gpus %d",
                        largest_count(s), s->machine.name, devices, devices);
+    if (s->eval.straggler_rank >= largest_count(s))
+        return hp_fail(err, HP_EUSAGE, "--straggler: rank %d of %d; the ranks are 0 to %d",
+                       s->eval.straggler_rank, largest_count(s), largest_count(s) - 1);
     return HP_OK;
 }
 

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- table
- * ---------------------------------------------------------------------------------------------------- */
+/* --- table --- */
 
 /* Never more than three significant digits of a prediction. */
 const char *simulate_number(double value, char out[32]) {
@@ -169,8 +168,7 @@ void simulate_print(const simulate_setup *s, const simulate_found *f) {
     print_rejects(f);
 }
 
-/* --- JSON
- * ----------------------------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 static json_t *candidate_json(const hp_evaluation *e, int rank) {
     const hp_candidate *c = &e->figures;

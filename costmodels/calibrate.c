@@ -116,8 +116,7 @@ static int keep_benchmarks(hp_sample_row *s, int n) {
     return kept ? kept : n;
 }
 
-/* --- families
- * -------------------------------------------------------------------------------------------------- */
+/* --- families --- */
 
 typedef struct family {
     char name[80], class[32];

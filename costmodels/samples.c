@@ -32,8 +32,7 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
     }
 }
 
-/* --- communication
- * ---------------------------------------------------------------------------------------------- */
+/* --- communication --- */
 
 /* One iteration: the spans by (rank, task of its role). */
 typedef struct iteration {

@@ -52,8 +52,7 @@ const char *hp_comm_mpi_version(char *out, size_t n);
 /* MPI when a launcher (mpirun, srun) started this process as one of several, else the process alone. */
 hp_status hp_comm_open(hp_comm **comm, hp_error *err);
 
-/* --- comm.c: waiting with a deadline, and small exchanges built on it. Collective: over all ranks
- * ---------------- */
+/* --- comm.c: waiting with a deadline, and small exchanges built on it. Collective: over all ranks --- */
 
 /* Starts and polls until done. Errors: HP_ESTALL after `limit_s` seconds, the message names `what` and the
  * ranks. */

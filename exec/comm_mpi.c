@@ -62,8 +62,7 @@ static hp_status checked(int code, const char *call, hp_error *err) {
     return hp_fail(err, HP_EINTERNAL, "%s: %s", call, text);
 }
 
-/* --- all-reduce
- * ------------------------------------------------------------------------------------------------- */
+/* --- all-reduce --- */
 
 static void add(void *dst, const void *src, int64_t n, int32_t dtype) {
     if (dtype == HP_F64) {
@@ -161,8 +160,7 @@ static hp_status allreduce_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what
     return HP_OK;
 }
 
-/* --- send, receive
- * ---------------------------------------------------------------------------------------------- */
+/* --- send, receive --- */
 
 static hp_status message_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what, hp_error *err) {
     const int64_t size = hp_dtype_bytes((hp_dtype)what->dtype);
@@ -185,8 +183,7 @@ static hp_status message_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what, 
     return HP_OK;
 }
 
-/* --- the vtable
- * --------------------------------------------------------------------------------------------------- */
+/* --- the vtable --- */
 
 static int free_handle(mpi_comm *c) {
     for (int i = 0; i < c->n_op; i++)

@@ -51,8 +51,7 @@ void hp_job_state_restore(hp_job *j, const unsigned char *own) {
     memcpy(state_at(j), own, (size_t)hp_job_state_bytes(j));
 }
 
-/* --- weights
- * ------------------------------------------------------------------------------------------------------ */
+/* --- weights --- */
 
 static unsigned char *param_at(const hp_job *j, int param) {
     const hp_role *r = role_of(j);

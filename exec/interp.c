@@ -31,8 +31,7 @@ struct hp_interp {
     double limit_s;
 };
 
-/* --- construction
- * ----------------------------------------------------------------------------------------------- */
+/* --- construction --- */
 
 static void *zeroed(size_t n, size_t size) {
     void *p = calloc(n + 1, size);
@@ -115,8 +114,7 @@ void hp_interp_free(hp_interp *in) {
     free(in);
 }
 
-/* --- one step
- * --------------------------------------------------------------------------------------------------- */
+/* --- one step --- */
 
 static unsigned char *buffer_at(const hp_interp *in, int32_t buffer) {
     return buffer < 0 ? NULL : in->c.arena + in->c.role->buffer[buffer].offset;
@@ -210,8 +208,7 @@ static hp_status run(hp_interp *in, int32_t task, const hp_step *step, hp_error 
     return HP_OK;
 }
 
-/* --- waiting
- * ------------------------------------------------------------------------------------------------------ */
+/* --- waiting --- */
 
 /* What the rank waits for: the oldest operation under way, else the head of the compute queue. */
 static int32_t awaited(const hp_interp *in) {

@@ -34,8 +34,7 @@ static wino_geometry wino_geometry_of(const hp_shape *s, bool backward_weights) 
     return g;
 }
 
-/* --- weights: U = G g G', stored (point, panel, input channel, GEMM_PANEL outputs)
- * ----------------------------- */
+/* --- weights: U = G g G', stored (point, panel, input channel, GEMM_PANEL outputs) --- */
 
 static inline __attribute__((always_inline)) void wino_filter3(vec g0, vec g1, vec g2, vec *u0, vec *u1,
                                                                vec *u2, vec *u3) {
@@ -81,8 +80,7 @@ static void wino_pack(float *pack, const float *w, int oc, int ic, bool backward
                           outs - p * GEMM_PANEL, backward);
 }
 
-/* --- input tiles: V = B' d B
- * ------------------------------------------------------------------------------------ */
+/* --- input tiles: V = B' d B --- */
 
 /* Where channel c of tile t lies: channels together, (tile, channel), or in strips of 16, (strip, tile, 16).
  */
@@ -144,8 +142,7 @@ static void wino_input(const wino_geometry *g, const float *x, int64_t first, co
     }
 }
 
-/* --- output tiles: y = A' M A
- * ----------------------------------------------------------------------------------- */
+/* --- output tiles: y = A' M A --- */
 
 static inline __attribute__((always_inline)) void wino_output_vec(const float *m, int64_t point_step,
                                                                   vec bias, vec y[4]) {
@@ -179,8 +176,7 @@ static void wino_output(const wino_geometry *g, float *y, int64_t tile, const fl
     }
 }
 
-/* --- the passes
- * --------------------------------------------------------------------------------------------------- */
+/* --- the passes --- */
 
 /* Scratch: one row of zeros, V, M. */
 static void wino_fwd(float *y, const float *x, const float *pack, const float *bias, const hp_shape *s,

@@ -95,7 +95,7 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
     if (!dir) return HP_OK;
     snprintf(path, sizeof path, "%s/rank-%d.ring", dir, j->comm->rank);
     int64_t spans = (j->steps + 1) * j->plan.program->role[j->role].n_task;
-    if (j->eval.interp) spans += (hp_loader_steps(j->eval.loader) + 1) * j->eval.role->n_task;
+    if (j->eval.loader) spans += (hp_loader_steps(j->eval.loader) + 1) * j->eval.role->n_task;
     const int64_t samples = 4 * (j->steps + 8);
     return hp_ring_create(path, j->comm->rank, j->role, spans < MOST_SPANS ? spans : MOST_SPANS,
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->ring, err);

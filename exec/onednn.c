@@ -78,8 +78,7 @@ void hp_onednn_close(hp_onednn *lib) {
     free(lib);
 }
 
-/* --- descriptions of tensors
- * ------------------------------------------------------------------------------------ */
+/* --- descriptions of tensors --- */
 
 typedef struct descs {
     dnnl_memory_desc_t x, y, any_weights, canonical, bias;
@@ -105,8 +104,7 @@ static hp_status tensor_descs(const hp_shape *s, descs *d, hp_error *err) {
     return HP_OK;
 }
 
-/* --- operation descriptors
- * -------------------------------------------------------------------------------------- */
+/* --- operation descriptors --- */
 
 static dnnl_status_t conv_desc(hp_onednn_kind kind, const hp_shape *s, const descs *d, bool bias,
                                dnnl_convolution_desc_t *op) {
@@ -125,8 +123,7 @@ static dnnl_status_t conv_desc(hp_onednn_kind kind, const hp_shape *s, const des
                                                                dilation, before, after);
 }
 
-/* --- choosing an implementation
- * ------------------------------------------------------------------------------------ */
+/* --- choosing an implementation --- */
 
 static const dnnl_memory_desc_t *weights_desc(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd) {
     return dnnl_primitive_desc_query_md(
@@ -265,9 +262,7 @@ int64_t hp_onednn_kernel_scratch_bytes(const hp_onednn_kernel *k) {
     return k->scratch_bytes + (gradient ? line_up(k->weight_bytes) + k->bias_bytes : 0);
 }
 
-/* --- running
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- running --- */
 
 typedef struct operand {
     int role; /* DNNL_ARG_... */

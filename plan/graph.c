@@ -65,10 +65,10 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         fprintf(f, " to %dx%d", l->out_h, l->out_w);
         break;
     case HP_DROPOUT:
-        fprintf(f, " p%.9g", (double)l->p);
+        fprintf(f, " p%.9g", l->p);
         break;
     case HP_BN:
-        fprintf(f, " eps%.9g momentum%.9g", (double)l->eps, (double)l->momentum);
+        fprintf(f, " eps%.9g momentum%.9g", l->eps, l->momentum);
         break;
     default:
         break;

@@ -84,8 +84,8 @@ typedef struct hp_layer {
     int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups; /* conv, pools */
     int32_t ceil_mode, count_include_pad;                                   /* pools */
     int32_t out_h, out_w;                                                   /* adaptpool */
-    float p;                                                                /* dropout probability */
-    float eps, momentum; /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
+    double p; /* dropout probability */
+    double eps, momentum; /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
     int32_t n_param,
         param[HP_MAX_LAYER_PARAMS]; /* conv, linear: weight[, bias]; bn: gamma, beta, mean, var */
 } hp_layer;

@@ -4,6 +4,7 @@
 #include "plan/base/units.h"
 #include "sim/wiring.h"
 
+#include <math.h>
 #include <string.h>
 
 hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit) {
@@ -12,8 +13,15 @@ hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit) {
     return l;
 }
 
-static bool refuse(hp_reject *why, const char *who, double needs, double has) {
+/* Up to three significant digits: what hp_format_bytes then prints is a limit that suffices. */
+static double round_up(double bytes) {
+    const double step = pow(10, floor(log10(bytes)) - 2);
+    return step > 1 ? ceil(bytes / step) * step : bytes;
+}
+
+static bool refuse(hp_reject *why, const char *who, double bytes, double has) {
     char a[32], b[32];
+    const double needs = round_up(bytes);
     why->code = "E-MEM";
     snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a),
              hp_format_bytes(has, b));
@@ -42,11 +50,13 @@ static double fullest_node(const hp_machine *m, const int64_t *by_role, int n_ro
 bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const int64_t *by_role, int n_role,
                     int dp, hp_reject *why) {
     memset(why, 0, sizeof *why);
-    for (int r = 0; r < n_role; r++) {
-        if (by_role[r] <= limit->rank_bytes) continue;
+    int fullest = 0;
+    for (int r = 1; r < n_role; r++)
+        if (by_role[r] > by_role[fullest]) fullest = r;
+    if (by_role[fullest] > limit->rank_bytes) {
         char who[40];
-        snprintf(who, sizeof who, n_role > 1 ? "a rank of stage %d" : "a rank", r);
-        return refuse(why, who, (double)by_role[r], (double)limit->rank_bytes);
+        snprintf(who, sizeof who, n_role > 1 ? "a rank of stage %d" : "a rank", fullest);
+        return refuse(why, who, (double)by_role[fullest], (double)limit->rank_bytes);
     }
     if (limit->node_bytes == 0) return true;
     const double node = fullest_node(m, by_role, n_role, dp);

@@ -219,6 +219,17 @@ static hp_strategy apply_change(const hp_strategy *s, const struct memory_change
     return changed;
 }
 
+/* No change helps: what the strategy needs with its buffers placed, which is more than the bound that refused
+ * it. */
+static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
+    hp_arena *scratch = hp_arena_new();
+    hp_evaluation got;
+    const hp_status status = hp_eval_feasible(e, scratch, s, true, &got, err);
+    hp_arena_free(scratch);
+    if (status == HP_OK && got.reject.code) *why = got.reject;
+    return status;
+}
+
 hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
     for (int i = 0; i < CHANGES; i++) {
         const hp_strategy changed = apply_change(s, &memory_changes[i], hp_eval_get(e)->batch);
@@ -234,5 +245,5 @@ hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why,
                  hp_format_bytes((double)got.figures.memory_bytes, size));
         return HP_OK;
     }
-    return HP_OK;
+    return exact_need(e, s, why, err);
 }

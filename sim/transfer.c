@@ -108,6 +108,14 @@ static void message_try(sim *s, int rank, int queue) {
     hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_MESSAGE, rank, queue));
 }
 
+/* A member's task of the collective whose turn it is, -1 for other ranks and for members without one. */
+static int turn_of(const sim *s, int group, int rank) {
+    if (!is_member(s, group, rank)) return -1;
+    const hp_wired_role *w = sim_role(s, rank);
+    const int q = queue_of_group(w->role, group);
+    return q < 0 ? -1 : w->queue[q].task[s->comm[group].next];
+}
+
 static void collective_try(sim *s, int group) {
     communicator *c = &s->comm[group];
     if (c->active || c->next >= c->n || c->posted[c->next] < c->members) return;
@@ -115,11 +123,8 @@ static void collective_try(sim *s, int group) {
     c->parts_left = c->members;
     int64_t work = 0;
     for (int r = 0; r < s->wiring->n_rank; r++) {
-        if (!is_member(s, group, r)) continue;
-        const hp_wired_role *w = sim_role(s, r);
-        const int q = queue_of_group(w->role, group);
-        if (q < 0) continue;
-        const int task = w->queue[q].task[c->next];
+        const int task = turn_of(s, group, r);
+        if (task < 0) continue;
         if (s->on_cores) {
             sim_push(s, &s->rank[r].parts, task);
             sim_mark(s, r);
@@ -171,11 +176,8 @@ static void message_arrived(sim *s, int rank, int queue) {
 static void collective_finished(sim *s, int group) {
     communicator *c = &s->comm[group];
     for (int r = 0; r < s->wiring->n_rank; r++) {
-        if (!is_member(s, group, r)) continue;
-        const hp_wired_role *w = sim_role(s, r);
-        const int q = queue_of_group(w->role, group);
-        if (q < 0) continue;
-        const int task = w->queue[q].task[c->next];
+        const int task = turn_of(s, group, r);
+        if (task < 0) continue;
         if (s->on_cores) {
             sim_push(s, &s->rank[r].arrived, task);
             sim_mark(s, r);

@@ -2,23 +2,15 @@
 # cli_faults.sh - what may go wrong during a run: killed, stopped and interrupted ranks, full disks. Each ends soon, with one
 # message and the documented exit code; no process is left, the trace so far is readable, earlier files are intact.
 set -uo pipefail
-: "${HPLAN:?path of the hplan binary}"
-[ -x "$(dirname "$HPLAN")/hplan-exec" ] || { echo "no hplan-exec in this build: nothing to test"; exit 0; }
-scratch=$(mktemp -d)
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
 mounted=
 cleanup() {
   [ -n "$mounted" ] && umount "$mounted"
   rm -rf "$scratch"
 }
 trap cleanup EXIT
-cd "$scratch" || exit 1
-export XDG_CACHE_HOME=$scratch/cache
-failures=0
-
-complain() {
-  echo "FAIL: $*" >&2
-  failures=$((failures + 1))
-}
 
 # Processes of this test's runs: their command lines name the scratch folder.
 ours() {
@@ -120,5 +112,4 @@ else
   echo "no tmpfs can be mounted here: full disks under files are not tested"
 fi
 
-[ "$failures" = 0 ] || { echo "$failures failures" >&2; exit 1; }
-echo "all faults ended well"
+conclude "all faults ended well"

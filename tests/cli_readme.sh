@@ -3,19 +3,11 @@
 # order, in one scratch folder, and must exit 0. Commands and exit codes it lists must be the program's.
 # shellcheck disable=SC2016 # backticks and $ below are the README's
 set -u
-: "${HPLAN:?path of the hplan binary}" "${HPLAN_SOURCE:?folder of the sources}"
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+: "${HPLAN_SOURCE:?folder of the sources}"
 readme=$HPLAN_SOURCE/README.md
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
 PATH=$(dirname "$HPLAN"):$PATH
-export XDG_CACHE_HOME=$scratch/cache
-failures=0
-
-complain() {
-  echo "FAIL: $*" >&2
-  failures=$((failures + 1))
-}
 
 mapfile -t lines < <(sed -n '/^```console/,/^```$/{s/^\$ \(hplan .*\)/\1/p}' "$readme")
 [ ${#lines[@]} -ge 2 ] || complain "the README shows ${#lines[@]} hplan commands"
@@ -39,5 +31,4 @@ while read -r folder; do
   [ -d "$HPLAN_SOURCE/$folder" ] || complain "the README names the folder $folder, which does not exist"
 done < <(sed -n '/^## Where things are/,$ {s/^| `\([a-z/]*\)` |.*/\1/p}' "$readme")
 
-[ "$failures" = 0 ] || exit 1
-echo "the README's commands work"
+conclude "the README's commands work"

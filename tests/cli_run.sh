@@ -2,27 +2,9 @@
 # cli_run.sh - plans executed through the command line: any strategy gives one rank's losses and weights (float64), the same
 # run twice gives the same bits, options and their exit codes. HPLAN is the binary; hplan-exec lies beside it.
 set -uo pipefail
-: "${HPLAN:?path of the hplan binary}"
-[ -x "$(dirname "$HPLAN")/hplan-exec" ] || { echo "no hplan-exec in this build: nothing to test"; exit 0; }
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-export XDG_CACHE_HOME=$scratch/cache # no calibration of the machine's user
-failures=0
-
-complain() {
-  echo "FAIL: $*" >&2
-  failures=$((failures + 1))
-}
-
-# expect CODE WORDS...: runs hplan; its stdout lies in ./out, its stderr in ./err afterwards.
-expect() {
-  local want=$1 got
-  shift
-  timeout -k 5 120 "$HPLAN" "$@" >out 2>err </dev/null
-  got=$?
-  [ "$got" = "$want" ] || complain "hplan $*: exit $got, expected $want: $(head -c 400 err)"
-}
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
 
 data=synthetic
 [ -e /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ] && data=fashion-mnist
@@ -98,5 +80,4 @@ timeout -k 5 60 "$(dirname "$HPLAN")/hplan-exec" cpu.db >out 2>err
 [ $? = 3 ] && grep -q 'needs 2 ranks, started with 1: mpirun -n 2' err || complain "wrong number of ranks: $(cat err)"
 
 ls -d ./*.tmp* 2>/dev/null && complain "scratch files were left behind"
-[ "$failures" = 0 ] || { echo "$failures failures" >&2; exit 1; }
-echo "all runs passed"
+conclude "all runs passed"

@@ -2,26 +2,8 @@
 # cli_usage.sh - the frame of the command line: help, wrong words, exit codes, a full disk on stdout, and what every
 # command that reads a database says about files that are not hplan's. HPLAN is the binary.
 set -u
-: "${HPLAN:?path of the hplan binary}"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-export XDG_CACHE_HOME=$scratch/cache # no calibration of the machine's user
-failures=0
-
-complain() {
-  echo "FAIL: $*" >&2
-  failures=$((failures + 1))
-}
-
-# expect CODE WORDS...: runs hplan; its stdout lies in ./out, its stderr in ./err afterwards.
-expect() {
-  local want=$1 got
-  shift
-  timeout -k 5 60 "$HPLAN" "$@" >out 2>err </dev/null
-  got=$?
-  [ "$got" = "$want" ] || complain "hplan $*: exit $got, expected $want: $(head -c 300 err)"
-}
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
 
 # One line on stderr that holds the text.
 expect_message() {
@@ -157,8 +139,4 @@ done
 
 for command in explain why run compare check plot export; do expect 2 "$command"; done
 
-[ "$failures" = 0 ] || {
-  echo "$failures checks failed" >&2
-  exit 1
-}
-echo "the command line's frame holds"
+conclude "the command line's frame holds"

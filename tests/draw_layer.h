@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-/* --- drawing shapes
- * --------------------------------------------------------------------------------------------- */
+/* --- drawing shapes --- */
 
 typedef struct draw {
     hp_layer layer;
@@ -151,8 +150,7 @@ static inline draw draw_point(uint64_t round) {
     return d;
 }
 
-/* --- running
- * ------------------------------------------------------------------------------------------------------ */
+/* --- running --- */
 
 static inline rig *build(const hp_device_ops *ops, const draw *d) {
     return rig_new(ops, &d->layer, d->in, d->out, d->samples, d->bias, d->flags);

@@ -46,8 +46,7 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     assert_true(hp_line_far(x, 3, 2001) && hp_line_far(x, 3, 4) && !hp_line_far(x, 3, 1500));
 }
 
-/* --- text
- * ------------------------------------------------------------------------------------------------------- */
+/* --- text --- */
 
 static const char good[] =
     "hplan-cost 1\nmachine local\ndate 2026-01-02\n"
@@ -135,8 +134,7 @@ static void damaged_text_is_survived(void **state) {
     hp_arena_free(arena);
 }
 
-/* --- models
- * ------------------------------------------------------------------------------------------------------ */
+/* --- models --- */
 
 static hp_work work(const char *key, double size, double flops, double bytes) {
     hp_work w = {.size = size, .flops = flops, .bytes = bytes};
@@ -223,8 +221,7 @@ static void published_points_come_back(void **state) {
     hp_arena_free(arena);
 }
 
-/* --- fits
- * -------------------------------------------------------------------------------------------------------- */
+/* --- fits --- */
 
 static void fits_recover_what_made_the_data(void **state) {
     (void)state;
@@ -264,8 +261,7 @@ static void fits_never_go_negative(void **state) {
     }
 }
 
-/* --- calibration
- * --------------------------------------------------------------------------------------------------- */
+/* --- calibration --- */
 
 /* A made-up machine: each shape class has its own rate and overhead. */
 static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,

@@ -2,8 +2,7 @@
  * shapes, within bounds that follow from float32 arithmetic. */
 #include "tests/draw_layer.h"
 
-/* --- convolution and linear: |error| <= n eps sum |a||b| (Higham, section 3.1)
- * ------------------------------------- */
+/* --- convolution and linear: |error| <= n eps sum |a||b| (Higham, section 3.1) --- */
 
 /* Terms of the longest sum of the layer: forward, backward, weights. */
 static double terms_of(const draw *d) {

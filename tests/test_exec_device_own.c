@@ -25,8 +25,7 @@ static void duo_free(duo p) {
     rig_free(p.exact);
 }
 
-/* --- batch norm
- * --------------------------------------------------------------------------------------------------- */
+/* --- batch norm --- */
 
 /* Sums over blocks of 64 rows in float32 lose 64 eps of their terms, relative to the largest, not to the
  * result: |x| <= 2 enters squared, and 1/std multiplies; the gradient's sums the same. Few rows can have a
@@ -95,8 +94,7 @@ static void variance_survives_a_large_mean(void **state) {
     duo_free(p);
 }
 
-/* --- pooling and elementwise: a few rounded operations each
- * --------------------------------------------------------- */
+/* --- pooling and elementwise: a few rounded operations each --- */
 
 static void check_simple(const draw *d, double terms) {
     const duo p = duo_new(d, -4, 8);
@@ -157,8 +155,7 @@ static void in_place_equals_out_of_place(void **state) {
     }
 }
 
-/* --- loss, sums, optimiser
- * -------------------------------------------------------------------------------------------- */
+/* --- loss, sums, optimiser --- */
 
 static draw draw_logits(int samples, int classes) {
     draw d = {.layer = {.op = HP_ACT, .n_in = 1}, .samples = samples, .out = {.h = 1, .w = 1, .c = classes}};

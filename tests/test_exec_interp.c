@@ -9,8 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- a rank on its own: its device and its communicator are notebooks
- * ------------------------------------------------ */
+/* --- a rank on its own: its device and its communicator are notebooks --- */
 
 enum { MOST_TASKS = 4096, NEVER = 1 << 30 };
 
@@ -122,8 +121,7 @@ static void tear_down(fixture *f) {
     hp_arena_free(f->memory);
 }
 
-/* --- laws of the loop
- * ------------------------------------------------------------------------------------------------ */
+/* --- laws of the loop --- */
 
 static const char *const STRATEGIES[] = {"dp=1",
                                          "stages=2,micro=4,sched=gpipe",
@@ -241,8 +239,7 @@ static void patience_is_the_larger_of_ten_seconds_and_twenty_times_the_step(void
     assert_true(hp_patience_limit_s(&first) == 600);
 }
 
-/* --- laws of the all-reduces
- * ------------------------------------------------------------------------------------------- */
+/* --- laws of the all-reduces --- */
 
 typedef struct member {
     hp_allreduce plan;

@@ -35,8 +35,7 @@ static hp_program *lower(hp_arena *arena, const hp_graph *g, const hp_strategy *
     return p;
 }
 
-/* --- closed forms
- * --------------------------------------------------------------------------------------------- */
+/* --- closed forms --- */
 
 /* All cost of a pass through a stage on its first task, everything else free. */
 typedef struct stage_costs {
@@ -150,8 +149,7 @@ static void replicas_and_accumulation_cost_their_compute(void **state) {
     assert_int_equal(equal_stages_ns(s, 3e-6, 7e-6), 60000);
 }
 
-/* --- random programs
- * ------------------------------------------------------------------------------------------ */
+/* --- random programs --- */
 
 /* Costs that depend on the task alone, so that replicas are alike: compute up to 50 us, messages by size. */
 static double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,

@@ -55,9 +55,10 @@ static size_t ring_bytes(int64_t span_capacity, int64_t sample_capacity) {
 static hp_status reserve(int fd, const char *path, size_t bytes, hp_error *err) {
     const int e = posix_fallocate(fd, 0, (off_t)bytes);
     if (e == 0) return HP_OK;
-    return hp_fail(err, HP_EIO,
-                   "%s: cannot reserve %zu bytes for the trace: %s; free disk space or set TMPDIR", path,
-                   bytes, strerror(e));
+    return hp_fail(
+        err, HP_EIO,
+        "%s: cannot reserve %zu bytes for the trace: %s; free disk space or give --trace elsewhere", path,
+        bytes, strerror(e));
 }
 
 static hp_status map_file(int fd, const char *path, size_t bytes, ring_header **header, hp_error *err) {

@@ -3,6 +3,7 @@
 #include "exec/data/safetensors.h"
 #include "exec/data/weights.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -97,23 +98,41 @@ static hp_status compare(const char *path, const hp_safetensors *st, const hp_gr
         path, g->net, g->classes, d.text, d.n > SHOWN ? ", ..." : "", d.n);
 }
 
-static void take(const hp_weights *w, const hp_st_tensor *t, void *to, int64_t offset) {
-    if (w->dtype == HP_F32)
-        hp_st_to_f32(t, (float *)to + offset);
+static bool all_finite(hp_dtype dtype, const void *value, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(dtype == HP_F32 ? (double)((const float *)value)[i] : ((const double *)value)[i]))
+            return false;
+    return true;
+}
+
+/* `to` is the start of the parameter's place. */
+static hp_status take(hp_dtype dtype, const hp_st_tensor *t, void *to, const char *path, hp_error *err) {
+    char name[64];
+    int64_t n = 1;
+    for (int i = 0; i < t->n_dim; i++) n *= t->dim[i];
+    if (dtype == HP_F32)
+        hp_st_to_f32(t, to);
     else
-        hp_st_to_f64(t, (double *)to + offset);
+        hp_st_to_f64(t, to);
+    if (all_finite(dtype, to, n)) return HP_OK;
+    return hp_fail(
+        err, HP_EDATA,
+        "%s: tensor '%s' holds a value that is not a finite number; give weights of a run that did "
+        "not diverge",
+        path, hp_st_printable(t->name, name));
 }
 
 hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err) {
     HP_ASSERT(w->dtype == HP_F32 || w->dtype == HP_F64);
     hp_safetensors *st;
     HP_TRY(hp_safetensors_open(path, &st, err));
-    const hp_status s = compare(path, st, w->graph, err);
+    hp_status s = compare(path, st, w->graph, err);
     for (int32_t i = 0; s == HP_OK && i < w->graph->n_param; i++) {
         const hp_param *p = &w->graph->param[i];
         if (!w->role->place[i].here) continue;
-        take(w, hp_safetensors_find(st, p->name), hp_param_trained(p) ? w->weights : w->state,
-             w->role->place[i].offset);
+        const size_t at = (size_t)w->role->place[i].offset * hp_dtype_bytes(w->dtype);
+        char *base = hp_param_trained(p) ? w->weights : w->state;
+        s = take(w->dtype, hp_safetensors_find(st, p->name), base + at, path, err);
     }
     hp_safetensors_close(st);
     return s;

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 /* nn.BatchNorm2d's defaults */
-static const float bn_eps = 1e-5F, bn_momentum = 0.1F;
+static const double bn_eps = 1e-5, bn_momentum = 0.1; /* torch.nn.BatchNorm2d */
 
 static int or_one(int value) {
     return value ? value : 1;
@@ -161,6 +161,6 @@ int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int ou
                   name, 0);
 }
 
-int hp_build_dropout(hp_builder *b, int x, const char *name, float p) {
+int hp_build_dropout(hp_builder *b, int x, const char *name, double p) {
     return append(b, (hp_layer){.op = HP_DROPOUT, .n_in = 1, .in = {x}, .p = p}, name, 0);
 }

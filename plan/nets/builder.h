@@ -45,6 +45,6 @@ int hp_build_concat(hp_builder *b, int x, int y, const char *name);
 int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w);
 int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w);
 int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int out_w);
-int hp_build_dropout(hp_builder *b, int x, const char *name, float p);
+int hp_build_dropout(hp_builder *b, int x, const char *name, double p);
 
 #endif

@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# lib.sh - sourced by the cli_*.sh scripts: a scratch folder to work in, and how a check fails. HPLAN is the binary.
+: "${HPLAN:?path of the hplan binary}"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export XDG_CACHE_HOME=$scratch/cache # no calibration of the machine's user
+failures=0
+
+complain() {
+  echo "FAIL: $*" >&2
+  failures=$((failures + 1))
+}
+
+# expect CODE WORDS...: runs hplan; its stdout lies in ./out, its stderr in ./err afterwards.
+expect() {
+  local want=$1 got
+  shift
+  timeout -k 5 120 "$HPLAN" "$@" >out 2>err </dev/null
+  got=$?
+  [ "$got" = "$want" ] || complain "hplan $*: exit $got, expected $want: $(head -c 400 err)"
+}
+
+# Ends the script where plans cannot be executed.
+need_executor() {
+  [ -x "$(dirname "$HPLAN")/hplan-exec" ] && return
+  echo "no hplan-exec in this build: nothing to test"
+  exit 0
+}
+
+# conclude WORDS...: the script's last command.
+conclude() {
+  [ "$failures" = 0 ] || {
+    echo "$failures failures" >&2
+    exit 1
+  }
+  echo "$*"
+}
