@@ -18,16 +18,20 @@ static const series DEFAULT[] = {
     {"resnet50", 224, {1, 2, 8}},    {"mobilenetv2", 64, {1, 4, 16}}, {"mobilenetv2", 128, {1, 4, 8}},
     {"mobilenetv2", 224, {1, 2, 8}},
 };
-static const int32_t ONE_NET[] = {1, 2, 4, 8, 0};
+static const int32_t ONE_NET[] = {1, 4, 16, 64, 0};
 
-/* Steps for about JOB_S seconds at a guessed rate; at least a warm-up and a median of three. */
-static int64_t steps_for(const hp_graph *g, int64_t samples) {
-    static const double JOB_S = 1.2, GUESSED_FLOPS_PER_S = 60e9;
+/* Forward, and twice that backward, at a guessed rate. */
+static double guessed_step_s(const hp_graph *g, int64_t samples) {
+    static const double GUESSED_FLOPS_PER_S = 60e9;
     double macs = 0;
     for (int l = 0; l < g->n_layer; l++) macs += (double)hp_layer_macs(g, l);
-    const double step_s =
-        6 * macs * (double)samples / GUESSED_FLOPS_PER_S; /* forward, and twice that backward */
-    const double n = JOB_S / step_s;
+    return 6 * macs * (double)samples / GUESSED_FLOPS_PER_S;
+}
+
+/* Steps for about JOB_S seconds; at least a warm-up and a median of three. */
+static int64_t steps_for(const hp_graph *g, int64_t samples) {
+    static const double JOB_S = 1.2;
+    const double n = JOB_S / guessed_step_s(g, samples);
     return n < 4 ? 4 : n > 20 ? 20 : (int64_t)n;
 }
 
@@ -37,7 +41,9 @@ static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *ne
     HP_TRY(hp_net_build(arena, net, h, w, hp_net_default_classes(net), &g, err));
     static const int32_t MOST_RANKS = 8; /* more ranks only repeat what these say about sharing */
     const int32_t ranks = m->cores_per_node < MOST_RANKS ? m->cores_per_node : MOST_RANKS;
-    for (; *batch && jobs->n + 2 <= CALIBRATE_JOBS; batch++)
+    static const double MOST_S = 2.5; /* of a step: more images only repeat what fewer say */
+    for (; *batch && jobs->n + 2 <= CALIBRATE_JOBS; batch++) {
+        if (*batch > 4 && guessed_step_s(g, *batch) > MOST_S) break;
         for (int32_t dp = 1; dp <= ranks;
              dp = dp == ranks ? ranks + 1 : ranks) { /* alone, then on all cores */
             calibrate_job *j = &jobs->job[jobs->n++];
@@ -48,6 +54,7 @@ static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *ne
             snprintf(j->text, sizeof j->text, "%.40s %dx%d, %d images on %s%d rank%s", net, h, w, *batch,
                      dp > 1 ? "each of " : "", dp, dp > 1 ? "s" : "");
         }
+    }
     return HP_OK;
 }
 

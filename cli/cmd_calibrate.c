@@ -6,7 +6,9 @@
 #include "costmodels/calibrate.h"
 #include "plan/base/units.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,6 +57,24 @@ static hp_status parse_sizes(const options *o, setup *s, int64_t *passes, hp_err
     return HP_OK;
 }
 
+/* The folders of the default path; a path that the user gave must exist. Checked before minutes of measuring.
+ */
+static hp_status ready_folder(const char *path, bool make, hp_error *err) {
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(folder, 0777); /* one that exists is fine; what fails shows below */
+        *slash = '/';
+    }
+    char *last = strrchr(folder, '/');
+    if (last) last[last == folder] = 0;
+    if (access(last ? folder : ".", W_OK) != 0)
+        return hp_fail(err, HP_ECREATE, "cannot write %s: %s; choose another place with -o", path,
+                       strerror(errno));
+    return HP_OK;
+}
+
 static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *err) {
     int h = 224, w = 224;
     int64_t passes = 0;
@@ -67,6 +87,7 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
         snprintf(s->path, sizeof s->path, "%s", o->out);
     else
         hp_cost_default_path(s->path, sizeof s->path);
+    HP_TRY(ready_folder(s->path, !o->out, err));
     const bool all = o->compute == o->comm && !o->net;
     s->partial = !all;
     if (all || o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);

@@ -29,8 +29,9 @@ typedef struct search {
     point *point;
     int n_point;
     int best_capacity, rejected_capacity;
-    int kept;      /* at most: those wanted and a few */
-    int64_t *miss; /* per reject: bytes the example is over the limit */
+    int kept;       /* at most: those wanted and a few */
+    bool one_stage; /* a strategy without pipeline fits */
+    int64_t *miss;  /* per reject: bytes the example is over the limit */
     int miss_capacity;
 } search;
 
@@ -64,7 +65,8 @@ static int point_compare(const void *a, const void *b) {
 static hp_status list_points(search *s, hp_error *err) {
     hp_strategy *list;
     const int n = hp_space_list(s->arena, s->space, &list);
-    s->r->searched = n;
+    s->r->searched += n;
+    s->n_point = 0;
     s->point = HP_NEW(s->arena, point, n);
     const int64_t max_tasks = s->o->max_tasks ? s->o->max_tasks : MAX_TASKS;
     for (int i = 0; i < n; i++) {
@@ -124,12 +126,19 @@ static hp_status look_at(search *s, const point *p, hp_error *err) {
         return HP_OK;
     }
     s->r->valid++;
+    s->one_stage |= p->s.stages == 1;
     if (!time_matters) {
         s->r->cut_off++;
         return HP_OK;
     }
     s->r->simulated++;
     keep(s, &e);
+    return HP_OK;
+}
+
+static hp_status look_at_all(search *s, hp_error *err) {
+    HP_TRY(list_points(s, err));
+    for (int i = 0; i < s->n_point; i++) HP_TRY(look_at(s, &s->point[i], err));
     return HP_OK;
 }
 
@@ -170,8 +179,14 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
     *result = (hp_search_result){0};
     search s = {.arena = arena, .eval = e, .space = space, .o = o, .r = result};
     s.kept = o->top < INT_MAX - SPARE ? o->top + SPARE : o->top;
-    HP_TRY(list_points(&s, err));
-    for (int i = 0; i < s.n_point; i++) HP_TRY(look_at(&s, &s.point[i], err));
+    HP_TRY(look_at_all(&s, err));
+    if (!s.one_stage) { /* whole batches do not fit: parts of them may */
+        hp_space smaller = *space;
+        smaller.small_groups = true;
+        s.space = &smaller;
+        HP_TRY(look_at_all(&s, err));
+        s.space = space;
+    }
     HP_TRY(place_kept(&s, err));
     return explain_memory(&s, err);
 }

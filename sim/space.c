@@ -31,8 +31,20 @@ static void add_recompute(lister *l, const hp_strategy *s, hp_sched sched, int c
     if (micro > 1) add(l, *s, sched, chunks, micro, HP_RECOMPUTE_EXCEPT_LAST);
 }
 
+static bool has_batch_norm(const hp_graph *g) {
+    for (int l = 0; l < g->n_layer; l++)
+        if (g->layer[l].op == HP_BN) return true;
+    return false;
+}
+
+/* Fewer samples in a batch-norm group although no pipeline asks for it? */
+static bool shrinks_groups(const hp_space *space, const hp_strategy *s, int64_t micro) {
+    return space->mode == HP_MODE_TRAIN && s->stages == 1 && micro > 1 && has_batch_norm(space->graph);
+}
+
 /* One stage, one micro-batch or inference: the schedules are one and the same. */
 static void add_schedules(lister *l, const hp_strategy *s, int micro) {
+    if (shrinks_groups(l->space, s, micro) != l->space->small_groups) return;
     add_recompute(l, s, micro == 1 ? HP_SCHED_LP : HP_SCHED_GPIPE, 1, micro);
     if (s->stages == 1 || micro == 1) return;
     if (l->space->mode == HP_MODE_TRAIN) add_recompute(l, s, HP_SCHED_1F1B, 1, micro);
@@ -61,9 +73,9 @@ int hp_space_list(hp_arena *arena, const hp_space *space, hp_strategy **list) {
         hp_strategy s = hp_strategy_default();
         s.dp = space->n_devices / stages;
         s.stages = stages;
-        if (stages > space->graph->n_unit)
+        if (stages > space->graph->n_unit && !space->small_groups)
             add(&l, s, HP_SCHED_LP, 1, 1, HP_RECOMPUTE_NONE); /* one reject says it */
-        else
+        else if (stages <= space->graph->n_unit)
             add_micros(&l, &s);
     }
     *list = l.list;

@@ -10,11 +10,15 @@ typedef struct hp_space {
     hp_mode mode;
     int64_t batch;
     int n_devices;
+    bool small_groups; /* the points that make batch-norm groups smaller for nothing but memory, instead of
+                          all others */
 } hp_space;
 
 /* All points with dp * stages = n_devices, in a fixed order, illegal ones included (they are rejected with
  * reasons): the micro-batch counts are all divisors of a replica's batch, and a few powers of two that may
- * not divide. Different spellings of one program appear once. Returns how many; the array lives in `arena`.
+ * not divide. Accumulating gradients on one stage (micro > 1) makes the groups of a network with batch norm
+ * smaller, which changes what it learns; such points are a list of their own. Different spellings of one
+ * program appear once. Returns how many; the array lives in `arena`.
  */
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_strategy **list);
 

@@ -43,7 +43,7 @@ static hp_search_result search(world *w, int devices, int top) {
     hp_error err = {HP_OK, ""};
     hp_search_result r;
     w->setup.machine = &w->m;
-    const hp_space space = {w->g, w->setup.mode, w->setup.batch, devices};
+    const hp_space space = {w->g, w->setup.mode, w->setup.batch, devices, false};
     const hp_search_options o = {.top = top};
     if (hp_search(w->arena, hp_eval_new(w->arena, &w->setup), &space, &o, &r, &err) != HP_OK)
         fail_msg("%s", err.text);
@@ -79,7 +79,7 @@ static void the_winner_is_the_exhaustive_optimum(void **state) {
         const hp_search_result r = search(&w, devices, 1);
         hp_eval *e = hp_eval_new(w.arena, &w.setup);
         double best = INFINITY;
-        const hp_space space = {w.g, HP_MODE_TRAIN, 12, devices};
+        const hp_space space = {w.g, HP_MODE_TRAIN, 12, devices, false};
         hp_strategy *list;
         const int n = hp_space_list(w.arena, &space, &list);
         for (int i = 0; i < n; i++) {
@@ -97,6 +97,25 @@ static void the_winner_is_the_exhaustive_optimum(void **state) {
         assert_true(r.best[0].figures.step_high_s == best); // NOLINT: same figures
         hp_arena_free(w.arena);
     }
+}
+
+/* Splitting a batch on one stage changes what batch norm sees: only where the whole batch does not fit. */
+static void small_batch_norm_groups_only_for_memory(void **state) {
+    (void)state;
+    world w = make_world("local", "resnet18", 64, 12);
+    const hp_search_result roomy = search(&w, 2, INT_MAX);
+    int64_t whole = INT64_MAX;
+    for (int k = 0; k < roomy.n; k++) {
+        const hp_evaluation *e = &roomy.best[k];
+        assert_false(e->strategy.stages == 1 && e->strategy.micro > 1);
+        if (e->strategy.stages == 1 && e->figures.memory_bytes < whole) whole = e->figures.memory_bytes;
+    }
+    w.setup.memory_limit = whole - 1;
+    const hp_search_result tight = search(&w, 2, INT_MAX);
+    int split = 0;
+    for (int k = 0; k < tight.n; k++) split += tight.best[k].strategy.stages == 1 && tight.best[k].strategy.micro > 1;
+    assert_true(split > 0);
+    hp_arena_free(w.arena);
 }
 
 /* No simulation is faster than the closed-form bound that prunes. */
@@ -223,6 +242,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_never_cut_off_a_winner),
         cmocka_unit_test(the_winner_is_the_exhaustive_optimum),
+        cmocka_unit_test(small_batch_norm_groups_only_for_memory),
         cmocka_unit_test(bounds_are_below_simulations),
         cmocka_unit_test(memory_limits_are_kept),
         cmocka_unit_test(ranks_of_a_node_share_its_memory),
