@@ -6,6 +6,8 @@
 #include "plan/base/units.h"
 #include "sim/predict.h"
 
+#include <unistd.h>
+#include <errno.h>
 #include <string.h>
 
 /* Candidate number, or a strategy, to a strategy. */
@@ -63,6 +65,9 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     const hp_plan stored = *plan;
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, &plan->strategy, err));
     if (o->device) HP_TRY(pick_device(o->device, plan, err));
+    if (o->hostfile && access(o->hostfile, R_OK) != 0)
+        return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", o->hostfile,
+                       strerror(errno));
     HP_TRY(workspace_open(o->trace, w, err));
     const bool same =
         hp_strategy_equal(&stored.strategy, &plan->strategy) && !strcmp(stored.device, plan->device);

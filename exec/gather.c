@@ -31,12 +31,12 @@ static int replicas_group(const hp_job *j) {
 }
 
 /* Replica 0 started from the initial statistics, the others from zero, and each decayed by the whole step's
- * factor: the true value is their sum. */
+ * factor: the true value is their sum. Inference changes none, and every replica has them all. */
 hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
     const int64_t bytes = hp_job_state_bytes(j);
     memcpy(own, state_at(j), (size_t)bytes);
     const int group = replicas_group(j);
-    if (j->plan.program->dp == 1 || bytes == 0) return HP_OK;
+    if (j->plan.program->dp == 1 || j->plan.mode == HP_MODE_INFER || bytes == 0) return HP_OK;
     HP_ASSERT(group >= 0);
     const hp_dtype dtype = (hp_dtype)j->plan.program->dtype;
     const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE,
@@ -99,8 +99,10 @@ static hp_status save(hp_job *j, hp_error *err) {
     if (j->comm->rank == 0) {
         gather_source self = {.j = j, .came = NULL};
         const hp_weights_source source = {.get = get, .self = &self};
-        const hp_status s = hp_weights_save(j->options->save, g, (hp_dtype)j->plan.program->dtype, &source,
-                                            j->steps * j->plan.program->micro * j->plan.program->dp, err);
+        const bool training = j->plan.mode == HP_MODE_TRAIN; /* inference adds nothing to the statistics */
+        const int64_t batches = training ? j->steps * j->plan.program->micro * j->plan.program->dp : 0;
+        const hp_status s =
+            hp_weights_save(j->options->save, g, (hp_dtype)j->plan.program->dtype, &source, batches, err);
         free(self.came);
         return s;
     }

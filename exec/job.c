@@ -71,6 +71,11 @@ static hp_status map_arena(hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
+/* In training replica 0 alone starts from the initial statistics (gather.c); inference reads them on all. */
+static bool holds_state(const hp_job *j) {
+    return j->replica == 0 || j->plan.mode == HP_MODE_INFER;
+}
+
 static hp_status fill_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
     const hp_weights w = {.graph = j->plan.graph,
@@ -79,11 +84,11 @@ static hp_status fill_weights(hp_job *j, hp_error *err) {
                           .weights = j->arena + r->buffer[HP_BUF_WEIGHTS].offset,
                           .state = j->arena + r->buffer[HP_BUF_STATE].offset};
     if (!j->options->init) {
-        hp_weights_init(&w, j->plan.seed, j->replica == 0);
+        hp_weights_init(&w, j->plan.seed, holds_state(j));
         return HP_OK;
     }
     HP_TRY(hp_weights_load(j->options->init, &w, err));
-    if (j->replica > 0) memset(w.state, 0, (size_t)r->buffer[HP_BUF_STATE].bytes);
+    if (!holds_state(j)) memset(w.state, 0, (size_t)r->buffer[HP_BUF_STATE].bytes);
     return HP_OK;
 }
 

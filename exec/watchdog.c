@@ -94,13 +94,22 @@ double hp_patience_limit_s(const hp_patience *p) {
     return limit;
 }
 
+/* A fifth of a second, many times what a running rank's poll takes. The heart goes on beating: the ranks that
+ * wait for the same one look at the same time, and none may take another's look for silence. */
+static void pause_beating(hp_watch *w) {
+    enum { SLICES = 20 };
+    const struct timespec slice = {.tv_sec = 0, .tv_nsec = 200000000 / SLICES};
+    for (int i = 0; i < SLICES; i++) {
+        nanosleep(&slice, NULL);
+        hp_watch_beat(w);
+    }
+}
+
 int hp_watch_silent(hp_watch *w, int32_t *task, int32_t *iter) {
-    const struct timespec pause = {.tv_sec = 0,
-                                   .tv_nsec = 200000000}; /* many times what a running rank's poll takes */
     const uint64_t host = host_number();
     uint64_t before[w->ranks];
     for (int r = 0; r < w->ranks; r++) before[r] = atomic_load(&w->row[r + 1].beat);
-    nanosleep(&pause, NULL);
+    pause_beating(w);
     for (int r = 0; r < w->ranks; r++) {
         watch_row *row = &w->row[r + 1];
         if (r == w->rank || atomic_load(&row->host) != host || atomic_load(&row->beat) != before[r]) continue;

@@ -54,6 +54,16 @@ moving = ("running_mean", "running_var", "num_batches_tracked")
 assert all(a[k] == b[k] for k in a if not k.endswith(moving))
 EOF
 
+# --- inference: every strategy computes the same losses, and leaves the weights alone ---
+for strategy in micro=2 dp=2 dp=2,stages=2; do
+  expect 0 simulate --net cnn --image 28 --classes 10 --machine local --mode infer --device ref --batch 8 --strategy "$strategy" --out infer.db
+  expect 0 run infer.db --steps 2 --init w1.safetensors --data $data --no-shuffle --json --save "i-$strategy.safetensors"
+  sed -n 's/.*"loss":\([0-9.]\{12\}\).*/\1/p' out | head -2 >"i-$strategy.losses"
+  [ "$(wc -l <"i-$strategy.losses")" = 2 ] || complain "inference with $strategy prints no losses: $(cat out)"
+  cmp -s i-micro=2.losses "i-$strategy.losses" || complain "inference with $strategy has other losses: $(cat "i-$strategy.losses")"
+  cmp -s i-micro=2.safetensors "i-$strategy.safetensors" || complain "inference with $strategy changes the weights"
+done
+
 # --- the other forms ---
 expect 0 run cpu.db --plan 1 --steps 2
 grep -q 'wrote run.db' out || complain "the summary names no trace: $(cat out)"
