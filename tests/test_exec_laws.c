@@ -88,7 +88,8 @@ static void any_strategy_reproduces_one_rank_on_ref(void **state) {
 
 /* One step from equal weights: the sum over a batch of products in float32, taken in another order. The
  * bound: the update is lr * gradient; the gradient's relative error grows with the depth and the length of
- * the sums, n*eps each. The longest sum here is a weight gradient's: 16 samples of 13x13 pixels, 2704 terms. */
+ * the sums, n*eps each. The longest sum here is a weight gradient's: 16 samples of 13x13 pixels, 2704 terms.
+ */
 static void one_step_on_onednn_stays_within_rounding(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
