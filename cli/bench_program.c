@@ -96,13 +96,20 @@ static hp_program *start_program(hp_arena *arena, int dp, int n_role) {
                       .batch = dp,
                       .micro_batch = 1,
                       .n_role = n_role,
+                      .clients = 1,
                       .n_group = 1 + n_role,
+                      .n_member = n_role,
+                      .member = HP_NEW(arena, int32_t, n_role),
                       .role = HP_NEW(arena, hp_role, n_role),
                       .group = HP_NEW(arena, hp_group, 1 + n_role)};
-    p->group[0] = (hp_group){.scope = HP_GROUP_WORLD, .role = -1};
+    p->group[0] = (hp_group){.first = 0, .n = n_role, .all_replicas = 1};
     for (int r = 0; r < n_role; r++) {
-        p->group[1 + r] = (hp_group){.scope = HP_GROUP_REPLICAS, .role = r};
+        p->group[1 + r] = (hp_group){.first = r, .n = 1, .all_replicas = 1};
+        p->member[r] = r;
         p->role[r].stage = r;
+        p->role[r].n_slot = 1;
+        p->role[r].slot = HP_NEW(arena, hp_slot, 1);
+        p->role[r].slot[0].stage = r;
     }
     return p;
 }

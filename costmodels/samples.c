@@ -103,10 +103,6 @@ static double message_seconds(const iteration *it, int rank, int task) {
     return since < 0 ? -1 : 1e-9 * (double)(d->t1_ns - since);
 }
 
-static bool is_member(const hp_program *p, const hp_group *g, int rank) {
-    return g->scope == HP_GROUP_WORLD || rank % p->n_role == g->role;
-}
-
 static int member_task(const hp_program *p, int role, int group, int n) {
     const hp_role *r = &p->role[role];
     for (int q = 0; q < r->n_queue; q++) {
@@ -116,12 +112,11 @@ static int member_task(const hp_program *p, int role, int group, int n) {
 }
 
 static double collective_seconds(const iteration *it, int group, int n, int *ranks) {
-    const hp_group *g = &it->p->group[group];
     int64_t start = 0, end = 0;
     *ranks = 0;
     for (int pass = 0; pass < 2; pass++) {
-        for (int r = 0; r < hp_program_ranks(it->p); r++) {
-            if (!is_member(it->p, g, r)) continue;
+        for (int k = 0; k < hp_group_size(it->p, group); k++) {
+            const int r = hp_group_rank(it->p, group, 0, k);
             const int task = member_task(it->p, r % it->p->n_role, group, n);
             const hp_trace_span *s = task < 0 ? NULL : it->span[r][task];
             if (!s) return -1;
@@ -167,7 +162,7 @@ static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it
 /* Collectives are numbered within the queue of the first role that takes part. */
 static void collectives(hp_sample_list *l, const hp_machine *m, const iteration *it) {
     for (int g = 0; g < it->p->n_group; g++) {
-        const int role = it->p->group[g].scope == HP_GROUP_WORLD ? 0 : it->p->group[g].role;
+        const int role = it->p->member[it->p->group[g].first];
         for (int n = 0;; n++) {
             const int task = member_task(it->p, role, g, n);
             if (task < 0) break;

@@ -6,34 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-hp_shape hp_shape_of(const hp_graph *g, int layer, int64_t samples) {
-    const hp_layer *l = &g->layer[layer];
-    const hp_tensor *in = &g->tensor[l->n_in > 0 ? l->in[0] : l->out], *out = &g->tensor[l->out];
-    hp_shape s = {.n = samples,
-                  .ih = in->h,
-                  .iw = in->w,
-                  .ic = in->c,
-                  .oh = out->h,
-                  .ow = out->w,
-                  .oc = out->c,
-                  .kh = l->kh,
-                  .kw = l->kw,
-                  .sh = l->stride_h,
-                  .sw = l->stride_w,
-                  .ph = l->pad_h,
-                  .pw = l->pad_w,
-                  .dh = l->dil_h > 0 ? l->dil_h : 1,
-                  .dw = l->dil_w > 0 ? l->dil_w : 1,
-                  .groups = l->groups > 0 ? l->groups : 1};
-    if (l->op == HP_LINEAR) {
-        s.kh = in->h;
-        s.kw = in->w;
-        s.sh = s.sw = s.dh = s.dw = s.groups = 1;
-        s.ph = s.pw = 0;
-    }
-    return s;
-}
-
 static void *buffer_at(const hp_device_config *c, int buffer) {
     return buffer < 0 ? NULL : c->arena + c->role->buffer[buffer].offset;
 }

@@ -7,15 +7,6 @@
 
 #include "exec/device.h"
 
-/* Geometry of one layer on n samples; linear layers are a convolution whose kernel covers the whole input. */
-typedef struct hp_shape {
-    int64_t n;
-    int32_t ih, iw, ic, oh, ow, oc;
-    int32_t kh, kw, sh, sw, ph, pw, dh, dw, groups;
-} hp_shape;
-
-hp_shape hp_shape_of(const hp_graph *g, int layer, int64_t samples);
-
 typedef struct hp_bound {
     const hp_task *task;
     const hp_layer *layer; /* NULL for loss, accum, sgd */

@@ -38,13 +38,19 @@ typedef struct mpi_op {
     unsigned char *scratch;
 } mpi_op;
 
+/* A communicator for all-reduces; groups of the same ranks share one. */
+typedef struct mpi_ring {
+    MPI_Comm comm;
+    int sequence;
+    int n, *rank;
+} mpi_ring;
+
 typedef struct mpi_comm {
     hp_comm base;
-    MPI_Comm p2p, world, replicas; /* world, replicas: all-reduces */
-    bool has_replicas;
-    int n_group;
-    bool *is_world; /* per group of the program */
-    int world_sequence, replicas_sequence;
+    MPI_Comm p2p;
+    int n_ring;
+    mpi_ring *ring;  /* 0: all ranks */
+    int32_t *ring_of; /* per group of the program: index into ring, -1: not a member */
     int n_op;
     mpi_op **op;
 } mpi_comm;
@@ -135,9 +141,10 @@ static hp_status allreduce_test(mpi_comm *c, mpi_op *op, bool *done, hp_error *e
 }
 
 static hp_status allreduce_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what, hp_error *err) {
-    const bool world = what->group == HP_COMM_WORLD || c->is_world[what->group];
-    int *sequence = world ? &c->world_sequence : &c->replicas_sequence;
-    op->group = world ? c->world : c->replicas;
+    const int32_t at = what->group == HP_COMM_WORLD ? 0 : c->ring_of[what->group];
+    HP_ASSERT(at >= 0);
+    mpi_ring *ring = &c->ring[at];
+    op->group = ring->comm;
     op->data = what->data;
     int rank = 0, size = 1;
     MPI_Comm_rank(op->group, &rank);
@@ -145,7 +152,7 @@ static hp_status allreduce_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what
     op->plan = hp_allreduce_plan(rank, size, what->count, hp_dtype_bytes((hp_dtype)what->dtype));
     if (op->plan.steps == 0 || what->count == 0) return HP_OK;
     op->tag =
-        (*sequence)++ % (1 << 14) * (1 << 15); /* lanes stay below 2^15; Open MPI's tags end at 2^31 - 1 */
+        ring->sequence++ % (1 << 14) * (1 << 15); /* lanes stay below 2^15; Open MPI's tags end at 2^31 - 1 */
     const int64_t slice_bytes = op->plan.slice * hp_dtype_bytes((hp_dtype)what->dtype);
     op->n_active = op->plan.lanes < WINDOW ? op->plan.lanes : WINDOW;
     op->scratch = malloc((size_t)(slice_bytes * op->n_active));
@@ -221,27 +228,63 @@ static hp_status mpi_test(hp_comm *comm, int handle, bool *done, hp_error *err) 
     return HP_OK;
 }
 
+static int find_ring(const mpi_comm *c, const int *rank, int n) {
+    for (int i = 0; i < c->n_ring; i++)
+        if (c->ring[i].n == n && memcmp(c->ring[i].rank, rank, sizeof *rank * (size_t)n) == 0) return i;
+    return -1;
+}
+
+/* Collective: over the ranks listed. */
+static hp_status add_ring(mpi_comm *c, int *rank, int n, int tag, hp_error *err) {
+    c->ring = realloc(c->ring, sizeof *c->ring * (size_t)(c->n_ring + 1));
+    HP_ASSERT(c->ring);
+    mpi_ring *ring = &c->ring[c->n_ring++];
+    *ring = (mpi_ring){.n = n, .rank = rank};
+    MPI_Group all, some;
+    MPI_Comm_group(c->p2p, &all);
+    MPI_Group_incl(all, n, rank, &some);
+    const hp_status s =
+        checked(MPI_Comm_create_group(c->p2p, some, tag, &ring->comm), "MPI_Comm_create_group", err);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return s;
+}
+
+/* Groups in their order, each by its members alone: those of one group meet in the same order everywhere. */
 static hp_status mpi_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     mpi_comm *c = (mpi_comm *)comm;
-    free(c->is_world);
-    c->n_group = p->n_group;
-    c->is_world = calloc((size_t)p->n_group + 1, sizeof *c->is_world);
-    HP_ASSERT(c->is_world);
-    for (int g = 0; g < p->n_group; g++) c->is_world[g] = p->group[g].scope == HP_GROUP_WORLD;
-    if (c->has_replicas) return HP_OK;
-    c->has_replicas = true;
-    return checked(MPI_Comm_split(c->p2p, comm->rank % p->n_role, comm->rank, &c->replicas), "MPI_Comm_split",
-                   err);
+    const int role = comm->rank % p->n_role, replica = comm->rank / p->n_role;
+    c->ring_of = realloc(c->ring_of, sizeof *c->ring_of * (size_t)p->n_group);
+    HP_ASSERT(c->ring_of);
+    for (int g = 0; g < p->n_group; g++) {
+        c->ring_of[g] = -1;
+        if (!hp_group_has_role(p, g, role)) continue;
+        const int n = hp_group_size(p, g);
+        int *rank = calloc((size_t)n, sizeof *rank);
+        HP_ASSERT(rank);
+        for (int k = 0; k < n; k++) rank[k] = hp_group_rank(p, g, replica, k);
+        c->ring_of[g] = find_ring(c, rank, n);
+        if (c->ring_of[g] >= 0) {
+            free(rank);
+            continue;
+        }
+        c->ring_of[g] = c->n_ring;
+        HP_TRY(add_ring(c, rank, n, g, err));
+    }
+    return HP_OK;
 }
 
 static void mpi_close(hp_comm *comm) {
     mpi_comm *c = (mpi_comm *)comm;
-    if (c->has_replicas) MPI_Comm_free(&c->replicas);
-    MPI_Comm_free(&c->world);
+    for (int i = 0; i < c->n_ring; i++) {
+        MPI_Comm_free(&c->ring[i].comm);
+        free(c->ring[i].rank);
+    }
     MPI_Comm_free(&c->p2p);
     for (int i = 0; i < c->n_op; i++) free(c->op[i]);
     free(c->op);
-    free(c->is_world);
+    free(c->ring);
+    free(c->ring_of);
     free(c);
     MPI_Finalize();
 }
@@ -262,12 +305,14 @@ hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     HP_ASSERT(c);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* inherited by the duplicates */
     MPI_Comm_dup(MPI_COMM_WORLD, &c->p2p);
-    MPI_Comm_dup(MPI_COMM_WORLD, &c->world);
     c->base.ops = &MPI;
     MPI_Comm_rank(c->p2p, &c->base.rank);
     MPI_Comm_size(c->p2p, &c->base.size);
+    int *rank = calloc((size_t)c->base.size, sizeof *rank);
+    HP_ASSERT(rank);
+    for (int r = 0; r < c->base.size; r++) rank[r] = r;
     *comm = &c->base;
-    return HP_OK;
+    return add_ring(c, rank, c->base.size, 0, err);
 }
 
 const char *hp_comm_mpi_version(char *out, size_t n) {

@@ -26,7 +26,7 @@ static hp_shape reversed(const hp_shape *s) {
 /* The plan and this program must count our own kernels' scratch alike. */
 static hp_status check_scratch(const hp_device *d, const hp_bound *b, hp_error *err) {
     const int64_t need =
-        hp_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, b->shape.n, HP_F32);
+        hp_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, &b->shape, HP_F32);
     if (need <= b->scratch_bytes) return HP_OK;
     return hp_fail(err, HP_EPLAN,
                    "layer %s needs %lld bytes of scratch, the plan has %lld: plan again with this version",

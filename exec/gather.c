@@ -24,9 +24,9 @@ static unsigned char *state_at(const hp_job *j) {
 }
 
 static int replicas_group(const hp_job *j) {
-    const hp_program *p = j->plan.program;
-    for (int g = 0; g < p->n_group; g++)
-        if (p->group[g].scope == HP_GROUP_REPLICAS && p->group[g].role == j->role) return g;
+    const hp_role *r = role_of(j);
+    for (int i = 0; i < j->plan.graph->n_param; i++)
+        if (r->place[i].here && !hp_param_trained(&j->plan.graph->param[i])) return r->place[i].group;
     return -1;
 }
 

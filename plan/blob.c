@@ -3,28 +3,28 @@
 
 #include <string.h>
 
-_Static_assert(sizeof(hp_task) == 48 && sizeof(hp_buffer) == 40 && sizeof(hp_queue) == 12 &&
-                   sizeof(hp_param_place) == 16 && sizeof(hp_group) == 8,
+_Static_assert(sizeof(hp_task) == 48 && sizeof(hp_buffer) == 72 && sizeof(hp_queue) == 12 &&
+                   sizeof(hp_param_place) == 32 && sizeof(hp_group) == 16 && sizeof(hp_slot) == 16,
                "stored structures have no hidden padding");
 
 typedef struct role_head {
-    int32_t stage, n_task, n_operand, n_dep, n_buffer, n_queue, n_bucket, spare;
+    int32_t stage, n_task, n_operand, n_dep, n_buffer, n_queue, n_bucket, n_slot;
     int64_t trained_elems, arena_bytes, live_bytes;
 } role_head;
 
 typedef struct program_head {
-    int32_t mode, dtype, dp, micro, n_role, n_group;
+    int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, spare;
     int64_t batch, micro_batch;
 } program_head;
 
 static program_head head_of(const hp_program *p) {
-    return (program_head){p->mode,   p->dtype,   p->dp,    p->micro,
-                          p->n_role, p->n_group, p->batch, p->micro_batch};
+    return (program_head){p->mode,     p->dtype,   p->dp, p->micro, p->n_role, p->n_group,
+                          p->n_member, p->clients, p->bn, 0,        p->batch,  p->micro_batch};
 }
 
 static role_head role_head_of(const hp_role *r) {
     return (role_head){r->stage,    r->n_task, r->n_operand,     r->n_dep,       r->n_buffer,  r->n_queue,
-                       r->n_bucket, 0,         r->trained_elems, r->arena_bytes, r->live_bytes};
+                       r->n_bucket, r->n_slot,       r->trained_elems, r->arena_bytes, r->live_bytes};
 }
 
 hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *fn, void *self,
@@ -32,10 +32,12 @@ hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *f
     const program_head head = head_of(p);
     HP_TRY(fn(self, -1, "program", &head, sizeof head, err));
     HP_TRY(fn(self, -1, "group", p->group, sizeof *p->group * (size_t)p->n_group, err));
+    HP_TRY(fn(self, -1, "member", p->member, sizeof *p->member * (size_t)p->n_member, err));
     for (int i = 0; i < p->n_role; i++) {
         const hp_role *r = &p->role[i];
         const role_head h = role_head_of(r);
         HP_TRY(fn(self, i, "role", &h, sizeof h, err));
+        HP_TRY(fn(self, i, "slot", r->slot, sizeof *r->slot * (size_t)r->n_slot, err));
         HP_TRY(fn(self, i, "task", r->task, sizeof *r->task * (size_t)r->n_task, err));
         HP_TRY(fn(self, i, "operand", r->operand, sizeof *r->operand * (size_t)r->n_operand, err));
         HP_TRY(fn(self, i, "dep_first", r->dep_first, sizeof *r->dep_first * (size_t)(r->n_task + 1), err));
@@ -74,9 +76,11 @@ static hp_status read_role(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                    .n_buffer = h.n_buffer,
                    .n_queue = h.n_queue,
                    .n_bucket = h.n_bucket,
+                   .n_slot = h.n_slot,
                    .trained_elems = h.trained_elems,
                    .arena_bytes = h.arena_bytes,
                    .live_bytes = h.live_bytes};
+    FETCH("slot", slot, h.n_slot);
     FETCH("task", task, h.n_task);
     FETCH("operand", operand, h.n_operand);
     FETCH("dep_first", dep_first, (int64_t)h.n_task + 1);
@@ -93,8 +97,8 @@ hp_status hp_program_fetch(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                            hp_program **program, hp_error *err) {
     program_head h;
     HP_TRY(fn(self, -1, "program", &h, sizeof h, err));
-    if (h.n_role < 1 || h.n_role > HP_MAX_STAGES || h.n_group != h.n_role + 1)
-        return hp_fail(err, HP_EDATA, "the stored program has %d stages", h.n_role);
+    if (h.n_role < 1 || h.n_role > HP_MAX_ROLES || h.n_group < 1)
+        return hp_fail(err, HP_EDATA, "the stored program has %d roles", h.n_role);
     hp_program *p = HP_NEW(arena, hp_program, 1);
     *p = (hp_program){.mode = h.mode,
                       .dtype = h.dtype,
@@ -103,8 +107,12 @@ hp_status hp_program_fetch(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                       .batch = h.batch,
                       .micro_batch = h.micro_batch,
                       .n_role = h.n_role,
-                      .n_group = h.n_group};
+                      .n_group = h.n_group,
+                      .n_member = h.n_member,
+                      .clients = h.clients,
+                      .bn = h.bn};
     HP_TRY(fetch(arena, fn, self, -1, "group", sizeof *p->group, h.n_group, (void **)&p->group, err));
+    HP_TRY(fetch(arena, fn, self, -1, "member", sizeof *p->member, h.n_member, (void **)&p->member, err));
     p->role = HP_NEW(arena, hp_role, h.n_role);
     for (int i = 0; i < h.n_role; i++) HP_TRY(read_role(arena, g, fn, self, i, &p->role[i], err));
     *program = p;

@@ -91,7 +91,7 @@ static void add_queues(waits *w) {
         add_role(w, role);
         for (int q = 1; q < r->n_queue; q++) {
             if (r->queue[q].kind == HP_QUEUE_SEND) add_channel(w, role, q);
-            if (r->queue[q].kind == HP_QUEUE_COLL && w->p->group[r->queue[q].peer].scope == HP_GROUP_WORLD)
+            if (r->queue[q].kind == HP_QUEUE_COLL && r->queue[q].peer == 0)
                 add_world(w, role, q);
         }
     }

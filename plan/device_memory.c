@@ -14,14 +14,6 @@ static int64_t round_up(int64_t v, int64_t to) {
     return (v + to - 1) / to * to;
 }
 
-static const hp_tensor *input_of(const hp_graph *g, const hp_layer *l) {
-    return &g->tensor[l->in[0]];
-}
-
-static const hp_tensor *output_of(const hp_graph *g, const hp_layer *l) {
-    return &g->tensor[l->out];
-}
-
 static int64_t taps(const hp_layer *l) {
     return (int64_t)l->kh * l->kw;
 }
@@ -31,7 +23,7 @@ bool hp_conv_winograd(const hp_graph *g, int layer) {
     if (l->op != HP_CONV || l->groups > 1 || l->kh != 3 || l->kw != 3 || l->stride_h != 1 ||
         l->stride_w != 1 || l->dil_h > 1 || l->dil_w > 1 || l->pad_h > 2 || l->pad_w > 2)
         return false;
-    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
+    const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     if (x->c % 16 || y->c % 16 || x->c < 32 || y->c < 32)
         return false; /* transforms would outweigh the products */
     const int64_t covered = round_up(y->h, 2) * round_up(y->w, 2);
@@ -41,7 +33,7 @@ bool hp_conv_winograd(const hp_graph *g, int layer) {
 bool hp_conv_gemm_gradient(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     if (l->op != HP_CONV || l->groups > 1 || hp_conv_winograd(g, layer)) return false;
-    const int64_t ins = input_of(g, l)->c, outs = output_of(g, l)->c;
+    const int64_t ins = g->tensor[l->in[0]].c, outs = g->tensor[l->out].c;
     /* at most an eighth of the products may fall on padding */
     return ins >= 32 && outs >= 32 &&
            round_up(ins, HP_WINOGRAD_PANEL) * round_up(outs, 16) * 8 <= ins * outs * 9;
@@ -59,28 +51,26 @@ int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool
     return round_up((tiles + blocks - 1) / blocks, HP_WINOGRAD_ROWS); /* blocks of about equal size */
 }
 
-static int64_t winograd_pack(const hp_graph *g, const hp_layer *l, bool backward) {
-    const int outs = backward ? input_of(g, l)->c : output_of(g, l)->c;
-    const int ins = backward ? output_of(g, l)->c : input_of(g, l)->c;
+static int64_t winograd_pack(const hp_shape *s, bool backward) {
+    const int outs = backward ? s->ic : s->oc, ins = backward ? s->oc : s->ic;
     return HP_WINOGRAD_POINTS * round_up(outs, HP_WINOGRAD_PANEL) * ins;
 }
 
-static int64_t winograd_scratch(const hp_graph *g, const hp_layer *l, hp_task_op op, int64_t samples) {
-    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
-    const hp_tensor *from = op == HP_TASK_BWD ? y : x, *to = op == HP_TASK_BWD ? x : y;
-    const int64_t tiles = samples * ((to->h + 1) / 2) * ((to->w + 1) / 2),
-                  outs = round_up(to->c, HP_WINOGRAD_PANEL);
-    const int64_t block = hp_winograd_block(from->c, to->c, tiles, op == HP_TASK_BWDW),
-                  zeros = round_up(x->c > y->c ? x->c : y->c, 16);
-    const int64_t sums = op == HP_TASK_BWDW ? (int64_t)from->c * outs : 0;
-    return zeros + HP_WINOGRAD_POINTS * (block * (from->c + outs) + sums);
+static int64_t winograd_scratch(const hp_shape *s, hp_task_op op) {
+    const bool back = op == HP_TASK_BWD;
+    const int from_c = back ? s->oc : s->ic, to_c = back ? s->ic : s->oc;
+    const int64_t to_h = back ? s->ih : s->oh, to_w = back ? s->iw : s->ow;
+    const int64_t tiles = s->n * ((to_h + 1) / 2) * ((to_w + 1) / 2), outs = round_up(to_c, HP_WINOGRAD_PANEL);
+    const int64_t block = hp_winograd_block(from_c, to_c, tiles, op == HP_TASK_BWDW),
+                  zeros = round_up(s->ic > s->oc ? s->ic : s->oc, 16);
+    const int64_t sums = op == HP_TASK_BWDW ? (int64_t)from_c * outs : 0;
+    return zeros + HP_WINOGRAD_POINTS * (block * (from_c + outs) + sums);
 }
 
-static int64_t gradient_scratch(const hp_graph *g, const hp_layer *l, int64_t samples) {
-    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
-    const int64_t ins = round_up(x->c, HP_WINOGRAD_PANEL), outs = round_up(y->c, 16),
-                  pixels = samples * y->h * y->w;
-    const bool direct = taps(l) == 1 && ins == x->c && outs == y->c;
+static int64_t gradient_scratch(const hp_layer *l, const hp_shape *s) {
+    const int64_t ins = round_up(s->ic, HP_WINOGRAD_PANEL), outs = round_up(s->oc, 16),
+                  pixels = s->n * s->oh * s->ow;
+    const bool direct = taps(l) == 1 && ins == s->ic && outs == s->oc;
     return (ins + outs) * (pixels < HP_GRADIENT_ROWS ? pixels : HP_GRADIENT_ROWS) +
            (direct ? 0 : taps(l) * ins * outs);
 }
@@ -94,54 +84,51 @@ static int64_t library_outs(int64_t outs) {
 }
 
 /* Elements of a weight in the widest layout oneDNN chooses. */
-static int64_t library_weights(const hp_graph *g, const hp_layer *l) {
-    const int64_t groups = l->groups > 1 ? l->groups : 1;
-    const int64_t ins = input_of(g, l)->c / groups, outs = output_of(g, l)->c / groups;
+static int64_t library_weights(const hp_layer *l, const hp_shape *s) {
+    const int64_t groups = s->groups, ins = s->ic / groups, outs = s->oc / groups;
     if (ins == 1 && outs == 1) return round_up(groups, 16) * taps(l);
     return groups * library_outs(outs) * round_up(ins, 16) * taps(l);
 }
 
-static int64_t library_scratch(const hp_graph *g, const hp_layer *l, hp_task_op op) {
-    const hp_tensor *x = input_of(g, l), *y = output_of(g, l);
+static int64_t library_scratch(const hp_layer *l, const hp_shape *s, hp_task_op op) {
     int64_t bytes = LIBRARY_SCRATCH;
     if (taps(l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
-        bytes += 4 * (int64_t)y->h * y->w * round_up(x->c, 16);
-    if (op == HP_TASK_BWDW) bytes += 4 * (library_weights(g, l) + round_up(y->c, 16));
+        bytes += 4 * (int64_t)s->oh * s->ow * round_up(s->ic, 16);
+    if (op == HP_TASK_BWDW) bytes += 4 * (library_weights(l, s) + round_up(s->oc, 16));
     return bytes;
 }
 
 /* The input in (C, H, W) order, or a row for the bias gradient. */
-static int64_t linear_scratch(const hp_graph *g, const hp_layer *l, int64_t samples) {
-    const hp_tensor *x = input_of(g, l);
-    const int64_t image = x->h > 1 || x->w > 1 ? samples * x->h * x->w * x->c : 0, row = output_of(g, l)->c;
-    return round_up(4 * (image > row ? image : row), LINES);
+static int64_t linear_scratch(const hp_shape *s) {
+    const int64_t image = s->ih > 1 || s->iw > 1 ? s->n * s->ih * s->iw * s->ic : 0;
+    return round_up(4 * (image > s->oc ? image : s->oc), LINES);
 }
 
-int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, hp_dtype dtype) {
+int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
-    if (dtype != HP_F32 || l->op != HP_CONV) return 0;
+    if (dtype != HP_F32 || l->op != HP_CONV || s->oc < 1 || s->ic < 1) return 0;
     if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image wants no gradient */
-    return 4 * (hp_conv_winograd(g, layer) ? winograd_pack(g, l, backward) : library_weights(g, l));
+    return 4 * (hp_conv_winograd(g, layer) ? winograd_pack(s, backward) : library_weights(l, s));
 }
 
-int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t samples, hp_dtype dtype) {
+int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32) return 0;
-    if (l->op == HP_BN)
-        return 8 * round_up(output_of(g, l)->c, 16) * 5; /* float64 sums and float32 factors */
-    if (l->op == HP_DROPOUT) return round_up(4 * hp_tensor_elems(g, l->out), LINES); /* one sample's mask */
-    if (l->op == HP_LINEAR) return linear_scratch(g, l, samples);
+    if (l->op == HP_BN) return 8 * round_up(s->oc, 16) * 5; /* float64 sums and float32 factors */
+    if (l->op == HP_DROPOUT)
+        return round_up(4 * (int64_t)s->oh * s->ow * s->oc, LINES); /* one sample's mask */
+    if (l->op == HP_LINEAR) return linear_scratch(s);
     if (l->op != HP_CONV) return 0;
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
     if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer))
-        return round_up(4 * gradient_scratch(g, l, samples), LINES);
-    if (!compute || !hp_conv_winograd(g, layer)) return library_scratch(g, l, op);
-    return round_up(4 * winograd_scratch(g, l, op, samples), LINES);
+        return round_up(4 * gradient_scratch(l, s), LINES);
+    if (!compute || !hp_conv_winograd(g, layer)) return library_scratch(l, s, op);
+    return round_up(4 * winograd_scratch(s, op), LINES);
 }
 
-int64_t hp_save_bytes(const hp_graph *g, int layer, int64_t samples, hp_dtype dtype) {
+int64_t hp_save_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
-    if (l->op == HP_BN) return 2 * (int64_t)output_of(g, l)->c * hp_dtype_bytes(dtype);
-    if (l->op == HP_MAXPOOL) return samples * hp_tensor_elems(g, l->out);
+    if (l->op == HP_BN) return 2 * (int64_t)s->oc * hp_dtype_bytes(dtype);
+    if (l->op == HP_MAXPOOL) return s->n * s->oh * s->ow * s->oc;
     return 0;
 }

@@ -1,7 +1,8 @@
 /* device_memory.h - what a device needs beyond the tensors, known to the planner without linking the device's
  * library.
  *
- * Upper bounds over the kernels exec/device_onednn.c accepts; it refuses a kernel that wants more and takes
+ * `s`: the layer's local shape (tile.h); which kernel a layer gets depends on the whole layer, so that its packed
+ * weights fit every tile. Upper bounds over the kernels exec/device_onednn.c accepts; it refuses a kernel that wants more and takes
  * the next. */
 #ifndef HP_DEVICE_MEMORY_H
 #define HP_DEVICE_MEMORY_H
@@ -9,12 +10,12 @@
 #include "plan/program.h"
 
 /* Bytes of a layer's weights in the device's layout; 0: the device reads the canonical weights. */
-int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, hp_dtype dtype);
-/* Scratch for one task of that layer on `samples` samples. */
-int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, int64_t samples, hp_dtype dtype);
+int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype);
+/* Scratch for one task of that layer of that shape. */
+int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype);
 /* What a layer keeps from forward to backward (HP_BUF_SAVE): bn mean and inverse std, max-pool argmax (u8);
  * 0: none. */
-int64_t hp_save_bytes(const hp_graph *g, int layer, int64_t samples, hp_dtype dtype);
+int64_t hp_save_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype);
 
 /* --- layouts the planner and the float32 kernels must agree on --- */
 

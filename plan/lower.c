@@ -108,6 +108,9 @@ static void lower_role(hp_lower_ctx *shared, int stage) {
     hp_lower_ctx ctx = *shared, *c = &ctx;
     c->r = &c->p->role[stage];
     c->r->stage = stage;
+    c->r->n_slot = c->s->chunks;
+    c->r->slot = HP_NEW(c->arena, hp_slot, c->s->chunks);
+    for (int k = 0; k < c->s->chunks; k++) c->r->slot[k] = (hp_slot){.stage = k * c->s->stages + stage};
     c->frame = new_frames(c);
     c->touched = HP_NEW(c->arena, bool, c->g->n_layer);
     c->grad_task = HP_NEW(c->arena, int32_t, c->g->n_layer);
@@ -123,10 +126,14 @@ static void lower_role(hp_lower_ctx *shared, int stage) {
 }
 
 static void build_groups(hp_lower_ctx *c) {
-    c->p->n_group = 1 + c->p->n_role;
+    const int n = c->p->n_role;
+    c->p->n_group = 1 + n;
+    c->p->n_member = n;
     c->p->group = HP_NEW(c->arena, hp_group, c->p->n_group);
-    c->p->group[0] = (hp_group){HP_GROUP_WORLD, -1};
-    for (int r = 0; r < c->p->n_role; r++) c->p->group[1 + r] = (hp_group){HP_GROUP_REPLICAS, r};
+    c->p->member = HP_NEW(c->arena, int32_t, n);
+    for (int r = 0; r < n; r++) c->p->member[r] = r;
+    c->p->group[0] = (hp_group){.first = 0, .n = n, .all_replicas = 1};
+    for (int r = 0; r < n; r++) c->p->group[1 + r] = (hp_group){.first = r, .n = 1, .all_replicas = 1};
 }
 
 static void lower_program(hp_lower_ctx *c) {
@@ -135,6 +142,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .dtype = (int32_t)c->o->dtype,
                          .dp = c->s->dp,
                          .micro = c->s->micro,
+                         .clients = 1,
                          .batch = c->o->batch,
                          .micro_batch = c->o->batch / ((int64_t)c->s->dp * c->s->micro),
                          .n_role = c->s->stages};

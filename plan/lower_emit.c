@@ -19,6 +19,9 @@ int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64
                                          .last = -1,
                                          .bytes = elems * hp_dtype_bytes(dtype),
                                          .offset = -1};
+    if (kind == HP_BUF_TENSOR || kind == HP_BUF_GRADIENT)
+        r->buffer[r->n_buffer].box = hp_box_whole(c->g, what, c->p->micro_batch);
+    if (kind == HP_BUF_LABELS) r->buffer[r->n_buffer].box.hi[0] = (int32_t)c->p->micro_batch;
     return r->n_buffer++;
 }
 

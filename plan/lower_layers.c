@@ -61,7 +61,8 @@ static void forward_layer(hp_lower_ctx *c, hp_frame *f, int layer, int chunk, in
     int32_t operand[2 + HP_MAX_IN];
     char access[3 + HP_MAX_IN] = "ww";
     operand[0] = in_place(c, layer) ? f->act[l->in[0]] : tensor_buffer(c, HP_BUF_TENSOR, l->out, micro);
-    const int64_t save = lower_train(c) ? hp_save_bytes(c->g, layer, c->p->micro_batch, c->o->dtype) : 0;
+    const hp_shape shape = hp_shape_of(c->g, layer, c->p->micro_batch);
+    const int64_t save = lower_train(c) ? hp_save_bytes(c->g, layer, &shape, c->o->dtype) : 0;
     operand[1] = save ? lower_buffer(c, HP_BUF_SAVE, HP_U8, save, layer, micro) : -1;
     for (int i = 0; i < l->n_in; i++) {
         operand[2 + i] = f->act[l->in[i]];

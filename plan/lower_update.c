@@ -21,7 +21,10 @@ static void place_layer(hp_lower_ctx *c, int layer, int64_t *trained, int64_t *s
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &c->g->param[l->param[i]];
         int64_t *at = hp_param_trained(param) ? trained : state;
-        c->r->place[l->param[i]] = (hp_param_place){.here = 1, .offset = *at};
+        c->r->place[l->param[i]] = (hp_param_place){.here = HP_HERE | HP_HOME | HP_START,
+                                                         .group = c->s->dp > 1 ? 1 + c->r->stage : -1,
+                                                         .offset = *at,
+                                                         .count = param->count};
         *at += round_up(param->count, PARAM_ALIGN);
     }
 }
@@ -33,7 +36,8 @@ static int64_t scratch_bytes(const hp_lower_ctx *c) {
         const hp_vstage *v = chunk_stage(c, chunk);
         for (int layer = v->first; layer < v->end; layer++)
             for (int k = 0; k < (lower_train(c) ? 4 : 2); k++) {
-                const int64_t bytes = hp_scratch_bytes(c->g, layer, ops[k], c->p->micro_batch, c->o->dtype);
+                const hp_shape shape = hp_shape_of(c->g, layer, c->p->micro_batch);
+                const int64_t bytes = hp_scratch_bytes(c->g, layer, ops[k], &shape, c->o->dtype);
                 if (bytes > most) most = bytes;
             }
     }
@@ -66,10 +70,11 @@ void lower_packs(hp_lower_ctx *c) {
     for (int chunk = 0; chunk < c->s->chunks; chunk++) {
         const hp_vstage *v = chunk_stage(c, chunk);
         for (int layer = v->first; layer < v->end; layer++) {
-            const int64_t forward = hp_pack_bytes(c->g, layer, false, c->o->dtype);
+            const hp_shape shape = hp_shape_of(c->g, layer, c->p->micro_batch);
+            const int64_t forward = hp_pack_bytes(c->g, layer, false, &shape, c->o->dtype);
             const bool image = layer > 0 && c->g->tensor[c->g->layer[layer].in[0]].producer == 0;
             const int64_t backward =
-                lower_train(c) && !image ? hp_pack_bytes(c->g, layer, true, c->o->dtype) : 0;
+                lower_train(c) && !image ? hp_pack_bytes(c->g, layer, true, &shape, c->o->dtype) : 0;
             if (!forward && !backward) continue;
             if (forward) c->r->pack_forward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, forward, layer, -1);
             if (backward)

@@ -10,6 +10,13 @@ const hp_task_info hp_task_infos[HP_TASK_OPS] = {
 #undef TASK
 };
 
+bool hp_group_has_role(const hp_program *p, int group, int role) {
+    const hp_group *g = &p->group[group];
+    for (int i = 0; i < g->n; i++)
+        if (p->member[g->first + i] == role) return true;
+    return false;
+}
+
 const char *const hp_dtype_names[] = {"f32", "f64", "i32", "u8"};
 
 int hp_dtype_bytes(hp_dtype t) {

@@ -1,7 +1,8 @@
 /* program.h - the task program: plain data, two interpreters (sim/ on a virtual clock, exec/ on devices).
  *
- * Stored per role. A role is a position in the model (a pipeline stage); the `dp` replicas of a role share
- * its task list. Rank r of the world is replica r / n_role, role r % n_role.
+ * Stored per role. A role is a place in the model (a tile of a pipeline stage; with GEMS also its mirror
+ * image); the `dp` replicas of a role share its task list. Rank r of the world is replica r / n_role, role
+ * r % n_role.
  *
  * Meaning. A rank has one compute queue and one queue per (peer, direction, channel) and per communicator.
  * Tasks of a queue start in the order of the role's task list. A task may start when its dependencies are
@@ -12,6 +13,7 @@
 
 #include "plan/graph.h"
 #include "plan/strategy.h"
+#include "plan/tile.h"
 
 typedef enum hp_queue_kind { HP_QUEUE_COMPUTE, HP_QUEUE_SEND, HP_QUEUE_RECV, HP_QUEUE_COLL } hp_queue_kind;
 
@@ -51,7 +53,9 @@ enum {
     HP_FLAG_ADD = 1,       /* add to the result (gradient accumulation) instead of overwriting it */
     HP_FLAG_RECOMPUTE = 2, /* forward again for the backward pass: running statistics stay as they are */
     HP_FLAG_EVAL = 4,      /* forward with running statistics, no dropout, loss without gradient */
-    HP_FLAG_METRIC = 8     /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
+    HP_FLAG_METRIC = 8,    /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
+    HP_FLAG_FIRST = 16,    /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
+    HP_FLAG_LAST = 32
 };
 
 typedef struct hp_task {
@@ -60,14 +64,18 @@ typedef struct hp_task {
     uint8_t dtype; /* of the data moved (send, recv, all-reduce) */
     uint8_t spare;
     int16_t queue; /* index into role.queue; 0 = compute */
-    int16_t chunk; /* model chunk of this rank, 0 without interleaving */
+    int16_t chunk; /* index into role.slot: which of the role's stages this belongs to */
     int32_t layer; /* fwd, bwd, bwdw, pack; else -1 */
     int32_t micro; /* micro-batch or -1 */
     int32_t tag;   /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
     int32_t operand, n_operand; /* range of role.operand */
     int32_t spare2;
-    int64_t offset; /* all-reduce, sgd: first element within the buffer */
-    int64_t count;  /* send, recv, all-reduce, sgd: elements */
+    /* all-reduce, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this one)
+     * << 32 | (groups that follow its last one), for the running statistics */
+    int64_t offset;
+    /* send, recv, all-reduce, sgd, zero: elements. bn with a `sums` operand: pixels that the statistics cover on
+     * all ranks together */
+    int64_t count;
 } hp_task;
 
 typedef struct hp_queue {
@@ -76,14 +84,12 @@ typedef struct hp_queue {
     int32_t channel; /* send, recv: 2*boundary (+1 backward); the two ends of a channel match in order */
 } hp_queue;
 
-/* A communicator: for each rank of the world, the ranks that share its communicator. */
-typedef enum hp_group_scope {
-    HP_GROUP_REPLICAS /* the dp replicas of one role */,
-    HP_GROUP_WORLD
-} hp_group_scope;
+/* A communicator: members are the roles program.member[first .. first+n-1], ascending; of the rank's own
+ * replica, or of all replicas (each replica's members in turn). */
 typedef struct hp_group {
-    int32_t scope; /* hp_group_scope */
-    int32_t role;  /* replicas: of this role */
+    int32_t first, n;
+    int32_t all_replicas; /* 1: the members of every data replica */
+    int32_t spare;
 } hp_group;
 
 typedef enum hp_buffer_kind {
@@ -98,9 +104,12 @@ typedef enum hp_buffer_kind {
     HP_BUF_TENSOR,              /* an activation */
     HP_BUF_GRADIENT,            /* the gradient of an activation */
     HP_BUF_SAVE, /* what a layer keeps for its backward pass (bn: mean, inverse std; max-pool: argmax) */
-    HP_BUF_LABELS
+    HP_BUF_LABELS,
+    HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
+    HP_BUF_SUMS     /* bn: two float64 sums per channel, added up over ranks */
 } hp_buffer_kind;
 
+enum { HP_MAX_ROLES = 1 << 16 };
 enum { HP_METRICS = 4 }; /* sum of losses, samples, correct, spare: over the samples of the step */
 
 typedef struct hp_buffer {
@@ -113,16 +122,38 @@ typedef struct hp_buffer {
     int32_t spare2;
     int64_t bytes;
     int64_t offset; /* in the role's arena */
+    /* Tensors, gradients, messages: which part of tensor `what`, samples counted within the micro-batch. Labels:
+     * samples, rows, columns. bn's save: the part of the output whose pixels this rank's statistics count;
+     * max-pool's save: as the output. Else empty. */
+    hp_box box;
 } hp_buffer;
 
+/* Where a role keeps a parameter: rows [first_row, first_row + rows) of its dimension 0 (all but with channel
+ * parallelism). */
+enum {
+    HP_HERE = 1,
+    HP_HOME = 2,  /* of all roles that hold this range, the one to save it; of running statistics: one whose share
+                   * counts (the true value is the sum over homes and replicas) */
+    HP_START = 4 /* running statistics begin with the initial value on replica 0, else with zero */
+};
 typedef struct hp_param_place {
-    int32_t here; /* 1: this role holds the parameter */
-    int32_t spare;
+    int32_t here;  /* HP_HERE | ...; 0: not on this role */
+    int32_t group; /* roles and replicas that hold the same range, -1: this rank alone */
     int64_t offset; /* first element in WEIGHTS/GRADS/MOMENTUM, or in STATE for running statistics */
+    int64_t first, count; /* elements of the parameter that are here */
 } hp_param_place;
+
+/* A stage that a role takes part in. */
+typedef struct hp_slot {
+    int32_t stage; /* virtual stage: chunk * stages + stage */
+    int32_t part, flip;
+    int32_t spare;
+} hp_slot;
 
 typedef struct hp_role {
     int32_t stage; /* position in the pipeline */
+    int32_t n_slot;
+    hp_slot *slot;
     int32_t n_task, n_operand, n_dep, n_buffer, n_queue, n_bucket;
     hp_task *task;
     int32_t *operand;   /* buffer ids */
@@ -142,21 +173,38 @@ typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
 typedef struct hp_program {
     int32_t mode;  /* hp_mode; HP_MODE_INFER programs are also what --eval runs */
     int32_t dtype; /* HP_F32, or HP_F64 for --device ref */
-    int32_t dp, micro;
+    int32_t dp;          /* data replicas (clients included) */
+    int32_t micro;       /* micro-batches of a replica in one step, all GEMS passes together */
+    int32_t clients;     /* ranks that share a device; replicas k*clients .. k*clients+clients-1 do */
+    int32_t bn;          /* hp_bn */
     int64_t batch;       /* global */
     int64_t micro_batch; /* samples of one micro-batch on one replica: batch / (dp*micro) */
-    int32_t n_role, n_group;
+    int32_t n_role, n_group, n_member;
     hp_role *role;
     hp_group *group; /* group 0 is the world */
+    int32_t *member; /* roles */
 } hp_program;
 
 static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
 
+/* --- groups --- */
+
+static inline int hp_group_size(const hp_program *p, int group) {
+    return p->group[group].n * (p->group[group].all_replicas ? p->dp : 1);
+}
+bool hp_group_has_role(const hp_program *p, int group, int role);
+/* Member `k` of the group as `replica` sees it: a rank of the world. */
+static inline int hp_group_rank(const hp_program *p, int group, int replica, int k) {
+    const hp_group *g = &p->group[group];
+    const int r = g->all_replicas ? k / g->n : replica;
+    return r * p->n_role + p->member[g->first + k % g->n];
+}
+
 /* Every buffer a task touches, -1 left out: its operands, and the packed weights of its layer. Returns how
  * many. */
-enum { HP_MAX_USES = 2 * HP_MAX_IN + 4 };
+enum { HP_MAX_USES = 2 * HP_MAX_IN + 5 };
 int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]);
 
 /* --- lower.c --- */

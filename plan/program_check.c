@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_ROLES = HP_MAX_STAGES, MAX_TASKS = 1 << 26 };
+enum { MAX_ROLES = HP_MAX_ROLES, MAX_TASKS = 1 << 26 };
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
 
@@ -97,7 +97,7 @@ static hp_status check_places(const hp_program *p, const hp_graph *g, int role, 
 
 static hp_status check_structure(const hp_program *p, const hp_graph *g, hp_error *err) {
     if (p->n_role < 1 || p->n_role > MAX_ROLES || p->dp < 1 || p->micro < 1 || p->micro_batch < 1 ||
-        p->n_group != 1 + p->n_role || p->dtype > HP_F64 || p->dtype < 0)
+        p->n_group < 1 || p->dtype > HP_F64 || p->dtype < 0)
         REFUSE("E-RANGE: the program's degrees are out of range");
     for (int s = 0; s < p->n_role; s++) {
         const hp_role *r = &p->role[s];
@@ -182,11 +182,9 @@ static hp_status check_collectives(const hp_program *p, hp_error *err) {
     for (int s = 0; s < p->n_role; s++)
         for (int q = 1; q < p->role[s].n_queue; q++) {
             const hp_queue *queue = &p->role[s].queue[q];
-            if (queue->kind == HP_QUEUE_COLL && p->group[queue->peer].scope == HP_GROUP_REPLICAS &&
-                p->group[queue->peer].role != s)
-                REFUSE("E-MATCH: rank %d calls a collective of the replicas of stage %d, of which it is no "
-                       "member",
-                       s, p->group[queue->peer].role);
+            if (queue->kind == HP_QUEUE_COLL && !hp_group_has_role(p, queue->peer, s))
+                REFUSE("E-MATCH: rank %d calls a collective of group %d, of which it is no member", s,
+                       queue->peer);
         }
     const hp_role *a = &p->role[0];
     const int qa = find_queue(a, HP_QUEUE_COLL, 0, 0);

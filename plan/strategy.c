@@ -53,7 +53,8 @@ static int32_t *field(const hp_strategy *s, const key *k) {
 
 hp_strategy hp_strategy_default(void) {
     return (hp_strategy){
-        .dp = 1, .stages = 1, .chunks = 1, .micro = 1, .sched = HP_SCHED_LP, .fuse_bytes = DEFAULT_FUSE};
+        .dp = 1, .stages = 1, .chunks = 1, .micro = 1, .cp = 1, .ldp = 1, .gems = 1, .halo = 1, .clients = 1,
+        .sched = HP_SCHED_LP, .fuse_bytes = DEFAULT_FUSE};
 }
 
 static hp_sched default_sched(const hp_strategy *s) {

@@ -10,7 +10,14 @@
 
 enum { HP_MAX_STAGES = 256, HP_STRATEGY_TEXT = 1600 };
 
-typedef enum hp_sched { HP_SCHED_LP, HP_SCHED_GPIPE, HP_SCHED_1F1B, HP_SCHED_INTERLEAVED } hp_sched;
+typedef enum hp_sched {
+    HP_SCHED_LP,
+    HP_SCHED_GPIPE,
+    HP_SCHED_1F1B,
+    HP_SCHED_INTERLEAVED,
+    HP_SCHED_ZB,  /* zero-bubble: weight gradients apart from data gradients (Qi et al. 2023, ZB-H1) */
+    HP_SCHED_GEMS /* bidirectional: passes alternate between two mirrored replicas (Jain et al. 2020) */
+} hp_sched;
 typedef enum hp_recompute {
     HP_RECOMPUTE_NONE,
     HP_RECOMPUTE_BOUNDARY,   /* keep unit inputs */
@@ -18,8 +25,21 @@ typedef enum hp_recompute {
     HP_RECOMPUTE_EXCEPT_LAST /* full, but for the last micro-batch */
 } hp_recompute;
 
+typedef enum hp_tail { HP_TAIL_OWN, HP_TAIL_SHARED } hp_tail;
+typedef enum hp_bn { HP_BN_SYNC, HP_BN_ALL, HP_BN_LOCAL } hp_bn;
+
+enum { HP_MAX_SPATIAL = 32 };
+
 typedef struct hp_strategy {
     int32_t dp, stages, chunks, micro;
+    int32_t n_sp;                                        /* spatial stages, from the first on; 0: none */
+    int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
+    int32_t cp, ldp;
+    int32_t tail;    /* hp_tail */
+    int32_t gems;    /* passes per update; 1 without GEMS */
+    int32_t halo;    /* halo-bearing layers per exchange */
+    int32_t bn;      /* hp_bn */
+    int32_t clients; /* processes per device */
     int32_t sched;              /* hp_sched */
     int32_t recompute;          /* hp_recompute */
     int32_t n_cut;              /* 0 = balanced by cost; else stages*chunks entries */
@@ -35,9 +55,12 @@ hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err);
 const char *hp_strategy_text(const hp_strategy *s, char *out);
 bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b);
 
-static inline int hp_strategy_ranks(const hp_strategy *s) {
-    return s->dp * s->stages;
+/* Data replicas (dp * clients), ranks of the world, devices they occupy. See plan/layout.h. */
+static inline int hp_strategy_replicas(const hp_strategy *s) {
+    return s->dp * s->clients;
 }
+int hp_strategy_ranks(const hp_strategy *s);
+int hp_strategy_devices(const hp_strategy *s);
 
 /* Why a candidate is not possible: a value, not an error. code NULL = possible. */
 typedef struct hp_reject {

@@ -156,8 +156,7 @@ int64_t hp_sim_comm_bytes(const hp_program *p) {
             const double moved = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
             if (k->op == HP_TASK_SEND) bytes += moved;
             if (k->op != HP_TASK_ALLREDUCE) continue;
-            const hp_group *g = &p->group[r->queue[k->queue].peer];
-            const double n = g->scope == HP_GROUP_WORLD ? hp_program_ranks(p) : p->dp;
+            const double n = hp_group_size(p, r->queue[k->queue].peer);
             bytes +=
                 2 * (n - 1) / n * moved; /* what a ring moves: communication volume of data parallelism */
         }

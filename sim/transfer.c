@@ -27,8 +27,7 @@ static void channels_init(sim *s, int rank) {
 }
 
 static bool is_member(const sim *s, int group, int rank) {
-    const hp_group *g = &s->program->group[group];
-    return g->scope == HP_GROUP_WORLD || rank % s->wiring->n_role == g->role;
+    return hp_group_has_role(s->program, group, rank % s->wiring->n_role);
 }
 
 static int queue_of_group(const hp_role *r, int group) {

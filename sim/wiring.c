@@ -56,15 +56,19 @@ hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p, bool fold) {
 }
 
 int hp_group_ranks(const hp_program *p, int group) {
-    return p->group[group].scope == HP_GROUP_WORLD ? hp_program_ranks(p) : p->dp;
+    return hp_group_size(p, group);
 }
 
 int hp_group_per_node(const hp_program *p, const hp_machine *m, int group) {
-    const int ranks = hp_group_ranks(p, group), here = m->devices_per_node;
-    if (p->group[group].scope == HP_GROUP_WORLD) return ranks < here ? ranks : here;
-    const int stride = p->n_role; /* of consecutive members */
-    const int per_node = stride >= here ? 1 : (here + stride - 1) / stride;
-    return per_node < ranks ? per_node : ranks;
+    const int ranks = hp_group_size(p, group), here = m->devices_per_node;
+    int most = 0;
+    for (int k = 0, at = 0, node = -1; k < ranks; k++) { /* members come in ascending order */
+        const int on = hp_group_rank(p, group, 0, k) / here;
+        at = on == node ? at + 1 : 1;
+        node = on;
+        if (at > most) most = at;
+    }
+    return most;
 }
 
 int hp_replicas_per_node(const hp_program *p, const hp_machine *m) {

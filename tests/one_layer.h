@@ -123,10 +123,16 @@ static int64_t rig_scratch(const rig *r) {
     const hp_task_op ops[] = {HP_TASK_PACK, HP_TASK_FWD, HP_TASK_BWD, HP_TASK_BWDW};
     int64_t most = 0;
     for (int i = 0; i < 4; i++) {
-        const int64_t n = hp_scratch_bytes(&r->graph, 1, ops[i], r->samples, (hp_dtype)r->program.dtype);
+        const hp_shape shape = hp_shape_of(&r->graph, 1, r->samples);
+        const int64_t n = hp_scratch_bytes(&r->graph, 1, ops[i], &shape, (hp_dtype)r->program.dtype);
         most = n > most ? n : most;
     }
     return most;
+}
+
+static void rig_map(rig *r, int32_t buffer, int tensor) {
+    r->buffer[buffer].what = tensor;
+    r->buffer[buffer].box = hp_box_whole(&r->graph, tensor, r->samples);
 }
 
 static void rig_buffers(rig *r) {
@@ -137,19 +143,25 @@ static void rig_buffers(rig *r) {
     rig_buffer(r, HP_BUF_STATE, r->role.live_bytes * e);
     rig_buffer(r, HP_BUF_METRIC, HP_METRICS * 8);
     rig_buffer(r, HP_BUF_SCRATCH, rig_scratch(r));
-    const int64_t pack[2] = {hp_pack_bytes(&r->graph, 1, false, t), hp_pack_bytes(&r->graph, 1, true, t)};
+    const hp_shape shape = hp_shape_of(&r->graph, 1, r->samples);
+    const int64_t pack[2] = {hp_pack_bytes(&r->graph, 1, false, &shape, t),
+                             hp_pack_bytes(&r->graph, 1, true, &shape, t)};
     r->pack_forward[1] = pack[0] ? rig_buffer(r, HP_BUF_PACK, pack[0]) : -1;
     r->pack_backward[1] = pack[1] ? rig_buffer(r, HP_BUF_PACK, pack[1]) : -1;
-    const int64_t save = hp_save_bytes(&r->graph, 1, r->samples, t);
+    const int64_t save = hp_save_bytes(&r->graph, 1, &shape, t);
     r->save = save ? rig_buffer(r, HP_BUF_SAVE, save) : -1;
     r->y = rig_buffer(r, HP_BUF_TENSOR, out * e);
     r->dy = rig_buffer(r, HP_BUF_GRADIENT, out * e);
     r->logits_grad = rig_buffer(r, HP_BUF_GRADIENT, out * e);
     r->labels = rig_buffer(r, HP_BUF_LABELS, out * 4);
+    const int maps[3] = {r->y, r->dy, r->logits_grad};
+    for (int i = 0; i < 3; i++) rig_map(r, maps[i], r->layer[1].out);
     for (int i = 0; i < r->layer[1].n_in; i++) {
         const int64_t in = r->samples * hp_tensor_elems(&r->graph, i);
         r->x[i] = rig_buffer(r, HP_BUF_TENSOR, in * e);
         r->dx[i] = rig_buffer(r, HP_BUF_GRADIENT, in * e);
+        rig_map(r, r->x[i], i);
+        rig_map(r, r->dx[i], i);
     }
 }
 

@@ -39,7 +39,7 @@ typedef struct thread_world {
 typedef struct thread_comm {
     hp_comm base;
     thread_world *world;
-    int sequence[65]; /* per group key */
+    int sequence[1024]; /* per group */
     struct {
         message *m;
         meeting *t;
@@ -68,8 +68,15 @@ static void thread_sum(meeting *t) {
 static meeting *thread_meet(thread_comm *c, const hp_comm_op *op) {
     thread_world *w = c->world;
     const hp_program *p = w->program;
-    const bool world = op->group == HP_COMM_WORLD || p->group[op->group].scope == HP_GROUP_WORLD;
-    const int key = world ? 0 : 1 + p->group[op->group].role, sequence = c->sequence[key]++;
+    const bool world = op->group == HP_COMM_WORLD;
+    const int replica = c->base.rank / w->n_role;
+    const bool all = world || p->group[op->group].all_replicas;
+    const int group = world ? 0 : 1 + op->group, sequence = c->sequence[group]++;
+    const int key = group * 64 + (all ? 0 : replica); /* every replica has its own such group */
+    const int size = world ? w->size : hp_group_size(p, op->group);
+    int me = c->base.rank;
+    for (int k = 0; !world && k < size; k++)
+        if (hp_group_rank(p, op->group, replica, k) == c->base.rank) me = k;
     meeting *t = w->meeting;
     while (t && (t->key != key || t->sequence != sequence)) t = t->next;
     if (!t) {
@@ -79,11 +86,11 @@ static meeting *thread_meet(thread_comm *c, const hp_comm_op *op) {
                        .sequence = sequence,
                        .count = op->count,
                        .dtype = op->dtype,
-                       .size = world ? w->size : w->size / w->n_role};
+                       .size = size};
         w->meeting = t;
     }
     HP_ASSERT(t->count == op->count && t->dtype == op->dtype);
-    t->data[world ? c->base.rank : c->base.rank / w->n_role] = op->data;
+    t->data[me] = op->data;
     if (++t->arrived == t->size) thread_sum(t);
     return t;
 }
