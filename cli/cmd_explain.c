@@ -11,19 +11,32 @@ typedef struct options {
     bool dot, json;
 } options;
 
+/* "rank 0", "ranks 0..3"; the parts of a stage have consecutive ranks. */
+static void print_ranks(const hp_plan *plan, const explain_stage *s, int flip) {
+    const int parts = hp_layout_parts(&s->layout), a = explain_role_of(plan, s->stage, 0, flip),
+              b = explain_role_of(plan, s->stage, parts - 1, flip);
+    if (a < 0 || b < 0) return;
+    printf("%s rank%s %d", flip ? ", mirrored on" : " on", a == b ? "" : "s", a < b ? a : b);
+    if (a != b) printf("..%d", a < b ? b : a);
+}
+
 static void print_stage(const hp_plan *plan, const explain_stage *s) {
     const hp_graph *g = plan->graph;
-    printf("\nstage %d on role %d: units %d..%d, %.3g M parameters, %.3g GFLOP forward per image\n", s->stage,
-           s->role, s->first_unit, s->last_unit, (double)s->params * 1e-6, 2e-9 * (double)s->macs);
+    char name[EXPLAIN_NAME];
+    printf("\nstage %d", s->stage);
+    print_ranks(plan, s, 0);
+    print_ranks(plan, s, 1);
+    if (explain_layout(&s->layout, name)[0]) printf(" (%s)", name);
+    printf(": units %d..%d, %.3g M parameters, %.3g GFLOP forward per image\n", s->first_unit, s->last_unit,
+           (double)s->params * 1e-6, 2e-9 * (double)s->macs);
     for (int u = s->first_unit; u <= s->last_unit; u++) {
         const hp_tensor *t = &g->tensor[g->layer[g->unit_first[u + 1] - 1].out];
-        char name[EXPLAIN_NAME];
         printf("  unit %3d  %-28s -> %d x %d x %d\n", u, explain_unit_name(g, u, name), t->h, t->w, t->c);
     }
 }
 
 static void print_header(const hp_plan *plan) {
-    char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32];
+    char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
     const hp_program *p = plan->program;
     printf("%s of %s, %d x %d pixels, %d classes, %lld parameters\n",
            p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net, plan->image_h, plan->image_w,
@@ -40,9 +53,10 @@ static void print_header(const hp_plan *plan) {
     }
     printf("\nmemory per rank\n");
     for (int r = 0; r < p->n_role; r++)
-        printf("  role %d: %s planned, %s of it in use at the fullest moment; %d tasks, %d buffers\n", r,
+        printf("  rank %d: %s planned, %s of it in use at the fullest moment; %d tasks, %d buffers; %s\n", r,
                hp_format_bytes((double)p->role[r].arena_bytes, arena),
-               hp_format_bytes((double)p->role[r].live_bytes, live), p->role[r].n_task, p->role[r].n_buffer);
+               hp_format_bytes((double)p->role[r].live_bytes, live), p->role[r].n_task, p->role[r].n_buffer,
+               explain_place(plan, r, place, sizeof place));
 }
 
 static void print_roles(const hp_plan *plan, int only) {
@@ -50,9 +64,10 @@ static void print_roles(const hp_plan *plan, int only) {
     print_header(plan);
     for (int r = 0; r < p->n_role; r++) {
         if (only >= 0 && r != only) continue;
-        printf("\nrole %d (rank%s %d", r, p->dp > 1 ? "s" : "", r);
+        char place[256];
+        printf("\nrank%s %d", p->dp > 1 ? "s" : "", r);
         if (p->dp > 1) printf(", %d%s", r + p->n_role, p->dp > 2 ? ", ..." : "");
-        printf(")\n");
+        printf(": %s\n", explain_place(plan, r, place, sizeof place));
         hp_program_print(stdout, p, plan->graph, r);
     }
 }

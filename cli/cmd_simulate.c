@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { MOST_CLIENTS = 4 }; /* processes on a device: what AccDP published */
+
 static double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -29,7 +31,12 @@ static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus
                               hp_error *err) {
     const int64_t batch = s->batch ? s->batch : gpus;
     hp_eval *e = simulate_eval(arena, s, batch);
-    const hp_space space = {.graph = s->graph, .mode = s->mode, .batch = batch, .n_devices = gpus};
+    const hp_space space = {.graph = s->graph,
+                            .mode = s->mode,
+                            .batch = batch,
+                            .n_devices = gpus,
+                            .no_recompute = s->eval.eager, /* it keeps everything; --strategy may ask for it */
+                            .most_clients = s->machine.share_cpu ? 1 : MOST_CLIENTS};
     hp_search_result r;
     HP_TRY(hp_search(arena, e, &space, &s->search, &r, err));
     f->searched += r.searched;
@@ -54,14 +61,13 @@ static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus
 
 /* Just one strategy: a refusal is the answer. */
 static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
-    const int ranks = hp_strategy_ranks(&s->strategy);
-    f->gpus = ranks;
-    f->batch = s->batch ? s->batch : hp_strategy_batch(&s->strategy, ranks);
+    f->gpus = hp_strategy_devices(&s->strategy);
+    f->batch = s->batch ? s->batch : hp_strategy_batch(&s->strategy, f->gpus);
     hp_eval *e = simulate_eval(arena, s, f->batch);
     f->list = HP_NEW(arena, hp_evaluation, 1);
     hp_reject cap;
     const int devices = s->n_count ? s->count[0] : 0;
-    HP_TRY(hp_evaluate(e, arena, &s->strategy, true, f->list, err));
+    HP_TRY(hp_evaluate(e, arena, &s->strategy, HP_EVAL_PLACED, f->list, err));
     if (!f->list->reject.code && devices &&
         !hp_strategy_legal(&s->strategy, s->graph, f->batch, devices, &cap))
         f->list->reject = cap;

@@ -104,8 +104,8 @@ static hp_status evaluate_both(const frame *f, const hp_plan *plan, hp_evaluatio
                                  .straggler_rank = -1,
                                  .seed = plan->seed};
     hp_eval *e = hp_eval_new(f->arena, &setup);
-    HP_TRY(hp_evaluate(e, f->arena, &strategy, true, asked, err));
-    HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, true, best, err));
+    HP_TRY(hp_evaluate(e, f->arena, &strategy, HP_EVAL_PLACED, asked, err));
+    HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, HP_EVAL_PLACED, best, err));
     if (asked->reject.code && strcmp(asked->reject.code, "E-MEM") == 0)
         HP_TRY(hp_search_memory_fix(e, &strategy, &asked->reject, err));
     return HP_OK;

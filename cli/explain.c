@@ -1,17 +1,31 @@
-/* explain.c - names of units, extent of stages, and a plan as one JSON object. */
+/* explain.c - names of units, extent and layout of stages, places of ranks. */
 #include "cli/explain.h"
 
 #include "cli/cli.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 int explain_stages(const hp_plan *plan) {
     return plan->strategy.n_cut ? plan->strategy.n_cut : plan->strategy.stages * plan->strategy.chunks;
 }
 
+int explain_role_of(const hp_plan *plan, int stage, int part, int flip) {
+    const hp_program *p = plan->program;
+    for (int r = 0; r < p->n_role; r++)
+        for (int i = 0; i < p->role[r].n_slot; i++) {
+            const hp_slot *s = &p->role[r].slot[i];
+            if (s->stage == stage && s->part == part && s->flip == flip) return r;
+        }
+    return -1;
+}
+
 explain_stage explain_stage_of(const hp_plan *plan, int stage) {
     const hp_graph *g = plan->graph;
-    explain_stage s = {.stage = stage, .role = stage % plan->program->n_role};
+    const int role = explain_role_of(plan, stage, 0, 0);
+    explain_stage s = {.stage = stage,
+                       .role = role < 0 ? stage % plan->program->n_role : role,
+                       .layout = hp_stage_layout(&plan->strategy, stage % plan->strategy.stages)};
     for (int v = 0; v < stage; v++) s.first_unit += plan->strategy.cut[v];
     s.last_unit = s.first_unit + plan->strategy.cut[stage] - 1;
     HP_ASSERT(s.first_unit >= 0 && s.last_unit < g->n_unit);
@@ -49,69 +63,56 @@ const char *explain_unit_name(const hp_graph *g, int unit, char *out) {
     return cli_plain(raw, out, EXPLAIN_NAME);
 }
 
-static json_t *units_json(const hp_graph *g) {
-    json_t *units = json_array();
-    for (int u = 0; u < g->n_unit; u++) {
-        char name[EXPLAIN_NAME];
-        const hp_tensor *t = &g->tensor[g->layer[g->unit_first[u + 1] - 1].out];
-        json_array_append_new(units, json_pack("{s:i, s:s, s:i, s:[i,i,i]}", "unit", u, "name",
-                                               explain_unit_name(g, u, name), "layers",
-                                               (int)(g->unit_first[u + 1] - g->unit_first[u]), "output",
-                                               (int)t->h, (int)t->w, (int)t->c));
-    }
-    return units;
+/* --- layouts --- */
+
+explain_part explain_part_of(const hp_layout *l, int part) {
+    const int channel = part % l->channels, tile = part / l->channels, map = l->rows * l->cols;
+    return (explain_part){tile % map / l->cols, tile % l->cols, tile / map, channel};
 }
 
-static json_t *stages_json(const hp_plan *plan) {
-    json_t *stages = json_array();
-    for (int v = 0; v < explain_stages(plan); v++) {
-        const explain_stage s = explain_stage_of(plan, v);
-        json_array_append_new(stages,
-                              json_pack("{s:i, s:i, s:i, s:i, s:I, s:I}", "stage", s.stage, "role", s.role,
-                                        "first_unit", s.first_unit, "last_unit", s.last_unit, "parameters",
-                                        (json_int_t)s.params, "macs_per_image", (json_int_t)s.macs));
-    }
-    return stages;
+typedef struct text {
+    char *out;
+    size_t n;
+} text;
+
+static void add(text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(text t, const char *fmt, ...) {
+    const size_t have = strlen(t.out);
+    va_list ap;
+    va_start(ap, fmt);
+    if (have < t.n) vsnprintf(t.out + have, t.n - have, fmt, ap);
+    va_end(ap);
 }
 
-static json_t *task_json(const hp_plan *plan, const hp_role *r, int task) {
-    const hp_task *t = &r->task[task];
-    const hp_task_info *info = &hp_task_infos[t->op];
-    char label[200];
-    json_t *deps = json_array();
-    for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++)
-        json_array_append_new(deps, json_integer(r->dep[i]));
-    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o}", "task", task, "op", info->name,
-                     "phase", hp_phase_names[info->phase], "label",
-                     hp_task_label(plan->program, plan->graph, r, task, label, sizeof label), "queue",
-                     (int)t->queue, "layer", (int)t->layer, "micro", (int)t->micro, "flags", (int)t->flags,
-                     "count", (json_int_t)t->count, "after", deps);
+const char *explain_layout(const hp_layout *l, char *out) {
+    const text t = {out, EXPLAIN_NAME};
+    out[0] = 0;
+    if (l->rows * l->cols > 1) add(t, "%dx%d tiles", l->rows, l->cols);
+    if (l->slices > 1) add(t, "%s%d slices of the batch", out[0] ? " x " : "", l->slices);
+    if (l->channels > 1) add(t, "%s%d channel slices", out[0] ? " x " : "", l->channels);
+    return out;
 }
 
-static json_t *role_json(const hp_plan *plan, int role, bool want_tasks) {
+/* "tile 2 of 4 (1,0)" and the like, along every axis that is split. */
+static void add_part(text t, const hp_layout *l, int part) {
+    const explain_part at = explain_part_of(l, part);
+    if (l->rows * l->cols > 1)
+        add(t, " tile %d of %d (%d,%d)", at.row * l->cols + at.col, l->rows * l->cols, at.row, at.col);
+    if (l->slices > 1) add(t, " batch slice %d of %d", at.slice, l->slices);
+    if (l->channels > 1) add(t, " channel slice %d of %d", at.channel, l->channels);
+}
+
+const char *explain_place(const hp_plan *plan, int role, char *out, size_t n) {
     const hp_role *r = &plan->program->role[role];
-    json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:I, s:I}", "role", role, "n_task", (int)r->n_task,
-                          "n_buffer", (int)r->n_buffer, "n_bucket", (int)r->n_bucket, "memory_bytes",
-                          (json_int_t)r->arena_bytes, "live_bytes", (json_int_t)r->live_bytes);
-    if (!want_tasks) return o;
-    json_t *tasks = json_array();
-    for (int t = 0; t < r->n_task; t++) json_array_append_new(tasks, task_json(plan, r, t));
-    json_object_set_new(o, "tasks", tasks);
-    return o;
-}
-
-json_t *explain_json(const hp_plan *plan, int role) {
-    const hp_program *p = plan->program;
-    char strategy[HP_STRATEGY_TEXT];
-    json_t *roles = json_array();
-    for (int r = 0; r < p->n_role; r++)
-        json_array_append_new(roles, role_json(plan, r, role < 0 || r == role));
-    return json_pack("{s:i, s:s, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o}",
-                     "schema", 1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer",
-                     "image", (int)plan->image_h, (int)plan->image_w, "classes", (int)plan->classes,
-                     "parameters", (json_int_t)hp_graph_param_count(plan->graph), "strategy",
-                     hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device",
-                     plan->device, "ranks", hp_program_ranks(p), "batch", (json_int_t)plan->batch,
-                     "micro_batch", (json_int_t)p->micro_batch, "step_s", plan->step_s, "units",
-                     units_json(plan->graph), "stages", stages_json(plan), "roles", roles);
+    const text t = {out, n};
+    out[0] = 0;
+    for (int i = 0; i < r->n_slot; i++) {
+        const hp_slot *s = &r->slot[i];
+        add(t, "%s%sstage %d", i ? " + " : "", s->flip ? "mirrored " : "", s->stage);
+        if (s->stage >= explain_stages(plan)) continue; /* a program of messages alone */
+        const hp_layout l = hp_stage_layout(&plan->strategy, s->stage % plan->strategy.stages);
+        if (s->part < hp_layout_parts(&l)) add_part(t, &l, s->part);
+    }
+    return out;
 }

@@ -73,6 +73,8 @@ void run_show_summary(run_show *s, const char *trace) {
            number(f, "images_per_s"));
     if (json_object_get(f, "accuracy"))
         printf("accuracy %.4f on the test split, loss %.4f\n", number(f, "accuracy"), number(f, "eval_loss"));
+    if (json_object_get(f, "iou"))
+        printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
     if (isnan(number(f, "loss"))) printf("note: the loss is not a finite number any more: lower --lr\n");
     printf("memory of the fullest rank: %s planned, %s observed; %s resident\n",
            hp_format_bytes(largest(json_object_get(f, "planned_bytes")), a),

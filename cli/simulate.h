@@ -10,7 +10,7 @@ enum { SIM_MAX_COUNTS = 32 };
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
-        *seed, *out;
+        *seed, *out, *rules, *memory;
     const char *memory_limit, *jitter, *straggler;
     bool all, no_fold, json;
 } simulate_options;
@@ -29,6 +29,7 @@ typedef struct simulate_setup {
     int n_count, count[SIM_MAX_COUNTS]; /* --gpus */
     bool has_strategy;
     hp_strategy strategy;
+    hp_rules rules;
     hp_search_options search;
     hp_eval_setup eval; /* limits, jitter; the rest is filled per count */
 } simulate_setup;

@@ -46,12 +46,13 @@ static const struct argp_option option_list[] = {
     {"device", KEY_DEVICE, "cpu|ref", 0, "what will run the plan (cpu)", 2},
     {"prec", KEY_PREC, "LIST", 0, "precisions (fp32)", 2},
     {"memory-limit", KEY_LIMIT, "BYTES", 0, "memory of one rank", 2},
-    {"memory", KEY_MEMORY, "planned", 0, "whose memory rules (planned)", 2},
+    {"memory", KEY_MEMORY, "planned|eager", 0,
+     "memory as planned (planned), or what an eager framework keeps; that without recomputation", 2},
     {"strategy", KEY_STRATEGY, "S", 0, "evaluate just this strategy", 3},
     {"top", KEY_TOP, "K", 0, "candidates to show and store (10)", 3},
     {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
     {"sort", KEY_SORT, "time|images|memory", 0, "order (time)", 3},
-    {"rules", KEY_RULES, "hplan", 0, "whose validity rules (hplan)", 3},
+    {"rules", KEY_RULES, "hplan|mpi4dl", 0, "whose validity rules (hplan)", 3},
     {"no-fold", KEY_NO_FOLD, NULL, 0, "simulate every rank, alike or not", 4},
     {"jitter", KEY_JITTER, "CV", 0, "relative spread of compute times", 4},
     {"straggler", KEY_STRAGGLER, "RANK:FACTOR", 0, "one rank computes slower by this factor", 4},
@@ -99,6 +100,10 @@ static const char **text_option(simulate_options *o, int key) {
         return &o->jitter;
     case KEY_STRAGGLER:
         return &o->straggler;
+    case KEY_RULES:
+        return &o->rules;
+    case KEY_MEMORY:
+        return &o->memory;
     default:
         return NULL;
     }
@@ -110,8 +115,6 @@ static bool missing(int key, const char *arg, const char **what) {
         int key;
         const char *only, *what;
     } rows[] = {{KEY_PREC, "fp32", "--prec other than fp32"},
-                {KEY_MEMORY, "planned", "--memory eager"},
-                {KEY_RULES, "hplan", "--rules mpi4dl"},
                 {KEY_ONNX, "", "--onnx"},
                 {KEY_MEASURE, "", "--measure"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -139,8 +142,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
         o->json = true;
         return 0;
     case KEY_PREC:
-    case KEY_MEMORY:
-    case KEY_RULES:
     case KEY_ONNX:
     case KEY_MEASURE:
         if (missing(key, arg, &what))
@@ -217,7 +218,7 @@ static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *e
 }
 
 static int largest_count(const simulate_setup *s) {
-    int most = s->has_strategy ? hp_strategy_ranks(&s->strategy) : 0;
+    int most = s->has_strategy ? hp_strategy_devices(&s->strategy) : 0;
     for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
     return most;
 }
@@ -256,12 +257,15 @@ static hp_status parse_network(hp_arena *arena, const simulate_options *o, simul
 static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_error *err) {
     static const char *const modes[] = {"train", "infer", NULL},
                              *const devices[] = {"cpu", "ref", "cuda", NULL},
-                             *const sorts[] = {"time", "images", "memory", NULL};
-    int mode = 0, device = 0, sort = 0;
+                             *const sorts[] = {"time", "images", "memory", NULL},
+                             *const memories[] = {"planned", "eager", NULL};
+    int mode = 0, device = 0, sort = 0, memory = 0, rules = HP_RULES_HPLAN;
     int64_t top = 10, seed = 1;
     HP_TRY(parse_name(o->mode, "--mode", modes, &mode, err));
     HP_TRY(parse_name(o->device, "--device", devices, &device, err));
     HP_TRY(parse_name(o->sort, "--sort", sorts, &sort, err));
+    HP_TRY(parse_name(o->memory, "--memory", memories, &memory, err));
+    HP_TRY(parse_name(o->rules, "--rules", hp_rules_names, &rules, err));
     HP_TRY(parse_int(o->top, "--top", 1, 1 << 20, &top, err));
     HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
     HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
@@ -271,8 +275,10 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     s->dtype = device == 1 ? HP_F64 : HP_F32;
     snprintf(s->device, sizeof s->device, "%s", devices[device]);
     s->seed = (uint64_t)seed;
+    s->rules = (hp_rules)rules;
     s->search = (hp_search_options){.top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort};
-    s->eval = (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold};
+    s->eval = (hp_eval_setup){
+        .straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
     if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));
     if (o->jitter) HP_TRY(hp_parse_double(o->jitter, "--jitter", 0, 10, &s->eval.jitter_cv, err));
     if (o->straggler) HP_TRY(parse_straggler(o->straggler, &s->eval, err));

@@ -57,11 +57,15 @@ static void text_measured(const hp_evaluation *e, char out[64]) {
     snprintf(out, 64, "%.0f%%", 100 * e->figures.measured_share);
 }
 
+static void text_bound(const hp_evaluation *e, char out[64]) {
+    snprintf(out, 64, "%s", e->bound_by ? e->bound_by : "");
+}
+
 static const column columns[] = {{"ms/step", 8, 0, text_step},  {"(low-high)", 13, 0, text_interval},
                                  {"img/s", 7, 0, text_images},  {"mem/rank", 9, 0, text_memory},
                                  {"bubble", 7, 3, text_bubble}, {"comm*", 7, 2, text_comm},
-                                 {"meas", 5, 1, text_measured}};
-enum { N_COLUMN = sizeof columns / sizeof columns[0], NUMBER_WIDTH = 4, GPUS_WIDTH = 6 };
+                                 {"meas", 5, 1, text_measured}, {"bound by", 22, 4, text_bound}};
+enum { N_COLUMN = sizeof columns / sizeof columns[0], NUMBER_WIDTH = 4, GPUS_WIDTH = 6, MOST_DROP = 4 };
 
 typedef struct layout {
     int strategy; /* width */
@@ -86,7 +90,7 @@ static layout lay_out(const simulate_setup *s, const simulate_found *f) {
         int width = NUMBER_WIDTH + (l.sweep ? GPUS_WIDTH : 0);
         for (int c = 0; c < N_COLUMN; c++) width += shown(&columns[c], l.drop) ? columns[c].width : 0;
         if (width + l.strategy <= limit) return l;
-        if (l.drop < 3) continue;
+        if (l.drop < MOST_DROP) continue;
         l.strategy = limit - width > 16 ? limit - width : 16;
         return l;
     }
@@ -174,13 +178,13 @@ static json_t *candidate_json(const hp_evaluation *e, int rank) {
     const hp_candidate *c = &e->figures;
     json_t *memory = json_array();
     for (int r = 0; r < hp_strategy_ranks(&e->strategy); r++)
-        json_array_append_new(memory, json_integer(e->memory_by_role[r % e->strategy.stages]));
-    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s}", "rank",
+        json_array_append_new(memory, json_integer(e->memory_by_role[r % e->n_role]));
+    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s, s:s}", "rank",
                      rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s",
                      c->step_low_s, "step_high_s", c->step_high_s, "images_per_s", c->images_per_s,
                      "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory, "bubble",
                      c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes,
-                     "measured_share", c->measured_share, "tie", c->tie, "note", c->note);
+                     "measured_share", c->measured_share, "tie", c->tie, "bound_by", e->bound_by, "note", c->note);
 }
 
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {

@@ -64,10 +64,14 @@ hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_wo
 }
 
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
-    if (!m->share_cpu) return 0;
     char family[80];
     const hp_row *row =
         hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
-    const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;
-    return row ? fmax(row->y[0], core) : core;
+    if (m->share_cpu) {
+        const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;
+        return row ? fmax(row->y[0], core) : core;
+    }
+    if (row) return row->y[0];
+    const double seconds = hp_cost_compute(t, m, w).seconds;
+    return seconds > 0 ? fmax(0, 1 - m->device.launch_s / seconds) : 0;
 }

@@ -5,7 +5,7 @@
  * compute     a device class and hp_work.key; x is hp_work.size, y seconds
  * fit         a device class and a family ("fwd.conv f32"): t = launch + flops/R + bytes/B of measured rows
  * efficiency  a device class and a family: fractions of the data sheet's peak rate and bandwidth
- * share       a device class and a family: share of the node's compute the operation takes
+ * share       a device class and a family: share of the node's compute, or of its device, the operation takes
  * link        a link class: fractions of the data sheet's latency and bandwidth
  * p2p         a link class; x bytes, y seconds
  * allreduce   a link class and "rRANKS nPER_NODE"; x bytes, y seconds
@@ -45,9 +45,9 @@ const char *hp_cost_default_path(char *out, size_t n);
 /* One compute task alone on its device. Measured rows of the key (piecewise line over size), else a fitted
  * model of the key's operator, else the machine's roofline. */
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
-/* Share of the node's compute capacity (cores and memory bandwidth together) that the task uses while it
- * runs: two tasks whose shares sum to more than 1 slow each other down (max-min). 0 on machines that share
- * nothing. */
+/* Share of what is shared that the task uses while it runs: of the node's compute (cores and memory bandwidth
+ * together) on CPUs; of its device, where several ranks run on one (AccDP): all of the time but the launch, in
+ * which the device has nothing to do. Tasks whose shares sum to more than 1 slow each other down (max-min). */
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
 /* One message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its links. */
 hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, bool same_node, double bytes);

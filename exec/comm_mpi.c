@@ -38,18 +38,20 @@ typedef struct mpi_op {
     unsigned char *scratch;
 } mpi_op;
 
-/* A communicator for all-reduces; groups of the same ranks share one. */
+/* The communicator of one group. Two groups of the same ranks have two, as only all-reduces of one group
+ * start in the same order everywhere; the groups of the next program take over those of the last. */
 typedef struct mpi_ring {
-    MPI_Comm comm;
+    MPI_Comm comm; /* none for a rank alone */
     int sequence;
-    int n, *rank;
+    int n, me, *rank;
+    bool taken; /* by a group of the joined program */
 } mpi_ring;
 
 typedef struct mpi_comm {
     hp_comm base;
     MPI_Comm p2p;
     int n_ring;
-    mpi_ring *ring;  /* 0: all ranks */
+    mpi_ring *ring;   /* 0: all ranks */
     int32_t *ring_of; /* per group of the program: index into ring, -1: not a member */
     int n_op;
     mpi_op **op;
@@ -146,10 +148,7 @@ static hp_status allreduce_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what
     mpi_ring *ring = &c->ring[at];
     op->group = ring->comm;
     op->data = what->data;
-    int rank = 0, size = 1;
-    MPI_Comm_rank(op->group, &rank);
-    MPI_Comm_size(op->group, &size);
-    op->plan = hp_allreduce_plan(rank, size, what->count, hp_dtype_bytes((hp_dtype)what->dtype));
+    op->plan = hp_allreduce_plan(ring->me, ring->n, what->count, hp_dtype_bytes((hp_dtype)what->dtype));
     if (op->plan.steps == 0 || what->count == 0) return HP_OK;
     op->tag =
         ring->sequence++ % (1 << 14) * (1 << 15); /* lanes stay below 2^15; Open MPI's tags end at 2^31 - 1 */
@@ -230,16 +229,20 @@ static hp_status mpi_test(hp_comm *comm, int handle, bool *done, hp_error *err) 
 
 static int find_ring(const mpi_comm *c, const int *rank, int n) {
     for (int i = 0; i < c->n_ring; i++)
-        if (c->ring[i].n == n && memcmp(c->ring[i].rank, rank, sizeof *rank * (size_t)n) == 0) return i;
+        if (!c->ring[i].taken && c->ring[i].n == n &&
+            memcmp(c->ring[i].rank, rank, sizeof *rank * (size_t)n) == 0)
+            return i;
     return -1;
 }
 
-/* Collective: over the ranks listed. */
+/* Takes over the list. Collective: over the ranks listed. */
 static hp_status add_ring(mpi_comm *c, int *rank, int n, int tag, hp_error *err) {
     c->ring = realloc(c->ring, sizeof *c->ring * (size_t)(c->n_ring + 1));
     HP_ASSERT(c->ring);
     mpi_ring *ring = &c->ring[c->n_ring++];
-    *ring = (mpi_ring){.n = n, .rank = rank};
+    *ring = (mpi_ring){.comm = MPI_COMM_NULL, .n = n, .rank = rank};
+    while (rank[ring->me] != c->base.rank) ring->me++;
+    if (n == 1) return HP_OK;
     MPI_Group all, some;
     MPI_Comm_group(c->p2p, &all);
     MPI_Group_incl(all, n, rank, &some);
@@ -250,34 +253,40 @@ static hp_status add_ring(mpi_comm *c, int *rank, int n, int tag, hp_error *err)
     return s;
 }
 
-/* Groups in their order, each by its members alone: those of one group meet in the same order everywhere. */
+static hp_status join_group(mpi_comm *c, const hp_program *p, int group, hp_error *err) {
+    const int role = c->base.rank % p->n_role, replica = c->base.rank / p->n_role;
+    c->ring_of[group] = -1;
+    if (!hp_group_has_role(p, group, role)) return HP_OK;
+    const int n = hp_group_size(p, group);
+    int *rank = calloc((size_t)n, sizeof *rank);
+    HP_ASSERT(rank);
+    for (int k = 0; k < n; k++) rank[k] = hp_group_rank(p, group, replica, k);
+    int32_t at = find_ring(c, rank, n);
+    if (at < 0) {
+        at = c->n_ring;
+        HP_TRY(add_ring(c, rank, n, group, err));
+    } else {
+        free(rank);
+    }
+    c->ring[at].taken = true;
+    c->ring_of[group] = at;
+    return HP_OK;
+}
+
+/* Groups in their order, each by its members alone: no two groups can wait for each other. */
 static hp_status mpi_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     mpi_comm *c = (mpi_comm *)comm;
-    const int role = comm->rank % p->n_role, replica = comm->rank / p->n_role;
     c->ring_of = realloc(c->ring_of, sizeof *c->ring_of * (size_t)p->n_group);
     HP_ASSERT(c->ring_of);
-    for (int g = 0; g < p->n_group; g++) {
-        c->ring_of[g] = -1;
-        if (!hp_group_has_role(p, g, role)) continue;
-        const int n = hp_group_size(p, g);
-        int *rank = calloc((size_t)n, sizeof *rank);
-        HP_ASSERT(rank);
-        for (int k = 0; k < n; k++) rank[k] = hp_group_rank(p, g, replica, k);
-        c->ring_of[g] = find_ring(c, rank, n);
-        if (c->ring_of[g] >= 0) {
-            free(rank);
-            continue;
-        }
-        c->ring_of[g] = c->n_ring;
-        HP_TRY(add_ring(c, rank, n, g, err));
-    }
+    for (int i = 0; i < c->n_ring; i++) c->ring[i].taken = false;
+    for (int g = 0; g < p->n_group; g++) HP_TRY(join_group(c, p, g, err));
     return HP_OK;
 }
 
 static void mpi_close(hp_comm *comm) {
     mpi_comm *c = (mpi_comm *)comm;
     for (int i = 0; i < c->n_ring; i++) {
-        MPI_Comm_free(&c->ring[i].comm);
+        if (c->ring[i].comm != MPI_COMM_NULL) MPI_Comm_free(&c->ring[i].comm);
         free(c->ring[i].rank);
     }
     MPI_Comm_free(&c->p2p);

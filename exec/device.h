@@ -35,7 +35,7 @@ typedef struct hp_device_ops {
      * Errors: HP_EUNAVAIL (no acceptable kernel for layer X), HP_EPLAN (needs more scratch than was planned).
      */
     hp_status (*open)(const hp_device_config *config, hp_device **device, hp_error *err);
-    /* Runs one compute task (pack, fwd, loss, bwd, bwdw, accum, sgd) to completion. */
+    /* Runs one task of the compute queue (any but load) to completion. */
     hp_status (*run)(hp_device *device, int task, const hp_step *step, hp_error *err);
     void (*close)(hp_device *device);
 } hp_device_ops;

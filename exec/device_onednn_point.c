@@ -40,14 +40,13 @@ hp_status hp_cpu_add_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
     return HP_OK;
 }
 
-/* Copies the columns of each input to or from the concatenated rows. */
+/* Copies the channels of each input's box to or from where they lie in the output's. */
 static void concat(const hp_bound *b, float *const *parts, float *whole, bool split) {
-    const int64_t rows = b->out_elems / b->shape.oc;
-    int64_t column = 0;
-    for (int i = 0; i < b->n_in; column += b->in_c[i++]) {
+    const int64_t pixels = b->out_elems / b->shape.oc;
+    for (int i = 0; i < b->n_in; i++) {
         const size_t bytes = (size_t)b->in_c[i] * sizeof(float);
-        for (int64_t r = 0; parts[i] && r < rows; r++) {
-            float *part = parts[i] + r * b->in_c[i], *place = whole + r * b->shape.oc + column;
+        for (int64_t r = 0; parts[i] && r < pixels; r++) {
+            float *part = parts[i] + r * b->in_c[i], *place = whole + r * b->shape.oc + b->in_at[i];
             if (split)
                 memcpy(part, place, bytes);
             else
@@ -77,14 +76,14 @@ hp_status hp_cpu_concat_bwd(hp_device *d, const hp_bound *b, const hp_step *s, h
 }
 
 static void dropout(hp_device *d, const hp_bound *b, const hp_step *s, const float *from, float *to) {
-    const int64_t per_sample = b->out_elems / b->shape.n;
+    const int64_t row = (int64_t)b->shape.ow * b->shape.oc;
     if (!s->dropout || b->task->flags & HP_FLAG_EVAL) {
         if (to != from) memcpy(to, from, (size_t)b->out_elems * sizeof *to);
         return;
     }
-    for (int64_t n = 0; n < b->shape.n; n++) {
-        hp_dropout_scale(b, s, n, 0, per_sample, b->scratch);
-        d->kernels->point.scale(to + n * per_sample, from + n * per_sample, b->scratch, per_sample);
+    for (int64_t r = 0; r < b->shape.n * b->shape.oh; r++, to += row, from += row) {
+        hp_dropout_row(b, s, r / b->shape.oh, (int)(r % b->shape.oh), b->scratch);
+        d->kernels->point.scale(to, from, b->scratch, row);
     }
 }
 

@@ -1,17 +1,23 @@
 /* device_onednn_train.c - loss, gradient sums and optimiser tasks. */
 #include "exec/device_onednn.h"
+#include "exec/metric.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Softmax cross-entropy of one row, inside in float64: it is short, and the loss is what users compare. */
-static double row_loss(const float *logits, int classes, int label, double batch, float *dlogits) {
-    double top = (double)logits[0], sum = 0;
-    for (int c = 1; c < classes; c++) top = (double)logits[c] > top ? (double)logits[c] : top;
-    for (int c = 0; c < classes; c++) sum += exp((double)logits[c] - top);
+/* Softmax cross-entropy of one row, inside in float64: it is short, and the loss is what users compare. The
+ * exponentials wait in `dlogits` as float32; that of the first maximum, `top`, is exactly 1, so that the
+ * gradient of a certain row keeps its digits. */
+static double row_loss(const float *logits, int classes, int top, int label, double scale, float *dlogits) {
+    double sum = 1;
+    for (int c = 0; c < classes; c++) {
+        const double e = c == top ? 1 : exp((double)logits[c] - (double)logits[top]);
+        if (c != top) sum += e;
+        if (dlogits) dlogits[c] = (float)e;
+    }
     for (int c = 0; dlogits && c < classes; c++)
-        dlogits[c] = (float)((exp((double)logits[c] - top) / sum - (c == label ? 1 : 0)) / batch);
-    return log(sum) + top - (double)logits[label];
+        dlogits[c] = (float)(((double)dlogits[c] / sum - (c == label ? 1 : 0)) * scale);
+    return log(sum) + (double)logits[top] - (double)logits[label];
 }
 
 static int first_maximum(const float *v, int n) {
@@ -26,17 +32,15 @@ hp_status hp_cpu_loss(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     (void)s;
     (void)err;
     const int classes = b->in_c[0];
+    const double scale = 1 / ((double)b->batch * (double)b->pixels); /* means over the rows of all ranks */
     for (int64_t i = 0; i < b->count; i++) {
         const float *logits = (const float *)b->x[0] + i * classes;
         float *dlogits = b->y ? (float *)b->y + i * classes : NULL;
-        const int label = b->labels[i];
-        if (label < 0) {
-            if (dlogits) memset(dlogits, 0, (size_t)classes * sizeof *dlogits);
-            continue;
-        }
-        b->metric[0] += row_loss(logits, classes, label, (double)b->batch, dlogits);
-        b->metric[1] += 1;
-        b->metric[2] += first_maximum(logits, classes) == label;
+        const int label = b->labels[i], top = first_maximum(logits, classes);
+        if (hp_metric_counts(label, classes))
+            hp_metric_add(b->metric, row_loss(logits, classes, top, label, scale, dlogits), label, top);
+        else if (dlogits)
+            memset(dlogits, 0, (size_t)classes * sizeof *dlogits);
     }
     return HP_OK;
 }
@@ -50,7 +54,10 @@ hp_status hp_cpu_accum(hp_device *d, const hp_bound *b, const hp_step *s, hp_err
 
 hp_status hp_cpu_sgd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)err;
-    d->kernels->point.sgd(b->sgd_w, b->sgd_g, b->sgd_m, b->count, (float)s->lr, (float)s->momentum,
+    const float factor = (float)hp_metric_gradient_factor(b);
+    float *g = b->sgd_g;
+    for (int64_t i = 0; factor != 1 && i < b->count; i++) g[i] *= factor;
+    d->kernels->point.sgd(b->sgd_w, g, b->sgd_m, b->count, (float)s->lr, (float)s->momentum,
                           (float)s->weight_decay);
     return HP_OK;
 }

@@ -1,5 +1,6 @@
 /* device_ref.c - the reference device: naive C in float64, the oracle every other device is held against. */
 #include "exec/device_ref.h"
+#include "exec/move.h"
 
 #include <stdlib.h>
 
@@ -11,18 +12,21 @@ static hp_ref_fn *const forward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_fwd,       [HP_LINEAR] = hp_ref_conv_fwd,   [HP_BN] = hp_ref_bn_fwd,
     [HP_ACT] = hp_ref_act_fwd,         [HP_ADD] = hp_ref_add_fwd,       [HP_MAXPOOL] = hp_ref_maxpool_fwd,
     [HP_AVGPOOL] = hp_ref_avgpool_fwd, [HP_CONCAT] = hp_ref_concat_fwd, [HP_ADAPTPOOL] = hp_ref_adaptpool_fwd,
-    [HP_DROPOUT] = hp_ref_dropout_fwd,
+    [HP_DROPOUT] = hp_ref_dropout_fwd, [HP_CONVT] = hp_ref_convt_fwd,   [HP_PAD] = hp_ref_pad_fwd,
 };
 static hp_ref_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwd,       [HP_LINEAR] = hp_ref_conv_bwd,   [HP_BN] = hp_ref_bn_bwd,
     [HP_ACT] = hp_ref_act_bwd,         [HP_ADD] = hp_ref_add_bwd,       [HP_MAXPOOL] = hp_ref_maxpool_bwd,
     [HP_AVGPOOL] = hp_ref_avgpool_bwd, [HP_CONCAT] = hp_ref_concat_bwd, [HP_ADAPTPOOL] = hp_ref_adaptpool_bwd,
-    [HP_DROPOUT] = hp_ref_dropout_bwd,
+    [HP_DROPOUT] = hp_ref_dropout_bwd, [HP_CONVT] = hp_ref_convt_bwd,   [HP_PAD] = hp_ref_pad_bwd,
 };
 static hp_ref_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwdw,
     [HP_LINEAR] = hp_ref_conv_bwdw,
+    [HP_CONVT] = hp_ref_convt_bwdw,
 };
+static hp_ref_fn *const stats[HP_LAYER_OPS] = {[HP_BN] = hp_ref_bn_stats};
+static hp_ref_fn *const backward_stats[HP_LAYER_OPS] = {[HP_BN] = hp_ref_bn_bstats};
 
 /* The weights stay canonical here: nothing to pack. */
 static void nothing(const hp_bound *b, const hp_step *s) {
@@ -30,12 +34,30 @@ static void nothing(const hp_bound *b, const hp_step *s) {
     (void)s;
 }
 
+static void copy(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    hp_move_copy(b, NULL);
+}
+
+static void zero(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    hp_move_zero(b);
+}
+
 static hp_ref_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_ref_fn *const table[HP_TASK_OPS] = {
-        [HP_TASK_PACK] = nothing,     [HP_TASK_FWD] = forward[op],           [HP_TASK_BWD] = backward[op],
-        [HP_TASK_LOSS] = hp_ref_loss, [HP_TASK_BWDW] = backward_weights[op], [HP_TASK_ACCUM] = hp_ref_accum,
+        [HP_TASK_PACK] = nothing,
+        [HP_TASK_FWD] = forward[op],
+        [HP_TASK_BWD] = backward[op],
+        [HP_TASK_LOSS] = hp_ref_loss,
+        [HP_TASK_BWDW] = backward_weights[op],
+        [HP_TASK_ACCUM] = hp_ref_accum,
         [HP_TASK_SGD] = hp_ref_sgd,
+        [HP_TASK_STATS] = stats[op],
+        [HP_TASK_BSTATS] = backward_stats[op],
+        [HP_TASK_COPY] = copy,
+        [HP_TASK_ZERO] = zero,
     };
     return table[b->task->op];
 }

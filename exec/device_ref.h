@@ -7,13 +7,15 @@
 
 typedef void hp_ref_fn(const hp_bound *b, const hp_step *s);
 
-hp_ref_fn hp_ref_conv_fwd, hp_ref_conv_bwd, hp_ref_conv_bwdw;             /* device_ref_conv.c, linear too */
-hp_ref_fn hp_ref_bn_fwd, hp_ref_bn_bwd;                                   /* device_ref_norm.c */
-hp_ref_fn hp_ref_act_fwd, hp_ref_act_bwd, hp_ref_add_fwd, hp_ref_add_bwd; /* device_ref_point.c */
+hp_ref_fn hp_ref_conv_fwd, hp_ref_conv_bwd, hp_ref_conv_bwdw;              /* device_ref_conv.c, linear too */
+hp_ref_fn hp_ref_bn_fwd, hp_ref_bn_bwd, hp_ref_bn_stats, hp_ref_bn_bstats; /* device_ref_norm.c */
+hp_ref_fn hp_ref_act_fwd, hp_ref_act_bwd, hp_ref_add_fwd, hp_ref_add_bwd;  /* device_ref_point.c */
 hp_ref_fn hp_ref_concat_fwd, hp_ref_concat_bwd, hp_ref_dropout_fwd, hp_ref_dropout_bwd;
 hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd,
     hp_ref_avgpool_bwd; /* device_ref_pool.c */
 hp_ref_fn hp_ref_adaptpool_fwd, hp_ref_adaptpool_bwd;
+hp_ref_fn hp_ref_convt_fwd, hp_ref_convt_bwd, hp_ref_convt_bwdw; /* device_ref_convt.c */
+hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                          /* device_ref_pad.c */
 hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd; /* device_ref_train.c */
 
 #endif

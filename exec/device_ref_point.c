@@ -41,32 +41,40 @@ void hp_ref_add_bwd(const hp_bound *b, const hp_step *s) {
     }
 }
 
+typedef void concat_fn(const hp_bound *b, int k, int64_t part, int64_t whole);
+
+/* Calls `visit` for every element of every input's box and its place in the output's. */
+static void concat(const hp_bound *b, concat_fn *visit) {
+    const int64_t pixels = b->out_elems / b->shape.oc;
+    for (int64_t r = 0; r < pixels; r++)
+        for (int k = 0; k < b->n_in; k++)
+            for (int c = 0; c < b->in_c[k]; c++)
+                visit(b, k, r * b->in_c[k] + c, r * b->shape.oc + b->in_at[k] + c);
+}
+
+static void join(const hp_bound *b, int k, int64_t part, int64_t whole) {
+    ((double *)b->y)[whole] = ((const double *)b->x[k])[part];
+}
+
+static void split(const hp_bound *b, int k, int64_t part, int64_t whole) {
+    if (b->dx[k]) ((double *)b->dx[k])[part] = ((const double *)b->dy)[whole];
+}
+
 void hp_ref_concat_fwd(const hp_bound *b, const hp_step *s) {
     (void)s;
-    const int64_t rows = b->out_elems / b->shape.oc;
-    double *y = b->y;
-    for (int64_t r = 0; r < rows; r++)
-        for (int k = 0; k < b->n_in; k++)
-            for (int c = 0; c < b->in_c[k]; c++) *y++ = ((const double *)b->x[k])[r * b->in_c[k] + c];
+    concat(b, join);
 }
 
 void hp_ref_concat_bwd(const hp_bound *b, const hp_step *s) {
     (void)s;
-    const int64_t rows = b->out_elems / b->shape.oc;
-    const double *dy = b->dy;
-    for (int64_t r = 0; r < rows; r++)
-        for (int k = 0; k < b->n_in; k++)
-            for (int c = 0; c < b->in_c[k]; c++, dy++)
-                if (b->dx[k]) ((double *)b->dx[k])[r * b->in_c[k] + c] = *dy;
+    concat(b, split);
 }
 
 static void dropout(const hp_bound *b, const hp_step *s, const double *from, double *to) {
-    const int64_t per_sample = b->out_elems / b->shape.n;
     const bool on = s->dropout && !(b->task->flags & HP_FLAG_EVAL);
     for (int64_t i = 0; i < b->out_elems; i++) {
-        float keep = 1;
-        if (on) hp_dropout_scale(b, s, i / per_sample, i % per_sample, 1, &keep);
-        to[i] = keep > 0 ? (on ? from[i] / (1 - (double)b->layer->p) : from[i]) : 0;
+        const bool keep = !on || hp_dropout_at(b, s, i) > 0;
+        to[i] = keep ? (on ? from[i] / (1 - (double)b->layer->p) : from[i]) : 0;
     }
 }
 

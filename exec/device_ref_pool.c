@@ -17,22 +17,36 @@ static int larger(int a, int b) {
     return a > b ? a : b;
 }
 
+/* Along one axis: the elements a window covers, in the box, and how many it counts with the padding around
+ * the whole map. */
+typedef struct span {
+    int first, end, padded;
+} span;
+
+static span pool_span(int o, int out0, int in, int in0, int full, int k, int stride, int pad) {
+    const int from = (out0 + o) * stride - pad, to = smaller(from + k, full + pad);
+    return (span){larger(from - in0, 0), smaller(to - in0, in), to - from};
+}
+
 static window pool_window(const hp_bound *b, int oy, int ox) {
     const hp_shape *s = &b->shape;
-    const int y0 = oy * s->sh - s->ph, x0 = ox * s->sw - s->pw;
-    const int y1 = smaller(y0 + s->kh, s->ih + s->ph), x1 = smaller(x0 + s->kw, s->iw + s->pw);
-    window w = {larger(y0, 0), smaller(y1, s->ih), larger(x0, 0), smaller(x1, s->iw), 1};
-    w.divisor =
-        b->layer->count_include_pad ? (double)(y1 - y0) * (x1 - x0) : (double)(w.y1 - w.y0) * (w.x1 - w.x0);
-    return w;
+    const span y = pool_span(oy, s->oy0, s->ih, s->iy0, s->full_ih, s->kh, s->sh, b->layer->pad_h),
+               x = pool_span(ox, s->ox0, s->iw, s->ix0, s->full_iw, s->kw, s->sw, b->layer->pad_w);
+    const int inside = (y.end - y.first) * (x.end - x.first);
+    return (window){y.first, y.end, x.first, x.end,
+                    b->layer->count_include_pad ? (double)y.padded * x.padded : (double)inside};
+}
+
+static span adaptive_span(int64_t o, int64_t full_in, int64_t full_out, int in0) {
+    return (span){(int)(o * full_in / full_out) - in0,
+                  (int)(((o + 1) * full_in + full_out - 1) / full_out) - in0, 0};
 }
 
 static window adaptive_window(const hp_bound *b, int oy, int ox) {
     const hp_shape *s = &b->shape;
-    window w = {oy * s->ih / s->oh, ((oy + 1) * s->ih + s->oh - 1) / s->oh, ox * s->iw / s->ow,
-                ((ox + 1) * s->iw + s->ow - 1) / s->ow, 1};
-    w.divisor = (double)(w.y1 - w.y0) * (w.x1 - w.x0);
-    return w;
+    const span y = adaptive_span(s->oy0 + oy, s->full_ih, s->full_oh, s->iy0),
+               x = adaptive_span(s->ox0 + ox, s->full_iw, s->full_ow, s->ix0);
+    return (window){y.first, y.end, x.first, x.end, (double)(y.end - y.first) * (x.end - x.first)};
 }
 
 typedef window window_fn(const hp_bound *b, int oy, int ox);

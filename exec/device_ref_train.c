@@ -1,16 +1,16 @@
 /* device_ref_train.c - softmax cross-entropy, gradient sums and stochastic gradient descent, float64. */
 #include "exec/device_ref.h"
+#include "exec/metric.h"
 
 #include <math.h>
 
-/* Loss of one row; writes (softmax - onehot) / batch when `dlogits` is given. */
-static double row_loss(const double *logits, int classes, int label, double batch, double *dlogits) {
-    double top = logits[0], sum = 0;
-    for (int c = 1; c < classes; c++) top = logits[c] > top ? logits[c] : top;
-    for (int c = 0; c < classes; c++) sum += exp(logits[c] - top);
+/* Loss of one row; `top`: its first maximum. Writes (softmax - onehot) / rows when `dlogits` is given. */
+static double row_loss(const double *logits, int classes, int top, int label, double rows, double *dlogits) {
+    double sum = 0;
+    for (int c = 0; c < classes; c++) sum += exp(logits[c] - logits[top]);
     for (int c = 0; dlogits && c < classes; c++)
-        dlogits[c] = (exp(logits[c] - top) / sum - (c == label ? 1 : 0)) / batch;
-    return log(sum) + top - logits[label];
+        dlogits[c] = (exp(logits[c] - logits[top]) / sum - (c == label ? 1 : 0)) / rows;
+    return log(sum) + logits[top] - logits[label];
 }
 
 static int first_maximum(const double *v, int n) {
@@ -20,20 +20,24 @@ static int first_maximum(const double *v, int n) {
     return best;
 }
 
+/* Rows of the whole batch on all ranks: the step's gradients are means over them. */
+static double all_rows(const hp_bound *b) {
+    return (double)b->batch * (double)b->pixels;
+}
+
 void hp_ref_loss(const hp_bound *b, const hp_step *s) {
     (void)s;
     const int classes = b->in_c[0];
     for (int64_t i = 0; i < b->count; i++) {
         const double *logits = (const double *)b->x[0] + i * classes;
         double *dlogits = b->y ? (double *)b->y + i * classes : NULL;
-        const int label = b->labels[i];
-        if (label < 0) {
+        const int label = b->labels[i], top = first_maximum(logits, classes);
+        if (hp_metric_counts(label, classes)) {
+            const double loss = row_loss(logits, classes, top, label, all_rows(b), dlogits);
+            hp_metric_add(b->metric, loss, label, top);
+        } else {
             for (int c = 0; dlogits && c < classes; c++) dlogits[c] = 0;
-            continue;
         }
-        b->metric[0] += row_loss(logits, classes, label, (double)b->batch, dlogits);
-        b->metric[1] += 1;
-        b->metric[2] += first_maximum(logits, classes) == label;
     }
 }
 
@@ -46,9 +50,9 @@ void hp_ref_accum(const hp_bound *b, const hp_step *s) {
 
 void hp_ref_sgd(const hp_bound *b, const hp_step *s) {
     double *w = b->sgd_w, *m = b->sgd_m;
-    const double *g = b->sgd_g;
+    const double *g = b->sgd_g, factor = hp_metric_gradient_factor(b);
     for (int64_t i = 0; i < b->count; i++) {
-        m[i] = s->momentum * m[i] + g[i] + s->weight_decay * w[i];
+        m[i] = s->momentum * m[i] + factor * g[i] + s->weight_decay * w[i];
         w[i] -= s->lr * m[i];
     }
 }

@@ -195,13 +195,19 @@ static hp_status progress(hp_interp *in, hp_error *err) {
     return HP_OK;
 }
 
+static hp_status load(hp_interp *in, const hp_task *t, hp_error *err) {
+    const int32_t x = operand(in, t, 0), labels = operand(in, t, 1);
+    const hp_buffer *b = in->c.role->buffer;
+    return in->c.load(in->c.loader, in->iter, t->micro, buffer_at(in, x), x < 0 ? NULL : &b[x].box,
+                      buffer_at(in, labels), labels < 0 ? NULL : &b[labels].box, err);
+}
+
 static hp_status run(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
     const hp_task *t = &in->c.role->task[task];
     hp_watch_note(in->c.watch, task, in->iter);
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     if (t->op == HP_TASK_LOAD)
-        HP_TRY(in->c.load(in->c.loader, in->iter, t->micro, buffer_at(in, operand(in, t, 0)),
-                          buffer_at(in, operand(in, t, 1)), err));
+        HP_TRY(load(in, t, err));
     else
         HP_TRY(in->c.ops->run(in->c.device, task, step, err));
     finish(in, task, t0_ns, hp_clock_now_ns(in->c.clock));

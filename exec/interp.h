@@ -23,8 +23,10 @@ typedef struct hp_interp_config {
     unsigned char *arena; /* role->arena_bytes */
     const hp_device_ops *ops;
     hp_device *device; /* of this program and role */
-    /* Fills the operands of a load task (either may be NULL) with micro-batch `micro` of iteration `iter`. */
-    hp_status (*load)(void *loader, int32_t iter, int32_t micro, void *x, void *labels, hp_error *err);
+    /* Fills the operands of a load task (either may be NULL) with their boxes of micro-batch `micro` of
+     * iteration `iter`. */
+    hp_status (*load)(void *loader, int32_t iter, int32_t micro, void *x, const hp_box *x_box, void *labels,
+                      const hp_box *label_box, hp_error *err);
     void *loader;
     hp_comm *comm; /* joined to the program */
     const hp_clock *clock;

@@ -56,6 +56,27 @@ static void norm_sums(const float *x, const float *shift, int64_t rows, int chan
     }
 }
 
+static void norm_add_sums(const float *x, int64_t rows, int channels, double *restrict sum,
+                          double *restrict square) {
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4, x += 4 * (int64_t)channels) {
+        const float *x1 = x + channels, *x2 = x1 + channels, *x3 = x2 + channels;
+        INDEPENDENT
+        for (int c = 0; c < channels; c++) {
+            const double a = (double)x[c], b = (double)x1[c], d = (double)x2[c], e = (double)x3[c];
+            sum[c] += (a + b) + (d + e);
+            square[c] += (a * a + b * b) + (d * d + e * e);
+        }
+    }
+    for (; r < rows; r++, x += channels) {
+        INDEPENDENT
+        for (int c = 0; c < channels; c++) {
+            sum[c] += (double)x[c];
+            square[c] += (double)x[c] * (double)x[c];
+        }
+    }
+}
+
 static void norm_apply(float *y, const float *x, const float *r, const float *mean, const float *scale,
                        const float *beta, int64_t rows, int channels, hp_clamp k) {
     for (int64_t i = 0; i < rows; i++, x += channels, y += channels) {

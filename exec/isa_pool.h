@@ -63,31 +63,42 @@ static void pool_max_bwd(float *dx, const uint8_t *tap, const float *dy, const h
     }
 }
 
-static void pool_mean(float *y, const float *x, const hp_shape *s, const int32_t *rows, const int32_t *cols,
-                      const float *factor) {
+/* Windows of output pixel `pixel` (samples counted too): the image and what to multiply its sum with. */
+typedef struct pool_window {
+    int64_t image; /* first element */
+    const int32_t *rows, *cols;
+    float factor;
+} pool_window;
+
+static pool_window pool_window_of(const hp_shape *s, const hp_windows *rows, const hp_windows *cols,
+                                  int64_t pixel) {
+    const int64_t ox = pixel % s->ow, oy = pixel / s->ow % s->oh;
+    return (pool_window){pixel / s->ow / s->oh * s->ih * s->iw * s->ic, rows->edge + 2 * oy,
+                         cols->edge + 2 * ox, 1.0f / (rows->divisor[oy] * cols->divisor[ox])};
+}
+
+static void pool_mean(float *y, const float *x, const hp_shape *s, const hp_windows *rows,
+                      const hp_windows *cols) {
     for (int64_t o = 0; o < s->n * s->oh * s->ow; o++, y += s->ic) {
-        const int oy = (int)(o / s->ow % s->oh), ox = (int)(o % s->ow);
-        const float *image = x + o / s->ow / s->oh * s->ih * s->iw * s->ic, f = factor[oy * s->ow + ox];
+        const pool_window w = pool_window_of(s, rows, cols, o);
         memset(y, 0, (size_t)s->ic * sizeof *y);
-        for (int iy = rows[2 * oy]; iy < rows[2 * oy + 1]; iy++)
-            for (int ix = cols[2 * ox]; ix < cols[2 * ox + 1]; ix++)
-                point_accum(y, image + ((int64_t)iy * s->iw + ix) * s->ic, s->ic);
-        for (int c = 0; c < s->ic; c++) y[c] *= f;
+        for (int iy = w.rows[0]; iy < w.rows[1]; iy++)
+            for (int ix = w.cols[0]; ix < w.cols[1]; ix++)
+                point_accum(y, x + w.image + ((int64_t)iy * s->iw + ix) * s->ic, s->ic);
+        for (int c = 0; c < s->ic; c++) y[c] *= w.factor;
     }
 }
 
-static void pool_mean_bwd(float *dx, const float *dy, const hp_shape *s, const int32_t *rows,
-                          const int32_t *cols, const float *factor) {
+static void pool_mean_bwd(float *dx, const float *dy, const hp_shape *s, const hp_windows *rows,
+                          const hp_windows *cols) {
     memset(dx, 0, (size_t)(s->n * s->ih * s->iw * s->ic) * sizeof *dx);
     for (int64_t o = 0; o < s->n * s->oh * s->ow; o++, dy += s->ic) {
-        const int oy = (int)(o / s->ow % s->oh), ox = (int)(o % s->ow);
-        float *image = dx + o / s->ow / s->oh * s->ih * s->iw * s->ic;
-        const float f = factor[oy * s->ow + ox];
-        for (int iy = rows[2 * oy]; iy < rows[2 * oy + 1]; iy++)
-            for (int ix = cols[2 * ox]; ix < cols[2 * ox + 1]; ix++) {
-                float *d = image + ((int64_t)iy * s->iw + ix) * s->ic;
+        const pool_window w = pool_window_of(s, rows, cols, o);
+        for (int iy = w.rows[0]; iy < w.rows[1]; iy++)
+            for (int ix = w.cols[0]; ix < w.cols[1]; ix++) {
+                float *d = dx + w.image + ((int64_t)iy * s->iw + ix) * s->ic;
                 INDEPENDENT
-                for (int c = 0; c < s->ic; c++) d[c] += f * dy[c];
+                for (int c = 0; c < s->ic; c++) d[c] += w.factor * dy[c];
             }
     }
 }

@@ -71,24 +71,17 @@ static hp_status map_arena(hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
-/* In training replica 0 alone starts from the initial statistics (gather.c); inference reads them on all. */
-static bool holds_state(const hp_job *j) {
-    return j->replica == 0 || j->plan.mode == HP_MODE_INFER;
-}
-
 static hp_status fill_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
     const hp_weights w = {.graph = j->plan.graph,
                           .role = r,
                           .dtype = j->plan.program->dtype,
+                          .mode = j->plan.program->mode,
+                          .replica = j->replica,
                           .weights = j->arena + r->buffer[HP_BUF_WEIGHTS].offset,
                           .state = j->arena + r->buffer[HP_BUF_STATE].offset};
-    if (!j->options->init) {
-        hp_weights_init(&w, j->plan.seed, holds_state(j));
-        return HP_OK;
-    }
-    HP_TRY(hp_weights_load(j->options->init, &w, err));
-    if (!holds_state(j)) memset(w.state, 0, (size_t)r->buffer[HP_BUF_STATE].bytes);
+    if (j->options->init) return hp_weights_load(j->options->init, &w, err);
+    hp_weights_init(&w, j->plan.seed);
     return HP_OK;
 }
 
@@ -106,9 +99,10 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->ring, err);
 }
 
-static hp_status load(void *pass, int32_t iter, int32_t micro, void *x, void *labels, hp_error *err) {
+static hp_status load(void *pass, int32_t iter, int32_t micro, void *x, const hp_box *x_box, void *labels,
+                      const hp_box *label_box, hp_error *err) {
     const hp_job_pass *p = pass;
-    return hp_loader_fill(p->loader, iter >= 0 ? iter : -1 - iter, micro, x, labels, err);
+    return hp_loader_fill(p->loader, iter >= 0 ? iter : -1 - iter, micro, x, x_box, labels, label_box, err);
 }
 
 static bool loads(const hp_role *r) {
@@ -127,6 +121,7 @@ static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_erro
     d.name = j->options->data;
     d.split = split;
     d.image_h = j->plan.image_h, d.image_w = j->plan.image_w, d.image_c = j->plan.graph->image_c;
+    d.label_h = hp_job_logits(j)->h, d.label_w = hp_job_logits(j)->w;
     d.classes = j->plan.classes;
     d.seed = j->plan.seed;
     HP_TRY(hp_dataset_open(&d, &pass->data, err));

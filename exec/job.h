@@ -37,7 +37,14 @@ typedef struct hp_job {
     int64_t steps;       /* to do, then done */
     double loss, step_s; /* last loss; median step time */
     double accuracy, eval_loss;
+    double iou; /* foreground's intersection over union; NaN without a label map or any foreground */
 } hp_job;
+
+/* The network's output: h = w = 1 for a class per image. */
+static inline const hp_tensor *hp_job_logits(const hp_job *j) {
+    const hp_graph *g = j->plan.graph;
+    return &g->tensor[g->layer[g->n_layer - 1].out];
+}
 
 /* Reads and checks the plan, then prepares memory, weights, data and devices. The caller owns a zeroed job
  * with options, stop and comm set, and closes it in every case. Collective: over all ranks (each step's
@@ -56,8 +63,8 @@ hp_status hp_job_eval(hp_job *job, hp_error *err);
 hp_status hp_job_report(hp_job *job, hp_error *err);
 
 /* gather.c. Collective: over all ranks. */
-/* Running statistics summed over the replicas, in place; `own` (the role's state bytes) keeps this rank's to
- * restore. */
+/* The true running statistics, in place on every rank that holds them; `own` (the role's state bytes) keeps
+ * this rank's to restore. The communicator has joined the plan's program. */
 hp_status hp_job_state_sum(hp_job *job, unsigned char *own, hp_error *err);
 void hp_job_state_restore(hp_job *job, const unsigned char *own);
 int64_t hp_job_state_bytes(const hp_job *job);

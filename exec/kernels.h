@@ -26,6 +26,8 @@ typedef struct hp_norm_kernels {
     /* sum[c], square[c] of x - shift, in float64. */
     void (*sums)(const float *x, const float *shift, int64_t rows, int channels, double *sum, double *square,
                  float *tmp);
+    /* sum[c] += x, square[c] += x*x, every step in float64: no shift is known that all ranks share. */
+    void (*add_sums)(const float *x, int64_t rows, int channels, double *sum, double *square);
     /* y = clamp((x - mean)*scale + beta + r); r may be NULL. */
     void (*apply)(float *y, const float *x, const float *r, const float *mean, const float *scale,
                   const float *beta, int64_t rows, int channels, hp_clamp k);
@@ -39,15 +41,19 @@ typedef struct hp_norm_kernels {
                       hp_clamp k);
 } hp_norm_kernels;
 
+/* Windows of mean pooling along one axis: output o averages [edge[2*o], edge[2*o+1]) of the box, divided by
+ * the product of both axes' `divisor`. */
+typedef struct hp_windows {
+    int32_t *edge;
+    float *divisor;
+} hp_windows;
+
 typedef struct hp_pool_kernels {
     void (*max)(float *y, uint8_t *tap, const float *x, const hp_shape *s); /* tap NULL: not wanted */
     void (*max_bwd)(float *dx, const uint8_t *tap, const float *dy, const hp_shape *s);
-    /* Mean pooling: window edges per output row and column (lo, hi pairs) and the factor 1/divisor per output
-     * pixel. */
-    void (*mean)(float *y, const float *x, const hp_shape *s, const int32_t *rows, const int32_t *cols,
-                 const float *factor);
-    void (*mean_bwd)(float *dx, const float *dy, const hp_shape *s, const int32_t *rows, const int32_t *cols,
-                     const float *factor);
+    void (*mean)(float *y, const float *x, const hp_shape *s, const hp_windows *rows, const hp_windows *cols);
+    void (*mean_bwd)(float *dx, const float *dy, const hp_shape *s, const hp_windows *rows,
+                     const hp_windows *cols);
 } hp_pool_kernels;
 
 /* Convolutions. Weights canonical (O, I/groups, kh, kw) unless packed; bias may be NULL.

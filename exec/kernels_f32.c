@@ -23,7 +23,7 @@
 const hp_kernels NAME(HP_ISA) = {
     .isa = STRING(HP_ISA),
     .point = {point_clamp, point_clamp_bwd, point_add, point_accum, point_scale, point_sgd},
-    .norm = {norm_sums, norm_apply, norm_bwd_sums, norm_bwd_apply},
+    .norm = {norm_sums, norm_add_sums, norm_apply, norm_bwd_sums, norm_bwd_apply},
     .pool = {pool_max, pool_max_bwd, pool_mean, pool_mean_bwd},
     .conv = {wino_pack, wino_fwd, wino_bwdw, gradient_bwdw, any_bias_bwd, any_fwd, any_bwd, any_bwdw},
 };

@@ -7,12 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What decides which implementation the library gives. */
+enum { KEY = 20 };
+
 struct hp_onednn_kernel {
     hp_onednn *lib;
     struct hp_onednn_kernel *next;
     hp_onednn_kind kind;
+    int64_t key[KEY];
     char name[64];
-    dnnl_primitive_t run, reorder, reorder_add; /* reorders: weights to and from canonical */
+    dnnl_primitive_t run, reorder, reorder_add; /* reorders: weights to and from canonical; run NULL: there is
+                                                   no acceptable implementation */
     dnnl_memory_t x, y, weights, bias, canonical, scratch;
     int64_t weight_bytes, bias_bytes, scratch_bytes; /* scratch: the library's own */
     int32_t outputs;
@@ -227,26 +232,72 @@ static hp_status fill_kernel(hp_onednn_kernel *k, const_dnnl_primitive_desc_t pd
     return make_reorder(k->lib, w, &d->canonical, true, &k->reorder_add, err);
 }
 
-hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias,
-                                hp_onednn_limits limits, hp_onednn_kernel **kernel, hp_error *err) {
+static void make_key(hp_onednn_kind kind, const hp_shape *s, bool bias, hp_onednn_limits limits,
+                     int64_t key[KEY]) {
+    const int64_t all[KEY] = {kind,
+                              bias,
+                              limits.pack_bytes,
+                              limits.scratch_bytes,
+                              s->n,
+                              s->ih,
+                              s->iw,
+                              s->ic,
+                              s->oh,
+                              s->ow,
+                              s->oc,
+                              s->kh,
+                              s->kw,
+                              s->sh,
+                              s->sw,
+                              s->ph,
+                              s->pw,
+                              s->dh,
+                              s->dw,
+                              s->groups};
+    memcpy(key, all, sizeof all);
+}
+
+static hp_status make_kernel(hp_onednn_kernel *k, const hp_shape *s, bool bias, hp_onednn_limits limits,
+                             hp_error *err) {
     descs d;
     dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
-    *kernel = NULL;
     HP_TRY(tensor_descs(s, &d, err));
-    if (conv_desc(kind, s, &d, bias, &op) != dnnl_success) return HP_OK;
-    if (kind != HP_ONEDNN_FORWARD) hint = forward_hint(lib, s, &d, bias);
-    hp_status status = choose(lib, kind, &op, hint, bias, s->oc, limits, &pd, err);
-    if (status == HP_OK && pd) {
-        hp_onednn_kernel *k = calloc(1, sizeof *k);
-        HP_ASSERT(k != NULL);
-        *k = (hp_onednn_kernel){.lib = lib, .next = lib->kernels, .kind = kind, .outputs = s->oc};
-        lib->kernels = *kernel = k;
-        status = fill_kernel(k, pd, &d, bias, err);
-    }
+    if (conv_desc(k->kind, s, &d, bias, &op) != dnnl_success) return HP_OK;
+    if (k->kind != HP_ONEDNN_FORWARD) hint = forward_hint(k->lib, s, &d, bias);
+    hp_status status = choose(k->lib, k->kind, &op, hint, bias, s->oc, limits, &pd, err);
+    if (status == HP_OK && pd) status = fill_kernel(k, pd, &d, bias, err);
     if (pd) dnnl_primitive_desc_destroy(pd);
     if (hint) dnnl_primitive_desc_destroy(hint);
     return status;
+}
+
+hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias,
+                                hp_onednn_limits limits, hp_onednn_kernel **kernel, hp_error *err) {
+    int64_t key[KEY];
+    make_key(kind, s, bias, limits, key);
+    hp_onednn_kernel *k = lib->kernels;
+    while (k && memcmp(k->key, key, sizeof key) != 0) k = k->next;
+    *kernel = k && k->run ? k : NULL;
+    if (k) return HP_OK;
+    k = calloc(1, sizeof *k);
+    HP_ASSERT(k != NULL);
+    *k = (hp_onednn_kernel){.lib = lib, .next = lib->kernels, .kind = kind, .outputs = s->oc};
+    memcpy(k->key, key, sizeof key);
+    lib->kernels = k;
+    HP_TRY(make_kernel(k, s, bias, limits, err));
+    *kernel = k->run ? k : NULL;
+    return HP_OK;
+}
+
+static const dnnl_memory_desc_t *layout_of(const hp_onednn_kernel *k) {
+    const dnnl_memory_desc_t *d = NULL;
+    dnnl_memory_get_memory_desc(k->weights, &d);
+    return d;
+}
+
+bool hp_onednn_same_layout(const hp_onednn_kernel *a, const hp_onednn_kernel *b) {
+    return a == b || dnnl_memory_desc_equal(layout_of(a), layout_of(b));
 }
 
 const char *hp_onednn_kernel_name(const hp_onednn_kernel *k) {

@@ -29,12 +29,15 @@ hp_status hp_onednn_open(int threads, hp_onednn **lib, hp_error *err);
 void hp_onednn_close(hp_onednn *lib);
 
 /* The library's first implementation that is no reference and keeps within the limits; NULL when there is
- * none. The kernel lives until `lib` is closed. Errors: HP_EINTERNAL. */
+ * none. Found once per geometry (where a box lies in the whole map does not matter); lives until `lib` is
+ * closed. Errors: HP_EINTERNAL. */
 hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias,
                                 hp_onednn_limits limits, hp_onednn_kernel **kernel, hp_error *err);
 const char *hp_onednn_kernel_name(const hp_onednn_kernel *k);
 int64_t hp_onednn_kernel_pack_bytes(const hp_onednn_kernel *k);
 int64_t hp_onednn_kernel_scratch_bytes(const hp_onednn_kernel *k);
+/* Can one read what was packed for the other? */
+bool hp_onednn_same_layout(const hp_onednn_kernel *a, const hp_onednn_kernel *b);
 
 /* Canonical weights into the kernel's layout. */
 hp_status hp_onednn_pack(hp_onednn_kernel *k, const float *weights, float *pack, hp_error *err);

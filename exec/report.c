@@ -46,6 +46,7 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
     number("images_per_s", f->images_per_s);
     if (f->has_eval) {
         number("accuracy", f->accuracy);
+        if (f->has_iou) number("iou", f->iou);
         number("eval_loss", f->eval_loss);
     }
     numbers("peak_bytes", f->peak_bytes, f->ranks);

@@ -19,7 +19,9 @@ typedef struct hp_report_final {
     double step_s;       /* median */
     double images_per_s; /* at the median */
     bool has_eval;
-    double accuracy, eval_loss;
+    double accuracy, eval_loss; /* accuracy: of images, or of pixels */
+    bool has_iou;               /* the network gives a class per pixel */
+    double iou;                 /* NaN: no foreground in data and predictions */
     int ranks;
     const double *peak_bytes, *planned_bytes, *rss_bytes, *sent_bytes; /* per rank */
 } hp_report_final;

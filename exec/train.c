@@ -2,11 +2,10 @@
 #include "exec/job.h"
 #include "exec/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-enum { LOSS, SAMPLES, CORRECT }; /* of the metric buffer, see HP_METRICS */
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -27,7 +26,15 @@ static void sample(const hp_job *j, hp_counter name, int32_t iter, double value)
 
 /* A program without a metric (benchmarks of messages) has no samples: its loss is 0. */
 static double mean(const double *metric, int which) {
-    return metric[SAMPLES] > 0 ? metric[which] / metric[SAMPLES] : 0;
+    return metric[HP_METRIC_COUNTED] > 0 ? metric[which] / metric[HP_METRIC_COUNTED] : 0;
+}
+
+/* Of the foreground classes together: pixels that are one, and predicted so, over those that are or are
+ * predicted. */
+static double foreground_iou(const hp_job *j, const double *metric) {
+    const double hit = metric[HP_METRIC_HIT],
+                 either = metric[HP_METRIC_PREDICTED] + metric[HP_METRIC_LABELLED] - hit;
+    return hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1 && either > 0 ? hit / either : NAN;
 }
 
 static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
@@ -42,7 +49,7 @@ static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->patience), err));
     *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
     if (*step_s > j->patience.longest_s) j->patience.longest_s = *step_s;
-    j->loss = mean(hp_interp_metric(j->train.interp), LOSS);
+    j->loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
     sample(j, HP_COUNTER_STEP, iter, *step_s);
     if (j->comm->rank > 0) return HP_OK;
     sample(j, HP_COUNTER_LOSS, iter, j->loss);
@@ -78,8 +85,9 @@ static hp_status eval_batches(hp_job *j, hp_error *err) {
         if (took_s > patience.longest_s) patience.longest_s = took_s;
         for (int m = 0; m < HP_METRICS; m++) sum[m] += hp_interp_metric(j->eval.interp)[m];
     }
-    j->accuracy = mean(sum, CORRECT);
-    j->eval_loss = mean(sum, LOSS);
+    j->accuracy = mean(sum, HP_METRIC_CORRECT);
+    j->eval_loss = mean(sum, HP_METRIC_LOSS);
+    j->iou = foreground_iou(j, sum);
     if (j->comm->rank == 0) sample(j, HP_COUNTER_ACCURACY, (int32_t)j->steps, j->accuracy);
     return HP_OK;
 }
@@ -125,6 +133,8 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                                .has_eval = j->options->eval,
                                .accuracy = j->accuracy,
                                .eval_loss = j->eval_loss,
+                               .has_iou = hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1,
+                               .iou = j->iou,
                                .ranks = n,
                                .peak_bytes = all,
                                .planned_bytes = all + n,

@@ -30,6 +30,10 @@ bool hp_conv_winograd(const hp_graph *g, int layer) {
     return covered * 2 <= (int64_t)y->h * y->w * 3; /* at most half as much again in incomplete tiles */
 }
 
+bool hp_conv_winograd_part(const hp_graph *g, int layer, const hp_shape *s) {
+    return hp_conv_winograd(g, layer) && s->ic % 16 == 0 && s->oc % 16 == 0;
+}
+
 bool hp_conv_gemm_gradient(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     if (l->op != HP_CONV || l->groups > 1 || hp_conv_winograd(g, layer)) return false;
@@ -60,7 +64,8 @@ static int64_t winograd_scratch(const hp_shape *s, hp_task_op op) {
     const bool back = op == HP_TASK_BWD;
     const int from_c = back ? s->oc : s->ic, to_c = back ? s->ic : s->oc;
     const int64_t to_h = back ? s->ih : s->oh, to_w = back ? s->iw : s->ow;
-    const int64_t tiles = s->n * ((to_h + 1) / 2) * ((to_w + 1) / 2), outs = round_up(to_c, HP_WINOGRAD_PANEL);
+    const int64_t tiles = s->n * ((to_h + 1) / 2) * ((to_w + 1) / 2),
+                  outs = round_up(to_c, HP_WINOGRAD_PANEL);
     const int64_t block = hp_winograd_block(from_c, to_c, tiles, op == HP_TASK_BWDW),
                   zeros = round_up(s->ic > s->oc ? s->ic : s->oc, 16);
     const int64_t sums = op == HP_TASK_BWDW ? (int64_t)from_c * outs : 0;
@@ -73,6 +78,12 @@ static int64_t gradient_scratch(const hp_layer *l, const hp_shape *s) {
     const bool direct = taps(l) == 1 && ins == s->ic && outs == s->oc;
     return (ins + outs) * (pixels < HP_GRADIENT_ROWS ? pixels : HP_GRADIENT_ROWS) +
            (direct ? 0 : taps(l) * ins * outs);
+}
+
+/* The weights, or their gradient, with the outputs innermost, and the patches of a block of input pixels. */
+static int64_t convt_scratch(const hp_layer *l, const hp_shape *s) {
+    const int64_t pixels = s->n * s->ih * s->iw;
+    return taps(l) * s->oc * (s->ic + (pixels < HP_CONVT_PIXELS ? pixels : HP_CONVT_PIXELS));
 }
 
 /* Outputs of one group as oneDNN pads them: blocks of 16, or of 32, 48 or 64 where there are more. */
@@ -94,7 +105,9 @@ static int64_t library_scratch(const hp_layer *l, const hp_shape *s, hp_task_op 
     int64_t bytes = LIBRARY_SCRATCH;
     if (taps(l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
         bytes += 4 * (int64_t)s->oh * s->ow * round_up(s->ic, 16);
-    if (op == HP_TASK_BWDW) bytes += 4 * (library_weights(l, s) + round_up(s->oc, 16));
+    if (op !=
+        HP_TASK_PACK) /* gradients before they are reordered, or weights that the pack holds otherwise */
+        bytes += 4 * (library_weights(l, s) + round_up(s->oc, 16));
     return bytes;
 }
 
@@ -108,7 +121,7 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shap
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32 || l->op != HP_CONV || s->oc < 1 || s->ic < 1) return 0;
     if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image wants no gradient */
-    return 4 * (hp_conv_winograd(g, layer) ? winograd_pack(s, backward) : library_weights(l, s));
+    return 4 * (hp_conv_winograd_part(g, layer, s) ? winograd_pack(s, backward) : library_weights(l, s));
 }
 
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype) {
@@ -118,11 +131,12 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
     if (l->op == HP_DROPOUT)
         return round_up(4 * (int64_t)s->oh * s->ow * s->oc, LINES); /* one sample's mask */
     if (l->op == HP_LINEAR) return linear_scratch(s);
-    if (l->op != HP_CONV) return 0;
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
+    if (l->op == HP_CONVT && compute) return round_up(4 * convt_scratch(l, s), LINES);
+    if (l->op != HP_CONV) return 0;
     if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer))
         return round_up(4 * gradient_scratch(l, s), LINES);
-    if (!compute || !hp_conv_winograd(g, layer)) return library_scratch(l, s, op);
+    if (!compute || !hp_conv_winograd_part(g, layer, s)) return library_scratch(l, s, op);
     return round_up(4 * winograd_scratch(s, op), LINES);
 }
 

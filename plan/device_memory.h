@@ -1,9 +1,9 @@
 /* device_memory.h - what a device needs beyond the tensors, known to the planner without linking the device's
  * library.
  *
- * `s`: the layer's local shape (tile.h); which kernel a layer gets depends on the whole layer, so that its packed
- * weights fit every tile. Upper bounds over the kernels exec/device_onednn.c accepts; it refuses a kernel that wants more and takes
- * the next. */
+ * `s`: the layer's local shape (tile.h); which kernel a layer gets depends on the whole layer, so that its
+ * packed weights fit every tile. Upper bounds over the kernels exec/device_onednn.c accepts; it refuses a
+ * kernel that wants more and takes the next. */
 #ifndef HP_DEVICE_MEMORY_H
 #define HP_DEVICE_MEMORY_H
 
@@ -25,12 +25,15 @@ enum {
     HP_WINOGRAD_ROWS = 8     /* tiles computed together */
 };
 enum { HP_GRADIENT_ROWS = 512 }; /* pixels per block of a weight gradient's matrix product */
+enum { HP_CONVT_PIXELS = 256 };  /* input pixels per block of a transposed convolution's */
 #define HP_WINOGRAD_ZEROS(channels)                                                                          \
     (((channels) + 15) / 16 * 16) /* floats of the zero row that stands for padding */
 
 /* Is this a convolution that runs as Winograd F(2x2, 3x3) in float32? A rule on shapes, so that plans and
  * runs agree. */
 bool hp_conv_winograd(const hp_graph *g, int layer);
+/* The same for the slice of its channels that a role holds: transforms work on whole vectors of them. */
+bool hp_conv_winograd_part(const hp_graph *g, int layer, const hp_shape *s);
 /* Is this a convolution whose weight gradient is our own matrix product in float32? */
 bool hp_conv_gemm_gradient(const hp_graph *g, int layer);
 /* Tiles transformed at a time: as many as a 1 MiB second-level cache holds with their products; a multiple of

@@ -3,6 +3,7 @@
  * Layers are visited backwards. A tensor whose consumers reach `halo` halo-bearing layers is where the parts
  * exchange, so each computes only what it owns; a tensor between two such layers is computed as far as the
  * layers behind it need (communication-avoiding, Demmel et al. 2008). */
+#include "plan/branch.h"
 #include "plan/tile.h"
 
 #include <string.h>
@@ -64,7 +65,7 @@ static void ask_loss(build *b) {
         hp_box need = *at(b->geo->own, b, p, logits);
         need.lo[HP_AXIS_C] = 0;
         need.hi[HP_AXIS_C] = b->g->tensor[logits].c;
-        const bool speaks = p % b->geo->layout.channels == 0 && !hp_box_empty(&need);
+        const bool speaks = p / b->geo->branches % b->geo->layout.channels == 0 && !hp_box_empty(&need);
         *need_at(b, p, b->g->n_layer, 0) = speaks ? need : (hp_box){{0}, {0}};
     }
 }
@@ -82,20 +83,23 @@ static void count_needs(hp_arena *arena, build *b) {
     geo->need = HP_NEW(arena, hp_box, (int64_t)geo->n_part * geo->n_need + 1);
 }
 
-hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *layout, int first, int end,
-                             int64_t samples, int halo) {
+hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *layout, int branches,
+                             int first, int end, int64_t samples, int halo) {
     hp_geometry *geo = HP_NEW(arena, hp_geometry, 1);
-    *geo = (hp_geometry){.layout = *layout, .n_part = hp_layout_parts(layout), .first = first, .end = end,
+    *geo = (hp_geometry){.layout = *layout, .branches = branches,
+                         .n_part = hp_layout_parts(layout) * branches, .first = first, .end = end,
                          .samples = samples};
     build b = {geo, g, halo, HP_NEW(arena, int32_t, g->n_tensor), HP_NEW(arena, int32_t, g->n_tensor)};
     count_needs(arena, &b);
+    geo->branch_of = hp_branches(arena, g, branches, first, end);
     const size_t n = (size_t)geo->n_part * (size_t)g->n_tensor;
     geo->own = HP_NEW(arena, hp_box, n);
     geo->have = HP_NEW(arena, hp_box, n);
     for (int t = 0; t < g->n_tensor; t++) {
         if (g->tensor[t].producer >= end || hp_graph_last_use(g, t) < first) continue;
         for (int p = 0; p < geo->n_part; p++)
-            *at(geo->own, &b, p, t) = hp_layout_own(layout, g, t, samples, p);
+            if (p % branches == geo->branch_of[t])
+                *at(geo->own, &b, p, t) = hp_layout_own(layout, g, t, samples, p / branches);
     }
     memcpy(geo->have, geo->own, sizeof(hp_box) * n);
     if (end == g->n_layer) ask_loss(&b);

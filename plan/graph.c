@@ -24,11 +24,12 @@ int64_t hp_tensor_elems(const hp_graph *g, int tensor) {
 }
 
 /* Every output element of a convolution costs one weight column: I/groups * kh * kw, which is the weight's
- * fan-in. A linear layer is the same with one output pixel. */
+ * fan-in. A linear layer is the same with one output pixel. A transposed convolution spends as much on every
+ * input element: O * kh * kw, which torch calls its fan-in. */
 int64_t hp_layer_macs(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    if (l->op != HP_CONV && l->op != HP_LINEAR) return 0;
-    return hp_tensor_elems(g, l->out) * g->param[l->param[0]].fan_in;
+    if (l->op != HP_CONV && l->op != HP_CONVT && l->op != HP_LINEAR) return 0;
+    return hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out) * g->param[l->param[0]].fan_in;
 }
 
 static bool layer_reads(const hp_layer *l, int tensor) {
@@ -55,6 +56,12 @@ static void print_attributes(FILE *f, const hp_layer *l) {
     case HP_CONV:
         print_window(f, l);
         fprintf(f, " g%d", l->groups);
+        break;
+    case HP_CONVT:
+        print_window(f, l);
+        break;
+    case HP_PAD:
+        fprintf(f, " at %d,%d to %dx%d", l->pad_h, l->pad_w, l->out_h, l->out_w);
         break;
     case HP_MAXPOOL:
     case HP_AVGPOOL:

@@ -39,7 +39,8 @@ typedef struct hp_tensor {
 } hp_tensor;
 
 typedef enum hp_param_kind {
-    HP_PARAM_CONV_W,   /* (O, I/groups, kh, kw) */
+    HP_PARAM_CONV_W,   /* (O, I/groups, kh, kw); of a transposed convolution (I, O, kh, kw): all channels are
+                          read */
     HP_PARAM_LINEAR_W, /* (O, I) with I in (C, H, W) order, torchvision's flatten */
     HP_PARAM_BIAS,     /* (O) */
     HP_PARAM_BN_GAMMA, /* (C) */
@@ -81,32 +82,35 @@ typedef struct hp_layer {
     int32_t n_in, in[HP_MAX_IN];
     int32_t out; /* tensor id */
     int32_t unit;
-    int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups; /* conv, pools */
-    int32_t ceil_mode, count_include_pad;                                   /* pools */
-    int32_t out_h, out_w;                                                   /* adaptpool */
-    double p; /* dropout probability */
-    double eps, momentum; /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
+    int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w,
+        groups;                           /* conv, convt, pools; pad: pad_h, pad_w */
+    int32_t ceil_mode, count_include_pad; /* pools */
+    int32_t out_h, out_w;                 /* adaptpool, pad */
+    double p;                             /* dropout probability */
+    double eps, momentum;                 /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
     int32_t n_param,
-        param[HP_MAX_LAYER_PARAMS]; /* conv, linear: weight[, bias]; bn: gamma, beta, mean, var */
+        param[HP_MAX_LAYER_PARAMS]; /* conv, convt, linear: weight[, bias]; bn: gamma, beta, mean, var */
 } hp_layer;
 
 typedef struct hp_graph {
     const char *net; /* "resnet50", as --net takes it */
     int32_t image_h, image_w, image_c, classes;
     int32_t n_layer, n_tensor, n_param, n_unit;
-    hp_layer *layer; /* layer 0 is HP_INPUT; the last layer's output are the logits (N, 1, 1, classes) */
+    /* Layer 0 is HP_INPUT. The last layer's output are the logits (N, h, w, classes): h = w = 1 classifies
+     * images, else every pixel has a label. */
+    hp_layer *layer;
     hp_tensor *tensor;
     hp_param *param;
     int32_t *unit_first; /* n_unit + 1 entries: unit u is layers unit_first[u] .. unit_first[u+1]-1 */
 } hp_graph;
 
 /* Builds a built-in network (plan/nets), fused (bn+add+act in one layer), shapes known.
- * net: "cnn", "resnet18", "resnet-v2-101", ...; errors: HP_EUSAGE with the list of names, HP_EPLAN for an
- * image too small for the network. Everything lives in `arena`. */
+ * net: "cnn", "resnet18", "resnet-v2-101", "amoebanetd:18,208", "unet:64", ...; errors: HP_EUSAGE with the
+ * list of names, HP_EPLAN for an image too small for the network. Everything lives in `arena`. */
 hp_status hp_net_build(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
                        hp_graph **graph, hp_error *err);
 
-/* K when the user gives none: 1000, or 10 for the CIFAR family and cnn. */
+/* K when the user gives none: 1000, 10 for the CIFAR family and cnn, 2 for unet. */
 int hp_net_default_classes(const char *net);
 
 int64_t hp_graph_param_count(const hp_graph *g);        /* trained parameters */

@@ -1,5 +1,5 @@
-/* graph_shape.c - output shapes; windows as torch.nn counts them (Conv2d, MaxPool2d, AvgPool2d, ceil mode
- * included). */
+/* graph_shape.c - output shapes; windows as torch.nn counts them (Conv2d, ConvTranspose2d, MaxPool2d,
+ * AvgPool2d, ceil mode included). */
 #include "plan/graph_shape.h"
 
 #include <inttypes.h>
@@ -29,6 +29,34 @@ static hp_status conv_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_
         return hp_fail(err, HP_EINTERNAL, "layer %s: %d groups do not divide %d inputs and %d outputs",
                        l->name, l->groups, in_c, out_c);
     return window_shape(g, l, out_c, out, err);
+}
+
+/* Length that n windows cover, `pad` cut off at both ends. */
+static int64_t covered(int64_t n, int k, int stride, int pad) {
+    return (n - 1) * stride - 2 * (int64_t)pad + k;
+}
+
+static hp_status convt_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    const int64_t h = covered(x->h, l->kh, l->stride_h, l->pad_h),
+                  w = covered(x->w, l->kw, l->stride_w, l->pad_w);
+    if (l->groups != 1 || l->dil_h != 1 || l->dil_w != 1)
+        return hp_fail(err, HP_EINTERNAL, "layer %s: transposed with groups or dilation", l->name);
+    if (h < 1 || w < 1 || h > INT32_MAX || w > INT32_MAX)
+        return hp_fail(err, HP_EPLAN, "layer %s: %dx%d becomes %" PRId64 "x%" PRId64, l->name, x->h, x->w, h,
+                       w);
+    *out = (hp_tensor){.h = (int32_t)h, .w = (int32_t)w, .c = out_c};
+    return HP_OK;
+}
+
+static hp_status pad_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    (void)out_c;
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    if (l->pad_h < 0 || l->pad_w < 0 || l->pad_h > l->out_h - x->h || l->pad_w > l->out_w - x->w)
+        return hp_fail(err, HP_EINTERNAL, "layer %s: %dx%d at %d,%d does not lie in %dx%d", l->name, x->h,
+                       x->w, l->pad_h, l->pad_w, l->out_h, l->out_w);
+    *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = x->c};
+    return HP_OK;
 }
 
 static hp_status pool_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
@@ -90,7 +118,8 @@ static shape_rule *const rules[HP_LAYER_OPS] = {
     [HP_INPUT] = input_shape,   [HP_CONV] = conv_shape,    [HP_LINEAR] = linear_shape,
     [HP_BN] = same_shape,       [HP_ACT] = same_shape,     [HP_ADD] = same_shape,
     [HP_MAXPOOL] = pool_shape,  [HP_AVGPOOL] = pool_shape, [HP_ADAPTPOOL] = adapt_shape,
-    [HP_CONCAT] = concat_shape, [HP_DROPOUT] = same_shape,
+    [HP_CONCAT] = concat_shape, [HP_DROPOUT] = same_shape, [HP_CONVT] = convt_shape,
+    [HP_PAD] = pad_shape,
 };
 
 hp_status hp_layer_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {

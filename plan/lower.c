@@ -37,11 +37,46 @@ static int32_t *crossing(hp_lower_ctx *c, int end, int32_t *n) {
     return list;
 }
 
+/* The loss depends on these tensors; the others are dead ends. */
+static void mark_live(hp_lower_ctx *c) {
+    c->live = HP_NEW(c->arena, bool, c->g->n_tensor);
+    c->live[c->g->layer[c->g->n_layer - 1].out] = true;
+    for (int l = c->g->n_layer - 1; l > 0; l--)
+        for (int k = 0; k < c->g->layer[l].n_in; k++)
+            if (c->live[c->g->layer[l].out]) c->live[c->g->layer[l].in[k]] = true;
+}
+
+/* Which box of each tensor a part gets in an exchange: around what its layers need and it does not have. */
+static void plan_exchanges(hp_lower_ctx *c, hp_vstage *v) {
+    const hp_graph *g = c->g;
+    hp_geometry *geo = v->geo;
+    v->ext = HP_NEW(c->arena, hp_box, (int64_t)geo->n_part * g->n_tensor);
+    v->exchanges = HP_NEW(c->arena, bool, g->n_tensor);
+    v->first_use = HP_NEW(c->arena, int32_t, g->n_tensor);
+    memset(v->first_use, -1, sizeof(int32_t) * (size_t)g->n_tensor);
+    const int end = v->end == g->n_layer ? v->end + 1 : v->end; /* the loss reads too */
+    for (int l = v->first; l < end; l++)
+        for (int k = 0; k < (l == g->n_layer ? 1 : g->layer[l].n_in); k++) {
+            const int t = l == g->n_layer ? g->layer[l - 1].out : g->layer[l].in[k];
+            if (v->first_use[t] < 0) v->first_use[t] = l;
+            for (int p = 0; p < geo->n_part; p++) {
+                const hp_box *need = hp_geometry_need(geo, p, l, k);
+                hp_box *ext = &v->ext[(int64_t)p * g->n_tensor + t];
+                if (hp_box_within(need, hp_geometry_have(geo, g, p, t))) continue;
+                *ext = hp_box_around(ext, need);
+                v->exchanges[t] = true;
+            }
+        }
+}
+
 static void build_vstages(hp_lower_ctx *c) {
     c->vstage = HP_NEW(c->arena, hp_vstage, c->n_vstage);
+    const int64_t samples =
+        c->o->batch / ((int64_t)hp_strategy_replicas(c->s) * hp_strategy_groups(c->s));
     int unit = 0;
     for (int v = 0; v < c->n_vstage; v++) {
         hp_vstage *s = &c->vstage[v];
+        const hp_layout layout = hp_stage_layout(c->s, v % c->s->stages);
         s->first = c->g->unit_first[unit];
         unit += c->s->cut[v];
         s->end = c->g->unit_first[unit];
@@ -50,16 +85,27 @@ static void build_vstages(hp_lower_ctx *c) {
             s->in = c->vstage[v - 1].out;
             s->n_in = c->vstage[v - 1].n_out;
         }
+        /* channels are gathered before every convolution, and another branch's tensors before every reader */
+        const int halo = c->s->cp > 1 || c->s->bp > 1 ? 1 : c->s->halo;
+        s->geo =
+            hp_geometry_new(c->arena, c->g, &layout, c->s->bp, s->first, s->end, samples, halo);
+        plan_exchanges(c, s);
     }
 }
 
 static hp_frame *new_frames(hp_lower_ctx *c) {
-    const int n = c->s->chunks * c->s->micro;
+    const int n = c->r->n_slot * c->p->micro;
     hp_frame *f = HP_NEW(c->arena, hp_frame, n);
     for (int i = 0; i < n; i++) {
-        f[i].act = HP_NEW(c->arena, int32_t, c->g->n_tensor);
-        f[i].grad = HP_NEW(c->arena, int32_t, c->g->n_tensor);
+        const hp_slot *slot = &c->r->slot[i / c->p->micro];
+        const bool runs = c->s->gems == 1 || i % c->p->micro / c->s->micro % 2 == slot->flip;
+        if (!runs) continue;
+        int32_t **per_tensor[] = {&f[i].act, &f[i].grad, &f[i].ext, &f[i].ext_grad};
+        for (int k = 0; k < 4; k++) *per_tensor[k] = HP_NEW(c->arena, int32_t, c->g->n_tensor);
+        f[i].in = HP_NEW(c->arena, int32_t, c->vstage[slot->stage].geo->n_need + 1);
         f[i].save = HP_NEW(c->arena, int32_t, c->g->n_layer);
+        f[i].came = HP_NEW(c->arena, hp_arrivals, c->g->n_tensor);
+        f[i].back = HP_NEW(c->arena, hp_arrivals, c->g->n_tensor);
     }
     return f;
 }
@@ -72,21 +118,35 @@ static void keep_sent(hp_lower_ctx *c) {
     c->sent_after[c->step++] = c->n_sent;
 }
 
+/* A step runs all stages of a position (several with tail=shared): forwards in order, backwards in reverse. */
+static void lower_step(hp_lower_ctx *c, const hp_sched_step *t) {
+    static void (*const passes[])(hp_lower_ctx *, const hp_pass *) = {
+        [HP_STEP_FORWARD] = lower_forward, [HP_STEP_BACKWARD] = lower_backward, [HP_STEP_WEIGHTS] = lower_weights};
+    const hp_role *r = c->r;
+    for (int k = 0; k < r->n_slot; k++) {
+        const int slot = t->kind == HP_STEP_FORWARD ? k : r->n_slot - 1 - k;
+        const hp_slot *s = &r->slot[slot];
+        if (s->flip != t->flip || s->stage / c->s->stages != t->chunk) continue;
+        const hp_pass a = {.v = &c->vstage[s->stage],
+                           .f = &c->frame[slot * c->p->micro + t->micro],
+                           .slot = slot,
+                           .stage = s->stage,
+                           .part = s->part,
+                           .flip = s->flip,
+                           .micro = t->micro};
+        passes[t->kind](c, &a);
+    }
+}
+
 static void lower_steps(hp_lower_ctx *c) {
-    const int total = 2 * c->s->micro * c->s->chunks;
-    hp_sched_step *step = HP_NEW(c->arena, hp_sched_step, total);
-    hp_schedule(c->s, c->r->stage, step);
+    const int most = hp_schedule_most(c->s);
+    hp_sched_step *step = HP_NEW(c->arena, hp_sched_step, most);
+    const int total = hp_schedule(c->s, c->role, step);
     c->sent_after = HP_NEW(c->arena, int32_t, total);
+    for (int i = 0; i < total; i++) c->defers |= step[i].kind == HP_STEP_WEIGHTS;
     for (int i = 0; i < total; i++) {
-        const hp_sched_step *t = &step[i];
-        const hp_vstage *v = &c->vstage[t->chunk * c->s->stages + c->r->stage];
-        hp_frame *f = &c->frame[t->chunk * c->s->micro + t->micro];
-        if (t->backward && !lower_train(c)) continue;
-        if (t->backward) {
-            lower_backward(c, f, v, t->chunk, t->micro);
-        } else {
-            lower_forward(c, f, v, t->chunk, t->micro);
-        }
+        if (step[i].kind != HP_STEP_FORWARD && !lower_train(c)) continue;
+        lower_step(c, &step[i]);
         keep_sent(c);
     }
 }
@@ -104,13 +164,10 @@ static void build_csr(hp_lower_ctx *c) {
     for (int i = 0; i < c->n_dep; i++) r->dep[at[c->dep[i].task]++] = c->dep[i].on;
 }
 
-static void lower_role(hp_lower_ctx *shared, int stage) {
+static void lower_role(hp_lower_ctx *shared, int role) {
     hp_lower_ctx ctx = *shared, *c = &ctx;
-    c->r = &c->p->role[stage];
-    c->r->stage = stage;
-    c->r->n_slot = c->s->chunks;
-    c->r->slot = HP_NEW(c->arena, hp_slot, c->s->chunks);
-    for (int k = 0; k < c->s->chunks; k++) c->r->slot[k] = (hp_slot){.stage = k * c->s->stages + stage};
+    c->role = role;
+    c->r = &c->p->role[role];
     c->frame = new_frames(c);
     c->touched = HP_NEW(c->arena, bool, c->g->n_layer);
     c->grad_task = HP_NEW(c->arena, int32_t, c->g->n_layer);
@@ -121,34 +178,27 @@ static void lower_role(hp_lower_ctx *shared, int stage) {
     lower_packs(c);
     lower_steps(c);
     lower_update(c);
+    c->r->buffer[HP_BUF_SCRATCH].bytes = (c->scratch_bytes + 63) / 64 * 64;
     hp_memory_place(c);
     build_csr(c);
 }
 
-static void build_groups(hp_lower_ctx *c) {
-    const int n = c->p->n_role;
-    c->p->n_group = 1 + n;
-    c->p->n_member = n;
-    c->p->group = HP_NEW(c->arena, hp_group, c->p->n_group);
-    c->p->member = HP_NEW(c->arena, int32_t, n);
-    for (int r = 0; r < n; r++) c->p->member[r] = r;
-    c->p->group[0] = (hp_group){.first = 0, .n = n, .all_replicas = 1};
-    for (int r = 0; r < n; r++) c->p->group[1 + r] = (hp_group){.first = r, .n = 1, .all_replicas = 1};
-}
-
 static void lower_program(hp_lower_ctx *c) {
+    const int replicas = hp_strategy_replicas(c->s), micro = hp_strategy_groups(c->s);
     c->p = HP_NEW(c->arena, hp_program, 1);
     *c->p = (hp_program){.mode = (int32_t)c->o->mode,
                          .dtype = (int32_t)c->o->dtype,
-                         .dp = c->s->dp,
-                         .micro = c->s->micro,
-                         .clients = 1,
+                         .dp = replicas,
+                         .micro = micro,
+                         .clients = c->s->clients,
+                         .bn = c->s->bn,
                          .batch = c->o->batch,
-                         .micro_batch = c->o->batch / ((int64_t)c->s->dp * c->s->micro),
-                         .n_role = c->s->stages};
-    c->p->role = HP_NEW(c->arena, hp_role, c->s->stages);
-    build_groups(c);
-    for (int stage = 0; stage < c->s->stages; stage++) lower_role(c, stage);
+                         .micro_batch = c->o->batch / ((int64_t)replicas * micro),
+                         .n_role = hp_strategy_roles(c->s)};
+    c->p->role = HP_NEW(c->arena, hp_role, c->p->n_role);
+    lower_slots(c);
+    lower_groups(c);
+    for (int role = 0; role < c->p->n_role; role++) lower_role(c, role);
 }
 
 hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
@@ -161,12 +211,13 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
     hp_lower_ctx c = {.arena = arena, .g = g, .s = &whole, .o = o, .n_vstage = s->stages * s->chunks};
     c.last_use = HP_NEW(arena, int32_t, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) c.last_use[t] = hp_graph_last_use(g, t);
+    mark_live(&c);
     build_vstages(&c);
     hp_status status = HP_OK;
-    const int steps = 2 * s->micro * s->chunks;
+    const int steps = hp_schedule_most(&whole);
     for (c.keep = 1;; c.keep *= 2) { /* reuse of sent buffers must not close a circle of waits */
         lower_program(&c);
-        if (!o->place || c.n_vstage == 1) break;
+        if (!o->place || c.p->n_role == 1) break;
         status = hp_check_waits(c.p, g, err);
         if (status == HP_OK || c.keep >= steps) break;
     }

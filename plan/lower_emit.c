@@ -19,10 +19,17 @@ int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64
                                          .last = -1,
                                          .bytes = elems * hp_dtype_bytes(dtype),
                                          .offset = -1};
-    if (kind == HP_BUF_TENSOR || kind == HP_BUF_GRADIENT)
-        r->buffer[r->n_buffer].box = hp_box_whole(c->g, what, c->p->micro_batch);
-    if (kind == HP_BUF_LABELS) r->buffer[r->n_buffer].box.hi[0] = (int32_t)c->p->micro_batch;
     return r->n_buffer++;
+}
+
+int32_t lower_box(hp_lower_ctx *c, hp_buffer_kind kind, int tensor, int micro, const hp_box *box) {
+    const int32_t b = lower_buffer(c, kind, c->o->dtype, hp_box_elems(box), tensor, micro);
+    c->r->buffer[b].box = *box;
+    return b;
+}
+
+const hp_box *lower_box_of(const hp_lower_ctx *c, int32_t buffer) {
+    return &c->r->buffer[buffer].box;
 }
 
 int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
@@ -79,4 +86,20 @@ int lower_task(hp_lower_ctx *c, hp_task task, const char *access, const int32_t 
         use_operand(c, id, operand[i], access[i]);
     }
     return id;
+}
+
+hp_task lower_layer_task(const hp_pass *a, hp_task_op op, int layer, int flags) {
+    return (hp_task){.op = (uint8_t)op,
+                     .layer = layer,
+                     .chunk = (int16_t)a->slot,
+                     .micro = a->micro,
+                     .tag = -1,
+                     .flags = (uint8_t)flags};
+}
+
+int lower_zero(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t buffer, int64_t offset, int64_t count) {
+    hp_task t = lower_layer_task(a, HP_TASK_ZERO, layer, 0);
+    t.offset = offset;
+    t.count = count;
+    return lower_task(c, t, "w", &buffer);
 }

@@ -110,7 +110,17 @@ typedef enum hp_buffer_kind {
 } hp_buffer_kind;
 
 enum { HP_MAX_ROLES = 1 << 16 };
-enum { HP_METRICS = 4 }; /* sum of losses, samples, correct, spare: over the samples of the step */
+/* The metric buffer: sums over the samples of the step, or over their pixels where the network gives a class per
+ * pixel; foreground is every class but 0. */
+enum {
+    HP_METRIC_LOSS,
+    HP_METRIC_COUNTED, /* those with a label */
+    HP_METRIC_CORRECT,
+    HP_METRIC_HIT,       /* correct foreground */
+    HP_METRIC_PREDICTED, /* foreground */
+    HP_METRIC_LABELLED,  /* foreground */
+    HP_METRICS = 8
+};
 
 typedef struct hp_buffer {
     uint8_t kind;  /* hp_buffer_kind */

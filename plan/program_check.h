@@ -1,12 +1,133 @@
-/* program_check.h - the parts of hp_program_check that have files of their own. */
+/* program_check.h - the parts of hp_program_check, one file each.
+ *
+ * A plan.db may come from a stranger, and the executor takes addresses, sizes and orders from the program
+ * without looking again: what these files prove is all that stands between the two. */
 #ifndef HP_PROGRAM_CHECK_H
 #define HP_PROGRAM_CHECK_H
 
 #include "plan/program.h"
 
-/* E-CYCLE, E-DEADLOCK: the wait-for graph under synchronous sends (check_waits.c). */
+/* --- program_check.c --- */
+
+/* Where a proof fails: a task of a role. */
+typedef struct hp_check_at {
+    const hp_program *p;
+    const hp_graph *g;
+    int role, task; /* task -1: the role as a whole */
+    hp_error *err;
+} hp_check_at;
+/* "CODE: rank 1 task 7 (fwd conv1 m0): ...". Returns HP_EPLAN. */
+hp_status hp_check_refuse(const hp_check_at *at, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- check_places.c: degrees, groups, where parameters lie --- */
+
+/* E-RANGE: members ascending and in range; group 0 is everybody. */
+hp_status hp_check_groups(const hp_program *p, hp_error *err);
+/* E-RANGE, E-OVERLAP: every parameter's rows lie in the role's arrays, each row has one home, and the group
+ * that shares them holds the same rows on every member. */
+hp_status hp_check_places(const hp_program *p, const hp_graph *g, hp_error *err);
+
+/* The trained parameters of a role in memory order. */
+typedef struct hp_placed {
+    int32_t n, *param;
+} hp_placed;
+hp_placed hp_placed_params(hp_arena *arena, const hp_role *r, const hp_graph *g, bool trained);
+/* Index of the first that ends behind element `from`. */
+int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
+
+/* Elements of one output channel in parameter `i` of a layer (its position in layer.param); 0: never split.
+ */
+int64_t hp_param_row(const hp_graph *g, const hp_layer *l, int i);
+
+/* --- check_operands.c: plan/ops.def as tables --- */
+
+/* Buffers of a layer's task by what they are; -1: absent. x and dx have n_in entries (stats, bstats, bwdw:
+ * one). */
+typedef struct hp_operands {
+    int32_t y, dy, save, sums, n_in, x[HP_MAX_IN], dx[HP_MAX_IN];
+} hp_operands;
+hp_operands hp_operands_of(const hp_graph *g, const hp_role *r, const hp_task *t);
+/* What a task does with its operand `i`: 'r'eads, 'w'rites, 'm'odifies, or '.' takes its box alone. */
+char hp_operand_access(const hp_graph *g, const hp_task *t, int i);
+static inline bool hp_task_is_layer(const hp_task *t) {
+    return t->op == HP_TASK_FWD || t->op == HP_TASK_BWD || t->op == HP_TASK_BWDW || t->op == HP_TASK_STATS ||
+           t->op == HP_TASK_BSTATS;
+}
+/* Does the task compute the gradients of its layer's parameters? */
+bool hp_task_gradient(const hp_graph *g, const hp_task *t);
+/* Are there as many operands as plan/ops.def says? Tasks of layers have one. */
+bool hp_operand_count_fits(const hp_graph *g, const hp_task *t);
+
+/* --- check_buffers.c, check_boxes.c --- */
+
+/* Does it hold a part of a tensor, or its gradient? (Programs of messages alone have buffers that do not.) */
+static inline bool hp_buffer_has_box(const hp_buffer *b) {
+    return (b->kind == HP_BUF_TENSOR || b->kind == HP_BUF_GRADIENT || b->kind == HP_BUF_MESSAGE) &&
+           b->what >= 0;
+}
+/* E-BOX: boxes lie in their tensors and fill their bytes. */
+hp_status hp_check_buffers(const hp_program *p, const hp_graph *g, hp_error *err);
+/* E-BOX: every task works between boxes that fit each other, the layer and the buffers. */
+hp_status hp_check_boxes(const hp_program *p, const hp_graph *g, hp_error *err);
+
+/* --- check_region.c --- */
+
+/* Parts of a buffer's box. */
+typedef struct hp_region {
+    bool whole; /* all of it; else: */
+    int32_t n, room;
+    hp_box *part;
+} hp_region;
+bool hp_region_covers(const hp_region *r, const hp_box *box);
+/* Adds a part of the box `whole`; false: too many parts. */
+bool hp_region_add(hp_arena *arena, hp_region *r, const hp_box *box, const hp_box *whole);
+/* Does `other` cover all of r? */
+bool hp_region_within(const hp_region *r, const hp_region *other, const hp_box *whole);
+
+/* --- check_data.c --- */
+
+/* What a message carries: a tensor and whether it is the tensor's gradient; tensor -1: not known. */
+typedef struct hp_cargo {
+    int32_t tensor;
+    int8_t gradient; /* -1: not known */
+} hp_cargo;
+
+/* E-UNSET, E-LOST, E-BOX: everything that is read was written before, by a task that computes what the reader
+ * takes it for. Fills cargo[role][task] of sends. */
+hp_status hp_check_data(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_cargo ***cargo,
+                        hp_error *err);
+
+/* --- check_gradients.c --- */
+
+/* E-UNSET, E-LOST, E-MATCH: gradients of parameters are summed, reduced and applied once. */
+hp_status hp_check_gradients(const hp_program *p, const hp_graph *g, hp_error *err);
+
+/* --- check_messages.c --- */
+
+/* Tasks of each queue, in order: task[first[q]] .. task[first[q + 1] - 1]; and the queues sorted by kind,
+ * peer and channel. */
+typedef struct hp_queue_list {
+    int32_t *first, *task, *sorted;
+} hp_queue_list;
+/* Of every role. */
+hp_queue_list *hp_queue_lists(hp_arena *arena, const hp_program *p);
+/* The role's queue of that kind, or -1. */
+int hp_queue_find(const hp_role *r, const hp_queue_list *l, int kind, int peer, int channel);
+
+/* E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-BOX: the two ends of every message, the members of every collective.
+ */
+hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_cargo *const *cargo,
+                            hp_error *err);
+
+/* --- check_waits.c --- */
+
+/* E-CYCLE, E-DEADLOCK: the wait-for graph under synchronous sends. */
 hp_status hp_check_waits(const hp_program *p, const hp_graph *g, hp_error *err);
-/* E-OVERLAP: buffers that tasks may use at the same time share no byte (check_memory.c). */
-hp_status hp_check_memory(const hp_program *p, hp_error *err);
+
+/* --- check_memory.c --- */
+
+/* E-RACE, E-OVERLAP: what uses the same bytes is ordered by queues and dependencies. */
+hp_status hp_check_memory(const hp_program *p, const hp_graph *g, hp_error *err);
 
 #endif

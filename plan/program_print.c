@@ -1,38 +1,103 @@
 /* program_print.c - the task program as text and as a graph for Graphviz. */
-#include "plan/base/units.h"
-#include "plan/program.h"
+#include "plan/program_print.h"
 
+#include "plan/base/units.h"
+
+#include <stdarg.h>
 #include <string.h>
 
-static void put(char *out, size_t n, const char *text) {
-    const size_t have = strlen(out);
-    if (have < n) snprintf(out + have, n - have, "%s", text);
+/* A text of n bytes that is put together from pieces. */
+typedef struct text {
+    char *out;
+    size_t n;
+} text;
+
+static void add(text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(text t, const char *fmt, ...) {
+    const size_t have = strlen(t.out);
+    va_list ap;
+    va_start(ap, fmt);
+    if (have < t.n) vsnprintf(t.out + have, t.n - have, fmt, ap);
+    va_end(ap);
+}
+
+/* --- tasks --- */
+
+static const hp_buffer *operand_of(const hp_role *r, const hp_task *t, int i) {
+    const int32_t b = i < t->n_operand ? r->operand[t->operand + i] : -1;
+    return b < 0 ? NULL : &r->buffer[b];
+}
+
+static bool has_tensor(const hp_buffer *b) {
+    return b && b->what >= 0 &&
+           (b->kind == HP_BUF_TENSOR || b->kind == HP_BUF_GRADIENT || b->kind == HP_BUF_MESSAGE);
+}
+
+/* The layer a task is about: its own, or the one that produces what it moves; -1: none. */
+static int layer_of(const hp_graph *g, const hp_role *r, const hp_task *t) {
+    const hp_buffer *b = operand_of(r, t, 0);
+    if (t->layer >= 0) return t->layer;
+    return has_tensor(b) ? g->tensor[b->what].producer : -1;
+}
+
+static bool is_kind(const hp_buffer *b, hp_buffer_kind kind) {
+    return b && b->kind == (int)kind;
+}
+
+/* What is moved, in words: a gradient, a part of a tensor on its way between ranks, a layer's sums. */
+static void add_content(text out, const hp_role *r, const hp_task *t) {
+    const hp_buffer *a = operand_of(r, t, 0), *b = operand_of(r, t, 1);
+    const hp_queue *q = &r->queue[t->queue];
+    const bool transfer = q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV, copy = t->op == HP_TASK_COPY;
+    if (!transfer && !copy && t->op != HP_TASK_ZERO && t->op != HP_TASK_ALLREDUCE) return;
+    const bool gradient =
+        is_kind(a, HP_BUF_GRADIENT) || (copy && is_kind(b, HP_BUF_GRADIENT)) || (transfer && q->channel & 1);
+    if (gradient) add(out, " gradient");
+    if (transfer && q->channel & 2) add(out, " halo");
+    if (copy && is_kind(a, HP_BUF_MESSAGE)) add(out, " to message");
+    if (copy && is_kind(b, HP_BUF_MESSAGE)) add(out, " from message");
+    if (is_kind(a, HP_BUF_SUMS)) add(out, " sums");
 }
 
 const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
                           size_t n) {
     const hp_task *t = &r->task[task];
-    char part[160];
-    snprintf(out, n, "%s", hp_task_infos[t->op].name);
-    if (t->flags & HP_FLAG_METRIC) put(out, n, " metric");
-    if (t->flags & HP_FLAG_RECOMPUTE) put(out, n, " again");
-    if (t->layer >= 0) {
-        snprintf(part, sizeof part, " %s", g->layer[t->layer].name);
-        put(out, n, part);
-    }
     const hp_queue *q = &r->queue[t->queue];
-    if (q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV) {
-        snprintf(part, sizeof part, "%s stage %d%s", q->kind == HP_QUEUE_SEND ? " ->" : " <-", q->peer,
-                 q->channel & 1 ? " gradient" : "");
-        put(out, n, part);
-    }
-    if (t->tag >= 0 && q->kind != HP_QUEUE_SEND && q->kind != HP_QUEUE_RECV) {
-        snprintf(part, sizeof part, " bucket %d", t->tag);
-        put(out, n, part);
-    }
-    if (t->micro >= 0 && p->micro > 1) {
-        snprintf(part, sizeof part, " m%d", t->micro);
-        put(out, n, part);
+    const bool transfer = q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV;
+    const int layer = layer_of(g, r, t);
+    const text l = {out, n};
+    snprintf(out, n, "%s", hp_task_infos[t->op].name);
+    if (t->flags & HP_FLAG_METRIC) add(l, " metric");
+    if (t->flags & HP_FLAG_RECOMPUTE) add(l, " again");
+    if (layer >= 0) add(l, " %s", g->layer[layer].name);
+    add_content(l, r, t);
+    if (transfer) add(l, " %s rank %d", q->kind == HP_QUEUE_SEND ? "->" : "<-", q->peer);
+    if (t->tag >= 0 && !transfer) add(l, " bucket %d", t->tag);
+    if (t->micro >= 0 && p->micro > 1) add(l, " m%d", t->micro);
+    return out;
+}
+
+/* --- roles --- */
+
+/* Parts of a stage, counted over the roles that take part in it. */
+static int count_parts(const hp_program *p, const hp_slot *of) {
+    int n = 0;
+    for (int r = 0; r < p->n_role; r++)
+        for (int i = 0; i < p->role[r].n_slot; i++)
+            n += p->role[r].slot[i].stage == of->stage && p->role[r].slot[i].flip == of->flip;
+    return n;
+}
+
+const char *hp_role_label(const hp_program *p, int role, char *out, size_t n) {
+    const hp_role *r = &p->role[role];
+    const text t = {out, n};
+    out[0] = 0;
+    for (int i = 0; i < r->n_slot; i++) {
+        const hp_slot *s = &r->slot[i];
+        const int parts = count_parts(p, s);
+        add(t, "%s%sstage %d", i ? " + " : "", s->flip ? "mirrored " : "", s->stage);
+        if (parts > 1) add(t, " part %d of %d", s->part, parts);
     }
     return out;
 }
@@ -60,22 +125,31 @@ static void print_task(FILE *f, const hp_program *p, const hp_graph *g, const hp
     fputc('\n', f);
 }
 
+static void print_queue(FILE *f, const hp_program *p, const hp_role *r, int q) {
+    static const char *const kinds[] = {"compute", "send to", "receive from", "collective"};
+    const hp_queue *queue = &r->queue[q];
+    fprintf(f, "  q%d %s", q, kinds[queue->kind]);
+    if (queue->kind == HP_QUEUE_COLL) {
+        const hp_group *g = &p->group[queue->peer];
+        fprintf(f, " over group %d:", queue->peer);
+        if (g->n == p->n_role) fputs(" all ranks", f);
+        for (int i = 0; i < g->n && g->n < p->n_role; i++)
+            fprintf(f, "%s %d", i ? "," : g->n > 1 ? " ranks" : " rank", p->member[g->first + i]);
+        if (p->dp > 1) fputs(g->all_replicas ? " of every replica" : " of the same replica", f);
+    }
+    if (queue->kind == HP_QUEUE_SEND || queue->kind == HP_QUEUE_RECV)
+        fprintf(f, " rank %d, %s (channel %d)", queue->peer, queue->channel & 1 ? "gradients" : "activations",
+                queue->channel);
+    fputc('\n', f);
+}
+
 void hp_program_print(FILE *f, const hp_program *p, const hp_graph *g, int role) {
-    static const char *const queues[] = {"compute", "send to", "receive from", "collective"};
     const hp_role *r = &p->role[role];
     char size[32], least[32];
-    fprintf(f, "stage %d: %d tasks, arena %s (most alive at once %s), %d queues\n", role, r->n_task,
+    fprintf(f, "%d tasks, arena %s (most alive at once %s), %d queues\n", r->n_task,
             hp_format_bytes((double)r->arena_bytes, size), hp_format_bytes((double)r->live_bytes, least),
             r->n_queue);
-    for (int q = 0; q < r->n_queue; q++) {
-        fprintf(f, "  q%d %s", q, queues[r->queue[q].kind]);
-        if (r->queue[q].kind == HP_QUEUE_COLL)
-            fprintf(f, " over %s", r->queue[q].peer ? "the stage's replicas" : "all ranks");
-        if (r->queue[q].kind == HP_QUEUE_SEND || r->queue[q].kind == HP_QUEUE_RECV)
-            fprintf(f, " stage %d, %s", r->queue[q].peer,
-                    r->queue[q].channel & 1 ? "gradients" : "activations");
-        fputc('\n', f);
-    }
+    for (int q = 0; q < r->n_queue; q++) print_queue(f, p, r, q);
     for (int t = 0; t < r->n_task; t++) print_task(f, p, g, r, t);
 }
 
@@ -86,7 +160,8 @@ void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g) {
     fputs("digraph program {\n  rankdir=LR; node [shape=box, style=filled, fontname=\"sans-serif\"];\n", f);
     for (int s = 0; s < p->n_role; s++) {
         const hp_role *r = &p->role[s];
-        fprintf(f, "  subgraph cluster_%d { label=\"stage %d\";\n", s, s);
+        fprintf(f, "  subgraph cluster_%d { label=\"rank %d: %s\";\n", s, s,
+                hp_role_label(p, s, label, sizeof label));
         for (int t = 0; t < r->n_task; t++)
             fprintf(f, "    t%d_%d [label=\"%s\", fillcolor=%s];\n", s, t,
                     hp_task_label(p, g, r, t, label, sizeof label),

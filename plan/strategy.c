@@ -1,95 +1,73 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
-#include "plan/strategy.h"
+#include "plan/layout.h"
 
 #include "plan/base/units.h"
 
 #include <string.h>
 
-enum { MAX_DEGREE = 65536, DEFAULT_FUSE = 25000000 };
+enum { MAX_DEGREE = 65536, DEFAULT_FUSE = 25000000, DEFAULT_GEMS = 2 };
 
-static const char *const sched_names[] = {"lp", "gpipe", "1f1b", "interleaved", NULL};
+static const char *const sched_names[] = {"lp", "gpipe", "1f1b", "interleaved", "zb", "gems", NULL};
 static const char *const recompute_names[] = {"none", "boundary", "full", "except-last", NULL};
+static const char *const tail_names[] = {"own", "shared", NULL};
+static const char *const overlap_names[] = {"none", "interior", NULL};
+static const char *const bn_names[] = {"sync", "all", "local", NULL};
 
-typedef enum key_kind { KEY_DEGREE, KEY_NAME, KEY_CUT, KEY_BYTES, KEY_LATER } key_kind;
+typedef struct key key;
 
-typedef struct key {
+/* How the values of a kind of key are read and written. `print` leaves `value` empty for the default. */
+typedef struct key_kind {
+    hp_status (*parse)(const key *k, const char *value, hp_strategy *s, hp_error *err);
+    void (*print)(const key *k, const hp_strategy *s, char *value);
+} key_kind;
+
+struct key {
     const char *name;
-    key_kind kind;
-    size_t offset;            /* int32_t field of hp_strategy (KEY_BYTES: int64_t) */
-    const char *const *names; /* KEY_NAME */
-    const char *only;         /* KEY_LATER: the one value this version has */
-} key;
-
-static const key keys[] = {
-    {"dp", KEY_DEGREE, offsetof(hp_strategy, dp), NULL, NULL},
-    {"stages", KEY_DEGREE, offsetof(hp_strategy, stages), NULL, NULL},
-    {"chunks", KEY_DEGREE, offsetof(hp_strategy, chunks), NULL, NULL},
-    {"cut", KEY_CUT, 0, NULL, NULL},
-    {"sp", KEY_LATER, 0, NULL, "1x1"},
-    {"cp", KEY_LATER, 0, NULL, "1"},
-    {"tp", KEY_LATER, 0, NULL, "1"},
-    {"ep", KEY_LATER, 0, NULL, "1"},
-    {"seq", KEY_LATER, 0, NULL, "1"},
-    {"zero", KEY_LATER, 0, NULL, "0"},
-    {"ldp", KEY_LATER, 0, NULL, "1"},
-    {"tail", KEY_LATER, 0, NULL, "own"},
-    {"micro", KEY_DEGREE, offsetof(hp_strategy, micro), NULL, NULL},
-    {"sched", KEY_NAME, offsetof(hp_strategy, sched), sched_names, NULL},
-    {"gems", KEY_LATER, 0, NULL, "1"},
-    {"halo", KEY_LATER, 0, NULL, "1"},
-    {"bn", KEY_LATER, 0, NULL, "sync"},
-    {"recompute", KEY_NAME, offsetof(hp_strategy, recompute), recompute_names, NULL},
-    {"clients", KEY_LATER, 0, NULL, "1"},
-    {"prec", KEY_LATER, 0, NULL, "fp32"},
-    {"comm", KEY_LATER, 0, NULL, "auto"},
-    {"fuse", KEY_BYTES, offsetof(hp_strategy, fuse_bytes), NULL, NULL},
-    {"compress", KEY_LATER, 0, NULL, "none"},
+    const key_kind *kind;
+    size_t offset;            /* int32_t field of hp_strategy */
+    const char *const *names; /* of a name's values */
+    const char *only;         /* the one value this version has */
 };
-enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
-static int32_t *field(const hp_strategy *s, const key *k) {
-    return (int32_t *)(void *)((char *)(uintptr_t)s + k->offset);
+static const int32_t *field(const hp_strategy *s, const key *k) {
+    return (const int32_t *)(const void *)((const char *)s + k->offset);
 }
 
-hp_strategy hp_strategy_default(void) {
-    return (hp_strategy){
-        .dp = 1, .stages = 1, .chunks = 1, .micro = 1, .cp = 1, .ldp = 1, .gems = 1, .halo = 1, .clients = 1,
-        .sched = HP_SCHED_LP, .fuse_bytes = DEFAULT_FUSE};
+static void set_field(hp_strategy *s, const key *k, int32_t value) {
+    memcpy((char *)s + k->offset, &value, sizeof value);
 }
 
-static hp_sched default_sched(const hp_strategy *s) {
-    return s->micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
-}
+/* --- degrees --- */
 
-static hp_status parse_cut(const char *value, hp_strategy *s, hp_error *err) {
-    char copy[HP_STRATEGY_TEXT];
-    snprintf(copy, sizeof copy, "%s", value);
-    s->n_cut = 0;
-    char *rest = NULL;
-    for (char *part = strtok_r(copy, ":", &rest); part; part = strtok_r(NULL, ":", &rest)) {
-        int64_t units = 0;
-        HP_TRY(hp_parse_int(part, "strategy: cut", 1, MAX_DEGREE, &units, err));
-        if (s->n_cut == HP_MAX_STAGES)
-            return hp_fail(err, HP_EUSAGE, "strategy: cut has more than %d entries", HP_MAX_STAGES);
-        s->cut[s->n_cut++] = (int32_t)units;
-    }
-    if (!s->n_cut)
-        return hp_fail(err, HP_EUSAGE,
-                       "strategy: cut is empty; write units per stage, for example cut=9:9:9:11");
+static hp_status parse_degree(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    char what[48];
+    int64_t degree = 0;
+    snprintf(what, sizeof what, "strategy: %s", k->name);
+    HP_TRY(hp_parse_int(value, what, 1, MAX_DEGREE, &degree, err));
+    set_field(s, k, (int32_t)degree);
     return HP_OK;
 }
+
+static void print_degree(const key *k, const hp_strategy *s, char *value) {
+    if (*field(s, k) != 1) snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+}
+
+static void print_gems(const key *k, const hp_strategy *s, char *value) {
+    if (s->gems != (s->sched == HP_SCHED_GEMS ? DEFAULT_GEMS : 1))
+        snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+}
+
+static const key_kind degree = {parse_degree, print_degree}, gems_kind = {parse_degree, print_gems};
+
+/* --- names --- */
 
 static hp_status parse_name(const key *k, const char *value, hp_strategy *s, hp_error *err) {
     for (int i = 0; k->names[i]; i++) {
         if (strcmp(k->names[i], value) == 0) {
-            *field(s, k) = i;
+            set_field(s, k, i);
             return HP_OK;
         }
     }
-    if (k->names == sched_names && (strcmp(value, "gems") == 0 || strcmp(value, "zb") == 0))
-        return hp_fail(err, HP_EUNAVAIL,
-                       "strategy: sched=%s is not in this version; it has lp, gpipe, 1f1b, interleaved",
-                       value);
     char all[128] = "";
     for (int i = 0; k->names[i]; i++) {
         strcat(all, i ? ", " : "");
@@ -98,35 +76,204 @@ static hp_status parse_name(const key *k, const char *value, hp_strategy *s, hp_
     return hp_fail(err, HP_EUSAGE, "strategy: %s=%.40s is unknown; choose one of %s", k->name, value, all);
 }
 
-static hp_status parse_value(const key *k, const char *value, hp_strategy *s, hp_error *err) {
-    char what[48];
-    int64_t v = 0;
-    snprintf(what, sizeof what, "strategy: %s", k->name);
-    switch (k->kind) {
-    case KEY_DEGREE:
-        HP_TRY(hp_parse_int(value, what, 1, MAX_DEGREE, &v, err));
-        *field(s, k) = (int32_t)v;
-        return HP_OK;
-    case KEY_NAME:
-        return parse_name(k, value, s, err);
-    case KEY_CUT:
-        return parse_cut(value, s, err);
-    case KEY_BYTES:
-        HP_TRY(hp_parse_bytes(value, &s->fuse_bytes, err));
-        if (s->fuse_bytes < 1) return hp_fail(err, HP_EUSAGE, "strategy: fuse must be at least 1 byte");
-        return HP_OK;
-    case KEY_LATER:
-        break;
+static void print_name(const key *k, const hp_strategy *s, char *value) {
+    if (*field(s, k)) snprintf(value, HP_STRATEGY_TEXT, "%s", k->names[*field(s, k)]);
+}
+
+static hp_sched plain_sched(const hp_strategy *s) {
+    return s->micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
+}
+
+/* What a string without `sched` means. */
+static hp_sched implied_sched(const hp_strategy *s) {
+    if (s->gems > 1) return HP_SCHED_GEMS;
+    return s->chunks > 1 ? HP_SCHED_INTERLEAVED : plain_sched(s);
+}
+
+/* Only the contract's defaults are left out, and only where reading brings them back. */
+static void print_sched(const key *k, const hp_strategy *s, char *value) {
+    const hp_sched sched = (hp_sched)s->sched;
+    if (sched != plain_sched(s) || sched != implied_sched(s))
+        snprintf(value, HP_STRATEGY_TEXT, "%s", k->names[sched]);
+}
+
+static const key_kind name = {parse_name, print_name}, sched_kind = {parse_name, print_sched};
+
+/* --- lists --- */
+
+static hp_status parse_cut(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    char copy[HP_STRATEGY_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", value);
+    s->n_cut = 0;
+    if (!copy[0])
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: cut is empty; write units per stage, for example cut=9:9:9:11");
+    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
+        int64_t units = 0;
+        HP_TRY(hp_parse_int(part, "strategy: cut", 1, MAX_DEGREE, &units, err));
+        if (s->n_cut == HP_MAX_STAGES)
+            return hp_fail(err, HP_EUSAGE, "strategy: cut has more than %d entries", HP_MAX_STAGES);
+        s->cut[s->n_cut++] = (int32_t)units;
     }
+    return HP_OK;
+}
+
+static void print_cut(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    if ((int64_t)s->stages * s->chunks == 1) return; /* one stage takes all units */
+    for (int i = 0; i < s->n_cut; i++)
+        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "", s->cut[i]);
+}
+
+/* "ROWSxCOLS" */
+static hp_status parse_grid(char *text, int32_t *rows, int32_t *cols, hp_error *err) {
+    char *x = strchr(text, 'x');
+    if (!x)
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: sp=%.40s is not ROWSxCOLS, for example sp=2x2 or sp=4x1:2x1", text);
+    *x = 0;
+    int64_t r = 0, c = 0;
+    HP_TRY(hp_parse_int(text, "strategy: rows of sp", 1, MAX_DEGREE, &r, err));
+    HP_TRY(hp_parse_int(x + 1, "strategy: columns of sp", 1, MAX_DEGREE, &c, err));
+    *rows = (int32_t)r;
+    *cols = (int32_t)c;
+    return HP_OK;
+}
+
+static hp_status parse_tiles(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    char copy[HP_STRATEGY_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", value);
+    s->n_sp = 0;
+    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
+        if (s->n_sp == HP_MAX_SPATIAL)
+            return hp_fail(err, HP_EUSAGE, "strategy: sp has more than %d entries", HP_MAX_SPATIAL);
+        HP_TRY(parse_grid(part, &s->sp_rows[s->n_sp], &s->sp_cols[s->n_sp], err));
+        s->n_sp++;
+    }
+    return HP_OK;
+}
+
+static void print_tiles(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    for (int i = 0; i < s->n_sp; i++)
+        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%dx%d", i ? ":" : "",
+                 s->sp_rows[i], s->sp_cols[i]);
+}
+
+static const key_kind cut_list = {parse_cut, print_cut}, tile_list = {parse_tiles, print_tiles};
+
+/* --- bytes --- */
+
+static hp_status parse_fuse(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    HP_TRY(hp_parse_bytes(value, &s->fuse_bytes, err));
+    if (s->fuse_bytes < 1) return hp_fail(err, HP_EUSAGE, "strategy: fuse must be at least 1 byte");
+    return HP_OK;
+}
+
+static void print_fuse(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    const bool round = s->fuse_bytes % 1000000 == 0;
+    if (s->fuse_bytes != DEFAULT_FUSE)
+        snprintf(value, HP_STRATEGY_TEXT, "%lld%s", (long long)(s->fuse_bytes / (round ? 1000000 : 1)),
+                 round ? "M" : "");
+}
+
+static const key_kind fuse_size = {parse_fuse, print_fuse};
+
+/* --- keys of later versions --- */
+
+static hp_status parse_later(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)s;
     if (strcmp(value, k->only) == 0) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL, "strategy: %s=%.60s is not in this version, which has %s=%s only",
                    k->name, value, k->name, k->only);
 }
 
-static const key *find_key(const char *name) {
+static void print_later(const key *k, const hp_strategy *s, char *value) {
+    (void)k, (void)s, (void)value;
+}
+
+static const key_kind later = {parse_later, print_later};
+
+/* --- the table --- */
+
+#define AT(member) offsetof(hp_strategy, member)
+static const key keys[] = {
+    {"dp", &degree, AT(dp), NULL, NULL},
+    {"stages", &degree, AT(stages), NULL, NULL},
+    {"chunks", &degree, AT(chunks), NULL, NULL},
+    {"cut", &cut_list, 0, NULL, NULL},
+    {"sp", &tile_list, 0, NULL, NULL},
+    {"cp", &degree, AT(cp), NULL, NULL},
+    {"bp", &degree, AT(bp), NULL, NULL},
+    {"tp", &later, 0, NULL, "1"},
+    {"ep", &later, 0, NULL, "1"},
+    {"seq", &later, 0, NULL, "1"},
+    {"zero", &later, 0, NULL, "0"},
+    {"ldp", &degree, AT(ldp), NULL, NULL},
+    {"tail", &name, AT(tail), tail_names, NULL},
+    {"micro", &degree, AT(micro), NULL, NULL},
+    {"sched", &sched_kind, AT(sched), sched_names, NULL},
+    {"gems", &gems_kind, AT(gems), NULL, NULL},
+    {"halo", &degree, AT(halo), NULL, NULL},
+    {"overlap", &name, AT(overlap), overlap_names, NULL},
+    {"bn", &name, AT(bn), bn_names, NULL},
+    {"recompute", &name, AT(recompute), recompute_names, NULL},
+    {"clients", &degree, AT(clients), NULL, NULL},
+    {"prec", &later, 0, NULL, "fp32"},
+    {"comm", &later, 0, NULL, "auto"},
+    {"fuse", &fuse_size, 0, NULL, NULL},
+    {"compress", &later, 0, NULL, "none"},
+};
+#undef AT
+enum { N_KEYS = sizeof keys / sizeof keys[0] };
+
+hp_strategy hp_strategy_default(void) {
+    return (hp_strategy){.dp = 1,
+                         .stages = 1,
+                         .chunks = 1,
+                         .micro = 1,
+                         .cp = 1,
+                         .ldp = 1, .bp = 1,
+                         .gems = 1,
+                         .halo = 1,
+                         .clients = 1,
+                         .sched = HP_SCHED_LP,
+                         .fuse_bytes = DEFAULT_FUSE};
+}
+
+hp_strategy hp_strategy_canonical(const hp_strategy *s) {
+    hp_strategy c = *s;
+    const bool plain_tail = c.tail == HP_TAIL_OWN && c.ldp == 1;
+    while (plain_tail && c.n_sp > 0 && c.n_sp <= c.stages &&
+           (int64_t)c.sp_rows[c.n_sp - 1] * c.sp_cols[c.n_sp - 1] == 1)
+        c.n_sp--;
+    if (hp_positions(&c) == 1 && c.chunks == 1 && c.sched != HP_SCHED_GEMS)
+        c.sched = (int32_t)plain_sched(&c);
+    return c;
+}
+
+static const key *find_key(const char *word) {
     for (int i = 0; i < N_KEYS; i++)
-        if (strcmp(keys[i].name, name) == 0) return &keys[i];
+        if (strcmp(keys[i].name, word) == 0) return &keys[i];
     return NULL;
+}
+
+/* One "key=value"; `seen` has one flag per key. */
+static hp_status parse_item(char *item, bool *seen, hp_strategy *s, hp_error *err) {
+    char *value = strchr(item, '=');
+    if (!value)
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: '%.60s' is not key=value, for example dp=2,stages=4,micro=8", item);
+    *value++ = 0;
+    const key *k = find_key(item);
+    if (!k) return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'", item);
+    if (seen[k - keys]) return hp_fail(err, HP_EUSAGE, "strategy: %s is given twice", k->name);
+    seen[k - keys] = true;
+    return k->kind->parse(k, value, s, err);
 }
 
 hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err) {
@@ -135,24 +282,12 @@ hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err) {
         return hp_fail(err, HP_EUSAGE, "strategy: longer than %d characters", HP_STRATEGY_TEXT - 1);
     *s = hp_strategy_default();
     bool seen[N_KEYS] = {false};
-    bool sched_given = false;
     char *rest = NULL;
-    for (char *item = strtok_r(copy, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
-        char *value = strchr(item, '=');
-        if (!value)
-            return hp_fail(err, HP_EUSAGE,
-                           "strategy: '%.60s' is not key=value, for example dp=2,stages=4,micro=8", item);
-        *value++ = 0;
-        const key *k = find_key(item);
-        if (!k) return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'", item);
-        if (seen[k - keys]) return hp_fail(err, HP_EUSAGE, "strategy: %s is given twice", k->name);
-        seen[k - keys] = true;
-        HP_TRY(parse_value(k, value, s, err));
-        sched_given |= k->names == sched_names;
-    }
-    if (!sched_given) s->sched = s->chunks > 1 ? (int32_t)HP_SCHED_INTERLEAVED : (int32_t)default_sched(s);
-    if (s->stages == 1 && s->chunks == 1)
-        s->sched = default_sched(s); /* one stage: every order is gradient accumulation */
+    for (char *item = strtok_r(copy, ",", &rest); item; item = strtok_r(NULL, ",", &rest))
+        HP_TRY(parse_item(item, seen, s, err));
+    if (!seen[find_key("sched") - keys]) s->sched = (int32_t)implied_sched(s);
+    if (s->sched == HP_SCHED_GEMS && !seen[find_key("gems") - keys]) s->gems = DEFAULT_GEMS;
+    *s = hp_strategy_canonical(s);
     return HP_OK;
 }
 
@@ -161,49 +296,15 @@ bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b) {
     return strcmp(hp_strategy_text(a, x), hp_strategy_text(b, y)) == 0;
 }
 
-static void put(char *out, const char *name, const char *value) {
-    const size_t n = strlen(out);
-    snprintf(out + n, HP_STRATEGY_TEXT - n, "%s%s=%s", n ? "," : "", name, value);
-}
-
-static void put_bytes(char *out, const key *k, int64_t bytes) {
-    char value[32];
-    if (bytes % 1000000 == 0) {
-        snprintf(value, sizeof value, "%lldM", (long long)(bytes / 1000000));
-    } else {
-        snprintf(value, sizeof value, "%lld", (long long)bytes);
-    }
-    put(out, k->name, value);
-}
-
 const char *hp_strategy_text(const hp_strategy *s, char *out) {
+    const hp_strategy c = hp_strategy_canonical(s);
     out[0] = 0;
     for (int i = 0; i < N_KEYS; i++) {
-        const key *k = &keys[i];
         char value[HP_STRATEGY_TEXT] = "";
-        if (k->kind == KEY_DEGREE && *field(s, k) != 1) {
-            snprintf(value, sizeof value, "%d", *field(s, k));
-            put(out, k->name, value);
-        } else if (k->kind == KEY_NAME) {
-            const bool one_stage = s->stages == 1 && s->chunks == 1; /* every order is the same there */
-            const int32_t standard = k->names == sched_names ? (int32_t)default_sched(s) : 0;
-            if (*field(s, k) != standard && !(k->names == sched_names && one_stage))
-                put(out, k->name, k->names[*field(s, k)]);
-        } else if (k->kind == KEY_CUT && s->n_cut && s->stages * s->chunks > 1) {
-            for (int c = 0; c < s->n_cut; c++)
-                snprintf(value + strlen(value), sizeof value - strlen(value), "%s%d", c ? ":" : "",
-                         s->cut[c]);
-            put(out, k->name, value);
-        } else if (k->kind == KEY_BYTES && s->fuse_bytes != DEFAULT_FUSE) {
-            put_bytes(out, k, s->fuse_bytes);
-        }
+        keys[i].kind->print(&keys[i], &c, value);
+        const size_t n = strlen(out);
+        if (value[0]) snprintf(out + n, HP_STRATEGY_TEXT - n, "%s%s=%s", n ? "," : "", keys[i].name, value);
     }
     if (!out[0]) strcpy(out, "dp=1");
     return out;
-}
-
-int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least) {
-    const int64_t group = (int64_t)s->dp * s->micro;
-    const int64_t n = (at_least + group - 1) / group;
-    return (n < 1 ? 1 : n) * group;
 }

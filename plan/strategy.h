@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HP_MAX_STAGES = 256, HP_STRATEGY_TEXT = 1600 };
+/* The longest text: 256 cuts and 32 tile grids of 5-digit numbers, and a word or number of each other key. */
+enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_STRATEGY_TEXT = 2400 };
 
 typedef enum hp_sched {
     HP_SCHED_LP,
@@ -26,20 +27,24 @@ typedef enum hp_recompute {
 } hp_recompute;
 
 typedef enum hp_tail { HP_TAIL_OWN, HP_TAIL_SHARED } hp_tail;
+typedef enum hp_overlap {
+    HP_OVERLAP_NONE,    /* a layer waits for its halo */
+    HP_OVERLAP_INTERIOR /* convolutions compute what needs no halo while it flies, then the borders */
+} hp_overlap;
 typedef enum hp_bn { HP_BN_SYNC, HP_BN_ALL, HP_BN_LOCAL } hp_bn;
-
-enum { HP_MAX_SPATIAL = 32 };
 
 typedef struct hp_strategy {
     int32_t dp, stages, chunks, micro;
-    int32_t n_sp;                                        /* spatial stages, from the first on; 0: none */
+    int32_t n_sp;                                             /* spatial stages, from the first on; 0: none */
     int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
     int32_t cp, ldp;
-    int32_t tail;    /* hp_tail */
-    int32_t gems;    /* passes per update; 1 without GEMS */
-    int32_t halo;    /* halo-bearing layers per exchange */
-    int32_t bn;      /* hp_bn */
-    int32_t clients; /* processes per device */
+    int32_t bp; /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
+    int32_t tail;               /* hp_tail */
+    int32_t gems;               /* passes per update; 1 without GEMS */
+    int32_t halo;               /* halo-bearing layers per exchange */
+    int32_t overlap;            /* hp_overlap */
+    int32_t bn;                 /* hp_bn */
+    int32_t clients;            /* processes per device */
     int32_t sched;              /* hp_sched */
     int32_t recompute;          /* hp_recompute */
     int32_t n_cut;              /* 0 = balanced by cost; else stages*chunks entries */
@@ -54,24 +59,36 @@ hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err);
  * bytes. */
 const char *hp_strategy_text(const hp_strategy *s, char *out);
 bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b);
+/* The same strategy without what makes no difference: trailing stages of one tile, the schedule of a pipeline
+ * of one position (every order is gradient accumulation there). */
+hp_strategy hp_strategy_canonical(const hp_strategy *s);
 
-/* Data replicas (dp * clients), ranks of the world, devices they occupy. See plan/layout.h. */
-static inline int hp_strategy_replicas(const hp_strategy *s) {
-    return s->dp * s->clients;
-}
+/* Data replicas (dp * clients), ranks of the world, devices they occupy; INT32_MAX where that is too small a
+ * number. See plan/layout.h. */
+int hp_strategy_replicas(const hp_strategy *s);
 int hp_strategy_ranks(const hp_strategy *s);
 int hp_strategy_devices(const hp_strategy *s);
 
 /* Why a candidate is not possible: a value, not an error. code NULL = possible. */
 typedef struct hp_reject {
-    const char *code; /* "E-BATCH", "E-STAGES", "E-MEM", "E-GPUS", "E-SCHED", "E-CUT": static text */
-    char limit[160];  /* the limiting number, in words */
-    char fix[160];    /* the smallest fix */
+    /* Static text: "E-GPUS", "E-STAGES", "E-CUT", "E-SP", "E-TAIL", "E-HALO", "E-CP", "E-SCHED", "E-GEMS",
+     * "E-BATCH", "E-MEM", "E-MPI4DL" */
+    const char *code;
+    char limit[160]; /* the limiting number, in words */
+    char fix[160];   /* the smallest fix: keys and values to replace, or an option of the command */
 } hp_reject;
 
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
 
+/* Whose validity rules: hplan's, or those and MPI4DL's besides (plan/rules_mpi4dl.h). */
+typedef enum hp_rules { HP_RULES_HPLAN, HP_RULES_MPI4DL } hp_rules;
+extern const char *const hp_rules_names[]; /* "hplan", "mpi4dl", NULL */
+bool hp_rules_allow(hp_rules rules, const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
+                    hp_reject *why);
+
+/* Samples come in whole groups of this many: replicas * passes * micro-batches * slices of a micro-batch. */
+int64_t hp_strategy_divisor(const hp_strategy *s);
 /* Smallest batch >= at_least that the strategy divides. */
 int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least);
 

@@ -56,9 +56,11 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
 
 /* --- splitting --- */
 
-/* Channels that must stay together: the outputs of one group of a grouped convolution. */
+/* Channels that must stay together: the outputs of one group of a grouped convolution; all of a transposed one,
+ * whose weights do not lie output channel by output channel. */
 static int channel_unit(const hp_graph *g, int tensor) {
     const hp_layer *l = &g->layer[g->tensor[tensor].producer];
+    if (l->op == HP_CONVT) return g->tensor[tensor].c;
     return l->op == HP_CONV && l->groups > 1 ? g->tensor[tensor].c / l->groups : 1;
 }
 

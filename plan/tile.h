@@ -55,10 +55,18 @@ bool hp_layer_has_halo(const hp_graph *g, int layer);
 /* May layer read its input `k` from a buffer of box `have` (at least `need`) without a copy? */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have);
 
+/* Splits the box `out` of a layer's output into what can be computed from `have` alone, without `need`'s halo, and up
+ * to four strips around it: piece[0] is the interior. Returns how many; 0 when the interior is not worth it (less than
+ * half of the box, or it would need a copy of its input). */
+int hp_interior(const hp_graph *g, int layer, const hp_box *have, const hp_box *need, const hp_box *out,
+                hp_box piece[5]);
+
 /* What every part of a stage holds of every tensor, and what its layers need. halo > 1: tensors between
  * exchanges are computed beyond what the part owns, so that `halo` halo-bearing layers share one exchange. */
 typedef struct hp_geometry {
     hp_layout layout;
+    int32_t branches;    /* part = layout part * branches + branch */
+    int32_t *branch_of;  /* per tensor: the branch whose parts own it */
     int32_t n_part, first, end; /* layers */
     int64_t samples;
     hp_box *own, *have; /* [part * n_tensor + tensor]; only tensors of the stage */
@@ -67,9 +75,10 @@ typedef struct hp_geometry {
     hp_box *need; /* [part * n_need + need_first[layer - first] + k] */
 } hp_geometry;
 
-/* Stage of layers first .. end-1 (tensors that enter it included). Lives in `arena`. */
-hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *l, int first, int end,
-                             int64_t samples, int halo);
+/* Stage of layers first .. end-1 (tensors that enter it included). Lives in `arena`. branches > 1: the layers are
+ * shared out to that many branches (plan/branch.h) besides. */
+hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
+                             int end, int64_t samples, int halo);
 static inline const hp_box *hp_geometry_have(const hp_geometry *geo, const hp_graph *g, int part, int tensor) {
     return &geo->have[(int64_t)part * g->n_tensor + tensor];
 }

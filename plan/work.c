@@ -1,110 +1,262 @@
 /* work.c - what a task's duration may depend on: its shape class, its size, its arithmetic and its memory
- * traffic. */
-#include "plan/program.h"
+ * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
+#include "plan/work.h"
 
 #include <string.h>
 
-static double elems(const hp_program *p, const hp_graph *g, int tensor) {
-    return (double)hp_tensor_elems(g, tensor) * (double)p->micro_batch;
+/* --- sizes of a layer's task --- */
+
+/* Which operands of a layer's tasks hold the output's side and the first of the inputs' side; -1: none. `extra`:
+ * operands beside n_in inputs, n_in outputs... that tell a batch norm with sums from one without. */
+static const struct operand_places {
+    int8_t out, in, other_in, per_input, others; /* operands without sums: others + per_input * n_in */
+} places[HP_TASK_OPS] = {[HP_TASK_FWD] = {0, 2, -1, 1, 2},
+                         [HP_TASK_BWD] = {0, -1, 3, 2, 3}, /* dx; x where no gradient is wanted */
+                         [HP_TASK_BWDW] = {0, 1, -1, 0, 2},
+                         [HP_TASK_STATS] = {2, -1, -1, 0, 3}, /* the save's box */
+                         [HP_TASK_BSTATS] = {1, -1, -1, 0, 5}};
+
+static bool is_layer_task(hp_task_op op) {
+    return places[op].others > 0;
 }
 
-static double param_elems(const hp_graph *g, const hp_layer *l) {
-    double n = 0;
-    for (int i = 0; i < l->n_param; i++) n += (double)g->param[l->param[i]].count;
+static const hp_buffer *operand(const hp_role *r, const hp_task *t, int k) {
+    const int32_t b = k >= 0 && k < t->n_operand ? r->operand[t->operand + k] : -1;
+    return b < 0 ? NULL : &r->buffer[b];
+}
+
+/* The buffer on the input's side, if a window may leave some of its last rows and columns unread. */
+static const hp_buffer *input_of(const hp_role *r, const hp_task *t, int n_in) {
+    const hp_task_op op = (hp_task_op)t->op;
+    const hp_buffer *dx = op == HP_TASK_BWD ? operand(r, t, 3 + n_in) : operand(r, t, places[op].in);
+    return dx ? dx : operand(r, t, places[op].other_in);
+}
+
+static void set_lengths(int32_t length[HP_AXES], const hp_box *b) {
+    for (int a = 0; a < HP_AXES; a++) length[a] = hp_box_empty(b) ? 0 : hp_box_len(b, a);
+}
+
+/* Rows and columns, fewer than the stride, that no window reaches are there all the same. */
+static void add_unread(const hp_layer *l, const hp_box *have, hp_box *need) {
+    const int slack[HP_AXES] = {0, l->stride_h - 1, l->stride_w - 1, 0};
+    for (int a = HP_AXIS_H; a <= HP_AXIS_W; a++) {
+        const int32_t most = need->hi[a] + (slack[a] > 0 ? slack[a] : 0);
+        if (have->hi[a] > need->hi[a]) need->hi[a] = have->hi[a] < most ? have->hi[a] : most;
+    }
+}
+
+static void set_inputs(const hp_graph *g, const hp_layer *l, const hp_box *have, const hp_box *out,
+                       hp_work_case *c) {
+    for (int k = 0; k < l->n_in; k++) {
+        hp_box need = hp_layer_need(g, c->layer, k, out);
+        if (k == 0 && have && !hp_box_empty(&need)) add_unread(l, have, &need);
+        if (k == 0) set_lengths(c->in, &need);
+        c->in_elems += hp_box_elems(&need);
+    }
+}
+
+bool hp_work_case_of(const hp_graph *g, const hp_role *r, int task, hp_work_case *c) {
+    const hp_task *t = &r->task[task];
+    if (!is_layer_task((hp_task_op)t->op)) return false;
+    const hp_layer *l = &g->layer[t->layer];
+    const hp_buffer *out = operand(r, t, places[t->op].out), *in = input_of(r, t, l->n_in);
+    HP_ASSERT(out);
+    const bool matrix = l->op == HP_CONV || l->op == HP_LINEAR;
+    memset(c, 0, sizeof *c);
+    c->layer = t->layer;
+    c->op = t->op;
+    c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix;
+    c->sums = t->n_operand > places[t->op].others + places[t->op].per_input * l->n_in;
+    set_lengths(c->out, &out->box);
+    set_inputs(g, l, in ? &in->box : NULL, &out->box, c);
+    return true;
+}
+
+hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const hp_box *out) {
+    hp_work_case c;
+    memset(&c, 0, sizeof c);
+    c.layer = layer;
+    c.op = (uint8_t)op;
+    set_lengths(c.out, out);
+    set_inputs(g, &g->layer[layer], NULL, out, &c);
+    return c;
+}
+
+/* --- from sizes to work --- */
+
+static double length_product(const int32_t length[HP_AXES], int first, int last) {
+    double n = 1;
+    for (int a = first; a <= last; a++) n *= length[a];
     return n;
 }
 
+static int local_groups(const hp_graph *g, const hp_layer *l, int outs) {
+    if (l->groups <= 1) return 1;
+    const int per_group = g->tensor[l->out].c / l->groups;
+    return per_group > 0 && outs >= per_group ? outs / per_group : 1;
+}
+
 /* Shape class of a layer without its size: what selects the kernel. */
-static void layer_class(const hp_graph *g, const hp_layer *l, char *out, size_t n) {
+static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, size_t n) {
     static const char *const acts[] = {"", " relu", " relu6"};
-    const hp_tensor *x = l->n_in ? &g->tensor[l->in[0]] : NULL, *y = &g->tensor[l->out];
+    const hp_layer *l = &g->layer[c->layer];
+    const int ins = c->in[HP_AXIS_C], outs = c->out[HP_AXIS_C];
+    if (c->op == HP_TASK_STATS || c->op == HP_TASK_BSTATS) {
+        snprintf(text, n, "c%d", outs);
+        return;
+    }
     switch (l->op) {
     case HP_CONV:
-        snprintf(out, n, "k%dx%d s%d d%d g%d i%d o%d", l->kh, l->kw, l->stride_h, l->dil_h, l->groups, x->c,
-                 y->c);
+    case HP_CONVT:
+        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d", l->kh, l->kw, l->stride_h, l->dil_h > 1 ? l->dil_h : 1,
+                 local_groups(g, l, outs), ins, outs);
         break;
     case HP_LINEAR:
-        snprintf(out, n, "o%d", y->c);
+        snprintf(text, n, "o%d", outs);
         break;
     case HP_MAXPOOL:
     case HP_AVGPOOL:
-        snprintf(out, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, y->c);
+        snprintf(text, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, outs);
         break;
     default:
-        snprintf(out, n, "n%d c%d%s", l->n_in, y->c, acts[l->act]);
+        snprintf(text, n, "%sn%d c%d%s", c->sums ? "sums " : "", l->n_in, outs, acts[l->act]);
         break;
     }
 }
 
-/* The tensor whose pixels are the size axis: the output, or the input of a pooling to one pixel. */
-static const hp_tensor *size_tensor(const hp_graph *g, const hp_layer *l) {
-    return &g->tensor[l->op == HP_ADAPTPOOL ? l->in[0] : l->out];
+/* Multiply-adds per element: of the output, of a transposed convolution's input. */
+static double macs(const hp_graph *g, const hp_work_case *c, double x, double y) {
+    const hp_layer *l = &g->layer[c->layer];
+    if (l->op == HP_CONVT)
+        return x * l->kh * l->kw * c->out[HP_AXIS_C] / local_groups(g, l, c->out[HP_AXIS_C]);
+    return y * (double)g->param[l->param[0]].fan_in;
 }
 
-static hp_work layer_work(const hp_program *p, const hp_graph *g, const hp_task *t) {
-    const hp_layer *l = &g->layer[t->layer];
-    const bool matrix = l->op == HP_CONV || l->op == HP_LINEAR;
+/* Parameters behind the output channels that are computed here. */
+static double param_elems(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    double n = 0;
+    for (int i = 0; i < l->n_param; i++) n += (double)g->param[l->param[i]].count;
+    return n * c->out[HP_AXIS_C] / g->tensor[l->out].c;
+}
+
+/* Elements that batch norm moves: without sums the forward pass reads x twice, the backward pass x, y, dy twice,
+ * and writes dx. */
+static double norm_traffic(const hp_work_case *c, double x, double y) {
+    switch (c->op) {
+    case HP_TASK_STATS:
+        return y;
+    case HP_TASK_BSTATS:
+        return x + 2 * y;
+    case HP_TASK_FWD:
+        return (c->sums ? x : 2 * x) + y;
+    default:
+        return (c->sums ? x + 2 * y : 2 * (x + 2 * y)) + x;
+    }
+}
+
+/* The map whose pixels are the size axis: the output, or the input of a pooling to one pixel. */
+static void set_size(const hp_graph *g, const hp_work_case *c, int *row, hp_work *w) {
+    const int op = g->layer[c->layer].op;
+    const int32_t *map = op == HP_ADAPTPOOL ? c->in : c->out;
+    w->size = length_product(map, HP_AXIS_N, HP_AXIS_W);
+    *row = op == HP_LINEAR ? (int)length_product(c->in, HP_AXIS_H, HP_AXIS_C) : map[HP_AXIS_W];
+}
+
+hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    const bool matrix = l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+    const double element = hp_dtype_bytes(dtype), x = (double)c->in_elems,
+                 y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
+    hp_work w = {.flops = matrix ? 2 * macs(g, c, x, y) : 4 * (x + y)};
     char shape[48];
-    layer_class(g, l, shape, sizeof shape);
-    const hp_tensor *map = size_tensor(g, l), *in = &g->tensor[l->in[0]];
-    const int row = l->op == HP_LINEAR ? in->h * in->w * in->c : map->w;
-    hp_work w = {.size = (double)p->micro_batch * map->h * map->w};
-    const char *eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix ? "eval " : "";
-    snprintf(w.key, sizeof w.key, "%s.%s %s%s%s w%d", hp_task_infos[t->op].name, hp_layer_infos[l->op].name,
-             eval, shape, p->dtype == HP_F64 ? " f64" : " f32", row);
-    const double y = elems(p, g, l->out), element = hp_dtype_bytes((hp_dtype)p->dtype);
-    double x = 0;
-    for (int i = 0; i < l->n_in; i++) x += elems(p, g, l->in[i]);
-    w.flops = matrix ? 2.0 * (double)hp_layer_macs(g, t->layer) * (double)p->micro_batch : 4.0 * (x + y);
-    w.bytes = element * (x + y + (matrix ? param_elems(g, l) : 0));
-    /* bn: the forward pass reads x twice, the backward pass reads x, y, dy twice and writes dx */
-    if (l->op == HP_BN) w.bytes = element * (t->op == HP_TASK_FWD ? 2 * x + y : 2 * (x + 2 * y) + x);
+    int row;
+    set_size(g, c, &row, &w);
+    layer_class(g, c, shape, sizeof shape);
+    snprintf(w.key, sizeof w.key, "%s.%s %s%s %s w%d", hp_task_infos[c->op].name, hp_layer_infos[l->op].name,
+             c->eval ? "eval " : "", shape, hp_dtype_names[dtype], row);
+    w.bytes = element * (l->op == HP_BN ? norm_traffic(c, x, y) : x + y + (matrix ? param_elems(g, c) : 0));
     return w;
 }
+
+/* --- other tasks --- */
 
 static double operand_bytes(const hp_role *r, const hp_task *t) {
     double bytes = 0;
     for (int i = 0; i < t->n_operand; i++) {
-        const int32_t b = r->operand[t->operand + i];
-        if (b >= 0) bytes += (double)r->buffer[b].bytes;
+        const hp_buffer *b = operand(r, t, i);
+        if (b) bytes += (double)b->bytes;
     }
     return bytes;
 }
 
+static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t, hp_work *w) {
+    const hp_layer *l = &g->layer[t->layer];
+    const int forward = r->operand[t->operand] >= 0, backward = r->operand[t->operand + 1] >= 0;
+    w->size = (double)r->place[l->param[0]].count;
+    w->bytes += w->size * hp_dtype_bytes((hp_dtype)p->dtype);
+    snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->kh, forward + backward,
+             hp_dtype_names[p->dtype]);
+}
+
+/* Moves the elements in which the two boxes meet: reads them, writes them, and reads what it adds to. */
+static void copy_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+    const hp_box meet = hp_box_and(&operand(r, t, 0)->box, &operand(r, t, 1)->box);
+    const bool add = t->flags & HP_FLAG_ADD;
+    const double elems = (double)hp_box_elems(&meet);
+    w->size = elems * hp_dtype_bytes((hp_dtype)p->dtype);
+    w->bytes = (add ? 3 : 2) * w->size;
+    w->flops = add ? elems : 0;
+    snprintf(w->key, sizeof w->key, "copy %s%s", add ? "add " : "", hp_dtype_names[p->dtype]);
+}
+
+static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+    w->size = w->bytes = (double)t->count * hp_dtype_bytes((hp_dtype)operand(r, t, 0)->dtype);
+    snprintf(w->key, sizeof w->key, "zero %s", hp_dtype_names[p->dtype]);
+}
+
+static void load_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+    snprintf(w->key, sizeof w->key, "load %s %s", r->operand[t->operand] >= 0 ? "image" : "labels",
+             hp_dtype_names[p->dtype]);
+}
+
+static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {
+    w->size = (double)t->count;
+    w->bytes = 5 * hp_dtype_bytes((hp_dtype)p->dtype) * w->size; /* reads w, g, m; writes w, m */
+    w->flops = 6 * w->size;
+}
+
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
-    const double element = hp_dtype_bytes((hp_dtype)p->dtype);
-    if (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD || t->op == HP_TASK_BWDW) return layer_work(p, g, t);
+    hp_work_case c;
+    if (hp_work_case_of(g, r, task, &c)) return hp_work_of_case(g, (hp_dtype)p->dtype, &c);
     hp_work w = {.size = operand_bytes(r, t)};
-    const char *dtype = hp_dtype_names[p->dtype];
     w.bytes = w.size;
     switch (t->op) {
     case HP_TASK_PACK:
-        w.size = (double)g->param[g->layer[t->layer].param[0]].count;
-        w.bytes += w.size * element;
-        snprintf(w.key, sizeof w.key, "pack.%s k%d n%d %s", hp_layer_infos[g->layer[t->layer].op].name,
-                 g->layer[t->layer].kh, (r->operand[t->operand] >= 0) + (r->operand[t->operand + 1] >= 0),
-                 dtype);
+        pack_work(p, g, r, t, &w);
+        return w;
+    case HP_TASK_COPY:
+        copy_work(p, r, t, &w);
+        return w;
+    case HP_TASK_ZERO:
+        zero_work(p, r, t, &w);
+        return w;
+    case HP_TASK_LOAD:
+        load_work(p, r, t, &w);
         return w;
     case HP_TASK_SGD:
-        w.size = (double)t->count;
-        w.bytes = 5 * element * w.size; /* reads w, g, m; writes w, m */
-        w.flops = 6 * w.size;
+        update_work(p, t, &w);
         break;
     case HP_TASK_SEND:
     case HP_TASK_RECV:
     case HP_TASK_ALLREDUCE:
         w.size = w.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
         break;
-    case HP_TASK_LOAD: {
-        const bool image = r->operand[t->operand] >= 0;
-        snprintf(w.key, sizeof w.key, "load %s %s", image ? "image" : "labels", dtype);
-        return w;
-    }
     default:
         break;
     }
     snprintf(w.key, sizeof w.key, "%s %s%s", hp_task_infos[t->op].name,
-             t->op == HP_TASK_LOSS && (t->flags & HP_FLAG_EVAL) ? "eval " : "", dtype);
+             t->op == HP_TASK_LOSS && (t->flags & HP_FLAG_EVAL) ? "eval " : "", hp_dtype_names[p->dtype]);
     return w;
 }

@@ -18,6 +18,7 @@ typedef struct path {
     int bound;
     int32_t **wait;     /* per role and task: what must be settled before its start is known */
     int64_t **ready_ns; /* latest finish among those */
+    int32_t **met;      /* per group and collective: members whose start is known */
     place *stack;       /* tasks whose start is known */
     int32_t n_stack, capacity;
     hp_arena *arena;
@@ -73,34 +74,22 @@ static void meet_message(path *x, int role, int task) {
     finish(x, peer, other, t);
 }
 
-static int coll_task(const path *x, int role, int group, int k) {
-    const hp_wired_role *w = &x->w->role[role];
-    for (int q = 1; q < w->role->n_queue; q++) {
-        if (w->role->queue[q].kind == HP_QUEUE_COLL && w->role->queue[q].peer == group && k < w->queue[q].n)
-            return w->queue[q].task[k];
-    }
-    return -1;
-}
-
+/* The k-th collective of a group: once all members are known they finish together. Replicas are alike, so that
+ * those of one stand for all. */
 static void meet_collective(path *x, int role, int task) {
     const hp_wired_role *w = &x->w->role[role];
-    const int group = w->role->queue[w->role->task[task].queue].peer, k = w->place_in_queue[task];
+    const int k = w->place_in_queue[task];
+    const hp_wired_group *g = &x->w->group[w->role->queue[w->role->task[task].queue].peer];
+    int32_t *met = &x->met[g - x->w->group][k];
     int64_t start = 0, work = 0;
-    if (x->wait[role][task] < 0) return;
-    for (int r = 0; r < x->w->n_role; r++) { /* all members known? */
-        const int t = coll_task(x, r, group, k);
-        if (t < 0) continue;
-        if (x->wait[r][t] > 0) return;
-        if (x->ready_ns[r][t] > start) start = x->ready_ns[r][t];
-        const int64_t ns = duration_ns(x, r, t);
+    if (++*met < g->n) return;
+    for (int i = 0; i < g->n; i++) {
+        const int t = hp_wired_call(x->w, g, i, k);
+        if (x->ready_ns[g->role[i]][t] > start) start = x->ready_ns[g->role[i]][t];
+        const int64_t ns = duration_ns(x, g->role[i], t);
         if (ns > work) work = ns;
     }
-    for (int r = 0; r < x->w->n_role; r++) {
-        const int t = coll_task(x, r, group, k);
-        if (t < 0) continue;
-        x->wait[r][t] = -1;
-        finish(x, r, t, start + work);
-    }
+    for (int i = 0; i < g->n; i++) finish(x, g->role[i], hp_wired_call(x->w, g, i, k), start + work);
 }
 
 static void init(path *x) {
@@ -115,6 +104,8 @@ static void init(path *x) {
             x->wait[r][t] = w->role->dep_first[t + 1] - w->role->dep_first[t] + before;
         }
     }
+    x->met = HP_NEW(x->arena, int32_t *, x->p->n_group);
+    for (int g = 0; g < x->p->n_group; g++) x->met[g] = HP_NEW(x->arena, int32_t, x->w->group[g].calls);
     for (int r = 0; r < x->w->n_role; r++) {
         for (int t = 0; t < x->w->role[r].role->n_task; t++) {
             if (x->wait[r][t] == 0) push(x, r, t);

@@ -7,14 +7,8 @@
 
 #include <string.h>
 
-typedef struct cache_key {
-    int64_t micro_batch;
-    int32_t layer;
-    uint8_t op, flags, spare[2];
-} cache_key;
-
 typedef struct cache_entry {
-    cache_key key;
+    hp_work_case key;
     bool used;
     hp_cost cost;
     double share;
@@ -35,7 +29,7 @@ hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const 
     return c;
 }
 
-static cache_entry *slot_of(const hp_cost_cache *c, const cache_key *key) {
+static cache_entry *slot_of(const hp_cost_cache *c, const hp_work_case *key) {
     uint64_t i = hp_hash64(key, sizeof *key, 0);
     for (;; i++) {
         cache_entry *e = &c->entry[i & (uint64_t)(c->slots - 1)];
@@ -53,28 +47,35 @@ static void grow(hp_cost_cache *c) {
     }
 }
 
-static cache_entry fresh(const hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
-                         int task) {
-    const hp_work w = hp_task_work(p, g, r, task);
+static cache_entry look_up(const hp_cost_cache *c, const hp_work *w) {
     return (cache_entry){.used = true,
-                         .cost = hp_cost_compute(c->table, c->machine, &w),
-                         .share = hp_cost_share(c->table, c->machine, &w)};
+                         .cost = hp_cost_compute(c->table, c->machine, w),
+                         .share = hp_cost_share(c->table, c->machine, w)};
+}
+
+static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *key) {
+    cache_entry *e = slot_of(c, key);
+    if (e->used) return *e;
+    if (2 * ++c->n > c->slots) {
+        grow(c);
+        e = slot_of(c, key);
+    }
+    const hp_work w = hp_work_of_case(g, dtype, key);
+    *e = look_up(c, &w);
+    e->key = *key;
+    return *e;
 }
 
 static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                                 int task) {
-    const hp_task *t = &r->task[task];
-    if (t->layer < 0) return fresh(c, p, g, r, task); /* depends on more than its layer */
-    cache_key key = {.micro_batch = p->micro_batch, .layer = t->layer, .op = t->op, .flags = t->flags};
-    cache_entry *e = slot_of(c, &key);
-    if (e->used) return *e;
-    if (2 * ++c->n > c->slots) {
-        grow(c);
-        e = slot_of(c, &key);
-    }
-    *e = fresh(c, p, g, r, task);
-    e->key = key;
-    return *e;
+    hp_work_case key;
+    if (hp_work_case_of(g, r, task, &key)) return case_cost(c, g, (hp_dtype)p->dtype, &key);
+    const hp_work w = hp_task_work(p, g, r, task);
+    return look_up(c, &w);
+}
+
+double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+    return case_cost(cache, g, dtype, c).cost.high;
 }
 
 static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, int rank,
@@ -82,14 +83,29 @@ static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const h
     const hp_role *r = &p->role[rank % p->n_role];
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    return hp_cost_p2p(t, m, hp_place_node(m, rank) == hp_place_node(m, peer), bytes);
+    return hp_cost_p2p(t, m, hp_place_node(p, m, rank) == hp_place_node(p, m, peer), bytes);
 }
 
-static hp_cost allreduce_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p,
-                              const hp_role *r, const hp_task *k) {
-    const int group = r->queue[k->queue].peer;
+static int members_per_node(const hp_program_costs *c, const hp_program *p, int group, int replica) {
+    const bool own = !p->group[group].all_replicas;
+    int32_t *n = &c->per_node[group][own ? replica : 0];
+    if (!*n) *n = hp_group_per_node(p, c->machine, group, replica);
+    return *n;
+}
+
+static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
+    const int group = p->role[rank % p->n_role].queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    return hp_cost_allreduce(t, m, hp_group_ranks(p, group), hp_group_per_node(p, m, group), bytes);
+    return hp_cost_allreduce(c->table, c->machine, hp_group_ranks(p, group),
+                             members_per_node(c, p, group, rank / p->n_role), bytes);
+}
+
+/* Another replica may lie otherwise on the nodes. */
+static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *t,
+                         hp_cost first) {
+    if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV)
+        return message_cost(c->table, c->machine, p, rank, t);
+    return t->op == HP_TASK_ALLREDUCE ? allreduce_cost(c, p, rank, t) : first;
 }
 
 static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
@@ -97,11 +113,8 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
     (void)g;
     const hp_program_costs *c = self;
     const int role = rank % p->n_role;
-    const hp_task *t = &p->role[role].task[task];
     hp_cost cost = c->cost[role][task];
-    if (rank != role &&
-        (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV)) /* another replica may lie otherwise */
-        cost = message_cost(c->table, c->machine, p, rank, t);
+    if (rank != role) cost = elsewhere(c, p, rank, &p->role[role].task[task], cost);
     return bound < 0 ? cost.low : bound > 0 ? cost.high : cost.seconds;
 }
 
@@ -118,7 +131,7 @@ static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_
         const hp_task *k = &r->task[t];
         switch (hp_task_infos[k->op].queue) {
         case HP_QUEUE_COLL:
-            c->cost[role][t] = allreduce_cost(c->table, c->machine, p, r, k);
+            c->cost[role][t] = allreduce_cost(c, p, role, k);
             break;
         case HP_QUEUE_SEND:
         case HP_QUEUE_RECV:
@@ -140,6 +153,9 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
     c->machine = cache->machine;
     c->cost = HP_NEW(arena, hp_cost *, p->n_role);
     c->share = HP_NEW(arena, double *, p->n_role);
+    c->per_node = HP_NEW(arena, int32_t *, p->n_group);
+    for (int i = 0; i < p->n_group; i++)
+        c->per_node[i] = HP_NEW(arena, int32_t, p->group[i].all_replicas ? 1 : p->dp);
     for (int r = 0; r < p->n_role; r++) {
         c->cost[r] = HP_NEW(arena, hp_cost, p->role[r].n_task);
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);

@@ -1,8 +1,8 @@
 /* evaluate.c - from strategy to figures, with what candidates have in common computed once. */
 #include "sim/evaluate.h"
 
-#include "sim/bounds.h"
-#include "sim/memory_fit.h"
+#include "sim/bound_by.h"
+#include "sim/memory_eager.h"
 #include "sim/wiring.h"
 
 #include <math.h>
@@ -14,11 +14,19 @@ enum {
     TRACE_SPANS = 400000   /* spans of a stored trace (about 20 MB); above, one replica stands for all */
 };
 
+/* What the units of the network take for one micro-batch, and the cuts that follow. */
+typedef struct unit_costs {
+    int64_t micro_batch;
+    double *total;   /* forward + backward */
+    int32_t **plain; /* per number of parts: balanced, NULL = not asked yet */
+} unit_costs;
+
 struct hp_eval {
     hp_arena *arena;
     hp_eval_setup setup;
     hp_cost_cache *cache;
-    hp_unit_costs *units; /* per micro-batch size seen */
+    hp_outlook_setup outlook;
+    unit_costs *units; /* per micro-batch size seen */
     int n_units, units_capacity;
 };
 
@@ -27,6 +35,15 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->arena = arena;
     e->setup = *setup;
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
+    e->outlook = (hp_outlook_setup){
+        .parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode),
+        .graph = setup->graph,
+        .table = setup->table,
+        .machine = setup->machine,
+        .mode = setup->mode,
+        .dtype = setup->dtype,
+        .batch = setup->batch,
+        .eager = setup->eager};
     return e;
 }
 
@@ -34,31 +51,25 @@ const hp_eval_setup *hp_eval_get(const hp_eval *e) {
     return &e->setup;
 }
 
+/* --- cuts --- */
+
 /* Sums the costs of a one-rank program over the units its layers belong to. */
-static void sum_units(const hp_eval *e, const hp_program *p, const hp_sim_costs *costs, hp_unit_costs *u) {
+static void sum_units(const hp_eval *e, const hp_program *p, const hp_sim_costs *costs, unit_costs *u) {
     const hp_graph *g = e->setup.graph;
     const hp_role *r = &p->role[0];
     for (int t = 0; t < r->n_task; t++) {
-        const hp_task *k = &r->task[t];
-        if (k->layer < 0) continue;
-        const int unit = g->layer[k->layer].unit;
-        const double high = costs->seconds(costs->self, p, g, 0, t, 1);
-        u->total[unit] += costs->seconds(costs->self, p, g, 0, t, 0);
-        if (k->op == HP_TASK_FWD) u->forward_high[unit] += high;
-        if (k->op == HP_TASK_BWD || k->op == HP_TASK_BWDW) u->backward_high[unit] += high;
+        if (r->task[t].layer >= 0 && r->task[t].layer < g->n_layer)
+            u->total[g->layer[r->task[t].layer].unit] += costs->seconds(costs->self, p, g, 0, t, 0);
     }
 }
 
-hp_status hp_eval_units(hp_eval *e, int64_t micro_batch, const hp_unit_costs **units, hp_error *err) {
+static hp_status units_of(hp_eval *e, int64_t micro_batch, unit_costs **units, hp_error *err) {
     for (int i = 0; i < e->n_units; i++) {
-        if (e->units[i].micro_batch == micro_batch) {
-            *units = &e->units[i];
-            return HP_OK;
-        }
+        *units = &e->units[i];
+        if (e->units[i].micro_batch == micro_batch) return HP_OK;
     }
     const int n = e->setup.graph->n_unit;
-    hp_unit_costs u = {micro_batch, HP_NEW(e->arena, double, n), HP_NEW(e->arena, double, n),
-                       HP_NEW(e->arena, double, n)};
+    unit_costs u = {micro_batch, HP_NEW(e->arena, double, n), HP_NEW(e->arena, int32_t *, n + 1)};
     hp_arena *scratch = hp_arena_new();
     const hp_strategy whole = hp_strategy_default();
     const hp_lower_options o = {.mode = e->setup.mode, .dtype = e->setup.dtype, .batch = micro_batch};
@@ -76,39 +87,50 @@ hp_status hp_eval_units(hp_eval *e, int64_t micro_batch, const hp_unit_costs **u
 }
 
 static int64_t micro_batch_of(const hp_eval *e, const hp_strategy *s) {
-    return e->setup.batch / ((int64_t)s->dp * s->micro);
+    return e->setup.batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
 }
 
 hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **unit_cost, hp_error *err) {
-    const hp_unit_costs *u;
-    HP_TRY(hp_eval_units(e, micro_batch_of(e, s), &u, err));
+    unit_costs *u;
+    HP_TRY(units_of(e, micro_batch_of(e, s), &u, err));
     *unit_cost = u->total;
     return HP_OK;
 }
 
-static void cut_of(const hp_eval *e, const hp_strategy *s, const hp_unit_costs *u, int32_t *counts) {
-    if (s->n_cut)
-        memcpy(counts, s->cut, sizeof(int32_t) * (size_t)s->n_cut);
-    else
-        hp_cut_balanced(u->total, e->setup.graph->n_unit, s->stages * s->chunks, counts);
-}
-
-hp_status hp_eval_bound(hp_eval *e, const hp_strategy *s, double *seconds, hp_error *err) {
-    const hp_unit_costs *u;
-    HP_TRY(hp_eval_units(e, micro_batch_of(e, s), &u, err));
-    int32_t counts[HP_MAX_STAGES];
-    hp_stage_cost stage[HP_MAX_STAGES] = {{0}};
-    cut_of(e, s, u, counts);
-    int unit = 0;
-    for (int v = 0; v < s->stages * s->chunks; v++) {
-        for (int i = 0; i < counts[v]; i++, unit++) {
-            stage[v].forward += u->forward_high[unit];
-            stage[v].backward += u->backward_high[unit];
-        }
+static hp_status plain_cut(hp_eval *e, const hp_strategy *s, const int32_t **counts, hp_error *err) {
+    unit_costs *u;
+    HP_TRY(units_of(e, micro_batch_of(e, s), &u, err));
+    const int parts = s->stages * s->chunks;
+    if (!u->plain[parts]) {
+        u->plain[parts] = HP_NEW(e->arena, int32_t, parts);
+        hp_cut_balanced(u->total, e->setup.graph->n_unit, parts, u->plain[parts]);
     }
-    *seconds = hp_pipeline_bound(stage, s->stages, s->chunks, s->micro);
+    *counts = u->plain[parts];
     return HP_OK;
 }
+
+void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
+    if (s->n_cut || s->stages * s->chunks == 1) return;
+    if (hp_cut_is_plain(s) && kind != HP_CUT_MEMORY) return;
+    s->n_cut = s->stages * s->chunks;
+    hp_cut_stages(e->outlook.parts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager, s->cut);
+}
+
+hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_error *err) {
+    hp_strategy whole;
+    const int32_t *counts = s->cut;
+    if (!s->n_cut && hp_cut_is_plain(s)) {
+        HP_TRY(plain_cut(e, s, &counts, err));
+    } else if (!s->n_cut) {
+        whole = *s;
+        hp_eval_complete(e, &whole, HP_CUT_TIME);
+        counts = whole.cut;
+    }
+    *out = hp_outlook_of(&e->outlook, s, counts);
+    return HP_OK;
+}
+
+/* --- one strategy --- */
 
 static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_program **p,
                        hp_error *err) {
@@ -118,54 +140,37 @@ static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool p
     return hp_lower(arena, e->setup.graph, s, &o, p, err);
 }
 
-static void check_memory(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out) {
-    const hp_memory_limit limit = hp_memory_limit_of(e->setup.machine, e->setup.memory_limit);
+hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s) {
+    return hp_memory_limit_of(e->setup.machine, e->setup.memory_limit, s->clients, e->setup.eager);
+}
+
+static int64_t role_bytes(const hp_eval *e, const hp_program *p, int role) {
+    if (!e->setup.eager) return p->role[role].arena_bytes;
+    return hp_eager_bytes(p, e->setup.graph, role) + hp_context_bytes(e->setup.machine, true);
+}
+
+static void check_memory(const hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out) {
+    const hp_memory_limit limit = hp_eval_limit(e, &out->strategy);
+    out->n_role = p->n_role;
     out->memory_by_role = HP_NEW(arena, int64_t, p->n_role);
     for (int r = 0; r < p->n_role; r++) {
-        out->memory_by_role[r] = p->role[r].arena_bytes;
-        if (p->role[r].arena_bytes > out->figures.memory_bytes)
-            out->figures.memory_bytes = p->role[r].arena_bytes;
+        out->memory_by_role[r] = role_bytes(e, p, r);
+        if (out->memory_by_role[r] > out->figures.memory_bytes)
+            out->figures.memory_bytes = out->memory_by_role[r];
     }
-    hp_memory_fits(&limit, e->setup.machine, out->memory_by_role, p->n_role, p->dp, &out->reject);
-}
-
-static hp_status feasible(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_evaluation *out,
-                          hp_program **p, hp_error *err) {
-    *out = (hp_evaluation){.strategy = *s};
-    hp_strategy_text(s, out->figures.strategy);
-    out->figures.gpus = hp_strategy_ranks(s);
-    if (!hp_strategy_legal(s, e->setup.graph, e->setup.batch, 0, &out->reject)) return HP_OK;
-    out->reject.code = NULL;
-    HP_TRY(lower(e, arena, s, placed, p, err));
-    check_memory(e, arena, *p, out);
-    return HP_OK;
-}
-
-/* What outlives the program: the result's own arena takes it. */
-static void keep(hp_arena *arena, hp_evaluation *out) {
-    const size_t bytes = sizeof *out->memory_by_role * (size_t)out->strategy.stages;
-    out->memory_by_role = memcpy(hp_arena_alloc(arena, bytes), out->memory_by_role, bytes);
-}
-
-hp_status hp_eval_feasible(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_evaluation *out,
-                           hp_error *err) {
-    hp_arena *scratch = hp_arena_new();
-    hp_program *p = NULL;
-    const hp_status status = feasible(e, scratch, s, placed, out, &p, err);
-    if (status == HP_OK && p) keep(arena, out);
-    hp_arena_free(scratch);
-    return status;
+    const hp_memory_demand d = {out->memory_by_role, p->n_role, p->dp, p->clients};
+    hp_memory_fits(&limit, e->setup.machine, &d, &out->reject);
 }
 
 static int64_t all_tasks(const hp_program *p) {
     int64_t n = 0;
-    for (int r = 0; r < p->n_role; r++) n += (int64_t)p->role[r].n_task * p->dp;
+    for (int r = 0; r < p->n_role; r++) n += p->role[r].n_task;
     return n;
 }
 
 static hp_sim_options sim_options(const hp_eval *e, const hp_program *p) {
     const bool alike = e->setup.jitter_cv <= 0 && e->setup.straggler_rank < 0 && !e->setup.no_fold;
-    const bool fold = alike && (hp_can_fold(p, e->setup.machine) || all_tasks(p) > UNFOLD_TASKS);
+    const bool fold = alike && (hp_can_fold(p, e->setup.machine) || all_tasks(p) * p->dp > UNFOLD_TASKS);
     return (hp_sim_options){.fold = fold,
                             .jitter_cv = e->setup.jitter_cv,
                             .straggler_rank = e->setup.straggler_rank,
@@ -173,8 +178,7 @@ static hp_sim_options sim_options(const hp_eval *e, const hp_program *p) {
                             .seed = e->setup.seed};
 }
 
-/* What limits the step, in words. */
-static void note(const hp_eval *e, const hp_program *p, const hp_sim_costs *costs, hp_candidate *c) {
+static int busiest_role(const hp_eval *e, const hp_program *p, const hp_sim_costs *costs) {
     int busiest = 0;
     double most = 0;
     for (int r = 0; r < p->n_role; r++) {
@@ -188,47 +192,79 @@ static void note(const hp_eval *e, const hp_program *p, const hp_sim_costs *cost
             busiest = r;
         }
     }
-    const double compute = 1 - c->bubble - c->exposed_comm;
-    if (c->exposed_comm > c->bubble && c->exposed_comm > compute / 2)
-        snprintf(c->note, sizeof c->note, "waits for communication");
-    else if (c->bubble > compute / 2)
-        snprintf(c->note, sizeof c->note, "waits in the pipeline");
-    else if (p->n_role > 1)
-        snprintf(c->note, sizeof c->note, "computing, most on stage %d", busiest);
-    else
-        snprintf(c->note, sizeof c->note, "computing");
+    return busiest;
 }
 
-static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_candidate *c, hp_error *err) {
+/* Step times at the low ends, in the middle and at the upper ends of the costs; `result` gets the middle's. */
+static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_costs *costs, double step[3],
+                               hp_sim_result *result, hp_error *err) {
+    static const int ends[3] = {-1, 1, 0};
+    for (int i = 0; i < 3; i++) {
+        hp_arena *scratch = hp_arena_new(); /* a simulation's state is larger than its program */
+        hp_sim_options o = sim_options(e, p);
+        o.bound = ends[i];
+        const hp_status status = hp_sim_run(scratch, p, e->setup.graph, e->setup.machine, costs, &o, result, err);
+        hp_arena_free(scratch);
+        HP_TRY(status);
+        step[ends[i] + 1] = (double)result->makespan_ns * 1e-9;
+    }
+    return HP_OK;
+}
+
+static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out, hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
-    hp_sim_options o = sim_options(e, p);
+    hp_candidate *c = &out->figures;
     double step[3];
     hp_sim_result result;
-    for (int i = 2; i >= 0; i--) { /* ends with the middle: its fractions are kept */
-        static const int bounds[3] = {0, -1, 1};
-        o.bound = bounds[i];
-        HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
-        step[i] = (double)result.makespan_ns * 1e-9;
-    }
-    c->step_s = step[0];
-    c->step_low_s = fmin(step[0], step[1]); /* less can take longer where tasks contend (Graham 1969) */
-    c->step_high_s = fmax(step[0], step[2]);
-    c->images_per_s = step[0] > 0 ? (double)e->setup.batch / step[0] : 0;
+    HP_TRY(simulate_ends(e, p, &costs, step, &result, err));
+    c->step_s = step[1];
+    c->step_low_s = fmin(step[1], step[0]); /* less can take longer where tasks contend (Graham 1969) */
+    c->step_high_s = fmax(step[1], step[2]);
+    c->images_per_s = c->step_s > 0 ? (double)e->setup.batch / c->step_s : 0;
     c->bubble = result.bubble;
     c->exposed_comm = result.exposed_comm;
     c->comm_bytes = result.comm_bytes;
     c->measured_share = hp_costs_measured_share(&costs, p);
-    note(e, p, &costs, c);
+    out->bound_by = hp_bound_by(&out->strategy, &result, busiest_role(e, p, &costs), c->note, sizeof c->note);
     return HP_OK;
 }
 
-hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_evaluation *out,
-                      hp_error *err) {
-    hp_arena *scratch = hp_arena_new();
+/* What ranks alone: the upper end of the step. */
+static hp_status simulate_high(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
+                               hp_error *err) {
+    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
+    hp_sim_options o = sim_options(e, p);
+    hp_sim_result result;
+    o.bound = 1;
+    HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
+    out->figures.step_high_s = (double)result.makespan_ns * 1e-9;
+    return HP_OK;
+}
+
+static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp_evaluation *out, hp_error *err) {
     hp_program *p = NULL;
-    hp_status status = feasible(e, scratch, s, placed, out, &p, err);
-    if (status == HP_OK && p && !out->reject.code) status = simulate(e, scratch, p, &out->figures, err);
-    if (status == HP_OK && p) keep(arena, out);
+    hp_eval_complete(e, &out->strategy, HP_CUT_TIME);
+    hp_strategy_text(&out->strategy, out->figures.strategy);
+    HP_TRY(lower(e, scratch, &out->strategy, depth == HP_EVAL_PLACED, &p, err));
+    out->tasks = all_tasks(p);
+    check_memory(e, scratch, p, out);
+    if (out->reject.code || depth == HP_EVAL_MEMORY) return HP_OK;
+    return depth == HP_EVAL_RANK ? simulate_high(e, scratch, p, out, err) : simulate(e, scratch, p, out, err);
+}
+
+hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth, hp_evaluation *out,
+                      hp_error *err) {
+    *out = (hp_evaluation){.strategy = *s};
+    hp_strategy_text(s, out->figures.strategy);
+    out->figures.gpus = hp_strategy_devices(s);
+    if (!hp_rules_allow(e->setup.rules, s, e->setup.graph, e->setup.batch, 0, &out->reject)) return HP_OK;
+    out->reject.code = NULL;
+    hp_arena *scratch = hp_arena_new();
+    const hp_status status = evaluate(e, scratch, depth, out, err);
+    if (status == HP_OK && out->n_role > 0) { /* what outlives the program: the result's own arena takes it */
+        const size_t bytes = sizeof *out->memory_by_role * (size_t)out->n_role;
+        out->memory_by_role = memcpy(hp_arena_alloc(arena, bytes), out->memory_by_role, bytes);
+    }
     hp_arena_free(scratch);
     return status;
 }
@@ -238,6 +274,6 @@ hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
     hp_sim_options o = sim_options(e, p);
     o.want_spans = true;
-    if (all_tasks(p) <= TRACE_SPANS) o.fold = false;
+    if (all_tasks(p) * p->dp <= TRACE_SPANS) o.fold = false;
     return hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, result, err);
 }

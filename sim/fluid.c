@@ -17,6 +17,7 @@ typedef struct user_list {
     int32_t *id; /* activities that use the resource */
     int n, capacity;
     int32_t local; /* its number within the component, -1 outside */
+    bool stale;    /* its users' rates do not hold any more */
 } user_list;
 
 struct hp_fluid {
@@ -26,6 +27,8 @@ struct hp_fluid {
     activity *act;
     user_list *users;
     int n_act, act_capacity, first_free;
+    int32_t *stale; /* resources around which rates have to be solved again */
+    int n_stale, stale_capacity;
     /* the component being solved */
     int32_t *member, *touched, *use_first;
     hp_share_use *use;
@@ -71,30 +74,39 @@ static bool contended(const hp_fluid *f, const activity *a) {
     return false;
 }
 
-static void touch_uses(hp_fluid *f, const activity *a) {
+static void mark_stale(hp_fluid *f, const activity *a) {
     for (int i = 0; i < a->n_use; i++) {
         user_list *u = &f->users[a->use[i].resource];
-        if (u->local >= 0) continue;
-        u->local = f->n_touched;
-        f->local_capacity[f->n_touched] = f->capacity[a->use[i].resource];
-        HP_ROOM(f->arena, f->touched, f->n_touched, f->touched_capacity);
-        f->touched[f->n_touched++] = a->use[i].resource;
+        if (u->stale) continue;
+        u->stale = true;
+        HP_ROOM(f->arena, f->stale, f->n_stale, f->stale_capacity);
+        f->stale[f->n_stale++] = a->use[i].resource;
     }
 }
 
-/* Members and resources reachable from the activity's resources, breadth first. */
-static void find_component(hp_fluid *f, const activity *seed) {
+static void touch(hp_fluid *f, int32_t resource) {
+    user_list *u = &f->users[resource];
+    if (u->local >= 0) return;
+    u->local = f->n_touched;
+    f->local_capacity[f->n_touched] = f->capacity[resource];
+    HP_ROOM(f->arena, f->touched, f->n_touched, f->touched_capacity);
+    f->touched[f->n_touched++] = resource;
+}
+
+/* Members and resources reachable from a resource, breadth first. */
+static void find_component(hp_fluid *f, int32_t resource) {
     f->n_member = f->n_touched = f->n_use = 0;
-    touch_uses(f, seed);
+    touch(f, resource);
     for (int t = 0; t < f->n_touched; t++) {
-        const user_list *u = &f->users[f->touched[t]];
+        user_list *u = &f->users[f->touched[t]];
+        u->stale = false;
         for (int k = 0; k < u->n; k++) {
             activity *a = &f->act[u->id[k]];
             if (a->seen) continue;
             a->seen = true;
             HP_ROOM(f->arena, f->member, f->n_member, f->member_capacity);
             f->member[f->n_member++] = u->id[k];
-            touch_uses(f, a);
+            for (int i = 0; i < a->n_use; i++) touch(f, a->use[i].resource);
         }
     }
 }
@@ -126,8 +138,8 @@ static void apply_rates(hp_fluid *f, int64_t now_ns) {
     for (int t = 0; t < f->n_touched; t++) f->users[f->touched[t]].local = -1;
 }
 
-static void solve_around(hp_fluid *f, const activity *seed, int64_t now_ns) {
-    find_component(f, seed);
+static void solve_around(hp_fluid *f, int32_t resource, int64_t now_ns) {
+    find_component(f, resource);
     fill_problem(f);
     const hp_share_problem p = {.n_activity = f->n_member,
                                 .n_resource = f->n_touched,
@@ -136,6 +148,12 @@ static void solve_around(hp_fluid *f, const activity *seed, int64_t now_ns) {
                                 .capacity = f->local_capacity};
     hp_share_solve(&p, f->work, f->rate);
     apply_rates(f, now_ns);
+}
+
+void hp_fluid_settle(hp_fluid *f, int64_t now_ns) {
+    for (int i = 0; i < f->n_stale; i++)
+        if (f->users[f->stale[i]].stale) solve_around(f, f->stale[i], now_ns);
+    f->n_stale = 0;
 }
 
 static int32_t take_slot(hp_fluid *f) {
@@ -166,7 +184,7 @@ void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, con
         u->id[u->n++] = id;
     }
     if (contended(f, a)) {
-        solve_around(f, a, now_ns);
+        mark_stale(f, a); /* it stands still until rates are solved */
     } else {
         a->rate = 1;
         schedule(f, id, now_ns);
@@ -192,9 +210,7 @@ bool hp_fluid_end(hp_fluid *f, const hp_event *e, int64_t *owner) {
     activity *a = &f->act[e->what];
     if (!a->active || a->age != e->age) return false;
     *owner = a->owner;
-    const bool others = contended(f, a);
-    const activity gone = *a;
+    if (contended(f, a)) mark_stale(f, a);
     forget(f, e->what);
-    if (others) solve_around(f, &gone, e->t_ns);
     return true;
 }

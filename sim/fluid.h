@@ -2,7 +2,7 @@
  *
  * While no resource is asked for more than it has, every rate is 1 and a start or an end touches nobody else
  * (the fast path). Otherwise the rates of the connected component around the change are solved again
- * (share.h). */
+ * (share.h), once for all changes of an instant. */
 #ifndef HP_SIM_FLUID_H
 #define HP_SIM_FLUID_H
 
@@ -18,6 +18,9 @@ hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, 
  */
 void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use,
                     int64_t owner);
+
+/* Gives everybody the rates that follow from the starts and ends so far: before time moves on from `now_ns`. */
+void hp_fluid_settle(hp_fluid *f, int64_t now_ns);
 
 /* Takes an event; true when it is the end of an activity (*owner), false when a change of rate made it stale.
  */

@@ -42,54 +42,101 @@ void sim_complete(sim *s, int rank, int task) {
     rank_state *r = &s->rank[rank];
     const hp_wired_role *w = sim_role(s, rank);
     if (r->t1_ns) r->t1_ns[task] = s->now_ns;
-    for (int i = w->succ_first[task]; i < w->succ_first[task + 1]; i++) r->wait[w->succ[i]]--;
+    for (int i = w->succ_first[task]; i < w->succ_first[task + 1]; i++) {
+        const int next = w->succ[i], queue = w->role->task[next].queue;
+        if (--r->wait[next] == 0 && queue != 0 && w->place_in_queue[next] == r->head[queue])
+            sim_push(s, &r->ready, queue);
+    }
     s->left--;
     sim_mark(s, rank);
 }
 
-/* Device machines: time in which a rank computes nothing while one of its transfers moves is exposed. */
-void sim_account(sim *s, int rank, int moving_change) {
+/* Time in which a rank computes nothing while one of its transfers moves is exposed; of several kinds at once
+ * the first has the blame: gradients move in the background. */
+static void account(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
-    if (r->moving > 0 && r->running < 0) r->exposed_ns += s->now_ns - r->idle_since_ns;
+    int kind = 0;
+    while (kind < HP_SIM_WAITS && r->moving[kind] == 0) kind++;
+    if (kind < HP_SIM_WAITS && r->running < 0) r->wait_ns[kind] += s->now_ns - r->idle_since_ns;
     r->idle_since_ns = s->now_ns;
-    r->moving += moving_change;
+}
+
+void sim_account(sim *s, int rank, int task, int change) {
+    account(s, rank);
+    s->rank[rank].moving[hp_sim_wait_of(s->program, sim_role(s, rank)->role, task)] += change;
+}
+
+/* Has the other end a part in the same stage? Then the message stays inside the stage. */
+static bool same_stage(const hp_program *p, const hp_slot *slot, int peer) {
+    const hp_role *r = &p->role[peer];
+    for (int i = 0; i < r->n_slot; i++)
+        if (r->slot[i].stage == slot->stage && r->slot[i].flip == slot->flip) return true;
+    return false;
+}
+
+hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
+    const hp_task *t = &r->task[task];
+    if (t->op != HP_TASK_ALLREDUCE)
+        return same_stage(p, &r->slot[t->chunk], r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
+    if (t->flags & HP_FLAG_METRIC) return HP_SIM_END;
+    const int kind = r->buffer[r->operand[t->operand]].kind;
+    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE ? HP_SIM_NORM
+           : kind == HP_BUF_GRADS                      ? HP_SIM_GRADIENT
+                                                       : HP_SIM_HALO;
+}
+
+/* What a task takes of the node's cores, or of a device that it shares; returns the number of uses. */
+static int compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
+    double share = s->costs->share ? s->costs->share(s->costs->self, s->program, s->graph, rank, task) : 0;
+    if (!s->on_cores) {
+        if (!s->shared_devices || share <= 0) return 0;
+        *use = (hp_share_use){res_device(s, rank), share * s->clients_here};
+        return 1;
+    }
+    const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
+    share = share > core ? share : core;
+    if (share <= 0) return 0;
+    *use = (hp_share_use){res_cpu(s, rank), share * s->replicas_here};
+    return 1;
 }
 
 static void run_on_core(sim *s, int rank, int task) {
     rank_state *r = &s->rank[rank];
-    if (!s->on_cores) sim_account(s, rank, 0);
+    if (!s->on_cores) account(s, rank);
     r->running = task;
     r->since_ns = s->now_ns;
-    const hp_queue *queue = &sim_role(s, rank)->role->queue[sim_role(s, rank)->role->task[task].queue];
-    int n_use = 0;
-    if (s->on_cores) {
-        double share =
-            s->costs->share ? s->costs->share(s->costs->self, s->program, s->graph, rank, task) : 0;
-        const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
-        share = share > core ? share : core;
-        if (share > 0) r->use[n_use++] = (hp_share_use){res_cpu(s, rank), share * s->replicas_here};
-    }
+    const hp_wired_role *w = sim_role(s, rank);
+    const hp_queue *queue = &w->role->queue[w->role->task[task].queue];
+    int n_use = compute_uses(s, rank, task, r->use);
     if (queue->kind == HP_QUEUE_RECV) { /* a message from another node also holds the NICs */
         const int from = rank - rank % s->wiring->n_role + queue->peer;
-        const int from_queue = sim_role(s, rank)->queue[sim_role(s, rank)->role->task[task].queue].partner;
-        const channel *c = &s->rank[from].channel[from_queue];
+        const channel *c = &s->rank[from].channel[w->queue[w->role->task[task].queue].partner];
         for (int i = 0; i < c->n_use; i++) r->use[n_use++] = c->use[i];
     }
     const int64_t work = sim_duration_ns(s, rank, task);
     hp_fluid_start(s->fluid, s->now_ns, work, n_use, r->use, owner_make(OWNER_CORE, rank, 0));
 }
 
+static void count_compute(rank_state *r, const hp_task *t, int64_t ns) {
+    r->compute_ns += ns;
+    if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
+    if (t->op == HP_TASK_COPY || t->op == HP_TASK_ZERO) r->packing_ns += ns;
+}
+
 static void core_done(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     const int task = r->running;
-    const bool compute = sim_role(s, rank)->role->task[task].queue == 0;
-    if (!s->on_cores) sim_account(s, rank, 0);
+    const hp_role *role = sim_role(s, rank)->role;
+    const int64_t ns = s->now_ns - r->since_ns;
+    if (!s->on_cores) account(s, rank);
     r->running = -1;
-    *(compute ? &r->compute_ns : &r->exposed_ns) += s->now_ns - r->since_ns;
-    if (compute)
+    if (role->task[task].queue == 0) {
+        count_compute(r, &role->task[task], ns);
         sim_complete(s, rank, task);
-    else
+    } else {
+        r->wait_ns[hp_sim_wait_of(s->program, role, task)] += ns;
         sim_part_done(s, rank, task);
+    }
     sim_mark(s, rank);
 }
 
@@ -97,7 +144,8 @@ static void core_done(sim *s, int rank) {
 static void post_ready(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     const hp_wired_role *w = sim_role(s, rank);
-    for (int q = 1; q < w->role->n_queue; q++) {
+    while (r->ready.first < r->ready.n) {
+        const int q = r->ready.id[r->ready.first++];
         while (r->head[q] < w->queue[q].n && r->wait[w->queue[q].task[r->head[q]]] == 0) {
             const int task = w->queue[q].task[r->head[q]++];
             if (r->t0_ns) r->t0_ns[task] = s->now_ns;
@@ -145,7 +193,8 @@ static void dispatch(sim *s, const hp_event *e) {
     }
 }
 
-/* At one instant all ends come first, then all ranks look; time moves on when neither is left. */
+/* At one instant all ends come first, then all ranks look, then rates are settled; time moves on when nothing is
+ * left. */
 static void loop(sim *s) {
     for (;;) {
         hp_event e;
@@ -154,7 +203,10 @@ static void loop(sim *s) {
             const int rank = s->dirty.id[s->dirty.first++];
             s->rank[rank].dirty = false;
             rank_look(s, rank);
-        } else if (hp_events_pop(&s->events, &e)) {
+            continue;
+        }
+        if (!now) hp_fluid_settle(s->fluid, s->now_ns);
+        if (hp_events_pop(&s->events, &e)) {
             s->now_ns = e.t_ns;
             dispatch(s, &e);
         } else {
@@ -165,33 +217,37 @@ static void loop(sim *s) {
 
 static void resources_init(sim *s) {
     const hp_machine *m = s->machine;
-    const int n = s->wiring->n_rank;
-    const int node = hp_place_node(m, n - 1) + 1;
-    s->n_node = n > hp_machine_devices(m) ? m->nodes : node;
-    s->n_device = n > hp_machine_devices(m) ? hp_machine_devices(m) : n;
-    const int n_resource = 3 * s->n_node + 2 * s->n_device;
+    const int places = hp_places(s->program), devices = hp_machine_devices(m);
+    s->n_device = places > devices ? devices : places;
+    s->n_node = (s->n_device + m->devices_per_node - 1) / m->devices_per_node;
+    const int n_resource = 3 * s->n_node + 3 * s->n_device;
     double *capacity = HP_NEW(s->arena, double, n_resource);
     for (int r = 0; r < n_resource; r++) capacity[r] = 1;
     for (int r = s->n_node; r < 3 * s->n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;
     s->fluid = hp_fluid_new(s->arena, n_resource, capacity, &s->events);
 }
 
+static void rank_init(sim *s, int rank) {
+    const hp_wired_role *w = sim_role(s, rank);
+    const hp_role *role = w->role;
+    rank_state *r = &s->rank[rank];
+    r->running = -1;
+    r->head = HP_NEW(s->arena, int32_t, role->n_queue);
+    r->wait = HP_NEW(s->arena, int32_t, role->n_task);
+    for (int t = 0; t < role->n_task; t++) r->wait[t] = role->dep_first[t + 1] - role->dep_first[t];
+    for (int q = 1; q < role->n_queue; q++)
+        if (w->queue[q].n > 0 && r->wait[w->queue[q].task[0]] == 0) sim_push(s, &r->ready, q);
+    if (s->options->want_spans) {
+        r->t0_ns = HP_NEW(s->arena, int64_t, role->n_task);
+        r->t1_ns = HP_NEW(s->arena, int64_t, role->n_task);
+    }
+    s->left += role->n_task;
+    sim_mark(s, rank);
+}
+
 static void ranks_init(sim *s) {
     s->rank = HP_NEW(s->arena, rank_state, s->wiring->n_rank);
-    for (int i = 0; i < s->wiring->n_rank; i++) {
-        const hp_role *role = sim_role(s, i)->role;
-        rank_state *r = &s->rank[i];
-        r->running = -1;
-        r->head = HP_NEW(s->arena, int32_t, role->n_queue);
-        r->wait = HP_NEW(s->arena, int32_t, role->n_task);
-        for (int t = 0; t < role->n_task; t++) r->wait[t] = role->dep_first[t + 1] - role->dep_first[t];
-        if (s->options->want_spans) {
-            r->t0_ns = HP_NEW(s->arena, int64_t, role->n_task);
-            r->t1_ns = HP_NEW(s->arena, int64_t, role->n_task);
-        }
-        s->left += role->n_task;
-    }
-    for (int i = 0; i < s->wiring->n_rank; i++) sim_mark(s, i);
+    for (int i = 0; i < s->wiring->n_rank; i++) rank_init(s, i);
 }
 
 /* The first task a rank waits at: its compute queue's head, else any queue's. */
@@ -257,14 +313,17 @@ static void spans_out(sim *s, hp_sim_result *out) {
 static void result_out(sim *s, hp_sim_result *out) {
     const int n = s->wiring->n_rank;
     *out = (hp_sim_result){.makespan_ns = s->now_ns, .n_rank = n};
-    double compute = 0, exposed = 0;
+    const double all = s->now_ns > 0 ? (double)s->now_ns * n : 1;
+    double compute = 0;
     for (int i = 0; i < n; i++) {
-        compute += (double)s->rank[i].compute_ns;
-        exposed += (double)s->rank[i].exposed_ns;
+        const rank_state *r = &s->rank[i];
+        compute += (double)r->compute_ns / all;
+        out->recompute += (double)r->recompute_ns / all;
+        out->packing += (double)r->packing_ns / all;
+        for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->wait_ns[k] / all;
     }
-    const double all = (double)s->now_ns * n;
-    out->exposed_comm = all > 0 ? exposed / all : 0;
-    out->bubble = all > 0 ? fmax(0, 1 - (compute + exposed) / all) : 0;
+    for (int k = 0; k < HP_SIM_WAITS; k++) out->exposed_comm += out->wait[k];
+    out->bubble = s->now_ns > 0 ? fmax(0, 1 - compute - out->exposed_comm) : 0;
     out->comm_bytes = hp_sim_comm_bytes(s->program);
     if (s->options->want_spans) spans_out(s, out);
 }
@@ -276,7 +335,9 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
     s->wiring = hp_wiring_new(arena, p, o->fold);
     s->on_cores = m->share_cpu;
+    s->shared_devices = !m->share_cpu && hp_devices_are_shared(p, m);
     s->replicas_here = o->fold ? hp_replicas_per_node(p, m) : 1;
+    s->clients_here = o->fold ? p->clients : 1;
     hp_events_init(&s->events, arena);
     resources_init(s);
     ranks_init(s);

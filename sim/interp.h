@@ -13,15 +13,28 @@
 typedef struct hp_sim_costs {
     /* duration alone on its resources; bound -1 low, 0 middle, 1 upper end */
     double (*seconds)(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound);
-    /* share of the node's compute it takes while it runs (0: contends with nobody); NULL: none does */
+    /* share it takes while it runs, of the node's compute where ranks share the node's cores, of its device's
+     * where a device runs several ranks (0: contends with nobody); NULL: none does */
     double (*share)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     void *self;
 } hp_sim_costs;
+
+/* What a rank without anything to compute waits for while it moves. */
+typedef enum hp_sim_wait {
+    HP_SIM_HALO,     /* between the parts of a stage: halo rows, channels, new layouts */
+    HP_SIM_NORM,     /* statistics of batch norm */
+    HP_SIM_STAGE,    /* activations and gradients between stages */
+    HP_SIM_GRADIENT, /* all-reduce of the weights' gradients */
+    HP_SIM_END,      /* the metrics that end a step */
+    HP_SIM_WAITS
+} hp_sim_wait;
 
 typedef struct hp_sim_result {
     int64_t makespan_ns;
     double bubble;       /* fraction of the step a rank computes nothing and moves nothing, mean over ranks */
     double exposed_comm; /* fraction of the step a rank waits for communication, mean over ranks */
+    double wait[HP_SIM_WAITS]; /* exposed_comm by what was moving */
+    double recompute, packing; /* fractions of the step spent on running layers again, and on copying boxes */
     int64_t comm_bytes;  /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
     int32_t n_rank;      /* ranks simulated: n_role when the replicas are folded, else all */
     int64_t *n_span;     /* per simulated rank */
@@ -49,6 +62,9 @@ typedef struct hp_sim_options {
 hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
                      const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result,
                      hp_error *err);
+
+/* What kind of waiting a communication task causes. */
+hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task);
 
 /* The longest path through dependencies and queues on free resources (no schedule is shorter) is in
  * sim/bounds.h. */

@@ -2,13 +2,16 @@
 #include "sim/memory_fit.h"
 
 #include "plan/base/units.h"
+#include "sim/memory_eager.h"
 #include "sim/wiring.h"
 
 #include <math.h>
 #include <string.h>
 
-hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit) {
-    hp_memory_limit l = {m->device.memory_bytes, m->share_cpu ? m->device.memory_bytes : 0};
+hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int clients, bool eager) {
+    const int64_t device = m->device.memory_bytes;
+    const int64_t contexts = clients > 1 && !eager ? clients * hp_context_bytes(m, false) : 0;
+    hp_memory_limit l = {m->share_cpu ? device : (device - contexts) / clients, m->share_cpu ? device : 0};
     if (user_limit > 0) l.rank_bytes = user_limit;
     return l;
 }
@@ -29,16 +32,23 @@ static bool refuse(hp_reject *why, const char *who, double bytes, double has) {
     return false;
 }
 
-/* Ranks fill node after node: the fullest node of the first `dp` replicas. */
-static double fullest_node(const hp_machine *m, const int64_t *by_role, int n_role, int dp) {
-    const int ranks = n_role * dp, devices = hp_machine_devices(m);
+bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position, int positions, double bytes) {
+    char who[40];
+    snprintf(who, sizeof who, positions > 1 ? "a rank of stage %d" : "a rank", position);
+    memset(why, 0, sizeof *why);
+    return refuse(why, who, bytes, (double)limit->rank_bytes);
+}
+
+/* Places fill node after node, and several go round: what the fullest node holds. */
+static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
+    const int places = d->n_role * (d->dp / d->clients), devices = hp_machine_devices(m);
     double most = 0;
     for (int node = 0; node < m->nodes; node++) {
         double sum = 0;
         bool any = false;
-        for (int first = node * m->devices_per_node; first < ranks; first += devices) {
-            for (int r = first; r < first + m->devices_per_node && r < ranks; r++)
-                sum += (double)by_role[r % n_role];
+        for (int first = node * m->devices_per_node; first < places; first += devices) {
+            for (int p = first; p < first + m->devices_per_node && p < places; p++)
+                sum += (double)d->by_role[p % d->n_role] * d->clients;
             any = true;
         }
         if (!any) break;
@@ -47,18 +57,17 @@ static double fullest_node(const hp_machine *m, const int64_t *by_role, int n_ro
     return most;
 }
 
-bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const int64_t *by_role, int n_role,
-                    int dp, hp_reject *why) {
+bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d, hp_reject *why) {
     memset(why, 0, sizeof *why);
     int fullest = 0;
-    for (int r = 1; r < n_role; r++)
-        if (by_role[r] > by_role[fullest]) fullest = r;
-    if (by_role[fullest] > limit->rank_bytes) {
+    for (int r = 1; r < d->n_role; r++)
+        if (d->by_role[r] > d->by_role[fullest]) fullest = r;
+    if (d->by_role[fullest] > limit->rank_bytes) {
         char who[40];
-        snprintf(who, sizeof who, n_role > 1 ? "a rank of stage %d" : "a rank", fullest);
-        return refuse(why, who, (double)by_role[fullest], (double)limit->rank_bytes);
+        snprintf(who, sizeof who, d->n_role > 1 ? "rank %d of a replica" : "a rank", fullest);
+        return refuse(why, who, (double)d->by_role[fullest], (double)limit->rank_bytes);
     }
     if (limit->node_bytes == 0) return true;
-    const double node = fullest_node(m, by_role, n_role, dp);
+    const double node = fullest_node(m, d);
     return node <= (double)limit->node_bytes ? true : refuse(why, "a node", node, (double)limit->node_bytes);
 }

@@ -7,16 +7,22 @@
 #include "plan/strategy.h"
 
 typedef struct hp_memory_limit {
-    int64_t rank_bytes; /* of one rank */
-    int64_t node_bytes; /* of all ranks of a node together; 0 = no such limit */
+    int64_t rank_bytes; /* of one rank: the device's over its clients, unless the user gave a limit */
+    int64_t node_bytes; /* of all ranks on a node, 0 = no such limit: CPU devices share the node's memory */
 } hp_memory_limit;
+/* user_limit: bytes of one rank, 0 = none given. clients: ranks on a device; several have a context each, unless their
+ * demands count it (eager). */
+hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int clients, bool eager);
 
-/* user_limit 0: the machine's own. */
-hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit);
+/* Ranks and what they need. */
+typedef struct hp_memory_demand {
+    const int64_t *by_role;
+    int n_role, dp, clients; /* dp: data replicas, clients included */
+} hp_memory_demand;
 
-/* E-MEM with the limiting number when some rank or node does not fit; the fix is left to who knows
- * alternatives. */
-bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const int64_t *by_role, int n_role,
-                    int dp, hp_reject *why);
+/* False: why gets E-MEM, the limiting number and the smallest fix. */
+bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d, hp_reject *why);
+/* The same of one number: what a rank of this position needs at least. */
+bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position, int positions, double bytes);
 
 #endif

@@ -34,8 +34,9 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table,
     s.batch = plan->batch;
     s.seed = plan->seed;
     hp_eval *e = hp_eval_new(arena, &s);
-    HP_TRY(hp_evaluate(e, arena, &plan->strategy, true, &out->evaluation, err));
+    HP_TRY(hp_evaluate(e, arena, &plan->strategy, HP_EVAL_PLACED, &out->evaluation, err));
     if (out->evaluation.reject.code) return refuse(e, &out->evaluation, err);
+    plan->strategy = out->evaluation.strategy; /* with its cut, where that is not the plain one */
     take_step(plan, out);
     const double *unit_cost;
     HP_TRY(hp_eval_unit_cost(e, &plan->strategy, &unit_cost, err));

@@ -1,6 +1,6 @@
-/* search.c - the space is small (hundreds to thousands of points) and an evaluation takes milliseconds or
- * less, so that looking at everything is both fast enough and provably best within the model (as Calculon
- * does, Isaev et al. 2023). */
+/* search.c - looking at everything is possible because a look takes a microsecond (outlook.c), and lowering and
+ * simulating, a millisecond to a second, is for the promising only: best first, with lower bounds to stop at (as in
+ * branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
 #include "sim/search.h"
 
 #include "plan/base/units.h"
@@ -10,14 +10,20 @@
 #include <string.h>
 
 enum {
-    MAX_TASKS = 400000, /* about 100 MB while a candidate is looked at */
-    SPARE = 4           /* kept beyond those wanted: placement may reorder neighbours or refuse one */
+    MAX_TASKS = 600000, /* about 300 MB while a candidate is looked at */
+    BUDGET = 3000000,   /* tasks: several seconds */
+    LARGE_TASKS = 50000, /* such programs are simulated once, and not placed */
+    SPARE = 4,           /* kept beyond those wanted: placement may reorder neighbours or refuse one */
+    FAMILIES = 64,
+    OF_FAMILY = 2 /* looked at before all others */
 };
 
 typedef struct point {
-    hp_strategy s;
+    hp_point p;
     double bound_s;
-    int64_t order;
+    double promise; /* the smaller the better: estimated seconds, or bytes where memory ranks */
+    int32_t order;
+    bool first; /* of its family */
 } point;
 
 typedef struct search {
@@ -28,63 +34,128 @@ typedef struct search {
     hp_search_result *r;
     point *point;
     int n_point;
+    int64_t spent;
     int best_capacity, rejected_capacity;
     int kept;       /* at most: those wanted and a few */
     bool one_stage; /* a strategy without pipeline fits */
-    int64_t *miss;  /* per reject: bytes the example is over the limit */
-    int miss_capacity;
+    double *miss;   /* per reject: by how much the example is over the limit */
+    bool *tiles;    /* and whether it has tiles */
+    int miss_capacity, tiles_capacity;
 } search;
 
+/* Memory is short in one way with tiles and in another without: an example of each. */
+static bool same_reject(const search *s, int i, const char *code, bool tiles) {
+    return strcmp(s->r->rejected[i].code, code) == 0 && (strcmp(code, "E-MEM") != 0 || s->tiles[i] == tiles);
+}
+
 /* Counts a reject under its code; the example is the one that misses by the least. */
-static void count_reject(search *s, const hp_reject *why, const char *text, int64_t miss) {
+static void count_reject(search *s, const hp_reject *why, const hp_strategy *strategy, double miss) {
     int i = 0;
-    while (i < s->r->n_rejected && strcmp(s->r->rejected[i].code, why->code) != 0) i++;
+    while (i < s->r->n_rejected && !same_reject(s, i, why->code, strategy->n_sp > 0)) i++;
     if (i == s->r->n_rejected) {
         HP_ROOM(s->arena, s->r->rejected, i, s->rejected_capacity);
         HP_ROOM(s->arena, s->miss, i, s->miss_capacity);
+        HP_ROOM(s->arena, s->tiles, i, s->tiles_capacity);
         s->r->rejected[i] = (hp_rejected){.code = why->code};
-        s->miss[i] = INT64_MAX;
+        s->miss[i] = INFINITY;
+        s->tiles[i] = strategy->n_sp > 0;
         s->r->n_rejected++;
     }
     hp_rejected *r = &s->r->rejected[i];
     r->count++;
     if (miss >= s->miss[i]) return;
     s->miss[i] = miss;
-    snprintf(r->example, sizeof r->example, "%s", text);
+    hp_strategy_text(strategy, r->example);
     snprintf(r->limit, sizeof r->limit, "%s", why->limit);
     snprintf(r->fix, sizeof r->fix, "%s", why->fix);
 }
 
+/* --- all points, without lowering --- */
+
 static int point_compare(const void *a, const void *b) {
     const point *x = a, *y = b;
-    if (x->bound_s < y->bound_s || x->bound_s > y->bound_s) return x->bound_s < y->bound_s ? -1 : 1;
+    if (x->first != y->first) return x->first ? -1 : 1;
+    if (x->promise < y->promise || x->promise > y->promise)
+        return x->promise < y->promise ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Legal points with their bounds, the most promising first. */
+/* Tiles, slices behind them, GEMS, channels, clients, a pipeline: what makes candidates different in kind. */
+static int family_of(const hp_point *p) {
+    return (p->n_sp > 0) | (p->gems > 1) << 1 | (p->stages > 1) << 2 | (p->tail || p->ldp > 1) << 3 |
+           (p->clients > 1) << 4 | (p->cp > 1) << 5;
+}
+
+/* The most promising of each family. */
+static void mark_families(search *s) {
+    point *best[FAMILIES][OF_FAMILY] = {{NULL}};
+    for (int i = 0; i < s->n_point; i++) {
+        point **of = best[family_of(&s->point[i].p)], *p = &s->point[i];
+        for (int k = 0; k < OF_FAMILY; k++) {
+            if (of[k] && of[k]->promise <= p->promise) continue;
+            point *worse = of[k];
+            of[k] = p;
+            p = worse;
+            if (!p) break;
+        }
+    }
+    for (int f = 0; f < FAMILIES; f++)
+        for (int k = 0; k < OF_FAMILY && best[f][k]; k++) best[f][k]->first = true;
+}
+
+/* A too large point is worth another look with its cut by memory. */
+static hp_status look(search *s, hp_point *p, hp_outlook *out, bool *fits, hp_reject *why, hp_error *err) {
+    for (;;) {
+        hp_strategy strategy = hp_space_strategy(p);
+        const hp_memory_limit limit = hp_eval_limit(s->eval, &strategy);
+        hp_eval_complete(s->eval, &strategy, (hp_cut_kind)p->cut);
+        HP_TRY(hp_eval_outlook(s->eval, &strategy, out, err));
+        *fits = out->memory_bytes <= (double)limit.rank_bytes;
+        if (*fits || p->stages * p->chunks == 1 || p->cut == HP_CUT_MEMORY || p->cut == HP_CUT_SEAM) {
+            if (!*fits) hp_memory_refuse(why, &limit, out->position, p->stages, out->memory_bytes);
+            return HP_OK;
+        }
+        p->cut = HP_CUT_MEMORY;
+    }
+}
+
+static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
+    const int64_t max_tasks = s->o->max_tasks ? s->o->max_tasks : MAX_TASKS;
+    const hp_strategy strategy = hp_space_strategy(&p);
+    const hp_eval_setup *setup = hp_eval_get(s->eval);
+    hp_reject why = {0};
+    hp_outlook out;
+    bool fits = true;
+    if (!hp_rules_allow(setup->rules, &strategy, s->space->graph, s->space->batch, s->space->n_devices, &why)) {
+        count_reject(s, &why, &strategy, order);
+        return HP_OK;
+    }
+    HP_TRY(look(s, &p, &out, &fits, &why, err));
+    if (!fits) {
+        count_reject(s, &why, &strategy, out.memory_bytes);
+    } else if (hp_space_tasks(s->space, &p) > max_tasks) {
+        s->r->left_out++;
+    } else {
+        const double promise = s->o->sort == HP_SORT_MEMORY ? out.memory_bytes : out.estimate_s;
+        s->point[s->n_point++] = (point){p, out.bound_s, promise, order, false};
+    }
+    return HP_OK;
+}
+
+/* Legal points that may fit, in the order in which they are simulated. */
 static hp_status list_points(search *s, hp_error *err) {
-    hp_strategy *list;
+    hp_point *list;
     const int n = hp_space_list(s->arena, s->space, &list);
     s->r->searched += n;
     s->n_point = 0;
     s->point = HP_NEW(s->arena, point, n);
-    const int64_t max_tasks = s->o->max_tasks ? s->o->max_tasks : MAX_TASKS;
-    for (int i = 0; i < n; i++) {
-        hp_reject why = {0};
-        char text[HP_STRATEGY_TEXT];
-        if (!hp_strategy_legal(&list[i], s->space->graph, s->space->batch, s->space->n_devices, &why)) {
-            count_reject(s, &why, hp_strategy_text(&list[i], text), i);
-        } else if (hp_space_tasks(s->space, &list[i]) > max_tasks) {
-            s->r->left_out++;
-        } else {
-            point *p = &s->point[s->n_point++];
-            *p = (point){.s = list[i], .order = i};
-            HP_TRY(hp_eval_bound(s->eval, &p->s, &p->bound_s, err));
-        }
-    }
+    for (int i = 0; i < n; i++) HP_TRY(consider(s, list[i], i, err));
+    mark_families(s);
     qsort(s->point, (size_t)s->n_point, sizeof *s->point, point_compare);
     return HP_OK;
 }
+
+/* --- the promising ones --- */
 
 static double rank_value(const hp_evaluation *e, hp_sort sort) {
     if (sort == HP_SORT_MEMORY) return (double)e->figures.memory_bytes;
@@ -112,22 +183,40 @@ static bool hopeless(const search *s, double bound_s) {
     return bound_s > worst * (1 + 1e-9);
 }
 
-static hp_status look_at(search *s, const point *p, hp_error *err) {
+static hp_eval_depth depth_of(const search *s, const point *p) {
+    if (s->o->sort == HP_SORT_MEMORY || hopeless(s, p->bound_s)) return HP_EVAL_MEMORY;
+    const bool large = hp_space_tasks(s->space, &p->p) > LARGE_TASKS;
+    return s->o->sort == HP_SORT_TIME && !large ? HP_EVAL_RANK : HP_EVAL_STEP;
+}
+
+static bool may_cut_otherwise(const hp_point *p) {
+    return p->stages * p->chunks > 1 && p->cut == HP_CUT_TIME;
+}
+
+static hp_status try_point(search *s, const hp_point *p, hp_eval_depth depth, hp_evaluation *e, hp_error *err) {
+    hp_strategy strategy = hp_space_strategy(p);
+    hp_eval_complete(s->eval, &strategy, (hp_cut_kind)p->cut);
+    HP_TRY(hp_evaluate(s->eval, s->arena, &strategy, depth, e, err));
+    s->spent += depth == HP_EVAL_MEMORY ? e->tasks / 2 : e->tasks;
+    return HP_OK;
+}
+
+static hp_status look_at(search *s, const point *at, hp_error *err) {
     hp_evaluation e;
-    const bool time_matters = !hopeless(s, p->bound_s);
-    if (time_matters)
-        HP_TRY(hp_evaluate(s->eval, s->arena, &p->s, false, &e, err));
-    else
-        HP_TRY(hp_eval_feasible(s->eval, s->arena, &p->s, false, &e, err));
+    hp_point p = at->p;
+    const hp_eval_depth depth = depth_of(s, at);
+    HP_TRY(try_point(s, &p, depth, &e, err));
+    if (e.reject.code && may_cut_otherwise(&p)) {
+        p.cut = HP_CUT_MEMORY;
+        HP_TRY(try_point(s, &p, depth, &e, err));
+    }
     if (e.reject.code) {
-        const hp_eval_setup *setup = hp_eval_get(s->eval);
-        const int64_t limit = setup->memory_limit ? setup->memory_limit : setup->machine->device.memory_bytes;
-        count_reject(s, &e.reject, e.figures.strategy, e.figures.memory_bytes - limit);
+        count_reject(s, &e.reject, &e.strategy, (double)e.figures.memory_bytes);
         return HP_OK;
     }
     s->r->valid++;
-    s->one_stage |= p->s.stages == 1;
-    if (!time_matters) {
+    s->one_stage |= p.stages == 1;
+    if (depth == HP_EVAL_MEMORY && s->o->sort != HP_SORT_MEMORY) {
         s->r->cut_off++;
         return HP_OK;
     }
@@ -137,8 +226,12 @@ static hp_status look_at(search *s, const point *p, hp_error *err) {
 }
 
 static hp_status look_at_all(search *s, hp_error *err) {
+    const int64_t budget = s->o->budget ? s->o->budget : BUDGET;
     HP_TRY(list_points(s, err));
-    for (int i = 0; i < s->n_point; i++) HP_TRY(look_at(s, &s->point[i], err));
+    int i = 0;
+    for (; i < s->n_point && s->spent < budget; i++) HP_TRY(look_at(s, &s->point[i], err));
+    s->r->valid += s->n_point - i;
+    s->r->cut_off += s->n_point - i;
     return HP_OK;
 }
 
@@ -147,12 +240,15 @@ static hp_status place_kept(search *s, hp_error *err) {
     hp_search_result *r = s->r;
     int n = 0;
     for (int i = 0; i < r->n; i++) {
-        hp_evaluation e;
-        HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, true, &e, err));
+        hp_evaluation e = r->best[i];
+        const bool small = e.tasks <= LARGE_TASKS;
+        if (small || !e.bound_by)
+            HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, small ? HP_EVAL_PLACED : HP_EVAL_STEP, &e,
+                               err));
         if (!e.reject.code)
             r->best[n++] = e;
         else if (s->r->valid-- > 0)
-            count_reject(s, &e.reject, e.figures.strategy, 0);
+            count_reject(s, &e.reject, &e.strategy, (double)e.figures.memory_bytes);
     }
     r->n = n;
     hp_search_rank(r->best, n, s->o->sort);
@@ -206,32 +302,67 @@ void hp_search_rank(hp_evaluation *list, int n, hp_sort sort) {
     }
 }
 
+/* --- the fix of a strategy that is too large --- */
+
 /* The changes that save memory, the least painful first: recomputation, more micro-batches (0 = one sample
- * each), both, twice the stages. */
+ * each), both, twice the stages, twice the tiles. */
 static const struct memory_change {
     int recompute; /* hp_recompute, -1 = as it is */
-    int micro_factor, stage_factor;
+    int micro_factor, stage_factor, tile_factor;
     const char *what;
-} memory_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, "recompute=boundary"},
-                      {HP_RECOMPUTE_FULL, 1, 1, "recompute=full"},
-                      {-1, 2, 1, "twice the micro-batches"},
-                      {HP_RECOMPUTE_BOUNDARY, 2, 1, "twice the micro-batches, recompute=boundary"},
-                      {-1, 0, 1, "one sample per micro-batch"},
-                      {HP_RECOMPUTE_BOUNDARY, 0, 1, "one sample per micro-batch, recompute=boundary"},
-                      {-1, 1, 2, "twice the stages"}};
+} memory_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, 1, "recompute=boundary"},
+                      {HP_RECOMPUTE_FULL, 1, 1, 1, "recompute=full"},
+                      {-1, 2, 1, 1, "twice the micro-batches"},
+                      {HP_RECOMPUTE_BOUNDARY, 2, 1, 1, "twice the micro-batches, recompute=boundary"},
+                      {-1, 0, 1, 1, "one sample per micro-batch"},
+                      {HP_RECOMPUTE_BOUNDARY, 0, 1, 1, "one sample per micro-batch, recompute=boundary"},
+                      {-1, 1, 2, 1, "twice the stages"},
+                      {-1, 1, 1, 2, "twice the tiles"},
+                      {HP_RECOMPUTE_BOUNDARY, 1, 1, 4, "four times the tiles, recompute=boundary"}};
 enum { CHANGES = sizeof memory_changes / sizeof memory_changes[0] };
+
+static void more_tiles(hp_strategy *s, int factor) {
+    if (s->n_sp == 0 && s->stages > 1) return;
+    if (s->n_sp == 0) s->sp_rows[0] = s->sp_cols[0] = s->n_sp = 1;
+    for (int i = 0; i < s->n_sp; i++) *(s->sp_rows[i] > s->sp_cols[i] ? &s->sp_cols[i] : &s->sp_rows[i]) *= factor;
+}
 
 static hp_strategy apply_change(const hp_strategy *s, const struct memory_change *c, int64_t batch) {
     hp_strategy changed = *s;
     if (c->recompute >= 0) changed.recompute = c->recompute;
-    const int64_t all = batch / s->dp;
+    const int64_t all = batch / ((int64_t)hp_strategy_replicas(s) * s->gems);
     changed.micro = c->micro_factor ? s->micro * c->micro_factor : (int32_t)(all < 4096 ? all : 4096);
     if (changed.micro > 1 && changed.sched == HP_SCHED_LP) changed.sched = HP_SCHED_GPIPE;
-    if (c->stage_factor == 1) return changed;
+    const int factor = c->stage_factor * c->tile_factor;
+    if (factor == 1) return changed;
     changed.stages *= c->stage_factor;
+    if (c->tile_factor > 1) more_tiles(&changed, c->tile_factor);
     changed.n_cut = 0;
-    if (changed.dp % c->stage_factor == 0) changed.dp /= c->stage_factor;
+    if (changed.dp % factor == 0) changed.dp /= factor;
     return changed;
+}
+
+/* Legal, and small enough as far as can be seen without lowering? */
+static hp_status may_fit(hp_eval *e, const hp_strategy *s, bool *may, hp_error *err) {
+    const hp_eval_setup *setup = hp_eval_get(e);
+    const hp_memory_limit limit = hp_eval_limit(e, s);
+    hp_outlook out;
+    *may = hp_rules_allow(setup->rules, s, setup->graph, setup->batch, 0, NULL);
+    if (!*may) return HP_OK;
+    HP_TRY(hp_eval_outlook(e, s, &out, err));
+    *may = out.memory_bytes <= (double)limit.rank_bytes;
+    return HP_OK;
+}
+
+static hp_status try_change(hp_eval *e, const hp_strategy *s, hp_evaluation *got, hp_error *err) {
+    bool may;
+    *got = (hp_evaluation){.reject.code = "E-MEM"};
+    HP_TRY(may_fit(e, s, &may, err));
+    if (!may) return HP_OK;
+    hp_arena *scratch = hp_arena_new();
+    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_MEMORY, got, err);
+    hp_arena_free(scratch);
+    return status;
 }
 
 /* No change helps: what the strategy needs with its buffers placed, which is more than the bound that refused
@@ -239,7 +370,7 @@ static hp_strategy apply_change(const hp_strategy *s, const struct memory_change
 static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
     hp_arena *scratch = hp_arena_new();
     hp_evaluation got;
-    const hp_status status = hp_eval_feasible(e, scratch, s, true, &got, err);
+    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_PLACED, &got, err);
     hp_arena_free(scratch);
     if (status == HP_OK && got.reject.code) *why = got.reject;
     return status;
@@ -248,14 +379,11 @@ static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp
 hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
     for (int i = 0; i < CHANGES; i++) {
         const hp_strategy changed = apply_change(s, &memory_changes[i], hp_eval_get(e)->batch);
-        if (hp_strategy_equal(&changed, s)) continue;
-        hp_arena *scratch = hp_arena_new();
         hp_evaluation got;
-        const hp_status status = hp_eval_feasible(e, scratch, &changed, false, &got, err);
-        hp_arena_free(scratch);
-        HP_TRY(status);
-        if (got.reject.code) continue;
         char size[32];
+        if (hp_strategy_equal(&changed, s)) continue;
+        HP_TRY(try_change(e, &changed, &got, err));
+        if (got.reject.code) continue;
         snprintf(why->fix, sizeof why->fix, "%s -> %s", memory_changes[i].what,
                  hp_format_bytes((double)got.figures.memory_bytes, size));
         return HP_OK;

@@ -1,28 +1,45 @@
-/* space.h - every strategy for a number of devices: dp x stages x schedule x micro-batches x chunks x
- * recompute. */
+/* space.h - every strategy for a number of devices: data replicas x clients x channels x tile grids of spatial stages x
+ * stages and slices behind them x schedule x micro-batches x model chunks x GEMS passes x halo depth x cut x
+ * recomputation. */
 #ifndef HP_SIM_SPACE_H
 #define HP_SIM_SPACE_H
 
 #include "plan/program.h"
+#include "sim/cuts.h"
 
 typedef struct hp_space {
     const hp_graph *graph;
     hp_mode mode;
     int64_t batch;
     int n_devices;
-    bool small_groups; /* the points that make batch-norm groups smaller for nothing but memory, instead of
-                          all others */
+    bool small_groups;  /* the points that make batch-norm groups smaller for nothing but memory, instead of all others */
+    bool no_recompute;  /* without the points that run layers again */
+    int most_clients;   /* ranks on a device; 0 and 1: one */
 } hp_space;
 
-/* All points with dp * stages = n_devices, in a fixed order, illegal ones included (they are rejected with
- * reasons): the micro-batch counts are all divisors of a replica's batch, and a few powers of two that may
- * not divide. Accumulating gradients on one stage (micro > 1) makes the groups of a network with batch norm
- * smaller, which changes what it learns; such points are a list of their own. Different spellings of one
- * program appear once. Returns how many; the array lives in `arena`.
- */
-int hp_space_list(hp_arena *arena, const hp_space *space, hp_strategy **list);
+enum { HP_SPACE_SPATIAL = 2 /* spatial stages with grids of their own */ };
 
-/* Tasks of the lowered program, roughly: what an evaluation costs. */
-int64_t hp_space_tasks(const hp_space *space, const hp_strategy *s);
+/* A point, smaller than a strategy: spaces have hundreds of thousands. */
+typedef struct hp_point {
+    int32_t dp, stages, micro, ldp, gems;
+    int32_t rows[HP_SPACE_SPATIAL], cols[HP_SPACE_SPATIAL];
+    int16_t clients, cp, chunks, halo;
+    uint8_t n_sp, tail, sched, recompute;
+    uint8_t cut; /* hp_cut_kind; plain stages are cut by time */
+} hp_point;
+
+/* All points that use all devices, in a fixed order, illegal ones included (they are rejected with reasons): the
+ * micro-batch counts are all divisors of a replica's batch, and a few powers of two that may not divide. Grids are
+ * strips and the two nearest to squares; tile counts all up to 16, beyond that powers of two and what leaves few ranks
+ * to the tail. Accumulating gradients on one stage (micro > 1) makes the groups of a network with batch norm smaller,
+ * which changes what it learns; such points are a list of their own. Different spellings of one program appear once.
+ * Returns how many; the array lives in `arena`. */
+int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list);
+
+/* The strategy of a point, without its cut. */
+hp_strategy hp_space_strategy(const hp_point *p);
+
+/* Tasks of the lowered program, all roles, roughly: what an evaluation costs. */
+int64_t hp_space_tasks(const hp_space *space, const hp_point *p);
 
 #endif

@@ -20,10 +20,13 @@ typedef struct channel {
     int32_t n_use;
 } channel;
 
-/* A communicator: its collectives run in order. */
+/* A communicator: the ranks of a group, of one replica where every replica has its own. Its collectives run in
+ * order. */
 typedef struct communicator {
+    const hp_wired_group *group;
+    int32_t replica; /* the first that takes part */
     int32_t *posted; /* per collective: members that posted it */
-    int32_t n, next, members;
+    int32_t next, members;
     int32_t parts_left; /* members that still work on it (communication on cores) */
     bool active;
     hp_share_use *use;
@@ -34,14 +37,15 @@ typedef struct rank_state {
     int32_t *wait;    /* per task: dependencies not yet done */
     int32_t *head;    /* per queue: next task to start */
     channel *channel; /* per queue; used where it sends */
+    id_list ready;    /* queues whose head may start */
     id_list parts;    /* communication this core has to work on */
     id_list arrived;  /* finished elsewhere, to be noticed at the next boundary */
     int32_t running;  /* task on the core or device, -1 = none */
     hp_share_use use[3];
     int64_t since_ns; /* start of the running task */
-    int64_t compute_ns, exposed_ns;
-    int64_t idle_since_ns; /* device machines: start of the stretch that is counted next */
-    int32_t moving;        /* device machines: transfers of this rank under way */
+    int64_t compute_ns, recompute_ns, packing_ns, wait_ns[HP_SIM_WAITS];
+    int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */
+    int32_t moving[HP_SIM_WAITS]; /* device machines: transfers of this rank under way */
     bool dirty;
     int64_t *t0_ns, *t1_ns; /* per task, when spans are wanted */
 } rank_state;
@@ -59,11 +63,14 @@ typedef struct sim {
     int64_t now_ns;
     int64_t left; /* tasks not yet done, over all ranks */
     rank_state *rank;
-    communicator *comm;       /* per group */
+    int32_t *comm_first;      /* per group: its first communicator */
+    communicator *comm;
     id_list dirty;            /* ranks to look at */
     bool on_cores;            /* communication is work of the cores */
     int32_t n_node, n_device; /* that hold ranks */
+    bool shared_devices;      /* a device runs more than one rank */
     double replicas_here;     /* folded: ranks that one simulated rank stands for on its node */
+    double clients_here;      /* folded: and on its device */
 } sim;
 
 enum owner_kind { OWNER_CORE, OWNER_MESSAGE, OWNER_COLLECTIVE };
@@ -75,16 +82,18 @@ static inline const hp_wired_role *sim_role(const sim *s, int rank) {
     return &s->wiring->role[rank % s->wiring->n_role];
 }
 
-/* Resource numbers: a node's compute, its NICs out and in, a device's link out and in. */
+/* Resource numbers: a node's compute, its NICs out and in, a device's link out and in, its compute. */
 static inline int32_t res_cpu(const sim *s, int rank) {
-    (void)s;
-    return hp_place_node(s->machine, rank);
+    return hp_place_node(s->program, s->machine, rank);
 }
 static inline int32_t res_nic(const sim *s, int rank, bool in) {
-    return (in ? 2 : 1) * s->n_node + hp_place_node(s->machine, rank);
+    return (in ? 2 : 1) * s->n_node + hp_place_node(s->program, s->machine, rank);
 }
 static inline int32_t res_link(const sim *s, int rank, bool in) {
-    return 3 * s->n_node + (in ? s->n_device : 0) + hp_place_device(s->machine, rank);
+    return 3 * s->n_node + (in ? s->n_device : 0) + hp_place_device(s->program, s->machine, rank);
+}
+static inline int32_t res_device(const sim *s, int rank) {
+    return 3 * s->n_node + 2 * s->n_device + hp_place_device(s->program, s->machine, rank);
 }
 
 /* interp.c */
@@ -92,13 +101,14 @@ void sim_push(sim *s, id_list *l, int32_t id);
 void sim_mark(sim *s, int rank);
 int64_t sim_duration_ns(sim *s, int rank, int task);
 void sim_complete(sim *s, int rank, int task);
-void sim_account(sim *s, int rank, int moving_change);
+/* Device machines: `change` transfers of the task's kind begin or end. */
+void sim_account(sim *s, int rank, int task, int change);
 
 /* transfer.c */
 void sim_transfer_init(sim *s);
 void sim_post(sim *s, int rank, int task);          /* a communication task starts */
 void sim_part_done(sim *s, int rank, int task);     /* a core has done its part of it */
 void sim_message_done(sim *s, int rank, int queue); /* device machines */
-void sim_collective_done(sim *s, int group);        /* device machines */
+void sim_collective_done(sim *s, int comm);         /* device machines */
 
 #endif

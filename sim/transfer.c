@@ -3,14 +3,17 @@
  * no thread of its own). */
 #include "sim/state.h"
 
-/* A message holds its sender's way out and its receiver's way in. */
+/* A message holds its sender's way out and its receiver's way in; folded, the other clients of the devices send
+ * theirs beside it. */
 static void message_uses(sim *s, int from, int to, channel *c) {
-    if (hp_place_node(s->machine, from) != hp_place_node(s->machine, to)) {
-        c->use[c->n_use++] = (hp_share_use){res_nic(s, from, false), 1};
-        c->use[c->n_use++] = (hp_share_use){res_nic(s, to, true), 1};
-    } else if (!s->on_cores && hp_place_device(s->machine, from) != hp_place_device(s->machine, to)) {
-        c->use[c->n_use++] = (hp_share_use){res_link(s, from, false), 1};
-        c->use[c->n_use++] = (hp_share_use){res_link(s, to, true), 1};
+    const hp_program *p = s->program;
+    const hp_machine *m = s->machine;
+    if (hp_place_node(p, m, from) != hp_place_node(p, m, to)) {
+        c->use[c->n_use++] = (hp_share_use){res_nic(s, from, false), s->clients_here};
+        c->use[c->n_use++] = (hp_share_use){res_nic(s, to, true), s->clients_here};
+    } else if (!s->on_cores && hp_place_device(p, m, from) != hp_place_device(p, m, to)) {
+        c->use[c->n_use++] = (hp_share_use){res_link(s, from, false), s->clients_here};
+        c->use[c->n_use++] = (hp_share_use){res_link(s, to, true), s->clients_here};
     }
 }
 
@@ -26,54 +29,54 @@ static void channels_init(sim *s, int rank) {
     }
 }
 
-static bool is_member(const sim *s, int group, int rank) {
-    return hp_group_has_role(s->program, group, rank % s->wiring->n_role);
-}
-
-static int queue_of_group(const hp_role *r, int group) {
-    for (int q = 0; q < r->n_queue; q++) {
-        if (r->queue[q].kind == HP_QUEUE_COLL && r->queue[q].peer == group) return q;
-    }
-    return -1;
+static int comm_rank(const sim *s, const communicator *c, int member) {
+    return (c->replica + member / c->group->n) * s->wiring->n_role + c->group->role[member % c->group->n];
 }
 
 /* A collective takes, on every node it spans, as many NICs as it has members there; inside a node, its
  * members' links. */
 static void communicator_uses(sim *s, int group, communicator *c) {
     const hp_machine *m = s->machine;
-    const bool one_node = hp_group_per_node(s->program, m, group) == hp_group_ranks(s->program, group);
-    if (s->on_cores || c->members == 0 || hp_group_ranks(s->program, group) == 1) return;
+    const int ranks = hp_group_ranks(s->program, group);
+    if (s->on_cores || c->members == 0 || ranks == 1) return;
+    const int per_node = hp_group_per_node(s->program, m, group, c->replica);
+    const bool one_node = per_node == ranks;
     c->use = HP_NEW(s->arena, hp_share_use, 2 * c->members);
-    const int per_node = hp_group_per_node(s->program, m, group);
-    const double demand = per_node < m->nics_per_node ? per_node : m->nics_per_node;
-    int last = -1;
-    for (int r = 0; r < s->wiring->n_rank; r++) {
-        if (!is_member(s, group, r)) continue;
-        const int node = hp_place_node(m, r);
-        if (!one_node && node == last) continue;
-        last = node;
-        c->use[c->n_use++] =
-            (hp_share_use){one_node ? res_link(s, r, false) : res_nic(s, r, false), one_node ? 1 : demand};
-        c->use[c->n_use++] =
-            (hp_share_use){one_node ? res_link(s, r, true) : res_nic(s, r, true), one_node ? 1 : demand};
+    const double demand = one_node ? 1 : per_node < m->nics_per_node ? per_node : m->nics_per_node;
+    const int places = one_node ? s->n_device : s->n_node;
+    bool *taken = HP_NEW(s->arena, bool, places);
+    for (int k = 0; k < c->members; k++) {
+        const int rank = comm_rank(s, c, k);
+        const int place =
+            one_node ? hp_place_device(s->program, m, rank) : hp_place_node(s->program, m, rank);
+        if (taken[place]) continue;
+        taken[place] = true;
+        c->use[c->n_use++] = (hp_share_use){one_node ? res_link(s, rank, false) : res_nic(s, rank, false), demand};
+        c->use[c->n_use++] = (hp_share_use){one_node ? res_link(s, rank, true) : res_nic(s, rank, true), demand};
     }
 }
 
 static void communicators_init(sim *s) {
     const hp_program *p = s->program;
-    s->comm = HP_NEW(s->arena, communicator, p->n_group > 0 ? p->n_group : 1);
+    s->comm_first = HP_NEW(s->arena, int32_t, p->n_group + 1);
+    for (int g = 0; g < p->n_group; g++)
+        s->comm_first[g + 1] = s->comm_first[g] + (p->group[g].all_replicas ? 1 : s->wiring->dp);
+    s->comm = HP_NEW(s->arena, communicator, s->comm_first[p->n_group]);
     for (int g = 0; g < p->n_group; g++) {
-        communicator *c = &s->comm[g];
-        for (int r = 0; r < s->wiring->n_rank; r++) {
-            const hp_wired_role *w = sim_role(s, r);
-            const int q = is_member(s, g, r) ? queue_of_group(w->role, g) : -1;
-            if (q < 0) continue;
-            c->members++;
-            if (w->queue[q].n > c->n) c->n = w->queue[q].n;
+        for (int k = s->comm_first[g]; k < s->comm_first[g + 1]; k++) {
+            communicator *c = &s->comm[k];
+            c->group = &s->wiring->group[g];
+            c->replica = k - s->comm_first[g];
+            c->members = c->group->n * (p->group[g].all_replicas ? s->wiring->dp : 1);
+            c->posted = HP_NEW(s->arena, int32_t, c->group->calls);
+            communicator_uses(s, g, c);
         }
-        c->posted = HP_NEW(s->arena, int32_t, c->n);
-        communicator_uses(s, g, c);
     }
+}
+
+static int comm_of(const sim *s, int rank, int group) {
+    const bool own = !s->program->group[group].all_replicas;
+    return s->comm_first[group] + (own ? rank / s->wiring->n_role : 0);
 }
 
 void sim_transfer_init(sim *s) {
@@ -102,39 +105,35 @@ static void message_try(sim *s, int rank, int queue) {
         return;
     }
     const int64_t work = sim_duration_ns(s, rank, wq->task[c->next]);
-    sim_account(s, rank, 1);
-    sim_account(s, to, 1);
+    sim_account(s, rank, wq->task[c->next], 1);
+    sim_account(s, to, receive_task(s, rank, queue, c->next), 1);
     hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_MESSAGE, rank, queue));
 }
 
-/* A member's task of the collective whose turn it is, -1 for other ranks and for members without one. */
-static int turn_of(const sim *s, int group, int rank) {
-    if (!is_member(s, group, rank)) return -1;
-    const hp_wired_role *w = sim_role(s, rank);
-    const int q = queue_of_group(w->role, group);
-    return q < 0 ? -1 : w->queue[q].task[s->comm[group].next];
+/* A member's task of the collective whose turn it is. */
+static int turn_of(const sim *s, const communicator *c, int member) {
+    return hp_wired_call(s->wiring, c->group, member % c->group->n, c->next);
 }
 
-static void collective_try(sim *s, int group) {
-    communicator *c = &s->comm[group];
-    if (c->active || c->next >= c->n || c->posted[c->next] < c->members) return;
+static void collective_try(sim *s, int comm) {
+    communicator *c = &s->comm[comm];
+    if (c->active || c->next >= c->group->calls || c->posted[c->next] < c->members) return;
     c->active = true;
     c->parts_left = c->members;
     int64_t work = 0;
-    for (int r = 0; r < s->wiring->n_rank; r++) {
-        const int task = turn_of(s, group, r);
-        if (task < 0) continue;
+    for (int k = 0; k < c->members; k++) {
+        const int task = turn_of(s, c, k), rank = comm_rank(s, c, k);
         if (s->on_cores) {
-            sim_push(s, &s->rank[r].parts, task);
-            sim_mark(s, r);
+            sim_push(s, &s->rank[rank].parts, task);
+            sim_mark(s, rank);
         } else {
-            const int64_t ns = sim_duration_ns(s, r, task);
+            const int64_t ns = sim_duration_ns(s, rank, task);
             work = ns > work ? ns : work;
-            sim_account(s, r, 1);
+            sim_account(s, rank, task, 1);
         }
     }
     if (!s->on_cores)
-        hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_COLLECTIVE, group, 0));
+        hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_COLLECTIVE, comm, 0));
 }
 
 void sim_post(sim *s, int rank, int task) {
@@ -142,8 +141,9 @@ void sim_post(sim *s, int rank, int task) {
     const int q = w->role->task[task].queue, k = w->place_in_queue[task];
     const hp_queue *queue = &w->role->queue[q];
     if (queue->kind == HP_QUEUE_COLL) {
-        s->comm[queue->peer].posted[k]++;
-        collective_try(s, queue->peer);
+        const int comm = comm_of(s, rank, queue->peer);
+        s->comm[comm].posted[k]++;
+        collective_try(s, comm);
         return;
     }
     const int partner = w->queue[q].partner;
@@ -172,22 +172,21 @@ static void message_arrived(sim *s, int rank, int queue) {
     message_try(s, rank, queue);
 }
 
-static void collective_finished(sim *s, int group) {
-    communicator *c = &s->comm[group];
-    for (int r = 0; r < s->wiring->n_rank; r++) {
-        const int task = turn_of(s, group, r);
-        if (task < 0) continue;
+static void collective_finished(sim *s, int comm) {
+    communicator *c = &s->comm[comm];
+    for (int k = 0; k < c->members; k++) {
+        const int task = turn_of(s, c, k), rank = comm_rank(s, c, k);
         if (s->on_cores) {
-            sim_push(s, &s->rank[r].arrived, task);
-            sim_mark(s, r);
+            sim_push(s, &s->rank[rank].arrived, task);
+            sim_mark(s, rank);
         } else {
-            sim_account(s, r, -1);
-            sim_complete(s, r, task);
+            sim_account(s, rank, task, -1);
+            sim_complete(s, rank, task);
         }
     }
     c->next++;
     c->active = false;
-    collective_try(s, group);
+    collective_try(s, comm);
 }
 
 void sim_part_done(sim *s, int rank, int task) {
@@ -195,18 +194,20 @@ void sim_part_done(sim *s, int rank, int task) {
     const int q = w->role->task[task].queue;
     const hp_queue *queue = &w->role->queue[q];
     if (queue->kind == HP_QUEUE_COLL) {
-        if (--s->comm[queue->peer].parts_left == 0) collective_finished(s, queue->peer);
+        const int comm = comm_of(s, rank, queue->peer);
+        if (--s->comm[comm].parts_left == 0) collective_finished(s, comm);
         return;
     }
     message_arrived(s, receiver_of(s, rank, q), w->queue[q].partner);
 }
 
 void sim_message_done(sim *s, int rank, int queue) {
-    sim_account(s, rank, -1);
-    sim_account(s, receiver_of(s, rank, queue), -1);
+    const int message = s->rank[rank].channel[queue].next;
+    sim_account(s, rank, sim_role(s, rank)->queue[queue].task[message], -1);
+    sim_account(s, receiver_of(s, rank, queue), receive_task(s, rank, queue, message), -1);
     message_arrived(s, rank, queue);
 }
 
-void sim_collective_done(sim *s, int group) {
-    collective_finished(s, group);
+void sim_collective_done(sim *s, int comm) {
+    collective_finished(s, comm);
 }

@@ -38,6 +38,36 @@ static int find_partner(const hp_program *p, int role, const hp_queue *q) {
     return -1;
 }
 
+static void count_callers(hp_wiring *w, int32_t *room) {
+    for (int r = 0; r < w->n_role; r++) {
+        const hp_wired_role *role = &w->role[r];
+        for (int q = 1; q < role->role->n_queue; q++) {
+            if (role->role->queue[q].kind == HP_QUEUE_COLL) room[role->role->queue[q].peer]++;
+        }
+    }
+}
+
+static void wire_groups(hp_arena *arena, hp_wiring *w) {
+    const int n_group = w->program->n_group;
+    int32_t *room = HP_NEW(arena, int32_t, n_group);
+    w->group = HP_NEW(arena, hp_wired_group, n_group);
+    count_callers(w, room);
+    for (int g = 0; g < n_group; g++) {
+        w->group[g].role = HP_NEW(arena, int32_t, room[g]);
+        w->group[g].queue = HP_NEW(arena, int32_t, room[g]);
+    }
+    for (int r = 0; r < w->n_role; r++) {
+        const hp_wired_role *role = &w->role[r];
+        for (int q = 1; q < role->role->n_queue; q++) {
+            if (role->role->queue[q].kind != HP_QUEUE_COLL) continue;
+            hp_wired_group *g = &w->group[role->role->queue[q].peer];
+            g->role[g->n] = r;
+            g->queue[g->n++] = q;
+            if (role->queue[q].n > g->calls) g->calls = role->queue[q].n;
+        }
+    }
+}
+
 hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p, bool fold) {
     hp_wiring *w = HP_NEW(arena, hp_wiring, 1);
     w->program = p;
@@ -52,6 +82,7 @@ hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p, bool fold) {
         for (int q = 0; q < p->role[r].n_queue; q++)
             w->role[r].queue[q].partner = find_partner(p, r, &p->role[r].queue[q]);
     }
+    wire_groups(arena, w);
     return w;
 }
 
@@ -59,31 +90,34 @@ int hp_group_ranks(const hp_program *p, int group) {
     return hp_group_size(p, group);
 }
 
-int hp_group_per_node(const hp_program *p, const hp_machine *m, int group) {
-    const int ranks = hp_group_size(p, group), here = m->devices_per_node;
+/* Members come by replica, then by role: those of one replica fill nodes in order, and a few replicas may share
+ * them. */
+int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica) {
+    const int ranks = hp_group_size(p, group);
     int most = 0;
-    for (int k = 0, at = 0, node = -1; k < ranks; k++) { /* members come in ascending order */
-        const int on = hp_group_rank(p, group, 0, k) / here;
-        at = on == node ? at + 1 : 1;
-        node = on;
-        if (at > most) most = at;
+    hp_arena *scratch = hp_arena_new();
+    int32_t *here = HP_NEW(scratch, int32_t, m->nodes);
+    for (int k = 0; k < ranks; k++) {
+        const int n = ++here[hp_place_node(p, m, hp_group_rank(p, group, replica, k))];
+        if (n > most) most = n;
     }
+    hp_arena_free(scratch);
     return most;
 }
 
 int hp_replicas_per_node(const hp_program *p, const hp_machine *m) {
-    const int here = m->devices_per_node / p->n_role;
+    const int here = m->devices_per_node / p->n_role * p->clients;
     if (m->nodes == 1) return p->dp; /* all on it, however many */
-    return here < 1 ? 1 : here < p->dp ? here : p->dp;
+    return here < p->clients ? p->clients : here < p->dp ? here : p->dp;
 }
 
 bool hp_can_fold(const hp_program *p, const hp_machine *m) {
     if (p->dp == 1) return true;
     /* on shared cores replicas drift apart as soon as one of them goes first, and there are few of them */
-    if (m->nodes == 1) return !m->share_cpu && hp_program_ranks(p) <= m->devices_per_node;
-    if (hp_program_ranks(p) > hp_machine_devices(m)) return false;
-    const int here = m->devices_per_node;
+    if (m->nodes == 1) return !m->share_cpu && hp_places(p) <= m->devices_per_node;
+    if (hp_places(p) > hp_machine_devices(m)) return false;
+    const int here = m->devices_per_node, blocks = p->dp / p->clients;
     if (p->n_role >= here) return p->n_role % here == 0;
     /* the last node may hold fewer replicas: on shared cores they would be faster */
-    return here % p->n_role == 0 && (!m->share_cpu || p->dp % (here / p->n_role) == 0);
+    return here % p->n_role == 0 && (!m->share_cpu || blocks % (here / p->n_role) == 0);
 }

@@ -18,27 +18,52 @@ typedef struct hp_wired_role {
     int32_t *place_in_queue;    /* per task */
 } hp_wired_role;
 
+/* The roles that call collectives of a group, and from which of their queues. */
+typedef struct hp_wired_group {
+    int32_t n, *role, *queue;
+    int32_t calls; /* the most that any of them makes */
+} hp_wired_group;
+
 typedef struct hp_wiring {
     const hp_program *program;
     int32_t n_rank, n_role, dp; /* ranks simulated; dp = replicas simulated (1 when folded) */
     hp_wired_role *role;
+    hp_wired_group *group;
 } hp_wiring;
 
 /* Everything lives in `arena`. fold: one replica stands for all. */
 hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p, bool fold);
 
-/* Where a world rank is placed: ranks fill node after node; more ranks than devices wrap around (a shared
- * core). */
-static inline int hp_place_node(const hp_machine *m, int rank) {
-    return rank / m->devices_per_node % m->nodes;
-}
-static inline int hp_place_device(const hp_machine *m, int rank) {
-    return rank % hp_machine_devices(m);
+/* The k-th collective of a member of a group as a task of its role; -1: it makes fewer. */
+static inline int hp_wired_call(const hp_wiring *w, const hp_wired_group *g, int member, int k) {
+    const hp_wired_queue *q = &w->role[g->role[member]].queue[g->queue[member]];
+    return k < q->n ? q->task[k] : -1;
 }
 
-/* Ranks of a group in a world of `ranks`, and the most of them on one node. */
+/* --- where ranks are placed ---
+ *
+ * Places are numbered: `clients` replicas in a row have theirs in common, role by role (AccDP: several processes on
+ * one device). Places fill node after node; more of them than devices wrap around (a shared core). */
+static inline int hp_place(const hp_program *p, int rank) {
+    return rank / p->n_role / p->clients * p->n_role + rank % p->n_role;
+}
+static inline int hp_place_node(const hp_program *p, const hp_machine *m, int rank) {
+    return hp_place(p, rank) / m->devices_per_node % m->nodes;
+}
+static inline int hp_place_device(const hp_program *p, const hp_machine *m, int rank) {
+    return hp_place(p, rank) % hp_machine_devices(m);
+}
+static inline int hp_places(const hp_program *p) {
+    return hp_program_ranks(p) / p->clients;
+}
+/* Does a device hold more than one rank? */
+static inline bool hp_devices_are_shared(const hp_program *p, const hp_machine *m) {
+    return p->clients > 1 || hp_places(p) > hp_machine_devices(m);
+}
+
+/* Ranks of a group, and the most of them on one node; `replica`: whose, where every replica has its own. */
 int hp_group_ranks(const hp_program *p, int group);
-int hp_group_per_node(const hp_program *p, const hp_machine *m, int group);
+int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);
 
 /* Do all replicas see the same machine around them, so that one may stand for all? */
 bool hp_can_fold(const hp_program *p, const hp_machine *m);

@@ -86,6 +86,47 @@ static inline draw draw_winograd(uint64_t round) {
     return d;
 }
 
+/* Windows that overlap, touch or leave gaps; every other one is U-Net's, kernel and stride 2. */
+static inline draw draw_convt(uint64_t round) {
+    uint64_t c = 0;
+    static const int channels[] = {1, 2, 3, 5, 8, 16, 17, 24, 33};
+    draw d = {.layer = {.op = HP_CONVT, .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
+              .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    const bool doubles = round % 2;
+    l->kh = doubles ? 2 : pick(round, &c, 1, 5);
+    l->kw = doubles ? 2 : pick(round, &c, 1, 5);
+    l->stride_h = doubles ? 2 : pick(round, &c, 1, 4);
+    l->stride_w = doubles ? 2 : pick(round, &c, 1, 4);
+    l->pad_h = doubles ? 0 : pick(round, &c, 0, l->kh / 2);
+    l->pad_w = doubles ? 0 : pick(round, &c, 0, l->kw / 2);
+    d.in[0] = (hp_tensor){
+        .h = pick(round, &c, 3, 13), .w = pick(round, &c, 3, 13), .c = channels[pick(round, &c, 0, 8)]};
+    d.out = (hp_tensor){.h = (d.in[0].h - 1) * l->stride_h - 2 * l->pad_h + l->kh,
+                        .w = (d.in[0].w - 1) * l->stride_w - 2 * l->pad_w + l->kw,
+                        .c = channels[pick(round, &c, 0, 8)]};
+    d.bias = pick(round, &c, 0, 1);
+    d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    return d;
+}
+
+/* Zeros on any side. */
+static inline draw draw_pad(uint64_t round) {
+    uint64_t c = 0;
+    draw d = {.layer = {.op = HP_PAD, .n_in = 1}, .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    l->pad_h = pick(round, &c, 0, 4);
+    l->pad_w = pick(round, &c, 0, 4);
+    d.in[0] =
+        (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};
+    d.out = (hp_tensor){.h = d.in[0].h + l->pad_h + pick(round, &c, 0, 4),
+                        .w = d.in[0].w + l->pad_w + pick(round, &c, 0, 4),
+                        .c = d.in[0].c};
+    l->out_h = d.out.h;
+    l->out_w = d.out.w;
+    return d;
+}
+
 static inline draw draw_linear(uint64_t round) {
     uint64_t c = 0;
     draw d = {.layer = {.op = HP_LINEAR, .n_in = 1}, .samples = pick(round, &c, 1, 9)};
@@ -112,10 +153,12 @@ static inline draw draw_bn(uint64_t round) {
     return d;
 }
 
+/* Pools, and padding. */
 static inline draw draw_pool(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL};
-    draw d = {.layer = {.op = ops[round % 3], .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
+    if (round % 4 == 3) return draw_pad(round);
+    draw d = {.layer = {.op = ops[round % 4], .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
               .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
     l->kh = pick(round, &c, 1, 4);

@@ -1,4 +1,5 @@
-/* one_layer.h - a program of one layer, its tasks and buffers laid out by hand, to run on any device.
+/* one_layer.h - a program of one layer, its tasks and buffers laid out by hand, to run on any device: the
+ * whole layer, or the part of it between boxes.
  *
  * Tensors 0..n_in-1 are inputs, tensor n_in the output. Values are drawn in float32 so that float64 and
  * float32 rigs hold the same numbers. */
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RIG_BUFFERS = 64, RIG_TASKS = 16, RIG_OPERANDS = 256 };
+enum { RIG_BUFFERS = 64, RIG_TASKS = 20, RIG_OPERANDS = 256 };
 enum {
     RIG_PACK,
     RIG_FWD,
@@ -24,8 +25,19 @@ enum {
     RIG_ACCUM,
     RIG_LOSS,
     RIG_LOSS_EVAL,
-    RIG_USED
+    RIG_STATS, /* bn with statistics of several ranks: the sums lie in a buffer between the tasks */
+    RIG_FWD_SHARED,
+    RIG_BSTATS,
+    RIG_BWD_SHARED,
+    RIG_USED,
+    RIG_MORE_FWD = RIG_USED, /* a second part beside the first: rig_add_part */
+    RIG_MORE_BWD
 };
+
+/* Which part of its tensors a rig holds. own: pixels of the output that its statistics count. */
+typedef struct rig_boxes {
+    hp_box in[HP_MAX_IN], out, own;
+} rig_boxes;
 
 typedef struct rig {
     hp_arena *arena;
@@ -42,8 +54,9 @@ typedef struct rig {
     unsigned char *memory;
     const hp_device_ops *ops;
     hp_device *device;
-    int64_t samples;
-    int32_t x[HP_MAX_IN], dx[HP_MAX_IN], y, dy, save, logits_grad, labels; /* buffers */
+    int64_t samples; /* of the whole */
+    rig_boxes boxes;
+    int32_t x[HP_MAX_IN], dx[HP_MAX_IN], y, dy, save, sums, logits_grad, labels; /* buffers */
 } rig;
 
 static int32_t rig_buffer(rig *r, hp_buffer_kind kind, int64_t bytes) {
@@ -86,13 +99,21 @@ static void rig_fill(rig *r, int32_t buffer, uint64_t stream, double low, double
         rig_set(r, buffer, i, (double)(float)(low + (high - low) * hp_rng_uniform(7, stream, (uint64_t)i)));
 }
 
-/* Adds a parameter of `count` elements. */
-static void rig_param(rig *r, hp_param_kind kind, int64_t count) {
+/* Adds a parameter of `rows` output channels, of which those of the output's box are here. */
+static void rig_param(rig *r, hp_param_kind kind, int64_t rows, int64_t row) {
     const int p = r->graph.n_param++;
+    const hp_box *out = &r->boxes.out;
+    const int64_t count = row * hp_box_len(out, HP_AXIS_C);
     int64_t *end =
         kind == HP_PARAM_BN_MEAN || kind == HP_PARAM_BN_VAR ? &r->role.live_bytes : &r->role.trained_elems;
-    r->param[p] = (hp_param){.name = "p", .kind = kind, .layer = 1, .count = count};
-    r->place[p] = (hp_param_place){.here = 1, .offset = *end};
+    r->param[p] = (hp_param){.name = "p",
+                             .kind = kind,
+                             .layer = 1,
+                             .n_dim = 2,
+                             .dim = {(int32_t)rows, (int32_t)row},
+                             .count = rows * row};
+    r->place[p] = (hp_param_place){
+        .here = HP_HERE, .group = -1, .offset = *end, .first = row * out->lo[HP_AXIS_C], .count = count};
     *end += (count + 15) / 16 * 16;
     r->layer[1].param[r->layer[1].n_param++] = p;
 }
@@ -109,63 +130,84 @@ static void rig_task(rig *r, int id, hp_task_op op, int flags, const int32_t *op
     r->role.n_operand += n;
 }
 
+static bool rig_matrix(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+}
+
 static void rig_params(rig *r, bool bias) {
     const hp_layer *l = &r->layer[1];
     const hp_tensor *x = &r->tensor[0], *y = &r->tensor[l->n_in];
-    if (l->op == HP_CONV) rig_param(r, HP_PARAM_CONV_W, (int64_t)y->c * (x->c / l->groups) * l->kh * l->kw);
-    if (l->op == HP_LINEAR) rig_param(r, HP_PARAM_LINEAR_W, (int64_t)y->c * x->h * x->w * x->c);
-    if (bias && (l->op == HP_CONV || l->op == HP_LINEAR)) rig_param(r, HP_PARAM_BIAS, y->c);
+    if (l->op == HP_CONV || l->op == HP_CONVT)
+        rig_param(r, HP_PARAM_CONV_W, y->c, (int64_t)(x->c / l->groups) * l->kh * l->kw);
+    if (l->op == HP_LINEAR) rig_param(r, HP_PARAM_LINEAR_W, y->c, (int64_t)x->h * x->w * x->c);
+    if (bias && rig_matrix(l)) rig_param(r, HP_PARAM_BIAS, y->c, 1);
     for (int k = HP_PARAM_BN_GAMMA; l->op == HP_BN && k <= HP_PARAM_BN_VAR; k++)
-        rig_param(r, (hp_param_kind)k, y->c);
+        rig_param(r, (hp_param_kind)k, y->c, 1);
+}
+
+static hp_shape rig_shape(const rig *r) {
+    return hp_shape_between(&r->graph, 1, &r->boxes.in[0], &r->boxes.out);
 }
 
 static int64_t rig_scratch(const rig *r) {
     const hp_task_op ops[] = {HP_TASK_PACK, HP_TASK_FWD, HP_TASK_BWD, HP_TASK_BWDW};
+    const hp_shape shape = rig_shape(r);
     int64_t most = 0;
     for (int i = 0; i < 4; i++) {
-        const hp_shape shape = hp_shape_of(&r->graph, 1, r->samples);
         const int64_t n = hp_scratch_bytes(&r->graph, 1, ops[i], &shape, (hp_dtype)r->program.dtype);
         most = n > most ? n : most;
     }
     return most;
 }
 
-static void rig_map(rig *r, int32_t buffer, int tensor) {
-    r->buffer[buffer].what = tensor;
-    r->buffer[buffer].box = hp_box_whole(&r->graph, tensor, r->samples);
+/* A buffer for `box` of a tensor. */
+static int32_t rig_map(rig *r, hp_buffer_kind kind, int tensor, const hp_box *box) {
+    const int32_t b = rig_buffer(r, kind, hp_box_elems(box) * hp_dtype_bytes((hp_dtype)r->program.dtype));
+    r->buffer[b].what = tensor;
+    r->buffer[b].box = *box;
+    return b;
+}
+
+static int32_t rig_save(rig *r) {
+    const hp_shape shape = rig_shape(r);
+    const int64_t bytes = hp_save_bytes(&r->graph, 1, &shape, (hp_dtype)r->program.dtype);
+    if (bytes == 0) return -1;
+    const int32_t b = rig_buffer(r, HP_BUF_SAVE, bytes);
+    r->buffer[b].box = r->boxes.own;
+    return b;
 }
 
 static void rig_buffers(rig *r) {
     const hp_dtype t = (hp_dtype)r->program.dtype;
-    const int64_t e = hp_dtype_bytes(t), out = r->samples * hp_tensor_elems(&r->graph, r->layer[1].out);
+    const int64_t e = hp_dtype_bytes(t);
     for (int k = HP_BUF_WEIGHTS; k <= HP_BUF_MOMENTUM; k++)
         rig_buffer(r, (hp_buffer_kind)k, r->role.trained_elems * e);
     rig_buffer(r, HP_BUF_STATE, r->role.live_bytes * e);
     rig_buffer(r, HP_BUF_METRIC, HP_METRICS * 8);
     rig_buffer(r, HP_BUF_SCRATCH, rig_scratch(r));
-    const hp_shape shape = hp_shape_of(&r->graph, 1, r->samples);
+    const hp_shape shape = rig_shape(r);
     const int64_t pack[2] = {hp_pack_bytes(&r->graph, 1, false, &shape, t),
                              hp_pack_bytes(&r->graph, 1, true, &shape, t)};
     r->pack_forward[1] = pack[0] ? rig_buffer(r, HP_BUF_PACK, pack[0]) : -1;
     r->pack_backward[1] = pack[1] ? rig_buffer(r, HP_BUF_PACK, pack[1]) : -1;
-    const int64_t save = hp_save_bytes(&r->graph, 1, &shape, t);
-    r->save = save ? rig_buffer(r, HP_BUF_SAVE, save) : -1;
-    r->y = rig_buffer(r, HP_BUF_TENSOR, out * e);
-    r->dy = rig_buffer(r, HP_BUF_GRADIENT, out * e);
-    r->logits_grad = rig_buffer(r, HP_BUF_GRADIENT, out * e);
-    r->labels = rig_buffer(r, HP_BUF_LABELS, out * 4);
-    const int maps[3] = {r->y, r->dy, r->logits_grad};
-    for (int i = 0; i < 3; i++) rig_map(r, maps[i], r->layer[1].out);
+    r->save = rig_save(r);
+    r->sums = rig_buffer(r, HP_BUF_SUMS, 2 * 8 * (int64_t)shape.oc);
+    r->buffer[r->sums].dtype = HP_F64;
+    const hp_box *out = &r->boxes.out;
+    r->y = rig_map(r, HP_BUF_TENSOR, r->layer[1].out, out);
+    r->dy = rig_map(r, HP_BUF_GRADIENT, r->layer[1].out, out);
+    r->logits_grad = rig_map(r, HP_BUF_GRADIENT, r->layer[1].out, out);
+    r->labels = rig_buffer(r, HP_BUF_LABELS, hp_box_elems(out) * 4);
     for (int i = 0; i < r->layer[1].n_in; i++) {
-        const int64_t in = r->samples * hp_tensor_elems(&r->graph, i);
-        r->x[i] = rig_buffer(r, HP_BUF_TENSOR, in * e);
-        r->dx[i] = rig_buffer(r, HP_BUF_GRADIENT, in * e);
-        rig_map(r, r->x[i], i);
-        rig_map(r, r->dx[i], i);
+        const bool here =
+            !hp_box_empty(&r->boxes.in[i]); /* a slice of a concatenation may leave inputs out */
+        r->x[i] = here ? rig_map(r, HP_BUF_TENSOR, i, &r->boxes.in[i]) : -1;
+        r->dx[i] = here ? rig_map(r, HP_BUF_GRADIENT, i, &r->boxes.in[i]) : -1;
     }
 }
 
-static void rig_tasks(rig *r, int flags) {
+/* Tasks of a layer that keeps its statistics to itself. */
+static void rig_own_tasks(rig *r, int flags) {
     const int n = r->layer[1].n_in;
     int32_t fwd[2 + HP_MAX_IN] = {r->y, r->save}, bwd[3 + 2 * HP_MAX_IN] = {r->dy, r->y, r->save};
     const int32_t pack[2] = {r->pack_forward[1], r->pack_backward[1]}, bwdw[2] = {r->dy, r->x[0]};
@@ -174,8 +216,9 @@ static void rig_tasks(rig *r, int flags) {
         fwd[2 + i] = bwd[3 + i] = r->x[i];
         bwd[3 + n + i] = r->dx[i];
     }
+    const int ends = HP_FLAG_FIRST | HP_FLAG_LAST; /* the only group of the step */
     rig_task(r, RIG_PACK, HP_TASK_PACK, 0, pack, 2);
-    rig_task(r, RIG_FWD, HP_TASK_FWD, flags & HP_FLAG_RECOMPUTE, fwd, 2 + n);
+    rig_task(r, RIG_FWD, HP_TASK_FWD, (flags & HP_FLAG_RECOMPUTE) | ends, fwd, 2 + n);
     rig_task(r, RIG_BWD, HP_TASK_BWD, flags & HP_FLAG_ADD, bwd, 3 + 2 * n);
     rig_task(r, RIG_BWDW, HP_TASK_BWDW, flags & HP_FLAG_ADD, bwdw, 2);
     rig_task(r, RIG_EVAL, HP_TASK_FWD, HP_FLAG_EVAL, fwd, 2 + n);
@@ -186,23 +229,35 @@ static void rig_tasks(rig *r, int flags) {
     r->task[RIG_SGD].count = r->role.trained_elems;
 }
 
+/* The same tasks with the sums as their last operand, and those that fill them. */
+static void rig_shared_tasks(rig *r, int flags) {
+    const int n = r->layer[1].n_in;
+    int32_t fwd[3 + HP_MAX_IN], bwd[4 + 2 * HP_MAX_IN];
+    const int32_t stats[3] = {r->sums, r->x[0], r->save},
+                  bstats[5] = {r->sums, r->dy, r->y, r->save, r->x[0]};
+    memcpy(fwd, r->operand + r->task[RIG_FWD].operand, sizeof(int32_t) * (size_t)(2 + n));
+    memcpy(bwd, r->operand + r->task[RIG_BWD].operand, sizeof(int32_t) * (size_t)(3 + 2 * n));
+    fwd[2 + n] = bwd[3 + 2 * n] = r->sums;
+    rig_task(r, RIG_STATS, HP_TASK_STATS, 0, stats, 3);
+    rig_task(r, RIG_FWD_SHARED, HP_TASK_FWD, r->task[RIG_FWD].flags, fwd, 3 + n);
+    rig_task(r, RIG_BSTATS, HP_TASK_BSTATS, flags & HP_FLAG_ADD, bstats, 5);
+    rig_task(r, RIG_BWD_SHARED, HP_TASK_BWD, 0, bwd, 4 + 2 * n);
+    const hp_tensor *y = &r->tensor[n];
+    r->task[RIG_FWD_SHARED].count = r->task[RIG_BWD_SHARED].count = r->samples * y->h * y->w;
+}
+
 /* Which tasks the layer has: a device prepares every task it is given. */
 static void rig_keep_tasks(rig *r) {
-    const bool matrix = r->layer[1].op == HP_CONV || r->layer[1].op == HP_LINEAR;
+    const bool matrix = rig_matrix(&r->layer[1]);
     for (int t = 0; t < RIG_USED; t++) {
-        const bool weights = t == RIG_PACK || t == RIG_BWDW;
-        if (weights && !matrix) r->task[t].op = HP_TASK_LOAD; /* not the device's */
+        const bool weights = t == RIG_PACK || t == RIG_BWDW, shared = t >= RIG_STATS;
+        if ((weights && !matrix) || (shared && r->layer[1].op != HP_BN))
+            r->task[t].op = HP_TASK_LOAD; /* not the device's */
     }
     r->role.n_task = RIG_USED;
 }
 
-/* Lays out `layer` (op and geometry set) on inputs in[0..n_in) and output `out` for `samples` samples. */
-static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out,
-                    int64_t samples, bool bias, int flags) {
-    hp_arena *arena = hp_arena_new();
-    rig *r = HP_NEW(arena, rig, 1);
-    r->arena = arena;
-    r->samples = samples;
+static void rig_graph(rig *r, const hp_layer *layer, const hp_tensor *in, hp_tensor out) {
     r->layer[0] = (hp_layer){.name = "image", .op = HP_INPUT};
     r->layer[1] = *layer;
     r->layer[1].name = "layer";
@@ -219,12 +274,15 @@ static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_te
                           .layer = r->layer,
                           .tensor = r->tensor,
                           .param = r->param};
+}
+
+static void rig_program(rig *r, const hp_device_ops *ops) {
     r->program = (hp_program){.mode = HP_MODE_TRAIN,
                               .dtype = ops->dtype,
                               .dp = 1,
                               .micro = 1,
-                              .batch = samples,
-                              .micro_batch = samples,
+                              .batch = r->samples,
+                              .micro_batch = r->samples,
                               .n_role = 1,
                               .role = &r->role};
     r->role = (hp_role){.task = r->task,
@@ -234,15 +292,65 @@ static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_te
                         .pack_forward = r->pack_forward,
                         .pack_backward = r->pack_backward};
     r->pack_forward[0] = r->pack_backward[0] = -1;
-    rig_params(r, bias);
-    rig_buffers(r);
-    rig_tasks(r, flags);
-    rig_keep_tasks(r);
+}
+
+/* Memory for the buffers laid out so far. */
+static void rig_allocate(rig *r) {
+    free(r->memory);
     r->memory = aligned_alloc(64, (size_t)(r->role.arena_bytes + 64));
     memset(r->memory, 0x5a, (size_t)r->role.arena_bytes); /* results must not depend on it */
     memset(rig_at(r, HP_BUF_METRIC), 0, HP_METRICS * 8);
+}
+
+/* Lays out `layer` (op and geometry set) on inputs in[0..n_in) and output `out` for `samples` samples,
+ * between `boxes`; NULL: the whole. */
+static rig *rig_new_part(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out,
+                         int64_t samples, bool bias, int flags, const rig_boxes *boxes) {
+    hp_arena *arena = hp_arena_new();
+    rig *r = HP_NEW(arena, rig, 1);
+    r->arena = arena;
+    r->samples = samples;
     r->ops = ops;
+    rig_graph(r, layer, in, out);
+    rig_program(r, ops);
+    if (boxes) r->boxes = *boxes;
+    for (int i = 0; !boxes && i < layer->n_in; i++) r->boxes.in[i] = hp_box_whole(&r->graph, i, samples);
+    if (!boxes) r->boxes.out = r->boxes.own = hp_box_whole(&r->graph, layer->n_in, samples);
+    rig_params(r, bias);
+    rig_buffers(r);
+    rig_own_tasks(r, flags);
+    rig_shared_tasks(r, flags);
+    rig_keep_tasks(r);
+    rig_allocate(r);
     return r;
+}
+
+static rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out,
+                    int64_t samples, bool bias, int flags) {
+    return rig_new_part(ops, layer, in, out, samples, bias, flags, NULL);
+}
+
+/* What a role has with two parts of one layer of one input (mirrored tiles): tasks of another geometry on the
+ * same parameters and packs. Before the rig is filled; buffers of the second part are x[1], dx[1], y2, dy2.
+ */
+static inline void rig_add_part(rig *r, const rig_boxes *boxes, int32_t *y2, int32_t *dy2) {
+    const rig_boxes first = r->boxes;
+    r->boxes = *boxes;
+    const int64_t scratch = rig_scratch(r);
+    r->boxes = first;
+    if (scratch > r->buffer[HP_BUF_SCRATCH].bytes) {
+        r->buffer[HP_BUF_SCRATCH].bytes = scratch;
+        r->buffer[HP_BUF_SCRATCH].offset = r->role.arena_bytes;
+        r->role.arena_bytes += (scratch + 63) / 64 * 64;
+    }
+    r->x[1] = rig_map(r, HP_BUF_TENSOR, 0, &boxes->in[0]);
+    r->dx[1] = rig_map(r, HP_BUF_GRADIENT, 0, &boxes->in[0]);
+    *y2 = rig_map(r, HP_BUF_TENSOR, 1, &boxes->out);
+    *dy2 = rig_map(r, HP_BUF_GRADIENT, 1, &boxes->out);
+    rig_task(r, RIG_MORE_FWD, HP_TASK_FWD, 0, (const int32_t[]){*y2, -1, r->x[1]}, 3);
+    rig_task(r, RIG_MORE_BWD, HP_TASK_BWD, 0, (const int32_t[]){*dy2, *y2, -1, r->x[1], r->dx[1]}, 5);
+    r->role.n_task = RIG_MORE_BWD + 1;
+    rig_allocate(r);
 }
 
 static hp_status rig_open(rig *r, hp_error *err) {

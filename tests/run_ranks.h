@@ -2,9 +2,9 @@
 #ifndef HP_TESTS_RUN_RANKS_H
 #define HP_TESTS_RUN_RANKS_H
 
-#include "exec/data/weights.h"
 #include "exec/interp.h"
 #include "plan/base/rng.h"
+#include "tests/ranks_weights.h"
 #include "tests/thread_comm.h"
 
 typedef struct ranks_job {
@@ -14,189 +14,228 @@ typedef struct ranks_job {
     int steps;
     double lr, momentum, weight_decay;
     uint64_t seed;
-    const double *start; /* per graph parameter element, all in order; NULL: drawn from the seed */
+    const double *start;  /* per graph parameter element, all in order; NULL: drawn from the seed */
     const char *ring_dir; /* not NULL: spans go to ring_dir/rank-N.ring */
+    /* > 1: a micro-batch holds what micro-batch j of that many replicas would: the grouping of bn=all. */
+    int joined_replicas;
     /* results */
     double *loss;    /* steps */
-    double *weights; /* every parameter of the graph, in order, from replica 0; running statistics summed */
+    double *weights; /* every parameter of the graph, in order; running statistics summed over their homes */
     hp_status status;
     hp_error err;
     /* inside */
-    thread_world world;
-    pthread_mutex_t lock;
+    thread_world *world;
+    hp_weights *held; /* per rank: copies of its weights and statistics at the end */
 } ranks_job;
 
 typedef struct ranks_rank {
     ranks_job *job;
-    int rank;
+    int rank, replica;
+    const hp_role *role;
     pthread_t thread;
-    int32_t micro_base;
+    unsigned char *arena;
+    hp_comm *comm;
+    hp_device *device;
+    hp_watch *watch;
+    hp_ring *ring;
+    hp_clock clock;
 } ranks_rank;
 
-typedef struct ranks_loader {
-    const ranks_job *job;
-    int replica;
-} ranks_loader;
+/* --- samples: pure functions of where they are in the batch, whichever rank asks for which box --- */
 
-static inline int64_t ranks_param_elems(const hp_graph *g) {
-    int64_t n = 0;
-    for (int i = 0; i < g->n_param; i++) n += g->param[i].count;
-    return n;
+/* The sample's random stream; `i` is its place in the micro-batch. */
+static inline uint64_t ranks_stream(const ranks_rank *me, int32_t iter, int32_t micro, int64_t i) {
+    const hp_program *p = me->job->p;
+    const int64_t joined = me->job->joined_replicas > 1 ? me->job->joined_replicas : 1;
+    const int64_t each = p->micro_batch / joined, replica = me->replica * joined + i / each;
+    return (uint64_t)iter * 1000003u + (uint64_t)((replica * p->micro + micro) * each + i % each);
 }
 
-static inline double ranks_get(hp_dtype t, const void *p, int64_t i) {
-    return t == HP_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+static inline float ranks_pixel(const ranks_rank *me, uint64_t stream, int y, int x, int c) {
+    const hp_graph *g = me->job->g;
+    const uint64_t at =
+        ((uint64_t)y * (uint64_t)g->image_w + (uint64_t)x) * (uint64_t)g->image_c + (uint64_t)c;
+    return (float)(2 * hp_rng_uniform(me->job->seed, stream, at) - 1);
 }
 
-static inline void ranks_put(hp_dtype t, void *p, int64_t i, double v) {
-    if (t == HP_F64) {
-        ((double *)p)[i] = v;
-    } else {
-        ((float *)p)[i] = (float)v;
+/* Label of a sample, or of a pixel where the network has a map of logits: there one in eight is ignored. */
+static inline int32_t ranks_label(const ranks_rank *me, uint64_t stream, int y, int x) {
+    const hp_graph *g = me->job->g;
+    const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
+    const uint64_t at = UINT64_MAX - 2 * ((uint64_t)y * (uint64_t)logits->w + (uint64_t)x);
+    const bool map = logits->h * logits->w > 1;
+    if (map && hp_rng_below(me->job->seed, stream, at - 1, 8) == 0) return 255;
+    return (int32_t)hp_rng_below(me->job->seed, stream, at, (uint64_t)g->classes);
+}
+
+static void ranks_load_pixels(const ranks_rank *me, int32_t iter, int32_t micro, const hp_box *b, void *to) {
+    int64_t at = 0;
+    for (int i = b->lo[HP_AXIS_N]; i < b->hi[HP_AXIS_N]; i++) {
+        const uint64_t stream = ranks_stream(me, iter, micro, i);
+        for (int y = b->lo[HP_AXIS_H]; y < b->hi[HP_AXIS_H]; y++)
+            for (int x = b->lo[HP_AXIS_W]; x < b->hi[HP_AXIS_W]; x++)
+                for (int c = b->lo[HP_AXIS_C]; c < b->hi[HP_AXIS_C]; c++)
+                    ranks_put((hp_dtype)me->job->p->dtype, to, at++, ranks_pixel(me, stream, y, x, c));
     }
 }
 
-/* Sample s of step `iter` is a pure function of both: every strategy sees the same batch. */
-static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, void *labels, hp_error *err) {
-    const ranks_loader *l = self;
-    const hp_program *p = l->job->p;
-    const hp_graph *g = l->job->g;
-    const int64_t pixels = (int64_t)g->image_h * g->image_w * g->image_c;
+static void ranks_load_labels(const ranks_rank *me, int32_t iter, int32_t micro, const hp_box *b,
+                              int32_t *to) {
+    for (int i = b->lo[HP_AXIS_N]; i < b->hi[HP_AXIS_N]; i++)
+        for (int y = b->lo[HP_AXIS_H]; y < b->hi[HP_AXIS_H]; y++)
+            for (int x = b->lo[HP_AXIS_W]; x < b->hi[HP_AXIS_W]; x++)
+                *to++ = ranks_label(me, ranks_stream(me, iter, micro, i), y, x);
+}
+
+static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, const hp_box *x_box,
+                            void *labels, const hp_box *label_box, hp_error *err) {
     (void)err;
-    for (int64_t i = 0; i < p->micro_batch; i++) {
-        const uint64_t sample = (uint64_t)(((int64_t)l->replica * p->micro + micro) * p->micro_batch + i);
-        const uint64_t stream = (uint64_t)iter * 1000003u + sample;
-        for (int64_t e = 0; x && e < pixels; e++)
-            ranks_put((hp_dtype)p->dtype, x, i * pixels + e,
-                      (float)(2 * hp_rng_uniform(l->job->seed, stream, (uint64_t)e) - 1));
-        if (labels)
-            ((int32_t *)labels)[i] =
-                (int32_t)hp_rng_below(l->job->seed, stream, UINT64_MAX, (uint64_t)g->classes);
-    }
+    if (x) ranks_load_pixels(self, iter, micro, x_box, x);
+    if (labels) ranks_load_labels(self, iter, micro, label_box, labels);
     return HP_OK;
 }
 
-static void ranks_fill(const ranks_job *job, const hp_role *r, unsigned char *arena, int replica) {
-    const hp_weights w = {job->g, r, job->p->dtype, arena + r->buffer[HP_BUF_WEIGHTS].offset,
-                          arena + r->buffer[HP_BUF_STATE].offset};
-    hp_weights_init(&w, job->seed, replica == 0);
-    if (!job->start) return;
-    const double *from = job->start;
-    for (int i = 0; i < job->g->n_param; from += job->g->param[i].count, i++) {
-        const bool trained = hp_param_trained(&job->g->param[i]);
-        if (!r->place[i].here || (!trained && replica)) continue;
-        for (int64_t e = 0; e < job->g->param[i].count; e++)
-            ranks_put((hp_dtype)job->p->dtype, trained ? w.weights : w.state, r->place[i].offset + e,
-                      from[e]);
-    }
+/* --- a rank --- */
+
+static hp_weights ranks_weights_of(const ranks_rank *me) {
+    return (hp_weights){.graph = me->job->g,
+                        .role = me->role,
+                        .dtype = me->job->p->dtype,
+                        .mode = me->job->p->mode,
+                        .replica = me->replica,
+                        .weights = me->arena + me->role->buffer[HP_BUF_WEIGHTS].offset,
+                        .state = me->arena + me->role->buffer[HP_BUF_STATE].offset};
 }
 
-static void ranks_collect(ranks_job *job, const hp_role *r, const unsigned char *arena, int replica) {
-    double *to = job->weights;
-    pthread_mutex_lock(&job->lock);
-    for (int i = 0; i < job->g->n_param; to += job->g->param[i].count, i++) {
-        if (!r->place[i].here) continue;
-        const bool trained = hp_param_trained(&job->g->param[i]);
-        const void *from = arena + r->buffer[trained ? HP_BUF_WEIGHTS : HP_BUF_STATE].offset;
-        for (int64_t e = 0; e < job->g->param[i].count; e++) {
-            const double v = ranks_get((hp_dtype)job->p->dtype, from, r->place[i].offset + e);
-            if (trained && replica == 0) to[e] = v;
-            if (!trained) to[e] += v; /* the true statistics are the sum over the replicas */
-        }
-    }
-    pthread_mutex_unlock(&job->lock);
+static void ranks_fill(ranks_rank *me) {
+    const hp_buffer *momentum = &me->role->buffer[HP_BUF_MOMENTUM];
+    const size_t bytes = (size_t)(me->role->arena_bytes + 63) / 64 * 64;
+    me->arena = aligned_alloc(64, bytes + 64);
+    HP_ASSERT(me->arena);
+    memset(me->arena, 0x7f, bytes); /* nothing may depend on what was there */
+    memset(me->arena + momentum->offset, 0, (size_t)momentum->bytes);
+    const hp_weights w = ranks_weights_of(me);
+    hp_weights_init(&w, me->job->seed);
+    if (me->job->start) ranks_param_fill(&w, me->job->start);
+}
+
+static void *ranks_copy(const void *from, int64_t bytes) {
+    void *to = malloc((size_t)bytes + 1);
+    HP_ASSERT(to);
+    return memcpy(to, from, (size_t)bytes);
+}
+
+static void ranks_hold(const ranks_rank *me) {
+    hp_weights *w = &me->job->held[me->rank];
+    *w = ranks_weights_of(me);
+    w->weights = ranks_copy(w->weights, me->role->buffer[HP_BUF_WEIGHTS].bytes);
+    w->state = ranks_copy(w->state, me->role->buffer[HP_BUF_STATE].bytes);
+}
+
+static hp_status ranks_open(ranks_rank *me, hp_error *err) {
+    ranks_job *job = me->job;
+    const hp_device_config config = {job->p, job->g, me->role, me->arena, 1};
+    HP_TRY(me->comm->ops->join(me->comm, job->p, err));
+    HP_TRY(job->ops->open(&config, &me->device, err));
+    HP_TRY(hp_watch_open(NULL, me->rank, job->world->size, &me->watch, err));
+    if (!job->ring_dir) return HP_OK;
+    char path[512];
+    snprintf(path, sizeof path, "%s/rank-%d.ring", job->ring_dir, me->rank);
+    return hp_ring_create(path, me->rank, me->role->stage, (int64_t)me->role->n_task * job->steps, 8,
+                          &me->ring, err);
+}
+
+static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *err) {
+    ranks_job *job = me->job;
+    const hp_step step = {.step = iter,
+                          .replica = me->replica,
+                          .seed = job->seed,
+                          .dropout = true,
+                          .lr = job->lr,
+                          .momentum = job->momentum,
+                          .weight_decay = job->weight_decay};
+    HP_TRY(hp_interp_step(in, &step, iter, 60, err));
+    if (me->rank == 0)
+        job->loss[iter] = hp_interp_metric(in)[HP_METRIC_LOSS] / hp_interp_metric(in)[HP_METRIC_COUNTED];
+    return HP_OK;
+}
+
+static hp_status ranks_steps(ranks_rank *me, hp_error *err) {
+    const hp_interp_config config = {.program = me->job->p,
+                                     .graph = me->job->g,
+                                     .role = me->role,
+                                     .replica = me->replica,
+                                     .arena = me->arena,
+                                     .ops = me->job->ops,
+                                     .device = me->device,
+                                     .load = ranks_load,
+                                     .loader = me,
+                                     .comm = me->comm,
+                                     .clock = &me->clock,
+                                     .ring = me->ring,
+                                     .watch = me->watch,
+                                     .yield = true};
+    hp_interp *in = hp_interp_new(&config);
+    hp_status s = HP_OK;
+    for (int i = 0; i < me->job->steps && s == HP_OK; i++) s = ranks_step(me, in, i, err);
+    if (s == HP_OK && me->job->steps > 0) HP_ASSERT(hp_interp_peak_bytes(in) == me->role->arena_bytes);
+    hp_interp_free(in);
+    return s;
+}
+
+static void ranks_close(ranks_rank *me) {
+    if (me->device) me->job->ops->close(me->device);
+    if (me->watch) hp_watch_close(me->watch);
+    if (me->ring) hp_ring_close(me->ring);
+    me->comm->ops->close(me->comm);
+    free(me->arena);
 }
 
 static void *ranks_main(void *arg) {
     ranks_rank *me = arg;
-    ranks_job *job = me->job;
-    const int replica = me->rank / job->p->n_role;
-    const hp_role *r = &job->p->role[me->rank % job->p->n_role];
-    unsigned char *arena = aligned_alloc(64, (size_t)(r->arena_bytes + 63) / 64 * 64);
-    HP_ASSERT(arena);
-    memset(arena, 0x7f, (size_t)r->arena_bytes); /* nothing may depend on what was there */
     hp_error err = {HP_OK, ""};
-    hp_device *device = NULL;
-    hp_watch *watch = NULL;
-    hp_ring *ring = NULL;
-    hp_comm *comm = thread_comm_new(&job->world, me->rank);
-    const hp_clock clock = {0};
-    ranks_loader loader = {job, replica};
-    comm->ops->join(comm, job->p, &err);
-    memset(arena + r->buffer[HP_BUF_MOMENTUM].offset, 0, (size_t)r->buffer[HP_BUF_MOMENTUM].bytes);
-    ranks_fill(job, r, arena, replica);
-    const hp_device_config config = {job->p, job->g, r, arena, 1};
-    hp_status s = job->ops->open(&config, &device, &err);
-    if (s == HP_OK && job->ring_dir) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/rank-%d.ring", job->ring_dir, me->rank);
-        s = hp_ring_create(path, me->rank, r->stage, (int64_t)r->n_task * job->steps, 8, &ring, &err);
+    ranks_fill(me);
+    me->comm = thread_comm_new(me->job->world, me->rank);
+    hp_status s = ranks_open(me, &err);
+    if (s == HP_OK) s = ranks_steps(me, &err);
+    if (s == HP_OK) ranks_hold(me);
+    if (s != HP_OK && thread_world_fail(me->job->world)) {
+        me->job->status = s;
+        me->job->err = err;
     }
-    if (s == HP_OK) s = hp_watch_open(NULL, me->rank, job->world.size, &watch, &err);
-    if (s == HP_OK) {
-        const hp_interp_config ic = {.program = job->p,
-                                     .graph = job->g,
-                                     .role = r,
-                                     .replica = replica,
-                                     .arena = arena,
-                                     .ops = job->ops,
-                                     .device = device,
-                                     .load = ranks_load,
-                                     .loader = &loader,
-                                     .comm = comm,
-                                     .clock = &clock, .ring = ring,
-                                     .watch = watch,
-                                     .yield = true};
-        hp_interp *in = hp_interp_new(&ic);
-        for (int i = 0; i < job->steps && s == HP_OK; i++) {
-            const hp_step step = {.step = i,
-                                  .replica = replica,
-                                  .seed = job->seed,
-                                  .dropout = true,
-                                  .lr = job->lr,
-                                  .momentum = job->momentum,
-                                  .weight_decay = job->weight_decay};
-            s = hp_interp_step(in, &step, i, 60, &err);
-            if (me->rank == 0 && s == HP_OK) job->loss[i] = hp_interp_metric(in)[0] / hp_interp_metric(in)[1];
-        }
-        if (s == HP_OK) HP_ASSERT(hp_interp_peak_bytes(in) == r->arena_bytes);
-        hp_interp_free(in);
-    }
-    if (s == HP_OK) {
-        ranks_collect(job, r, arena, replica);
-    } else {
-        pthread_mutex_lock(&job->world.lock);
-        if (!job->world.failed) {
-            job->status = s;
-            job->err = err;
-        }
-        job->world.failed = true;
-        pthread_mutex_unlock(&job->world.lock);
-    }
-    if (device) job->ops->close(device);
-    if (watch) hp_watch_close(watch);
-    if (ring) hp_ring_close(ring);
-    comm->ops->close(comm);
-    free(arena);
+    ranks_close(me);
     return NULL;
+}
+
+/* --- all of them --- */
+
+static void ranks_run_threads(ranks_job *job, int n) {
+    ranks_rank *rank = calloc((size_t)n, sizeof *rank);
+    HP_ASSERT(rank);
+    for (int i = 0; i < n; i++) {
+        rank[i] = (ranks_rank){
+            .job = job, .rank = i, .replica = i / job->p->n_role, .role = &job->p->role[i % job->p->n_role]};
+        HP_ASSERT(pthread_create(&rank[i].thread, NULL, ranks_main, &rank[i]) == 0);
+    }
+    for (int i = 0; i < n; i++) pthread_join(rank[i].thread, NULL);
+    free(rank);
 }
 
 static inline hp_status run_ranks(ranks_job *job) {
     const int n = hp_program_ranks(job->p);
-    ranks_rank *rank = calloc((size_t)n, sizeof *rank);
-    job->world = (thread_world){.size = n, .n_role = job->p->n_role};
-    pthread_mutex_init(&job->world.lock, NULL);
-    pthread_mutex_init(&job->lock, NULL);
+    job->world = thread_world_new(n);
+    job->held = calloc((size_t)n, sizeof *job->held);
+    HP_ASSERT(job->held);
     job->status = HP_OK;
-    memset(job->weights, 0, sizeof(double) * (size_t)ranks_param_elems(job->g));
+    ranks_run_threads(job, n);
+    if (job->status == HP_OK)
+        job->status = ranks_param_whole(job->p, job->g, job->held, job->weights, &job->err);
     for (int i = 0; i < n; i++) {
-        rank[i] = (ranks_rank){.job = job, .rank = i};
-        HP_ASSERT(pthread_create(&rank[i].thread, NULL, ranks_main, &rank[i]) == 0);
+        free(job->held[i].weights);
+        free(job->held[i].state);
     }
-    for (int i = 0; i < n; i++) pthread_join(rank[i].thread, NULL);
-    thread_world_free(&job->world);
-    pthread_mutex_destroy(&job->lock);
-    free(rank);
+    free(job->held);
+    thread_world_free(job->world);
     return job->status;
 }
 

@@ -9,10 +9,10 @@
 #include <math.h>
 #include <zlib.h>
 
-#include "exec/data/dataset.h"
 #include "exec/data/loader.h"
 #include "exec/data/shuffle.h"
 #include "data_files.h"
+#include "read_sample.h"
 
 static hp_data_options options(const char *name, int h, int w, int c) {
     hp_data_options o = hp_data_options_default();
@@ -61,7 +61,7 @@ static void fashion_mnist_has_6000_and_1000_images_per_class(void **state) {
         int64_t per_class[10] = {0};
         for (int64_t i = 0; i < n; i++) {
             int32_t label;
-            assert_int_equal(hp_dataset_read(d, i, NULL, &label, NULL), HP_OK);
+            assert_int_equal(read_sample(d, i, NULL, &label, NULL), HP_OK);
             assert_in_range(label, 0, 9);
             per_class[label]++;
         }
@@ -82,7 +82,7 @@ static void fashion_mnist_pixels_have_the_published_mean_and_deviation(void **st
     double sum = 0.0, square = 0.0;
     for (int64_t i = 0; i < 60000; i++) {
         float x[784];
-        assert_int_equal(hp_dataset_read(d, i, x, NULL, NULL), HP_OK);
+        assert_int_equal(read_sample(d, i, x, NULL, NULL), HP_OK);
         for (int k = 0; k < 784; k++) sum += (double)x[k], square += (double)x[k] * (double)x[k];
     }
     const double n = 60000.0 * 784.0, mean = sum / n;
@@ -112,7 +112,7 @@ static void idx_pixels_are_normalised_and_replicated(void **state) {
     for (int64_t i = 0; i < 4; i++) {
         float x[18];
         int32_t label;
-        assert_int_equal(hp_dataset_read(d, i, x, &label, NULL), HP_OK);
+        assert_int_equal(read_sample(d, i, x, &label, NULL), HP_OK);
         assert_int_equal(label, i);
         for (int k = 0; k < 18; k++) {
             const double mean = k % 3 == 0 ? 0.5 : 0.25, v = (double)(10 * i + k / 3);
@@ -134,8 +134,8 @@ static void idx_gzip_equals_plain(void **state) {
     hp_dataset *plain = open_ok(&o), *packed = open_ok(&t);
     for (int64_t i = 0; i < 4; i++) {
         float a[6], b[6];
-        assert_int_equal(hp_dataset_read(plain, i, a, NULL, NULL), HP_OK);
-        assert_int_equal(hp_dataset_read(packed, i, b, NULL, NULL), HP_OK);
+        assert_int_equal(read_sample(plain, i, a, NULL, NULL), HP_OK);
+        assert_int_equal(read_sample(packed, i, b, NULL, NULL), HP_OK);
         assert_memory_equal(a, b, sizeof a);
     }
     hp_dataset_close(plain);
@@ -150,7 +150,7 @@ static void an_images_file_finds_its_labels(void **state) {
     const hp_data_options o = options(scratch_path("images-idx3-ubyte.d/my-images-idx3-ubyte"), 2, 3, 1);
     hp_dataset *d = open_ok(&o);
     int32_t label;
-    assert_int_equal(hp_dataset_read(d, 3, NULL, &label, NULL), HP_OK);
+    assert_int_equal(read_sample(d, 3, NULL, &label, NULL), HP_OK);
     assert_int_equal(label, 3);
     hp_dataset_close(d);
 }
@@ -216,9 +216,9 @@ static void synthetic_samples_are_a_function_of_seed_split_and_index(void **stat
     hp_dataset *d[4] = {open_ok(&o), open_ok(&o), open_ok(&other), open_ok(&test)};
     float x[4][9 * 7 * 3];
     int32_t label[4];
-    assert_int_equal(hp_dataset_read(d[1], 8, x[1], NULL, NULL),
+    assert_int_equal(read_sample(d[1], 8, x[1], NULL, NULL),
                      HP_OK); /* what was read before does not matter */
-    for (int i = 0; i < 4; i++) assert_int_equal(hp_dataset_read(d[i], 5, x[i], &label[i], NULL), HP_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(read_sample(d[i], 5, x[i], &label[i], NULL), HP_OK);
     assert_memory_equal(x[0], x[1], sizeof x[0]);
     assert_int_equal(label[0], label[1]);
     assert_memory_not_equal(x[0], x[2], sizeof x[0]);
@@ -237,7 +237,7 @@ static void synthetic_pixels_and_labels_are_uniform(void **state) {
     static float x[PIXELS];
     double sum = 0.0, square = 0.0;
     for (int64_t i = 0; i < SAMPLES; i++) {
-        assert_int_equal(hp_dataset_read(d, i, x, NULL, NULL), HP_OK);
+        assert_int_equal(read_sample(d, i, x, NULL, NULL), HP_OK);
         for (int k = 0; k < PIXELS; k++) sum += (double)x[k] - 0.5, square += pow((double)x[k] - 0.5, 2.0);
     }
     const double n = (double)SAMPLES * PIXELS, variance = (65536.0 - 1.0) / 12.0 / 65025.0;
@@ -246,7 +246,7 @@ static void synthetic_pixels_and_labels_are_uniform(void **state) {
     double count[10] = {0}, chi2 = 0.0;
     for (int64_t i = 0; i < 100000; i++) {
         int32_t label;
-        assert_int_equal(hp_dataset_read(d, i, NULL, &label, NULL), HP_OK);
+        assert_int_equal(read_sample(d, i, NULL, &label, NULL), HP_OK);
         count[label] += 1.0;
     }
     for (int k = 0; k < 10; k++) chi2 += pow(count[k] - 1e4, 2.0) / 1e4;
@@ -317,12 +317,16 @@ static hp_loader *loader_of(hp_dataset *d, const hp_program *p, int replica, boo
 /* All labels and pixels of one step, gathered replica by replica, micro-batch by micro-batch. */
 static void gather(hp_dataset *d, const hp_program *p, int64_t step, bool eval, void *x, int32_t *labels) {
     const size_t bytes = (size_t)p->micro_batch * 12 * (size_t)hp_dtype_bytes((hp_dtype)p->dtype);
+    const hp_box box = {{0}, {(int32_t)p->micro_batch, 2, 2, 3}},
+                 rows = {{0}, {(int32_t)p->micro_batch, 1, 1, 1}};
     for (int r = 0; r < p->dp; r++) {
         hp_loader *l = loader_of(d, p, r, eval);
         for (int m = 0; m < p->micro; m++) {
             const int part = r * p->micro + m;
-            assert_int_equal(hp_loader_fill(l, step, m, (char *)x + (size_t)part * bytes, NULL, NULL), HP_OK);
-            assert_int_equal(hp_loader_fill(l, step, m, NULL, labels + part * p->micro_batch, NULL), HP_OK);
+            int32_t *const to = labels + part * p->micro_batch;
+            assert_int_equal(
+                hp_loader_fill(l, step, m, (char *)x + (size_t)part * bytes, &box, NULL, NULL, NULL), HP_OK);
+            assert_int_equal(hp_loader_fill(l, step, m, NULL, NULL, to, &rows, NULL), HP_OK);
         }
         hp_loader_close(l);
     }

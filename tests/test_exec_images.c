@@ -8,10 +8,9 @@
 
 #include <zlib.h>
 
-#include "exec/data/dataset.h"
-#include "exec/data/image.h"
 #include "data_files.h"
 #include "make_images.h"
+#include "read_sample.h"
 
 enum { H = 13, W = 17 };
 
@@ -26,7 +25,7 @@ static void fill(uint8_t *px, int c) {
 static hp_image read_ok(const char *path) {
     hp_error err = {0};
     hp_image image = {0};
-    if (hp_image_read(path, &image, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_image_read(path, NULL, &image, &err) != HP_OK) fail_msg("%s", err.text);
     assert_int_equal(image.h, H);
     assert_int_equal(image.w, W);
     return image;
@@ -95,7 +94,7 @@ static void alpha_is_dropped(void **state) {
 static void refused(const char *path, const char *word) {
     hp_error err = {0};
     hp_image image = {0};
-    assert_int_equal(hp_image_read(path, &image, &err), HP_EDATA);
+    assert_int_equal(hp_image_read(path, NULL, &image, &err), HP_EDATA);
     if (!strstr(err.text, path) || !strstr(err.text, word))
         fail_msg("'%s' or its name not in: %s", word, err.text);
     hp_image_free(&image);
@@ -135,7 +134,7 @@ static void every_flipped_byte_is_survived(void **state) {
             bytes[k] ^= 0xff;
             hp_error err = {0};
             hp_image image = {0};
-            const hp_status s = hp_image_read(scratch_write("flip", bytes, n), &image, &err);
+            const hp_status s = hp_image_read(scratch_write("flip", bytes, n), NULL, &image, &err);
             assert_true(s == HP_OK || (s == HP_EDATA && err.text[0]));
             hp_image_free(&image);
             bytes[k] ^= 0xff;
@@ -167,8 +166,10 @@ static void refusals_name_file_reason_and_fix(void **state) {
 
 static void resized(const uint8_t *px, int h, int w, int c, int full_h, int full_w, int to_h, int to_w,
                     hp_image *out) {
-    const hp_pixels source = {h, w, c, px};
-    assert_int_equal(hp_image_resize(&source, full_h, full_w, to_h, to_w, out, NULL), HP_OK);
+    const hp_pixels source = {h, w, c, {0, 0, h, w}, px};
+    const hp_resize fit = {h, w, full_h, full_w, to_h, to_w};
+    const hp_crop all = {0, 0, to_h, to_w};
+    assert_int_equal(hp_image_resize(&fit, &source, &all, out, NULL), HP_OK);
 }
 
 /* The weights sum to one, so constants stay; at equal size every weight but one is zero, so everything stays.
@@ -248,9 +249,9 @@ static void make_folder(void) {
     make_png(scratch_path("test/c/y.png"), H, W, 3, rgb);
 }
 
-static void read_sample(hp_dataset *d, int64_t i, float *x, int32_t *label) {
+static void sample(hp_dataset *d, int64_t i, float *x, int32_t *label) {
     hp_error err = {0};
-    if (hp_dataset_read(d, i, x, label, &err) != HP_OK) fail_msg("%s", err.text);
+    if (read_sample(d, i, x, label, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
 static void folders_are_sorted_bytewise_and_classes_are_those_of_train(void **state) {
@@ -267,7 +268,7 @@ static void folders_are_sorted_bytewise_and_classes_are_those_of_train(void **st
     assert_int_equal(hp_dataset_open(&o, &d, NULL), HP_OK);
     assert_int_equal(hp_dataset_count(d), 4);
     for (int s = 0; s < 4; s++) {
-        read_sample(d, s, x, &label);
+        sample(d, s, x, &label);
         assert_int_equal(label, labels[s]);
         for (int i = 0; i < H * W * 3; i++)
             assert_true(abs((int)(x[i] + 0.5f) - (s == 0 ? grey[i / 3] : rgb[i])) <= tolerance[s]);
@@ -276,7 +277,7 @@ static void folders_are_sorted_bytewise_and_classes_are_those_of_train(void **st
     o.split = HP_SPLIT_TEST;
     assert_int_equal(hp_dataset_open(&o, &d, NULL), HP_OK);
     assert_int_equal(hp_dataset_count(d), 1);
-    read_sample(d, 0, NULL, &label);
+    sample(d, 0, NULL, &label);
     assert_int_equal(label, 2);
     hp_dataset_close(d);
 }
@@ -291,7 +292,7 @@ static void colour_becomes_luma_for_one_channel(void **state) {
     hp_dataset *d;
     float x[H * W];
     assert_int_equal(hp_dataset_open(&o, &d, NULL), HP_OK);
-    read_sample(d, 3, x, NULL);
+    sample(d, 3, x, NULL);
     for (int i = 0; i < H * W; i++) {
         const double luma = 0.299 * rgb[3 * i] + 0.587 * rgb[3 * i + 1] + 0.114 * rgb[3 * i + 2];
         assert_true((double)x[i] >= luma - 0.51 && (double)x[i] <= luma + 0.51);
@@ -311,7 +312,7 @@ static void resize_scales_the_shorter_side_and_takes_the_centre(void **state) {
     float x[10 * 20 * 3];
     hp_image want = {0};
     assert_int_equal(hp_dataset_open(&o, &d, NULL), HP_OK);
-    read_sample(d, 3, x, NULL);
+    sample(d, 3, x, NULL);
     resized(rgb, H, W, 3, 26, 34, 10, 20, &want);
     for (int i = 0; i < 10 * 20 * 3; i++) assert_int_equal((int)(x[i] + 0.5f), want.px[i]);
     hp_image_free(&want);
@@ -350,8 +351,8 @@ static void folder_refusals_name_the_fix(void **state) {
     float x[H * W * 3];
     int32_t label;
     assert_int_equal(hp_dataset_open(&o, &d, &err), HP_OK);
-    assert_int_equal(hp_dataset_read(d, 4, NULL, &label, &err), HP_OK); /* labels need no decoding */
-    assert_int_equal(hp_dataset_read(d, 4, x, &label, &err), HP_EDATA);
+    assert_int_equal(read_sample(d, 4, NULL, &label, &err), HP_OK); /* labels need no decoding */
+    assert_int_equal(read_sample(d, 4, x, &label, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "train/d/bad.png"));
     hp_dataset_close(d);
 }
@@ -370,7 +371,7 @@ static void one_image_is_a_test_set_without_a_label(void **state) {
     int32_t label;
     assert_int_equal(hp_dataset_open(&o, &d, NULL), HP_OK);
     assert_int_equal(hp_dataset_count(d), 1);
-    read_sample(d, 0, x, &label);
+    sample(d, 0, x, &label);
     assert_int_equal(label, -1);
     hp_dataset_close(d);
 }

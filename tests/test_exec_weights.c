@@ -1,5 +1,5 @@
-/* test_exec_weights.c - initial weights against the closed forms of their schemes, independence of placement,
- * and the way to torchvision's names and back. */
+/* test_exec_weights.c - initial weights against the closed forms of their schemes, independence of placement
+ * and slices, and the way to torchvision's names and back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 
 #include "exec/data/safetensors.h"
 #include "exec/data/weights.h"
+#include "plan/base/rng.h"
 #include "data_files.h"
 
 static hp_graph *build(hp_arena *a, const char *net, int image, int classes) {
@@ -19,30 +20,57 @@ static hp_graph *build(hp_arena *a, const char *net, int image, int classes) {
     return g;
 }
 
-/* A role that holds parameter i if i % parts == part, with a gap of `gap` elements before each. */
-static hp_weights place(hp_arena *a, const hp_graph *g, int part, int parts, int gap, hp_dtype dtype) {
-    hp_role *role = HP_NEW(a, hp_role, 1);
+/* Buffers for the slices that the role's places name, with a gap of `gap` elements before each. */
+static hp_weights lay(hp_arena *a, const hp_graph *g, hp_role *role, int gap, hp_dtype dtype) {
     int64_t trained = 0, state = 0;
-    role->place = HP_NEW(a, hp_param_place, g->n_param);
     for (int i = 0; i < g->n_param; i++) {
         int64_t *end = hp_param_trained(&g->param[i]) ? &trained : &state;
-        if (i % parts != part) continue;
-        role->place[i] = (hp_param_place){.here = 1, .offset = *end + gap};
-        *end += gap + g->param[i].count;
+        if (!role->place[i].here) continue;
+        role->place[i].offset = *end + gap;
+        *end += gap + role->place[i].count;
     }
     role->trained_elems = trained;
     const size_t size = (size_t)hp_dtype_bytes(dtype);
-    hp_weights w = {g, role, (int32_t)dtype, hp_arena_alloc(a, (size_t)trained * size + 1),
-                    hp_arena_alloc(a, (size_t)state * size + 1)};
+    hp_weights w = {.graph = g,
+                    .role = role,
+                    .dtype = (int32_t)dtype,
+                    .weights = hp_arena_alloc(a, (size_t)trained * size + 1),
+                    .state = hp_arena_alloc(a, (size_t)state * size + 1)};
     memset(w.weights, 0xee, (size_t)trained * size);
     memset(w.state, 0xee, (size_t)state * size);
     return w;
 }
 
+/* A role that holds all of parameter i if i % parts == part. */
+static hp_weights place(hp_arena *a, const hp_graph *g, int part, int parts, int gap, hp_dtype dtype) {
+    hp_role *role = HP_NEW(a, hp_role, 1);
+    role->place = HP_NEW(a, hp_param_place, g->n_param);
+    for (int i = part; i < g->n_param; i += parts)
+        role->place[i] = (hp_param_place){.here = HP_HERE | HP_START, .count = g->param[i].count};
+    return lay(a, g, role, gap, dtype);
+}
+
+/* A role that holds a slice of each parameter, empty and whole ones among them. */
+static hp_weights place_slices(hp_arena *a, const hp_graph *g, uint64_t seed, hp_dtype dtype) {
+    hp_role *role = HP_NEW(a, hp_role, 1);
+    role->place = HP_NEW(a, hp_param_place, g->n_param);
+    for (int i = 0; i < g->n_param; i++) {
+        const uint64_t n = (uint64_t)g->param[i].count;
+        const uint64_t first =
+            hp_rng_below(seed, (uint64_t)i, 0, 2) ? hp_rng_below(seed, (uint64_t)i, 1, n) : 0;
+        const uint64_t left = n - first;
+        const uint64_t count =
+            hp_rng_below(seed, (uint64_t)i, 2, 3) ? hp_rng_below(seed, (uint64_t)i, 3, left + 1) : left;
+        role->place[i] =
+            (hp_param_place){.here = HP_HERE | HP_START, .first = (int64_t)first, .count = (int64_t)count};
+    }
+    return lay(a, g, role, (int)(seed % 3), dtype);
+}
+
 /* Element e of parameter i. */
 static double at(const hp_weights *w, int i, int64_t e) {
     const void *from = hp_param_trained(&w->graph->param[i]) ? w->weights : w->state;
-    const int64_t k = w->role->place[i].offset + e;
+    const int64_t k = w->role->place[i].offset + e - w->role->place[i].first;
     return w->dtype == HP_F64 ? ((const double *)from)[k] : (double)((const float *)from)[k];
 }
 
@@ -92,7 +120,7 @@ static void initial_weights_have_the_moments_of_their_scheme(void **state) {
         hp_arena *a = hp_arena_new();
         const hp_graph *g = build(a, nets[k], 64, 1000);
         const hp_weights w = place(a, g, 0, 1, 0, HP_F32);
-        hp_weights_init(&w, 1, true);
+        hp_weights_init(&w, 1);
         for (int i = 0; i < g->n_param; i++) {
             const hp_param *p = &g->param[i];
             const bool one = p->init == HP_INIT_ONE;
@@ -118,7 +146,7 @@ static void initial_weights_follow_the_whole_distribution_independently(void **s
     hp_arena *a = hp_arena_new();
     const hp_graph *g = build(a, "resnet18", 64, 1000);
     const hp_weights w = place(a, g, 0, 1, 0, HP_F32);
-    hp_weights_init(&w, 5, true);
+    hp_weights_init(&w, 5);
     for (int i = 0; i < g->n_param; i++) {
         const hp_param *p = &g->param[i];
         const int64_t n = p->count;
@@ -146,8 +174,9 @@ static void initial_weights_follow_the_whole_distribution_independently(void **s
 
 static void equal_where_held(const hp_weights *whole, const hp_weights *part) {
     for (int i = 0; i < whole->graph->n_param; i++) {
-        if (!part->role->place[i].here) continue;
-        for (int64_t e = 0; e < whole->graph->param[i].count; e++)
+        const hp_param_place *held = &part->role->place[i];
+        if (!held->here) continue;
+        for (int64_t e = held->first; e < held->first + held->count; e++)
             assert_true(at(whole, i, e) == at(part, i, e));
     }
 }
@@ -157,12 +186,12 @@ static void no_placement_and_no_dtype_changes_the_weights(void **state) {
     hp_arena *a = hp_arena_new();
     const hp_graph *g = build(a, "cnn", 28, 10);
     const hp_weights whole = place(a, g, 0, 1, 0, HP_F32);
-    hp_weights_init(&whole, 9, true);
+    hp_weights_init(&whole, 9);
     for (int parts = 1; parts <= 4; parts++) {
         for (int part = 0; part < parts; part++) {
             for (int dtype = HP_F32; dtype <= HP_F64; dtype++) {
                 const hp_weights w = place(a, g, part, parts, 3, (hp_dtype)dtype);
-                hp_weights_init(&w, 9, true);
+                hp_weights_init(&w, 9);
                 equal_where_held(&whole, &w);
             }
         }
@@ -170,17 +199,61 @@ static void no_placement_and_no_dtype_changes_the_weights(void **state) {
     hp_arena_free(a);
 }
 
-static void gaps_are_zero_and_foreign_statistics_are_zero(void **state) {
+static void slices_have_the_values_of_the_whole(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        hp_arena *a = hp_arena_new();
+        const hp_graph *g = build(a, seed % 2 ? "cnn" : "resnet-v2-20", 32, 10);
+        const hp_dtype dtype = seed % 4 < 2 ? HP_F32 : HP_F64;
+        const hp_weights whole = place(a, g, 0, 1, 0, dtype), w = place_slices(a, g, seed, dtype);
+        hp_weights_init(&whole, seed);
+        hp_weights_init(&w, seed);
+        equal_where_held(&whole, &w);
+        hp_arena_free(a);
+    }
+}
+
+static void gaps_are_zero(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
     const hp_graph *g = build(a, "cnn", 28, 10);
     const hp_weights w = place(a, g, 0, 1, 3, HP_F32);
-    hp_weights_init(&w, 9, false);
-    for (int i = 0; i < g->n_param; i++) {
-        const bool trained = hp_param_trained(&g->param[i]);
-        for (int64_t e = trained ? -3 : 0; e < (trained ? 0 : g->param[i].count); e++)
-            assert_true(at(&w, i, e) == 0.0);
-    }
+    hp_weights_init(&w, 9);
+    for (int i = 0; i < g->n_param; i++)
+        for (int64_t e = -3; e < 0 && hp_param_trained(&g->param[i]); e++) assert_true(at(&w, i, e) == 0.0);
+    hp_arena_free(a);
+}
+
+static void statistics_are(const hp_weights *w, double mean, double var) {
+    for (int i = 0; i < w->graph->n_param; i++)
+        for (int64_t e = 0; e < w->graph->param[i].count && !hp_param_trained(&w->graph->param[i]); e++)
+            assert_true(at(w, i, e) == (w->graph->param[i].kind == HP_PARAM_BN_VAR ? var : mean));
+}
+
+static void unmark(const hp_weights *w) {
+    for (int i = 0; i < w->graph->n_param; i++) w->role->place[i].here = HP_HERE | HP_HOME;
+}
+
+/* Training: on replica 0 of the roles marked; inference: everywhere. */
+static void statistics_begin_where_their_start_is(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    hp_weights w = place(a, build(a, "resnet-v2-20", 32, 10), 0, 1, 0, HP_F64);
+    hp_weights_init(&w, 1);
+    statistics_are(&w, 0, 1);
+    w.replica = 1;
+    hp_weights_init(&w, 1);
+    statistics_are(&w, 0, 0);
+    w.mode = HP_MODE_INFER;
+    hp_weights_init(&w, 1);
+    statistics_are(&w, 0, 1);
+    unmark(&w);
+    hp_weights_init(&w, 1);
+    statistics_are(&w, 0, 1);
+    w.mode = HP_MODE_TRAIN;
+    w.replica = 0;
+    hp_weights_init(&w, 1);
+    statistics_are(&w, 0, 0);
     hp_arena_free(a);
 }
 
@@ -189,8 +262,8 @@ static void seeds_and_parameters_draw_differently(void **state) {
     hp_arena *a = hp_arena_new();
     const hp_graph *g = build(a, "resnet18", 64, 10);
     const hp_weights w = place(a, g, 0, 1, 0, HP_F32), v = place(a, g, 0, 1, 0, HP_F32);
-    hp_weights_init(&w, 1, true);
-    hp_weights_init(&v, 2, true);
+    hp_weights_init(&w, 1);
+    hp_weights_init(&v, 2);
     double last = 0.0;
     for (int i = 0; i < g->n_param; i++) {
         if (variance_of(&g->param[i]) == 0.0) continue;
@@ -220,23 +293,66 @@ static const char *save(hp_weights *w, const char *name) {
     return path;
 }
 
+static void load(const char *path, const hp_weights *w) {
+    hp_error err = {0};
+    if (hp_weights_load(path, w, &err) != HP_OK) fail_msg("%s", err.text);
+}
+
 static void saved_weights_load_into_any_placement(void **state) {
     (void)state;
     for (int dtype = HP_F32; dtype <= HP_F64; dtype++) {
         hp_arena *a = hp_arena_new();
         const hp_graph *g = build(a, "cnn", 28, 10);
         hp_weights whole = place(a, g, 0, 1, 0, (hp_dtype)dtype);
-        hp_weights_init(&whole, 3, true);
+        hp_weights_init(&whole, 3);
         if (dtype == HP_F64) ((double *)whole.weights)[0] = 1.0 / 3.0; /* float64 is kept to the last bit */
         const char *path = save(&whole, "w.safetensors");
         for (int part = 0; part < 3; part++) {
             const hp_weights w = place(a, g, part, 3, 2, (hp_dtype)dtype);
-            hp_error err = {0};
-            if (hp_weights_load(path, &w, &err) != HP_OK) fail_msg("%s", err.text);
+            load(path, &w);
             equal_where_held(&whole, &w);
         }
         hp_arena_free(a);
     }
+}
+
+static void files_load_slice_by_slice(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        hp_arena *a = hp_arena_new();
+        const hp_graph *g = build(a, "resnet-v2-20", 32, 10);
+        hp_weights whole = place(a, g, 0, 1, 0, seed % 2 ? HP_F32 : HP_F64);
+        const hp_weights w = place_slices(a, g, seed, seed % 4 < 2 ? HP_F32 : HP_F64);
+        hp_weights_init(&whole, seed);
+        load(save(&whole, "w.safetensors"), &w);
+        equal_where_held(&whole, &w);
+        hp_arena_free(a);
+    }
+}
+
+static void loaded_statistics_begin_where_their_start_is(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    const hp_graph *g = build(a, "resnet-v2-20", 32, 10);
+    hp_weights whole = place(a, g, 0, 1, 0, HP_F32), w = place(a, g, 0, 1, 0, HP_F32);
+    hp_weights_init(&whole, 1);
+    for (int i = 0; i < g->n_param; i++)
+        for (int64_t e = 0; e < g->param[i].count && !hp_param_trained(&g->param[i]); e++)
+            ((float *)whole.state)[whole.role->place[i].offset + e] = 7;
+    const char *path = save(&whole, "w.safetensors");
+    load(path, &w);
+    statistics_are(&w, 7, 7);
+    w.replica = 1;
+    load(path, &w);
+    statistics_are(&w, 0, 0);
+    w.replica = 0;
+    unmark(&w);
+    load(path, &w);
+    statistics_are(&w, 0, 0);
+    w.mode = HP_MODE_INFER;
+    load(path, &w);
+    statistics_are(&w, 7, 7);
+    hp_arena_free(a);
 }
 
 /* The names are torchvision's (models/resnet.py): each parameter, and a counter for every batch norm. */
@@ -245,7 +361,7 @@ static void files_hold_what_a_strict_load_wants(void **state) {
     hp_arena *a = hp_arena_new();
     const hp_graph *g = build(a, "resnet18", 64, 1000);
     hp_weights w = place(a, g, 0, 1, 0, HP_F32);
-    hp_weights_init(&w, 3, true);
+    hp_weights_init(&w, 3);
     hp_safetensors *st;
     assert_int_equal(hp_safetensors_open(save(&w, "r.safetensors"), &st, NULL), HP_OK);
     assert_int_equal(hp_safetensors_count(st), 122); /* len(torchvision.models.resnet18().state_dict()) */
@@ -277,9 +393,9 @@ static void foreign_weights_are_refused_with_the_differences(void **state) {
     hp_weights cnn7 = place(a, build(a, "cnn", 28, 7), 0, 1, 0, HP_F32);
     hp_weights r18 = place(a, build(a, "resnet18", 64, 10), 0, 1, 0, HP_F32);
     hp_weights r34 = place(a, build(a, "resnet34", 64, 10), 0, 1, 0, HP_F32);
-    hp_weights_init(&cnn, 1, true);
-    hp_weights_init(&r18, 1, true);
-    hp_weights_init(&r34, 1, true);
+    hp_weights_init(&cnn, 1);
+    hp_weights_init(&r18, 1);
+    hp_weights_init(&r34, 1);
     load_fails(save(&cnn, "c"), &cnn7, "is 10, not 7", "--classes");
     load_fails(save(&r18, "r"), &r34, "layer1.2.conv1.weight is missing", "--net");
     load_fails(save(&r34, "s"), &r18, "layer1.2.bn1.bias is not in the network", "--net");
@@ -294,9 +410,13 @@ int main(void) {
         cmocka_unit_test(initial_weights_have_the_moments_of_their_scheme),
         cmocka_unit_test(initial_weights_follow_the_whole_distribution_independently),
         cmocka_unit_test(no_placement_and_no_dtype_changes_the_weights),
-        cmocka_unit_test(gaps_are_zero_and_foreign_statistics_are_zero),
+        cmocka_unit_test(slices_have_the_values_of_the_whole),
+        cmocka_unit_test(gaps_are_zero),
+        cmocka_unit_test(statistics_begin_where_their_start_is),
         cmocka_unit_test(seeds_and_parameters_draw_differently),
         IN_SCRATCH(saved_weights_load_into_any_placement),
+        IN_SCRATCH(files_load_slice_by_slice),
+        IN_SCRATCH(loaded_statistics_begin_where_their_start_is),
         IN_SCRATCH(files_hold_what_a_strict_load_wants),
         IN_SCRATCH(foreign_weights_are_refused_with_the_differences),
     };

@@ -121,9 +121,11 @@ static void events_come_in_order_and_ties_as_pushed(void **state) {
 /* Runs the activities until all have ended; end[owner] gets the times. */
 static void run(hp_events *q, hp_fluid *f, int64_t *end) {
     hp_event e;
+    int64_t owner;
+    hp_fluid_settle(f, 0);
     while (hp_events_pop(q, &e)) {
-        int64_t owner;
         if (hp_fluid_end(f, &e, &owner)) end[owner] = e.t_ns;
+        hp_fluid_settle(f, e.t_ns);
     }
 }
 

@@ -3,14 +3,7 @@
  * agree. */
 #include "exec/data/dataset_kind.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <string.h>
-
-typedef struct names {
-    char **name;
-    int n, capacity;
-} names;
 
 typedef struct sample {
     const char *path;
@@ -22,8 +15,6 @@ typedef struct folder {
     int n, capacity;
 } folder;
 
-static const char *const splits[] = {[HP_SPLIT_TRAIN] = "train", [HP_SPLIT_TEST] = "test"};
-
 static bool owns(const char *name) {
     return hp_is_dir(name);
 }
@@ -32,40 +23,15 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorted entries of `dir` that `wanted` accepts; hidden ones never. */
-static hp_status list(hp_arena *a, const char *dir, bool (*wanted)(const char *path), names *out,
-                      hp_error *err) {
-    DIR *d = opendir(dir);
-    if (!d)
-        return hp_fail(err, HP_EDATA, "cannot list %s: %s; check the path and its permissions", dir,
-                       strerror(errno));
-    *out = (names){0};
-    for (struct dirent *e; (e = readdir(d));) {
-        if (e->d_name[0] == '.' || !wanted(hp_arena_printf(a, "%s/%s", dir, e->d_name))) continue;
-        HP_ROOM(a, out->name, out->n, out->capacity);
-        out->name[out->n++] = hp_arena_strdup(a, e->d_name);
-    }
-    closedir(d);
-    if (out->n) qsort(out->name, (size_t)out->n, sizeof *out->name, by_bytes);
-    return HP_OK;
-}
-
-static bool is_image(const char *path) {
-    return hp_image_name(strrchr(path, '/') + 1) && hp_is_file(path);
-}
-
-static hp_status list_classes(hp_dataset *d, names *classes, hp_error *err) {
+static hp_status list_classes(hp_dataset *d, hp_names *classes, hp_error *err) {
     hp_arena *a = d->arena;
     const char *dir = d->o.name, *of = hp_arena_printf(a, "%s/train", dir);
-    if (!hp_is_dir(of)) of = hp_arena_printf(a, "%s/%s", dir, splits[d->o.split]);
+    if (!hp_is_dir(of)) of = hp_arena_printf(a, "%s/%s", dir, hp_split_name(d->o.split));
     if (!hp_is_dir(of))
         return hp_fail(err, HP_EDATA,
                        "%s holds neither %s/CLASS/* images nor IDX files; sort the images into class folders",
-                       dir, splits[d->o.split]);
-    HP_TRY(list(a, of, hp_is_dir, classes, err));
-    if (classes->n == 2 && !strcmp(classes->name[0], "images") && !strcmp(classes->name[1], "masks"))
-        return hp_fail(err, HP_EUNAVAIL, "%s holds images and masks; this version trains classifiers only",
-                       of);
+                       dir, hp_split_name(d->o.split));
+    HP_TRY(hp_names_list(a, of, hp_is_dir, classes, err));
     if (classes->n == 0) return hp_fail(err, HP_EDATA, "%s has no class folders; make one per class", of);
     if (classes->n > d->o.classes)
         return hp_fail(err, HP_EDATA, "%s has %d classes, the plan %d; simulate with --classes %d", of,
@@ -75,8 +41,8 @@ static hp_status list_classes(hp_dataset *d, names *classes, hp_error *err) {
 
 static hp_status add_class(hp_dataset *d, const char *dir, int32_t label, hp_error *err) {
     folder *f = d->self;
-    names files = {0};
-    HP_TRY(list(d->arena, dir, is_image, &files, err));
+    hp_names files = {0};
+    HP_TRY(hp_names_list(d->arena, dir, hp_is_image, &files, err));
     if (files.n == 0)
         return hp_fail(err, HP_EDATA,
                        "%s has no .png, .jpg, .jpeg, .tif or .tiff; add images or remove the folder", dir);
@@ -89,10 +55,10 @@ static hp_status add_class(hp_dataset *d, const char *dir, int32_t label, hp_err
 
 static hp_status open_folder(hp_dataset *d, hp_error *err) {
     folder *f = d->self = HP_NEW(d->arena, folder, 1);
-    names classes = {0}, here = {0};
+    hp_names classes = {0}, here = {0};
     HP_TRY(list_classes(d, &classes, err));
-    const char *root = hp_arena_printf(d->arena, "%s/%s", d->o.name, splits[d->o.split]);
-    HP_TRY(list(d->arena, root, hp_is_dir, &here, err));
+    const char *root = hp_arena_printf(d->arena, "%s/%s", d->o.name, hp_split_name(d->o.split));
+    HP_TRY(hp_names_list(d->arena, root, hp_is_dir, &here, err));
     for (int i = 0; i < here.n; i++) {
         char **at = bsearch(&here.name[i], classes.name, (size_t)classes.n, sizeof *classes.name, by_bytes);
         if (!at)
@@ -106,9 +72,19 @@ static hp_status open_folder(hp_dataset *d, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status pixels(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
-    HP_TRY(hp_image_read(((folder *)d->self)->sample[index].path, &d->decoded, err));
-    *view = (hp_pixels){d->decoded.h, d->decoded.w, d->decoded.c, d->decoded.px};
+static const char *path_of(const hp_dataset *d, int64_t index) {
+    return ((const folder *)d->self)->sample[index].path;
+}
+
+static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
+    HP_TRY(hp_image_head(path_of(d, index), &d->decoded, err));
+    *view = hp_image_pixels(&d->decoded);
+    return HP_OK;
+}
+
+static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
+    HP_TRY(hp_image_read(path_of(d, index), window, &d->decoded, err));
+    *view = hp_image_pixels(&d->decoded);
     return HP_OK;
 }
 
@@ -120,4 +96,5 @@ static void close_folder(hp_dataset *d) {
     (void)d; /* all of it lies in the arena */
 }
 
-const hp_dataset_kind hp_dataset_folder = {"folder", owns, open_folder, pixels, label, close_folder};
+const hp_dataset_kind hp_dataset_folder = {"folder", owns,  open_folder, size,
+                                           pixels,   label, NULL,        close_folder};

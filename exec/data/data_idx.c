@@ -149,12 +149,17 @@ static hp_status open_idx(hp_dataset *d, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status pixels(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
+static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
     (void)err;
     const idx_file *f = &((idx *)d->self)->images;
     const int32_t h = f->dim[1], w = f->dim[2];
-    *view = (hp_pixels){h, w, 1, f->data + index * h * w};
+    *view = (hp_pixels){h, w, 1, {0, 0, h, w}, f->data + index * h * w};
     return HP_OK;
+}
+
+static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
+    (void)window;
+    return size(d, index, view, err); /* it is in memory, whole */
 }
 
 static int32_t label(const hp_dataset *d, int64_t index) {
@@ -168,4 +173,4 @@ static void close_idx(hp_dataset *d) {
     free(x->labels.data);
 }
 
-const hp_dataset_kind hp_dataset_idx = {"idx", owns, open_idx, pixels, label, close_idx};
+const hp_dataset_kind hp_dataset_idx = {"idx", owns, open_idx, size, pixels, label, NULL, close_idx};

@@ -1,28 +1,17 @@
-/* dataset.c - opening data by name, and the way from 8-bit pixels to the network's input. */
+/* dataset.c - opening data by name: which kind it is, and whether it fits the network. */
 #include "exec/data/dataset_kind.h"
 #include "plan/base/units.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The first that owns the name opens it. */
-static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_idx, &hp_dataset_folder,
-                                               &hp_dataset_file};
-
-bool hp_is_dir(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-bool hp_is_file(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
+static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_idx, &hp_dataset_masks,
+                                               &hp_dataset_folder, &hp_dataset_file};
 
 hp_data_options hp_data_options_default(void) {
-    hp_data_options o = {0};
+    hp_data_options o = {.label_h = 1, .label_w = 1};
     for (int c = 0; c < HP_DATA_CHANNELS; c++) o.mean[c] = o.std[c] = 0.5;
     return o;
 }
@@ -49,6 +38,7 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
 
 static hp_status check_options(const hp_data_options *o, hp_error *err) {
     HP_ASSERT(o->name && o->image_h > 0 && o->image_w > 0 && o->image_c > 0 && o->classes > 0);
+    HP_ASSERT(o->label_h > 0 && o->label_w > 0);
     if (o->image_c > HP_DATA_CHANNELS)
         return hp_fail(err, HP_EUSAGE, "the network takes %d channels; images have at most %d", o->image_c,
                        (int)HP_DATA_CHANNELS);
@@ -73,6 +63,23 @@ static const hp_dataset_kind *find_kind(const char *name) {
     return NULL;
 }
 
+/* A class per image or a class per pixel: data and network must mean the same. */
+static hp_status check_labels(const hp_dataset *d, hp_error *err) {
+    const hp_data_options *o = &d->o;
+    if (hp_dataset_maps(d) ? d->kind->map != NULL : d->kind->label != NULL) return HP_OK;
+    if (d->kind->label)
+        return hp_fail(
+            err, HP_EDATA,
+            "--data %s has one class per image, the network gives a map of %d x %d; give a folder with "
+            "{train,test}/{images,masks}, or simulate a classifier (--net resnet18)",
+            o->name, o->label_h, o->label_w);
+    return hp_fail(
+        err, HP_EDATA,
+        "--data %s holds images and masks, the network gives one class per image; give class folders "
+        "{train,test}/CLASS/*, or simulate with --net unet",
+        o->name);
+}
+
 hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *err) {
     HP_TRY(check_options(o, err));
     const hp_dataset_kind *kind = find_kind(o->name);
@@ -88,7 +95,8 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
     d->arena = arena;
     for (int c = 0; c < o->image_c; c++)
         for (int v = 0; v < 256; v++) d->table[c][v] = (float)((v / 255.0 - o->mean[c]) / o->std[c]);
-    const hp_status s = kind->open(d, err);
+    hp_status s = check_labels(d, err);
+    if (s == HP_OK) s = kind->open(d, err);
     if (s != HP_OK) {
         hp_dataset_close(d);
         return s;
@@ -107,66 +115,4 @@ void hp_dataset_close(hp_dataset *d) {
 
 int64_t hp_dataset_count(const hp_dataset *d) {
     return d->count;
-}
-
-/* --resize S as torchvision's Resize(S): the shorter side becomes S, the longer keeps the ratio, rounded
- * down. */
-static hp_status resize(hp_dataset *d, hp_pixels *view, hp_error *err) {
-    const hp_data_options *o = &d->o;
-    int64_t full_h = o->image_h, full_w = o->image_w;
-    if (o->resize) {
-        full_h = view->h <= view->w ? o->resize : (int64_t)o->resize * view->h / view->w;
-        full_w = view->w <= view->h ? o->resize : (int64_t)o->resize * view->w / view->h;
-    }
-    if (full_h > INT32_MAX || full_w > INT32_MAX)
-        return hp_fail(err, HP_EDATA, "--resize %d of a %d x %d image is too large", o->resize, view->h,
-                       view->w);
-    if (full_h == o->image_h && full_w == o->image_w && view->h == o->image_h && view->w == o->image_w)
-        return HP_OK;
-    HP_TRY(hp_image_resize(view, (int32_t)full_h, (int32_t)full_w, o->image_h, o->image_w, &d->resized, err));
-    *view = (hp_pixels){o->image_h, o->image_w, d->resized.c, d->resized.px};
-    return HP_OK;
-}
-
-/* ITU-R 601 luma in 16-bit fixed point, as Pillow converts to "L". */
-static uint8_t luma(const uint8_t *px) {
-    return (uint8_t)((px[0] * 19595u + px[1] * 38470u + px[2] * 7471u + 0x8000u) >> 16);
-}
-
-static void spread(const hp_dataset *d, const hp_pixels *v, float *x) {
-    const size_t n = (size_t)v->h * (size_t)v->w;
-    const bool grey = v->c == 3;
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t value = grey ? luma(v->px + 3 * i) : v->px[i];
-        for (int c = 0; c < d->o.image_c; c++) *x++ = d->table[c][value];
-    }
-}
-
-static void map(const hp_dataset *d, const hp_pixels *v, float *x) {
-    const size_t n = (size_t)v->h * (size_t)v->w, nc = (size_t)v->c;
-    for (size_t i = 0; i < n; i++)
-        for (size_t c = 0; c < nc; c++) x[i * nc + c] = d->table[c][v->px[i * nc + c]];
-}
-
-static hp_status read_pixels(hp_dataset *d, int64_t index, float *x, hp_error *err) {
-    hp_pixels view;
-    HP_TRY(d->kind->pixels(d, index, &view, err));
-    HP_TRY(resize(d, &view, err));
-    const int32_t c = d->o.image_c;
-    if (view.c == 1 || (view.c == 3 && (c == 1 || d->o.channels == 1))) {
-        spread(d, &view, x);
-    } else if (view.c == c) {
-        map(d, &view, x);
-    } else {
-        return hp_fail(err, HP_EDATA,
-                       "--data %s: sample %lld has %d channels, the network takes %d; give --channels 1",
-                       d->o.name, (long long)index, view.c, c);
-    }
-    return HP_OK;
-}
-
-hp_status hp_dataset_read(hp_dataset *d, int64_t index, float *x, int32_t *label, hp_error *err) {
-    HP_ASSERT(index >= 0 && index < d->count);
-    if (label) *label = d->kind->label(d, index);
-    return x ? read_pixels(d, index, x, err) : HP_OK;
 }

@@ -1,52 +1,112 @@
-/* image.h - 8-bit images in memory, decoded by libpng, libjpeg and libtiff. */
+/* image.h - 8-bit images in memory, whole or in part, decoded by libpng, libjpeg and libtiff.
+ *
+ * A rank wants a tile of an image. Decoders keep the pixels of the window they are asked for and no others:
+ * PNG and JPEG row by row from the top, TIFF the strips or tiles that the window touches. */
 #ifndef HP_IMAGE_H
 #define HP_IMAGE_H
 
 #include "plan/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most pixels of one image: 16384 x 16384. Decoding takes up to 7 bytes a pixel, so a hostile header costs at
- * most 2 GB of address space. */
-enum { HP_MAX_PIXELS = 1 << 28 };
+/* Most pixels held at a time: 16384 x 16384. Decoding takes up to 7 bytes a pixel, so a hostile header costs
+ * at most 2 GB of address space. The image that they are a window of may have HP_MAX_SIDE rows and columns.
+ */
+enum { HP_MAX_PIXELS = 1 << 28, HP_MAX_SIDE = 1 << 20 };
+
+/* Rows [y0, y1) and columns [x0, x1). */
+typedef struct hp_crop {
+    int32_t y0, x0, y1, x1;
+} hp_crop;
 
 /* Borrowed pixels. */
 typedef struct hp_pixels {
-    int32_t h, w, c;
-    const uint8_t *px; /* (h, w, c) dense */
+    int32_t h, w, c;   /* the whole image */
+    hp_crop window;    /* what px holds of it */
+    const uint8_t *px; /* (rows, columns, c) of the window, dense */
 } hp_pixels;
 
 /* Owned pixels; zero it before the first use. */
 typedef struct hp_image {
     int32_t h, w, c;
-    uint8_t *px; /* (h, w, c) dense */
+    hp_crop window;
+    uint8_t *px;
     size_t capacity;
 } hp_image;
 
-/* Makes room for h x w x c and sets the sizes; keeps the allocation when it suffices.
- * Errors: HP_EDATA (empty, more than HP_MAX_PIXELS, no memory), naming `path`. */
-hp_status hp_image_room(hp_image *image, int64_t h, int64_t w, int32_t c, const char *path, hp_error *err);
+static inline int32_t hp_crop_rows(const hp_crop *w) {
+    return w->y1 - w->y0;
+}
+static inline int32_t hp_crop_columns(const hp_crop *w) {
+    return w->x1 - w->x0;
+}
+static inline bool hp_crop_within(const hp_crop *in, const hp_crop *out) {
+    return in->y0 >= out->y0 && in->y1 <= out->y1 && in->x0 >= out->x0 && in->x1 <= out->x1;
+}
+static inline hp_pixels hp_image_pixels(const hp_image *i) {
+    return (hp_pixels){i->h, i->w, i->c, i->window, i->px};
+}
+
+/* First pixel of the window in row y of the image. */
+static inline const uint8_t *hp_pixels_row(const hp_pixels *p, int32_t y) {
+    return p->px + (size_t)(y - p->window.y0) * (size_t)hp_crop_columns(&p->window) * (size_t)p->c;
+}
+
+/* Sets the sizes of the whole image. Errors: HP_EDATA (empty, a side above HP_MAX_SIDE), naming `path`. */
+hp_status hp_image_sizes(hp_image *image, int64_t h, int64_t w, int32_t c, const char *path, hp_error *err);
+/* Makes room for a window of it (NULL: all of it), keeping the allocation when it suffices.
+ * Errors: HP_EDATA (more than HP_MAX_PIXELS, not within the image, no memory), naming `path`. */
+hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path, hp_error *err);
+/* Keeps what the window wants of row y of the image. `row`: all its pixels. */
+void hp_image_keep(hp_image *image, int32_t y, const uint8_t *row);
 void hp_image_free(hp_image *image);
 
 /* Decodes a file by its first bytes: PNG, JPEG or TIFF (first page), 8 or 16 bits a channel (16 become 8). c
  * is 1 for grey files and 3 for all others; an alpha channel is dropped. Errors: HP_EDATA with path, reason
  * and fix. */
-hp_status hp_image_read(const char *path, hp_image *image, hp_error *err);
+hp_status hp_image_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
+/* Only h, w and c. */
+hp_status hp_image_head(const char *path, hp_image *image, hp_error *err);
+
+/* A mask: the numbers stored in a PNG of 8-bit or fewer grey levels, or of palette entries; c is 1. */
+hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
+hp_status hp_mask_head(const char *path, hp_image *image, hp_error *err);
 
 /* By the name's end: .png .jpg .jpeg .tif .tiff in any case. */
 int hp_image_name(const char *name);
 
-/* The decoders behind hp_image_read. */
-hp_status hp_image_read_png(const char *path, hp_image *image, hp_error *err);
-hp_status hp_image_read_jpeg(const char *path, hp_image *image, hp_error *err);
-hp_status hp_image_read_tiff(const char *path, hp_image *image, hp_error *err);
+/* The decoders behind them. */
+typedef enum hp_decode {
+    HP_DECODE_HEAD,   /* sizes alone */
+    HP_DECODE_PIXELS, /* a window, or all with NULL */
+    HP_DECODE_MASK_HEAD,
+    HP_DECODE_MASK
+} hp_decode;
+typedef struct hp_decode_job {
+    const char *path;
+    hp_decode what;
+    const hp_crop *window;
+    hp_image *image;
+    hp_error *err;
+} hp_decode_job;
+hp_status hp_decode_png(const hp_decode_job *j);
+hp_status hp_decode_jpeg(const hp_decode_job *j);
+hp_status hp_decode_tiff(const hp_decode_job *j);
 
 /* Separable bilinear (triangle) resampling with half-pixel centres, the triangle widened when shrinking so
- * that no source pixel is skipped (Pillow's BILINEAR). The source is scaled to full_h x full_w, of which the
- * centre h x w is computed; needs h <= full_h, w <= full_w. Errors: HP_EDATA (no memory). Cost: O(source +
- * result). */
-hp_status hp_image_resize(const hp_pixels *source, int32_t full_h, int32_t full_w, int32_t h, int32_t w,
-                          hp_image *image, hp_error *err);
+ * that no source pixel is skipped (Pillow's BILINEAR). An h x w image is scaled to full_h x full_w, of which
+ * the centre out_h x out_w is the result; needs out_h <= full_h, out_w <= full_w. */
+typedef struct hp_resize {
+    int32_t h, w, full_h, full_w, out_h, out_w;
+} hp_resize;
+
+/* The window of the source that a window of the result is computed from. */
+hp_crop hp_resize_need(const hp_resize *r, const hp_crop *out);
+/* That window of the result, the same pixels whatever the window. `source` holds at least what is needed.
+ * Errors: HP_EDATA (no memory). Cost: O(source window + result window). */
+hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
+                          hp_error *err);
 
 #endif

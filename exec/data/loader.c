@@ -1,4 +1,4 @@
-/* loader.c - batches out of a data set; see loader.h for who gets which sample. */
+/* loader.c - boxes of batches out of a data set; see loader.h for who gets which sample. */
 #include "exec/data/loader.h"
 
 #include "exec/data/dataset_kind.h"
@@ -9,8 +9,6 @@
 struct hp_loader {
     hp_loader_options o;
     int64_t steps; /* per epoch */
-    size_t elems;  /* of one sample */
-    float *sample; /* (h, w, c): a float64 program reads the same float32 pixels */
 };
 
 hp_status hp_loader_open(const hp_loader_options *o, hp_loader **out, hp_error *err) {
@@ -24,18 +22,11 @@ hp_status hp_loader_open(const hp_loader_options *o, hp_loader **out, hp_error *
     HP_ASSERT(l);
     l->o = *o;
     l->steps = o->eval ? (count + batch - 1) / batch : count / batch;
-    l->elems = (size_t)o->data->o.image_h * (size_t)o->data->o.image_w * (size_t)o->data->o.image_c;
-    if (o->program->dtype == HP_F64) {
-        l->sample = malloc(l->elems * sizeof *l->sample);
-        HP_ASSERT(l->sample);
-    }
     *out = l;
     return HP_OK;
 }
 
 void hp_loader_close(hp_loader *l) {
-    if (!l) return;
-    free(l->sample);
     free(l);
 }
 
@@ -54,26 +45,57 @@ static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
     return l->o.shuffle ? hp_shuffle(l->o.seed, step / l->steps, position, count) : position;
 }
 
-static hp_status fill_one(hp_loader *l, int64_t index, void *x, int32_t *label, hp_error *err) {
-    const bool wide = l->o.program->dtype == HP_F64;
-    if (index < 0) {
-        if (x) memset(x, 0, l->elems * (wide ? sizeof(double) : sizeof(float)));
-        if (label) *label = -1;
-        return HP_OK;
+/* float32 to float64 in place: the n values lie in the upper half of the n doubles' room, and a double never
+ * reaches one that is still to be read. */
+static void widen(double *x, size_t n) {
+    const unsigned char *from = (const unsigned char *)x + n * sizeof(float);
+    for (size_t i = 0; i < n; i++) {
+        float value;
+        memcpy(&value, from + i * sizeof value, sizeof value);
+        x[i] = (double)value;
     }
-    HP_TRY(hp_dataset_read(l->o.data, index, x && wide ? l->sample : x, label, err));
-    if (x && wide)
-        for (size_t i = 0; i < l->elems; i++) ((double *)x)[i] = (double)l->sample[i];
+}
+
+/* Index of sample `i` of a micro-batch, or -1. */
+static int64_t index_of(const hp_loader *l, int64_t step, int32_t micro, int32_t i) {
+    const hp_program *p = l->o.program;
+    return sample_at(l, step, ((int64_t)l->o.replica * p->micro + micro) * p->micro_batch + i);
+}
+
+/* A float64 program reads the same float32 pixels. */
+static hp_status fill_images(hp_loader *l, int64_t step, int32_t micro, unsigned char *x, const hp_box *box,
+                             hp_error *err) {
+    if (hp_box_empty(box)) return HP_OK;
+    const bool wide = l->o.program->dtype == HP_F64;
+    const size_t n = (size_t)(hp_box_elems(box) / hp_box_len(box, HP_AXIS_N));
+    const size_t bytes = n * (wide ? sizeof(double) : sizeof(float));
+    for (int32_t i = box->lo[HP_AXIS_N]; i < box->hi[HP_AXIS_N]; i++, x += bytes) {
+        const int64_t index = index_of(l, step, micro, i);
+        if (index < 0) {
+            memset(x, 0, bytes);
+            continue;
+        }
+        float *to = (float *)(void *)(x + (wide ? bytes / 2 : 0));
+        HP_TRY(hp_dataset_pixels(l->o.data, index, box, to, err));
+        if (wide) widen((double *)(void *)x, n);
+    }
     return HP_OK;
 }
 
-hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, int32_t *labels, hp_error *err) {
-    const hp_program *p = l->o.program;
-    const size_t bytes = l->elems * (p->dtype == HP_F64 ? sizeof(double) : sizeof(float));
-    const int64_t first = ((int64_t)l->o.replica * p->micro + micro) * p->micro_batch;
-    for (int64_t i = 0; i < p->micro_batch; i++) {
-        void *to = x ? (unsigned char *)x + (size_t)i * bytes : NULL;
-        HP_TRY(fill_one(l, sample_at(l, step, first + i), to, labels ? labels + i : NULL, err));
+static hp_status fill_labels(hp_loader *l, int64_t step, int32_t micro, int32_t *labels, const hp_box *box,
+                             hp_error *err) {
+    if (hp_box_empty(box)) return HP_OK;
+    const int64_t n = hp_dataset_label_count(l->o.data, box);
+    for (int32_t i = box->lo[HP_AXIS_N]; i < box->hi[HP_AXIS_N]; i++, labels += n) {
+        const int64_t index = index_of(l, step, micro, i);
+        if (index >= 0) HP_TRY(hp_dataset_labels(l->o.data, index, box, labels, err));
+        for (int64_t k = 0; index < 0 && k < n; k++) labels[k] = HP_LABEL_IGNORED;
     }
     return HP_OK;
+}
+
+hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
+                         int32_t *labels, const hp_box *label_box, hp_error *err) {
+    if (x) HP_TRY(fill_images(l, step, micro, x, x_box, err));
+    return labels ? fill_labels(l, step, micro, labels, label_box, err) : HP_OK;
 }

@@ -1,7 +1,8 @@
-/* loader.h - which samples a micro-batch of a replica holds, and its buffers filled with them.
+/* loader.h - which samples a micro-batch of a replica holds, and the parts of its buffers filled with them.
  *
  * The batch of a step is positions step*batch ... +batch of the epoch, split contiguously over replicas, then
- * micro-batches: sample i of (replica, micro) is at step*batch + (replica*micro + m)*micro_batch + i. */
+ * micro-batches: sample i of (replica, micro) is at step*batch + (replica*micro + m)*micro_batch + i. A rank
+ * reads its own box of them and nothing else. */
 #ifndef HP_LOADER_H
 #define HP_LOADER_H
 
@@ -29,9 +30,11 @@ void hp_loader_close(hp_loader *l); /* NULL is fine */
  * sample. */
 int64_t hp_loader_steps(const hp_loader *l);
 
-/* Fills x (micro_batch, h, w, c) in the program's dtype and labels (micro_batch), either may be NULL. Step
- * counts from 0 through all epochs; in evaluation, positions past the end give zeros and label -1. Errors:
- * HP_EDATA. */
-hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, int32_t *labels, hp_error *err);
+/* Fills x, the box x_box of the micro-batch's images in the program's dtype, and labels, int32: of the
+ * samples of label_box one each, or with a label map the box's rows and columns of each. Either may be NULL.
+ * Step counts from 0 through all epochs; in evaluation, positions past the end give zeros and label -1.
+ * Errors: HP_EDATA. */
+hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
+                         int32_t *labels, const hp_box *label_box, hp_error *err);
 
 #endif

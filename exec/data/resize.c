@@ -1,12 +1,47 @@
 /* resize.c - antialiased bilinear resampling as Pillow's ImagingResample does it, in float with one rounding
- * at the end: first every output row as a weighted sum of source rows, then every pixel along the row. */
+ * at the end: first every output row as a weighted sum of source rows, then every pixel along the row. A
+ * pixel depends on its own weights alone, in a fixed order: any window of the result holds the same values.
+ */
 #include "exec/data/image.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* Output position o is the sum over k < count[o] of weight[o*taps + k] * source[first[o] + k]. */
+/* One axis: n source positions scaled to `full`, of which the middle n_out are the result. */
+typedef struct scale {
+    int32_t n, full, n_out;
+} scale;
+
+/* Source positions that result position o is computed from, and its centre and half width there. */
+typedef struct reach {
+    int32_t first, last; /* [first, last) */
+    double centre, width;
+} reach;
+
+static reach reach_of(const scale *s, int32_t o) {
+    const double ratio = (double)s->n / s->full, width = fmax(ratio, 1.0);
+    const int32_t skip = (s->full - s->n_out) / 2;
+    const double centre = (o + skip + 0.5) * ratio;
+    return (reach){(int32_t)fmax(0.0, floor(centre - width + 0.5)),
+                   (int32_t)fmin((double)s->n, floor(centre + width + 0.5)), centre, width};
+}
+
+static scale rows_of(const hp_resize *r) {
+    return (scale){r->h, r->full_h, r->out_h};
+}
+
+static scale columns_of(const hp_resize *r) {
+    return (scale){r->w, r->full_w, r->out_w};
+}
+
+hp_crop hp_resize_need(const hp_resize *r, const hp_crop *out) {
+    const scale rows = rows_of(r), columns = columns_of(r);
+    return (hp_crop){reach_of(&rows, out->y0).first, reach_of(&columns, out->x0).first,
+                     reach_of(&rows, out->y1 - 1).last, reach_of(&columns, out->x1 - 1).last};
+}
+
+/* Result position from + k is the sum over i < count[k] of weight[k*taps + i] * source[first[k] + i]. */
 typedef struct axis {
     int32_t taps;
     int32_t *first, *count;
@@ -23,65 +58,70 @@ static double triangle(double x) {
     return fabs(x) < 1.0 ? 1.0 - fabs(x) : 0.0;
 }
 
-static void axis_fill_one(axis *a, int32_t o, double centre, double width, int32_t n) {
-    const int32_t first = (int32_t)fmax(0.0, floor(centre - width + 0.5));
-    const int32_t last = (int32_t)fmin((double)n, floor(centre + width + 0.5));
-    float *weight = a->weight + (size_t)o * (size_t)a->taps;
+static void axis_fill_one(axis *a, int32_t k, const reach *r) {
+    float *weight = a->weight + (size_t)k * (size_t)a->taps;
     double sum = 0.0;
-    for (int32_t k = first; k < last; k++) sum += triangle((k + 0.5 - centre) / width);
-    for (int32_t k = first; k < last; k++)
-        weight[k - first] = (float)(triangle((k + 0.5 - centre) / width) / sum);
-    a->first[o] = first;
-    a->count[o] = last - first;
+    for (int32_t i = r->first; i < r->last; i++) sum += triangle((i + 0.5 - r->centre) / r->width);
+    for (int32_t i = r->first; i < r->last; i++)
+        weight[i - r->first] = (float)(triangle((i + 0.5 - r->centre) / r->width) / sum);
+    a->first[k] = r->first;
+    a->count[k] = r->last - r->first;
 }
 
-/* n source positions scaled to `full`, of which the middle `n_out` are wanted. */
-static bool axis_fill(axis *a, int32_t n, int32_t full, int32_t n_out) {
-    const double scale = (double)n / full, width = fmax(scale, 1.0);
-    const int32_t skip = (full - n_out) / 2;
-    a->taps = (int32_t)ceil(2.0 * width) + 1;
-    a->first = malloc((size_t)n_out * sizeof *a->first);
-    a->count = malloc((size_t)n_out * sizeof *a->count);
-    a->weight = malloc((size_t)n_out * (size_t)a->taps * sizeof *a->weight);
+/* Positions [from, to) of the result. */
+static bool axis_fill(axis *a, const scale *s, int32_t from, int32_t to) {
+    const size_t n = (size_t)(to - from);
+    a->taps = (int32_t)ceil(2.0 * fmax((double)s->n / s->full, 1.0)) + 1;
+    a->first = malloc(n * sizeof *a->first);
+    a->count = malloc(n * sizeof *a->count);
+    a->weight = malloc(n * (size_t)a->taps * sizeof *a->weight);
     if (!a->first || !a->count || !a->weight) return false;
-    for (int32_t o = 0; o < n_out; o++) axis_fill_one(a, o, (o + skip + 0.5) * scale, width, n);
+    for (int32_t o = from; o < to; o++) {
+        const reach r = reach_of(s, o);
+        axis_fill_one(a, o - from, &r);
+    }
     return true;
 }
 
-/* row[w*c] = weighted sum of the source rows of output row y. */
-static void mix_rows(const hp_pixels *source, const axis *rows, int32_t y, float *row) {
-    const size_t n = (size_t)source->w * (size_t)source->c;
+/* row = weighted sum of the source rows of row k of the axis. */
+static void mix_rows(const hp_pixels *source, const axis *rows, int32_t k, float *row) {
+    const size_t n = (size_t)hp_crop_columns(&source->window) * (size_t)source->c;
     memset(row, 0, n * sizeof *row);
-    for (int32_t k = 0; k < rows->count[y]; k++) {
-        const uint8_t *from = source->px + (size_t)(rows->first[y] + k) * n;
-        const float weight = rows->weight[(size_t)y * (size_t)rows->taps + (size_t)k];
-        for (size_t i = 0; i < n; i++) row[i] += weight * (float)from[i];
+    for (int32_t i = 0; i < rows->count[k]; i++) {
+        const uint8_t *from = hp_pixels_row(source, rows->first[k] + i);
+        const float weight = rows->weight[(size_t)k * (size_t)rows->taps + (size_t)i];
+        for (size_t e = 0; e < n; e++) row[e] += weight * (float)from[e];
     }
 }
 
-static void mix_columns(const float *row, const axis *columns, int32_t w, int32_t c, uint8_t *out) {
-    for (int32_t x = 0; x < w; x++) {
-        const float *weight = columns->weight + (size_t)x * (size_t)columns->taps;
-        const float *from = row + (size_t)columns->first[x] * (size_t)c;
+/* `row` begins at column x0 of the source. */
+static void mix_columns(const float *row, int32_t x0, const axis *columns, int32_t n, int32_t c,
+                        uint8_t *out) {
+    for (int32_t k = 0; k < n; k++) {
+        const float *weight = columns->weight + (size_t)k * (size_t)columns->taps;
+        const float *from = row + (size_t)(columns->first[k] - x0) * (size_t)c;
         for (int32_t j = 0; j < c; j++) {
             float sum = 0.5f; /* rounds half up; the weights are not negative and sum to one */
-            for (int32_t k = 0; k < columns->count[x]; k++) sum += weight[k] * from[k * c + j];
+            for (int32_t i = 0; i < columns->count[k]; i++) sum += weight[i] * from[i * c + j];
             *out++ = (uint8_t)fminf(sum, 255.0f);
         }
     }
 }
 
-hp_status hp_image_resize(const hp_pixels *source, int32_t full_h, int32_t full_w, int32_t h, int32_t w,
-                          hp_image *image, hp_error *err) {
+hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
+                          hp_error *err) {
+    const scale along_h = rows_of(r), along_w = columns_of(r);
+    const int32_t c = source->c, n = hp_crop_columns(out);
     axis rows = {0}, columns = {0};
-    float *row = malloc((size_t)source->w * (size_t)source->c * sizeof *row);
-    hp_status s = hp_image_room(image, h, w, source->c, "resized image", err);
-    if (s == HP_OK &&
-        (!row || !axis_fill(&rows, source->h, full_h, h) || !axis_fill(&columns, source->w, full_w, w)))
+    float *row = malloc((size_t)hp_crop_columns(&source->window) * (size_t)c * sizeof *row);
+    hp_status s = hp_image_sizes(image, r->out_h, r->out_w, c, "resized image", err);
+    if (s == HP_OK) s = hp_image_room(image, out, "resized image", err);
+    if (s == HP_OK && (!row || !axis_fill(&rows, &along_h, out->y0, out->y1) ||
+                       !axis_fill(&columns, &along_w, out->x0, out->x1)))
         s = hp_fail(err, HP_EDATA, "no memory to resize %d x %d pixels", source->h, source->w);
-    for (int32_t y = 0; s == HP_OK && y < h; y++) {
-        mix_rows(source, &rows, y, row);
-        mix_columns(row, &columns, w, source->c, image->px + (size_t)y * (size_t)w * (size_t)source->c);
+    for (int32_t k = 0; s == HP_OK && k < hp_crop_rows(out); k++) {
+        mix_rows(source, &rows, k, row);
+        mix_columns(row, source->window.x0, &columns, n, c, image->px + (size_t)k * (size_t)n * (size_t)c);
     }
     axis_free(&rows);
     axis_free(&columns);

@@ -11,5 +11,6 @@
 #define HP_STREAM_SHUFFLE HP_STREAM('S') /* + epoch and round */
 #define HP_STREAM_PIXELS  HP_STREAM('P') /* + split and sample; counter: pixel / 16 */
 #define HP_STREAM_LABELS  HP_STREAM('L') /* + split; counter: sample */
+#define HP_STREAM_MASKS   HP_STREAM('M') /* + split and sample; counter: pixel / 4 */
 
 #endif

@@ -1,9 +1,12 @@
 /* weights.h - initial weights by torchvision's schemes, and weights in safetensors files with torchvision's
  * names.
  *
- * A role holds some of the graph's parameters (role->place): trained ones in a weights buffer, running
- * statistics in a state buffer, both in the program's dtype (HP_F32 or HP_F64) and in the shapes of graph.h.
- */
+ * A role holds slices of some of the graph's parameters (role->place): trained ones in a weights buffer,
+ * running statistics in a state buffer, both in the program's dtype (HP_F32 or HP_F64), elements in the
+ * row-major order of the shapes of graph.h.
+ *
+ * In training the true running statistics are a sum over ranks (gather.c): they begin on the roles marked
+ * HP_START of replica 0, and with zero elsewhere. Inference adds nothing to them and reads them on all. */
 #ifndef HP_WEIGHTS_H
 #define HP_WEIGHTS_H
 
@@ -15,20 +18,24 @@ typedef struct hp_weights {
     const hp_graph *graph;
     const hp_role *role; /* place, trained_elems */
     int32_t dtype;       /* hp_dtype: HP_F32 or HP_F64 */
+    int32_t mode;        /* hp_mode */
+    int32_t replica;     /* of this rank */
     void *weights;       /* trained_elems elements */
     void *state;         /* may be NULL if the role has none */
 } hp_weights;
 
-/* Draws every parameter of the role; element e of parameter p depends on (seed, p, e) alone, so that no
- * strategy and no dtype changes it (float64 gets the float32 values). The gaps of the weights buffer become
- * 0. Running mean 0 and variance 1; holds_state false: zeros in their place (a replica whose statistics are
- * added to another's). Source of the schemes: torch.nn.init, He et al. 2015 (kaiming),
- * nn.Linear.reset_parameters. */
-void hp_weights_init(const hp_weights *w, uint64_t seed, bool holds_state);
+/* Do the running statistics at this place begin with a value of their own? */
+bool hp_weights_start(const hp_weights *w, const hp_param_place *at);
 
-/* Reads the role's parameters from a safetensors file that holds the whole network (checked: every name of
- * the graph with its shape, nothing else but *.num_batches_tracked). Errors: HP_EDATA listing the first
- * differences. */
+/* Draws every parameter of the role; element e of the whole parameter p depends on (seed, p, e) alone, so
+ * that no strategy and no dtype changes it (float64 gets the float32 values). The gaps of the weights buffer
+ * become 0. Running mean 0 and variance 1 where they begin, else zeros. Source of the schemes: torch.nn.init,
+ * He et al. 2015 (kaiming), nn.Linear.reset_parameters. */
+void hp_weights_init(const hp_weights *w, uint64_t seed);
+
+/* Reads the role's slices from a safetensors file that holds the whole network (checked: every name of
+ * the graph with its shape, nothing else but *.num_batches_tracked); zeros where running statistics do not
+ * begin. Errors: HP_EDATA listing the first differences. */
 hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err);
 
 typedef struct hp_weights_source {

@@ -105,16 +105,24 @@ static bool all_finite(hp_dtype dtype, const void *value, int64_t n) {
     return true;
 }
 
+/* Elements first .. first+count-1 of the tensor, as one of its own. */
+static hp_st_tensor slice_of(const hp_st_tensor *t, int64_t first, int64_t count) {
+    HP_ASSERT(first >= 0 && count >= 0 && first + count <= t->count);
+    hp_st_tensor slice = *t;
+    slice.n_dim = 1;
+    slice.dim[0] = slice.count = count;
+    slice.data = t->data + first * hp_st_infos[t->dtype].bytes;
+    return slice;
+}
+
 /* `to` is the start of the parameter's place. */
 static hp_status take(hp_dtype dtype, const hp_st_tensor *t, void *to, const char *path, hp_error *err) {
     char name[64];
-    int64_t n = 1;
-    for (int i = 0; i < t->n_dim; i++) n *= t->dim[i];
     if (dtype == HP_F32)
         hp_st_to_f32(t, to);
     else
         hp_st_to_f64(t, to);
-    if (all_finite(dtype, to, n)) return HP_OK;
+    if (all_finite(dtype, to, t->count)) return HP_OK;
     return hp_fail(
         err, HP_EDATA,
         "%s: tensor '%s' holds a value that is not a finite number; give weights of a run that did "
@@ -129,10 +137,14 @@ hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err) 
     hp_status s = compare(path, st, w->graph, err);
     for (int32_t i = 0; s == HP_OK && i < w->graph->n_param; i++) {
         const hp_param *p = &w->graph->param[i];
-        if (!w->role->place[i].here) continue;
-        const size_t at = (size_t)w->role->place[i].offset * hp_dtype_bytes(w->dtype);
-        char *base = hp_param_trained(p) ? w->weights : w->state;
-        s = take(w->dtype, hp_safetensors_find(st, p->name), base + at, path, err);
+        const hp_param_place *at = &w->role->place[i];
+        if (!at->here) continue;
+        const bool trained = hp_param_trained(p);
+        char *to = (char *)(trained ? w->weights : w->state) + at->offset * hp_dtype_bytes(w->dtype);
+        const hp_st_tensor slice = slice_of(hp_safetensors_find(st, p->name), at->first, at->count);
+        s = take(w->dtype, &slice, to, path, err);
+        if (!trained && !hp_weights_start(w, at))
+            memset(to, 0, (size_t)(at->count * hp_dtype_bytes(w->dtype)));
     }
     hp_safetensors_close(st);
     return s;

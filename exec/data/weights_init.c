@@ -87,17 +87,24 @@ static void store(int32_t dtype, void *to, int64_t at, const float *from, int64_
     for (int64_t i = 0; i < n; i++) ((double *)to)[at + i] = (double)from[i];
 }
 
-static void fill(const hp_weights *w, void *to, int64_t offset, int64_t count, const struct scheme *s,
-                 float scale, uint64_t seed, uint64_t stream) {
+/* A slice may begin and end within a draw of four elements. */
+static void fill(const hp_weights *w, void *to, const hp_param_place *at, const struct scheme *s, float scale,
+                 uint64_t seed, uint64_t stream) {
     float four[4];
     const bool random = s->draw != draw_constant;
-    for (int64_t e = 0; e < count; e += 4) {
+    const int64_t end = at->first + at->count;
+    for (int64_t e = at->first, n; e < end; e += n) {
         s->draw(random ? hp_philox(seed, stream, (uint64_t)e / 4) : (hp_rng4){0}, scale, four);
-        store(w->dtype, to, offset + e, four, count - e < 4 ? count - e : 4);
+        n = 4 - e % 4 < end - e ? 4 - e % 4 : end - e;
+        store(w->dtype, to, at->offset + (e - at->first), four + e % 4, n);
     }
 }
 
-void hp_weights_init(const hp_weights *w, uint64_t seed, bool holds_state) {
+bool hp_weights_start(const hp_weights *w, const hp_param_place *at) {
+    return w->mode == HP_MODE_INFER || (w->replica == 0 && (at->here & HP_START));
+}
+
+void hp_weights_init(const hp_weights *w, uint64_t seed) {
     const struct scheme *constant = &schemes[HP_INIT_ZERO];
     HP_ASSERT(w->dtype == HP_F32 || w->dtype == HP_F64);
     memset(w->weights, 0, (size_t)w->role->trained_elems * (size_t)hp_dtype_bytes((hp_dtype)w->dtype));
@@ -107,11 +114,10 @@ void hp_weights_init(const hp_weights *w, uint64_t seed, bool holds_state) {
         if (!at->here) continue;
         if (hp_param_trained(p)) {
             const struct scheme *s = &schemes[p->init];
-            fill(w, w->weights, at->offset, p->count, s, (float)s->scale(p), seed,
-                 HP_STREAM_WEIGHTS | (uint64_t)i);
+            fill(w, w->weights, at, s, (float)s->scale(p), seed, HP_STREAM_WEIGHTS | (uint64_t)i);
         } else {
-            const float value = holds_state && p->kind == HP_PARAM_BN_VAR ? 1.0f : 0.0f;
-            fill(w, w->state, at->offset, p->count, constant, value, 0, 0);
+            const float value = p->kind == HP_PARAM_BN_VAR && hp_weights_start(w, at) ? 1.0f : 0.0f;
+            fill(w, w->state, at, constant, value, 0, 0);
         }
     }
 }

@@ -30,24 +30,32 @@ static int append(hp_builder *b, hp_layer l, const char *name, int out_c) {
     return l.out;
 }
 
-/* Gives the last layer a parameter called "<layer>.<suffix>"; the shape is (d0[, d1[, k, k]]). */
+/* Gives the last layer a parameter called "<layer>.<suffix>"; the shape ends where `dim` is 0. */
 static void append_param(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init, int64_t fan_in,
-                         int d0, int d1, int k) {
+                         const int dim[4]) {
     hp_graph *g = b->g;
     if (b->status != HP_OK) return;
     hp_layer *l = &g->layer[g->n_layer - 1];
     HP_ASSERT(l->n_param < HP_MAX_LAYER_PARAMS);
     HP_ROOM(b->arena, g->param, g->n_param, b->cap_param);
     l->param[l->n_param++] = g->n_param;
-    const int n_dim = k ? 4 : d1 ? 2 : 1;
-    g->param[g->n_param++] = (hp_param){.name = hp_arena_printf(b->arena, "%s.%s", l->name, suffix),
-                                        .kind = kind,
-                                        .init = init,
-                                        .layer = g->n_layer - 1,
-                                        .n_dim = n_dim,
-                                        .dim = {d0, d1, k, k},
-                                        .count = (int64_t)d0 * or_one(d1) * or_one(k) * or_one(k),
-                                        .fan_in = fan_in};
+    hp_param *p = &g->param[g->n_param++];
+    *p = (hp_param){.name = hp_arena_printf(b->arena, "%s.%s", l->name, suffix),
+                    .kind = kind,
+                    .init = init,
+                    .layer = g->n_layer - 1,
+                    .count = 1,
+                    .fan_in = fan_in};
+    while (p->n_dim < 4 && dim[p->n_dim]) {
+        p->count *= p->dim[p->n_dim] = dim[p->n_dim];
+        p->n_dim++;
+    }
+}
+
+/* (c) */
+static void append_vector(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init, int64_t fan_in,
+                          int c) {
+    append_param(b, suffix, kind, init, fan_in, (const int[4]){c});
 }
 
 hp_builder hp_builder_start(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
@@ -106,31 +114,49 @@ static hp_layer window_layer(hp_layer_op op, int x, hp_window w) {
                       .groups = or_one(w.groups)};
 }
 
+static int append_conv(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
+    const int y = append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c / l.groups;
+    const int64_t fan_in = (int64_t)in_c * l.kh * l.kw;
+    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, (const int[4]){out_c, in_c, l.kh, l.kw});
+    if (bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
+    return y;
+}
+
 int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w) {
-    const int y = append(b, window_layer(HP_CONV, x, w), name, out_c);
-    const int in_c = b->g->tensor[x].c / or_one(w.groups);
-    const int64_t fan_in = (int64_t)in_c * w.k * w.k;
-    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, out_c, in_c, w.k);
-    if (w.bias) append_param(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c, 0, 0);
+    return append_conv(b, window_layer(HP_CONV, x, w), name, out_c, w.bias);
+}
+
+int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw) {
+    hp_layer l = window_layer(HP_CONV, x, (hp_window){.k = kh, .pad = (kh - 1) / 2});
+    l.kw = kw;
+    l.pad_w = (kw - 1) / 2;
+    return append_conv(b, l, name, out_c, false);
+}
+
+/* torch counts the fan-in of a weight from its second dimension, the outputs here. */
+int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w) {
+    const int y = append(b, window_layer(HP_CONVT, x, w), name, out_c), in_c = b->g->tensor[x].c;
+    const int64_t fan_in = (int64_t)out_c * w.k * w.k;
+    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, (const int[4]){in_c, out_c, w.k, w.k});
+    if (w.bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
     return y;
 }
 
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c) {
     const int y = append(b, (hp_layer){.op = HP_LINEAR, .n_in = 1, .in = {x}}, name, out_c);
     const int64_t fan_in = hp_tensor_elems(b->g, x);
-    append_param(b, "weight", HP_PARAM_LINEAR_W, b->linear_init, fan_in, out_c, (int)fan_in, 0);
-    append_param(b, "bias", HP_PARAM_BIAS, b->linear_bias_init, fan_in, out_c, 0, 0);
+    append_param(b, "weight", HP_PARAM_LINEAR_W, b->linear_init, fan_in, (const int[4]){out_c, (int)fan_in});
+    append_vector(b, "bias", HP_PARAM_BIAS, b->linear_bias_init, fan_in, out_c);
     return y;
 }
 
 int hp_build_bn(hp_builder *b, int x, const char *name) {
     const hp_layer l = {.op = HP_BN, .n_in = 1, .in = {x}, .eps = bn_eps, .momentum = bn_momentum};
-    const int y = append(b, l, name, 0);
-    const int c = b->g->tensor[x].c;
-    append_param(b, "weight", HP_PARAM_BN_GAMMA, HP_INIT_ONE, c, c, 0, 0);
-    append_param(b, "bias", HP_PARAM_BN_BETA, HP_INIT_ZERO, c, c, 0, 0);
-    append_param(b, "running_mean", HP_PARAM_BN_MEAN, HP_INIT_ZERO, c, c, 0, 0);
-    append_param(b, "running_var", HP_PARAM_BN_VAR, HP_INIT_ONE, c, c, 0, 0);
+    const int y = append(b, l, name, 0), c = b->g->tensor[x].c;
+    append_vector(b, "weight", HP_PARAM_BN_GAMMA, HP_INIT_ONE, c, c);
+    append_vector(b, "bias", HP_PARAM_BN_BETA, HP_INIT_ZERO, c, c);
+    append_vector(b, "running_mean", HP_PARAM_BN_MEAN, HP_INIT_ZERO, c, c);
+    append_vector(b, "running_var", HP_PARAM_BN_VAR, HP_INIT_ONE, c, c);
     return y;
 }
 
@@ -143,17 +169,47 @@ int hp_build_add(hp_builder *b, int x, int y, const char *name) {
 }
 
 int hp_build_concat(hp_builder *b, int x, int y, const char *name) {
-    return append(b, (hp_layer){.op = HP_CONCAT, .n_in = 2, .in = {x, y}}, name, 0);
+    return hp_build_concat_all(b, (const int[2]){x, y}, 2, name);
+}
+
+int hp_build_concat_all(hp_builder *b, const int *x, int n, const char *name) {
+    hp_layer l = {.op = HP_CONCAT, .n_in = n};
+    HP_ASSERT(n <= HP_MAX_IN);
+    for (int i = 0; i < n; i++) l.in[i] = x[i];
+    return append(b, l, name, 0);
+}
+
+int hp_build_pad(hp_builder *b, int x, const char *name, int h, int w) {
+    const hp_tensor *t = &b->g->tensor[x];
+    if (t->h == h && t->w == w) return x;
+    const hp_layer l = {.op = HP_PAD,
+                        .n_in = 1,
+                        .in = {x},
+                        .pad_h = (h - t->h) / 2,
+                        .pad_w = (w - t->w) / 2,
+                        .out_h = h,
+                        .out_w = w};
+    return append(b, l, name, 0);
 }
 
 int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w) {
     return append(b, window_layer(HP_MAXPOOL, x, w), name, 0);
 }
 
+int hp_build_maxpool_ceil(hp_builder *b, int x, const char *name, hp_window w) {
+    hp_layer l = window_layer(HP_MAXPOOL, x, w);
+    l.ceil_mode = true;
+    return append(b, l, name, 0);
+}
+
 int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w) {
     hp_layer l = window_layer(HP_AVGPOOL, x, w);
     l.count_include_pad = true; /* nn.AvgPool2d's default */
     return append(b, l, name, 0);
+}
+
+int hp_build_avgpool_inside(hp_builder *b, int x, const char *name, hp_window w) {
+    return append(b, window_layer(HP_AVGPOOL, x, w), name, 0);
 }
 
 int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int out_w) {

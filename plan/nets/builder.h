@@ -37,13 +37,21 @@ typedef struct hp_window {
 } hp_window;
 
 int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w);
+/* Stride 1, no bias, padded so that the map keeps its size: kh, kw odd. */
+int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw);
+int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w);
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c);
 int hp_build_bn(hp_builder *b, int x, const char *name);
 int hp_build_act(hp_builder *b, int x, const char *name, hp_act act);
 int hp_build_add(hp_builder *b, int x, int y, const char *name);
 int hp_build_concat(hp_builder *b, int x, int y, const char *name);
+int hp_build_concat_all(hp_builder *b, const int *x, int n, const char *name);
+/* Zeros on all sides up to h x w, the odd row and column at the end; x itself when it has that size. */
+int hp_build_pad(hp_builder *b, int x, const char *name, int h, int w);
 int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w);
+int hp_build_maxpool_ceil(hp_builder *b, int x, const char *name, hp_window w); /* ceil mode */
 int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w);
+int hp_build_avgpool_inside(hp_builder *b, int x, const char *name, hp_window w); /* padding not counted */
 int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int out_w);
 int hp_build_dropout(hp_builder *b, int x, const char *name, double p);
 

@@ -1,7 +1,7 @@
 /* cifar.c - the CIFAR-style residual networks at any depth and image size (He et al. 2016; the form of
  * MPI4DL): no stem pooling, three stages, every convolution with bias, and one 8x8 average pooling before the
  * last layer. v1: depth 6n+2, blocks of two 3x3 convolutions. v2: depth 9n+2, pre-activation blocks with
- * kernels 3-3-1. Ends in logits. */
+ * kernels 3-3-1, or 1-3-1 as in the Keras example that MPI4DL's imitates. Ends in logits. */
 #include "plan/nets/nets.h"
 
 static int conv(hp_builder *b, int x, const char *name, int out_c, int k, int stride) {
@@ -31,14 +31,18 @@ static int block_v1(hp_builder *b, int x, int width, int stride) {
     return hp_build_act(b, hp_build_add(b, y, shortcut, "add"), "relu", HP_ACT_RELU);
 }
 
-/* `first`: the stage's first block projects the shortcut; the very first has no norm before its first
- * convolution. */
-static int block_v2(hp_builder *b, int x, int mid, int out_c, int stride, bool first, bool plain) {
-    int y = plain ? x : bn_relu(b, x, "bn1", "relu1");
-    y = conv(b, y, "conv1", mid, 3, stride);
-    y = conv(b, bn_relu(b, y, "bn2", "relu2"), "conv2", mid, 3, 1);
-    y = conv(b, bn_relu(b, y, "bn3", "relu3"), "conv3", out_c, 1, 1);
-    const int shortcut = first ? conv(b, x, "shortcut", out_c, 1, stride) : x;
+typedef struct block_v2_shape {
+    int mid, out_c, stride, first_kernel;
+    bool projects; /* the stage's first block projects the shortcut */
+    bool plain;    /* the very first has no norm before its first convolution */
+} block_v2_shape;
+
+static int block_v2(hp_builder *b, int x, block_v2_shape s) {
+    int y = s.plain ? x : bn_relu(b, x, "bn1", "relu1");
+    y = conv(b, y, "conv1", s.mid, s.first_kernel, s.stride);
+    y = conv(b, bn_relu(b, y, "bn2", "relu2"), "conv2", s.mid, 3, 1);
+    y = conv(b, bn_relu(b, y, "bn3", "relu3"), "conv3", s.out_c, 1, 1);
+    const int shortcut = s.projects ? conv(b, x, "shortcut", s.out_c, 1, s.stride) : x;
     return hp_build_add(b, y, shortcut, "add");
 }
 
@@ -52,8 +56,8 @@ static void enter_head(hp_builder *b) {
     hp_build_scope(b, "%s", "");
 }
 
-void hp_net_write_cifar_v1(hp_builder *b, int variant) {
-    const int n = (variant - 2) / 6;
+void hp_net_write_cifar_v1(hp_builder *b, const hp_net_args *a) {
+    const int n = (a->depth - 2) / 6;
     int x = stem(b);
     for (int g = 0; g < 3; g++)
         for (int i = 0; i < n; i++) {
@@ -64,14 +68,20 @@ void hp_net_write_cifar_v1(hp_builder *b, int variant) {
     head(b, x);
 }
 
-void hp_net_write_cifar_v2(hp_builder *b, int variant) {
+void hp_net_write_cifar_v2(hp_builder *b, const hp_net_args *a) {
     static const int mid[3] = {16, 64, 128}, out_c[3] = {64, 128, 256};
-    const int n = (variant - 2) / 9;
+    const int n = (a->depth - 2) / 9;
     int x = stem(b);
     for (int g = 0; g < 3; g++)
         for (int i = 0; i < n; i++) {
             enter_block(b, g, i);
-            x = block_v2(b, x, mid[g], out_c[g], g > 0 && i == 0 ? 2 : 1, i == 0, g == 0 && i == 0);
+            x = block_v2(b, x,
+                         (block_v2_shape){.mid = mid[g],
+                                          .out_c = out_c[g],
+                                          .stride = g > 0 && i == 0 ? 2 : 1,
+                                          .first_kernel = a->narrow_first ? 1 : 3,
+                                          .projects = i == 0,
+                                          .plain = g == 0 && i == 0});
         }
     enter_head(b);
     x = bn_relu(b, x, "bn", "relu");

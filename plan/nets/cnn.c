@@ -5,8 +5,8 @@ static int pool_half(hp_builder *b, int x, const char *name) {
     return hp_build_maxpool(b, x, name, (hp_window){.k = 2, .stride = 2});
 }
 
-void hp_net_write_cnn(hp_builder *b, int variant) {
-    (void)variant;
+void hp_net_write_cnn(hp_builder *b, const hp_net_args *a) {
+    (void)a;
     b->conv_init = HP_INIT_KAIMING_FAN_OUT;
     int x = hp_build_conv(b, 0, "conv1", 32, (hp_window){.k = 3, .pad = 1});
     x = hp_build_bn(b, x, "bn1");

@@ -43,8 +43,8 @@ static int stem(hp_builder *b) {
     return hp_build_maxpool(b, x, "pool0", (hp_window){.k = 3, .stride = 2, .pad = 1});
 }
 
-void hp_net_write_densenet121(hp_builder *b, int variant) {
-    (void)variant;
+void hp_net_write_densenet121(hp_builder *b, const hp_net_args *a) {
+    (void)a;
     b->conv_init = HP_INIT_KAIMING_FAN_IN;
     b->linear_bias_init = HP_INIT_ZERO;
     int x = stem(b);

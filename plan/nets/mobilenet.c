@@ -38,8 +38,8 @@ static int body(hp_builder *b, int x) {
     return x;
 }
 
-void hp_net_write_mobilenetv2(hp_builder *b, int variant) {
-    (void)variant;
+void hp_net_write_mobilenetv2(hp_builder *b, const hp_net_args *a) {
+    (void)a;
     b->conv_init = HP_INIT_KAIMING_FAN_OUT;
     b->linear_init = HP_INIT_NORMAL_001;
     b->linear_bias_init = HP_INIT_ZERO;

@@ -62,9 +62,9 @@ static int stage(hp_builder *b, int x, const resnet_shape *s, int number) {
     return x;
 }
 
-void hp_net_write_resnet(hp_builder *b, int variant) {
+void hp_net_write_resnet(hp_builder *b, const hp_net_args *a) {
     const resnet_shape *s = shapes;
-    while (s->depth != variant) s++;
+    while (s->depth != a->depth) s++;
     b->conv_init = HP_INIT_KAIMING_FAN_OUT;
     int x = stem(b);
     for (int number = 0; number < 4; number++) x = stage(b, x, s, number);

@@ -32,8 +32,8 @@ static int hidden(hp_builder *b, int x, int n) {
     return hp_build_dropout(b, x, numbered(b, n + 2), 0.5F);
 }
 
-void hp_net_write_vgg19(hp_builder *b, int variant) {
-    (void)variant;
+void hp_net_write_vgg19(hp_builder *b, const hp_net_args *a) {
+    (void)a;
     b->conv_init = HP_INIT_KAIMING_FAN_OUT;
     b->linear_init = HP_INIT_NORMAL_001;
     b->conv_bias_init = b->linear_bias_init = HP_INIT_ZERO;

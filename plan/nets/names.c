@@ -1,0 +1,136 @@
+/* names.c - the table of built-in networks, and reading a network's name: "resnet50", "resnet-v2-110",
+ * "amoebanetd:18,208", "unet:32". */
+#include "plan/nets/nets.h"
+
+#include "plan/base/units.h"
+
+#include <string.h>
+
+enum { /* keep a stranger's plan file from asking for gigabytes of layers, and multiply-adds within 63 bits */
+       MAX_DEPTH = 20000,
+       MAX_AMOEBA_LAYERS = 300,
+       MAX_AMOEBA_FILTERS = 1024,
+       MAX_UNET_FILTERS = 512
+};
+
+/* A whole number at the start of *text, without sign or leading zero; moves behind it. */
+static hp_status take_number(const char **text, const char *what, int low, int high, int *value,
+                             hp_error *err) {
+    char digits[16];
+    const size_t n = strspn(*text, "0123456789");
+    int64_t v = 0;
+    snprintf(digits, sizeof digits, "%.*s", (int)n, *text);
+    HP_TRY(hp_parse_int(digits, what, low, high, &v, err));
+    if (digits[0] == '0') return hp_fail(err, HP_EUSAGE, "%s: '%s' starts with a zero", what, digits);
+    *text += n;
+    *value = (int)v;
+    return HP_OK;
+}
+
+/* Depths of a family are step*n + 2, n >= 1. */
+static hp_status parse_depth(const char *net, const char **rest, int step, hp_net_args *args, hp_error *err) {
+    const int stem = (int)(*rest - net);
+    HP_TRY(take_number(rest, "the depth of the network", 1, MAX_DEPTH, &args->depth, err));
+    const int over = args->depth - 2;
+    if (over >= step && over % step == 0) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "network %s: the depth must be %dn+2, for example %.*s%d", net, step, stem,
+                   net, over < step ? step + 2 : over / step * step + 2);
+}
+
+static hp_status parse_end(const char *net, const char *rest, const char *form, hp_error *err) {
+    if (*rest == '\0') return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "network %s: '%s' is too much; the form is %s", net, rest, form);
+}
+
+static hp_status parse_v1(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
+    HP_TRY(parse_depth(net, &rest, 6, args, err));
+    return parse_end(net, rest, "resnet-v1-N", err);
+}
+
+static hp_status parse_v2(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
+    HP_TRY(parse_depth(net, &rest, 9, args, err));
+    if (strcmp(rest, ":131") == 0) {
+        args->narrow_first = true;
+        return HP_OK;
+    }
+    return parse_end(net, rest, "resnet-v2-N or resnet-v2-N:131 (kernels 1-3-1 instead of 3-3-1)", err);
+}
+
+static hp_status parse_amoebanetd(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
+    static const char form[] = "amoebanetd:L,F, for example amoebanetd:18,208";
+    if (*rest++ != ':')
+        return hp_fail(err, HP_EUSAGE, "network %s: how many layers and filters? The form is %s", net, form);
+    HP_TRY(take_number(&rest, "the layers of amoebanetd", 3, MAX_AMOEBA_LAYERS, &args->layers, err));
+    if (args->layers % 3)
+        return hp_fail(err, HP_EUSAGE,
+                       "network %s: the layers must be divisible by 3, for example amoebanetd:%d,208", net,
+                       args->layers / 3 * 3);
+    if (*rest++ != ',') return hp_fail(err, HP_EUSAGE, "network %s: the form is %s", net, form);
+    HP_TRY(take_number(&rest, "the filters of amoebanetd", 8, MAX_AMOEBA_FILTERS, &args->filters, err));
+    return parse_end(net, rest, form, err);
+}
+
+static hp_status parse_unet(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
+    if (*rest == '\0') return HP_OK;
+    rest++; /* ':' */
+    HP_TRY(take_number(&rest, "the filters of unet", 1, MAX_UNET_FILTERS, &args->filters, err));
+    return parse_end(net, rest, "unet or unet:F", err);
+}
+
+static const hp_net_row rows[] = {
+    {"cnn", {0}, 10, hp_net_write_cnn, NULL},
+    {"resnet18", {.depth = 18}, 1000, hp_net_write_resnet, NULL},
+    {"resnet34", {.depth = 34}, 1000, hp_net_write_resnet, NULL},
+    {"resnet50", {.depth = 50}, 1000, hp_net_write_resnet, NULL},
+    {"resnet101", {.depth = 101}, 1000, hp_net_write_resnet, NULL},
+    {"resnet152", {.depth = 152}, 1000, hp_net_write_resnet, NULL},
+    {"vgg19", {0}, 1000, hp_net_write_vgg19, NULL},
+    {"mobilenetv2", {0}, 1000, hp_net_write_mobilenetv2, NULL},
+    {"densenet121", {0}, 1000, hp_net_write_densenet121, NULL},
+    {"amoebanetd", {0}, 1000, hp_net_write_amoebanetd, parse_amoebanetd},
+    {"unet", {.filters = 64}, 2, hp_net_write_unet, parse_unet},
+    {"resnet-v1-", {0}, 10, hp_net_write_cifar_v1, parse_v1},
+    {"resnet-v2-", {0}, 10, hp_net_write_cifar_v2, parse_v2},
+};
+
+#define NET_NAMES                                                                                            \
+    "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg19, mobilenetv2, densenet121, "             \
+    "amoebanetd:L,F "                                                                                        \
+    "(L = 3n), unet:F, resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
+
+/* Networks the command line's documentation names and this version does not have. */
+static const char *const absent[] = {"gpt", "moe-gpt", "dlrm"};
+
+/* Does `net` start with `name`, alone or before a colon? */
+static bool named(const char *net, const char *name) {
+    const size_t n = strlen(name);
+    return strncmp(net, name, n) == 0 && (net[n] == '\0' || net[n] == ':');
+}
+
+static bool matches(const hp_net_row *row, const char *net) {
+    const size_t n = strlen(row->name);
+    if (!row->parse) return strcmp(net, row->name) == 0;
+    return row->name[n - 1] == '-' ? strncmp(net, row->name, n) == 0 : named(net, row->name);
+}
+
+const hp_net_row *hp_net_find(const char *net) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (matches(&rows[i], net)) return &rows[i];
+    return NULL;
+}
+
+hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err) {
+    *row = hp_net_find(net);
+    for (size_t i = 0; !*row && i < sizeof absent / sizeof absent[0]; i++)
+        if (named(net, absent[i]))
+            return hp_fail(err, HP_EUNAVAIL, "network %s: this version does not have it; it has " NET_NAMES,
+                           net);
+    if (!*row) return hp_fail(err, HP_EUSAGE, "unknown network '%s'; known are " NET_NAMES, net);
+    *args = (*row)->args;
+    return (*row)->parse ? (*row)->parse(net, net + strlen((*row)->name), args, err) : HP_OK;
+}
+
+int hp_net_default_classes(const char *net) {
+    const hp_net_row *row = hp_net_find(net);
+    return row ? row->default_classes : 1000; /* ImageNet's */
+}

@@ -1,0 +1,204 @@
+/* outlook.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
+#include "sim/outlook.h"
+
+#include "sim/bounds.h"
+#include "sim/wiring.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a position does for one micro-batch, and keeps. */
+typedef struct position {
+    double forward, backward, again; /* seconds; again: forward passes that are repeated */
+    double lead, trail;              /* of the first model chunk: forward, and backward with what is repeated */
+    double exchange;                 /* halo rows there and back, seconds; redundant rows */
+    double kept, group_kept;         /* bytes: all, and of the largest group that is run again at once */
+    double entering;                 /* bytes that enter its stages; units with recompute=boundary */
+    double boundary;                 /* seconds to hand over to the next position, one way */
+    double params;
+    int parts;
+} position;
+
+typedef struct view {
+    const hp_outlook_setup *o;
+    const hp_strategy *s;
+    int64_t micro_batch;
+    int n; /* positions */
+    position at[HP_MAX_STAGES];
+} view;
+
+static double message_s(const view *v, bool same_node, double bytes) {
+    return bytes > 0 ? hp_cost_p2p(v->o->table, v->o->machine, same_node, bytes).seconds : 0;
+}
+
+/* Does a replica fit into one node? */
+static bool one_node(const view *v) {
+    return hp_strategy_roles(v->s) <= v->o->machine->devices_per_node;
+}
+
+static double add_recompute(const view *v, const hp_part_sums *p, int first, int end, position *at) {
+    const double *kept = v->o->eager ? p->eager_bytes : p->kept_bytes;
+    double most = 0;
+    if (v->s->recompute == HP_RECOMPUTE_NONE) return kept[end] - kept[first];
+    if (v->s->recompute == HP_RECOMPUTE_BOUNDARY) {
+        for (int u = first; u < end; u++) {
+            at->entering += p->entering[u];
+            most = fmax(most, kept[u + 1] - kept[u]);
+        }
+    } else {
+        at->entering += p->entering[first];
+        most = kept[end] - kept[first];
+    }
+    if (v->s->recompute != HP_RECOMPUTE_EXCEPT_LAST) at->again += p->forward[end] - p->forward[first];
+    return most;
+}
+
+/* Exchanges are shared by `halo` layers, and their messages go one after the other. */
+static double exchange_s(const view *v, const hp_part_sums *p, int first, int end) {
+    const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->halo);
+    if (rounds <= 0) return 0;
+    const double rows = (p->row_bytes[end] - p->row_bytes[first]) / rounds,
+                 cols = (p->col_bytes[end] - p->col_bytes[first]) / rounds;
+    const int passes = v->o->mode == HP_MODE_TRAIN ? 2 : 1;
+    const double redundant = (v->s->halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
+    return passes * rounds * (message_s(v, one_node(v), rows) + message_s(v, true, cols)) + redundant;
+}
+
+static void add_stage(view *v, int stage, bool lead, int first, int end) {
+    position *at = &v->at[hp_position_of(v->s, stage)];
+    const hp_layout layout = hp_stage_layout(v->s, stage);
+    const hp_part_sums *p = hp_parts_of(v->o->parts, &layout, v->micro_batch);
+    const double forward = p->forward[end] - p->forward[first], backward = p->backward[end] - p->backward[first];
+    at->forward += forward;
+    at->backward += backward;
+    at->params += p->params[end] - p->params[first];
+    at->exchange += exchange_s(v, p, first, end);
+    const double before = at->again, kept = add_recompute(v, p, first, end, at);
+    if (lead) {
+        at->lead += forward;
+        at->trail += backward + at->again - before;
+    }
+    at->kept += kept;
+    at->group_kept = fmax(at->group_kept, kept);
+    at->parts = hp_layout_parts(&layout);
+    if (end < v->o->graph->n_unit) at->boundary = message_s(v, one_node(v), p->entering[end]);
+}
+
+static void look(view *v, const int32_t *counts) {
+    int first = 0;
+    v->n = hp_positions(v->s);
+    memset(v->at, 0, sizeof *v->at * (size_t)v->n);
+    for (int k = 0; k < v->s->stages * v->s->chunks; k++) {
+        add_stage(v, k % v->s->stages, k < v->s->stages, first, first + counts[k]);
+        first += counts[k];
+    }
+}
+
+static bool trains(const view *v) {
+    return v->o->mode == HP_MODE_TRAIN;
+}
+
+/* Seconds of one micro-batch on a position; `extra` counts exchanges. */
+static double pass_s(const position *p, bool extra) {
+    return p->forward + p->backward + p->again + (extra ? p->exchange : 0);
+}
+
+/* --- the pipeline --- */
+
+/* GEMS: a role does its own position's work in every second pass, its mirror image's in the others. */
+static int mirror(const view *v, int index) {
+    int role = 0, at, part;
+    for (int p = 0; p < index; p++) role += v->at[p].parts;
+    hp_role_place(v->s, role, 1, &at, &part);
+    return at;
+}
+
+static double gems_s(const view *v, bool extra) {
+    double best = 0, forward = 0;
+    for (int i = 0; i < v->n; i++) {
+        const double work = v->s->gems / 2 * v->s->micro *
+                            (pass_s(&v->at[i], extra) + pass_s(&v->at[mirror(v, i)], extra));
+        best = fmax(best, forward + work);
+        forward += v->at[i].forward;
+    }
+    return best;
+}
+
+static double pipeline_s(const view *v, bool extra) {
+    const int micro = v->s->micro;
+    double best = 0, forward = 0, backward = 0;
+    for (int i = 0; i < v->n; i++) {
+        const position *p = &v->at[i];
+        const bool returns = extra || v->s->sched != HP_SCHED_ZB; /* zero-bubble puts other work there */
+        best = fmax(best, forward + micro * pass_s(p, extra) + (returns ? backward : 0));
+        forward += p->lead;
+        backward += p->trail;
+    }
+    return best;
+}
+
+/* Passes over the pipeline that cannot overlap: GEMS fills it again for each (schedules.md, R passes). */
+static double refills_s(const view *v) {
+    double longest = 0;
+    for (int i = 0; i < v->n; i++) longest = fmax(longest, fmax(v->at[i].forward, v->at[i].backward));
+    return v->s->gems > 1 ? v->s->gems * (v->n - 1) * longest : 0;
+}
+
+static double boundaries_s(const view *v) {
+    double sum = 0;
+    for (int i = 0; i + 1 < v->n; i++) sum += v->at[i].boundary;
+    return (trains(v) ? 2 : 1) * v->s->gems * sum;
+}
+
+/* The gradients' all-reduce, as far as the last backward pass does not hide it. */
+static double gradients_s(const view *v) {
+    const hp_machine *m = v->o->machine;
+    double most = 0;
+    if (!trains(v)) return 0;
+    for (int i = 0; i < v->n; i++) {
+        const position *p = &v->at[i];
+        const int ranks = hp_strategy_replicas(v->s) * p->parts / v->s->cp * (v->s->gems > 1 ? 2 : 1);
+        const int here = m->devices_per_node / (one_node(v) ? v->n : 1);
+        const int per_node = here < 1 ? 1 : here < ranks ? here : ranks;
+        const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
+        const double t = hp_cost_allreduce(v->o->table, m, ranks, per_node, bytes).seconds;
+        most = fmax(most, fmax(t - p->backward, t / 10));
+    }
+    return most;
+}
+
+/* Several ranks on a device share it, but for the launches. */
+static double sharing(const view *v) {
+    return v->o->machine->share_cpu ? 1 : v->s->clients * 0.75 + 0.25;
+}
+
+/* --- memory --- */
+
+static double memory_of(const view *v, int i) {
+    const position *p = &v->at[i];
+    const double flight = hp_in_flight(v->s, i), element = hp_dtype_bytes(v->o->dtype);
+    double params = p->params;
+    if (v->s->gems > 1 && mirror(v, i) != i) params += v->at[mirror(v, i)].params;
+    const double fixed = params / v->s->cp * element * (trains(v) ? 3 : 1);
+    if (!trains(v)) return fixed;
+    if (v->s->recompute == HP_RECOMPUTE_NONE) return fixed + flight * p->kept;
+    return fixed + p->group_kept; /* what else is kept overlaps with it */
+}
+
+hp_outlook hp_outlook_of(const hp_outlook_setup *o, const hp_strategy *s, const int32_t *counts) {
+    view v = {.o = o, .s = s};
+    v.micro_batch = o->batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
+    look(&v, counts);
+    const bool gems = s->gems > 1;
+    hp_outlook out = {.bound_s = gems ? gems_s(&v, false) : pipeline_s(&v, false)};
+    out.estimate_s = ((gems ? gems_s(&v, true) + refills_s(&v) : pipeline_s(&v, true)) + boundaries_s(&v)) *
+                         sharing(&v) +
+                     gradients_s(&v);
+    for (int i = 0; i < v.n; i++) {
+        const double bytes = memory_of(&v, i);
+        if (bytes <= out.memory_bytes) continue;
+        out.memory_bytes = bytes;
+        out.position = i;
+    }
+    return out;
+}
