@@ -37,8 +37,14 @@ static int32_t *crossing(hp_lower_ctx *c, int end, int32_t *n) {
     return list;
 }
 
-/* The loss depends on these tensors; the others are dead ends. */
-static void mark_live(hp_lower_ctx *c) {
+/* Gradients flow through what the loss depends on and what depends on parameters. */
+static void mark_tensors(hp_lower_ctx *c) {
+    c->learns = HP_NEW(c->arena, bool, c->g->n_tensor);
+    for (int l = 1; l < c->g->n_layer; l++) {
+        const hp_layer *layer = &c->g->layer[l];
+        c->learns[layer->out] = layer->n_param > 0;
+        for (int k = 0; k < layer->n_in; k++) c->learns[layer->out] |= c->learns[layer->in[k]];
+    }
     c->live = HP_NEW(c->arena, bool, c->g->n_tensor);
     c->live[c->g->layer[c->g->n_layer - 1].out] = true;
     for (int l = c->g->n_layer - 1; l > 0; l--)
@@ -211,7 +217,7 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
     hp_lower_ctx c = {.arena = arena, .g = g, .s = &whole, .o = o, .n_vstage = s->stages * s->chunks};
     c.last_use = HP_NEW(arena, int32_t, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) c.last_use[t] = hp_graph_last_use(g, t);
-    mark_live(&c);
+    mark_tensors(&c);
     build_vstages(&c);
     hp_status status = HP_OK;
     const int steps = hp_schedule_most(&whole);

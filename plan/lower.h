@@ -50,6 +50,7 @@ typedef struct hp_lower {
     hp_vstage *vstage;
     int32_t *last_use; /* per tensor */
     bool *live;        /* per tensor: the loss depends on it */
+    bool *learns;      /* per tensor: it depends on parameters */
     int group_room, member_room;
 
     int task_room, operand_room, buffer_room, queue_room;
@@ -94,7 +95,7 @@ static inline int lower_need_index(const hp_pass *a, int layer, int k) {
     return a->v->geo->need_first[layer - a->v->first] + k;
 }
 static inline bool lower_wants_gradient(const hp_lower_ctx *c, int tensor) {
-    return c->g->tensor[tensor].producer != 0 && c->live[tensor]; /* the image needs none */
+    return c->learns[tensor] && c->live[tensor]; /* the image needs none */
 }
 
 /* lower_emit.c: tasks, buffers, dependencies */

@@ -362,7 +362,7 @@ static void backward_data(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t 
  * reads go to other parts: then they fly beside it. */
 static void backward_layer(hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
-    if (!c->live[l->out]) return; /* nobody used this layer's output */
+    if (!lower_wants_gradient(c, l->out)) return;
     lower_collect(c, a, l->out);
     const bool here = !hp_box_empty(lower_have(c, a, l->out));
     const bool weights = here && has_weight_task(l) && !c->defers;

@@ -109,10 +109,9 @@ static void pack_layer(hp_lower_ctx *c, int slot, int layer) {
     const hp_box *out = hp_geometry_have(geo, c->g, s->part, l->out);
     if (layer == 0 || hp_box_empty(out) || c->r->pack_forward[layer] >= 0) return;
     const hp_shape shape = hp_shape_between(c->g, layer, hp_geometry_need(geo, s->part, layer, 0), out);
-    const bool image = c->g->tensor[l->in[0]].producer == 0;
     const int64_t forward = hp_pack_bytes(c->g, layer, false, &shape, c->o->dtype);
     const int64_t backward =
-        lower_train(c) && !image ? hp_pack_bytes(c->g, layer, true, &shape, c->o->dtype) : 0;
+        lower_train(c) && lower_wants_gradient(c, l->in[0]) ? hp_pack_bytes(c->g, layer, true, &shape, c->o->dtype) : 0;
     if (!forward && !backward) return;
     if (forward) c->r->pack_forward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, forward, layer, -1);
     if (backward) c->r->pack_backward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, backward, layer, -1);

@@ -118,7 +118,7 @@ static void print_task(FILE *f, const hp_program *p, const hp_graph *g, const hp
     char label[256], size[32];
     fprintf(f, "%6d  q%-2d %-44s", task, t->queue, hp_task_label(p, g, r, task, label, sizeof label));
     print_operands(f, r, t);
-    if (t->count)
+    if (hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE)
         fprintf(f, "  (%s)", hp_format_bytes((double)t->count * hp_dtype_bytes((hp_dtype)t->dtype), size));
     if (r->dep_first[task] < r->dep_first[task + 1]) fputs("  after", f);
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++) fprintf(f, " %d", r->dep[i]);
@@ -138,7 +138,8 @@ static void print_queue(FILE *f, const hp_program *p, const hp_role *r, int q) {
         if (p->dp > 1) fputs(g->all_replicas ? " of every replica" : " of the same replica", f);
     }
     if (queue->kind == HP_QUEUE_SEND || queue->kind == HP_QUEUE_RECV)
-        fprintf(f, " rank %d, %s (channel %d)", queue->peer, queue->channel & 1 ? "gradients" : "activations",
+        fprintf(f, " rank %d, %s%s (channel %d)", queue->peer,
+                queue->channel & 1 ? "gradients" : "activations", queue->channel & 2 ? " of halos" : "",
                 queue->channel);
     fputc('\n', f);
 }
