@@ -15,7 +15,7 @@ hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd,
     hp_ref_avgpool_bwd; /* device_ref_pool.c */
 hp_ref_fn hp_ref_adaptpool_fwd, hp_ref_adaptpool_bwd;
 hp_ref_fn hp_ref_convt_fwd, hp_ref_convt_bwd, hp_ref_convt_bwdw; /* device_ref_convt.c */
-hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                          /* device_ref_pad.c */
-hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd; /* device_ref_train.c */
+hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                        /* device_ref_pad.c */
+hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd;                 /* device_ref_train.c */
 
 #endif

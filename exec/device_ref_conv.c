@@ -1,6 +1,7 @@
-/* device_ref_conv.c - convolution and fully connected layers by their definition, float64: output pixel (oy, ox)
- * adds, for every tap (ky, kx) inside the image, the input pixel (oy*stride - pad + ky*dilation, ...) times the
- * tap's matrix of weights. The weights are turned so that the innermost loop runs over neighbours in memory. */
+/* device_ref_conv.c - convolution and fully connected layers by their definition, float64: output pixel (oy,
+ * ox) adds, for every tap (ky, kx) inside the image, the input pixel (oy*stride - pad + ky*dilation, ...)
+ * times the tap's matrix of weights. The weights are turned so that the innermost loop runs over neighbours
+ * in memory. */
 #include "exec/device_ref.h"
 
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 /* One tap of one group: `outs` outputs at y, `ins` inputs at x, its matrix at w. */
 typedef void tap_fn(double *restrict y, double *restrict x, double *restrict w, int outs, int ins);
 
-static inline __attribute__((always_inline)) void pixel(const hp_shape *s, int64_t n, int oy, int ox, double *y,
-                                                        double *x, double *w, tap_fn *tap) {
+static inline __attribute__((always_inline)) void pixel(const hp_shape *s, int64_t n, int oy, int ox,
+                                                        double *y, double *x, double *w, tap_fn *tap) {
     const int outs = s->oc / s->groups, ins = s->ic / s->groups;
     double *at = y + ((n * s->oh + oy) * s->ow + ox) * s->oc;
     for (int ky = 0; ky < s->kh; ky++)
@@ -24,8 +25,8 @@ static inline __attribute__((always_inline)) void pixel(const hp_shape *s, int64
         }
 }
 
-static inline __attribute__((always_inline)) void every_pixel(const hp_shape *s, double *y, double *x, double *w,
-                                                              tap_fn *tap) {
+static inline __attribute__((always_inline)) void every_pixel(const hp_shape *s, double *y, double *x,
+                                                              double *w, tap_fn *tap) {
     for (int64_t n = 0; n < s->n; n++)
         for (int oy = 0; oy < s->oh; oy++)
             for (int ox = 0; ox < s->ow; ox++) pixel(s, n, oy, ox, y, x, w, tap);

@@ -24,7 +24,7 @@ static program_head head_of(const hp_program *p) {
 
 static role_head role_head_of(const hp_role *r) {
     return (role_head){r->stage,    r->n_task, r->n_operand,     r->n_dep,       r->n_buffer,  r->n_queue,
-                       r->n_bucket, r->n_slot,       r->trained_elems, r->arena_bytes, r->live_bytes};
+                       r->n_bucket, r->n_slot, r->trained_elems, r->arena_bytes, r->live_bytes};
 }
 
 hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *fn, void *self,

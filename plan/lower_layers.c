@@ -37,7 +37,8 @@ static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     if (a->f->in[lower_need_index(a, layer, 0)] != a->f->act[x]) return false;
     if (!lower_train(c)) return true;
     const hp_layer *producer = &c->g->layer[c->g->tensor[x].producer];
-    if (c->s->recompute != HP_RECOMPUTE_NONE && producer->unit != l->unit) return false; /* a kept input */
+    const bool kept = producer->unit != l->unit || producer == c->g->layer; /* what recomputation begins with */
+    if (kept && c->s->recompute != HP_RECOMPUTE_NONE) return false;
     return l->op != HP_BN && !keeps_output(producer);
 }
 

@@ -12,9 +12,16 @@ const hp_task_info hp_task_infos[HP_TASK_OPS] = {
 
 bool hp_group_has_role(const hp_program *p, int group, int role) {
     const hp_group *g = &p->group[group];
-    for (int i = 0; i < g->n; i++)
-        if (p->member[g->first + i] == role) return true;
-    return false;
+    const int32_t *member = p->member + g->first; /* ascending */
+    int low = 0, high = g->n;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (member[middle] < role)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < g->n && member[low] == role;
 }
 
 const char *const hp_dtype_names[] = {"f32", "f64", "i32", "u8"};
@@ -29,7 +36,9 @@ int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]) {
     int n = 0;
     for (int i = 0; i < t->n_operand && n < HP_MAX_USES - 1; i++)
         if (r->operand[t->operand + i] >= 0) buffer[n++] = r->operand[t->operand + i];
-    const int32_t *pack = t->op == HP_TASK_FWD ? r->pack_forward : t->op == HP_TASK_BWD ? r->pack_backward : NULL;
+    const int32_t *pack = t->op == HP_TASK_FWD   ? r->pack_forward
+                          : t->op == HP_TASK_BWD ? r->pack_backward
+                                                 : NULL;
     if (pack && pack[t->layer] >= 0) buffer[n++] = pack[t->layer];
     return n;
 }

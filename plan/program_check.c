@@ -11,6 +11,7 @@ enum {
     MAX_TASKS = 1 << 26,
     MAX_RANKS = 1 << 24,
     MAX_MICRO = 1 << 20,
+    MAX_CHANNEL = 1 << 24, /* below the tags that the executor keeps for itself */
     ALL_FLAGS = HP_FLAG_ADD | HP_FLAG_RECOMPUTE | HP_FLAG_EVAL | HP_FLAG_METRIC | HP_FLAG_FIRST | HP_FLAG_LAST
 };
 static const int64_t MAX_ARENA = INT64_C(1) << 56; /* so that sums of a few sizes stay within 63 bits */

@@ -16,6 +16,7 @@ typedef struct activity {
 typedef struct user_list {
     int32_t *id; /* activities that use the resource */
     int n, capacity;
+    double load;   /* what they ask for at rate 1 */
     int32_t local; /* its number within the component, -1 outside */
     bool stale;    /* its users' rates do not hold any more */
 } user_list;
@@ -30,11 +31,11 @@ struct hp_fluid {
     int32_t *stale; /* resources around which rates have to be solved again */
     int n_stale, stale_capacity;
     /* the component being solved */
-    int32_t *member, *touched, *use_first;
+    int32_t *member, *touched, *use_first, *index;
     hp_share_use *use;
     double *rate, *local_capacity, *work;
     int n_member, member_capacity, n_touched, touched_capacity, n_use, use_capacity, first_capacity,
-        rate_capacity;
+        rate_capacity, index_capacity;
 };
 
 hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, hp_events *events) {
@@ -58,19 +59,14 @@ static void schedule(hp_fluid *f, int32_t id, int64_t now_ns) {
     hp_events_push(f->events, now_ns + (int64_t)ns, id, a->age);
 }
 
-/* Is some resource of the activity asked for more than it has? */
+/* Is the resource asked for more than it has? If not, nobody has to heed it. */
+static bool overloaded(const hp_fluid *f, int32_t resource) {
+    return f->users[resource].load > f->capacity[resource] * (1 + 1e-9);
+}
+
 static bool contended(const hp_fluid *f, const activity *a) {
-    for (int i = 0; i < a->n_use; i++) {
-        const user_list *u = &f->users[a->use[i].resource];
-        double load = 0;
-        for (int k = 0; k < u->n; k++) {
-            const activity *b = &f->act[u->id[k]];
-            for (int j = 0; j < b->n_use; j++) {
-                if (b->use[j].resource == a->use[i].resource) load += b->use[j].demand;
-            }
-        }
-        if (load > f->capacity[a->use[i].resource] * (1 + 1e-9)) return true;
-    }
+    for (int i = 0; i < a->n_use; i++)
+        if (overloaded(f, a->use[i].resource)) return true;
     return false;
 }
 
@@ -93,7 +89,7 @@ static void touch(hp_fluid *f, int32_t resource) {
     f->touched[f->n_touched++] = resource;
 }
 
-/* Members and resources reachable from a resource, breadth first. */
+/* Members and resources reachable from a resource, breadth first, through others that are asked for too much. */
 static void find_component(hp_fluid *f, int32_t resource) {
     f->n_member = f->n_touched = f->n_use = 0;
     touch(f, resource);
@@ -106,7 +102,8 @@ static void find_component(hp_fluid *f, int32_t resource) {
             a->seen = true;
             HP_ROOM(f->arena, f->member, f->n_member, f->member_capacity);
             f->member[f->n_member++] = u->id[k];
-            for (int i = 0; i < a->n_use; i++) touch(f, a->use[i].resource);
+            for (int i = 0; i < a->n_use; i++)
+                if (overloaded(f, a->use[i].resource)) touch(f, a->use[i].resource);
         }
     }
 }
@@ -119,8 +116,10 @@ static void fill_problem(hp_fluid *f) {
         if (m == f->n_member) break;
         const activity *a = &f->act[f->member[m]];
         for (int i = 0; i < a->n_use; i++) {
+            const int32_t local = f->users[a->use[i].resource].local;
+            if (local < 0) continue;
             HP_ROOM(f->arena, f->use, f->n_use, f->use_capacity);
-            f->use[f->n_use++] = (hp_share_use){f->users[a->use[i].resource].local, a->use[i].demand};
+            f->use[f->n_use++] = (hp_share_use){local, a->use[i].demand};
         }
     }
 }
@@ -146,7 +145,9 @@ static void solve_around(hp_fluid *f, int32_t resource, int64_t now_ns) {
                                 .use_first = f->use_first,
                                 .use = f->use,
                                 .capacity = f->local_capacity};
-    hp_share_solve(&p, f->work, f->rate);
+    while (f->index_capacity < hp_share_indices(&p))
+        HP_ROOM(f->arena, f->index, f->index_capacity, f->index_capacity);
+    hp_share_solve(&p, f->work, f->index, f->rate);
     apply_rates(f, now_ns);
 }
 
@@ -182,6 +183,7 @@ void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, con
         user_list *u = &f->users[use[i].resource];
         HP_ROOM(f->arena, u->id, u->n, u->capacity);
         u->id[u->n++] = id;
+        u->load += use[i].demand;
     }
     if (contended(f, a)) {
         mark_stale(f, a); /* it stands still until rates are solved */
@@ -199,6 +201,7 @@ static void forget(hp_fluid *f, int32_t id) {
         while (u->id[k] != id) k++;
         memmove(&u->id[k], &u->id[k + 1], sizeof *u->id * (size_t)(u->n - k - 1));
         u->n--;
+        u->load = u->n > 0 ? u->load - a->use[i].demand : 0; /* no rounding is carried on for ever */
     }
     a->active = false;
     a->age++;

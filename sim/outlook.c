@@ -11,7 +11,7 @@
 typedef struct position {
     double forward, backward, again; /* seconds; again: forward passes that are repeated */
     double lead, trail;              /* of the first model chunk: forward, and backward with what is repeated */
-    double exchange;                 /* halo rows there and back, seconds; redundant rows */
+    double exchange;                 /* seconds: halo rows there and back, redundant rows, statistics */
     double kept, group_kept;         /* bytes: all, and of the largest group that is run again at once */
     double entering;                 /* bytes that enter its stages; units with recompute=boundary */
     double boundary;                 /* seconds to hand over to the next position, one way */
@@ -27,8 +27,13 @@ typedef struct view {
     position at[HP_MAX_STAGES];
 } view;
 
+/* Between nodes the devices of a node send at the same time, through its NICs. */
 static double message_s(const view *v, bool same_node, double bytes) {
-    return bytes > 0 ? hp_cost_p2p(v->o->table, v->o->machine, same_node, bytes).seconds : 0;
+    const hp_machine *m = v->o->machine;
+    const double sharing = !same_node && m->nics_per_node > 0 && m->devices_per_node > m->nics_per_node
+                               ? (double)m->devices_per_node / m->nics_per_node
+                               : 1;
+    return bytes > 0 ? hp_cost_p2p(v->o->table, m, same_node, bytes * sharing).seconds : 0;
 }
 
 /* Does a replica fit into one node? */
@@ -64,6 +69,15 @@ static double exchange_s(const view *v, const hp_part_sums *p, int first, int en
     return passes * rounds * (message_s(v, one_node(v), rows) + message_s(v, true, cols)) + redundant;
 }
 
+/* Statistics of batch norm, added up over the parts of a stage in each direction. */
+static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, int first, int end) {
+    enum { TYPICAL_BYTES = 4096 }; /* two float64 of 256 channels */
+    const int ranks = hp_layout_parts(l) / l->channels, here = v->o->machine->devices_per_node;
+    if (v->o->mode != HP_MODE_TRAIN || v->s->bn == HP_BN_LOCAL || ranks == 1) return 0;
+    return 2 * (p->norms[end] - p->norms[first]) *
+           hp_cost_allreduce(v->o->table, v->o->machine, ranks, here < ranks ? here : ranks, TYPICAL_BYTES).seconds;
+}
+
 static void add_stage(view *v, int stage, bool lead, int first, int end) {
     position *at = &v->at[hp_position_of(v->s, stage)];
     const hp_layout layout = hp_stage_layout(v->s, stage);
@@ -72,7 +86,7 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     at->forward += forward;
     at->backward += backward;
     at->params += p->params[end] - p->params[first];
-    at->exchange += exchange_s(v, p, first, end);
+    at->exchange += exchange_s(v, p, first, end) + norms_s(v, p, &layout, first, end);
     const double before = at->again, kept = add_recompute(v, p, first, end, at);
     if (lead) {
         at->lead += forward;

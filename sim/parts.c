@@ -137,7 +137,7 @@ static void fill(hp_parts *p, hp_part_sums *s) {
     const hp_graph *g = p->g;
     const int n = g->n_unit;
     double **const sums[] = {&s->forward, &s->backward,  &s->kept_bytes, &s->eager_bytes, &s->rounds,
-                             &s->row_bytes, &s->col_bytes, &s->redundant,  &s->params};
+                             &s->row_bytes, &s->col_bytes, &s->redundant,  &s->norms, &s->params};
     enum { SUMS = sizeof sums / sizeof sums[0] };
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);
@@ -148,6 +148,7 @@ static void fill(hp_parts *p, hp_part_sums *s) {
         add_time(&f, layer);
         add_memory(&f, layer);
         add_halo(&f, layer);
+        s->norms[g->layer[layer].unit] += g->layer[layer].op == HP_BN;
     }
     for (int t = 0; t < g->n_tensor; t++) add_entering(&f, t);
     for (int i = 0; i < SUMS; i++) sum_up(*sums[i], n);

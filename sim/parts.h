@@ -19,6 +19,7 @@ typedef struct hp_part_sums {
     double *row_bytes;        /* rows received from above and below in them */
     double *col_bytes;        /* columns from left and right, corners included */
     double *redundant;        /* seconds that each further layer of a fused exchange adds */
+    double *norms;            /* batch norms, whose statistics the parts add up */
     double *params;           /* trained parameters */
     double *entering;         /* no sum: bytes of the tensors that enter unit u from earlier ones */
 } hp_part_sums;

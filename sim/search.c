@@ -10,9 +10,9 @@
 #include <string.h>
 
 enum {
-    MAX_TASKS = 600000, /* about 300 MB while a candidate is looked at */
-    BUDGET = 3000000,   /* tasks: several seconds */
-    LARGE_TASKS = 50000, /* such programs are simulated once, and not placed */
+    MAX_TASKS = 400000,  /* about 200 MB while a candidate is looked at */
+    BUDGET = 2000000,    /* tasks: a few seconds; one half for small programs, one for large ones */
+    LARGE_TASKS = 20000, /* such programs are simulated without a first look, and not placed */
     SPARE = 4,           /* kept beyond those wanted: placement may reorder neighbours or refuse one */
     FAMILIES = 64,
     OF_FAMILY = 2 /* looked at before all others */
@@ -34,7 +34,7 @@ typedef struct search {
     hp_search_result *r;
     point *point;
     int n_point;
-    int64_t spent;
+    int64_t spent[2]; /* on small programs, on large ones */
     int best_capacity, rejected_capacity;
     int kept;       /* at most: those wanted and a few */
     bool one_stage; /* a strategy without pipeline fits */
@@ -183,32 +183,36 @@ static bool hopeless(const search *s, double bound_s) {
     return bound_s > worst * (1 + 1e-9);
 }
 
+static bool is_large(const search *s, const point *p) {
+    return hp_space_tasks(s->space, &p->p) > LARGE_TASKS;
+}
+
 static hp_eval_depth depth_of(const search *s, const point *p) {
     if (s->o->sort == HP_SORT_MEMORY || hopeless(s, p->bound_s)) return HP_EVAL_MEMORY;
-    const bool large = hp_space_tasks(s->space, &p->p) > LARGE_TASKS;
-    return s->o->sort == HP_SORT_TIME && !large ? HP_EVAL_RANK : HP_EVAL_STEP;
+    return s->o->sort == HP_SORT_TIME && !is_large(s, p) ? HP_EVAL_RANK : HP_EVAL_STEP;
 }
 
 static bool may_cut_otherwise(const hp_point *p) {
     return p->stages * p->chunks > 1 && p->cut == HP_CUT_TIME;
 }
 
-static hp_status try_point(search *s, const hp_point *p, hp_eval_depth depth, hp_evaluation *e, hp_error *err) {
+static hp_status try_point(search *s, const hp_point *p, hp_eval_depth depth, hp_evaluation *e, int64_t *spent,
+                           hp_error *err) {
     hp_strategy strategy = hp_space_strategy(p);
     hp_eval_complete(s->eval, &strategy, (hp_cut_kind)p->cut);
     HP_TRY(hp_evaluate(s->eval, s->arena, &strategy, depth, e, err));
-    s->spent += depth == HP_EVAL_MEMORY ? e->tasks / 2 : e->tasks;
+    *spent += depth == HP_EVAL_MEMORY ? e->tasks / 2 : e->tasks;
     return HP_OK;
 }
 
-static hp_status look_at(search *s, const point *at, hp_error *err) {
+static hp_status look_at(search *s, const point *at, int64_t *spent, hp_error *err) {
     hp_evaluation e;
     hp_point p = at->p;
     const hp_eval_depth depth = depth_of(s, at);
-    HP_TRY(try_point(s, &p, depth, &e, err));
+    HP_TRY(try_point(s, &p, depth, &e, spent, err));
     if (e.reject.code && may_cut_otherwise(&p)) {
         p.cut = HP_CUT_MEMORY;
-        HP_TRY(try_point(s, &p, depth, &e, err));
+        HP_TRY(try_point(s, &p, depth, &e, spent, err));
     }
     if (e.reject.code) {
         count_reject(s, &e.reject, &e.strategy, (double)e.figures.memory_bytes);
@@ -225,13 +229,19 @@ static hp_status look_at(search *s, const point *at, hp_error *err) {
     return HP_OK;
 }
 
+/* Small programs and large ones have budgets of their own: one large program costs as much as many small ones. */
 static hp_status look_at_all(search *s, hp_error *err) {
     const int64_t budget = s->o->budget ? s->o->budget : BUDGET;
     HP_TRY(list_points(s, err));
-    int i = 0;
-    for (; i < s->n_point && s->spent < budget; i++) HP_TRY(look_at(s, &s->point[i], err));
-    s->r->valid += s->n_point - i;
-    s->r->cut_off += s->n_point - i;
+    for (int i = 0; i < s->n_point; i++) {
+        int64_t *spent = &s->spent[is_large(s, &s->point[i])];
+        if (*spent < budget / 2) {
+            HP_TRY(look_at(s, &s->point[i], spent, err));
+        } else {
+            s->r->valid++;
+            s->r->cut_off++;
+        }
+    }
     return HP_OK;
 }
 

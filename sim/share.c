@@ -3,65 +3,82 @@
 #include "sim/share.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-enum { GROWING = -1, FROZEN_NOW = -2 }; /* in place of a rate */
+enum { GROWING = -1 }; /* in place of a rate */
 
-/* Demand of all activities, and what a resource has. */
-static void start(const hp_share_problem *p, double *growing, double *left) {
+typedef struct solver {
+    const hp_share_problem *p;
+    double *growing, *left;       /* per resource: demand of those that grow, capacity that others leave */
+    int32_t *user_first, *user;   /* CSR: activities of a resource */
+    int32_t *open, n_open;        /* resources that somebody who grows uses */
+    double *rate;
+} solver;
+
+static void start(solver *s) {
+    const hp_share_problem *p = s->p;
+    const int32_t n_use = p->use_first[p->n_activity];
+    memset(s->user_first, 0, sizeof *s->user_first * ((size_t)p->n_resource + 1));
     for (int r = 0; r < p->n_resource; r++) {
-        growing[r] = 0;
-        left[r] = p->capacity[r];
+        s->growing[r] = 0;
+        s->left[r] = p->capacity[r];
+        s->open[r] = r;
     }
-    for (int32_t u = p->use_first[0]; u < p->use_first[p->n_activity]; u++)
-        growing[p->use[u].resource] += p->use[u].demand;
+    for (int32_t u = 0; u < n_use; u++) {
+        s->growing[p->use[u].resource] += p->use[u].demand;
+        s->user_first[p->use[u].resource]++;
+    }
+    for (int r = 0; r < p->n_resource; r++) s->user_first[r + 1] += s->user_first[r]; /* ends; become firsts below */
+    for (int a = p->n_activity - 1; a >= 0; a--) {
+        s->rate[a] = GROWING;
+        for (int32_t u = p->use_first[a]; u < p->use_first[a + 1]; u++)
+            s->user[--s->user_first[p->use[u].resource]] = a;
+    }
+    s->n_open = p->n_resource;
 }
 
 /* An activity stays at this rate: its resources have less left, for fewer. */
-static void settle(const hp_share_problem *p, int a, double rate, double *growing, double *left) {
+static void freeze(const solver *s, int a, double rate) {
+    const hp_share_problem *p = s->p;
+    s->rate[a] = rate;
     for (int32_t u = p->use_first[a]; u < p->use_first[a + 1]; u++) {
         const int32_t r = p->use[u].resource;
-        growing[r] -= p->use[u].demand;
-        left[r] -= p->use[u].demand * rate;
-        if (growing[r] < 1e-12 * p->capacity[r]) growing[r] = 0; /* rounding of the sums: nobody is left */
+        s->growing[r] -= p->use[u].demand;
+        s->left[r] -= p->use[u].demand * rate;
+        if (s->growing[r] < 1e-12 * p->capacity[r]) s->growing[r] = 0; /* rounding of the sums: nobody is left */
     }
 }
 
-static bool is_full(const hp_share_problem *p, int a, const double *growing, const double *left, double level) {
-    for (int32_t u = p->use_first[a]; u < p->use_first[a + 1]; u++) {
-        const int32_t r = p->use[u].resource;
-        if (left[r] <= growing[r] * level * (1 + 1e-12)) return true; /* rounding of the division below */
+/* The next level at which a resource is full; resources that nobody grows on are forgotten. */
+static double next_level(solver *s) {
+    double level = 1;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < s->n_open; i++) {
+        const int32_t r = s->open[i];
+        if (s->growing[r] <= 0) continue;
+        s->open[kept++] = r;
+        if (s->left[r] < s->growing[r] * level) level = s->left[r] > 0 ? s->left[r] / s->growing[r] : 0;
     }
-    return false;
+    s->n_open = kept;
+    return level;
 }
 
-/* Freezes, at `level`, the growing activities that use a resource which is full at that level. */
-static int freeze(const hp_share_problem *p, double *growing, double *left, double level, double *rate) {
-    int n = 0;
-    for (int a = 0; a < p->n_activity; a++) {
-        if (rate[a] != GROWING || !is_full(p, a, growing, left, level)) continue;
-        rate[a] = FROZEN_NOW;
-        n++;
+static void fill_up(const solver *s, double level) {
+    for (int32_t i = 0; i < s->n_open; i++) {
+        const int32_t r = s->open[i];
+        if (s->growing[r] <= 0 || s->left[r] > s->growing[r] * level * (1 + 1e-12)) continue; /* rounding of the division */
+        for (int32_t k = s->user_first[r]; k < s->user_first[r + 1]; k++)
+            if (s->rate[s->user[k]] < 0) freeze(s, s->user[k], level);
     }
-    for (int a = 0; a < p->n_activity && n > 0; a++) {
-        if (rate[a] > FROZEN_NOW) continue;
-        rate[a] = level;
-        settle(p, a, level, growing, left);
-    }
-    return n;
 }
 
-void hp_share_solve(const hp_share_problem *p, double *work, double *rate) {
-    double *growing = work, *left = work + p->n_resource;
-    for (int a = 0; a < p->n_activity; a++) rate[a] = GROWING;
-    start(p, growing, left);
-    for (;;) {
-        double level = 1; /* the next level at which a resource is full */
-        for (int r = 0; r < p->n_resource; r++) {
-            if (growing[r] > 0 && left[r] < growing[r] * level)
-                level = left[r] > 0 ? left[r] / growing[r] : 0;
-        }
-        if (level >= 1 || freeze(p, growing, left, level, rate) == 0) break;
-    }
+void hp_share_solve(const hp_share_problem *p, double *work, int32_t *index, double *rate) {
+    solver s = {.p = p, .growing = work, .left = work + p->n_resource, .rate = rate};
+    s.user_first = index;
+    s.open = s.user_first + p->n_resource + 1;
+    s.user = s.open + p->n_resource;
+    start(&s);
+    for (double level; (level = next_level(&s)) < 1;) fill_up(&s, level);
     for (int a = 0; a < p->n_activity; a++) {
         if (rate[a] < 0) rate[a] = 1;
     }

@@ -19,8 +19,16 @@ typedef struct hp_share_problem {
     const double *capacity; /* per resource, > 0 */
 } hp_share_problem;
 
-/* The rates: all grow together until each is 1 or meets a full resource. work holds 2 * n_resource doubles.
- * Cost O(resources * uses). */
-void hp_share_solve(const hp_share_problem *p, double *work, double *rate);
+/* Room for a solution: doubles and indices. */
+static inline int hp_share_doubles(const hp_share_problem *p) {
+    return 2 * p->n_resource;
+}
+static inline int hp_share_indices(const hp_share_problem *p) {
+    return 2 * p->n_resource + 1 + p->use_first[p->n_activity];
+}
+
+/* The rates: all grow together until each is 1 or meets a full resource. work, index: see above. Cost O(uses + resources
+ * * different rates). */
+void hp_share_solve(const hp_share_problem *p, double *work, int32_t *index, double *rate);
 
 #endif

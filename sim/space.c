@@ -97,9 +97,15 @@ static void add_gems(lister *l, hp_point p, int64_t share) {
     }
 }
 
+/* Slices of a micro-batch. */
+static int slices_of(const hp_point *p) {
+    return p->tail == HP_TAIL_SHARED ? p->rows[p->n_sp - 1] * p->cols[p->n_sp - 1] : p->ldp;
+}
+
 static void add_micros(lister *l, const hp_point *p) {
-    const int64_t share = l->space->batch / ((int64_t)p->dp * p->clients);
-    for (size_t i = 0; i < COUNT(probing_micros); i++) {
+    const int64_t replicas = (int64_t)p->dp * p->clients * slices_of(p), share = l->space->batch / replicas;
+    if (p->n_sp > 0 && l->space->batch % replicas != 0) return; /* plain layouts say so */
+    for (size_t i = 0; i < COUNT(probing_micros) && p->n_sp == 0; i++) {
         if (share < probing_micros[i] || share % probing_micros[i] != 0)
             add_schedules(l, *p, probing_micros[i]);
     }
@@ -240,15 +246,14 @@ hp_strategy hp_space_strategy(const hp_point *p) {
 }
 
 int64_t hp_space_tasks(const hp_space *space, const hp_point *p) {
-    static const double with_messages = 3.2; /* copies, sends, receives around the tasks of a tile; counted on residual nets */
+    /* copies, sends, receives around the tasks of a tile: counted on residual nets */
+    static const double strip = 1.7, grid = 2.9, slice = 1.2;
     const int passes = space->mode == HP_MODE_INFER ? 1 : p->recompute == HP_RECOMPUTE_NONE ? 3 : 4;
-    double parts = 0;
-    for (int stage = 0; stage < p->stages; stage++) {
-        const int tiles = stage < p->n_sp ? p->rows[stage] * p->cols[stage] : 1;
-        const int slices = stage < p->n_sp                 ? 1
-                           : p->tail == HP_TAIL_SHARED ? p->rows[p->n_sp - 1] * p->cols[p->n_sp - 1]
-                                                       : p->ldp;
-        parts += tiles * slices * p->cp * (tiles * p->cp > 1 ? with_messages : 1);
+    double parts = p->cp > 1 ? p->cp * grid : 1;
+    for (int i = 0; i < p->n_sp; i++) { /* most layers may lie on any of the spatial stages */
+        const double factor = p->rows[i] > 1 && p->cols[i] > 1 ? grid : strip;
+        parts = parts > p->rows[i] * p->cols[i] * factor ? parts : p->rows[i] * p->cols[i] * factor;
     }
-    return (int64_t)(space->graph->n_layer * (double)passes * p->micro * p->gems * parts / p->stages);
+    if (p->n_sp == 0 && p->ldp > 1) parts = p->ldp * slice;
+    return (int64_t)(space->graph->n_layer * (double)passes * p->micro * p->gems * parts);
 }

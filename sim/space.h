@@ -28,8 +28,9 @@ typedef struct hp_point {
     uint8_t cut; /* hp_cut_kind; plain stages are cut by time */
 } hp_point;
 
-/* All points that use all devices, in a fixed order, illegal ones included (they are rejected with reasons): the
- * micro-batch counts are all divisors of a replica's batch, and a few powers of two that may not divide. Grids are
+/* All points that use all devices, in a fixed order, some illegal ones included (they are rejected with reasons): the
+ * micro-batch counts are all divisors of a replica's batch, and without tiles a few powers of two that may not divide.
+ * Grids are
  * strips and the two nearest to squares; tile counts all up to 16, beyond that powers of two and what leaves few ranks
  * to the tail. Accumulating gradients on one stage (micro > 1) makes the groups of a network with batch norm smaller,
  * which changes what it learns; such points are a list of their own. Different spellings of one program appear once.

@@ -88,7 +88,10 @@ static inline hp_graph *random_net(hp_arena *arena, uint64_t seed, int n_block) 
     dice d = {seed, 0};
     hp_error err;
     hp_builder b = hp_builder_start(arena, "random", roll(&d, 7, 13), roll(&d, 7, 13), roll(&d, 2, 5), &err);
-    int x = hp_build_conv(&b, 0, "stem", roll(&d, 2, 8), (hp_window){3, 1, 1, 1, false});
+    int x = 0; /* some begin with what could overwrite the image */
+    if (roll(&d, 0, 3) == 0) x = hp_build_bn(&b, x, "first");
+    if (roll(&d, 0, 3) == 0) x = hp_build_act(&b, x, "second", HP_ACT_RELU);
+    x = hp_build_conv(&b, x, "stem", roll(&d, 2, 8), (hp_window){3, 1, 1, 1, false});
     int skip = -1;
     for (int i = 0; i < n_block; i++) {
         hp_build_unit(&b);

@@ -253,6 +253,23 @@ static void any_window_of_a_file_is_its_part_of_the_whole(void **state) {
     }
 }
 
+/* Stored from the bottom up: turned round before it is cut. */
+static void a_tiff_stored_upside_down_is_turned_round(void **state) {
+    (void)state;
+    uint8_t px[H * W * 3];
+    noise(px, H * W * 3, 11);
+    make_tiff(scratch_path("x.tif"), H, W, 3, px, 8, 0);
+    TIFF *t = TIFFOpen(scratch_path("x.tif"), "r+");
+    TIFFSetField(t, TIFFTAG_ORIENTATION, ORIENTATION_BOTLEFT);
+    assert_int_equal(TIFFRewriteDirectory(t), 1);
+    TIFFClose(t);
+    windows_of(scratch_path("x.tif"), 3);
+    hp_image image = {0};
+    assert_int_equal(hp_image_read(scratch_path("x.tif"), NULL, &image, NULL), HP_OK);
+    for (int y = 0; y < H; y++) assert_memory_equal(image.px + y * W * 3, px + (H - 1 - y) * W * 3, W * 3);
+    hp_image_free(&image);
+}
+
 /* 400 million pixels are refused whole, and a tile of them costs no more than the tile. */
 static void a_tile_of_an_image_too_large_to_hold_is_read(void **state) {
     (void)state;
@@ -276,6 +293,7 @@ int main(void) {
         IN_SCRATCH(any_box_of_a_sample_is_its_part_of_the_whole),
         cmocka_unit_test(parts_of_every_grid_are_the_batch),
         IN_SCRATCH(any_window_of_a_file_is_its_part_of_the_whole),
+        IN_SCRATCH(a_tiff_stored_upside_down_is_turned_round),
         IN_SCRATCH(a_tile_of_an_image_too_large_to_hold_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,9 @@ enum { MANY = 12 };
 
 static void solve(const hp_share_problem *p, double *rate) {
     double work[2 * MANY];
-    hp_share_solve(p, work, rate);
+    int32_t index[2 * MANY + 1 + 3 * MANY];
+    assert_true(hp_share_doubles(p) <= 2 * MANY && hp_share_indices(p) <= 5 * MANY + 1);
+    hp_share_solve(p, work, index, rate);
 }
 
 static void one_link_is_split_evenly(void **state) {

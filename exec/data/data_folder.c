@@ -19,10 +19,6 @@ static bool owns(const char *name) {
     return hp_is_dir(name);
 }
 
-static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static hp_status list_classes(hp_dataset *d, hp_names *classes, hp_error *err) {
     hp_arena *a = d->arena;
     const char *dir = d->o.name, *of = hp_arena_printf(a, "%s/train", dir);
@@ -60,12 +56,11 @@ static hp_status open_folder(hp_dataset *d, hp_error *err) {
     const char *root = hp_arena_printf(d->arena, "%s/%s", d->o.name, hp_split_name(d->o.split));
     HP_TRY(hp_names_list(d->arena, root, hp_is_dir, &here, err));
     for (int i = 0; i < here.n; i++) {
-        char **at = bsearch(&here.name[i], classes.name, (size_t)classes.n, sizeof *classes.name, by_bytes);
-        if (!at)
+        const int label = hp_names_find(&classes, here.name[i]);
+        if (label < 0)
             return hp_fail(err, HP_EDATA, "%s/%s is not a class of %s/train; rename or remove it", root,
                            here.name[i], d->o.name);
-        HP_TRY(add_class(d, hp_arena_printf(d->arena, "%s/%s", root, here.name[i]),
-                         (int32_t)(at - classes.name), err));
+        HP_TRY(add_class(d, hp_arena_printf(d->arena, "%s/%s", root, here.name[i]), label, err));
     }
     if (f->n == 0) return hp_fail(err, HP_EDATA, "%s has no class folders; make one per class", root);
     d->count = f->n;

@@ -58,6 +58,8 @@ typedef struct hp_names {
  * Errors: HP_EDATA. */
 hp_status hp_names_list(hp_arena *a, const char *dir, bool (*wanted)(const char *path), hp_names *out,
                         hp_error *err);
+/* Index of `name`, or -1. */
+int hp_names_find(const hp_names *names, const char *name);
 /* "train" or "test". */
 const char *hp_split_name(int32_t split);
 

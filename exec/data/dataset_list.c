@@ -41,6 +41,12 @@ hp_status hp_names_list(hp_arena *a, const char *dir, bool (*wanted)(const char 
     return HP_OK;
 }
 
+int hp_names_find(const hp_names *names, const char *name) {
+    char **at =
+        names->n ? bsearch(&name, names->name, (size_t)names->n, sizeof *names->name, by_bytes) : NULL;
+    return at ? (int)(at - names->name) : -1;
+}
+
 const char *hp_split_name(int32_t split) {
     static const char *const names[] = {[HP_SPLIT_TRAIN] = "train", [HP_SPLIT_TEST] = "test"};
     return names[split];
