@@ -13,6 +13,7 @@ typedef struct content {
     hp_region written;
     hp_region read; /* of gradients and messages, since the last write */
     int32_t writer; /* of those: the last task, -1 */
+    bool reduced;   /* batch norm's sums: added up over ranks */
 } content;
 
 typedef struct walker {
@@ -117,7 +118,20 @@ static hp_status read_plain(walker *w, int32_t id) {
 }
 
 static void write_plain(walker *w, int32_t id) {
-    if (id >= 0) w->of[id].written.whole = true;
+    if (id < 0) return;
+    w->of[id].written.whole = true;
+    w->of[id].reduced = false;
+}
+
+/* Batch norm's sums: of more pixels than this rank counts once they were added up over ranks. */
+static hp_status read_sums(walker *w, const hp_operands *o) {
+    if (o->sums < 0) return HP_OK;
+    HP_TRY(read_plain(w, o->sums));
+    hp_box own = buffer_of(w, o->save)->box;
+    own.lo[HP_AXIS_C] = 0;
+    own.hi[HP_AXIS_C] = 1;
+    if (w->of[o->sums].reduced || w->t->count <= hp_box_elems(&own)) return HP_OK;
+    return hp_check_refuse(&w->at, "E-LOST", "buffer %d holds the sums of this rank alone", o->sums);
 }
 
 /* --- tasks --- */
@@ -154,7 +168,7 @@ static hp_status walk_fwd(walker *w) {
     const hp_layer *l = &w->g->layer[w->t->layer];
     const hp_operands o = hp_operands_of(w->g, w->r, w->t);
     HP_TRY(read_inputs(w, &o, &buffer_of(w, o.y)->box));
-    HP_TRY(read_plain(w, o.sums));
+    HP_TRY(read_sums(w, &o));
     HP_TRY(read_plain(w, w->r->pack_forward[w->t->layer]));
     write_plain(w, o.save);
     if (o.y != o.x[0]) return write_all(w, o.y, l->out, ACTIVATION);
@@ -182,7 +196,7 @@ static hp_status walk_bwd(walker *w) {
     const hp_layer *l = &w->g->layer[w->t->layer];
     const hp_operands o = hp_operands_of(w->g, w->r, w->t);
     HP_TRY(read_backward(w, &o));
-    HP_TRY(read_plain(w, o.sums));
+    HP_TRY(read_sums(w, &o));
     HP_TRY(read_plain(w, w->r->pack_backward[w->t->layer]));
     for (int k = 0; k < l->n_in; k++) {
         if (o.dx[k] < 0 || o.dx[k] != o.dy) {
@@ -273,10 +287,14 @@ static hp_status walk_allreduce(walker *w) {
     const int32_t id = operand(w, 0);
     const content *c = &w->of[id];
     if (id < HP_BUF_FIXED) return HP_OK;
-    if (!hp_buffer_has_box(buffer_of(w, id))) return read_plain(w, id);
-    HP_TRY(read_all(w, id, c->tensor, c->gradient));
-    note_write(w, id);
-    return HP_OK;
+    if (hp_buffer_has_box(buffer_of(w, id))) {
+        HP_TRY(read_all(w, id, c->tensor, c->gradient));
+        note_write(w, id);
+        return HP_OK;
+    }
+    if (c->reduced) return hp_check_refuse(&w->at, "E-LOST", "adds up buffer %d twice", id);
+    w->of[id].reduced = true;
+    return read_plain(w, id);
 }
 
 typedef hp_status walk_fn(walker *w);

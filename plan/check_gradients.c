@@ -47,7 +47,7 @@ static hp_status write_gradients(walker *w) {
     return HP_OK;
 }
 
-/* Calls for parameters whose rows begin or end in elements [from, from + count). */
+/* Calls for the parameters in elements [from, from + count). */
 typedef hp_status param_fn(walker *w, int param);
 
 static hp_status each_param(walker *w, int64_t from, int64_t count, param_fn *fn) {
@@ -63,6 +63,9 @@ static hp_status each_param(walker *w, int64_t from, int64_t count, param_fn *fn
 }
 
 static hp_status clear_param(walker *w, int param) {
+    if (w->grad[param] != UNSET)
+        return hp_check_refuse(&w->at, "E-LOST", "clears the gradient of %s after it was set",
+                               w->g->param[param].name);
     w->grad[param] = SUMMED;
     return HP_OK;
 }

@@ -81,7 +81,8 @@ typedef struct hp_task {
 typedef struct hp_queue {
     int32_t kind;    /* hp_queue_kind */
     int32_t peer;    /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
-    int32_t channel; /* send, recv: 2*boundary (+1 backward); the two ends of a channel match in order */
+    int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1: between the
+                      * parts of a stage */
 } hp_queue;
 
 /* A communicator: members are the roles program.member[first .. first+n-1], ascending; of the rank's own
@@ -241,7 +242,7 @@ void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strateg
  * matched by a receive of the same count, type and tag in the same order; collectives in the same order with
  * the same counts on all members; no cycle in the wait-for graph when every send is synchronous (completes
  * only once its receive is posted). Errors: HP_EPLAN, the message names the check's code (E-RANGE, E-CYCLE,
- * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-OVERLAP) and the ranks. */
+ * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-OVERLAP, E-RACE, E-BOX, E-UNSET, E-LOST) and the ranks. */
 hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err);
 
 /* The same program as if every call were blocking: each task also waits for the one before it in the list.
@@ -250,7 +251,7 @@ hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p);
 
 /* --- program_print.c --- */
 
-/* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> stage 1 m0". `out` holds n bytes. */
+/* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> rank 1 m0". `out` holds n bytes. */
 const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
                           size_t n);
 void hp_program_print(FILE *f, const hp_program *p, const hp_graph *g, int role);

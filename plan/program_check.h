@@ -20,7 +20,7 @@ typedef struct hp_check_at {
 hp_status hp_check_refuse(const hp_check_at *at, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- check_places.c: degrees, groups, where parameters lie --- */
+/* --- check_places.c: groups, where parameters lie --- */
 
 /* E-RANGE: members ascending and in range; group 0 is everybody. */
 hp_status hp_check_groups(const hp_program *p, hp_error *err);
@@ -28,7 +28,7 @@ hp_status hp_check_groups(const hp_program *p, hp_error *err);
  * that shares them holds the same rows on every member. */
 hp_status hp_check_places(const hp_program *p, const hp_graph *g, hp_error *err);
 
-/* The trained parameters of a role in memory order. */
+/* Parameters of a role, the trained ones or the running statistics, in memory order. */
 typedef struct hp_placed {
     int32_t n, *param;
 } hp_placed;
@@ -56,7 +56,7 @@ static inline bool hp_task_is_layer(const hp_task *t) {
 }
 /* Does the task compute the gradients of its layer's parameters? */
 bool hp_task_gradient(const hp_graph *g, const hp_task *t);
-/* Are there as many operands as plan/ops.def says? Tasks of layers have one. */
+/* Are there as many operands as plan/ops.def says? A layer's task must name a layer. */
 bool hp_operand_count_fits(const hp_graph *g, const hp_task *t);
 
 /* --- check_buffers.c, check_boxes.c --- */

@@ -11,7 +11,7 @@ typedef struct cause {
 enum { CAUSES = 7 };
 
 static void list_causes(const hp_strategy *s, const hp_sim_result *r, cause c[CAUSES]) {
-    const cause all[CAUSES] = {{s->cp > 1 ? "channels" : "halo", r->wait[HP_SIM_HALO] + r->packing},
+    const cause all[CAUSES] = {{s->n_sp > 0 ? "halo" : s->cp > 1 ? "channels" : "exchanges between branches", r->wait[HP_SIM_HALO] + r->packing},
                                {"batch-norm statistics", r->wait[HP_SIM_NORM]},
                                {"stage transfers", r->wait[HP_SIM_STAGE]},
                                {"gradient all-reduce", r->wait[HP_SIM_GRADIENT]},

@@ -1,10 +1,8 @@
-/* cuts.c - a bottleneck is possible when stages that take as many units as it allows, one after the other, reach the
- * end (Pinar and Aykanat, JPDC 2004: probe and bisect); stages may differ in what a unit costs on them. */
+/* cuts.c - the chains-on-chains problem of plan/cut.c with stages that differ in what a unit costs on them: dynamic
+ * programming over suffixes. */
 #include "sim/cuts.h"
 
 #include <math.h>
-
-enum { BISECTIONS = 60 }; /* beyond the precision of the costs */
 
 typedef struct cutter {
     const hp_strategy *s;
@@ -43,31 +41,40 @@ static double cost(const cutter *c, int stage, int first, int end) {
     return c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]);
 }
 
-/* Cuts units first .. end-1 over stages from .. to-1 so that none costs more than `most`; false: not possible. */
-static bool probe(const cutter *c, int from, int to, int first, int end, double most, int32_t *counts) {
-    for (int v = from; v < to; v++) {
-        const int others = to - v - 1;
-        int n = others ? 1 : end - first;
-        while (others && first + n + others < end && cost(c, v, first, first + n + 1) <= most) n++;
-        if (cost(c, v, first, first + n) > most) return false;
-        counts[v] = n;
-        first += n;
+/* Where a stage that begins at `first` ends best; rest[end]: what the stages behind it make of the units from there,
+ * which may grow with `end` where each has to take one. A longer stage costs more. */
+static int best_end(const cutter *c, int stage, const double *rest, int first, int last_end) {
+    double least = INFINITY;
+    int best = first + 1;
+    for (int end = first + 1; end <= last_end; end++) {
+        const double own = cost(c, stage, first, end);
+        if (own >= least) break;
+        if (fmax(own, rest[end]) >= least) continue;
+        least = fmax(own, rest[end]);
+        best = end;
     }
-    return true;
+    return best;
 }
 
+/* Cuts units first .. end-1 over stages from .. to-1: the most expensive as cheap as possible. */
 static void balance(const cutter *c, int from, int to, int first, int end, int32_t *counts) {
-    double low = 0, high = 0;
-    for (int v = from; v < to; v++) high = fmax(high, cost(c, v, first, end));
-    for (int i = 0; i < BISECTIONS; i++) {
-        const double middle = (low + high) / 2;
-        if (probe(c, from, to, first, end, middle, counts))
-            high = middle;
-        else
-            low = middle;
+    hp_arena *scratch = hp_arena_new();
+    const int row = end + 1, n = to - from;
+    double *best = HP_NEW(scratch, double, (size_t)n * (size_t)row);
+    int32_t *stop = HP_NEW(scratch, int32_t, (size_t)n * (size_t)row);
+    for (int u = first; u < end; u++) {
+        best[(n - 1) * row + u] = cost(c, to - 1, u, end);
+        stop[(n - 1) * row + u] = end;
     }
-    const bool possible = probe(c, from, to, first, end, high, counts);
-    HP_ASSERT(possible);
+    for (int k = n - 2; k >= 0; k--)
+        for (int u = first; u + n - k <= end; u++) {
+            const double *rest = &best[(k + 1) * row];
+            const int at = best_end(c, from + k, rest, u, end - (n - k - 1));
+            stop[k * row + u] = at;
+            best[k * row + u] = fmax(cost(c, from + k, u, at), rest[at]);
+        }
+    for (int k = 0, u = first; k < n; u += counts[from + k++]) counts[from + k] = stop[k * row + u] - u;
+    hp_arena_free(scratch);
 }
 
 void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch, hp_cut_kind kind,

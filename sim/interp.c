@@ -15,6 +15,18 @@ void sim_push(sim *s, id_list *l, int32_t id) {
     l->id[l->n++] = id;
 }
 
+/* What comes within one instant is worked on in list order, whatever came first. */
+void sim_push_part(sim *s, int rank, int task) {
+    rank_state *r = &s->rank[rank];
+    if (r->first_part == r->n_part) r->first_part = r->n_part = 0;
+    HP_ROOM(s->arena, r->part, r->n_part, r->part_capacity);
+    int at = r->n_part++;
+    for (; at > r->first_part && r->part[at - 1].since_ns == s->now_ns && r->part[at - 1].task > task; at--)
+        r->part[at] = r->part[at - 1];
+    r->part[at] = (core_part){task, s->now_ns};
+    sim_mark(s, rank);
+}
+
 void sim_mark(sim *s, int rank) {
     if (s->rank[rank].dirty) return;
     s->rank[rank].dirty = true;
@@ -38,6 +50,17 @@ int64_t sim_duration_ns(sim *s, int rank, int task) {
     return t > 0 ? llround(t * 1e9) : 0;
 }
 
+/* Queues that may start something are looked at in their own order, whatever made them ready first. */
+static void push_ready(sim *s, rank_state *r, int queue) {
+    sim_push(s, &r->ready, queue);
+    int32_t *id = r->ready.id;
+    for (int i = r->ready.n - 1; i > r->ready.first && id[i - 1] > id[i]; i--) {
+        const int32_t before = id[i - 1];
+        id[i - 1] = id[i];
+        id[i] = before;
+    }
+}
+
 void sim_complete(sim *s, int rank, int task) {
     rank_state *r = &s->rank[rank];
     const hp_wired_role *w = sim_role(s, rank);
@@ -45,7 +68,7 @@ void sim_complete(sim *s, int rank, int task) {
     for (int i = w->succ_first[task]; i < w->succ_first[task + 1]; i++) {
         const int next = w->succ[i], queue = w->role->task[next].queue;
         if (--r->wait[next] == 0 && queue != 0 && w->place_in_queue[next] == r->head[queue])
-            sim_push(s, &r->ready, queue);
+            push_ready(s, r, queue);
     }
     s->left--;
     sim_mark(s, rank);
@@ -166,12 +189,17 @@ static void start_compute(sim *s, int rank) {
 /* Devices: the host posts whenever it can. Cores: everything happens between two tasks. */
 static void rank_look(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
+    sim_push(s, &s->starts, rank);
     if (s->on_cores && r->running >= 0) return;
     while (r->arrived.first < r->arrived.n) sim_complete(s, rank, r->arrived.id[r->arrived.first++]);
     post_ready(s, rank);
+}
+
+static void rank_start(sim *s, int rank) {
+    rank_state *r = &s->rank[rank];
     if (r->running >= 0) return;
-    if (r->parts.first < r->parts.n)
-        run_on_core(s, rank, r->parts.id[r->parts.first++]);
+    if (r->first_part < r->n_part)
+        run_on_core(s, rank, r->part[r->first_part++].task);
     else
         start_compute(s, rank);
 }
@@ -193,8 +221,8 @@ static void dispatch(sim *s, const hp_event *e) {
     }
 }
 
-/* At one instant all ends come first, then all ranks look, then rates are settled; time moves on when nothing is
- * left. */
+/* At one instant all ends come first, then all ranks look and post, then they start what they work on next, then
+ * rates are settled; time moves on when nothing is left. So the order in which ranks are visited does not matter. */
 static void loop(sim *s) {
     for (;;) {
         hp_event e;
@@ -203,6 +231,10 @@ static void loop(sim *s) {
             const int rank = s->dirty.id[s->dirty.first++];
             s->rank[rank].dirty = false;
             rank_look(s, rank);
+            continue;
+        }
+        if (!now && s->starts.first < s->starts.n) {
+            rank_start(s, s->starts.id[s->starts.first++]);
             continue;
         }
         if (!now) hp_fluid_settle(s->fluid, s->now_ns);

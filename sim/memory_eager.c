@@ -18,6 +18,27 @@ const hp_eager_rule hp_eager_rules[HP_LAYER_OPS] = {
     [HP_CONV] = {true, 0},    [HP_CONVT] = {true, 0},   [HP_LINEAR] = {true, 0},    [HP_BN] = {true, 0},
     [HP_MAXPOOL] = {true, 8}, [HP_AVGPOOL] = {true, 0}, [HP_ADAPTPOOL] = {true, 0}, [HP_DROPOUT] = {false, 1}};
 
+/* The layer that reads a tensor if it is a concatenation, else the tensor itself: what tells modules apart. */
+static int joined(const hp_graph *g, int tensor) {
+    for (int l = g->tensor[tensor].producer + 1; l < g->n_layer; l++)
+        for (int k = 0; k < g->layer[l].n_in; k++)
+            if (g->layer[l].in[k] == tensor) return g->layer[l].op == HP_CONCAT ? g->n_tensor + l : tensor;
+    return tensor;
+}
+
+int hp_eager_activations(const hp_graph *g, int layer) {
+    int last = -1, modules = 0;
+    if (g->layer[layer].op != HP_ACT) return 1;
+    for (int l = layer + 1; l < g->n_layer; l++) {
+        const hp_layer *reader = &g->layer[l];
+        if (reader->op != HP_CONV || reader->in[0] != g->layer[layer].out) continue;
+        const int module = joined(g, reader->out);
+        modules += module != last;
+        last = module;
+    }
+    return modules > 1 ? modules : 1;
+}
+
 /* A box of a tensor kept for the backward pass. */
 typedef struct kept {
     hp_box box;
@@ -42,6 +63,7 @@ typedef struct walk {
     frame *frame; /* [chunk * micro + micro-batch] */
     kept *kept;
     int n_kept, capacity;
+    const int32_t *copies; /* per layer: activations that a framework computes */
     int64_t now, peak;
     int64_t *born, *dead; /* per task: bytes that appear with it, that go after it */
 } walk;
@@ -94,9 +116,10 @@ static void forward(walk *w, frame *f, const hp_task *t) {
     const hp_layer *l = &w->g->layer[t->layer];
     const hp_buffer *x = operand(w, t, 2), *y = operand(w, t, 0);
     if (f->again[t->layer] && !(t->flags & HP_FLAG_RECOMPUTE)) return;
-    if (hp_eager_rules[l->op].input && !left_behind(f, x)) keep(w, f, l->in[0], &x->box, t->layer);
+    if (hp_eager_rules[l->op].input && x && !left_behind(f, x)) keep(w, f, l->in[0], &x->box, t->layer);
     if (l->act != HP_ACT_NONE) keep(w, f, l->out, &y->box, t->layer);
-    hold(w, f, t->layer, hp_eager_rules[l->op].extra_bytes * hp_box_elems(&y->box));
+    hold(w, f, t->layer,
+         hp_eager_rules[l->op].extra_bytes * hp_box_elems(&y->box) + (w->copies[t->layer] - 1) * y->bytes);
 }
 
 /* Activations that go to another stage, or come from one in a buffer of their own per micro-batch. */
@@ -180,6 +203,12 @@ static void find_lifetimes(walk *w) {
     }
 }
 
+static const int32_t *count_activations(hp_arena *arena, const hp_graph *g) {
+    int32_t *copies = HP_NEW(arena, int32_t, g->n_layer);
+    for (int l = 0; l < g->n_layer; l++) copies[l] = hp_eager_activations(g, l);
+    return copies;
+}
+
 static int64_t parameter_bytes(const hp_program *p, const hp_graph *g, const hp_role *r) {
     int64_t elems = 0;
     const int copies = p->mode == HP_MODE_TRAIN ? 3 : 1; /* weights, gradients, momentum */
@@ -192,6 +221,7 @@ int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
     if (p->mode != HP_MODE_TRAIN) return r->arena_bytes;
     walk w = {.p = p, .g = g, .r = r, .arena = hp_arena_new()};
+    w.copies = count_activations(w.arena, g);
     find_frames(&w);
     find_lifetimes(&w);
     for (int task = 0; task < r->n_task; task++) step(&w, task);

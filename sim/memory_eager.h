@@ -17,6 +17,10 @@ typedef struct hp_eager_rule {
 } hp_eager_rule;
 extern const hp_eager_rule hp_eager_rules[HP_LAYER_OPS];
 
+/* How often a framework computes an activation that the graph computes once: modules begin with one of their own. Paths
+ * whose results are concatenated right away belong to one module. 1 for other layers. */
+int hp_eager_activations(const hp_graph *g, int layer);
+
 /* Peak bytes of a role without the device's context. Inference keeps nothing: the plan's own peak. */
 int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role);
 

@@ -54,19 +54,20 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
         at->entering += p->entering[first];
         most = kept[end] - kept[first];
     }
-    if (v->s->recompute != HP_RECOMPUTE_EXCEPT_LAST) at->again += p->forward[end] - p->forward[first];
+    if (v->s->recompute != HP_RECOMPUTE_EXCEPT_LAST) at->again += (p->forward[end] - p->forward[first]) / v->s->bp;
     return most;
 }
 
 /* Exchanges are shared by `halo` layers, and their messages go one after the other. */
 static double exchange_s(const view *v, const hp_part_sums *p, int first, int end) {
-    const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->halo);
+    const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->halo),
+                 hidden = v->s->overlap == HP_OVERLAP_INTERIOR ? 0.5 : 0; /* of the forward pass's, a guess */
     if (rounds <= 0) return 0;
     const double rows = (p->row_bytes[end] - p->row_bytes[first]) / rounds,
                  cols = (p->col_bytes[end] - p->col_bytes[first]) / rounds;
     const int passes = v->o->mode == HP_MODE_TRAIN ? 2 : 1;
     const double redundant = (v->s->halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
-    return passes * rounds * (message_s(v, one_node(v), rows) + message_s(v, true, cols)) + redundant;
+    return (passes - hidden) * rounds * (message_s(v, one_node(v), rows) + message_s(v, true, cols)) + redundant;
 }
 
 /* Statistics of batch norm, added up over the parts of a stage in each direction. */
@@ -82,19 +83,21 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     position *at = &v->at[hp_position_of(v->s, stage)];
     const hp_layout layout = hp_stage_layout(v->s, stage);
     const hp_part_sums *p = hp_parts_of(v->o->parts, &layout, v->micro_batch);
-    const double forward = p->forward[end] - p->forward[first], backward = p->backward[end] - p->backward[first];
+    const double share = 1.0 / v->s->bp; /* branches: no rank of a part does less than the mean */
+    const double forward = share * (p->forward[end] - p->forward[first]),
+                 backward = share * (p->backward[end] - p->backward[first]);
     at->forward += forward;
     at->backward += backward;
-    at->params += p->params[end] - p->params[first];
+    at->params += share * (p->params[end] - p->params[first]);
     at->exchange += exchange_s(v, p, first, end) + norms_s(v, p, &layout, first, end);
     const double before = at->again, kept = add_recompute(v, p, first, end, at);
     if (lead) {
         at->lead += forward;
         at->trail += backward + at->again - before;
     }
-    at->kept += kept;
-    at->group_kept = fmax(at->group_kept, kept);
-    at->parts = hp_layout_parts(&layout);
+    at->kept += share * kept;
+    at->group_kept = fmax(at->group_kept, share * kept);
+    at->parts = hp_stage_parts(v->s, stage);
     if (end < v->o->graph->n_unit) at->boundary = message_s(v, one_node(v), p->entering[end]);
 }
 
@@ -171,7 +174,7 @@ static double gradients_s(const view *v) {
     if (!trains(v)) return 0;
     for (int i = 0; i < v->n; i++) {
         const position *p = &v->at[i];
-        const int ranks = hp_strategy_replicas(v->s) * p->parts / v->s->cp * (v->s->gems > 1 ? 2 : 1);
+        const int ranks = hp_strategy_replicas(v->s) * p->parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
         const int here = m->devices_per_node / (one_node(v) ? v->n : 1);
         const int per_node = here < 1 ? 1 : here < ranks ? here : ranks;
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;

@@ -80,7 +80,7 @@ static void add_memory(const filler *f, int layer) {
         keep_once(f, f->kept, f->s->kept_bytes, l->out, l->unit);
         keep_once(f, f->eager, f->s->eager_bytes, l->out, l->unit);
     }
-    f->s->eager_bytes[l->unit] += rule.extra_bytes * y / element;
+    f->s->eager_bytes[l->unit] += rule.extra_bytes * y / element + (hp_eager_activations(f->p->g, layer) - 1) * y;
     if (l->op == HP_MAXPOOL) f->s->kept_bytes[l->unit] += y / element;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &f->p->g->param[l->param[i]];

@@ -83,7 +83,7 @@ static int point_compare(const void *a, const void *b) {
 /* Tiles, slices behind them, GEMS, channels, clients, a pipeline: what makes candidates different in kind. */
 static int family_of(const hp_point *p) {
     return (p->n_sp > 0) | (p->gems > 1) << 1 | (p->stages > 1) << 2 | (p->tail || p->ldp > 1) << 3 |
-           (p->clients > 1) << 4 | (p->cp > 1) << 5;
+           (p->clients > 1) << 4 | (p->cp * p->bp > 1) << 5;
 }
 
 /* The most promising of each family. */
@@ -101,6 +101,15 @@ static void mark_families(search *s) {
     }
     for (int f = 0; f < FAMILIES; f++)
         for (int k = 0; k < OF_FAMILY && best[f][k]; k++) best[f][k]->first = true;
+}
+
+/* The same cut by another name? */
+static bool repeats(search *s, const hp_point *p) {
+    if (p->cut != HP_CUT_SEAM) return false;
+    hp_strategy seam = hp_space_strategy(p), time = seam;
+    hp_eval_complete(s->eval, &seam, HP_CUT_SEAM);
+    hp_eval_complete(s->eval, &time, HP_CUT_TIME);
+    return memcmp(seam.cut, time.cut, sizeof seam.cut) == 0;
 }
 
 /* A too large point is worth another look with its cut by memory. */
@@ -128,6 +137,10 @@ static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
     bool fits = true;
     if (!hp_rules_allow(setup->rules, &strategy, s->space->graph, s->space->batch, s->space->n_devices, &why)) {
         count_reject(s, &why, &strategy, order);
+        return HP_OK;
+    }
+    if (repeats(s, &p)) {
+        s->r->searched--;
         return HP_OK;
     }
     HP_TRY(look(s, &p, &out, &fits, &why, err));
@@ -205,6 +218,15 @@ static hp_status try_point(search *s, const hp_point *p, hp_eval_depth depth, hp
     return HP_OK;
 }
 
+/* Placing buffers may need a little more than the most bytes alive at once. */
+static hp_status fits_placed(search *s, const hp_evaluation *e, bool *fits, hp_error *err) {
+    hp_evaluation placed = {.n_role = 0};
+    if (e->tasks <= LARGE_TASKS)
+        HP_TRY(hp_evaluate(s->eval, s->arena, &e->strategy, HP_EVAL_PLACED, &placed, err));
+    *fits = !placed.reject.code;
+    return HP_OK;
+}
+
 static hp_status look_at(search *s, const point *at, int64_t *spent, hp_error *err) {
     hp_evaluation e;
     hp_point p = at->p;
@@ -219,7 +241,7 @@ static hp_status look_at(search *s, const point *at, int64_t *spent, hp_error *e
         return HP_OK;
     }
     s->r->valid++;
-    s->one_stage |= p.stages == 1;
+    if (p.stages == 1 && !s->one_stage) HP_TRY(fits_placed(s, &e, &s->one_stage, err));
     if (depth == HP_EVAL_MEMORY && s->o->sort != HP_SORT_MEMORY) {
         s->r->cut_off++;
         return HP_OK;

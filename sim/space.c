@@ -1,6 +1,7 @@
 /* space.c - nested loops over the degrees; the search, not the space, knows what is good. */
 #include "sim/space.h"
 
+#include "plan/branch.h"
 #include "plan/layout.h"
 
 typedef struct lister {
@@ -13,7 +14,7 @@ typedef struct lister {
 
 static const int chunk_counts[] = {2, 4}; /* Narayanan et al. 2021 see most of the gain by 4 */
 static const int pass_counts[] = {2, 4};  /* GEMS: MAST, and the smallest MASTER */
-static const int channel_counts[] = {2, 4};
+static const int channel_counts[] = {2, 4}, branch_counts[] = {2, 3};
 static const int probing_micros[] = {1, 2, 4,
                                      8}; /* also tried where they do not divide: their reject is a hint */
 enum {
@@ -122,6 +123,9 @@ static void add_halos(lister *l, hp_point p) {
         p.halo = (int16_t)halo;
         add_micros(l, &p);
     }
+    p.halo = 1;
+    p.overlap = HP_OVERLAP_INTERIOR;
+    add_micros(l, &p);
 }
 
 /* Behind the spatial stages: nothing, the same ranks with slices of the samples, or `rest` ranks of their own as
@@ -186,18 +190,19 @@ static void add_replica(lister *l, const hp_point *p, int roles) {
         add_micros(l, &plain);
     else if (!l->space->small_groups)
         add_sched(l, plain, HP_SCHED_LP, 1, 1); /* one reject says it */
-    if (p->clients > 1 || p->cp > 1) return;
+    if (p->clients > 1 || p->cp > 1 || p->bp > 1) return;
     for (int tiles = 2; tiles <= roles; tiles++)
         if (worth_tiles(tiles, roles)) add_grids(l, p, tiles, roles - tiles);
 }
 
-static void add_degrees(lister *l, int clients, int cp) {
+static void add_degrees(lister *l, int clients, int cp, int bp) {
     const int devices = l->space->n_devices;
-    for (int roles = 1; roles * cp <= devices && roles <= HP_MAX_STAGES; roles++) {
-        if (devices % (roles * cp) != 0) continue;
-        const hp_point p = {.dp = devices / (roles * cp),
+    for (int roles = 1; roles * cp * bp <= devices && roles <= HP_MAX_STAGES; roles++) {
+        if (devices % (roles * cp * bp) != 0) continue;
+        const hp_point p = {.dp = devices / (roles * cp * bp),
                             .clients = (int16_t)clients,
                             .cp = (int16_t)cp,
+                            .bp = (int16_t)bp,
                             .micro = 1,
                             .ldp = 1,
                             .gems = 1,
@@ -213,12 +218,23 @@ static bool has_batch_norm(const hp_graph *g) {
     return false;
 }
 
+/* Does a second rank per part have a good share of the layers to work on? */
+static bool has_branches(const hp_graph *g) {
+    hp_arena *scratch = hp_arena_new();
+    const int32_t *branch = hp_branches(scratch, g, 2, 1, g->n_layer);
+    int second = 0;
+    for (int l = 1; l < g->n_layer; l++) second += branch[g->layer[l].out] == 1;
+    hp_arena_free(scratch);
+    return 5 * second >= g->n_layer;
+}
+
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list) {
     lister l = {.arena = arena, .space = space, .batch_norm = has_batch_norm(space->graph)};
-    add_degrees(&l, 1, 1);
-    for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1);
-    for (size_t i = 0; i < COUNT(channel_counts); i++)
-        if (space->n_devices % channel_counts[i] == 0) add_degrees(&l, 1, channel_counts[i]);
+    add_degrees(&l, 1, 1, 1);
+    for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1, 1);
+    for (size_t i = 0; i < COUNT(channel_counts); i++) add_degrees(&l, 1, channel_counts[i], 1);
+    for (size_t i = 0; i < COUNT(branch_counts) && has_branches(space->graph); i++)
+        add_degrees(&l, 1, 1, branch_counts[i]);
     *list = l.list;
     return l.n;
 }
@@ -232,6 +248,7 @@ hp_strategy hp_space_strategy(const hp_point *p) {
     s.gems = p->gems;
     s.clients = p->clients;
     s.cp = p->cp;
+    s.bp = p->bp;
     s.chunks = p->chunks;
     s.halo = p->halo;
     s.n_sp = p->n_sp;
@@ -240,6 +257,7 @@ hp_strategy hp_space_strategy(const hp_point *p) {
         s.sp_cols[i] = p->cols[i];
     }
     s.tail = p->tail;
+    s.overlap = p->overlap;
     s.sched = p->sched;
     s.recompute = p->recompute;
     return s;
@@ -249,7 +267,8 @@ int64_t hp_space_tasks(const hp_space *space, const hp_point *p) {
     /* copies, sends, receives around the tasks of a tile: counted on residual nets */
     static const double strip = 1.7, grid = 2.9, slice = 1.2;
     const int passes = space->mode == HP_MODE_INFER ? 1 : p->recompute == HP_RECOMPUTE_NONE ? 3 : 4;
-    double parts = p->cp > 1 ? p->cp * grid : 1;
+    const int shared = p->cp * p->bp;
+    double parts = shared > 1 ? shared * grid : 1;
     for (int i = 0; i < p->n_sp; i++) { /* most layers may lie on any of the spatial stages */
         const double factor = p->rows[i] > 1 && p->cols[i] > 1 ? grid : strip;
         parts = parts > p->rows[i] * p->cols[i] * factor ? parts : p->rows[i] * p->cols[i] * factor;

@@ -1,6 +1,6 @@
-/* space.h - every strategy for a number of devices: data replicas x clients x channels x tile grids of spatial stages x
- * stages and slices behind them x schedule x micro-batches x model chunks x GEMS passes x halo depth x cut x
- * recomputation. */
+/* space.h - every strategy for a number of devices: data replicas x clients x channels x branches x tile grids of spatial
+ * stages x stages and slices behind them x schedule x micro-batches x model chunks x GEMS passes x halo depth and
+ * overlap x cut x recomputation. */
 #ifndef HP_SIM_SPACE_H
 #define HP_SIM_SPACE_H
 
@@ -23,8 +23,8 @@ enum { HP_SPACE_SPATIAL = 2 /* spatial stages with grids of their own */ };
 typedef struct hp_point {
     int32_t dp, stages, micro, ldp, gems;
     int32_t rows[HP_SPACE_SPATIAL], cols[HP_SPACE_SPATIAL];
-    int16_t clients, cp, chunks, halo;
-    uint8_t n_sp, tail, sched, recompute;
+    int16_t clients, cp, bp, chunks, halo;
+    uint8_t n_sp, tail, sched, recompute, overlap;
     uint8_t cut; /* hp_cut_kind; plain stages are cut by time */
 } hp_point;
 

@@ -33,12 +33,18 @@ typedef struct communicator {
     int32_t n_use;
 } communicator;
 
+typedef struct core_part {
+    int32_t task;
+    int64_t since_ns;
+} core_part;
+
 typedef struct rank_state {
     int32_t *wait;    /* per task: dependencies not yet done */
     int32_t *head;    /* per queue: next task to start */
     channel *channel; /* per queue; used where it sends */
     id_list ready;    /* queues whose head may start */
-    id_list parts;    /* communication this core has to work on */
+    core_part *part;  /* communication this core has to work on; live: first_part .. n_part-1 */
+    int32_t first_part, n_part, part_capacity;
     id_list arrived;  /* finished elsewhere, to be noticed at the next boundary */
     int32_t running;  /* task on the core or device, -1 = none */
     hp_share_use use[3];
@@ -65,7 +71,7 @@ typedef struct sim {
     rank_state *rank;
     int32_t *comm_first;      /* per group: its first communicator */
     communicator *comm;
-    id_list dirty;            /* ranks to look at */
+    id_list dirty, starts;    /* ranks to look at, and that may start something */
     bool on_cores;            /* communication is work of the cores */
     int32_t n_node, n_device; /* that hold ranks */
     bool shared_devices;      /* a device runs more than one rank */
@@ -98,6 +104,7 @@ static inline int32_t res_device(const sim *s, int rank) {
 
 /* interp.c */
 void sim_push(sim *s, id_list *l, int32_t id);
+void sim_push_part(sim *s, int rank, int task);
 void sim_mark(sim *s, int rank);
 int64_t sim_duration_ns(sim *s, int rank, int task);
 void sim_complete(sim *s, int rank, int task);

@@ -42,7 +42,8 @@ static void communicator_uses(sim *s, int group, communicator *c) {
     const int per_node = hp_group_per_node(s->program, m, group, c->replica);
     const bool one_node = per_node == ranks;
     c->use = HP_NEW(s->arena, hp_share_use, 2 * c->members);
-    const double demand = one_node ? 1 : per_node < m->nics_per_node ? per_node : m->nics_per_node;
+    const double others = s->program->group[group].all_replicas ? 1 : s->clients_here; /* with one of their own */
+    const double demand = others * (one_node ? 1 : per_node < m->nics_per_node ? per_node : m->nics_per_node);
     const int places = one_node ? s->n_device : s->n_node;
     bool *taken = HP_NEW(s->arena, bool, places);
     for (int k = 0; k < c->members; k++) {
@@ -100,8 +101,7 @@ static void message_try(sim *s, int rank, int queue) {
     c->active = true;
     const int to = receiver_of(s, rank, queue);
     if (s->on_cores) {
-        sim_push(s, &s->rank[to].parts, receive_task(s, rank, queue, c->next));
-        sim_mark(s, to);
+        sim_push_part(s, to, receive_task(s, rank, queue, c->next));
         return;
     }
     const int64_t work = sim_duration_ns(s, rank, wq->task[c->next]);
@@ -124,8 +124,7 @@ static void collective_try(sim *s, int comm) {
     for (int k = 0; k < c->members; k++) {
         const int task = turn_of(s, c, k), rank = comm_rank(s, c, k);
         if (s->on_cores) {
-            sim_push(s, &s->rank[rank].parts, task);
-            sim_mark(s, rank);
+            sim_push_part(s, rank, task);
         } else {
             const int64_t ns = sim_duration_ns(s, rank, task);
             work = ns > work ? ns : work;

@@ -361,7 +361,7 @@ static double predict(hp_arena *arena, const hp_cost_table *t, const hp_plan *pl
                                  .batch = plan->batch,
                                  .straggler_rank = -1};
     hp_evaluation e;
-    if (hp_evaluate(hp_eval_new(arena, &setup), arena, &plan->strategy, true, &e, &err) != HP_OK)
+    if (hp_evaluate(hp_eval_new(arena, &setup), arena, &plan->strategy, HP_EVAL_PLACED, &e, &err) != HP_OK)
         fail_msg("%s", err.text);
     return e.figures.step_s;
 }

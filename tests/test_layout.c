@@ -22,7 +22,7 @@ static hp_strategy drawn(hp_arena *arena, uint64_t seed) {
     return random_strategy_of(&d, random_net(arena, seed % 7, 8), roll(&d, 1, 12), 200, DRAW_ALL);
 }
 
-/* Ranks = dp*clients*cp*(tiles of the spatial stages + (stages - spatial stages)*ldp); with tail=shared the
+/* Ranks = dp*clients*cp*bp*(tiles of the spatial stages + (stages - spatial stages)*ldp); with tail=shared the
  * tiles alone. */
 static void ranks_follow_the_formula(void **state) {
     (void)state;
@@ -31,8 +31,9 @@ static void ranks_follow_the_formula(void **state) {
         const hp_strategy s = drawn(arena, seed);
         int parts = s.tail == HP_TAIL_SHARED ? 0 : (s.stages - s.n_sp) * s.ldp;
         for (int i = 0; i < s.n_sp; i++) parts += s.sp_rows[i] * s.sp_cols[i];
-        assert_int_equal(hp_strategy_roles(&s), s.cp * parts);
-        assert_int_equal(hp_strategy_ranks(&s), s.dp * s.clients * s.cp * parts);
+        parts *= s.cp * s.bp;
+        assert_int_equal(hp_strategy_roles(&s), parts);
+        assert_int_equal(hp_strategy_ranks(&s), s.dp * s.clients * parts);
         assert_int_equal(hp_strategy_devices(&s) * s.clients, hp_strategy_ranks(&s));
         assert_int_equal(hp_strategy_replicas(&s), s.dp * s.clients);
     }
@@ -65,8 +66,8 @@ static void published_worlds_have_their_sizes(void **state) {
 /* Position by position, part by part; the mirror image counts from the other end, in blocks of the channel
  * slices, which every role keeps. */
 static int role_counted(const hp_strategy *s, int k, int flip) {
-    const int n = hp_strategy_roles(s), slice = k % s->cp;
-    return flip ? n - s->cp - (k - slice) + slice : k;
+    const int n = hp_strategy_roles(s), block = s->cp * s->bp, slice = k % block;
+    return flip ? n - block - (k - slice) + slice : k;
 }
 
 /* A role has one place, a place has one role. */

@@ -1,6 +1,6 @@
-/* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner. */
-#include "sim/bounds.h"
-#include "sim/memory_fit.h"
+/* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner. What it
+ * knows before lowering is in test_outlook.c. */
+#include "sim/memory_eager.h"
 #include "sim/predict.h"
 #include "sim/search.h"
 #include "tests/data_files.h"
@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -39,12 +40,17 @@ static world make_world(const char *machine, const char *net, int image, int64_t
     return w;
 }
 
+static hp_space space_of(const world *w, int devices) {
+    return (hp_space){.graph = w->g, .mode = w->setup.mode, .batch = w->setup.batch, .n_devices = devices,
+                      .most_clients = w->m.share_cpu ? 1 : 2};
+}
+
 static hp_search_result search(world *w, int devices, int top) {
     hp_error err = {HP_OK, ""};
     hp_search_result r;
     w->setup.machine = &w->m;
-    const hp_space space = {w->g, w->setup.mode, w->setup.batch, devices, false};
-    const hp_search_options o = {.top = top};
+    const hp_space space = space_of(w, devices);
+    const hp_search_options o = {.top = top, .budget = INT64_MAX};
     if (hp_search(w->arena, hp_eval_new(w->arena, &w->setup), &space, &o, &r, &err) != HP_OK)
         fail_msg("%s", err.text);
     return r;
@@ -55,12 +61,12 @@ static void bounds_never_cut_off_a_winner(void **state) {
     (void)state;
     static const char *const nets[] = {"cnn", "resnet18", "mobilenetv2"};
     static const char *const machines[] = {"local", "thesis-a100", "lassen"};
-    for (int i = 0; i < 9; i++) {
-        world w = make_world(machines[i % 3], nets[i / 3], 64, 16);
-        const hp_search_result all = search(&w, 8, INT_MAX), few = search(&w, 8, 3);
+    for (int i = 0; i < 3; i++) {
+        world w = make_world(machines[i], nets[i], 32, 4);
+        const hp_search_result all = search(&w, 4, INT_MAX), few = search(&w, 4, 3);
         assert_int_equal(all.cut_off, 0);
         assert_int_equal(all.valid, few.valid);
-        assert_true(few.n == 3 && all.n == all.valid);
+        assert_true(few.n == 3 && all.n == all.valid && few.simulated <= all.simulated);
         for (int k = 0; k < few.n; k++) {
             assert_string_equal(few.best[k].figures.strategy, all.best[k].figures.strategy);
             assert_true(few.best[k].figures.step_high_s ==
@@ -73,25 +79,30 @@ static void bounds_never_cut_off_a_winner(void **state) {
 /* The oracle: every strategy of the space, lowered, proved and simulated one by one. */
 static void the_winner_is_the_exhaustive_optimum(void **state) {
     (void)state;
-    for (int devices = 1; devices <= 6; devices++) {
-        world w = make_world("local", "resnet18", 64, 12);
+    for (int devices = 1; devices <= 4; devices++) {
+        world w = make_world("local", "cnn", 32, 4);
         w.m.devices_per_node = w.m.cores_per_node = 4;
         const hp_search_result r = search(&w, devices, 1);
         hp_eval *e = hp_eval_new(w.arena, &w.setup);
         double best = INFINITY;
-        const hp_space space = {w.g, HP_MODE_TRAIN, 12, devices, false};
-        hp_strategy *list;
+        const hp_space space = space_of(&w, devices);
+        hp_point *list;
         const int n = hp_space_list(w.arena, &space, &list);
         for (int i = 0; i < n; i++) {
             hp_error err = {HP_OK, ""};
             hp_evaluation v;
             hp_program *p;
-            const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = 12, .place = true};
-            if (!hp_strategy_legal(&list[i], w.g, 12, devices, NULL)) continue;
-            assert_int_equal(hp_lower(w.arena, w.g, &list[i], &o, &p, &err), HP_OK);
-            assert_int_equal(hp_program_check(p, w.g, &err), HP_OK);
-            assert_int_equal(hp_evaluate(e, w.arena, &list[i], true, &v, &err), HP_OK);
+            const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = 4, .place = true};
+            hp_strategy s = hp_space_strategy(&list[i]);
+            hp_eval_complete(e, &s, (hp_cut_kind)list[i].cut);
+            if (!hp_strategy_legal(&s, w.g, 4, devices, NULL)) continue;
+            hp_arena *own = hp_arena_new();
+            assert_int_equal(hp_strategy_devices(&s), devices);
+            assert_int_equal(hp_lower(own, w.g, &s, &o, &p, &err), HP_OK);
+            if (hp_program_check(p, w.g, &err) != HP_OK) fail_msg("%s", err.text);
+            if (hp_evaluate(e, own, &s, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
             best = fmin(best, v.figures.step_high_s);
+            hp_arena_free(own);
         }
         assert_int_equal(r.n, 1);
         assert_true(r.best[0].figures.step_high_s == best); // NOLINT: same figures
@@ -99,10 +110,56 @@ static void the_winner_is_the_exhaustive_optimum(void **state) {
     }
 }
 
+/* Nothing depends on the clock or on memory addresses, also where the budget ends the search. */
+static void searches_repeat_themselves(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet18", 256, 8);
+    w.setup.machine = &w.m;
+    const hp_space space = space_of(&w, 8);
+    const hp_search_options o = {.top = 10, .budget = 100000};
+    hp_search_result r[2];
+    hp_error err;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hp_search(w.arena, hp_eval_new(w.arena, &w.setup), &space, &o, &r[i], &err), HP_OK);
+    assert_true(r[0].cut_off > 0 && r[0].n == 10 && r[1].n == 10 && r[0].simulated == r[1].simulated);
+    for (int k = 0; k < 10; k++) {
+        assert_string_equal(r[0].best[k].figures.strategy, r[1].best[k].figures.strategy);
+        for (int before = 0; before < k; before++) /* and no strategy is listed twice */
+            assert_string_not_equal(r[0].best[k].figures.strategy, r[0].best[before].figures.strategy);
+    }
+    hp_arena_free(w.arena);
+}
+
+/* Every kind of parallelism is among the points of a space, on all devices; each point once. */
+static void the_space_has_every_axis(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet18", 256, 8);
+    const hp_space space = space_of(&w, 8);
+    hp_point *list;
+    const int n = hp_space_list(w.arena, &space, &list);
+    int spatial = 0, shared = 0, local = 0, gems = 0, channels = 0, clients = 0, halo = 0, overlap = 0, zb = 0, two = 0;
+    for (int i = 0; i < n; i++) {
+        const hp_strategy s = hp_space_strategy(&list[i]);
+        assert_int_equal(hp_strategy_devices(&s), 8);
+        spatial += s.n_sp > 0;
+        shared += s.tail == HP_TAIL_SHARED;
+        local += s.ldp > 1;
+        gems += s.gems > 1;
+        channels += s.cp > 1;
+        clients += s.clients > 1;
+        halo += s.halo > 1;
+        overlap += s.overlap != HP_OVERLAP_NONE;
+        zb += s.sched == HP_SCHED_ZB;
+        two += s.n_sp == 2 && s.sp_rows[0] != s.sp_rows[1];
+    }
+    assert_true(spatial && shared && local && gems && channels && clients && halo && overlap && zb && two);
+    hp_arena_free(w.arena);
+}
+
 /* Splitting a batch on one stage changes what batch norm sees: only where the whole batch does not fit. */
 static void small_batch_norm_groups_only_for_memory(void **state) {
     (void)state;
-    world w = make_world("local", "resnet18", 64, 12);
+    world w = make_world("local", "resnet18", 224, 12);
     const hp_search_result roomy = search(&w, 2, INT_MAX);
     int64_t whole = INT64_MAX;
     for (int k = 0; k < roomy.n; k++) {
@@ -118,31 +175,11 @@ static void small_batch_norm_groups_only_for_memory(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* No simulation is faster than the closed-form bound that prunes. */
-static void bounds_are_below_simulations(void **state) {
-    (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        dice d = {seed, 500};
-        world w = make_world(coin(&d) ? "local" : "thesis-a100", "resnet18", 64, 12);
-        w.setup.machine = &w.m;
-        hp_eval *e = hp_eval_new(w.arena, &w.setup);
-        const hp_strategy s = random_strategy(&d, w.g, 12, 12);
-        hp_error err = {HP_OK, ""};
-        hp_evaluation v;
-        double bound;
-        assert_int_equal(hp_eval_bound(e, &s, &bound, &err), HP_OK);
-        if (hp_evaluate(e, w.arena, &s, false, &v, &err) != HP_OK) fail_msg("%s", err.text);
-        assert_true(bound > 0 &&
-                    bound <= v.figures.step_high_s * (1 + 1e-6)); /* rounding of each task to ns */
-        hp_arena_free(w.arena);
-    }
-}
-
 /* What is kept fits; what is rejected for memory does not; the fix of the nearest reject was tried and fits.
  */
 static void memory_limits_are_kept(void **state) {
     (void)state;
-    world w = make_world("thesis-a100", "resnet18", 128, 8);
+    world w = make_world("thesis-a100", "resnet18", 128, 4);
     w.setup.memory_limit = INT64_C(1) << 60;
     const hp_search_result free = search(&w, 4, INT_MAX);
     int64_t least = INT64_MAX, most = 0;
@@ -171,18 +208,39 @@ static void memory_limits_are_kept(void **state) {
 static void ranks_of_a_node_share_its_memory(void **state) {
     (void)state;
     hp_machine m = {.nodes = 2, .devices_per_node = 2, .share_cpu = true, .device = {.memory_bytes = 100}};
-    const hp_memory_limit l = hp_memory_limit_of(&m, 0);
+    const hp_memory_limit l = hp_memory_limit_of(&m, 0, 1, false);
     const int64_t one[] = {60}, small[] = {50}, mixed[] = {70, 30};
+    const struct {
+        hp_memory_demand d;
+        bool fits;
+    } cases[] = {{{one, 1, 1, 1}, true},   {{one, 1, 2, 1}, false},
+                 {{small, 1, 4, 1}, true}, {{small, 1, 6, 1}, false}, /* more ranks than devices: they wrap around */
+                 {{mixed, 2, 2, 1}, true}, {{one, 1, 2, 2}, false},   /* two on one device, 120 on the node */
+                 {{small, 1, 4, 2}, false}};
     hp_reject why;
-    assert_true(hp_memory_fits(&l, &m, one, 1, 1, &why));
-    assert_false(hp_memory_fits(&l, &m, one, 1, 2, &why));
-    assert_string_equal(why.code, "E-MEM");
-    assert_true(hp_memory_fits(&l, &m, small, 1, 4, &why));
-    assert_false(hp_memory_fits(&l, &m, small, 1, 6, &why)); /* more ranks than devices: they wrap around */
-    assert_true(hp_memory_fits(&l, &m, mixed, 2, 2, &why));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(hp_memory_fits(&l, &m, &cases[i].d, &why), cases[i].fits);
+        if (!cases[i].fits) assert_string_equal(why.code, "E-MEM");
+    }
     m.share_cpu = false;
-    const hp_memory_limit own = hp_memory_limit_of(&m, 0);
-    assert_true(hp_memory_fits(&own, &m, one, 1, 4, &why));
+    const hp_memory_limit own = hp_memory_limit_of(&m, 0, 1, false);
+    const hp_memory_demand many = {one, 1, 4, 1};
+    assert_true(hp_memory_fits(&own, &m, &many, &why));
+}
+
+/* AccDP: k ranks on a device have a k-th of its memory each, less their contexts. */
+static void clients_share_their_devices_memory(void **state) {
+    (void)state;
+    hp_machine m;
+    hp_error err;
+    assert_int_equal(hp_machine_load("thesis-a100", &m, &err), HP_OK);
+    const int64_t one = hp_memory_limit_of(&m, 0, 1, false).rank_bytes;
+    assert_int_equal(one, m.device.memory_bytes);
+    for (int k = 2; k <= 4; k++) {
+        const int64_t context = hp_context_bytes(&m, false);
+        assert_true(llabs(k * (hp_memory_limit_of(&m, 0, k, false).rank_bytes + context) - one) < k);
+        assert_int_equal(hp_memory_limit_of(&m, 123, k, false).rank_bytes, 123); /* the user's word */
+    }
 }
 
 static void equal_intervals_are_ties(void **state) {
@@ -243,9 +301,11 @@ int main(void) {
         cmocka_unit_test(bounds_never_cut_off_a_winner),
         cmocka_unit_test(the_winner_is_the_exhaustive_optimum),
         cmocka_unit_test(small_batch_norm_groups_only_for_memory),
-        cmocka_unit_test(bounds_are_below_simulations),
+        cmocka_unit_test(searches_repeat_themselves),
+        cmocka_unit_test(the_space_has_every_axis),
         cmocka_unit_test(memory_limits_are_kept),
         cmocka_unit_test(ranks_of_a_node_share_its_memory),
+        cmocka_unit_test(clients_share_their_devices_memory),
         cmocka_unit_test(equal_intervals_are_ties),
         cmocka_unit_test(a_written_prediction_reads_back),
     };

@@ -201,22 +201,6 @@ static void refusals_name_the_limit_and_a_fix_that_works(void **state) {
     hp_arena_free(arena);
 }
 
-/* Transposed convolutions keep their weights input channel by input channel. */
-static void transposed_convolutions_keep_their_channels(void **state) {
-    (void)state;
-    hp_arena *arena = hp_arena_new();
-    hp_error err;
-    hp_graph *g = NULL;
-    assert_int_equal(hp_net_build(arena, "unet:8", 64, 64, 2, &g, &err), HP_OK);
-    question q = {.batch = 4};
-    hp_reject why;
-    assert_int_equal(hp_strategy_parse("cp=2,sp=2x2", &q.s, &err), HP_OK);
-    assert_false(hp_strategy_legal(&q.s, g, q.batch, 0, &why));
-    assert_string_equal(why.code, "E-CP");
-    assert_int_equal(repair(q, g), 1);
-    hp_arena_free(arena);
-}
-
 /* Everything a user may try is either legal or one fix after the other away from it. */
 static hp_strategy wild_strategy(dice *d) {
     static const int32_t sizes[] = {1, 1, 1, 2, 3, 4, 7, 64, 65536};
@@ -293,7 +277,6 @@ int main(void) {
         cmocka_unit_test(bad_strings_are_refused),
         cmocka_unit_test(the_longest_strategy_has_room),
         cmocka_unit_test(refusals_name_the_limit_and_a_fix_that_works),
-        cmocka_unit_test(transposed_convolutions_keep_their_channels),
         cmocka_unit_test(fixes_lead_to_a_legal_strategy),
         cmocka_unit_test(legality_belongs_to_the_string),
         cmocka_unit_test(the_default_batch_is_the_smallest_legal_one),
