@@ -46,7 +46,10 @@ static void add_buffer(hp_role *r, hp_buffer_kind kind, hp_dtype dtype, int64_t 
 
 /* A role with room for n_task tasks of one dependency each, and the buffers every role has. */
 static void start_role(hp_arena *arena, const hp_graph *g, hp_role *r, int n_task, int64_t grad_bytes) {
-    *r = (hp_role){.stage = r->stage, .n_slot = r->n_slot, .slot = r->slot, .task = HP_NEW(arena, hp_task, n_task),
+    *r = (hp_role){.stage = r->stage,
+                   .n_slot = r->n_slot,
+                   .slot = r->slot,
+                   .task = HP_NEW(arena, hp_task, n_task),
                    .operand = HP_NEW(arena, int32_t, n_task),
                    .dep_first = HP_NEW(arena, int32_t, n_task + 1),
                    .dep = HP_NEW(arena, int32_t, n_task),

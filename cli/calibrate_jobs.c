@@ -35,6 +35,41 @@ static int64_t steps_for(const hp_graph *g, int64_t samples) {
     return n < 4 ? 4 : n > 20 ? 20 : (int64_t)n;
 }
 
+static calibrate_job *add_net(calibrate_jobs *jobs, const hp_graph *g, int32_t batch) {
+    calibrate_job *j = &jobs->job[jobs->n++];
+    *j = (calibrate_job){.kind = CALIBRATE_NET,
+                         .image_h = g->image_h,
+                         .image_w = g->image_w,
+                         .dp = 1,
+                         .rows = 1,
+                         .cols = 1,
+                         .micro_batch = batch,
+                         .steps = steps_for(g, batch)};
+    snprintf(j->net, sizeof j->net, "%s", g->net);
+    return j;
+}
+
+/* Alone, then on all cores. */
+static void add_replicas(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, int32_t ranks) {
+    for (int32_t dp = 1; dp <= ranks; dp = dp == ranks ? ranks + 1 : ranks) {
+        calibrate_job *j = add_net(jobs, g, batch);
+        j->dp = dp;
+        snprintf(j->text, sizeof j->text, "%.40s %dx%d, %d images on %s%d rank%s", g->net, g->image_h,
+                 g->image_w, batch, dp > 1 ? "each of " : "", dp, dp > 1 ? "s" : "");
+    }
+}
+
+/* Strips of rows and of columns: their copies have long and short rows. */
+static void add_tiles(calibrate_jobs *jobs, const hp_graph *g, int32_t batch) {
+    for (int32_t rows = 1; rows <= 2; rows++) {
+        calibrate_job *j = add_net(jobs, g, batch);
+        j->rows = rows;
+        j->cols = 3 - rows;
+        snprintf(j->text, sizeof j->text, "%.40s %dx%d, %d images on %dx%d tiles", g->net, g->image_h,
+                 g->image_w, batch, j->rows, j->cols);
+    }
+}
+
 static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                             const int32_t *batch, calibrate_jobs *jobs, hp_error *err) {
     hp_graph *g = NULL;
@@ -42,18 +77,10 @@ static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *ne
     static const int32_t MOST_RANKS = 8; /* more ranks only repeat what these say about sharing */
     const int32_t ranks = m->cores_per_node < MOST_RANKS ? m->cores_per_node : MOST_RANKS;
     static const double MOST_S = 2.5; /* of a step: more images only repeat what fewer say */
-    for (; *batch && jobs->n + 2 <= CALIBRATE_JOBS; batch++) {
-        if (*batch > 4 && guessed_step_s(g, *batch) > MOST_S) break;
-        for (int32_t dp = 1; dp <= ranks;
-             dp = dp == ranks ? ranks + 1 : ranks) { /* alone, then on all cores */
-            calibrate_job *j = &jobs->job[jobs->n++];
-            *j = (calibrate_job){
-                .kind = CALIBRATE_NET, .image_h = h, .image_w = w, .dp = dp, .micro_batch = *batch};
-            j->steps = steps_for(g, *batch);
-            snprintf(j->net, sizeof j->net, "%s", net);
-            snprintf(j->text, sizeof j->text, "%.40s %dx%d, %d images on %s%d rank%s", net, h, w, *batch,
-                     dp > 1 ? "each of " : "", dp, dp > 1 ? "s" : "");
-        }
+    for (int i = 0; batch[i] && jobs->n + 4 <= CALIBRATE_JOBS; i++) {
+        if (batch[i] > 4 && guessed_step_s(g, batch[i]) > MOST_S) break;
+        add_replicas(jobs, g, batch[i], ranks);
+        if (i < 2 && m->devices_per_node > 1) add_tiles(jobs, g, batch[i]);
     }
     return HP_OK;
 }
@@ -97,6 +124,11 @@ hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const calibrate_j
              net ? job->net : "cnn"); /* messages need some graph to go with */
     plan->classes = hp_net_default_classes(plan->net);
     plan->strategy.dp = job->dp;
+    if (net && job->rows * job->cols > 1) {
+        plan->strategy.n_sp = 1;
+        plan->strategy.sp_rows[0] = job->rows;
+        plan->strategy.sp_cols[0] = job->cols;
+    }
     if (job->kind == CALIBRATE_PING_PONG) plan->strategy.stages = 2;
     HP_TRY(hp_plan_build(arena, plan, NULL, err));
     if (job->kind == CALIBRATE_ALLREDUCE)

@@ -15,6 +15,7 @@ typedef struct calibrate_job {
     char net[64];
     int32_t image_h, image_w;
     int32_t dp;          /* data-parallel ranks; of an all-reduce, its ranks */
+    int32_t rows, cols;  /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
     int64_t micro_batch; /* images per rank */
     int64_t steps;
     char text[96]; /* for people */
@@ -25,7 +26,7 @@ typedef struct calibrate_jobs {
     calibrate_job job[CALIBRATE_JOBS];
 } calibrate_jobs;
 
-/* The default set, or one network at one size. */
+/* The default set, or one network at one size; on one rank, on all cores, and on two tiles. */
 hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int image_h, int image_w,
                              calibrate_jobs *jobs, hp_error *err);
 /* `steps` passes over the sizes. */

@@ -24,7 +24,7 @@ static const frame_option OPTIONS[] = {
     {"image", 0, "N|HxW", offsetof(options, image), 0, "at this image size (224)"},
     {"output", 'o', "FILE.cost", offsetof(options, out), 0,
      "where to write the table (the default of this machine)"},
-    {"begin", 'b', "BYTES", offsetof(options, begin), 0, "smallest message (4Ki)"},
+    {"begin", 'b', "BYTES", offsetof(options, begin), 0, "smallest message (256)"},
     {"end", 'e', "BYTES", offsetof(options, end), 0, "largest message (64Mi)"},
     {"factor", 'f', "N", offsetof(options, factor), 0, "from one size to the next (4)"},
     {"iters", 'n', "N", offsetof(options, rounds), 0, "rounds of each size (20)"},
@@ -43,13 +43,13 @@ typedef struct setup {
 
 static hp_status parse_sizes(const options *o, setup *s, int64_t *passes, hp_error *err) {
     int64_t begin = 0, end = 0, factor = 0, rounds = 0;
-    HP_TRY(hp_parse_bytes(o->begin ? o->begin : "4Ki", &begin, err));
+    HP_TRY(hp_parse_bytes(o->begin ? o->begin : "256", &begin, err));
     HP_TRY(hp_parse_bytes(o->end ? o->end : "64Mi", &end, err));
     HP_TRY(hp_parse_int(o->factor ? o->factor : "4", "-f", 2, 1 << 20, &factor, err));
     HP_TRY(hp_parse_int(o->rounds ? o->rounds : "20", "-n", 1, 10000, &rounds, err));
     HP_TRY(hp_parse_int(o->warmup ? o->warmup : "1", "-w", 0, 1000, passes, err));
     if (end < begin)
-        return hp_fail(err, HP_EUSAGE, "-e %s is smaller than -b %s", o->end, o->begin ? o->begin : "4Ki");
+        return hp_fail(err, HP_EUSAGE, "-e %s is smaller than -b %s", o->end, o->begin ? o->begin : "256");
     if (end > INT64_C(1) << 32)
         return hp_fail(err, HP_EUSAGE, "-e %s: messages of at most 4Gi are measured", o->end);
     s->sizes = bench_sizes_make(begin, end, factor, (int)rounds);

@@ -13,12 +13,17 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Codes come once, but for lack of memory: with tiles and without (sim/search.c). */
+static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
+    return strcmp(a->code, b->code) == 0 && !strstr(a->example, "sp=") == !strstr(b->example, "sp=");
+}
+
 static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
     hp_rejected *all = HP_NEW(arena, hp_rejected, f->n_rejected + n);
     if (f->n_rejected) memcpy(all, f->rejected, sizeof *all * (size_t)f->n_rejected);
     for (int i = 0; i < n; i++) {
         int k = 0;
-        while (k < f->n_rejected && strcmp(all[k].code, r[i].code) != 0) k++;
+        while (k < f->n_rejected && !same_reason(&all[k], &r[i])) k++;
         if (k < f->n_rejected)
             all[k].count += r[i].count;
         else
@@ -35,7 +40,8 @@ static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus
                             .mode = s->mode,
                             .batch = batch,
                             .n_devices = gpus,
-                            .no_recompute = s->eval.eager, /* it keeps everything; --strategy may ask for it */
+                            .no_recompute =
+                                s->eval.eager, /* it keeps everything; --strategy may ask for it */
                             .most_clients = s->machine.share_cpu ? 1 : MOST_CLIENTS};
     hp_search_result r;
     HP_TRY(hp_search(arena, e, &space, &s->search, &r, err));
@@ -99,10 +105,15 @@ static hp_status find(hp_arena *arena, const simulate_setup *s, simulate_found *
     return HP_OK;
 }
 
+/* The last reason met, but memory before all others: what is short of memory is legal. */
 static hp_status no_plan(const simulate_found *f, hp_error *err) {
     if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
-    const hp_rejected *r =
-        &f->rejected[f->n_rejected - 1]; /* the last reason met: after legality comes memory */
+    const hp_rejected *r = &f->rejected[0]; /* the most frequent; of those that only lack memory, if there are any */
+    for (int i = 1; i < f->n_rejected; i++) {
+        const hp_rejected *other = &f->rejected[i];
+        const bool memory = strcmp(other->code, "E-MEM") == 0, was = strcmp(r->code, "E-MEM") == 0;
+        if (memory != was ? memory : other->count > r->count) r = other;
+    }
     return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example, r->code,
                    r->limit, r->fix);
 }

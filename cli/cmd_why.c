@@ -12,12 +12,14 @@ typedef struct options {
 } options;
 
 /* A loss has one main reason: the part of the step, in seconds, that grew most. */
-static const char *main_reason(const hp_candidate *asked, const hp_candidate *best, double *seconds) {
+static const char *main_reason(const hp_candidate *asked, const hp_candidate *best, bool pipeline,
+                               double *seconds) {
     const double bubble = asked->bubble * asked->step_s - best->bubble * best->step_s;
     const double comm = asked->exposed_comm * asked->step_s - best->exposed_comm * best->step_s;
     const double compute = asked->step_s - best->step_s - bubble - comm;
     *seconds = fmax(bubble, fmax(comm, compute));
-    if (bubble >= comm && bubble >= compute) return "it waits longer in the pipeline (bubble)";
+    if (bubble >= comm && bubble >= compute)
+        return pipeline ? "it waits longer in the pipeline (bubble)" : "its ranks wait longer for the slowest";
     if (comm >= compute) return "it waits longer for communication";
     return "it computes longer (recomputation, smaller micro-batches, or an uneven cut)";
 }
@@ -36,7 +38,7 @@ static void verdict(const hp_evaluation *asked, const hp_evaluation *best, char 
                  a->gpus == b->gpus ? ", and the plan was chosen by another order or by hand"
                                     : " on another number of devices");
     } else {
-        const char *reason = main_reason(a, b, &seconds);
+        const char *reason = main_reason(a, b, asked->strategy.stages > 1, &seconds);
         const bool tie = a->gpus == b->gpus && a->step_low_s <= b->step_high_s;
         snprintf(out, n, "%s: %s, by %s%s", tie ? "a tie: the intervals overlap; in the middle" : "it lost",
                  reason, hp_format_seconds(seconds, time),

@@ -277,8 +277,8 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     s->seed = (uint64_t)seed;
     s->rules = (hp_rules)rules;
     s->search = (hp_search_options){.top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort};
-    s->eval = (hp_eval_setup){
-        .straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
+    s->eval =
+        (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
     if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));
     if (o->jitter) HP_TRY(hp_parse_double(o->jitter, "--jitter", 0, 10, &s->eval.jitter_cv, err));
     if (o->straggler) HP_TRY(parse_straggler(o->straggler, &s->eval, err));

@@ -159,7 +159,7 @@ static void print_header(const simulate_setup *s, const simulate_found *f) {
            (long long)(f->searched - f->valid - f->left_out));
     if (f->cut_off)
         printf("; %lld simulated, %lld cut off by bounds", (long long)f->simulated, (long long)f->cut_off);
-    if (f->left_out) printf("; %lld left out (too many micro-batches to simulate)", (long long)f->left_out);
+    if (f->left_out) printf("; %lld left out (too many tasks to simulate)", (long long)f->left_out);
     printf("\n");
 }
 
@@ -179,12 +179,13 @@ static json_t *candidate_json(const hp_evaluation *e, int rank) {
     json_t *memory = json_array();
     for (int r = 0; r < hp_strategy_ranks(&e->strategy); r++)
         json_array_append_new(memory, json_integer(e->memory_by_role[r % e->n_role]));
-    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s, s:s}", "rank",
-                     rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s",
-                     c->step_low_s, "step_high_s", c->step_high_s, "images_per_s", c->images_per_s,
-                     "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory, "bubble",
-                     c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes,
-                     "measured_share", c->measured_share, "tie", c->tie, "bound_by", e->bound_by, "note", c->note);
+    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s, s:s}",
+                     "rank", rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s,
+                     "step_low_s", c->step_low_s, "step_high_s", c->step_high_s, "images_per_s",
+                     c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory,
+                     "bubble", c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes",
+                     (json_int_t)c->comm_bytes, "measured_share", c->measured_share, "tie", c->tie,
+                     "bound_by", e->bound_by, "note", c->note);
 }
 
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {

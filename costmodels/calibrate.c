@@ -1,6 +1,7 @@
 /* calibrate.c - samples of all runs to rows: a line per shape class, a fit per family, a share per family,
- * lines for messages and all-reduces. Medians over iterations, then the mean over equal tasks: a step is the
- * sum of its tasks, and means add up where medians do not. */
+ * lines for messages and all-reduces. What only runs over tiles have (copies, statistics) is taken from
+ * those, less what the ranks slow each other down. Medians over iterations, then the mean over equal tasks: a
+ * step is the sum of its tasks, and means add up where medians do not. */
 #include "costmodels/calibrate.h"
 
 #include "costmodels/fit.h"
@@ -158,7 +159,8 @@ static void add_to_family(families *f, const hp_sample_row *s) {
 static void add_contended(families *f, const hp_cost_table *t, const hp_sample_row *s) {
     double alone_s = 0;
     bool far = false;
-    if (s->node_ranks < 2 || !hp_rows_compute(t, s->class, s->key, s->size, &alone_s, &far, NULL) || far)
+    if (s->tiles || s->node_ranks < 2 ||
+        !hp_rows_compute(t, s->class, s->key, s->size, &alone_s, &far, NULL) || far)
         return;
     family *a = find_family(f, s);
     a->measured_s += s->seconds;
@@ -201,6 +203,64 @@ static void add_share_row(hp_cost_table *t, const family *f) {
     hp_rows_add(t, &row);
 }
 
+/* --- what only tiles have --- */
+
+/* Share of a family that was not measured beside other ranks: batch norm's, which waits for memory like it.
+ */
+static double share_like(const hp_cost_table *t, const hp_sample_row *s, bool *own) {
+    char name[80], norm[96];
+    const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, s->class, hp_key_family(s->key, name, sizeof name));
+    *own = row != NULL;
+    const char *type = strrchr(name, ' ');
+    snprintf(norm, sizeof norm, "fwd.bn%s", type ? type : "");
+    if (!row) row = hp_rows_find(t, HP_ROW_SHARE, s->class, norm);
+    return row ? row->y[0] : 1.0 / s->node_ranks;
+}
+
+static void add_like_share(hp_cost_table *t, const hp_sample_row *s, double share) {
+    char name[80];
+    double x[1] = {0}, y[1] = {share};
+    const hp_row row = {.kind = HP_ROW_SHARE,
+                        .class = s->class,
+                        .key = hp_key_family(s->key, name, sizeof name),
+                        .source = HP_SOURCE_GUESS,
+                        .where = "as batch norm's: both wait for memory",
+                        .n = 1,
+                        .x = x,
+                        .y = y};
+    for (int i = 0; i < t->n; i++)
+        if (t->row[i].kind == row.kind && strcmp(t->row[i].class, row.class) == 0 &&
+            strcmp(t->row[i].key, row.key) == 0)
+            return;
+    hp_rows_add(t, &row);
+}
+
+static bool only_tiles_have(const hp_cost_table *t, const hp_sample_row *s) {
+    double seconds;
+    bool far;
+    return s->kind == HP_ROW_COMPUTE && s->tiles && s->node_ranks > 1 &&
+           !hp_rows_compute(t, s->class, s->key, s->size, &seconds, &far, NULL);
+}
+
+/* Rows, fits and shares of those: t holds the measured rows, sorted. */
+static void add_tile_rows(hp_cost_table *t, hp_sample_list *l, families *f, int runs) {
+    const hp_cost_table measured = {.n = t->n, .row = t->row};
+    const int first = f->n;
+    for (int i = 0, j; i < l->n; i = j) {
+        hp_sample_row *s = &l->row[i];
+        for (j = i + 1; j < l->n && same_row(s, &l->row[j]);) j++;
+        if (!only_tiles_have(&measured, s)) continue;
+        bool own;
+        const double share = share_like(&measured, s, &own), slowdown = fmax(1, share * s->node_ranks);
+        for (int k = i; k < j; k++) l->row[k].seconds /= slowdown;
+        add_line(t, s, j - i, runs);
+        if (own) continue;
+        add_like_share(t, s, share);
+        for (int k = i; k < j; k++) add_to_family(f, &l->row[k]);
+    }
+    for (int i = first; i < f->n; i++) add_fit_row(t, &f->family[i]);
+}
+
 static void keep_old_rows(hp_cost_table *t, const hp_cost_table *before) {
     hp_rows_sort(t);
     const int measured = t->n;
@@ -235,6 +295,8 @@ hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, c
         add_fit_row(t, &f.family[i]);
         add_share_row(t, &f.family[i]);
     }
+    hp_rows_sort(t);
+    add_tile_rows(t, l, &f, c->runs);
     keep_old_rows(t, before);
     *out = t;
     return HP_OK;

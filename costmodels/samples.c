@@ -12,6 +12,13 @@ static hp_sample_row *add(hp_sample_list *l) {
     return &l->row[l->n++];
 }
 
+/* Do the roles do the same at the same time: data replicas, or the tiles of one stage? */
+static bool walks_together(const hp_program *p) {
+    for (int r = 0; r < p->n_role; r++)
+        if (p->role[r].stage != 0) return false;
+    return true;
+}
+
 void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
     int64_t n;
     const hp_trace_median *median = hp_trace_medians(l->arena, t, &n);
@@ -28,7 +35,8 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
         s->bytes = w.bytes;
         s->seconds = median[i].seconds;
         s->ranks = t->ranks;
-        s->node_ranks = plan->program->n_role == 1 && t->ranks <= m->devices_per_node ? t->ranks : 0;
+        s->node_ranks = walks_together(plan->program) && t->ranks <= m->devices_per_node ? t->ranks : 0;
+        s->tiles = plan->program->n_role > 1;
     }
 }
 

@@ -14,6 +14,7 @@ typedef struct hp_sample_row {
     int32_t ranks;      /* of the run */
     bool benchmark;     /* from a program of messages alone */
     int32_t node_ranks; /* that computed beside each other on the node */
+    bool tiles;         /* of a run over tiles: copies, statistics and so on that no single rank has */
 } hp_sample_row;
 
 typedef struct hp_sample_list {

@@ -46,8 +46,9 @@ const char *hp_cost_default_path(char *out, size_t n);
  * model of the key's operator, else the machine's roofline. */
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
 /* Share of what is shared that the task uses while it runs: of the node's compute (cores and memory bandwidth
- * together) on CPUs; of its device, where several ranks run on one (AccDP): all of the time but the launch, in
- * which the device has nothing to do. Tasks whose shares sum to more than 1 slow each other down (max-min). */
+ * together) on CPUs; of its device, where several ranks run on one (AccDP): all of the time but the launch,
+ * in which the device has nothing to do. Tasks whose shares sum to more than 1 slow each other down
+ * (max-min). */
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
 /* One message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its links. */
 hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, bool same_node, double bytes);

@@ -6,8 +6,8 @@
 
 /* --- sizes of a layer's task --- */
 
-/* Which operands of a layer's tasks hold the output's side and the first of the inputs' side; -1: none. `extra`:
- * operands beside n_in inputs, n_in outputs... that tell a batch norm with sums from one without. */
+/* Which operands of a layer's tasks hold the output's side and the first of the inputs' side; -1: none.
+ * `extra`: operands beside n_in inputs, n_in outputs... that tell a batch norm with sums from one without. */
 static const struct operand_places {
     int8_t out, in, other_in, per_input, others; /* operands without sums: others + per_input * n_in */
 } places[HP_TASK_OPS] = {[HP_TASK_FWD] = {0, 2, -1, 1, 2},
@@ -108,8 +108,8 @@ static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, si
     switch (l->op) {
     case HP_CONV:
     case HP_CONVT:
-        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d", l->kh, l->kw, l->stride_h, l->dil_h > 1 ? l->dil_h : 1,
-                 local_groups(g, l, outs), ins, outs);
+        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d", l->kh, l->kw, l->stride_h,
+                 l->dil_h > 1 ? l->dil_h : 1, local_groups(g, l, outs), ins, outs);
         break;
     case HP_LINEAR:
         snprintf(text, n, "o%d", outs);
@@ -140,8 +140,8 @@ static double param_elems(const hp_graph *g, const hp_work_case *c) {
     return n * c->out[HP_AXIS_C] / g->tensor[l->out].c;
 }
 
-/* Elements that batch norm moves: without sums the forward pass reads x twice, the backward pass x, y, dy twice,
- * and writes dx. */
+/* Elements that batch norm moves: without sums the forward pass reads x twice, the backward pass x, y, dy
+ * twice, and writes dx. */
 static double norm_traffic(const hp_work_case *c, double x, double y) {
     switch (c->op) {
     case HP_TASK_STATS:
@@ -190,13 +190,14 @@ static double operand_bytes(const hp_role *r, const hp_task *t) {
     return bytes;
 }
 
-static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t, hp_work *w) {
+static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
+                      hp_work *w) {
     const hp_layer *l = &g->layer[t->layer];
     const int forward = r->operand[t->operand] >= 0, backward = r->operand[t->operand + 1] >= 0;
     w->size = (double)r->place[l->param[0]].count;
     w->bytes += w->size * hp_dtype_bytes((hp_dtype)p->dtype);
-    snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->kh, forward + backward,
-             hp_dtype_names[p->dtype]);
+    snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->kh,
+             forward + backward, hp_dtype_names[p->dtype]);
 }
 
 /* Moves the elements in which the two boxes meet: reads them, writes them, and reads what it adds to. */

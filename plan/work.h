@@ -1,5 +1,6 @@
-/* work.h - the sizes of a layer's task as its operands' boxes give them: tasks with equal sizes take equally long,
- * wherever their boxes lie, so that tiles, micro-batches and candidates share what was looked up once. */
+/* work.h - the sizes of a layer's task as its operands' boxes give them: tasks with equal sizes take equally
+ * long, wherever their boxes lie, so that tiles, micro-batches and candidates share what was looked up once.
+ */
 #ifndef HP_WORK_H
 #define HP_WORK_H
 
@@ -8,9 +9,9 @@
 typedef struct hp_work_case {
     int32_t layer;
     uint8_t op, eval, sums, spare; /* sums: batch norm with statistics that come from elsewhere */
-    int32_t in[HP_AXES];           /* box of the first input that the task reads, or whose gradient it writes */
-    int32_t out[HP_AXES];          /* box of the output; stats: of the pixels that are counted */
-    int64_t in_elems;              /* of all inputs together */
+    int32_t in[HP_AXES];  /* box of the first input that the task reads, or whose gradient it writes */
+    int32_t out[HP_AXES]; /* box of the output; stats: of the pixels that are counted */
+    int64_t in_elems;     /* of all inputs together */
 } hp_work_case;
 
 /* The sizes of a task of a layer: fwd, bwd, bwdw, stats, bstats; false for other tasks. The case is free of

@@ -11,7 +11,10 @@ typedef struct cause {
 enum { CAUSES = 7 };
 
 static void list_causes(const hp_strategy *s, const hp_sim_result *r, cause c[CAUSES]) {
-    const cause all[CAUSES] = {{s->n_sp > 0 ? "halo" : s->cp > 1 ? "channels" : "exchanges between branches", r->wait[HP_SIM_HALO] + r->packing},
+    const cause all[CAUSES] = {{s->n_sp > 0 ? "halo"
+                                : s->cp > 1 ? "channels"
+                                            : "exchanges between branches",
+                                r->wait[HP_SIM_HALO] + r->packing},
                                {"batch-norm statistics", r->wait[HP_SIM_NORM]},
                                {"stage transfers", r->wait[HP_SIM_STAGE]},
                                {"gradient all-reduce", r->wait[HP_SIM_GRADIENT]},
@@ -37,8 +40,9 @@ const char *hp_bound_by(const hp_strategy *s, const hp_sim_result *r, int busies
     const int first = largest(c, -1), second = largest(c, first);
     const bool computes = c[first].share < useful / 4;
     const int next = computes ? first : second;
-    int used = computes ? snprintf(note, n, "bound by compute: %.0f%% of the step", 100 * useful)
-                        : snprintf(note, n, "bound by %s: %.0f%% of the step", c[first].name, 100 * c[first].share);
+    int used =
+        computes ? snprintf(note, n, "bound by compute: %.0f%% of the step", 100 * useful)
+                 : snprintf(note, n, "bound by %s: %.0f%% of the step", c[first].name, 100 * c[first].share);
     if (computes && hp_strategy_devices(s) > s->dp)
         used += snprintf(note + used, n - (size_t)used, ", most on rank %d of a replica", busiest);
     if (c[next].share >= 0.005)

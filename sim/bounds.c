@@ -74,8 +74,8 @@ static void meet_message(path *x, int role, int task) {
     finish(x, peer, other, t);
 }
 
-/* The k-th collective of a group: once all members are known they finish together. Replicas are alike, so that
- * those of one stand for all. */
+/* The k-th collective of a group: once all members are known they finish together. Replicas are alike, so
+ * that those of one stand for all. */
 static void meet_collective(path *x, int role, int task) {
     const hp_wired_role *w = &x->w->role[role];
     const int k = w->place_in_queue[task];

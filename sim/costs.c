@@ -74,8 +74,11 @@ static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_
     return look_up(c, &w);
 }
 
-double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
-    return case_cost(cache, g, dtype, c).cost.high;
+double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
+                          double *share) {
+    const cache_entry e = case_cost(cache, g, dtype, c);
+    *share = e.share;
+    return e.cost.high;
 }
 
 static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, int rank,
@@ -103,8 +106,7 @@ static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, in
 /* Another replica may lie otherwise on the nodes. */
 static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *t,
                          hp_cost first) {
-    if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV)
-        return message_cost(c->table, c->machine, p, rank, t);
+    if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) return message_cost(c->table, c->machine, p, rank, t);
     return t->op == HP_TASK_ALLREDUCE ? allreduce_cost(c, p, rank, t) : first;
 }
 

@@ -5,8 +5,8 @@
 #include "plan/work.h"
 #include "sim/interp.h"
 
-/* Costs of layers' tasks for one network, device, precision: looked up once per operation, layer and sizes of the
- * operands' boxes. */
+/* Costs of layers' tasks for one network, device, precision: looked up once per operation, layer and sizes of
+ * the operands' boxes. */
 typedef struct hp_cost_cache hp_cost_cache;
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m);
 
@@ -16,13 +16,16 @@ typedef struct hp_program_costs {
     const hp_machine *machine;
     hp_cost **cost; /* per role and task; messages: within the first replica */
     double **share;
-    int32_t **per_node; /* per group: members on one node, per replica where each has its own; 0 = not asked yet */
+    int32_t *
+        *per_node; /* per group: members on one node, per replica where each has its own; 0 = not asked yet */
 } hp_program_costs;
 hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
                                  const hp_graph *g);
 
-/* What a layer's task takes at most (the upper end) between these sizes. */
-double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c);
+/* What a layer's task takes at most (the upper end) between these sizes, and its share of what it may have to
+ * share (hp_cost_share). */
+double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
+                          double *share);
 
 /* Share of the program's work time (all tasks, all roles) whose figures were measured. */
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p);

@@ -1,5 +1,5 @@
-/* cuts.c - the chains-on-chains problem of plan/cut.c with stages that differ in what a unit costs on them: dynamic
- * programming over suffixes. */
+/* cuts.c - the chains-on-chains problem of plan/cut.c with stages that differ in what a unit costs on them:
+ * dynamic programming over suffixes. */
 #include "sim/cuts.h"
 
 #include <math.h>
@@ -41,8 +41,8 @@ static double cost(const cutter *c, int stage, int first, int end) {
     return c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]);
 }
 
-/* Where a stage that begins at `first` ends best; rest[end]: what the stages behind it make of the units from there,
- * which may grow with `end` where each has to take one. A longer stage costs more. */
+/* Where a stage that begins at `first` ends best; rest[end]: what the stages behind it make of the units from
+ * there, which may grow with `end` where each has to take one. A longer stage costs more. */
 static int best_end(const cutter *c, int stage, const double *rest, int first, int last_end) {
     double least = INFINITY;
     int best = first + 1;
@@ -60,7 +60,7 @@ static int best_end(const cutter *c, int stage, const double *rest, int first, i
 static void balance(const cutter *c, int from, int to, int first, int end, int32_t *counts) {
     hp_arena *scratch = hp_arena_new();
     const int row = end + 1, n = to - from;
-    double *best = HP_NEW(scratch, double, (size_t)n * (size_t)row);
+    double *best = HP_NEW(scratch, double, (size_t)n *(size_t)row);
     int32_t *stop = HP_NEW(scratch, int32_t, (size_t)n * (size_t)row);
     for (int u = first; u < end; u++) {
         best[(n - 1) * row + u] = cost(c, to - 1, u, end);
@@ -77,8 +77,8 @@ static void balance(const cutter *c, int from, int to, int first, int end, int32
     hp_arena_free(scratch);
 }
 
-void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch, hp_cut_kind kind,
-                   bool eager, int32_t *counts) {
+void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
+                   hp_cut_kind kind, bool eager, int32_t *counts) {
     cutter c = {.s = s, .kind = kind, .eager = eager};
     const int n = s->stages * s->chunks;
     for (int v = 0; v < n; v++) {

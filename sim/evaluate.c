@@ -1,6 +1,7 @@
 /* evaluate.c - from strategy to figures, with what candidates have in common computed once. */
 #include "sim/evaluate.h"
 
+#include "plan/base/hash.h"
 #include "sim/bound_by.h"
 #include "sim/memory_eager.h"
 #include "sim/wiring.h"
@@ -21,6 +22,18 @@ typedef struct unit_costs {
     int32_t **plain; /* per number of parts: balanced, NULL = not asked yet */
 } unit_costs;
 
+/* What a cut over unequal stages depends on. */
+typedef struct cut_key {
+    int64_t micro_batch;
+    int32_t stages, chunks, n_sp, rows[2], cols[2], ldp, cp, bp, tail, sched, micro, kind;
+} cut_key;
+
+typedef struct known_cut {
+    cut_key key;
+    int32_t counts[HP_MAX_STAGES];
+} known_cut;
+enum { KNOWN_CUTS = 1024 }; /* a cache with one place per key */
+
 struct hp_eval {
     hp_arena *arena;
     hp_eval_setup setup;
@@ -28,6 +41,7 @@ struct hp_eval {
     hp_outlook_setup outlook;
     unit_costs *units; /* per micro-batch size seen */
     int n_units, units_capacity;
+    known_cut *cut; /* KNOWN_CUTS of them */
 };
 
 hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
@@ -35,15 +49,16 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->arena = arena;
     e->setup = *setup;
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
-    e->outlook = (hp_outlook_setup){
-        .parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode),
-        .graph = setup->graph,
-        .table = setup->table,
-        .machine = setup->machine,
-        .mode = setup->mode,
-        .dtype = setup->dtype,
-        .batch = setup->batch,
-        .eager = setup->eager};
+    e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
+    e->outlook =
+        (hp_outlook_setup){.parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode),
+                           .graph = setup->graph,
+                           .table = setup->table,
+                           .machine = setup->machine,
+                           .mode = setup->mode,
+                           .dtype = setup->dtype,
+                           .batch = setup->batch,
+                           .eager = setup->eager};
     return e;
 }
 
@@ -109,11 +124,40 @@ static hp_status plain_cut(hp_eval *e, const hp_strategy *s, const int32_t **cou
     return HP_OK;
 }
 
+static cut_key key_of(const hp_eval *e, const hp_strategy *s, hp_cut_kind kind) {
+    cut_key k;
+    memset(&k, 0, sizeof k);
+    k = (cut_key){micro_batch_of(e, s),
+                  s->stages,
+                  s->chunks,
+                  s->n_sp,
+                  {0},
+                  {0},
+                  s->ldp,
+                  s->cp,
+                  s->bp,
+                  s->tail,
+                  s->sched,
+                  s->micro,
+                  (int32_t)kind};
+    for (int i = 0; i < s->n_sp && i < 2; i++) {
+        k.rows[i] = s->sp_rows[i];
+        k.cols[i] = s->sp_cols[i];
+    }
+    return k;
+}
+
 void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
     if (s->n_cut || s->stages * s->chunks == 1) return;
     if (hp_cut_is_plain(s) && kind != HP_CUT_MEMORY) return;
+    const cut_key key = key_of(e, s, kind);
+    known_cut other, *known = s->n_sp <= 2 ? &e->cut[hp_hash64(&key, sizeof key, 0) % KNOWN_CUTS] : &other;
+    if (known == &other || memcmp(&known->key, &key, sizeof key) != 0)
+        hp_cut_stages(e->outlook.parts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager,
+                      known->counts);
+    known->key = key;
     s->n_cut = s->stages * s->chunks;
-    hp_cut_stages(e->outlook.parts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager, s->cut);
+    memcpy(s->cut, known->counts, sizeof *s->cut * (size_t)s->n_cut);
 }
 
 hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_error *err) {
@@ -195,7 +239,8 @@ static int busiest_role(const hp_eval *e, const hp_program *p, const hp_sim_cost
     return busiest;
 }
 
-/* Step times at the low ends, in the middle and at the upper ends of the costs; `result` gets the middle's. */
+/* Step times at the low ends, in the middle and at the upper ends of the costs; `result` gets the middle's.
+ */
 static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_costs *costs, double step[3],
                                hp_sim_result *result, hp_error *err) {
     static const int ends[3] = {-1, 1, 0};
@@ -203,7 +248,8 @@ static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_cos
         hp_arena *scratch = hp_arena_new(); /* a simulation's state is larger than its program */
         hp_sim_options o = sim_options(e, p);
         o.bound = ends[i];
-        const hp_status status = hp_sim_run(scratch, p, e->setup.graph, e->setup.machine, costs, &o, result, err);
+        const hp_status status =
+            hp_sim_run(scratch, p, e->setup.graph, e->setup.machine, costs, &o, result, err);
         hp_arena_free(scratch);
         HP_TRY(status);
         step[ends[i] + 1] = (double)result->makespan_ns * 1e-9;
@@ -211,7 +257,8 @@ static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_cos
     return HP_OK;
 }
 
-static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out, hp_error *err) {
+static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
+                          hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
     hp_candidate *c = &out->figures;
     double step[3];
@@ -241,7 +288,8 @@ static hp_status simulate_high(hp_eval *e, hp_arena *arena, const hp_program *p,
     return HP_OK;
 }
 
-static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp_evaluation *out, hp_error *err) {
+static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp_evaluation *out,
+                          hp_error *err) {
     hp_program *p = NULL;
     hp_eval_complete(e, &out->strategy, HP_CUT_TIME);
     hp_strategy_text(&out->strategy, out->figures.strategy);
@@ -252,8 +300,8 @@ static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp
     return depth == HP_EVAL_RANK ? simulate_high(e, scratch, p, out, err) : simulate(e, scratch, p, out, err);
 }
 
-hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth, hp_evaluation *out,
-                      hp_error *err) {
+hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
+                      hp_evaluation *out, hp_error *err) {
     *out = (hp_evaluation){.strategy = *s};
     hp_strategy_text(s, out->figures.strategy);
     out->figures.gpus = hp_strategy_devices(s);

@@ -29,11 +29,11 @@ typedef struct hp_eval hp_eval;
 hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup);
 const hp_eval_setup *hp_eval_get(const hp_eval *e);
 
-/* The cost vector of plain balanced cuts, as hp_lower_options.unit_cost and hp_plan_build take it: seconds per unit and
- * micro-batch. */
+/* The cost vector of plain balanced cuts, as hp_lower_options.unit_cost and hp_plan_build take it: seconds
+ * per unit and micro-batch. */
 hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **unit_cost, hp_error *err);
-/* Writes out the cut of a strategy that has none, where stages differ in width or memory decides; plain balanced
- * cuts stay as they are. */
+/* Writes out the cut of a strategy that has none, where stages differ in width or memory decides; plain
+ * balanced cuts stay as they are. */
 void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind);
 
 typedef struct hp_evaluation {
@@ -41,7 +41,8 @@ typedef struct hp_evaluation {
     hp_reject reject; /* code NULL = feasible */
     hp_candidate figures;
     int n_role;
-    int64_t *memory_by_role; /* planned peak, or its lower bound when nothing was placed; with `eager` what it keeps */
+    int64_t *memory_by_role; /* planned peak, or its lower bound when nothing was placed; with `eager` what it
+                                keeps */
     const char *bound_by;    /* bound_by.h; NULL: not simulated */
     int64_t tasks;           /* of all roles */
 } hp_evaluation;
@@ -59,10 +60,10 @@ typedef enum hp_eval_depth {
     HP_EVAL_PLACED  /* with memory offsets: the exact peak, and the waits that reuse of memory costs */
 } hp_eval_depth;
 
-/* Evaluates a strategy; an infeasible one is a value (reject.code), not an error. Its cut is completed. Without placing,
- * memory is the most bytes alive at once. Results live in `arena`. */
-hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth, hp_evaluation *out,
-                      hp_error *err);
+/* Evaluates a strategy; an infeasible one is a value (reject.code), not an error. Its cut is completed.
+ * Without placing, memory is the most bytes alive at once. Results live in `arena`. */
+hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
+                      hp_evaluation *out, hp_error *err);
 
 /* The predicted trace of a lowered program. Every rank is simulated when their spans are few, else one
  * replica. */

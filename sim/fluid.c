@@ -89,7 +89,8 @@ static void touch(hp_fluid *f, int32_t resource) {
     f->touched[f->n_touched++] = resource;
 }
 
-/* Members and resources reachable from a resource, breadth first, through others that are asked for too much. */
+/* Members and resources reachable from a resource, breadth first, through others that are asked for too much.
+ */
 static void find_component(hp_fluid *f, int32_t resource) {
     f->n_member = f->n_touched = f->n_use = 0;
     touch(f, resource);

@@ -19,7 +19,8 @@ hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, 
 void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use,
                     int64_t owner);
 
-/* Gives everybody the rates that follow from the starts and ends so far: before time moves on from `now_ns`. */
+/* Gives everybody the rates that follow from the starts and ends so far: before time moves on from `now_ns`.
+ */
 void hp_fluid_settle(hp_fluid *f, int64_t now_ns);
 
 /* Takes an event; true when it is the end of an activity (*owner), false when a change of rate made it stale.

@@ -221,8 +221,9 @@ static void dispatch(sim *s, const hp_event *e) {
     }
 }
 
-/* At one instant all ends come first, then all ranks look and post, then they start what they work on next, then
- * rates are settled; time moves on when nothing is left. So the order in which ranks are visited does not matter. */
+/* At one instant all ends come first, then all ranks look and post, then they start what they work on next,
+ * then rates are settled; time moves on when nothing is left. So the order in which ranks are visited does
+ * not matter. */
 static void loop(sim *s) {
     for (;;) {
         hp_event e;
@@ -238,7 +239,7 @@ static void loop(sim *s) {
             continue;
         }
         if (!now) hp_fluid_settle(s->fluid, s->now_ns);
-        if (hp_events_pop(&s->events, &e)) {
+        if (s->left > 0 && hp_events_pop(&s->events, &e)) { /* what is left of the queue are ends that moved */
             s->now_ns = e.t_ns;
             dispatch(s, &e);
         } else {

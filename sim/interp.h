@@ -35,10 +35,10 @@ typedef struct hp_sim_result {
     double exposed_comm; /* fraction of the step a rank waits for communication, mean over ranks */
     double wait[HP_SIM_WAITS]; /* exposed_comm by what was moving */
     double recompute, packing; /* fractions of the step spent on running layers again, and on copying boxes */
-    int64_t comm_bytes;  /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
-    int32_t n_rank;      /* ranks simulated: n_role when the replicas are folded, else all */
-    int64_t *n_span;     /* per simulated rank */
-    hp_span **span;      /* per simulated rank, in order of start (NULL unless wanted) */
+    int64_t comm_bytes;        /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
+    int32_t n_rank;            /* ranks simulated: n_role when the replicas are folded, else all */
+    int64_t *n_span;           /* per simulated rank */
+    hp_span **span;            /* per simulated rank, in order of start (NULL unless wanted) */
 } hp_sim_result;
 
 typedef struct hp_sim_options {

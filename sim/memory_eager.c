@@ -15,10 +15,12 @@ int64_t hp_context_bytes(const hp_machine *m, bool eager) {
 }
 
 const hp_eager_rule hp_eager_rules[HP_LAYER_OPS] = {
-    [HP_CONV] = {true, 0},    [HP_CONVT] = {true, 0},   [HP_LINEAR] = {true, 0},    [HP_BN] = {true, 0},
-    [HP_MAXPOOL] = {true, 8}, [HP_AVGPOOL] = {true, 0}, [HP_ADAPTPOOL] = {true, 0}, [HP_DROPOUT] = {false, 1}};
+    [HP_CONV] = {true, 0},      [HP_CONVT] = {true, 0},   [HP_LINEAR] = {true, 0},
+    [HP_BN] = {true, 0},        [HP_MAXPOOL] = {true, 8}, [HP_AVGPOOL] = {true, 0},
+    [HP_ADAPTPOOL] = {true, 0}, [HP_DROPOUT] = {false, 1}};
 
-/* The layer that reads a tensor if it is a concatenation, else the tensor itself: what tells modules apart. */
+/* The layer that reads a tensor if it is a concatenation, else the tensor itself: what tells modules apart.
+ */
 static int joined(const hp_graph *g, int tensor) {
     for (int l = g->tensor[tensor].producer + 1; l < g->n_layer; l++)
         for (int k = 0; k < g->layer[l].n_in; k++)

@@ -1,9 +1,10 @@
 /* memory_eager.h - what an eager framework keeps on a rank: PyTorch's rules on the tasks of a program.
  *
- * Convolutions, linear layers, batch norms and poolings keep their inputs, activations their outputs, max-pooling an
- * int64 index per output, dropout a byte; a halo-padded copy of an input is kept beside the input. Parameters,
- * gradients and momentum are 12 bytes each. Inputs received from another stage and outputs sent to one stay until the
- * micro-batch's backward pass is over (MPI4DL holds one buffer per micro-batch). */
+ * Convolutions, linear layers, batch norms and poolings keep their inputs, activations their outputs,
+ * max-pooling an int64 index per output, dropout a byte; a halo-padded copy of an input is kept beside the
+ * input. Parameters, gradients and momentum are 12 bytes each. Inputs received from another stage and outputs
+ * sent to one stay until the micro-batch's backward pass is over (MPI4DL holds one buffer per micro-batch).
+ */
 #ifndef HP_SIM_MEMORY_EAGER_H
 #define HP_SIM_MEMORY_EAGER_H
 
@@ -17,8 +18,8 @@ typedef struct hp_eager_rule {
 } hp_eager_rule;
 extern const hp_eager_rule hp_eager_rules[HP_LAYER_OPS];
 
-/* How often a framework computes an activation that the graph computes once: modules begin with one of their own. Paths
- * whose results are concatenated right away belong to one module. 1 for other layers. */
+/* How often a framework computes an activation that the graph computes once: modules begin with one of their
+ * own. Paths whose results are concatenated right away belong to one module. 1 for other layers. */
 int hp_eager_activations(const hp_graph *g, int layer);
 
 /* Peak bytes of a role without the device's context. Inference keeps nothing: the plan's own peak. */

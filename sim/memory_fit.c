@@ -32,7 +32,8 @@ static bool refuse(hp_reject *why, const char *who, double bytes, double has) {
     return false;
 }
 
-bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position, int positions, double bytes) {
+bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position, int positions,
+                      double bytes) {
     char who[40];
     snprintf(who, sizeof who, positions > 1 ? "a rank of stage %d" : "a rank", position);
     memset(why, 0, sizeof *why);
@@ -57,7 +58,8 @@ static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
     return most;
 }
 
-bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d, hp_reject *why) {
+bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d,
+                    hp_reject *why) {
     memset(why, 0, sizeof *why);
     int fullest = 0;
     for (int r = 1; r < d->n_role; r++)

@@ -10,11 +10,13 @@
 /* What a position does for one micro-batch, and keeps. */
 typedef struct position {
     double forward, backward, again; /* seconds; again: forward passes that are repeated */
-    double lead, trail;              /* of the first model chunk: forward, and backward with what is repeated */
-    double exchange;                 /* seconds: halo rows there and back, redundant rows, statistics */
-    double kept, group_kept;         /* bytes: all, and of the largest group that is run again at once */
-    double entering;                 /* bytes that enter its stages; units with recompute=boundary */
-    double boundary;                 /* seconds to hand over to the next position, one way */
+    double lead, trail;      /* of the first model chunk: forward, and backward with what is repeated */
+    double exchange;         /* seconds: halo rows there and back, redundant rows, statistics */
+    double kept, group_kept; /* bytes: all, and of the largest group that is run again at once */
+    double extended;         /* bytes: copies of kept inputs with their halo */
+    double busy;             /* seconds of forward and backward */
+    double entering;         /* bytes that enter its stages; units with recompute=boundary */
+    double boundary;         /* seconds to hand over to the next position, one way */
     double params;
     int parts;
 } position;
@@ -54,7 +56,8 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
         at->entering += p->entering[first];
         most = kept[end] - kept[first];
     }
-    if (v->s->recompute != HP_RECOMPUTE_EXCEPT_LAST) at->again += (p->forward[end] - p->forward[first]) / v->s->bp;
+    if (v->s->recompute != HP_RECOMPUTE_EXCEPT_LAST)
+        at->again += (p->forward[end] - p->forward[first]) / v->s->bp;
     return most;
 }
 
@@ -67,7 +70,8 @@ static double exchange_s(const view *v, const hp_part_sums *p, int first, int en
                  cols = (p->col_bytes[end] - p->col_bytes[first]) / rounds;
     const int passes = v->o->mode == HP_MODE_TRAIN ? 2 : 1;
     const double redundant = (v->s->halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
-    return (passes - hidden) * rounds * (message_s(v, one_node(v), rows) + message_s(v, true, cols)) + redundant;
+    return (passes - hidden) * rounds * (message_s(v, one_node(v), rows) + message_s(v, true, cols)) +
+           redundant;
 }
 
 /* Statistics of batch norm, added up over the parts of a stage in each direction. */
@@ -76,7 +80,8 @@ static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, 
     const int ranks = hp_layout_parts(l) / l->channels, here = v->o->machine->devices_per_node;
     if (v->o->mode != HP_MODE_TRAIN || v->s->bn == HP_BN_LOCAL || ranks == 1) return 0;
     return 2 * (p->norms[end] - p->norms[first]) *
-           hp_cost_allreduce(v->o->table, v->o->machine, ranks, here < ranks ? here : ranks, TYPICAL_BYTES).seconds;
+           hp_cost_allreduce(v->o->table, v->o->machine, ranks, here < ranks ? here : ranks, TYPICAL_BYTES)
+               .seconds;
 }
 
 static void add_stage(view *v, int stage, bool lead, int first, int end) {
@@ -97,6 +102,8 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     }
     at->kept += share * kept;
     at->group_kept = fmax(at->group_kept, share * kept);
+    at->extended += (p->extended_bytes[end] - p->extended_bytes[first]) / v->s->halo;
+    at->busy += share * (p->busy[end] - p->busy[first]);
     at->parts = hp_stage_parts(v->s, stage);
     if (end < v->o->graph->n_unit) at->boundary = message_s(v, one_node(v), p->entering[end]);
 }
@@ -133,8 +140,8 @@ static int mirror(const view *v, int index) {
 static double gems_s(const view *v, bool extra) {
     double best = 0, forward = 0;
     for (int i = 0; i < v->n; i++) {
-        const double work = v->s->gems / 2 * v->s->micro *
-                            (pass_s(&v->at[i], extra) + pass_s(&v->at[mirror(v, i)], extra));
+        const double work =
+            v->s->gems / 2 * v->s->micro * (pass_s(&v->at[i], extra) + pass_s(&v->at[mirror(v, i)], extra));
         best = fmax(best, forward + work);
         forward += v->at[i].forward;
     }
@@ -174,7 +181,8 @@ static double gradients_s(const view *v) {
     if (!trains(v)) return 0;
     for (int i = 0; i < v->n; i++) {
         const position *p = &v->at[i];
-        const int ranks = hp_strategy_replicas(v->s) * p->parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
+        const int ranks =
+            hp_strategy_replicas(v->s) * p->parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
         const int here = m->devices_per_node / (one_node(v) ? v->n : 1);
         const int per_node = here < 1 ? 1 : here < ranks ? here : ranks;
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
@@ -186,20 +194,46 @@ static double gradients_s(const view *v) {
 
 /* Several ranks on a device share it, but for the launches. */
 static double sharing(const view *v) {
-    return v->o->machine->share_cpu ? 1 : v->s->clients * 0.75 + 0.25;
+    const position *p = &v->at[0];
+    if (v->o->machine->share_cpu || p->forward <= 0) return 1;
+    return fmax(1, v->s->clients * p->busy / (p->forward + p->backward));
 }
 
 /* --- memory --- */
 
-static double memory_of(const view *v, int i) {
-    const position *p = &v->at[i];
-    const double flight = hp_in_flight(v->s, i), element = hp_dtype_bytes(v->o->dtype);
-    double params = p->params;
+/* Weights, gradients, momentum of a position, and of its mirror image. */
+static double fixed_bytes(const view *v, int i) {
+    double params = v->at[i].params;
     if (v->s->gems > 1 && mirror(v, i) != i) params += v->at[mirror(v, i)].params;
-    const double fixed = params / v->s->cp * element * (trains(v) ? 3 : 1);
-    if (!trains(v)) return fixed;
-    if (v->s->recompute == HP_RECOMPUTE_NONE) return fixed + flight * p->kept;
-    return fixed + p->group_kept; /* what else is kept overlaps with it */
+    return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * (trains(v) ? 3 : 1);
+}
+
+static double least_bytes(const view *v, int i) {
+    const position *p = &v->at[i];
+    if (!trains(v)) return fixed_bytes(v, i);
+    if (v->s->recompute == HP_RECOMPUTE_NONE) return fixed_bytes(v, i) + hp_in_flight(v->s, i) * p->kept;
+    return fixed_bytes(v, i) + p->group_kept; /* what else is kept overlaps with it */
+}
+
+static double likely_bytes(const view *v, int i) {
+    static const double under_way =
+        1.05; /* gradients and messages beside what is kept: seen on residual nets */
+    const position *p = &v->at[i];
+    const double flight = hp_in_flight(v->s, i);
+    if (!trains(v)) return fixed_bytes(v, i);
+    if (v->s->recompute == HP_RECOMPUTE_NONE)
+        return fixed_bytes(v, i) + under_way * flight * (p->kept + p->extended);
+    return fixed_bytes(v, i) + under_way * (flight * p->entering + p->group_kept);
+}
+
+static void find_memory(const view *v, hp_outlook *out) {
+    for (int i = 0; i < v->n; i++) {
+        const double least = least_bytes(v, i);
+        out->likely_bytes = fmax(out->likely_bytes, likely_bytes(v, i));
+        if (least <= out->memory_bytes) continue;
+        out->memory_bytes = least;
+        out->position = i;
+    }
 }
 
 hp_outlook hp_outlook_of(const hp_outlook_setup *o, const hp_strategy *s, const int32_t *counts) {
@@ -208,14 +242,10 @@ hp_outlook hp_outlook_of(const hp_outlook_setup *o, const hp_strategy *s, const 
     look(&v, counts);
     const bool gems = s->gems > 1;
     hp_outlook out = {.bound_s = gems ? gems_s(&v, false) : pipeline_s(&v, false)};
-    out.estimate_s = ((gems ? gems_s(&v, true) + refills_s(&v) : pipeline_s(&v, true)) + boundaries_s(&v)) *
-                         sharing(&v) +
-                     gradients_s(&v);
-    for (int i = 0; i < v.n; i++) {
-        const double bytes = memory_of(&v, i);
-        if (bytes <= out.memory_bytes) continue;
-        out.memory_bytes = bytes;
-        out.position = i;
-    }
+    out.estimate_s =
+        ((gems ? gems_s(&v, true) + refills_s(&v) : pipeline_s(&v, true)) + boundaries_s(&v)) * sharing(&v) +
+        gradients_s(&v);
+    out.busy = v.at[0].busy / fmax(v.at[0].forward + v.at[0].backward, 1e-12);
+    find_memory(&v, &out);
     return out;
 }

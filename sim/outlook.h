@@ -1,5 +1,5 @@
-/* outlook.h - what can be said of a strategy without lowering it: microseconds instead of milliseconds, so that spaces
- * of hundreds of thousands of points are looked at and only the promising ones simulated. */
+/* outlook.h - what can be said of a strategy without lowering it: microseconds instead of milliseconds, so
+ * that spaces of hundreds of thousands of points are looked at and only the promising ones simulated. */
 #ifndef HP_SIM_OUTLOOK_H
 #define HP_SIM_OUTLOOK_H
 
@@ -9,7 +9,10 @@ typedef struct hp_outlook {
     double bound_s;    /* no simulation at the upper ends of the costs is faster */
     double estimate_s; /* what it will take, roughly: with exchanges, boundaries, recomputation, gradients */
     double memory_bytes; /* the least that its largest rank needs */
+    double likely_bytes; /* what it will need, roughly: with halo copies and gradients under way */
     int position;        /* which rank that is */
+    double
+        busy; /* of a device with one client, as far as launches leave it idle; AccDP gains at most 1/busy */
 } hp_outlook;
 
 typedef struct hp_outlook_setup {

@@ -10,15 +10,15 @@ struct hp_parts {
     hp_cost_cache *cache;
     hp_dtype dtype;
     hp_mode mode;
-    int32_t *last_use; /* per tensor */
+    int32_t *last_use;   /* per tensor */
     hp_part_sums **sums; /* open addressing, a power of two of slots */
     int n, slots;
 };
 
-hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode) {
+hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype,
+                       hp_mode mode) {
     hp_parts *p = HP_NEW(arena, hp_parts, 1);
-    *p = (hp_parts){.arena = arena, .g = g, .cache = cache, .dtype = dtype, .mode = mode,
-                    .slots = 256};
+    *p = (hp_parts){.arena = arena, .g = g, .cache = cache, .dtype = dtype, .mode = mode, .slots = 256};
     p->sums = HP_NEW(arena, hp_part_sums *, p->slots);
     p->last_use = HP_NEW(arena, int32_t, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) p->last_use[t] = hp_graph_last_use(g, t);
@@ -29,7 +29,7 @@ hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache,
 typedef struct filler {
     hp_parts *p;
     hp_part_sums *s;
-    int part;   /* the part that stands for all */
+    int part;           /* the part that stands for all */
     bool *kept, *eager; /* per tensor: counted already */
 } filler;
 
@@ -44,7 +44,18 @@ static double own_bytes(const filler *f, int tensor) {
 
 static double seconds(const filler *f, int layer, hp_task_op op, const hp_box *out) {
     const hp_work_case c = hp_work_case_at(f->p->g, layer, op, out);
-    return hp_costs_case_high(f->p->cache, f->p->g, f->p->dtype, &c);
+    double share;
+    return hp_costs_case_high(f->p->cache, f->p->g, f->p->dtype, &c, &share);
+}
+
+/* Adds a task's time to a sum, and what the device is busy of it. */
+static void add_task(const filler *f, int layer, hp_task_op op, const hp_box *out, double *sum) {
+    const hp_work_case c = hp_work_case_at(f->p->g, layer, op, out);
+    const int unit = f->p->g->layer[layer].unit;
+    double share;
+    const double high = hp_costs_case_high(f->p->cache, f->p->g, f->p->dtype, &c, &share);
+    sum[unit] += high;
+    f->s->busy[unit] += share * high;
 }
 
 static bool has_weights_task(const hp_layer *l) {
@@ -57,10 +68,10 @@ static void add_time(const filler *f, int layer) {
     const hp_box out = own(f, l->out);
     const bool image_only = l->n_in == 1 && g->tensor[l->in[0]].producer == 0;
     if (hp_box_empty(&out)) return;
-    f->s->forward[l->unit] += seconds(f, layer, HP_TASK_FWD, &out);
+    add_task(f, layer, HP_TASK_FWD, &out, f->s->forward);
     if (f->p->mode != HP_MODE_TRAIN) return;
-    if (has_weights_task(l)) f->s->backward[l->unit] += seconds(f, layer, HP_TASK_BWDW, &out);
-    if (!image_only || l->op == HP_BN) f->s->backward[l->unit] += seconds(f, layer, HP_TASK_BWD, &out);
+    if (has_weights_task(l)) add_task(f, layer, HP_TASK_BWDW, &out, f->s->backward);
+    if (!image_only || l->op == HP_BN) add_task(f, layer, HP_TASK_BWD, &out, f->s->backward);
 }
 
 static void keep_once(const filler *f, bool *counted, double *bytes, int tensor, int unit) {
@@ -80,7 +91,8 @@ static void add_memory(const filler *f, int layer) {
         keep_once(f, f->kept, f->s->kept_bytes, l->out, l->unit);
         keep_once(f, f->eager, f->s->eager_bytes, l->out, l->unit);
     }
-    f->s->eager_bytes[l->unit] += rule.extra_bytes * y / element + (hp_eager_activations(f->p->g, layer) - 1) * y;
+    f->s->eager_bytes[l->unit] +=
+        rule.extra_bytes * y / element + (hp_eager_activations(f->p->g, layer) - 1) * y;
     if (l->op == HP_MAXPOOL) f->s->kept_bytes[l->unit] += y / element;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &f->p->g->param[l->param[i]];
@@ -109,10 +121,11 @@ static void add_halo(const filler *f, int layer) {
     const double by_rows = rows > 0 ? rows * hp_box_len(&has, HP_AXIS_W) : 0,
                  by_cols = cols > 0 ? cols * hp_box_len(&need, HP_AXIS_H) : 0;
     f->s->rounds[l->unit] += 1;
+    f->s->extended_bytes[l->unit] += (double)hp_box_elems(&need) * hp_dtype_bytes(f->p->dtype);
     f->s->row_bytes[l->unit] += by_rows * pixel;
     f->s->col_bytes[l->unit] += by_cols * pixel;
-    f->s->redundant[l->unit] +=
-        (by_rows + by_cols) / own_pixels * seconds(f, layer, HP_TASK_FWD, &out) * (f->p->mode == HP_MODE_TRAIN ? 3 : 1);
+    f->s->redundant[l->unit] += (by_rows + by_cols) / own_pixels * seconds(f, layer, HP_TASK_FWD, &out) *
+                                (f->p->mode == HP_MODE_TRAIN ? 3 : 1);
 }
 
 /* A tensor enters every unit behind its producer's up to the last one that reads it. */
@@ -136,8 +149,9 @@ static void sum_up(double *v, int n) {
 static void fill(hp_parts *p, hp_part_sums *s) {
     const hp_graph *g = p->g;
     const int n = g->n_unit;
-    double **const sums[] = {&s->forward, &s->backward,  &s->kept_bytes, &s->eager_bytes, &s->rounds,
-                             &s->row_bytes, &s->col_bytes, &s->redundant,  &s->norms, &s->params};
+    double **const sums[] = {&s->forward,        &s->backward,  &s->kept_bytes, &s->eager_bytes,
+                             &s->rounds,         &s->row_bytes, &s->col_bytes,  &s->redundant,
+                             &s->extended_bytes, &s->busy,      &s->norms,      &s->params};
     enum { SUMS = sizeof sums / sizeof sums[0] };
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);

@@ -1,9 +1,7 @@
-/* search.c - looking at everything is possible because a look takes a microsecond (outlook.c), and lowering and
- * simulating, a millisecond to a second, is for the promising only: best first, with lower bounds to stop at (as in
- * branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
+/* search.c - looking at everything is possible because a look takes a microsecond (outlook.c), and lowering
+ * and simulating, a millisecond to a second, is for the promising only: best first, with lower bounds to stop
+ * at (as in branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
 #include "sim/search.h"
-
-#include "plan/base/units.h"
 
 #include <limits.h>
 #include <math.h>
@@ -15,15 +13,19 @@ enum {
     LARGE_TASKS = 20000, /* such programs are simulated without a first look, and not placed */
     SPARE = 4,           /* kept beyond those wanted: placement may reorder neighbours or refuse one */
     FAMILIES = 64,
-    OF_FAMILY = 2 /* looked at before all others */
+    OF_FAMILY = 2, /* looked at before all others */
+    PATIENCE = 4   /* times the budget, as long as nothing fits */
 };
+
+/* Several clients on a device that one keeps busy gain less than their contexts and smaller batches cost. */
+static const double WORTH_BUSY = 0.9;
 
 typedef struct point {
     hp_point p;
     double bound_s;
     double promise; /* the smaller the better: estimated seconds, or bytes where memory ranks */
     int32_t order;
-    bool first; /* of its family */
+    int32_t rank; /* 0: the best of its family; 2: does not look as if it fitted; 1: all others */
 } point;
 
 typedef struct search {
@@ -74,9 +76,8 @@ static void count_reject(search *s, const hp_reject *why, const hp_strategy *str
 
 static int point_compare(const void *a, const void *b) {
     const point *x = a, *y = b;
-    if (x->first != y->first) return x->first ? -1 : 1;
-    if (x->promise < y->promise || x->promise > y->promise)
-        return x->promise < y->promise ? -1 : 1;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->promise < y->promise || x->promise > y->promise) return x->promise < y->promise ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
@@ -86,11 +87,16 @@ static int family_of(const hp_point *p) {
            (p->clients > 1) << 4 | (p->cp * p->bp > 1) << 5;
 }
 
-/* The most promising of each family. */
+static bool is_large(const search *s, const point *p) {
+    return hp_space_tasks(s->space, &p->p) > LARGE_TASKS;
+}
+
+/* The most promising of each family, as far as a look is cheap. */
 static void mark_families(search *s) {
     point *best[FAMILIES][OF_FAMILY] = {{NULL}};
     for (int i = 0; i < s->n_point; i++) {
         point **of = best[family_of(&s->point[i].p)], *p = &s->point[i];
+        if (p->rank != 1 || is_large(s, p)) continue;
         for (int k = 0; k < OF_FAMILY; k++) {
             if (of[k] && of[k]->promise <= p->promise) continue;
             point *worse = of[k];
@@ -100,7 +106,7 @@ static void mark_families(search *s) {
         }
     }
     for (int f = 0; f < FAMILIES; f++)
-        for (int k = 0; k < OF_FAMILY && best[f][k]; k++) best[f][k]->first = true;
+        for (int k = 0; k < OF_FAMILY && best[f][k]; k++) best[f][k]->rank = 0;
 }
 
 /* The same cut by another name? */
@@ -135,7 +141,8 @@ static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
     hp_reject why = {0};
     hp_outlook out;
     bool fits = true;
-    if (!hp_rules_allow(setup->rules, &strategy, s->space->graph, s->space->batch, s->space->n_devices, &why)) {
+    if (!hp_rules_allow(setup->rules, &strategy, s->space->graph, s->space->batch, s->space->n_devices,
+                        &why)) {
         count_reject(s, &why, &strategy, order);
         return HP_OK;
     }
@@ -146,11 +153,15 @@ static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
     HP_TRY(look(s, &p, &out, &fits, &why, err));
     if (!fits) {
         count_reject(s, &why, &strategy, out.memory_bytes);
+    } else if (p.clients > 1 && out.busy > WORTH_BUSY) {
+        s->r->valid++; /* nothing to gain */
+        s->r->cut_off++;
     } else if (hp_space_tasks(s->space, &p) > max_tasks) {
         s->r->left_out++;
     } else {
         const double promise = s->o->sort == HP_SORT_MEMORY ? out.memory_bytes : out.estimate_s;
-        s->point[s->n_point++] = (point){p, out.bound_s, promise, order, false};
+        const double has = (double)hp_eval_limit(s->eval, &strategy).rank_bytes;
+        s->point[s->n_point++] = (point){p, out.bound_s, promise, order, out.likely_bytes > has ? 2 : 1};
     }
     return HP_OK;
 }
@@ -196,10 +207,6 @@ static bool hopeless(const search *s, double bound_s) {
     return bound_s > worst * (1 + 1e-9);
 }
 
-static bool is_large(const search *s, const point *p) {
-    return hp_space_tasks(s->space, &p->p) > LARGE_TASKS;
-}
-
 static hp_eval_depth depth_of(const search *s, const point *p) {
     if (s->o->sort == HP_SORT_MEMORY || hopeless(s, p->bound_s)) return HP_EVAL_MEMORY;
     return s->o->sort == HP_SORT_TIME && !is_large(s, p) ? HP_EVAL_RANK : HP_EVAL_STEP;
@@ -209,8 +216,8 @@ static bool may_cut_otherwise(const hp_point *p) {
     return p->stages * p->chunks > 1 && p->cut == HP_CUT_TIME;
 }
 
-static hp_status try_point(search *s, const hp_point *p, hp_eval_depth depth, hp_evaluation *e, int64_t *spent,
-                           hp_error *err) {
+static hp_status try_point(search *s, const hp_point *p, hp_eval_depth depth, hp_evaluation *e,
+                           int64_t *spent, hp_error *err) {
     hp_strategy strategy = hp_space_strategy(p);
     hp_eval_complete(s->eval, &strategy, (hp_cut_kind)p->cut);
     HP_TRY(hp_evaluate(s->eval, s->arena, &strategy, depth, e, err));
@@ -251,13 +258,15 @@ static hp_status look_at(search *s, const point *at, int64_t *spent, hp_error *e
     return HP_OK;
 }
 
-/* Small programs and large ones have budgets of their own: one large program costs as much as many small ones. */
+/* Small programs and large ones have budgets of their own: one large program costs as much as many small
+ * ones. */
 static hp_status look_at_all(search *s, hp_error *err) {
-    const int64_t budget = s->o->budget ? s->o->budget : BUDGET;
-    HP_TRY(list_points(s, err));
+    const int64_t budget =
+        s->o->budget ? (s->o->budget < INT64_MAX / 4 ? s->o->budget : INT64_MAX / 4) : BUDGET;
+    s->spent[0] = s->spent[1] = 0;
     for (int i = 0; i < s->n_point; i++) {
         int64_t *spent = &s->spent[is_large(s, &s->point[i])];
-        if (*spent < budget / 2) {
+        if (*spent < (s->r->n ? 1 : PATIENCE) * (budget / 2)) {
             HP_TRY(look_at(s, &s->point[i], spent, err));
         } else {
             s->r->valid++;
@@ -265,6 +274,13 @@ static hp_status look_at_all(search *s, hp_error *err) {
         }
     }
     return HP_OK;
+}
+
+/* Does a strategy without pipeline look as if it fitted? */
+static bool one_stage_likely(const search *s) {
+    for (int i = 0; i < s->n_point; i++)
+        if (s->point[i].p.stages == 1 && s->point[i].rank < 2) return true;
+    return false;
 }
 
 /* Those kept are evaluated as they would run, with their memory placed. */
@@ -275,8 +291,8 @@ static hp_status place_kept(search *s, hp_error *err) {
         hp_evaluation e = r->best[i];
         const bool small = e.tasks <= LARGE_TASKS;
         if (small || !e.bound_by)
-            HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, small ? HP_EVAL_PLACED : HP_EVAL_STEP, &e,
-                               err));
+            HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, small ? HP_EVAL_PLACED : HP_EVAL_STEP,
+                               &e, err));
         if (!e.reject.code)
             r->best[n++] = e;
         else if (s->r->valid-- > 0)
@@ -307,14 +323,18 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
     *result = (hp_search_result){0};
     search s = {.arena = arena, .eval = e, .space = space, .o = o, .r = result};
     s.kept = o->top < INT_MAX - SPARE ? o->top + SPARE : o->top;
-    HP_TRY(look_at_all(&s, err));
-    if (!s.one_stage) { /* whole batches do not fit: parts of them may */
-        hp_space smaller = *space;
-        smaller.small_groups = true;
-        s.space = &smaller;
+    hp_space smaller = *space;
+    smaller.small_groups = true;
+    HP_TRY(list_points(&s, err));
+    for (int pass = 0; pass < 2 && !s.one_stage; pass++) {
+        if (pass == 1 || !one_stage_likely(&s)) { /* whole batches do not fit: parts of them may */
+            if (s.space == &smaller) break;
+            s.space = &smaller;
+            HP_TRY(list_points(&s, err));
+        }
         HP_TRY(look_at_all(&s, err));
-        s.space = space;
     }
+    s.space = space;
     HP_TRY(place_kept(&s, err));
     return explain_memory(&s, err);
 }
@@ -332,93 +352,4 @@ void hp_search_rank(hp_evaluation *list, int n, hp_sort sort) {
         list[i].figures.tie = before && before->gpus == c->gpus && before->step_low_s <= c->step_high_s &&
                               c->step_low_s <= before->step_high_s;
     }
-}
-
-/* --- the fix of a strategy that is too large --- */
-
-/* The changes that save memory, the least painful first: recomputation, more micro-batches (0 = one sample
- * each), both, twice the stages, twice the tiles. */
-static const struct memory_change {
-    int recompute; /* hp_recompute, -1 = as it is */
-    int micro_factor, stage_factor, tile_factor;
-    const char *what;
-} memory_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, 1, "recompute=boundary"},
-                      {HP_RECOMPUTE_FULL, 1, 1, 1, "recompute=full"},
-                      {-1, 2, 1, 1, "twice the micro-batches"},
-                      {HP_RECOMPUTE_BOUNDARY, 2, 1, 1, "twice the micro-batches, recompute=boundary"},
-                      {-1, 0, 1, 1, "one sample per micro-batch"},
-                      {HP_RECOMPUTE_BOUNDARY, 0, 1, 1, "one sample per micro-batch, recompute=boundary"},
-                      {-1, 1, 2, 1, "twice the stages"},
-                      {-1, 1, 1, 2, "twice the tiles"},
-                      {HP_RECOMPUTE_BOUNDARY, 1, 1, 4, "four times the tiles, recompute=boundary"}};
-enum { CHANGES = sizeof memory_changes / sizeof memory_changes[0] };
-
-static void more_tiles(hp_strategy *s, int factor) {
-    if (s->n_sp == 0 && s->stages > 1) return;
-    if (s->n_sp == 0) s->sp_rows[0] = s->sp_cols[0] = s->n_sp = 1;
-    for (int i = 0; i < s->n_sp; i++) *(s->sp_rows[i] > s->sp_cols[i] ? &s->sp_cols[i] : &s->sp_rows[i]) *= factor;
-}
-
-static hp_strategy apply_change(const hp_strategy *s, const struct memory_change *c, int64_t batch) {
-    hp_strategy changed = *s;
-    if (c->recompute >= 0) changed.recompute = c->recompute;
-    const int64_t all = batch / ((int64_t)hp_strategy_replicas(s) * s->gems);
-    changed.micro = c->micro_factor ? s->micro * c->micro_factor : (int32_t)(all < 4096 ? all : 4096);
-    if (changed.micro > 1 && changed.sched == HP_SCHED_LP) changed.sched = HP_SCHED_GPIPE;
-    const int factor = c->stage_factor * c->tile_factor;
-    if (factor == 1) return changed;
-    changed.stages *= c->stage_factor;
-    if (c->tile_factor > 1) more_tiles(&changed, c->tile_factor);
-    changed.n_cut = 0;
-    if (changed.dp % factor == 0) changed.dp /= factor;
-    return changed;
-}
-
-/* Legal, and small enough as far as can be seen without lowering? */
-static hp_status may_fit(hp_eval *e, const hp_strategy *s, bool *may, hp_error *err) {
-    const hp_eval_setup *setup = hp_eval_get(e);
-    const hp_memory_limit limit = hp_eval_limit(e, s);
-    hp_outlook out;
-    *may = hp_rules_allow(setup->rules, s, setup->graph, setup->batch, 0, NULL);
-    if (!*may) return HP_OK;
-    HP_TRY(hp_eval_outlook(e, s, &out, err));
-    *may = out.memory_bytes <= (double)limit.rank_bytes;
-    return HP_OK;
-}
-
-static hp_status try_change(hp_eval *e, const hp_strategy *s, hp_evaluation *got, hp_error *err) {
-    bool may;
-    *got = (hp_evaluation){.reject.code = "E-MEM"};
-    HP_TRY(may_fit(e, s, &may, err));
-    if (!may) return HP_OK;
-    hp_arena *scratch = hp_arena_new();
-    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_MEMORY, got, err);
-    hp_arena_free(scratch);
-    return status;
-}
-
-/* No change helps: what the strategy needs with its buffers placed, which is more than the bound that refused
- * it. */
-static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
-    hp_arena *scratch = hp_arena_new();
-    hp_evaluation got;
-    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_PLACED, &got, err);
-    hp_arena_free(scratch);
-    if (status == HP_OK && got.reject.code) *why = got.reject;
-    return status;
-}
-
-hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
-    for (int i = 0; i < CHANGES; i++) {
-        const hp_strategy changed = apply_change(s, &memory_changes[i], hp_eval_get(e)->batch);
-        hp_evaluation got;
-        char size[32];
-        if (hp_strategy_equal(&changed, s)) continue;
-        HP_TRY(try_change(e, &changed, &got, err));
-        if (got.reject.code) continue;
-        snprintf(why->fix, sizeof why->fix, "%s -> %s", memory_changes[i].what,
-                 hp_format_bytes((double)got.figures.memory_bytes, size));
-        return HP_OK;
-    }
-    return exact_need(e, s, why, err);
 }

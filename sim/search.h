@@ -1,4 +1,5 @@
-/* search.h - which strategy is fastest and fits: memory first, bounds and estimates second, simulation third. */
+/* search.h - which strategy is fastest and fits: memory first, bounds and estimates second, simulation third.
+ */
 #ifndef HP_SIM_SEARCH_H
 #define HP_SIM_SEARCH_H
 
@@ -18,8 +19,8 @@ typedef struct hp_search_result {
     int64_t searched;  /* points of the space */
     int64_t valid;     /* legal, and not found too large */
     int64_t simulated; /* of those */
-    int64_t cut_off;   /* of those: their lower bound is above the last one kept, or their estimate when the budget
-                          was spent */
+    int64_t cut_off;   /* of those: their lower bound is above the last one kept, or their estimate when the
+                          budget   was spent */
     int64_t left_out;  /* legal, but too many tasks to simulate */
     int n;
     hp_evaluation *best; /* ranked by the upper end of the predicted step */
@@ -27,10 +28,10 @@ typedef struct hp_search_result {
     hp_rejected *rejected; /* one per code, the one that misses least as example */
 } hp_search_result;
 
-/* The best of each family (tiles or not, pipeline or not, ...) is simulated first, then the others, the smallest
- * estimates first, until every lower bound left is above what was found: then the result is the best of the space within
- * the model; or until the budget is spent. Errors: HP_EINTERNAL and the like; an empty `best` is a result.
- * Deterministic: ties go to the earlier point. */
+/* The best of each family (tiles or not, pipeline or not, ...) is simulated first, then the others, the
+ * smallest estimates first, until every lower bound left is above what was found: then the result is the best
+ * of the space within the model; or until the budget is spent. Errors: HP_EINTERNAL and the like; an empty
+ * `best` is a result. Deterministic: ties go to the earlier point. */
 hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp_search_options *o,
                     hp_search_result *result, hp_error *err);
 

@@ -9,9 +9,9 @@ enum { GROWING = -1 }; /* in place of a rate */
 
 typedef struct solver {
     const hp_share_problem *p;
-    double *growing, *left;       /* per resource: demand of those that grow, capacity that others leave */
-    int32_t *user_first, *user;   /* CSR: activities of a resource */
-    int32_t *open, n_open;        /* resources that somebody who grows uses */
+    double *growing, *left;     /* per resource: demand of those that grow, capacity that others leave */
+    int32_t *user_first, *user; /* CSR: activities of a resource */
+    int32_t *open, n_open;      /* resources that somebody who grows uses */
     double *rate;
 } solver;
 
@@ -28,7 +28,8 @@ static void start(solver *s) {
         s->growing[p->use[u].resource] += p->use[u].demand;
         s->user_first[p->use[u].resource]++;
     }
-    for (int r = 0; r < p->n_resource; r++) s->user_first[r + 1] += s->user_first[r]; /* ends; become firsts below */
+    for (int r = 0; r < p->n_resource; r++)
+        s->user_first[r + 1] += s->user_first[r]; /* ends; become firsts below */
     for (int a = p->n_activity - 1; a >= 0; a--) {
         s->rate[a] = GROWING;
         for (int32_t u = p->use_first[a]; u < p->use_first[a + 1]; u++)
@@ -45,7 +46,8 @@ static void freeze(const solver *s, int a, double rate) {
         const int32_t r = p->use[u].resource;
         s->growing[r] -= p->use[u].demand;
         s->left[r] -= p->use[u].demand * rate;
-        if (s->growing[r] < 1e-12 * p->capacity[r]) s->growing[r] = 0; /* rounding of the sums: nobody is left */
+        if (s->growing[r] < 1e-12 * p->capacity[r])
+            s->growing[r] = 0; /* rounding of the sums: nobody is left */
     }
 }
 
@@ -66,7 +68,8 @@ static double next_level(solver *s) {
 static void fill_up(const solver *s, double level) {
     for (int32_t i = 0; i < s->n_open; i++) {
         const int32_t r = s->open[i];
-        if (s->growing[r] <= 0 || s->left[r] > s->growing[r] * level * (1 + 1e-12)) continue; /* rounding of the division */
+        if (s->growing[r] <= 0 || s->left[r] > s->growing[r] * level * (1 + 1e-12))
+            continue; /* rounding of the division */
         for (int32_t k = s->user_first[r]; k < s->user_first[r + 1]; k++)
             if (s->rate[s->user[k]] < 0) freeze(s, s->user[k], level);
     }

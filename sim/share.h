@@ -27,7 +27,8 @@ static inline int hp_share_indices(const hp_share_problem *p) {
     return 2 * p->n_resource + 1 + p->use_first[p->n_activity];
 }
 
-/* The rates: all grow together until each is 1 or meets a full resource. work, index: see above. Cost O(uses + resources
+/* The rates: all grow together until each is 1 or meets a full resource. work, index: see above. Cost O(uses
+ * + resources
  * * different rates). */
 void hp_share_solve(const hp_share_problem *p, double *work, int32_t *index, double *rate);
 

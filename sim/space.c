@@ -128,8 +128,8 @@ static void add_halos(lister *l, hp_point p) {
     add_micros(l, &p);
 }
 
-/* Behind the spatial stages: nothing, the same ranks with slices of the samples, or `rest` ranks of their own as
- * stages times slices. */
+/* Behind the spatial stages: nothing, the same ranks with slices of the samples, or `rest` ranks of their own
+ * as stages times slices. */
 static void add_tails(lister *l, hp_point p, int rest) {
     const int units = l->space->graph->n_unit;
     p.stages = p.n_sp;
@@ -157,7 +157,8 @@ static void add_grid(lister *l, hp_point p, int rows, int cols, int rest) {
     p.rows[1] = rows;
     p.cols[1] = cols;
     if (rest >= rows * cols) add_tails(l, p, rest - rows * cols);
-    *(rows >= cols ? &p.rows[1] : &p.cols[1]) = (rows >= cols ? rows : cols) / 2; /* the maps are smaller by then */
+    *(rows >= cols ? &p.rows[1] : &p.cols[1]) =
+        (rows >= cols ? rows : cols) / 2; /* the maps are smaller by then */
     const int fewer = p.rows[1] * p.cols[1];
     if (fewer > 1 && fewer < rows * cols && rest >= fewer) add_tails(l, p, rest - fewer);
 }

@@ -1,6 +1,6 @@
-/* space.h - every strategy for a number of devices: data replicas x clients x channels x branches x tile grids of spatial
- * stages x stages and slices behind them x schedule x micro-batches x model chunks x GEMS passes x halo depth and
- * overlap x cut x recomputation. */
+/* space.h - every strategy for a number of devices: data replicas x clients x channels x branches x tile
+ * grids of spatial stages x stages and slices behind them x schedule x micro-batches x model chunks x GEMS
+ * passes x halo depth and overlap x cut x recomputation. */
 #ifndef HP_SIM_SPACE_H
 #define HP_SIM_SPACE_H
 
@@ -12,9 +12,10 @@ typedef struct hp_space {
     hp_mode mode;
     int64_t batch;
     int n_devices;
-    bool small_groups;  /* the points that make batch-norm groups smaller for nothing but memory, instead of all others */
-    bool no_recompute;  /* without the points that run layers again */
-    int most_clients;   /* ranks on a device; 0 and 1: one */
+    bool small_groups; /* the points that make batch-norm groups smaller for nothing but memory, instead of
+                          all others */
+    bool no_recompute; /* without the points that run layers again */
+    int most_clients;  /* ranks on a device; 0 and 1: one */
 } hp_space;
 
 enum { HP_SPACE_SPATIAL = 2 /* spatial stages with grids of their own */ };
@@ -28,13 +29,13 @@ typedef struct hp_point {
     uint8_t cut; /* hp_cut_kind; plain stages are cut by time */
 } hp_point;
 
-/* All points that use all devices, in a fixed order, some illegal ones included (they are rejected with reasons): the
- * micro-batch counts are all divisors of a replica's batch, and without tiles a few powers of two that may not divide.
- * Grids are
- * strips and the two nearest to squares; tile counts all up to 16, beyond that powers of two and what leaves few ranks
- * to the tail. Accumulating gradients on one stage (micro > 1) makes the groups of a network with batch norm smaller,
- * which changes what it learns; such points are a list of their own. Different spellings of one program appear once.
- * Returns how many; the array lives in `arena`. */
+/* All points that use all devices, in a fixed order, some illegal ones included (they are rejected with
+ * reasons): the micro-batch counts are all divisors of a replica's batch, and without tiles a few powers of
+ * two that may not divide. Grids are strips and the two nearest to squares; tile counts all up to 16, beyond
+ * that powers of two and what leaves few ranks to the tail. Accumulating gradients on one stage (micro > 1)
+ * makes the groups of a network with batch norm smaller, which changes what it learns; such points are a list
+ * of their own. Different spellings of one program appear once. Returns how many; the array lives in `arena`.
+ */
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list);
 
 /* The strategy of a point, without its cut. */

@@ -20,8 +20,8 @@ typedef struct channel {
     int32_t n_use;
 } channel;
 
-/* A communicator: the ranks of a group, of one replica where every replica has its own. Its collectives run in
- * order. */
+/* A communicator: the ranks of a group, of one replica where every replica has its own. Its collectives run
+ * in order. */
 typedef struct communicator {
     const hp_wired_group *group;
     int32_t replica; /* the first that takes part */
@@ -45,8 +45,8 @@ typedef struct rank_state {
     id_list ready;    /* queues whose head may start */
     core_part *part;  /* communication this core has to work on; live: first_part .. n_part-1 */
     int32_t first_part, n_part, part_capacity;
-    id_list arrived;  /* finished elsewhere, to be noticed at the next boundary */
-    int32_t running;  /* task on the core or device, -1 = none */
+    id_list arrived; /* finished elsewhere, to be noticed at the next boundary */
+    int32_t running; /* task on the core or device, -1 = none */
     hp_share_use use[3];
     int64_t since_ns; /* start of the running task */
     int64_t compute_ns, recompute_ns, packing_ns, wait_ns[HP_SIM_WAITS];
@@ -69,7 +69,7 @@ typedef struct sim {
     int64_t now_ns;
     int64_t left; /* tasks not yet done, over all ranks */
     rank_state *rank;
-    int32_t *comm_first;      /* per group: its first communicator */
+    int32_t *comm_first; /* per group: its first communicator */
     communicator *comm;
     id_list dirty, starts;    /* ranks to look at, and that may start something */
     bool on_cores;            /* communication is work of the cores */

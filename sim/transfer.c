@@ -3,8 +3,8 @@
  * no thread of its own). */
 #include "sim/state.h"
 
-/* A message holds its sender's way out and its receiver's way in; folded, the other clients of the devices send
- * theirs beside it. */
+/* A message holds its sender's way out and its receiver's way in; folded, the other clients of the devices
+ * send theirs beside it. */
 static void message_uses(sim *s, int from, int to, channel *c) {
     const hp_program *p = s->program;
     const hp_machine *m = s->machine;
@@ -42,7 +42,8 @@ static void communicator_uses(sim *s, int group, communicator *c) {
     const int per_node = hp_group_per_node(s->program, m, group, c->replica);
     const bool one_node = per_node == ranks;
     c->use = HP_NEW(s->arena, hp_share_use, 2 * c->members);
-    const double others = s->program->group[group].all_replicas ? 1 : s->clients_here; /* with one of their own */
+    const double others =
+        s->program->group[group].all_replicas ? 1 : s->clients_here; /* with one of their own */
     const double demand = others * (one_node ? 1 : per_node < m->nics_per_node ? per_node : m->nics_per_node);
     const int places = one_node ? s->n_device : s->n_node;
     bool *taken = HP_NEW(s->arena, bool, places);
@@ -52,8 +53,10 @@ static void communicator_uses(sim *s, int group, communicator *c) {
             one_node ? hp_place_device(s->program, m, rank) : hp_place_node(s->program, m, rank);
         if (taken[place]) continue;
         taken[place] = true;
-        c->use[c->n_use++] = (hp_share_use){one_node ? res_link(s, rank, false) : res_nic(s, rank, false), demand};
-        c->use[c->n_use++] = (hp_share_use){one_node ? res_link(s, rank, true) : res_nic(s, rank, true), demand};
+        c->use[c->n_use++] =
+            (hp_share_use){one_node ? res_link(s, rank, false) : res_nic(s, rank, false), demand};
+        c->use[c->n_use++] =
+            (hp_share_use){one_node ? res_link(s, rank, true) : res_nic(s, rank, true), demand};
     }
 }
 

@@ -42,8 +42,9 @@ static inline int hp_wired_call(const hp_wiring *w, const hp_wired_group *g, int
 
 /* --- where ranks are placed ---
  *
- * Places are numbered: `clients` replicas in a row have theirs in common, role by role (AccDP: several processes on
- * one device). Places fill node after node; more of them than devices wrap around (a shared core). */
+ * Places are numbered: `clients` replicas in a row have theirs in common, role by role (AccDP: several
+ * processes on one device). Places fill node after node; more of them than devices wrap around (a shared
+ * core). */
 static inline int hp_place(const hp_program *p, int rank) {
     return rank / p->n_role / p->clients * p->n_role + rank % p->n_role;
 }

@@ -1,5 +1,5 @@
-/* test_outlook.c - what is known of a strategy before it is lowered, held against its program: bounds on time and memory,
- * cuts; what an eager framework keeps, against published counts; what bounds a step. */
+/* test_outlook.c - what is known of a strategy before it is lowered, held against its program: bounds on time
+ * and memory, cuts; what an eager framework keeps, against published counts; what bounds a step. */
 #include "sim/memory_eager.h"
 #include "sim/predict.h"
 #include "tests/random_net.h"
@@ -51,7 +51,8 @@ static hp_graph *small_net(hp_arena *arena, uint64_t seed) {
 
 /* --- bounds --- */
 
-/* No simulation is faster than the bound, and no rank of the program smaller than the memory, over all axes. */
+/* No simulation is faster than the bound, and no rank of the program smaller than the memory, over all axes.
+ */
 static void bounds_are_below_programs(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 250; seed++) {
@@ -68,12 +69,13 @@ static void bounds_are_below_programs(void **state) {
         must(hp_eval_outlook(w.e, &s, &out, &err), &err);
         must(hp_evaluate(w.e, w.arena, &s, HP_EVAL_STEP, &v, &err), &err);
         assert_null(v.reject.code);
-        if (!(out.bound_s > 0 && out.bound_s <= v.figures.step_high_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
+        if (!(out.bound_s > 0 &&
+              out.bound_s <= v.figures.step_high_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
             fail_msg("seed %d %s: bound %g, step %g", (int)seed, hp_strategy_text(&s, text), out.bound_s,
                      v.figures.step_high_s);
         if (out.memory_bytes > (double)v.figures.memory_bytes)
-            fail_msg("seed %d %s: bound %g, memory %lld", (int)seed, hp_strategy_text(&s, text), out.memory_bytes,
-                     (long long)v.figures.memory_bytes);
+            fail_msg("seed %d %s: bound %g, memory %lld", (int)seed, hp_strategy_text(&s, text),
+                     out.memory_bytes, (long long)v.figures.memory_bytes);
         hp_arena_free(w.arena);
     }
 }
@@ -85,13 +87,15 @@ static double stage_time(const hp_part_sums *p, int first, int end) {
 }
 
 /* The smallest possible slowest stage, by trying every cut. */
-static double try_all(hp_parts *parts, const hp_strategy *s, int64_t samples, int stage, int first, int n_unit) {
+static double try_all(hp_parts *parts, const hp_strategy *s, int64_t samples, int stage, int first,
+                      int n_unit) {
     const hp_layout layout = hp_stage_layout(s, stage);
     const hp_part_sums *p = hp_parts_of(parts, &layout, samples);
     if (stage == s->stages - 1) return stage_time(p, first, n_unit);
     double best = INFINITY;
     for (int end = first + 1; end <= n_unit - (s->stages - 1 - stage); end++)
-        best = fmin(best, fmax(stage_time(p, first, end), try_all(parts, s, samples, stage + 1, end, n_unit)));
+        best =
+            fmin(best, fmax(stage_time(p, first, end), try_all(parts, s, samples, stage + 1, end, n_unit)));
     return best;
 }
 
@@ -151,34 +155,38 @@ static double kept_bytes(const hp_program *p, const hp_graph *g, int role) {
     return (double)hp_eager_bytes(p, g, role) - fixed;
 }
 
-/* ResNet-110-v2 keeps 4,659 elements per pixel (counted by hand in MPI4DL's source), 19.5 GB per image at 1024 x 1024 and
- * 78 GB at 2048 x 2048; the first gradients are there beside it. AmoebaNet-D(18,214): 5.9 and 23.7 GB; (18,416): 11.6
- * and 46.5 GB. */
+/* ResNet-110-v2 keeps 4,659 elements per pixel (counted by hand in MPI4DL's source), 19.5 GB per image at
+ * 1024 x 1024 and 78 GB at 2048 x 2048; the first gradients are there beside it. AmoebaNet-D(18,214): 5.9
+ * and 23.7 GB; (18,416): 11.6 and 46.5 GB. */
 static void published_counts_of_saved_tensors(void **state) {
     (void)state;
     static const struct {
         const char *net;
         int image;
         double gigabytes;
-    } cases[] = {{"resnet-v2-110", 1024, 19.5},    {"resnet-v2-110", 2048, 78},      {"amoebanetd:18,214", 1024, 5.9},
-                 {"amoebanetd:18,214", 2048, 23.7}, {"amoebanetd:18,416", 1024, 11.6}, {"amoebanetd:18,416", 2048, 46.5}};
+    } cases[] = {{"resnet-v2-110", 1024, 19.5},     {"resnet-v2-110", 2048, 78},
+                 {"amoebanetd:18,214", 1024, 5.9},  {"amoebanetd:18,214", 2048, 23.7},
+                 {"amoebanetd:18,416", 1024, 11.6}, {"amoebanetd:18,416", 2048, 46.5}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = net_of(arena, cases[i].net, cases[i].image, 10);
         const double bytes = kept_bytes(lower(arena, g, "dp=1", 1), g, 0);
         if (fabs(bytes * 1e-9 - cases[i].gigabytes) > 0.012 * cases[i].gigabytes)
-            fail_msg("%s at %d: %g bytes, published %g GB", cases[i].net, cases[i].image, bytes, cases[i].gigabytes);
+            fail_msg("%s at %d: %g bytes, published %g GB", cases[i].net, cases[i].image, bytes,
+                     cases[i].gigabytes);
         hp_arena_free(arena);
     }
     hp_arena *arena = hp_arena_new();
     const hp_graph *g = net_of(arena, "resnet-v2-110", 1024, 10);
-    const double first_gradients = 4.0 * 256 / 256; /* of the average pooling's input: 256 channels at 1/16 of a side */
-    assert_true(fabs(kept_bytes(lower(arena, g, "dp=1", 1), g, 0) / 4 / 1048576 - 4659 - 4 * first_gradients) < 1);
+    const double first_gradients =
+        4.0 * 256 / 256; /* of the average pooling's input: 256 channels at 1/16 of a side */
+    assert_true(
+        fabs(kept_bytes(lower(arena, g, "dp=1", 1), g, 0) / 4 / 1048576 - 4659 - 4 * first_gradients) < 1);
     hp_arena_free(arena);
 }
 
-/* GPipe keeps every micro-batch, 1F1B as many as there are stages behind, GEMS those of one pass; recomputation keeps
- * less (schedules.md's table). */
+/* GPipe keeps every micro-batch, 1F1B as many as there are stages behind, GEMS those of one pass;
+ * recomputation keeps less (schedules.md's table). */
 static void schedules_keep_what_their_tables_say(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -194,7 +202,8 @@ static void schedules_keep_what_their_tables_say(void **state) {
     for (int i = 0; i < 2; i++) {
         p = lower(arena, g, hp_arena_printf(arena, "%s,%s", cut, cases[i].more), cases[i].micro);
         for (int r = 0; r < 4; r++)
-            assert_true(fabs(kept_bytes(p, g, r) - cases[i].kept[r] * one[r]) < 0.13 * one[r] * cases[i].kept[r]);
+            assert_true(fabs(kept_bytes(p, g, r) - cases[i].kept[r] * one[r]) <
+                        0.13 * one[r] * cases[i].kept[r]);
     }
     p = lower(arena, g, hp_arena_printf(arena, "%s,sched=gems", cut), 2);
     for (int r = 0; r < 4; r++) assert_true(kept_bytes(p, g, r) < 1.1 * fmax(one[r], one[3 - r]));
@@ -205,13 +214,14 @@ static void schedules_keep_what_their_tables_say(void **state) {
     hp_arena_free(arena);
 }
 
-/* As published: two images of 2048 x 2048 on five A100 of 40 GB fit neither as five stages nor as four tiles and one
- * rank; one image does, and tiles are faster. */
+/* As published: two images of 2048 x 2048 on five A100 of 40 GB fit neither as five stages nor as four tiles
+ * and one rank; one image does, and tiles are faster. */
 static void published_limits_of_spatial_and_layer_parallelism(void **state) {
     (void)state;
     world w = {.arena = hp_arena_new()};
     hp_error err = {HP_OK, ""};
-    static const char *const strategies[] = {"stages=5", "sp=2x2,stages=2", "sp=4x1,stages=2", "sp=1x4,stages=2"};
+    static const char *const strategies[] = {"stages=5", "sp=2x2,stages=2", "sp=4x1,stages=2",
+                                             "sp=1x4,stages=2"};
     must(hp_machine_load("thesis-a100", &w.m, &err), &err);
     must(hp_cost_load(w.arena, NULL, &w.m, &w.t, &err), &err);
     w.g = net_of(w.arena, "resnet-v2-110", 2048, 10);
@@ -265,7 +275,8 @@ static void each_bound_is_named(void **state) {
         must(hp_strategy_parse(cases[i].strategy, &s, &err), &err);
         must(hp_evaluate(w.e, w.arena, &s, HP_EVAL_STEP, &v, &err), &err);
         if (!v.bound_by || strcmp(v.bound_by, cases[i].bound_by) != 0)
-            fail_msg("%s: %s (%s), expected %s", cases[i].strategy, v.bound_by, v.figures.note, cases[i].bound_by);
+            fail_msg("%s: %s (%s), expected %s", cases[i].strategy, v.bound_by, v.figures.note,
+                     cases[i].bound_by);
         hp_arena_free(w.arena);
     }
 }

@@ -1,5 +1,5 @@
-/* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner. What it
- * knows before lowering is in test_outlook.c. */
+/* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
+ * What it knows before lowering is in test_outlook.c. */
 #include "sim/memory_eager.h"
 #include "sim/predict.h"
 #include "sim/search.h"
@@ -41,7 +41,10 @@ static world make_world(const char *machine, const char *net, int image, int64_t
 }
 
 static hp_space space_of(const world *w, int devices) {
-    return (hp_space){.graph = w->g, .mode = w->setup.mode, .batch = w->setup.batch, .n_devices = devices,
+    return (hp_space){.graph = w->g,
+                      .mode = w->setup.mode,
+                      .batch = w->setup.batch,
+                      .n_devices = devices,
                       .most_clients = w->m.share_cpu ? 1 : 2};
 }
 
@@ -137,7 +140,8 @@ static void the_space_has_every_axis(void **state) {
     const hp_space space = space_of(&w, 8);
     hp_point *list;
     const int n = hp_space_list(w.arena, &space, &list);
-    int spatial = 0, shared = 0, local = 0, gems = 0, channels = 0, clients = 0, halo = 0, overlap = 0, zb = 0, two = 0;
+    int spatial = 0, shared = 0, local = 0, gems = 0, channels = 0, clients = 0, halo = 0, overlap = 0,
+        zb = 0, two = 0;
     for (int i = 0; i < n; i++) {
         const hp_strategy s = hp_space_strategy(&list[i]);
         assert_int_equal(hp_strategy_devices(&s), 8);
@@ -170,7 +174,8 @@ static void small_batch_norm_groups_only_for_memory(void **state) {
     w.setup.memory_limit = whole - 1;
     const hp_search_result tight = search(&w, 2, INT_MAX);
     int split = 0;
-    for (int k = 0; k < tight.n; k++) split += tight.best[k].strategy.stages == 1 && tight.best[k].strategy.micro > 1;
+    for (int k = 0; k < tight.n; k++)
+        split += tight.best[k].strategy.stages == 1 && tight.best[k].strategy.micro > 1;
     assert_true(split > 0);
     hp_arena_free(w.arena);
 }
@@ -213,9 +218,9 @@ static void ranks_of_a_node_share_its_memory(void **state) {
     const struct {
         hp_memory_demand d;
         bool fits;
-    } cases[] = {{{one, 1, 1, 1}, true},   {{one, 1, 2, 1}, false},
-                 {{small, 1, 4, 1}, true}, {{small, 1, 6, 1}, false}, /* more ranks than devices: they wrap around */
-                 {{mixed, 2, 2, 1}, true}, {{one, 1, 2, 2}, false},   /* two on one device, 120 on the node */
+    } cases[] = {{{one, 1, 1, 1}, true},    {{one, 1, 2, 1}, false}, {{small, 1, 4, 1}, true},
+                 {{small, 1, 6, 1}, false}, /* more ranks than devices: they wrap around */
+                 {{mixed, 2, 2, 1}, true},  {{one, 1, 2, 2}, false}, /* two on one device, 120 on the node */
                  {{small, 1, 4, 2}, false}};
     hp_reject why;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -140,8 +140,8 @@ static void interleaving_divides_the_bubble_by_the_chunks(void **state) {
     }
 }
 
-/* (m + S - 1)(t_f + t_b) + (R - 1)[m (t_f + t_b) + (S - 1) max(t_f, t_b)]: R passes over a pipeline whose mirror image
- * starts where the last pass leaves off (GEMS; the last line of its table equals Chimera's). */
+/* (m + S - 1)(t_f + t_b) + (R - 1)[m (t_f + t_b) + (S - 1) max(t_f, t_b)]: R passes over a pipeline whose
+ * mirror image starts where the last pass leaves off (GEMS; the last line of its table equals Chimera's). */
 static void gems_refills_the_pipeline_from_the_other_end(void **state) {
     (void)state;
     static const double times[][2] = {{1e-6, 1e-6}, {3e-6, 7e-6}, {5e-6, 2e-6}, {1e-6, 2e-6}};
@@ -237,8 +237,9 @@ static void folded_equals_unfolded(void **state) {
             const int64_t one = makespan_ns(w.arena, w.p, w.g, &m, &costs, true),
                           all = makespan_ns(w.arena, w.p, w.g, &m, &costs, false);
             if (one != all)
-                print_error("seed %d %s %s: one replica %lld ns, all %lld ns\n", (int)seed, cpu ? "cores" : "devices",
-                         hp_strategy_text(&w.s, text), (long long)one, (long long)all);
+                fail_msg("seed %d %s %s: one replica %lld ns, all %lld ns", (int)seed,
+                         cpu ? "cores" : "devices", hp_strategy_text(&w.s, text), (long long)one,
+                         (long long)all);
         }
         hp_arena_free(w.arena);
     }

@@ -1,0 +1,93 @@
+/* memory_fix.c - the smallest change that makes a too large strategy fit: each is tried, those that cannot
+ * help without lowering them. */
+#include "sim/search.h"
+
+#include "plan/base/units.h"
+
+/* The changes that save memory, the least painful first: recomputation, more micro-batches (0 = one sample
+ * each), both, twice the stages, twice the tiles. */
+static const struct memory_change {
+    int recompute; /* hp_recompute, -1 = as it is */
+    int micro_factor, stage_factor, tile_factor;
+    const char *what;
+} memory_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, 1, "recompute=boundary"},
+                      {HP_RECOMPUTE_FULL, 1, 1, 1, "recompute=full"},
+                      {-1, 2, 1, 1, "twice the micro-batches"},
+                      {HP_RECOMPUTE_BOUNDARY, 2, 1, 1, "twice the micro-batches, recompute=boundary"},
+                      {-1, 0, 1, 1, "one sample per micro-batch"},
+                      {HP_RECOMPUTE_BOUNDARY, 0, 1, 1, "one sample per micro-batch, recompute=boundary"},
+                      {-1, 1, 2, 1, "twice the stages"},
+                      {-1, 1, 1, 2, "twice the tiles"},
+                      {HP_RECOMPUTE_BOUNDARY, 1, 1, 4, "four times the tiles, recompute=boundary"}};
+enum { CHANGES = sizeof memory_changes / sizeof memory_changes[0] };
+
+static void more_tiles(hp_strategy *s, int factor) {
+    if (s->n_sp == 0 && s->stages > 1) return;
+    if (s->n_sp == 0) s->sp_rows[0] = s->sp_cols[0] = s->n_sp = 1;
+    for (int i = 0; i < s->n_sp; i++)
+        *(s->sp_rows[i] > s->sp_cols[i] ? &s->sp_cols[i] : &s->sp_rows[i]) *= factor;
+}
+
+static hp_strategy apply_change(const hp_strategy *s, const struct memory_change *c, int64_t batch) {
+    hp_strategy changed = *s;
+    if (c->recompute >= 0) changed.recompute = c->recompute;
+    const int64_t all = batch / ((int64_t)hp_strategy_replicas(s) * s->gems);
+    changed.micro = c->micro_factor ? s->micro * c->micro_factor : (int32_t)(all < 4096 ? all : 4096);
+    if (changed.micro > 1 && changed.sched == HP_SCHED_LP) changed.sched = HP_SCHED_GPIPE;
+    const int factor = c->stage_factor * c->tile_factor;
+    if (factor == 1) return changed;
+    changed.stages *= c->stage_factor;
+    if (c->tile_factor > 1) more_tiles(&changed, c->tile_factor);
+    changed.n_cut = 0;
+    if (changed.dp % factor == 0) changed.dp /= factor;
+    return changed;
+}
+
+/* Legal, and small enough as far as can be seen without lowering? */
+static hp_status may_fit(hp_eval *e, const hp_strategy *s, bool *may, hp_error *err) {
+    const hp_eval_setup *setup = hp_eval_get(e);
+    const hp_memory_limit limit = hp_eval_limit(e, s);
+    hp_outlook out;
+    *may = hp_rules_allow(setup->rules, s, setup->graph, setup->batch, 0, NULL);
+    if (!*may) return HP_OK;
+    HP_TRY(hp_eval_outlook(e, s, &out, err));
+    *may = out.memory_bytes <= (double)limit.rank_bytes;
+    return HP_OK;
+}
+
+static hp_status try_change(hp_eval *e, const hp_strategy *s, hp_evaluation *got, hp_error *err) {
+    bool may;
+    *got = (hp_evaluation){.reject.code = "E-MEM"};
+    HP_TRY(may_fit(e, s, &may, err));
+    if (!may) return HP_OK;
+    hp_arena *scratch = hp_arena_new();
+    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_MEMORY, got, err);
+    hp_arena_free(scratch);
+    return status;
+}
+
+/* No change helps: what the strategy needs with its buffers placed, which is more than the bound that refused
+ * it. */
+static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
+    hp_arena *scratch = hp_arena_new();
+    hp_evaluation got;
+    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_PLACED, &got, err);
+    hp_arena_free(scratch);
+    if (status == HP_OK && got.reject.code) *why = got.reject;
+    return status;
+}
+
+hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
+    for (int i = 0; i < CHANGES; i++) {
+        const hp_strategy changed = apply_change(s, &memory_changes[i], hp_eval_get(e)->batch);
+        hp_evaluation got;
+        char size[32];
+        if (hp_strategy_equal(&changed, s)) continue;
+        HP_TRY(try_change(e, &changed, &got, err));
+        if (got.reject.code) continue;
+        snprintf(why->fix, sizeof why->fix, "%s -> %s", memory_changes[i].what,
+                 hp_format_bytes((double)got.figures.memory_bytes, size));
+        return HP_OK;
+    }
+    return exact_need(e, s, why, err);
+}
