@@ -1,5 +1,6 @@
 /* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
  * rejects, and stores the best one as a plan with its predicted trace. */
+#include "cli/conditions.h"
 #include "cli/simulate.h"
 
 #include <string.h>
@@ -130,6 +131,7 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
     hp_status status = hp_db_create(path, &db, err);
     if (status == HP_OK) status = hp_predict_write(&db, &plan, &prediction, err);
     if (status == HP_OK) status = hp_candidates_write(&db, c, f->n, f->rejected, f->n_rejected, err);
+    if (status == HP_OK) status = conditions_write(&db, &s->eval, err);
     if (status == HP_OK) status = hp_db_commit(&db, err);
     hp_db_close(&db);
     return status;

@@ -1,4 +1,5 @@
 /* cmd_why.c - why a strategy lost or was rejected: it is evaluated again, and held against the plan's own. */
+#include "cli/conditions.h"
 #include "cli/frame.h"
 #include "cli/simulate.h"
 #include "plan/base/units.h"
@@ -90,14 +91,14 @@ static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, c
 }
 
 /* The strategy as the search wrote it: without the cut that was found for it. */
-static hp_status evaluate_both(const frame *f, const hp_plan *plan, hp_evaluation *asked, hp_evaluation *best,
+static hp_status evaluate_both(frame *f, const hp_plan *plan, hp_evaluation *asked, hp_evaluation *best,
                                hp_error *err) {
     const options *o = f->options;
     hp_strategy strategy;
     hp_cost_table *table;
     HP_TRY(hp_strategy_parse(f->word[1], &strategy, err));
     HP_TRY(hp_cost_load(f->arena, o->cost, &plan->machine, &table, err));
-    const hp_eval_setup setup = {.graph = plan->graph,
+    hp_eval_setup setup = {.graph = plan->graph,
                                  .machine = &plan->machine,
                                  .table = table,
                                  .mode = (hp_mode)plan->mode,
@@ -105,6 +106,7 @@ static hp_status evaluate_both(const frame *f, const hp_plan *plan, hp_evaluatio
                                  .batch = plan->batch,
                                  .straggler_rank = -1,
                                  .seed = plan->seed};
+    HP_TRY(conditions_read(&f->db, &setup, err));
     hp_eval *e = hp_eval_new(f->arena, &setup);
     HP_TRY(hp_evaluate(e, f->arena, &strategy, HP_EVAL_PLACED, asked, err));
     HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, HP_EVAL_PLACED, best, err));
