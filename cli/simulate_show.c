@@ -57,14 +57,22 @@ static void text_measured(const hp_evaluation *e, char out[64]) {
     snprintf(out, 64, "%.0f%%", 100 * e->figures.measured_share);
 }
 
+/* The longer names of bound_by.h, cut to a column. */
 static void text_bound(const hp_evaluation *e, char out[64]) {
-    snprintf(out, 64, "%s", e->bound_by ? e->bound_by : "");
+    static const char *const brief[][2] = {
+        {"batch-norm statistics", "batch norm"}, {"stage transfers", "transfers"},
+        {"gradient all-reduce", "gradients"},    {"pipeline bubble", "bubble"},
+        {"end of the step", "step end"},         {"exchanges between branches", "branches"}};
+    const char *name = e->bound_by ? e->bound_by : "";
+    for (size_t i = 0; i < sizeof brief / sizeof *brief; i++)
+        if (strcmp(name, brief[i][0]) == 0) name = brief[i][1];
+    snprintf(out, 64, "%s", name);
 }
 
-static const column columns[] = {{"ms/step", 8, 0, text_step},  {"(low-high)", 13, 0, text_interval},
+static const column columns[] = {{"ms/step", 8, 0, text_step},  {"(low-high)", 13, 4, text_interval},
                                  {"img/s", 7, 0, text_images},  {"mem/rank", 9, 0, text_memory},
                                  {"bubble", 7, 3, text_bubble}, {"comm*", 7, 2, text_comm},
-                                 {"meas", 5, 1, text_measured}, {"bound by", 22, 4, text_bound}};
+                                 {"meas", 5, 1, text_measured}, {"bound by", 11, 0, text_bound}};
 enum { N_COLUMN = sizeof columns / sizeof columns[0], NUMBER_WIDTH = 4, GPUS_WIDTH = 6, MOST_DROP = 4 };
 
 typedef struct layout {

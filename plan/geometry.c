@@ -35,9 +35,22 @@ static bool enters(const build *b, int tensor) {
     return producer < b->geo->first || producer == 0;
 }
 
+/* Do pointwise layers alone lie between the tensor and one that others read with a halo too? Then the exchange is that
+ * one's, once for both: a pre-activation block's norm and its shortcut read the same. */
+static bool shares_halo(const build *b, int tensor) {
+    while (!enters(b, tensor)) {
+        const hp_layer *l = &b->g->layer[b->g->tensor[tensor].producer];
+        if (l->n_in != 1 || (l->op != HP_BN && l->op != HP_ACT && l->op != HP_DROPOUT)) return false;
+        tensor = l->in[0];
+        if (b->reach[tensor] > 0) return true;
+    }
+    return false;
+}
+
 /* What the parts hold of a tensor, once all its consumers in the stage are known; have holds own and needs. */
 static void decide(build *b, int tensor) {
-    const bool extend = b->reach[tensor] > 0 && b->reach[tensor] < b->halo;
+    const bool full = b->reach[tensor] == b->halo && b->halo > 1;
+    const bool extend = b->reach[tensor] > 0 && (full ? shares_halo(b, tensor) : b->reach[tensor] < b->halo);
     b->depth[tensor] = extend ? b->reach[tensor] : 0;
     if (extend || enters(b, tensor)) return;
     for (int p = 0; p < b->geo->n_part; p++)

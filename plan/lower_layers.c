@@ -28,6 +28,14 @@ static bool has_weight_task(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
+/* Does the backward pass of a layer before this one read the tensor as it is? */
+static bool read_again(const hp_lower_ctx *c, int tensor, int layer) {
+    for (int l = c->g->tensor[tensor].producer + 1; l < layer; l++)
+        for (int k = 0; k < c->g->layer[l].n_in; k++)
+            if (c->g->layer[l].in[k] == tensor && hp_layer_infos[c->g->layer[l].op].backward_needs_x) return true;
+    return false;
+}
+
 /* May layer l overwrite its first input? */
 static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
@@ -39,7 +47,7 @@ static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *producer = &c->g->layer[c->g->tensor[x].producer];
     const bool kept = producer->unit != l->unit || producer == c->g->layer; /* what recomputation begins with */
     if (kept && c->s->recompute != HP_RECOMPUTE_NONE) return false;
-    return l->op != HP_BN && !keeps_output(producer);
+    return l->op != HP_BN && !keeps_output(producer) && !read_again(c, x, layer);
 }
 
 /* The task reads a layer's packed weights, an operand by way of role->pack_forward or pack_backward. */

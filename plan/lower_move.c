@@ -153,8 +153,11 @@ static void recv_input(hp_lower_ctx *c, const hp_pass *a, int tensor) {
         const hp_box box = hp_box_and(have, hp_geometry_own(c->vstage[from].geo, c->g, p, tensor));
         if (hp_box_empty(&box)) continue;
         const route r = {role_at(c, a, from, p), channel_of(from, a->flip, false, false), tensor};
-        if (r.peer == c->role) {
+        if (r.peer == c->role) { /* first: what it computed of others' rows gives way to what they send */
             arrive(c, &came, n, frame_of(c, a, from, p)->act[tensor]);
+            const int32_t here = came.buffer[came.n - 1];
+            came.buffer[came.n - 1] = came.buffer[0];
+            came.buffer[0] = here;
             continue;
         }
         const bool whole = hp_box_equal(&box, have);

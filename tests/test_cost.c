@@ -368,17 +368,18 @@ static double predict(hp_arena *arena, const hp_cost_table *t, const hp_plan *pl
 
 static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
     (void)state;
-    static const char *const measured[] = {"dp=1", "micro=2",      "micro=4",
-                                           "dp=2", "dp=2,micro=2", "stages=2,micro=2"};
+    static const char *const measured[] = {"dp=1",         "micro=2",          "micro=4", "dp=2",
+                                           "dp=2,micro=2", "stages=2,micro=2", "sp=2x1"};
     static const char *const asked[] = {"dp=1",         "micro=4",          "dp=2",
-                                        "dp=2,micro=2", "stages=2,micro=2", "stages=2,micro=4,sched=1f1b"};
+                                        "dp=2,micro=2", "stages=2,micro=2", "stages=2,micro=4,sched=1f1b",
+                                        "sp=2x1",       "sp=2x1,micro=2",   "sp=2x1,halo=2"};
     hp_arena *arena = hp_arena_new();
     const hp_machine m = local_like(2);
-    hp_cost_table *t = calibrate(arena, &m, measured, 6), *shipped;
+    hp_cost_table *t = calibrate(arena, &m, measured, 7), *shipped;
     hp_error err;
     assert_int_equal(hp_cost_load(arena, NULL, &m, &shipped, &err), HP_OK);
     t->base = shipped->base ? shipped->base : shipped;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 9; i++) {
         const hp_plan plan = make_plan(arena, &m, asked[i], 4);
         const double truth = execute(arena, &plan, scratch_path("truth.db")),
                      guess = predict(arena, t, &plan);
@@ -387,6 +388,8 @@ static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
     }
     hp_work w = work("fwd.conv x f32", 1, 1, 1);
     assert_true(near(hp_cost_share(t, &m, &w), 0.6, 0.03)); /* what the made-up machine does */
+    static const char *const of_tiles[] = {"copy f32", "copy add f32", "zero f32"};
+    for (int i = 0; i < 3; i++) assert_non_null(hp_rows_find(t, HP_ROW_COMPUTE, "cpu", of_tiles[i]));
     hp_arena_free(arena);
 }
 
