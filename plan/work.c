@@ -6,8 +6,9 @@
 
 /* --- sizes of a layer's task --- */
 
-/* Which operands of a layer's tasks hold the output's side and the first of the inputs' side; -1: none.
- * `extra`: operands beside n_in inputs, n_in outputs... that tell a batch norm with sums from one without. */
+/* Where the operands of a layer's tasks are: that of the output's side; on the input's side a buffer of the
+ * first input, and another that may stand in for it (-1: none); and how many there are, others + per_input *
+ * n_in, unless batch norm has one more for its sums. */
 static const struct operand_places {
     int8_t out, in, other_in, per_input, others; /* operands without sums: others + per_input * n_in */
 } places[HP_TASK_OPS] = {[HP_TASK_FWD] = {0, 2, -1, 1, 2},

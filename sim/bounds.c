@@ -1,5 +1,4 @@
-/* bounds.c - the critical path as a longest path in topological order (Kahn 1962), and the pipeline's lower
- * bound. */
+/* bounds.c - the critical path as a longest path in topological order (Kahn 1962), and what a step moves. */
 #include "sim/bounds.h"
 
 #include "sim/wiring.h"
@@ -153,22 +152,4 @@ int64_t hp_sim_comm_bytes(const hp_program *p) {
         }
     }
     return (int64_t)llround(bytes * p->dp);
-}
-
-double hp_pipeline_bound(const hp_stage_cost *stage, int n_stage, int chunks, int micro) {
-    double best = 0, forward = 0, backward = 0;
-    for (int r = 0; r < n_stage; r++) {
-        double work = 0, update = 0;
-        for (int c = 0; c < chunks; c++) {
-            const hp_stage_cost *s = &stage[r + c * n_stage];
-            work += micro * (s->forward + s->backward);
-            update += s->update;
-        }
-        /* rank r idles while the first micro-batch passes the stages before it, and while its last gradient
-         * returns */
-        best = fmax(best, forward + work + fmax(update, backward));
-        forward += stage[r].forward;
-        backward += stage[r].backward;
-    }
-    return best;
 }

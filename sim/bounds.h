@@ -13,14 +13,4 @@ int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_g
 /* Bytes sent by all ranks in a step: messages, and 2(p-1)/p of each all-reduce per member. */
 int64_t hp_sim_comm_bytes(const hp_program *p);
 
-/* What a stage takes for one micro-batch, and after the last one; seconds. */
-typedef struct hp_stage_cost {
-    double forward, backward, update;
-} hp_stage_cost;
-
-/* No pipeline of these virtual stages is faster: for every rank, the first micro-batch must reach it, all of
- * its work must be done on it, and the last gradient must get back. `stage` has n_stage*chunks entries in
- * model order; rank r holds entries r, r + n_stage, ... */
-double hp_pipeline_bound(const hp_stage_cost *stage, int n_stage, int chunks, int micro);
-
 #endif

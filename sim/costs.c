@@ -99,7 +99,7 @@ static int members_per_node(const hp_program_costs *c, const hp_program *p, int 
 static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
     const int group = p->role[rank % p->n_role].queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    return hp_cost_allreduce(c->table, c->machine, hp_group_ranks(p, group),
+    return hp_cost_allreduce(c->table, c->machine, hp_group_size(p, group),
                              members_per_node(c, p, group, rank / p->n_role), bytes);
 }
 

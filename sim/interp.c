@@ -239,7 +239,8 @@ static void loop(sim *s) {
             continue;
         }
         if (!now) hp_fluid_settle(s->fluid, s->now_ns);
-        if (s->left > 0 && hp_events_pop(&s->events, &e)) { /* what is left of the queue are ends that moved */
+        if (s->left > 0 &&
+            hp_events_pop(&s->events, &e)) { /* what is left of the queue are ends that moved */
             s->now_ns = e.t_ns;
             dispatch(s, &e);
         } else {

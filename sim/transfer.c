@@ -37,7 +37,7 @@ static int comm_rank(const sim *s, const communicator *c, int member) {
  * members' links. */
 static void communicator_uses(sim *s, int group, communicator *c) {
     const hp_machine *m = s->machine;
-    const int ranks = hp_group_ranks(s->program, group);
+    const int ranks = hp_group_size(s->program, group);
     if (s->on_cores || c->members == 0 || ranks == 1) return;
     const int per_node = hp_group_per_node(s->program, m, group, c->replica);
     const bool one_node = per_node == ranks;

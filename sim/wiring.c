@@ -86,10 +86,6 @@ hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p, bool fold) {
     return w;
 }
 
-int hp_group_ranks(const hp_program *p, int group) {
-    return hp_group_size(p, group);
-}
-
 /* Members come by replica, then by role: those of one replica fill nodes in order, and a few replicas may
  * share them. */
 int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica) {

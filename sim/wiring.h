@@ -62,8 +62,7 @@ static inline bool hp_devices_are_shared(const hp_program *p, const hp_machine *
     return p->clients > 1 || hp_places(p) > hp_machine_devices(m);
 }
 
-/* Ranks of a group, and the most of them on one node; `replica`: whose, where every replica has its own. */
-int hp_group_ranks(const hp_program *p, int group);
+/* The most members of a group on one node; `replica`: whose, where every replica has its own. */
 int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);
 
 /* Do all replicas see the same machine around them, so that one may stand for all? */
