@@ -109,7 +109,8 @@ static hp_status find(hp_arena *arena, const simulate_setup *s, simulate_found *
 /* The last reason met, but memory before all others: what is short of memory is legal. */
 static hp_status no_plan(const simulate_found *f, hp_error *err) {
     if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
-    const hp_rejected *r = &f->rejected[0]; /* the most frequent; of those that only lack memory, if there are any */
+    const hp_rejected *r =
+        &f->rejected[0]; /* the most frequent; of those that only lack memory, if there are any */
     for (int i = 1; i < f->n_rejected; i++) {
         const hp_rejected *other = &f->rejected[i];
         const bool memory = strcmp(other->code, "E-MEM") == 0, was = strcmp(r->code, "E-MEM") == 0;

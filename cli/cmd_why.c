@@ -20,7 +20,8 @@ static const char *main_reason(const hp_candidate *asked, const hp_candidate *be
     const double compute = asked->step_s - best->step_s - bubble - comm;
     *seconds = fmax(bubble, fmax(comm, compute));
     if (bubble >= comm && bubble >= compute)
-        return pipeline ? "it waits longer in the pipeline (bubble)" : "its ranks wait longer for the slowest";
+        return pipeline ? "it waits longer in the pipeline (bubble)"
+                        : "its ranks wait longer for the slowest";
     if (comm >= compute) return "it waits longer for communication";
     return "it computes longer (recomputation, smaller micro-batches, or an uneven cut)";
 }
@@ -99,13 +100,13 @@ static hp_status evaluate_both(frame *f, const hp_plan *plan, hp_evaluation *ask
     HP_TRY(hp_strategy_parse(f->word[1], &strategy, err));
     HP_TRY(hp_cost_load(f->arena, o->cost, &plan->machine, &table, err));
     hp_eval_setup setup = {.graph = plan->graph,
-                                 .machine = &plan->machine,
-                                 .table = table,
-                                 .mode = (hp_mode)plan->mode,
-                                 .dtype = (hp_dtype)plan->dtype,
-                                 .batch = plan->batch,
-                                 .straggler_rank = -1,
-                                 .seed = plan->seed};
+                           .machine = &plan->machine,
+                           .table = table,
+                           .mode = (hp_mode)plan->mode,
+                           .dtype = (hp_dtype)plan->dtype,
+                           .batch = plan->batch,
+                           .straggler_rank = -1,
+                           .seed = plan->seed};
     HP_TRY(conditions_read(&f->db, &setup, err));
     hp_eval *e = hp_eval_new(f->arena, &setup);
     HP_TRY(hp_evaluate(e, f->arena, &strategy, HP_EVAL_PLACED, asked, err));

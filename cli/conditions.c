@@ -1,5 +1,5 @@
-/* conditions.c - under which conditions a search ran (rules, memory, a straggler), kept in plan.db so that `why` can
- * answer under the same. */
+/* conditions.c - under which conditions a search ran (rules, memory, a straggler), kept in plan.db so that
+ * `why` can answer under the same. */
 #include "cli/conditions.h"
 
 #include <string.h>

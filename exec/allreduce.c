@@ -3,8 +3,8 @@
 #include "exec/allreduce.h"
 
 /* Up to here one exchange of everything is taken to beat two of halves, and a slice of this size to stay in a
- * core's cache between its arrival and its addition: values that did well on 2 ranks of one node (Open MPI 4.1.4:
- * 0.2 ms for 2 MiB, MPI_Iallreduce 0.5 ms), not the result of a sweep. */
+ * core's cache between its arrival and its addition: values that did well on 2 ranks of one node (Open
+ * MPI 4.1.4: 0.2 ms for 2 MiB, MPI_Iallreduce 0.5 ms), not the result of a sweep. */
 enum { SHORT_BYTES = 32 << 10, SLICE_BYTES = 256 << 10, MAX_LANES = 1 << 14 };
 
 static int log2_floor(int n) {

@@ -1,8 +1,9 @@
 /* branch.c - list scheduling of a stage's layers onto a few ranks. */
 #include "plan/branch.h"
 
-/* What moving a byte between ranks costs beside a multiply-add: 10 TMAC/s over 100 GB/s links, and a processor's
- * 50 GMAC/s over 0.5 GB/s copies, are both 100. And what a byte of a rank's own memory costs (see lower.c). */
+/* What moving a byte between ranks costs beside a multiply-add: 10 TMAC/s over 100 GB/s links, and a
+ * processor's 50 GMAC/s over 0.5 GB/s copies, are both 100. And what a byte of a rank's own memory costs (see
+ * lower.c). */
 static const double macs_per_byte_moved = 100.0, macs_per_byte_touched = 10.0;
 
 static double bytes_of(const hp_graph *g, int tensor) {

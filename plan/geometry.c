@@ -35,8 +35,8 @@ static bool enters(const build *b, int tensor) {
     return producer < b->geo->first || producer == 0;
 }
 
-/* Do pointwise layers alone lie between the tensor and one that others read with a halo too? Then the exchange is that
- * one's, once for both: a pre-activation block's norm and its shortcut read the same. */
+/* Do pointwise layers alone lie between the tensor and one that others read with a halo too? Then the
+ * exchange is that one's, once for both: a pre-activation block's norm and its shortcut read the same. */
 static bool shares_halo(const build *b, int tensor) {
     while (!enters(b, tensor)) {
         const hp_layer *l = &b->g->layer[b->g->tensor[tensor].producer];
@@ -47,14 +47,14 @@ static bool shares_halo(const build *b, int tensor) {
     return false;
 }
 
-/* What the parts hold of a tensor, once all its consumers in the stage are known; have holds own and needs. */
+/* What the parts hold of a tensor, once all its consumers in the stage are known; have holds own and needs.
+ */
 static void decide(build *b, int tensor) {
     const bool full = b->reach[tensor] == b->halo && b->halo > 1;
     const bool extend = b->reach[tensor] > 0 && (full ? shares_halo(b, tensor) : b->reach[tensor] < b->halo);
     b->depth[tensor] = extend ? b->reach[tensor] : 0;
     if (extend || enters(b, tensor)) return;
-    for (int p = 0; p < b->geo->n_part; p++)
-        *at(b->geo->have, b, p, tensor) = *at(b->geo->own, b, p, tensor);
+    for (int p = 0; p < b->geo->n_part; p++) *at(b->geo->have, b, p, tensor) = *at(b->geo->own, b, p, tensor);
 }
 
 static void ask(build *b, int layer) {
@@ -99,8 +99,11 @@ static void count_needs(hp_arena *arena, build *b) {
 hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *layout, int branches,
                              int first, int end, int64_t samples, int halo) {
     hp_geometry *geo = HP_NEW(arena, hp_geometry, 1);
-    *geo = (hp_geometry){.layout = *layout, .branches = branches,
-                         .n_part = hp_layout_parts(layout) * branches, .first = first, .end = end,
+    *geo = (hp_geometry){.layout = *layout,
+                         .branches = branches,
+                         .n_part = hp_layout_parts(layout) * branches,
+                         .first = first,
+                         .end = end,
                          .samples = samples};
     build b = {geo, g, halo, HP_NEW(arena, int32_t, g->n_tensor), HP_NEW(arena, int32_t, g->n_tensor)};
     count_needs(arena, &b);

@@ -70,8 +70,8 @@ int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least) {
     return (n < 1 ? 1 : n) * group;
 }
 
-/* The role that sits where `role` does in the mirror image; its own inverse. Channel slices and branches stay as
- * they are, so that a role keeps the same slice of whatever stage it has. */
+/* The role that sits where `role` does in the mirror image; its own inverse. Channel slices and branches stay
+ * as they are, so that a role keeps the same slice of whatever stage it has. */
 static int mirrored(const hp_strategy *s, int role) {
     const int block = s->cp * s->bp, blocks = hp_strategy_roles(s) / block;
     return (blocks - 1 - role / block) * block + role % block;

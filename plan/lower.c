@@ -77,8 +77,7 @@ static void plan_exchanges(hp_lower_ctx *c, hp_vstage *v) {
 
 static void build_vstages(hp_lower_ctx *c) {
     c->vstage = HP_NEW(c->arena, hp_vstage, c->n_vstage);
-    const int64_t samples =
-        c->o->batch / ((int64_t)hp_strategy_replicas(c->s) * hp_strategy_groups(c->s));
+    const int64_t samples = c->o->batch / ((int64_t)hp_strategy_replicas(c->s) * hp_strategy_groups(c->s));
     int unit = 0;
     for (int v = 0; v < c->n_vstage; v++) {
         hp_vstage *s = &c->vstage[v];
@@ -93,8 +92,7 @@ static void build_vstages(hp_lower_ctx *c) {
         }
         /* channels are gathered before every convolution, and another branch's tensors before every reader */
         const int halo = c->s->cp > 1 || c->s->bp > 1 ? 1 : c->s->halo;
-        s->geo =
-            hp_geometry_new(c->arena, c->g, &layout, c->s->bp, s->first, s->end, samples, halo);
+        s->geo = hp_geometry_new(c->arena, c->g, &layout, c->s->bp, s->first, s->end, samples, halo);
         plan_exchanges(c, s);
     }
 }
@@ -124,10 +122,12 @@ static void keep_sent(hp_lower_ctx *c) {
     c->sent_after[c->step++] = c->n_sent;
 }
 
-/* A step runs all stages of a position (several with tail=shared): forwards in order, backwards in reverse. */
+/* A step runs all stages of a position (several with tail=shared): forwards in order, backwards in reverse.
+ */
 static void lower_step(hp_lower_ctx *c, const hp_sched_step *t) {
-    static void (*const passes[])(hp_lower_ctx *, const hp_pass *) = {
-        [HP_STEP_FORWARD] = lower_forward, [HP_STEP_BACKWARD] = lower_backward, [HP_STEP_WEIGHTS] = lower_weights};
+    static void (*const passes[])(hp_lower_ctx *, const hp_pass *) = {[HP_STEP_FORWARD] = lower_forward,
+                                                                      [HP_STEP_BACKWARD] = lower_backward,
+                                                                      [HP_STEP_WEIGHTS] = lower_weights};
     const hp_role *r = c->r;
     for (int k = 0; k < r->n_slot; k++) {
         const int slot = t->kind == HP_STEP_FORWARD ? k : r->n_slot - 1 - k;

@@ -14,13 +14,13 @@ typedef struct hp_arrivals {
 
 /* One forward pass of one micro-batch through one slot of a role: which buffer holds what; -1 none. */
 typedef struct hp_frame {
-    int32_t *act;      /* per tensor: what this part has of it */
-    int32_t *grad;     /* per tensor: the gradient of that, so far */
-    int32_t *ext;      /* per tensor: the larger box that came together in an exchange */
-    int32_t *ext_grad; /* per tensor: the gradient of that, so far */
-    int32_t *in;       /* per layer input (geometry's need index): what the layer reads */
+    int32_t *act;                    /* per tensor: what this part has of it */
+    int32_t *grad;                   /* per tensor: the gradient of that, so far */
+    int32_t *ext;                    /* per tensor: the larger box that came together in an exchange */
+    int32_t *ext_grad;               /* per tensor: the gradient of that, so far */
+    int32_t *in;                     /* per layer input (geometry's need index): what the layer reads */
     struct hp_arrivals *came, *back; /* per tensor: messages of its exchange, and of the exchange's adjoint */
-    int32_t *save;     /* per layer */
+    int32_t *save;                   /* per layer */
 } hp_frame;
 
 /* A virtual stage: layers first .. end-1, what enters and what leaves, and how its parts share it. */
@@ -120,14 +120,16 @@ void lower_recv_inputs(hp_lower_ctx *c, const hp_pass *a);
 void lower_send_outputs(hp_lower_ctx *c, const hp_pass *a);
 void lower_recv_gradients(hp_lower_ctx *c, const hp_pass *a);
 void lower_send_gradients(hp_lower_ctx *c, const hp_pass *a);
-/* What layer (n_layer: the loss) reads as its input k: the tensor as it is here, or what an exchange brings. */
+/* What layer (n_layer: the loss) reads as its input k: the tensor as it is here, or what an exchange brings.
+ */
 void lower_copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t src);
 int32_t lower_input(hp_lower_ctx *c, const hp_pass *a, int layer, int k, int tensor);
 /* Exchange of a tensor between the parts of its stage, as soon as it is there; all parts take part. */
 void lower_exchange(hp_lower_ctx *c, const hp_pass *a, int tensor);
 /* Adds a gradient with respect to what a layer read to the tensor's. */
 void lower_contribute(hp_lower_ctx *c, const hp_pass *a, int layer, int k, int tensor, int32_t gradient);
-/* The adjoint of the exchange: sends strips back, once all readers are done; collects, before the producer. */
+/* The adjoint of the exchange: sends strips back, once all readers are done; collects, before the producer.
+ */
 void lower_return(hp_lower_ctx *c, const hp_pass *a, int tensor);
 void lower_collect(hp_lower_ctx *c, const hp_pass *a, int tensor);
 

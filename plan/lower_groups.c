@@ -78,8 +78,7 @@ static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from) {
     int n = 0;
     for (int flip = 0; flip < hp_flips(c->s); flip++)
         for (int p = 0; p < geo->n_part; p++)
-            if (lower_slice(c, p) == slice)
-                role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
+            if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
     return group_of(c, from, role, n, true);
 }
 
@@ -89,8 +88,7 @@ static int sync_group(hp_lower_ctx *c, int vstage, int flip, int slice, int from
     int n = 0;
     if (c->s->bn == HP_BN_LOCAL || !lower_train(c)) return -1;
     for (int p = 0; p < geo->n_part; p++)
-        if (lower_slice(c, p) == slice)
-            role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
+        if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
     return group_of(c, from, role, n, c->s->bn == HP_BN_ALL);
 }
 

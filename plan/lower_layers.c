@@ -3,8 +3,8 @@
  *
  * Gradients of a tensor with several readers are summed in the order the backward pass meets them.
  * Elementwise layers work in place where nobody needs the old value. With recomputation, the backward pass
- * first runs a group of layers (a unit, or the whole stage) forward again from the group's kept inputs. A part
- * that has nothing of a layer's output computes nothing, and still takes part in exchanges and sums. */
+ * first runs a group of layers (a unit, or the whole stage) forward again from the group's kept inputs. A
+ * part that has nothing of a layer's output computes nothing, and still takes part in exchanges and sums. */
 #include "plan/lower.h"
 #include "plan/device_memory.h"
 
@@ -32,7 +32,8 @@ static bool has_weight_task(const hp_layer *l) {
 static bool read_again(const hp_lower_ctx *c, int tensor, int layer) {
     for (int l = c->g->tensor[tensor].producer + 1; l < layer; l++)
         for (int k = 0; k < c->g->layer[l].n_in; k++)
-            if (c->g->layer[l].in[k] == tensor && hp_layer_infos[c->g->layer[l].op].backward_needs_x) return true;
+            if (c->g->layer[l].in[k] == tensor && hp_layer_infos[c->g->layer[l].op].backward_needs_x)
+                return true;
     return false;
 }
 
@@ -45,7 +46,8 @@ static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     if (a->f->in[lower_need_index(a, layer, 0)] != a->f->act[x]) return false;
     if (!lower_train(c)) return true;
     const hp_layer *producer = &c->g->layer[c->g->tensor[x].producer];
-    const bool kept = producer->unit != l->unit || producer == c->g->layer; /* what recomputation begins with */
+    const bool kept =
+        producer->unit != l->unit || producer == c->g->layer; /* what recomputation begins with */
     if (kept && c->s->recompute != HP_RECOMPUTE_NONE) return false;
     return l->op != HP_BN && !keeps_output(producer) && !read_again(c, x, layer);
 }
@@ -90,7 +92,8 @@ static norm norm_of(const hp_lower_ctx *c, const hp_pass *a, int layer) {
 }
 
 /* Adds up what each part of the group summed, or zeros where it has nothing. */
-static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t sums, bool empty) {
+static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t sums,
+                        bool empty) {
     if (empty) lower_zero(c, a, layer, sums, 0, n->sums);
     hp_task t = lower_layer_task(a, HP_TASK_ALLREDUCE, layer, 0);
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, n->group, 0);
@@ -99,7 +102,8 @@ static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm
     lower_task(c, t, "m", &sums);
 }
 
-static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t x, int32_t save) {
+static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t x,
+                            int32_t save) {
     if (n->group < 0 || n->sums == 0) return -1;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, n->sums, layer, a->micro);
     const int32_t operand[3] = {sums, x, save};
@@ -135,7 +139,7 @@ static int32_t save_buffer(hp_lower_ctx *c, const hp_pass *a, int layer, const h
 
 /* The forward task of a layer between buffers. */
 static void forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x,
-                        int32_t sums) {
+                         int32_t sums) {
     const hp_layer *l = &c->g->layer[t.layer];
     int32_t operand[3 + HP_MAX_IN] = {y, save};
     char access[4 + HP_MAX_IN] = "ww";
@@ -155,8 +159,8 @@ static void forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, co
 }
 
 /* Computes the box `out` of the output and puts it into y. */
-static void forward_box(hp_lower_ctx *c, const hp_pass *a, int layer, const hp_box *out, int32_t from, int32_t y,
-                        int flags) {
+static void forward_box(hp_lower_ctx *c, const hp_pass *a, int layer, const hp_box *out, int32_t from,
+                        int32_t y, int flags) {
     const hp_layer *l = &c->g->layer[layer];
     if (hp_box_empty(out)) return;
     const hp_box need = hp_layer_need(c->g, layer, 0, out);
@@ -256,8 +260,8 @@ static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
     int32_t operand[3] = {-1, lower_input(c, a, end, 0, logits), labels};
     if (lower_train(c))
         operand[0] = lower_box(c, HP_BUF_GRADIENT, logits, a->micro, lower_box_of(c, operand[1]));
-    c->metric_writer = lower_task(
-        c, lower_layer_task(a, HP_TASK_LOSS, -1, lower_train(c) ? 0 : HP_FLAG_EVAL), "wrr", operand);
+    c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_LOSS, -1, lower_train(c) ? 0 : HP_FLAG_EVAL),
+                                  "wrr", operand);
     if (lower_train(c)) lower_contribute(c, a, end, 0, logits, operand[0]);
 }
 
@@ -289,8 +293,8 @@ static int gradient_flags(hp_lower_ctx *c, int layer) {
 static void backward_weights(hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
     const int32_t operand[2] = {a->f->grad[l->out], a->f->in[lower_need_index(a, layer, 0)]};
-    c->grad_task[layer] = lower_task(
-        c, lower_layer_task(a, HP_TASK_BWDW, layer, gradient_flags(c, layer)), "rr", operand);
+    c->grad_task[layer] =
+        lower_task(c, lower_layer_task(a, HP_TASK_BWDW, layer, gradient_flags(c, layer)), "rr", operand);
     const hp_shape s = shape_of(c, layer, operand[1], operand[0]);
     note_scratch(c, HP_TASK_BWDW, layer, &s);
 }

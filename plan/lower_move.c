@@ -1,10 +1,11 @@
 /* lower_move.c - boxes of tensors from the ranks that own them to the ranks that need them, and the gradients
  * back.
  *
- * Over a stage boundary, each part receives what it has of a tensor from the owners of the stage before. Within
- * a stage, what a layer reads beyond what its part has comes in an exchange. Both are the same linear map, every
- * element read from its one owner; the backward pass is its adjoint: gradients go back to the owner and are
- * added there. A message is a box: it is the intersection of what one side owns and the other needs. */
+ * Over a stage boundary, each part receives what it has of a tensor from the owners of the stage before.
+ * Within a stage, what a layer reads beyond what its part has comes in an exchange. Both are the same linear
+ * map, every element read from its one owner; the backward pass is its adjoint: gradients go back to the
+ * owner and are added there. A message is a box: it is the intersection of what one side owns and the other
+ * needs. */
 #include "plan/lower.h"
 
 #include <stdlib.h>
@@ -101,7 +102,8 @@ static bool covering_first(const hp_lower_ctx *c, const hp_box *target, hp_arriv
     return false;
 }
 
-/* Adds gradients to *into, which comes into being with the first. A buffer that is all of it is taken over. */
+/* Adds gradients to *into, which comes into being with the first. A buffer that is all of it is taken over.
+ */
 static void sum_into(hp_lower_ctx *c, const hp_pass *a, int tensor, const hp_box *target, int32_t *into,
                      hp_arrivals *from) {
     int done = 0;
@@ -117,8 +119,7 @@ static void sum_into(hp_lower_ctx *c, const hp_pass *a, int tensor, const hp_box
     } else if (*into < 0) {
         *into = lower_box(c, HP_BUF_GRADIENT, tensor, a->micro, target);
         add = !tiles_exactly(c, target, from);
-        if (add)
-            lower_zero(c, a, c->g->tensor[tensor].producer, *into, 0, hp_box_elems(target));
+        if (add) lower_zero(c, a, c->g->tensor[tensor].producer, *into, 0, hp_box_elems(target));
     }
     for (int i = done; i < from->n; i++) copy(c, a, tensor, *into, from->buffer[i], add);
 }
@@ -187,9 +188,10 @@ void lower_send_outputs(hp_lower_ctx *c, const hp_pass *a) {
     }
 }
 
-/* The part `box` of what a stage on the same rank returns: no more, or the halo around what is owned would count
- * twice. */
-static int32_t local_gradient(hp_lower_ctx *c, const hp_pass *a, int tensor, const hp_box *box, int32_t from) {
+/* The part `box` of what a stage on the same rank returns: no more, or the halo around what is owned would
+ * count twice. */
+static int32_t local_gradient(hp_lower_ctx *c, const hp_pass *a, int tensor, const hp_box *box,
+                              int32_t from) {
     const hp_box both = hp_box_and(lower_have(c, a, tensor), lower_box_of(c, from));
     if (hp_box_equal(&both, box)) return from;
     const int32_t part = lower_box(c, HP_BUF_MESSAGE, tensor, a->micro, box);
@@ -207,9 +209,8 @@ static void recv_gradient(hp_lower_ctx *c, const hp_pass *a, int tensor) {
         const route r = {role_at(c, a, at + 1, q), channel_of(at, a->flip, false, true), tensor};
         const bool whole = hp_box_equal(&box, have);
         arrive(c, &came, n,
-               r.peer == c->role
-                   ? local_gradient(c, a, tensor, &box, frame_of(c, a, at + 1, q)->grad[tensor])
-                   : recv_box(c, a, r, &box, whole ? HP_BUF_GRADIENT : HP_BUF_MESSAGE));
+               r.peer == c->role ? local_gradient(c, a, tensor, &box, frame_of(c, a, at + 1, q)->grad[tensor])
+                                 : recv_box(c, a, r, &box, whole ? HP_BUF_GRADIENT : HP_BUF_MESSAGE));
     }
     if (came.n) sum_into(c, a, tensor, have, &a->f->grad[tensor], &came);
 }
@@ -264,8 +265,7 @@ static void round_of(hp_lower_ctx *c, const hp_pass *a, int tensor, bool backwar
 }
 
 void lower_exchange(hp_lower_ctx *c, const hp_pass *a, int tensor) {
-    if (a->v->exchanges[tensor])
-        round_of(c, a, tensor, false, &a->f->came[tensor], a->f->act[tensor]);
+    if (a->v->exchanges[tensor]) round_of(c, a, tensor, false, &a->f->came[tensor], a->f->act[tensor]);
 }
 
 /* Unpacks what an exchange brought, around what was here. */

@@ -22,8 +22,8 @@ static int slot_of(const hp_role *r, int vstage) {
 
 /* --- where parameters lie --- */
 
-/* Of a layer's running statistics, one rank per orientation counts: the first that computes some of the layer, or
- * one that runs both. */
+/* Of a layer's running statistics, one rank per orientation counts: the first that computes some of the
+ * layer, or one that runs both. */
 static bool state_home(const hp_lower_ctx *c, int vstage, int layer, int slice) {
     int first[2] = {-1, -1}, both = -1;
     for (int role = 0; role < c->p->n_role; role++) {
@@ -110,8 +110,9 @@ static void pack_layer(hp_lower_ctx *c, int slot, int layer) {
     if (layer == 0 || hp_box_empty(out) || c->r->pack_forward[layer] >= 0) return;
     const hp_shape shape = hp_shape_between(c->g, layer, hp_geometry_need(geo, s->part, layer, 0), out);
     const int64_t forward = hp_pack_bytes(c->g, layer, false, &shape, c->o->dtype);
-    const int64_t backward =
-        lower_train(c) && lower_wants_gradient(c, l->in[0]) ? hp_pack_bytes(c->g, layer, true, &shape, c->o->dtype) : 0;
+    const int64_t backward = lower_train(c) && lower_wants_gradient(c, l->in[0])
+                                 ? hp_pack_bytes(c->g, layer, true, &shape, c->o->dtype)
+                                 : 0;
     if (!forward && !backward) return;
     if (forward) c->r->pack_forward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, forward, layer, -1);
     if (backward) c->r->pack_backward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, backward, layer, -1);
@@ -179,7 +180,8 @@ typedef struct buckets {
 
 static void end_bucket(hp_lower_ctx *c, buckets *k, int group) {
     if (k->at == k->from) return;
-    k->b[k->n] = (bucket){k->from, k->at, reduce_bucket(c, k->n, group, k->from, k->at, k->ready, k->n_ready)};
+    k->b[k->n] =
+        (bucket){k->from, k->at, reduce_bucket(c, k->n, group, k->from, k->at, k->ready, k->n_ready)};
     k->n++;
     k->n_ready = 0;
     k->from = k->at;
@@ -203,8 +205,12 @@ static void cut_buckets(hp_lower_ctx *c, int vstage, buckets *k) {
 }
 
 static void update_bucket(hp_lower_ctx *c, int number, const bucket *b, int after) {
-    const hp_task t = {
-        .op = HP_TASK_SGD, .layer = -1, .micro = -1, .tag = number, .offset = b->from, .count = b->to - b->from};
+    const hp_task t = {.op = HP_TASK_SGD,
+                       .layer = -1,
+                       .micro = -1,
+                       .tag = number,
+                       .offset = b->from,
+                       .count = b->to - b->from};
     const int id = lower_task(c, t, "", NULL);
     lower_dep(c, id, b->reduced);
     lower_dep(c, id, after);
@@ -244,7 +250,8 @@ void lower_update(hp_lower_ctx *c) {
         reduce_metric(c, last_compute_task(c->r));
         return;
     }
-    buckets k = {.b = HP_NEW(c->arena, bucket, c->g->n_layer + 1), .ready = HP_NEW(c->arena, int, c->g->n_layer)};
+    buckets k = {.b = HP_NEW(c->arena, bucket, c->g->n_layer + 1),
+                 .ready = HP_NEW(c->arena, int, c->g->n_layer)};
     for (int v = c->n_vstage - 1; v >= 0; v--)
         for (int layer = c->vstage[v].first; slot_of(c->r, v) >= 0 && layer < c->vstage[v].end; layer++)
             if (c->grad_task[layer] < 0) zero_gradients(c, v, layer);

@@ -54,7 +54,7 @@ enum {
     HP_FLAG_RECOMPUTE = 2, /* forward again for the backward pass: running statistics stay as they are */
     HP_FLAG_EVAL = 4,      /* forward with running statistics, no dropout, loss without gradient */
     HP_FLAG_METRIC = 8,    /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
-    HP_FLAG_FIRST = 16,    /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
+    HP_FLAG_FIRST = 16, /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
     HP_FLAG_LAST = 32
 };
 
@@ -70,19 +70,20 @@ typedef struct hp_task {
     int32_t tag;   /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
     int32_t operand, n_operand; /* range of role.operand */
     int32_t spare2;
-    /* all-reduce, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this one)
+    /* all-reduce, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this
+     * one)
      * << 32 | (groups that follow its last one), for the running statistics */
     int64_t offset;
-    /* send, recv, all-reduce, sgd, zero: elements. bn with a `sums` operand: pixels that the statistics cover on
-     * all ranks together */
+    /* send, recv, all-reduce, sgd, zero: elements. bn with a `sums` operand: pixels that the statistics cover
+     * on all ranks together */
     int64_t count;
 } hp_task;
 
 typedef struct hp_queue {
     int32_t kind;    /* hp_queue_kind */
     int32_t peer;    /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
-    int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1: between the
-                      * parts of a stage */
+    int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1: between
+                      * the parts of a stage */
 } hp_queue;
 
 /* A communicator: members are the roles program.member[first .. first+n-1], ascending; of the rank's own
@@ -111,8 +112,8 @@ typedef enum hp_buffer_kind {
 } hp_buffer_kind;
 
 enum { HP_MAX_ROLES = 1 << 16 };
-/* The metric buffer: sums over the samples of the step, or over their pixels where the network gives a class per
- * pixel; foreground is every class but 0. */
+/* The metric buffer: sums over the samples of the step, or over their pixels where the network gives a class
+ * per pixel; foreground is every class but 0. */
 enum {
     HP_METRIC_LOSS,
     HP_METRIC_COUNTED, /* those with a label */
@@ -133,9 +134,9 @@ typedef struct hp_buffer {
     int32_t spare2;
     int64_t bytes;
     int64_t offset; /* in the role's arena */
-    /* Tensors, gradients, messages: which part of tensor `what`, samples counted within the micro-batch. Labels:
-     * samples, rows, columns. bn's save: the part of the output whose pixels this rank's statistics count;
-     * max-pool's save: as the output. Else empty. */
+    /* Tensors, gradients, messages: which part of tensor `what`, samples counted within the micro-batch.
+     * Labels: samples, rows, columns. bn's save: the part of the output whose pixels this rank's statistics
+     * count; max-pool's save: as the output. Else empty. */
     hp_box box;
 } hp_buffer;
 
@@ -143,14 +144,14 @@ typedef struct hp_buffer {
  * parallelism). */
 enum {
     HP_HERE = 1,
-    HP_HOME = 2,  /* of all roles that hold this range, the one to save it; of running statistics: one whose share
-                   * counts (the true value is the sum over homes and replicas) */
+    HP_HOME = 2, /* of all roles that hold this range, the one to save it; of running statistics: one whose
+                  * share counts (the true value is the sum over homes and replicas) */
     HP_START = 4 /* running statistics begin with the initial value on replica 0, else with zero */
 };
 typedef struct hp_param_place {
-    int32_t here;  /* HP_HERE | ...; 0: not on this role */
-    int32_t group; /* roles and replicas that hold the same range, -1: this rank alone */
-    int64_t offset; /* first element in WEIGHTS/GRADS/MOMENTUM, or in STATE for running statistics */
+    int32_t here;         /* HP_HERE | ...; 0: not on this role */
+    int32_t group;        /* roles and replicas that hold the same range, -1: this rank alone */
+    int64_t offset;       /* first element in WEIGHTS/GRADS/MOMENTUM, or in STATE for running statistics */
     int64_t first, count; /* elements of the parameter that are here */
 } hp_param_place;
 
@@ -182,8 +183,8 @@ typedef struct hp_role {
 typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
 
 typedef struct hp_program {
-    int32_t mode;  /* hp_mode; HP_MODE_INFER programs are also what --eval runs */
-    int32_t dtype; /* HP_F32, or HP_F64 for --device ref */
+    int32_t mode;        /* hp_mode; HP_MODE_INFER programs are also what --eval runs */
+    int32_t dtype;       /* HP_F32, or HP_F64 for --device ref */
     int32_t dp;          /* data replicas (clients included) */
     int32_t micro;       /* micro-batches of a replica in one step, all GEMS passes together */
     int32_t clients;     /* ranks that share a device; replicas k*clients .. k*clients+clients-1 do */

@@ -46,8 +46,8 @@ typedef struct hp_rejected {
  * eval, hash. unit_cost: see hp_lower_options. */
 hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost, hp_error *err);
 
-/* Puts a hand-made program (a benchmark of messages) in the place of a plan's own; the plan becomes one for inference, and
- * its hash follows. */
+/* Puts a hand-made program (a benchmark of messages) in the place of a plan's own; the plan becomes one for
+ * inference, and its hash follows. */
 void hp_plan_use(hp_plan *plan, hp_program *program);
 
 hp_status hp_plan_write(hp_db *db, const hp_plan *plan, hp_error *err);

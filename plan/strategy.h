@@ -38,16 +38,16 @@ typedef struct hp_strategy {
     int32_t n_sp;                                             /* spatial stages, from the first on; 0: none */
     int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
     int32_t cp, ldp;
-    int32_t bp; /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
-    int32_t tail;               /* hp_tail */
-    int32_t gems;               /* passes per update; 1 without GEMS */
-    int32_t halo;               /* halo-bearing layers per exchange */
-    int32_t overlap;            /* hp_overlap */
-    int32_t bn;                 /* hp_bn */
-    int32_t clients;            /* processes per device */
-    int32_t sched;              /* hp_sched */
-    int32_t recompute;          /* hp_recompute */
-    int32_t n_cut;              /* 0 = balanced by cost; else stages*chunks entries */
+    int32_t bp;        /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
+    int32_t tail;      /* hp_tail */
+    int32_t gems;      /* passes per update; 1 without GEMS */
+    int32_t halo;      /* halo-bearing layers per exchange */
+    int32_t overlap;   /* hp_overlap */
+    int32_t bn;        /* hp_bn */
+    int32_t clients;   /* processes per device */
+    int32_t sched;     /* hp_sched */
+    int32_t recompute; /* hp_recompute */
+    int32_t n_cut;     /* 0 = balanced by cost; else stages*chunks entries */
     int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
                                    input) */
     int64_t fuse_bytes;         /* gradient bucket */

@@ -56,8 +56,8 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
 
 /* --- splitting --- */
 
-/* Channels that must stay together: the outputs of one group of a grouped convolution; all of a transposed one,
- * whose weights do not lie output channel by output channel. */
+/* Channels that must stay together: the outputs of one group of a grouped convolution; all of a transposed
+ * one, whose weights do not lie output channel by output channel. */
 static int channel_unit(const hp_graph *g, int tensor) {
     const hp_layer *l = &g->layer[g->tensor[tensor].producer];
     if (l->op == HP_CONVT) return g->tensor[tensor].c;
@@ -108,7 +108,8 @@ typedef struct window {
 } window;
 
 static range window_range(range out, window w) {
-    return (range){out.lo * w.stride - w.pad, (out.hi - 1) * w.stride - w.pad + (int64_t)(w.k - 1) * w.dil + 1};
+    return (range){out.lo * w.stride - w.pad,
+                   (out.hi - 1) * w.stride - w.pad + (int64_t)(w.k - 1) * w.dil + 1};
 }
 
 static range transposed_range(range out, window w) {
@@ -122,7 +123,8 @@ static range adaptive_range(range out, int in_n, int out_n) {
 
 static window window_of(const hp_layer *l, bool rows) {
     const int dil = rows ? l->dil_h : l->dil_w, stride = rows ? l->stride_h : l->stride_w;
-    return (window){rows ? l->kh : l->kw, stride > 0 ? stride : 1, rows ? l->pad_h : l->pad_w, dil > 0 ? dil : 1};
+    return (window){rows ? l->kh : l->kw, stride > 0 ? stride : 1, rows ? l->pad_h : l->pad_w,
+                    dil > 0 ? dil : 1};
 }
 
 /* Rows (or columns) of the input behind rows (columns) `out` of the output. */
@@ -191,8 +193,8 @@ bool hp_layer_has_halo(const hp_graph *g, int layer) {
     return (h.k - 1) * h.dil + 1 > h.stride || (w.k - 1) * w.dil + 1 > w.stride;
 }
 
-/* A convolution may leave rows unread at the bottom and columns at the right, fewer than its stride (a negative
- * padding there); pools compute their own windows. */
+/* A convolution may leave rows unread at the bottom and columns at the right, fewer than its stride (a
+ * negative padding there); pools compute their own windows. */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have) {
     const hp_layer *l = &g->layer[layer];
     if (hp_box_equal(need, have)) return true;

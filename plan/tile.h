@@ -1,9 +1,9 @@
 /* tile.h - spatial parallelism as interval arithmetic: boxes of a tensor, who owns which, what a layer needs.
  *
- * A box is a range of samples, rows, columns and channels of a micro-batch's tensor, [lo, hi) on each axis. How
- * a stage splits its tensors over its parts is a layout; tiles (rows, columns), slices of the batch and channel
- * slices are its axes, so that spatial, local data and channel parallelism are one thing, and moving between
- * any two layouts is intersecting boxes. */
+ * A box is a range of samples, rows, columns and channels of a micro-batch's tensor, [lo, hi) on each axis.
+ * How a stage splits its tensors over its parts is a layout; tiles (rows, columns), slices of the batch and
+ * channel slices are its axes, so that spatial, local data and channel parallelism are one thing, and moving
+ * between any two layouts is intersecting boxes. */
 #ifndef HP_TILE_H
 #define HP_TILE_H
 
@@ -24,7 +24,8 @@ int64_t hp_box_elems(const hp_box *b); /* 0 when empty */
 bool hp_box_equal(const hp_box *a, const hp_box *b);
 bool hp_box_within(const hp_box *inner, const hp_box *outer); /* an empty box lies within any */
 hp_box hp_box_and(const hp_box *a, const hp_box *b);          /* intersection; empty = all zero */
-hp_box hp_box_around(const hp_box *a, const hp_box *b);       /* smallest box that holds both; empties do not count */
+hp_box hp_box_around(const hp_box *a,
+                     const hp_box *b); /* smallest box that holds both; empties do not count */
 hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples);
 
 /* How the tensors of one stage are split: rows x cols tiles x slices of the samples x channel slices. Part
@@ -55,9 +56,9 @@ bool hp_layer_has_halo(const hp_graph *g, int layer);
 /* May layer read its input `k` from a buffer of box `have` (at least `need`) without a copy? */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have);
 
-/* Splits the box `out` of a layer's output into what can be computed from `have` alone, without `need`'s halo, and up
- * to four strips around it: piece[0] is the interior. Returns how many; 0 when the interior is not worth it (less than
- * half of the box, or it would need a copy of its input). */
+/* Splits the box `out` of a layer's output into what can be computed from `have` alone, without `need`'s
+ * halo, and up to four strips around it: piece[0] is the interior. Returns how many; 0 when the interior is
+ * not worth it (less than half of the box, or it would need a copy of its input). */
 int hp_interior(const hp_graph *g, int layer, const hp_box *have, const hp_box *need, const hp_box *out,
                 hp_box piece[5]);
 
@@ -65,21 +66,22 @@ int hp_interior(const hp_graph *g, int layer, const hp_box *have, const hp_box *
  * exchanges are computed beyond what the part owns, so that `halo` halo-bearing layers share one exchange. */
 typedef struct hp_geometry {
     hp_layout layout;
-    int32_t branches;    /* part = layout part * branches + branch */
-    int32_t *branch_of;  /* per tensor: the branch whose parts own it */
+    int32_t branches;           /* part = layout part * branches + branch */
+    int32_t *branch_of;         /* per tensor: the branch whose parts own it */
     int32_t n_part, first, end; /* layers */
     int64_t samples;
-    hp_box *own, *have; /* [part * n_tensor + tensor]; only tensors of the stage */
+    hp_box *own, *have;  /* [part * n_tensor + tensor]; only tensors of the stage */
     int32_t *need_first; /* per layer, minus `first`: index of its first input in need */
     int32_t n_need;
     hp_box *need; /* [part * n_need + need_first[layer - first] + k] */
 } hp_geometry;
 
-/* Stage of layers first .. end-1 (tensors that enter it included). Lives in `arena`. branches > 1: the layers are
- * shared out to that many branches (plan/branch.h) besides. */
+/* Stage of layers first .. end-1 (tensors that enter it included). Lives in `arena`. branches > 1: the layers
+ * are shared out to that many branches (plan/branch.h) besides. */
 hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
                              int end, int64_t samples, int halo);
-static inline const hp_box *hp_geometry_have(const hp_geometry *geo, const hp_graph *g, int part, int tensor) {
+static inline const hp_box *hp_geometry_have(const hp_geometry *geo, const hp_graph *g, int part,
+                                             int tensor) {
     return &geo->have[(int64_t)part * g->n_tensor + tensor];
 }
 static inline const hp_box *hp_geometry_own(const hp_geometry *geo, const hp_graph *g, int part, int tensor) {
@@ -89,13 +91,14 @@ static inline const hp_box *hp_geometry_need(const hp_geometry *geo, int part, i
     return &geo->need[(int64_t)part * geo->n_need + geo->need_first[layer - geo->first] + k];
 }
 
-/* Geometry of one layer between two boxes, as kernels see it: local sizes, local padding on top and left (what
- * lies beyond the bottom and right follows from the sizes), and where the boxes lie in the whole map. */
+/* Geometry of one layer between two boxes, as kernels see it: local sizes, local padding on top and left
+ * (what lies beyond the bottom and right follows from the sizes), and where the boxes lie in the whole map.
+ */
 typedef struct hp_shape {
     int64_t n;
     int32_t ih, iw, ic, oh, ow, oc;
     int32_t kh, kw, sh, sw, ph, pw, dh, dw, groups;
-    int32_t iy0, ix0, oy0, ox0, oc0;      /* first row, column, channel of the boxes in the whole map */
+    int32_t iy0, ix0, oy0, ox0, oc0; /* first row, column, channel of the boxes in the whole map */
     int32_t full_ih, full_iw, full_oh, full_ow, full_oc; /* the whole map; full padding is the layer's */
 } hp_shape;
 

@@ -70,20 +70,22 @@ static inline int random_window(hp_builder *b, dice *d, int x) {
     case 1:
         return small >= 2 ? hp_build_maxpool_ceil(b, x, "ceil", (hp_window){2, 2, 0, 0, false}) : x;
     case 2:
-        return small >= 3 ? hp_build_avgpool_inside(b, x, "inside", (hp_window){3, coin(d) ? 1 : 2, 1, 0, false})
-                          : x;
+        return small >= 3
+                   ? hp_build_avgpool_inside(b, x, "inside", (hp_window){3, coin(d) ? 1 : 2, 1, 0, false})
+                   : x;
     default: { /* a level of a U-Net */
         if (small < 4) return x;
         int y = hp_build_maxpool(b, x, "down", (hp_window){2, 2, 0, 0, false});
-        y = hp_build_act(b, hp_build_conv(b, y, "low", c + 1, (hp_window){3, 1, 1, 1, true}), "r", HP_ACT_RELU);
+        y = hp_build_act(b, hp_build_conv(b, y, "low", c + 1, (hp_window){3, 1, 1, 1, true}), "r",
+                         HP_ACT_RELU);
         y = hp_build_convt(b, y, "up", roll(d, 1, 4), (hp_window){2, 2, 0, 1, true});
         return hp_build_concat(b, x, hp_build_pad(b, y, "pad", h, w), "skip");
     }
     }
 }
 
-/* A network of n_block random blocks; every third or so also feeds a later unit by a long skip; one in three ends
- * in a map of logits. */
+/* A network of n_block random blocks; every third or so also feeds a later unit by a long skip; one in three
+ * ends in a map of logits. */
 static inline hp_graph *random_net(hp_arena *arena, uint64_t seed, int n_block) {
     dice d = {seed, 0};
     hp_error err;

@@ -29,8 +29,8 @@ static hp_program *lower_checked(hp_arena *arena, const hp_graph *g, const hp_st
     return p;
 }
 
-/* Parameters to start from: every kind drawn, so that no channel begins on an activation's kink (bias 0), where the
- * rounding of a sum decides about a gradient. */
+/* Parameters to start from: every kind drawn, so that no channel begins on an activation's kink (bias 0),
+ * where the rounding of a sum decides about a gradient. */
 static const double *drawn_parameters(hp_arena *arena, const hp_graph *g, uint64_t seed) {
     double *start = HP_NEW(arena, double, ranks_param_elems(g)), *to = start;
     for (int i = 0; i < g->n_param; i++)
@@ -98,8 +98,8 @@ static void holds_on_ref(uint64_t seed, const hp_graph *g, const hp_strategy *s,
     hp_strategy_text(s, text);
     for (int i = 0; i < STEPS; i++)
         if (!(fabs(want.loss[i] - have.loss[i]) <= 1e-9 * (1 + fabs(want.loss[i]))))
-            fail_msg("seed %llu, %s, batch %lld: loss %d is %.17g, one rank has %.17g", (unsigned long long)seed,
-                     text, (long long)batch, i, have.loss[i], want.loss[i]);
+            fail_msg("seed %llu, %s, batch %lld: loss %d is %.17g, one rank has %.17g",
+                     (unsigned long long)seed, text, (long long)batch, i, have.loss[i], want.loss[i]);
     if (!(worst(&want, &have) <= 1e-9))
         fail_msg("seed %llu, %s: weights differ by %g", (unsigned long long)seed, text, worst(&want, &have));
 }
@@ -122,8 +122,8 @@ static void any_strategy_reproduces_one_rank_on_ref(void **state) {
     }
 }
 
-/* The figures of the literature, on small networks: MPI4DL refuses the first (tiles of one replica on tiles of the
- * other), its released code cannot run the third (ranks twice in a group). */
+/* The figures of the literature, on small networks: MPI4DL refuses the first (tiles of one replica on tiles
+ * of the other), its released code cannot run the third (ranks twice in a group). */
 static void published_layouts_reproduce_one_rank(void **state) {
     (void)state;
     static const char *const layouts[] = {

@@ -293,7 +293,8 @@ static void residual_blocks_exchange_once_per_group(void **state) {
     for (int n = 1; n <= 8; n++)
         for (int f = 1; f <= n; f++) {
             const hp_graph *v1 = blocks(arena, n, false, -1, 120), *v2 = blocks(arena, n, true, -1, 120);
-            const int groups = (n + f - 1) / f, alone = f == 1; /* behind the norm: no shortcut reads a halo */
+            const int groups = (n + f - 1) / f,
+                      alone = f == 1; /* behind the norm: no shortcut reads a halo */
             assert_int_equal(count_exchanges(v1, three_strips(arena, v1, 2 * f)), groups - 1);
             assert_int_equal(count_exchanges(v2, three_strips(arena, v2, 2 * f)), groups - 1 + alone);
         }

@@ -22,8 +22,8 @@ static hp_strategy drawn(hp_arena *arena, uint64_t seed) {
     return random_strategy_of(&d, random_net(arena, seed % 7, 8), roll(&d, 1, 12), 200, DRAW_ALL);
 }
 
-/* Ranks = dp*clients*cp*bp*(tiles of the spatial stages + (stages - spatial stages)*ldp); with tail=shared the
- * tiles alone. */
+/* Ranks = dp*clients*cp*bp*(tiles of the spatial stages + (stages - spatial stages)*ldp); with tail=shared
+ * the tiles alone. */
 static void ranks_follow_the_formula(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
