@@ -53,7 +53,7 @@ static void decide(build *b, int tensor) {
     const bool full = b->reach[tensor] == b->halo && b->halo > 1;
     const bool extend = b->reach[tensor] > 0 && (full ? shares_halo(b, tensor) : b->reach[tensor] < b->halo);
     b->depth[tensor] = extend ? b->reach[tensor] : 0;
-    if (extend || enters(b, tensor)) return;
+    if (extend) return;
     for (int p = 0; p < b->geo->n_part; p++) *at(b->geo->have, b, p, tensor) = *at(b->geo->own, b, p, tensor);
 }
 
