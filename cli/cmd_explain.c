@@ -13,8 +13,8 @@ typedef struct options {
 
 /* "rank 0", "ranks 0..3"; the parts of a stage have consecutive ranks. */
 static void print_ranks(const hp_plan *plan, const explain_stage *s, int flip) {
-    const int parts = hp_layout_parts(&s->layout), a = explain_role_of(plan, s->stage, 0, flip),
-              b = explain_role_of(plan, s->stage, parts - 1, flip);
+    const int a = explain_role_of(plan, s->stage, 0, flip),
+              b = explain_role_of(plan, s->stage, s->parts - 1, flip);
     if (a < 0 || b < 0) return;
     printf("%s rank%s %d", flip ? ", mirrored on" : " on", a == b ? "" : "s", a < b ? a : b);
     if (a != b) printf("..%d", a < b ? b : a);

@@ -3,7 +3,8 @@
 
 #include "cli/cli.h"
 
-#include <stdarg.h>
+#include "plan/base/text.h"
+
 #include <string.h>
 
 int explain_stages(const hp_plan *plan) {
@@ -25,7 +26,8 @@ explain_stage explain_stage_of(const hp_plan *plan, int stage) {
     const int role = explain_role_of(plan, stage, 0, 0);
     explain_stage s = {.stage = stage,
                        .role = role < 0 ? stage % plan->program->n_role : role,
-                       .layout = hp_stage_layout(&plan->strategy, stage % plan->strategy.stages)};
+                       .layout = hp_stage_layout(&plan->strategy, stage % plan->strategy.stages),
+                       .parts = hp_stage_parts(&plan->strategy, stage % plan->strategy.stages)};
     for (int v = 0; v < stage; v++) s.first_unit += plan->strategy.cut[v];
     s.last_unit = s.first_unit + plan->strategy.cut[stage] - 1;
     HP_ASSERT(s.first_unit >= 0 && s.last_unit < g->n_unit);
@@ -70,49 +72,37 @@ explain_part explain_part_of(const hp_layout *l, int part) {
     return (explain_part){tile % map / l->cols, tile % l->cols, tile / map, channel};
 }
 
-typedef struct text {
-    char *out;
-    size_t n;
-} text;
-
-static void add(text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(text t, const char *fmt, ...) {
-    const size_t have = strlen(t.out);
-    va_list ap;
-    va_start(ap, fmt);
-    if (have < t.n) vsnprintf(t.out + have, t.n - have, fmt, ap);
-    va_end(ap);
-}
-
 const char *explain_layout(const hp_layout *l, char *out) {
-    const text t = {out, EXPLAIN_NAME};
+    const hp_text t = {out, EXPLAIN_NAME};
     out[0] = 0;
-    if (l->rows * l->cols > 1) add(t, "%dx%d tiles", l->rows, l->cols);
-    if (l->slices > 1) add(t, "%s%d slices of the batch", out[0] ? " x " : "", l->slices);
-    if (l->channels > 1) add(t, "%s%d channel slices", out[0] ? " x " : "", l->channels);
+    if (l->rows * l->cols > 1) hp_text_add(t, "%dx%d tiles", l->rows, l->cols);
+    if (l->slices > 1) hp_text_add(t, "%s%d slices of the batch", out[0] ? " x " : "", l->slices);
+    if (l->channels > 1) hp_text_add(t, "%s%d channel slices", out[0] ? " x " : "", l->channels);
     return out;
 }
 
 /* "tile 2 of 4 (1,0)" and the like, along every axis that is split. */
-static void add_part(text t, const hp_layout *l, int part) {
-    const explain_part at = explain_part_of(l, part);
+static void add_part(hp_text t, const hp_layout *l, int part, int branches) {
+    const explain_part at = explain_part_of(l, part / branches);
     if (l->rows * l->cols > 1)
-        add(t, " tile %d of %d (%d,%d)", at.row * l->cols + at.col, l->rows * l->cols, at.row, at.col);
-    if (l->slices > 1) add(t, " batch slice %d of %d", at.slice, l->slices);
-    if (l->channels > 1) add(t, " channel slice %d of %d", at.channel, l->channels);
+        hp_text_add(t, " tile %d of %d (%d,%d)", at.row * l->cols + at.col, l->rows * l->cols, at.row,
+                    at.col);
+    if (l->slices > 1) hp_text_add(t, " batch slice %d of %d", at.slice, l->slices);
+    if (l->channels > 1) hp_text_add(t, " channel slice %d of %d", at.channel, l->channels);
+    if (branches > 1) hp_text_add(t, " branch %d of %d", part % branches, branches);
 }
 
 const char *explain_place(const hp_plan *plan, int role, char *out, size_t n) {
     const hp_role *r = &plan->program->role[role];
-    const text t = {out, n};
+    const hp_text t = {out, n};
     out[0] = 0;
     for (int i = 0; i < r->n_slot; i++) {
         const hp_slot *s = &r->slot[i];
-        add(t, "%s%sstage %d", i ? " + " : "", s->flip ? "mirrored " : "", s->stage);
+        hp_text_add(t, "%s%sstage %d", i ? " + " : "", s->flip ? "mirrored " : "", s->stage);
         if (s->stage >= explain_stages(plan)) continue; /* a program of messages alone */
         const hp_layout l = hp_stage_layout(&plan->strategy, s->stage % plan->strategy.stages);
-        if (s->part < hp_layout_parts(&l)) add_part(t, &l, s->part);
+        const int branches = plan->strategy.bp;
+        if (s->part < hp_layout_parts(&l) * branches) add_part(t, &l, s->part, branches);
     }
     return out;
 }

@@ -16,6 +16,7 @@ typedef struct explain_stage {
     int64_t params;                         /* trained elements */
     int64_t macs;                           /* of one image's forward pass */
     hp_layout layout;
+    int parts; /* of the layout, times the branches */
 } explain_stage;
 
 int explain_stages(const hp_plan *plan); /* stages x chunks */
@@ -32,7 +33,7 @@ const char *explain_place(const hp_plan *plan, int role, char *out, size_t n);
 typedef struct explain_part {
     int row, col, slice, channel;
 } explain_part;
-explain_part explain_part_of(const hp_layout *l, int part);
+explain_part explain_part_of(const hp_layout *l, int part); /* of the layout: branches share one */
 
 /* What the unit's layers have in common ("layer1.0" for layer1.0.conv1 ...), else "first .. last"; no control
  * characters. `out` holds EXPLAIN_NAME bytes. */

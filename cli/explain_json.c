@@ -24,7 +24,7 @@ static json_t *layout_json(const hp_layout *l) {
 /* The roles of a stage's parts, in their order. */
 static json_t *ranks_json(const hp_plan *plan, const explain_stage *s, int flip) {
     json_t *ranks = json_array();
-    for (int part = 0; part < hp_layout_parts(&s->layout); part++) {
+    for (int part = 0; part < s->parts; part++) {
         const int role = explain_role_of(plan, s->stage, part, flip);
         if (role >= 0) json_array_append_new(ranks, json_integer(role));
     }

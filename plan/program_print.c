@@ -1,26 +1,10 @@
 /* program_print.c - the task program as text and as a graph for Graphviz. */
 #include "plan/program_print.h"
 
+#include "plan/base/text.h"
 #include "plan/base/units.h"
 
-#include <stdarg.h>
 #include <string.h>
-
-/* A text of n bytes that is put together from pieces. */
-typedef struct text {
-    char *out;
-    size_t n;
-} text;
-
-static void add(text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(text t, const char *fmt, ...) {
-    const size_t have = strlen(t.out);
-    va_list ap;
-    va_start(ap, fmt);
-    if (have < t.n) vsnprintf(t.out + have, t.n - have, fmt, ap);
-    va_end(ap);
-}
 
 /* --- tasks --- */
 
@@ -46,18 +30,18 @@ static bool is_kind(const hp_buffer *b, hp_buffer_kind kind) {
 }
 
 /* What is moved, in words: a gradient, a part of a tensor on its way between ranks, a layer's sums. */
-static void add_content(text out, const hp_role *r, const hp_task *t) {
+static void add_content(hp_text out, const hp_role *r, const hp_task *t) {
     const hp_buffer *a = operand_of(r, t, 0), *b = operand_of(r, t, 1);
     const hp_queue *q = &r->queue[t->queue];
     const bool transfer = q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV, copy = t->op == HP_TASK_COPY;
     if (!transfer && !copy && t->op != HP_TASK_ZERO && t->op != HP_TASK_ALLREDUCE) return;
     const bool gradient =
         is_kind(a, HP_BUF_GRADIENT) || (copy && is_kind(b, HP_BUF_GRADIENT)) || (transfer && q->channel & 1);
-    if (gradient) add(out, " gradient");
-    if (transfer && q->channel & 2) add(out, " halo");
-    if (copy && is_kind(a, HP_BUF_MESSAGE)) add(out, " to message");
-    if (copy && is_kind(b, HP_BUF_MESSAGE)) add(out, " from message");
-    if (is_kind(a, HP_BUF_SUMS)) add(out, " sums");
+    if (gradient) hp_text_add(out, " gradient");
+    if (transfer && q->channel & 2) hp_text_add(out, " halo");
+    if (copy && is_kind(a, HP_BUF_MESSAGE)) hp_text_add(out, " to message");
+    if (copy && is_kind(b, HP_BUF_MESSAGE)) hp_text_add(out, " from message");
+    if (is_kind(a, HP_BUF_SUMS)) hp_text_add(out, " sums");
 }
 
 const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
@@ -66,15 +50,15 @@ const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role 
     const hp_queue *q = &r->queue[t->queue];
     const bool transfer = q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV;
     const int layer = layer_of(g, r, t);
-    const text l = {out, n};
+    const hp_text l = {out, n};
     snprintf(out, n, "%s", hp_task_infos[t->op].name);
-    if (t->flags & HP_FLAG_METRIC) add(l, " metric");
-    if (t->flags & HP_FLAG_RECOMPUTE) add(l, " again");
-    if (layer >= 0) add(l, " %s", g->layer[layer].name);
+    if (t->flags & HP_FLAG_METRIC) hp_text_add(l, " metric");
+    if (t->flags & HP_FLAG_RECOMPUTE) hp_text_add(l, " again");
+    if (layer >= 0) hp_text_add(l, " %s", g->layer[layer].name);
     add_content(l, r, t);
-    if (transfer) add(l, " %s rank %d", q->kind == HP_QUEUE_SEND ? "->" : "<-", q->peer);
-    if (t->tag >= 0 && !transfer) add(l, " bucket %d", t->tag);
-    if (t->micro >= 0 && p->micro > 1) add(l, " m%d", t->micro);
+    if (transfer) hp_text_add(l, " %s rank %d", q->kind == HP_QUEUE_SEND ? "->" : "<-", q->peer);
+    if (t->tag >= 0 && !transfer) hp_text_add(l, " bucket %d", t->tag);
+    if (t->micro >= 0 && p->micro > 1) hp_text_add(l, " m%d", t->micro);
     return out;
 }
 
@@ -91,13 +75,13 @@ static int count_parts(const hp_program *p, const hp_slot *of) {
 
 const char *hp_role_label(const hp_program *p, int role, char *out, size_t n) {
     const hp_role *r = &p->role[role];
-    const text t = {out, n};
+    const hp_text t = {out, n};
     out[0] = 0;
     for (int i = 0; i < r->n_slot; i++) {
         const hp_slot *s = &r->slot[i];
         const int parts = count_parts(p, s);
-        add(t, "%s%sstage %d", i ? " + " : "", s->flip ? "mirrored " : "", s->stage);
-        if (parts > 1) add(t, " part %d of %d", s->part, parts);
+        hp_text_add(t, "%s%sstage %d", i ? " + " : "", s->flip ? "mirrored " : "", s->stage);
+        if (parts > 1) hp_text_add(t, " part %d of %d", s->part, parts);
     }
     return out;
 }

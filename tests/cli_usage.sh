@@ -107,6 +107,12 @@ if [ -s good.db ]; then
       and all(.roles[].tasks[]; .task as $t | all(.after[]; . < $t))' out >/dev/null ||
       complain "explain --json contradicts itself: $(head -c 300 out)"
   fi
+  # tiles times branches: every part of the stage is some rank's, under its own number
+  "$HPLAN" simulate --net cnn --image 28 --batch 2 --strategy sp=2x1,bp=2 --device ref --out parts.db \
+    >/dev/null 2>err </dev/null || complain "simulate cannot plan tiles and branches: $(head -c 300 err)"
+  expect 0 explain parts.db
+  grep -q '^stage 0 on ranks 0..3 ' out && grep -q 'tile 1 of 2 (1,0) branch 1 of 2' out ||
+    complain "explain leaves out parts of the stage: $(grep '^stage' out)"
   expect 0 explain good.db --rank 0
   expect 2 explain good.db --rank 99
   expect_message 'explain --rank 99' --rank

@@ -1,0 +1,14 @@
+/* text.c - appending to a text of a fixed room. */
+#include "plan/base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void hp_text_add(hp_text t, const char *fmt, ...) {
+    const size_t have = strlen(t.out);
+    va_list ap;
+    va_start(ap, fmt);
+    if (have < t.n) vsnprintf(t.out + have, t.n - have, fmt, ap);
+    va_end(ap);
+}
