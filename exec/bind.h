@@ -26,6 +26,9 @@ typedef struct hp_bound {
     /* Parameters in the layer's order (conv, linear: weight, bias; bn: gamma, beta, mean, var), and their
      * gradients, from the first channel of the output's box on. */
     void *param[HP_MAX_LAYER_PARAMS], *grad[HP_MAX_LAYER_PARAMS];
+    /* Deployed: how the operands are stored, and the box of the output in the whole map is shape's. y holds
+     * the last input on entry where hp_layer_adds(layer). */
+    hp_dtype x_dtype[HP_MAX_IN], y_dtype;
     void *pack_forward, *pack_backward, *scratch;
     int64_t scratch_bytes;
     /* loss: y = dlogits, x[0] = logits; accum, copy: y = dst, x[0] = src; zero: y = first element; sgd: first

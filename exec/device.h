@@ -17,6 +17,7 @@ typedef struct hp_device_config {
     const hp_role *role;
     unsigned char *arena;
     int threads;
+    struct hp_constants *constants; /* exec/data/constants.h; of a deployed graph, else NULL */
 } hp_device_config;
 
 /* What changes from step to step. */

@@ -9,7 +9,9 @@ const hp_layer_info hp_layer_infos[HP_LAYER_OPS] = {
 #undef LAYER
 };
 
-static const char *const act_names[] = {"none", "relu", "relu6"};
+const char *const hp_act_names[HP_ACTS] = {"",         "relu",   "relu6", "clip", "sigmoid",
+                                           "hsigmoid", "hswish", "leaky", "tanh"};
+static const char *const store_names[HP_STORES] = {"", "u8", "bf16", "f16"};
 
 int64_t hp_graph_param_count(const hp_graph *g) {
     int64_t count = 0;
@@ -71,6 +73,9 @@ static void print_attributes(FILE *f, const hp_layer *l) {
     case HP_ADAPTPOOL:
         fprintf(f, " to %dx%d", l->out_h, l->out_w);
         break;
+    case HP_RESIZE:
+        fprintf(f, " to %dx%d mode%d corners%d", l->out_h, l->out_w, l->interpolation, l->corners);
+        break;
     case HP_DROPOUT:
         fprintf(f, " p%.9g", l->p);
         break;
@@ -80,7 +85,8 @@ static void print_attributes(FILE *f, const hp_layer *l) {
     default:
         break;
     }
-    if (l->act != HP_ACT_NONE) fprintf(f, " %s", act_names[l->act]);
+    if (l->act != HP_ACT_NONE) fprintf(f, " %s", hp_act_names[l->act]);
+    if (l->act_a != 0 || l->act_b != 0) fprintf(f, "(%.9g,%.9g)", l->act_a, l->act_b);
 }
 
 static void print_param(FILE *f, const hp_param *p) {
@@ -96,8 +102,10 @@ static void print_layer(FILE *f, const hp_graph *g, int layer) {
     for (int i = 0; i < l->n_in; i++) fprintf(f, " t%d", l->in[i]);
     fprintf(f, " -> t%d %dx%dx%d", l->out, t->h, t->w, t->c);
     print_attributes(f, l);
+    if (t->store != HP_STORE_REAL) fprintf(f, " %s", store_names[t->store]);
     fputc('\n', f);
     for (int i = 0; i < l->n_param; i++) print_param(f, &g->param[l->param[i]]);
+    for (int i = 0; i < l->n_norm; i++) print_param(f, &g->param[l->norm[i]]);
 }
 
 char *hp_graph_text(hp_arena *arena, const hp_graph *g) {

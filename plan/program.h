@@ -44,9 +44,11 @@ typedef struct hp_task_info {
 } hp_task_info;
 extern const hp_task_info hp_task_infos[HP_TASK_OPS];
 
-typedef enum hp_dtype { HP_F32, HP_F64, HP_I32, HP_U8 } hp_dtype;
+typedef enum hp_dtype { HP_F32, HP_F64, HP_I32, HP_U8, HP_BF16, HP_F16, HP_DTYPES } hp_dtype;
 int hp_dtype_bytes(hp_dtype t);
-extern const char *const hp_dtype_names[]; /* "f32", "f64", "i32", "u8" */
+extern const char *const hp_dtype_names[]; /* "f32", "f64", "i32", "u8", "bf16", "f16" */
+/* Of the elements of a tensor in a program that computes in `real`. */
+hp_dtype hp_tensor_dtype(const hp_tensor *t, hp_dtype real);
 
 /* Task flags. */
 enum {

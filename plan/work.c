@@ -99,7 +99,6 @@ static int local_groups(const hp_graph *g, const hp_layer *l, int outs) {
 
 /* Shape class of a layer without its size: what selects the kernel. */
 static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, size_t n) {
-    static const char *const acts[] = {"", " relu", " relu6"};
     const hp_layer *l = &g->layer[c->layer];
     const int ins = c->in[HP_AXIS_C], outs = c->out[HP_AXIS_C];
     if (c->op == HP_TASK_STATS || c->op == HP_TASK_BSTATS) {
@@ -120,7 +119,8 @@ static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, si
         snprintf(text, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, outs);
         break;
     default:
-        snprintf(text, n, "%sn%d c%d%s", c->sums ? "sums " : "", l->n_in, outs, acts[l->act]);
+        snprintf(text, n, "%sn%d c%d%s%s", c->sums ? "sums " : "", l->n_in, outs, l->act ? " " : "",
+                 hp_act_names[l->act]);
         break;
     }
 }
