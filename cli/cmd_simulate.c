@@ -33,8 +33,30 @@ static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r
     f->rejected = all;
 }
 
-static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus, simulate_found *f,
-                              hp_error *err) {
+/* Does the search rank x before y? */
+static bool before(const simulate_setup *s, const hp_evaluation *x, const hp_evaluation *y) {
+    const hp_candidate *a = &x->figures, *b = &y->figures;
+    if (s->search.sort == HP_SORT_MEMORY) return a->memory_bytes < b->memory_bytes;
+    if (s->search.sort == HP_SORT_IMAGES) return a->images_per_s > b->images_per_s;
+    return a->step_s < b->step_s;
+}
+
+/* Both lists are ranked: so is the result. */
+static hp_evaluation *merge(hp_arena *arena, const simulate_setup *s, const hp_evaluation *x, int n,
+                            const hp_evaluation *y, int m) {
+    hp_evaluation *all = HP_NEW(arena, hp_evaluation, n + m);
+    for (int i = 0, j = 0; i + j < n + m;) {
+        const bool second = i == n || (j < m && before(s, &y[j], &x[i]));
+        all[i + j] = second ? y[j] : x[i];
+        i += !second;
+        j += second;
+    }
+    return all;
+}
+
+/* In the precision at hand: candidates of this count come from `first` on. */
+static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int gpus, int first,
+                                  simulate_found *f, hp_error *err) {
     const int64_t batch = s->batch ? s->batch : gpus;
     hp_eval *e = simulate_eval(arena, s, batch);
     const hp_space space = {.graph = s->graph,
@@ -53,16 +75,29 @@ static hp_status search_count(hp_arena *arena, const simulate_setup *s, int gpus
     f->left_out += r.left_out;
     add_rejects(arena, f, r.rejected, r.n_rejected);
     hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
-    if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
-    if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
+    if (first) memcpy(all, f->list, sizeof *all * (size_t)first);
+    if (f->n - first + r.n)
+        memcpy(all + first, merge(arena, s, f->list + first, f->n - first, r.best, r.n),
+               sizeof *all * (size_t)(f->n - first + r.n));
     if (f->gpus == 0 ||
         (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
         f->gpus = gpus;
         f->batch = batch;
-        f->chosen = f->n;
+        f->chosen = first;
     }
     f->list = all;
     f->n += r.n;
+    return HP_OK;
+}
+
+static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simulate_found *f,
+                              hp_error *err) {
+    const int first = f->n, most = s->search.top;
+    for (int i = 0; i < s->n_prec; i++) {
+        HP_TRY(simulate_precision(arena, s, s->prec[i], err));
+        HP_TRY(search_precision(arena, s, gpus, first, f, err));
+    }
+    if (s->n_prec > 1 && f->n - first > most) f->n = first + most;
     return HP_OK;
 }
 
@@ -96,7 +131,7 @@ static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate
     return HP_OK;
 }
 
-static hp_status find(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
+static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
     const double start_s = now_s();
     if (s->has_strategy)
         HP_TRY(evaluate_one(arena, s, f, err));

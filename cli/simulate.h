@@ -3,6 +3,7 @@
 #define HP_CLI_SIMULATE_H
 
 #include "cli/cli.h"
+#include "plan/deploy.h"
 #include "sim/predict.h"
 #include "sim/search.h"
 
@@ -10,7 +11,7 @@ enum { SIM_MAX_COUNTS = 32 };
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
-        *seed, *out, *rules, *memory;
+        *seed, *out, *rules, *memory, *prec, *onnx, *float_layers;
     const char *memory_limit, *jitter, *straggler;
     bool all, no_fold, json;
 } simulate_options;
@@ -25,7 +26,10 @@ typedef struct simulate_setup {
     uint64_t seed;
     hp_machine machine;
     hp_cost_table *table;
-    hp_graph *graph;
+    hp_graph *trained;                /* as built or imported */
+    const char *model, *float_layers; /* see hp_plan */
+    hp_graph *graph;                  /* of the precision at hand: simulate_precision */
+    int n_prec, prec[HP_PRECS];
     int n_count, count[SIM_MAX_COUNTS]; /* --gpus */
     bool has_strategy;
     hp_strategy strategy;
@@ -49,6 +53,9 @@ typedef struct simulate_found {
 extern const struct argp simulate_argp;
 
 hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err);
+
+/* Sets the graph for a precision: in training there is one. */
+hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err);
 
 /* A plan's scalar fields for a strategy and batch; strategy and batch of one candidate. */
 hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int64_t batch);

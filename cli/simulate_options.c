@@ -2,6 +2,7 @@
 #include "cli/simulate.h"
 
 #include "plan/base/units.h"
+#include "plan/graph_json.h"
 
 #include <limits.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum option_key {
     KEY_NO_FOLD,
     KEY_JSON,
     KEY_PREC,
+    KEY_FLOAT,
     KEY_MEMORY,
     KEY_RULES,
     KEY_ONNX,
@@ -38,13 +40,15 @@ static const struct argp_option option_list[] = {
     {"gpus", KEY_GPUS, "N[,N...]", 0, "devices (default: all of the machine); a list sweeps", 1},
     {"image", KEY_IMAGE, "S|HxW", 0, "image size (224)", 1},
     {"net", KEY_NET, "NAME", 0, "network (resnet101)", 1},
+    {"onnx", KEY_ONNX, "FILE", 0, "network from an ONNX file, or from a model.db of `hplan import`", 1},
     {"classes", KEY_CLASSES, "K", 0, "classes (1000; 10 for the CIFAR family and cnn)", 1},
     {"mode", KEY_MODE, "train|infer", 0, "what a step is (train)", 1},
     {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
     {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
     {"device", KEY_DEVICE, "cpu|ref", 0, "what will run the plan (cpu)", 2},
-    {"prec", KEY_PREC, "LIST", 0, "precisions (fp32)", 2},
+    {"prec", KEY_PREC, "LIST", 0, "precisions: fp32, and in inference bf16, fp16, int8 (fp32)", 2},
+    {"float-layers", KEY_FLOAT, "LIST", 0, "layers that low precision leaves real, by name", 2},
     {"memory-limit", KEY_LIMIT, "BYTES", 0, "memory of one rank", 2},
     {"memory", KEY_MEMORY, "planned|eager", 0,
      "memory as planned (planned), or what an eager framework keeps; that without recomputation", 2},
@@ -59,7 +63,6 @@ static const struct argp_option option_list[] = {
     {"seed", KEY_SEED, "N", 0, "of jitter, weights and data (1)", 4},
     {"out", KEY_OUT, "FILE", 0, "where the plan goes (plan.db)", 5},
     {"json", KEY_JSON, NULL, 0, "one JSON object", 5},
-    {"onnx", KEY_ONNX, "FILE", OPTION_HIDDEN, "", 6},
     {"measure", KEY_MEASURE, "K", OPTION_HIDDEN, "", 6},
     {0}};
 
@@ -104,6 +107,12 @@ static const char **text_option(simulate_options *o, int key) {
         return &o->rules;
     case KEY_MEMORY:
         return &o->memory;
+    case KEY_PREC:
+        return &o->prec;
+    case KEY_FLOAT:
+        return &o->float_layers;
+    case KEY_ONNX:
+        return &o->onnx;
     default:
         return NULL;
     }
@@ -114,9 +123,7 @@ static bool missing(int key, const char *arg, const char **what) {
     static const struct {
         int key;
         const char *only, *what;
-    } rows[] = {{KEY_PREC, "fp32", "--prec other than fp32"},
-                {KEY_ONNX, "", "--onnx"},
-                {KEY_MEASURE, "", "--measure"}};
+    } rows[] = {{KEY_MEASURE, "", "--measure"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *what = rows[i].what;
         if (rows[i].key == key) return strcmp(arg, rows[i].only) != 0;
@@ -141,8 +148,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     case KEY_JSON:
         o->json = true;
         return 0;
-    case KEY_PREC:
-    case KEY_ONNX:
     case KEY_MEASURE:
         if (missing(key, arg, &what))
             argp_failure(state, HP_EUNAVAIL, 0, "this version does not have %s", what);
@@ -244,14 +249,64 @@ static hp_status check_counts(simulate_setup *s, hp_error *err) {
     return HP_OK;
 }
 
+/* A network from a file says its name, and its image size and classes where they are fixed. */
+static hp_status read_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
+    if (o->net) return hp_fail(err, HP_EUSAGE, "--net and --onnx exclude each other: give one");
+    HP_TRY(hp_model_read(arena, o->onnx, o->image ? s->image_h : 0, o->image ? s->image_w : 0, &s->trained,
+                         err));
+    snprintf(s->net, sizeof s->net, "%s", s->trained->net);
+    s->image_h = s->trained->image_h;
+    s->image_w = s->trained->image_w;
+    s->classes = s->trained->classes;
+    s->model = hp_graph_json(arena, s->trained);
+    return HP_OK;
+}
+
 static hp_status parse_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
     snprintf(s->net, sizeof s->net, "%s", o->net ? o->net : "resnet101");
     s->image_h = s->image_w = 224;
     if (o->image) HP_TRY(cli_parse_image(o->image, &s->image_h, &s->image_w, err));
+    if (o->onnx) return read_network(arena, o, s, err);
     int64_t classes = hp_net_default_classes(s->net);
     HP_TRY(parse_int(o->classes, "--classes", 1, 1 << 24, &classes, err));
     s->classes = (int)classes;
-    return hp_net_build(arena, s->net, s->image_h, s->image_w, s->classes, &s->graph, err);
+    return hp_net_build(arena, s->net, s->image_h, s->image_w, s->classes, &s->trained, err);
+}
+
+/* A list of names; the strategy's own precision when there is one. */
+static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    char copy[64], *save = NULL;
+    const bool said = s->has_strategy && s->strategy.prec != HP_PREC_FP32;
+    if (!o->prec || said) {
+        s->prec[s->n_prec++] = s->has_strategy ? s->strategy.prec : HP_PREC_FP32;
+    } else {
+        if ((size_t)snprintf(copy, sizeof copy, "%s", o->prec) >= sizeof copy)
+            return hp_fail(err, HP_EUSAGE, "--prec: the list is too long");
+        for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+            int p = 0;
+            if (!strcmp(word, "tf32") || !strcmp(word, "fp8") || !strcmp(word, "int4"))
+                return hp_fail(err, HP_EUNAVAIL, "this version does not have --prec %s", word);
+            HP_TRY(parse_name(word, "--prec", hp_prec_names, &p, err));
+            if (s->n_prec == HP_PRECS) return hp_fail(err, HP_EUSAGE, "--prec: a precision comes twice");
+            s->prec[s->n_prec++] = p;
+        }
+        if (!s->n_prec) return hp_fail(err, HP_EUSAGE, "--prec is empty; for example --prec fp32,int8");
+    }
+    for (int i = 0; i < s->n_prec && s->mode == HP_MODE_TRAIN; i++)
+        if (s->prec[i] != HP_PREC_FP32)
+            return hp_fail(err, HP_EUNAVAIL,
+                           "training in %s is not in this version: --prec fp32, or --mode infer",
+                           hp_prec_names[s->prec[i]]);
+    if (s->has_strategy && s->n_prec > 1)
+        return hp_fail(err, HP_EUSAGE, "--strategy is in one precision, --prec has %d", s->n_prec);
+    if (s->has_strategy) s->strategy.prec = s->prec[0];
+    return HP_OK;
+}
+
+hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err) {
+    const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
+    s->graph = s->trained;
+    return s->mode == HP_MODE_INFER ? hp_graph_deploy(arena, s->trained, &o, &s->graph, err) : HP_OK;
 }
 
 static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_error *err) {
@@ -294,6 +349,9 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
     HP_TRY(choose_machine(o, s, err));
     HP_TRY(check_counts(s, err));
     HP_TRY(parse_network(arena, o, s, err));
+    HP_TRY(parse_precisions(o, s, err));
+    s->float_layers = o->float_layers;
+    HP_TRY(simulate_precision(arena, s, s->prec[0], err));
     return hp_cost_load(arena, o->cost, &s->machine, &s->table, err);
 }
 
@@ -306,7 +364,9 @@ hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int6
                     .batch = batch,
                     .seed = s->seed,
                     .strategy = *strategy,
-                    .machine = s->machine};
+                    .machine = s->machine,
+                    .model = s->model,
+                    .float_layers = s->mode == HP_MODE_INFER ? s->float_layers : NULL};
     snprintf(plan.net, sizeof plan.net, "%s", s->net);
     snprintf(plan.device, sizeof plan.device, "%s", s->device);
     return plan;

@@ -24,21 +24,22 @@ static const hp_box *box_of(const hp_device_config *c, int32_t buffer) {
     return &c->role->buffer[buffer].box;
 }
 
-static hp_box output_box(const hp_device_config *c, const hp_operands *o) {
-    return *box_of(c, o->dy >= 0 ? o->dy : o->y >= 0 ? o->y : o->x[0]);
+static hp_box output_box(const hp_device_config *c, const hp_task *t, const hp_operands *o) {
+    return hp_task_rows(t, box_of(c, o->dy >= 0 ? o->dy : o->y >= 0 ? o->y : o->x[0]));
 }
 
 /* An input that no operand holds: what the output needs of it. */
 static hp_box input_box(const hp_device_config *c, int layer, const hp_operands *o, int k,
                         const hp_box *out) {
     if (k < o->n_in && o->dx[k] >= 0) return *box_of(c, o->dx[k]);
-    if (k < o->n_in && o->x[k] >= 0) return *box_of(c, o->x[k]);
-    return hp_layer_need(c->graph, layer, k, out);
+    const hp_box need = hp_layer_need(c->graph, layer, k, out);
+    if (k < o->n_in && o->x[k] >= 0) return hp_layer_view(c->graph, &need, box_of(c, o->x[k]));
+    return need;
 }
 
 static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands *o) {
     const hp_graph *g = c->graph;
-    const hp_box out = output_box(c, o);
+    const hp_box out = output_box(c, b->task, o);
     int32_t before = 0; /* channels of the whole output in front of input i */
     for (int i = 0; i < b->n_in; i++) {
         const hp_box in = input_box(c, b->layer_id, o, i, &out);
@@ -61,6 +62,7 @@ static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands
 }
 
 static void bind_params(const hp_device_config *c, hp_bound *b) {
+    if (c->graph->deployed) return; /* constants: see exec/infer.h */
     for (int i = 0; i < b->layer->n_param; i++) {
         const int p = b->layer->param[i];
         const hp_param_place *place = &c->role->place[p];
@@ -84,6 +86,29 @@ static void name_layer(const hp_device_config *c, hp_bound *b) {
     b->n_in = b->layer->n_in;
 }
 
+/* Address of the first element of a part of a buffer that is all of its columns and channels. */
+static void *rows_at(const hp_device_config *c, int32_t id, const hp_box *part) {
+    if (id < 0) return NULL;
+    const hp_buffer *b = &c->role->buffer[id];
+    const int64_t row = (int64_t)hp_box_len(&b->box, HP_AXIS_W) * hp_box_len(&b->box, HP_AXIS_C);
+    const int64_t skipped = (part->lo[HP_AXIS_H] - b->box.lo[HP_AXIS_H]) * row;
+    return c->arena + b->offset + skipped * hp_dtype_bytes((hp_dtype)b->dtype);
+}
+
+/* Rows of larger buffers, and how operands are stored. */
+static void bind_views(const hp_device_config *c, hp_bound *b, const hp_operands *o) {
+    const hp_box out = output_box(c, b->task, o);
+    b->y = rows_at(c, o->y, &out);
+    b->y_dtype = (hp_dtype)c->role->buffer[o->y].dtype;
+    for (int k = 0; k < o->n_in; k++) {
+        if (o->x[k] < 0) continue;
+        const bool added = hp_layer_adds(b->layer) && k == b->layer->n_in - 1;
+        const hp_box in = added ? out : input_box(c, b->layer_id, o, k, &out);
+        b->x[k] = rows_at(c, o->x[k], &in);
+        b->x_dtype[k] = (hp_dtype)c->role->buffer[o->x[k]].dtype;
+    }
+}
+
 static void bind_layer(const hp_device_config *c, hp_bound *b) {
     name_layer(c, b);
     const hp_operands o = hp_operands_of(c->graph, c->role, b->task);
@@ -98,6 +123,7 @@ static void bind_layer(const hp_device_config *c, hp_bound *b) {
         b->x[i] = buffer_at(c, o.x[i]);
         b->dx[i] = buffer_at(c, o.dx[i]);
     }
+    if (c->graph->deployed) bind_views(c, b, &o);
 }
 
 /* --- tasks that compute no layer --- */

@@ -43,8 +43,9 @@ typedef struct hp_device_ops {
 
 extern const hp_device_ops hp_device_ref;
 extern const hp_device_ops hp_device_onednn;
+extern const hp_device_ops hp_device_infer_cpu, hp_device_infer_ref; /* of deployed graphs */
 
 /* --device cpu|ref: the ops, or NULL. */
-const hp_device_ops *hp_device_find(const char *name);
+const hp_device_ops *hp_device_find(const char *name, bool deployed);
 
 #endif

@@ -195,11 +195,30 @@ static hp_status progress(hp_interp *in, hp_error *err) {
     return HP_OK;
 }
 
+/* Rows `part` of a buffer. */
+static unsigned char *rows_at(const hp_interp *in, int32_t id, const hp_box *part) {
+    if (id < 0) return NULL;
+    const hp_buffer *b = &in->c.role->buffer[id];
+    const int64_t row = (int64_t)hp_box_len(&b->box, HP_AXIS_W) * hp_box_len(&b->box, HP_AXIS_C);
+    return buffer_at(in, id) +
+           (part->lo[HP_AXIS_H] - b->box.lo[HP_AXIS_H]) * row * hp_dtype_bytes((hp_dtype)b->dtype);
+}
+
 static hp_status load(hp_interp *in, const hp_task *t, hp_error *err) {
     const int32_t x = operand(in, t, 0), labels = operand(in, t, 1);
     const hp_buffer *b = in->c.role->buffer;
-    return in->c.load(in->c.loader, in->iter, t->micro, buffer_at(in, x), x < 0 ? NULL : &b[x].box,
-                      buffer_at(in, labels), labels < 0 ? NULL : &b[labels].box, err);
+    const hp_box box = x < 0 ? (hp_box){{0}, {0}} : hp_task_rows(t, &b[x].box);
+    return in->c.load(in->c.loader, in->iter, t->micro, rows_at(in, x, &box),
+                      x < 0 ? HP_F32 : (hp_dtype)b[x].dtype, x < 0 ? NULL : &box, buffer_at(in, labels),
+                      labels < 0 ? NULL : &b[labels].box, err);
+}
+
+static hp_status store(hp_interp *in, const hp_task *t, hp_error *err) {
+    const int32_t x = operand(in, t, 0);
+    const hp_buffer *b = &in->c.role->buffer[x];
+    const hp_box box = hp_task_rows(t, &b->box);
+    if (!in->c.store) return HP_OK;
+    return in->c.store(in->c.sink, in->iter, t->micro, rows_at(in, x, &box), &box, (hp_dtype)b->dtype, err);
 }
 
 static hp_status run(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
@@ -208,10 +227,13 @@ static hp_status run(hp_interp *in, int32_t task, const hp_step *step, hp_error 
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     if (t->op == HP_TASK_LOAD)
         HP_TRY(load(in, t, err));
+    else if (t->op == HP_TASK_STORE)
+        HP_TRY(store(in, t, err));
     else
         HP_TRY(in->c.ops->run(in->c.device, task, step, err));
     finish(in, task, t0_ns, hp_clock_now_ns(in->c.clock));
-    return HP_OK;
+    const bool seen = in->c.observe && (t->op == HP_TASK_FWD || t->op == HP_TASK_LOAD);
+    return seen ? in->c.observe(in->c.observer, task, err) : HP_OK;
 }
 
 /* --- waiting --- */

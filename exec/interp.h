@@ -25,9 +25,16 @@ typedef struct hp_interp_config {
     hp_device *device; /* of this program and role */
     /* Fills the operands of a load task (either may be NULL) with their boxes of micro-batch `micro` of
      * iteration `iter`. */
-    hp_status (*load)(void *loader, int32_t iter, int32_t micro, void *x, const hp_box *x_box, void *labels,
-                      const hp_box *label_box, hp_error *err);
+    hp_status (*load)(void *loader, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
+                      const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err);
     void *loader;
+    /* Takes a box of what the network puts out, dense elements of `dtype`; NULL: nobody wants it. */
+    hp_status (*store)(void *sink, int32_t iter, int32_t micro, const void *data, const hp_box *box,
+                       hp_dtype dtype, hp_error *err);
+    void *sink;
+    /* Sees what a forward or load task has written; NULL: nobody. Of deployed programs, for calibration. */
+    hp_status (*observe)(void *observer, int32_t task, hp_error *err);
+    void *observer;
     hp_comm *comm; /* joined to the program */
     const hp_clock *clock;
     hp_ring *ring; /* NULL: no spans */

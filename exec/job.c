@@ -21,7 +21,7 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
                        need, need == 1 ? "" : "s", j->comm->size, need, j->options->plan);
     j->role = j->comm->rank % j->plan.program->n_role;
     j->replica = j->comm->rank / j->plan.program->n_role;
-    j->ops = hp_device_find(j->plan.device);
+    j->ops = hp_device_find(j->plan.device, j->plan.graph->deployed);
     if (!j->ops)
         return hp_fail(err, HP_EUNAVAIL, "hplan-exec has no device `%s`: run with --device cpu or ref",
                        j->plan.device);
@@ -99,8 +99,9 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->ring, err);
 }
 
-static hp_status load(void *pass, int32_t iter, int32_t micro, void *x, const hp_box *x_box, void *labels,
-                      const hp_box *label_box, hp_error *err) {
+static hp_status load(void *pass, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype, const hp_box *x_box,
+                      void *labels, const hp_box *label_box, hp_error *err) {
+    (void)x_dtype;
     const hp_job_pass *p = pass;
     return hp_loader_fill(p->loader, iter >= 0 ? iter : -1 - iter, micro, x, x_box, labels, label_box, err);
 }

@@ -11,8 +11,9 @@ typedef struct meeting {
     int64_t runs, run_elems;
 } meeting;
 
-static meeting meet(const hp_box *dst, const hp_box *src) {
-    meeting m = {.box = hp_box_and(dst, src), .outer = HP_AXIS_C, .runs = 1};
+static meeting meet(const hp_task *t, const hp_box *dst, const hp_box *src) {
+    const hp_box both = hp_box_and(dst, src);
+    meeting m = {.box = hp_task_rows(t, &both), .outer = HP_AXIS_C, .runs = 1};
     m.run_elems = hp_box_len(&m.box, HP_AXIS_C);
     while (m.outer > 0 && hp_box_len(&m.box, m.outer) == hp_box_len(dst, m.outer) &&
            hp_box_len(&m.box, m.outer) == hp_box_len(src, m.outer))
@@ -54,7 +55,7 @@ static void move_run(const hp_bound *b, int64_t to, int64_t from, int64_t elems,
 }
 
 void hp_move_copy(const hp_bound *b, hp_add_f32 *add) {
-    const meeting m = meet(b->dst_box, b->src_box);
+    const meeting m = meet(b->task, b->dst_box, b->src_box);
     if (hp_box_empty(&m.box)) return;
     for (int64_t i = 0; i < m.runs; i++) {
         int32_t at[HP_AXES];

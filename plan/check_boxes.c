@@ -22,6 +22,7 @@ typedef struct checker {
 
 /* Output channels of a layer whose weights are here; all of a transposed convolution. */
 static void rows_here(const checker *c, const hp_layer *l, hp_box *out) {
+    if (c->g->deployed) return; /* all of them: see legal.c */
     const int64_t row = hp_param_row(c->g, l, 0);
     const hp_param_place *at = &c->r->place[l->param[0]];
     if (row == 0) return;
@@ -38,6 +39,7 @@ static int64_t pack_bytes(const checker *c, int layer, bool backward) {
     in.lo[HP_AXIS_C] = need.lo[HP_AXIS_C];
     in.hi[HP_AXIS_C] = need.hi[HP_AXIS_C];
     const hp_shape s = hp_shape_between(c->g, layer, &in, &out);
+    if (c->g->deployed) return backward ? 0 : hp_infer_pack_bytes(c->g, layer, &s, (hp_dtype)c->p->dtype);
     return hp_pack_bytes(c->g, layer, backward, &s, (hp_dtype)c->p->dtype);
 }
 
@@ -47,7 +49,7 @@ static hp_status check_packs(const checker *c) {
         const int32_t pack[2] = {c->r->pack_forward[layer], c->r->pack_backward[layer]};
         for (int k = 0; k < 2; k++) {
             if (pack[k] < 0) continue;
-            if (l->n_param == 0 || !c->r->place[l->param[0]].here)
+            if (l->n_param == 0 || (!c->g->deployed && !c->r->place[l->param[0]].here))
                 return REFUSED("layer %s has packed weights and no weights", l->name);
             if (c->r->buffer[pack[k]].bytes < pack_bytes(c, layer, k == 1))
                 return REFUSED("the packed weights of layer %s have %lld bytes, %lld are needed", l->name,
@@ -60,6 +62,7 @@ static hp_status check_packs(const checker *c) {
 
 /* Parameters of the layer for the channels of `out`: here, and with room for their gradients. */
 static hp_status want_params(const checker *c, const hp_box *out) {
+    if (c->g->deployed) return HP_OK; /* they are in the pack */
     for (int i = 0; i < c->l->n_param; i++) {
         const hp_param *param = &c->g->param[c->l->param[i]];
         const hp_param_place *at = &c->r->place[c->l->param[i]];
@@ -128,6 +131,8 @@ static hp_status want_equal(const checker *c, int32_t id, int tensor, const char
 static hp_status want_input(const checker *c, int32_t id, int k, const hp_box *out) {
     const hp_box need = hp_layer_need(c->g, c->t->layer, k, out), *have = NULL;
     if (id < 0) return HP_OK;
+    if (hp_layer_adds(c->l) && k == c->l->n_in - 1 && id != c->o.y)
+        return REFUSED("the layer adds to another buffer than it writes");
     HP_TRY(want_tensor(c, id, c->l->in[k], "an input", &have));
     if (!hp_layer_reads(c->g, c->t->layer, &need, have))
         return REFUSED("the box of input %d is not what the output's box needs", k);
@@ -177,7 +182,8 @@ static hp_status want_sums(const checker *c, const hp_box *out, bool needed) {
 static hp_status want_scratch(const checker *c, const hp_box *in, const hp_box *out) {
     const hp_shape s = hp_shape_between(c->g, c->t->layer, in, out);
     const int64_t bytes =
-        hp_scratch_bytes(c->g, c->t->layer, (hp_task_op)c->t->op, &s, (hp_dtype)c->p->dtype);
+        c->g->deployed ? hp_infer_scratch_bytes(c->g, c->t->layer, &s, (hp_dtype)c->p->dtype)
+                       : hp_scratch_bytes(c->g, c->t->layer, (hp_task_op)c->t->op, &s, (hp_dtype)c->p->dtype);
     if (bytes <= buffer_of(c, HP_BUF_SCRATCH)->bytes) return HP_OK;
     return REFUSED("needs %lld bytes of scratch, %lld are planned", (long long)bytes,
                    (long long)buffer_of(c, HP_BUF_SCRATCH)->bytes);
@@ -186,20 +192,23 @@ static hp_status want_scratch(const checker *c, const hp_box *in, const hp_box *
 /* The box of the first input, or what the output needs of it where neither it nor its gradient is there. */
 static hp_box first_input(const checker *c, const hp_box *out) {
     const int32_t id = c->o.dx[0] >= 0 ? c->o.dx[0] : c->o.x[0];
-    return id >= 0 ? buffer_of(c, id)->box : hp_layer_need(c->g, c->t->layer, 0, out);
+    const hp_box need = hp_layer_need(c->g, c->t->layer, 0, out);
+    return id >= 0 ? hp_layer_view(c->g, &need, &buffer_of(c, id)->box) : need;
 }
 
 /* --- tasks of layers --- */
 
 static bool elementwise(const hp_layer *l) {
-    return l->op == HP_BN || l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT;
+    return l->op == HP_BN || l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_SCALE;
 }
 
 /* May operands i and j be the same buffer, although one of them is written? Elementwise work in place: the
  * output over the first input; the gradient of the first input, or of batch norm's second, over the output's.
  */
 static bool in_place(const checker *c, int i, int j) {
-    if (!c->l || !elementwise(c->l)) return false;
+    if (!c->l) return false;
+    if (hp_layer_adds(c->l)) return c->t->op == HP_TASK_FWD && i == 0 && j == 1 + c->l->n_in;
+    if (!elementwise(c->l)) return false;
     const int n = c->l->n_in, replaced = c->l->op == HP_BN && n > 1 ? 1 : 0;
     if (c->t->op == HP_TASK_FWD) return i == 0 && j == 2;
     return c->t->op == HP_TASK_BWD && i == 0 && j == 3 + n + replaced;
@@ -228,6 +237,11 @@ static hp_status check_fwd(const checker *c) {
     const hp_box *y = NULL;
     const bool eval = c->t->flags & HP_FLAG_EVAL;
     HP_TRY(want_part(c, c->o.y, c->l->out, "the output", &y));
+    const hp_box rows = hp_task_rows(c->t, y);
+    if (hp_box_empty(&rows)) return REFUSED("rows %d..%d are not in the output", c->t->row_lo, c->t->row_hi);
+    if (!hp_box_equal(&rows, y) && (!c->g->deployed || hp_box_len(y, HP_AXIS_N) != 1))
+        return REFUSED("some rows of several samples");
+    y = &rows;
     for (int k = 0; k < c->l->n_in; k++) {
         const hp_box need = hp_layer_need(c->g, c->t->layer, k, y);
         if (c->o.x[k] < 0 && !hp_box_empty(&need)) return REFUSED("input %d is missing", k);
@@ -312,6 +326,11 @@ static hp_status check_pack(const checker *c) {
     return HP_OK;
 }
 
+static hp_status check_store(const checker *c) {
+    const hp_box *x = NULL;
+    return want_part(c, operand(c, 0), c->g->layer[c->g->n_layer - 1].out, "the output", &x);
+}
+
 static hp_status check_loss(const checker *c) {
     const int logits = c->g->layer[c->g->n_layer - 1].out;
     const int32_t labels = operand(c, 2);
@@ -335,6 +354,8 @@ static hp_status check_pair(const checker *c) {
     const int tensor = buffer_of(c, operand(c, 0))->what;
     HP_TRY(want_tensor(c, operand(c, 0), tensor, "the destination", &dst));
     HP_TRY(want_tensor(c, operand(c, 1), tensor, "the source", &src));
+    if (buffer_of(c, operand(c, 0))->dtype != buffer_of(c, operand(c, 1))->dtype)
+        return REFUSED("the source is stored in another way");
     if (c->t->op == HP_TASK_ACCUM && !hp_box_equal(dst, src))
         return REFUSED("adds another part of the tensor");
     return HP_OK;
@@ -367,7 +388,7 @@ static task_rule *const task_rules[HP_TASK_OPS] = {
     [HP_TASK_FWD] = check_fwd,       [HP_TASK_LOSS] = check_loss,          [HP_TASK_BSTATS] = check_bstats,
     [HP_TASK_BWD] = check_bwd,       [HP_TASK_BWDW] = check_bwdw,          [HP_TASK_ACCUM] = check_pair,
     [HP_TASK_COPY] = check_pair,     [HP_TASK_ZERO] = check_zero,          [HP_TASK_SEND] = check_transfer,
-    [HP_TASK_RECV] = check_transfer, [HP_TASK_ALLREDUCE] = check_transfer,
+    [HP_TASK_RECV] = check_transfer, [HP_TASK_ALLREDUCE] = check_transfer, [HP_TASK_STORE] = check_store,
 };
 
 /* What belongs to one micro-batch is used for that one alone. */

@@ -28,7 +28,8 @@ static bool box_fills(const hp_box *b, int64_t bytes, int64_t element) {
 
 static hp_status check_tensor_buffer(const checker *c, int id, const hp_buffer *b) {
     if (b->what == -1 && hp_box_empty(&b->box)) return HP_OK; /* of messages that carry no tensor */
-    if (b->what < 0 || b->what >= c->g->n_tensor || b->dtype != c->p->dtype)
+    if (b->what < 0 || b->what >= c->g->n_tensor ||
+        b->dtype != hp_tensor_dtype(&c->g->tensor[b->what], (hp_dtype)c->p->dtype))
         REFUSE("buffer %d holds no tensor of this network", id);
     if (!box_in_tensor(c, &b->box, b->what))
         REFUSE("the box of buffer %d lies outside tensor %d", id, b->what);

@@ -92,6 +92,19 @@ static hp_status want_read(const walker *w, int32_t id) {
     return hp_check_refuse(&writer, "E-LOST", "nobody uses all of what it leaves in buffer %d", id);
 }
 
+/* A new value in a part of the buffer: of an activation, beside other parts of the same tensor. */
+static hp_status write_part(walker *w, int32_t id, const hp_box *part, int tensor) {
+    content *c = &w->of[id];
+    const hp_buffer *b = buffer_of(w, id);
+    if (b->what != tensor || (c->tensor >= 0 && c->tensor != tensor))
+        return hp_check_refuse(&w->at, "E-BOX", "writes rows of %s into buffer %d, which holds %s",
+                               tensor_name(w, tensor), id, tensor_name(w, b->what));
+    c->tensor = tensor;
+    c->gradient = ACTIVATION;
+    note_write(w, id);
+    return hp_region_add(w->arena, &c->written, part, &b->box) ? HP_OK : too_many(w, id);
+}
+
 /* A new value in all of the buffer. */
 static hp_status write_all(walker *w, int32_t id, int tensor, int gradient) {
     if (id < 0) return HP_OK;
@@ -105,10 +118,14 @@ static hp_status write_all(walker *w, int32_t id, int tensor, int gradient) {
     return HP_OK;
 }
 
-/* Work in place: the buffer holds another tensor now. */
-static void replace(walker *w, int32_t id, int tensor) {
+/* Work in place: the buffer holds another tensor now. Of some rows only: what else it held is gone. */
+static hp_status replace(walker *w, int32_t id, int tensor, const hp_box *part) {
+    const bool all = hp_box_equal(part, &buffer_of(w, id)->box);
     w->of[id].tensor = tensor;
+    if (!all) w->of[id].written = (hp_region){0};
     note_write(w, id);
+    if (all || hp_region_add(w->arena, &w->of[id].written, part, &buffer_of(w, id)->box)) return HP_OK;
+    return too_many(w, id);
 }
 
 /* Buffers without a box are written as a whole. */
@@ -137,9 +154,12 @@ static hp_status read_sums(walker *w, const hp_operands *o) {
 /* --- tasks --- */
 
 static hp_status walk_load(walker *w) {
-    HP_TRY(write_all(w, operand(w, 0), w->g->layer[0].out, ACTIVATION));
+    const int x = w->g->layer[0].out;
     write_plain(w, operand(w, 1));
-    return HP_OK;
+    if (operand(w, 0) < 0) return HP_OK;
+    const hp_box *box = &buffer_of(w, operand(w, 0))->box, rows = hp_task_rows(w->t, box);
+    return hp_box_equal(box, &rows) ? write_all(w, operand(w, 0), x, ACTIVATION)
+                                    : write_part(w, operand(w, 0), &rows, x);
 }
 
 static hp_status walk_pack(walker *w) {
@@ -167,13 +187,20 @@ static hp_status read_inputs(walker *w, const hp_operands *o, const hp_box *out)
 static hp_status walk_fwd(walker *w) {
     const hp_layer *l = &w->g->layer[w->t->layer];
     const hp_operands o = hp_operands_of(w->g, w->r, w->t);
-    HP_TRY(read_inputs(w, &o, &buffer_of(w, o.y)->box));
+    const hp_box *box = &buffer_of(w, o.y)->box, rows = hp_task_rows(w->t, box);
+    const bool over = o.y == o.x[0] || (hp_layer_adds(l) && o.y == o.x[l->n_in - 1]);
+    HP_TRY(read_inputs(w, &o, &rows));
     HP_TRY(read_sums(w, &o));
-    HP_TRY(read_plain(w, w->r->pack_forward[w->t->layer]));
+    if (!w->g->deployed) HP_TRY(read_plain(w, w->r->pack_forward[w->t->layer]));
     write_plain(w, o.save);
-    if (o.y != o.x[0]) return write_all(w, o.y, l->out, ACTIVATION);
-    replace(w, o.y, l->out);
-    return HP_OK;
+    if (over) return replace(w, o.y, l->out, &rows);
+    return hp_box_equal(box, &rows) ? write_all(w, o.y, l->out, ACTIVATION)
+                                    : write_part(w, o.y, &rows, l->out);
+}
+
+static hp_status walk_store(walker *w) {
+    const hp_box rows = hp_task_rows(w->t, &buffer_of(w, operand(w, 0))->box);
+    return read_box(w, operand(w, 0), &rows, w->g->layer[w->g->n_layer - 1].out, ACTIVATION);
 }
 
 static hp_status walk_loss(walker *w) {
@@ -203,7 +230,7 @@ static hp_status walk_bwd(walker *w) {
             HP_TRY(write_all(w, o.dx[k], l->in[k], GRADIENT));
             continue;
         }
-        replace(w, o.dy, l->in[k]);
+        HP_TRY(replace(w, o.dy, l->in[k], &buffer_of(w, o.dy)->box));
     }
     return HP_OK;
 }
@@ -231,14 +258,16 @@ static hp_status walk_accum(walker *w) {
 /* Where the boxes meet; the destination may hold other parts of the same tensor already. */
 static hp_status walk_copy(walker *w) {
     const int32_t dst = operand(w, 0), src = operand(w, 1);
-    const hp_box *whole = &buffer_of(w, dst)->box, meet = hp_box_and(whole, &buffer_of(w, src)->box);
+    const hp_box *whole = &buffer_of(w, dst)->box, from_rows = hp_task_rows(w->t, &buffer_of(w, src)->box),
+                 meet = hp_box_and(whole, &from_rows);
     const content *from = &w->of[src];
     content *to = &w->of[dst];
     HP_TRY(read_box(w, src, &meet, from->tensor, from->gradient));
     if (w->t->flags & HP_FLAG_ADD) HP_TRY(read_box(w, dst, &meet, from->tensor, from->gradient));
     if (to->tensor < 0) {
         const int kind = gradient_of(buffer_of(w, dst));
-        to->tensor = buffer_of(w, dst)->what;
+        /* a deployed layer adds to a copy of another tensor */
+        to->tensor = w->g->deployed ? from->tensor : buffer_of(w, dst)->what;
         to->gradient = (int8_t)(kind == GRADIENT_UNKNOWN ? from->gradient : kind);
     }
     if (!matches(to, from->tensor, from->gradient))
@@ -299,11 +328,14 @@ static hp_status walk_allreduce(walker *w) {
 
 typedef hp_status walk_fn(walker *w);
 static walk_fn *const walks[HP_TASK_OPS] = {
-    [HP_TASK_LOAD] = walk_load, [HP_TASK_PACK] = walk_pack, [HP_TASK_STATS] = walk_stats,
-    [HP_TASK_FWD] = walk_fwd,   [HP_TASK_LOSS] = walk_loss, [HP_TASK_BSTATS] = walk_bstats,
-    [HP_TASK_BWD] = walk_bwd,   [HP_TASK_BWDW] = walk_bwdw, [HP_TASK_ACCUM] = walk_accum,
-    [HP_TASK_COPY] = walk_copy, [HP_TASK_ZERO] = walk_zero, [HP_TASK_SGD] = walk_nothing,
-    [HP_TASK_SEND] = walk_send, [HP_TASK_RECV] = walk_recv, [HP_TASK_ALLREDUCE] = walk_allreduce,
+    [HP_TASK_LOAD] = walk_load,   [HP_TASK_PACK] = walk_pack,
+    [HP_TASK_STATS] = walk_stats, [HP_TASK_FWD] = walk_fwd,
+    [HP_TASK_LOSS] = walk_loss,   [HP_TASK_BSTATS] = walk_bstats,
+    [HP_TASK_BWD] = walk_bwd,     [HP_TASK_BWDW] = walk_bwdw,
+    [HP_TASK_ACCUM] = walk_accum, [HP_TASK_COPY] = walk_copy,
+    [HP_TASK_ZERO] = walk_zero,   [HP_TASK_SGD] = walk_nothing,
+    [HP_TASK_STORE] = walk_store, [HP_TASK_SEND] = walk_send,
+    [HP_TASK_RECV] = walk_recv,   [HP_TASK_ALLREDUCE] = walk_allreduce,
 };
 
 static hp_status walk_role(walker *w) {

@@ -11,7 +11,7 @@
 typedef struct build {
     hp_geometry *geo;
     const hp_graph *g;
-    int halo;
+    int halo, deep;
     int32_t *depth; /* per tensor: halo-bearing layers behind it that share the exchange before it */
     int32_t *reach; /* per tensor: the most that its consumers ask for */
 } build;
@@ -26,8 +26,10 @@ static hp_box *need_at(const build *b, int part, int layer, int k) {
 }
 
 /* Reads everything whatever is asked of it: the parts must exchange before it. */
-static bool gathers(const hp_layer *l) {
-    return l->op == HP_LINEAR || l->op == HP_ADAPTPOOL;
+static bool gathers(const hp_graph *g, const hp_layer *l, int k) {
+    const hp_tensor *x = &g->tensor[l->in[k]];
+    const bool vector = l->op == HP_MUL && k == 1 && (int64_t)x->h * x->w == 1;
+    return l->op == HP_LINEAR || l->op == HP_ADAPTPOOL || vector;
 }
 
 static bool enters(const build *b, int tensor) {
@@ -50,6 +52,7 @@ static bool shares_halo(const build *b, int tensor) {
 /* What the parts hold of a tensor, once all its consumers in the stage are known; have holds own and needs.
  */
 static void decide(build *b, int tensor) {
+    if (b->g->tensor[tensor].producer < b->deep) return; /* what is asked for within is what it has */
     const bool full = b->reach[tensor] == b->halo && b->halo > 1;
     const bool extend = b->reach[tensor] > 0 && (full ? shares_halo(b, tensor) : b->reach[tensor] < b->halo);
     b->depth[tensor] = extend ? b->reach[tensor] : 0;
@@ -61,12 +64,13 @@ static void ask(build *b, int layer) {
     const hp_layer *l = &b->g->layer[layer];
     const int reach = b->depth[l->out] + (hp_layer_has_halo(b->g, layer) ? 1 : 0);
     for (int k = 0; k < l->n_in; k++) {
-        const int x = l->in[k], asked = gathers(l) ? b->halo : reach;
+        const int x = l->in[k], asked = gathers(b->g, l, k) ? b->halo : reach;
         if (asked > b->reach[x]) b->reach[x] = asked;
         for (int p = 0; p < b->geo->n_part; p++) {
             hp_box *need = need_at(b, p, layer, k), *have = at(b->geo->have, b, p, x);
             *need = hp_layer_need(b->g, layer, k, at(b->geo->have, b, p, l->out));
-            *have = hp_box_around(have, need);
+            const bool behind = layer >= b->deep && b->g->tensor[x].producer < b->deep;
+            if (!behind) *have = hp_box_around(have, need);
         }
     }
 }
@@ -98,6 +102,11 @@ static void count_needs(hp_arena *arena, build *b) {
 
 hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *layout, int branches,
                              int first, int end, int64_t samples, int halo) {
+    return hp_geometry_deep(arena, g, layout, branches, first, end, samples, halo, 0);
+}
+
+hp_geometry *hp_geometry_deep(hp_arena *arena, const hp_graph *g, const hp_layout *layout, int branches,
+                              int first, int end, int64_t samples, int halo, int deep) {
     hp_geometry *geo = HP_NEW(arena, hp_geometry, 1);
     *geo = (hp_geometry){.layout = *layout,
                          .branches = branches,
@@ -105,7 +114,7 @@ hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout
                          .first = first,
                          .end = end,
                          .samples = samples};
-    build b = {geo, g, halo, HP_NEW(arena, int32_t, g->n_tensor), HP_NEW(arena, int32_t, g->n_tensor)};
+    build b = {geo, g, halo, deep, HP_NEW(arena, int32_t, g->n_tensor), HP_NEW(arena, int32_t, g->n_tensor)};
     count_needs(arena, &b);
     geo->branch_of = hp_branches(arena, g, branches, first, end);
     const size_t n = (size_t)geo->n_part * (size_t)g->n_tensor;

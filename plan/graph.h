@@ -134,7 +134,7 @@ typedef enum hp_corners {
 typedef struct hp_graph {
     const char *net; /* "resnet50", as --net takes it */
     int32_t image_h, image_w, image_c, classes;
-    int32_t deployed; /* made for inference by plan/deploy.h */
+    int32_t deployed; /* 0, or made for inference by plan/deploy.h: 1 + hp_prec */
     int32_t n_layer, n_tensor, n_param, n_unit;
     /* Layer 0 is HP_INPUT. The last layer's output are the logits (N, h, w, classes): h = w = 1 classifies
      * images, else every pixel has a label. */

@@ -27,6 +27,8 @@ bool hp_fix(hp_reject *why, const char *fix, ...) __attribute__((format(printf, 
 /* legal_layout.c: tiles, slices, channels. legal_schedule.c: schedules, passes. */
 bool hp_legal_tiles(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_tail(const hp_legal_case *c, hp_reject *why);
+bool hp_legal_strips(const hp_legal_case *c, hp_reject *why);
+bool hp_legal_prec(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_channels(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_order(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_chunks(const hp_legal_case *c, hp_reject *why);

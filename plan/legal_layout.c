@@ -1,5 +1,6 @@
 /* legal_layout.c - rules for how stages are split: tiles, slices behind them, channels. More tiles than rows
  * or columns are legal, such tiles are empty; so is any grid behind any other. */
+#include "plan/deploy.h"
 #include "plan/legal.h"
 
 /* Room for one more stage behind the spatial ones? */
@@ -43,9 +44,45 @@ static int channels_to_split(const hp_graph *g) {
 
 bool hp_legal_channels(const hp_legal_case *c, hp_reject *why) {
     if (c->s->cp == 1) return true;
+    if (c->g->deployed) {
+        hp_refuse(why, "E-CP", "inference keeps each layer's constants whole, cp=%d", c->s->cp);
+        return hp_fix(why, "cp=1");
+    }
     const int most = channels_to_split(c->g);
     if (most >= c->s->cp) return true;
     hp_refuse(why, "E-CP", "no convolution of %.60s has more than %d channels, cp=%d", c->g->net, most,
               c->s->cp);
     return hp_fix(why, "cp=%d", most);
+}
+
+bool hp_legal_prec(const hp_legal_case *c, hp_reject *why) {
+    const int has = c->g->deployed ? c->g->deployed - 1 : HP_PREC_FP32;
+    if (c->s->prec == has) return true;
+    hp_refuse(why, "E-PREC", "%s in %s, prec=%s",
+              c->g->deployed ? "the network was prepared for inference" : "training is", hp_prec_names[has],
+              hp_prec_names[c->s->prec]);
+    return hp_fix(why, "prec=%s", hp_prec_names[has]);
+}
+
+/* Strips are rows of one image, a row at least each, in inference. */
+bool hp_legal_strips(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    if (s->strips == 1) return true;
+    if (!c->g->deployed) {
+        hp_refuse(why, "E-STRIPS", "training keeps whole activations, strips=%d", s->strips);
+        return hp_fix(why, "strips=1");
+    }
+    const int rows = c->g->image_h / (s->n_sp ? s->sp_rows[0] : 1);
+    if (s->strips > rows && rows > 0) {
+        hp_refuse(why, "E-STRIPS", "a tile of the image has %d rows, strips=%d", rows, s->strips);
+        return hp_fix(why, "strips=%d", rows);
+    }
+    if (s->bp > 1 || s->sched == HP_SCHED_GEMS) {
+        hp_refuse(why, "E-STRIPS", "strips go through all branches of a stage in one direction");
+        return s->bp > 1 ? hp_fix(why, "bp=1") : hp_fix(why, "sched=gpipe,gems=1");
+    }
+    const int64_t samples = c->batch / hp_strategy_divisor(s);
+    if (samples <= 1) return true;
+    hp_refuse(why, "E-STRIPS", "strips are of one image, a micro-batch has %lld", (long long)samples);
+    return hp_fix(why, "micro=%lld", (long long)(samples * s->micro));
 }

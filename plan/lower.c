@@ -92,7 +92,9 @@ static void build_vstages(hp_lower_ctx *c) {
         }
         /* channels are gathered before every convolution, and another branch's tensors before every reader */
         const int halo = c->s->cp > 1 || c->s->bp > 1 ? 1 : c->s->halo;
-        s->geo = hp_geometry_new(c->arena, c->g, &layout, c->s->bp, s->first, s->end, samples, halo);
+        s->deep = v ? 0 : lower_stream_end(c->g, c->s, c->s->cut[0]);
+        s->geo =
+            hp_geometry_deep(c->arena, c->g, &layout, c->s->bp, s->first, s->end, samples, halo, s->deep);
         plan_exchanges(c, s);
     }
 }
@@ -210,7 +212,8 @@ static void lower_program(hp_lower_ctx *c) {
 hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
                    hp_program **program, hp_error *err) {
     hp_reject why;
-    if (!hp_strategy_legal(s, g, o->batch, 0, &why))
+    const bool trains = o->mode != HP_MODE_TRAIN || hp_graph_trains(g, &why);
+    if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why))
         return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
     hp_strategy whole = *s;
     hp_strategy_fill_cut(g, o->unit_cost, &whole);

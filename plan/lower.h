@@ -25,9 +25,9 @@ typedef struct hp_frame {
 
 /* A virtual stage: layers first .. end-1, what enters and what leaves, and how its parts share it. */
 typedef struct hp_vstage {
-    int32_t first, end;
-    int32_t n_in, *in;   /* tensors received from the virtual stage before, forwarded ones included */
-    int32_t n_out, *out; /* tensors sent to the one after */
+    int32_t first, end, deep; /* deep: layers before it are streamed */
+    int32_t n_in, *in;        /* tensors received from the virtual stage before, forwarded ones included */
+    int32_t n_out, *out;      /* tensors sent to the one after */
     hp_geometry *geo;
     hp_box *ext;        /* [part * n_tensor + tensor]: box that an exchange brings together; empty: none */
     bool *exchanges;    /* per tensor: does any part need more of it than it has? */
@@ -134,9 +134,15 @@ void lower_return(hp_lower_ctx *c, const hp_pass *a, int tensor);
 void lower_collect(hp_lower_ctx *c, const hp_pass *a, int tensor);
 
 /* lower_layers.c: the tasks of one pass */
+void lower_forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x, int32_t sums);
 void lower_forward(hp_lower_ctx *c, const hp_pass *a);
 void lower_backward(hp_lower_ctx *c, const hp_pass *a);
 void lower_weights(hp_lower_ctx *c, const hp_pass *a); /* weight gradients that backward left out (zb) */
+
+/* lower_stream.c: layers 1 .. end-1 strip by strip */
+/* The segment's end: at most `units` units, up to the first layer that reads a whole map. 0: none. */
+int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units);
+void lower_streamed(hp_lower_ctx *c, const hp_pass *a, int end);
 
 /* lower_groups.c: slots, communicators */
 void lower_slots(hp_lower_ctx *c);
@@ -156,5 +162,8 @@ void lower_update(hp_lower_ctx *c);
 
 /* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */
 void hp_memory_place(hp_lower_ctx *c);
+/* memory_size.c: places all buffers behind the fixed ones, from `from` on, if that ends before `best`;
+ * returns the end. */
+int64_t hp_memory_by_size(hp_arena *arena, hp_role *r, int64_t from, int64_t best);
 
 #endif

@@ -23,7 +23,8 @@ int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64
 }
 
 int32_t lower_box(hp_lower_ctx *c, hp_buffer_kind kind, int tensor, int micro, const hp_box *box) {
-    const int32_t b = lower_buffer(c, kind, c->o->dtype, hp_box_elems(box), tensor, micro);
+    const hp_dtype dtype = hp_tensor_dtype(&c->g->tensor[tensor], c->o->dtype);
+    const int32_t b = lower_buffer(c, kind, dtype, hp_box_elems(box), tensor, micro);
     c->r->buffer[b].box = *box;
     return b;
 }

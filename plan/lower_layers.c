@@ -41,8 +41,10 @@ static bool read_again(const hp_lower_ctx *c, int tensor, int layer) {
 static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
     const int x = l->in[0];
-    const bool elementwise = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN;
+    const bool elementwise =
+        l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN || l->op == HP_SCALE;
     if (!elementwise || c->last_use[x] != layer || (l->n_in > 1 && l->in[1] == x)) return false;
+    if (c->g->tensor[x].store != c->g->tensor[l->out].store) return false;
     if (a->f->in[lower_need_index(a, layer, 0)] != a->f->act[x]) return false;
     if (!lower_train(c)) return true;
     const hp_layer *producer = &c->g->layer[c->g->tensor[x].producer];
@@ -65,7 +67,8 @@ static hp_shape shape_of(const hp_lower_ctx *c, int layer, int32_t in, int32_t o
 
 /* The role's scratch must hold what the task wants. */
 static void note_scratch(hp_lower_ctx *c, hp_task_op op, int layer, const hp_shape *s) {
-    const int64_t bytes = hp_scratch_bytes(c->g, layer, op, s, c->o->dtype);
+    const int64_t bytes = c->g->deployed ? hp_infer_scratch_bytes(c->g, layer, s, c->o->dtype)
+                                         : hp_scratch_bytes(c->g, layer, op, s, c->o->dtype);
     if (bytes > c->scratch_bytes) c->scratch_bytes = bytes;
 }
 
@@ -138,8 +141,7 @@ static int32_t save_buffer(hp_lower_ctx *c, const hp_pass *a, int layer, const h
 }
 
 /* The forward task of a layer between buffers. */
-static void forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x,
-                         int32_t sums) {
+void lower_forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x, int32_t sums) {
     const hp_layer *l = &c->g->layer[t.layer];
     int32_t operand[3 + HP_MAX_IN] = {y, save};
     char access[4 + HP_MAX_IN] = "ww";
@@ -154,7 +156,9 @@ static void forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, co
     access[2 + l->n_in + (sums >= 0)] = 0;
     const int task = lower_task(c, t, access, operand);
     use_pack(c, task, c->r->pack_forward[t.layer]);
-    const hp_shape shape = shape_of(c, t.layer, in, y);
+    const hp_box out = hp_task_rows(&t, lower_box_of(c, y)), need = hp_layer_need(c->g, t.layer, 0, &out),
+                 from = hp_layer_view(c->g, &need, lower_box_of(c, in));
+    const hp_shape shape = hp_shape_between(c->g, t.layer, &from, &out);
     note_scratch(c, HP_TASK_FWD, t.layer, &shape);
 }
 
@@ -170,7 +174,7 @@ static void forward_box(hp_lower_ctx *c, const hp_pass *a, int layer, const hp_b
         lower_copy(c, a, l->in[0], x, from);
     }
     const int32_t part = lower_box(c, HP_BUF_TENSOR, l->out, a->micro, out);
-    forward_task(c, lower_layer_task(a, HP_TASK_FWD, layer, flags), part, -1, &x, -1);
+    lower_forward_task(c, lower_layer_task(a, HP_TASK_FWD, layer, flags), part, -1, &x, -1);
     lower_copy(c, a, l->out, y, part);
 }
 
@@ -179,7 +183,9 @@ static bool forward_in_pieces(hp_lower_ctx *c, const hp_pass *a, int layer, int 
     const hp_layer *l = &c->g->layer[layer];
     const hp_box *have = lower_have(c, a, l->out);
     hp_box piece[5];
-    if (c->s->overlap != HP_OVERLAP_INTERIOR || l->op != HP_CONV || a->f->ext[l->in[0]] >= 0) return false;
+    if (c->s->overlap != HP_OVERLAP_INTERIOR || l->op != HP_CONV || hp_layer_adds(l) ||
+        a->f->ext[l->in[0]] >= 0)
+        return false;
     const int n = hp_interior(c->g, layer, lower_have(c, a, l->in[0]),
                               hp_geometry_need(a->v->geo, a->part, layer, 0), have, piece);
     if (!n) return false;
@@ -189,6 +195,21 @@ static bool forward_in_pieces(hp_lower_ctx *c, const hp_pass *a, int layer, int 
     for (int i = 1; i < n; i++) forward_box(c, a, layer, &piece[i], whole, y, flags);
     a->f->act[l->out] = y;
     return true;
+}
+
+/* The buffer that a layer which adds its last input computes into: that input's own where nobody else wants
+ * it, else a copy. */
+static int32_t added_to(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t *x) {
+    const hp_layer *l = &c->g->layer[layer];
+    const int k = l->n_in - 1, t = l->in[k];
+    const hp_box *have = lower_have(c, a, l->out);
+    const bool own = c->last_use[t] == layer && x[k] == a->f->act[t] && t != l->in[0] &&
+                     hp_box_equal(lower_box_of(c, x[k]), have) &&
+                     c->g->tensor[t].store == c->g->tensor[l->out].store;
+    if (own) return x[k];
+    const int32_t y = lower_box(c, HP_BUF_TENSOR, l->out, a->micro, have);
+    lower_copy(c, a, t, y, x[k]);
+    return x[k] = y;
 }
 
 static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int flags) {
@@ -201,15 +222,16 @@ static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const 
         if (any < 0) any = x[k];
     }
     const hp_box *have = lower_have(c, a, l->out);
-    const hp_shape shape = hp_shape_between(c->g, layer, lower_box_of(c, any), have);
+    const hp_shape shape = hp_shape_between(c->g, layer, lower_box_of(c, any), have); /* training: for bn */
     f->save[layer] = save_buffer(c, a, layer, &shape);
     const int32_t sums = forward_sums(c, a, layer, n, x[0], f->save[layer]);
-    const int32_t y =
-        in_place(c, a, layer) ? f->act[l->in[0]] : lower_box(c, HP_BUF_TENSOR, l->out, a->micro, have);
+    const int32_t y = hp_layer_adds(l)        ? added_to(c, a, layer, x)
+                      : in_place(c, a, layer) ? f->act[l->in[0]]
+                                              : lower_box(c, HP_BUF_TENSOR, l->out, a->micro, have);
     hp_task t = lower_layer_task(a, HP_TASK_FWD, layer, flags);
     if (l->op == HP_BN && lower_train(c)) note_group(c, a, &t);
     if (sums >= 0) t.count = n->pixels;
-    forward_task(c, t, y, f->save[layer], x, sums);
+    lower_forward_task(c, t, y, f->save[layer], x, sums);
     f->act[l->out] = y;
 }
 
@@ -232,7 +254,9 @@ static void forward_layer(hp_lower_ctx *c, const hp_pass *a, int layer, int end,
 
 /* Samples (and for maps rows and columns) whose labels the loss of this part needs; empty: no loss here. */
 static hp_box label_box(const hp_lower_ctx *c, const hp_pass *a) {
-    if (a->stage != c->n_vstage - 1) return (hp_box){{0}, {0}};
+    const hp_tensor *logits = &c->g->tensor[c->g->layer[c->g->n_layer - 1].out];
+    const bool map = (int64_t)logits->h * logits->w > 1;
+    if (a->stage != c->n_vstage - 1 || (c->g->deployed && map)) return (hp_box){{0}, {0}};
     hp_box b = *hp_geometry_need(a->v->geo, a->part, c->g->n_layer, 0);
     b.lo[HP_AXIS_C] = 0;
     b.hi[HP_AXIS_C] = b.hi[HP_AXIS_C] > 0;
@@ -244,7 +268,7 @@ static int32_t load(hp_lower_ctx *c, const hp_pass *a) {
     int32_t operand[2] = {-1, -1};
     const int x = c->g->layer[0].out;
     const hp_box labels = label_box(c, a);
-    if (a->stage == 0 && !hp_box_empty(lower_have(c, a, x)))
+    if (a->stage == 0 && !a->v->deep && !hp_box_empty(lower_have(c, a, x)))
         operand[0] = a->f->act[x] = lower_box(c, HP_BUF_TENSOR, x, a->micro, lower_have(c, a, x));
     if (!hp_box_empty(&labels)) {
         operand[1] = lower_buffer(c, HP_BUF_LABELS, HP_I32, hp_box_elems(&labels), -1, a->micro);
@@ -253,6 +277,12 @@ static int32_t load(hp_lower_ctx *c, const hp_pass *a) {
     if (operand[0] >= 0 || operand[1] >= 0)
         lower_task(c, lower_layer_task(a, HP_TASK_LOAD, -1, 0), "ww", operand);
     return operand[1];
+}
+
+/* What the network puts out leaves the program: a deployed one's purpose. */
+static void store(hp_lower_ctx *c, const hp_pass *a) {
+    const int32_t x = a->f->act[c->g->layer[c->g->n_layer - 1].out];
+    if (x >= 0) c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_STORE, -1, 0), "r", &x);
 }
 
 static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
@@ -269,9 +299,14 @@ void lower_forward(hp_lower_ctx *c, const hp_pass *a) {
     clear_frame(c, a->f, a->v);
     lower_recv_inputs(c, a);
     const int32_t labels = load(c, a);
-    for (int layer = a->v->first ? a->v->first : 1; layer < a->v->end; layer++)
-        forward_layer(c, a, layer, a->v->end, 0);
+    int layer = a->v->first ? a->v->first : 1;
+    if (a->v->deep > 1) {
+        lower_streamed(c, a, a->v->deep);
+        layer = a->v->deep;
+    }
+    for (; layer < a->v->end; layer++) forward_layer(c, a, layer, a->v->end, 0);
     if (labels >= 0) loss(c, a, labels);
+    if (c->g->deployed && a->stage == c->n_vstage - 1) store(c, a);
     if (a->stage < c->n_vstage - 1) lower_send_outputs(c, a);
 }
 

@@ -32,7 +32,7 @@ static void transfer(hp_lower_ctx *c, const hp_pass *a, hp_task_op op, route r, 
     hp_task t = lower_layer_task(a, op, c->g->tensor[r.tensor].producer, 0);
     t.queue = (int16_t)lower_queue(c, hp_task_infos[op].queue, r.peer, r.channel);
     t.tag = a->micro * c->g->n_tensor + r.tensor;
-    t.dtype = (uint8_t)c->o->dtype;
+    t.dtype = c->r->buffer[buffer].dtype;
     t.count = hp_box_elems(lower_box_of(c, buffer));
     lower_task(c, t, op == HP_TASK_SEND ? "r" : "w", &buffer);
 }

@@ -89,6 +89,10 @@ void lower_params(hp_lower_ctx *c) {
         for (int layer = c->vstage[v].end - 1; layer >= c->vstage[v].first; layer--)
             place_layer(c, v, part, layer, &at);
     }
+    if (c->g->deployed) { /* constants lie in packs */
+        for (int i = 0; i < c->g->n_param; i++) c->r->place[i] = (hp_param_place){.group = -1};
+        at = (places){0, 0};
+    }
     c->r->trained_elems = at.trained;
     const hp_dtype t = c->o->dtype;
     const int64_t updated = lower_train(c) ? at.trained : 0;
@@ -109,6 +113,11 @@ static void pack_layer(hp_lower_ctx *c, int slot, int layer) {
     const hp_box *out = hp_geometry_have(geo, c->g, s->part, l->out);
     if (layer == 0 || hp_box_empty(out) || c->r->pack_forward[layer] >= 0) return;
     const hp_shape shape = hp_shape_between(c->g, layer, hp_geometry_need(geo, s->part, layer, 0), out);
+    if (c->g->deployed) {
+        const int64_t bytes = hp_infer_pack_bytes(c->g, layer, &shape, c->o->dtype);
+        if (bytes) c->r->pack_forward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, bytes, layer, -1);
+        return;
+    }
     const int64_t forward = hp_pack_bytes(c->g, layer, false, &shape, c->o->dtype);
     const int64_t backward = lower_train(c) && lower_wants_gradient(c, l->in[0])
                                  ? hp_pack_bytes(c->g, layer, true, &shape, c->o->dtype)

@@ -146,34 +146,64 @@ static int32_t *by_task(hp_lower_ctx *c, bool last) {
     return list;
 }
 
+/* Of a deployed graph packs hold the constants, filled once and for all. */
+static void keep_constants(hp_lower_ctx *c) {
+    for (int b = HP_BUF_FIXED; b < c->r->n_buffer && c->g->deployed; b++) {
+        if (c->r->buffer[b].kind != HP_BUF_PACK) continue;
+        c->r->buffer[b].first = 0;
+        c->r->buffer[b].last = c->r->n_task;
+    }
+}
+
+/* Offsets as an allocator that walks the task list would give them. Returns the end. */
+static int64_t place_in_order(placer *p, const int32_t *born, const int32_t *dead, int n) {
+    hp_role *r = p->c->r;
+    int64_t top = fixed_end(r);
+    for (int t = 0, b = 0, d = 0; t < r->n_task; t++) {
+        for (; b < n && r->buffer[born[b]].first == t; b++) {
+            hp_buffer *buffer = &r->buffer[born[b]];
+            buffer->offset = take(p, align_up(buffer->bytes));
+            if (buffer->offset + buffer->bytes > top) top = buffer->offset + buffer->bytes;
+        }
+        for (; d < n && r->buffer[dead[d]].last == t; d++)
+            give_back(p, r->buffer[dead[d]].offset, align_up(r->buffer[dead[d]].bytes));
+    }
+    return top;
+}
+
+/* The most bytes alive at once; with offsets known, what their reuse has to wait for. */
+static void walk_lifetimes(placer *p, const int32_t *born, const int32_t *dead, int n, int64_t fixed) {
+    hp_role *r = p->c->r;
+    int64_t live = fixed;
+    r->live_bytes = fixed;
+    for (int t = 0, b = 0, d = 0; t < r->n_task; t++) {
+        for (; b < n && r->buffer[born[b]].first == t; b++) {
+            live += align_up(r->buffer[born[b]].bytes);
+            if (p->c->o->place) wait_for_ghosts(p, &r->buffer[born[b]]);
+        }
+        if (live > r->live_bytes) r->live_bytes = live;
+        for (; d < n && r->buffer[dead[d]].last == t; d++) {
+            live -= align_up(r->buffer[dead[d]].bytes);
+            if (p->c->o->place) leave_ghost(p, dead[d]);
+        }
+    }
+}
+
 void hp_memory_place(hp_lower_ctx *c) {
     hp_role *r = c->r;
+    keep_constants(c);
     placer p = {.c = c};
     const int64_t fixed = place_fixed(r);
     HP_ROOM(c->arena, p.free, 0, p.room);
     p.free[p.n_free++] = (gap){fixed, INT64_MAX / 2};
-    if (c->o->place) note_users(&p);
-    const int32_t *born = by_task(c, false), *dead = by_task(c, true);
     const int n = r->n_buffer - HP_BUF_FIXED;
-    int64_t live = fixed, top = fixed_end(r);
-    r->live_bytes = fixed;
-    for (int t = 0, b = 0, d = 0; t < r->n_task; t++) {
-        for (; b < n && r->buffer[born[b]].first == t; b++) {
-            hp_buffer *buffer = &r->buffer[born[b]];
-            live += align_up(buffer->bytes);
-            if (!c->o->place) continue;
-            buffer->offset = take(&p, align_up(buffer->bytes));
-            if (buffer->offset + buffer->bytes > top) top = buffer->offset + buffer->bytes;
-            wait_for_ghosts(&p, buffer);
-        }
-        if (live > r->live_bytes) r->live_bytes = live;
-        for (; d < n && r->buffer[dead[d]].last == t; d++) {
-            const hp_buffer *buffer = &r->buffer[dead[d]];
-            live -= align_up(buffer->bytes);
-            if (!c->o->place) continue;
-            give_back(&p, buffer->offset, align_up(buffer->bytes));
-            leave_ghost(&p, dead[d]);
-        }
+    const int32_t *born = by_task(c, false), *dead = by_task(c, true);
+    int64_t top = 0;
+    if (c->o->place) {
+        note_users(&p);
+        top = place_in_order(&p, born, dead, n);
+        if (c->g->deployed) top = hp_memory_by_size(c->arena, r, fixed, top);
     }
+    walk_lifetimes(&p, born, dead, n, fixed);
     r->arena_bytes = c->o->place ? top : r->live_bytes;
 }

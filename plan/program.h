@@ -71,7 +71,9 @@ typedef struct hp_task {
     int32_t micro; /* micro-batch or -1 */
     int32_t tag;   /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
     int32_t operand, n_operand; /* range of role.operand */
-    int32_t spare2;
+    /* fwd, load, copy, store of deployed programs: rows of the tensor that the task is about, of those in its
+     * boxes; both 0: all */
+    int32_t row_lo, row_hi, spare2;
     /* all-reduce, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
@@ -214,6 +216,15 @@ static inline int hp_group_rank(const hp_program *p, int group, int replica, int
     const hp_group *g = &p->group[group];
     const int r = g->all_replicas ? k / g->n : replica;
     return r * p->n_role + p->member[g->first + k % g->n];
+}
+
+/* The part of an operand's box that a task with rows is about. */
+static inline hp_box hp_task_rows(const hp_task *t, const hp_box *box) {
+    hp_box b = *box;
+    if (t->row_hi <= t->row_lo) return b;
+    if (b.lo[HP_AXIS_H] < t->row_lo) b.lo[HP_AXIS_H] = t->row_lo;
+    if (b.hi[HP_AXIS_H] > t->row_hi) b.hi[HP_AXIS_H] = t->row_hi;
+    return b;
 }
 
 /* Every buffer a task touches, -1 left out: its operands, and the packed weights of its layer. Returns how

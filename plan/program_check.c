@@ -84,7 +84,7 @@ static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
     for (int i = 0; i < r->n_buffer; i++) {
         const hp_buffer *b = &r->buffer[i];
         const bool kind = i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind <= HP_BUF_SUMS;
-        if (!kind || b->dtype > HP_U8 || b->micro < -1 || b->micro >= p->micro)
+        if (!kind || b->dtype >= HP_DTYPES || b->micro < -1 || b->micro >= p->micro)
             REFUSE("E-RANGE: rank %d buffer %d has a field out of range", role, i);
         if (b->bytes < 0 || b->offset < 0 || b->offset % 64 || b->bytes > r->arena_bytes ||
             b->offset > r->arena_bytes - b->bytes)
@@ -119,8 +119,8 @@ static hp_status check_fields(const hp_program *p, const hp_graph *g, int role, 
     if (t->op >= HP_TASK_OPS || t->queue < 0 || t->queue >= r->n_queue || t->chunk < 0 ||
         t->chunk >= r->n_slot || t->layer < -1 || t->layer >= g->n_layer || t->micro < -1 ||
         t->micro >= p->micro || t->tag < -1 || t->operand < 0 || t->n_operand < 0 ||
-        t->n_operand > r->n_operand - t->operand || t->count < 0 || t->offset < 0 || t->dtype > HP_U8 ||
-        t->flags & ~ALL_FLAGS)
+        t->n_operand > r->n_operand - t->operand || t->count < 0 || t->offset < 0 || t->dtype >= HP_DTYPES ||
+        t->flags & ~ALL_FLAGS || t->row_lo < 0 || t->row_hi < 0 || (!g->deployed && t->row_hi))
         REFUSE("E-RANGE: rank %d task %d has a field out of range", role, id);
     const hp_task_info *info = &hp_task_infos[t->op];
     if (r->queue[t->queue].kind != (int)info->queue)

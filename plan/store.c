@@ -3,6 +3,8 @@
 #include "plan/store.h"
 
 #include "plan/blob.h"
+#include "plan/deploy.h"
+#include "plan/graph_json.h"
 #include "plan/base/units.h"
 
 #include <string.h>
@@ -28,7 +30,7 @@ static hp_status hash_part(void *self, int role, const char *part, const void *d
 }
 
 /* The scalar fields, as stored in table meta. */
-enum { N_FIELDS = 13 };
+enum { N_FIELDS = 15 };
 typedef struct field {
     const char *key;
     char *value;
@@ -46,6 +48,8 @@ static void plan_fields(hp_arena *arena, const hp_plan *p, field f[N_FIELDS]) {
         {"batch", hp_arena_printf(arena, "%lld", (long long)p->batch)},
         {"seed", hp_arena_printf(arena, "%llu", (unsigned long long)p->seed)},
         {"device", hp_arena_strdup(arena, p->device)},
+        {"model", hp_arena_strdup(arena, p->model ? p->model : "")},
+        {"float_layers", hp_arena_strdup(arena, p->float_layers ? p->float_layers : "")},
         {"strategy", hp_arena_strdup(arena, hp_strategy_text(&p->strategy, strategy))},
         {"machine", hp_machine_text(arena, &p->machine)},
         {"step_s", hp_arena_printf(arena, "%.17g", p->step_s)},
@@ -123,9 +127,21 @@ static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mod
     return hp_program_check(*out, plan->graph, err);
 }
 
+hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, hp_error *err) {
+    const hp_deploy_options o = {.prec = plan->strategy.prec, .float_layers = plan->float_layers};
+    hp_graph *trained = NULL;
+    if (plan->model)
+        HP_TRY(hp_graph_from_json(arena, plan->model, &trained, err));
+    else
+        HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &trained, err));
+    if (plan->mode == HP_MODE_INFER) return hp_graph_deploy(arena, trained, &o, graph, err);
+    *graph = trained;
+    return HP_OK;
+}
+
 hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost, hp_error *err) {
     hp_reject why;
-    HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &plan->graph, err));
+    HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
     if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why))
         return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
     hp_strategy_fill_cut(plan->graph, unit_cost, &plan->strategy);
@@ -137,7 +153,7 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
 }
 
 void hp_plan_use(hp_plan *plan, hp_program *program) {
-    plan->mode = HP_MODE_INFER;
+    HP_ASSERT(plan->mode == HP_MODE_INFER);
     plan->program = program;
     plan->eval = NULL;
     plan->hash = plan_hash(plan);
@@ -189,6 +205,10 @@ static hp_status read_scalars(hp_arena *arena, hp_db *db, hp_plan *p, hp_error *
     p->seed = strtoull(text, NULL, 10);
     HP_TRY(read_meta(arena, db, "device", &text, err));
     snprintf(p->device, sizeof p->device, "%s", text);
+    HP_TRY(read_meta(arena, db, "model", &text, err));
+    p->model = text[0] ? text : NULL;
+    HP_TRY(read_meta(arena, db, "float_layers", &text, err));
+    p->float_layers = text[0] ? text : NULL;
     HP_TRY(read_meta(arena, db, "step_s", &text, err));
     p->step_s = strtod(text, NULL);
     HP_TRY(read_meta(arena, db, "machine", &text, err));
@@ -223,7 +243,7 @@ static hp_status read_program(hp_arena *arena, hp_db *db, const char *kind, cons
 static hp_status read_verified(hp_arena *arena, hp_db *db, hp_plan *plan, hp_error *err) {
     char *stored = NULL;
     HP_TRY(read_scalars(arena, db, plan, err));
-    HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &plan->graph, err));
+    HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
     hp_reject why;
     if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why))
         return hp_fail(err, HP_EDATA, "its strategy is not legal: %s: %s", why.code, why.limit);

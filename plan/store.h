@@ -14,11 +14,13 @@ typedef struct hp_plan {
     int32_t dtype; /* hp_dtype */
     int64_t batch;
     uint64_t seed;
-    char device[16];      /* "cpu", "ref" */
-    hp_strategy strategy; /* with its cut written out */
+    char device[16];   /* "cpu", "ref" */
+    const char *model; /* the network as JSON (graph_json.h) where `net` is not one built by name; NULL */
+    const char *float_layers; /* of inference: layers kept real, separated by commas; NULL: none */
+    hp_strategy strategy;     /* with its cut written out */
     hp_machine machine;
     double step_s;       /* predicted */
-    hp_graph *graph;     /* rebuilt from net, image, classes; its text is compared with the stored hash */
+    hp_graph *graph;     /* rebuilt: hp_plan_graph; its text is compared with the stored hash */
     hp_program *program; /* the chosen program */
     hp_program *eval;    /* the same ranks evaluating the test split (training plans), or NULL */
     hp_hash hash;        /* of everything above */
@@ -42,12 +44,16 @@ typedef struct hp_rejected {
     char example[HP_STRATEGY_TEXT], limit[160], fix[160];
 } hp_rejected;
 
+/* The network of a plan's net or model, image and classes; in inference deployed in the strategy's precision.
+ */
+hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, hp_error *err);
+
 /* Builds graph, program and eval program of a plan whose scalar fields are set; fills cut, graph, program,
  * eval, hash. unit_cost: see hp_lower_options. */
 hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost, hp_error *err);
 
-/* Puts a hand-made program (a benchmark of messages) in the place of a plan's own; the plan becomes one for
- * inference, and its hash follows. */
+/* Puts a hand-made program (a benchmark of messages) in the place of an inference plan's own; its hash
+ * follows. */
 void hp_plan_use(hp_plan *plan, hp_program *program);
 
 hp_status hp_plan_write(hp_db *db, const hp_plan *plan, hp_error *err);

@@ -1,4 +1,5 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
+#include "plan/deploy.h"
 #include "plan/layout.h"
 
 #include "plan/base/units.h"
@@ -183,6 +184,27 @@ static void print_fuse(const key *k, const hp_strategy *s, char *value) {
 
 static const key_kind fuse_size = {parse_fuse, print_fuse};
 
+/* --- precision --- */
+
+static hp_status parse_prec(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    static const char *const coming[] = {"tf32", "fp8", "int4"};
+    for (size_t i = 0; i < sizeof coming / sizeof *coming; i++)
+        if (strcmp(value, coming[i]) == 0)
+            return hp_fail(err, HP_EUNAVAIL,
+                           "strategy: prec=%s is not in this version: fp32, bf16, fp16, int8", value);
+    return parse_name(k, value, s, err);
+}
+
+static const key_kind prec_kind = {parse_prec, print_name};
+
+/* --- units --- */
+
+static void print_deep(const key *k, const hp_strategy *s, char *value) {
+    if (*field(s, k)) snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+}
+
+static const key_kind deep_kind = {parse_degree, print_deep};
+
 /* --- keys of later versions --- */
 
 static hp_status parse_later(const key *k, const char *value, hp_strategy *s, hp_error *err) {
@@ -220,10 +242,12 @@ static const key keys[] = {
     {"gems", &gems_kind, AT(gems), NULL, NULL},
     {"halo", &degree, AT(halo), NULL, NULL},
     {"overlap", &name, AT(overlap), overlap_names, NULL},
+    {"strips", &degree, AT(strips), NULL, NULL},
+    {"deep", &deep_kind, AT(deep), NULL, NULL},
     {"bn", &name, AT(bn), bn_names, NULL},
     {"recompute", &name, AT(recompute), recompute_names, NULL},
     {"clients", &degree, AT(clients), NULL, NULL},
-    {"prec", &later, 0, NULL, "fp32"},
+    {"prec", &prec_kind, AT(prec), hp_prec_names, NULL},
     {"comm", &later, 0, NULL, "auto"},
     {"fuse", &fuse_size, 0, NULL, NULL},
     {"compress", &later, 0, NULL, "none"},
@@ -241,6 +265,7 @@ hp_strategy hp_strategy_default(void) {
                          .bp = 1,
                          .gems = 1,
                          .halo = 1,
+                         .strips = 1,
                          .clients = 1,
                          .sched = HP_SCHED_LP,
                          .fuse_bytes = DEFAULT_FUSE};
@@ -252,6 +277,7 @@ hp_strategy hp_strategy_canonical(const hp_strategy *s) {
     while (plain_tail && c.n_sp > 0 && c.n_sp <= c.stages &&
            (int64_t)c.sp_rows[c.n_sp - 1] * c.sp_cols[c.n_sp - 1] == 1)
         c.n_sp--;
+    if (c.strips == 1) c.deep = 0;
     if (hp_positions(&c) == 1 && c.chunks == 1 && c.sched != HP_SCHED_GEMS)
         c.sched = (int32_t)plain_sched(&c);
     return c;

@@ -47,6 +47,9 @@ typedef struct hp_strategy {
     int32_t clients;   /* processes per device */
     int32_t sched;     /* hp_sched */
     int32_t recompute; /* hp_recompute */
+    int32_t prec;      /* hp_prec (plan/deploy.h) */
+    int32_t strips;    /* of the image, one after another through the first layers; 1: whole */
+    int32_t deep;      /* units that the strips go through; 0: as many as the first stage has */
     int32_t n_cut;     /* 0 = balanced by cost; else stages*chunks entries */
     int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
                                    input) */
@@ -71,8 +74,8 @@ int hp_strategy_devices(const hp_strategy *s);
 
 /* Why a candidate is not possible: a value, not an error. code NULL = possible. */
 typedef struct hp_reject {
-    /* Static text: "E-GPUS", "E-STAGES", "E-CUT", "E-SP", "E-TAIL", "E-HALO", "E-CP", "E-SCHED", "E-GEMS",
-     * "E-BATCH", "E-MEM", "E-MPI4DL" */
+    /* Static text: "E-GPUS", "E-STAGES", "E-CUT", "E-SP", "E-TAIL", "E-HALO", "E-CP", "E-PREC", "E-STRIPS",
+     * "E-SCHED", "E-GEMS", "E-BATCH", "E-MEM", "E-MPI4DL", "E-TRAIN" */
     const char *code;
     char limit[160]; /* the limiting number, in words */
     char fix[160];   /* the smallest fix: keys and values to replace, or an option of the command */
@@ -80,6 +83,9 @@ typedef struct hp_reject {
 
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
+
+/* Can the network be trained? Not when a layer has no backward pass (E-TRAIN); hp_lower refuses it then. */
+bool hp_graph_trains(const hp_graph *g, hp_reject *why);
 
 /* Whose validity rules: hplan's, or those and MPI4DL's besides (plan/rules_mpi4dl.h). */
 typedef enum hp_rules { HP_RULES_HPLAN, HP_RULES_MPI4DL } hp_rules;

@@ -1,6 +1,8 @@
 /* tile.c - boxes, even splits, and the input that a layer needs for a part of its output. */
 #include "plan/tile.h"
 
+#include "plan/resample.h"
+
 #include <string.h>
 
 /* --- boxes --- */
@@ -112,13 +114,38 @@ static range window_range(range out, window w) {
                    (out.hi - 1) * w.stride - w.pad + (int64_t)(w.k - 1) * w.dil + 1};
 }
 
-static range transposed_range(range out, window w) {
-    return (range){-floor_div(-(out.lo + w.pad - w.k + 1), w.stride),
-                   floor_div(out.hi - 1 + w.pad, w.stride) + 1};
+/* Does a tap of input item i's transposed window fall on `out`? */
+static bool taps_meet(range out, window w, int64_t i) {
+    for (int t = 0; t < w.k; t++) {
+        const int64_t o = i * w.stride - w.pad + (int64_t)t * w.dil;
+        if (o >= out.lo && o < out.hi) return true;
+    }
+    return false;
+}
+
+/* Items whose windows meet `out`; with gaps between their taps those at the ends may not. */
+static range transposed_range(range out, window w, int64_t n) {
+    const range r = {-floor_div(-(out.lo + w.pad - (int64_t)(w.k - 1) * w.dil), w.stride),
+                     floor_div(out.hi - 1 + w.pad, w.stride) + 1};
+    range meet = {r.lo < 0 ? 0 : r.lo, r.hi > n ? n : r.hi};
+    if (w.dil == 1) return r;
+    while (meet.lo < meet.hi && !taps_meet(out, w, meet.lo)) meet.lo++;
+    while (meet.hi > meet.lo && !taps_meet(out, w, meet.hi - 1)) meet.hi--;
+    return meet.lo < meet.hi ? meet : (range){r.lo, r.lo};
 }
 
 static range adaptive_range(range out, int in_n, int out_n) {
     return (range){out.lo * in_n / out_n, (out.hi * in_n + out_n - 1) / out_n};
+}
+
+static range resized_range(const hp_layer *l, range out, int in_n, int out_n) {
+    return (range){hp_resample_at(l, in_n, out_n, out.lo).lo,
+                   (int64_t)hp_resample_at(l, in_n, out_n, out.hi - 1).hi + 1};
+}
+
+/* A second input of bn, add, mul, a deployed convolution: pixel by pixel, or one vector for all. */
+static range second_range(range out, int n) {
+    return n == 1 ? (range){0, 1} : out;
 }
 
 static window window_of(const hp_layer *l, bool rows) {
@@ -127,23 +154,26 @@ static window window_of(const hp_layer *l, bool rows) {
                     dil > 0 ? dil : 1};
 }
 
-/* Rows (or columns) of the input behind rows (columns) `out` of the output. */
-static range map_range(const hp_graph *g, const hp_layer *l, const hp_tensor *in, bool rows, range out) {
-    const hp_tensor *y = &g->tensor[l->out];
+/* Rows (or columns) of input k behind rows (columns) `out` of the output. */
+static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, range out) {
+    const hp_tensor *in = &g->tensor[l->in[k]], *y = &g->tensor[l->out];
     const int n = rows ? in->h : in->w;
+    if (k > 0 && l->op != HP_CONCAT) return second_range(out, n);
     switch (l->op) {
     case HP_CONV:
     case HP_MAXPOOL:
     case HP_AVGPOOL:
         return clip(window_range(out, window_of(l, rows)), n);
     case HP_CONVT:
-        return clip(transposed_range(out, window_of(l, rows)), n);
+        return clip(transposed_range(out, window_of(l, rows), n), n);
     case HP_PAD: {
         const int pad = rows ? l->pad_h : l->pad_w;
         return clip((range){out.lo - pad, out.hi - pad}, n);
     }
     case HP_ADAPTPOOL:
         return adaptive_range(out, n, rows ? y->h : y->w);
+    case HP_RESIZE:
+        return resized_range(l, out, n, rows ? y->h : y->w);
     case HP_LINEAR:
         return (range){0, n};
     default:
@@ -153,7 +183,8 @@ static range map_range(const hp_graph *g, const hp_layer *l, const hp_tensor *in
 
 static range channel_range(const hp_graph *g, const hp_layer *l, int k, range out) {
     const hp_tensor *in = &g->tensor[l->in[k]];
-    if (l->op == HP_LINEAR || l->op == HP_CONVT) return (range){0, in->c};
+    if (hp_layer_adds(l) && k == l->n_in - 1) return out;
+    if (l->op == HP_LINEAR || l->op == HP_CONVT || l->op == HP_SOFTMAX) return (range){0, in->c};
     if (l->op == HP_CONV) {
         const int groups = l->groups > 1 ? l->groups : 1;
         const int outs = g->tensor[l->out].c / groups, ins = in->c / groups;
@@ -170,12 +201,11 @@ static range channel_range(const hp_graph *g, const hp_layer *l, int k, range ou
 
 hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
     const hp_layer *l = &g->layer[layer];
-    const hp_tensor *in = &g->tensor[l->in[k]];
     if (hp_box_empty(out)) return (hp_box){{0}, {0}};
     range r[HP_AXES];
     for (int a = 0; a < HP_AXES; a++) r[a] = (range){out->lo[a], out->hi[a]};
-    r[HP_AXIS_H] = map_range(g, l, in, true, r[HP_AXIS_H]);
-    r[HP_AXIS_W] = map_range(g, l, in, false, r[HP_AXIS_W]);
+    r[HP_AXIS_H] = map_range(g, l, k, true, r[HP_AXIS_H]);
+    r[HP_AXIS_W] = map_range(g, l, k, false, r[HP_AXIS_W]);
     r[HP_AXIS_C] = channel_range(g, l, k, r[HP_AXIS_C]);
     hp_box b;
     for (int a = 0; a < HP_AXES; a++) {
@@ -185,12 +215,28 @@ hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
     return hp_box_empty(&b) ? (hp_box){{0}, {0}} : b;
 }
 
+/* Do pixels of a resized map read beyond the input pixel they lie in? */
+static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tensor *y) {
+    const bool whole_times = y->h % x->h == 0 && y->w % x->w == 0;
+    return l->interpolation != HP_NEAREST || l->corners == HP_CORNERS_ALIGN || !whole_times;
+}
+
 bool hp_layer_has_halo(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    if (l->op == HP_CONVT) return l->kh > l->stride_h || l->kw > l->stride_w;
+    if (l->op == HP_RESIZE) return resize_has_halo(l, &g->tensor[l->in[0]], &g->tensor[l->out]);
+    if (l->op == HP_CONVT)
+        return (l->kh - 1) * l->dil_h + 1 > l->stride_h || (l->kw - 1) * l->dil_w + 1 > l->stride_w;
     if (l->op != HP_CONV && l->op != HP_MAXPOOL && l->op != HP_AVGPOOL) return false;
     const window h = window_of(l, true), w = window_of(l, false);
     return (h.k - 1) * h.dil + 1 > h.stride || (w.k - 1) * w.dil + 1 > w.stride;
+}
+
+hp_box hp_layer_view(const hp_graph *g, const hp_box *need, const hp_box *have) {
+    hp_box view = *have;
+    if (!g->deployed || hp_box_len(have, HP_AXIS_N) != 1 || hp_box_empty(need)) return view;
+    view.lo[HP_AXIS_H] = need->lo[HP_AXIS_H];
+    view.hi[HP_AXIS_H] = need->hi[HP_AXIS_H];
+    return view;
 }
 
 /* A convolution may leave rows unread at the bottom and columns at the right, fewer than its stride (a
@@ -199,6 +245,9 @@ bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_b
     const hp_layer *l = &g->layer[layer];
     if (hp_box_equal(need, have)) return true;
     if (!hp_box_within(need, have)) return false;
+    const hp_box view = hp_layer_view(g, need, have);
+    have = &view;
+    if (hp_box_equal(need, have)) return true;
     const bool pool = l->op == HP_MAXPOOL || l->op == HP_AVGPOOL;
     if (!pool && l->op != HP_CONV) return false;
     const int slack[HP_AXES] = {1, pool ? INT32_MAX : l->stride_h, pool ? INT32_MAX : l->stride_w, 1};

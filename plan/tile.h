@@ -53,8 +53,11 @@ hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out);
 /* Does the layer read rows or columns beyond its own (a window larger than its stride)? */
 bool hp_layer_has_halo(const hp_graph *g, int layer);
 
-/* May layer read its input `k` from a buffer of box `have` (at least `need`) without a copy? */
+/* May layer read its input from a buffer of box `have` (at least `need`) without a copy? */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have);
+/* Of a buffer of box `have`, what a layer of a deployed graph that needs `need` sees: rows of one sample lie
+ * one after another, so the rows around them can be left out. */
+hp_box hp_layer_view(const hp_graph *g, const hp_box *need, const hp_box *have);
 
 /* Splits the box `out` of a layer's output into what can be computed from `have` alone, without `need`'s
  * halo, and up to four strips around it: piece[0] is the interior. Returns how many; 0 when the interior is
@@ -80,6 +83,9 @@ typedef struct hp_geometry {
  * are shared out to that many branches (plan/branch.h) besides. */
 hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
                              int end, int64_t samples, int halo);
+/* The same, where layers before `deep` never exchange: each part computes what its own later layers need. */
+hp_geometry *hp_geometry_deep(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
+                              int end, int64_t samples, int halo, int deep);
 static inline const hp_box *hp_geometry_have(const hp_geometry *geo, const hp_graph *g, int part,
                                              int tensor) {
     return &geo->have[(int64_t)part * g->n_tensor + tensor];

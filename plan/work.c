@@ -21,6 +21,10 @@ static bool is_layer_task(hp_task_op op) {
     return places[op].others > 0;
 }
 
+static bool is_matrix(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+}
+
 static const hp_buffer *operand(const hp_role *r, const hp_task *t, int k) {
     const int32_t b = k >= 0 && k < t->n_operand ? r->operand[t->operand + k] : -1;
     return b < 0 ? NULL : &r->buffer[b];
@@ -46,13 +50,25 @@ static void add_unread(const hp_layer *l, const hp_box *have, hp_box *need) {
     }
 }
 
+/* Bytes of a tensor's element where it is stored otherwise than the program computes; else 0. */
+static int stored_bytes(const hp_tensor *t) {
+    return t->store == HP_STORE_REAL ? 0 : hp_dtype_bytes(hp_tensor_dtype(t, HP_F32));
+}
+
 static void set_inputs(const hp_graph *g, const hp_layer *l, const hp_box *have, const hp_box *out,
                        hp_work_case *c) {
     for (int k = 0; k < l->n_in; k++) {
         hp_box need = hp_layer_need(g, c->layer, k, out);
-        if (k == 0 && have && !hp_box_empty(&need)) add_unread(l, have, &need);
+        if (k == 0 && have && !hp_box_empty(&need)) {
+            const hp_box view = hp_layer_view(g, &need, have);
+            add_unread(l, &view, &need);
+        }
         if (k == 0) set_lengths(c->in, &need);
-        c->in_elems += hp_box_elems(&need);
+        const int64_t elems = hp_box_elems(&need);
+        const int bytes = stored_bytes(&g->tensor[l->in[k]]);
+        c->in_elems += elems;
+        c->stored_elems += bytes ? elems : 0;
+        c->stored_bytes += bytes * elems;
     }
 }
 
@@ -68,8 +84,9 @@ bool hp_work_case_of(const hp_graph *g, const hp_role *r, int task, hp_work_case
     c->op = t->op;
     c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix;
     c->sums = t->n_operand > places[t->op].others + places[t->op].per_input * l->n_in;
-    set_lengths(c->out, &out->box);
-    set_inputs(g, l, in ? &in->box : NULL, &out->box, c);
+    const hp_box made = hp_task_rows(t, &out->box);
+    set_lengths(c->out, &made);
+    set_inputs(g, l, in ? &in->box : NULL, &made, c);
     return true;
 }
 
@@ -108,8 +125,12 @@ static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, si
     switch (l->op) {
     case HP_CONV:
     case HP_CONVT:
-        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d", l->kh, l->kw, l->stride_h,
-                 l->dil_h > 1 ? l->dil_h : 1, local_groups(g, l, outs), ins, outs);
+        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d%s", l->kh, l->kw, l->stride_h,
+                 l->dil_h > 1 ? l->dil_h : 1, local_groups(g, l, outs), ins, outs,
+                 hp_layer_adds(l) ? " add" : "");
+        break;
+    case HP_RESIZE:
+        snprintf(text, n, "%s c%d", l->interpolation == HP_NEAREST ? "nearest" : "linear", outs);
         break;
     case HP_LINEAR:
         snprintf(text, n, "o%d", outs);
@@ -164,31 +185,59 @@ static void set_size(const hp_graph *g, const hp_work_case *c, int *row, hp_work
     *row = op == HP_LINEAR ? (int)length_product(c->in, HP_AXIS_H, HP_AXIS_C) : map[HP_AXIS_W];
 }
 
+/* Each operand once: what layers other than a trained batch norm move. 8-bit maps are multiplied with 8-bit
+ * weights. */
+static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, double y) {
+    const hp_layer *l = &g->layer[c->layer];
+    const double element = hp_dtype_bytes(dtype),
+                 made = hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype)),
+                 weight = g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element;
+    return element * (double)(c->in_elems - c->stored_elems) + (double)c->stored_bytes + made * y +
+           (is_matrix(l) ? weight * param_elems(g, c) : 0);
+}
+
+/* "f32"; "u8>f32" where a layer turns one into the other. */
+static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, char *text, size_t n) {
+    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
+                   y = hp_tensor_dtype(&g->tensor[l->out], dtype);
+    snprintf(text, n, "%s%s%s", hp_dtype_names[x], x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
+}
+
 hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
-    const bool matrix = l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
-    const double element = hp_dtype_bytes(dtype), x = (double)c->in_elems,
-                 y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
-    hp_work w = {.flops = matrix ? 2 * macs(g, c, x, y) : 4 * (x + y)};
-    char shape[48];
+    const bool trained_norm = l->op == HP_BN && !g->deployed;
+    const double x = (double)c->in_elems, y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
+    hp_work w = {.flops = is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
+    char shape[48], elements[16];
     int row;
     set_size(g, c, &row, &w);
     layer_class(g, c, shape, sizeof shape);
+    dtype_class(g, l, dtype, elements, sizeof elements);
     snprintf(w.key, sizeof w.key, "%s.%s %s%s %s w%d", hp_task_infos[c->op].name, hp_layer_infos[l->op].name,
-             c->eval ? "eval " : "", shape, hp_dtype_names[dtype], row);
-    w.bytes = element * (l->op == HP_BN ? norm_traffic(c, x, y) : x + y + (matrix ? param_elems(g, c) : 0));
+             c->eval ? "eval " : "", shape, elements, row);
+    w.bytes = trained_norm ? hp_dtype_bytes(dtype) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     return w;
 }
 
 /* --- other tasks --- */
 
+/* A task of some rows moves these alone. */
 static double operand_bytes(const hp_role *r, const hp_task *t) {
     double bytes = 0;
     for (int i = 0; i < t->n_operand; i++) {
         const hp_buffer *b = operand(r, t, i);
-        if (b) bytes += (double)b->bytes;
+        if (!b) continue;
+        const hp_box rows = hp_task_rows(t, &b->box);
+        bytes += t->row_hi > t->row_lo ? (double)hp_box_elems(&rows) * hp_dtype_bytes((hp_dtype)b->dtype)
+                                       : (double)b->bytes;
     }
     return bytes;
+}
+
+/* How what a task moves is stored: in a deployed program as its first buffer. */
+static hp_dtype moved_dtype(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t) {
+    const hp_buffer *b = operand(r, t, 0);
+    return g->deployed && b ? (hp_dtype)b->dtype : (hp_dtype)p->dtype;
 }
 
 static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
@@ -202,14 +251,15 @@ static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, 
 }
 
 /* Moves the elements in which the two boxes meet: reads them, writes them, and reads what it adds to. */
-static void copy_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
-    const hp_box meet = hp_box_and(&operand(r, t, 0)->box, &operand(r, t, 1)->box);
+static void copy_work(const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
+    const hp_box meet = hp_box_and(&operand(r, t, 0)->box, &operand(r, t, 1)->box),
+                 rows = hp_task_rows(t, &meet);
     const bool add = t->flags & HP_FLAG_ADD;
-    const double elems = (double)hp_box_elems(&meet);
-    w->size = elems * hp_dtype_bytes((hp_dtype)p->dtype);
+    const double elems = (double)hp_box_elems(&rows);
+    w->size = elems * hp_dtype_bytes(dtype);
     w->bytes = (add ? 3 : 2) * w->size;
     w->flops = add ? elems : 0;
-    snprintf(w->key, sizeof w->key, "copy %s%s", add ? "add " : "", hp_dtype_names[p->dtype]);
+    snprintf(w->key, sizeof w->key, "copy %s%s", add ? "add " : "", hp_dtype_names[dtype]);
 }
 
 static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
@@ -217,9 +267,9 @@ static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, h
     snprintf(w->key, sizeof w->key, "zero %s", hp_dtype_names[p->dtype]);
 }
 
-static void load_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+static void load_work(const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
     snprintf(w->key, sizeof w->key, "load %s %s", r->operand[t->operand] >= 0 ? "image" : "labels",
-             hp_dtype_names[p->dtype]);
+             hp_dtype_names[dtype]);
 }
 
 static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {
@@ -233,19 +283,20 @@ hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, i
     hp_work_case c;
     if (hp_work_case_of(g, r, task, &c)) return hp_work_of_case(g, (hp_dtype)p->dtype, &c);
     hp_work w = {.size = operand_bytes(r, t)};
+    const hp_dtype moved = moved_dtype(p, g, r, t);
     w.bytes = w.size;
     switch (t->op) {
     case HP_TASK_PACK:
         pack_work(p, g, r, t, &w);
         return w;
     case HP_TASK_COPY:
-        copy_work(p, r, t, &w);
+        copy_work(r, t, moved, &w);
         return w;
     case HP_TASK_ZERO:
         zero_work(p, r, t, &w);
         return w;
     case HP_TASK_LOAD:
-        load_work(p, r, t, &w);
+        load_work(r, t, moved, &w);
         return w;
     case HP_TASK_SGD:
         update_work(p, t, &w);
@@ -259,6 +310,6 @@ hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, i
         break;
     }
     snprintf(w.key, sizeof w.key, "%s %s%s", hp_task_infos[t->op].name,
-             t->op == HP_TASK_LOSS && (t->flags & HP_FLAG_EVAL) ? "eval " : "", hp_dtype_names[p->dtype]);
+             t->op == HP_TASK_LOSS && (t->flags & HP_FLAG_EVAL) ? "eval " : "", hp_dtype_names[moved]);
     return w;
 }

@@ -12,6 +12,7 @@ typedef struct hp_work_case {
     int32_t in[HP_AXES];  /* box of the first input that the task reads, or whose gradient it writes */
     int32_t out[HP_AXES]; /* box of the output; stats: of the pixels that are counted */
     int64_t in_elems;     /* of all inputs together */
+    int64_t stored_elems, stored_bytes; /* of them, those that are not in the program's dtype */
 } hp_work_case;
 
 /* The sizes of a task of a layer: fwd, bwd, bwdw, stats, bstats; false for other tasks. The case is free of

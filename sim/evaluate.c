@@ -86,7 +86,8 @@ static hp_status units_of(hp_eval *e, int64_t micro_batch, unit_costs **units, h
     const int n = e->setup.graph->n_unit;
     unit_costs u = {micro_batch, HP_NEW(e->arena, double, n), HP_NEW(e->arena, int32_t *, n + 1)};
     hp_arena *scratch = hp_arena_new();
-    const hp_strategy whole = hp_strategy_default();
+    hp_strategy whole = hp_strategy_default();
+    if (e->setup.graph->deployed) whole.prec = e->setup.graph->deployed - 1;
     const hp_lower_options o = {.mode = e->setup.mode, .dtype = e->setup.dtype, .batch = micro_batch};
     hp_program *p;
     const hp_status status = hp_lower(scratch, e->setup.graph, &whole, &o, &p, err);

@@ -24,7 +24,7 @@ static void take_step(hp_plan *plan, hp_prediction *out) {
 hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table, const hp_eval_setup *setup,
                      hp_prediction *out, hp_error *err) {
     hp_graph *graph;
-    HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &graph, err));
+    HP_TRY(hp_plan_graph(arena, plan, &graph, err));
     hp_eval_setup s = setup ? *setup : (hp_eval_setup){.straggler_rank = -1};
     s.graph = graph;
     s.machine = &plan->machine;

@@ -200,7 +200,8 @@ static void add_degrees(lister *l, int clients, int cp, int bp) {
     const int devices = l->space->n_devices;
     for (int roles = 1; roles * cp * bp <= devices && roles <= HP_MAX_STAGES; roles++) {
         if (devices % (roles * cp * bp) != 0) continue;
-        const hp_point p = {.dp = devices / (roles * cp * bp),
+        const hp_point p = {.prec = (uint8_t)(l->space->graph->deployed ? l->space->graph->deployed - 1 : 0),
+                            .dp = devices / (roles * cp * bp),
                             .clients = (int16_t)clients,
                             .cp = (int16_t)cp,
                             .bp = (int16_t)bp,
@@ -233,7 +234,8 @@ int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list) {
     lister l = {.arena = arena, .space = space, .batch_norm = has_batch_norm(space->graph)};
     add_degrees(&l, 1, 1, 1);
     for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1, 1);
-    for (size_t i = 0; i < COUNT(channel_counts); i++) add_degrees(&l, 1, channel_counts[i], 1);
+    for (size_t i = 0; i < COUNT(channel_counts) && !space->graph->deployed; i++)
+        add_degrees(&l, 1, channel_counts[i], 1);
     for (size_t i = 0; i < COUNT(branch_counts) && has_branches(space->graph); i++)
         add_degrees(&l, 1, 1, branch_counts[i]);
     *list = l.list;
@@ -242,6 +244,7 @@ int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list) {
 
 hp_strategy hp_space_strategy(const hp_point *p) {
     hp_strategy s = hp_strategy_default();
+    s.prec = p->prec;
     s.dp = p->dp;
     s.stages = p->stages;
     s.micro = p->micro;

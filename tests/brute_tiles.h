@@ -1,6 +1,6 @@
 /* brute_tiles.h - which inputs every output of a layer reads, written down from the layers' definitions as
  * PyTorch has them (torch.nn: Conv2d, ConvTranspose2d, MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Linear;
- * functional.pad), one output item and one tap at a time: the oracle of all interval arithmetic.
+ * functional.pad), and ONNX (Resize), one output item and one tap at a time: the oracle of all interval arithmetic.
  *
  * All layers are products over the axes: an output element reads the input element that all four of its
  * coordinates read. */
@@ -57,10 +57,10 @@ static inline void taps_window(const tap_call *c, int o) {
 /* Input item i is added, times the window, to the outputs from i * stride - pad on. */
 static inline void taps_transposed(const tap_call *c, int o) {
     const hp_layer *l = c->l;
+    const int stride = by_axis(c, l->stride_h, l->stride_w), dil = by_axis(c, l->dil_h, l->dil_w);
     for (int i = 0; i < taps_in(c); i++)
         for (int t = 0; t < by_axis(c, l->kh, l->kw); t++)
-            if (i * by_axis(c, l->stride_h, l->stride_w) - by_axis(c, l->pad_h, l->pad_w) + t == o)
-                c->visit(c->state, i, t);
+            if (i * stride - by_axis(c, l->pad_h, l->pad_w) + t * dil == o) c->visit(c->state, i, t);
 }
 
 /* From floor(o * in / out) to ceil((o + 1) * in / out). */
@@ -72,6 +72,42 @@ static inline void taps_adaptive(const tap_call *c, int o) {
 
 static inline void taps_pad(const tap_call *c, int o) {
     c->visit(c->state, o - by_axis(c, c->l->pad_h, c->l->pad_w), 0);
+}
+
+/* Twice (what is a half of a pixel is whole then) the distance of output item o from input item i, and what one
+ * pixel of the input is worth; ONNX Resize, coordinate_transformation_mode. */
+static inline int64_t resize_distance(const tap_call *c, int o, int i, int64_t *pixel) {
+    const int64_t n = taps_in(c), m = taps_out(c);
+    const bool alone = m == 1 && (c->l->corners == HP_CORNERS_ALIGN || c->l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL);
+    *pixel = alone ? 2 : c->l->corners == HP_CORNERS_ALIGN ? 2 * (m - 1) : 2 * m;
+    if (alone) return -2 * (int64_t)i;
+    if (c->l->corners == HP_CORNERS_ALIGN) return 2 * (o * (n - 1) - i * (m - 1));
+    if (c->l->corners == HP_CORNERS_ASYMMETRIC) return 2 * (o * n - i * m);
+    return (2 * o + 1) * n - m - 2 * i * m; /* half pixels: (o + 1/2) n / m - 1/2 */
+}
+
+/* Nearest: the closest pixel, of two the first; asymmetric: the last that does not lie behind. Linear: those less
+ * than a pixel away, or the one at the border. */
+static inline void taps_resize(const tap_call *c, int o) {
+    int64_t pixel, least = INT64_MAX;
+    int best = 0;
+    const bool last = c->l->corners == HP_CORNERS_ASYMMETRIC;
+    for (int i = 0; i < taps_in(c); i++) {
+        const int64_t d = resize_distance(c, o, i, &pixel), away = d < 0 ? -d : d;
+        if (c->l->interpolation == HP_BILINEAR) {
+            const bool border = (i == 0 && d < 0) || (i == taps_in(c) - 1 && d > 0);
+            if (away < pixel || border) c->visit(c->state, i, 0);
+        } else if (last ? d >= 0 : away < least) {
+            best = i;
+            least = away;
+        }
+    }
+    if (c->l->interpolation == HP_NEAREST) c->visit(c->state, best, 0);
+}
+
+/* A second input: pixel by pixel, or one vector for all. */
+static inline void taps_second(const tap_call *c, int o) {
+    c->visit(c->state, taps_in(c) == 1 ? 0 : o, 0);
 }
 
 /* Output channels of a group read the input channels of that group. */
@@ -93,11 +129,15 @@ static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
     [HP_CONV] = taps_window,    [HP_CONVT] = taps_transposed, [HP_LINEAR] = taps_all,
     [HP_BN] = taps_same,        [HP_ACT] = taps_same,         [HP_ADD] = taps_same,
     [HP_MAXPOOL] = taps_window, [HP_AVGPOOL] = taps_window,   [HP_ADAPTPOOL] = taps_adaptive,
-    [HP_PAD] = taps_pad,        [HP_CONCAT] = taps_same,      [HP_DROPOUT] = taps_same};
+    [HP_PAD] = taps_pad,        [HP_CONCAT] = taps_same,      [HP_DROPOUT] = taps_same,
+    [HP_MUL] = taps_same,       [HP_SCALE] = taps_same,       [HP_RESIZE] = taps_resize,
+    [HP_SOFTMAX] = taps_same,   [HP_QUANT] = taps_same,       [HP_DEQUANT] = taps_same};
 static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
-    [HP_CONV] = taps_grouped,   [HP_CONVT] = taps_all, [HP_LINEAR] = taps_all,    [HP_BN] = taps_same,
-    [HP_ACT] = taps_same,       [HP_ADD] = taps_same,  [HP_MAXPOOL] = taps_same,  [HP_AVGPOOL] = taps_same,
-    [HP_ADAPTPOOL] = taps_same, [HP_PAD] = taps_same,  [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same};
+    [HP_CONV] = taps_grouped,   [HP_CONVT] = taps_all,  [HP_LINEAR] = taps_all,    [HP_BN] = taps_same,
+    [HP_ACT] = taps_same,       [HP_ADD] = taps_same,   [HP_MAXPOOL] = taps_same,  [HP_AVGPOOL] = taps_same,
+    [HP_ADAPTPOOL] = taps_same, [HP_PAD] = taps_same,   [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same,
+    [HP_MUL] = taps_same,       [HP_SCALE] = taps_same, [HP_RESIZE] = taps_same,   [HP_SOFTMAX] = taps_all,
+    [HP_QUANT] = taps_same,     [HP_DEQUANT] = taps_same};
 
 /* All taps of item `o` of the output along an axis, in the order of the window. */
 static inline void brute_taps(const hp_graph *g, int layer, int k, int axis, int o, tap_fn *visit,
@@ -105,6 +145,8 @@ static inline void brute_taps(const hp_graph *g, int layer, int k, int axis, int
     const tap_call c = {g, &g->layer[layer], k, axis, visit, state};
     if (axis == HP_AXIS_N) {
         taps_same(&c, o);
+    } else if (k > 0 && c.l->op != HP_CONCAT) {
+        (axis == HP_AXIS_C ? taps_same : taps_second)(&c, o);
     } else {
         (axis == HP_AXIS_C ? taps_of_channels : taps_of_pixels)[c.l->op](&c, o);
     }
@@ -142,10 +184,10 @@ static inline hull brute_hull(const hp_graph *g, int layer, int k, int axis, con
 /* The first whose transposed window ends at or behind output item o. */
 static inline int item_behind(const hp_layer *l, int axis, int o) {
     const bool rows = axis == HP_AXIS_H;
-    const int k = rows ? l->kh : l->kw, pad = rows ? l->pad_h : l->pad_w,
-              stride = rows ? l->stride_h : l->stride_w;
+    const int reach = rows ? (l->kh - 1) * l->dil_h : (l->kw - 1) * l->dil_w,
+              pad = rows ? l->pad_h : l->pad_w, stride = rows ? l->stride_h : l->stride_w;
     int i = 0;
-    while (i * stride - pad + k - 1 < o) i++;
+    while (i * stride - pad + reach < o) i++;
     return i;
 }
 

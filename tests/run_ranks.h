@@ -87,9 +87,9 @@ static void ranks_load_labels(const ranks_rank *me, int32_t iter, int32_t micro,
                 *to++ = ranks_label(me, ranks_stream(me, iter, micro, i), y, x);
 }
 
-static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, const hp_box *x_box,
-                            void *labels, const hp_box *label_box, hp_error *err) {
-    (void)err;
+static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
+                            const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
+    (void)err, (void)x_dtype;
     if (x) ranks_load_pixels(self, iter, micro, x_box, x);
     if (labels) ranks_load_labels(self, iter, micro, label_box, labels);
     return HP_OK;

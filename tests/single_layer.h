@@ -49,23 +49,39 @@ static inline void draw_window(throws *d, hp_layer *l, bool dilates, bool pool) 
     l->count_include_pad = pool && draw(d, 0, 1);
 }
 
-static inline void draw_conv(throws *d, single *s) {
-    draw_window(d, &s->layer[1], true, false);
+/* Sometimes another number of windows than equal padding gives: fewer, or more padding behind. */
+static inline void draw_sizes(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    hp_tensor y;
+    if (draw(d, 0, 3) || hp_layer_shape(&s->g, l, s->tensor[1].c, &y, NULL) != HP_OK) return;
+    l->out_h = draw(d, y.h > 1 ? y.h - 1 : 1, y.h + 2);
+    l->out_w = draw(d, y.w > 1 ? y.w - 1 : 1, y.w + 2);
+}
+
+static inline void draw_groups(throws *d, single *s) {
     s->layer[1].groups = draw(d, 0, 1) ? draw_divisor(d, s->tensor[0].c) : 1;
     s->tensor[1].c = s->layer[1].groups * draw(d, 1, 4);
+    draw_sizes(d, s);
+}
+
+static inline void draw_conv(throws *d, single *s) {
+    draw_window(d, &s->layer[1], true, false);
+    draw_groups(d, s);
 }
 
 static inline void draw_convt(throws *d, single *s) {
-    draw_window(d, &s->layer[1], false, false);
-    s->tensor[1].c = draw(d, 1, 6);
+    draw_window(d, &s->layer[1], draw(d, 0, 1), false);
+    draw_groups(d, s);
 }
 
 static inline void draw_maxpool(throws *d, single *s) {
     draw_window(d, &s->layer[1], true, true);
+    draw_sizes(d, s);
 }
 
 static inline void draw_avgpool(throws *d, single *s) {
     draw_window(d, &s->layer[1], false, true);
+    draw_sizes(d, s);
 }
 
 static inline void draw_target(throws *d, single *s) { /* adaptpool; pad puts the image somewhere in it */
@@ -75,6 +91,22 @@ static inline void draw_target(throws *d, single *s) { /* adaptpool; pad puts th
     if (pad) l->pad_w = draw(d, 0, 3);
     l->out_h = pad ? s->tensor[0].h + l->pad_h + draw(d, 0, 6) : draw(d, 1, 9);
     l->out_w = pad ? s->tensor[0].w + l->pad_w + draw(d, 0, 3) : draw(d, 1, 9);
+}
+
+static inline void draw_resize(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    const bool times = draw(d, 0, 2) == 0;
+    l->out_h = times ? s->tensor[0].h * draw(d, 1, 4) : draw(d, 1, 40);
+    l->out_w = times ? s->tensor[0].w * draw(d, 1, 3) : draw(d, 1, 30);
+    l->interpolation = draw(d, HP_NEAREST, HP_BILINEAR);
+    l->corners = draw(d, 0, HP_CORNERS - 1);
+}
+
+/* Two maps, or a map and a vector. */
+static inline void draw_mul(throws *d, single *s) {
+    s->layer[1].n_in = 2;
+    s->tensor[1] = s->tensor[0];
+    if (draw(d, 0, 1)) s->tensor[1].h = s->tensor[1].w = 1;
 }
 
 static inline void draw_linear(throws *d, single *s) {
@@ -96,7 +128,18 @@ static draw_fn *const draws[HP_LAYER_OPS] = {
     [HP_CONV] = draw_conv,       [HP_CONVT] = draw_convt,     [HP_LINEAR] = draw_linear,
     [HP_BN] = draw_inputs,       [HP_ACT] = draw_inputs,      [HP_ADD] = draw_inputs,
     [HP_MAXPOOL] = draw_maxpool, [HP_AVGPOOL] = draw_avgpool, [HP_ADAPTPOOL] = draw_target,
-    [HP_PAD] = draw_target,      [HP_CONCAT] = draw_inputs,   [HP_DROPOUT] = draw_inputs};
+    [HP_PAD] = draw_target,      [HP_CONCAT] = draw_inputs,   [HP_DROPOUT] = draw_inputs,
+    [HP_MUL] = draw_mul,         [HP_SCALE] = draw_inputs,    [HP_RESIZE] = draw_resize,
+    [HP_SOFTMAX] = draw_inputs,  [HP_QUANT] = draw_inputs,    [HP_DEQUANT] = draw_inputs};
+
+/* A deployed convolution may add a map like its output. */
+static inline void draw_added(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    if ((l->op != HP_CONV && l->op != HP_CONVT) || draw(d, 0, 4)) return;
+    s->tensor[2] = s->tensor[1];
+    l->n_in = l->out = 2;
+    s->g.n_tensor = 3;
+}
 
 /* False where no window fits into the image. */
 static inline bool try_layer(throws *d, int op, single *s) {
@@ -105,14 +148,16 @@ static inline bool try_layer(throws *d, int op, single *s) {
     s->layer[0] = (hp_layer){.name = "image", .op = HP_INPUT};
     s->layer[1] = (hp_layer){.name = "layer", .op = op, .n_in = 1, .in = {0, 1, 2}, .groups = 1};
     s->tensor[0] = (hp_tensor){.h = draw_of(d, sizes, 10), .w = draw_of(d, sizes, 10), .c = draw(d, 1, 12)};
+    s->g = (hp_graph){.n_layer = 2, .layer = s->layer, .tensor = s->tensor};
     draws[op](d, s);
     hp_layer *l = &s->layer[1];
     const int channels = s->tensor[1].c;
-    s->g = (hp_graph){.n_layer = 2, .n_tensor = l->n_in + 1, .layer = s->layer, .tensor = s->tensor};
+    s->g.n_tensor = l->n_in + 1;
     l->out = l->n_in;
     hp_tensor *y = &s->tensor[l->out];
     if (hp_layer_shape(&s->g, l, channels, y, NULL) != HP_OK) return false;
-    y->producer = 1;
+    draw_added(d, s);
+    s->tensor[l->out].producer = 1;
     return true;
 }
 

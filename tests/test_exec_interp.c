@@ -60,9 +60,9 @@ static hp_status note_run(hp_device *d, int task, const hp_step *step, hp_error 
 
 static const hp_device_ops NOTE_DEVICE = {"notes", HP_F32, NULL, note_run, NULL};
 
-static hp_status note_load(void *self, int32_t iter, int32_t micro, void *x, const hp_box *x_box,
+static hp_status note_load(void *self, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype, const hp_box *x_box,
                            void *labels, const hp_box *label_box, hp_error *err) {
-    (void)self, (void)iter, (void)micro, (void)err;
+    (void)self, (void)iter, (void)micro, (void)x_dtype, (void)err;
     assert_true(x || labels);
     assert_true(!x == !x_box && !labels == !label_box);
     notes->loads++;

@@ -1,6 +1,7 @@
 /* test_tile.c - boxes of single layers: what parts own covers a tensor once; what a layer needs, and how a
  * kernel sees it, is what counting its taps one by one gives. Every operator, images down to one pixel, more
  * tiles than rows. */
+#include "plan/resample.h"
 #include "tests/single_layer.h"
 
 #include <setjmp.h>
@@ -79,6 +80,7 @@ static void parts_are_even(void **state) {
  * image is all there is to it. */
 static bool gapless(const hp_layer *l, int axis) {
     const bool rows = axis == HP_AXIS_H;
+    if (l->op == HP_CONVT && (rows ? l->dil_h : l->dil_w) > 1) return false;
     if (l->op != HP_CONV && l->op != HP_MAXPOOL && l->op != HP_AVGPOOL) return true;
     return (rows ? l->dil_h : l->dil_w) == 1 && (rows ? l->stride_h : l->stride_w) <= (rows ? l->kh : l->kw);
 }
@@ -118,7 +120,7 @@ static void a_layer_needs_the_box_around_its_taps(void **state) {
 static single draw_strip(throws *d, bool transposed, int axis, int small) {
     single s = {.samples = 1};
     hp_layer *l = &s.layer[1];
-    const int k = draw(d, 1, 4), stride = draw(d, 1, 4), dil = transposed ? 1 : draw(d, 1, 2);
+    const int k = draw(d, 1, 4), stride = draw(d, 1, 4), dil = draw(d, 1, 2);
     const int large = (small - 1) * stride + (k - 1) * dil + 1;
     const bool rows = axis == HP_AXIS_H;
     s.layer[0] = (hp_layer){.op = HP_INPUT};
@@ -161,6 +163,32 @@ static void a_halo_is_what_even_tiles_lack(void **state) {
     }
 }
 
+/* What resizing calls halo-free is: a whole number of output pixels lie in each input pixel, which alone they
+ * read. */
+static void a_resized_map_without_halo_reads_its_own_pixels(void **state) {
+    (void)state;
+    int free_of_it = 0;
+    for (uint64_t seed = 1; seed <= cases(2000); seed++) {
+        throws d = {seed, 6};
+        single s;
+        while (!try_layer(&d, HP_RESIZE, &s)) continue;
+        point_at_own(&s);
+        if (hp_layer_has_halo(&s.g, 1)) continue;
+        free_of_it++;
+        for (int a = HP_AXIS_H; a <= HP_AXIS_W; a++) {
+            const int times = axis_of(&s.tensor[1], a) / axis_of(&s.tensor[0], a);
+            for (int o = 0; o < axis_of(&s.tensor[1], a); o++) {
+                hp_box out = hp_box_whole(&s.g, 1, 1);
+                out.lo[a] = o;
+                out.hi[a] = o + 1;
+                const hull h = brute_hull(&s.g, 1, 0, a, &out);
+                assert_true(h.lo == o / times && h.hi == o / times + 1);
+            }
+        }
+    }
+    assert_true(free_of_it > 100);
+}
+
 /* --- (c) how a kernel sees it --- */
 
 enum { MOST_TAPS = 64 };
@@ -188,12 +216,17 @@ static void local_taps(const hp_layer *l, const hp_shape *s, int axis, int o, ta
         for (int t = 0; t < k; t++) tap_add(to, o * stride - pad + t * dil, t);
     } else if (l->op == HP_CONVT) {
         for (int i = 0; i < n; i++)
-            if (o - i * stride + pad >= 0 && o - i * stride + pad < k) tap_add(to, i, o - i * stride + pad);
+            for (int t = 0; t < k; t++)
+                if (i * stride - pad + t * dil == o) tap_add(to, i, t);
     } else if (l->op == HP_ADAPTPOOL) {
         const int64_t at = o + (rows ? s->oy0 : s->ox0), in = rows ? s->full_ih : s->full_iw,
                       out = rows ? s->full_oh : s->full_ow;
         for (int64_t i = at * in / out; i < ((at + 1) * in + out - 1) / out; i++)
             tap_add(to, (int)i - (rows ? s->iy0 : s->ix0), 0);
+    } else if (l->op == HP_RESIZE) {
+        const hp_resample at = hp_resample_at(l, rows ? s->full_ih : s->full_iw, rows ? s->full_oh : s->full_ow,
+                                              o + (rows ? s->oy0 : s->ox0));
+        for (int i = at.lo; i <= at.hi; i++) tap_add(to, i - (rows ? s->iy0 : s->ix0), 0);
     } else if (l->op == HP_LINEAR) {
         for (int i = 0; i < n; i++) tap_add(to, i, i);
     } else {
@@ -202,7 +235,8 @@ static void local_taps(const hp_layer *l, const hp_shape *s, int axis, int o, ta
 }
 
 static void local_channels(const hp_layer *l, const hp_shape *s, int o, tap_list *to) {
-    const bool grouped = l->op == HP_CONV, all = grouped || l->op == HP_CONVT || l->op == HP_LINEAR;
+    const bool grouped = l->op == HP_CONV,
+               all = grouped || l->op == HP_CONVT || l->op == HP_LINEAR || l->op == HP_SOFTMAX;
     const int ins = grouped ? s->ic / s->groups : s->ic, first = grouped ? o / (s->oc / s->groups) * ins : 0;
     to->hi = s->ic;
     if (!all) tap_add(to, o, 0);
@@ -307,7 +341,7 @@ static void an_interior_needs_no_halo(void **state) {
         point_at_own(&s);
         const hp_layout l = draw_layout(&d);
         const int part = draw(&d, 0, hp_layout_parts(&l) - 1);
-        const hp_box out = hp_layout_own(&l, &s.g, 1, s.samples, part), need = brute_need(&s.g, 1, 0, &out),
+        const hp_box out = hp_layout_own(&l, &s.g, s.layer[1].out, s.samples, part), need = brute_need(&s.g, 1, 0, &out),
                      have = hp_layout_own(&l, &s.g, 0, s.samples, part);
         hp_box piece[5];
         if (hp_box_empty(&out) || hp_box_empty(&have)) continue;
@@ -326,6 +360,7 @@ int main(void) {
         cmocka_unit_test(parts_are_even),
         cmocka_unit_test(a_layer_needs_the_box_around_its_taps),
         cmocka_unit_test(a_halo_is_what_even_tiles_lack),
+        cmocka_unit_test(a_resized_map_without_halo_reads_its_own_pixels),
         cmocka_unit_test(what_a_layer_reads_gives_it_the_same_taps),
         cmocka_unit_test(an_interior_needs_no_halo),
     };

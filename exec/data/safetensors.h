@@ -58,6 +58,14 @@ int hp_safetensors_count(const hp_safetensors *st);
 const hp_st_tensor *hp_safetensors_tensor(const hp_safetensors *st, int i); /* in the order of the data */
 const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *name); /* or NULL; O(log n) */
 
+/* Text of that key in __metadata__, or NULL. */
+const char *hp_safetensors_note(const hp_safetensors *st, const char *key);
+/* Gives back the memory of what was read; tensors are read again when they are asked for. */
+void hp_safetensors_rest(hp_safetensors *st);
+
+/* Elements first .. first+count-1 of the tensor, as one of its own. */
+hp_st_tensor hp_st_slice(const hp_st_tensor *t, int64_t first, int64_t count);
+
 /* Is it F64, F32, F16 or BF16: can it be converted? */
 int hp_st_is_real(const hp_st_tensor *t);
 void hp_st_to_f32(const hp_st_tensor *t, float *out);  /* out: count elements, rounded to nearest */
@@ -75,9 +83,18 @@ typedef struct hp_st_source {
     void *self;
 } hp_st_source;
 
+typedef struct hp_st_note { /* of __metadata__ */
+    const char *key, *text;
+} hp_st_note;
+
 /* Writes `path`.tmp, syncs it and renames it: a file of that name stays whole whatever happens. `tensor`:
- * name, dtype, n_dim, dim of each, unique names; count and data are not read. Errors: HP_ECREATE (cannot
+ * name, dtype, n_dim, dim of each, unique names; count and data are not read. Metadata: the notes, and
+ * "format": "pt" for PyTorch's tools unless they say otherwise. Errors: HP_ECREATE (cannot
  * create), HP_EIO (disk full), or what the source reports. */
+hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
+                                     const hp_st_tensor *tensor, int n, const hp_st_source *source,
+                                     hp_error *err);
+/* The same without notes. */
 hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int n,
                                const hp_st_source *source, hp_error *err);
 

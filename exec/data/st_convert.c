@@ -42,6 +42,15 @@ static double from_bf16(const unsigned char *p) {
 static double (*const readers[HP_ST_DTYPES])(const unsigned char *p) = {
     [HP_ST_F64] = from_f64, [HP_ST_F32] = from_f32, [HP_ST_F16] = from_f16, [HP_ST_BF16] = from_bf16};
 
+hp_st_tensor hp_st_slice(const hp_st_tensor *t, int64_t first, int64_t count) {
+    HP_ASSERT(first >= 0 && count >= 0 && first + count <= t->count);
+    hp_st_tensor slice = *t;
+    slice.n_dim = 1;
+    slice.dim[0] = slice.count = count;
+    slice.data = t->data + first * hp_st_infos[t->dtype].bytes;
+    return slice;
+}
+
 int hp_st_is_real(const hp_st_tensor *t) {
     return readers[t->dtype] != NULL;
 }

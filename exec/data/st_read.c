@@ -21,6 +21,8 @@ struct hp_safetensors {
     int n;
     hp_st_tensor *tensor;         /* by data offset */
     const hp_st_tensor **by_name; /* the same, sorted by name */
+    int n_note;
+    hp_st_note *note;
 };
 
 const hp_st_info hp_st_infos[HP_ST_DTYPES] = {
@@ -116,6 +118,18 @@ static hp_status read_tensor(hp_safetensors *st, const char *name, json_t *entry
     return HP_OK;
 }
 
+/* Texts alone, as the format says; another value is as good as none. */
+static void read_notes(hp_safetensors *st, json_t *entry) {
+    const char *key;
+    json_t *value;
+    st->note = HP_NEW(st->arena, hp_st_note, json_object_size(entry) + 1);
+    json_object_foreach(entry, key, value) {
+        if (!json_is_string(value)) continue;
+        st->note[st->n_note++] = (hp_st_note){hp_arena_strdup(st->arena, key),
+                                              hp_arena_strdup(st->arena, json_string_value(value))};
+    }
+}
+
 static hp_status read_entries(hp_safetensors *st, json_t *root, hp_error *err) {
     const size_t n = json_object_size(root);
     if (n > HP_ST_MAX_TENSORS + 1)
@@ -125,7 +139,10 @@ static hp_status read_entries(hp_safetensors *st, json_t *root, hp_error *err) {
     const char *name;
     json_t *entry;
     json_object_foreach(root, name, entry) {
-        if (strcmp(name, "__metadata__") != 0) HP_TRY(read_tensor(st, name, entry, err));
+        if (strcmp(name, "__metadata__") == 0)
+            read_notes(st, entry);
+        else
+            HP_TRY(read_tensor(st, name, entry, err));
     }
     return HP_OK;
 }
@@ -216,4 +233,14 @@ const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *na
     const hp_st_tensor key = {.name = name}, *at = &key;
     const hp_st_tensor **found = bsearch(&at, st->by_name, (size_t)st->n, sizeof *st->by_name, by_name);
     return found ? *found : NULL;
+}
+
+const char *hp_safetensors_note(const hp_safetensors *st, const char *key) {
+    for (int i = 0; i < st->n_note; i++)
+        if (strcmp(st->note[i].key, key) == 0) return st->note[i].text;
+    return NULL;
+}
+
+void hp_safetensors_rest(hp_safetensors *st) {
+    (void)madvise(st->map, st->map_bytes, MADV_DONTNEED); /* the mapping is read-only: nothing is lost */
 }

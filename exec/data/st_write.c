@@ -27,11 +27,27 @@ static json_t *describe(const hp_st_tensor *t, int64_t begin) {
                      "data_offsets", (json_int_t)begin, (json_int_t)(begin + bytes_of(t)));
 }
 
+typedef struct file_content {
+    const hp_st_note *note;
+    const hp_st_tensor *tensor;
+    int n_note, n;
+    const hp_st_source *source;
+} file_content;
+
+static json_t *notes_of(const file_content *c) {
+    json_t *notes = json_pack("{s:s}", "format", "pt"); /* as PyTorch's tools expect */
+    for (int i = 0; i < c->n_note; i++)
+        json_object_set_new(notes, c->note[i].key, json_string(c->note[i].text));
+    return notes;
+}
+
 /* Header text, padded with spaces so that the data begin at a multiple of 8. free() it. */
-static char *header(const hp_st_tensor *tensor, int n, size_t *length) {
-    json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt"); /* as PyTorch's tools expect */
+static char *header(const file_content *c, size_t *length) {
+    json_t *root = json_object();
+    const hp_st_tensor *tensor = c->tensor;
+    json_object_set_new(root, "__metadata__", notes_of(c));
     int64_t at = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < c->n; i++) {
         HP_ASSERT(!json_object_get(root, tensor[i].name));
         json_object_set_new(root, tensor[i].name, describe(&tensor[i], at));
         at += bytes_of(&tensor[i]);
@@ -52,27 +68,25 @@ static hp_status io_failed(const char *path, hp_error *err) {
                    strerror(errno));
 }
 
-static hp_status write_tensors(FILE *f, const char *tmp, const hp_st_tensor *tensor, int n,
-                               const hp_st_source *source, hp_error *err) {
-    for (int i = 0; i < n; i++) {
-        const size_t bytes = (size_t)bytes_of(&tensor[i]);
-        const void *data = source->data(source->self, i, err);
+static hp_status write_tensors(FILE *f, const char *tmp, const file_content *c, hp_error *err) {
+    for (int i = 0; i < c->n; i++) {
+        const size_t bytes = (size_t)bytes_of(&c->tensor[i]);
+        const void *data = c->source->data(c->source->self, i, err);
         if (!data) return err ? err->code : HP_EIO;
         if (bytes && fwrite(data, 1, bytes, f) != bytes) return io_failed(tmp, err);
     }
     return HP_OK;
 }
 
-static hp_status write_body(FILE *f, const char *tmp, const hp_st_tensor *tensor, int n,
-                            const hp_st_source *source, hp_error *err) {
+static hp_status write_body(FILE *f, const char *tmp, const file_content *c, hp_error *err) {
     size_t length;
-    char *text = header(tensor, n, &length);
+    char *text = header(c, &length);
     unsigned char prefix[8];
     for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)((uint64_t)length >> 8 * i);
     const int ok = fwrite(prefix, 1, 8, f) == 8 && fwrite(text, 1, length, f) == length;
     free(text);
     if (!ok) return io_failed(tmp, err);
-    HP_TRY(write_tensors(f, tmp, tensor, n, source, err));
+    HP_TRY(write_tensors(f, tmp, c, err));
     if (fflush(f) != 0 || fsync(fileno(f)) != 0) return io_failed(tmp, err);
     return HP_OK;
 }
@@ -88,8 +102,10 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
-hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int n,
-                               const hp_st_source *source, hp_error *err) {
+hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
+                                     const hp_st_tensor *tensor, int n, const hp_st_source *source,
+                                     hp_error *err) {
+    const file_content content = {note, tensor, n_note, n, source};
     char tmp[PATH_MAX];
     if (snprintf(tmp, sizeof tmp, "%s.tmp", path) >= (int)sizeof tmp)
         return hp_fail(err, HP_ECREATE, "the name '%.64s...' is too long; give a shorter one", path);
@@ -97,7 +113,7 @@ hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int
     if (!f)
         return hp_fail(err, HP_ECREATE, "cannot create %s: %s; give a path in an existing, writable folder",
                        tmp, strerror(errno));
-    hp_status s = write_body(f, tmp, tensor, n, source, err);
+    hp_status s = write_body(f, tmp, &content, err);
     if (fclose(f) != 0 && s == HP_OK) s = io_failed(tmp, err);
     if (s == HP_OK && rename(tmp, path) != 0)
         s = hp_fail(err, HP_ECREATE, "cannot rename %s to %s: %s; give another name", tmp, path,
@@ -107,4 +123,9 @@ hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int
     else
         unlink(tmp);
     return s;
+}
+
+hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int n,
+                               const hp_st_source *source, hp_error *err) {
+    return hp_safetensors_write_noted(path, NULL, 0, tensor, n, source, err);
 }

@@ -24,6 +24,10 @@ typedef struct hp_weights {
     void *state;         /* may be NULL if the role has none */
 } hp_weights;
 
+/* Initial values of elements first .. first+count-1 of graph parameter `param`; see hp_weights_init. Running
+ * statistics: mean 0, variance 1. */
+void hp_param_draw(const hp_graph *g, int param, uint64_t seed, int64_t first, int64_t count, float *out);
+
 /* Do the running statistics at this place begin with a value of their own? */
 bool hp_weights_start(const hp_weights *w, const hp_param_place *at);
 

@@ -79,45 +79,62 @@ static const struct scheme {
     [HP_INIT_TORCH_DEFAULT] = {draw_uniform, scale_bound},
 };
 
-static void store(int32_t dtype, void *to, int64_t at, const float *from, int64_t n) {
-    if (dtype == HP_F32) {
-        memcpy((float *)to + at, from, (size_t)n * sizeof *from);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) ((double *)to)[at + i] = (double)from[i];
-}
-
-/* A slice may begin and end within a draw of four elements. */
-static void fill(const hp_weights *w, void *to, const hp_param_place *at, const struct scheme *s, float scale,
-                 uint64_t seed, uint64_t stream) {
+/* Elements first .. first+count-1; a range may begin and end within a draw of four. */
+static void draw_range(const struct scheme *s, float scale, uint64_t seed, uint64_t stream, int64_t first,
+                       int64_t count, float *out) {
     float four[4];
     const bool random = s->draw != draw_constant;
-    const int64_t end = at->first + at->count;
-    for (int64_t e = at->first, n; e < end; e += n) {
+    const int64_t end = first + count;
+    for (int64_t e = first, n; e < end; e += n) {
         s->draw(random ? hp_philox(seed, stream, (uint64_t)e / 4) : (hp_rng4){0}, scale, four);
         n = 4 - e % 4 < end - e ? 4 - e % 4 : end - e;
-        store(w->dtype, to, at->offset + (e - at->first), four + e % 4, n);
+        memcpy(out + (e - first), four + e % 4, (size_t)n * sizeof *out);
     }
+}
+
+void hp_param_draw(const hp_graph *g, int param, uint64_t seed, int64_t first, int64_t count, float *out) {
+    const hp_param *p = &g->param[param];
+    const struct scheme *s = &schemes[hp_param_trained(p) ? p->init : HP_INIT_ZERO];
+    const float scale = p->kind == HP_PARAM_BN_VAR ? 1.0f : (float)s->scale(p);
+    draw_range(s, scale, seed, HP_STREAM_WEIGHTS | (uint64_t)param, first, count, out);
 }
 
 bool hp_weights_start(const hp_weights *w, const hp_param_place *at) {
     return w->mode == HP_MODE_INFER || (w->replica == 0 && (at->here & HP_START));
 }
 
+/* Parameter i's place in a float64 buffer. */
+static void fill_double(const hp_weights *w, int i, uint64_t seed, double *to) {
+    enum { CHUNK = 256 };
+    const hp_param_place *at = &w->role->place[i];
+    float drawn[CHUNK];
+    for (int64_t e = 0, n; e < at->count; e += n) {
+        n = at->count - e < CHUNK ? at->count - e : CHUNK;
+        hp_param_draw(w->graph, i, seed, at->first + e, n, drawn);
+        for (int64_t k = 0; k < n; k++) to[e + k] = (double)drawn[k];
+    }
+}
+
+static void fill(const hp_weights *w, int i, uint64_t seed, void *buffer) {
+    const hp_param_place *at = &w->role->place[i];
+    if (w->dtype == HP_F32)
+        hp_param_draw(w->graph, i, seed, at->first, at->count, (float *)buffer + at->offset);
+    else
+        fill_double(w, i, seed, (double *)buffer + at->offset);
+}
+
 void hp_weights_init(const hp_weights *w, uint64_t seed) {
-    const struct scheme *constant = &schemes[HP_INIT_ZERO];
     HP_ASSERT(w->dtype == HP_F32 || w->dtype == HP_F64);
-    memset(w->weights, 0, (size_t)w->role->trained_elems * (size_t)hp_dtype_bytes((hp_dtype)w->dtype));
+    const size_t bytes = (size_t)hp_dtype_bytes((hp_dtype)w->dtype);
+    memset(w->weights, 0, (size_t)w->role->trained_elems * bytes);
     for (int32_t i = 0; i < w->graph->n_param; i++) {
-        const hp_param *p = &w->graph->param[i];
         const hp_param_place *at = &w->role->place[i];
         if (!at->here) continue;
-        if (hp_param_trained(p)) {
-            const struct scheme *s = &schemes[p->init];
-            fill(w, w->weights, at, s, (float)s->scale(p), seed, HP_STREAM_WEIGHTS | (uint64_t)i);
-        } else {
-            const float value = p->kind == HP_PARAM_BN_VAR && hp_weights_start(w, at) ? 1.0f : 0.0f;
-            fill(w, w->state, at, constant, value, 0, 0);
-        }
+        if (hp_param_trained(&w->graph->param[i]))
+            fill(w, i, seed, w->weights);
+        else if (hp_weights_start(w, at))
+            fill(w, i, seed, w->state);
+        else
+            memset((char *)w->state + (size_t)at->offset * bytes, 0, (size_t)at->count * bytes);
     }
 }

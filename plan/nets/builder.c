@@ -133,13 +133,47 @@ int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh
     return append_conv(b, l, name, out_c, false);
 }
 
-/* torch counts the fan-in of a weight from its second dimension, the outputs here. */
-int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w) {
-    const int y = append(b, window_layer(HP_CONVT, x, w), name, out_c), in_c = b->g->tensor[x].c;
-    const int64_t fan_in = (int64_t)out_c * w.k * w.k;
-    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, (const int[4]){in_c, out_c, w.k, w.k});
-    if (w.bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
+/* torch counts the fan-in of a weight from its second dimension, the outputs of a group here. */
+static int append_convt(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
+    const int y = append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c, outs = out_c / l.groups;
+    const int64_t fan_in = (int64_t)outs * l.kh * l.kw;
+    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, (const int[4]){in_c, outs, l.kh, l.kw});
+    if (bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
     return y;
+}
+
+int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w) {
+    return append_convt(b, window_layer(HP_CONVT, x, w), name, out_c, w.bias);
+}
+
+static hp_layer windows_as(const hp_layer *like, int x) {
+    hp_layer l = {.op = like->op, .n_in = 1, .in = {x}};
+    l.kh = like->kh;
+    l.kw = like->kw;
+    l.stride_h = or_one(like->stride_h);
+    l.stride_w = or_one(like->stride_w);
+    l.pad_h = like->pad_h;
+    l.pad_w = like->pad_w;
+    l.dil_h = or_one(like->dil_h);
+    l.dil_w = or_one(like->dil_w);
+    l.groups = or_one(like->groups);
+    l.out_h = like->out_h;
+    l.out_w = like->out_w;
+    l.ceil_mode = like->ceil_mode;
+    l.count_include_pad = like->count_include_pad;
+    return l;
+}
+
+int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp_layer *like) {
+    const hp_layer l = windows_as(like, x);
+    const bool bias = like->n_param == 2;
+    HP_ASSERT(l.op == HP_CONV || l.op == HP_CONVT);
+    return l.op == HP_CONV ? append_conv(b, l, name, out_c, bias) : append_convt(b, l, name, out_c, bias);
+}
+
+int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like) {
+    HP_ASSERT(like->op == HP_MAXPOOL || like->op == HP_AVGPOOL);
+    return append(b, windows_as(like, x), name, 0);
 }
 
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c) {
@@ -164,8 +198,40 @@ int hp_build_act(hp_builder *b, int x, const char *name, hp_act act) {
     return append(b, (hp_layer){.op = HP_ACT, .act = act, .n_in = 1, .in = {x}}, name, 0);
 }
 
+int hp_build_act_with(hp_builder *b, int x, const char *name, hp_act act, double act_a, double act_b) {
+    const hp_layer l = {.op = HP_ACT, .act = act, .act_a = act_a, .act_b = act_b, .n_in = 1, .in = {x}};
+    return append(b, l, name, 0);
+}
+
 int hp_build_add(hp_builder *b, int x, int y, const char *name) {
     return append(b, (hp_layer){.op = HP_ADD, .n_in = 2, .in = {x, y}}, name, 0);
+}
+
+int hp_build_mul(hp_builder *b, int x, int y, const char *name) {
+    return append(b, (hp_layer){.op = HP_MUL, .n_in = 2, .in = {x, y}}, name, 0);
+}
+
+int hp_build_scale(hp_builder *b, int x, const char *name, bool bias) {
+    const int y = append(b, (hp_layer){.op = HP_SCALE, .n_in = 1, .in = {x}}, name, 0), c = b->g->tensor[x].c;
+    append_vector(b, "weight", HP_PARAM_FACTOR, HP_INIT_ONE, c, c);
+    if (bias) append_vector(b, "bias", HP_PARAM_BIAS, HP_INIT_ZERO, c, c);
+    return y;
+}
+
+int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_interpolation interpolation,
+                    hp_corners corners) {
+    const hp_layer l = {.op = HP_RESIZE,
+                        .n_in = 1,
+                        .in = {x},
+                        .out_h = h,
+                        .out_w = w,
+                        .interpolation = interpolation,
+                        .corners = corners};
+    return append(b, l, name, 0);
+}
+
+int hp_build_softmax(hp_builder *b, int x, const char *name) {
+    return append(b, (hp_layer){.op = HP_SOFTMAX, .n_in = 1, .in = {x}}, name, 0);
 }
 
 int hp_build_concat(hp_builder *b, int x, int y, const char *name) {

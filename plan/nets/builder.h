@@ -40,10 +40,22 @@ int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w
 /* Stride 1, no bias, padded so that the map keeps its size: kh, kw odd. */
 int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw);
 int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w);
+/* Any convolution, transposed convolution or pooling: op, window, strides, paddings, dilations, groups and, where
+ * the padding behind differs, out_h and out_w are `like`'s (stride, dilation, groups 0 stand for 1); with a bias
+ * where like->n_param is 2. out_c: not of pools. */
+int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp_layer *like);
+int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like);
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c);
 int hp_build_bn(hp_builder *b, int x, const char *name);
 int hp_build_act(hp_builder *b, int x, const char *name, hp_act act);
+int hp_build_act_with(hp_builder *b, int x, const char *name, hp_act act, double act_a, double act_b);
 int hp_build_add(hp_builder *b, int x, int y, const char *name);
+/* y: a map like x, or one vector (1, 1, C) for all its pixels. */
+int hp_build_mul(hp_builder *b, int x, int y, const char *name);
+int hp_build_scale(hp_builder *b, int x, const char *name, bool bias);
+int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_interpolation interpolation,
+                    hp_corners corners);
+int hp_build_softmax(hp_builder *b, int x, const char *name);
 int hp_build_concat(hp_builder *b, int x, int y, const char *name);
 int hp_build_concat_all(hp_builder *b, const int *x, int n, const char *name);
 /* Zeros on all sides up to h x w, the odd row and column at the end; x itself when it has that size. */

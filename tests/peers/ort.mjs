@@ -156,5 +156,5 @@ if (o.output) writeNpy(o.output, joined(results.map((r) => ({type: r.type, data:
 console.log(JSON.stringify({
   program: 'onnxruntime-node 1.30.0', model, threads, input: whole.shape, runs: wall.length,
   wall_s: {median: median(wall), min: Math.min(...wall)}, cpu_s: {median: median(cpu), min: Math.min(...cpu)},
-  step_s: cpu, peak_rss_bytes: peakBytes(), bare_rss_bytes: bareBytes,
+  step_s: wall, step_cpu_s: cpu, peak_rss_bytes: peakBytes(), bare_rss_bytes: bareBytes,
 }));

@@ -4,8 +4,8 @@
     pair.py [--rounds 5] [--json] -- COMMAND-A ... -- COMMAND-B ...
 
 Each command prints JSON objects, one per line, with the seconds of its runs: "step_s", a list or one number per line
-(ort.mjs and `hplan run --json` do). A command without any is timed as a whole. CPU seconds and the largest resident size are of
-the whole process, with its children. A ratio above 1 says that B takes more."""
+(ort.mjs and `hplan run --json` do), and "step_cpu_s" likewise where it knows them. A command without any is timed as a whole.
+The process's CPU seconds and largest resident size include its children's. A ratio above 1 says that B takes more."""
 import argparse
 import json
 import os
@@ -16,15 +16,15 @@ import tempfile
 import time
 
 
-def seconds_in(text):
-    """What the lines of JSON say about single runs."""
+def seconds_in(text, key):
+    """What the lines of JSON say under this key about single runs."""
     found = []
     for line in text.splitlines():
         try:
             said = json.loads(line)
         except ValueError:
             continue
-        steps = said.get("step_s", []) if isinstance(said, dict) and not said.get("final") else []
+        steps = said.get(key, []) if isinstance(said, dict) and not said.get("final") else []
         found += steps if isinstance(steps, list) else [steps]
     return found
 
@@ -42,23 +42,30 @@ def run(command):
     if child.returncode:
         print(text, file=sys.stderr)
         sys.exit(child.returncode)  # 77, where a peer cannot be had, stays 77
-    return {"step_s": seconds_in(text) or [wall], "wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime,
+    cpu = usage.ru_utime + usage.ru_stime
+    steps = seconds_in(text, "step_s")
+    return {"step_s": steps or [wall], "step_cpu_s": seconds_in(text, "step_cpu_s") if steps else [cpu], "process_cpu_s": cpu,
             "peak_rss_bytes": usage.ru_maxrss * 1024}
 
 
 def summary(runs):
-    steps = [s for r in runs for s in r["step_s"]]
+    steps, cpu = ([s for r in runs for s in r[key]] for key in ("step_s", "step_cpu_s"))
     return {"steps": len(steps), "median_s": statistics.median(steps), "min_s": min(steps),
-            "process_cpu_s": statistics.median(r["cpu_s"] for r in runs),
+            "cpu_median_s": statistics.median(cpu) if cpu else None, "cpu_min_s": min(cpu, default=None),
+            "process_cpu_s": statistics.median(r["process_cpu_s"] for r in runs),
             "peak_rss_bytes": statistics.median(r["peak_rss_bytes"] for r in runs)}
+
+
+ROWS = (("median, ms", "median_s", 1e3), ("minimum, ms", "min_s", 1e3), ("CPU median, ms", "cpu_median_s", 1e3),
+        ("CPU minimum, ms", "cpu_min_s", 1e3), ("process CPU, s", "process_cpu_s", 1), ("peak RSS, MB", "peak_rss_bytes", 1e-6))
 
 
 def show(a, b, per_round):
     print(f"{'':16}{'A':>12}{'B':>12}{'B / A':>8}")
-    rows = (("median, ms", "median_s", 1e3), ("minimum, ms", "min_s", 1e3), ("process CPU, s", "process_cpu_s", 1),
-            ("peak RSS, MB", "peak_rss_bytes", 1e-6))
-    for title, key, unit in rows:
-        print(f"{title:16}{a[key] * unit:12.2f}{b[key] * unit:12.2f}{b[key] / a[key]:8.3f}")
+    for title, key, unit in ROWS:
+        cells = ["" if v[key] is None else f"{v[key] * unit:.2f}" for v in (a, b)]
+        ratio = f"{b[key] / a[key]:.3f}" if all(cells) else ""
+        print(f"{title:16}{cells[0]:>12}{cells[1]:>12}{ratio:>8}")
     print("ratio of each round: " + " ".join(f"{r:.3f}" for r in per_round) + f"; median {statistics.median(per_round):.3f}")
 
 

@@ -1,0 +1,92 @@
+/* clip_entropy.c - the clipping threshold that loses least information: smallest Kullback-Leibler divergence
+ * between the clipped histogram and what 128 levels keep of it (Migacz 2017, "8-bit Inference with TensorRT",
+ * GTC S7310). */
+#include "exec/quant/clip.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEVELS = 128 };
+
+/* Sums over the bins before each: elements c, bins that hold any, c log c. */
+typedef struct sums {
+    double mass[HP_BINS + 1], plogp[HP_BINS + 1];
+    int held[HP_BINS + 1];
+} sums;
+
+/* Bins [first, end) are kept; the others are clipped into its first and last. */
+typedef struct window {
+    int first, end;
+} window;
+
+static double xlogx(double x) {
+    return x > 0 ? x * log(x) : 0;
+}
+
+static void add_up(const hp_histogram *h, sums *s) {
+    for (int i = 0; i < HP_BINS; i++) {
+        const double c = (double)h->count[i];
+        s->mass[i + 1] = s->mass[i] + c;
+        s->plogp[i + 1] = s->plogp[i] + xlogx(c);
+        s->held[i + 1] = s->held[i] + (c > 0);
+    }
+}
+
+/* Sum of p log q over what is clipped into bin `i`, and what p log p gains by it, as q - p. Infinite where
+ * mass is put on nothing. */
+static double clipped_into(const hp_histogram *h, int i, double clipped, double q) {
+    const double c = (double)h->count[i];
+    if (clipped == 0) return 0;
+    if (c == 0) return -INFINITY;
+    return clipped * log(q) - (xlogx(c + clipped) - xlogx(c));
+}
+
+/* Sum of p log(p / q), p: counts with what is clipped; q: the mass of a level shared evenly among its bins
+ * that hold any. Both normalised. */
+static double divergence(const hp_histogram *h, const sums *s, const window *w) {
+    const int n = w->end - w->first;
+    const double all = s->mass[HP_BINS], inside = s->mass[w->end] - s->mass[w->first];
+    const double below = s->mass[w->first], above = all - s->mass[w->end];
+    double sum = s->plogp[w->end] - s->plogp[w->first];
+    for (int k = 0; k < LEVELS; k++) {
+        const int a = w->first + (int)((int64_t)n * k / LEVELS),
+                  b = w->first + (int)((int64_t)n * (k + 1) / LEVELS);
+        const double mass = s->mass[b] - s->mass[a];
+        const double each = mass / (s->held[b] - s->held[a]);
+        if (mass > 0) sum -= mass * log(each);
+        if (k == 0) sum -= clipped_into(h, w->first, below, each);
+        if (k == LEVELS - 1) sum -= clipped_into(h, w->end - 1, above, each);
+    }
+    return sum / all - log(all) + log(inside);
+}
+
+/* All bins within `reach` of zero, which is never cut off. */
+static window window_of(int zero, int reach) {
+    return (window){zero - reach > 0 ? zero - reach : 0, zero + reach < HP_BINS ? zero + reach : HP_BINS};
+}
+
+static window least_divergence(const hp_histogram *h, const sums *s, int zero) {
+    const int most = zero > HP_BINS - zero ? zero : HP_BINS - zero;
+    double least = INFINITY;
+    window best = {0, HP_BINS};
+    for (int reach = LEVELS / 2; reach <= most; reach++) {
+        const window w = window_of(zero, reach);
+        if (w.end - w.first < LEVELS || s->mass[w.end] == s->mass[w.first]) continue;
+        const double d = divergence(h, s, &w);
+        if (d < least) best = w;
+        if (d < least) least = d;
+    }
+    return best;
+}
+
+hp_range hp_clip_entropy(const hp_histogram *h) {
+    const double width = hp_histogram_width(h), at = rint(-h->range.lo / width);
+    const int zero = at <= 0 ? 0 : at >= HP_BINS ? HP_BINS : (int)at;
+    sums *s = calloc(1, sizeof *s);
+    HP_ASSERT(s);
+    add_up(h, s);
+    const window best = least_divergence(h, s, zero);
+    free(s);
+    const double lo = h->range.lo + best.first * width, hi = h->range.lo + best.end * width;
+    return (hp_range){lo, best.end == HP_BINS ? h->range.hi : hi};
+}

@@ -1,0 +1,45 @@
+/* histogram.h - what calibration keeps of a tensor: its range, then how often each part of it occurs.
+ *
+ * Pass 1 finds the range, pass 2 counts into bins of equal width over it. Minima and integer counts do not
+ * depend on how the elements were shared out, so that ranks merge theirs into the same bits whatever the
+ * partition. */
+#ifndef HP_QUANT_HISTOGRAM_H
+#define HP_QUANT_HISTOGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* [lo, hi]; lo > hi: of nothing. */
+typedef struct hp_range {
+    double lo, hi;
+} hp_range;
+
+static inline hp_range hp_range_none(void) {
+    return (hp_range){1, 0};
+}
+static inline bool hp_range_empty(const hp_range *r) {
+    return r->lo > r->hi;
+}
+hp_range hp_range_around(const hp_range *a, const hp_range *b); /* the smallest that holds both */
+
+enum { HP_BINS = 2048 };
+
+typedef struct hp_histogram {
+    hp_range range;
+    int64_t zeros; /* exact zeros, which every quantisation keeps: not in count */
+    int64_t count[HP_BINS];
+} hp_histogram;
+
+/* Empty, over that range; its ends are the outer edges. */
+void hp_histogram_start(hp_histogram *h, hp_range range);
+/* Counts n elements; what lies outside falls into the bin at that end. */
+void hp_histogram_f32(hp_histogram *h, const float *x, int64_t n);
+void hp_histogram_f64(hp_histogram *h, const double *x, int64_t n);
+/* Adds the counts of one with the same edges. */
+void hp_histogram_merge(hp_histogram *h, const hp_histogram *other);
+
+static inline double hp_histogram_width(const hp_histogram *h) { /* of a bin */
+    return (h->range.hi - h->range.lo) / HP_BINS;
+}
+
+#endif
