@@ -12,11 +12,14 @@ typedef struct options {
 static hp_status find_kind(const char *name, int n_path, const hp_plot_kind **kind, hp_error *err) {
     *kind = hp_plot_find(name);
     if (!*kind)
-        return hp_fail(err, HP_EUSAGE, "there is no plot '%.40s'; there are timeline, scaling, memory, error",
+        return hp_fail(err, HP_EUSAGE,
+                       "there is no plot '%.40s'; there are timeline, scaling, memory, error, "
+                       "precision",
                        name);
     if (!(*kind)->draw)
         return hp_fail(err, HP_EUNAVAIL,
-                       "this version does not have the plot '%s'; it has timeline, scaling, memory, error",
+                       "this version does not have the plot '%s'; it has timeline, scaling, memory, error, "
+                       "precision",
                        (*kind)->name);
     if (n_path == 0)
         return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);
@@ -90,7 +93,8 @@ int cmd_plot(int argc, char **argv) {
         .usage = "KIND DB...",
         .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
                "from one or several plans), memory (planned and observed, by rank), error (predicted against "
-               "measured, task by task).",
+               "measured, task by task), precision (throughput, memory and latency by precision and image "
+               "size, from one or several bench databases).",
         .min_word = 1,
         .max_word = FRAME_WORDS,
         .too_few = "which plot of which file? For example: hplan plot timeline run.db -o timeline.svg",

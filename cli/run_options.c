@@ -47,8 +47,8 @@ static const row ROWS[] = {
     {"checkpoint", "DIR", "write checkpoints (not in this version)", LATER, 0, false},
     {"every", "N", "steps between checkpoints (not in this version)", LATER, 0, false},
     {"resume", NULL, "go on from the newest checkpoint (not in this version)", LATER, 0, false},
-    {"input", "IMAGE", "inference on one image (not in this version)", LATER, 0, false},
-    {"output", "FILE", "what inference gave (not in this version)", LATER, 0, false},
+    {"input", "IMAGE", "inference on one image", PASS, 0, false},
+    {"output", "FILE", "what inference gave: .npy, .json, .tif (maps), .bin", PASS, 0, false},
 };
 
 enum { N_ROW = sizeof ROWS / sizeof *ROWS, FIRST_KEY = 256 };

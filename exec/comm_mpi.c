@@ -58,7 +58,8 @@ typedef struct mpi_comm {
 } mpi_comm;
 
 static MPI_Datatype type_of(int32_t dtype) {
-    static const MPI_Datatype TYPES[] = {MPI_FLOAT, MPI_DOUBLE, MPI_INT32_T, MPI_UINT8_T}; /* as hp_dtype */
+    static const MPI_Datatype TYPES[] = {MPI_FLOAT,   MPI_DOUBLE,   MPI_INT32_T,
+                                         MPI_UINT8_T, MPI_UINT16_T, MPI_UINT16_T}; /* as hp_dtype */
     return TYPES[dtype];
 }
 

@@ -1,6 +1,9 @@
 /* job.c - setting a rank up: each part fails with its own message, before any step is run. */
 #include "exec/job.h"
 
+#include "exec/data/constants.h"
+#include "exec/data/output.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -73,6 +76,7 @@ static hp_status map_arena(hp_job *j, hp_error *err) {
 
 static hp_status fill_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
+    if (j->plan.graph->deployed) return hp_job_constants(j, err);
     const hp_weights w = {.graph = j->plan.graph,
                           .role = r,
                           .dtype = j->plan.program->dtype,
@@ -101,9 +105,10 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
 
 static hp_status load(void *pass, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype, const hp_box *x_box,
                       void *labels, const hp_box *label_box, hp_error *err) {
-    (void)x_dtype;
     const hp_job_pass *p = pass;
-    return hp_loader_fill(p->loader, iter >= 0 ? iter : -1 - iter, micro, x, x_box, labels, label_box, err);
+    int64_t step = iter >= 0 ? iter : -1 - iter;
+    if (p->repeats) step %= hp_loader_steps(p->loader);
+    return hp_loader_fill_typed(p->loader, step, micro, x, x_dtype, x_box, labels, label_box, err);
 }
 
 static bool loads(const hp_role *r) {
@@ -119,7 +124,7 @@ static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_erro
     for (int r = 0; r < pass->program->n_role; r++) any |= loads(&pass->program->role[r]);
     if (!any) return HP_OK;
     hp_data_options d = j->options->pixels;
-    d.name = j->options->data;
+    d.name = j->options->input ? j->options->input : j->options->data;
     d.split = split;
     d.image_h = j->plan.image_h, d.image_w = j->plan.image_w, d.image_c = j->plan.graph->image_c;
     d.label_h = hp_job_logits(j)->h, d.label_w = hp_job_logits(j)->w;
@@ -139,12 +144,14 @@ hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *progr
                            hp_error *err) {
     pass->program = program;
     pass->role = &program->role[j->role];
+    pass->repeats = j->plan.graph->deployed;
     HP_TRY(open_data(j, pass, split, err));
     const hp_device_config d = {.program = program,
                                 .graph = j->plan.graph,
                                 .role = pass->role,
                                 .arena = j->arena,
-                                .threads = (int)j->options->threads};
+                                .threads = (int)j->options->threads,
+                                .constants = j->constants};
     return j->ops->open(&d, &pass->device, err);
 }
 
@@ -160,6 +167,8 @@ static void open_interp(hp_job *j, hp_job_pass *pass) {
                                 .device = pass->device,
                                 .load = load,
                                 .loader = pass,
+                                .store = j->output ? hp_job_output_put : NULL,
+                                .sink = j,
                                 .comm = j->comm,
                                 .clock = &j->clock,
                                 .ring = j->ring,
@@ -180,10 +189,15 @@ void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
 static hp_status prepare(hp_job *j, hp_error *err) {
     HP_TRY(map_arena(j, err));
     HP_TRY(fill_weights(j, err));
-    HP_TRY(hp_job_pass_open(j, &j->train, j->plan.program, HP_SPLIT_TRAIN, err));
+    const bool deployed = j->plan.graph->deployed;
+    HP_TRY(hp_job_pass_open(j, &j->train, j->plan.program, deployed ? HP_SPLIT_TEST : HP_SPLIT_TRAIN, err));
+    if (deployed) hp_constants_rest(j->constants);
     if (j->options->eval) HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
     static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first */
     j->steps = j->options->steps ? j->options->steps : DEFAULT_STEPS;
+    const bool all =
+        deployed && j->train.loader && (j->options->input || strcmp(j->options->data, "synthetic") != 0);
+    if (all && !j->options->steps) j->steps = hp_loader_steps(j->train.loader);
     if (j->options->epochs && j->train.loader)
         j->steps = j->options->epochs * hp_loader_steps(j->train.loader);
     return open_trace(j, err);
@@ -199,6 +213,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->patience = (hp_patience){.fixed_s = j->options->deadline_s,
                                 .predicted_s = j->plan.step_s,
                                 .predicted_here = strcmp(j->plan.machine.name, "local") == 0};
+    HP_TRY(hp_job_output_open(j, speaker, err));
     open_interp(j, &j->train);
     if (j->options->eval) open_interp(j, &j->eval);
     return HP_OK;
@@ -209,6 +224,9 @@ void hp_job_close(hp_job *j) {
     hp_job_pass_close(j, &j->train);
     if (j->ring) hp_ring_close(j->ring);
     hp_watch_close(j->watch);
+    hp_constants_close(j->constants);
+    if (j->output) hp_output_close(j->output, &(hp_error){0});
+    free(j->row);
     if (j->arena) munmap(j->map, j->map_bytes);
     hp_arena_free(j->memory);
     j->ring = NULL, j->watch = NULL, j->arena = NULL, j->memory = NULL;

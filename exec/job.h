@@ -15,6 +15,7 @@ typedef struct hp_job_pass { /* one program and what runs it */
     hp_dataset *data;
     hp_loader *loader;
     hp_interp *interp;
+    bool repeats; /* the data, when there are more steps */
 } hp_job_pass;
 
 typedef struct hp_job {
@@ -33,9 +34,14 @@ typedef struct hp_job {
     hp_ring *ring;
     hp_watch *watch;
     hp_patience patience;
+    struct hp_constants *constants; /* of a deployed network, else NULL */
+    struct hp_output *output;       /* NULL: nobody wants it, or closed */
+    float *row;                     /* room for what is put out at once; grows */
+    int64_t row_elems;
     hp_job_pass train, eval;
-    int64_t steps;       /* to do, then done */
-    double loss, step_s; /* last loss; median step time */
+    int64_t steps;          /* to do, then done */
+    double loss, step_s;    /* last loss; median step time */
+    double sum[HP_METRICS]; /* of all steps */
     double accuracy, eval_loss;
     double iou; /* foreground's intersection over union; NaN without a label map or any foreground */
 } hp_job;
@@ -56,6 +62,16 @@ void hp_job_close(hp_job *job);
 hp_status hp_job_pass_open(hp_job *job, hp_job_pass *pass, const hp_program *program, hp_split split,
                            hp_error *err);
 void hp_job_pass_close(const hp_job *job, hp_job_pass *pass);
+
+/* infer.c: constants of a deployed network, calibrated on the spot where its images are synthetic.
+ * Collective: no, all ranks come to the same bits. Errors: HP_EDATA (scales are missing). */
+hp_status hp_job_constants(hp_job *job, hp_error *err);
+/* --output: opens it, takes boxes (hp_interp_config.store), gives it its name. Open and finish: collective,
+ * over all ranks; *speaker as hp_job_open's. */
+hp_status hp_job_output_open(hp_job *job, bool *speaker, hp_error *err);
+hp_status hp_job_output_put(void *job, int32_t iter, int32_t micro, const void *data, const hp_box *box,
+                            hp_dtype dtype, hp_error *err);
+hp_status hp_job_output_finish(hp_job *job, hp_error *err);
 
 /* train.c: the steps, with a JSON line each; then the test split. Collective: over all ranks. */
 hp_status hp_job_train(hp_job *job, hp_error *err);

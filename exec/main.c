@@ -27,6 +27,7 @@ static hp_status work(hp_job *job, hp_error *err) {
     HP_TRY(hp_job_train(job, err));
     if (job->options->eval) HP_TRY(hp_job_eval(job, err));
     if (job->options->save) HP_TRY(hp_job_save(job, err));
+    HP_TRY(hp_job_output_finish(job, err));
     return hp_job_report(job, err);
 }
 

@@ -33,6 +33,8 @@ static const option_row ROWS[] = {
     {"channels", "N", "read images with N channels, then fit them to the network", INTEGER32,
      AT(pixels.channels), 1, HP_DATA_CHANNELS},
     {"resize", "S", "shorter side to S pixels, then the centre", INTEGER32, AT(pixels.resize), 1, 1 << 20},
+    {"input", "IMAGE", "inference on one image", TEXT, AT(input), 0, 0},
+    {"output", "FILE", "what inference gave: .npy, .json, .tif, .bin", TEXT, AT(output), 0, 0},
     {"no-shuffle", NULL, "samples in file order", CLEAR, AT(shuffle), 0, 0},
     {"no-dropout", NULL, "keep every activation", CLEAR, AT(dropout), 0, 0},
     {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},

@@ -11,6 +11,8 @@ typedef struct hp_exec_options {
     const char *rings;       /* --rings: folder for rank-N.ring and the watchdog's board; NULL: no trace */
     const char *data;        /* --data, "synthetic" */
     const char *init, *save; /* --init, --save: safetensors; NULL */
+    const char *input;       /* --input: one image instead of --data; NULL */
+    const char *output;      /* --output: where what a deployed network puts out goes; NULL */
     int64_t steps, epochs;   /* 0: not given */
     int64_t threads;
     double lr, momentum, weight_decay;

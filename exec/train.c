@@ -50,6 +50,7 @@ static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
     if (*step_s > j->patience.longest_s) j->patience.longest_s = *step_s;
     j->loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
+    for (int m = 0; m < HP_METRICS; m++) j->sum[m] += hp_interp_metric(j->train.interp)[m];
     sample(j, HP_COUNTER_STEP, iter, *step_s);
     if (j->comm->rank > 0) return HP_OK;
     sample(j, HP_COUNTER_LOSS, iter, j->loss);
@@ -115,8 +116,17 @@ static int64_t peak_bytes(const hp_job *j) {
     return train > eval ? train : eval;
 }
 
+/* A deployed network's steps are its evaluation. */
+static bool scores_steps(hp_job *j) {
+    if (!j->plan.graph->deployed || j->sum[HP_METRIC_COUNTED] <= 0) return false;
+    j->accuracy = mean(j->sum, HP_METRIC_CORRECT);
+    j->eval_loss = mean(j->sum, HP_METRIC_LOSS);
+    return true;
+}
+
 hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
+    const bool scored = scores_steps(j);
     const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(),
                            (double)j->comm->sent_bytes};
     static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
@@ -130,10 +140,11 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                                .loss = j->loss,
                                .step_s = j->step_s,
                                .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
-                               .has_eval = j->options->eval,
+                               .has_eval = j->options->eval || scored,
                                .accuracy = j->accuracy,
                                .eval_loss = j->eval_loss,
-                               .has_iou = hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1,
+                               .has_iou =
+                                   j->options->eval && hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1,
                                .iou = j->iou,
                                .ranks = n,
                                .peak_bytes = all,

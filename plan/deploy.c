@@ -159,6 +159,41 @@ void hp_deploy_renumber(hp_arena *arena, hp_graph *g, const hp_tensor *old, int 
     hp_graph_index_units(arena, g);
 }
 
+/* --- global pools --- */
+
+static bool is_global_pool(const hp_graph *g, const hp_layer *l) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    return l->op == HP_ADAPTPOOL && l->out_h == 1 && l->out_w == 1 && x->h > 1 && x->w > 1;
+}
+
+static void split_pools(hp_arena *arena, hp_graph *g) {
+    int pools = 0;
+    for (int l = 1; l < g->n_layer; l++) pools += is_global_pool(g, &g->layer[l]);
+    if (!pools) return;
+    const hp_layer *old = g->layer;
+    const int n = g->n_layer;
+    hp_tensor *tensor = HP_NEW(arena, hp_tensor, g->n_tensor + pools);
+    int n_tensor = g->n_tensor;
+    memcpy(tensor, g->tensor, sizeof *tensor * (size_t)n_tensor);
+    g->layer = HP_NEW(arena, hp_layer, n + pools);
+    g->n_layer = 0;
+    for (int l = 0; l < n; l++) {
+        hp_layer layer = old[l];
+        if (l > 0 && is_global_pool(g, &layer)) {
+            hp_layer rows = layer;
+            rows.name = hp_arena_printf(arena, "%s.rows", layer.name);
+            rows.out_h = tensor[layer.in[0]].h;
+            rows.out = n_tensor;
+            tensor[n_tensor] = tensor[layer.out];
+            tensor[n_tensor++].h = rows.out_h;
+            layer.in[0] = rows.out;
+            g->layer[g->n_layer++] = rows;
+        }
+        g->layer[g->n_layer++] = layer;
+    }
+    hp_deploy_renumber(arena, g, tensor, n_tensor);
+}
+
 static void own_params(hp_arena *arena, hp_graph *g) {
     hp_param *param = HP_NEW(arena, hp_param, g->n_param + 1);
     if (g->n_param) memcpy(param, g->param, sizeof *param * (size_t)g->n_param);
@@ -225,6 +260,7 @@ hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_op
         hp_deploy_renumber(arena, late, g->tensor, g->n_tensor);
         if (hp_graph_live_bytes(late) < hp_graph_live_bytes(folded)) folded = late;
     }
+    split_pools(arena, folded);
     folded->deployed = 1 + o->prec;
     HP_TRY(hp_deploy_stores(arena, folded, o, err));
     own_params(arena, folded);

@@ -4,9 +4,11 @@
  * 1. Dropout goes. A batch norm whose input is a convolution's (a transposed one's, a linear layer's) only
  *    output is folded into it (`hp_layer.norm`); an addition behind it becomes its last input, an activation
  *    its `act`. A batch norm that follows something else stays: a factor, a bias and the activation.
- * 2. Within a unit, layers are put in the order that holds less memory: as written, or each branch as late as
+ * 2. A global average pool becomes one over rows and one over what they leave: strips and tiles of rows sum up
+ *    what they have, and send a row's means instead of the map.
+ * 3. Within a unit, layers are put in the order that holds less memory: as written, or each branch as late as
  *    its reader allows.
- * 3. prec: maps of more than one pixel are stored as bf16, f16, or quantised (u8). Linear layers, pooled 1x1
+ * 4. prec: maps of more than one pixel are stored as bf16, f16, or quantised (u8). Linear layers, pooled 1x1
  *    maps, the last layer's output and what the caller lists stay real; quant and dequant layers are put
  *    where stores meet. The image of an int8 network is its raw 8-bit pixels. */
 #ifndef HP_DEPLOY_H

@@ -126,6 +126,9 @@ void lower_copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int3
 int32_t lower_input(hp_lower_ctx *c, const hp_pass *a, int layer, int k, int tensor);
 /* Exchange of a tensor between the parts of its stage, as soon as it is there; all parts take part. */
 void lower_exchange(hp_lower_ctx *c, const hp_pass *a, int tensor);
+/* The box that an exchange brings together around what the part has, if only rows are added to it and the
+ * layer that computes the tensor can write into the middle; else NULL. */
+const hp_box *lower_room_for_halo(const hp_lower_ctx *c, const hp_pass *a, int tensor);
 /* Adds a gradient with respect to what a layer read to the tensor's. */
 void lower_contribute(hp_lower_ctx *c, const hp_pass *a, int layer, int k, int tensor, int32_t gradient);
 /* The adjoint of the exchange: sends strips back, once all readers are done; collects, before the producer.

@@ -46,6 +46,7 @@ static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     if (!elementwise || c->last_use[x] != layer || (l->n_in > 1 && l->in[1] == x)) return false;
     if (c->g->tensor[x].store != c->g->tensor[l->out].store) return false;
     if (a->f->in[lower_need_index(a, layer, 0)] != a->f->act[x]) return false;
+    if (!hp_box_equal(lower_box_of(c, a->f->act[x]), lower_have(c, a, x))) return false;
     if (!lower_train(c)) return true;
     const hp_layer *producer = &c->g->layer[c->g->tensor[x].producer];
     const bool kept =
@@ -225,12 +226,18 @@ static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const 
     const hp_shape shape = hp_shape_between(c->g, layer, lower_box_of(c, any), have); /* training: for bn */
     f->save[layer] = save_buffer(c, a, layer, &shape);
     const int32_t sums = forward_sums(c, a, layer, n, x[0], f->save[layer]);
-    const int32_t y = hp_layer_adds(l)        ? added_to(c, a, layer, x)
-                      : in_place(c, a, layer) ? f->act[l->in[0]]
-                                              : lower_box(c, HP_BUF_TENSOR, l->out, a->micro, have);
+    const hp_box *room = hp_layer_adds(l) || in_place(c, a, layer) ? NULL : lower_room_for_halo(c, a, l->out);
+    const int32_t y = hp_layer_adds(l) ? added_to(c, a, layer, x)
+                      : in_place(c, a, layer)
+                          ? f->act[l->in[0]]
+                          : lower_box(c, HP_BUF_TENSOR, l->out, a->micro, room ? room : have);
     hp_task t = lower_layer_task(a, HP_TASK_FWD, layer, flags);
     if (l->op == HP_BN && lower_train(c)) note_group(c, a, &t);
     if (sums >= 0) t.count = n->pixels;
+    if (room && hp_box_equal(lower_box_of(c, y), room) && !hp_box_equal(room, have)) {
+        t.row_lo = have->lo[HP_AXIS_H];
+        t.row_hi = have->hi[HP_AXIS_H];
+    }
     lower_forward_task(c, t, y, f->save[layer], x, sums);
     f->act[l->out] = y;
 }

@@ -241,6 +241,17 @@ static const hp_box *ext_of(const hp_lower_ctx *c, const hp_pass *a, int part, i
     return &a->v->ext[(int64_t)part * c->g->n_tensor + tensor];
 }
 
+const hp_box *lower_room_for_halo(const hp_lower_ctx *c, const hp_pass *a, int tensor) {
+    const hp_box *ext = ext_of(c, a, a->part, tensor), *have = lower_have(c, a, tensor);
+    hp_box rows = *ext;
+    if (!c->g->deployed || hp_box_empty(ext) || hp_box_len(ext, HP_AXIS_N) != 1 ||
+        !hp_box_within(have, ext) || c->last_use[tensor] >= a->v->end)
+        return NULL;
+    rows.lo[HP_AXIS_H] = have->lo[HP_AXIS_H];
+    rows.hi[HP_AXIS_H] = have->hi[HP_AXIS_H];
+    return hp_box_equal(&rows, have) ? ext : NULL;
+}
+
 static hp_box piece_of(const hp_lower_ctx *c, const hp_pass *a, int tensor, int reader, int owner) {
     return hp_box_and(ext_of(c, a, reader, tensor), hp_geometry_own(a->v->geo, c->g, owner, tensor));
 }
@@ -274,6 +285,12 @@ static int32_t unpacked(hp_lower_ctx *c, const hp_pass *a, int tensor) {
     if (f->ext[tensor] >= 0) return f->ext[tensor];
     const hp_box *box = ext_of(c, a, a->part, tensor);
     const hp_box here = hp_box_and(box, lower_own(c, a, tensor));
+    if (f->act[tensor] >= 0 && hp_box_equal(box, lower_box_of(c, f->act[tensor]))) { /* with room for it */
+        f->ext[tensor] = f->act[tensor];
+        for (int i = 0; i < f->came[tensor].n; i++)
+            copy(c, a, tensor, f->ext[tensor], f->came[tensor].buffer[i], false);
+        return f->ext[tensor];
+    }
     f->ext[tensor] = lower_box(c, HP_BUF_TENSOR, tensor, a->micro, box);
     if (!hp_box_empty(&here)) copy(c, a, tensor, f->ext[tensor], f->act[tensor], false);
     for (int i = 0; i < f->came[tensor].n; i++)

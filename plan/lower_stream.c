@@ -234,12 +234,16 @@ static void note_readers(stream *s) {
         for (int k = 0; k < g->layer[l].n_in; k++) s->t[g->layer[l].in[k]].last = l;
 }
 
+/* Does a row of the output take more than some rows of the input? */
+static bool reads_all_rows(const hp_graph *g, const hp_layer *l) {
+    return l->op == HP_LINEAR || (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
+}
+
 int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
     if (s->strips <= 1) return 0;
     const int deep = s->deep && s->deep < units ? s->deep : units;
     int end = 1;
-    while (end < g->unit_first[deep] && g->layer[end].op != HP_LINEAR && g->layer[end].op != HP_ADAPTPOOL)
-        end++;
+    while (end < g->unit_first[deep] && !reads_all_rows(g, &g->layer[end])) end++;
     return end;
 }
 

@@ -58,6 +58,7 @@ const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role 
     add_content(l, r, t);
     if (transfer) hp_text_add(l, " %s rank %d", q->kind == HP_QUEUE_SEND ? "->" : "<-", q->peer);
     if (t->tag >= 0 && !transfer) hp_text_add(l, " bucket %d", t->tag);
+    if (t->row_hi > t->row_lo) hp_text_add(l, " rows %d-%d", t->row_lo, t->row_hi - 1);
     if (t->micro >= 0 && p->micro > 1) hp_text_add(l, " m%d", t->micro);
     return out;
 }

@@ -10,7 +10,8 @@ const hp_plot_kind hp_plot_kinds[] = {
     {"memory", "planned and observed bytes by rank, and over the step", hp_plot_memory, 1, 900, 640},
     {"error", "predicted against measured seconds, task by task", hp_plot_error, 1, 760, 700},
     {"comm", "back-end crossover", NULL, 1, 0, 0},
-    {"precision", "accuracy by precision", NULL, 1, 0, 0},
+    {"precision", "throughput, memory and latency by precision and image size", hp_plot_precision, 16, 1200,
+     800},
     {"pareto", "time against memory", NULL, 1, 0, 0},
     {NULL, NULL, NULL, 0, 0, 0},
 };
@@ -79,6 +80,7 @@ static hp_status load_all(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_erro
     HP_TRY(load_net(arena, db, s, err));
     HP_TRY(load_candidates(arena, db, s, err));
     HP_TRY(load_counters(arena, db, sim, exec, s, err));
+    HP_TRY(hp_bench_read(arena, db, &s->bench, &s->n_bench, err));
     s->has_sim = sim >= 0;
     s->has_exec = exec >= 0;
     if (s->has_sim) HP_TRY(hp_trace_load(arena, db, sim, false, &s->sim, err));

@@ -3,6 +3,7 @@
 #define HP_PLOTS_H
 
 #include "plots/canvas.h"
+#include "traces/bench.h"
 #include "traces/query.h"
 
 /* What a plot may be made of; loaded from one or several files by hp_plot_load. */
@@ -23,6 +24,8 @@ typedef struct hp_plot_source {
     int64_t n_planned, n_peak, n_memory[2];
     hp_trace_value *planned, *peak; /* of the executed run, else of the simulated one */
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
+    int n_bench;
+    hp_bench_series *bench; /* what `hplan bench` measured */
 } hp_plot_source;
 
 hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
@@ -30,7 +33,7 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
 /* Draws into an open canvas, ready for hp_canvas_render, which it calls. Errors: HP_EDATA when the sources
  * hold nothing of that kind, and those of hp_canvas_*. */
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
-hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error;
+hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision;
 
 typedef struct hp_plot_kind {
     const char *name, *meaning;

@@ -11,8 +11,8 @@ expect_message() {
   grep -qF -- "$2" err || complain "$1: the message does not say '$2': $(head -c 300 err)"
 }
 
-commands=(doctor calibrate simulate explain why run compare check plot export)
-later=(quantize eval report import tune sbatch status diagnose bench)
+commands=(doctor calibrate simulate explain why run bench eval compare check plot export)
+later=(quantize report import tune sbatch status diagnose)
 
 # --- help ---
 expect 0

@@ -67,7 +67,8 @@ static inline void make_png_blank(const char *path, int h, int w) {
     fclose(f);
 }
 
-static inline void make_jpeg(const char *path, int h, int w, int c, const uint8_t *px, int quality) {
+static inline void make_jpeg_as(const char *path, int h, int w, int c, const uint8_t *px, int quality,
+                                bool progressive) {
     struct jpeg_compress_struct j;
     struct jpeg_error_mgr mgr;
     FILE *f = fopen(path, "wb");
@@ -81,6 +82,7 @@ static inline void make_jpeg(const char *path, int h, int w, int c, const uint8_
     j.in_color_space = c == 1 ? JCS_GRAYSCALE : c == 3 ? JCS_RGB : JCS_CMYK;
     jpeg_set_defaults(&j);
     jpeg_set_quality(&j, quality, TRUE);
+    if (progressive) jpeg_simple_progression(&j);
     jpeg_start_compress(&j, TRUE);
     while (j.next_scanline < j.image_height) {
         uint8_t row[4096];
@@ -91,6 +93,10 @@ static inline void make_jpeg(const char *path, int h, int w, int c, const uint8_
     jpeg_finish_compress(&j);
     jpeg_destroy_compress(&j);
     fclose(f);
+}
+
+static inline void make_jpeg(const char *path, int h, int w, int c, const uint8_t *px, int quality) {
+    make_jpeg_as(path, h, w, c, px, quality, false);
 }
 
 /* bits 8 or 16 (each 8-bit value v stored as 257 v); white: 0 means white. */
@@ -122,9 +128,10 @@ static inline void make_tiff(const char *path, int h, int w, int c, const uint8_
     TIFFClose(t);
 }
 
-/* Tiles of `tile` x `tile` (a multiple of 16), 8 bits. */
-static inline void make_tiff_tiled(const char *path, int h, int w, int c, const uint8_t *px, int tile) {
-    TIFF *t = TIFFOpen(path, "w");
+/* Tiles of `tile` x `tile` (a multiple of 16), 8 bits; mode "w8": BigTIFF. */
+static inline void make_tiff_tiled_as(const char *path, const char *mode, int h, int w, int c,
+                                      const uint8_t *px, int tile) {
+    TIFF *t = TIFFOpen(path, mode);
     uint8_t *buffer = calloc((size_t)tile * (size_t)tile, (size_t)c);
     if (!t || !buffer) abort();
     TIFFSetField(t, TIFFTAG_IMAGEWIDTH, (uint32_t)w);
@@ -145,6 +152,10 @@ static inline void make_tiff_tiled(const char *path, int h, int w, int c, const 
         }
     free(buffer);
     TIFFClose(t);
+}
+
+static inline void make_tiff_tiled(const char *path, int h, int w, int c, const uint8_t *px, int tile) {
+    make_tiff_tiled_as(path, "w", h, w, c, px, tile);
 }
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef HP_TESTS_RUN_RANKS_H
 #define HP_TESTS_RUN_RANKS_H
 
+#include "exec/data/constants.h"
 #include "exec/interp.h"
 #include "plan/base/rng.h"
 #include "tests/ranks_weights.h"
@@ -18,8 +19,13 @@ typedef struct ranks_job {
     const char *ring_dir; /* not NULL: spans go to ring_dir/rank-N.ring */
     /* > 1: a micro-batch holds what micro-batch j of that many replicas would: the grouping of bn=all. */
     int joined_replicas;
+    /* of deployed graphs: weights file, NULL: drawn from the seed; quantisation of every tensor that wants it
+     */
+    const char *constants;
+    const hp_qparam *qparam;
     /* results */
     double *loss;    /* steps */
+    double *output;  /* deployed: what the network puts out, (batch, h, w, c) of the last step */
     double *weights; /* every parameter of the graph, in order; running statistics summed over their homes */
     hp_status status;
     hp_error err;
@@ -35,6 +41,7 @@ typedef struct ranks_rank {
     pthread_t thread;
     unsigned char *arena;
     hp_comm *comm;
+    hp_constants *constants;
     hp_device *device;
     hp_watch *watch;
     hp_ring *ring;
@@ -68,6 +75,28 @@ static inline int32_t ranks_label(const ranks_rank *me, uint64_t stream, int y, 
     return (int32_t)hp_rng_below(me->job->seed, stream, at, (uint64_t)g->classes);
 }
 
+/* Images of deployed networks are bytes; where they are wanted as numbers, (x / 255 - 1/2) / (1/2). */
+static uint8_t ranks_byte(const ranks_rank *me, uint64_t stream, int y, int x, int c) {
+    return (uint8_t)(127.99f * (1 + ranks_pixel(me, stream, y, x, c)));
+}
+
+static void ranks_load_bytes(const ranks_rank *me, int32_t iter, int32_t micro, const hp_box *b,
+                             hp_dtype dtype, void *to) {
+    int64_t at = 0;
+    for (int i = b->lo[HP_AXIS_N]; i < b->hi[HP_AXIS_N]; i++) {
+        const uint64_t stream = ranks_stream(me, iter, micro, i);
+        for (int y = b->lo[HP_AXIS_H]; y < b->hi[HP_AXIS_H]; y++)
+            for (int x = b->lo[HP_AXIS_W]; x < b->hi[HP_AXIS_W]; x++)
+                for (int c = b->lo[HP_AXIS_C]; c < b->hi[HP_AXIS_C]; c++, at++) {
+                    const uint8_t byte = ranks_byte(me, stream, y, x, c);
+                    if (dtype == HP_U8)
+                        ((uint8_t *)to)[at] = byte;
+                    else
+                        ranks_put(dtype, to, at, ((float)byte / 255.0f - 0.5f) / 0.5f);
+                }
+    }
+}
+
 static void ranks_load_pixels(const ranks_rank *me, int32_t iter, int32_t micro, const hp_box *b, void *to) {
     int64_t at = 0;
     for (int i = b->lo[HP_AXIS_N]; i < b->hi[HP_AXIS_N]; i++) {
@@ -89,9 +118,38 @@ static void ranks_load_labels(const ranks_rank *me, int32_t iter, int32_t micro,
 
 static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
                             const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
-    (void)err, (void)x_dtype;
-    if (x) ranks_load_pixels(self, iter, micro, x_box, x);
+    const ranks_rank *me = self;
+    (void)err;
+    if (x && me->job->g->deployed)
+        ranks_load_bytes(self, iter, micro, x_box, x_dtype, x);
+    else if (x)
+        ranks_load_pixels(self, iter, micro, x_box, x);
     if (labels) ranks_load_labels(self, iter, micro, label_box, labels);
+    return HP_OK;
+}
+
+/* --- what comes out --- */
+
+static double ranks_output_at(hp_dtype dtype, const void *from, int64_t i) {
+    return dtype == HP_F64 ? ((const double *)from)[i] : (double)((const float *)from)[i];
+}
+
+static hp_status ranks_store(void *self, int32_t iter, int32_t micro, const void *data, const hp_box *b,
+                             hp_dtype dtype, hp_error *err) {
+    const ranks_rank *me = self;
+    const hp_graph *g = me->job->g;
+    const hp_program *p = me->job->p;
+    const hp_tensor *y = &g->tensor[g->layer[g->n_layer - 1].out];
+    (void)iter, (void)err;
+    int64_t at = 0;
+    for (int i = b->lo[HP_AXIS_N]; i < b->hi[HP_AXIS_N]; i++) {
+        const int64_t sample = ((int64_t)me->replica * p->micro + micro) * p->micro_batch + i;
+        for (int h = b->lo[HP_AXIS_H]; h < b->hi[HP_AXIS_H]; h++)
+            for (int w = b->lo[HP_AXIS_W]; w < b->hi[HP_AXIS_W]; w++)
+                for (int c = b->lo[HP_AXIS_C]; c < b->hi[HP_AXIS_C]; c++)
+                    me->job->output[((sample * y->h + h) * y->w + w) * y->c + c] =
+                        ranks_output_at(dtype, data, at++);
+    }
     return HP_OK;
 }
 
@@ -114,6 +172,7 @@ static void ranks_fill(ranks_rank *me) {
     HP_ASSERT(me->arena);
     memset(me->arena, 0x7f, bytes); /* nothing may depend on what was there */
     memset(me->arena + momentum->offset, 0, (size_t)momentum->bytes);
+    if (me->job->g->deployed) return;
     const hp_weights w = ranks_weights_of(me);
     hp_weights_init(&w, me->job->seed);
     if (me->job->start) ranks_param_fill(&w, me->job->start);
@@ -127,14 +186,26 @@ static void *ranks_copy(const void *from, int64_t bytes) {
 
 static void ranks_hold(const ranks_rank *me) {
     hp_weights *w = &me->job->held[me->rank];
+    if (me->job->g->deployed) return;
     *w = ranks_weights_of(me);
     w->weights = ranks_copy(w->weights, me->role->buffer[HP_BUF_WEIGHTS].bytes);
     w->state = ranks_copy(w->state, me->role->buffer[HP_BUF_STATE].bytes);
 }
 
+static hp_status ranks_constants(ranks_rank *me, hp_error *err) {
+    const ranks_job *job = me->job;
+    const hp_constants_options o = {.graph = job->g, .path = job->constants, .seed = job->seed};
+    if (!job->g->deployed) return HP_OK;
+    HP_TRY(hp_constants_open(&o, &me->constants, err));
+    for (int t = 0; t < job->g->n_tensor; t++)
+        if (hp_tensor_wants_qparam(job->g, t)) hp_constants_set_qparam(me->constants, t, job->qparam[t]);
+    return HP_OK;
+}
+
 static hp_status ranks_open(ranks_rank *me, hp_error *err) {
     ranks_job *job = me->job;
-    const hp_device_config config = {job->p, job->g, me->role, me->arena, 1};
+    HP_TRY(ranks_constants(me, err));
+    const hp_device_config config = {job->p, job->g, me->role, me->arena, 1, me->constants};
     HP_TRY(me->comm->ops->join(me->comm, job->p, err));
     HP_TRY(job->ops->open(&config, &me->device, err));
     HP_TRY(hp_watch_open(NULL, me->rank, job->world->size, &me->watch, err));
@@ -155,7 +226,7 @@ static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *e
                           .momentum = job->momentum,
                           .weight_decay = job->weight_decay};
     HP_TRY(hp_interp_step(in, &step, iter, 60, err));
-    if (me->rank == 0)
+    if (me->rank == 0 && job->loss)
         job->loss[iter] = hp_interp_metric(in)[HP_METRIC_LOSS] / hp_interp_metric(in)[HP_METRIC_COUNTED];
     return HP_OK;
 }
@@ -170,6 +241,8 @@ static hp_status ranks_steps(ranks_rank *me, hp_error *err) {
                                      .device = me->device,
                                      .load = ranks_load,
                                      .loader = me,
+                                     .store = me->job->output ? ranks_store : NULL,
+                                     .sink = me,
                                      .comm = me->comm,
                                      .clock = &me->clock,
                                      .ring = me->ring,
@@ -185,6 +258,7 @@ static hp_status ranks_steps(ranks_rank *me, hp_error *err) {
 
 static void ranks_close(ranks_rank *me) {
     if (me->device) me->job->ops->close(me->device);
+    hp_constants_close(me->constants);
     if (me->watch) hp_watch_close(me->watch);
     if (me->ring) hp_ring_close(me->ring);
     me->comm->ops->close(me->comm);
@@ -228,7 +302,7 @@ static inline hp_status run_ranks(ranks_job *job) {
     HP_ASSERT(job->held);
     job->status = HP_OK;
     ranks_run_threads(job, n);
-    if (job->status == HP_OK)
+    if (job->status == HP_OK && !job->g->deployed)
         job->status = ranks_param_whole(job->p, job->g, job->held, job->weights, &job->err);
     for (int i = 0; i < n; i++) {
         free(job->held[i].weights);

@@ -88,35 +88,31 @@ static void ranges_without_extent_have_a_scale(void **state) {
 static void counts_follow_the_definition(void **state) {
     (void)state;
     enum { N = 100000 };
-    float *x = malloc(N * sizeof *x);
     double *d = malloc(N * sizeof *d);
     int64_t zeros = 0, want[HP_BINS] = {0};
     for (int i = 0; i < N; i++) {
-        x[i] = i % 7 ? (float)hp_rng_normal(2, 0, (uint64_t)i) : 0;
-        d[i] = (double)x[i];
+        d[i] = i % 7 ? hp_rng_normal(2, 0, (uint64_t)i) : 0;
         const double at = floor((d[i] + 3) / (6.0 / HP_BINS)); /* outliers belong to the ends */
-        zeros += x[i] == 0;
-        if (x[i] != 0) want[at < 0 ? 0 : at > HP_BINS - 1 ? HP_BINS - 1 : (int)at]++;
+        zeros += d[i] == 0;
+        if (d[i] != 0) want[at < 0 ? 0 : at > HP_BINS - 1 ? HP_BINS - 1 : (int)at]++;
     }
-    hp_histogram *h = empty(-3, 3), *g = empty(-3, 3);
-    hp_histogram_f32(h, x, N);
-    hp_histogram_f64(g, d, N);
-    assert_memory_equal(h, g, sizeof *h);
+    hp_histogram *h = empty(-3, 3);
+    hp_histogram_count(h, d, N);
     assert_int_equal(h->zeros, zeros);
     int64_t moved = 0; /* rounding at an edge may move an element to the next bin */
     for (int i = 0; i < HP_BINS; i++) moved += llabs(h->count[i] - want[i]);
     assert_true(moved <= 4);
-    free(x), free(d), free(h), free(g);
+    free(d), free(h);
 }
 
 /* Every way to share elements out to ranks, and every order to merge them, gives the same choice. */
 static void no_partition_changes_the_choice(void **state) {
     (void)state;
     enum { N = 20000, MOST = 7 };
-    float *x = malloc(N * sizeof *x);
-    for (int i = 0; i < N; i++) x[i] = (float)exp(hp_rng_normal(3, 0, (uint64_t)i)) - 0.5f;
+    double *x = malloc(N * sizeof *x);
+    for (int i = 0; i < N; i++) x[i] = exp(hp_rng_normal(3, 0, (uint64_t)i)) - 0.5;
     hp_histogram *whole = empty(-0.5, 60);
-    hp_histogram_f32(whole, x, N);
+    hp_histogram_count(whole, x, N);
     for (uint64_t draw = 0; draw < 20; draw++) {
         const int ranks = 1 + (int)hp_rng_below(4, 0, draw, MOST);
         hp_histogram *part[MOST], *sum = empty(-0.5, 60);
@@ -124,7 +120,7 @@ static void no_partition_changes_the_choice(void **state) {
         for (int i = 0, n; i < N; i += n) {
             n = 1 + (int)hp_rng_below(5 + draw, 1, (uint64_t)i, 300);
             if (n > N - i) n = N - i;
-            hp_histogram_f32(part[hp_rng_below(5 + draw, 2, (uint64_t)i, (uint64_t)ranks)], x + i, n);
+            hp_histogram_count(part[hp_rng_below(5 + draw, 2, (uint64_t)i, (uint64_t)ranks)], x + i, n);
         }
         for (int r = ranks - 1; r >= 0; r--) hp_histogram_merge(sum, part[r]);
         assert_memory_equal(sum, whole, sizeof *sum);
@@ -219,8 +215,7 @@ static void error_is_the_integral(void **state) {
 static double divergence(const hp_histogram *h, int first, int end) {
     enum { LEVELS = 128 };
     double p[HP_BINS] = {0}, q[HP_BINS] = {0}, sum_p = 0, sum_q = 0, kl = 0;
-    for (int i = 0; i < HP_BINS; i++)
-        p[i < first ? first : i >= end ? end - 1 : i] += (double)h->count[i];
+    for (int i = 0; i < HP_BINS; i++) p[i < first ? first : i >= end ? end - 1 : i] += (double)h->count[i];
     for (int k = 0; k < LEVELS; k++) {
         double mass = 0;
         int held = 0;
@@ -242,10 +237,12 @@ static void least_divergence_is(hp_histogram *h, int zero) {
     const hp_range got = clip(h, HP_OBSERVE_ENTROPY);
     double least = INFINITY;
     for (int reach = 64; reach <= HP_BINS; reach++) {
-        const int first = zero > reach ? zero - reach : 0, end = zero + reach < HP_BINS ? zero + reach : HP_BINS;
+        const int first = zero > reach ? zero - reach : 0,
+                  end = zero + reach < HP_BINS ? zero + reach : HP_BINS;
         if (end - first >= 128) least = fmin(least, divergence(h, first, end));
     }
-    const int first = (int)lrint((got.lo - h->range.lo) / width), end = (int)lrint((got.hi - h->range.lo) / width);
+    const int first = (int)lrint((got.lo - h->range.lo) / width),
+              end = (int)lrint((got.hi - h->range.lo) / width);
     near(divergence(h, first, end), least, 1e-9);
     free(h);
 }
@@ -257,8 +254,8 @@ static void entropy_choice_has_the_least_divergence(void **state) {
     least_divergence_is(distributed(laplace, -10, 30), HP_BINS / 4);
     hp_histogram *sampled = empty(0, 12);
     for (uint64_t i = 0; i < 30000; i++) {
-        const float x = (float)fabs(hp_rng_normal(6, 0, i));
-        hp_histogram_f32(sampled, &x, 1);
+        const double x = fabs(hp_rng_normal(6, 0, i));
+        hp_histogram_count(sampled, &x, 1);
     }
     sampled->count[HP_BINS - 1] += 2; /* a far outlier is given up */
     assert_true(clip(sampled, HP_OBSERVE_ENTROPY).hi < 5);

@@ -3,6 +3,7 @@
  * beside the result. */
 #include "exec/data/constants_state.h"
 
+#include "exec/data/weight_walk.h"
 #include "exec/data/weights.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@ typedef struct folding {
     const constants_change *change;
     int64_t first;               /* channel */
     constants_shape whole, part; /* of the weights; of those of this range of channels */
+    hp_weight_walk walk;         /* where inputs have factors */
     const double *pixel_scale;   /* of 8-bit weights that read the image, else NULL */
     double *factor, *shift;      /* per channel of the range: what weights are multiplied with; the bias */
     double *value;               /* weights of one channel, (rows, per) */
@@ -84,38 +86,30 @@ static bool fill_terms(const folding *d, int64_t outs) {
 
 /* --- weights of one output channel --- */
 
-/* Input channel of weight `e` of row `i` of the leading axis, in output channel `channel`. */
-static int64_t in_channel(const folding *d, int64_t channel, int64_t i, int64_t e) {
-    const int64_t in_c = d->c->graph->tensor[d->l->in[0]].c;
-    if (d->l->op == HP_CONVT) return i;
-    const int64_t groups = d->l->op == HP_CONV && d->l->groups > 1 ? d->l->groups : 1;
-    const int64_t in_group = in_c / groups; /* linear weights go through (C, H, W) */
-    return channel / (d->whole.channels / groups) * in_group + e / (d->whole.per / in_group);
-}
-
-/* Factors of input channels. */
-static void scale_inputs(const folding *d, int64_t channel, int64_t i, double *w) {
+/* Factors of input channels, for weights [first, first + per) of the layer. */
+static void scale_inputs(const folding *d, int64_t first, double *w) {
     for (int64_t e = 0; e < d->whole.per; e++) {
-        const int64_t in = in_channel(d, channel, i, e);
+        const int64_t in = hp_weight_ends_of(&d->walk, (first + e) / d->walk.length).in;
         if (d->change->in) w[e] *= (double)d->change->in[in];
         if (d->pixel_scale) w[e] *= d->pixel_scale[in];
     }
 }
 
-static void read_row(const folding *d, const constants_channel *at, int64_t channel, int64_t i, double *w) {
-    const int64_t per = d->whole.per;
+/* Row `i` of the leading axis of an output channel. */
+static void read_row(const folding *d, const constants_channel *at, int64_t i, double *w) {
+    const int64_t per = d->whole.per, first = (i * d->whole.outs + at->out) * per;
     if (d->l->op == HP_BN)
         w[0] = 1.0;
     else
-        read_param(d->c, d->l->param[0], (i * d->whole.outs + at->out) * per, per, w);
-    if (d->change->in || d->pixel_scale) scale_inputs(d, channel, i, w);
+        read_param(d->c, d->l->param[0], first, per, w);
+    if (d->change->in || d->pixel_scale) scale_inputs(d, first, w);
 }
 
 /* The folded weights of channel `o` of the range, to d->row; returns how many. */
 static int64_t fold_channel(folding *d, const constants_channel *at, int64_t o) {
     const int64_t n = (at->end - at->first) * d->whole.per;
     for (int64_t i = at->first; i < at->end; i++)
-        read_row(d, at, d->first + o, i, d->value + (i - at->first) * d->whole.per);
+        read_row(d, at, i, d->value + (i - at->first) * d->whole.per);
     for (int64_t e = 0; e < n; e++) {
         d->row[e] = (float)(d->value[e] * d->factor[o]);
         d->finite = d->finite && isfinite(d->row[e]);
@@ -158,6 +152,7 @@ static folding start(hp_constants *c, int layer, int64_t first, int64_t outs, bo
                  .finite = true};
     d.part = constants_cut(&d.whole, first, outs);
     if (quantised && g->layer[g->tensor[d.l->in[0]].producer].op == HP_INPUT) d.pixel_scale = c->pixel_scale;
+    if (d.change->in || d.pixel_scale) d.walk = hp_weight_walk_of(g, layer);
     const int64_t row = d.whole.lead / d.whole.groups * d.whole.per;
     d.factor = constants_take(&c->row, (size_t)(2 * outs + 2 * row) * sizeof(double));
     d.shift = d.factor + outs;

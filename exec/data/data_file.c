@@ -1,8 +1,10 @@
-/* data_file.c - a single image as a data set of one sample without a label: what inference reads. */
+/* data_file.c - a single image as a data set of one sample without a label: what inference reads. FILE, or
+ * slide:FILE[,level=N] for what OpenSlide opens, whatever its name. */
+#include "exec/data/data_name.h"
 #include "exec/data/dataset_kind.h"
 
 static bool owns(const char *name) {
-    return hp_is_file(name);
+    return hp_is_file(name) || hp_data_name_is(name, "slide");
 }
 
 static hp_status open_file(hp_dataset *d, hp_error *err) {
@@ -10,23 +12,25 @@ static hp_status open_file(hp_dataset *d, hp_error *err) {
         return hp_fail(err, HP_EDATA,
                        "--data %s is one file without a label; to train, give a folder DIR/train/CLASS/*",
                        d->o.name);
-    HP_TRY(hp_image_head(d->o.name, &d->decoded, err)); /* so that a bad file is reported before the run */
+    char *path = hp_arena_strdup(d->arena, d->o.name);
+    double level = 0;
+    if (!hp_is_file(path)) {
+        const hp_data_key key = {"level", 0, 31, true, &level};
+        HP_TRY(hp_data_name_parse(d->arena, path, &key, 1, &path, err));
+        d->readers.o = (hp_reader_options){.slide = true, .level = (int32_t)level};
+    }
+    hp_pixels view;
     d->count = 1;
-    return HP_OK;
+    d->self = path;
+    return hp_reader_pool_size(&d->readers, 0, path, &view, err); /* a bad file fails before the run */
 }
 
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
-    (void)index;
-    (void)err;
-    *view = hp_image_pixels(&d->decoded);
-    return HP_OK;
+    return hp_reader_pool_size(&d->readers, index, d->self, view, err);
 }
 
 static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
-    (void)index;
-    HP_TRY(hp_image_read(d->o.name, window, &d->decoded, err));
-    *view = hp_image_pixels(&d->decoded);
-    return HP_OK;
+    return hp_reader_pool_window(&d->readers, index, d->self, window, view, err);
 }
 
 static int32_t label(const hp_dataset *d, int64_t index) {

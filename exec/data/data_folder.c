@@ -72,15 +72,11 @@ static const char *path_of(const hp_dataset *d, int64_t index) {
 }
 
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
-    HP_TRY(hp_image_head(path_of(d, index), &d->decoded, err));
-    *view = hp_image_pixels(&d->decoded);
-    return HP_OK;
+    return hp_reader_pool_size(&d->readers, index, path_of(d, index), view, err);
 }
 
 static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
-    HP_TRY(hp_image_read(path_of(d, index), window, &d->decoded, err));
-    *view = hp_image_pixels(&d->decoded);
-    return HP_OK;
+    return hp_reader_pool_window(&d->readers, index, path_of(d, index), window, view, err);
 }
 
 static int32_t label(const hp_dataset *d, int64_t index) {

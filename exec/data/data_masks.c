@@ -13,7 +13,7 @@ typedef struct pair {
 
 typedef struct masks {
     pair *pair;
-    hp_image decoded; /* of a mask */
+    hp_reader_pool readers; /* of the masks */
 } masks;
 
 static bool has_both(const char *name, int32_t split) {
@@ -39,6 +39,7 @@ static hp_status find_mask(hp_dataset *d, const char *dir, const char *image, co
 
 static hp_status open_masks(hp_dataset *d, hp_error *err) {
     masks *m = d->self = HP_NEW(d->arena, masks, 1);
+    m->readers.o.mask = true;
     const char *dir = hp_arena_printf(d->arena, "%s/%s", d->o.name, hp_split_name(d->o.split));
     const char *images = hp_arena_printf(d->arena, "%s/images", dir);
     hp_names files = {0};
@@ -61,15 +62,11 @@ static const pair *pair_of(const hp_dataset *d, int64_t index) {
 }
 
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
-    HP_TRY(hp_image_head(pair_of(d, index)->image, &d->decoded, err));
-    *view = hp_image_pixels(&d->decoded);
-    return HP_OK;
+    return hp_reader_pool_size(&d->readers, index, pair_of(d, index)->image, view, err);
 }
 
 static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
-    HP_TRY(hp_image_read(pair_of(d, index)->image, window, &d->decoded, err));
-    *view = hp_image_pixels(&d->decoded);
-    return HP_OK;
+    return hp_reader_pool_window(&d->readers, index, pair_of(d, index)->image, window, view, err);
 }
 
 /* --- the label map --- */
@@ -90,10 +87,10 @@ static int32_t column_of(const hp_dataset *d, const hp_resize *fit, int32_t x) {
     return nearest(x, d->o.label_w, fit->out_w, fit->full_w, fit->w);
 }
 
-static hp_status check_size(const hp_dataset *d, const pair *p, const hp_image *mask, hp_error *err) {
-    if (mask->h == d->decoded.h && mask->w == d->decoded.w) return HP_OK;
+static hp_status check_size(const pair *p, const hp_pixels *image, const hp_pixels *mask, hp_error *err) {
+    if (mask->h == image->h && mask->w == image->w) return HP_OK;
     return hp_fail(err, HP_EDATA, "%s is %d x %d, its image %s is %d x %d; make them equal", p->mask, mask->h,
-                   mask->w, p->image, d->decoded.h, d->decoded.w);
+                   mask->w, p->image, image->h, image->w);
 }
 
 static hp_status label_at(const hp_dataset *d, const pair *p, int32_t y, int32_t x, uint8_t value,
@@ -108,24 +105,24 @@ static hp_status label_at(const hp_dataset *d, const pair *p, int32_t y, int32_t
 }
 
 static hp_status map(hp_dataset *d, int64_t index, const hp_crop *window, int32_t *labels, hp_error *err) {
-    hp_image *mask = &((masks *)d->self)->decoded;
     const pair *p = pair_of(d, index);
+    hp_reader *mask;
     hp_resize fit;
-    hp_pixels image;
+    hp_pixels image, view;
     HP_TRY(size(d, index, &image, err));
-    HP_TRY(hp_mask_head(p->mask, mask, err));
-    HP_TRY(check_size(d, p, mask, err));
-    HP_TRY(hp_dataset_fit(d, mask->h, mask->w, &fit, err));
+    HP_TRY(hp_reader_pool_get(&((masks *)d->self)->readers, index, p->mask, &mask, err));
+    view = hp_reader_size(mask);
+    HP_TRY(check_size(p, &image, &view, err));
+    HP_TRY(hp_dataset_fit(d, view.h, view.w, &fit, err));
     const hp_crop need = {row_of(d, &fit, window->y0), column_of(d, &fit, window->x0),
                           row_of(d, &fit, window->y1 - 1) + 1, column_of(d, &fit, window->x1 - 1) + 1};
-    HP_TRY(hp_mask_read(p->mask, &need, mask, err));
-    const hp_pixels view = hp_image_pixels(mask);
+    HP_TRY(hp_reader_window(mask, &need, &view, err));
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t from_y = row_of(d, &fit, y);
         const uint8_t *row = hp_pixels_row(&view, from_y);
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int32_t from_x = column_of(d, &fit, x);
-            HP_TRY(label_at(d, p, from_y, from_x, row[from_x - need.x0], labels++, err));
+            HP_TRY(label_at(d, p, from_y, from_x, row[from_x - view.window.x0], labels++, err));
         }
     }
     return HP_OK;
@@ -133,7 +130,7 @@ static hp_status map(hp_dataset *d, int64_t index, const hp_crop *window, int32_
 
 static void close_masks(hp_dataset *d) {
     masks *m = d->self;
-    if (m) hp_image_free(&m->decoded);
+    if (m) hp_reader_pool_free(&m->readers);
 }
 
 const hp_dataset_kind hp_dataset_masks = {"masks", owns, open_masks, size, pixels, NULL, map, close_masks};

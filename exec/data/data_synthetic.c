@@ -45,13 +45,13 @@ static void draw(const hp_dataset *d, int64_t index, uint64_t from, uint64_t n, 
 
 static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
     const hp_data_options *o = &d->o;
-    HP_TRY(hp_image_sizes(&d->decoded, o->image_h, o->image_w, o->image_c, "synthetic image", err));
-    HP_TRY(hp_image_room(&d->decoded, window, "synthetic image", err));
+    HP_TRY(hp_image_sizes(&d->drawn, o->image_h, o->image_w, o->image_c, "synthetic image", err));
+    HP_TRY(hp_image_room(&d->drawn, window, "synthetic image", err));
     const uint64_t c = (uint64_t)o->image_c, row = (uint64_t)hp_crop_columns(window) * c;
     for (int32_t y = window->y0; y < window->y1; y++)
         draw(d, index, ((uint64_t)y * (uint64_t)o->image_w + (uint64_t)window->x0) * c, row,
-             d->decoded.px + (uint64_t)(y - window->y0) * row);
-    *view = hp_image_pixels(&d->decoded);
+             d->drawn.px + (uint64_t)(y - window->y0) * row);
+    *view = hp_image_pixels(&d->drawn);
     return HP_OK;
 }
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* The first that owns the name opens it. */
-static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_idx, &hp_dataset_masks,
-                                               &hp_dataset_folder, &hp_dataset_file};
+static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_idx,     &hp_dataset_masks,
+                                               &hp_dataset_folder,    &hp_dataset_patched, &hp_dataset_file};
 
 hp_data_options hp_data_options_default(void) {
     hp_data_options o = {.label_h = 1, .label_w = 1};
@@ -108,7 +108,8 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
 void hp_dataset_close(hp_dataset *d) {
     if (!d) return;
     d->kind->close(d);
-    hp_image_free(&d->decoded);
+    hp_reader_pool_free(&d->readers);
+    hp_image_free(&d->drawn);
     hp_image_free(&d->resized);
     hp_arena_free(d->arena);
 }

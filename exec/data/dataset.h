@@ -1,10 +1,11 @@
-/* dataset.h - labelled images by name: --data synthetic|fashion-mnist|DIR|FILE.
+/* dataset.h - labelled images by name: --data synthetic|fashion-mnist|DIR|FILE|slide:FILE|patches:FILE.
  *
  * DIR holds IDX files ({train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, plain or .gz), class folders
  * ({train,test}/CLASS/ with PNG, JPEG, TIFF), or images with masks ({train,test}/{images,masks}/, a mask
  * masks/NAME.png for every images/NAME.png|jpg|tif: class numbers, 255 = not to be counted). FILE is an IDX
  * images file with its labels beside it (whatever the split), or one image without a label (test split only:
- * inference).
+ * inference). slide:FILE[,level=N] is one that OpenSlide reads, patches:FILE[,KEY=NUMBER]... the patches of
+ * one (data_patches.c).
  *
  * Every kind gives 8-bit pixels; from there all go one way: bilinear resize when the sizes differ, channels,
  * x/255, (v - mean) / std. Masks are resized to the nearest pixel. Whatever box of a sample is asked for, its
@@ -14,6 +15,7 @@
 #define HP_DATASET_H
 
 #include "plan/base/status.h"
+#include "plan/program.h"
 #include "plan/tile.h"
 
 #include <stdint.h>
@@ -53,9 +55,20 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **d, hp_error *er
 
 int64_t hp_dataset_count(const hp_dataset *d);
 
+/* Where the samples of patches:IMAGE lie in it, and how many fit; NULL: samples are no patches. */
+struct hp_patches;
+const struct hp_patches *hp_dataset_patches(const hp_dataset *d);
+
 /* Rows, columns and channels of `box` of sample `index` in [0, count), to x, dense (the box's samples do not
  * matter). Errors: HP_EDATA (the file cannot be decoded). */
 hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err);
+
+/* The same before normalisation: 8 bits, after resizing and with the network's channels. */
+hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err);
+
+/* Either, by the type of x: HP_F32, HP_F64 (the same values) or HP_U8 (bytes). */
+hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
+                          hp_error *err);
 
 /* Labels of the sample: one (whatever the box), or a map's rows and columns of `box`. Each in [0, classes),
  * or HP_LABEL_IGNORED. Costs no decoding of the image. Errors: HP_EDATA. */

@@ -3,7 +3,7 @@
 #define HP_DATASET_KIND_H
 
 #include "exec/data/dataset.h"
-#include "exec/data/image.h"
+#include "exec/data/reader_pool.h"
 #include "plan/base/arena.h"
 
 typedef struct hp_dataset_kind {
@@ -29,12 +29,13 @@ struct hp_dataset {
     hp_arena *arena;
     int64_t count;
     void *self;
-    hp_image decoded, resized;          /* reused from sample to sample */
+    hp_reader_pool readers;             /* of the samples' files, by index */
+    hp_image drawn, resized;            /* reused from sample to sample */
     float table[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
 };
 
 extern const hp_dataset_kind hp_dataset_synthetic, hp_dataset_idx, hp_dataset_masks, hp_dataset_folder,
-    hp_dataset_file;
+    hp_dataset_patched, hp_dataset_file;
 
 static inline bool hp_dataset_maps(const hp_dataset *d) {
     return (int64_t)d->o.label_h * d->o.label_w > 1;

@@ -20,15 +20,25 @@ static bool changes_nothing(const hp_resize *r) {
     return r->full_h == r->h && r->full_w == r->w && r->out_h == r->h && r->out_w == r->w;
 }
 
+typedef struct sample {
+    hp_dataset *d;
+    int64_t index;
+} sample;
+
+static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view, hp_error *err) {
+    const sample *s = self;
+    return s->d->kind->pixels(s->d, s->index, window, view, err);
+}
+
 /* 8-bit pixels of the network's image, at least `window` of them. */
 static hp_status fetch(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
+    sample self = {d, index};
+    const hp_pixel_source file = {file_pixels, &self};
     hp_resize fit;
     HP_TRY(d->kind->size(d, index, view, err));
     HP_TRY(hp_dataset_fit(d, view->h, view->w, &fit, err));
-    if (changes_nothing(&fit)) return d->kind->pixels(d, index, window, view, err);
-    const hp_crop need = hp_resize_need(&fit, window);
-    HP_TRY(d->kind->pixels(d, index, &need, view, err));
-    HP_TRY(hp_image_resize(&fit, view, window, &d->resized, err));
+    if (changes_nothing(&fit)) return file_pixels(&self, window, view, err);
+    HP_TRY(hp_image_resize_from(&fit, &file, window, &d->resized, err));
     *view = hp_image_pixels(&d->resized);
     return HP_OK;
 }
@@ -39,24 +49,23 @@ static uint8_t luma(const uint8_t *px) {
 }
 
 /* One row of n pixels of nc channels: grey (made so if need be) into every channel of the box. */
-static void spread(const hp_dataset *d, const uint8_t *px, int32_t nc, int32_t n, const hp_box *box,
-                   float *x) {
+static void spread(const uint8_t *px, int32_t nc, int32_t n, const hp_box *box, uint8_t *to) {
     for (int32_t i = 0; i < n; i++) {
         const uint8_t value = nc == 3 ? luma(px + 3 * (size_t)i) : px[i];
-        for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++) *x++ = d->table[c][value];
+        for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++) *to++ = value;
     }
 }
 
-static void map(const hp_dataset *d, const uint8_t *px, int32_t nc, int32_t n, const hp_box *box, float *x) {
+static void copy(const uint8_t *px, int32_t nc, int32_t n, const hp_box *box, uint8_t *to) {
     for (int32_t i = 0; i < n; i++, px += nc)
-        for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++) *x++ = d->table[c][px[c]];
+        for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++) *to++ = px[c];
 }
 
 static hp_crop window_of(const hp_box *b) {
     return (hp_crop){b->lo[HP_AXIS_H], b->lo[HP_AXIS_W], b->hi[HP_AXIS_H], b->hi[HP_AXIS_W]};
 }
 
-hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err) {
+hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err) {
     HP_ASSERT(index >= 0 && index < d->count);
     const hp_data_options *o = &d->o;
     const hp_crop w = window_of(box);
@@ -69,11 +78,43 @@ hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, flo
                        o->name, (long long)index, view.c, o->image_c);
     const int32_t columns = hp_crop_columns(&w);
     const size_t row = (size_t)columns * (size_t)hp_box_len(box, HP_AXIS_C);
-    for (int32_t y = w.y0; y < w.y1; y++, x += row) {
-        const uint8_t *px = hp_pixels_row(&view, y) + (size_t)(w.x0 - view.window.x0) * (size_t)view.c;
-        (grey ? spread : map)(d, px, view.c, columns, box, x);
+    for (int32_t y = w.y0; y < w.y1; y++, px += row) {
+        const uint8_t *from = hp_pixels_row(&view, y) + (size_t)(w.x0 - view.window.x0) * (size_t)view.c;
+        (grey ? spread : copy)(from, view.c, columns, box, px);
     }
     return HP_OK;
+}
+
+/* Bytes at the end of the room of as many numbers become these numbers in place: none is written over a byte
+ * that is still to be read. */
+#define EXPAND(name, type)                                                                                   \
+    static void name(const hp_dataset *d, const hp_box *box, size_t pixels, type *x) {                       \
+        const size_t n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);                                        \
+        const unsigned char *from = (const unsigned char *)x + n * (sizeof *x - 1);                          \
+        for (size_t i = 0; i < pixels; i++)                                                                  \
+            for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++)                                \
+                *x++ = (type)d->table[c][*from++];                                                           \
+    }
+EXPAND(expand_f32, float)
+EXPAND(expand_f64, double)
+#undef EXPAND
+
+hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
+                          hp_error *err) {
+    if (dtype == HP_U8) return hp_dataset_bytes(d, index, box, x, err);
+    HP_ASSERT(dtype == HP_F32 || dtype == HP_F64);
+    const size_t pixels = (size_t)hp_box_len(box, HP_AXIS_H) * (size_t)hp_box_len(box, HP_AXIS_W),
+                 n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);
+    HP_TRY(hp_dataset_bytes(d, index, box, (uint8_t *)x + n * (size_t)(hp_dtype_bytes(dtype) - 1), err));
+    if (dtype == HP_F32)
+        expand_f32(d, box, pixels, x);
+    else
+        expand_f64(d, box, pixels, x);
+    return HP_OK;
+}
+
+hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err) {
+    return hp_dataset_read(d, index, box, HP_F32, x, err);
 }
 
 int64_t hp_dataset_label_count(const hp_dataset *d, const hp_box *box) {

@@ -1,7 +1,5 @@
-/* image.h - 8-bit images in memory, whole or in part, decoded by libpng, libjpeg and libtiff.
- *
- * A rank wants a tile of an image. Decoders keep the pixels of the window they are asked for and no others:
- * PNG and JPEG row by row from the top, TIFF the strips or tiles that the window touches. */
+/* image.h - 8-bit images in memory, whole or in part, and their resampling. reader.h reads them from files.
+ */
 #ifndef HP_IMAGE_H
 #define HP_IMAGE_H
 
@@ -12,8 +10,8 @@
 #include <stdint.h>
 
 /* Most pixels held at a time: 16384 x 16384. Decoding takes up to 7 bytes a pixel, so a hostile header costs
- * at most 2 GB of address space. The image that they are a window of may have HP_MAX_SIDE rows and columns.
- */
+ * at most 2 GB of address space. This limits a window: the image may have HP_MAX_SIDE rows and columns, 2^40
+ * pixels. */
 enum { HP_MAX_PIXELS = 1 << 28, HP_MAX_SIDE = 1 << 20 };
 
 /* Rows [y0, y1) and columns [x0, x1). */
@@ -59,13 +57,15 @@ hp_status hp_image_sizes(hp_image *image, int64_t h, int64_t w, int32_t c, const
 /* Makes room for a window of it (NULL: all of it), keeping the allocation when it suffices.
  * Errors: HP_EDATA (more than HP_MAX_PIXELS, not within the image, no memory), naming `path`. */
 hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path, hp_error *err);
-/* Keeps what the window wants of row y of the image. `row`: all its pixels. */
-void hp_image_keep(hp_image *image, int32_t y, const uint8_t *row);
+/* The same for a window that begins at or below the first row held: what is held of its rows stays in place.
+ * Returns through `from` the first row of the window that is not there; all of them, where other columns are
+ * held. */
+hp_status hp_image_move(hp_image *image, const hp_crop *window, const char *path, int32_t *from,
+                        hp_error *err);
 void hp_image_free(hp_image *image);
 
-/* Decodes a file by its first bytes: PNG, JPEG or TIFF (first page), 8 or 16 bits a channel (16 become 8). c
- * is 1 for grey files and 3 for all others; an alpha channel is dropped. Errors: HP_EDATA with path, reason
- * and fix. */
+/* reader.c: opens the file (see reader.h), decodes a window (NULL: all) and closes it.
+ * Errors: HP_EDATA with path, reason and fix. */
 hp_status hp_image_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
 /* Only h, w and c. */
 hp_status hp_image_head(const char *path, hp_image *image, hp_error *err);
@@ -74,26 +74,8 @@ hp_status hp_image_head(const char *path, hp_image *image, hp_error *err);
 hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
 hp_status hp_mask_head(const char *path, hp_image *image, hp_error *err);
 
-/* By the name's end: .png .jpg .jpeg .tif .tiff in any case. */
+/* By the name's end: .png .jpg .jpeg .tif .tiff, or a slide's, in any case. */
 int hp_image_name(const char *name);
-
-/* The decoders behind them. */
-typedef enum hp_decode {
-    HP_DECODE_HEAD,   /* sizes alone */
-    HP_DECODE_PIXELS, /* a window, or all with NULL */
-    HP_DECODE_MASK_HEAD,
-    HP_DECODE_MASK
-} hp_decode;
-typedef struct hp_decode_job {
-    const char *path;
-    hp_decode what;
-    const hp_crop *window;
-    hp_image *image;
-    hp_error *err;
-} hp_decode_job;
-hp_status hp_decode_png(const hp_decode_job *j);
-hp_status hp_decode_jpeg(const hp_decode_job *j);
-hp_status hp_decode_tiff(const hp_decode_job *j);
 
 /* Separable bilinear (triangle) resampling with half-pixel centres, the triangle widened when shrinking so
  * that no source pixel is skipped (Pillow's BILINEAR). An h x w image is scaled to full_h x full_w, of which
@@ -104,8 +86,19 @@ typedef struct hp_resize {
 
 /* The window of the source that a window of the result is computed from. */
 hp_crop hp_resize_need(const hp_resize *r, const hp_crop *out);
-/* That window of the result, the same pixels whatever the window. `source` holds at least what is needed.
- * Errors: HP_EDATA (no memory). Cost: O(source window + result window). */
+
+/* Where the source's pixels come from: at least `window`, lent until the next call. */
+typedef struct hp_pixel_source {
+    hp_status (*get)(void *self, const hp_crop *window, hp_pixels *view, hp_error *err);
+    void *self;
+} hp_pixel_source;
+
+/* A window of the result, the same pixels whatever the window. The source is asked for successive bands of
+ * rows from the top, each a few million pixels. Errors: HP_EDATA (no memory), the source's. Cost: O(source
+ * window + result window). */
+hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source, const hp_crop *out,
+                               hp_image *image, hp_error *err);
+/* The same of pixels in memory: `source` holds at least what is needed. */
 hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
                           hp_error *err);
 

@@ -1,6 +1,7 @@
-/* image_jpeg.c - JPEG through libjpeg. Its error exit jumps back into decode() and nowhere else; a file that
- * ends early or has damaged codes is an error here, where libjpeg by itself would fill the rest with grey. */
-#include "exec/data/image.h"
+/* image_jpeg.c - JPEG through libjpeg, row by row. Its error exit jumps back into guarded() and nowhere else;
+ * a file that ends early or has damaged codes is an error here, where libjpeg by itself would fill the rest
+ * with grey. */
+#include "exec/data/reader_kind.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -9,19 +10,18 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-typedef struct job {
-    const hp_decode_job *j;
+typedef struct jpeg {
     struct jpeg_decompress_struct d;
     struct jpeg_error_mgr mgr;
     jmp_buf escape;
     char text[JMSG_LENGTH_MAX];
     FILE *file;
     uint8_t *row;
-    hp_status status;
-} job;
+    bool running; /* the next row is d.output_scanline */
+} jpeg;
 
 static void leave(j_common_ptr d) {
-    job *p = (job *)((char *)d - offsetof(job, d));
+    jpeg *p = (jpeg *)((char *)d - offsetof(jpeg, d));
     d->err->format_message(d, p->text);
     longjmp(p->escape, 1);
 }
@@ -36,65 +36,109 @@ static void silent(j_common_ptr d) {
     (void)d;
 }
 
-static hp_status read_head(job *p) {
-    const hp_decode_job *j = p->j;
+/* What to do with libjpeg: any of its functions may end in its error exit. */
+typedef struct step {
+    hp_status (*run)(hp_reader *r, const struct step *s, hp_error *err);
+    const hp_crop *part;
+    uint8_t *px;
+} step;
+
+static hp_status guarded(hp_reader *r, const step *s, hp_error *err) {
+    jpeg *p = r->self;
+    if (setjmp(p->escape)) {
+        p->running = false;
+        return hp_fail(err, HP_EDATA, "%s: libjpeg: %s; replace the file", r->path, p->text);
+    }
+    return s->run(r, s, err);
+}
+
+static hp_status read_head(hp_reader *r, hp_error *err) {
+    jpeg *p = r->self;
+    rewind(p->file);
+    jpeg_abort_decompress(&p->d);
     jpeg_stdio_src(&p->d, p->file);
     jpeg_read_header(&p->d, TRUE);
     if (p->d.jpeg_color_space == JCS_CMYK || p->d.jpeg_color_space == JCS_YCCK)
-        return hp_fail(j->err, HP_EDATA, "%s: JPEG in CMYK; convert it to RGB", j->path);
+        return hp_fail(err, HP_EDATA, "%s: JPEG in CMYK; convert it to RGB", r->path);
     const bool grey = p->d.jpeg_color_space == JCS_GRAYSCALE;
     p->d.out_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
-    return hp_image_sizes(j->image, p->d.image_height, p->d.image_width, grey ? 1 : 3, j->path, j->err);
+    return hp_image_sizes(&r->kept, p->d.image_height, p->d.image_width, grey ? 1 : 3, r->path, err);
 }
 
-/* Rows above the window are decoded and dropped, those below are not read: cutting within libjpeg would
- * change pixels at the cut, where colour is interpolated. */
-static void read_rows(job *p) {
-    hp_image *image = p->j->image;
-    jpeg_start_decompress(&p->d);
-    for (int32_t y = 0; y < image->window.y1; y++) {
-        JSAMPROW row = p->row;
-        jpeg_read_scanlines(&p->d, &row, 1);
-        hp_image_keep(image, y, p->row);
-    }
-    if (image->window.y1 == image->h)
-        jpeg_finish_decompress(&p->d);
-    else
-        jpeg_abort_decompress(&p->d);
+static hp_status begin(hp_reader *r, const step *s, hp_error *err) {
+    (void)s;
+    jpeg *p = r->self;
+    jpeg_create_decompress(&p->d);
+    HP_TRY(read_head(r, err));
+    p->row = malloc((size_t)r->kept.w * (size_t)r->kept.c);
+    return p->row ? HP_OK : hp_fail(err, HP_EDATA, "%s: no memory to decode it", r->path);
 }
 
-static hp_status read_file(job *p) {
-    const hp_decode_job *j = p->j;
-    HP_TRY(read_head(p));
-    if (j->what == HP_DECODE_HEAD) return HP_OK;
-    HP_TRY(hp_image_room(j->image, j->window, j->path, j->err));
-    p->row = malloc((size_t)j->image->w * (size_t)j->image->c);
-    if (!p->row) return hp_fail(j->err, HP_EDATA, "%s: no memory to decode it", j->path);
-    read_rows(p);
-    return HP_OK;
-}
-
-static void decode(job *p) {
+static hp_status open_jpeg(hp_reader *r, hp_error *err) {
+    jpeg *p = r->self = calloc(1, sizeof *p);
+    HP_ASSERT(p);
+    p->file = fopen(r->path, "rbe");
+    if (!p->file)
+        return hp_fail(err, HP_EDATA, "cannot open %s: %s; check its permissions", r->path, strerror(errno));
     p->d.err = jpeg_std_error(&p->mgr);
     p->mgr.error_exit = leave;
     p->mgr.emit_message = emit;
     p->mgr.output_message = silent;
-    if (setjmp(p->escape)) {
-        p->status = hp_fail(p->j->err, HP_EDATA, "%s: libjpeg: %s; replace the file", p->j->path, p->text);
-    } else {
-        jpeg_create_decompress(&p->d);
-        p->status = read_file(p);
-    }
-    jpeg_destroy_decompress(&p->d);
-    free(p->row);
+    return guarded(r, &(step){.run = begin}, err);
 }
 
-hp_status hp_decode_jpeg(const hp_decode_job *j) {
-    job p = {.j = j, .file = fopen(j->path, "rbe")};
-    if (!p.file)
-        return hp_fail(j->err, HP_EDATA, "cannot open %s: %s; check its permissions", j->path,
-                       strerror(errno));
-    decode(&p);
-    fclose(p.file);
-    return p.status;
+/* Sizes from the head again: the file may be another by now. */
+static hp_status restart(hp_reader *r, hp_error *err) {
+    jpeg *p = r->self;
+    const hp_pixels was = hp_reader_size(r);
+    p->running = false;
+    HP_TRY(read_head(r, err));
+    if (r->kept.h != was.h || r->kept.w != was.w || r->kept.c != was.c) {
+        r->kept.h = was.h, r->kept.w = was.w, r->kept.c = was.c;
+        return hp_fail(err, HP_EDATA, "%s: changed while it was read; leave the data alone during a run",
+                       r->path);
+    }
+    if (jpeg_has_multiple_scans(&p->d) && (int64_t)was.h * was.w > HP_MAX_PIXELS)
+        return hp_fail(err, HP_EDATA,
+                       "%s: progressive, so decoded whole, and more than %d pixels; save it as baseline JPEG",
+                       r->path, (int)HP_MAX_PIXELS);
+    if (jpeg_has_multiple_scans(&p->d))
+        r->decoder_bytes = sizeof(JCOEF) * (size_t)was.h * (size_t)was.w * (size_t)was.c;
+    jpeg_start_decompress(&p->d);
+    p->running = true;
+    return HP_OK;
 }
+
+/* Rows above the part are decoded and dropped: cutting within libjpeg would change pixels at the cut, where
+ * colour is interpolated. */
+static hp_status decode(hp_reader *r, const step *s, hp_error *err) {
+    jpeg *p = r->self;
+    const hp_crop *part = s->part;
+    const size_t c = (size_t)r->kept.c, n = (size_t)hp_crop_columns(part) * c;
+    if (!p->running || p->d.output_scanline > (JDIMENSION)part->y0) HP_TRY(restart(r, err));
+    while (p->d.output_scanline < (JDIMENSION)part->y1) {
+        const int32_t y = (int32_t)p->d.output_scanline;
+        JSAMPROW row = p->row;
+        jpeg_read_scanlines(&p->d, &row, 1);
+        if (y >= part->y0) memcpy(s->px + (size_t)(y - part->y0) * n, p->row + (size_t)part->x0 * c, n);
+    }
+    if (part->y1 < r->kept.h) return HP_OK;
+    p->running = false;
+    jpeg_finish_decompress(&p->d);
+    return HP_OK;
+}
+
+static hp_status rows(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err) {
+    return guarded(r, &(step){decode, part, px}, err);
+}
+
+static void close_jpeg(hp_reader *r) {
+    jpeg *p = r->self;
+    if (!p) return;
+    if (p->d.err) jpeg_destroy_decompress(&p->d);
+    if (p->file) fclose(p->file);
+    free(p->row);
+    free(p);
+}
+
+const hp_reader_kind hp_reader_jpeg = {.forward = true, .open = open_jpeg, .rows = rows, .close = close_jpeg};

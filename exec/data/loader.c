@@ -45,39 +45,23 @@ static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
     return l->o.shuffle ? hp_shuffle(l->o.seed, step / l->steps, position, count) : position;
 }
 
-/* float32 to float64 in place: the n values lie in the upper half of the n doubles' room, and a double never
- * reaches one that is still to be read. */
-static void widen(double *x, size_t n) {
-    const unsigned char *from = (const unsigned char *)x + n * sizeof(float);
-    for (size_t i = 0; i < n; i++) {
-        float value;
-        memcpy(&value, from + i * sizeof value, sizeof value);
-        x[i] = (double)value;
-    }
-}
-
 /* Index of sample `i` of a micro-batch, or -1. */
 static int64_t index_of(const hp_loader *l, int64_t step, int32_t micro, int32_t i) {
     const hp_program *p = l->o.program;
     return sample_at(l, step, ((int64_t)l->o.replica * p->micro + micro) * p->micro_batch + i);
 }
 
-/* A float64 program reads the same float32 pixels. */
-static hp_status fill_images(hp_loader *l, int64_t step, int32_t micro, unsigned char *x, const hp_box *box,
-                             hp_error *err) {
+static hp_status fill_images(hp_loader *l, int64_t step, int32_t micro, unsigned char *x, hp_dtype dtype,
+                             const hp_box *box, hp_error *err) {
     if (hp_box_empty(box)) return HP_OK;
-    const bool wide = l->o.program->dtype == HP_F64;
-    const size_t n = (size_t)(hp_box_elems(box) / hp_box_len(box, HP_AXIS_N));
-    const size_t bytes = n * (wide ? sizeof(double) : sizeof(float));
+    const size_t n = (size_t)(hp_box_elems(box) / hp_box_len(box, HP_AXIS_N)),
+                 bytes = n * (size_t)hp_dtype_bytes(dtype);
     for (int32_t i = box->lo[HP_AXIS_N]; i < box->hi[HP_AXIS_N]; i++, x += bytes) {
         const int64_t index = index_of(l, step, micro, i);
-        if (index < 0) {
+        if (index < 0)
             memset(x, 0, bytes);
-            continue;
-        }
-        float *to = (float *)(void *)(x + (wide ? bytes / 2 : 0));
-        HP_TRY(hp_dataset_pixels(l->o.data, index, box, to, err));
-        if (wide) widen((double *)(void *)x, n);
+        else
+            HP_TRY(hp_dataset_read(l->o.data, index, box, dtype, x, err));
     }
     return HP_OK;
 }
@@ -94,8 +78,14 @@ static hp_status fill_labels(hp_loader *l, int64_t step, int32_t micro, int32_t 
     return HP_OK;
 }
 
+hp_status hp_loader_fill_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
+                               const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err) {
+    if (x) HP_TRY(fill_images(l, step, micro, x, dtype, x_box, err));
+    return labels ? fill_labels(l, step, micro, labels, label_box, err) : HP_OK;
+}
+
 hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
                          int32_t *labels, const hp_box *label_box, hp_error *err) {
-    if (x) HP_TRY(fill_images(l, step, micro, x, x_box, err));
-    return labels ? fill_labels(l, step, micro, labels, label_box, err) : HP_OK;
+    return hp_loader_fill_typed(l, step, micro, x, (hp_dtype)l->o.program->dtype, x_box, labels, label_box,
+                                err);
 }

@@ -30,10 +30,14 @@ void hp_loader_close(hp_loader *l); /* NULL is fine */
  * sample. */
 int64_t hp_loader_steps(const hp_loader *l);
 
-/* Fills x, the box x_box of the micro-batch's images in the program's dtype, and labels, int32: of the
- * samples of label_box one each, or with a label map the box's rows and columns of each. Either may be NULL.
- * Step counts from 0 through all epochs; in evaluation, positions past the end give zeros and label -1.
- * Errors: HP_EDATA. */
+/* Fills x, the box x_box of the micro-batch's images as `dtype` (HP_F32, HP_F64: normalised; HP_U8: the raw
+ * pixels, before normalisation), and labels, int32: of the samples of label_box one each, or with a label map
+ * the box's rows and columns of each. Either may be NULL. Step counts from 0 through all epochs; in
+ * evaluation, positions past the end give zeros and label -1. Boxes of one image that go from its top to its
+ * bottom, as those of streamed tiles, cost one pass through its file. Errors: HP_EDATA. */
+hp_status hp_loader_fill_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
+                               const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err);
+/* The same with the program's dtype. */
 hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
                          int32_t *labels, const hp_box *label_box, hp_error *err);
 

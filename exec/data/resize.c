@@ -83,12 +83,13 @@ static bool axis_fill(axis *a, const scale *s, int32_t from, int32_t to) {
     return true;
 }
 
-/* row = weighted sum of the source rows of row k of the axis. */
-static void mix_rows(const hp_pixels *source, const axis *rows, int32_t k, float *row) {
-    const size_t n = (size_t)hp_crop_columns(&source->window) * (size_t)source->c;
+/* row = weighted sum of the source rows of row k of the axis, columns [x0, x1). */
+static void mix_rows(const hp_pixels *source, const hp_crop *need, const axis *rows, int32_t k, float *row) {
+    const size_t c = (size_t)source->c, n = (size_t)hp_crop_columns(need) * c,
+                 skip = (size_t)(need->x0 - source->window.x0) * c;
     memset(row, 0, n * sizeof *row);
     for (int32_t i = 0; i < rows->count[k]; i++) {
-        const uint8_t *from = hp_pixels_row(source, rows->first[k] + i);
+        const uint8_t *from = hp_pixels_row(source, rows->first[k] + i) + skip;
         const float weight = rows->weight[(size_t)k * (size_t)rows->taps + (size_t)i];
         for (size_t e = 0; e < n; e++) row[e] += weight * (float)from[e];
     }
@@ -108,23 +109,78 @@ static void mix_columns(const float *row, int32_t x0, const axis *columns, int32
     }
 }
 
+/* --- by bands of the result, so that no more of the source is held than one needs --- */
+
+/* Pixels of the source that a band of several rows may take. */
+enum { BAND_PIXELS = 1 << 22, MAX_CHANNELS = 4 };
+
+typedef struct work {
+    const hp_resize *r;
+    const hp_pixel_source *source;
+    axis rows, columns;
+    float *row; /* of all columns needed, MAX_CHANNELS each */
+} work;
+
+/* The end of the band of the result that begins at row y. */
+static int32_t band_end(const work *w, const hp_crop *out, int32_t y) {
+    int32_t end = y + 1;
+    for (; end < out->y1; end++) {
+        const hp_crop more = {y, out->x0, end + 1, out->x1}, need = hp_resize_need(w->r, &more);
+        if ((int64_t)hp_crop_rows(&need) * hp_crop_columns(&need) > BAND_PIXELS) break;
+    }
+    return end;
+}
+
+static hp_status resize_band(work *w, const hp_crop *out, const hp_crop *band, hp_image *image,
+                             hp_error *err) {
+    const hp_crop need = hp_resize_need(w->r, band);
+    const int32_t n = hp_crop_columns(band);
+    hp_pixels view;
+    HP_TRY(w->source->get(w->source->self, &need, &view, err));
+    HP_ASSERT(view.c <= MAX_CHANNELS);
+    if (band->y0 == out->y0) {
+        HP_TRY(hp_image_sizes(image, w->r->out_h, w->r->out_w, view.c, "resized image", err));
+        HP_TRY(hp_image_room(image, out, "resized image", err));
+    }
+    for (int32_t k = band->y0 - out->y0; k < band->y1 - out->y0; k++) {
+        mix_rows(&view, &need, &w->rows, k, w->row);
+        mix_columns(w->row, need.x0, &w->columns, n, view.c,
+                    image->px + (size_t)k * (size_t)n * (size_t)view.c);
+    }
+    return HP_OK;
+}
+
+hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source, const hp_crop *out,
+                               hp_image *image, hp_error *err) {
+    const scale along_h = rows_of(r), along_w = columns_of(r);
+    const hp_crop need = hp_resize_need(r, out);
+    work w = {.r = r, .source = source};
+    w.row = malloc((size_t)hp_crop_columns(&need) * MAX_CHANNELS * sizeof *w.row);
+    hp_status s = HP_OK;
+    if (!w.row || !axis_fill(&w.rows, &along_h, out->y0, out->y1) ||
+        !axis_fill(&w.columns, &along_w, out->x0, out->x1))
+        s = hp_fail(err, HP_EDATA, "no memory to resize %d x %d pixels", r->h, r->w);
+    for (int32_t y = out->y0, end; s == HP_OK && y < out->y1; y = end) {
+        end = band_end(&w, out, y);
+        const hp_crop band = {y, out->x0, end, out->x1};
+        s = resize_band(&w, out, &band, image, err);
+    }
+    axis_free(&w.rows);
+    axis_free(&w.columns);
+    free(w.row);
+    return s;
+}
+
+static hp_status from_memory(void *self, const hp_crop *window, hp_pixels *view, hp_error *err) {
+    (void)window;
+    (void)err;
+    *view = *(const hp_pixels *)self;
+    return HP_OK;
+}
+
 hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
                           hp_error *err) {
-    const scale along_h = rows_of(r), along_w = columns_of(r);
-    const int32_t c = source->c, n = hp_crop_columns(out);
-    axis rows = {0}, columns = {0};
-    float *row = malloc((size_t)hp_crop_columns(&source->window) * (size_t)c * sizeof *row);
-    hp_status s = hp_image_sizes(image, r->out_h, r->out_w, c, "resized image", err);
-    if (s == HP_OK) s = hp_image_room(image, out, "resized image", err);
-    if (s == HP_OK && (!row || !axis_fill(&rows, &along_h, out->y0, out->y1) ||
-                       !axis_fill(&columns, &along_w, out->x0, out->x1)))
-        s = hp_fail(err, HP_EDATA, "no memory to resize %d x %d pixels", source->h, source->w);
-    for (int32_t k = 0; s == HP_OK && k < hp_crop_rows(out); k++) {
-        mix_rows(source, &rows, k, row);
-        mix_columns(row, source->window.x0, &columns, n, c, image->px + (size_t)k * (size_t)n * (size_t)c);
-    }
-    axis_free(&rows);
-    axis_free(&columns);
-    free(row);
-    return s;
+    hp_pixels pixels = *source;
+    const hp_pixel_source whole = {from_memory, &pixels};
+    return hp_image_resize_from(r, &whole, out, image, err);
 }

@@ -31,12 +31,7 @@ static inline void count_one(hp_histogram *h, double x, double per_unit) {
         h->count[bin]++;
 }
 
-void hp_histogram_f32(hp_histogram *h, const float *x, int64_t n) {
-    const double per_unit = density(h);
-    for (int64_t i = 0; i < n; i++) count_one(h, (double)x[i], per_unit);
-}
-
-void hp_histogram_f64(hp_histogram *h, const double *x, int64_t n) {
+void hp_histogram_count(hp_histogram *h, const double *x, int64_t n) {
     const double per_unit = density(h);
     for (int64_t i = 0; i < n; i++) count_one(h, x[i], per_unit);
 }

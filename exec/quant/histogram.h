@@ -33,8 +33,7 @@ typedef struct hp_histogram {
 /* Empty, over that range; its ends are the outer edges. */
 void hp_histogram_start(hp_histogram *h, hp_range range);
 /* Counts n elements; what lies outside falls into the bin at that end. */
-void hp_histogram_f32(hp_histogram *h, const float *x, int64_t n);
-void hp_histogram_f64(hp_histogram *h, const double *x, int64_t n);
+void hp_histogram_count(hp_histogram *h, const double *x, int64_t n);
 /* Adds the counts of one with the same edges. */
 void hp_histogram_merge(hp_histogram *h, const hp_histogram *other);
 

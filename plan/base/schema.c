@@ -1,5 +1,5 @@
-/* schema.c - the tables of plan.db and run.db, one for both: a run.db is a plan.db with runs of kind 'exec'
- * added. */
+/* schema.c - the tables of plan.db, run.db and bench.db, one for all: a run.db is a plan.db with runs of kind
+ * 'exec' added, a bench.db holds series of queries alone. */
 #include "plan/base/db.h"
 
 /* No weights, commands, environment or library names in here. Times are nanoseconds, sizes bytes.
@@ -33,4 +33,16 @@ const char hp_db_schema[] =
     " iter INTEGER NOT NULL, t0_ns INTEGER NOT NULL, t1_ns INTEGER NOT NULL) STRICT;\n"
     "CREATE TABLE counter(run INTEGER NOT NULL, rank INTEGER NOT NULL, iter INTEGER NOT NULL, name TEXT NOT "
     "NULL,"
-    " t_ns INTEGER NOT NULL, value REAL) STRICT;\n";
+    " t_ns INTEGER NOT NULL, value REAL) STRICT;\n"
+    "CREATE TABLE bench(id INTEGER PRIMARY KEY, net TEXT NOT NULL, image_h INTEGER NOT NULL, image_w INTEGER "
+    "NOT NULL,"
+    " prec TEXT NOT NULL, scenario TEXT NOT NULL, batch INTEGER NOT NULL, strategy TEXT NOT NULL, machine "
+    "TEXT NOT NULL,"
+    " device TEXT NOT NULL, version TEXT NOT NULL, started TEXT NOT NULL, threads INTEGER NOT NULL, ranks "
+    "INTEGER NOT NULL,"
+    " predicted_s REAL NOT NULL, planned_bytes INTEGER NOT NULL, peak_bytes INTEGER NOT NULL, rss_bytes "
+    "INTEGER NOT NULL)"
+    " STRICT;\n"
+    "CREATE TABLE latency(bench INTEGER NOT NULL, round INTEGER NOT NULL, query INTEGER NOT NULL, ns INTEGER "
+    "NOT NULL,"
+    " PRIMARY KEY(bench, round, query)) STRICT, WITHOUT ROWID;\n";

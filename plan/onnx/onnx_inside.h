@@ -199,9 +199,14 @@ hp_status onnx_emit_bias(const onnx_call *c, const onnx_const *bias, int64_t out
 const float *onnx_floats(const onnx_call *c, const onnx_const *k);
 const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);
 
-/* --- the passes after reading --- */
+/* --- around the nodes --- */
 
-hp_status onnx_simplify(onnx_reader *r);  /* folds scales, recognises hard swish */
-hp_status onnx_finish(onnx_reader *r, int32_t output); /* drops what nobody reads, units */
+/* The model's input as the graph's first layer (onnx_image.c). */
+hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, int image_h,
+                          int image_w, hp_onnx_model *m);
+/* Hard swish, scales folded into their neighbours (onnx_simplify.c); layers that nobody reads dropped, units,
+ * tensors and parameters numbered (onnx_finish.c). */
+void onnx_simplify(onnx_reader *r, int32_t output);
+hp_status onnx_finish(onnx_reader *r, int32_t output, hp_onnx_model *m);
 
 #endif

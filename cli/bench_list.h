@@ -1,0 +1,23 @@
+/* bench_list.h - words of a comma-separated option. */
+#ifndef HP_CLI_BENCH_LIST_H
+#define HP_CLI_BENCH_LIST_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+
+enum { BENCH_LIST = 32 };
+
+typedef struct bench_list {
+    int n;
+    const char *word[BENCH_LIST];
+} bench_list;
+
+/* A word that is a number belongs to the one before it: `amoebanetd:18,256` is one network. `numbers`: the
+ * words are numbers themselves. `what` names the option in errors. Errors: HP_EUSAGE: empty, too long, an
+ * empty word, a word twice. */
+hp_status bench_list_parse(hp_arena *arena, const char *text, const char *what, bool numbers, bench_list *l,
+                           hp_error *err);
+
+#endif
