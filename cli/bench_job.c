@@ -2,6 +2,7 @@
 #include "cli/bench_job.h"
 #include "cli/cli.h"
 #include "cli/serve_plan.h"
+#include "traces/text.h"
 
 #include "plan/base/version.h"
 
@@ -59,7 +60,7 @@ static hp_status plan_job(hp_arena *arena, const bench_setup *s, bench_job *job,
     if (status == HP_OK) keep_plan(arena, s, &plan, job);
     hp_arena_free(scratch);
     if (!serve_impossible(status)) return status == HP_OK ? HP_OK : hp_fail_in(err, job->text);
-    job->why = hp_arena_strdup(arena, err->text);
+    job->why = hp_text_clean(arena, err->text);
     return HP_OK;
 }
 

@@ -61,10 +61,8 @@ static void print_table(const bench_job *jobs, int n) {
 }
 
 static void print_skipped(const bench_job *jobs, int n) {
-    char text[1024];
     for (int i = 0; i < n; i++)
-        if (jobs[i].why)
-            printf("not measured: %s: %s\n", jobs[i].text, cli_plain(jobs[i].why, text, sizeof text));
+        if (jobs[i].why) printf("not measured: %s: %s\n", jobs[i].text, jobs[i].why);
 }
 
 static void keep_least(hp_serving *least, const hp_serving *s) {
@@ -130,10 +128,8 @@ static json_t *series_json(const bench_job *jobs, int n, const bench_job *j) {
 
 static json_t *skipped_json(const bench_job *j) {
     const hp_bench_series *s = &j->series;
-    char why[1024];
     return json_pack("{s:s, s:[i,i], s:s, s:s, s:s}", "net", s->net, "image", s->image_h, s->image_w,
-                     "scenario", hp_scenario_infos[s->scenario].name, "prec", s->prec, "why",
-                     cli_plain(j->why, why, sizeof why));
+                     "scenario", hp_scenario_infos[s->scenario].name, "prec", s->prec, "why", j->why);
 }
 
 json_t *bench_json(const bench_setup *s, const bench_job *jobs, int n) {

@@ -2,6 +2,7 @@
 #include "cli/bench_job.h"
 #include "cli/cli.h"
 #include "cli/serve_plan.h"
+#include "traces/text.h"
 
 #include <math.h>
 
@@ -73,10 +74,10 @@ hp_status bench_job_turn(hp_arena *arena, const bench_setup *s, const workspace 
                     .line = take_line,
                     .self = &self};
     l.option[l.n_option++] =
-        hp_arena_printf(arena, "--steps=%lld", (long long)(queries_of(s, job, round) + WARM_UP));
+        hp_arena_printf(arena, "--steps=%lld", (long long)queries_of(s, job, round) + WARM_UP);
     const hp_status status = cli_launch_run(&l, err);
     if (serve_impossible(status) || status == HP_EDEAD) { /* killed: out of memory, most likely */
-        job->why = hp_arena_strdup(arena, err->text);
+        job->why = hp_text_clean(arena, err->text);
         job->series.n_query = 0;
         return HP_OK;
     }

@@ -5,6 +5,7 @@
 #include "cli/frame.h"
 #include "plan/base/units.h"
 #include "traces/logits.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,6 +91,7 @@ static hp_status parse(hp_arena *arena, const frame *f, eval_setup *s, hp_error 
                       .data = o->data ? o->data : "synthetic",
                       .threads = 1,
                       .request = {.strategy = o->strategy ? o->strategy : "dp=1", .device = o->device}};
+    s->data_name = hp_text_clean(arena, s->data);
     HP_TRY(parse_network(arena, f, &s->request, err));
     HP_TRY(parse_int(o->batch, "--batch", 1 << 20, &s->request.batch, err));
     HP_TRY(parse_int(o->threads, "--threads", 4096, &s->threads, err));
@@ -160,7 +162,10 @@ static hp_status eval_files(frame *f, eval_result *r, int *n, hp_error *err) {
     HP_TRY(bench_list_parse(f->arena, o->logits, "--logits", true, &l, err));
     *n = l.n;
     for (int i = 0; i < l.n; i++) {
-        r[i] = (eval_result){.name = l.word[i], .accuracy = NAN, .peak_bytes = NAN, .images_per_s = NAN};
+        r[i] = (eval_result){.name = hp_text_clean(f->arena, l.word[i]),
+                             .accuracy = NAN,
+                             .peak_bytes = NAN,
+                             .images_per_s = NAN};
         HP_TRY(hp_npy_read(f->arena, l.word[i], &r[i].logits, err));
         HP_TRY(eval_compare(&r[0], &r[i], err));
     }

@@ -2,6 +2,7 @@
 #include "cli/eval_run.h"
 #include "cli/cli.h"
 #include "traces/logits.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,7 +68,7 @@ hp_status eval_run(hp_arena *arena, const eval_setup *s, const workspace *w, con
     *r = (eval_result){.name = prec, .accuracy = NAN, .peak_bytes = NAN, .images_per_s = NAN};
     const hp_status status = launch(arena, s, w, prec, r, err);
     if (!serve_impossible(status)) return status == HP_OK ? HP_OK : hp_fail_in(err, prec);
-    r->why = hp_arena_strdup(arena, err->text);
+    r->why = hp_text_clean(arena, err->text);
     return HP_OK;
 }
 

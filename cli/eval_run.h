@@ -9,16 +9,16 @@
 enum { EVAL_PASS = 8 };
 
 typedef struct eval_setup {
-    serve_request request;       /* all but the precision */
-    const char *weights, *quant; /* quant: of int8; NULL: as drawn from the seed, calibrated on the spot */
-    const char *data;
+    serve_request request;        /* all but the precision */
+    const char *weights, *quant;  /* quant: of int8; NULL: as drawn from the seed, calibrated on the spot */
+    const char *data, *data_name; /* data_name: cleaned, for JSON */
     int64_t threads;
     int n_pass;
     const char *pass[EVAL_PASS]; /* "--mean=0.5": how pixels become numbers */
 } eval_setup;
 
 typedef struct eval_result {
-    const char *name;  /* precision, or file of logits */
+    const char *name;  /* precision, or file of logits; cleaned, as why is */
     const char *why;   /* why there are none; NULL */
     hp_npy logits;     /* (..., classes) */
     double accuracy;   /* NaN: nobody knows the labels */

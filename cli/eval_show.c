@@ -32,30 +32,28 @@ static const char *sqnr_text(double db, char out[32]) {
 }
 
 static void print_result(const eval_result *reference, const eval_result *r) {
-    char right[32], points[32], same[32], noise[32], memory[32] = "-", name[200];
+    char right[32], points[32], same[32], noise[32], memory[32] = "-";
     if (!isnan(r->peak_bytes)) hp_format_bytes(r->peak_bytes, memory);
-    printf("%-20s %9s %8s %10s %9s %9s\n", cli_plain(r->name, name, sizeof name),
-           percent_text(r->accuracy, right), points_text(r->accuracy, reference->accuracy, points),
-           percent_text(r->agreement, same), sqnr_text(r->sqnr_db, noise), memory);
+    printf("%-20s %9s %8s %10s %9s %9s\n", r->name, percent_text(r->accuracy, right),
+           points_text(r->accuracy, reference->accuracy, points), percent_text(r->agreement, same),
+           sqnr_text(r->sqnr_db, noise), memory);
 }
 
 void eval_print(const eval_result *r, int n) {
-    char text[1024];
     const hp_npy *x = &r[0].logits;
     const int64_t classes = x->dim[x->n_dim - 1];
     printf("%lld rows of %lld classes, against %s\n", (long long)(x->count / classes), (long long)classes,
-           cli_plain(r[0].name, text, sizeof text));
+           r[0].name);
     printf("%-20s %9s %8s %10s %9s %9s\n", "", "accuracy", "points", "agreement", "SQNR", "memory");
     for (int i = 0; i < n; i++)
         if (!r[i].why) print_result(&r[0], &r[i]);
     for (int i = 0; i < n; i++)
-        if (r[i].why) printf("not evaluated: %s: %s\n", r[i].name, cli_plain(r[i].why, text, sizeof text));
+        if (r[i].why) printf("not evaluated: %s: %s\n", r[i].name, r[i].why);
 }
 
 /* Equal logits have no finite ratio: sqnr_db is null and exact true. */
 static json_t *result_json(const eval_result *r) {
-    char why[1024];
-    if (r->why) return json_pack("{s:s, s:s}", "name", r->name, "why", cli_plain(r->why, why, sizeof why));
+    if (r->why) return json_pack("{s:s, s:s}", "name", r->name, "why", r->why);
     return json_pack("{s:s, s:o, s:f, s:o, s:b, s:o, s:o}", "name", r->name, "accuracy",
                      cli_json_number(r->accuracy), "agreement", r->agreement, "sqnr_db",
                      cli_json_number(r->sqnr_db), "exact", r->sqnr_db == INFINITY, "peak_bytes",
@@ -67,7 +65,7 @@ json_t *eval_json(const eval_setup *s, const eval_result *r, int n) {
     const int64_t classes = x->dim[x->n_dim - 1];
     json_t *all = json_array();
     for (int i = 0; i < n; i++) json_array_append_new(all, result_json(&r[i]));
-    return json_pack("{s:i, s:s*, s:s*, s:I, s:I, s:o}", "schema", 1, "net", s->request.net, "data", s->data,
-                     "rows", (json_int_t)(x->count / classes), "classes", (json_int_t)classes, "results",
-                     all);
+    return json_pack("{s:i, s:s*, s:s*, s:I, s:I, s:o}", "schema", 1, "net", s->request.net, "data",
+                     s->data_name, "rows", (json_int_t)(x->count / classes), "classes", (json_int_t)classes,
+                     "results", all);
 }

@@ -4,6 +4,7 @@
 #include "costmodels/models.h"
 
 #include <math.h>
+#include <string.h>
 
 double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes) {
     return r->launch_s + fmax(flops / r->flops_per_s, bytes / r->bytes_per_s);
@@ -37,13 +38,24 @@ static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_wo
     return hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
 }
 
-/* Efficiency of the family on this device, else of any operation on it, else the generic table's. */
+/* "* u8" of "infer.conv u8" and "infer.conv u8>f32": any operation that reads elements of that type. */
+static void any_of_type(const char *family, char *out, size_t n) {
+    const char *type = strrchr(family, ' ');
+    snprintf(out, n, "*%.*s", type ? (int)strcspn(type, ">") : 0, type ? type : "");
+}
+
+/* Efficiency of the family on this device, else of any operation of its type, else of any, else the generic
+ * table's. */
 static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const char *family) {
+    char typed[32];
+    any_of_type(family, typed, sizeof typed);
     for (; t; t = t->base) {
         const hp_cost_table here = {.n = t->n, .row = t->row};
-        const hp_row *r = hp_rows_find(&here, HP_ROW_EFFICIENCY, m->device.name, family);
-        if (!r) r = hp_rows_find(&here, HP_ROW_EFFICIENCY, m->device.name, "*");
-        if (r) return r;
+        const char *const keys[] = {family, typed, "*"};
+        for (int i = 0; i < 3; i++) {
+            const hp_row *r = hp_rows_find(&here, HP_ROW_EFFICIENCY, m->device.name, keys[i]);
+            if (r) return r;
+        }
     }
     return NULL;
 }

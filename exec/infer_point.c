@@ -155,9 +155,9 @@ hp_status hp_infer_pad(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_e
 }
 
 hp_status hp_infer_softmax(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    const bool numbers = b->x_dtype[0] == b->y_dtype && (b->y_dtype == HP_F32 || b->y_dtype == HP_F64);
-    if (b->shape.oc > HP_INFER_ROW && !numbers)
+    const bool number = b->x_dtype[0] == HP_F32 || b->x_dtype[0] == HP_F64;
+    if (b->shape.ic > HP_INFER_ROW && !number)
         return hp_fail(err, HP_EUNAVAIL, "layer %s: softmax over %d channels stored as %s, at most %d: keep it real",
-                       b->layer->name, b->shape.oc, hp_dtype_names[b->x_dtype[0]], HP_INFER_ROW);
+                       b->layer->name, b->shape.ic, hp_dtype_names[b->x_dtype[0]], HP_INFER_ROW);
     return prepare_plain(in, b, k, err);
 }

@@ -1,11 +1,28 @@
-/* PLACEHOLDER until the kernels' author replaces this file. */
+/* device_memory_infer.c - bytes that a layer of a deployed graph needs beside its tensors: its constants as the
+ * device keeps them, and scratch. */
 #include "plan/device_memory.h"
+#include "plan/panels.h"
+
+static bool is_matrix(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+}
+
+/* A factor and a bias, float32. */
+static int64_t affine_bytes(const hp_layer *l, const hp_shape *s) {
+    enum { WHOLE = 16 }; /* bytes */
+    const bool affine = l->op == HP_BN || l->op == HP_SCALE;
+    return affine ? (8 * (int64_t)s->oc + WHOLE - 1) / WHOLE * WHOLE : 0;
+}
+
 int64_t hp_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
-    (void)s, (void)real;
-    return l->n_param ? (4 * g->param[l->param[0]].count + 8 * g->tensor[l->out].c + 63) / 64 * 64 : 0;
+    if (s->oc < 1 || !is_matrix(l)) return affine_bytes(l, s);
+    const hp_panels p = hp_panels_of(g, layer, s, real);
+    return hp_panels_place(&p).bytes;
 }
+
 int64_t hp_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
-    (void)g, (void)layer, (void)s, (void)real;
-    return 4096;
+    if (s->oc < 1 || !is_matrix(&g->layer[layer])) return 0;
+    const hp_panels p = hp_panels_of(g, layer, s, real);
+    return hp_panels_scratch_bytes(&p);
 }

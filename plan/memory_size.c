@@ -51,7 +51,8 @@ int64_t hp_memory_by_size(hp_arena *arena, hp_role *r, int64_t from, int64_t bes
     qsort(list, (size_t)n, sizeof *list, larger_first);
     for (int i = 0; i < n; i++) {
         list[i].offset = lowest(list, i, &list[i], from, near);
-        if (list[i].offset + list[i].bytes > top) top = list[i].offset + list[i].bytes;
+        const int64_t end = list[i].offset + r->buffer[list[i].buffer].bytes;
+        if (end > top) top = end;
     }
     if (top >= best) return best;
     for (int i = 0; i < n; i++) r->buffer[list[i].buffer].offset = list[i].offset;

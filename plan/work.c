@@ -82,7 +82,7 @@ bool hp_work_case_of(const hp_graph *g, const hp_role *r, int task, hp_work_case
     memset(c, 0, sizeof *c);
     c->layer = t->layer;
     c->op = t->op;
-    c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix;
+    c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix && !g->deployed;
     c->sums = t->n_operand > places[t->op].others + places[t->op].per_input * l->n_in;
     const hp_box made = hp_task_rows(t, &out->box);
     set_lengths(c->out, &made);
@@ -196,6 +196,9 @@ static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_cas
            (is_matrix(l) ? weight * param_elems(g, c) : 0);
 }
 
+/* Tasks of deployed graphs run other kernels than training's: "infer.conv ...", "infer.copy u8". */
+#define DEPLOYED "infer"
+
 /* "f32"; "u8>f32" where a layer turns one into the other. */
 static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, char *text, size_t n) {
     const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
@@ -213,8 +216,8 @@ hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c
     set_size(g, c, &row, &w);
     layer_class(g, c, shape, sizeof shape);
     dtype_class(g, l, dtype, elements, sizeof elements);
-    snprintf(w.key, sizeof w.key, "%s.%s %s%s %s w%d", hp_task_infos[c->op].name, hp_layer_infos[l->op].name,
-             c->eval ? "eval " : "", shape, elements, row);
+    snprintf(w.key, sizeof w.key, "%s.%s %s%s %s w%d", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
+             hp_layer_infos[l->op].name, c->eval ? "eval " : "", shape, elements, row);
     w.bytes = trained_norm ? hp_dtype_bytes(dtype) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     return w;
 }
@@ -278,10 +281,8 @@ static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {
     w->flops = 6 * w->size;
 }
 
-hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
-    hp_work_case c;
-    if (hp_work_case_of(g, r, task, &c)) return hp_work_of_case(g, (hp_dtype)p->dtype, &c);
     hp_work w = {.size = operand_bytes(r, t)};
     const hp_dtype moved = moved_dtype(p, g, r, t);
     w.bytes = w.size;
@@ -311,5 +312,17 @@ hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, i
     }
     snprintf(w.key, sizeof w.key, "%s %s%s", hp_task_infos[t->op].name,
              t->op == HP_TASK_LOSS && (t->flags & HP_FLAG_EVAL) ? "eval " : "", hp_dtype_names[moved]);
+    return w;
+}
+
+hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+    hp_work_case c;
+    if (hp_work_case_of(g, r, task, &c)) return hp_work_of_case(g, (hp_dtype)p->dtype, &c);
+    hp_work w = other_work(p, g, r, task);
+    if (g->deployed) {
+        char key[sizeof w.key];
+        memcpy(key, w.key, sizeof key);
+        snprintf(w.key, sizeof w.key, DEPLOYED ".%.60s", key);
+    }
     return w;
 }

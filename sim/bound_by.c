@@ -10,11 +10,15 @@ typedef struct cause {
 
 enum { CAUSES = 7 };
 
+/* What moves between the parts of a stage, or is copied on one. */
+static const char *exchanges(const hp_strategy *s) {
+    if (s->n_sp > 0) return s->strips > 1 ? "halo and strips" : "halo";
+    if (s->strips > 1) return "strips";
+    return s->cp > 1 ? "channels" : "exchanges between branches";
+}
+
 static void list_causes(const hp_strategy *s, const hp_sim_result *r, cause c[CAUSES]) {
-    const cause all[CAUSES] = {{s->n_sp > 0 ? "halo"
-                                : s->cp > 1 ? "channels"
-                                            : "exchanges between branches",
-                                r->wait[HP_SIM_HALO] + r->packing},
+    const cause all[CAUSES] = {{exchanges(s), r->wait[HP_SIM_HALO] + r->packing},
                                {"batch-norm statistics", r->wait[HP_SIM_NORM]},
                                {"stage transfers", r->wait[HP_SIM_STAGE]},
                                {"gradient all-reduce", r->wait[HP_SIM_GRADIENT]},

@@ -33,10 +33,18 @@ int hp_in_flight(const hp_strategy *s, int position) {
     }
 }
 
+/* Inference keeps its constants, and what is alive at once. */
+static double inference_bytes(const hp_part_sums *p, int first, int end) {
+    double most = 0;
+    for (int u = first; u < end; u++) most = fmax(most, p->peak[u]);
+    return p->constants[end] - p->constants[first] + most;
+}
+
 static double cost(const cutter *c, int stage, int first, int end) {
     const hp_part_sums *p = c->on[stage];
     if (c->kind != HP_CUT_MEMORY)
         return p->forward[end] - p->forward[first] + p->backward[end] - p->backward[first];
+    if (p->peak) return inference_bytes(p, first, end);
     const double *kept = c->eager ? p->eager_bytes : p->kept_bytes;
     return c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]);
 }

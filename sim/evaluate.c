@@ -2,6 +2,7 @@
 #include "sim/evaluate.h"
 
 #include "plan/base/hash.h"
+#include "plan/base/units.h"
 #include "sim/bound_by.h"
 #include "sim/memory_eager.h"
 #include "sim/wiring.h"
@@ -258,6 +259,20 @@ static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_cos
     return HP_OK;
 }
 
+/* Why an image goes in strips. */
+static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_t n, hp_error *err) {
+    hp_strategy whole = *s;
+    hp_outlook out;
+    char needs[32];
+    whole.strips = 1;
+    whole.deep = 0;
+    HP_TRY(hp_eval_outlook(e, &whole, &out, err));
+    const size_t used = strlen(note);
+    snprintf(note + used, n - used, "; in strips: whole maps need %s",
+             hp_format_bytes(out.memory_bytes, needs));
+    return HP_OK;
+}
+
 static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                           hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
@@ -274,7 +289,8 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_e
     c->comm_bytes = result.comm_bytes;
     c->measured_share = hp_costs_measured_share(&costs, p);
     out->bound_by = hp_bound_by(&out->strategy, &result, busiest_role(e, p, &costs), c->note, sizeof c->note);
-    return HP_OK;
+    if (out->strategy.strips == 1) return HP_OK;
+    return note_strips(e, &out->strategy, c->note, sizeof c->note, err);
 }
 
 /* What ranks alone: the upper end of the step. */

@@ -5,12 +5,15 @@
 #include "plan/base/units.h"
 
 /* The changes that save memory, the least painful first: recomputation, more micro-batches (0 = one sample
- * each), both, twice the stages, twice the tiles. */
-static const struct memory_change {
+ * each), both, twice the stages, twice the tiles; in inference strips instead of recomputation. */
+typedef struct memory_change {
     int recompute; /* hp_recompute, -1 = as it is */
     int micro_factor, stage_factor, tile_factor;
     const char *what;
-} memory_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, 1, "recompute=boundary"},
+    int strips; /* 0 = as it is */
+} memory_change;
+
+static const memory_change training_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, 1, "recompute=boundary"},
                       {HP_RECOMPUTE_FULL, 1, 1, 1, "recompute=full"},
                       {-1, 2, 1, 1, "twice the micro-batches"},
                       {HP_RECOMPUTE_BOUNDARY, 2, 1, 1, "twice the micro-batches, recompute=boundary"},
@@ -19,7 +22,25 @@ static const struct memory_change {
                       {-1, 1, 2, 1, "twice the stages"},
                       {-1, 1, 1, 2, "twice the tiles"},
                       {HP_RECOMPUTE_BOUNDARY, 1, 1, 4, "four times the tiles, recompute=boundary"}};
-enum { CHANGES = sizeof memory_changes / sizeof memory_changes[0] };
+static const memory_change inference_changes[] = {
+    {-1, 1, 1, 1, "strips=4", 4},
+    {-1, 1, 1, 1, "strips=16", 16},
+    {-1, 0, 1, 1, "one sample per micro-batch", 0},
+    {-1, 0, 1, 1, "one sample per micro-batch, strips=4", 4},
+    {-1, 0, 1, 1, "one sample per micro-batch, strips=16", 16},
+    {-1, 1, 1, 1, "strips=64", 64},
+    {-1, 0, 1, 1, "one sample per micro-batch, strips=64", 64},
+    {-1, 1, 1, 1, "strips=256", 256},
+    {-1, 1, 2, 1, "twice the stages", 0},
+    {-1, 1, 1, 2, "twice the tiles", 0},
+    {-1, 1, 1, 2, "twice the tiles, strips=16", 16},
+    {-1, 1, 1, 2, "twice the tiles, strips=64", 64}};
+
+static const memory_change *changes_of(const hp_graph *g, int *n) {
+    *n = g->deployed ? sizeof inference_changes / sizeof *inference_changes
+                     : sizeof training_changes / sizeof *training_changes;
+    return g->deployed ? inference_changes : training_changes;
+}
 
 static void more_tiles(hp_strategy *s, int factor) {
     if (s->n_sp == 0 && s->stages > 1) return;
@@ -28,9 +49,11 @@ static void more_tiles(hp_strategy *s, int factor) {
         *(s->sp_rows[i] > s->sp_cols[i] ? &s->sp_cols[i] : &s->sp_rows[i]) *= factor;
 }
 
-static hp_strategy apply_change(const hp_strategy *s, const struct memory_change *c, int64_t batch) {
+static hp_strategy apply_change(const hp_strategy *s, const memory_change *c, int64_t batch) {
     hp_strategy changed = *s;
     if (c->recompute >= 0) changed.recompute = c->recompute;
+    if (c->strips > s->strips) changed.strips = c->strips;
+    if (c->strips > s->strips) changed.deep = 0;
     const int64_t all = batch / ((int64_t)hp_strategy_replicas(s) * s->gems);
     changed.micro = c->micro_factor ? s->micro * c->micro_factor : (int32_t)(all < 4096 ? all : 4096);
     if (changed.micro > 1 && changed.sched == HP_SCHED_LP) changed.sched = HP_SCHED_GPIPE;
@@ -78,14 +101,16 @@ static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp
 }
 
 hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
-    for (int i = 0; i < CHANGES; i++) {
-        const hp_strategy changed = apply_change(s, &memory_changes[i], hp_eval_get(e)->batch);
+    int n;
+    const memory_change *change = changes_of(hp_eval_get(e)->graph, &n);
+    for (int i = 0; i < n; i++) {
+        const hp_strategy changed = apply_change(s, &change[i], hp_eval_get(e)->batch);
         hp_evaluation got;
         char size[32];
         if (hp_strategy_equal(&changed, s)) continue;
         HP_TRY(try_change(e, &changed, &got, err));
         if (got.reject.code) continue;
-        snprintf(why->fix, sizeof why->fix, "%s -> %s", memory_changes[i].what,
+        snprintf(why->fix, sizeof why->fix, "%s -> %s", change[i].what,
                  hp_format_bytes((double)got.figures.memory_bytes, size));
         return HP_OK;
     }

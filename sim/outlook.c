@@ -18,6 +18,8 @@ typedef struct position {
     double entering;         /* bytes that enter its stages; units with recompute=boundary */
     double boundary;         /* seconds to hand over to the next position, one way */
     double params;
+    double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
+    double strip;           /* and what strips need beside what is put together behind them, roughly */
     int parts;
 } position;
 
@@ -46,7 +48,7 @@ static bool one_node(const view *v) {
 static double add_recompute(const view *v, const hp_part_sums *p, int first, int end, position *at) {
     const double *kept = v->o->eager ? p->eager_bytes : p->kept_bytes;
     double most = 0;
-    if (v->s->recompute == HP_RECOMPUTE_NONE) return kept[end] - kept[first];
+    if (v->s->recompute == HP_RECOMPUTE_NONE || v->o->mode == HP_MODE_INFER) return kept[end] - kept[first];
     if (v->s->recompute == HP_RECOMPUTE_BOUNDARY) {
         for (int u = first; u < end; u++) {
             at->entering += p->entering[u];
@@ -84,17 +86,56 @@ static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, 
                .seconds;
 }
 
+/* --- strips --- */
+
+/* The end of the units that strips go through; none: `first`. */
+static int streamed_end(const view *v, int stage, bool lead, int first, int end) {
+    if (v->s->strips == 1 || stage > 0 || !lead) return first;
+    return v->s->deep && v->s->deep < end ? v->s->deep : end;
+}
+
+static double largest(const double *of, int first, int end) {
+    double most = 0;
+    for (int u = first; u < end; u++) most = fmax(most, of[u]);
+    return most;
+}
+
+/* The most alive on a part: behind the strips, which put together what is read there. */
+static double live_bytes(const view *v, const hp_part_sums *p, int first, int deep, int end) {
+    if (!p->peak) return 0;
+    const double handed_on = deep > first && deep < v->o->graph->n_unit ? p->entering[deep] : 0;
+    return fmax(handed_on, fmax(largest(p->whole, first, deep), largest(p->peak, deep, end)));
+}
+
+/* Tiles as high as a strip: what one of them takes and keeps. Tiles of the image besides compute what lies
+ * behind their edges again, a layer half of what all behind it reach over. */
+static void add_strips(const view *v, const hp_layout *layout, int first, int deep, position *at) {
+    hp_layout strip = *layout;
+    strip.rows *= v->s->strips;
+    const hp_part_sums *one = hp_parts_of(v->o->parts, &strip, v->micro_batch),
+                       *all = hp_parts_of(v->o->parts, layout, v->micro_batch);
+    const double rounds = all->rounds[deep] - all->rounds[first],
+                 redundant = all->redundant[deep] - all->redundant[first];
+    at->exchange +=
+        v->s->strips * (one->forward[deep] - one->forward[first]) + 0.5 * rounds * redundant;
+    at->strip = one->peak ? largest(one->peak, first, deep) : 0;
+}
+
 static void add_stage(view *v, int stage, bool lead, int first, int end) {
     position *at = &v->at[hp_position_of(v->s, stage)];
     const hp_layout layout = hp_stage_layout(v->s, stage);
     const hp_part_sums *p = hp_parts_of(v->o->parts, &layout, v->micro_batch);
     const double share = 1.0 / v->s->bp; /* branches: no rank of a part does less than the mean */
-    const double forward = share * (p->forward[end] - p->forward[first]),
-                 backward = share * (p->backward[end] - p->backward[first]);
+    const int deep = streamed_end(v, stage, lead, first, end); /* strips take other times than whole maps */
+    const double forward = share * (p->forward[end] - p->forward[deep]),
+                 backward = share * (p->backward[end] - p->backward[deep]);
     at->forward += forward;
     at->backward += backward;
     at->params += share * (p->params[end] - p->params[first]);
-    at->exchange += exchange_s(v, p, first, end) + norms_s(v, p, &layout, first, end);
+    at->exchange += exchange_s(v, p, deep, end) + norms_s(v, p, &layout, first, end);
+    if (deep > first) add_strips(v, &layout, first, deep, at);
+    at->constants += share * (p->constants[end] - p->constants[first]);
+    at->live = fmax(at->live, share * live_bytes(v, p, first, deep, end));
     const double before = at->again, kept = add_recompute(v, p, first, end, at);
     if (lead) {
         at->lead += forward;
@@ -203,14 +244,18 @@ static double sharing(const view *v) {
 
 /* Weights, gradients, momentum of a position, and of its mirror image. */
 static double fixed_bytes(const view *v, int i) {
-    double params = v->at[i].params;
-    if (v->s->gems > 1 && mirror(v, i) != i) params += v->at[mirror(v, i)].params;
+    double params = v->at[i].params, constants = v->at[i].constants;
+    if (v->s->gems > 1 && mirror(v, i) != i) {
+        params += v->at[mirror(v, i)].params;
+        constants += v->at[mirror(v, i)].constants;
+    }
+    if (v->o->graph->deployed) return constants;
     return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * (trains(v) ? 3 : 1);
 }
 
 static double least_bytes(const view *v, int i) {
     const position *p = &v->at[i];
-    if (!trains(v)) return fixed_bytes(v, i);
+    if (!trains(v)) return fixed_bytes(v, i) + p->live;
     if (v->s->recompute == HP_RECOMPUTE_NONE) return fixed_bytes(v, i) + hp_in_flight(v->s, i) * p->kept;
     return fixed_bytes(v, i) + p->group_kept; /* what else is kept overlaps with it */
 }
@@ -220,7 +265,7 @@ static double likely_bytes(const view *v, int i) {
         1.05; /* gradients and messages beside what is kept: seen on residual nets */
     const position *p = &v->at[i];
     const double flight = hp_in_flight(v->s, i);
-    if (!trains(v)) return fixed_bytes(v, i);
+    if (!trains(v)) return fixed_bytes(v, i) + under_way * (p->live + p->strip);
     if (v->s->recompute == HP_RECOMPUTE_NONE)
         return fixed_bytes(v, i) + under_way * flight * (p->kept + p->extended);
     return fixed_bytes(v, i) + under_way * (flight * p->entering + p->group_kept);

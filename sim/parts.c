@@ -2,6 +2,8 @@
 #include "sim/parts.h"
 
 #include "plan/base/hash.h"
+#include "plan/device_memory.h"
+#include "sim/live.h"
 #include "sim/memory_eager.h"
 
 struct hp_parts {
@@ -37,9 +39,13 @@ static hp_box own(const filler *f, int tensor) {
     return hp_layout_own(&f->s->layout, f->p->g, tensor, f->s->samples, f->part);
 }
 
+static int element_bytes(const filler *f, int tensor) {
+    return hp_dtype_bytes(hp_tensor_dtype(&f->p->g->tensor[tensor], f->p->dtype));
+}
+
 static double own_bytes(const filler *f, int tensor) {
     const hp_box b = own(f, tensor);
-    return (double)hp_box_elems(&b) * hp_dtype_bytes(f->p->dtype);
+    return (double)hp_box_elems(&b) * element_bytes(f, tensor);
 }
 
 static double seconds(const filler *f, int layer, hp_task_op op, const hp_box *out) {
@@ -100,6 +106,16 @@ static void add_memory(const filler *f, int layer) {
     }
 }
 
+/* A deployed layer's constants are there once, whatever its boxes are. */
+static void add_constants(const filler *f, int layer) {
+    const hp_graph *g = f->p->g;
+    const hp_box out = own(f, g->layer[layer].out);
+    if (!g->deployed || hp_box_empty(&out)) return;
+    const hp_box in = hp_layer_need(g, layer, 0, &out);
+    const hp_shape shape = hp_shape_between(g, layer, &in, &out);
+    f->s->constants[g->layer[layer].unit] += (double)hp_infer_pack_bytes(g, layer, &shape, f->p->dtype);
+}
+
 /* The part in the middle has neighbours on all sides, if any part has. */
 static int middle_part(const hp_layout *l) {
     return (l->rows / 2 * l->cols + l->cols / 2) * l->channels;
@@ -114,14 +130,14 @@ static void add_halo(const filler *f, int layer) {
                  has = hp_layout_own(&f->s->layout, g, x, f->s->samples, part),
                  need = hp_layer_need(g, layer, 0, &out);
     if (hp_box_empty(&has) || hp_box_within(&need, &has)) return;
-    const double pixel = (double)hp_box_len(&has, HP_AXIS_N) * g->tensor[x].c * hp_dtype_bytes(f->p->dtype);
+    const double pixel = (double)hp_box_len(&has, HP_AXIS_N) * g->tensor[x].c * element_bytes(f, x);
     const double rows = hp_box_len(&need, HP_AXIS_H) - hp_box_len(&has, HP_AXIS_H),
                  cols = hp_box_len(&need, HP_AXIS_W) - hp_box_len(&has, HP_AXIS_W);
     const double own_pixels = (double)hp_box_len(&has, HP_AXIS_H) * hp_box_len(&has, HP_AXIS_W);
     const double by_rows = rows > 0 ? rows * hp_box_len(&has, HP_AXIS_W) : 0,
                  by_cols = cols > 0 ? cols * hp_box_len(&need, HP_AXIS_H) : 0;
     f->s->rounds[l->unit] += 1;
-    f->s->extended_bytes[l->unit] += (double)hp_box_elems(&need) * hp_dtype_bytes(f->p->dtype);
+    f->s->extended_bytes[l->unit] += (double)hp_box_elems(&need) * element_bytes(f, x);
     f->s->row_bytes[l->unit] += by_rows * pixel;
     f->s->col_bytes[l->unit] += by_cols * pixel;
     f->s->redundant[l->unit] += (by_rows + by_cols) / own_pixels * seconds(f, layer, HP_TASK_FWD, &out) *
@@ -135,6 +151,13 @@ static void add_entering(const filler *f, int tensor) {
     if (last >= g->n_layer) return;
     const double bytes = own_bytes(f, tensor);
     for (int u = from + 1; u <= g->layer[last].unit; u++) f->s->entering[u] += bytes;
+}
+
+static void add_peaks(const filler *f) {
+    const hp_live_part part = {&f->s->layout, f->part, f->s->samples, f->p->dtype};
+    f->s->peak = HP_NEW(f->p->arena, double, f->p->g->n_unit);
+    f->s->whole = HP_NEW(f->p->arena, double, f->p->g->n_unit);
+    hp_live_peaks(f->p->g, &part, f->s->peak, f->s->whole);
 }
 
 static void sum_up(double *v, int n) {
@@ -151,7 +174,8 @@ static void fill(hp_parts *p, hp_part_sums *s) {
     const int n = g->n_unit;
     double **const sums[] = {&s->forward,        &s->backward,  &s->kept_bytes, &s->eager_bytes,
                              &s->rounds,         &s->row_bytes, &s->col_bytes,  &s->redundant,
-                             &s->extended_bytes, &s->busy,      &s->norms,      &s->params};
+                             &s->extended_bytes, &s->busy,      &s->norms,      &s->params,
+                             &s->constants};
     enum { SUMS = sizeof sums / sizeof sums[0] };
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);
@@ -162,9 +186,11 @@ static void fill(hp_parts *p, hp_part_sums *s) {
         add_time(&f, layer);
         add_memory(&f, layer);
         add_halo(&f, layer);
+        add_constants(&f, layer);
         s->norms[g->layer[layer].unit] += g->layer[layer].op == HP_BN;
     }
     for (int t = 0; t < g->n_tensor; t++) add_entering(&f, t);
+    if (p->mode == HP_MODE_INFER) add_peaks(&f);
     for (int i = 0; i < SUMS; i++) sum_up(*sums[i], n);
     hp_arena_free(scratch);
 }

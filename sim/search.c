@@ -17,6 +17,9 @@ enum {
     PATIENCE = 4   /* times the budget, as long as nothing fits */
 };
 
+/* In inference whole maps are taken where they leave a fifth of the memory free. */
+static const double CLOSE = 0.8;
+
 /* Several clients on a device that one keeps busy gain less than their contexts and smaller batches cost. */
 static const double WORTH_BUSY = 0.9;
 
@@ -40,6 +43,7 @@ typedef struct search {
     int best_capacity, rejected_capacity;
     int kept;       /* at most: those wanted and a few */
     bool one_stage; /* a strategy without pipeline fits */
+    bool short_of_memory; /* some strategy does not fit, or barely */
     double *miss;   /* per reject: by how much the example is over the limit */
     bool *tiles;    /* and whether it has tiles */
     int miss_capacity, tiles_capacity;
@@ -134,6 +138,27 @@ static hp_status look(search *s, hp_point *p, hp_outlook *out, bool *fits, hp_re
     }
 }
 
+/* Does a rank need so little that memory decides nothing? On CPUs the ranks of a node share its memory. */
+static bool fits_easily(const search *s, const hp_strategy *strategy, double bytes) {
+    const hp_memory_limit limit = hp_eval_limit(s->eval, strategy);
+    const int nodes = hp_eval_get(s->eval)->machine->nodes, ranks = hp_strategy_ranks(strategy);
+    const int here = (ranks + nodes - 1) / nodes;
+    if (limit.node_bytes > 0 && bytes * here > CLOSE * (double)limit.node_bytes) return false;
+    return bytes <= CLOSE * (double)limit.rank_bytes;
+}
+
+/* Then strips only cost time. */
+static hp_status needs_no_strips(search *s, const hp_point *p, bool *easy, hp_error *err) {
+    hp_strategy whole = hp_space_strategy(p);
+    hp_outlook out;
+    whole.strips = 1;
+    whole.deep = 0;
+    hp_eval_complete(s->eval, &whole, (hp_cut_kind)p->cut);
+    HP_TRY(hp_eval_outlook(s->eval, &whole, &out, err));
+    *easy = s->o->sort != HP_SORT_MEMORY && fits_easily(s, &whole, out.likely_bytes);
+    return HP_OK;
+}
+
 static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
     const int64_t max_tasks = s->o->max_tasks ? s->o->max_tasks : MAX_TASKS;
     const hp_strategy strategy = hp_space_strategy(&p);
@@ -146,11 +171,15 @@ static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
         count_reject(s, &why, &strategy, order);
         return HP_OK;
     }
-    if (repeats(s, &p)) {
+    bool idle = repeats(s, &p);
+    if (!idle && p.strips > 1) HP_TRY(needs_no_strips(s, &p, &idle, err));
+    if (idle) {
         s->r->searched--;
         return HP_OK;
     }
     HP_TRY(look(s, &p, &out, &fits, &why, err));
+    const double has = (double)hp_eval_limit(s->eval, &strategy).rank_bytes;
+    s->short_of_memory |= !fits_easily(s, &strategy, out.likely_bytes);
     if (!fits) {
         count_reject(s, &why, &strategy, out.memory_bytes);
     } else if (p.clients > 1 && out.busy > WORTH_BUSY) {
@@ -160,7 +189,6 @@ static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
         s->r->left_out++;
     } else {
         const double promise = s->o->sort == HP_SORT_MEMORY ? out.memory_bytes : out.estimate_s;
-        const double has = (double)hp_eval_limit(s->eval, &strategy).rank_bytes;
         s->point[s->n_point++] = (point){p, out.bound_s, promise, order, out.likely_bytes > has ? 2 : 1};
     }
     return HP_OK;
@@ -244,6 +272,7 @@ static hp_status look_at(search *s, const point *at, int64_t *spent, hp_error *e
         HP_TRY(try_point(s, &p, depth, &e, spent, err));
     }
     if (e.reject.code) {
+        s->short_of_memory = true;
         count_reject(s, &e.reject, &e.strategy, (double)e.figures.memory_bytes);
         return HP_OK;
     }
@@ -289,7 +318,8 @@ static hp_status place_kept(search *s, hp_error *err) {
     int n = 0;
     for (int i = 0; i < r->n; i++) {
         hp_evaluation e = r->best[i];
-        const bool small = e.tasks <= LARGE_TASKS;
+        /* what is run must fit placed: strips are chosen where memory is short */
+        const bool small = e.tasks <= LARGE_TASKS || (n == 0 && e.strategy.strips > 1);
         if (small || !e.bound_by)
             HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, small ? HP_EVAL_PLACED : HP_EVAL_STEP,
                                &e, err));
@@ -323,8 +353,8 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
     *result = (hp_search_result){0};
     search s = {.arena = arena, .eval = e, .space = space, .o = o, .r = result};
     s.kept = o->top < INT_MAX - SPARE ? o->top + SPARE : o->top;
-    hp_space smaller = *space;
-    smaller.small_groups = true;
+    hp_space smaller = *space, strips = *space;
+    smaller.small_groups = strips.strips = true;
     HP_TRY(list_points(&s, err));
     for (int pass = 0; pass < 2 && !s.one_stage; pass++) {
         if (pass == 1 || !one_stage_likely(&s)) { /* whole batches do not fit: parts of them may */
@@ -332,6 +362,11 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
             s.space = &smaller;
             HP_TRY(list_points(&s, err));
         }
+        HP_TRY(look_at_all(&s, err));
+    }
+    s.space = &strips;
+    if (space->graph->deployed && (s.short_of_memory || o->sort == HP_SORT_MEMORY)) {
+        HP_TRY(list_points(&s, err));
         HP_TRY(look_at_all(&s, err));
     }
     s.space = space;

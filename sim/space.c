@@ -3,17 +3,21 @@
 
 #include "plan/branch.h"
 #include "plan/layout.h"
+#include "sim/depths.h"
 
 typedef struct lister {
     hp_arena *arena;
     const hp_space *space;
     bool batch_norm;
+    int32_t depth[HP_DEPTHS];
+    int n_depth;
     hp_point *list;
     int n, capacity;
 } lister;
 
 static const int chunk_counts[] = {2, 4}; /* Narayanan et al. 2021 see most of the gain by 4 */
 static const int pass_counts[] = {2, 4};  /* GEMS: MAST, and the smallest MASTER */
+static const int strip_counts[] = {4, 16, 64, 256};
 static const int channel_counts[] = {2, 4}, branch_counts[] = {2, 3};
 static const int probing_micros[] = {1, 2, 4,
                                      8}; /* also tried where they do not divide: their reject is a hint */
@@ -25,9 +29,35 @@ enum {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static void add(lister *l, const hp_point *p) {
+static void append(lister *l, const hp_point *p) {
     HP_ROOM(l->arena, l->list, l->n, l->capacity);
     l->list[l->n++] = *p;
+}
+
+/* Slices of a micro-batch. */
+static int slices_of(const hp_point *p) {
+    return p->tail == HP_TAIL_SHARED ? p->rows[p->n_sp - 1] * p->cols[p->n_sp - 1] : p->ldp;
+}
+
+/* Strips are of one image; how tiles exchange halos matters little behind them. A pipeline's first stage is
+ * short as it is. */
+static void add_strips(lister *l, hp_point p) {
+    const int64_t images = l->space->batch / ((int64_t)p.dp * p.clients * slices_of(&p) * p.micro * p.gems);
+    const int rows = l->space->graph->image_h / (p.n_sp ? p.rows[0] : 1);
+    if (images > 1 || p.halo > 1 || p.overlap != HP_OVERLAP_NONE || p.bp > 1) return;
+    for (size_t i = 0; i < COUNT(strip_counts) && strip_counts[i] <= rows; i++)
+        for (int k = 0; k < (p.stages > 1 ? 1 : l->n_depth); k++) {
+            p.strips = (int16_t)strip_counts[i];
+            p.deep = (int16_t)l->depth[k];
+            append(l, &p);
+        }
+}
+
+static void add(lister *l, const hp_point *p) {
+    if (l->space->strips)
+        add_strips(l, *p);
+    else
+        append(l, p);
 }
 
 /* --- schedules of a layout --- */
@@ -96,11 +126,6 @@ static void add_gems(lister *l, hp_point p, int64_t share) {
         for (p.micro = 1; p.micro <= share / gems && p.micro < UINT16_MAX; p.micro++)
             if (share / gems % p.micro == 0) add_sched(l, p, HP_SCHED_GEMS, 1, gems);
     }
-}
-
-/* Slices of a micro-batch. */
-static int slices_of(const hp_point *p) {
-    return p->tail == HP_TAIL_SHARED ? p->rows[p->n_sp - 1] * p->cols[p->n_sp - 1] : p->ldp;
 }
 
 static void add_micros(lister *l, const hp_point *p) {
@@ -209,6 +234,7 @@ static void add_degrees(lister *l, int clients, int cp, int bp) {
                             .ldp = 1,
                             .gems = 1,
                             .chunks = 1,
+                            .strips = 1,
                             .halo = 1};
         add_replica(l, &p, roles);
     }
@@ -232,6 +258,7 @@ static bool has_branches(const hp_graph *g) {
 
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list) {
     lister l = {.arena = arena, .space = space, .batch_norm = has_batch_norm(space->graph)};
+    l.n_depth = hp_depths(space->graph, l.depth);
     add_degrees(&l, 1, 1, 1);
     for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1, 1);
     for (size_t i = 0; i < COUNT(channel_counts) && !space->graph->deployed; i++)
@@ -255,6 +282,8 @@ hp_strategy hp_space_strategy(const hp_point *p) {
     s.bp = p->bp;
     s.chunks = p->chunks;
     s.halo = p->halo;
+    s.strips = p->strips;
+    s.deep = p->deep;
     s.n_sp = p->n_sp;
     for (int i = 0; i < p->n_sp; i++) {
         s.sp_rows[i] = p->rows[i];
@@ -269,7 +298,7 @@ hp_strategy hp_space_strategy(const hp_point *p) {
 
 int64_t hp_space_tasks(const hp_space *space, const hp_point *p) {
     /* copies, sends, receives around the tasks of a tile: counted on residual nets */
-    static const double strip = 1.7, grid = 2.9, slice = 1.2;
+    static const double strip = 1.7, grid = 2.9, slice = 1.2, streamed = 2.2;
     const int passes = space->mode == HP_MODE_INFER ? 1 : p->recompute == HP_RECOMPUTE_NONE ? 3 : 4;
     const int shared = p->cp * p->bp;
     double parts = shared > 1 ? shared * grid : 1;
@@ -278,5 +307,9 @@ int64_t hp_space_tasks(const hp_space *space, const hp_point *p) {
         parts = parts > p->rows[i] * p->cols[i] * factor ? parts : p->rows[i] * p->cols[i] * factor;
     }
     if (p->n_sp == 0 && p->ldp > 1) parts = p->ldp * slice;
+    if (p->strips > 1) {
+        const int unit = p->deep ? p->deep : space->graph->n_unit / p->stages;
+        parts *= 1 + streamed * p->strips * space->graph->unit_first[unit] / space->graph->n_layer;
+    }
     return (int64_t)(space->graph->n_layer * (double)passes * p->micro * p->gems * parts);
 }

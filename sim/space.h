@@ -1,6 +1,6 @@
 /* space.h - every strategy for a number of devices: data replicas x clients x channels x branches x tile
  * grids of spatial stages x stages and slices behind them x schedule x micro-batches x model chunks x GEMS
- * passes x halo depth and overlap x cut x recomputation. */
+ * passes x halo depth and overlap x cut x recomputation; in inference x strips of the image x their depth. */
 #ifndef HP_SIM_SPACE_H
 #define HP_SIM_SPACE_H
 
@@ -14,6 +14,7 @@ typedef struct hp_space {
     int n_devices;
     bool small_groups; /* the points that make batch-norm groups smaller for nothing but memory, instead of
                           all others */
+    bool strips;       /* the points that take an image in strips, instead of all others */
     bool no_recompute; /* without the points that run layers again */
     int most_clients;  /* ranks on a device; 0 and 1: one */
 } hp_space;
@@ -24,7 +25,7 @@ enum { HP_SPACE_SPATIAL = 2 /* spatial stages with grids of their own */ };
 typedef struct hp_point {
     int32_t dp, stages, micro, ldp, gems;
     int32_t rows[HP_SPACE_SPATIAL], cols[HP_SPACE_SPATIAL];
-    int16_t clients, cp, bp, chunks, halo;
+    int16_t clients, cp, bp, chunks, halo, strips, deep;
     uint8_t prec, n_sp, tail, sched, recompute, overlap;
     uint8_t cut; /* hp_cut_kind; plain stages are cut by time */
 } hp_point;
@@ -34,8 +35,8 @@ typedef struct hp_point {
  * two that may not divide. Grids are strips and the two nearest to squares; tile counts all up to 16, beyond
  * that powers of two and what leaves few ranks to the tail. Accumulating gradients on one stage (micro > 1)
  * makes the groups of a network with batch norm smaller, which changes what it learns; such points are a list
- * of their own. Different spellings of one program appear once. Returns how many; the array lives in `arena`.
- */
+ * of their own. So are strips: they cost time, and save memory alone. Different spellings of one program
+ * appear once. Returns how many; the array lives in `arena`. */
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list);
 
 /* The strategy of a point, without its cut. */

@@ -44,6 +44,33 @@ assert abs(y["agreement"] - sum(p == q for p, q in zip(best(a), best(b))) / 300)
 sqnr = 10 * math.log10(sum(p * p for p in a) / sum((p - q) ** 2 for p, q in zip(a, b)))
 assert abs(y["sqnr_db"] - sqnr) < 1e-9, (y, sqnr)
 EOF
+# --- the same from an executor of known answers: what it is asked for, which file belongs to which precision ---
+mkdir standin tmp
+cp "$HPLAN" standin/hplan
+cat >standin/hplan-exec <<'EOF'
+#!/usr/bin/env python3
+import shutil, sys
+asked = dict(w[2:].partition("=")[::2] for w in sys.argv[2:])
+int8 = "int8" in asked["output"]
+assert "eval" in asked and asked["data"] == "synthetic" and asked["mean"] == "0.1"
+assert asked["init"] == ("q.safetensors" if int8 else "w.safetensors")
+shutil.copy("b.npy" if int8 else "a.npy", asked["output"])
+print('{"planned_steps":1}')
+print('{"final":true,"accuracy":%g,"images_per_s":3,"peak_bytes":[5,%d]}' % ((0.25, 8) if int8 else (0.5, 7)))
+EOF
+chmod +x standin/hplan-exec
+TMPDIR=$PWD/tmp standin/hplan eval --net cnn --image 28 --weights w.safetensors --quant q.safetensors --mean 0.1 \
+  --prec fp32,int8 --json >standin.json 2>err || complain "eval with known answers: $(cat err)"
+python3 - <<'EOF' || complain "eval makes other figures of known answers: $(cat standin.json)"
+import json
+x, y = json.load(open("standin.json"))["results"]
+a, b = json.load(open("eval.json"))["results"]
+assert (x["name"], y["name"]) == ("fp32", "int8") and (x["accuracy"], y["accuracy"]) == (0.5, 0.25)
+assert (x["peak_bytes"], y["peak_bytes"]) == (7, 8)
+assert y["sqnr_db"] == b["sqnr_db"] and y["agreement"] == b["agreement"] and x["exact"]
+EOF
+[ -z "$(ls tmp)" ] || complain "eval leaves files behind: $(ls tmp)"
+
 expect 0 eval --logits a.npy,b.npy
 grep -q '^b.npy' out || complain "eval prints no line of b.npy: $(cat out)"
 expect 65 eval --logits a.npy,short.npy

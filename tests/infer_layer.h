@@ -116,6 +116,7 @@ static inline void draw_stores(cell *c) {
     c->real = draw(&c->d, 0, 3) ? HP_F32 : HP_F64;
     for (int t = 0; t <= n; t++) {
         int store = bytes ? HP_STORE_U8 : draw(&c->d, 0, HP_STORES - 1);
+        if (op == HP_SOFTMAX && c->s.tensor[0].c > HP_INFER_ROW) store = HP_STORE_REAL;
         if (op == HP_QUANT) store = t ? HP_STORE_U8 : HP_STORE_REAL;
         if (op == HP_DEQUANT) store = t ? HP_STORE_REAL : HP_STORE_U8;
         c->s.tensor[t].store = store;
@@ -187,7 +188,7 @@ static inline void draw_constants(cell *c) {
 }
 
 /* More channels than the drawn few, sometimes more than are in hand at a time. */
-static inline void widen(cell *c) {
+static inline void draw_channels(cell *c) {
     static const int times[] = {1, 1, 5, 16, 33};
     hp_layer *l = &c->s.layer[1];
     const int64_t pixels = c->s.samples * (elems_of(c, l->out) / c->s.tensor[l->out].c + elems_of(c, 0));
@@ -218,13 +219,13 @@ static inline cell *cell_new(uint64_t seed, int op) {
     assert_non_null(c);
     c->d = (throws){seed, 0};
     c->arena = hp_arena_new();
-    while (!try_layer(&c->d, op, &c->s)) continue;
+    while (!try_layer(&c->d, op, &c->s) || (op == HP_ADD && c->s.layer[1].n_in < 2)) continue;
     point_at_own(&c->s);
     hp_layer *l = &c->s.layer[1];
     c->s.g.param = c->param;
     c->s.g.deployed = 1;
     for (int t = 0; t <= l->n_in; t++) c->s.tensor[t].producer = 1; /* no raw pixels */
-    widen(c);
+    draw_channels(c);
     draw_stores(c);
     draw_act(c);
     add_params(c);

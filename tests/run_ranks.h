@@ -22,6 +22,7 @@ typedef struct ranks_job {
     /* of deployed graphs: weights file, NULL: drawn from the seed; quantisation of every tensor that wants it
      */
     const char *constants;
+    bool bytes; /* images are bytes for others too */
     const hp_qparam *qparam;
     /* results */
     double *loss;    /* steps */
@@ -120,7 +121,7 @@ static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, hp
                             const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
     const ranks_rank *me = self;
     (void)err;
-    if (x && me->job->g->deployed)
+    if (x && (me->job->g->deployed || me->job->bytes))
         ranks_load_bytes(self, iter, micro, x_box, x_dtype, x);
     else if (x)
         ranks_load_pixels(self, iter, micro, x_box, x);

@@ -59,6 +59,17 @@ static void write_weights(hp_arena *a, const hp_graph *g, uint64_t seed, const c
     if (hp_weights_save(path, g, HP_F32, &source, 0, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
+/* The same numbers, as a training program takes them. */
+static const double *file_params(hp_arena *a, const hp_graph *g, uint64_t seed) {
+    double *all = HP_NEW(a, double, ranks_param_elems(g)), *to = all;
+    for (int i = 0; i < g->n_param; i++) {
+        drawn d = {g, seed, HP_NEW(a, float, g->param[i].count)};
+        draw_param(&d, i, NULL);
+        for (int64_t e = 0; e < g->param[i].count; e++) *to++ = (double)d.value[e];
+    }
+    return all;
+}
+
 static const hp_qparam *draw_qparams(hp_arena *a, const hp_graph *g, dice *d) {
     hp_qparam *q = HP_NEW(a, hp_qparam, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++)
@@ -188,11 +199,53 @@ static void float32_agrees_within_rounding(void **state) {
         holds(seed, HP_PREC_FP32, &hp_device_infer_cpu, 360 * 10 * 0x1p-24);
 }
 
+/* Training's own evaluation, layer by layer with running statistics, has the same loss: folding changes
+ * nothing. */
+static void folding_keeps_the_loss(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= (uint64_t)cases(60); seed++) {
+        char path[] = "/tmp/hplan-infer-XXXXXX";
+        dice d = {seed, 9000};
+        hp_arena *a = hp_arena_new();
+        hp_graph *g = random_net(a, seed, roll(&d, 3, 7));
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        close(fd);
+        write_weights(a, g, seed, path);
+        double loss[2];
+        for (int k = 0; k < 2; k++) {
+            hp_graph *used = k ? deployed(a, g, HP_PREC_FP32) : g;
+            const hp_tensor *y = &used->tensor[used->layer[used->n_layer - 1].out];
+            const hp_strategy one = hp_strategy_default();
+            const hp_lower_options o = {.mode = HP_MODE_INFER, .dtype = HP_F64, .batch = 3, .place = true};
+            hp_program *p = NULL;
+            hp_error err;
+            if ((int64_t)y->h * y->w > 1) break; /* maps are not scored by deployed programs */
+            assert_int_equal(hp_lower(a, used, &one, &o, &p, &err), HP_OK);
+            ranks_job job = {.g = used,
+                             .p = p,
+                             .ops = k ? &hp_device_infer_ref : &hp_device_ref,
+                             .steps = 1,
+                             .seed = seed,
+                             .start = file_params(a, g, seed),
+                             .constants = path,
+                             .bytes = true,
+                             .loss = &loss[k],
+                             .weights = HP_NEW(a, double, ranks_param_elems(g))};
+            if (run_ranks(&job) != HP_OK) fail_msg("%s", job.err.text);
+            if (k && !(fabs(loss[1] - loss[0]) <= 1e-5 * (1 + fabs(loss[0])))) /* constants are float32 */
+                fail_msg("seed %llu: loss %.9g, layer by layer %.9g", (unsigned long long)seed, loss[1],
+                         loss[0]);
+        }
+        unlink(path);
+        hp_arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(float64_agrees_to_1e_12),
-        cmocka_unit_test(float32_agrees_within_rounding),
-        cmocka_unit_test(int8_on_ref_too),
+        cmocka_unit_test(folding_keeps_the_loss),          cmocka_unit_test(float64_agrees_to_1e_12),
+        cmocka_unit_test(float32_agrees_within_rounding),  cmocka_unit_test(int8_on_ref_too),
         cmocka_unit_test(int8_is_one_devices_bit_for_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

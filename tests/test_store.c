@@ -202,10 +202,12 @@ static void a_rehashed_lie_is_refused(void **state) {
     hp_plan p, q;
     hp_error err = {HP_OK, ""};
     make_plan(arena, &p, "sp=2x1");
-    hp_role *r = &p.eval->role[1];
+    p.mode = HP_MODE_INFER;
+    assert_int_equal(hp_plan_build(arena, &p, NULL, &err), HP_OK);
+    hp_role *r = &p.program->role[1];
     int b = HP_BUF_FIXED;
     while (r->buffer[b].kind != HP_BUF_TENSOR) b++;
-    hp_plan_use(&p, p.eval);
+    hp_plan_use(&p, p.program);
     write_plan(&p);
     if (read_plan(arena, &q, &err) != HP_OK) fail_msg("%s", err.text);
     r->buffer[b].box.hi[HP_AXIS_H]++; /* beyond its bytes */

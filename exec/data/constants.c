@@ -86,6 +86,14 @@ hp_status hp_constants_open(const hp_constants_options *o, hp_constants **out, h
     return HP_OK;
 }
 
+hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_constants **other,
+                               hp_error *err) {
+    HP_ASSERT(!c->stored);
+    hp_constants_options o = c->o;
+    o.graph = graph;
+    return hp_constants_open(&o, other, err);
+}
+
 void hp_constants_rest(hp_constants *c) {
     constants_room *rooms[] = {&c->weight, &c->weight8, &c->scale, &c->bias, &c->row};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) give_back(rooms[i]);

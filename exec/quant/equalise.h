@@ -17,7 +17,7 @@ typedef struct hp_factors {
     float **in, **out;
 } hp_factors;
 
-/* Finds factors for the float constants `c` (which keep those they had) and sets them there. most: per
+/* Finds factors for the float constants `c` and sets them there, in the place of earlier ones. most: per
  * tensor, the largest value calibration saw in each channel; NULL (all or one): not known, so nothing behind
  * a bound is scaled. Lives in `arena`. Errors: those of hp_constants_filter. */
 hp_status hp_equalise(hp_arena *arena, hp_constants *c, const double *const *most, hp_factors *f,

@@ -92,8 +92,8 @@ static void result_of_two(onnx_call *c, int32_t tensor, const onnx_value *x, con
     onnx_result_like(c, tensor, &like);
 }
 
-static hp_status two_tensors(onnx_call *c, hp_layer_op op, const onnx_value *x, const onnx_value *y,
-                             int32_t y_tensor) {
+hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor, const onnx_value *y,
+                       int32_t y_tensor) {
     int32_t out;
     if (!onnx_same_axes(c->r, x, y))
         return onnx_fail(c, "combines %s with %s, which are laid out differently",
@@ -103,7 +103,7 @@ static hp_status two_tensors(onnx_call *c, hp_layer_op op, const onnx_value *x, 
         return onnx_fail(c, "combines %s with %s: %s", shape_text(c->r->scratch, x->n_dim, x->dim),
                          shape_text(c->r->scratch, y->n_dim, y->dim),
                          op == HP_MUL ? "the smaller one must have one number per channel" : "sizes must be equal");
-    HP_TRY(onnx_emit(c, (hp_layer){.op = op, .n_in = 2, .in = {x->tensor, y_tensor}}, 0, &out));
+    HP_TRY(onnx_emit(c, (hp_layer){.op = op, .n_in = 2, .in = {x_tensor, y_tensor}}, 0, &out));
     result_of_two(c, out, x, y);
     return HP_OK;
 }
@@ -130,7 +130,7 @@ hp_status onnx_read_add(onnx_call *c) {
     operands o;
     HP_TRY(take_operands(c, &o));
     if (o.k) return with_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = 1});
-    return two_tensors(c, HP_ADD, o.x, o.y, o.y->tensor);
+    return onnx_combine(c, HP_ADD, o.x, o.x->tensor, o.y, o.y->tensor);
 }
 
 hp_status onnx_read_sub(onnx_call *c) {
@@ -140,7 +140,7 @@ hp_status onnx_read_sub(onnx_call *c) {
     if (o.k && o.constant_first) return with_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = -1});
     if (o.k) return with_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = 1, .f = negated});
     HP_TRY(onnx_emit_scale(c, o.y->tensor, same_float(c, o.y, -1), NULL, &minus));
-    return two_tensors(c, HP_ADD, o.x, o.y, minus);
+    return onnx_combine(c, HP_ADD, o.x, o.x->tensor, o.y, minus);
 }
 
 hp_status onnx_read_mul(onnx_call *c) {
@@ -148,8 +148,8 @@ hp_status onnx_read_mul(onnx_call *c) {
     HP_TRY(take_operands(c, &o));
     if (o.k) return with_constant(c, o.x, o.k, (affine){.factor_is_k = true});
     if (is_vector_of(c->r, o.x, o.y) && !is_vector_of(c->r, o.y, o.x))
-        return two_tensors(c, HP_MUL, o.y, o.x, o.x->tensor);
-    return two_tensors(c, HP_MUL, o.x, o.y, o.y->tensor);
+        return onnx_combine(c, HP_MUL, o.y, o.y->tensor, o.x, o.x->tensor);
+    return onnx_combine(c, HP_MUL, o.x, o.x->tensor, o.y, o.y->tensor);
 }
 
 hp_status onnx_read_div(onnx_call *c) {
@@ -175,7 +175,7 @@ hp_status onnx_read_sum(onnx_call *c) {
     onnx_value sum = *x;
     for (int i = 1; i < c->n_in; i++) {
         HP_TRY(onnx_need_tensor(c, i, &y));
-        HP_TRY(two_tensors(c, HP_ADD, &sum, y, y->tensor));
+        HP_TRY(onnx_combine(c, HP_ADD, &sum, sum.tensor, y, y->tensor));
         sum = *c->out;
     }
     onnx_result_like(c, sum.tensor, &sum);

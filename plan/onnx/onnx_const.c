@@ -6,6 +6,19 @@
 
 enum { KEPT = 64 }; /* elements that a structure without weights keeps; see onnx_strip.c */
 
+bool onnx_count(int n_dim, const int64_t *dim, int64_t *count) {
+    const int64_t most = INT64_C(1) << 40;
+    int64_t room = 1; /* without the empty ones: products of any of them stay small */
+    *count = 1;
+    for (int d = 0; d < n_dim; d++) {
+        if (dim[d] < 0 || dim[d] > most) return false;
+        if (dim[d] > 0 && (__builtin_mul_overflow(room, dim[d], &room) || room > most)) return false;
+        *count *= dim[d] > 0;
+    }
+    *count *= room;
+    return true;
+}
+
 /* --- from the file --- */
 
 static hp_status tensor_fail(const onnx_reader *r, const Onnx__TensorProto *t, const char *what) {
@@ -16,13 +29,9 @@ static hp_status tensor_fail(const onnx_reader *r, const Onnx__TensorProto *t, c
 static hp_status read_shape(const onnx_reader *r, const Onnx__TensorProto *t, onnx_const *c) {
     if (t->n_dims > ONNX_MOST_DIMS) return tensor_fail(r, t, "more than 8 dimensions are not supported");
     c->n_dim = (int)t->n_dims;
-    c->count = 1;
-    for (int i = 0; i < c->n_dim; i++) {
-        c->dim[i] = t->dims[i];
-        if (t->dims[i] < 0 || t->dims[i] > INT32_MAX || __builtin_mul_overflow(c->count, t->dims[i], &c->count) ||
-            c->count > INT64_C(1) << 40)
-            return tensor_fail(r, t, "its dimensions are negative or too large");
-    }
+    for (int i = 0; i < c->n_dim; i++) c->dim[i] = t->dims[i];
+    if (!onnx_count(c->n_dim, c->dim, &c->count))
+        return tensor_fail(r, t, "its dimensions are negative or too large");
     return HP_OK;
 }
 
@@ -94,10 +103,8 @@ hp_status onnx_const_read(const onnx_reader *r, const Onnx__TensorProto *t, onnx
 hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data) {
     onnx_reader *r = c->r;
     const int64_t most = (INT64_C(256) << 20) + 8 * r->file_bytes;
-    out->count = 1;
-    for (int i = 0; i < out->n_dim; i++)
-        if (__builtin_mul_overflow(out->count, out->dim[i], &out->count) || out->count > most)
-            return onnx_fail(c, "computes a constant that is too large");
+    if (!onnx_count(out->n_dim, out->dim, &out->count) || out->count > most)
+        return onnx_fail(c, "computes a constant that is too large");
     *data = NULL;
     if (!known && out->count > KEPT) return HP_OK;
     r->folded_bytes += out->count * onnx_type_of(out->type)->bytes;

@@ -50,6 +50,18 @@ static hp_status check_work(const onnx_call *c, const hp_layer *l, int64_t fan_i
     return HP_OK;
 }
 
+/* Whatever the weights are. */
+static bool never_negative(const onnx_reader *r, const hp_layer *l) {
+    static const bool keeps_sign[HP_LAYER_OPS] = {
+        [HP_MAXPOOL] = true, [HP_AVGPOOL] = true, [HP_ADAPTPOOL] = true, [HP_PAD] = true,
+        [HP_RESIZE] = true,  [HP_CONCAT] = true,  [HP_ADD] = true,       [HP_MUL] = true,
+    };
+    bool all = keeps_sign[l->op];
+    for (int i = 0; i < l->n_in; i++) all &= r->note[l->in[i]].never_negative;
+    return all || l->op == HP_SOFTMAX || l->act == HP_ACT_RELU || l->act == HP_ACT_RELU6 ||
+           l->act == HP_ACT_SIGMOID || l->act == HP_ACT_HSIGMOID || (l->act == HP_ACT_CLIP && l->act_a >= 0);
+}
+
 hp_status onnx_emit(const onnx_call *c, hp_layer l, int64_t out_c, int32_t *tensor) {
     onnx_reader *r = c->r;
     hp_graph *g = r->graph;
@@ -68,7 +80,7 @@ hp_status onnx_emit(const onnx_call *c, hp_layer l, int64_t out_c, int32_t *tens
     HP_ROOM(r->scratch, r->note, g->n_tensor, r->cap_note);
     t.producer = g->n_layer;
     l.out = g->n_tensor;
-    r->note[g->n_tensor] = (onnx_note){0};
+    r->note[g->n_tensor] = (onnx_note){.never_negative = never_negative(r, &l)};
     g->tensor[g->n_tensor++] = t;
     g->layer[g->n_layer++] = l;
     *tensor = l.out;

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { MOST_BATCH = 1 << 14 }; /* keeps elements within 62 bits */
+
 /* The one input that the output needs and that is no constant. */
 static hp_status find_image(const onnx_reader *r, const Onnx__GraphProto *g, onnx_value **v,
                             const Onnx__ValueInfoProto **info) {
@@ -96,6 +98,8 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
     if (image_h > 0 && v->n_dim >= 3) extent[HP_AXIS_H] = image_h;
     if (image_w > 0 && v->n_dim >= 4) extent[HP_AXIS_W] = image_w;
     r->batch = extent[HP_AXIS_N] > 0 ? extent[HP_AXIS_N] : 1;
+    if (r->batch > MOST_BATCH)
+        return hp_fail(r->err, HP_EDATA, "%s: a batch of %" PRId64 " is not supported: leave it open", r->file, r->batch);
     extent[HP_AXIS_N] = r->batch;
     hp_graph *graph = r->graph = HP_NEW(r->arena, hp_graph, 1);
     HP_TRY(need_size(r, extent[HP_AXIS_H], "height", &graph->image_h));

@@ -84,7 +84,7 @@ typedef struct onnx_note { /* about a tensor of the graph */
     bool has_qparam;
     float scale;
     int32_t zero; /* of 0 .. 255 */
-    int8_t sign;  /* 1: never negative; 0: not known */
+    bool never_negative;
 } onnx_note;
 
 typedef struct onnx_reader {
@@ -151,6 +151,8 @@ hp_status onnx_axis(const onnx_call *c, int64_t axis, int n, int *out);
 /* --- constants and inputs (onnx_const.c, onnx_input.c) --- */
 
 hp_status onnx_const_read(const onnx_reader *r, const Onnx__TensorProto *t, onnx_const *c);
+/* Elements of these dimensions; false: negative or more than 2^40. */
+bool onnx_count(int n_dim, const int64_t *dim, int64_t *count);
 /* Room for a computed constant of c's type and shape: sets count and data; NULL data when `known` is false
  * and it is large. */
 hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data);
@@ -177,7 +179,7 @@ void onnx_result_like(onnx_call *c, int32_t tensor, const onnx_value *like);
 void onnx_result(onnx_call *c, int32_t tensor, int rank);
 /* Gives v other dimensions of the same product; false: they cut through an axis. */
 bool onnx_regroup(const onnx_reader *r, onnx_value *v, const int64_t *dim, int n_dim);
-/* The constant as one factor per channel of x; false: it varies along something else. */
+/* Is the constant one number, or one per channel of x? */
 bool onnx_per_channel(const onnx_reader *r, const onnx_value *x, const onnx_const *k);
 /* Do two tensors' dimensions stand for the same axes, extents of 1 apart? */
 bool onnx_same_axes(const onnx_reader *r, const onnx_value *x, const onnx_value *y);
@@ -198,6 +200,15 @@ hp_status onnx_emit_bias(const onnx_call *c, const onnx_const *bias, int64_t out
 /* The constant's elements as float32, NULL where weights are not wanted. */
 const float *onnx_floats(const onnx_call *c, const onnx_const *k);
 const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);
+
+/* --- parts of nodes that several operators have --- */
+
+/* Two tensors with the layouts of x and y, added or multiplied (onnx_arith.c). */
+hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor, const onnx_value *y,
+                       int32_t y_tensor);
+/* Can x be joined with `first` along `axis`? And the joining (onnx_move.c). */
+hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onnx_value *x, int axis);
+hp_status onnx_join(onnx_call *c, const int32_t *part, int n, int32_t *y);
 
 /* --- around the nodes --- */
 

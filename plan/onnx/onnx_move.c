@@ -231,7 +231,7 @@ hp_status onnx_read_size(onnx_call *c) {
 
 /* --- joining --- */
 
-static hp_status check_part(const onnx_call *c, const onnx_value *first, const onnx_value *x, int axis) {
+hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onnx_value *x, int axis) {
     bool fits = x->n_dim == first->n_dim && onnx_is_channel_dim(c->r, x, axis);
     for (int d = 0; d < x->n_dim && fits; d++) fits = d == axis || x->dim[d] == first->dim[d];
     const bool swapped = (x->order[HP_AXES - 1] == HP_AXIS_C) != (first->order[HP_AXES - 1] == HP_AXIS_C);
@@ -262,7 +262,7 @@ hp_status onnx_read_concat(onnx_call *c) {
     HP_TRY(onnx_axis(c, given, first->n_dim, &axis));
     for (int i = 0; i < c->n_in; i++) {
         HP_TRY(onnx_need_tensor(c, i, &x));
-        HP_TRY(check_part(c, first, x, axis));
+        HP_TRY(onnx_check_part(c, first, x, axis));
         part[i] = x->tensor;
         channels += x->dim[axis];
     }

@@ -1,4 +1,4 @@
-"""calibrate.py - what the deployed network computes, by PyTorch: the reference for the ONNX files, and the range of every tensor."""
+"""calibrate.py - what the deployed network computes, by PyTorch: the reference for ONNX files, and every tensor's range."""
 import torch
 import torch.nn.functional as F
 

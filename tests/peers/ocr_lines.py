@@ -5,9 +5,10 @@
                                             DIR/test.npy, DIR/labels.npy and DIR/calib.npy for ort.mjs
     ocr_lines.py score Y.npy DIR            top-1 of the classifier's (5405, 2) outputs, in the order of DIR/test.npy
 
-A line of the policy manual at 200 dpi, at least nine times as wide as high, with a margin of three pixels, becomes 48 pixels high and
-at most 192 wide (bilinear), white to its right where it is narrower; every second one is turned by 180 degrees. Pixels go in as
-(x / 255 - 0.5) / 0.5. Under ONNX Runtime 1.30 the network's top-1 is 87.9 %. The lines to calibrate on are another document's."""
+A line of the policy manual at 200 dpi, at least nine times as wide as high, with a margin of three pixels, becomes 48 pixels
+high and at most 192 wide (bilinear), white to its right where it is narrower; every second one is turned by 180 degrees. Pixels
+go in as (x / 255 - 0.5) / 0.5. Under ONNX Runtime 1.30 the network's top-1 is 87.9 %. The lines to calibrate on are another
+document's."""
 import argparse
 import math
 import pathlib
@@ -18,6 +19,10 @@ from PIL import Image
 import pdf_text
 
 HEIGHT, WIDTH, MARGIN, SLENDER = 48, 192, 3, 9
+
+
+def slender(box):
+    return box[2] - box[0] >= SLENDER * (box[3] - box[1])
 
 
 def crop(page, box):
@@ -38,7 +43,7 @@ def lines(document, limit=None):
     """Images of the document's slender lines; their index says which are turned."""
     count = 0
     for number in range(1, document.pages + 1):
-        boxes = [b for b, _ in document.boxes(number, "line") if b[2] - b[0] >= SLENDER * (b[3] - b[1])]
+        boxes = [document.pixels(b) for b, _ in document.boxes(number, "line") if slender(b)]
         page = document.image(number) if boxes else None
         for box in boxes:
             if count == limit:
@@ -71,7 +76,8 @@ def score(outputs, folder):
     labels = np.load(folder / "labels.npy")
     guesses = np.load(outputs).reshape(len(labels), 2).argmax(1)
     right = guesses == labels
-    print(f"top-1 {right.mean():.4f} of {len(labels)} ({right[labels == 0].mean():.4f} upright, {right[labels == 1].mean():.4f} turned)")
+    upright, turned = (right[labels == k].mean() for k in (0, 1))
+    print(f"top-1 {right.mean():.4f} of {len(labels)} ({upright:.4f} upright, {turned:.4f} turned)")
 
 
 def main():

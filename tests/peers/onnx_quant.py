@@ -16,7 +16,7 @@ class Quantised(Folded):
     def __init__(self, weights, ranges, pixels=False):
         self.takes_pixels = pixels
         self._affine = {name: self._fit(*r) for name, r in ranges.items()}
-        self._affine["image"] = (np.float32(2 / 255), np.uint8(128))  # every pixel value (x / 255 - 0.5) / 0.5 is a level of its own
+        self._affine["image"] = (np.float32(2 / 255), np.uint8(128))  # (x / 255 - 0.5) / 0.5: each pixel value has its level
         super().__init__(weights, ranges, pixels)
 
     @staticmethod
@@ -74,7 +74,8 @@ class QOperator(Quantised):
         super().maxpool(o)
 
     def avgpool(self, o):
-        self.node("QLinearAveragePool", [*self._quantised(o["x"][0]), *self.scale_zero(o["y"])], o["y"], domain=MS, **pool_window(o))
+        self.node("QLinearAveragePool", [*self._quantised(o["x"][0]), *self.scale_zero(o["y"])], o["y"], domain=MS,
+                  **pool_window(o))
 
     def gap(self, o):
         self.node("QLinearGlobalAveragePool", [*self._quantised(o["x"][0]), *self.scale_zero(o["y"])], o["y"], domain=MS,

@@ -1,7 +1,7 @@
 """pdf_text.py - pages of a PDF as pixels, and where its text stands: the ground truth of the two networks for text.
 
 The document is Debian's policy manual (package debian-policy); poppler-utils renders it. Exit 77 with the reason where one of them
-is missing. Boxes are (x0, y0, x1, y1) in pixels at the resolution asked for, not rounded."""
+is missing. Boxes are (x0, y0, x1, y1)."""
 import gzip
 import pathlib
 import re
@@ -37,12 +37,16 @@ class Document:
             skip(f"no {command[0]}; on Debian: apt install poppler-utils")
 
     def boxes(self, page, what):
-        """[(box, text)] of the page's words or lines; pages count from 1."""
+        """[(box in points, text)] of the page's words or lines; pages count from 1."""
         found = []
         for *box, inside in re.findall(f"<{what}{BOX}>(.*?)</{what}>", self._text[page - 1], re.S):
             text = " ".join(re.sub(r"<[^>]*>", " ", inside).split())
-            found.append(([float(v) * self.dpi / 72 for v in box], text))
+            found.append(([float(v) for v in box], text))
         return found
+
+    def pixels(self, box):
+        """A box in pixels, not rounded."""
+        return [v * self.dpi / 72 for v in box]
 
     def image(self, page):
         """The page in grey."""

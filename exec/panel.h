@@ -1,0 +1,83 @@
+/* panel.h - the innermost loops of convolutions and linear layers in inference: up to HP_PANEL_ROWS pixels times a
+ * panel of up to 64 outputs, the sums held in registers, and what becomes of the sums. Depthwise convolutions
+ * likewise, a row of pixels at a time.
+ *
+ * kernels_panel.c is compiled once per instruction set. Sums of bytes are exact in 32 bits. Sums of floats run
+ * through the taps in order, one chain of fused multiply-adds per output, so that they have the same bits
+ * whatever is computed beside them. Quantised outputs follow one formula on every device:
+ *
+ *     v = fma(scale[o], (float)sum, shift[o])            sum of (q - zero) * weight over the taps inside the map
+ *     v = fma(add_scale, (float)added, v)                where a map is added
+ *     q = min(max(rint(v) saturated to 0 .. 255, lo), hi)
+ *
+ * with everything in units of the output, zero points in shift, and a clamp in lo and hi. Other activations, and
+ * real outputs, take scale and shift in real units: v = fma(scale, sum, shift) + added; act(v) is stored or
+ * quantised as infer_loops.h says. */
+#ifndef HP_PANEL_H
+#define HP_PANEL_H
+
+#include "exec/infer_loops.h"
+#include "plan/panels.h"
+
+/* Inputs that lie side by side and the weights that they meet. */
+typedef struct hp_panel_run {
+    int64_t x; /* bytes from the pixel's address */
+    int64_t w; /* steps from the panel's first weight */
+    int64_t steps;
+} hp_panel_run;
+
+typedef struct hp_panel_out {
+    hp_infer_op op; /* y and act */
+    bool adds;      /* y holds what is added */
+    bool fast;      /* float32 and a clamp, or bytes and the formula above within the range of integers */
+    bool units;     /* bytes: in units of the output */
+    float add_scale;
+    float add_shift; /* real units: added = add_scale * q + add_shift */
+    float lo, hi;    /* float32: the clamp */
+    uint8_t lo8, hi8;
+} hp_panel_out;
+
+typedef struct hp_panel_tile {
+    const unsigned char *x[HP_PANEL_ROWS]; /* the pixels' first inputs */
+    unsigned char *y[HP_PANEL_ROWS];       /* their first output of the panel */
+    const hp_panel_run *run;
+    int32_t n_run;
+    int32_t outs;          /* of the panel that exist */
+    const void *weights;   /* the panel's */
+    const void *init;      /* what sums begin with: int32_t or float, per output */
+    const float *scale, *shift; /* bytes: per output of the panel */
+    const hp_panel_out *out;
+} hp_panel_tile;
+
+typedef void hp_panel_fn(const hp_panel_tile *t);
+
+/* A row of neighbouring output pixels of a class, all channels. */
+typedef struct hp_depthwise_row {
+    const unsigned char *x; /* under the first pixel's first tap that is inside */
+    unsigned char *y;
+    int32_t pixels, channels;
+    int32_t kh, kw; /* of the layer: where weights lie */
+    int32_t tap_y, taps_y, tap_x, taps_x;
+    int64_t pixel_step, x_step, y_step; /* bytes of x from pixel to pixel, from tap to tap along a row, down a column */
+    const void *weights, *init;
+    const float *scale, *shift;
+    const hp_panel_out *out;
+} hp_depthwise_row;
+
+typedef void hp_depthwise_fn(const hp_depthwise_row *r);
+
+typedef struct hp_panel_kernels {
+    const char *isa;
+    hp_panel_fn *tile[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* by input, vectors - 1, rows - 1 */
+    hp_panel_fn *fast[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* of fast outputs */
+    hp_depthwise_fn *depthwise[HP_DTYPES];
+    void (*to_bf16)(uint16_t *to, const float *from, int64_t n);
+    void (*to_f16)(uint16_t *to, const float *from, int64_t n);
+} hp_panel_kernels;
+
+extern const hp_panel_kernels hp_panel_base, hp_panel_avx2, hp_panel_avx512, hp_panel_vnni, hp_panel_bf16;
+
+/* The best that the processor has. */
+const hp_panel_kernels *hp_panel_pick(void);
+
+#endif

@@ -1,0 +1,83 @@
+/* panels.c - sizes of packed constants; see panels.h. */
+#include "plan/panels.h"
+
+enum { LINES = 64 }; /* bytes of a cache line, and of a vector */
+
+static int64_t round_up(int64_t v, int64_t to) {
+    return (v + to - 1) / to * to;
+}
+
+/* Bytes of an element, of a weight, inputs of a step. */
+typedef struct kind {
+    int32_t elem, weight, dot;
+} kind;
+
+static const kind kinds[HP_DTYPES] = {[HP_F32] = {4, 4, 1},
+                                      [HP_F64] = {8, 4, 1},
+                                      [HP_U8] = {1, 1, 4},
+                                      [HP_BF16] = {2, 2, 2},
+                                      [HP_F16] = {2, 2, 1}};
+
+static bool is_depthwise(const hp_layer *l, const hp_shape *s, hp_dtype x) {
+    return l->op == HP_CONV && x != HP_F64 && s->groups > 1 && s->groups == s->ic && s->groups == s->oc;
+}
+
+static void set_steps(hp_panels *p, bool side_by_side) {
+    p->merged = hp_panels_whole_steps(p) || (side_by_side && !p->transposed && p->groups == 1);
+    p->tap_steps = (p->ins + p->dot - 1) / p->dot;
+    p->row_steps = p->merged ? (int32_t)(((int64_t)p->kw * p->ins + p->dot - 1) / p->dot) : p->kw * p->tap_steps;
+    p->padded = (int32_t)round_up(p->outs, HP_PANEL_LANES);
+}
+
+/* Steps run down the columns of taps: 4 rows, or one. */
+static void set_depthwise(hp_panels *p, int32_t channels) {
+    p->groups = p->ins = 1;
+    p->outs = channels;
+    p->tap_steps = (p->kh + p->dot - 1) / p->dot;
+    p->row_steps = p->kw;
+    p->padded = (int32_t)round_up(channels, p->x == HP_U8 ? HP_PANEL_OUTS : HP_PANEL_LANES);
+}
+
+hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
+    const hp_layer *l = &g->layer[layer];
+    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], real);
+    const kind k = kinds[x];
+    const int32_t groups = s->groups > 0 ? s->groups : 1;
+    hp_panels p = {.x = x,
+                   .transposed = l->op == HP_CONVT,
+                   .depthwise = is_depthwise(l, s, x),
+                   .groups = groups,
+                   .outs = s->oc / groups,
+                   .ins = s->ic / groups,
+                   .kh = s->kh,
+                   .kw = s->kw,
+                   .sums = l->op == HP_LINEAR ? 1 : s->kh * s->kw,
+                   .elem = k.elem,
+                   .weight = k.weight,
+                   .dot = k.dot};
+    if (p.depthwise)
+        set_depthwise(&p, s->oc);
+    else
+        set_steps(&p, s->dw == 1);
+    return p;
+}
+
+static int64_t weight_bytes(const hp_panels *p) {
+    const int64_t steps = (int64_t)(p->depthwise ? p->row_steps * p->tap_steps : p->kh * p->row_steps);
+    return round_up(p->groups * (int64_t)p->padded * steps * p->dot * p->weight, LINES);
+}
+
+hp_panels_places hp_panels_place(const hp_panels *p) {
+    const int64_t outs = 4 * (int64_t)p->groups * p->padded, at = weight_bytes(p);
+    if (!hp_panels_quantised(p)) return (hp_panels_places){.bias = at, .bytes = at + outs};
+    return (hp_panels_places){
+        .scale = at, .shift = at + outs, .sums = at + 2 * outs, .bytes = at + (2 + p->sums) * outs};
+}
+
+/* A class of border pixels has its own zero-point terms; pixels that are filled up with zeros are copied. */
+int64_t hp_panels_scratch_bytes(const hp_panels *p) {
+    const int64_t outs = hp_panels_quantised(p) ? 4 * (int64_t)p->groups * p->padded : 0;
+    const int64_t pixel = (int64_t)p->kh * p->row_steps * p->dot * p->elem;
+    const bool copies = !p->depthwise && !hp_panels_whole_steps(p);
+    return outs + (copies ? HP_PANEL_ROWS * round_up(pixel, LINES) : 0);
+}
