@@ -28,11 +28,15 @@ static double guessed_step_s(const hp_graph *g, int64_t samples) {
     return 6 * macs * (double)samples / GUESSED_FLOPS_PER_S;
 }
 
-/* Steps for about JOB_S seconds; at least a warm-up and a median of three. */
-static int64_t steps_for(const hp_graph *g, int64_t samples) {
+int64_t calibrate_steps(double step_s) {
     static const double JOB_S = 1.2;
-    const double n = JOB_S / guessed_step_s(g, samples);
+    const double n = JOB_S / step_s;
     return n < 4 ? 4 : n > 20 ? 20 : (int64_t)n;
+}
+
+int32_t calibrate_ranks(const hp_machine *m) {
+    static const int32_t MOST_RANKS = 8; /* more ranks only repeat what these say about sharing */
+    return m->cores_per_node < MOST_RANKS ? m->cores_per_node : MOST_RANKS;
 }
 
 static calibrate_job *add_net(calibrate_jobs *jobs, const hp_graph *g, int32_t batch) {
@@ -40,11 +44,13 @@ static calibrate_job *add_net(calibrate_jobs *jobs, const hp_graph *g, int32_t b
     *j = (calibrate_job){.kind = CALIBRATE_NET,
                          .image_h = g->image_h,
                          .image_w = g->image_w,
+                         .mode = HP_MODE_TRAIN,
+                         .strips = 1,
                          .dp = 1,
                          .rows = 1,
                          .cols = 1,
                          .micro_batch = batch,
-                         .steps = steps_for(g, batch)};
+                         .steps = calibrate_steps(guessed_step_s(g, batch))};
     snprintf(j->net, sizeof j->net, "%s", g->net);
     return j;
 }
@@ -74,12 +80,11 @@ static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *ne
                             const int32_t *batch, calibrate_jobs *jobs, hp_error *err) {
     hp_graph *g = NULL;
     HP_TRY(hp_net_build(arena, net, h, w, hp_net_default_classes(net), &g, err));
-    static const int32_t MOST_RANKS = 8; /* more ranks only repeat what these say about sharing */
-    const int32_t ranks = m->cores_per_node < MOST_RANKS ? m->cores_per_node : MOST_RANKS;
+    if (!hp_graph_trains(g, NULL)) return HP_OK;
     static const double MOST_S = 2.5; /* of a step: more images only repeat what fewer say */
     for (int i = 0; batch[i] && jobs->n + 4 <= CALIBRATE_JOBS; i++) {
         if (batch[i] > 4 && guessed_step_s(g, batch[i]) > MOST_S) break;
-        add_replicas(jobs, g, batch[i], ranks);
+        add_replicas(jobs, g, batch[i], calibrate_ranks(m));
         if (i < 2 && m->devices_per_node > 1) add_tiles(jobs, g, batch[i]);
     }
     return HP_OK;
@@ -113,7 +118,7 @@ hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const calibrate_j
     const bool net = job->kind == CALIBRATE_NET;
     *plan = (hp_plan){.image_h = net ? job->image_h : 28,
                       .image_w = net ? job->image_w : 28,
-                      .mode = net ? HP_MODE_TRAIN : HP_MODE_INFER,
+                      .mode = net ? (int32_t)job->mode : HP_MODE_INFER,
                       .dtype = HP_F32,
                       .batch = job->dp * job->micro_batch,
                       .seed = 1,
@@ -124,6 +129,8 @@ hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const calibrate_j
              net ? job->net : "cnn"); /* messages need some graph to go with */
     plan->classes = hp_net_default_classes(plan->net);
     plan->strategy.dp = job->dp;
+    if (net) plan->strategy.prec = job->prec;
+    if (net) plan->strategy.strips = job->strips;
     if (net && job->rows * job->cols > 1) {
         plan->strategy.n_sp = 1;
         plan->strategy.sp_rows[0] = job->rows;

@@ -14,8 +14,10 @@ typedef struct calibrate_job {
     calibrate_kind kind;
     char net[64];
     int32_t image_h, image_w;
-    int32_t dp;          /* data-parallel ranks; of an all-reduce, its ranks */
-    int32_t rows, cols;  /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
+    hp_mode mode;
+    int32_t prec, strips; /* of inference: hp_prec */
+    int32_t dp;           /* data-parallel ranks; of an all-reduce, its ranks */
+    int32_t rows, cols;   /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
     int64_t micro_batch; /* images per rank */
     int64_t steps;
     char text[96]; /* for people */
@@ -26,9 +28,17 @@ typedef struct calibrate_jobs {
     calibrate_job job[CALIBRATE_JOBS];
 } calibrate_jobs;
 
-/* The default set, or one network at one size; on one rank, on all cores, and on two tiles. */
+/* Ranks to run beside each other. */
+int32_t calibrate_ranks(const hp_machine *m);
+/* Steps for about a second at `step_s` each; at least a warm-up and a median of three. */
+int64_t calibrate_steps(double step_s);
+
+/* Training: the default set, or one network at one size; on one rank, on all cores, and on two tiles. */
 hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int image_h, int image_w,
                              calibrate_jobs *jobs, hp_error *err);
+/* Inference likewise, in float32 and 8 bits, whole and in strips (calibrate_infer.c). */
+hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int image_h,
+                                  int image_w, calibrate_jobs *jobs, hp_error *err);
 /* `steps` passes over the sizes. */
 void calibrate_add_comm(const hp_machine *m, int64_t steps, calibrate_jobs *jobs);
 

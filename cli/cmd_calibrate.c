@@ -91,8 +91,10 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
     const bool all = o->compute == o->comm && !o->net;
     s->partial = !all;
     if (all || o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
-    if (all || o->compute || o->net)
+    if (all || o->compute || o->net) {
         HP_TRY(calibrate_add_nets(arena, &s->machine, o->net, h, w, &s->jobs, err));
+        HP_TRY(calibrate_add_inference(arena, &s->machine, o->net, h, w, &s->jobs, err));
+    }
     if (s->jobs.n == 0)
         return hp_fail(err, HP_EUNAVAIL, "one core exchanges no messages: calibrate --compute");
     return HP_OK;
@@ -118,9 +120,10 @@ static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const cal
     hp_plan plan;
     HP_TRY(calibrate_plan(arena, &s->machine, job, &s->sizes, &plan, err));
     HP_TRY(write_plan(w, &plan, err));
-    cli_launch l = {.threads = 1, .line = no_line, .n_option = 2};
-    l.option[0] = hp_arena_printf(arena, "--steps=%lld", (long long)job->steps);
-    l.option[1] = "--lr=0"; /* the weights stay as drawn: no number overflows */
+    cli_launch l = {.threads = 1, .line = no_line};
+    l.option[l.n_option++] = hp_arena_printf(arena, "--steps=%lld", (long long)job->steps);
+    /* the weights stay as drawn: no number overflows */
+    if (plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0";
     bool recorded = false;
     HP_TRY(workspace_run(w, &plan, &l, &recorded, err));
     hp_db db = {0};

@@ -3,6 +3,7 @@
 #include "cli/explain.h"
 #include "cli/frame.h"
 #include "plan/base/units.h"
+#include "plan/deploy.h"
 
 #include <string.h>
 
@@ -27,6 +28,9 @@ static void print_stage(const hp_plan *plan, const explain_stage *s) {
     print_ranks(plan, s, 0);
     print_ranks(plan, s, 1);
     if (explain_layout(&s->layout, name)[0]) printf(" (%s)", name);
+    if (s->strip_unit >= 0)
+        printf(" (units %d..%d in %d strips of the image)", s->first_unit, s->strip_unit,
+               plan->strategy.strips);
     printf(": units %d..%d, %.3g M parameters, %.3g GFLOP forward per image\n", s->first_unit, s->last_unit,
            (double)s->params * 1e-6, 2e-9 * (double)s->macs);
     for (int u = s->first_unit; u <= s->last_unit; u++) {
@@ -38,9 +42,10 @@ static void print_stage(const hp_plan *plan, const explain_stage *s) {
 static void print_header(const hp_plan *plan) {
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
     const hp_program *p = plan->program;
-    printf("%s of %s, %d x %d pixels, %d classes, %lld parameters\n",
-           p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net, plan->image_h, plan->image_w,
-           plan->classes, (long long)hp_graph_param_count(plan->graph));
+    printf("%s of %s in %s, %d x %d pixels, %d classes, %lld parameters\n",
+           p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net,
+           hp_prec_names[plan->strategy.prec], plan->image_h, plan->image_w, plan->classes,
+           (long long)hp_graph_param_count(plan->graph));
     printf("strategy %s\n", hp_strategy_text(&plan->strategy, strategy));
     printf("batch %lld = %d replicas x %d micro-batches x %lld; %d ranks on %s (device %s); %s predicted per "
            "step\n",

@@ -12,18 +12,25 @@ typedef struct options {
     bool json;
 } options;
 
+/* Why computing itself takes longer. */
+static const char *longer(const hp_strategy *asked, const hp_strategy *best) {
+    if (asked->prec != best->prec) return "it computes longer in its precision";
+    if (asked->strips > best->strips) return "it computes longer in strips";
+    return "it computes longer (recomputation, smaller micro-batches, or an uneven cut)";
+}
+
 /* A loss has one main reason: the part of the step, in seconds, that grew most. */
-static const char *main_reason(const hp_candidate *asked, const hp_candidate *best, bool pipeline,
-                               double *seconds) {
+static const char *main_reason(const hp_evaluation *a, const hp_evaluation *b, double *seconds) {
+    const hp_candidate *asked = &a->figures, *best = &b->figures;
     const double bubble = asked->bubble * asked->step_s - best->bubble * best->step_s;
     const double comm = asked->exposed_comm * asked->step_s - best->exposed_comm * best->step_s;
     const double compute = asked->step_s - best->step_s - bubble - comm;
     *seconds = fmax(bubble, fmax(comm, compute));
     if (bubble >= comm && bubble >= compute)
-        return pipeline ? "it waits longer in the pipeline (bubble)"
-                        : "its ranks wait longer for the slowest";
+        return a->strategy.stages > 1 ? "it waits longer in the pipeline (bubble)"
+                                      : "its ranks wait longer for the slowest";
     if (comm >= compute) return "it waits longer for communication";
-    return "it computes longer (recomputation, smaller micro-batches, or an uneven cut)";
+    return longer(&a->strategy, &b->strategy);
 }
 
 static void verdict(const hp_evaluation *asked, const hp_evaluation *best, char *out, size_t n) {
@@ -40,7 +47,7 @@ static void verdict(const hp_evaluation *asked, const hp_evaluation *best, char 
                  a->gpus == b->gpus ? ", and the plan was chosen by another order or by hand"
                                     : " on another number of devices");
     } else {
-        const char *reason = main_reason(a, b, asked->strategy.stages > 1, &seconds);
+        const char *reason = main_reason(asked, best, &seconds);
         const bool tie = a->gpus == b->gpus && a->step_low_s <= b->step_high_s;
         snprintf(out, n, "%s: %s, by %s%s", tie ? "a tie: the intervals overlap; in the middle" : "it lost",
                  reason, hp_format_seconds(seconds, time),
@@ -91,6 +98,18 @@ static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, c
                      "selected", figures_json(best), "rejected", reject);
 }
 
+/* A strategy in another precision than the plan's runs another graph. */
+static hp_status eval_in(frame *f, const hp_plan *plan, const hp_strategy *s, hp_eval_setup *setup,
+                         hp_eval **e, hp_error *err) {
+    hp_plan other = *plan;
+    hp_graph *graph = plan->graph;
+    other.strategy = *s;
+    if (s->prec != plan->strategy.prec) HP_TRY(hp_plan_graph(f->arena, &other, &graph, err));
+    setup->graph = graph;
+    *e = hp_eval_new(f->arena, setup);
+    return HP_OK;
+}
+
 /* The strategy as the search wrote it: without the cut that was found for it. */
 static hp_status evaluate_both(frame *f, const hp_plan *plan, hp_evaluation *asked, hp_evaluation *best,
                                hp_error *err) {
@@ -108,9 +127,11 @@ static hp_status evaluate_both(frame *f, const hp_plan *plan, hp_evaluation *ask
                            .straggler_rank = -1,
                            .seed = plan->seed};
     HP_TRY(conditions_read(&f->db, &setup, err));
-    hp_eval *e = hp_eval_new(f->arena, &setup);
-    HP_TRY(hp_evaluate(e, f->arena, &strategy, HP_EVAL_PLACED, asked, err));
+    hp_eval *e;
+    HP_TRY(eval_in(f, plan, &plan->strategy, &setup, &e, err));
     HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, HP_EVAL_PLACED, best, err));
+    HP_TRY(eval_in(f, plan, &strategy, &setup, &e, err));
+    HP_TRY(hp_evaluate(e, f->arena, &strategy, HP_EVAL_PLACED, asked, err));
     if (asked->reject.code && strcmp(asked->reject.code, "E-MEM") == 0)
         HP_TRY(hp_search_memory_fix(e, &strategy, &asked->reject, err));
     return HP_OK;

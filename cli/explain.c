@@ -21,6 +21,12 @@ int explain_role_of(const hp_plan *plan, int stage, int part, int flip) {
     return -1;
 }
 
+/* Strips end with the first stage, or where the strategy says. */
+static int last_strip_unit(const hp_strategy *s, const explain_stage *at) {
+    if (s->strips == 1 || at->stage > 0) return -1;
+    return s->deep && s->deep <= at->last_unit ? s->deep - 1 : at->last_unit;
+}
+
 explain_stage explain_stage_of(const hp_plan *plan, int stage) {
     const hp_graph *g = plan->graph;
     const int role = explain_role_of(plan, stage, 0, 0);
@@ -30,6 +36,7 @@ explain_stage explain_stage_of(const hp_plan *plan, int stage) {
                        .parts = hp_stage_parts(&plan->strategy, stage % plan->strategy.stages)};
     for (int v = 0; v < stage; v++) s.first_unit += plan->strategy.cut[v];
     s.last_unit = s.first_unit + plan->strategy.cut[stage] - 1;
+    s.strip_unit = last_strip_unit(&plan->strategy, &s);
     HP_ASSERT(s.first_unit >= 0 && s.last_unit < g->n_unit);
     for (int l = g->unit_first[s.first_unit]; l < g->unit_first[s.last_unit + 1]; l++) {
         s.macs += hp_layer_macs(g, l);

@@ -16,7 +16,8 @@ typedef struct explain_stage {
     int64_t params;                         /* trained elements */
     int64_t macs;                           /* of one image's forward pass */
     hp_layout layout;
-    int parts; /* of the layout, times the branches */
+    int parts;      /* of the layout, times the branches */
+    int strip_unit; /* last unit that strips of the image go through, -1: none */
 } explain_stage;
 
 int explain_stages(const hp_plan *plan); /* stages x chunks */

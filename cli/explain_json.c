@@ -2,6 +2,7 @@
 #include "cli/explain.h"
 
 #include "cli/cli.h"
+#include "plan/deploy.h"
 
 static json_t *units_json(const hp_graph *g) {
     json_t *units = json_array();
@@ -35,12 +36,16 @@ static json_t *stages_json(const hp_plan *plan) {
     json_t *stages = json_array();
     for (int v = 0; v < explain_stages(plan); v++) {
         const explain_stage s = explain_stage_of(plan, v);
-        json_array_append_new(stages,
-                              json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o}", "stage", s.stage,
-                                        "role", s.role, "first_unit", s.first_unit, "last_unit", s.last_unit,
-                                        "parameters", (json_int_t)s.params, "macs_per_image",
-                                        (json_int_t)s.macs, "layout", layout_json(&s.layout), "ranks",
-                                        ranks_json(plan, &s, 0), "mirrored_ranks", ranks_json(plan, &s, 1)));
+        json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o}", "stage", s.stage, "role",
+                              s.role, "first_unit", s.first_unit, "last_unit", s.last_unit, "parameters",
+                              (json_int_t)s.params, "macs_per_image", (json_int_t)s.macs, "layout",
+                              layout_json(&s.layout), "ranks", ranks_json(plan, &s, 0), "mirrored_ranks",
+                              ranks_json(plan, &s, 1));
+        if (s.strip_unit >= 0) {
+            json_object_set_new(o, "strips", json_integer(plan->strategy.strips));
+            json_object_set_new(o, "last_strip_unit", json_integer(s.strip_unit));
+        }
+        json_array_append_new(stages, o);
     }
     return stages;
 }
@@ -87,8 +92,9 @@ json_t *explain_json(const hp_plan *plan, int role) {
     json_t *roles = json_array();
     for (int r = 0; r < p->n_role; r++)
         json_array_append_new(roles, role_json(plan, r, role < 0 || r == role));
-    return json_pack("{s:i, s:s, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o}",
+    return json_pack("{s:i, s:s, s:s, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o}",
                      "schema", 1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer",
+                     "prec", hp_prec_names[plan->strategy.prec],
                      "image", (int)plan->image_h, (int)plan->image_w, "classes", (int)plan->classes,
                      "parameters", (json_int_t)hp_graph_param_count(plan->graph), "strategy",
                      hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device",

@@ -62,7 +62,8 @@ static void text_bound(const hp_evaluation *e, char out[64]) {
     static const char *const brief[][2] = {
         {"batch-norm statistics", "batch norm"}, {"stage transfers", "transfers"},
         {"gradient all-reduce", "gradients"},    {"pipeline bubble", "bubble"},
-        {"end of the step", "step end"},         {"exchanges between branches", "branches"}};
+        {"end of the step", "step end"},         {"exchanges between branches", "branches"},
+        {"halo and strips", "halo+strip"}};
     const char *name = e->bound_by ? e->bound_by : "";
     for (size_t i = 0; i < sizeof brief / sizeof *brief; i++)
         if (strcmp(name, brief[i][0]) == 0) name = brief[i][1];

@@ -1,5 +1,6 @@
-/* infer_affine.c - prepares the layers that multiply with constants, or with a vector: batch norm, scale, product,
- * raw pixels. A layer's pack: its factors, then its biases, float32, of the channels that are here. */
+/* infer_affine.c - prepares the layers that multiply with constants, or with a vector: batch norm, scale,
+ * product, raw pixels. A layer's pack: its factors, then its biases, float32, of the channels that are here.
+ */
 #include "exec/infer_point.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* infer_job.c - what a rank of an inference run needs besides its program: the network's constants. */
 #include "exec/data/constants.h"
+#include "exec/calibrate.h"
 #include "exec/data/output.h"
 #include "exec/job.h"
 
@@ -20,24 +21,20 @@ static bool synthetic(const hp_exec_options *o) {
     return !o->input && strcmp(o->data, "synthetic") == 0;
 }
 
-/* PLACEHOLDER until exec/observe.c has it. */
-static hp_status hp_calibrate_small(const hp_plan *plan, hp_constants *c, hp_error *err) {
-    (void)err;
-    for (int t = 0; t < plan->graph->n_tensor; t++)
-        if (hp_tensor_wants_qparam(plan->graph, t)) hp_constants_set_qparam(c, t, (hp_qparam){0.05f, 100});
-    return HP_OK;
+hp_status hp_job_constants_of(const hp_job *j, const hp_graph *g, hp_constants **c, hp_error *err) {
+    hp_constants_options o = {.graph = g, .path = j->options->init, .seed = j->plan.seed};
+    pixels_of(&j->options->pixels, g->image_c, &o);
+    return hp_constants_open(&o, c, err);
 }
 
 hp_status hp_job_constants(hp_job *j, hp_error *err) {
-    hp_constants_options o = {.graph = j->plan.graph, .path = j->options->init, .seed = j->plan.seed};
-    pixels_of(&j->options->pixels, j->plan.graph->image_c, &o);
-    HP_TRY(hp_constants_open(&o, &j->constants, err));
+    HP_TRY(hp_job_constants_of(j, j->plan.graph, &j->constants, err));
     if (hp_constants_calibrated(j->constants)) return HP_OK;
     if (!synthetic(j->options))
         return hp_fail(
             err, HP_EDATA,
             "int8 needs the scales of every tensor, %s has none: hplan quantize makes them from images",
-            o.path ? o.path : "a network without --init");
+            j->options->init ? j->options->init : "a network without --init");
     return hp_calibrate_small(&j->plan, j->constants, err);
 }
 

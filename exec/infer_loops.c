@@ -1,7 +1,7 @@
-/* infer_loops.c - the loops of one instruction set: compiled once per HP_ISA, see infer_loops.h. Each family is a
- * file of static functions that only this file includes. They say `real` for the type they compute in: float, or
- * double where HP_ISA is f64. Compiled without contraction of products and sums, which would tell instruction
- * sets apart. */
+/* infer_loops.c - the loops of one instruction set: compiled once per HP_ISA, see infer_loops.h. Each family
+ * is a file of static functions that only this file includes. They say `real` for the type they compute in:
+ * float, or double where HP_ISA is f64. Compiled without contraction of products and sums, which would tell
+ * instruction sets apart. */
 #include "exec/infer_loops.h"
 
 #include <math.h>
@@ -41,10 +41,19 @@ enum { ROW = HP_INFER_ROW };
 
 const hp_infer_loops NAME(HP_ISA) = {
     .isa = STRING(HP_ISA),
-    .run = {[HP_BN] = affine_run,       [HP_SCALE] = affine_run,     [HP_ACT] = point_act,
-            [HP_ADD] = point_add,       [HP_MUL] = affine_mul,       [HP_QUANT] = point_act,
-            [HP_DEQUANT] = affine_run,  [HP_MAXPOOL] = pool_max,     [HP_AVGPOOL] = pool_mean,
-            [HP_ADAPTPOOL] = pool_mean, [HP_RESIZE] = resize_run,    [HP_CONCAT] = move_concat,
-            [HP_PAD] = move_pad,        [HP_SOFTMAX] = softmax_run},
+    .run = {[HP_BN] = affine_run,
+            [HP_SCALE] = affine_run,
+            [HP_ACT] = point_act,
+            [HP_ADD] = point_add,
+            [HP_MUL] = affine_mul,
+            [HP_QUANT] = point_act,
+            [HP_DEQUANT] = affine_run,
+            [HP_MAXPOOL] = pool_max,
+            [HP_AVGPOOL] = pool_mean,
+            [HP_ADAPTPOOL] = pool_mean,
+            [HP_RESIZE] = resize_run,
+            [HP_CONCAT] = move_concat,
+            [HP_PAD] = move_pad,
+            [HP_SOFTMAX] = softmax_run},
     .tabulate = point_tabulate,
 };

@@ -1,11 +1,12 @@
-/* infer_loops.h - layers of a deployed graph that are no matrix product: what a prepared task knows beside its
- * hp_bound, and the loops that run it.
+/* infer_loops.h - layers of a deployed graph that are no matrix product: what a prepared task knows beside
+ * its hp_bound, and the loops that run it.
  *
  * infer_loops.c is compiled once per instruction set in float32, and once in float64 for tasks with a float64
  * operand. Quantised numbers follow one arithmetic, float32 without fused multiply-adds, so that every
  * instruction set, device and part gives the same bytes:
  *
- *     real = scale * (float)(q - zero)            q = sat(rint((float)real * inverse) + zero), inverse = 1 / scale
+ *     real = scale * (float)(q - zero)            q = sat(rint((float)real * inverse) + zero), inverse = 1 /
+ * scale
  *
  * rint to nearest, halves to even; sat to 0 .. 255. Layers from bytes to bytes that are affine per channel
  * (batch norm, scale, a product with a vector, a sum) fold the scales into their factors:
@@ -24,15 +25,15 @@ typedef struct hp_lens {
 
 typedef struct hp_infer_op {
     hp_lens x[HP_MAX_IN], y;
-    int32_t act;            /* of the layer */
-    double act_a, act_b;    /* likewise */
-    double lo, hi;          /* the activation where it is a clamp (none: no bounds) */
-    bool clamps;            /* it is one, or none */
-    bool adds;              /* bn: its second input is added */
-    bool vector;            /* mul: the second factor is one vector per sample */
-    const float *factor, *bias;          /* per channel of the output's box, or NULL */
-    const uint8_t *recode[HP_MAX_IN];    /* what a byte of input k becomes, 256 entries; NULL: other elements */
-    bool same[HP_MAX_IN];                /* input k is stored as the output is: elements are copied */
+    int32_t act;                      /* of the layer */
+    double act_a, act_b;              /* likewise */
+    double lo, hi;                    /* the activation where it is a clamp (none: no bounds) */
+    bool clamps;                      /* it is one, or none */
+    bool adds;                        /* bn: its second input is added */
+    bool vector;                      /* mul: the second factor is one vector per sample */
+    const float *factor, *bias;       /* per channel of the output's box, or NULL */
+    const uint8_t *recode[HP_MAX_IN]; /* what a byte of input k becomes, 256 entries; NULL: other elements */
+    bool same[HP_MAX_IN];             /* input k is stored as the output is: elements are copied */
 } hp_infer_op;
 
 typedef void hp_infer_loop(const hp_infer_op *o, const hp_bound *b);
@@ -44,12 +45,14 @@ typedef struct hp_infer_loops {
     void (*tabulate)(const hp_infer_op *o, int k, uint8_t table[256]);
 } hp_infer_loops;
 
-extern const hp_infer_loops hp_infer_loops_base, hp_infer_loops_avx2, hp_infer_loops_avx512, hp_infer_loops_f64;
+extern const hp_infer_loops hp_infer_loops_base, hp_infer_loops_avx2, hp_infer_loops_avx512,
+    hp_infer_loops_f64;
 
 /* Those of this processor; f64: of tasks with a float64 operand. */
 const hp_infer_loops *hp_infer_loops_pick(bool f64);
 
-/* Elements that are in hand at a time, and the most channels of a softmax that is not in the program's dtype. */
+/* Elements that are in hand at a time, and the most channels of a softmax that is not in the program's dtype.
+ */
 enum { HP_INFER_ROW = 2048 };
 
 #endif

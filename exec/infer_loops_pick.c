@@ -1,4 +1,5 @@
-/* infer_loops_pick.c - chooses the loops' instruction set from what the processor reports: as exec/kernels.c. */
+/* infer_loops_pick.c - chooses the loops' instruction set from what the processor reports: as exec/kernels.c.
+ */
 #include "exec/infer_loops.h"
 
 #include "exec/kernels.h"

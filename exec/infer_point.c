@@ -1,5 +1,5 @@
-/* infer_point.c - prepares the tasks of every layer that is no matrix product: how its operands are stored, its
- * activation, its constants, and the loop that runs it (exec/infer_loops.h). */
+/* infer_point.c - prepares the tasks of every layer that is no matrix product: how its operands are stored,
+ * its activation, its constants, and the loop that runs it (exec/infer_loops.h). */
 #include "exec/infer_point.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@ static bool is_image(const hp_infer *in, int tensor) {
     return in->config->graph->tensor[tensor].producer == 0;
 }
 
-/* Bytes of the image are raw pixels, whose scales differ by channel: a dequant layer's factors take care of it. */
+/* Bytes of the image are raw pixels, whose scales differ by channel: a dequant layer's factors take care of
+ * it. */
 static hp_lens lens_of(const hp_infer *in, int tensor, hp_dtype dtype) {
     hp_lens l = {dtype, 1, 1, 0};
     if (dtype != HP_U8 || is_image(in, tensor)) return l;
@@ -34,9 +35,8 @@ typedef struct bounds {
 
 static bounds bounds_of(const hp_layer *l) {
     const bounds all = {-(double)INFINITY, (double)INFINITY};
-    const bounds table[HP_ACTS] = {[HP_ACT_RELU] = {0, all.hi},
-                                   [HP_ACT_RELU6] = {0, 6},
-                                   [HP_ACT_CLIP] = {l->act_a, l->act_b}};
+    const bounds table[HP_ACTS] = {
+        [HP_ACT_RELU] = {0, all.hi}, [HP_ACT_RELU6] = {0, 6}, [HP_ACT_CLIP] = {l->act_a, l->act_b}};
     return l->act == HP_ACT_NONE || l->act > HP_ACT_CLIP ? all : table[l->act];
 }
 
@@ -86,7 +86,8 @@ static void set_tables(hp_infer *in, const hp_bound *b, hp_infer_task *p) {
     }
 }
 
-hp_status hp_infer_task_new(hp_infer *in, const hp_bound *b, hp_infer_task **task, hp_infer_kernel *k, hp_error *err) {
+hp_status hp_infer_task_new(hp_infer *in, const hp_bound *b, hp_infer_task **task, hp_infer_kernel *k,
+                            hp_error *err) {
     hp_infer_task *p = HP_NEW(in->arena, hp_infer_task, 1);
     const hp_layer *l = b->layer;
     HP_TRY(check_stores(in, b, err));
@@ -157,7 +158,8 @@ hp_status hp_infer_pad(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_e
 hp_status hp_infer_softmax(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
     const bool number = b->x_dtype[0] == HP_F32 || b->x_dtype[0] == HP_F64;
     if (b->shape.ic > HP_INFER_ROW && !number)
-        return hp_fail(err, HP_EUNAVAIL, "layer %s: softmax over %d channels stored as %s, at most %d: keep it real",
+        return hp_fail(err, HP_EUNAVAIL,
+                       "layer %s: softmax over %d channels stored as %s, at most %d: keep it real",
                        b->layer->name, b->shape.ic, hp_dtype_names[b->x_dtype[0]], HP_INFER_ROW);
     return prepare_plain(in, b, k, err);
 }

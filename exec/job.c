@@ -1,6 +1,7 @@
 /* job.c - setting a rank up: each part fails with its own message, before any step is run. */
 #include "exec/job.h"
 
+#include "exec/calibrate.h"
 #include "exec/data/constants.h"
 #include "exec/data/output.h"
 
@@ -59,7 +60,7 @@ static hp_status map_arena(hp_job *j, hp_error *err) {
     j->arena_bytes = j->plan.program->role[j->role].arena_bytes;
     if (eval && eval->role[j->role].arena_bytes > j->arena_bytes)
         j->arena_bytes = eval->role[j->role].arena_bytes;
-    if (j->options->eval && !eval)
+    if (j->options->eval && !eval && !j->plan.graph->deployed)
         return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
     j->map_bytes = (size_t)j->arena_bytes + HUGE_PAGE;
     j->map =
@@ -119,7 +120,7 @@ static bool loads(const hp_role *r) {
 
 /* Every rank opens the data, also one without a load task: the number of steps must be the same on all.
  * Programs of messages alone need none. */
-static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
+static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
     bool any = false;
     for (int r = 0; r < pass->program->n_role; r++) any |= loads(&pass->program->role[r]);
     if (!any) return HP_OK;
@@ -136,8 +137,25 @@ static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_erro
                                  .replica = j->replica,
                                  .seed = j->plan.seed,
                                  .shuffle = j->options->shuffle && split == HP_SPLIT_TRAIN,
-                                 .eval = split == HP_SPLIT_TEST};
+                                 .eval = split == HP_SPLIT_TEST || j->plan.graph->deployed};
     return hp_loader_open(&l, &pass->loader, err);
+}
+
+/* Calibration takes training images where there are any. */
+static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
+    hp_error ignored = {0};
+    if (j->options->quantise && open_split(j, pass, HP_SPLIT_TRAIN, &ignored) == HP_OK) return HP_OK;
+    return open_split(j, pass, split, err);
+}
+
+static hp_status open_device(hp_job *j, hp_job_pass *pass, hp_error *err) {
+    const hp_device_config d = {.program = pass->program,
+                                .graph = j->plan.graph,
+                                .role = pass->role,
+                                .arena = j->arena,
+                                .threads = (int)j->options->threads,
+                                .constants = j->constants};
+    return j->ops->open(&d, &pass->device, err);
 }
 
 hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *program, hp_split split,
@@ -146,13 +164,7 @@ hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *progr
     pass->role = &program->role[j->role];
     pass->repeats = j->plan.graph->deployed;
     HP_TRY(open_data(j, pass, split, err));
-    const hp_device_config d = {.program = program,
-                                .graph = j->plan.graph,
-                                .role = pass->role,
-                                .arena = j->arena,
-                                .threads = (int)j->options->threads,
-                                .constants = j->constants};
-    return j->ops->open(&d, &pass->device, err);
+    return open_device(j, pass, err);
 }
 
 /* The interpreter comes last: it takes what all the other parts have become. */
@@ -167,6 +179,8 @@ static void open_interp(hp_job *j, hp_job_pass *pass) {
                                 .device = pass->device,
                                 .load = load,
                                 .loader = pass,
+                                .observe = j->options->quantise ? hp_job_observe : NULL,
+                                .observer = j,
                                 .store = j->output ? hp_job_output_put : NULL,
                                 .sink = j,
                                 .comm = j->comm,
@@ -178,6 +192,15 @@ static void open_interp(hp_job *j, hp_job_pass *pass) {
     pass->interp = hp_interp_new(&c);
 }
 
+hp_status hp_job_pass_reopen(hp_job *j, hp_job_pass *pass, hp_error *err) {
+    hp_interp_free(pass->interp);
+    j->ops->close(pass->device);
+    pass->interp = NULL, pass->device = NULL;
+    HP_TRY(open_device(j, pass, err));
+    open_interp(j, pass);
+    return HP_OK;
+}
+
 void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
     hp_interp_free(pass->interp);
     if (pass->device) j->ops->close(pass->device);
@@ -186,13 +209,17 @@ void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
     *pass = (hp_job_pass){0};
 }
 
-static hp_status prepare(hp_job *j, hp_error *err) {
+static hp_status prepare_weights(hp_job *j, hp_error *err) {
     HP_TRY(map_arena(j, err));
-    HP_TRY(fill_weights(j, err));
+    return fill_weights(j, err);
+}
+
+static hp_status prepare(hp_job *j, hp_error *err) {
     const bool deployed = j->plan.graph->deployed;
     HP_TRY(hp_job_pass_open(j, &j->train, j->plan.program, deployed ? HP_SPLIT_TEST : HP_SPLIT_TRAIN, err));
     if (deployed) hp_constants_rest(j->constants);
-    if (j->options->eval) HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
+    if (j->plan.eval && j->options->eval)
+        HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
     static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first */
     j->steps = j->options->steps ? j->options->steps : DEFAULT_STEPS;
     const bool all =
@@ -207,6 +234,8 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->memory = hp_arena_new();
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, same_plan(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, prepare_weights(j, err), speaker, err));
+    if (j->constants) HP_TRY(hp_qparams_share(j->constants, j->comm, err));
     HP_TRY(hp_comm_agree(j->comm, prepare(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
     HP_TRY(hp_clock_open(j->comm, &j->clock, err));
@@ -215,7 +244,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
                                 .predicted_here = strcmp(j->plan.machine.name, "local") == 0};
     HP_TRY(hp_job_output_open(j, speaker, err));
     open_interp(j, &j->train);
-    if (j->options->eval) open_interp(j, &j->eval);
+    if (j->plan.eval && j->options->eval) open_interp(j, &j->eval);
     return HP_OK;
 }
 

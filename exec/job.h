@@ -39,9 +39,10 @@ typedef struct hp_job {
     float *row;                     /* room for what is put out at once; grows */
     int64_t row_elems;
     hp_job_pass train, eval;
-    int64_t steps;          /* to do, then done */
-    double loss, step_s;    /* last loss; median step time */
-    double sum[HP_METRICS]; /* of all steps */
+    int64_t steps;                /* to do, then done */
+    struct hp_observer *observer; /* watches a deployed program while it is there */
+    double loss, step_s;          /* last loss; median step time */
+    double sum[HP_METRICS];       /* of all steps */
     double accuracy, eval_loss;
     double iou; /* foreground's intersection over union; NaN without a label map or any foreground */
 } hp_job;
@@ -66,6 +67,14 @@ void hp_job_pass_close(const hp_job *job, hp_job_pass *pass);
 /* infer.c: constants of a deployed network, calibrated on the spot where its images are synthetic.
  * Collective: no, all ranks come to the same bits. Errors: HP_EDATA (scales are missing). */
 hp_status hp_job_constants(hp_job *job, hp_error *err);
+/* The same source for another deployment of the network, not calibrated. */
+hp_status hp_job_constants_of(const hp_job *job, const hp_graph *g, struct hp_constants **c, hp_error *err);
+/* quantise.c: --quantise. Collective: over all ranks. */
+hp_status hp_job_quantise(hp_job *job, hp_error *err);
+hp_status hp_job_observe(void *job, int32_t task, hp_error *err);
+/* A pass's device and interpreter anew, with the constants as they are now. */
+hp_status hp_job_pass_reopen(hp_job *job, hp_job_pass *pass, hp_error *err);
+
 /* --output: opens it, takes boxes (hp_interp_config.store), gives it its name. Open and finish: collective,
  * over all ranks; *speaker as hp_job_open's. */
 hp_status hp_job_output_open(hp_job *job, bool *speaker, hp_error *err);

@@ -46,9 +46,9 @@ static void act_tanh(real *y, const real *x, int64_t n, const hp_infer_op *o) {
 }
 
 static act_fn *const acts[HP_ACTS] = {
-    [HP_ACT_RELU] = act_clamp,       [HP_ACT_RELU6] = act_clamp,       [HP_ACT_CLIP] = act_clamp,
-    [HP_ACT_SIGMOID] = act_sigmoid,  [HP_ACT_HSIGMOID] = act_hsigmoid, [HP_ACT_HSWISH] = act_hswish,
-    [HP_ACT_LEAKY] = act_leaky,      [HP_ACT_TANH] = act_tanh,
+    [HP_ACT_RELU] = act_clamp,      [HP_ACT_RELU6] = act_clamp,       [HP_ACT_CLIP] = act_clamp,
+    [HP_ACT_SIGMOID] = act_sigmoid, [HP_ACT_HSIGMOID] = act_hsigmoid, [HP_ACT_HSWISH] = act_hswish,
+    [HP_ACT_LEAKY] = act_leaky,     [HP_ACT_TANH] = act_tanh,
 };
 
 /* The row after the activation: x itself, or y. */

@@ -1,9 +1,10 @@
-/* loops_affine.h - a factor and a bias per channel: batch norm, scale, the product with a vector, raw pixels. */
+/* loops_affine.h - a factor and a bias per channel: batch norm, scale, the product with a vector, raw pixels.
+ */
 #ifndef HP_LOOPS_AFFINE_H
 #define HP_LOOPS_AFFINE_H
 
-/* Factors of successive elements: those of all channels, as often as they fit side by side, or, of more channels
- * than that, those from one channel on. */
+/* Factors of successive elements: those of all channels, as often as they fit side by side, or, of more
+ * channels than that, those from one channel on. */
 typedef struct channel_row {
     real factor[ROW], bias[ROW];
 } channel_row;
@@ -46,7 +47,8 @@ static int64_t affine_step(const affine *a, int64_t at, int64_t n) {
 
 typedef void affine_fn(const hp_infer_op *o, const hp_bound *b, int64_t at, int64_t n, const channel_row *r);
 
-static void affine_bytes(const hp_infer_op *o, const hp_bound *b, int64_t at, int64_t n, const channel_row *c) {
+static void affine_bytes(const hp_infer_op *o, const hp_bound *b, int64_t at, int64_t n,
+                         const channel_row *c) {
     const byte_range r = range_of(o);
     const uint8_t *x = (const uint8_t *)b->x[0] + at;
     uint8_t *y = (uint8_t *)b->y + at;
@@ -68,7 +70,8 @@ static void affine_row(real *y, const real *x, const real *added, int64_t n, con
     }
 }
 
-static void affine_reals(const hp_infer_op *o, const hp_bound *b, int64_t at, int64_t n, const channel_row *c) {
+static void affine_reals(const hp_infer_op *o, const hp_bound *b, int64_t at, int64_t n,
+                         const channel_row *c) {
     real room[3][ROW];
     const real *x = view(room[0], b->x[0], at, n, &o->x[0]),
                *added = o->adds ? view(room[1], b->x[1], at, n, &o->x[1]) : NULL;

@@ -2,7 +2,8 @@
 #ifndef HP_LOOPS_MOVE_H
 #define HP_LOOPS_MOVE_H
 
-static void convert_run(const hp_infer_op *o, int k, void *y, int64_t to, const void *x, int64_t from, int64_t n) {
+static void convert_run(const hp_infer_op *o, int k, void *y, int64_t to, const void *x, int64_t from,
+                        int64_t n) {
     real room[ROW];
     for (int64_t i = 0; i < n; i += ROW) {
         const int64_t count = lesser(ROW, n - i);
@@ -11,7 +12,8 @@ static void convert_run(const hp_infer_op *o, int k, void *y, int64_t to, const 
 }
 
 /* n elements of input k, from element `from` on, to the output, from `to` on. */
-static void move_run(const hp_infer_op *o, int k, void *y, int64_t to, const void *x, int64_t from, int64_t n) {
+static void move_run(const hp_infer_op *o, int k, void *y, int64_t to, const void *x, int64_t from,
+                     int64_t n) {
     const int bytes = element_bytes(&o->y);
     if (o->same[k])
         memcpy((char *)y + to * bytes, (const char *)x + from * bytes, (size_t)(n * bytes));
@@ -37,8 +39,10 @@ static void fill_zeros(const hp_infer_op *o, void *y, int64_t at, int64_t n) {
     if (n > 0) memset((char *)y + at * bytes, o->y.dtype == HP_U8 ? o->y.zero : 0, (size_t)(n * bytes));
 }
 
-/* Output row of `row` elements at `at`; its pixels begin .. end come from the input, from element `from` on. */
-static void pad_row(const hp_infer_op *o, const hp_bound *b, int64_t at, int64_t from, int64_t begin, int64_t end) {
+/* Output row of `row` elements at `at`; its pixels begin .. end come from the input, from element `from` on.
+ */
+static void pad_row(const hp_infer_op *o, const hp_bound *b, int64_t at, int64_t from, int64_t begin,
+                    int64_t end) {
     const int64_t channels = b->shape.oc, row = b->shape.ow * channels;
     fill_zeros(o, b->y, at, begin * channels);
     if (end > begin) move_run(o, 0, b->y, at + begin * channels, b->x[0], from, (end - begin) * channels);

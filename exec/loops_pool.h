@@ -1,5 +1,5 @@
-/* loops_pool.h - maximum and mean over windows, all channels of a pixel side by side. Windows are those of the
- * whole map: what an output is does not depend on the box it is computed in. */
+/* loops_pool.h - maximum and mean over windows, all channels of a pixel side by side. Windows are those of
+ * the whole map: what an output is does not depend on the box it is computed in. */
 #ifndef HP_LOOPS_POOL_H
 #define HP_LOOPS_POOL_H
 
@@ -20,16 +20,17 @@ static tap_range taps_of(int o, int in, int k, int stride, int pad, int dil) {
     return t;
 }
 
-static void max_bytes(void *to, const void *from, int64_t n) {
-    uint8_t *y = to;
-    const uint8_t *x = from;
-    INDEPENDENT
-    for (int64_t i = 0; i < n; i++) y[i] = y[i] > x[i] ? y[i] : x[i];
+static inline uint8_t larger_byte(uint8_t p, uint8_t q) {
+    return p > q ? p : q;
 }
 
-static void max_reals(void *to, const void *from, int64_t n) {
-    real *y = to;
-    const real *x = from;
+/* Three taps at once: y is read and written less. */
+static void max_bytes(uint8_t *y, const uint8_t *p, const uint8_t *q, const uint8_t *r, int64_t n) {
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) y[i] = larger_byte(larger_byte(y[i], p[i]), larger_byte(q[i], r[i]));
+}
+
+static void max_reals(real *y, const real *x, int64_t n) {
     INDEPENDENT
     for (int64_t i = 0; i < n; i++) y[i] = x[i] > y[i] ? x[i] : y[i];
 }
@@ -40,8 +41,8 @@ static int64_t tap_at(const hp_shape *s, int64_t image, tap_range rows, tap_rang
 }
 
 /* Channels first .. first + n of one output, as numbers. */
-static void max_numbers(const hp_infer_op *o, const hp_bound *b, int64_t image, tap_range rows, tap_range cols,
-                        int64_t first, int64_t n, real *y) {
+static void max_numbers(const hp_infer_op *o, const hp_bound *b, int64_t image, tap_range rows,
+                        tap_range cols, int64_t first, int64_t n, real *y) {
     real room[ROW];
     for (int64_t i = 0; i < n; i++) y[i] = -(real)INFINITY;
     for (int ky = rows.first; ky < rows.end; ky++)
@@ -63,15 +64,18 @@ static void max_pixel(const hp_infer_op *o, const hp_bound *b, int64_t image, ta
 }
 
 /* The same, bytes from bytes: the largest byte is the largest number. */
-static void max_pixel_bytes(const hp_infer_op *o, const hp_bound *b, int64_t image, tap_range rows, tap_range cols,
-                            int64_t to) {
-    const uint8_t *x = b->x[0];
+static void max_pixel_bytes(const hp_infer_op *o, const hp_bound *b, int64_t image, tap_range rows,
+                            tap_range cols, int64_t to) {
     uint8_t *y = (uint8_t *)b->y + to;
-    const int64_t n = b->shape.oc;
+    const int64_t n = b->shape.oc, step = (int64_t)b->shape.dw * b->shape.ic;
     memset(y, 0, (size_t)n);
     for (int ky = rows.first; ky < rows.end; ky++)
-        for (int kx = cols.first; kx < cols.end; kx++)
-            max_bytes(y, x + tap_at(&b->shape, image, rows, cols, ky, kx), n);
+        for (int kx = cols.first; kx < cols.end; kx += 3) { /* beyond the last tap: the last again */
+            const int64_t left = cols.end - 1 - kx, second = left > 0 ? step : 0,
+                          third = lesser(left, 2) * step;
+            const uint8_t *x = (const uint8_t *)b->x[0] + tap_at(&b->shape, image, rows, cols, ky, kx);
+            max_bytes(y, x, x + second, x + third, n);
+        }
     if (o->recode[0]) recode_bytes(y, y, n, o->recode[0]);
 }
 
@@ -146,7 +150,8 @@ static int64_t window_at(const hp_bound *b, const mean_window *w, int64_t iy, in
     return w->image + (iy * b->shape.iw + ix) * b->shape.ic + w->first;
 }
 
-static void add_bytes_of_rows(int32_t *sum, const hp_bound *b, const mean_window *w, int64_t from, int64_t to) {
+static void add_bytes_of_rows(int32_t *sum, const hp_bound *b, const mean_window *w, int64_t from,
+                              int64_t to) {
     for (int64_t iy = from; iy < to; iy++)
         for (int64_t ix = w->cols.from; ix < w->cols.to; ix++) {
             const uint8_t *x = (const uint8_t *)b->x[0] + window_at(b, w, iy, ix);
@@ -195,7 +200,8 @@ static void add_reals(real *sum, const real *x, int64_t n) {
     for (int64_t c = 0; c < n; c++) sum[c] += x[c];
 }
 
-static void mean_reals(real *y, const hp_infer_op *o, const hp_bound *b, const mean_window *w, int64_t count) {
+static void mean_reals(real *y, const hp_infer_op *o, const hp_bound *b, const mean_window *w,
+                       int64_t count) {
     real room[ROW], part[ROW];
     const bool wide = width_of(w) >= WIDE;
     const real factor = 1 / (real)count;
@@ -229,7 +235,8 @@ static void pool_mean(const hp_infer_op *o, const hp_bound *b) {
     const mean_axis rows = mean_axis_of(b, true), cols = mean_axis_of(b, false);
     int64_t to = 0;
     for (int64_t row = 0; row < s->n * s->oh; row++) {
-        mean_window w = {.image = row / s->oh * s->ih * s->iw * s->ic, .rows = mean_span_of(&rows, row % s->oh)};
+        mean_window w = {.image = row / s->oh * s->ih * s->iw * s->ic,
+                         .rows = mean_span_of(&rows, row % s->oh)};
         for (int ox = 0; ox < s->ow; ox++, to += s->oc) {
             w.cols = mean_span_of(&cols, ox);
             mean_pixel(o, b, &w, to);

@@ -34,8 +34,8 @@ static void blend(real *y, const real *p, const real *q, real weight, int64_t n)
 }
 
 /* Channels first .. first + n of one pixel: along its two rows, then between them. */
-static void linear_pixel(const hp_infer_op *o, const hp_bound *b, const resize_row *r, hp_resample x, int64_t to,
-                         int64_t first, int64_t n) {
+static void linear_pixel(const hp_infer_op *o, const hp_bound *b, const resize_row *r, hp_resample x,
+                         int64_t to, int64_t first, int64_t n) {
     real room[2][ROW], row[2][ROW];
     const int64_t at[2] = {r->lo, r->hi}, lo = (int64_t)(x.lo - b->shape.ix0) * b->shape.ic + first,
                   hi = (int64_t)(x.hi - b->shape.ix0) * b->shape.ic + first;
@@ -57,7 +57,8 @@ static void linear_row(const hp_infer_op *o, const hp_bound *b, const resize_row
 }
 
 /* A row like the one above it is copied. */
-static bool repeat_row(const hp_infer_op *o, const hp_bound *b, const resize_row *r, const resize_row *above) {
+static bool repeat_row(const hp_infer_op *o, const hp_bound *b, const resize_row *r,
+                       const resize_row *above) {
     const int64_t row = (int64_t)b->shape.ow * b->shape.oc, bytes = element_bytes(&o->y);
     char *y = b->y;
     if (r->from.lo != above->from.lo || r->from.weight != 0 || above->from.weight != 0) return false;

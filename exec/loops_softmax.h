@@ -15,8 +15,8 @@ static softmax softmax_of(const real *x, int64_t n) {
     return s;
 }
 
-/* All channels are read, those of the output's box made. More than ROW are there as numbers: infer_point.c sees
- * to it. */
+/* All channels are read, those of the output's box made. More than ROW are there as numbers: infer_point.c
+ * sees to it. */
 static void softmax_run(const hp_infer_op *o, const hp_bound *b) {
     real room[2][ROW];
     const int64_t channels = b->shape.oc, all = b->shape.ic;

@@ -24,8 +24,9 @@ static int complain(const hp_error *err) {
 }
 
 static hp_status work(hp_job *job, hp_error *err) {
-    HP_TRY(hp_job_train(job, err));
-    if (job->options->eval) HP_TRY(hp_job_eval(job, err));
+    HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
+    if (job->options->eval && job->plan.eval)
+        HP_TRY(hp_job_eval(job, err)); /* inference's steps are its own */
     if (job->options->save) HP_TRY(hp_job_save(job, err));
     HP_TRY(hp_job_output_finish(job, err));
     return hp_job_report(job, err);

@@ -12,8 +12,13 @@ typedef struct hp_exec_options {
     const char *data;        /* --data, "synthetic" */
     const char *init, *save; /* --init, --save: safetensors; NULL */
     const char *input;       /* --input: one image instead of --data; NULL */
-    const char *output;      /* --output: where what a deployed network puts out goes; NULL */
-    int64_t steps, epochs;   /* 0: not given */
+    const char *quantise;    /* --quantise: calibrates, and writes this file instead of results; NULL */
+    const char *observer, *float_layers; /* of --quantise: "mse"; layers kept real, NULL */
+    double percentile;
+    int64_t images;         /* to calibrate with */
+    bool equalise, correct; /* weights across layers; biases */
+    const char *output;     /* --output: where what a deployed network puts out goes; NULL */
+    int64_t steps, epochs;  /* 0: not given */
     int64_t threads;
     double lr, momentum, weight_decay;
     double deadline_s; /* > 0: longest wait instead of the rule of watchdog.h */

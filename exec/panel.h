@@ -10,9 +10,9 @@
  *     v = fma(add_scale, (float)added, v)                where a map is added
  *     q = min(max(rint(v) saturated to 0 .. 255, lo), hi)
  *
- * with everything in units of the output, zero points in shift, and a clamp in lo and hi. Other activations, and
- * real outputs, take scale and shift in real units: v = fma(scale, sum, shift) + added; act(v) is stored or
- * quantised as infer_loops.h says. */
+ * with everything in units of the output, zero points in shift, and a clamp in lo and hi. Other activations take
+ * all this in real units, and quantise act(v) as infer_loops.h says. Real outputs are act(v + added), where v is
+ * fma(scale, sum, shift) in real units, or the sum of floats that began with the bias. */
 #ifndef HP_PANEL_H
 #define HP_PANEL_H
 
@@ -27,14 +27,12 @@ typedef struct hp_panel_run {
 } hp_panel_run;
 
 typedef struct hp_panel_out {
-    hp_infer_op op; /* y and act */
-    bool adds;      /* y holds what is added */
-    bool fast;      /* float32 and a clamp, or bytes and the formula above within the range of integers */
-    bool units;     /* bytes: in units of the output */
-    float add_scale;
-    float add_shift; /* real units: added = add_scale * q + add_shift */
-    float lo, hi;    /* float32: the clamp */
-    uint8_t lo8, hi8;
+    hp_infer_op op;     /* y, and the activation */
+    bool adds;          /* y holds what is added */
+    bool units;         /* the formula above: bytes from bytes, and a clamp */
+    bool fast;          /* that, and no sum can leave the range of 32 bits; or float32 from float32 and a clamp */
+    float add_scale;    /* bytes */
+    uint8_t lo8, hi8;   /* the clamp */
 } hp_panel_out;
 
 typedef struct hp_panel_tile {
@@ -71,6 +69,8 @@ typedef struct hp_panel_kernels {
     hp_panel_fn *tile[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* by input, vectors - 1, rows - 1 */
     hp_panel_fn *fast[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* of fast outputs */
     hp_depthwise_fn *depthwise[HP_DTYPES];
+    /* Weights of a depthwise layer (channel, row, column) as depthwise[HP_U8] reads them. */
+    void (*pack_depthwise)(int8_t *to, const int8_t *w, int channels, int kh, int kw);
     void (*to_bf16)(uint16_t *to, const float *from, int64_t n);
     void (*to_f16)(uint16_t *to, const float *from, int64_t n);
 } hp_panel_kernels;

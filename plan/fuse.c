@@ -33,6 +33,8 @@ static void absorb(fuse_state *s, hp_layer *host, const hp_layer *taken) {
     s->absorbed[taken - s->layer] = true;
     host->out = taken->out;
     host->act = taken->act;
+    host->act_a = taken->act_a;
+    host->act_b = taken->act_b;
 }
 
 static void absorb_add(fuse_state *s, hp_layer *bn) {

@@ -1,7 +1,8 @@
-/* legal_training.c - which layers can be trained: operators that only inference knows have no backward pass. */
+/* legal_training.c - which layers can be trained: operators that only inference knows have no backward pass.
+ */
 #include "plan/legal.h"
 
-static const bool forward_only[HP_LAYER_OPS] = {[HP_MUL] = true,   [HP_SCALE] = true,   [HP_RESIZE] = true,
+static const bool forward_only[HP_LAYER_OPS] = {[HP_MUL] = true,     [HP_SCALE] = true, [HP_RESIZE] = true,
                                                 [HP_SOFTMAX] = true, [HP_QUANT] = true, [HP_DEQUANT] = true};
 
 /* Kernels with a backward pass take padding and windows as torch.nn's layers do. */

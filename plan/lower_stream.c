@@ -27,8 +27,11 @@ typedef struct stream {
     strip_tensor *t;
 } stream;
 
+/* A tile without columns has no rows either. */
 static const hp_box *have(const stream *s, int tensor) {
-    return lower_have(s->c, s->a, tensor);
+    static const hp_box none = {{0}, {0}};
+    const hp_box *b = lower_have(s->c, s->a, tensor);
+    return hp_box_empty(b) ? &none : b;
 }
 
 static hp_box rows_of(const stream *s, int tensor, int32_t lo, int32_t hi) {
@@ -179,7 +182,7 @@ static void hand_on(stream *s, int tensor) {
     const strip_tensor *x = &s->t[tensor];
     int32_t *act = &s->a->f->act[tensor];
     if (x->from == x->to) return;
-    if (tensor == s->c->g->layer[s->c->g->n_layer - 1].out) {
+    if (tensor == s->c->g->layer[s->c->g->n_layer - 1].out && !x->leaves) {
         hp_task t = lower_layer_task(s->a, HP_TASK_STORE, -1, 0);
         set_rows(x, &t);
         s->c->metric_writer = lower_task(s->c, t, "r", &x->buffer);
@@ -228,22 +231,19 @@ static void note_readers(stream *s) {
         s->t[t] = (strip_tensor){.buffer = -1, .tail = -1, .last = -1};
         if (g->tensor[t].producer >= s->end) continue;
         s->t[t].from = s->t[t].to = have(s, t)->lo[HP_AXIS_H];
-        s->t[t].leaves = s->c->last_use[t] >= s->end && s->c->last_use[t] < g->n_layer;
+        /* a map of logits leaves strip by strip; what is a single pixel is also held against a label */
+        const bool single = (int64_t)g->tensor[t].h * g->tensor[t].w == 1;
+        s->t[t].leaves = s->c->last_use[t] >= s->end && (s->c->last_use[t] < g->n_layer || single);
     }
     for (int l = 1; l < s->end; l++)
         for (int k = 0; k < g->layer[l].n_in; k++) s->t[g->layer[l].in[k]].last = l;
-}
-
-/* Does a row of the output take more than some rows of the input? */
-static bool reads_all_rows(const hp_graph *g, const hp_layer *l) {
-    return l->op == HP_LINEAR || (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
 }
 
 int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
     if (s->strips <= 1) return 0;
     const int deep = s->deep && s->deep < units ? s->deep : units;
     int end = 1;
-    while (end < g->unit_first[deep] && !reads_all_rows(g, &g->layer[end])) end++;
+    while (end < g->unit_first[deep] && !hp_layer_reads_all_rows(g, end)) end++;
     return end;
 }
 

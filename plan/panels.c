@@ -19,7 +19,8 @@ static const kind kinds[HP_DTYPES] = {[HP_F32] = {4, 4, 1},
                                       [HP_F16] = {2, 2, 1}};
 
 static bool is_depthwise(const hp_layer *l, const hp_shape *s, hp_dtype x) {
-    return l->op == HP_CONV && x != HP_F64 && s->groups > 1 && s->groups == s->ic && s->groups == s->oc;
+    return l->op == HP_CONV && x != HP_F64 && s->groups > 1 && s->groups == s->ic && s->groups == s->oc &&
+           s->kh <= HP_DEPTHWISE_ROWS && s->kw <= HP_DEPTHWISE_COLS;
 }
 
 static void set_steps(hp_panels *p, bool side_by_side) {

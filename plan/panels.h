@@ -15,6 +15,7 @@
 #include "plan/program.h"
 
 enum { HP_PANEL_LANES = 16, HP_PANEL_OUTS = 64, HP_PANEL_ROWS = 6 };
+enum { HP_DEPTHWISE_ROWS = 16, HP_DEPTHWISE_COLS = 32 }; /* largest filter; others are groups like any */
 
 typedef struct hp_panels {
     hp_dtype x;                   /* elements of the input; F64: canonical float32 weights (ref) */

@@ -1,4 +1,5 @@
-/* resample.c - coordinates of ONNX Resize as fractions; see resample.h. Beyond the map the nearest pixel counts.
+/* resample.c - coordinates of ONNX Resize as fractions; see resample.h. Beyond the map the nearest pixel
+ * counts.
  */
 #include "plan/resample.h"
 
@@ -50,8 +51,7 @@ static int64_t round_down(fraction f) {
 hp_resample hp_resample_at(const hp_layer *l, int32_t in, int32_t out, int64_t i) {
     const fraction at = positions[l->corners](in, out, i);
     if (l->interpolation == HP_NEAREST) {
-        const int32_t x =
-            clamp(l->corners == HP_CORNERS_ASYMMETRIC ? floor_of(at) : round_down(at), in);
+        const int32_t x = clamp(l->corners == HP_CORNERS_ASYMMETRIC ? floor_of(at) : round_down(at), in);
         return (hp_resample){x, x, 0};
     }
     const int64_t below = floor_of(at), rest = at.num - below * at.den;

@@ -1,11 +1,12 @@
-/* resample.h - where a resized map reads: coordinates as ONNX Resize defines them, in whole numbers, so that the
- * planner's boxes and every kernel agree on each pixel. */
+/* resample.h - where a resized map reads: coordinates as ONNX Resize defines them, in whole numbers, so that
+ * the planner's boxes and every kernel agree on each pixel. */
 #ifndef HP_RESAMPLE_H
 #define HP_RESAMPLE_H
 
 #include "plan/graph.h"
 
-/* Output = (1 - weight) * input[lo] + weight * input[hi]; where one pixel is read alone, hi = lo and weight = 0.
+/* Output = (1 - weight) * input[lo] + weight * input[hi]; where one pixel is read alone, hi = lo and weight =
+ * 0.
  */
 typedef struct hp_resample {
     int32_t lo, hi;

@@ -221,6 +221,11 @@ static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tens
     return l->interpolation != HP_NEAREST || l->corners == HP_CORNERS_ALIGN || !whole_times;
 }
 
+bool hp_layer_reads_all_rows(const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    return l->op == HP_LINEAR || (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
+}
+
 bool hp_layer_has_halo(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     if (l->op == HP_RESIZE) return resize_has_halo(l, &g->tensor[l->in[0]], &g->tensor[l->out]);

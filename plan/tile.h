@@ -52,6 +52,8 @@ hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out);
 
 /* Does the layer read rows or columns beyond its own (a window larger than its stride)? */
 bool hp_layer_has_halo(const hp_graph *g, int layer);
+/* Does a row of the output take more than some rows of the input? */
+bool hp_layer_reads_all_rows(const hp_graph *g, int layer);
 
 /* May layer read its input from a buffer of box `have` (at least `need`) without a copy? */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have);

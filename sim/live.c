@@ -64,10 +64,6 @@ static double given_back(const live_walk *w, int layer) {
     return bytes;
 }
 
-static bool reads_whole_map(const hp_layer *l) {
-    return l->op == HP_LINEAR || l->op == HP_ADAPTPOOL;
-}
-
 static void raise_to(double *most, double bytes) {
     if (bytes > *most) *most = bytes;
 }
@@ -83,7 +79,7 @@ void hp_live_peaks(const hp_graph *g, const hp_live_part *p, double *peak, doubl
         const hp_layer *layer = &g->layer[l];
         const hp_box out = own(&w, layer->out);
         const double made = bytes_of(&w, layer->out, &out), here = live + made - replaced(&w, l);
-        behind |= reads_whole_map(layer);
+        behind |= l > 0 && hp_layer_reads_all_rows(g, l);
         raise_to(&peak[layer->unit], here);
         if (behind) raise_to(&whole[layer->unit], here);
         live -= given_back(&w, l);

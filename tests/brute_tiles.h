@@ -1,6 +1,7 @@
 /* brute_tiles.h - which inputs every output of a layer reads, written down from the layers' definitions as
  * PyTorch has them (torch.nn: Conv2d, ConvTranspose2d, MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Linear;
- * functional.pad), and ONNX (Resize), one output item and one tap at a time: the oracle of all interval arithmetic.
+ * functional.pad), and ONNX (Resize), one output item and one tap at a time: the oracle of all interval
+ * arithmetic.
  *
  * All layers are products over the axes: an output element reads the input element that all four of its
  * coordinates read. */
@@ -74,11 +75,12 @@ static inline void taps_pad(const tap_call *c, int o) {
     c->visit(c->state, o - by_axis(c, c->l->pad_h, c->l->pad_w), 0);
 }
 
-/* Twice (what is a half of a pixel is whole then) the distance of output item o from input item i, and what one
- * pixel of the input is worth; ONNX Resize, coordinate_transformation_mode. */
+/* Twice (what is a half of a pixel is whole then) the distance of output item o from input item i, and what
+ * one pixel of the input is worth; ONNX Resize, coordinate_transformation_mode. */
 static inline int64_t resize_distance(const tap_call *c, int o, int i, int64_t *pixel) {
     const int64_t n = taps_in(c), m = taps_out(c);
-    const bool alone = m == 1 && (c->l->corners == HP_CORNERS_ALIGN || c->l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL);
+    const bool alone =
+        m == 1 && (c->l->corners == HP_CORNERS_ALIGN || c->l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL);
     *pixel = alone ? 2 : c->l->corners == HP_CORNERS_ALIGN ? 2 * (m - 1) : 2 * m;
     if (alone) return -2 * (int64_t)i;
     if (c->l->corners == HP_CORNERS_ALIGN) return 2 * (o * (n - 1) - i * (m - 1));
@@ -86,8 +88,8 @@ static inline int64_t resize_distance(const tap_call *c, int o, int i, int64_t *
     return (2 * o + 1) * n - m - 2 * i * m; /* half pixels: (o + 1/2) n / m - 1/2 */
 }
 
-/* Nearest: the closest pixel, of two the first; asymmetric: the last that does not lie behind. Linear: those less
- * than a pixel away, or the one at the border. */
+/* Nearest: the closest pixel, of two the first; asymmetric: the last that does not lie behind. Linear: those
+ * less than a pixel away, or the one at the border. */
 static inline void taps_resize(const tap_call *c, int o) {
     int64_t pixel, least = INT64_MAX;
     int best = 0;
@@ -133,10 +135,10 @@ static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
     [HP_MUL] = taps_same,       [HP_SCALE] = taps_same,       [HP_RESIZE] = taps_resize,
     [HP_SOFTMAX] = taps_same,   [HP_QUANT] = taps_same,       [HP_DEQUANT] = taps_same};
 static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
-    [HP_CONV] = taps_grouped,   [HP_CONVT] = taps_all,  [HP_LINEAR] = taps_all,    [HP_BN] = taps_same,
-    [HP_ACT] = taps_same,       [HP_ADD] = taps_same,   [HP_MAXPOOL] = taps_same,  [HP_AVGPOOL] = taps_same,
-    [HP_ADAPTPOOL] = taps_same, [HP_PAD] = taps_same,   [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same,
-    [HP_MUL] = taps_same,       [HP_SCALE] = taps_same, [HP_RESIZE] = taps_same,   [HP_SOFTMAX] = taps_all,
+    [HP_CONV] = taps_grouped,   [HP_CONVT] = taps_all,   [HP_LINEAR] = taps_all,    [HP_BN] = taps_same,
+    [HP_ACT] = taps_same,       [HP_ADD] = taps_same,    [HP_MAXPOOL] = taps_same,  [HP_AVGPOOL] = taps_same,
+    [HP_ADAPTPOOL] = taps_same, [HP_PAD] = taps_same,    [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same,
+    [HP_MUL] = taps_same,       [HP_SCALE] = taps_same,  [HP_RESIZE] = taps_same,   [HP_SOFTMAX] = taps_all,
     [HP_QUANT] = taps_same,     [HP_DEQUANT] = taps_same};
 
 /* All taps of item `o` of the output along an axis, in the order of the window. */

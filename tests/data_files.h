@@ -51,6 +51,12 @@ static inline const char *scratch_write(const char *name, const void *bytes, siz
     return path;
 }
 
+/* Writes over n bytes of a file from `at` on. */
+static inline void scratch_put(const char *path, long at, const void *bytes, size_t n) {
+    FILE *f = fopen(path, "rb+");
+    if (!f || fseek(f, at, SEEK_SET) != 0 || fwrite(bytes, 1, n, f) != n || fclose(f) != 0) abort();
+}
+
 /* The whole file; free() it. */
 static inline unsigned char *scratch_read(const char *path, size_t *n) {
     FILE *f = fopen(path, "rb");

@@ -38,6 +38,13 @@ static inline void finish_window(draw *d) {
     d->out.w = out_size(d->in[0].w, l->kw, l->stride_w, l->pad_w, l->dil_w, l->ceil_mode);
 }
 
+/* Other padding behind than in front: fewer or more windows. */
+static inline void draw_behind(draw *d, uint64_t round, uint64_t *c) {
+    if (pick(round, c, 0, 4)) return;
+    d->out.h += pick(round, c, -1, 2);
+    d->out.w += pick(round, c, -1, 2);
+}
+
 static inline draw draw_conv(uint64_t round) {
     uint64_t c = 0;
     static const int channels[] = {1, 2, 3, 5, 8, 16, 17, 24, 32, 33, 48, 64, 80};
@@ -59,6 +66,7 @@ static inline draw draw_conv(uint64_t round) {
     d.bias = pick(round, &c, 0, 1);
     d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
     finish_window(&d);
+    draw_behind(&d, round, &c);
     return d;
 }
 
@@ -83,6 +91,7 @@ static inline draw draw_winograd(uint64_t round) {
     d.bias = pick(round, &c, 0, 1);
     d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
     finish_window(&d);
+    draw_behind(&d, round, &c);
     return d;
 }
 

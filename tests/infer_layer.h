@@ -1,5 +1,5 @@
-/* infer_layer.h - one drawn layer of a deployed graph: stores, quantisation and constants drawn too, its tensors
- * whole, and run between any boxes of them. */
+/* infer_layer.h - one drawn layer of a deployed graph: stores, quantisation and constants drawn too, its
+ * tensors whole, and run between any boxes of them. */
 #ifndef TESTS_INFER_LAYER_H
 #define TESTS_INFER_LAYER_H
 
@@ -15,12 +15,20 @@
 
 #include <cmocka.h>
 
-static hp_infer_prepare_fn *const infer_prepares[HP_LAYER_OPS] = {
-    [HP_BN] = hp_infer_bn,           [HP_SCALE] = hp_infer_scale,         [HP_ACT] = hp_infer_act,
-    [HP_ADD] = hp_infer_add,         [HP_MUL] = hp_infer_mul,             [HP_QUANT] = hp_infer_quant,
-    [HP_DEQUANT] = hp_infer_dequant, [HP_MAXPOOL] = hp_infer_maxpool,     [HP_AVGPOOL] = hp_infer_avgpool,
-    [HP_RESIZE] = hp_infer_resize,   [HP_ADAPTPOOL] = hp_infer_adaptpool, [HP_CONCAT] = hp_infer_concat,
-    [HP_PAD] = hp_infer_pad,         [HP_SOFTMAX] = hp_infer_softmax};
+static hp_infer_prepare_fn *const infer_prepares[HP_LAYER_OPS] = {[HP_BN] = hp_infer_bn,
+                                                                  [HP_SCALE] = hp_infer_scale,
+                                                                  [HP_ACT] = hp_infer_act,
+                                                                  [HP_ADD] = hp_infer_add,
+                                                                  [HP_MUL] = hp_infer_mul,
+                                                                  [HP_QUANT] = hp_infer_quant,
+                                                                  [HP_DEQUANT] = hp_infer_dequant,
+                                                                  [HP_MAXPOOL] = hp_infer_maxpool,
+                                                                  [HP_AVGPOOL] = hp_infer_avgpool,
+                                                                  [HP_RESIZE] = hp_infer_resize,
+                                                                  [HP_ADAPTPOOL] = hp_infer_adaptpool,
+                                                                  [HP_CONCAT] = hp_infer_concat,
+                                                                  [HP_PAD] = hp_infer_pad,
+                                                                  [HP_SOFTMAX] = hp_infer_softmax};
 
 /* Tensors 0 .. n_in-1 are read, tensor n_in is made; parameters as the layer's operator has them. */
 typedef struct cell {
@@ -168,7 +176,8 @@ static inline void add_params(cell *c) {
 static inline void draw_constants(cell *c) {
     const int channels = c->s.tensor[c->s.layer[1].out].c;
     hp_filter f;
-    assert_int_equal(hp_constants_open(&(hp_constants_options){.graph = &c->s.g}, &c->constants, NULL), HP_OK);
+    assert_int_equal(hp_constants_open(&(hp_constants_options){.graph = &c->s.g}, &c->constants, NULL),
+                     HP_OK);
     for (int t = 0; t <= c->s.layer[1].n_in; t++)
         if (c->s.tensor[t].store == HP_STORE_U8) hp_constants_set_qparam(c->constants, t, c->q[t]);
     if (c->s.layer[1].n_param == 0) return;
@@ -307,13 +316,13 @@ static inline void part_start(cell *c, part *p, const hp_box *out, bool in_place
     *p = (part){.out = *out};
     for (int k = 0; k < c->s.layer[1].n_in; k++) p->in[k] = hp_layer_need(&c->s.g, 1, k, out);
     bind_part(c, p);
-    p->b.y = in_place && may_replace(c, p)
-                 ? p->b.x[0]
-                 : (p->memory[MOST_IN] = part_memory(c, c->s.layer[1].out, out));
+    p->b.y = in_place && may_replace(c, p) ? p->b.x[0]
+                                           : (p->memory[MOST_IN] = part_memory(c, c->s.layer[1].out, out));
     p->pack = calloc((size_t)p->b.shape.oc + 1, 8);
     p->b.pack_forward = p->pack;
     c->infer.packed[1] = false;
-    if (infer_prepares[c->s.layer[1].op](&c->infer, &p->b, &p->kernel, &err) != HP_OK) fail_msg("%s", err.text);
+    if (infer_prepares[c->s.layer[1].op](&c->infer, &p->b, &p->kernel, &err) != HP_OK)
+        fail_msg("%s", err.text);
 }
 
 static inline void part_end(part *p) {

@@ -1,10 +1,10 @@
-/* test_exec_infer_point.c - layers of deployed graphs that are no matrix product: every operator and store is what
- * its definition says, computed element by element in float64; any part of an output has the whole's bits; so has
- * every instruction set. */
+/* test_exec_infer_point.c - layers of deployed graphs that are no matrix product: every operator and store is
+ * what its definition says, computed element by element in float64; any part of an output has the whole's
+ * bits; so has every instruction set. */
 #include "tests/infer_layer.h"
 
-static const int ops[] = {HP_BN,      HP_ACT,     HP_ADD,       HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL, HP_PAD,
-                          HP_CONCAT,  HP_MUL,     HP_SCALE,     HP_RESIZE,  HP_SOFTMAX, HP_QUANT,     HP_DEQUANT};
+static const int ops[] = {HP_BN,     HP_ACT, HP_ADD,   HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL, HP_PAD,
+                          HP_CONCAT, HP_MUL, HP_SCALE, HP_RESIZE,  HP_SOFTMAX, HP_QUANT,     HP_DEQUANT};
 enum { N_OPS = sizeof ops / sizeof *ops };
 
 static uint64_t cases(uint64_t standard) {
@@ -162,10 +162,10 @@ static exact exact_resize(const cell *c, element e) {
 
 typedef exact exact_fn(const cell *c, element e);
 static exact_fn *const exacts[HP_LAYER_OPS] = {
-    [HP_BN] = exact_point,       [HP_ACT] = exact_point,       [HP_ADD] = exact_point,
-    [HP_MAXPOOL] = exact_window, [HP_AVGPOOL] = exact_window,  [HP_ADAPTPOOL] = exact_window,
-    [HP_PAD] = exact_window,     [HP_CONCAT] = exact_concat,   [HP_MUL] = exact_point,
-    [HP_SCALE] = exact_point,    [HP_RESIZE] = exact_resize,   [HP_SOFTMAX] = exact_softmax,
+    [HP_BN] = exact_point,       [HP_ACT] = exact_point,      [HP_ADD] = exact_point,
+    [HP_MAXPOOL] = exact_window, [HP_AVGPOOL] = exact_window, [HP_ADAPTPOOL] = exact_window,
+    [HP_PAD] = exact_window,     [HP_CONCAT] = exact_concat,  [HP_MUL] = exact_point,
+    [HP_SCALE] = exact_point,    [HP_RESIZE] = exact_resize,  [HP_SOFTMAX] = exact_softmax,
     [HP_QUANT] = exact_point,    [HP_DEQUANT] = exact_point};
 
 /* --- laws --- */
@@ -200,8 +200,8 @@ static void check_whole(const cell *c) {
         const double got = value_of(c, out, i);
         if (isinf(want.value) || isnan(want.value)) continue; /* a window beside the image */
         if (!near(c, got, want))
-            fail_msg("%s: sample %d, %d,%d channel %d is %.9g, not %.9g", cell_said(c), e.n, e.y, e.x, e.c, got,
-                     want.value);
+            fail_msg("%s: sample %d, %d,%d channel %d is %.9g, not %.9g", cell_said(c), e.n, e.y, e.x, e.c,
+                     got, want.value);
     }
 }
 
@@ -246,7 +246,8 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
     for (uint64_t seed = 1; seed <= cases(700); seed++) {
         cell *c = cell_new(seed, ops[seed % N_OPS]);
         const hp_box out = hp_box_whole(&c->s.g, c->s.layer[1].out, c->s.samples);
-        const size_t bytes = (size_t)hp_box_elems(&out) * (size_t)hp_dtype_bytes(dtype_of(c, c->s.layer[1].out));
+        const size_t bytes =
+            (size_t)hp_box_elems(&out) * (size_t)hp_dtype_bytes(dtype_of(c, c->s.layer[1].out));
         part p;
         run_whole(c);
         for (size_t i = 0; i < 3 && c->real == HP_F32; i++) {

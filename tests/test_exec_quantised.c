@@ -115,6 +115,26 @@ static void metadata_come_back(void **state) {
     hp_arena_free(a);
 }
 
+/* Another byte, another source; the same file, the same. */
+static void sources_are_told_apart(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    enum { N = 3 << 20 };
+    unsigned char *bytes = calloc(N, 1);
+    const char *first, *again, *other, *seed;
+    assert_int_equal(hp_quantised_source(a, scratch_write("w", bytes, N), 0, &first, NULL), HP_OK);
+    assert_int_equal(hp_quantised_source(a, scratch_write("v", bytes, N), 1, &again, NULL), HP_OK);
+    bytes[N - 1] = 1;
+    assert_int_equal(hp_quantised_source(a, scratch_write("w", bytes, N), 0, &other, NULL), HP_OK);
+    assert_int_equal(hp_quantised_source(a, NULL, 17, &seed, NULL), HP_OK);
+    assert_int_equal(hp_quantised_source(a, scratch_path("none"), 0, &seed, NULL), HP_EDATA);
+    assert_string_equal(first, again);
+    assert_string_not_equal(first, other);
+    assert_string_equal(seed, "seed 17");
+    free(bytes);
+    hp_arena_free(a);
+}
+
 /* --- refusals --- */
 
 static void refused(const hp_graph *g, const char *path, int n_mean, double shift, const char *word) {
@@ -271,8 +291,11 @@ static void every_broken_byte_is_survived(void **state) {
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(files_hold_what_they_were_written_from), IN_SCRATCH(metadata_come_back),
-        IN_SCRATCH(other_networks_and_pixels_are_refused),  IN_SCRATCH(bad_metadata_are_refused),
+        IN_SCRATCH(files_hold_what_they_were_written_from),
+        IN_SCRATCH(metadata_come_back),
+        IN_SCRATCH(sources_are_told_apart),
+        IN_SCRATCH(other_networks_and_pixels_are_refused),
+        IN_SCRATCH(bad_metadata_are_refused),
         IN_SCRATCH(every_broken_byte_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

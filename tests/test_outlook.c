@@ -1,5 +1,6 @@
 /* test_outlook.c - what is known of a strategy before it is lowered, held against its program: bounds on time
  * and memory, cuts; what an eager framework keeps, against published counts; what bounds a step. */
+#include "plan/deploy.h"
 #include "sim/memory_eager.h"
 #include "sim/predict.h"
 #include "tests/random_net.h"
@@ -33,16 +34,20 @@ static world world_of(const char *machine, hp_graph *(*net)(hp_arena *, uint64_t
     return w;
 }
 
-static void evaluate_with(world *w, int64_t batch, bool eager) {
+static void evaluate_in(world *w, hp_mode mode, int64_t batch, bool eager) {
     w->e = hp_eval_new(w->arena, &(hp_eval_setup){.graph = w->g,
                                                   .machine = &w->m,
                                                   .table = w->t,
-                                                  .mode = HP_MODE_TRAIN,
+                                                  .mode = mode,
                                                   .dtype = HP_F32,
                                                   .batch = batch,
                                                   .memory_limit = INT64_MAX / 2,
                                                   .eager = eager,
                                                   .straggler_rank = -1});
+}
+
+static void evaluate_with(world *w, int64_t batch, bool eager) {
+    evaluate_in(w, HP_MODE_TRAIN, batch, eager);
 }
 
 static hp_graph *small_net(hp_arena *arena, uint64_t seed) {
@@ -51,8 +56,26 @@ static hp_graph *small_net(hp_arena *arena, uint64_t seed) {
 
 /* --- bounds --- */
 
-/* No simulation is faster than the bound, and no rank of the program smaller than the memory, over all axes.
- */
+/* No simulation is faster than the bound, and no rank of the program smaller than the memory. */
+static void must_bound(world *w, const hp_strategy *s, int seed) {
+    hp_error err = {HP_OK, ""};
+    hp_evaluation v;
+    hp_outlook out;
+    char text[HP_STRATEGY_TEXT];
+    must(hp_eval_outlook(w->e, s, &out, &err), &err);
+    must(hp_evaluate(w->e, w->arena, s, HP_EVAL_STEP, &v, &err), &err);
+    assert_null(v.reject.code);
+    const bool streams_all = s->strips > 1; /* then nothing is known of its time */
+    if (!(out.bound_s > (streams_all ? -1 : 0) &&
+          out.bound_s <= v.figures.step_high_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
+        fail_msg("seed %d %s: bound %g, step %g", seed, hp_strategy_text(s, text), out.bound_s,
+                 v.figures.step_high_s);
+    if (out.memory_bytes > (double)v.figures.memory_bytes)
+        fail_msg("seed %d %s: bound %g, memory %lld", seed, hp_strategy_text(s, text), out.memory_bytes,
+                 (long long)v.figures.memory_bytes);
+}
+
+/* Over all axes. */
 static void bounds_are_below_programs(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 250; seed++) {
@@ -62,22 +85,54 @@ static void bounds_are_below_programs(void **state) {
         const hp_strategy s = random_strategy_of(&d, w.g, groups, 24, DRAW_ALL);
         const bool eager = seed % 4 == 0;
         evaluate_with(&w, hp_strategy_batch(&s, groups), eager);
-        hp_error err = {HP_OK, ""};
-        hp_evaluation v;
-        hp_outlook out;
-        char text[HP_STRATEGY_TEXT];
-        must(hp_eval_outlook(w.e, &s, &out, &err), &err);
-        must(hp_evaluate(w.e, w.arena, &s, HP_EVAL_STEP, &v, &err), &err);
-        assert_null(v.reject.code);
-        if (!(out.bound_s > 0 &&
-              out.bound_s <= v.figures.step_high_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
-            fail_msg("seed %d %s: bound %g, step %g", (int)seed, hp_strategy_text(&s, text), out.bound_s,
-                     v.figures.step_high_s);
-        if (out.memory_bytes > (double)v.figures.memory_bytes)
-            fail_msg("seed %d %s: bound %g, memory %lld", (int)seed, hp_strategy_text(&s, text),
-                     out.memory_bytes, (long long)v.figures.memory_bytes);
+        must_bound(&w, &s, (int)seed);
         hp_arena_free(w.arena);
     }
+}
+
+static hp_graph *deployed(world *w, int prec) {
+    hp_graph *g = NULL;
+    hp_error err = {HP_OK, ""};
+    const hp_deploy_options o = {.prec = prec};
+    must(hp_graph_deploy(w->arena, w->g, &o, &g, &err), &err);
+    return g;
+}
+
+/* Strategies are drawn for float32, where precision does not matter to what is legal. */
+static hp_strategy inference_strategy(dice *d, world *w, int *groups, int prec) {
+    *groups = roll(d, 1, 6);
+    hp_strategy s = random_strategy_of(d, w->g, *groups, 16,
+                                       DRAW_TILES | DRAW_LDP | DRAW_SHARED | DRAW_HALO | DRAW_CLIENTS |
+                                           DRAW_BRANCHES | DRAW_OVERLAP);
+    hp_strategy strips = s;
+    strips.strips = roll(d, 2, 7);
+    strips.deep = coin(d) ? roll(d, 1, w->g->n_unit) : 0;
+    if (roll(d, 0, 2) && hp_strategy_legal(&strips, w->g, hp_strategy_batch(&s, *groups), 0, NULL))
+        s = strips;
+    s.prec = prec;
+    return s;
+}
+
+/* Inference, in every precision, whole and in strips. */
+static void bounds_are_below_inference_programs(void **state) {
+    (void)state;
+    int in_strips = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        dice d = {seed, 900};
+        world w = world_of(coin(&d) ? "local" : "thesis-a100", small_net, seed);
+        int groups;
+        const int prec = roll(&d, 0, HP_PRECS - 1);
+        hp_graph *trained = w.g;
+        w.g = deployed(&w, HP_PREC_FP32);
+        const hp_strategy s = inference_strategy(&d, &w, &groups, prec);
+        w.g = trained;
+        w.g = deployed(&w, prec);
+        evaluate_in(&w, HP_MODE_INFER, hp_strategy_batch(&s, groups), false);
+        must_bound(&w, &s, (int)seed);
+        in_strips += s.strips > 1;
+        hp_arena_free(w.arena);
+    }
+    assert_true(in_strips > 50);
 }
 
 /* --- cuts --- */
@@ -284,6 +339,7 @@ static void each_bound_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_below_programs),
+        cmocka_unit_test(bounds_are_below_inference_programs),
         cmocka_unit_test(cuts_over_unequal_stages_are_optimal),
         cmocka_unit_test(published_counts_of_saved_tensors),
         cmocka_unit_test(schedules_keep_what_their_tables_say),

@@ -224,8 +224,8 @@ static void local_taps(const hp_layer *l, const hp_shape *s, int axis, int o, ta
         for (int64_t i = at * in / out; i < ((at + 1) * in + out - 1) / out; i++)
             tap_add(to, (int)i - (rows ? s->iy0 : s->ix0), 0);
     } else if (l->op == HP_RESIZE) {
-        const hp_resample at = hp_resample_at(l, rows ? s->full_ih : s->full_iw, rows ? s->full_oh : s->full_ow,
-                                              o + (rows ? s->oy0 : s->ox0));
+        const hp_resample at = hp_resample_at(l, rows ? s->full_ih : s->full_iw,
+                                              rows ? s->full_oh : s->full_ow, o + (rows ? s->oy0 : s->ox0));
         for (int i = at.lo; i <= at.hi; i++) tap_add(to, i - (rows ? s->iy0 : s->ix0), 0);
     } else if (l->op == HP_LINEAR) {
         for (int i = 0; i < n; i++) tap_add(to, i, i);
@@ -341,8 +341,8 @@ static void an_interior_needs_no_halo(void **state) {
         point_at_own(&s);
         const hp_layout l = draw_layout(&d);
         const int part = draw(&d, 0, hp_layout_parts(&l) - 1);
-        const hp_box out = hp_layout_own(&l, &s.g, s.layer[1].out, s.samples, part), need = brute_need(&s.g, 1, 0, &out),
-                     have = hp_layout_own(&l, &s.g, 0, s.samples, part);
+        const hp_box out = hp_layout_own(&l, &s.g, s.layer[1].out, s.samples, part),
+                     need = brute_need(&s.g, 1, 0, &out), have = hp_layout_own(&l, &s.g, 0, s.samples, part);
         hp_box piece[5];
         if (hp_box_empty(&out) || hp_box_empty(&have)) continue;
         const int n = hp_interior(&s.g, 1, &have, &need, &out, piece);

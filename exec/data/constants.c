@@ -5,21 +5,22 @@
 #include "exec/data/differences.h"
 #include "exec/data/quantised.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-void *constants_take(constants_room *room, size_t bytes) {
-    if (bytes <= room->bytes) return room->at;
-    free(room->at);
-    room->at = malloc(bytes);
-    HP_ASSERT(room->at);
-    room->bytes = bytes;
-    return room->at;
+/* Mapped, not from the heap: a hundred megabytes needed once must really go. */
+static void give_back(constants_room *room) {
+    if (room->at) munmap(room->at, room->bytes);
+    *room = (constants_room){0};
 }
 
-static void give_back(constants_room *room) {
-    free(room->at);
-    *room = (constants_room){0};
+void *constants_take(constants_room *room, size_t bytes) {
+    if (room->at && bytes <= room->bytes) return room->at;
+    give_back(room);
+    room->bytes = bytes > 0 ? bytes : 1;
+    room->at = mmap(NULL, room->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    HP_ASSERT(room->at != MAP_FAILED);
+    return room->at;
 }
 
 constants_shape constants_shape_of(const hp_graph *g, int layer) {
@@ -97,7 +98,6 @@ hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_
 void hp_constants_rest(hp_constants *c) {
     constants_room *rooms[] = {&c->weight, &c->weight8, &c->scale, &c->bias, &c->row};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) give_back(rooms[i]);
-    if (c->st) hp_safetensors_rest(c->st);
 }
 
 void hp_constants_close(hp_constants *c) {
@@ -146,7 +146,10 @@ void hp_constants_pixels(const hp_constants *c, float scale[4], float zero[4]) {
 hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t outs, bool quantised,
                               hp_filter *f, hp_error *err) {
     HP_ASSERT(c->graph->layer[layer].n_param > 0);
-    return (c->stored ? constants_stored : constants_fold)(c, layer, first, outs, quantised, f, err);
+    const hp_status s =
+        (c->stored ? constants_stored : constants_fold)(c, layer, first, outs, quantised, f, err);
+    if (c->st) hp_safetensors_rest(c->st); /* all was copied; no more of the file in memory than a layer */
+    return s;
 }
 
 static const float *kept(hp_constants *c, const float *from, int64_t n) {

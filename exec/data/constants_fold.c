@@ -127,8 +127,15 @@ static void store(const folding *d, const constants_channel *at, float *out) {
 /* Symmetric: max|w| becomes 127. */
 static float scale_of(const float *w, int64_t n) {
     float most = 0.0f;
-    for (int64_t e = 0; e < n; e++) most = fmaxf(most, fabsf(w[e]));
+    for (int64_t e = 0; e < n; e++) most = fabsf(w[e]) > most ? fabsf(w[e]) : most;
     return most >= tiny_weight ? most / 127.0f : 1.0f;
+}
+
+/* The nearest whole number, halves to even, as rintf finds it, which is a call on old processors. */
+static int8_t level(float v) {
+    static const float shift = 0x1.8p23f; /* floats from here on are whole */
+    const float whole = (v + shift) - shift;
+    return (int8_t)(whole > -127.0f ? whole < 127.0f ? whole : 127.0f : -127.0f);
 }
 
 static void store8(const folding *d, const constants_channel *at, float scale, int8_t *out) {
@@ -136,7 +143,7 @@ static void store8(const folding *d, const constants_channel *at, float scale, i
     for (int64_t i = at->first; i < at->end; i++) {
         const float *w = d->row + (i - at->first) * per;
         int8_t *to = out + constants_place(&d->part, at, i, d->first);
-        for (int64_t e = 0; e < per; e++) to[e] = (int8_t)fminf(fmaxf(rintf(w[e] / scale), -127.0f), 127.0f);
+        for (int64_t e = 0; e < per; e++) to[e] = level(w[e] / scale);
     }
 }
 

@@ -36,6 +36,11 @@ hp_status hp_quantised_info_of(hp_arena *arena, const char *path, const hp_safet
 /* The same of a file by name, before its network is deployed. Also HP_EDATA: no such file, another format. */
 hp_status hp_quantised_info_read(hp_arena *arena, const char *path, hp_quantised_info *info, hp_error *err);
 
+/* Text for `source`: hash of the weights' file, or the seed they are drawn from where path is NULL. Errors:
+ * HP_EDATA. */
+hp_status hp_quantised_source(hp_arena *arena, const char *path, uint64_t seed, const char **text,
+                              hp_error *err);
+
 /* The tensors such a file has for a deployed graph; returns how many. Lives in `arena`. */
 int hp_quantised_expected(hp_arena *arena, const hp_graph *g, hp_st_expected **want);
 

@@ -1,7 +1,10 @@
 /* quantised_info.c - metadata of a quantised file, to text and back; see quantised.h. */
 #include "exec/data/quantised.h"
 
+#include "plan/base/hash.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -76,4 +79,33 @@ hp_status hp_quantised_info_read(hp_arena *a, const char *path, hp_quantised_inf
     const hp_status s = hp_quantised_info_of(a, path, st, info, err);
     hp_safetensors_close(st);
     return s;
+}
+
+/* Chunk by chunk: the file may be larger than memory. */
+static uint64_t hash_stream(FILE *f) {
+    static const size_t chunk = 1 << 20;
+    unsigned char *bytes = malloc(chunk);
+    HP_ASSERT(bytes);
+    uint64_t hash = 0;
+    for (size_t n; (n = fread(bytes, 1, chunk, f)) > 0;) hash = hp_hash64(bytes, n, hash);
+    free(bytes);
+    return hash;
+}
+
+hp_status hp_quantised_source(hp_arena *a, const char *path, uint64_t seed, const char **text,
+                              hp_error *err) {
+    if (!path) {
+        *text = hp_arena_printf(a, "seed %" PRIu64, seed);
+        return HP_OK;
+    }
+    FILE *f = fopen(path, "rbe");
+    if (!f)
+        return hp_fail(err, HP_EDATA, "cannot open %s: %s; check the path and its permissions", path,
+                       strerror(errno));
+    const uint64_t hash = hash_stream(f);
+    const bool bad = ferror(f);
+    fclose(f);
+    if (bad) return hp_fail(err, HP_EDATA, "cannot read %s to its end", path);
+    *text = hp_arena_printf(a, "xxh3 %016" PRIx64, hash);
+    return HP_OK;
 }

@@ -136,6 +136,8 @@ hp_status hp_equalise(hp_arena *a, hp_constants *c, const double *const *most, h
     for (int t = 0; t < g->n_tensor; t++) widest = g->tensor[t].c > widest ? g->tensor[t].c : widest;
     *f = (hp_factors){g->n_layer, HP_NEW(a, float *, g->n_layer), HP_NEW(a, float *, g->n_layer)};
     equalising e = {c, g, f, HP_NEW(a, double, widest), HP_NEW(a, double, widest)};
+    for (int l = 0; l < g->n_layer; l++)
+        if (is_matrix(&g->layer[l])) hp_constants_set_factors(c, l, NULL, NULL);
     double change = INFINITY;
     for (int i = 0; i < SWEEPS && change > enough; i++) HP_TRY(sweep(&e, a, most, &change, err));
     return HP_OK;

@@ -40,9 +40,9 @@ int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w
 /* Stride 1, no bias, padded so that the map keeps its size: kh, kw odd. */
 int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw);
 int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w);
-/* Any convolution, transposed convolution or pooling: op, window, strides, paddings, dilations, groups and, where
- * the padding behind differs, out_h and out_w are `like`'s (stride, dilation, groups 0 stand for 1); with a bias
- * where like->n_param is 2. out_c: not of pools. */
+/* Any convolution, transposed convolution or pooling: op, window, strides, paddings, dilations, groups and,
+ * where the padding behind differs, out_h and out_w are `like`'s (stride, dilation, groups 0 stand for 1);
+ * with a bias where like->n_param is 2. out_c: not of pools. */
 int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp_layer *like);
 int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like);
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c);

@@ -25,22 +25,22 @@ typedef struct hp_onnx_qparam {
     int32_t zero;
 } hp_onnx_qparam;
 
-/* How ONNX lays out the output: dimensions, and hplan's axes (hp_axis of plan/tile.h) as they follow each
- * other in memory, outermost first. Where `quantised`, ONNX's output are the integers round(real / scale) +
+/* How ONNX lays out the input or the output: dimensions, and hplan's axes (hp_axis of plan/tile.h) as they follow
+ * each other in memory, outermost first. Where `quantised`, ONNX's output are the integers round(real / scale) +
  * zero within low .. high, n_scale = 1 or one per channel. */
-typedef struct hp_onnx_output {
+typedef struct hp_onnx_layout {
     int32_t n_dim, order[4];
     int64_t dim[8];
     int32_t quantised, n_scale, low, high;
     const double *scale, *zero;
-} hp_onnx_output;
+} hp_onnx_layout;
 
 typedef struct hp_onnx_model {
     hp_graph *graph;      /* unfused; net = "onnx:<file>" */
     hp_onnx_param *param; /* per graph parameter; NULL when weights were not asked for */
     hp_onnx_qparam *qparam;
     int32_t n_qparam;
-    hp_onnx_output output;
+    hp_onnx_layout input, output;
     const char *input_name, *output_name;
     int32_t declared_h, declared_w; /* of the image; 0: left open */
     int64_t opset, n_node;

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { KEPT = 64 }; /* elements that a structure without weights keeps; see onnx_strip.c */
-
 bool onnx_count(int n_dim, const int64_t *dim, int64_t *count) {
     const int64_t most = INT64_C(1) << 40;
     int64_t room = 1; /* without the empty ones: products of any of them stay small */
@@ -70,7 +68,7 @@ static const void *narrowed(hp_arena *arena, typed from, int bytes, int64_t coun
 static hp_status read_typed(const onnx_reader *r, const Onnx__TensorProto *t, const onnx_type *type,
                             onnx_const *c) {
     const typed from = typed_of(t);
-    if (from.n == 0 && c->count > KEPT && r->structure) return HP_OK;
+    if (from.n == 0 && c->count > ONNX_KEPT && r->structure) return HP_OK;
     if ((int64_t)from.n != c->count)
         return tensor_fail(r, t, "it has another number of elements than its dimensions say");
     const bool same = onnx_type_of(from.type)->bytes == type->bytes;
@@ -106,7 +104,7 @@ hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data
     if (!onnx_count(out->n_dim, out->dim, &out->count) || out->count > most)
         return onnx_fail(c, "computes a constant that is too large");
     *data = NULL;
-    if (!known && out->count > KEPT) return HP_OK;
+    if (!known && out->count > ONNX_KEPT) return HP_OK;
     r->folded_bytes += out->count * onnx_type_of(out->type)->bytes;
     if (r->folded_bytes > most) return onnx_fail(c, "computes constants that are too large");
     *data = hp_arena_alloc(r->scratch, (size_t)(out->count * onnx_type_of(out->type)->bytes));
@@ -125,7 +123,7 @@ hp_status onnx_need_const(const onnx_call *c, int k, const char *what, const onn
 }
 
 hp_status onnx_need_number(const onnx_call *c, int k, const char *what, double *value) {
-    const onnx_const *number;
+    const onnx_const *number = NULL;
     if (!onnx_in(c, k)) return HP_OK;
     HP_TRY(onnx_need_const(c, k, what, &number));
     if (number->count == 0) return HP_OK; /* an empty constant stands for none */

@@ -255,8 +255,8 @@ hp_status onnx_fold_concat(onnx_call *c, onnx_const *out) {
         HP_TRY(onnx_need_const(c, k, "input", &x));
         const around part = around_of(x, axis);
         for (int64_t i = 0; i < x->count; i++) {
-            const int64_t row = part.at * part.behind ? i / (part.at * part.behind) : 0;
-            onnx_put(out, data, row * whole.at * whole.behind + filled + i % (part.at * part.behind), x, i);
+            const int64_t row = i / (part.at * part.behind), at = i % (part.at * part.behind);
+            onnx_put(out, data, row * whole.at * whole.behind + filled + at, x, i);
         }
         filled += part.at * part.behind;
     }
@@ -323,7 +323,7 @@ hp_status onnx_fold_slice(onnx_call *c, onnx_const *out) {
     memcpy(out->dim, x->dim, sizeof out->dim);
     for (int i = 0; i < n; i++) {
         int axis;
-        int64_t first;
+        int64_t first = 0;
         HP_TRY(onnx_axis(c, n_axes ? axes[i] : i, x->n_dim, &axis));
         HP_TRY(slice_bounds(c, x->dim[axis], start[i], end[i], n_pace ? pace[i] : 1, &first, &out->dim[axis]));
         if (cut[axis]) return onnx_fail(c, "cuts a dimension twice");

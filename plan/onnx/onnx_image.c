@@ -87,7 +87,7 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
     static const int8_t nchw[HP_AXES] = {HP_AXIS_N, HP_AXIS_C, HP_AXIS_H, HP_AXIS_W},
                         nhwc[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C};
     onnx_value *v;
-    const Onnx__ValueInfoProto *info;
+    const Onnx__ValueInfoProto *info = NULL;
     int64_t extent[HP_AXES] = {1, 1, 1, 1};
     HP_TRY(find_image(r, g, &v, &info));
     HP_TRY(declared(r, info, v));
@@ -109,5 +109,8 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
     v->kind = ONNX_TENSOR;
     const onnx_call c = {.r = r};
     m->input_name = onnx_clean(r->arena, v->name);
+    m->input.n_dim = v->n_dim;
+    memcpy(m->input.dim, v->dim, sizeof m->input.dim);
+    for (int i = 0; i < HP_AXES; i++) m->input.order[i] = v->order[i];
     return onnx_emit(&c, (hp_layer){.op = HP_INPUT}, 0, &v->tensor);
 }

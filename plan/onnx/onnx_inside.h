@@ -17,6 +17,7 @@ enum {
     ONNX_MOST_IN = 64,     /* inputs of one node */
     ONNX_MOST_ITEMS = 1 << 16, /* nodes, initializers, layers */
     ONNX_MOST_SIZE = 1 << 24,  /* rows, columns, channels, window sizes */
+    ONNX_KEPT = 64, /* elements of a constant that a structure without weights keeps */
     ONNX_FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
     ONNX_INT64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
     ONNX_INT32 = ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
@@ -127,6 +128,13 @@ struct onnx_op {
     hp_status (*read)(onnx_call *c); /* with a tensor among its inputs; NULL: constants only */
     hp_status (*fold)(onnx_call *c, onnx_const *out); /* of constants; NULL: tensors only */
 };
+#define READ(domain, name, id, ...) hp_status onnx_read_##id(onnx_call *c);
+#define FOLD(domain, name, id, ...) hp_status onnx_fold_##id(onnx_call *c, onnx_const *out);
+#define BOTH(domain, name, id, ...) READ(domain, name, id) FOLD(domain, name, id)
+#include "plan/onnx/onnx_ops.def"
+#undef READ
+#undef FOLD
+#undef BOTH
 const onnx_op *onnx_find_op(const char *domain, const char *name); /* onnx_ops.c; NULL: unknown */
 
 /* "model.onnx: node 'conv1' (Conv): " and the message; HP_EDATA. */
@@ -215,9 +223,10 @@ hp_status onnx_join(onnx_call *c, const int32_t *part, int n, int32_t *y);
 /* The model's input as the graph's first layer (onnx_image.c). */
 hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, int image_h,
                           int image_w, hp_onnx_model *m);
-/* Hard swish, scales folded into their neighbours (onnx_simplify.c); layers that nobody reads dropped, units,
- * tensors and parameters numbered (onnx_finish.c). */
-void onnx_simplify(onnx_reader *r, int32_t output);
+/* Hard swish, scales folded into their neighbours; returns the output's tensor (onnx_simplify.c). */
+int32_t onnx_simplify(onnx_reader *r, int32_t output);
+/* Simplifies, drops layers that nobody reads, sets units and numbers (onnx_finish.c). */
 hp_status onnx_finish(onnx_reader *r, int32_t output, hp_onnx_model *m);
+const bool *onnx_live(const onnx_reader *r, int32_t output); /* per layer: does the output need it? */
 
 #endif

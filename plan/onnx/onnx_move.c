@@ -198,35 +198,54 @@ hp_status onnx_read_expand(onnx_call *c) {
     return regrouped(c, x, dim, n_dim);
 }
 
-hp_status onnx_read_shape(onnx_call *c) {
-    const onnx_value *x = onnx_in(c, 0);
+/* --- dimensions as constants --- */
+
+static hp_status fold_shape(const onnx_call *c, int n, const int64_t *dim, onnx_const *out) {
     int64_t start = 0, end = INT64_MAX;
-    if (!x) return onnx_fail(c, "its input is missing");
     HP_TRY(onnx_attr_int(c, "start", INT64_MIN, INT64_MAX, &start));
     HP_TRY(onnx_attr_int(c, "end", INT64_MIN, INT64_MAX, &end));
-    const bool constant = x->kind == ONNX_CONST;
-    const int n = constant ? x->c.n_dim : x->n_dim;
-    const int64_t *dim = constant ? x->c.dim : x->dim;
     start = start < 0 ? start + n : start;
     end = end < 0 ? end + n : end;
     start = start < 0 ? 0 : start;
     end = end > n ? n : end;
     const int64_t count = end > start ? end - start : 0;
-    int64_t *data = HP_NEW(c->r->scratch, int64_t, count);
+    int64_t *data = HP_NEW(c->r->scratch, int64_t, count + 1);
     for (int64_t i = 0; i < count; i++) data[i] = dim[start + i];
-    c->out->kind = ONNX_CONST;
-    c->out->c = (onnx_const){.name = "", .type = ONNX_INT64, .n_dim = 1, .dim = {count}, .count = count, .data = data};
+    *out = (onnx_const){.name = "", .type = ONNX_INT64, .n_dim = 1, .dim = {count}, .count = count, .data = data};
     return HP_OK;
 }
 
-hp_status onnx_read_size(onnx_call *c) {
-    const onnx_value *x = onnx_in(c, 0);
-    if (!x) return onnx_fail(c, "its input is missing");
+static hp_status fold_size(const onnx_call *c, int64_t count, onnx_const *out) {
     int64_t *data = HP_NEW(c->r->scratch, int64_t, 1);
-    *data = x->kind == ONNX_CONST ? x->c.count : product(x->dim, 0, x->n_dim);
-    c->out->kind = ONNX_CONST;
-    c->out->c = (onnx_const){.name = "", .type = ONNX_INT64, .count = 1, .data = data};
+    *data = count;
+    *out = (onnx_const){.name = "", .type = ONNX_INT64, .count = 1, .data = data};
     return HP_OK;
+}
+
+hp_status onnx_fold_shape(onnx_call *c, onnx_const *out) {
+    const onnx_const *x;
+    HP_TRY(onnx_need_const(c, 0, "input", &x));
+    return fold_shape(c, x->n_dim, x->dim, out);
+}
+
+hp_status onnx_read_shape(onnx_call *c) {
+    onnx_value *x;
+    HP_TRY(onnx_need_tensor(c, 0, &x));
+    c->out->kind = ONNX_CONST;
+    return fold_shape(c, x->n_dim, x->dim, &c->out->c);
+}
+
+hp_status onnx_fold_size(onnx_call *c, onnx_const *out) {
+    const onnx_const *x;
+    HP_TRY(onnx_need_const(c, 0, "input", &x));
+    return fold_size(c, x->count, out);
+}
+
+hp_status onnx_read_size(onnx_call *c) {
+    onnx_value *x;
+    HP_TRY(onnx_need_tensor(c, 0, &x));
+    c->out->kind = ONNX_CONST;
+    return fold_size(c, product(x->dim, 0, x->n_dim), &c->out->c);
 }
 
 /* --- joining --- */

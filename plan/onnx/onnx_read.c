@@ -176,11 +176,11 @@ static int64_t opset_of(const Onnx__ModelProto *m) {
 
 static hp_status read_output(onnx_reader *r, const char *name, hp_onnx_model *m) {
     const onnx_value *v = value_of(r, name);
-    hp_onnx_output *o = &m->output;
+    hp_onnx_layout *o = &m->output;
     if (v->kind != ONNX_TENSOR)
         return hp_fail(r->err, HP_EDATA, "%s: its output '%s' does not depend on an image", r->file,
                        onnx_clean(r->scratch, name));
-    *o = (hp_onnx_output){.n_dim = v->n_dim, .quantised = v->quant != NULL};
+    *o = (hp_onnx_layout){.n_dim = v->n_dim, .quantised = v->quant != NULL};
     memcpy(o->dim, v->dim, sizeof o->dim);
     for (int i = 0; i < HP_AXES; i++) o->order[i] = v->order[i];
     if (v->quant) {

@@ -14,7 +14,7 @@ hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor) {
 /* The maker, if only one layer reads what it makes and the model does not quantise it. */
 static hp_layer *sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op) {
     hp_layer *l = onnx_maker(p, tensor);
-    return l->op == op && p->uses[tensor] == 1 && !p->r->note[tensor].has_qparam ? l : NULL;
+    return l->op == (int32_t)op && p->uses[tensor] == 1 && !p->r->note[tensor].has_qparam ? l : NULL;
 }
 
 static const float *data_of(const onnx_passes *p, const hp_layer *l, int i) {
@@ -141,6 +141,10 @@ float *onnx_own(onnx_passes *p, int32_t param) {
     return (float *)(uintptr_t)d->data;
 }
 
+void onnx_add_bias(onnx_passes *p, hp_layer *l, bool known, int64_t channels) {
+    add_vector(p, l, HP_PARAM_BIAS, "bias", known ? HP_NEW(p->r->arena, float, channels) : NULL, channels);
+}
+
 /* Index of the output channel of element e. */
 static int64_t channel_of(const onnx_passes *p, const hp_layer *l, int64_t e) {
     const hp_param *w = &p->r->graph->param[l->param[0]];
@@ -167,7 +171,7 @@ static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *facto
                        int64_t channels) {
     if (i >= host->n_param && !more && known) return;
     if (i >= host->n_param) {
-        add_vector(p, host, HP_PARAM_BIAS, "bias", known ? HP_NEW(p->r->arena, float, channels) : NULL, channels);
+        onnx_add_bias(p, host, known, channels);
         i = host->n_param - 1;
     }
     float *f = known ? onnx_own(p, host->param[i]) : NULL;
@@ -214,6 +218,6 @@ int32_t onnx_simplify(onnx_reader *r, int32_t output) {
     p.uses[output] += 2; /* the reader outside is no layer */
     rewrite(&p);
     output = p.as[output];
-    onnx_scales_forward(&p);
-    return p.as[output];
+    onnx_scales_forward(&p, output);
+    return output;
 }

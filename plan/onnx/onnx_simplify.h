@@ -15,7 +15,9 @@ typedef struct onnx_passes {
 hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor);
 /* The parameter's data, ours to change; NULL when they are not known. */
 float *onnx_own(onnx_passes *p, int32_t param);
+/* A bias of zeros, if it is to be `known`. */
+void onnx_add_bias(onnx_passes *p, hp_layer *l, bool known, int64_t channels);
 /* Scales into the convolutions and linear layers behind them (onnx_forward.c). */
-void onnx_scales_forward(onnx_passes *p);
+void onnx_scales_forward(onnx_passes *p, int32_t output);
 
 #endif

@@ -3,10 +3,11 @@
 // seconds of every run (wall and CPU), their medians and minima, and the largest resident size of the process.
 //
 //   ort.mjs MODEL.onnx (--input X.npy | --shape 1x3x224x224 [--seed 1]) [--runs 5] [--warm 1] [--output Y.npy]
-//           [--batch B] [--mean 0.5[,..]] [--std 0.5[,..]] [--threads 1]
+//           [--batch B] [--mean 0.5[,..]] [--std 0.5[,..]] [--threads 1] [--no-pattern] [--no-arena]
 //
 // An input of float32 (N, C, H, W) is taken as it is; one of uint8 (N, H, W, C) holds pixels: (x / 255 - mean) / std, unless the
 // model itself takes uint8. With --batch the samples are run B at a time, and the outputs put together.
+// --no-pattern and --no-arena switch off its planned blocks and its arena: less memory, less speed.
 // ONNX Runtime lies where `fetch.py ort` says, or in $ORT_MODULES.
 import {execFileSync} from 'node:child_process';
 import {createRequire} from 'node:module';
@@ -14,12 +15,20 @@ import {readFileSync, openSync, readSync, closeSync, writeSync} from 'node:fs';
 import {fileURLToPath} from 'node:url';
 import {parseArgs} from 'node:util';
 
+process.on('uncaughtException', (why) => {
+  console.error(`ort.mjs: ${why.message}`);
+  process.exit(1);
+});
 const {values: o, positionals: [model]} = parseArgs({
   allowPositionals: true,
-  options: Object.fromEntries(Object.entries({
-    input: undefined, output: undefined, shape: undefined, seed: '1', runs: '5', warm: '1', batch: undefined, mean: '0.5',
-    std: '0.5', threads: '1',
-  }).map(([name, value]) => [name, {type: 'string', default: value}])),
+  options: {
+    'no-pattern': {type: 'boolean', default: false},
+    'no-arena': {type: 'boolean', default: false},
+    ...Object.fromEntries(Object.entries({
+      input: undefined, output: undefined, shape: undefined, seed: '1', runs: '5', warm: '1', batch: undefined, mean: '0.5',
+      std: '0.5', threads: '1',
+    }).map(([name, value]) => [name, {type: 'string', default: value}])),
+  },
 });
 
 function usage() {
@@ -136,7 +145,7 @@ const bareBytes = peakBytes(); // node and the library, before any model
 const threads = Number(o.threads);
 const session = await ort.InferenceSession.create(model, {
   executionProviders: ['cpu'], intraOpNumThreads: threads, interOpNumThreads: 1, executionMode: 'sequential',
-  graphOptimizationLevel: 'all', logSeverityLevel: 3,
+  graphOptimizationLevel: 'all', logSeverityLevel: 3, enableMemPattern: !o['no-pattern'], enableCpuMemArena: !o['no-arena'],
 });
 const whole = theInput(session.inputMetadata[0].type);
 const feeds = slices(whole, Number(o.batch ?? whole.shape[0])).map((x) => ({

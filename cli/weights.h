@@ -1,0 +1,17 @@
+/* weights.h - weights as hplan-exec reads them: files of other programs are converted first. */
+#ifndef HP_CLI_WEIGHTS_H
+#define HP_CLI_WEIGHTS_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+/* *file: `given` itself, or NULL for NULL; of an ONNX model a safetensors file of its weights in folder
+ * `dir`. image_h, image_w: of the plan. Errors: those of reading the model; HP_ECREATE, HP_EIO. */
+hp_status cli_weights_file(hp_arena *arena, const char *given, int image_h, int image_w, const char *dir,
+                           const char **file, hp_error *err);
+
+/* The layers that a file of `hplan quantize` keeps real, "" for none; NULL for any other file. Errors:
+ * HP_EDATA (no such file). */
+hp_status cli_weights_float_layers(hp_arena *arena, const char *path, const char **list, hp_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image and
+ * DIR/safetensors. */
+#include "tests/make_images.h"
+
+#include "exec/data/safetensors.h"
+
+#include <sys/stat.h>
+
+enum { H = 9, W = 13 };
+
+static char *path_in(const char *dir, const char *name) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static void make_images(const char *dir) {
+    uint8_t px[H * W * 4];
+    for (int i = 0; i < H * W * 4; i++) px[i] = (uint8_t)(i * 37 + i / 5);
+    mkdir(path_in(dir, "image"), 0777);
+    for (int c = 1; c <= 4; c++) {
+        char name[32];
+        snprintf(name, sizeof name, "image/%d.png", c);
+        make_png(path_in(dir, name), H, W, c, px);
+    }
+    make_png_as(path_in(dir, "image/i.png"), H, W, PNG_COLOR_TYPE_RGB, 8, true, px);
+    make_jpeg(path_in(dir, "image/1.jpg"), H, W, 1, px, 80);
+    make_jpeg(path_in(dir, "image/3.jpg"), H, W, 3, px, 80);
+    make_jpeg_as(path_in(dir, "image/p.jpg"), H, W, 3, px, 80, true);
+    make_tiff(path_in(dir, "image/8.tif"), H, W, 3, px, 8, 0);
+    make_tiff(path_in(dir, "image/16.tif"), H, W, 1, px, 16, 1);
+    make_tiff_tiled(path_in(dir, "image/t.tif"), H, W, 3, px, 16);
+    make_tiff_tiled_as(path_in(dir, "image/b.tif"), "w8", H, W, 1, px, 16);
+}
+
+static const void *zeros(void *self, int i, hp_error *err) {
+    static const double none[6];
+    (void)self;
+    (void)i;
+    (void)err;
+    return none;
+}
+
+static void make_safetensors(const char *dir) {
+    static const hp_st_tensor tensor[] = {
+        {.name = "a.weight", .dtype = HP_ST_F32, .n_dim = 2, .dim = {2, 3}},
+        {.name = "b", .dtype = HP_ST_I64},
+        {.name = "c", .dtype = HP_ST_BF16, .n_dim = 1, .dim = {0}},
+    };
+    const hp_st_source source = {zeros, NULL};
+    mkdir(path_in(dir, "safetensors"), 0777);
+    if (hp_safetensors_write(path_in(dir, "safetensors/a"), tensor, 3, &source, NULL) != HP_OK) abort();
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) return 2;
+    mkdir(argv[1], 0777);
+    make_images(argv[1]);
+    make_safetensors(argv[1]);
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* test_onnx_cases.c - ONNX's backend test suite: graphs that are read compute what ONNX says. Here from the
+ * operators' definitions; test_exec_onnx.c runs them on the devices. */
+#include "tests/onnx_cases.h"
+#include "tests/plain_graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* The operators that are to be read. */
+static const char ops[] =
+    " Conv ConvTranspose BatchNormalization MaxPool AveragePool GlobalAveragePool GlobalMaxPool Resize Upsample Gemm "
+    "MatMul Add Sub Mul Div Clip Relu HardSigmoid HardSwish Sigmoid Tanh LeakyRelu Concat Reshape Flatten Squeeze "
+    "Unsqueeze Transpose Softmax Identity Dropout Pad ReduceMean ReduceMax Shape Gather Slice Cast ConstantOfShape "
+    "QLinearConv QuantizeLinear DequantizeLinear ConvInteger QLinearMatMul MatMulInteger Constant Sum Neg PRelu Max "
+    "Min Expand ";
+
+static bool run_plain(hp_arena *a, const hp_onnx_model *m, const double *image, double *out, hp_error *err) {
+    (void)err;
+    const float **param = HP_NEW(a, const float *, m->graph->n_param + 1);
+    for (int p = 0; p < m->graph->n_param; p++) param[p] = m->param[p].data;
+    const double *y = plain_run(a, m->graph, param, image);
+    memcpy(out, y, sizeof *out * (size_t)hp_tensor_elems(m->graph, m->graph->n_tensor - 1));
+    return true;
+}
+
+static void models_that_are_read_compute_what_onnx_says(void **state) {
+    static const char *const groups[] = {"node", "simple", "pytorch-converted", "pytorch-operator"};
+    case_counts n = {0};
+    (void)state;
+    DIR *there = opendir(case_data);
+    if (!there) {
+        printf("skipped: install libonnx-testdata\n");
+        skip();
+    }
+    closedir(there);
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) case_run_group(groups[i], ops, run_plain, &n);
+    printf("ONNX backend cases: %d passed, %d refused with a reason, %d failed\n", n.passed, n.refused, n.failed);
+    assert_int_equal(n.failed, 0);
+    assert_true(n.passed >= 100);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(models_that_are_read_compute_what_onnx_says)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
