@@ -12,10 +12,10 @@ typedef struct series {
 } series;
 
 static const series DEFAULT[] = {
-    {"resnet18", 224, {1, 4}, false, false},   {"resnet18", 1024, {1}, false, false},
-    {"resnet50", 224, {1, 4}, true, false},    {"resnet50", 512, {1}, true, false},
-    {"resnet50", 1024, {1}, false, true},      {"mobilenetv2", 224, {1, 4}, true, false},
-    {"mobilenetv2", 1024, {1}, false, true},   {"unet:16", 256, {1, 4}, true, false},
+    {"resnet18", 224, {1, 4}, false, false}, {"resnet18", 1024, {1}, false, false},
+    {"resnet50", 224, {1, 4}, true, false},  {"resnet50", 512, {1}, true, true},
+    {"resnet50", 1024, {1}, false, true},    {"mobilenetv2", 224, {1, 4}, true, false},
+    {"mobilenetv2", 1024, {1}, false, true}, {"unet:16", 256, {1, 4}, true, true},
     {"unet:16", 1024, {1}, false, true},
 };
 enum { STRIPS = 8 };
@@ -54,8 +54,10 @@ static void add_series(calibrate_jobs *jobs, const hp_machine *m, const hp_graph
     const int32_t ranks = calibrate_ranks(m);
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
         for (int i = 0; s->batch[i]; i++) add_job(jobs, g, s->batch[i], precisions[p], 1, 1);
-        if (s->beside && ranks > 1) add_job(jobs, g, 1, precisions[p], ranks, 1);
-        if (s->strips && g->image_h >= STRIPS) add_job(jobs, g, 1, precisions[p], 1, STRIPS);
+        const bool strips = s->strips && g->image_h >= STRIPS, beside = s->beside && ranks > 1;
+        if (beside) add_job(jobs, g, 1, precisions[p], ranks, 1);
+        if (strips) add_job(jobs, g, 1, precisions[p], 1, STRIPS);
+        if (strips && beside) add_job(jobs, g, 1, precisions[p], ranks, STRIPS);
     }
 }
 

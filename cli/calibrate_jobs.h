@@ -18,7 +18,7 @@ typedef struct calibrate_job {
     int32_t prec, strips; /* of inference: hp_prec */
     int32_t dp;           /* data-parallel ranks; of an all-reduce, its ranks */
     int32_t rows, cols;   /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
-    int64_t micro_batch; /* images per rank */
+    int64_t micro_batch;  /* images per rank */
     int64_t steps;
     char text[96]; /* for people */
 } calibrate_job;

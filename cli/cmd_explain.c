@@ -43,9 +43,8 @@ static void print_header(const hp_plan *plan) {
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
     const hp_program *p = plan->program;
     printf("%s of %s in %s, %d x %d pixels, %d classes, %lld parameters\n",
-           p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net,
-           hp_prec_names[plan->strategy.prec], plan->image_h, plan->image_w, plan->classes,
-           (long long)hp_graph_param_count(plan->graph));
+           p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net, hp_prec_names[plan->strategy.prec],
+           plan->image_h, plan->image_w, plan->classes, (long long)hp_graph_param_count(plan->graph));
     printf("strategy %s\n", hp_strategy_text(&plan->strategy, strategy));
     printf("batch %lld = %d replicas x %d micro-batches x %lld; %d ranks on %s (device %s); %s predicted per "
            "step\n",

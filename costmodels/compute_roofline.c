@@ -1,6 +1,7 @@
 /* compute_roofline.c - what one task takes: the measured line of its shape class, else the fit of its family,
- * else the device's roofline with the family's efficiency. Both flops and bytes matter: a model of flops
- * alone is far off for high-resolution images, where most layers wait for memory. */
+ * else that of a like task (compute_twin.c), else the device's roofline with the family's efficiency. Both
+ * flops and bytes matter: a model of flops alone is far off for high-resolution images, where most layers
+ * wait for memory. */
 #include "costmodels/models.h"
 
 #include <math.h>
@@ -60,25 +61,55 @@ static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, con
     return NULL;
 }
 
-hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
-    const hp_row *row = NULL;
-    double seconds = 0;
-    bool far = false;
-    if (hp_rows_compute(t, m->device.name, w->key, w->size, &seconds, &far, &row))
-        return from_line(row, seconds, far);
+static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     char family[80];
-    hp_key_family(w->key, family, sizeof family);
-    row = hp_rows_find(t, HP_ROW_FIT, m->device.name, family);
-    if (row) return from_fit(row, w);
-    row = efficiency(t, m, family);
+    const hp_row *row = efficiency(t, m, hp_key_family(w->key, family, sizeof family));
     HP_ASSERT(row); /* the generic table has a row for everything */
     return from_roofline(row, m, w);
 }
 
-double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
+    const hp_row *row = NULL;
+    double seconds = 0;
+    bool far = false;
     char family[80];
-    const hp_row *row =
-        hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
+    if (hp_rows_compute(t, m->device.name, w->key, w->size, &seconds, &far, &row)) {
+        *cost = from_line(row, seconds, far);
+        return true;
+    }
+    row = hp_rows_find(t, HP_ROW_FIT, m->device.name, hp_key_family(w->key, family, sizeof family));
+    if (row) *cost = from_fit(row, w);
+    return row != NULL;
+}
+
+/* As long as a like task, times what the roofline says of the two; a guess with three times its interval. */
+static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
+    static const double WIDER = 3, MOST = 0.9;
+    hp_work twin;
+    for (int k = 0; k < HP_TWINS; k++) {
+        if (!hp_work_twin(w, k, &twin) || !measured(t, m, &twin, cost)) continue;
+        const double factor = by_roofline(t, m, w).seconds / by_roofline(t, m, &twin).seconds;
+        const double s = factor * cost->seconds, wide = WIDER * factor * (cost->high - cost->seconds);
+        *cost = (hp_cost){s, fmax(s - wide, (1 - MOST) * s), s + wide, HP_SOURCE_GUESS};
+        return true;
+    }
+    return false;
+}
+
+hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    hp_cost cost;
+    return measured(t, m, w, &cost) || like_another(t, m, w, &cost) ? cost : by_roofline(t, m, w);
+}
+
+static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    char family[80];
+    return hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
+}
+
+double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    const hp_row *row = share_row(t, m, w);
+    hp_work twin;
+    for (int k = 0; !row && k < HP_TWINS && hp_work_twin(w, k, &twin); k++) row = share_row(t, m, &twin);
     if (m->share_cpu) {
         const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;
         return row ? fmax(row->y[0], core) : core;

@@ -27,6 +27,11 @@ double hp_allreduce_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
 double hp_allreduce_hierarchical(const hp_alpha_beta *intra, const hp_alpha_beta *inter, int ranks,
                                  int per_node, int nics, double bytes);
 
+/* --- compute_twin.c: what inference does beside what was measured of others. twin 0: the same task in
+ * float32; 1: training's forward task. False: there is none. */
+enum { HP_TWINS = 2 };
+bool hp_work_twin(const hp_work *w, int twin, hp_work *out);
+
 /* The interval of a row around `seconds`. */
 hp_cost hp_cost_of_row(const hp_row *row, double seconds);
 

@@ -27,30 +27,23 @@ typedef struct small_run {
 
 /* --- the float program --- */
 
-static bool same_params(const hp_graph *a, const hp_graph *b) {
-    if (a->n_param != b->n_param) return false;
-    for (int i = 0; i < a->n_param; i++)
-        if (memcmp(a->param[i].dim, b->param[i].dim, sizeof a->param[i].dim) != 0) return false;
-    return true;
-}
-
-/* The network in float, at that size; does it have the plan's weights? */
-static bool build(small_run *r, const hp_plan *plan, int h, int w, hp_error *err) {
+/* The network in float, at that size. */
+static hp_status build(small_run *r, const hp_plan *plan, int h, int w, hp_error *err) {
     hp_plan p = *plan;
     p.strategy.prec = HP_PREC_FP32;
     p.float_layers = NULL;
     p.image_h = h;
     p.image_w = w;
-    return hp_plan_graph(r->memory, &p, &r->g, err) == HP_OK && same_params(r->g, plan->graph);
+    return hp_plan_graph(r->memory, &p, &r->g, err);
 }
 
+/* A model that was read has one size; a network may need more than the small one. */
 static hp_status open_graph(small_run *r, const hp_plan *plan, hp_error *err) {
     const int h = plan->image_h < SIDE ? plan->image_h : SIDE,
               w = plan->image_w < SIDE ? plan->image_w : SIDE;
     hp_error ignored;
-    if (!plan->model && build(r, plan, h, w, &ignored)) return HP_OK;
-    err->code = HP_EINTERNAL;
-    return build(r, plan, plan->image_h, plan->image_w, err) ? HP_OK : err->code;
+    if (!plan->model && build(r, plan, h, w, &ignored) == HP_OK) return HP_OK;
+    return build(r, plan, plan->image_h, plan->image_w, err);
 }
 
 static hp_status open_program(small_run *r, const hp_plan *plan, hp_constants *c, hp_error *err) {

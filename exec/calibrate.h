@@ -7,7 +7,8 @@
 #include "plan/store.h"
 
 /* Runs the float program of the plan's network on its device, here, on a few images of random pixels (at most
- * 256 x 256 where the network and its weights allow another size), and quantises the tensors of `c` by the
+ * 256 x 256 where the network can be built at another size; linear layers that only fit the plan's are
+ * drawn: nothing behind them is quantised), and quantises the tensors of `c` by the
  * ranges it sees. c: constants of the plan's graph, of a float source. Collective: no; the outcome depends on
  * plan and weights, and in its last bits on the processor. Errors: what the device reports. */
 hp_status hp_calibrate_small(const hp_plan *plan, hp_constants *c, hp_error *err);

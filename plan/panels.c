@@ -13,13 +13,12 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[HP_DTYPES] = {[HP_F32] = {4, 4, 1},
-                                      [HP_F64] = {8, 4, 1},
                                       [HP_U8] = {1, 1, 4},
                                       [HP_BF16] = {2, 2, 2},
                                       [HP_F16] = {2, 2, 1}};
 
-static bool is_depthwise(const hp_layer *l, const hp_shape *s, hp_dtype x) {
-    return l->op == HP_CONV && x != HP_F64 && s->groups > 1 && s->groups == s->ic && s->groups == s->oc &&
+static bool is_depthwise(const hp_layer *l, const hp_shape *s) {
+    return l->op == HP_CONV && s->groups > 1 && s->groups == s->ic && s->groups == s->oc &&
            s->kh <= HP_DEPTHWISE_ROWS && s->kw <= HP_DEPTHWISE_COLS;
 }
 
@@ -42,11 +41,12 @@ static void set_depthwise(hp_panels *p, int32_t channels) {
 hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
     const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], real);
-    const kind k = kinds[x];
+    const bool ref = real == HP_F64 && x != HP_U8; /* canonical float32 weights */
+    const kind k = ref ? (kind){hp_dtype_bytes(x), 4, 1} : kinds[x];
     const int32_t groups = s->groups > 0 ? s->groups : 1;
     hp_panels p = {.x = x,
                    .transposed = l->op == HP_CONVT,
-                   .depthwise = is_depthwise(l, s, x),
+                   .depthwise = !ref && is_depthwise(l, s),
                    .groups = groups,
                    .outs = s->oc / groups,
                    .ins = s->ic / groups,

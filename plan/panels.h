@@ -8,7 +8,8 @@
  * Depthwise: (block of 64 channels, column of taps, 4 rows of taps) quantised, (tap, channel) else.
  *
  * Behind them, per output (padded to whole vectors): of a quantised input scale, shift, and the sum of weights of
- * every tap, which stands for the input's zero point; else the bias. */
+ * every tap, which stands for the input's zero point; else the bias. On ref, which computes in float64, weights keep
+ * their canonical order. */
 #ifndef HP_PANELS_H
 #define HP_PANELS_H
 
@@ -18,7 +19,7 @@ enum { HP_PANEL_LANES = 16, HP_PANEL_OUTS = 64, HP_PANEL_ROWS = 6 };
 enum { HP_DEPTHWISE_ROWS = 16, HP_DEPTHWISE_COLS = 32 }; /* largest filter; others are groups like any */
 
 typedef struct hp_panels {
-    hp_dtype x;                   /* elements of the input; F64: canonical float32 weights (ref) */
+    hp_dtype x;                   /* elements of the input */
     bool transposed, depthwise;   /* of a depthwise one the channels count as outputs of one group */
     int32_t groups, outs, ins;    /* per group */
     int32_t kh, kw, sums;         /* taps of which sums are kept */

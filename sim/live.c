@@ -39,7 +39,14 @@ static void find_readers(live_walk *w) {
         for (int k = 0; k < w->g->layer[l].n_in; k++) note_reader(w, l, k);
 }
 
-/* Bytes of an input that the layer may overwrite with its output. */
+/* May a layer write over its input `k` while it reads it? Windows look back; what is added does not. */
+static bool may_overwrite(const hp_graph *g, int layer, int k) {
+    const hp_layer *l = &g->layer[layer];
+    if (hp_layer_adds(l)) return k == l->n_in - 1;
+    return l->op != HP_LINEAR && l->op != HP_CONV && l->op != HP_CONVT && !hp_layer_has_halo(g, layer);
+}
+
+/* Bytes of an input that the layer's output may take the place of. */
 static double replaced(const live_walk *w, int layer) {
     const hp_layer *l = &w->g->layer[layer];
     const hp_tensor *y = &w->g->tensor[l->out];
@@ -48,7 +55,7 @@ static double replaced(const live_walk *w, int layer) {
         const hp_tensor *x = &w->g->tensor[l->in[k]];
         const bool alike = x->h == y->h && x->w == y->w && x->c == y->c && x->store == y->store;
         const live_tensor *t = &w->t[l->in[k]];
-        if (alike && t->last == layer && t->held > most) most = t->held;
+        if (alike && may_overwrite(w->g, layer, k) && t->last == layer && t->held > most) most = t->held;
     }
     return most;
 }

@@ -13,28 +13,28 @@ typedef struct memory_change {
     int strips; /* 0 = as it is */
 } memory_change;
 
-static const memory_change training_changes[] = {{HP_RECOMPUTE_BOUNDARY, 1, 1, 1, "recompute=boundary"},
-                      {HP_RECOMPUTE_FULL, 1, 1, 1, "recompute=full"},
-                      {-1, 2, 1, 1, "twice the micro-batches"},
-                      {HP_RECOMPUTE_BOUNDARY, 2, 1, 1, "twice the micro-batches, recompute=boundary"},
-                      {-1, 0, 1, 1, "one sample per micro-batch"},
-                      {HP_RECOMPUTE_BOUNDARY, 0, 1, 1, "one sample per micro-batch, recompute=boundary"},
-                      {-1, 1, 2, 1, "twice the stages"},
-                      {-1, 1, 1, 2, "twice the tiles"},
-                      {HP_RECOMPUTE_BOUNDARY, 1, 1, 4, "four times the tiles, recompute=boundary"}};
-static const memory_change inference_changes[] = {
-    {-1, 1, 1, 1, "strips=4", 4},
-    {-1, 1, 1, 1, "strips=16", 16},
-    {-1, 0, 1, 1, "one sample per micro-batch", 0},
-    {-1, 0, 1, 1, "one sample per micro-batch, strips=4", 4},
-    {-1, 0, 1, 1, "one sample per micro-batch, strips=16", 16},
-    {-1, 1, 1, 1, "strips=64", 64},
-    {-1, 0, 1, 1, "one sample per micro-batch, strips=64", 64},
-    {-1, 1, 1, 1, "strips=256", 256},
-    {-1, 1, 2, 1, "twice the stages", 0},
-    {-1, 1, 1, 2, "twice the tiles", 0},
-    {-1, 1, 1, 2, "twice the tiles, strips=16", 16},
-    {-1, 1, 1, 2, "twice the tiles, strips=64", 64}};
+static const memory_change training_changes[] = {
+    {HP_RECOMPUTE_BOUNDARY, 1, 1, 1, "recompute=boundary"},
+    {HP_RECOMPUTE_FULL, 1, 1, 1, "recompute=full"},
+    {-1, 2, 1, 1, "twice the micro-batches"},
+    {HP_RECOMPUTE_BOUNDARY, 2, 1, 1, "twice the micro-batches, recompute=boundary"},
+    {-1, 0, 1, 1, "one sample per micro-batch"},
+    {HP_RECOMPUTE_BOUNDARY, 0, 1, 1, "one sample per micro-batch, recompute=boundary"},
+    {-1, 1, 2, 1, "twice the stages"},
+    {-1, 1, 1, 2, "twice the tiles"},
+    {HP_RECOMPUTE_BOUNDARY, 1, 1, 4, "four times the tiles, recompute=boundary"}};
+static const memory_change inference_changes[] = {{-1, 1, 1, 1, "strips=4", 4},
+                                                  {-1, 1, 1, 1, "strips=16", 16},
+                                                  {-1, 0, 1, 1, "one sample per micro-batch", 0},
+                                                  {-1, 0, 1, 1, "one sample per micro-batch, strips=4", 4},
+                                                  {-1, 0, 1, 1, "one sample per micro-batch, strips=16", 16},
+                                                  {-1, 1, 1, 1, "strips=64", 64},
+                                                  {-1, 0, 1, 1, "one sample per micro-batch, strips=64", 64},
+                                                  {-1, 1, 1, 1, "strips=256", 256},
+                                                  {-1, 1, 2, 1, "twice the stages", 0},
+                                                  {-1, 1, 1, 2, "twice the tiles", 0},
+                                                  {-1, 1, 1, 2, "twice the tiles, strips=16", 16},
+                                                  {-1, 1, 1, 2, "twice the tiles, strips=64", 64}};
 
 static const memory_change *changes_of(const hp_graph *g, int *n) {
     *n = g->deployed ? sizeof inference_changes / sizeof *inference_changes

@@ -116,8 +116,7 @@ static void add_strips(const view *v, const hp_layout *layout, int first, int de
                        *all = hp_parts_of(v->o->parts, layout, v->micro_batch);
     const double rounds = all->rounds[deep] - all->rounds[first],
                  redundant = all->redundant[deep] - all->redundant[first];
-    at->exchange +=
-        v->s->strips * (one->forward[deep] - one->forward[first]) + 0.5 * rounds * redundant;
+    at->exchange += v->s->strips * (one->forward[deep] - one->forward[first]) + 0.5 * rounds * redundant;
     at->strip = one->peak ? largest(one->peak, first, deep) : 0;
 }
 

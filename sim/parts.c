@@ -172,10 +172,9 @@ static void sum_up(double *v, int n) {
 static void fill(hp_parts *p, hp_part_sums *s) {
     const hp_graph *g = p->g;
     const int n = g->n_unit;
-    double **const sums[] = {&s->forward,        &s->backward,  &s->kept_bytes, &s->eager_bytes,
-                             &s->rounds,         &s->row_bytes, &s->col_bytes,  &s->redundant,
-                             &s->extended_bytes, &s->busy,      &s->norms,      &s->params,
-                             &s->constants};
+    double **const sums[] = {&s->forward,   &s->backward,  &s->kept_bytes, &s->eager_bytes,    &s->rounds,
+                             &s->row_bytes, &s->col_bytes, &s->redundant,  &s->extended_bytes, &s->busy,
+                             &s->norms,     &s->params,    &s->constants};
     enum { SUMS = sizeof sums / sizeof sums[0] };
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);

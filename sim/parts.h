@@ -23,8 +23,8 @@ typedef struct hp_part_sums {
     double *busy;   /* forward and backward seconds in which the device has something to do (AccDP's util) */
     double *norms;  /* batch norms, whose statistics the parts add up */
     double *params; /* trained parameters */
-    double *constants; /* bytes of weights in the device's layout: what a deployed graph has instead */
-    double *entering;  /* no sum: bytes of the tensors that enter unit u from earlier ones */
+    double *constants;    /* bytes of weights in the device's layout: what a deployed graph has instead */
+    double *entering;     /* no sum: bytes of the tensors that enter unit u from earlier ones */
     double *peak, *whole; /* no sums, inference alone: see live.h */
 } hp_part_sums;
 

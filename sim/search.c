@@ -41,11 +41,11 @@ typedef struct search {
     int n_point;
     int64_t spent[2]; /* on small programs, on large ones */
     int best_capacity, rejected_capacity;
-    int kept;       /* at most: those wanted and a few */
-    bool one_stage; /* a strategy without pipeline fits */
+    int kept;             /* at most: those wanted and a few */
+    bool one_stage;       /* a strategy without pipeline fits */
     bool short_of_memory; /* some strategy does not fit, or barely */
-    double *miss;   /* per reject: by how much the example is over the limit */
-    bool *tiles;    /* and whether it has tiles */
+    double *miss;         /* per reject: by how much the example is over the limit */
+    bool *tiles;          /* and whether it has tiles */
     int miss_capacity, tiles_capacity;
 } search;
 

@@ -30,7 +30,8 @@ typedef struct hp_search_result {
 
 /* The best of each family (tiles or not, pipeline or not, ...) is simulated first, then the others, the
  * smallest estimates first, until every lower bound left is above what was found: then the result is the best
- * of the space within the model; or until the budget is spent. Errors: HP_EINTERNAL and the like; an empty
+ * of the space within the model; or until the budget is spent. Strips of images are looked at after all else,
+ * of those that would not fit easily as a whole. Errors: HP_EINTERNAL and the like; an empty
  * `best` is a result. Deterministic: ties go to the earlier point. */
 hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp_search_options *o,
                     hp_search_result *result, hp_error *err);

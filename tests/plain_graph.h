@@ -15,6 +15,7 @@ typedef struct plain {
     const hp_graph *g;
     const float *const *param; /* data of each parameter */
     double **tensor;
+    const double *scale, *zero; /* per tensor: rounded to scale (q - zero), q of 0 .. 255; scale 0: not. May be NULL */
 } plain;
 
 static double plain_at(const plain *p, int tensor, int64_t y, int64_t x, int64_t c) {
@@ -190,20 +191,33 @@ static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t 
     }
 }
 
+static void plain_layer(const plain *p, const hp_layer *l, double *out) {
+    const hp_tensor *t = &p->g->tensor[l->out];
+    for (int64_t y = 0; y < t->h; y++)
+        for (int64_t x = 0; x < t->w; x++)
+            for (int64_t c = 0; c < t->c; c++) out[(y * t->w + x) * t->c + c] = plain_act(l, plain_value(p, l, y, x, c));
+}
+
+static void plain_round(const plain *p, int tensor, double *v, int64_t n) {
+    const double s = p->scale ? p->scale[tensor] : 0, z = p->scale ? p->zero[tensor] : 0;
+    for (int64_t i = 0; s > 0 && i < n; i++) v[i] = s * (fmin(fmax(nearbyint(v[i] / s) + z, 0), 255) - z);
+}
+
 /* The output of the last layer for an image (H, W, C); lives in the arena. */
-static const double *plain_run(hp_arena *a, const hp_graph *g, const float *const *param, const double *image) {
-    plain p = {g, param, HP_NEW(a, double *, g->n_tensor)};
+static const double *plain_run(hp_arena *a, plain *p, const double *image) {
+    const hp_graph *g = p->g;
+    p->tensor = HP_NEW(a, double *, g->n_tensor);
     for (int at = 0; at < g->n_layer; at++) {
-        const hp_layer *l = &g->layer[at];
-        const hp_tensor *t = &g->tensor[l->out];
-        double *out = p.tensor[l->out] = HP_NEW(a, double, (int64_t)t->h * t->w * t->c);
-        if (l->op == HP_INPUT) memcpy(out, image, sizeof *out * (size_t)((int64_t)t->h * t->w * t->c));
-        if (l->op == HP_INPUT) continue;
-        for (int64_t y = 0; y < t->h; y++)
-            for (int64_t x = 0; x < t->w; x++)
-                for (int64_t c = 0; c < t->c; c++) out[(y * t->w + x) * t->c + c] = plain_act(l, plain_value(&p, l, y, x, c));
+        const int tensor = g->layer[at].out;
+        const int64_t n = (int64_t)g->tensor[tensor].h * g->tensor[tensor].w * g->tensor[tensor].c;
+        double *out = p->tensor[tensor] = HP_NEW(a, double, n);
+        if (at == 0)
+            memcpy(out, image, sizeof *out * (size_t)n);
+        else
+            plain_layer(p, &g->layer[at], out);
+        plain_round(p, tensor, out, n);
     }
-    return p.tensor[g->layer[g->n_layer - 1].out];
+    return p->tensor[g->layer[g->n_layer - 1].out];
 }
 
 #endif

@@ -5,32 +5,15 @@
 #include "costmodels/line.h"
 #include "costmodels/models.h"
 #include "plan/base/rng.h"
-#include "sim/evaluate.h"
 #include "tests/data_files.h"
-#include "traces/trace.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
-static hp_machine local_like(int cores) {
-    return (hp_machine){.name = "local",
-                        .nodes = 1,
-                        .devices_per_node = cores,
-                        .cores_per_node = cores,
-                        .nics_per_node = 1,
-                        .device = {"cpu", true, INT64_C(8) << 30, 5e10, 1e10, 1e-6},
-                        .intra = {"shm", 2e-6, 4e9},
-                        .inter = {"tcp", 5e-5, 1e9},
-                        .share_cpu = true};
-}
-
-static bool near(double have, double want, double relative) {
-    return fabs(have - want) <= relative * fabs(want);
-}
+#include "tests/made_up_machine.h"
 
 static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     (void)state;
@@ -263,109 +246,6 @@ static void fits_never_go_negative(void **state) {
 
 /* --- calibration --- */
 
-/* A made-up machine: each shape class has its own rate and overhead. */
-static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                           int bound) {
-    (void)self;
-    (void)bound;
-    const hp_role *r = &p->role[rank % p->n_role];
-    const hp_work w = hp_task_work(p, g, r, task);
-    uint64_t seed = 7;
-    for (const char *c = w.key; *c; c++) seed = seed * 31 + (uint64_t)*c;
-    if (r->task[task].queue != 0) return 3e-6 + w.size * 4e-10;
-    return 2e-6 + w.size * 1e-8 * (1 + hp_rng_uniform(seed, 0, 0));
-}
-
-static double contended_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
-    (void)self;
-    (void)p;
-    (void)g;
-    (void)rank;
-    (void)task;
-    return 0.6;
-}
-
-static hp_plan make_plan(hp_arena *arena, const hp_machine *m, const char *strategy, int64_t batch) {
-    hp_error err = {HP_OK, ""};
-    hp_plan plan = {.net = "resnet18",
-                    .image_h = 64,
-                    .image_w = 64,
-                    .classes = 10,
-                    .batch = batch,
-                    .machine = *m,
-                    .device = "cpu"};
-    if (hp_strategy_parse(strategy, &plan.strategy, &err) != HP_OK ||
-        hp_plan_build(arena, &plan, NULL, &err) != HP_OK)
-        fail_msg("%s", err.text);
-    return plan;
-}
-
-/* "Executes" the plan on the made-up machine, five iterations; returns its step in seconds. */
-static double execute(hp_arena *arena, const hp_plan *plan, const char *path) {
-    const hp_sim_costs costs = {true_seconds, contended_share, NULL};
-    const hp_sim_options o = {.want_spans = true, .straggler_rank = -1};
-    hp_error err = {HP_OK, ""};
-    hp_sim_result r;
-    hp_db db = {0};
-    int64_t run;
-    assert_int_equal(hp_sim_run(arena, plan->program, plan->graph, &plan->machine, &costs, &o, &r, &err),
-                     HP_OK);
-    char text[HP_STRATEGY_TEXT];
-    const hp_run_info info = {"exec", plan->hash.hex, hp_strategy_text(&plan->strategy, text), "local", "cpu",
-                              1,      r.n_rank};
-    assert_int_equal(hp_db_create(path, &db, &err), HP_OK);
-    assert_int_equal(hp_plan_write(&db, plan, &err), HP_OK);
-    assert_int_equal(hp_trace_begin(&db, &info, plan->program, plan->graph, &run, &err), HP_OK);
-    for (int iter = 0; iter < 5; iter++) {
-        for (int rank = 0; rank < r.n_rank; rank++) {
-            for (int64_t k = 0; k < r.n_span[rank]; k++) {
-                r.span[rank][k].iter = iter;
-                r.span[rank][k].t0_ns += r.makespan_ns;
-                r.span[rank][k].t1_ns += r.makespan_ns;
-            }
-            assert_int_equal(hp_trace_spans(&db, run, rank, rank % plan->program->n_role, r.span[rank],
-                                            r.n_span[rank], &err),
-                             HP_OK);
-        }
-    }
-    assert_int_equal(hp_trace_end(&db, run, 0, &err), HP_OK);
-    assert_int_equal(hp_db_commit(&db, &err), HP_OK);
-    hp_db_close(&db);
-    return 1e-9 * (double)r.makespan_ns;
-}
-
-static hp_cost_table *calibrate(hp_arena *arena, const hp_machine *m, const char *const *strategy, int n) {
-    hp_error err = {HP_OK, ""};
-    hp_calibration *c = hp_calibration_new(arena, m);
-    hp_cost_table *t = NULL;
-    for (int i = 0; i < n; i++) {
-        const hp_plan plan = make_plan(arena, m, strategy[i], 4);
-        hp_db db = {0};
-        const char *path = scratch_path("calibrate.db");
-        execute(arena, &plan, path);
-        assert_int_equal(hp_db_open(path, &db, &err), HP_OK);
-        if (hp_calibration_add(c, &db, &err) != HP_OK) fail_msg("%s", err.text);
-        hp_db_close(&db);
-    }
-    if (hp_calibration_table(c, NULL, "2026-01-01", &t, &err) != HP_OK) fail_msg("%s", err.text);
-    return t;
-}
-
-static double predict(hp_arena *arena, const hp_cost_table *t, const hp_plan *plan) {
-    hp_error err = {HP_OK, ""};
-    const hp_eval_setup setup = {.graph = plan->graph,
-                                 .machine = &plan->machine,
-                                 .table = t,
-                                 .mode = HP_MODE_TRAIN,
-                                 .dtype = HP_F32,
-                                 .batch = plan->batch,
-                                 .straggler_rank = -1};
-    hp_evaluation e;
-    if (hp_evaluate(hp_eval_new(arena, &setup), arena, &plan->strategy, HP_EVAL_PLACED, &e, &err) != HP_OK)
-        fail_msg("%s", err.text);
-    return e.figures.step_s;
-}
-
 static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
     (void)state;
     static const char *const measured[] = {"dp=1",         "micro=2",          "micro=4", "dp=2",
@@ -375,12 +255,12 @@ static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
                                         "sp=2x1",       "sp=2x1,micro=2",   "sp=2x1,halo=2"};
     hp_arena *arena = hp_arena_new();
     const hp_machine m = local_like(2);
-    hp_cost_table *t = calibrate(arena, &m, measured, 7), *shipped;
+    hp_cost_table *t = calibrate(arena, &m, HP_MODE_TRAIN, measured, 7), *shipped;
     hp_error err;
     assert_int_equal(hp_cost_load(arena, NULL, &m, &shipped, &err), HP_OK);
     t->base = shipped->base ? shipped->base : shipped;
     for (int i = 0; i < 9; i++) {
-        const hp_plan plan = make_plan(arena, &m, asked[i], 4);
+        const hp_plan plan = make_plan(arena, &m, HP_MODE_TRAIN, asked[i], 4);
         const double truth = execute(arena, &plan, scratch_path("truth.db")),
                      guess = predict(arena, t, &plan);
         if (!near(guess, truth, i < 2 ? 1e-3 : 0.03))
@@ -403,7 +283,7 @@ static void a_new_calibration_keeps_what_it_did_not_measure(void **state) {
     hp_calibration *c = hp_calibration_new(arena, &m);
     hp_db db = {0};
     assert_int_equal(hp_calibration_table(c, NULL, "d", &t, &err), HP_EDATA);
-    const hp_plan plan = make_plan(arena, &m, one[0], 2);
+    const hp_plan plan = make_plan(arena, &m, HP_MODE_TRAIN, one[0], 2);
     execute(arena, &plan, scratch_path("one.db"));
     assert_int_equal(hp_db_open(scratch_path("one.db"), &db, &err), HP_OK);
     assert_int_equal(hp_calibration_add(c, &db, &err), HP_OK);

@@ -7,6 +7,7 @@
 #include "exec/calibrate.h"
 #include "exec/data/streams.h"
 #include "exec/quant/sharing.h"
+#include "data_files.h"
 #include "thread_comm.h"
 
 typedef struct calibrated {
@@ -15,7 +16,7 @@ typedef struct calibrated {
     hp_constants *c;
 } calibrated;
 
-static calibrated calibrate(const char *net, int h, int w, const char *device) {
+static calibrated plan_of(const char *net, int h, int w, const char *device) {
     calibrated r = {.memory = hp_arena_new()};
     hp_error err = {0};
     r.plan = (hp_plan){.image_h = h,
@@ -30,10 +31,20 @@ static calibrated calibrate(const char *net, int h, int w, const char *device) {
     snprintf(r.plan.net, sizeof r.plan.net, "%s", net);
     snprintf(r.plan.device, sizeof r.plan.device, "%s", device);
     if (hp_plan_graph(r.memory, &r.plan, &r.plan.graph, &err) != HP_OK) fail_msg("%s", err.text);
-    const hp_constants_options o = {.graph = r.plan.graph, .seed = r.plan.seed};
-    if (hp_constants_open(&o, &r.c, &err) != HP_OK || hp_calibrate_small(&r.plan, r.c, &err) != HP_OK)
-        fail_msg("%s: %s", net, err.text);
-    assert_true(hp_constants_calibrated(r.c));
+    return r;
+}
+
+static void calibrate_from(calibrated *r, const char *path) {
+    hp_error err = {0};
+    const hp_constants_options o = {.graph = r->plan.graph, .path = path, .seed = r->plan.seed};
+    if (hp_constants_open(&o, &r->c, &err) != HP_OK || hp_calibrate_small(&r->plan, r->c, &err) != HP_OK)
+        fail_msg("%s: %s", r->plan.net, err.text);
+    assert_true(hp_constants_calibrated(r->c));
+}
+
+static calibrated calibrate(const char *net, int h, int w, const char *device) {
+    calibrated r = plan_of(net, h, w, device);
+    calibrate_from(&r, NULL);
     return r;
 }
 
@@ -59,7 +70,7 @@ static double difference(const calibrated *a, const calibrated *b) {
 static void size_beyond_the_small_image_changes_nothing(void **state) {
     (void)state;
     calibrated a = calibrate("resnet-v1-8", 256, 256, "cpu"), b = calibrate("resnet-v1-8", 2000, 700, "cpu"),
-               c = calibrate("resnet-v1-8", 256, 256, "cpu"), d = calibrate("resnet-v1-8", 32, 256, "cpu");
+               c = calibrate("resnet-v1-8", 256, 256, "cpu"), d = calibrate("resnet-v1-8", 32, 64, "cpu");
     assert_true(difference(&a, &b) == 0);
     assert_true(difference(&a, &c) == 0);
     assert_true(difference(&a, &d) > 0);
@@ -68,16 +79,22 @@ static void size_beyond_the_small_image_changes_nothing(void **state) {
 
 static void devices_agree_but_for_rounding(void **state) {
     (void)state;
-    calibrated a = calibrate("mobilenetv2", 64, 64, "cpu"), b = calibrate("mobilenetv2", 64, 64, "ref");
+    calibrated a = calibrate("mobilenetv2", 32, 32, "cpu"), b = calibrate("mobilenetv2", 32, 32, "ref");
     assert_true(difference(&a, &b) < 0.005); /* a zero point may round the other way */
     release(&a), release(&b);
 }
 
-/* A linear layer over the whole map has weights of one image size only. */
-static void networks_of_one_size_are_run_at_it(void **state) {
+/* A file of weights, among them a linear layer's that fit the plan's image alone. */
+static void weights_of_a_file_are_used(void **state) {
     (void)state;
-    calibrated a = calibrate("cnn", 300, 280, "cpu");
-    release(&a);
+    calibrated r = plan_of("cnn", 300, 280, "cpu");
+    source_weights s = source_draw(r.memory, r.plan.graph, HP_F32);
+    source_save(scratch_path("w"), &s);
+    calibrate_from(&r, scratch_path("w"));
+    calibrated drawn = calibrate("cnn", 300, 280, "cpu"), same = calibrate("cnn", 256, 256, "cpu");
+    assert_true(difference(&drawn, &same) == 0);
+    assert_true(difference(&drawn, &r) > 0);
+    release(&drawn), release(&same), release(&r);
 }
 
 /* Pixel of the first calibration images: bytes of the stream, (x / 255 - 1/2) / (1/2). */
@@ -104,7 +121,7 @@ static double conv_at(const calibrated *r, const hp_layer *l, const hp_filter *f
 
 static void first_layer_has_the_range_of_plain_loops(void **state) {
     (void)state;
-    calibrated r = calibrate("resnet-v1-8", 20, 24, "cpu");
+    calibrated r = calibrate("resnet-v1-8", 32, 36, "cpu");
     const hp_graph *g = r.plan.graph;
     const hp_layer *l = &g->layer[1];
     assert_int_equal(l->op, HP_CONV);
@@ -170,7 +187,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(size_beyond_the_small_image_changes_nothing),
         cmocka_unit_test(devices_agree_but_for_rounding),
-        cmocka_unit_test(networks_of_one_size_are_run_at_it),
+        cmocka_unit_test_setup_teardown(weights_of_a_file_are_used, scratch_setup, scratch_teardown),
         cmocka_unit_test(first_layer_has_the_range_of_plain_loops),
         cmocka_unit_test(all_ranks_have_those_of_the_first),
     };

@@ -1,6 +1,7 @@
 /* test_outlook.c - what is known of a strategy before it is lowered, held against its program: bounds on time
  * and memory, cuts; what an eager framework keeps, against published counts; what bounds a step. */
 #include "plan/deploy.h"
+#include "plan/device_memory.h"
 #include "sim/memory_eager.h"
 #include "sim/predict.h"
 #include "tests/random_net.h"
@@ -133,6 +134,35 @@ static void bounds_are_below_inference_programs(void **state) {
         hp_arena_free(w.arena);
     }
     assert_true(in_strips > 50);
+}
+
+/* One rank, whole maps: what the graph holds at once (hp_graph_live_bytes, counted by hand in test_deploy.c)
+ * and the constants, no more. */
+static void one_rank_holds_what_the_graph_says(void **state) {
+    (void)state;
+    static const char *const nets[] = {"resnet50", "vgg19", "unet:8", "mobilenetv2"};
+    for (int i = 0; i < 4 * HP_PRECS; i++) {
+        const int prec = i / 4;
+        world w = {.arena = hp_arena_new()};
+        hp_error err = {HP_OK, ""};
+        hp_outlook out;
+        hp_strategy s = hp_strategy_default();
+        must(hp_machine_load("thesis-a100", &w.m, &err), &err);
+        must(hp_cost_load(w.arena, NULL, &w.m, &w.t, &err), &err);
+        must(hp_net_build(w.arena, nets[i % 4], 256, 256, 10, &w.g, &err), &err);
+        w.g = deployed(&w, prec);
+        evaluate_in(&w, HP_MODE_INFER, 1, false);
+        s.prec = prec;
+        must(hp_eval_outlook(w.e, &s, &out, &err), &err);
+        double constants = 0;
+        for (int l = 1; l < w.g->n_layer; l++) {
+            const hp_shape shape = hp_shape_of(w.g, l, 1);
+            constants += (double)hp_infer_pack_bytes(w.g, l, &shape, HP_F32);
+        }
+        const double live = (double)hp_graph_live_bytes(w.g), have = out.memory_bytes - constants;
+        if (!(have <= live && have >= 0.98 * live)) fail_msg("%s: %g, graph %g", nets[i % 4], have, live);
+        hp_arena_free(w.arena);
+    }
 }
 
 /* --- cuts --- */
@@ -340,6 +370,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_below_programs),
         cmocka_unit_test(bounds_are_below_inference_programs),
+        cmocka_unit_test(one_rank_holds_what_the_graph_says),
         cmocka_unit_test(cuts_over_unequal_stages_are_optimal),
         cmocka_unit_test(published_counts_of_saved_tensors),
         cmocka_unit_test(schedules_keep_what_their_tables_say),

@@ -62,22 +62,20 @@ static void set_pixels(hp_constants *c) {
     }
 }
 
-static hp_status open_file(hp_constants *c, hp_error *err) {
-    HP_TRY(hp_safetensors_open(c->o.path, &c->st, err));
-    c->stored = hp_quantised_is(c->st);
-    return c->stored ? constants_stored_open(c, err) : hp_weights_compare(c->o.path, c->st, c->graph, err);
-}
-
-hp_status hp_constants_open(const hp_constants_options *o, hp_constants **out, hp_error *err) {
+static hp_constants *start(const hp_constants_options *o) {
     HP_ASSERT(o->n_mean >= 0 && o->n_mean <= 4);
     hp_arena *arena = hp_arena_new();
     hp_constants *c = HP_NEW(arena, hp_constants, 1);
     *c = (hp_constants){.o = *o, .graph = o->graph, .arena = arena};
     c->qparam = HP_NEW(arena, hp_qparam, c->graph->n_tensor);
     c->known = HP_NEW(arena, bool, c->graph->n_tensor);
+    c->foreign = HP_NEW(arena, bool, c->graph->n_param);
     c->change = HP_NEW(arena, constants_change, c->graph->n_layer);
     if (o->path) c->o.path = hp_arena_strdup(arena, o->path);
-    const hp_status s = o->path ? open_file(c, err) : HP_OK;
+    return c;
+}
+
+static hp_status finish(hp_constants *c, hp_status s, hp_constants **out) {
     if (s != HP_OK) {
         hp_constants_close(c);
         return s;
@@ -87,12 +85,34 @@ hp_status hp_constants_open(const hp_constants_options *o, hp_constants **out, h
     return HP_OK;
 }
 
-hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_constants **other,
+static hp_status open_file(hp_constants *c, hp_error *err) {
+    HP_TRY(hp_safetensors_open(c->o.path, &c->st, err));
+    c->stored = hp_quantised_is(c->st);
+    return c->stored ? constants_stored_open(c, err) : hp_weights_compare(c->o.path, c->st, c->graph, err);
+}
+
+hp_status hp_constants_open(const hp_constants_options *o, hp_constants **out, hp_error *err) {
+    hp_constants *c = start(o);
+    return finish(c, o->path ? open_file(c, err) : HP_OK, out);
+}
+
+/* The file is known to be the network's: only sizes may differ. */
+static hp_status open_other_size(hp_constants *c, hp_error *err) {
+    HP_TRY(hp_safetensors_open(c->o.path, &c->st, err));
+    for (int32_t i = 0; i < c->graph->n_param; i++) {
+        const hp_st_tensor *t = hp_safetensors_find(c->st, c->graph->param[i].name);
+        c->foreign[i] = !t || !hp_st_is_real(t) || t->count != c->graph->param[i].count;
+    }
+    return HP_OK;
+}
+
+hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_constants **out,
                                hp_error *err) {
     HP_ASSERT(!c->stored);
     hp_constants_options o = c->o;
     o.graph = graph;
-    return hp_constants_open(&o, other, err);
+    hp_constants *other = start(&o);
+    return finish(other, o.path ? open_other_size(other, err) : HP_OK, out);
 }
 
 void hp_constants_rest(hp_constants *c) {

@@ -45,7 +45,8 @@ typedef struct hp_constants_options {
 /* Errors: HP_EDATA (listing what is missing or has another shape; a quantised file of other mean and std). */
 hp_status hp_constants_open(const hp_constants_options *o, hp_constants **c, hp_error *err);
 /* The same weights and pixels for another deployment of the network: of another precision or image size. Of a
- * float source; changes are not taken over. */
+ * float source; changes are not taken over. Parameters whose size follows from the image's (of a linear layer
+ * over the whole map) are drawn where theirs is another. */
 hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_constants **other,
                                hp_error *err);
 void hp_constants_close(hp_constants *c); /* NULL is fine */

@@ -40,7 +40,7 @@ static void draw(const hp_constants *c, int param, int64_t first, int64_t count,
 
 /* Elements first .. first+count-1 of a parameter. */
 static void read_param(const hp_constants *c, int param, int64_t first, int64_t count, double *out) {
-    if (!c->st) {
+    if (!c->st || c->foreign[param]) {
         draw(c, param, first, count, out);
         return;
     }

@@ -25,6 +25,7 @@ struct hp_constants {
     bool stored;        /* st is a quantised file */
     hp_qparam *qparam;  /* per tensor, with */
     bool *known;
+    bool *foreign;            /* per parameter: the file has it in another size; drawn */
     constants_change *change; /* per layer */
     double pixel_scale[4], pixel_zero[4];
     constants_room weight, weight8, scale, bias, row;

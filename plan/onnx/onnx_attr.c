@@ -23,6 +23,8 @@ hp_status onnx_attr_int(const onnx_call *c, const char *name, int64_t low, int64
     const Onnx__AttributeProto *a;
     HP_TRY(find(c, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, &a));
     if (!a) return HP_OK;
+    if (low == high && a->i != low)
+        return onnx_fail(c, "attribute %s = %" PRId64 " is not supported: only %" PRId64, name, a->i, low);
     if (a->i < low || a->i > high)
         return onnx_fail(c, "attribute %s = %" PRId64 " is not supported: %" PRId64 " to %" PRId64 " is", name, a->i,
                          low, high);

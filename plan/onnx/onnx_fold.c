@@ -77,22 +77,43 @@ typedef struct binary {
     bool (*whole)(int64_t a, int64_t b, int64_t *out); /* false: no result */
 } binary;
 
-static hp_status fold_two(onnx_call *c, onnx_const *out, const binary *f, int type) {
-    broadcast b = {.n = 2, .in = {onnx_constant(c, 0), onnx_constant(c, 1)}};
+/* A mixed pair (of Pow) is computed in reals and has the first one's type. */
+static hp_status fold_pair(onnx_call *c, const onnx_const *left, const onnx_const *right, const binary *f, int type,
+                           onnx_const *out) {
+    broadcast b = {.n = 2, .in = {left, right}};
     void *data;
+    *out = (onnx_const){.name = ""};
     HP_TRY(broadcast_shape(c, &b, out));
-    const bool whole = onnx_type_of(b.in[0]->type)->whole;
-    if (whole != onnx_type_of(b.in[1]->type)->whole) return onnx_fail(c, "mixes whole numbers and reals");
-    out->type = type ? type : onnx_result_type(b.in[0]->type);
+    out->type = type ? type : onnx_result_type(left->type);
     HP_TRY(onnx_const_room(c, all_known(&b), out, &data));
     const onnx_type *t = onnx_type_of(out->type);
+    const bool whole = onnx_type_of(left->type)->whole && onnx_type_of(right->type)->whole;
     for (int64_t i = 0; data && i < out->count; i++) {
         const int64_t x = place_of(&b, out, 0, i), y = place_of(&b, out, 1, i);
         int64_t n = 0;
-        if (whole && !f->whole(onnx_integer(b.in[0], x), onnx_integer(b.in[1], y), &n))
+        if (whole && !f->whole(onnx_integer(left, x), onnx_integer(right, y), &n))
             return onnx_fail(c, "divides by zero or overflows");
-        const double v = whole ? 0 : f->real(onnx_real(b.in[0], x), onnx_real(b.in[1], y));
-        t->put(data, i, v, whole ? n : (int64_t)(v != 0));
+        const double v = whole ? 0 : f->real(onnx_real(left, x), onnx_real(right, y));
+        t->put(data, i, v, whole ? n : v < 9e18 && v > -9e18 ? (int64_t)v : 0);
+    }
+    return HP_OK;
+}
+
+static hp_status fold_two(onnx_call *c, onnx_const *out, const binary *f, int type) {
+    const onnx_const *left = onnx_constant(c, 0), *right = onnx_constant(c, 1);
+    if (!left || !right) return onnx_fail(c, "an input is missing");
+    return fold_pair(c, left, right, f, type, out);
+}
+
+/* Any number of inputs, one after the other. */
+static hp_status fold_many(onnx_call *c, onnx_const *out, const binary *f) {
+    const onnx_const *first = onnx_constant(c, 0);
+    if (!first) return onnx_fail(c, "an input is missing");
+    *out = *first;
+    for (int i = 1; i < c->n_in; i++) {
+        const onnx_const so_far = *out, *next = onnx_constant(c, i);
+        if (!next) return onnx_fail(c, "an input is missing");
+        HP_TRY(fold_pair(c, &so_far, next, f, 0, out));
     }
     return HP_OK;
 }
@@ -121,6 +142,7 @@ REAL(sub, a - b)
 REAL(mul, a *b)
 REAL(div, a / b)
 REAL(mod, fmod(a, b))
+REAL(remainder, fmod(a, b))
 REAL(pow, pow(a, b))
 REAL(max, a > b ? a : b)
 REAL(min, a < b ? a : b)
@@ -132,6 +154,7 @@ CHECKED(sub)
 CHECKED(mul)
 WHOLE(div, b != 0 && !(a == INT64_MIN && b == -1), a / b)
 WHOLE(mod, b != 0 && b != -1, a % b != 0 && (a < 0) != (b < 0) ? a % b + b : a % b)
+WHOLE(remainder, b != 0 && b != -1, a % b)
 WHOLE(max, true, a > b ? a : b)
 WHOLE(min, true, a < b ? a : b)
 WHOLE(equal, true, a == b)
@@ -150,13 +173,28 @@ FOLD(add, 0)
 FOLD(sub, 0)
 FOLD(mul, 0)
 FOLD(div, 0)
-FOLD(mod, 0)
 FOLD(pow, 0)
-FOLD(max, 0)
-FOLD(min, 0)
 FOLD(equal, ONNX_BOOL)
 FOLD(greater, ONNX_BOOL)
 FOLD(less, ONNX_BOOL)
+
+hp_status onnx_fold_max(onnx_call *c, onnx_const *out) {
+    static const binary f = {real_max, whole_max};
+    return fold_many(c, out, &f);
+}
+
+hp_status onnx_fold_min(onnx_call *c, onnx_const *out) {
+    static const binary f = {real_min, whole_min};
+    return fold_many(c, out, &f);
+}
+
+/* The divisor's sign, or with fmod the dividend's. */
+hp_status onnx_fold_mod(onnx_call *c, onnx_const *out) {
+    static const binary mod = {real_mod, whole_mod}, remainder_of = {real_remainder, whole_remainder};
+    int64_t dividend = 0;
+    HP_TRY(onnx_attr_int(c, "fmod", 0, 1, &dividend));
+    return fold_two(c, out, dividend ? &remainder_of : &mod, 0);
+}
 
 /* --- one input --- */
 
@@ -256,36 +294,68 @@ hp_status onnx_fold_cast(onnx_call *c, onnx_const *out) {
     return HP_OK;
 }
 
-/* Product or sum of all elements: what shape arithmetic needs. */
-static hp_status fold_all(onnx_call *c, onnx_const *out, const binary *f, int64_t start) {
+/* --- reductions --- */
+
+/* Which dimensions go; *nothing: none, by noop_with_empty_axes. */
+static hp_status reduced_dims(onnx_call *c, const onnx_const *x, bool reduced[ONNX_MOST_DIMS], bool *nothing) {
+    int64_t axes[ONNX_MOST_DIMS], noop = 0;
+    int n;
+    HP_TRY(onnx_ints(c, "axes", 1, ONNX_MOST_DIMS, axes, &n));
+    HP_TRY(onnx_attr_int(c, "noop_with_empty_axes", 0, 1, &noop));
+    *nothing = noop && n == 0;
+    for (int d = 0; d < x->n_dim; d++) reduced[d] = n == 0 && !noop;
+    for (int i = 0; i < n; i++) {
+        int axis;
+        HP_TRY(onnx_axis(c, axes[i], x->n_dim, &axis));
+        reduced[axis] = true;
+    }
+    return HP_OK;
+}
+
+/* Place in the reduced constant of element i. */
+static int64_t reduced_place(const onnx_const *x, const bool *reduced, int64_t i) {
+    int64_t at = 0, step = 1;
+    for (int d = x->n_dim - 1; d >= 0; d--) {
+        if (!reduced[d]) {
+            at += i % x->dim[d] * step;
+            step *= x->dim[d];
+        }
+        i /= x->dim[d];
+    }
+    return at;
+}
+
+static hp_status fold_over(onnx_call *c, onnx_const *out, const binary *f, int64_t start) {
     const onnx_const *x = onnx_constant(c, 0);
-    int64_t axes[ONNX_MOST_DIMS], keep = 1, n = start;
-    int n_axes;
-    double v = (double)start;
+    int64_t keep = 1;
+    bool reduced[ONNX_MOST_DIMS] = {0}, nothing;
     void *data;
     if (!x) return onnx_fail(c, "its input is missing");
-    HP_TRY(onnx_ints(c, "axes", 1, ONNX_MOST_DIMS, axes, &n_axes));
+    HP_TRY(reduced_dims(c, x, reduced, &nothing));
     HP_TRY(onnx_attr_int(c, "keepdims", 0, 1, &keep));
-    if (n_axes > 0 && n_axes < x->n_dim) return onnx_fail(c, "of a constant over some dimensions is not supported");
-    out->type = onnx_result_type(x->type);
-    out->n_dim = keep ? x->n_dim : 0;
-    for (int d = 0; d < out->n_dim; d++) out->dim[d] = 1;
-    HP_TRY(onnx_const_room(c, true, out, &data));
-    const bool whole = onnx_type_of(out->type)->whole;
-    for (int64_t i = 0; i < x->count; i++) {
-        if (whole && !f->whole(n, onnx_integer(x, i), &n)) return onnx_fail(c, "overflows");
-        if (!whole) v = f->real(v, onnx_real(x, i));
+    *out = *x;
+    if (nothing) return HP_OK;
+    *out = (onnx_const){.name = "", .type = onnx_result_type(x->type)};
+    for (int d = 0; d < x->n_dim; d++)
+        if (keep || !reduced[d]) out->dim[out->n_dim++] = reduced[d] ? 1 : x->dim[d];
+    HP_TRY(onnx_const_room(c, x->data != NULL, out, &data));
+    const onnx_type *t = onnx_type_of(out->type);
+    for (int64_t i = 0; data && i < out->count; i++) t->put(data, i, (double)start, start);
+    for (int64_t i = 0; data && i < x->count; i++) {
+        const int64_t at = reduced_place(x, reduced, i);
+        int64_t n = 0;
+        if (t->whole && !f->whole(t->integer(data, at), onnx_integer(x, i), &n)) return onnx_fail(c, "overflows");
+        t->put(data, at, t->whole ? 0 : f->real(t->real(data, at), onnx_real(x, i)), n);
     }
-    onnx_type_of(out->type)->put(data, 0, v, n);
     return HP_OK;
 }
 
 hp_status onnx_fold_reduceprod(onnx_call *c, onnx_const *out) {
     static const binary f = {real_mul, whole_mul};
-    return fold_all(c, out, &f, 1);
+    return fold_over(c, out, &f, 1);
 }
 
 hp_status onnx_fold_reducesum(onnx_call *c, onnx_const *out) {
     static const binary f = {real_add, whole_add};
-    return fold_all(c, out, &f, 0);
+    return fold_over(c, out, &f, 0);
 }

@@ -34,7 +34,7 @@ hp_status onnx_fold_constantofshape(onnx_call *c, onnx_const *out) {
     const float zero = 0;
     onnx_const value = {.name = "", .type = ONNX_FLOAT, .count = 1, .data = &zero};
     void *data;
-    HP_TRY(onnx_ints(c, "", 0, ONNX_MOST_DIMS, out->dim, &out->n_dim));
+    HP_TRY(onnx_ints(c, "shape", 0, ONNX_MOST_DIMS, out->dim, &out->n_dim));
     for (int d = 0; d < out->n_dim; d++)
         if (out->dim[d] < 0) return onnx_fail(c, "has a negative size");
     if (a && a->t) HP_TRY(onnx_const_read(c->r, a->t, &value));

@@ -74,24 +74,33 @@ static bool is_channels_last(const onnx_reader *r, const Onnx__GraphProto *g, co
     return any && v->n_dim == 4;
 }
 
-static hp_status need_size(const onnx_reader *r, int64_t size, const char *what, int32_t *out) {
+static hp_status need_size(const onnx_reader *r, int64_t size, const char *what, const char *fix, int32_t *out) {
     if (size < 1)
-        return hp_fail(r->err, HP_EUSAGE, "%s: the model leaves the image's %s open: give --image HxW", r->file,
-                       what);
+        return hp_fail(r->err, HP_EUSAGE, "%s: the model leaves %s open: %s", r->file, what, fix);
     *out = (int32_t)size;
     return HP_OK;
 }
 
+/* Which axis each dimension of the input is. */
+static void set_order(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, onnx_value *v) {
+    static const int8_t nchw[HP_AXES] = {HP_AXIS_N, HP_AXIS_C, HP_AXIS_H, HP_AXIS_W},
+                        nhwc[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C},
+                        nhcw[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_C, HP_AXIS_W},
+                        cnhw[HP_AXES] = {HP_AXIS_C, HP_AXIS_N, HP_AXIS_H, HP_AXIS_W};
+    const int8_t *order = is_channels_last(r, g, needed, v) ? nhwc : nchw;
+    if (r->channels_last && v->n_dim == 3) order = nhcw;
+    if (r->channels_last && v->n_dim == 1) order = cnhw;
+    memcpy(v->order, order, sizeof nchw);
+}
+
 hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, int image_h, int image_w,
                           hp_onnx_model *m) {
-    static const int8_t nchw[HP_AXES] = {HP_AXIS_N, HP_AXIS_C, HP_AXIS_H, HP_AXIS_W},
-                        nhwc[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C};
     onnx_value *v;
     const Onnx__ValueInfoProto *info = NULL;
     int64_t extent[HP_AXES] = {1, 1, 1, 1};
     HP_TRY(find_image(r, g, &v, &info));
     HP_TRY(declared(r, info, v));
-    memcpy(v->order, is_channels_last(r, g, needed, v) ? nhwc : nchw, sizeof nchw);
+    set_order(r, g, needed, v);
     for (int i = 0; i < v->n_dim; i++) extent[v->order[i]] = v->dim[i];
     m->declared_h = (int32_t)extent[HP_AXIS_H];
     m->declared_w = (int32_t)extent[HP_AXIS_W];
@@ -102,9 +111,9 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
         return hp_fail(r->err, HP_EDATA, "%s: a batch of %" PRId64 " is not supported: leave it open", r->file, r->batch);
     extent[HP_AXIS_N] = r->batch;
     hp_graph *graph = r->graph = HP_NEW(r->arena, hp_graph, 1);
-    HP_TRY(need_size(r, extent[HP_AXIS_H], "height", &graph->image_h));
-    HP_TRY(need_size(r, extent[HP_AXIS_W], "width", &graph->image_w));
-    HP_TRY(need_size(r, extent[HP_AXIS_C], "number of channels", &graph->image_c));
+    HP_TRY(need_size(r, extent[HP_AXIS_H], "the image's height", "give --image HxW", &graph->image_h));
+    HP_TRY(need_size(r, extent[HP_AXIS_W], "the image's width", "give --image HxW", &graph->image_w));
+    HP_TRY(need_size(r, extent[HP_AXIS_C], "its channels", "export it with fixed ones", &graph->image_c));
     for (int i = 0; i < v->n_dim; i++) v->dim[i] = extent[v->order[i]];
     v->kind = ONNX_TENSOR;
     const onnx_call c = {.r = r};

@@ -97,6 +97,7 @@ typedef struct onnx_reader {
     int64_t opset, file_bytes, folded_bytes;
     bool structure;    /* the file may leave large constants out */
     bool weights;      /* parameters' data are wanted */
+    bool channels_last; /* the last dimension of the input are its channels: (N, L, C), (C) */
     int64_t batch;
     onnx_names names; /* of values */
     onnx_value *value;

@@ -15,6 +15,8 @@ hp_status onnx_read_batchnorm(onnx_call *c) {
     HP_TRY(onnx_attr_float(c, "epsilon", &eps));
     HP_TRY(onnx_attr_float(c, "momentum", &momentum));
     HP_TRY(onnx_attr_int(c, "training_mode", 0, 0, &flag));
+    HP_TRY(onnx_attr_int(c, "is_test", 1, 1, &flag)); /* before opset 7 */
+    if (c->r->opset < 7 && !flag) return onnx_fail(c, "in training mode is not supported: export for inference");
     HP_TRY(onnx_attr_int(c, "spatial", 1, 1, &flag));
     if (x->n_dim < 2 || !onnx_is_channel_dim(c->r, x, 1)) return onnx_fail(c, "normalises something else than channels");
     if (!(eps >= 0 && eps < 1e30) || !(momentum >= 0 && momentum <= 1))

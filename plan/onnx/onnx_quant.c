@@ -2,11 +2,12 @@
  *
  * Integers are kept as the reals they stand for, and their scale and zero point are noted at the tensor: a float
  * program computes without rounding between layers, an int8 program takes the noted parameters. Saturation at
- * real zero, which models use as their ReLU, becomes one. */
+ * real zero, which models use as their activation, becomes a clamp. */
 #include "plan/onnx/onnx_conv.h"
 
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* --- scales and zero points --- */
@@ -80,19 +81,25 @@ static hp_status take_quantised(const onnx_call *c, int k, onnx_value **x, int32
 
 /* --- reals to integers --- */
 
+/* A range that ends at real zero stands for an activation, ReLU or with its other end ReLU6; ends elsewhere only say
+ * what calibration saw. */
+static hp_status emit_saturation(onnx_call *c, const onnx_quant *q, int32_t *tensor) {
+    const bool never_negative = c->r->note[*tensor].never_negative;
+    const bool ends = q->n == 1 && ((q->zero[0] == q->low && !never_negative) || q->zero[0] == q->high);
+    hp_layer l = {.op = HP_ACT, .act = HP_ACT_CLIP, .n_in = 1, .in = {*tensor}};
+    if (!ends) return HP_OK;
+    l.act_a = q->scale[0] * (q->low - q->zero[0]);
+    l.act_b = q->scale[0] * (q->high - q->zero[0]);
+    if (l.act_a == 0 && fabs(l.act_b - 6) < 1e-5) l.act = HP_ACT_RELU6;
+    if (l.act == HP_ACT_RELU6) l.act_b = 0;
+    return onnx_emit(c, l, 0, tensor);
+}
+
 /* Makes the node's output, so far real, the integers of `q`. */
 static hp_status quantise_output(onnx_call *c, const onnx_quant *q) {
     onnx_value *v = c->out;
+    HP_TRY(emit_saturation(c, q, &v->tensor));
     onnx_note *note = &c->r->note[v->tensor];
-    const bool cuts_below = q->n == 1 && q->zero[0] == q->low && !note->never_negative,
-               cuts_above = q->n == 1 && q->zero[0] == q->high;
-    if (cuts_below || cuts_above) {
-        const double most = (double)FLT_MAX;
-        const hp_layer relu = {.op = HP_ACT, .act = HP_ACT_RELU, .n_in = 1, .in = {v->tensor}},
-                       clip = {.op = HP_ACT, .act = HP_ACT_CLIP, .act_a = -most, .n_in = 1, .in = {v->tensor}};
-        HP_TRY(onnx_emit(c, cuts_below ? relu : clip, 0, &v->tensor));
-        note = &c->r->note[v->tensor];
-    }
     if (q->n == 1 && !note->has_qparam) {
         note->has_qparam = true;
         note->scale = (float)q->scale[0];

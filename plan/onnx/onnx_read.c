@@ -220,6 +220,21 @@ static hp_status check_model(const onnx_reader *r, const Onnx__ModelProto *m) {
     return HP_OK;
 }
 
+/* One and three dimensions are (N) and (N, C, L), or else (C) and (N, L, C). */
+static hp_status read_either_way(onnx_reader *start, const Onnx__GraphProto *g, int image_h, int image_w,
+                                 hp_onnx_model *m) {
+    onnx_reader r = *start;
+    hp_error other = {0};
+    const hp_onnx_model empty = *m;
+    const hp_status s = read_graph(&r, g, image_h, image_w, m);
+    if (s != HP_EDATA || (m->input.n_dim != 1 && m->input.n_dim != 3)) return s;
+    r = *start;
+    r.err = &other;
+    r.channels_last = true;
+    *m = empty;
+    return read_graph(&r, g, image_h, image_w, m) == HP_OK ? HP_OK : s;
+}
+
 hp_status hp_onnx_parse(hp_arena *arena, const char *name, const void *data, size_t size, bool structure,
                         int image_h, int image_w, bool weights, hp_onnx_model *model, hp_error *err) {
     hp_arena *scratch = hp_arena_new();
@@ -242,7 +257,7 @@ hp_status hp_onnx_parse(hp_arena *arena, const char *name, const void *data, siz
         r.opset = model->opset = opset_of(m);
         s = check_model(&r, m);
     }
-    if (s == HP_OK) s = read_graph(&r, m->graph, image_h, image_w, model);
+    if (s == HP_OK) s = read_either_way(&r, m->graph, image_h, image_w, model);
     hp_arena_free(scratch);
     return s;
 }

@@ -116,7 +116,7 @@ hp_status onnx_window_transposed(const onnx_call *c, onnx_window *w) {
     for (int i = 0; i < w->n; i++) {
         const int64_t whole = w->stride[i] * (w->in[i] - 1) + more[i] + span(w, i);
         if (!shape[i] && p >= PAD_SAME_UPPER) shape[i] = w->in[i] * w->stride[i];
-        if (shape[i] > whole) return onnx_fail(c, "its output_shape is larger than what it makes");
+        if (shape[i] > whole) more[i] += shape[i] - whole; /* rows that no window reaches */
         if (shape[i]) split_padding(w, i, whole - shape[i], p == PAD_SAME_UPPER);
     }
     for (int i = 0; i < 2; i++)

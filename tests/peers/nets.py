@@ -12,8 +12,8 @@ VGG19 = (64, 64, "M", 128, 128, "M", 256, 256, 256, 256, "M", 512, 512, 512, 512
 class Ops(list):
     """A network under construction: each method appends one operation and returns the name of its output."""
 
-    def _put(self, op, x, y=None, **rest):
-        y = y or f"{op}{len(self)}"
+    def _put(self, op, x, **rest):
+        y = f"{op}_{len(self)}"
         self.append(dict(op=op, x=list(x), y=y, **rest))
         return y
 

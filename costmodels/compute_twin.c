@@ -1,0 +1,66 @@
+/* compute_twin.c - the key under which a like task may have been measured: calibrations that know training,
+ * or float32, say something of inference and of other precisions too. */
+#include "costmodels/models.h"
+
+#include <string.h>
+
+static const char inference[] = "infer.";
+
+/* "infer.conv k3x3 ... add u8>f32 w56" in parts. */
+typedef struct key_parts {
+    const char *rest; /* behind the first dot */
+    int rest_n;       /* up to the space before the type */
+    char type[16];    /* of what is read: "u8" */
+    int width;
+} key_parts;
+
+static bool split(const char *key, key_parts *p) {
+    const size_t prefix = sizeof inference - 1;
+    if (strncmp(key, inference, prefix) != 0) return false;
+    const int n = hp_key_class(key, &p->width);
+    int type = n;
+    while (type > (int)prefix && key[type - 1] != ' ') type--;
+    if (type <= (int)prefix) return false;
+    p->rest = key + prefix;
+    p->rest_n = type - 1 - (int)prefix;
+    snprintf(p->type, sizeof p->type, "%.*s", (int)strcspn(key + type, "> "), key + type);
+    return true;
+}
+
+/* Is it a task without a layer ("copy u8"), whose size is in bytes? */
+static bool moves_bytes(const key_parts *p) {
+    const size_t word = strcspn(p->rest, " ");
+    for (int op = 0; op < HP_TASK_OPS; op++)
+        if (strlen(hp_task_infos[op].name) == word && strncmp(p->rest, hp_task_infos[op].name, word) == 0)
+            return true;
+    return false;
+}
+
+static int type_bytes(const char *type) {
+    for (int t = 0; t < HP_DTYPES; t++)
+        if (strcmp(hp_dtype_names[t], type) == 0) return hp_dtype_bytes((hp_dtype)t);
+    return hp_dtype_bytes(HP_F32);
+}
+
+/* Training adds in a task of its own. */
+static int without_add(const key_parts *p) {
+    static const char add[] = " add";
+    const int n = p->rest_n - (int)sizeof add + 1;
+    return n > 0 && strncmp(p->rest + n, add, sizeof add - 1) == 0 ? n : p->rest_n;
+}
+
+bool hp_work_twin(const hp_work *w, int twin, hp_work *out) {
+    key_parts p;
+    if (!split(w->key, &p)) return false;
+    const bool bytes = moves_bytes(&p);
+    char width[24] = "";
+    if (p.width) snprintf(width, sizeof width, " w%d", p.width);
+    *out = *w;
+    if (!bytes) out->bytes *= (double)hp_dtype_bytes(HP_F32) / type_bytes(p.type);
+    snprintf(out->key, sizeof out->key, "%s%.*s f32%s",
+             twin == 0 ? inference
+             : bytes   ? ""
+                       : "fwd.",
+             twin == 0 ? p.rest_n : without_add(&p), p.rest, width);
+    return strcmp(out->key, w->key) != 0;
+}
