@@ -41,8 +41,8 @@ static void set_depthwise(hp_panels *p, int32_t channels) {
 hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
     const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], real);
-    const bool ref = real == HP_F64 && x != HP_U8; /* canonical float32 weights */
-    const kind k = ref ? (kind){hp_dtype_bytes(x), 4, 1} : kinds[x];
+    const bool ref = real == HP_F64; /* float32 weights */
+    const kind k = ref && x != HP_U8 ? (kind){hp_dtype_bytes(x), 4, 1} : kinds[x];
     const int32_t groups = s->groups > 0 ? s->groups : 1;
     hp_panels p = {.x = x,
                    .transposed = l->op == HP_CONVT,

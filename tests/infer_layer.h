@@ -93,9 +93,8 @@ static inline double value_of(const cell *c, int tensor, int64_t i) {
 }
 
 static inline void draw_element(cell *c, int tensor, int64_t i) {
-    const double v = 8 * hp_rng_uniform(c->d.seed, (uint64_t)tensor + 50, (uint64_t)i) - 4;
     const uint32_t bits = hp_philox(c->d.seed, (uint64_t)tensor + 60, (uint64_t)i).v[0];
-    const float single_v = (float)v;
+    const float single_v = (float)(8 * (bits * 0x1p-32) - 4);
     uint32_t word;
     memcpy(&word, &single_v, sizeof word);
     switch (dtype_of(c, tensor)) {

@@ -4,6 +4,7 @@
 #ifndef TESTS_ONNX_CASES_H
 #define TESTS_ONNX_CASES_H
 
+#include "plan/graph_check.h"
 #include "plan/onnx/onnx.h"
 #include "plan/onnx/onnx_file.h"
 #include "plan/tile.h"
@@ -214,8 +215,10 @@ static onnx_writer case_writer(hp_arena *a, const Onnx__ModelProto *m, Onnx__Ten
     for (int i = 0; i < n; i++) {
         const char *name = m->graph->input[i]->name;
         if (i == image || !input[i] || onnx_writer_has_constant(&w, name)) continue;
-        input[i]->name = (char *)(uintptr_t)name;
-        onnx_write_tensor(&w, input[i]);
+        Onnx__TensorProto *constant = HP_NEW(a, Onnx__TensorProto, 1);
+        *constant = *input[i];
+        constant->name = (char *)(uintptr_t)name;
+        onnx_write_tensor(&w, constant);
     }
     return w;
 }
@@ -268,8 +271,12 @@ static case_result case_try(hp_arena *a, const Onnx__ModelProto *m, Onnx__Tensor
         if (!input[i]) continue;
         onnx_writer w = case_writer(a, m, input, n, i);
         const void *packed = onnx_writer_pack(&w, &size);
-        if (hp_onnx_parse(a, "model.onnx", packed, size, false, 0, 0, true, &model, &err) == HP_OK)
-            return case_run_model(a, &model, input[i], expected, run, why, n_why);
+        if (hp_onnx_parse(a, "model.onnx", packed, size, false, 0, 0, true, &model, &err) == HP_OK) {
+            if (hp_graph_check(model.graph, &err) == HP_OK)
+                return case_run_model(a, &model, input[i], expected, run, why, n_why);
+            snprintf(why, n_why, "%s", err.text);
+            return CASE_FAILED;
+        }
         if (i == 0) snprintf(why, n_why, "%s", err.text);
     }
     return CASE_REFUSED;
@@ -289,10 +296,7 @@ static case_result case_run(const char *folder, case_runner *run, char *why, siz
     if (m && expected && run) result = case_try(a, m, input, n, expected, run, why, n_why);
     if (m && expected && !run) result = case_run_folded(a, m, input, n, expected, why, n_why);
     for (int i = 0; i < n; i++)
-        if (input[i]) {
-            input[i]->name = NULL;
-            onnx__tensor_proto__free_unpacked(input[i], NULL);
-        }
+        if (input[i]) onnx__tensor_proto__free_unpacked(input[i], NULL);
     if (expected) onnx__tensor_proto__free_unpacked(expected, NULL);
     if (m) onnx__model_proto__free_unpacked(m, NULL);
     hp_arena_free(a);

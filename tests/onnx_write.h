@@ -135,7 +135,8 @@ static inline Onnx__TensorProto *onnx_write_constant(onnx_writer *w, const char 
     t->has_data_type = 1;
     t->data_type = type;
     t->n_dims = n_dim;
-    t->dims = memcpy(HP_NEW(w->arena, int64_t, n_dim + 1), dim, n_dim * sizeof *dim);
+    t->dims = HP_NEW(w->arena, int64_t, n_dim + 1);
+    if (n_dim) memcpy(t->dims, dim, n_dim * sizeof *dim);
     onnx_write_tensor(w, t);
     return t;
 }

@@ -261,6 +261,8 @@ static void used_or_refused(const hp_graph *g, const char *path) {
         const hp_status s =
             hp_constants_filter(c, l, 0, g->tensor[g->layer[l].out].c, hp_layer_weights8(g, l), &f, &err);
         assert_true(s == HP_OK || s == HP_EDATA);
+        for (int64_t i = 0; s == HP_OK && f.weight8 && i < g->param[g->layer[l].param[0]].count; i++)
+            assert_true(f.weight8[i] >= -127);
         for (int i = 0; s == HP_OK && f.weight_scale && i < g->tensor[g->layer[l].out].c; i++)
             assert_true(f.weight_scale[i] > 0);
     }

@@ -45,6 +45,11 @@ static hp_status take_qparam(hp_constants *c, int tensor, hp_error *err) {
     return HP_OK;
 }
 
+/* The same but for rounding to float and back. */
+static bool alike(double a, double b) {
+    return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
+}
+
 /* The file's, which its weights were calibrated with; whoever gives others is told. */
 static hp_status take_pixels(hp_constants *c, const hp_quantised_info *info, hp_error *err) {
     for (int i = 0; i < c->graph->image_c && i < 4; i++) {
@@ -52,7 +57,7 @@ static hp_status take_pixels(hp_constants *c, const hp_quantised_info *info, hp_
         if (k >= info->n_mean)
             return hp_fail(err, HP_EDATA, "%s has mean and std of %d channels, the image has %d", c->o.path,
                            info->n_mean, c->graph->image_c);
-        if (m < c->o.n_mean && (c->o.mean[m] != info->mean[k] || c->o.std[m] != info->std[k]))
+        if (m < c->o.n_mean && !(alike(c->o.mean[m], info->mean[k]) && alike(c->o.std[m], info->std[k])))
             return hp_fail(err, HP_EDATA,
                            "%s was quantised for pixels of mean %g and std %g (channel %d), not %g and %g; "
                            "leave out --mean and --std, or quantise again",
@@ -96,6 +101,12 @@ static bool all_numbers(const float *v, int64_t n, bool positive) {
     return true;
 }
 
+static bool symmetric(const int8_t *w, size_t n) {
+    for (size_t i = 0; w && i < n; i++)
+        if (w[i] == INT8_MIN) return false;
+    return true;
+}
+
 hp_status constants_stored(hp_constants *c, int layer, int64_t first, int64_t outs, bool quantised,
                            hp_filter *f, hp_error *err) {
     const char *name = c->graph->layer[layer].name;
@@ -114,11 +125,11 @@ hp_status constants_stored(hp_constants *c, int layer, int64_t first, int64_t ou
         f->weight = constants_take(&c->weight, n * sizeof(float));
         copy_channels(&whole, &part, first, w->data, sizeof(float), c->weight.at);
     }
-    if (all_numbers(f->weight, (int64_t)n, false) && all_numbers(f->weight_scale, outs, true) &&
-        all_numbers(f->bias, outs, false))
+    if (symmetric(f->weight8, n) && all_numbers(f->weight, (int64_t)n, false) &&
+        all_numbers(f->weight_scale, outs, true) && all_numbers(f->bias, outs, false))
         return HP_OK;
     return hp_fail(err, HP_EDATA,
-                   "%s: the constants of layer %s are not all numbers; make the file again with "
+                   "%s: the constants of layer %s are out of range; make the file again with "
                    "`hplan quantize`",
                    c->o.path, name);
 }

@@ -98,15 +98,23 @@ hp_status onnx_const_read(const onnx_reader *r, const Onnx__TensorProto *t, onnx
 /* --- computed --- */
 
 /* What folding makes may be larger than the file (shapes that expand), but not without limit. */
+static int64_t most_folded(const onnx_reader *r) {
+    return (INT64_C(256) << 20) + 8 * r->file_bytes;
+}
+
+hp_status onnx_spend(const onnx_call *c, int64_t bytes) {
+    c->r->folded_bytes += bytes;
+    if (c->r->folded_bytes <= most_folded(c->r)) return HP_OK;
+    return onnx_fail(c, "computes constants that are too large");
+}
+
 hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data) {
     onnx_reader *r = c->r;
-    const int64_t most = (INT64_C(256) << 20) + 8 * r->file_bytes;
-    if (!onnx_count(out->n_dim, out->dim, &out->count) || out->count > most)
+    if (!onnx_count(out->n_dim, out->dim, &out->count) || out->count > most_folded(r))
         return onnx_fail(c, "computes a constant that is too large");
     *data = NULL;
     if (!known && out->count > ONNX_KEPT) return HP_OK;
-    r->folded_bytes += out->count * onnx_type_of(out->type)->bytes;
-    if (r->folded_bytes > most) return onnx_fail(c, "computes constants that are too large");
+    HP_TRY(onnx_spend(c, out->count * onnx_type_of(out->type)->bytes));
     *data = hp_arena_alloc(r->scratch, (size_t)(out->count * onnx_type_of(out->type)->bytes));
     out->data = *data;
     return HP_OK;

@@ -338,6 +338,7 @@ static hp_status fold_over(onnx_call *c, onnx_const *out, const binary *f, int64
     *out = (onnx_const){.name = "", .type = onnx_result_type(x->type)};
     for (int d = 0; d < x->n_dim; d++)
         if (keep || !reduced[d]) out->dim[out->n_dim++] = reduced[d] ? 1 : x->dim[d];
+    HP_TRY(onnx_spend(c, x->count));
     HP_TRY(onnx_const_room(c, x->data != NULL, out, &data));
     const onnx_type *t = onnx_type_of(out->type);
     for (int64_t i = 0; data && i < out->count; i++) t->put(data, i, (double)start, start);

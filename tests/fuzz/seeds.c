@@ -1,6 +1,7 @@
-/* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image and
- * DIR/safetensors. */
+/* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image, DIR/safetensors and
+ * DIR/onnx. */
 #include "tests/make_images.h"
+#include "tests/onnx_odd.h"
 
 #include "exec/data/safetensors.h"
 
@@ -52,10 +53,22 @@ static void make_safetensors(const char *dir) {
     if (hp_safetensors_write(path_in(dir, "safetensors/a"), tensor, 3, &source, NULL) != HP_OK) abort();
 }
 
+static void make_onnx(const char *dir) {
+    hp_arena *a = hp_arena_new();
+    onnx_writer w = odd_model(a);
+    size_t size;
+    const void *data = onnx_writer_pack(&w, &size);
+    mkdir(path_in(dir, "onnx"), 0777);
+    FILE *f = fopen(path_in(dir, "onnx/odd"), "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) abort();
+    hp_arena_free(a);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
     mkdir(argv[1], 0777);
     make_images(argv[1]);
     make_safetensors(argv[1]);
+    make_onnx(argv[1]);
     return 0;
 }
