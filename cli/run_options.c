@@ -48,6 +48,9 @@ static const row ROWS[] = {
     {"every", "N", "steps between checkpoints (not in this version)", LATER, 0, false},
     {"resume", NULL, "go on from the newest checkpoint (not in this version)", LATER, 0, false},
     {"input", "IMAGE", "inference on one image", PASS, 0, false},
+    {"heatmap", "FILE", "with --data patches:IMAGE: probabilities over the image, .npy or .tif", PASS, 0,
+     false},
+    {"argmax", NULL, "the most likely class instead of logits, in --output and --heatmap", PASS, 0, false},
     {"output", "FILE", "what inference gave: .npy, .json, .tif (maps), .bin", PASS, 0, false},
 };
 

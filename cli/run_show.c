@@ -62,6 +62,14 @@ static double largest(const json_t *array) {
     return most;
 }
 
+/* An image by patches. */
+static void show_slide(const json_t *s) {
+    if (!s) return;
+    printf("%.0f patches: class %.0f by mean probability (%.3f), class %.0f by majority (%.3f of them)\n",
+           number(s, "patches"), number(s, "mean_class"), number(s, "mean_share"),
+           number(s, "majority_class"), number(s, "majority_share"));
+}
+
 void run_show_summary(run_show *s, const char *trace) {
     char a[32], b[32], c[32];
     const json_t *f = s->final;
@@ -75,6 +83,7 @@ void run_show_summary(run_show *s, const char *trace) {
         printf("accuracy %.4f on the test split, loss %.4f\n", number(f, "accuracy"), number(f, "eval_loss"));
     if (json_object_get(f, "iou"))
         printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
+    show_slide(json_object_get(f, "slide"));
     if (isnan(number(f, "loss"))) printf("note: the loss is not a finite number any more: lower --lr\n");
     printf("memory of the fullest rank: %s planned, %s observed; %s resident\n",
            hp_format_bytes(largest(json_object_get(f, "planned_bytes")), a),

@@ -27,30 +27,25 @@ static void sum_taps(const hp_matrix *m, const hp_bound *b, const hp_matrix_clas
         }
 }
 
-static const float *pixel_shift(const hp_matrix *m, const hp_bound *b, float *room, int64_t outs) {
-    const float *scale = (const float *)(const void *)pack_at(b, m->at.scale),
-                *shift = (const float *)(const void *)pack_at(b, m->at.shift);
-    for (int64_t o = 0; o < outs; o++) room[o] = __builtin_fmaf(-scale[o], room[o], shift[o]);
-    return room;
-}
-
-static const int32_t *zero_init(const hp_matrix *m, int32_t *room, int64_t outs) {
-    for (int64_t o = 0; o < outs; o++) room[o] *= -m->units.in_zero;
-    return room;
-}
-
 hp_matrix_class hp_matrix_class_of(const hp_matrix *m, const hp_bound *b, const hp_axis_group *row,
                                    const hp_axis_group *col) {
     const int64_t outs = (int64_t)m->p.groups * m->p.padded;
+    const float *scale = (const float *)(const void *)pack_at(b, m->at.scale),
+                *shift = (const float *)(const void *)pack_at(b, m->at.shift);
     hp_matrix_class c = {row, col, pack_at(b, m->at.bias), NULL};
     if (!hp_panels_quantised(&m->p)) return c;
-    c.init = NULL;
-    c.shift = (const float *)(const void *)pack_at(b, m->at.shift);
-    if (!m->units.pixels && m->units.in_zero == 0) return c;
-    sum_taps(m, b, &c, b->scratch, outs);
-    if (m->units.pixels)
-        c.shift = pixel_shift(m, b, b->scratch, outs);
-    else
-        c.init = zero_init(m, b->scratch, outs);
+    int32_t *init = b->scratch;
+    float *share = (float *)b->scratch + outs;
+    memset(init, 0, (size_t)outs * sizeof *init);
+    c.init = init;
+    c.shift = shift;
+    if (m->units.pixels) {
+        sum_taps(m, b, &c, share, outs);
+        for (int64_t o = 0; o < outs; o++) share[o] = __builtin_fmaf(-scale[o], share[o], shift[o]);
+        c.shift = share;
+    } else if (m->units.in_zero) {
+        sum_taps(m, b, &c, init, outs);
+        for (int64_t o = 0; o < outs; o++) init[o] *= -m->units.in_zero;
+    }
     return c;
 }

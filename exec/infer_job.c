@@ -48,7 +48,8 @@ static hp_output_spec spec_of(const hp_job *j) {
                             .n = synthetic(j->options) || all < known ? all : known,
                             .h = y->h,
                             .w = y->w,
-                            .c = y->c};
+                            .c = y->c,
+                            .classes = j->options->argmax};
 }
 
 static hp_status check_wanted(const hp_job *j, hp_error *err) {
@@ -58,14 +59,19 @@ static hp_status check_wanted(const hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
+static hp_status create(hp_job *j, const hp_output_spec *spec, bool *speaker, hp_error *err) {
+    hp_status s = j->comm->rank == 0 ? hp_output_create(spec, &j->output, err) : HP_OK;
+    HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
+    s = j->comm->rank > 0 ? hp_output_join(spec, &j->output, err) : HP_OK;
+    return hp_comm_agree(j->comm, s, speaker, err);
+}
+
 hp_status hp_job_output_open(hp_job *j, bool *speaker, hp_error *err) {
+    HP_TRY(hp_job_slide_open(j, speaker, err));
     if (!j->options->output) return HP_OK;
     HP_TRY(hp_comm_agree(j->comm, check_wanted(j, err), speaker, err));
     const hp_output_spec spec = spec_of(j);
-    hp_status s = j->comm->rank == 0 ? hp_output_create(&spec, &j->output, err) : HP_OK;
-    HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
-    s = j->comm->rank > 0 ? hp_output_join(&spec, &j->output, err) : HP_OK;
-    return hp_comm_agree(j->comm, s, speaker, err);
+    return create(j, &spec, speaker, err);
 }
 
 static const float *as_float(hp_job *j, const void *data, int64_t n, hp_dtype dtype) {
@@ -90,10 +96,13 @@ hp_status hp_job_output_put(void *self, int32_t iter, int32_t micro, const void 
     hp_box at = *box;
     at.lo[HP_AXIS_N] = (int32_t)(first + box->lo[HP_AXIS_N]);
     at.hi[HP_AXIS_N] = (int32_t)(first + box->hi[HP_AXIS_N] < end ? first + box->hi[HP_AXIS_N] : end);
-    return at.lo[HP_AXIS_N] < at.hi[HP_AXIS_N] ? hp_output_put(j->output, &at, from, err) : HP_OK;
+    if (at.lo[HP_AXIS_N] >= at.hi[HP_AXIS_N]) return HP_OK;
+    HP_TRY(hp_job_slide_put(j, at.lo[HP_AXIS_N], hp_box_len(&at, HP_AXIS_N), from, err));
+    return j->output ? hp_output_put(j->output, &at, from, err) : HP_OK;
 }
 
 hp_status hp_job_output_finish(hp_job *j, hp_error *err) {
+    HP_TRY(hp_job_slide_finish(j, err));
     if (!j->output) return HP_OK;
     const hp_output_spec spec = spec_of(j);
     bool speaker = true;
@@ -102,4 +111,12 @@ hp_status hp_job_output_finish(hp_job *j, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, s, &speaker, err));
     s = j->comm->rank == 0 ? hp_output_finish(&spec, err) : HP_OK;
     return hp_comm_agree(j->comm, s, &speaker, err);
+}
+
+void hp_job_output_discard(hp_job *j) {
+    if (!j->output) return;
+    const hp_output_spec spec = spec_of(j);
+    hp_output_close(j->output, &(hp_error){0});
+    j->output = NULL;
+    if (j->comm->rank == 0) hp_output_discard(&spec);
 }

@@ -102,7 +102,7 @@ static const unsigned char *copy_pixel(const pass *a, unsigned char *to, const u
 static unsigned char *copy_room(const pass *a, int row) {
     const hp_panels *p = &a->m->p;
     const int64_t pixel = ((int64_t)p->kh * p->row_steps * p->dot * p->elem + 63) / 64 * 64;
-    const int64_t terms = hp_panels_quantised(p) ? 4 * (int64_t)p->groups * p->padded : 0;
+    const int64_t terms = hp_panels_quantised(p) ? 8 * (int64_t)p->groups * p->padded : 0;
     return (unsigned char *)a->b->scratch + terms + row * pixel;
 }
 
@@ -141,8 +141,6 @@ static void place_pixels(const pass *a, hp_panel_tile *t, cursor *at, int rows, 
     }
 }
 
-static const int32_t zeros[HP_PANEL_OUTS];
-
 /* Pixels [first, end) of the class and one panel: outputs `out` on of group `g`. */
 static void run_panel(const pass *a, int g, int out, int64_t first, int64_t end) {
     const hp_matrix *m = a->m;
@@ -154,7 +152,7 @@ static void run_panel(const pass *a, int g, int out, int64_t first, int64_t end)
                        .n_run = a->n_run,
                        .outs = p->outs - out < width ? p->outs - out : width,
                        .weights = (const unsigned char *)a->b->pack_forward + padded * steps * p->dot * p->weight,
-                       .init = a->c.init ? (const int32_t *)a->c.init + padded : zeros,
+                       .init = (const int32_t *)a->c.init + padded,
                        .out = &m->out};
     if (hp_panels_quantised(p)) {
         t.scale = (const float *)(const void *)((const unsigned char *)a->b->pack_forward + m->at.scale) + padded;

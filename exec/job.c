@@ -181,7 +181,7 @@ static void open_interp(hp_job *j, hp_job_pass *pass) {
                                 .loader = pass,
                                 .observe = j->options->quantise ? hp_job_observe : NULL,
                                 .observer = j,
-                                .store = j->output ? hp_job_output_put : NULL,
+                                .store = j->output || j->votes ? hp_job_output_put : NULL,
                                 .sink = j,
                                 .comm = j->comm,
                                 .clock = &j->clock,
@@ -249,12 +249,13 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
 }
 
 void hp_job_close(hp_job *j) {
+    hp_job_output_discard(j);
+    if (j->heat) hp_output_close(j->heat, &(hp_error){0});
     hp_job_pass_close(j, &j->eval);
     hp_job_pass_close(j, &j->train);
     if (j->ring) hp_ring_close(j->ring);
     hp_watch_close(j->watch);
     hp_constants_close(j->constants);
-    if (j->output) hp_output_close(j->output, &(hp_error){0});
     free(j->row);
     if (j->arena) munmap(j->map, j->map_bytes);
     hp_arena_free(j->memory);

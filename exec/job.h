@@ -36,6 +36,8 @@ typedef struct hp_job {
     hp_patience patience;
     struct hp_constants *constants; /* of a deployed network, else NULL */
     struct hp_output *output;       /* NULL: nobody wants it, or closed */
+    struct hp_votes *votes;         /* of the patches of an image; NULL: the data are no patches */
+    struct hp_output *heat;         /* map of them; NULL */
     float *row;                     /* room for what is put out at once; grows */
     int64_t row_elems;
     hp_job_pass train, eval;
@@ -81,6 +83,13 @@ hp_status hp_job_output_open(hp_job *job, bool *speaker, hp_error *err);
 hp_status hp_job_output_put(void *job, int32_t iter, int32_t micro, const void *data, const hp_box *box,
                             hp_dtype dtype, hp_error *err);
 hp_status hp_job_output_finish(hp_job *job, hp_error *err);
+void hp_job_output_discard(hp_job *job); /* after a failure; nothing where it was finished */
+
+/* slide_job.c: an image by patches: votes and heat map. As above; logits are of samples first .. first+n-1.
+ */
+hp_status hp_job_slide_open(hp_job *job, bool *speaker, hp_error *err);
+hp_status hp_job_slide_put(hp_job *job, int64_t first, int64_t n, const float *logits, hp_error *err);
+hp_status hp_job_slide_finish(hp_job *job, hp_error *err);
 
 /* train.c: the steps, with a JSON line each; then the test split. Collective: over all ranks. */
 hp_status hp_job_train(hp_job *job, hp_error *err);

@@ -34,9 +34,10 @@ static hp_status work(hp_job *job, hp_error *err) {
 
 /* An error in the middle: the other ranks wait for this one, so it ends them all. The first of a node to find
  * one speaks for all; a signal is no news to who sent it. */
-static int give_up(const hp_job *job, const hp_error *err) {
+static int give_up(hp_job *job, const hp_error *err) {
     const bool by_signal = stop_signal && (int)err->code == 128 + (int)stop_signal;
     if (!by_signal && (!job->watch || hp_watch_speak(job->watch))) complain(err);
+    hp_job_output_discard(job);
     job->comm->ops->abort(job->comm, (int)err->code);
     return (int)err->code;
 }

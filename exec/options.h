@@ -17,6 +17,8 @@ typedef struct hp_exec_options {
     double percentile;
     int64_t images;         /* to calibrate with */
     bool equalise, correct; /* weights across layers; biases */
+    const char *heatmap;    /* --heatmap: of the patches of an image; NULL */
+    bool argmax;            /* --argmax: classes instead of logits in output and heat map */
     const char *output;     /* --output: where what a deployed network puts out goes; NULL */
     int64_t steps, epochs;  /* 0: not given */
     int64_t threads;

@@ -49,6 +49,13 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
         if (f->has_iou) number("iou", f->iou);
         number("eval_loss", f->eval_loss);
     }
+    if (f->has_slide) {
+        printf(",\"slide\":{\"patches\":%lld,\"mean_class\":%d", (long long)f->patches, f->mean_class);
+        number("mean_share", f->mean_share);
+        printf(",\"majority_class\":%d", f->majority_class);
+        number("majority_share", f->majority_share);
+        printf("}");
+    }
     numbers("peak_bytes", f->peak_bytes, f->ranks);
     numbers("planned_bytes", f->planned_bytes, f->ranks);
     numbers("rss_bytes", f->rss_bytes, f->ranks);

@@ -22,6 +22,10 @@ typedef struct hp_report_final {
     double accuracy, eval_loss; /* accuracy: of images, or of pixels */
     bool has_iou;               /* the network gives a class per pixel */
     double iou;                 /* NaN: no foreground in data and predictions */
+    bool has_slide;             /* an image by patches */
+    int64_t patches;
+    int32_t mean_class, majority_class;
+    double mean_share, majority_share;
     int ranks;
     const double *peak_bytes, *planned_bytes, *rss_bytes, *sent_bytes; /* per rank */
 } hp_report_final;

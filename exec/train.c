@@ -1,6 +1,7 @@
 /* train.c - the steps of a run and what they report. */
 #include "exec/job.h"
 #include "exec/report.h"
+#include "exec/votes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,6 +125,16 @@ static bool scores_steps(hp_job *j) {
     return true;
 }
 
+static void take_verdict(const hp_job *j, hp_report_final *f) {
+    const hp_verdict v = hp_votes_verdict(j->votes);
+    f->has_slide = true;
+    f->patches = v.patches;
+    f->mean_class = v.mean_class;
+    f->majority_class = v.majority_class;
+    f->mean_share = v.mean_share;
+    f->majority_share = v.majority_share;
+}
+
 hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
     const bool scored = scores_steps(j);
@@ -136,21 +147,22 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
     hp_status s = HP_OK;
     for (int i = 0; i < 4 && s == HP_OK; i++)
         s = hp_comm_share(j->comm, mine[i], all + i * n, "the other ranks' figures", err);
-    const hp_report_final f = {.steps = j->steps,
-                               .loss = j->loss,
-                               .step_s = j->step_s,
-                               .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
-                               .has_eval = j->options->eval || scored,
-                               .accuracy = j->accuracy,
-                               .eval_loss = j->eval_loss,
-                               .has_iou =
-                                   j->options->eval && hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1,
-                               .iou = j->iou,
-                               .ranks = n,
-                               .peak_bytes = all,
-                               .planned_bytes = all + n,
-                               .rss_bytes = all + 2 * n,
-                               .sent_bytes = all + 3 * n};
+    hp_report_final f = {.steps = j->steps,
+                         .loss = j->loss,
+                         .step_s = j->step_s,
+                         .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
+                         .has_eval = j->options->eval || scored,
+                         .accuracy = j->accuracy,
+                         .eval_loss = j->eval_loss,
+                         .has_iou =
+                             j->options->eval && hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1,
+                         .iou = j->iou,
+                         .ranks = n,
+                         .peak_bytes = all,
+                         .planned_bytes = all + n,
+                         .rss_bytes = all + 2 * n,
+                         .sent_bytes = all + 3 * n};
+    if (j->votes) take_verdict(j, &f);
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
     free(all);
     return s;

@@ -23,7 +23,7 @@ static bool is_depthwise(const hp_layer *l, const hp_shape *s) {
 }
 
 static void set_steps(hp_panels *p, bool side_by_side) {
-    p->merged = hp_panels_whole_steps(p) || (side_by_side && !p->transposed && p->groups == 1);
+    p->merged = hp_panels_whole_steps(p) || side_by_side;
     p->tap_steps = (p->ins + p->dot - 1) / p->dot;
     p->row_steps = p->merged ? (int32_t)(((int64_t)p->kw * p->ins + p->dot - 1) / p->dot) : p->kw * p->tap_steps;
     p->padded = (int32_t)round_up(p->outs, HP_PANEL_LANES);
@@ -59,7 +59,7 @@ hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype
     if (p.depthwise)
         set_depthwise(&p, s->oc);
     else
-        set_steps(&p, s->dw == 1);
+        set_steps(&p, !p.transposed && s->dw == 1 && l->groups < 2); /* however channels are cut: same order */
     return p;
 }
 
@@ -75,9 +75,9 @@ hp_panels_places hp_panels_place(const hp_panels *p) {
         .scale = at, .shift = at + outs, .sums = at + 2 * outs, .bytes = at + (2 + p->sums) * outs};
 }
 
-/* A class of border pixels has its own zero-point terms; pixels that are filled up with zeros are copied. */
+/* What sums begin with and shifts, of a class of pixels; pixels that are filled up with zeros are copied. */
 int64_t hp_panels_scratch_bytes(const hp_panels *p) {
-    const int64_t outs = hp_panels_quantised(p) ? 4 * (int64_t)p->groups * p->padded : 0;
+    const int64_t outs = hp_panels_quantised(p) ? 8 * (int64_t)p->groups * p->padded : 0;
     const int64_t pixel = (int64_t)p->kh * p->row_steps * p->dot * p->elem;
     const bool copies = !p->depthwise && !hp_panels_whole_steps(p);
     return outs + (copies ? HP_PANEL_ROWS * round_up(pixel, LINES) : 0);

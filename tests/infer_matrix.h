@@ -62,7 +62,7 @@ static inline void draw_matrix_stores(matrix_cell *m) {
         m->c.q[t] = (hp_qparam){(float)scale, draw(&m->c.d, 0, 2) ? draw(&m->c.d, 0, 255) : 0};
     }
     s->tensor[0].producer = pair[0] == HP_STORE_U8 && s->tensor[0].c <= 4 && draw(&m->c.d, 0, 1) ? 0 : 1;
-    m->weight_error = pair[0] == HP_STORE_BF16 ? 0x1p-9f : pair[0] == HP_STORE_F16 ? 0x1p-12f : 0;
+    m->weight_error = pair[0] == HP_STORE_BF16 ? 0x1p-8f : pair[0] == HP_STORE_F16 ? 0x1p-11f : 0;
 }
 
 static inline void add_matrix_params(matrix_cell *m) {
