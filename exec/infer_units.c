@@ -29,6 +29,19 @@ static uint8_t byte_near(double v, const hp_lens *y) {
     return (uint8_t)fmin(fmax(rint(v / (double)y->scale) + y->zero, 0), 255);
 }
 
+/* First channel of the image that the output's channels read. */
+static int first_input(const hp_infer *in, const hp_bound *b) {
+    const hp_tensor *t = in->config->graph->tensor;
+    const int groups = b->layer->groups > 1 ? b->layer->groups : 1;
+    return groups > 1 ? b->shape.oc0 / (t[b->layer->out].c / groups) * (t[b->layer->in[0]].c / groups) : 0;
+}
+
+static void set_pixels(const hp_infer *in, const hp_bound *b, hp_matrix_units *u) {
+    float scale[4], zero[4];
+    hp_constants_pixels(in->constants, scale, zero);
+    for (int c = 0, first = first_input(in, b); c + first < 4; c++) u->pixel_zero[c] = zero[c + first];
+}
+
 hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const hp_infer_op *op) {
     const hp_layer *l = b->layer;
     hp_matrix_units u = {.bytes = op->y.dtype == HP_U8 && op->clamps,
@@ -36,9 +49,9 @@ hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const 
                          .in_scale = 1,
                          .inverse = 1,
                          .hi8 = 255};
-    float scale[4];
-    hp_constants_pixels(in->constants, scale, u.pixel_zero);
-    if (!u.pixels) {
+    if (u.pixels) {
+        set_pixels(in, b, &u);
+    } else {
         const hp_qparam x = hp_constants_qparam(in->constants, l->in[0]);
         u.in_scale = (double)x.scale;
         u.in_zero = x.zero;

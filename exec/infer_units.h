@@ -11,7 +11,7 @@ typedef struct hp_matrix_units {
     bool pixels;     /* the input is the raw image */
     double in_scale; /* of the input, 1 of pixels, whose scale lies in the weights */
     int32_t in_zero;
-    float pixel_zero[4];
+    float pixel_zero[4]; /* of the channels that are here */
     double inverse; /* 1 / scale of the output, or 1 */
     double zero;    /* its zero point, or 0 */
     float add_scale;

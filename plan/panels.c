@@ -17,13 +17,18 @@ static const kind kinds[HP_DTYPES] = {[HP_F32] = {4, 4, 1},
                                       [HP_BF16] = {2, 2, 2},
                                       [HP_F16] = {2, 2, 1}};
 
-static bool is_depthwise(const hp_layer *l, const hp_shape *s) {
-    return l->op == HP_CONV && s->groups > 1 && s->groups == s->ic && s->groups == s->oc &&
-           s->kh <= HP_DEPTHWISE_ROWS && s->kw <= HP_DEPTHWISE_COLS;
+/* Rules on the whole layer, so that slices of its channels are computed alike. */
+static bool is_depthwise(const hp_graph *g, const hp_layer *l) {
+    return l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c && l->groups == g->tensor[l->out].c &&
+           l->kh <= HP_DEPTHWISE_ROWS && l->kw <= HP_DEPTHWISE_COLS;
 }
 
-static void set_steps(hp_panels *p, bool side_by_side) {
-    p->merged = hp_panels_whole_steps(p) || side_by_side;
+static bool side_by_side(const hp_layer *l) {
+    return l->op == HP_LINEAR || (l->op == HP_CONV && l->groups < 2 && l->dil_w < 2);
+}
+
+static void set_steps(hp_panels *p, bool neighbours) {
+    p->merged = hp_panels_whole_steps(p) || neighbours;
     p->tap_steps = (p->ins + p->dot - 1) / p->dot;
     p->row_steps = p->merged ? (int32_t)(((int64_t)p->kw * p->ins + p->dot - 1) / p->dot) : p->kw * p->tap_steps;
     p->padded = (int32_t)round_up(p->outs, HP_PANEL_LANES);
@@ -46,7 +51,7 @@ hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype
     const int32_t groups = s->groups > 0 ? s->groups : 1;
     hp_panels p = {.x = x,
                    .transposed = l->op == HP_CONVT,
-                   .depthwise = !ref && is_depthwise(l, s),
+                   .depthwise = !ref && is_depthwise(g, l),
                    .groups = groups,
                    .outs = s->oc / groups,
                    .ins = s->ic / groups,
@@ -59,7 +64,7 @@ hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype
     if (p.depthwise)
         set_depthwise(&p, s->oc);
     else
-        set_steps(&p, !p.transposed && s->dw == 1 && l->groups < 2); /* however channels are cut: same order */
+        set_steps(&p, side_by_side(l));
     return p;
 }
 

@@ -60,14 +60,20 @@ static void add_term(exact *e, double v) {
     e->terms++;
 }
 
+/* Raw pixels are multiplied as they are, and so are their zeros. */
+static void add_product(const matrix_cell *m, exact *e, double x, double w) {
+    add_term(e, x * w);
+    if (!m->c.s.tensor[0].producer) e->size += 10 * fabs(w);
+}
+
 /* Of a linear layer: its input in (C, H, W) order. */
 static exact linear_sum(matrix_cell *m, const hp_filter *f, place p) {
     const hp_tensor *x = &m->c.s.tensor[0];
     const int64_t pixels = (int64_t)x->h * x->w;
     exact e = {0};
     for (int64_t i = 0; i < pixels * x->c; i++)
-        add_term(&e, input_value(m, (p.n * pixels + i % pixels) * x->c + i / pixels) *
-                         weight_value(m, f, (int)p.c, p.c * pixels * x->c + i, i / pixels));
+        add_product(m, &e, input_value(m, (p.n * pixels + i % pixels) * x->c + i / pixels),
+                    weight_value(m, f, (int)p.c, p.c * pixels * x->c + i, i / pixels));
     return e;
 }
 
@@ -82,8 +88,8 @@ static exact conv_sum(matrix_cell *m, const hp_filter *f, place p) {
             if (!tap_input(l, x, p.y, p.x, ky, kx, &iy, &ix)) continue;
             for (int i = 0; i < ins; i++) {
                 const int64_t row = l->op == HP_CONVT ? (int64_t)(g * ins + i) * outs + p.c % outs : p.c * ins + i;
-                add_term(&e, input_value(m, ((p.n * x->h + iy) * x->w + ix) * x->c + g * ins + i) *
-                                 weight_value(m, f, (int)p.c, (row * l->kh + ky) * l->kw + kx, g * ins + i));
+                add_product(m, &e, input_value(m, ((p.n * x->h + iy) * x->w + ix) * x->c + g * ins + i),
+                            weight_value(m, f, (int)p.c, (row * l->kh + ky) * l->kw + kx, g * ins + i));
             }
         }
     return e;
@@ -130,7 +136,7 @@ static double bound_of(const matrix_cell *m, const exact *e, int device) {
     double sum = ((double)e->terms + 8) * eps * e->size;
     if (device == ON_CPU) sum += (double)m->weight_error * e->size;
     if (m->c.s.tensor[0].store == HP_STORE_U8) sum += 4 * 0x1p-24 * e->size; /* scales are floats */
-    sum = 1.5 * sum + (fabs(e->value) + sum) * half + 0x1p-24 * half;
+    sum = 1.5 * sum + (fabs(e->value) + sum) * half + (half > 0 ? 0x1p-25 : 0); /* the least step of a binary16 */
     return m->c.s.tensor[y].store == HP_STORE_U8 ? sum + (double)m->c.q[y].scale * (0.5 + 1e-4) : sum + 1e-30 + 4 * eps * fabs(e->value);
 }
 

@@ -25,14 +25,6 @@ struct hp_safetensors {
     hp_st_note *note;
 };
 
-const hp_st_info hp_st_infos[HP_ST_DTYPES] = {
-    [HP_ST_F64] = {"F64", 8},   [HP_ST_F32] = {"F32", 4}, [HP_ST_F16] = {"F16", 2},
-    [HP_ST_BF16] = {"BF16", 2}, [HP_ST_I64] = {"I64", 8}, [HP_ST_I32] = {"I32", 4},
-    [HP_ST_I16] = {"I16", 2},   [HP_ST_I8] = {"I8", 1},   [HP_ST_U64] = {"U64", 8},
-    [HP_ST_U32] = {"U32", 4},   [HP_ST_U16] = {"U16", 2}, [HP_ST_U8] = {"U8", 1},
-    [HP_ST_BOOL] = {"BOOL", 1},
-};
-
 const char *hp_st_printable(const char *name, char out[64]) {
     size_t i = 0;
     for (; name[i] && i < 63; i++) out[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';

@@ -160,7 +160,8 @@ static hp_status read_node(onnx_reader *r, const Onnx__NodeProto *node) {
     HP_TRY(check_node(&c));
     HP_TRY(take_inputs(&c, &constant));
     c.out = value_of(r, node->output[0]);
-    if (constant || !c.op->read) return fold_node(&c);
+    if (constant) return fold_node(&c);
+    if (!c.op->read) return onnx_fail(&c, "of a tensor is not supported: only of constants and sizes");
     return c.op->read(&c);
 }
 

@@ -1,5 +1,5 @@
-/* st_write.c - safetensors files written beside their name, synced and renamed; see safetensors.h. */
-#include "exec/data/safetensors.h"
+/* st_write.c - safetensors files written beside their name, synced and renamed; see st_write.h. */
+#include "plan/base/st_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,14 @@
 #include <unistd.h>
 
 #include <jansson.h>
+
+const hp_st_info hp_st_infos[HP_ST_DTYPES] = {
+    [HP_ST_F64] = {"F64", 8},   [HP_ST_F32] = {"F32", 4}, [HP_ST_F16] = {"F16", 2},
+    [HP_ST_BF16] = {"BF16", 2}, [HP_ST_I64] = {"I64", 8}, [HP_ST_I32] = {"I32", 4},
+    [HP_ST_I16] = {"I16", 2},   [HP_ST_I8] = {"I8", 1},   [HP_ST_U64] = {"U64", 8},
+    [HP_ST_U32] = {"U32", 4},   [HP_ST_U16] = {"U16", 2}, [HP_ST_U8] = {"U8", 1},
+    [HP_ST_BOOL] = {"BOOL", 1},
+};
 
 static int64_t elements(const hp_st_tensor *t) {
     int64_t n = 1;
@@ -58,7 +66,7 @@ static char *header(const file_content *c, size_t *length) {
     const size_t used = strlen(text);
     *length = (used + 7) & ~(size_t)7;
     char *padded = realloc(text, *length + 1);
-    HP_ASSERT(padded && *length <= HP_ST_MAX_HEADER);
+    HP_ASSERT(padded);
     memset(padded + used, ' ', *length - used);
     return padded;
 }
@@ -82,6 +90,11 @@ static hp_status write_body(FILE *f, const char *tmp, const file_content *c, hp_
     size_t length;
     char *text = header(c, &length);
     unsigned char prefix[8];
+    if (length > HP_ST_MAX_HEADER) {
+        free(text);
+        return hp_fail(err, HP_ECREATE, "%s: the names of %d tensors do not fit into a header of %d bytes", tmp, c->n,
+                       HP_ST_MAX_HEADER);
+    }
     for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)((uint64_t)length >> 8 * i);
     const int ok = fwrite(prefix, 1, 8, f) == 8 && fwrite(text, 1, length, f) == length;
     free(text);
