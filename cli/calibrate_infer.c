@@ -9,17 +9,17 @@ typedef struct series {
     int32_t batch[3]; /* 0 ends the list */
     bool beside;      /* also on all cores */
     bool strips;      /* also in strips */
+    bool stored;      /* also in the precisions that store low and compute in float32 */
 } series;
 
 static const series DEFAULT[] = {
-    {"resnet18", 224, {1, 4}, false, false}, {"resnet18", 1024, {1}, false, false},
-    {"resnet50", 224, {1, 4}, true, false},  {"resnet50", 512, {1}, true, true},
-    {"resnet50", 1024, {1}, false, true},    {"mobilenetv2", 224, {1, 4}, true, false},
-    {"mobilenetv2", 1024, {1}, false, true}, {"unet:16", 256, {1, 4}, true, true},
-    {"unet:16", 1024, {1}, false, true},
+    {"resnet18", 224, {1, 4}, false, false, false},  {"resnet50", 224, {1, 4}, true, false, true},
+    {"resnet50", 512, {1}, true, true, false},       {"resnet50", 1024, {1}, false, true, false},
+    {"mobilenetv2", 224, {1, 4}, true, false, true}, {"mobilenetv2", 1024, {1}, false, true, false},
+    {"unet:16", 256, {1, 4}, true, true, true},      {"unet:16", 1024, {1}, false, true, false},
 };
 enum { STRIPS = 8 };
-static const int32_t precisions[] = {HP_PREC_FP32, HP_PREC_INT8};
+static const int32_t precisions[] = {HP_PREC_FP32, HP_PREC_INT8}, stored[] = {HP_PREC_BF16, HP_PREC_FP16};
 
 /* One core's multiply-adds at a guessed rate; 8 bits take a quarter. */
 static double guessed_step_s(const hp_graph *g, int64_t samples, int32_t prec) {
@@ -59,11 +59,13 @@ static void add_series(calibrate_jobs *jobs, const hp_machine *m, const hp_graph
         if (strips) add_job(jobs, g, 1, precisions[p], 1, STRIPS);
         if (strips && beside) add_job(jobs, g, 1, precisions[p], ranks, STRIPS);
     }
+    for (size_t p = 0; s->stored && p < sizeof stored / sizeof *stored; p++)
+        add_job(jobs, g, 1, stored[p], 1, 1);
 }
 
 hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                                   calibrate_jobs *jobs, hp_error *err) {
-    const series one = {net, 0, {1, 4}, true, true};
+    const series one = {net, 0, {1, 4}, true, true, true};
     for (size_t i = 0; i < (net ? 1 : sizeof DEFAULT / sizeof *DEFAULT); i++) {
         const series *s = net ? &one : &DEFAULT[i];
         hp_graph *g = NULL;

@@ -1,7 +1,6 @@
 /* cmd_import.c - reads an ONNX model: says what is in it, writes its structure as model.db and its weights as
  * safetensors beside it. */
 #include "cli/frame.h"
-#include "plan/base/st_write.h"
 #include "plan/onnx/model.h"
 
 #include <inttypes.h>
@@ -19,25 +18,6 @@ typedef struct imported {
     int64_t macs, parameters;
     char weights[PATH_MAX]; /* the file beside the database */
 } imported;
-
-/* --- weights --- */
-
-static const void *param_data(void *self, int i, hp_error *err) {
-    (void)err;
-    return ((const hp_onnx_model *)self)->param[i].data;
-}
-
-static hp_status write_weights(hp_arena *arena, const imported *m, hp_error *err) {
-    const hp_graph *g = m->model.graph;
-    hp_st_tensor *tensor = HP_NEW(arena, hp_st_tensor, g->n_param + 1);
-    const hp_st_source source = {param_data, (void *)(uintptr_t)&m->model};
-    for (int i = 0; i < g->n_param; i++) {
-        const hp_param *p = &g->param[i];
-        tensor[i] = (hp_st_tensor){.name = p->name, .dtype = HP_ST_F32, .n_dim = p->n_dim};
-        for (int d = 0; d < p->n_dim; d++) tensor[i].dim[d] = p->dim[d];
-    }
-    return hp_safetensors_write(m->weights, tensor, g->n_param, &source, err);
-}
 
 /* "a/model.db": "a/model.safetensors" */
 static hp_status name_weights(const char *output, char out[PATH_MAX], hp_error *err) {
@@ -76,18 +56,20 @@ static void show_head(const imported *m) {
     const hp_onnx_model *o = &m->model;
     const hp_graph *g = o->graph;
     char plain[4096];
-    printf("model    %s (opset %" PRId64 ", %" PRId64 " nodes)\n", cli_plain(m->path, plain, sizeof plain), o->opset,
-           o->n_node);
+    printf("model    %s (opset %" PRId64 ", %" PRId64 " nodes)\n", cli_plain(m->path, plain, sizeof plain),
+           o->opset, o->n_node);
     printf("network  %s\n", g->net);
     printf("input    %s %dx%dx%d", o->input_name, g->image_h, g->image_w, g->image_c);
-    if (o->declared_h > 0 && o->declared_w > 0 && (o->declared_h != g->image_h || o->declared_w != g->image_w))
+    if (o->declared_h > 0 && o->declared_w > 0 &&
+        (o->declared_h != g->image_h || o->declared_w != g->image_w))
         printf(" (made for %dx%d)", o->declared_h, o->declared_w);
     if (o->declared_h <= 0 || o->declared_w <= 0) printf(" (any size)");
     printf("\noutput   %s (", o->output_name);
     for (int d = 0; d < o->output.n_dim; d++) printf("%s%" PRId64, d ? ", " : "", o->output.dim[d]);
     printf(")%s\n", o->n_output > 1 ? "; the model's other outputs are left out" : "");
     if (o->n_qparam)
-        printf("8 bits   %d tensors have a scale and zero point in the model; the weights are written as reals\n",
+        printf("8 bits   %d tensors have a scale and zero point in the model; the weights are written as "
+               "reals\n",
                o->n_qparam);
 }
 
@@ -108,9 +90,10 @@ static json_t *ops_json(const hp_graph *g) {
     count_ops(g, row);
     for (int op = 0; op < HP_LAYER_OPS; op++)
         if (row[op].layers)
-            json_array_append_new(array, json_pack("{s:s, s:i, s:I, s:I}", "op", hp_layer_infos[op].name, "layers",
-                                                   row[op].layers, "parameters", (json_int_t)row[op].parameters,
-                                                   "macs", (json_int_t)row[op].macs));
+            json_array_append_new(array,
+                                  json_pack("{s:s, s:i, s:I, s:I}", "op", hp_layer_infos[op].name, "layers",
+                                            row[op].layers, "parameters", (json_int_t)row[op].parameters,
+                                            "macs", (json_int_t)row[op].macs));
     return array;
 }
 
@@ -122,12 +105,12 @@ static json_t *output_json(const hp_onnx_model *o) {
 
 static hp_status show_json(const imported *m, const options *o, hp_error *err) {
     const hp_graph *g = m->model.graph;
-    json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:{s:s, s:[i,i,i]}, s:o, s:i, s:I, s:I, s:i, s:o}", "schema", 1,
-                             "net", g->net, "opset", (json_int_t)m->model.opset, "nodes",
-                             (json_int_t)m->model.n_node, "input", "name", m->model.input_name, "shape", g->image_h,
-                             g->image_w, g->image_c, "output", output_json(&m->model), "layers", g->n_layer,
-                             "parameters", (json_int_t)m->parameters, "macs", (json_int_t)m->macs, "quantised_tensors",
-                             m->model.n_qparam, "operators", ops_json(g));
+    json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:{s:s, s:[i,i,i]}, s:o, s:i, s:I, s:I, s:i, s:o}",
+                             "schema", 1, "net", g->net, "opset", (json_int_t)m->model.opset, "nodes",
+                             (json_int_t)m->model.n_node, "input", "name", m->model.input_name, "shape",
+                             g->image_h, g->image_w, g->image_c, "output", output_json(&m->model), "layers",
+                             g->n_layer, "parameters", (json_int_t)m->parameters, "macs", (json_int_t)m->macs,
+                             "quantised_tensors", m->model.n_qparam, "operators", ops_json(g));
     if (root && json_object_set_new(root, "model_file", json_string(o->output)) == 0)
         json_object_set_new(root, "weights_file", json_string(m->weights));
     return cli_print_json(root, err);
@@ -145,14 +128,15 @@ static hp_status import_model(frame *f, hp_error *err) {
         return hp_fail(err, HP_EUSAGE, "the output would replace the model itself; give another -o");
     HP_TRY(hp_onnx_read(f->arena, m.path, h, w, true, &m.model, err));
     sum_up(&m);
-    HP_TRY(write_weights(f->arena, &m, err));
+    HP_TRY(hp_model_write_weights(m.weights, &m.model, err));
     HP_TRY(hp_model_write(o->output, m.path, m.model.graph, err));
     if (o->json) return show_json(&m, o, err);
     show_head(&m);
     show_ops(&m);
     char plain[2][4096];
     fprintf(stderr, "wrote %s and %s; next: hplan simulate --onnx %s --mode infer\n",
-            cli_plain(o->output, plain[0], sizeof plain[0]), cli_plain(m.weights, plain[1], sizeof plain[1]), plain[0]);
+            cli_plain(o->output, plain[0], sizeof plain[0]), cli_plain(m.weights, plain[1], sizeof plain[1]),
+            plain[0]);
     return cli_finish_stdout(err);
 }
 
@@ -162,14 +146,16 @@ static bool has_output(const void *options_) {
 
 int cmd_import(int argc, char **argv) {
     static const frame_option list[] = {
-        {"output", 'o', "FILE.db", offsetof(options, output), 0, "where to write the model; its weights go beside it"},
+        {"output", 'o', "FILE.db", offsetof(options, output), 0,
+         "where to write the model; its weights go beside it"},
         {"image", 0, "SIZE", offsetof(options, image), 0, "rows x columns, where the model leaves them open"},
         {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
         {0}};
     static const frame_command command = {
         .option = list,
         .usage = "MODEL.onnx -o MODEL.db",
-        .doc = "Reads an ONNX model, opsets 7 to 17, and writes what hplan needs of it: its structure as MODEL.db, for "
+        .doc = "Reads an ONNX model, opsets 7 to 17, and writes what hplan needs of it: its structure as "
+               "MODEL.db, for "
                "any image size, and its weights as MODEL.safetensors.",
         .min_word = 1,
         .max_word = 1,

@@ -1,6 +1,8 @@
 /* weights.c - what hplan itself looks at in files of weights. */
 #include "cli/weights.h"
 
+#include "plan/onnx/model.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -38,7 +40,11 @@ hp_status cli_weights_float_layers(hp_arena *arena, const char *path, const char
 
 hp_status cli_weights_file(hp_arena *arena, const char *given, int image_h, int image_w, const char *dir,
                            const char **file, hp_error *err) {
-    (void)arena, (void)image_h, (void)image_w, (void)dir, (void)err;
+    const size_t n = given ? strlen(given) : 0;
+    hp_onnx_model m;
     *file = given;
-    return HP_OK;
+    if (n < 5 || strcmp(given + n - 5, ".onnx") != 0) return HP_OK;
+    HP_TRY(hp_onnx_read(arena, given, image_h, image_w, true, &m, err));
+    *file = hp_arena_printf(arena, "%s/weights.safetensors", dir);
+    return hp_model_write_weights(*file, &m, err);
 }

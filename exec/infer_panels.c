@@ -158,7 +158,8 @@ static void run_panel(const pass *a, int g, int out, int64_t first, int64_t end)
         t.scale = (const float *)(const void *)((const unsigned char *)a->b->pack_forward + m->at.scale) + padded;
         t.shift = a->c.shift + padded;
     }
-    hp_panel_fn *const *tile = (m->out.fast ? m->kernels->fast : m->kernels->tile)[p->x][width / HP_PANEL_LANES - 1];
+    const bool fast = m->out.fast && t.outs == width;
+    hp_panel_fn *const *tile = (fast ? m->kernels->fast : m->kernels->tile)[p->x][width / HP_PANEL_LANES - 1];
     cursor at = cursor_at(a, first);
     while (first < end) {
         const int rows = rows_of(end - first);

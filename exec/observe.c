@@ -16,6 +16,7 @@ enum { MEAN_BITS = 20 };
 typedef struct watched {
     int32_t channels;
     double *lo, *hi; /* per channel */
+    double *most;    /* per channel, after pass 1: the larger of their sizes */
     double strange;  /* elements that are no numbers */
     double pixels;   /* counted in pass 2 */
     double unit;     /* of sum */
@@ -43,7 +44,7 @@ static void watch_tensor(hp_observer *o, int32_t tensor) {
     watched *w = &o->watch[o->n];
     *w = (watched){.channels = c, .lo = HP_NEW(o->arena, double, c), .hi = HP_NEW(o->arena, double, c)};
     for (int i = 0; i < c; i++) w->lo[i] = INFINITY, w->hi[i] = -INFINITY;
-    o->most[tensor] = w->hi;
+    o->most[tensor] = w->most = HP_NEW(o->arena, double, c);
     o->tensor[o->n] = tensor;
     o->index[tensor] = o->n++;
 }
@@ -209,6 +210,7 @@ static hp_status check(const hp_observer *o, const watched *w, hp_error *err) {
 }
 
 static void start_counting(hp_observer *o, watched *w) {
+    for (int i = 0; i < w->channels; i++) w->most[i] = fmax(fabs(w->lo[i]), fabs(w->hi[i]));
     const hp_range r = range_of(w);
     const double most = fmax(fabs(r.lo), fabs(r.hi));
     w->unit = ldexp(most > 0 ? most : 1, -MEAN_BITS);

@@ -30,7 +30,7 @@ void hp_observe_box(hp_observer *o, int tensor, hp_dtype dtype, const void *data
  * seen), the communicator's. */
 hp_status hp_observer_next(hp_observer *o, hp_comm *comm, hp_error *err);
 
-/* After the first pass. Per tensor of the float graph that is watched: its range; the largest value in every
+/* After the first pass. Per tensor of the float graph that is watched: its range; the largest size in every
  * channel (NULL: not watched). */
 hp_range hp_observer_range(const hp_observer *o, int tensor);
 const double *const *hp_observer_most(const hp_observer *o);

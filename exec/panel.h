@@ -67,7 +67,7 @@ typedef void hp_depthwise_fn(const hp_depthwise_row *r);
 typedef struct hp_panel_kernels {
     const char *isa;
     hp_panel_fn *tile[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* by input, vectors - 1, rows - 1 */
-    hp_panel_fn *fast[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* of fast outputs */
+    hp_panel_fn *fast[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* of fast outputs, whole vectors of them */
     hp_depthwise_fn *depthwise[HP_DTYPES];
     /* Weights of a depthwise layer (channel, row, column) as depthwise[HP_U8] reads them. */
     void (*pack_depthwise)(int8_t *to, const int8_t *w, int channels, int kh, int kw);

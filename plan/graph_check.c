@@ -1,5 +1,5 @@
-/* graph_check.c - see graph_check.h. Ids are taken to be in range of the arrays: tensors and layers are numbered
- * alike, as graph_json.c makes them. */
+/* graph_check.c - see graph_check.h. Ids are taken to be in range of the arrays: tensors and layers are
+ * numbered alike, as graph_json.c makes them. */
 #include "plan/graph_check.h"
 
 #include "plan/graph_shape.h"
@@ -79,18 +79,20 @@ static bool between(int32_t v, int32_t low, int32_t high) {
 }
 
 static bool window_in_range(const hp_layer *l) {
-    return between(l->kh, 1, MOST_SIZE) && between(l->kw, 1, MOST_SIZE) && between(l->stride_h, 1, MOST_SIZE) &&
-           between(l->stride_w, 1, MOST_SIZE) && between(l->dil_h, 1, MOST_SIZE) && between(l->dil_w, 1, MOST_SIZE);
+    return between(l->kh, 1, MOST_SIZE) && between(l->kw, 1, MOST_SIZE) &&
+           between(l->stride_h, 1, MOST_SIZE) && between(l->stride_w, 1, MOST_SIZE) &&
+           between(l->dil_h, 1, MOST_SIZE) && between(l->dil_w, 1, MOST_SIZE);
 }
 
 static bool numbers_in_range(const hp_layer *l) {
     const op_rule *r = &rules[l->op];
     return (!r->window || window_in_range(l)) && between(l->groups, r->groups ? 1 : 0, MOST_SIZE) &&
-           between(l->pad_h, 0, MOST_SIZE) && between(l->pad_w, 0, MOST_SIZE) && between(l->out_h, 0, MOST_SIZE) &&
-           between(l->out_w, 0, MOST_SIZE) && between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
+           between(l->pad_h, 0, MOST_SIZE) && between(l->pad_w, 0, MOST_SIZE) &&
+           between(l->out_h, 0, MOST_SIZE) && between(l->out_w, 0, MOST_SIZE) &&
+           between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
            between(l->interpolation, 0, HP_BILINEAR) && between(l->corners, 0, HP_CORNERS - 1) &&
-           between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) && l->p >= 0 &&
-           l->p < 1 && l->eps >= 0 && isfinite(l->eps) && l->momentum >= 0 && l->momentum <= 1;
+           between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&
+           l->p >= 0 && l->p < 1 && l->eps >= 0 && isfinite(l->eps) && l->momentum >= 0 && l->momentum <= 1;
 }
 
 static hp_status check_layer(const hp_graph *g, int at, hp_error *err) {
@@ -102,7 +104,8 @@ static hp_status check_layer(const hp_graph *g, int at, hp_error *err) {
     if (!between(l->n_in, r->least_in, r->most_in)) return bad(err, at, "the wrong number of inputs");
     for (int k = 0; k < l->n_in; k++)
         if (!between(l->in[k], 0, at - 1)) return bad(err, at, "an input that is not computed before it");
-    if (!between(l->n_param, r->least_param, r->most_param)) return bad(err, at, "the wrong number of parameters");
+    if (!between(l->n_param, r->least_param, r->most_param))
+        return bad(err, at, "the wrong number of parameters");
     if (!numbers_in_range(l)) return bad(err, at, "a number out of range");
     if (l->unit < 0 || l->unit != (at ? g->layer[at - 1].unit : 0) + (at && l->unit != g->layer[at - 1].unit))
         return bad(err, at, "units have a gap");
@@ -160,7 +163,8 @@ static bool param_fits(const hp_param *p, const wanted *w) {
             if (p->n_dim != d) return false;
             break;
         }
-        if (d >= p->n_dim || p->dim[d] != w->dim[d] || __builtin_mul_overflow(count, w->dim[d], &count)) return false;
+        if (d >= p->n_dim || p->dim[d] != w->dim[d] || __builtin_mul_overflow(count, w->dim[d], &count))
+            return false;
     }
     return p->kind == (int32_t)w->kind && p->count == count && between(p->init, 0, HP_INIT_TORCH_DEFAULT) &&
            (w->fan_in ? p->fan_in == w->fan_in : p->fan_in >= 0);
@@ -171,7 +175,8 @@ static hp_status check_params(const hp_graph *g, int at, hp_error *err) {
     for (int i = 0; i < l->n_param; i++) {
         const wanted w = i == 0 ? weight_of(g, l) : vector_of(g, l, i);
         const hp_param *p = &g->param[l->param[i]];
-        if (p->layer != at || !param_fits(p, &w)) return bad(err, at, "a parameter of another shape than it needs");
+        if (p->layer != at || !param_fits(p, &w))
+            return bad(err, at, "a parameter of another shape than it needs");
     }
     return HP_OK;
 }

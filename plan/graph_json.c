@@ -1,5 +1,5 @@
-/* graph_json.c - graphs as JSON: one object per layer in order, its output's shape, its parameters inside; numbers
- * that are 0 are left out. Ids follow from the order. */
+/* graph_json.c - graphs as JSON: one object per layer in order, its output's shape, its parameters inside;
+ * numbers that are 0 are left out. Ids follow from the order. */
 #include "plan/graph_json.h"
 
 #include "plan/graph_check.h"
@@ -18,23 +18,45 @@ typedef struct number {
     bool real;
 } number;
 
-#define WHOLE(member) {#member, offsetof(hp_layer, member), false}
-#define REAL(member) {#member, offsetof(hp_layer, member), true}
+#define WHOLE(member)                                                                                        \
+    { #member, offsetof(hp_layer, member), false }
+#define REAL(member)                                                                                         \
+    { #member, offsetof(hp_layer, member), true }
 static const number numbers[] = {
-    WHOLE(unit),       WHOLE(kh),        WHOLE(kw),      WHOLE(stride_h),          WHOLE(stride_w),
-    WHOLE(pad_h),      WHOLE(pad_w),     WHOLE(dil_h),   WHOLE(dil_w),             WHOLE(groups),
-    WHOLE(ceil_mode),  WHOLE(out_h),     WHOLE(out_w),   WHOLE(count_include_pad), WHOLE(interpolation),
-    WHOLE(corners),    REAL(act_a),      REAL(act_b),    REAL(p),                  REAL(eps),
+    WHOLE(unit),
+    WHOLE(kh),
+    WHOLE(kw),
+    WHOLE(stride_h),
+    WHOLE(stride_w),
+    WHOLE(pad_h),
+    WHOLE(pad_w),
+    WHOLE(dil_h),
+    WHOLE(dil_w),
+    WHOLE(groups),
+    WHOLE(ceil_mode),
+    WHOLE(out_h),
+    WHOLE(out_w),
+    WHOLE(count_include_pad),
+    WHOLE(interpolation),
+    WHOLE(corners),
+    REAL(act_a),
+    REAL(act_b),
+    REAL(p),
+    REAL(eps),
     REAL(momentum),
 };
 #undef WHOLE
 #undef REAL
 enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };
 
-static const char *const kind_names[] = {"conv_weight", "linear_weight", "bias",     "bn_weight",
+static const char *const kind_names[] = {"conv_weight", "linear_weight", "bias",   "bn_weight",
                                          "bn_bias",     "bn_mean",       "bn_var", "factor"};
-static const char *const init_names[] = {"zero", "one", "kaiming_fan_out", "kaiming_fan_in", "normal_001", "torch"};
-enum { N_KINDS = sizeof kind_names / sizeof kind_names[0], N_INITS = sizeof init_names / sizeof init_names[0] };
+static const char *const init_names[] = {"zero",           "one",        "kaiming_fan_out",
+                                         "kaiming_fan_in", "normal_001", "torch"};
+enum {
+    N_KINDS = sizeof kind_names / sizeof kind_names[0],
+    N_INITS = sizeof init_names / sizeof init_names[0]
+};
 
 /* --- writing --- */
 
@@ -122,13 +144,15 @@ static hp_status read_text(const reading *r, const json_t *o, const char *key, c
 
 static hp_status read_whole(const reading *r, const json_t *value, const char *key, int32_t *out) {
     const json_int_t v = json_integer_value(value);
-    if (!json_is_integer(value) || v < INT32_MIN || v > INT32_MAX) return bad(r, key, "a whole number of 32 bits");
+    if (!json_is_integer(value) || v < INT32_MIN || v > INT32_MAX)
+        return bad(r, key, "a whole number of 32 bits");
     *out = (int32_t)v;
     return HP_OK;
 }
 
 /* An array of at most `most` numbers. */
-static hp_status read_wholes(const reading *r, const json_t *o, const char *key, int most, int32_t *out, int *n) {
+static hp_status read_wholes(const reading *r, const json_t *o, const char *key, int most, int32_t *out,
+                             int *n) {
     const json_t *array = json_object_get(o, key);
     if (!json_is_array(array) || json_array_size(array) > (size_t)most) return bad(r, key, "a short array");
     *n = (int)json_array_size(array);
@@ -137,8 +161,8 @@ static hp_status read_wholes(const reading *r, const json_t *o, const char *key,
 }
 
 /* One of the names; `out` is its number. */
-static hp_status read_choice(const reading *r, const json_t *o, const char *key, const char *const *names, int n,
-                             int32_t *out) {
+static hp_status read_choice(const reading *r, const json_t *o, const char *key, const char *const *names,
+                             int n, int32_t *out) {
     const char *text = "";
     HP_TRY(read_text(r, o, key, &text));
     for (int i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* onnx_odd.h - a small model with some of everything: an open size, hard swish in four nodes, scales before and
- * behind convolutions, a gate, a resize. */
+/* onnx_odd.h - a small model with some of everything: an open size, hard swish in four nodes, scales before
+ * and behind convolutions, a gate, a resize. */
 #ifndef TESTS_ONNX_ODD_H
 #define TESTS_ONNX_ODD_H
 
@@ -16,7 +16,8 @@ static inline const float *drawn(hp_arena *a, uint64_t stream, int64_t n) {
     return f;
 }
 
-static inline void write_drawn(onnx_writer *w, const char *name, uint64_t stream, size_t n_dim, const int64_t *dim) {
+static inline void write_drawn(onnx_writer *w, const char *name, uint64_t stream, size_t n_dim,
+                               const int64_t *dim) {
     onnx_write_floats(w, name, n_dim, dim, drawn(w->arena, stream, (int64_t)onnx_write_count(n_dim, dim)));
 }
 
@@ -24,8 +25,8 @@ static inline void write_number(onnx_writer *w, const char *name, float v) {
     onnx_write_floats(w, name, 0, NULL, &v);
 }
 
-static inline void write_conv(onnx_writer *w, const char *x, const char *y, const char *weight, int64_t outs, int64_t ins,
-                       int64_t k, uint64_t stream) {
+static inline void write_conv(onnx_writer *w, const char *x, const char *y, const char *weight, int64_t outs,
+                              int64_t ins, int64_t k, uint64_t stream) {
     char inputs[80];
     const int64_t dim[4] = {outs, ins, k, k}, pads[4] = {k / 2, k / 2, k / 2, k / 2};
     snprintf(inputs, sizeof inputs, "%s %s", x, weight);
@@ -48,7 +49,8 @@ static inline void write_hard_swish(onnx_writer *w, const char *x, const char *y
     onnx_write_node(w, "Div", text[1], y);
 }
 
-static inline void write_scale(onnx_writer *w, const char *x, const char *y, const char *factor, const char *bias) {
+static inline void write_scale(onnx_writer *w, const char *x, const char *y, const char *factor,
+                               const char *bias) {
     char text[3][80];
     snprintf(text[0], 80, "%s %s", factor, x);
     snprintf(text[1], 80, "%s.scaled", y);

@@ -26,7 +26,8 @@ static inline void *onnx_write_more(hp_arena *a, void *list, size_t n, void *ite
 #define ONNX_WRITE_APPEND(w, list, n, item) ((list) = onnx_write_more((w)->arena, (list), (n)++, (item)))
 
 static inline onnx_writer onnx_writer_start(hp_arena *a, int opset) {
-    onnx_writer w = {a, ONNX__MODEL_PROTO__INIT, ONNX__GRAPH_PROTO__INIT, ONNX__OPERATOR_SET_ID_PROTO__INIT, {NULL}};
+    onnx_writer w = {
+        a, ONNX__MODEL_PROTO__INIT, ONNX__GRAPH_PROTO__INIT, ONNX__OPERATOR_SET_ID_PROTO__INIT, {NULL}};
     w.model.has_ir_version = 1;
     w.model.ir_version = 8;
     w.opset.has_version = 1;
@@ -161,8 +162,8 @@ static inline void onnx_write_integers(onnx_writer *w, const char *name, size_t 
     t->int64_data = memcpy(HP_NEW(w->arena, int64_t, t->n_int64_data), v, t->n_int64_data * sizeof *v);
 }
 
-static inline void onnx_write_bytes(onnx_writer *w, const char *name, int type, size_t n_dim, const int64_t *dim,
-                                    const void *v, size_t size) {
+static inline void onnx_write_bytes(onnx_writer *w, const char *name, int type, size_t n_dim,
+                                    const int64_t *dim, const void *v, size_t size) {
     Onnx__TensorProto *t = onnx_write_constant(w, name, type, n_dim, dim);
     t->has_raw_data = 1;
     t->raw_data.len = size;

@@ -1,5 +1,5 @@
-/* plain_graph.h - a network computed from the operators' definitions, one sample, in double: the oracle for graphs
- * that no built-in network has. Slow. Tensors are (H, W, C); parameters as graph.h lays them out. */
+/* plain_graph.h - a network computed from the operators' definitions, one sample, in double: the oracle for
+ * graphs that no built-in network has. Slow. Tensors are (H, W, C); parameters as graph.h lays them out. */
 #ifndef TESTS_PLAIN_GRAPH_H
 #define TESTS_PLAIN_GRAPH_H
 
@@ -15,7 +15,8 @@ typedef struct plain {
     const hp_graph *g;
     const float *const *param; /* data of each parameter */
     double **tensor;
-    const double *scale, *zero; /* per tensor: rounded to scale (q - zero), q of 0 .. 255; scale 0: not. May be NULL */
+    const double *scale,
+        *zero; /* per tensor: rounded to scale (q - zero), q of 0 .. 255; scale 0: not. May be NULL */
 } plain;
 
 static double plain_at(const plain *p, int tensor, int64_t y, int64_t x, int64_t c) {
@@ -62,7 +63,8 @@ static double plain_conv(const plain *p, const hp_layer *l, int64_t y, int64_t x
     for (int64_t i = 0; i < ins; i++)
         for (int64_t ky = 0; ky < l->kh; ky++)
             for (int64_t kx = 0; kx < l->kw; kx++) {
-                const int64_t iy = y * l->stride_h - l->pad_h + ky * l->dil_h, ix = x * l->stride_w - l->pad_w + kx * l->dil_w;
+                const int64_t iy = y * l->stride_h - l->pad_h + ky * l->dil_h,
+                              ix = x * l->stride_w - l->pad_w + kx * l->dil_w;
                 if (plain_inside(in, iy, ix))
                     sum += plain_at(p, l->in[0], iy, ix, first + i) *
                            plain_weight(p, l, 0, ((o * ins + i) * l->kh + ky) * l->kw + kx);
@@ -77,7 +79,8 @@ static double plain_convt(const plain *p, const hp_layer *l, int64_t y, int64_t 
     for (int64_t i = 0; i < ins; i++)
         for (int64_t ky = 0; ky < l->kh; ky++)
             for (int64_t kx = 0; kx < l->kw; kx++) {
-                const int64_t fy = y + l->pad_h - ky * l->dil_h, fx = x + l->pad_w - kx * l->dil_w, c = o / outs * ins + i;
+                const int64_t fy = y + l->pad_h - ky * l->dil_h, fx = x + l->pad_w - kx * l->dil_w,
+                              c = o / outs * ins + i;
                 if (fy % l->stride_h == 0 && fx % l->stride_w == 0 && fy >= 0 && fx >= 0 &&
                     plain_inside(in, fy / l->stride_h, fx / l->stride_w))
                     sum += plain_at(p, l->in[0], fy / l->stride_h, fx / l->stride_w, c) *
@@ -126,8 +129,10 @@ static double plain_adaptpool(const plain *p, const hp_layer *l, int64_t y, int6
 static double plain_resize(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
     const hp_tensor *in = &p->g->tensor[l->in[0]];
     const hp_resample r = hp_resample_at(l, in->h, l->out_h, y), s = hp_resample_at(l, in->w, l->out_w, x);
-    const double top = plain_at(p, l->in[0], r.lo, s.lo, c) * (1 - s.weight) + plain_at(p, l->in[0], r.lo, s.hi, c) * s.weight,
-                 low = plain_at(p, l->in[0], r.hi, s.lo, c) * (1 - s.weight) + plain_at(p, l->in[0], r.hi, s.hi, c) * s.weight;
+    const double top = plain_at(p, l->in[0], r.lo, s.lo, c) * (1 - s.weight) +
+                       plain_at(p, l->in[0], r.lo, s.hi, c) * s.weight,
+                 low = plain_at(p, l->in[0], r.hi, s.lo, c) * (1 - s.weight) +
+                       plain_at(p, l->in[0], r.hi, s.hi, c) * s.weight;
     return top * (1 - r.weight) + low * r.weight;
 }
 
@@ -179,7 +184,8 @@ static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t 
                    ? plain_at(p, l->in[0], y - l->pad_h, x - l->pad_w, c)
                    : 0;
     case HP_BN:
-        return plain_bn(p, l, plain_at(p, l->in[0], y, x, c), c) + (l->n_in > 1 ? plain_second(p, l, y, x, c) : 0);
+        return plain_bn(p, l, plain_at(p, l->in[0], y, x, c), c) +
+               (l->n_in > 1 ? plain_second(p, l, y, x, c) : 0);
     case HP_SCALE:
         return plain_at(p, l->in[0], y, x, c) * plain_weight(p, l, 0, c) + plain_weight(p, l, 1, c);
     case HP_ADD:
@@ -195,7 +201,8 @@ static void plain_layer(const plain *p, const hp_layer *l, double *out) {
     const hp_tensor *t = &p->g->tensor[l->out];
     for (int64_t y = 0; y < t->h; y++)
         for (int64_t x = 0; x < t->w; x++)
-            for (int64_t c = 0; c < t->c; c++) out[(y * t->w + x) * t->c + c] = plain_act(l, plain_value(p, l, y, x, c));
+            for (int64_t c = 0; c < t->c; c++)
+                out[(y * t->w + x) * t->c + c] = plain_act(l, plain_value(p, l, y, x, c));
 }
 
 static void plain_round(const plain *p, int tensor, double *v, int64_t n) {

@@ -94,7 +94,7 @@ static void ranges_are_those_of_plain_loops(void **state) {
                     const double v = element(r, of[t], n, i / x->w, i % x->w, c);
                     lo = fmin(lo, v);
                     hi = fmax(hi, v);
-                    most[c] = n + i ? fmax(most[c], v) : v;
+                    most[c] = fmax(most[c], fabs(v));
                 }
         const hp_range got = hp_observer_range(o, of[t]);
         assert_true(got.lo == lo && got.hi == hi);

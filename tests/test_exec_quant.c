@@ -188,20 +188,7 @@ static void correction_restores_the_mean(void **state) {
 
 /* --- equalisation --- */
 
-static double largest(const hp_constants *c, const hp_filter *f, int layer, bool outputs, int channel) {
-    const hp_graph *g = hp_constants_graph(c);
-    const hp_weight_walk walk = hp_weight_walk_of(g, layer);
-    double most = 0;
-    for (int64_t run = 0; run < walk.runs; run++) {
-        const hp_weight_ends at = hp_weight_ends_of(&walk, run);
-        if ((outputs ? at.out : at.in) != channel) continue;
-        for (int64_t e = 0; e < walk.length; e++)
-            most = fmax(most, fabs((double)f->weight[run * walk.length + e]));
-    }
-    return most;
-}
-
-/* Conv - relu - conv with channels of very different size, as batch norms leave them. */
+/* Dense - depthwise - dense, as in MobileNetV2. */
 static hp_graph *chain(hp_arena *a, int act) {
     hp_error err;
     hp_builder b = hp_builder_start(a, "chain", 8, 8, 4, &err);
@@ -229,60 +216,93 @@ static double product(const hp_factors *f, int first, int second, int channel) {
     return (double)f->out[first][channel] * (double)f->in[second][channel];
 }
 
-static void relu_channels_use_their_ranges_alike(void **state) {
+/* Largest |w| of the weights that read a channel, in units of their row's largest. */
+static double column(hp_constants *c, int layer, int channel) {
+    const hp_graph *g = hp_constants_graph(c);
+    const hp_param *p = &g->param[g->layer[layer].param[0]];
+    const hp_filter f = filter(c, layer, false);
+    const int64_t k = (int64_t)p->dim[2] * p->dim[3];
+    double most = 0;
+    for (int o = 0; o < p->dim[0]; o++) {
+        double row = 0, here = 0;
+        for (int i = 0; i < p->dim[1]; i++)
+            for (int64_t e = 0; e < k; e++) {
+                const double w = fabs((double)f.weight[(o * p->dim[1] + i) * k + e]);
+                row = fmax(row, w);
+                if (i == channel) here = fmax(here, w);
+            }
+        most = fmax(most, here / row);
+    }
+    return most;
+}
+
+static const double **seen_by(hp_arena *a, const hp_graph *g, const char *name, const double *seen,
+                              const char *name2, const double *seen2) {
+    const double **most = HP_NEW(a, const double *, g->n_tensor);
+    most[g->layer[named(g, name)].out] = seen;
+    if (name2) most[g->layer[named(g, name2)].out] = seen2;
+    return most;
+}
+
+static void channels_come_closer_and_the_function_stays(void **state) {
     (void)state;
+    static const double seen[6] = {0.1, 2, 0.7, 3, 1, 0.2}, seen2[6] = {5, 0.3, 1, 2, 0, 4};
     static const int acts[] = {HP_ACT_NONE, HP_ACT_RELU};
     for (int k = 0; k < 2; k++) {
         hp_arena *a = hp_arena_new();
         hp_error err = {0};
         const hp_graph *g = chain(a, acts[k]);
         const int first = named(g, "a"), second = named(g, "b"), third = named(g, "c");
-        hp_constants *plain = open_constants(g);
+        hp_constants *c = open_constants(g), *plain = open_constants(g);
         hp_factors f;
-        assert_int_equal(hp_equalise(a, plain, NULL, &f, &err), HP_OK);
+        assert_int_equal(hp_equalise(a, c, seen_by(a, g, "a", seen, "b", seen2), &f, &err), HP_OK);
+        double constant = 0;
         for (int i = 0; i < 6; i++) {
-            /* the function stays: what leaves a channel is multiplied with 1 */
             assert_true(fabs(product(&f, first, second, i) - 1) < 1e-6);
             assert_true(fabs(product(&f, second, third, i) - 1) < 1e-6);
-            hp_filter w = filter(plain, first, false);
-            const double r1 = largest(plain, &w, first, true, i);
-            w = filter(plain, second, false);
-            const double r2 = largest(plain, &w, second, false, i), r3 = largest(plain, &w, second, true, i);
-            w = filter(plain, third, false);
-            const double r4 = largest(plain, &w, third, false, i);
-            assert_true(fabs(r1 / r2 - 1) < 0.03 && fabs(r3 / r4 - 1) < 0.03);
+            /* before the depthwise layer all have the range of the largest */
+            assert_true(fabs(seen[i] * (double)f.out[first][i] - 3) < 1e-5);
+            if (seen2[i] == 0) { /* never seen */
+                assert_true(f.out[second][i] == 1.0f);
+                continue;
+            }
+            /* before the dense one the ratio of ranges is the same for all channels: SmoothQuant's rule */
+            const double by = (double)f.out[second][i], ratio = seen2[i] * by * by / column(plain, third, i);
+            if (i > 0) assert_true(fabs(ratio / constant - 1) < 1e-5);
+            constant = ratio;
         }
+        double range = 0;
+        for (int i = 0; i < 6; i++) range = fmax(range, seen2[i] * (double)f.out[second][i]);
+        assert_true(fabs(range - 5) < 1e-5);
         assert_null(f.out[third]); /* read by a pool: nothing to pair with */
+        assert_int_equal(hp_equalise(a, c, HP_NEW(a, const double *, g->n_tensor), &f, &err), HP_OK);
+        assert_null(f.out[first]); /* nothing is known */
         hp_constants_close(plain);
+        hp_constants_close(c);
         hp_arena_free(a);
     }
 }
 
-/* relu6(x) is homogeneous only below 6: channels seen at the bound, or never seen, stay as they are; others
+/* relu6(x) is homogeneous only below 6: channels seen near the bound, or never seen, stay as they are; others
  * stay below it. */
 static void bounded_channels_stay_below_their_bound(void **state) {
     (void)state;
+    static const double seen[6] = {6, 5.9, 0.2, 0, 3, 1};
     hp_arena *a = hp_arena_new();
     hp_error err = {0};
     const hp_graph *g = chain(a, HP_ACT_RELU6);
     const int first = named(g, "a"), second = named(g, "b");
     hp_constants *c = open_constants(g);
     hp_factors f;
-    assert_int_equal(hp_equalise(a, c, NULL, &f, &err), HP_OK);
-    for (int i = 0; i < 6; i++) assert_true(f.out[first][i] == 1.0f && f.in[second][i] == 1.0f);
-    static const double seen[6] = {6, 5.9, 0.01, 0, 3, 1};
-    const double **most = HP_NEW(a, const double *, g->n_tensor);
-    most[g->layer[first].out] = seen;
-    assert_int_equal(hp_equalise(a, c, most, &f, &err), HP_OK);
-    assert_true(f.out[first][0] == 1.0f && f.out[first][3] == 1.0f);
-    int moved = 0;
+    assert_int_equal(hp_equalise(a, c, seen_by(a, g, "a", seen, NULL, NULL), &f, &err), HP_OK);
     for (int i = 0; i < 6; i++) {
-        assert_true((double)f.out[first][i] * seen[i] <= 6 * (1 + 1e-6));
         assert_true(fabs(product(&f, first, second, i) - 1) < 1e-6);
-        moved += fabsf(f.out[first][i] - 1) > 1e-3f;
+        if (seen[i] >= 4.5 || seen[i] == 0)
+            assert_true(f.out[first][i] == 1.0f);
+        else
+            assert_true(fabs((double)f.out[first][i] * seen[i] - 4.5) < 1e-5);
     }
-    assert_true(moved >= 2);
-    assert_true(!f.out[second] || f.out[second][0] == 1.0f); /* never seen */
+    assert_null(f.out[second]);
     hp_constants_close(c);
     hp_arena_free(a);
 }
@@ -296,7 +316,13 @@ static void factors_reach_the_quantised_network(void **state) {
                    *q = source_graph(a, "resnet-v1-8", 32, HP_PREC_INT8);
     hp_constants *real = open_constants(r), *quantised = open_constants(q);
     hp_factors f;
-    assert_int_equal(hp_equalise(a, real, NULL, &f, &err), HP_OK);
+    const double **most = HP_NEW(a, const double *, r->n_tensor);
+    for (int t = 0; t < r->n_tensor; t++) {
+        double *seen = HP_NEW(a, double, r->tensor[t].c);
+        for (int i = 0; i < r->tensor[t].c; i++) seen[i] = 1 + i;
+        most[t] = seen;
+    }
+    assert_int_equal(hp_equalise(a, real, most, &f, &err), HP_OK);
     hp_factors_apply(&f, r, quantised);
     int found = 0;
     for (int l = 0; l < r->n_layer; l++) {
@@ -370,7 +396,7 @@ int main(void) {
         cmocka_unit_test(shared_tensors_get_the_union_of_what_is_computed),
         cmocka_unit_test(counterparts_have_the_same_maker),
         cmocka_unit_test(correction_restores_the_mean),
-        cmocka_unit_test(relu_channels_use_their_ranges_alike),
+        cmocka_unit_test(channels_come_closer_and_the_function_stays),
         cmocka_unit_test(bounded_channels_stay_below_their_bound),
         cmocka_unit_test(factors_reach_the_quantised_network),
         cmocka_unit_test(sqnr_is_the_ratio_of_powers),

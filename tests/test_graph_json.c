@@ -1,4 +1,5 @@
-/* test_graph_json.c - graphs as JSON: the round trip changes nothing, and no text makes a graph that is not one. */
+/* test_graph_json.c - graphs as JSON: the round trip changes nothing, and no text makes a graph that is not
+ * one. */
 #include "plan/graph_check.h"
 #include "plan/graph_json.h"
 #include "plan/nets/builder.h"
@@ -29,8 +30,8 @@ static void assert_same(hp_arena *a, const hp_graph *g) {
 }
 
 static void built_in_networks_survive_the_round_trip(void **state) {
-    static const char *const nets[] = {"cnn",         "resnet18",     "resnet101",  "vgg19",
-                                       "mobilenetv2", "densenet121",  "resnet-v1-8", "resnet-v2-20:131",
+    static const char *const nets[] = {"cnn",         "resnet18",       "resnet101",   "vgg19",
+                                       "mobilenetv2", "densenet121",    "resnet-v1-8", "resnet-v2-20:131",
                                        "unet:4",      "amoebanetd:3,32"};
     (void)state;
     for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
@@ -45,9 +46,17 @@ static void built_in_networks_survive_the_round_trip(void **state) {
 /* Every operator, activation and number that a built-in network does not have. */
 static hp_graph *odd_graph(hp_arena *a) {
     hp_builder b = hp_builder_start(a, "odd", 33, 20, 6, NULL);
-    const hp_layer conv = {.op = HP_CONV, .kh = 3, .kw = 2, .stride_h = 2, .pad_h = 1, .dil_w = 3, .out_h = 18,
-                           .out_w = 16, .n_param = 2},
-                   convt = {.op = HP_CONVT, .kh = 3, .kw = 3, .stride_h = 2, .stride_w = 2, .groups = 2, .pad_h = 1};
+    const hp_layer
+        conv = {.op = HP_CONV,
+                .kh = 3,
+                .kw = 2,
+                .stride_h = 2,
+                .pad_h = 1,
+                .dil_w = 3,
+                .out_h = 18,
+                .out_w = 16,
+                .n_param = 2},
+        convt = {.op = HP_CONVT, .kh = 3, .kw = 3, .stride_h = 2, .stride_w = 2, .groups = 2, .pad_h = 1};
     int x = hp_build_conv_as(&b, 0, "conv", 4, &conv);
     x = hp_build_act_with(&b, x, "clip", HP_ACT_CLIP, -0.1, 1e30);
     x = hp_build_conv_as(&b, x, "convt", 6, &convt);
@@ -109,8 +118,9 @@ static void no_changed_byte_and_no_cut_is_harmful(void **state) {
 
 /* Every number becomes an extreme one. */
 static void no_number_is_harmful(void **state) {
-    static const char *const extremes[] = {"-1",   "0",          "1",     "7",   "65536", "2147483647", "-2147483648",
-                                           "16777216", "4294967297", "1e308", "0.5", "\"1\"", "null"};
+    static const char *const extremes[] = {"-1",         "0",           "1",        "7",          "65536",
+                                           "2147483647", "-2147483648", "16777216", "4294967297", "1e308",
+                                           "0.5",        "\"1\"",       "null"};
     (void)state;
     hp_arena *a = hp_arena_new();
     const char *text = hp_graph_json(a, odd_graph(a));

@@ -1,5 +1,5 @@
-/* test_onnx.c - models written here: names, shapes at any size, rewrites that change nothing, messages, and bytes
- * from strangers. */
+/* test_onnx.c - models written here: names, shapes at any size, rewrites that change nothing, messages, and
+ * bytes from strangers. */
 #include "plan/fuse.h"
 #include "plan/graph_check.h"
 #include "plan/graph_json.h"
@@ -45,7 +45,8 @@ static hp_graph *odd_graph(hp_arena *a, int h, int w, const float **param) {
     const hp_layer three = {.op = HP_CONV, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},
                    one = {.op = HP_CONV, .kh = 1, .kw = 1};
     int n = 0;
-    float *sixth = HP_NEW(a, float, ODD_C), *ones = HP_NEW(a, float, ODD_C), *threes = HP_NEW(a, float, ODD_C);
+    float *sixth = HP_NEW(a, float, ODD_C), *ones = HP_NEW(a, float, ODD_C),
+          *threes = HP_NEW(a, float, ODD_C);
     float *s = HP_NEW(a, float, ODD_C), *shift = HP_NEW(a, float, ODD_C);
     for (int i = 0; i < ODD_C; i++) {
         sixth[i] = 1.0f / 6;
@@ -322,7 +323,8 @@ static void of_name_twice(onnx_writer *w) {
 
 static void of_mode(onnx_writer *w) {
     for (size_t i = 0; i < w->graph.n_node; i++)
-        if (strcmp(w->graph.node[i]->op_type, "Resize") == 0) onnx_write_text(w, w->graph.node[i], "mode", "cubic");
+        if (strcmp(w->graph.node[i]->op_type, "Resize") == 0)
+            onnx_write_text(w, w->graph.node[i], "mode", "cubic");
 }
 
 static void messages_name_the_node_and_the_fix(void **state) {
@@ -354,7 +356,8 @@ static void messages_name_the_node_and_the_fix(void **state) {
         cases[i].make(&w);
         assert_int_equal(parse(&w, 8, 8, &m, &err), HP_EDATA);
         for (int k = 0; k < 2; k++)
-            if (!strstr(err.text, cases[i].says[k])) fail_msg("'%s' does not say '%s'", err.text, cases[i].says[k]);
+            if (!strstr(err.text, cases[i].says[k]))
+                fail_msg("'%s' does not say '%s'", err.text, cases[i].says[k]);
         assert_non_null(strstr(err.text, "dir/a_model.onnx: "));
         hp_arena_free(a);
     }
@@ -428,7 +431,8 @@ static void deep_nesting_is_refused(void **state) {
     at = wrap(at, end, 7);
     hp_onnx_model m;
     hp_error err = {0};
-    assert_int_equal(hp_onnx_parse(a, "x.onnx", at, (size_t)(end - at), false, 8, 8, true, &m, &err), HP_EDATA);
+    assert_int_equal(hp_onnx_parse(a, "x.onnx", at, (size_t)(end - at), false, 8, 8, true, &m, &err),
+                     HP_EDATA);
     assert_non_null(strstr(err.text, "nested too deep"));
     hp_arena_free(a);
 }
@@ -446,7 +450,8 @@ static void many_messages_are_refused(void **state) {
     at = wrap(at, end, 7);
     hp_onnx_model m;
     hp_error err = {0};
-    assert_int_equal(hp_onnx_parse(a, "x.onnx", at, (size_t)(end - at), false, 8, 8, true, &m, &err), HP_EDATA);
+    assert_int_equal(hp_onnx_parse(a, "x.onnx", at, (size_t)(end - at), false, 8, 8, true, &m, &err),
+                     HP_EDATA);
     assert_non_null(strstr(err.text, "too many messages"));
     hp_arena_free(a);
 }

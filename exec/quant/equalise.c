@@ -1,5 +1,4 @@
-/* equalise.c - pairs of layers whose common channels are rescaled until their weights use their ranges alike;
- * see equalise.h. */
+/* equalise.c - pairs of layers whose common channels are brought closer to one another; see equalise.h. */
 #include "exec/quant/equalise.h"
 
 #include "exec/data/weight_walk.h"
@@ -16,10 +15,13 @@ typedef struct pair {
 typedef struct equalising {
     hp_constants *c;
     const hp_graph *g;
-    hp_factors *f;
-    double *range1,
-        *range2; /* largest weight per channel: of the first layer's outputs, the second's inputs */
+    double *row;    /* per output channel of the second layer: largest weight */
+    double *column; /* per channel between: largest weight in its row's units */
+    double *factor;
 } equalising;
+
+/* Images calibration did not see may go beyond what it saw. */
+static const double headroom = 0.75;
 
 /* --- which layers --- */
 
@@ -61,85 +63,108 @@ static bool pair_of(const hp_graph *g, int first, pair *p) {
     return !isnan(p->bound);
 }
 
+static bool is_depthwise(const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    return l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c;
+}
+
 /* --- one pair --- */
 
-static hp_status measure(equalising *e, int layer, bool outputs, double *range, hp_error *err) {
+static double largest(const hp_filter *f, const hp_weight_walk *walk, int64_t run) {
+    double most = 0;
+    for (int64_t e = run * walk->length; e < (run + 1) * walk->length; e++)
+        most = fmax(most, fabs((double)f->weight[e]));
+    return most;
+}
+
+/* How near the weights that read a channel come to those that set the scale of their row. */
+static hp_status measure_columns(equalising *e, const pair *p, hp_error *err) {
     hp_filter f;
-    const int64_t outs = e->g->tensor[e->g->layer[layer].out].c;
-    const hp_weight_walk walk = hp_weight_walk_of(e->g, layer);
-    HP_TRY(hp_constants_filter(e->c, layer, 0, outs, false, &f, err));
-    const int n = outputs ? (int)outs : e->g->tensor[e->g->layer[layer].in[0]].c;
-    for (int i = 0; i < n; i++) range[i] = 0;
+    const int64_t outs = e->g->tensor[e->g->layer[p->second].out].c;
+    const hp_weight_walk walk = hp_weight_walk_of(e->g, p->second);
+    HP_TRY(hp_constants_filter(e->c, p->second, 0, outs, false, &f, err));
+    memset(e->row, 0, sizeof *e->row * (size_t)outs);
+    memset(e->column, 0, sizeof *e->column * (size_t)p->channels);
+    for (int64_t run = 0; run < walk.runs; run++) {
+        double *row = &e->row[hp_weight_ends_of(&walk, run).out];
+        *row = fmax(*row, largest(&f, &walk, run));
+    }
     for (int64_t run = 0; run < walk.runs; run++) {
         const hp_weight_ends at = hp_weight_ends_of(&walk, run);
-        double *most = &range[outputs ? at.out : at.in];
-        for (int64_t k = run * walk.length; k < (run + 1) * walk.length; k++)
-            *most = fmax(*most, fabs((double)f.weight[k]));
+        if (e->row[at.out] > 0)
+            e->column[at.in] = fmax(e->column[at.in], largest(&f, &walk, run) / e->row[at.out]);
     }
     return HP_OK;
 }
 
-/* What the first layer's channel is to be multiplied with, beside `so_far`: both ranges become their
- * geometric mean. */
-static double factor(const equalising *e, const pair *p, int i, double so_far, double most) {
-    const double limit = 1e4; /* keeps all in the range of floats, whatever the network */
-    if (!(e->range1[i] > 0 && e->range2[i] > 0)) return 1;
-    const double wanted = fmin(fmax(so_far * sqrt(e->range2[i] / e->range1[i]), 1 / limit), limit);
-    if (isinf(p->bound)) return wanted / so_far;
-    if (!(most > 0 && most < p->bound)) return 1;
-    return fmin(wanted, p->bound / most) / so_far;
+/* May the channel be scaled at all: seen, read, and away from the bound. */
+static bool is_free(const equalising *e, const pair *p, const double *most, int i) {
+    return most[i] > 0 && e->column[i] > 0 && most[i] < headroom * p->bound;
+}
+
+/* Up to a constant, which leaves the tensor's range as it was; near a bound up to what that allows. */
+static void find_factors(equalising *e, const pair *p, const double *most) {
+    const double limit = 64; /* weights of channels that hardly ever occur stay in proportion */
+    const bool alone = is_depthwise(e->g, p->second);
+    double range = 0, scaled = 0;
+    for (int i = 0; i < p->channels; i++) {
+        e->factor[i] = is_free(e, p, most, i) ? alone ? 1 / most[i] : sqrt(e->column[i] / most[i]) : 0;
+        range = fmax(range, most[i]);
+        scaled = fmax(scaled, most[i] * e->factor[i]);
+    }
+    for (int i = 0; i < p->channels; i++) {
+        const double wanted = scaled > 0 ? fmin(e->factor[i] * range / scaled, limit) : 0;
+        const double allowed = is_free(e, p, most, i) ? headroom * p->bound / most[i] : 1;
+        e->factor[i] = e->factor[i] > 0 ? fmax(fmin(wanted, allowed), 1 / limit) : 1;
+    }
 }
 
 static float *factors_of(hp_arena *a, float **of, int n) {
-    if (*of) return *of;
     *of = HP_NEW(a, float, n);
     for (int i = 0; i < n; i++) (*of)[i] = 1;
     return *of;
 }
 
-/* Rescales the channels between the two; *change: the largest factor beyond 1 of any. */
-static hp_status equalise_pair(equalising *e, hp_arena *a, const pair *p, const double *most, double *change,
+static hp_status equalise_pair(equalising *e, hp_arena *a, const pair *p, const double *most, hp_factors *f,
                                hp_error *err) {
-    HP_TRY(measure(e, p->first, true, e->range1, err));
-    HP_TRY(measure(e, p->second, false, e->range2, err));
-    float *out = factors_of(a, &e->f->out[p->first], p->channels);
-    float *in = factors_of(a, &e->f->in[p->second], p->channels);
+    HP_TRY(measure_columns(e, p, err));
+    find_factors(e, p, most);
+    float *out = factors_of(a, &f->out[p->first], p->channels);
+    float *in = factors_of(a, &f->in[p->second], p->channels);
     for (int i = 0; i < p->channels; i++) {
-        const double by = factor(e, p, i, (double)out[i], most ? most[i] : INFINITY);
-        out[i] = (float)((double)out[i] * by);
+        out[i] = (float)e->factor[i];
         in[i] = 1 / out[i];
-        *change = fmax(*change, fmax(by, 1 / by) - 1);
     }
-    hp_constants_set_factors(e->c, p->first, e->f->in[p->first], out);
-    hp_constants_set_factors(e->c, p->second, in, e->f->out[p->second]);
     return HP_OK;
 }
 
 /* --- the network --- */
 
-static hp_status sweep(equalising *e, hp_arena *a, const double *const *most, double *change, hp_error *err) {
-    *change = 0;
-    for (int l = 0; l < e->g->n_layer; l++) {
-        pair p;
-        if (!pair_of(e->g, l, &p)) continue;
-        const double *seen = most ? most[e->g->layer[l].out] : NULL;
-        HP_TRY(equalise_pair(e, a, &p, seen, change, err));
-    }
-    return HP_OK;
+static int widest(const hp_graph *g) {
+    int most = 1;
+    for (int t = 0; t < g->n_tensor; t++) most = g->tensor[t].c > most ? g->tensor[t].c : most;
+    return most;
 }
 
+static void set_factors(hp_constants *c, const hp_factors *f) {
+    for (int l = 0; l < f->n_layer; l++)
+        if (is_matrix(&hp_constants_graph(c)->layer[l])) hp_constants_set_factors(c, l, f->in[l], f->out[l]);
+}
+
+/* Pairs do not touch each other: a column is measured in its row's units, which factors of the rows leave
+ * alone, and ranges are those of the network as it is. */
 hp_status hp_equalise(hp_arena *a, hp_constants *c, const double *const *most, hp_factors *f, hp_error *err) {
-    enum { SWEEPS = 20 };
-    const double enough = 0.01;
     const hp_graph *g = hp_constants_graph(c);
-    int widest = 1;
-    for (int t = 0; t < g->n_tensor; t++) widest = g->tensor[t].c > widest ? g->tensor[t].c : widest;
+    const int n = widest(g);
     *f = (hp_factors){g->n_layer, HP_NEW(a, float *, g->n_layer), HP_NEW(a, float *, g->n_layer)};
-    equalising e = {c, g, f, HP_NEW(a, double, widest), HP_NEW(a, double, widest)};
-    for (int l = 0; l < g->n_layer; l++)
-        if (is_matrix(&g->layer[l])) hp_constants_set_factors(c, l, NULL, NULL);
-    double change = INFINITY;
-    for (int i = 0; i < SWEEPS && change > enough; i++) HP_TRY(sweep(&e, a, most, &change, err));
+    equalising e = {c, g, HP_NEW(a, double, n), HP_NEW(a, double, n), HP_NEW(a, double, n)};
+    set_factors(c, f);
+    for (int l = 0; l < g->n_layer; l++) {
+        pair p;
+        if (!pair_of(g, l, &p) || !most[g->layer[l].out]) continue;
+        HP_TRY(equalise_pair(&e, a, &p, most[g->layer[l].out], f, err));
+    }
+    set_factors(c, f);
     return HP_OK;
 }
 

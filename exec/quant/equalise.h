@@ -1,10 +1,16 @@
 /* equalise.h - cross-layer equalisation (Nagel et al. 2019, "Data-Free Quantization Through Weight
- * Equalization and Bias Correction", 4.1): the channels between two layers are rescaled so that both layers'
- * weights use their ranges alike; the network's function stays.
+ * Equalization and Bias Correction", 4.1): the channels between two layers are rescaled, and the network's
+ * function stays.
  *
- * Where a channel may be scaled by any factor: nothing, relu or leaky relu between the layers, as act(s x) =
- * s act(x) for s > 0. Behind relu6 (and clips from 0) the bound would move: there a channel is scaled only
- * if calibration never saw it at the bound, and never so that it would come to lie beyond it. */
+ * Weights have a scale per output channel here, so the first layer's take any factor for nothing. What does
+ * share a scale is the tensor between the layers: its channels are brought closer to one another, as far as
+ * the second layer's columns allow. Measured ranges a and columns r get the factor sqrt(r / a) up to a
+ * constant (Xiao et al. 2022, "SmoothQuant", equation 4, strength 1/2); before a depthwise layer, which has
+ * no columns that share a scale, 1 / a.
+ *
+ * Where a channel may be scaled: nothing, relu or leaky relu between the layers, as act(s x) = s act(x) for
+ * s > 0. Behind relu6 (and clips from 0) the bound would move: there a channel is scaled only if calibration
+ * never saw it near the bound, and never so that it would come near it. */
 #ifndef HP_QUANT_EQUALISE_H
 #define HP_QUANT_EQUALISE_H
 
@@ -18,8 +24,8 @@ typedef struct hp_factors {
 } hp_factors;
 
 /* Finds factors for the float constants `c` and sets them there, in the place of earlier ones. most: per
- * tensor, the largest value calibration saw in each channel; NULL (all or one): not known, so nothing behind
- * a bound is scaled. Lives in `arena`. Errors: those of hp_constants_filter. */
+ * tensor, the largest size calibration saw in each channel, of the network without factors; NULL: not known,
+ * nothing is scaled there. Lives in `arena`. Errors: those of hp_constants_filter. */
 hp_status hp_equalise(hp_arena *arena, hp_constants *c, const double *const *most, hp_factors *f,
                       hp_error *err);
 

@@ -92,8 +92,8 @@ static hp_status write_body(FILE *f, const char *tmp, const file_content *c, hp_
     unsigned char prefix[8];
     if (length > HP_ST_MAX_HEADER) {
         free(text);
-        return hp_fail(err, HP_ECREATE, "%s: the names of %d tensors do not fit into a header of %d bytes", tmp, c->n,
-                       HP_ST_MAX_HEADER);
+        return hp_fail(err, HP_ECREATE, "%s: the names of %d tensors do not fit into a header of %d bytes",
+                       tmp, c->n, HP_ST_MAX_HEADER);
     }
     for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)((uint64_t)length >> 8 * i);
     const int ok = fwrite(prefix, 1, 8, f) == 8 && fwrite(text, 1, length, f) == length;

@@ -1,8 +1,9 @@
-/* model.c - networks from files: ONNX models, and the databases that `hplan import` makes of them, which hold the
- * model without its weights. */
+/* model.c - networks from files: ONNX models, and the databases that `hplan import` makes of them, which hold
+ * the model without its weights. */
 #include "plan/onnx/model.h"
 
 #include "plan/base/db.h"
+#include "plan/base/st_write.h"
 #include "plan/base/units.h"
 #include "plan/fuse.h"
 #include "plan/graph_json.h"
@@ -27,8 +28,8 @@ static hp_status write_rows(hp_db *db, const hp_graph *g, const void *data, size
     HP_TRY(write_meta(db, "net", g->net, err));
     HP_TRY(write_size(db, "image_h", g->image_h, err));
     HP_TRY(write_size(db, "image_w", g->image_w, err));
-    return hp_db_exec(db, err, "INSERT INTO program(kind, role, part, data) VALUES('model', 0, 'onnx', ?)", "b", data,
-                      (int)size);
+    return hp_db_exec(db, err, "INSERT INTO program(kind, role, part, data) VALUES('model', 0, 'onnx', ?)",
+                      "b", data, (int)size);
 }
 
 hp_status hp_model_write(const char *path, const char *onnx, const hp_graph *g, hp_error *err) {
@@ -44,6 +45,26 @@ hp_status hp_model_write(const char *path, const char *onnx, const hp_graph *g, 
     if (s == HP_OK) s = hp_db_commit(&db, err);
     hp_db_close(&db);
     hp_arena_free(arena);
+    return s;
+}
+
+static const void *param_data(void *self, int i, hp_error *err) {
+    (void)err;
+    return ((const hp_onnx_model *)self)->param[i].data;
+}
+
+hp_status hp_model_write_weights(const char *path, const hp_onnx_model *m, hp_error *err) {
+    hp_arena *scratch = hp_arena_new();
+    const hp_graph *g = m->graph;
+    hp_st_tensor *tensor = HP_NEW(scratch, hp_st_tensor, g->n_param + 1);
+    const hp_st_source source = {param_data, (void *)(uintptr_t)m};
+    for (int i = 0; i < g->n_param; i++) {
+        const hp_param *p = &g->param[i];
+        tensor[i] = (hp_st_tensor){.name = p->name, .dtype = HP_ST_F32, .n_dim = p->n_dim};
+        for (int d = 0; d < p->n_dim; d++) tensor[i].dim[d] = p->dim[d];
+    }
+    const hp_status s = hp_safetensors_write(path, tensor, g->n_param, &source, err);
+    hp_arena_free(scratch);
     return s;
 }
 
@@ -94,7 +115,8 @@ static hp_status read_db(hp_arena *arena, hp_db *db, int h, int w, hp_onnx_model
     HP_TRY(read_meta(arena, db, "net", &net, err));
     HP_TRY(read_size(arena, db, "image_h", &h, err));
     HP_TRY(read_size(arena, db, "image_w", &w, err));
-    HP_TRY(hp_db_prepare(db, "SELECT data FROM program WHERE kind = 'model' AND role = 0 AND part = 'onnx'", &st, err));
+    HP_TRY(hp_db_prepare(db, "SELECT data FROM program WHERE kind = 'model' AND role = 0 AND part = 'onnx'",
+                         &st, err));
     const hp_status s = parse_row(arena, db, st, net, h, w, m, err);
     sqlite3_finalize(st);
     return s;

@@ -1,9 +1,9 @@
 /* onnx.h - reading ONNX models (opsets 7 to 21 of the operators in onnx_ops.c) as network graphs.
  *
- * The model has one image, (N, C, H, W), also (N, C, L), (N, C) or (N); N is free, H and W are given where the
- * model leaves them open. Its first output is the network's. Layers are called as nodes (or their outputs),
- * parameters as initializers. Affine layers beside a matrix product are folded into it, hard swish written as
- * four nodes is one activation. Files are taken to come from strangers. */
+ * The model has one image, (N, C, H, W), also (N, C, L), (N, C) or (N); N is free, H and W are given where
+ * the model leaves them open. Its first output is the network's. Layers are called as nodes (or their
+ * outputs), parameters as initializers. Affine layers beside a matrix product are folded into it, hard swish
+ * written as four nodes is one activation. Files are taken to come from strangers. */
 #ifndef HP_ONNX_H
 #define HP_ONNX_H
 
@@ -25,9 +25,9 @@ typedef struct hp_onnx_qparam {
     int32_t zero;
 } hp_onnx_qparam;
 
-/* How ONNX lays out the input or the output: dimensions, and hplan's axes (hp_axis of plan/tile.h) as they follow
- * each other in memory, outermost first. Where `quantised`, ONNX's output are the integers round(real / scale) +
- * zero within low .. high, n_scale = 1 or one per channel. */
+/* How ONNX lays out the input or the output: dimensions, and hplan's axes (hp_axis of plan/tile.h) as they
+ * follow each other in memory, outermost first. Where `quantised`, ONNX's output are the integers round(real
+ * / scale) + zero within low .. high, n_scale = 1 or one per channel. */
 typedef struct hp_onnx_layout {
     int32_t n_dim, order[4];
     int64_t dim[8];
@@ -52,7 +52,8 @@ typedef struct hp_onnx_model {
  * HP_EUSAGE when the model leaves the image's size open and none is given. */
 hp_status hp_onnx_read(hp_arena *arena, const char *path, int image_h, int image_w, bool weights,
                        hp_onnx_model *model, hp_error *err);
-/* The same from memory. `structure`: large constants may be left out (onnx_strip); then there are no weights. */
+/* The same from memory. `structure`: large constants may be left out (onnx_strip); then there are no weights.
+ */
 hp_status hp_onnx_parse(hp_arena *arena, const char *name, const void *data, size_t size, bool structure,
                         int image_h, int image_w, bool weights, hp_onnx_model *model, hp_error *err);
 /* The model without its large constants: what hp_onnx_parse needs to build the graph for any image. */

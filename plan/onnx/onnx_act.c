@@ -60,7 +60,8 @@ static float *vector_of(const onnx_call *c, const onnx_value *x, const onnx_cons
     const int64_t channels = onnx_extent(c->r, x, HP_AXIS_C);
     if (k && !k->data) return NULL;
     float *f = HP_NEW(c->r->arena, float, channels);
-    for (int64_t i = 0; i < channels; i++) f[i] = k ? sign * (float)onnx_real(k, k->count == 1 ? 0 : i) : sign;
+    for (int64_t i = 0; i < channels; i++)
+        f[i] = k ? sign * (float)onnx_real(k, k->count == 1 ? 0 : i) : sign;
     return f;
 }
 

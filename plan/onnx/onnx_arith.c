@@ -1,5 +1,5 @@
-/* onnx_arith.c - Add, Sub, Mul, Div, Neg and Sum: of tensors, or with constants, which are a factor and a bias per
- * channel. */
+/* onnx_arith.c - Add, Sub, Mul, Div, Neg and Sum: of tensors, or with constants, which are a factor and a
+ * bias per channel. */
 #include "plan/onnx/onnx_inside.h"
 
 #include <inttypes.h>
@@ -9,7 +9,8 @@
 
 static char *shape_text(hp_arena *arena, int n_dim, const int64_t *dim) {
     char *text = "(";
-    for (int i = 0; i < n_dim; i++) text = hp_arena_printf(arena, "%s%s%" PRId64, text, i ? ", " : "", dim[i]);
+    for (int i = 0; i < n_dim; i++)
+        text = hp_arena_printf(arena, "%s%s%" PRId64, text, i ? ", " : "", dim[i]);
     return hp_arena_printf(arena, "%s)", text);
 }
 
@@ -53,10 +54,11 @@ static hp_status with_constant(onnx_call *c, const onnx_value *x, const onnx_con
     int32_t y;
     onnx_value like = *x;
     if (!onnx_per_channel(c->r, x, k))
-        return onnx_fail(c,
-                         "combines %s with a constant of %s, which varies along more than channels; one number or "
-                         "one per channel is supported",
-                         shape_text(c->r->scratch, x->n_dim, x->dim), shape_text(c->r->scratch, k->n_dim, k->dim));
+        return onnx_fail(
+            c,
+            "combines %s with a constant of %s, which varies along more than channels; one number or "
+            "one per channel is supported",
+            shape_text(c->r->scratch, x->n_dim, x->dim), shape_text(c->r->scratch, k->n_dim, k->dim));
     const float *own = channel_floats(c, x, k, a.f);
     HP_TRY(onnx_emit_scale(c, x->tensor, a.factor_is_k ? own : same_float(c, x, a.factor), NULL, &y));
     if (a.bias_is_k) {
@@ -84,7 +86,8 @@ static bool is_vector_of(const onnx_reader *r, const onnx_value *vector, const o
 static void result_of_two(onnx_call *c, int32_t tensor, const onnx_value *x, const onnx_value *y) {
     onnx_value like = x->n_dim >= y->n_dim ? *x : *y;
     for (int i = 1; i <= like.n_dim; i++) {
-        const int64_t a = i <= x->n_dim ? x->dim[x->n_dim - i] : 1, b = i <= y->n_dim ? y->dim[y->n_dim - i] : 1;
+        const int64_t a = i <= x->n_dim ? x->dim[x->n_dim - i] : 1,
+                      b = i <= y->n_dim ? y->dim[y->n_dim - i] : 1;
         like.dim[like.n_dim - i] = a > b ? a : b;
     }
     memcpy(like.order, x->order, sizeof like.order);
@@ -92,17 +95,19 @@ static void result_of_two(onnx_call *c, int32_t tensor, const onnx_value *x, con
     onnx_result_like(c, tensor, &like);
 }
 
-hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor, const onnx_value *y,
-                       int32_t y_tensor) {
+hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor,
+                       const onnx_value *y, int32_t y_tensor) {
     int32_t out;
     if (!onnx_same_axes(c->r, x, y))
         return onnx_fail(c, "combines %s with %s, which are laid out differently",
-                         shape_text(c->r->scratch, x->n_dim, x->dim), shape_text(c->r->scratch, y->n_dim, y->dim));
+                         shape_text(c->r->scratch, x->n_dim, x->dim),
+                         shape_text(c->r->scratch, y->n_dim, y->dim));
     const bool vector = op == HP_MUL && is_vector_of(c->r, y, x);
     if (!same_size(c->r, x, y) && !vector)
         return onnx_fail(c, "combines %s with %s: %s", shape_text(c->r->scratch, x->n_dim, x->dim),
                          shape_text(c->r->scratch, y->n_dim, y->dim),
-                         op == HP_MUL ? "the smaller one must have one number per channel" : "sizes must be equal");
+                         op == HP_MUL ? "the smaller one must have one number per channel"
+                                      : "sizes must be equal");
     HP_TRY(onnx_emit(c, (hp_layer){.op = op, .n_in = 2, .in = {x_tensor, y_tensor}}, 0, &out));
     result_of_two(c, out, x, y);
     return HP_OK;
@@ -155,7 +160,8 @@ hp_status onnx_read_mul(onnx_call *c) {
 hp_status onnx_read_div(onnx_call *c) {
     operands o;
     HP_TRY(take_operands(c, &o));
-    if (!o.k || o.constant_first) return onnx_fail(c, "division by a tensor is not supported: only by constants");
+    if (!o.k || o.constant_first)
+        return onnx_fail(c, "division by a tensor is not supported: only by constants");
     return with_constant(c, o.x, o.k, (affine){.factor_is_k = true, .f = inverse});
 }
 

@@ -26,8 +26,8 @@ hp_status onnx_attr_int(const onnx_call *c, const char *name, int64_t low, int64
     if (low == high && a->i != low)
         return onnx_fail(c, "attribute %s = %" PRId64 " is not supported: only %" PRId64, name, a->i, low);
     if (a->i < low || a->i > high)
-        return onnx_fail(c, "attribute %s = %" PRId64 " is not supported: %" PRId64 " to %" PRId64 " is", name, a->i,
-                         low, high);
+        return onnx_fail(c, "attribute %s = %" PRId64 " is not supported: %" PRId64 " to %" PRId64 " is",
+                         name, a->i, low, high);
     *value = a->i;
     return HP_OK;
 }
@@ -54,7 +54,8 @@ hp_status onnx_attr_ints(const onnx_call *c, const char *name, int most, int64_t
     *n = 0;
     HP_TRY(find(c, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, &a));
     if (!a) return HP_OK;
-    if (a->n_ints > (size_t)most) return onnx_fail(c, "its attribute '%s' has more than %d numbers", name, most);
+    if (a->n_ints > (size_t)most)
+        return onnx_fail(c, "its attribute '%s' has more than %d numbers", name, most);
     *n = (int)a->n_ints;
     for (int i = 0; i < *n; i++) value[i] = a->ints[i];
     return HP_OK;
@@ -79,7 +80,8 @@ hp_status onnx_check_attributes(const onnx_call *c) {
         char word[80];
         snprintf(word, sizeof word, " %.70s ", name ? name : "?");
         if (!strstr(c->op->attributes, word))
-            return onnx_fail(c, "attribute '%s' is not supported", onnx_clean(c->r->scratch, name ? name : "?"));
+            return onnx_fail(c, "attribute '%s' is not supported",
+                             onnx_clean(c->r->scratch, name ? name : "?"));
     }
     return HP_OK;
 }

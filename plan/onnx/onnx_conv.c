@@ -11,7 +11,8 @@ static hp_status check_weights(const onnx_call *c, const onnx_value *x, const on
     if (w->n_dim != x->n_dim)
         return onnx_fail(c, "has weights of %d dimensions for an input of %d", w->n_dim, x->n_dim);
     for (int i = 0; i < w->n_dim; i++)
-        if (w->dim[i] < 1 || w->dim[i] > ONNX_MOST_SIZE) return onnx_fail(c, "its weights are empty or too large");
+        if (w->dim[i] < 1 || w->dim[i] > ONNX_MOST_SIZE)
+            return onnx_fail(c, "its weights are empty or too large");
     return HP_OK;
 }
 
@@ -19,8 +20,8 @@ static hp_status read_groups(const onnx_call *c, int64_t in_c, int64_t out_c, in
     *groups = 1;
     HP_TRY(onnx_attr_int(c, "group", 1, ONNX_MOST_SIZE, groups));
     if (in_c % *groups == 0 && out_c % *groups == 0) return HP_OK;
-    return onnx_fail(c, "%" PRId64 " groups do not divide %" PRId64 " inputs and %" PRId64 " outputs", *groups, in_c,
-                     out_c);
+    return onnx_fail(c, "%" PRId64 " groups do not divide %" PRId64 " inputs and %" PRId64 " outputs",
+                     *groups, in_c, out_c);
 }
 
 static hp_status emit_weights(onnx_call *c, const onnx_const *w, const onnx_window *win, int64_t fan_in,
@@ -37,7 +38,8 @@ hp_status onnx_conv_with(onnx_call *c, const onnx_value *x, int32_t tensor, cons
     HP_TRY(check_weights(c, x, w));
     HP_TRY(read_groups(c, in_c, w->dim[0], &groups));
     if (w->dim[1] * groups != in_c)
-        return onnx_fail(c, "has weights for %" PRId64 " channels and an input of %" PRId64, w->dim[1] * groups, in_c);
+        return onnx_fail(c, "has weights for %" PRId64 " channels and an input of %" PRId64,
+                         w->dim[1] * groups, in_c);
     HP_TRY(onnx_window_read(c, x, w->dim + 2, &win));
     HP_TRY(onnx_window_pads(c, false, &win));
     hp_layer l = onnx_window_layer(HP_CONV, tensor, &win);
@@ -71,8 +73,9 @@ hp_status onnx_read_convt(onnx_call *c) {
     HP_TRY(check_weights(c, x, w));
     HP_TRY(onnx_attr_int(c, "group", 1, ONNX_MOST_SIZE, &groups));
     if (w->dim[0] != in_c || in_c % groups)
-        return onnx_fail(c, "has weights for %" PRId64 " channels in %" PRId64 " groups and an input of %" PRId64,
-                         w->dim[0], groups, in_c);
+        return onnx_fail(
+            c, "has weights for %" PRId64 " channels in %" PRId64 " groups and an input of %" PRId64,
+            w->dim[0], groups, in_c);
     HP_TRY(onnx_window_read(c, x, w->dim + 2, &win));
     HP_TRY(onnx_window_transposed(c, &win));
     hp_layer l = onnx_window_layer(HP_CONVT, x->tensor, &win);

@@ -8,7 +8,8 @@
 
 const char *onnx_clean(hp_arena *arena, const char *name) {
     enum { MOST = 200 };
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:+@#()[]";
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:+@#()[]";
     char *clean = hp_arena_printf(arena, "%.*s", MOST, name);
     for (char *at = clean; *at; at++)
         if (!strchr(allowed, *at)) *at = '_';
@@ -37,7 +38,8 @@ static hp_status check_size(const onnx_call *c, const hp_tensor *t) {
     if (t->h <= ONNX_MOST_SIZE && t->w <= ONNX_MOST_SIZE && t->c <= ONNX_MOST_SIZE && elems <= most &&
         !__builtin_mul_overflow(elems, (int64_t)t->c, &elems) && elems <= most)
         return HP_OK;
-    return onnx_fail(c, "makes a map of %dx%dx%d, which is too large: give a smaller --image", t->h, t->w, t->c);
+    return onnx_fail(c, "makes a map of %dx%dx%d, which is too large: give a smaller --image", t->h, t->w,
+                     t->c);
 }
 
 static hp_status check_work(const onnx_call *c, const hp_layer *l, int64_t fan_in) {

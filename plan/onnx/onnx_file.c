@@ -60,12 +60,14 @@ hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, s
                           Onnx__ModelProto **model, hp_error *err) {
     const char *why = NULL;
     if (size > SIZE_MAX / 4 || !onnx_scan(&onnx__model_proto__descriptor, data, size, &why))
-        return hp_fail(err, HP_EDATA, "%s: no ONNX model: %s; export it again", file, why ? why : "too large");
+        return hp_fail(err, HP_EDATA, "%s: no ONNX model: %s; export it again", file,
+                       why ? why : "too large");
     budget b = {arena, budget_of(size)};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &b};
     *model = onnx__model_proto__unpack(&allocator, size, data);
     if (!*model)
-        return hp_fail(err, HP_EDATA, "%s: no ONNX model: its fields have wrong types; export it again", file);
+        return hp_fail(err, HP_EDATA, "%s: no ONNX model: its fields have wrong types; export it again",
+                       file);
     if (!(*model)->graph)
         return hp_fail(err, HP_EDATA, "%s: no ONNX model: it has no graph; export it again", file);
     return HP_OK;

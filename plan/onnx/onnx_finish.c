@@ -1,5 +1,5 @@
-/* onnx_finish.c - the graph as others expect it: only layers that the output needs, tensors and parameters in the
- * order of layers, units between which a pipeline may cut. */
+/* onnx_finish.c - the graph as others expect it: only layers that the output needs, tensors and parameters in
+ * the order of layers, units between which a pipeline may cut. */
 #include "plan/onnx/onnx_inside.h"
 
 #include "plan/graph_shape.h"
@@ -11,7 +11,8 @@ const bool *onnx_live(const onnx_reader *r, int32_t output) {
     bool *live = HP_NEW(r->scratch, bool, g->n_layer);
     live[0] = live[g->tensor[output].producer] = true;
     for (int l = g->n_layer - 1; l > 0; l--)
-        for (int k = 0; live[l] && k < g->layer[l].n_in; k++) live[g->tensor[g->layer[l].in[k]].producer] = true;
+        for (int k = 0; live[l] && k < g->layer[l].n_in; k++)
+            live[g->tensor[g->layer[l].in[k]].producer] = true;
     return live;
 }
 
@@ -19,13 +20,18 @@ const bool *onnx_live(const onnx_reader *r, int32_t output) {
 
 /* For runs without the model's weights: nothing is zero on the way. */
 static const hp_init inits[] = {
-    [HP_PARAM_CONV_W] = HP_INIT_KAIMING_FAN_IN,   [HP_PARAM_LINEAR_W] = HP_INIT_KAIMING_FAN_IN,
-    [HP_PARAM_BIAS] = HP_INIT_ZERO,               [HP_PARAM_BN_GAMMA] = HP_INIT_ONE,
-    [HP_PARAM_BN_BETA] = HP_INIT_ZERO,            [HP_PARAM_BN_MEAN] = HP_INIT_ZERO,
-    [HP_PARAM_BN_VAR] = HP_INIT_ONE,              [HP_PARAM_FACTOR] = HP_INIT_ONE,
+    [HP_PARAM_CONV_W] = HP_INIT_KAIMING_FAN_IN,
+    [HP_PARAM_LINEAR_W] = HP_INIT_KAIMING_FAN_IN,
+    [HP_PARAM_BIAS] = HP_INIT_ZERO,
+    [HP_PARAM_BN_GAMMA] = HP_INIT_ONE,
+    [HP_PARAM_BN_BETA] = HP_INIT_ZERO,
+    [HP_PARAM_BN_MEAN] = HP_INIT_ZERO,
+    [HP_PARAM_BN_VAR] = HP_INIT_ONE,
+    [HP_PARAM_FACTOR] = HP_INIT_ONE,
 };
 
-static void number_params(onnx_reader *r, hp_layer *l, int layer, const hp_param *old, const hp_onnx_param *old_data) {
+static void number_params(onnx_reader *r, hp_layer *l, int layer, const hp_param *old,
+                          const hp_onnx_param *old_data) {
     hp_graph *g = r->graph;
     for (int i = 0; i < l->n_param; i++) {
         g->param[g->n_param] = old[l->param[i]];
@@ -80,7 +86,8 @@ static bool begins_unit(const hp_layer *l) {
 /* A unit ends where one tensor passes, skips apart; in long stretches without such a place, anywhere. */
 static void set_units(onnx_reader *r) {
     hp_graph *g = r->graph;
-    int32_t *last = HP_NEW(r->scratch, int32_t, g->n_layer), *ends = HP_NEW(r->scratch, int32_t, g->n_layer + 1);
+    int32_t *last = HP_NEW(r->scratch, int32_t, g->n_layer),
+            *ends = HP_NEW(r->scratch, int32_t, g->n_layer + 1);
     int unit = 0, first = 0, live = 0;
     for (int l = 0; l < g->n_layer; l++)
         for (int k = 0; k < g->layer[l].n_in; k++) last[g->layer[l].in[k]] = l;

@@ -1,4 +1,5 @@
-/* onnx_fold.c - arithmetic on constants: whole numbers as int64, reals as double, results in the inputs' type. */
+/* onnx_fold.c - arithmetic on constants: whole numbers as int64, reals as double, results in the inputs'
+ * type. */
 #include "plan/onnx/onnx_fold.h"
 
 #include <inttypes.h>
@@ -78,8 +79,8 @@ typedef struct binary {
 } binary;
 
 /* A mixed pair (of Pow) is computed in reals and has the first one's type. */
-static hp_status fold_pair(onnx_call *c, const onnx_const *left, const onnx_const *right, const binary *f, int type,
-                           onnx_const *out) {
+static hp_status fold_pair(onnx_call *c, const onnx_const *left, const onnx_const *right, const binary *f,
+                           int type, onnx_const *out) {
     broadcast b = {.n = 2, .in = {left, right}};
     void *data;
     *out = (onnx_const){.name = ""};
@@ -297,7 +298,8 @@ hp_status onnx_fold_cast(onnx_call *c, onnx_const *out) {
 /* --- reductions --- */
 
 /* Which dimensions go; *nothing: none, by noop_with_empty_axes. */
-static hp_status reduced_dims(onnx_call *c, const onnx_const *x, bool reduced[ONNX_MOST_DIMS], bool *nothing) {
+static hp_status reduced_dims(onnx_call *c, const onnx_const *x, bool reduced[ONNX_MOST_DIMS],
+                              bool *nothing) {
     int64_t axes[ONNX_MOST_DIMS], noop = 0;
     int n;
     HP_TRY(onnx_ints(c, "axes", 1, ONNX_MOST_DIMS, axes, &n));
@@ -345,7 +347,8 @@ static hp_status fold_over(onnx_call *c, onnx_const *out, const binary *f, int64
     for (int64_t i = 0; data && i < x->count; i++) {
         const int64_t at = reduced_place(x, reduced, i);
         int64_t n = 0;
-        if (t->whole && !f->whole(t->integer(data, at), onnx_integer(x, i), &n)) return onnx_fail(c, "overflows");
+        if (t->whole && !f->whole(t->integer(data, at), onnx_integer(x, i), &n))
+            return onnx_fail(c, "overflows");
         t->put(data, at, t->whole ? 0 : f->real(t->real(data, at), onnx_real(x, i)), n);
     }
     return HP_OK;

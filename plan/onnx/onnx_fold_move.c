@@ -1,5 +1,5 @@
-/* onnx_fold_move.c - constants that are made, cut, joined and reordered: Constant, ConstantOfShape, Range, Reshape,
- * Squeeze, Unsqueeze, Flatten, Transpose, Concat, Gather, Slice, Expand, DequantizeLinear. */
+/* onnx_fold_move.c - constants that are made, cut, joined and reordered: Constant, ConstantOfShape, Range,
+ * Reshape, Squeeze, Unsqueeze, Flatten, Transpose, Concat, Gather, Slice, Expand, DequantizeLinear. */
 #include "plan/onnx/onnx_fold.h"
 
 #include <inttypes.h>
@@ -25,7 +25,8 @@ hp_status onnx_fold_constant(onnx_call *c, onnx_const *out) {
     if ((a = onnx_attr(c, "value_int"))) return from_array(c, out, ONNX_INT64, 0, 1, &a->i);
     if ((a = onnx_attr(c, "value_floats")))
         return from_array(c, out, ONNX_FLOAT, 1, (int64_t)a->n_floats, a->floats);
-    if ((a = onnx_attr(c, "value_ints"))) return from_array(c, out, ONNX_INT64, 1, (int64_t)a->n_ints, a->ints);
+    if ((a = onnx_attr(c, "value_ints")))
+        return from_array(c, out, ONNX_INT64, 1, (int64_t)a->n_ints, a->ints);
     return onnx_fail(c, "holds no value");
 }
 
@@ -69,7 +70,8 @@ hp_status onnx_fold_range(onnx_call *c, onnx_const *out) {
 /* --- other dimensions, the same data --- */
 
 /* The constant under other dimensions; it stays the same initializer, also a quantised one by rows. */
-static hp_status same_data(onnx_call *c, const onnx_const *x, int n_dim, const int64_t *dim, onnx_const *out) {
+static hp_status same_data(onnx_call *c, const onnx_const *x, int n_dim, const int64_t *dim,
+                           onnx_const *out) {
     *out = *x;
     out->n_dim = n_dim;
     memcpy(out->dim, dim, sizeof *dim * (size_t)n_dim);
@@ -182,11 +184,13 @@ hp_status onnx_fold_transpose(onnx_call *c, onnx_const *out) {
     HP_TRY(onnx_need_const(c, 0, "input", &x));
     HP_TRY(onnx_attr_ints(c, "perm", ONNX_MOST_DIMS, perm, &n));
     for (int d = 0; d < x->n_dim && n == 0; d++) perm[d] = x->n_dim - 1 - d;
-    if (n != 0 && n != x->n_dim) return onnx_fail(c, "its perm has %d numbers for %d dimensions", n, x->n_dim);
+    if (n != 0 && n != x->n_dim)
+        return onnx_fail(c, "its perm has %d numbers for %d dimensions", n, x->n_dim);
     steps_of(x, own);
     *out = (onnx_const){.name = x->name, .type = onnx_result_type(x->type), .n_dim = x->n_dim};
     for (int d = 0; d < x->n_dim; d++) {
-        if (perm[d] < 0 || perm[d] >= x->n_dim || seen[perm[d]]) return onnx_fail(c, "its perm is no permutation");
+        if (perm[d] < 0 || perm[d] >= x->n_dim || seen[perm[d]])
+            return onnx_fail(c, "its perm is no permutation");
         seen[perm[d]] = true;
         out->dim[d] = x->dim[perm[d]];
         step[d] = own[perm[d]];
@@ -289,8 +293,8 @@ hp_status onnx_fold_gather(onnx_call *c, onnx_const *out) {
 }
 
 /* One dimension's part: first, how many, step. Bounds beyond the ends are moved to them. */
-static hp_status slice_bounds(const onnx_call *c, int64_t n, int64_t start, int64_t end, int64_t step, int64_t *first,
-                              int64_t *count) {
+static hp_status slice_bounds(const onnx_call *c, int64_t n, int64_t start, int64_t end, int64_t step,
+                              int64_t *first, int64_t *count) {
     if (step == 0 || step == INT64_MIN) return onnx_fail(c, "has a step of 0");
     start = start < 0 ? start + n : start;
     end = end < 0 && end >= -n ? end + n : end;
@@ -325,7 +329,8 @@ hp_status onnx_fold_slice(onnx_call *c, onnx_const *out) {
         int axis;
         int64_t first = 0;
         HP_TRY(onnx_axis(c, n_axes ? axes[i] : i, x->n_dim, &axis));
-        HP_TRY(slice_bounds(c, x->dim[axis], start[i], end[i], n_pace ? pace[i] : 1, &first, &out->dim[axis]));
+        HP_TRY(
+            slice_bounds(c, x->dim[axis], start[i], end[i], n_pace ? pace[i] : 1, &first, &out->dim[axis]));
         if (cut[axis]) return onnx_fail(c, "cuts a dimension twice");
         cut[axis] = true;
         base += first * own[axis];

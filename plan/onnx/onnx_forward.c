@@ -1,5 +1,6 @@
 /* onnx_forward.c - a scale whose readers are all convolutions or linear layers goes into their weights:
- * w' = w f, b' = b + sum of w times the scale's bias. A bias needs windows that never reach into the padding. */
+ * w' = w f, b' = b + sum of w times the scale's bias. A bias needs windows that never reach into the padding.
+ */
 #include "plan/onnx/onnx_simplify.h"
 
 #include <string.h>
@@ -74,7 +75,8 @@ static void fold_into(onnx_passes *p, hp_layer *l, const hp_layer *scale) {
     if (!factor) r->data[l->param[0]] = (hp_onnx_param){0};
     for (int64_t o = 0; weight && factor && o < m.outs; o++) {
         const int64_t first = o / (m.outs / m.groups) * m.ins;
-        for (int64_t e = 0; e < m.ins * m.per; e++) weight[o * m.ins * m.per + e] *= factor[first + e / m.per];
+        for (int64_t e = 0; e < m.ins * m.per; e++)
+            weight[o * m.ins * m.per + e] *= factor[first + e / m.per];
     }
     l->in[0] = scale->in[0];
 }
@@ -90,6 +92,7 @@ void onnx_scales_forward(onnx_passes *p, int32_t output) {
         all = all && !p->r->note[y].has_qparam && !p->r->note[scale->in[0]].has_qparam;
         for (int32_t i = s.first[y]; all && i < s.first[y + 1]; i++)
             all = takes_scale(p, &g->layer[s.layer[i]], scale->n_param > 1);
-        for (int32_t i = s.first[y]; all && i < s.first[y + 1]; i++) fold_into(p, &g->layer[s.layer[i]], scale);
+        for (int32_t i = s.first[y]; all && i < s.first[y + 1]; i++)
+            fold_into(p, &g->layer[s.layer[i]], scale);
     }
 }

@@ -14,10 +14,11 @@ static hp_status find_image(const onnx_reader *r, const Onnx__GraphProto *g, onn
         onnx_value *at = &r->value[onnx_names_find(&r->names, g->input[i]->name)];
         if (!at->needed || at->kind != ONNX_NOTHING) continue;
         if (*v)
-            return hp_fail(r->err, HP_EDATA,
-                           "%s: it has two inputs, '%s' and '%s', and one image can be given: make the others "
-                           "constants of the model",
-                           r->file, onnx_clean(r->scratch, (*v)->name), onnx_clean(r->scratch, at->name));
+            return hp_fail(
+                r->err, HP_EDATA,
+                "%s: it has two inputs, '%s' and '%s', and one image can be given: make the others "
+                "constants of the model",
+                r->file, onnx_clean(r->scratch, (*v)->name), onnx_clean(r->scratch, at->name));
         *v = at;
         *info = g->input[i];
     }
@@ -34,11 +35,12 @@ static hp_status declared(const onnx_reader *r, const Onnx__ValueInfoProto *info
     const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
     v->type = type->tensor_type->elem_type;
     if (!onnx_type_of(v->type) || v->type == ONNX_BOOL)
-        return hp_fail(r->err, HP_EDATA, "%s: input '%s' holds elements of an unsupported type: use float", r->file,
-                       name);
+        return hp_fail(r->err, HP_EDATA, "%s: input '%s' holds elements of an unsupported type: use float",
+                       r->file, name);
     if (shape->n_dim < 1 || shape->n_dim > 4)
-        return hp_fail(r->err, HP_EDATA, "%s: input '%s' has %zu dimensions; images have up to 4 (N, C, H, W)",
-                       r->file, name, shape->n_dim);
+        return hp_fail(r->err, HP_EDATA,
+                       "%s: input '%s' has %zu dimensions; images have up to 4 (N, C, H, W)", r->file, name,
+                       shape->n_dim);
     v->n_dim = (int)shape->n_dim;
     for (int i = 0; i < v->n_dim; i++) {
         const Onnx__TensorShapeProto__Dimension *d = shape->dim[i];
@@ -46,8 +48,8 @@ static hp_status declared(const onnx_reader *r, const Onnx__ValueInfoProto *info
         v->dim[i] = fixed ? d->dim_value : 0;
         if (v->dim[i] < 0) v->dim[i] = 0; /* -1 is a habit for "open" */
         if (v->dim[i] > ONNX_MOST_SIZE)
-            return hp_fail(r->err, HP_EDATA, "%s: input '%s' is larger than %d along dimension %d", r->file, name,
-                           ONNX_MOST_SIZE, i);
+            return hp_fail(r->err, HP_EDATA, "%s: input '%s' is larger than %d along dimension %d", r->file,
+                           name, ONNX_MOST_SIZE, i);
     }
     return HP_OK;
 }
@@ -74,9 +76,9 @@ static bool is_channels_last(const onnx_reader *r, const Onnx__GraphProto *g, co
     return any && v->n_dim == 4;
 }
 
-static hp_status need_size(const onnx_reader *r, int64_t size, const char *what, const char *fix, int32_t *out) {
-    if (size < 1)
-        return hp_fail(r->err, HP_EUSAGE, "%s: the model leaves %s open: %s", r->file, what, fix);
+static hp_status need_size(const onnx_reader *r, int64_t size, const char *what, const char *fix,
+                           int32_t *out) {
+    if (size < 1) return hp_fail(r->err, HP_EUSAGE, "%s: the model leaves %s open: %s", r->file, what, fix);
     *out = (int32_t)size;
     return HP_OK;
 }
@@ -93,8 +95,8 @@ static void set_order(const onnx_reader *r, const Onnx__GraphProto *g, const boo
     memcpy(v->order, order, sizeof nchw);
 }
 
-hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, int image_h, int image_w,
-                          hp_onnx_model *m) {
+hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, int image_h,
+                          int image_w, hp_onnx_model *m) {
     onnx_value *v;
     const Onnx__ValueInfoProto *info = NULL;
     int64_t extent[HP_AXES] = {1, 1, 1, 1};
@@ -108,7 +110,8 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
     if (image_w > 0 && v->n_dim >= 4) extent[HP_AXIS_W] = image_w;
     r->batch = extent[HP_AXIS_N] > 0 ? extent[HP_AXIS_N] : 1;
     if (r->batch > MOST_BATCH)
-        return hp_fail(r->err, HP_EDATA, "%s: a batch of %" PRId64 " is not supported: leave it open", r->file, r->batch);
+        return hp_fail(r->err, HP_EDATA, "%s: a batch of %" PRId64 " is not supported: leave it open",
+                       r->file, r->batch);
     extent[HP_AXIS_N] = r->batch;
     hp_graph *graph = r->graph = HP_NEW(r->arena, hp_graph, 1);
     HP_TRY(need_size(r, extent[HP_AXIS_H], "the image's height", "give --image HxW", &graph->image_h));

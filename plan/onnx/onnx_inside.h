@@ -1,7 +1,7 @@
 /* onnx_inside.h - what the files of the ONNX reader share.
  *
- * A value of the model is a constant (weights, shapes: folded on the way) or a tensor of the graph that is being
- * built. A tensor's ONNX dimensions are groups of hplan's axes N, C, H, W in some order: reshapes and
+ * A value of the model is a constant (weights, shapes: folded on the way) or a tensor of the graph that is
+ * being built. A tensor's ONNX dimensions are groups of hplan's axes N, C, H, W in some order: reshapes and
  * transpositions change the grouping and the order only, never data. */
 #ifndef HP_ONNX_INSIDE_H
 #define HP_ONNX_INSIDE_H
@@ -14,10 +14,10 @@
 
 enum {
     ONNX_MOST_DIMS = 8,
-    ONNX_MOST_IN = 64,     /* inputs of one node */
+    ONNX_MOST_IN = 64,         /* inputs of one node */
     ONNX_MOST_ITEMS = 1 << 16, /* nodes, initializers, layers */
     ONNX_MOST_SIZE = 1 << 24,  /* rows, columns, channels, window sizes */
-    ONNX_KEPT = 64, /* elements of a constant that a structure without weights keeps */
+    ONNX_KEPT = 64,            /* elements of a constant that a structure without weights keeps */
     ONNX_FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
     ONNX_INT64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
     ONNX_INT32 = ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
@@ -75,7 +75,7 @@ typedef struct onnx_value {
     int type;
     int n_dim;
     int64_t dim[ONNX_MOST_DIMS];
-    int8_t order[HP_AXES]; /* hp_axis as they follow each other in ONNX's memory */
+    int8_t order[HP_AXES];   /* hp_axis as they follow each other in ONNX's memory */
     const onnx_quant *quant; /* the value is the integers; the tensor what they stand for */
 } onnx_value;
 
@@ -95,8 +95,8 @@ typedef struct onnx_reader {
     hp_error *err;
     const Onnx__ModelProto *model;
     int64_t opset, file_bytes, folded_bytes;
-    bool structure;    /* the file may leave large constants out */
-    bool weights;      /* parameters' data are wanted */
+    bool structure;     /* the file may leave large constants out */
+    bool weights;       /* parameters' data are wanted */
     bool channels_last; /* the last dimension of the input are its channels: (N, L, C), (C) */
     int64_t batch;
     onnx_names names; /* of values */
@@ -104,8 +104,8 @@ typedef struct onnx_reader {
     onnx_names layer_names, param_names;
     hp_graph *graph;
     int cap_layer, cap_tensor, cap_param, cap_note, cap_data;
-    onnx_note *note;       /* per tensor */
-    hp_onnx_param *data;   /* per parameter */
+    onnx_note *note;     /* per tensor */
+    hp_onnx_param *data; /* per parameter */
     int64_t macs;
 } onnx_reader;
 
@@ -122,10 +122,10 @@ typedef struct onnx_call {
 
 struct onnx_op {
     const char *domain, *name;
-    int since; /* smallest opset whose meaning is implemented */
-    int least, most; /* inputs */
-    const char *attributes; /* known ones, between spaces: " axis keepdims " */
-    bool quantised;         /* takes integers that stand for reals */
+    int since;                       /* smallest opset whose meaning is implemented */
+    int least, most;                 /* inputs */
+    const char *attributes;          /* known ones, between spaces: " axis keepdims " */
+    bool quantised;                  /* takes integers that stand for reals */
     hp_status (*read)(onnx_call *c); /* with a tensor among its inputs; NULL: constants only */
     hp_status (*fold)(onnx_call *c, onnx_const *out); /* of constants; NULL: tensors only */
 };
@@ -215,8 +215,8 @@ const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);
 /* --- parts of nodes that several operators have --- */
 
 /* Two tensors with the layouts of x and y, added or multiplied (onnx_arith.c). */
-hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor, const onnx_value *y,
-                       int32_t y_tensor);
+hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor,
+                       const onnx_value *y, int32_t y_tensor);
 /* Can x be joined with `first` along `axis`? And the joining (onnx_move.c). */
 hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onnx_value *x, int axis);
 hp_status onnx_join(onnx_call *c, const int32_t *part, int n, int32_t *y);

@@ -1,5 +1,5 @@
-/* onnx_layout.c - which of hplan's axes N, C, H, W an ONNX dimension holds. Extents of 1 belong to no dimension:
- * squeezing them in and out changes nothing. */
+/* onnx_layout.c - which of hplan's axes N, C, H, W an ONNX dimension holds. Extents of 1 belong to no
+ * dimension: squeezing them in and out changes nothing. */
 #include "plan/onnx/onnx_inside.h"
 
 #include <string.h>
@@ -59,7 +59,8 @@ hp_status onnx_need_map(const onnx_call *c, int k, onnx_value **x) {
     HP_TRY(onnx_need_tensor(c, k, x));
     if ((*x)->n_dim > 4) return onnx_fail(c, "works on %d dimensions; 3 and 4 are supported", (*x)->n_dim);
     if (onnx_is_canonical(c->r, *x, 3) || onnx_is_canonical(c->r, *x, 4)) return HP_OK;
-    return onnx_fail(c, "needs an input of dimensions (N, C, H, W) in that order, not transposed or reshaped");
+    return onnx_fail(c,
+                     "needs an input of dimensions (N, C, H, W) in that order, not transposed or reshaped");
 }
 
 static void set_result(onnx_call *c, int32_t tensor, int type) {

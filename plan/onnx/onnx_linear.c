@@ -35,8 +35,8 @@ static const int32_t *places(const onnx_call *c, const onnx_value *x) {
                 step[a] = n;
                 n *= extent[a];
             }
-    plain = (extent[0] == 1 || step[0] == extent[1] * extent[2]) && (extent[1] == 1 || step[1] == extent[2]) &&
-            (extent[2] == 1 || step[2] == 1);
+    plain = (extent[0] == 1 || step[0] == extent[1] * extent[2]) &&
+            (extent[1] == 1 || step[1] == extent[2]) && (extent[2] == 1 || step[2] == 1);
     if (plain || !c->r->weights) return NULL;
     int32_t *place = HP_NEW(c->r->scratch, int32_t, n);
     for (int64_t i = 0; i < n; i++)
@@ -54,11 +54,19 @@ static hp_status linear_layer(onnx_call *c, const onnx_value *x, int32_t tensor,
                            onnx_weights_matrix(c, w, outs_first, places(c, x), factor));
 }
 
-static hp_status pixel_layer(onnx_call *c, int32_t tensor, const onnx_const *w, bool outs_first, double factor,
-                             int64_t outs, int32_t *y) {
+static hp_status pixel_layer(onnx_call *c, int32_t tensor, const onnx_const *w, bool outs_first,
+                             double factor, int64_t outs, int32_t *y) {
     const int64_t ins = c->r->graph->tensor[tensor].c, dim[4] = {outs, ins, 1, 1};
-    const hp_layer l = {.op = HP_CONV, .n_in = 1, .in = {tensor}, .kh = 1, .kw = 1, .stride_h = 1, .stride_w = 1,
-                        .dil_h = 1, .dil_w = 1, .groups = 1};
+    const hp_layer l = {.op = HP_CONV,
+                        .n_in = 1,
+                        .in = {tensor},
+                        .kh = 1,
+                        .kw = 1,
+                        .stride_h = 1,
+                        .stride_w = 1,
+                        .dil_h = 1,
+                        .dil_w = 1,
+                        .groups = 1};
     HP_TRY(onnx_emit(c, l, outs, y));
     return onnx_emit_param(c, HP_PARAM_CONV_W, w->name, "weight", 4, dim, ins,
                            onnx_weights_matrix(c, w, outs_first, NULL, factor));
@@ -72,8 +80,9 @@ hp_status onnx_linear_with(onnx_call *c, const onnx_value *x, int32_t tensor, co
     if (last == LAST_OTHER)
         return onnx_fail(c, "multiplies along a dimension that is neither the channels nor a whole sample");
     if (ins != x->dim[x->n_dim - 1])
-        return onnx_fail(c, "has weights for %" PRId64 " inputs and %" PRId64 " of them: is the --image the one "
-                            "that the model was made for?",
+        return onnx_fail(c,
+                         "has weights for %" PRId64 " inputs and %" PRId64 " of them: is the --image the one "
+                         "that the model was made for?",
                          ins, x->dim[x->n_dim - 1]);
     int32_t y;
     if (last == LAST_SAMPLE)
@@ -103,7 +112,8 @@ static hp_status gemm_bias(const onnx_call *c, int64_t outs, double beta, onnx_c
     *bias = NULL;
     if (!onnx_in(c, 2) || beta == 0) return HP_OK;
     HP_TRY(onnx_need_const(c, 2, "bias", &k));
-    if (k->n_dim > 2 || (k->count != 1 && k->count != outs) || (k->n_dim == 2 && k->count != 1 && k->dim[1] != outs))
+    if (k->n_dim > 2 || (k->count != 1 && k->count != outs) ||
+        (k->n_dim == 2 && k->count != 1 && k->dim[1] != outs))
         return onnx_fail(c, "its bias differs from sample to sample, which is not supported");
     *room = (onnx_const){.name = k->name, .type = ONNX_FLOAT, .n_dim = 1, .dim = {outs}, .count = outs};
     *bias = room;

@@ -1,5 +1,5 @@
-/* onnx_move.c - nodes that only regroup, reorder or join: Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand,
- * Identity, Dropout, Cast, Concat; and Shape, which makes a constant of a tensor. */
+/* onnx_move.c - nodes that only regroup, reorder or join: Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
+ * Expand, Identity, Dropout, Cast, Concat; and Shape, which makes a constant of a tensor. */
 #include "plan/onnx/onnx_inside.h"
 
 #include <inttypes.h>
@@ -14,15 +14,17 @@ static int64_t product(const int64_t *dim, int first, int end) {
 static hp_status regrouped(onnx_call *c, const onnx_value *x, const int64_t *dim, int n_dim) {
     onnx_value as = *x;
     if (!onnx_regroup(c->r, &as, dim, n_dim))
-        return onnx_fail(c, "regroups elements across samples, channels, rows or columns, which is not supported: "
-                            "only flattening is (is the --image the one that the model was made for?)");
+        return onnx_fail(
+            c, "regroups elements across samples, channels, rows or columns, which is not supported: "
+               "only flattening is (is the --image the one that the model was made for?)");
     onnx_result_like(c, x->tensor, &as);
     c->out->quant = x->quant;
     return HP_OK;
 }
 
 /* Sizes with 0 (as in the input) and one -1 (the rest). */
-static hp_status resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim, int n) {
+static hp_status resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim,
+                               int n) {
     int64_t known = 1, whole = product(x->dim, 0, x->n_dim);
     int open = -1;
     for (int i = 0; i < n; i++) {
@@ -37,8 +39,10 @@ static hp_status resolve_shape(const onnx_call *c, const onnx_value *x, bool all
         known = whole;
     }
     if (known != whole)
-        return onnx_fail(c, "reshapes %" PRId64 " elements to another number of them: is the --image the one that "
-                            "the model was made for?",
+        return onnx_fail(c,
+                         "reshapes %" PRId64
+                         " elements to another number of them: is the --image the one that "
+                         "the model was made for?",
                          whole);
     return HP_OK;
 }
@@ -111,7 +115,8 @@ static hp_status read_perm(const onnx_call *c, int n_dim, int *perm) {
     for (int d = 0; d < n_dim && n == 0; d++) perm[d] = n_dim - 1 - d;
     if (n != 0 && n != n_dim) return onnx_fail(c, "its perm has %d numbers for %d dimensions", n, n_dim);
     for (int d = 0; d < n; d++) {
-        if (given[d] < 0 || given[d] >= n_dim || seen[given[d]]) return onnx_fail(c, "its perm is no permutation");
+        if (given[d] < 0 || given[d] >= n_dim || seen[given[d]])
+            return onnx_fail(c, "its perm is no permutation");
         seen[given[d]] = true;
         perm[d] = (int)given[d];
     }
@@ -164,7 +169,8 @@ hp_status onnx_read_dropout(onnx_call *c) {
     HP_TRY(onnx_attr_float(c, "ratio", &ratio));
     HP_TRY(onnx_need_number(c, 1, "ratio", &ratio));
     HP_TRY(onnx_need_number(c, 2, "training_mode", &training));
-    if (training != 0 && ratio != 0) return onnx_fail(c, "in training mode is not supported: export for inference");
+    if (training != 0 && ratio != 0)
+        return onnx_fail(c, "in training mode is not supported: export for inference");
     return same(c);
 }
 
@@ -211,7 +217,8 @@ static hp_status fold_shape(const onnx_call *c, int n, const int64_t *dim, onnx_
     const int64_t count = end > start ? end - start : 0;
     int64_t *data = HP_NEW(c->r->scratch, int64_t, count + 1);
     for (int64_t i = 0; i < count; i++) data[i] = dim[start + i];
-    *out = (onnx_const){.name = "", .type = ONNX_INT64, .n_dim = 1, .dim = {count}, .count = count, .data = data};
+    *out = (onnx_const){
+        .name = "", .type = ONNX_INT64, .n_dim = 1, .dim = {count}, .count = count, .data = data};
     return HP_OK;
 }
 
@@ -254,10 +261,13 @@ hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onn
     bool fits = x->n_dim == first->n_dim && onnx_is_channel_dim(c->r, x, axis);
     for (int d = 0; d < x->n_dim && fits; d++) fits = d == axis || x->dim[d] == first->dim[d];
     const bool swapped = (x->order[HP_AXES - 1] == HP_AXIS_C) != (first->order[HP_AXES - 1] == HP_AXIS_C);
-    if (fits && !(swapped && onnx_extent(c->r, x, HP_AXIS_H) * onnx_extent(c->r, x, HP_AXIS_W) > 1)) return HP_OK;
-    return onnx_fail(c, "joins along dimension %d what differs elsewhere or is laid out differently; maps of equal "
-                        "size joined along channels are supported",
-                     axis);
+    if (fits && !(swapped && onnx_extent(c->r, x, HP_AXIS_H) * onnx_extent(c->r, x, HP_AXIS_W) > 1))
+        return HP_OK;
+    return onnx_fail(
+        c,
+        "joins along dimension %d what differs elsewhere or is laid out differently; maps of equal "
+        "size joined along channels are supported",
+        axis);
 }
 
 /* More inputs than a layer takes become a chain. */

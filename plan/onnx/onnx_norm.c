@@ -16,9 +16,11 @@ hp_status onnx_read_batchnorm(onnx_call *c) {
     HP_TRY(onnx_attr_float(c, "momentum", &momentum));
     HP_TRY(onnx_attr_int(c, "training_mode", 0, 0, &flag));
     HP_TRY(onnx_attr_int(c, "is_test", 1, 1, &flag)); /* before opset 7 */
-    if (c->r->opset < 7 && !flag) return onnx_fail(c, "in training mode is not supported: export for inference");
+    if (c->r->opset < 7 && !flag)
+        return onnx_fail(c, "in training mode is not supported: export for inference");
     HP_TRY(onnx_attr_int(c, "spatial", 1, 1, &flag));
-    if (x->n_dim < 2 || !onnx_is_channel_dim(c->r, x, 1)) return onnx_fail(c, "normalises something else than channels");
+    if (x->n_dim < 2 || !onnx_is_channel_dim(c->r, x, 1))
+        return onnx_fail(c, "normalises something else than channels");
     if (!(eps >= 0 && eps < 1e30) || !(momentum >= 0 && momentum <= 1))
         return onnx_fail(c, "its epsilon or momentum is not valid");
     const int64_t channels = onnx_extent(c->r, x, HP_AXIS_C);
@@ -28,7 +30,8 @@ hp_status onnx_read_batchnorm(onnx_call *c) {
         const onnx_const *k;
         HP_TRY(onnx_need_const(c, i + 1, suffix[i], &k));
         if (k->count != channels)
-            return onnx_fail(c, "its %s has %" PRId64 " numbers for %" PRId64 " channels", suffix[i], k->count, channels);
+            return onnx_fail(c, "its %s has %" PRId64 " numbers for %" PRId64 " channels", suffix[i],
+                             k->count, channels);
         HP_TRY(onnx_emit_param(c, kinds[i], k->name, suffix[i], 1, &channels, channels,
                                (hp_onnx_param){onnx_floats(c, k)}));
     }

@@ -64,13 +64,22 @@ hp_status onnx_read_averagepool(onnx_call *c) {
 }
 
 /* Over all rows and columns, or over one of the two. */
-static hp_layer pool_over(const onnx_reader *r, const onnx_value *x, hp_layer_op op, bool rows, bool columns) {
+static hp_layer pool_over(const onnx_reader *r, const onnx_value *x, hp_layer_op op, bool rows,
+                          bool columns) {
     const int32_t h = rows ? (int32_t)onnx_extent(r, x, HP_AXIS_H) : 1,
                   w = columns ? (int32_t)onnx_extent(r, x, HP_AXIS_W) : 1;
     if (op == HP_AVGPOOL && rows && columns)
         return (hp_layer){.op = HP_ADAPTPOOL, .n_in = 1, .in = {x->tensor}, .out_h = 1, .out_w = 1};
-    return (hp_layer){.op = op, .n_in = 1, .in = {x->tensor}, .kh = h, .kw = w, .stride_h = 1, .stride_w = 1,
-                      .dil_h = 1, .dil_w = 1, .groups = 1};
+    return (hp_layer){.op = op,
+                      .n_in = 1,
+                      .in = {x->tensor},
+                      .kh = h,
+                      .kw = w,
+                      .stride_h = 1,
+                      .stride_w = 1,
+                      .dil_h = 1,
+                      .dil_w = 1,
+                      .groups = 1};
 }
 
 hp_status onnx_read_globalaveragepool(onnx_call *c) {

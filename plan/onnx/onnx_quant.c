@@ -1,8 +1,8 @@
 /* onnx_quant.c - quantised models: QuantizeLinear, DequantizeLinear and the operators on 8-bit numbers.
  *
- * Integers are kept as the reals they stand for, and their scale and zero point are noted at the tensor: a float
- * program computes without rounding between layers, an int8 program takes the noted parameters. Saturation at
- * real zero, which models use as their activation, becomes a clamp. */
+ * Integers are kept as the reals they stand for, and their scale and zero point are noted at the tensor: a
+ * float program computes without rounding between layers, an int8 program takes the noted parameters.
+ * Saturation at real zero, which models use as their activation, becomes a clamp. */
 #include "plan/onnx/onnx_conv.h"
 
 #include <float.h>
@@ -22,12 +22,14 @@ static hp_status read_quant(const onnx_call *c, int k_scale, int k_zero, int64_t
         return onnx_fail(c, "has %" PRId64 " scales for %" PRId64 " channels", scale->count, channels);
     const int type = zero ? zero->type : ONNX_UINT8;
     onnx_quant *q = HP_NEW(c->r->arena, onnx_quant, 1);
-    *q = (onnx_quant){.n = (int)scale->count, .low = type == ONNX_INT8 ? -128 : 0, .high = type == ONNX_INT8 ? 127 : 255};
+    *q = (onnx_quant){
+        .n = (int)scale->count, .low = type == ONNX_INT8 ? -128 : 0, .high = type == ONNX_INT8 ? 127 : 255};
     double *s = HP_NEW(c->r->arena, double, q->n), *z = HP_NEW(c->r->arena, double, q->n);
     for (int i = 0; i < q->n; i++) {
         s[i] = onnx_real(scale, i);
         z[i] = zero ? onnx_real(zero, zero->count == 1 ? 0 : i) : 0;
-        if (scale->data && !(s[i] > 0 && s[i] < (double)FLT_MAX)) return onnx_fail(c, "its scale must be positive");
+        if (scale->data && !(s[i] > 0 && s[i] < (double)FLT_MAX))
+            return onnx_fail(c, "its scale must be positive");
     }
     q->scale = s;
     q->zero = z;
@@ -81,8 +83,8 @@ static hp_status take_quantised(const onnx_call *c, int k, onnx_value **x, int32
 
 /* --- reals to integers --- */
 
-/* A range that ends at real zero stands for an activation, ReLU or with its other end ReLU6; ends elsewhere only say
- * what calibration saw. */
+/* A range that ends at real zero stands for an activation, ReLU or with its other end ReLU6; ends elsewhere
+ * only say what calibration saw. */
 static hp_status emit_saturation(onnx_call *c, const onnx_quant *q, int32_t *tensor) {
     const bool never_negative = c->r->note[*tensor].never_negative;
     const bool ends = q->n == 1 && ((q->zero[0] == q->low && !never_negative) || q->zero[0] == q->high);
@@ -156,8 +158,8 @@ hp_status onnx_read_dequantizelinear(onnx_call *c) {
 }
 
 /* scale (q - zero); the integers stay known, for 8-bit weights. */
-static hp_status dequantise(onnx_call *c, const onnx_const *q, const onnx_const *scale, const onnx_const *zero,
-                            int axis, onnx_const *out) {
+static hp_status dequantise(onnx_call *c, const onnx_const *q, const onnx_const *scale,
+                            const onnx_const *zero, int axis, onnx_const *out) {
     void *data;
     int64_t behind = 1;
     const bool many = scale->count != 1;
@@ -196,7 +198,8 @@ hp_status onnx_fold_dequantizelinear(onnx_call *c, onnx_const *out) {
 
 /* --- operators --- */
 
-/* Constant input k as reals: weights by rows or columns (`axis`), scale and zero point in inputs of their own. */
+/* Constant input k as reals: weights by rows or columns (`axis`), scale and zero point in inputs of their
+ * own. */
 static hp_status weights_of(onnx_call *c, int k, int k_scale, int k_zero, int axis, onnx_const *out) {
     static const float one = 1;
     static const onnx_const unit = {.name = "", .type = ONNX_FLOAT, .count = 1, .data = &one};
@@ -217,7 +220,8 @@ static hp_status bias_of(onnx_call *c, int k, int k_x_scale, const onnx_const *w
     HP_TRY(onnx_need_const(c, k, "bias", &b));
     HP_TRY(onnx_need_const(c, k_x_scale, "scale", &x_scale));
     const onnx_const *w_scale = weights->q_scale;
-    if (w_scale->count != 1 && w_scale->count != b->count) return onnx_fail(c, "its bias does not fit its weights");
+    if (w_scale->count != 1 && w_scale->count != b->count)
+        return onnx_fail(c, "its bias does not fit its weights");
     *room = *b;
     room->type = ONNX_FLOAT;
     room->data = NULL;

@@ -30,7 +30,8 @@ static onnx_value *value_of(const onnx_reader *r, const char *name) {
 
 static hp_status add_value(onnx_reader *r, const char *name, int32_t producer, onnx_value **value) {
     bool added;
-    if (!name || !*name) return hp_fail(r->err, HP_EDATA, "%s: a value has no name; export it again", r->file);
+    if (!name || !*name)
+        return hp_fail(r->err, HP_EDATA, "%s: a value has no name; export it again", r->file);
     const int32_t i = onnx_names_add(&r->names, name, &added);
     if (!added)
         return hp_fail(r->err, HP_EDATA, "%s: two things make '%s'; export the model again", r->file,
@@ -85,8 +86,8 @@ static hp_status name_values(onnx_reader *r, const Onnx__GraphProto *g) {
 static hp_status need(onnx_reader *r, const char *name, int32_t *stack, int *n) {
     onnx_value *v = value_of(r, name);
     if (!v)
-        return hp_fail(r->err, HP_EDATA, "%s: nothing makes '%s', which the model reads; export it again", r->file,
-                       onnx_clean(r->scratch, name));
+        return hp_fail(r->err, HP_EDATA, "%s: nothing makes '%s', which the model reads; export it again",
+                       r->file, onnx_clean(r->scratch, name));
     if (!v->needed && v->producer >= 0) stack[(*n)++] = v->producer;
     v->needed = true;
     return HP_OK;
@@ -120,7 +121,8 @@ static hp_status take_inputs(onnx_call *c, bool *constant) {
         c->in[i] = *name ? value_of(r, name) : NULL;
         if (!c->in[i]) continue;
         if (c->in[i]->kind == ONNX_NOTHING)
-            return onnx_fail(c, "reads '%s', which is not computed before it or is no output that is supported",
+            return onnx_fail(c,
+                             "reads '%s', which is not computed before it or is no output that is supported",
                              onnx_clean(r->scratch, name));
         if (c->in[i]->kind == ONNX_TENSOR) *constant = false;
         if (c->in[i]->quant && !c->op->quantised)
@@ -213,11 +215,11 @@ static hp_status read_graph(onnx_reader *r, const Onnx__GraphProto *g, int image
 static hp_status check_model(const onnx_reader *r, const Onnx__ModelProto *m) {
     enum { NEWEST = 21 };
     if (r->opset < 1 || r->opset > NEWEST)
-        return hp_fail(r->err, HP_EDATA, "%s: opset %" PRId64 " is not supported: export with opset 13", r->file,
-                       r->opset);
+        return hp_fail(r->err, HP_EDATA, "%s: opset %" PRId64 " is not supported: export with opset 13",
+                       r->file, r->opset);
     if (m->n_functions)
-        return hp_fail(r->err, HP_EDATA, "%s: models with functions of their own are not supported: inline them",
-                       r->file);
+        return hp_fail(r->err, HP_EDATA,
+                       "%s: models with functions of their own are not supported: inline them", r->file);
     return HP_OK;
 }
 
@@ -274,7 +276,8 @@ hp_status hp_onnx_read(hp_arena *arena, const char *path, int image_h, int image
     const void *data = NULL;
     size_t size = 0;
     HP_TRY(onnx_file_open(path, &data, &size, err));
-    const hp_status s = hp_onnx_parse(arena, base_name(path), data, size, false, image_h, image_w, weights, model, err);
+    const hp_status s =
+        hp_onnx_parse(arena, base_name(path), data, size, false, image_h, image_w, weights, model, err);
     onnx_file_close(data, size);
     return s;
 }

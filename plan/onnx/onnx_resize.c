@@ -1,5 +1,5 @@
-/* onnx_resize.c - Pad, Resize and Upsample. Of Resize's many conventions hplan has four; a node is taken when one
- * of them reads the same pixels with the same weights at this size. */
+/* onnx_resize.c - Pad, Resize and Upsample. Of Resize's many conventions hplan has four; a node is taken when
+ * one of them reads the same pixels with the same weights at this size. */
 #include "plan/onnx/onnx_inside.h"
 
 #include "plan/resample.h"
@@ -19,11 +19,12 @@ typedef struct resizing {
 } resizing;
 
 /* Per dimension of x a scale (float32) or a size; only rows and columns may change. */
-static hp_status take_sizes(const onnx_call *c, const onnx_value *x, const onnx_const *k, bool scales, resizing *r) {
+static hp_status take_sizes(const onnx_call *c, const onnx_value *x, const onnx_const *k, bool scales,
+                            resizing *r) {
     r->given = scales;
     if (k->n_dim != 1 || k->count != x->n_dim || !onnx_is_canonical(c->r, x, x->n_dim))
-        return onnx_fail(c, "needs %s for each of the %d dimensions of (N, C, H, W)", scales ? "a scale" : "a size",
-                         x->n_dim);
+        return onnx_fail(c, "needs %s for each of the %d dimensions of (N, C, H, W)",
+                         scales ? "a scale" : "a size", x->n_dim);
     for (int d = 0; d < x->n_dim; d++) {
         const double v = onnx_real(k, d), out = scales ? floor((double)((float)x->dim[d] * (float)v)) : v;
         if (!(out >= 1 && out <= ONNX_MOST_SIZE)) return onnx_fail(c, "makes a map of %g pixels", out);
@@ -41,7 +42,8 @@ static hp_status read_sizes(const onnx_call *c, const onnx_value *x, resizing *r
     const onnx_const *k;
     const Onnx__AttributeProto *a = onnx_attr(c, "scales");
     if (a && upsample && c->r->opset < 9) {
-        const onnx_const old = {.type = ONNX_FLOAT, .n_dim = 1, .count = (int64_t)a->n_floats, .data = a->floats};
+        const onnx_const old = {
+            .type = ONNX_FLOAT, .n_dim = 1, .count = (int64_t)a->n_floats, .data = a->floats};
         return take_sizes(c, x, &old, true, r);
     }
     const onnx_value *given = onnx_in(c, scales);
@@ -57,7 +59,8 @@ static hp_status read_sizes(const onnx_call *c, const onnx_value *x, resizing *r
 
 static double position(const resizing *r, int side, int64_t i) {
     const double in = r->in[side], out = r->given ? in * r->scale[side] : r->out[side], s = r->scale[side];
-    if (strcmp(r->corners, "align_corners") == 0) return r->out[side] > 1 ? (double)i * (in - 1) / (out - 1) : 0;
+    if (strcmp(r->corners, "align_corners") == 0)
+        return r->out[side] > 1 ? (double)i * (in - 1) / (out - 1) : 0;
     if (strcmp(r->corners, "asymmetric") == 0) return (double)i / s;
     if (strcmp(r->corners, "pytorch_half_pixel") == 0 && r->out[side] == 1) return 0;
     if (strcmp(r->corners, "tf_half_pixel_for_nn") == 0) return ((double)i + 0.5) / s;
@@ -89,11 +92,12 @@ static hp_status choose_corners(const onnx_call *c, const resizing *r, hp_layer 
         l->corners = corners;
         if (reads_the_same(r, l, 0) && reads_the_same(r, l, 1)) return HP_OK;
     }
-    return onnx_fail(c,
-                     "from %dx%d to %dx%d with coordinates '%s'%s%s is not supported: use half_pixel, align_corners "
-                     "or asymmetric, nearest_mode floor, and sizes (or scales that make whole sizes)",
-                     r->in[0], r->in[1], r->out[0], r->out[1], onnx_clean(c->r->scratch, r->corners),
-                     r->linear ? "" : " and nearest_mode ", r->linear ? "" : onnx_clean(c->r->scratch, r->nearest));
+    return onnx_fail(
+        c,
+        "from %dx%d to %dx%d with coordinates '%s'%s%s is not supported: use half_pixel, align_corners "
+        "or asymmetric, nearest_mode floor, and sizes (or scales that make whole sizes)",
+        r->in[0], r->in[1], r->out[0], r->out[1], onnx_clean(c->r->scratch, r->corners),
+        r->linear ? "" : " and nearest_mode ", r->linear ? "" : onnx_clean(c->r->scratch, r->nearest));
 }
 
 /* --- the nodes --- */
@@ -111,8 +115,10 @@ static hp_status read_modes(const onnx_call *c, resizing *r) {
     HP_TRY(onnx_attr_int(c, "antialias", 0, 0, &flag));
     r->linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
     if (!r->linear && strcmp(mode, "nearest") != 0)
-        return onnx_fail(c, "mode '%s' is not supported: nearest and linear are", onnx_clean(c->r->scratch, mode));
-    if (strcmp(r->corners, "tf_crop_and_resize") == 0) return onnx_fail(c, "tf_crop_and_resize is not supported");
+        return onnx_fail(c, "mode '%s' is not supported: nearest and linear are",
+                         onnx_clean(c->r->scratch, mode));
+    if (strcmp(r->corners, "tf_crop_and_resize") == 0)
+        return onnx_fail(c, "tf_crop_and_resize is not supported");
     return HP_OK;
 }
 
@@ -146,7 +152,8 @@ static hp_status take_pads(const onnx_call *c, const onnx_value *x, int64_t befo
     for (int i = 0; i < n_axes; i++) {
         int axis;
         HP_TRY(onnx_axis(c, axes[i], x->n_dim, &axis));
-        if (pads[i] < 0 || pads[i + n_axes] < 0 || pads[i] > ONNX_MOST_SIZE || pads[i + n_axes] > ONNX_MOST_SIZE)
+        if (pads[i] < 0 || pads[i + n_axes] < 0 || pads[i] > ONNX_MOST_SIZE ||
+            pads[i + n_axes] > ONNX_MOST_SIZE)
             return onnx_fail(c, "that crops is not supported");
         if (axis < 2 && (pads[i] || pads[i + n_axes]))
             return onnx_fail(c, "of samples or channels is not supported: only of rows and columns");
@@ -185,8 +192,13 @@ hp_status onnx_read_pad(onnx_call *c) {
     if (h > ONNX_MOST_SIZE || w > ONNX_MOST_SIZE) return onnx_fail(c, "makes a map that is too large");
     int32_t y = x->tensor;
     if (border != 0) HP_TRY(shifted(c, &y, -border));
-    hp_layer l = {.op = HP_PAD, .n_in = 1, .in = {y}, .pad_h = (int32_t)before[0], .pad_w = (int32_t)before[1],
-                  .out_h = (int32_t)h, .out_w = (int32_t)w};
+    hp_layer l = {.op = HP_PAD,
+                  .n_in = 1,
+                  .in = {y},
+                  .pad_h = (int32_t)before[0],
+                  .pad_w = (int32_t)before[1],
+                  .out_h = (int32_t)h,
+                  .out_w = (int32_t)w};
     HP_TRY(onnx_emit(c, l, 0, &y));
     if (border != 0) HP_TRY(shifted(c, &y, border));
     onnx_result(c, y, x->n_dim);

@@ -1,5 +1,6 @@
-/* onnx_simplify.c - rewrites that leave the network's function as it is: hard swish written as four nodes becomes
- * one activation, x + x s becomes x (1 + s), and factors and biases go into the weights beside them. */
+/* onnx_simplify.c - rewrites that leave the network's function as it is: hard swish written as four nodes
+ * becomes one activation, x + x s becomes x (1 + s), and factors and biases go into the weights beside them.
+ */
 #include "plan/onnx/onnx_simplify.h"
 
 #include <math.h>
@@ -54,7 +55,8 @@ static void becomes(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int
 /* Is `tensor` clamp(x + 3, 0, 6), and nobody else's? */
 static bool is_clamped(const onnx_passes *p, int32_t tensor, int32_t x) {
     const hp_layer *clip = sole_maker(p, tensor, HP_ACT);
-    if (!clip || !(clip->act == HP_ACT_RELU6 || (clip->act == HP_ACT_CLIP && clip->act_a == 0 && clip->act_b == 6)))
+    if (!clip ||
+        !(clip->act == HP_ACT_RELU6 || (clip->act == HP_ACT_CLIP && clip->act_a == 0 && clip->act_b == 6)))
         return false;
     const hp_layer *shift = sole_maker(p, clip->in[0], HP_SCALE);
     return is_shift(p, shift, 3) && shift->in[0] == x;
@@ -114,7 +116,8 @@ static bool gated_sum(onnx_passes *p, hp_layer *l) {
         const int32_t x = l->in[1 - k];
         if (!product || product->act != HP_ACT_NONE || product->in[0] != x) continue;
         const int32_t s = product->in[1], sum = product->out;
-        if (g->tensor[s].h * (int64_t)g->tensor[s].w != 1 || g->tensor[x].h * (int64_t)g->tensor[x].w == 1) continue;
+        if (g->tensor[s].h * (int64_t)g->tensor[s].w != 1 || g->tensor[x].h * (int64_t)g->tensor[x].w == 1)
+            continue;
         becomes(p, product, HP_SCALE, HP_ACT_NONE, s);
         g->tensor[sum].h = g->tensor[sum].w = 1;
         add_vector(p, product, HP_PARAM_FACTOR, "factor", ones(p, g->tensor[s].c), g->tensor[s].c);
@@ -158,7 +161,8 @@ static void scale_weights(onnx_passes *p, hp_layer *host, const float *factor, i
     const int32_t w = host->param[0];
     hp_onnx_param *d = &p->r->data[w];
     float *f = onnx_own(p, w);
-    for (int64_t e = 0; f && factor && e < p->r->graph->param[w].count; e++) f[e] *= factor[channel_of(p, host, e)];
+    for (int64_t e = 0; f && factor && e < p->r->graph->param[w].count; e++)
+        f[e] *= factor[channel_of(p, host, e)];
     if (!f || !factor) *d = (hp_onnx_param){0};
     if (!d->data8_scale) return;
     float *scale = HP_NEW(p->r->arena, float, channels);
@@ -167,8 +171,8 @@ static void scale_weights(onnx_passes *p, hp_layer *host, const float *factor, i
 }
 
 /* bias = bias * factor + more, of the host's parameter `i`; NULL data: not known. */
-static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *factor, const float *more, bool known,
-                       int64_t channels) {
+static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *factor, const float *more,
+                       bool known, int64_t channels) {
     if (i >= host->n_param && !more && known) return;
     if (i >= host->n_param) {
         onnx_add_bias(p, host, known, channels);
@@ -184,7 +188,8 @@ static bool into_host(onnx_passes *p, hp_layer *l) {
         [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true, [HP_SCALE] = true};
     if (l->op != HP_SCALE || l->act != HP_ACT_NONE) return false;
     hp_layer *host = onnx_maker(p, l->in[0]);
-    if (!hosts[host->op] || !sole_maker(p, l->in[0], (hp_layer_op)host->op) || host->act != HP_ACT_NONE) return false;
+    if (!hosts[host->op] || !sole_maker(p, l->in[0], (hp_layer_op)host->op) || host->act != HP_ACT_NONE)
+        return false;
     const int64_t channels = p->r->graph->tensor[l->out].c;
     const float *factor = data_of(p, l, 0), *more = data_of(p, l, 1);
     const bool has_bias = host->n_param > 1 || l->n_param > 1, known = factor && (l->n_param == 1 || more);

@@ -1,5 +1,5 @@
-/* onnx_strip.c - a model without its weights: the same messages, large constants empty. What is left builds the
- * graph for any image size and fits into a database. */
+/* onnx_strip.c - a model without its weights: the same messages, large constants empty. What is left builds
+ * the graph for any image size and fits into a database. */
 #include "plan/onnx/onnx_inside.h"
 
 #include "plan/onnx/onnx_file.h"

@@ -1,4 +1,5 @@
-/* onnx_weights.c - weights in hplan's layouts, as floats and, where the model is quantised, as 8-bit numbers. */
+/* onnx_weights.c - weights in hplan's layouts, as floats and, where the model is quantised, as 8-bit numbers.
+ */
 #include "plan/onnx/onnx_weights.h"
 
 #include <inttypes.h>
@@ -25,8 +26,7 @@ static const float *ordered_floats(const onnx_call *c, const onnx_const *k, cons
     if (!k->data || !c->r->weights) return NULL;
     float *f = HP_NEW(c->r->arena, float, k->count);
     for (int64_t o = 0; o < m->outs; o++)
-        for (int64_t i = 0; i < m->ins; i++)
-            f[o * m->ins + i] = (float)(factor * onnx_real(k, at(m, o, i)));
+        for (int64_t i = 0; i < m->ins; i++) f[o * m->ins + i] = (float)(factor * onnx_real(k, at(m, o, i)));
     return f;
 }
 
@@ -55,7 +55,8 @@ static bool has_bytes(const onnx_call *c, const onnx_const *k, const order *m, i
            (!k->q_zero || k->q_zero->count == 1 || k->q_zero->count == m->outs);
 }
 
-static hp_onnx_param ordered(const onnx_call *c, const onnx_const *k, const order *m, int axis, double factor) {
+static hp_onnx_param ordered(const onnx_call *c, const onnx_const *k, const order *m, int axis,
+                             double factor) {
     hp_onnx_param p = {ordered_floats(c, k, m, factor)};
     if (!has_bytes(c, k, m, axis)) return p;
     p.data8 = ordered_bytes(c, k, m);
@@ -75,8 +76,8 @@ hp_onnx_param onnx_weights_convt(const onnx_call *c, const onnx_const *k) {
     return (hp_onnx_param){onnx_floats(c, k)};
 }
 
-hp_onnx_param onnx_weights_matrix(const onnx_call *c, const onnx_const *k, bool outs_first, const int32_t *place,
-                                  double factor) {
+hp_onnx_param onnx_weights_matrix(const onnx_call *c, const onnx_const *k, bool outs_first,
+                                  const int32_t *place, double factor) {
     const int64_t outs = k->dim[outs_first ? 0 : 1], ins = k->dim[outs_first ? 1 : 0];
     const order m = {outs, ins, outs_first ? ins : 1, outs_first ? 1 : outs, place};
     return ordered(c, k, &m, outs_first ? 0 : 1, factor);

@@ -1,5 +1,5 @@
-/* onnx_window.c - the arithmetic of ONNX's Conv, ConvTranspose and pools: auto_pad, asymmetric pads, ceil_mode,
- * output_shape. Source: the operators' text in onnx/docs/Operators.md. */
+/* onnx_window.c - the arithmetic of ONNX's Conv, ConvTranspose and pools: auto_pad, asymmetric pads,
+ * ceil_mode, output_shape. Source: the operators' text in onnx/docs/Operators.md. */
 #include "plan/onnx/onnx_window.h"
 
 #include <inttypes.h>
@@ -46,7 +46,8 @@ hp_status onnx_window_read(const onnx_call *c, const onnx_value *x, const int64_
     HP_TRY(read_sizes(c, "strides", w->n, 1, w->stride));
     HP_TRY(read_sizes(c, "dilations", w->n, 1, w->dil));
     for (int i = 0; i < 2; i++)
-        if (w->k[i] < 1 || w->k[i] * w->dil[i] > ONNX_MOST_SIZE) return onnx_fail(c, "its window is too large");
+        if (w->k[i] < 1 || w->k[i] * w->dil[i] > ONNX_MOST_SIZE)
+            return onnx_fail(c, "its window is too large");
     return HP_OK;
 }
 
@@ -82,13 +83,14 @@ static int64_t count_windows(const onnx_window *w, int i, bool ceil_mode) {
 
 static hp_status check_out(const onnx_call *c, const onnx_window *w) {
     for (int i = 0; i < 2; i++) {
-        if (w->out[i] > ONNX_MOST_SIZE) return onnx_fail(c, "makes a map of more than %d rows", ONNX_MOST_SIZE);
+        if (w->out[i] > ONNX_MOST_SIZE)
+            return onnx_fail(c, "makes a map of more than %d rows", ONNX_MOST_SIZE);
         if (w->out[i] < 1)
             return hp_fail(c->r->err, HP_EPLAN,
                            "%s: node '%s': a window of %" PRId64 " does not fit into %" PRId64
                            " pixels; give a larger --image",
-                           c->r->file, onnx_clean(c->r->scratch, c->node->name ? c->node->name : ""), span(w, i),
-                           w->in[i]);
+                           c->r->file, onnx_clean(c->r->scratch, c->node->name ? c->node->name : ""),
+                           span(w, i), w->in[i]);
     }
     return HP_OK;
 }

@@ -10,7 +10,8 @@ typedef struct onnx_window {
     int64_t in[2], k[2], stride[2], dil[2], begin[2], end[2], out[2];
 } onnx_window;
 
-/* Strides, dilations and kernel_shape (`kernel`: the weights' shape, or NULL: the attribute must be there). */
+/* Strides, dilations and kernel_shape (`kernel`: the weights' shape, or NULL: the attribute must be there).
+ */
 hp_status onnx_window_read(const onnx_call *c, const onnx_value *x, const int64_t *kernel, onnx_window *w);
 /* Paddings and output sizes of a convolution or pool. */
 hp_status onnx_window_pads(const onnx_call *c, bool ceil_mode, onnx_window *w);
