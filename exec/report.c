@@ -30,10 +30,12 @@ hp_status hp_report_begin(int64_t steps, hp_error *err) {
     return flushed(err);
 }
 
-hp_status hp_report_step(int64_t step, double loss, double step_s, double images_per_s, hp_error *err) {
+hp_status hp_report_step(int64_t step, double loss, double step_s, double step_cpu_s, double images_per_s,
+                         hp_error *err) {
     printf("{\"step\":%lld", (long long)step);
     number("loss", loss);
     number("step_s", step_s);
+    number("step_cpu_s", step_cpu_s);
     number("images_per_s", images_per_s);
     printf("}\n");
     return flushed(err);

@@ -9,9 +9,11 @@
 
 /* {"planned_steps":100}: the first line, for progress bars. Errors: HP_EIO. */
 hp_status hp_report_begin(int64_t steps, hp_error *err);
-/* {"step":1,"loss":2.3,"step_s":0.2,"images_per_s":320}; steps count from 1. Errors: HP_EIO (stdout is full).
- */
-hp_status hp_report_step(int64_t step, double loss, double step_s, double images_per_s, hp_error *err);
+/* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}; steps count from 1. step_cpu_s:
+ * what rank 0's processors worked, which other programs on a shared machine disturb less. Errors: HP_EIO
+ * (stdout is full). */
+hp_status hp_report_step(int64_t step, double loss, double step_s, double step_cpu_s, double images_per_s,
+                         hp_error *err);
 
 typedef struct hp_report_final {
     int64_t steps;

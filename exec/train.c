@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -38,6 +39,12 @@ static double foreground_iou(const hp_job *j, const double *metric) {
     return hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1 && either > 0 ? hit / either : NAN;
 }
 
+static double cpu_now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
     const hp_step step = {.step = iter,
                           .replica = j->replica,
@@ -46,6 +53,7 @@ static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
                           .lr = j->options->lr,
                           .momentum = j->options->momentum,
                           .weight_decay = j->options->weight_decay};
+    const double cpu0_s = cpu_now_s();
     const int64_t t0 = hp_clock_now_ns(&j->clock);
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->patience), err));
     *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
@@ -55,7 +63,8 @@ static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     sample(j, HP_COUNTER_STEP, iter, *step_s);
     if (j->comm->rank > 0) return HP_OK;
     sample(j, HP_COUNTER_LOSS, iter, j->loss);
-    return hp_report_step(iter + 1, j->loss, *step_s, (double)j->plan.batch / *step_s, err);
+    return hp_report_step(iter + 1, j->loss, *step_s, cpu_now_s() - cpu0_s, (double)j->plan.batch / *step_s,
+                          err);
 }
 
 hp_status hp_job_train(hp_job *j, hp_error *err) {

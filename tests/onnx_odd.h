@@ -4,6 +4,7 @@
 #define TESTS_ONNX_ODD_H
 
 #include "plan/base/rng.h"
+#include "plan/onnx/onnx.h"
 #include "tests/onnx_write.h"
 
 #include <stdio.h>
@@ -90,6 +91,12 @@ static inline onnx_writer odd_model(hp_arena *a) {
     up->name = hp_arena_strdup(a, "an upsampling");
     onnx_write_output(&w, "last");
     return w;
+}
+
+static inline hp_status odd_parse(onnx_writer *w, int h, int width, hp_onnx_model *m, hp_error *err) {
+    size_t size;
+    const void *data = onnx_writer_pack(w, &size);
+    return hp_onnx_parse(w->arena, "dir/a model.onnx", data, size, false, h, width, true, m, err);
 }
 
 #endif
