@@ -11,13 +11,14 @@
 #include <string.h>
 
 typedef struct options {
-    const char *net, *image, *classes, *weights, *quant, *data, *prec, *batch, *strategy, *device, *threads,
-        *mean, *std, *channels, *resize, *logits, *labels;
+    const char *net, *onnx, *image, *classes, *weights, *quant, *data, *prec, *batch, *strategy, *device,
+        *threads, *mean, *std, *channels, *resize, *logits, *labels;
     bool json;
 } options;
 
 static const frame_option OPTIONS[] = {
     {"net", 0, "NAME", offsetof(options, net), 0, "network, instead of a plan"},
+    {"onnx", 0, "FILE", offsetof(options, onnx), 0, "network from a file, instead of a plan"},
     {"image", 0, "S|HxW", offsetof(options, image), 0, "its image size (224)"},
     {"classes", 0, "K", offsetof(options, classes), 0, "its classes (the network's default)"},
     {"weights", 0, "FILE", offsetof(options, weights), 0, "trained weights, safetensors"},
@@ -48,32 +49,32 @@ static hp_status parse_int(const char *text, const char *what, int64_t high, int
 
 static hp_status read_plan(hp_arena *arena, const char *path, serve_request *r, hp_error *err) {
     hp_db db;
-    hp_plan plan;
+    hp_plan *plan = HP_NEW(arena, hp_plan, 1);
     HP_TRY(hp_db_open(path, &db, err));
-    const hp_status status = hp_plan_read(arena, &db, &plan, err);
+    const hp_status status = hp_plan_read(arena, &db, plan, err);
     hp_db_close(&db);
     HP_TRY(status);
-    r->net = hp_arena_strdup(arena, plan.net);
-    r->image_h = plan.image_h;
-    r->image_w = plan.image_w;
-    r->classes = plan.classes;
+    r->net = hp_arena_strdup(arena, plan->net);
+    r->of = plan;
     return HP_OK;
 }
 
 static hp_status parse_network(hp_arena *arena, const frame *f, serve_request *r, hp_error *err) {
     const options *o = f->options;
     const bool plan = f->n_word > 0;
-    int h = 224, w = 224;
-    if (plan == (o->net != NULL))
-        return hp_fail(err, HP_EUSAGE,
-                       "which network? A plan or --net, for example: hplan eval --net cnn --image 28 --data "
-                       "fashion-mnist --weights cnn.safetensors");
+    int h = o->onnx ? 0 : 224, w = h; /* an ONNX file may say its own */
+    if (plan + (o->net != NULL) + (o->onnx != NULL) != 1)
+        return hp_fail(
+            err, HP_EUSAGE,
+            "which network? A plan, --net or --onnx, for example: hplan eval --net cnn --image 28 --data "
+            "fashion-mnist --weights cnn.safetensors");
     if (plan && (o->image || o->classes))
         return hp_fail(err, HP_EUSAGE, "--image and --classes are the plan's own; give --net without a plan");
     if (plan) return read_plan(arena, f->word[0], r, err);
     if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
     HP_TRY(parse_int(o->classes, "--classes", 1 << 24, &r->classes, err));
     r->net = o->net;
+    r->onnx = o->onnx;
     r->image_h = h;
     r->image_w = w;
     return HP_OK;

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/run_options.h"
 #include "cli/run_show.h"
+#include "cli/weights.h"
 #include "cli/workspace.h"
 #include "plan/base/units.h"
 #include "sim/predict.h"
@@ -92,6 +93,9 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
                     .line = run_show_line,
                     .self = &show};
     for (int i = 0; i < o->n_pass; i++) l.option[l.n_option++] = o->pass[i];
+    const char *weights = NULL;
+    HP_TRY(cli_weights_file(arena, o->init, plan.image_h, plan.image_w, w->dir, &weights, err));
+    if (weights) l.option[l.n_option++] = hp_arena_printf(arena, "--init=%s", weights);
     bool recorded = false;
     const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);
     run_show_end(&show);

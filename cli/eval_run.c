@@ -1,6 +1,7 @@
 /* eval_run.c - a plan by precision, hplan-exec over the test split with --output, and what its logits say. */
 #include "cli/eval_run.h"
 #include "cli/cli.h"
+#include "cli/weights.h"
 #include "traces/logits.h"
 #include "traces/text.h"
 
@@ -34,14 +35,16 @@ static hp_status take_line(void *self, const char *line, hp_error *err) {
 }
 
 /* What hplan-exec is asked for: the test split once, in file order, its logits in `logits`. */
-static void add_options(hp_arena *arena, const eval_setup *s, const char *prec, const char *logits,
-                        cli_launch *l) {
-    const char *weights = s->quant && !strcmp(prec, "int8") ? s->quant : s->weights;
+static hp_status add_options(hp_arena *arena, const eval_setup *s, const hp_plan *plan, const workspace *w,
+                             const char *prec, const char *logits, cli_launch *l, hp_error *err) {
+    const char *given = s->quant && !strcmp(prec, "int8") ? s->quant : s->weights, *weights = NULL;
+    HP_TRY(cli_weights_file(arena, given, plan->image_h, plan->image_w, w->dir, &weights, err));
     l->option[l->n_option++] = "--eval";
     l->option[l->n_option++] = hp_arena_printf(arena, "--data=%s", s->data);
     l->option[l->n_option++] = hp_arena_printf(arena, "--output=%s", logits);
     if (weights) l->option[l->n_option++] = hp_arena_printf(arena, "--init=%s", weights);
     for (int i = 0; i < s->n_pass; i++) l->option[l->n_option++] = s->pass[i];
+    return HP_OK;
 }
 
 static hp_status launch(hp_arena *arena, const eval_setup *s, const workspace *w, const char *prec,
@@ -51,6 +54,9 @@ static hp_status launch(hp_arena *arena, const eval_setup *s, const workspace *w
     const char *path = hp_arena_printf(arena, "%s/plan-%s.db", w->dir, prec),
                *logits = hp_arena_printf(arena, "%s/logits-%s.npy", w->dir, prec);
     request.prec = prec;
+    if (s->quant && !strcmp(prec, "int8"))
+        HP_TRY(cli_weights_float_layers(arena, s->quant, &request.float_layers, err));
+    if (request.float_layers && !request.float_layers[0]) request.float_layers = NULL;
     HP_TRY(serve_plan_write(arena, &request, path, &plan, err));
     cli_launch l = {.plan = path,
                     .scratch = w->dir,
@@ -58,7 +64,7 @@ static hp_status launch(hp_arena *arena, const eval_setup *s, const workspace *w
                     .threads = (int)s->threads,
                     .line = take_line,
                     .self = r};
-    add_options(arena, s, prec, logits, &l);
+    HP_TRY(add_options(arena, s, &plan, w, prec, logits, &l, err));
     HP_TRY(cli_launch_run(&l, err));
     return hp_npy_read(arena, logits, &r->logits, err);
 }

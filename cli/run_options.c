@@ -38,7 +38,7 @@ static const row ROWS[] = {
     {"momentum", "X", "momentum (0.9)", PASS, 0, false},
     {"weight-decay", "X", "weight decay (0)", PASS, 0, false},
     {"no-dropout", NULL, "keep every activation", PASS, 0, false},
-    {"init", "FILE", "initial weights, safetensors", PASS, 0, false},
+    {"init", "FILE", "weights: safetensors, of hplan quantize too, or ONNX", OWN, AT(init), false},
     {"save", "FILE", "write the weights at the end, safetensors", PASS, 0, false},
     {"eval", NULL, "accuracy on the test split after training", PASS, 0, false},
     {"deterministic", NULL, "same plan, same bits: always so in this version", PASS, 0, false},

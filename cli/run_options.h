@@ -12,6 +12,7 @@ enum { RUN_PASS = 32 };
 
 typedef struct run_options {
     const char *path;                                        /* plan.db */
+    const char *init;                                        /* weights: safetensors or ONNX */
     const char *trace, *plan, *device, *launcher, *hostfile; /* NULL: not given; trace: run.db */
     int64_t threads;
     bool json;

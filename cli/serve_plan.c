@@ -26,10 +26,30 @@ static hp_status store(const char *path, const hp_plan *plan, const hp_predictio
     return status;
 }
 
+/* The network of a stored plan in another precision. */
+static hp_status serve_another(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
+                               hp_error *err) {
+    hp_cost_table *table = NULL;
+    hp_prediction p = {0};
+    *plan = *r->of;
+    plan->mode = HP_MODE_INFER;
+    plan->float_layers = r->float_layers;
+    HP_TRY(hp_strategy_parse(strategy_text(arena, r), &plan->strategy, err));
+    plan->batch =
+        r->batch ? r->batch : hp_strategy_batch(&plan->strategy, hp_strategy_devices(&plan->strategy));
+    HP_TRY(hp_cost_load(arena, NULL, &plan->machine, &table, err));
+    HP_TRY(hp_predict(arena, plan, table, NULL, &p, err));
+    return store(path, plan, &p, err);
+}
+
 hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
                            hp_error *err) {
+    if (r->of) return serve_another(arena, r, path, plan, err);
     const simulate_options o = {.net = r->net,
-                                .image = hp_arena_printf(arena, "%dx%d", r->image_h, r->image_w),
+                                .onnx = r->onnx,
+                                .float_layers = r->float_layers,
+                                .image = r->image_h ? hp_arena_printf(arena, "%dx%d", r->image_h, r->image_w)
+                                                    : NULL,
                                 .classes = number_text(arena, r->classes),
                                 .mode = "infer",
                                 .batch = number_text(arena, r->batch),

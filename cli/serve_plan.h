@@ -9,7 +9,10 @@
 typedef struct serve_request {
     const char *net, *prec, *strategy, *device; /* device NULL: the default */
     int32_t image_h, image_w;
-    int64_t classes, batch; /* 0: the default */
+    int64_t classes, batch;   /* 0: the default */
+    const char *onnx;         /* the network's file, instead of `net`; NULL */
+    const char *float_layers; /* kept real in low precision; NULL */
+    const hp_plan *of;        /* the network of this plan, instead of net, onnx, image and classes; NULL */
 } serve_request;
 
 /* Plans it for this machine and writes it, with its prediction, to `path`. Errors: HP_EPLAN, HP_EUNAVAIL,

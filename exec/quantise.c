@@ -41,10 +41,32 @@ static hp_status prepare(quantising *q, hp_error *err) {
     return hp_plan_graph(j->memory, &other, &q->graph, err);
 }
 
+/* Of the image; NULL: the task loads none (labels alone are loaded where the loss is). */
+static const hp_box *loaded(const hp_role *role, int32_t task) {
+    const hp_task *t = &role->task[task];
+    const int32_t buffer = t->op == HP_TASK_LOAD ? role->operand[t->operand] : -1;
+    return buffer < 0 ? NULL : &role->buffer[buffer].box;
+}
+
+/* Ends `own`, a part of the image, where a part that `role` loads begins. */
+static void end_before(const hp_role *role, hp_box *own) {
+    for (int t = 0; t < role->n_task; t++) {
+        const hp_box *other = loaded(role, t);
+        for (int a = HP_AXIS_N; other && a <= HP_AXIS_W; a++)
+            if (other->lo[a] > own->lo[a] && other->lo[a] < own->hi[a]) own->hi[a] = other->lo[a];
+    }
+}
+
+/* Tiles of the image overlap by their halos: a pixel is counted in the last tile that has it. */
 hp_status hp_job_observe(void *job, int32_t task, hp_error *err) {
     const hp_job *j = job;
+    const hp_box *part = loaded(j->train.role, task);
+    hp_box own;
     (void)err;
-    if (j->observer) hp_observe_task(j->observer, j->train.role, task, j->arena, NULL);
+    if (!j->observer) return HP_OK;
+    if (part) own = *part;
+    for (int i = 0; part && i < j->plan.program->n_role; i++) end_before(&j->plan.program->role[i], &own);
+    hp_observe_task(j->observer, j->train.role, task, j->arena, part ? &own : NULL);
     return HP_OK;
 }
 
@@ -82,19 +104,17 @@ static hp_status write_file(quantising *q, hp_error *err) {
     hp_quantised_info info = {.net = j->plan.net,
                               .observer = j->options->observer,
                               .images = q->steps * j->plan.batch,
-                              .float_layers = j->options->float_layers ? j->options->float_layers : "",
-                              .source = j->options->init ? j->options->init : "seed"};
+                              .float_layers = j->options->float_layers ? j->options->float_layers : ""};
     hp_constants *c = NULL;
+    HP_TRY(hp_quantised_source(j->memory, j->options->init, j->plan.seed, &info.source, err));
     HP_TRY(hp_job_constants_of(q->j, q->graph, &c, err));
     if (q->factors.n_layer) hp_factors_apply(&q->factors, j->plan.graph, c);
     hp_observer_quantise(j->observer, &q->clip, c);
     hp_status s = j->options->correct ? hp_observer_correct(j->observer, c, err) : HP_OK;
-    float scale[4], zero[4];
-    hp_constants_pixels(c, scale, zero);
-    info.n_mean = j->plan.graph->image_c;
-    for (int i = 0; i < info.n_mean && i < 4; i++) {
-        info.mean[i] = (double)zero[i] / 255;
-        info.std[i] = 1 / (255 * (double)scale[i]);
+    info.n_mean = j->plan.graph->image_c <= HP_DATA_CHANNELS ? j->plan.graph->image_c : 1;
+    for (int i = 0; i < info.n_mean; i++) {
+        info.mean[i] = j->options->pixels.mean[i];
+        info.std[i] = j->options->pixels.std[i];
     }
     if (s == HP_OK && j->comm->rank == 0) s = hp_quantised_write(j->options->quantise, c, &info, err);
     hp_constants_close(c);

@@ -110,6 +110,8 @@ static hp_status want_tensor(const checker *c, int32_t id, int tensor, const cha
     const hp_buffer *b = buffer_of(c, id);
     if (!hp_buffer_has_box(b) || !same_shape(c, b->what, tensor))
         return REFUSED("buffer %d holds no tensor of the shape of %s", id, as);
+    if (b->dtype != hp_tensor_dtype(&c->g->tensor[tensor], (hp_dtype)c->p->dtype))
+        return REFUSED("buffer %d stores %s in another way", id, as);
     *box = &b->box;
     return HP_OK;
 }
@@ -237,10 +239,7 @@ static hp_status check_fwd(const checker *c) {
     const hp_box *y = NULL;
     const bool eval = c->t->flags & HP_FLAG_EVAL;
     HP_TRY(want_part(c, c->o.y, c->l->out, "the output", &y));
-    const hp_box rows = hp_task_rows(c->t, y);
-    if (hp_box_empty(&rows)) return REFUSED("rows %d..%d are not in the output", c->t->row_lo, c->t->row_hi);
-    if (!hp_box_equal(&rows, y) && (!c->g->deployed || hp_box_len(y, HP_AXIS_N) != 1))
-        return REFUSED("some rows of several samples");
+    const hp_box rows = hp_task_rows(c->t, y); /* within: check_deployed.c */
     y = &rows;
     for (int k = 0; k < c->l->n_in; k++) {
         const hp_box need = hp_layer_need(c->g, c->t->layer, k, y);
@@ -354,8 +353,6 @@ static hp_status check_pair(const checker *c) {
     const int tensor = buffer_of(c, operand(c, 0))->what;
     HP_TRY(want_tensor(c, operand(c, 0), tensor, "the destination", &dst));
     HP_TRY(want_tensor(c, operand(c, 1), tensor, "the source", &src));
-    if (buffer_of(c, operand(c, 0))->dtype != buffer_of(c, operand(c, 1))->dtype)
-        return REFUSED("the source is stored in another way");
     if (c->t->op == HP_TASK_ACCUM && !hp_box_equal(dst, src))
         return REFUSED("adds another part of the tensor");
     return HP_OK;

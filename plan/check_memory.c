@@ -153,6 +153,11 @@ static int cut(memory_check *m, int64_t offset) {
     return i + 1;
 }
 
+/* Set before the first step and used in all: fixed buffers, and a deployed network's constants. */
+static bool is_lasting(const memory_check *m, int b) {
+    return b < HP_BUF_FIXED || (m->g->deployed && m->r->buffer[b].kind == HP_BUF_PACK);
+}
+
 /* Buffer `b` takes over its bytes at its first use. `task` -1: before the first task. */
 static hp_status claim(memory_check *m, int b, int task) {
     const hp_buffer *buffer = &m->r->buffer[b];
@@ -162,7 +167,7 @@ static hp_status claim(memory_check *m, int b, int task) {
     for (int i = from; i < to; i++) {
         const int owner = m->piece[i].owner;
         if (owner < 0) continue;
-        if (owner < HP_BUF_FIXED || m->last[owner] >= task || unfinished(m, &m->of[owner], task) >= 0)
+        if (is_lasting(m, owner) || m->last[owner] >= task || unfinished(m, &m->of[owner], task) >= 0)
             return overlap(m, owner, b);
     }
     m->piece[from].owner = b;
@@ -242,7 +247,8 @@ static hp_status check_role(memory_check *m) {
     find_last(m);
     HP_ROOM(m->arena, m->piece, m->n_piece, m->piece_room);
     m->piece[m->n_piece++] = (piece){0, -1};
-    for (int b = 0; b < HP_BUF_FIXED; b++) HP_TRY(claim(m, b, -1));
+    for (int b = 0; b < r->n_buffer; b++)
+        if (is_lasting(m, b)) HP_TRY(claim(m, b, -1));
     for (int t = 0; t < r->n_task; t++) HP_TRY(use_operands(m, t));
     return HP_OK;
 }

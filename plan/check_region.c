@@ -27,13 +27,25 @@ bool hp_region_covers(const hp_region *r, const hp_box *box) {
     return r->whole || hp_box_empty(box) || covered(r, 0, *box);
 }
 
+/* Strips come one below the other: a part that goes on where the last one ends makes it longer. */
+static bool lengthens(hp_box *last, const hp_box *box) {
+    hp_box both = *last;
+    both.hi[HP_AXIS_H] = box->hi[HP_AXIS_H];
+    hp_box same = *box;
+    same.lo[HP_AXIS_H] = last->lo[HP_AXIS_H];
+    if (box->lo[HP_AXIS_H] != last->hi[HP_AXIS_H] || !hp_box_equal(&both, &same)) return false;
+    *last = both;
+    return true;
+}
+
 bool hp_region_add(hp_arena *arena, hp_region *r, const hp_box *box, const hp_box *whole) {
     if (r->whole || hp_box_empty(box)) return true;
-    r->whole = hp_box_equal(box, whole);
-    if (r->whole) return true;
-    if (r->n == MAX_PARTS) return false;
-    HP_ROOM(arena, r->part, r->n, r->room);
-    r->part[r->n++] = *box;
+    if (r->n == 0 || !lengthens(&r->part[r->n - 1], box)) {
+        if (r->n == MAX_PARTS) return false;
+        HP_ROOM(arena, r->part, r->n, r->room);
+        r->part[r->n++] = *box;
+    }
+    r->whole = hp_box_equal(&r->part[r->n - 1], whole);
     return true;
 }
 

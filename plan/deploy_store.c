@@ -17,6 +17,8 @@ static int replaced_input(const hp_graph *g, int layer, const int32_t *last) {
     const bool elementwise = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_BN || l->op == HP_SCALE;
     if (!hp_layer_adds(l) && !elementwise) return -1;
     const int x = l->in[hp_layer_adds(l) ? l->n_in - 1 : 0];
+    for (int k = 0, n = 0; k < l->n_in; k++)
+        if (l->in[k] == x && n++) return -1; /* it reads it elsewhere too */
     return last[x] == layer && g->tensor[x].store == g->tensor[l->out].store ? x : -1;
 }
 

@@ -81,8 +81,11 @@ bool hp_legal_strips(const hp_legal_case *c, hp_reject *why) {
         hp_refuse(why, "E-STRIPS", "strips go through all branches of a stage in one direction");
         return s->bp > 1 ? hp_fix(why, "bp=1") : hp_fix(why, "sched=gpipe,gems=1");
     }
-    const int64_t samples = c->batch / hp_strategy_divisor(s);
-    if (samples <= 1) return true;
-    hp_refuse(why, "E-STRIPS", "strips are of one image, a micro-batch has %lld", (long long)samples);
-    return hp_fix(why, "micro=%lld", (long long)(samples * s->micro));
+    const int64_t samples = c->batch / hp_strategy_replicas(s) / hp_strategy_groups(s);
+    const int slices = hp_stage_layout(s, 0).slices;
+    if (samples <= slices) return true;
+    hp_refuse(why, "E-STRIPS", "strips are of one image, a micro-batch has %lld", (long long)(samples / slices));
+    if (s->tail == HP_TAIL_SHARED) return hp_fix(why, "tail=own");
+    if (s->n_sp && s->ldp > 1) return hp_fix(why, "ldp=1");
+    return hp_fix(why, "micro=%lld", (long long)(samples / slices * s->micro));
 }

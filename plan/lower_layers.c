@@ -46,7 +46,8 @@ static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     if (!elementwise || c->last_use[x] != layer || (l->n_in > 1 && l->in[1] == x)) return false;
     if (c->g->tensor[x].store != c->g->tensor[l->out].store) return false;
     if (a->f->in[lower_need_index(a, layer, 0)] != a->f->act[x]) return false;
-    if (!hp_box_equal(lower_box_of(c, a->f->act[x]), lower_have(c, a, x))) return false;
+    const hp_box *box = lower_box_of(c, a->f->act[x]); /* others may have wanted more rows of it */
+    if (!hp_box_equal(box, lower_have(c, a, x)) || !hp_box_equal(box, lower_have(c, a, l->out))) return false;
     if (!lower_train(c)) return true;
     const hp_layer *producer = &c->g->layer[c->g->tensor[x].producer];
     const bool kept =

@@ -244,7 +244,7 @@ int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
     const int deep = s->deep && s->deep < units ? s->deep : units;
     int end = 1;
     while (end < g->unit_first[deep] && !hp_layer_reads_all_rows(g, end)) end++;
-    return end;
+    return end > 1 ? end : 0;
 }
 
 void lower_streamed(hp_lower_ctx *c, const hp_pass *a, int end) {
@@ -254,6 +254,6 @@ void lower_streamed(hp_lower_ctx *c, const hp_pass *a, int end) {
         plan_strip(&s, k, c->s->strips);
         lower_strip(&s);
     }
-    for (int l = 1; l < end; l++)
+    for (int l = 0; l < end; l++) /* the image too: layers behind may read more of it than the segment does */
         if (s.t[c->g->layer[l].out].leaves) lower_exchange(c, a, c->g->layer[l].out);
 }

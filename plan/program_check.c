@@ -216,6 +216,7 @@ static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph
     hp_cargo **cargo = NULL;
     HP_TRY(hp_check_places(p, g, err));
     HP_TRY(hp_check_buffers(p, g, err));
+    HP_TRY(hp_check_deployed(arena, p, g, err));
     HP_TRY(hp_check_boxes(p, g, err));
     HP_TRY(hp_check_data(arena, p, g, &cargo, err));
     HP_TRY(hp_check_gradients(p, g, err));

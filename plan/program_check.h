@@ -71,6 +71,11 @@ hp_status hp_check_buffers(const hp_program *p, const hp_graph *g, hp_error *err
 /* E-BOX: every task works between boxes that fit each other, the layer and the buffers. */
 hp_status hp_check_boxes(const hp_program *p, const hp_graph *g, hp_error *err);
 
+/* --- check_deployed.c --- */
+
+/* E-TYPE, E-RANGE, E-BOX, E-LOST: what only programs of deployed graphs have, and may not have. */
+hp_status hp_check_deployed(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err);
+
 /* --- check_region.c --- */
 
 /* Parts of a buffer's box. */

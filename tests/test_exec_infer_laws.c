@@ -1,9 +1,7 @@
 /* test_exec_infer_laws.c - inference gives what one device gives, however images are cut: bit for bit when
  * quantised, within rounding else; and what training's own evaluation gives. */
 #include "exec/data/weights.h"
-#include "plan/deploy.h"
-#include "plan/layout.h"
-#include "tests/random_net.h"
+#include "tests/random_deployed.h"
 #include "tests/run_ranks.h"
 
 #include <math.h>
@@ -19,14 +17,6 @@ enum { MAX_RANKS = 12 };
 static int cases(int standard) {
     const char *more = getenv("HPLAN_LAW_CASES"); /* by hand: thousands */
     return more ? atoi(more) : standard;
-}
-
-static hp_graph *deployed(hp_arena *a, const hp_graph *g, int prec) {
-    const hp_deploy_options o = {.prec = prec};
-    hp_graph *d = NULL;
-    hp_error err;
-    if (hp_graph_deploy(a, g, &o, &d, &err) != HP_OK) fail_msg("%s", err.text);
-    return d;
 }
 
 /* --- weights of every kind in a file --- */
@@ -129,38 +119,26 @@ static double worst(const double *a, const double *b, int64_t n) {
     return most / size;
 }
 
-/* Tiles, stages, replicas, strips. */
-static hp_strategy draw_strategy(dice *d, const hp_graph *g, int64_t *batch) {
-    for (;;) {
-        hp_strategy s = random_strategy_of(d, g, roll(d, 1, 3), MAX_RANKS,
-                                           DRAW_TILES | DRAW_LDP | DRAW_SHARED | DRAW_HALO | DRAW_BRANCHES |
-                                               DRAW_OVERLAP);
-        s.recompute = HP_RECOMPUTE_NONE;
-        if (coin(d)) s.strips = roll(d, 2, 7);
-        if (s.strips > 1 && coin(d)) s.deep = roll(d, 1, g->n_unit);
-        *batch = hp_strategy_divisor(&s) * (s.strips > 1 ? 1 : roll(d, 1, 2));
-        if (hp_strategy_legal(&s, g, *batch, 0, NULL)) return s;
-    }
+/* Of training's layers, or of inference's too. */
+static hp_graph *draw_net(hp_arena *a, uint64_t seed, dice *d) {
+    const int n = roll(d, 2, 7);
+    return seed % 3 == 0 ? random_net(a, seed, n) : random_infer_net(a, seed, n);
 }
 
 static void holds(uint64_t seed, int prec, const hp_device_ops *ops, double bound) {
     char path[] = "/tmp/hplan-infer-XXXXXX";
     dice d = {seed, 5000};
     subject s = {.a = hp_arena_new(), .ops = ops, .weights = path, .seed = seed};
-    const hp_graph *trained = random_net(s.a, seed, roll(&d, 3, 7));
+    const hp_graph *trained = draw_net(s.a, seed, &d);
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    s.g = deployed(s.a, trained, prec);
+    s.g = random_deployed(s.a, trained, prec);
     s.qparam = draw_qparams(s.a, s.g, &d);
     write_weights(s.a, trained, seed, path);
-    hp_strategy one = hp_strategy_default(), other;
-    /* strategies are drawn for the deployed graph in its precision */
-    for (;;) {
-        other = draw_strategy(&d, trained, &s.batch);
-        other.prec = one.prec = prec;
-        if (hp_strategy_legal(&other, s.g, s.batch, 0, NULL)) break;
-    }
+    hp_strategy one = hp_strategy_default();
+    one.prec = prec;
+    const hp_strategy other = random_infer_strategy(&d, s.g, MAX_RANKS, &s.batch);
     const double *want = outputs(&s, &one), *have = outputs(&s, &other);
     const int64_t n = output_elems(&s);
     char text[HP_STRATEGY_TEXT];
@@ -214,7 +192,7 @@ static void folding_keeps_the_loss(void **state) {
         write_weights(a, g, seed, path);
         double loss[2];
         for (int k = 0; k < 2; k++) {
-            hp_graph *used = k ? deployed(a, g, HP_PREC_FP32) : g;
+            hp_graph *used = k ? random_deployed(a, g, HP_PREC_FP32) : g;
             const hp_tensor *y = &used->tensor[used->layer[used->n_layer - 1].out];
             const hp_strategy one = hp_strategy_default();
             const hp_lower_options o = {.mode = HP_MODE_INFER, .dtype = HP_F64, .batch = 3, .place = true};

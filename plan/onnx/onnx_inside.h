@@ -165,7 +165,7 @@ bool onnx_count(int n_dim, const int64_t *dim, int64_t *count);
 /* Room for a computed constant of c's type and shape: sets count and data; NULL data when `known` is false
  * and it is large. */
 hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data);
-/* Takes that many bytes' work out of the budget for folding. */
+/* Takes that many bytes' work out of the budget for constants. */
 hp_status onnx_spend(const onnx_call *c, int64_t bytes);
 /* Input k as a constant; an error when it is left out or no constant. */
 hp_status onnx_need_const(const onnx_call *c, int k, const char *what, const onnx_const **out);

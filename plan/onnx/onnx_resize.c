@@ -14,7 +14,7 @@ typedef struct resizing {
     int32_t in[2], out[2]; /* rows, columns */
     double scale[2];       /* as given, or out / in */
     bool given;            /* scales were */
-    const char *corners, *nearest;
+    int corners, nearest;  /* of the names below */
     bool linear;
 } resizing;
 
@@ -57,20 +57,26 @@ static hp_status read_sizes(const onnx_call *c, const onnx_value *x, resizing *r
 
 /* --- the four conventions --- */
 
+/* coordinate_transformation_mode and nearest_mode, by these names. */
+static const char *const corner_names[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                           "tf_half_pixel_for_nn"};
+enum { HALF_PIXEL, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, TF_HALF_PIXEL, N_CORNERS };
+static const char *const nearest_names[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, N_NEAREST };
+
 static double position(const resizing *r, int side, int64_t i) {
     const double in = r->in[side], out = r->given ? in * r->scale[side] : r->out[side], s = r->scale[side];
-    if (strcmp(r->corners, "align_corners") == 0)
-        return r->out[side] > 1 ? (double)i * (in - 1) / (out - 1) : 0;
-    if (strcmp(r->corners, "asymmetric") == 0) return (double)i / s;
-    if (strcmp(r->corners, "pytorch_half_pixel") == 0 && r->out[side] == 1) return 0;
-    if (strcmp(r->corners, "tf_half_pixel_for_nn") == 0) return ((double)i + 0.5) / s;
-    return ((double)i + 0.5) / s - 0.5;
+    const bool one = r->out[side] == 1;
+    if (r->corners == ALIGN_CORNERS) return one ? 0 : (double)i * (in - 1) / (out - 1);
+    if (r->corners == ASYMMETRIC) return (double)i / s;
+    if (r->corners == PYTORCH_HALF_PIXEL && one) return 0;
+    return ((double)i + 0.5) / s - (r->corners == TF_HALF_PIXEL ? 0 : 0.5);
 }
 
 static double rounded(const resizing *r, double x) {
-    if (strcmp(r->nearest, "floor") == 0) return floor(x);
-    if (strcmp(r->nearest, "ceil") == 0) return ceil(x);
-    return strcmp(r->nearest, "round_prefer_ceil") == 0 ? floor(x + 0.5) : ceil(x - 0.5);
+    if (r->nearest == FLOOR) return floor(x);
+    if (r->nearest == CEIL) return ceil(x);
+    return r->nearest == PREFER_CEIL ? floor(x + 0.5) : ceil(x - 0.5);
 }
 
 /* Does the layer read along this side what the node reads? */
@@ -88,38 +94,49 @@ static bool reads_the_same(const resizing *r, const hp_layer *l, int side) {
 
 static hp_status choose_corners(const onnx_call *c, const resizing *r, hp_layer *l) {
     l->interpolation = r->linear ? HP_BILINEAR : HP_NEAREST;
+    HP_TRY(onnx_spend(c, 16 * ((int64_t)r->out[0] + r->out[1])));
     for (int corners = 0; corners < HP_CORNERS; corners++) {
         l->corners = corners;
         if (reads_the_same(r, l, 0) && reads_the_same(r, l, 1)) return HP_OK;
     }
     return onnx_fail(
         c,
-        "from %dx%d to %dx%d with coordinates '%s'%s%s is not supported: use half_pixel, align_corners "
-        "or asymmetric, nearest_mode floor, and sizes (or scales that make whole sizes)",
-        r->in[0], r->in[1], r->out[0], r->out[1], onnx_clean(c->r->scratch, r->corners),
-        r->linear ? "" : " and nearest_mode ", r->linear ? "" : onnx_clean(c->r->scratch, r->nearest));
+        "from %dx%d to %dx%d with coordinates '%s'%s%s is not supported: use half_pixel, "
+        "align_corners or asymmetric, nearest_mode floor, and sizes (or scales that make whole sizes)",
+        r->in[0], r->in[1], r->out[0], r->out[1], corner_names[r->corners],
+        r->linear ? "" : " and nearest_mode ", r->linear ? "" : nearest_names[r->nearest]);
 }
 
 /* --- the nodes --- */
+
+/* One of the names; without the attribute, what is there. */
+static hp_status read_choice(const onnx_call *c, const char *attribute, const char *const *names, int n,
+                             int *choice) {
+    const char *text = names[*choice];
+    HP_TRY(onnx_attr_text(c, attribute, &text));
+    for (int i = 0; i < n; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *choice = i;
+        return HP_OK;
+    }
+    return onnx_fail(c, "%s '%s' is not supported", attribute, onnx_clean(c->r->scratch, text));
+}
 
 static hp_status read_modes(const onnx_call *c, resizing *r) {
     const bool old = c->r->opset < 11;
     const char *mode = "nearest";
     int64_t flag = 0;
-    r->corners = old ? "asymmetric" : "half_pixel";
-    r->nearest = old ? "floor" : "round_prefer_floor";
+    r->corners = old ? ASYMMETRIC : HALF_PIXEL;
+    r->nearest = old ? FLOOR : PREFER_FLOOR;
     HP_TRY(onnx_attr_text(c, "mode", &mode));
-    HP_TRY(onnx_attr_text(c, "coordinate_transformation_mode", &r->corners));
-    HP_TRY(onnx_attr_text(c, "nearest_mode", &r->nearest));
     HP_TRY(onnx_attr_int(c, "exclude_outside", 0, 0, &flag));
     HP_TRY(onnx_attr_int(c, "antialias", 0, 0, &flag));
     r->linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
     if (!r->linear && strcmp(mode, "nearest") != 0)
         return onnx_fail(c, "mode '%s' is not supported: nearest and linear are",
                          onnx_clean(c->r->scratch, mode));
-    if (strcmp(r->corners, "tf_crop_and_resize") == 0)
-        return onnx_fail(c, "tf_crop_and_resize is not supported");
-    return HP_OK;
+    HP_TRY(read_choice(c, "coordinate_transformation_mode", corner_names, N_CORNERS, &r->corners));
+    return read_choice(c, "nearest_mode", nearest_names, N_NEAREST, &r->nearest);
 }
 
 hp_status onnx_read_resize(onnx_call *c) {
