@@ -167,6 +167,10 @@ static hp_status quantize(frame *f, hp_error *err) {
     workspace w;
     if (o->prec && strcmp(o->prec, "int8") != 0)
         return hp_fail(err, HP_EUNAVAIL, "--prec %.20s: this version quantises to int8", o->prec);
+    if (!o->calib)
+        return hp_fail(err, HP_EUSAGE,
+                       "--calib: which images, like those it will see? For example: --calib fashion-mnist");
+    if (!o->weights) fprintf(stderr, "hplan: note: no --weights: drawn from the plan's seed, not trained\n");
     HP_TRY(workspace_open(o->out ? o->out : "quantised.safetensors", &w, err));
     const hp_status status = work(f, &w, err);
     workspace_close(&w);

@@ -35,6 +35,7 @@ typedef struct launch_watch {
     int banners;
     int dead_rank, dead_signal; /* as mpirun noticed; -1 */
     int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
+    double own_signal_s;        /* when it came first */
     double kill_s;              /* when patience ends; 0: no end in sight */
     hp_error said, *error;      /* hplan-exec's message; our own */
 } launch_watch;
@@ -140,11 +141,18 @@ static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *
     return hp_fail(err, HP_EINTERNAL, "cannot start a process: %s", strerror(errno));
 }
 
+/* Asked once, the ranks clean up; asked again, they are gone. timeout(1) signals its child and then its
+ * group: what comes twice at once is one request. */
 static void take_signal(launch_watch *w) {
+    static const double AGAIN_S = 0.5; /* faster than anyone presses Ctrl-C twice to mean it */
     struct signalfd_siginfo info;
     if (read(w->signals, &info, sizeof info) != sizeof info) return;
-    if (w->own_signal) end_now(w, SIGKILL); /* asked twice */
+    if (w->own_signal) {
+        if (now_s() > w->own_signal_s + AGAIN_S) end_now(w, SIGKILL);
+        return;
+    }
     w->own_signal = (int)info.ssi_signo;
+    w->own_signal_s = now_s();
     end_now(w, SIGTERM);
 }
 

@@ -14,11 +14,19 @@ static double number(const json_t *o, const char *key) {
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
+/* A cross-entropy is larger than 0: that is the loss of images without labels. */
+static bool no_labels(double loss) {
+    return loss == 0;
+}
+
 static void show_step(run_show *s, const json_t *o) {
     char detail[80], time[32];
     if (isnan(s->first_loss)) s->first_loss = number(o, "loss");
-    snprintf(detail, sizeof detail, "loss %.4f  %s", number(o, "loss"),
-             hp_format_seconds(number(o, "step_s"), time));
+    hp_format_seconds(number(o, "step_s"), time);
+    if (no_labels(number(o, "loss")))
+        snprintf(detail, sizeof detail, "%s", time);
+    else
+        snprintf(detail, sizeof detail, "loss %.4f  %s", number(o, "loss"), time);
     cli_progress_update(&s->bar, (long)json_integer_value(json_object_get(o, "step")), detail);
 }
 
@@ -74,8 +82,10 @@ void run_show_summary(run_show *s, const char *trace) {
     char a[32], b[32], c[32];
     const json_t *f = s->final;
     if (!f) return;
-    printf("%d steps, loss %.4f at first, %.4f at last\n", (int)number(f, "steps"), s->first_loss,
-           number(f, "loss"));
+    printf("%d steps", (int)number(f, "steps"));
+    if (!no_labels(s->first_loss) || !no_labels(number(f, "loss")))
+        printf(", loss %.4f at first, %.4f at last", s->first_loss, number(f, "loss"));
+    printf("\n");
     printf("step %s measured (median), %s predicted; %.3g images/s\n",
            hp_format_seconds(number(f, "step_s"), a), hp_format_seconds(s->predicted_s, b),
            number(f, "images_per_s"));

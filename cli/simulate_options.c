@@ -274,22 +274,26 @@ static hp_status parse_network(hp_arena *arena, const simulate_options *o, simul
 }
 
 /* A list of names; the strategy's own precision when there is one. */
+static hp_status add_precision(const char *word, simulate_setup *s, hp_error *err) {
+    int p = 0;
+    if (!strcmp(word, "tf32") || !strcmp(word, "fp8") || !strcmp(word, "int4"))
+        return hp_fail(err, HP_EUNAVAIL, "this version does not have --prec %s", word);
+    HP_TRY(parse_name(word, "--prec", hp_prec_names, &p, err));
+    for (int i = 0; i < s->n_prec; i++)
+        if (s->prec[i] == p) return hp_fail(err, HP_EUSAGE, "--prec: %s comes twice", word);
+    s->prec[s->n_prec++] = p;
+    return HP_OK;
+}
+
 static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, hp_error *err) {
     char copy[64], *save = NULL;
-    const bool said = s->has_strategy && s->strategy.prec != HP_PREC_FP32;
-    if (!o->prec || said) {
+    if (!o->prec) {
         s->prec[s->n_prec++] = s->has_strategy ? s->strategy.prec : HP_PREC_FP32;
     } else {
         if ((size_t)snprintf(copy, sizeof copy, "%s", o->prec) >= sizeof copy)
             return hp_fail(err, HP_EUSAGE, "--prec: the list is too long");
-        for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-            int p = 0;
-            if (!strcmp(word, "tf32") || !strcmp(word, "fp8") || !strcmp(word, "int4"))
-                return hp_fail(err, HP_EUNAVAIL, "this version does not have --prec %s", word);
-            HP_TRY(parse_name(word, "--prec", hp_prec_names, &p, err));
-            if (s->n_prec == HP_PRECS) return hp_fail(err, HP_EUSAGE, "--prec: a precision comes twice");
-            s->prec[s->n_prec++] = p;
-        }
+        for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
+            HP_TRY(add_precision(word, s, err));
         if (!s->n_prec) return hp_fail(err, HP_EUSAGE, "--prec is empty; for example --prec fp32,int8");
     }
     for (int i = 0; i < s->n_prec && s->mode == HP_MODE_TRAIN; i++)
@@ -299,6 +303,9 @@ static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, 
                            hp_prec_names[s->prec[i]]);
     if (s->has_strategy && s->n_prec > 1)
         return hp_fail(err, HP_EUSAGE, "--strategy is in one precision, --prec has %d", s->n_prec);
+    if (s->has_strategy && s->strategy.prec != HP_PREC_FP32 && s->strategy.prec != s->prec[0])
+        return hp_fail(err, HP_EUSAGE, "--strategy says prec=%s, --prec %s: give one of them",
+                       hp_prec_names[s->strategy.prec], o->prec);
     if (s->has_strategy) s->strategy.prec = s->prec[0];
     return HP_OK;
 }

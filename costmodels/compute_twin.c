@@ -42,25 +42,30 @@ static int type_bytes(const char *type) {
     return hp_dtype_bytes(HP_F32);
 }
 
-/* Training adds in a task of its own. */
-static int without_add(const key_parts *p) {
-    static const char add[] = " add";
-    const int n = p->rest_n - (int)sizeof add + 1;
-    return n > 0 && strncmp(p->rest + n, add, sizeof add - 1) == 0 ? n : p->rest_n;
+/* Training has one name for all convolutions, and adds in a task of its own. */
+static key_parts as_trained(const key_parts *p, const char **prefix) {
+    static const char depthwise[] = "depthwise", add[] = " add";
+    key_parts t = *p;
+    const int skip = (int)sizeof depthwise - 1, n = p->rest_n - (int)sizeof add + 1;
+    *prefix = moves_bytes(p) ? "" : "fwd.";
+    if (n > 0 && strncmp(p->rest + n, add, sizeof add - 1) == 0) t.rest_n = n;
+    if (strncmp(p->rest, depthwise, (size_t)skip) == 0) {
+        *prefix = "fwd.conv";
+        t.rest += skip;
+        t.rest_n -= skip;
+    }
+    return t;
 }
 
 bool hp_work_twin(const hp_work *w, int twin, hp_work *out) {
     key_parts p;
-    if (!split(w->key, &p)) return false;
-    const bool bytes = moves_bytes(&p);
+    const char *prefix = inference;
     char width[24] = "";
-    if (p.width) snprintf(width, sizeof width, " w%d", p.width);
+    if (!split(w->key, &p)) return false;
     *out = *w;
-    if (!bytes) out->bytes *= (double)hp_dtype_bytes(HP_F32) / type_bytes(p.type);
-    snprintf(out->key, sizeof out->key, "%s%.*s f32%s",
-             twin == 0 ? inference
-             : bytes   ? ""
-                       : "fwd.",
-             twin == 0 ? p.rest_n : without_add(&p), p.rest, width);
+    if (!moves_bytes(&p)) out->bytes *= (double)hp_dtype_bytes(HP_F32) / type_bytes(p.type);
+    if (twin > 0) p = as_trained(&p, &prefix);
+    if (p.width) snprintf(width, sizeof width, " w%d", p.width);
+    snprintf(out->key, sizeof out->key, "%s%.*s f32%s", prefix, p.rest_n, p.rest, width);
     return strcmp(out->key, w->key) != 0;
 }

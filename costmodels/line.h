@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-/* Points with x strictly increasing, n >= 1. Beyond the last point the slope through the last two goes on.
- * Below the first the first segment goes on, down to a non-negative intercept; a segment that would go below
- * zero, and a single point, are continued through the origin. */
+/* Points with x strictly increasing, n >= 1. Beyond the last point the slope through it and the next smaller
+ * one goes on that is not nearly the same size. Below the first likewise, down to a non-negative intercept; a
+ * line that would go below zero, and a single point, are continued through the origin. */
 double hp_line_at(const double *x, const double *y, int n, double at);
 
 /* Is `at` further than a factor of two outside the points? */

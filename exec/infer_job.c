@@ -28,6 +28,8 @@ hp_status hp_job_constants_of(const hp_job *j, const hp_graph *g, hp_constants *
 }
 
 hp_status hp_job_constants(hp_job *j, hp_error *err) {
+    if (j->options->save)
+        return hp_fail(err, HP_EUSAGE, "--save is of training: inference leaves the weights as they are");
     HP_TRY(hp_job_constants_of(j, j->plan.graph, &j->constants, err));
     if (hp_constants_calibrated(j->constants)) return HP_OK;
     if (!synthetic(j->options))
@@ -114,6 +116,7 @@ hp_status hp_job_output_finish(hp_job *j, hp_error *err) {
 }
 
 void hp_job_output_discard(hp_job *j) {
+    hp_job_slide_discard(j);
     if (!j->output) return;
     const hp_output_spec spec = spec_of(j);
     hp_output_close(j->output, &(hp_error){0});

@@ -250,7 +250,6 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
 
 void hp_job_close(hp_job *j) {
     hp_job_output_discard(j);
-    if (j->heat) hp_output_close(j->heat, &(hp_error){0});
     hp_job_pass_close(j, &j->eval);
     hp_job_pass_close(j, &j->train);
     if (j->ring) hp_ring_close(j->ring);

@@ -90,6 +90,7 @@ void hp_job_output_discard(hp_job *job); /* after a failure; nothing where it wa
 hp_status hp_job_slide_open(hp_job *job, bool *speaker, hp_error *err);
 hp_status hp_job_slide_put(hp_job *job, int64_t first, int64_t n, const float *logits, hp_error *err);
 hp_status hp_job_slide_finish(hp_job *job, hp_error *err);
+void hp_job_slide_discard(hp_job *job);
 
 /* train.c: the steps, with a JSON line each; then the test split. Collective: over all ranks. */
 hp_status hp_job_train(hp_job *job, hp_error *err);

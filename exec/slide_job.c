@@ -22,7 +22,6 @@ static hp_status check(const hp_job *j, hp_error *err) {
 }
 
 hp_status hp_job_slide_open(hp_job *j, bool *speaker, hp_error *err) {
-    if (!j->plan.graph->deployed) return HP_OK;
     HP_TRY(hp_comm_agree(j->comm, check(j, err), speaker, err));
     if (!patches_of(j)) return HP_OK;
     j->votes = HP_NEW(j->memory, hp_votes, 1);
@@ -33,6 +32,14 @@ hp_status hp_job_slide_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
     s = j->comm->rank > 0 ? hp_output_join(&spec, &j->heat, err) : HP_OK;
     return hp_comm_agree(j->comm, s, speaker, err);
+}
+
+void hp_job_slide_discard(hp_job *j) {
+    if (!j->heat) return;
+    const hp_output_spec spec = heat_spec(j);
+    hp_output_close(j->heat, &(hp_error){0});
+    j->heat = NULL;
+    if (j->comm->rank == 0) hp_output_discard(&spec);
 }
 
 hp_status hp_job_slide_put(hp_job *j, int64_t first, int64_t n, const float *logits, hp_error *err) {

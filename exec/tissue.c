@@ -21,7 +21,7 @@ int32_t hp_otsu(const int64_t count[256]) {
 uint8_t hp_saturation(uint8_t r, uint8_t g, uint8_t b) {
     const int top = r > g ? (r > b ? r : b) : (g > b ? g : b),
               low = r < g ? (r < b ? r : b) : (g < b ? g : b);
-    return top ? (uint8_t)((255 * (top - low) + top / 2) / top) : 0;
+    return (uint8_t)(top ? (255 * (top - low) + top / 2) / top : 0);
 }
 
 /* Adds n pixels of a row to their cell's sums. */

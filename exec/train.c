@@ -126,11 +126,12 @@ static int64_t peak_bytes(const hp_job *j) {
     return train > eval ? train : eval;
 }
 
-/* A deployed network's steps are its evaluation. */
+/* A deployed network's steps are its evaluation, where samples have labels. */
 static bool scores_steps(hp_job *j) {
-    if (!j->plan.graph->deployed || j->sum[HP_METRIC_COUNTED] <= 0) return false;
+    if (j->sum[HP_METRIC_COUNTED] <= 0) return false;
     j->accuracy = mean(j->sum, HP_METRIC_CORRECT);
     j->eval_loss = mean(j->sum, HP_METRIC_LOSS);
+    j->iou = foreground_iou(j, j->sum);
     return true;
 }
 
@@ -146,7 +147,7 @@ static void take_verdict(const hp_job *j, hp_report_final *f) {
 
 hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
-    const bool scored = scores_steps(j);
+    const bool scored = j->plan.graph->deployed ? scores_steps(j) : j->options->eval;
     const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(),
                            (double)j->comm->sent_bytes};
     static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
@@ -160,11 +161,10 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .loss = j->loss,
                          .step_s = j->step_s,
                          .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
-                         .has_eval = j->options->eval || scored,
+                         .has_eval = scored,
                          .accuracy = j->accuracy,
                          .eval_loss = j->eval_loss,
-                         .has_iou =
-                             j->options->eval && hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1,
+                         .has_iou = scored && j->options->eval && !isnan(j->iou),
                          .iou = j->iou,
                          .ranks = n,
                          .peak_bytes = all,

@@ -20,46 +20,6 @@ typedef struct checker {
 
 /* --- parameters and packed weights --- */
 
-/* Output channels of a layer whose weights are here; all of a transposed convolution. */
-static void rows_here(const checker *c, const hp_layer *l, hp_box *out) {
-    if (c->g->deployed) return; /* all of them: see legal.c */
-    const int64_t row = hp_param_row(c->g, l, 0);
-    const hp_param_place *at = &c->r->place[l->param[0]];
-    if (row == 0) return;
-    out->lo[HP_AXIS_C] = (int32_t)(at->first / row);
-    out->hi[HP_AXIS_C] = (int32_t)((at->first + at->count) / row);
-}
-
-static int64_t pack_bytes(const checker *c, int layer, bool backward) {
-    const hp_layer *l = &c->g->layer[layer];
-    hp_box out = hp_box_whole(c->g, l->out, c->p->micro_batch),
-           in = hp_box_whole(c->g, l->in[0], c->p->micro_batch);
-    rows_here(c, l, &out);
-    const hp_box need = hp_layer_need(c->g, layer, 0, &out);
-    in.lo[HP_AXIS_C] = need.lo[HP_AXIS_C];
-    in.hi[HP_AXIS_C] = need.hi[HP_AXIS_C];
-    const hp_shape s = hp_shape_between(c->g, layer, &in, &out);
-    if (c->g->deployed) return backward ? 0 : hp_infer_pack_bytes(c->g, layer, &s, (hp_dtype)c->p->dtype);
-    return hp_pack_bytes(c->g, layer, backward, &s, (hp_dtype)c->p->dtype);
-}
-
-static hp_status check_packs(const checker *c) {
-    for (int layer = 1; layer < c->g->n_layer; layer++) {
-        const hp_layer *l = &c->g->layer[layer];
-        const int32_t pack[2] = {c->r->pack_forward[layer], c->r->pack_backward[layer]};
-        for (int k = 0; k < 2; k++) {
-            if (pack[k] < 0) continue;
-            if (l->n_param == 0 || (!c->g->deployed && !c->r->place[l->param[0]].here))
-                return REFUSED("layer %s has packed weights and no weights", l->name);
-            if (c->r->buffer[pack[k]].bytes < pack_bytes(c, layer, k == 1))
-                return REFUSED("the packed weights of layer %s have %lld bytes, %lld are needed", l->name,
-                               (long long)c->r->buffer[pack[k]].bytes,
-                               (long long)pack_bytes(c, layer, k == 1));
-        }
-    }
-    return HP_OK;
-}
-
 /* Parameters of the layer for the channels of `out`: here, and with room for their gradients. */
 static hp_status want_params(const checker *c, const hp_box *out) {
     if (c->g->deployed) return HP_OK; /* they are in the pack */
@@ -83,11 +43,11 @@ static hp_status want_pack(const checker *c, const hp_box *out) {
     if (c->l->n_param == 0 || (c->t->op != HP_TASK_FWD && c->t->op != HP_TASK_BWD)) return HP_OK;
     const bool backward = c->t->op == HP_TASK_BWD;
     const int32_t pack = (backward ? c->r->pack_backward : c->r->pack_forward)[c->t->layer];
-    const bool wanted = pack_bytes(c, c->t->layer, backward) > 0;
+    const bool wanted = hp_pack_wanted(&c->at, c->t->layer, backward) > 0;
     if (wanted != (pack >= 0))
         return REFUSED("packed weights are %s", wanted ? "missing" : "not what this layer reads");
     hp_box rows = *out;
-    if (wanted) rows_here(c, c->l, &rows);
+    if (wanted) hp_pack_rows(&c->at, c->l, &rows);
     if (rows.lo[HP_AXIS_C] != out->lo[HP_AXIS_C] || rows.hi[HP_AXIS_C] != out->hi[HP_AXIS_C])
         return REFUSED("packed weights are of other channels");
     return HP_OK;
@@ -400,7 +360,7 @@ static hp_status check_micro(const checker *c) {
 
 static hp_status check_role(checker *c) {
     c->at.task = -1;
-    HP_TRY(check_packs(c));
+    HP_TRY(hp_check_packs(&c->at));
     for (c->at.task = 0; c->at.task < c->r->n_task; c->at.task++) {
         c->t = &c->r->task[c->at.task];
         c->l = hp_task_is_layer(c->t) ? &c->g->layer[c->t->layer] : NULL;

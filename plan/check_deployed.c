@@ -18,8 +18,8 @@ typedef struct checker {
 
 /* --- what a task may be --- */
 
-/* Tasks of inference: flags that they have, how many of their first operands rows are about, how many
- * operands they have at most in use, and whether they belong to a micro-batch. */
+/* Tasks of inference: flags that they have, how many of their first operands rows are about, and
+ * whether they belong to a micro-batch. */
 typedef struct task_rule {
     bool known;
     uint8_t flags;
@@ -167,9 +167,18 @@ static hp_status check_other(checker *c) {
     return HP_OK;
 }
 
+/* Messages alone (a benchmark of them) have nothing of a network, deployed or not. */
+static bool computes(const hp_program *p) {
+    for (int role = 0; role < p->n_role; role++)
+        for (int t = 0; t < p->role[role].n_task; t++)
+            if (hp_task_infos[p->role[role].task[t].op].queue == HP_QUEUE_COMPUTE) return true;
+    return false;
+}
+
 hp_status hp_check_deployed(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err) {
     if (g->deployed && p->mode != (int)HP_MODE_INFER)
         return hp_fail(err, HP_EPLAN, "E-TYPE: all ranks: a deployed network is not trained");
+    if (!computes(p)) return HP_OK;
     for (int role = 0; role < p->n_role; role++) {
         checker c = {.at = {p, g, role, -1, err}, .p = p, .g = g, .r = &p->role[role]};
         HP_TRY((g->deployed ? check_role : check_other)(&c));

@@ -224,12 +224,27 @@ static hp_status use_operands(memory_check *m, int task) {
     return use_hidden(m, task);
 }
 
-static void find_last(memory_check *m) {
+static int64_t end_of(const hp_buffer *b) {
+    return b->bytes ? b->offset + b->bytes : 0;
+}
+
+/* Last uses; and E-RANGE: the arena ends where the highest of the buffers in use does, so that the planned
+ * peak is the observed one. */
+static hp_status find_last(memory_check *m) {
     const hp_role *r = m->r;
+    int64_t top = 0;
+    for (int b = 0; b < HP_BUF_FIXED; b++)
+        if (end_of(&r->buffer[b]) > top) top = end_of(&r->buffer[b]);
     for (int t = 0; t < r->n_task; t++) {
         int32_t used[HP_MAX_USES];
-        for (int n = hp_task_uses(r, t, used), i = 0; i < n; i++) m->last[used[i]] = t;
+        for (int n = hp_task_uses(r, t, used), i = 0; i < n; i++) {
+            m->last[used[i]] = t;
+            if (end_of(&r->buffer[used[i]]) > top) top = end_of(&r->buffer[used[i]]);
+        }
     }
+    if (top == r->arena_bytes) return HP_OK;
+    return hp_fail(m->err, HP_EPLAN, "E-RANGE: rank %d: an arena of %lld bytes, of which %lld are used",
+                   m->role, (long long)r->arena_bytes, (long long)top);
 }
 
 static hp_status check_role(memory_check *m) {
@@ -244,7 +259,7 @@ static hp_status check_role(memory_check *m) {
     m->placed = hp_placed_params(m->arena, r, m->g, true);
     find_behind(m);
     find_done_by(m);
-    find_last(m);
+    HP_TRY(find_last(m));
     HP_ROOM(m->arena, m->piece, m->n_piece, m->piece_room);
     m->piece[m->n_piece++] = (piece){0, -1};
     for (int b = 0; b < r->n_buffer; b++)

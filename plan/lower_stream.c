@@ -242,8 +242,11 @@ static void note_readers(stream *s) {
 int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
     if (s->strips <= 1) return 0;
     const int deep = s->deep && s->deep < units ? s->deep : units;
+    const bool columns = s->n_sp > 0 && s->sp_cols[0] > 1;
     int end = 1;
-    while (end < g->unit_first[deep] && !hp_layer_reads_all_rows(g, end)) end++;
+    while (end < g->unit_first[deep] && !hp_layer_reads_all_rows(g, end) &&
+           !(columns && g->layer[end].op == HP_ADAPTPOOL)) /* of all columns, on every tile of some */
+        end++;
     return end > 1 ? end : 0;
 }
 

@@ -71,6 +71,15 @@ hp_status hp_check_buffers(const hp_program *p, const hp_graph *g, hp_error *err
 /* E-BOX: every task works between boxes that fit each other, the layer and the buffers. */
 hp_status hp_check_boxes(const hp_program *p, const hp_graph *g, hp_error *err);
 
+/* --- check_packs.c --- */
+
+/* Narrows `out` to the output channels of a layer whose weights are here; all of a transposed convolution. */
+void hp_pack_rows(const hp_check_at *at, const hp_layer *l, hp_box *out);
+/* Bytes of a layer's packed weights that the device wants; 0: it reads them as they are. */
+int64_t hp_pack_wanted(const hp_check_at *at, int layer, bool backward);
+/* E-BOX: of a role. */
+hp_status hp_check_packs(const hp_check_at *at);
+
 /* --- check_deployed.c --- */
 
 /* E-TYPE, E-RANGE, E-BOX, E-LOST: what only programs of deployed graphs have, and may not have. */

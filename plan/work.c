@@ -2,6 +2,8 @@
  * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
 #include "plan/work.h"
 
+#include "plan/base/text.h"
+
 #include <string.h>
 
 /* --- sizes of a layer's task --- */
@@ -199,6 +201,14 @@ static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_cas
 /* Tasks of deployed graphs run other kernels than training's: "infer.conv ...", "infer.copy u8". */
 #define DEPLOYED "infer"
 
+/* Depthwise convolutions are bound by other things than dense ones. */
+static const char *class_name(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    const bool depthwise =
+        g->deployed && l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c;
+    return depthwise ? "depthwise" : hp_layer_infos[l->op].name;
+}
+
 /* "f32"; "u8>f32" where a layer turns one into the other. */
 static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, char *text, size_t n) {
     const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
@@ -212,12 +222,13 @@ hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c
     const double x = (double)c->in_elems, y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
     hp_work w = {.flops = is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
     char shape[48], elements[16];
+    const hp_text key = {w.key, sizeof w.key};
     int row;
     set_size(g, c, &row, &w);
     layer_class(g, c, shape, sizeof shape);
     dtype_class(g, l, dtype, elements, sizeof elements);
-    snprintf(w.key, sizeof w.key, "%s.%s %s%s %s w%d", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
-             hp_layer_infos[l->op].name, c->eval ? "eval " : "", shape, elements, row);
+    hp_text_add(key, "%s.%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name, class_name(g, c));
+    hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row);
     w.bytes = trained_norm ? hp_dtype_bytes(dtype) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     return w;
 }
@@ -270,7 +281,10 @@ static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, h
     snprintf(w->key, sizeof w->key, "zero %s", hp_dtype_names[p->dtype]);
 }
 
-static void load_work(const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
+/* Strips come without labels: of a deployed program's the image alone counts. */
+static void load_work(const hp_graph *g, const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
+    const hp_buffer *image = operand(r, t, 0), *labels = operand(r, t, 1);
+    if (g->deployed && image && labels) w->size = w->bytes = w->size - (double)labels->bytes;
     snprintf(w->key, sizeof w->key, "load %s %s", r->operand[t->operand] >= 0 ? "image" : "labels",
              hp_dtype_names[dtype]);
 }
@@ -297,7 +311,7 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
         zero_work(p, r, t, &w);
         return w;
     case HP_TASK_LOAD:
-        load_work(r, t, moved, &w);
+        load_work(g, r, t, moved, &w);
         return w;
     case HP_TASK_SGD:
         update_work(p, t, &w);

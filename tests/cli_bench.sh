@@ -46,6 +46,8 @@ assert abs(y["sqnr_db"] - sqnr) < 1e-9, (y, sqnr)
 EOF
 # --- the same from an executor of known answers: what it is asked for, which file belongs to which precision ---
 mkdir standin tmp
+: >q.safetensors
+: >w.safetensors
 cp "$HPLAN" standin/hplan
 cat >standin/hplan-exec <<'EOF'
 #!/usr/bin/env python3

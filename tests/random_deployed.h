@@ -36,7 +36,8 @@ static inline int random_act(hp_builder *b, dice *d, int x, const char *name) {
 static inline int block_squeeze(hp_builder *b, dice *d, int x) {
     const int c = tensor_of(b, x)->c;
     int y = hp_build_adaptpool(b, x, "squeeze", 1, 1);
-    y = hp_build_act(b, hp_build_conv(b, y, "reduce", 1 + c / 2, (hp_window){1, 1, 0, 1, true}), "r", HP_ACT_RELU);
+    y = hp_build_act(b, hp_build_conv(b, y, "reduce", 1 + c / 2, (hp_window){1, 1, 0, 1, true}), "r",
+                     HP_ACT_RELU);
     y = hp_build_conv(b, y, "expand", c, (hp_window){1, 1, 0, 1, true});
     y = hp_build_act_with(b, y, "gate", HP_ACT_HSIGMOID, 1.0 / 6, 0.5);
     return random_act(b, d, hp_build_mul(b, x, y, "mul"), "act");
@@ -74,7 +75,8 @@ static inline int block_inverted(hp_builder *b, dice *d, int x) {
 
 static inline int block_transposed(hp_builder *b, dice *d, int x) {
     const int c = tensor_of(b, x)->c, groups = c % 2 ? coin(d) ? c : 1 : roll(d, 1, 2), k = roll(d, 2, 4);
-    if (tensor_of(b, x)->h > 9 || tensor_of(b, x)->w > 9 || tensor_of(b, x)->h < 2 || tensor_of(b, x)->w < 2) return x;
+    if (tensor_of(b, x)->h > 9 || tensor_of(b, x)->w > 9 || tensor_of(b, x)->h < 2 || tensor_of(b, x)->w < 2)
+        return x;
     return hp_build_convt(b, x, "up", groups * roll(d, 1, 3),
                           (hp_window){k, roll(d, 1, 2), coin(d) && k > 2 ? 1 : 0, groups, coin(d)});
 }
@@ -125,8 +127,9 @@ static inline int block_down(hp_builder *b, dice *d, int x) {
 
 static inline int random_infer_block(hp_builder *b, dice *d, int x) {
     static block_fn *const blocks[] = {
-        block_squeeze, block_gate,  block_resize, block_scale, block_inverted, block_transposed, block_pools,
-        block_twice,   block_again, block_image,  block_down,  block_softmax,  random_block,     random_window,
+        block_squeeze,    block_gate,    block_resize, block_scale,   block_inverted,
+        block_transposed, block_pools,   block_twice,  block_again,   block_image,
+        block_down,       block_softmax, random_block, random_window,
     };
     const int n = (int)(sizeof blocks / sizeof *blocks);
     return blocks[roll(d, 0, n - 1)](b, d, x);
@@ -144,7 +147,8 @@ static inline void random_end(hp_builder *b, dice *d, int x) {
     }
     const int k = coin(d) ? 3 : 1;
     if (end < 5) x = hp_build_conv(b, x, "map", b->g->classes, (hp_window){k, 1, k / 2, 1, true});
-    if (end == 3) x = hp_build_resize(b, x, "full", b->g->image_h, b->g->image_w, HP_BILINEAR, HP_CORNERS_HALF_PIXEL);
+    if (end == 3)
+        x = hp_build_resize(b, x, "full", b->g->image_h, b->g->image_w, HP_BILINEAR, HP_CORNERS_HALF_PIXEL);
     if (end == 4) x = hp_build_softmax(b, x, "softmax");
     if (end == 5 && tensor_of(b, x)->c != b->g->classes)
         hp_build_conv(b, x, "map", b->g->classes, (hp_window){1, 1, 0, 1, true});
@@ -205,7 +209,8 @@ static inline hp_graph *random_deployed(hp_arena *arena, const hp_graph *g, int 
     const hp_deploy_options o = {.prec = prec};
     hp_graph *deployed = NULL;
     hp_error err = {HP_OK, ""};
-    if (hp_graph_deploy(arena, g, &o, &deployed, &err) != HP_OK) fprintf(stderr, "random_deployed: %s\n", err.text);
+    if (hp_graph_deploy(arena, g, &o, &deployed, &err) != HP_OK)
+        fprintf(stderr, "random_deployed: %s\n", err.text);
     return deployed;
 }
 

@@ -65,8 +65,7 @@ static bool is_transfer(const victim *v, const hp_task *t) {
 }
 
 static bool is_send(const victim *v, const hp_task *t) {
-    (void)v;
-    return t->op == HP_TASK_SEND;
+    return v && t->op == HP_TASK_SEND;
 }
 
 static bool is_recv(const victim *v, const hp_task *t) {
@@ -98,8 +97,7 @@ static bool is_statistics_sum(const victim *v, const hp_task *t) {
 }
 
 static bool is_zero(const victim *v, const hp_task *t) {
-    (void)v;
-    return t->op == HP_TASK_ZERO;
+    return v && t->op == HP_TASK_ZERO;
 }
 
 static bool is_copy(const victim *v, const hp_task *t) {
@@ -111,10 +109,20 @@ static bool has_sums(const victim *v, const hp_task *t) {
     return t->op == HP_TASK_FWD && t->n_operand == 3 + v->g->layer[t->layer].n_in;
 }
 
-/* The task becomes one that does nothing. */
-static bool drop(hp_task *t) {
-    if (t) *t = (hp_task){.op = HP_TASK_SGD, .layer = -1, .micro = -1, .tag = -1};
-    return t != NULL;
+/* The task is gone, and nobody waits for it. */
+static bool drop(hp_role *r, const hp_task *t) {
+    if (!t) return false;
+    const int id = (int)(t - r->task);
+    int kept = 0;
+    for (int i = 0; i < r->n_task; i++) {
+        const int from = r->dep_first[i], to = r->dep_first[i + 1];
+        r->dep_first[i - (i > id)] = kept;
+        for (int k = from; k < to && i != id; k++)
+            if (r->dep[k] != id) r->dep[kept++] = r->dep[k] - (r->dep[k] > id);
+    }
+    memmove(&r->task[id], &r->task[id + 1], sizeof *t * (size_t)(--r->n_task - id));
+    r->dep_first[r->n_task] = r->n_dep = kept;
+    return true;
 }
 
 /* --- faults: each returns false where the program has no place for it --- */
@@ -132,7 +140,7 @@ static bool exchanged_tags(victim *v) {
 }
 
 static bool missing_transfer(victim *v) {
-    return drop(pick(v, is_transfer));
+    return drop(v->r, pick(v, is_transfer));
 }
 
 static bool wrong_count(victim *v) {
@@ -203,6 +211,7 @@ static bool swapped_messages(victim *v) {
 /* The box of a task's tensor lies one further along some axis. */
 static bool shifted_box(victim *v) {
     const hp_task *t = pick(v, is_forward);
+    if (!t) return false;
     hp_box *box = &v->r->buffer[v->r->operand[t->operand + 2 * roll(&v->d, 0, 1)]].box;
     const int axis = roll(&v->d, HP_AXIS_N, HP_AXIS_W), by = coin(&v->d) ? 1 : -1;
     if (v->r->operand[t->operand] < 0 || hp_box_empty(box)) return false;
@@ -223,15 +232,15 @@ static bool bent_box(victim *v) {
 }
 
 static bool missing_zero(victim *v) {
-    return drop(pick(v, is_zero));
+    return drop(v->r, pick(v, is_zero));
 }
 
 static bool missing_copy(victim *v) {
-    return drop(pick(v, is_copy));
+    return drop(v->r, pick(v, is_copy));
 }
 
 static bool missing_forward(victim *v) {
-    return drop(pick(v, is_forward));
+    return drop(v->r, pick(v, is_forward));
 }
 
 /* Nobody waits for a message that is read. */
@@ -246,8 +255,9 @@ static bool missing_wait(victim *v) {
         for (int k = from; k < r->dep_first[i + 1]; k++)
             if (r->dep[k] != (int)(t - r->task)) r->dep[kept++] = r->dep[k];
     }
+    const bool some = kept < r->n_dep;
     r->dep_first[r->n_task] = r->n_dep = kept;
-    return true;
+    return some;
 }
 
 static bool flipped_add(victim *v) {
@@ -259,6 +269,7 @@ static bool flipped_add(victim *v) {
 /* A layer reads another tensor. */
 static bool wrong_operand(victim *v) {
     const hp_task *t = pick(v, is_forward);
+    if (!t) return false;
     int32_t *x = &v->r->operand[t->operand + 2];
     for (int i = 0; i < v->r->n_buffer && *x >= 0; i++) {
         const int b = (*x + 1 + i) % v->r->n_buffer;
@@ -272,6 +283,7 @@ static bool wrong_operand(victim *v) {
 /* A layer reads its tensor of another micro-batch. */
 static bool wrong_micro(victim *v) {
     const hp_task *t = pick(v, is_forward);
+    if (!t) return false;
     int32_t *x = &v->r->operand[t->operand + 2];
     for (int b = HP_BUF_FIXED; b < v->r->n_buffer && *x >= 0; b++) {
         const hp_buffer *other = &v->r->buffer[b], *own = &v->r->buffer[*x];
@@ -288,7 +300,7 @@ static void forget(hp_program *p, int group, int nth) {
         hp_role *r = &p->role[i];
         for (int k = 0, n = 0; k < r->n_task; k++)
             if (r->task[k].op == HP_TASK_ALLREDUCE && r->queue[r->task[k].queue].peer == group && n++ == nth)
-                drop(&r->task[k]);
+                drop(r, &r->task[k]);
     }
 }
 
@@ -319,6 +331,7 @@ static bool wrong_pixels(victim *v) {
 /* Two operands of one task lie at the same place. */
 static bool shared_memory(victim *v) {
     const hp_task *t = pick(v, is_forward);
+    if (!t) return false;
     hp_buffer *y = &v->r->buffer[v->r->operand[t->operand]];
     const int32_t x = v->r->operand[t->operand + 2];
     if (x < 0 || v->r->buffer[x].offset == y->offset || v->r->buffer[x].bytes == 0) return false;
@@ -339,6 +352,7 @@ static bool moved_parameter(victim *v) {
 }
 
 static bool little_scratch(victim *v) {
+    if (v->r->buffer[HP_BUF_SCRATCH].bytes == 0) return false;
     v->r->buffer[HP_BUF_SCRATCH].bytes /= 4;
     return true;
 }

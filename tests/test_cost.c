@@ -26,6 +26,8 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     const double steep[] = {1, 20};
     assert_true(hp_line_at(x, steep, 2, 5) == 0.5); // NOLINT: would be negative, so through the origin
     assert_true(hp_line_at(x, y, 1, 20) == 10);     // NOLINT: a single point too
+    const double twins[] = {100, 1000, 1001}, noise[] = {10, 100, 120}; /* two samples of nearly one size */
+    assert_true(hp_line_at(twins, noise, 3, 2001) < 300 && hp_line_at(twins, noise, 3, 2001) > 200);
     assert_true(hp_line_far(x, 3, 2001) && hp_line_far(x, 3, 4) && !hp_line_far(x, 3, 1500));
 }
 

@@ -57,7 +57,8 @@ static void types_have_rates_of_their_own(void **state) {
 static const char training_alone[] =
     "hplan-cost 1\nmachine local\ndate 2026-01-01\n"
     "compute cpu copy f32 | measured 0.1 9 here | 100:1e-6 200:2e-6\n"
-    "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 w9 | measured 0.1 9 here | 100:1e-3 200:2e-3\n";
+    "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 w9 | measured 0.1 9 here | 100:1e-3 200:2e-3\n"
+    "compute cpu fwd.conv k3x3 s1 d1 g8 i8 o8 f32 w9 | measured 0.1 9 here | 150:1.2e-3\n";
 
 /* A calibration that knows training alone: float32 inference as long as that, 8 bits faster by what the rates
  * say, all guesses; and no word of it changes what training takes. */
@@ -74,8 +75,8 @@ static void likes_stand_in(void **state) {
     assert_int_equal(c.source, HP_SOURCE_GUESS);
     w = work("infer.conv k3x3 s1 d1 g1 i8 o8 u8 w9", 150, 1e9, 1e3);
     assert_true(near(hp_cost_compute(t, &m, &w).seconds, 1.5e-3 / 3.8, 1e-2));
-    w = work("infer.conv k3x3 s1 d1 g1 i8 o8 bf16 w9", 150, 1e9, 1e3);
-    assert_true(near(hp_cost_compute(t, &m, &w).seconds, 1.5e-3 / 0.54, 1e-2));
+    w = work("infer.depthwise k3x3 s1 d1 g8 i8 o8 f32 w9", 150, 1e9, 1e3);
+    assert_true(near(hp_cost_compute(t, &m, &w).seconds, 1.2e-3, 1e-9));
     w = work("infer.copy u8", 150, 0, 300); /* bytes are bytes */
     assert_true(near(hp_cost_compute(t, &m, &w).seconds, 1.5e-6, 1e-9));
     hp_arena_free(arena);

@@ -168,6 +168,42 @@ static void programs_are_proved(void **state) {
             }
 }
 
+/* Rows of several samples do not lie one after another: strips go with what splits a batch before the first
+ * stage. */
+static void strips_are_of_one_image(void **state) {
+    (void)state;
+    static const struct {
+        const char *strategy;
+        int64_t batch;
+        const char *fix; /* NULL: legal */
+    } cases[] = {
+        {"strips=4", 1, NULL},
+        {"strips=4", 2, "micro=2"},
+        {"strips=4,micro=3", 3, NULL},
+        {"strips=4,ldp=2", 2, NULL},
+        {"strips=4,ldp=2", 6, "micro=3"},
+        {"strips=4,stages=2,sp=2x1,ldp=2", 2, "ldp=1"},
+        {"strips=4,stages=2,sp=2x2,tail=shared", 4, "tail=own"},
+    };
+    hp_arena *a = hp_arena_new();
+    const hp_graph *g = deployed(a, "resnet18", 64, 64, HP_PREC_FP32);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hp_strategy s;
+        hp_reject why;
+        hp_error err;
+        assert_int_equal(hp_strategy_parse(cases[i].strategy, &s, &err), HP_OK);
+        const bool legal = hp_strategy_legal(&s, g, cases[i].batch, 0, &why);
+        assert_int_equal(legal, cases[i].fix == NULL);
+        if (legal) {
+            proved(a, g, cases[i].strategy, cases[i].batch);
+        } else {
+            assert_string_equal(why.code, "E-STRIPS");
+            assert_string_equal(why.fix, cases[i].fix);
+        }
+    }
+    hp_arena_free(a);
+}
+
 /* More strips, less memory, down to what lies behind the segment. */
 static void strips_shrink_the_peak(void **state) {
     (void)state;
@@ -188,6 +224,7 @@ int main(void) {
         cmocka_unit_test(int8_keeps_ends_real),
         cmocka_unit_test(listed_layers_stay_real),
         cmocka_unit_test(programs_are_proved),
+        cmocka_unit_test(strips_are_of_one_image),
         cmocka_unit_test(strips_shrink_the_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,7 @@
 /* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
- * What it knows before lowering is in test_outlook.c. */
-#include "plan/deploy.h"
+ * What it knows before lowering is in test_outlook.c, inference in test_search_infer.c. */
 #include "sim/memory_eager.h"
 #include "sim/predict.h"
-#include "sim/search.h"
 #include "tests/data_files.h"
 #include "tests/random_net.h"
 #include "traces/query.h"
@@ -17,59 +15,7 @@
 
 #include <cmocka.h>
 
-typedef struct world {
-    hp_arena *arena;
-    hp_graph *g;
-    hp_machine m;
-    hp_cost_table *t;
-    hp_eval_setup setup;
-} world;
-
-static world make_world(const char *machine, const char *net, int image, int64_t batch) {
-    world w = {.arena = hp_arena_new()};
-    hp_error err = {HP_OK, ""};
-    if (hp_machine_load(machine, &w.m, &err) != HP_OK ||
-        hp_cost_load(w.arena, NULL, &w.m, &w.t, &err) != HP_OK ||
-        hp_net_build(w.arena, net, image, image, 10, &w.g, &err) != HP_OK)
-        fail_msg("%s", err.text);
-    w.setup = (hp_eval_setup){.graph = w.g,
-                              .table = w.t,
-                              .mode = HP_MODE_TRAIN,
-                              .dtype = HP_F32,
-                              .batch = batch,
-                              .straggler_rank = -1};
-    return w;
-}
-
-/* The same network for inference. */
-static world infer_world(const char *machine, const char *net, int image, int64_t batch, int prec) {
-    world w = make_world(machine, net, image, batch);
-    hp_error err = {HP_OK, ""};
-    const hp_deploy_options o = {.prec = prec};
-    if (hp_graph_deploy(w.arena, w.g, &o, &w.g, &err) != HP_OK) fail_msg("%s", err.text);
-    w.setup.graph = w.g;
-    w.setup.mode = HP_MODE_INFER;
-    return w;
-}
-
-static hp_space space_of(const world *w, int devices) {
-    return (hp_space){.graph = w->g,
-                      .mode = w->setup.mode,
-                      .batch = w->setup.batch,
-                      .n_devices = devices,
-                      .most_clients = w->m.share_cpu ? 1 : 2};
-}
-
-static hp_search_result search(world *w, int devices, int top) {
-    hp_error err = {HP_OK, ""};
-    hp_search_result r;
-    w->setup.machine = &w->m;
-    const hp_space space = space_of(w, devices);
-    const hp_search_options o = {.top = top, .budget = INT64_MAX};
-    if (hp_search(w->arena, hp_eval_new(w->arena, &w->setup), &space, &o, &r, &err) != HP_OK)
-        fail_msg("%s", err.text);
-    return r;
-}
+#include "tests/search_world.h"
 
 /* With and without cutting off: the same winners, in the same order, with the same figures. */
 static void bounds_never_cut_off_a_winner(void **state) {
@@ -221,87 +167,6 @@ static void memory_limits_are_kept(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Fewest bytes of a strategy without strips; of one that has any: INT64_MAX. */
-static int64_t least_whole(const hp_search_result *r) {
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < r->n; i++)
-        if (r->best[i].strategy.strips == 1 && r->best[i].figures.memory_bytes < least)
-            least = r->best[i].figures.memory_bytes;
-    return least;
-}
-
-/* With room there are no strips; without, whatever fits is in strips, and keeps to the limit. */
-static void strips_come_where_memory_is_short(void **state) {
-    (void)state;
-    static const char *const nets[] = {"resnet18", "unet:4", "mobilenetv2"};
-    for (int i = 0; i < 3; i++)
-        for (int prec = HP_PREC_FP32; prec <= HP_PREC_INT8; prec += HP_PREC_INT8) {
-            world w = infer_world("thesis-a100", nets[i], 256, 1, prec);
-            const hp_search_result roomy = search(&w, 1, INT_MAX);
-            for (int k = 0; k < roomy.n; k++) assert_int_equal(roomy.best[k].strategy.strips, 1);
-            w.setup.memory_limit = least_whole(&roomy) - 1;
-            const hp_search_result tight = search(&w, 1, INT_MAX);
-            assert_true(tight.n > 0 && tight.best[0].strategy.strips > 1);
-            for (int k = 0; k < tight.n; k++)
-                assert_true(tight.best[k].figures.memory_bytes <= w.setup.memory_limit);
-            assert_non_null(strstr(tight.best[0].figures.note, "whole maps need"));
-            hp_arena_free(w.arena);
-        }
-}
-
-static void try_list(const world *w, hp_space space, bool strips, double *best) {
-    hp_eval *e = hp_eval_new(w->arena, &w->setup);
-    hp_point *list;
-    space.strips = strips;
-    const int n = hp_space_list(w->arena, &space, &list);
-    for (int i = 0; i < n; i++) {
-        hp_error err = {HP_OK, ""};
-        hp_evaluation v;
-        const hp_strategy s = hp_space_strategy(&list[i]);
-        assert_int_equal(s.strips > 1, strips);
-        if (!hp_strategy_legal(&s, w->g, w->setup.batch, space.n_devices, NULL)) continue;
-        if (hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
-        if (!v.reject.code) *best = fmin(*best, v.figures.step_high_s);
-    }
-}
-
-/* The oracle: every strategy, whole and in strips, one by one. */
-static void the_fastest_that_fits_is_found(void **state) {
-    (void)state;
-    for (int devices = 1; devices <= 2; devices++) {
-        world w = infer_world("thesis-a100", "unet:8", 256, devices, HP_PREC_INT8);
-        const hp_search_result roomy = search(&w, devices, INT_MAX);
-        w.setup.memory_limit = least_whole(&roomy) * 7 / 8;
-        const hp_search_result r = search(&w, devices, 1);
-        double best = INFINITY;
-        try_list(&w, space_of(&w, devices), false, &best);
-        try_list(&w, space_of(&w, devices), true, &best);
-        assert_int_equal(r.n, 1);
-        assert_true(r.best[0].figures.step_high_s == best); // NOLINT: same figures
-        hp_arena_free(w.arena);
-    }
-}
-
-/* A strategy that is too large is told how many strips would do, and they do. */
-static void strips_are_a_fix(void **state) {
-    (void)state;
-    world w = infer_world("thesis-a100", "unet:8", 256, 1, HP_PREC_FP32);
-    hp_error err = {HP_OK, ""};
-    const hp_search_result roomy = search(&w, 1, INT_MAX);
-    w.setup.memory_limit = least_whole(&roomy) * 3 / 4;
-    hp_eval *e = hp_eval_new(w.arena, &w.setup);
-    hp_evaluation v;
-    hp_strategy s = hp_strategy_default();
-    assert_int_equal(hp_evaluate(e, w.arena, &s, HP_EVAL_PLACED, &v, &err), HP_OK);
-    assert_string_equal(v.reject.code, "E-MEM");
-    assert_int_equal(hp_search_memory_fix(e, &s, &v.reject, &err), HP_OK);
-    assert_int_equal(strncmp(v.reject.fix, "strips=", 7), 0);
-    s.strips = atoi(v.reject.fix + 7);
-    assert_int_equal(hp_evaluate(e, w.arena, &s, HP_EVAL_MEMORY, &v, &err), HP_OK);
-    assert_null(v.reject.code);
-    hp_arena_free(w.arena);
-}
-
 /* On CPUs the node's memory is one: two ranks that fit alone may not fit together. */
 static void ranks_of_a_node_share_its_memory(void **state) {
     (void)state;
@@ -402,9 +267,6 @@ int main(void) {
         cmocka_unit_test(searches_repeat_themselves),
         cmocka_unit_test(the_space_has_every_axis),
         cmocka_unit_test(memory_limits_are_kept),
-        cmocka_unit_test(strips_come_where_memory_is_short),
-        cmocka_unit_test(the_fastest_that_fits_is_found),
-        cmocka_unit_test(strips_are_a_fix),
         cmocka_unit_test(ranks_of_a_node_share_its_memory),
         cmocka_unit_test(clients_share_their_devices_memory),
         cmocka_unit_test(equal_intervals_are_ties),

@@ -19,7 +19,7 @@ const char *onnx_clean(hp_arena *arena, const char *name) {
 const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name) {
     bool added;
     const char *unique = onnx_clean(arena, *name ? name : "unnamed");
-    for (int n = names->n; onnx_names_add(names, unique, &added) >= 0 && !added; n++)
+    for (int n = names->n; onnx_names_add(names, unique, &added) >= 0 && !added; n += names->n)
         unique = hp_arena_printf(arena, "%s_%d", onnx_clean(arena, name), n);
     return unique;
 }
