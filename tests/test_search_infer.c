@@ -1,6 +1,7 @@
 /* test_search_infer.c - the search in inference: strips of the image where memory is short, held against
  * trying everything. */
 #include "plan/deploy.h"
+#include "sim/depths.h"
 #include "sim/search.h"
 
 #include <limits.h>
@@ -107,11 +108,35 @@ static void strips_are_a_fix(void **state) {
     hp_arena_free(w.arena);
 }
 
+static int64_t pixels_behind(const hp_graph *g, int unit) {
+    const hp_tensor *t = &g->tensor[g->layer[g->unit_first[unit + 1] - 1].out];
+    return (int64_t)t->h * t->w;
+}
+
+/* Depths end right behind a unit whose map is smaller than every map before it. */
+static void depths_end_where_the_map_shrinks(void **state) {
+    (void)state;
+    static const char *const nets[] = {"resnet101", "unet:8", "mobilenetv2", "vgg19", "resnet-v2-29"};
+    for (int i = 0; i < 5; i++) {
+        world w = infer_world("thesis-a100", nets[i], 256, 1, HP_PREC_INT8);
+        int32_t depth[HP_DEPTHS];
+        const int n = hp_depths(w.g, depth);
+        assert_true(n > 2 && depth[0] == 0);
+        for (int k = 1; k < n; k++) {
+            assert_true(depth[k] < (k > 1 ? depth[k - 1] : w.g->n_unit));
+            for (int u = 0; u < depth[k] - 1; u++)
+                assert_true(pixels_behind(w.g, depth[k] - 1) < pixels_behind(w.g, u));
+        }
+        hp_arena_free(w.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strips_come_where_memory_is_short),
         cmocka_unit_test(the_fastest_that_fits_is_found),
         cmocka_unit_test(strips_are_a_fix),
+        cmocka_unit_test(depths_end_where_the_map_shrinks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
