@@ -118,7 +118,7 @@ static hp_strategy inference_strategy(dice *d, world *w, int *groups, int prec) 
 static void bounds_are_below_inference_programs(void **state) {
     (void)state;
     int in_strips = 0;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= 120; seed++) {
         dice d = {seed, 900};
         world w = world_of(coin(&d) ? "local" : "thesis-a100", small_net, seed);
         int groups;
@@ -133,7 +133,7 @@ static void bounds_are_below_inference_programs(void **state) {
         in_strips += s.strips > 1;
         hp_arena_free(w.arena);
     }
-    assert_true(in_strips > 50);
+    assert_true(in_strips > 20);
 }
 
 /* One rank, whole maps: what the graph holds at once (hp_graph_live_bytes, counted by hand in test_deploy.c)
