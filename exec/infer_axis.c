@@ -38,13 +38,19 @@ static hp_axis_group group_of(const geometry *g, int32_t o) {
 }
 
 static bool continues(const hp_axis_group *g, const hp_axis_group *next) {
-    return g->taps == next->taps && (g->taps == 0 || (g->tap == next->tap && g->in + g->n * g->in_step == next->in &&
-                                                      g->tap_step == next->tap_step && g->in_tap == next->in_tap));
+    return g->taps == next->taps &&
+           (g->taps == 0 || (g->tap == next->tap && g->in + g->n * g->in_step == next->in &&
+                             g->tap_step == next->tap_step && g->in_tap == next->in_tap));
 }
 
 hp_axis hp_axis_of(hp_arena *arena, const hp_shape *s, bool transposed, bool rows) {
-    const geometry g = {rows ? s->ih : s->iw, rows ? s->oh : s->ow, rows ? s->kh : s->kw, rows ? s->sh : s->sw,
-                        rows ? s->ph : s->pw, rows ? s->dh : s->dw, transposed};
+    const geometry g = {rows ? s->ih : s->iw,
+                        rows ? s->oh : s->ow,
+                        rows ? s->kh : s->kw,
+                        rows ? s->sh : s->sw,
+                        rows ? s->ph : s->pw,
+                        rows ? s->dh : s->dw,
+                        transposed};
     const int32_t step = transposed ? g.stride : 1;
     hp_axis a = {NULL, 0};
     int room = 0;

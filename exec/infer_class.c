@@ -1,5 +1,6 @@
-/* infer_class.c - what the sums of a class of pixels begin with, and their shifts: the zero point's share of the taps
- * that are inside the map. Padding is a real zero, which raw pixels and zero points other than 0 are not. */
+/* infer_class.c - what the sums of a class of pixels begin with, and their shifts: the zero point's share of
+ * the taps that are inside the map. Padding is a real zero, which raw pixels and zero points other than 0 are
+ * not. */
 #include "exec/infer_matrix.h"
 
 #include <string.h>
@@ -8,14 +9,16 @@ static const unsigned char *pack_at(const hp_bound *b, int64_t place) {
     return (const unsigned char *)b->pack_forward + place;
 }
 
-/* to[o] = sum over the class's taps of what the pack keeps per tap: integers, or floats of raw pixels, in order. */
-static void sum_taps(const hp_matrix *m, const hp_bound *b, const hp_matrix_class *c, void *to, int64_t outs) {
+/* to[o] = sum over the class's taps of what the pack keeps per tap: integers, or floats of raw pixels, in
+ * order. */
+static void sum_taps(const hp_matrix *m, const hp_bound *b, const hp_matrix_class *c, void *to,
+                     int64_t outs) {
     const bool single = m->p.sums == 1, none = c->row->taps == 0 || c->col->taps == 0;
     memset(to, 0, (size_t)outs * 4);
     for (int y = 0; y < c->row->taps; y++)
         for (int x = 0; x < c->col->taps; x++) {
-            const int64_t tap = (int64_t)(c->row->tap + y * c->row->tap_step) * m->p.kw + c->col->tap +
-                                x * c->col->tap_step;
+            const int64_t tap =
+                (int64_t)(c->row->tap + y * c->row->tap_step) * m->p.kw + c->col->tap + x * c->col->tap_step;
             const void *from = pack_at(b, m->at.sums + (single ? 0 : tap) * outs * 4);
             const int32_t *whole = from;
             const float *real = from;

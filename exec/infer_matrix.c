@@ -25,7 +25,8 @@ static bool within_integers(const hp_matrix *m, const hp_bound *b) {
     const float *scale = (const float *)(const void *)((const unsigned char *)b->pack_forward + m->at.scale),
                 *shift = (const float *)(const void *)((const unsigned char *)b->pack_forward + m->at.shift);
     double input = 255;
-    for (int i = 0; i < 4 && m->units.pixels; i++) input = fmax(input, 255 + fabs((double)m->units.pixel_zero[i]));
+    for (int i = 0; i < 4 && m->units.pixels; i++)
+        input = fmax(input, 255 + fabs((double)m->units.pixel_zero[i]));
     const double sum = input * 127 * p->kh * p->kw * p->ins, added = 255 * fabs((double)m->units.add_scale);
     for (int64_t o = 0; o < (int64_t)p->groups * p->padded; o++)
         if (!(fabs((double)scale[o]) * sum + fabs((double)shift[o]) + added < 0x1p30)) return false;
@@ -47,23 +48,26 @@ static void set_out(hp_matrix *m, const hp_bound *b) {
 
 static hp_status check(const hp_infer *in, const hp_bound *b, const hp_matrix *m, hp_error *err) {
     const hp_role *r = in->config->role;
-    const int64_t pack = r->buffer[r->pack_forward[b->layer_id]].bytes, scratch = hp_panels_scratch_bytes(&m->p);
+    const int64_t pack = r->buffer[r->pack_forward[b->layer_id]].bytes,
+                  scratch = hp_panels_scratch_bytes(&m->p);
     const int64_t products = (int64_t)m->p.kh * m->p.kw * m->p.ins;
     if (m->at.bytes > pack || scratch > b->scratch_bytes)
-        return hp_fail(err, HP_EPLAN,
-                       "layer %s needs %lld bytes of constants and %lld of scratch, the plan has %lld and %lld: plan "
-                       "again with this version",
-                       b->layer->name, (long long)m->at.bytes, (long long)scratch, (long long)pack,
-                       (long long)b->scratch_bytes);
+        return hp_fail(
+            err, HP_EPLAN,
+            "layer %s needs %lld bytes of constants and %lld of scratch, the plan has %lld and %lld: plan "
+            "again with this version",
+            b->layer->name, (long long)m->at.bytes, (long long)scratch, (long long)pack,
+            (long long)b->scratch_bytes);
     if (hp_panels_quantised(&m->p) && products > MOST_PRODUCTS)
-        return hp_fail(err, HP_EUNAVAIL, "layer %s sums up %lld products of bytes, %d fit in 32 bits: keep it real",
+        return hp_fail(err, HP_EUNAVAIL,
+                       "layer %s sums up %lld products of bytes, %d fit in 32 bits: keep it real",
                        b->layer->name, (long long)products, MOST_PRODUCTS);
     return HP_OK;
 }
 
 static const char *name_of(hp_infer *in, const hp_matrix *m) {
-    return hp_arena_printf(in->arena, "own %s %s:%s", m->p.depthwise ? "depthwise" : "panels", hp_dtype_names[m->p.x],
-                           m->kernels->isa);
+    return hp_arena_printf(in->arena, "own %s %s:%s", m->p.depthwise ? "depthwise" : "panels",
+                           hp_dtype_names[m->p.x], m->kernels->isa);
 }
 
 static hp_status prepare(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {

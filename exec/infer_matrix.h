@@ -1,6 +1,6 @@
-/* infer_matrix.h - convolutions, transposed convolutions and linear layers of a deployed graph on the processor: all
- * are sums over taps of pixels times panels of weights (exec/panel.h), a linear layer being a convolution whose
- * filter is as large as its input. */
+/* infer_matrix.h - convolutions, transposed convolutions and linear layers of a deployed graph on the
+ * processor: all are sums over taps of pixels times panels of weights (exec/panel.h), a linear layer being a
+ * convolution whose filter is as large as its input. */
 #ifndef HP_INFER_MATRIX_H
 #define HP_INFER_MATRIX_H
 

@@ -5,8 +5,8 @@
 
 /* --- weights --- */
 
-/* Where weight (output of the group, input of the group, row, column) lies in its canonical order: (O, I/groups, kh,
- * kw), of a transposed layer (I, O/groups, kh, kw). */
+/* Where weight (output of the group, input of the group, row, column) lies in its canonical order: (O,
+ * I/groups, kh, kw), of a transposed layer (I, O/groups, kh, kw). */
 typedef struct canonical {
     int64_t first, out, in, row; /* group's first, and steps */
 } canonical;
@@ -17,15 +17,16 @@ static canonical canonical_of(const hp_panels *p, int group) {
     return (canonical){group * matrix, p->ins * taps, taps, p->kw};
 }
 
-/* The weight that element `e` of a row of taps meets, relative to its output's and row's first; -1: filled up. */
+/* The weight that element `e` of a row of taps meets, relative to its output's and row's first; -1: filled
+ * up. */
 static int64_t element_at(const hp_panels *p, const canonical *c, int64_t e) {
     const int32_t per_tap = p->merged ? p->ins : p->tap_steps * p->dot;
     const int64_t kx = e / per_tap, i = e % per_tap;
     return kx < p->kw && i < p->ins ? i * c->in + kx : -1;
 }
 
-static void store_weights(const hp_matrix *m, unsigned char *to, int64_t step, const hp_filter *f, int64_t from,
-                          int64_t apart, int n) {
+static void store_weights(const hp_matrix *m, unsigned char *to, int64_t step, const hp_filter *f,
+                          int64_t from, int64_t apart, int n) {
     for (int o = 0; o < n; o++, from += apart) {
         unsigned char *at = to + o * step;
         if (f->weight8)
@@ -116,7 +117,8 @@ static void pack_sums(const hp_matrix *m, const hp_bound *b, const hp_filter *f,
 }
 
 static void pack_terms(const hp_matrix *m, const hp_bound *b, const hp_filter *f) {
-    float *scale = (float *)(void *)terms_at(b, m->at.scale), *shift = (float *)(void *)terms_at(b, m->at.shift),
+    float *scale = (float *)(void *)terms_at(b, m->at.scale),
+          *shift = (float *)(void *)terms_at(b, m->at.shift),
           *bias = (float *)(void *)terms_at(b, m->at.bias);
     for (int o = 0; o < m->p.groups * m->p.outs; o++) {
         const int64_t at = padded_at(&m->p, o);
@@ -134,8 +136,8 @@ static void pack_terms(const hp_matrix *m, const hp_bound *b, const hp_filter *f
 hp_status hp_matrix_pack(hp_infer *in, const hp_bound *b, const hp_matrix *m, hp_error *err) {
     hp_filter f;
     if (in->packed[b->layer_id]) return HP_OK;
-    HP_TRY(hp_constants_filter(in->constants, b->layer_id, b->shape.oc0, b->shape.oc, hp_panels_quantised(&m->p), &f,
-                               err));
+    HP_TRY(hp_constants_filter(in->constants, b->layer_id, b->shape.oc0, b->shape.oc,
+                               hp_panels_quantised(&m->p), &f, err));
     memset(b->pack_forward, 0, (size_t)m->at.bytes);
     (m->p.depthwise ? pack_depthwise : pack_panels)(m, b->pack_forward, &f);
     pack_terms(m, b, &f);

@@ -1,6 +1,6 @@
-/* infer_panels.c - runs a convolution as tiles of pixels times panels of outputs: class by class of pixels that read
- * the same taps, so that no product falls on padding; in blocks of pixels whose inputs stay in cache while all
- * panels of weights pass. */
+/* infer_panels.c - runs a convolution as tiles of pixels times panels of outputs: class by class of pixels
+ * that read the same taps, so that no product falls on padding; in blocks of pixels whose inputs stay in
+ * cache while all panels of weights pass. */
 #include "exec/infer_matrix.h"
 
 #include <string.h>
@@ -12,10 +12,11 @@ typedef struct pass {
     hp_matrix_class c;
     int64_t pixels;
     int64_t x_sample, x_row, x_col, y_sample, y_row, y_col; /* bytes from pixel to pixel of the class */
-    const unsigned char *x; /* the first pixel's first input */
+    const unsigned char *x;                                 /* the first pixel's first input */
     unsigned char *y;
     int n_run;
-    bool copies; /* pixels are filled up with zeros */
+    int64_t group; /* bytes to the first input of the group in hand */
+    bool copies;   /* pixels are filled up with zeros */
 } pass;
 
 /* --- the taps of a class --- */
@@ -41,7 +42,8 @@ static void add_copied_row(const pass *a, int tap_row, int64_t *at, int *n) {
     }
     for (int x = 0; x < col->taps; x++, *at += (int64_t)p->tap_steps * bytes)
         a->m->run[(*n)++] = (hp_panel_run){
-            *at, (int64_t)tap_row * p->row_steps + (int64_t)(col->tap + x * col->tap_step) * p->tap_steps, p->tap_steps};
+            *at, (int64_t)tap_row * p->row_steps + (int64_t)(col->tap + x * col->tap_step) * p->tap_steps,
+            p->tap_steps};
 }
 
 static void add_row(const pass *a, int tap_row, int64_t at, int *n) {
@@ -54,8 +56,8 @@ static void add_row(const pass *a, int tap_row, int64_t at, int *n) {
         return;
     }
     for (int x = 0; x < col->taps; x++)
-        a->m->run[(*n)++] =
-            (hp_panel_run){at + x * tap, w + (int64_t)(col->tap + x * col->tap_step) * p->tap_steps, p->tap_steps};
+        a->m->run[(*n)++] = (hp_panel_run){
+            at + x * tap, w + (int64_t)(col->tap + x * col->tap_step) * p->tap_steps, p->tap_steps};
 }
 
 static int list_runs(const pass *a) {
@@ -95,7 +97,7 @@ static const unsigned char *copy_pixel(const pass *a, unsigned char *to, const u
     const int64_t down = (int64_t)row->in_tap * a->b->shape.iw * a->b->shape.ic * a->m->p.elem;
     unsigned char *at = to;
     if (a->c.col->taps == 0) return to;
-    for (int y = 0; y < row->taps; y++) at = copy_row(a, at, x + y * down);
+    for (int y = 0; y < row->taps; y++) at = copy_row(a, at, x + a->group + y * down);
     return to;
 }
 
@@ -106,7 +108,15 @@ static unsigned char *copy_room(const pass *a, int row) {
     return (unsigned char *)a->b->scratch + terms + row * pixel;
 }
 
-/* --- tiles --- */
+/* --- blocks of pixels --- */
+
+enum { MOST_PIXELS = 192 };
+
+typedef struct block {
+    int n;
+    const unsigned char *x[MOST_PIXELS];
+    unsigned char *y[MOST_PIXELS];
+} block;
 
 typedef struct cursor {
     int64_t sample;
@@ -118,72 +128,97 @@ static cursor cursor_at(const pass *a, int64_t pixel) {
     return (cursor){pixel / cols / rows, (int32_t)(pixel / cols % rows), (int32_t)(pixel % cols)};
 }
 
-static void advance(const pass *a, cursor *c) {
-    if (++c->col < a->c.col->n) return;
-    c->col = 0;
-    if (++c->row < a->c.row->n) return;
-    c->row = 0;
-    c->sample++;
-}
-
-/* Tiles of about equal size. */
-static int rows_of(int64_t left) {
-    const int64_t tiles = (left + HP_PANEL_ROWS - 1) / HP_PANEL_ROWS;
-    return (int)((left + tiles - 1) / tiles);
-}
-
-static void place_pixels(const pass *a, hp_panel_tile *t, cursor *at, int rows, int64_t x_skip, int64_t y_skip) {
-    for (int r = 0; r < rows; r++, advance(a, at)) {
-        const int64_t x = at->sample * a->x_sample + at->row * a->x_row + at->col * a->x_col + x_skip,
-                      y = at->sample * a->y_sample + at->row * a->y_row + at->col * a->y_col + y_skip;
-        t->x[r] = a->copies ? copy_pixel(a, copy_room(a, r), a->x + x) : a->x + x;
-        t->y[r] = a->y + y;
+/* Neighbours of one row of the class, from the cursor on, at most up to `n` in the block. */
+static void place_row(const pass *a, cursor *at, block *k, int n) {
+    const unsigned char *x = a->x + at->sample * a->x_sample + at->row * a->x_row + at->col * a->x_col;
+    unsigned char *y = a->y + at->sample * a->y_sample + at->row * a->y_row + at->col * a->y_col;
+    const int end = n - k->n < a->c.col->n - at->col ? n : k->n + a->c.col->n - at->col;
+    at->col += end - k->n;
+    for (; k->n < end; k->n++, x += a->x_col, y += a->y_col) {
+        k->x[k->n] = a->copies ? copy_pixel(a, copy_room(a, k->n), x) : x;
+        k->y[k->n] = y;
     }
 }
 
-/* Pixels [first, end) of the class and one panel: outputs `out` on of group `g`. */
-static void run_panel(const pass *a, int g, int out, int64_t first, int64_t end) {
+static void place_pixels(const pass *a, cursor *at, block *k, int n) {
+    for (k->n = 0; k->n < n;) {
+        place_row(a, at, k, n);
+        if (at->col < a->c.col->n) continue;
+        at->col = 0;
+        if (++at->row < a->c.row->n) continue;
+        at->row = 0;
+        at->sample++;
+    }
+}
+/* Pixels of a tile. Few let what becomes of one tile's sums overlap with the next one's products, as far as
+ * the panel stays in the first-level cache; more save its traffic from behind; and a narrow panel needs them
+ * to fill the processor's pipeline. Measured on a Zen 4 core. */
+static int tile_of(int64_t panel_bytes, int vecs) {
+    enum { FIRST_LEVEL = 16 << 10, SECOND_LEVEL = 256 << 10 };
+    if (panel_bytes > SECOND_LEVEL || vecs == 1) return HP_PANEL_ROWS;
+    return panel_bytes > FIRST_LEVEL || vecs < 4 ? 4 : 2;
+}
+
+/* Tiles of about equal size: some of one pixel more than the others. */
+static void run_tiles(hp_panel_fn *const *tile, hp_panel_tile *t, const block *k, int most) {
+    const int tiles = (k->n + most - 1) / most, rows = k->n / tiles, more = k->n % tiles;
+    t->x = k->x;
+    t->y = k->y;
+    t->ahead = k->n > rows ? k->x[rows] - k->x[0] : 0;
+    t->tiles = more;
+    if (more) tile[rows](t);
+    t->x += more * (rows + 1);
+    t->y += more * (rows + 1);
+    t->tiles = tiles - more;
+    tile[rows - 1](t);
+}
+
+/* One panel: outputs `out` on of group `g`. */
+static void run_panel(const pass *a, int g, int out, const block *k) {
     const hp_matrix *m = a->m;
     const hp_panels *p = &m->p;
+    const unsigned char *pack = a->b->pack_forward;
     const int64_t padded = (int64_t)g * p->padded + out, steps = (int64_t)p->kh * p->row_steps;
     const int width = p->padded - out < HP_PANEL_OUTS ? p->padded - out : HP_PANEL_OUTS;
-    const int y_size = hp_dtype_bytes(m->out.op.y.dtype);
-    hp_panel_tile t = {.run = m->run,
+    hp_panel_tile t = {.x_at = a->copies ? 0 : (int64_t)g * p->ins * p->elem,
+                       .y_at = ((int64_t)g * p->outs + out) * hp_dtype_bytes(m->out.op.y.dtype),
+                       .run = m->run,
                        .n_run = a->n_run,
                        .outs = p->outs - out < width ? p->outs - out : width,
-                       .weights = (const unsigned char *)a->b->pack_forward + padded * steps * p->dot * p->weight,
+                       .weights = pack + padded * steps * p->dot * p->weight,
                        .init = (const int32_t *)a->c.init + padded,
                        .out = &m->out};
     if (hp_panels_quantised(p)) {
-        t.scale = (const float *)(const void *)((const unsigned char *)a->b->pack_forward + m->at.scale) + padded;
+        t.scale = (const float *)(const void *)(pack + m->at.scale) + padded;
         t.shift = a->c.shift + padded;
     }
-    const bool fast = m->out.fast && t.outs == width;
-    hp_panel_fn *const *tile = (fast ? m->kernels->fast : m->kernels->tile)[p->x][width / HP_PANEL_LANES - 1];
-    cursor at = cursor_at(a, first);
-    while (first < end) {
-        const int rows = rows_of(end - first);
-        place_pixels(a, &t, &at, rows, (int64_t)g * p->ins * p->elem, ((int64_t)g * p->outs + out) * y_size);
-        tile[rows - 1](&t);
-        first += rows;
-    }
+    const bool fast = m->out.fast && (t.outs == width || width < HP_PANEL_OUTS);
+    const int vecs = width / HP_PANEL_LANES;
+    run_tiles((fast ? m->kernels->fast : m->kernels->tile)[p->x][vecs - 1], &t, k,
+              tile_of(steps * width * p->dot * p->weight, vecs));
 }
 
-/* Pixels whose inputs stay in the second-level cache while the panels pass. */
-static int64_t block_of(const pass *a) {
-    (void)a;
-    return 192;
+/* Pixels whose inputs stay in cache while the panels pass. */
+static int block_of(const pass *a) {
+    return a->copies ? HP_PANEL_ROWS : MOST_PIXELS;
+}
+
+static void run_group(const pass *a, int g, int64_t first, int64_t last) {
+    const int most = block_of(a);
+    cursor at = cursor_at(a, first);
+    block k;
+    for (; first < last; first += k.n) {
+        place_pixels(a, &at, &k, last - first < most ? (int)(last - first) : most);
+        for (int out = 0; out < a->m->p.padded; out += HP_PANEL_OUTS) run_panel(a, g, out, &k);
+    }
 }
 
 static void run_pixels(pass *a, int64_t first, int64_t last, bool copies) {
-    const hp_panels *p = &a->m->p;
-    const int64_t block = block_of(a);
     a->copies = copies;
     a->n_run = list_runs(a);
-    for (; first < last; first += block) {
-        const int64_t end = last - first < block ? last : first + block;
-        for (int g = 0; g < p->groups; g++)
-            for (int out = 0; out < p->padded; out += HP_PANEL_OUTS) run_panel(a, g, out, first, end);
+    for (int g = 0; g < a->m->p.groups && first < last; g++) {
+        a->group = (int64_t)g * a->m->p.ins * a->m->p.elem;
+        run_group(a, g, first, last);
     }
 }
 
@@ -216,12 +251,14 @@ static bool reaches_beyond(const pass *a, int64_t pixel) {
     return x + last->x + last->steps * bytes > size;
 }
 
-/* Steps that are not whole end in weights of zero, so that it does not matter what else they read, but it must be
- * there: rows of all taps, but for the last pixels of the map. */
-static void run_class(const hp_matrix *m, const hp_bound *b, const hp_axis_group *row, const hp_axis_group *col) {
+/* Steps that are not whole end in weights of zero, so that it does not matter what else they read, but it
+ * must be there: rows of all taps, but for the last pixels of the map. */
+static void run_class(const hp_matrix *m, const hp_bound *b, const hp_axis_group *row,
+                      const hp_axis_group *col) {
     pass a = {.m = m, .b = b, .c = hp_matrix_class_of(m, b, row, col)};
     set_places(&a);
-    const bool whole = hp_panels_whole_steps(&m->p), direct = m->p.merged && side_by_side(&a) && col->taps == m->p.kw;
+    const bool whole = hp_panels_whole_steps(&m->p),
+               direct = m->p.merged && side_by_side(&a) && col->taps == m->p.kw;
     int64_t end = whole || direct ? a.pixels : 0;
     a.n_run = list_runs(&a);
     while (!whole && end > 0 && a.n_run > 0 && reaches_beyond(&a, end - 1)) end--;

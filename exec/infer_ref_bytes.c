@@ -1,5 +1,5 @@
-/* infer_ref_bytes.c - output elements of layers that read bytes, from the formula of exec/panel.h. Compiled without
- * contraction of products and sums: the formula says what is fused. */
+/* infer_ref_bytes.c - output elements of layers that read bytes, from the formula of exec/panel.h. Compiled
+ * without contraction of products and sums: the formula says what is fused. */
 #include "exec/infer_ref_matrix.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@ typedef struct sums {
     double tap; /* zeros' share of the tap in hand */
 } sums;
 
-static void add_bytes(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64_t x, int64_t w, int32_t channel) {
+static void add_bytes(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64_t x, int64_t w,
+                      int32_t channel) {
     sums *s = sum;
     const int32_t q = ((const uint8_t *)b->x[0])[x], weight = ((const int8_t *)b->pack_forward)[w];
     s->products += (int64_t)weight * (q - m->units.in_zero);
@@ -54,7 +55,8 @@ void hp_ref_bytes_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_elem
     const float scale = ((const float *)hp_ref_terms(b, m->at.scale))[e.c],
                 shift = ((const float *)hp_ref_terms(b, m->at.shift))[e.c];
     if (m->op.y.dtype != HP_U8) {
-        double *y = (double *)b->y + i, v = (double)scale * ((double)s.products - (double)s.zeros) + (double)shift;
+        double *y = (double *)b->y + i,
+               v = (double)scale * ((double)s.products - (double)s.zeros) + (double)shift;
         *y = hp_ref_act(&m->op, m->op.adds ? v + *y : v);
         return;
     }

@@ -1,6 +1,6 @@
-/* infer_ref_matrix.c - the matrix layers of a deployed graph by their definition: real ones in float64, quantised ones
- * with exact integer sums and the formula of exec/panel.h (infer_ref_bytes.c). The pack holds weights in canonical
- * order. */
+/* infer_ref_matrix.c - the matrix layers of a deployed graph by their definition: real ones in float64,
+ * quantised ones with exact integer sums and the formula of exec/panel.h (infer_ref_bytes.c). The pack holds
+ * weights in canonical order. */
 #include "exec/infer_ref_matrix.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@ static const hp_dtype REAL_DTYPE = HP_F64;
 
 /* The input under tap k of output o, -1: none. */
 static int32_t input_of(bool transposed, int32_t o, int32_t k, int stride, int pad, int dil, int32_t inputs) {
-    int64_t i = transposed ? (int64_t)o + pad - (int64_t)k * dil : (int64_t)o * stride - pad + (int64_t)k * dil;
+    int64_t i =
+        transposed ? (int64_t)o + pad - (int64_t)k * dil : (int64_t)o * stride - pad + (int64_t)k * dil;
     if (transposed && (i < 0 || i % stride)) return -1;
     if (transposed) i /= stride;
     return i < 0 || i >= inputs ? -1 : (int32_t)i;
@@ -54,7 +55,8 @@ static double element(const void *at, int64_t i, hp_dtype type) {
     return v;
 }
 
-static void add_real(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64_t x, int64_t w, int32_t channel) {
+static void add_real(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64_t x, int64_t w,
+                     int32_t channel) {
     (void)channel;
     *(double *)sum += element(b->x[0], x, m->p.x) * (double)((const float *)b->pack_forward)[w];
 }
@@ -129,7 +131,8 @@ static hp_status prepare(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp
     m->op = hp_matrix_op(in, b);
     if (m->p.x == HP_U8) m->units = hp_matrix_units_of(in, b, &m->op);
     if (!in->packed[b->layer_id]) {
-        HP_TRY(hp_constants_filter(in->constants, b->layer_id, b->shape.oc0, b->shape.oc, m->p.x == HP_U8, &f, err));
+        HP_TRY(hp_constants_filter(in->constants, b->layer_id, b->shape.oc0, b->shape.oc, m->p.x == HP_U8, &f,
+                                   err));
         pack(b, m, &f);
         in->packed[b->layer_id] = true;
     }

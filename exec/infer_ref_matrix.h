@@ -1,4 +1,5 @@
-/* infer_ref_matrix.h - inside of exec/infer_ref_matrix.c and infer_ref_bytes.c: a matrix layer by its definition. */
+/* infer_ref_matrix.h - inside of exec/infer_ref_matrix.c and infer_ref_bytes.c: a matrix layer by its
+ * definition. */
 #ifndef HP_INFER_REF_MATRIX_H
 #define HP_INFER_REF_MATRIX_H
 

@@ -17,7 +17,8 @@ hp_infer_op hp_matrix_op(const hp_infer *in, const hp_bound *b) {
     const hp_layer *l = b->layer;
     const double lo[] = {[HP_ACT_NONE] = -(double)INFINITY, [HP_ACT_CLIP] = l->act_a},
                  hi[] = {(double)INFINITY, (double)INFINITY, 6, l->act_b};
-    hp_infer_op o = {.y = lens_of(in, l->out, b->y_dtype), .act = l->act, .act_a = l->act_a, .act_b = l->act_b};
+    hp_infer_op o = {
+        .y = lens_of(in, l->out, b->y_dtype), .act = l->act, .act_a = l->act_a, .act_b = l->act_b};
     o.clamps = l->act <= HP_ACT_CLIP;
     o.adds = hp_layer_adds(l);
     o.lo = o.clamps ? lo[l->act] : lo[HP_ACT_NONE];

@@ -1,5 +1,6 @@
-/* infer_units.h - the numbers of a quantised matrix layer: what takes sums of bytes times 8-bit weights to units of
- * the output. The same on every device, so that they agree on every bit; see panel.h for the formula. */
+/* infer_units.h - the numbers of a quantised matrix layer: what takes sums of bytes times 8-bit weights to
+ * units of the output. The same on every device, so that they agree on every bit; see panel.h for the
+ * formula. */
 #ifndef HP_INFER_UNITS_H
 #define HP_INFER_UNITS_H
 
@@ -12,8 +13,8 @@ typedef struct hp_matrix_units {
     double in_scale; /* of the input, 1 of pixels, whose scale lies in the weights */
     int32_t in_zero;
     float pixel_zero[4]; /* of the channels that are here */
-    double inverse; /* 1 / scale of the output, or 1 */
-    double zero;    /* its zero point, or 0 */
+    double inverse;      /* 1 / scale of the output, or 1 */
+    double zero;         /* its zero point, or 0 */
     float add_scale;
     double add_zero;
     uint8_t lo8, hi8; /* the clamp in bytes */

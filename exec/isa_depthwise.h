@@ -13,7 +13,8 @@ static void load_numbers(float *to, const unsigned char *x, int n, hp_dtype type
 }
 
 /* sum[i] += x[i] * w[i], channels at .. at + n. */
-ALWAYS void add_tap(hp_dtype type, float sum[DEPTH_OUTS], const unsigned char *x, const unsigned char *w, int n) {
+ALWAYS void add_tap(hp_dtype type, float sum[DEPTH_OUTS], const unsigned char *x, const unsigned char *w,
+                    int n) {
     float in[DEPTH_OUTS] = {0}, factor[DEPTH_OUTS] = {0};
     load_numbers(in, x, n, type);
     load_numbers(factor, w, n, type);
@@ -21,13 +22,13 @@ ALWAYS void add_tap(hp_dtype type, float sum[DEPTH_OUTS], const unsigned char *x
         sums_store(sum + i, dot_floats(sums_load(sum + i), sums_load(in + i), sums_load(factor + i)));
 }
 
-ALWAYS void depth_pixel(hp_dtype type, const hp_depthwise_row *r, const unsigned char *x, unsigned char *y, int at,
-                        int n) {
+ALWAYS void depth_pixel(hp_dtype type, const hp_depthwise_row *r, const unsigned char *x, unsigned char *y,
+                        int at, int n) {
     const int size = hp_dtype_bytes(type);
     const int64_t padded = (r->channels + HP_PANEL_LANES - 1) / HP_PANEL_LANES * HP_PANEL_LANES;
     const unsigned char *w = (const unsigned char *)r->weights + at * size;
     float sum[DEPTH_OUTS] = {0};
-    memcpy(sum, (const float *)r->init + at, (size_t)n * sizeof *sum);
+    memcpy(sum, r->init + at, (size_t)n * sizeof *sum);
     for (int ky = 0; ky < r->taps_y; ky++)
         for (int kx = 0; kx < r->taps_x; kx++) {
             const int64_t tap = (int64_t)(r->tap_y + ky) * r->kw + r->tap_x + kx;

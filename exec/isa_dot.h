@@ -1,5 +1,5 @@
-/* isa_dot.h - one step of a sum: a broadcast piece of a pixel times the weights of LANES outputs. Bytes exactly, in
- * 32 bits; floats fused where the processor can. */
+/* isa_dot.h - one step of a sum: a broadcast piece of a pixel times the weights of LANES outputs. Bytes
+ * exactly, in 32 bits; floats fused where the processor can. */
 #ifndef HP_ISA_DOT_H
 #define HP_ISA_DOT_H
 
@@ -114,8 +114,13 @@ ALWAYS sums halves_load(const unsigned char *w) {
 #endif
 }
 
+/* Into a register, to stay there: the compiler would rather load again than use the upper sixteen. */
 ALWAYS sums weights_load(hp_dtype type, const unsigned char *w) {
-    return type == HP_F16 ? halves_load(w) : sums_load(w);
+    sums v = type == HP_F16 ? halves_load(w) : sums_load(w);
+#if defined(__AVX512F__)
+    __asm__("" : "+v"(v));
+#endif
+    return v;
 }
 
 ALWAYS sums dot(hp_dtype type, sums acc, sums x, sums w) {

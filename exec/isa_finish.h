@@ -1,5 +1,5 @@
-/* isa_finish.h - from the sums of up to 64 outputs of a pixel to what is stored: any activation, any store; see
- * panel.h for the formula. */
+/* isa_finish.h - from the sums of up to 64 outputs of a pixel to what is stored: any activation, any store;
+ * see panel.h for the formula. */
 #ifndef HP_ISA_FINISH_H
 #define HP_ISA_FINISH_H
 

@@ -1,21 +1,29 @@
-/* isa_panel_fast.h - from sums in 512-bit registers to outputs without a detour through memory: bytes with a clamp,
- * floats with a clamp; all outputs of the panel exist. What other instruction sets get instead is isa_panel.h's. */
+/* isa_panel_fast.h - from sums in 512-bit registers to outputs without a detour through memory: bytes with a
+ * clamp, floats with a clamp. Of a whole panel, all outputs exist. What other instruction sets get instead is
+ * isa_panel.h's. */
 #ifndef HP_ISA_PANEL_FAST_H
 #define HP_ISA_PANEL_FAST_H
 
 #if defined(__AVX512BW__)
 
+ALWAYS __mmask16 first_lanes(int n) {
+    return n >= LANES ? 0xffff : (__mmask16)((1u << n) - 1);
+}
+
 /* --- bytes --- */
 
 /* Integers near the output of LANES outputs of every pixel: sums scaled and shifted, and what is added. */
-ALWAYS void scale_column(const hp_panel_tile *t, int rows, int v, sums acc[ROWS][CHUNK_VECS], bool adds) {
+ALWAYS void scale_column(const hp_panel_tile *t, unsigned char *const *y, int rows, int v, bool whole,
+                         sums acc[ROWS][CHUNK_VECS], bool adds) {
+    const __mmask16 here = first_lanes(t->outs - v * LANES);
     const __m512 scale = _mm512_loadu_ps(t->scale + v * LANES), shift = _mm512_loadu_ps(t->shift + v * LANES),
                  add_scale = _mm512_set1_ps(t->out->add_scale);
     UNROLL
     for (int r = 0; r < rows; r++) {
         __m512 f = _mm512_fmadd_ps(scale, _mm512_cvtepi32_ps((__m512i)acc[r][v]), shift);
         if (adds) {
-            const __m128i old = _mm_loadu_si128((const __m128i *)(t->y[r] + v * LANES));
+            const __m128i old = whole ? _mm_loadu_si128((const __m128i *)(y[r] + t->y_at + v * LANES))
+                                      : _mm_maskz_loadu_epi8(here, y[r] + t->y_at + v * LANES);
             f = _mm512_fmadd_ps(add_scale, _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(old)), f);
         }
         acc[r][v] = (sums)_mm512_cvtps_epi32(f);
@@ -31,60 +39,78 @@ ALWAYS void store_panel(unsigned char *y, const sums q[CHUNK_VECS], __m512i lo, 
     _mm512_storeu_si512(y, _mm512_permutexvar_epi32(order, near));
 }
 
-ALWAYS void store_vectors(unsigned char *y, int vecs, const sums q[CHUNK_VECS], __m512i lo, __m512i hi) {
+/* Less than a panel: vector by vector, of which the last may be part. */
+ALWAYS void store_vectors(unsigned char *y, int vecs, int outs, const sums q[CHUNK_VECS], __m512i lo,
+                          __m512i hi) {
     UNROLL
     for (int v = 0; v < vecs; v++) {
         const __m128i b = _mm512_cvtusepi32_epi8(_mm512_max_epi32((__m512i)q[v], _mm512_setzero_si512()));
         const __m128i least = _mm_max_epu8(b, _mm512_castsi512_si128(lo));
-        _mm_storeu_si128((__m128i *)(y + v * LANES), _mm_min_epu8(least, _mm512_castsi512_si128(hi)));
+        _mm_mask_storeu_epi8(y + v * LANES, first_lanes(outs - v * LANES),
+                             _mm_min_epu8(least, _mm512_castsi512_si128(hi)));
     }
 }
 
-ALWAYS void store_bytes_tile(const hp_panel_tile *t, int rows, int vecs, sums acc[ROWS][CHUNK_VECS], bool adds) {
+ALWAYS void store_bytes_tile(const hp_panel_tile *t, unsigned char *const *y, int rows, int vecs,
+                             sums acc[ROWS][CHUNK_VECS], bool adds) {
     const __m512i lo = _mm512_set1_epi8((char)t->out->lo8), hi = _mm512_set1_epi8((char)t->out->hi8);
     UNROLL
-    for (int v = 0; v < vecs; v++) scale_column(t, rows, v, acc, adds);
+    for (int v = 0; v < vecs; v++) scale_column(t, y, rows, v, vecs == CHUNK_VECS, acc, adds);
     UNROLL
     for (int r = 0; r < rows; r++) {
         if (vecs == CHUNK_VECS)
-            store_panel(t->y[r], acc[r], lo, hi);
+            store_panel(y[r] + t->y_at, acc[r], lo, hi);
         else
-            store_vectors(t->y[r], vecs, acc[r], lo, hi);
+            store_vectors(y[r] + t->y_at, vecs, t->outs, acc[r], lo, hi);
     }
 }
 
 /* --- floats --- */
 
-ALWAYS void store_floats_tile(const hp_panel_tile *t, int rows, int vecs, sums acc[ROWS][CHUNK_VECS], bool adds) {
+ALWAYS void store_floats_tile(const hp_panel_tile *t, unsigned char *const *y, int rows, int vecs,
+                              sums acc[ROWS][CHUNK_VECS], bool adds) {
     const __m512 lo = _mm512_set1_ps((float)t->out->op.lo), hi = _mm512_set1_ps((float)t->out->op.hi);
     UNROLL
     for (int r = 0; r < rows; r++) {
-        float *y = (float *)(void *)t->y[r];
+        float *to = (float *)(void *)(y[r] + t->y_at);
         UNROLL
         for (int v = 0; v < vecs; v++) {
+            const __mmask16 here = vecs == CHUNK_VECS ? 0xffff : first_lanes(t->outs - v * LANES);
             __m512 f = (__m512)acc[r][v];
-            if (adds) f = _mm512_add_ps(f, _mm512_loadu_ps(y + v * LANES));
+            if (adds) f = _mm512_add_ps(f, _mm512_maskz_loadu_ps(here, to + v * LANES));
             /* in this order a NaN stays one */
-            _mm512_storeu_ps(y + v * LANES, _mm512_min_ps(hi, _mm512_max_ps(lo, f)));
+            _mm512_mask_storeu_ps(to + v * LANES, here, _mm512_min_ps(hi, _mm512_max_ps(lo, f)));
         }
     }
 }
 
-ALWAYS void store_tile(hp_dtype type, const hp_panel_tile *t, int rows, int vecs, sums acc[ROWS][CHUNK_VECS],
-                       bool adds) {
-    if (type == HP_U8)
-        store_bytes_tile(t, rows, vecs, acc, adds);
-    else
-        store_floats_tile(t, rows, vecs, acc, adds);
+/* What the next tile will write. */
+ALWAYS void expect_tile(const hp_panel_tile *t, unsigned char *const *y, int rows, int bytes) {
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        UNROLL
+        for (int i = 0; i < bytes; i += 64) __builtin_prefetch(y[r] + t->y_at + i, 1);
+    }
+}
+
+ALWAYS void fast_tiles(hp_dtype type, int rows, int width, const hp_panel_tile *t, bool adds) {
+    for (int k = 0; k < t->tiles; k++) {
+        sums acc[ROWS][CHUNK_VECS];
+        unsigned char *const *y = t->y + k * rows;
+        if (k + 1 < t->tiles) expect_tile(t, y + rows, rows, width * (type == HP_U8 ? 1 : 4));
+        chunk_sums(type, rows, width / LANES, t, k, 0, width, acc);
+        if (type == HP_U8)
+            store_bytes_tile(t, y, rows, width / LANES, acc, adds);
+        else
+            store_floats_tile(t, y, rows, width / LANES, acc, adds);
+    }
 }
 
 ALWAYS void tile_fast(hp_dtype type, int rows, int width, const hp_panel_tile *t) {
-    sums acc[ROWS][CHUNK_VECS];
-    chunk_sums(type, rows, width / LANES, t, 0, width, acc);
     if (t->out->adds)
-        store_tile(type, t, rows, width / LANES, acc, true);
+        fast_tiles(type, rows, width, t, true);
     else
-        store_tile(type, t, rows, width / LANES, acc, false);
+        fast_tiles(type, rows, width, t, false);
 }
 
 #else

@@ -1,6 +1,6 @@
-/* kernels_panel.c - the innermost loops of inference's matrix products for one instruction set: compiled once per
- * HP_ISA, see panel.h. Each family is a file of static functions that only this file includes. Compiled without
- * contraction of products and sums: what is fused is said. */
+/* kernels_panel.c - the innermost loops of inference's matrix products for one instruction set: compiled once
+ * per HP_ISA, see panel.h. Each family is a file of static functions that only this file includes. Compiled
+ * without contraction of products and sums: what is fused is said. */
 #include "exec/panel.h"
 
 #include <math.h>
@@ -24,7 +24,11 @@ enum { ROW = HP_INFER_ROW };
 #include "exec/isa_panel.h"
 #include "exec/isa_panel_fast.h"
 #include "exec/isa_depthwise.h"
-#include "exec/isa_depthwise8.h"
+#if defined(__AVX512VNNI__)
+#include "exec/isa_depthwise_vnni.h"
+#else
+#include "exec/isa_depthwise_bytes.h"
+#endif
 
 /* --- a function per input, width and number of pixels --- */
 
@@ -86,11 +90,14 @@ static void narrow_f16(uint16_t *to, const float *from, int64_t n) {
 
 const hp_panel_kernels NAME(HP_ISA) = {
     .isa = STRING(HP_ISA),
-    .tile = {[HP_U8] = TABLE(tile, U8), [HP_F32] = TABLE(tile, F32), [HP_BF16] = TABLE(tile, BF16),
+    .tile = {[HP_U8] = TABLE(tile, U8),
+             [HP_F32] = TABLE(tile, F32),
+             [HP_BF16] = TABLE(tile, BF16),
              [HP_F16] = TABLE(tile, F16)},
     .fast = {[HP_U8] = TABLE(tile_fast, U8), [HP_F32] = TABLE(tile_fast, F32)},
-    .depthwise = {[HP_U8] = depth_bytes, [HP_F32] = depth_f32, [HP_BF16] = depth_bf16, [HP_F16] = depth_f16},
-    .pack_depthwise = depth8_pack,
+    .depthwise_bytes = depth_bytes,
+    .depthwise = {[HP_F32] = depth_f32, [HP_BF16] = depth_bf16, [HP_F16] = depth_f16},
+    .pack_depthwise = depth_pack,
     .to_bf16 = narrow_bf16,
     .to_f16 = narrow_f16,
 };

@@ -2,7 +2,8 @@
 #include "exec/panel.h"
 
 #if defined(__x86_64__)
-/* GCC 12's __builtin_cpu_supports wants literals, and clang 14 knows fewer of them: all are asked alike here. */
+/* GCC 12's __builtin_cpu_supports wants literals, and clang 14 knows fewer of them: all are asked alike here.
+ */
 static bool has_avx512(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -1,5 +1,5 @@
-/* device_memory_infer.c - bytes that a layer of a deployed graph needs beside its tensors: its constants as the
- * device keeps them, and scratch. */
+/* device_memory_infer.c - bytes that a layer of a deployed graph needs beside its tensors: its constants as
+ * the device keeps them, and scratch. */
 #include "plan/device_memory.h"
 #include "plan/panels.h"
 

@@ -12,15 +12,17 @@ typedef struct kind {
     int32_t elem, weight, dot;
 } kind;
 
-static const kind kinds[HP_DTYPES] = {[HP_F32] = {4, 4, 1},
-                                      [HP_U8] = {1, 1, 4},
-                                      [HP_BF16] = {2, 2, 2},
-                                      [HP_F16] = {2, 2, 1}};
+static const kind kinds[HP_DTYPES] = {
+    [HP_F32] = {4, 4, 1}, [HP_U8] = {1, 1, 4}, [HP_BF16] = {2, 2, 2}, [HP_F16] = {2, 2, 1}};
 
-/* Rules on the whole layer, so that slices of its channels are computed alike. */
+/* Rules on the whole layer, so that slices of its channels are computed alike. A filter's columns, of 4 rows
+ * each, are in hand at once. Raw pixels have zeros of their own in every channel. */
 static bool is_depthwise(const hp_graph *g, const hp_layer *l) {
-    return l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c && l->groups == g->tensor[l->out].c &&
-           l->kh <= HP_DEPTHWISE_ROWS && l->kw <= HP_DEPTHWISE_COLS;
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    const int64_t columns = (int64_t)(l->kw - 1) * (l->dil_w > 1 ? l->dil_w : 1) + 1;
+    return l->op == HP_CONV && l->groups > 1 && l->groups == x->c && l->groups == g->tensor[l->out].c &&
+           (x->producer > 0 || x->store != HP_STORE_U8) &&
+           columns * ((l->kh + 3) / 4) <= HP_DEPTHWISE_COLUMNS;
 }
 
 static bool side_by_side(const hp_layer *l) {
@@ -30,7 +32,8 @@ static bool side_by_side(const hp_layer *l) {
 static void set_steps(hp_panels *p, bool neighbours) {
     p->merged = hp_panels_whole_steps(p) || neighbours;
     p->tap_steps = (p->ins + p->dot - 1) / p->dot;
-    p->row_steps = p->merged ? (int32_t)(((int64_t)p->kw * p->ins + p->dot - 1) / p->dot) : p->kw * p->tap_steps;
+    p->row_steps =
+        p->merged ? (int32_t)(((int64_t)p->kw * p->ins + p->dot - 1) / p->dot) : p->kw * p->tap_steps;
     p->padded = (int32_t)round_up(p->outs, HP_PANEL_LANES);
 }
 

@@ -1,22 +1,22 @@
-/* panels.h - packed constants of inference's convolutions and linear layers: the layout that plans count and the
- * kernels of exec/panel.h read.
+/* panels.h - packed constants of inference's convolutions and linear layers: the layout that plans count and
+ * the kernels of exec/panel.h read.
  *
  * Weights lie in panels of up to 64 outputs of a group, in the order in which a pixel's sum takes them:
  * (group, panel, row of taps, step, output, inputs of a step). A step is what one instruction multiplies: 4
  * bytes of a quantised input, 2 of bf16, one float. Where a group's inputs fill whole steps, or the taps of a
- * row lie side by side in the map, a row's inputs are one sequence, filled up at its end; else every tap's are.
- * Depthwise: (block of 64 channels, column of taps, 4 rows of taps) quantised, (tap, channel) else.
+ * row lie side by side in the map, a row's inputs are one sequence, filled up at its end; else every tap's
+ * are. Depthwise: (block of 64 channels, column of taps, 4 rows of taps) quantised, (tap, channel) else.
  *
- * Behind them, per output (padded to whole vectors): of a quantised input scale, shift, and the sum of weights of
- * every tap, which stands for the input's zero point; else the bias. On ref, which computes in float64, weights keep
- * their canonical order. */
+ * Behind them, per output (padded to whole vectors): of a quantised input scale, shift, and the sum of
+ * weights of every tap, which stands for the input's zero point; else the bias. On ref, which computes in
+ * float64, weights keep their canonical order. */
 #ifndef HP_PANELS_H
 #define HP_PANELS_H
 
 #include "plan/program.h"
 
 enum { HP_PANEL_LANES = 16, HP_PANEL_OUTS = 64, HP_PANEL_ROWS = 6 };
-enum { HP_DEPTHWISE_ROWS = 16, HP_DEPTHWISE_COLS = 32 }; /* largest filter; others are groups like any */
+enum { HP_DEPTHWISE_COLUMNS = 128 }; /* of 4 rows; larger filters are groups like any */
 
 typedef struct hp_panels {
     hp_dtype x;                   /* elements of the input */

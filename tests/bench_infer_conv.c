@@ -1,5 +1,6 @@
-/* bench_infer_conv.c - every distinct matrix layer of a deployed network on one thread: how long, how fast, and what
- * oneDNN takes for the same products. usage: bench_infer_conv NET IMAGE fp32|bf16|fp16|int8 [BATCH [SECONDS]] */
+/* bench_infer_conv.c - every distinct matrix layer of a deployed network on one thread: how long, how fast,
+ * and what oneDNN takes for the same products. usage: bench_infer_conv NET IMAGE fp32|bf16|fp16|int8 [BATCH
+ * [SECONDS]] */
 #include "exec/infer.h"
 #include "plan/deploy.h"
 #include "plan/device_memory.h"
@@ -110,7 +111,8 @@ static void run_theirs(void *self) {
 }
 
 static dnnl_data_type_t type_of(hp_dtype t) {
-    static const dnnl_data_type_t types[HP_DTYPES] = {[HP_F32] = dnnl_f32, [HP_U8] = dnnl_u8, [HP_BF16] = dnnl_bf16};
+    static const dnnl_data_type_t types[HP_DTYPES] = {
+        [HP_F32] = dnnl_f32, [HP_U8] = dnnl_u8, [HP_BF16] = dnnl_bf16};
     return types[t];
 }
 
@@ -118,7 +120,8 @@ static dnnl_status_t describe(const ours *o, dnnl_memory_desc_t d[4], dnnl_convo
     const hp_shape *s = &o->b.shape;
     const bool bytes = o->b.x_dtype[0] == HP_U8;
     const dnnl_dims_t x = {s->n, s->ic, s->ih, s->iw}, y = {s->n, s->oc, s->oh, s->ow}, bias = {s->oc};
-    const dnnl_dims_t w = {s->oc, s->ic, s->kh, s->kw}, grouped = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw};
+    const dnnl_dims_t w = {s->oc, s->ic, s->kh, s->kw},
+                      grouped = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw};
     const dnnl_dims_t stride = {s->sh, s->sw}, dil = {s->dh - 1, s->dw - 1}, before = {s->ph, s->pw},
                       after = {(s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1 - s->ih - s->ph,
                                (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1 - s->iw - s->pw};
@@ -127,8 +130,8 @@ static dnnl_status_t describe(const ours *o, dnnl_memory_desc_t d[4], dnnl_convo
     dnnl_memory_desc_init_by_tag(&d[2], s->groups > 1 ? 5 : 4, s->groups > 1 ? grouped : w,
                                  bytes ? dnnl_s8 : type_of(o->b.x_dtype[0]), dnnl_format_tag_any);
     dnnl_memory_desc_init_by_tag(&d[3], 1, bias, dnnl_f32, dnnl_a);
-    return dnnl_dilated_convolution_forward_desc_init(op, dnnl_forward_inference, dnnl_convolution_direct, &d[0], &d[2],
-                                                      &d[3], &d[1], stride, dil, before, after);
+    return dnnl_dilated_convolution_forward_desc_init(op, dnnl_forward_inference, dnnl_convolution_direct,
+                                                      &d[0], &d[2], &d[3], &d[1], stride, dil, before, after);
 }
 
 /* Scales per output, what is added, relu. */
@@ -190,8 +193,8 @@ static bool alike(const bench *b, int i, int k) {
     const hp_layer *p = &g->layer[i], *q = &g->layer[k];
     const hp_shape s = hp_shape_of(g, i, 1), t = hp_shape_of(g, k, 1);
     return p->op == q->op && p->act == q->act && p->n_in == q->n_in && memcmp(&s, &t, sizeof s) == 0 &&
-           g->tensor[p->in[0]].store == g->tensor[q->in[0]].store && g->tensor[p->out].store == g->tensor[q->out].store &&
-           (p->in[0] == 0) == (q->in[0] == 0);
+           g->tensor[p->in[0]].store == g->tensor[q->in[0]].store &&
+           g->tensor[p->out].store == g->tensor[q->out].store && (p->in[0] == 0) == (q->in[0] == 0);
 }
 
 static int times_of(const bench *b, int layer) {
@@ -204,13 +207,17 @@ static int times_of(const bench *b, int layer) {
     return n;
 }
 
-static void show(const bench *b, int layer, int times, const ours *o, double s, double theirs_s, const char *name) {
+static void show(const bench *b, int layer, int times, const ours *o, double s, double theirs_s,
+                 const char *name) {
     const hp_layer *l = &b->graph->layer[layer];
     const hp_shape *h = &o->b.shape;
     const double ops = 2.0 * (double)(b->samples * hp_layer_macs(b->graph, layer));
-    printf("%3d x %-6s %dx%d s%d g%-3d %4d -> %4d %s at %4dx%-4d %9.3f ms %6.1f G/s", times, hp_layer_infos[l->op].name, h->kh,
-           h->kw, h->sh, h->groups, h->ic, h->oc, hp_layer_adds(l) ? "+" : " ", h->oh, h->ow, 1e3 * s, 1e-9 * ops / s);
-    if (theirs_s > 0) printf("  oneDNN %9.3f ms %6.1f G/s, %.2f of ours, %s", 1e3 * theirs_s, 1e-9 * ops / theirs_s, theirs_s / s, name);
+    printf("%3d x %-6s %dx%d s%d g%-3d %4d -> %4d %s at %4dx%-4d %9.3f ms %6.1f G/s", times,
+           hp_layer_infos[l->op].name, h->kh, h->kw, h->sh, h->groups, h->ic, h->oc,
+           hp_layer_adds(l) ? "+" : " ", h->oh, h->ow, 1e3 * s, 1e-9 * ops / s);
+    if (theirs_s > 0)
+        printf("  oneDNN %9.3f ms %6.1f G/s, %.2f of ours, %s", 1e3 * theirs_s, 1e-9 * ops / theirs_s,
+               theirs_s / s, name);
     printf("  %s\n", o->k.name);
     fflush(stdout);
 }
@@ -249,12 +256,18 @@ static hp_status prepare(bench *b, char **argv, hp_error *err) {
     HP_TRY(hp_constants_open(&(hp_constants_options){.graph = g}, &b->constants, err));
     for (int t = 0; t < g->n_tensor; t++)
         if (hp_tensor_wants_qparam(g, t))
-            hp_constants_set_qparam(b->constants, t, (hp_qparam){0.05f, g->layer[g->tensor[t].producer].act ? 0 : 100});
-    b->role = (hp_role){.buffer = HP_NEW(b->arena, hp_buffer, g->n_layer), .pack_forward = HP_NEW(b->arena, int32_t, g->n_layer)};
+            hp_constants_set_qparam(b->constants, t,
+                                    (hp_qparam){0.05f, g->layer[g->tensor[t].producer].act ? 0 : 100});
+    b->role = (hp_role){.buffer = HP_NEW(b->arena, hp_buffer, g->n_layer),
+                        .pack_forward = HP_NEW(b->arena, int32_t, g->n_layer)};
     for (int l = 0; l < g->n_layer; l++) b->role.pack_forward[l] = l;
     b->program = (hp_program){.mode = HP_MODE_INFER, .dtype = HP_F32};
-    b->config = (hp_device_config){.program = &b->program, .graph = g, .role = &b->role, .constants = b->constants};
-    b->infer = (hp_infer){.config = &b->config, .constants = b->constants, .arena = b->arena, .packed = HP_NEW(b->arena, bool, g->n_layer)};
+    b->config =
+        (hp_device_config){.program = &b->program, .graph = g, .role = &b->role, .constants = b->constants};
+    b->infer = (hp_infer){.config = &b->config,
+                          .constants = b->constants,
+                          .arena = b->arena,
+                          .packed = HP_NEW(b->arena, bool, g->n_layer)};
     if (dnnl_engine_create(&b->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags) != dnnl_success)
         return hp_fail(err, HP_EUNAVAIL, "oneDNN cannot use this processor");
@@ -270,15 +283,16 @@ static hp_status measure_all(bench *b, char **argv, hp_error *err) {
         const int times = times_of(b, l);
         if (times) HP_TRY(measure(b, l, times, sum, err));
     }
-    printf("%s %s %s: %.3f ms, %.1f G/s; with oneDNN's convolutions %.3f ms, %.3f of ours\n", argv[1], argv[2], argv[3],
-           1e3 * sum[0], 1e-9 * ops / sum[0], 1e3 * sum[1], sum[1] / sum[0]);
+    printf("%s %s %s: %.3f ms, %.1f G/s; with oneDNN's convolutions %.3f ms, %.3f of ours\n", argv[1],
+           argv[2], argv[3], 1e3 * sum[0], 1e-9 * ops / sum[0], 1e3 * sum[1], sum[1] / sum[0]);
     return HP_OK;
 }
 
 int main(int argc, char **argv) {
     bench b = {.samples = argc > 4 ? atoi(argv[4]) : 1, .seconds = argc > 5 ? atof(argv[5]) : 0.2};
     hp_error err = {0};
-    if (argc < 4) return fprintf(stderr, "usage: %s NET IMAGE fp32|bf16|fp16|int8 [BATCH [SECONDS]]\n", argv[0]), 2;
+    if (argc < 4)
+        return fprintf(stderr, "usage: %s NET IMAGE fp32|bf16|fp16|int8 [BATCH [SECONDS]]\n", argv[0]), 2;
     if (measure_all(&b, argv, &err) == HP_OK) return 0;
     fprintf(stderr, "%s\n", err.text);
     return 1;

@@ -46,11 +46,10 @@ static inline void draw_matrix_channels(matrix_cell *m) {
 
 /* Input and output stores that deployed graphs have. */
 static inline void draw_matrix_stores(matrix_cell *m) {
-    static const int pairs[][2] = {{HP_STORE_U8, HP_STORE_U8},     {HP_STORE_U8, HP_STORE_U8},
-                                   {HP_STORE_U8, HP_STORE_U8},     {HP_STORE_U8, HP_STORE_REAL},
-                                   {HP_STORE_REAL, HP_STORE_REAL}, {HP_STORE_BF16, HP_STORE_BF16},
-                                   {HP_STORE_BF16, HP_STORE_REAL}, {HP_STORE_F16, HP_STORE_F16},
-                                   {HP_STORE_F16, HP_STORE_REAL}};
+    static const int pairs[][2] = {
+        {HP_STORE_U8, HP_STORE_U8},     {HP_STORE_U8, HP_STORE_U8},     {HP_STORE_U8, HP_STORE_U8},
+        {HP_STORE_U8, HP_STORE_REAL},   {HP_STORE_REAL, HP_STORE_REAL}, {HP_STORE_BF16, HP_STORE_BF16},
+        {HP_STORE_BF16, HP_STORE_REAL}, {HP_STORE_F16, HP_STORE_F16},   {HP_STORE_F16, HP_STORE_REAL}};
     single *s = &m->c.s;
     hp_layer *l = layer_of(m);
     const int *pair = pairs[draw(&m->c.d, 0, 8)];
@@ -70,7 +69,11 @@ static inline void add_matrix_params(matrix_cell *m) {
     hp_layer *l = layer_of(m);
     const int ic = s->tensor[0].c, oc = s->tensor[l->out].c, g = l->groups;
     hp_param *w = &m->c.param[0], *b = &m->c.param[1];
-    *w = (hp_param){.name = "layer.weight", .kind = HP_PARAM_CONV_W, .init = HP_INIT_TORCH_DEFAULT, .layer = 1, .n_dim = 4,
+    *w = (hp_param){.name = "layer.weight",
+                    .kind = HP_PARAM_CONV_W,
+                    .init = HP_INIT_TORCH_DEFAULT,
+                    .layer = 1,
+                    .n_dim = 4,
                     .dim = {oc, ic / g, l->kh, l->kw}};
     if (l->op == HP_CONVT) memcpy(w->dim, (int32_t[]){ic, oc / g, l->kh, l->kw}, sizeof w->dim);
     if (l->op == HP_LINEAR) {
@@ -80,15 +83,22 @@ static inline void add_matrix_params(matrix_cell *m) {
     }
     w->count = (int64_t)w->dim[0] * w->dim[1] * w->dim[2] * w->dim[3];
     w->fan_in = w->count / (l->op == HP_CONVT ? ic : oc);
-    *b = (hp_param){.name = "layer.bias", .kind = HP_PARAM_BIAS, .init = HP_INIT_TORCH_DEFAULT, .layer = 1, .n_dim = 1,
-                    .dim = {oc}, .count = oc, .fan_in = w->fan_in};
+    *b = (hp_param){.name = "layer.bias",
+                    .kind = HP_PARAM_BIAS,
+                    .init = HP_INIT_TORCH_DEFAULT,
+                    .layer = 1,
+                    .n_dim = 1,
+                    .dim = {oc},
+                    .count = oc,
+                    .fan_in = w->fan_in};
     l->n_param = draw(&m->c.d, 0, 3) ? 2 : 1;
     l->param[1] = 1;
     m->c.s.g.n_param = l->n_param;
 }
 
 static inline void open_matrix_constants(matrix_cell *m) {
-    hp_constants_options o = {.graph = &m->c.s.g, .seed = m->c.d.seed, .n_mean = m->c.s.tensor[0].c <= 4 ? m->c.s.tensor[0].c : 1};
+    hp_constants_options o = {
+        .graph = &m->c.s.g, .seed = m->c.d.seed, .n_mean = m->c.s.tensor[0].c <= 4 ? m->c.s.tensor[0].c : 1};
     for (int i = 0; i < 4; i++) {
         o.mean[i] = 0.3 + 0.1 * i;
         o.std[i] = 0.2 + 0.05 * i;
@@ -124,8 +134,12 @@ static inline matrix_cell *matrix_cell_new(uint64_t seed) {
     add_matrix_params(m);
     open_matrix_constants(m);
     m->role = (hp_role){.buffer = m->buffer, .pack_forward = m->pack_of};
-    c->config = (hp_device_config){.program = &c->program, .graph = &c->s.g, .role = &m->role, .constants = c->constants};
-    c->infer = (hp_infer){.config = &c->config, .constants = c->constants, .arena = c->arena, .packed = HP_NEW(c->arena, bool, 2)};
+    c->config = (hp_device_config){
+        .program = &c->program, .graph = &c->s.g, .role = &m->role, .constants = c->constants};
+    c->infer = (hp_infer){.config = &c->config,
+                          .constants = c->constants,
+                          .arena = c->arena,
+                          .packed = HP_NEW(c->arena, bool, 2)};
     set_real(m, HP_F32);
     return m;
 }
@@ -141,7 +155,8 @@ static inline void fill_tensors(matrix_cell *m, hp_dtype real) {
         for (int64_t i = 0; i < elems_of(c, t); i++) draw_element(c, t, i);
     }
     if (hp_layer_adds(layer_of(m))) /* y holds on entry what is added */
-        memcpy(c->data[layer_of(m)->out], c->data[1], (size_t)(elems_of(c, 1) * hp_dtype_bytes(dtype_of(c, 1))));
+        memcpy(c->data[layer_of(m)->out], c->data[1],
+               (size_t)(elems_of(c, 1) * hp_dtype_bytes(dtype_of(c, 1))));
 }
 
 static inline void matrix_cell_free(matrix_cell *m) {
@@ -171,7 +186,8 @@ static inline void bind_matrix_part(matrix_cell *m, matrix_part *p) {
     cell *c = &m->c;
     hp_bound *b = &p->b;
     hp_layer *l = layer_of(m);
-    const hp_box whole_in = hp_box_whole(&c->s.g, 0, c->s.samples), whole = hp_box_whole(&c->s.g, l->out, c->s.samples);
+    const hp_box whole_in = hp_box_whole(&c->s.g, 0, c->s.samples),
+                 whole = hp_box_whole(&c->s.g, l->out, c->s.samples);
     const hp_shape s = hp_shape_between(&c->s.g, 1, &whole_in, &whole);
     *b = (hp_bound){.layer = l, .layer_id = 1, .n_in = l->n_in};
     p->in = hp_layer_need(&c->s.g, 1, 0, &p->out);
@@ -207,7 +223,8 @@ static inline void matrix_part_end(matrix_part *p) {
 }
 
 /* Computes a box of the output into the whole; kernels NULL: the processor's own. */
-static inline void run_matrix_part(matrix_cell *m, const hp_box *out, int device, const hp_panel_kernels *kernels) {
+static inline void run_matrix_part(matrix_cell *m, const hp_box *out, int device,
+                                   const hp_panel_kernels *kernels) {
     matrix_part p = {.out = *out};
     if (hp_box_empty(out)) return;
     prepare_matrix_part(m, &p, device);
@@ -223,7 +240,8 @@ static inline void run_matrix_part(matrix_cell *m, const hp_box *out, int device
 }
 
 /* Of the whole output: a copy. */
-static inline unsigned char *run_matrix(matrix_cell *m, int device, const hp_panel_kernels *kernels, size_t *bytes) {
+static inline unsigned char *run_matrix(matrix_cell *m, int device, const hp_panel_kernels *kernels,
+                                        size_t *bytes) {
     cell *c = &m->c;
     const int y = layer_of(m)->out;
     const hp_box out = hp_box_whole(&c->s.g, y, c->s.samples);

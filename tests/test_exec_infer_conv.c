@@ -1,6 +1,7 @@
-/* test_exec_infer_conv.c - matrix layers of deployed graphs: they are what their definition says, in real arithmetic
- * element by element; the processor has the reference's bytes where outputs are quantised; every part of an output
- * has the whole's bits, whatever the store; so have quantised outputs on every instruction set. */
+/* test_exec_infer_conv.c - matrix layers of deployed graphs: they are what their definition says, in real
+ * arithmetic element by element; the processor has the reference's bytes where outputs are quantised; every
+ * part of an output has the whole's bits, whatever the store; so have quantised outputs on every instruction
+ * set. */
 #include "tests/infer_matrix.h"
 
 static uint64_t cases(uint64_t standard) {
@@ -39,8 +40,8 @@ typedef struct place {
     int64_t n, y, x, c;
 } place;
 
-static bool tap_input(const hp_layer *l, const hp_tensor *x, int64_t oy, int64_t ox, int ky, int kx, int64_t *iy,
-                      int64_t *ix) {
+static bool tap_input(const hp_layer *l, const hp_tensor *x, int64_t oy, int64_t ox, int ky, int kx,
+                      int64_t *iy, int64_t *ix) {
     if (l->op == HP_CONVT) {
         *iy = oy + l->pad_h - ky * l->dil_h;
         *ix = ox + l->pad_w - kx * l->dil_w;
@@ -87,7 +88,8 @@ static exact conv_sum(matrix_cell *m, const hp_filter *f, place p) {
             int64_t iy, ix;
             if (!tap_input(l, x, p.y, p.x, ky, kx, &iy, &ix)) continue;
             for (int i = 0; i < ins; i++) {
-                const int64_t row = l->op == HP_CONVT ? (int64_t)(g * ins + i) * outs + p.c % outs : p.c * ins + i;
+                const int64_t row =
+                    l->op == HP_CONVT ? (int64_t)(g * ins + i) * outs + p.c % outs : p.c * ins + i;
                 add_product(m, &e, input_value(m, ((p.n * x->h + iy) * x->w + ix) * x->c + g * ins + i),
                             weight_value(m, f, (int)p.c, (row * l->kh + ky) * l->kw + kx, g * ins + i));
             }
@@ -127,17 +129,21 @@ static exact exact_at(matrix_cell *m, const hp_filter *f, place p, int64_t i) {
     return e;
 }
 
-/* Half a unit in the last place of what is stored, and the rounding of the sum; activations have slopes of at most
- * 1.5. Real outputs, and weights, in the program's type. */
+/* Half a unit in the last place of what is stored, and the rounding of the sum; activations have slopes of at
+ * most 1.5. Real outputs, and weights, in the program's type. */
 static double bound_of(const matrix_cell *m, const exact *e, int device) {
     const double eps = device == ON_REF ? 0x1p-53 : 0x1p-24;
     const int y = m->c.s.layer[1].out;
-    const double half = m->c.s.tensor[y].store == HP_STORE_BF16 ? 0x1p-8 : m->c.s.tensor[y].store == HP_STORE_F16 ? 0x1p-11 : 0;
+    const double half = m->c.s.tensor[y].store == HP_STORE_BF16  ? 0x1p-8
+                        : m->c.s.tensor[y].store == HP_STORE_F16 ? 0x1p-11
+                                                                 : 0;
     double sum = ((double)e->terms + 8) * eps * e->size;
     if (device == ON_CPU) sum += (double)m->weight_error * e->size;
     if (m->c.s.tensor[0].store == HP_STORE_U8) sum += 4 * 0x1p-24 * e->size; /* scales are floats */
-    sum = 1.5 * sum + (fabs(e->value) + sum) * half + (half > 0 ? 0x1p-25 : 0); /* the least step of a binary16 */
-    return m->c.s.tensor[y].store == HP_STORE_U8 ? sum + (double)m->c.q[y].scale * (0.5 + 1e-4) : sum + 1e-30 + 4 * eps * fabs(e->value);
+    sum = 1.5 * sum + (fabs(e->value) + sum) * half +
+          (half > 0 ? 0x1p-25 : 0); /* the least step of a binary16 */
+    return m->c.s.tensor[y].store == HP_STORE_U8 ? sum + (double)m->c.q[y].scale * (0.5 + 1e-4)
+                                                 : sum + 1e-30 + 4 * eps * fabs(e->value);
 }
 
 /* A byte's neighbours in value stand for everything beyond them. */
@@ -160,8 +166,8 @@ static void compare(matrix_cell *m, int device, const unsigned char *data) {
         const exact e = exact_at(m, &f, p, i);
         const double got = value_at(data, dtype_of(&m->c, y), m->c.q[y], i), want = within_range(m, e.value);
         if (!(fabs(got - want) <= bound_of(m, &e, device)))
-            fail_msg("%s, element %lld: %.9g instead of %.9g, bound %g", cell_said(&m->c), (long long)i, got, want,
-                     bound_of(m, &e, device));
+            fail_msg("%s, element %lld: %.9g instead of %.9g, bound %g", cell_said(&m->c), (long long)i, got,
+                     want, bound_of(m, &e, device));
     }
 }
 
@@ -186,7 +192,8 @@ static void quantised_outputs_have_the_references_bytes(void **state) {
         size_t bytes, same;
         matrix_cell *m = matrix_cell_new(seed);
         if (m->c.s.tensor[layer_of(m)->out].store == HP_STORE_U8) {
-            unsigned char *ref = run_matrix(m, ON_REF, NULL, &bytes), *cpu = run_matrix(m, ON_CPU, NULL, &same);
+            unsigned char *ref = run_matrix(m, ON_REF, NULL, &bytes),
+                          *cpu = run_matrix(m, ON_CPU, NULL, &same);
             assert_int_equal(bytes, same);
             for (size_t i = 0; i < bytes; i++)
                 if (ref[i] != cpu[i])
@@ -223,8 +230,8 @@ static void parts_have_the_wholes_bits(void **state) {
 
 /* Instruction sets that this processor has: those its best one includes. */
 static void every_instruction_set_has_the_same_bytes(void **state) {
-    static const hp_panel_kernels *const sets[] = {&hp_panel_base, &hp_panel_avx2, &hp_panel_avx512, &hp_panel_vnni,
-                                                   &hp_panel_bf16};
+    static const hp_panel_kernels *const sets[] = {&hp_panel_base, &hp_panel_avx2, &hp_panel_avx512,
+                                                   &hp_panel_vnni, &hp_panel_bf16};
     (void)state;
     for (uint64_t seed = 1; seed <= cases(200); seed++) {
         size_t bytes;
