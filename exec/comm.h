@@ -6,6 +6,7 @@
 #ifndef HP_COMM_H
 #define HP_COMM_H
 
+#include "exec/memory.h"
 #include "plan/program.h"
 
 typedef enum hp_comm_kind { HP_COMM_SEND, HP_COMM_RECV, HP_COMM_ALLREDUCE } hp_comm_kind;
@@ -13,13 +14,16 @@ typedef enum hp_comm_kind { HP_COMM_SEND, HP_COMM_RECV, HP_COMM_ALLREDUCE } hp_c
 enum { HP_COMM_WORLD = -1 /* group of all ranks, there before any program's groups */ };
 
 typedef struct hp_comm_op {
-    int32_t kind;  /* hp_comm_kind */
-    int32_t peer;  /* send, recv: rank of the world */
-    int32_t group; /* all-reduce: group of the joined program, or HP_COMM_WORLD */
-    int32_t tag;   /* send, recv: >= 0 */
-    int32_t dtype; /* hp_dtype; all-reduce: HP_F32 or HP_F64 */
-    int64_t count; /* elements */
-    void *data;    /* not to be touched until the operation is done; all-reduce sums in place */
+    int32_t kind;          /* hp_comm_kind */
+    int32_t peer;          /* send, recv: rank of the world */
+    int32_t group;         /* all-reduce: group of the joined program, or HP_COMM_WORLD */
+    int32_t tag;           /* send, recv: >= 0 */
+    int32_t dtype;         /* hp_dtype; all-reduce: HP_F32 or HP_F64 */
+    int64_t count;         /* elements */
+    void *data;            /* not to be touched until the operation is done; all-reduce sums in place */
+    int32_t backend;       /* hp_backend */
+    bool device;           /* data lies in the device's memory, not in the host's */
+    const hp_order *order; /* of an ordered back end's device work; needed during start alone */
 } hp_comm_op;
 
 typedef struct hp_comm hp_comm;
@@ -33,6 +37,9 @@ typedef struct hp_comm_ops {
     hp_status (*start)(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err);
     /* Polls; a done handle is released. */
     hp_status (*test)(hp_comm *comm, int handle, bool *done, hp_error *err);
+    /* Are a back end's operations ordered by a device's events? Then they may be started before their data is
+     * there, `order` says behind what, and are done when order->done has happened. NULL: none are. */
+    bool (*ordered)(const hp_comm *comm, int backend);
     void (*close)(hp_comm *comm);           /* collective: over all ranks; nothing may be in flight */
     void (*abort)(hp_comm *comm, int code); /* ends every rank of the job; does not return */
 } hp_comm_ops;
@@ -42,6 +49,11 @@ struct hp_comm {
     int rank, size;
     int64_t sent_bytes; /* by this rank so far, collectives included */
 };
+
+/* comm_staged.c: messages of data in a device's memory over a communicator that reads the host's alone:
+ * through page-locked memory, by copies beside the device's work. Takes over `inner`, which ordered back ends
+ * reach as they are. Errors: none but those of the calls it passes on. */
+hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory_ops *memory);
 
 /* One process alone: all-reduces over one rank are done at once, messages are refused. */
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err);

@@ -1,12 +1,13 @@
 /* device.h - what a device does with the compute tasks of a program.
  *
- * All buffers lie in one arena that the executor allocated: buffer b is at arena + role->buffer[b].offset,
- * 64-byte aligned. Activations are (N, H, W, C) dense in the program's dtype; conv weights (O, I/groups, kh,
- * kw), linear weights (O, C*H*W): see graph.h. Operands per opcode: plan/ops.def. Results must not depend on
- * what the buffers held before. */
+ * All buffers lie in one arena that the executor allocated in the device's memory: buffer b is at arena +
+ * role->buffer[b].offset, 64-byte aligned. Activations are (N, H, W, C) dense in the program's dtype; conv
+ * weights (O, I/groups, kh, kw), linear weights (O, C*H*W): see graph.h. Operands per opcode: plan/ops.def.
+ * Results must not depend on what the buffers held before. */
 #ifndef HP_DEVICE_H
 #define HP_DEVICE_H
 
+#include "exec/memory.h"
 #include "plan/program.h"
 
 typedef struct hp_device hp_device; /* each back end's own */
@@ -36,9 +37,13 @@ typedef struct hp_device_ops {
      * Errors: HP_EUNAVAIL (no acceptable kernel for layer X), HP_EPLAN (needs more scratch than was planned).
      */
     hp_status (*open)(const hp_device_config *config, hp_device **device, hp_error *err);
-    /* Runs one task of the compute queue (any but load) to completion. */
+    /* Runs one task of the compute queue (any but load and store) to completion. */
     hp_status (*run)(hp_device *device, int task, const hp_step *step, hp_error *err);
     void (*close)(hp_device *device);
+    const hp_memory_ops *memory;
+    /* Where memory has streams: gives the task to the compute stream and returns. */
+    hp_status (*enqueue)(hp_device *device, int task, const hp_step *step, const hp_order *order,
+                         hp_error *err);
 } hp_device_ops;
 
 extern const hp_device_ops hp_device_ref;

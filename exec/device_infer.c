@@ -139,5 +139,7 @@ static hp_status open_ref(const hp_device_config *config, hp_device **device, hp
     return finish_open(d, prepare_all(d, hp_infer_ref, err), device);
 }
 
-const hp_device_ops hp_device_infer_cpu = {"onednn", HP_F32, open_cpu, infer_run, infer_close};
-const hp_device_ops hp_device_infer_ref = {"ref", HP_F64, open_ref, infer_run, infer_close};
+const hp_device_ops hp_device_infer_cpu = {"onednn",    HP_F32,          open_cpu, infer_run,
+                                           infer_close, &hp_memory_host, NULL};
+const hp_device_ops hp_device_infer_ref = {"ref",       HP_F64,          open_ref, infer_run,
+                                           infer_close, &hp_memory_host, NULL};

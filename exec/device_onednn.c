@@ -121,4 +121,5 @@ static hp_status cpu_run(hp_device *d, int task, const hp_step *step, hp_error *
     return d->run[task](d, &d->bound[task], step, err);
 }
 
-const hp_device_ops hp_device_onednn = {"onednn", HP_F32, cpu_open, cpu_run, cpu_close};
+const hp_device_ops hp_device_onednn = {"onednn",  HP_F32,          cpu_open, cpu_run,
+                                        cpu_close, &hp_memory_host, NULL};

@@ -86,4 +86,4 @@ static void ref_close(hp_device *d) {
     free(d);
 }
 
-const hp_device_ops hp_device_ref = {"ref", HP_F64, ref_open, ref_run, ref_close};
+const hp_device_ops hp_device_ref = {"ref", HP_F64, ref_open, ref_run, ref_close, &hp_memory_host, NULL};

@@ -24,11 +24,25 @@ static double limit_s(const hp_job *j) {
     return hp_patience_limit_s(&j->patience) + (j->patience.fixed_s > 0 ? 0 : 60);
 }
 
+/* --- the role's buffers as the host sees them --- */
+
+static hp_status view_open(hp_job *j, hp_buffer_kind kind, hp_error *err) {
+    const hp_buffer *b = &role_of(j)->buffer[kind];
+    return hp_memory_view(j->ops->memory, j->arena + b->offset, b->bytes, &j->view[kind], err);
+}
+
+static hp_status view_close(hp_job *j, hp_buffer_kind kind, bool changed, hp_error *err) {
+    const hp_buffer *b = &role_of(j)->buffer[kind];
+    const hp_status s =
+        hp_memory_view_end(j->ops->memory, j->arena + b->offset, b->bytes, j->view[kind], changed, err);
+    j->view[kind] = NULL;
+    return s;
+}
+
 /* This rank's slice of the parameter. */
 static unsigned char *param_at(const hp_job *j, int param) {
-    const hp_role *r = role_of(j);
-    const hp_buffer *b = &r->buffer[is_state(j, param) ? HP_BUF_STATE : HP_BUF_WEIGHTS];
-    return j->arena + b->offset + r->place[param].offset * elem_bytes(j);
+    unsigned char *view = j->view[is_state(j, param) ? HP_BUF_STATE : HP_BUF_WEIGHTS];
+    return view + role_of(j)->place[param].offset * elem_bytes(j);
 }
 
 /* --- running statistics --- */
@@ -108,15 +122,18 @@ static hp_status sum_group(const hp_job *j, int group, hp_error *err) {
  * by the whole step's factor: the true value is the sum over the homes. Inference changes none, and every
  * rank has them all. Groups in ascending order on every rank, so that no two wait for each other. */
 hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
-    memcpy(own, state_at(j), (size_t)hp_job_state_bytes(j));
+    HP_TRY(j->ops->memory->get(own, state_at(j), hp_job_state_bytes(j), err));
     if (j->plan.program->mode == HP_MODE_INFER) return HP_OK;
-    for (int group = next_group(j, -1); group >= 0; group = next_group(j, group))
-        HP_TRY(sum_group(j, group, err));
-    return HP_OK;
+    HP_TRY(view_open(j, HP_BUF_STATE, err));
+    hp_status s = HP_OK;
+    for (int group = next_group(j, -1); s == HP_OK && group >= 0; group = next_group(j, group))
+        s = sum_group(j, group, err);
+    const hp_status end = view_close(j, HP_BUF_STATE, s == HP_OK, err);
+    return s != HP_OK ? s : end;
 }
 
-void hp_job_state_restore(hp_job *j, const unsigned char *own) {
-    memcpy(state_at(j), own, (size_t)hp_job_state_bytes(j));
+hp_status hp_job_state_restore(hp_job *j, const unsigned char *own, hp_error *err) {
+    return j->ops->memory->put(state_at(j), own, hp_job_state_bytes(j), err);
 }
 
 /* --- weights --- */
@@ -224,7 +241,7 @@ static hp_status send_all(gather_source *g, hp_error *err) {
 
 /* Rank 0 writes parameter by parameter and asks for each when its turn comes; the homes send theirs in that
  * order. */
-static hp_status save(hp_job *j, hp_error *err) {
+static hp_status save_viewed(hp_job *j, hp_error *err) {
     gather_source g = {.j = j, .slice = calloc((size_t)j->plan.program->n_role, sizeof(slice))};
     HP_ASSERT(g.slice);
     const hp_status s = j->comm->rank == 0 ? write_all(&g, err) : send_all(&g, err);
@@ -233,12 +250,21 @@ static hp_status save(hp_job *j, hp_error *err) {
     return s;
 }
 
+static hp_status save(hp_job *j, hp_error *err) {
+    hp_status s = view_open(j, HP_BUF_WEIGHTS, err);
+    if (s == HP_OK) s = view_open(j, HP_BUF_STATE, err);
+    if (s == HP_OK) s = save_viewed(j, err);
+    view_close(j, HP_BUF_WEIGHTS, false, err);
+    view_close(j, HP_BUF_STATE, false, err);
+    return s;
+}
+
 hp_status hp_job_save(hp_job *j, hp_error *err) {
     unsigned char *own = malloc((size_t)hp_job_state_bytes(j) + 1);
     HP_ASSERT(own);
     hp_status s = hp_job_state_sum(j, own, err);
     if (s == HP_OK) s = save(j, err);
-    hp_job_state_restore(j, own);
+    if (s == HP_OK) s = hp_job_state_restore(j, own, err);
     free(own);
     return s;
 }

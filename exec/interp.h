@@ -3,7 +3,11 @@
  *
  * The compute queue runs in order on the device. Messages and collectives start, in their queues' order, as
  * soon as their dependencies are done; they make progress only between compute tasks and while the compute
- * queue waits. */
+ * queue waits.
+ *
+ * A device with streams is given tasks ahead of time: where both ends of a dependency are ordered by its
+ * events, the second may be given as soon as the first was. Whatever else waits for a task waits until its
+ * event has happened. */
 #ifndef HP_EXEC_INTERP_H
 #define HP_EXEC_INTERP_H
 
@@ -20,7 +24,7 @@ typedef struct hp_interp_config {
     const hp_graph *graph;
     const hp_role *role;
     int32_t replica;
-    unsigned char *arena; /* role->arena_bytes */
+    unsigned char *arena; /* role->arena_bytes, in ops->memory */
     const hp_device_ops *ops;
     hp_device *device; /* of this program and role */
     /* Fills the operands of a load task (either may be NULL) with their boxes of micro-batch `micro` of
@@ -45,7 +49,8 @@ typedef struct hp_interp_config {
 
 typedef struct hp_interp hp_interp;
 
-hp_interp *hp_interp_new(const hp_interp_config *config); /* copies the config */
+/* Copies the config. Errors: of a device with streams. */
+hp_status hp_interp_new(const hp_interp_config *config, hp_interp **in, hp_error *err);
 void hp_interp_free(hp_interp *in);
 
 /* One step of the program: all its tasks, recorded as iteration `iter`. The metric buffer is zeroed first and
@@ -58,7 +63,7 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
  */
 int64_t hp_interp_peak_bytes(const hp_interp *in);
 
-/* The metric buffer: HP_METRICS sums. */
+/* The metric buffer as it was at the end of the step: HP_METRICS sums. */
 const double *hp_interp_metric(const hp_interp *in);
 
 #endif

@@ -5,13 +5,11 @@
 #include "exec/data/constants.h"
 #include "exec/data/output.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* Spans and samples a rank keeps: 24 bytes each, at most 24 MiB of spans. */
-enum { MOST_SPANS = 1 << 20, MOST_SAMPLES = 1 << 18, HUGE_PAGE = 2 << 20 };
+enum { MOST_SPANS = 1 << 20, MOST_SAMPLES = 1 << 18 };
 
 static hp_status read_plan(hp_job *j, hp_error *err) {
     hp_db db = {0};
@@ -54,40 +52,41 @@ static hp_status same_plan(hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
-/* One anonymous mapping, begun on a huge page where the system gives them. */
-static hp_status map_arena(hp_job *j, hp_error *err) {
+static hp_status new_arena(hp_job *j, hp_error *err) {
     const hp_program *eval = j->options->eval ? j->plan.eval : NULL;
+    hp_error why;
     j->arena_bytes = j->plan.program->role[j->role].arena_bytes;
     if (eval && eval->role[j->role].arena_bytes > j->arena_bytes)
         j->arena_bytes = eval->role[j->role].arena_bytes;
     if (j->options->eval && !eval && !j->plan.graph->deployed)
         return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
-    j->map_bytes = (size_t)j->arena_bytes + HUGE_PAGE;
-    j->map =
-        mmap(NULL, j->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (j->map == MAP_FAILED)
-        return hp_fail(err, HP_EPLAN,
-                       "rank %d cannot have the %lld bytes of its plan: %s; take a plan with more stages or "
-                       "recompute",
-                       j->comm->rank, (long long)j->arena_bytes, strerror(errno));
-    j->arena = (unsigned char *)j->map + (HUGE_PAGE - (uintptr_t)j->map % HUGE_PAGE) % HUGE_PAGE;
-    madvise(j->arena, (size_t)j->arena_bytes, MADV_HUGEPAGE);
-    return HP_OK;
+    if (j->ops->memory->alloc(j->arena_bytes, (void **)&j->arena, &why) == HP_OK) return HP_OK;
+    return hp_fail(err, HP_EPLAN,
+                   "rank %d cannot have the %lld bytes of its plan: %s; take a plan with more stages or "
+                   "recompute",
+                   j->comm->rank, (long long)j->arena_bytes, why.text);
 }
 
 static hp_status fill_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
+    const hp_memory_ops *m = j->ops->memory;
+    const hp_buffer *weights = &r->buffer[HP_BUF_WEIGHTS], *state = &r->buffer[HP_BUF_STATE];
+    hp_weights w = {.graph = j->plan.graph,
+                    .role = r,
+                    .dtype = j->plan.program->dtype,
+                    .mode = j->plan.program->mode,
+                    .replica = j->replica};
     if (j->plan.graph->deployed) return hp_job_constants(j, err);
-    const hp_weights w = {.graph = j->plan.graph,
-                          .role = r,
-                          .dtype = j->plan.program->dtype,
-                          .mode = j->plan.program->mode,
-                          .replica = j->replica,
-                          .weights = j->arena + r->buffer[HP_BUF_WEIGHTS].offset,
-                          .state = j->arena + r->buffer[HP_BUF_STATE].offset};
-    if (j->options->init) return hp_weights_load(j->options->init, &w, err);
-    hp_weights_init(&w, j->plan.seed);
-    return HP_OK;
+    HP_TRY(hp_memory_view(m, j->arena + weights->offset, weights->bytes, &w.weights, err));
+    hp_status s = hp_memory_view(m, j->arena + state->offset, state->bytes, &w.state, err);
+    if (s == HP_OK && j->options->init)
+        s = hp_weights_load(j->options->init, &w, err);
+    else if (s == HP_OK)
+        hp_weights_init(&w, j->plan.seed);
+    const hp_status put[] = {
+        hp_memory_view_end(m, j->arena + weights->offset, weights->bytes, w.weights, s == HP_OK, err),
+        hp_memory_view_end(m, j->arena + state->offset, state->bytes, w.state, s == HP_OK, err)};
+    return s != HP_OK ? s : put[0] != HP_OK ? put[0] : put[1];
 }
 
 static hp_status open_trace(hp_job *j, hp_error *err) {
@@ -174,7 +173,7 @@ hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *progr
 }
 
 /* The interpreter comes last: it takes what all the other parts have become. */
-static void open_interp(hp_job *j, hp_job_pass *pass) {
+static hp_status open_interp(hp_job *j, hp_job_pass *pass, hp_error *err) {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const hp_interp_config c = {.program = pass->program,
                                 .graph = j->plan.graph,
@@ -195,7 +194,7 @@ static void open_interp(hp_job *j, hp_job_pass *pass) {
                                 .watch = j->watch,
                                 .stop = j->stop,
                                 .yield = j->comm->size * j->options->threads > cores};
-    pass->interp = hp_interp_new(&c);
+    return hp_interp_new(&c, &pass->interp, err);
 }
 
 hp_status hp_job_pass_reopen(hp_job *j, hp_job_pass *pass, hp_error *err) {
@@ -203,8 +202,7 @@ hp_status hp_job_pass_reopen(hp_job *j, hp_job_pass *pass, hp_error *err) {
     j->ops->close(pass->device);
     pass->interp = NULL, pass->device = NULL;
     HP_TRY(open_device(j, pass, err));
-    open_interp(j, pass);
-    return HP_OK;
+    return open_interp(j, pass, err);
 }
 
 void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
@@ -216,7 +214,7 @@ void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
 }
 
 static hp_status prepare_weights(hp_job *j, hp_error *err) {
-    HP_TRY(map_arena(j, err));
+    HP_TRY(new_arena(j, err));
     return fill_weights(j, err);
 }
 
@@ -249,9 +247,8 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
                                 .predicted_s = j->plan.step_s,
                                 .predicted_here = strcmp(j->plan.machine.name, "local") == 0};
     HP_TRY(hp_job_output_open(j, speaker, err));
-    open_interp(j, &j->train);
-    if (j->plan.eval && j->options->eval) open_interp(j, &j->eval);
-    return HP_OK;
+    HP_TRY(open_interp(j, &j->train, err));
+    return j->plan.eval && j->options->eval ? open_interp(j, &j->eval, err) : HP_OK;
 }
 
 void hp_job_close(hp_job *j) {
@@ -262,7 +259,7 @@ void hp_job_close(hp_job *j) {
     hp_watch_close(j->watch);
     hp_constants_close(j->constants);
     free(j->row);
-    if (j->arena) munmap(j->map, j->map_bytes);
+    if (j->arena) j->ops->memory->free(j->arena, j->arena_bytes);
     hp_arena_free(j->memory);
     j->ring = NULL, j->watch = NULL, j->arena = NULL, j->memory = NULL;
 }

@@ -26,10 +26,9 @@ typedef struct hp_job {
     hp_plan plan;
     int32_t role, replica;
     const hp_device_ops *ops;
-    void *map; /* the rank's one allocation for the program */
-    size_t map_bytes;
-    unsigned char *arena; /* within map, aligned */
-    int64_t arena_bytes;  /* planned peak: of the training and the evaluation program together */
+    unsigned char *arena;         /* the rank's one allocation for the program, in ops->memory */
+    void *view[HP_BUF_STATE + 1]; /* gather.c: of the weights and the statistics, while it works */
+    int64_t arena_bytes;          /* planned peak: of the training and the evaluation program together */
     hp_clock clock;
     hp_ring *ring;
     hp_watch *watch;
@@ -101,7 +100,7 @@ hp_status hp_job_report(hp_job *job, hp_error *err);
 /* The true running statistics, in place on every rank that holds them; `own` (the role's state bytes) keeps
  * this rank's to restore. The communicator has joined the plan's program. */
 hp_status hp_job_state_sum(hp_job *job, unsigned char *own, hp_error *err);
-void hp_job_state_restore(hp_job *job, const unsigned char *own);
+hp_status hp_job_state_restore(hp_job *job, const unsigned char *own, hp_error *err);
 int64_t hp_job_state_bytes(const hp_job *job);
 /* Writes the whole network's weights on rank 0. */
 hp_status hp_job_save(hp_job *job, hp_error *err);

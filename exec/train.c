@@ -110,7 +110,7 @@ hp_status hp_job_eval(hp_job *j, hp_error *err) {
     if (s == HP_OK) s = j->comm->ops->join(j->comm, j->plan.eval, err);
     if (s == HP_OK) s = eval_batches(j, err);
     if (s == HP_OK) s = j->comm->ops->join(j->comm, j->plan.program, err);
-    hp_job_state_restore(j, own);
+    if (s == HP_OK) s = hp_job_state_restore(j, own, err);
     free(own);
     return s;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-_Static_assert(sizeof(hp_task) == 56 && sizeof(hp_buffer) == 72 && sizeof(hp_queue) == 12 &&
+_Static_assert(sizeof(hp_task) == 56 && sizeof(hp_buffer) == 72 && sizeof(hp_queue) == 16 &&
                    sizeof(hp_param_place) == 32 && sizeof(hp_group) == 16 && sizeof(hp_slot) == 16,
                "stored structures have no hidden padding");
 

@@ -46,7 +46,7 @@ hp_queue_list *hp_queue_lists(hp_arena *arena, const hp_program *p) {
 }
 
 int hp_queue_find(const hp_role *r, const hp_queue_list *l, int kind, int peer, int channel) {
-    const hp_queue want = {kind, peer, channel};
+    const hp_queue want = {kind, peer, channel, HP_BACKEND_MPI};
     int low = 0, high = r->n_queue;
     while (low < high) {
         const int middle = (low + high) / 2;

@@ -39,7 +39,7 @@ int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) 
         if (r->queue[i].kind == (int32_t)kind && r->queue[i].peer == peer && r->queue[i].channel == channel)
             return i;
     HP_ROOM(c->arena, r->queue, r->n_queue, c->queue_room);
-    r->queue[r->n_queue] = (hp_queue){(int32_t)kind, peer, channel};
+    r->queue[r->n_queue] = (hp_queue){(int32_t)kind, peer, channel, HP_BACKEND_MPI};
     return r->n_queue++;
 }
 

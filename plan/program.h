@@ -83,11 +83,16 @@ typedef struct hp_task {
     int64_t count;
 } hp_task;
 
+/* Libraries that carry messages. */
+typedef enum hp_backend { HP_BACKEND_MPI, HP_BACKEND_NCCL, HP_BACKENDS } hp_backend;
+extern const char *const hp_backend_names[]; /* "mpi", "nccl", NULL */
+
 typedef struct hp_queue {
     int32_t kind;    /* hp_queue_kind */
     int32_t peer;    /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
     int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1: between
                       * the parts of a stage */
+    int32_t backend; /* hp_backend */
 } hp_queue;
 
 /* A communicator: members are the roles program.member[first .. first+n-1], ascending; of the rank's own

@@ -22,6 +22,8 @@ typedef struct ranks_job {
     /* of deployed graphs: weights file, NULL: drawn from the seed; quantisation of every tensor that wants it
      */
     const char *constants;
+    /* Puts another communicator in front of the rank's own, which it takes over; NULL: none. */
+    hp_comm *(*comm)(hp_comm *inner, const hp_device_ops *ops);
     bool bytes; /* images are bytes for others too */
     const hp_qparam *qparam;
     /* results */
@@ -156,41 +158,52 @@ static hp_status ranks_store(void *self, int32_t iter, int32_t micro, const void
 
 /* --- a rank --- */
 
+/* With copies of its arrays. */
 static hp_weights ranks_weights_of(const ranks_rank *me) {
-    return (hp_weights){.graph = me->job->g,
-                        .role = me->role,
-                        .dtype = me->job->p->dtype,
-                        .mode = me->job->p->mode,
-                        .replica = me->replica,
-                        .weights = me->arena + me->role->buffer[HP_BUF_WEIGHTS].offset,
-                        .state = me->arena + me->role->buffer[HP_BUF_STATE].offset};
+    const hp_buffer *weights = &me->role->buffer[HP_BUF_WEIGHTS], *state = &me->role->buffer[HP_BUF_STATE];
+    const hp_memory_ops *m = me->job->ops->memory;
+    hp_weights w = {.graph = me->job->g,
+                    .role = me->role,
+                    .dtype = me->job->p->dtype,
+                    .mode = me->job->p->mode,
+                    .replica = me->replica,
+                    .weights = malloc((size_t)weights->bytes + 1),
+                    .state = malloc((size_t)state->bytes + 1)};
+    HP_ASSERT(w.weights && w.state);
+    HP_ASSERT(m->get(w.weights, me->arena + weights->offset, weights->bytes, NULL) == HP_OK);
+    HP_ASSERT(m->get(w.state, me->arena + state->offset, state->bytes, NULL) == HP_OK);
+    return w;
+}
+
+static void ranks_weights_put(const ranks_rank *me, hp_weights *w) {
+    const hp_buffer *weights = &me->role->buffer[HP_BUF_WEIGHTS], *state = &me->role->buffer[HP_BUF_STATE];
+    const hp_memory_ops *m = me->job->ops->memory;
+    HP_ASSERT(m->put(me->arena + weights->offset, w->weights, weights->bytes, NULL) == HP_OK);
+    HP_ASSERT(m->put(me->arena + state->offset, w->state, state->bytes, NULL) == HP_OK);
+    free(w->weights);
+    free(w->state);
 }
 
 static void ranks_fill(ranks_rank *me) {
     const hp_buffer *momentum = &me->role->buffer[HP_BUF_MOMENTUM];
-    const size_t bytes = (size_t)(me->role->arena_bytes + 63) / 64 * 64;
-    me->arena = aligned_alloc(64, bytes + 64);
-    HP_ASSERT(me->arena);
-    memset(me->arena, 0x7f, bytes); /* nothing may depend on what was there */
-    memset(me->arena + momentum->offset, 0, (size_t)momentum->bytes);
+    const hp_memory_ops *m = me->job->ops->memory;
+    const int64_t bytes = me->role->arena_bytes;
+    unsigned char *other = malloc((size_t)bytes + 1);
+    HP_ASSERT(other);
+    HP_ASSERT(m->alloc(bytes, (void **)&me->arena, NULL) == HP_OK);
+    memset(other, 0x7f, (size_t)bytes); /* nothing may depend on what was there */
+    HP_ASSERT(m->put(me->arena, other, bytes, NULL) == HP_OK);
+    HP_ASSERT(m->zero(me->arena + momentum->offset, momentum->bytes, NULL) == HP_OK);
+    free(other);
     if (me->job->g->deployed) return;
-    const hp_weights w = ranks_weights_of(me);
+    hp_weights w = ranks_weights_of(me);
     hp_weights_init(&w, me->job->seed);
     if (me->job->start) ranks_param_fill(&w, me->job->start);
-}
-
-static void *ranks_copy(const void *from, int64_t bytes) {
-    void *to = malloc((size_t)bytes + 1);
-    HP_ASSERT(to);
-    return memcpy(to, from, (size_t)bytes);
+    ranks_weights_put(me, &w);
 }
 
 static void ranks_hold(const ranks_rank *me) {
-    hp_weights *w = &me->job->held[me->rank];
-    if (me->job->g->deployed) return;
-    *w = ranks_weights_of(me);
-    w->weights = ranks_copy(w->weights, me->role->buffer[HP_BUF_WEIGHTS].bytes);
-    w->state = ranks_copy(w->state, me->role->buffer[HP_BUF_STATE].bytes);
+    if (!me->job->g->deployed) me->job->held[me->rank] = ranks_weights_of(me);
 }
 
 static hp_status ranks_constants(ranks_rank *me, hp_error *err) {
@@ -249,8 +262,8 @@ static hp_status ranks_steps(ranks_rank *me, hp_error *err) {
                                      .ring = me->ring,
                                      .watch = me->watch,
                                      .yield = true};
-    hp_interp *in = hp_interp_new(&config);
-    hp_status s = HP_OK;
+    hp_interp *in = NULL;
+    hp_status s = hp_interp_new(&config, &in, err);
     for (int i = 0; i < me->job->steps && s == HP_OK; i++) s = ranks_step(me, in, i, err);
     if (s == HP_OK && me->job->steps > 0) HP_ASSERT(hp_interp_peak_bytes(in) == me->role->arena_bytes);
     hp_interp_free(in);
@@ -263,7 +276,7 @@ static void ranks_close(ranks_rank *me) {
     if (me->watch) hp_watch_close(me->watch);
     if (me->ring) hp_ring_close(me->ring);
     me->comm->ops->close(me->comm);
-    free(me->arena);
+    me->job->ops->memory->free(me->arena, me->role->arena_bytes);
 }
 
 static void *ranks_main(void *arg) {
@@ -271,6 +284,7 @@ static void *ranks_main(void *arg) {
     hp_error err = {HP_OK, ""};
     ranks_fill(me);
     me->comm = thread_comm_new(me->job->world, me->rank);
+    if (me->job->comm) me->comm = me->job->comm(me->comm, me->job->ops);
     hp_status s = ranks_open(me, &err);
     if (s == HP_OK) s = ranks_steps(me, &err);
     if (s == HP_OK) ranks_hold(me);

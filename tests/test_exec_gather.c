@@ -181,6 +181,7 @@ static void open_rank(rank *me, hp_comm *comm) {
                        .role = me->number % f->p->n_role,
                        .replica = me->number / f->p->n_role,
                        .arena = arena,
+                       .ops = &hp_device_ref,
                        .steps = 5,
                        .patience = {.fixed_s = 60}};
     me->job.plan.graph = f->g;
@@ -225,7 +226,7 @@ static double initial(const fixture *f, int i, int64_t e) {
 static hp_status sums_are(rank *me, const char *what, wanted want) {
     hp_status s = hp_job_state_sum(&me->job, me->own, &me->err);
     if (s == HP_OK) s = statistics_are(me, what, want);
-    hp_job_state_restore(&me->job, me->own);
+    if (s == HP_OK) s = hp_job_state_restore(&me->job, me->own, &me->err);
     return s;
 }
 

@@ -50,7 +50,7 @@ static hp_status note_test(hp_comm *c, int handle, bool *done, hp_error *err) {
     return HP_OK;
 }
 
-static const hp_comm_ops NOTE_COMM = {"notes", note_join, note_start, note_test, NULL, NULL};
+static const hp_comm_ops NOTE_COMM = {"notes", note_join, note_start, note_test, NULL, NULL, NULL};
 
 static hp_status note_run(hp_device *d, int task, const hp_step *step, hp_error *err) {
     (void)d, (void)step, (void)err;
@@ -58,7 +58,7 @@ static hp_status note_run(hp_device *d, int task, const hp_step *step, hp_error 
     return HP_OK;
 }
 
-static const hp_device_ops NOTE_DEVICE = {"notes", HP_F32, NULL, note_run, NULL};
+static const hp_device_ops NOTE_DEVICE = {"notes", HP_F32, NULL, note_run, NULL, &hp_memory_host, NULL};
 
 static hp_status note_load(void *self, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype, const hp_box *x_box,
                            void *labels, const hp_box *label_box, hp_error *err) {
@@ -112,7 +112,7 @@ static void set_up(fixture *f, const char *strategy, int role, int delay, const 
                                 .ring = f->ring,
                                 .watch = f->watch,
                                 .stop = stop};
-    f->interp = hp_interp_new(&c);
+    assert_int_equal(hp_interp_new(&c, &f->interp, &err), HP_OK);
 }
 
 static void tear_down(fixture *f) {

@@ -1,0 +1,110 @@
+/* interp_data.c - images in, results and sums out, wherever the buffers lie. */
+#include "exec/interp_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where rows `part` of a buffer lie within it. */
+static int64_t rows_at(const hp_buffer *b, const hp_box *part) {
+    const int64_t row = (int64_t)hp_box_len(&b->box, HP_AXIS_W) * hp_box_len(&b->box, HP_AXIS_C);
+    return (part->lo[HP_AXIS_H] - b->box.lo[HP_AXIS_H]) * row * hp_dtype_bytes((hp_dtype)b->dtype);
+}
+
+static int64_t part_bytes(const hp_buffer *b, const hp_box *part) {
+    return hp_box_elems(part) * hp_dtype_bytes((hp_dtype)b->dtype);
+}
+
+typedef struct loaded { /* the operands of a load task; -1: absent */
+    int32_t x, labels;
+    hp_box box;
+    int64_t x_bytes, label_bytes;
+} loaded;
+
+static loaded loaded_by(const hp_interp *in, const hp_task *t) {
+    const hp_buffer *b = in->c.role->buffer;
+    loaded l = {.x = interp_operand(in, t, 0), .labels = interp_operand(in, t, 1)};
+    if (l.x >= 0) {
+        l.box = hp_task_rows(t, &b[l.x].box);
+        l.x_bytes = part_bytes(&b[l.x], &l.box);
+    }
+    if (l.labels >= 0) l.label_bytes = b[l.labels].bytes;
+    return l;
+}
+
+static int64_t line_up(int64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+hp_status interp_data_open(hp_interp *in, hp_error *err) {
+    const hp_role *r = in->c.role;
+    if (!in->streams) return HP_OK;
+    in->host = interp_zeroed((size_t)r->n_task, sizeof *in->host);
+    for (int t = 0; t < r->n_task; t++) {
+        if (r->task[t].op != HP_TASK_LOAD) continue;
+        const loaded l = loaded_by(in, &r->task[t]);
+        HP_TRY(in->streams->host_new(line_up(l.x_bytes) + l.label_bytes, &in->host[t], err));
+    }
+    return HP_OK;
+}
+
+void interp_data_close(hp_interp *in) {
+    for (int t = 0; in->host && t < in->c.role->n_task; t++)
+        if (in->host[t]) in->streams->host_free(in->host[t]);
+    free(in->host);
+}
+
+static hp_status fill(hp_interp *in, const hp_task *t, const loaded *l, void *x, void *labels,
+                      hp_error *err) {
+    const hp_buffer *b = in->c.role->buffer;
+    return in->c.load(in->c.loader, in->iter, t->micro, x, l->x < 0 ? HP_F32 : (hp_dtype)b[l->x].dtype,
+                      l->x < 0 ? NULL : &l->box, labels, l->labels < 0 ? NULL : &b[l->labels].box, err);
+}
+
+static hp_status load_here(hp_interp *in, const hp_task *t, const loaded *l, hp_error *err) {
+    unsigned char *x =
+        l->x < 0 ? NULL : interp_buffer(in, l->x) + rows_at(&in->c.role->buffer[l->x], &l->box);
+    return fill(in, t, l, x, interp_buffer(in, l->labels), err);
+}
+
+/* The page-locked room was read by the step before, which is over. */
+static hp_status load_there(hp_interp *in, int32_t task, const loaded *l, hp_error *err) {
+    unsigned char *host = in->host[task], *labels = host + line_up(l->x_bytes);
+    hp_order order = interp_order(in, task), x_order = order;
+    HP_TRY(fill(in, interp_task(in, task), l, l->x < 0 ? NULL : host, l->labels < 0 ? NULL : labels, err));
+    if (l->labels >= 0) x_order.done = NULL;
+    if (l->x >= 0)
+        HP_TRY(in->streams->copy(HP_STREAM_COMPUTE,
+                                 interp_buffer(in, l->x) + rows_at(&in->c.role->buffer[l->x], &l->box), host,
+                                 l->x_bytes, &x_order, err));
+    if (l->labels < 0) return HP_OK;
+    return in->streams->copy(HP_STREAM_COMPUTE, interp_buffer(in, l->labels), labels, l->label_bytes, &order,
+                             err);
+}
+
+hp_status interp_load(hp_interp *in, int32_t task, hp_error *err) {
+    const loaded l = loaded_by(in, interp_task(in, task));
+    return in->streams ? load_there(in, task, &l, err) : load_here(in, interp_task(in, task), &l, err);
+}
+
+hp_status interp_store(hp_interp *in, int32_t task, hp_error *err) {
+    const hp_memory_ops *m = in->c.ops->memory;
+    const hp_task *t = interp_task(in, task);
+    const int32_t x = interp_operand(in, t, 0);
+    const hp_buffer *b = &in->c.role->buffer[x];
+    const hp_box box = hp_task_rows(t, &b->box);
+    unsigned char *at = interp_buffer(in, x) + rows_at(b, &box);
+    void *view = NULL;
+    if (!in->c.store) return HP_OK;
+    HP_TRY(hp_memory_view(m, at, part_bytes(b, &box), &view, err));
+    const hp_status s = in->c.store(in->c.sink, in->iter, t->micro, view, &box, (hp_dtype)b->dtype, err);
+    const hp_status end = hp_memory_view_end(m, at, part_bytes(b, &box), view, false, err);
+    return s != HP_OK ? s : end;
+}
+
+hp_status interp_zero_metric(hp_interp *in, hp_error *err) {
+    return in->c.ops->memory->zero(interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
+}
+
+hp_status interp_take_metric(hp_interp *in, hp_error *err) {
+    return in->c.ops->memory->get(in->metric, interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
+}

@@ -1,0 +1,95 @@
+/* interp_inside.h - what the files of the executor's loop share: interp.c (the loop), interp_messages.c
+ * (queues of communicators), interp_device.c (work under way on a device), interp_data.c (images in, results
+ * out), interp_stall.c (what to say when nothing moves). */
+#ifndef HP_INTERP_INSIDE_H
+#define HP_INTERP_INSIDE_H
+
+#include "exec/interp.h"
+
+typedef struct interp_queue { /* tasks of one queue, in order */
+    int32_t n, next;
+    int32_t *task;
+    bool ordered; /* a device's events order its work: a task may be given before its dependencies are done */
+    int64_t last_ns; /* when the task before was done */
+} interp_queue;
+
+typedef struct interp_flight { /* a started message or collective, or a task that a device was given */
+    int32_t task;
+    int handle; /* -1: of the compute queue, or its communicator has done its part */
+    int64_t t0_ns;
+} interp_flight;
+
+struct hp_interp {
+    hp_interp_config c;
+    int32_t *n_dep, *waits;     /* per task: dependencies in all, and not yet met in this step */
+    int32_t *succ_first, *succ; /* CSR: who waits for a task */
+    interp_queue *queue;
+    int32_t n_flight, left;
+    interp_flight *flight;
+    int64_t *extent; /* per task: end of the highest buffer among its operands */
+    int64_t peak_bytes;
+    int32_t iter;
+    int64_t idle_since_ns; /* 0: not idle */
+    double limit_s;
+    double metric[HP_METRICS];
+    /* With streams: */
+    const hp_stream_ops *streams; /* NULL: all work is complete on return */
+    hp_event **event;             /* per task of an ordered queue: behind it */
+    hp_event *zero;               /* marked at the begin of a step, at zero_ns */
+    int64_t zero_ns;
+    int64_t *done_ns; /* per task: when its event happened; 0: not yet in this step */
+    hp_event **after; /* room for the events one task waits for */
+    void **host;      /* per load task: page-locked room for what it loads, or NULL */
+};
+
+/* --- interp.c --- */
+
+static inline const hp_task *interp_task(const hp_interp *in, int32_t task) {
+    return &in->c.role->task[task];
+}
+static inline int32_t interp_operand(const hp_interp *in, const hp_task *t, int n) {
+    return n < t->n_operand ? in->c.role->operand[t->operand + n] : -1;
+}
+static inline unsigned char *interp_buffer(const hp_interp *in, int32_t buffer) {
+    return buffer < 0 ? NULL : in->c.arena + in->c.role->buffer[buffer].offset;
+}
+/* The task was given: those whose queue can wait for its event need not wait for more. */
+void interp_given(hp_interp *in, int32_t task);
+/* The task is done. */
+void interp_done(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns);
+void *interp_zeroed(size_t n, size_t size);
+
+/* --- interp_messages.c --- */
+
+/* The rank of the world that plays `role` for this rank's replica. */
+int interp_rank_of(const hp_interp *in, int32_t role);
+/* Everything messages and the device can do now. */
+hp_status interp_progress(hp_interp *in, hp_error *err);
+
+/* --- interp_device.c: nothing where all work is complete on return --- */
+
+hp_status interp_device_open(hp_interp *in, hp_error *err);
+void interp_device_close(hp_interp *in);
+hp_status interp_device_begin(hp_interp *in, hp_error *err); /* a step */
+/* What a task of an ordered queue is ordered by. Valid until the next call. */
+hp_order interp_order(hp_interp *in, int32_t task);
+/* Has the event behind a task happened? When, on the common clock: *t0_ns, *t1_ns. */
+hp_status interp_event(hp_interp *in, int32_t task, bool *done, int64_t *t0_ns, int64_t *t1_ns,
+                       hp_error *err);
+
+/* --- interp_data.c --- */
+
+hp_status interp_data_open(hp_interp *in, hp_error *err);
+void interp_data_close(hp_interp *in);
+hp_status interp_load(hp_interp *in, int32_t task, hp_error *err);
+hp_status interp_store(hp_interp *in, int32_t task, hp_error *err);
+hp_status interp_zero_metric(hp_interp *in, hp_error *err);
+hp_status interp_take_metric(hp_interp *in, hp_error *err);
+
+/* --- interp_stall.c --- */
+
+/* "step 3" or "evaluation batch 3" of an iteration. */
+const char *interp_when(int32_t iter, char out[40]);
+hp_status interp_stalled(hp_interp *in, hp_error *err);
+
+#endif

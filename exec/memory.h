@@ -1,0 +1,62 @@
+/* memory.h - where a rank's buffers lie: the host's memory or a device's, and what may be under way there.
+ *
+ * A device whose work has not finished when the call returns has streams: work of one stream happens in the
+ * order in which it was given, work of two is ordered by events alone. An order says where a piece of work
+ * stands among the others; that is all the executor knows about a device's time. */
+#ifndef HP_EXEC_MEMORY_H
+#define HP_EXEC_MEMORY_H
+
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct hp_event hp_event; /* a device's own */
+
+typedef struct hp_order {
+    int32_t n;
+    hp_event *const *after; /* the work begins once all of these have happened */
+    hp_event *done;         /* happens behind it; NULL: nobody asks */
+} hp_order;
+
+typedef enum hp_stream { HP_STREAM_COMPUTE, HP_STREAM_COPY } hp_stream;
+
+typedef struct hp_stream_ops {
+    hp_status (*event_new)(hp_event **event, hp_error *err);
+    void (*event_free)(hp_event *event);
+    /* Never blocks. Errors: HP_EUNAVAIL, what the device ran into since the last call. */
+    hp_status (*happened)(hp_event *event, bool *yes, hp_error *err);
+    /* From one that has happened to another, in seconds. */
+    hp_status (*apart)(hp_event *from, hp_event *to, double *seconds, hp_error *err);
+    /* Makes the event happen now, once all earlier work of the compute stream has; waits for it. */
+    hp_status (*mark)(hp_event *event, hp_error *err);
+    /* Copies between the device and page-locked host memory, either way: on the compute stream, as one of its
+     * tasks, or beside it, on the one stream of all copies. */
+    hp_status (*copy)(hp_stream stream, void *to, const void *from, int64_t bytes, const hp_order *order,
+                      hp_error *err);
+    hp_status (*host_new)(int64_t bytes, void **at, hp_error *err); /* page-locked */
+    void (*host_free)(void *at);
+} hp_stream_ops;
+
+typedef struct hp_memory_ops {
+    const char *name;
+    /* 64-byte aligned. Errors: HP_EPLAN, the caller says for whom. */
+    hp_status (*alloc)(int64_t bytes, void **at, hp_error *err);
+    void (*free)(void *at, int64_t bytes);
+    /* To and from the host; complete on return, behind all work that was given before. */
+    hp_status (*put)(void *to, const void *from, int64_t bytes, hp_error *err);
+    hp_status (*get)(void *to, const void *from, int64_t bytes, hp_error *err);
+    hp_status (*zero)(void *at, int64_t bytes, hp_error *err);
+    const hp_stream_ops *streams; /* NULL: all work is complete on return */
+    bool host;                    /* the host can read and write it */
+} hp_memory_ops;
+
+extern const hp_memory_ops hp_memory_host;
+
+/* Bytes of a device as the host sees them: themselves, or a copy that holds what they do. The end writes a
+ * copy back where `changed`. */
+hp_status hp_memory_view(const hp_memory_ops *m, void *at, int64_t bytes, void **view, hp_error *err);
+hp_status hp_memory_view_end(const hp_memory_ops *m, void *at, int64_t bytes, void *view, bool changed,
+                             hp_error *err);
+
+#endif

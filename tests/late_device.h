@@ -1,0 +1,461 @@
+/* late_device.h - a device whose work is done later, played by threads over any other device: streams in
+ * their order, events between them, random delays, and memory that the host cannot reach. What holds here
+ * holds for the executor's side of every device with streams. */
+#ifndef HP_TESTS_LATE_DEVICE_H
+#define HP_TESTS_LATE_DEVICE_H
+
+#include "exec/comm.h"
+#include "exec/device.h"
+#include "plan/base/rng.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+struct hp_event {
+    int64_t recorded, happened; /* how often it was given to a stream, and reached there */
+    struct timespec at;
+};
+
+typedef struct late_wait {
+    const hp_event *event;
+    int64_t count;
+} late_wait;
+
+typedef struct late_item {
+    struct late_item *next;
+    int n_wait;
+    late_wait *wait;
+    hp_event *done;
+    int64_t count; /* of done */
+    void (*work)(void *self);
+    void *self;
+} late_item;
+
+typedef struct late_stream {
+    struct late_stream *next;
+    struct late_rank *rank;
+    int key[3]; /* kind, peer or group, channel */
+    pthread_t thread;
+    late_item *first, **last;
+    bool busy;
+} late_stream;
+
+typedef struct late_rank { /* what a process is to a real device; one per thread that plays a rank */
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    late_stream *stream;
+    bool quit;
+    unsigned char *fake, *real; /* the arena, as the host knows it and as it is */
+    size_t bytes;
+    uint64_t seed, draws;
+    hp_status failed;
+} late_rank;
+
+static _Thread_local late_rank *late_me;
+static const hp_device_ops *late_inner; /* whose tasks are run; set before the ranks start */
+static uint64_t late_seed;
+
+/* --- streams --- */
+
+static void late_pause(late_rank *r) {
+    pthread_mutex_lock(&r->lock);
+    const uint64_t draw = hp_rng_below(r->seed, 0, r->draws++, 8);
+    pthread_mutex_unlock(&r->lock);
+    if (draw < 2) usleep((useconds_t)(draw * 300));
+}
+
+static bool late_ready(const late_item *item) {
+    for (int i = 0; i < item->n_wait; i++)
+        if (item->wait[i].event->happened < item->wait[i].count) return false;
+    return true;
+}
+
+static late_item *late_next(late_stream *s) {
+    late_rank *r = s->rank;
+    pthread_mutex_lock(&r->lock);
+    while (!r->quit && (!s->first || !late_ready(s->first))) pthread_cond_wait(&r->moved, &r->lock);
+    late_item *item = r->quit ? NULL : s->first;
+    if (item) {
+        s->first = item->next;
+        if (!s->first) s->last = &s->first;
+        s->busy = true;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return item;
+}
+
+static void late_finish(late_stream *s, late_item *item) {
+    late_rank *r = s->rank;
+    pthread_mutex_lock(&r->lock);
+    if (item->done) {
+        item->done->happened = item->count;
+        clock_gettime(CLOCK_MONOTONIC, &item->done->at);
+    }
+    s->busy = false;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+    free(item->self);
+    free(item->wait);
+    free(item);
+}
+
+static void *late_main(void *arg) {
+    late_stream *s = arg;
+    for (late_item *item; (item = late_next(s));) {
+        late_pause(s->rank);
+        if (item->work) item->work(item->self);
+        late_finish(s, item);
+    }
+    return NULL;
+}
+
+static late_stream *late_stream_of(int kind, int peer, int channel) {
+    const int key[3] = {kind, peer, channel};
+    for (late_stream *s = late_me->stream; s; s = s->next)
+        if (memcmp(s->key, key, sizeof key) == 0) return s;
+    late_stream *s = calloc(1, sizeof *s);
+    HP_ASSERT(s);
+    memcpy(s->key, key, sizeof key);
+    s->rank = late_me;
+    s->last = &s->first;
+    s->next = late_me->stream;
+    late_me->stream = s;
+    HP_ASSERT(pthread_create(&s->thread, NULL, late_main, s) == 0);
+    return s;
+}
+
+static void late_give(late_stream *s, const hp_order *order, void (*work)(void *), void *self) {
+    late_rank *r = s->rank;
+    late_item *item = calloc(1, sizeof *item);
+    item->wait = calloc((size_t)order->n + 1, sizeof *item->wait);
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < order->n; i++)
+        item->wait[item->n_wait++] = (late_wait){order->after[i], order->after[i]->recorded};
+    item->done = order->done;
+    if (order->done) item->count = ++order->done->recorded;
+    item->work = work;
+    item->self = self;
+    *s->last = item;
+    s->last = &item->next;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void late_drain(void) {
+    pthread_mutex_lock(&late_me->lock);
+    for (const late_stream *s = late_me->stream; s;) {
+        if (s->first || s->busy) {
+            pthread_cond_wait(&late_me->moved, &late_me->lock);
+            s = late_me->stream;
+        } else {
+            s = s->next;
+        }
+    }
+    pthread_mutex_unlock(&late_me->lock);
+}
+
+/* --- memory --- */
+
+static void *late_real(const void *at) {
+    const unsigned char *p = at;
+    HP_ASSERT(p >= late_me->fake && p < late_me->fake + late_me->bytes + 1);
+    return late_me->real + (p - late_me->fake);
+}
+
+static hp_status late_alloc(int64_t bytes, void **at, hp_error *err) {
+    (void)err;
+    late_rank *r = late_me = calloc(1, sizeof *r);
+    HP_ASSERT(r);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->moved, NULL);
+    r->seed = late_seed;
+    r->bytes = (size_t)(bytes + 4096) / 4096 * 4096;
+    r->real = aligned_alloc(4096, r->bytes);
+    r->fake = mmap(NULL, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    HP_ASSERT(r->real && r->fake != MAP_FAILED);
+    *at = r->fake;
+    return HP_OK;
+}
+
+static void late_free(void *at, int64_t bytes) {
+    late_rank *r = late_me;
+    (void)at, (void)bytes;
+    pthread_mutex_lock(&r->lock);
+    r->quit = true;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+    for (late_stream *s = r->stream, *next; s; s = next) {
+        next = s->next;
+        pthread_join(s->thread, NULL);
+        free(s);
+    }
+    munmap(r->fake, r->bytes);
+    free(r->real);
+    free(r);
+    late_me = NULL;
+}
+
+static hp_status late_put(void *to, const void *from, int64_t bytes, hp_error *err) {
+    (void)err;
+    late_drain();
+    if (bytes) memcpy(late_real(to), from, (size_t)bytes);
+    return HP_OK;
+}
+
+static hp_status late_get(void *to, const void *from, int64_t bytes, hp_error *err) {
+    (void)err;
+    late_drain();
+    if (bytes) memcpy(to, late_real(from), (size_t)bytes);
+    return HP_OK;
+}
+
+static hp_status late_zero(void *at, int64_t bytes, hp_error *err) {
+    (void)err;
+    late_drain();
+    if (bytes) memset(late_real(at), 0, (size_t)bytes);
+    return HP_OK;
+}
+
+static hp_status late_event_new(hp_event **e, hp_error *err) {
+    (void)err;
+    *e = calloc(1, sizeof **e);
+    HP_ASSERT(*e);
+    return HP_OK;
+}
+
+static void late_event_free(hp_event *e) {
+    free(e);
+}
+
+static hp_status late_happened(hp_event *e, bool *yes, hp_error *err) {
+    pthread_mutex_lock(&late_me->lock);
+    *yes = e->happened >= e->recorded;
+    const hp_status failed = late_me->failed;
+    pthread_mutex_unlock(&late_me->lock);
+    return failed == HP_OK ? HP_OK : hp_fail(err, failed, "a task of the late device failed");
+}
+
+static hp_status late_apart(hp_event *from, hp_event *to, double *s, hp_error *err) {
+    (void)err;
+    *s = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
+    return HP_OK;
+}
+
+static hp_status late_mark(hp_event *e, hp_error *err) {
+    (void)err;
+    late_give(late_stream_of(0, 0, 0), &(hp_order){.done = e}, NULL, NULL);
+    late_drain();
+    return HP_OK;
+}
+
+typedef struct late_copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+} late_copy;
+
+static void late_do_copy(void *self) {
+    const late_copy *c = self;
+    if (c->bytes) memcpy(c->to, c->from, c->bytes);
+}
+
+static bool late_is_device(const void *at) {
+    const unsigned char *p = at;
+    return p >= late_me->fake && p < late_me->fake + late_me->bytes;
+}
+
+static hp_status late_copy_give(hp_stream stream, void *to, const void *from, int64_t bytes,
+                                const hp_order *order, hp_error *err) {
+    (void)err;
+    late_copy *c = malloc(sizeof *c);
+    HP_ASSERT(c && late_is_device(to) != late_is_device(from));
+    *c = (late_copy){late_is_device(to) ? late_real(to) : to, late_is_device(from) ? late_real(from) : from,
+                     (size_t)bytes};
+    late_give(late_stream_of((int)stream, 0, 0), order, late_do_copy, c);
+    return HP_OK;
+}
+
+static hp_status late_host_new(int64_t bytes, void **at, hp_error *err) {
+    (void)err;
+    *at = malloc((size_t)bytes + 1);
+    HP_ASSERT(*at);
+    return HP_OK;
+}
+
+static const hp_stream_ops LATE_STREAMS = {late_event_new, late_event_free, late_happened, late_apart,
+                                           late_mark,      late_copy_give,  late_host_new, free};
+static const hp_memory_ops LATE_MEMORY = {"late",   late_alloc, late_free,     late_put,
+                                          late_get, late_zero,  &LATE_STREAMS, false};
+
+/* --- the device --- */
+
+typedef struct late_task {
+    late_rank *rank;
+    hp_device *device;
+    int task;
+    hp_step step;
+} late_task;
+
+static void late_do_task(void *self) {
+    const late_task *t = self;
+    hp_error err;
+    const hp_status s = late_inner->run(t->device, t->task, &t->step, &err);
+    if (s == HP_OK) return;
+    pthread_mutex_lock(&t->rank->lock);
+    t->rank->failed = s;
+    pthread_mutex_unlock(&t->rank->lock);
+}
+
+static hp_status late_open(const hp_device_config *config, hp_device **device, hp_error *err) {
+    hp_device_config real = *config;
+    real.arena = late_me->real;
+    return late_inner->open(&real, device, err);
+}
+
+static hp_status late_enqueue(hp_device *d, int task, const hp_step *step, const hp_order *order,
+                              hp_error *err) {
+    (void)err;
+    late_task *t = malloc(sizeof *t);
+    HP_ASSERT(t);
+    *t = (late_task){late_me, d, task, *step};
+    late_give(late_stream_of(0, 0, 0), order, late_do_task, t);
+    return HP_OK;
+}
+
+static void late_close(hp_device *d) {
+    late_drain();
+    late_inner->close(d);
+}
+
+/* The device that runs `inner`'s tasks later. One at a time in a process. */
+static inline hp_device_ops late_device(const hp_device_ops *inner, uint64_t seed) {
+    late_inner = inner;
+    late_seed = seed;
+    return (hp_device_ops){.name = "late",
+                           .dtype = inner->dtype,
+                           .open = late_open,
+                           .close = late_close,
+                           .memory = &LATE_MEMORY,
+                           .enqueue = late_enqueue};
+}
+
+/* --- a communicator whose messages by HP_BACKEND_NCCL are the device's work --- */
+
+typedef struct late_comm {
+    hp_comm base;
+    hp_comm *inner;
+    pthread_mutex_t lock; /* inner is no thread's own */
+    int n_flight;
+    struct late_flight {
+        hp_event *done; /* NULL: inner's */
+        int handle;
+        bool used;
+    } * flight;
+} late_comm;
+
+typedef struct late_message {
+    late_comm *comm;
+    hp_comm_op op;
+} late_message;
+
+/* As a kernel of a message does: holds its stream until the other side is there. */
+static void late_do_message(void *self) {
+    late_message *m = self;
+    int handle;
+    hp_error err;
+    pthread_mutex_lock(&m->comm->lock);
+    hp_status s = m->comm->inner->ops->start(m->comm->inner, &m->op, &handle, &err);
+    for (bool done = false; s == HP_OK && !done;) {
+        s = m->comm->inner->ops->test(m->comm->inner, handle, &done, &err);
+        pthread_mutex_unlock(&m->comm->lock);
+        usleep(20);
+        pthread_mutex_lock(&m->comm->lock);
+    }
+    m->comm->base.sent_bytes = m->comm->inner->sent_bytes;
+    pthread_mutex_unlock(&m->comm->lock);
+}
+
+static hp_status late_comm_join(hp_comm *comm, const hp_program *p, hp_error *err) {
+    hp_comm *inner = ((late_comm *)comm)->inner;
+    return inner->ops->join(inner, p, err);
+}
+
+static bool late_comm_ordered(const hp_comm *comm, int backend) {
+    (void)comm;
+    return backend == HP_BACKEND_NCCL;
+}
+
+static int late_handle(late_comm *c) {
+    int i = 0;
+    while (i < c->n_flight && c->flight[i].used) i++;
+    if (i == c->n_flight) {
+        c->flight = realloc(c->flight, sizeof *c->flight * (size_t)++c->n_flight);
+        HP_ASSERT(c->flight);
+    }
+    c->flight[i] = (struct late_flight){.used = true};
+    return i;
+}
+
+static hp_status late_comm_start(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err) {
+    late_comm *c = (late_comm *)comm;
+    *handle = late_handle(c);
+    struct late_flight *f = &c->flight[*handle];
+    if (!op->order) {
+        HP_ASSERT(!op->device); /* the host's alone */
+        pthread_mutex_lock(&c->lock);
+        const hp_status s = c->inner->ops->start(c->inner, op, &f->handle, err);
+        pthread_mutex_unlock(&c->lock);
+        return s;
+    }
+    late_message *m = malloc(sizeof *m);
+    HP_ASSERT(m && op->device);
+    *m = (late_message){c, *op};
+    m->op.data = late_real(op->data);
+    m->op.order = NULL;
+    f->done = op->order->done;
+    late_give(late_stream_of(2 + op->kind, op->kind == HP_COMM_ALLREDUCE ? op->group : op->peer, op->tag),
+              op->order, late_do_message, m);
+    return HP_OK;
+}
+
+static hp_status late_comm_test(hp_comm *comm, int handle, bool *done, hp_error *err) {
+    late_comm *c = (late_comm *)comm;
+    struct late_flight *f = &c->flight[handle];
+    hp_status s;
+    if (f->done) {
+        s = late_happened(f->done, done, err);
+    } else {
+        pthread_mutex_lock(&c->lock);
+        s = c->inner->ops->test(c->inner, f->handle, done, err);
+        pthread_mutex_unlock(&c->lock);
+    }
+    if (*done) f->used = false;
+    return s;
+}
+
+static void late_comm_close(hp_comm *comm) {
+    late_comm *c = (late_comm *)comm;
+    c->inner->ops->close(c->inner);
+    pthread_mutex_destroy(&c->lock);
+    free(c->flight);
+    free(c);
+}
+
+static const hp_comm_ops LATE_COMM = {
+    "late", late_comm_join, late_comm_start, late_comm_test, late_comm_ordered, late_comm_close, NULL};
+
+/* Staged over late over the rank's own. */
+static inline hp_comm *late_comm_new(hp_comm *inner, const hp_device_ops *ops) {
+    late_comm *c = calloc(1, sizeof *c);
+    HP_ASSERT(c);
+    c->base = (hp_comm){.ops = &LATE_COMM, .rank = inner->rank, .size = inner->size};
+    c->inner = inner;
+    pthread_mutex_init(&c->lock, NULL);
+    return hp_comm_staged(&c->base, ops->memory);
+}
+
+#endif

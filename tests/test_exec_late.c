@@ -1,0 +1,151 @@
+/* test_exec_late.c - a device whose work is done later, in memory that the host cannot reach, with messages
+ * that are the device's work and messages that are not: the same bits as when every task is done at once,
+ * and spans in an order that the program allows. */
+#include "tests/late_device.h"
+#include "tests/random_net.h"
+#include "tests/run_ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { STEPS = 3, MAX_RANKS = 8 };
+
+typedef struct outcome {
+    double loss[STEPS];
+    double *weights;
+    int64_t n;
+} outcome;
+
+/* Which messages are the device's work: all, none, or by what they are; both ends draw the same. */
+static void choose_backends(hp_program *p, uint64_t seed) {
+    for (int r = 0; r < p->n_role; r++)
+        for (int q = 1; q < p->role[r].n_queue; q++) {
+            hp_queue *queue = &p->role[r].queue[q];
+            const int sender = queue->kind == HP_QUEUE_RECV ? queue->peer : r,
+                      receiver = queue->kind == HP_QUEUE_RECV ? r : queue->peer;
+            const uint64_t stream = queue->kind == HP_QUEUE_COLL ? (uint64_t)queue->peer
+                                                                 : (uint64_t)(4096 * sender + receiver) * 64 +
+                                                                       (uint64_t)queue->channel;
+            const uint64_t of_three = seed % 3;
+            if (of_three == 1 || (of_three == 2 && hp_rng_below(seed, 17, stream, 2)))
+                queue->backend = HP_BACKEND_NCCL;
+        }
+}
+
+static outcome run(hp_arena *arena, const hp_graph *g, hp_program *p, const hp_device_ops *ops, bool late,
+                   uint64_t seed, const char *rings) {
+    outcome out = {.n = ranks_param_elems(g)};
+    out.weights = HP_NEW(arena, double, out.n);
+    ranks_job job = {.g = g,
+                     .p = p,
+                     .ops = ops,
+                     .comm = late ? late_comm_new : NULL,
+                     .steps = STEPS,
+                     .lr = 0.05,
+                     .momentum = 0.9,
+                     .weight_decay = 1e-4,
+                     .seed = seed,
+                     .ring_dir = rings,
+                     .loss = out.loss,
+                     .weights = out.weights};
+    if (run_ranks(&job) != HP_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, job.err.text);
+    return out;
+}
+
+static int cases(int standard) {
+    const char *more = getenv("HPLAN_LAW_CASES"); /* by hand: thousands */
+    return more ? atoi(more) : standard;
+}
+
+typedef struct draw {
+    hp_arena *arena;
+    hp_graph *g;
+    hp_strategy s;
+    hp_program *p;
+    char text[HP_STRATEGY_TEXT];
+} draw;
+
+static draw drawn(uint64_t seed) {
+    dice die = {seed, 3000};
+    draw d = {.arena = hp_arena_new()};
+    hp_error err = {HP_OK, ""};
+    d.g = random_net(d.arena, seed, roll(&die, 3, 6));
+    d.s = random_strategy_of(&die, d.g, roll(&die, 1, 4), MAX_RANKS, DRAW_EXACT);
+    const hp_lower_options o = {
+        .mode = HP_MODE_TRAIN, .dtype = HP_F64, .batch = hp_strategy_batch(&d.s, 4), .place = true};
+    if (hp_lower(d.arena, d.g, &d.s, &o, &d.p, &err) != HP_OK) fail_msg("%s", err.text);
+    hp_strategy_text(&d.s, d.text);
+    return d;
+}
+
+static void work_done_later_has_the_same_bits(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= (uint64_t)cases(45); seed++) {
+        draw d = drawn(seed);
+        const hp_device_ops later = late_device(&hp_device_ref, seed);
+        const outcome want = run(d.arena, d.g, d.p, &hp_device_ref, false, seed, NULL);
+        choose_backends(d.p, seed);
+        const outcome have = run(d.arena, d.g, d.p, &later, true, seed, NULL);
+        if (memcmp(want.loss, have.loss, sizeof want.loss) != 0)
+            fail_msg("seed %llu, %s: losses %.17g %.17g %.17g, were %.17g %.17g %.17g",
+                     (unsigned long long)seed, d.text, have.loss[0], have.loss[1], have.loss[2], want.loss[0],
+                     want.loss[1], want.loss[2]);
+        if (memcmp(want.weights, have.weights, sizeof(double) * (size_t)want.n) != 0)
+            fail_msg("seed %llu, %s: weights differ", (unsigned long long)seed, d.text);
+        hp_arena_free(d.arena);
+    }
+}
+
+/* --- spans --- */
+
+static const hp_span *find_span(const hp_ring_data *d, int task, int iter) {
+    for (int64_t i = 0; i < d->n_span; i++)
+        if (d->span[i].task == task && d->span[i].iter == iter) return &d->span[i];
+    return NULL;
+}
+
+static void check_role(const hp_role *r, const hp_ring_data *d) {
+    assert_int_equal(d->n_span, (int64_t)r->n_task * STEPS);
+    for (int iter = 0; iter < STEPS; iter++)
+        for (int t = 0; t < r->n_task; t++) {
+            const hp_span *s = find_span(d, t, iter);
+            assert_non_null(s);
+            assert_true(s->t0_ns <= s->t1_ns);
+            for (int k = r->dep_first[t]; k < r->dep_first[t + 1]; k++)
+                assert_true(find_span(d, r->dep[k], iter)->t1_ns <= s->t1_ns);
+        }
+}
+
+static void spans_are_in_an_order_the_program_allows(void **state) {
+    (void)state;
+    for (uint64_t seed = 100; seed < 106; seed++) {
+        draw d = drawn(seed);
+        const hp_device_ops later = late_device(&hp_device_ref, seed);
+        char dir[] = "late-XXXXXX", path[64];
+        hp_error err;
+        assert_non_null(mkdtemp(dir));
+        choose_backends(d.p, seed);
+        run(d.arena, d.g, d.p, &later, true, seed, dir);
+        for (int rank = 0; rank < hp_program_ranks(d.p); rank++) {
+            hp_ring_data data;
+            snprintf(path, sizeof path, "%s/rank-%d.ring", dir, rank);
+            assert_int_equal(hp_ring_read(path, &data, &err), HP_OK);
+            check_role(&d.p->role[rank % d.p->n_role], &data);
+            hp_ring_free(&data);
+            remove(path);
+        }
+        remove(dir);
+        hp_arena_free(d.arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_done_later_has_the_same_bits),
+        cmocka_unit_test(spans_are_in_an_order_the_program_allows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
