@@ -35,6 +35,9 @@ typedef struct hp_comm_ops {
     /* Starts an operation. All-reduces: in the same order on all members; the sum is taken in a fixed order
      * and has the same bits on every member. */
     hp_status (*start)(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err);
+    /* Of an ordered back end's operations, those started since the last end go to the device as one group:
+     * they move together, none waits for another. NULL: there is no ordered back end. */
+    hp_status (*end)(hp_comm *comm, hp_error *err);
     /* Polls; a done handle is released. */
     hp_status (*test)(hp_comm *comm, int handle, bool *done, hp_error *err);
     /* Are a back end's operations ordered by a device's events? Then they may be started before their data is

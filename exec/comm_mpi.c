@@ -305,7 +305,7 @@ static void mpi_abort(hp_comm *comm, int code) {
     abort();
 }
 
-static const hp_comm_ops MPI = {"mpi", mpi_join, mpi_start, mpi_test, NULL, mpi_close, mpi_abort};
+static const hp_comm_ops MPI = {"mpi", mpi_join, mpi_start, NULL, mpi_test, NULL, mpi_close, mpi_abort};
 
 hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     int provided = 0;

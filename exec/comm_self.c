@@ -30,7 +30,8 @@ static void self_abort(hp_comm *comm, int code) {
     exit(code);
 }
 
-static const hp_comm_ops SELF = {"self", self_join, self_start, self_test, NULL, self_close, self_abort};
+static const hp_comm_ops SELF = {"self",    self_join, self_start, NULL,
+                                 self_test, NULL,      self_close, self_abort};
 
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err) {
     (void)err;

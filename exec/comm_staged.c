@@ -139,6 +139,11 @@ static hp_status staged_start(hp_comm *comm, const hp_comm_op *what, int *handle
     return begin_waiting(c, err);
 }
 
+static hp_status staged_end(hp_comm *comm, hp_error *err) {
+    hp_comm *inner = ((staged_comm *)comm)->inner;
+    return inner->ops->end(inner, err);
+}
+
 static hp_status staged_test(hp_comm *comm, int handle, bool *done, hp_error *err) {
     staged_comm *c = (staged_comm *)comm;
     staged_op *op = &c->op[handle];
@@ -169,8 +174,14 @@ static void staged_abort(hp_comm *comm, int code) {
     inner->ops->abort(inner, code);
 }
 
-static const hp_comm_ops STAGED = {"staged",       staged_join,  staged_start, staged_test,
-                                   staged_ordered, staged_close, staged_abort};
+static const hp_comm_ops STAGED = {.name = "staged",
+                                   .join = staged_join,
+                                   .start = staged_start,
+                                   .end = staged_end,
+                                   .test = staged_test,
+                                   .ordered = staged_ordered,
+                                   .close = staged_close,
+                                   .abort = staged_abort};
 
 hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory_ops *memory) {
     staged_comm *c = calloc(1, sizeof *c);

@@ -36,7 +36,24 @@ static hp_status start(hp_interp *in, int32_t task, hp_error *err) {
     *f = (interp_flight){.task = task, .handle = -1, .t0_ns = hp_clock_now_ns(in->c.clock)};
     HP_TRY(in->c.comm->ops->start(in->c.comm, &op, &f->handle, err));
     in->n_flight++;
-    if (ordered) interp_given(in, task);
+    return HP_OK;
+}
+
+/* All that may start now, of one direction through the device: it goes there as one group. What the program
+ * means to move together has the same dependencies, and what it means to follow depends on it (plan/lanes.h):
+ * so groups are the same in every run. */
+static hp_status start_group(hp_interp *in, bool sums, bool *any, hp_error *err) {
+    const int first = in->n_flight;
+    for (int q = 1; q < in->c.role->n_queue; q++) {
+        interp_queue *queue = &in->queue[q];
+        if (!queue->ordered || (in->c.role->queue[q].kind == HP_QUEUE_COLL) != sums) continue;
+        while (queue->next < queue->n && in->waits[queue->task[queue->next]] == 0)
+            HP_TRY(start(in, queue->task[queue->next++], err));
+    }
+    if (in->n_flight == first) return HP_OK;
+    *any = true;
+    HP_TRY(in->c.comm->ops->end(in->c.comm, err));
+    for (int f = first; f < in->n_flight; f++) interp_given(in, in->flight[f].task);
     return HP_OK;
 }
 
@@ -76,15 +93,19 @@ static hp_status land(hp_interp *in, bool *any, hp_error *err) {
     return HP_OK;
 }
 
+/* --- what can be done now --- */
+
 static hp_status take_off(hp_interp *in, bool *any, hp_error *err) {
     for (int q = 1; q < in->c.role->n_queue; q++) {
         interp_queue *queue = &in->queue[q];
+        if (queue->ordered) continue;
         while (queue->next < queue->n && in->waits[queue->task[queue->next]] == 0) {
             HP_TRY(start(in, queue->task[queue->next++], err));
             *any = true;
         }
     }
-    return HP_OK;
+    HP_TRY(start_group(in, false, any, err));
+    return start_group(in, true, any, err);
 }
 
 hp_status interp_progress(hp_interp *in, hp_error *err) {

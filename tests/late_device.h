@@ -345,6 +345,12 @@ static inline hp_device_ops late_device(const hp_device_ops *inner, uint64_t see
 
 /* --- a communicator whose messages by HP_BACKEND_NCCL are the device's work --- */
 
+typedef struct late_group { /* operations that move together */
+    struct late_comm *comm;
+    int n;
+    hp_comm_op *op;
+} late_group;
+
 typedef struct late_comm {
     hp_comm base;
     hp_comm *inner;
@@ -355,28 +361,49 @@ typedef struct late_comm {
         int handle;
         bool used;
     } * flight;
+    late_group *group; /* since the last end */
+    late_wait *wait;
+    int n_wait;
+    hp_event **done;
 } late_comm;
 
-typedef struct late_message {
-    late_comm *comm;
-    hp_comm_op op;
-} late_message;
-
-/* As a kernel of a message does: holds its stream until the other side is there. */
-static void late_do_message(void *self) {
-    late_message *m = self;
-    int handle;
+static hp_status late_start_all(late_group *g, int *handle) {
+    hp_status s = HP_OK;
     hp_error err;
-    pthread_mutex_lock(&m->comm->lock);
-    hp_status s = m->comm->inner->ops->start(m->comm->inner, &m->op, &handle, &err);
-    for (bool done = false; s == HP_OK && !done;) {
-        s = m->comm->inner->ops->test(m->comm->inner, handle, &done, &err);
-        pthread_mutex_unlock(&m->comm->lock);
-        usleep(20);
-        pthread_mutex_lock(&m->comm->lock);
+    for (int i = 0; i < g->n && s == HP_OK; i++)
+        s = g->comm->inner->ops->start(g->comm->inner, &g->op[i], &handle[i], &err);
+    return s;
+}
+
+static hp_status late_test_all(late_group *g, int *handle, int *left) {
+    hp_status s = HP_OK;
+    hp_error err;
+    for (int i = 0; i < g->n && s == HP_OK; i++) {
+        bool done = false;
+        if (handle[i] >= 0) s = g->comm->inner->ops->test(g->comm->inner, handle[i], &done, &err);
+        if (done) {
+            handle[i] = -1;
+            (*left)--;
+        }
     }
-    m->comm->base.sent_bytes = m->comm->inner->sent_bytes;
-    pthread_mutex_unlock(&m->comm->lock);
+    return s;
+}
+
+/* As a kernel of messages does: holds its stream until all the other sides are there. */
+static void late_do_group(void *self) {
+    late_group *g = self;
+    int handle[g->n], left = g->n;
+    pthread_mutex_lock(&g->comm->lock);
+    hp_status s = late_start_all(g, handle);
+    while (s == HP_OK && left > 0) {
+        s = late_test_all(g, handle, &left);
+        pthread_mutex_unlock(&g->comm->lock);
+        usleep(20);
+        pthread_mutex_lock(&g->comm->lock);
+    }
+    g->comm->base.sent_bytes = g->comm->inner->sent_bytes;
+    pthread_mutex_unlock(&g->comm->lock);
+    free(g->op);
 }
 
 static hp_status late_comm_join(hp_comm *comm, const hp_program *p, hp_error *err) {
@@ -400,6 +427,24 @@ static int late_handle(late_comm *c) {
     return i;
 }
 
+static void late_keep(late_comm *c, const hp_comm_op *op) {
+    if (!c->group) {
+        c->group = calloc(1, sizeof *c->group);
+        c->group->comm = c;
+    }
+    late_group *g = c->group;
+    HP_ASSERT(op->device);
+    g->op = realloc(g->op, sizeof *g->op * (size_t)(g->n + 1));
+    c->done = realloc(c->done, sizeof *c->done * (size_t)(g->n + 1));
+    c->wait = realloc(c->wait, sizeof *c->wait * (size_t)(c->n_wait + op->order->n + 1));
+    HP_ASSERT(g->op && c->done && c->wait);
+    c->done[g->n] = op->order->done;
+    for (int i = 0; i < op->order->n; i++) c->wait[c->n_wait++].event = op->order->after[i];
+    g->op[g->n] = *op;
+    g->op[g->n].data = late_real(op->data);
+    g->op[g->n++].order = NULL;
+}
+
 static hp_status late_comm_start(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err) {
     late_comm *c = (late_comm *)comm;
     *handle = late_handle(c);
@@ -411,14 +456,25 @@ static hp_status late_comm_start(hp_comm *comm, const hp_comm_op *op, int *handl
         pthread_mutex_unlock(&c->lock);
         return s;
     }
-    late_message *m = malloc(sizeof *m);
-    HP_ASSERT(m && op->device);
-    *m = (late_message){c, *op};
-    m->op.data = late_real(op->data);
-    m->op.order = NULL;
+    late_keep(c, op);
     f->done = op->order->done;
-    late_give(late_stream_of(2 + op->kind, op->kind == HP_COMM_ALLREDUCE ? op->group : op->peer, op->tag),
-              op->order, late_do_message, m);
+    return HP_OK;
+}
+
+/* One stream for messages, one for all-reduces. */
+static hp_status late_comm_end(hp_comm *comm, hp_error *err) {
+    late_comm *c = (late_comm *)comm;
+    late_group *g = c->group;
+    (void)err;
+    c->group = NULL;
+    if (!g) return HP_OK;
+    const int n = g->n;
+    hp_event *after[c->n_wait + 1];
+    for (int i = 0; i < c->n_wait; i++) after[i] = (hp_event *)(uintptr_t)c->wait[i].event;
+    late_stream *s = late_stream_of(2 + (g->op[0].kind == HP_COMM_ALLREDUCE), 0, 0);
+    late_give(s, &(hp_order){.n = c->n_wait, .after = after}, late_do_group, g);
+    for (int i = 0; i < n; i++) late_give(s, &(hp_order){.done = c->done[i]}, NULL, NULL);
+    c->n_wait = 0;
     return HP_OK;
 }
 
@@ -441,12 +497,19 @@ static void late_comm_close(hp_comm *comm) {
     late_comm *c = (late_comm *)comm;
     c->inner->ops->close(c->inner);
     pthread_mutex_destroy(&c->lock);
+    free(c->wait);
+    free(c->done);
     free(c->flight);
     free(c);
 }
 
-static const hp_comm_ops LATE_COMM = {
-    "late", late_comm_join, late_comm_start, late_comm_test, late_comm_ordered, late_comm_close, NULL};
+static const hp_comm_ops LATE_COMM = {.name = "late",
+                                      .join = late_comm_join,
+                                      .start = late_comm_start,
+                                      .end = late_comm_end,
+                                      .test = late_comm_test,
+                                      .ordered = late_comm_ordered,
+                                      .close = late_comm_close};
 
 /* Staged over late over the rank's own. */
 static inline hp_comm *late_comm_new(hp_comm *inner, const hp_device_ops *ops) {

@@ -50,7 +50,7 @@ static hp_status note_test(hp_comm *c, int handle, bool *done, hp_error *err) {
     return HP_OK;
 }
 
-static const hp_comm_ops NOTE_COMM = {"notes", note_join, note_start, note_test, NULL, NULL, NULL};
+static const hp_comm_ops NOTE_COMM = {"notes", note_join, note_start, NULL, note_test, NULL, NULL, NULL};
 
 static hp_status note_run(hp_device *d, int task, const hp_step *step, hp_error *err) {
     (void)d, (void)step, (void)err;
@@ -60,8 +60,8 @@ static hp_status note_run(hp_device *d, int task, const hp_step *step, hp_error 
 
 static const hp_device_ops NOTE_DEVICE = {"notes", HP_F32, NULL, note_run, NULL, &hp_memory_host, NULL};
 
-static hp_status note_load(void *self, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype, const hp_box *x_box,
-                           void *labels, const hp_box *label_box, hp_error *err) {
+static hp_status note_load(void *self, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
+                           const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
     (void)self, (void)iter, (void)micro, (void)x_dtype, (void)err;
     assert_true(x || labels);
     assert_true(!x == !x_box && !labels == !label_box);

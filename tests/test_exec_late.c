@@ -19,22 +19,6 @@ typedef struct outcome {
     int64_t n;
 } outcome;
 
-/* Which messages are the device's work: all, none, or by what they are; both ends draw the same. */
-static void choose_backends(hp_program *p, uint64_t seed) {
-    for (int r = 0; r < p->n_role; r++)
-        for (int q = 1; q < p->role[r].n_queue; q++) {
-            hp_queue *queue = &p->role[r].queue[q];
-            const int sender = queue->kind == HP_QUEUE_RECV ? queue->peer : r,
-                      receiver = queue->kind == HP_QUEUE_RECV ? r : queue->peer;
-            const uint64_t stream = queue->kind == HP_QUEUE_COLL ? (uint64_t)queue->peer
-                                                                 : (uint64_t)(4096 * sender + receiver) * 64 +
-                                                                       (uint64_t)queue->channel;
-            const uint64_t of_three = seed % 3;
-            if (of_three == 1 || (of_three == 2 && hp_rng_below(seed, 17, stream, 2)))
-                queue->backend = HP_BACKEND_NCCL;
-        }
-}
-
 static outcome run(hp_arena *arena, const hp_graph *g, hp_program *p, const hp_device_ops *ops, bool late,
                    uint64_t seed, const char *rings) {
     outcome out = {.n = ranks_param_elems(g)};
@@ -87,7 +71,6 @@ static void work_done_later_has_the_same_bits(void **state) {
         draw d = drawn(seed);
         const hp_device_ops later = late_device(&hp_device_ref, seed);
         const outcome want = run(d.arena, d.g, d.p, &hp_device_ref, false, seed, NULL);
-        choose_backends(d.p, seed);
         const outcome have = run(d.arena, d.g, d.p, &later, true, seed, NULL);
         if (memcmp(want.loss, have.loss, sizeof want.loss) != 0)
             fail_msg("seed %llu, %s: losses %.17g %.17g %.17g, were %.17g %.17g %.17g",
@@ -127,7 +110,6 @@ static void spans_are_in_an_order_the_program_allows(void **state) {
         char dir[] = "late-XXXXXX", path[64];
         hp_error err;
         assert_non_null(mkdtemp(dir));
-        choose_backends(d.p, seed);
         run(d.arena, d.g, d.p, &later, true, seed, dir);
         for (int rank = 0; rank < hp_program_ranks(d.p); rank++) {
             hp_ring_data data;

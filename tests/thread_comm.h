@@ -229,8 +229,12 @@ static void thread_abort(hp_comm *comm, int code) {
     exit(code);
 }
 
-static const hp_comm_ops THREADS = {"threads", thread_join,  thread_start, thread_test,
-                                    NULL,      thread_close, thread_abort};
+static const hp_comm_ops THREADS = {.name = "threads",
+                                    .join = thread_join,
+                                    .start = thread_start,
+                                    .test = thread_test,
+                                    .close = thread_close,
+                                    .abort = thread_abort};
 
 static inline hp_comm *thread_comm_new(thread_world *w, int rank) {
     thread_comm *c = calloc(1, sizeof *c);

@@ -1,0 +1,65 @@
+/* dnn.h - convolutions and poolings through cuDNN's graph API: what an operation is, which engine computes
+ * it, and that engine's plan, ready to be enqueued.
+ *
+ * All tensors are dense (N, H, W, C); filters (K, R, S, C/groups). cuDNN is told nothing of 2^31 elements or
+ * more: hp_dnn_conv_split says into how many strips of rows such an operation must be cut. Source: cuDNN 9
+ * graph API; NVIDIA, "cuDNN Developer Guide". */
+#ifndef HP_DNN_H
+#define HP_DNN_H
+
+#include "exec/cuda/cuda.h"
+#include "plan/program.h"
+
+typedef enum hp_dnn_kind { HP_DNN_FORWARD, HP_DNN_DGRAD, HP_DNN_WGRAD } hp_dnn_kind;
+
+/* What float32 products may be rounded to. */
+typedef enum hp_dnn_math {
+    HP_DNN_STRICT, /* float32 */
+    HP_DNN_TF32    /* factors rounded to 10 bits of mantissa, sums in float32 */
+} hp_dnn_math;
+
+typedef struct hp_dnn_conv {
+    int32_t kind;       /* hp_dnn_kind */
+    int32_t dtype;      /* of x, w and y (and their gradients): HP_F32, HP_BF16, HP_F16 */
+    int32_t math;       /* hp_dnn_math */
+    int64_t n;          /* samples */
+    int32_t ih, iw, ic; /* input */
+    int32_t oh, ow, oc; /* output */
+    int32_t kh, kw, stride_h, stride_w, dil_h, dil_w, groups;
+    int32_t pad_top, pad_left, pad_bottom, pad_right;
+    /* forward alone: y = act(conv(x, w) + bias + z), z of y's size and dtype */
+    bool bias;   /* of the channels of y, float32 */
+    bool add;    /* z */
+    int32_t act; /* hp_act: HP_ACT_NONE, HP_ACT_RELU, HP_ACT_RELU6; others are not fused */
+} hp_dnn_conv;
+
+typedef struct hp_dnn hp_dnn;
+typedef struct hp_dnn_plan hp_dnn_plan; /* lives as long as its hp_dnn */
+
+/* Of this process's GPU, or (hp_dnn_open_like) of one that a JSON text describes
+ * (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): then plans can be made and asked, not run, and no GPU is
+ * needed. Errors: HP_EUNAVAIL, HP_EDATA. */
+hp_status hp_dnn_open(hp_cuda *cuda, hp_dnn **dnn, hp_error *err);
+hp_status hp_dnn_open_like(const char *json, hp_dnn **dnn, hp_error *err);
+void hp_dnn_close(hp_dnn *dnn);
+
+/* The plan of an operation: the fastest of the first engines that heuristics name and that compute it as
+ * asked (deterministic, in the math that is allowed, within `workspace` bytes), measured where there is a GPU
+ * and remembered. Errors: HP_EUNAVAIL, naming the operation and why each engine was refused. */
+hp_status hp_dnn_plan_conv(hp_dnn *dnn, const hp_dnn_conv *c, int64_t workspace, hp_dnn_plan **plan,
+                           hp_error *err);
+int64_t hp_dnn_plan_workspace(const hp_dnn_plan *p);
+/* "engine 46, tensor cores": static as long as the plan. */
+const char *hp_dnn_plan_name(const hp_dnn_plan *p);
+
+typedef struct hp_dnn_data { /* device addresses; of a gradient's kind: dx, dy, dw in their places */
+    void *x, *w, *y, *z, *bias, *workspace;
+} hp_dnn_data;
+/* Enqueues on the GPU's compute stream. */
+hp_status hp_dnn_run(hp_dnn_plan *p, const hp_dnn_data *data, hp_error *err);
+
+/* Choices made so far as JSON, and choices to start from: all ranks and all runs use the same. */
+hp_status hp_dnn_choices_save(const hp_dnn *dnn, const char *path, hp_error *err);
+hp_status hp_dnn_choices_load(hp_dnn *dnn, const char *path, hp_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* plugin.h - what hplan-exec finds at run time or does without: the GPU's part, a shared library beside the
+ * program, so that the program itself starts where there is no CUDA. */
+#ifndef HP_PLUGIN_H
+#define HP_PLUGIN_H
+
+#include "exec/comm.h"
+#include "exec/device.h"
+
+enum { HP_PLUGIN_VERSION = 1 };
+
+typedef struct hp_plugin {
+    int32_t version; /* HP_PLUGIN_VERSION of the program it was built with */
+    /* "CUDA 13.0, cuDNN 9.19.0, NCCL 2.28.9; NVIDIA H200"; what it finds, never an error. */
+    const char *(*describe)(char *out, size_t n);
+    const hp_device_ops *device, *deployed;
+    /* NCCL beside another communicator, which it takes over. Collective: over all ranks. Errors: HP_EUNAVAIL.
+     */
+    hp_status (*nccl)(hp_comm *inner, hp_comm **comm, hp_error *err);
+} hp_plugin;
+
+/* The library: what the environment's HPLAN_CUDA names, else libhplan-cuda.so beside the program, else in
+ * ../lib/hplan from there. Stays loaded. Errors: HP_EUNAVAIL, what is missing. */
+hp_status hp_plugin_cuda(const hp_plugin **plugin, hp_error *err);
+
+/* What the library exports. */
+extern const hp_plugin hp_plugin_of_cuda;
+
+#endif
