@@ -9,7 +9,7 @@ typedef struct series {
     int32_t batch[3]; /* 0 ends the list */
     bool beside;      /* also on all cores */
     bool strips;      /* also in strips */
-    bool stored;      /* also in the precisions that store low and compute in float32 */
+    bool stored;      /* also in the precisions that store otherwise than they compute */
 } series;
 
 /* The last ones have the rows of very large images, and few of them. */
@@ -29,14 +29,15 @@ static const series DEFAULT[] = {
     {"unet:16", 64, 4096, {1}, false, false, false},
 };
 enum { STRIPS = 8 };
-static const int32_t precisions[] = {HP_PREC_FP32, HP_PREC_INT8}, stored[] = {HP_PREC_BF16, HP_PREC_FP16};
+static const int32_t precisions[] = {HP_PREC_FP32, HP_PREC_INT8},
+                     stored[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_INT8_DYNAMIC};
 
 /* One core's multiply-adds at a guessed rate; 8 bits take a quarter. */
 static double guessed_step_s(const hp_graph *g, int64_t samples, int32_t prec) {
     static const double GUESSED_FLOPS_PER_S = 100e9, INT8_FASTER = 3.5;
     double macs = 0;
     for (int l = 0; l < g->n_layer; l++) macs += (double)hp_layer_macs(g, l);
-    return 2 * macs * (double)samples / GUESSED_FLOPS_PER_S / (prec == HP_PREC_INT8 ? INT8_FASTER : 1);
+    return 2 * macs * (double)samples / GUESSED_FLOPS_PER_S / (prec >= HP_PREC_INT8 ? INT8_FASTER : 1);
 }
 
 static void add_job(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, int32_t prec, int32_t dp,

@@ -131,14 +131,18 @@ static void probe_slurm(finding *f, json_t *facts) {
     json_object_set_new(facts, "slurm", json_boolean(inside));
 }
 
+/* What hplan-exec says of its GPU part, beside the driver. */
 static void probe_cuda(finding *f, json_t *facts) {
-    char line[200] = "";
+    char line[200] = "", text[600];
+    const char *part = json_string_value(json_object_get(json_object_get(facts, "hplan_exec"), "cuda"));
     FILE *driver = fopen("/proc/driver/nvidia/version", "re");
     const bool found = driver && fgets(line, sizeof line, driver);
     if (driver) fclose(driver);
     line[strcspn(line, "\n")] = 0;
-    say(f, found, found ? line : "no NVIDIA driver: simulation and CPU runs only");
-    json_object_set_new(facts, "cuda_driver", found ? json_string(f->text) : json_null());
+    snprintf(text, sizeof text, "%s; %s", part ? part : "hplan-exec has no GPU part (libhplan-cuda.so)",
+             found ? line : "no NVIDIA driver: simulation and CPU runs only");
+    say(f, found && part, text);
+    json_object_set_new(facts, "cuda_driver", found ? json_string(line) : json_null());
 }
 
 static void probe_gnuplot(finding *f, json_t *facts) {

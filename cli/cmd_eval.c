@@ -25,7 +25,7 @@ static const frame_option OPTIONS[] = {
     {"quant", 0, "FILE", offsetof(options, quant), 0,
      "int8 weights and scales, as hplan quantize writes them"},
     {"data", 0, "DATA", offsetof(options, data), 0,
-     "synthetic, fashion-mnist, a folder, or files (synthetic)"},
+     "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)"},
     {"prec", 0, "LIST", offsetof(options, prec), 0, "precisions beside fp32 (int8)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time (1 per device)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how it is run (dp=1)"},

@@ -1,14 +1,16 @@
 /* cmd_import.c - reads an ONNX model: says what is in it, writes its structure as model.db and its weights as
- * safetensors beside it. */
+ * safetensors beside it; or, of a quantised model, the file of its int8 program. */
 #include "cli/frame.h"
+#include "plan/base/units.h"
 #include "plan/onnx/model.h"
+#include "plan/onnx/onnx_int8.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
 typedef struct options {
-    const char *output, *image;
+    const char *output, *image, *mean, *std;
     bool json;
 } options;
 
@@ -17,6 +19,8 @@ typedef struct imported {
     hp_onnx_model model;
     int64_t macs, parameters;
     char weights[PATH_MAX]; /* the file beside the database */
+    bool wants8;            /* the output is the int8 program's file */
+    hp_onnx_int8 int8;
 } imported;
 
 /* "a/model.db": "a/model.safetensors" */
@@ -68,9 +72,11 @@ static void show_head(const imported *m) {
     for (int d = 0; d < o->output.n_dim; d++) printf("%s%" PRId64, d ? ", " : "", o->output.dim[d]);
     printf(")%s\n", o->n_output > 1 ? "; the model's other outputs are left out" : "");
     if (o->n_qparam)
-        printf("8 bits   %d tensors have a scale and zero point in the model; the weights are written as "
-               "reals\n",
-               o->n_qparam);
+        printf("8 bits   %d tensors have a scale and zero point in the model; the weights are written %s\n",
+               o->n_qparam, m->wants8 ? "as its integers" : "as reals");
+    if (m->wants8)
+        printf("int8     %d layers with the model's integers; %d stay real%s%s\n", m->int8.n_weights8,
+               m->int8.n_float, m->int8.n_float ? ": " : "", m->int8.float_layers);
 }
 
 static void show_ops(const imported *m) {
@@ -111,16 +117,85 @@ static hp_status show_json(const imported *m, const options *o, hp_error *err) {
                              g->image_h, g->image_w, g->image_c, "output", output_json(&m->model), "layers",
                              g->n_layer, "parameters", (json_int_t)m->parameters, "macs", (json_int_t)m->macs,
                              "quantised_tensors", m->model.n_qparam, "operators", ops_json(g));
-    if (root && json_object_set_new(root, "model_file", json_string(o->output)) == 0)
-        json_object_set_new(root, "weights_file", json_string(m->weights));
+    if (root && !m->wants8) json_object_set_new(root, "model_file", json_string(o->output));
+    if (root) json_object_set_new(root, "weights_file", json_string(m->wants8 ? o->output : m->weights));
+    if (root && m->wants8) {
+        json_object_set_new(root, "int8_layers", json_integer(m->int8.n_weights8));
+        json_object_set_new(root, "float_layers", json_string(m->int8.float_layers));
+    }
     return cli_print_json(root, err);
+}
+
+/* --- files --- */
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static hp_status read_list(const char *text, const char *option, double value[4], int32_t *n, hp_error *err) {
+    char copy[256], *save = NULL;
+    *n = 0;
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        if (*n == 4) return hp_fail(err, HP_EUSAGE, "%s has more than four numbers", option);
+        HP_TRY(hp_parse_double(word, option, -1e6, 1e6, &value[(*n)++], err));
+    }
+    return *n ? HP_OK : hp_fail(err, HP_EUSAGE, "%s has no number; for example %s 0.5", option, option);
+}
+
+/* As hplan run takes them. */
+static hp_status read_pixels(const options *o, hp_onnx_pixels *p, hp_error *err) {
+    int32_t n_std = 0;
+    HP_TRY(read_list(o->mean ? o->mean : "0.5", "--mean", p->mean, &p->n, err));
+    HP_TRY(read_list(o->std ? o->std : "0.5", "--std", p->std, &n_std, err));
+    const bool one = n_std == 1 || p->n == 1;
+    if (n_std != p->n && !one) return hp_fail(err, HP_EUSAGE, "--mean and --std have as many numbers");
+    for (int i = p->n; i < n_std; i++) p->mean[i] = p->mean[0];
+    for (int i = n_std; i < p->n; i++) p->std[i] = p->std[0];
+    p->n = n_std > p->n ? n_std : p->n;
+    for (int i = 0; i < p->n; i++)
+        if (p->std[i] <= 0) return hp_fail(err, HP_EUSAGE, "--std must be positive");
+    return HP_OK;
+}
+
+static hp_status write_int8(frame *f, imported *m, hp_error *err) {
+    const options *o = f->options;
+    hp_onnx_pixels pixels = {0};
+    HP_TRY(read_pixels(o, &pixels, err));
+    HP_TRY(hp_onnx_deploy_int8(f->arena, &m->model, &m->int8, err));
+    return hp_onnx_write_int8(o->output, &m->model, &m->int8, &pixels,
+                              hp_arena_printf(f->arena, "%s", m->model.graph->net), err);
+}
+
+static hp_status write_files(frame *f, imported *m, hp_error *err) {
+    const options *o = f->options;
+    if (m->wants8) return write_int8(f, m, err);
+    HP_TRY(hp_model_write_weights(m->weights, &m->model, err));
+    return hp_model_write(o->output, m->path, m->model.graph, err);
+}
+
+static void show_next(const imported *m, const options *o) {
+    char plain[3][4096];
+    cli_plain(o->output, plain[0], sizeof plain[0]);
+    cli_plain(m->wants8 ? m->path : m->weights, plain[1], sizeof plain[1]);
+    if (!m->wants8)
+        fprintf(stderr, "wrote %s and %s; next: hplan simulate --onnx %s --mode infer\n", plain[0], plain[1],
+                plain[0]);
+    else
+        fprintf(
+            stderr,
+            "wrote %s; next: hplan simulate --onnx %s --mode infer --prec int8%s%s, then hplan run plan.db "
+            "--init %s\n",
+            plain[0], plain[1], m->int8.n_float ? " --float-layers " : "",
+            cli_plain(m->int8.float_layers, plain[2], sizeof plain[2]), plain[0]);
 }
 
 /* --- the command --- */
 
 static hp_status import_model(frame *f, hp_error *err) {
     const options *o = f->options;
-    imported m = {.path = f->word[0]};
+    imported m = {.path = f->word[0], .wants8 = ends_with(o->output, ".safetensors")};
     int h = 0, w = 0;
     if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
     HP_TRY(name_weights(o->output, m.weights, err));
@@ -128,15 +203,11 @@ static hp_status import_model(frame *f, hp_error *err) {
         return hp_fail(err, HP_EUSAGE, "the output would replace the model itself; give another -o");
     HP_TRY(hp_onnx_read(f->arena, m.path, h, w, true, &m.model, err));
     sum_up(&m);
-    HP_TRY(hp_model_write_weights(m.weights, &m.model, err));
-    HP_TRY(hp_model_write(o->output, m.path, m.model.graph, err));
+    HP_TRY(write_files(f, &m, err));
     if (o->json) return show_json(&m, o, err);
     show_head(&m);
     show_ops(&m);
-    char plain[2][4096];
-    fprintf(stderr, "wrote %s and %s; next: hplan simulate --onnx %s --mode infer\n",
-            cli_plain(o->output, plain[0], sizeof plain[0]), cli_plain(m.weights, plain[1], sizeof plain[1]),
-            plain[0]);
+    show_next(&m, o);
     return cli_finish_stdout(err);
 }
 
@@ -146,17 +217,23 @@ static bool has_output(const void *options_) {
 
 int cmd_import(int argc, char **argv) {
     static const frame_option list[] = {
-        {"output", 'o', "FILE.db", offsetof(options, output), 0,
-         "where to write the model; its weights go beside it"},
+        {"output", 'o', "FILE", offsetof(options, output), 0,
+         "where to write the model, its weights go beside it; Q.safetensors: a quantised model's integers"},
         {"image", 0, "SIZE", offsetof(options, image), 0, "rows x columns, where the model leaves them open"},
+        {"mean", 0, "X,..", offsetof(options, mean), 0,
+         "mean of the pixels a quantised model was made for (0.5)"},
+        {"std", 0, "X,..", offsetof(options, std), 0, "their standard deviation (0.5)"},
         {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
         {0}};
     static const frame_command command = {
         .option = list,
         .usage = "MODEL.onnx -o MODEL.db",
-        .doc = "Reads an ONNX model, opsets 7 to 17, and writes what hplan needs of it: its structure as "
-               "MODEL.db, for "
-               "any image size, and its weights as MODEL.safetensors.",
+        .doc =
+            "Reads an ONNX model, opsets 7 to 21, and writes what hplan needs of it: its structure as "
+            "MODEL.db, for "
+            "any image size, and its weights as MODEL.safetensors. With -o Q.safetensors, of a quantised "
+            "model (QLinearConv; QuantizeLinear and DequantizeLinear): its integers, scales and zero points "
+            "as they are, for int8 programs, as hplan quantize writes them.",
         .min_word = 1,
         .max_word = 1,
         .too_few = "needs a model and an output. For example: hplan import model.onnx -o model.db",

@@ -14,12 +14,12 @@ static hp_status find_kind(const char *name, int n_path, const hp_plot_kind **ki
     if (!*kind)
         return hp_fail(err, HP_EUSAGE,
                        "there is no plot '%.40s'; there are timeline, scaling, memory, error, "
-                       "precision",
+                       "precision, pareto",
                        name);
     if (!(*kind)->draw)
         return hp_fail(err, HP_EUNAVAIL,
                        "this version does not have the plot '%s'; it has timeline, scaling, memory, error, "
-                       "precision",
+                       "precision, pareto",
                        (*kind)->name);
     if (n_path == 0)
         return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);

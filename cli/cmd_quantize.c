@@ -24,7 +24,7 @@ static const frame_option OPTIONS[] = {
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time (one per device)"},
     {"device", 0, "cpu|ref", offsetof(options, device), 0, "what computes (cpu)"},
     {"weights", 'w', "FILE", offsetof(options, weights), 0, "trained weights, safetensors or ONNX"},
-    {"calib", 0, "DATA", offsetof(options, calib), 0, "images: synthetic, fashion-mnist, a folder, or files"},
+    {"calib", 0, "DATA", offsetof(options, calib), 0, "images: synthetic, fashion-mnist, a folder, or FILE,.."},
     {"observer", 0, "NAME", offsetof(options, observer), 0,
      "how ranges are chosen: minmax, percentile, entropy, mse (mse)"},
     {"percentile", 0, "P", offsetof(options, percentile), 0, "of that observer (99.99)"},

@@ -173,11 +173,21 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
     return status;
 }
 
+static hp_status check_float_layers(const simulate_options *o, const simulate_setup *s, hp_error *err) {
+    bool low = false;
+    for (int i = 0; i < s->n_prec; i++) low |= s->prec[i] != HP_PREC_FP32;
+    if (!o->float_layers || low) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "--float-layers are left out of low precision, %s: %s",
+                   s->mode == HP_MODE_TRAIN ? "which training has not" : "and all of fp32 is real",
+                   s->mode == HP_MODE_TRAIN ? "give --mode infer --prec int8" : "give --prec int8");
+}
+
 static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {
     simulate_setup s;
     simulate_found f = {0};
     const char *path = o->out ? o->out : "plan.db";
     HP_TRY(simulate_prepare(arena, o, &s, err));
+    HP_TRY(check_float_layers(o, &s, err));
     HP_TRY(find(arena, &s, &f, err));
     if (f.chosen >= f.n) f.chosen = 0;
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));

@@ -28,7 +28,7 @@ static const row ROWS[] = {
     {"json", NULL, "one object per step on stdout, a last one with \"final\"", JSON, 0, false},
     {"steps", "N", "optimiser steps (10)", PASS, 0, false},
     {"epochs", "N", "passes over the training data", PASS, 0, false},
-    {"data", "DATA", "synthetic, fashion-mnist, a folder, or files (synthetic)", PASS, 0, false},
+    {"data", "DATA", "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)", PASS, 0, false},
     {"mean", "X,..", "mean of the pixels, per channel (0.5)", PASS, 0, false},
     {"std", "X,..", "standard deviation of the pixels, per channel (0.5)", PASS, 0, false},
     {"channels", "N", "read images with N channels, then fit them to the network", PASS, 0, false},

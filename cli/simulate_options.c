@@ -46,8 +46,9 @@ static const struct argp_option option_list[] = {
     {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
     {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
-    {"device", KEY_DEVICE, "cpu|ref", 0, "what will run the plan (cpu)", 2},
-    {"prec", KEY_PREC, "LIST", 0, "precisions: fp32, and in inference bf16, fp16, int8 (fp32)", 2},
+    {"device", KEY_DEVICE, "cpu|cuda|ref", 0, "what will run the plan (cpu)", 2},
+    {"prec", KEY_PREC, "LIST", 0, "precisions: fp32, and in inference bf16, fp16, int8, int8-dynamic (fp32)",
+     2},
     {"float-layers", KEY_FLOAT, "LIST", 0, "layers that low precision leaves real, by name", 2},
     {"memory-limit", KEY_LIMIT, "BYTES", 0, "memory of one rank", 2},
     {"memory", KEY_MEMORY, "planned|eager", 0,
@@ -331,8 +332,6 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     HP_TRY(parse_int(o->top, "--top", 1, 1 << 20, &top, err));
     HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
     HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
-    if (device == 2)
-        return hp_fail(err, HP_EUNAVAIL, "this version does not have --device cuda; use cpu or ref");
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
     s->dtype = device == 1 ? HP_F64 : HP_F32;
     snprintf(s->device, sizeof s->device, "%s", devices[device]);
@@ -386,6 +385,7 @@ hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch) 
     e.table = s->table;
     e.mode = s->mode;
     e.dtype = s->dtype;
+    e.device = s->device;
     e.batch = batch;
     e.seed = s->seed;
     return hp_eval_new(arena, &e);

@@ -96,8 +96,17 @@ static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_w
     return false;
 }
 
+/* A kernel and the passes before it, as fast as tensors are quantised. */
+static hp_cost with_passes(const hp_cost_table *t, const hp_machine *m, const hp_work *kernel, double bytes) {
+    const hp_work pass = {.key = "infer.quant f32>u8", .bytes = bytes};
+    const hp_cost a = hp_cost_compute(t, m, kernel), b = hp_cost_compute(t, m, &pass);
+    return (hp_cost){a.seconds + b.seconds, a.low + b.low, a.high + b.high, HP_SOURCE_GUESS};
+}
+
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     hp_cost cost;
+    hp_work kernel;
+    if (hp_work_kernel(w, &kernel) && !measured(t, m, w, &cost)) return with_passes(t, m, &kernel, w->passes);
     return measured(t, m, w, &cost) || like_another(t, m, w, &cost) ? cost : by_roofline(t, m, w);
 }
 
@@ -108,7 +117,8 @@ static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, cons
 
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     const hp_row *row = share_row(t, m, w);
-    hp_work twin;
+    hp_work twin, kernel;
+    if (!row && hp_work_kernel(w, &kernel)) return hp_cost_share(t, m, &kernel);
     for (int k = 0; !row && k < HP_TWINS && hp_work_twin(w, k, &twin); k++) row = share_row(t, m, &twin);
     if (m->share_cpu) {
         const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;

@@ -69,3 +69,18 @@ bool hp_work_twin(const hp_work *w, int twin, hp_work *out) {
     snprintf(out->key, sizeof out->key, "%s%.*s f32%s", prefix, p.rest_n, p.rest, width);
     return strcmp(out->key, w->key) != 0;
 }
+
+bool hp_work_kernel(const hp_work *w, hp_work *kernel) {
+    static const char dynamic[] = "dynamic-";
+    const int skip = (int)sizeof dynamic - 1;
+    char width[24] = "";
+    key_parts p;
+    if (!split(w->key, &p) || strncmp(p.rest, dynamic, (size_t)skip) != 0) return false;
+    *kernel = *w;
+    kernel->bytes -= w->passes;
+    kernel->passes = 0;
+    if (p.width) snprintf(width, sizeof width, " w%d", p.width);
+    snprintf(kernel->key, sizeof kernel->key, "%s%.*s u8%s", inference, p.rest_n - skip, p.rest + skip,
+             width);
+    return true;
+}

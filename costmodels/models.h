@@ -32,6 +32,11 @@ double hp_allreduce_hierarchical(const hp_alpha_beta *intra, const hp_alpha_beta
 enum { HP_TWINS = 2 };
 bool hp_work_twin(const hp_work *w, int twin, hp_work *out);
 
+/* The kernel of a layer that quantises its input at run time, without the passes before it; false: it is
+ * none.
+ */
+bool hp_work_kernel(const hp_work *w, hp_work *kernel);
+
 /* The interval of a row around `seconds`. */
 hp_cost hp_cost_of_row(const hp_row *row, double seconds);
 

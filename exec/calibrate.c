@@ -6,11 +6,13 @@
 #include "exec/observe.h"
 #include "plan/base/rng.h"
 #include "plan/deploy.h"
+#include "plan/graph_json.h"
+#include "plan/graph_resize.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 256, IMAGES = 2 };
+enum { SIDE = 256, IMAGES = 2, STRIDES = 64 /* of all layers together, or a divisor of it */ };
 
 typedef struct small_run {
     hp_arena *memory;
@@ -34,22 +36,55 @@ static hp_status build(small_run *r, const hp_plan *plan, int h, int w, hp_error
     p.float_layers = NULL;
     p.image_h = h;
     p.image_w = w;
+    if (plan->model && (h != plan->image_h || w != plan->image_w)) {
+        hp_graph *read = NULL;
+        HP_TRY(hp_graph_from_json(r->memory, plan->model, &read, err));
+        HP_TRY(hp_graph_resize(r->memory, read, h, w, &read, err));
+        p.model = hp_graph_json(r->memory, read);
+    }
     return hp_plan_graph(r->memory, &p, &r->g, err);
 }
 
-/* A model that was read has one size; a network may need more than the small one. */
+/* At most SIDE. A model that was read keeps what its size leaves behind whole strides, so that maps of
+ * different depth still meet. */
+static int small_side(const hp_plan *plan, int side) {
+    if (side <= SIDE) return side;
+    return plan->model ? side - (side - SIDE + STRIDES - 1) / STRIDES * STRIDES : SIDE;
+}
+
+/* Scales are found on the spot in seconds, or not. */
+static hp_status check_work(const small_run *r, const hp_plan *plan, hp_error *err) {
+    static const double MOST_MACS = 5e11;
+    double macs = 0;
+    for (int l = 0; l < r->g->n_layer; l++) macs += (double)hp_layer_macs(r->g, l);
+    if (macs <= MOST_MACS) return HP_OK;
+    return hp_fail(err, HP_EDATA,
+                   "int8 needs the scales of every tensor, and %s works at %d x %d only, too large to find "
+                   "them on the spot: make them with hplan quantize, give them with --init",
+                   plan->net, r->g->image_h, r->g->image_w);
+}
+
+/* A network may need more than the small size. */
 static hp_status open_graph(small_run *r, const hp_plan *plan, hp_error *err) {
-    const int h = plan->image_h < SIDE ? plan->image_h : SIDE,
-              w = plan->image_w < SIDE ? plan->image_w : SIDE;
+    const int h = small_side(plan, plan->image_h), w = small_side(plan, plan->image_w);
     hp_error ignored;
-    if (!plan->model && build(r, plan, h, w, &ignored) == HP_OK) return HP_OK;
-    return build(r, plan, plan->image_h, plan->image_w, err);
+    if (build(r, plan, h, w, &ignored) == HP_OK) return HP_OK;
+    HP_TRY(build(r, plan, plan->image_h, plan->image_w, err));
+    return check_work(r, plan, err);
+}
+
+/* A few small images: on the host, whatever the plan is for. */
+static const char *device_of(const hp_plan *plan) {
+    return strcmp(plan->device, "ref") == 0 ? "ref" : "cpu";
 }
 
 static hp_status open_program(small_run *r, const hp_plan *plan, hp_constants *c, hp_error *err) {
     const hp_strategy s = hp_strategy_default();
-    const hp_lower_options o = {
-        .mode = HP_MODE_INFER, .dtype = (hp_dtype)plan->dtype, .batch = 1, .place = true};
+    const hp_lower_options o = {.mode = HP_MODE_INFER,
+                                .dtype = (hp_dtype)plan->dtype,
+                                .batch = 1,
+                                .device = device_of(plan),
+                                .place = true};
     HP_TRY(open_graph(r, plan, err));
     HP_TRY(hp_lower(r->memory, r->g, &s, &o, &r->program, err));
     HP_TRY(hp_constants_open_as(c, r->g, &r->constants, err));
@@ -60,7 +95,7 @@ static hp_status open_program(small_run *r, const hp_plan *plan, hp_constants *c
 static hp_status open_device(small_run *r, const hp_plan *plan, hp_error *err) {
     enum { LINE = 64 };
     const hp_role *role = &r->program->role[0];
-    r->ops = hp_device_find(plan->device, true);
+    r->ops = hp_device_find(device_of(plan), true);
     HP_ASSERT(r->ops);
     r->arena = aligned_alloc(LINE, ((size_t)role->arena_bytes + LINE) / LINE * LINE);
     if (!r->arena)

@@ -7,10 +7,11 @@
 #include "plan/store.h"
 
 /* Runs the float program of the plan's network on its device, here, on a few images of random pixels (at most
- * 256 x 256 where the network can be built at another size; linear layers that only fit the plan's are
+ * 256 x 256 where the network works at another size; linear layers that only fit the plan's are
  * drawn: nothing behind them is quantised), and quantises the tensors of `c` by the
  * ranges it sees. c: constants of the plan's graph, of a float source. Collective: no; the outcome depends on
- * plan and weights, and in its last bits on the processor. Errors: what the device reports. */
+ * plan and weights, and in its last bits on the processor. Errors: what the device reports; HP_EDATA (the
+ * network works at a large size only). */
 hp_status hp_calibrate_small(const hp_plan *plan, hp_constants *c, hp_error *err);
 
 /* Everybody takes rank 0's quantisation, bit for bit. Collective: over all ranks. */

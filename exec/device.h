@@ -52,5 +52,7 @@ extern const hp_device_ops hp_device_infer_cpu, hp_device_infer_ref; /* of deplo
 
 /* --device cpu|ref: the ops, or NULL. */
 const hp_device_ops *hp_device_find(const char *name, bool deployed);
+/* --device cpu|cuda|ref; the GPU's part is loaded for it (exec/plugin.h). Errors: HP_EUNAVAIL. */
+hp_status hp_device_named(const char *name, bool deployed, const hp_device_ops **ops, hp_error *err);
 
 #endif

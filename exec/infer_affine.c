@@ -1,5 +1,6 @@
 /* infer_affine.c - prepares the layers that multiply with constants, or with a vector: batch norm, scale,
- * product, raw pixels. A layer's pack: its factors, then its biases, float32, of the channels that are here.
+ * a concatenation with either, product, raw pixels. A layer's pack: its factors, then its biases, float32, of
+ * the channels that are here.
  */
 #include "exec/infer_point.h"
 
@@ -27,7 +28,7 @@ static hp_status prepare_affine(hp_infer *in, const hp_bound *b, hp_infer_kernel
     HP_TRY(fill_pack(in, b, err));
     t->op.factor = b->pack_forward;
     t->op.bias = t->op.factor + b->shape.oc;
-    t->op.adds = b->n_in > 1;
+    t->op.adds = b->layer->op == HP_BN && b->n_in > 1;
     return HP_OK;
 }
 

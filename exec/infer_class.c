@@ -33,18 +33,16 @@ static void sum_taps(const hp_matrix *m, const hp_bound *b, const hp_matrix_clas
 hp_matrix_class hp_matrix_class_of(const hp_matrix *m, const hp_bound *b, const hp_axis_group *row,
                                    const hp_axis_group *col) {
     const int64_t outs = (int64_t)m->p.groups * m->p.padded;
-    const float *scale = (const float *)(const void *)pack_at(b, m->at.scale),
-                *shift = (const float *)(const void *)pack_at(b, m->at.shift);
     hp_matrix_class c = {row, col, pack_at(b, m->at.bias), NULL};
     if (!hp_panels_quantised(&m->p)) return c;
     int32_t *init = b->scratch;
     float *share = (float *)b->scratch + outs;
     memset(init, 0, (size_t)outs * sizeof *init);
     c.init = init;
-    c.shift = shift;
+    c.shift = m->shift;
     if (m->units.pixels) {
         sum_taps(m, b, &c, share, outs);
-        for (int64_t o = 0; o < outs; o++) share[o] = __builtin_fmaf(-scale[o], share[o], shift[o]);
+        for (int64_t o = 0; o < outs; o++) share[o] = __builtin_fmaf(-m->scale[o], share[o], m->shift[o]);
         c.shift = share;
     } else if (m->units.in_zero) {
         sum_taps(m, b, &c, init, outs);

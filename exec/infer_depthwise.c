@@ -19,8 +19,8 @@ static void run_bytes(const hp_matrix *m, const hp_bound *b) {
                             .zero = (uint8_t)m->units.in_zero,
                             .weights = (const int8_t *)pack,
                             .init = init,
-                            .scale = (const float *)(const void *)(pack + m->at.scale),
-                            .shift = (const float *)(const void *)(pack + m->at.shift),
+                            .scale = m->scale,
+                            .shift = m->shift,
                             .out = &m->out});
 }
 

@@ -30,9 +30,11 @@ enum { ROW = HP_INFER_ROW };
 #include "exec/loops_point.h"
 #include "exec/loops_affine.h"
 #include "exec/loops_move.h"
+#include "exec/loops_join.h"
 #include "exec/loops_pool.h"
 #include "exec/loops_resize.h"
 #include "exec/loops_softmax.h"
+#include "exec/loops_dynamic.h"
 
 #define NAME_(isa)   hp_infer_loops_##isa
 #define NAME(isa)    NAME_(isa)
@@ -52,8 +54,10 @@ const hp_infer_loops NAME(HP_ISA) = {
             [HP_AVGPOOL] = pool_mean,
             [HP_ADAPTPOOL] = pool_mean,
             [HP_RESIZE] = resize_run,
-            [HP_CONCAT] = move_concat,
+            [HP_CONCAT] = join_run,
             [HP_PAD] = move_pad,
             [HP_SOFTMAX] = softmax_run},
+    .range = dynamic_range,
+    .quantise = dynamic_quantise,
     .tabulate = point_tabulate,
 };

@@ -24,16 +24,17 @@ typedef struct hp_lens {
 } hp_lens;
 
 typedef struct hp_infer_op {
-    hp_lens x[HP_MAX_IN], y;
-    int32_t act;                      /* of the layer */
-    double act_a, act_b;              /* likewise */
-    double lo, hi;                    /* the activation where it is a clamp (none: no bounds) */
-    bool clamps;                      /* it is one, or none */
-    bool adds;                        /* bn: its second input is added */
-    bool vector;                      /* mul: the second factor is one vector per sample */
-    const float *factor, *bias;       /* per channel of the output's box, or NULL */
-    const uint8_t *recode[HP_MAX_IN]; /* what a byte of input k becomes, 256 entries; NULL: other elements */
-    bool same[HP_MAX_IN];             /* input k is stored as the output is: elements are copied */
+    hp_lens *x; /* per input */
+    hp_lens y;
+    int32_t act;                /* of the layer */
+    double act_a, act_b;        /* likewise */
+    double lo, hi;              /* the activation where it is a clamp (none: no bounds) */
+    bool clamps;                /* it is one, or none */
+    bool adds;                  /* bn: its second input is added */
+    bool vector;                /* mul: the second factor is one vector per sample */
+    const float *factor, *bias; /* per channel of the output's box, or NULL */
+    const uint8_t **recode;     /* what a byte of input k becomes, 256 entries; NULL: other elements */
+    bool *same;                 /* input k is stored as the output is: elements are copied */
 } hp_infer_op;
 
 typedef void hp_infer_loop(const hp_infer_op *o, const hp_bound *b);
@@ -41,6 +42,10 @@ typedef void hp_infer_loop(const hp_infer_op *o, const hp_bound *b);
 typedef struct hp_infer_loops {
     const char *isa;
     hp_infer_loop *run[HP_LAYER_OPS];
+    /* Numbers of the program's type (f64: taken as floats) that are quantised at run time: the least and the
+     * greatest of them and 0, NaN where one is not finite; sat(rint(x / scale) + zero). */
+    void (*range)(const void *x, int64_t n, float range[2]);
+    void (*quantise)(uint8_t *q, const void *x, int64_t n, float scale, int32_t zero);
     /* What bytes of input k become after the activation: fills a table for hp_infer_op.recode. */
     void (*tabulate)(const hp_infer_op *o, int k, uint8_t table[256]);
 } hp_infer_loops;

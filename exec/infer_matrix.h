@@ -6,6 +6,7 @@
 
 #include "exec/infer.h"
 #include "exec/infer_axis.h"
+#include "exec/infer_dynamic.h"
 #include "exec/infer_units.h"
 #include "exec/panel.h"
 
@@ -16,7 +17,9 @@ typedef struct hp_matrix {
     hp_axis rows, cols;
     hp_matrix_units units;
     hp_panel_out out;
-    hp_panel_run *run; /* room for the taps of one class of pixels */
+    const float *scale, *shift; /* quantised: per output; of the pack, or of the sample in hand */
+    hp_dynamic_places dynamic;  /* of inputs quantised at run time */
+    hp_panel_run *run;          /* room for the taps of one class of pixels */
 } hp_matrix;
 
 /* Output pixels that read the same taps; what their sums begin with, for all outputs. */

@@ -189,7 +189,7 @@ static void run_panel(const pass *a, int g, int out, const block *k) {
                        .init = (const int32_t *)a->c.init + padded,
                        .out = &m->out};
     if (hp_panels_quantised(p)) {
-        t.scale = (const float *)(const void *)(pack + m->at.scale) + padded;
+        t.scale = m->scale + padded;
         t.shift = a->c.shift + padded;
     }
     const bool fast = m->out.fast && (t.outs == width || width < HP_PANEL_OUTS);

@@ -93,6 +93,9 @@ hp_status hp_infer_task_new(hp_infer *in, const hp_bound *b, hp_infer_task **tas
     HP_TRY(check_stores(in, b, err));
     p->loops = hp_infer_loops_pick(any_f64(b));
     p->loop = p->loops->run[l->op];
+    p->op.x = HP_NEW(in->arena, hp_lens, b->n_in);
+    p->op.recode = HP_NEW(in->arena, const uint8_t *, b->n_in);
+    p->op.same = HP_NEW(in->arena, bool, b->n_in);
     set_act(&p->op, l);
     p->op.y = lens_of(in, l->out, b->y_dtype);
     for (int i = 0; i < b->n_in; i++)
@@ -148,7 +151,7 @@ hp_status hp_infer_resize(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, h
 }
 
 hp_status hp_infer_concat(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    return prepare_recoded(in, b, k, err);
+    return b->layer->n_param ? hp_infer_scale(in, b, k, err) : prepare_recoded(in, b, k, err);
 }
 
 hp_status hp_infer_pad(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {

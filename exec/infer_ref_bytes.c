@@ -52,8 +52,7 @@ static float act(const hp_infer_op *o, float v) {
 void hp_ref_bytes_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e, int64_t i) {
     sums s = {0};
     hp_ref_products(m, b, e, add_bytes, end_tap, &s);
-    const float scale = ((const float *)hp_ref_terms(b, m->at.scale))[e.c],
-                shift = ((const float *)hp_ref_terms(b, m->at.shift))[e.c];
+    const float scale = m->scale[e.c], shift = ((const float *)hp_ref_terms(b, m->at.shift))[e.c];
     if (m->op.y.dtype != HP_U8) {
         double *y = (double *)b->y + i,
                v = (double)scale * ((double)s.products - (double)s.zeros) + (double)shift;

@@ -87,14 +87,23 @@ static void real_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_eleme
     put(b->y, i, &v, 1, &m->op.y);
 }
 
-static hp_status run(void *self, const hp_bound *b, hp_error *err) {
-    const hp_ref_matrix *m = self;
+static void run_whole(const hp_ref_matrix *m, const hp_bound *b) {
     const hp_shape *s = &b->shape;
-    (void)err;
     for (int64_t i = 0; i < b->out_elems; i++) {
         const hp_ref_element e = {i / s->oc / s->ow / s->oh, (int32_t)(i / s->oc / s->ow % s->oh),
                                   (int32_t)(i / s->oc % s->ow), (int32_t)(i % s->oc)};
         (m->p.x == HP_U8 ? hp_ref_bytes_element : real_element)(m, b, e, i);
+    }
+}
+
+static hp_status run(void *self, const hp_bound *b, hp_error *err) {
+    hp_ref_matrix *m = self;
+    (void)err;
+    if (!m->p.map) run_whole(m, b);
+    for (int64_t n = 0; n < b->shape.n && m->p.map && b->out_elems; n++) {
+        const hp_bound one = hp_dynamic_bound(&m->dynamic, b, n);
+        m->units.in_zero = hp_dynamic_sample(&m->dynamic, b, n);
+        run_whole(m, &one);
     }
     return HP_OK;
 }
@@ -135,6 +144,12 @@ static hp_status prepare(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp
                                    err));
         pack(b, m, &f);
         in->packed[b->layer_id] = true;
+    }
+    m->scale = hp_ref_terms(b, m->at.scale);
+    if (m->p.map) {
+        m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, hp_infer_loops_pick(true));
+        m->dynamic.outs = (int64_t)m->p.groups * m->p.outs; /* one after another */
+        m->scale = m->dynamic.scale;
     }
     *k = (hp_infer_kernel){run, m, "ref"};
     return HP_OK;

@@ -3,6 +3,7 @@
 #ifndef HP_INFER_REF_MATRIX_H
 #define HP_INFER_REF_MATRIX_H
 
+#include "exec/infer_dynamic.h"
 #include "exec/infer_units.h"
 #include "plan/panels.h"
 
@@ -11,6 +12,8 @@ typedef struct hp_ref_matrix {
     hp_panels_places at;
     hp_infer_op op;
     hp_matrix_units units;
+    const float *scale;        /* quantised: per output; of the pack, or of the sample in hand */
+    hp_dynamic_places dynamic; /* of inputs quantised at run time */
 } hp_ref_matrix;
 
 /* Element (sample, row, column, channel) of the output's box. */

@@ -46,13 +46,13 @@ static void set_pixels(const hp_infer *in, const hp_bound *b, hp_matrix_units *u
 hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const hp_infer_op *op) {
     const hp_layer *l = b->layer;
     hp_matrix_units u = {.bytes = op->y.dtype == HP_U8 && op->clamps,
-                         .pixels = is_image(in, l->in[0]),
+                         .pixels = is_image(in, l->in[0]) && !l->dynamic,
                          .in_scale = 1,
                          .inverse = 1,
                          .hi8 = 255};
     if (u.pixels) {
         set_pixels(in, b, &u);
-    } else {
+    } else if (!l->dynamic) { /* else known at run time */
         const hp_qparam x = hp_constants_qparam(in->constants, l->in[0]);
         u.in_scale = (double)x.scale;
         u.in_zero = x.zero;

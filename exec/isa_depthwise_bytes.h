@@ -28,10 +28,11 @@ static void depth_sums(const hp_depthwise_map *m, int64_t sample, int oy, int ox
     memcpy(sum, m->init + at, (size_t)n * sizeof *sum);
     for (int ky = 0; ky < s->kh; ky++)
         for (int kx = 0; kx < s->kw; kx++) {
-            const int iy = oy * s->sh - s->ph + ky * s->dh, ix = ox * s->sw - s->pw + kx * s->dw;
+            const int64_t iy = (int64_t)oy * s->sh - s->ph + (int64_t)ky * s->dh,
+                          ix = (int64_t)ox * s->sw - s->pw + (int64_t)kx * s->dw;
             const bool inside = iy >= 0 && iy < s->ih && ix >= 0 && ix < s->iw;
-            const uint8_t *x = m->x + ((sample * s->ih + iy) * s->iw + ix) * s->ic + at;
-            depth_tap(sum, inside ? x : zeros, m->weights + (ky * s->kw + kx) * depth_padded(s->ic) + at, n);
+            const uint8_t *x = inside ? m->x + ((sample * s->ih + iy) * s->iw + ix) * s->ic + at : zeros;
+            depth_tap(sum, x, m->weights + (ky * s->kw + kx) * depth_padded(s->ic) + at, n);
         }
 }
 

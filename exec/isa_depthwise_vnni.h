@@ -48,7 +48,7 @@ typedef struct depth_rows {
     int64_t step[4];
 } depth_rows;
 
-static depth_rows depth_rows_of(const depth_block *d, int64_t sample, int iy, int rows) {
+static depth_rows depth_rows_of(const depth_block *d, int64_t sample, int64_t iy, int rows) {
     const hp_shape *s = d->m->shape;
     depth_rows r;
     for (int k = 0; k < 4; k++, iy += s->dh) {
@@ -70,7 +70,7 @@ ALWAYS void depth_interleave(__m512i a, __m512i b, __m512i c, __m512i e, sums to
 }
 
 /* `n` columns of the map from column `ix` on, quad `quad` of each. */
-static void depth_columns(depth_block *d, const depth_rows *r, int ix, int n, int quad) {
+static void depth_columns(depth_block *d, const depth_rows *r, int64_t ix, int n, int quad) {
     const int width = d->m->shape->iw;
     const __m512i outside = _mm512_loadu_si512(d->outside);
     for (int i = 0; i < n; i++) {
@@ -199,19 +199,25 @@ static void depth_pixels(const depth_block *d, const int8_t *w, int n, unsigned 
 
 /* --- rows --- */
 
+/* Columns of the map under `n` columns of taps from pixel (oy, ox) on, 4 rows at a time. */
+static void depth_fill(depth_block *d, int64_t sample, int64_t oy, int ox, int n, int rows) {
+    const hp_shape *s = d->m->shape;
+    for (int q = 0; q < d->quads; q++) {
+        const depth_rows r = depth_rows_of(d, sample, oy * s->sh - s->ph + 4 * (int64_t)q * s->dh,
+                                           rows > 1 ? 4 : s->kh - 4 * q);
+        depth_columns(d, &r, (int64_t)ox * s->sw - s->pw, n, q);
+    }
+}
+
 /* One row of pixels, or two. */
 static void depth_row(depth_block *d, int64_t sample, int oy, int rows) {
     const hp_shape *s = d->m->shape;
     const int span = (s->kw - 1) * s->dw + 1,
               most = (DEPTH_NEAR > span * d->quads ? DEPTH_NEAR : DEPTH_COLUMNS) / d->quads;
     const int strip = (most - span) / s->sw + 1, size = hp_dtype_bytes(d->m->out->op.y.dtype);
-    depth_rows r[4];
-    for (int q = 0; q < d->quads; q++)
-        r[q] = depth_rows_of(d, sample, oy * s->sh - s->ph + 4 * q * s->dh, rows > 1 ? 4 : s->kh - 4 * q);
     for (int ox = 0; ox < s->ow; ox += strip) {
         const int n = at_most(s->ow - ox, strip);
-        for (int q = 0; q < d->quads; q++)
-            depth_columns(d, &r[q], ox * s->sw - s->pw, (n - 1) * s->sw + span, q);
+        depth_fill(d, sample, oy, ox, (n - 1) * s->sw + span, rows);
         for (int k = 0; k < rows; k++) {
             const int64_t pixel = (sample * s->oh + oy + k) * s->ow + ox;
             depth_pixels(d, d->w[k], n, d->m->y + (pixel * s->oc + d->at) * size);

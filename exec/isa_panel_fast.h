@@ -7,7 +7,7 @@
 #if defined(__AVX512BW__)
 
 ALWAYS __mmask16 first_lanes(int n) {
-    return n >= LANES ? 0xffff : (__mmask16)((1u << n) - 1);
+    return (__mmask16)(n >= LANES ? 0xffffu : (1u << n) - 1);
 }
 
 /* --- bytes --- */
@@ -67,6 +67,18 @@ ALWAYS void store_bytes_tile(const hp_panel_tile *t, unsigned char *const *y, in
 
 /* --- floats --- */
 
+/* Sums of bytes as the floats that they stand for. */
+ALWAYS void floats_of_sums(const hp_panel_tile *t, int rows, int vecs, sums acc[ROWS][CHUNK_VECS]) {
+    UNROLL
+    for (int v = 0; v < vecs; v++) {
+        const __m512 scale = _mm512_loadu_ps(t->scale + v * LANES),
+                     shift = _mm512_loadu_ps(t->shift + v * LANES);
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            acc[r][v] = (sums)_mm512_fmadd_ps(scale, _mm512_cvtepi32_ps((__m512i)acc[r][v]), shift);
+    }
+}
+
 ALWAYS void store_floats_tile(const hp_panel_tile *t, unsigned char *const *y, int rows, int vecs,
                               sums acc[ROWS][CHUNK_VECS], bool adds) {
     const __m512 lo = _mm512_set1_ps((float)t->out->op.lo), hi = _mm512_set1_ps((float)t->out->op.hi);
@@ -93,13 +105,14 @@ ALWAYS void expect_tile(const hp_panel_tile *t, unsigned char *const *y, int row
     }
 }
 
-ALWAYS void fast_tiles(hp_dtype type, int rows, int width, const hp_panel_tile *t, bool adds) {
+ALWAYS void fast_tiles(hp_dtype type, int rows, int width, const hp_panel_tile *t, bool bytes, bool adds) {
     for (int k = 0; k < t->tiles; k++) {
         sums acc[ROWS][CHUNK_VECS];
         unsigned char *const *y = t->y + k * rows;
-        if (k + 1 < t->tiles) expect_tile(t, y + rows, rows, width * (type == HP_U8 ? 1 : 4));
+        if (k + 1 < t->tiles) expect_tile(t, y + rows, rows, width * (bytes ? 1 : 4));
         chunk_sums(type, rows, width / LANES, t, k, 0, width, acc);
-        if (type == HP_U8)
+        if (type == HP_U8 && !bytes) floats_of_sums(t, rows, width / LANES, acc);
+        if (bytes)
             store_bytes_tile(t, y, rows, width / LANES, acc, adds);
         else
             store_floats_tile(t, y, rows, width / LANES, acc, adds);
@@ -107,10 +120,15 @@ ALWAYS void fast_tiles(hp_dtype type, int rows, int width, const hp_panel_tile *
 }
 
 ALWAYS void tile_fast(hp_dtype type, int rows, int width, const hp_panel_tile *t) {
-    if (t->out->adds)
-        fast_tiles(type, rows, width, t, true);
+    const bool bytes = type == HP_U8 && t->out->units, adds = t->out->adds;
+    if (bytes && adds)
+        fast_tiles(type, rows, width, t, true, true);
+    else if (bytes)
+        fast_tiles(type, rows, width, t, true, false);
+    else if (adds)
+        fast_tiles(type, rows, width, t, false, true);
     else
-        fast_tiles(type, rows, width, t, false);
+        fast_tiles(type, rows, width, t, false, false);
 }
 
 #else

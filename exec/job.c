@@ -4,6 +4,7 @@
 #include "exec/calibrate.h"
 #include "exec/data/constants.h"
 #include "exec/data/output.h"
+#include "exec/plugin.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -23,10 +24,7 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
                        need, need == 1 ? "" : "s", j->comm->size, need, j->options->plan);
     j->role = j->comm->rank % j->plan.program->n_role;
     j->replica = j->comm->rank / j->plan.program->n_role;
-    j->ops = hp_device_find(j->plan.device, j->plan.graph->deployed);
-    if (!j->ops)
-        return hp_fail(err, HP_EUNAVAIL, "hplan-exec has no device `%s`: run with --device cpu or ref",
-                       j->plan.device);
+    HP_TRY(hp_device_named(j->plan.device, j->plan.graph->deployed, &j->ops, err));
     if ((int)j->ops->dtype != j->plan.program->dtype)
         return hp_fail(err, HP_EUNAVAIL,
                        "device %s computes in %s, the plan is in %s: make the plan with --device %s",
@@ -60,7 +58,9 @@ static hp_status new_arena(hp_job *j, hp_error *err) {
         j->arena_bytes = eval->role[j->role].arena_bytes;
     if (j->options->eval && !eval && !j->plan.graph->deployed)
         return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
-    if (j->ops->memory->alloc(j->arena_bytes, (void **)&j->arena, &why) == HP_OK) return HP_OK;
+    const hp_status s = j->ops->memory->alloc(j->arena_bytes, (void **)&j->arena, &why);
+    if (s == HP_OK) return HP_OK;
+    if (s == HP_EUNAVAIL) return hp_fail(err, s, "%s", why.text);
     return hp_fail(err, HP_EPLAN,
                    "rank %d cannot have the %lld bytes of its plan: %s; take a plan with more stages or "
                    "recompute",
@@ -213,6 +213,23 @@ void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
     *pass = (hp_job_pass){0};
 }
 
+/* Messages of what lies in a device's memory: by NCCL where the plan says so, else through the host's. */
+static bool has_backend(const hp_program *p, int32_t backend) {
+    for (int r = 0; r < p->n_role; r++)
+        for (int q = 0; q < p->role[r].n_queue; q++)
+            if (p->role[r].queue[q].kind != HP_QUEUE_COMPUTE && p->role[r].queue[q].backend == backend)
+                return true;
+    return false;
+}
+
+static hp_status open_messages(hp_job *j, hp_error *err) {
+    const hp_plugin *plugin;
+    if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, j->ops->memory);
+    if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
+    HP_TRY(hp_plugin_cuda(&plugin, err));
+    return plugin->nccl(j->comm, &j->comm, err);
+}
+
 static hp_status prepare_weights(hp_job *j, hp_error *err) {
     HP_TRY(new_arena(j, err));
     return fill_weights(j, err);
@@ -239,6 +256,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, same_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, prepare_weights(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
     if (j->constants) HP_TRY(hp_qparams_share(j->constants, j->comm, err));
     HP_TRY(hp_comm_agree(j->comm, prepare(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));

@@ -7,7 +7,8 @@ static void convert_run(const hp_infer_op *o, int k, void *y, int64_t to, const 
     real room[ROW];
     for (int64_t i = 0; i < n; i += ROW) {
         const int64_t count = lesser(ROW, n - i);
-        put(y, to + i, view(room, x, from + i, count, &o->x[k]), count, &o->y);
+        const real *row = activated(room, view(room, x, from + i, count, &o->x[k]), count, o);
+        put(y, to + i, row, count, &o->y);
     }
 }
 

@@ -23,7 +23,18 @@ static int complain(const hp_error *err) {
     return (int)err->code;
 }
 
+/* An image of another shape is taken as it is, but not silently. */
+static void remark(const hp_job *job) {
+    int32_t h, w;
+    if (job->comm->rank > 0 || !job->options->input || !job->train.data) return;
+    if (hp_dataset_stretches(job->train.data, &h, &w))
+        fprintf(stderr,
+                "note: %s: stretched from %dx%d to %dx%d (width x height); --resize S keeps its shape\n",
+                job->options->input, w, h, job->plan.image_w, job->plan.image_h);
+}
+
 static hp_status work(hp_job *job, hp_error *err) {
+    remark(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
     if (job->options->eval && job->plan.eval)
         HP_TRY(hp_job_eval(job, err)); /* inference's steps are its own */

@@ -40,7 +40,7 @@ typedef struct hp_stream_ops {
 
 typedef struct hp_memory_ops {
     const char *name;
-    /* 64-byte aligned. Errors: HP_EPLAN, the caller says for whom. */
+    /* Zeros, 64-byte aligned. Errors: HP_EPLAN, the caller says for whom. */
     hp_status (*alloc)(int64_t bytes, void **at, hp_error *err);
     void (*free)(void *at, int64_t bytes);
     /* To and from the host; complete on return, behind all work that was given before. */

@@ -19,7 +19,7 @@ typedef struct option_row {
 
 static const option_row ROWS[] = {
     {"rings", "DIR", "record the trace of rank N in DIR/rank-N.ring", TEXT, AT(rings), 0, 0},
-    {"data", "DATA", "synthetic, fashion-mnist, a folder or IDX files (synthetic)", TEXT, AT(data), 0, 0},
+    {"data", "DATA", "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)", TEXT, AT(data), 0, 0},
     {"init", "FILE", "initial weights, safetensors (drawn from the plan's seed)", TEXT, AT(init), 0, 0},
     {"save", "FILE", "write the weights at the end, safetensors", TEXT, AT(save), 0, 0},
     {"steps", "N", "optimiser steps (10)", INTEGER, AT(steps), 1, INT32_MAX},

@@ -30,7 +30,8 @@ typedef struct hp_panel_out {
     hp_infer_op op; /* y, and the activation */
     bool adds;      /* y holds what is added */
     bool units;     /* the formula above: bytes from bytes, and a clamp */
-    bool fast;      /* that, and no sum can leave the range of 32 bits; or float32 from float32 and a clamp */
+    bool fast; /* that, and no sum can leave the range of 32 bits; or float32 and a clamp, from float32, or
+                  from bytes (no depthwise) */
     float add_scale;  /* bytes */
     uint8_t lo8, hi8; /* the clamp */
 } hp_panel_out;

@@ -13,13 +13,13 @@ typedef struct role_head {
 } role_head;
 
 typedef struct program_head {
-    int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, spare;
+    int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, device;
     int64_t batch, micro_batch;
 } program_head;
 
 static program_head head_of(const hp_program *p) {
-    return (program_head){p->mode,     p->dtype,   p->dp, p->micro, p->n_role, p->n_group,
-                          p->n_member, p->clients, p->bn, 0,        p->batch,  p->micro_batch};
+    return (program_head){p->mode,     p->dtype,   p->dp, p->micro,  p->n_role, p->n_group,
+                          p->n_member, p->clients, p->bn, p->device, p->batch,  p->micro_batch};
 }
 
 static role_head role_head_of(const hp_role *r) {
@@ -99,6 +99,8 @@ hp_status hp_program_fetch(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
     HP_TRY(fn(self, -1, "program", &h, sizeof h, err));
     if (h.n_role < 1 || h.n_role > HP_MAX_ROLES || h.n_group < 1)
         return hp_fail(err, HP_EDATA, "the stored program has %d roles", h.n_role);
+    if (h.device < 0 || h.device >= HP_DEVICES)
+        return hp_fail(err, HP_EDATA, "the stored program is for device %d, which does not exist", h.device);
     hp_program *p = HP_NEW(arena, hp_program, 1);
     *p = (hp_program){.mode = h.mode,
                       .dtype = h.dtype,
@@ -110,7 +112,8 @@ hp_status hp_program_fetch(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                       .n_group = h.n_group,
                       .n_member = h.n_member,
                       .clients = h.clients,
-                      .bn = h.bn};
+                      .bn = h.bn,
+                      .device = h.device};
     HP_TRY(fetch(arena, fn, self, -1, "group", sizeof *p->group, h.n_group, (void **)&p->group, err));
     HP_TRY(fetch(arena, fn, self, -1, "member", sizeof *p->member, h.n_member, (void **)&p->member, err));
     p->role = HP_NEW(arena, hp_role, h.n_role);

@@ -143,9 +143,10 @@ static hp_status want_sums(const checker *c, const hp_box *out, bool needed) {
 
 static hp_status want_scratch(const checker *c, const hp_box *in, const hp_box *out) {
     const hp_shape s = hp_shape_between(c->g, c->t->layer, in, out);
-    const int64_t bytes =
-        c->g->deployed ? hp_infer_scratch_bytes(c->g, c->t->layer, &s, (hp_dtype)c->p->dtype)
-                       : hp_scratch_bytes(c->g, c->t->layer, (hp_task_op)c->t->op, &s, (hp_dtype)c->p->dtype);
+    const hp_device_memory *memory = hp_device_memory_of(c->p->device);
+    const hp_dtype real = (hp_dtype)c->p->dtype;
+    const int64_t bytes = c->g->deployed ? memory->infer_scratch(c->g, c->t->layer, &s, real)
+                                         : memory->scratch(c->g, c->t->layer, (hp_task_op)c->t->op, &s, real);
     if (bytes <= buffer_of(c, HP_BUF_SCRATCH)->bytes) return HP_OK;
     return REFUSED("needs %lld bytes of scratch, %lld are planned", (long long)bytes,
                    (long long)buffer_of(c, HP_BUF_SCRATCH)->bytes);
@@ -294,6 +295,8 @@ static hp_status check_loss(const checker *c) {
     const int logits = c->g->layer[c->g->n_layer - 1].out;
     const int32_t labels = operand(c, 2);
     const hp_box *x = NULL;
+    if (hp_device_memory_of(c->p->device)->loss() > buffer_of(c, HP_BUF_SCRATCH)->bytes)
+        return REFUSED("too little scratch is planned");
     HP_TRY(want_part(c, operand(c, 1), logits, "the logits", &x));
     if (hp_box_len(x, HP_AXIS_C) != c->g->tensor[logits].c) return REFUSED("logits of some classes only");
     HP_TRY(want_equal(c, operand(c, 0), logits, "the gradient", x));

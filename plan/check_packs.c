@@ -24,8 +24,9 @@ int64_t hp_pack_wanted(const hp_check_at *at, int layer, bool backward) {
     in.lo[HP_AXIS_C] = need.lo[HP_AXIS_C];
     in.hi[HP_AXIS_C] = need.hi[HP_AXIS_C];
     const hp_shape s = hp_shape_between(g, layer, &in, &out);
-    if (g->deployed) return backward ? 0 : hp_infer_pack_bytes(g, layer, &s, real);
-    return hp_pack_bytes(g, layer, backward, &s, real);
+    const hp_device_memory *memory = hp_device_memory_of(at->p->device);
+    if (g->deployed) return backward ? 0 : memory->infer_pack(g, layer, &s, real);
+    return memory->pack(g, layer, backward, &s, real);
 }
 
 static hp_status check_pack(const hp_check_at *at, int layer, int32_t pack, bool backward) {

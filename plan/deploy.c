@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-const char *const hp_prec_names[] = {"fp32", "bf16", "fp16", "int8", NULL};
+const char *const hp_prec_names[] = {"fp32", "bf16", "fp16", "int8", "int8-dynamic", NULL};
 
 typedef struct fold_state {
     const hp_graph *g;
@@ -254,6 +254,7 @@ static int32_t *producers(hp_arena *arena, const hp_graph *g, int n_tensor) {
 hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_options *o, hp_graph **out,
                           hp_error *err) {
     hp_graph *folded = fold(arena, g);
+    hp_deploy_concats(folded);
     hp_graph *late = late_branches(arena, folded, producers(arena, folded, g->n_tensor));
     hp_deploy_renumber(arena, folded, g->tensor, g->n_tensor);
     if (late) {

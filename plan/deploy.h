@@ -4,20 +4,31 @@
  * 1. Dropout goes. A batch norm whose input is a convolution's (a transposed one's, a linear layer's) only
  *    output is folded into it (`hp_layer.norm`); an addition behind it becomes its last input, an activation
  *    its `act`. A batch norm that follows something else stays: a factor, a bias and the activation.
- * 2. A global average pool becomes one over rows and one over what they leave: strips and tiles of rows sum up
- *    what they have, and send a row's means instead of the map.
- * 3. Within a unit, layers are put in the order that holds less memory: as written, or each branch as late as
+ * 2. A concatenation that only others like it, batch norms, scales and activations read is not computed: they
+ *    read what it would join, and join it themselves.
+ * 3. A global average pool becomes one over rows and one over what they leave: strips and tiles of rows sum
+ * up what they have, and send a row's means instead of the map.
+ * 4. Within a unit, layers are put in the order that holds less memory: as written, or each branch as late as
  *    its reader allows.
- * 4. prec: maps of more than one pixel are stored as bf16, f16, or quantised (u8). Linear layers, pooled 1x1
+ * 5. prec: maps of more than one pixel are stored as bf16, f16, or quantised (u8). Linear layers, pooled 1x1
  *    maps, the last layer's output and what the caller lists stay real; quant and dequant layers are put
- *    where stores meet. The image of an int8 network is its raw 8-bit pixels. */
+ *    where stores meet. The image of an int8 network is its raw 8-bit pixels.
+ *    int8-dynamic stores all tensors real: matrix layers quantise what they read at run time
+ *    (`hp_layer.dynamic`), but for those that the caller lists. */
 #ifndef HP_DEPLOY_H
 #define HP_DEPLOY_H
 
 #include "plan/graph.h"
 
-typedef enum hp_prec { HP_PREC_FP32, HP_PREC_BF16, HP_PREC_FP16, HP_PREC_INT8, HP_PRECS } hp_prec;
-extern const char *const hp_prec_names[]; /* "fp32", "bf16", "fp16", "int8", NULL */
+typedef enum hp_prec {
+    HP_PREC_FP32,
+    HP_PREC_BF16,
+    HP_PREC_FP16,
+    HP_PREC_INT8,
+    HP_PREC_INT8_DYNAMIC,
+    HP_PRECS
+} hp_prec;
+extern const char *const hp_prec_names[]; /* "fp32", "bf16", "fp16", "int8", "int8-dynamic", NULL */
 
 typedef struct hp_deploy_options {
     int32_t prec;             /* hp_prec */

@@ -46,7 +46,8 @@ int64_t hp_graph_live_bytes(const hp_graph *g) {
 
 /* --- which store --- */
 
-static const hp_store stores[HP_PRECS] = {HP_STORE_REAL, HP_STORE_BF16, HP_STORE_F16, HP_STORE_U8};
+static const hp_store stores[HP_PRECS] = {HP_STORE_REAL, HP_STORE_BF16, HP_STORE_F16, HP_STORE_U8,
+                                          HP_STORE_REAL};
 
 typedef struct store_state {
     hp_arena *arena;
@@ -83,14 +84,16 @@ static bool stores_low(const store_state *s, int layer) {
     enum { RAW_CHANNELS = 4 }; /* of an image as bytes */
     const hp_layer *l = &s->g->layer[layer];
     if (s->low == HP_STORE_REAL || layer == s->g->n_layer - 1 || !is_map(s->g, l->out)) return false;
-    if (l->op == HP_INPUT) return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS;
+    if (l->op == HP_INPUT)
+        return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS && !kept_real(s, l);
     return may[l->op] && !kept_real(s, l);
 }
 
 /* The store that a layer wants its input `k` in; -1: either. `low`: its output is stored low. */
 static int wanted(const store_state *s, const hp_layer *l, int k, bool low) {
     const bool matrix = l->op == HP_CONV || l->op == HP_CONVT;
-    if (l->op == HP_ADAPTPOOL || (matrix && k == 0 && !low && !kept_real(s, l))) return -1;
+    const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* each input by itself */
+    if (l->op == HP_ADAPTPOOL || scales || (matrix && k == 0 && !low && !kept_real(s, l))) return -1;
     if (!low || (l->op == HP_MUL && k == 1 && !is_map(s->g, l->in[k]))) return HP_STORE_REAL;
     return (int)s->low;
 }
@@ -168,9 +171,19 @@ static hp_status check_list(const hp_graph *g, const char *list, hp_error *err) 
     return HP_OK;
 }
 
+/* Matrix layers quantise their input themselves. */
+static void set_dynamic(hp_graph *g, const hp_deploy_options *o) {
+    for (int l = 0; l < g->n_layer; l++) {
+        hp_layer *layer = &g->layer[l];
+        const bool matrix = layer->op == HP_CONV || layer->op == HP_CONVT || layer->op == HP_LINEAR;
+        layer->dynamic = o->prec == HP_PREC_INT8_DYNAMIC && matrix && !listed(o->float_layers, layer->name);
+    }
+}
+
 hp_status hp_deploy_stores(hp_arena *arena, hp_graph *g, const hp_deploy_options *o, hp_error *err) {
     HP_TRY(check_list(g, o->float_layers, err));
-    if (o->prec == HP_PREC_FP32) return HP_OK;
+    set_dynamic(g, o);
+    if (stores[o->prec] == HP_STORE_REAL) return HP_OK;
     hp_graph out = *g;
     out.layer = NULL;
     out.n_layer = 0;

@@ -10,8 +10,7 @@ static bool is_matrix(const hp_layer *l) {
 /* A factor and a bias, float32. */
 static int64_t affine_bytes(const hp_layer *l, const hp_shape *s) {
     enum { WHOLE = 16 }; /* bytes */
-    const bool affine = l->op == HP_BN || l->op == HP_SCALE;
-    return affine ? (8 * (int64_t)s->oc + WHOLE - 1) / WHOLE * WHOLE : 0;
+    return l->n_param ? (8 * (int64_t)s->oc + WHOLE - 1) / WHOLE * WHOLE : 0;
 }
 
 int64_t hp_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
@@ -24,5 +23,5 @@ int64_t hp_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_
 int64_t hp_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     if (s->oc < 1 || !is_matrix(&g->layer[layer])) return 0;
     const hp_panels p = hp_panels_of(g, layer, s, real);
-    return hp_panels_scratch_bytes(&p);
+    return hp_panels_scratch_of(&p).bytes;
 }

@@ -103,6 +103,7 @@ static void print_layer(FILE *f, const hp_graph *g, int layer) {
     fprintf(f, " -> t%d %dx%dx%d", l->out, t->h, t->w, t->c);
     print_attributes(f, l);
     if (t->store != HP_STORE_REAL) fprintf(f, " %s", store_names[t->store]);
+    if (l->dynamic) fprintf(f, " dynamic");
     fputc('\n', f);
     for (int i = 0; i < l->n_param; i++) print_param(f, &g->param[l->param[i]]);
     for (int i = 0; i < l->n_norm; i++) print_param(f, &g->param[l->norm[i]]);

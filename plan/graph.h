@@ -34,7 +34,7 @@ typedef enum hp_act {
 } hp_act;
 extern const char *const hp_act_names[HP_ACTS]; /* "", "relu", "relu6", "clip", ... */
 
-enum { HP_MAX_IN = 8, HP_MAX_LAYER_PARAMS = 4, HP_NORM_PARAMS = 4 };
+enum { HP_MAX_IN = 64, HP_MAX_LAYER_PARAMS = 4, HP_NORM_PARAMS = 4 };
 
 /* How inference stores a tensor's elements. */
 typedef enum hp_store {
@@ -103,7 +103,8 @@ static inline bool hp_param_trained(const hp_param *p) {
 typedef struct hp_layer {
     const char *name; /* "layer1.0.conv1" */
     int32_t op;       /* hp_layer_op */
-    int32_t act;      /* hp_act of bn, act, add, mul, scale; in a deployed graph of conv, convt, linear too */
+    int32_t
+        act; /* hp_act of bn, act, add, mul, scale; in a deployed graph of conv, convt, linear, concat too */
     double act_a, act_b;
     int32_t n_in, in[HP_MAX_IN];
     int32_t out; /* tensor id */
@@ -117,8 +118,10 @@ typedef struct hp_layer {
     double p;                       /* dropout probability */
     double eps, momentum;           /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
     int32_t n_param, param[HP_MAX_LAYER_PARAMS]; /* conv, convt, linear: weight[, bias]; bn: gamma, beta,
-                                                    mean, var; scale: factor[, bias] */
+                                                    mean, var; scale: factor[, bias]; deployed
+                                                    concat: those of bn or scale, if any */
     int32_t n_norm, norm[HP_NORM_PARAMS]; /* deployed conv, convt, linear: the batch norm folded into it */
+    int32_t dynamic; /* deployed conv, convt, linear: it quantises its real input itself, sample by sample */
 } hp_layer;
 
 typedef enum hp_interpolation { HP_NEAREST, HP_BILINEAR } hp_interpolation;
@@ -161,6 +164,11 @@ int hp_graph_last_use(const hp_graph *g, int tensor);   /* last layer that reads
 /* A layer that adds its last input to what it computes, before the activation: a deployed convolution. */
 static inline bool hp_layer_adds(const hp_layer *l) {
     return (l->op == HP_CONV || l->op == HP_CONVT) && l->n_in > 1;
+}
+
+/* Are its parameters a batch norm's? Deployed, a concatenation may have them too. */
+static inline bool hp_layer_is_norm(const hp_layer *l) {
+    return l->n_param == HP_NORM_PARAMS;
 }
 
 /* Text of a whole graph's structure, for hashing and `explain`: same structure, same text. */

@@ -28,10 +28,13 @@ bool hp_fix(hp_reject *why, const char *fix, ...) __attribute__((format(printf, 
 bool hp_legal_tiles(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_tail(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_strips(const hp_legal_case *c, hp_reject *why);
+bool hp_legal_whole(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_prec(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_channels(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_order(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_chunks(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_gems(const hp_legal_case *c, hp_reject *why);
+/* backend.c: several ranks of a device */
+bool hp_legal_comm(const hp_legal_case *c, hp_reject *why);
 
 #endif

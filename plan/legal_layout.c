@@ -64,6 +64,21 @@ bool hp_legal_prec(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "prec=%s", hp_prec_names[has]);
 }
 
+/* A layer that quantises its input measures the whole map. */
+bool hp_legal_whole(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    if (s->prec != HP_PREC_INT8_DYNAMIC) return true;
+    for (int i = 0; i < s->n_sp; i++) {
+        if (s->sp_rows[i] == 1 && s->sp_cols[i] == 1) continue;
+        hp_refuse(why, "E-PREC", "prec=int8-dynamic measures whole maps, sp=%dx%d cuts them", s->sp_rows[i],
+                  s->sp_cols[i]);
+        return hp_fix(why, "sp=1x1");
+    }
+    if (s->strips == 1) return true;
+    hp_refuse(why, "E-PREC", "prec=int8-dynamic measures whole maps, strips=%d cuts them", s->strips);
+    return hp_fix(why, "strips=1");
+}
+
 /* Strips are rows of one image, a row at least each, in inference. */
 bool hp_legal_strips(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
@@ -84,7 +99,8 @@ bool hp_legal_strips(const hp_legal_case *c, hp_reject *why) {
     const int64_t samples = c->batch / hp_strategy_replicas(s) / hp_strategy_groups(s);
     const int slices = hp_stage_layout(s, 0).slices;
     if (samples <= slices) return true;
-    hp_refuse(why, "E-STRIPS", "strips are of one image, a micro-batch has %lld", (long long)(samples / slices));
+    hp_refuse(why, "E-STRIPS", "strips are of one image, a micro-batch has %lld",
+              (long long)(samples / slices));
     if (s->tail == HP_TAIL_SHARED) return hp_fix(why, "tail=own");
     if (s->n_sp && s->ldp > 1) return hp_fix(why, "ldp=1");
     return hp_fix(why, "micro=%lld", (long long)(samples / slices * s->micro));

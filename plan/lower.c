@@ -1,18 +1,17 @@
 /* lower.c - strategy to program: cut the network into stages, walk each role's schedule, place the memory. */
+#include "plan/lanes.h"
 #include "plan/lower.h"
 #include "plan/program_check.h"
 
 #include <string.h>
 
-/* Cost of a unit when the caller has no measurements: multiply-adds, and the bytes they move, as a processor
- * with 10 multiply-adds per byte sees them (the ridge of a 2020s device lies between 5 and 50). */
+/* Cost of a unit when the caller has no measurements: multiply-adds, and the bytes they move. */
 static void default_unit_costs(const hp_graph *g, double *cost) {
-    static const double macs_per_byte = 10.0;
     for (int u = 0; u < g->n_unit; u++) {
         cost[u] = 0;
         for (int l = g->unit_first[u]; l < g->unit_first[u + 1]; l++)
             cost[u] += (double)hp_layer_macs(g, l) +
-                       macs_per_byte * 4.0 * (double)hp_tensor_elems(g, g->layer[l].out);
+                       HP_MACS_PER_BYTE * 4.0 * (double)hp_tensor_elems(g, g->layer[l].out);
     }
 }
 
@@ -200,6 +199,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .micro = micro,
                          .clients = c->s->clients,
                          .bn = c->s->bn,
+                         .device = (int32_t)hp_device_kind_of(c->o->device),
                          .batch = c->o->batch,
                          .micro_batch = c->o->batch / ((int64_t)replicas * micro),
                          .n_role = hp_strategy_roles(c->s)};
@@ -213,7 +213,7 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
                    hp_program **program, hp_error *err) {
     hp_reject why;
     const bool trains = o->mode != HP_MODE_TRAIN || hp_graph_trains(g, &why);
-    if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why))
+    if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why) || !hp_comm_allowed(s, o->device, &why))
         return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
     hp_strategy whole = *s;
     hp_strategy_fill_cut(g, o->unit_cost, &whole);
@@ -231,5 +231,5 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
         if (status == HP_OK || c.keep >= steps) break;
     }
     *program = c.p;
-    return status;
+    return status == HP_OK ? hp_lanes(arena, c.p, g, err) : status;
 }

@@ -52,6 +52,7 @@ typedef struct hp_lower {
     bool *live;        /* per tensor: the loss depends on it */
     bool *learns;      /* per tensor: it depends on parameters */
     int group_room, member_room;
+    int first_stats; /* groups from here on sum statistics; those before it gradients and metrics */
 
     int task_room, operand_room, buffer_room, queue_room;
     int n_dep, dep_room;
@@ -143,8 +144,8 @@ void lower_backward(hp_lower_ctx *c, const hp_pass *a);
 void lower_weights(hp_lower_ctx *c, const hp_pass *a); /* weight gradients that backward left out (zb) */
 
 /* lower_stream.c: layers 1 .. end-1 strip by strip */
-/* The segment's end: at most `units` units, up to the first layer that reads a whole map (on tiles of some columns: whole
- * rows). 0: none. */
+/* The segment's end: at most `units` units, up to the first layer that reads a whole map (on tiles of some
+ * columns: whole rows). 0: none. */
 int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units);
 void lower_streamed(hp_lower_ctx *c, const hp_pass *a, int end);
 

@@ -33,13 +33,26 @@ const hp_box *lower_box_of(const hp_lower_ctx *c, int32_t buffer) {
     return &c->r->buffer[buffer].box;
 }
 
+/* What moves on a queue, see channel_of in lower_move.c and the groups of lower_groups.c. */
+static hp_traffic traffic_of(const hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
+    if (kind == HP_QUEUE_COLL) return peer < c->first_stats ? HP_TRAFFIC_ALLREDUCE : HP_TRAFFIC_STATS;
+    return channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
+}
+
+static hp_backend backend_of(const hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
+    if (kind == HP_QUEUE_COMPUTE) return HP_BACKEND_MPI;
+    const int32_t choice = c->s->comm[traffic_of(c, kind, peer, channel)];
+    return hp_comm_backend(choice, c->o->device, c->s->clients);
+}
+
 int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
     hp_role *r = c->r;
     for (int i = 0; i < r->n_queue; i++)
         if (r->queue[i].kind == (int32_t)kind && r->queue[i].peer == peer && r->queue[i].channel == channel)
             return i;
     HP_ROOM(c->arena, r->queue, r->n_queue, c->queue_room);
-    r->queue[r->n_queue] = (hp_queue){(int32_t)kind, peer, channel, HP_BACKEND_MPI};
+    r->queue[r->n_queue] =
+        (hp_queue){(int32_t)kind, peer, channel, (int32_t)backend_of(c, kind, peer, channel)};
     return r->n_queue++;
 }
 

@@ -2,7 +2,7 @@
  *
  * Weights of a stage lie on all its parts, in both orientations with GEMS and on every data replica: their
  * gradients are summed over all of them, once per rank however many passes it ran. Batch-norm statistics are
- * summed over the parts of one pass. */
+ * summed over the parts of one pass. A deployed network has neither: its weights are constants. */
 #include "plan/lower.h"
 
 #include <string.h>
@@ -76,6 +76,7 @@ static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from) {
     const hp_geometry *geo = c->vstage[vstage].geo;
     int32_t *role = HP_NEW(c->arena, int32_t, 2 * geo->n_part);
     int n = 0;
+    if (c->g->deployed) return -1;
     for (int flip = 0; flip < hp_flips(c->s); flip++)
         for (int p = 0; p < geo->n_part; p++)
             if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
@@ -113,7 +114,7 @@ void lower_groups(hp_lower_ctx *c) {
         c->vstage[v].weight_group = HP_NEW(c->arena, int32_t, slices);
         for (int k = 0; k < slices; k++) c->vstage[v].weight_group[k] = weight_group(c, v, k, 1);
     }
-    const int from = c->p->n_group; /* statistics never share a queue with gradients */
+    const int from = c->first_stats = c->p->n_group; /* statistics never share a queue with gradients */
     for (int v = 0; v < c->n_vstage; v++) {
         c->vstage[v].sync_group = HP_NEW(c->arena, int32_t, 2 * slices);
         for (int i = 0; i < 2 * slices; i++) {

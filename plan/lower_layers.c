@@ -69,8 +69,9 @@ static hp_shape shape_of(const hp_lower_ctx *c, int layer, int32_t in, int32_t o
 
 /* The role's scratch must hold what the task wants. */
 static void note_scratch(hp_lower_ctx *c, hp_task_op op, int layer, const hp_shape *s) {
-    const int64_t bytes = c->g->deployed ? hp_infer_scratch_bytes(c->g, layer, s, c->o->dtype)
-                                         : hp_scratch_bytes(c->g, layer, op, s, c->o->dtype);
+    const hp_device_memory *memory = hp_device_memory_of(c->p->device);
+    const int64_t bytes = c->g->deployed ? memory->infer_scratch(c->g, layer, s, c->o->dtype)
+                                         : memory->scratch(c->g, layer, op, s, c->o->dtype);
     if (bytes > c->scratch_bytes) c->scratch_bytes = bytes;
 }
 
@@ -295,6 +296,8 @@ static void store(hp_lower_ctx *c, const hp_pass *a) {
 
 static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
     const int logits = c->g->layer[c->g->n_layer - 1].out, end = c->g->n_layer;
+    const int64_t scratch = hp_device_memory_of(c->p->device)->loss();
+    if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
     int32_t operand[3] = {-1, lower_input(c, a, end, 0, logits), labels};
     if (lower_train(c))
         operand[0] = lower_box(c, HP_BUF_GRADIENT, logits, a->micro, lower_box_of(c, operand[1]));

@@ -111,24 +111,28 @@ static void pack_layer(hp_lower_ctx *c, int slot, int layer) {
     const hp_layer *l = &c->g->layer[layer];
     const hp_geometry *geo = c->vstage[s->stage].geo;
     const hp_box *out = hp_geometry_have(geo, c->g, s->part, l->out);
+    const hp_device_memory *memory = hp_device_memory_of(c->p->device);
     if (layer == 0 || hp_box_empty(out) || c->r->pack_forward[layer] >= 0) return;
     const hp_shape shape = hp_shape_between(c->g, layer, hp_geometry_need(geo, s->part, layer, 0), out);
     if (c->g->deployed) {
-        const int64_t bytes = hp_infer_pack_bytes(c->g, layer, &shape, c->o->dtype);
+        const int64_t bytes = memory->infer_pack(c->g, layer, &shape, c->o->dtype);
         if (bytes) c->r->pack_forward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, bytes, layer, -1);
         return;
     }
-    const int64_t forward = hp_pack_bytes(c->g, layer, false, &shape, c->o->dtype);
+    const int64_t forward = memory->pack(c->g, layer, false, &shape, c->o->dtype);
     const int64_t backward = lower_train(c) && lower_wants_gradient(c, l->in[0])
-                                 ? hp_pack_bytes(c->g, layer, true, &shape, c->o->dtype)
+                                 ? memory->pack(c->g, layer, true, &shape, c->o->dtype)
                                  : 0;
+    const bool shared = memory->shares && forward;
     if (!forward && !backward) return;
     if (forward) c->r->pack_forward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, forward, layer, -1);
-    if (backward) c->r->pack_backward[layer] = lower_buffer(c, HP_BUF_PACK, HP_U8, backward, layer, -1);
-    const int32_t operand[2] = {c->r->pack_forward[layer], c->r->pack_backward[layer]};
+    if (backward)
+        c->r->pack_backward[layer] =
+            shared ? c->r->pack_forward[layer] : lower_buffer(c, HP_BUF_PACK, HP_U8, backward, layer, -1);
+    const int32_t operand[2] = {c->r->pack_forward[layer], shared ? -1 : c->r->pack_backward[layer]};
     const hp_pass a = {.slot = slot, .micro = -1};
     lower_task(c, lower_layer_task(&a, HP_TASK_PACK, layer, 0), "ww", operand);
-    const int64_t scratch = hp_scratch_bytes(c->g, layer, HP_TASK_PACK, &shape, c->o->dtype);
+    const int64_t scratch = memory->scratch(c->g, layer, HP_TASK_PACK, &shape, c->o->dtype);
     if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
 }
 

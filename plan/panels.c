@@ -48,7 +48,7 @@ static void set_depthwise(hp_panels *p, int32_t channels) {
 
 hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
-    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], real);
+    const hp_dtype x = l->dynamic ? HP_U8 : hp_tensor_dtype(&g->tensor[l->in[0]], real);
     const bool ref = real == HP_F64; /* float32 weights */
     const kind k = ref && x != HP_U8 ? (kind){hp_dtype_bytes(x), 4, 1} : kinds[x];
     const int32_t groups = s->groups > 0 ? s->groups : 1;
@@ -63,7 +63,8 @@ hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype
                    .sums = l->op == HP_LINEAR ? 1 : s->kh * s->kw,
                    .elem = k.elem,
                    .weight = k.weight,
-                   .dot = k.dot};
+                   .dot = k.dot,
+                   .map = l->dynamic ? (int64_t)s->ih * s->iw * s->ic : 0};
     if (p.depthwise)
         set_depthwise(&p, s->oc);
     else
@@ -72,7 +73,7 @@ hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype
 }
 
 static int64_t weight_bytes(const hp_panels *p) {
-    const int64_t steps = (int64_t)(p->depthwise ? p->row_steps * p->tap_steps : p->kh * p->row_steps);
+    const int64_t steps = (int64_t)p->row_steps * (p->depthwise ? p->tap_steps : p->kh);
     return round_up(p->groups * (int64_t)p->padded * steps * p->dot * p->weight, LINES);
 }
 
@@ -84,9 +85,16 @@ hp_panels_places hp_panels_place(const hp_panels *p) {
 }
 
 /* What sums begin with and shifts, of a class of pixels; pixels that are filled up with zeros are copied. */
-int64_t hp_panels_scratch_bytes(const hp_panels *p) {
+static int64_t class_bytes(const hp_panels *p) {
     const int64_t outs = hp_panels_quantised(p) ? 8 * (int64_t)p->groups * p->padded : 0;
     const int64_t pixel = (int64_t)p->kh * p->row_steps * p->dot * p->elem;
     const bool copies = !p->depthwise && !hp_panels_whole_steps(p);
     return outs + (copies ? HP_PANEL_ROWS * round_up(pixel, LINES) : 0);
+}
+
+hp_panels_scratch hp_panels_scratch_of(const hp_panels *p) {
+    const int64_t at = class_bytes(p), scale = round_up(at, LINES),
+                  map = scale + round_up(4 * (int64_t)p->groups * p->padded, LINES);
+    if (!p->map) return (hp_panels_scratch){.bytes = at};
+    return (hp_panels_scratch){.scale = scale, .map = map, .bytes = map + p->map};
 }

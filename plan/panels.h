@@ -27,6 +27,7 @@ typedef struct hp_panels {
     bool merged;                  /* a row of taps is one sequence */
     int32_t tap_steps, row_steps; /* of a tap where not merged; of a row */
     int32_t padded;               /* outputs of a group, up to whole vectors */
+    int64_t map;                  /* bytes of a sample's input that is quantised at run time, or 0 */
 } hp_panels;
 
 /* Of a conv, convt or linear layer whose slice has shape `s`. */
@@ -39,7 +40,13 @@ typedef struct hp_panels_places {
     int64_t bytes;              /* in all */
 } hp_panels_places;
 hp_panels_places hp_panels_place(const hp_panels *p);
-int64_t hp_panels_scratch_bytes(const hp_panels *p);
+
+/* Scratch: what a class of pixels needs at 0, and of inputs that are quantised at run time a scale per output
+ * (padded), and a sample's bytes. */
+typedef struct hp_panels_scratch {
+    int64_t scale, map, bytes;
+} hp_panels_scratch;
+hp_panels_scratch hp_panels_scratch_of(const hp_panels *p);
 
 static inline bool hp_panels_quantised(const hp_panels *p) {
     return p->x == HP_U8;

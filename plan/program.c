@@ -25,7 +25,6 @@ bool hp_group_has_role(const hp_program *p, int group, int role) {
 }
 
 const char *const hp_dtype_names[] = {"f32", "f64", "i32", "u8", "bf16", "f16"};
-const char *const hp_backend_names[] = {"mpi", "nccl", NULL};
 
 int hp_dtype_bytes(hp_dtype t) {
     static const int bytes[HP_DTYPES] = {4, 8, 4, 1, 2, 2};

@@ -83,15 +83,13 @@ typedef struct hp_task {
     int64_t count;
 } hp_task;
 
-/* Libraries that carry messages. */
-typedef enum hp_backend { HP_BACKEND_MPI, HP_BACKEND_NCCL, HP_BACKENDS } hp_backend;
-extern const char *const hp_backend_names[]; /* "mpi", "nccl", NULL */
+enum { HP_CHANNEL_WITHIN = 2 };
 
 typedef struct hp_queue {
     int32_t kind;    /* hp_queue_kind */
     int32_t peer;    /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
-    int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1: between
-                      * the parts of a stage */
+    int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1
+                      * (HP_CHANNEL_WITHIN): between the parts of a stage */
     int32_t backend; /* hp_backend */
 } hp_queue;
 
@@ -189,6 +187,11 @@ typedef struct hp_role {
     int64_t live_bytes;                    /* lower bound: most bytes alive at once */
 } hp_role;
 
+/* What runs a program; how much memory it needs beyond the tensors is known by its kind (device_memory.h). */
+typedef enum hp_device_kind { HP_DEVICE_CPU, HP_DEVICE_REF, HP_DEVICE_CUDA, HP_DEVICES } hp_device_kind;
+/* "cpu", "ref", "cuda"; NULL and others: the CPU. */
+hp_device_kind hp_device_kind_of(const char *name);
+
 typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
 
 typedef struct hp_program {
@@ -198,6 +201,7 @@ typedef struct hp_program {
     int32_t micro;       /* micro-batches of a replica in one step, all GEMS passes together */
     int32_t clients;     /* ranks that share a device; replicas k*clients .. k*clients+clients-1 do */
     int32_t bn;          /* hp_bn */
+    int32_t device;      /* hp_device_kind */
     int64_t batch;       /* global */
     int64_t micro_batch; /* samples of one micro-batch on one replica: batch / (dp*micro) */
     int32_t n_role, n_group, n_member;
@@ -244,6 +248,8 @@ typedef struct hp_lower_options {
     hp_dtype dtype; /* HP_F32 or HP_F64 */
     int64_t batch;
     const double *unit_cost; /* per unit, for balanced cuts; NULL = multiply-adds plus bytes */
+    const char *device;      /* whose back ends comm= may name, and what comm=auto means; NULL: any, MPI;
+                                and whose memory is planned; NULL: the CPU's */
     bool place;              /* false: skip memory placement (arena_bytes = live_bytes), for the search */
 } hp_lower_options;
 
@@ -261,7 +267,8 @@ void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strateg
  * matched by a receive of the same count, type and tag in the same order; collectives in the same order with
  * the same counts on all members; no cycle in the wait-for graph when every send is synchronous (completes
  * only once its receive is posted). Errors: HP_EPLAN, the message names the check's code (E-RANGE, E-CYCLE,
- * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-OVERLAP, E-RACE, E-BOX, E-UNSET, E-LOST) and the ranks. */
+ * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-LANE, E-OVERLAP, E-RACE, E-BOX, E-UNSET, E-LOST) and the
+ * ranks. */
 hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err);
 
 /* The same program as if every call were blocking: each task also waits for the one before it in the list.
@@ -284,9 +291,13 @@ typedef struct hp_work {
      * element. Layers only. */
     char key[80];
     double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
-    double flops; /* of the task */
-    double bytes; /* of memory traffic, reading and writing each operand once */
+    double flops;  /* of the task */
+    double bytes;  /* of memory traffic, reading and writing each operand once */
+    double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
 } hp_work;
+
+/* Of a processor that nobody has measured: the ridge of a 2020s device lies between 5 and 50. */
+#define HP_MACS_PER_BYTE 10.0
 
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);
 

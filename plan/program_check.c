@@ -40,8 +40,9 @@ static hp_status check_degrees(const hp_program *p, hp_error *err) {
         REFUSE("E-RANGE: a batch of %lld is not %lld micro-batches of %lld", (long long)p->batch,
                (long long)groups, (long long)p->micro_batch);
     if (p->mode < 0 || p->mode > (int)HP_MODE_INFER || p->dtype < 0 || p->dtype > (int)HP_F64 || p->bn < 0 ||
-        p->bn > (int)HP_BN_LOCAL)
-        REFUSE("E-RANGE: mode %d, type %d or batch norm %d is unknown", p->mode, p->dtype, p->bn);
+        p->bn > (int)HP_BN_LOCAL || p->device < 0 || p->device >= (int)HP_DEVICES)
+        REFUSE("E-RANGE: mode %d, type %d, batch norm %d or device %d is unknown", p->mode, p->dtype, p->bn,
+               p->device);
     return HP_OK;
 }
 
@@ -68,7 +69,8 @@ static hp_status check_queues(const hp_program *p, int role, hp_error *err) {
         if (queue->kind < 0 || queue->kind > (int32_t)HP_QUEUE_COLL || (q == 0) != compute ||
             (!compute &&
              (queue->peer < 0 || queue->peer >= (coll ? p->n_group : p->n_role) || queue->channel < 0)) ||
-            (coll && queue->channel != 0) || (!compute && !coll && queue->peer == role))
+            queue->backend < 0 || queue->backend >= (int32_t)HP_BACKENDS || (coll && queue->channel != 0) ||
+            (!compute && !coll && queue->peer == role))
             REFUSE("E-RANGE: rank %d queue %d is broken", role, q);
         if (coll && !hp_group_has_role(p, queue->peer, role))
             REFUSE("E-MATCH: rank %d calls collectives of group %d, of which it is no member", role,
@@ -222,6 +224,7 @@ static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph
     HP_TRY(hp_check_gradients(p, g, err));
     HP_TRY(hp_check_messages(arena, p, g, cargo, err));
     HP_TRY(hp_check_waits(p, g, err));
+    HP_TRY(hp_check_lanes(arena, p, g, err));
     return hp_check_memory(p, g, err);
 }
 

@@ -139,6 +139,12 @@ hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph
 /* E-CYCLE, E-DEADLOCK: the wait-for graph under synchronous sends. */
 hp_status hp_check_waits(const hp_program *p, const hp_graph *g, hp_error *err);
 
+/* --- check_lanes.c --- */
+
+/* E-LANE, and E-DEADLOCK where groups of messages wait for each other: messages that are a device's work (see
+ * lanes.h). */
+hp_status hp_check_lanes(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err);
+
 /* --- check_memory.c --- */
 
 /* E-RACE, E-OVERLAP: what uses the same bytes is ordered by queues and dependencies. */

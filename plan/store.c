@@ -121,8 +121,11 @@ hp_status hp_plan_write(hp_db *db, const hp_plan *plan, hp_error *err) {
 
 static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mode, hp_program **out,
                                hp_error *err) {
-    const hp_lower_options o = {
-        .mode = mode, .dtype = (hp_dtype)plan->dtype, .batch = plan->batch, .place = true};
+    const hp_lower_options o = {.mode = mode,
+                                .dtype = (hp_dtype)plan->dtype,
+                                .batch = plan->batch,
+                                .device = plan->device,
+                                .place = true};
     HP_TRY(hp_lower(arena, plan->graph, &plan->strategy, &o, out, err));
     return hp_program_check(*out, plan->graph, err);
 }
@@ -142,7 +145,8 @@ hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, 
 hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost, hp_error *err) {
     hp_reject why;
     HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
-    if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why))
+    if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why) ||
+        !hp_comm_allowed(&plan->strategy, plan->device, &why))
         return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
     hp_strategy_fill_cut(plan->graph, unit_cost, &plan->strategy);
     HP_TRY(build_program(arena, plan, (hp_mode)plan->mode, &plan->program, err));
@@ -245,7 +249,8 @@ static hp_status read_verified(hp_arena *arena, hp_db *db, hp_plan *plan, hp_err
     HP_TRY(read_scalars(arena, db, plan, err));
     HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
     hp_reject why;
-    if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why))
+    if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why) ||
+        !hp_comm_allowed(&plan->strategy, plan->device, &why))
         return hp_fail(err, HP_EDATA, "its strategy is not legal: %s: %s", why.code, why.limit);
     hp_strategy_fill_cut(plan->graph, NULL, &plan->strategy); /* one stage: its string has no cut */
     HP_TRY(read_program(arena, db, "main", plan->graph, &plan->program, err));

@@ -191,11 +191,26 @@ static hp_status parse_prec(const key *k, const char *value, hp_strategy *s, hp_
     for (size_t i = 0; i < sizeof coming / sizeof *coming; i++)
         if (strcmp(value, coming[i]) == 0)
             return hp_fail(err, HP_EUNAVAIL,
-                           "strategy: prec=%s is not in this version: fp32, bf16, fp16, int8", value);
+                           "strategy: prec=%s is not in this version: fp32, bf16, fp16, int8, int8-dynamic",
+                           value);
     return parse_name(k, value, s, err);
 }
 
 static const key_kind prec_kind = {parse_prec, print_name};
+
+/* --- back ends --- */
+
+static hp_status parse_comm(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    return hp_comm_parse(value, s->comm, err);
+}
+
+static void print_comm(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    hp_comm_text(s->comm, value, HP_STRATEGY_TEXT);
+}
+
+static const key_kind comm_kind = {parse_comm, print_comm};
 
 /* --- units --- */
 
@@ -248,7 +263,7 @@ static const key keys[] = {
     {"recompute", &name, AT(recompute), recompute_names, NULL},
     {"clients", &degree, AT(clients), NULL, NULL},
     {"prec", &prec_kind, AT(prec), hp_prec_names, NULL},
-    {"comm", &later, 0, NULL, "auto"},
+    {"comm", &comm_kind, 0, NULL, NULL},
     {"fuse", &fuse_size, 0, NULL, NULL},
     {"compress", &later, 0, NULL, "none"},
 };

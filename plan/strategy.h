@@ -2,6 +2,7 @@
 #ifndef HP_STRATEGY_H
 #define HP_STRATEGY_H
 
+#include "plan/backend.h"
 #include "plan/base/status.h"
 #include "plan/graph.h"
 
@@ -38,19 +39,20 @@ typedef struct hp_strategy {
     int32_t n_sp;                                             /* spatial stages, from the first on; 0: none */
     int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
     int32_t cp, ldp;
-    int32_t bp;        /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
-    int32_t tail;      /* hp_tail */
-    int32_t gems;      /* passes per update; 1 without GEMS */
-    int32_t halo;      /* halo-bearing layers per exchange */
-    int32_t overlap;   /* hp_overlap */
-    int32_t bn;        /* hp_bn */
-    int32_t clients;   /* processes per device */
-    int32_t sched;     /* hp_sched */
-    int32_t recompute; /* hp_recompute */
-    int32_t prec;      /* hp_prec (plan/deploy.h) */
-    int32_t strips;    /* of the image, one after another through the first layers; 1: whole */
-    int32_t deep;      /* units that the strips go through; 0: as many as the first stage has */
-    int32_t n_cut;     /* 0 = balanced by cost; else stages*chunks entries */
+    int32_t bp;                /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
+    int32_t tail;              /* hp_tail */
+    int32_t gems;              /* passes per update; 1 without GEMS */
+    int32_t halo;              /* halo-bearing layers per exchange */
+    int32_t overlap;           /* hp_overlap */
+    int32_t bn;                /* hp_bn */
+    int32_t clients;           /* processes per device */
+    int32_t sched;             /* hp_sched */
+    int32_t recompute;         /* hp_recompute */
+    int32_t prec;              /* hp_prec (plan/deploy.h) */
+    int32_t comm[HP_TRAFFICS]; /* HP_COMM_AUTO, or 1 + hp_backend */
+    int32_t strips;            /* of the image, one after another through the first layers; 1: whole */
+    int32_t deep;              /* units that the strips go through; 0: as many as the first stage has */
+    int32_t n_cut;             /* 0 = balanced by cost; else stages*chunks entries */
     int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
                                    input) */
     int64_t fuse_bytes;         /* gradient bucket */
@@ -75,7 +77,7 @@ int hp_strategy_devices(const hp_strategy *s);
 /* Why a candidate is not possible: a value, not an error. code NULL = possible. */
 typedef struct hp_reject {
     /* Static text: "E-GPUS", "E-STAGES", "E-CUT", "E-SP", "E-TAIL", "E-HALO", "E-CP", "E-PREC", "E-STRIPS",
-     * "E-SCHED", "E-GEMS", "E-BATCH", "E-MEM", "E-MPI4DL", "E-TRAIN" */
+     * "E-SCHED", "E-GEMS", "E-BATCH", "E-MEM", "E-MPI4DL", "E-TRAIN", "E-COMM" */
     const char *code;
     char limit[160]; /* the limiting number, in words */
     char fix[160];   /* the smallest fix: keys and values to replace, or an option of the command */
@@ -83,6 +85,9 @@ typedef struct hp_reject {
 
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
+
+/* Has the device (NULL: any) the back ends that the strategy names? Else E-COMM. */
+bool hp_comm_allowed(const hp_strategy *s, const char *device, hp_reject *why);
 
 /* Can the network be trained? Not when a layer has no backward pass (E-TRAIN); hp_lower refuses it then. */
 bool hp_graph_trains(const hp_graph *g, hp_reject *why);

@@ -199,9 +199,18 @@ static range channel_range(const hp_graph *g, const hp_layer *l, int k, range ou
     return out;
 }
 
+/* All of the input, of the output's samples: a range is measured over whole maps. */
+static hp_box whole_need(const hp_graph *g, int tensor, const hp_box *out) {
+    hp_box b = hp_box_whole(g, tensor, 1);
+    b.lo[HP_AXIS_N] = out->lo[HP_AXIS_N];
+    b.hi[HP_AXIS_N] = out->hi[HP_AXIS_N];
+    return b;
+}
+
 hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
     const hp_layer *l = &g->layer[layer];
     if (hp_box_empty(out)) return (hp_box){{0}, {0}};
+    if (k == 0 && l->dynamic) return whole_need(g, l->in[0], out);
     range r[HP_AXES];
     for (int a = 0; a < HP_AXES; a++) r[a] = (range){out->lo[a], out->hi[a]};
     r[HP_AXIS_H] = map_range(g, l, k, true, r[HP_AXIS_H]);
@@ -223,7 +232,7 @@ static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tens
 
 bool hp_layer_reads_all_rows(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    return l->op == HP_LINEAR || (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
+    return l->op == HP_LINEAR || l->dynamic || (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
 }
 
 bool hp_layer_has_halo(const hp_graph *g, int layer) {

@@ -187,26 +187,33 @@ static void set_size(const hp_graph *g, const hp_work_case *c, int *row, hp_work
     *row = op == HP_LINEAR ? (int)length_product(c->in, HP_AXIS_H, HP_AXIS_C) : map[HP_AXIS_W];
 }
 
+/* A range of what it reads, then its bytes: of layers that quantise their input. */
+static double passes(hp_dtype dtype, const hp_layer *l, const hp_work_case *c) {
+    return l->dynamic ? (2 * hp_dtype_bytes(dtype) + 1) * length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+}
+
 /* Each operand once: what layers other than a trained batch norm move. 8-bit maps are multiplied with 8-bit
  * weights. */
 static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, double y) {
     const hp_layer *l = &g->layer[c->layer];
     const double element = hp_dtype_bytes(dtype),
                  made = hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype)),
-                 weight = g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element;
-    return element * (double)(c->in_elems - c->stored_elems) + (double)c->stored_bytes + made * y +
+                 weight = l->dynamic || g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element,
+                 narrowed = l->dynamic ? (element - 1) * length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+    return element * (double)(c->in_elems - c->stored_elems) - narrowed + (double)c->stored_bytes + made * y +
            (is_matrix(l) ? weight * param_elems(g, c) : 0);
 }
 
 /* Tasks of deployed graphs run other kernels than training's: "infer.conv ...", "infer.copy u8". */
 #define DEPLOYED "infer"
 
-/* Depthwise convolutions are bound by other things than dense ones. */
+/* Depthwise convolutions are bound by other things than dense ones, concatenations that scale than copies. */
 static const char *class_name(const hp_graph *g, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const bool depthwise =
         g->deployed && l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c;
-    return depthwise ? "depthwise" : hp_layer_infos[l->op].name;
+    const bool scales = l->op == HP_CONCAT && l->n_param > 0;
+    return depthwise ? "depthwise" : scales ? "join" : hp_layer_infos[l->op].name;
 }
 
 /* "f32"; "u8>f32" where a layer turns one into the other. */
@@ -227,9 +234,12 @@ hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c
     set_size(g, c, &row, &w);
     layer_class(g, c, shape, sizeof shape);
     dtype_class(g, l, dtype, elements, sizeof elements);
-    hp_text_add(key, "%s.%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name, class_name(g, c));
+    hp_text_add(key, "%s.%s%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
+                l->dynamic ? "dynamic-" : "", class_name(g, c));
     hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row);
     w.bytes = trained_norm ? hp_dtype_bytes(dtype) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
+    w.passes = passes(dtype, l, c);
+    w.bytes += w.passes;
     return w;
 }
 

@@ -12,7 +12,7 @@ const hp_plot_kind hp_plot_kinds[] = {
     {"comm", "back-end crossover", NULL, 1, 0, 0},
     {"precision", "throughput, memory and latency by precision and image size", hp_plot_precision, 16, 1200,
      800},
-    {"pareto", "time against memory", NULL, 1, 0, 0},
+    {"pareto", "images/s against memory, strategy by strategy", hp_plot_pareto, 16, 1000, 640},
     {NULL, NULL, NULL, 0, 0, 0},
 };
 

@@ -33,7 +33,12 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
 /* Draws into an open canvas, ready for hp_canvas_render, which it calls. Errors: HP_EDATA when the sources
  * hold nothing of that kind, and those of hp_canvas_*. */
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
-hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision;
+hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision,
+    hp_plot_pareto;
+
+/* The candidates that no other beats in both memory and images/s, less memory first; of equal ones the first.
+ * front: room for all. Returns how many. */
+int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate **front);
 
 typedef struct hp_plot_kind {
     const char *name, *meaning;

@@ -51,15 +51,16 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->setup = *setup;
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
     e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
-    e->outlook =
-        (hp_outlook_setup){.parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode),
-                           .graph = setup->graph,
-                           .table = setup->table,
-                           .machine = setup->machine,
-                           .mode = setup->mode,
-                           .dtype = setup->dtype,
-                           .batch = setup->batch,
-                           .eager = setup->eager};
+    hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode,
+                                   hp_device_kind_of(setup->device));
+    e->outlook = (hp_outlook_setup){.parts = parts,
+                                    .graph = setup->graph,
+                                    .table = setup->table,
+                                    .machine = setup->machine,
+                                    .mode = setup->mode,
+                                    .dtype = setup->dtype,
+                                    .batch = setup->batch,
+                                    .eager = setup->eager};
     return e;
 }
 
@@ -89,7 +90,8 @@ static hp_status units_of(hp_eval *e, int64_t micro_batch, unit_costs **units, h
     hp_arena *scratch = hp_arena_new();
     hp_strategy whole = hp_strategy_default();
     if (e->setup.graph->deployed) whole.prec = e->setup.graph->deployed - 1;
-    const hp_lower_options o = {.mode = e->setup.mode, .dtype = e->setup.dtype, .batch = micro_batch};
+    const hp_lower_options o = {
+        .mode = e->setup.mode, .dtype = e->setup.dtype, .batch = micro_batch, .device = e->setup.device};
     hp_program *p;
     const hp_status status = hp_lower(scratch, e->setup.graph, &whole, &o, &p, err);
     if (status == HP_OK) {
@@ -180,8 +182,11 @@ hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_
 
 static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_program **p,
                        hp_error *err) {
-    hp_lower_options o = {
-        .mode = e->setup.mode, .dtype = e->setup.dtype, .batch = e->setup.batch, .place = placed};
+    hp_lower_options o = {.mode = e->setup.mode,
+                          .dtype = e->setup.dtype,
+                          .batch = e->setup.batch,
+                          .device = e->setup.device,
+                          .place = placed};
     if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
     return hp_lower(arena, e->setup.graph, s, &o, p, err);
 }
@@ -310,10 +315,10 @@ static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp
     hp_program *p = NULL;
     hp_eval_complete(e, &out->strategy, HP_CUT_TIME);
     hp_strategy_text(&out->strategy, out->figures.strategy);
-    HP_TRY(lower(e, scratch, &out->strategy, depth == HP_EVAL_PLACED, &p, err));
+    HP_TRY(lower(e, scratch, &out->strategy, depth == HP_EVAL_PLACED || depth == HP_EVAL_FITS, &p, err));
     out->tasks = all_tasks(p);
     check_memory(e, scratch, p, out);
-    if (out->reject.code || depth == HP_EVAL_MEMORY) return HP_OK;
+    if (out->reject.code || depth == HP_EVAL_MEMORY || depth == HP_EVAL_FITS) return HP_OK;
     return depth == HP_EVAL_RANK ? simulate_high(e, scratch, p, out, err) : simulate(e, scratch, p, out, err);
 }
 
@@ -322,7 +327,9 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval
     *out = (hp_evaluation){.strategy = *s};
     hp_strategy_text(s, out->figures.strategy);
     out->figures.gpus = hp_strategy_devices(s);
-    if (!hp_rules_allow(e->setup.rules, s, e->setup.graph, e->setup.batch, 0, &out->reject)) return HP_OK;
+    if (!hp_rules_allow(e->setup.rules, s, e->setup.graph, e->setup.batch, 0, &out->reject) ||
+        !hp_comm_allowed(s, e->setup.device, &out->reject))
+        return HP_OK;
     out->reject.code = NULL;
     hp_arena *scratch = hp_arena_new();
     const hp_status status = evaluate(e, scratch, depth, out, err);

@@ -14,6 +14,7 @@ typedef struct hp_eval_setup {
     const hp_cost_table *table;
     hp_mode mode;
     hp_dtype dtype;
+    const char *device; /* that will run the plan, as --device says it; NULL: the CPU */
     int64_t batch;        /* global */
     int64_t memory_limit; /* bytes of one rank, 0 = the device's */
     bool eager;           /* memory as an eager framework keeps it, not as planned */
@@ -55,6 +56,7 @@ hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s);
 /* How much is found out about a strategy. */
 typedef enum hp_eval_depth {
     HP_EVAL_MEMORY, /* legality and memory */
+    HP_EVAL_FITS,   /* the same with memory offsets: the exact peak */
     HP_EVAL_RANK,   /* and one simulation, of the figure that ranks: step_high_s, or step_s for all else */
     HP_EVAL_STEP,   /* and three, of the interval */
     HP_EVAL_PLACED  /* with memory offsets: the exact peak, and the waits that reuse of memory costs */

@@ -23,18 +23,21 @@ static const memory_change training_changes[] = {
     {-1, 1, 2, 1, "twice the stages"},
     {-1, 1, 1, 2, "twice the tiles"},
     {HP_RECOMPUTE_BOUNDARY, 1, 1, 4, "four times the tiles, recompute=boundary"}};
-static const memory_change inference_changes[] = {{-1, 1, 1, 1, "strips=4", 4},
-                                                  {-1, 1, 1, 1, "strips=16", 16},
-                                                  {-1, 0, 1, 1, "one sample per micro-batch", 0},
-                                                  {-1, 0, 1, 1, "one sample per micro-batch, strips=4", 4},
-                                                  {-1, 0, 1, 1, "one sample per micro-batch, strips=16", 16},
-                                                  {-1, 1, 1, 1, "strips=64", 64},
-                                                  {-1, 0, 1, 1, "one sample per micro-batch, strips=64", 64},
-                                                  {-1, 1, 1, 1, "strips=256", 256},
-                                                  {-1, 1, 2, 1, "twice the stages", 0},
-                                                  {-1, 1, 1, 2, "twice the tiles", 0},
-                                                  {-1, 1, 1, 2, "twice the tiles, strips=16", 16},
-                                                  {-1, 1, 1, 2, "twice the tiles, strips=64", 64}};
+static const memory_change inference_changes[] = {
+    {-1, 1, 1, 1, "strips=4", 4},
+    {-1, 1, 1, 1, "strips=16", 16},
+    {-1, 0, 1, 1, "one sample per micro-batch", 0},
+    {-1, 0, 1, 1, "one sample per micro-batch, strips=4", 4},
+    {-1, 0, 1, 1, "one sample per micro-batch, strips=16", 16},
+    {-1, 1, 1, 1, "strips=64", 64},
+    {-1, 0, 1, 1, "one sample per micro-batch, strips=64", 64},
+    {-1, 1, 1, 1, "strips=256", 256},
+    {-1, 0, 1, 1, "one sample per micro-batch, strips=256", 256},
+    {-1, 1, 1, 1, "strips=1024", 1024},
+    {-1, 1, 2, 1, "twice the stages", 0},
+    {-1, 1, 1, 2, "twice the tiles", 0},
+    {-1, 1, 1, 2, "twice the tiles, strips=16", 16},
+    {-1, 1, 1, 2, "twice the tiles, strips=64", 64}};
 
 static const memory_change *changes_of(const hp_graph *g, int *n) {
     *n = g->deployed ? sizeof inference_changes / sizeof *inference_changes
@@ -66,27 +69,56 @@ static hp_strategy apply_change(const hp_strategy *s, const memory_change *c, in
     return changed;
 }
 
+static bool legal(hp_eval *e, const hp_strategy *s) {
+    const hp_eval_setup *setup = hp_eval_get(e);
+    return hp_rules_allow(setup->rules, s, setup->graph, setup->batch, 0, NULL);
+}
+
 /* Legal, and small enough as far as can be seen without lowering? */
 static hp_status may_fit(hp_eval *e, const hp_strategy *s, bool *may, hp_error *err) {
-    const hp_eval_setup *setup = hp_eval_get(e);
     const hp_memory_limit limit = hp_eval_limit(e, s);
     hp_outlook out;
-    *may = hp_rules_allow(setup->rules, s, setup->graph, setup->batch, 0, NULL);
+    *may = legal(e, s);
     if (!*may) return HP_OK;
     HP_TRY(hp_eval_outlook(e, s, &out, err));
     *may = out.memory_bytes <= (double)limit.rank_bytes;
     return HP_OK;
 }
 
+/* Buffers placed need more than what is alive at once: a fix is told only where that fits, too. Large
+ * training programs have room beside what places them best. */
 static hp_status try_change(hp_eval *e, const hp_strategy *s, hp_evaluation *got, hp_error *err) {
+    enum { LARGE_TASKS = 20000 };
     bool may;
     *got = (hp_evaluation){.reject.code = "E-MEM"};
     HP_TRY(may_fit(e, s, &may, err));
     if (!may) return HP_OK;
     hp_arena *scratch = hp_arena_new();
-    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_MEMORY, got, err);
+    hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_MEMORY, got, err);
+    const bool place = hp_eval_get(e)->graph->deployed || got->tasks <= LARGE_TASKS;
+    if (status == HP_OK && !got->reject.code && place)
+        status = hp_evaluate(e, scratch, s, HP_EVAL_FITS, got, err);
     hp_arena_free(scratch);
     return status;
+}
+
+/* The change on the same ranks that may need least of all, far below the strategy itself; NULL: none. */
+static hp_status least_change(hp_eval *e, const hp_strategy *s, const memory_change **least, hp_error *err) {
+    static const double FAR = 0.5;
+    int n;
+    const memory_change *change = changes_of(hp_eval_get(e)->graph, &n);
+    hp_outlook out;
+    HP_TRY(hp_eval_outlook(e, s, &out, err));
+    double bytes = FAR * out.likely_bytes;
+    for (int i = 0; i < n; i++) {
+        const hp_strategy changed = apply_change(s, &change[i], hp_eval_get(e)->batch);
+        if (change[i].stage_factor * change[i].tile_factor > 1 || !legal(e, &changed)) continue;
+        HP_TRY(hp_eval_outlook(e, &changed, &out, err));
+        if (out.likely_bytes >= bytes) continue;
+        bytes = out.likely_bytes;
+        *least = &change[i];
+    }
+    return HP_OK;
 }
 
 /* No change helps: what the strategy needs with its buffers placed, which is more than the bound that refused
@@ -94,10 +126,22 @@ static hp_status try_change(hp_eval *e, const hp_strategy *s, hp_evaluation *got
 static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
     hp_arena *scratch = hp_arena_new();
     hp_evaluation got;
-    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_PLACED, &got, err);
+    const hp_status status = hp_evaluate(e, scratch, s, HP_EVAL_FITS, &got, err);
     hp_arena_free(scratch);
     if (status == HP_OK && got.reject.code) *why = got.reject;
     return status;
+}
+
+static hp_status least_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
+    const memory_change *least = NULL;
+    hp_reject changed = {.code = NULL};
+    HP_TRY(exact_need(e, s, why, err));
+    HP_TRY(least_change(e, s, &least, err));
+    if (!least) return HP_OK;
+    const hp_strategy other = apply_change(s, least, hp_eval_get(e)->batch);
+    HP_TRY(exact_need(e, &other, &changed, err));
+    if (changed.code) snprintf(why->fix, sizeof why->fix, "%s, and %.100s", least->what, changed.fix);
+    return HP_OK;
 }
 
 hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
@@ -114,5 +158,5 @@ hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why,
                  hp_format_bytes((double)got.figures.memory_bytes, size));
         return HP_OK;
     }
-    return exact_need(e, s, why, err);
+    return least_need(e, s, why, err);
 }

@@ -10,6 +10,7 @@ struct hp_parts {
     hp_arena *arena;
     const hp_graph *g;
     hp_cost_cache *cache;
+    const hp_device_memory *memory;
     hp_dtype dtype;
     hp_mode mode;
     int32_t *last_use;   /* per tensor */
@@ -17,10 +18,16 @@ struct hp_parts {
     int n, slots;
 };
 
-hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype,
-                       hp_mode mode) {
+hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
+                       hp_device_kind device) {
     hp_parts *p = HP_NEW(arena, hp_parts, 1);
-    *p = (hp_parts){.arena = arena, .g = g, .cache = cache, .dtype = dtype, .mode = mode, .slots = 256};
+    *p = (hp_parts){.arena = arena,
+                    .g = g,
+                    .cache = cache,
+                    .memory = hp_device_memory_of(device),
+                    .dtype = dtype,
+                    .mode = mode,
+                    .slots = 256};
     p->sums = HP_NEW(arena, hp_part_sums *, p->slots);
     p->last_use = HP_NEW(arena, int32_t, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) p->last_use[t] = hp_graph_last_use(g, t);
@@ -113,7 +120,7 @@ static void add_constants(const filler *f, int layer) {
     if (!g->deployed || hp_box_empty(&out)) return;
     const hp_box in = hp_layer_need(g, layer, 0, &out);
     const hp_shape shape = hp_shape_between(g, layer, &in, &out);
-    f->s->constants[g->layer[layer].unit] += (double)hp_infer_pack_bytes(g, layer, &shape, f->p->dtype);
+    f->s->constants[g->layer[layer].unit] += (double)f->p->memory->infer_pack(g, layer, &shape, f->p->dtype);
 }
 
 /* The part in the middle has neighbours on all sides, if any part has. */

@@ -29,8 +29,8 @@ typedef struct hp_part_sums {
 } hp_part_sums;
 
 typedef struct hp_parts hp_parts;
-hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype,
-                       hp_mode mode);
+hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
+                       hp_device_kind device);
 /* Looked up once per layout and samples. */
 const hp_part_sums *hp_parts_of(hp_parts *p, const hp_layout *layout, int64_t samples);
 

@@ -31,6 +31,7 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table,
     s.table = table;
     s.mode = (hp_mode)plan->mode;
     s.dtype = (hp_dtype)plan->dtype;
+    s.device = plan->device;
     s.batch = plan->batch;
     s.seed = plan->seed;
     hp_eval *e = hp_eval_new(arena, &s);

@@ -1,6 +1,6 @@
 /* search.c - looking at everything is possible because a look takes a microsecond (outlook.c), and lowering
- * and simulating, a millisecond to a second, is for the promising only: best first, with lower bounds to stop
- * at (as in branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
+ * and simulating, a millisecond to a second, is for the promising: best first, with lower bounds to stop at
+ * (as in branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
 #include "sim/search.h"
 
 #include <limits.h>
@@ -334,6 +334,15 @@ static hp_status place_kept(search *s, hp_error *err) {
     return HP_OK;
 }
 
+static hp_status last_resort(search *s, hp_error *err) {
+    hp_evaluation e;
+    HP_TRY(hp_search_any_strips(s->arena, s->eval, s->space, &e, &s->r->searched, err));
+    if (!e.n_role) return HP_OK;
+    s->r->valid++, s->r->simulated++;
+    keep(s, &e);
+    return HP_OK;
+}
+
 /* The example of E-MEM gets a fix that was tried. */
 static hp_status explain_memory(search *s, hp_error *err) {
     for (int i = 0; i < s->r->n_rejected; i++) {
@@ -371,6 +380,7 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
     }
     s.space = space;
     HP_TRY(place_kept(&s, err));
+    if (space->graph->deployed && s.short_of_memory && !s.r->n) HP_TRY(last_resort(&s, err));
     return explain_memory(&s, err);
 }
 

@@ -31,10 +31,18 @@ typedef struct hp_search_result {
 /* The best of each family (tiles or not, pipeline or not, ...) is simulated first, then the others, the
  * smallest estimates first, until every lower bound left is above what was found: then the result is the best
  * of the space within the model; or until the budget is spent. Strips of images are looked at after all else,
- * of those that would not fit easily as a whole. Errors: HP_EINTERNAL and the like; an empty
- * `best` is a result. Deterministic: ties go to the earlier point. */
+ * of those that would not fit easily as a whole; of other numbers of strips, where nothing fits. Errors:
+ * HP_EINTERNAL and the like; an empty `best` is a result. Deterministic: ties go to the earlier point. */
 hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp_search_options *o,
                     hp_search_result *result, hp_error *err);
+
+/* Where nothing else fits: a legal point of `space` in strips, of any number and depth, that does, with its
+ * memory placed; those whose bounds are lowest are tried first, and the first that fits is taken.
+ * found->n_role = 0: there is none, or the budget of tasks was spent. *searched grows by the points there
+ * are.
+ */
+hp_status hp_search_any_strips(hp_arena *arena, hp_eval *e, const hp_space *space, hp_evaluation *found,
+                               int64_t *searched, hp_error *err);
 
 /* Sorts evaluations and marks ties: intervals that overlap the one ranked before. Two counts of gpus never
  * tie. */

@@ -39,18 +39,27 @@ static int slices_of(const hp_point *p) {
     return p->tail == HP_TAIL_SHARED ? p->rows[p->n_sp - 1] * p->cols[p->n_sp - 1] : p->ldp;
 }
 
+static void add_depths(lister *l, hp_point p, int strips) {
+    for (int k = 0; k < (p.stages > 1 ? 1 : l->n_depth); k++) {
+        p.strips = (int16_t)strips;
+        p.deep = (int16_t)l->depth[k];
+        append(l, &p);
+    }
+}
+
 /* Strips are of one image; how tiles exchange halos matters little behind them. A pipeline's first stage is
  * short as it is. */
 static void add_strips(lister *l, hp_point p) {
     const int64_t images = l->space->batch / ((int64_t)p.dp * p.clients * slices_of(&p) * p.micro * p.gems);
     const int rows = l->space->graph->image_h / (p.n_sp ? p.rows[0] : 1);
     if (images > 1 || p.halo > 1 || p.overlap != HP_OVERLAP_NONE || p.bp > 1) return;
+    if (l->space->any_strips) {
+        for (int n = 2; n <= rows && n <= INT16_MAX; n *= 2) add_depths(l, p, n);
+        if ((rows & (rows - 1)) && rows <= INT16_MAX) add_depths(l, p, rows);
+        return;
+    }
     for (size_t i = 0; i < COUNT(strip_counts) && strip_counts[i] <= rows; i++)
-        for (int k = 0; k < (p.stages > 1 ? 1 : l->n_depth); k++) {
-            p.strips = (int16_t)strip_counts[i];
-            p.deep = (int16_t)l->depth[k];
-            append(l, &p);
-        }
+        add_depths(l, p, strip_counts[i]);
 }
 
 static void add(lister *l, const hp_point *p) {

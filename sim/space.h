@@ -15,6 +15,7 @@ typedef struct hp_space {
     bool small_groups; /* the points that make batch-norm groups smaller for nothing but memory, instead of
                           all others */
     bool strips;       /* the points that take an image in strips, instead of all others */
+    bool any_strips;   /* with `strips`: any power of two of them, and one per row */
     bool no_recompute; /* without the points that run layers again */
     int most_clients;  /* ranks on a device; 0 and 1: one */
 } hp_space;

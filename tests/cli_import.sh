@@ -34,6 +34,9 @@ head = json.loads(raw[8:8 + n])
 assert head["1"]["shape"] == [6, 2, 3, 2] and head["2"]["shape"] == [6] and head["1"]["dtype"] == "F32"
 EOF
 expect 2 import "$model" -o "$model"
+expect 65 import "$model" -o q.safetensors
+grep -q 'hplan quantize' err || complain "a model without scales as an int8 file: $(cat err)"
+[ ! -e q.safetensors ] || complain "a refused int8 file was left"
 expect 73 import "$model" -o nowhere/m.db
 expect 0 simulate --onnx m.db --mode infer --gpus 1 --machine local --out a.db
 expect 0 simulate --onnx "$model" --mode infer --gpus 1 --machine local --image 60x50 --out b.db

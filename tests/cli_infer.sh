@@ -52,6 +52,15 @@ for observer in minmax percentile entropy; do
   cmp -s q-dp=1 q-other && complain "the observer $observer changes nothing"
 done
 
+# --- several files are images in that order; one that is missing is named ---
+image other.png 60 41 3
+expect 0 quantize "${net[@]}" --weights w.safetensors --calib calib.png,other.png,x.png -o q-three
+cmp -s q-dp=1 q-three && complain "two more images change nothing"
+expect 0 quantize "${net[@]}" --weights w.safetensors --calib calib.png,other.png,x.png --strategy sp=2x1 -o q-tiles
+cmp -s q-three q-tiles || complain "calibrated with several images on two tiles the file is another"
+expect 65 quantize "${net[@]}" --weights w.safetensors --calib calib.png,missing.png -o none
+grep -q 'missing.png' err || complain "the missing image is not named: $(cat err)"
+
 # --- nor do the bits of the answer, nor its memory differ from the plan's ---
 for strategy in dp=1 sp=2x1 sp=3x1 sp=2x2 stages=3 sp=2x1,stages=2 strips=5 strips=8,deep=4 sp=2x1,strips=3; do
   plan p8.db "$strategy" --prec int8
@@ -86,6 +95,15 @@ assert struct.unpack("<10f", open("y.bin", "rb").read()) == f
 assert off(json.load(open("y.json"))["logits"][0], f) < 1e-6
 EOF
 
+# --- an image of another shape is stretched, and said to be; each of several files has its own answer ---
+expect 0 run f.db --init w.safetensors --input other.png --output other.npy --json
+grep -q 'other.png: stretched from 41x60 to 50x37' err || complain "stretched silently: $(cat err)"
+expect 0 run f.db --init w.safetensors --input calib.png --output calib.npy
+grep -q stretched err && complain "of the same shape, called stretched"
+expect 0 run f.db --init w.safetensors --data other.png,calib.png,x.png --output three.bin
+for name in other calib; do expect 0 run f.db --init w.safetensors --input $name.png --output $name.bin; done
+cat other.bin calib.bin y.bin | cmp -s - three.bin || complain "three images together have other answers"
+
 # --- eval: int8 against fp32 ---
 
 expect 0 eval "${net[@]}" --weights w.safetensors --quant q-dp=1 --data calib.png --prec int8,bf16 --json
@@ -107,6 +125,11 @@ expect 0 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0
 grep -q '20 patches: class' out || complain "no verdict on the patches: $(cat out)"
 
 # --- refusals ---
+expect 2 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0 --heatmap heat.png
+grep -q 'heat.png: end the name' err || complain "the wrong option is blamed: $(cat err)"
+grep -q -e --output err && complain "--output is blamed for --heatmap"
+for mode in train infer; do expect 2 simulate "${net[@]}" --mode $mode --machine local --gpus 1 --float-layers conv1 --out none.db; done
+expect 0 simulate "${net[@]}" --mode infer --prec fp32,int8 --machine local --gpus 1 --float-layers conv1 --out some.db
 expect 65 run p8.db --init w.safetensors --input x.png      # no scales
 expect 65 run f.db --init q-dp=1 --input x.png              # 8-bit weights in a float plan
 expect 65 run f.db --init w.safetensors --input missing.png

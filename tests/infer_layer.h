@@ -134,7 +134,7 @@ static inline void draw_stores(cell *c) {
 }
 
 static inline void draw_act(cell *c) {
-    static const int acting[] = {HP_BN, HP_ACT, HP_ADD, HP_MUL, HP_SCALE};
+    static const int acting[] = {HP_BN, HP_ACT, HP_ADD, HP_MUL, HP_SCALE, HP_CONCAT};
     hp_layer *l = &c->s.layer[1];
     for (size_t i = 0; i < sizeof acting / sizeof *acting; i++)
         if (l->op == acting[i]) l->act = draw(&c->d, 0, HP_ACTS - 1);
@@ -160,11 +160,12 @@ static inline void add_vector_param(cell *c, hp_param_kind kind, hp_init init) {
 static inline void add_params(cell *c) {
     hp_layer *l = &c->s.layer[1];
     l->eps = 1e-5;
-    if (l->op == HP_SCALE) {
+    const int behind = l->op == HP_CONCAT ? draw(&c->d, 0, 2) : 0; /* it may have a scale's, or a norm's */
+    if (l->op == HP_SCALE || behind == 1) {
         add_vector_param(c, HP_PARAM_FACTOR, HP_INIT_ONE);
         if (draw(&c->d, 0, 1)) add_vector_param(c, HP_PARAM_BIAS, HP_INIT_ZERO);
     }
-    if (l->op != HP_BN) return;
+    if (l->op != HP_BN && behind != 2) return;
     add_vector_param(c, HP_PARAM_BN_GAMMA, HP_INIT_ONE);
     add_vector_param(c, HP_PARAM_BN_BETA, HP_INIT_ZERO);
     add_vector_param(c, HP_PARAM_BN_MEAN, HP_INIT_ZERO);

@@ -114,19 +114,20 @@ static inline void set_real(matrix_cell *m, hp_dtype real) {
     m->c.program = (hp_program){.mode = HP_MODE_INFER, .dtype = (int32_t)real};
 }
 
-static inline matrix_cell *matrix_cell_new(uint64_t seed) {
-    static const int ops[] = {HP_CONV, HP_CONV, HP_CONV, HP_CONVT, HP_LINEAR};
+static inline matrix_cell *matrix_cell_begin(uint64_t seed) {
     matrix_cell *m = calloc(1, sizeof *m);
     assert_non_null(m);
+    m->c.d = (throws){seed, 0};
+    m->c.arena = hp_arena_new();
+    return m;
+}
+
+/* Its layer's geometry is there: draws the rest. */
+static inline matrix_cell *matrix_cell_end(matrix_cell *m) {
     cell *c = &m->c;
-    c->d = (throws){seed, 0};
-    c->arena = hp_arena_new();
-    const int op = draw_of(&c->d, ops, 5);
-    while (!try_layer(&c->d, op, &c->s)) continue;
     point_at_own(&c->s);
     c->s.g.param = c->param;
     c->s.g.deployed = 1;
-    draw_matrix_channels(m);
     draw_matrix_stores(m);
     layer_of(m)->act = draw(&c->d, 0, 1) ? draw(&c->d, 0, 2) : draw(&c->d, 0, HP_ACTS - 1);
     layer_of(m)->act_a = layer_of(m)->act == HP_ACT_CLIP ? -0.5 : 0.25;
@@ -142,6 +143,16 @@ static inline matrix_cell *matrix_cell_new(uint64_t seed) {
                           .packed = HP_NEW(c->arena, bool, 2)};
     set_real(m, HP_F32);
     return m;
+}
+
+static inline matrix_cell *matrix_cell_new(uint64_t seed) {
+    static const int ops[] = {HP_CONV, HP_CONV, HP_CONV, HP_CONVT, HP_LINEAR};
+    matrix_cell *m = matrix_cell_begin(seed);
+    const int op = draw_of(&m->c.d, ops, 5);
+    while (!try_layer(&m->c.d, op, &m->c.s)) continue;
+    point_at_own(&m->c.s);
+    draw_matrix_channels(m);
+    return matrix_cell_end(m);
 }
 
 /* Tensors of the program's type: the same values whatever that is. */

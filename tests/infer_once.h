@@ -21,14 +21,14 @@ typedef struct infer_once {
 } infer_once;
 
 /* device: "cpu" or "ref"; weights: a safetensors file with the graph's names. */
-static hp_status infer_once_open(infer_once *r, const hp_graph *graph, const char *device,
-                                 const char *weights, hp_error *err) {
+static hp_status infer_once_open_as(infer_once *r, const hp_graph *graph, const hp_deploy_options *deploy,
+                                    const char *device, const char *weights, hp_error *err) {
     enum { LINE = 64 };
-    const hp_deploy_options deploy = {.prec = HP_PREC_FP32};
-    const hp_strategy s = hp_strategy_default();
+    hp_strategy s = hp_strategy_default();
+    s.prec = deploy->prec;
     *r = (infer_once){.memory = hp_arena_new(), .ops = hp_device_find(device, true)};
     const hp_lower_options o = {.mode = HP_MODE_INFER, .dtype = r->ops->dtype, .batch = 1, .place = true};
-    HP_TRY(hp_graph_deploy(r->memory, graph, &deploy, &r->g, err));
+    HP_TRY(hp_graph_deploy(r->memory, graph, deploy, &r->g, err));
     HP_TRY(hp_lower(r->memory, r->g, &s, &o, &r->program, err));
     const hp_constants_options c = {.graph = r->g, .path = weights};
     HP_TRY(hp_constants_open(&c, &r->constants, err));
@@ -44,6 +44,13 @@ static hp_status infer_once_open(infer_once *r, const hp_graph *graph, const cha
                                      .threads = 1,
                                      .constants = r->constants};
     return r->ops->open(&config, &r->device, err);
+}
+
+/* In fp32. */
+static inline hp_status infer_once_open(infer_once *r, const hp_graph *graph, const char *device,
+                                        const char *weights, hp_error *err) {
+    const hp_deploy_options deploy = {.prec = HP_PREC_FP32};
+    return infer_once_open_as(r, graph, &deploy, device, weights, err);
 }
 
 static void infer_once_move(const infer_once *r, const hp_buffer *b, double *value, bool out) {

@@ -177,6 +177,7 @@ static hp_status late_alloc(int64_t bytes, void **at, hp_error *err) {
     r->real = aligned_alloc(4096, r->bytes);
     r->fake = mmap(NULL, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     HP_ASSERT(r->real && r->fake != MAP_FAILED);
+    memset(r->real, 0, r->bytes);
     *at = r->fake;
     return HP_OK;
 }
@@ -345,6 +346,8 @@ static inline hp_device_ops late_device(const hp_device_ops *inner, uint64_t see
 
 /* --- a communicator whose messages by HP_BACKEND_NCCL are the device's work --- */
 
+enum { LATE_TAG = 1 << 23 }; /* no channel's */
+
 typedef struct late_group { /* operations that move together */
     struct late_comm *comm;
     int n;
@@ -442,6 +445,7 @@ static void late_keep(late_comm *c, const hp_comm_op *op) {
     for (int i = 0; i < op->order->n; i++) c->wait[c->n_wait++].event = op->order->after[i];
     g->op[g->n] = *op;
     g->op[g->n].data = late_real(op->data);
+    if (op->kind != HP_COMM_ALLREDUCE) g->op[g->n].tag = LATE_TAG; /* a pair's messages match by order alone */
     g->op[g->n++].order = NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "plan/base/arena.h"
 #include "plan/base/rng.h"
 #include "plan/device_memory.h"
+#include "plan/gpu_scratch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,8 @@ typedef struct rig {
     hp_task task[RIG_TASKS];
     int32_t operand[RIG_OPERANDS], pack_forward[2], pack_backward[2];
     hp_buffer buffer[RIG_BUFFERS];
-    unsigned char *memory;
+    unsigned char *memory; /* the buffers as the host sees them; */
+    unsigned char *there;  /* where they are, if the host cannot reach them: copied for every task */
     const hp_device_ops *ops;
     hp_device *device;
     int64_t samples; /* of the whole */
@@ -71,23 +73,52 @@ static int32_t rig_buffer(rig *r, hp_buffer_kind kind, int64_t bytes) {
     return r->role.n_buffer++;
 }
 
+/* Does the device have memory of its own? Then it is a GPU, with its own needs. */
+static bool rig_gpu(const rig *r) {
+    return !r->ops->memory->host;
+}
+
+/* Of a map, or (all other buffers) the program's. */
+static hp_dtype rig_dtype(const rig *r, int32_t buffer) {
+    const int32_t t = r->buffer[buffer].dtype;
+    return (hp_dtype)(t == HP_BF16 || t == HP_F16 ? t : r->program.dtype);
+}
+
 static int64_t rig_elems(const rig *r, int32_t buffer) {
-    return r->buffer[buffer].bytes / hp_dtype_bytes((hp_dtype)r->program.dtype);
+    return r->buffer[buffer].bytes / hp_dtype_bytes(rig_dtype(r, buffer));
 }
 
 static void *rig_at(const rig *r, int32_t buffer) {
     return r->memory + r->buffer[buffer].offset;
 }
 
+/* bf16 is the upper half of a float; rounded to the nearest, ties to even. */
+static inline double rig_bf16(uint16_t h) {
+    const uint32_t u = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return (double)f;
+}
+
+static inline uint16_t rig_to_bf16(double v) {
+    const float f = (float)v;
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
 /* Element i of a buffer, whatever its type. */
 static inline double rig_get(const rig *r, int32_t buffer, int64_t i) {
     const void *p = rig_at(r, buffer);
+    if (rig_dtype(r, buffer) == HP_BF16) return rig_bf16(((const uint16_t *)p)[i]);
     return r->program.dtype == HP_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
 }
 
 static void rig_set(rig *r, int32_t buffer, int64_t i, double v) {
     void *p = rig_at(r, buffer);
-    if (r->program.dtype == HP_F64)
+    if (rig_dtype(r, buffer) == HP_BF16)
+        ((uint16_t *)p)[i] = rig_to_bf16(v);
+    else if (r->program.dtype == HP_F64)
         ((double *)p)[i] = v;
     else
         ((float *)p)[i] = (float)v;
@@ -152,17 +183,32 @@ static hp_shape rig_shape(const rig *r) {
 static int64_t rig_scratch(const rig *r) {
     const hp_task_op ops[] = {HP_TASK_PACK, HP_TASK_FWD, HP_TASK_BWD, HP_TASK_BWDW};
     const hp_shape shape = rig_shape(r);
-    int64_t most = 0;
+    const hp_dtype t = (hp_dtype)r->program.dtype;
+    int64_t most = rig_gpu(r) ? hp_gpu_loss_bytes() : 0;
     for (int i = 0; i < 4; i++) {
-        const int64_t n = hp_scratch_bytes(&r->graph, 1, ops[i], &shape, (hp_dtype)r->program.dtype);
+        const int64_t n = rig_gpu(r) ? hp_cuda_scratch_bytes(&r->graph, 1, ops[i], &shape, t)
+                                     : hp_scratch_bytes(&r->graph, 1, ops[i], &shape, t);
         most = n > most ? n : most;
     }
     return most;
 }
 
+static hp_dtype rig_map_dtype(const rig *r, int tensor) {
+    return hp_tensor_dtype(&r->tensor[tensor], (hp_dtype)r->program.dtype);
+}
+
+static int64_t rig_pack(const rig *r, bool backward) {
+    const hp_shape shape = rig_shape(r);
+    const hp_dtype t = (hp_dtype)r->program.dtype;
+    return rig_gpu(r) ? hp_cuda_pack_bytes(&r->graph, 1, backward, &shape, t)
+                      : hp_pack_bytes(&r->graph, 1, backward, &shape, t);
+}
+
 /* A buffer for `box` of a tensor. */
 static int32_t rig_map(rig *r, hp_buffer_kind kind, int tensor, const hp_box *box) {
-    const int32_t b = rig_buffer(r, kind, hp_box_elems(box) * hp_dtype_bytes((hp_dtype)r->program.dtype));
+    const hp_dtype t = rig_map_dtype(r, tensor);
+    const int32_t b = rig_buffer(r, kind, hp_box_elems(box) * hp_dtype_bytes(t));
+    r->buffer[b].dtype = (uint8_t)t;
     r->buffer[b].what = tensor;
     r->buffer[b].box = *box;
     return b;
@@ -178,16 +224,14 @@ static int32_t rig_save(rig *r) {
 }
 
 static void rig_buffers(rig *r) {
-    const hp_dtype t = (hp_dtype)r->program.dtype;
-    const int64_t e = hp_dtype_bytes(t);
+    const int64_t e = hp_dtype_bytes((hp_dtype)r->program.dtype);
     for (int k = HP_BUF_WEIGHTS; k <= HP_BUF_MOMENTUM; k++)
         rig_buffer(r, (hp_buffer_kind)k, r->role.trained_elems * e);
     rig_buffer(r, HP_BUF_STATE, r->role.live_bytes * e);
     rig_buffer(r, HP_BUF_METRIC, HP_METRICS * 8);
     rig_buffer(r, HP_BUF_SCRATCH, rig_scratch(r));
     const hp_shape shape = rig_shape(r);
-    const int64_t pack[2] = {hp_pack_bytes(&r->graph, 1, false, &shape, t),
-                             hp_pack_bytes(&r->graph, 1, true, &shape, t)};
+    const int64_t pack[2] = {rig_pack(r, false), rig_pack(r, true)};
     r->pack_forward[1] = pack[0] ? rig_buffer(r, HP_BUF_PACK, pack[0]) : -1;
     r->pack_backward[1] = pack[1] ? rig_buffer(r, HP_BUF_PACK, pack[1]) : -1;
     r->save = rig_save(r);
@@ -354,8 +398,17 @@ static inline void rig_add_part(rig *r, const rig_boxes *boxes, int32_t *y2, int
 }
 
 static hp_status rig_open(rig *r, hp_error *err) {
-    const hp_device_config c = {&r->program, &r->graph, &r->role, r->memory, 1};
+    if (rig_gpu(r)) HP_TRY(r->ops->memory->alloc(r->role.arena_bytes, (void **)&r->there, err));
+    const hp_device_config c = {&r->program, &r->graph, &r->role, rig_gpu(r) ? r->there : r->memory, 1};
     return r->ops->open(&c, &r->device, err);
+}
+
+/* The task, with the buffers brought to it and back. */
+static hp_status rig_run_there(rig *r, int task, const hp_step *step, hp_error *err) {
+    const hp_memory_ops *m = r->ops->memory;
+    if (rig_gpu(r)) HP_TRY(m->put(r->there, r->memory, r->role.arena_bytes, err));
+    HP_TRY(r->ops->run(r->device, task, step, err));
+    return rig_gpu(r) ? m->get(r->memory, r->there, r->role.arena_bytes, err) : HP_OK;
 }
 
 static hp_status rig_run(rig *r, int task) {
@@ -367,13 +420,14 @@ static hp_status rig_run(rig *r, int task) {
                           .momentum = 0.9,
                           .weight_decay = 1e-4};
     hp_error err = {0};
-    const hp_status s = r->ops->run(r->device, task, &step, &err);
+    const hp_status s = rig_run_there(r, task, &step, &err);
     if (s != HP_OK) fprintf(stderr, "%s\n", err.text);
     return s;
 }
 
 static void rig_free(rig *r) {
     if (r->device) r->ops->close(r->device);
+    if (r->there) r->ops->memory->free(r->there, r->role.arena_bytes);
     free(r->memory);
     hp_arena_free(r->arena);
 }

@@ -105,6 +105,22 @@ static inline int block_again(hp_builder *b, dice *d, int x) {
     return coin(d) ? hp_build_add(b, z, x, "again") : hp_build_concat(b, z, c < 8 ? x : y, "again");
 }
 
+/* Concatenations of concatenations, scaled: some are also read by what cannot read their parts. */
+static inline int block_dense(hp_builder *b, dice *d, int x) {
+    static const char *const names[][4] = {{"n0", "r0", "c0", "cat0"},
+                                           {"n1", "r1", "c1", "cat1"},
+                                           {"n2", "r2", "c2", "cat2"},
+                                           {"n3", "r3", "c3", "cat3"}};
+    const int layers = roll(d, 1, 4);
+    for (int i = 0; i < layers; i++) {
+        int y = roll(d, 0, 3) ? hp_build_bn(b, x, names[i][0]) : x;
+        if (roll(d, 0, 3)) y = hp_build_act(b, y, names[i][1], HP_ACT_RELU);
+        y = hp_build_conv(b, y, names[i][2], roll(d, 1, 3), (hp_window){3, 1, 1, 1, false});
+        x = coin(d) ? hp_build_concat(b, x, y, names[i][3]) : hp_build_concat(b, y, x, names[i][3]);
+    }
+    return coin(d) ? hp_build_act(b, hp_build_bn(b, x, "norm"), "relu", HP_ACT_RELU6) : x;
+}
+
 /* The image comes in once more. */
 static inline int block_image(hp_builder *b, dice *d, int x) {
     const int h = tensor_of(b, x)->h, w = tensor_of(b, x)->w;
@@ -127,9 +143,9 @@ static inline int block_down(hp_builder *b, dice *d, int x) {
 
 static inline int random_infer_block(hp_builder *b, dice *d, int x) {
     static block_fn *const blocks[] = {
-        block_squeeze,    block_gate,    block_resize, block_scale,   block_inverted,
-        block_transposed, block_pools,   block_twice,  block_again,   block_image,
-        block_down,       block_softmax, random_block, random_window,
+        block_squeeze,    block_gate,    block_resize, block_scale,  block_inverted,
+        block_transposed, block_pools,   block_twice,  block_again,  block_image,
+        block_down,       block_softmax, block_dense,  random_block, random_window,
     };
     const int n = (int)(sizeof blocks / sizeof *blocks);
     return blocks[roll(d, 0, n - 1)](b, d, x);
@@ -154,6 +170,24 @@ static inline void random_end(hp_builder *b, dice *d, int x) {
         hp_build_conv(b, x, "map", b->g->classes, (hp_window){1, 1, 0, 1, true});
     else if (end == 5)
         hp_build_act(b, x, "last", HP_ACT_RELU);
+}
+
+/* Of dense blocks alone, across units: operators that training has too. */
+static inline hp_graph *random_dense_net(hp_arena *arena, uint64_t seed, int n_block) {
+    dice d = {seed, 1 << 21};
+    hp_error err;
+    hp_graph *g = NULL;
+    hp_builder b = hp_builder_start(arena, "dense", roll(&d, 3, 13), roll(&d, 3, 13), roll(&d, 2, 5), &err);
+    int x = coin(&d) ? hp_build_conv(&b, 0, "stem", roll(&d, 2, 5), (hp_window){3, 1, 1, 1, false}) : 0;
+    for (int i = 0; i < n_block; i++) {
+        if (coin(&d)) hp_build_unit(&b);
+        hp_build_scope(&b, "b%d.", i);
+        x = block_dense(&b, &d, x);
+    }
+    hp_build_unit(&b);
+    hp_build_scope(&b, "head.");
+    hp_build_linear(&b, hp_build_adaptpool(&b, x, "gap", 1, 1), "fc", b.g->classes);
+    return hp_builder_finish(&b, &g) == HP_OK ? hp_graph_fuse(arena, g) : NULL;
 }
 
 /* As random_net, of the blocks above. */

@@ -215,6 +215,13 @@ static inline hp_strategy random_strategy_of(dice *d, const hp_graph *g, int gro
     }
 }
 
+/* Back ends: one for all, or one for each kind of traffic. */
+static inline void draw_comm(dice *d, hp_strategy *s) {
+    const int32_t all = roll(d, 0, HP_BACKENDS);
+    const bool mix = coin(d);
+    for (int i = 0; i < HP_TRAFFICS && s->clients == 1; i++) s->comm[i] = mix ? roll(d, 0, HP_BACKENDS) : all;
+}
+
 /* The same without the further axes. */
 static inline hp_strategy random_strategy(dice *d, const hp_graph *g, int groups, int max_ranks) {
     return random_strategy_of(d, g, groups, max_ranks, 0);

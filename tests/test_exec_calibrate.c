@@ -7,6 +7,8 @@
 #include "exec/calibrate.h"
 #include "exec/data/streams.h"
 #include "exec/quant/sharing.h"
+#include "plan/graph_json.h"
+#include "plan/nets/builder.h"
 #include "data_files.h"
 #include "thread_comm.h"
 
@@ -75,6 +77,46 @@ static void size_beyond_the_small_image_changes_nothing(void **state) {
     assert_true(difference(&a, &c) == 0);
     assert_true(difference(&a, &d) > 0);
     release(&a), release(&b), release(&c), release(&d);
+}
+
+/* The same network as a model that was read. */
+static calibrated calibrate_model(const char *net, int h, int w) {
+    calibrated r = plan_of(net, h, w, "cpu");
+    hp_graph *trained = NULL;
+    hp_error err = {0};
+    assert_int_equal(hp_net_build(r.memory, net, h, w, r.plan.classes, &trained, &err), HP_OK);
+    r.plan.model = hp_graph_json(r.memory, trained);
+    calibrate_from(&r, NULL);
+    return r;
+}
+
+/* Sizes differ by whole strides: 2000 = 208 + 28 * 64, 700 = 252 + 7 * 64. */
+static void a_model_is_calibrated_at_a_small_size_too(void **state) {
+    (void)state;
+    calibrated a = calibrate_model("resnet-v1-8", 2000, 700), b = calibrate("resnet-v1-8", 208, 252, "cpu");
+    assert_true(difference(&a, &b) == 0);
+    release(&a), release(&b);
+}
+
+/* 1999 rows become 2999: half a size does not come out even. */
+static void a_model_of_one_large_size_is_refused(void **state) {
+    (void)state;
+    hp_builder b;
+    calibrated r = plan_of("cnn", 1999, 1999, "cpu");
+    hp_graph *g = NULL;
+    hp_error err = {0};
+    b = hp_builder_start(r.memory, "fixed", 1999, 1999, 64, NULL);
+    const hp_window window = {3, 1, 1, 1, true};
+    const int x = hp_build_resize(&b, hp_build_conv(&b, 0, "a", 64, window), "r", 2999, 2999, HP_NEAREST, 0);
+    hp_build_conv(&b, hp_build_conv(&b, x, "b", 64, window), "c", 64, window);
+    assert_int_equal(hp_builder_finish(&b, &g), HP_OK);
+    r.plan.model = hp_graph_json(r.memory, g);
+    assert_int_equal(hp_plan_graph(r.memory, &r.plan, &r.plan.graph, &err), HP_OK);
+    const hp_constants_options o = {.graph = r.plan.graph, .seed = 1};
+    assert_int_equal(hp_constants_open(&o, &r.c, &err), HP_OK);
+    assert_int_equal(hp_calibrate_small(&r.plan, r.c, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "hplan quantize"));
+    release(&r);
 }
 
 static void devices_agree_but_for_rounding(void **state) {
@@ -186,6 +228,8 @@ static void all_ranks_have_those_of_the_first(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(size_beyond_the_small_image_changes_nothing),
+        cmocka_unit_test(a_model_is_calibrated_at_a_small_size_too),
+        cmocka_unit_test(a_model_of_one_large_size_is_refused),
         cmocka_unit_test(devices_agree_but_for_rounding),
         cmocka_unit_test_setup_teardown(weights_of_a_file_are_used, scratch_setup, scratch_teardown),
         cmocka_unit_test(first_layer_has_the_range_of_plain_loops),

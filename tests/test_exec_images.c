@@ -364,7 +364,7 @@ static void one_image_is_a_test_set_without_a_label(void **state) {
     char path[SCRATCH_PATH];
     snprintf(path, sizeof path, "%s", scratch_path("train/c/x.png"));
     o.name = path;
-    open_fails(&o, HP_EDATA, "without a label", "DIR/train/CLASS");
+    open_fails(&o, HP_EDATA, "without labels", "DIR/train/CLASS");
     o.split = HP_SPLIT_TEST;
     hp_dataset *d;
     float x[H * W * 3];

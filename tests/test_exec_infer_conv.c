@@ -11,9 +11,9 @@ static uint64_t cases(uint64_t standard) {
 
 /* --- the definition --- */
 
-/* The exact value, and the sum of its terms' sizes: what rounding is measured by. */
+/* The exact value, and the sums of its terms' and inputs' sizes: what rounding is measured by. */
 typedef struct exact {
-    double value, size;
+    double value, size, inputs;
     int64_t terms;
 } exact;
 
@@ -64,6 +64,7 @@ static void add_term(exact *e, double v) {
 /* Raw pixels are multiplied as they are, and so are their zeros. */
 static void add_product(const matrix_cell *m, exact *e, double x, double w) {
     add_term(e, x * w);
+    e->inputs += fabs(x);
     if (!m->c.s.tensor[0].producer) e->size += 10 * fabs(w);
 }
 
@@ -139,6 +140,8 @@ static double bound_of(const matrix_cell *m, const exact *e, int device) {
                                                                  : 0;
     double sum = ((double)e->terms + 8) * eps * e->size;
     if (device == ON_CPU) sum += (double)m->weight_error * e->size;
+    if (device == ON_CPU && m->c.s.tensor[0].store == HP_STORE_F16)
+        sum += 0x1p-25 * e->inputs; /* half the least step of a weight */
     if (m->c.s.tensor[0].store == HP_STORE_U8) sum += 4 * 0x1p-24 * e->size; /* scales are floats */
     sum = 1.5 * sum + (fabs(e->value) + sum) * half +
           (half > 0 ? 0x1p-25 : 0); /* the least step of a binary16 */
@@ -171,36 +174,41 @@ static void compare(matrix_cell *m, int device, const unsigned char *data) {
     }
 }
 
+static void is_what_its_definition_says(matrix_cell *m, int device) {
+    size_t bytes;
+    unsigned char *data = run_matrix(m, device, NULL, &bytes);
+    compare(m, device, data);
+    free(data);
+}
+
 static void layers_are_what_their_definition_says(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= cases(300); seed++)
         for (int device = ON_REF; device <= ON_CPU; device++) {
-            size_t bytes;
             matrix_cell *m = matrix_cell_new(seed);
-            unsigned char *data = run_matrix(m, device, NULL, &bytes);
-            compare(m, device, data);
-            free(data);
+            is_what_its_definition_says(m, device);
             matrix_cell_free(m);
         }
 }
 
 /* --- bits --- */
 
+static void same_as_ref(matrix_cell *m) {
+    size_t bytes, same;
+    if (m->c.s.tensor[layer_of(m)->out].store != HP_STORE_U8) return;
+    unsigned char *ref = run_matrix(m, ON_REF, NULL, &bytes), *cpu = run_matrix(m, ON_CPU, NULL, &same);
+    assert_int_equal(bytes, same);
+    for (size_t i = 0; i < bytes; i++)
+        if (ref[i] != cpu[i]) fail_msg("%s: byte %zu is %d, on ref %d", cell_said(&m->c), i, cpu[i], ref[i]);
+    free(ref);
+    free(cpu);
+}
+
 static void quantised_outputs_have_the_references_bytes(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= cases(600); seed++) {
-        size_t bytes, same;
         matrix_cell *m = matrix_cell_new(seed);
-        if (m->c.s.tensor[layer_of(m)->out].store == HP_STORE_U8) {
-            unsigned char *ref = run_matrix(m, ON_REF, NULL, &bytes),
-                          *cpu = run_matrix(m, ON_CPU, NULL, &same);
-            assert_int_equal(bytes, same);
-            for (size_t i = 0; i < bytes; i++)
-                if (ref[i] != cpu[i])
-                    fail_msg("%s: byte %zu is %d, on ref %d", cell_said(&m->c), i, cpu[i], ref[i]);
-            free(ref);
-            free(cpu);
-        }
+        same_as_ref(m);
         matrix_cell_free(m);
     }
 }
@@ -214,39 +222,106 @@ static void run_in_parts(matrix_cell *m, int device) {
     }
 }
 
+static void parts_are_the_whole(matrix_cell *m) {
+    size_t bytes;
+    unsigned char *whole = run_matrix(m, ON_CPU, NULL, &bytes);
+    fill_tensors(m, HP_F32);
+    run_in_parts(m, ON_CPU);
+    if (memcmp(whole, m->c.data[layer_of(m)->out], bytes) != 0) fail_msg("%s", cell_said(&m->c));
+    free(whole);
+}
+
 static void parts_have_the_wholes_bits(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= cases(400); seed++) {
-        size_t bytes;
         matrix_cell *m = matrix_cell_new(seed);
-        unsigned char *whole = run_matrix(m, ON_CPU, NULL, &bytes);
-        fill_tensors(m, HP_F32);
-        run_in_parts(m, ON_CPU);
-        if (memcmp(whole, m->c.data[layer_of(m)->out], bytes) != 0) fail_msg("%s", cell_said(&m->c));
-        free(whole);
+        parts_are_the_whole(m);
         matrix_cell_free(m);
     }
 }
 
-/* Instruction sets that this processor has: those its best one includes. */
+/* This processor has those up to its best one. */
+static const hp_panel_kernels *const sets[] = {&hp_panel_base, &hp_panel_avx2, &hp_panel_avx512,
+                                               &hp_panel_vnni, &hp_panel_bf16};
+
+static void same_on_every_set(matrix_cell *m) {
+    size_t bytes;
+    if (m->c.s.tensor[layer_of(m)->out].store != HP_STORE_U8) return;
+    unsigned char *best = run_matrix(m, ON_CPU, NULL, &bytes);
+    for (int i = 0; sets[i] != hp_panel_pick(); i++) {
+        unsigned char *other = run_matrix(m, ON_CPU, sets[i], &bytes);
+        if (memcmp(best, other, bytes) != 0) fail_msg("%s: %s", cell_said(&m->c), sets[i]->isa);
+        free(other);
+    }
+    free(best);
+}
+
 static void every_instruction_set_has_the_same_bytes(void **state) {
-    static const hp_panel_kernels *const sets[] = {&hp_panel_base, &hp_panel_avx2, &hp_panel_avx512,
-                                                   &hp_panel_vnni, &hp_panel_bf16};
     (void)state;
     for (uint64_t seed = 1; seed <= cases(200); seed++) {
-        size_t bytes;
         matrix_cell *m = matrix_cell_new(seed);
-        if (m->c.s.tensor[layer_of(m)->out].store == HP_STORE_U8) {
-            unsigned char *best = run_matrix(m, ON_CPU, NULL, &bytes);
-            for (int i = 0; sets[i] != hp_panel_pick(); i++) {
-                unsigned char *other = run_matrix(m, ON_CPU, sets[i], &bytes);
-                if (memcmp(best, other, bytes) != 0) fail_msg("%s: %s", cell_said(&m->c), sets[i]->isa);
-                free(other);
-            }
-            free(best);
-        }
+        same_on_every_set(m);
         matrix_cell_free(m);
     }
+}
+
+/* --- depthwise filters as networks seldom have them --- */
+
+/* Sizes, strides, dilations, down and across: many rows and columns, about as many as are in hand at a time
+ * and more. */
+static const int filters[][6] = {{17, 17, 1, 1, 1, 1}, {16, 31, 1, 1, 1, 1}, {20, 25, 2, 1, 1, 1},
+                                 {1, 31, 1, 1, 1, 1},  {31, 1, 1, 1, 1, 1},  {1, 128, 1, 3, 1, 1},
+                                 {1, 129, 1, 1, 1, 1}, {512, 1, 3, 1, 1, 1}, {513, 1, 1, 1, 1, 1},
+                                 {7, 7, 3, 3, 3, 3},   {3, 43, 1, 2, 1, 3},  {3, 44, 1, 1, 2, 3},
+                                 {3, 3, 1, 1, 1, 1},   {3, 3, 1, 50, 1, 1},  {3, 3, 1, 1, 1, 63},
+                                 {5, 3, 2, 2, 1, 1},   {33, 11, 1, 1, 1, 1}, {4, 3, 1, 1, 9, 1}};
+
+static void try_depthwise(throws *d, const int *f, single *s) {
+    static const int channels[] = {3, 16, 64, 70, 130};
+    const int high = f[4] * (f[0] - 1), wide = f[5] * (f[1] - 1), c = draw_of(d, channels, 5);
+    *s = (single){.samples = draw(d, 1, 2)};
+    s->layer[1] = (hp_layer){.name = "layer",
+                             .op = HP_CONV,
+                             .n_in = draw(d, 1, 2),
+                             .in = {0, 1},
+                             .groups = c,
+                             .kh = f[0],
+                             .kw = f[1],
+                             .stride_h = f[2],
+                             .stride_w = f[3],
+                             .dil_h = f[4],
+                             .dil_w = f[5],
+                             .pad_h = draw(d, 0, high),
+                             .pad_w = draw(d, 0, wide)};
+    s->tensor[0] = (hp_tensor){.h = draw(d, 1, 9), .w = draw(d, 1, 60), .c = c};
+}
+
+static matrix_cell *depthwise_cell(uint64_t seed, const int *filter) {
+    matrix_cell *m = matrix_cell_begin(seed);
+    single *s = &m->c.s;
+    hp_layer *l = layer_of(m);
+    hp_tensor y;
+    do try_depthwise(&m->c.d, filter, s);
+    while (hp_layer_shape(&(hp_graph){.layer = s->layer, .tensor = s->tensor}, l, s->tensor[0].c, &y, NULL) !=
+           HP_OK);
+    s->layer[0] = (hp_layer){.name = "image", .op = HP_INPUT};
+    s->g = (hp_graph){.n_layer = 2, .n_tensor = l->n_in + 1};
+    l->out = l->n_in;
+    s->tensor[1] = s->tensor[l->out] = y;
+    return matrix_cell_end(m);
+}
+
+static void depthwise_filters_have_any_size(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+        for (uint64_t seed = 1; seed <= cases(100) / 10; seed++) {
+            matrix_cell *m = depthwise_cell(seed, filters[i]);
+            is_what_its_definition_says(m, ON_CPU);
+            same_as_ref(m);
+            same_on_every_set(m);
+            parts_are_the_whole(m);
+            matrix_cell_free(m);
+        }
 }
 
 int main(void) {
@@ -255,6 +330,7 @@ int main(void) {
         cmocka_unit_test(quantised_outputs_have_the_references_bytes),
         cmocka_unit_test(parts_have_the_wholes_bits),
         cmocka_unit_test(every_instruction_set_has_the_same_bytes),
+        cmocka_unit_test(depthwise_filters_have_any_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_exec_infer_laws.c - inference gives what one device gives, however images are cut: bit for bit when
- * quantised, within rounding else; and what training's own evaluation gives. */
+ * stored in 8 or 16 bits, within rounding else; and what training's own evaluation gives. */
 #include "exec/data/weights.h"
 #include "tests/random_deployed.h"
 #include "tests/run_ranks.h"
@@ -92,6 +92,7 @@ static double *outputs(const subject *s, const hp_strategy *strategy) {
     hp_strategy_text(strategy, text);
     if (hp_lower(s->a, s->g, strategy, &o, &p, &err) != HP_OK || hp_program_check(p, s->g, &err) != HP_OK)
         fail_msg("seed %llu %s: %s", (unsigned long long)s->seed, text, err.text);
+    assert_int_equal(p->n_group, 1); /* nobody sums anything: all ranks together, and that is all */
     const int64_t n = output_elems(s);
     ranks_job job = {.g = s->g,
                      .p = p,
@@ -122,6 +123,7 @@ static double worst(const double *a, const double *b, int64_t n) {
 /* Of training's layers, or of inference's too. */
 static hp_graph *draw_net(hp_arena *a, uint64_t seed, dice *d) {
     const int n = roll(d, 2, 7);
+    if (seed % 8 == 7) return random_dense_net(a, seed, 1 + n / 3);
     return seed % 3 == 0 ? random_net(a, seed, n) : random_infer_net(a, seed, n);
 }
 
@@ -164,6 +166,15 @@ static void int8_on_ref_too(void **state) {
         holds(seed, HP_PREC_INT8, &hp_device_infer_ref, 0);
 }
 
+/* Ranges are of one sample: replicas, stages and micro-batches change nothing. */
+static void int8_dynamic_is_one_devices_bit_for_bit(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= (uint64_t)cases(80); seed++)
+        holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_infer_cpu, 0);
+    for (uint64_t seed = 1; seed <= (uint64_t)cases(30); seed++)
+        holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_infer_ref, 0);
+}
+
 static void float64_agrees_to_1e_12(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(100); seed++)
@@ -177,6 +188,13 @@ static void float32_agrees_within_rounding(void **state) {
         holds(seed, HP_PREC_FP32, &hp_device_infer_cpu, 360 * 10 * 0x1p-24);
 }
 
+/* Stored in 16 bits, computed in float32: every element is summed in an order that no cut changes. */
+static void stored_in_16_bits_it_is_one_devices_bit_for_bit(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= (uint64_t)cases(120); seed++)
+        holds(seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, &hp_device_infer_cpu, 0);
+}
+
 /* Training's own evaluation, layer by layer with running statistics, has the same loss: folding changes
  * nothing. */
 static void folding_keeps_the_loss(void **state) {
@@ -185,7 +203,8 @@ static void folding_keeps_the_loss(void **state) {
         char path[] = "/tmp/hplan-infer-XXXXXX";
         dice d = {seed, 9000};
         hp_arena *a = hp_arena_new();
-        hp_graph *g = random_net(a, seed, roll(&d, 3, 7));
+        const int n = roll(&d, 3, 7);
+        hp_graph *g = seed % 3 == 2 ? random_dense_net(a, seed, n / 2) : random_net(a, seed, n);
         const int fd = mkstemp(path);
         assert_true(fd >= 0);
         close(fd);
@@ -222,9 +241,13 @@ static void folding_keeps_the_loss(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folding_keeps_the_loss),          cmocka_unit_test(float64_agrees_to_1e_12),
-        cmocka_unit_test(float32_agrees_within_rounding),  cmocka_unit_test(int8_on_ref_too),
+        cmocka_unit_test(folding_keeps_the_loss),
+        cmocka_unit_test(float64_agrees_to_1e_12),
+        cmocka_unit_test(float32_agrees_within_rounding),
+        cmocka_unit_test(stored_in_16_bits_it_is_one_devices_bit_for_bit),
+        cmocka_unit_test(int8_on_ref_too),
         cmocka_unit_test(int8_is_one_devices_bit_for_bit),
+        cmocka_unit_test(int8_dynamic_is_one_devices_bit_for_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

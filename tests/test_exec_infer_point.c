@@ -67,9 +67,10 @@ static exact exact_point(const cell *c, element e) {
 
 static exact exact_concat(const cell *c, element e) {
     int k = 0;
+    const double factor = c->factor ? (double)c->factor[e.c] : 1, bias = c->bias ? (double)c->bias[e.c] : 0;
     while (e.c >= c->s.tensor[k].c) e.c -= c->s.tensor[k++].c;
     const double v = input(c, k, e.n, e.y, e.x, e.c);
-    return (exact){v, fabs(v)};
+    return (exact){activation(&c->s.layer[1], v * factor + bias), fabs(v * factor) + fabs(bias)};
 }
 
 static exact exact_softmax(const cell *c, element e) {

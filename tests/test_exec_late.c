@@ -58,10 +58,12 @@ static draw drawn(uint64_t seed) {
     hp_error err = {HP_OK, ""};
     d.g = random_net(d.arena, seed, roll(&die, 3, 6));
     d.s = random_strategy_of(&die, d.g, roll(&die, 1, 4), MAX_RANKS, DRAW_EXACT);
+    draw_comm(&die, &d.s);
     const hp_lower_options o = {
         .mode = HP_MODE_TRAIN, .dtype = HP_F64, .batch = hp_strategy_batch(&d.s, 4), .place = true};
-    if (hp_lower(d.arena, d.g, &d.s, &o, &d.p, &err) != HP_OK) fail_msg("%s", err.text);
     hp_strategy_text(&d.s, d.text);
+    if (hp_lower(d.arena, d.g, &d.s, &o, &d.p, &err) != HP_OK || hp_program_check(d.p, d.g, &err) != HP_OK)
+        fail_msg("seed %llu, %s: %s", (unsigned long long)seed, d.text, err.text);
     return d;
 }
 

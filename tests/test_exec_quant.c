@@ -41,6 +41,12 @@ static bool wants(const hp_graph *g, int t) {
 
 /* Bytes may be passed on without arithmetic where they are passed on; and only there tensors are bound: the
  * groups are the components of the graph of passing layers, found here by spreading labels. */
+/* Values that come out are values that went in; not those of a concatenation that scales what it reads. */
+static bool passes(const hp_layer *l) {
+    return (l->op == HP_CONCAT && l->n_param == 0 && l->act == HP_ACT_NONE) || l->op == HP_MAXPOOL ||
+           l->op == HP_PAD;
+}
+
 static void sharing_is_the_components_of_passing_layers(void **state) {
     (void)state;
     for (int k = 0; k < N_NETS; k++) {
@@ -53,7 +59,7 @@ static void sharing_is_the_components_of_passing_layers(void **state) {
             any = false;
             for (int l = 0; l < g->n_layer; l++) {
                 const hp_layer *y = &g->layer[l];
-                if (y->op != HP_CONCAT && y->op != HP_MAXPOOL && y->op != HP_PAD) continue;
+                if (!passes(y)) continue;
                 for (int i = 0; i < y->n_in; i++) {
                     int32_t *p = &label[y->in[i]], *q = &label[y->out];
                     if (!wants(g, y->in[i]) || !wants(g, y->out) || *p == *q) continue;
@@ -84,9 +90,7 @@ static void shared_tensors_get_the_union_of_what_is_computed(void **state) {
             if (!wants(g, t)) continue;
             double lo = 0, hi = 0;
             for (int u = 0; u < g->n_tensor; u++) {
-                const int op = g->layer[g->tensor[u].producer].op;
-                if (!wants(g, u) || root[u] != root[t] || op == HP_CONCAT || op == HP_MAXPOOL || op == HP_PAD)
-                    continue;
+                if (!wants(g, u) || root[u] != root[t] || passes(&g->layer[g->tensor[u].producer])) continue;
                 lo = fmin(lo, range[u].lo);
                 hi = fmax(hi, range[u].hi);
             }

@@ -2,6 +2,7 @@
  * one. */
 #include "plan/graph_check.h"
 #include "plan/graph_json.h"
+#include "plan/graph_resize.h"
 #include "plan/nets/builder.h"
 
 #include <setjmp.h>
@@ -43,6 +44,31 @@ static void built_in_networks_survive_the_round_trip(void **state) {
     }
 }
 
+/* --- another size --- */
+
+/* The oracle: the network built at that size. */
+static void a_resized_network_is_the_one_built_at_that_size(void **state) {
+    static const char *const nets[] = {"cnn",         "resnet18",    "resnet101",   "vgg19",
+                                       "mobilenetv2", "densenet121", "resnet-v1-8", "unet:4"};
+    static const int sizes[][2] = {{97, 64}, {225, 224}, {160, 133}},
+                     even[][2] = {{97, 64}, {225, 224}, {161, 128}};
+    (void)state;
+    for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
+        hp_arena *a = hp_arena_new();
+        hp_graph *built[3], *other;
+        hp_error err = {0};
+        const int(*size)[2] = strncmp(nets[i], "unet", 4) == 0 ? even : sizes; /* maps meet after 4 pools */
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(hp_net_build(a, nets[i], size[k][0], size[k][1], 7, &built[k], NULL), HP_OK);
+        for (int k = 0; k < 9; k++) {
+            if (hp_graph_resize(a, built[k / 3], size[k % 3][0], size[k % 3][1], &other, &err) != HP_OK)
+                fail_msg("%s: %s", nets[i], err.text);
+            assert_string_equal(hp_graph_json(a, other), hp_graph_json(a, built[k % 3]));
+        }
+        hp_arena_free(a);
+    }
+}
+
 /* Every operator, activation and number that a built-in network does not have. */
 static hp_graph *odd_graph(hp_arena *a) {
     hp_builder b = hp_builder_start(a, "odd", 33, 20, 6, NULL);
@@ -70,6 +96,25 @@ static hp_graph *odd_graph(hp_arena *a) {
     hp_graph *g = NULL;
     assert_int_equal(hp_builder_finish(&b, &g), HP_OK);
     return g;
+}
+
+/* There and back again by whole strides, windows with counted outputs, pads and resizes included. */
+static void resizing_back_changes_nothing(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    const hp_graph *g = odd_graph(a);
+    hp_graph *large, *back;
+    hp_error err = {0};
+    if (hp_graph_resize(a, g, 103, 53, &large, &err) != HP_OK) fail_msg("%s", err.text);
+    const hp_tensor *y = &large->tensor[large->n_tensor - 1];
+    assert_int_equal(y->h,
+                     3 * 50 + 2); /* resized to 50 x 31 of 35 x 33, now thrice that; padded by 2 and 1 */
+    assert_int_equal(y->w, 3 * 31 + 1);
+    assert_int_equal(hp_graph_resize(a, large, 33, 20, &back, &err), HP_OK);
+    assert_string_equal(hp_graph_json(a, back), hp_graph_json(a, g));
+    assert_int_equal(hp_graph_resize(a, g, 34, 21, &large, &err), HP_EPLAN);
+    assert_non_null(strstr(err.text, "resize"));
+    hp_arena_free(a);
 }
 
 static void odd_graphs_survive_the_round_trip(void **state) {
@@ -154,6 +199,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(built_in_networks_survive_the_round_trip),
         cmocka_unit_test(odd_graphs_survive_the_round_trip),
+        cmocka_unit_test(a_resized_network_is_the_one_built_at_that_size),
+        cmocka_unit_test(resizing_back_changes_nothing),
         cmocka_unit_test(no_changed_byte_and_no_cut_is_harmful),
         cmocka_unit_test(no_number_is_harmful),
         cmocka_unit_test(the_message_names_the_layer),

@@ -255,8 +255,59 @@ static void quantised_weights_and_scales_are_taken_over(void **state) {
     hp_arena_free(a);
 }
 
+/* What quantize_dynamic of ONNX Runtime makes of Conv and Relu is that again, of the weights that the bytes
+ * stand for. */
+static void quantised_while_it_runs(void **state) {
+    (void)state;
+    static const uint8_t weight[6] = {255, 125, 128, 1, 129, 192};
+    static const float bias[2] = {0.5f, -0.25f};
+    static const int64_t dim[4] = {2, 3, 1, 1}, of_bias[4] = {1, 2, 1, 1}, image[4] = {1, 3, 4, 4};
+    const uint8_t mid = 128;
+    hp_arena *a = hp_arena_new();
+    onnx_writer w = onnx_writer_start(a, 13);
+    onnx_write_input(&w, "x", 4, image);
+    onnx_write_bytes(&w, "w8", ONNX__TENSOR_PROTO__DATA_TYPE__UINT8, 4, dim, weight, 6);
+    onnx_write_bytes(&w, "mid", ONNX__TENSOR_PROTO__DATA_TYPE__UINT8, 0, NULL, &mid, 1);
+    write_number(&w, "ws", 0.125f);
+    onnx_write_floats(&w, "b", 4, of_bias, bias);
+    onnx_write_node(&w, "DynamicQuantizeLinear", "x", "q s z");
+    onnx_write_node(&w, "ConvInteger", "q w8 z mid", "c");
+    onnx_write_int(&w, onnx_write_node(&w, "Cast", "c", "f"), "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+    onnx_write_node(&w, "Mul", "s ws", "k");
+    onnx_write_node(&w, "Mul", "f k", "m");
+    onnx_write_node(&w, "Add", "m b", "e");
+    onnx_write_node(&w, "Relu", "e", "y");
+    onnx_write_output(&w, "y");
+    hp_onnx_model m;
+    const hp_graph *g = parsed(&w, 0, 0, &m);
+    assert_int_equal(g->n_layer, 3); /* image, convolution, activation */
+    assert_int_equal(g->layer[2].act, HP_ACT_RELU);
+    for (int i = 0; i < 6; i++) assert_true(m.param[0].data[i] == 0.125f * (float)(weight[i] - 128));
+    assert_memory_equal(m.param[1].data, bias, sizeof bias);
+    assert_int_equal(m.n_qparam, 0);
+    hp_arena_free(a);
+}
+
+/* The scale of the image that is at hand is no constant to give out. */
+static void a_scale_is_no_result(void **state) {
+    (void)state;
+    static const int64_t image[4] = {1, 3, 4, 4};
+    hp_arena *a = hp_arena_new();
+    onnx_writer w = onnx_writer_start(a, 13);
+    hp_onnx_model m;
+    hp_error err;
+    onnx_write_input(&w, "x", 4, image);
+    onnx_write_node(&w, "DynamicQuantizeLinear", "x", "q s z");
+    onnx_write_output(&w, "q");
+    assert_int_equal(odd_parse(&w, 0, 0, &m, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "must not be a result"));
+    hp_arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantised_while_it_runs),
+        cmocka_unit_test(a_scale_is_no_result),
         cmocka_unit_test(simplified_graphs_compute_the_same),
         cmocka_unit_test(four_nodes_become_one_hard_swish_and_scales_vanish),
         cmocka_unit_test(layers_and_parameters_keep_their_names),

@@ -99,16 +99,17 @@ static hp_graph *deployed(world *w, int prec) {
     return g;
 }
 
-/* Strategies are drawn for float32, where precision does not matter to what is legal. */
+/* Strategies are drawn for float32: of the other precisions, dynamic ranges alone matter to what is legal. */
 static hp_strategy inference_strategy(dice *d, world *w, int *groups, int prec) {
+    const bool whole = prec == HP_PREC_INT8_DYNAMIC; /* maps: their ranges are known when all of them is */
+    const int cut = DRAW_TILES | DRAW_SHARED | DRAW_HALO | DRAW_OVERLAP,
+              any = DRAW_LDP | DRAW_CLIENTS | DRAW_BRANCHES;
     *groups = roll(d, 1, 6);
-    hp_strategy s = random_strategy_of(d, w->g, *groups, 16,
-                                       DRAW_TILES | DRAW_LDP | DRAW_SHARED | DRAW_HALO | DRAW_CLIENTS |
-                                           DRAW_BRANCHES | DRAW_OVERLAP);
+    hp_strategy s = random_strategy_of(d, w->g, *groups, 16, whole ? any : cut | any);
     hp_strategy strips = s;
     strips.strips = roll(d, 2, 7);
     strips.deep = coin(d) ? roll(d, 1, w->g->n_unit) : 0;
-    if (roll(d, 0, 2) && hp_strategy_legal(&strips, w->g, hp_strategy_batch(&s, *groups), 0, NULL))
+    if (!whole && roll(d, 0, 2) && hp_strategy_legal(&strips, w->g, hp_strategy_batch(&s, *groups), 0, NULL))
         s = strips;
     s.prec = prec;
     return s;
@@ -197,7 +198,7 @@ static void cuts_over_unequal_stages_are_optimal(void **state) {
             s.sp_cols[i] = roll(&d, 1, 3);
         }
         hp_cost_cache *cache = hp_cost_cache_new(w.arena, w.t, &w.m);
-        hp_parts *parts = hp_parts_new(w.arena, w.g, cache, HP_F32, HP_MODE_TRAIN);
+        hp_parts *parts = hp_parts_new(w.arena, w.g, cache, HP_F32, HP_MODE_TRAIN, HP_DEVICE_CPU);
         int32_t counts[HP_MAX_STAGES];
         hp_cut_stages(parts, w.g, &s, 2, HP_CUT_TIME, false, counts);
         double slowest = 0;

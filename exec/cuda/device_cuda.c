@@ -1,6 +1,7 @@
 /* device_cuda.c - a GPU as a device: prepares a launch per task, enqueues them. */
 #include "exec/cuda/device.h"
 #include "exec/cuda/dnn.h"
+#include "exec/cuda/lt.h"
 
 #include <stdlib.h>
 
@@ -51,6 +52,7 @@ static hp_status open_step(hp_device *d, hp_error *err) {
 static void cuda_close(hp_device *d) {
     cudaDeviceSynchronize();
     hp_dnn_close(d->dnn);
+    hp_lt_close(d->lt);
     cudaFree(d->step);
     cudaFreeHost(d->host_step);
     hp_arena_free(d->arena);
@@ -68,6 +70,7 @@ static hp_status open_tables(const hp_device_config *config, const tables *of, h
     d->packed = HP_NEW(d->arena, bool, config->graph->n_layer);
     hp_status s = hp_cuda_open(&d->cuda, err);
     if (s == HP_OK) s = hp_dnn_open(d->cuda, &d->dnn, err);
+    if (s == HP_OK) s = hp_lt_open(d->cuda, &d->lt, err);
     if (s == HP_OK) s = open_step(d, err);
     if (s == HP_OK) s = prepare_all(d, of, err);
     if (s == HP_OK)

@@ -1,9 +1,10 @@
-/* dnn.h - convolutions and poolings through cuDNN's graph API: what an operation is, which engine computes
- * it, and that engine's plan, ready to be enqueued.
+/* dnn.h - convolutions through cuDNN's graph API: what an operation is, which engine computes it, and that
+ * engine's plan, ready to be enqueued.
  *
  * All tensors are dense (N, H, W, C); filters (K, R, S, C/groups). cuDNN is told nothing of 2^31 elements or
- * more: hp_dnn_conv_split says into how many strips of rows such an operation must be cut. Source: cuDNN 9
- * graph API; NVIDIA, "cuDNN Developer Guide". */
+ * more, for which it has few engines or none: such an operation becomes several, of samples or of strips of
+ * rows (dnn_strips.h), behind one plan. So does one whose good engines want more workspace than there is.
+ * Source: cuDNN 9 graph API; NVIDIA, "cuDNN Developer Guide". */
 #ifndef HP_DNN_H
 #define HP_DNN_H
 
@@ -20,36 +21,47 @@ typedef enum hp_dnn_math {
 
 typedef struct hp_dnn_conv {
     int32_t kind;       /* hp_dnn_kind */
-    int32_t dtype;      /* of x, w and y (and their gradients): HP_F32, HP_BF16, HP_F16 */
-    int32_t math;       /* hp_dnn_math */
+    int32_t dtype;      /* of x, w and y (and their gradients): HP_F32, HP_BF16, HP_F16; sums are float32 */
+    int32_t math;       /* hp_dnn_math; of float32 alone */
     int64_t n;          /* samples */
     int32_t ih, iw, ic; /* input */
     int32_t oh, ow, oc; /* output */
     int32_t kh, kw, stride_h, stride_w, dil_h, dil_w, groups;
+    /* What lies behind may be negative: rows and columns that are not read, fewer than a stride. */
     int32_t pad_top, pad_left, pad_bottom, pad_right;
-    /* forward alone: y = act(conv(x, w) + bias + z), z of y's size and dtype */
-    bool bias;   /* of the channels of y, float32 */
-    bool add;    /* z */
-    int32_t act; /* hp_act: HP_ACT_NONE, HP_ACT_RELU, HP_ACT_RELU6; others are not fused */
+    /* Forward: y = act(conv(x, w) + bias + z), z of y's size and dtype. Gradients: bias and act must be 0. */
+    bool bias;         /* of the channels of y, float32 */
+    bool add;          /* forward: z; gradients: to what dx, dw hold */
+    int32_t act;       /* hp_act: HP_ACT_NONE, HP_ACT_RELU, HP_ACT_RELU6; others are not fused */
+    int32_t alignment; /* bytes, of the addresses of x, y and z: a power of 2; 0 = 16 */
 } hp_dnn_conv;
 
 typedef struct hp_dnn hp_dnn;
 typedef struct hp_dnn_plan hp_dnn_plan; /* lives as long as its hp_dnn */
 
-/* Of this process's GPU, or (hp_dnn_open_like) of one that a JSON text describes
- * (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): then plans can be made and asked, not run, and no GPU is
- * needed. Errors: HP_EUNAVAIL, HP_EDATA. */
+/* Of this process's GPU, with the choices of earlier runs, which the user's cache keeps
+ * (~/.cache/hplan/cudnn-*.json). Errors: HP_EUNAVAIL. */
 hp_status hp_dnn_open(hp_cuda *cuda, hp_dnn **dnn, hp_error *err);
-hp_status hp_dnn_open_like(const char *json, hp_dnn **dnn, hp_error *err);
+/* Of one that a JSON text describes (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): then plans can be made and
+ * asked, not run or timed, and no GPU is needed. compile: kernels that cuDNN compiles at run time, seconds
+ * each, are; else what heuristics say of them is believed. libcuda.so.1 has to be found, but its stub does.
+ * Errors: HP_EUNAVAIL, HP_EDATA. */
+hp_status hp_dnn_open_like(const char *json, bool compile, hp_dnn **dnn, hp_error *err);
 void hp_dnn_close(hp_dnn *dnn);
 
 /* The plan of an operation: the fastest of the first engines that heuristics name and that compute it as
  * asked (deterministic, in the math that is allowed, within `workspace` bytes), measured where there is a GPU
- * and remembered. Errors: HP_EUNAVAIL, naming the operation and why each engine was refused. */
+ * and remembered: the same operation again costs nothing. Where no engine fuses what follows the convolution
+ * it is a plan of the convolution alone: hp_dnn_plan_fused. Errors: HP_EUNAVAIL, naming the operation and why
+ * engines were refused. */
 hp_status hp_dnn_plan_conv(hp_dnn *dnn, const hp_dnn_conv *c, int64_t workspace, hp_dnn_plan **plan,
                            hp_error *err);
+/* Does the plan add bias and z and apply act? If not, all three are the caller's, behind it. */
+bool hp_dnn_plan_fused(const hp_dnn_plan *p);
 int64_t hp_dnn_plan_workspace(const hp_dnn_plan *p);
-/* "engine 46, tensor cores": static as long as the plan. */
+/* cuDNN's number of the engine; 0: the generic one, without tensor cores. */
+int64_t hp_dnn_plan_engine(const hp_dnn_plan *p);
+/* "cudnn engine 46, tensor cores": as long as the plan. */
 const char *hp_dnn_plan_name(const hp_dnn_plan *p);
 
 typedef struct hp_dnn_data { /* device addresses; of a gradient's kind: dx, dy, dw in their places */
@@ -58,7 +70,10 @@ typedef struct hp_dnn_data { /* device addresses; of a gradient's kind: dx, dy, 
 /* Enqueues on the GPU's compute stream. */
 hp_status hp_dnn_run(hp_dnn_plan *p, const hp_dnn_data *data, hp_error *err);
 
-/* Choices made so far as JSON, and choices to start from: all ranks and all runs use the same. */
+/* Choices made so far as JSON, and choices to start from, so that all ranks and all runs use the same. Those
+ * of another GPU or another cuDNN are left alone. The text is the caller's to free. Errors: HP_EDATA. */
+char *hp_dnn_choices_text(const hp_dnn *dnn);
+hp_status hp_dnn_choices_take(hp_dnn *dnn, const char *text, hp_error *err);
 hp_status hp_dnn_choices_save(const hp_dnn *dnn, const char *path, hp_error *err);
 hp_status hp_dnn_choices_load(hp_dnn *dnn, const char *path, hp_error *err);
 

@@ -12,6 +12,7 @@ static hp_status cuda_alloc(int64_t bytes, void **at, hp_error *err) {
     hp_cuda *c;
     HP_TRY(hp_cuda_open(&c, err));
     HP_CUDA(cudaMalloc(at, (size_t)(bytes > 0 ? bytes : 1)));
+    HP_CUDA(cudaMemset(*at, 0, (size_t)bytes));
     return HP_OK;
 }
 

@@ -47,7 +47,7 @@ constants_shape constants_cut(const constants_shape *whole, int64_t first, int64
 bool hp_layer_weights8(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     return (l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR) &&
-           g->tensor[l->in[0]].store == HP_STORE_U8;
+           (l->dynamic || g->tensor[l->in[0]].store == HP_STORE_U8);
 }
 
 /* --- opening --- */

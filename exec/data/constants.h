@@ -65,7 +65,8 @@ hp_qparam hp_constants_qparam(const hp_constants *c, int tensor);
 /* The image's normalisation: real = scale[c] * (q - zero[c]), zero not a whole number in general. */
 void hp_constants_pixels(const hp_constants *c, float scale[4], float zero[4]);
 
-/* Does inference hold the layer's weights in 8 bits: a convolution or linear layer of a U8 input? */
+/* Does inference hold the layer's weights in 8 bits: a convolution or linear layer of a U8 input, or of one
+ * that it quantises itself? */
 bool hp_layer_weights8(const hp_graph *g, int layer);
 
 /* `quantised`: weight8 and weight_scale instead of weight. Valid until the next call. Errors: HP_EDATA

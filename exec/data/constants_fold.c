@@ -73,8 +73,8 @@ static void apply_change(const folding *d, int64_t o) {
 
 /* Fills factor and shift of `outs` channels; is there a bias at all? */
 static bool fill_terms(const folding *d, int64_t outs) {
-    const int32_t *norm = d->l->op == HP_BN ? d->l->param : d->l->n_norm ? d->l->norm : NULL;
-    const bool own = d->l->op != HP_BN && d->l->n_param > 1;
+    const int32_t *norm = hp_layer_is_norm(d->l) ? d->l->param : d->l->n_norm ? d->l->norm : NULL;
+    const bool own = !hp_layer_is_norm(d->l) && d->l->n_param > 1;
     for (int64_t o = 0; o < outs; o++) {
         d->factor[o] = 1.0;
         d->shift[o] = own ? read_one(d, d->l->param[1], d->first + o) : 0.0;
@@ -98,7 +98,7 @@ static void scale_inputs(const folding *d, int64_t first, double *w) {
 /* Row `i` of the leading axis of an output channel. */
 static void read_row(const folding *d, const constants_channel *at, int64_t i, double *w) {
     const int64_t per = d->whole.per, first = (i * d->whole.outs + at->out) * per;
-    if (d->l->op == HP_BN)
+    if (hp_layer_is_norm(d->l))
         w[0] = 1.0;
     else
         read_param(d->c, d->l->param[0], first, per, w);
@@ -158,7 +158,9 @@ static folding start(hp_constants *c, int layer, int64_t first, int64_t outs, bo
                  .whole = constants_shape_of(g, layer),
                  .finite = true};
     d.part = constants_cut(&d.whole, first, outs);
-    if (quantised && g->layer[g->tensor[d.l->in[0]].producer].op == HP_INPUT) d.pixel_scale = c->pixel_scale;
+    const hp_tensor *x = &g->tensor[d.l->in[0]];
+    if (quantised && g->layer[x->producer].op == HP_INPUT && x->store == HP_STORE_U8)
+        d.pixel_scale = c->pixel_scale;
     if (d.change->in || d.pixel_scale) d.walk = hp_weight_walk_of(g, layer);
     const int64_t row = d.whole.lead / d.whole.groups * d.whole.per;
     d.factor = constants_take(&c->row, (size_t)(2 * outs + 2 * row) * sizeof(double));

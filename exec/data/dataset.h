@@ -1,11 +1,12 @@
-/* dataset.h - labelled images by name: --data synthetic|fashion-mnist|DIR|FILE|slide:FILE|patches:FILE.
+/* dataset.h - labelled images by name: --data
+ * synthetic|fashion-mnist|DIR|FILE[,FILE]...|slide:FILE|patches:FILE.
  *
  * DIR holds IDX files ({train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, plain or .gz), class folders
  * ({train,test}/CLASS/ with PNG, JPEG, TIFF), or images with masks ({train,test}/{images,masks}/, a mask
  * masks/NAME.png for every images/NAME.png|jpg|tif: class numbers, 255 = not to be counted). FILE is an IDX
- * images file with its labels beside it (whatever the split), or one image without a label (test split only:
- * inference). slide:FILE[,level=N] is one that OpenSlide reads, patches:FILE[,KEY=NUMBER]... the patches of
- * one (data_patches.c).
+ * images file with its labels beside it (whatever the split), or one image without a label, or several (test
+ * split only: inference). slide:FILE[,level=N] is one that OpenSlide reads, patches:FILE[,KEY=NUMBER]... the
+ * patches of one (data_patches.c).
  *
  * Every kind gives 8-bit pixels; from there all go one way: bilinear resize when the sizes differ, channels,
  * x/255, (v - mean) / std. Masks are resized to the nearest pixel. Whatever box of a sample is asked for, its
@@ -54,6 +55,10 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
 hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **d, hp_error *err);
 
 int64_t hp_dataset_count(const hp_dataset *d);
+
+/* Does a single image become the network's by stretching: no --resize, and another ratio of its sides, more
+ * than rounding to whole pixels makes? h, w: its size. */
+bool hp_dataset_stretches(hp_dataset *d, int32_t *h, int32_t *w);
 
 /* Where the samples of patches:IMAGE lie in it, and how many fit; NULL: samples are no patches. */
 struct hp_patches;

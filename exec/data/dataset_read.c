@@ -1,6 +1,8 @@
 /* dataset_read.c - a box of a sample: from the 8-bit pixels that it needs to the network's input. */
 #include "exec/data/dataset_kind.h"
 
+#include <math.h>
+
 /* --resize S as torchvision's Resize(S): the shorter side becomes S, the longer keeps the ratio, rounded
  * down. */
 hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *fit, hp_error *err) {
@@ -18,6 +20,17 @@ hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *f
 
 static bool changes_nothing(const hp_resize *r) {
     return r->full_h == r->h && r->full_w == r->w && r->out_h == r->h && r->out_w == r->w;
+}
+
+/* Sides of the network's image, by the ratio of a file's, one from the other. */
+bool hp_dataset_stretches(hp_dataset *d, int32_t *h, int32_t *w) {
+    const double out_h = d->o.image_h, out_w = d->o.image_w;
+    hp_pixels view;
+    hp_error ignored;
+    if (d->o.resize || d->count != 1 || d->kind->size(d, 0, &view, &ignored) != HP_OK) return false;
+    *h = view.h;
+    *w = view.w;
+    return fabs(out_w * *h / *w - out_h) > 1 && fabs(out_h * *w / *h - out_w) > 1;
 }
 
 typedef struct sample {

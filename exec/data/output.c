@@ -51,15 +51,13 @@ hp_status hp_output_check(const hp_output_spec *s, hp_error *err) {
     HP_ASSERT(s->n > 0 && s->h > 0 && s->w > 0 && s->c > 0);
     const hp_output_kind *kind = hp_output_kind_of(s->path);
     int64_t elems = s->n;
-    if (!kind)
-        return hp_fail(err, HP_EUSAGE, "--output %s: end the name in .npy, .json, .tif or .bin", s->path);
+    if (!kind) return hp_fail(err, HP_EUSAGE, "%s: end the name in .npy, .json, .tif or .bin", s->path);
     if (s->classes && s->c > 255)
-        return hp_fail(err, HP_EUSAGE,
-                       "--output %s: %d classes do not fit into one byte each; write the logits", s->path,
-                       s->c);
+        return hp_fail(err, HP_EUSAGE, "%s: %d classes do not fit into one byte each; write the logits",
+                       s->path, s->c);
     const bool large = __builtin_mul_overflow(elems, (int64_t)s->h * s->w, &elems) ||
                        __builtin_mul_overflow(elems, (int64_t)s->c, &elems) || elems > INT64_MAX / 8;
-    if (large) return hp_fail(err, HP_EUSAGE, "--output %s: more than 2^60 numbers", s->path);
+    if (large) return hp_fail(err, HP_EUSAGE, "%s: more than 2^60 numbers", s->path);
     return kind->check ? kind->check(s, err) : HP_OK;
 }
 

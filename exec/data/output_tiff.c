@@ -26,15 +26,13 @@ typedef struct work {
 
 static hp_status check(const hp_output_spec *s, hp_error *err) {
     if (s->h == 1 && s->w == 1)
-        return hp_fail(
-            err, HP_EUSAGE,
-            "--output %s: a TIFF holds maps, the network gives one row of logits per image; end the "
-            "name in .npy or .json",
-            s->path);
-    if (s->c > UINT16_MAX || s->n > UINT16_MAX)
         return hp_fail(err, HP_EUSAGE,
-                       "--output %s: a TIFF holds up to %d channels and pages; end the name in .npy", s->path,
-                       UINT16_MAX);
+                       "%s: a TIFF holds maps, the network gives one row of logits per image; end the "
+                       "name in .npy or .json",
+                       s->path);
+    if (s->c > UINT16_MAX || s->n > UINT16_MAX)
+        return hp_fail(err, HP_EUSAGE, "%s: a TIFF holds up to %d channels and pages; end the name in .npy",
+                       s->path, UINT16_MAX);
     return HP_OK;
 }
 

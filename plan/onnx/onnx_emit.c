@@ -139,3 +139,9 @@ hp_status onnx_emit_bias(const onnx_call *c, const onnx_const *bias, int64_t out
     return onnx_emit_param(c, HP_PARAM_BIAS, bias->name, "bias", 1, &outs, fan_in,
                            (hp_onnx_param){onnx_floats(c, bias)});
 }
+
+void onnx_note_as(onnx_reader *r, int32_t y, int32_t x) {
+    const bool never_negative = r->note[y].never_negative;
+    r->note[y] = r->note[x];
+    r->note[y].never_negative = never_negative;
+}

@@ -212,6 +212,9 @@ hp_status onnx_emit_bias(const onnx_call *c, const onnx_const *bias, int64_t out
 const float *onnx_floats(const onnx_call *c, const onnx_const *k);
 const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);
 
+/* Tensor y holds integers of x's scale and zero point. */
+void onnx_note_as(onnx_reader *r, int32_t y, int32_t x);
+
 /* --- parts of nodes that several operators have --- */
 
 /* Two tensors with the layouts of x and y, added or multiplied (onnx_arith.c). */

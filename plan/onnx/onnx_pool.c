@@ -22,6 +22,7 @@ static hp_status emit_pool(onnx_call *c, const onnx_value *x, hp_layer l) {
     onnx_result(c, y, x->n_dim);
     c->out->type = x->type;
     c->out->quant = x->quant;
+    if (x->quant) onnx_note_as(c->r, y, x->tensor);
     return HP_OK;
 }
 

@@ -12,6 +12,21 @@
 
 /* --- scales and zero points --- */
 
+/* Its inverse is a number too. */
+static hp_status check_scale(const onnx_call *c, const onnx_const *scale, int64_t i) {
+    const double s = onnx_real(scale, i);
+    if (!scale->data || (s >= (double)FLT_MIN && s <= 1 / (double)FLT_MIN)) return HP_OK;
+    return onnx_fail(c, "its scale %" PRId64 " is %g: it must be positive and finite", i, s);
+}
+
+/* Zero points are of the type of the integers. */
+static hp_status check_zero(const onnx_call *c, int type, const onnx_const *zero) {
+    const onnx_type *of = onnx_type_of(type), *has = zero ? onnx_type_of(zero->type) : of;
+    if (of == has) return HP_OK;
+    return onnx_fail(c, "its zero point is %s, its integers are %s", has ? has->name : "of an unknown type",
+                     of ? of->name : "of an unknown type");
+}
+
 /* Inputs k_scale and k_zero, of which there are one or `channels`; the type follows from the zero point. */
 static hp_status read_quant(const onnx_call *c, int k_scale, int k_zero, int64_t channels, onnx_quant **out) {
     const onnx_const *scale, *zero = NULL;
@@ -28,8 +43,7 @@ static hp_status read_quant(const onnx_call *c, int k_scale, int k_zero, int64_t
     for (int i = 0; i < q->n; i++) {
         s[i] = onnx_real(scale, i);
         z[i] = zero ? onnx_real(zero, zero->count == 1 ? 0 : i) : 0;
-        if (scale->data && !(s[i] > 0 && s[i] < (double)FLT_MAX))
-            return onnx_fail(c, "its scale must be positive");
+        HP_TRY(check_scale(c, scale, i));
     }
     q->scale = s;
     q->zero = z;
@@ -78,18 +92,29 @@ static hp_status take_quantised(const onnx_call *c, int k, onnx_value **x, int32
     onnx_quant *q;
     HP_TRY(onnx_need_tensor(c, k, x));
     HP_TRY(read_quant(c, k + 1, k + 2, 1, &q));
+    HP_TRY(check_zero(c, (*x)->type, onnx_in(c, k + 2) ? &onnx_in(c, k + 2)->c : NULL));
     return reals_of(c, *x, q, tensor);
 }
 
 /* --- reals to integers --- */
 
-/* A range that ends at real zero stands for an activation, ReLU or with its other end ReLU6; ends elsewhere
- * only say what calibration saw. */
+/* A range that ends at real zero stands for an activation, ReLU or with its other end ReLU6. Ends elsewhere
+ * only say what calibration saw, and cost nothing in the layer that computes the numbers; there they also
+ * keep what follows out of it: the model rounds in between. */
+static bool saturates(const onnx_call *c, const onnx_quant *q, int32_t tensor) {
+    static const bool takes[HP_LAYER_OPS] = {
+        [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true,
+        [HP_ADD] = true,  [HP_MUL] = true,   [HP_SCALE] = true};
+    const hp_graph *g = c->r->graph;
+    const hp_layer *maker = &g->layer[g->tensor[tensor].producer];
+    if (q->n != 1) return false;
+    if ((q->zero[0] == q->low && !c->r->note[tensor].never_negative) || q->zero[0] == q->high) return true;
+    return takes[maker->op] && maker->act == HP_ACT_NONE && !c->r->note[tensor].has_qparam;
+}
+
 static hp_status emit_saturation(onnx_call *c, const onnx_quant *q, int32_t *tensor) {
-    const bool never_negative = c->r->note[*tensor].never_negative;
-    const bool ends = q->n == 1 && ((q->zero[0] == q->low && !never_negative) || q->zero[0] == q->high);
     hp_layer l = {.op = HP_ACT, .act = HP_ACT_CLIP, .n_in = 1, .in = {*tensor}};
-    if (!ends) return HP_OK;
+    if (!saturates(c, q, *tensor)) return HP_OK;
     l.act_a = q->scale[0] * (q->low - q->zero[0]);
     l.act_b = q->scale[0] * (q->high - q->zero[0]);
     if (l.act_a == 0 && fabs(l.act_b - 6) < 1e-5) l.act = HP_ACT_RELU6;
@@ -97,16 +122,28 @@ static hp_status emit_saturation(onnx_call *c, const onnx_quant *q, int32_t *ten
     return onnx_emit(c, l, 0, tensor);
 }
 
+static bool is_noted(const onnx_note *note, const onnx_quant *q) {
+    return note->scale == (float)q->scale[0] && note->zero == (int32_t)q->zero[0] - q->low;
+}
+
+/* A tensor has one scale and zero point: other ones are a copy's. */
+static hp_status note_quant(onnx_call *c, const onnx_quant *q, int32_t *tensor) {
+    const hp_layer copy = {.op = HP_ACT, .n_in = 1, .in = {*tensor}};
+    if (q->n != 1) return HP_OK;
+    if (c->r->note[*tensor].has_qparam && !is_noted(&c->r->note[*tensor], q))
+        HP_TRY(onnx_emit(c, copy, 0, tensor));
+    onnx_note *note = &c->r->note[*tensor];
+    note->has_qparam = true;
+    note->scale = (float)q->scale[0];
+    note->zero = (int32_t)q->zero[0] - q->low;
+    return HP_OK;
+}
+
 /* Makes the node's output, so far real, the integers of `q`. */
 static hp_status quantise_output(onnx_call *c, const onnx_quant *q) {
     onnx_value *v = c->out;
     HP_TRY(emit_saturation(c, q, &v->tensor));
-    onnx_note *note = &c->r->note[v->tensor];
-    if (q->n == 1 && !note->has_qparam) {
-        note->has_qparam = true;
-        note->scale = (float)q->scale[0];
-        note->zero = (int32_t)q->zero[0] - q->low;
-    }
+    HP_TRY(note_quant(c, q, &v->tensor));
     v->quant = q;
     v->type = q->low < 0 ? ONNX_INT8 : ONNX_UINT8;
     return HP_OK;
@@ -150,6 +187,7 @@ hp_status onnx_read_dequantizelinear(onnx_call *c) {
     HP_TRY(onnx_need_tensor(c, 0, &x));
     HP_TRY(read_quant(c, 1, 2, onnx_extent(c->r, x, HP_AXIS_C), &q));
     HP_TRY(check_axis(c, x, q));
+    HP_TRY(check_zero(c, x->type, onnx_in(c, 2) ? &onnx_in(c, 2)->c : NULL));
     HP_TRY(reals_of(c, x, q, &y));
     onnx_value like = *x;
     like.type = ONNX_FLOAT;
@@ -163,9 +201,11 @@ static hp_status dequantise(onnx_call *c, const onnx_const *q, const onnx_const 
     void *data;
     int64_t behind = 1;
     const bool many = scale->count != 1;
+    HP_TRY(check_zero(c, q->type, zero));
     if (scale->count < 1 || (many && (axis >= q->n_dim || q->dim[axis] != scale->count)) ||
         (zero && zero->count != 1 && zero->count != scale->count))
         return onnx_fail(c, "its scales and zero points do not fit its constant");
+    for (int64_t i = 0; i < scale->count; i++) HP_TRY(check_scale(c, scale, i));
     for (int d = axis + 1; d < q->n_dim; d++) behind *= q->dim[d];
     *out = *q;
     out->type = ONNX_FLOAT;

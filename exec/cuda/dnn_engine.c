@@ -1,0 +1,232 @@
+/* dnn_engine.c - cuDNN's engines for an operation: named by its heuristics, refused by what they do to
+ * numbers. */
+#include "exec/cuda/dnn_engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what is asked of an engine --- */
+
+/* Refused whatever the math: sums that depend on the order of atomics, sums in half precision, inputs rounded
+ * to less than their dtype, and transforms whose intermediate numbers lose bits. */
+static const cudnnBackendNumericalNote_t NEVER[] = {
+    CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,    CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
+    CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, CUDNN_NUMERICAL_NOTE_FFT,
+    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6,   CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13};
+
+typedef struct facts {
+    int64_t index;
+    unsigned notes; /* bit by cudnnBackendNumericalNote_t */
+    bool compiled;
+} facts;
+
+static bool has(const facts *f, cudnnBackendNumericalNote_t note) {
+    return f->notes >> note & 1;
+}
+
+static bool exact_enough(const hp_dnn_conv *c, const facts *f) {
+    for (size_t i = 0; i < sizeof NEVER / sizeof *NEVER; i++)
+        if (has(f, NEVER[i])) return false;
+    /* float32 on tensor cores is TF32 */
+    return c->dtype != HP_F32 || c->math == HP_DNN_TF32 || !has(f, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+}
+
+static facts facts_of(cudnnBackendDescriptor_t config) {
+    hp_dnn_owner o = {0};
+    facts f = {.index = -1};
+    int64_t n = 0;
+    cudnnBackendNumericalNote_t note[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+    cudnnBackendBehaviorNote_t behaviour[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
+    cudnnBackendDescriptor_t e = hp_dnn_make(&o, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n,
+                             (void *)&e);
+    cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n, &f.index);
+    n = 0;
+    cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                             CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, note);
+    for (int64_t i = 0; i < n; i++) f.notes |= 1u << note[i];
+    n = 0;
+    cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                             CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &n, behaviour);
+    for (int64_t i = 0; i < n; i++) f.compiled |= behaviour[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    hp_dnn_release(&o);
+    return f;
+}
+
+/* --- an operation's engines --- */
+
+enum { MOST_TIMED = 8, MOST_NAMED = 256 };
+
+typedef struct search {
+    hp_dnn *d;
+    const hp_dnn_conv *c;
+    int64_t cap; /* workspace */
+    int wanted, n;
+    hp_dnn_engine *found[MOST_TIMED];
+    int named, inexact, large, unsupported; /* engines, and of these those refused */
+    hp_dnn_owner last;                      /* why the last unsupported one was */
+} search;
+
+void hp_dnn_engine_free(hp_dnn_engine *e) {
+    if (!e) return;
+    hp_dnn_release(&e->own);
+    json_decref(e->choice);
+    free(e);
+}
+
+static int64_t size_of(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name) {
+    int64_t n = 0, bytes = 0;
+    cudnnBackendGetAttribute(d, name, CUDNN_TYPE_INT64, 1, &n, &bytes);
+    return bytes;
+}
+
+/* Builds the plan. Without a GPU, kernels compiled at run time are believed to exist, or compiled and then
+ * not loaded: an error of the driver at the end is success. */
+static void build(const search *s, hp_dnn_engine *e, cudnnBackendDescriptor_t config) {
+    hp_dnn_owner *o = &e->own;
+    e->plan = hp_dnn_make(o, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    hp_dnn_set_desc(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    if (s->d->handle)
+        hp_dnn_set(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,
+                   (const void *)&s->d->handle);
+    else
+        hp_dnn_set_desc(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, s->d->described);
+    e->workspace = size_of(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+    if (s->d->described && e->compiled && !s->d->compile) return;
+    hp_dnn_finish(o, e->plan);
+    if (o->status == CUDNN_STATUS_SUCCESS)
+        e->workspace = size_of(e->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+    if (s->d->described && e->compiled && o->status == CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
+        o->status = CUDNN_STATUS_SUCCESS;
+}
+
+static bool refuse(search *s, hp_dnn_engine *e) {
+    const bool broken = e->own.status != CUDNN_STATUS_SUCCESS, large = !broken && e->workspace > s->cap;
+    s->unsupported += broken;
+    s->large += large;
+    if (broken) memcpy(s->last.text, e->own.text, sizeof s->last.text);
+    if (broken) s->last.status = e->own.status;
+    return broken || large;
+}
+
+/* Adds the engine of a configuration if it may be used, and keeps the configuration beside the plan then, as
+ * NVIDIA's front end does. */
+static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t config) {
+    const facts f = facts_of(config);
+    s->named++;
+    if (!exact_enough(s->c, &f)) {
+        s->inexact++;
+        return;
+    }
+    hp_dnn_engine *e = calloc(1, sizeof *e);
+    HP_ASSERT(e);
+    e->index = f.index;
+    e->tensor_cores = has(&f, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+    e->compiled = f.compiled;
+    build(s, e, config);
+    if (refuse(s, e)) {
+        hp_dnn_engine_free(e);
+        return;
+    }
+    hp_dnn_key(s->c, e->key);
+    e->choice = hp_dnn_choice_of(config, f.index);
+    hp_dnn_give(of, config, &e->own);
+    s->found[s->n++] = e;
+}
+
+/* --- heuristics --- */
+
+typedef struct named {
+    hp_dnn_owner own;
+    int64_t n;
+    cudnnBackendDescriptor_t config[MOST_NAMED];
+} named;
+
+static void ask(named *h, const hp_dnn *d, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode) {
+    hp_dnn_owner *o = &h->own;
+    int64_t got = 0;
+    const cudnnBackendDescriptor_t e = hp_dnn_make(o, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    hp_dnn_set_desc(o, e, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    hp_dnn_set(o, e, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    if (d->described) hp_dnn_set_desc(o, e, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, d->described);
+    hp_dnn_finish(o, e);
+    if (o->status != CUDNN_STATUS_SUCCESS) return; /* the heuristic knows no engine */
+    cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &got, NULL);
+    h->n = got < MOST_NAMED ? got : MOST_NAMED;
+    for (int64_t i = 0; i < h->n; i++) h->config[i] = hp_dnn_make(o, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    if (h->n) /* writes through its argument, whatever is const there */
+        cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, h->n, &got,
+                                 (void *)h->config);
+}
+
+/* generic: engine 0 alone, which computes anything, slowly; else all others. */
+static void consider_named(search *s, named *h, bool generic) {
+    for (int64_t i = 0; i < h->n && s->n < s->wanted; i++)
+        if ((facts_of(h->config[i]).index == 0) == generic) consider(s, &h->own, h->config[i]);
+}
+
+static void consider_all(search *s, cudnnBackendDescriptor_t graph) {
+    static const cudnnBackendHeurMode_t MODES[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+    enum { N_MODES = sizeof MODES / sizeof *MODES };
+    named *h = calloc(N_MODES, sizeof *h);
+    HP_ASSERT(h);
+    for (int m = 0; m < N_MODES && s->n < s->wanted; m++) {
+        ask(&h[m], s->d, graph, MODES[m]);
+        consider_named(s, &h[m], false);
+    }
+    for (int m = 0; m < N_MODES && s->n == 0; m++) consider_named(s, &h[m], true);
+    for (int m = 0; m < N_MODES; m++) hp_dnn_release(&h[m].own);
+    free(h);
+}
+
+/* --- the choice --- */
+
+static void consider_choice(search *s, cudnnBackendDescriptor_t graph, const json_t *choice) {
+    hp_dnn_owner o = {0};
+    const cudnnBackendDescriptor_t config = hp_dnn_config_of(&o, graph, s->d, choice);
+    if (o.status == CUDNN_STATUS_SUCCESS) consider(s, &o, config);
+    while (s->n > 0 && o.n > 0) hp_dnn_give(&o, o.made[o.n - 1], &s->found[0]->own);
+    hp_dnn_release(&o);
+}
+
+static hp_status none(const search *s, const char *key, hp_error *err) {
+    const char *text = s->last.text;
+    return hp_fail(err, HP_EUNAVAIL,
+                   "cuDNN has no engine for `%s`: of %d, %d are not exact enough, %d want more than %lld "
+                   "bytes of workspace, %d refuse%s%.120s",
+                   key, s->named, s->inexact, s->large, (long long)s->cap, s->unsupported, *text ? ": " : "",
+                   text);
+}
+
+static void keep(hp_dnn *d, search *s, int best, hp_dnn_engine **engine) {
+    for (int i = 0; i < s->n; i++)
+        if (i != best) hp_dnn_engine_free(s->found[i]);
+    *engine = s->found[best];
+    (*engine)->next = d->engines;
+    d->engines = *engine;
+    json_object_set(d->choices, (*engine)->key, (*engine)->choice);
+}
+
+hp_status hp_dnn_engine_find(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace, hp_dnn_engine **engine,
+                             hp_error *err) {
+    char key[HP_DNN_KEY];
+    hp_dnn_key(c, key);
+    for (hp_dnn_engine *e = d->engines; e; e = e->next) {
+        *engine = e;
+        if (strcmp(e->key, key) == 0 && e->workspace <= workspace) return HP_OK;
+    }
+    search s = {.d = d, .c = c, .cap = workspace, .wanted = d->handle ? MOST_TIMED : 1};
+    hp_dnn_owner o = {0};
+    const cudnnBackendDescriptor_t graph = hp_dnn_graph_of(&o, c);
+    const json_t *choice = json_object_get(d->choices, key);
+    if (choice && o.status == CUDNN_STATUS_SUCCESS) consider_choice(&s, graph, choice);
+    const bool chosen = s.n > 0;
+    if (!chosen && o.status == CUDNN_STATUS_SUCCESS) consider_all(&s, graph);
+    if (o.status != CUDNN_STATUS_SUCCESS) memcpy(s.last.text, o.text, sizeof s.last.text);
+    hp_dnn_release(&o);
+    int best = 0;
+    if (s.n == 0) return none(&s, key, err);
+    const hp_status timed = chosen ? HP_OK : hp_dnn_fastest(d, c, s.found, s.n, &best, err);
+    keep(d, &s, best, engine);
+    return timed;
+}

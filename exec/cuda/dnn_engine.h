@@ -1,0 +1,63 @@
+/* dnn_engine.h - inside of dnn.h: which of cuDNN's engines may compute an operation, and which one does. */
+#ifndef HP_DNN_ENGINE_H
+#define HP_DNN_ENGINE_H
+
+#include "exec/cuda/dnn_graph.h"
+
+#include <jansson.h>
+
+enum { HP_DNN_KEY = 160 };
+
+/* An engine with its plan for one operation. */
+typedef struct hp_dnn_engine {
+    struct hp_dnn_engine *next;
+    char key[HP_DNN_KEY];
+    hp_dnn_owner own;
+    cudnnBackendDescriptor_t plan;
+    int64_t index, workspace;
+    bool tensor_cores, compiled; /* compiled: at run time */
+    json_t *choice;              /* {"engine": 46, "knobs": {"2": 8, ...}} */
+} hp_dnn_engine;
+
+struct hp_dnn {
+    hp_cuda *cuda;        /* NULL: of a description */
+    cudnnHandle_t handle; /* of cuda */
+    bool compile;
+    char gpu[256];
+    hp_dnn_owner own;
+    cudnnBackendDescriptor_t described; /* the device's properties; NULL: of cuda */
+    hp_dnn_engine *engines;             /* in use */
+    json_t *choices;                    /* key to choice */
+    size_t known;                       /* of them when it was opened */
+    hp_dnn_plan *plans;
+};
+
+/* "fwd f32 strict n8 i56x56x64 o56x56x64 k3x3 s1x1 d1x1 g1 p1,1,1,1 a16 bias add relu". */
+const char *hp_dnn_key(const hp_dnn_conv *c, char out[HP_DNN_KEY]);
+
+/* The engine for an operation: that of the choices if it is acceptable, else the fastest, or where nothing
+ * can be timed the first, of those that are; the choice is kept. Errors: HP_EUNAVAIL, why all were refused.
+ */
+hp_status hp_dnn_engine_find(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace, hp_dnn_engine **engine,
+                             hp_error *err);
+void hp_dnn_engine_free(hp_dnn_engine *e);
+
+/* Enqueues. Errors: HP_EUNAVAIL. */
+hp_status hp_dnn_engine_run(const hp_dnn *d, const hp_dnn_conv *c, const hp_dnn_engine *e,
+                            const hp_dnn_data *data, hp_error *err);
+
+/* dnn_tune.c: the fastest of n engines; the first where there is no memory to try them in. Errors:
+ * HP_EUNAVAIL, what the GPU ran into. */
+hp_status hp_dnn_fastest(hp_dnn *d, const hp_dnn_conv *c, hp_dnn_engine *const *engine, int n, int *best,
+                         hp_error *err);
+
+/* dnn_cache.c: choices from the user's cache, and back into it where there are more. Never an error. */
+void hp_dnn_cache_read(hp_dnn *d);
+void hp_dnn_cache_write(hp_dnn *d);
+
+/* dnn_choice.c: an engine's configuration as JSON and back. */
+json_t *hp_dnn_choice_of(cudnnBackendDescriptor_t config, int64_t engine);
+cudnnBackendDescriptor_t hp_dnn_config_of(hp_dnn_owner *o, cudnnBackendDescriptor_t graph, const hp_dnn *d,
+                                          const json_t *choice);
+
+#endif

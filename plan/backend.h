@@ -1,0 +1,39 @@
+/* backend.h - which library carries which messages: the strategy's key `comm`.
+ *
+ * Its text is `auto`, one back end for everything (`nccl`), or one per kind of traffic, joined by a plus as a
+ * comma separates keys: `halo:mpi+allreduce:nccl`. What a list leaves out is `auto`, which is the device's
+ * own choice. */
+#ifndef HP_BACKEND_H
+#define HP_BACKEND_H
+
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Libraries that carry messages. */
+typedef enum hp_backend { HP_BACKEND_MPI, HP_BACKEND_NCCL, HP_BACKENDS } hp_backend;
+extern const char *const hp_backend_names[]; /* "mpi", "nccl", NULL */
+
+/* What may have a back end of its own. */
+typedef enum hp_traffic {
+    HP_TRAFFIC_HALO,      /* messages between the parts of a stage */
+    HP_TRAFFIC_STAGE,     /* messages from stage to stage */
+    HP_TRAFFIC_ALLREDUCE, /* sums of gradients, and of the metrics that end a step */
+    HP_TRAFFIC_STATS,     /* sums of batch norm */
+    HP_TRAFFICS
+} hp_traffic;
+
+enum { HP_COMM_AUTO = 0 }; /* a choice is this, or 1 + hp_backend */
+
+hp_status hp_comm_parse(const char *value, int32_t choice[HP_TRAFFICS], hp_error *err);
+/* Leaves `out` (of `n` bytes) empty where everything is `auto`. */
+void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n);
+
+/* The back end of a choice on a device ("cpu", "ref", "cuda"; NULL: cpu) that `clients` ranks share. */
+hp_backend hp_comm_backend(int32_t choice, const char *device, int clients);
+/* Has the device this back end? NULL: a device that has all, for tests and proofs. */
+bool hp_device_has_backend(const char *device, hp_backend backend);
+
+#endif

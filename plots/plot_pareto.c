@@ -1,0 +1,153 @@
+/* plot_pareto.c - images/s against the memory of the fullest rank: every candidate a point, and a line
+ * through those that no other beats in both, one colour per file. */
+#include "plots/plots.h"
+#include "traces/text.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_NAMES = 12 /* strategies of a single file's line that are written out, where the line never comes */
+};
+
+static const char script[] =
+    "set title picture_title noenhanced\n"
+    "set logscale x\n"
+    "set xrange [min_bytes / 1.3 : max_bytes * 1.3]\n"
+    "top = max_rate * (1.1 + 0.05 * n_name)\n"
+    "set yrange [0 : top]\n"
+    "set format x '%.0s %cB'\n"
+    "do for [d = 4:13] {\n"
+    "  do for [k in '2 5'] { set xtics add (gprintf('%.0s %cB', k * 10.0 ** d) k * 10.0 ** d) }\n"
+    "}\n"
+    "set xlabel 'memory of the fullest rank'\n"
+    "set ylabel 'images/s'\n"
+    "set key bottom right Right samplen 2\n"
+    "color(i) = word('#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #999999 #000000', i % 8 + 1)\n"
+    "all(i) = sprintf('all%d', i)\n"
+    "front(i) = sprintf('front%d', i)\n"
+    "plot for [i = 0:n_series-1] all(i) using 1:2 with points lc rgb color(i) pt 6 ps 0.6 notitle, \\\n"
+    "  for [i = 0:n_series-1] front(i) using 1:2 with steps lc rgb color(i) lw 2 title columnheader(3), \\\n"
+    "  for [i = 0:n_series-1] front(i) using 1:2 with points lc rgb color(i) pt 7 ps 0.8 notitle, \\\n"
+    "  n_name ? 'names' : front(0) using 1:2:(n_name ? sprintf('%d', $0 + 1) : '') with labels font ',9' "
+    "offset -0.8, 0.6 notitle, \\\n"
+    "  n_name ? 'names' : front(0) using (min_bytes / 1.25):(n_name ? top - 0.05 * max_rate * ($0 + 0.7) : "
+    "NaN):3 "
+    "with labels noenhanced font ',9' left notitle\n";
+
+static bool possible(const hp_plot_candidate *c) {
+    return isfinite(c->memory_bytes) && c->memory_bytes > 0 && isfinite(c->images_per_s) &&
+           c->images_per_s > 0;
+}
+
+/* Less memory first; of equal memory, more images. */
+static int compare(const void *a, const void *b) {
+    const hp_plot_candidate *x = *(const hp_plot_candidate *const *)a,
+                            *y = *(const hp_plot_candidate *const *)b;
+    if (x->memory_bytes < y->memory_bytes || x->memory_bytes > y->memory_bytes)
+        return x->memory_bytes < y->memory_bytes ? -1 : 1;
+    return (x->images_per_s < y->images_per_s) - (x->images_per_s > y->images_per_s);
+}
+
+int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate **front) {
+    const hp_plot_candidate **by_memory = HP_NEW(arena, const hp_plot_candidate *, s->n_candidate + 1);
+    int n = 0, kept = 0;
+    for (int i = 0; i < s->n_candidate; i++)
+        if (possible(&s->candidate[i])) by_memory[n++] = &s->candidate[i];
+    if (n) qsort(by_memory, (size_t)n, sizeof *by_memory, compare);
+    for (int i = 0; i < n; i++)
+        if (!kept || by_memory[i]->images_per_s > front[kept - 1]->images_per_s) front[kept++] = by_memory[i];
+    return kept;
+}
+
+static const char *series_name(hp_arena *arena, const hp_plot_source *s, int n_source) {
+    const char *slash = strrchr(s->path, '/'), *file = slash ? slash + 1 : s->path;
+    if (n_source == 1) return "none better in both";
+    return hp_text_clean(arena, hp_arena_printf(arena, "%.60s (%.100s)", s->net, file));
+}
+
+static hp_status write_all(hp_canvas *c, int index, const hp_plot_source *s, hp_error *err) {
+    char file[32];
+    FILE *f = NULL;
+    snprintf(file, sizeof file, "all%d", index);
+    HP_TRY(hp_canvas_data(c, file, &f, err));
+    for (int i = 0; i < s->n_candidate; i++)
+        if (possible(&s->candidate[i]))
+            fprintf(f, "%.9g\t%.9g\n", s->candidate[i].memory_bytes, s->candidate[i].images_per_s);
+    return hp_canvas_data_end(f, err);
+}
+
+static hp_status write_front(hp_canvas *c, int index, const char *name, const hp_plot_candidate **front,
+                             int n, hp_error *err) {
+    char file[32];
+    FILE *f = NULL;
+    snprintf(file, sizeof file, "front%d", index);
+    HP_TRY(hp_canvas_data(c, file, &f, err));
+    fputs("bytes\timages\t", f);
+    hp_canvas_text(f, name);
+    fputc('\n', f);
+    for (int i = 0; i < n; i++) fprintf(f, "%.9g\t%.9g\t\n", front[i]->memory_bytes, front[i]->images_per_s);
+    return hp_canvas_data_end(f, err);
+}
+
+static hp_status write_names(hp_arena *arena, hp_canvas *c, const hp_plot_candidate **front, int n,
+                             hp_error *err) {
+    FILE *f = NULL;
+    HP_TRY(hp_canvas_data(c, "names", &f, err));
+    for (int i = 0; i < n; i++) {
+        fprintf(f, "%.9g\t%.9g\t", front[i]->memory_bytes, front[i]->images_per_s);
+        hp_canvas_text(f, hp_text_clean(arena, hp_arena_printf(arena, "%d: %s", i + 1, front[i]->strategy)));
+        fputc('\n', f);
+    }
+    return hp_canvas_data_end(f, err);
+}
+
+typedef struct extent {
+    double min_bytes, max_bytes, max_rate;
+    int n_name;
+} extent;
+
+static void extend(extent *e, const hp_plot_source *s) {
+    for (int i = 0; i < s->n_candidate; i++) {
+        const hp_plot_candidate *c = &s->candidate[i];
+        if (!possible(c)) continue;
+        e->min_bytes = fmin(e->min_bytes, c->memory_bytes);
+        e->max_bytes = fmax(e->max_bytes, c->memory_bytes);
+        e->max_rate = fmax(e->max_rate, c->images_per_s);
+    }
+}
+
+static hp_status render(hp_canvas *c, int n_series, const extent *e, hp_error *err) {
+    hp_canvas_number(c, "n_series", n_series);
+    hp_canvas_number(c, "min_bytes", e->min_bytes);
+    hp_canvas_number(c, "max_bytes", e->max_bytes);
+    hp_canvas_number(c, "max_rate", e->max_rate);
+    hp_canvas_number(c, "n_name", e->n_name);
+    return hp_canvas_render(c, script, err);
+}
+
+hp_status hp_plot_pareto(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
+    extent e = {INFINITY, 0, 0, 0};
+    int n_series = 0;
+    const char *net = "";
+    for (int i = 0; i < n; i++) {
+        const hp_plot_candidate **front = HP_NEW(arena, const hp_plot_candidate *, s[i].n_candidate + 1);
+        const int on_it = hp_plot_front(arena, &s[i], front);
+        if (!on_it) continue;
+        HP_TRY(write_all(c, n_series, &s[i], err));
+        HP_TRY(write_front(c, n_series++, series_name(arena, &s[i], n), front, on_it, err));
+        if (n == 1 && on_it <= MOST_NAMES) e.n_name = on_it;
+        if (e.n_name) HP_TRY(write_names(arena, c, front, on_it, err));
+        extend(&e, &s[i]);
+        net = s[i].net;
+    }
+    if (n_series == 0)
+        return hp_fail(err, HP_EDATA,
+                       "%s: holds no candidates; make some with `hplan simulate --all --out plan.db`",
+                       s->path);
+    HP_TRY(hp_canvas_title(c,
+                           n == 1 ? hp_arena_printf(arena, "%s: throughput against memory", net)
+                                  : "throughput against memory",
+                           err));
+    return render(c, n_series, &e, err);
+}

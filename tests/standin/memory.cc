@@ -1,0 +1,256 @@
+/* memory.cc - a GPU's memory. Its addresses are a range where nothing is mapped, so that whatever the host
+ * does with them other than passing them on is a fault; the bytes lie at the same place of another range, the
+ * pages between allocations unmapped. Addresses are never given twice, and new memory is full of NaNs. */
+#include "tests/standin/runtime.h"
+#include "tests/standin/kernel.h"
+
+#include <map>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr size_t RANGE = (size_t)1 << 40, PAGE = 4096, LINE = 256; /* cudaMalloc aligns to lines */
+
+struct space {
+    unsigned char *fake, *real;
+    size_t next = PAGE, used = 0;
+    std::mutex lock;
+    std::map<size_t, size_t> device;       /* offset, bytes */
+    std::map<const void *, size_t> pinned; /* address, bytes */
+    struct sigaction before;
+    space();
+};
+
+space &memory() {
+    static space *const s = new space;
+    return *s;
+}
+
+const char TOUCHED[] =
+    "stand-in: somebody used an address of device memory that a GPU alone can follow, or a "
+    "kernel one that was no argument of its own\n";
+
+void on_fault(int signal, siginfo_t *info, void *) {
+    const unsigned char *at = (const unsigned char *)info->si_addr;
+    const space &s = memory();
+    if (at >= s.fake && at < s.fake + RANGE && write(2, TOUCHED, sizeof TOUCHED - 1) < 0) abort();
+    sigaction(signal, &s.before, nullptr); /* the instruction is tried again */
+}
+
+unsigned char *reserve() {
+    void *at = mmap(nullptr, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) abort();
+    return (unsigned char *)at;
+}
+
+space::space() : fake(reserve()), real(reserve()) {
+    struct sigaction act = {};
+    act.sa_sigaction = on_fault;
+    act.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &act, &before);
+}
+
+size_t whole(size_t bytes, size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+} // namespace
+
+bool standin_is_device(const void *p) {
+    const space &s = memory();
+    return (const unsigned char *)p >= s.fake && (const unsigned char *)p < s.fake + RANGE;
+}
+
+void *standin_real(const void *p) {
+    const space &s = memory();
+    return standin_is_device(p) ? s.real + ((const unsigned char *)p - s.fake) : (void *)p;
+}
+
+bool standin_in_memory(const void *p, size_t bytes) {
+    space &s = memory();
+    const size_t at = (size_t)((const unsigned char *)p - s.fake);
+    const std::lock_guard<std::mutex> hold(s.lock);
+    auto next = s.device.upper_bound(at);
+    if (next == s.device.begin()) return false;
+    --next;
+    return at + bytes <= next->first + next->second;
+}
+
+bool standin_is_pinned(const void *p) {
+    space &s = memory();
+    const std::lock_guard<std::mutex> hold(s.lock);
+    auto next = s.pinned.upper_bound(p);
+    if (next == s.pinned.begin()) return false;
+    --next;
+    return (const unsigned char *)p < (const unsigned char *)next->first + next->second;
+}
+
+void standin_translate(void *argument, size_t bytes) {
+    for (size_t at = 0; at + sizeof(void *) <= bytes; at += alignof(void *)) {
+        void *word;
+        memcpy(&word, (unsigned char *)argument + at, sizeof word);
+        word = standin_real(word);
+        memcpy((unsigned char *)argument + at, &word, sizeof word);
+    }
+}
+
+void standin_check_pointer(const void *p) {
+    if (!p || standin_is_pinned(p)) return;
+    if (standin_is_device(p) && standin_in_memory(p, 0)) return;
+    fprintf(stderr, "stand-in: a kernel's argument %p is neither device memory in use nor page-locked\n", p);
+    abort();
+}
+
+/* --- allocation --- */
+
+/* As close to the end of its pages as lines allow. */
+cudaError_t cudaMalloc(void **at, size_t bytes) {
+    STANDIN_ENTER(true);
+    const size_t limit = standin_bytes(), lines = whole(bytes, LINE), pages = whole(bytes, PAGE);
+    space &s = memory();
+    const std::lock_guard<std::mutex> hold(s.lock);
+    if (bytes == 0) return *at = nullptr, cudaSuccess;
+    if (pages > limit - s.used || s.next + pages + PAGE > RANGE) return cudaErrorMemoryAllocation;
+    if (mprotect(s.real + s.next, pages, PROT_READ | PROT_WRITE) != 0) return cudaErrorMemoryAllocation;
+    memset(s.real + s.next, 0xff, pages);
+    const size_t offset = s.next + pages - lines;
+    s.device[offset] = bytes;
+    s.used += pages;
+    s.next += pages + PAGE;
+    *at = s.fake + offset;
+    return cudaSuccess;
+}
+
+/* Waits for the device, as CUDA's does. */
+cudaError_t cudaFree(void *at) {
+    STANDIN_ENTER(true);
+    if (!at) return cudaSuccess;
+    const cudaError_t code = standin_drain(nullptr);
+    space &s = memory();
+    const std::lock_guard<std::mutex> hold(s.lock);
+    const auto found = s.device.find((size_t)((unsigned char *)at - s.fake));
+    if (found == s.device.end()) return cudaErrorInvalidValue;
+    const size_t first = found->first / PAGE * PAGE, pages = whole(found->second, PAGE);
+    s.device.erase(found);
+    s.used -= pages;
+    if (mmap(s.real + first, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+             0) == MAP_FAILED)
+        abort();
+    return code;
+}
+
+cudaError_t cudaMemGetInfo(size_t *unused, size_t *all) {
+    STANDIN_ENTER(false);
+    *all = standin_bytes();
+    space &s = memory();
+    const std::lock_guard<std::mutex> hold(s.lock);
+    *unused = *all - s.used;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags) {
+    STANDIN_ENTER(true);
+    (void)flags;
+    if (posix_memalign(at, PAGE, bytes ? bytes : 1) != 0) return cudaErrorMemoryAllocation;
+    space &s = memory();
+    const std::lock_guard<std::mutex> hold(s.lock);
+    s.pinned[*at] = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *at) {
+    STANDIN_ENTER(true);
+    space &s = memory();
+    const std::lock_guard<std::mutex> hold(s.lock);
+    if (at && s.pinned.erase(at) == 0) return cudaErrorInvalidValue;
+    free(at);
+    return cudaSuccess;
+}
+
+/* --- copies --- */
+
+static bool fits_kind(const void *to, const void *from, cudaMemcpyKind kind) {
+    static const bool TO[] = {false, true, false, true}, FROM[] = {false, false, true, true};
+    if (kind == cudaMemcpyDefault) return true;
+    return standin_is_device(to) == TO[kind] && standin_is_device(from) == FROM[kind];
+}
+
+static bool whole_in_memory(const void *p, size_t bytes) {
+    return !standin_is_device(p) || standin_in_memory(p, bytes);
+}
+
+static bool legal(const void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    return fits_kind(to, from, kind) && whole_in_memory(to, bytes) && whole_in_memory(from, bytes);
+}
+
+static bool pageable(const void *p) {
+    return !standin_is_device(p) && !standin_is_pinned(p);
+}
+
+/* From memory that is not page-locked: read before the call returns. To it: the call waits. */
+static cudaError_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream) {
+    std::shared_ptr<std::vector<unsigned char>> staged;
+    if (pageable(from)) {
+        const unsigned char *bytes_of = (const unsigned char *)from;
+        staged = std::make_shared<std::vector<unsigned char>>(bytes_of, bytes_of + bytes);
+    }
+    void *const target = standin_real(to);
+    const void *const source = staged ? staged->data() : standin_real(from);
+    const cudaError_t code = standin_give(stream, [=] {
+        (void)staged; /* kept until then */
+        memcpy(target, source, bytes);
+    });
+    return code == cudaSuccess && pageable(to) ? cudaStreamSynchronize(stream) : code;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+    STANDIN_ENTER(false);
+    if (!legal(to, from, bytes, kind)) return cudaErrorInvalidValue;
+    return bytes ? copy(to, from, bytes, stream) : cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    STANDIN_ENTER(true);
+    if (!legal(to, from, bytes, kind)) return cudaErrorInvalidValue;
+    const cudaError_t code = bytes ? copy(to, from, bytes, nullptr) : cudaSuccess;
+    return code == cudaSuccess ? cudaStreamSynchronize(nullptr) : code;
+}
+
+static size_t extent(size_t pitch, size_t width, size_t height) {
+    return height ? (height - 1) * pitch + width : 0;
+}
+
+/* Between the device and itself or page-locked memory. */
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+    STANDIN_ENTER(false);
+    if (width > to_pitch || width > from_pitch || pageable(to) || pageable(from))
+        return cudaErrorInvalidValue;
+    if (!legal(to, from, 0, kind) || !whole_in_memory(to, extent(to_pitch, width, height)) ||
+        !whole_in_memory(from, extent(from_pitch, width, height)))
+        return cudaErrorInvalidValue;
+    unsigned char *const target = (unsigned char *)standin_real(to);
+    const unsigned char *const source = (const unsigned char *)standin_real(from);
+    return standin_give(stream, [=] {
+        for (size_t y = 0; y < height; y++) memcpy(target + y * to_pitch, source + y * from_pitch, width);
+    });
+}
+
+cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t stream) {
+    STANDIN_ENTER(false);
+    if (bytes == 0) return cudaSuccess;
+    if (!standin_is_device(at) || !standin_in_memory(at, bytes)) return cudaErrorInvalidValue;
+    void *const target = standin_real(at);
+    return standin_give(stream, [=] { memset(target, byte, bytes); });
+}
+
+cudaError_t cudaMemset(void *at, int byte, size_t bytes) {
+    const cudaError_t code = cudaMemsetAsync(at, byte, bytes, nullptr);
+    return code == cudaSuccess ? cudaStreamSynchronize(nullptr) : code;
+}

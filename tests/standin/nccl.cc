@@ -1,0 +1,396 @@
+/* nccl.cc - NCCL's calls: communicators that are made behind the caller's back, operations that are work of
+ * streams, groups whose members move together. A group that fails leaves its stream waiting until it is
+ * aborted, as NCCL's kernels do. */
+#include "tests/standin/nccl.h"
+#include "tests/standin/mesh.h"
+#include "tests/standin/runtime.h"
+
+#include <algorithm>
+#include <string.h>
+#include <sys/random.h>
+#include <thread>
+#include <unistd.h>
+
+namespace {
+
+enum { COY = 2 /* how often `in progress` is said of what is long done */ };
+
+struct communicator {
+    std::mutex lock;
+    std::string name, text; /* of the last error */
+    mesh net;
+    std::atomic<bool> quit{false};
+    bool at_work = true; /* a call is under way */
+    int coy = COY;
+    ncclResult_t state = ncclSuccess;
+    std::function<ncclResult_t()> rest; /* of the call that is under way */
+    int splits = 0;
+};
+
+using shared = std::shared_ptr<communicator>;
+
+enum class act { SEND, RECV, SUM };
+
+struct operation {
+    act what;
+    unsigned char *from, *to;
+    size_t count;
+    ncclDataType_t type;
+    int peer;
+};
+
+struct launch { /* a group's operations of one communicator */
+    shared comm;
+    cudaStream_t stream;
+    std::vector<operation> op;
+};
+
+thread_local int depth;
+thread_local std::vector<launch> group;
+
+ncclResult_t fail(communicator &c, ncclResult_t code, const std::string &text) {
+    const std::lock_guard<std::mutex> hold(c.lock);
+    c.text = text;
+    return c.state = code;
+}
+
+void settle(communicator &c) {
+    const std::lock_guard<std::mutex> hold(c.lock);
+    c.at_work = false;
+}
+
+} // namespace
+
+struct ncclComm {
+    shared of;
+};
+
+/* --- communicators --- */
+
+static uint64_t gpu_identity() {
+    char text[320] = "";
+    int device = 0;
+    cudaGetDevice(&device);
+    gethostname(text, 256);
+    cudaDeviceGetPCIBusId(text + strlen(text), 32, device);
+    return std::hash<std::string>()(text);
+}
+
+/* Every member's value. False: told to quit, or a member is gone. */
+static bool share(mesh &m, uint64_t mine, std::vector<uint64_t> &all) {
+    mesh_traffic t(m.size);
+    int who;
+    all.assign((size_t)m.size, mine);
+    for (int r = 0; r < m.size; r++) {
+        if (r == m.rank) continue;
+        t.send[(size_t)r].push_back({(unsigned char *)&mine, sizeof mine});
+        t.recv[(size_t)r].push_back({(unsigned char *)&all[(size_t)r], sizeof mine});
+    }
+    return mesh_move(m, t, &who) == mesh_end::WHOLE;
+}
+
+static void check_gpus(communicator &c) {
+    std::vector<uint64_t> all;
+    if (!share(c.net, gpu_identity(), all)) {
+        fail(c, ncclRemoteError, "a rank left during initialisation");
+        return;
+    }
+    for (int a = 0; a < c.net.size; a++)
+        for (int b = 0; b < a; b++)
+            if (all[(size_t)a] == all[(size_t)b])
+                fail(c, ncclInvalidUsage,
+                     "Duplicate GPU detected : rank " + std::to_string(b) + " and rank " + std::to_string(a));
+}
+
+static void make(const shared &c, int rank, int size, const std::string &name) {
+    c->name = name;
+    c->net.rank = rank;
+    c->net.size = size;
+    c->net.quit = &c->quit;
+    usleep((useconds_t)(standin_draw() % 2000));
+    if (!mesh_open(c->net, name))
+        fail(*c, ncclSystemError, "no connection to the other ranks");
+    else
+        check_gpus(*c);
+    settle(*c);
+}
+
+ncclResult_t ncclGetVersion(int *version) {
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    memset(id, 0, sizeof *id);
+    return getrandom(id->internal, 12, 0) == 12 ? ncclSuccess : ncclSystemError;
+}
+
+static std::string name_of(const ncclUniqueId &id) {
+    static const char DIGIT[] = "0123456789abcdef";
+    std::string name = "standin-";
+    for (int i = 0; i < 12; i++) {
+        const unsigned char byte = (unsigned char)id.internal[i];
+        name += {DIGIT[byte >> 4], DIGIT[byte & 15]};
+    }
+    return name;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    if (rank < 0 || rank >= size || !config || config->blocking != 0) return ncclInvalidArgument;
+    const shared c = std::make_shared<communicator>();
+    *comm = new ncclComm{c};
+    std::thread([=] { make(c, rank, size, name_of(id)); }).detach();
+    return ncclInProgress;
+}
+
+/* The parent's call is over once the part is made; only then does the caller have it. */
+static void split(const shared &parent, int colour, int key, int number, ncclComm_t *part) {
+    std::vector<uint64_t> all, members;
+    const uint64_t none = ~(uint64_t)0,
+                   mine = (uint64_t)colour << 40 | (uint64_t)key << 20 | (uint64_t)parent->net.rank;
+    const bool in = colour != NCCL_SPLIT_NOCOLOR;
+    if (!share(parent->net, in ? mine : none, all)) {
+        fail(*parent, ncclRemoteError, "a rank left during a split");
+    } else if (in) {
+        for (const uint64_t other : all)
+            if (other != none && other >> 40 == (uint64_t)colour) members.push_back(other);
+        std::sort(members.begin(), members.end());
+        const auto me = std::find(members.begin(), members.end(), mine) - members.begin();
+        const shared c = std::make_shared<communicator>();
+        make(c, (int)me, (int)members.size(),
+             parent->name + "." + std::to_string(number) + "." + std::to_string(colour));
+        *part = new ncclComm{c};
+    }
+    settle(*parent);
+}
+
+/* Is nothing else under way? Begins a call. */
+static ncclResult_t begin(communicator &c) {
+    const std::lock_guard<std::mutex> hold(c.lock);
+    if (c.state != ncclSuccess) return c.state;
+    if (c.at_work || c.coy > 0) {
+        c.text = "Attempt to use communicator before the previous operation returned ncclSuccess";
+        return ncclInvalidArgument;
+    }
+    c.at_work = true;
+    c.coy = COY;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int key, ncclComm_t *part, ncclConfig_t *config) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    *part = nullptr;
+    if (!comm || !config || config->blocking != 0) return ncclInvalidArgument;
+    if ((colour != NCCL_SPLIT_NOCOLOR && (colour < 0 || colour >> 20)) || key < 0 || key >> 20)
+        return ncclInvalidArgument;
+    const shared parent = comm->of;
+    const ncclResult_t code = begin(*parent);
+    if (code != ncclSuccess) return code;
+    const int number = parent->splits++;
+    std::thread([=] { split(parent, colour, key, number, part); }).detach();
+    return ncclInProgress;
+}
+
+/* Of a group that was given: its launches happen when the caller has asked often enough. */
+static ncclResult_t go_on(communicator &c) {
+    std::function<ncclResult_t()> rest;
+    {
+        const std::lock_guard<std::mutex> hold(c.lock);
+        if (c.state != ncclSuccess) return c.state;
+        if (c.coy > 0) return c.coy--, ncclInProgress;
+        rest.swap(c.rest);
+        if (c.at_work && !rest) return ncclInProgress;
+    }
+    if (!rest) return ncclSuccess;
+    const ncclResult_t code = rest();
+    settle(c);
+    return code == ncclSuccess ? code : fail(c, code, "the launch failed");
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    if (!comm) return ncclInvalidArgument;
+    *state = go_on(*comm->of);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    if (!comm) return ncclInvalidArgument;
+    const ncclResult_t code = begin(*comm->of);
+    if (code != ncclSuccess) return code;
+    comm->of->rest = [] { return ncclSuccess; };
+    return ncclInProgress;
+}
+
+/* Groups that are under way keep what they need. */
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    delete comm;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    if (!comm) return ncclSuccess;
+    comm->of->quit = true;
+    return ncclCommDestroy(comm);
+}
+
+/* --- operations --- */
+
+static size_t bytes_of(ncclDataType_t type) {
+    static const size_t BYTES[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+    return BYTES[type];
+}
+
+template <typename T>
+static void sum(const operation &o, const mesh &m, const std::vector<unsigned char> &theirs) {
+    T *to = (T *)o.to;
+    for (size_t i = 0; i < o.count; i++) {
+        T all = 0;
+        for (int r = 0; r < m.size; r++)
+            all += r == m.rank
+                       ? ((const T *)o.from)[i]
+                       : ((const T *)(const void *)(theirs.data() + (size_t)r * o.count * sizeof(T)))[i];
+        to[i] = all;
+    }
+}
+
+/* What an operation sends to whom; an all-reduce, all to all. */
+static void address(const operation &o, const mesh &m, std::vector<unsigned char> &theirs, mesh_traffic &t) {
+    const size_t bytes = o.count * bytes_of(o.type);
+    if (o.what == act::SEND) t.send[(size_t)o.peer].push_back({o.from, bytes});
+    if (o.what == act::RECV) t.recv[(size_t)o.peer].push_back({o.to, bytes});
+    if (o.what != act::SUM) return;
+    theirs.resize(bytes * (size_t)m.size);
+    for (int r = 0; r < m.size; r++) {
+        if (r == m.rank) continue;
+        t.send[(size_t)r].push_back({o.from, bytes});
+        t.recv[(size_t)r].push_back({theirs.data() + (size_t)r * bytes, bytes});
+    }
+}
+
+static mesh_end move(const launch &l, int *who) {
+    mesh &m = l.comm->net;
+    mesh_traffic t(m.size);
+    std::vector<std::vector<unsigned char>> theirs(l.op.size());
+    for (size_t i = 0; i < l.op.size(); i++) address(l.op[i], m, theirs[i], t);
+    const mesh_end end = mesh_move(m, t, who);
+    for (size_t i = 0; i < l.op.size() && end == mesh_end::WHOLE; i++) {
+        if (l.op[i].what != act::SUM) continue;
+        if (l.op[i].type == ncclFloat32) sum<float>(l.op[i], m, theirs[i]);
+        if (l.op[i].type == ncclFloat64) sum<double>(l.op[i], m, theirs[i]);
+    }
+    return end;
+}
+
+/* On the stream. */
+static void run(const launch &l, bool hangs, bool dies) {
+    communicator &c = *l.comm;
+    int who = 0;
+    const mesh_end end = hangs || dies ? mesh_end::PEER_GONE : move(l, &who);
+    const std::string peer = "rank " + std::to_string(who) + " of the communicator ";
+    if (dies) fail(c, ncclRemoteError, "as it was asked for");
+    if (end == mesh_end::PEER_GONE && !dies && !hangs) fail(c, ncclRemoteError, peer + "is gone");
+    if (end == mesh_end::MISMATCH) fail(c, ncclInvalidUsage, peer + "has another length for the message");
+    while (end != mesh_end::WHOLE && !c.quit) usleep(100);
+}
+
+static ncclResult_t launch_all(const std::vector<launch> &all) {
+    for (const launch &l : all) {
+        const bool hangs = standin_fails("hang"), dies = standin_fails("nccl");
+        if (standin_give(l.stream, [=] { run(l, hangs, dies); }) != cudaSuccess)
+            return ncclUnhandledCudaError;
+    }
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart(void) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    depth++;
+    return ncclSuccess;
+}
+
+/* The first communicator's answers carry the group; the others are ready when it is. */
+ncclResult_t ncclGroupEnd(void) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    if (depth == 0) return ncclInvalidUsage;
+    if (--depth > 0 || group.empty()) return ncclSuccess;
+    std::vector<launch> all;
+    all.swap(group);
+    communicator &first = *all[0].comm;
+    for (const launch &l : all) {
+        const std::lock_guard<std::mutex> hold(l.comm->lock);
+        if (l.comm->state != ncclSuccess) return l.comm->state;
+    }
+    const ncclResult_t code = begin(first);
+    if (code != ncclSuccess) return code;
+    first.rest = [all] { return launch_all(all); };
+    return ncclInProgress;
+}
+
+static launch &launch_of(const shared &c, cudaStream_t stream) {
+    for (launch &l : group)
+        if (l.comm == c) return l;
+    group.push_back({c, stream, {}});
+    return group.back();
+}
+
+static bool whole(const void *data, size_t count, ncclDataType_t type) {
+    return count == 0 || (standin_is_device(data) && standin_in_memory(data, count * bytes_of(type)));
+}
+
+/* Operations outside of groups are groups of one. */
+static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o) {
+    if (!comm || o.peer < 0 || o.peer >= comm->of->net.size || !whole(o.from, o.count, o.type) ||
+        !whole(o.to, o.count, o.type))
+        return ncclInvalidArgument;
+    ncclGroupStart();
+    launch &l = launch_of(comm->of, stream);
+    if (l.stream != stream) return depth--, ncclInvalidUsage;
+    o.from = (unsigned char *)standin_real(o.from);
+    o.to = (unsigned char *)standin_real(o.to);
+    l.op.push_back(o);
+    return ncclGroupEnd();
+}
+
+ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    unsigned char *at = (unsigned char *)data;
+    return add(comm, stream, {act::SEND, at, at, count, type, peer});
+}
+
+ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    unsigned char *at = (unsigned char *)data;
+    return add(comm, stream, {act::RECV, at, at, count, type, peer});
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    if (op != ncclSum || (type != ncclFloat32 && type != ncclFloat64)) return ncclInvalidArgument;
+    return add(comm, stream, {act::SUM, (unsigned char *)from, (unsigned char *)to, count, type, 0});
+}
+
+/* --- errors --- */
+
+const char *ncclGetErrorString(ncclResult_t code) {
+    static const char *const TEXT[] = {"no error",
+                                       "unhandled cuda error",
+                                       "unhandled system error",
+                                       "internal error",
+                                       "invalid argument",
+                                       "invalid usage",
+                                       "remote process exited or there was a network error",
+                                       "NCCL operation in progress"};
+    return TEXT[code];
+}
+
+const char *ncclGetLastError(ncclComm_t comm) {
+    return comm ? comm->of->text.c_str() : "";
+}

@@ -1,0 +1,81 @@
+/* standin_child.h - laws of the stand-in for a GPU are tried in processes of their own: what it is told by
+ * the environment it reads once, and some of them end the process. */
+#ifndef HP_TESTS_STANDIN_CHILD_H
+#define HP_TESTS_STANDIN_CHILD_H
+
+#include <cuda_runtime_api.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Ends the child. */
+#define CHECK(fact)                                                                                          \
+    do {                                                                                                     \
+        if (!(fact)) {                                                                                       \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #fact);                                       \
+            _exit(1);                                                                                        \
+        }                                                                                                    \
+    } while (0)
+#define CUDA(call) CHECK((call) == cudaSuccess)
+
+/* A test's handlers would have it go on. */
+static inline void child_begin(bool quiet) {
+    const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], SIG_DFL);
+    if (quiet && !freopen("/dev/null", "w", stderr)) _exit(3);
+    alarm(120);
+}
+
+/* Is what the child does all right? `name`, `value`: of the environment, or NULL. */
+static inline bool child_law(void (*law)(void), const char *name, const char *value, bool quiet) {
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        child_begin(quiet);
+        if (name) setenv(name, value, 1);
+        law();
+        _exit(0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* With several seeds: delays, and the order of threads. */
+static inline int children_failed(void (*law)(void), int seeds) {
+    int failed = 0;
+    for (int seed = 0; seed < seeds; seed++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", seed);
+        failed += !child_law(law, "HPLAN_STANDIN_SEED", text, false);
+    }
+    return failed;
+}
+
+static inline cudaStream_t new_stream(void) {
+    cudaStream_t s;
+    CUDA(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+    return s;
+}
+
+static inline cudaEvent_t new_event(void) {
+    cudaEvent_t e;
+    CUDA(cudaEventCreateWithFlags(&e, cudaEventDefault));
+    return e;
+}
+
+static inline void *new_device(size_t bytes) {
+    void *p;
+    CUDA(cudaMalloc(&p, bytes));
+    return p;
+}
+
+static inline void *new_pinned(size_t bytes) {
+    void *p;
+    CUDA(cudaHostAlloc(&p, bytes, cudaHostAllocPortable));
+    return p;
+}
+
+#endif
