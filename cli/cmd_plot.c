@@ -94,7 +94,9 @@ int cmd_plot(int argc, char **argv) {
         .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
                "from one or several plans), memory (planned and observed, by rank), error (predicted against "
                "measured, task by task), precision (throughput, memory and latency by precision and image "
-               "size, from one or several bench databases).",
+               "size, from one or several bench databases), pareto (images/s against memory of the "
+               "strategies of one "
+               "or several plans, and which of them nothing beats).",
         .min_word = 1,
         .max_word = FRAME_WORDS,
         .too_few = "which plot of which file? For example: hplan plot timeline run.db -o timeline.svg",

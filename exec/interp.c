@@ -109,9 +109,10 @@ static const interp_queue *queue_of(const hp_interp *in, int32_t task) {
     return &in->queue[interp_task(in, task)->queue];
 }
 
-/* Is it enough for `task` that a task before it was given? */
+/* Is it enough for `task` that a task before it was given? What a store reads must be there. */
 static bool follows_events(const hp_interp *in, int32_t before, int32_t task) {
-    return queue_of(in, before)->ordered && queue_of(in, task)->ordered;
+    return queue_of(in, before)->ordered && queue_of(in, task)->ordered &&
+           interp_task(in, task)->op != HP_TASK_STORE;
 }
 
 static void release(hp_interp *in, int32_t task, bool by_event) {
@@ -152,7 +153,7 @@ static hp_status run_here(hp_interp *in, int32_t task, const hp_step *step, hp_e
 static hp_status enqueue(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
     const int op = interp_task(in, task)->op;
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
-    if (op == HP_TASK_STORE) { /* waits for the device */
+    if (op == HP_TASK_STORE) { /* by the host */
         HP_TRY(interp_store(in, task, err));
         interp_given(in, task);
         interp_done(in, task, t0_ns, in->done_ns[task] = hp_clock_now_ns(in->c.clock));
@@ -165,8 +166,16 @@ static hp_status enqueue(hp_interp *in, int32_t task, const hp_step *step, hp_er
         HP_TRY(in->c.ops->enqueue(in->c.device, task, step, &order, err));
     }
     in->flight[in->n_flight++] = (interp_flight){.task = task, .handle = -1, .t0_ns = t0_ns};
+    in->n_computing++;
     interp_given(in, task);
     return HP_OK;
+}
+
+/* A store is the host's work, and yet done behind all compute tasks before it. */
+static bool may_run(const hp_interp *in, const interp_queue *compute) {
+    if (compute->next == compute->n) return false;
+    const int32_t task = compute->task[compute->next];
+    return in->waits[task] == 0 && (interp_task(in, task)->op != HP_TASK_STORE || in->n_computing == 0);
 }
 
 static hp_status run(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
@@ -194,7 +203,7 @@ static hp_status reset(hp_interp *in, int32_t iter, double limit_s, hp_error *er
     memcpy(in->waits, in->n_dep, sizeof *in->waits * (size_t)r->n_task);
     for (int q = 0; q < r->n_queue; q++) in->queue[q].next = 0;
     in->left = r->n_task;
-    in->n_flight = 0;
+    in->n_flight = in->n_computing = 0;
     in->iter = iter;
     in->idle_since_ns = 0;
     in->limit_s = limit_s;
@@ -208,7 +217,7 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
     while (in->left > 0) {
         if (in->c.stop && *in->c.stop) return ended(in, (int)*in->c.stop, err);
         HP_TRY(interp_progress(in, err));
-        if (compute->next < compute->n && in->waits[compute->task[compute->next]] == 0)
+        if (may_run(in, compute))
             HP_TRY(run(in, compute->task[compute->next++], step, err));
         else if (in->left > 0)
             HP_TRY(wait(in, err));

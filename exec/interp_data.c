@@ -35,14 +35,27 @@ static int64_t line_up(int64_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
+/* Page-locked room that a task needs; 0: none. */
+static int64_t room_of(const hp_interp *in, const hp_task *t) {
+    const hp_role *r = in->c.role;
+    if (t->op == HP_TASK_LOAD) {
+        const loaded l = loaded_by(in, t);
+        return line_up(l.x_bytes) + l.label_bytes;
+    }
+    if (t->op != HP_TASK_STORE || !in->c.store) return 0;
+    const hp_buffer *b = &r->buffer[interp_operand(in, t, 0)];
+    const hp_box box = hp_task_rows(t, &b->box);
+    return part_bytes(b, &box);
+}
+
 hp_status interp_data_open(hp_interp *in, hp_error *err) {
     const hp_role *r = in->c.role;
     if (!in->streams) return HP_OK;
     in->host = interp_zeroed((size_t)r->n_task, sizeof *in->host);
+    HP_TRY(in->streams->event_new(&in->fetched, err));
     for (int t = 0; t < r->n_task; t++) {
-        if (r->task[t].op != HP_TASK_LOAD) continue;
-        const loaded l = loaded_by(in, &r->task[t]);
-        HP_TRY(in->streams->host_new(line_up(l.x_bytes) + l.label_bytes, &in->host[t], err));
+        const int64_t bytes = room_of(in, &r->task[t]);
+        if (bytes > 0) HP_TRY(in->streams->host_new(bytes, &in->host[t], err));
     }
     return HP_OK;
 }
@@ -50,6 +63,7 @@ hp_status interp_data_open(hp_interp *in, hp_error *err) {
 void interp_data_close(hp_interp *in) {
     for (int t = 0; in->host && t < in->c.role->n_task; t++)
         if (in->host[t]) in->streams->host_free(in->host[t]);
+    if (in->fetched) in->streams->event_free(in->fetched);
     free(in->host);
 }
 
@@ -86,19 +100,26 @@ hp_status interp_load(hp_interp *in, int32_t task, hp_error *err) {
     return in->streams ? load_there(in, task, &l, err) : load_here(in, interp_task(in, task), &l, err);
 }
 
+/* What a store puts out, as the host sees it. It is there, so the copy waits for nothing: the compute stream
+ * may hold tasks that wait for messages, which the host has to carry. */
+static hp_status fetch(hp_interp *in, int32_t task, const unsigned char *at, int64_t bytes, hp_error *err) {
+    const hp_order order = {.done = in->fetched};
+    bool done = false;
+    HP_TRY(in->streams->copy(HP_STREAM_COPY, in->host[task], at, bytes, &order, err));
+    while (!done) HP_TRY(in->streams->happened(in->fetched, &done, err));
+    return HP_OK;
+}
+
 hp_status interp_store(hp_interp *in, int32_t task, hp_error *err) {
-    const hp_memory_ops *m = in->c.ops->memory;
     const hp_task *t = interp_task(in, task);
     const int32_t x = interp_operand(in, t, 0);
     const hp_buffer *b = &in->c.role->buffer[x];
     const hp_box box = hp_task_rows(t, &b->box);
-    unsigned char *at = interp_buffer(in, x) + rows_at(b, &box);
-    void *view = NULL;
+    const unsigned char *at = interp_buffer(in, x) + rows_at(b, &box);
     if (!in->c.store) return HP_OK;
-    HP_TRY(hp_memory_view(m, at, part_bytes(b, &box), &view, err));
-    const hp_status s = in->c.store(in->c.sink, in->iter, t->micro, view, &box, (hp_dtype)b->dtype, err);
-    const hp_status end = hp_memory_view_end(m, at, part_bytes(b, &box), view, false, err);
-    return s != HP_OK ? s : end;
+    if (in->streams) HP_TRY(fetch(in, task, at, part_bytes(b, &box), err));
+    return in->c.store(in->c.sink, in->iter, t->micro, in->streams ? in->host[task] : at, &box,
+                       (hp_dtype)b->dtype, err);
 }
 
 hp_status interp_zero_metric(hp_interp *in, hp_error *err) {

@@ -25,6 +25,7 @@ struct hp_interp {
     int32_t *succ_first, *succ; /* CSR: who waits for a task */
     interp_queue *queue;
     int32_t n_flight, left;
+    int32_t n_computing; /* of those in flight, tasks of the compute queue */
     interp_flight *flight;
     int64_t *extent; /* per task: end of the highest buffer among its operands */
     int64_t peak_bytes;
@@ -37,9 +38,10 @@ struct hp_interp {
     hp_event **event;             /* per task of an ordered queue: behind it */
     hp_event *zero;               /* marked at the begin of a step, at zero_ns */
     int64_t zero_ns;
-    int64_t *done_ns; /* per task: when its event happened; 0: not yet in this step */
-    hp_event **after; /* room for the events one task waits for */
-    void **host;      /* per load task: page-locked room for what it loads, or NULL */
+    int64_t *done_ns;  /* per task: when its event happened; 0: not yet in this step */
+    hp_event **after;  /* room for the events one task waits for */
+    void **host;       /* per load and store task: page-locked room, or NULL */
+    hp_event *fetched; /* behind a store's copy */
 };
 
 /* --- interp.c --- */

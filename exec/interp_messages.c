@@ -87,6 +87,7 @@ static hp_status land(hp_interp *in, bool *any, hp_error *err) {
             interp_done(in, flight.task, t0_ns, t1_ns);
         else
             in->flight[kept++] = flight;
+        in->n_computing -= compute && done;
         *any |= done;
     }
     in->n_flight = kept;

@@ -43,7 +43,7 @@ typedef struct hp_memory_ops {
     /* Zeros, 64-byte aligned. Errors: HP_EPLAN, the caller says for whom. */
     hp_status (*alloc)(int64_t bytes, void **at, hp_error *err);
     void (*free)(void *at, int64_t bytes);
-    /* To and from the host; complete on return, behind all work that was given before. */
+    /* To and from the host; complete on return, behind the work that the compute stream was given before. */
     hp_status (*put)(void *to, const void *from, int64_t bytes, hp_error *err);
     hp_status (*get)(void *to, const void *from, int64_t bytes, hp_error *err);
     hp_status (*zero)(void *at, int64_t bytes, hp_error *err);

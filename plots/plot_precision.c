@@ -7,12 +7,13 @@
 #include <string.h>
 
 /* Known precisions, one colour each in every picture (Okabe and Ito 2008). */
-static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4"};
+static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16",         "fp16",
+                                         "fp8",  "int8", "int8-dynamic", "int4"};
 enum { N_PRECISION = sizeof PRECISIONS / sizeof *PRECISIONS, MOST_GROUPS = 64 };
 
 static const char script[] =
-    "prec_name = 'fp32 tf32 bf16 fp16 fp8 int8 int4'\n"
-    "prec_color = '#0072B2 #999999 #56B4E9 #009E73 #CC79A7 #E69F00 #D55E00'\n"
+    "prec_name = 'fp32 tf32 bf16 fp16 fp8 int8 int8-dynamic int4'\n"
+    "prec_color = '#0072B2 #999999 #56B4E9 #009E73 #CC79A7 #E69F00 #F0E442 #D55E00'\n"
     "prec(i) = int(word(prec_list, i + 1))\n"
     "name(i) = word(prec_name, prec(i) + 1)\n"
     "color(i) = word(prec_color, prec(i) + 1)\n"

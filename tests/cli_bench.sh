@@ -99,6 +99,9 @@ expect 65 plot precision text.db
 need_executor
 
 # --- what is stored is what is shown ---
+# what bench calls a precision, the plot knows
+expect 0 bench --net cnn --image 32 --prec fp32,bf16,fp16,int8,int8-dynamic --scenario offline --queries 1 --rounds 1 --out all.db
+expect 0 plot precision all.db -o all.svg
 expect 0 bench --net cnn,resnet18 --image 32 --prec fp32 --queries 7 --rounds 3 --out bench.db --json
 cp out bench.json
 python3 - <<'EOF' || complain "bench.db and bench --json disagree: $(head -c 600 bench.json)"

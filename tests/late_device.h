@@ -145,16 +145,11 @@ static void late_give(late_stream *s, const hp_order *order, void (*work)(void *
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Until the compute stream has nothing to do. */
 static void late_drain(void) {
+    const late_stream *s = late_stream_of(0, 0, 0);
     pthread_mutex_lock(&late_me->lock);
-    for (const late_stream *s = late_me->stream; s;) {
-        if (s->first || s->busy) {
-            pthread_cond_wait(&late_me->moved, &late_me->lock);
-            s = late_me->stream;
-        } else {
-            s = s->next;
-        }
-    }
+    while (s->first || s->busy) pthread_cond_wait(&late_me->moved, &late_me->lock);
     pthread_mutex_unlock(&late_me->lock);
 }
 
@@ -445,7 +440,8 @@ static void late_keep(late_comm *c, const hp_comm_op *op) {
     for (int i = 0; i < op->order->n; i++) c->wait[c->n_wait++].event = op->order->after[i];
     g->op[g->n] = *op;
     g->op[g->n].data = late_real(op->data);
-    if (op->kind != HP_COMM_ALLREDUCE) g->op[g->n].tag = LATE_TAG; /* a pair's messages match by order alone */
+    if (op->kind != HP_COMM_ALLREDUCE)
+        g->op[g->n].tag = LATE_TAG; /* a pair's messages match by order alone */
     g->op[g->n++].order = NULL;
 }
 

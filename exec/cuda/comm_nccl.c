@@ -44,6 +44,7 @@ typedef struct nccl_comm {
     int n_pending, room;
     nccl_pending *pending;
     int64_t own_bytes; /* sent by NCCL */
+    float *greeting;   /* room for first messages, in the GPU's memory */
 } nccl_comm;
 
 /* --- errors --- */
@@ -125,10 +126,11 @@ static hp_status open_world(nccl_comm *c, hp_error *err) {
     const bool first = c->base.rank == 0;
     config.blocking = 0;
     memset(&id, 0, sizeof id);
-    if (first) {
-        const ncclResult_t code = ncclGetUniqueId(&id);
-        if (code != ncclSuccess) return refused(c, code, NULL, "ncclGetUniqueId", err);
-    }
+    const ncclResult_t made = first ? ncclGetUniqueId(&id) : ncclSuccess;
+    bool speaker;
+    HP_TRY(hp_comm_agree(c->inner,
+                         made == ncclSuccess ? HP_OK : refused(c, made, NULL, "ncclGetUniqueId", err),
+                         &speaker, err));
     HP_TRY(share_id(c, first, &id, err));
     const ncclResult_t code = ncclCommInitRankConfig(&c->world, c->base.size, id, c->base.rank, &config);
     return settled(c, c->world, code, "ncclCommInitRankConfig", err);
@@ -166,6 +168,62 @@ static hp_status split(nccl_comm *c, const hp_program *p, int group, hp_error *e
                                 : HP_OK;
 }
 
+/* --- first messages --- */
+
+static bool carries(const hp_queue *q, bool sums) {
+    return q->kind != HP_QUEUE_COMPUTE && q->backend == HP_BACKEND_NCCL && (q->kind == HP_QUEUE_COLL) == sums;
+}
+
+/* A byte each way that the program sends anything. */
+static ncclResult_t greet_peers(nccl_comm *c, const hp_role *r, int replica) {
+    ncclResult_t code = ncclGroupStart();
+    for (int q = 0; q < r->n_queue && code == ncclSuccess; q++) {
+        if (!carries(&r->queue[q], false)) continue;
+        const int peer = replica * c->program->n_role + r->queue[q].peer;
+        if (r->queue[q].kind == HP_QUEUE_SEND)
+            code = ncclSend(c->greeting, 1, ncclUint8, peer, c->world, c->cuda->messages);
+        else
+            code = ncclRecv(c->greeting + 1, 1, ncclUint8, peer, c->world, c->cuda->messages);
+        if (code == ncclInProgress) code = ncclSuccess;
+    }
+    const ncclResult_t end = ncclGroupEnd();
+    return code == ncclSuccess ? end : code;
+}
+
+static hp_status finished(const nccl_comm *c, cudaStream_t stream, hp_error *err) {
+    const double begin_s = now_s();
+    for (cudaError_t code; (code = cudaStreamQuery(stream)) != cudaSuccess;) {
+        if (code != cudaErrorNotReady) return hp_cuda_checked(code, "cudaStreamQuery", err);
+        if (now_s() - begin_s > SETUP_LIMIT_S)
+            return hp_fail(
+                err, HP_ESTALL,
+                "stalled: rank %d waited %.0f s for NCCL's first messages; is another rank stopped or "
+                "dead?",
+                c->base.rank, SETUP_LIMIT_S);
+        sched_yield();
+    }
+    return HP_OK;
+}
+
+/* NCCL connects ranks at their first message, in a call that waits for the others: so here, where all ranks
+ * come in the same order, and not within a step, where a rank that waits in a call carries no messages for
+ * others. */
+static hp_status connect_all(nccl_comm *c, hp_error *err) {
+    const hp_role *r = &c->program->role[c->base.rank % c->program->n_role];
+    HP_TRY(settled(c, c->world, greet_peers(c, r, c->base.rank / c->program->n_role), "NCCL's first messages",
+                   err));
+    HP_TRY(finished(c, c->cuda->messages, err));
+    for (int g = 0; g < c->n_group; g++) {
+        const ncclComm_t comm = c->group[g].comm;
+        if (!comm) continue;
+        const ncclResult_t code =
+            ncclAllReduce(c->greeting, c->greeting, 1, ncclFloat32, ncclSum, comm, c->cuda->sums);
+        HP_TRY(settled(c, comm, code, "NCCL's first all-reduce", err));
+        HP_TRY(finished(c, c->cuda->sums, err));
+    }
+    return HP_OK;
+}
+
 static hp_status nccl_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     nccl_comm *c = (nccl_comm *)comm;
     HP_TRY(c->inner->ops->join(c->inner, p, err));
@@ -176,7 +234,7 @@ static hp_status nccl_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     c->n_group = p->n_group;
     for (int g = 0; g < p->n_group; g++)
         if (has_sums(p, g)) HP_TRY(split(c, p, g, err));
-    return HP_OK;
+    return connect_all(c, err);
 }
 
 /* --- operations --- */
@@ -314,6 +372,7 @@ static void nccl_close(hp_comm *comm) {
         settled(c, c->world, ncclCommFinalize(c->world), "ncclCommFinalize", &ignored);
         ncclCommDestroy(c->world);
     }
+    cudaFree(c->greeting);
     c->inner->ops->close(c->inner);
     free(c->op);
     free(c->pending);
@@ -346,6 +405,10 @@ hp_status hp_comm_nccl(hp_comm *inner, hp_comm **comm, hp_error *err) {
     c->inner = inner;
     hp_status s = hp_cuda_open(&c->cuda, err);
     if (s == HP_OK) s = check_gpus(c, err);
+    if (s == HP_OK)
+        s = hp_cuda_checked(cudaMalloc((void **)&c->greeting, 2 * sizeof *c->greeting), "cudaMalloc", err);
+    if (s == HP_OK)
+        s = hp_cuda_checked(cudaMemset(c->greeting, 0, 2 * sizeof *c->greeting), "cudaMemset", err);
     if (s == HP_OK) s = open_world(c, err);
     if (s == HP_OK)
         *comm = &c->base;

@@ -1,10 +1,10 @@
 /* memory_cuda.c - a GPU's memory as a place for buffers. An event of the executor is one of CUDA's. */
 #include "exec/cuda/cuda.h"
 
-/* Behind everything that was given to the GPU before. */
+/* Behind the compute stream alone: others may hold messages that wait for a rank that waits for this host. */
 static hp_status synchronised(hp_cuda **c, hp_error *err) {
     HP_TRY(hp_cuda_open(c, err));
-    HP_CUDA(cudaDeviceSynchronize());
+    HP_CUDA(cudaStreamSynchronize((*c)->compute));
     return HP_OK;
 }
 
@@ -12,7 +12,8 @@ static hp_status cuda_alloc(int64_t bytes, void **at, hp_error *err) {
     hp_cuda *c;
     HP_TRY(hp_cuda_open(&c, err));
     HP_CUDA(cudaMalloc(at, (size_t)(bytes > 0 ? bytes : 1)));
-    HP_CUDA(cudaMemset(*at, 0, (size_t)bytes));
+    HP_CUDA(cudaMemsetAsync(*at, 0, (size_t)bytes, c->compute));
+    HP_CUDA(cudaStreamSynchronize(c->compute));
     return HP_OK;
 }
 
