@@ -1,0 +1,66 @@
+#!/bin/bash
+# cli_standin.sh - `hplan run --device cuda` whole, on the stand-in for a GPU (tests/standin/): losses and outputs are
+# the CPU's, over strategies and back ends, with messages through page-locked memory and through NCCL; a peer
+# that hangs is found.
+set -uo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+HPLAN_CUDA=$(dirname "$HPLAN")/tests/standin/libhplan-cuda-standin.so
+[ -e "$HPLAN_CUDA" ] || {
+  echo "there is no stand-in (it needs a C++ compiler): nothing to test"
+  exit 0
+}
+export HPLAN_CUDA HPLAN_STANDIN_GPUS=4 HPLAN_STANDIN_SEED=5 OMPI_MCA_mpi_yield_when_idle=1
+
+# run_on DEVICE STRATEGY NAME SIMULATE-OPTION...: makes the plan, runs it, leaves NAME.json
+run_on() {
+  local device=$1 strategy=$2 name=$3
+  shift 3
+  expect 0 simulate --machine local --gpus 4 --device "$device" --strategy "$strategy" --out "$name.db" "$@"
+  expect 0 run "$name.db" --steps 3 --no-dropout --json --trace "$name.run.db" $output
+  cp out "$name.json"
+  rm -f "$name.run.db"
+}
+
+# losses_agree NAME NAME BOUND
+losses_agree() {
+  python3 - "$@" <<'PY' || complain "$1 and $2 differ"
+import json, sys
+a, b = ([json.loads(l)["loss"] for l in open(n + ".json") if "step" in json.loads(l)] for n in sys.argv[1:3])
+assert len(a) == len(b) == 3 and all(abs(x - y) <= float(sys.argv[3]) for x, y in zip(a, b)), (a, b)
+PY
+}
+
+output=
+# float32 rounding over three steps; what comm= says changes nothing at all
+for strategy in dp=1 dp=2 stages=2,micro=2 sp=2x1; do
+  run_on cpu "$strategy" cpu --net cnn --image 28 --batch 8
+  run_on cuda "$strategy,comm=mpi" mpi --net cnn --image 28 --batch 8
+  losses_agree cpu mpi 1e-4
+  [ "$strategy" = dp=1 ] && continue
+  run_on cuda "$strategy,comm=nccl" nccl --net cnn --image 28 --batch 8
+  losses_agree mpi nccl 0
+done
+run_on cuda sp=2x1,comm=halo:mpi+stage:mpi+allreduce:nccl+stats:nccl mixed --net cnn --image 28 --batch 8
+losses_agree mpi mixed 0
+
+# 8-bit inference: the last layer alone is float
+for strategy in dp=1 sp=2x1,comm=nccl; do
+  plain=${strategy%,comm=*}
+  output="--output cpu.npy" run_on cpu "$plain,prec=int8" cpu --net resnet18 --image 32 --mode infer --batch 1
+  output="--output cuda.npy" run_on cuda "$strategy,prec=int8" cuda --net resnet18 --image 32 --mode infer --batch 1
+  python3 - <<'PY' || complain "int8, $strategy: other outputs than the CPU's"
+import array
+a, b = (array.array("f", open(n, "rb").read()[128:]) for n in ("cpu.npy", "cuda.npy"))
+most = max(map(abs, a))
+assert len(a) == len(b) and most > 0 and all(abs(x - y) <= 1e-5 * most for x, y in zip(a, b)), (a[:4], b[:4])
+PY
+  rm -f cpu.npy cuda.npy
+done
+output=
+
+# a peer that stops coming in the second step: a message and 124, not a hang
+HPLAN_STANDIN_FAIL=hang:20@1 expect 124 run nccl.db --steps 3 --deadline 10
+grep -q "stalled" err || complain "a peer that hangs: $(cat err)"
+conclude "cuda on the stand-in: the CPU's losses and outputs"
