@@ -3,6 +3,7 @@
 #include "cli/bench_list.h"
 #include "cli/eval_show.h"
 #include "cli/frame.h"
+#include "cli/weights.h"
 #include "plan/base/units.h"
 #include "traces/logits.h"
 #include "traces/text.h"
@@ -21,7 +22,8 @@ static const frame_option OPTIONS[] = {
     {"onnx", 0, "FILE", offsetof(options, onnx), 0, "network from a file, instead of a plan"},
     {"image", 0, "S|HxW", offsetof(options, image), 0, "its image size (224)"},
     {"classes", 0, "K", offsetof(options, classes), 0, "its classes (the network's default)"},
-    {"weights", 0, "FILE", offsetof(options, weights), 0, "trained weights, safetensors"},
+    {"weights", 0, "FILE", offsetof(options, weights), 0,
+     "trained weights, safetensors or ONNX (those of --onnx)"},
     {"quant", 0, "FILE", offsetof(options, quant), 0,
      "int8 weights and scales, as hplan quantize writes them"},
     {"data", 0, "DATA", offsetof(options, data), 0,
@@ -87,7 +89,7 @@ static void pass_on(hp_arena *arena, const char *name, const char *value, eval_s
 
 static hp_status parse(hp_arena *arena, const frame *f, eval_setup *s, hp_error *err) {
     const options *o = f->options;
-    *s = (eval_setup){.weights = o->weights,
+    *s = (eval_setup){.weights = cli_weights_of(o->weights, o->onnx),
                       .quant = o->quant,
                       .data = o->data ? o->data : "synthetic",
                       .threads = 1,

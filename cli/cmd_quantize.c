@@ -23,8 +23,10 @@ static const frame_option OPTIONS[] = {
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how it is run (the plan's; dp=1)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time (one per device)"},
     {"device", 0, "cpu|ref", offsetof(options, device), 0, "what computes (cpu)"},
-    {"weights", 'w', "FILE", offsetof(options, weights), 0, "trained weights, safetensors or ONNX"},
-    {"calib", 0, "DATA", offsetof(options, calib), 0, "images: synthetic, fashion-mnist, a folder, or FILE,.."},
+    {"weights", 'w', "FILE", offsetof(options, weights), 0,
+     "trained weights, safetensors or ONNX (those of --onnx)"},
+    {"calib", 0, "DATA", offsetof(options, calib), 0,
+     "images: synthetic, fashion-mnist, a folder, or FILE,.."},
     {"observer", 0, "NAME", offsetof(options, observer), 0,
      "how ranges are chosen: minmax, percentile, entropy, mse (mse)"},
     {"percentile", 0, "P", offsetof(options, percentile), 0, "of that observer (99.99)"},
@@ -147,7 +149,8 @@ static hp_status work(frame *f, workspace *w, hp_error *err) {
     hp_plan plan;
     const char *weights = NULL;
     HP_TRY(make_plan(f, w, &plan, err));
-    HP_TRY(cli_weights_file(f->arena, o->weights, plan.image_h, plan.image_w, w->dir, &weights, err));
+    HP_TRY(cli_weights_file(f->arena, cli_weights_of(o->weights, o->onnx), plan.image_h, plan.image_w, w->dir,
+                            &weights, err));
     HP_TRY(launch(f, w, &plan, weights, err));
     snprintf(w->db, sizeof w->db, "%s/quantised", w->dir);
     HP_TRY(workspace_commit(w, err));
@@ -170,7 +173,8 @@ static hp_status quantize(frame *f, hp_error *err) {
     if (!o->calib)
         return hp_fail(err, HP_EUSAGE,
                        "--calib: which images, like those it will see? For example: --calib fashion-mnist");
-    if (!o->weights) fprintf(stderr, "hplan: note: no --weights: drawn from the plan's seed, not trained\n");
+    if (!cli_weights_of(o->weights, o->onnx))
+        fprintf(stderr, "hplan: note: no --weights: drawn from the plan's seed, not trained\n");
     HP_TRY(workspace_open(o->out ? o->out : "quantised.safetensors", &w, err));
     const hp_status status = work(f, &w, err);
     workspace_close(&w);

@@ -38,12 +38,20 @@ hp_status cli_weights_float_layers(hp_arena *arena, const char *path, const char
     return HP_OK;
 }
 
+static bool is_onnx(const char *path) {
+    const size_t n = path ? strlen(path) : 0;
+    return n >= 5 && strcmp(path + n - 5, ".onnx") == 0;
+}
+
+const char *cli_weights_of(const char *weights, const char *network) {
+    return weights || !is_onnx(network) ? weights : network;
+}
+
 hp_status cli_weights_file(hp_arena *arena, const char *given, int image_h, int image_w, const char *dir,
                            const char **file, hp_error *err) {
-    const size_t n = given ? strlen(given) : 0;
     hp_onnx_model m;
     *file = given;
-    if (n < 5 || strcmp(given + n - 5, ".onnx") != 0) return HP_OK;
+    if (!is_onnx(given)) return HP_OK;
     HP_TRY(hp_onnx_read(arena, given, image_h, image_w, true, &m, err));
     *file = hp_arena_printf(arena, "%s/weights.safetensors", dir);
     return hp_model_write_weights(*file, &m, err);

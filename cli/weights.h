@@ -5,6 +5,9 @@
 #include "plan/base/arena.h"
 #include "plan/base/status.h"
 
+/* --weights, else --onnx where that is a model with weights of its own, else NULL. */
+const char *cli_weights_of(const char *weights, const char *network);
+
 /* *file: `given` itself, or NULL for NULL; of an ONNX model a safetensors file of its weights in folder
  * `dir`. image_h, image_w: of the plan. Errors: those of reading the model; HP_ECREATE, HP_EIO. */
 hp_status cli_weights_file(hp_arena *arena, const char *given, int image_h, int image_w, const char *dir,

@@ -41,6 +41,13 @@ expect 73 import "$model" -o nowhere/m.db
 expect 0 simulate --onnx m.db --mode infer --gpus 1 --machine local --out a.db
 expect 0 simulate --onnx "$model" --mode infer --gpus 1 --machine local --image 60x50 --out b.db
 expect 0 explain a.db
+# a model brings its weights
+if [ -x "$(dirname "$HPLAN")/hplan-exec" ]; then
+  expect 0 quantize --onnx "$model" --image 60x50 --images 2 --calib synthetic -o own.st
+  ! grep -q 'not trained' err || complain "quantize --onnx draws weights: $(cat err)"
+  expect 0 quantize --onnx "$model" --weights "$model" --image 60x50 --images 2 --calib synthetic -o named.st
+  cmp -s own.st named.st || complain "the weights of --onnx are not those of --weights"
+fi
 # a changed byte is a refused file, or changes nothing that is read
 python3 -c "
 b = bytearray(open('m.db', 'rb').read())
