@@ -277,7 +277,7 @@ static hp_status parse_network(hp_arena *arena, const simulate_options *o, simul
 /* A list of names; the strategy's own precision when there is one. */
 static hp_status add_precision(const char *word, simulate_setup *s, hp_error *err) {
     int p = 0;
-    if (!strcmp(word, "tf32") || !strcmp(word, "fp8") || !strcmp(word, "int4"))
+    if (!strcmp(word, "fp8") || !strcmp(word, "int4"))
         return hp_fail(err, HP_EUNAVAIL, "this version does not have --prec %s", word);
     HP_TRY(parse_name(word, "--prec", hp_prec_names, &p, err));
     for (int i = 0; i < s->n_prec; i++)
@@ -297,11 +297,6 @@ static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, 
             HP_TRY(add_precision(word, s, err));
         if (!s->n_prec) return hp_fail(err, HP_EUSAGE, "--prec is empty; for example --prec fp32,int8");
     }
-    for (int i = 0; i < s->n_prec && s->mode == HP_MODE_TRAIN; i++)
-        if (s->prec[i] != HP_PREC_FP32)
-            return hp_fail(err, HP_EUNAVAIL,
-                           "training in %s is not in this version: --prec fp32, or --mode infer",
-                           hp_prec_names[s->prec[i]]);
     if (s->has_strategy && s->n_prec > 1)
         return hp_fail(err, HP_EUSAGE, "--strategy is in one precision, --prec has %d", s->n_prec);
     if (s->has_strategy && s->strategy.prec != HP_PREC_FP32 && s->strategy.prec != s->prec[0])
@@ -313,8 +308,12 @@ static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, 
 
 hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err) {
     const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
-    s->graph = s->trained;
-    return s->mode == HP_MODE_INFER ? hp_graph_deploy(arena, s->trained, &o, &s->graph, err) : HP_OK;
+    hp_reject why;
+    if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
+        return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
+    if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
+    s->graph = hp_graph_train_in(arena, s->trained, prec);
+    return HP_OK;
 }
 
 static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_error *err) {

@@ -31,8 +31,8 @@ typedef struct hp_bound {
     hp_dtype x_dtype[HP_MAX_IN], y_dtype;
     void *pack_forward, *pack_backward, *scratch;
     int64_t scratch_bytes;
-    /* loss: y = dlogits, x[0] = logits; accum, copy: y = dst, x[0] = src; zero: y = first element; sgd: first
-     * element of the range of each */
+    /* loss: y = dlogits, x[0] = logits; accum, copy: y = dst, x[0] = src; zero: y = first element; sgd, finite:
+     * first element of the range of each */
     void *sgd_w, *sgd_g, *sgd_m;
     const hp_box *dst_box, *src_box; /* copy */
     hp_dtype dtype;                  /* copy, zero: of the elements */

@@ -28,7 +28,13 @@ typedef struct hp_step {
     uint64_t seed;   /* dropout */
     bool dropout;    /* false: --no-dropout */
     double lr, momentum, weight_decay;
+    double loss_scale; /* 0: of a program that scales none, 1 */
 } hp_step;
+
+/* What the loss's gradient is multiplied with, and the optimiser divides by: a power of two. */
+static inline double hp_step_loss_scale(const hp_step *s) {
+    return s->loss_scale > 0 ? s->loss_scale : 1;
+}
 
 typedef struct hp_device_ops {
     const char *name; /* "onednn", "ref" */

@@ -1,6 +1,7 @@
 /* device_ref.c - the reference device: naive C in float64, the oracle every other device is held against. */
 #include "exec/device_ref.h"
 #include "exec/move.h"
+#include "plan/precision.h"
 
 #include <stdlib.h>
 
@@ -58,6 +59,7 @@ static hp_ref_fn *function_of(const hp_bound *b) {
         [HP_TASK_BSTATS] = backward_stats[op],
         [HP_TASK_COPY] = copy,
         [HP_TASK_ZERO] = zero,
+        [HP_TASK_FINITE] = hp_ref_finite,
     };
     return table[b->task->op];
 }
@@ -78,7 +80,10 @@ static hp_status ref_run(hp_device *d, int task, const hp_step *step, hp_error *
     const hp_bound b = hp_bind(&d->config, task);
     hp_ref_fn *f = function_of(&b);
     if (!f) return hp_fail(err, HP_EINTERNAL, "the ref device has no loop for task %d", task);
-    f(&b, step);
+    if (d->config.graph->prec == HP_PREC_FP32)
+        f(&b, step);
+    else
+        hp_ref_run_rounded(&d->config, &b, f, step);
     return HP_OK;
 }
 

@@ -16,6 +16,10 @@ hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd,
 hp_ref_fn hp_ref_adaptpool_fwd, hp_ref_adaptpool_bwd;
 hp_ref_fn hp_ref_convt_fwd, hp_ref_convt_bwd, hp_ref_convt_bwdw; /* device_ref_convt.c */
 hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                        /* device_ref_pad.c */
-hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd;                 /* device_ref_train.c */
+hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd, hp_ref_finite;  /* device_ref_train.c */
+
+/* Runs f on float64 copies of what the task reads, rounded as the network's precision has it, and rounds what
+ * it has written to how that is stored (device_ref_round.c). */
+void hp_ref_run_rounded(const hp_device_config *c, const hp_bound *b, hp_ref_fn *f, const hp_step *s);
 
 #endif

@@ -26,14 +26,14 @@ static double all_rows(const hp_bound *b) {
 }
 
 void hp_ref_loss(const hp_bound *b, const hp_step *s) {
-    (void)s;
+    const double rows = all_rows(b) / hp_step_loss_scale(s);
     const int classes = b->in_c[0];
     for (int64_t i = 0; i < b->count; i++) {
         const double *logits = (const double *)b->x[0] + i * classes;
         double *dlogits = b->y ? (double *)b->y + i * classes : NULL;
         const int label = b->labels[i], top = first_maximum(logits, classes);
         if (hp_metric_counts(label, classes)) {
-            const double loss = row_loss(logits, classes, top, label, all_rows(b), dlogits);
+            const double loss = row_loss(logits, classes, top, label, rows, dlogits);
             hp_metric_add(b->metric, loss, label, top);
         } else {
             for (int c = 0; dlogits && c < classes; c++) dlogits[c] = 0;
@@ -50,9 +50,17 @@ void hp_ref_accum(const hp_bound *b, const hp_step *s) {
 
 void hp_ref_sgd(const hp_bound *b, const hp_step *s) {
     double *w = b->sgd_w, *m = b->sgd_m;
-    const double *g = b->sgd_g, factor = hp_metric_gradient_factor(b);
+    const double *g = b->sgd_g, factor = hp_metric_descent_factor(b, s);
+    if (factor == 0) return;
     for (int64_t i = 0; i < b->count; i++) {
         m[i] = s->momentum * m[i] + factor * g[i] + s->weight_decay * w[i];
         w[i] -= s->lr * m[i];
     }
+}
+
+void hp_ref_finite(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const double *g = b->sgd_g;
+    for (int64_t i = 0; i < b->count; i++)
+        if (!isfinite(g[i])) b->metric[HP_METRIC_OVERFLOW] = 1;
 }

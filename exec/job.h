@@ -5,6 +5,7 @@
 #include "exec/data/loader.h"
 #include "exec/data/weights.h"
 #include "exec/interp.h"
+#include "exec/loss_scale.h"
 #include "exec/options.h"
 #include "plan/store.h"
 
@@ -43,6 +44,7 @@ typedef struct hp_job {
     int64_t steps;                /* to do, then done */
     struct hp_observer *observer; /* watches a deployed program while it is there */
     double loss, step_s;          /* last loss; median step time */
+    hp_loss_scale loss_scale;     /* of fp16; value 0: none */
     double sum[HP_METRICS];       /* of all steps */
     double accuracy, eval_loss;
     double iou; /* foreground's intersection over union; NaN without a label map or any foreground */

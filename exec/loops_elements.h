@@ -3,44 +3,7 @@
 #ifndef HP_LOOPS_ELEMENTS_H
 #define HP_LOOPS_ELEMENTS_H
 
-/* --- IEEE 754 binary16 and bfloat16 --- */
-
-static inline float as_float(uint32_t bits) {
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static inline uint32_t bits_of(float v) {
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
-
-/* The exponent of a binary16 is 112 less than a binary32's; subnormal numbers come right by the product. */
-static inline float from_f16(uint16_t h) {
-    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
-    const uint32_t finite = bits_of(as_float(rest) * 0x1p112f), special = rest | 0x7f800000;
-    return as_float(sign | (rest >= 0x0f800000 ? special : finite));
-}
-
-/* To the nearest, halves to even: below 2^-14 by adding 1/2, whose last place is that of a subnormal. */
-static inline uint16_t to_f16(float v) {
-    const uint32_t sign = bits_of(v) >> 16 & 0x8000, a = bits_of(v) & 0x7fffffff;
-    const uint32_t small = bits_of(as_float(a) + 0.5f) - 0x3f000000,
-                   normal = (a - (112u << 23) + 0xfff + (a >> 13 & 1)) >> 13;
-    const uint32_t finite = a < 0x38800000 ? small : a >= 0x477ff000 ? 0x7c00 : normal;
-    return (uint16_t)(sign | (a > 0x7f800000 ? 0x7e00 : finite));
-}
-
-static inline float from_bf16(uint16_t h) {
-    return as_float((uint32_t)h << 16);
-}
-
-static inline uint16_t to_bf16(float v) {
-    const uint32_t a = bits_of(v), nearest = (a + 0x7fff + (a >> 16 & 1)) >> 16;
-    return (uint16_t)((a & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : nearest);
-}
+#include "exec/half.h"
 
 /* --- rows --- */
 

@@ -26,4 +26,10 @@ static inline double hp_metric_gradient_factor(const hp_bound *b) {
     return b->pixels > 1 && counted > 0 ? (double)b->batch * (double)b->pixels / counted : 1;
 }
 
+/* What the optimiser multiplies gradients with. 0: somewhere one has overflowed, nothing is to change. */
+static inline double hp_metric_descent_factor(const hp_bound *b, const hp_step *s) {
+    if (b->metric[HP_METRIC_OVERFLOW] > 0) return 0;
+    return hp_metric_gradient_factor(b) / hp_step_loss_scale(s);
+}
+
 #endif

@@ -30,13 +30,13 @@ hp_status hp_report_begin(int64_t steps, hp_error *err) {
     return flushed(err);
 }
 
-hp_status hp_report_step(int64_t step, double loss, double step_s, double step_cpu_s, double images_per_s,
-                         hp_error *err) {
-    printf("{\"step\":%lld", (long long)step);
-    number("loss", loss);
-    number("step_s", step_s);
-    number("step_cpu_s", step_cpu_s);
-    number("images_per_s", images_per_s);
+hp_status hp_report_step(const hp_report_step_of *s, hp_error *err) {
+    printf("{\"step\":%lld", (long long)s->step);
+    number("loss", s->loss);
+    number("step_s", s->step_s);
+    number("step_cpu_s", s->step_cpu_s);
+    number("images_per_s", s->images_per_s);
+    if (s->loss_scale > 0) number("loss_scale", s->loss_scale);
     printf("}\n");
     return flushed(err);
 }
@@ -46,6 +46,10 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
     number("loss", f->loss);
     number("step_s", f->step_s);
     number("images_per_s", f->images_per_s);
+    if (f->loss_scale > 0) {
+        number("loss_scale", f->loss_scale);
+        printf(",\"skipped_steps\":%lld", (long long)f->skipped);
+    }
     if (f->has_eval) {
         number("accuracy", f->accuracy);
         if (f->has_iou) number("iou", f->iou);

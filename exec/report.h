@@ -9,17 +9,24 @@
 
 /* {"planned_steps":100}: the first line, for progress bars. Errors: HP_EIO. */
 hp_status hp_report_begin(int64_t steps, hp_error *err);
-/* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}; steps count from 1. step_cpu_s:
- * what rank 0's processors worked, which other programs on a shared machine disturb less. Errors: HP_EIO
- * (stdout is full). */
-hp_status hp_report_step(int64_t step, double loss, double step_s, double step_cpu_s, double images_per_s,
-                         hp_error *err);
+typedef struct hp_report_step_of {
+    int64_t step; /* from 1 */
+    double loss, step_s;
+    double step_cpu_s; /* what rank 0's processors worked: other programs on a shared machine disturb it less */
+    double images_per_s;
+    double loss_scale; /* of this step; 0: the program scales none, and the line does not say */
+} hp_report_step_of;
+
+/* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}. Errors: HP_EIO (stdout is full). */
+hp_status hp_report_step(const hp_report_step_of *s, hp_error *err);
 
 typedef struct hp_report_final {
     int64_t steps;
     double loss;         /* of the last step */
     double step_s;       /* median */
     double images_per_s; /* at the median */
+    double loss_scale;   /* at last; 0: none */
+    int64_t skipped;     /* steps whose gradients overflowed */
     bool has_eval;
     double accuracy, eval_loss; /* accuracy: of images, or of pixels */
     bool has_iou;               /* the network gives a class per pixel */

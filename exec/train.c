@@ -2,6 +2,7 @@
 #include "exec/job.h"
 #include "exec/report.h"
 #include "exec/votes.h"
+#include "plan/precision.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +53,8 @@ static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
                           .dropout = j->options->dropout,
                           .lr = j->options->lr,
                           .momentum = j->options->momentum,
-                          .weight_decay = j->options->weight_decay};
+                          .weight_decay = j->options->weight_decay,
+                          .loss_scale = j->loss_scale.value};
     const double cpu0_s = cpu_now_s();
     const int64_t t0 = hp_clock_now_ns(&j->clock);
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->patience), err));
@@ -60,17 +62,26 @@ static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     if (*step_s > j->patience.longest_s) j->patience.longest_s = *step_s;
     j->loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
     for (int m = 0; m < HP_METRICS; m++) j->sum[m] += hp_interp_metric(j->train.interp)[m];
+    if (j->loss_scale.value > 0)
+        j->loss_scale = hp_loss_scale_next(j->loss_scale,
+                                           hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0);
     sample(j, HP_COUNTER_STEP, iter, *step_s);
     if (j->comm->rank > 0) return HP_OK;
     sample(j, HP_COUNTER_LOSS, iter, j->loss);
-    return hp_report_step(iter + 1, j->loss, *step_s, cpu_now_s() - cpu0_s, (double)j->plan.batch / *step_s,
-                          err);
+    const hp_report_step_of r = {.step = iter + 1,
+                                 .loss = j->loss,
+                                 .step_s = *step_s,
+                                 .step_cpu_s = cpu_now_s() - cpu0_s,
+                                 .images_per_s = (double)j->plan.batch / *step_s,
+                                 .loss_scale = step.loss_scale};
+    return hp_report_step(&r, err);
 }
 
 hp_status hp_job_train(hp_job *j, hp_error *err) {
     double *step_s = calloc((size_t)j->steps, sizeof *step_s);
     HP_ASSERT(step_s);
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
+    if (hp_graph_scales_loss(j->plan.graph)) j->loss_scale = hp_loss_scale_start();
     hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
     int64_t done = 0;
     while (s == HP_OK && done < j->steps) {
@@ -166,6 +177,8 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .eval_loss = j->eval_loss,
                          .has_iou = scored && j->options->eval && !isnan(j->iou),
                          .iou = j->iou,
+                         .loss_scale = j->loss_scale.value,
+                         .skipped = j->loss_scale.skipped,
                          .ranks = n,
                          .peak_bytes = all,
                          .planned_bytes = all + n,

@@ -1,6 +1,7 @@
 /* backend.c - which library carries which messages. */
 #include "plan/strategy.h"
 #include "plan/legal.h"
+#include "plan/precision.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,7 +106,7 @@ bool hp_legal_comm(const hp_legal_case *c, hp_reject *why) {
     return true;
 }
 
-bool hp_comm_allowed(const hp_strategy *s, const char *device, hp_reject *why) {
+static bool comm_allowed(const hp_strategy *s, const char *device, hp_reject *why) {
     for (int i = 0; i < HP_TRAFFICS; i++) {
         const hp_backend b = hp_comm_backend(s->comm[i], device, s->clients);
         if (hp_device_has_backend(device, b)) continue;
@@ -114,4 +115,8 @@ bool hp_comm_allowed(const hp_strategy *s, const char *device, hp_reject *why) {
         return hp_fix(why, "comm=auto");
     }
     return true;
+}
+
+bool hp_device_allows(const char *device, const hp_strategy *s, bool infer, hp_reject *why) {
+    return comm_allowed(s, device, why) && hp_prec_allowed(s->prec, infer, device, why);
 }

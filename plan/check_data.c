@@ -336,6 +336,7 @@ static walk_fn *const walks[HP_TASK_OPS] = {
     [HP_TASK_ZERO] = walk_zero,   [HP_TASK_SGD] = walk_nothing,
     [HP_TASK_STORE] = walk_store, [HP_TASK_SEND] = walk_send,
     [HP_TASK_RECV] = walk_recv,   [HP_TASK_ALLREDUCE] = walk_allreduce,
+    [HP_TASK_FINITE] = walk_nothing,
 };
 
 static hp_status walk_role(walker *w) {

@@ -1,9 +1,10 @@
-/* check_gradients.c - the gradient of every parameter goes through four states on every rank that holds it:
- * unset, summed over the rank's micro-batches, over the ranks that share it, applied. Nothing is counted
- * twice or left out. */
+/* check_gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
+ * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
+ * overflowed, applied. Nothing is counted twice or left out. */
+#include "plan/precision.h"
 #include "plan/program_check.h"
 
-typedef enum grad_state { UNSET, SUMMED, REDUCED, APPLIED } grad_state;
+typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED } grad_state;
 
 typedef struct walker {
     hp_check_at at; /* the task */
@@ -12,6 +13,7 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
+    bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
 
@@ -33,7 +35,7 @@ static hp_status write_gradients(walker *w) {
         const char *name = w->g->param[param].name;
         if (!hp_param_trained(&w->g->param[param])) continue;
         grad_state *s = &w->grad[param];
-        if (*s == REDUCED || *s == APPLIED)
+        if (*s > SUMMED)
             return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s has been reduced or applied before",
                                    name);
         if (*s == SUMMED && !add)
@@ -85,7 +87,8 @@ static hp_status reduce_param(walker *w, int param) {
     return HP_OK;
 }
 
-static hp_status apply_param(walker *w, int param) {
+/* Is the gradient final: summed over all who have a part of it? */
+static hp_status final_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->place[param].group;
     const bool shared = group >= 0 && hp_group_size(w->p, group) > 1;
@@ -93,9 +96,26 @@ static hp_status apply_param(walker *w, int param) {
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
     if (w->grad[param] == APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
-    if (shared && w->grad[param] != REDUCED)
+    if (shared && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
+    return HP_OK;
+}
+
+static hp_status look_at_param(walker *w, int param) {
+    HP_TRY(final_param(w, param));
+    if (w->grad[param] == LOOKED_AT)
+        return hp_check_refuse(&w->at, "E-LOST", "counts twice what has overflowed of %s",
+                               w->g->param[param].name);
+    w->grad[param] = LOOKED_AT;
+    return HP_OK;
+}
+
+static hp_status apply_param(walker *w, int param) {
+    HP_TRY(final_param(w, param));
+    if (hp_graph_scales_loss(w->g) && (w->grad[param] != LOOKED_AT || !w->agreed))
+        return hp_check_refuse(&w->at, "E-UNSET", "nobody knows whether the gradient of %s has overflowed",
+                               w->g->param[param].name);
     w->grad[param] = APPLIED;
     return HP_OK;
 }
@@ -107,6 +127,8 @@ static hp_status walk_task(walker *w) {
     const bool whole_array = t->n_operand == 1 && w->r->operand[t->operand] == HP_BUF_GRADS;
     if (hp_task_is_layer(t)) return hp_task_gradient(w->g, t) ? write_gradients(w) : HP_OK;
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
+    if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
+    w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
     if (t->op == HP_TASK_ALLREDUCE && whole_array) return each_param(w, t->offset, t->count, reduce_param);
     if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);
     return HP_OK;

@@ -43,7 +43,7 @@ static const char *const accesses[HP_TASK_OPS] = {
     [HP_TASK_LOAD] = "ww", [HP_TASK_PACK] = "ww",      [HP_TASK_STATS] = "wr.", [HP_TASK_LOSS] = "wrr",
     [HP_TASK_BWDW] = "rr", [HP_TASK_BSTATS] = "wrrrr", [HP_TASK_ACCUM] = "mr",  [HP_TASK_COPY] = "mr",
     [HP_TASK_ZERO] = "w",  [HP_TASK_SEND] = "r",       [HP_TASK_RECV] = "w",    [HP_TASK_ALLREDUCE] = "m",
-    [HP_TASK_STORE] = "r",
+    [HP_TASK_STORE] = "r", [HP_TASK_FINITE] = "",
 };
 
 char hp_operand_access(const hp_graph *g, const hp_task *t, int i) {

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-const char *const hp_prec_names[] = {"fp32", "bf16", "fp16", "int8", "int8-dynamic", NULL};
 
 typedef struct fold_state {
     const hp_graph *g;
@@ -262,7 +261,7 @@ hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_op
         if (hp_graph_live_bytes(late) < hp_graph_live_bytes(folded)) folded = late;
     }
     split_pools(arena, folded);
-    folded->deployed = 1 + o->prec;
+    folded->prec = o->prec;
     HP_TRY(hp_deploy_stores(arena, folded, o, err));
     own_params(arena, folded);
     *out = folded;

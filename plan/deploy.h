@@ -18,17 +18,7 @@
 #ifndef HP_DEPLOY_H
 #define HP_DEPLOY_H
 
-#include "plan/graph.h"
-
-typedef enum hp_prec {
-    HP_PREC_FP32,
-    HP_PREC_BF16,
-    HP_PREC_FP16,
-    HP_PREC_INT8,
-    HP_PREC_INT8_DYNAMIC,
-    HP_PRECS
-} hp_prec;
-extern const char *const hp_prec_names[]; /* "fp32", "bf16", "fp16", "int8", "int8-dynamic", NULL */
+#include "plan/precision.h"
 
 typedef struct hp_deploy_options {
     int32_t prec;             /* hp_prec */

@@ -46,9 +46,6 @@ int64_t hp_graph_live_bytes(const hp_graph *g) {
 
 /* --- which store --- */
 
-static const hp_store stores[HP_PRECS] = {HP_STORE_REAL, HP_STORE_BF16, HP_STORE_F16, HP_STORE_U8,
-                                          HP_STORE_REAL};
-
 typedef struct store_state {
     hp_arena *arena;
     const hp_graph *g;
@@ -183,11 +180,11 @@ static void set_dynamic(hp_graph *g, const hp_deploy_options *o) {
 hp_status hp_deploy_stores(hp_arena *arena, hp_graph *g, const hp_deploy_options *o, hp_error *err) {
     HP_TRY(check_list(g, o->float_layers, err));
     set_dynamic(g, o);
-    if (stores[o->prec] == HP_STORE_REAL) return HP_OK;
+    if (hp_prec_store(o->prec) == HP_STORE_REAL) return HP_OK;
     hp_graph out = *g;
     out.layer = NULL;
     out.n_layer = 0;
-    store_state s = {.arena = arena, .g = g, .o = o, .low = stores[o->prec], .out = &out};
+    store_state s = {.arena = arena, .g = g, .o = o, .low = hp_prec_store(o->prec), .out = &out};
     s.other = HP_NEW(arena, int32_t, g->n_tensor);
     memset(s.other, -1, sizeof *s.other * (size_t)g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) append_tensor(&s, g->tensor[t]);

@@ -36,7 +36,7 @@ extern const char *const hp_act_names[HP_ACTS]; /* "", "relu", "relu6", "clip", 
 
 enum { HP_MAX_IN = 64, HP_MAX_LAYER_PARAMS = 4, HP_NORM_PARAMS = 4 };
 
-/* How inference stores a tensor's elements. */
+/* How a tensor's elements are stored. */
 typedef enum hp_store {
     HP_STORE_REAL, /* in the program's dtype */
     HP_STORE_U8, /* quantised: real = scale * (q - zero), one scale and zero point per tensor; the image: raw
@@ -137,7 +137,8 @@ typedef enum hp_corners {
 typedef struct hp_graph {
     const char *net; /* "resnet50", as --net takes it */
     int32_t image_h, image_w, image_c, classes;
-    int32_t deployed; /* 0, or made for inference by plan/deploy.h: 1 + hp_prec */
+    int32_t deployed; /* made for inference by plan/deploy.h */
+    int32_t prec;     /* hp_prec (plan/precision.h) */
     int32_t n_layer, n_tensor, n_param, n_unit;
     /* Layer 0 is HP_INPUT. The last layer's output are the logits (N, h, w, classes): h = w = 1 classifies
      * images, else every pixel has a label. */

@@ -1,7 +1,7 @@
 /* legal_layout.c - rules for how stages are split: tiles, slices behind them, channels. More tiles than rows
  * or columns are legal, such tiles are empty; so is any grid behind any other. */
-#include "plan/deploy.h"
 #include "plan/legal.h"
+#include "plan/precision.h"
 
 /* Room for one more stage behind the spatial ones? */
 static bool fits_stages(const hp_legal_case *c, int stages) {
@@ -56,10 +56,10 @@ bool hp_legal_channels(const hp_legal_case *c, hp_reject *why) {
 }
 
 bool hp_legal_prec(const hp_legal_case *c, hp_reject *why) {
-    const int has = c->g->deployed ? c->g->deployed - 1 : HP_PREC_FP32;
+    const int has = c->g->prec;
     if (c->s->prec == has) return true;
     hp_refuse(why, "E-PREC", "%s in %s, prec=%s",
-              c->g->deployed ? "the network was prepared for inference" : "training is", hp_prec_names[has],
+              c->g->deployed ? "the network was prepared for inference" : "the network was prepared for training", hp_prec_names[has],
               hp_prec_names[c->s->prec]);
     return hp_fix(why, "prec=%s", hp_prec_names[has]);
 }

@@ -6,6 +6,7 @@
  * both passes' gradients into it. */
 #include "plan/device_memory.h"
 #include "plan/lower.h"
+#include "plan/precision.h"
 
 enum { PARAM_ALIGN = 16 /* elements: a cache line of float32 */ };
 
@@ -217,16 +218,24 @@ static void cut_buckets(hp_lower_ctx *c, int vstage, buckets *k) {
     end_bucket(c, k, group);
 }
 
-static void update_bucket(hp_lower_ctx *c, int number, const bucket *b, int after) {
-    const hp_task t = {.op = HP_TASK_SGD,
-                       .layer = -1,
-                       .micro = -1,
-                       .tag = number,
-                       .offset = b->from,
-                       .count = b->to - b->from};
+/* What the compute queue does with a bucket once it is reduced. */
+static int bucket_task(hp_lower_ctx *c, hp_task_op op, int number, const bucket *b) {
+    const hp_task t = {
+        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = number, .offset = b->from, .count = b->to - b->from};
     const int id = lower_task(c, t, "", NULL);
     lower_dep(c, id, b->reduced);
-    lower_dep(c, id, after);
+    return id;
+}
+
+/* Counts what has overflowed into the metric, so that all ranks agree to skip a step. */
+static void check_bucket(hp_lower_ctx *c, int number, const bucket *b) {
+    const int id = bucket_task(c, HP_TASK_FINITE, number, b);
+    lower_dep(c, id, c->metric_writer);
+    c->metric_writer = id;
+}
+
+static void update_bucket(hp_lower_ctx *c, int number, const bucket *b, int after) {
+    lower_dep(c, bucket_task(c, HP_TASK_SGD, number, b), after);
 }
 
 static int last_compute_task(const hp_role *r) {
@@ -252,10 +261,11 @@ static int reduce_metric(hp_lower_ctx *c, int last_compute) {
     return id;
 }
 
-/* Is the loss a mean over pixels, of which some may be ignored? Then the optimiser needs their number. */
-static bool counts_pixels(const hp_graph *g) {
+/* Does the optimiser need the step's metric? Where the loss is a mean over pixels, of which some may be
+ * ignored, their number; where gradients may have overflowed, whether they did, anywhere. */
+static bool metric_first(const hp_graph *g) {
     const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
-    return logits->h * logits->w > 1;
+    return logits->h * logits->w > 1 || hp_graph_scales_loss(g);
 }
 
 void lower_update(hp_lower_ctx *c) {
@@ -271,7 +281,8 @@ void lower_update(hp_lower_ctx *c) {
     for (int v = c->n_vstage - 1; v >= 0; v--)
         if (slot_of(c->r, v) >= 0) cut_buckets(c, v, &k);
     c->r->n_bucket = k.n;
-    const int counted = counts_pixels(c->g) ? reduce_metric(c, last_compute_task(c->r)) : -1;
-    for (int i = 0; i < k.n; i++) update_bucket(c, i, &k.b[i], counted);
-    if (counted < 0) reduce_metric(c, last_compute_task(c->r));
+    for (int i = 0; i < k.n && hp_graph_scales_loss(c->g); i++) check_bucket(c, i, &k.b[i]);
+    const int known = metric_first(c->g) ? reduce_metric(c, last_compute_task(c->r)) : -1;
+    for (int i = 0; i < k.n; i++) update_bucket(c, i, &k.b[i], known);
+    if (known < 0) reduce_metric(c, last_compute_task(c->r));
 }

@@ -128,6 +128,7 @@ enum {
     HP_METRIC_HIT,       /* correct foreground */
     HP_METRIC_PREDICTED, /* foreground */
     HP_METRIC_LABELLED,  /* foreground */
+    HP_METRIC_OVERFLOW,  /* gradients that are not finite: where there are, the optimiser does nothing */
     HP_METRICS = 8
 };
 

@@ -157,10 +157,15 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* Is it about a range of the optimiser's arrays? */
+static bool updates(const hp_task *t) {
+    return t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE;
+}
+
 /* Elements that offset and count may reach: of the optimiser's arrays, or of the buffer. */
 static int64_t elements(const hp_program *p, const hp_role *r, const hp_task *t) {
     const hp_buffer *b = r->buffer;
-    if (t->op == HP_TASK_SGD)
+    if (updates(t))
         return least(b[HP_BUF_WEIGHTS].bytes, least(b[HP_BUF_GRADS].bytes, b[HP_BUF_MOMENTUM].bytes)) /
                hp_dtype_bytes((hp_dtype)p->dtype);
     const hp_buffer *moved = &b[r->operand[t->operand]];
@@ -171,8 +176,8 @@ static hp_status check_count(const hp_program *p, int role, int id, hp_error *er
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     const bool moves = hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE;
-    if (!moves && t->op != HP_TASK_SGD && t->op != HP_TASK_ZERO) return HP_OK;
-    if (t->op != HP_TASK_SGD && r->operand[t->operand] < 0)
+    if (!moves && !updates(t) && t->op != HP_TASK_ZERO) return HP_OK;
+    if (!updates(t) && r->operand[t->operand] < 0)
         REFUSE("E-COUNT: rank %d task %d: a %s without a buffer", role, id, hp_task_infos[t->op].name);
     if (moves && r->buffer[r->operand[t->operand]].dtype != t->dtype)
         REFUSE("E-TYPE: rank %d task %d moves %s from a buffer of %s", role, id, hp_dtype_names[t->dtype],

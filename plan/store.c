@@ -138,7 +138,7 @@ hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, 
     else
         HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &trained, err));
     if (plan->mode == HP_MODE_INFER) return hp_graph_deploy(arena, trained, &o, graph, err);
-    *graph = trained;
+    *graph = hp_graph_train_in(arena, trained, plan->strategy.prec);
     return HP_OK;
 }
 
@@ -146,7 +146,7 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
     hp_reject why;
     HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
     if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why) ||
-        !hp_comm_allowed(&plan->strategy, plan->device, &why))
+        !hp_device_allows(plan->device, &plan->strategy, plan->graph->deployed, &why))
         return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
     hp_strategy_fill_cut(plan->graph, unit_cost, &plan->strategy);
     HP_TRY(build_program(arena, plan, (hp_mode)plan->mode, &plan->program, err));
@@ -250,7 +250,7 @@ static hp_status read_verified(hp_arena *arena, hp_db *db, hp_plan *plan, hp_err
     HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
     hp_reject why;
     if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why) ||
-        !hp_comm_allowed(&plan->strategy, plan->device, &why))
+        !hp_device_allows(plan->device, &plan->strategy, plan->graph->deployed, &why))
         return hp_fail(err, HP_EDATA, "its strategy is not legal: %s: %s", why.code, why.limit);
     hp_strategy_fill_cut(plan->graph, NULL, &plan->strategy); /* one stage: its string has no cut */
     HP_TRY(read_program(arena, db, "main", plan->graph, &plan->program, err));

@@ -86,8 +86,9 @@ typedef struct hp_reject {
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
 
-/* Has the device (NULL: any) the back ends that the strategy names? Else E-COMM. */
-bool hp_comm_allowed(const hp_strategy *s, const char *device, hp_reject *why);
+/* Has the device ("cpu", "ref", "cuda"; NULL: one that has all) the back ends that the strategy names, and can
+ * it train, or infer, in its precision? Else E-COMM, E-PREC. */
+bool hp_device_allows(const char *device, const hp_strategy *s, bool infer, hp_reject *why);
 
 /* Can the network be trained? Not when a layer has no backward pass (E-TRAIN); hp_lower refuses it then. */
 bool hp_graph_trains(const hp_graph *g, hp_reject *why);

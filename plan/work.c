@@ -1,6 +1,7 @@
 /* work.c - what a task's duration may depend on: its shape class, its size, its arithmetic and its memory
  * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
 #include "plan/work.h"
+#include "plan/program_check.h"
 
 #include "plan/base/text.h"
 
@@ -258,10 +259,10 @@ static double operand_bytes(const hp_role *r, const hp_task *t) {
     return bytes;
 }
 
-/* How what a task moves is stored: in a deployed program as its first buffer. */
+/* How what a task moves is stored: in training, a tensor as its buffer, all else as the program's numbers. */
 static hp_dtype moved_dtype(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t) {
     const hp_buffer *b = operand(r, t, 0);
-    return g->deployed && b ? (hp_dtype)b->dtype : (hp_dtype)p->dtype;
+    return b && (g->deployed || hp_buffer_has_box(b)) ? (hp_dtype)b->dtype : (hp_dtype)p->dtype;
 }
 
 static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
@@ -325,6 +326,10 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
         return w;
     case HP_TASK_SGD:
         update_work(p, t, &w);
+        break;
+    case HP_TASK_FINITE:
+        w.size = (double)t->count;
+        w.bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w.size;
         break;
     case HP_TASK_SEND:
     case HP_TASK_RECV:

@@ -89,7 +89,7 @@ static hp_status units_of(hp_eval *e, int64_t micro_batch, unit_costs **units, h
     unit_costs u = {micro_batch, HP_NEW(e->arena, double, n), HP_NEW(e->arena, int32_t *, n + 1)};
     hp_arena *scratch = hp_arena_new();
     hp_strategy whole = hp_strategy_default();
-    if (e->setup.graph->deployed) whole.prec = e->setup.graph->deployed - 1;
+    whole.prec = e->setup.graph->prec;
     const hp_lower_options o = {
         .mode = e->setup.mode, .dtype = e->setup.dtype, .batch = micro_batch, .device = e->setup.device};
     hp_program *p;
@@ -328,7 +328,7 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval
     hp_strategy_text(s, out->figures.strategy);
     out->figures.gpus = hp_strategy_devices(s);
     if (!hp_rules_allow(e->setup.rules, s, e->setup.graph, e->setup.batch, 0, &out->reject) ||
-        !hp_comm_allowed(s, e->setup.device, &out->reject))
+        !hp_device_allows(e->setup.device, s, e->setup.graph->deployed, &out->reject))
         return HP_OK;
     out->reject.code = NULL;
     hp_arena *scratch = hp_arena_new();

@@ -98,7 +98,8 @@ static void keep(walk *w, frame *f, int tensor, const hp_box *box, int layer) {
     HP_ROOM(w->arena, w->kept, w->n_kept, w->capacity);
     w->kept[w->n_kept] = (kept){*box, f->first[tensor]};
     f->first[tensor] = w->n_kept++;
-    hold(w, f, layer, hp_box_elems(box) * hp_dtype_bytes((hp_dtype)w->p->dtype));
+    hold(w, f, layer,
+         hp_box_elems(box) * hp_dtype_bytes(hp_tensor_dtype(&w->g->tensor[tensor], (hp_dtype)w->p->dtype)));
 }
 
 /* Layers behind `layer` have had their backward pass. */

@@ -234,7 +234,7 @@ static void add_degrees(lister *l, int clients, int cp, int bp) {
     const int devices = l->space->n_devices;
     for (int roles = 1; roles * cp * bp <= devices && roles <= HP_MAX_STAGES; roles++) {
         if (devices % (roles * cp * bp) != 0) continue;
-        const hp_point p = {.prec = (uint8_t)(l->space->graph->deployed ? l->space->graph->deployed - 1 : 0),
+        const hp_point p = {.prec = (uint8_t)l->space->graph->prec,
                             .dp = devices / (roles * cp * bp),
                             .clients = (int16_t)clients,
                             .cp = (int16_t)cp,

@@ -279,8 +279,8 @@ static void devices_have_their_back_ends(void **state) {
     hp_error err;
     hp_reject why;
     assert_int_equal(hp_strategy_parse("comm=stage:nccl", &s, &err), HP_OK);
-    assert_true(hp_comm_allowed(&s, "cuda", &why));
-    assert_false(hp_comm_allowed(&s, "cpu", &why));
+    assert_true(hp_device_allows("cuda", &s, false, &why));
+    assert_false(hp_device_allows("cpu", &s, false, &why));
     assert_string_equal(why.code, "E-COMM");
     assert_string_equal(why.fix, "comm=auto");
     assert_int_equal(hp_comm_backend(HP_COMM_AUTO, "cpu", 1), HP_BACKEND_MPI);

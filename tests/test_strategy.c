@@ -91,7 +91,7 @@ static void bad_strings_are_refused(void **state) {
         {"sp=2x2::2x2", HP_EUSAGE}, {"sp=0x2", HP_EUSAGE},         {"sp=2x2x2", HP_EUSAGE},
         {"sp=-2x2", HP_EUSAGE},     {"sp=70000x1", HP_EUSAGE},     {"tail=both", HP_EUSAGE},
         {"bn=none", HP_EUSAGE},     {"gems=0", HP_EUSAGE},         {"halo=0", HP_EUSAGE},
-        {"clients=0", HP_EUSAGE},   {"prec=tf32", HP_EUNAVAIL},    {"recompute=all", HP_EUSAGE},
+        {"clients=0", HP_EUSAGE},   {"prec=int4", HP_EUNAVAIL},    {"recompute=all", HP_EUSAGE},
         {"tp=2", HP_EUNAVAIL},      {"zero=1", HP_EUNAVAIL},       {"compress=bf16", HP_EUNAVAIL},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -17,7 +17,7 @@ typedef struct hp_cuda_step {
     int64_t step;
     int32_t replica, dropout;
     uint64_t seed;
-    double lr, momentum, weight_decay;
+    double lr, momentum, weight_decay, loss_scale;
 } hp_cuda_step;
 
 struct hp_dnn; /* exec/cuda/dnn.h */

@@ -99,7 +99,8 @@ static hp_status set_step(hp_device *d, const hp_step *step, hp_error *err) {
                             .seed = step->seed,
                             .lr = step->lr,
                             .momentum = step->momentum,
-                            .weight_decay = step->weight_decay};
+                            .weight_decay = step->weight_decay,
+                            .loss_scale = hp_step_loss_scale(step)};
     if (d->last_step == step->step) return HP_OK;
     d->last_step = step->step;
     *d->host_step = s;

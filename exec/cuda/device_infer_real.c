@@ -92,12 +92,12 @@ static int32_t behind(int out, int stride, int kernel, int dilation, int before,
 }
 
 /* A transposed convolution is the data gradient of one from its output to its input. */
-static hp_dnn_conv convolution_of(const hp_bound *b) {
+static hp_dnn_conv convolution_of(const hp_device *d, const hp_bound *b) {
     const hp_shape *s = &b->shape;
     const bool back = b->layer->op == HP_CONVT;
     hp_dnn_conv c = {.kind = back ? HP_DNN_DGRAD : HP_DNN_FORWARD,
                      .dtype = b->x_dtype[0],
-                     .math = HP_DNN_STRICT,
+                     .math = hp_dnn_math_of(d->config.graph->prec),
                      .n = s->n,
                      .ih = back ? s->oh : s->ih,
                      .iw = back ? s->ow : s->iw,
@@ -143,7 +143,7 @@ static int32_t alignment_of(const hp_bound *b) {
 /* An addition has to be fused, as the library's result would lie on what is added. */
 static void try_dnn(hp_device *d, const hp_bound *b, product *p) {
     hp_error refused;
-    hp_dnn_conv c = convolution_of(b);
+    hp_dnn_conv c = convolution_of(d, b);
     const bool acts = fused_act(b->layer->act) && c.kind == HP_DNN_FORWARD;
     if (!is_for_dnn(b, &c)) return;
     c.act = acts ? b->layer->act : HP_ACT_NONE;
@@ -180,7 +180,7 @@ static void try_lt(hp_device *d, const hp_bound *b, product *p) {
     const hp_lt_product c = {.kind = HP_LT_FORWARD,
                              .dtype = b->x_dtype[0],
                              .result = b->y_dtype,
-                             .math = HP_DNN_STRICT,
+                             .math = hp_dnn_math_of(d->config.graph->prec),
                              .m = s->n * s->oh * s->ow,
                              .n = s->oc,
                              .k = (int64_t)s->kh * s->kw * s->ic,

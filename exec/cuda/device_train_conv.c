@@ -157,7 +157,7 @@ hp_status hp_cuda_prepare_conv(hp_device *d, const hp_bound *b, hp_cuda_launch *
     HP_TRY(new_product(d, b, &p, err));
     hp_dnn_conv c = convolution_of(b);
     c.dtype = p->dtype;
-    c.math = HP_DNN_STRICT;
+    c.math = hp_dnn_math_of(d->config.graph->prec);
     c.bias = c.kind == HP_DNN_FORWARD && is_forward(b) && has_bias(b);
     HP_TRY(hp_dnn_plan_conv(d->dnn, &c, b->scratch_bytes - p->own, &p->conv, err));
     p->add_bias = is_forward(b) && has_bias(b) && !(c.bias && hp_dnn_plan_fused(p->conv));
@@ -175,7 +175,7 @@ hp_status hp_cuda_prepare_linear(hp_device *d, const hp_bound *b, hp_cuda_launch
     const hp_lt_product c = {.kind = kinds[b->task->op],
                              .dtype = p->dtype,
                              .result = p->gradient,
-                             .math = HP_DNN_STRICT,
+                             .math = hp_dnn_math_of(d->config.graph->prec),
                              .m = s->n,
                              .n = s->oc,
                              .k = (int64_t)s->ih * s->iw * s->ic};

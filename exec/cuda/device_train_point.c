@@ -73,6 +73,7 @@ hp_status hp_cuda_loss_rows(hp_device *d, const hp_bound *b, void *self, hp_erro
                             .rows = b->count,
                             .classes = b->in_c[0],
                             .scale = 1 / ((double)b->batch * (double)b->pixels), /* rows of all ranks */
+                            .step = d->step,
                             .partial = b->scratch,
                             .metric = b->metric};
     HP_CUDA(hp_cuda_softmax_loss(hp_cuda_operand_elements(d, b, 1), &l, d->cuda->compute));
@@ -95,5 +96,11 @@ hp_status hp_cuda_sgd_step(hp_device *d, const hp_bound *b, void *self, hp_error
                            .metric = b->metric,
                            .step = d->step};
     HP_CUDA(hp_cuda_descend(&a, d->cuda->compute));
+    return HP_OK;
+}
+
+hp_status hp_cuda_look_for_overflow(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    (void)self;
+    HP_CUDA(hp_cuda_finite(b->sgd_g, b->count, b->metric, d->cuda->compute));
     return HP_OK;
 }

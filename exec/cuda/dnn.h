@@ -9,6 +9,7 @@
 #define HP_DNN_H
 
 #include "exec/cuda/cuda.h"
+#include "plan/precision.h"
 #include "plan/program.h"
 
 typedef enum hp_dnn_kind { HP_DNN_FORWARD, HP_DNN_DGRAD, HP_DNN_WGRAD } hp_dnn_kind;
@@ -18,6 +19,10 @@ typedef enum hp_dnn_math {
     HP_DNN_STRICT, /* float32 */
     HP_DNN_TF32    /* factors rounded to 10 bits of mantissa, sums in float32 */
 } hp_dnn_math;
+
+static inline hp_dnn_math hp_dnn_math_of(int32_t prec) { /* hp_prec */
+    return prec == HP_PREC_TF32 ? HP_DNN_TF32 : HP_DNN_STRICT;
+}
 
 typedef struct hp_dnn_conv {
     int32_t kind;       /* hp_dnn_kind */

@@ -122,7 +122,8 @@ typedef struct hp_cuda_loss {
     const int32_t *labels;
     int64_t rows;
     int32_t classes;
-    double scale;             /* of dlogits */
+    double scale;             /* of dlogits, beside step->loss_scale */
+    const hp_cuda_step *step;
     double *partial, *metric; /* scratch: HP_GPU_LOSS_BLOCKS x HP_METRICS */
 } hp_cuda_loss;
 cudaError_t hp_cuda_softmax_loss(hp_dtype t, const hp_cuda_loss *l, cudaStream_t s);
@@ -135,7 +136,10 @@ typedef struct hp_cuda_sgd {
     const double *metric; /* HP_METRIC_COUNTED of these are present */
     const hp_cuda_step *step;
 } hp_cuda_sgd;
+/* Nothing where HP_METRIC_OVERFLOW says so. */
 cudaError_t hp_cuda_descend(const hp_cuda_sgd *a, cudaStream_t s);
+/* metric[HP_METRIC_OVERFLOW] = 1 where g has an infinity or a NaN. */
+cudaError_t hp_cuda_finite(const float *g, int64_t n, double *metric, cudaStream_t s);
 
 #ifdef __cplusplus
 }

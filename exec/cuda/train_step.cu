@@ -41,11 +41,12 @@ static __device__ inline double row_loss(const hp_cuda_loss &a, int64_t row, int
                                          int32_t lane) {
     const T *logits = (const T *)a.logits + row * a.classes;
     T *dlogits = (T *)a.dlogits + row * a.classes;
+    const double scale = a.scale * a.step->loss_scale;
     double sum = 0;
     for (int32_t c = lane; c < a.classes; c += L) sum += power(logits, c, top);
     sum = sum_of<L>(sum);
     for (int32_t c = lane; a.dlogits && c < a.classes; c += L)
-        round_to(&dlogits[c], (float)((power(logits, c, top) / sum - (c == label ? 1 : 0)) * a.scale));
+        round_to(&dlogits[c], (float)((power(logits, c, top) / sum - (c == label ? 1 : 0)) * scale));
     return log(sum) + (double)top.value - (double)real(logits[label]);
 }
 
@@ -101,20 +102,28 @@ static __global__ void end_loss(hp_cuda_loss a, unsigned blocks) {
 
 /* --- optimiser --- */
 
-/* hp_metric_gradient_factor */
+/* hp_metric_descent_factor, where nothing has overflowed */
 static __device__ inline float gradient_factor(const hp_cuda_sgd &a) {
     const double counted = a.metric[HP_METRIC_COUNTED];
-    return a.rows > 0 && counted > 0 ? (float)(a.rows / counted) : 1.0f;
+    return (float)((a.rows > 0 && counted > 0 ? a.rows / counted : 1) / a.step->loss_scale);
 }
 
 static __global__ void descend(hp_cuda_sgd a) {
     const float lr = (float)a.step->lr, momentum = (float)a.step->momentum,
                 decay = (float)a.step->weight_decay, factor = gradient_factor(a);
+    if (a.metric[HP_METRIC_OVERFLOW] > 0) return;
     for (int64_t i = thread_index(); i < a.n; i += all_threads()) {
         const float v = momentum * a.m[i] + (factor * a.g[i] + decay * a.w[i]);
         a.m[i] = v;
         a.w[i] -= lr * v;
     }
+}
+
+/* Whoever finds one writes the same number. */
+static __global__ void find_overflow(const float *g, int64_t n, double *metric) {
+    bool finite = true;
+    for (int64_t i = thread_index(); i < n; i += all_threads()) finite = finite && isfinite(g[i]);
+    if (!finite) metric[HP_METRIC_OVERFLOW] = 1;
 }
 
 /* --- launchers --- */
@@ -140,4 +149,9 @@ cudaError_t hp_cuda_softmax_loss(hp_dtype t, const hp_cuda_loss *l, cudaStream_t
 cudaError_t hp_cuda_descend(const hp_cuda_sgd *a, cudaStream_t s) {
     if (a->n == 0) return cudaSuccess;
     return HP_LAUNCH(descend, blocks_for(a->n), THREADS, s, *a);
+}
+
+cudaError_t hp_cuda_finite(const float *g, int64_t n, double *metric, cudaStream_t s) {
+    if (n == 0) return cudaSuccess;
+    return HP_LAUNCH(find_overflow, blocks_for(n), THREADS, s, g, n, metric);
 }

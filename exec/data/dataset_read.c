@@ -1,5 +1,6 @@
 /* dataset_read.c - a box of a sample: from the 8-bit pixels that it needs to the network's input. */
 #include "exec/data/dataset_kind.h"
+#include "exec/half.h"
 
 #include <math.h>
 
@@ -100,29 +101,31 @@ hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint
 
 /* Bytes at the end of the room of as many numbers become these numbers in place: none is written over a byte
  * that is still to be read. */
-#define EXPAND(name, type)                                                                                   \
-    static void name(const hp_dataset *d, const hp_box *box, size_t pixels, type *x) {                       \
+#define EXPAND(name, type, convert)                                                                          \
+    static void name(const hp_dataset *d, const hp_box *box, size_t pixels, void *room) {                    \
+        type *x = room;                                                                                      \
         const size_t n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);                                        \
         const unsigned char *from = (const unsigned char *)x + n * (sizeof *x - 1);                          \
         for (size_t i = 0; i < pixels; i++)                                                                  \
             for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++)                                \
-                *x++ = (type)d->table[c][*from++];                                                           \
+                *x++ = convert(d->table[c][*from++]);                                                         \
     }
-EXPAND(expand_f32, float)
-EXPAND(expand_f64, double)
+EXPAND(expand_f32, float, (float))
+EXPAND(expand_f64, double, (double))
+EXPAND(expand_bf16, uint16_t, to_bf16)
+EXPAND(expand_f16, uint16_t, to_f16)
 #undef EXPAND
 
 hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
                           hp_error *err) {
+    static void (*const expand[HP_DTYPES])(const hp_dataset *, const hp_box *, size_t, void *) = {
+        [HP_F32] = expand_f32, [HP_F64] = expand_f64, [HP_BF16] = expand_bf16, [HP_F16] = expand_f16};
     if (dtype == HP_U8) return hp_dataset_bytes(d, index, box, x, err);
-    HP_ASSERT(dtype == HP_F32 || dtype == HP_F64);
+    HP_ASSERT(expand[dtype]);
     const size_t pixels = (size_t)hp_box_len(box, HP_AXIS_H) * (size_t)hp_box_len(box, HP_AXIS_W),
                  n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);
     HP_TRY(hp_dataset_bytes(d, index, box, (uint8_t *)x + n * (size_t)(hp_dtype_bytes(dtype) - 1), err));
-    if (dtype == HP_F32)
-        expand_f32(d, box, pixels, x);
-    else
-        expand_f64(d, box, pixels, x);
+    expand[dtype](d, box, pixels, x);
     return HP_OK;
 }
 

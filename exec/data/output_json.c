@@ -36,7 +36,7 @@ static hp_status number(work *w, hp_error *err) {
 }
 
 static hp_status nest(work *w, int level, hp_error *err) {
-    if (level == w->l->n_shape) return number(w, err);
+    if (level >= HP_AXES || level == w->l->n_shape) return number(w, err);
     fputc('[', w->out);
     for (int64_t i = 0; i < w->l->shape[level]; i++) {
         if (i) fputs(level == 0 ? ",\n" : ",", w->out);

@@ -285,7 +285,7 @@ hp_status onnx_read_concat(onnx_call *c) {
     onnx_value *first, *x;
     int64_t given = 1, channels = 0;
     int axis;
-    int32_t part[ONNX_MOST_IN], y;
+    int32_t part[ONNX_MOST_IN] = {0}, y;
     HP_TRY(onnx_need_tensor(c, 0, &first));
     HP_TRY(onnx_attr_int(c, "axis", -ONNX_MOST_DIMS, ONNX_MOST_DIMS, &given));
     HP_TRY(onnx_axis(c, given, first->n_dim, &axis));

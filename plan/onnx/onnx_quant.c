@@ -379,7 +379,7 @@ hp_status onnx_read_qlinearglobalaveragepool(onnx_call *c) {
 /* Inputs: the output's scale and zero point, then each part with its own. */
 hp_status onnx_read_qlinearconcat(onnx_call *c) {
     onnx_value *first, *x;
-    int32_t part[ONNX_MOST_IN], y;
+    int32_t part[ONNX_MOST_IN] = {0}, y;
     int64_t given = 1, channels = 0;
     int axis, n = 0;
     HP_TRY(onnx_need_tensor(c, 2, &first));

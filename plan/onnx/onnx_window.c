@@ -96,7 +96,7 @@ static hp_status check_out(const onnx_call *c, const onnx_window *w) {
 }
 
 hp_status onnx_window_pads(const onnx_call *c, bool ceil_mode, onnx_window *w) {
-    padding p;
+    padding p = PAD_NOTSET;
     HP_TRY(read_auto_pad(c, &p));
     if (p == PAD_NOTSET) HP_TRY(read_pads(c, w));
     for (int i = 0; i < w->n && p >= PAD_SAME_UPPER; i++) {
@@ -109,7 +109,7 @@ hp_status onnx_window_pads(const onnx_call *c, bool ceil_mode, onnx_window *w) {
 
 /* output = stride (in - 1) + output_padding + span - pads; given output_shape, the pads follow. */
 hp_status onnx_window_transposed(const onnx_call *c, onnx_window *w) {
-    padding p;
+    padding p = PAD_NOTSET;
     int64_t more[2] = {0, 0}, shape[2] = {0, 0};
     HP_TRY(read_auto_pad(c, &p));
     HP_TRY(read_sizes(c, "output_padding", w->n, 0, more));
