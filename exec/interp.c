@@ -83,6 +83,7 @@ hp_status hp_interp_new(const hp_interp_config *config, hp_interp **interp, hp_e
     in->flight = interp_zeroed((size_t)in->c.role->n_task, sizeof *in->flight);
     hp_status s = interp_device_open(in, err);
     if (s == HP_OK) s = interp_data_open(in, err);
+    if (s == HP_OK) s = interp_zero_gradients(in, err);
     *interp = s == HP_OK ? in : NULL;
     if (s != HP_OK) hp_interp_free(in);
     return s;

@@ -122,6 +122,13 @@ hp_status interp_store(hp_interp *in, int32_t task, hp_error *err) {
                        (hp_dtype)b->dtype, err);
 }
 
+/* Between parameters lie gaps, which sums over ranks and the look for overflows go over: they stay 0. */
+hp_status interp_zero_gradients(hp_interp *in, hp_error *err) {
+    const int64_t bytes = in->c.role->buffer[HP_BUF_GRADS].bytes;
+    if (bytes == 0) return HP_OK;
+    return in->c.ops->memory->zero(interp_buffer(in, HP_BUF_GRADS), bytes, err);
+}
+
 hp_status interp_zero_metric(hp_interp *in, hp_error *err) {
     return in->c.ops->memory->zero(interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
 }

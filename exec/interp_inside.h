@@ -85,6 +85,7 @@ hp_status interp_data_open(hp_interp *in, hp_error *err);
 void interp_data_close(hp_interp *in);
 hp_status interp_load(hp_interp *in, int32_t task, hp_error *err);
 hp_status interp_store(hp_interp *in, int32_t task, hp_error *err);
+hp_status interp_zero_gradients(hp_interp *in, hp_error *err);
 hp_status interp_zero_metric(hp_interp *in, hp_error *err);
 hp_status interp_take_metric(hp_interp *in, hp_error *err);
 

@@ -6,6 +6,7 @@
  * depends on it. One walk over the list keeps, per buffer and per parameter's gradient, the uses that a next
  * writer has to wait for, and per byte of the arena the buffer that had it last: whoever takes it over waits
  * for that buffer's uses, which have waited for the one before. */
+#include "plan/precision.h"
 #include "plan/program_check.h"
 
 #include <string.h>
@@ -208,6 +209,8 @@ static hp_status use_hidden(memory_check *m, int task) {
     if (pack >= 0) HP_TRY(use_buffer(m, pack, task, 'r'));
     if (t->op == HP_TASK_LOSS || t->op == HP_TASK_FINITE)
         HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'm'));
+    if (t->op == HP_TASK_SGD && hp_graph_metric_first(m->g))
+        HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'r'));
     if (t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE) return use_gradients(m, task, t->offset, t->count);
     return hp_task_gradient(m->g, t) ? use_layer_gradients(m, task, &m->g->layer[t->layer]) : HP_OK;
 }

@@ -220,8 +220,12 @@ static void cut_buckets(hp_lower_ctx *c, int vstage, buckets *k) {
 
 /* What the compute queue does with a bucket once it is reduced. */
 static int bucket_task(hp_lower_ctx *c, hp_task_op op, int number, const bucket *b) {
-    const hp_task t = {
-        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = number, .offset = b->from, .count = b->to - b->from};
+    const hp_task t = {.op = (uint8_t)op,
+                       .layer = -1,
+                       .micro = -1,
+                       .tag = number,
+                       .offset = b->from,
+                       .count = b->to - b->from};
     const int id = lower_task(c, t, "", NULL);
     lower_dep(c, id, b->reduced);
     return id;
@@ -261,13 +265,6 @@ static int reduce_metric(hp_lower_ctx *c, int last_compute) {
     return id;
 }
 
-/* Does the optimiser need the step's metric? Where the loss is a mean over pixels, of which some may be
- * ignored, their number; where gradients may have overflowed, whether they did, anywhere. */
-static bool metric_first(const hp_graph *g) {
-    const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
-    return logits->h * logits->w > 1 || hp_graph_scales_loss(g);
-}
-
 void lower_update(hp_lower_ctx *c) {
     if (!lower_train(c)) {
         reduce_metric(c, last_compute_task(c->r));
@@ -282,7 +279,7 @@ void lower_update(hp_lower_ctx *c) {
         if (slot_of(c->r, v) >= 0) cut_buckets(c, v, &k);
     c->r->n_bucket = k.n;
     for (int i = 0; i < k.n && hp_graph_scales_loss(c->g); i++) check_bucket(c, i, &k.b[i]);
-    const int known = metric_first(c->g) ? reduce_metric(c, last_compute_task(c->r)) : -1;
+    const int known = hp_graph_metric_first(c->g) ? reduce_metric(c, last_compute_task(c->r)) : -1;
     for (int i = 0; i < k.n; i++) update_bucket(c, i, &k.b[i], known);
     if (known < 0) reduce_metric(c, last_compute_task(c->r));
 }

@@ -28,6 +28,11 @@ bool hp_graph_scales_loss(const hp_graph *g) {
     return !g->deployed && g->prec == HP_PREC_FP16;
 }
 
+bool hp_graph_metric_first(const hp_graph *g) {
+    const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
+    return logits->h * logits->w > 1 || hp_graph_scales_loss(g);
+}
+
 /* Devices by precision: in training, in inference. */
 enum { CPU = 1, REF = 2, CUDA = 4, ALL = CPU | REF | CUDA };
 static const struct {

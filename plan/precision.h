@@ -1,13 +1,13 @@
-/* precision.h - the precisions a strategy may ask for (`prec=`), and a network as training in one of them runs
- * it.
+/* precision.h - the precisions a strategy may ask for (`prec=`), and a network as training in one of them
+ * runs it.
  *
- * Training in bf16 and fp16 stores every map, its gradient and what messages carry of them in 16 bits; products
- * are summed in float32. Parameters, their gradients, the optimiser's state and the statistics of batch norm
- * stay float32: the master weights, of which matrix layers read a 16-bit copy that every step packs anew. In
- * fp16 the loss is scaled against underflow (exec/loss_scale.h). tf32 stores float32, and rounds the factors
- * of matrix layers' products to 10 bits of mantissa.
- * Source: Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3; Kalamkar et al., "A Study of
- * BFLOAT16 for Deep Learning Training", 2019. */
+ * Training in bf16 and fp16 stores every map, its gradient and what messages carry of them in 16 bits;
+ * products are summed in float32. Parameters, their gradients, the optimiser's state and the statistics of
+ * batch norm stay float32: the master weights, of which matrix layers read a 16-bit copy that every step
+ * packs anew. In fp16 the loss is scaled against underflow (exec/loss_scale.h). tf32 stores float32, and
+ * rounds the factors of matrix layers' products to 10 bits of mantissa. Source: Micikevicius et al., "Mixed
+ * Precision Training", ICLR 2018, section 3; Kalamkar et al., "A Study of BFLOAT16 for Deep Learning
+ * Training", 2019. */
 #ifndef HP_PRECISION_H
 #define HP_PRECISION_H
 
@@ -34,6 +34,10 @@ hp_graph *hp_graph_train_in(hp_arena *arena, const hp_graph *g, int32_t prec);
 
 /* Must gradients be scaled, and a step be skipped where one has overflowed? */
 bool hp_graph_scales_loss(const hp_graph *g);
+
+/* Does the optimiser need the step's metric? Where the loss is a mean over pixels, of which some may be
+ * ignored, their number; where gradients may have overflowed, whether they did, on any rank. */
+bool hp_graph_metric_first(const hp_graph *g);
 
 /* Can a device ("cpu", "ref", "cuda"; NULL: one that can all) train, or infer, in a precision? `why` may be
  * NULL. */

@@ -6,6 +6,7 @@
 #ifndef TESTS_ONE_LAYER_H
 #define TESTS_ONE_LAYER_H
 
+#include "exec/half.h"
 #include "exec/device.h"
 #include "plan/base/arena.h"
 #include "plan/base/rng.h"
@@ -92,32 +93,20 @@ static void *rig_at(const rig *r, int32_t buffer) {
     return r->memory + r->buffer[buffer].offset;
 }
 
-/* bf16 is the upper half of a float; rounded to the nearest, ties to even. */
-static inline double rig_bf16(uint16_t h) {
-    const uint32_t u = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return (double)f;
-}
-
-static inline uint16_t rig_to_bf16(double v) {
-    const float f = (float)v;
-    uint32_t u;
-    memcpy(&u, &f, sizeof u);
-    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
 /* Element i of a buffer, whatever its type. */
 static inline double rig_get(const rig *r, int32_t buffer, int64_t i) {
     const void *p = rig_at(r, buffer);
-    if (rig_dtype(r, buffer) == HP_BF16) return rig_bf16(((const uint16_t *)p)[i]);
+    if (rig_dtype(r, buffer) == HP_BF16) return (double)from_bf16(((const uint16_t *)p)[i]);
+    if (rig_dtype(r, buffer) == HP_F16) return (double)from_f16(((const uint16_t *)p)[i]);
     return r->program.dtype == HP_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
 }
 
 static void rig_set(rig *r, int32_t buffer, int64_t i, double v) {
     void *p = rig_at(r, buffer);
     if (rig_dtype(r, buffer) == HP_BF16)
-        ((uint16_t *)p)[i] = rig_to_bf16(v);
+        ((uint16_t *)p)[i] = to_bf16((float)v);
+    else if (rig_dtype(r, buffer) == HP_F16)
+        ((uint16_t *)p)[i] = to_f16((float)v);
     else if (r->program.dtype == HP_F64)
         ((double *)p)[i] = v;
     else

@@ -3,6 +3,7 @@
 #ifndef HP_TESTS_RANKS_WEIGHTS_H
 #define HP_TESTS_RANKS_WEIGHTS_H
 
+#include "exec/half.h"
 #include "exec/data/weights.h"
 
 #include <stdlib.h>
@@ -19,11 +20,10 @@ static inline double ranks_get(hp_dtype t, const void *p, int64_t i) {
 }
 
 static inline void ranks_put(hp_dtype t, void *p, int64_t i, double v) {
-    if (t == HP_F64) {
-        ((double *)p)[i] = v;
-    } else {
-        ((float *)p)[i] = (float)v;
-    }
+    if (t == HP_F64) ((double *)p)[i] = v;
+    if (t == HP_F32) ((float *)p)[i] = (float)v;
+    if (t == HP_BF16) ((uint16_t *)p)[i] = to_bf16((float)v);
+    if (t == HP_F16) ((uint16_t *)p)[i] = to_f16((float)v);
 }
 
 /* Element e of parameter i as this rank has it; its place holds it. */

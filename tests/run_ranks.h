@@ -25,6 +25,7 @@ typedef struct ranks_job {
     /* Puts another communicator in front of the rank's own, which it takes over; NULL: none. */
     hp_comm *(*comm)(hp_comm *inner, const hp_device_ops *ops);
     bool bytes; /* images are bytes for others too */
+    double loss_scale;
     const hp_qparam *qparam;
     /* results */
     double *loss;    /* steps */
@@ -100,14 +101,14 @@ static void ranks_load_bytes(const ranks_rank *me, int32_t iter, int32_t micro, 
     }
 }
 
-static void ranks_load_pixels(const ranks_rank *me, int32_t iter, int32_t micro, const hp_box *b, void *to) {
+static void ranks_load_pixels(const ranks_rank *me, int32_t iter, int32_t micro, hp_dtype dtype, const hp_box *b, void *to) {
     int64_t at = 0;
     for (int i = b->lo[HP_AXIS_N]; i < b->hi[HP_AXIS_N]; i++) {
         const uint64_t stream = ranks_stream(me, iter, micro, i);
         for (int y = b->lo[HP_AXIS_H]; y < b->hi[HP_AXIS_H]; y++)
             for (int x = b->lo[HP_AXIS_W]; x < b->hi[HP_AXIS_W]; x++)
                 for (int c = b->lo[HP_AXIS_C]; c < b->hi[HP_AXIS_C]; c++)
-                    ranks_put((hp_dtype)me->job->p->dtype, to, at++, ranks_pixel(me, stream, y, x, c));
+                    ranks_put(dtype, to, at++, ranks_pixel(me, stream, y, x, c));
     }
 }
 
@@ -126,7 +127,7 @@ static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, hp
     if (x && (me->job->g->deployed || me->job->bytes))
         ranks_load_bytes(self, iter, micro, x_box, x_dtype, x);
     else if (x)
-        ranks_load_pixels(self, iter, micro, x_box, x);
+        ranks_load_pixels(self, iter, micro, x_dtype, x_box, x);
     if (labels) ranks_load_labels(self, iter, micro, label_box, labels);
     return HP_OK;
 }
@@ -238,7 +239,8 @@ static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *e
                           .dropout = true,
                           .lr = job->lr,
                           .momentum = job->momentum,
-                          .weight_decay = job->weight_decay};
+                          .weight_decay = job->weight_decay,
+                          .loss_scale = job->loss_scale};
     HP_TRY(hp_interp_step(in, &step, iter, 60, err));
     if (me->rank == 0 && job->loss)
         job->loss[iter] = hp_interp_metric(in)[HP_METRIC_LOSS] / hp_interp_metric(in)[HP_METRIC_COUNTED];

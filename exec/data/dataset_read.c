@@ -108,7 +108,7 @@ hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint
         const unsigned char *from = (const unsigned char *)x + n * (sizeof *x - 1);                          \
         for (size_t i = 0; i < pixels; i++)                                                                  \
             for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++)                                \
-                *x++ = convert(d->table[c][*from++]);                                                         \
+                *x++ = convert(d->table[c][*from++]);                                                        \
     }
 EXPAND(expand_f32, float, (float))
 EXPAND(expand_f64, double, (double))
