@@ -2,17 +2,8 @@
  * says: strategies agree with one rank, exactly where they add nothing up in 16 bits; the loss's scale
  * changes nothing but what underflows; a step that overflows anywhere is skipped everywhere. */
 #include "exec/loss_scale.h"
-#include "plan/layout.h"
 #include "plan/precision.h"
-#include "tests/random_net.h"
-#include "tests/run_ranks.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/law_run.h"
 
 enum {
     STEPS = 2,
@@ -20,88 +11,12 @@ enum {
     DRAW_NO_PARTS = DRAW_EXACT & ~(DRAW_TILES | DRAW_CP | DRAW_BRANCHES | DRAW_LDP)
 };
 
-typedef struct outcome {
-    double loss[STEPS];
-    double *weights;
-    int64_t n;
-} outcome;
-
-static const double *drawn_parameters(hp_arena *arena, const hp_graph *g, uint64_t seed) {
-    double *start = HP_NEW(arena, double, ranks_param_elems(g)), *to = start;
-    for (int i = 0; i < g->n_param; i++)
-        for (int64_t e = 0; e < g->param[i].count; e++) {
-            const double u = 2 * hp_rng_uniform(seed, 991 + (uint64_t)i, (uint64_t)e) - 1;
-            const int kind = g->param[i].kind;
-            if (kind == HP_PARAM_CONV_W || kind == HP_PARAM_LINEAR_W)
-                *to++ = u * sqrt(3.0 / (double)g->param[i].fan_in);
-            else
-                *to++ = kind == HP_PARAM_BN_GAMMA || kind == HP_PARAM_BN_VAR ? 1 + 0.4 * u : 0.3 * (u + 2);
-        }
-    return start;
-}
-
-typedef struct training {
-    const hp_graph *g;
-    hp_strategy s;
-    int64_t batch;
-    int steps;
-    double lr, loss_scale;
-    uint64_t seed;
-} training;
-
-static outcome run(hp_arena *arena, const training *t) {
-    outcome out = {.n = ranks_param_elems(t->g)};
-    hp_program *p = NULL;
-    hp_error err = {HP_OK, ""};
-    const hp_lower_options o = {
-        .mode = HP_MODE_TRAIN, .dtype = HP_F64, .batch = t->batch, .device = "ref", .place = true};
-    if (hp_lower(arena, t->g, &t->s, &o, &p, &err) != HP_OK || hp_program_check(p, t->g, &err) != HP_OK)
-        fail_msg("seed %llu: %s", (unsigned long long)t->seed, err.text);
-    out.weights = HP_NEW(arena, double, out.n);
-    ranks_job job = {.g = t->g,
-                     .p = p,
-                     .ops = &hp_device_ref,
-                     .steps = t->steps,
-                     .lr = t->lr,
-                     .momentum = 0.9,
-                     .weight_decay = 1e-2,
-                     .seed = t->seed,
-                     .start = drawn_parameters(arena, t->g, t->seed),
-                     .loss_scale = t->loss_scale,
-                     .loss = out.loss,
-                     .weights = out.weights};
-    if (run_ranks(&job) != HP_OK) fail_msg("seed %llu: %s", (unsigned long long)t->seed, job.err.text);
-    return out;
-}
-
-static double worst(const outcome *a, const outcome *b) {
-    double most = 0;
-    for (int64_t i = 0; i < a->n; i++) {
-        const double d = fabs(a->weights[i] - b->weights[i]) / (1 + fabs(a->weights[i]));
-        if (!(d <= most)) most = d;
-    }
-    return most;
-}
-
-static hp_strategy one_rank(int groups, int32_t prec) {
-    hp_strategy s = hp_strategy_default();
-    s.micro = groups;
-    s.sched = groups > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
-    s.prec = prec;
-    return s;
-}
-
-static int cases(int standard) {
-    const char *more = getenv("HPLAN_LAW_CASES"); /* by hand: thousands */
-    return more ? atoi(more) : standard;
-}
-
 static const int32_t LOW[] = {HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
 static const double EPS[HP_PRECS] = {
     [HP_PREC_TF32] = 0x1p-11, [HP_PREC_BF16] = 0x1p-9, [HP_PREC_FP16] = 0x1p-11}; /* of one rounding */
 
 typedef struct pair {
-    training one, many;
+    law_training one, many;
 } pair;
 
 /* A random network, a strategy for it and one rank with the same groups. */
@@ -111,34 +26,27 @@ static pair draw_pair(hp_arena *arena, uint64_t seed, int axes) {
     const hp_graph *plain = random_net(arena, seed, roll(&d, 3, 6)),
                    *g = hp_graph_train_in(arena, plain, prec);
     const int most = roll(&d, 1, 4);
-    pair p = {.many = {.g = g, .steps = STEPS, .lr = 0.02, .seed = seed}};
+    pair p = {.many = {.g = g, .ops = &hp_device_ref, .steps = STEPS, .lr = 0.02, .seed = seed}};
     p.many.s = random_strategy_of(&d, plain, most, MAX_RANKS, axes);
     p.many.s.prec = prec;
-    const int groups = hp_strategy_replicas(&p.many.s) * hp_strategy_groups(&p.many.s);
+    const int groups = law_groups(&p.many.s);
     p.many.batch = hp_strategy_batch(&p.many.s, 2 * groups);
     p.many.loss_scale = prec == HP_PREC_FP16 ? 256 : 1;
     p.one = p.many;
-    p.one.s = one_rank(groups, prec);
+    p.one.s = law_one_rank(groups);
+    p.one.s.prec = prec;
     return p;
 }
 
 static void agrees(const pair *p, hp_arena *arena, double bound) {
-    const outcome want = run(arena, &p->one), have = run(arena, &p->many);
-    char text[HP_STRATEGY_TEXT];
-    hp_strategy_text(&p->many.s, text);
-    for (int i = 0; i < p->one.steps; i++)
-        if (!(fabs(want.loss[i] - have.loss[i]) <= bound * (1 + fabs(want.loss[i]))))
-            fail_msg("seed %llu, %s: loss %d is %.17g, one rank has %.17g", (unsigned long long)p->one.seed,
-                     text, i, have.loss[i], want.loss[i]);
-    if (!(worst(&want, &have) <= bound))
-        fail_msg("seed %llu, %s: weights differ by %g", (unsigned long long)p->one.seed, text,
-                 worst(&want, &have));
+    const outcome want = law_run(arena, &p->one), have = law_run(arena, &p->many);
+    law_close(&p->many, &want, &have, bound, bound);
 }
 
 /* All rounding is of whole values, which sums in float64 in any order give alike but for their last bit. */
 static void strategies_without_parts_give_the_same_numbers(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(60); seed++) {
         hp_arena *arena = hp_arena_new();
         const pair p = draw_pair(arena, seed, DRAW_NO_PARTS);
         agrees(&p, arena, 1e-9);
@@ -150,7 +58,7 @@ static void strategies_without_parts_give_the_same_numbers(void **state) {
  * gradient with some roundings more. */
 static void strategies_with_parts_stay_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 501; seed <= 500 + (uint64_t)cases(60); seed++) {
+    for (uint64_t seed = 501; seed <= 500 + (uint64_t)law_cases(60); seed++) {
         hp_arena *arena = hp_arena_new();
         pair p = draw_pair(arena, seed, DRAW_EXACT);
         p.one.steps = p.many.steps = 1;
@@ -162,7 +70,7 @@ static void strategies_with_parts_stay_within_rounding(void **state) {
 /* A power of two moves no digit: but for numbers near fp16's smallest, it cancels. */
 static void the_scale_of_the_loss_cancels(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(20); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(20); seed++) {
         hp_arena *arena = hp_arena_new();
         pair p = draw_pair(arena, seed, DRAW_NO_PARTS);
         p.many = p.one;
@@ -176,18 +84,18 @@ static void the_scale_of_the_loss_cancels(void **state) {
 static void an_overflow_anywhere_skips_the_step_everywhere(void **state) {
     (void)state;
     int skipped = 0, taken = 0;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(60); seed++) {
         hp_arena *arena = hp_arena_new();
         dice d = {seed, 4500};
         const hp_graph *plain = random_net(arena, seed, roll(&d, 3, 6)),
                        *g = hp_graph_train_in(arena, plain, HP_PREC_FP16);
-        training t = {.g = g, .steps = 1, .lr = 0.02, .seed = seed};
+        law_training t = {.g = g, .ops = &hp_device_ref, .steps = 1, .lr = 0.02, .seed = seed};
         t.s = random_strategy_of(&d, plain, roll(&d, 1, 4), MAX_RANKS, DRAW_EXACT);
         t.s.prec = HP_PREC_FP16;
-        t.batch = hp_strategy_batch(&t.s, 2 * hp_strategy_replicas(&t.s) * hp_strategy_groups(&t.s));
+        t.batch = hp_strategy_batch(&t.s, 2 * law_groups(&t.s));
         t.loss_scale = ldexp(1, roll(&d, 14, 26));
-        const outcome have = run(arena, &t);
-        const double *start = drawn_parameters(arena, g, seed);
+        const outcome have = law_run(arena, &t);
+        const double *start = law_parameters(arena, g, seed);
         int64_t same = 0, trained = 0, at = 0;
         for (int i = 0; i < g->n_param; i++)
             for (int64_t e = 0; e < g->param[i].count; e++, at++) {
