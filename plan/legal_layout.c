@@ -59,8 +59,9 @@ bool hp_legal_prec(const hp_legal_case *c, hp_reject *why) {
     const int has = c->g->prec;
     if (c->s->prec == has) return true;
     hp_refuse(why, "E-PREC", "%s in %s, prec=%s",
-              c->g->deployed ? "the network was prepared for inference" : "the network was prepared for training", hp_prec_names[has],
-              hp_prec_names[c->s->prec]);
+              c->g->deployed ? "the network was prepared for inference"
+                             : "the network was prepared for training",
+              hp_prec_names[has], hp_prec_names[c->s->prec]);
     return hp_fix(why, "prec=%s", hp_prec_names[has]);
 }
 

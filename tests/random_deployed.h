@@ -224,7 +224,7 @@ static inline hp_strategy random_infer_strategy(dice *d, const hp_graph *g, int 
         DRAW_TILES | DRAW_LDP | DRAW_SHARED | DRAW_HALO | DRAW_BRANCHES | DRAW_OVERLAP | DRAW_CLIENTS;
     for (;;) {
         hp_strategy s = hp_strategy_default();
-        s.prec = g->deployed - 1;
+        s.prec = g->prec;
         const int groups = roll(d, 1, 3);
         if (!draw_groups(d, axes, groups, &s)) continue;
         s.stages = roll(d, 1, 4);

@@ -32,7 +32,7 @@ static hp_program *lowered(hp_arena *a, const hp_graph *g, const char *text, hp_
     hp_program *p = NULL;
     const hp_lower_options o = {.mode = mode, .dtype = HP_F32, .batch = 4, .device = device, .place = true};
     if (hp_strategy_parse(text, &s, &err) != HP_OK) fail_msg("%s: %s", text, err.text);
-    if (g->deployed) s.prec = g->deployed - 1;
+    s.prec = g->prec;
     if (!hp_strategy_legal(&s, g, 4, 0, &why)) return NULL;
     if (hp_lower(a, g, &s, &o, &p, &err) != HP_OK) fail_msg("%s: %s", text, err.text);
     return p;

@@ -119,7 +119,7 @@ static int64_t least_placed(const world *w) {
             hp_error err = {HP_OK, ""};
             hp_evaluation v;
             hp_strategy s = hp_strategy_default();
-            s.prec = w->g->deployed - 1;
+            s.prec = w->g->prec;
             s.strips = strips;
             s.deep = strips > 1 ? depth[k] : 0;
             if (hp_evaluate(e, w->arena, &s, HP_EVAL_FITS, &v, &err) != HP_OK) fail_msg("%s", err.text);
