@@ -90,7 +90,7 @@ static void add_task(hp_role *r, hp_task_op op, int queue, int buffer, int64_t c
     r->dep_first[++r->n_task] = r->n_dep;
 }
 
-static hp_program *start_program(hp_arena *arena, int dp, int n_role) {
+static hp_program *start_program(hp_arena *arena, int dp, int n_role, const bench_way *way) {
     hp_program *p = HP_NEW(arena, hp_program, 1);
     *p = (hp_program){.mode = HP_MODE_INFER,
                       .dtype = HP_F32,
@@ -100,6 +100,7 @@ static hp_program *start_program(hp_arena *arena, int dp, int n_role) {
                       .micro_batch = 1,
                       .n_role = n_role,
                       .clients = 1,
+                      .device = (int32_t)way->device,
                       .n_group = 1 + n_role,
                       .n_member = n_role,
                       .member = HP_NEW(arena, int32_t, n_role),
@@ -119,11 +120,13 @@ static hp_program *start_program(hp_arena *arena, int dp, int n_role) {
 
 /* --- programs --- */
 
-hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s) {
-    hp_program *p = start_program(arena, ranks, 1);
+hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s,
+                            const bench_way *way) {
+    hp_program *p = start_program(arena, ranks, 1, way);
     hp_role *r = &p->role[0];
     start_role(arena, g, r, all_rounds(s), most_bytes(s));
-    r->queue[r->n_queue++] = (hp_queue){.kind = HP_QUEUE_COLL, .peer = 1, .channel = 0};
+    r->queue[r->n_queue++] =
+        (hp_queue){.kind = HP_QUEUE_COLL, .peer = 1, .channel = 0, .backend = (int32_t)way->backend};
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->rounds[i]; k++)
             add_task(r, HP_TASK_ALLREDUCE, 1, HP_BUF_GRADS, s->elems[i], i, r->n_task - 1);
@@ -132,17 +135,18 @@ hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const
 }
 
 /* Role 0 serves (channel 0), role 1 returns (channel 1). */
-hp_program *bench_ping_pong(hp_arena *arena, const hp_graph *g, const bench_sizes *s) {
+hp_program *bench_ping_pong(hp_arena *arena, const hp_graph *g, const bench_sizes *s, const bench_way *way) {
+    const int32_t by = (int32_t)way->backend;
     enum { OUT = HP_BUF_FIXED, IN };
-    hp_program *p = start_program(arena, 1, 2);
+    hp_program *p = start_program(arena, 1, 2, way);
     for (int role = 0; role < 2; role++) {
         hp_role *r = &p->role[role];
         start_role(arena, g, r, 2 * all_rounds(s), 0);
         r->stage = role;
         add_buffer(r, HP_BUF_TENSOR, HP_F32, most_bytes(s));
         add_buffer(r, HP_BUF_TENSOR, HP_F32, most_bytes(s));
-        r->queue[r->n_queue++] = (hp_queue){.kind = HP_QUEUE_SEND, .peer = 1 - role, .channel = role};
-        r->queue[r->n_queue++] = (hp_queue){.kind = HP_QUEUE_RECV, .peer = 1 - role, .channel = 1 - role};
+        r->queue[r->n_queue++] = (hp_queue){HP_QUEUE_SEND, 1 - role, role, by};
+        r->queue[r->n_queue++] = (hp_queue){HP_QUEUE_RECV, 1 - role, 1 - role, by};
         int n = 0;
         for (int i = 0; i < s->n; i++)
             for (int k = 0; k < s->rounds[i]; k++, n++) {

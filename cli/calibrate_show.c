@@ -25,6 +25,15 @@ static int ranks_of(const hp_row *r) {
     return r->kind == HP_ROW_ALLREDUCE && sscanf(r->key, "r%d", &ranks) == 1 ? ranks : 2;
 }
 
+/* The last word of "r4 n4 nccl", or of "nccl". */
+static const char *carrier_of(const hp_row *r) {
+    for (const char *const *b = hp_backend_names; *b; b++) {
+        const size_t n = strlen(*b), key = strlen(r->key);
+        if (key >= n && strcmp(r->key + key - n, *b) == 0) return *b;
+    }
+    return "";
+}
+
 /* Bytes on the bus per byte of the buffer, as nccl-tests defines it: 2(n-1)/n of an all-reduce, 1 of a
  * message. */
 static double bus_factor(const hp_row *r) {
@@ -34,7 +43,8 @@ static double bus_factor(const hp_row *r) {
 
 static void print_comm(const hp_row *r) {
     const bool sum = r->kind == HP_ROW_ALLREDUCE;
-    printf("\n# %s, %d ranks, in place\n", sum ? "all_reduce" : "sendrecv", ranks_of(r));
+    printf("\n# %s, %d ranks, in place%s%s\n", sum ? "all_reduce" : "sendrecv", ranks_of(r),
+           *carrier_of(r) ? ", " : "", carrier_of(r));
     printf("# %10s %12s %8s %8s %6s %10s %8s %8s %7s\n", "size", "count", "type", "redop", "root", "time",
            "algbw", "busbw", "#wrong");
     printf("# %10s %12s %8s %8s %6s %10s %8s %8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
@@ -71,6 +81,6 @@ json_t *calibrate_json(const hp_cost_table *t, const char *path, double elapsed_
     json_t *rows = json_array();
     for (int i = 0; i < t->n; i++)
         if (t->row[i].source == HP_SOURCE_MEASURED) json_array_append_new(rows, row_json(&t->row[i]));
-    return json_pack("{s:i,s:s,s:f,s:i,s:o}", "schema", 1, "file", path, "elapsed_s", elapsed_s, "runs", runs,
-                     "rows", rows);
+    return json_pack("{s:i,s:s,s:s,s:s,s:f,s:i,s:o}", "schema", 1, "file", path, "driver", t->driver,
+                     "status", t->status, "elapsed_s", elapsed_s, "runs", runs, "rows", rows);
 }

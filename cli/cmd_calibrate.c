@@ -2,6 +2,7 @@
 #include "cli/calibrate_jobs.h"
 #include "cli/calibrate_show.h"
 #include "cli/frame.h"
+#include "cli/local_gpu.h"
 #include "cli/workspace.h"
 #include "costmodels/calibrate.h"
 #include "plan/base/units.h"
@@ -14,14 +15,16 @@
 
 typedef struct options {
     bool compute, comm, json;
-    const char *net, *image, *out, *begin, *end, *factor, *rounds, *warmup, *import;
+    const char *device, *net, *image, *batch, *out, *begin, *end, *factor, *rounds, *warmup, *import;
 } options;
 
 static const frame_option OPTIONS[] = {
     {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
     {"comm", 0, NULL, offsetof(options, comm), 0, "messages and all-reduces only"},
+    {"device", 0, "cpu|cuda", offsetof(options, device), 0, "what to measure: cores, or GPUs (cpu)"},
     {"net", 0, "NAME", offsetof(options, net), 0, "compute tasks of this network only"},
     {"image", 0, "N|HxW", offsetof(options, image), 0, "at this image size (224)"},
+    {"batch", 0, "N", offsetof(options, batch), 0, "at most so many images per rank (64)"},
     {"output", 'o', "FILE.cost", offsetof(options, out), 0,
      "where to write the table (the default of this machine)"},
     {"begin", 'b', "BYTES", offsetof(options, begin), 0, "smallest message (256)"},
@@ -38,7 +41,8 @@ typedef struct setup {
     bench_sizes sizes;
     calibrate_jobs jobs;
     char path[4096];
-    bool partial; /* not everything is measured: keep the table's other rows */
+    local_gpu gpu; /* of --device cuda */
+    bool partial;  /* not everything is measured: keep the table's other rows */
 } setup;
 
 static hp_status parse_sizes(const options *o, setup *s, int64_t *passes, hp_error *err) {
@@ -75,18 +79,28 @@ static hp_status ready_folder(const char *path, bool make, hp_error *err) {
     return HP_OK;
 }
 
+/* The machine, and where its table goes. */
+static hp_status choose_device(const options *o, setup *s, hp_error *err) {
+    const bool gpus = o->device && strcmp(o->device, "cuda") == 0;
+    if (o->device && !gpus && strcmp(o->device, "cpu") != 0)
+        return hp_fail(err, HP_EUSAGE, "--device '%.40s' is not cpu or cuda", o->device);
+    s->jobs.device = gpus ? "cuda" : "cpu";
+    hp_cache_path(gpus ? HP_MACHINE_GPUS ".cost" : "local.cost", s->path, sizeof s->path);
+    if (o->out) snprintf(s->path, sizeof s->path, "%s", o->out);
+    if (!gpus) return hp_machine_load("local", &s->machine, err);
+    HP_TRY(local_gpu_find(&s->gpu, err));
+    return hp_machine_of_gpus(&s->gpu.gpu, &s->machine, err);
+}
+
 static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *err) {
     int h = 224, w = 224;
     int64_t passes = 0;
     if (o->import) return hp_fail(err, HP_EUNAVAIL, "this version does not have --import yet");
-    HP_TRY(hp_machine_load("local", &s->machine, err));
+    HP_TRY(choose_device(o, s, err));
     HP_TRY(parse_sizes(o, s, &passes, err));
     if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
+    HP_TRY(hp_parse_int(o->batch ? o->batch : "64", "--batch", 1, 1 << 20, &s->jobs.most_images, err));
     if (o->image && !o->net) return hp_fail(err, HP_EUSAGE, "--image needs --net: which network?");
-    if (o->out)
-        snprintf(s->path, sizeof s->path, "%s", o->out);
-    else
-        hp_cost_default_path(s->path, sizeof s->path);
     HP_TRY(ready_folder(s->path, !o->out, err));
     const bool all = o->compute == o->comm && !o->net;
     s->partial = !all;
@@ -118,7 +132,7 @@ static hp_status write_plan(workspace *w, const hp_plan *plan, hp_error *err) {
 static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const calibrate_job *job,
                         hp_calibration *c, hp_error *err) {
     hp_plan plan;
-    HP_TRY(calibrate_plan(arena, &s->machine, job, &s->sizes, &plan, err));
+    HP_TRY(calibrate_plan(arena, &s->machine, s->jobs.device, job, &s->sizes, &plan, err));
     HP_TRY(write_plan(w, &plan, err));
     cli_launch l = {.threads = 1, .line = no_line};
     l.option[l.n_option++] = hp_arena_printf(arena, "--steps=%lld", (long long)job->steps);
@@ -158,6 +172,22 @@ static hp_status run_jobs(const setup *s, hp_calibration *c, hp_error *err) {
     return status;
 }
 
+/* Beside the table, "x.json" of "x.cost": what --machine takes. */
+static const char *machine_path(hp_arena *arena, const setup *s) {
+    const size_t n = strlen(s->path);
+    const bool suffix = n > 5 && strcmp(s->path + n - 5, ".cost") == 0;
+    return hp_arena_printf(arena, "%.*s.json", (int)(suffix ? n - 5 : n), s->path);
+}
+
+static hp_status write_machine(hp_arena *arena, const setup *s, hp_error *err) {
+    const char *path = machine_path(arena, s), *text = hp_machine_text(arena, &s->machine);
+    FILE *f = fopen(path, "we");
+    if (!f) return hp_fail(err, HP_ECREATE, "cannot write %.300s: %s", path, strerror(errno));
+    const bool written = fputs(text, f) >= 0;
+    if (fclose(f) == 0 && written) return HP_OK;
+    return hp_fail(err, HP_EIO, "writing %.300s failed: %s", path, strerror(errno));
+}
+
 static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c, hp_cost_table **t,
                              hp_error *err) {
     hp_cost_table *before = NULL;
@@ -168,13 +198,24 @@ static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c,
     if (s->partial && access(s->path, R_OK) == 0)
         HP_TRY(hp_cost_load(arena, s->path, &s->machine, &before, err));
     HP_TRY(hp_calibration_table(c, before, date, t, err));
-    return hp_rows_write(*t, s->path, err);
+    if (s->gpu.gpu.count == 0) return hp_rows_write(*t, s->path, err);
+    snprintf((*t)->driver, sizeof(*t)->driver, "%s", s->gpu.driver);
+    snprintf((*t)->status, sizeof(*t)->status, "%s", hp_gpu_statuses[s->gpu.gpu.count > 1 ? 2 : 1]);
+    HP_TRY(hp_rows_write(*t, s->path, err));
+    return write_machine(arena, s, err);
 }
 
 static double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *next_step(hp_arena *arena, const options *o, const setup *s) {
+    if (s->gpu.gpu.count == 0) return "hplan simulate --machine local";
+    if (!o->out) return "hplan simulate --device cuda --machine " HP_MACHINE_GPUS;
+    return hp_arena_printf(arena, "hplan simulate --device cuda --machine %s --cost %s",
+                           machine_path(arena, s), s->path);
 }
 
 static hp_status calibrate(frame *f, hp_error *err) {
@@ -189,8 +230,8 @@ static hp_status calibrate(frame *f, hp_error *err) {
     const double elapsed_s = now_s() - start_s;
     if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, s->jobs.n), err);
     calibrate_print(t);
-    printf("\n%d runs in %.0f s, wrote %s\nnext: hplan simulate --machine local\n", s->jobs.n, elapsed_s,
-           s->path);
+    printf("\n%d runs in %.0f s, wrote %s\nnext: %s\n", s->jobs.n, elapsed_s, s->path,
+           next_step(f->arena, o, s));
     return cli_finish_stdout(err);
 }
 

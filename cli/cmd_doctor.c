@@ -3,6 +3,7 @@
  * limit each. */
 #include "cli/capture.h"
 #include "cli/cli.h"
+#include "cli/local_gpu.h"
 #include "costmodels/table.h"
 #include "plan/base/units.h"
 #include "plan/base/version.h"
@@ -19,7 +20,7 @@ static const double ask_limit_s = 10;
 
 typedef struct finding {
     bool ok;
-    char text[300];
+    char text[700];
     char next[160]; /* what to do about it, "" = nothing */
 } finding;
 
@@ -78,7 +79,8 @@ static const char *member(const json_t *o, const char *key) {
     return text ? text : "?";
 }
 
-/* `hplan-exec --version` prints one JSON object: {"hplan-exec": …, "mpi": …, "onednn": …, "cuda": … or null}.
+/* `hplan-exec --version` prints one JSON object: {"hplan-exec": …, "mpi": …, "onednn": …, "cuda": … or null,
+ * and what there is of the GPU's part}.
  */
 static void probe_executor(finding *f, json_t *facts) {
     char path[PATH_MAX], answer[4096], text[300];
@@ -131,18 +133,34 @@ static void probe_slurm(finding *f, json_t *facts) {
     json_object_set_new(facts, "slurm", json_boolean(inside));
 }
 
-/* What hplan-exec says of its GPU part, beside the driver. */
+/* What hplan-exec says of its GPU part, or why it has none, beside the driver. */
 static void probe_cuda(finding *f, json_t *facts) {
-    char line[200] = "", text[600];
-    const char *part = json_string_value(json_object_get(json_object_get(facts, "hplan_exec"), "cuda"));
+    const json_t *exec = json_object_get(facts, "hplan_exec");
+    char line[200] = "", text[900];
+    const char *part = json_string_value(json_object_get(exec, "cuda")),
+               *why = json_string_value(json_object_get(exec, "cuda_missing")),
+               *path = json_string_value(json_object_get(exec, "cuda_part"));
     FILE *driver = fopen("/proc/driver/nvidia/version", "re");
     const bool found = driver && fgets(line, sizeof line, driver);
     if (driver) fclose(driver);
     line[strcspn(line, "\n")] = 0;
-    snprintf(text, sizeof text, "%s; %s", part ? part : "hplan-exec has no GPU part (libhplan-cuda.so)",
+    snprintf(text, sizeof text, "%.300s%s%.120s%s; %s",
+             part  ? part
+             : why ? why
+                   : "no hplan-exec, no GPU part",
+             part && path ? " (" : "", part && path ? path : "", part && path ? ")" : "",
              found ? line : "no NVIDIA driver: simulation and CPU runs only");
     say(f, found && part, text);
     json_object_set_new(facts, "cuda_driver", found ? json_string(line) : json_null());
+}
+
+/* Several ranks of one GPU (clients=K) compute beside each other with it, else in time slices. */
+static void probe_mps(finding *f, json_t *facts) {
+    char pipe[PATH_MAX], text[PATH_MAX + 120];
+    const bool found = local_gpu_mps(pipe, sizeof pipe);
+    snprintf(text, sizeof text, found ? "running (%s)" : "not running (no %s): clients=K take turns", pipe);
+    say(f, found, text);
+    json_object_set_new(facts, "mps", json_boolean(found));
 }
 
 static void probe_gnuplot(finding *f, json_t *facts) {
@@ -182,9 +200,16 @@ static const struct {
     const char *name;
     void (*probe)(finding *f, json_t *facts);
 } probes[] = {
-    {"hplan", probe_build},     {"machine", probe_machine}, {"hplan-exec", probe_executor},
-    {"mpirun", probe_mpirun},   {"slurm", probe_slurm},     {"cuda", probe_cuda},
-    {"gnuplot", probe_gnuplot}, {"data", probe_data},       {"calibration", probe_calibration},
+    {"hplan", probe_build},
+    {"machine", probe_machine},
+    {"hplan-exec", probe_executor},
+    {"mpirun", probe_mpirun},
+    {"slurm", probe_slurm},
+    {"cuda", probe_cuda},
+    {"mps", probe_mps},
+    {"gnuplot", probe_gnuplot},
+    {"data", probe_data},
+    {"calibration", probe_calibration},
 };
 enum { N_PROBE = (int)(sizeof probes / sizeof probes[0]) };
 

@@ -70,6 +70,21 @@ static double largest(const json_t *array) {
     return most;
 }
 
+static double total(const json_t *array) {
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(array); i++) sum += json_number_value(json_array_get(array, i));
+    return sum;
+}
+
+/* By which route, where there are two. */
+static void show_messages(const json_t *f) {
+    char all[32], straight[32];
+    const double direct = total(json_object_get(f, "direct_bytes"));
+    if (!(direct > 0)) return;
+    printf("messages: %s sent, %s of them straight from one GPU's memory into another's\n",
+           hp_format_bytes(total(json_object_get(f, "sent_bytes")), all), hp_format_bytes(direct, straight));
+}
+
 /* An image by patches. */
 static void show_slide(const json_t *s) {
     if (!s) return;
@@ -102,6 +117,7 @@ void run_show_summary(run_show *s, const char *trace) {
            hp_format_bytes(largest(json_object_get(f, "planned_bytes")), a),
            hp_format_bytes(largest(json_object_get(f, "peak_bytes")), b),
            hp_format_bytes(largest(json_object_get(f, "rss_bytes")), c));
+    show_messages(f);
     printf("wrote %s\nnext: hplan compare %s  |  hplan plot timeline %s\n", trace, trace, trace);
     json_decref(s->final);
     s->final = NULL;

@@ -47,7 +47,7 @@ static const struct argp_option option_list[] = {
     {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
     {"device", KEY_DEVICE, "cpu|cuda|ref", 0, "what will run the plan (cpu)", 2},
-    {"prec", KEY_PREC, "LIST", 0, "precisions: fp32, and in inference bf16, fp16, int8, int8-dynamic (fp32)",
+    {"prec", KEY_PREC, "LIST", 0, "precisions: fp32, tf32, bf16, fp16; in inference int8, int8-dynamic (fp32)",
      2},
     {"float-layers", KEY_FLOAT, "LIST", 0, "layers that low precision leaves real, by name", 2},
     {"memory-limit", KEY_LIMIT, "BYTES", 0, "memory of one rank", 2},
@@ -310,7 +310,7 @@ hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_er
     const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
     hp_reject why;
     if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
-        return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
+        return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
     if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
     s->graph = hp_graph_train_in(arena, s->trained, prec);
     return HP_OK;

@@ -1,7 +1,9 @@
-/* comm_p2p.c - one message: the measured line of its link class, else latency + bytes / bandwidth (Hockney
- * 1994). */
+/* comm_p2p.c - one message: the measured line of its link and back end, else latency + bytes / bandwidth
+ * (Hockney 1994) and what the back end adds: a kernel's launch, copies to the host and back. */
 #include "costmodels/line.h"
 #include "costmodels/models.h"
+
+#include <math.h>
 
 /* Latency and rate of the data sheet. */
 static hp_cost from_link(const hp_cost_table *t, const hp_link_class *link, double bytes) {
@@ -12,13 +14,49 @@ static hp_cost from_link(const hp_cost_table *t, const hp_link_class *link, doub
     return hp_cost_of_row(row, seconds);
 }
 
-hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, bool same_node, double bytes) {
-    const hp_link_class *link = same_node ? &m->intra : &m->inter;
-    const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, "");
-    if (!row) return from_link(t, link, bytes);
+static hp_cost from_row(const hp_cost_table *t, const hp_link_class *link, const hp_row *row, double bytes) {
     const double first = row->x[0];
     if (row->n > 1 || bytes <= first) return hp_cost_of_row(row, hp_line_at(row->x, row->y, row->n, bytes));
     /* a single size has no slope: the data sheet's */
     return hp_cost_of_row(row,
                           row->y[0] + from_link(t, link, bytes).seconds - from_link(t, link, first).seconds);
+}
+
+const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node,
+                           bool message) {
+    if (by == HP_CARRIER_ANY) return NULL;
+    const char *link = same_node ? m->intra.name : m->inter.name;
+    const hp_row *peer =
+        by == HP_CARRIER_MPI && same_node && message ? hp_rows_find(t, HP_ROW_PATH, link, "ipc") : NULL;
+    const hp_row *path = peer ? peer : hp_rows_find(t, HP_ROW_PATH, link, hp_backend_names[by - 1]);
+    HP_ASSERT(path); /* the shipped table has a row for every back end */
+    return path;
+}
+
+hp_cost hp_cost_add(hp_cost a, hp_cost b) {
+    return (hp_cost){a.seconds + b.seconds, a.low + b.low, a.high + b.high,
+                     a.source > b.source ? a.source : b.source};
+}
+
+/* Nobody's in particular: what is known of the link alone. */
+static hp_cost over_link(const hp_cost_table *t, const hp_link_class *link, double bytes) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, "");
+    return row ? from_row(t, link, row, bytes) : from_link(t, link, bytes);
+}
+
+static hp_cost over_path(const hp_cost_table *t, const hp_link_class *link, const hp_row *path,
+                         bool same_node, double bytes) {
+    const double host = same_node ? path->y[HP_PATH_HOST] : 0, copies = path->y[HP_PATH_COPIES];
+    double seconds = path->y[HP_PATH_LATENCY] + (copies > 0 ? bytes / copies : 0);
+    if (host > 0) return hp_cost_of_row(path, seconds + path->y[HP_PATH_HOP] + bytes / host);
+    return hp_cost_add(hp_cost_of_row(path, seconds), over_link(t, link, bytes));
+}
+
+hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node,
+                    double bytes) {
+    const hp_link_class *link = same_node ? &m->intra : &m->inter;
+    if (by == HP_CARRIER_ANY) return over_link(t, link, bytes);
+    const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, hp_backend_names[by - 1]);
+    if (row) return from_row(t, link, row, bytes);
+    return over_path(t, link, hp_comm_path(t, m, by, same_node, true), same_node, bytes);
 }

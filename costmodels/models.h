@@ -37,6 +37,12 @@ bool hp_work_twin(const hp_work *w, int twin, hp_work *out);
  */
 bool hp_work_kernel(const hp_work *w, hp_work *kernel);
 
+/* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: nobody in particular. */
+const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node,
+                           bool message);
+/* One after the other; the source is the less certain one's. */
+hp_cost hp_cost_add(hp_cost a, hp_cost b);
+
 /* The interval of a row around `seconds`. */
 hp_cost hp_cost_of_row(const hp_row *row, double seconds);
 

@@ -11,13 +11,15 @@ typedef enum hp_row_kind {
     HP_ROW_FIT,
     HP_ROW_LINK,
     HP_ROW_P2P,
+    HP_ROW_PATH,
     HP_ROW_SHARE,
     HP_ROW_KINDS
 } hp_row_kind;
 
+enum { HP_ROW_FIELDS = 4 };
 typedef struct hp_row_info {
     const char *name;
-    const char *field[3]; /* names of the values; {NULL}: numbers, strictly increasing (a line) */
+    const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: numbers, strictly increasing (a line) */
 } hp_row_info;
 extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 
@@ -25,6 +27,11 @@ extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES }; /* seconds, flop/s, bytes/s; 0 = has no such term */
 enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data sheet's */
 enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };        /* the same of a link */
+/* Seconds of every operation; bytes/s of copies to and from the host around it (0: none); between ranks of a
+ * node bytes/s of a message through the host's memory instead of the link, and its seconds (0: over the
+ * link).
+ */
+enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };
 
 typedef struct hp_row {
     hp_row_kind kind;
@@ -40,6 +47,7 @@ typedef struct hp_row {
 struct hp_cost_table {
     hp_arena *arena;
     char machine[64], date[16];
+    char driver[64], status[16]; /* of GPUs; "" */
     const char *origin;
     int n, capacity;
     hp_row *row;               /* sorted once hp_rows_sort has run */
@@ -64,6 +72,9 @@ int hp_key_class(const char *key, int *width);
 
 /* "fwd.conv f32" of "fwd.conv k3x3 ... f32 w56": first word and type. `out` holds n bytes. */
 const char *hp_key_family(const char *key, char *out, size_t n);
+
+/* What a figure of a GPU rests on: "never run", "one GPU", "cluster"; NULL ends. */
+extern const char *const hp_gpu_statuses[];
 
 /* Text to table and back; `where` names the file in errors (HP_EDATA, with the line). */
 hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,

@@ -19,9 +19,19 @@ static bool walks_together(const hp_program *p) {
     return true;
 }
 
+/* Ranks that compute beside each other on what they share: a node's cores, or one GPU. */
+static int beside(const hp_machine *m, const hp_program *p) {
+    const int ranks = hp_program_ranks(p), devices = hp_machine_devices(m);
+    if (m->device.is_cpu) return ranks;
+    const int places = ranks / p->clients;
+    return p->clients * ((places + devices - 1) / devices);
+}
+
 void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
     int64_t n;
     const hp_trace_median *median = hp_trace_medians(l->arena, t, &n);
+    const int ranks = beside(m, plan->program);
+    const bool room = !m->device.is_cpu || ranks <= m->devices_per_node; /* else a rank waits for its turn */
     for (int64_t i = 0; i < n; i++) {
         const hp_trace_task *k = &t->task[median[i].task];
         if (k->queue != HP_QUEUE_COMPUTE || !(median[i].seconds > 0)) continue;
@@ -34,8 +44,8 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
         s->flops = w.flops;
         s->bytes = w.bytes;
         s->seconds = median[i].seconds;
-        s->ranks = t->ranks;
-        s->node_ranks = walks_together(plan->program) && t->ranks <= m->devices_per_node ? t->ranks : 0;
+        s->ranks = ranks;
+        s->node_ranks = walks_together(plan->program) && room ? ranks : 0;
         s->tiles = plan->program->n_role > 1;
     }
 }
@@ -153,6 +163,11 @@ static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, con
     s->ranks = ranks;
 }
 
+/* Between GPUs rows are a back end's own. */
+static const char *by(const hp_machine *m, const hp_program *p, const hp_queue *q) {
+    return hp_carrier_of(m, p->device, q->backend) == HP_CARRIER_ANY ? "" : hp_backend_names[q->backend];
+}
+
 static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it) {
     for (int rank = 0; rank < hp_program_ranks(it->p); rank++) {
         const hp_role *r = &it->p->role[rank % it->p->n_role];
@@ -161,7 +176,7 @@ static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it
             if (k->op != HP_TASK_RECV) continue;
             const double s = message_seconds(it, rank, t);
             if (s > 0)
-                add_comm(l, HP_ROW_P2P, m->intra.name, "",
+                add_comm(l, HP_ROW_P2P, m->intra.name, by(m, it->p, &r->queue[k->queue]),
                          (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
         }
     }
@@ -179,7 +194,8 @@ static void collectives(hp_sample_list *l, const hp_machine *m, const iteration 
             const hp_task *k = &it->p->role[role].task[task];
             const double s = collective_seconds(it, g, n, &ranks);
             if (s <= 0 || ranks < 2) continue;
-            snprintf(key, sizeof key, "r%d n%d", ranks, ranks);
+            const char *name = by(m, it->p, &it->p->role[role].queue[k->queue]);
+            snprintf(key, sizeof key, "r%d n%d%s%s", ranks, ranks, *name ? " " : "", name);
             add_comm(l, HP_ROW_ALLREDUCE, m->intra.name, key,
                      (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, ranks);
         }
@@ -197,7 +213,7 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
     const hp_program *p = plan->program;
     const int ranks = hp_program_ranks(p), first = l->n;
     /* with more ranks than cores even a waiting rank may not run: nothing can be told */
-    if (ranks < 2 || t->n_rank != ranks || ranks > m->devices_per_node) return;
+    if (ranks < 2 || t->n_rank != ranks || (m->device.is_cpu && ranks > m->devices_per_node)) return;
     iteration it = {.p = p, .t = t, .span = HP_NEW(l->arena, const hp_trace_span **, ranks)};
     for (int r = 0; r < ranks; r++)
         it.span[r] = HP_NEW(l->arena, const hp_trace_span *, p->role[r % p->n_role].n_task);

@@ -11,9 +11,9 @@ typedef struct hp_sample_row {
     hp_row_kind kind; /* compute, p2p, allreduce */
     char class[32], key[80];
     double size, flops, bytes, seconds;
-    int32_t ranks;      /* of the run */
+    int32_t ranks;      /* of the run; on GPUs of those that shared one */
     bool benchmark;     /* from a program of messages alone */
-    int32_t node_ranks; /* that computed beside each other on the node */
+    int32_t node_ranks; /* that computed beside each other on the node, or on the GPU */
     bool tiles;         /* of a run over tiles: copies, statistics and so on that no single rank has */
 } hp_sample_row;
 

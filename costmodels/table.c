@@ -9,6 +9,8 @@
 
 const char *const hp_source_names[] = {"measured", "paper", "datasheet", "guess"};
 
+const char *const hp_gpu_statuses[] = {"never run", "one GPU", "cluster", NULL};
+
 const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_ALLREDUCE] = {"allreduce", {NULL}},
     [HP_ROW_COMPUTE] = {"compute", {NULL}},
@@ -16,6 +18,7 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_FIT] = {"fit", {"launch", "flops", "bytes"}},
     [HP_ROW_LINK] = {"link", {"latency", "bandwidth", NULL}},
     [HP_ROW_P2P] = {"p2p", {NULL}},
+    [HP_ROW_PATH] = {"path", {"latency", "copies", "host", "hop"}},
     [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
 };
 
@@ -91,12 +94,7 @@ int hp_key_class(const char *key, int *width) {
 }
 
 const char *hp_cost_default_path(char *out, size_t n) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/')
-        snprintf(out, n, "%s/hplan/local.cost", cache);
-    else
-        snprintf(out, n, "%s/.cache/hplan/local.cost", home && home[0] ? home : "/tmp");
-    return out;
+    return hp_cache_path("local.cost", out, n);
 }
 
 const char *hp_cost_origin(const hp_cost_table *t) {
@@ -128,8 +126,17 @@ static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t,
     HP_TRY(read_text(arena, path, &text, err));
     HP_TRY(hp_rows_parse(arena, text, path, t, err));
     const char *name = strrchr(path, '/');
-    (*t)->origin = hp_arena_printf(arena, "%s of %s", name ? name + 1 : path, (*t)->date);
+    const char *status = (*t)->status;
+    (*t)->origin = hp_arena_printf(arena, "%s of %s%s%s", name ? name + 1 : path, (*t)->date,
+                                   *status ? ", " : "", status);
     return HP_OK;
+}
+
+/* False: nobody calibrates this machine from here. */
+static bool default_path(const hp_machine *m, char *path, size_t n) {
+    const bool gpus = strcmp(m->name, HP_MACHINE_GPUS) == 0;
+    hp_cache_path(gpus ? HP_MACHINE_GPUS ".cost" : "local.cost", path, n);
+    return gpus || strcmp(m->name, "local") == 0;
 }
 
 hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,
@@ -138,8 +145,7 @@ hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, h
     HP_TRY(hp_rows_parse(arena, hp_shipped_table(), "shipped table", &shipped, err));
     shipped->origin = "shipped table and data sheets";
     char path[4096];
-    if (!file && strcmp(m->name, "local") == 0 && access(hp_cost_default_path(path, sizeof path), R_OK) == 0)
-        file = path;
+    if (!file && default_path(m, path, sizeof path) && access(path, R_OK) == 0) file = path;
     if (!file) {
         *t = shipped;
         return HP_OK;

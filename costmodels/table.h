@@ -7,9 +7,13 @@
  * efficiency  a device class and a family: fractions of the data sheet's peak rate and bandwidth
  * share       a device class and a family: share of the node's compute, or of its device, the operation takes
  * link        a link class: fractions of the data sheet's latency and bandwidth
- * p2p         a link class; x bytes, y seconds
- * allreduce   a link class and "rRANKS nPER_NODE"; x bytes, y seconds
- * The grammar's details are in table_text.c. No constant without a source. */
+ * path        a link class and a back end ("mpi", "nccl"; "ipc": MPI's messages between GPUs of a node): what
+ *             it adds to the link where nothing was measured
+ * p2p         a link class, between GPUs also the back end; x bytes, y seconds
+ * allreduce   a link class and "rRANKS nPER_NODE", between GPUs also the back end; x bytes, y seconds
+ * "driver TEXT" and "status TEXT" may follow the date: a table of GPUs says `one GPU` or `cluster`, a figure
+ * of a GPU that hplan did not measure `never run`. The grammar's details are in table_text.c. No constant
+ * without a source. */
 #ifndef HP_TABLE_H
 #define HP_TABLE_H
 
@@ -32,9 +36,9 @@ typedef struct hp_cost {
 
 typedef struct hp_cost_table hp_cost_table;
 
-/* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost) if it
- * exists. What it lacks comes from the shipped table of known devices, then from the machine's data sheet.
- * Lives in `arena`. Errors: HP_EDATA, HP_EIO. */
+/* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost; of its
+ * GPUs local-cuda.cost) if it exists. What it lacks comes from the shipped table of known devices, then from
+ * the machine's data sheet. Lives in `arena`. Errors: HP_EDATA, HP_EIO. */
 hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,
                        hp_error *err);
 /* Where the table came from, in words: "local.cost of 2026-11-21", "shipped", "data sheet". */
@@ -50,8 +54,24 @@ hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_wo
  * in which the device has nothing to do. Tasks whose shares sum to more than 1 slow each other down
  * (max-min). */
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
+
+/* Who carries a message between devices, in the words of the strategy's `comm`: 1 + hp_backend; ANY: nobody
+ * in particular, the link as the machine describes it. */
+typedef enum hp_carrier {
+    HP_CARRIER_ANY = HP_COMM_AUTO,
+    HP_CARRIER_MPI = 1 + HP_BACKEND_MPI,
+    HP_CARRIER_NCCL = 1 + HP_BACKEND_NCCL
+} hp_carrier;
+/* Of a back end between the devices of a machine that runs a program of this kind: back ends differ between
+ * GPUs alone. */
+static inline hp_carrier hp_carrier_of(const hp_machine *m, int32_t device_kind, int32_t backend) {
+    const bool gpus = !m->device.is_cpu && device_kind == (int32_t)HP_DEVICE_CUDA;
+    return gpus ? (hp_carrier)(1 + backend) : HP_CARRIER_ANY;
+}
+
 /* One message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its links. */
-hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, bool same_node, double bytes);
-hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, int ranks, int per_node, double bytes);
+hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node, double bytes);
+hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, hp_carrier by, int ranks, int per_node,
+                          double bytes);
 
 #endif

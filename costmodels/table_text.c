@@ -1,6 +1,7 @@
 /* table_text.c - the text of a cost table, strictly: an odd line is an error with its number, never skipped.
  *
- *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL { comment | row }
+ *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL ["driver " TEXT NL] ["status " STATUS NL]
+ *            { comment | row }
  *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |" { " " X ":" Y }
  * NL Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
  * negative. */
@@ -66,7 +67,7 @@ static hp_status parse_provenance(const parser *p, char *text, hp_row *row) {
 }
 
 static hp_status parse_field_name(const parser *p, const hp_row_info *info, char **text, int i, double *x) {
-    const char *name = i < 3 ? info->field[i] : NULL;
+    const char *name = i < HP_ROW_FIELDS ? info->field[i] : NULL;
     const size_t n = name ? strlen(name) : 0;
     if (!name || strncmp(*text, name, n) != 0 || (*text)[n] != ':')
         return bad(p, name ? "expected another value here" : "more values than this kind of row has", *text);
@@ -89,7 +90,7 @@ static hp_status parse_points(const parser *p, char *text, hp_row *row, double *
         HP_TRY(parse_number(p, &text, ' ', &y[row->n++]));
     }
     int wanted = 0;
-    while (wanted < 3 && info->field[wanted]) wanted++;
+    while (wanted < HP_ROW_FIELDS && info->field[wanted]) wanted++;
     if (row->n == 0 || (wanted && row->n != wanted)) return bad(p, "values are missing", info->name);
     row->x = x;
     row->y = y;
@@ -146,11 +147,29 @@ static hp_status parse_header(parser *p, char **rest) {
     return HP_OK;
 }
 
+/* "WORD TEXT" as the next line, or an empty text and the line stays. */
+static const char *optional_line(parser *p, char **rest, const char *word) {
+    const size_t n = strlen(word);
+    if (strncmp(*rest, word, n) != 0 || (*rest)[n] != ' ') return "";
+    return next_line(rest, &p->line) + n + 1;
+}
+
+static hp_status parse_gpu_header(parser *p, char **rest) {
+    const char *const *known = hp_gpu_statuses;
+    snprintf(p->table->driver, sizeof p->table->driver, "%s", optional_line(p, rest, "driver"));
+    const char *status = optional_line(p, rest, "status");
+    while (*known && strcmp(*known, status) != 0) known++;
+    if (*status && !*known) return bad(p, "status is not never run, one GPU or cluster", status);
+    snprintf(p->table->status, sizeof p->table->status, "%s", status);
+    return HP_OK;
+}
+
 hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,
                         hp_error *err) {
     parser p = {.arena = arena, .where = where, .err = err};
     char *rest = hp_arena_strdup(arena, text);
     HP_TRY(parse_header(&p, &rest));
+    HP_TRY(parse_gpu_header(&p, &rest));
     for (char *line; (line = next_line(&rest, &p.line)) != NULL;) {
         if (*line && *line != '#') HP_TRY(parse_row(&p, line));
     }
@@ -173,6 +192,8 @@ static void print_row(FILE *f, const hp_row *r) {
 
 hp_status hp_rows_print(FILE *f, const hp_cost_table *t, hp_error *err) {
     fprintf(f, "hplan-cost 1\nmachine %s\ndate %s\n", t->machine, t->date);
+    if (*t->driver) fprintf(f, "driver %s\n", t->driver);
+    if (*t->status) fprintf(f, "status %s\n", t->status);
     for (int i = 0; i < t->n; i++) print_row(f, &t->row[i]);
     return ferror(f) ? hp_fail(err, HP_EIO, "writing a cost table failed: %s", strerror(errno)) : HP_OK;
 }

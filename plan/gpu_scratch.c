@@ -13,9 +13,10 @@ static int64_t larger(int64_t a, int64_t b) {
 }
 
 hp_gpu_weights hp_gpu_weights_of(const hp_layer *l, const hp_shape *s) {
+    const int32_t groups = s->groups > 0 ? s->groups : 1; /* 0: of no channels */
     if (l->op == HP_LINEAR) return (hp_gpu_weights){s->oc, s->ih * s->iw, s->ic};
-    if (l->op == HP_CONVT) return (hp_gpu_weights){s->ic, s->kh * s->kw, s->oc};
-    return (hp_gpu_weights){s->oc, s->kh * s->kw, s->ic / s->groups};
+    if (l->op == HP_CONVT) return (hp_gpu_weights){s->ic, s->kh * s->kw, s->oc / groups};
+    return (hp_gpu_weights){s->oc, s->kh * s->kw, s->ic / groups};
 }
 
 bool hp_gpu_mean_rows(const hp_layer *l, const hp_shape *s) {

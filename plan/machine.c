@@ -4,7 +4,9 @@
 #include "plan/machine_shipped.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_FILE = 1 << 16 }; /* a machine's text has about 1 kB */
 
@@ -13,6 +15,15 @@ enum { MAX_FILE = 1 << 16 }; /* a machine's text has about 1 kB */
 
 const char *hp_machine_names(void) {
     return SHIPPED_NAMES;
+}
+
+const char *hp_cache_path(const char *file, char *out, size_t n) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && cache[0] == '/')
+        snprintf(out, n, "%s/hplan/%s", cache, file);
+    else
+        snprintf(out, n, "%s/.cache/hplan/%s", home && home[0] ? home : "/tmp", file);
+    return out;
 }
 
 static const hp_machine *find_shipped(const char *name) {
@@ -25,7 +36,9 @@ static hp_status not_found(const char *name, int why, hp_error *err) {
     const bool path = strchr(name, '/') || strchr(name, '.');
     if (path || why != ENOENT) return hp_fail(err, HP_EDATA, "machine file %.300s: %s", name, strerror(why));
     return hp_fail(err, HP_EUSAGE,
-                   "unknown machine '%.300s'; known are local, " SHIPPED_NAMES ", or a JSON file", name);
+                   "unknown machine '%.300s'; known are local, " HP_MACHINE_GPUS ", " SHIPPED_NAMES
+                   ", or a JSON file",
+                   name);
 }
 
 /* Reads at most MAX_FILE bytes into text (of MAX_FILE + 1), and ends them. */
@@ -53,8 +66,18 @@ static hp_status load_file(const char *name, hp_machine *m, hp_error *err) {
     return status;
 }
 
+static hp_status load_gpus(hp_machine *m, hp_error *err) {
+    char path[4096];
+    if (access(hp_cache_path(HP_MACHINE_GPUS ".json", path, sizeof path), R_OK) == 0)
+        return load_file(path, m, err);
+    return hp_fail(err, HP_EUNAVAIL,
+                   "nothing is known of this machine's GPUs yet (no %.300s): hplan calibrate --device cuda",
+                   path);
+}
+
 hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err) {
     if (strcmp(name_or_file, "local") == 0) return hp_machine_local(m, err);
+    if (strcmp(name_or_file, HP_MACHINE_GPUS) == 0) return load_gpus(m, err);
     const hp_machine *shipped = find_shipped(name_or_file);
     if (!shipped) return load_file(name_or_file, m, err);
     *m = *shipped;

@@ -1,6 +1,8 @@
 /* work.c - what a task's duration may depend on: its shape class, its size, its arithmetic and its memory
  * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
 #include "plan/work.h"
+
+#include "plan/precision.h"
 #include "plan/program_check.h"
 
 #include "plan/base/text.h"
@@ -217,11 +219,17 @@ static const char *class_name(const hp_graph *g, const hp_work_case *c) {
     return depthwise ? "depthwise" : scales ? "join" : hp_layer_infos[l->op].name;
 }
 
-/* "f32"; "u8>f32" where a layer turns one into the other. */
+/* The factors of its products are rounded on the way into them. */
+static bool rounds(const hp_graph *g, const hp_layer *l) {
+    return is_matrix(l) && g->prec == HP_PREC_TF32;
+}
+
+/* "f32"; "u8>f32" where a layer turns one into the other; "tf32" where float32 is multiplied so. */
 static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, char *text, size_t n) {
     const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
                    y = hp_tensor_dtype(&g->tensor[l->out], dtype);
-    snprintf(text, n, "%s%s%s", hp_dtype_names[x], x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
+    snprintf(text, n, "%s%s%s%s", x == HP_F32 && rounds(g, l) ? "t" : "", hp_dtype_names[x],
+             x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
 }
 
 hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
@@ -238,7 +246,8 @@ hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c
     hp_text_add(key, "%s.%s%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
                 l->dynamic ? "dynamic-" : "", class_name(g, c));
     hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row);
-    w.bytes = trained_norm ? hp_dtype_bytes(dtype) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
+    const hp_dtype map = hp_tensor_dtype(&g->tensor[l->out], dtype);
+    w.bytes = trained_norm ? hp_dtype_bytes(map) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     w.passes = passes(dtype, l, c);
     w.bytes += w.passes;
     return w;

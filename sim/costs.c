@@ -86,7 +86,8 @@ static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const h
     const hp_role *r = &p->role[rank % p->n_role];
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    return hp_cost_p2p(t, m, hp_place_node(p, m, rank) == hp_place_node(p, m, peer), bytes);
+    const hp_carrier by = hp_carrier_of(m, p->device, r->queue[k->queue].backend);
+    return hp_cost_p2p(t, m, by, hp_place_node(p, m, rank) == hp_place_node(p, m, peer), bytes);
 }
 
 static int members_per_node(const hp_program_costs *c, const hp_program *p, int group, int replica) {
@@ -97,9 +98,11 @@ static int members_per_node(const hp_program_costs *c, const hp_program *p, int 
 }
 
 static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
-    const int group = p->role[rank % p->n_role].queue[k->queue].peer;
+    const hp_queue *queue = &p->role[rank % p->n_role].queue[k->queue];
+    const int group = queue->peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    return hp_cost_allreduce(c->table, c->machine, hp_group_size(p, group),
+    const hp_carrier by = hp_carrier_of(c->machine, p->device, queue->backend);
+    return hp_cost_allreduce(c->table, c->machine, by, hp_group_size(p, group),
                              members_per_node(c, p, group, rank / p->n_role), bytes);
 }
 

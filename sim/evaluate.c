@@ -59,6 +59,7 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
                                     .machine = setup->machine,
                                     .mode = setup->mode,
                                     .dtype = setup->dtype,
+                                    .device = setup->device,
                                     .batch = setup->batch,
                                     .eager = setup->eager};
     return e;

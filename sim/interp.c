@@ -254,7 +254,7 @@ static void resources_init(sim *s) {
     const int places = hp_places(s->program), devices = hp_machine_devices(m);
     s->n_device = places > devices ? devices : places;
     s->n_node = (s->n_device + m->devices_per_node - 1) / m->devices_per_node;
-    const int n_resource = 3 * s->n_node + 3 * s->n_device;
+    const int n_resource = 3 * s->n_node + 5 * s->n_device;
     double *capacity = HP_NEW(s->arena, double, n_resource);
     for (int r = 0; r < n_resource; r++) capacity[r] = 1;
     for (int r = s->n_node; r < 3 * s->n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;

@@ -31,13 +31,20 @@ typedef struct view {
     position at[HP_MAX_STAGES];
 } view;
 
+/* Who carries it. */
+static hp_carrier carrier(const view *v, hp_traffic traffic) {
+    const hp_backend b = hp_comm_backend(v->s->comm[traffic], v->o->device, v->s->clients);
+    return hp_carrier_of(v->o->machine, (int32_t)hp_device_kind_of(v->o->device), (int32_t)b);
+}
+
 /* Between nodes the devices of a node send at the same time, through its NICs. */
-static double message_s(const view *v, bool same_node, double bytes) {
+static double message_s(const view *v, hp_traffic traffic, bool same_node, double bytes) {
     const hp_machine *m = v->o->machine;
     const double sharing = !same_node && m->nics_per_node > 0 && m->devices_per_node > m->nics_per_node
                                ? (double)m->devices_per_node / m->nics_per_node
                                : 1;
-    return bytes > 0 ? hp_cost_p2p(v->o->table, m, same_node, bytes * sharing).seconds : 0;
+    return bytes > 0 ? hp_cost_p2p(v->o->table, m, carrier(v, traffic), same_node, bytes * sharing).seconds
+                     : 0;
 }
 
 /* Does a replica fit into one node? */
@@ -72,7 +79,9 @@ static double exchange_s(const view *v, const hp_part_sums *p, int first, int en
                  cols = (p->col_bytes[end] - p->col_bytes[first]) / rounds;
     const int passes = v->o->mode == HP_MODE_TRAIN ? 2 : 1;
     const double redundant = (v->s->halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
-    return (passes - hidden) * rounds * (message_s(v, one_node(v), rows) + message_s(v, true, cols)) +
+    return (passes - hidden) * rounds *
+               (message_s(v, HP_TRAFFIC_HALO, one_node(v), rows) +
+                message_s(v, HP_TRAFFIC_HALO, true, cols)) +
            redundant;
 }
 
@@ -82,7 +91,8 @@ static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, 
     const int ranks = hp_layout_parts(l) / l->channels, here = v->o->machine->devices_per_node;
     if (v->o->mode != HP_MODE_TRAIN || v->s->bn == HP_BN_LOCAL || ranks == 1) return 0;
     return 2 * (p->norms[end] - p->norms[first]) *
-           hp_cost_allreduce(v->o->table, v->o->machine, ranks, here < ranks ? here : ranks, TYPICAL_BYTES)
+           hp_cost_allreduce(v->o->table, v->o->machine, carrier(v, HP_TRAFFIC_STATS), ranks,
+                             here < ranks ? here : ranks, TYPICAL_BYTES)
                .seconds;
 }
 
@@ -145,7 +155,8 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     at->extended += (p->extended_bytes[end] - p->extended_bytes[first]) / v->s->halo;
     at->busy += share * (p->busy[end] - p->busy[first]);
     at->parts = hp_stage_parts(v->s, stage);
-    if (end < v->o->graph->n_unit) at->boundary = message_s(v, one_node(v), p->entering[end]);
+    if (end < v->o->graph->n_unit)
+        at->boundary = message_s(v, HP_TRAFFIC_STAGE, one_node(v), p->entering[end]);
 }
 
 static void look(view *v, const int32_t *counts) {
@@ -226,7 +237,9 @@ static double gradients_s(const view *v) {
         const int here = m->devices_per_node / (one_node(v) ? v->n : 1);
         const int per_node = here < 1 ? 1 : here < ranks ? here : ranks;
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
-        const double t = hp_cost_allreduce(v->o->table, m, ranks, per_node, bytes).seconds;
+        const double t =
+            hp_cost_allreduce(v->o->table, m, carrier(v, HP_TRAFFIC_ALLREDUCE), ranks, per_node, bytes)
+                .seconds;
         most = fmax(most, fmax(t - p->backward, t / 10));
     }
     return most;

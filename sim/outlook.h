@@ -22,6 +22,7 @@ typedef struct hp_outlook_setup {
     const hp_machine *machine;
     hp_mode mode;
     hp_dtype dtype;
+    const char *device; /* that will run it, as --device says it; NULL: the CPU */
     int64_t batch;
     bool eager; /* memory as an eager framework keeps it */
 } hp_outlook_setup;

@@ -320,17 +320,17 @@ static hp_status place_kept(search *s, hp_error *err) {
         hp_evaluation e = r->best[i];
         /* what is run must fit placed: strips are chosen where memory is short */
         const bool small = e.tasks <= LARGE_TASKS || (n == 0 && e.strategy.strips > 1);
+        const hp_eval_depth depth = small ? HP_EVAL_PLACED : HP_EVAL_STEP;
         if (small || !e.bound_by)
-            HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, small ? HP_EVAL_PLACED : HP_EVAL_STEP,
-                               &e, err));
+            HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, depth, &e, err));
+        if (!e.reject.code) HP_TRY(hp_search_carriers(s->eval, s->arena, depth, &e, err));
         if (!e.reject.code)
             r->best[n++] = e;
         else if (s->r->valid-- > 0)
             count_reject(s, &e.reject, &e.strategy, (double)e.figures.memory_bytes);
     }
-    r->n = n;
     hp_search_rank(r->best, n, s->o->sort);
-    if (r->n > s->o->top) r->n = s->o->top;
+    r->n = n < s->o->top ? n : s->o->top;
     return HP_OK;
 }
 

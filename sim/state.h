@@ -16,7 +16,7 @@ typedef struct channel {
     uint8_t *posted; /* per message: ends posted, 0 to 2 */
     int32_t next;    /* first message that has not arrived */
     bool active;
-    hp_share_use use[3];
+    hp_share_use use[4];
     int32_t n_use;
 } channel;
 
@@ -47,7 +47,7 @@ typedef struct rank_state {
     int32_t first_part, n_part, part_capacity;
     id_list arrived; /* finished elsewhere, to be noticed at the next boundary */
     int32_t running; /* task on the core or device, -1 = none */
-    hp_share_use use[3];
+    hp_share_use use[5];
     int64_t since_ns; /* start of the running task */
     int64_t compute_ns, recompute_ns, packing_ns, wait_ns[HP_SIM_WAITS];
     int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */
@@ -88,7 +88,8 @@ static inline const hp_wired_role *sim_role(const sim *s, int rank) {
     return &s->wiring->role[rank % s->wiring->n_role];
 }
 
-/* Resource numbers: a node's compute, its NICs out and in, a device's link out and in, its compute. */
+/* Resource numbers: a node's compute, its NICs out and in, a device's link out and in, its compute, its way
+ * to the host's memory out and in, which is not its link to other devices. */
 static inline int32_t res_cpu(const sim *s, int rank) {
     return hp_place_node(s->program, s->machine, rank);
 }
@@ -100,6 +101,10 @@ static inline int32_t res_link(const sim *s, int rank, bool in) {
 }
 static inline int32_t res_device(const sim *s, int rank) {
     return 3 * s->n_node + 2 * s->n_device + hp_place_device(s->program, s->machine, rank);
+}
+
+static inline int32_t res_host(const sim *s, int rank, bool in) {
+    return 3 * s->n_node + (in ? 4 : 3) * s->n_device + hp_place_device(s->program, s->machine, rank);
 }
 
 /* interp.c */

@@ -3,12 +3,22 @@
  * no thread of its own). */
 #include "sim/state.h"
 
+/* Does MPI carry it, between GPUs? What leaves the node, and all-reduces, goes through the host's memory
+ * then. */
+static bool by_host(const sim *s, const hp_queue *q) {
+    return hp_carrier_of(s->machine, s->program->device, q->backend) == HP_CARRIER_MPI;
+}
+
 /* A message holds its sender's way out and its receiver's way in; folded, the other clients of the devices
  * send theirs beside it. */
-static void message_uses(sim *s, int from, int to, channel *c) {
+static void message_uses(sim *s, int from, int to, bool host, channel *c) {
     const hp_program *p = s->program;
     const hp_machine *m = s->machine;
     if (hp_place_node(p, m, from) != hp_place_node(p, m, to)) {
+        if (host) {
+            c->use[c->n_use++] = (hp_share_use){res_host(s, from, false), s->clients_here};
+            c->use[c->n_use++] = (hp_share_use){res_host(s, to, true), s->clients_here};
+        }
         c->use[c->n_use++] = (hp_share_use){res_nic(s, from, false), s->clients_here};
         c->use[c->n_use++] = (hp_share_use){res_nic(s, to, true), s->clients_here};
     } else if (!s->on_cores && hp_place_device(p, m, from) != hp_place_device(p, m, to)) {
@@ -25,12 +35,32 @@ static void channels_init(sim *s, int rank) {
         if (w->role->queue[q].kind != HP_QUEUE_SEND) continue;
         const int to = rank - rank % s->wiring->n_role + w->role->queue[q].peer;
         r->channel[q].posted = HP_NEW(s->arena, uint8_t, w->queue[q].n);
-        message_uses(s, rank, to, &r->channel[q]);
+        message_uses(s, rank, to, by_host(s, &w->role->queue[q]), &r->channel[q]);
     }
 }
 
 static int comm_rank(const sim *s, const communicator *c, int member) {
     return (c->replica + member / c->group->n) * s->wiring->n_role + c->group->role[member % c->group->n];
+}
+
+static void use_both_ways(communicator *c, int32_t out, int32_t in, double demand) {
+    c->use[c->n_use++] = (hp_share_use){out, demand};
+    c->use[c->n_use++] = (hp_share_use){in, demand};
+}
+
+/* A collective through the host's memory copies all that its members have. */
+static void host_uses(sim *s, communicator *c, double demand) {
+    bool *taken = HP_NEW(s->arena, bool, s->n_device);
+    for (int k = 0; k < c->members; k++) {
+        const int rank = comm_rank(s, c, k), place = hp_place_device(s->program, s->machine, rank);
+        if (taken[place]) continue;
+        taken[place] = true;
+        use_both_ways(c, res_host(s, rank, false), res_host(s, rank, true), demand);
+    }
+}
+
+static const hp_queue *queue_of(const communicator *c, const hp_wiring *w) {
+    return &w->role[c->group->role[0]].role->queue[c->group->queue[0]];
 }
 
 /* A collective takes, on every node it spans, as many NICs as it has members there; inside a node, its
@@ -41,10 +71,13 @@ static void communicator_uses(sim *s, int group, communicator *c) {
     if (s->on_cores || c->members == 0 || ranks == 1) return;
     const int per_node = hp_group_per_node(s->program, m, group, c->replica);
     const bool one_node = per_node == ranks;
-    c->use = HP_NEW(s->arena, hp_share_use, 2 * c->members);
+    c->use = HP_NEW(s->arena, hp_share_use, 4 * c->members);
     const double others =
         s->program->group[group].all_replicas ? 1 : s->clients_here; /* with one of their own */
     const double demand = others * (one_node ? 1 : per_node < m->nics_per_node ? per_node : m->nics_per_node);
+    const bool host = by_host(s, queue_of(c, s->wiring));
+    if (host) host_uses(s, c, others);
+    if (host && one_node) return;
     const int places = one_node ? s->n_device : s->n_node;
     bool *taken = HP_NEW(s->arena, bool, places);
     for (int k = 0; k < c->members; k++) {
@@ -53,10 +86,10 @@ static void communicator_uses(sim *s, int group, communicator *c) {
             one_node ? hp_place_device(s->program, m, rank) : hp_place_node(s->program, m, rank);
         if (taken[place]) continue;
         taken[place] = true;
-        c->use[c->n_use++] =
-            (hp_share_use){one_node ? res_link(s, rank, false) : res_nic(s, rank, false), demand};
-        c->use[c->n_use++] =
-            (hp_share_use){one_node ? res_link(s, rank, true) : res_nic(s, rank, true), demand};
+        if (one_node)
+            use_both_ways(c, res_link(s, rank, false), res_link(s, rank, true), demand);
+        else
+            use_both_ways(c, res_nic(s, rank, false), res_nic(s, rank, true), demand);
     }
 }
 

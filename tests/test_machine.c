@@ -180,6 +180,34 @@ static void files_that_are_no_machine_are_refused(void **state) {
     unlink(path);
 }
 
+/* A known GPU has its data sheet's rates under its class's name, another its own name as far as tables take
+ * it. */
+static void gpus_of_this_node_become_a_machine(void **state) {
+    (void)state;
+    hp_machine m, back;
+    hp_error err;
+    hp_arena *arena = hp_arena_new();
+    const hp_gpu known = {.name = "NVIDIA H200", .count = 8, .memory_bytes = INT64_C(150000000000)},
+                 other = {.name = "NVIDIA L40S (rev. 2)",
+                          .count = 1,
+                          .memory_bytes = 48,
+                          .flops_per_s = 9e13,
+                          .bytes_per_s = 8e11};
+    assert_int_equal(hp_machine_of_gpus(&known, &m, &err), HP_OK);
+    assert_string_equal(m.device.name, "h200");
+    assert_true(m.device.flops_per_s == 67e12 && m.device.bytes_per_s == 4.8e12); // NOLINT: as published
+    assert_true(m.device.memory_bytes == known.memory_bytes && m.devices_per_node == 8);
+    assert_false(m.share_cpu || m.device.is_cpu);
+    assert_int_equal(hp_machine_of_gpus(&other, &m, &err), HP_OK);
+    assert_string_equal(m.device.name, "nvidia-l40s-rev-2");
+    assert_true(m.device.flops_per_s == 9e13 && m.device.bytes_per_s == 8e11); // NOLINT
+    assert_string_equal(m.intra.name, "same-gpu");
+    assert_int_equal(hp_machine_parse(hp_machine_text(arena, &m), "text", &back, &err), HP_OK);
+    assert_string_equal(hp_machine_text(arena, &back), hp_machine_text(arena, &m));
+    assert_string_equal(m.name, HP_MACHINE_GPUS);
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_parses_back_to_the_same_text),
@@ -190,6 +218,7 @@ int main(void) {
         cmocka_unit_test(text_cut_anywhere_is_refused),
         cmocka_unit_test(a_machine_loads_from_its_file),
         cmocka_unit_test(files_that_are_no_machine_are_refused),
+        cmocka_unit_test(gpus_of_this_node_become_a_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
