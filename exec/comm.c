@@ -6,10 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-/* Ranks of one job reach the exchanges below within the time others need to read the plan, the data and to
- * create their kernels: a minute covers the slowest of those by an order of magnitude. */
-static const double SETUP_LIMIT_S = 120;
-
 static const char *const KINDS[] = {"send to rank", "receive from rank", "all-reduce"};
 
 static double now_s(void) {
@@ -51,7 +47,25 @@ hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *wh
     for (int r = 0; r < comm->size; r++) all[r] = r == comm->rank ? value : 0;
     const hp_comm_op op = {
         .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = comm->size, .data = all};
-    return hp_comm_run(comm, &op, SETUP_LIMIT_S, what, err);
+    return hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, what, err);
+}
+
+/* As sums of whole numbers that double precision carries, all but one of them zero. */
+hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *all, const char *what,
+                              hp_error *err) {
+    double *value = calloc((size_t)(n * comm->size) + 1, sizeof *value);
+    HP_ASSERT(value);
+    for (int64_t i = 0; i < n; i++) value[comm->rank * n + i] = ((const unsigned char *)mine)[i];
+    const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE,
+                           .group = HP_COMM_WORLD,
+                           .dtype = HP_F64,
+                           .count = n * comm->size,
+                           .data = value};
+    const hp_status s = hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, what, err);
+    for (int64_t i = 0; i < n * comm->size && s == HP_OK; i++)
+        ((unsigned char *)all)[i] = (unsigned char)value[i];
+    free(value);
+    return s;
 }
 
 hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err) {

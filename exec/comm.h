@@ -13,6 +13,10 @@ typedef enum hp_comm_kind { HP_COMM_SEND, HP_COMM_RECV, HP_COMM_ALLREDUCE } hp_c
 
 enum { HP_COMM_WORLD = -1 /* group of all ranks, there before any program's groups */ };
 
+/* Ranks of one job reach the exchanges of its start and end within the time others need to read the plan, the
+ * data and to create their kernels: two minutes cover the slowest of those by an order of magnitude. */
+enum { HP_COMM_SETUP_LIMIT_S = 120 };
+
 typedef struct hp_comm_op {
     int32_t kind;          /* hp_comm_kind */
     int32_t peer;          /* send, recv: rank of the world */
@@ -50,13 +54,21 @@ typedef struct hp_comm_ops {
 struct hp_comm {
     const hp_comm_ops *ops;
     int rank, size;
-    int64_t sent_bytes; /* by this rank so far, collectives included */
+    int64_t sent_bytes;   /* by this rank so far, collectives included */
+    int64_t direct_bytes; /* of these, what peers copied from this rank's memory themselves (comm_peer.c) */
 };
 
 /* comm_staged.c: messages of data in a device's memory over a communicator that reads the host's alone:
  * through page-locked memory, by copies beside the device's work. Takes over `inner`, which ordered back ends
  * reach as they are. Errors: none but those of the calls it passes on. */
 hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory_ops *memory);
+
+/* comm_peer.c: messages between ranks of one node whose memories can reach each other: one copy on the
+ * receiver's device. All else passes to `inner`, which `*comm` takes over; it is `inner` itself where the
+ * memory has no peers. Messages lie in the `bytes` at `arena`, one allocation, which is to outlive the
+ * communicator. Collective: over all ranks. Errors: those of the calls it passes on. */
+hp_status hp_comm_peer(hp_comm *inner, const hp_memory_ops *memory, void *arena, int64_t bytes,
+                       hp_comm **comm, hp_error *err);
 
 /* One process alone: all-reduces over one rank are done at once, messages are refused. */
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err);
@@ -74,6 +86,9 @@ hp_status hp_comm_open(hp_comm **comm, hp_error *err);
 hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what, hp_error *err);
 /* Every rank's `value` in all[size]. */
 hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err);
+/* Every rank's n bytes in all[size * n]. */
+hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *all, const char *what,
+                              hp_error *err);
 /* The outcome of a step every rank takes: HP_OK when all agree. Else the code of the lowest rank that failed,
  * on all ranks, and *speaker tells whether this rank is the one to print its message. */
 hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err);

@@ -55,8 +55,9 @@ static hp_status find_op(staged_comm *c, const hp_comm_op *what, bool direct, in
     op->op = *what;
     op->direct = direct;
     op->next = -1;
-    if (direct || op->room >= bytes) return HP_OK;
-    if (!op->event) HP_TRY(c->memory->streams->event_new(&op->event, err));
+    if (direct) return HP_OK;
+    if (!op->event) HP_TRY(c->memory->streams->event_new(&op->event, err)); /* empty messages have one, too */
+    if (op->room >= bytes) return HP_OK;
     HP_TRY(c->memory->streams->host_new(bytes, &op->host, err));
     op->room = bytes;
     return HP_OK;

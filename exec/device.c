@@ -29,3 +29,11 @@ hp_status hp_device_named(const char *name, bool deployed, const hp_device_ops *
     *ops = deployed ? plugin->deployed : plugin->device;
     return HP_OK;
 }
+
+hp_status hp_device_share(const char *name, const hp_program *p, hp_error *err) {
+    const hp_plugin *plugin;
+    if (strcmp(name, "cuda") != 0) return HP_OK;
+    HP_TRY(hp_plugin_cuda(&plugin, err));
+    plugin->share(p->n_role, p->clients);
+    return HP_OK;
+}

@@ -36,6 +36,14 @@ static inline double hp_step_loss_scale(const hp_step *s) {
     return s->loss_scale > 0 ? s->loss_scale : 1;
 }
 
+/* Kernels that a device chose by timing them: ranks tell each other, so that all use the same. */
+typedef struct hp_tuning_ops {
+    /* Choices that no rank has told of yet, the caller's to free; NULL: there are none. */
+    char *(*untold)(const hp_device *device);
+    /* What a rank, this one too, has told: is used from now on, and told. Errors: HP_EDATA, HP_EUNAVAIL. */
+    hp_status (*adopt)(hp_device *device, const char *text, hp_error *err);
+} hp_tuning_ops;
+
 typedef struct hp_device_ops {
     const char *name; /* "onednn", "ref" */
     hp_dtype dtype;   /* the program's dtype it computes in */
@@ -47,9 +55,11 @@ typedef struct hp_device_ops {
     hp_status (*run)(hp_device *device, int task, const hp_step *step, hp_error *err);
     void (*close)(hp_device *device);
     const hp_memory_ops *memory;
-    /* Where memory has streams: gives the task to the compute stream and returns. */
-    hp_status (*enqueue)(hp_device *device, int task, const hp_step *step, const hp_order *order,
-                         hp_error *err);
+    /* Where memory has streams: give the compute stream a step's values, before its first task; a task, which
+     * reads them there, so that it can be kept and given again (hp_capture_ops). Both return at once. */
+    hp_status (*begin)(hp_device *device, const hp_step *step, hp_error *err);
+    hp_status (*enqueue)(hp_device *device, int task, const hp_order *order, hp_error *err);
+    const hp_tuning_ops *tuning; /* NULL: it times nothing */
 } hp_device_ops;
 
 extern const hp_device_ops hp_device_ref;
@@ -60,5 +70,8 @@ extern const hp_device_ops hp_device_infer_cpu, hp_device_infer_ref; /* of deplo
 const hp_device_ops *hp_device_find(const char *name, bool deployed);
 /* --device cpu|cuda|ref; the GPU's part is loaded for it (exec/plugin.h). Errors: HP_EUNAVAIL. */
 hp_status hp_device_named(const char *name, bool deployed, const hp_device_ops **ops, hp_error *err);
+/* Before the device is used: ranks take the node's GPUs as the program places them, clients (AccDP) share
+ * one. */
+hp_status hp_device_share(const char *name, const hp_program *p, hp_error *err);
 
 #endif

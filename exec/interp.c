@@ -84,6 +84,7 @@ hp_status hp_interp_new(const hp_interp_config *config, hp_interp **interp, hp_e
     hp_status s = interp_device_open(in, err);
     if (s == HP_OK) s = interp_data_open(in, err);
     if (s == HP_OK) s = interp_zero_gradients(in, err);
+    interp_segments_open(in);
     *interp = s == HP_OK ? in : NULL;
     if (s != HP_OK) hp_interp_free(in);
     return s;
@@ -92,6 +93,7 @@ hp_status hp_interp_new(const hp_interp_config *config, hp_interp **interp, hp_e
 void hp_interp_free(hp_interp *in) {
     if (!in) return;
     interp_data_close(in);
+    interp_segments_close(in);
     interp_device_close(in);
     for (int q = 0; q < in->c.role->n_queue; q++) free(in->queue[q].task);
     free(in->n_dep);
@@ -126,6 +128,13 @@ void interp_given(hp_interp *in, int32_t task) {
     in->idle_since_ns = 0;
 }
 
+void interp_flies(hp_interp *in, int32_t task, int64_t t0_ns) {
+    HP_ASSERT(in->waits[task] == 0);
+    in->flight[in->n_flight++] = (interp_flight){.task = task, .handle = -1, .t0_ns = t0_ns};
+    in->n_computing++;
+    interp_given(in, task);
+}
+
 void interp_done(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns) {
     release(in, task, false);
     if (in->extent[task] > in->peak_bytes) in->peak_bytes = in->extent[task];
@@ -151,7 +160,7 @@ static hp_status run_here(hp_interp *in, int32_t task, const hp_step *step, hp_e
     return seen ? in->c.observe(in->c.observer, task, err) : HP_OK;
 }
 
-static hp_status enqueue(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
+static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
     const int op = interp_task(in, task)->op;
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     if (op == HP_TASK_STORE) { /* by the host */
@@ -164,11 +173,9 @@ static hp_status enqueue(hp_interp *in, int32_t task, const hp_step *step, hp_er
         HP_TRY(interp_load(in, task, err));
     } else {
         const hp_order order = interp_order(in, task);
-        HP_TRY(in->c.ops->enqueue(in->c.device, task, step, &order, err));
+        HP_TRY(in->c.ops->enqueue(in->c.device, task, &order, err));
     }
-    in->flight[in->n_flight++] = (interp_flight){.task = task, .handle = -1, .t0_ns = t0_ns};
-    in->n_computing++;
-    interp_given(in, task);
+    interp_flies(in, task, t0_ns);
     return HP_OK;
 }
 
@@ -179,9 +186,15 @@ static bool may_run(const hp_interp *in, const interp_queue *compute) {
     return in->waits[task] == 0 && (interp_task(in, task)->op != HP_TASK_STORE || in->n_computing == 0);
 }
 
-static hp_status run(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
+static hp_status run_next(hp_interp *in, const hp_step *step, hp_error *err) {
+    interp_queue *compute = &in->queue[0];
+    const int32_t task = compute->task[compute->next];
+    int32_t n = 0;
     hp_watch_note(in->c.watch, task, in->iter);
-    return in->queue[0].ordered ? enqueue(in, task, step, err) : run_here(in, task, step, err);
+    HP_TRY(interp_segment_give(in, &n, err));
+    compute->next += n > 0 ? n : 1;
+    if (n > 0) return HP_OK;
+    return compute->ordered ? enqueue(in, task, err) : run_here(in, task, step, err);
 }
 
 static hp_status wait(hp_interp *in, hp_error *err) {
@@ -199,7 +212,7 @@ static hp_status ended(const hp_interp *in, int signal, hp_error *err) {
                    interp_when(in->iter, when));
 }
 
-static hp_status reset(hp_interp *in, int32_t iter, double limit_s, hp_error *err) {
+static hp_status reset(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err) {
     const hp_role *r = in->c.role;
     memcpy(in->waits, in->n_dep, sizeof *in->waits * (size_t)r->n_task);
     for (int q = 0; q < r->n_queue; q++) in->queue[q].next = 0;
@@ -209,20 +222,20 @@ static hp_status reset(hp_interp *in, int32_t iter, double limit_s, hp_error *er
     in->idle_since_ns = 0;
     in->limit_s = limit_s;
     HP_TRY(interp_zero_metric(in, err));
-    return interp_device_begin(in, err);
+    return interp_device_begin(in, step, err);
 }
 
 hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err) {
-    HP_TRY(reset(in, iter, limit_s, err));
-    interp_queue *compute = &in->queue[0];
+    HP_TRY(reset(in, step, iter, limit_s, err));
     while (in->left > 0) {
         if (in->c.stop && *in->c.stop) return ended(in, (int)*in->c.stop, err);
         HP_TRY(interp_progress(in, err));
-        if (may_run(in, compute))
-            HP_TRY(run(in, compute->task[compute->next++], step, err));
+        if (may_run(in, &in->queue[0]))
+            HP_TRY(run_next(in, step, err));
         else if (in->left > 0)
             HP_TRY(wait(in, err));
     }
+    in->n_steps++;
     return interp_take_metric(in, err);
 }
 

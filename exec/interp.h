@@ -7,7 +7,8 @@
  *
  * A device with streams is given tasks ahead of time: where both ends of a dependency are ordered by its
  * events, the second may be given as soon as the first was. Whatever else waits for a task waits until its
- * event has happened. */
+ * event has happened. From the second step on, runs of tasks that wait for nothing but each other are given
+ * by one call, where the device can keep them (segments.h). */
 #ifndef HP_EXEC_INTERP_H
 #define HP_EXEC_INTERP_H
 

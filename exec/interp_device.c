@@ -35,9 +35,11 @@ void interp_device_close(hp_interp *in) {
     free(in->after);
 }
 
-hp_status interp_device_begin(hp_interp *in, hp_error *err) {
+hp_status interp_device_begin(hp_interp *in, const hp_step *step, hp_error *err) {
     if (!in->streams) return HP_OK;
     for (int t = 0; t < in->c.role->n_task; t++) in->done_ns[t] = 0;
+    interp_segments_begin(in);
+    HP_TRY(in->c.ops->begin(in->c.device, step, err));
     HP_TRY(in->streams->mark(in->zero, err));
     in->zero_ns = hp_clock_now_ns(in->c.clock);
     for (int q = 0; q < in->c.role->n_queue; q++) in->queue[q].last_ns = in->zero_ns;

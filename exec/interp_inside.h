@@ -1,6 +1,6 @@
 /* interp_inside.h - what the files of the executor's loop share: interp.c (the loop), interp_messages.c
- * (queues of communicators), interp_device.c (work under way on a device), interp_data.c (images in, results
- * out), interp_stall.c (what to say when nothing moves). */
+ * (queues of communicators), interp_device.c (work under way on a device), interp_segments.c (tasks given by
+ * one call), interp_data.c (images in, results out), interp_stall.c (what to say when nothing moves). */
 #ifndef HP_INTERP_INSIDE_H
 #define HP_INTERP_INSIDE_H
 
@@ -38,10 +38,13 @@ struct hp_interp {
     hp_event **event;             /* per task of an ordered queue: behind it */
     hp_event *zero;               /* marked at the begin of a step, at zero_ns */
     int64_t zero_ns;
-    int64_t *done_ns;  /* per task: when its event happened; 0: not yet in this step */
-    hp_event **after;  /* room for the events one task waits for */
-    void **host;       /* per load and store task: page-locked room, or NULL */
-    hp_event *fetched; /* behind a store's copy */
+    int64_t *done_ns;       /* per task: when its event happened; 0: not yet in this step */
+    hp_event **after;       /* room for the events one task waits for */
+    int32_t n_steps;        /* done so far */
+    int32_t *segment;       /* per task: segments.h; NULL: every task is given by itself */
+    hp_captured **captured; /* per task that a segment begins with; NULL: none is kept */
+    void **host;            /* per load and store task: page-locked room, or NULL */
+    hp_event *fetched;      /* behind a store's copy */
 };
 
 /* --- interp.c --- */
@@ -57,6 +60,8 @@ static inline unsigned char *interp_buffer(const hp_interp *in, int32_t buffer) 
 }
 /* The task was given: those whose queue can wait for its event need not wait for more. */
 void interp_given(hp_interp *in, int32_t task);
+/* A task of the compute queue was given to the device at t0_ns, and is not done yet. */
+void interp_flies(hp_interp *in, int32_t task, int64_t t0_ns);
 /* The task is done. */
 void interp_done(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns);
 void *interp_zeroed(size_t n, size_t size);
@@ -72,12 +77,22 @@ hp_status interp_progress(hp_interp *in, hp_error *err);
 
 hp_status interp_device_open(hp_interp *in, hp_error *err);
 void interp_device_close(hp_interp *in);
-hp_status interp_device_begin(hp_interp *in, hp_error *err); /* a step */
+hp_status interp_device_begin(hp_interp *in, const hp_step *step, hp_error *err);
 /* What a task of an ordered queue is ordered by. Valid until the next call. */
 hp_order interp_order(hp_interp *in, int32_t task);
 /* Has the event behind a task happened? When, on the common clock: *t0_ns, *t1_ns. */
 hp_status interp_event(hp_interp *in, int32_t task, bool *done, int64_t *t0_ns, int64_t *t1_ns,
                        hp_error *err);
+
+/* --- interp_segments.c: nothing where a device keeps no work --- */
+
+void interp_segments_open(hp_interp *in);
+void interp_segments_close(hp_interp *in);
+/* Before the second step: has the device keep what it can. */
+void interp_segments_begin(hp_interp *in);
+/* Gives the tasks at the head of the compute queue that were kept together, *n; 0: the first is to be given
+ * by itself. */
+hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err);
 
 /* --- interp_data.c --- */
 

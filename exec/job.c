@@ -5,6 +5,7 @@
 #include "exec/data/constants.h"
 #include "exec/data/output.h"
 #include "exec/plugin.h"
+#include "exec/tuning.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
     j->role = j->comm->rank % j->plan.program->n_role;
     j->replica = j->comm->rank / j->plan.program->n_role;
     HP_TRY(hp_device_named(j->plan.device, j->plan.graph->deployed, &j->ops, err));
+    HP_TRY(hp_device_share(j->plan.device, j->plan.program, err));
     if ((int)j->ops->dtype != j->plan.program->dtype)
         return hp_fail(err, HP_EUNAVAIL,
                        "device %s computes in %s, the plan is in %s: make the plan with --device %s",
@@ -202,6 +204,7 @@ hp_status hp_job_pass_reopen(hp_job *j, hp_job_pass *pass, hp_error *err) {
     j->ops->close(pass->device);
     pass->interp = NULL, pass->device = NULL;
     HP_TRY(open_device(j, pass, err));
+    HP_TRY(hp_tuning_share(j->comm, j->ops->tuning, pass->device, err));
     return open_interp(j, pass, err);
 }
 
@@ -213,7 +216,8 @@ void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
     *pass = (hp_job_pass){0};
 }
 
-/* Messages of what lies in a device's memory: by NCCL where the plan says so, else through the host's. */
+/* Messages of what lies in a device's memory: by NCCL where the plan says so, else from one memory into the
+ * other where they reach each other, else through the host's. */
 static bool has_backend(const hp_program *p, int32_t backend) {
     for (int r = 0; r < p->n_role; r++)
         for (int q = 0; q < p->role[r].n_queue; q++)
@@ -225,6 +229,7 @@ static bool has_backend(const hp_program *p, int32_t backend) {
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
     if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, j->ops->memory);
+    HP_TRY(hp_comm_peer(j->comm, j->ops->memory, j->arena, j->arena_bytes, &j->comm, err));
     if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
     HP_TRY(hp_plugin_cuda(&plugin, err));
     return plugin->nccl(j->comm, &j->comm, err);
@@ -251,6 +256,12 @@ static hp_status prepare(hp_job *j, hp_error *err) {
     return open_trace(j, err);
 }
 
+/* Kernels that were timed: the same on all ranks, before the first step. */
+static hp_status share_tuning(hp_job *j, hp_error *err) {
+    HP_TRY(hp_tuning_share(j->comm, j->ops->tuning, j->train.device, err));
+    return j->eval.device ? hp_tuning_share(j->comm, j->ops->tuning, j->eval.device, err) : HP_OK;
+}
+
 hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->memory = hp_arena_new();
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
@@ -259,6 +270,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
     if (j->constants) HP_TRY(hp_qparams_share(j->constants, j->comm, err));
     HP_TRY(hp_comm_agree(j->comm, prepare(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, share_tuning(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
     HP_TRY(hp_clock_open(j->comm, &j->clock, err));
     j->patience = (hp_patience){.fixed_s = j->options->deadline_s,
@@ -277,7 +289,8 @@ void hp_job_close(hp_job *j) {
     hp_watch_close(j->watch);
     hp_constants_close(j->constants);
     free(j->row);
+    j->comm->ops->close(j->comm); /* before the arena, which others may have open */
     if (j->arena) j->ops->memory->free(j->arena, j->arena_bytes);
     hp_arena_free(j->memory);
-    j->ring = NULL, j->watch = NULL, j->arena = NULL, j->memory = NULL;
+    j->ring = NULL, j->watch = NULL, j->arena = NULL, j->memory = NULL, j->comm = NULL;
 }

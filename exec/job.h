@@ -57,8 +57,9 @@ static inline const hp_tensor *hp_job_logits(const hp_job *j) {
 }
 
 /* Reads and checks the plan, then prepares memory, weights, data and devices. The caller owns a zeroed job
- * with options, stop and comm set, and closes it in every case. Collective: over all ranks (each step's
- * outcome is agreed on; when one rank fails all do, and *speaker says whether this one prints). */
+ * with options, stop and comm set, and closes it, comm included, in every case. Collective: over all ranks
+ * (each step's outcome is agreed on; when one rank fails all do, and *speaker says whether this one prints).
+ */
 hp_status hp_job_open(hp_job *job, bool *speaker, hp_error *err);
 void hp_job_close(hp_job *job);
 

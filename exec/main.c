@@ -66,6 +66,5 @@ int main(int argc, char **argv) {
     if (code == HP_ESTALL || (code == HP_OK && work(&job, &err) != HP_OK)) return give_up(&job, &err);
     if (code != HP_OK && speaker) complain(&err);
     hp_job_close(&job);
-    job.comm->ops->close(job.comm);
     return code;
 }

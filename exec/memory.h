@@ -21,6 +21,21 @@ typedef struct hp_order {
 
 typedef enum hp_stream { HP_STREAM_COMPUTE, HP_STREAM_COPY } hp_stream;
 
+typedef struct hp_captured hp_captured; /* a device's own: work to be given again */
+
+/* Work of the compute stream that is the same in every step is given once, and kept. What a device needs for
+ * that is its driver's, not in what a plan counts as the role's memory. */
+typedef struct hp_capture_ops {
+    /* What the compute stream is given from here on is kept, not done. Nothing is under way then; until the
+     * end comes nothing but that work, which is ordered by nothing, and no call that waits or allocates. */
+    hp_status (*begin)(hp_error *err);
+    /* Errors: HP_EUNAVAIL, a part cannot be kept. The stream is as it was before, either way. */
+    hp_status (*end)(hp_captured **captured, hp_error *err);
+    /* Gives all of it again. The events behind its parts happen anew, each as soon as its part is done. */
+    hp_status (*again)(hp_captured *captured, const hp_order *order, hp_error *err);
+    void (*free)(hp_captured *captured);
+} hp_capture_ops;
+
 typedef struct hp_stream_ops {
     hp_status (*event_new)(hp_event **event, hp_error *err);
     void (*event_free)(hp_event *event);
@@ -30,13 +45,26 @@ typedef struct hp_stream_ops {
     hp_status (*apart)(hp_event *from, hp_event *to, double *seconds, hp_error *err);
     /* Makes the event happen now, once all earlier work of the compute stream has; waits for it. */
     hp_status (*mark)(hp_event *event, hp_error *err);
-    /* Copies between the device and page-locked host memory, either way: on the compute stream, as one of its
-     * tasks, or beside it, on the one stream of all copies. */
+    /* Copies between the device and page-locked host memory, either way, or from a peer's memory: on the
+     * compute stream, as one of its tasks, or beside it, on the one stream of all copies. */
     hp_status (*copy)(hp_stream stream, void *to, const void *from, int64_t bytes, const hp_order *order,
                       hp_error *err);
     hp_status (*host_new)(int64_t bytes, void **at, hp_error *err); /* page-locked */
     void (*host_free)(void *at);
+    const hp_capture_ops *capture; /* NULL: every piece of work is given each time */
 } hp_stream_ops;
+
+/* What another process of the node finds an allocation by. */
+typedef struct hp_memory_name {
+    unsigned char bytes[64];
+} hp_memory_name;
+
+typedef struct hp_peer_ops {
+    hp_status (*name)(void *at, hp_memory_name *name, hp_error *err); /* at: as alloc gave it */
+    /* The memory that another process named so: copies may read it. Errors: HP_EUNAVAIL, there is no way. */
+    hp_status (*open)(const hp_memory_name *name, void **at, hp_error *err);
+    void (*close)(void *at); /* before its owner frees it */
+} hp_peer_ops;
 
 typedef struct hp_memory_ops {
     const char *name;
@@ -49,6 +77,7 @@ typedef struct hp_memory_ops {
     hp_status (*zero)(void *at, int64_t bytes, hp_error *err);
     const hp_stream_ops *streams; /* NULL: all work is complete on return */
     bool host;                    /* the host can read and write it */
+    const hp_peer_ops *peers;     /* NULL: no other process can reach it */
 } hp_memory_ops;
 
 extern const hp_memory_ops hp_memory_host;

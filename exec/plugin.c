@@ -31,6 +31,10 @@ static bool find(char *path, size_t n) {
     return false;
 }
 
+const char *hp_plugin_path(char *out, size_t n) {
+    return find(out, n) ? out : NULL;
+}
+
 static hp_status check(const hp_plugin *p, const char *path, hp_error *err) {
     if (!p) return hp_fail(err, HP_EUNAVAIL, "%s is no part of hplan: it lacks hp_plugin_of_cuda", path);
     if (p->version != HP_PLUGIN_VERSION)

@@ -160,13 +160,14 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
     const bool scored = j->plan.graph->deployed ? scores_steps(j) : j->options->eval;
     const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(),
-                           (double)j->comm->sent_bytes};
+                           (double)j->comm->sent_bytes, (double)j->comm->direct_bytes};
+    enum { FIGURES = sizeof mine / sizeof *mine };
     static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
     for (int i = 0; i < 3; i++) sample(j, COUNTERS[i], (int32_t)j->steps, mine[i]);
-    double *all = calloc((size_t)n * 4, sizeof *all);
+    double *all = calloc((size_t)n * FIGURES, sizeof *all);
     HP_ASSERT(all);
     hp_status s = HP_OK;
-    for (int i = 0; i < 4 && s == HP_OK; i++)
+    for (int i = 0; i < FIGURES && s == HP_OK; i++)
         s = hp_comm_share(j->comm, mine[i], all + i * n, "the other ranks' figures", err);
     hp_report_final f = {.steps = j->steps,
                          .loss = j->loss,
@@ -183,7 +184,8 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .peak_bytes = all,
                          .planned_bytes = all + n,
                          .rss_bytes = all + 2 * n,
-                         .sent_bytes = all + 3 * n};
+                         .sent_bytes = all + 3 * n,
+                         .direct_bytes = all + 4 * n};
     if (j->votes) take_verdict(j, &f);
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
     free(all);

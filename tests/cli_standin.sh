@@ -1,7 +1,7 @@
 #!/bin/bash
 # cli_standin.sh - `hplan run --device cuda` whole, on the stand-in for a GPU (tests/standin/): losses and outputs are
-# the CPU's, over strategies and back ends, with messages through page-locked memory and through NCCL; a peer
-# that hangs is found.
+# the CPU's, over strategies and back ends, with messages straight between memories, through page-locked memory and
+# through NCCL; a peer that hangs is found.
 set -uo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/lib.sh" || exit 1
@@ -32,6 +32,18 @@ assert len(a) == len(b) == 3 and all(abs(x - y) <= float(sys.argv[3]) for x, y i
 PY
 }
 
+# messages_go NAME DIRECT OTHER: what the ranks of NAME sent straight; the rest is at most OTHER bytes; `some`: any
+messages_go() {
+  python3 - "$@" <<'PY' || complain "$1: other bytes went straight"
+import json, sys
+name, direct, other = sys.argv[1:]
+final = [json.loads(l) for l in open(name + ".json")][-1]
+straight, all = final["direct_bytes"], final["sent_bytes"]
+assert all and (min(straight) > 0 if direct == "some" else straight == [0] * len(all)), final
+assert other == "some" or max(a - s for a, s in zip(all, straight)) <= int(other), final
+PY
+}
+
 output=
 # float32 rounding over three steps; what comm= says changes nothing at all
 for strategy in dp=1 dp=2 stages=2,micro=2 sp=2x1; do
@@ -42,6 +54,31 @@ for strategy in dp=1 dp=2 stages=2,micro=2 sp=2x1; do
   run_on cuda "$strategy,comm=nccl" nccl --net cnn --image 28 --batch 8
   losses_agree mpi nccl 0
 done
+# ranks whose timings prefer different kernels all use those of the first
+for engines in 3 3@0 3@1; do
+  HPLAN_STANDIN_ENGINES=$engines run_on cuda dp=2,comm=mpi "engines-$engines" --net cnn --image 28 --batch 8
+done
+losses_agree engines-3 engines-3@0 0
+[ "$(grep -o '"loss": *[^,}]*' engines-3.json)" != "$(grep -o '"loss": *[^,}]*' engines-3@1.json)" ] ||
+  complain "the stand-in's engines do not differ: nothing was tested"
+# the same bits and bytes straight and through the host, for some pairs or all; a pipeline has messages alone, and a
+# run's own figures
+pipeline="stages=3,micro=2,comm=mpi --net cnn --image 28 --batch 6"
+# shellcheck disable=SC2086
+{
+  run_on cuda ${pipeline/ / straight }
+  messages_go straight some 1000
+  HPLAN_STANDIN_FAIL=cudaIpcOpenMemHandle:1@2 run_on cuda ${pipeline/ / mixed }
+  HPLAN_STANDIN_FAIL=cudaIpcGetMemHandle:1 run_on cuda ${pipeline/ / staged }
+}
+messages_go staged none some
+losses_agree straight mixed 0
+losses_agree straight staged 0
+python3 - <<'PY' || complain "messages: other bytes by another route"
+import json
+a, b = (json.loads(open(n + ".json").readlines()[-1])["sent_bytes"] for n in ("straight", "staged"))
+assert a == b, (a, b)
+PY
 run_on cuda sp=2x1,comm=halo:mpi+stage:mpi+allreduce:nccl+stats:nccl mixed --net cnn --image 28 --batch 8
 losses_agree mpi mixed 0
 
@@ -63,4 +100,7 @@ output=
 # a peer that stops coming in the second step: a message and 124, not a hang
 HPLAN_STANDIN_FAIL=hang:20@1 expect 124 run nccl.db --steps 3 --deadline 10
 grep -q "stalled" err || complain "a peer that hangs: $(cat err)"
+# a copy from another's memory that never ends: the same
+HPLAN_STANDIN_FAIL=peer:3@1 expect 124 run straight.db --steps 3 --deadline 10
+grep -q "stalled" err || complain "a copy that hangs: $(cat err)"
 conclude "cuda on the stand-in: the CPU's losses and outputs"

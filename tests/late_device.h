@@ -9,6 +9,7 @@
 #include "plan/base/rng.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@ typedef struct late_wait {
 
 typedef struct late_item {
     struct late_item *next;
+    bool kept; /* self is a capture's */
     int n_wait;
     late_wait *wait;
     hp_event *done;
@@ -51,12 +53,26 @@ typedef struct late_rank { /* what a process is to a real device; one per thread
     bool quit;
     unsigned char *fake, *real; /* the arena, as the host knows it and as it is */
     size_t bytes;
+    int n_peer;
+    struct late_rank **peer; /* whose memory was opened */
     uint64_t seed, draws;
     hp_status failed;
+    hp_step step;         /* as the compute stream has it */
+    hp_captured *capture; /* under way */
 } late_rank;
 
+struct hp_captured {
+    int n;
+    struct late_part {
+        void (*work)(void *self);
+        void *self;
+        hp_event *done;
+    } * part;
+};
+
 static _Thread_local late_rank *late_me;
-static const hp_device_ops *late_inner; /* whose tasks are run; set before the ranks start */
+static _Atomic int64_t late_given, late_again; /* tasks by themselves; captured ones, each time */
+static const hp_device_ops *late_inner;        /* whose tasks are run; set before the ranks start */
 static uint64_t late_seed;
 
 /* --- streams --- */
@@ -98,7 +114,7 @@ static void late_finish(late_stream *s, late_item *item) {
     s->busy = false;
     pthread_cond_broadcast(&r->moved);
     pthread_mutex_unlock(&r->lock);
-    free(item->self);
+    if (!item->kept) free(item->self);
     free(item->wait);
     free(item);
 }
@@ -128,26 +144,35 @@ static late_stream *late_stream_of(int kind, int peer, int channel) {
     return s;
 }
 
-static void late_give(late_stream *s, const hp_order *order, void (*work)(void *), void *self) {
-    late_rank *r = s->rank;
+static late_item *late_item_of(const hp_order *order, void (*work)(void *), void *self) {
     late_item *item = calloc(1, sizeof *item);
+    HP_ASSERT(item && !late_me->capture);
     item->wait = calloc((size_t)order->n + 1, sizeof *item->wait);
-    pthread_mutex_lock(&r->lock);
     for (int i = 0; i < order->n; i++)
         item->wait[item->n_wait++] = (late_wait){order->after[i], order->after[i]->recorded};
     item->done = order->done;
     if (order->done) item->count = ++order->done->recorded;
     item->work = work;
     item->self = self;
+    return item;
+}
+
+static void late_put_item(late_stream *s, late_item *item) {
     *s->last = item;
     s->last = &item->next;
-    pthread_cond_broadcast(&r->moved);
-    pthread_mutex_unlock(&r->lock);
+    pthread_cond_broadcast(&s->rank->moved);
+}
+
+static void late_give(late_stream *s, const hp_order *order, void (*work)(void *), void *self) {
+    pthread_mutex_lock(&s->rank->lock);
+    late_put_item(s, late_item_of(order, work, self));
+    pthread_mutex_unlock(&s->rank->lock);
 }
 
 /* Until the compute stream has nothing to do. */
 static void late_drain(void) {
     const late_stream *s = late_stream_of(0, 0, 0);
+    HP_ASSERT(!late_me->capture);
     pthread_mutex_lock(&late_me->lock);
     while (s->first || s->busy) pthread_cond_wait(&late_me->moved, &late_me->lock);
     pthread_mutex_unlock(&late_me->lock);
@@ -155,10 +180,21 @@ static void late_drain(void) {
 
 /* --- memory --- */
 
-static void *late_real(const void *at) {
+static bool late_holds(const late_rank *r, const void *at) {
     const unsigned char *p = at;
-    HP_ASSERT(p >= late_me->fake && p < late_me->fake + late_me->bytes + 1);
-    return late_me->real + (p - late_me->fake);
+    return p >= r->fake && p < r->fake + r->bytes;
+}
+
+static const late_rank *late_peer_of(const void *at) {
+    for (int i = 0; i < late_me->n_peer; i++)
+        if (late_holds(late_me->peer[i], at)) return late_me->peer[i];
+    return NULL;
+}
+
+static void *late_real(const void *at) {
+    const late_rank *r = late_holds(late_me, at) ? late_me : late_peer_of(at);
+    HP_ASSERT(r);
+    return r->real + ((const unsigned char *)at - r->fake);
 }
 
 static hp_status late_alloc(int64_t bytes, void **at, hp_error *err) {
@@ -191,6 +227,7 @@ static void late_free(void *at, int64_t bytes) {
     }
     munmap(r->fake, r->bytes);
     free(r->real);
+    free(r->peer);
     free(r);
     late_me = NULL;
 }
@@ -228,6 +265,7 @@ static void late_event_free(hp_event *e) {
 }
 
 static hp_status late_happened(hp_event *e, bool *yes, hp_error *err) {
+    HP_ASSERT(!late_me->capture);
     pthread_mutex_lock(&late_me->lock);
     *yes = e->happened >= e->recorded;
     const hp_status failed = late_me->failed;
@@ -259,18 +297,16 @@ static void late_do_copy(void *self) {
     if (c->bytes) memcpy(c->to, c->from, c->bytes);
 }
 
-static bool late_is_device(const void *at) {
-    const unsigned char *p = at;
-    return p >= late_me->fake && p < late_me->fake + late_me->bytes;
-}
+static atomic_int late_straight, late_by_host; /* copies so far */
 
 static hp_status late_copy_give(hp_stream stream, void *to, const void *from, int64_t bytes,
                                 const hp_order *order, hp_error *err) {
     (void)err;
     late_copy *c = malloc(sizeof *c);
-    HP_ASSERT(c && late_is_device(to) != late_is_device(from));
-    *c = (late_copy){late_is_device(to) ? late_real(to) : to, late_is_device(from) ? late_real(from) : from,
-                     (size_t)bytes};
+    const bool out = late_holds(late_me, from), in = late_holds(late_me, to), straight = late_peer_of(from);
+    HP_ASSERT(c && out != in);
+    (*(straight ? &late_straight : &late_by_host))++;
+    *c = (late_copy){in ? late_real(to) : to, out || straight ? late_real(from) : from, (size_t)bytes};
     late_give(late_stream_of((int)stream, 0, 0), order, late_do_copy, c);
     return HP_OK;
 }
@@ -282,10 +318,94 @@ static hp_status late_host_new(int64_t bytes, void **at, hp_error *err) {
     return HP_OK;
 }
 
+/* --- captures --- */
+
+static hp_status late_capture_begin(hp_error *err) {
+    (void)err;
+    late_drain();
+    late_me->capture = calloc(1, sizeof *late_me->capture);
+    HP_ASSERT(late_me->capture);
+    return HP_OK;
+}
+
+static hp_status late_capture_end(hp_captured **captured, hp_error *err) {
+    (void)err;
+    HP_ASSERT(late_me->capture);
+    *captured = late_me->capture;
+    late_me->capture = NULL;
+    return HP_OK;
+}
+
+/* Work that waits for what is not captured cannot be. */
+static void late_capture_part(const hp_order *order, void (*work)(void *), void *self) {
+    hp_captured *c = late_me->capture;
+    HP_ASSERT(order->n == 0);
+    c->part = realloc(c->part, sizeof *c->part * (size_t)(c->n + 1));
+    HP_ASSERT(c->part);
+    c->part[c->n++] = (struct late_part){work, self, order->done};
+}
+
+static hp_status late_capture_again(hp_captured *c, const hp_order *order, hp_error *err) {
+    late_stream *s = late_stream_of(0, 0, 0);
+    (void)err;
+    HP_ASSERT(!order->done);
+    pthread_mutex_lock(&late_me->lock);
+    late_put_item(s, late_item_of(order, NULL, NULL));
+    for (int i = 0; i < c->n; i++) {
+        late_item *item =
+            late_item_of(&(hp_order){.done = c->part[i].done}, c->part[i].work, c->part[i].self);
+        item->kept = true;
+        late_put_item(s, item);
+    }
+    pthread_mutex_unlock(&late_me->lock);
+    late_again += c->n;
+    return HP_OK;
+}
+
+static void late_capture_free(hp_captured *c) {
+    late_drain();
+    for (int i = 0; i < c->n; i++) free(c->part[i].self);
+    free(c->part);
+    free(c);
+}
+
+static const hp_capture_ops LATE_CAPTURE = {late_capture_begin, late_capture_end, late_capture_again,
+                                            late_capture_free};
 static const hp_stream_ops LATE_STREAMS = {late_event_new, late_event_free, late_happened, late_apart,
-                                           late_mark,      late_copy_give,  late_host_new, free};
-static const hp_memory_ops LATE_MEMORY = {"late",   late_alloc, late_free,     late_put,
-                                          late_get, late_zero,  &LATE_STREAMS, false};
+                                           late_mark,      late_copy_give,  late_host_new, free,
+                                           &LATE_CAPTURE};
+
+/* --- another rank's memory: one in three is out of reach, from one side at least --- */
+
+static hp_status late_peer_name(void *at, hp_memory_name *name, hp_error *err) {
+    (void)err;
+    HP_ASSERT(at == late_me->fake);
+    memcpy(name->bytes, &late_me, sizeof late_me);
+    return HP_OK;
+}
+
+static hp_status late_peer_open(const hp_memory_name *name, void **at, hp_error *err) {
+    late_rank *r = late_me, *peer;
+    memcpy(&peer, name->bytes, sizeof peer);
+    if (hp_rng_below(r->seed, 1, r->draws++, 3) == 0)
+        return hp_fail(err, HP_EUNAVAIL, "the late device was told not to reach it");
+    r->peer = realloc(r->peer, sizeof(late_rank *) * (size_t)(r->n_peer + 1));
+    HP_ASSERT(r->peer);
+    r->peer[r->n_peer++] = peer;
+    *at = peer->fake;
+    return HP_OK;
+}
+
+static void late_peer_close(void *at) {
+    late_rank *r = late_me;
+    int i = 0;
+    while (r->peer[i]->fake != at) i++;
+    r->peer[i] = r->peer[--r->n_peer];
+}
+
+static const hp_peer_ops LATE_PEERS = {late_peer_name, late_peer_open, late_peer_close};
+static const hp_memory_ops LATE_MEMORY = {"late",    late_alloc,    late_free, late_put,   late_get,
+                                          late_zero, &LATE_STREAMS, false,     &LATE_PEERS};
 
 /* --- the device --- */
 
@@ -293,17 +413,26 @@ typedef struct late_task {
     late_rank *rank;
     hp_device *device;
     int task;
-    hp_step step;
 } late_task;
 
 static void late_do_task(void *self) {
     const late_task *t = self;
     hp_error err;
-    const hp_status s = late_inner->run(t->device, t->task, &t->step, &err);
+    const hp_status s = late_inner->run(t->device, t->task, &t->rank->step, &err);
     if (s == HP_OK) return;
     pthread_mutex_lock(&t->rank->lock);
     t->rank->failed = s;
     pthread_mutex_unlock(&t->rank->lock);
+}
+
+typedef struct late_begun {
+    late_rank *rank;
+    hp_step step;
+} late_begun;
+
+static void late_do_begin(void *self) {
+    const late_begun *b = self;
+    b->rank->step = b->step;
 }
 
 static hp_status late_open(const hp_device_config *config, hp_device **device, hp_error *err) {
@@ -312,13 +441,25 @@ static hp_status late_open(const hp_device_config *config, hp_device **device, h
     return late_inner->open(&real, device, err);
 }
 
-static hp_status late_enqueue(hp_device *d, int task, const hp_step *step, const hp_order *order,
-                              hp_error *err) {
+static hp_status late_begin(hp_device *d, const hp_step *step, hp_error *err) {
+    (void)d, (void)err;
+    late_begun *b = malloc(sizeof *b);
+    HP_ASSERT(b);
+    *b = (late_begun){late_me, *step};
+    late_give(late_stream_of(0, 0, 0), &(hp_order){0}, late_do_begin, b);
+    return HP_OK;
+}
+
+static hp_status late_enqueue(hp_device *d, int task, const hp_order *order, hp_error *err) {
     (void)err;
     late_task *t = malloc(sizeof *t);
     HP_ASSERT(t);
-    *t = (late_task){late_me, d, task, *step};
-    late_give(late_stream_of(0, 0, 0), order, late_do_task, t);
+    *t = (late_task){late_me, d, task};
+    if (late_me->capture)
+        late_capture_part(order, late_do_task, t);
+    else
+        late_give(late_stream_of(0, 0, 0), order, late_do_task, t);
+    late_given += !late_me->capture;
     return HP_OK;
 }
 
@@ -336,6 +477,7 @@ static inline hp_device_ops late_device(const hp_device_ops *inner, uint64_t see
                            .open = late_open,
                            .close = late_close,
                            .memory = &LATE_MEMORY,
+                           .begin = late_begin,
                            .enqueue = late_enqueue};
 }
 
@@ -399,7 +541,6 @@ static void late_do_group(void *self) {
         usleep(20);
         pthread_mutex_lock(&g->comm->lock);
     }
-    g->comm->base.sent_bytes = g->comm->inner->sent_bytes;
     pthread_mutex_unlock(&g->comm->lock);
     free(g->op);
 }
@@ -511,14 +652,18 @@ static const hp_comm_ops LATE_COMM = {.name = "late",
                                       .ordered = late_comm_ordered,
                                       .close = late_comm_close};
 
-/* Staged over late over the rank's own. */
+/* Straight where memory can be reached, staged else, over late over the rank's own. */
 static inline hp_comm *late_comm_new(hp_comm *inner, const hp_device_ops *ops) {
+    hp_error err;
     late_comm *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
     c->base = (hp_comm){.ops = &LATE_COMM, .rank = inner->rank, .size = inner->size};
     c->inner = inner;
     pthread_mutex_init(&c->lock, NULL);
-    return hp_comm_staged(&c->base, ops->memory);
+    hp_comm *staged = hp_comm_staged(&c->base, ops->memory), *comm;
+    HP_ASSERT(hp_comm_peer(staged, ops->memory, late_me->fake, (int64_t)late_me->bytes, &comm, &err) ==
+              HP_OK);
+    return comm;
 }
 
 #endif

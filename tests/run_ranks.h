@@ -14,6 +14,7 @@ typedef struct ranks_job {
     const hp_device_ops *ops;
     int steps;
     double lr, momentum, weight_decay;
+    double lr_falls; /* by this much from step to step */
     uint64_t seed;
     const double *start;  /* per graph parameter element, all in order; NULL: drawn from the seed */
     const char *ring_dir; /* not NULL: spans go to ring_dir/rank-N.ring */
@@ -237,7 +238,7 @@ static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *e
                           .replica = me->replica,
                           .seed = job->seed,
                           .dropout = true,
-                          .lr = job->lr,
+                          .lr = job->lr - iter * job->lr_falls,
                           .momentum = job->momentum,
                           .weight_decay = job->weight_decay,
                           .loss_scale = job->loss_scale};

@@ -297,7 +297,6 @@ static void choices_are_kept_from_run_to_run(void **state) {
     assert_non_null(mkdtemp(folder));
     assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
     assert_true(json_object_size(dnn->choices) > 0);
-    dnn->known = 0;
     hp_dnn_cache_write(dnn);
     assert_int_equal(hp_dnn_open_like(description(), false, &next, &err), HP_OK);
     hp_dnn_cache_read(next);

@@ -23,7 +23,7 @@ static int32_t roll(dice *d, int32_t low, int32_t high) {
     return low + (int32_t)hp_rng_below(d->seed, 31, d->at++, (uint64_t)(high - low + 1));
 }
 
-/* Any convolution; at the end some rows and columns may be left unread. */
+/* Any convolution; at either end some rows and columns may be left unread. */
 static hp_dnn_conv draw_conv(dice *d) {
     hp_dnn_conv c = {.kind = roll(d, HP_DNN_FORWARD, HP_DNN_WGRAD), .dtype = HP_F32, .n = roll(d, 1, 5)};
     c.groups = roll(d, 1, 3);
@@ -32,10 +32,13 @@ static hp_dnn_conv draw_conv(dice *d) {
     c.kh = roll(d, 1, 4), c.kw = roll(d, 1, 3);
     c.stride_h = roll(d, 1, 3), c.stride_w = roll(d, 1, 2);
     c.dil_h = roll(d, 1, 2), c.dil_w = roll(d, 1, 2);
-    c.pad_top = roll(d, 0, (c.kh - 1) * c.dil_h), c.pad_left = roll(d, 0, (c.kw - 1) * c.dil_w);
+    const int32_t unread = roll(d, 0, 2) ? 0 : 3;
+    c.pad_top = roll(d, -unread, (c.kh - 1) * c.dil_h), c.pad_left = roll(d, -unread, (c.kw - 1) * c.dil_w);
     c.ih = roll(d, 24, 40), c.iw = roll(d, 7, 9);
     c.oh = (c.ih + c.pad_top + roll(d, 0, (c.kh - 1) * c.dil_h) - (c.kh - 1) * c.dil_h - 1) / c.stride_h + 1;
     c.ow = (c.iw + c.pad_left - (c.kw - 1) * c.dil_w - 1) / c.stride_w + 1;
+    if (unread) c.oh -= roll(d, 0, 2);
+    if (unread && c.ow > 1) c.ow -= roll(d, 0, 1);
     c.pad_bottom = behind(c.ih, c.oh, c.kh, c.stride_h, c.dil_h, c.pad_top);
     c.pad_right = behind(c.iw, c.ow, c.kw, c.stride_w, c.dil_w, c.pad_left);
     c.add = c.kind != HP_DNN_FORWARD && roll(d, 0, 1);
@@ -63,20 +66,25 @@ static void at_output(const hp_dnn_conv *c, int64_t o, int64_t *x, int64_t *w, i
         const int32_t iy = oy * c->stride_h - c->pad_top + r * c->dil_h,
                       ix = ox * c->stride_w - c->pad_left + s * c->dil_w;
         if (iy < 0 || iy >= c->ih || ix < 0 || ix >= c->iw) continue;
-        product(c->kind, &x[((n * c->ih + iy) * c->iw + ix) * c->ic + first + ch],
+        product(c->kind, &x[n * hp_dnn_x_sample(c) + iy * hp_dnn_x_row(c) + ix * c->ic + first + ch],
                 &w[k * c->kh * c->kw * ins + tap], &y[o]);
     }
 }
 
+/* Zeros in what is made. */
+static void clear(const hp_dnn_conv *c, int64_t *x, int64_t *w, int64_t *y) {
+    const int64_t filter = (int64_t)c->oc * (c->ic / c->groups) * c->kh * c->kw;
+    if (c->kind == HP_DNN_FORWARD) memset(y, 0, sizeof *y * (size_t)(c->n * c->oh * c->ow * c->oc));
+    if (c->kind == HP_DNN_WGRAD) memset(w, 0, sizeof *w * (size_t)filter);
+    for (int64_t r = 0; r < c->n * c->ih && c->kind == HP_DNN_DGRAD; r++)
+        memset(&x[r / c->ih * hp_dnn_x_sample(c) + r % c->ih * hp_dnn_x_row(c)], 0,
+               sizeof *x * (size_t)(c->iw * c->ic));
+}
+
 /* The definition, in integers. */
 static void compute(const hp_dnn_conv *c, int64_t *x, int64_t *w, int64_t *y) {
-    const int64_t size[] = {c->n * c->ih * c->iw * c->ic,
-                            (int64_t)c->oc * (c->ic / c->groups) * c->kh * c->kw,
-                            c->n * c->oh * c->ow * c->oc};
-    int64_t *const made = c->kind == HP_DNN_FORWARD ? y : c->kind == HP_DNN_DGRAD ? x : w;
-    const int which = c->kind == HP_DNN_FORWARD ? 2 : c->kind == HP_DNN_DGRAD ? 0 : 1;
-    if (!c->add) memset(made, 0, sizeof *made * (size_t)size[which]);
-    for (int64_t o = 0; o < size[2]; o++) at_output(c, o, x, w, y);
+    if (!c->add) clear(c, x, w, y);
+    for (int64_t o = 0; o < c->n * c->oh * c->ow * c->oc; o++) at_output(c, o, x, w, y);
 }
 
 static void fill(maps *m, dice *d) {
@@ -111,6 +119,7 @@ static void an_operation_in_pieces_is_the_operation(void **state) {
         cut = whole;
         if (hp_dnn_split(&c, limit, &piece, &n, &err) != HP_OK) fail_msg("seed %d: %s", (int)seed, err.text);
         compute(&c, whole.x, whole.w, whole.y);
+        if (hp_dnn_leaves(&c)) clear(&c, cut.x, cut.w, cut.y);
         for (int i = 0; i < n; i++) {
             check_piece(&piece[i], limit);
             compute(&piece[i].conv, cut.x + piece[i].x_at, cut.w, cut.y + piece[i].y_at);

@@ -1,6 +1,7 @@
 /* test_exec_late.c - a device whose work is done later, in memory that the host cannot reach, with messages
- * that are the device's work and messages that are not: the same bits as when every task is done at once,
- * and spans in an order that the program allows. */
+ * that are the device's work and messages that are not, its tasks given one by one or segment by segment: the
+ * same bits as when every task is done at once, and spans in an order that the program allows. */
+#include "exec/segments.h"
 #include "tests/late_device.h"
 #include "tests/random_net.h"
 #include "tests/run_ranks.h"
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { STEPS = 3, MAX_RANKS = 8 };
+enum { STEPS = 4, MAX_RANKS = 8 };
 
 typedef struct outcome {
     double loss[STEPS];
@@ -29,6 +30,7 @@ static outcome run(hp_arena *arena, const hp_graph *g, hp_program *p, const hp_d
                      .comm = late ? late_comm_new : NULL,
                      .steps = STEPS,
                      .lr = 0.05,
+                     .lr_falls = 0.01,
                      .momentum = 0.9,
                      .weight_decay = 1e-4,
                      .seed = seed,
@@ -67,19 +69,62 @@ static draw drawn(uint64_t seed) {
     return d;
 }
 
+/* Every fourth time nothing is captured. */
+static hp_device_ops drawn_device(uint64_t seed) {
+    static hp_stream_ops direct;
+    static hp_memory_ops memory;
+    hp_device_ops ops = late_device(&hp_device_ref, seed);
+    direct = LATE_STREAMS;
+    direct.capture = NULL;
+    memory = LATE_MEMORY;
+    memory.streams = &direct;
+    if (seed % 4 == 0) ops.memory = &memory;
+    return ops;
+}
+
 static void work_done_later_has_the_same_bits(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(45); seed++) {
         draw d = drawn(seed);
-        const hp_device_ops later = late_device(&hp_device_ref, seed);
+        const hp_device_ops later = drawn_device(seed);
         const outcome want = run(d.arena, d.g, d.p, &hp_device_ref, false, seed, NULL);
         const outcome have = run(d.arena, d.g, d.p, &later, true, seed, NULL);
         if (memcmp(want.loss, have.loss, sizeof want.loss) != 0)
-            fail_msg("seed %llu, %s: losses %.17g %.17g %.17g, were %.17g %.17g %.17g",
-                     (unsigned long long)seed, d.text, have.loss[0], have.loss[1], have.loss[2], want.loss[0],
-                     want.loss[1], want.loss[2]);
+            fail_msg("seed %llu, %s: losses %.17g .. %.17g, were %.17g .. %.17g", (unsigned long long)seed,
+                     d.text, have.loss[0], have.loss[STEPS - 1], want.loss[0], want.loss[STEPS - 1]);
         if (memcmp(want.weights, have.weights, sizeof(double) * (size_t)want.n) != 0)
             fail_msg("seed %llu, %s: weights differ", (unsigned long long)seed, d.text);
+        hp_arena_free(d.arena);
+    }
+    assert_true(late_straight > 0 && late_by_host > 0);
+}
+
+/* Compute tasks of a role that segments of one hold, and longer ones. */
+static void count_tasks(const hp_role *r, int64_t *alone, int64_t *together) {
+    int32_t *length = calloc((size_t)r->n_task + 1, sizeof *length);
+    hp_segments(r, length);
+    for (int t = 0; t < r->n_task; t++) {
+        const bool host = r->task[t].op == HP_TASK_LOAD || r->task[t].op == HP_TASK_STORE;
+        if (length[t] > 1) *together += length[t];
+        if (length[t] == 1 && !host) ++*alone;
+    }
+    free(length);
+}
+
+/* Calls to the device: as many segments of two tasks or more as steps but the first, all else by itself. */
+static void steps_but_the_first_are_given_by_segments(void **state) {
+    (void)state;
+    for (uint64_t seed = 201; seed <= 206; seed++) {
+        draw d = drawn(seed);
+        const hp_device_ops later = late_device(&hp_device_ref, seed);
+        int64_t alone = 0, together = 0;
+        for (int rank = 0; rank < hp_program_ranks(d.p); rank++)
+            count_tasks(&d.p->role[rank % d.p->n_role], &alone, &together);
+        late_given = late_again = 0;
+        run(d.arena, d.g, d.p, &later, true, seed, NULL);
+        assert_true(together > 0);
+        assert_int_equal(late_again, together * (STEPS - 1));
+        assert_int_equal(late_given, together + alone * STEPS);
         hp_arena_free(d.arena);
     }
 }
@@ -108,7 +153,7 @@ static void spans_are_in_an_order_the_program_allows(void **state) {
     (void)state;
     for (uint64_t seed = 100; seed < 106; seed++) {
         draw d = drawn(seed);
-        const hp_device_ops later = late_device(&hp_device_ref, seed);
+        const hp_device_ops later = drawn_device(seed);
         char dir[] = "late-XXXXXX", path[64];
         hp_error err;
         assert_non_null(mkdtemp(dir));
@@ -129,6 +174,7 @@ static void spans_are_in_an_order_the_program_allows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_done_later_has_the_same_bits),
+        cmocka_unit_test(steps_but_the_first_are_given_by_segments),
         cmocka_unit_test(spans_are_in_an_order_the_program_allows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "tests/standin/probe.h"
 #include "tests/standin_child.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -277,7 +278,6 @@ static void diamond(void) {
     memset(host, 99, 4);
     CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
     give_diamond(a, b, fork_at, join_at, d, host);
-    CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
     CUDA(cudaStreamEndCapture(a, &graph));
     CUDA(cudaGraphInstantiate(&exec, graph, 0));
     CUDA(cudaGraphDestroy(graph));
@@ -299,12 +299,10 @@ static void a_graph_does_what_was_captured_each_time(void **state) {
 
 static void unjoined(void) {
     const cudaStream_t a = new_stream(), b = new_stream();
-    const cudaEvent_t e = new_event(), before = new_event();
+    const cudaEvent_t e = new_event();
     unsigned char *d = new_device(4);
     cudaGraph_t graph;
-    CUDA(cudaEventRecord(before, b));
     CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
-    CHECK(cudaStreamWaitEvent(a, before, 0) == cudaErrorStreamCaptureIsolation);
     CUDA(cudaEventRecord(e, a));
     CUDA(cudaStreamWaitEvent(b, e, 0));
     CUDA(cudaMemsetAsync(d, 1, 1, b));
@@ -314,18 +312,79 @@ static void unjoined(void) {
     CUDA(cudaDeviceSynchronize());
 }
 
+/* What follows is refused, too, and no graph comes of it; then the stream is as before. */
+static void is_over(cudaStream_t s, unsigned char *d) {
+    cudaGraph_t graph;
+    CHECK(cudaMemsetAsync(d, 1, 1, s) == cudaErrorStreamCaptureInvalidated);
+    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated && !graph);
+    CUDA(cudaMemsetAsync(d, 1, 1, s));
+    CUDA(cudaStreamSynchronize(s));
+}
+
+static void not_allowed(void) {
+    const cudaStream_t a = new_stream(), b = new_stream();
+    const cudaEvent_t before = new_event();
+    unsigned char *d = new_device(4);
+    void *more;
+    CUDA(cudaEventRecord(before, b));
+    CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal));
+    CHECK(cudaStreamWaitEvent(a, before, 0) == cudaErrorStreamCaptureIsolation);
+    is_over(a, d);
+    CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal));
+    CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
+    is_over(a, d);
+    CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMalloc(&more, 1) == cudaErrorStreamCaptureUnsupported);
+    is_over(a, d);
+    CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal));
+    CHECK(cudaEventQuery(before) == cudaErrorStreamCaptureUnsupported);
+    is_over(a, d);
+    CHECK(cudaEventRecordWithFlags(before, a, cudaEventRecordExternal) == cudaErrorInvalidValue);
+}
+
+static void *ask_and_wait(void *stream) {
+    CHECK(cudaStreamQuery(stream) == cudaSuccess);
+    CUDA(cudaStreamSynchronize(stream));
+    return NULL;
+}
+
+static void *try_to_end(void *stream) {
+    cudaGraph_t graph;
+    CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureWrongThread);
+    return NULL;
+}
+
+static void in_a_thread(void *(*call)(void *), void *argument) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, call, argument) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* A capture that is its thread's own leaves other threads alone. */
+static void other_threads(void) {
+    const cudaStream_t a = new_stream(), b = new_stream();
+    unsigned char *d = new_device(4);
+    cudaGraph_t graph;
+    CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal));
+    CUDA(cudaMemsetAsync(d, 1, 1, a));
+    in_a_thread(ask_and_wait, b);
+    in_a_thread(try_to_end, a);
+    CUDA(cudaStreamEndCapture(a, &graph));
+}
+
 /* Events of outside are recorded, and waited for, by every launch. */
 static void external(void) {
-    const cudaStream_t a = new_stream(), b = new_stream();
-    const cudaEvent_t begun = new_event(), allowed = new_event();
+    const cudaStream_t a = new_stream(), b = new_stream(), c = new_stream();
+    const cudaEvent_t begun = new_event(), allowed = new_event(), ended = new_event();
     volatile int32_t *gate = new_pinned(4);
-    unsigned char *d = new_device(4);
+    unsigned char *d = new_device(4), *seen = new_pinned(4);
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     CUDA(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
     CUDA(cudaEventRecordWithFlags(begun, a, cudaEventRecordExternal));
     CUDA(cudaStreamWaitEvent(a, allowed, cudaEventWaitExternal));
     CUDA(cudaMemsetAsync(d, 1, 1, a));
+    CUDA(cudaEventRecordWithFlags(ended, a, cudaEventRecordExternal));
     CUDA(cudaStreamEndCapture(a, &graph));
     CUDA(cudaGraphInstantiate(&exec, graph, 0));
     for (int i = 0; i < 3; i++) {
@@ -333,9 +392,16 @@ static void external(void) {
         CUDA(probe_wait((const int32_t *)gate, b));
         CUDA(cudaEventRecord(allowed, b));
         CUDA(cudaGraphLaunch(exec, a));
+        CHECK(cudaEventQuery(ended) == cudaErrorNotReady); /* not the launch before's */
+        CUDA(cudaStreamWaitEvent(c, ended, 0));
+        CUDA(cudaMemcpyAsync(seen, d, 1, cudaMemcpyDeviceToHost, c));
         CUDA(cudaEventSynchronize(begun));
-        CHECK(cudaStreamQuery(a) == cudaErrorNotReady);
+        CHECK(cudaStreamQuery(a) == cudaErrorNotReady && cudaStreamQuery(c) == cudaErrorNotReady);
+        CHECK(cudaGetLastError() == cudaErrorNotReady); /* or the next launch would give it as its own */
         *gate = 1;
+        CUDA(cudaStreamSynchronize(c));
+        CHECK(*seen == 1 && cudaEventQuery(ended) == cudaSuccess);
+        cudaGetLastError(); /* not ready */
         CUDA(cudaStreamSynchronize(a));
     }
 }
@@ -343,7 +409,43 @@ static void external(void) {
 static void captures_that_leave_something_out_are_refused(void **state) {
     (void)state;
     assert_int_equal(children_failed(unjoined, SEEDS), 0);
+}
+
+static void what_is_not_allowed_ends_a_capture(void **state) {
+    (void)state;
+    assert_int_equal(children_failed(not_allowed, SEEDS), 0);
+    assert_int_equal(children_failed(other_threads, SEEDS), 0);
+}
+
+static void events_of_outside_are_those_of_the_last_launch(void **state) {
+    (void)state;
     assert_int_equal(children_failed(external, SEEDS), 0);
+}
+
+static void three_kernels(void) {
+    const cudaStream_t s = new_stream();
+    volatile int32_t *gate = new_pinned(4);
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    probe_calls calls;
+    *gate = 1;
+    CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    CUDA(probe_wait((const int32_t *)gate, s));
+    CUDA(probe_wait((const int32_t *)gate, s));
+    CUDA(cudaStreamEndCapture(s, &graph));
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA(cudaGraphUpload(exec, s));
+    CUDA(cudaGraphLaunch(exec, s));
+    CUDA(cudaStreamSynchronize(s));
+    CUDA(cudaGraphLaunch(exec, s));
+    probe_count_calls(&calls);
+    CHECK(calls.given == 0 && calls.graphs == 2 && calls.replayed == 4);
+    CHECK(cudaStreamSynchronize(s) == cudaErrorIllegalAddress);
+}
+
+static void kernels_of_graphs_fail_as_others_do(void **state) {
+    (void)state;
+    assert_true(child_law(three_kernels, "HPLAN_STANDIN_FAIL", "kernel:3", false));
 }
 
 int main(void) {
@@ -359,6 +461,9 @@ int main(void) {
         cmocka_unit_test(asked_errors_come_and_those_of_kernels_stay),
         cmocka_unit_test(a_graph_does_what_was_captured_each_time),
         cmocka_unit_test(captures_that_leave_something_out_are_refused),
+        cmocka_unit_test(what_is_not_allowed_ends_a_capture),
+        cmocka_unit_test(events_of_outside_are_those_of_the_last_launch),
+        cmocka_unit_test(kernels_of_graphs_fail_as_others_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

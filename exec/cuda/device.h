@@ -32,7 +32,6 @@ struct hp_device {
     hp_bound *bound;               /* per task */
     struct hp_cuda_launch *launch; /* per task */
     hp_cuda_step *step;            /* in device memory */
-    int64_t last_step;             /* what it holds; -1: nothing yet */
     hp_cuda_step *host_step;       /* page-locked */
     bool *packed;                  /* per layer of a deployed graph: its constants are there */
 };

@@ -4,6 +4,7 @@
 #include "exec/cuda/lt.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- opening --- */
 
@@ -43,9 +44,9 @@ static hp_status prepare_all(hp_device *d, const tables *of, hp_error *err) {
 }
 
 static hp_status open_step(hp_device *d, hp_error *err) {
-    d->last_step = -1;
     HP_CUDA(cudaMalloc((void **)&d->step, sizeof *d->step));
     HP_CUDA(cudaHostAlloc((void **)&d->host_step, sizeof *d->host_step, cudaHostAllocPortable));
+    *d->host_step = (hp_cuda_step){.step = -1}; /* of no step */
     return HP_OK;
 }
 
@@ -90,9 +91,9 @@ static hp_status open_inference(const hp_device_config *config, hp_device **devi
 
 /* --- running --- */
 
-/* The step before is over when the first task of this one is given (exec/interp.h): the page-locked copy is
- * free again. */
-static hp_status set_step(hp_device *d, const hp_step *step, hp_error *err) {
+/* The step before is over when this one begins (exec/interp.h): the page-locked copy is free again. It holds
+ * what the GPU was given last. */
+static hp_status cuda_begin(hp_device *d, const hp_step *step, hp_error *err) {
     const hp_cuda_step s = {.step = step->step,
                             .replica = step->replica,
                             .dropout = step->dropout,
@@ -101,26 +102,35 @@ static hp_status set_step(hp_device *d, const hp_step *step, hp_error *err) {
                             .momentum = step->momentum,
                             .weight_decay = step->weight_decay,
                             .loss_scale = hp_step_loss_scale(step)};
-    if (d->last_step == step->step) return HP_OK;
-    d->last_step = step->step;
+    if (memcmp(&s, d->host_step, sizeof s) == 0) return HP_OK;
     *d->host_step = s;
     HP_CUDA(cudaMemcpyAsync(d->step, d->host_step, sizeof s, cudaMemcpyHostToDevice, d->cuda->compute));
     return HP_OK;
 }
 
-static hp_status cuda_enqueue(hp_device *d, int task, const hp_step *step, const hp_order *order,
-                              hp_error *err) {
+static hp_status cuda_enqueue(hp_device *d, int task, const hp_order *order, hp_error *err) {
     const hp_cuda_launch *l = &d->launch[task];
-    HP_TRY(set_step(d, step, err));
     HP_TRY(hp_cuda_wait(d->cuda->compute, order, err));
     HP_TRY(l->run(d, &d->bound[task], l->self, err));
     return hp_cuda_record(d->cuda->compute, order, err);
 }
 
 static hp_status cuda_run(hp_device *d, int task, const hp_step *step, hp_error *err) {
-    HP_TRY(cuda_enqueue(d, task, step, NULL, err));
+    HP_TRY(cuda_begin(d, step, err));
+    HP_TRY(cuda_enqueue(d, task, NULL, err));
     return hp_cuda_checked(cudaStreamSynchronize(d->cuda->compute), "cudaStreamSynchronize", err);
 }
+
+static char *untold(const hp_device *d) {
+    return hp_dnn_choices_untold(d->dnn);
+}
+
+/* Launches have the plans that their layers were given at first: those stay, with other engines. */
+static hp_status adopt(hp_device *d, const char *text, hp_error *err) {
+    return hp_dnn_choices_adopt(d->dnn, text, err);
+}
+
+static const hp_tuning_ops tuning = {untold, adopt};
 
 const hp_device_ops hp_device_cuda = {.name = "cuda",
                                       .dtype = HP_F32,
@@ -128,11 +138,15 @@ const hp_device_ops hp_device_cuda = {.name = "cuda",
                                       .run = cuda_run,
                                       .close = cuda_close,
                                       .memory = &hp_memory_cuda,
-                                      .enqueue = cuda_enqueue};
+                                      .begin = cuda_begin,
+                                      .enqueue = cuda_enqueue,
+                                      .tuning = &tuning};
 const hp_device_ops hp_device_infer_cuda = {.name = "cuda",
                                             .dtype = HP_F32,
                                             .open = open_inference,
                                             .run = cuda_run,
                                             .close = cuda_close,
                                             .memory = &hp_memory_cuda,
-                                            .enqueue = cuda_enqueue};
+                                            .begin = cuda_begin,
+                                            .enqueue = cuda_enqueue,
+                                            .tuning = &tuning};

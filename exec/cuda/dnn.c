@@ -32,6 +32,7 @@ static hp_dnn *new_dnn(void) {
     hp_dnn *d = calloc(1, sizeof *d);
     HP_ASSERT(d);
     d->choices = json_object();
+    d->told = json_object();
     return d;
 }
 
@@ -101,6 +102,7 @@ void hp_dnn_close(hp_dnn *d) {
     hp_dnn_release(&d->own);
     if (d->handle) cudnnDestroy(d->handle);
     json_decref(d->choices);
+    json_decref(d->told);
     free(d);
 }
 
@@ -109,12 +111,14 @@ void hp_dnn_close(hp_dnn *d) {
 const char *hp_dnn_key(const hp_dnn_conv *c, char out[HP_DNN_KEY]) {
     static const char *const KINDS[] = {"fwd", "dgrad", "wgrad"};
     const char *math = c->dtype != HP_F32 ? "" : c->math == HP_DNN_STRICT ? " strict" : " tf32";
+    char view[48] = "";
+    if (c->x_row) snprintf(view, sizeof view, " v%lld,%lld", (long long)c->x_row, (long long)c->x_sample);
     snprintf(out, HP_DNN_KEY,
-             "%s %s%s n%lld i%dx%dx%d o%dx%dx%d k%dx%d s%dx%d d%dx%d g%d p%d,%d,%d,%d a%d%s%s%s%s",
+             "%s %s%s n%lld i%dx%dx%d o%dx%dx%d k%dx%d s%dx%d d%dx%d g%d p%d,%d,%d,%d a%d%s%s%s%s%s",
              KINDS[c->kind], hp_dtype_names[c->dtype], math, (long long)c->n, (int)c->ih, (int)c->iw,
              (int)c->ic, (int)c->oh, (int)c->ow, (int)c->oc, (int)c->kh, (int)c->kw, (int)c->stride_h,
              (int)c->stride_w, (int)c->dil_h, (int)c->dil_w, (int)c->groups, (int)c->pad_top,
-             (int)c->pad_left, (int)c->pad_bottom, (int)c->pad_right, (int)c->alignment,
+             (int)c->pad_left, (int)c->pad_bottom, (int)c->pad_right, (int)c->alignment, view,
              c->bias ? " bias" : "", c->add ? " add" : "", c->act ? " " : "", hp_act_names[c->act]);
     return out;
 }
@@ -226,12 +230,12 @@ hp_status hp_dnn_plan_conv(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace, h
     HP_ASSERT(c->act == HP_ACT_NONE || c->act == HP_ACT_RELU || c->act == HP_ACT_RELU6);
     HP_ASSERT(c->kind == HP_DNN_FORWARD || (!c->bias && c->act == HP_ACT_NONE));
     for (*plan = d->plans; *plan; *plan = (*plan)->next)
-        if ((*plan)->cap == workspace && same(&(*plan)->asked, c)) return HP_OK;
+        if ((*plan)->cap == hp_cuda_workspace_left(workspace) && same(&(*plan)->asked, c)) return HP_OK;
     hp_dnn_plan *p = calloc(1, sizeof *p);
     HP_ASSERT(p);
     p->d = d;
     p->asked = *c;
-    p->cap = workspace;
+    p->cap = hp_cuda_workspace_left(workspace);
     const hp_status s = choose(p, err);
     if (s != HP_OK) {
         free_plan(p);
@@ -239,6 +243,41 @@ hp_status hp_dnn_plan_conv(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace, h
     }
     p->next = d->plans;
     *plan = d->plans = p;
+    return HP_OK;
+}
+
+/* --- another choice --- */
+
+static void drop_engines(hp_dnn *d, const char *key) {
+    for (hp_dnn_engine **at = &d->engines, *e; (e = *at);) {
+        if (strcmp(e->key, key) != 0) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        hp_dnn_engine_free(e);
+    }
+}
+
+static bool uses(const part *t, const char *key) {
+    char own[HP_DNN_KEY];
+    return strcmp(hp_dnn_key(&t->piece.conv, own), key) == 0;
+}
+
+static hp_status replan(hp_dnn_plan *p, const char *key, hp_error *err) {
+    p->workspace = 0;
+    for (int i = 0; i < p->n; i++) {
+        part *t = &p->part[i];
+        if (uses(t, key)) HP_TRY(hp_dnn_engine_find(p->d, &t->piece.conv, p->cap, &t->engine, err));
+        if (t->engine->workspace > p->workspace) p->workspace = t->engine->workspace;
+    }
+    name(p);
+    return HP_OK;
+}
+
+hp_status hp_dnn_replan(hp_dnn *d, const char *key, hp_error *err) {
+    drop_engines(d, key);
+    for (hp_dnn_plan *p = d->plans; p; p = p->next) HP_TRY(replan(p, key, err));
     return HP_OK;
 }
 
@@ -294,10 +333,21 @@ static void *moved(void *at, int64_t elements, int32_t dtype) {
     return at ? (unsigned char *)at + elements * hp_dtype_bytes((hp_dtype)dtype) : NULL;
 }
 
+/* What no input's gradient comes to. */
+static hp_status clear(const hp_dnn_plan *p, void *dx, hp_error *err) {
+    const hp_dnn_conv *c = &p->asked;
+    const int64_t bytes = c->n * hp_dnn_x_sample(c) * hp_dtype_bytes((hp_dtype)c->dtype);
+    if (hp_dnn_leaves(c)) HP_CUDA(cudaMemsetAsync(dx, 0, (size_t)bytes, p->d->cuda->compute));
+    return HP_OK;
+}
+
 hp_status hp_dnn_run(hp_dnn_plan *p, const hp_dnn_data *data, hp_error *err) {
+    HP_TRY(clear(p, data->x, err));
+    void *const workspace = p->workspace ? hp_cuda_workspace_at(data->workspace) : NULL;
     for (int i = 0; i < p->n; i++) {
         const hp_dnn_piece *piece = &p->part[i].piece;
         hp_dnn_data there = *data;
+        there.workspace = workspace;
         there.x = moved(data->x, piece->x_at, piece->conv.dtype);
         there.y = moved(data->y, piece->y_at, piece->conv.dtype);
         there.z = moved(data->z, piece->y_at, piece->conv.dtype);

@@ -32,14 +32,22 @@ typedef struct hp_dnn_conv {
     int32_t ih, iw, ic; /* input */
     int32_t oh, ow, oc; /* output */
     int32_t kh, kw, stride_h, stride_w, dil_h, dil_w, groups;
-    /* What lies behind may be negative: rows and columns that are not read, fewer than a stride. */
-    int32_t pad_top, pad_left, pad_bottom, pad_right;
+    int32_t pad_top, pad_left, pad_bottom, pad_right; /* negative: rows and columns that are not read */
+    /* Elements from row to row and from sample to sample of x, where it is part of a larger map; 0: dense. */
+    int64_t x_row, x_sample;
     /* Forward: y = act(conv(x, w) + bias + z), z of y's size and dtype. Gradients: bias and act must be 0. */
     bool bias;         /* of the channels of y, float32 */
     bool add;          /* forward: z; gradients: to what dx, dw hold */
     int32_t act;       /* hp_act: HP_ACT_NONE, HP_ACT_RELU, HP_ACT_RELU6; others are not fused */
     int32_t alignment; /* bytes, of the addresses of x, y and z: a power of 2; 0 = 16 */
 } hp_dnn_conv;
+
+static inline int64_t hp_dnn_x_row(const hp_dnn_conv *c) {
+    return c->x_row ? c->x_row : (int64_t)c->iw * c->ic;
+}
+static inline int64_t hp_dnn_x_sample(const hp_dnn_conv *c) {
+    return c->x_sample ? c->x_sample : c->ih * hp_dnn_x_row(c);
+}
 
 typedef struct hp_dnn hp_dnn;
 typedef struct hp_dnn_plan hp_dnn_plan; /* lives as long as its hp_dnn */
@@ -72,6 +80,17 @@ const char *hp_dnn_plan_name(const hp_dnn_plan *p);
 typedef struct hp_dnn_data { /* device addresses; of a gradient's kind: dx, dy, dw in their places */
     void *x, *w, *y, *z, *bias, *workspace;
 } hp_dnn_data;
+
+/* The libraries' kernels may count on workspaces beginning where cudaMalloc's memory does; the arena's
+ * buffers begin at multiples of 64 bytes only: what is left from the next such place on. */
+enum { HP_CUDA_PLACE = 256 };
+static inline int64_t hp_cuda_workspace_left(int64_t bytes) {
+    const int64_t lost = HP_CUDA_PLACE - 64;
+    return bytes > lost ? bytes - lost : 0;
+}
+static inline void *hp_cuda_workspace_at(void *p) {
+    return (void *)(((uintptr_t)p + HP_CUDA_PLACE - 1) & ~(uintptr_t)(HP_CUDA_PLACE - 1));
+}
 /* Enqueues on the GPU's compute stream. */
 hp_status hp_dnn_run(hp_dnn_plan *p, const hp_dnn_data *data, hp_error *err);
 
@@ -79,7 +98,11 @@ hp_status hp_dnn_run(hp_dnn_plan *p, const hp_dnn_data *data, hp_error *err);
  * of another GPU or another cuDNN are left alone. The text is the caller's to free. Errors: HP_EDATA. */
 char *hp_dnn_choices_text(const hp_dnn *dnn);
 hp_status hp_dnn_choices_take(hp_dnn *dnn, const char *text, hp_error *err);
-hp_status hp_dnn_choices_save(const hp_dnn *dnn, const char *path, hp_error *err);
-hp_status hp_dnn_choices_load(hp_dnn *dnn, const char *path, hp_error *err);
+/* Between ranks, before the first run: the choices in use that no rank has told of, as such a text, NULL when
+ * there are none; and those another rank (or this one) has told of, which are this one's from then on: plans
+ * of other engines are made anew. What does not fit the memory planned here stays as it was. Errors:
+ * HP_EDATA, HP_EUNAVAIL. */
+char *hp_dnn_choices_untold(const hp_dnn *dnn);
+hp_status hp_dnn_choices_adopt(hp_dnn *dnn, const char *text, hp_error *err);
 
 #endif

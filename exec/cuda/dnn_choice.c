@@ -76,17 +76,21 @@ cudnnBackendDescriptor_t hp_dnn_config_of(hp_dnn_owner *o, cudnnBackendDescripto
 
 /* --- all of them --- */
 
-static json_t *document(const hp_dnn *d) {
+json_t *hp_dnn_choices_document(const hp_dnn *d, json_t *choices) {
     return json_pack("{s:s, s:I, s:O}", "gpu", d->gpu, "cudnn", (json_int_t)cudnnGetVersion(), "engines",
-                     d->choices);
+                     choices);
 }
 
-char *hp_dnn_choices_text(const hp_dnn *d) {
-    json_t *o = document(d);
+static char *text_of(const hp_dnn *d, json_t *choices) {
+    json_t *o = hp_dnn_choices_document(d, choices);
     char *text = json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS);
     HP_ASSERT(text);
     json_decref(o);
     return text;
+}
+
+char *hp_dnn_choices_text(const hp_dnn *d) {
+    return text_of(d, d->choices);
 }
 
 static bool is_choice(const json_t *v) {
@@ -100,7 +104,9 @@ static bool is_choice(const json_t *v) {
     return true;
 }
 
-static hp_status take(hp_dnn *d, const json_t *o, const char *of, hp_error *err) {
+/* NULL engines: of another GPU or another cuDNN. */
+static hp_status read_document(const hp_dnn *d, const json_t *o, const char *of, json_t **all,
+                               hp_error *err) {
     json_t *engines = json_object_get(o, "engines"), *value;
     const char *gpu = json_string_value(json_object_get(o, "gpu")), *key;
     const json_int_t version = json_integer_value(json_object_get(o, "cudnn"));
@@ -110,32 +116,82 @@ static hp_status take(hp_dnn *d, const json_t *o, const char *of, hp_error *err)
         if (!is_choice(value))
             return hp_fail(err, HP_EDATA, "%s: the engine of `%.100s` is damaged", of, key);
     }
-    if (strcmp(gpu, d->gpu) == 0 && version == (json_int_t)cudnnGetVersion())
-        json_object_update(d->choices, engines);
+    *all = strcmp(gpu, d->gpu) == 0 && version == (json_int_t)cudnnGetVersion() ? engines : NULL;
     return HP_OK;
 }
 
-hp_status hp_dnn_choices_take(hp_dnn *d, const char *text, hp_error *err) {
+static hp_status take(hp_dnn *d, const json_t *o, const char *of, hp_error *err) {
+    json_t *engines = NULL;
+    HP_TRY(read_document(d, o, of, &engines, err));
+    if (engines) json_object_update(d->choices, engines);
+    return HP_OK;
+}
+
+json_t *hp_dnn_choices_of(const hp_dnn *d, const json_t *o) {
+    json_t *engines = NULL;
+    hp_error none;
+    const bool ours = read_document(d, o, "", &engines, &none) == HP_OK && engines;
+    return ours ? json_incref(engines) : json_object();
+}
+
+typedef hp_status use_fn(hp_dnn *d, const json_t *o, const char *of, hp_error *err);
+
+static hp_status use_text(hp_dnn *d, const char *text, use_fn *use, hp_error *err) {
+    static const char of[] = "a table of cuDNN engines";
     json_error_t why;
     json_t *o = json_loads(text, 0, &why);
-    if (!o) return hp_fail(err, HP_EDATA, "a table of cuDNN engines: %s", why.text);
-    const hp_status s = take(d, o, "a table of cuDNN engines", err);
+    if (!o) return hp_fail(err, HP_EDATA, "%s: %s", of, why.text);
+    const hp_status s = use(d, o, of, err);
     json_decref(o);
     return s;
 }
 
-hp_status hp_dnn_choices_load(hp_dnn *d, const char *path, hp_error *err) {
-    json_error_t why;
-    json_t *o = json_load_file(path, 0, &why);
-    if (!o) return hp_fail(err, HP_EDATA, "%s: %s", path, why.text);
-    const hp_status s = take(d, o, path, err);
-    json_decref(o);
+hp_status hp_dnn_choices_take(hp_dnn *d, const char *text, hp_error *err) {
+    return use_text(d, text, take, err);
+}
+
+/* --- between ranks --- */
+
+char *hp_dnn_choices_untold(const hp_dnn *d) {
+    json_t *untold = json_object();
+    for (const hp_dnn_engine *e = d->engines; e; e = e->next)
+        if (!json_object_get(d->told, e->key)) json_object_set(untold, e->key, e->choice);
+    char *text = json_object_size(untold) ? text_of(d, untold) : NULL;
+    json_decref(untold);
+    return text;
+}
+
+static bool is_in_use(const hp_dnn *d, const char *key, const json_t *choice) {
+    for (const hp_dnn_engine *e = d->engines; e; e = e->next)
+        if (strcmp(e->key, key) == 0 && !json_equal(e->choice, choice)) return false;
+    return true;
+}
+
+/* Those that no rank has told of before. */
+static json_t *fresh_of(hp_dnn *d, json_t *engines) {
+    json_t *fresh = json_object(), *choice;
+    const char *key;
+    json_object_foreach(engines, key, choice) {
+        if (!json_object_get(d->told, key)) json_object_set(fresh, key, choice);
+    }
+    json_object_update(d->told, fresh);
+    json_object_update(d->choices, fresh);
+    return fresh;
+}
+
+static hp_status adopt(hp_dnn *d, const json_t *o, const char *of, hp_error *err) {
+    json_t *engines = NULL, *choice;
+    const char *key;
+    hp_status s = HP_OK;
+    HP_TRY(read_document(d, o, of, &engines, err));
+    json_t *fresh = fresh_of(d, engines);
+    json_object_foreach(fresh, key, choice) {
+        if (s == HP_OK && !is_in_use(d, key, choice)) s = hp_dnn_replan(d, key, err);
+    }
+    json_decref(fresh);
     return s;
 }
 
-hp_status hp_dnn_choices_save(const hp_dnn *d, const char *path, hp_error *err) {
-    json_t *o = document(d);
-    const int failed = json_dump_file(o, path, JSON_INDENT(1) | JSON_SORT_KEYS);
-    json_decref(o);
-    return failed ? hp_fail(err, HP_EDATA, "%s cannot be written", path) : HP_OK;
+hp_status hp_dnn_choices_adopt(hp_dnn *d, const char *text, hp_error *err) {
+    return use_text(d, text, adopt, err);
 }

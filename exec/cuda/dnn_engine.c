@@ -44,24 +44,27 @@ static facts facts_of(cudnnBackendDescriptor_t config) {
     n = 0;
     cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                              CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, note);
-    for (int64_t i = 0; i < n; i++) f.notes |= 1u << note[i];
+    for (int64_t i = 0; i < n && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++) f.notes |= 1u << note[i];
     n = 0;
     cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
                              CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &n, behaviour);
-    for (int64_t i = 0; i < n; i++) f.compiled |= behaviour[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    for (int64_t i = 0; i < n && i < CUDNN_BEHAVIOR_NOTE_TYPE_COUNT; i++)
+        f.compiled |= behaviour[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
     hp_dnn_release(&o);
     return f;
 }
 
 /* --- an operation's engines --- */
 
-enum { MOST_TIMED = 8, MOST_NAMED = 256 };
+/* MOST_COMPILED: a second of CPU each, and all that heuristics name first for a fused operation. */
+enum { MOST_TIMED = 8, MOST_COMPILED = 3, MOST_NAMED = 256 };
 
 typedef struct search {
     hp_dnn *d;
     const hp_dnn_conv *c;
     int64_t cap; /* workspace */
     int wanted, n;
+    int compiled; /* built */
     hp_dnn_engine *found[MOST_TIMED];
     int named, inexact, large, unsupported; /* engines, and of these those refused */
     hp_dnn_owner last;                      /* why the last unsupported one was */
@@ -80,24 +83,46 @@ static int64_t size_of(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t n
     return bytes;
 }
 
-/* Builds the plan. Without a GPU, kernels compiled at run time are believed to exist, or compiled and then
- * not loaded: an error of the driver at the end is success. */
-static void build(const search *s, hp_dnn_engine *e, cudnnBackendDescriptor_t config) {
+static void begin_plan(const hp_dnn *d, hp_dnn_engine *e) {
     hp_dnn_owner *o = &e->own;
     e->plan = hp_dnn_make(o, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    hp_dnn_set_desc(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    if (s->d->handle)
+    if (d->handle)
         hp_dnn_set(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,
-                   (const void *)&s->d->handle);
+                   (const void *)&d->handle);
     else
-        hp_dnn_set_desc(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, s->d->described);
-    e->workspace = size_of(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
-    if (s->d->described && e->compiled && !s->d->compile) return;
-    hp_dnn_finish(o, e->plan);
-    if (o->status == CUDNN_STATUS_SUCCESS)
+        hp_dnn_set_desc(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, d->described);
+}
+
+static void finish_plan(hp_dnn_engine *e) {
+    hp_dnn_finish(&e->own, e->plan);
+    if (e->own.status == CUDNN_STATUS_SUCCESS)
         e->workspace = size_of(e->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-    if (s->d->described && e->compiled && o->status == CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
+}
+
+/* Builds the plan. Without a GPU, kernels compiled at run time are believed to exist, or compiled and then
+ * not loaded: an error of the driver at the end is success. */
+static void build(const hp_dnn *d, hp_dnn_engine *e, cudnnBackendDescriptor_t config) {
+    hp_dnn_owner *o = &e->own;
+    begin_plan(d, e);
+    hp_dnn_set_desc(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    e->workspace = size_of(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+    if (d->described && e->compiled && !d->compile) return;
+    finish_plan(e);
+    if (d->described && e->compiled && o->status == CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
         o->status = CUDNN_STATUS_SUCCESS;
+}
+
+bool hp_dnn_engine_recall(const hp_dnn *d, hp_dnn_engine *e) {
+    char *text = hp_dnn_kept_text(d, e);
+    if (!text) return false;
+    begin_plan(d, e);
+    hp_dnn_set(&e->own, e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+               (int64_t)strlen(text), text);
+    finish_plan(e);
+    free(text);
+    e->kept = e->own.status == CUDNN_STATUS_SUCCESS;
+    if (!e->kept) hp_dnn_release(&e->own);
+    return e->kept;
 }
 
 static bool refuse(search *s, hp_dnn_engine *e) {
@@ -123,13 +148,14 @@ static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t confi
     e->index = f.index;
     e->tensor_cores = has(&f, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
     e->compiled = f.compiled;
-    build(s, e, config);
+    hp_dnn_key(s->c, e->key);
+    e->choice = hp_dnn_choice_of(config, f.index);
+    if (!e->compiled || !s->d->cuda || !hp_dnn_engine_recall(s->d, e)) build(s->d, e, config);
+    s->compiled += e->compiled && !e->kept;
     if (refuse(s, e)) {
         hp_dnn_engine_free(e);
         return;
     }
-    hp_dnn_key(s->c, e->key);
-    e->choice = hp_dnn_choice_of(config, f.index);
     hp_dnn_give(of, config, &e->own);
     s->found[s->n++] = e;
 }
@@ -137,17 +163,20 @@ static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t confi
 /* --- heuristics --- */
 
 typedef struct named {
+    cudnnBackendHeurMode_t mode;
+    bool asked;
     hp_dnn_owner own;
     int64_t n;
     cudnnBackendDescriptor_t config[MOST_NAMED];
 } named;
 
-static void ask(named *h, const hp_dnn *d, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode) {
+static void ask(named *h, const hp_dnn *d, cudnnBackendDescriptor_t graph) {
     hp_dnn_owner *o = &h->own;
     int64_t got = 0;
+    h->asked = true;
     const cudnnBackendDescriptor_t e = hp_dnn_make(o, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     hp_dnn_set_desc(o, e, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-    hp_dnn_set(o, e, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    hp_dnn_set(o, e, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &h->mode);
     if (d->described) hp_dnn_set_desc(o, e, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, d->described);
     hp_dnn_finish(o, e);
     if (o->status != CUDNN_STATUS_SUCCESS) return; /* the heuristic knows no engine */
@@ -159,23 +188,34 @@ static void ask(named *h, const hp_dnn *d, cudnnBackendDescriptor_t graph, cudnn
                                  (void *)h->config);
 }
 
-/* generic: engine 0 alone, which computes anything, slowly; else all others. */
-static void consider_named(search *s, named *h, bool generic) {
-    for (int64_t i = 0; i < h->n && s->n < s->wanted; i++)
-        if ((facts_of(h->config[i]).index == 0) == generic) consider(s, &h->own, h->config[i]);
+/* Generic: engine 0, which computes anything, slowly. */
+typedef enum sort { READY, COMPILED, GENERIC, SORTS } sort;
+
+static sort sort_of(cudnnBackendDescriptor_t config) {
+    const facts f = facts_of(config);
+    return f.index == 0 ? GENERIC : f.compiled ? COMPILED : READY;
+}
+
+static bool enough(const search *s, sort of) {
+    if (of == COMPILED && s->n > 0 && s->compiled >= MOST_COMPILED) return true;
+    if (of == GENERIC && s->n > 0 && s->found[0]->index != 0) return true;
+    return s->n >= s->wanted;
+}
+
+static void consider_named(search *s, named *h, cudnnBackendDescriptor_t graph, sort of) {
+    if (!h->asked && !enough(s, of)) ask(h, s->d, graph);
+    for (int64_t i = 0; i < h->n && !enough(s, of); i++)
+        if (sort_of(h->config[i]) == of) consider(s, &h->own, h->config[i]);
 }
 
 static void consider_all(search *s, cudnnBackendDescriptor_t graph) {
-    static const cudnnBackendHeurMode_t MODES[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
-    enum { N_MODES = sizeof MODES / sizeof *MODES };
-    named *h = calloc(N_MODES, sizeof *h);
+    enum { MODES = 2 };
+    named *h = calloc(MODES, sizeof *h);
     HP_ASSERT(h);
-    for (int m = 0; m < N_MODES && s->n < s->wanted; m++) {
-        ask(&h[m], s->d, graph, MODES[m]);
-        consider_named(s, &h[m], false);
-    }
-    for (int m = 0; m < N_MODES && s->n == 0; m++) consider_named(s, &h[m], true);
-    for (int m = 0; m < N_MODES; m++) hp_dnn_release(&h[m].own);
+    h[0].mode = CUDNN_HEUR_MODE_A, h[1].mode = CUDNN_HEUR_MODE_FALLBACK;
+    for (int of = 0; of < SORTS; of++)
+        for (int m = 0; m < MODES; m++) consider_named(s, &h[m], graph, (sort)of);
+    for (int m = 0; m < MODES; m++) hp_dnn_release(&h[m].own);
     free(h);
 }
 
@@ -198,13 +238,18 @@ static hp_status none(const search *s, const char *key, hp_error *err) {
                    text);
 }
 
-static void keep(hp_dnn *d, search *s, int best, hp_dnn_engine **engine) {
+/* best -1: none of them. chosen: by the choices. */
+static void keep(hp_dnn *d, search *s, int best, bool chosen, hp_dnn_engine **engine) {
     for (int i = 0; i < s->n; i++)
         if (i != best) hp_dnn_engine_free(s->found[i]);
+    if (best < 0) return;
     *engine = s->found[best];
     (*engine)->next = d->engines;
     d->engines = *engine;
     json_object_set(d->choices, (*engine)->key, (*engine)->choice);
+    if (!d->cuda) return;
+    if ((*engine)->compiled && !(*engine)->kept) hp_dnn_kept_write(d, *engine, HP_DNN_MOST_KEPT);
+    if (!chosen) hp_dnn_cache_write(d);
 }
 
 hp_status hp_dnn_engine_find(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace, hp_dnn_engine **engine,
@@ -227,6 +272,6 @@ hp_status hp_dnn_engine_find(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace,
     int best = 0;
     if (s.n == 0) return none(&s, key, err);
     const hp_status timed = chosen ? HP_OK : hp_dnn_fastest(d, c, s.found, s.n, &best, err);
-    keep(d, &s, best, engine);
+    keep(d, &s, timed == HP_OK ? best : -1, chosen, engine);
     return timed;
 }

@@ -74,10 +74,9 @@ static cudnnDataType_t type_of(int32_t dtype) {
 }
 
 /* Names its sizes (n, c, h, w); lies as (n, h, w, c). */
-static cudnnBackendDescriptor_t tensor(hp_dnn_owner *o, int64_t uid, cudnnDataType_t type,
-                                       const int64_t dim[4], int64_t alignment, bool inner) {
+static cudnnBackendDescriptor_t part(hp_dnn_owner *o, int64_t uid, cudnnDataType_t type, const int64_t dim[4],
+                                     const int64_t stride[4], int64_t alignment, bool inner) {
     const cudnnBackendDescriptor_t d = hp_dnn_make(o, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    const int64_t stride[4] = {dim[1] * dim[2] * dim[3], 1, dim[3] * dim[1], dim[1]};
     hp_dnn_set(o, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
     hp_dnn_set(o, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dim);
     hp_dnn_set(o, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, stride);
@@ -86,6 +85,18 @@ static cudnnBackendDescriptor_t tensor(hp_dnn_owner *o, int64_t uid, cudnnDataTy
     hp_dnn_set(o, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inner);
     hp_dnn_finish(o, d);
     return d;
+}
+
+static cudnnBackendDescriptor_t tensor(hp_dnn_owner *o, int64_t uid, cudnnDataType_t type,
+                                       const int64_t dim[4], int64_t alignment, bool inner) {
+    const int64_t stride[4] = {dim[1] * dim[2] * dim[3], 1, dim[3] * dim[1], dim[1]};
+    return part(o, uid, type, dim, stride, alignment, inner);
+}
+
+static cudnnBackendDescriptor_t inputs(hp_dnn_owner *o, const hp_dnn_conv *c) {
+    const int64_t dim[4] = {c->n, c->ic, c->ih, c->iw},
+                  stride[4] = {hp_dnn_x_sample(c), 1, hp_dnn_x_row(c), c->ic};
+    return part(o, HP_DNN_X, type_of(c->dtype), dim, stride, c->alignment, false);
 }
 
 static cudnnBackendDescriptor_t outputs(hp_dnn_owner *o, const hp_dnn_conv *c, int64_t uid, bool inner) {
@@ -138,9 +149,9 @@ static const struct {
 
 static cudnnBackendDescriptor_t convolution(hp_dnn_owner *o, const hp_dnn_conv *c,
                                             cudnnBackendDescriptor_t y) {
-    const int64_t in[4] = {c->n, c->ic, c->ih, c->iw}, filter[4] = {c->oc, c->ic / c->groups, c->kh, c->kw};
+    const int64_t filter[4] = {c->oc, c->ic / c->groups, c->kh, c->kw};
     const float one = 1, beta = c->kind != HP_DNN_FORWARD && c->add ? 1 : 0;
-    const cudnnBackendDescriptor_t x = tensor(o, HP_DNN_X, type_of(c->dtype), in, c->alignment, false),
+    const cudnnBackendDescriptor_t x = inputs(o, c),
                                    w = tensor(o, HP_DNN_W, type_of(c->dtype), filter, ALIGNMENT, false),
                                    d = hp_dnn_make(o, OPERATIONS[c->kind].type);
     hp_dnn_set_desc(o, d, OPERATIONS[c->kind].window, window(o, c));

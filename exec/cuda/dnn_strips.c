@@ -20,32 +20,71 @@ static bool agree(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t be
     return in > 0 && out > 0 && before >= 0 && room >= 0 && room / stride + 1 == out;
 }
 
-/* What is not read at the end is not padding for cuDNN. */
-static hp_status whole(const hp_dnn_conv *c, hp_dnn_piece *p, hp_error *err) {
-    *p = (hp_dnn_piece){.conv = *c};
-    p->conv.alignment = c->alignment ? c->alignment : 16;
-    p->conv.pad_bottom = positive(c->pad_bottom);
-    p->conv.pad_right = positive(c->pad_right);
-    if (c->n > 0 && c->stride_h > 0 && c->stride_w > 0 && c->groups > 0 && c->ic % c->groups == 0 &&
-        c->oc % c->groups == 0 &&
-        agree(c->ih, c->oh, reach(c->kh, c->dil_h), c->stride_h, c->pad_top, p->conv.pad_bottom) &&
-        agree(c->iw, c->ow, reach(c->kw, c->dil_w), c->stride_w, c->pad_left, p->conv.pad_right))
-        return HP_OK;
-    return hp_fail(err, HP_EUNAVAIL,
-                   "a convolution of %dx%dx%d to %dx%dx%d, kernel %dx%d, padded by %d,%d,%d,%d: sizes do not "
-                   "belong together",
-                   (int)c->ih, (int)c->iw, (int)c->ic, (int)c->oh, (int)c->ow, (int)c->oc, (int)c->kh,
-                   (int)c->kw, (int)c->pad_top, (int)c->pad_left, (int)c->pad_bottom, (int)c->pad_right);
-}
-
-static int64_t row_of(int32_t w, int32_t c) {
-    return (int64_t)w * c;
-}
-
 /* Addresses inside a tensor are aligned to what their offset leaves. */
 static void align(hp_dnn_piece *p) {
     const int64_t bytes = hp_dtype_bytes((hp_dtype)p->conv.dtype);
     while ((p->x_at * bytes | p->y_at * bytes) % p->conv.alignment) p->conv.alignment /= 2;
+}
+
+/* Rows or columns that are cut away: all in front; behind, less than a stride is none of cuDNN's business. */
+typedef struct margin {
+    int32_t top, left, bottom, right;
+} margin;
+
+static margin margin_of(const hp_dnn_conv *c) {
+    return (margin){.top = positive(-c->pad_top),
+                    .left = positive(-c->pad_left),
+                    .bottom = c->pad_bottom <= -c->stride_h ? -c->pad_bottom : 0,
+                    .right = c->pad_right <= -c->stride_w ? -c->pad_right : 0};
+}
+
+static bool is_some(const margin *m) {
+    return m->top || m->left || m->bottom || m->right;
+}
+
+bool hp_dnn_leaves(const hp_dnn_conv *c) {
+    const margin m = margin_of(c);
+    return c->kind == HP_DNN_DGRAD && !c->add && is_some(&m);
+}
+
+/* What is left of one sample's rows is dense. */
+static void crop(hp_dnn_piece *p) {
+    hp_dnn_conv *c = &p->conv;
+    const margin m = margin_of(c);
+    if (is_some(&m) && (c->n > 1 || m.left || m.right)) {
+        c->x_sample = hp_dnn_x_sample(c);
+        c->x_row = hp_dnn_x_row(c);
+    }
+    p->x_at = m.top * hp_dnn_x_row(c) + m.left * (int64_t)c->ic;
+    c->ih -= m.top + m.bottom;
+    c->iw -= m.left + m.right;
+    c->pad_top = positive(c->pad_top);
+    c->pad_left = positive(c->pad_left);
+    c->pad_bottom = positive(c->pad_bottom);
+    c->pad_right = positive(c->pad_right);
+    align(p);
+}
+
+static hp_status whole(const hp_dnn_conv *asked, hp_dnn_piece *p, hp_error *err) {
+    const hp_dnn_conv *c = &p->conv;
+    *p = (hp_dnn_piece){.conv = *asked};
+    p->conv.alignment = asked->alignment ? asked->alignment : 16;
+    crop(p);
+    if (c->n > 0 && c->stride_h > 0 && c->stride_w > 0 && c->groups > 0 && c->ic % c->groups == 0 &&
+        c->oc % c->groups == 0 &&
+        agree(c->ih, c->oh, reach(c->kh, c->dil_h), c->stride_h, c->pad_top, c->pad_bottom) &&
+        agree(c->iw, c->ow, reach(c->kw, c->dil_w), c->stride_w, c->pad_left, c->pad_right))
+        return HP_OK;
+    return hp_fail(err, HP_EUNAVAIL,
+                   "a convolution of %dx%dx%d to %dx%dx%d, kernel %dx%d, padded by %d,%d,%d,%d: sizes do not "
+                   "belong together",
+                   (int)asked->ih, (int)asked->iw, (int)asked->ic, (int)asked->oh, (int)asked->ow,
+                   (int)asked->oc, (int)asked->kh, (int)asked->kw, (int)asked->pad_top, (int)asked->pad_left,
+                   (int)asked->pad_bottom, (int)asked->pad_right);
+}
+
+static int64_t row_of(int32_t w, int32_t c) {
+    return (int64_t)w * c;
 }
 
 /* --- samples --- */
@@ -54,7 +93,7 @@ static void samples(const hp_dnn_piece *all, int64_t lo, int64_t hi, hp_dnn_piec
     const hp_dnn_conv *c = &all->conv;
     *p = *all;
     p->conv.n = hi - lo;
-    p->x_at = lo * c->ih * row_of(c->iw, c->ic);
+    p->x_at += lo * hp_dnn_x_sample(c);
     p->y_at = lo * c->oh * row_of(c->ow, c->oc);
     align(p);
 }
@@ -71,7 +110,7 @@ static void rows(const hp_dnn_piece *sample, int32_t x0, int32_t x1, int32_t y0,
     p->conv.pad_top = c->pad_top + x0 - y0 * c->stride_h;
     p->conv.pad_bottom =
         positive((p->conv.oh - 1) * c->stride_h + reach(c->kh, c->dil_h) - p->conv.pad_top - p->conv.ih);
-    p->x_at += x0 * row_of(c->iw, c->ic);
+    p->x_at += x0 * hp_dnn_x_row(c);
     p->y_at += y0 * row_of(c->ow, c->oc);
     align(p);
 }
@@ -110,7 +149,7 @@ static void strip(const hp_dnn_piece *sample, int k, int count, hp_dnn_piece *p)
 /* --- how many --- */
 
 static int64_t sample_elements(const hp_dnn_conv *c) {
-    const int64_t x = c->ih * row_of(c->iw, c->ic), y = c->oh * row_of(c->ow, c->oc);
+    const int64_t x = c->ih * hp_dnn_x_row(c), y = c->oh * row_of(c->ow, c->oc);
     return x > y ? x : y;
 }
 
@@ -138,7 +177,8 @@ static hp_dnn_piece *new_pieces(int64_t n) {
 }
 
 static void split_samples(const hp_dnn_piece *all, int64_t limit, hp_dnn_piece **piece, int *n) {
-    const int64_t at_once = limit / sample_elements(&all->conv);
+    const int64_t x = hp_dnn_x_sample(&all->conv), most = sample_elements(&all->conv),
+                  at_once = x <= limit ? limit / (x > most ? x : most) : 1;
     *n = (int)((all->conv.n + at_once - 1) / at_once);
     *piece = new_pieces(*n);
     for (int k = 0; k < *n; k++) samples(all, all->conv.n * k / *n, all->conv.n * (k + 1) / *n, &(*piece)[k]);
@@ -164,7 +204,7 @@ static hp_status split_rows(const hp_dnn_piece *all, int64_t limit, hp_dnn_piece
 hp_status hp_dnn_split(const hp_dnn_conv *c, int64_t limit, hp_dnn_piece **piece, int *n, hp_error *err) {
     hp_dnn_piece all;
     HP_TRY(whole(c, &all, err));
-    if (sample_elements(c) <= limit)
+    if (sample_elements(&all.conv) <= limit)
         split_samples(&all, limit, piece, n);
     else
         HP_TRY(split_rows(&all, limit, piece, n, err));

@@ -137,24 +137,29 @@ template <int BN> struct Warps {
     }
 };
 
-static __device__ inline uint32_t word_at(const uint4 *room, int row, int chunk) {
-    return ((const uint32_t *)(room + swizzled(row, chunk)))[threadIdx.x % 4];
+/* A word of chunk `chunk` of the row `down` (a multiple of 8) behind the lane's first, which has `swap` in
+ * place of row / 2 % 4: what is left of swizzled(), so that addresses differ by constants. */
+static __device__ inline uint32_t word_at(const uint4 *first, int down, int chunk, int swap) {
+    return ((const uint32_t *)(first + down * CHUNKS + (chunk ^ swap)))[threadIdx.x % 4];
 }
 
 template <int BN> static __device__ inline void multiply(Warps<BN> &t, const uint4 *x, const uint4 *w) {
-    const int g = (int)threadIdx.x % 32 / 4;
+    const int g = (int)threadIdx.x % 32 / 4, swap = g / 2 % CHUNKS;
+    const uint4 *const xs = x + t.row(0) * CHUNKS, *const ws = w + (t.column(0) + g) * CHUNKS;
     HP_UNROLL
     for (int chunk = 0; chunk < CHUNKS; chunk += 2) {
-        uint32_t a[Warps<BN>::MT][4], b[Warps<BN>::NT][2];
-        HP_UNROLL
-        for (int m = 0; m < Warps<BN>::MT; m++) HP_UNROLL
-        for (int i = 0; i < 4; i++) a[m][i] = word_at(x, t.row(m) + i % 2 * 8, chunk + i / 2);
+        uint32_t b[Warps<BN>::NT][2];
         HP_UNROLL
         for (int n = 0; n < Warps<BN>::NT; n++) HP_UNROLL
-        for (int i = 0; i < 2; i++) b[n][i] = word_at(w, t.column(n) + g, chunk + i);
+        for (int i = 0; i < 2; i++) b[n][i] = word_at(ws, 8 * n, chunk + i, swap);
         HP_UNROLL
-        for (int m = 0; m < Warps<BN>::MT; m++) HP_UNROLL
-        for (int n = 0; n < Warps<BN>::NT; n++) hp_mma_u8s8_16x8x32(t.sum[m][n], a[m], b[n]);
+        for (int m = 0; m < Warps<BN>::MT; m++) {
+            uint32_t a[4];
+            HP_UNROLL
+            for (int i = 0; i < 4; i++) a[i] = word_at(xs, 16 * m + i % 2 * 8, chunk + i / 2, swap);
+            HP_UNROLL
+            for (int n = 0; n < Warps<BN>::NT; n++) hp_mma_u8s8_16x8x32(t.sum[m][n], a, b[n]);
+        }
     }
 }
 

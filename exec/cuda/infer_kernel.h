@@ -3,8 +3,8 @@
 #ifndef HP_INFER_KERNEL_H
 #define HP_INFER_KERNEL_H
 
+#include "exec/cuda/elements.h"
 #include "exec/cuda/kernels_infer.h"
-#include "exec/cuda/train_kernel.h"
 
 /* Sums lie in registers: loops over them are written out; others are not, where they would be long. */
 #if defined(HP_CUDA_STANDIN)

@@ -36,10 +36,11 @@ typedef struct Tap {
     int32_t ky, e, kx, i;
 } Tap;
 
+/* A row of weights has fewer than 2^31: a division in 64 bits would cost the registers of the sums. */
 static __device__ inline Tap tap_of(const hp_cuda_taps &t, int64_t k) {
-    const int64_t ky = quotient(k, t.row_taps);
-    const int32_t e = (int32_t)(k - ky * t.row_taps), kx = e / t.tap;
-    return {(int32_t)ky, e, kx, e - kx * t.tap};
+    const int32_t ky = (int32_t)((uint32_t)k / (uint32_t)t.row_taps), e = (int32_t)k - ky * t.row_taps,
+                  kx = e / t.tap;
+    return {ky, e, kx, e - kx * t.tap};
 }
 
 static __device__ inline void advance(const hp_cuda_taps &t, Tap &a, int32_t by) {

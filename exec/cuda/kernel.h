@@ -1,10 +1,12 @@
 /* kernel.h - how a .cu file of this folder is written, so that it runs on a GPU and, thread by thread, on the
  * stand-in that tests it on a processor (tests/standin/).
  *
- * Kernels are `static __global__ void`, started by HP_LAUNCH from launchers that kernels.h declares, which are
- * extern "C". They use threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __shared__ arrays of constant
- * size, __shfl_xor_sync and __shfl_down_sync by whole warps, integer atomics, and what is here. Sums are taken
- * in a fixed order: no atomics of floats. Offsets into tensors are int64_t. */
+ * Kernels are `static __global__ void`, started by HP_LAUNCH from launchers that kernels.h declares, which
+ * are extern "C". They use threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __shared__ arrays of
+ * constant size, __shfl_xor_sync and __shfl_down_sync by whole warps, integer atomics, and what is here. Sums
+ * are taken in a fixed order: no atomics of floats. Offsets into tensors are int64_t. Addresses of the device
+ * come as arguments of the kernel, by themselves or in a struct, never from memory: the stand-in translates
+ * them there. There is no dynamic shared memory. */
 #ifndef HP_KERNEL_H
 #define HP_KERNEL_H
 

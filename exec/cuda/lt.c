@@ -140,7 +140,7 @@ hp_status hp_lt_plan_product(hp_lt *lt, const hp_lt_product *p, int64_t workspac
     l->lt = lt;
     l->p = *p;
     hp_status s = express(l, &why);
-    if (s == HP_OK) s = choose(l, workspace, &why);
+    if (s == HP_OK) s = choose(l, hp_cuda_workspace_left(workspace), &why);
     if (s != HP_OK) {
         free_plan(l);
         return hp_fail(err, s, "a dense layer of %lld x %lld weights and %lld samples: %.300s",
@@ -163,6 +163,7 @@ hp_status hp_lt_run(hp_lt_plan *p, const hp_dnn_data *data, hp_error *err) {
     if (p->p.bias)
         HP_TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, (const void *)&data->bias, sizeof data->bias, err));
     LT(cublasLtMatmul(p->lt->handle, p->product, &one, a, p->a, b, p->b, &keep, c, p->c, c, p->c,
-                      &p->algorithm, data->workspace, (size_t)p->workspace, p->lt->cuda->compute));
+                      &p->algorithm, hp_cuda_workspace_at(data->workspace), (size_t)p->workspace,
+                      p->lt->cuda->compute));
     return HP_OK;
 }

@@ -1,6 +1,9 @@
 /* memory_cuda.c - a GPU's memory as a place for buffers. An event of the executor is one of CUDA's. */
 #include "exec/cuda/cuda.h"
 
+#include <assert.h>
+#include <string.h>
+
 /* Behind the compute stream alone: others may hold messages that wait for a rank that waits for this host. */
 static hp_status synchronised(hp_cuda **c, hp_error *err) {
     HP_TRY(hp_cuda_open(c, err));
@@ -22,18 +25,22 @@ static void cuda_free(void *at, int64_t bytes) {
     cudaFree(at);
 }
 
-static hp_status cuda_put(void *to, const void *from, int64_t bytes, hp_error *err) {
+/* On the compute stream, which does not wait for the default one: cudaMemcpy returns before the last bytes of
+ * pageable memory have got to the GPU ("CUDA Runtime API", "API synchronization behavior"). */
+static hp_status moved(void *to, const void *from, int64_t bytes, enum cudaMemcpyKind kind, hp_error *err) {
     hp_cuda *c;
-    HP_TRY(synchronised(&c, err));
-    HP_CUDA(cudaMemcpy(to, from, (size_t)bytes, cudaMemcpyHostToDevice));
+    HP_TRY(hp_cuda_open(&c, err));
+    HP_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, kind, c->compute));
+    HP_CUDA(cudaStreamSynchronize(c->compute));
     return HP_OK;
 }
 
+static hp_status cuda_put(void *to, const void *from, int64_t bytes, hp_error *err) {
+    return moved(to, from, bytes, cudaMemcpyHostToDevice, err);
+}
+
 static hp_status cuda_get(void *to, const void *from, int64_t bytes, hp_error *err) {
-    hp_cuda *c;
-    HP_TRY(synchronised(&c, err));
-    HP_CUDA(cudaMemcpy(to, from, (size_t)bytes, cudaMemcpyDeviceToHost));
-    return HP_OK;
+    return moved(to, from, bytes, cudaMemcpyDeviceToHost, err);
 }
 
 static hp_status cuda_zero(void *at, int64_t bytes, hp_error *err) {
@@ -58,10 +65,7 @@ static void event_free(hp_event *event) {
 }
 
 static hp_status happened(hp_event *event, bool *yes, hp_error *err) {
-    const cudaError_t code = cudaEventQuery((cudaEvent_t)event);
-    *yes = code == cudaSuccess;
-    if (code == cudaErrorNotReady) return HP_OK;
-    return hp_cuda_checked(code, "cudaEventQuery", err);
+    return hp_cuda_asked(cudaEventQuery((cudaEvent_t)event), "cudaEventQuery", yes, err);
 }
 
 static hp_status apart(hp_event *from, hp_event *to, double *seconds, hp_error *err) {
@@ -100,8 +104,35 @@ static void host_free(void *at) {
     cudaFreeHost(at);
 }
 
-static const hp_stream_ops STREAMS = {event_new, event_free, happened, apart,
-                                      mark,      copy,       host_new, host_free};
+static const hp_stream_ops STREAMS = {event_new, event_free, happened,  apart,           mark,
+                                      copy,      host_new,   host_free, &hp_capture_cuda};
 
-const hp_memory_ops hp_memory_cuda = {"cuda",   cuda_alloc, cuda_free, cuda_put,
-                                      cuda_get, cuda_zero,  &STREAMS,  false};
+/* --- another process's memory: CUDA IPC --- */
+
+static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(hp_memory_name), "a handle is a name");
+
+static hp_status peer_name(void *at, hp_memory_name *name, hp_error *err) {
+    cudaIpcMemHandle_t handle;
+    HP_CUDA(cudaIpcGetMemHandle(&handle, at));
+    memcpy(name, &handle, sizeof *name);
+    return HP_OK;
+}
+
+/* Of another GPU as well, where the two have a way to each other; else it fails. */
+static hp_status peer_open(const hp_memory_name *name, void **at, hp_error *err) {
+    hp_cuda *c;
+    cudaIpcMemHandle_t handle;
+    memcpy(&handle, name, sizeof handle);
+    HP_TRY(hp_cuda_open(&c, err));
+    HP_CUDA(cudaIpcOpenMemHandle(at, handle, cudaIpcMemLazyEnablePeerAccess));
+    return HP_OK;
+}
+
+static void peer_close(void *at) {
+    cudaIpcCloseMemHandle(at);
+}
+
+static const hp_peer_ops PEERS = {peer_name, peer_open, peer_close};
+
+const hp_memory_ops hp_memory_cuda = {"cuda",    cuda_alloc, cuda_free, cuda_put, cuda_get,
+                                      cuda_zero, &STREAMS,   false,     &PEERS};

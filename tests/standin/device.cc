@@ -55,14 +55,15 @@ bool standin_fails(const char *call) {
     return ++calls == wanted.n;
 }
 
-/* While something is captured, calls that would wait, or ask, are refused; so does the mode `global`. */
+/* While something is captured, calls that would wait, or ask, are refused. */
 cudaError_t standin_enter(const char *call, bool waits) {
     standin_state &r = standin();
     if (standin_fails(call))
-        return strcmp(call, "cudaMalloc") == 0 ? cudaErrorMemoryAllocation : cudaErrorUnknown;
+        return standin_noted(strcmp(call, "cudaMalloc") == 0 ? cudaErrorMemoryAllocation : cudaErrorUnknown);
     const std::lock_guard<std::mutex> hold(r.lock);
     if (r.sticky != cudaSuccess) return r.sticky;
-    return waits && r.captures ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+    return standin_noted(waits && standin_capture_refuses() ? cudaErrorStreamCaptureUnsupported
+                                                            : cudaSuccess);
 }
 
 /* --- errors --- */
@@ -77,6 +78,8 @@ static const struct {
     {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorDeviceUninitialized, "cudaErrorDeviceUninitialized", "invalid device context"},
+    {cudaErrorMapBufferObjectFailed, "cudaErrorMapBufferObjectFailed", "mapping of buffer object failed"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
@@ -90,6 +93,8 @@ static const struct {
     {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work"},
     {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
      "dependency created on uncaptured work in another stream"},
+    {cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+     "attempt to terminate a thread-local capture sequence from another thread"},
     {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
      "operation not permitted on an event last recorded in a capturing stream"}};
 
@@ -105,14 +110,22 @@ const char *cudaGetErrorName(cudaError_t code) {
     return "cudaErrorUnknown";
 }
 
-/* Launches say themselves what is wrong with them: what is left is what no call recovers from. */
+static thread_local cudaError_t noted;
+
+cudaError_t standin_noted(cudaError_t code) {
+    if (code != cudaSuccess) noted = code;
+    return code;
+}
+
 cudaError_t cudaPeekAtLastError(void) {
     const std::lock_guard<std::mutex> hold(standin().lock);
-    return standin().sticky;
+    return standin().sticky != cudaSuccess ? standin().sticky : noted;
 }
 
 cudaError_t cudaGetLastError(void) {
-    return cudaPeekAtLastError();
+    const cudaError_t last = cudaPeekAtLastError();
+    noted = cudaSuccess;
+    return last;
 }
 
 /* --- the GPU --- */

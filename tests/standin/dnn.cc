@@ -1,13 +1,20 @@
-/* dnn.cc - exec/cuda/dnn.h by plain loops. Plans fuse what follows the convolution unless the seed is odd. */
+/* dnn.cc - exec/cuda/dnn.h by plain loops. Plans fuse what follows the convolution unless the seed is odd.
+ * HPLAN_STANDIN_ENGINES=N: every operation has N engines, whose results differ in the last place, and each
+ * rank's timing prefers another one; N@R: all of them rank R's. */
 #include "tests/standin/cudnn.h"
 #include "tests/standin/numbers.h"
 
+#include <map>
+#include <set>
 #include <stdlib.h>
+#include <string>
 
 struct hp_dnn {
     hp_cuda *cuda;
     bool fuses;
     std::vector<hp_dnn_plan *> plans;
+    std::map<std::string, int> engine; /* by operation */
+    std::set<std::string> told;
 };
 
 struct hp_dnn_plan {
@@ -15,6 +22,7 @@ struct hp_dnn_plan {
     hp_dnn_conv c;
     int64_t workspace;
     bool fused;
+    std::string key;
 };
 
 /* --- the operation --- */
@@ -106,6 +114,7 @@ static void finish(const hp_dnn_plan &p, const hp_dnn_data &at, void *to, const 
         double v = sum[i];
         if (c.bias && more) v += ((const float *)at.bias)[i % (size_t)c.oc];
         if (c.add && more) v += standin_number(added, (int64_t)i, c.dtype);
+        v *= 1 + (double)(hp_dnn_plan_engine(&p) - 1) * 0x1p-23;
         standin_set_number(to, (int64_t)i, c.dtype, more ? activated((float)v, c.act) : (float)v);
     }
 }
@@ -127,7 +136,7 @@ extern "C" {
 hp_status hp_dnn_open(hp_cuda *cuda, hp_dnn **dnn, hp_error *err) {
     (void)err;
     const char *seed = getenv("HPLAN_STANDIN_SEED");
-    *dnn = new hp_dnn{cuda, !seed || atol(seed) % 2 == 0, {}};
+    *dnn = new hp_dnn{cuda, !seed || atol(seed) % 2 == 0, {}, {}, {}};
     return HP_OK;
 }
 
@@ -137,10 +146,9 @@ void hp_dnn_close(hp_dnn *dnn) {
     delete dnn;
 }
 
-/* One side: negative padding behind is what is not read. */
+/* Along one axis: windows are where padding says; negative padding is what is not read. */
 static bool agree(int in, int out, int kernel, int dilation, int stride, int before, int after) {
-    const int room = in + before + std::max(after, 0) - (kernel - 1) * dilation - 1;
-    return before >= 0 && room >= 0 && room / stride + 1 == out;
+    return in > 0 && out > 0 && (out - 1) * stride + (kernel - 1) * dilation + 1 == in + before + after;
 }
 
 static bool consistent(const hp_dnn_conv *c) {
@@ -152,11 +160,29 @@ static bool consistent(const hp_dnn_conv *c) {
            (plain || c->kind == HP_DNN_FORWARD);
 }
 
+static std::string key_of(const hp_dnn_conv &c) {
+    std::string key;
+    for (const int64_t v : {(int64_t)c.kind, (int64_t)c.dtype, (int64_t)c.math, c.n, (int64_t)c.ih,
+                            (int64_t)c.iw, (int64_t)c.ic, (int64_t)c.oc, (int64_t)c.kh, (int64_t)c.kw,
+                            (int64_t)c.stride_h, (int64_t)c.pad_top})
+        key += std::to_string(v) + ",";
+    return key;
+}
+
+/* As if ranks had timed it: no two agree. */
+static int preferred(size_t number) {
+    const char *engines = getenv("HPLAN_STANDIN_ENGINES"), *of = engines ? strchr(engines, '@') : nullptr;
+    const int n = engines ? atoi(engines) : 1, rank = of ? atoi(of + 1) : standin_rank();
+    return 1 + (int)((number + (size_t)rank) % (size_t)std::max(n, 1));
+}
+
 hp_status hp_dnn_plan_conv(hp_dnn *dnn, const hp_dnn_conv *c, int64_t workspace, hp_dnn_plan **plan,
                            hp_error *err) {
     if (!consistent(c)) return hp_fail(err, HP_EUNAVAIL, "sizes, strides and padding do not belong together");
     const bool follows = c->kind == HP_DNN_FORWARD && (c->bias || c->add || c->act != HP_ACT_NONE);
-    *plan = new hp_dnn_plan{dnn, *c, std::min(workspace, (int64_t)STANDIN_WORKSPACE), !follows || dnn->fuses};
+    *plan = new hp_dnn_plan{dnn, *c, std::min(workspace, (int64_t)STANDIN_WORKSPACE), !follows || dnn->fuses,
+                            key_of(*c)};
+    if (getenv("HPLAN_STANDIN_ENGINES")) dnn->engine.emplace((*plan)->key, preferred(dnn->engine.size()));
     dnn->plans.push_back(*plan);
     return HP_OK;
 }
@@ -170,8 +196,8 @@ int64_t hp_dnn_plan_workspace(const hp_dnn_plan *p) {
 }
 
 int64_t hp_dnn_plan_engine(const hp_dnn_plan *p) {
-    (void)p;
-    return 1;
+    const auto at = p->dnn->engine.find(p->key);
+    return at == p->dnn->engine.end() ? 1 : at->second;
 }
 
 const char *hp_dnn_plan_name(const hp_dnn_plan *p) {
@@ -200,14 +226,32 @@ size_t cudnnGetVersion(void) {
     return 91900;
 }
 
-/* It measures nothing: there is nothing to choose. */
-char *hp_dnn_choices_text(const hp_dnn *dnn) {
-    (void)dnn;
-    return strdup("{}");
+/* --- choices: an engine for every operation, as if it had been timed --- */
+
+static char *text_of(const hp_dnn *dnn, bool all) {
+    std::string text;
+    for (const auto &[key, engine] : dnn->engine)
+        if (all || !dnn->told.count(key)) text += key + "=" + std::to_string(engine) + ";";
+    return text.empty() ? nullptr : strdup(text.c_str());
 }
 
-hp_status hp_dnn_choices_take(hp_dnn *dnn, const char *text, hp_error *err) {
-    (void)dnn;
-    return text[0] == '{' ? HP_OK : hp_fail(err, HP_EDATA, "no JSON object");
+char *hp_dnn_choices_text(const hp_dnn *dnn) {
+    return text_of(dnn, true);
+}
+
+char *hp_dnn_choices_untold(const hp_dnn *dnn) {
+    return text_of(dnn, false);
+}
+
+hp_status hp_dnn_choices_adopt(hp_dnn *dnn, const char *text, hp_error *err) {
+    const std::string all = text;
+    for (size_t at = 0, end; (end = all.find(';', at)) != std::string::npos; at = end + 1) {
+        const size_t is = all.find('=', at);
+        if (is == std::string::npos || is > end) return hp_fail(err, HP_EDATA, "no choice");
+        const std::string key = all.substr(at, is - at);
+        if (!dnn->told.insert(key).second) continue;
+        if (dnn->engine.count(key)) dnn->engine[key] = std::stoi(all.substr(is + 1, end - is - 1));
+    }
+    return HP_OK;
 }
 }

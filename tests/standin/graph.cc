@@ -3,6 +3,7 @@
 #include "tests/standin/runtime.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace {
 enum kind { RUN, WAIT, RECORD, WAIT_EXTERNAL, RECORD_EXTERNAL };
@@ -29,7 +30,23 @@ struct CUgraphExec_st {
 struct standin_capture {
     CUgraph_st *graph;
     std::vector<cudaStream_t> stream; /* by lane */
+    bool all_threads;                 /* may not wait, nor allocate; else the one that began alone */
+    std::thread::id thread;
+    bool broken = false; /* somebody did what is not allowed */
 };
+
+static std::vector<std::shared_ptr<standin_capture>> under_way; /* the lock is held */
+
+bool standin_capture_refuses() {
+    bool refused = false;
+    for (const auto &c : under_way)
+        if (c->all_threads || c->thread == std::this_thread::get_id()) refused = c->broken = true;
+    return refused;
+}
+
+cudaError_t standin_capture_state(cudaStream_t s) {
+    return s->capture && s->capture->broken ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+}
 
 /* --- writing down --- */
 
@@ -61,34 +78,39 @@ static void join(cudaStream_t s, const std::shared_ptr<standin_capture> &c) {
     c->stream.push_back(s);
 }
 
+static bool broken(const std::shared_ptr<standin_capture> &c, cudaError_t *code) {
+    c->broken = true;
+    *code = cudaErrorStreamCaptureIsolation;
+    return true;
+}
+
 bool standin_captured_wait(cudaStream_t s, cudaEvent_t event, bool external, cudaError_t *code) {
     if (s->capture && external) {
         write(s, WAIT_EXTERNAL, nullptr, 0, event);
         return true;
     }
     if (!event->captured) {
-        if (s->capture && event->last) *code = cudaErrorStreamCaptureIsolation;
+        if (s->capture && event->last) return broken(s->capture, code);
         return s->capture != nullptr;
     }
     if (!event->captured->graph) return *code = cudaErrorCapturedEvent, true; /* that capture is over */
     if (!s->capture) join(s, event->captured);
-    if (s->capture == event->captured)
-        write(s, WAIT, nullptr, event->place, nullptr);
-    else
-        *code = cudaErrorStreamCaptureIsolation;
+    if (s->capture != event->captured) return broken(s->capture, code);
+    write(s, WAIT, nullptr, event->place, nullptr);
     return true;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
     STANDIN_ENTER(false);
-    standin_state &r = standin();
-    const std::lock_guard<std::mutex> hold(r.lock);
-    if (mode != cudaStreamCaptureModeGlobal || !stream) return cudaErrorInvalidValue;
+    const std::lock_guard<std::mutex> hold(standin().lock);
+    const bool all_threads = mode == cudaStreamCaptureModeGlobal;
+    if ((!all_threads && mode != cudaStreamCaptureModeThreadLocal) || !stream) return cudaErrorInvalidValue;
     if (!standin_stream(stream)) return cudaErrorInvalidResourceHandle;
     if (stream->capture) return cudaErrorInvalidValue;
-    stream->capture.reset(new standin_capture{new CUgraph_st, {stream}});
+    stream->capture.reset(
+        new standin_capture{new CUgraph_st, {stream}, all_threads, std::this_thread::get_id()});
     stream->lane = 0;
-    r.captures++;
+    under_way.push_back(stream->capture);
     return cudaSuccess;
 }
 
@@ -110,21 +132,28 @@ static bool joined(const CUgraph_st &g) {
     return true;
 }
 
+static cudaError_t ended(const standin_capture &c, const CUgraph_st &g) {
+    if (c.broken) return cudaErrorStreamCaptureInvalidated;
+    return joined(g) ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
+}
+
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     STANDIN_ENTER(false);
-    standin_state &r = standin();
-    const std::lock_guard<std::mutex> hold(r.lock);
+    const std::lock_guard<std::mutex> hold(standin().lock);
     const std::shared_ptr<standin_capture> c = standin_stream(stream) ? stream->capture : nullptr;
+    *graph = nullptr;
     if (!c) return cudaErrorInvalidValue;
     if (stream->lane != 0) return cudaErrorStreamCaptureUnmatched;
-    *graph = c->graph;
+    if (c->thread != std::this_thread::get_id()) return cudaErrorStreamCaptureWrongThread;
+    const cudaError_t code = ended(*c, *c->graph);
+    if (code == cudaSuccess)
+        *graph = c->graph;
+    else
+        delete c->graph;
     c->graph = nullptr;
     for (const cudaStream_t s : c->stream) s->capture = nullptr;
-    r.captures--;
-    if (joined(**graph)) return cudaSuccess;
-    delete *graph;
-    *graph = nullptr;
-    return cudaErrorStreamCaptureUnjoined;
+    under_way.erase(std::find(under_way.begin(), under_way.end(), c));
+    return standin_noted(code);
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status) {
@@ -132,7 +161,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *
     const std::lock_guard<std::mutex> hold(standin().lock);
     const cudaStream_t s = standin_stream(stream);
     if (!s) return cudaErrorInvalidResourceHandle;
-    *status = s->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = !s->capture          ? cudaStreamCaptureStatusNone
+              : s->capture->broken ? cudaStreamCaptureStatusInvalidated
+                                   : cudaStreamCaptureStatusActive;
     return cudaSuccess;
 }
 
@@ -146,6 +177,15 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     return cudaSuccess;
 }
 
+/* What a launch would have to do first is nothing here. */
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+    STANDIN_ENTER(false);
+    const std::lock_guard<std::mutex> hold(standin().lock);
+    const cudaStream_t s = standin_stream(stream);
+    if (!exec || !s) return cudaErrorInvalidValue;
+    return s->capture ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
 static standin_time now_recorded(cudaEvent_t event) {
     event->captured = nullptr;
     return event->last = std::make_shared<standin_moment>();
@@ -154,6 +194,7 @@ static standin_time now_recorded(cudaEvent_t event) {
 static void replay(const note &n, cudaStream_t s, std::vector<standin_time> &moments) {
     standin_time &here = moments[(size_t)n.place];
     if (n.what == RUN) standin_put(s, {n.run, nullptr, nullptr});
+    standin().replayed += n.what == RUN;
     if (n.what == WAIT) standin_put(s, {nullptr, here, nullptr});
     if (n.what == RECORD) standin_put(s, {nullptr, nullptr, here = std::make_shared<standin_moment>()});
     if (n.what == WAIT_EXTERNAL) standin_put(s, {nullptr, n.event->last, nullptr});
@@ -166,6 +207,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     const cudaStream_t s = standin_stream(stream);
     if (!s) return cudaErrorInvalidResourceHandle;
     if (s->capture) return cudaErrorStreamCaptureUnsupported;
+    standin().graphs++;
     std::vector<standin_time> moments((size_t)exec->graph.places + 1);
     for (const note &n : exec->graph.notes) replay(n, n.lane ? exec->stream[(size_t)n.lane - 1] : s, moments);
     return cudaSuccess;

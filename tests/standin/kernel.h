@@ -121,6 +121,6 @@ cudaError_t standin_start(void (*kernel)(P...), dim3 grid, dim3 block, cudaStrea
 }
 
 #define HP_LAUNCH(kernel, grid, block, stream, ...)                                                          \
-    standin_start((kernel), (grid), (block), (stream), __VA_ARGS__)
+    (standin_start((kernel), (grid), (block), (stream), __VA_ARGS__), cudaGetLastError())
 
 #endif

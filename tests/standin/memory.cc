@@ -1,11 +1,8 @@
-/* memory.cc - a GPU's memory. Its addresses are a range where nothing is mapped, so that whatever the host
- * does with them other than passing them on is a fault; the bytes lie at the same place of another range, the
- * pages between allocations unmapped. Addresses are never given twice, and new memory is full of NaNs. */
-#include "tests/standin/runtime.h"
+/* memory.cc - a GPU's memory (space.h): new memory is full of NaNs. */
+#include "tests/standin/space.h"
 #include "tests/standin/kernel.h"
 
-#include <map>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,22 +11,7 @@
 
 namespace {
 
-constexpr size_t RANGE = (size_t)1 << 40, PAGE = 4096, LINE = 256; /* cudaMalloc aligns to lines */
-
-struct space {
-    unsigned char *fake, *real;
-    size_t next = PAGE, used = 0;
-    std::mutex lock;
-    std::map<size_t, size_t> device;       /* offset, bytes */
-    std::map<const void *, size_t> pinned; /* address, bytes */
-    struct sigaction before;
-    space();
-};
-
-space &memory() {
-    static space *const s = new space;
-    return *s;
-}
+constexpr size_t LINE = 256; /* cudaMalloc aligns to lines */
 
 const char TOUCHED[] =
     "stand-in: somebody used an address of device memory that a GPU alone can follow, or a "
@@ -38,32 +20,58 @@ const char TOUCHED[] =
 void on_fault(int signal, siginfo_t *info, void *) {
     const unsigned char *at = (const unsigned char *)info->si_addr;
     const space &s = memory();
-    if (at >= s.fake && at < s.fake + RANGE && write(2, TOUCHED, sizeof TOUCHED - 1) < 0) abort();
+    if (at >= s.fake && at < s.fake + space::RANGE && write(2, TOUCHED, sizeof TOUCHED - 1) < 0) abort();
     sigaction(signal, &s.before, nullptr); /* the instruction is tried again */
 }
 
-unsigned char *reserve() {
-    void *at = mmap(nullptr, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+unsigned char *reserve(int file) {
+    const int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void *at = mmap(nullptr, space::RANGE, PROT_NONE, flags | MAP_NORESERVE, file, 0);
     if (at == MAP_FAILED) abort();
     return (unsigned char *)at;
 }
 
-space::space() : fake(reserve()), real(reserve()) {
+int new_file() {
+    const int file = memfd_create("stand-in GPU", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)space::RANGE) != 0) abort();
+    return file;
+}
+
+} // namespace
+
+space::space() : file(new_file()), fake(reserve(-1)), real(reserve(file)) {
     struct sigaction act = {};
     act.sa_sigaction = on_fault;
     act.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &act, &before);
 }
 
+space &memory() {
+    static space *const s = new space;
+    return *s;
+}
+
 size_t whole(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-} // namespace
+size_t space::take(size_t pages, size_t begin) {
+    const size_t at = next;
+    if (next + pages + PAGE > RANGE) return 0;
+    next += pages + PAGE;
+    return at + begin;
+}
+
+void space::give_back(size_t first, size_t pages) {
+    if (mmap(real + first, pages, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, (off_t)first) ==
+            MAP_FAILED ||
+        fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first, (off_t)pages) != 0)
+        abort();
+}
 
 bool standin_is_device(const void *p) {
     const space &s = memory();
-    return (const unsigned char *)p >= s.fake && (const unsigned char *)p < s.fake + RANGE;
+    return (const unsigned char *)p >= s.fake && (const unsigned char *)p < s.fake + space::RANGE;
 }
 
 void *standin_real(const void *p) {
@@ -111,17 +119,17 @@ void standin_check_pointer(const void *p) {
 /* As close to the end of its pages as lines allow. */
 cudaError_t cudaMalloc(void **at, size_t bytes) {
     STANDIN_ENTER(true);
-    const size_t limit = standin_bytes(), lines = whole(bytes, LINE), pages = whole(bytes, PAGE);
+    const size_t limit = standin_bytes(), lines = whole(bytes, LINE), pages = whole(bytes, space::PAGE);
     space &s = memory();
     const std::lock_guard<std::mutex> hold(s.lock);
     if (bytes == 0) return *at = nullptr, cudaSuccess;
-    if (pages > limit - s.used || s.next + pages + PAGE > RANGE) return cudaErrorMemoryAllocation;
-    if (mprotect(s.real + s.next, pages, PROT_READ | PROT_WRITE) != 0) return cudaErrorMemoryAllocation;
-    memset(s.real + s.next, 0xff, pages);
-    const size_t offset = s.next + pages - lines;
+    if (pages > limit - s.used) return cudaErrorMemoryAllocation;
+    const size_t offset = s.take(pages, pages - lines), first = offset / space::PAGE * space::PAGE;
+    if (!offset || mprotect(s.real + first, pages, PROT_READ | PROT_WRITE) != 0)
+        return cudaErrorMemoryAllocation;
+    memset(s.real + first, 0xff, pages);
     s.device[offset] = bytes;
     s.used += pages;
-    s.next += pages + PAGE;
     *at = s.fake + offset;
     return cudaSuccess;
 }
@@ -133,14 +141,14 @@ cudaError_t cudaFree(void *at) {
     const cudaError_t code = standin_drain(nullptr);
     space &s = memory();
     const std::lock_guard<std::mutex> hold(s.lock);
-    const auto found = s.device.find((size_t)((unsigned char *)at - s.fake));
-    if (found == s.device.end()) return cudaErrorInvalidValue;
-    const size_t first = found->first / PAGE * PAGE, pages = whole(found->second, PAGE);
+    const size_t offset = (size_t)((unsigned char *)at - s.fake);
+    const auto found = s.device.find(offset);
+    if (found == s.device.end() || s.opened.count(offset)) return cudaErrorInvalidValue;
+    standin_check_unopened(offset);
+    const size_t pages = whole(found->second, space::PAGE);
     s.device.erase(found);
     s.used -= pages;
-    if (mmap(s.real + first, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-             0) == MAP_FAILED)
-        abort();
+    s.give_back(offset / space::PAGE * space::PAGE, pages);
     return code;
 }
 
@@ -156,7 +164,7 @@ cudaError_t cudaMemGetInfo(size_t *unused, size_t *all) {
 cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags) {
     STANDIN_ENTER(true);
     (void)flags;
-    if (posix_memalign(at, PAGE, bytes ? bytes : 1) != 0) return cudaErrorMemoryAllocation;
+    if (posix_memalign(at, space::PAGE, bytes ? bytes : 1) != 0) return cudaErrorMemoryAllocation;
     space &s = memory();
     const std::lock_guard<std::mutex> hold(s.lock);
     s.pinned[*at] = bytes;
@@ -192,17 +200,27 @@ static bool pageable(const void *p) {
     return !standin_is_device(p) && !standin_is_pinned(p);
 }
 
-/* From memory that is not page-locked: read before the call returns. To it: the call waits. */
+static bool captured(cudaStream_t stream) {
+    cudaStreamCaptureStatus status;
+    return cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone;
+}
+
+/* From memory that is not page-locked: read before the call returns. To it: the call waits. Neither belongs
+ * into a graph. */
 static cudaError_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream) {
     std::shared_ptr<std::vector<unsigned char>> staged;
+    if ((pageable(from) || pageable(to)) && captured(stream))
+        return standin_noted(cudaErrorStreamCaptureUnsupported);
     if (pageable(from)) {
         const unsigned char *bytes_of = (const unsigned char *)from;
         staged = std::make_shared<std::vector<unsigned char>>(bytes_of, bytes_of + bytes);
     }
     void *const target = standin_real(to);
     const void *const source = staged ? staged->data() : standin_real(from);
+    const bool hangs = standin_is_opened(from) && standin_fails("peer");
     const cudaError_t code = standin_give(stream, [=] {
         (void)staged; /* kept until then */
+        while (hangs) usleep(1000);
         memcpy(target, source, bytes);
     });
     return code == cudaSuccess && pageable(to) ? cudaStreamSynchronize(stream) : code;

@@ -313,21 +313,30 @@ ncclResult_t ncclGroupStart(void) {
     return ncclSuccess;
 }
 
-/* The first communicator's answers carry the group; the others are ready when it is. */
+/* What is under way of a group: each of its communicators answers for itself; the first that is asked often
+ * enough carries it. */
+struct under_way {
+    std::vector<launch> all;
+    std::once_flag once;
+    ncclResult_t code = ncclSuccess;
+};
+
+static ncclResult_t carry(under_way &w) {
+    std::call_once(w.once, [&] { w.code = launch_all(w.all); });
+    return w.code;
+}
+
 ncclResult_t ncclGroupEnd(void) {
     if (standin_fails(__func__)) return ncclSystemError;
     if (depth == 0) return ncclInvalidUsage;
     if (--depth > 0 || group.empty()) return ncclSuccess;
-    std::vector<launch> all;
-    all.swap(group);
-    communicator &first = *all[0].comm;
-    for (const launch &l : all) {
-        const std::lock_guard<std::mutex> hold(l.comm->lock);
-        if (l.comm->state != ncclSuccess) return l.comm->state;
+    const auto w = std::make_shared<under_way>();
+    w->all.swap(group);
+    for (const launch &l : w->all) {
+        const ncclResult_t code = begin(*l.comm);
+        if (code != ncclSuccess) return code;
     }
-    const ncclResult_t code = begin(first);
-    if (code != ncclSuccess) return code;
-    first.rest = [all] { return launch_all(all); };
+    for (const launch &l : w->all) l.comm->rest = [w] { return carry(*w); };
     return ncclInProgress;
 }
 

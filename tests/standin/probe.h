@@ -9,6 +9,13 @@
 extern "C" {
 #endif
 
+/* Kernels, copies and fills so far: given to a stream by a call of their own; launches of graphs, and what came
+ * by them. Of all, the kernels that were begun. */
+typedef struct probe_calls {
+    int64_t given, graphs, replayed, kernels;
+} probe_calls;
+void probe_count_calls(probe_calls *calls);
+
 /* Ends once *flag, in page-locked memory, is not 0. */
 cudaError_t probe_wait(const int32_t *flag, cudaStream_t s);
 /* sum[block] of x, n in all, `threads` each, which is no power of two; with a barrier missing, or not. */

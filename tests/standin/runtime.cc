@@ -2,6 +2,7 @@
 #include "tests/standin/runtime.h"
 #include "tests/standin/fiber.h"
 #include "tests/standin/kernel.h"
+#include "tests/standin/probe.h"
 
 #include <algorithm>
 #include <stdlib.h>
@@ -87,7 +88,10 @@ cudaError_t standin_give(cudaStream_t given, std::function<void()> run) {
     const std::lock_guard<std::mutex> hold(r.lock);
     const cudaStream_t s = standin_stream(given);
     if (!s) return cudaErrorInvalidResourceHandle;
-    if (!standin_captured_run(s, run)) standin_put(s, {std::move(run), nullptr, nullptr});
+    if (standin_capture_state(s) != cudaSuccess) return standin_noted(standin_capture_state(s));
+    if (standin_captured_run(s, run)) return cudaSuccess;
+    standin_put(s, {std::move(run), nullptr, nullptr});
+    r.given++;
     return cudaSuccess;
 }
 
@@ -145,7 +149,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     const std::lock_guard<std::mutex> hold(standin().lock);
     const cudaStream_t s = standin_stream(stream);
     if (!s) return cudaErrorInvalidResourceHandle;
-    return idle(s) ? cudaSuccess : cudaErrorNotReady;
+    return standin_noted(idle(s) ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -189,7 +193,9 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external)
     const std::lock_guard<std::mutex> hold(standin().lock);
     const cudaStream_t s = standin_stream(stream);
     if (!s || !lives(event)) return cudaErrorInvalidResourceHandle;
+    if (standin_capture_state(s) != cudaSuccess) return standin_noted(standin_capture_state(s));
     if (standin_captured_record(s, event, external)) return cudaSuccess;
+    if (external) return standin_noted(cudaErrorInvalidValue); /* of captures alone */
     event->captured = nullptr;
     event->last = std::make_shared<standin_moment>();
     standin_put(s, {nullptr, nullptr, event->last});
@@ -213,7 +219,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     const cudaStream_t s = standin_stream(stream);
     cudaError_t code = cudaSuccess;
     if (!s || !lives(event)) return cudaErrorInvalidResourceHandle;
-    if (standin_captured_wait(s, event, flags == cudaEventWaitExternal, &code)) return code;
+    if (standin_capture_state(s) != cudaSuccess) return standin_noted(standin_capture_state(s));
+    if (standin_captured_wait(s, event, flags == cudaEventWaitExternal, &code)) return standin_noted(code);
+    if (flags == cudaEventWaitExternal) return standin_noted(cudaErrorInvalidValue); /* of captures alone */
     if (event->last) standin_put(s, {nullptr, event->last, nullptr});
     return cudaSuccess;
 }
@@ -228,7 +236,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     const std::lock_guard<std::mutex> hold(standin().lock);
     const cudaError_t code = usable(event);
     if (code != cudaSuccess) return code;
-    return !event->last || event->last->happened ? cudaSuccess : cudaErrorNotReady;
+    return standin_noted(!event->last || event->last->happened ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -266,14 +274,25 @@ static cudaError_t allowed(dim3 grid, dim3 block) {
     return some && fits ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
+/* Of a graph: each time. */
+static void run_kernel(dim3 grid, dim3 block, const std::function<void()> &thread) {
+    const bool fails = standin_fails("kernel");
+    const uint64_t draw = standin_draw();
+    if (!fails) standin_run_grid(grid, block, thread, draw);
+    const std::lock_guard<std::mutex> hold(standin().lock);
+    standin().kernels++;
+    if (fails) standin().sticky = cudaErrorIllegalAddress;
+}
+
 cudaError_t standin_launch(dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread) {
     const cudaError_t code = standin_enter("cudaLaunchKernel", false);
     if (code != cudaSuccess) return code;
-    if (allowed(grid, block) != cudaSuccess) return cudaErrorInvalidConfiguration;
-    const bool fails = standin_fails("kernel");
-    return standin_give(stream, [=] {
-        if (!fails) return standin_run_grid(grid, block, thread, standin_draw());
-        const std::lock_guard<std::mutex> hold(standin().lock);
-        standin().sticky = cudaErrorIllegalAddress;
-    });
+    if (allowed(grid, block) != cudaSuccess) return standin_noted(cudaErrorInvalidConfiguration);
+    return standin_give(stream, [=] { run_kernel(grid, block, thread); });
+}
+
+void probe_count_calls(probe_calls *calls) {
+    const standin_state &r = standin();
+    const std::lock_guard<std::mutex> hold(standin().lock);
+    *calls = {r.given, r.graphs, r.replayed, r.kernels};
 }

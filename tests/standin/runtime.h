@@ -5,7 +5,8 @@
  * random delays between pieces of work and the order of a kernel's threads (0: no delays);
  * HPLAN_STANDIN_BYTES, a GPU's memory (4 GiB); HPLAN_STANDIN_FAIL, `call:n` or `call:n@rank`: the n-th call
  * of that name fails, from 1. Besides the functions' names: kernel, a launch that ends in an illegal address;
- * nccl, a group of messages that finds a peer dead; hang, one that never ends. */
+ * nccl, a group of messages that finds a peer dead; hang, one that never ends; peer, a copy from another
+ * process's memory that never ends. */
 #ifndef HP_STANDIN_RUNTIME_H
 #define HP_STANDIN_RUNTIME_H
 
@@ -54,8 +55,8 @@ struct standin_state {
     std::vector<cudaStream_t> streams; /* the default one first */
     std::vector<cudaEvent_t> events;
     cudaError_t sticky = cudaSuccess; /* what no call recovers from */
-    int captures = 0;                 /* under way */
     uint64_t seed = 0, draws = 0;
+    int64_t given = 0, graphs = 0, replayed = 0, kernels = 0; /* probe.h */
 };
 
 /* Made on the first call; never freed, as streams may run until the process ends. */
@@ -65,6 +66,8 @@ standin_state &standin();
 bool standin_fails(const char *call);
 /* What a call that may wait, or one that may not, begins with: earlier errors, injected ones. */
 cudaError_t standin_enter(const char *call, bool waits);
+/* Keeps what a call of this thread answers, `not ready` among it, until it is asked for. */
+cudaError_t standin_noted(cudaError_t code);
 #define STANDIN_ENTER(waits)                                                                                 \
     do {                                                                                                     \
         const cudaError_t entered = standin_enter(__func__, waits);                                          \
@@ -82,7 +85,11 @@ void standin_put(cudaStream_t stream, standin_work work); /* the lock is held */
 cudaError_t standin_give(cudaStream_t stream, std::function<void()> run);
 cudaError_t standin_drain(cudaStream_t stream); /* NULL: all */
 
-/* graph.cc; the lock is held. Do they concern a capture? Then *code is what the call returns. */
+/* graph.cc; the lock is held. Is there a capture during which this thread may not wait? That ends it. */
+bool standin_capture_refuses();
+/* What a stream's calls return; an error once its capture is ended so. */
+cudaError_t standin_capture_state(cudaStream_t stream);
+/* Do they concern a capture? Then *code is what the call returns. */
 bool standin_captured_run(cudaStream_t stream, std::function<void()> &run);
 bool standin_captured_wait(cudaStream_t stream, cudaEvent_t event, bool external, cudaError_t *code);
 bool standin_captured_record(cudaStream_t stream, cudaEvent_t event, bool external);
