@@ -81,5 +81,5 @@ set_tests_properties(cuda_link PROPERTIES LABELS cli TIMEOUT 400 SKIP_RETURN_COD
 if(TARGET test_cuda_plans)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda-stubs)
   file(CREATE_LINK ${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so ${CMAKE_BINARY_DIR}/cuda-stubs/libcuda.so.1 SYMBOLIC)
-  set_tests_properties(cuda_plans cuda_views cuda_choices PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH};ASAN_OPTIONS=detect_leaks=0")
+  set_tests_properties(cuda_plans cuda_views cuda_choices cuda_kept PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH};ASAN_OPTIONS=detect_leaks=0")
 endif()

@@ -1,7 +1,10 @@
 /* comm_nccl.c - NCCL behind the executor's communicator: messages and all-reduces as groups of NCCL calls. */
+#define _GNU_SOURCE /* pthread_timedjoin_np */
 #include "exec/cuda/comm_nccl_inside.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* --- operations --- */
 
@@ -143,12 +146,25 @@ static void nccl_close(hp_comm *comm) {
     free(c);
 }
 
-/* NCCL's kernels may wait for a rank that is gone: they are told to stop before the process is. */
-static void nccl_abort(hp_comm *comm, int code) {
-    hp_nccl *c = (hp_nccl *)comm;
+static void *stop_kernels(void *of) {
+    hp_nccl *c = of;
     for (int g = 0; g < c->n_group; g++)
         if (c->group[g]) ncclCommAbort(c->group[g]);
     if (c->world) ncclCommAbort(c->world);
+    return NULL;
+}
+
+/* NCCL's kernels may wait for a rank that is gone: they are told to stop before the process is. That call has
+ * no time limit and was seen to hang (NCCL's issues 549 and 992), and the watchdog is this thread: it asks
+ * another to call, and ends the process whether that comes back or not. */
+static void nccl_abort(hp_comm *comm, int code) {
+    enum { PATIENCE_S = 10 };
+    hp_nccl *c = (hp_nccl *)comm;
+    struct timespec until;
+    pthread_t thread;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    if (pthread_create(&thread, NULL, stop_kernels, c) == 0) pthread_timedjoin_np(thread, NULL, &until);
     c->inner->ops->abort(c->inner, code);
 }
 

@@ -52,8 +52,8 @@ static inline int64_t hp_dnn_x_sample(const hp_dnn_conv *c) {
 typedef struct hp_dnn hp_dnn;
 typedef struct hp_dnn_plan hp_dnn_plan; /* lives as long as its hp_dnn */
 
-/* Of this process's GPU, with the choices of earlier runs, which the user's cache keeps
- * (~/.cache/hplan/cudnn-*.json). Errors: HP_EUNAVAIL. */
+/* Of this process's GPU, with the choices of earlier runs, which the user's cache keeps with the kernels that
+ * cuDNN compiled for them (~/.cache/hplan/cudnn-*.json, *.plan: may be deleted). Errors: HP_EUNAVAIL. */
 hp_status hp_dnn_open(hp_cuda *cuda, hp_dnn **dnn, hp_error *err);
 /* Of one that a JSON text describes (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): then plans can be made and
  * asked, not run or timed, and no GPU is needed. compile: kernels that cuDNN compiles at run time, seconds

@@ -74,6 +74,7 @@ void hp_dnn_engine_free(hp_dnn_engine *e) {
     if (!e) return;
     hp_dnn_release(&e->own);
     json_decref(e->choice);
+    free(e->text);
     free(e);
 }
 
@@ -99,9 +100,9 @@ static void finish_plan(hp_dnn_engine *e) {
         e->workspace = size_of(e->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
 }
 
-/* Builds the plan. Without a GPU, kernels compiled at run time are believed to exist, or compiled and then
- * not loaded: an error of the driver at the end is success. */
-static void build(const hp_dnn *d, hp_dnn_engine *e, cudnnBackendDescriptor_t config) {
+/* Without a GPU, kernels compiled at run time are believed to exist, or compiled and then not loaded: an
+ * error of the driver at the end is success. */
+void hp_dnn_engine_build(const hp_dnn *d, hp_dnn_engine *e, cudnnBackendDescriptor_t config) {
     hp_dnn_owner *o = &e->own;
     begin_plan(d, e);
     hp_dnn_set_desc(o, e->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
@@ -113,16 +114,18 @@ static void build(const hp_dnn *d, hp_dnn_engine *e, cudnnBackendDescriptor_t co
 }
 
 bool hp_dnn_engine_recall(const hp_dnn *d, hp_dnn_engine *e) {
-    char *text = hp_dnn_kept_text(d, e);
+    char *text = e->text ? e->text : hp_dnn_kept_text(d, e);
     if (!text) return false;
     begin_plan(d, e);
     hp_dnn_set(&e->own, e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                (int64_t)strlen(text), text);
     finish_plan(e);
+    const bool made = e->own.status == CUDNN_STATUS_SUCCESS;
+    if (!made) hp_dnn_release(&e->own);
+    e->kept = made && !e->text;
+    e->text = NULL;
     free(text);
-    e->kept = e->own.status == CUDNN_STATUS_SUCCESS;
-    if (!e->kept) hp_dnn_release(&e->own);
-    return e->kept;
+    return made;
 }
 
 static bool refuse(search *s, hp_dnn_engine *e) {
@@ -134,14 +137,13 @@ static bool refuse(search *s, hp_dnn_engine *e) {
     return broken || large;
 }
 
-/* Adds the engine of a configuration if it may be used, and keeps the configuration beside the plan then, as
- * NVIDIA's front end does. */
-static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t config) {
+/* NULL: it may not be used. */
+static hp_dnn_engine *candidate(search *s, cudnnBackendDescriptor_t config) {
     const facts f = facts_of(config);
     s->named++;
     if (!exact_enough(s->c, &f)) {
         s->inexact++;
-        return;
+        return NULL;
     }
     hp_dnn_engine *e = calloc(1, sizeof *e);
     HP_ASSERT(e);
@@ -150,7 +152,14 @@ static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t confi
     e->compiled = f.compiled;
     hp_dnn_key(s->c, e->key);
     e->choice = hp_dnn_choice_of(config, f.index);
-    if (!e->compiled || !s->d->cuda || !hp_dnn_engine_recall(s->d, e)) build(s->d, e, config);
+    return e;
+}
+
+/* Adds the engine if its plan can be made, and keeps the configuration beside the plan then, as NVIDIA's
+ * front end does. */
+static void settle(search *s, hp_dnn_engine *e, hp_dnn_owner *of, cudnnBackendDescriptor_t config) {
+    const bool recalls = e->compiled && (s->d->cuda || e->text);
+    if (!recalls || !hp_dnn_engine_recall(s->d, e)) hp_dnn_engine_build(s->d, e, config);
     s->compiled += e->compiled && !e->kept;
     if (refuse(s, e)) {
         hp_dnn_engine_free(e);
@@ -158,6 +167,11 @@ static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t confi
     }
     hp_dnn_give(of, config, &e->own);
     s->found[s->n++] = e;
+}
+
+static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t config) {
+    hp_dnn_engine *e = candidate(s, config);
+    if (e) settle(s, e, of, config);
 }
 
 /* --- heuristics --- */
@@ -189,7 +203,7 @@ static void ask(named *h, const hp_dnn *d, cudnnBackendDescriptor_t graph) {
 }
 
 /* Generic: engine 0, which computes anything, slowly. */
-typedef enum sort { READY, COMPILED, GENERIC, SORTS } sort;
+typedef enum sort { READY, COMPILED, GENERIC } sort;
 
 static sort sort_of(cudnnBackendDescriptor_t config) {
     const facts f = facts_of(config);
@@ -202,10 +216,37 @@ static bool enough(const search *s, sort of) {
     return s->n >= s->wanted;
 }
 
-static void consider_named(search *s, named *h, cudnnBackendDescriptor_t graph, sort of) {
-    if (!h->asked && !enough(s, of)) ask(h, s->d, graph);
+/* How many more may be compiled at a time: as many as will be timed, or where none so far is any good again
+ * as many. */
+static int batch(const search *s) {
+    const int rest = MOST_COMPILED - s->compiled, n = rest > 0 ? rest : MOST_COMPILED;
+    return n < s->wanted - s->n ? n : s->wanted - s->n;
+}
+
+static void consider_compiled(search *s, named *h, cudnnBackendDescriptor_t graph) {
+    hp_dnn_engine *e[MOST_COMPILED];
+    cudnnBackendDescriptor_t config[MOST_COMPILED];
+    for (int64_t i = 0; i < h->n && !enough(s, COMPILED);) {
+        int n = 0;
+        for (const int most = batch(s); i < h->n && n < most; i++)
+            if (sort_of(h->config[i]) == COMPILED && (e[n] = candidate(s, h->config[i])))
+                config[n++] = h->config[i];
+        hp_dnn_build_ahead(s->d, graph, e, n);
+        for (int k = 0; k < n; k++) settle(s, e[k], &h->own, config[k]);
+    }
+}
+
+static void consider_named(search *s, named *h, sort of) {
     for (int64_t i = 0; i < h->n && !enough(s, of); i++)
         if (sort_of(h->config[i]) == of) consider(s, &h->own, h->config[i]);
+}
+
+static void consider_sort(search *s, named *h, cudnnBackendDescriptor_t graph, sort of) {
+    if (!h->asked && !enough(s, of)) ask(h, s->d, graph);
+    if (of == COMPILED)
+        consider_compiled(s, h, graph);
+    else
+        consider_named(s, h, of);
 }
 
 static void consider_all(search *s, cudnnBackendDescriptor_t graph) {
@@ -213,8 +254,11 @@ static void consider_all(search *s, cudnnBackendDescriptor_t graph) {
     named *h = calloc(MODES, sizeof *h);
     HP_ASSERT(h);
     h[0].mode = CUDNN_HEUR_MODE_A, h[1].mode = CUDNN_HEUR_MODE_FALLBACK;
-    for (int of = 0; of < SORTS; of++)
-        for (int m = 0; m < MODES; m++) consider_named(s, &h[m], graph, (sort)of);
+    for (int m = 0; m < MODES; m++) {
+        consider_sort(s, &h[m], graph, READY);
+        consider_sort(s, &h[m], graph, COMPILED);
+    }
+    for (int m = 0; m < MODES; m++) consider_sort(s, &h[m], graph, GENERIC);
     for (int m = 0; m < MODES; m++) hp_dnn_release(&h[m].own);
     free(h);
 }

@@ -18,6 +18,7 @@ typedef struct hp_dnn_engine {
     int64_t index, workspace;
     bool tensor_cores, compiled; /* compiled: at run time */
     bool kept;                   /* the plan was made from the cache's text */
+    char *text;                  /* of a plan that was built ahead and is to be made of it; else NULL */
     json_t *choice;              /* {"engine": 46, "knobs": {"2": 8, ...}} */
 } hp_dnn_engine;
 
@@ -44,8 +45,11 @@ const char *hp_dnn_key(const hp_dnn_conv *c, char out[HP_DNN_KEY]);
 hp_status hp_dnn_engine_find(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace, hp_dnn_engine **engine,
                              hp_error *err);
 void hp_dnn_engine_free(hp_dnn_engine *e);
-/* Makes the plan of an engine, which has its key and choice and nothing else yet, from what the cache keeps.
+/* Make the plan of an engine, which has its key and choice and none yet: by building it, an error then sticks
+ * in its owner; of its text or what the cache keeps, false and as before where there is none that cuDNN
+ * takes.
  */
+void hp_dnn_engine_build(const hp_dnn *d, hp_dnn_engine *e, cudnnBackendDescriptor_t config);
 bool hp_dnn_engine_recall(const hp_dnn *d, hp_dnn_engine *e);
 
 /* Enqueues. Errors: HP_EUNAVAIL. */
@@ -69,7 +73,12 @@ void hp_dnn_cache_path(const hp_dnn *d, const char *rest, char *out, size_t n);
 json_t *hp_dnn_cache_get(const char *path);
 void hp_dnn_cache_put(const char *path, const json_t *o);
 
-/* dnn_kept.c: cuDNN's text of a compiled plan for the operation and choice of `e`, the caller's to free;
+/* dnn_ahead.c: texts of the plans of n compiled engines, built beside each other where there are cores. */
+void hp_dnn_build_ahead(const hp_dnn *d, cudnnBackendDescriptor_t graph, hp_dnn_engine *const *engine, int n);
+
+/* dnn_kept.c: cuDNN's text of a plan, NULL: it has none. */
+char *hp_dnn_plan_text(cudnnBackendDescriptor_t plan);
+/* cuDNN's text of a compiled plan for the operation and choice of `e`, the caller's to free;
  * NULL: there is none that is undamaged and of this GPU and cuDNN. Into the cache, which keeps `most` bytes.
  */
 char *hp_dnn_kept_text(const hp_dnn *d, const hp_dnn_engine *e);

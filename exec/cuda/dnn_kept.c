@@ -29,7 +29,7 @@ static void path_of(const hp_dnn *d, const hp_dnn_engine *e, char *out, size_t n
 
 /* --- one plan --- */
 
-static char *text_of(cudnnBackendDescriptor_t plan) {
+char *hp_dnn_plan_text(cudnnBackendDescriptor_t plan) {
     static const cudnnBackendAttributeName_t JSON = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
     int64_t n = 0;
     if (cudnnBackendGetAttribute(plan, JSON, CUDNN_TYPE_CHAR, 0, &n, NULL) || n < 1 || n > HP_DNN_MOST_FILE)
@@ -102,7 +102,7 @@ static void make_room(const char *path, int64_t most) {
 
 void hp_dnn_kept_write(const hp_dnn *d, const hp_dnn_engine *e, int64_t most) {
     char path[HP_DNN_PATH];
-    char *text = text_of(e->plan);
+    char *text = hp_dnn_plan_text(e->plan);
     if (!text) return;
     json_t *o = document(d, e, text);
     path_of(d, e, path, sizeof path);
