@@ -173,13 +173,16 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
     return status;
 }
 
+/* In inference alone layers differ in how they are stored. */
 static hp_status check_float_layers(const simulate_options *o, const simulate_setup *s, hp_error *err) {
+    const bool train = s->mode == HP_MODE_TRAIN;
     bool low = false;
-    for (int i = 0; i < s->n_prec; i++) low |= s->prec[i] != HP_PREC_FP32;
-    if (!o->float_layers || low) return HP_OK;
+    for (int i = 0; i < s->n_prec; i++)
+        low |= hp_prec_store(s->prec[i]) != HP_STORE_REAL || s->prec[i] == HP_PREC_INT8_DYNAMIC;
+    if (!o->float_layers || (low && !train)) return HP_OK;
     return hp_fail(err, HP_EUSAGE, "--float-layers are left out of low precision, %s: %s",
-                   s->mode == HP_MODE_TRAIN ? "which training has not" : "and all of fp32 is real",
-                   s->mode == HP_MODE_TRAIN ? "give --mode infer --prec int8" : "give --prec int8");
+                   train ? "and training stores all layers alike" : "and fp32 and tf32 store real numbers",
+                   train ? "give --mode infer --prec int8" : "give --prec int8");
 }
 
 static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {

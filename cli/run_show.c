@@ -110,7 +110,7 @@ void run_show_summary(run_show *s, const char *trace) {
         printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
     show_slide(json_object_get(f, "slide"));
     if (number(f, "skipped_steps") > 0)
-        printf("%.0f steps skipped: gradients overflowed fp16; the loss's scale is now %.0f\n",
+        printf("%.0f steps skipped: gradients overflowed fp16; the loss's scale is now %.10g\n",
                number(f, "skipped_steps"), number(f, "loss_scale"));
     if (isnan(number(f, "loss"))) printf("note: the loss is not a finite number any more: lower --lr\n");
     printf("memory of the fullest rank: %s planned, %s observed; %s resident\n",

@@ -64,9 +64,9 @@ struct hp_comm {
 hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory_ops *memory);
 
 /* comm_peer.c: messages between ranks of one node whose memories can reach each other: one copy on the
- * receiver's device. All else passes to `inner`, which `*comm` takes over; it is `inner` itself where the
- * memory has no peers. Messages lie in the `bytes` at `arena`, one allocation, which is to outlive the
- * communicator. Collective: over all ranks. Errors: those of the calls it passes on. */
+ * receiver's device. All else passes to `inner`, which `*comm` takes over, of a failure, too; it is `inner`
+ * itself where the memory has no peers. Messages lie in the `bytes` at `arena`, one allocation, which is to
+ * outlive the communicator. Collective: over all ranks. Errors: those of the calls it passes on. */
 hp_status hp_comm_peer(hp_comm *inner, const hp_memory_ops *memory, void *arena, int64_t bytes,
                        hp_comm **comm, hp_error *err);
 

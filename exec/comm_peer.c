@@ -1,10 +1,10 @@
 /* comm_peer.c - messages between devices of one node, straight from the sender's memory into the receiver's.
  *
- * Each rank has one allocation, so one name per rank, exchanged once, lets its peers reach all its messages.
- * A message is then three steps: the sender, whose data is there, sends a note that says where; the receiver,
- * whose buffer is free, copies on its device and answers when the copy has happened; the answer tells the
- * sender that its buffer is free again. Notes and answers are small messages of the host's memory over the
- * inner communicator.
+ * Each rank has one allocation, so one name per rank, exchanged once, lets its peers reach all its messages
+ * (peers.c). A message is then three steps: the sender, whose data is there, sends a note that says where;
+ * the receiver, whose buffer is free, copies on its device and answers when the copy has happened; the answer
+ * tells the sender that its buffer is free again. Notes and answers are small messages of the host's memory
+ * over the inner communicator.
  *
  * Notes bear the message's tag, so they match as the messages did: in order, by (peer, tag); a pair has all
  * its messages by one route, on which both have agreed. Answers need no order: each comes under a tag of its
@@ -14,18 +14,12 @@
  * when it is given (the data is there, the buffer is free, and the one stream of copies holds nothing that
  * waits for another rank), an answer waits for the copy alone. A send is done only once its receive was
  * started, as any send may be by the rules of messages: programs are checked to need no more. */
-#include "exec/comm.h"
+#include "exec/peers.h"
 
-#include "plan/base/hash.h"
-
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Above all channels of programs (some per stage), below what MPI allows at least in practice, 2^28. */
-enum { AGREE_TAG = 1 << 20, ANSWER_TAG };
+enum { ANSWER_TAG = 1 << 20 };
 
 typedef struct peer_note {
     int64_t offset, bytes; /* in the sender's memory */
@@ -61,66 +55,6 @@ typedef struct peer_comm {
     int n_op;
     peer_op **op; /* each stays where it is, as notes are sent from there */
 } peer_comm;
-
-/* --- who can be reached --- */
-
-typedef struct peer_card {
-    uint64_t node;
-    hp_memory_name name;
-    bool named;
-} peer_card;
-
-/* As NCCL has it: by the host's name and what its kernel drew at its start. */
-static uint64_t this_node(void) {
-    char text[HOST_NAME_MAX + 64] = "";
-    gethostname(text, HOST_NAME_MAX);
-    const size_t n = strlen(text);
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    const ssize_t more = fd < 0 ? 0 : read(fd, text + n, sizeof text - n - 1);
-    if (fd >= 0) close(fd);
-    return hp_hash64(text, n + (more > 0 ? (size_t)more : 0), 0);
-}
-
-/* One byte each way. All ranks take their peers in the same order, so that no two pairs wait for each other.
- */
-static hp_status swap(hp_comm *inner, int peer, unsigned char mine, unsigned char *theirs, hp_error *err) {
-    const hp_comm_op give = {
-        .kind = HP_COMM_SEND, .peer = peer, .tag = AGREE_TAG, .dtype = HP_U8, .count = 1, .data = &mine};
-    const hp_comm_op take = {
-        .kind = HP_COMM_RECV, .peer = peer, .tag = AGREE_TAG, .dtype = HP_U8, .count = 1, .data = theirs};
-    const bool first = inner->rank < peer;
-    const char *what = "the ranks of this node to open each other's memory";
-    HP_TRY(hp_comm_run(inner, first ? &give : &take, HP_COMM_SETUP_LIMIT_S, what, err));
-    return hp_comm_run(inner, first ? &take : &give, HP_COMM_SETUP_LIMIT_S, what, err);
-}
-
-/* Both ways or not at all. That it cannot be opened is no error: there is another route. */
-static hp_status meet(peer_comm *c, int rank, const peer_card *card, hp_error *err) {
-    hp_error why;
-    void *at = NULL;
-    unsigned char theirs = 0;
-    const bool mine = card->named && c->memory->peers->open(&card->name, &at, &why) == HP_OK;
-    const hp_status s = swap(c->inner, rank, mine, &theirs, err);
-    if (s == HP_OK && mine && theirs)
-        c->peer[rank] = at;
-    else if (mine)
-        c->memory->peers->close(at);
-    return s;
-}
-
-static hp_status meet_all(peer_comm *c, hp_error *err) {
-    hp_error why;
-    peer_card mine = {.node = this_node()};
-    mine.named = c->memory->peers->name(c->arena, &mine.name, &why) == HP_OK;
-    peer_card *card = calloc((size_t)c->base.size, sizeof *card);
-    HP_ASSERT(card);
-    hp_status s =
-        hp_comm_share_bytes(c->inner, &mine, sizeof mine, card, "the names of the ranks' memories", err);
-    for (int r = 0; r < c->base.size && s == HP_OK; r++)
-        if (r != c->base.rank && card[r].node == mine.node) s = meet(c, r, &card[r], err);
-    free(card);
-    return s;
-}
 
 /* --- steps of an operation: each goes on where it can --- */
 
@@ -302,11 +236,8 @@ hp_status hp_comm_peer(hp_comm *inner, const hp_memory_ops *memory, void *arena,
         .bytes = bytes,
         .peer = calloc((size_t)inner->size, sizeof *c->peer)};
     HP_ASSERT(c->peer);
-    const hp_status s = meet_all(c, err);
+    *comm = &c->base; /* of a failure, too: the others' close as this one does */
+    const hp_status s = hp_peers_meet(inner, memory, c->arena, bytes, c->peer, err);
     c->own_bytes = inner->sent_bytes - c->base.sent_bytes;
-    if (s == HP_OK)
-        *comm = &c->base;
-    else
-        free(c->peer), free(c);
     return s;
 }

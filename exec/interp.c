@@ -142,6 +142,7 @@ void interp_done(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns) {
         hp_ring_span(in->c.ring, (hp_span){.task = task, .iter = in->iter, .t0_ns = t0_ns, .t1_ns = t1_ns});
     in->left--;
     in->idle_since_ns = 0;
+    if (interp_task(in, task)->op == HP_TASK_LOAD) interp_loaded(in);
 }
 
 /* --- one step --- */
@@ -217,7 +218,8 @@ static hp_status reset(hp_interp *in, const hp_step *step, int32_t iter, double 
     memcpy(in->waits, in->n_dep, sizeof *in->waits * (size_t)r->n_task);
     for (int q = 0; q < r->n_queue; q++) in->queue[q].next = 0;
     in->left = r->n_task;
-    in->n_flight = in->n_computing = 0;
+    in->n_flight = in->n_computing = in->n_loads = 0;
+    for (int t = 0; t < r->n_task; t++) in->n_loads += r->task[t].op == HP_TASK_LOAD;
     in->iter = iter;
     in->idle_since_ns = 0;
     in->limit_s = limit_s;

@@ -46,6 +46,8 @@ typedef struct hp_interp_config {
     hp_watch *watch;
     const volatile sig_atomic_t *stop; /* a signal's number once one came; NULL */
     bool yield;                        /* ranks share cores: give the core away while waiting */
+    int64_t n_steps; /* there will be, numbered one after the other: with a device's memory the next one's
+                        images are read meanwhile, by a thread that calls `load`. At most 1: none is */
 } hp_interp_config;
 
 typedef struct hp_interp hp_interp;

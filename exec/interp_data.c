@@ -1,4 +1,5 @@
 /* interp_data.c - images in, results and sums out, wherever the buffers lie. */
+#include "exec/ahead.h"
 #include "exec/interp_inside.h"
 
 #include <stdlib.h>
@@ -48,6 +49,8 @@ static int64_t room_of(const hp_interp *in, const hp_task *t) {
     return part_bytes(b, &box);
 }
 
+static hp_status fill_room(void *self, int32_t task, int32_t iter, hp_error *err);
+
 hp_status interp_data_open(hp_interp *in, hp_error *err) {
     const hp_role *r = in->c.role;
     if (!in->streams) return HP_OK;
@@ -57,34 +60,44 @@ hp_status interp_data_open(hp_interp *in, hp_error *err) {
         const int64_t bytes = room_of(in, &r->task[t]);
         if (bytes > 0) HP_TRY(in->streams->host_new(bytes, &in->host[t], err));
     }
-    return HP_OK;
+    return in->c.n_steps > 1 ? hp_ahead_start(r->n_task, fill_room, in, &in->ahead, err) : HP_OK;
 }
 
 void interp_data_close(hp_interp *in) {
+    hp_ahead_stop(in->ahead);
     for (int t = 0; in->host && t < in->c.role->n_task; t++)
         if (in->host[t]) in->streams->host_free(in->host[t]);
     if (in->fetched) in->streams->event_free(in->fetched);
     free(in->host);
 }
 
-static hp_status fill(hp_interp *in, const hp_task *t, const loaded *l, void *x, void *labels,
-                      hp_error *err) {
+static hp_status fill(const hp_interp *in, int32_t iter, const hp_task *t, const loaded *l, void *x,
+                      void *labels, hp_error *err) {
     const hp_buffer *b = in->c.role->buffer;
-    return in->c.load(in->c.loader, in->iter, t->micro, x, l->x < 0 ? HP_F32 : (hp_dtype)b[l->x].dtype,
+    return in->c.load(in->c.loader, iter, t->micro, x, l->x < 0 ? HP_F32 : (hp_dtype)b[l->x].dtype,
                       l->x < 0 ? NULL : &l->box, labels, l->labels < 0 ? NULL : &b[l->labels].box, err);
 }
 
 static hp_status load_here(hp_interp *in, const hp_task *t, const loaded *l, hp_error *err) {
     unsigned char *x =
         l->x < 0 ? NULL : interp_buffer(in, l->x) + rows_at(&in->c.role->buffer[l->x], &l->box);
-    return fill(in, t, l, x, interp_buffer(in, l->labels), err);
+    return fill(in, in->iter, t, l, x, interp_buffer(in, l->labels), err);
 }
 
-/* The page-locked room was read by the step before, which is over. */
+/* A task's page-locked room, also from the thread that reads ahead. */
+static hp_status fill_room(void *self, int32_t task, int32_t iter, hp_error *err) {
+    const hp_interp *in = self;
+    const loaded l = loaded_by(in, interp_task(in, task));
+    unsigned char *host = in->host[task], *labels = host + line_up(l.x_bytes);
+    return fill(in, iter, interp_task(in, task), &l, l.x < 0 ? NULL : host, l.labels < 0 ? NULL : labels,
+                err);
+}
+
+/* The room is there for this step: the one before, which is over, was the last to read it. */
 static hp_status load_there(hp_interp *in, int32_t task, const loaded *l, hp_error *err) {
     unsigned char *host = in->host[task], *labels = host + line_up(l->x_bytes);
     hp_order order = interp_order(in, task), x_order = order;
-    HP_TRY(fill(in, interp_task(in, task), l, l->x < 0 ? NULL : host, l->labels < 0 ? NULL : labels, err));
+    HP_TRY(in->ahead ? hp_ahead_take(in->ahead, task, in->iter, err) : fill_room(in, task, in->iter, err));
     if (l->labels >= 0) x_order.done = NULL;
     if (l->x >= 0)
         HP_TRY(in->streams->copy(HP_STREAM_COMPUTE,
@@ -98,6 +111,15 @@ static hp_status load_there(hp_interp *in, int32_t task, const loaded *l, hp_err
 hp_status interp_load(hp_interp *in, int32_t task, hp_error *err) {
     const loaded l = loaded_by(in, interp_task(in, task));
     return in->streams ? load_there(in, task, &l, err) : load_here(in, interp_task(in, task), &l, err);
+}
+
+/* Evaluation counts its batches down from -1. */
+void interp_loaded(hp_interp *in) {
+    const interp_queue *compute = &in->queue[0];
+    if (!in->ahead || --in->n_loads > 0 || in->n_steps + 1 >= in->c.n_steps) return;
+    for (int i = 0; i < compute->n; i++)
+        if (interp_task(in, compute->task[i])->op == HP_TASK_LOAD)
+            hp_ahead_ask(in->ahead, compute->task[i], in->iter + (in->iter < 0 ? -1 : 1));
 }
 
 /* What a store puts out, as the host sees it. It is there, so the copy waits for nothing: the compute stream

@@ -44,6 +44,8 @@ struct hp_interp {
     int32_t *segment;       /* per task: segments.h; NULL: every task is given by itself */
     hp_captured **captured; /* per task that a segment begins with; NULL: none is kept */
     void **host;            /* per load and store task: page-locked room, or NULL */
+    struct hp_ahead *ahead; /* fills those of loads for the next step; NULL */
+    int32_t n_loads;        /* of this step, not yet done */
     hp_event *fetched;      /* behind a store's copy */
 };
 
@@ -99,6 +101,9 @@ hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err);
 hp_status interp_data_open(hp_interp *in, hp_error *err);
 void interp_data_close(hp_interp *in);
 hp_status interp_load(hp_interp *in, int32_t task, hp_error *err);
+/* A load is done. After the last of a step all rooms are free: the next step's images may be read, in the
+ * order in which they will be wanted. */
+void interp_loaded(hp_interp *in);
 hp_status interp_store(hp_interp *in, int32_t task, hp_error *err);
 hp_status interp_zero_gradients(hp_interp *in, hp_error *err);
 hp_status interp_zero_metric(hp_interp *in, hp_error *err);

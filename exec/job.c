@@ -195,7 +195,8 @@ static hp_status open_interp(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .ring = j->ring,
                                 .watch = j->watch,
                                 .stop = j->stop,
-                                .yield = j->comm->size * j->options->threads > cores};
+                                .yield = j->comm->size * j->options->threads > cores,
+                                .n_steps = pass == &j->eval ? hp_loader_steps(pass->loader) : j->steps};
     return hp_interp_new(&c, &pass->interp, err);
 }
 
@@ -229,7 +230,8 @@ static bool has_backend(const hp_program *p, int32_t backend) {
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
     if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, j->ops->memory);
-    HP_TRY(hp_comm_peer(j->comm, j->ops->memory, j->arena, j->arena_bytes, &j->comm, err));
+    if (j->options->ipc)
+        HP_TRY(hp_comm_peer(j->comm, j->ops->memory, j->arena, j->arena_bytes, &j->comm, err));
     if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
     HP_TRY(hp_plugin_cuda(&plugin, err));
     return plugin->nccl(j->comm, &j->comm, err);
@@ -256,10 +258,10 @@ static hp_status prepare(hp_job *j, hp_error *err) {
     return open_trace(j, err);
 }
 
-/* Kernels that were timed: the same on all ranks, before the first step. */
-static hp_status share_tuning(hp_job *j, hp_error *err) {
-    HP_TRY(hp_tuning_share(j->comm, j->ops->tuning, j->train.device, err));
-    return j->eval.device ? hp_tuning_share(j->comm, j->ops->tuning, j->eval.device, err) : HP_OK;
+/* Kernels that were timed: the same on all ranks, before the first step. What one rank cannot take the others
+ * do not know: they agree after each pass. */
+static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error *err) {
+    return hp_tuning_share(j->comm, j->ops->tuning, pass->device, err);
 }
 
 hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
@@ -270,7 +272,8 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
     if (j->constants) HP_TRY(hp_qparams_share(j->constants, j->comm, err));
     HP_TRY(hp_comm_agree(j->comm, prepare(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, share_tuning(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->train, err), speaker, err));
+    if (j->eval.device) HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->eval, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
     HP_TRY(hp_clock_open(j->comm, &j->clock, err));
     j->patience = (hp_patience){.fixed_s = j->options->deadline_s,

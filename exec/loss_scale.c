@@ -11,6 +11,10 @@ hp_loss_scale hp_loss_scale_start(void) {
     return (hp_loss_scale){.value = 0x1p16};
 }
 
+bool hp_loss_scale_spent(hp_loss_scale s) {
+    return s.value <= SMALLEST;
+}
+
 hp_loss_scale hp_loss_scale_next(hp_loss_scale s, bool overflowed) {
     if (overflowed)
         return (hp_loss_scale){.value = s.value > SMALLEST ? s.value / 2 : SMALLEST,

@@ -17,6 +17,8 @@ typedef struct hp_loss_scale {
 } hp_loss_scale;
 
 hp_loss_scale hp_loss_scale_start(void);
+/* Would no smaller scale help a step that overflows? Then maps overflow, not gradients. */
+bool hp_loss_scale_spent(hp_loss_scale s);
 /* After a step. */
 hp_loss_scale hp_loss_scale_next(hp_loss_scale s, bool overflowed);
 

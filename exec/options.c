@@ -50,6 +50,7 @@ static const option_row ROWS[] = {
     {"no-dropout", NULL, "keep every activation", CLEAR, AT(dropout), 0, 0},
     {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},
     {"deterministic", NULL, "same plan, same bits: always so, accepted for scripts", IGNORED, 0, 0, 0},
+    {"no-ipc", NULL, "messages between GPUs of one node go by way of the host", CLEAR, AT(ipc), 0, 0},
     {"deadline", "S", "give up after waiting S seconds", REAL, AT(deadline_s), 0.1, 1e9},
 };
 
@@ -118,6 +119,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
                            .percentile = 99.99,
                            .images = 256,
                            .dropout = true,
+                           .ipc = true,
                            .pixels = hp_data_options_default()};
     options_state state = {o, err};
     argp_err_exit_status = HP_EUSAGE;

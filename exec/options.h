@@ -25,6 +25,7 @@ typedef struct hp_exec_options {
     double lr, momentum, weight_decay;
     double deadline_s; /* > 0: longest wait instead of the rule of watchdog.h */
     bool shuffle, dropout, eval;
+    bool ipc;               /* messages straight between devices of one node; cleared by --no-ipc */
     hp_data_options pixels; /* --mean --std --channels --resize; the rest is filled in by the job */
 } hp_exec_options;
 

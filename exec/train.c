@@ -46,6 +46,20 @@ static double cpu_now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Every rank sees the same metric, and comes to the same end. */
+static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
+    const bool overflowed = hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0;
+    if (j->loss_scale.value <= 0) return HP_OK;
+    if (overflowed && hp_loss_scale_spent(j->loss_scale))
+        return hp_fail(
+            err, HP_EPLAN,
+            "step %d overflows fp16 at the smallest scale of the loss: its maps do; use prec=bf16, or "
+            "a lower --lr",
+            iter + 1);
+    j->loss_scale = hp_loss_scale_next(j->loss_scale, overflowed);
+    return HP_OK;
+}
+
 static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
     const hp_step step = {.step = iter,
                           .replica = j->replica,
@@ -62,9 +76,7 @@ static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     if (*step_s > j->patience.longest_s) j->patience.longest_s = *step_s;
     j->loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
     for (int m = 0; m < HP_METRICS; m++) j->sum[m] += hp_interp_metric(j->train.interp)[m];
-    if (j->loss_scale.value > 0)
-        j->loss_scale = hp_loss_scale_next(j->loss_scale,
-                                           hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0);
+    HP_TRY(scale_loss(j, iter, err));
     sample(j, HP_COUNTER_STEP, iter, *step_s);
     if (j->comm->rank > 0) return HP_OK;
     sample(j, HP_COUNTER_LOSS, iter, j->loss);

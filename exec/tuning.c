@@ -29,12 +29,13 @@ static hp_status tell(hp_comm *comm, int r, int64_t length, const char *mine, ch
     return s;
 }
 
-/* A round: *more is false when nobody had anything left. What a rank cannot adopt ends the rounds of none. */
+/* A round: *more is false when nobody had anything left. What a rank cannot adopt ends the rounds of none,
+ * but it tells nothing more: it could be what it cannot adopt, for ever. */
 static hp_status play(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, bool *more,
                       hp_status *adopted, hp_error *err) {
     double length[comm->size];
     hp_error why;
-    char *mine = ops->untold(device), *text = NULL;
+    char *mine = *adopted == HP_OK ? ops->untold(device) : NULL, *text = NULL;
     hp_status s =
         hp_comm_share(comm, mine ? (double)strlen(mine) : 0, length, "the other ranks' kernels", err);
     const int r = s == HP_OK ? first_with(length, comm->size) : comm->size;

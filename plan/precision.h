@@ -2,12 +2,12 @@
  * runs it.
  *
  * Training in bf16 and fp16 stores every map, its gradient and what messages carry of them in 16 bits;
- * products are summed in float32. Parameters, their gradients, the optimiser's state and the statistics of
- * batch norm stay float32: the master weights, of which matrix layers read a 16-bit copy that every step
- * packs anew. In fp16 the loss is scaled against underflow (exec/loss_scale.h). tf32 stores float32, and
- * rounds the factors of matrix layers' products to 10 bits of mantissa. Source: Micikevicius et al., "Mixed
- * Precision Training", ICLR 2018, section 3; Kalamkar et al., "A Study of BFLOAT16 for Deep Learning
- * Training", 2019. */
+ * products are summed in float32. Parameters, sums of their gradients (which a library may give in 16 bits
+ * for one micro-batch), the optimiser's state and the statistics of batch norm stay float32: the master
+ * weights, of which matrix layers read a 16-bit copy that every step packs anew. In fp16 the loss is scaled
+ * against underflow (exec/loss_scale.h). tf32 stores float32, and rounds the factors of matrix layers'
+ * products to 10 bits of mantissa. Source: Micikevicius et al., "Mixed Precision Training", ICLR 2018,
+ * section 3; Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019. */
 #ifndef HP_PRECISION_H
 #define HP_PRECISION_H
 

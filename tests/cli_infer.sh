@@ -129,6 +129,10 @@ expect 2 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0
 grep -q 'heat.png: end the name' err || complain "the wrong option is blamed: $(cat err)"
 grep -q -e --output err && complain "--output is blamed for --heatmap"
 for mode in train infer; do expect 2 simulate "${net[@]}" --mode $mode --machine local --gpus 1 --float-layers conv1 --out none.db; done
+for how in "train --prec bf16 --device ref" "infer --prec tf32 --device cuda"; do
+  # shellcheck disable=SC2086
+  expect 2 simulate "${net[@]}" --mode $how --machine local --gpus 1 --float-layers conv1 --out none.db
+done
 expect 0 simulate "${net[@]}" --mode infer --prec fp32,int8 --machine local --gpus 1 --float-layers conv1 --out some.db
 expect 65 run p8.db --init w.safetensors --input x.png      # no scales
 expect 65 run f.db --init q-dp=1 --input x.png              # 8-bit weights in a float plan

@@ -61,6 +61,9 @@ done
 losses_agree engines-3 engines-3@0 0
 [ "$(grep -o '"loss": *[^,}]*' engines-3.json)" != "$(grep -o '"loss": *[^,}]*' engines-3@1.json)" ] ||
   complain "the stand-in's engines do not differ: nothing was tested"
+# one that cannot use those tells so, whatever else is prepared; nobody waits for it
+HPLAN_STANDIN_ENGINES=3 HPLAN_STANDIN_FAIL=adopt:1@1 expect 69 run engines-3.db --steps 1 --eval
+grep -q "an engine of another rank does not run here" err || complain "engines one rank cannot use: $(cat err)"
 # the same bits and bytes straight and through the host, for some pairs or all; a pipeline has messages alone, and a
 # run's own figures
 pipeline="stages=3,micro=2,comm=mpi --net cnn --image 28 --batch 6"
@@ -68,16 +71,23 @@ pipeline="stages=3,micro=2,comm=mpi --net cnn --image 28 --batch 6"
 {
   run_on cuda ${pipeline/ / straight }
   messages_go straight some 1000
-  HPLAN_STANDIN_FAIL=cudaIpcOpenMemHandle:1@2 run_on cuda ${pipeline/ / mixed }
+  HPLAN_STANDIN_FAIL=cudaIpcOpenMemHandle:2@2 run_on cuda ${pipeline/ / mixed }
+  HPLAN_STANDIN_FAIL=mapping:1@1 run_on cuda ${pipeline/ / wrong }
   HPLAN_STANDIN_FAIL=cudaIpcGetMemHandle:1 run_on cuda ${pipeline/ / staged }
+  output=--no-ipc run_on cuda ${pipeline/ / asked }
 }
 messages_go staged none some
-losses_agree straight mixed 0
-losses_agree straight staged 0
+messages_go asked none some
+for route in mixed wrong staged asked; do
+  losses_agree straight "$route" 0
+done
 python3 - <<'PY' || complain "messages: other bytes by another route"
 import json
-a, b = (json.loads(open(n + ".json").readlines()[-1])["sent_bytes"] for n in ("straight", "staged"))
-assert a == b, (a, b)
+final = {n: json.loads(open(n + ".json").readlines()[-1]) for n in ("straight", "mixed", "wrong", "staged", "asked")}
+assert all(f["sent_bytes"] == final["straight"]["sent_bytes"] for f in final.values()), final
+# without its pairs of ranks 1 and 2, or 0 and 1
+most = sum(final["straight"]["direct_bytes"])
+assert all(0 < sum(final[n]["direct_bytes"]) < most for n in ("mixed", "wrong")), final
 PY
 run_on cuda sp=2x1,comm=halo:mpi+stage:mpi+allreduce:nccl+stats:nccl mixed --net cnn --image 28 --batch 8
 losses_agree mpi mixed 0
@@ -100,7 +110,7 @@ output=
 # a peer that stops coming in the second step: a message and 124, not a hang
 HPLAN_STANDIN_FAIL=hang:20@1 expect 124 run nccl.db --steps 3 --deadline 10
 grep -q "stalled" err || complain "a peer that hangs: $(cat err)"
-# a copy from another's memory that never ends: the same
-HPLAN_STANDIN_FAIL=peer:3@1 expect 124 run straight.db --steps 3 --deadline 10
+# a copy from another's memory that never ends, the fifth, behind two of trials: the same
+HPLAN_STANDIN_FAIL=peer:5@1 expect 124 run straight.db --steps 3 --deadline 10
 grep -q "stalled" err || complain "a copy that hangs: $(cat err)"
 conclude "cuda on the stand-in: the CPU's losses and outputs"

@@ -6,6 +6,7 @@
 #include "plan/base/rng.h"
 #include "plan/fuse.h"
 #include "plan/nets/builder.h"
+#include "plan/precision.h"
 #include "plan/strategy.h"
 
 typedef struct dice {
@@ -225,6 +226,12 @@ static inline void draw_comm(dice *d, hp_strategy *s) {
 /* The same without the further axes. */
 static inline hp_strategy random_strategy(dice *d, const hp_graph *g, int groups, int max_ranks) {
     return random_strategy_of(d, g, groups, max_ranks, 0);
+}
+
+/* The network as training in a random precision runs it; the strategy says in which. */
+static inline hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s) {
+    s->prec = roll(d, HP_PREC_FP32, HP_PREC_FP16);
+    return hp_graph_train_in(arena, g, s->prec);
 }
 
 #endif

@@ -264,7 +264,8 @@ static hp_status ranks_steps(ranks_rank *me, hp_error *err) {
                                      .clock = &me->clock,
                                      .ring = me->ring,
                                      .watch = me->watch,
-                                     .yield = true};
+                                     .yield = true,
+                                     .n_steps = me->job->steps};
     hp_interp *in = NULL;
     hp_status s = hp_interp_new(&config, &in, err);
     for (int i = 0; i < me->job->steps && s == HP_OK; i++) s = ranks_step(me, in, i, err);

@@ -20,6 +20,7 @@ typedef struct world {
     hp_machine m;
     hp_cost_table *t;
     hp_eval *e;
+    const char *device; /* NULL: the CPU */
 } world;
 
 static void must(hp_status status, const hp_error *err) {
@@ -44,6 +45,7 @@ static void evaluate_in(world *w, hp_mode mode, int64_t batch, bool eager) {
                                                   .batch = batch,
                                                   .memory_limit = INT64_MAX / 2,
                                                   .eager = eager,
+                                                  .device = w->device,
                                                   .straggler_rank = -1});
 }
 
@@ -76,14 +78,16 @@ static void must_bound(world *w, const hp_strategy *s, int seed) {
                  (long long)v.figures.memory_bytes);
 }
 
-/* Over all axes. */
+/* Over all axes, in every precision of training. */
 static void bounds_are_below_programs(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 250; seed++) {
         dice d = {seed, 500};
         world w = world_of(coin(&d) ? "local" : "thesis-a100", small_net, seed);
         const int groups = roll(&d, 1, 12);
-        const hp_strategy s = random_strategy_of(&d, w.g, groups, 24, DRAW_ALL);
+        hp_strategy s = random_strategy_of(&d, w.g, groups, 24, DRAW_ALL);
+        w.g = random_precision(&d, w.arena, w.g, &s);
+        w.device = coin(&d) ? "cuda" : NULL;
         const bool eager = seed % 4 == 0;
         evaluate_with(&w, hp_strategy_batch(&s, groups), eager);
         must_bound(&w, &s, (int)seed);
@@ -129,6 +133,7 @@ static void bounds_are_below_inference_programs(void **state) {
         const hp_strategy s = inference_strategy(&d, &w, &groups, prec);
         w.g = trained;
         w.g = deployed(&w, prec);
+        w.device = coin(&d) ? "cuda" : NULL;
         evaluate_in(&w, HP_MODE_INFER, hp_strategy_batch(&s, groups), false);
         must_bound(&w, &s, (int)seed);
         in_strips += s.strips > 1;

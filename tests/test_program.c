@@ -48,7 +48,8 @@ static void every_legal_strategy_is_proved(void **state) {
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 4, 14));
         const int groups = roll(&d, 1, 16);
-        const hp_strategy s = random_strategy_of(&d, g, groups, 64, seed % 2 ? DRAW_ALL : 0);
+        hp_strategy s = random_strategy_of(&d, g, groups, 64, seed % 2 ? DRAW_ALL : 0);
+        g = random_precision(&d, arena, g, &s);
         snprintf(of, sizeof of, "seed %llu", (unsigned long long)seed);
         for (int mode = 0; mode < 2; mode++) {
             const hp_lower_options o = {.mode = (hp_mode)mode,

@@ -110,7 +110,8 @@ static void damage_of_any_kind_is_survived(void **state) {
     for (int seed = 0; seed < 1500; seed++) {
         victim v = {.arena = hp_arena_new(), .d = {(uint64_t)seed, 6000}};
         v.g = random_net(v.arena, (uint64_t)(seed % 30), 4);
-        const hp_strategy s = random_strategy_of(&v.d, v.g, 4, 16, DRAW_ALL);
+        hp_strategy s = random_strategy_of(&v.d, v.g, 4, 16, DRAW_ALL);
+        v.g = random_precision(&v.d, v.arena, v.g, &s);
         const hp_lower_options o = {
             .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(&s, 4), .place = true};
         hp_program *whole = NULL;

@@ -1,5 +1,6 @@
 /* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
  * What it knows before lowering is in test_outlook.c, inference in test_search_infer.c. */
+#include "plan/precision.h"
 #include "sim/memory_eager.h"
 #include "sim/predict.h"
 #include "tests/data_files.h"
@@ -20,11 +21,13 @@
 /* With and without cutting off: the same winners, in the same order, with the same figures. */
 static void bounds_never_cut_off_a_winner(void **state) {
     (void)state;
-    static const char *const nets[] = {"cnn", "resnet-v1-8", "mobilenetv2"};
-    static const char *const machines[] = {"local", "thesis-a100", "lassen"};
-    static const int devices[] = {4, 4, 2}; /* the larger the network, the fewer */
-    for (int i = 0; i < 3; i++) {
+    static const char *const nets[] = {"cnn", "resnet-v1-8", "mobilenetv2", "resnet-v1-8", "cnn"};
+    static const char *const machines[] = {"local", "thesis-a100", "lassen", "thesis-a100", "lassen"};
+    static const int devices[] = {4, 4, 2, 4, 4}; /* the larger the network, the fewer */
+    static const int32_t precs[] = {HP_PREC_FP32, HP_PREC_FP32, HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
+    for (int i = 0; i < 5; i++) {
         world w = make_world(machines[i], nets[i], 32, devices[i]);
+        w.setup.graph = w.g = hp_graph_train_in(w.arena, w.g, precs[i]);
         const hp_search_result all = search(&w, devices[i], INT_MAX), few = search(&w, devices[i], 3);
         assert_int_equal(all.cut_off, 0);
         assert_int_equal(all.valid, few.valid);

@@ -204,6 +204,7 @@ static world random_world(uint64_t seed) {
     const int groups = roll(&d, 1, 12);
     w.g = random_net(w.arena, seed, roll(&d, 4, 12));
     w.s = random_strategy_of(&d, w.g, groups, 24, DRAW_ALL);
+    w.g = random_precision(&d, w.arena, w.g, &w.s);
     w.p = lower(w.arena, w.g, &w.s, hp_strategy_batch(&w.s, groups), coin(&d));
     return w;
 }

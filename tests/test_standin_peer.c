@@ -164,7 +164,9 @@ static bool with_each_other(int a, int b) {
 static const route_law ROUTES[] = {{"", true, none},
                                    {"cudaHostAlloc:1", false, none},
                                    {"cudaIpcGetMemHandle:1@0", true, with_first},
-                                   {"cudaIpcOpenMemHandle:1@1", true, with_each_other}};
+                                   {"cudaIpcOpenMemHandle:1@1", true, with_each_other},
+                                   {"mapping:1@0", true, with_each_other}, /* opens, reads other bytes */
+                                   {"mapping:1@1", true, with_each_other}};
 
 static hp_status play_route(hp_comm *comm, const comm_room *room, const route_law *route, hp_error *err) {
     int64_t sent[MAX_RANKS] = {0}, want = 0;
@@ -177,14 +179,25 @@ static hp_status play_route(hp_comm *comm, const comm_room *room, const route_la
                    (long long)comm->direct_bytes, (long long)want);
 }
 
+/* Ranks meet; their trials leave the memory as it was. */
+static hp_status meet(hp_comm *inner, const comm_room *room, hp_comm **comm, hp_error *err) {
+    const hp_memory_ops *m = &hp_memory_cuda;
+    unsigned char before[3 * N], after[3 * N];
+    for (int i = 0; i < 3 * N; i++) before[i] = (unsigned char)(i % 253);
+    HP_TRY(m->put(room->at, before, sizeof before, err));
+    HP_TRY(hp_comm_peer(inner, m, room->at, room->bytes, comm, err));
+    HP_TRY(m->get(after, room->at, sizeof after, err));
+    if (memcmp(before, after, sizeof before) == 0) return HP_OK;
+    return hp_fail(err, HP_EINTERNAL, "rank %d: a trial changed the memory", inner->rank);
+}
+
 static int ranks_main(const route_law *route) {
     hp_comm *comm, *mpi;
     hp_error err;
     setenv("HPLAN_STANDIN_FAIL", route->fails, 1);
     if (hp_comm_mpi_open(&mpi, &err) != HP_OK) return 1;
     const comm_room room = comm_room_new(&hp_memory_cuda);
-    hp_status s =
-        hp_comm_peer(hp_comm_staged(mpi, &hp_memory_cuda), &hp_memory_cuda, room.at, room.bytes, &comm, &err);
+    hp_status s = meet(hp_comm_staged(mpi, &hp_memory_cuda), &room, &comm, &err);
     if (s == HP_OK) s = play_route(comm, &room, route, &err);
     if (s != HP_OK) {
         fprintf(stderr, "%s\n", err.text);

@@ -245,6 +245,8 @@ char *hp_dnn_choices_untold(const hp_dnn *dnn) {
 
 hp_status hp_dnn_choices_adopt(hp_dnn *dnn, const char *text, hp_error *err) {
     const std::string all = text;
+    if (standin_fails("adopt"))
+        return hp_fail(err, HP_EUNAVAIL, "an engine of another rank does not run here");
     for (size_t at = 0, end; (end = all.find(';', at)) != std::string::npos; at = end + 1) {
         const size_t is = all.find('=', at);
         if (is == std::string::npos || is > end) return hp_fail(err, HP_EDATA, "no choice");

@@ -1,5 +1,6 @@
 /* ipc.cc - memory of one process in another, as CUDA has it: an allocation is named by a handle, which any
- * other process of the node, but not its own, opens at an address of its own. */
+ * other process of the node, but not its own, opens at an address of its own. An injected fault, `mapping`,
+ * opens well and reads other bytes, as on machines whose translation of addresses is broken. */
 #include "tests/standin/space.h"
 
 #include <atomic>
@@ -36,8 +37,10 @@ cudaError_t map_theirs(space &s, const named &n, int file, size_t *offset) {
     const size_t pages = whole(n.bytes, space::PAGE);
     *offset = s.take(pages, n.offset % space::PAGE);
     if (!*offset) return cudaErrorMapBufferObjectFailed;
-    void *at = mmap(s.real + first_page(*offset), pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
-                    (off_t)first_page(n.offset));
+    void *const place = s.real + first_page(*offset);
+    const int may = PROT_READ | PROT_WRITE, where = MAP_SHARED | MAP_FIXED;
+    void *at = standin_fails("mapping") ? mmap(place, pages, may, where | MAP_ANONYMOUS, -1, 0)
+                                        : mmap(place, pages, may, where, file, (off_t)first_page(n.offset));
     count *c = at == MAP_FAILED ? nullptr : map_count(file, n.offset);
     if (!c) return cudaErrorMapBufferObjectFailed;
     ++*c;

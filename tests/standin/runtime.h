@@ -6,7 +6,7 @@
  * HPLAN_STANDIN_BYTES, a GPU's memory (4 GiB); HPLAN_STANDIN_FAIL, `call:n` or `call:n@rank`: the n-th call
  * of that name fails, from 1. Besides the functions' names: kernel, a launch that ends in an illegal address;
  * nccl, a group of messages that finds a peer dead; hang, one that never ends; peer, a copy from another
- * process's memory that never ends. */
+ * process's memory that never ends; adopt, another rank's choice of engines that cannot be used. */
 #ifndef HP_STANDIN_RUNTIME_H
 #define HP_STANDIN_RUNTIME_H
 
