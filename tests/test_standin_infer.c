@@ -272,8 +272,8 @@ static void bytes_of_smooth_activations_are_the_processors_or_next_to_them(void 
         }
         print_message("%s: %lld of %lld bytes differ\n", hp_act_names[acts[a]], (long long)all.differ,
                       (long long)all.bytes);
-        assert_true(all.bytes > 10000);
-        assert_true(all.differ <= all.bytes / 1000);
+        if (cases(80) >= 80) assert_true(all.bytes > 10000);
+        assert_true(all.differ <= 1 + all.bytes / 1000);
     }
 }
 
