@@ -1,51 +1,8 @@
 /* test_cuda_choices.c - without a GPU: plans that are already made take over the engines that another rank
  * chose, where they fit; of ranks that chose differently each ends with the first one's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "exec/cuda/dnn_engine.h"
+#include "tests/described_dnn.h"
 
 static const int64_t ROOMY = 64 << 20, NARROW = 0;
-
-static hp_dnn *open_described(void) {
-    char text[8192];
-    hp_dnn *dnn = NULL;
-    hp_error err = {0};
-    FILE *f = fopen(HPLAN_TEST_DATA "/h200_like.json", "re");
-    assert_non_null(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
-    if (hp_dnn_open_like(text, false, &dnn, &err) != HP_OK) fail_msg("%s", err.text);
-    return dnn;
-}
-
-static hp_dnn_conv draw_conv(int kind, int channels) {
-    return (hp_dnn_conv){.kind = kind,
-                         .dtype = HP_F32,
-                         .n = 8,
-                         .ih = 28,
-                         .iw = 28,
-                         .ic = channels,
-                         .oh = 28,
-                         .ow = 28,
-                         .oc = channels,
-                         .kh = 3,
-                         .kw = 3,
-                         .stride_h = 1,
-                         .stride_w = 1,
-                         .dil_h = 1,
-                         .dil_w = 1,
-                         .groups = 1,
-                         .pad_top = 1,
-                         .pad_left = 1,
-                         .pad_bottom = 1,
-                         .pad_right = 1};
-}
 
 static hp_dnn_plan *plan_of(hp_dnn *dnn, const hp_dnn_conv *c, int64_t workspace) {
     hp_dnn_plan *plan = NULL;
@@ -72,19 +29,19 @@ static hp_dnn_conv differing(hp_dnn *roomy, hp_dnn *narrow) {
     static const int channels[] = {64, 128, 512, 20, 95};
     char a[512], b[512];
     for (int i = 0; i < 15; i++) {
-        const hp_dnn_conv c = draw_conv(i % 3, channels[i / 3]);
+        const hp_dnn_conv c = square_conv((hp_dnn_kind)(i % 3), HP_F32, 8, 28, channels[i / 3]);
         plan_of(roomy, &c, ROOMY);
         plan_of(narrow, &c, NARROW);
         if (strcmp(choice_of(roomy, a), choice_of(narrow, b)) != 0) return c;
     }
     fail_msg("all engines are the same with and without workspace");
-    return draw_conv(0, 1);
+    return square_conv(HP_DNN_FORWARD, HP_F32, 8, 28, 1);
 }
 
 static void plans_take_over_what_another_chose(void **state) {
     (void)state;
     char should[512], is[512];
-    hp_dnn *roomy = open_described(), *narrow = open_described();
+    hp_dnn *roomy = described_dnn(false), *narrow = described_dnn(false);
     const hp_dnn_conv c = differing(roomy, narrow);
     hp_dnn_plan *plan = plan_of(roomy, &c, ROOMY);
     char *told = hp_dnn_choices_untold(narrow);
@@ -106,8 +63,8 @@ static void plans_take_over_what_another_chose(void **state) {
 static void what_was_told_first_counts(void **state) {
     (void)state;
     char own[512], now[512];
-    hp_dnn *roomy = open_described(), *narrow = open_described();
-    const hp_dnn_conv c = differing(roomy, narrow), other = draw_conv(HP_DNN_FORWARD, 32);
+    hp_dnn *roomy = described_dnn(false), *narrow = described_dnn(false);
+    const hp_dnn_conv c = differing(roomy, narrow), other = square_conv(HP_DNN_FORWARD, HP_F32, 8, 28, 32);
     choice_of(narrow, own);
     char *told = hp_dnn_choices_untold(roomy);
     adopt(narrow, told);

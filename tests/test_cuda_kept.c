@@ -1,18 +1,11 @@
 /* test_cuda_kept.c - without a GPU: what the user's cache keeps of cuDNN from run to run, choices of engines
  * and plans, is what was put there or nothing, whatever became of its files meanwhile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-#include "exec/cuda/dnn_engine.h"
 #include "plan/base/hash.h"
 #include "plan/base/rng.h"
+#include "tests/described_dnn.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char folder[] = "/tmp/hplan-cache-XXXXXX";
 
@@ -28,48 +21,14 @@ static int end_cache(void **state) {
     return system(command);
 }
 
-static hp_dnn *open_compiling(bool compile) {
-    char text[8192];
-    hp_dnn *dnn = NULL;
-    hp_error err = {0};
-    FILE *f = fopen(HPLAN_TEST_DATA "/h200_like.json", "re");
-    assert_non_null(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
-    if (hp_dnn_open_like(text, compile, &dnn, &err) != HP_OK) fail_msg("%s", err.text);
-    return dnn;
-}
-
-static hp_dnn *open_described(void) {
-    return open_compiling(false);
-}
-
-static hp_dnn_conv draw_conv(int channels) {
-    return (hp_dnn_conv){.kind = HP_DNN_WGRAD,
-                         .dtype = HP_BF16,
-                         .n = 8,
-                         .ih = 28,
-                         .iw = 28,
-                         .ic = channels,
-                         .oh = 28,
-                         .ow = 28,
-                         .oc = channels,
-                         .kh = 3,
-                         .kw = 3,
-                         .stride_h = 1,
-                         .stride_w = 1,
-                         .dil_h = 1,
-                         .dil_w = 1,
-                         .groups = 1,
-                         .pad_top = 1,
-                         .pad_left = 1,
-                         .pad_bottom = 1,
-                         .pad_right = 1,
-                         .alignment = 16};
+static hp_dnn_conv gradient_of(int channels) {
+    hp_dnn_conv c = square_conv(HP_DNN_WGRAD, HP_BF16, 8, 28, channels);
+    c.alignment = 16;
+    return c;
 }
 
 static hp_dnn_engine *engine_of(hp_dnn *dnn, int channels) {
-    const hp_dnn_conv c = draw_conv(channels);
+    const hp_dnn_conv c = gradient_of(channels);
     hp_dnn_engine *e = NULL;
     hp_error err = {0};
     if (hp_dnn_engine_find(dnn, &c, 64 << 20, &e, &err) != HP_OK) fail_msg("%s", err.text);
@@ -79,7 +38,7 @@ static hp_dnn_engine *engine_of(hp_dnn *dnn, int channels) {
 /* --- choices --- */
 
 static hp_dnn *open_with_cache(void) {
-    hp_dnn *dnn = open_described();
+    hp_dnn *dnn = described_dnn(false);
     hp_dnn_cache_read(dnn);
     return dnn;
 }
@@ -163,7 +122,7 @@ static void end_like(hp_dnn_engine *e) {
 
 static void a_kept_plan_is_the_plan(void **state) {
     (void)state;
-    hp_dnn *dnn = open_described();
+    hp_dnn *dnn = described_dnn(false);
     for (int channels = 32; channels <= 256; channels *= 2) {
         hp_dnn_engine *e = engine_of(dnn, channels), again = like(e);
         hp_dnn_kept_write(dnn, e, HP_DNN_MOST_KEPT);
@@ -217,7 +176,7 @@ static void plans_of_something_else_are_not_used(void **state) {
     (void)state;
     static const char *const strings[] = {"gpu", "key", "plan"};
     char path[HP_DNN_PATH];
-    hp_dnn *dnn = open_described();
+    hp_dnn *dnn = described_dnn(false);
     hp_dnn_engine *e = engine_of(dnn, 64);
     json_t *o = only_plan(dnn, e, path);
     for (int i = 0; i < 3; i++) {
@@ -250,7 +209,7 @@ static void damaged_plans_are_not_used(void **state) {
     enum { TRIALS = 400 };
     (void)state;
     char path[HP_DNN_PATH], text[16384];
-    hp_dnn *dnn = open_described();
+    hp_dnn *dnn = described_dnn(false);
     hp_dnn_engine *e = engine_of(dnn, 64);
     json_decref(only_plan(dnn, e, path));
     char *plan = hp_dnn_kept_text(dnn, e);
@@ -275,7 +234,7 @@ static void damaged_plans_are_not_used(void **state) {
 static void other_kinds_of_files_are_not_used(void **state) {
     (void)state;
     char path[HP_DNN_PATH], other[HP_DNN_PATH + 8];
-    hp_dnn *dnn = open_described();
+    hp_dnn *dnn = described_dnn(false);
     hp_dnn_engine *e = engine_of(dnn, 64);
     json_decref(only_plan(dnn, e, path));
     assert_int_equal(truncate(path, HP_DNN_MOST_FILE + 1), 0);
@@ -302,7 +261,7 @@ static void the_oldest_plans_make_room(void **state) {
     (void)state;
     char path[HP_DNN_PATH], command[HP_DNN_PATH + 32];
     struct stat is;
-    hp_dnn *dnn = open_described();
+    hp_dnn *dnn = described_dnn(false);
     hp_dnn_engine *old = engine_of(dnn, 64), *middle = engine_of(dnn, 128), *young = engine_of(dnn, 256);
     json_decref(only_plan(dnn, old, path));
     assert_int_equal(stat(path, &is), 0);
@@ -322,8 +281,8 @@ static void the_oldest_plans_make_room(void **state) {
 static void what_is_built_ahead_can_be_used(void **state) {
     enum { N = 2 };
     (void)state;
-    hp_dnn *dnn = open_compiling(true);
-    hp_dnn_conv c = draw_conv(64);
+    hp_dnn *dnn = described_dnn(true);
+    hp_dnn_conv c = gradient_of(64);
     hp_dnn_engine *e = NULL, ahead[N], *each[N] = {&ahead[0], &ahead[1]};
     hp_dnn_owner o = {0};
     hp_error err = {0};

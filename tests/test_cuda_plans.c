@@ -4,16 +4,8 @@
  * The GPU is one that tests/data/h200_like.json describes, by hand; nothing here has run on one. By hand:
  * HPLAN_CUDA_PLANS=all tries every distinct problem (else a sample of them) and compiles what cuDNN compiles
  * at run time (minutes); HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "exec/cuda/dnn_engine.h"
 #include "plan/device_memory.h"
+#include "tests/described_dnn.h"
 
 static const int64_t WORKSPACE = 64 << 20;
 static hp_dnn *dnn;
@@ -23,19 +15,9 @@ static bool compiles(void) {
     return how && strcmp(how, "compile") == 0;
 }
 
-static char *description(void) {
-    static char text[8192];
-    FILE *f = fopen(HPLAN_TEST_DATA "/h200_like.json", "re");
-    assert_non_null(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
-    return text;
-}
-
 static int open_described(void **state) {
     (void)state;
-    hp_error err = {0};
-    if (hp_dnn_open_like(description(), compiles(), &dnn, &err) != HP_OK) fail_msg("%s", err.text);
+    dnn = described_dnn(compiles());
     return 0;
 }
 
@@ -250,34 +232,14 @@ static void tensors_of_2_to_the_31_elements_are_cut(void **state) {
  */
 static void choices_written_down_are_the_choices(void **state) {
     (void)state;
-    const hp_dnn_conv c = {.kind = HP_DNN_WGRAD,
-                           .dtype = HP_BF16,
-                           .n = 2,
-                           .ih = 28,
-                           .iw = 28,
-                           .ic = 64,
-                           .oh = 28,
-                           .ow = 28,
-                           .oc = 64,
-                           .kh = 3,
-                           .kw = 3,
-                           .stride_h = 1,
-                           .stride_w = 1,
-                           .dil_h = 1,
-                           .dil_w = 1,
-                           .groups = 1,
-                           .pad_top = 1,
-                           .pad_left = 1,
-                           .pad_bottom = 1,
-                           .pad_right = 1};
-    hp_dnn *other = NULL;
+    const hp_dnn_conv c = square_conv(HP_DNN_WGRAD, HP_BF16, 2, 28, 64);
     hp_dnn_plan *plan = NULL, *again = NULL;
     hp_error err = {0};
     assert_int_equal(hp_dnn_plan_conv(dnn, &c, WORKSPACE, &plan, &err), HP_OK);
     assert_int_equal(hp_dnn_plan_conv(dnn, &c, WORKSPACE, &again, &err), HP_OK);
     assert_ptr_equal(plan, again);
     char *text = hp_dnn_choices_text(dnn);
-    assert_int_equal(hp_dnn_open_like(description(), false, &other, &err), HP_OK);
+    hp_dnn *other = described_dnn(false);
     if (hp_dnn_choices_take(other, text, &err) != HP_OK) fail_msg("%s", err.text);
     assert_int_equal(hp_dnn_plan_conv(other, &c, WORKSPACE, &again, &err), HP_OK);
     assert_string_equal(hp_dnn_plan_name(plan), hp_dnn_plan_name(again));
@@ -310,25 +272,8 @@ static void damaged_choices_are_refused(void **state) {
 /* What does not exist is refused by name. */
 static void sizes_that_do_not_belong_together_are_refused(void **state) {
     (void)state;
-    hp_dnn_conv c = {.dtype = HP_F32,
-                     .n = 1,
-                     .ih = 8,
-                     .iw = 8,
-                     .ic = 4,
-                     .oh = 9,
-                     .ow = 8,
-                     .oc = 4,
-                     .kh = 3,
-                     .kw = 3,
-                     .stride_h = 1,
-                     .stride_w = 1,
-                     .dil_h = 1,
-                     .dil_w = 1,
-                     .groups = 1,
-                     .pad_top = 1,
-                     .pad_left = 1,
-                     .pad_bottom = 1,
-                     .pad_right = 1};
+    hp_dnn_conv c = square_conv(HP_DNN_FORWARD, HP_F32, 1, 8, 4);
+    c.oh = 9;
     hp_dnn_plan *plan = NULL;
     hp_error err = {0};
     assert_int_equal(hp_dnn_plan_conv(dnn, &c, WORKSPACE, &plan, &err), HP_EUNAVAIL);

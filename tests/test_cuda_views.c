@@ -1,27 +1,13 @@
 /* test_cuda_views.c - without a GPU: convolutions that do not read all of the map they are given, as tiles
  * with a neighbour's rows around them have, find engines as good as those of the map that they read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "exec/cuda/dnn_engine.h"
+#include "tests/described_dnn.h"
 
 static const int64_t WORKSPACE = 64 << 20;
 static hp_dnn *dnn;
 
 static int open_described(void **state) {
     (void)state;
-    char text[8192];
-    hp_error err = {0};
-    FILE *f = fopen(HPLAN_TEST_DATA "/h200_like.json", "re");
-    assert_non_null(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
-    if (hp_dnn_open_like(text, false, &dnn, &err) != HP_OK) fail_msg("%s", err.text);
+    dnn = described_dnn(false);
     return 0;
 }
 
