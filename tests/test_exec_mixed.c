@@ -67,12 +67,14 @@ static void strategies_with_parts_stay_within_rounding(void **state) {
     }
 }
 
-/* A power of two moves no digit: but for numbers near fp16's smallest, it cancels. */
+/* A power of two moves no digit: but for numbers near fp16's smallest, it cancels. In one step, since in the
+ * next the least difference may round a weight to its other neighbour. */
 static void the_scale_of_the_loss_cancels(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)law_cases(20); seed++) {
         hp_arena *arena = hp_arena_new();
         pair p = draw_pair(arena, seed, DRAW_NO_PARTS);
+        p.one.steps = 1;
         p.many = p.one;
         p.many.loss_scale = 2 * p.one.loss_scale;
         agrees(&p, arena, p.one.s.prec == HP_PREC_FP16 ? 1e-5 : 0);
