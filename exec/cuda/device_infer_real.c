@@ -3,7 +3,7 @@
  * infer_real.cu. The pack holds weights as a library reads them, (outer, taps, inner) in
  * the input's type, then the biases. */
 #include "exec/cuda/device_infer.h"
-#include "exec/cuda/dnn.h"
+#include "exec/cuda/dnn_layer.h"
 #include "exec/cuda/lt.h"
 #include "exec/panel.h"
 
@@ -87,37 +87,11 @@ static hp_status pack_all(hp_device *d, const hp_bound *b, hp_error *err) {
 
 /* --- libraries --- */
 
-static int32_t behind(int out, int stride, int kernel, int dilation, int before, int in) {
-    return (out - 1) * stride + (kernel - 1) * dilation + 1 - before - in;
-}
-
-/* A transposed convolution is the data gradient of one from its output to its input. */
 static hp_dnn_conv convolution_of(const hp_device *d, const hp_bound *b) {
-    const hp_shape *s = &b->shape;
-    const bool back = b->layer->op == HP_CONVT;
-    hp_dnn_conv c = {.kind = back ? HP_DNN_DGRAD : HP_DNN_FORWARD,
-                     .dtype = b->x_dtype[0],
-                     .math = hp_dnn_math_of(d->config.graph->prec),
-                     .n = s->n,
-                     .ih = back ? s->oh : s->ih,
-                     .iw = back ? s->ow : s->iw,
-                     .ic = back ? s->oc : s->ic,
-                     .oh = back ? s->ih : s->oh,
-                     .ow = back ? s->iw : s->ow,
-                     .oc = back ? s->ic : s->oc,
-                     .kh = s->kh,
-                     .kw = s->kw,
-                     .stride_h = s->sh,
-                     .stride_w = s->sw,
-                     .dil_h = s->dh,
-                     .dil_w = s->dw,
-                     .groups = s->groups > 0 ? s->groups : 1,
-                     .pad_top = s->ph,
-                     .pad_left = s->pw,
-                     .bias = !back,
-                     .add = !back && hp_layer_adds(b->layer)};
-    c.pad_bottom = behind(c.oh, s->sh, s->kh, s->dh, s->ph, c.ih);
-    c.pad_right = behind(c.ow, s->sw, s->kw, s->dw, s->pw, c.iw);
+    hp_dnn_conv c = hp_dnn_conv_of(d, b, HP_TASK_FWD);
+    c.dtype = (int32_t)b->x_dtype[0];
+    c.bias = b->layer->op != HP_CONVT;
+    c.add = b->layer->op != HP_CONVT && hp_layer_adds(b->layer);
     return c;
 }
 

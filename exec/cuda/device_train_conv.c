@@ -5,7 +5,7 @@
  * gradient, backward that one's forward pass. A dense layer's weights are packed as those of a convolution
  * whose kernel covers the whole input, so that it multiplies (N, H*W*C) as it lies. */
 #include "exec/cuda/device_train.h"
-#include "exec/cuda/dnn.h"
+#include "exec/cuda/dnn_layer.h"
 #include "exec/cuda/lt.h"
 
 typedef struct product {
@@ -119,45 +119,11 @@ static hp_status new_product(hp_device *d, const hp_bound *b, product **p, hp_er
     return check_pack(b, err);
 }
 
-/* Rows or columns behind the last window, or (negative) unread there. */
-static int32_t behind(int out, int stride, int kernel, int dilation, int before, int in) {
-    return (out - 1) * stride + (kernel - 1) * dilation + 1 - before - in;
-}
-
-static hp_dnn_conv convolution_of(const hp_bound *b) {
-    static const hp_dnn_kind kinds[2][HP_TASK_OPS] = {
-        {[HP_TASK_FWD] = HP_DNN_FORWARD, [HP_TASK_BWD] = HP_DNN_DGRAD, [HP_TASK_BWDW] = HP_DNN_WGRAD},
-        {[HP_TASK_FWD] = HP_DNN_DGRAD, [HP_TASK_BWD] = HP_DNN_FORWARD, [HP_TASK_BWDW] = HP_DNN_WGRAD}};
-    const hp_shape *s = &b->shape;
-    const bool back = b->layer->op == HP_CONVT;
-    hp_dnn_conv c = {.kind = kinds[back][b->task->op],
-                     .n = s->n,
-                     .ih = back ? s->oh : s->ih,
-                     .iw = back ? s->ow : s->iw,
-                     .ic = back ? s->oc : s->ic,
-                     .oh = back ? s->ih : s->oh,
-                     .ow = back ? s->iw : s->ow,
-                     .oc = back ? s->ic : s->oc,
-                     .kh = s->kh,
-                     .kw = s->kw,
-                     .stride_h = s->sh,
-                     .stride_w = s->sw,
-                     .dil_h = s->dh,
-                     .dil_w = s->dw,
-                     .groups = s->groups,
-                     .pad_top = s->ph,
-                     .pad_left = s->pw};
-    c.pad_bottom = behind(c.oh, s->sh, s->kh, s->dh, s->ph, c.ih);
-    c.pad_right = behind(c.ow, s->sw, s->kw, s->dw, s->pw, c.iw);
-    return c;
-}
-
 hp_status hp_cuda_prepare_conv(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     product *p;
     HP_TRY(new_product(d, b, &p, err));
-    hp_dnn_conv c = convolution_of(b);
+    hp_dnn_conv c = hp_dnn_conv_of(d, b, b->task->op);
     c.dtype = p->dtype;
-    c.math = hp_dnn_math_of(d->config.graph->prec);
     c.bias = c.kind == HP_DNN_FORWARD && is_forward(b) && has_bias(b);
     HP_TRY(hp_dnn_plan_conv(d->dnn, &c, b->scratch_bytes - p->own, &p->conv, err));
     p->add_bias = is_forward(b) && has_bias(b) && !(c.bias && hp_dnn_plan_fused(p->conv));
