@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A core of a server of the 2020s (machine_local.c), which adds what came to the host. */
+/* A core of a server of the 2020s (machine/local.c), which adds what came to the host. */
 #define HOST_CORE_BYTES_PER_S 10e9
 
 double hp_allreduce_ring(const hp_alpha_beta *l, int p, double bytes) {

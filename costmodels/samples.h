@@ -3,7 +3,7 @@
 #define HP_SAMPLES_H
 
 #include "costmodels/rows.h"
-#include "plan/store.h"
+#include "plan/store/store.h"
 #include "traces/query.h"
 
 /* A task, message or all-reduce of one run: its median over the iterations. */

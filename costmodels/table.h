@@ -17,8 +17,8 @@
 #ifndef HP_TABLE_H
 #define HP_TABLE_H
 
-#include "plan/machine.h"
-#include "plan/program.h"
+#include "plan/machine/machine.h"
+#include "plan/program/program.h"
 
 typedef enum hp_source {
     HP_SOURCE_MEASURED,

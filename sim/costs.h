@@ -2,7 +2,7 @@
 #ifndef HP_SIM_COSTS_H
 #define HP_SIM_COSTS_H
 
-#include "plan/work.h"
+#include "plan/program/work.h"
 #include "sim/interp.h"
 
 /* Costs of layers' tasks for one network, device, precision: looked up once per operation, layer and sizes of

@@ -4,10 +4,10 @@
 #define HP_SIM_INTERP_H
 
 #include "costmodels/table.h"
-#include "plan/program.h"
+#include "plan/program/program.h"
 #include "traces/ring.h"
 
-/* What a task costs; tests give closed-form costs, hplan gives the cost table (sim/evaluate.h). `rank` is a
+/* What a task costs; tests give closed-form costs, hplan gives the cost table (sim/search/evaluate.h). `rank` is a
  * rank of the world (its role is rank % n_role; ranks beyond the first replica are asked for only when
  * nothing is folded). */
 typedef struct hp_sim_costs {

@@ -3,7 +3,7 @@
 #ifndef HP_SIM_TIMELINE_H
 #define HP_SIM_TIMELINE_H
 
-#include "plan/program.h"
+#include "plan/program/program.h"
 #include "traces/ring.h"
 
 /* Samples of HP_COUNTER_MEMORY (bytes) of one rank, one per instant of change, by time, from the spans of all

@@ -3,8 +3,8 @@
 #ifndef HP_SIM_WIRING_H
 #define HP_SIM_WIRING_H
 
-#include "plan/machine.h"
-#include "plan/program.h"
+#include "plan/machine/machine.h"
+#include "plan/program/program.h"
 
 typedef struct hp_wired_queue {
     int32_t n, *task; /* tasks of the queue in list order */

@@ -3,7 +3,7 @@
 #define HP_TRACE_H
 
 #include "plan/base/db.h"
-#include "plan/program.h"
+#include "plan/program/program.h"
 #include "traces/ring.h"
 
 typedef struct hp_run_info {

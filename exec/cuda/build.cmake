@@ -1,18 +1,17 @@
-# build.cmake - libhplan-cuda.so, which hplan-exec loads where it runs on a GPU (exec/plugin.h).
+# build.cmake - libhplan-cuda.so, which hplan-exec loads where it runs on a GPU (exec/device/plugin.h).
 
-# cuDNN and cuBLASLt behind their door: plans of theirs can be checked without a GPU
-file(GLOB dnn_sources CONFIGURE_DEPENDS exec/cuda/dnn*.c)
-add_library(hp_dnn STATIC ${dnn_sources} exec/cuda/lt.c exec/cuda/cuda.c)
-target_include_directories(hp_dnn PUBLIC ${CMAKE_BINARY_DIR}/include/exec)
+# cuDNN and cuBLASLt, apart: their plans can be checked without a GPU
+file(GLOB dnn_sources CONFIGURE_DEPENDS exec/cuda/dnn/*.c)
+add_library(hp_dnn STATIC ${dnn_sources} exec/cuda/runtime/cuda.c)
 target_include_directories(hp_dnn SYSTEM PUBLIC ${CUDNN_INCLUDE} ${NCCL_INCLUDE})
-target_link_libraries(hp_dnn PUBLIC hp_plan ${CUDNN_LIBRARY} CUDA::cublasLt CUDA::cudart)
+target_link_libraries(hp_dnn PUBLIC view_exec_cuda_dnn hp_lib_plan ${CUDNN_LIBRARY} CUDA::cublasLt CUDA::cudart)
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c)
-list(REMOVE_ITEM cuda_sources ${dnn_sources} ${CMAKE_SOURCE_DIR}/exec/cuda/lt.c ${CMAKE_SOURCE_DIR}/exec/cuda/cuda.c)
-file(GLOB kernel_sources CONFIGURE_DEPENDS exec/cuda/*.cu)
-add_library(hplan-cuda MODULE ${cuda_sources} ${kernel_sources})
+file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c exec/cuda/runtime/*.c exec/cuda/nccl/*.c exec/cuda/train/*.c
+     exec/cuda/infer/*.c exec/cuda/*/*.cu)
+list(REMOVE_ITEM cuda_sources ${CMAKE_SOURCE_DIR}/exec/cuda/runtime/cuda.c)
+add_library(hplan-cuda MODULE ${cuda_sources})
 set_target_properties(hplan-cuda PROPERTIES LINKER_LANGUAGE C CUDA_STANDARD 17 CUDA_VISIBILITY_PRESET hidden)
-target_link_libraries(hplan-cuda PRIVATE hp_dnn hp_exec hp_traces hp_plan ${NCCL_LIBRARY} CUDA::cudart)
+target_link_libraries(hplan-cuda PRIVATE view_exec_cuda hp_dnn hp_lib_exec hp_lib_traces hp_lib_plan ${NCCL_LIBRARY} CUDA::cudart)
 target_link_options(hplan-cuda PRIVATE -Wl,--exclude-libs,ALL)
 if(NOT HPLAN_SANITIZE AND NOT HPLAN_FUZZ) # clang's sanitizers are in the program alone
   target_link_options(hplan-cuda PRIVATE -Wl,--no-undefined)

@@ -2,7 +2,7 @@
  */
 #include "exec/cuda/facts.h"
 
-#include "exec/cuda/cuda.h"
+#include "exec/cuda/runtime/cuda.h"
 
 /* Multiply-adds of float32 that a multiprocessor begins in a cycle (CUDA C++ Programming Guide, "Arithmetic
  * Instructions"); the first row at or below the capability holds. */

@@ -2,7 +2,7 @@
 #ifndef HP_CUDA_FACTS_H
 #define HP_CUDA_FACTS_H
 
-#include "exec/plugin.h"
+#include "exec/device/plugin.h"
 
 hp_status hp_cuda_facts(hp_gpu_facts *f, hp_error *err);
 

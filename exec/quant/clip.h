@@ -3,7 +3,7 @@
 #ifndef HP_QUANT_CLIP_H
 #define HP_QUANT_CLIP_H
 
-#include "exec/data/constants.h"
+#include "exec/data/weights/constants.h"
 #include "exec/quant/histogram.h"
 
 /* How much of the range is kept. */

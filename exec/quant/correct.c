@@ -1,7 +1,7 @@
 /* correct.c - the mean error of rounded weights; see correct.h. */
 #include "exec/quant/correct.h"
 
-#include "exec/data/weight_walk.h"
+#include "exec/data/weights/weight_walk.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #ifndef HP_QUANT_CORRECT_H
 #define HP_QUANT_CORRECT_H
 
-#include "exec/data/constants.h"
+#include "exec/data/weights/constants.h"
 
 /* Adds to the bias of an 8-bit layer, per output channel, the mean over calibration of its real output less
  * its output with rounded weights, before the activation: sum over weights of (w - rounded w) * mean of their

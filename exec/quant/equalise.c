@@ -1,7 +1,7 @@
 /* equalise.c - pairs of layers whose common channels are brought closer to one another; see equalise.h. */
 #include "exec/quant/equalise.h"
 
-#include "exec/data/weight_walk.h"
+#include "exec/data/weights/weight_walk.h"
 
 #include <math.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #ifndef HP_QUANT_EQUALISE_H
 #define HP_QUANT_EQUALISE_H
 
-#include "exec/data/constants.h"
+#include "exec/data/weights/constants.h"
 #include "plan/base/arena.h"
 
 /* Factors of every layer's channels; NULL where a layer keeps its own. */

@@ -3,7 +3,7 @@
 #ifndef HP_QUANT_SHARING_H
 #define HP_QUANT_SHARING_H
 
-#include "exec/data/constants.h"
+#include "exec/data/weights/constants.h"
 #include "exec/quant/histogram.h"
 #include "plan/base/arena.h"
 

@@ -1,6 +1,6 @@
 /* st_write.h - writing safetensors files: tensors and nothing else. 8-byte little-endian header length, a
  * JSON object name -> {dtype, shape, data_offsets}, the bytes. Format: huggingface/safetensors, README
- * "Format". exec/data/safetensors.h reads them. */
+ * "Format". exec/data/weights/safetensors.h reads them. */
 #ifndef HP_ST_WRITE_H
 #define HP_ST_WRITE_H
 

@@ -1,7 +1,7 @@
 /* builder.c - appends layers, tensors and parameters to a growing graph. */
 #include "plan/nets/builder.h"
 
-#include "plan/graph_shape.h"
+#include "plan/graph/shape.h"
 
 #include <stdarg.h>
 

@@ -6,7 +6,7 @@
 #ifndef HP_NETS_BUILDER_H
 #define HP_NETS_BUILDER_H
 
-#include "plan/graph.h"
+#include "plan/graph/graph.h"
 
 typedef struct hp_builder {
     hp_arena *arena;

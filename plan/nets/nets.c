@@ -1,7 +1,7 @@
 /* nets.c - building a network by name. */
 #include "plan/nets/nets.h"
 
-#include "plan/fuse.h"
+#include "plan/graph/fuse.h"
 
 enum {
     MAX_SIDE = 1 << 18, /* multiply-adds of the largest network still fit in 63 bits */

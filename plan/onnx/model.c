@@ -5,9 +5,9 @@
 #include "plan/base/db.h"
 #include "plan/base/st_write.h"
 #include "plan/base/units.h"
-#include "plan/fuse.h"
-#include "plan/graph_json.h"
-#include "plan/onnx/onnx_file.h"
+#include "plan/graph/fuse.h"
+#include "plan/graph/json.h"
+#include "plan/onnx/file.h"
 
 #include <string.h>
 

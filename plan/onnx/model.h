@@ -1,4 +1,4 @@
-/* model.h - what is kept of an imported model: a database (hp_model_read of graph_json.h reads it) and a file
+/* model.h - what is kept of an imported model: a database (hp_model_read of graph/json.h reads it) and a file
  * of weights. */
 #ifndef HP_MODEL_H
 #define HP_MODEL_H

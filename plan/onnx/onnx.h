@@ -1,4 +1,4 @@
-/* onnx.h - reading ONNX models (opsets 7 to 21 of the operators in onnx_ops.c) as network graphs.
+/* onnx.h - reading ONNX models (opsets 7 to 21 of the operators in onnx/ops.c) as network graphs.
  *
  * The model has one image, (N, C, H, W), also (N, C, L), (N, C) or (N); N is free, H and W are given where
  * the model leaves them open. Its first output is the network's. Layers are called as nodes (or their
@@ -7,7 +7,7 @@
 #ifndef HP_ONNX_H
 #define HP_ONNX_H
 
-#include "plan/graph.h"
+#include "plan/graph/graph.h"
 
 /* Of a graph parameter. */
 typedef struct hp_onnx_param {
@@ -25,7 +25,7 @@ typedef struct hp_onnx_qparam {
     int32_t zero;
 } hp_onnx_qparam;
 
-/* How ONNX lays out the input or the output: dimensions, and hplan's axes (hp_axis of plan/tile.h) as they
+/* How ONNX lays out the input or the output: dimensions, and hplan's axes (hp_axis of plan/tiles/tile.h) as they
  * follow each other in memory, outermost first. Where `quantised`, ONNX's output are the integers round(real
  * / scale) + zero within low .. high, n_scale = 1 or one per channel. */
 typedef struct hp_onnx_layout {

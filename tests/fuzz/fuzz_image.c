@@ -1,9 +1,9 @@
 /* fuzz_image.c - whatever bytes: PNG, JPEG, TIFF readers give an error with a message, or an image whose
  * strips are the whole's. */
 #define _GNU_SOURCE /* memfd_create */
-#include "fuzz_file.h"
+#include "tests/fuzz/fuzz_file.h"
 
-#include "exec/data/reader.h"
+#include "exec/data/image/reader.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* fuzz_onnx.c - whatever bytes: an error with a message, or a graph that passes every check, whose weights
  * can be read and whose JSON is the same graph. */
-#include "plan/graph_check.h"
-#include "plan/graph_json.h"
+#include "plan/graph/check.h"
+#include "plan/graph/json.h"
 #include "plan/onnx/onnx.h"
 
 #include <stdint.h>

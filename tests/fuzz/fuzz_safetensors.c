@@ -1,9 +1,9 @@
 /* fuzz_safetensors.c - whatever bytes: an error with a printable message, or tensors that lie in the file
  * and are found by their names. */
 #define _GNU_SOURCE /* memfd_create */
-#include "fuzz_file.h"
+#include "tests/fuzz/fuzz_file.h"
 
-#include "exec/data/safetensors.h"
+#include "exec/data/weights/safetensors.h"
 
 #include <string.h>
 

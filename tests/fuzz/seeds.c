@@ -1,9 +1,9 @@
 /* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image, DIR/safetensors and
  * DIR/onnx. */
-#include "tests/make_images.h"
-#include "tests/onnx_odd.h"
+#include "tests/support/make_images.h"
+#include "tests/support/onnx_odd.h"
 
-#include "exec/data/safetensors.h"
+#include "exec/data/weights/safetensors.h"
 
 #include <sys/stat.h>
 

@@ -3,7 +3,7 @@
  * padding, and tiles with padding on one side. One JSON object per case and line.
  *
  *   convs [SIDE_OF_LARGE_MAPS [SIDE_OF_TILES]]      5800, 1024 */
-#include "exec/cuda/dnn.h"
+#include "exec/cuda/dnn/dnn.h"
 #include "plan/base/rng.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* cudnn.h - what exec/cuda/plugin_cuda.c says of cuDNN. */
+/* cudnn.h - what exec/cuda/plugin.c says of cuDNN. */
 #ifndef HP_STANDIN_CUDNN_H
 #define HP_STANDIN_CUDNN_H
 

@@ -1,4 +1,4 @@
-/* kernel.h - the language of exec/cuda/kernel.h on a processor: a launch is work of the stream's thread,
+/* kernel.h - the language of exec/cuda/runtime/kernel.h on a processor: a launch is work of the stream's thread,
  * which runs the blocks one after another, a block's threads as fibers that change only where they wait for
  * each other (fiber.h).
  *

@@ -1,8 +1,8 @@
-/* lt.cc - exec/cuda/lt.h by plain loops. */
+/* lt.cc - exec/cuda/dnn/lt.h by plain loops. */
 #include "tests/standin/numbers.h"
 
 extern "C" {
-#include "exec/cuda/lt.h"
+#include "exec/cuda/dnn/lt.h"
 }
 
 struct hp_lt {

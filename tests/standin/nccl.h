@@ -1,4 +1,4 @@
-/* nccl.h - the part of NCCL that exec/cuda/comm_nccl.c uses, as tests/standin/ plays it between processes of
+/* nccl.h - the part of NCCL that exec/cuda/nccl/nccl.c uses, as tests/standin/ plays it between processes of
  * a machine. Names, values and meanings are NCCL's (2.28). */
 #ifndef HP_STANDIN_NCCL_H
 #define HP_STANDIN_NCCL_H

@@ -7,7 +7,7 @@
 #include "tests/standin/runtime.h"
 
 extern "C" {
-#include "exec/cuda/dnn.h"
+#include "exec/cuda/dnn/dnn.h"
 }
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /* probe.cu - kernels that try the stand-in itself. */
-#include "exec/cuda/mma.h"
+#include "exec/cuda/runtime/mma.h"
 
 #include "tests/standin/probe.h"
 

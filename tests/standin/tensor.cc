@@ -1,5 +1,5 @@
 /* tensor.cc - what a tensor core computes, and the rounding of 16-bit floats. */
-#include "exec/cuda/mma.h"
+#include "exec/cuda/runtime/mma.h"
 
 #include <math.h>
 

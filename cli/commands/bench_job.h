@@ -1,0 +1,38 @@
+/* bench_job.h - inside of `bench`: what is measured (networks x images x precisions x scenarios), the plan of
+ * each, and one turn of it. */
+#ifndef HP_CLI_BENCH_JOB_H
+#define HP_CLI_BENCH_JOB_H
+
+#include "cli/commands/bench_list.h"
+#include "cli/launch/workspace.h"
+#include "traces/bench.h"
+
+typedef struct bench_setup {
+    bench_list net, image, prec, scenario;
+    const char *strategy, *device;
+    int64_t batch; /* of offline; 0: by image size */
+    int64_t threads, rounds;
+    int64_t queries; /* of a series, over all rounds; 0: by time */
+    double seconds;  /* of a series, over all rounds */
+} bench_setup;
+
+typedef struct bench_job {
+    hp_bench_series series;
+    int capacity;     /* of series.query */
+    const char *text; /* "resnet50 224x224 int8 offline" */
+    char *plan;       /* plan.db in the workspace */
+    const char *why;  /* why it cannot be measured, cleaned; NULL */
+    double expected_s;
+} bench_job;
+
+/* Every combination, each planned or with the reason why not. Errors: HP_EUSAGE (no such network, strategy,
+ * scenario), HP_ECREATE, HP_EIO. */
+hp_status bench_jobs_make(hp_arena *arena, const bench_setup *s, const workspace *w, bench_job **jobs, int *n,
+                          hp_error *err);
+
+/* The job's queries of one round, after one that is not counted. What makes this job alone impossible becomes
+ * its `why`. Errors: all others of cli_launch_run. */
+hp_status bench_job_turn(hp_arena *arena, const bench_setup *s, const workspace *w, bench_job *job, int round,
+                         hp_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* bench_program.h - task programs of messages alone, for `hplan calibrate --comm`. */
+#ifndef HP_BENCH_PROGRAM_H
+#define HP_BENCH_PROGRAM_H
+
+#include "plan/program/program.h"
+
+typedef struct bench_sizes {
+    int n;
+    int64_t elems[64]; /* float32 */
+    int rounds[64];    /* of each size */
+} bench_sizes;
+
+/* From `begin` to `end` bytes by `factor`; `rounds` of each, fewer of the large ones. */
+bench_sizes bench_sizes_make(int64_t begin, int64_t end, int64_t factor, int rounds);
+
+/* What runs a program, and who carries its messages. */
+typedef struct bench_way {
+    hp_device_kind device;
+    hp_backend backend;
+} bench_way;
+
+/* All-reduces over `ranks` ranks, one after the other. */
+hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s,
+                            const bench_way *way);
+/* A message to the other rank and one back, round by round. */
+hp_program *bench_ping_pong(hp_arena *arena, const hp_graph *g, const bench_sizes *s, const bench_way *way);
+
+#endif

@@ -1,0 +1,61 @@
+/* calibrate_jobs.h - what `hplan calibrate` runs: real networks for compute tasks, programs of messages for
+ * links. */
+#ifndef HP_CALIBRATE_JOBS_H
+#define HP_CALIBRATE_JOBS_H
+
+#include "cli/commands/bench_program.h"
+#include "plan/graph/precision.h"
+#include "plan/store/store.h"
+
+enum { CALIBRATE_JOBS = 256 };
+
+typedef enum calibrate_kind { CALIBRATE_NET, CALIBRATE_ALLREDUCE, CALIBRATE_PING_PONG } calibrate_kind;
+
+typedef struct calibrate_job {
+    calibrate_kind kind;
+    char net[64];
+    int32_t image_h, image_w;
+    hp_mode mode;
+    int32_t prec, strips; /* of inference: hp_prec */
+    int32_t dp;           /* data-parallel ranks; of an all-reduce, its ranks */
+    int32_t clients;      /* ranks that share a GPU; 0: one */
+    hp_backend backend;   /* of messages */
+    int32_t rows, cols;   /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
+    int64_t micro_batch;  /* images per rank */
+    int64_t steps;
+    char text[96]; /* for people */
+} calibrate_job;
+
+typedef struct calibrate_jobs {
+    const char *device;  /* "cpu", "cuda" */
+    int64_t most_images; /* of a rank */
+    int n;
+    calibrate_job job[CALIBRATE_JOBS];
+} calibrate_jobs;
+
+/* Ranks to run beside each other. */
+int32_t calibrate_ranks(const hp_machine *m);
+/* Steps for about a second at `step_s` each; at least a warm-up and a median of three. */
+int64_t calibrate_steps(double step_s);
+
+/* What a step of `samples` images is expected to take, at `per_mac` operations per multiply-add of a forward
+ * pass. */
+double calibrate_step_s(const calibrate_jobs *jobs, const hp_graph *g, int64_t samples, double per_mac);
+/* Does the device run in this precision ("bf16"), in this mode? */
+bool calibrate_has_prec(const char *device, hp_mode mode, const char *name, int32_t *prec);
+
+/* Training: the default set, or one network at one size; on one rank, on all cores, and on two tiles. On GPUs
+ * in each precision there is, and with two ranks on one of them. */
+hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int image_h, int image_w,
+                             calibrate_jobs *jobs, hp_error *err);
+/* Inference likewise, in float32 and 8 bits, whole and in strips (calibrate_infer.c). */
+hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int image_h,
+                                  int image_w, calibrate_jobs *jobs, hp_error *err);
+/* `steps` passes over the sizes. */
+void calibrate_add_comm(const hp_machine *m, int64_t steps, calibrate_jobs *jobs);
+
+/* The plan of a job. Errors: HP_EPLAN, HP_EUSAGE (no such network). */
+hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const char *device, const calibrate_job *job,
+                         const bench_sizes *sizes, hp_plan *plan, hp_error *err);
+
+#endif

@@ -1,0 +1,245 @@
+/* cmd_calibrate.c - measures this machine with task programs run by hplan-exec, and writes a cost table. */
+#include "cli/commands/calibrate_jobs.h"
+#include "cli/show/calibrate_show.h"
+#include "cli/show/frame.h"
+#include "cli/commands/local_gpu.h"
+#include "cli/launch/workspace.h"
+#include "costmodels/calibrate.h"
+#include "plan/base/units.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct options {
+    bool compute, comm, json;
+    const char *device, *net, *image, *batch, *out, *begin, *end, *factor, *rounds, *warmup, *import;
+} options;
+
+static const frame_option OPTIONS[] = {
+    {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
+    {"comm", 0, NULL, offsetof(options, comm), 0, "messages and all-reduces only"},
+    {"device", 0, "cpu|cuda", offsetof(options, device), 0, "what to measure: cores, or GPUs (cpu)"},
+    {"net", 0, "NAME", offsetof(options, net), 0, "compute tasks of this network only"},
+    {"image", 0, "N|HxW", offsetof(options, image), 0, "at this image size (224)"},
+    {"batch", 0, "N", offsetof(options, batch), 0, "at most so many images per rank (64)"},
+    {"output", 'o', "FILE.cost", offsetof(options, out), 0,
+     "where to write the table (the default of this machine)"},
+    {"begin", 'b', "BYTES", offsetof(options, begin), 0, "smallest message (256)"},
+    {"end", 'e', "BYTES", offsetof(options, end), 0, "largest message (64Mi)"},
+    {"factor", 'f', "N", offsetof(options, factor), 0, "from one size to the next (4)"},
+    {"iters", 'n', "N", offsetof(options, rounds), 0, "rounds of each size (20)"},
+    {"warmup", 'w', "N", offsetof(options, warmup), 0, "passes over the sizes before (1)"},
+    {"json", 0, NULL, offsetof(options, json), 0, "one JSON object on stdout"},
+    {"import", 0, "FILE", offsetof(options, import), 0, "nccl-tests or OSU text (not in this version)"},
+    {0}};
+
+typedef struct setup {
+    hp_machine machine;
+    bench_sizes sizes;
+    calibrate_jobs jobs;
+    char path[4096];
+    local_gpu gpu; /* of --device cuda */
+    bool partial;  /* not everything is measured: keep the table's other rows */
+} setup;
+
+static hp_status parse_sizes(const options *o, setup *s, int64_t *passes, hp_error *err) {
+    int64_t begin = 0, end = 0, factor = 0, rounds = 0;
+    HP_TRY(hp_parse_bytes(o->begin ? o->begin : "256", &begin, err));
+    HP_TRY(hp_parse_bytes(o->end ? o->end : "64Mi", &end, err));
+    HP_TRY(hp_parse_int(o->factor ? o->factor : "4", "-f", 2, 1 << 20, &factor, err));
+    HP_TRY(hp_parse_int(o->rounds ? o->rounds : "20", "-n", 1, 10000, &rounds, err));
+    HP_TRY(hp_parse_int(o->warmup ? o->warmup : "1", "-w", 0, 1000, passes, err));
+    if (end < begin)
+        return hp_fail(err, HP_EUSAGE, "-e %s is smaller than -b %s", o->end, o->begin ? o->begin : "256");
+    if (end > INT64_C(1) << 32)
+        return hp_fail(err, HP_EUSAGE, "-e %s: messages of at most 4Gi are measured", o->end);
+    s->sizes = bench_sizes_make(begin, end, factor, (int)rounds);
+    *passes += 2; /* at least two are counted */
+    return HP_OK;
+}
+
+/* The folders of the default path; a path that the user gave must exist. Checked before minutes of measuring.
+ */
+static hp_status ready_folder(const char *path, bool make, hp_error *err) {
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(folder, 0777); /* one that exists is fine; what fails shows below */
+        *slash = '/';
+    }
+    char *last = strrchr(folder, '/');
+    if (last) last[last == folder] = 0;
+    if (access(last ? folder : ".", W_OK) != 0)
+        return hp_fail(err, HP_ECREATE, "cannot write %s: %s; choose another place with -o", path,
+                       strerror(errno));
+    return HP_OK;
+}
+
+/* The machine, and where its table goes. */
+static hp_status choose_device(const options *o, setup *s, hp_error *err) {
+    const bool gpus = o->device && strcmp(o->device, "cuda") == 0;
+    if (o->device && !gpus && strcmp(o->device, "cpu") != 0)
+        return hp_fail(err, HP_EUSAGE, "--device '%.40s' is not cpu or cuda", o->device);
+    s->jobs.device = gpus ? "cuda" : "cpu";
+    hp_cache_path(gpus ? HP_MACHINE_GPUS ".cost" : "local.cost", s->path, sizeof s->path);
+    if (o->out) snprintf(s->path, sizeof s->path, "%s", o->out);
+    if (!gpus) return hp_machine_load("local", &s->machine, err);
+    HP_TRY(local_gpu_find(&s->gpu, err));
+    return hp_machine_of_gpus(&s->gpu.gpu, &s->machine, err);
+}
+
+static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *err) {
+    int h = 224, w = 224;
+    int64_t passes = 0;
+    if (o->import) return hp_fail(err, HP_EUNAVAIL, "this version does not have --import yet");
+    HP_TRY(choose_device(o, s, err));
+    HP_TRY(parse_sizes(o, s, &passes, err));
+    if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
+    HP_TRY(hp_parse_int(o->batch ? o->batch : "64", "--batch", 1, 1 << 20, &s->jobs.most_images, err));
+    if (o->image && !o->net) return hp_fail(err, HP_EUSAGE, "--image needs --net: which network?");
+    HP_TRY(ready_folder(s->path, !o->out, err));
+    const bool all = o->compute == o->comm && !o->net;
+    s->partial = !all;
+    if (all || o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
+    if (all || o->compute || o->net) {
+        HP_TRY(calibrate_add_nets(arena, &s->machine, o->net, h, w, &s->jobs, err));
+        HP_TRY(calibrate_add_inference(arena, &s->machine, o->net, h, w, &s->jobs, err));
+    }
+    if (s->jobs.n == 0)
+        return hp_fail(err, HP_EUNAVAIL, "one core exchanges no messages: calibrate --compute");
+    return HP_OK;
+}
+
+/* hplan-exec's lines are not wanted here. */
+static hp_status no_line(void *self, const char *line, hp_error *err) {
+    (void)self, (void)line, (void)err;
+    return HP_OK;
+}
+
+static hp_status write_plan(workspace *w, const hp_plan *plan, hp_error *err) {
+    hp_db db = {0};
+    hp_status s = hp_db_create(w->db, &db, err);
+    if (s == HP_OK) s = hp_plan_write(&db, plan, err);
+    if (s == HP_OK) s = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return s;
+}
+
+static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const calibrate_job *job,
+                        hp_calibration *c, hp_error *err) {
+    hp_plan plan;
+    HP_TRY(calibrate_plan(arena, &s->machine, s->jobs.device, job, &s->sizes, &plan, err));
+    HP_TRY(write_plan(w, &plan, err));
+    cli_launch l = {.threads = 1, .line = no_line};
+    l.option[l.n_option++] = hp_arena_printf(arena, "--steps=%lld", (long long)job->steps);
+    /* the weights stay as drawn: no number overflows */
+    if (plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0";
+    bool recorded = false;
+    HP_TRY(workspace_run(w, &plan, &l, &recorded, err));
+    hp_db db = {0};
+    hp_status status = hp_db_open(w->db, &db, err);
+    if (status == HP_OK) status = hp_calibration_add(c, &db, err);
+    hp_db_close(&db);
+    return status;
+}
+
+static hp_status run_job(const setup *s, const calibrate_job *job, hp_calibration *c, hp_error *err) {
+    const char *tmp = getenv("TMPDIR");
+    char name[4096];
+    snprintf(name, sizeof name, "%s/hplan-calibrate", tmp && tmp[0] ? tmp : "/tmp");
+    hp_arena *arena = hp_arena_new();
+    workspace w = {.dir = ""};
+    hp_status status = workspace_open(name, &w, err);
+    if (status == HP_OK) status = run_in(&w, arena, s, job, c, err);
+    workspace_close(&w);
+    hp_arena_free(arena);
+    return status == HP_OK ? HP_OK : hp_fail_in(err, job->text);
+}
+
+static hp_status run_jobs(const setup *s, hp_calibration *c, hp_error *err) {
+    cli_progress bar;
+    cli_progress_start(&bar, "run", s->jobs.n);
+    hp_status status = HP_OK;
+    for (int i = 0; i < s->jobs.n && status == HP_OK; i++) {
+        cli_progress_update(&bar, i, s->jobs.job[i].text);
+        status = run_job(s, &s->jobs.job[i], c, err);
+    }
+    cli_progress_end(&bar);
+    return status;
+}
+
+/* Beside the table, "x.json" of "x.cost": what --machine takes. */
+static const char *machine_path(hp_arena *arena, const setup *s) {
+    const size_t n = strlen(s->path);
+    const bool suffix = n > 5 && strcmp(s->path + n - 5, ".cost") == 0;
+    return hp_arena_printf(arena, "%.*s.json", (int)(suffix ? n - 5 : n), s->path);
+}
+
+static hp_status write_machine(hp_arena *arena, const setup *s, hp_error *err) {
+    const char *path = machine_path(arena, s), *text = hp_machine_text(arena, &s->machine);
+    FILE *f = fopen(path, "we");
+    if (!f) return hp_fail(err, HP_ECREATE, "cannot write %.300s: %s", path, strerror(errno));
+    const bool written = fputs(text, f) >= 0;
+    if (fclose(f) == 0 && written) return HP_OK;
+    return hp_fail(err, HP_EIO, "writing %.300s failed: %s", path, strerror(errno));
+}
+
+static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c, hp_cost_table **t,
+                             hp_error *err) {
+    hp_cost_table *before = NULL;
+    char date[16];
+    const time_t now = time(NULL);
+    struct tm day;
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
+    if (s->partial && access(s->path, R_OK) == 0)
+        HP_TRY(hp_cost_load(arena, s->path, &s->machine, &before, err));
+    HP_TRY(hp_calibration_table(c, before, date, t, err));
+    if (s->gpu.gpu.count == 0) return hp_rows_write(*t, s->path, err);
+    snprintf((*t)->driver, sizeof(*t)->driver, "%s", s->gpu.driver);
+    snprintf((*t)->status, sizeof(*t)->status, "%s", hp_gpu_statuses[s->gpu.gpu.count > 1 ? 2 : 1]);
+    HP_TRY(hp_rows_write(*t, s->path, err));
+    return write_machine(arena, s, err);
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *next_step(hp_arena *arena, const options *o, const setup *s) {
+    if (s->gpu.gpu.count == 0) return "hplan simulate --machine local";
+    if (!o->out) return "hplan simulate --device cuda --machine " HP_MACHINE_GPUS;
+    return hp_arena_printf(arena, "hplan simulate --device cuda --machine %s --cost %s",
+                           machine_path(arena, s), s->path);
+}
+
+static hp_status calibrate(frame *f, hp_error *err) {
+    const options *o = f->options;
+    const double start_s = now_s();
+    setup *s = HP_NEW(f->arena, setup, 1);
+    hp_cost_table *t = NULL;
+    HP_TRY(prepare(f->arena, o, s, err));
+    hp_calibration *c = hp_calibration_new(f->arena, &s->machine);
+    HP_TRY(run_jobs(s, c, err));
+    HP_TRY(write_table(f->arena, s, c, &t, err));
+    const double elapsed_s = now_s() - start_s;
+    if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, s->jobs.n), err);
+    calibrate_print(t);
+    printf("\n%d runs in %.0f s, wrote %s\nnext: %s\n", s->jobs.n, elapsed_s, s->path,
+           next_step(f->arena, o, s));
+    return cli_finish_stdout(err);
+}
+
+int cmd_calibrate(int argc, char **argv) {
+    static const frame_command command = {
+        .option = OPTIONS,
+        .doc = "Measures compute tasks, messages and all-reduces on this machine and writes a cost table.",
+        .run = calibrate};
+    options o = {0};
+    return frame_run(&command, &o, argc, argv);
+}

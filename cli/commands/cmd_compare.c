@@ -1,0 +1,150 @@
+/* cmd_compare.c - predicted beside measured: of one run, of a plan and a run, or two runs. */
+#include "cli/show/frame.h"
+#include "plan/base/units.h"
+#include "traces/check/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct options {
+    bool json, tasks;
+} options;
+
+/* --- text --- */
+
+static const char *time_text(double seconds, char out[32]) {
+    if (isnan(seconds)) return "-";
+    return seconds == 0 ? "0" : hp_format_seconds(seconds, out);
+}
+
+static const char *error_text(double error, char out[32]) {
+    if (isnan(error)) return "-";
+    snprintf(out, 32, "%+.1f%%", 100 * error);
+    return out;
+}
+
+static const char *p_text(double p, char out[32]) {
+    if (isnan(p)) return "-";
+    if (p >= HP_COMPARE_ALPHA) return "~";
+    if (p < 0.001) return "<0.001";
+    snprintf(out, 32, "%.3f", p);
+    return out;
+}
+
+static void print_row(const hp_compare_row *r, int width) {
+    char a[32], b[32], e[32], p[32];
+    printf(" %-*.*s %11s %11s %9s %8s\n", width, width, r->name, time_text(r->predicted_s, a),
+           time_text(r->measured_s, b), error_text(r->error, e), p_text(r->p, p));
+}
+
+static void print_head(const char *what, const hp_trace *a, int width) {
+    const bool sim = strcmp(a->kind, "sim") == 0;
+    printf(" %-*s %11s %11s %9s %8s\n", width, what, sim ? "predicted" : "A", sim ? "measured" : "B",
+           sim ? "error" : "A/B-1", "p");
+}
+
+static void print_side(const char *name, const hp_trace *t, const hp_comparison *c, int side) {
+    printf("%s: run %lld (%s) of %.200s, %d rank%s on %.60s, %d step%s", name, (long long)t->run, t->kind,
+           t->strategy, t->ranks, t->ranks == 1 ? "" : "s", t->machine, c->n_iter[side],
+           c->n_iter[side] == 1 ? "" : "s");
+    if (c->warmup[side]) printf(" (the first left out as warm-up)");
+    if (c->n_partial[side]) printf(" (%d incomplete left out)", c->n_partial[side]);
+    if (strcmp(t->kind, "exec") == 0 && t->status > 0) printf(" (the run ended with status %d)", t->status);
+    printf("\n");
+}
+
+static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comparison *c, bool tasks) {
+    const bool sim = strcmp(a->kind, "sim") == 0;
+    const int width = cli_width() >= 100 ? 44 : cli_width() >= 80 ? 32 : 16;
+    print_side(sim ? "predicted" : "A", a, c, 0);
+    print_side(sim ? "measured" : "B", b, c, 1);
+    printf("\n");
+    print_head("phase (seconds per rank and step)", a, width);
+    for (int i = 0; i < c->n_phase; i++) print_row(&c->phase[i], width);
+    print_row(&c->step, width);
+    printf("\n");
+    print_head("kind of task", a, width);
+    for (int i = 0; i < c->n_kind; i++) print_row(&c->kind[i], width);
+    if (!tasks) return;
+    printf("\n");
+    print_head("task", a, width);
+    for (int i = 0; i < c->n_task; i++) print_row(&c->task[i], width);
+}
+
+/* --- JSON --- */
+
+static json_t *row_json(const hp_compare_row *r) {
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", r->name, "predicted_s",
+                     cli_json_number(r->predicted_s), "measured_s", cli_json_number(r->measured_s), "error",
+                     cli_json_number(r->error), "p", cli_json_number(r->p));
+}
+
+static json_t *rows_json(const hp_compare_row *r, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) json_array_append_new(list, row_json(&r[i]));
+    return list;
+}
+
+static json_t *tasks_json(const hp_comparison *c) {
+    json_t *list = json_array();
+    for (int i = 0; i < c->n_task; i++) {
+        const hp_compare_row *r = &c->task[i];
+        json_t *o = row_json(r);
+        json_object_del(o, "p");
+        json_object_set_new(o, "role", json_integer(r->role));
+        json_object_set_new(o, "task", json_integer(r->task));
+        json_object_set_new(o, "kind", json_string(r->kind));
+        json_object_set_new(o, "phase", json_string(hp_phase_names[r->phase]));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *side_json(const hp_trace *t, const hp_comparison *c, int side) {
+    return json_pack("{s:s, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "kind", t->kind, "run",
+                     (json_int_t)t->run, "strategy", t->strategy, "machine", t->machine, "ranks", t->ranks,
+                     "steps", c->n_iter[side], "warmup_dropped", c->warmup[side], "incomplete_dropped",
+                     c->n_partial[side], "status", t->status);
+}
+
+static json_t *comparison_json(const hp_trace *a, const hp_trace *b, const hp_comparison *c) {
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "step", row_json(&c->step), "phases",
+                     rows_json(c->phase, c->n_phase), "kinds", rows_json(c->kind, c->n_kind), "tasks",
+                     tasks_json(c), "predicted", side_json(a, c, 0), "measured", side_json(b, c, 1));
+}
+
+static hp_status compare(frame *f, hp_error *err) {
+    const options *o = f->options;
+    hp_trace a, b;
+    hp_comparison c;
+    HP_TRY(hp_compare_load(f->arena, f->word[0], f->word[1], &a, &b, err));
+    HP_TRY(hp_compare(f->arena, &a, &b, &c, err));
+    if (strcmp(a.plan_hash, b.plan_hash) != 0)
+        fprintf(stderr, "hplan: note: the two sides are of different plans; tasks are matched where number "
+                        "and name agree\n");
+    if (o->json) return cli_print_json(comparison_json(&a, &b, &c), err);
+    print_comparison(&a, &b, &c, o->tasks);
+    return cli_finish_stdout(err);
+}
+
+int cmd_compare(int argc, char **argv) {
+    static const frame_option list[] = {
+        {"tasks", 't', NULL, offsetof(options, tasks), 0, "also one line per task"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
+        {0}};
+    static const frame_command command = {
+        .option = list,
+        .usage = "RUN.db\nA.db B.db",
+        .doc =
+            "Predicted beside measured, by phase and kind of task: seconds per rank and step. error is "
+            "(predicted - measured) / measured; ~ stands for a difference that may be chance (p >= 0.05, "
+            "Wilcoxon against a prediction, Mann-Whitney between two runs). Two files: two runs, or a plan "
+            "and a run.",
+        .min_word = 1,
+        .max_word = 2,
+        .too_few = "which run? For example: hplan compare run.db",
+        .too_many = "two files at most: '%s' is one too many",
+        .run = compare};
+    options o = {0};
+    return frame_run(&command, &o, argc, argv);
+}

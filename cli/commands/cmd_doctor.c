@@ -1,0 +1,271 @@
+/* cmd_doctor.c - what this machine offers and what to do next. A table of probes; always exits 0, because a
+ * missing part is an answer here. Other programs are asked (hplan links neither MPI nor CUDA), with a time
+ * limit each. */
+#include "cli/launch/capture.h"
+#include "cli/cli.h"
+#include "cli/commands/local_gpu.h"
+#include "costmodels/table.h"
+#include "plan/base/units.h"
+#include "plan/base/version.h"
+
+#include <gsl/gsl_version.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double ask_limit_s = 10;
+
+typedef struct finding {
+    bool ok;
+    char text[700];
+    char next[160]; /* what to do about it, "" = nothing */
+} finding;
+
+static void say(finding *f, bool ok, const char *text) {
+    f->ok = ok;
+    cli_plain(text, f->text, sizeof f->text);
+}
+
+static void advise(finding *f, const char *next) {
+    snprintf(f->next, sizeof f->next, "%s", next);
+}
+
+/* First line of what argv prints, "" when there is no such program. */
+static const char *first_line(const char *const *argv, char *out, size_t size) {
+    if (!cli_capture(argv, ask_limit_s, out, size)) out[0] = 0;
+    out[strcspn(out, "\n")] = 0;
+    return out;
+}
+
+static void probe_build(finding *f, json_t *facts) {
+    char text[300];
+    snprintf(text, sizeof text, "%s (commit %s), sqlite %s, gsl %s, jansson %s", hp_version(), hp_commit(),
+             sqlite3_libversion(), gsl_version, JANSSON_VERSION);
+    say(f, true, text);
+    json_object_set_new(facts, "version", json_string(hp_version()));
+    json_object_set_new(facts, "sqlite", json_string(sqlite3_libversion()));
+    json_object_set_new(facts, "gsl", json_string(gsl_version));
+}
+
+static const char *vector_unit(void) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return "AVX-512";
+    if (__builtin_cpu_supports("avx2")) return "AVX2";
+#endif
+    return "no AVX2: slow kernels";
+}
+
+/* The machine as `--machine local` sees it: one truth for planner and doctor. */
+static void probe_machine(finding *f, json_t *facts) {
+    hp_machine m;
+    hp_error err;
+    if (hp_machine_load("local", &m, &err) != HP_OK) {
+        say(f, false, err.text);
+        return;
+    }
+    char memory[32], text[200];
+    snprintf(text, sizeof text, "%d cores (%s), %s of memory", m.cores_per_node, vector_unit(),
+             hp_format_bytes((double)m.device.memory_bytes, memory));
+    say(f, true, text);
+    json_object_set_new(facts, "cores", json_integer(m.cores_per_node));
+    json_object_set_new(facts, "memory_bytes", json_integer(m.device.memory_bytes));
+}
+
+static const char *member(const json_t *o, const char *key) {
+    const char *text = json_string_value(json_object_get(o, key));
+    return text ? text : "?";
+}
+
+/* `hplan-exec --version` prints one JSON object: {"hplan-exec": …, "mpi": …, "onednn": …, "cuda": … or null,
+ * and what there is of the GPU's part}.
+ */
+static void probe_executor(finding *f, json_t *facts) {
+    char path[PATH_MAX], answer[4096], text[300];
+    snprintf(path, sizeof path, "%s/hplan-exec", cli_binary_dir());
+    const bool answered =
+        cli_capture((const char *const[]){path, "--version", NULL}, ask_limit_s, answer, sizeof answer);
+    json_t *o = answered ? json_loads(answer, 0, NULL) : NULL;
+    json_object_set_new(facts, "hplan_exec", o ? json_incref(o) : json_null());
+    if (o) {
+        snprintf(text, sizeof text, "%s, oneDNN %s, %.80s", member(o, "hplan-exec"), member(o, "onednn"),
+                 member(o, "mpi"));
+        say(f, true, text);
+    } else {
+        say(f, false,
+            access(path, X_OK) ? "hplan-exec is not beside hplan: simulation only"
+                               : "hplan-exec does not answer --version: simulation only");
+        advise(f, "./bootstrap build (hplan-exec needs libopenmpi-dev, libdnnl-dev, libpng-dev, libjpeg-dev, "
+                  "libtiff-dev)");
+    }
+    json_decref(o);
+}
+
+static bool mpi_is_cuda_aware(void) {
+    char all[65536]; /* Open MPI 4.1 prints 15 kB */
+    const char *const argv[] = {"ompi_info", "--parsable", "--param", "mpi", "all", "--level", "9", NULL};
+    return cli_capture(argv, ask_limit_s, all, sizeof all) &&
+           strstr(all, "mpi_built_with_cuda_support:value:true");
+}
+
+static void probe_mpirun(finding *f, json_t *facts) {
+    char line[200], text[300];
+    const bool found = *first_line((const char *const[]){"mpirun", "--version", NULL}, line, sizeof line);
+    const bool aware = found && mpi_is_cuda_aware();
+    json_object_set_new(facts, "mpirun", found ? json_string(line) : json_null());
+    json_object_set_new(facts, "mpi_cuda_aware", json_boolean(aware));
+    if (!found) {
+        say(f, false, "not in PATH: plans of one rank only (--launcher none)");
+        advise(f, "apt install openmpi-bin");
+        return;
+    }
+    snprintf(text, sizeof text, "%s, %s", line, aware ? "CUDA-aware" : "not CUDA-aware: host staging");
+    say(f, true, text);
+}
+
+static void probe_slurm(finding *f, json_t *facts) {
+    const bool inside = getenv("SLURM_JOB_ID") && cli_in_path("srun");
+    say(f, inside,
+        inside ? "inside an allocation: srun will start the ranks"
+               : "no allocation: mpirun will start the ranks");
+    json_object_set_new(facts, "slurm", json_boolean(inside));
+}
+
+/* What hplan-exec says of its GPU part, or why it has none, beside the driver. */
+static void probe_cuda(finding *f, json_t *facts) {
+    const json_t *exec = json_object_get(facts, "hplan_exec");
+    char line[200] = "", text[900];
+    const char *part = json_string_value(json_object_get(exec, "cuda")),
+               *why = json_string_value(json_object_get(exec, "cuda_missing")),
+               *path = json_string_value(json_object_get(exec, "cuda_part"));
+    FILE *driver = fopen("/proc/driver/nvidia/version", "re");
+    const bool found = driver && fgets(line, sizeof line, driver);
+    if (driver) fclose(driver);
+    line[strcspn(line, "\n")] = 0;
+    snprintf(text, sizeof text, "%.300s%s%.120s%s; %s",
+             part  ? part
+             : why ? why
+                   : "no hplan-exec, no GPU part",
+             part && path ? " (" : "", part && path ? path : "", part && path ? ")" : "",
+             found ? line : "no NVIDIA driver: simulation and CPU runs only");
+    say(f, found && part, text);
+    json_object_set_new(facts, "cuda_driver", found ? json_string(line) : json_null());
+}
+
+/* Several ranks of one GPU (clients=K) compute beside each other with it, else in time slices. */
+static void probe_mps(finding *f, json_t *facts) {
+    char pipe[PATH_MAX], text[PATH_MAX + 120];
+    const bool found = local_gpu_mps(pipe, sizeof pipe);
+    snprintf(text, sizeof text, found ? "running (%s)" : "not running (no %s): clients=K take turns", pipe);
+    say(f, found, text);
+    json_object_set_new(facts, "mps", json_boolean(found));
+}
+
+static void probe_gnuplot(finding *f, json_t *facts) {
+    char line[200];
+    const bool found = *first_line((const char *const[]){"gnuplot", "--version", NULL}, line, sizeof line);
+    say(f, found, found ? line : "not in PATH: no charts");
+    if (!found) advise(f, "apt install gnuplot-nox");
+    json_object_set_new(facts, "gnuplot", found ? json_string(line) : json_null());
+}
+
+static void probe_data(finding *f, json_t *facts) {
+    const bool found =
+        !access("/usr/share/datasets/fashion-mnist", R_OK); /* Debian's dataset-fashion-mnist */
+    say(f, found,
+        found ? "Fashion-MNIST installed" : "Fashion-MNIST not installed: synthetic or your own images");
+    if (!found) advise(f, "apt install dataset-fashion-mnist");
+    json_object_set_new(facts, "fashion_mnist", json_boolean(found));
+}
+
+static void probe_calibration(finding *f, json_t *facts) {
+    char path[PATH_MAX], text[PATH_MAX + 64];
+    struct stat st;
+    hp_cost_default_path(path, sizeof path);
+    if (stat(path, &st)) {
+        say(f, false, "none: predictions for this machine rest on guesses");
+        advise(f, "hplan calibrate");
+        json_object_set_new(facts, "calibration_age_s", json_null());
+        return;
+    }
+    const double age_s = difftime(time(NULL), st.st_mtime);
+    snprintf(text, sizeof text, "%.0f days old, %s", age_s / 86400, path);
+    say(f, true, text);
+    json_object_set_new(facts, "calibration_age_s", json_real(age_s));
+}
+
+static const struct {
+    const char *name;
+    void (*probe)(finding *f, json_t *facts);
+} probes[] = {
+    {"hplan", probe_build},
+    {"machine", probe_machine},
+    {"hplan-exec", probe_executor},
+    {"mpirun", probe_mpirun},
+    {"slurm", probe_slurm},
+    {"cuda", probe_cuda},
+    {"mps", probe_mps},
+    {"gnuplot", probe_gnuplot},
+    {"data", probe_data},
+    {"calibration", probe_calibration},
+};
+enum { N_PROBE = (int)(sizeof probes / sizeof probes[0]) };
+
+static const char first_steps[] = "hplan simulate --net cnn --image 28 --gpus 2";
+
+static hp_status print_text(const finding *found, hp_error *err) {
+    bool advised = false;
+    for (int i = 0; i < N_PROBE; i++)
+        printf(" %s   %-12s %s\n", found[i].ok ? "ok" : "--", probes[i].name, found[i].text);
+    for (int i = 0; i < N_PROBE; i++) {
+        if (!found[i].next[0]) continue;
+        printf(" next: %s\n", found[i].next);
+        advised = true;
+    }
+    if (!advised) printf(" next: %s\n", first_steps);
+    return cli_finish_stdout(err);
+}
+
+static hp_status print_json(const finding *found, json_t *facts, hp_error *err) {
+    json_t *checks = json_array(), *next = json_array();
+    for (int i = 0; i < N_PROBE; i++) {
+        json_array_append_new(checks, json_pack("{s:s, s:b, s:s}", "name", probes[i].name, "ok",
+                                                (int)found[i].ok, "text", found[i].text));
+        if (found[i].next[0]) json_array_append_new(next, json_string(found[i].next));
+    }
+    if (!json_array_size(next)) json_array_append_new(next, json_string(first_steps));
+    json_object_set_new(facts, "schema", json_integer(1));
+    json_object_set_new(facts, "checks", checks);
+    json_object_set_new(facts, "next", next);
+    return cli_print_json(json_incref(facts), err);
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
+    bool *json = state->input;
+    if (key == 'j')
+        *json = true;
+    else if (key == ARGP_KEY_ARG)
+        argp_error(state, "'%s' is one word too many: doctor takes no arguments", arg);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+int cmd_doctor(int argc, char **argv) {
+    static const struct argp_option options[] = {{"json", 'j', NULL, 0, "one JSON object", 0}, {0}};
+    static const struct argp argp = {
+        options, parse_option, NULL, "What this machine offers, and what to do next. Always exits 0.",
+        NULL,    NULL,         NULL};
+    bool json = false;
+    argp_parse(&argp, argc, argv, 0, NULL, &json);
+
+    finding found[N_PROBE] = {0};
+    json_t *facts = json_object();
+    for (int i = 0; i < N_PROBE; i++) probes[i].probe(&found[i], facts);
+    hp_error err;
+    const hp_status status = json ? print_json(found, facts, &err) : print_text(found, &err);
+    json_decref(facts);
+    return status == HP_OK ? HP_OK : cli_report(&err);
+}

@@ -1,0 +1,115 @@
+/* cmd_explain.c - a stored plan in words: what is run, how the network is cut, what every rank holds and
+ * does. The units are listed with their numbers, so that `cut=` can be written by hand. */
+#include "cli/show/explain.h"
+#include "cli/show/frame.h"
+#include "plan/base/units.h"
+#include "plan/graph/deploy.h"
+
+#include <string.h>
+
+typedef struct options {
+    const char *rank_text; /* NULL: all roles */
+    bool dot, json;
+} options;
+
+/* "rank 0", "ranks 0..3"; the parts of a stage have consecutive ranks. */
+static void print_ranks(const hp_plan *plan, const explain_stage *s, int flip) {
+    const int a = explain_role_of(plan, s->stage, 0, flip),
+              b = explain_role_of(plan, s->stage, s->parts - 1, flip);
+    if (a < 0 || b < 0) return;
+    printf("%s rank%s %d", flip ? ", mirrored on" : " on", a == b ? "" : "s", a < b ? a : b);
+    if (a != b) printf("..%d", a < b ? b : a);
+}
+
+static void print_stage(const hp_plan *plan, const explain_stage *s) {
+    const hp_graph *g = plan->graph;
+    char name[EXPLAIN_NAME];
+    printf("\nstage %d", s->stage);
+    print_ranks(plan, s, 0);
+    print_ranks(plan, s, 1);
+    if (explain_layout(&s->layout, name)[0]) printf(" (%s)", name);
+    if (s->strip_unit >= 0)
+        printf(" (units %d..%d in %d strips of the image)", s->first_unit, s->strip_unit,
+               plan->strategy.strips);
+    printf(": units %d..%d, %.3g M parameters, %.3g GFLOP forward per image\n", s->first_unit, s->last_unit,
+           (double)s->params * 1e-6, 2e-9 * (double)s->macs);
+    for (int u = s->first_unit; u <= s->last_unit; u++) {
+        const hp_tensor *t = &g->tensor[g->layer[g->unit_first[u + 1] - 1].out];
+        printf("  unit %3d  %-28s -> %d x %d x %d\n", u, explain_unit_name(g, u, name), t->h, t->w, t->c);
+    }
+}
+
+static void print_header(const hp_plan *plan) {
+    char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
+    const hp_program *p = plan->program;
+    printf("%s of %s in %s, %d x %d pixels, %d classes, %lld parameters\n",
+           p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net, hp_prec_names[plan->strategy.prec],
+           plan->image_h, plan->image_w, plan->classes, (long long)hp_graph_param_count(plan->graph));
+    printf("strategy %s\n", hp_strategy_text(&plan->strategy, strategy));
+    printf("batch %lld = %d replicas x %d micro-batches x %lld; %d ranks on %s (device %s); %s predicted per "
+           "step\n",
+           (long long)plan->batch, p->dp, p->micro, (long long)p->micro_batch, hp_program_ranks(p),
+           cli_plain(plan->machine.name, machine, sizeof machine), plan->device,
+           hp_format_seconds(plan->step_s, step));
+    for (int v = 0; v < explain_stages(plan); v++) {
+        const explain_stage s = explain_stage_of(plan, v);
+        print_stage(plan, &s);
+    }
+    printf("\nmemory per rank\n");
+    for (int r = 0; r < p->n_role; r++)
+        printf("  rank %d: %s planned, %s of it in use at the fullest moment; %d tasks, %d buffers; %s\n", r,
+               hp_format_bytes((double)p->role[r].arena_bytes, arena),
+               hp_format_bytes((double)p->role[r].live_bytes, live), p->role[r].n_task, p->role[r].n_buffer,
+               explain_place(plan, r, place, sizeof place));
+}
+
+static void print_roles(const hp_plan *plan, int only) {
+    const hp_program *p = plan->program;
+    print_header(plan);
+    for (int r = 0; r < p->n_role; r++) {
+        if (only >= 0 && r != only) continue;
+        char place[256];
+        printf("\nrank%s %d", p->dp > 1 ? "s" : "", r);
+        if (p->dp > 1) printf(", %d%s", r + p->n_role, p->dp > 2 ? ", ..." : "");
+        printf(": %s\n", explain_place(plan, r, place, sizeof place));
+        hp_program_print(stdout, p, plan->graph, r);
+    }
+}
+
+static hp_status explain(frame *f, hp_error *err) {
+    const options *o = f->options;
+    hp_plan plan;
+    HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
+    int64_t rank = -1;
+    if (o->rank_text)
+        HP_TRY(hp_parse_int(o->rank_text, "--rank", 0, hp_program_ranks(plan.program) - 1, &rank, err));
+    const int role = rank < 0 ? -1 : (int)(rank % plan.program->n_role);
+    if (o->json) return cli_print_json(explain_json(&plan, role), err);
+    if (o->dot)
+        hp_program_dot(stdout, plan.program, plan.graph);
+    else
+        print_roles(&plan, role);
+    return cli_finish_stdout(err);
+}
+
+int cmd_explain(int argc, char **argv) {
+    static const frame_option list[] = {
+        {"rank", 'r', "R", offsetof(options, rank_text), 0, "only the task list of rank R"},
+        {"dot", 'd', NULL, offsetof(options, dot), 0,
+         "the task graph in Graphviz's language: hplan explain --dot plan.db | dot -Tsvg"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
+        {0}};
+    static const frame_command command = {
+        .option = list,
+        .usage = "PLAN.db",
+        .doc = "The task program of a plan: how the network is cut into stages (unit numbers for "
+               "cut=), the memory of every rank, and its tasks in order.",
+        .min_word = 1,
+        .max_word = 1,
+        .too_few = "which plan? For example: hplan explain plan.db",
+        .too_many = "one plan at a time: '%s' is one word too many",
+        .opens = true,
+        .run = explain};
+    options o = {0};
+    return frame_run(&command, &o, argc, argv);
+}

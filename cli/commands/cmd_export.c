@@ -1,0 +1,85 @@
+/* cmd_export.c - a trace for other viewers: Chrome/Perfetto JSON, CSV, Nsight-like SQLite. */
+#include "cli/show/frame.h"
+#include "traces/export.h"
+
+#include <string.h>
+
+enum { FORM_CHROME = 1, FORM_CSV, FORM_NSYS };
+
+typedef struct options {
+    const char *output;
+    int form;
+    bool sim, json;
+} options;
+
+static hp_status find_run(hp_db *db, bool sim, int64_t *run, hp_error *err) {
+    int64_t simulated = -1, executed = -1;
+    HP_TRY(hp_trace_find_pair(db, &simulated, &executed, err));
+    *run = sim || executed < 0 ? simulated : executed;
+    if (*run >= 0) return HP_OK;
+    return hp_fail(err, HP_EDATA, "%s: holds no %s run to export", db->path,
+                   sim ? "simulated" : "simulated or executed");
+}
+
+static hp_status export_chrome(hp_arena *arena, hp_db *db, const hp_trace *t, const char *path,
+                               hp_error *err) {
+    static const hp_counter shown[] = {HP_COUNTER_MEMORY, HP_COUNTER_RSS};
+    enum { N = sizeof shown / sizeof shown[0] };
+    hp_export_counter counter[N];
+    for (int i = 0; i < N; i++) {
+        counter[i].name = hp_counter_names[shown[i]];
+        HP_TRY(hp_trace_counter(arena, db, t->run, counter[i].name, &counter[i].value, &counter[i].n, err));
+    }
+    return hp_export_chrome(arena, t, counter, N, path, err);
+}
+
+static hp_status export_run(frame *f, hp_error *err) {
+    const options *o = f->options;
+    hp_trace t;
+    int64_t run = -1;
+    HP_TRY(find_run(&f->db, o->sim, &run, err));
+    HP_TRY(hp_trace_load(f->arena, &f->db, run, true, &t, err));
+    if (o->form == FORM_CHROME) HP_TRY(export_chrome(f->arena, &f->db, &t, o->output, err));
+    if (o->form == FORM_CSV) HP_TRY(hp_export_csv(&t, o->output, err));
+    if (o->form == FORM_NSYS) HP_TRY(hp_export_nsys(f->arena, &t, o->output, err));
+    if (o->json)
+        return cli_print_json(json_pack("{s:i, s:s, s:I, s:I}", "schema", 1, "kind", t.kind, "run",
+                                        (json_int_t)run, "spans", (json_int_t)t.n_span),
+                              err);
+    char plain[4096];
+    fprintf(stderr, "wrote %s: run %lld (%s), %lld spans\n", cli_plain(o->output, plain, sizeof plain),
+            (long long)run, t.kind, (long long)t.n_span);
+    return cli_finish_stdout(err);
+}
+
+static bool has_form_and_output(const void *options_) {
+    const options *o = options_;
+    return o->form && o->output;
+}
+
+int cmd_export(int argc, char **argv) {
+    static const frame_option list[] = {
+        {"chrome", 0, NULL, offsetof(options, form), FORM_CHROME,
+         "Chrome trace JSON, for Perfetto and chrome://tracing"},
+        {"csv", 0, NULL, offsetof(options, form), FORM_CSV, "one line per span"},
+        {"nsys", 0, NULL, offsetof(options, form), FORM_NSYS, "SQLite with Nsight Systems' tables"},
+        {"sim", 0, NULL, offsetof(options, sim), 0, "the prediction, also when the file holds a run"},
+        {"output", 'o', "FILE", offsetof(options, output), 0, "where to write"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "say as JSON what was written"},
+        {0}};
+    static const frame_command command = {
+        .option = list,
+        .usage = "DB --chrome|--csv|--nsys -o FILE",
+        .doc = "Writes the newest executed run (the simulated one if there is none) for other viewers: the "
+               "newest 512 steps and the evaluation.",
+        .min_word = 1,
+        .max_word = 1,
+        .too_few = "needs a file, a format and an output. For example: hplan export run.db "
+                   "--chrome -o trace.json",
+        .too_many = "one file at a time: '%s' is one word too many",
+        .complete = has_form_and_output,
+        .opens = true,
+        .run = export_run};
+    options o = {0};
+    return frame_run(&command, &o, argc, argv);
+}

@@ -1,0 +1,107 @@
+/* cmd_plot.c - pictures from plan and run databases, to a file or into the terminal. */
+#include "cli/show/frame.h"
+#include "plots/plots.h"
+
+#include <string.h>
+
+typedef struct options {
+    const char *output;
+    bool dumb, json;
+} options;
+
+static hp_status find_kind(const char *name, int n_path, const hp_plot_kind **kind, hp_error *err) {
+    *kind = hp_plot_find(name);
+    if (!*kind)
+        return hp_fail(err, HP_EUSAGE,
+                       "there is no plot '%.40s'; there are timeline, scaling, memory, error, "
+                       "precision, pareto",
+                       name);
+    if (!(*kind)->draw)
+        return hp_fail(err, HP_EUNAVAIL,
+                       "this version does not have the plot '%s'; it has timeline, scaling, memory, error, "
+                       "precision, pareto",
+                       (*kind)->name);
+    if (n_path == 0)
+        return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);
+    if (n_path > (*kind)->max_files)
+        return hp_fail(err, HP_EUSAGE, "%s takes %d file%s, there are %d", name, (*kind)->max_files,
+                       (*kind)->max_files == 1 ? "" : "s", n_path);
+    return HP_OK;
+}
+
+/* The terminal's format without -o, else by the suffix. */
+static hp_status find_format(const options *o, hp_canvas_format *format, hp_error *err) {
+    *format = HP_CANVAS_DUMB;
+    if (!o->output) return HP_OK;
+    if (o->dumb) return hp_fail(err, HP_EUSAGE, "--dumb prints to the terminal and takes no -o");
+    const char *dot = strrchr(o->output, '.');
+    if (dot && strcmp(dot, ".svg") == 0)
+        *format = HP_CANVAS_SVG;
+    else if (dot && strcmp(dot, ".png") == 0)
+        *format = HP_CANVAS_PNG;
+    else
+        return hp_fail(err, HP_EUSAGE, "the output's name must end in .svg or .png");
+    return HP_OK;
+}
+
+enum { DUMB_LINES = 40, DUMB_COLUMNS_MAX = 160 };
+
+static hp_status open_canvas(const hp_plot_kind *kind, hp_canvas_format format, hp_canvas *c, hp_error *err) {
+    if (format != HP_CANVAS_DUMB) return hp_canvas_open(format, kind->width, kind->height, c, err);
+    const int columns = cli_width() < DUMB_COLUMNS_MAX ? cli_width() : DUMB_COLUMNS_MAX;
+    return hp_canvas_open(format, columns - 1, DUMB_LINES, c, err);
+}
+
+static hp_status draw(const frame *f, hp_canvas *canvas, hp_error *err) {
+    const options *o = f->options;
+    const int n_path = f->n_word - 1; /* after the kind */
+    const hp_plot_kind *kind = NULL;
+    hp_canvas_format format;
+    HP_TRY(find_kind(f->word[0], n_path, &kind, err));
+    HP_TRY(find_format(o, &format, err));
+    hp_plot_source *s = HP_NEW(f->arena, hp_plot_source, n_path);
+    for (int i = 0; i < n_path; i++) HP_TRY(hp_plot_load(f->arena, f->word[i + 1], &s[i], err));
+    HP_TRY(open_canvas(kind, format, canvas, err));
+    HP_TRY(kind->draw(f->arena, s, n_path, canvas, err));
+    if (o->output) {
+        HP_TRY(hp_canvas_save(canvas, o->output, err));
+        if (o->json) return cli_print_json(json_pack("{s:i, s:s}", "schema", 1, "kind", kind->name), err);
+        char plain[4096];
+        fprintf(stderr, "wrote %s\n", cli_plain(o->output, plain, sizeof plain));
+        return HP_OK;
+    }
+    HP_TRY(hp_canvas_print(canvas, stdout, err));
+    return cli_finish_stdout(err);
+}
+
+static hp_status plot(frame *f, hp_error *err) {
+    hp_canvas canvas = {0};
+    const hp_status status = draw(f, &canvas, err);
+    hp_canvas_close(&canvas);
+    return status;
+}
+
+int cmd_plot(int argc, char **argv) {
+    static const frame_option list[] = {
+        {"output", 'o', "FILE", offsetof(options, output), 0,
+         "FILE.svg or FILE.png; without it the plot is printed to the terminal"},
+        {"dumb", 'd', NULL, offsetof(options, dumb), 0, "print it to the terminal"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "with -o: say as JSON what was written"},
+        {0}};
+    static const frame_command command = {
+        .option = list,
+        .usage = "KIND DB...",
+        .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
+               "from one or several plans), memory (planned and observed, by rank), error (predicted against "
+               "measured, task by task), precision (throughput, memory and latency by precision and image "
+               "size, from one or several bench databases), pareto (images/s against memory of the "
+               "strategies of one "
+               "or several plans, and which of them nothing beats).",
+        .min_word = 1,
+        .max_word = FRAME_WORDS,
+        .too_few = "which plot of which file? For example: hplan plot timeline run.db -o timeline.svg",
+        .too_many = "at most 16 files",
+        .run = plot};
+    options o = {0};
+    return frame_run(&command, &o, argc, argv);
+}

@@ -1,0 +1,196 @@
+/* cmd_quantize.c - 8-bit weights and the scales of every tensor, from trained weights and images: plans the
+ * network in fp32, runs it through hplan-exec over the images, watched, and leaves a file that `run --init`
+ * takes. */
+#include "cli/show/frame.h"
+#include "cli/options/simulate.h"
+#include "cli/commands/weights.h"
+#include "cli/launch/workspace.h"
+#include "plan/base/units.h"
+
+#include <string.h>
+
+typedef struct options {
+    const char *net, *onnx, *image, *classes, *strategy, *batch, *device, *weights, *calib, *observer,
+        *percentile, *images, *prec, *out, *float_layers, *threads, *mean, *std, *channels, *resize;
+    bool equalise, uncorrected, json;
+} options;
+
+static const frame_option OPTIONS[] = {
+    {"net", 0, "NAME", offsetof(options, net), 0, "network, instead of a plan"},
+    {"onnx", 0, "FILE", offsetof(options, onnx), 0, "network from a file, instead of a plan"},
+    {"image", 0, "S|HxW", offsetof(options, image), 0, "its image size (224)"},
+    {"classes", 0, "K", offsetof(options, classes), 0, "its classes (the network's default)"},
+    {"strategy", 0, "S", offsetof(options, strategy), 0, "how it is run (the plan's; dp=1)"},
+    {"batch", 0, "B", offsetof(options, batch), 0, "images at a time (one per device)"},
+    {"device", 0, "cpu|ref", offsetof(options, device), 0, "what computes (cpu)"},
+    {"weights", 'w', "FILE", offsetof(options, weights), 0,
+     "trained weights, safetensors or ONNX (those of --onnx)"},
+    {"calib", 0, "DATA", offsetof(options, calib), 0,
+     "images: synthetic, fashion-mnist, a folder, or FILE,.."},
+    {"observer", 0, "NAME", offsetof(options, observer), 0,
+     "how ranges are chosen: minmax, percentile, entropy, mse (mse)"},
+    {"percentile", 0, "P", offsetof(options, percentile), 0, "of that observer (99.99)"},
+    {"images", 'n', "N", offsetof(options, images), 0, "how many to look at (256)"},
+    {"prec", 0, "int8", offsetof(options, prec), 0, "what to quantise to (int8)"},
+    {"float-layers", 0, "LIST", offsetof(options, float_layers), 0, "layers that stay real, by name"},
+    {"equalise", 0, NULL, offsetof(options, equalise), 0, "even out weights across layers first"},
+    {"no-correction", 0, NULL, offsetof(options, uncorrected), 0, "leave biases as they are"},
+    {"threads", 0, "T", offsetof(options, threads), 0, "threads per rank (1)"},
+    {"mean", 0, "X,..", offsetof(options, mean), 0, "mean of the pixels, per channel (0.5)"},
+    {"std", 0, "X,..", offsetof(options, std), 0, "standard deviation of the pixels, per channel (0.5)"},
+    {"channels", 0, "N", offsetof(options, channels), 0, "read images with N channels"},
+    {"resize", 0, "S", offsetof(options, resize), 0, "shorter side to S pixels, then the centre"},
+    {"out", 'o', "FILE", offsetof(options, out), 0, "where the file goes (quantised.safetensors)"},
+    {"json", 0, NULL, offsetof(options, json), 0, "one JSON object"},
+    {0}};
+
+/* Every element is looked at once: whole images, nothing computed twice. */
+static void plain(hp_strategy *s) {
+    s->prec = HP_PREC_FP32;
+    s->strips = 1;
+    s->deep = 0;
+    s->halo = 1;
+}
+
+static hp_status plan_of_file(frame *f, hp_plan *plan, hp_error *err) {
+    const options *o = f->options;
+    if (o->net || o->onnx || o->image || o->classes)
+        return hp_fail(err, HP_EUSAGE,
+                       "the plan says which network: leave out --net, --onnx, --image, --classes");
+    hp_db db = {0};
+    HP_TRY(hp_db_open(f->word[0], &db, err));
+    const hp_status status = hp_plan_read(f->arena, &db, plan, err);
+    hp_db_close(&db);
+    HP_TRY(status);
+    plan->mode = HP_MODE_INFER;
+    if (o->strategy) HP_TRY(hp_strategy_parse(o->strategy, &plan->strategy, err));
+    return HP_OK;
+}
+
+static hp_status plan_of_options(frame *f, hp_plan *plan, hp_error *err) {
+    const options *o = f->options;
+    const simulate_options so = {.net = o->net,
+                                 .onnx = o->onnx,
+                                 .image = o->image,
+                                 .classes = o->classes,
+                                 .mode = "infer",
+                                 .batch = o->batch,
+                                 .machine = "local",
+                                 .device = o->device,
+                                 .strategy = o->strategy ? o->strategy : "dp=1"};
+    simulate_setup s;
+    if (!o->net && !o->onnx)
+        return hp_fail(
+            err, HP_EUSAGE,
+            "which network? A plan, --net or --onnx, for example: hplan quantize --net cnn --image 28 "
+            "--weights cnn.safetensors --calib fashion-mnist -o q.safetensors");
+    HP_TRY(simulate_prepare(f->arena, &so, &s, err));
+    *plan = simulate_plan(&s, &s.strategy, s.batch ? s.batch : 1);
+    return HP_OK;
+}
+
+/* The float program that is watched, predicted and stored in the workspace. */
+static hp_status make_plan(frame *f, const workspace *w, hp_plan *plan, hp_error *err) {
+    const options *o = f->options;
+    hp_cost_table *table = NULL;
+    hp_prediction p = {0};
+    hp_db db = {0};
+    HP_TRY(f->n_word ? plan_of_file(f, plan, err) : plan_of_options(f, plan, err));
+    plain(&plan->strategy);
+    plan->float_layers = NULL;
+    if (o->batch) HP_TRY(hp_parse_int(o->batch, "--batch", 1, 1 << 20, &plan->batch, err));
+    plan->batch = hp_strategy_batch(&plan->strategy, plan->batch);
+    HP_TRY(hp_cost_load(f->arena, NULL, &plan->machine, &table, err));
+    HP_TRY(hp_predict(f->arena, plan, table, NULL, &p, err));
+    hp_status status = hp_db_create(w->db, &db, err);
+    if (status == HP_OK) status = hp_predict_write(&db, plan, &p, err);
+    if (status == HP_OK) status = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return status;
+}
+
+static hp_status ignore_line(void *self, const char *line, hp_error *err) {
+    (void)self, (void)line, (void)err;
+    return HP_OK;
+}
+
+static void pass(hp_arena *arena, cli_launch *l, const char *name, const char *value) {
+    if (value) l->option[l->n_option++] = hp_arena_printf(arena, "--%s=%s", name, value);
+}
+
+static hp_status launch(frame *f, const workspace *w, const hp_plan *plan, const char *weights,
+                        hp_error *err) {
+    const options *o = f->options;
+    int64_t threads = 1;
+    if (o->threads) HP_TRY(hp_parse_int(o->threads, "--threads", 1, 4096, &threads, err));
+    cli_launch l = {.plan = w->db,
+                    .scratch = w->dir,
+                    .ranks = hp_program_ranks(plan->program),
+                    .threads = (int)threads,
+                    .line = ignore_line};
+    pass(f->arena, &l, "quantise", hp_arena_printf(f->arena, "%s/quantised", w->dir));
+    pass(f->arena, &l, "data", o->calib);
+    pass(f->arena, &l, "init", weights);
+    pass(f->arena, &l, "observer", o->observer);
+    pass(f->arena, &l, "percentile", o->percentile);
+    pass(f->arena, &l, "images", o->images);
+    pass(f->arena, &l, "float-layers", o->float_layers);
+    pass(f->arena, &l, "mean", o->mean);
+    pass(f->arena, &l, "std", o->std);
+    pass(f->arena, &l, "channels", o->channels);
+    pass(f->arena, &l, "resize", o->resize);
+    if (o->equalise) l.option[l.n_option++] = "--equalise";
+    if (o->uncorrected) l.option[l.n_option++] = "--no-correction";
+    return cli_launch_run(&l, err);
+}
+
+static hp_status work(frame *f, workspace *w, hp_error *err) {
+    const options *o = f->options;
+    hp_plan plan;
+    const char *weights = NULL;
+    HP_TRY(make_plan(f, w, &plan, err));
+    HP_TRY(cli_weights_file(f->arena, cli_weights_of(o->weights, o->onnx), plan.image_h, plan.image_w, w->dir,
+                            &weights, err));
+    HP_TRY(launch(f, w, &plan, weights, err));
+    snprintf(w->db, sizeof w->db, "%s/quantised", w->dir);
+    HP_TRY(workspace_commit(w, err));
+    if (o->json)
+        return cli_print_json(
+            json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "net", plan.net, "prec", "int8", "file", w->final),
+            err);
+    printf("wrote %s\n", w->final);
+    printf("next: hplan run PLAN.db --init %s (a plan with --mode infer --prec int8)  |  hplan eval --quant "
+           "%s\n",
+           w->final, w->final);
+    return cli_finish_stdout(err);
+}
+
+static hp_status quantize(frame *f, hp_error *err) {
+    const options *o = f->options;
+    workspace w;
+    if (o->prec && strcmp(o->prec, "int8") != 0)
+        return hp_fail(err, HP_EUNAVAIL, "--prec %.20s: this version quantises to int8", o->prec);
+    if (!o->calib)
+        return hp_fail(err, HP_EUSAGE,
+                       "--calib: which images, like those it will see? For example: --calib fashion-mnist");
+    if (!cli_weights_of(o->weights, o->onnx))
+        fprintf(stderr, "hplan: note: no --weights: drawn from the plan's seed, not trained\n");
+    HP_TRY(workspace_open(o->out ? o->out : "quantised.safetensors", &w, err));
+    const hp_status status = work(f, &w, err);
+    workspace_close(&w);
+    return status;
+}
+
+int cmd_quantize(int argc, char **argv) {
+    static const frame_command command = {.option = OPTIONS,
+                                          .usage = "[PLAN.db]",
+                                          .doc = "Calibrates a trained network on images and writes its "
+                                                 "8-bit weights and scales.\vFor example: hplan "
+                                                 "quantize --net resnet18 --image 64 --classes 10 --weights "
+                                                 "w.safetensors --calib fashion-mnist -o "
+                                                 "q.safetensors",
+                                          .max_word = 1,
+                                          .run = quantize};
+    options o = {0};
+    return frame_run(&command, &o, argc, argv);
+}

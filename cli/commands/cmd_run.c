@@ -1,0 +1,123 @@
+/* cmd_run.c - executes a stored plan through hplan-exec and records its trace beside its prediction. */
+#include "cli/cli.h"
+#include "cli/options/run_options.h"
+#include "cli/show/run_show.h"
+#include "cli/commands/weights.h"
+#include "cli/launch/workspace.h"
+#include "plan/base/units.h"
+#include "sim/search/predict.h"
+
+#include <unistd.h>
+#include <errno.h>
+#include <string.h>
+
+/* Candidate number, or a strategy, to a strategy. */
+static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp_strategy *s, hp_error *err) {
+    if (strspn(which, "0123456789") != strlen(which)) return hp_strategy_parse(which, s, err);
+    hp_candidate *c = NULL;
+    hp_rejected *r = NULL;
+    int n = 0, n_rejected = 0;
+    int64_t rank = 0;
+    HP_TRY(hp_candidates_read(arena, db, &c, &n, &r, &n_rejected, err));
+    if (n == 0) return hp_fail(err, HP_EPLAN, "%s holds no candidates: give --plan a strategy", db->path);
+    HP_TRY(hp_parse_int(which, "--plan", 1, n, &rank, err));
+    return hp_strategy_parse(c[rank - 1].strategy, s, err);
+}
+
+static hp_status pick_device(const char *name, hp_plan *plan, hp_error *err) {
+    static const struct {
+        const char *name;
+        hp_dtype dtype;
+    } DEVICES[] = {{"cpu", HP_F32}, {"cuda", HP_F32}, {"ref", HP_F64}};
+    for (size_t i = 0; i < sizeof DEVICES / sizeof *DEVICES; i++) {
+        if (strcmp(DEVICES[i].name, name) != 0) continue;
+        snprintf(plan->device, sizeof plan->device, "%s", name);
+        plan->dtype = (int32_t)DEVICES[i].dtype;
+        return HP_OK;
+    }
+    return hp_fail(err, HP_EUSAGE, "no device is called `%s`: cpu, cuda or ref", name);
+}
+
+/* Another candidate or device is another plan, with a prediction of its own. */
+static hp_status rebuild(hp_arena *arena, hp_db *db, workspace *w, hp_plan *plan, hp_error *err) {
+    hp_cost_table *table = NULL;
+    hp_prediction p = {0};
+    hp_candidate *c = NULL;
+    hp_rejected *r = NULL;
+    int n = 0, n_rejected = 0;
+    HP_TRY(hp_candidates_read(arena, db, &c, &n, &r, &n_rejected, err));
+    HP_TRY(hp_cost_load(arena, NULL, &plan->machine, &table, err));
+    HP_TRY(hp_predict(arena, plan, table, NULL, &p, err));
+    hp_db out = {0};
+    hp_status s = hp_db_create(w->db, &out, err);
+    if (s == HP_OK) s = hp_predict_write(&out, plan, &p, err);
+    if (s == HP_OK) s = hp_candidates_write(&out, c, n, r, n_rejected, err);
+    if (s == HP_OK) s = hp_db_commit(&out, err);
+    hp_db_close(&out);
+    return s;
+}
+
+static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_plan *plan,
+                         hp_error *err) {
+    HP_TRY(hp_db_open(o->path, db, err));
+    HP_TRY(hp_plan_read(arena, db, plan, err));
+    const hp_plan stored = *plan;
+    if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, &plan->strategy, err));
+    if (o->device) HP_TRY(pick_device(o->device, plan, err));
+    if (o->hostfile && access(o->hostfile, R_OK) != 0)
+        return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", o->hostfile,
+                       strerror(errno));
+    HP_TRY(workspace_open(o->trace, w, err));
+    const bool same =
+        hp_strategy_equal(&stored.strategy, &plan->strategy) && !strcmp(stored.device, plan->device);
+    return same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err);
+}
+
+/* A trace is worth keeping when the run reached its steps, even if it then died, stalled or was told to end.
+ */
+static bool keeps(hp_status outcome, bool recorded) {
+    return recorded &&
+           (outcome == HP_OK || outcome == HP_ESTALL || outcome == HP_EINTERNAL || (int)outcome > 128);
+}
+
+static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_error *err) {
+    hp_plan plan;
+    HP_TRY(prepare(arena, o, db, w, &plan, err));
+    run_show show;
+    run_show_start(&show, o->json, plan.step_s);
+    cli_launch l = {.threads = (int)o->threads,
+                    .launcher = o->launcher,
+                    .hostfile = o->hostfile,
+                    .line = run_show_line,
+                    .self = &show};
+    for (int i = 0; i < o->n_pass; i++) l.option[l.n_option++] = o->pass[i];
+    const char *weights = NULL;
+    HP_TRY(cli_weights_file(arena, o->init, plan.image_h, plan.image_w, w->dir, &weights, err));
+    if (weights) l.option[l.n_option++] = hp_arena_printf(arena, "--init=%s", weights);
+    bool recorded = false;
+    const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);
+    run_show_end(&show);
+    if (keeps(outcome, recorded)) {
+        HP_TRY(workspace_commit(w, outcome == HP_OK ? err : NULL));
+        if (outcome != HP_OK) fprintf(stderr, "hplan: the trace up to there is in %s\n", o->trace);
+    }
+    HP_TRY(outcome);
+    if (!o->json) run_show_summary(&show, o->trace);
+    return cli_finish_stdout(err);
+}
+
+int cmd_run(int argc, char **argv) {
+    run_options o;
+    hp_error err = {.code = HP_OK, .text = ""};
+    hp_arena *arena = hp_arena_new();
+    hp_db db = {0};
+    workspace w = {.dir = ""};
+    hp_status s = run_options_parse(arena, argc, argv, &o, &err);
+    if (s == HP_OK) s = execute(arena, &o, &db, &w, &err);
+    workspace_close(&w);
+    hp_db_close(&db);
+    hp_arena_free(arena);
+    if (s == HP_OK) return 0;
+    err.code = s;
+    return cli_report(&err);
+}

@@ -1,0 +1,220 @@
+/* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
+ * rejects, and stores the best one as a plan with its predicted trace. */
+#include "cli/commands/conditions.h"
+#include "cli/options/simulate.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { MOST_CLIENTS = 4 }; /* processes on a device: what AccDP published */
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Codes come once, but for lack of memory: with tiles and without (sim/search/search.c). */
+static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
+    return strcmp(a->code, b->code) == 0 && !strstr(a->example, "sp=") == !strstr(b->example, "sp=");
+}
+
+static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
+    hp_rejected *all = HP_NEW(arena, hp_rejected, f->n_rejected + n);
+    if (f->n_rejected) memcpy(all, f->rejected, sizeof *all * (size_t)f->n_rejected);
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (k < f->n_rejected && !same_reason(&all[k], &r[i])) k++;
+        if (k < f->n_rejected)
+            all[k].count += r[i].count;
+        else
+            all[f->n_rejected++] = r[i];
+    }
+    f->rejected = all;
+}
+
+/* Does the search rank x before y? */
+static bool before(const simulate_setup *s, const hp_evaluation *x, const hp_evaluation *y) {
+    const hp_candidate *a = &x->figures, *b = &y->figures;
+    if (s->search.sort == HP_SORT_MEMORY) return a->memory_bytes < b->memory_bytes;
+    if (s->search.sort == HP_SORT_IMAGES) return a->images_per_s > b->images_per_s;
+    return a->step_s < b->step_s;
+}
+
+/* Both lists are ranked: so is the result. */
+static hp_evaluation *merge(hp_arena *arena, const simulate_setup *s, const hp_evaluation *x, int n,
+                            const hp_evaluation *y, int m) {
+    hp_evaluation *all = HP_NEW(arena, hp_evaluation, n + m);
+    for (int i = 0, j = 0; i + j < n + m;) {
+        const bool second = i == n || (j < m && before(s, &y[j], &x[i]));
+        all[i + j] = second ? y[j] : x[i];
+        i += !second;
+        j += second;
+    }
+    return all;
+}
+
+/* In the precision at hand: candidates of this count come from `first` on. */
+static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int gpus, int first,
+                                  simulate_found *f, hp_error *err) {
+    const int64_t batch = s->batch ? s->batch : gpus;
+    hp_eval *e = simulate_eval(arena, s, batch);
+    const hp_space space = {.graph = s->graph,
+                            .mode = s->mode,
+                            .batch = batch,
+                            .n_devices = gpus,
+                            .no_recompute =
+                                s->eval.eager, /* it keeps everything; --strategy may ask for it */
+                            .most_clients = s->machine.share_cpu ? 1 : MOST_CLIENTS};
+    hp_search_result r;
+    HP_TRY(hp_search(arena, e, &space, &s->search, &r, err));
+    f->searched += r.searched;
+    f->valid += r.valid;
+    f->simulated += r.simulated;
+    f->cut_off += r.cut_off;
+    f->left_out += r.left_out;
+    add_rejects(arena, f, r.rejected, r.n_rejected);
+    hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
+    if (first) memcpy(all, f->list, sizeof *all * (size_t)first);
+    if (f->n - first + r.n)
+        memcpy(all + first, merge(arena, s, f->list + first, f->n - first, r.best, r.n),
+               sizeof *all * (size_t)(f->n - first + r.n));
+    if (f->gpus == 0 ||
+        (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
+        f->gpus = gpus;
+        f->batch = batch;
+        f->chosen = first;
+    }
+    f->list = all;
+    f->n += r.n;
+    return HP_OK;
+}
+
+static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simulate_found *f,
+                              hp_error *err) {
+    const int first = f->n, most = s->search.top;
+    for (int i = 0; i < s->n_prec; i++) {
+        HP_TRY(simulate_precision(arena, s, s->prec[i], err));
+        HP_TRY(search_precision(arena, s, gpus, first, f, err));
+    }
+    if (s->n_prec > 1 && f->n - first > most) f->n = first + most;
+    return HP_OK;
+}
+
+/* Just one strategy: a refusal is the answer. */
+static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
+    f->gpus = hp_strategy_devices(&s->strategy);
+    f->batch = s->batch ? s->batch : hp_strategy_batch(&s->strategy, f->gpus);
+    hp_eval *e = simulate_eval(arena, s, f->batch);
+    f->list = HP_NEW(arena, hp_evaluation, 1);
+    hp_reject cap;
+    const int devices = s->n_count ? s->count[0] : 0;
+    HP_TRY(hp_evaluate(e, arena, &s->strategy, HP_EVAL_PLACED, f->list, err));
+    if (!f->list->reject.code && devices &&
+        !hp_strategy_legal(&s->strategy, s->graph, f->batch, devices, &cap))
+        f->list->reject = cap;
+    hp_reject *why = &f->list->reject;
+    if (why->code && strcmp(why->code, "E-MEM") == 0) HP_TRY(hp_search_memory_fix(e, &s->strategy, why, err));
+    f->searched = 1;
+    if (!why->code) {
+        f->n = 1;
+        f->valid = f->simulated = 1;
+        return HP_OK;
+    }
+    f->rejected = HP_NEW(arena, hp_rejected, 1);
+    f->n_rejected = 1;
+    f->rejected->code = why->code;
+    f->rejected->count = 1;
+    snprintf(f->rejected->example, sizeof f->rejected->example, "%s", f->list->figures.strategy);
+    memcpy(f->rejected->limit, why->limit, sizeof why->limit);
+    memcpy(f->rejected->fix, why->fix, sizeof why->fix);
+    return HP_OK;
+}
+
+static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
+    const double start_s = now_s();
+    if (s->has_strategy)
+        HP_TRY(evaluate_one(arena, s, f, err));
+    else
+        for (int i = 0; i < s->n_count; i++) HP_TRY(search_count(arena, s, s->count[i], f, err));
+    f->elapsed_s = now_s() - start_s;
+    return HP_OK;
+}
+
+/* The last reason met, but memory before all others: what is short of memory is legal. */
+static hp_status no_plan(const simulate_found *f, hp_error *err) {
+    if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
+    const hp_rejected *r =
+        &f->rejected[0]; /* the most frequent; of those that only lack memory, if there are any */
+    for (int i = 1; i < f->n_rejected; i++) {
+        const hp_rejected *other = &f->rejected[i];
+        const bool memory = strcmp(other->code, "E-MEM") == 0, was = strcmp(r->code, "E-MEM") == 0;
+        if (memory != was ? memory : other->count > r->count) r = other;
+    }
+    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example, r->code,
+                   r->limit, r->fix);
+}
+
+/* Only the largest count's candidates share the plan's batch and can be chosen by `run`; all are stored. */
+static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simulate_found *f,
+                            const char *path, hp_error *err) {
+    hp_plan plan = simulate_plan(s, &f->list[f->chosen].strategy, f->batch);
+    hp_prediction prediction = {0};
+    HP_TRY(hp_predict(arena, &plan, s->table, &s->eval, &prediction, err));
+    hp_candidate *c = HP_NEW(arena, hp_candidate, f->n);
+    for (int i = 0; i < f->n; i++) c[i] = f->list[i].figures;
+    hp_db db = {0};
+    hp_status status = hp_db_create(path, &db, err);
+    if (status == HP_OK) status = hp_predict_write(&db, &plan, &prediction, err);
+    if (status == HP_OK) status = hp_candidates_write(&db, c, f->n, f->rejected, f->n_rejected, err);
+    if (status == HP_OK) status = conditions_write(&db, &s->eval, err);
+    if (status == HP_OK) status = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return status;
+}
+
+/* In inference alone layers differ in how they are stored. */
+static hp_status check_float_layers(const simulate_options *o, const simulate_setup *s, hp_error *err) {
+    const bool train = s->mode == HP_MODE_TRAIN;
+    bool low = false;
+    for (int i = 0; i < s->n_prec; i++)
+        low |= hp_prec_store(s->prec[i]) != HP_STORE_REAL || s->prec[i] == HP_PREC_INT8_DYNAMIC;
+    if (!o->float_layers || (low && !train)) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "--float-layers are left out of low precision, %s: %s",
+                   train ? "and training stores all layers alike" : "and fp32 and tf32 store real numbers",
+                   train ? "give --mode infer --prec int8" : "give --prec int8");
+}
+
+static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {
+    simulate_setup s;
+    simulate_found f = {0};
+    const char *path = o->out ? o->out : "plan.db";
+    HP_TRY(simulate_prepare(arena, o, &s, err));
+    HP_TRY(check_float_layers(o, &s, err));
+    HP_TRY(find(arena, &s, &f, err));
+    if (f.chosen >= f.n) f.chosen = 0;
+    if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
+    if (o->json)
+        HP_TRY(cli_print_json(simulate_json(&s, &f), err));
+    else
+        simulate_print(&s, &f);
+    if (!f.n) {
+        HP_TRY(cli_finish_stdout(err));
+        return no_plan(&f, err);
+    }
+    if (!o->json) {
+        printf("wrote %s (number %d selected)\n", path, f.chosen + 1);
+        printf("next: hplan run %s  |  hplan explain %s  |  hplan why %s STRATEGY\n", path, path, path);
+    }
+    return cli_finish_stdout(err);
+}
+
+int cmd_simulate(int argc, char **argv) {
+    simulate_options o = {0};
+    argp_parse(&simulate_argp, argc, argv, 0, NULL, &o);
+    hp_error err = {0};
+    hp_arena *arena = hp_arena_new();
+    const hp_status status = simulate(arena, &o, &err);
+    hp_arena_free(arena);
+    return status == HP_OK ? HP_OK : cli_report(&err);
+}

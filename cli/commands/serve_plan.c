@@ -1,0 +1,67 @@
+/* serve_plan.c - from a request to a stored inference plan. */
+#include "cli/commands/serve_plan.h"
+#include "cli/options/simulate.h"
+
+#include <string.h>
+
+bool serve_impossible(hp_status s) {
+    return s == HP_EPLAN || s == HP_EUNAVAIL;
+}
+
+static const char *number_text(hp_arena *arena, int64_t value) {
+    return value ? hp_arena_printf(arena, "%lld", (long long)value) : NULL;
+}
+
+static const char *strategy_text(hp_arena *arena, const serve_request *r) {
+    return strcmp(r->prec, "fp32") == 0 ? r->strategy
+                                        : hp_arena_printf(arena, "%s,prec=%s", r->strategy, r->prec);
+}
+
+static hp_status store(const char *path, const hp_plan *plan, const hp_prediction *p, hp_error *err) {
+    hp_db db = {0};
+    hp_status status = hp_db_create(path, &db, err);
+    if (status == HP_OK) status = hp_predict_write(&db, plan, p, err);
+    if (status == HP_OK) status = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return status;
+}
+
+/* The network of a stored plan in another precision. */
+static hp_status serve_another(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
+                               hp_error *err) {
+    hp_cost_table *table = NULL;
+    hp_prediction p = {0};
+    *plan = *r->of;
+    plan->mode = HP_MODE_INFER;
+    plan->float_layers = r->float_layers;
+    HP_TRY(hp_strategy_parse(strategy_text(arena, r), &plan->strategy, err));
+    plan->batch =
+        r->batch ? r->batch : hp_strategy_batch(&plan->strategy, hp_strategy_devices(&plan->strategy));
+    HP_TRY(hp_cost_load(arena, NULL, &plan->machine, &table, err));
+    HP_TRY(hp_predict(arena, plan, table, NULL, &p, err));
+    return store(path, plan, &p, err);
+}
+
+hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
+                           hp_error *err) {
+    if (r->of) return serve_another(arena, r, path, plan, err);
+    const simulate_options o = {.net = r->net,
+                                .onnx = r->onnx,
+                                .float_layers = r->float_layers,
+                                .image = r->image_h ? hp_arena_printf(arena, "%dx%d", r->image_h, r->image_w)
+                                                    : NULL,
+                                .classes = number_text(arena, r->classes),
+                                .mode = "infer",
+                                .batch = number_text(arena, r->batch),
+                                .machine = "local",
+                                .device = r->device,
+                                .strategy = strategy_text(arena, r)};
+    simulate_setup s;
+    hp_prediction p = {0};
+    HP_TRY(simulate_prepare(arena, &o, &s, err));
+    const int64_t batch =
+        s.batch ? s.batch : hp_strategy_batch(&s.strategy, hp_strategy_devices(&s.strategy));
+    *plan = simulate_plan(&s, &s.strategy, batch);
+    HP_TRY(hp_predict(arena, plan, s.table, &s.eval, &p, err));
+    return store(path, plan, &p, err);
+}

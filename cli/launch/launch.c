@@ -1,0 +1,263 @@
+/* launch.c - watching a run: its output, its errors, our signals, its end. One loop over poll, no thread, no
+ * handler. */
+#define _GNU_SOURCE
+#include "cli/launch/launch.h"
+#include "cli/launch/launch_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Once a run was told to end, or said itself that it failed, mpirun has this long to clear up. It takes 1 to
+ * 2 s for its own SIGTERM, pause, SIGKILL. */
+static const double GRACE_S = 8;
+
+typedef struct stream { /* a pipe from the child, cut into lines */
+    int fd;
+    size_t n;
+    char text[1 << 16];
+} stream;
+
+typedef struct launch_watch {
+    const cli_launch *l;
+    pid_t child;
+    int signals; /* signalfd */
+    stream out, err;
+    bool banner;           /* inside a block that mpirun draws with ----- */
+    char banner_text[600]; /* of the first block: why mpirun could not start, if it was that */
+    int banners;
+    int dead_rank, dead_signal; /* as mpirun noticed; -1 */
+    int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
+    double own_signal_s;        /* when it came first */
+    double kill_s;              /* when patience ends; 0: no end in sight */
+    hp_error said, *error;      /* hplan-exec's message; our own */
+} launch_watch;
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void expect_end(launch_watch *w) {
+    if (w->kill_s == 0) w->kill_s = now_s() + GRACE_S;
+}
+
+static void end_now(launch_watch *w, int number) {
+    kill(-w->child, number);
+    expect_end(w);
+}
+
+/* --- lines --- */
+
+static void take_out(launch_watch *w, const char *line) {
+    if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) end_now(w, SIGTERM);
+}
+
+/* Once the end is known, whatever Open MPI's run-time and the ranks it ends have to say adds nothing; before,
+ * its remarks on the shared memory of a rank that is gone. */
+static bool noise(const launch_watch *w, const char *line) {
+    return w->kill_s > 0 || (line[0] == '[' && strstr(line, "] Read -1, expected "));
+}
+
+/* hplan-exec's message is kept for the caller; mpirun's banners are read for who died; anything else is
+ * passed on. */
+static void take_err(launch_watch *w, const char *line) {
+    static const char MESSAGE[] = "hplan: ";
+    const char *rank = strstr(line, "process rank "), *number = strstr(line, "exited on signal ");
+    if (!strncmp(line, MESSAGE, strlen(MESSAGE))) {
+        if (w->said.code == HP_OK) hp_fail(&w->said, HP_EINTERNAL, "%s", line + strlen(MESSAGE));
+        expect_end(w);
+    } else if (!strncmp(line, "-----", 5)) {
+        w->banner = !w->banner;
+        w->banners += w->banner;
+    } else if (!w->banner) {
+        if (!noise(w, line)) fprintf(stderr, "%s\n", line);
+    } else if (rank && number && w->dead_rank < 0) {
+        w->dead_rank = atoi(rank + strlen("process rank "));
+        w->dead_signal = atoi(number + strlen("exited on signal "));
+    } else if (w->banners == 1) {
+        const size_t n = strlen(w->banner_text);
+        snprintf(w->banner_text + n, sizeof w->banner_text - n, "%s%s", n && line[0] ? " " : "", line);
+    }
+}
+
+/* Reads what there is; false at the end of the stream. */
+static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const char *)) {
+    const ssize_t got = read(s->fd, s->text + s->n, sizeof s->text - 1 - s->n);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    s->n += (size_t)got;
+    char *line = s->text, *end;
+    s->text[s->n] = '\0';
+    while ((end = strchr(line, '\n'))) {
+        *end = '\0';
+        take(w, line);
+        line = end + 1;
+    }
+    s->n -= (size_t)(line - s->text);
+    memmove(s->text, line, s->n);
+    if (s->n == sizeof s->text - 1) s->n = 0; /* a line of 64 KiB is none of ours */
+    return got > 0;
+}
+
+/* --- the child --- */
+
+static void become(const cli_launch *l, launch_command *c, const int out[2], const int err[2],
+                   const sigset_t *before) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    dup2(out[1], STDOUT_FILENO);
+    dup2(err[1], STDERR_FILENO);
+    const int null = open("/dev/null", O_RDONLY);
+    if (null >= 0) dup2(null, STDIN_FILENO);
+    launch_environment(l);
+    execvp(c->word[0], c->word);
+    dprintf(STDERR_FILENO, "hplan: cannot start %s: %s\n", c->word[0], strerror(errno));
+    _exit(HP_EUNAVAIL);
+}
+
+static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *before, hp_error *err) {
+    int out[2], complaints[2];
+    if (pipe2(out, O_CLOEXEC | O_NONBLOCK) != 0 || pipe2(complaints, O_CLOEXEC | O_NONBLOCK) != 0)
+        return hp_fail(err, HP_EINTERNAL, "cannot make a pipe: %s", strerror(errno));
+    fcntl(out[1], F_SETFL, 0); /* the writer may block, the reader never */
+    fcntl(complaints[1], F_SETFL, 0);
+    fflush(NULL);
+    w->child = fork();
+    if (w->child == 0) become(w->l, c, out, complaints, before);
+    close(out[1]);
+    close(complaints[1]);
+    w->out.fd = out[0];
+    w->err.fd = complaints[0];
+    if (w->child > 0) return HP_OK;
+    return hp_fail(err, HP_EINTERNAL, "cannot start a process: %s", strerror(errno));
+}
+
+/* Asked once, the ranks clean up; asked again, they are gone. timeout(1) signals its child and then its
+ * group: what comes twice at once is one request. */
+static void take_signal(launch_watch *w) {
+    static const double AGAIN_S = 0.5; /* faster than anyone presses Ctrl-C twice to mean it */
+    struct signalfd_siginfo info;
+    if (read(w->signals, &info, sizeof info) != sizeof info) return;
+    if (w->own_signal) {
+        if (now_s() > w->own_signal_s + AGAIN_S) end_now(w, SIGKILL);
+        return;
+    }
+    w->own_signal = (int)info.ssi_signo;
+    w->own_signal_s = now_s();
+    end_now(w, SIGTERM);
+}
+
+/* Until both streams end: no process that could still write is left then. */
+static void watch(launch_watch *w) {
+    bool out = true, err = true;
+    while (out || err) {
+        struct pollfd fd[] = {
+            {w->signals, POLLIN, 0}, {out ? w->out.fd : -1, POLLIN, 0}, {err ? w->err.fd : -1, POLLIN, 0}};
+        poll(fd, 3, 200);
+        if (fd[0].revents) take_signal(w);
+        if (fd[1].revents) out = drain(w, &w->out, take_out);
+        if (fd[2].revents) err = drain(w, &w->err, take_err);
+        if (w->kill_s > 0 && now_s() > w->kill_s) {
+            kill(-w->child, SIGKILL); /* the ranks follow their parent: PR_SET_PDEATHSIG */
+            w->kill_s = now_s() + GRACE_S;
+        }
+    }
+}
+
+/* --- the verdict --- */
+
+static hp_status died(int rank, int number, hp_error *err) {
+    char who[48] = "a rank";
+    if (rank >= 0) snprintf(who, sizeof who, "rank %d", rank);
+    return hp_fail(err, HP_EDEAD, "%s died (signal %d, %s)%s", who, number, strsignal(number),
+                   number == SIGKILL ? "; if nobody killed it, the node ran out of memory" : "");
+}
+
+static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
+    if (w->error->code != HP_OK) return w->error->code;
+    if (w->own_signal)
+        return hp_fail(err, (hp_status)(128 + w->own_signal), "ended by signal %d (%s)", w->own_signal,
+                       strsignal(w->own_signal));
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (code == 0) return HP_OK;
+    if (w->said.code != HP_OK)
+        return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
+    if (w->dead_rank >= 0) return died(w->dead_rank, w->dead_signal, err);
+    if (code > 128) return died(w->l->ranks == 1 ? 0 : -1, code - 128, err);
+    if (w->banner_text[0])
+        return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
+    return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);
+}
+
+/* Ranks whose mpirun is gone are our children now (PR_SET_CHILD_SUBREAPER): end them and wait for each. */
+static void reap_orphans(void) {
+    char path[64], list[4096];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    for (int i = 0; i < 100;
+         i++) { /* a killed process is gone within milliseconds; 2 s when its memory is large */
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+        }
+        FILE *f = fopen(path, "r");
+        const size_t n = f ? fread(list, 1, sizeof list - 1, f) : 0;
+        if (f) fclose(f);
+        if (n == 0) return;
+        list[n] = '\0';
+        char *save = NULL;
+        for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
+            if (atoi(p) > 0) kill(atoi(p), SIGKILL);
+        const struct timespec pause = {.tv_sec = 0, .tv_nsec = 20000000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before, hp_error *err) {
+    HP_TRY(fork_child(w, c, before, err));
+    watch(w);
+    int status = 0;
+    while (waitpid(w->child, &status, 0) < 0 && errno == EINTR) {
+    }
+    kill(-w->child, SIGKILL); /* whatever is left of the group */
+    reap_orphans();
+    close(w->out.fd);
+    close(w->err.fd);
+    return verdict(w, status, err);
+}
+
+/* The signals that end a run: a closed terminal too, unless nohup had it ignored (a blocked signal would
+ * reach the signalfd all the same). */
+static void ending_signals(sigset_t *set) {
+    struct sigaction hangup;
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(set, SIGHUP);
+}
+
+hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
+    launch_command c;
+    HP_TRY(launch_command_make(l, &c, err));
+    sigset_t ours, before;
+    ending_signals(&ours);
+    sigprocmask(SIG_BLOCK, &ours, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    err->code = HP_OK;
+    launch_watch *w = calloc(1, sizeof *w);
+    HP_ASSERT(w);
+    *w = (launch_watch){
+        .l = l, .dead_rank = -1, .error = err, .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
+    const hp_status s = run(w, &c, &before, err);
+    close(w->signals);
+    free(w);
+    launch_command_free(&c);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return s;
+}

@@ -1,0 +1,122 @@
+/* workspace.c - from a plan to a run.db, through a scratch folder. */
+#define _GNU_SOURCE
+#include "cli/launch/workspace.h"
+
+#include "traces/trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+hp_status workspace_open(const char *final, workspace *w, hp_error *err) {
+    *w = (workspace){.dir = ""};
+    if (strlen(final) >= sizeof w->final)
+        return hp_fail(err, HP_ECREATE, "the name %.60s... is too long", final);
+    strcpy(w->final, final);
+    char dir[sizeof w->dir];
+    snprintf(dir, sizeof dir, "%s.tmp-XXXXXX", final);
+    if (!mkdtemp(dir))
+        return hp_fail(err, errno == ENOSPC ? HP_EIO : HP_ECREATE, "cannot make a folder beside %s: %s",
+                       final, strerror(errno));
+    strcpy(w->dir, dir);
+    snprintf(w->db, sizeof w->db, "%s/run.db", w->dir);
+    return HP_OK;
+}
+
+void workspace_close(workspace *w) {
+    DIR *d = w->dir[0] ? opendir(w->dir) : NULL;
+    if (!d) return;
+    for (struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(w->dir);
+    w->dir[0] = '\0';
+}
+
+static hp_status backup(const char *path, hp_db *from, hp_error *err) {
+    sqlite3 *to = NULL;
+    int code = sqlite3_open(path, &to);
+    sqlite3_backup *b = code == SQLITE_OK ? sqlite3_backup_init(to, "main", from->sql, "main") : NULL;
+    if (b) {
+        sqlite3_backup_step(b, -1);
+        code = sqlite3_backup_finish(b);
+    } else if (code == SQLITE_OK) {
+        code = sqlite3_errcode(to);
+    }
+    sqlite3_close(to);
+    if (code == SQLITE_OK) return HP_OK;
+    return hp_fail(err, HP_EIO, "cannot copy %s to %s: %s", from->path, path, sqlite3_errstr(code));
+}
+
+/* A run.db may be run again: its prediction stays, its old measurements go. */
+static hp_status forget_runs(hp_db *db, hp_error *err) {
+    static const char *const DELETE[] = {
+        "DELETE FROM span WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
+        "DELETE FROM counter WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
+        "DELETE FROM task WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",
+        "DELETE FROM run WHERE kind = 'exec'"};
+    for (int i = 0; i < 4; i++) HP_TRY(hp_db_exec(db, err, DELETE[i], ""));
+    return HP_OK;
+}
+
+hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err) {
+    HP_TRY(backup(w->db, plan, err));
+    hp_db db = {0};
+    hp_status s = hp_db_open_rw(w->db, &db, err);
+    if (s == HP_OK) s = forget_runs(&db, err);
+    if (s == HP_OK) s = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return s;
+}
+
+static hp_status any_span(hp_db *db, int64_t run, bool *any, hp_error *err) {
+    sqlite3_stmt *st = NULL;
+    HP_TRY(hp_db_prepare(db, "SELECT 1 FROM span WHERE run = ? LIMIT 1", &st, err));
+    hp_db_bind(st, "i", run);
+    const hp_status s = hp_db_next(db, st, any, err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+static hp_status record(workspace *w, const hp_plan *plan, int status, bool *recorded, hp_error *err) {
+    char strategy[HP_STRATEGY_TEXT];
+    const hp_run_info info = {.kind = "exec",
+                              .plan_hash = plan->hash.hex,
+                              .machine = plan->machine.name,
+                              .device = plan->device,
+                              .strategy = hp_strategy_text(&plan->strategy, strategy),
+                              .seed = plan->seed,
+                              .ranks = hp_program_ranks(plan->program)};
+    hp_db db = {0};
+    int64_t run = 0;
+    int missing = 0;
+    hp_status s = hp_db_open_rw(w->db, &db, err);
+    if (s == HP_OK) s = hp_trace_begin(&db, &info, plan->program, plan->graph, &run, err);
+    if (s == HP_OK) s = hp_trace_merge(&db, run, w->dir, info.ranks, &missing, err);
+    if (s == HP_OK) s = hp_trace_end(&db, run, status, err);
+    if (s == HP_OK) s = any_span(&db, run, recorded, err);
+    if (s == HP_OK) s = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return s;
+}
+
+hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err) {
+    l->plan = w->db;
+    l->scratch = w->dir;
+    l->ranks = hp_program_ranks(plan->program);
+    *recorded = false;
+    const hp_status outcome = cli_launch_run(l, err);
+    hp_error own = {.code = HP_OK, .text = ""};
+    const hp_status s = record(w, plan, (int)outcome, recorded, &own);
+    if (outcome == HP_OK && s != HP_OK) return hp_fail(err, s, "%s", own.text);
+    return outcome;
+}
+
+hp_status workspace_commit(workspace *w, hp_error *err) {
+    if (rename(w->db, w->final) != 0)
+        return hp_fail(err, HP_EIO, "cannot rename %s to %s: %s", w->db, w->final, strerror(errno));
+    return HP_OK;
+}

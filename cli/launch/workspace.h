@@ -1,0 +1,34 @@
+/* workspace.h - a run's scratch folder beside its trace: the working copy of the plan, the rings, then
+ * run.db.
+ *
+ * Nothing outside the folder changes before workspace_commit renames the finished database over the trace's
+ * name, so an earlier run.db survives every failure. */
+#ifndef HP_WORKSPACE_H
+#define HP_WORKSPACE_H
+
+#include "cli/launch/launch.h"
+#include "plan/store/store.h"
+
+typedef struct workspace {
+    char final[4096]; /* the trace's name */
+    char dir[4128];   /* scratch folder */
+    char db[4160];    /* working database in it: the plan, its prediction, then the trace */
+} workspace;
+
+/* Makes the folder. Errors: HP_ECREATE, HP_EIO. */
+hp_status workspace_open(const char *final, workspace *w, hp_error *err);
+/* Removes the folder and what is in it. Safe on a zeroed workspace. */
+void workspace_close(workspace *w);
+
+/* The working database as a copy of an opened plan, without the runs it may hold. Errors: HP_EIO (disk full).
+ */
+hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err);
+
+/* Runs the plan in the working database and adds its trace, whatever the outcome. l->plan and l->scratch are
+ * set here. *recorded: the trace holds spans. Errors: cli_launch_run's; HP_EIO. */
+hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err);
+
+/* Gives the database its final name. Errors: HP_EIO. */
+hp_status workspace_commit(workspace *w, hp_error *err);
+
+#endif

@@ -1,0 +1,116 @@
+/* run_options.c - one table: what each option of `hplan run` is, and who understands it. */
+#include "cli/options/run_options.h"
+#include "cli/cli.h"
+#include "plan/base/units.h"
+
+#include <stddef.h>
+#include <string.h>
+
+typedef enum row_kind { OWN /* text, at `at` */, JSON, THREADS, PASS /* hplan-exec's */, LATER } row_kind;
+
+typedef struct row {
+    const char *name, *arg, *doc;
+    row_kind kind;
+    size_t at;
+    bool hidden;
+} row;
+
+#define AT(field) offsetof(run_options, field)
+
+static const row ROWS[] = {
+    {"trace", "FILE", "where to record (run.db)", OWN, AT(trace), false},
+    {"plan", "RANK|STRATEGY", "which candidate (the recommended one)", OWN, AT(plan), false},
+    {"device", "cpu|cuda|ref", "compute there instead", OWN, AT(device), false},
+    {"launcher", "mpirun|srun|none",
+     "what starts the ranks (none for one rank, srun inside Slurm, else mpirun)", OWN, AT(launcher), false},
+    {"hostfile", "FILE", "nodes, for mpirun", OWN, AT(hostfile), false},
+    {"threads", "T", "threads per rank (1)", THREADS, 0, false},
+    {"json", NULL, "one object per step on stdout, a last one with \"final\"", JSON, 0, false},
+    {"steps", "N", "optimiser steps (10)", PASS, 0, false},
+    {"epochs", "N", "passes over the training data", PASS, 0, false},
+    {"data", "DATA", "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)", PASS, 0, false},
+    {"mean", "X,..", "mean of the pixels, per channel (0.5)", PASS, 0, false},
+    {"std", "X,..", "standard deviation of the pixels, per channel (0.5)", PASS, 0, false},
+    {"channels", "N", "read images with N channels, then fit them to the network", PASS, 0, false},
+    {"resize", "S", "shorter side to S pixels, then the centre", PASS, 0, false},
+    {"no-shuffle", NULL, "samples in file order", PASS, 0, false},
+    {"lr", "X", "learning rate (0.01)", PASS, 0, false},
+    {"momentum", "X", "momentum (0.9)", PASS, 0, false},
+    {"weight-decay", "X", "weight decay (0)", PASS, 0, false},
+    {"no-dropout", NULL, "keep every activation", PASS, 0, false},
+    {"init", "FILE", "weights: safetensors, of hplan quantize too, or ONNX", OWN, AT(init), false},
+    {"save", "FILE", "write the weights at the end, safetensors", PASS, 0, false},
+    {"eval", NULL, "accuracy on the test split after training", PASS, 0, false},
+    {"deterministic", NULL, "same plan, same bits: always so in this version", PASS, 0, false},
+    {"no-ipc", NULL, "messages between GPUs of one node go by way of the host", PASS, 0, false},
+    {"deadline", "S", "give up after waiting S seconds for another rank", PASS, 0, true},
+    {"fit-here", NULL, "shrink the plan to this machine (not in this version)", LATER, 0, false},
+    {"checkpoint", "DIR", "write checkpoints (not in this version)", LATER, 0, false},
+    {"every", "N", "steps between checkpoints (not in this version)", LATER, 0, false},
+    {"resume", NULL, "go on from the newest checkpoint (not in this version)", LATER, 0, false},
+    {"input", "IMAGE", "inference on one image", PASS, 0, false},
+    {"heatmap", "FILE", "with --data patches:IMAGE: probabilities over the image, .npy or .tif", PASS, 0,
+     false},
+    {"argmax", NULL, "the most likely class instead of logits, in --output and --heatmap", PASS, 0, false},
+    {"output", "FILE", "what inference gave: .npy, .json, .tif (maps), .bin", PASS, 0, false},
+};
+
+enum { N_ROW = sizeof ROWS / sizeof *ROWS, FIRST_KEY = 256 };
+
+typedef struct parse_state {
+    hp_arena *arena;
+    run_options *o;
+    hp_error *err;
+} parse_state;
+
+static hp_status apply(const parse_state *s, const row *r, char *arg) {
+    run_options *o = s->o;
+    switch (r->kind) {
+    case OWN:
+        *(const char **)((char *)o + r->at) = arg;
+        break;
+    case JSON:
+        o->json = true;
+        break;
+    case THREADS:
+        return hp_parse_int(arg, "--threads", 1, 4096, &o->threads, s->err);
+    case PASS:
+        if (o->n_pass == RUN_PASS) return hp_fail(s->err, HP_EUSAGE, "too many options");
+        o->pass[o->n_pass++] = arg ? hp_arena_printf(s->arena, "--%s=%s", r->name, arg)
+                                   : hp_arena_printf(s->arena, "--%s", r->name);
+        break;
+    case LATER:
+        return hp_fail(s->err, HP_EUNAVAIL, "this version does not have --%s yet", r->name);
+    }
+    return HP_OK;
+}
+
+static error_t take(int key, char *arg, struct argp_state *state) {
+    parse_state *s = state->input;
+    if (key == ARGP_KEY_ARG) {
+        if (s->o->path) argp_error(state, "one plan at a time: '%s' is one word too many", arg);
+        s->o->path = arg;
+        return 0;
+    }
+    if (key == ARGP_KEY_NO_ARGS) argp_error(state, "which plan? For example: hplan run plan.db");
+    if (key < FIRST_KEY || key >= FIRST_KEY + N_ROW) return ARGP_ERR_UNKNOWN;
+    if (s->err->code == HP_OK) apply(s, &ROWS[key - FIRST_KEY], arg);
+    return 0;
+}
+
+hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options *o, hp_error *err) {
+    struct argp_option options[N_ROW + 1] = {0};
+    for (int i = 0; i < N_ROW; i++)
+        options[i] = (struct argp_option){
+            ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, ROWS[i].hidden ? OPTION_HIDDEN : 0, ROWS[i].doc, 0};
+    const struct argp argp = {
+        options,   take,
+        "PLAN.db", "Executes a plan on real devices and records a trace beside its prediction.",
+        0,         0,
+        0};
+    *o = (run_options){.trace = "run.db", .threads = 1};
+    parse_state s = {arena, o, err};
+    err->code = HP_OK;
+    argp_parse(&argp, argc, argv, 0, NULL, &s);
+    return err->code;
+}

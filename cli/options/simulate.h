@@ -1,0 +1,71 @@
+/* simulate.h - inside of `simulate` and `why`: options, the set-up both share, and how results are shown. */
+#ifndef HP_CLI_SIMULATE_H
+#define HP_CLI_SIMULATE_H
+
+#include "cli/cli.h"
+#include "plan/graph/deploy.h"
+#include "sim/search/predict.h"
+#include "sim/search/search.h"
+
+enum { SIM_MAX_COUNTS = 32 };
+
+typedef struct simulate_options {
+    const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
+        *seed, *out, *rules, *memory, *prec, *onnx, *float_layers;
+    const char *memory_limit, *jitter, *straggler;
+    bool all, no_fold, json;
+} simulate_options;
+
+/* Options as values. */
+typedef struct simulate_setup {
+    char net[64], device[16];
+    int image_h, image_w, classes;
+    hp_mode mode;
+    hp_dtype dtype;
+    int64_t batch; /* 0 = default */
+    uint64_t seed;
+    hp_machine machine;
+    hp_cost_table *table;
+    hp_graph *trained;                /* as built or imported */
+    const char *model, *float_layers; /* see hp_plan */
+    hp_graph *graph;                  /* of the precision at hand: simulate_precision */
+    int n_prec, prec[HP_PRECS];
+    int n_count, count[SIM_MAX_COUNTS]; /* --gpus */
+    bool has_strategy;
+    hp_strategy strategy;
+    hp_rules rules;
+    hp_search_options search;
+    hp_eval_setup eval; /* limits, jitter; the rest is filled per count */
+} simulate_setup;
+
+/* What was found for all counts together. */
+typedef struct simulate_found {
+    int64_t searched, valid, simulated, cut_off, left_out, batch;
+    int gpus;
+    int n;
+    hp_evaluation *list;
+    int chosen; /* index of the plan to write: the best of the largest count */
+    int n_rejected;
+    hp_rejected *rejected;
+    double elapsed_s;
+} simulate_found;
+
+extern const struct argp simulate_argp;
+
+hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err);
+
+/* Sets the graph for a precision: in training there is one. */
+hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err);
+
+/* A plan's scalar fields for a strategy and batch; strategy and batch of one candidate. */
+hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int64_t batch);
+
+/* The set-up of the evaluations of one batch. */
+hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch);
+
+void simulate_print(const simulate_setup *s, const simulate_found *f);
+json_t *simulate_json(const simulate_setup *s, const simulate_found *f);
+/* Three significant digits, no unit. */
+const char *simulate_number(double value, char out[32]);
+
+#endif

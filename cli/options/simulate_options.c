@@ -1,0 +1,391 @@
+/* simulate_options.c - the options of `simulate`: from words to values, each mistake with its own message. */
+#include "cli/options/simulate.h"
+
+#include "plan/base/units.h"
+#include "plan/graph/json.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum option_key {
+    KEY_NET = 256,
+    KEY_IMAGE,
+    KEY_CLASSES,
+    KEY_MODE,
+    KEY_BATCH,
+    KEY_MACHINE,
+    KEY_COST,
+    KEY_GPUS,
+    KEY_STRATEGY,
+    KEY_DEVICE,
+    KEY_TOP,
+    KEY_SORT,
+    KEY_SEED,
+    KEY_OUT,
+    KEY_LIMIT,
+    KEY_JITTER,
+    KEY_STRAGGLER,
+    KEY_ALL,
+    KEY_NO_FOLD,
+    KEY_JSON,
+    KEY_PREC,
+    KEY_FLOAT,
+    KEY_MEMORY,
+    KEY_RULES,
+    KEY_ONNX,
+    KEY_MEASURE
+};
+
+static const struct argp_option option_list[] = {
+    {"gpus", KEY_GPUS, "N[,N...]", 0, "devices (default: all of the machine); a list sweeps", 1},
+    {"image", KEY_IMAGE, "S|HxW", 0, "image size (224)", 1},
+    {"net", KEY_NET, "NAME", 0, "network (resnet101)", 1},
+    {"onnx", KEY_ONNX, "FILE", 0, "network from an ONNX file, or from a model.db of `hplan import`", 1},
+    {"classes", KEY_CLASSES, "K", 0, "classes (1000; 10 for the CIFAR family and cnn)", 1},
+    {"mode", KEY_MODE, "train|infer", 0, "what a step is (train)", 1},
+    {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
+    {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
+    {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
+    {"device", KEY_DEVICE, "cpu|cuda|ref", 0, "what will run the plan (cpu)", 2},
+    {"prec", KEY_PREC, "LIST", 0, "precisions: fp32, tf32, bf16, fp16; in inference int8, int8-dynamic (fp32)",
+     2},
+    {"float-layers", KEY_FLOAT, "LIST", 0, "layers that low precision leaves real, by name", 2},
+    {"memory-limit", KEY_LIMIT, "BYTES", 0, "memory of one rank", 2},
+    {"memory", KEY_MEMORY, "planned|eager", 0,
+     "memory as planned (planned), or what an eager framework keeps; that without recomputation", 2},
+    {"strategy", KEY_STRATEGY, "S", 0, "evaluate just this strategy", 3},
+    {"top", KEY_TOP, "K", 0, "candidates to show and store (10)", 3},
+    {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
+    {"sort", KEY_SORT, "time|images|memory", 0, "order (time)", 3},
+    {"rules", KEY_RULES, "hplan|mpi4dl", 0, "whose validity rules (hplan)", 3},
+    {"no-fold", KEY_NO_FOLD, NULL, 0, "simulate every rank, alike or not", 4},
+    {"jitter", KEY_JITTER, "CV", 0, "relative spread of compute times", 4},
+    {"straggler", KEY_STRAGGLER, "RANK:FACTOR", 0, "one rank computes slower by this factor", 4},
+    {"seed", KEY_SEED, "N", 0, "of jitter, weights and data (1)", 4},
+    {"out", KEY_OUT, "FILE", 0, "where the plan goes (plan.db)", 5},
+    {"json", KEY_JSON, NULL, 0, "one JSON object", 5},
+    {"measure", KEY_MEASURE, "K", OPTION_HIDDEN, "", 6},
+    {0}};
+
+/* Options that are just words. */
+static const char **text_option(simulate_options *o, int key) {
+    switch (key) {
+    case KEY_NET:
+        return &o->net;
+    case KEY_IMAGE:
+        return &o->image;
+    case KEY_CLASSES:
+        return &o->classes;
+    case KEY_MODE:
+        return &o->mode;
+    case KEY_BATCH:
+        return &o->batch;
+    case KEY_MACHINE:
+        return &o->machine;
+    case KEY_COST:
+        return &o->cost;
+    case KEY_GPUS:
+        return &o->gpus;
+    case KEY_STRATEGY:
+        return &o->strategy;
+    case KEY_DEVICE:
+        return &o->device;
+    case KEY_TOP:
+        return &o->top;
+    case KEY_SORT:
+        return &o->sort;
+    case KEY_SEED:
+        return &o->seed;
+    case KEY_OUT:
+        return &o->out;
+    case KEY_LIMIT:
+        return &o->memory_limit;
+    case KEY_JITTER:
+        return &o->jitter;
+    case KEY_STRAGGLER:
+        return &o->straggler;
+    case KEY_RULES:
+        return &o->rules;
+    case KEY_MEMORY:
+        return &o->memory;
+    case KEY_PREC:
+        return &o->prec;
+    case KEY_FLOAT:
+        return &o->float_layers;
+    case KEY_ONNX:
+        return &o->onnx;
+    default:
+        return NULL;
+    }
+}
+
+/* Documented, but with one value only in this version. */
+static bool missing(int key, const char *arg, const char **what) {
+    static const struct {
+        int key;
+        const char *only, *what;
+    } rows[] = {{KEY_MEASURE, "", "--measure"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        *what = rows[i].what;
+        if (rows[i].key == key) return strcmp(arg, rows[i].only) != 0;
+    }
+    return false;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
+    simulate_options *o = state->input;
+    const char **text = text_option(o, key), *what;
+    if (text) {
+        *text = arg;
+        return 0;
+    }
+    switch (key) {
+    case KEY_ALL:
+        o->all = true;
+        return 0;
+    case KEY_NO_FOLD:
+        o->no_fold = true;
+        return 0;
+    case KEY_JSON:
+        o->json = true;
+        return 0;
+    case KEY_MEASURE:
+        if (missing(key, arg, &what))
+            argp_failure(state, HP_EUNAVAIL, 0, "this version does not have %s", what);
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is no option; for example: hplan simulate --gpus 8 --image 1024", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp simulate_argp = {
+    option_list,
+    parse_option,
+    "",
+    "Predicts the step time and memory of every strategy for a network and a machine, ranks them, and writes "
+    "the best one "
+    "to plan.db.\vFor example: hplan simulate --net resnet101 --image 1024 --gpus 128 --machine thesis-a100",
+    NULL,
+    NULL,
+    NULL};
+
+static hp_status parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
+                           hp_error *err) {
+    return text ? hp_parse_int(text, what, low, high, value, err) : HP_OK;
+}
+
+/* A word among names; `names` ends with NULL. */
+static hp_status parse_name(const char *text, const char *what, const char *const *names, int *value,
+                            hp_error *err) {
+    if (!text) return HP_OK;
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *value = i;
+            return HP_OK;
+        }
+    }
+    char known[128] = "";
+    for (int i = 0; names[i]; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    return hp_fail(err, HP_EUSAGE, "%s '%.40s' is not one of %s", what, text, known);
+}
+
+static hp_status parse_counts(const char *text, simulate_setup *s, hp_error *err) {
+    char copy[256];
+    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
+        return hp_fail(err, HP_EUSAGE, "--gpus: the list is too long, at most %d counts", SIM_MAX_COUNTS);
+    char *save = NULL;
+    for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        int64_t n;
+        if (s->n_count == SIM_MAX_COUNTS)
+            return hp_fail(err, HP_EUSAGE, "--gpus: at most %d counts", SIM_MAX_COUNTS);
+        HP_TRY(hp_parse_int(word, "--gpus", 1, 1 << 20, &n, err));
+        s->count[s->n_count++] = (int)n;
+    }
+    return s->n_count ? HP_OK
+                      : hp_fail(err, HP_EUSAGE, "--gpus is empty; for example --gpus 8 or --gpus 1,2,4");
+}
+
+static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *err) {
+    char rank[32];
+    const char *colon = strchr(text, ':');
+    if (!colon || (size_t)(colon - text) >= sizeof rank)
+        return hp_fail(err, HP_EUSAGE, "--straggler '%.40s' is not RANK:FACTOR, for example 3:1.5", text);
+    snprintf(rank, sizeof rank, "%.*s", (int)(colon - text), text);
+    int64_t value;
+    HP_TRY(hp_parse_int(rank, "--straggler rank", 0, INT32_MAX, &value, err));
+    e->straggler_rank = (int)value;
+    return hp_parse_double(colon + 1, "--straggler factor", 0.01, 1000, &e->straggler_factor, err);
+}
+
+static int largest_count(const simulate_setup *s) {
+    int most = s->has_strategy ? hp_strategy_devices(&s->strategy) : 0;
+    for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
+    return most;
+}
+
+/* The local machine unless more devices are asked for than it has; a strategy shares its cores instead. */
+static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    HP_TRY(hp_machine_load(o->machine ? o->machine : "local", &s->machine, err));
+    if (o->machine || s->has_strategy || largest_count(s) <= hp_machine_devices(&s->machine)) return HP_OK;
+    fprintf(stderr, "hplan: this machine has %d devices: simulating thesis-a100 (choose with --machine)\n",
+            hp_machine_devices(&s->machine));
+    return hp_machine_load("thesis-a100", &s->machine, err);
+}
+
+static hp_status check_counts(simulate_setup *s, hp_error *err) {
+    const int devices = hp_machine_devices(&s->machine);
+    if (!s->n_count && !s->has_strategy) s->count[s->n_count++] = devices;
+    if (!s->machine.device.is_cpu && largest_count(s) > devices)
+        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; smallest fix: --gpus %d",
+                       largest_count(s), s->machine.name, devices, devices);
+    if (s->eval.straggler_rank >= largest_count(s))
+        return hp_fail(err, HP_EUSAGE, "--straggler: rank %d of %d; the ranks are 0 to %d",
+                       s->eval.straggler_rank, largest_count(s), largest_count(s) - 1);
+    return HP_OK;
+}
+
+/* A network from a file says its name, and its image size and classes where they are fixed. */
+static hp_status read_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
+    if (o->net) return hp_fail(err, HP_EUSAGE, "--net and --onnx exclude each other: give one");
+    HP_TRY(hp_model_read(arena, o->onnx, o->image ? s->image_h : 0, o->image ? s->image_w : 0, &s->trained,
+                         err));
+    snprintf(s->net, sizeof s->net, "%s", s->trained->net);
+    s->image_h = s->trained->image_h;
+    s->image_w = s->trained->image_w;
+    s->classes = s->trained->classes;
+    s->model = hp_graph_json(arena, s->trained);
+    return HP_OK;
+}
+
+static hp_status parse_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
+    snprintf(s->net, sizeof s->net, "%s", o->net ? o->net : "resnet101");
+    s->image_h = s->image_w = 224;
+    if (o->image) HP_TRY(cli_parse_image(o->image, &s->image_h, &s->image_w, err));
+    if (o->onnx) return read_network(arena, o, s, err);
+    int64_t classes = hp_net_default_classes(s->net);
+    HP_TRY(parse_int(o->classes, "--classes", 1, 1 << 24, &classes, err));
+    s->classes = (int)classes;
+    return hp_net_build(arena, s->net, s->image_h, s->image_w, s->classes, &s->trained, err);
+}
+
+/* A list of names; the strategy's own precision when there is one. */
+static hp_status add_precision(const char *word, simulate_setup *s, hp_error *err) {
+    int p = 0;
+    if (!strcmp(word, "fp8") || !strcmp(word, "int4"))
+        return hp_fail(err, HP_EUNAVAIL, "this version does not have --prec %s", word);
+    HP_TRY(parse_name(word, "--prec", hp_prec_names, &p, err));
+    for (int i = 0; i < s->n_prec; i++)
+        if (s->prec[i] == p) return hp_fail(err, HP_EUSAGE, "--prec: %s comes twice", word);
+    s->prec[s->n_prec++] = p;
+    return HP_OK;
+}
+
+static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    char copy[64], *save = NULL;
+    if (!o->prec) {
+        s->prec[s->n_prec++] = s->has_strategy ? s->strategy.prec : HP_PREC_FP32;
+    } else {
+        if ((size_t)snprintf(copy, sizeof copy, "%s", o->prec) >= sizeof copy)
+            return hp_fail(err, HP_EUSAGE, "--prec: the list is too long");
+        for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
+            HP_TRY(add_precision(word, s, err));
+        if (!s->n_prec) return hp_fail(err, HP_EUSAGE, "--prec is empty; for example --prec fp32,int8");
+    }
+    if (s->has_strategy && s->n_prec > 1)
+        return hp_fail(err, HP_EUSAGE, "--strategy is in one precision, --prec has %d", s->n_prec);
+    if (s->has_strategy && s->strategy.prec != HP_PREC_FP32 && s->strategy.prec != s->prec[0])
+        return hp_fail(err, HP_EUSAGE, "--strategy says prec=%s, --prec %s: give one of them",
+                       hp_prec_names[s->strategy.prec], o->prec);
+    if (s->has_strategy) s->strategy.prec = s->prec[0];
+    return HP_OK;
+}
+
+hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err) {
+    const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
+    hp_reject why;
+    if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
+        return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
+    if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
+    s->graph = hp_graph_train_in(arena, s->trained, prec);
+    return HP_OK;
+}
+
+static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    static const char *const modes[] = {"train", "infer", NULL},
+                             *const devices[] = {"cpu", "ref", "cuda", NULL},
+                             *const sorts[] = {"time", "images", "memory", NULL},
+                             *const memories[] = {"planned", "eager", NULL};
+    int mode = 0, device = 0, sort = 0, memory = 0, rules = HP_RULES_HPLAN;
+    int64_t top = 10, seed = 1;
+    HP_TRY(parse_name(o->mode, "--mode", modes, &mode, err));
+    HP_TRY(parse_name(o->device, "--device", devices, &device, err));
+    HP_TRY(parse_name(o->sort, "--sort", sorts, &sort, err));
+    HP_TRY(parse_name(o->memory, "--memory", memories, &memory, err));
+    HP_TRY(parse_name(o->rules, "--rules", hp_rules_names, &rules, err));
+    HP_TRY(parse_int(o->top, "--top", 1, 1 << 20, &top, err));
+    HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
+    HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
+    s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
+    s->dtype = device == 1 ? HP_F64 : HP_F32;
+    snprintf(s->device, sizeof s->device, "%s", devices[device]);
+    s->seed = (uint64_t)seed;
+    s->rules = (hp_rules)rules;
+    s->search = (hp_search_options){.top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort};
+    s->eval =
+        (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
+    if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));
+    if (o->jitter) HP_TRY(hp_parse_double(o->jitter, "--jitter", 0, 10, &s->eval.jitter_cv, err));
+    if (o->straggler) HP_TRY(parse_straggler(o->straggler, &s->eval, err));
+    return HP_OK;
+}
+
+hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
+    *s = (simulate_setup){0};
+    HP_TRY(parse_values(o, s, err));
+    if (o->gpus) HP_TRY(parse_counts(o->gpus, s, err));
+    s->has_strategy = o->strategy != NULL;
+    if (o->strategy) HP_TRY(hp_strategy_parse(o->strategy, &s->strategy, err));
+    HP_TRY(choose_machine(o, s, err));
+    HP_TRY(check_counts(s, err));
+    HP_TRY(parse_network(arena, o, s, err));
+    HP_TRY(parse_precisions(o, s, err));
+    s->float_layers = o->float_layers;
+    HP_TRY(simulate_precision(arena, s, s->prec[0], err));
+    return hp_cost_load(arena, o->cost, &s->machine, &s->table, err);
+}
+
+hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int64_t batch) {
+    hp_plan plan = {.image_h = s->image_h,
+                    .image_w = s->image_w,
+                    .classes = s->classes,
+                    .mode = (int32_t)s->mode,
+                    .dtype = (int32_t)s->dtype,
+                    .batch = batch,
+                    .seed = s->seed,
+                    .strategy = *strategy,
+                    .machine = s->machine,
+                    .model = s->model,
+                    .float_layers = s->mode == HP_MODE_INFER ? s->float_layers : NULL};
+    snprintf(plan.net, sizeof plan.net, "%s", s->net);
+    snprintf(plan.device, sizeof plan.device, "%s", s->device);
+    return plan;
+}
+
+hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch) {
+    hp_eval_setup e = s->eval;
+    e.graph = s->graph;
+    e.machine = &s->machine;
+    e.table = s->table;
+    e.mode = s->mode;
+    e.dtype = s->dtype;
+    e.device = s->device;
+    e.batch = batch;
+    e.seed = s->seed;
+    return hp_eval_new(arena, &e);
+}

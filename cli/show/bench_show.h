@@ -1,0 +1,11 @@
+/* bench_show.h - the figures of `bench`, for people and for programs. */
+#ifndef HP_CLI_BENCH_SHOW_H
+#define HP_CLI_BENCH_SHOW_H
+
+#include "cli/commands/bench_job.h"
+#include "cli/cli.h"
+
+void bench_print(const bench_setup *s, const bench_job *jobs, int n);
+json_t *bench_json(const bench_setup *s, const bench_job *jobs, int n);
+
+#endif

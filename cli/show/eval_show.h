@@ -1,0 +1,11 @@
+/* eval_show.h - the figures of `eval`, for people and for programs. The first result is the reference. */
+#ifndef HP_CLI_EVAL_SHOW_H
+#define HP_CLI_EVAL_SHOW_H
+
+#include "cli/cli.h"
+#include "cli/commands/eval_run.h"
+
+void eval_print(const eval_result *r, int n);
+json_t *eval_json(const eval_setup *s, const eval_result *r, int n);
+
+#endif

@@ -1,0 +1,47 @@
+/* explain.h - facts about a stored plan that both forms of `hplan explain` show. */
+#ifndef HP_EXPLAIN_H
+#define HP_EXPLAIN_H
+
+#include "plan/strategy/layout.h"
+#include "plan/store/store.h"
+
+#include <jansson.h>
+
+enum { EXPLAIN_NAME = 128 };
+
+/* A (virtual) stage: a contiguous range of units, how its tensors are split, and the ranks that compute it.
+ */
+typedef struct explain_stage {
+    int stage, role, first_unit, last_unit; /* role: of its first part */
+    int64_t params;                         /* trained elements */
+    int64_t macs;                           /* of one image's forward pass */
+    hp_layout layout;
+    int parts;      /* of the layout, times the branches */
+    int strip_unit; /* last unit that strips of the image go through, -1: none */
+} explain_stage;
+
+int explain_stages(const hp_plan *plan); /* stages x chunks */
+explain_stage explain_stage_of(const hp_plan *plan, int stage);
+
+/* The role of part `part` of the stage (mirrored with flip 1), -1: none. */
+int explain_role_of(const hp_plan *plan, int stage, int part, int flip);
+/* "2x2 tiles", "4 slices of the batch", "2 channel slices", joined; "" when the stage is not split. `out`
+ * holds EXPLAIN_NAME bytes. */
+const char *explain_layout(const hp_layout *l, char *out);
+/* "stage 1 tile 2 of 4 (1,0) + mirrored stage 0": what a role does. `out` holds n bytes. */
+const char *explain_place(const hp_plan *plan, int role, char *out, size_t n);
+/* Where in the layout a part lies. */
+typedef struct explain_part {
+    int row, col, slice, channel;
+} explain_part;
+explain_part explain_part_of(const hp_layout *l, int part); /* of the layout: branches share one */
+
+/* What the unit's layers have in common ("layer1.0" for layer1.0.conv1 ...), else "first .. last"; no control
+ * characters. `out` holds EXPLAIN_NAME bytes. */
+const char *explain_unit_name(const hp_graph *g, int unit, char *out);
+
+/* {schema, net, ..., units:[...], stages:[{..., layout, ranks, mirrored_ranks}], roles:[{..., slots:[...],
+ * tasks:[...]}]}; tasks only of `role`, -1 = all roles. */
+json_t *explain_json(const hp_plan *plan, int role);
+
+#endif

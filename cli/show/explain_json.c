@@ -1,0 +1,104 @@
+/* explain_json.c - a plan as one JSON object: units, stages with their layout, ranks with their tasks. */
+#include "cli/show/explain.h"
+
+#include "cli/cli.h"
+#include "plan/graph/deploy.h"
+
+static json_t *units_json(const hp_graph *g) {
+    json_t *units = json_array();
+    for (int u = 0; u < g->n_unit; u++) {
+        char name[EXPLAIN_NAME];
+        const hp_tensor *t = &g->tensor[g->layer[g->unit_first[u + 1] - 1].out];
+        json_array_append_new(units, json_pack("{s:i, s:s, s:i, s:[i,i,i]}", "unit", u, "name",
+                                               explain_unit_name(g, u, name), "layers",
+                                               (int)(g->unit_first[u + 1] - g->unit_first[u]), "output",
+                                               (int)t->h, (int)t->w, (int)t->c));
+    }
+    return units;
+}
+
+static json_t *layout_json(const hp_layout *l) {
+    return json_pack("{s:i, s:i, s:i, s:i}", "rows", (int)l->rows, "cols", (int)l->cols, "slices",
+                     (int)l->slices, "channels", (int)l->channels);
+}
+
+/* The roles of a stage's parts, in their order. */
+static json_t *ranks_json(const hp_plan *plan, const explain_stage *s, int flip) {
+    json_t *ranks = json_array();
+    for (int part = 0; part < s->parts; part++) {
+        const int role = explain_role_of(plan, s->stage, part, flip);
+        if (role >= 0) json_array_append_new(ranks, json_integer(role));
+    }
+    return ranks;
+}
+
+static json_t *stages_json(const hp_plan *plan) {
+    json_t *stages = json_array();
+    for (int v = 0; v < explain_stages(plan); v++) {
+        const explain_stage s = explain_stage_of(plan, v);
+        json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o}", "stage", s.stage, "role",
+                              s.role, "first_unit", s.first_unit, "last_unit", s.last_unit, "parameters",
+                              (json_int_t)s.params, "macs_per_image", (json_int_t)s.macs, "layout",
+                              layout_json(&s.layout), "ranks", ranks_json(plan, &s, 0), "mirrored_ranks",
+                              ranks_json(plan, &s, 1));
+        if (s.strip_unit >= 0) {
+            json_object_set_new(o, "strips", json_integer(plan->strategy.strips));
+            json_object_set_new(o, "last_strip_unit", json_integer(s.strip_unit));
+        }
+        json_array_append_new(stages, o);
+    }
+    return stages;
+}
+
+static json_t *task_json(const hp_plan *plan, const hp_role *r, int task) {
+    const hp_task *t = &r->task[task];
+    const hp_task_info *info = &hp_task_infos[t->op];
+    char label[200];
+    json_t *deps = json_array();
+    for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++)
+        json_array_append_new(deps, json_integer(r->dep[i]));
+    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o}", "task", task, "op", info->name,
+                     "phase", hp_phase_names[info->phase], "label",
+                     hp_task_label(plan->program, plan->graph, r, task, label, sizeof label), "queue",
+                     (int)t->queue, "layer", (int)t->layer, "micro", (int)t->micro, "flags", (int)t->flags,
+                     "count", (json_int_t)t->count, "after", deps);
+}
+
+static json_t *slots_json(const hp_role *r) {
+    json_t *slots = json_array();
+    for (int i = 0; i < r->n_slot; i++)
+        json_array_append_new(slots, json_pack("{s:i, s:i, s:b}", "stage", (int)r->slot[i].stage, "part",
+                                               (int)r->slot[i].part, "mirrored", (int)r->slot[i].flip));
+    return slots;
+}
+
+static json_t *role_json(const hp_plan *plan, int role, bool want_tasks) {
+    const hp_role *r = &plan->program->role[role];
+    char place[256];
+    json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:s, s:o}", "role", role, "n_task", (int)r->n_task,
+                          "n_buffer", (int)r->n_buffer, "n_bucket", (int)r->n_bucket, "memory_bytes",
+                          (json_int_t)r->arena_bytes, "live_bytes", (json_int_t)r->live_bytes, "place",
+                          explain_place(plan, role, place, sizeof place), "slots", slots_json(r));
+    if (!want_tasks) return o;
+    json_t *tasks = json_array();
+    for (int t = 0; t < r->n_task; t++) json_array_append_new(tasks, task_json(plan, r, t));
+    json_object_set_new(o, "tasks", tasks);
+    return o;
+}
+
+json_t *explain_json(const hp_plan *plan, int role) {
+    const hp_program *p = plan->program;
+    char strategy[HP_STRATEGY_TEXT];
+    json_t *roles = json_array();
+    for (int r = 0; r < p->n_role; r++)
+        json_array_append_new(roles, role_json(plan, r, role < 0 || r == role));
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o}", "schema",
+        1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer", "prec",
+        hp_prec_names[plan->strategy.prec], "image", (int)plan->image_h, (int)plan->image_w, "classes",
+        (int)plan->classes, "parameters", (json_int_t)hp_graph_param_count(plan->graph), "strategy",
+        hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device", plan->device,
+        "ranks", hp_program_ranks(p), "batch", (json_int_t)plan->batch, "micro_batch",
+        (json_int_t)p->micro_batch, "step_s", plan->step_s, "units", units_json(plan->graph), "stages",
+        stages_json(plan), "roles", roles);
+}

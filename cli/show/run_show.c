@@ -1,0 +1,124 @@
+/* run_show.c - a run's lines for people or for programs. */
+#include "cli/show/run_show.h"
+#include "plan/base/units.h"
+
+#include <math.h>
+#include <string.h>
+
+void run_show_start(run_show *s, bool json, double predicted_s) {
+    *s = (run_show){.json = json, .predicted_s = predicted_s, .first_loss = NAN};
+}
+
+static double number(const json_t *o, const char *key) {
+    const json_t *v = json_object_get(o, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* A cross-entropy is larger than 0: that is the loss of images without labels. */
+static bool no_labels(double loss) {
+    return loss == 0;
+}
+
+static void show_step(run_show *s, const json_t *o) {
+    char detail[80], time[32];
+    if (isnan(s->first_loss)) s->first_loss = number(o, "loss");
+    hp_format_seconds(number(o, "step_s"), time);
+    if (no_labels(number(o, "loss")))
+        snprintf(detail, sizeof detail, "%s", time);
+    else
+        snprintf(detail, sizeof detail, "loss %.4f  %s", number(o, "loss"), time);
+    cli_progress_update(&s->bar, (long)json_integer_value(json_object_get(o, "step")), detail);
+}
+
+static hp_status pass_on(const char *line, hp_error *err) {
+    if (puts(line) >= 0) return cli_finish_stdout(err);
+    return hp_fail(err, HP_EIO, "cannot write to stdout");
+}
+
+hp_status run_show_line(void *self, const char *line, hp_error *err) {
+    run_show *s = self;
+    json_t *o = json_loads(line, 0, NULL);
+    if (!json_is_object(o)) {
+        json_decref(o);
+        return hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is no JSON object: %.80s", line);
+    }
+    hp_status status = HP_OK;
+    const json_t *plan = json_object_get(o, "planned_steps");
+    if (plan) { /* for the bar alone */
+        s->started = !s->json;
+        if (s->started) cli_progress_start(&s->bar, "step", (long)json_integer_value(plan));
+    } else {
+        if (s->json)
+            status = pass_on(line, err);
+        else if (json_object_get(o, "final"))
+            s->final = json_incref(o);
+        else
+            show_step(s, o);
+    }
+    json_decref(o);
+    return status;
+}
+
+void run_show_end(run_show *s) {
+    if (s->started) cli_progress_end(&s->bar);
+}
+
+static double largest(const json_t *array) {
+    double most = 0;
+    for (size_t i = 0; i < json_array_size(array); i++)
+        most = fmax(most, json_number_value(json_array_get(array, i)));
+    return most;
+}
+
+static double total(const json_t *array) {
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(array); i++) sum += json_number_value(json_array_get(array, i));
+    return sum;
+}
+
+/* By which route, where there are two. */
+static void show_messages(const json_t *f) {
+    char all[32], straight[32];
+    const double direct = total(json_object_get(f, "direct_bytes"));
+    if (!(direct > 0)) return;
+    printf("messages: %s sent, %s of them straight from one GPU's memory into another's\n",
+           hp_format_bytes(total(json_object_get(f, "sent_bytes")), all), hp_format_bytes(direct, straight));
+}
+
+/* An image by patches. */
+static void show_slide(const json_t *s) {
+    if (!s) return;
+    printf("%.0f patches: class %.0f by mean probability (%.3f), class %.0f by majority (%.3f of them)\n",
+           number(s, "patches"), number(s, "mean_class"), number(s, "mean_share"),
+           number(s, "majority_class"), number(s, "majority_share"));
+}
+
+void run_show_summary(run_show *s, const char *trace) {
+    char a[32], b[32], c[32];
+    const json_t *f = s->final;
+    if (!f) return;
+    printf("%d steps", (int)number(f, "steps"));
+    if (!no_labels(s->first_loss) || !no_labels(number(f, "loss")))
+        printf(", loss %.4f at first, %.4f at last", s->first_loss, number(f, "loss"));
+    printf("\n");
+    printf("step %s measured (median), %s predicted; %.3g images/s\n",
+           hp_format_seconds(number(f, "step_s"), a), hp_format_seconds(s->predicted_s, b),
+           number(f, "images_per_s"));
+    if (json_object_get(f, "accuracy"))
+        printf("accuracy %.4f on the test split, loss %.4f\n", number(f, "accuracy"), number(f, "eval_loss"));
+    if (json_object_get(f, "iou"))
+        printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
+    show_slide(json_object_get(f, "slide"));
+    if (number(f, "skipped_steps") > 0)
+        printf("%.0f steps skipped: gradients overflowed fp16; the loss's scale is now %.10g\n",
+               number(f, "skipped_steps"), number(f, "loss_scale"));
+    if (isnan(number(f, "loss"))) printf("note: the loss is not a finite number any more: lower --lr\n");
+    printf("memory of the fullest rank: %s planned, %s observed; %s resident\n",
+           hp_format_bytes(largest(json_object_get(f, "planned_bytes")), a),
+           hp_format_bytes(largest(json_object_get(f, "peak_bytes")), b),
+           hp_format_bytes(largest(json_object_get(f, "rss_bytes")), c));
+    show_messages(f);
+    printf("wrote %s\nnext: hplan compare %s  |  hplan plot timeline %s\n", trace, trace, trace);
+    json_decref(s->final);
+    s->final = NULL;
+}

@@ -1,0 +1,88 @@
+/* comm.c - waiting with a deadline, and the small exchanges of a run's start and end. */
+#include "exec/comm/comm.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const KINDS[] = {"send to rank", "receive from rank", "all-reduce"};
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+hp_status hp_comm_open(hp_comm **comm, hp_error *err) {
+    /* set by Open MPI's mpirun, PMIx and PMI launchers (srun) for each process they start */
+    static const char *const SIGNS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
+    for (size_t i = 0; i < sizeof SIGNS / sizeof *SIGNS; i++)
+        if (getenv(SIGNS[i])) return hp_comm_mpi_open(comm, err);
+    return hp_comm_self_open(comm, err);
+}
+
+static hp_status stalled(const hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what,
+                         hp_error *err) {
+    char peer[32] = "";
+    if (op->kind != HP_COMM_ALLREDUCE) snprintf(peer, sizeof peer, " %d", op->peer);
+    return hp_fail(err, HP_ESTALL,
+                   "stalled: rank %d waited %.0f s for %s (%s%s); is another rank stopped or dead?",
+                   comm->rank, limit_s, what, KINDS[op->kind], peer);
+}
+
+hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what, hp_error *err) {
+    int handle = -1;
+    HP_TRY(comm->ops->start(comm, op, &handle, err));
+    const double start_s = now_s();
+    for (bool done = false;;) {
+        HP_TRY(comm->ops->test(comm, handle, &done, err));
+        if (done) return HP_OK;
+        if (now_s() - start_s > limit_s) return stalled(comm, op, limit_s, what, err);
+        sched_yield();
+    }
+}
+
+hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err) {
+    for (int r = 0; r < comm->size; r++) all[r] = r == comm->rank ? value : 0;
+    const hp_comm_op op = {
+        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = comm->size, .data = all};
+    return hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, what, err);
+}
+
+/* As sums of whole numbers that double precision carries, all but one of them zero. */
+hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *all, const char *what,
+                              hp_error *err) {
+    double *value = calloc((size_t)(n * comm->size) + 1, sizeof *value);
+    HP_ASSERT(value);
+    for (int64_t i = 0; i < n; i++) value[comm->rank * n + i] = ((const unsigned char *)mine)[i];
+    const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE,
+                           .group = HP_COMM_WORLD,
+                           .dtype = HP_F64,
+                           .count = n * comm->size,
+                           .data = value};
+    const hp_status s = hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, what, err);
+    for (int64_t i = 0; i < n * comm->size && s == HP_OK; i++)
+        ((unsigned char *)all)[i] = (unsigned char)value[i];
+    free(value);
+    return s;
+}
+
+hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err) {
+    double *all = malloc(sizeof(double) * (size_t)comm->size);
+    HP_ASSERT(all);
+    hp_error own = {.code = HP_OK, .text = ""};
+    hp_status result = hp_comm_share(comm, (double)mine, all, "the other ranks to get ready", &own);
+    *speaker = true;
+    if (result != HP_OK) { /* the exchange itself failed: an error of this rank weighs more */
+        if (mine == HP_OK && err) *err = own;
+        free(all);
+        return mine != HP_OK ? mine : result;
+    }
+    for (int r = 0; r < comm->size && result == HP_OK; r++) {
+        result = (hp_status)all[r];
+        *speaker = result != HP_OK && r == comm->rank;
+    }
+    free(all);
+    return result;
+}

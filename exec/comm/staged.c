@@ -1,0 +1,197 @@
+/* staged.c - data in a device's memory, a communicator that reads the host's: each message goes through
+ * page-locked memory, copied out before it is sent and copied in after it came.
+ *
+ * Operations begin in the order in which they were started, as the communicator matches them by it: one whose
+ * data is not yet copied out holds back those behind it. Copies happen in that order as well, on their one
+ * stream. */
+#include "exec/comm/comm.h"
+
+#include <stdlib.h>
+
+typedef enum stage_state { STAGE_FREE, STAGE_COPY_OUT, STAGE_MOVING, STAGE_COPY_IN, STAGE_DONE } stage_state;
+
+typedef struct staged_op {
+    stage_state state;
+    bool direct; /* nothing to copy: inner's own */
+    int handle;  /* inner's */
+    hp_comm_op op;
+    void *host;
+    int64_t room;
+    hp_event *event;
+    int next; /* that was started after it and is to begin after it; -1 */
+} staged_op;
+
+typedef struct staged_comm {
+    hp_comm base;
+    hp_comm *inner;
+    const hp_memory_ops *memory;
+    int n_op, first, last; /* of those that have not begun; -1: none */
+    staged_op *op;
+} staged_comm;
+
+static int64_t bytes_of(const hp_comm_op *op) {
+    return op->count * hp_dtype_bytes((hp_dtype)op->dtype);
+}
+
+/* --- operations and their page-locked room, kept for the next message of about that size --- */
+
+static bool fits(const staged_op *op, int64_t bytes) {
+    return op->state == STAGE_FREE && op->room >= bytes && op->room <= 2 * bytes + 4096;
+}
+
+static int add_op(staged_comm *c) {
+    c->op = realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
+    HP_ASSERT(c->op);
+    c->op[c->n_op] = (staged_op){.state = STAGE_FREE, .handle = -1, .next = -1};
+    return c->n_op++;
+}
+
+static hp_status find_op(staged_comm *c, const hp_comm_op *what, bool direct, int *found, hp_error *err) {
+    const int64_t bytes = direct ? 0 : bytes_of(what);
+    int i = 0;
+    while (i < c->n_op && !fits(&c->op[i], bytes)) i++;
+    *found = i < c->n_op ? i : add_op(c);
+    staged_op *op = &c->op[*found];
+    op->op = *what;
+    op->direct = direct;
+    op->next = -1;
+    if (direct) return HP_OK;
+    if (!op->event) HP_TRY(c->memory->streams->event_new(&op->event, err)); /* empty messages have one, too */
+    if (op->room >= bytes) return HP_OK;
+    HP_TRY(c->memory->streams->host_new(bytes, &op->host, err));
+    op->room = bytes;
+    return HP_OK;
+}
+
+/* --- one operation, state by state --- */
+
+static hp_status begin(staged_comm *c, staged_op *op, hp_error *err) {
+    hp_comm_op inner = op->op;
+    if (!op->direct) {
+        inner.data = op->host;
+        inner.device = false;
+    }
+    op->state = STAGE_MOVING;
+    return c->inner->ops->start(c->inner, &inner, &op->handle, err);
+}
+
+static hp_status copy(staged_comm *c, staged_op *op, bool out, hp_error *err) {
+    const hp_order order = {.done = op->event};
+    op->state = out ? STAGE_COPY_OUT : STAGE_COPY_IN;
+    return c->memory->streams->copy(HP_STREAM_COPY, out ? op->host : op->op.data,
+                                    out ? op->op.data : op->host, bytes_of(&op->op), &order, err);
+}
+
+static hp_status copied(const staged_comm *c, const staged_op *op, bool *yes, hp_error *err) {
+    return c->memory->streams->happened(op->event, yes, err);
+}
+
+/* Begins what may begin. */
+static hp_status begin_waiting(staged_comm *c, hp_error *err) {
+    while (c->first >= 0) {
+        staged_op *op = &c->op[c->first];
+        bool ready = true;
+        if (op->state == STAGE_COPY_OUT) HP_TRY(copied(c, op, &ready, err));
+        if (!ready) return HP_OK;
+        c->first = op->next;
+        HP_TRY(begin(c, op, err));
+    }
+    return HP_OK;
+}
+
+static hp_status moved(staged_comm *c, staged_op *op, hp_error *err) {
+    bool done = false;
+    HP_TRY(c->inner->ops->test(c->inner, op->handle, &done, err));
+    if (!done) return HP_OK;
+    if (!op->direct && op->op.kind != HP_COMM_SEND) return copy(c, op, false, err);
+    op->state = STAGE_DONE;
+    return HP_OK;
+}
+
+/* --- the vtable --- */
+
+static hp_status staged_join(hp_comm *comm, const hp_program *p, hp_error *err) {
+    hp_comm *inner = ((staged_comm *)comm)->inner;
+    return inner->ops->join(inner, p, err);
+}
+
+static void append(staged_comm *c, int op) {
+    if (c->first < 0)
+        c->first = op;
+    else
+        c->op[c->last].next = op;
+    c->last = op;
+}
+
+static bool staged_ordered(const hp_comm *comm, int backend) {
+    const hp_comm *inner = ((const staged_comm *)comm)->inner;
+    return inner->ops->ordered && inner->ops->ordered(inner, backend);
+}
+
+static hp_status staged_start(hp_comm *comm, const hp_comm_op *what, int *handle, hp_error *err) {
+    staged_comm *c = (staged_comm *)comm;
+    const bool direct = !what->device || staged_ordered(comm, what->backend);
+    HP_TRY(find_op(c, what, direct, handle, err));
+    staged_op *op = &c->op[*handle];
+    if (what->order) return begin(c, op, err); /* its order is the device's */
+    op->state = STAGE_MOVING;
+    if (!direct && what->kind != HP_COMM_RECV) HP_TRY(copy(c, op, true, err));
+    append(c, *handle);
+    return begin_waiting(c, err);
+}
+
+static hp_status staged_end(hp_comm *comm, hp_error *err) {
+    hp_comm *inner = ((staged_comm *)comm)->inner;
+    return inner->ops->end(inner, err);
+}
+
+static hp_status staged_test(hp_comm *comm, int handle, bool *done, hp_error *err) {
+    staged_comm *c = (staged_comm *)comm;
+    staged_op *op = &c->op[handle];
+    HP_TRY(begin_waiting(c, err));
+    if (op->state == STAGE_MOVING && op->handle >= 0) HP_TRY(moved(c, op, err));
+    if (op->state == STAGE_COPY_IN) HP_TRY(copied(c, op, done, err));
+    *done = op->state == STAGE_DONE || (op->state == STAGE_COPY_IN && *done);
+    c->base.sent_bytes = c->inner->sent_bytes;
+    if (!*done) return HP_OK;
+    op->state = STAGE_FREE;
+    op->handle = -1;
+    return HP_OK;
+}
+
+static void staged_close(hp_comm *comm) {
+    staged_comm *c = (staged_comm *)comm;
+    for (int i = 0; i < c->n_op; i++) {
+        if (c->op[i].event) c->memory->streams->event_free(c->op[i].event);
+        if (c->op[i].host) c->memory->streams->host_free(c->op[i].host);
+    }
+    c->inner->ops->close(c->inner);
+    free(c->op);
+    free(c);
+}
+
+static void staged_abort(hp_comm *comm, int code) {
+    hp_comm *inner = ((staged_comm *)comm)->inner;
+    inner->ops->abort(inner, code);
+}
+
+static const hp_comm_ops STAGED = {.name = "staged",
+                                   .join = staged_join,
+                                   .start = staged_start,
+                                   .end = staged_end,
+                                   .test = staged_test,
+                                   .ordered = staged_ordered,
+                                   .close = staged_close,
+                                   .abort = staged_abort};
+
+hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory_ops *memory) {
+    staged_comm *c = calloc(1, sizeof *c);
+    HP_ASSERT(c);
+    *c = (staged_comm){
+        .base = {.ops = &STAGED, .rank = inner->rank, .size = inner->size, .sent_bytes = inner->sent_bytes},
+        .inner = inner,
+        .memory = memory,
+        .first = -1,
+        .last = -1};
+    return &c->base;
+}

@@ -1,0 +1,37 @@
+/* device.h - what the files of inference on a GPU share. Only exec/cuda/device_infer*.c include it.
+ *
+ * A layer is prepared as on the processor (exec/device/infer/point.c, exec/device/infer/units.c), constants into memory of
+ * the host; what came of it is turned into the arguments of a kernel, the constants go to the layer's pack.
+ */
+#ifndef HP_CUDA_DEVICE_INFER_H
+#define HP_CUDA_DEVICE_INFER_H
+
+#include "exec/cuda/infer/kernels.h"
+#include "exec/device/infer/units.h"
+
+/* The device as the processor's preparation sees it. */
+hp_infer hp_cuda_infer_of(hp_device *d);
+
+/* Operands, activation and constants of a layer that is no matrix product; factors are device addresses.
+ * Lives in d->arena. Errors: as the processor's. */
+hp_status hp_cuda_prepared(hp_device *d, const hp_bound *b, const hp_infer_op **op, hp_error *err);
+
+/* Copies the layer's constants to its pack, once. Errors: HP_EPLAN (less was planned). */
+hp_status hp_cuda_upload(hp_device *d, const hp_bound *b, const void *constants, int64_t bytes,
+                         hp_error *err);
+
+hp_cuda_act hp_cuda_act_of(const hp_infer_op *o);
+hp_cuda_put hp_cuda_put_of(const hp_lens *y);
+/* Of bytes that become bytes one by one; else it is not there. */
+hp_cuda_recode hp_cuda_recode_of(const hp_infer_op *o, int k);
+
+/* Taps of a matrix layer; how its weights lie is left to the caller. */
+hp_cuda_taps hp_cuda_taps_of(const hp_bound *b);
+hp_cuda_finish hp_cuda_finish_of(const hp_bound *b, const hp_infer_op *o, const hp_matrix_units *u);
+/* Of weight (output and input of a group, tap) in the canonical order. */
+int64_t hp_cuda_canonical(const hp_cuda_taps *t, int32_t group, int32_t out, int32_t in, int32_t tap);
+
+hp_cuda_prepare_fn hp_cuda_infer_point, hp_cuda_infer_map, hp_cuda_infer_matrix, hp_cuda_infer_bytes,
+    hp_cuda_infer_real;
+
+#endif

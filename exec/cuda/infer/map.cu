@@ -1,0 +1,273 @@
+/* map.cu - pixels made of other pixels: padding, maximum and mean over windows, interpolation, softmax
+ * over a pixel's channels. Windows and coordinates are those of the whole map (exec/device/kernels/loops_pool.h,
+ * plan/graph/resample.h). A thread makes an element; neighbours in a warp are channels, so that reads lie side by
+ * side. */
+#include "exec/cuda/infer/kernel.h"
+
+/* An element of the output. */
+typedef struct Spot {
+    int64_t n;
+    int32_t y, x, c;
+} Spot;
+
+static __device__ inline Spot spot_of(const hp_shape &s, int64_t i) {
+    const int64_t pixel = quotient(i, s.oc), row = quotient(pixel, s.ow), n = quotient(row, s.oh);
+    return {n, (int32_t)(row - n * s.oh), (int32_t)(pixel - row * s.ow), (int32_t)(i - pixel * s.oc)};
+}
+
+static __device__ inline int64_t input_at(const hp_shape &s, int64_t n, int64_t y, int64_t x, int32_t c) {
+    return ((n * s.ih + y) * s.iw + x) * s.ic + c;
+}
+
+static __device__ inline float number_at(const hp_cuda_map &m, int64_t i) {
+    float v[1];
+    load_as<1>(v, m.x, i, m.of);
+    return v[0];
+}
+
+static __device__ inline void put_number(const hp_cuda_map &m, int64_t i, float v) {
+    const float from[1] = {v};
+    store_as<1>(m.y, i, from, m.put);
+}
+
+static __device__ inline int64_t elements(const hp_shape &s) {
+    return s.n * s.oh * s.ow * s.oc;
+}
+
+/* Input element `from` moved to output element i; of bytes through the table. */
+static __device__ inline void move_element(const hp_cuda_map &m, int64_t i, int64_t from) {
+    if (m.recode.there)
+        ((uint8_t *)m.y)[i] = m.recode.byte[((const uint8_t *)m.x)[from]];
+    else
+        put_number(m, i, acted(m.act, number_at(m, from)));
+}
+
+static __global__ void pad_map(hp_cuda_map m) {
+    const hp_shape &s = m.shape;
+    for (int64_t i = thread_index(); i < elements(s); i += all_threads()) {
+        const Spot o = spot_of(s, i);
+        const int32_t y = o.y - s.ph, x = o.x - s.pw;
+        if (y >= 0 && y < s.ih && x >= 0 && x < s.iw)
+            move_element(m, i, input_at(s, o.n, y, x, o.c));
+        else
+            put_number(m, i, 0.0f);
+    }
+}
+
+/* --- maximum --- */
+
+/* The largest byte is the largest number. */
+static __device__ inline int32_t largest_byte(const hp_cuda_map &m, const Spot &o) {
+    const hp_shape &s = m.shape;
+    int32_t most = 0;
+    for (int32_t ky = 0; ky < s.kh; ky++)
+        for (int32_t kx = 0; kx < s.kw; kx++) {
+            const int32_t y = o.y * s.sh - s.ph + ky * s.dh, x = o.x * s.sw - s.pw + kx * s.dw;
+            if (y < 0 || x < 0 || y >= s.ih || x >= s.iw) continue;
+            const int32_t q = ((const uint8_t *)m.x)[input_at(s, o.n, y, x, o.c)];
+            most = q > most ? q : most;
+        }
+    return most;
+}
+
+static __device__ inline float largest(const hp_cuda_map &m, const Spot &o) {
+    const hp_shape &s = m.shape;
+    float most = -INFINITY;
+    for (int32_t ky = 0; ky < s.kh; ky++)
+        for (int32_t kx = 0; kx < s.kw; kx++) {
+            const int32_t y = o.y * s.sh - s.ph + ky * s.dh, x = o.x * s.sw - s.pw + kx * s.dw;
+            if (y < 0 || x < 0 || y >= s.ih || x >= s.iw) continue;
+            const float v = number_at(m, input_at(s, o.n, y, x, o.c));
+            most = v > most ? v : most;
+        }
+    return most;
+}
+
+static __global__ void max_map(hp_cuda_map m) {
+    for (int64_t i = thread_index(); i < elements(m.shape); i += all_threads()) {
+        const Spot o = spot_of(m.shape, i);
+        if (m.recode.there)
+            ((uint8_t *)m.y)[i] = m.recode.byte[largest_byte(m, o)];
+        else
+            put_number(m, i, largest(m, o));
+    }
+}
+
+/* --- mean --- */
+
+typedef struct Span {
+    int64_t from, to, count;
+} Span;
+
+static __device__ inline Span span_of(const hp_cuda_mean_axis &a, int64_t o) {
+    o += a.out0;
+    int64_t first = o * a.stride - a.pad, last = first + a.kernel < a.end ? first + a.kernel : a.end;
+    if (a.kernel == 0) {
+        first = o * a.full_in / a.full_out;
+        last = ((o + 1) * a.full_in + a.full_out - 1) / a.full_out;
+    }
+    Span m = {first - a.in0, last - a.in0 < a.in ? last - a.in0 : a.in, 0};
+    if (m.from < 0) m.from = 0;
+    m.count = a.counts_pad ? last - first : m.to - m.from;
+    return m;
+}
+
+/* Whole numbers: exact. */
+static __device__ inline float mean_of_bytes(const hp_cuda_map &m, const Spot &o, const Span &rows,
+                                             const Span &cols) {
+    int64_t sum = 0;
+    for (int64_t y = rows.from; y < rows.to; y++)
+        for (int64_t x = cols.from; x < cols.to; x++)
+            sum += ((const uint8_t *)m.x)[input_at(m.shape, o.n, y, x, o.c)];
+    sum -= (rows.to - rows.from) * (cols.to - cols.from) * m.of.zero;
+    return __fmul_rn((float)sum, __fdiv_rn(m.of.scale, (float)(rows.count * cols.count)));
+}
+
+/* Row by row; long rows on their own: the order of exec/device/kernels/loops_pool.h. */
+static __device__ inline float mean_of_reals(const hp_cuda_map &m, const Spot &o, const Span &rows,
+                                             const Span &cols) {
+    enum { WIDE = 16 };
+    const bool wide = cols.to - cols.from >= WIDE;
+    float sum = 0;
+    for (int64_t y = rows.from; y < rows.to; y++) {
+        float part = wide ? 0 : sum;
+        for (int64_t x = cols.from; x < cols.to; x++)
+            part = __fadd_rn(part, number_at(m, input_at(m.shape, o.n, y, x, o.c)));
+        sum = wide ? __fadd_rn(sum, part) : part;
+    }
+    return __fmul_rn(sum, __fdiv_rn(1.0f, (float)(rows.count * cols.count)));
+}
+
+static __global__ void mean_map(hp_cuda_map m) {
+    for (int64_t i = thread_index(); i < elements(m.shape); i += all_threads()) {
+        const Spot o = spot_of(m.shape, i);
+        const Span rows = span_of(m.rows, o.y), cols = span_of(m.cols, o.x);
+        put_number(m, i,
+                   m.of.dtype == HP_U8 ? mean_of_bytes(m, o, rows, cols) : mean_of_reals(m, o, rows, cols));
+    }
+}
+
+/* --- interpolation: hp_resample_at --- */
+
+typedef struct Between {
+    int32_t lo, hi;
+    float weight;
+} Between;
+
+static __device__ inline int64_t floor_of(int64_t num, int64_t den) {
+    return num >= 0 ? num / den : -((-num + den - 1) / den);
+}
+
+static __device__ inline int32_t inside(int64_t v, int32_t n) {
+    return (int32_t)(v < 0 ? 0 : v >= n ? n - 1 : v);
+}
+
+static __device__ inline Between between(const hp_cuda_map &m, int32_t in, int32_t out, int64_t i) {
+    int64_t num = 0, den = 1;
+    if (m.corners == HP_CORNERS_HALF_PIXEL || (m.corners == HP_CORNERS_PYTORCH_HALF_PIXEL && out > 1)) {
+        num = (2 * i + 1) * in - out;
+        den = 2 * (int64_t)out;
+    } else if (m.corners == HP_CORNERS_ALIGN && out > 1) {
+        num = i * (in - 1);
+        den = out - 1;
+    } else if (m.corners == HP_CORNERS_ASYMMETRIC) {
+        num = i * in;
+        den = out;
+    }
+    const int64_t below = floor_of(num, den);
+    if (m.interpolation == HP_NEAREST) {
+        const bool down = m.corners == HP_CORNERS_ASYMMETRIC;
+        const int32_t x = inside(down ? below : -floor_of(den - 2 * num, 2 * den), in);
+        return {x, x, 0};
+    }
+    const int64_t rest = num - below * den;
+    Between r = {inside(below, in), inside(below + (rest > 0), in), 0};
+    if (r.hi > r.lo) r.weight = (float)((double)rest / (double)den);
+    return r;
+}
+
+static __device__ inline float blend(float p, float q, float weight) {
+    return weight == 0 ? p : __fadd_rn(__fmul_rn(__fadd_rn(1.0f, -weight), p), __fmul_rn(weight, q));
+}
+
+static __device__ inline float along_row(const hp_cuda_map &m, const Spot &o, int32_t y, const Between &x) {
+    const hp_shape &s = m.shape;
+    return blend(number_at(m, input_at(s, o.n, y - s.iy0, x.lo - s.ix0, o.c)),
+                 number_at(m, input_at(s, o.n, y - s.iy0, x.hi - s.ix0, o.c)), x.weight);
+}
+
+static __global__ void resize_map(hp_cuda_map m) {
+    const hp_shape &s = m.shape;
+    for (int64_t i = thread_index(); i < elements(s); i += all_threads()) {
+        const Spot o = spot_of(s, i);
+        const Between y = between(m, s.full_ih, s.full_oh, s.oy0 + o.y),
+                      x = between(m, s.full_iw, s.full_ow, s.ox0 + o.x);
+        if (m.interpolation == HP_NEAREST)
+            move_element(m, i, input_at(s, o.n, y.lo - s.iy0, x.lo - s.ix0, o.c));
+        else
+            put_number(m, i, blend(along_row(m, o, y.lo, x), along_row(m, o, y.hi, x), y.weight));
+    }
+}
+
+/* --- softmax: a warp to a pixel --- */
+
+static __device__ inline float warp_most(float v) {
+    for (int by = 16; by > 0; by /= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, v, by);
+        v = other > v ? other : v;
+    }
+    return v;
+}
+
+static __device__ inline double warp_sum(double v) {
+    for (int by = 16; by > 0; by /= 2) v += __shfl_xor_sync(0xffffffffu, v, by);
+    return v;
+}
+
+/* All channels are read, those of the output's box made. */
+static __global__ void softmax_map(hp_cuda_map m) {
+    const hp_shape &s = m.shape;
+    const int64_t pixels = s.n * s.oh * s.ow, step = all_threads() / 32;
+    const int32_t lane = (int32_t)(threadIdx.x % 32);
+    for (int64_t p = thread_index() / 32; p < pixels; p += step) {
+        float most = number_at(m, p * s.ic);
+        for (int32_t c = lane; c < s.ic; c += 32) {
+            const float v = number_at(m, p * s.ic + c);
+            most = v > most ? v : most;
+        }
+        most = warp_most(most);
+        double sum = 0;
+        for (int32_t c = lane; c < s.ic; c += 32)
+            sum += (double)expf(__fadd_rn(number_at(m, p * s.ic + c), -most));
+        const float factor = (float)(1 / warp_sum(sum));
+        for (int32_t c = lane; c < s.oc; c += 32)
+            put_number(m, p * s.oc + c,
+                       __fmul_rn(expf(__fadd_rn(number_at(m, p * s.ic + s.oc0 + c), -most)), factor));
+    }
+}
+
+/* --- launchers --- */
+
+static int64_t elements_of(const hp_cuda_map *m) {
+    return m->shape.n * m->shape.oh * m->shape.ow * m->shape.oc;
+}
+
+cudaError_t hp_cuda_pad_map(const hp_cuda_map *m, cudaStream_t s) {
+    return HP_LAUNCH(pad_map, blocks_for(elements_of(m)), THREADS, s, *m);
+}
+
+cudaError_t hp_cuda_max_map(const hp_cuda_map *m, cudaStream_t s) {
+    return HP_LAUNCH(max_map, blocks_for(elements_of(m)), THREADS, s, *m);
+}
+
+cudaError_t hp_cuda_mean_map(const hp_cuda_map *m, cudaStream_t s) {
+    return HP_LAUNCH(mean_map, blocks_for(elements_of(m)), THREADS, s, *m);
+}
+
+cudaError_t hp_cuda_resize_map(const hp_cuda_map *m, cudaStream_t s) {
+    return HP_LAUNCH(resize_map, blocks_for(elements_of(m)), THREADS, s, *m);
+}
+
+cudaError_t hp_cuda_softmax_map(const hp_cuda_map *m, cudaStream_t s) {
+    return HP_LAUNCH(softmax_map, blocks_for(32 * m->shape.n * m->shape.oh * m->shape.ow), THREADS, s, *m);
+}

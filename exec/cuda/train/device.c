@@ -1,0 +1,98 @@
+/* device.c - training on a GPU: which launch computes which task. Convolutions and dense layers are the
+ * libraries', the rest are own kernels. */
+#include "exec/cuda/train/device.h"
+
+static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
+    [HP_TASK_FWD] = {[HP_BN] = hp_cuda_norm_fwd,
+                     [HP_ACT] = hp_cuda_act_fwd,
+                     [HP_ADD] = hp_cuda_add_fwd,
+                     [HP_MAXPOOL] = hp_cuda_maxpool_fwd,
+                     [HP_AVGPOOL] = hp_cuda_meanpool_fwd,
+                     [HP_ADAPTPOOL] = hp_cuda_meanpool_fwd,
+                     [HP_CONCAT] = hp_cuda_concat_fwd,
+                     [HP_DROPOUT] = hp_cuda_dropout_fwd,
+                     [HP_PAD] = hp_cuda_pad_fwd},
+    [HP_TASK_BWD] = {[HP_BN] = hp_cuda_norm_bwd,
+                     [HP_ACT] = hp_cuda_act_bwd,
+                     [HP_ADD] = hp_cuda_add_bwd,
+                     [HP_MAXPOOL] = hp_cuda_maxpool_bwd,
+                     [HP_AVGPOOL] = hp_cuda_meanpool_bwd,
+                     [HP_ADAPTPOOL] = hp_cuda_meanpool_bwd,
+                     [HP_CONCAT] = hp_cuda_concat_bwd,
+                     [HP_DROPOUT] = hp_cuda_dropout_bwd,
+                     [HP_PAD] = hp_cuda_pad_bwd},
+    [HP_TASK_STATS] = {[HP_BN] = hp_cuda_norm_sums},
+    [HP_TASK_BSTATS] = {[HP_BN] = hp_cuda_norm_bwd_sums},
+};
+static hp_cuda_launch_fn *const others[HP_TASK_OPS] = {
+    [HP_TASK_LOSS] = hp_cuda_loss_rows,  [HP_TASK_ACCUM] = hp_cuda_accumulate,
+    [HP_TASK_COPY] = hp_cuda_copy_boxes, [HP_TASK_ZERO] = hp_cuda_zero,
+    [HP_TASK_SGD] = hp_cuda_sgd_step,    [HP_TASK_FINITE] = hp_cuda_look_for_overflow,
+};
+
+hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err) {
+    if (bytes <= b->scratch_bytes) return HP_OK;
+    return hp_fail(err, HP_EPLAN, "%s needs %lld bytes of scratch, the plan has %lld: plan again for cuda",
+                   b->layer ? b->layer->name : hp_task_infos[b->task->op].name, (long long)bytes,
+                   (long long)b->scratch_bytes);
+}
+
+/* Kernels take one element type for all that a layer reads and writes. */
+static hp_status check_elements(const hp_device *d, const hp_bound *b, hp_error *err) {
+    const hp_dtype real = (hp_dtype)d->config.program->dtype, t = hp_cuda_elements(d, b);
+    bool equal = t == HP_F32 || t == HP_BF16 || t == HP_F16;
+    for (int i = 0; i < b->n_in; i++)
+        equal = equal && hp_tensor_dtype(&d->config.graph->tensor[b->layer->in[i]], real) == t;
+    if (equal) return HP_OK;
+    return hp_fail(err, HP_EUNAVAIL, "the cuda device trains in f32, bf16 or f16; layer %s is in %s",
+                   b->layer->name, t == real ? hp_dtype_names[t] : "several types");
+}
+
+static hp_status check_window(const hp_bound *b, hp_error *err) {
+    if (b->layer->op != HP_MAXPOOL || b->shape.kh * b->shape.kw <= 256) return HP_OK;
+    return hp_fail(err, HP_EUNAVAIL,
+                   "layer %s: a %dx%d maximum has more than 256 elements per window: use a smaller one",
+                   b->layer->name, b->shape.kh, b->shape.kw);
+}
+
+static hp_status prepare_layer(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
+    HP_TRY(check_elements(d, b, err));
+    HP_TRY(check_window(b, err));
+    HP_TRY(hp_cuda_check_scratch(b, hp_cuda_own_scratch(d, b), err));
+    *l = (hp_cuda_launch){.run = layers[b->task->op][b->layer->op], .name = "own"};
+    return HP_OK;
+}
+
+static hp_status prepare_other(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
+    (void)d;
+    if (b->task->op == HP_TASK_LOSS) HP_TRY(hp_cuda_check_scratch(b, hp_gpu_loss_bytes(), err));
+    *l = (hp_cuda_launch){.run = others[b->task->op], .name = "own"};
+    return HP_OK;
+}
+
+/* --- the tables of device.h --- */
+
+hp_cuda_prepare_fn *const hp_cuda_tasks[HP_TASK_OPS] = {
+    [HP_TASK_PACK] = hp_cuda_prepare_pack, [HP_TASK_LOSS] = prepare_other, [HP_TASK_ACCUM] = prepare_other,
+    [HP_TASK_COPY] = prepare_other,        [HP_TASK_ZERO] = prepare_other, [HP_TASK_SGD] = prepare_other,
+    [HP_TASK_FINITE] = prepare_other,
+};
+hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS] = {
+    [HP_CONV] = hp_cuda_prepare_conv, [HP_CONVT] = hp_cuda_prepare_conv, [HP_LINEAR] = hp_cuda_prepare_linear,
+    [HP_BN] = prepare_layer,          [HP_ACT] = prepare_layer,          [HP_ADD] = prepare_layer,
+    [HP_MAXPOOL] = prepare_layer,     [HP_AVGPOOL] = prepare_layer,      [HP_ADAPTPOOL] = prepare_layer,
+    [HP_CONCAT] = prepare_layer,      [HP_DROPOUT] = prepare_layer,      [HP_PAD] = prepare_layer,
+};
+hp_cuda_prepare_fn *const hp_cuda_backward[HP_LAYER_OPS] = {
+    [HP_CONV] = hp_cuda_prepare_conv, [HP_CONVT] = hp_cuda_prepare_conv, [HP_LINEAR] = hp_cuda_prepare_linear,
+    [HP_BN] = prepare_layer,          [HP_ACT] = prepare_layer,          [HP_ADD] = prepare_layer,
+    [HP_MAXPOOL] = prepare_layer,     [HP_AVGPOOL] = prepare_layer,      [HP_ADAPTPOOL] = prepare_layer,
+    [HP_CONCAT] = prepare_layer,      [HP_DROPOUT] = prepare_layer,      [HP_PAD] = prepare_layer,
+};
+hp_cuda_prepare_fn *const hp_cuda_backward_weights[HP_LAYER_OPS] = {
+    [HP_CONV] = hp_cuda_prepare_conv,
+    [HP_CONVT] = hp_cuda_prepare_conv,
+    [HP_LINEAR] = hp_cuda_prepare_linear,
+};
+hp_cuda_prepare_fn *const hp_cuda_stats[HP_LAYER_OPS] = {[HP_BN] = prepare_layer};
+hp_cuda_prepare_fn *const hp_cuda_backward_stats[HP_LAYER_OPS] = {[HP_BN] = prepare_layer};

@@ -1,0 +1,38 @@
+/* device.h - what the files of training on a GPU share. Only exec/cuda/device_train*.c include it. */
+#ifndef HP_CUDA_DEVICE_TRAIN_H
+#define HP_CUDA_DEVICE_TRAIN_H
+
+#include "exec/cuda/train/kernels.h"
+
+/* Of the layer's activations and their gradients. */
+static inline hp_dtype hp_cuda_elements(const hp_device *d, const hp_bound *b) {
+    return hp_tensor_dtype(&d->config.graph->tensor[b->layer->out], (hp_dtype)d->config.program->dtype);
+}
+
+/* Of operand `k` of a task that computes no layer. */
+static inline hp_dtype hp_cuda_operand_elements(const hp_device *d, const hp_bound *b, int k) {
+    const hp_role *r = d->config.role;
+    return (hp_dtype)r->buffer[r->operand[b->task->operand + k]].dtype;
+}
+
+static inline int64_t hp_cuda_pixels(const hp_shape *s) {
+    return s->n * s->oh * s->ow;
+}
+
+/* Scratch of own kernels, which comes first; the libraries' workspace is what is left of it. Errors:
+ * HP_EPLAN, less is planned. */
+static inline int64_t hp_cuda_own_scratch(const hp_device *d, const hp_bound *b) {
+    return hp_gpu_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, &b->shape);
+}
+hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err);
+
+hp_cuda_prepare_fn hp_cuda_prepare_pack, hp_cuda_prepare_conv, hp_cuda_prepare_linear;
+hp_cuda_launch_fn hp_cuda_norm_fwd, hp_cuda_norm_bwd, hp_cuda_norm_sums, hp_cuda_norm_bwd_sums;
+hp_cuda_launch_fn hp_cuda_maxpool_fwd, hp_cuda_maxpool_bwd, hp_cuda_meanpool_fwd, hp_cuda_meanpool_bwd;
+hp_cuda_launch_fn hp_cuda_act_fwd, hp_cuda_act_bwd, hp_cuda_add_fwd, hp_cuda_add_bwd;
+hp_cuda_launch_fn hp_cuda_dropout_fwd, hp_cuda_dropout_bwd;
+hp_cuda_launch_fn hp_cuda_concat_fwd, hp_cuda_concat_bwd, hp_cuda_pad_fwd, hp_cuda_pad_bwd;
+hp_cuda_launch_fn hp_cuda_copy_boxes, hp_cuda_zero, hp_cuda_accumulate, hp_cuda_sgd_step, hp_cuda_loss_rows;
+hp_cuda_launch_fn hp_cuda_look_for_overflow;
+
+#endif

@@ -1,0 +1,148 @@
+/* kernels.h - the kernels of training: what train_*.cu start, with plain arguments.
+ *
+ * Activations and their gradients are dense (N, H, W, C) of the element type that is the first argument
+ * (HP_F32, HP_BF16, HP_F16); parameters, their gradients and statistics are float32, sums float64. Numbers
+ * are computed in float32 and rounded once. In place where every element depends on the same one of its
+ * operand. All are enqueued; all give the same bits in every run. */
+#ifndef HP_KERNELS_TRAIN_H
+#define HP_KERNELS_TRAIN_H
+
+#include "exec/cuda/runtime/device.h"
+#include "plan/memory/column_sums.h"
+#include "plan/memory/gpu_scratch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- train/point.cu: one element at a time --- */
+
+/* y = clamp(x + added); added: NULL = nothing. */
+cudaError_t hp_cuda_clamp(hp_dtype t, void *y, const void *x, const void *added, int64_t n, hp_clamp k,
+                          cudaStream_t s);
+/* Both dx = dy where lo < y < hi, else 0; y NULL: everywhere. Either dx may be NULL. */
+cudaError_t hp_cuda_mask(hp_dtype t, void *dx0, void *dx1, const void *dy, const void *y, int64_t n,
+                         hp_clamp k, cudaStream_t s);
+/* dst += src */
+cudaError_t hp_cuda_accum(hp_dtype t, void *dst, const void *src, int64_t n, cudaStream_t s);
+
+typedef struct hp_cuda_dropout {
+    int64_t elems;
+    hp_shape shape;
+    int64_t first_sample, replica_samples; /* of the box in the global batch; of one replica */
+    uint64_t layer;
+    double p;
+} hp_cuda_dropout;
+cudaError_t hp_cuda_drop(hp_dtype t, void *to, const void *from, const hp_cuda_dropout *d,
+                         const hp_cuda_step *step, cudaStream_t s);
+
+/* --- train/move.cu --- */
+
+/* Runs of elements side by side, n[0] x n[1] x n[2] of them. Strides in elements. */
+typedef struct hp_cuda_runs {
+    void *to;
+    const void *from;
+    int64_t n[3], to_stride[3], from_stride[3], run;
+} hp_cuda_runs;
+cudaError_t hp_cuda_move(int element_bytes, const hp_cuda_runs *r, cudaStream_t s);
+/* to += from */
+cudaError_t hp_cuda_move_add(hp_dtype t, const hp_cuda_runs *r, cudaStream_t s);
+
+/* --- train/norm.cu: batch norm --- */
+
+typedef struct hp_cuda_norm {
+    hp_dtype dtype;
+    int64_t rows; /* pixels of the box */
+    int32_t channels, oh, ow;
+    bool all;       /* every pixel counts in the statistics; else those within: */
+    hp_box counted; /* relative to the box */
+    double pixels;  /* behind the statistics, on all ranks */
+    double eps;
+    hp_clamp clamp;
+    const void *x, *added, *dy;
+    void *y, *dx, *dadded; /* y: read for the mask of the backward pass; NULL: no mask */
+    float *save;           /* mean, inverse standard deviation */
+    const float *gamma, *beta;
+    float *mean, *var, *dgamma, *dbeta; /* running statistics; gradients */
+    bool add;                           /* to the gradients */
+    bool keep_running;                  /* running statistics stay as they are */
+    double *sums;                       /* over all ranks, or NULL */
+    double *partial;                    /* scratch: hp_column_sums_bytes, */
+    float *factor;                      /* and three rows */
+    /* running <- (running * keep^(before[0] + before[1] * replica) + fresh * s) * keep^(after...) */
+    double keep, fresh, before[2], after[2];
+    const hp_cuda_step *step;
+} hp_cuda_norm;
+cudaError_t hp_cuda_norm_stats(const hp_cuda_norm *n, cudaStream_t s); /* sums of what counts here */
+cudaError_t hp_cuda_norm_forward(const hp_cuda_norm *n, cudaStream_t s);
+cudaError_t hp_cuda_norm_eval(const hp_cuda_norm *n, cudaStream_t s);
+cudaError_t hp_cuda_norm_backward_stats(const hp_cuda_norm *n, cudaStream_t s);
+cudaError_t hp_cuda_norm_backward(const hp_cuda_norm *n, cudaStream_t s);
+
+/* --- train/pool.cu --- */
+
+typedef struct hp_cuda_pool {
+    hp_shape shape;
+    int32_t pad_h, pad_w; /* of the whole layer */
+    bool adaptive, count_pad;
+} hp_cuda_pool;
+/* save: which element of the window, or NULL. */
+cudaError_t hp_cuda_maxpool(hp_dtype t, void *y, uint8_t *save, const void *x, const hp_cuda_pool *p,
+                            cudaStream_t s);
+cudaError_t hp_cuda_maxpool_backward(hp_dtype t, void *dx, const uint8_t *save, const void *dy,
+                                     const hp_cuda_pool *p, cudaStream_t s);
+cudaError_t hp_cuda_meanpool(hp_dtype t, void *y, const void *x, const hp_cuda_pool *p, cudaStream_t s);
+cudaError_t hp_cuda_meanpool_backward(hp_dtype t, void *dx, const void *dy, const hp_cuda_pool *p,
+                                      cudaStream_t s);
+/* Mean of the rows of every sample: (samples, rows, channels) to (samples, channels). partial:
+ * hp_column_sums_bytes. */
+cudaError_t hp_cuda_mean_rows(hp_dtype t, void *y, const void *x, int64_t samples, int64_t rows,
+                              int32_t channels, double *partial, cudaStream_t s);
+
+/* --- train/weights.cu --- */
+
+/* Weights (outer, ins, taps), float32, to (outer, taps, ins). */
+cudaError_t hp_cuda_pack(hp_dtype t, void *pack, const float *w, int64_t outer, int32_t ins, int32_t taps,
+                         cudaStream_t s);
+/* Their gradient back: grad = dw, or grad += dw. */
+cudaError_t hp_cuda_unpack(hp_dtype t, float *grad, const void *dw, int64_t outer, int32_t ins, int32_t taps,
+                           bool add, cudaStream_t s);
+/* y += bias for every row. */
+cudaError_t hp_cuda_bias(hp_dtype t, void *y, const float *bias, int64_t rows, int32_t channels,
+                         cudaStream_t s);
+/* Sums over rows of dy. partial: hp_column_sums_bytes. */
+cudaError_t hp_cuda_bias_gradient(hp_dtype t, float *grad, const void *dy, int64_t rows, int32_t channels,
+                                  bool add, double *partial, cudaStream_t s);
+
+/* --- train/step.cu --- */
+
+typedef struct hp_cuda_loss {
+    const void *logits;
+    void *dlogits; /* or NULL */
+    const int32_t *labels;
+    int64_t rows;
+    int32_t classes;
+    double scale;             /* of dlogits, beside step->loss_scale */
+    const hp_cuda_step *step;
+    double *partial, *metric; /* scratch: HP_GPU_LOSS_BLOCKS x HP_METRICS */
+} hp_cuda_loss;
+cudaError_t hp_cuda_softmax_loss(hp_dtype t, const hp_cuda_loss *l, cudaStream_t s);
+
+typedef struct hp_cuda_sgd {
+    float *w, *m;
+    const float *g;
+    int64_t n;
+    double rows;          /* of all labels, present or not; 0: the gradients are means already */
+    const double *metric; /* HP_METRIC_COUNTED of these are present */
+    const hp_cuda_step *step;
+} hp_cuda_sgd;
+/* Nothing where HP_METRIC_OVERFLOW says so. */
+cudaError_t hp_cuda_descend(const hp_cuda_sgd *a, cudaStream_t s);
+/* metric[HP_METRIC_OVERFLOW] = 1 where g has an infinity or a NaN. */
+cudaError_t hp_cuda_finite(const float *g, int64_t n, double *metric, cudaStream_t s);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,119 @@
+/* dataset.c - opening data by name: which kind it is, and whether it fits the network. */
+#include "exec/data/dataset/kind.h"
+#include "plan/base/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* The first that owns the name opens it. */
+static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_idx,     &hp_dataset_masks,
+                                               &hp_dataset_folder,    &hp_dataset_patched, &hp_dataset_file};
+
+hp_data_options hp_data_options_default(void) {
+    hp_data_options o = {.label_h = 1, .label_w = 1};
+    for (int c = 0; c < HP_DATA_CHANNELS; c++) o.mean[c] = o.std[c] = 0.5;
+    return o;
+}
+
+hp_status hp_data_parse_channels(const char *text, const char *what, double value[HP_DATA_CHANNELS],
+                                 hp_error *err) {
+    char copy[256];
+    if (strlen(text) >= sizeof copy)
+        return hp_fail(err, HP_EUSAGE, "%s: more than %zu characters; give one number per channel", what,
+                       sizeof copy);
+    memcpy(copy, text, strlen(text) + 1);
+    int n = 0;
+    for (char *word = copy, *next; word; word = next) {
+        next = strchr(word, ',');
+        if (next) *next++ = '\0';
+        if (n == HP_DATA_CHANNELS)
+            return hp_fail(err, HP_EUSAGE, "%s: more than %d channels in '%s'", what, (int)HP_DATA_CHANNELS,
+                           text);
+        HP_TRY(hp_parse_double(word, what, -1e6, 1e6, &value[n++], err));
+    }
+    for (int c = n; c < HP_DATA_CHANNELS; c++) value[c] = value[n - 1]; /* the last one stands for the rest */
+    return HP_OK;
+}
+
+static hp_status check_options(const hp_data_options *o, hp_error *err) {
+    HP_ASSERT(o->name && o->image_h > 0 && o->image_w > 0 && o->image_c > 0 && o->classes > 0);
+    HP_ASSERT(o->label_h > 0 && o->label_w > 0);
+    if (o->image_c > HP_DATA_CHANNELS)
+        return hp_fail(err, HP_EUSAGE, "the network takes %d channels; images have at most %d", o->image_c,
+                       (int)HP_DATA_CHANNELS);
+    if (o->channels != 0 && o->channels != 1 && o->channels != 3)
+        return hp_fail(err, HP_EUSAGE, "--channels %d: give 1 (grey) or 3 (colour)", o->channels);
+    if (o->resize < 0)
+        return hp_fail(err, HP_EUSAGE, "--resize %d: give a positive number of pixels", o->resize);
+    if (o->resize && (o->resize < o->image_h || o->resize < o->image_w))
+        return hp_fail(err, HP_EUSAGE,
+                       "--resize %d is smaller than the plan's image, %d x %d; give --resize %d", o->resize,
+                       o->image_h, o->image_w, o->image_h > o->image_w ? o->image_h : o->image_w);
+    for (int c = 0; c < o->image_c; c++)
+        if (!(fabs(o->std[c]) > 0.0) || !isfinite(o->std[c]) || !isfinite(o->mean[c]))
+            return hp_fail(err, HP_EUSAGE, "--mean %g --std %g: give finite numbers and a std that is not 0",
+                           o->mean[c], o->std[c]);
+    return HP_OK;
+}
+
+static const hp_dataset_kind *find_kind(const char *name) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i]->owns(name)) return kinds[i];
+    return NULL;
+}
+
+/* A class per image or a class per pixel: data and network must mean the same. */
+static hp_status check_labels(const hp_dataset *d, hp_error *err) {
+    const hp_data_options *o = &d->o;
+    if (hp_dataset_maps(d) ? d->kind->map != NULL : d->kind->label != NULL) return HP_OK;
+    if (d->kind->label)
+        return hp_fail(
+            err, HP_EDATA,
+            "--data %s has one class per image, the network gives a map of %d x %d; give a folder with "
+            "{train,test}/{images,masks}, or simulate a classifier (--net resnet18)",
+            o->name, o->label_h, o->label_w);
+    return hp_fail(
+        err, HP_EDATA,
+        "--data %s holds images and masks, the network gives one class per image; give class folders "
+        "{train,test}/CLASS/*, or simulate with --net unet",
+        o->name);
+}
+
+hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *err) {
+    HP_TRY(check_options(o, err));
+    const hp_dataset_kind *kind = find_kind(o->name);
+    if (!kind)
+        return hp_fail(err, HP_EDATA,
+                       "--data %s: %s; give synthetic, fashion-mnist, an existing folder or file", o->name,
+                       strerror(ENOENT));
+    hp_arena *arena = hp_arena_new();
+    hp_dataset *d = HP_NEW(arena, hp_dataset, 1);
+    d->kind = kind;
+    d->o = *o;
+    d->o.name = hp_arena_strdup(arena, o->name);
+    d->arena = arena;
+    for (int c = 0; c < o->image_c; c++)
+        for (int v = 0; v < 256; v++) d->table[c][v] = (float)((v / 255.0 - o->mean[c]) / o->std[c]);
+    hp_status s = check_labels(d, err);
+    if (s == HP_OK) s = kind->open(d, err);
+    if (s != HP_OK) {
+        hp_dataset_close(d);
+        return s;
+    }
+    *out = d;
+    return HP_OK;
+}
+
+void hp_dataset_close(hp_dataset *d) {
+    if (!d) return;
+    d->kind->close(d);
+    hp_reader_pool_free(&d->readers);
+    hp_image_free(&d->drawn);
+    hp_image_free(&d->resized);
+    hp_arena_free(d->arena);
+}
+
+int64_t hp_dataset_count(const hp_dataset *d) {
+    return d->count;
+}

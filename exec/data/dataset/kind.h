@@ -1,0 +1,67 @@
+/* kind.h - what a kind of data set implements; only exec/data includes it. */
+#ifndef HP_DATASET_KIND_H
+#define HP_DATASET_KIND_H
+
+#include "exec/data/dataset/dataset.h"
+#include "exec/data/image/reader_pool.h"
+#include "plan/base/arena.h"
+
+typedef struct hp_dataset_kind {
+    const char *name;
+    bool (*owns)(
+        const char *name); /* is --data `name` of this kind? The first of the list that says so opens it */
+    /* Sets count and self; on an error close is called all the same. */
+    hp_status (*open)(hp_dataset *d, hp_error *err);
+    /* h, w and c (1, 3 or the network's) of a sample's image; costs no decoding. */
+    hp_status (*size)(hp_dataset *d, int64_t index, hp_pixels *size, hp_error *err);
+    /* Pixels of at least that window; lent until the next call. */
+    hp_status (*pixels)(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err);
+    /* The class of an image. NULL: the data have a class per pixel only. */
+    int32_t (*label)(const hp_dataset *d, int64_t index);
+    /* A window of the label map (label_h x label_w), dense. NULL: the data have a class per image only. */
+    hp_status (*map)(hp_dataset *d, int64_t index, const hp_crop *window, int32_t *label, hp_error *err);
+    void (*close)(hp_dataset *d); /* self may be NULL */
+} hp_dataset_kind;
+
+struct hp_dataset {
+    const hp_dataset_kind *kind;
+    hp_data_options o; /* name is a copy */
+    hp_arena *arena;
+    int64_t count;
+    void *self;
+    hp_reader_pool readers;             /* of the samples' files, by index */
+    hp_image drawn, resized;            /* reused from sample to sample */
+    float table[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
+};
+
+extern const hp_dataset_kind hp_dataset_synthetic, hp_dataset_idx, hp_dataset_masks, hp_dataset_folder,
+    hp_dataset_patched, hp_dataset_file;
+
+static inline bool hp_dataset_maps(const hp_dataset *d) {
+    return (int64_t)d->o.label_h * d->o.label_w > 1;
+}
+
+/* dataset/read.c: how an h x w image becomes the network's, by --resize or straight.
+ * Errors: HP_EDATA (too large). */
+hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *fit, hp_error *err);
+
+/* dataset/list.c */
+bool hp_is_dir(const char *path);
+bool hp_is_file(const char *path);
+bool hp_is_image(const char *path); /* a file with a name of hp_image_name */
+
+typedef struct hp_names {
+    char **name;
+    int n, capacity;
+} hp_names;
+
+/* Entries of `dir` that `wanted` accepts by their paths, sorted bytewise; hidden ones never.
+ * Errors: HP_EDATA. */
+hp_status hp_names_list(hp_arena *a, const char *dir, bool (*wanted)(const char *path), hp_names *out,
+                        hp_error *err);
+/* Index of `name`, or -1. */
+int hp_names_find(const hp_names *names, const char *name);
+/* "train" or "test". */
+const char *hp_split_name(int32_t split);
+
+#endif

@@ -1,0 +1,26 @@
+/* name.h - names of data with a kind and options: KIND:PATH[,KEY=NUMBER]... */
+#ifndef HP_DATA_NAME_H
+#define HP_DATA_NAME_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+
+typedef struct hp_data_key {
+    const char *key;
+    double low, high;
+    bool whole; /* a whole number */
+    double *value;
+} hp_data_key;
+
+/* Does the name begin with KIND: ? */
+bool hp_data_name_is(const char *name, const char *kind);
+
+/* Takes the options off the end of the name and returns PATH, which may hold commas and colons of its own:
+ * the first word from the end that is no known KEY= ends it. Errors: HP_EUSAGE (no number, outside its
+ * range). */
+hp_status hp_data_name_parse(hp_arena *a, const char *name, const hp_data_key *keys, int n, char **path,
+                             hp_error *err);
+
+#endif

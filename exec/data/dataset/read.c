@@ -1,0 +1,148 @@
+/* read.c - a box of a sample: from the 8-bit pixels that it needs to the network's input. */
+#include "exec/data/dataset/kind.h"
+#include "exec/base/half.h"
+
+#include <math.h>
+
+/* --resize S as torchvision's Resize(S): the shorter side becomes S, the longer keeps the ratio, rounded
+ * down. */
+hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *fit, hp_error *err) {
+    const hp_data_options *o = &d->o;
+    int64_t full_h = o->image_h, full_w = o->image_w;
+    if (o->resize) {
+        full_h = h <= w ? o->resize : (int64_t)o->resize * h / w;
+        full_w = w <= h ? o->resize : (int64_t)o->resize * w / h;
+    }
+    if (full_h > HP_MAX_SIDE || full_w > HP_MAX_SIDE)
+        return hp_fail(err, HP_EDATA, "--resize %d of a %d x %d image is too large", o->resize, h, w);
+    *fit = (hp_resize){h, w, (int32_t)full_h, (int32_t)full_w, o->image_h, o->image_w};
+    return HP_OK;
+}
+
+static bool changes_nothing(const hp_resize *r) {
+    return r->full_h == r->h && r->full_w == r->w && r->out_h == r->h && r->out_w == r->w;
+}
+
+/* Sides of the network's image, by the ratio of a file's, one from the other. */
+bool hp_dataset_stretches(hp_dataset *d, int32_t *h, int32_t *w) {
+    const double out_h = d->o.image_h, out_w = d->o.image_w;
+    hp_pixels view;
+    hp_error ignored;
+    if (d->o.resize || d->count != 1 || d->kind->size(d, 0, &view, &ignored) != HP_OK) return false;
+    *h = view.h;
+    *w = view.w;
+    return fabs(out_w * *h / *w - out_h) > 1 && fabs(out_h * *w / *h - out_w) > 1;
+}
+
+typedef struct sample {
+    hp_dataset *d;
+    int64_t index;
+} sample;
+
+static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view, hp_error *err) {
+    const sample *s = self;
+    return s->d->kind->pixels(s->d, s->index, window, view, err);
+}
+
+/* 8-bit pixels of the network's image, at least `window` of them. */
+static hp_status fetch(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
+    sample self = {d, index};
+    const hp_pixel_source file = {file_pixels, &self};
+    hp_resize fit;
+    HP_TRY(d->kind->size(d, index, view, err));
+    HP_TRY(hp_dataset_fit(d, view->h, view->w, &fit, err));
+    if (changes_nothing(&fit)) return file_pixels(&self, window, view, err);
+    HP_TRY(hp_image_resize_from(&fit, &file, window, &d->resized, err));
+    *view = hp_image_pixels(&d->resized);
+    return HP_OK;
+}
+
+/* ITU-R 601 luma in 16-bit fixed point, as Pillow converts to "L". */
+static uint8_t luma(const uint8_t *px) {
+    return (uint8_t)((px[0] * 19595u + px[1] * 38470u + px[2] * 7471u + 0x8000u) >> 16);
+}
+
+/* One row of n pixels of nc channels: grey (made so if need be) into every channel of the box. */
+static void spread(const uint8_t *px, int32_t nc, int32_t n, const hp_box *box, uint8_t *to) {
+    for (int32_t i = 0; i < n; i++) {
+        const uint8_t value = nc == 3 ? luma(px + 3 * (size_t)i) : px[i];
+        for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++) *to++ = value;
+    }
+}
+
+static void copy(const uint8_t *px, int32_t nc, int32_t n, const hp_box *box, uint8_t *to) {
+    for (int32_t i = 0; i < n; i++, px += nc)
+        for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++) *to++ = px[c];
+}
+
+static hp_crop window_of(const hp_box *b) {
+    return (hp_crop){b->lo[HP_AXIS_H], b->lo[HP_AXIS_W], b->hi[HP_AXIS_H], b->hi[HP_AXIS_W]};
+}
+
+hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err) {
+    HP_ASSERT(index >= 0 && index < d->count);
+    const hp_data_options *o = &d->o;
+    const hp_crop w = window_of(box);
+    hp_pixels view;
+    HP_TRY(fetch(d, index, &w, &view, err));
+    const bool grey = view.c == 1 || (view.c == 3 && (o->image_c == 1 || o->channels == 1));
+    if (!grey && view.c != o->image_c)
+        return hp_fail(err, HP_EDATA,
+                       "--data %s: sample %lld has %d channels, the network takes %d; give --channels 1",
+                       o->name, (long long)index, view.c, o->image_c);
+    const int32_t columns = hp_crop_columns(&w);
+    const size_t row = (size_t)columns * (size_t)hp_box_len(box, HP_AXIS_C);
+    for (int32_t y = w.y0; y < w.y1; y++, px += row) {
+        const uint8_t *from = hp_pixels_row(&view, y) + (size_t)(w.x0 - view.window.x0) * (size_t)view.c;
+        (grey ? spread : copy)(from, view.c, columns, box, px);
+    }
+    return HP_OK;
+}
+
+/* Bytes at the end of the room of as many numbers become these numbers in place: none is written over a byte
+ * that is still to be read. */
+#define EXPAND(name, type, convert)                                                                          \
+    static void name(const hp_dataset *d, const hp_box *box, size_t pixels, void *room) {                    \
+        type *x = room;                                                                                      \
+        const size_t n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);                                        \
+        const unsigned char *from = (const unsigned char *)x + n * (sizeof *x - 1);                          \
+        for (size_t i = 0; i < pixels; i++)                                                                  \
+            for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++)                                \
+                *x++ = convert(d->table[c][*from++]);                                                        \
+    }
+EXPAND(expand_f32, float, (float))
+EXPAND(expand_f64, double, (double))
+EXPAND(expand_bf16, uint16_t, to_bf16)
+EXPAND(expand_f16, uint16_t, to_f16)
+#undef EXPAND
+
+hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
+                          hp_error *err) {
+    static void (*const expand[HP_DTYPES])(const hp_dataset *, const hp_box *, size_t, void *) = {
+        [HP_F32] = expand_f32, [HP_F64] = expand_f64, [HP_BF16] = expand_bf16, [HP_F16] = expand_f16};
+    if (dtype == HP_U8) return hp_dataset_bytes(d, index, box, x, err);
+    HP_ASSERT(expand[dtype]);
+    const size_t pixels = (size_t)hp_box_len(box, HP_AXIS_H) * (size_t)hp_box_len(box, HP_AXIS_W),
+                 n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);
+    HP_TRY(hp_dataset_bytes(d, index, box, (uint8_t *)x + n * (size_t)(hp_dtype_bytes(dtype) - 1), err));
+    expand[dtype](d, box, pixels, x);
+    return HP_OK;
+}
+
+hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err) {
+    return hp_dataset_read(d, index, box, HP_F32, x, err);
+}
+
+int64_t hp_dataset_label_count(const hp_dataset *d, const hp_box *box) {
+    return hp_dataset_maps(d) ? (int64_t)hp_box_len(box, HP_AXIS_H) * hp_box_len(box, HP_AXIS_W) : 1;
+}
+
+hp_status hp_dataset_labels(hp_dataset *d, int64_t index, const hp_box *box, int32_t *label, hp_error *err) {
+    HP_ASSERT(index >= 0 && index < d->count);
+    if (!hp_dataset_maps(d)) {
+        *label = d->kind->label(d, index);
+        return HP_OK;
+    }
+    const hp_crop w = window_of(box);
+    return d->kind->map(d, index, &w, label, err);
+}

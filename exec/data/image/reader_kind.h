@@ -1,0 +1,28 @@
+/* reader_kind.h - what a format of images implements; only exec/data includes it. */
+#ifndef HP_READER_KIND_H
+#define HP_READER_KIND_H
+
+#include "exec/data/image/reader.h"
+
+typedef struct hp_reader_kind {
+    bool forward; /* see hp_reader_forward */
+    /* Sets the sizes (hp_image_sizes of `kept`) and self; on an error close is called all the same. */
+    hp_status (*open)(hp_reader *r, hp_error *err);
+    /* Rows and columns of `part`, dense. After an error it may be called again. */
+    hp_status (*rows)(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err);
+    int32_t (*level)(const hp_reader *r, double shrink); /* NULL: there are none */
+    void (*close)(hp_reader *r);                         /* self may be NULL */
+} hp_reader_kind;
+
+struct hp_reader {
+    const hp_reader_kind *kind;
+    char *path;
+    hp_reader_options o;
+    hp_image kept;        /* the last window */
+    size_t decoder_bytes; /* pixels that the decoder holds besides */
+    void *self;
+};
+
+extern const hp_reader_kind hp_reader_png, hp_reader_jpeg, hp_reader_tiff, hp_reader_slide;
+
+#endif

@@ -1,0 +1,33 @@
+/* differences.h - a safetensors file held against the tensors that are expected in it: every name with its
+ * shape and type, nothing else. */
+#ifndef HP_DIFFERENCES_H
+#define HP_DIFFERENCES_H
+
+#include "exec/data/weights/safetensors.h"
+#include "plan/graph/graph.h"
+
+enum { HP_ST_ANY_REAL = -1 };
+
+typedef struct hp_st_expected {
+    const char *name;
+    int32_t dtype; /* hp_st_dtype, or HP_ST_ANY_REAL */
+    int32_t n_dim;
+    int32_t dim[4];
+} hp_st_expected;
+
+/* The first differences, in words. */
+typedef struct hp_differences {
+    int n;
+    size_t used;
+    char text[640];
+} hp_differences;
+
+/* What `want` (n of it) and the file do not have in common; tensors *.num_batches_tracked do not count. */
+void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int n, hp_differences *d);
+/* Behind the last difference that is shown: "" or ", ...". */
+const char *hp_differences_rest(const hp_differences *d);
+
+/* Does the file hold the parameters of the network? Errors: HP_EDATA listing the first differences. */
+hp_status hp_weights_compare(const char *path, const hp_safetensors *st, const hp_graph *g, hp_error *err);
+
+#endif

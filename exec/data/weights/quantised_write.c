@@ -1,0 +1,144 @@
+/* quantised_write.c - which tensors a quantised file has, and writing them layer by layer; see quantised.h.
+ */
+#include "exec/data/weights/quantised.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A tensor of the file and what it is made of. */
+typedef enum written_kind { WEIGHT, WEIGHT_SCALE, BIAS, OUTPUT_SCALE, OUTPUT_ZERO, KINDS } written_kind;
+static const char *const suffixes[KINDS] = {"weight", "weight_scale", "bias", "output_scale", "output_zero"};
+
+typedef struct listing {
+    hp_arena *arena;
+    const hp_graph *g;
+    int n, room, at_room;
+    hp_st_expected *want;
+    struct written {
+        written_kind kind;
+        int layer;
+    } * at;
+} listing;
+
+static void add(listing *s, int layer, written_kind kind, int dtype, int n_dim, const int32_t *dim) {
+    HP_ROOM(s->arena, s->want, s->n, s->room);
+    HP_ROOM(s->arena, s->at, s->n, s->at_room);
+    hp_st_expected *e = &s->want[s->n];
+    *e = (hp_st_expected){.dtype = dtype, .n_dim = n_dim};
+    e->name = hp_arena_printf(s->arena, "%s.%s", s->g->layer[layer].name, suffixes[kind]);
+    memcpy(e->dim, dim, (size_t)n_dim * sizeof *dim);
+    s->at[s->n++] = (struct written){kind, layer};
+}
+
+static bool has_bias(const hp_layer *l) {
+    return l->op == HP_BN || l->n_norm > 0 || l->n_param > 1;
+}
+
+static void add_floats(listing *s, int layer) {
+    const hp_layer *l = &s->g->layer[layer];
+    const hp_param *w = &s->g->param[l->param[0]];
+    const int32_t channels = s->g->tensor[l->out].c;
+    const bool eight = hp_layer_weights8(s->g, layer);
+    if (eight)
+        add(s, layer, WEIGHT_SCALE, HP_ST_F32, 1, &channels);
+    else
+        add(s, layer, WEIGHT, HP_ST_F32, w->n_dim, w->dim);
+    if (eight || has_bias(l)) add(s, layer, BIAS, HP_ST_F32, 1, &channels);
+}
+
+/* Bytes last, so that all floats lie where floats may. */
+static listing list(hp_arena *arena, const hp_graph *g) {
+    static const int32_t one = 1;
+    listing s = {.arena = arena, .g = g};
+    for (int l = 0; l < g->n_layer; l++) {
+        if (g->layer[l].n_param > 0) add_floats(&s, l);
+        if (!hp_tensor_wants_qparam(g, g->layer[l].out)) continue;
+        add(&s, l, OUTPUT_SCALE, HP_ST_F32, 1, &one);
+        add(&s, l, OUTPUT_ZERO, HP_ST_I32, 1, &one);
+    }
+    for (int l = 0; l < g->n_layer; l++) {
+        if (g->layer[l].n_param == 0 || !hp_layer_weights8(g, l)) continue;
+        const hp_param *w = &g->param[g->layer[l].param[0]];
+        add(&s, l, WEIGHT, HP_ST_I8, w->n_dim, w->dim);
+    }
+    return s;
+}
+
+int hp_quantised_expected(hp_arena *arena, const hp_graph *g, hp_st_expected **want) {
+    const listing s = list(arena, g);
+    *want = s.want;
+    return s.n;
+}
+
+/* --- writing --- */
+
+typedef struct writing {
+    const listing *list;
+    hp_constants *c;
+    int layer; /* of the filter, -1 */
+    hp_filter filter;
+    hp_qparam q;
+    float *zeros; /* bias of a layer that has none */
+} writing;
+
+static const void *bytes_of(const writing *w, written_kind kind) {
+    const hp_filter *f = &w->filter;
+    const void *const of[KINDS] = {[WEIGHT] = f->weight8 ? (const void *)f->weight8 : f->weight,
+                                   [WEIGHT_SCALE] = f->weight_scale,
+                                   [BIAS] = f->bias ? f->bias : w->zeros,
+                                   [OUTPUT_SCALE] = &w->q.scale,
+                                   [OUTPUT_ZERO] = &w->q.zero};
+    return of[kind];
+}
+
+/* The filter of a layer stays valid until another is asked for. */
+static const void *data_of(void *self, int i, hp_error *err) {
+    writing *w = self;
+    const struct written *at = &w->list->at[i];
+    const hp_layer *l = &w->list->g->layer[at->layer];
+    if (at->kind == OUTPUT_SCALE) w->q = hp_constants_qparam(w->c, l->out);
+    if (at->kind < OUTPUT_SCALE && at->layer != w->layer) {
+        w->layer = -1;
+        if (hp_constants_filter(w->c, at->layer, 0, w->list->g->tensor[l->out].c,
+                                hp_layer_weights8(w->list->g, at->layer), &w->filter, err) != HP_OK)
+            return NULL;
+        w->layer = at->layer;
+    }
+    return bytes_of(w, at->kind);
+}
+
+static const char *numbers(hp_arena *a, const double *value, int n) {
+    const char *text = "";
+    for (int i = 0; i < n; i++) text = hp_arena_printf(a, "%s%s%.17g", text, i ? "," : "", value[i]);
+    return text;
+}
+
+hp_status hp_quantised_write(const char *path, hp_constants *c, const hp_quantised_info *info,
+                             hp_error *err) {
+    HP_ASSERT(hp_constants_calibrated(c) && info->n_mean >= 1 && info->n_mean <= 4);
+    hp_arena *a = hp_arena_new();
+    const hp_graph *g = hp_constants_graph(c);
+    const listing l = list(a, g);
+    int widest = 1;
+    for (int t = 0; t < g->n_tensor; t++) widest = g->tensor[t].c > widest ? g->tensor[t].c : widest;
+    writing w = {.list = &l, .c = c, .layer = -1, .zeros = HP_NEW(a, float, widest)};
+    const hp_st_note note[] = {{"format", "hplan-quantised 1"},
+                               {"net", info->net},
+                               {"observer", info->observer},
+                               {"images", hp_arena_printf(a, "%" PRId64, info->images)},
+                               {"mean", numbers(a, info->mean, info->n_mean)},
+                               {"std", numbers(a, info->std, info->n_mean)},
+                               {"float_layers", info->float_layers},
+                               {"source", info->source}};
+    hp_st_tensor *tensor = HP_NEW(a, hp_st_tensor, l.n + 1);
+    for (int i = 0; i < l.n; i++) {
+        const hp_st_expected *e = &l.want[i];
+        tensor[i] = (hp_st_tensor){.name = e->name, .dtype = e->dtype, .n_dim = e->n_dim};
+        for (int k = 0; k < e->n_dim; k++) tensor[i].dim[k] = e->dim[k];
+    }
+    const hp_st_source source = {data_of, &w};
+    const hp_status s =
+        hp_safetensors_write_noted(path, note, (int)(sizeof note / sizeof *note), tensor, l.n, &source, err);
+    hp_arena_free(a);
+    return s;
+}

@@ -1,0 +1,238 @@
+/* st_read.c - safetensors files opened with every claim of the header checked; see safetensors.h. */
+#include "exec/data/weights/safetensors.h"
+#include "plan/base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+struct hp_safetensors {
+    hp_arena *arena;
+    const char *path;
+    unsigned char *map;
+    size_t map_bytes;
+    const unsigned char *data; /* after the header */
+    int64_t data_bytes;
+    int n;
+    hp_st_tensor *tensor;         /* by data offset */
+    const hp_st_tensor **by_name; /* the same, sorted by name */
+    int n_note;
+    hp_st_note *note;
+};
+
+const char *hp_st_printable(const char *name, char out[64]) {
+    size_t i = 0;
+    for (; name[i] && i < 63; i++) out[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
+    out[i] = '\0';
+    return out;
+}
+
+static hp_status bad(const hp_safetensors *st, const char *name, const char *why, hp_error *err) {
+    char shown[64];
+    return hp_fail(err, HP_EDATA, "%s: tensor '%s': %s; write the file again", st->path,
+                   hp_st_printable(name, shown), why);
+}
+
+static hp_status map_file(hp_safetensors *st, hp_error *err) {
+    const int fd = open(st->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return hp_fail(err, HP_EDATA, "cannot open %s: %s; check the path and its permissions", st->path,
+                       strerror(errno));
+    struct stat s;
+    const int ok = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 8;
+    if (ok) {
+        st->map_bytes = (size_t)s.st_size;
+        st->map = mmap(NULL, st->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    close(fd);
+    if (!ok)
+        return hp_fail(err, HP_EDATA, "%s: no file of more than 8 bytes, so no safetensors file", st->path);
+    if (st->map == MAP_FAILED) {
+        st->map = NULL;
+        return hp_fail(err, HP_EDATA, "cannot map %s: %s", st->path, strerror(errno));
+    }
+    return HP_OK;
+}
+
+static hp_status read_dtype(const hp_safetensors *st, json_t *entry, hp_st_tensor *t, hp_error *err) {
+    const char *text = json_string_value(json_object_get(entry, "dtype"));
+    for (t->dtype = 0; text && t->dtype < HP_ST_DTYPES; t->dtype++)
+        if (strcmp(text, hp_st_infos[t->dtype].name) == 0) return HP_OK;
+    return bad(st, t->name, text ? "a dtype this version does not know" : "no dtype", err);
+}
+
+static hp_status read_shape(const hp_safetensors *st, json_t *entry, hp_st_tensor *t, hp_error *err) {
+    json_t *shape = json_object_get(entry, "shape");
+    if (!json_is_array(shape)) return bad(st, t->name, "no shape", err);
+    if (json_array_size(shape) > HP_ST_MAX_DIM) return bad(st, t->name, "more than 8 dimensions", err);
+    t->n_dim = (int32_t)json_array_size(shape);
+    t->count = 1;
+    for (int i = 0; i < t->n_dim; i++) {
+        json_t *dim = json_array_get(shape, (size_t)i);
+        if (!json_is_integer(dim) || json_integer_value(dim) < 0)
+            return bad(st, t->name, "a dimension is no size", err);
+        t->dim[i] = json_integer_value(dim);
+        if (__builtin_mul_overflow(t->count, t->dim[i], &t->count))
+            return bad(st, t->name, "the shape has more than 2^63 elements", err);
+    }
+    return HP_OK;
+}
+
+static hp_status read_range(const hp_safetensors *st, json_t *entry, hp_st_tensor *t, hp_error *err) {
+    json_t *range = json_object_get(entry, "data_offsets"), *b = json_array_get(range, 0),
+           *e = json_array_get(range, 1);
+    if (json_array_size(range) != 2 || !json_is_integer(b) || !json_is_integer(e))
+        return bad(st, t->name, "no data_offsets", err);
+    const int64_t begin = json_integer_value(b), end = json_integer_value(e);
+    if (begin < 0 || end < begin || end > st->data_bytes)
+        return bad(st, t->name, "its data lie outside the file (is it truncated?)", err);
+    int64_t bytes;
+    if (__builtin_mul_overflow(t->count, (int64_t)hp_st_infos[t->dtype].bytes, &bytes) ||
+        bytes != end - begin)
+        return bad(st, t->name, "its data are not as long as its shape says", err);
+    t->data = st->data + begin;
+    return HP_OK;
+}
+
+static hp_status read_tensor(hp_safetensors *st, const char *name, json_t *entry, hp_error *err) {
+    hp_st_tensor *t = &st->tensor[st->n];
+    t->name = hp_arena_strdup(st->arena, name);
+    if (!json_is_object(entry)) return bad(st, name, "its entry is no object", err);
+    HP_TRY(read_dtype(st, entry, t, err));
+    HP_TRY(read_shape(st, entry, t, err));
+    HP_TRY(read_range(st, entry, t, err));
+    st->n++;
+    return HP_OK;
+}
+
+/* Texts alone, as the format says; another value is as good as none. */
+static void read_notes(hp_safetensors *st, json_t *entry) {
+    const char *key;
+    json_t *value;
+    st->note = HP_NEW(st->arena, hp_st_note, json_object_size(entry) + 1);
+    json_object_foreach(entry, key, value) {
+        if (!json_is_string(value)) continue;
+        st->note[st->n_note++] = (hp_st_note){hp_arena_strdup(st->arena, key),
+                                              hp_arena_strdup(st->arena, json_string_value(value))};
+    }
+}
+
+static hp_status read_entries(hp_safetensors *st, json_t *root, hp_error *err) {
+    const size_t n = json_object_size(root);
+    if (n > HP_ST_MAX_TENSORS + 1)
+        return hp_fail(err, HP_EDATA, "%s: %zu tensors; hplan reads up to %d", st->path, n,
+                       (int)HP_ST_MAX_TENSORS);
+    st->tensor = HP_NEW(st->arena, hp_st_tensor, n + 1);
+    const char *name;
+    json_t *entry;
+    json_object_foreach(root, name, entry) {
+        if (strcmp(name, "__metadata__") == 0)
+            read_notes(st, entry);
+        else
+            HP_TRY(read_tensor(st, name, entry, err));
+    }
+    return HP_OK;
+}
+
+static int by_offset(const void *x, const void *y) {
+    const hp_st_tensor *a = x, *b = y;
+    const int64_t na = a->count, nb = b->count; /* of two at one place the empty one goes first */
+    if (a->data != b->data) return a->data < b->data ? -1 : 1;
+    return (na > nb) - (na < nb);
+}
+
+static int by_name(const void *x, const void *y) {
+    return strcmp((*(const hp_st_tensor *const *)x)->name, (*(const hp_st_tensor *const *)y)->name);
+}
+
+static hp_status check_cover(hp_safetensors *st, hp_error *err) {
+    if (st->n) qsort(st->tensor, (size_t)st->n, sizeof *st->tensor, by_offset);
+    const unsigned char *at = st->data;
+    for (int i = 0; i < st->n; i++) {
+        const hp_st_tensor *t = &st->tensor[i];
+        if (t->data != at)
+            return bad(st, t->name, "its data overlap another's or leave a hole before them", err);
+        at += t->count * hp_st_infos[t->dtype].bytes;
+    }
+    if (at != st->data + st->data_bytes)
+        return hp_fail(err, HP_EDATA, "%s: %lld bytes of no tensor at the end; write the file again",
+                       st->path, (long long)(st->data + st->data_bytes - at));
+    st->by_name = HP_NEW(st->arena, const hp_st_tensor *, st->n + 1);
+    for (int i = 0; i < st->n; i++) st->by_name[i] = &st->tensor[i];
+    if (st->n) qsort(st->by_name, (size_t)st->n, sizeof *st->by_name, by_name);
+    return HP_OK;
+}
+
+static hp_status read_header(hp_safetensors *st, hp_error *err) {
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; i--) length = length << 8 | st->map[i];
+    if (length > HP_ST_MAX_HEADER || length > st->map_bytes - 8)
+        return hp_fail(err, HP_EDATA,
+                       "%s: a header of %llu bytes (at most %d, and inside the file); is it safetensors?",
+                       st->path, (unsigned long long)length, (int)HP_ST_MAX_HEADER);
+    st->data = st->map + 8 + length;
+    st->data_bytes = (int64_t)(st->map_bytes - 8 - length);
+    json_error_t e;
+    json_t *root = json_loadb((const char *)st->map + 8, (size_t)length, JSON_REJECT_DUPLICATES, &e);
+    if (!json_is_object(root)) {
+        char shown[64];
+        json_decref(root);
+        return hp_fail(err, HP_EDATA, "%s: the header is no JSON object (%s); is it safetensors?", st->path,
+                       root ? "another value" : hp_st_printable(e.text, shown));
+    }
+    const hp_status s = read_entries(st, root, err);
+    json_decref(root);
+    return s;
+}
+
+hp_status hp_safetensors_open(const char *path, hp_safetensors **out, hp_error *err) {
+    hp_arena *arena = hp_arena_new();
+    hp_safetensors *st = HP_NEW(arena, hp_safetensors, 1);
+    st->arena = arena;
+    st->path = hp_arena_strdup(arena, path);
+    hp_status s = map_file(st, err);
+    if (s == HP_OK) s = read_header(st, err);
+    if (s == HP_OK) s = check_cover(st, err);
+    if (s != HP_OK) {
+        hp_safetensors_close(st);
+        return s;
+    }
+    *out = st;
+    return HP_OK;
+}
+
+void hp_safetensors_close(hp_safetensors *st) {
+    if (!st) return;
+    if (st->map) munmap(st->map, st->map_bytes);
+    hp_arena_free(st->arena);
+}
+
+int hp_safetensors_count(const hp_safetensors *st) {
+    return st->n;
+}
+
+const hp_st_tensor *hp_safetensors_tensor(const hp_safetensors *st, int i) {
+    HP_ASSERT(i >= 0 && i < st->n);
+    return &st->tensor[i];
+}
+
+const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *name) {
+    const hp_st_tensor key = {.name = name}, *at = &key;
+    const hp_st_tensor **found = bsearch(&at, st->by_name, (size_t)st->n, sizeof *st->by_name, by_name);
+    return found ? *found : NULL;
+}
+
+const char *hp_safetensors_note(const hp_safetensors *st, const char *key) {
+    for (int i = 0; i < st->n_note; i++)
+        if (strcmp(st->note[i].key, key) == 0) return st->note[i].text;
+    return NULL;
+}
+
+void hp_safetensors_rest(hp_safetensors *st) {
+    (void)madvise(st->map, st->map_bytes, MADV_DONTNEED); /* the mapping is read-only: nothing is lost */
+}

@@ -1,0 +1,293 @@
+/* bind.c - resolves a task's operand ids to addresses in the arena, and their boxes to the layer's local
+ * geometry; see bind.h. */
+#include "exec/device/bind.h"
+
+#include "plan/base/rng.h"
+#include "plan/program/operands.h"
+
+#include <math.h>
+#include <string.h>
+
+static void *buffer_at(const hp_device_config *c, int buffer) {
+    return buffer < 0 ? NULL : c->arena + c->role->buffer[buffer].offset;
+}
+
+static void *element_of(const hp_device_config *c, int buffer, int64_t element) {
+    const hp_buffer *b = &c->role->buffer[buffer];
+    return b->bytes == 0 ? NULL
+                         : c->arena + b->offset + element * hp_dtype_bytes((hp_dtype)c->program->dtype);
+}
+
+/* --- a layer between the boxes of its operands --- */
+
+static const hp_box *box_of(const hp_device_config *c, int32_t buffer) {
+    return &c->role->buffer[buffer].box;
+}
+
+static hp_box output_box(const hp_device_config *c, const hp_task *t, const hp_operands *o) {
+    return hp_task_rows(t, box_of(c, o->dy >= 0 ? o->dy : o->y >= 0 ? o->y : o->x[0]));
+}
+
+/* An input that no operand holds: what the output needs of it. */
+static hp_box input_box(const hp_device_config *c, int layer, const hp_operands *o, int k,
+                        const hp_box *out) {
+    if (k < o->n_in && o->dx[k] >= 0) return *box_of(c, o->dx[k]);
+    const hp_box need = hp_layer_need(c->graph, layer, k, out);
+    if (k < o->n_in && o->x[k] >= 0) return hp_layer_view(c->graph, &need, box_of(c, o->x[k]));
+    return need;
+}
+
+static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands *o) {
+    const hp_graph *g = c->graph;
+    const hp_box out = output_box(c, b->task, o);
+    int32_t before = 0; /* channels of the whole output in front of input i */
+    for (int i = 0; i < b->n_in; i++) {
+        const hp_box in = input_box(c, b->layer_id, o, i, &out);
+        HP_ASSERT(hp_box_empty(&in) ||
+                  (in.lo[HP_AXIS_N] == out.lo[HP_AXIS_N] && in.hi[HP_AXIS_N] == out.hi[HP_AXIS_N]));
+        if (i == 0) b->shape = hp_shape_between(g, b->layer_id, &in, &out);
+        if (i == 0) b->in_elems = hp_box_elems(&in);
+        b->in_c[i] = hp_box_len(&in, HP_AXIS_C);
+        b->in_at[i] = before + in.lo[HP_AXIS_C] - out.lo[HP_AXIS_C];
+        before += g->tensor[b->layer->in[i]].c;
+    }
+    b->out_elems = hp_box_elems(&out);
+    b->sample0 = out.lo[HP_AXIS_N];
+    if (o->sums < 0) return;
+    b->counted = hp_box_and(box_of(c, o->save), &out);
+    for (int a = 0; a < HP_AXES && !hp_box_empty(&b->counted); a++) {
+        b->counted.lo[a] -= out.lo[a];
+        b->counted.hi[a] -= out.lo[a];
+    }
+}
+
+static void bind_params(const hp_device_config *c, hp_bound *b) {
+    if (c->graph->deployed) return; /* constants: see exec/device/infer/infer.h */
+    for (int i = 0; i < b->layer->n_param; i++) {
+        const int p = b->layer->param[i];
+        const hp_param_place *place = &c->role->place[p];
+        const bool trained = hp_param_trained(&c->graph->param[p]);
+        const int64_t row = hp_param_row(c->graph, b->layer, i),
+                      skip = row > 0 ? b->shape.oc0 * row - place->first : 0;
+        HP_ASSERT(place->here && skip >= 0 && skip + row * b->shape.oc <= place->count);
+        b->param[i] = element_of(c, trained ? HP_BUF_WEIGHTS : HP_BUF_STATE, place->offset + skip);
+        b->grad[i] = trained ? element_of(c, HP_BUF_GRADS, place->offset + skip) : NULL;
+    }
+}
+
+static void bind_packs(const hp_device_config *c, hp_bound *b) {
+    b->pack_forward = buffer_at(c, c->role->pack_forward[b->layer_id]);
+    b->pack_backward = buffer_at(c, c->role->pack_backward[b->layer_id]);
+}
+
+static void name_layer(const hp_device_config *c, hp_bound *b) {
+    b->layer_id = b->task->layer;
+    b->layer = &c->graph->layer[b->layer_id];
+    b->n_in = b->layer->n_in;
+}
+
+/* Address of the first element of a part of a buffer that is all of its columns and channels. */
+static void *rows_at(const hp_device_config *c, int32_t id, const hp_box *part) {
+    if (id < 0) return NULL;
+    const hp_buffer *b = &c->role->buffer[id];
+    const int64_t row = (int64_t)hp_box_len(&b->box, HP_AXIS_W) * hp_box_len(&b->box, HP_AXIS_C);
+    const int64_t skipped = (part->lo[HP_AXIS_H] - b->box.lo[HP_AXIS_H]) * row;
+    return c->arena + b->offset + skipped * hp_dtype_bytes((hp_dtype)b->dtype);
+}
+
+/* Rows of larger buffers, and how operands are stored. */
+static void bind_views(const hp_device_config *c, hp_bound *b, const hp_operands *o) {
+    const hp_box out = output_box(c, b->task, o);
+    b->y = rows_at(c, o->y, &out);
+    b->y_dtype = (hp_dtype)c->role->buffer[o->y].dtype;
+    for (int k = 0; k < o->n_in; k++) {
+        if (o->x[k] < 0) continue;
+        const bool added = hp_layer_adds(b->layer) && k == b->layer->n_in - 1;
+        const hp_box in = added ? out : input_box(c, b->layer_id, o, k, &out);
+        b->x[k] = rows_at(c, o->x[k], &in);
+        b->x_dtype[k] = (hp_dtype)c->role->buffer[o->x[k]].dtype;
+    }
+}
+
+static void bind_layer(const hp_device_config *c, hp_bound *b) {
+    name_layer(c, b);
+    const hp_operands o = hp_operands_of(c->graph, c->role, b->task);
+    bind_shape(c, b, &o);
+    bind_params(c, b);
+    bind_packs(c, b);
+    b->y = buffer_at(c, o.y);
+    b->dy = buffer_at(c, o.dy);
+    b->save = buffer_at(c, o.save);
+    b->sums = buffer_at(c, o.sums);
+    for (int i = 0; i < o.n_in; i++) {
+        b->x[i] = buffer_at(c, o.x[i]);
+        b->dx[i] = buffer_at(c, o.dx[i]);
+    }
+    if (c->graph->deployed) bind_views(c, b, &o);
+}
+
+/* --- tasks that compute no layer --- */
+
+typedef void operands_fn(const hp_device_config *c, const int32_t *o, hp_bound *b);
+
+/* The whole layer, or of it the output channels whose weights are here. */
+static void operands_pack(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+    name_layer(c, b);
+    const hp_param_place *place = &c->role->place[b->layer->param[0]];
+    const int64_t row = hp_param_row(c->graph, b->layer, 0);
+    hp_box out = hp_box_whole(c->graph, b->layer->out, b->micro_batch),
+           in = hp_box_whole(c->graph, b->layer->in[0], b->micro_batch);
+    if (row > 0) {
+        out.lo[HP_AXIS_C] = (int32_t)(place->first / row);
+        out.hi[HP_AXIS_C] = (int32_t)((place->first + place->count) / row);
+        const hp_box need = hp_layer_need(c->graph, b->layer_id, 0, &out);
+        in.lo[HP_AXIS_C] = need.lo[HP_AXIS_C];
+        in.hi[HP_AXIS_C] = need.hi[HP_AXIS_C];
+    }
+    b->shape = hp_shape_between(c->graph, b->layer_id, &in, &out);
+    bind_params(c, b);
+    b->pack_forward = buffer_at(c, o[0]);
+    b->pack_backward = buffer_at(c, o[1]);
+}
+
+/* Rows of the logits' box, each with a label: with a label map one per pixel. */
+static void operands_loss(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+    const hp_box *logits = &c->role->buffer[o[1]].box;
+    b->y = buffer_at(c, o[0]);
+    b->x[0] = buffer_at(c, o[1]);
+    b->labels = buffer_at(c, o[2]);
+    b->in_c[0] = logits->hi[HP_AXIS_C] - logits->lo[HP_AXIS_C];
+    b->count = hp_box_empty(logits) ? 0 : hp_box_elems(logits) / b->in_c[0];
+    HP_ASSERT(c->role->buffer[o[2]].bytes >= b->count * (int64_t)sizeof(int32_t));
+    HP_ASSERT(o[0] < 0 || hp_box_equal(logits, &c->role->buffer[o[0]].box));
+}
+
+static int64_t logits_pixels(const hp_graph *g) {
+    const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
+    return (int64_t)logits->h * logits->w;
+}
+
+static void operands_accum(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+    const hp_buffer *dst = &c->role->buffer[o[0]];
+    b->y = buffer_at(c, o[0]);
+    b->x[0] = buffer_at(c, o[1]);
+    b->count = dst->bytes / hp_dtype_bytes((hp_dtype)dst->dtype);
+}
+
+static void operands_copy(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+    HP_ASSERT(c->role->buffer[o[0]].dtype == c->role->buffer[o[1]].dtype);
+    b->y = buffer_at(c, o[0]);
+    b->x[0] = buffer_at(c, o[1]);
+    b->dst_box = box_of(c, o[0]);
+    b->src_box = box_of(c, o[1]);
+    b->dtype = (hp_dtype)c->role->buffer[o[0]].dtype;
+}
+
+static void operands_zero(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+    const hp_buffer *buffer = &c->role->buffer[o[0]];
+    b->dtype = (hp_dtype)buffer->dtype;
+    b->count = b->task->count;
+    HP_ASSERT((b->task->offset + b->count) * hp_dtype_bytes(b->dtype) <= buffer->bytes);
+    b->y = c->arena + buffer->offset + b->task->offset * hp_dtype_bytes(b->dtype);
+}
+
+static void operands_sgd(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+    (void)o;
+    b->sgd_w = element_of(c, HP_BUF_WEIGHTS, b->task->offset);
+    b->sgd_g = element_of(c, HP_BUF_GRADS, b->task->offset);
+    b->sgd_m = element_of(c, HP_BUF_MOMENTUM, b->task->offset);
+    b->count = b->task->count;
+}
+
+static operands_fn *const operands_fns[HP_TASK_OPS] = {
+    [HP_TASK_PACK] = operands_pack, [HP_TASK_LOSS] = operands_loss, [HP_TASK_ACCUM] = operands_accum,
+    [HP_TASK_COPY] = operands_copy, [HP_TASK_ZERO] = operands_zero, [HP_TASK_SGD] = operands_sgd,
+    [HP_TASK_FINITE] = operands_sgd,
+};
+
+hp_bound hp_bind(const hp_device_config *c, int t) {
+    const hp_task *task = &c->role->task[t];
+    const hp_buffer *scratch = &c->role->buffer[HP_BUF_SCRATCH];
+    hp_bound b = {.task = task,
+                  .layer_id = -1,
+                  .batch = c->program->batch,
+                  .pixels = logits_pixels(c->graph),
+                  .micro_batch = c->program->micro_batch,
+                  .dp = c->program->dp,
+                  .micro = c->program->micro,
+                  .bn = c->program->bn,
+                  .scratch_bytes = scratch->bytes};
+    b.scratch = scratch->bytes > 0 ? buffer_at(c, HP_BUF_SCRATCH) : NULL;
+    b.metric = buffer_at(c, HP_BUF_METRIC);
+    if (hp_task_is_layer(task)) {
+        bind_layer(c, &b);
+        return b;
+    }
+    HP_ASSERT(operands_fns[task->op] != NULL);
+    operands_fns[task->op](c, c->role->operand + task->operand, &b);
+    return b;
+}
+
+/* --- what makes results independent of the split --- */
+
+hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
+    const double keep = 1.0 - (double)b->layer->momentum;
+    const int64_t skipped = b->task->offset >> 32, behind = b->task->offset & UINT32_MAX;
+    const bool alone = b->bn != HP_BN_ALL; /* the other replicas' groups are not in these statistics */
+    const int64_t before = b->task->flags & HP_FLAG_FIRST && alone ? (int64_t)s->replica * b->micro : 0;
+    const int64_t after = alone ? (int64_t)(b->dp - 1 - s->replica) * b->micro : 0;
+    hp_running r = {pow(keep, (double)(1 + skipped + before)), (double)b->layer->momentum, 1};
+    if (b->task->flags & HP_FLAG_LAST) r.after = pow(keep, (double)(behind + after));
+    return r;
+}
+
+hp_clamp hp_clamp_of(int act) {
+    static const hp_clamp clamps[] = {
+        [HP_ACT_NONE] = {-INFINITY, INFINITY}, [HP_ACT_RELU] = {0, INFINITY}, [HP_ACT_RELU6] = {0, 6}};
+    return clamps[act];
+}
+
+/* Keeps or drops elements first .. first+count-1 of a sample of the whole map. */
+static void dropout_run(const hp_bound *b, const hp_step *s, uint64_t sample, int64_t first, int64_t count,
+                        float *keep) {
+    const double p = (double)b->layer->p;
+    const uint64_t threshold = (uint64_t)(p * 0x1p32); /* a 32-bit word below it drops the element */
+    const float scale = p < 1 ? (float)(1 / (1 - p)) : 0.0f;
+    const uint64_t stream = ((uint64_t)s->step << 24) ^ (uint64_t)b->layer_id;
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t e = (uint64_t)(first + i);
+        const hp_rng4 r =
+            hp_philox(s->seed, stream, (sample << 34) ^ (e >> 2)); /* 2^36 elements per sample */
+        for (; i < count && (uint64_t)(first + i) >> 2 == e >> 2; i++)
+            keep[i] = r.v[(uint64_t)(first + i) & 3] < threshold ? 0.0f : scale;
+        i--;
+    }
+}
+
+/* Sample `n` of the box in the global batch. */
+static uint64_t global_sample(const hp_bound *b, const hp_step *s, int64_t n) {
+    const int64_t group = (int64_t)s->replica * b->micro + b->task->micro;
+    return (uint64_t)(group * b->micro_batch + b->sample0 + n);
+}
+
+/* First channel of a pixel of the box in its sample of the whole map. */
+static int64_t global_element(const hp_shape *g, int y, int x) {
+    return ((int64_t)(g->oy0 + y) * g->full_ow + g->ox0 + x) * g->full_oc + g->oc0;
+}
+
+void hp_dropout_row(const hp_bound *b, const hp_step *s, int64_t n, int y, float *keep) {
+    const hp_shape *g = &b->shape;
+    const uint64_t sample = global_sample(b, s, n);
+    const int step = g->oc == g->full_oc ? g->ow : 1; /* pixels side by side */
+    for (int x = 0; x < g->ow; x += step, keep += (int64_t)step * g->oc)
+        dropout_run(b, s, sample, global_element(g, y, x), (int64_t)step * g->oc, keep);
+}
+
+float hp_dropout_at(const hp_bound *b, const hp_step *s, int64_t i) {
+    const hp_shape *g = &b->shape;
+    const int64_t pixel = i / g->oc, row = pixel / g->ow;
+    float keep;
+    dropout_run(b, s, global_sample(b, s, row / g->oh),
+                global_element(g, (int)(row % g->oh), (int)(pixel % g->ow)) + i % g->oc, 1, &keep);
+    return keep;
+}

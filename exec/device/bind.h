@@ -1,0 +1,71 @@
+/* bind.h - a compute task with its operands turned from ids into addresses, once, before the first step.
+ *
+ * What every device shares: the geometry of a layer between the boxes of its operands, where they and the
+ * parameters lie, and the factors that make running statistics and dropout independent of how the batch and
+ * the image were split. */
+#ifndef HP_BIND_H
+#define HP_BIND_H
+
+#include "exec/device/device.h"
+
+typedef struct hp_bound {
+    const hp_task *task;
+    const hp_layer *layer; /* of pack, fwd, bwd, bwdw, stats, bstats; else NULL */
+    int32_t layer_id;
+    int32_t n_in;
+    hp_shape shape;              /* between the boxes of the operands; pack: the channels that are here */
+    int64_t in_elems, out_elems; /* of the boxes: first input, output */
+    int32_t in_c[HP_MAX_IN];     /* channels of each input's box */
+    int32_t in_at[HP_MAX_IN];    /* concat: where they lie among the channels of the output's box */
+    int64_t sample0;             /* first sample of the output's box, within the micro-batch */
+    /* Operands; NULL = absent. Activations are (N, H, W, C) in the program's dtype. */
+    void *y, *dy, *save;
+    void *x[HP_MAX_IN], *dx[HP_MAX_IN];
+    double *sums;   /* bn: (2, C), added up over ranks; NULL: the statistics are this buffer's alone */
+    hp_box counted; /* bn with sums: pixels of the output that count here, relative to its box */
+    /* Parameters in the layer's order (conv, linear: weight, bias; bn: gamma, beta, mean, var), and their
+     * gradients, from the first channel of the output's box on. */
+    void *param[HP_MAX_LAYER_PARAMS], *grad[HP_MAX_LAYER_PARAMS];
+    /* Deployed: how the operands are stored, and the box of the output in the whole map is shape's. y holds
+     * the last input on entry where hp_layer_adds(layer). */
+    hp_dtype x_dtype[HP_MAX_IN], y_dtype;
+    void *pack_forward, *pack_backward, *scratch;
+    int64_t scratch_bytes;
+    /* loss: y = dlogits, x[0] = logits; accum, copy: y = dst, x[0] = src; zero: y = first element; sgd, finite:
+     * first element of the range of each */
+    void *sgd_w, *sgd_g, *sgd_m;
+    const hp_box *dst_box, *src_box; /* copy */
+    hp_dtype dtype;                  /* copy, zero: of the elements */
+    int32_t *labels;
+    double *metric; /* HP_METRICS */
+    int64_t count;  /* loss: rows; accum, zero, sgd: elements */
+    int64_t batch;  /* global batch */
+    int64_t pixels; /* loss, sgd: of the network's whole logits map; 1 for a classifier */
+    int64_t micro_batch;
+    int32_t dp, micro, bn; /* of the program */
+} hp_bound;
+
+/* Resolves task `t` of the role. Only compute tasks other than load may be bound. */
+hp_bound hp_bind(const hp_device_config *c, int t);
+
+/* Running statistics: r <- r * before + momentum * s, then r <- r * after. Summed over the replicas (and over
+ * the ranks that take turns within one) this is "all groups applied in batch order". */
+typedef struct hp_running {
+    double before, fresh, after;
+} hp_running;
+hp_running hp_running_factors(const hp_bound *b, const hp_step *s);
+
+/* The activation as a clamp to [lo, hi]; infinite bounds do nothing. */
+typedef struct hp_clamp {
+    float lo, hi;
+} hp_clamp;
+hp_clamp hp_clamp_of(int act);
+
+/* Dropout keeps an element of the global batch or not: the same in forward, recomputation and backward, and
+ * however the batch and the map are split. Fills keep (W, C) with 0 or 1/(1-p) for row `y` of sample `n` of
+ * the output's box. */
+void hp_dropout_row(const hp_bound *b, const hp_step *s, int64_t n, int y, float *keep);
+/* The same for element `i` of the output's box. */
+float hp_dropout_at(const hp_bound *b, const hp_step *s, int64_t i);
+
+#endif

@@ -1,0 +1,63 @@
+/* step.c - loss, gradient sums and optimiser tasks. */
+#include "exec/device/cpu/train.h"
+#include "exec/device/metric.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Softmax cross-entropy of one row, inside in float64: it is short, and the loss is what users compare. The
+ * exponentials wait in `dlogits` as float32; that of the first maximum, `top`, is exactly 1, so that the
+ * gradient of a certain row keeps its digits. */
+static double row_loss(const float *logits, int classes, int top, int label, double scale, float *dlogits) {
+    double sum = 1;
+    for (int c = 0; c < classes; c++) {
+        const double e = c == top ? 1 : exp((double)logits[c] - (double)logits[top]);
+        if (c != top) sum += e;
+        if (dlogits) dlogits[c] = (float)e;
+    }
+    for (int c = 0; dlogits && c < classes; c++)
+        dlogits[c] = (float)(((double)dlogits[c] / sum - (c == label ? 1 : 0)) * scale);
+    return log(sum) + (double)logits[top] - (double)logits[label];
+}
+
+static int first_maximum(const float *v, int n) {
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        if (v[i] > v[best]) best = i;
+    return best;
+}
+
+hp_status hp_cpu_loss(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)s;
+    (void)err;
+    const int classes = b->in_c[0];
+    const double scale = 1 / ((double)b->batch * (double)b->pixels); /* means over the rows of all ranks */
+    for (int64_t i = 0; i < b->count; i++) {
+        const float *logits = (const float *)b->x[0] + i * classes;
+        float *dlogits = b->y ? (float *)b->y + i * classes : NULL;
+        const int label = b->labels[i], top = first_maximum(logits, classes);
+        if (hp_metric_counts(label, classes))
+            hp_metric_add(b->metric, row_loss(logits, classes, top, label, scale, dlogits), label, top);
+        else if (dlogits)
+            memset(dlogits, 0, (size_t)classes * sizeof *dlogits);
+    }
+    return HP_OK;
+}
+
+hp_status hp_cpu_accum(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)s;
+    (void)err;
+    d->kernels->point.accum(b->y, b->x[0], b->count);
+    return HP_OK;
+}
+
+hp_status hp_cpu_sgd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)err;
+    const float factor = (float)hp_metric_gradient_factor(b);
+    float *g = b->sgd_g;
+    for (int64_t i = 0; factor != 1 && i < b->count; i++) g[i] *= factor;
+    d->kernels->point.sgd(b->sgd_w, g, b->sgd_m, b->count, (float)s->lr, (float)s->momentum,
+                          (float)s->weight_decay);
+    return HP_OK;
+}

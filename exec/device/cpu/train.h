@@ -1,0 +1,55 @@
+/* train.h - inside of the CPU device in float32: oneDNN for convolutions and matrix products, own
+ * kernels for the rest. Only exec/device_onednn*.c and the tests include it. */
+#ifndef HP_DEVICE_ONEDNN_H
+#define HP_DEVICE_ONEDNN_H
+
+#include "exec/device/kernels/kernels.h"
+#include "exec/device/cpu/onednn.h"
+#include "plan/base/arena.h"
+
+/* Kernel of one convolution task. */
+typedef struct hp_conv_choice {
+    bool winograd, gemm_gradient;
+    bool repack;               /* the layer's pack has another layout: weights are packed for every run */
+    hp_onednn_kernel *library; /* NULL: own kernel */
+} hp_conv_choice;
+
+typedef struct hp_pool_windows hp_pool_windows; /* cpu/pool.c */
+
+typedef hp_status hp_cpu_fn(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err);
+
+struct hp_device {
+    hp_device_config config;
+    hp_arena *arena; /* of the tables below, not of tensors */
+    hp_onednn *library;
+    const hp_kernels *kernels;
+    hp_bound *bound;              /* per task */
+    hp_cpu_fn **run;              /* per task; NULL: not a compute task of ours */
+    hp_conv_choice *conv;         /* per task */
+    hp_onednn_kernel **packed[2]; /* forward, backward; per graph layer: whose layout the pack has, or NULL */
+    hp_pool_windows **windows;    /* per task */
+    hp_pool_windows *all_windows; /* list: tasks of equal geometry share theirs */
+};
+
+hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/conv.c */
+hp_cpu_fn hp_cpu_pack, hp_cpu_conv_fwd, hp_cpu_conv_bwd, hp_cpu_conv_bwdw;
+hp_cpu_fn hp_cpu_linear_fwd, hp_cpu_linear_bwd, hp_cpu_linear_bwdw;            /* cpu/linear.c */
+hp_cpu_fn hp_cpu_bn_stats, hp_cpu_bn_fwd, hp_cpu_bn_bstats, hp_cpu_bn_bwd;     /* cpu/norm.c */
+hp_status hp_cpu_pool_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/pool.c */
+hp_cpu_fn hp_cpu_maxpool_fwd, hp_cpu_maxpool_bwd, hp_cpu_meanpool_fwd, hp_cpu_meanpool_bwd;
+hp_cpu_fn hp_cpu_act_fwd, hp_cpu_act_bwd, hp_cpu_add_fwd, hp_cpu_add_bwd; /* cpu/point.c */
+hp_cpu_fn hp_cpu_concat_fwd, hp_cpu_concat_bwd, hp_cpu_dropout_fwd, hp_cpu_dropout_bwd;
+hp_status hp_cpu_convt_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/convt.c */
+hp_cpu_fn hp_cpu_convt_fwd, hp_cpu_convt_bwd, hp_cpu_convt_bwdw;
+hp_cpu_fn hp_cpu_pad_fwd, hp_cpu_pad_bwd;        /* cpu/pad.c */
+hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_sgd; /* cpu/step.c */
+
+static inline int hp_cpu_task_of(const hp_device *d, const hp_bound *b) {
+    return (int)(b - d->bound);
+}
+
+/* Which kernel a task runs: "winograd 2x2 avx512", "brgconv_1x1:avx512_core", "own any". Static or the
+ * device's text. */
+const char *hp_cpu_kernel_name(const hp_device *d, int task);
+
+#endif

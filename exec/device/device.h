@@ -1,0 +1,77 @@
+/* device.h - what a device does with the compute tasks of a program.
+ *
+ * All buffers lie in one arena that the executor allocated in the device's memory: buffer b is at arena +
+ * role->buffer[b].offset, 64-byte aligned. Activations are (N, H, W, C) dense in the program's dtype; conv
+ * weights (O, I/groups, kh, kw), linear weights (O, C*H*W): see graph.h. Operands per opcode: plan/program/ops.def.
+ * Results must not depend on what the buffers held before. */
+#ifndef HP_DEVICE_H
+#define HP_DEVICE_H
+
+#include "exec/base/memory.h"
+#include "plan/program/program.h"
+
+typedef struct hp_device hp_device; /* each back end's own */
+
+typedef struct hp_device_config {
+    const hp_program *program;
+    const hp_graph *graph;
+    const hp_role *role;
+    unsigned char *arena;
+    int threads;
+    struct hp_constants *constants; /* exec/data/weights/constants.h; of a deployed graph, else NULL */
+} hp_device_config;
+
+/* What changes from step to step. */
+typedef struct hp_step {
+    int64_t step;    /* from 0 */
+    int32_t replica; /* data replica of this rank */
+    uint64_t seed;   /* dropout */
+    bool dropout;    /* false: --no-dropout */
+    double lr, momentum, weight_decay;
+    double loss_scale; /* 0: of a program that scales none, 1 */
+} hp_step;
+
+/* What the loss's gradient is multiplied with, and the optimiser divides by: a power of two. */
+static inline double hp_step_loss_scale(const hp_step *s) {
+    return s->loss_scale > 0 ? s->loss_scale : 1;
+}
+
+/* Kernels that a device chose by timing them: ranks tell each other, so that all use the same. */
+typedef struct hp_tuning_ops {
+    /* Choices that no rank has told of yet, the caller's to free; NULL: there are none. */
+    char *(*untold)(const hp_device *device);
+    /* What a rank, this one too, has told: is used from now on, and told. Errors: HP_EDATA, HP_EUNAVAIL. */
+    hp_status (*adopt)(hp_device *device, const char *text, hp_error *err);
+} hp_tuning_ops;
+
+typedef struct hp_device_ops {
+    const char *name; /* "onednn", "ref" */
+    hp_dtype dtype;   /* the program's dtype it computes in */
+    /* Prepares every compute task of the role: kernels are created here, never inside run.
+     * Errors: HP_EUNAVAIL (no acceptable kernel for layer X), HP_EPLAN (needs more scratch than was planned).
+     */
+    hp_status (*open)(const hp_device_config *config, hp_device **device, hp_error *err);
+    /* Runs one task of the compute queue (any but load and store) to completion. */
+    hp_status (*run)(hp_device *device, int task, const hp_step *step, hp_error *err);
+    void (*close)(hp_device *device);
+    const hp_memory_ops *memory;
+    /* Where memory has streams: give the compute stream a step's values, before its first task; a task, which
+     * reads them there, so that it can be kept and given again (hp_capture_ops). Both return at once. */
+    hp_status (*begin)(hp_device *device, const hp_step *step, hp_error *err);
+    hp_status (*enqueue)(hp_device *device, int task, const hp_order *order, hp_error *err);
+    const hp_tuning_ops *tuning; /* NULL: it times nothing */
+} hp_device_ops;
+
+extern const hp_device_ops hp_device_ref;
+extern const hp_device_ops hp_device_onednn;
+extern const hp_device_ops hp_device_infer_cpu, hp_device_infer_ref; /* of deployed graphs */
+
+/* --device cpu|ref: the ops, or NULL. */
+const hp_device_ops *hp_device_find(const char *name, bool deployed);
+/* --device cpu|cuda|ref; the GPU's part is loaded for it (exec/device/plugin.h). Errors: HP_EUNAVAIL. */
+hp_status hp_device_named(const char *name, bool deployed, const hp_device_ops **ops, hp_error *err);
+/* Before the device is used: ranks take the node's GPUs as the program places them, clients (AccDP) share
+ * one. */
+hp_status hp_device_share(const char *name, const hp_program *p, hp_error *err);
+
+#endif

@@ -1,0 +1,72 @@
+/* units.c - units of quantised matrix layers; see infer/units.h. */
+#include "exec/device/infer/units.h"
+
+#include <math.h>
+
+static bool is_image(const hp_infer *in, int tensor) {
+    return in->config->graph->tensor[tensor].producer == 0;
+}
+
+static hp_lens lens_of(const hp_infer *in, int tensor, hp_dtype dtype) {
+    if (dtype != HP_U8) return (hp_lens){dtype, 1, 1, 0};
+    const hp_qparam q = hp_constants_qparam(in->constants, tensor);
+    return (hp_lens){dtype, q.scale, 1.0f / q.scale, q.zero};
+}
+
+hp_infer_op hp_matrix_op(const hp_infer *in, const hp_bound *b) {
+    const hp_layer *l = b->layer;
+    const double lo[] = {[HP_ACT_NONE] = -(double)INFINITY, [HP_ACT_CLIP] = l->act_a},
+                 hi[] = {(double)INFINITY, (double)INFINITY, 6, l->act_b};
+    hp_infer_op o = {
+        .y = lens_of(in, l->out, b->y_dtype), .act = l->act, .act_a = l->act_a, .act_b = l->act_b};
+    o.clamps = l->act <= HP_ACT_CLIP;
+    o.adds = hp_layer_adds(l);
+    o.lo = o.clamps ? lo[l->act] : lo[HP_ACT_NONE];
+    o.hi = o.clamps ? hi[l->act] : hi[HP_ACT_NONE];
+    return o;
+}
+
+static uint8_t byte_near(double v, const hp_lens *y) {
+    return (uint8_t)fmin(fmax(rint(v / (double)y->scale) + y->zero, 0), 255);
+}
+
+/* First channel of the image that the output's channels read. */
+static int first_input(const hp_infer *in, const hp_bound *b) {
+    const hp_tensor *t = in->config->graph->tensor;
+    const int groups = b->layer->groups > 1 ? b->layer->groups : 1;
+    return groups > 1 ? b->shape.oc0 / (t[b->layer->out].c / groups) * (t[b->layer->in[0]].c / groups) : 0;
+}
+
+static void set_pixels(const hp_infer *in, const hp_bound *b, hp_matrix_units *u) {
+    float scale[4], zero[4];
+    hp_constants_pixels(in->constants, scale, zero);
+    for (int c = 0, first = first_input(in, b); c + first < 4; c++) u->pixel_zero[c] = zero[c + first];
+}
+
+hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const hp_infer_op *op) {
+    const hp_layer *l = b->layer;
+    hp_matrix_units u = {.bytes = op->y.dtype == HP_U8 && op->clamps,
+                         .pixels = is_image(in, l->in[0]) && !l->dynamic,
+                         .in_scale = 1,
+                         .inverse = 1,
+                         .hi8 = 255};
+    if (u.pixels) {
+        set_pixels(in, b, &u);
+    } else if (!l->dynamic) { /* else known at run time */
+        const hp_qparam x = hp_constants_qparam(in->constants, l->in[0]);
+        u.in_scale = (double)x.scale;
+        u.in_zero = x.zero;
+    }
+    if (u.bytes) {
+        u.inverse = 1 / (double)op->y.scale;
+        u.zero = op->y.zero;
+        u.lo8 = byte_near(op->lo, &op->y);
+        u.hi8 = byte_near(op->hi, &op->y);
+    }
+    if (op->adds && op->y.dtype == HP_U8) {
+        const hp_qparam a = hp_constants_qparam(in->constants, l->in[l->n_in - 1]);
+        u.add_scale = (float)((double)a.scale * u.inverse);
+        u.add_zero = a.zero;
+    }
+    return u;
+}

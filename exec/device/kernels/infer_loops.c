@@ -1,0 +1,63 @@
+/* infer_loops.c - the loops of one instruction set: compiled once per HP_ISA, see infer_loops.h. Each family
+ * is a file of static functions that only this file includes. They say `real` for the type they compute in:
+ * float, or double where HP_ISA is f64. Compiled without contraction of products and sums, which would tell
+ * instruction sets apart. */
+#include "exec/device/kernels/infer_loops.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifndef HP_ISA
+#define HP_ISA base
+#endif
+
+#ifdef HP_REAL_F64
+typedef double real;
+static const hp_dtype REAL_DTYPE = HP_F64;
+#define REAL_EXP  exp
+#define REAL_TANH tanh
+#else
+typedef float real;
+static const hp_dtype REAL_DTYPE = HP_F32;
+#define REAL_EXP  expf
+#define REAL_TANH tanhf
+#endif
+enum { ROW = HP_INFER_ROW };
+
+#include "exec/device/kernels/isa_vec.h"
+#include "exec/device/kernels/loops_store.h"
+#include "exec/device/kernels/loops_act.h"
+#include "exec/device/kernels/loops_point.h"
+#include "exec/device/kernels/loops_affine.h"
+#include "exec/device/kernels/loops_move.h"
+#include "exec/device/kernels/loops_join.h"
+#include "exec/device/kernels/loops_pool.h"
+#include "exec/device/kernels/loops_resize.h"
+#include "exec/device/kernels/loops_softmax.h"
+#include "exec/device/kernels/loops_dynamic.h"
+
+#define NAME_(isa)   hp_infer_loops_##isa
+#define NAME(isa)    NAME_(isa)
+#define STRING_(isa) #isa
+#define STRING(isa)  STRING_(isa)
+
+const hp_infer_loops NAME(HP_ISA) = {
+    .isa = STRING(HP_ISA),
+    .run = {[HP_BN] = affine_run,
+            [HP_SCALE] = affine_run,
+            [HP_ACT] = point_act,
+            [HP_ADD] = point_add,
+            [HP_MUL] = affine_mul,
+            [HP_QUANT] = point_act,
+            [HP_DEQUANT] = affine_run,
+            [HP_MAXPOOL] = pool_max,
+            [HP_AVGPOOL] = pool_mean,
+            [HP_ADAPTPOOL] = pool_mean,
+            [HP_RESIZE] = resize_run,
+            [HP_CONCAT] = join_run,
+            [HP_PAD] = move_pad,
+            [HP_SOFTMAX] = softmax_run},
+    .range = dynamic_range,
+    .quantise = dynamic_quantise,
+    .tabulate = point_tabulate,
+};

@@ -1,0 +1,92 @@
+/* kernels.h - our own float32 kernels: everything but convolution and matrix product is memory bound, so each
+ * is one or two passes over the data; and the convolutions where the library is slow or absent.
+ *
+ * kernels_f32.c is compiled once per instruction set (HP_ISA = base, avx2, avx512), each time filling one
+ * such table; hp_kernels_pick chooses the best the processor has. All tensors are (N, H, W, C) dense. Sums
+ * have a fixed order: the same input gives the same bits. */
+#ifndef HP_KERNELS_H
+#define HP_KERNELS_H
+
+#include "exec/device/bind.h"
+
+/* One element at a time; the output may be one of the inputs. */
+typedef struct hp_point_kernels {
+    void (*clamp)(float *y, const float *x, int64_t n, hp_clamp k);
+    void (*clamp_bwd)(float *dx, const float *dy, const float *y, int64_t n,
+                      hp_clamp k); /* dy where lo < y < hi */
+    void (*add)(float *y, const float *a, const float *b, int64_t n, hp_clamp k);
+    void (*accum)(float *dst, const float *src, int64_t n);
+    void (*scale)(float *y, const float *x, const float *factor, int64_t n);
+    /* g += decay*w; m = momentum*m + g; w -= lr*m */
+    void (*sgd)(float *w, const float *g, float *m, int64_t n, float lr, float momentum, float decay);
+} hp_point_kernels;
+
+/* Batch norm over `rows` pixels of `channels`. `tmp`: 2*channels floats. */
+typedef struct hp_norm_kernels {
+    /* sum[c], square[c] of x - shift, in float64. */
+    void (*sums)(const float *x, const float *shift, int64_t rows, int channels, double *sum, double *square,
+                 float *tmp);
+    /* sum[c] += x, square[c] += x*x, every step in float64: no shift is known that all ranks share. */
+    void (*add_sums)(const float *x, int64_t rows, int channels, double *sum, double *square);
+    /* y = clamp((x - mean)*scale + beta + r); r may be NULL. */
+    void (*apply)(float *y, const float *x, const float *r, const float *mean, const float *scale,
+                  const float *beta, int64_t rows, int channels, hp_clamp k);
+    /* g = dy where lo < y < hi (y NULL: everywhere); sum of g, sum of g*(x - mean); g is stored when `keep`
+     * is given. */
+    void (*bwd_sums)(const float *dy, const float *y, const float *x, const float *mean, int64_t rows,
+                     int channels, hp_clamp k, float *keep, double *sum, double *dot, float *tmp);
+    /* dx = scale*g - a - (x - mean)*b with per-channel scale, a, b. */
+    void (*bwd_apply)(float *dx, const float *dy, const float *y, const float *x, const float *mean,
+                      const float *scale, const float *a, const float *b, int64_t rows, int channels,
+                      hp_clamp k);
+} hp_norm_kernels;
+
+/* Windows of mean pooling along one axis: output o averages [edge[2*o], edge[2*o+1]) of the box, divided by
+ * the product of both axes' `divisor`. */
+typedef struct hp_windows {
+    int32_t *edge;
+    float *divisor;
+} hp_windows;
+
+typedef struct hp_pool_kernels {
+    void (*max)(float *y, uint8_t *tap, const float *x, const hp_shape *s); /* tap NULL: not wanted */
+    void (*max_bwd)(float *dx, const uint8_t *tap, const float *dy, const hp_shape *s);
+    void (*mean)(float *y, const float *x, const hp_shape *s, const hp_windows *rows, const hp_windows *cols);
+    void (*mean_bwd)(float *dx, const float *dy, const hp_shape *s, const hp_windows *rows,
+                     const hp_windows *cols);
+} hp_pool_kernels;
+
+/* Convolutions. Weights canonical (O, I/groups, kh, kw) unless packed; bias may be NULL.
+ * Weight gradients are written, or added to with `add`. */
+typedef struct hp_conv_kernels {
+    /* Winograd F(2x2, 3x3) for 3x3 kernels of stride 1; `scratch` and packs as plan/memory/device.c counts
+     * them. */
+    void (*wino_pack)(float *pack, const float *w, int oc, int ic, bool backward);
+    void (*wino)(float *y, const float *x, const float *pack, const float *bias, const hp_shape *s,
+                 float *scratch);
+    void (*wino_bwdw)(float *dw, const float *x, const float *dy, const hp_shape *s, bool add,
+                      float *scratch);
+    /* Weight gradient of an ungrouped convolution as a matrix product. */
+    void (*gemm_bwdw)(float *dw, const float *x, const float *dy, const hp_shape *s, bool add,
+                      float *scratch);
+    /* Sums over pixels of dy: the bias gradient. `tmp`: channels floats. */
+    void (*bias_bwd)(float *db, const float *dy, int64_t rows, int channels, bool add, float *tmp);
+    /* Any shape at all, slowly. */
+    void (*any)(float *y, const float *x, const float *w, const float *bias, const hp_shape *s);
+    void (*any_bwd)(float *dx, const float *dy, const float *w, const hp_shape *s);
+    void (*any_bwdw)(float *dw, const float *x, const float *dy, const hp_shape *s, bool add);
+} hp_conv_kernels;
+
+typedef struct hp_kernels {
+    const char *isa;
+    hp_point_kernels point;
+    hp_norm_kernels norm;
+    hp_pool_kernels pool;
+    hp_conv_kernels conv;
+} hp_kernels;
+
+extern const hp_kernels hp_kernels_base, hp_kernels_avx2, hp_kernels_avx512;
+
+const hp_kernels *hp_kernels_pick(void);
+
+#endif

@@ -1,0 +1,35 @@
+/* metric.h - what a row of logits adds to the step's metric buffer, the same on every device. */
+#ifndef HP_METRIC_H
+#define HP_METRIC_H
+
+#include "exec/device/bind.h"
+
+/* Has this row a label? Negative ones say that it has none, and so does 255 in masks of fewer classes. */
+static inline bool hp_metric_counts(int label, int classes) {
+    return label >= 0 && label < classes;
+}
+
+static inline void hp_metric_add(double *metric, double loss, int label, int predicted) {
+    metric[HP_METRIC_LOSS] += loss;
+    metric[HP_METRIC_COUNTED] += 1;
+    metric[HP_METRIC_CORRECT] += predicted == label;
+    metric[HP_METRIC_HIT] += predicted == label && label != 0;
+    metric[HP_METRIC_PREDICTED] += predicted != 0;
+    metric[HP_METRIC_LABELLED] += label != 0;
+}
+
+/* Loss tasks divide the gradient by all rows of the batch, since no rank knows how many of them have a label.
+ * By the time of the optimiser the all-reduced metric says so: this factor makes the mean one over those that
+ * have. A classifier's samples always count, also those without a label. */
+static inline double hp_metric_gradient_factor(const hp_bound *b) {
+    const double counted = b->metric[HP_METRIC_COUNTED];
+    return b->pixels > 1 && counted > 0 ? (double)b->batch * (double)b->pixels / counted : 1;
+}
+
+/* What the optimiser multiplies gradients with. 0: somewhere one has overflowed, nothing is to change. */
+static inline double hp_metric_descent_factor(const hp_bound *b, const hp_step *s) {
+    if (b->metric[HP_METRIC_OVERFLOW] > 0) return 0;
+    return hp_metric_gradient_factor(b) / hp_step_loss_scale(s);
+}
+
+#endif

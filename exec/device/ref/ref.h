@@ -1,0 +1,25 @@
+/* ref.h - the oracle's loops, one small file per family of layers. All of them compute in float64, in
+ * the order the definition suggests, and take nothing from the fast kernels. */
+#ifndef HP_DEVICE_REF_H
+#define HP_DEVICE_REF_H
+
+#include "exec/device/bind.h"
+
+typedef void hp_ref_fn(const hp_bound *b, const hp_step *s);
+
+hp_ref_fn hp_ref_conv_fwd, hp_ref_conv_bwd, hp_ref_conv_bwdw;              /* ref/conv.c, linear too */
+hp_ref_fn hp_ref_bn_fwd, hp_ref_bn_bwd, hp_ref_bn_stats, hp_ref_bn_bstats; /* ref/norm.c */
+hp_ref_fn hp_ref_act_fwd, hp_ref_act_bwd, hp_ref_add_fwd, hp_ref_add_bwd;  /* ref/point.c */
+hp_ref_fn hp_ref_concat_fwd, hp_ref_concat_bwd, hp_ref_dropout_fwd, hp_ref_dropout_bwd;
+hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd,
+    hp_ref_avgpool_bwd; /* ref/pool.c */
+hp_ref_fn hp_ref_adaptpool_fwd, hp_ref_adaptpool_bwd;
+hp_ref_fn hp_ref_convt_fwd, hp_ref_convt_bwd, hp_ref_convt_bwdw; /* ref/convt.c */
+hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                        /* ref/pad.c */
+hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_sgd, hp_ref_finite;  /* ref/train.c */
+
+/* Runs f on float64 copies of what the task reads, rounded as the network's precision has it, and rounds what
+ * it has written to how that is stored (ref/round.c). */
+void hp_ref_run_rounded(const hp_device_config *c, const hp_bound *b, hp_ref_fn *f, const hp_step *s);
+
+#endif

@@ -1,0 +1,66 @@
+/* train.c - softmax cross-entropy, gradient sums and stochastic gradient descent, float64. */
+#include "exec/device/ref/ref.h"
+#include "exec/device/metric.h"
+
+#include <math.h>
+
+/* Loss of one row; `top`: its first maximum. Writes (softmax - onehot) / rows when `dlogits` is given. */
+static double row_loss(const double *logits, int classes, int top, int label, double rows, double *dlogits) {
+    double sum = 0;
+    for (int c = 0; c < classes; c++) sum += exp(logits[c] - logits[top]);
+    for (int c = 0; dlogits && c < classes; c++)
+        dlogits[c] = (exp(logits[c] - logits[top]) / sum - (c == label ? 1 : 0)) / rows;
+    return log(sum) + logits[top] - logits[label];
+}
+
+static int first_maximum(const double *v, int n) {
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        if (v[i] > v[best]) best = i;
+    return best;
+}
+
+/* Rows of the whole batch on all ranks: the step's gradients are means over them. */
+static double all_rows(const hp_bound *b) {
+    return (double)b->batch * (double)b->pixels;
+}
+
+void hp_ref_loss(const hp_bound *b, const hp_step *s) {
+    const double rows = all_rows(b) / hp_step_loss_scale(s);
+    const int classes = b->in_c[0];
+    for (int64_t i = 0; i < b->count; i++) {
+        const double *logits = (const double *)b->x[0] + i * classes;
+        double *dlogits = b->y ? (double *)b->y + i * classes : NULL;
+        const int label = b->labels[i], top = first_maximum(logits, classes);
+        if (hp_metric_counts(label, classes)) {
+            const double loss = row_loss(logits, classes, top, label, rows, dlogits);
+            hp_metric_add(b->metric, loss, label, top);
+        } else {
+            for (int c = 0; dlogits && c < classes; c++) dlogits[c] = 0;
+        }
+    }
+}
+
+void hp_ref_accum(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    double *dst = b->y;
+    const double *src = b->x[0];
+    for (int64_t i = 0; i < b->count; i++) dst[i] += src[i];
+}
+
+void hp_ref_sgd(const hp_bound *b, const hp_step *s) {
+    double *w = b->sgd_w, *m = b->sgd_m;
+    const double *g = b->sgd_g, factor = hp_metric_descent_factor(b, s);
+    if (factor == 0) return;
+    for (int64_t i = 0; i < b->count; i++) {
+        m[i] = s->momentum * m[i] + factor * g[i] + s->weight_decay * w[i];
+        w[i] -= s->lr * m[i];
+    }
+}
+
+void hp_ref_finite(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const double *g = b->sgd_g;
+    for (int64_t i = 0; i < b->count; i++)
+        if (!isfinite(g[i])) b->metric[HP_METRIC_OVERFLOW] = 1;
+}

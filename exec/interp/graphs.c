@@ -1,0 +1,68 @@
+/* graphs.c - tasks given by one call. Launching a task takes the host longer than a small one takes
+ * a GPU; what is the same in every step is launched once and kept.
+ *
+ * The first step gives every task by itself: what a library does once, it does then. Before the second, while
+ * nothing is under way on the device that a call could wait for, each segment of two tasks or more is kept.
+ * A segment that the device cannot keep is given task by task as before: an error that matters comes again.
+ */
+#include "exec/interp/inside.h"
+#include "exec/interp/segments.h"
+
+#include <stdlib.h>
+
+void interp_segments_open(hp_interp *in) {
+    const size_t n = (size_t)in->c.role->n_task;
+    if (!in->streams || !in->streams->capture) return;
+    in->segment = interp_zeroed(n, sizeof *in->segment);
+    in->captured = interp_zeroed(n, sizeof *in->captured);
+    hp_segments(in->c.role, in->segment);
+}
+
+void interp_segments_close(hp_interp *in) {
+    for (int t = 0; in->captured && t < in->c.role->n_task; t++)
+        if (in->captured[t]) in->streams->capture->free(in->captured[t]);
+    free(in->segment);
+    free(in->captured);
+}
+
+static hp_status give_tasks(hp_interp *in, const int32_t *task, int32_t n, hp_error *err) {
+    for (int i = 0; i < n; i++) {
+        const hp_order order = {.done = in->event[task[i]]};
+        HP_TRY(in->c.ops->enqueue(in->c.device, task[i], &order, err));
+    }
+    return HP_OK;
+}
+
+static void keep(hp_interp *in, const int32_t *task, int32_t n) {
+    const hp_capture_ops *c = in->streams->capture;
+    hp_captured *captured = NULL;
+    hp_error none;
+    if (c->begin(&none) != HP_OK) return;
+    const hp_status given = give_tasks(in, task, n, &none);
+    if (c->end(&captured, &none) != HP_OK) return;
+    if (given == HP_OK)
+        in->captured[task[0]] = captured;
+    else
+        c->free(captured);
+}
+
+void interp_segments_begin(hp_interp *in) {
+    const interp_queue *compute = &in->queue[0];
+    if (!in->segment || in->n_steps != 1) return;
+    for (int i = 0; i < compute->n; i++)
+        if (in->segment[compute->task[i]] > 1) keep(in, &compute->task[i], in->segment[compute->task[i]]);
+}
+
+hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err) {
+    const interp_queue *compute = &in->queue[0];
+    const int32_t *task = &compute->task[compute->next];
+    const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
+    *n = 0;
+    if (!in->captured || !in->captured[task[0]]) return HP_OK;
+    hp_order order = interp_order(in, task[0]);
+    order.done = NULL; /* its event is one of those kept */
+    HP_TRY(in->streams->capture->again(in->captured[task[0]], &order, err));
+    *n = in->segment[task[0]];
+    for (int i = 0; i < *n; i++) interp_flies(in, task[i], t0_ns);
+    return HP_OK;
+}

@@ -1,0 +1,119 @@
+/* messages.c - messages and collectives: started in their queues' order as soon as they may be, polled
+ * until they are done. */
+#include "exec/interp/inside.h"
+
+int interp_rank_of(const hp_interp *in, int32_t role) {
+    return in->c.replica * in->c.program->n_role + role;
+}
+
+static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q) {
+    const int64_t elem = hp_dtype_bytes((hp_dtype)t->dtype);
+    const bool collective = q->kind == HP_QUEUE_COLL;
+    return (hp_comm_op){.kind = collective                 ? HP_COMM_ALLREDUCE
+                                : q->kind == HP_QUEUE_SEND ? HP_COMM_SEND
+                                                           : HP_COMM_RECV,
+                        .backend = q->backend,
+                        .device = !in->c.ops->memory->host,
+                        .peer = collective ? -1 : interp_rank_of(in, q->peer),
+                        .group = collective ? q->peer : -1,
+                        .tag = collective ? 0 : q->channel, /* the two ends of a channel match in order */
+                        .dtype = t->dtype,
+                        .count = t->count,
+                        .data = interp_buffer(in, interp_operand(in, t, 0)) +
+                                (collective ? t->offset * elem : 0)};
+}
+
+static hp_status start(hp_interp *in, int32_t task, hp_error *err) {
+    const hp_task *t = interp_task(in, task);
+    const bool ordered = in->queue[t->queue].ordered;
+    hp_comm_op op = op_of(in, t, &in->c.role->queue[t->queue]);
+    hp_order order;
+    if (ordered) {
+        order = interp_order(in, task);
+        op.order = &order;
+    }
+    interp_flight *f = &in->flight[in->n_flight];
+    *f = (interp_flight){.task = task, .handle = -1, .t0_ns = hp_clock_now_ns(in->c.clock)};
+    HP_TRY(in->c.comm->ops->start(in->c.comm, &op, &f->handle, err));
+    in->n_flight++;
+    return HP_OK;
+}
+
+/* All that may start now, of one direction through the device: it goes there as one group. What the program
+ * means to move together has the same dependencies, and what it means to follow depends on it (plan/program/lanes.h):
+ * so groups are the same in every run. */
+static hp_status start_group(hp_interp *in, bool sums, bool *any, hp_error *err) {
+    const int first = in->n_flight;
+    for (int q = 1; q < in->c.role->n_queue; q++) {
+        interp_queue *queue = &in->queue[q];
+        if (!queue->ordered || (in->c.role->queue[q].kind == HP_QUEUE_COLL) != sums) continue;
+        while (queue->next < queue->n && in->waits[queue->task[queue->next]] == 0)
+            HP_TRY(start(in, queue->task[queue->next++], err));
+    }
+    if (in->n_flight == first) return HP_OK;
+    *any = true;
+    HP_TRY(in->c.comm->ops->end(in->c.comm, err));
+    for (int f = first; f < in->n_flight; f++) interp_given(in, in->flight[f].task);
+    return HP_OK;
+}
+
+/* What is ordered by events is done when its event has happened; its communicator may know of an error
+ * before.
+ */
+static hp_status poll(hp_interp *in, interp_flight *f, bool *done, int64_t *t0_ns, int64_t *t1_ns,
+                      hp_error *err) {
+    const bool ordered = in->queue[interp_task(in, f->task)->queue].ordered;
+    *done = f->handle < 0;
+    if (!*done) HP_TRY(in->c.comm->ops->test(in->c.comm, f->handle, done, err));
+    *t0_ns = f->t0_ns;
+    if (*done) f->handle = -1; /* the communicator's part is over */
+    if (*done && ordered) return interp_event(in, f->task, done, t0_ns, t1_ns, err);
+    if (*done) *t1_ns = hp_clock_now_ns(in->c.clock);
+    return HP_OK;
+}
+
+/* Tasks of the compute queue are done in its order, and there may be thousands under way. */
+static hp_status land(hp_interp *in, bool *any, hp_error *err) {
+    int kept = 0;
+    bool computing = false;
+    for (int f = 0; f < in->n_flight; f++) {
+        bool done = false;
+        int64_t t0_ns, t1_ns;
+        interp_flight flight = in->flight[f];
+        const bool compute = interp_task(in, flight.task)->queue == 0;
+        if (!compute || !computing) HP_TRY(poll(in, &flight, &done, &t0_ns, &t1_ns, err));
+        computing |= compute && !done;
+        if (done)
+            interp_done(in, flight.task, t0_ns, t1_ns);
+        else
+            in->flight[kept++] = flight;
+        in->n_computing -= compute && done;
+        *any |= done;
+    }
+    in->n_flight = kept;
+    return HP_OK;
+}
+
+/* --- what can be done now --- */
+
+static hp_status take_off(hp_interp *in, bool *any, hp_error *err) {
+    for (int q = 1; q < in->c.role->n_queue; q++) {
+        interp_queue *queue = &in->queue[q];
+        if (queue->ordered) continue;
+        while (queue->next < queue->n && in->waits[queue->task[queue->next]] == 0) {
+            HP_TRY(start(in, queue->task[queue->next++], err));
+            *any = true;
+        }
+    }
+    HP_TRY(start_group(in, false, any, err));
+    return start_group(in, true, any, err);
+}
+
+hp_status interp_progress(hp_interp *in, hp_error *err) {
+    for (bool any = true; any;) {
+        any = false;
+        HP_TRY(take_off(in, &any, err));
+        HP_TRY(land(in, &any, err));
+    }
+    return HP_OK;
+}

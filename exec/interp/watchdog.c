@@ -1,0 +1,127 @@
+/* watchdog.c - the board of heart beats, and patience. */
+#include "exec/interp/watchdog.h"
+
+#include "plan/base/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct watch_row { /* one cache line, so that ranks do not slow each other */
+    _Atomic uint64_t beat;
+    _Atomic int64_t doing;  /* iter << 32 | task */
+    _Atomic uint64_t host;  /* 0: nobody wrote here */
+    _Atomic int32_t spoken; /* of row 0, the board's own */
+    char pad[64 - 3 * 8 - 4];
+} watch_row;
+
+struct hp_watch {
+    int rank, ranks;
+    watch_row *row; /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
+};
+
+static size_t board_bytes(int ranks) {
+    return sizeof(watch_row) * (size_t)(ranks + 1);
+}
+
+static uint64_t host_number(void) {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return hp_hash64(name, strlen(name), 1) | 1;
+}
+
+static hp_status board_file(const char *path, int ranks, int *fd, hp_error *err) {
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*fd < 0) return hp_fail(err, HP_ECREATE, "cannot create %s: %s", path, strerror(errno));
+    const int code =
+        posix_fallocate(*fd, 0, (off_t)board_bytes(ranks)); /* a full disk is an error now, no signal later */
+    if (code == 0) return HP_OK;
+    close(*fd);
+    return hp_fail(err, HP_EIO, "cannot reserve %zu bytes for %s: %s", board_bytes(ranks), path,
+                   strerror(code));
+}
+
+hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_error *err) {
+    int fd = -1;
+    if (path) HP_TRY(board_file(path, ranks, &fd, err));
+    void *map = mmap(NULL, board_bytes(ranks), PROT_READ | PROT_WRITE,
+                     path ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
+    if (fd >= 0) close(fd);
+    if (map == MAP_FAILED)
+        return hp_fail(err, HP_EIO, "cannot map %s: %s", path ? path : "memory", strerror(errno));
+    *w = calloc(1, sizeof **w);
+    HP_ASSERT(*w);
+    **w = (hp_watch){.rank = rank, .ranks = ranks, .row = map};
+    atomic_store(&(*w)->row[rank + 1].doing, -1);
+    atomic_store(&(*w)->row[rank + 1].host, host_number());
+    return HP_OK;
+}
+
+void hp_watch_close(hp_watch *w) {
+    if (!w) return;
+    atomic_store(&w->row[w->rank + 1].host, 0); /* gone in good order: not silent */
+    munmap(w->row, board_bytes(w->ranks));
+    free(w);
+}
+
+void hp_watch_note(hp_watch *w, int32_t task, int32_t iter) {
+    watch_row *r = &w->row[w->rank + 1];
+    atomic_store_explicit(&r->doing, (int64_t)((uint64_t)(uint32_t)iter << 32 | (uint32_t)task),
+                          memory_order_relaxed);
+    hp_watch_beat(w);
+}
+
+void hp_watch_beat(hp_watch *w) {
+    watch_row *r = &w->row[w->rank + 1];
+    atomic_store_explicit(&r->beat, atomic_load_explicit(&r->beat, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+double hp_patience_limit_s(const hp_patience *p) {
+    /* 10 s and 20 times the prediction: reliability rule of the project. Before a first step is measured, 60
+     * s cover its page faults and the library's first calls; a prediction made for another machine says
+     * nothing here. */
+    static const double LEAST_S = 10, FACTOR = 20, FIRST_S = 60, FIRST_ELSEWHERE_S = 600;
+    if (p->fixed_s > 0) return p->fixed_s;
+    double limit = LEAST_S;
+    if (p->longest_s <= 0) limit = p->predicted_here ? FIRST_S : FIRST_ELSEWHERE_S;
+    if (FACTOR * p->predicted_s > limit) limit = FACTOR * p->predicted_s;
+    if (FACTOR * p->longest_s > limit) limit = FACTOR * p->longest_s;
+    return limit;
+}
+
+/* A fifth of a second, many times what a running rank's poll takes. The heart goes on beating: the ranks that
+ * wait for the same one look at the same time, and none may take another's look for silence. */
+static void pause_beating(hp_watch *w) {
+    enum { SLICES = 20 };
+    const struct timespec slice = {.tv_sec = 0, .tv_nsec = 200000000 / SLICES};
+    for (int i = 0; i < SLICES; i++) {
+        nanosleep(&slice, NULL);
+        hp_watch_beat(w);
+    }
+}
+
+int hp_watch_silent(hp_watch *w, int32_t *task, int32_t *iter) {
+    const uint64_t host = host_number();
+    uint64_t before[w->ranks];
+    for (int r = 0; r < w->ranks; r++) before[r] = atomic_load(&w->row[r + 1].beat);
+    pause_beating(w);
+    for (int r = 0; r < w->ranks; r++) {
+        watch_row *row = &w->row[r + 1];
+        if (r == w->rank || atomic_load(&row->host) != host || atomic_load(&row->beat) != before[r]) continue;
+        const int64_t doing = atomic_load(&row->doing);
+        *task = (int32_t)(uint32_t)doing;
+        *iter = (int32_t)(doing >> 32);
+        return r;
+    }
+    return -1;
+}
+
+bool hp_watch_speak(hp_watch *w) {
+    int32_t free_word = 0;
+    return atomic_compare_exchange_strong(&w->row[0].spoken, &free_word, 1);
+}

@@ -1,0 +1,125 @@
+/* infer_job.c - what a rank of an inference run needs besides its program: the network's constants. */
+#include "exec/data/weights/constants.h"
+#include "exec/run/calibrate.h"
+#include "exec/data/output/output.h"
+#include "exec/run/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The images' mean and std, unless they are left at their default: then a quantised file's own count. */
+static void pixels_of(const hp_data_options *d, int channels, hp_constants_options *o) {
+    const hp_data_options plain = hp_data_options_default();
+    const bool said =
+        memcmp(d->mean, plain.mean, sizeof d->mean) != 0 || memcmp(d->std, plain.std, sizeof d->std) != 0;
+    o->n_mean = said ? channels : 0;
+    memcpy(o->mean, d->mean, sizeof o->mean);
+    memcpy(o->std, d->std, sizeof o->std);
+}
+
+static bool synthetic(const hp_exec_options *o) {
+    return !o->input && strcmp(o->data, "synthetic") == 0;
+}
+
+hp_status hp_job_constants_of(const hp_job *j, const hp_graph *g, hp_constants **c, hp_error *err) {
+    hp_constants_options o = {.graph = g, .path = j->options->init, .seed = j->plan.seed};
+    pixels_of(&j->options->pixels, g->image_c, &o);
+    return hp_constants_open(&o, c, err);
+}
+
+hp_status hp_job_constants(hp_job *j, hp_error *err) {
+    if (j->options->save)
+        return hp_fail(err, HP_EUSAGE, "--save is of training: inference leaves the weights as they are");
+    HP_TRY(hp_job_constants_of(j, j->plan.graph, &j->constants, err));
+    if (hp_constants_calibrated(j->constants)) return HP_OK;
+    if (!synthetic(j->options))
+        return hp_fail(
+            err, HP_EDATA,
+            "int8 needs the scales of every tensor, %s has none: hplan quantize makes them from images",
+            j->options->init ? j->options->init : "a network without --init");
+    return hp_calibrate_small(&j->plan, j->constants, err);
+}
+
+/* --- what comes out --- */
+
+/* Samples: those of the data set, or of all steps. */
+static hp_output_spec spec_of(const hp_job *j) {
+    const hp_tensor *y = hp_job_logits(j);
+    const int64_t all = j->steps * j->plan.batch, known = hp_dataset_count(j->train.data);
+    return (hp_output_spec){.path = j->options->output,
+                            .n = synthetic(j->options) || all < known ? all : known,
+                            .h = y->h,
+                            .w = y->w,
+                            .c = y->c,
+                            .classes = j->options->argmax};
+}
+
+static hp_status check_wanted(const hp_job *j, hp_error *err) {
+    if (!j->plan.graph->deployed)
+        return hp_fail(err, HP_EUSAGE,
+                       "--output is of inference: make the plan with hplan simulate --mode infer");
+    return HP_OK;
+}
+
+static hp_status create(hp_job *j, const hp_output_spec *spec, bool *speaker, hp_error *err) {
+    hp_status s = j->comm->rank == 0 ? hp_output_create(spec, &j->output, err) : HP_OK;
+    HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
+    s = j->comm->rank > 0 ? hp_output_join(spec, &j->output, err) : HP_OK;
+    return hp_comm_agree(j->comm, s, speaker, err);
+}
+
+hp_status hp_job_output_open(hp_job *j, bool *speaker, hp_error *err) {
+    HP_TRY(hp_job_slide_open(j, speaker, err));
+    if (!j->options->output) return HP_OK;
+    HP_TRY(hp_comm_agree(j->comm, check_wanted(j, err), speaker, err));
+    const hp_output_spec spec = spec_of(j);
+    return create(j, &spec, speaker, err);
+}
+
+static const float *as_float(hp_job *j, const void *data, int64_t n, hp_dtype dtype) {
+    if (dtype == HP_F32) return data;
+    if (n > j->row_elems) {
+        j->row = realloc(j->row, sizeof *j->row * (size_t)n);
+        HP_ASSERT(j->row);
+        j->row_elems = n;
+    }
+    for (int64_t i = 0; i < n; i++) j->row[i] = (float)((const double *)data)[i];
+    return j->row;
+}
+
+/* The last batch of a data set may be filled up with samples that are none. */
+hp_status hp_job_output_put(void *self, int32_t iter, int32_t micro, const void *data, const hp_box *box,
+                            hp_dtype dtype, hp_error *err) {
+    hp_job *j = self;
+    const hp_program *p = j->plan.program;
+    const int64_t first = iter * p->batch + ((int64_t)j->replica * p->micro + micro) * p->micro_batch,
+                  end = spec_of(j).n;
+    const float *from = as_float(j, data, hp_box_elems(box), dtype);
+    hp_box at = *box;
+    at.lo[HP_AXIS_N] = (int32_t)(first + box->lo[HP_AXIS_N]);
+    at.hi[HP_AXIS_N] = (int32_t)(first + box->hi[HP_AXIS_N] < end ? first + box->hi[HP_AXIS_N] : end);
+    if (at.lo[HP_AXIS_N] >= at.hi[HP_AXIS_N]) return HP_OK;
+    HP_TRY(hp_job_slide_put(j, at.lo[HP_AXIS_N], hp_box_len(&at, HP_AXIS_N), from, err));
+    return j->output ? hp_output_put(j->output, &at, from, err) : HP_OK;
+}
+
+hp_status hp_job_output_finish(hp_job *j, hp_error *err) {
+    HP_TRY(hp_job_slide_finish(j, err));
+    if (!j->output) return HP_OK;
+    const hp_output_spec spec = spec_of(j);
+    bool speaker = true;
+    hp_status s = hp_output_close(j->output, err);
+    j->output = NULL;
+    HP_TRY(hp_comm_agree(j->comm, s, &speaker, err));
+    s = j->comm->rank == 0 ? hp_output_finish(&spec, err) : HP_OK;
+    return hp_comm_agree(j->comm, s, &speaker, err);
+}
+
+void hp_job_output_discard(hp_job *j) {
+    hp_job_slide_discard(j);
+    if (!j->output) return;
+    const hp_output_spec spec = spec_of(j);
+    hp_output_close(j->output, &(hp_error){0});
+    j->output = NULL;
+    if (j->comm->rank == 0) hp_output_discard(&spec);
+}

@@ -1,0 +1,70 @@
+/* main.c - hplan-exec: one rank of a plan. Prints JSON lines (rank 0) and at most one message. */
+#include "exec/run/job.h"
+#include "exec/run/version.h"
+
+#include <sys/prctl.h>
+
+static volatile sig_atomic_t stop_signal; /* the one thing a signal handler may set */
+
+static void on_signal(int number) {
+    stop_signal = number;
+}
+
+static void catch_signals(void) {
+    const struct sigaction act = {.sa_handler = on_signal};
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGINT, &act, NULL);
+    signal(SIGPIPE, SIG_IGN);         /* a closed stdout is an error with a message */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives its launcher */
+}
+
+static int complain(const hp_error *err) {
+    fprintf(stderr, "hplan: %s\n", err->text);
+    return (int)err->code;
+}
+
+/* An image of another shape is taken as it is, but not silently. */
+static void remark(const hp_job *job) {
+    int32_t h, w;
+    if (job->comm->rank > 0 || !job->options->input || !job->train.data) return;
+    if (hp_dataset_stretches(job->train.data, &h, &w))
+        fprintf(stderr,
+                "note: %s: stretched from %dx%d to %dx%d (width x height); --resize S keeps its shape\n",
+                job->options->input, w, h, job->plan.image_w, job->plan.image_h);
+}
+
+static hp_status work(hp_job *job, hp_error *err) {
+    remark(job);
+    HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
+    if (job->options->eval && job->plan.eval)
+        HP_TRY(hp_job_eval(job, err)); /* inference's steps are its own */
+    if (job->options->save) HP_TRY(hp_job_save(job, err));
+    HP_TRY(hp_job_output_finish(job, err));
+    return hp_job_report(job, err);
+}
+
+/* An error in the middle: the other ranks wait for this one, so it ends them all. The first of a node to find
+ * one speaks for all; a signal is no news to who sent it. */
+static int give_up(hp_job *job, const hp_error *err) {
+    const bool by_signal = stop_signal && (int)err->code == 128 + (int)stop_signal;
+    if (!by_signal && (!job->watch || hp_watch_speak(job->watch))) complain(err);
+    hp_job_output_discard(job);
+    job->comm->ops->abort(job->comm, (int)err->code);
+    return (int)err->code;
+}
+
+int main(int argc, char **argv) {
+    hp_exec_options options;
+    hp_error err = {.code = HP_OK, .text = ""};
+    catch_signals();
+    argp_program_version_hook = hp_exec_print_version;
+    if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return complain(&err);
+    hp_job job = {.options = &options, .stop = &stop_signal};
+    if (hp_comm_open(&job.comm, &err) != HP_OK) return complain(&err);
+    bool speaker = true;
+    int code = hp_job_open(&job, &speaker, &err);
+    if (code == HP_ESTALL || (code == HP_OK && work(&job, &err) != HP_OK)) return give_up(&job, &err);
+    if (code != HP_OK && speaker) complain(&err);
+    hp_job_close(&job);
+    return code;
+}

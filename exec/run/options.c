@@ -1,0 +1,134 @@
+/* options.c - the command line of hplan-exec, a table for argp. */
+#include "exec/run/options.h"
+
+#include "plan/base/units.h"
+
+#include <argp.h>
+#include <stddef.h>
+
+typedef enum option_kind { TEXT, INTEGER, INTEGER32, REAL, CHANNELS, SET, CLEAR, IGNORED } option_kind;
+
+typedef struct option_row {
+    const char *name, *arg, *doc;
+    option_kind kind;
+    size_t at;        /* offset of the field */
+    double low, high; /* of numbers */
+} option_row;
+
+#define AT(field) offsetof(hp_exec_options, field)
+
+static const option_row ROWS[] = {
+    {"rings", "DIR", "record the trace of rank N in DIR/rank-N.ring", TEXT, AT(rings), 0, 0},
+    {"data", "DATA", "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)", TEXT, AT(data), 0, 0},
+    {"init", "FILE", "initial weights, safetensors (drawn from the plan's seed)", TEXT, AT(init), 0, 0},
+    {"save", "FILE", "write the weights at the end, safetensors", TEXT, AT(save), 0, 0},
+    {"steps", "N", "optimiser steps (10)", INTEGER, AT(steps), 1, INT32_MAX},
+    {"epochs", "N", "passes over the training data", INTEGER, AT(epochs), 1, INT32_MAX},
+    {"threads", "T", "threads per rank (1)", INTEGER, AT(threads), 1, 4096},
+    {"lr", "X", "learning rate (0.01)", REAL, AT(lr), 0, 1e6},
+    {"momentum", "X", "momentum (0.9)", REAL, AT(momentum), 0, 1},
+    {"weight-decay", "X", "weight decay (0)", REAL, AT(weight_decay), 0, 1e6},
+    {"mean", "X,..", "mean of the pixels, per channel (0.5)", CHANNELS, AT(pixels.mean), 0, 0},
+    {"std", "X,..", "standard deviation of the pixels, per channel (0.5)", CHANNELS, AT(pixels.std), 0, 0},
+    {"channels", "N", "read images with N channels, then fit them to the network", INTEGER32,
+     AT(pixels.channels), 1, HP_DATA_CHANNELS},
+    {"resize", "S", "shorter side to S pixels, then the centre", INTEGER32, AT(pixels.resize), 1, 1 << 20},
+    {"input", "IMAGE", "inference on one image", TEXT, AT(input), 0, 0},
+    {"heatmap", "FILE", "with --data patches:IMAGE: the classes' probabilities over the image, .npy or .tif",
+     TEXT, AT(heatmap), 0, 0},
+    {"argmax", NULL, "the most likely class instead of logits, in --output and --heatmap", SET, AT(argmax), 0,
+     0},
+    {"quantise", "FILE", "calibrate on the data, write 8-bit weights and scales", TEXT, AT(quantise), 0, 0},
+    {"observer", "NAME", "minmax, percentile, entropy, mse", TEXT, AT(observer), 0, 0},
+    {"percentile", "P", "share of the elements that percentile keeps", REAL, AT(percentile), 50, 100},
+    {"images", "N", "to calibrate with", INTEGER, AT(images), 1, 1e12},
+    {"float-layers", "LIST", "layers that stay real", TEXT, AT(float_layers), 0, 0},
+    {"equalise", NULL, "even out the channels' weights across layers first", SET, AT(equalise), 0, 0},
+    {"no-correction", NULL, "leave biases as they are", CLEAR, AT(correct), 0, 0},
+    {"output", "FILE", "what inference gave: .npy, .json, .tif, .bin", TEXT, AT(output), 0, 0},
+    {"no-shuffle", NULL, "samples in file order", CLEAR, AT(shuffle), 0, 0},
+    {"no-dropout", NULL, "keep every activation", CLEAR, AT(dropout), 0, 0},
+    {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},
+    {"deterministic", NULL, "same plan, same bits: always so, accepted for scripts", IGNORED, 0, 0, 0},
+    {"no-ipc", NULL, "messages between GPUs of one node go by way of the host", CLEAR, AT(ipc), 0, 0},
+    {"deadline", "S", "give up after waiting S seconds", REAL, AT(deadline_s), 0.1, 1e9},
+};
+
+enum { N_ROW = sizeof ROWS / sizeof *ROWS, FIRST_KEY = 256 };
+
+static hp_status apply(const option_row *row, hp_exec_options *o, const char *arg, hp_error *err) {
+    void *field = (char *)o + row->at;
+    int64_t whole = 0;
+    char what[32];
+    snprintf(what, sizeof what, "--%s", row->name);
+    switch (row->kind) {
+    case TEXT:
+        *(const char **)field = arg;
+        return HP_OK;
+    case SET:
+        *(bool *)field = true;
+        return HP_OK;
+    case CLEAR:
+        *(bool *)field = false;
+        return HP_OK;
+    case REAL:
+        return hp_parse_double(arg, what, row->low, row->high, field, err);
+    case CHANNELS:
+        return hp_data_parse_channels(arg, what, field, err);
+    case INTEGER:
+        return hp_parse_int(arg, what, (int64_t)row->low, (int64_t)row->high, field, err);
+    case INTEGER32:
+        HP_TRY(hp_parse_int(arg, what, (int64_t)row->low, (int64_t)row->high, &whole, err));
+        *(int32_t *)field = (int32_t)whole;
+        return HP_OK;
+    case IGNORED:
+        return HP_OK;
+    }
+    return HP_OK;
+}
+
+typedef struct options_state {
+    hp_exec_options *o;
+    hp_error *err;
+} options_state;
+
+static error_t take(int key, char *arg, struct argp_state *state) {
+    options_state *s = state->input;
+    if (key == ARGP_KEY_ARG && !s->o->plan) {
+        s->o->plan = arg;
+        return 0;
+    }
+    if (key < FIRST_KEY || key >= FIRST_KEY + N_ROW) return ARGP_ERR_UNKNOWN;
+    return apply(&ROWS[key - FIRST_KEY], s->o, arg, s->err) == HP_OK ? 0 : EINVAL;
+}
+
+hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err) {
+    struct argp_option options[N_ROW + 1] = {0};
+    for (int i = 0; i < N_ROW; i++)
+        options[i] = (struct argp_option){ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, 0, ROWS[i].doc, 0};
+    const struct argp argp = {
+        options, take, "PLAN.db", "Runs one rank of a plan. Started by `hplan run`, through mpirun or alone.",
+        0,       0,    0};
+    *o = (hp_exec_options){.data = "synthetic",
+                           .threads = 1,
+                           .lr = 0.01,
+                           .momentum = 0.9,
+                           .shuffle = true,
+                           .correct = true,
+                           .observer = "mse",
+                           .percentile = 99.99,
+                           .images = 256,
+                           .dropout = true,
+                           .ipc = true,
+                           .pixels = hp_data_options_default()};
+    options_state state = {o, err};
+    argp_err_exit_status = HP_EUSAGE;
+    err->code = HP_OK;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &state) != 0)
+        return err->code != HP_OK ? err->code
+                                  : hp_fail(err, HP_EUSAGE, "wrong option; see hplan-exec --help");
+    if (!o->plan) return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
+    if (o->steps && o->epochs)
+        return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
+    return HP_OK;
+}

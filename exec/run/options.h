@@ -1,0 +1,35 @@
+/* options.h - the command line of hplan-exec; `hplan run` hands its own options on under the same names. */
+#ifndef HP_EXEC_OPTIONS_H
+#define HP_EXEC_OPTIONS_H
+
+#include "exec/data/dataset/dataset.h"
+
+#include <stdbool.h>
+
+typedef struct hp_exec_options {
+    const char *plan;        /* plan.db or run.db */
+    const char *rings;       /* --rings: folder for rank-N.ring and the watchdog's board; NULL: no trace */
+    const char *data;        /* --data, "synthetic" */
+    const char *init, *save; /* --init, --save: safetensors; NULL */
+    const char *input;       /* --input: one image instead of --data; NULL */
+    const char *quantise;    /* --quantise: calibrates, and writes this file instead of results; NULL */
+    const char *observer, *float_layers; /* of --quantise: "mse"; layers kept real, NULL */
+    double percentile;
+    int64_t images;         /* to calibrate with */
+    bool equalise, correct; /* weights across layers; biases */
+    const char *heatmap;    /* --heatmap: of the patches of an image; NULL */
+    bool argmax;            /* --argmax: classes instead of logits in output and heat map */
+    const char *output;     /* --output: where what a deployed network puts out goes; NULL */
+    int64_t steps, epochs;  /* 0: not given */
+    int64_t threads;
+    double lr, momentum, weight_decay;
+    double deadline_s; /* > 0: longest wait instead of the rule of watchdog.h */
+    bool shuffle, dropout, eval;
+    bool ipc;               /* messages straight between devices of one node; cleared by --no-ipc */
+    hp_data_options pixels; /* --mean --std --channels --resize; the rest is filled in by the job */
+} hp_exec_options;
+
+/* Errors: HP_EUSAGE. --help prints and exits 0. */
+hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err);
+
+#endif

@@ -1,0 +1,72 @@
+/* report.c - the JSON lines of a run. Numbers carry 17 significant digits: they read back to the same bits.
+ */
+#include "exec/run/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* JSON has no NaN and no infinity: a diverged loss is null. */
+static void number(const char *key, double value) {
+    if (isfinite(value))
+        printf(",\"%s\":%.17g", key, value);
+    else
+        printf(",\"%s\":null", key);
+}
+
+static void numbers(const char *key, const double *value, int n) {
+    printf(",\"%s\":[", key);
+    for (int i = 0; i < n; i++) printf("%s%.17g", i ? "," : "", value[i]);
+    printf("]");
+}
+
+static hp_status flushed(hp_error *err) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return HP_OK;
+    return hp_fail(err, HP_EIO, "cannot write to stdout: %s", strerror(errno));
+}
+
+hp_status hp_report_begin(int64_t steps, hp_error *err) {
+    printf("{\"planned_steps\":%lld}\n", (long long)steps);
+    return flushed(err);
+}
+
+hp_status hp_report_step(const hp_report_step_of *s, hp_error *err) {
+    printf("{\"step\":%lld", (long long)s->step);
+    number("loss", s->loss);
+    number("step_s", s->step_s);
+    number("step_cpu_s", s->step_cpu_s);
+    number("images_per_s", s->images_per_s);
+    if (s->loss_scale > 0) number("loss_scale", s->loss_scale);
+    printf("}\n");
+    return flushed(err);
+}
+
+hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
+    printf("{\"final\":true,\"schema\":1,\"steps\":%lld", (long long)f->steps);
+    number("loss", f->loss);
+    number("step_s", f->step_s);
+    number("images_per_s", f->images_per_s);
+    if (f->loss_scale > 0) {
+        number("loss_scale", f->loss_scale);
+        printf(",\"skipped_steps\":%lld", (long long)f->skipped);
+    }
+    if (f->has_eval) {
+        number("accuracy", f->accuracy);
+        if (f->has_iou) number("iou", f->iou);
+        number("eval_loss", f->eval_loss);
+    }
+    if (f->has_slide) {
+        printf(",\"slide\":{\"patches\":%lld,\"mean_class\":%d", (long long)f->patches, f->mean_class);
+        number("mean_share", f->mean_share);
+        printf(",\"majority_class\":%d", f->majority_class);
+        number("majority_share", f->majority_share);
+        printf("}");
+    }
+    numbers("peak_bytes", f->peak_bytes, f->ranks);
+    numbers("planned_bytes", f->planned_bytes, f->ranks);
+    numbers("rss_bytes", f->rss_bytes, f->ranks);
+    numbers("sent_bytes", f->sent_bytes, f->ranks);
+    numbers("direct_bytes", f->direct_bytes, f->ranks);
+    printf("}\n");
+    return flushed(err);
+}

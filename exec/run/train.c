@@ -1,0 +1,205 @@
+/* train.c - the steps of a run and what they report. */
+#include "exec/run/job.h"
+#include "exec/run/report.h"
+#include "exec/data/slide/votes.h"
+#include "plan/graph/precision.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *value, int64_t n) {
+    if (n == 0) return 0;
+    qsort(value, (size_t)n, sizeof *value, ascending);
+    return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
+}
+
+static void sample(const hp_job *j, hp_counter name, int32_t iter, double value) {
+    if (!j->ring) return;
+    hp_ring_sample(
+        j->ring, (hp_sample){.name = name, .iter = iter, .t_ns = hp_clock_now_ns(&j->clock), .value = value});
+}
+
+/* A program without a metric (benchmarks of messages) has no samples: its loss is 0. */
+static double mean(const double *metric, int which) {
+    return metric[HP_METRIC_COUNTED] > 0 ? metric[which] / metric[HP_METRIC_COUNTED] : 0;
+}
+
+/* Of the foreground classes together: pixels that are one, and predicted so, over those that are or are
+ * predicted. */
+static double foreground_iou(const hp_job *j, const double *metric) {
+    const double hit = metric[HP_METRIC_HIT],
+                 either = metric[HP_METRIC_PREDICTED] + metric[HP_METRIC_LABELLED] - hit;
+    return hp_job_logits(j)->h * (int64_t)hp_job_logits(j)->w > 1 && either > 0 ? hit / either : NAN;
+}
+
+static double cpu_now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Every rank sees the same metric, and comes to the same end. */
+static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
+    const bool overflowed = hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0;
+    if (j->loss_scale.value <= 0) return HP_OK;
+    if (overflowed && hp_loss_scale_spent(j->loss_scale))
+        return hp_fail(
+            err, HP_EPLAN,
+            "step %d overflows fp16 at the smallest scale of the loss: its maps do; use prec=bf16, or "
+            "a lower --lr",
+            iter + 1);
+    j->loss_scale = hp_loss_scale_next(j->loss_scale, overflowed);
+    return HP_OK;
+}
+
+static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
+    const hp_step step = {.step = iter,
+                          .replica = j->replica,
+                          .seed = j->plan.seed,
+                          .dropout = j->options->dropout,
+                          .lr = j->options->lr,
+                          .momentum = j->options->momentum,
+                          .weight_decay = j->options->weight_decay,
+                          .loss_scale = j->loss_scale.value};
+    const double cpu0_s = cpu_now_s();
+    const int64_t t0 = hp_clock_now_ns(&j->clock);
+    HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->patience), err));
+    *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
+    if (*step_s > j->patience.longest_s) j->patience.longest_s = *step_s;
+    j->loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
+    for (int m = 0; m < HP_METRICS; m++) j->sum[m] += hp_interp_metric(j->train.interp)[m];
+    HP_TRY(scale_loss(j, iter, err));
+    sample(j, HP_COUNTER_STEP, iter, *step_s);
+    if (j->comm->rank > 0) return HP_OK;
+    sample(j, HP_COUNTER_LOSS, iter, j->loss);
+    const hp_report_step_of r = {.step = iter + 1,
+                                 .loss = j->loss,
+                                 .step_s = *step_s,
+                                 .step_cpu_s = cpu_now_s() - cpu0_s,
+                                 .images_per_s = (double)j->plan.batch / *step_s,
+                                 .loss_scale = step.loss_scale};
+    return hp_report_step(&r, err);
+}
+
+hp_status hp_job_train(hp_job *j, hp_error *err) {
+    double *step_s = calloc((size_t)j->steps, sizeof *step_s);
+    HP_ASSERT(step_s);
+    sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
+    if (hp_graph_scales_loss(j->plan.graph)) j->loss_scale = hp_loss_scale_start();
+    hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
+    int64_t done = 0;
+    while (s == HP_OK && done < j->steps) {
+        s = one_step(j, (int32_t)done, &step_s[done], err);
+        if (s == HP_OK) done++;
+    }
+    j->steps = done;
+    const int64_t warm_up = done >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
+    j->step_s = median(step_s + warm_up, done - warm_up);
+    free(step_s);
+    return s;
+}
+
+static hp_status eval_batches(hp_job *j, hp_error *err) {
+    const int64_t n = hp_loader_steps(j->eval.loader);
+    hp_patience patience = {.fixed_s = j->options->deadline_s};
+    double sum[HP_METRICS] = {0};
+    for (int64_t b = 0; b < n; b++) {
+        const hp_step step = {.step = b, .replica = j->replica, .seed = j->plan.seed};
+        const int64_t t0 = hp_clock_now_ns(&j->clock);
+        HP_TRY(hp_interp_step(j->eval.interp, &step, (int32_t)(-1 - b), hp_patience_limit_s(&patience), err));
+        const double took_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
+        if (took_s > patience.longest_s) patience.longest_s = took_s;
+        for (int m = 0; m < HP_METRICS; m++) sum[m] += hp_interp_metric(j->eval.interp)[m];
+    }
+    j->accuracy = mean(sum, HP_METRIC_CORRECT);
+    j->eval_loss = mean(sum, HP_METRIC_LOSS);
+    j->iou = foreground_iou(j, sum);
+    if (j->comm->rank == 0) sample(j, HP_COUNTER_ACCURACY, (int32_t)j->steps, j->accuracy);
+    return HP_OK;
+}
+
+hp_status hp_job_eval(hp_job *j, hp_error *err) {
+    unsigned char *own = malloc((size_t)hp_job_state_bytes(j) + 1);
+    HP_ASSERT(own);
+    hp_status s = hp_job_state_sum(j, own, err);
+    if (s == HP_OK) s = j->comm->ops->join(j->comm, j->plan.eval, err);
+    if (s == HP_OK) s = eval_batches(j, err);
+    if (s == HP_OK) s = j->comm->ops->join(j->comm, j->plan.program, err);
+    if (s == HP_OK) s = hp_job_state_restore(j, own, err);
+    free(own);
+    return s;
+}
+
+static double rss_bytes(void) {
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? 1024.0 * (double)u.ru_maxrss : 0;
+}
+
+static int64_t peak_bytes(const hp_job *j) {
+    const int64_t train = hp_interp_peak_bytes(j->train.interp);
+    const int64_t eval = j->eval.interp ? hp_interp_peak_bytes(j->eval.interp) : 0;
+    return train > eval ? train : eval;
+}
+
+/* A deployed network's steps are its evaluation, where samples have labels. */
+static bool scores_steps(hp_job *j) {
+    if (j->sum[HP_METRIC_COUNTED] <= 0) return false;
+    j->accuracy = mean(j->sum, HP_METRIC_CORRECT);
+    j->eval_loss = mean(j->sum, HP_METRIC_LOSS);
+    j->iou = foreground_iou(j, j->sum);
+    return true;
+}
+
+static void take_verdict(const hp_job *j, hp_report_final *f) {
+    const hp_verdict v = hp_votes_verdict(j->votes);
+    f->has_slide = true;
+    f->patches = v.patches;
+    f->mean_class = v.mean_class;
+    f->majority_class = v.majority_class;
+    f->mean_share = v.mean_share;
+    f->majority_share = v.majority_share;
+}
+
+hp_status hp_job_report(hp_job *j, hp_error *err) {
+    const int n = j->comm->size;
+    const bool scored = j->plan.graph->deployed ? scores_steps(j) : j->options->eval;
+    const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(),
+                           (double)j->comm->sent_bytes, (double)j->comm->direct_bytes};
+    enum { FIGURES = sizeof mine / sizeof *mine };
+    static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
+    for (int i = 0; i < 3; i++) sample(j, COUNTERS[i], (int32_t)j->steps, mine[i]);
+    double *all = calloc((size_t)n * FIGURES, sizeof *all);
+    HP_ASSERT(all);
+    hp_status s = HP_OK;
+    for (int i = 0; i < FIGURES && s == HP_OK; i++)
+        s = hp_comm_share(j->comm, mine[i], all + i * n, "the other ranks' figures", err);
+    hp_report_final f = {.steps = j->steps,
+                         .loss = j->loss,
+                         .step_s = j->step_s,
+                         .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
+                         .has_eval = scored,
+                         .accuracy = j->accuracy,
+                         .eval_loss = j->eval_loss,
+                         .has_iou = scored && j->options->eval && !isnan(j->iou),
+                         .iou = j->iou,
+                         .loss_scale = j->loss_scale.value,
+                         .skipped = j->loss_scale.skipped,
+                         .ranks = n,
+                         .peak_bytes = all,
+                         .planned_bytes = all + n,
+                         .rss_bytes = all + 2 * n,
+                         .sent_bytes = all + 3 * n,
+                         .direct_bytes = all + 4 * n};
+    if (j->votes) take_verdict(j, &f);
+    if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
+    free(all);
+    return s;
+}

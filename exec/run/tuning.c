@@ -1,0 +1,55 @@
+/* tuning.c - ranks tell each other what they chose: one at a time, the lowest first, each only what none
+ * before it has told; a job of equal ranks needs one round. */
+#include "exec/run/tuning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int first_with(const double *length, int size) {
+    int r = 0;
+    while (r < size && length[r] <= 0) r++;
+    return r;
+}
+
+/* A copy of rank `r`'s text on every rank; as many bytes to a number as double precision carries. */
+static hp_status tell(hp_comm *comm, int r, int64_t length, const char *mine, char **text, hp_error *err) {
+    enum { EACH = 6 };
+    const int64_t n = (length + EACH - 1) / EACH;
+    double *value = calloc((size_t)n, sizeof *value);
+    *text = calloc((size_t)n * EACH + 1, 1);
+    HP_ASSERT(value && *text);
+    for (int64_t i = length - 1; comm->rank == r && i >= 0; i--)
+        value[i / EACH] = 256 * value[i / EACH] + (unsigned char)mine[i];
+    const hp_comm_op op = {
+        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
+    const hp_status s = hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, "the other ranks' kernels", err);
+    for (int64_t i = 0; s == HP_OK && i < length; i++)
+        (*text)[i] = (char)(unsigned char)((uint64_t)value[i / EACH] >> 8 * (i % EACH));
+    free(value);
+    return s;
+}
+
+/* A round: *more is false when nobody had anything left. What a rank cannot adopt ends the rounds of none,
+ * but it tells nothing more: it could be what it cannot adopt, for ever. */
+static hp_status play(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, bool *more,
+                      hp_status *adopted, hp_error *err) {
+    double length[comm->size];
+    hp_error why;
+    char *mine = *adopted == HP_OK ? ops->untold(device) : NULL, *text = NULL;
+    hp_status s =
+        hp_comm_share(comm, mine ? (double)strlen(mine) : 0, length, "the other ranks' kernels", err);
+    const int r = s == HP_OK ? first_with(length, comm->size) : comm->size;
+    *more = r < comm->size;
+    if (*more) s = tell(comm, r, (int64_t)length[r], mine, &text, err);
+    const hp_status taken = *more && s == HP_OK ? ops->adopt(device, text, &why) : HP_OK;
+    if (taken != HP_OK && *adopted == HP_OK) *adopted = hp_fail(err, taken, "%s", why.text);
+    free(mine);
+    free(text);
+    return s;
+}
+
+hp_status hp_tuning_share(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, hp_error *err) {
+    hp_status adopted = HP_OK;
+    for (bool more = ops && comm->size > 1; more;) HP_TRY(play(comm, ops, device, &more, &adopted, err));
+    return adopted;
+}

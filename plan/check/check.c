@@ -1,0 +1,244 @@
+/* check.c - what is proved of a program before it runs or after it was read from a file.
+ *
+ * Here: structure, every id and number in range, so that all later proofs may follow them. Then where
+ * parameters lie, boxes, data, messages, the wait-for graph and memory, each in a file of its own. Ranks in
+ * the messages are those of the first replica: the others run the same lists. */
+#include "plan/check/check.h"
+
+#include <stdarg.h>
+
+enum {
+    MAX_TASKS = 1 << 26,
+    MAX_RANKS = 1 << 24,
+    MAX_MICRO = 1 << 20,
+    MAX_CHANNEL = 1 << 24, /* below the tags that the executor keeps for itself */
+    ALL_FLAGS = HP_FLAG_ADD | HP_FLAG_RECOMPUTE | HP_FLAG_EVAL | HP_FLAG_METRIC | HP_FLAG_FIRST | HP_FLAG_LAST
+};
+static const int64_t MAX_ARENA = INT64_C(1) << 56; /* so that sums of a few sizes stay within 63 bits */
+
+#define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
+
+hp_status hp_check_refuse(const hp_check_at *at, const char *code, const char *fmt, ...) {
+    char what[400], label[200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    if (at->task < 0) return hp_fail(at->err, HP_EPLAN, "%s: rank %d: %s", code, at->role, what);
+    return hp_fail(at->err, HP_EPLAN, "%s: rank %d task %d (%s): %s", code, at->role, at->task,
+                   hp_task_label(at->p, at->g, &at->p->role[at->role], at->task, label, sizeof label), what);
+}
+
+static hp_status check_degrees(const hp_program *p, hp_error *err) {
+    if (p->n_role < 1 || p->n_role > HP_MAX_ROLES || p->dp < 1 || p->dp > MAX_RANKS / p->n_role ||
+        p->micro < 1 || p->micro > MAX_MICRO || p->clients < 1 || p->dp % p->clients)
+        REFUSE("E-RANGE: %d roles in %d replicas, %d per device, %d micro-batches: out of range", p->n_role,
+               p->dp, p->clients, p->micro);
+    const int64_t groups = (int64_t)p->dp * p->micro;
+    if (p->batch < 1 || p->batch % groups || p->micro_batch != p->batch / groups ||
+        p->micro_batch > INT32_MAX)
+        REFUSE("E-RANGE: a batch of %lld is not %lld micro-batches of %lld", (long long)p->batch,
+               (long long)groups, (long long)p->micro_batch);
+    if (p->mode < 0 || p->mode > (int)HP_MODE_INFER || p->dtype < 0 || p->dtype > (int)HP_F64 || p->bn < 0 ||
+        p->bn > (int)HP_BN_LOCAL || p->device < 0 || p->device >= (int)HP_DEVICES)
+        REFUSE("E-RANGE: mode %d, type %d, batch norm %d or device %d is unknown", p->mode, p->dtype, p->bn,
+               p->device);
+    return HP_OK;
+}
+
+/* --- of one role --- */
+
+static hp_status check_slots(const hp_program *p, int role, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    if (r->n_slot < 1 || r->stage < 0 || r->stage >= p->n_role)
+        REFUSE("E-RANGE: rank %d has no place in the pipeline", role);
+    for (int i = 0; i < r->n_slot; i++) {
+        const hp_slot *s = &r->slot[i];
+        if (s->stage < 0 || s->stage >= HP_MAX_STAGES || s->part < 0 || s->part >= p->n_role || s->flip < 0 ||
+            s->flip > 1)
+            REFUSE("E-RANGE: rank %d: slot %d (stage %d part %d) does not exist", role, i, s->stage, s->part);
+    }
+    return HP_OK;
+}
+
+static hp_status check_queues(const hp_program *p, int role, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    for (int q = 0; q < r->n_queue; q++) {
+        const hp_queue *queue = &r->queue[q];
+        const bool compute = queue->kind == HP_QUEUE_COMPUTE, coll = queue->kind == HP_QUEUE_COLL;
+        if (queue->kind < 0 || queue->kind > (int32_t)HP_QUEUE_COLL || (q == 0) != compute ||
+            (!compute &&
+             (queue->peer < 0 || queue->peer >= (coll ? p->n_group : p->n_role) || queue->channel < 0)) ||
+            queue->backend < 0 || queue->backend >= (int32_t)HP_BACKENDS || (coll && queue->channel != 0) ||
+            (!compute && !coll && queue->peer == role))
+            REFUSE("E-RANGE: rank %d queue %d is broken", role, q);
+        if (coll && !hp_group_has_role(p, queue->peer, role))
+            REFUSE("E-MATCH: rank %d calls collectives of group %d, of which it is no member", role,
+                   queue->peer);
+    }
+    return HP_OK;
+}
+
+static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    if (r->arena_bytes < 0 || r->arena_bytes > MAX_ARENA || r->live_bytes < 0)
+        REFUSE("E-RANGE: rank %d: an arena of %lld bytes", role, (long long)r->arena_bytes);
+    for (int i = 0; i < r->n_buffer; i++) {
+        const hp_buffer *b = &r->buffer[i];
+        const bool kind = i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind <= HP_BUF_SUMS;
+        if (!kind || b->dtype >= HP_DTYPES || b->micro < -1 || b->micro >= p->micro)
+            REFUSE("E-RANGE: rank %d buffer %d has a field out of range", role, i);
+        if (b->bytes < 0 || b->offset < 0 || b->offset % 64 || b->bytes > r->arena_bytes ||
+            b->offset > r->arena_bytes - b->bytes)
+            REFUSE("E-RANGE: rank %d buffer %d lies outside the arena of %lld bytes", role, i,
+                   (long long)r->arena_bytes);
+    }
+    return HP_OK;
+}
+
+/* The buffers that every role has; gradients and momentum are absent where nothing is trained. */
+static hp_status check_fixed(const hp_program *p, int role, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    const hp_buffer *b = r->buffer;
+    const int types[HP_BUF_FIXED] = {p->dtype, p->dtype, p->dtype, p->dtype, HP_F64, HP_U8};
+    for (int i = 0; i < HP_BUF_FIXED; i++)
+        if (b[i].dtype != types[i])
+            REFUSE("E-TYPE: rank %d buffer %d holds %s", role, i, hp_dtype_names[b[i].dtype]);
+    const int64_t element = hp_dtype_bytes((hp_dtype)p->dtype), trained = b[HP_BUF_WEIGHTS].bytes;
+    if (trained % element || r->trained_elems != trained / element || b[HP_BUF_METRIC].bytes < HP_METRICS * 8)
+        REFUSE("E-RANGE: rank %d: weights or metrics have the wrong size", role);
+    if (p->mode == (int)HP_MODE_TRAIN &&
+        (b[HP_BUF_GRADS].bytes != trained || b[HP_BUF_MOMENTUM].bytes != trained))
+        REFUSE("E-RANGE: rank %d: gradients or momentum are not as large as the weights", role);
+    return HP_OK;
+}
+
+/* --- of one task --- */
+
+static hp_status check_fields(const hp_program *p, const hp_graph *g, int role, int id, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    const hp_task *t = &r->task[id];
+    if (t->op >= HP_TASK_OPS || t->queue < 0 || t->queue >= r->n_queue || t->chunk < 0 ||
+        t->chunk >= r->n_slot || t->layer < -1 || t->layer >= g->n_layer || t->micro < -1 ||
+        t->micro >= p->micro || t->tag < -1 || t->operand < 0 || t->n_operand < 0 ||
+        t->n_operand > r->n_operand - t->operand || t->count < 0 || t->offset < 0 || t->dtype >= HP_DTYPES ||
+        t->flags & ~ALL_FLAGS || t->row_lo < 0 || t->row_hi < 0 || (!g->deployed && t->row_hi))
+        REFUSE("E-RANGE: rank %d task %d has a field out of range", role, id);
+    const hp_task_info *info = &hp_task_infos[t->op];
+    if (r->queue[t->queue].kind != (int)info->queue)
+        REFUSE("E-TYPE: rank %d task %d: a %s cannot run on queue %d", role, id, info->name, t->queue);
+    if ((hp_task_is_layer(t) || t->op == HP_TASK_PACK) && t->layer < 1)
+        REFUSE("E-RANGE: rank %d task %d: a %s needs a layer", role, id, info->name);
+    if (!hp_operand_count_fits(g, t))
+        REFUSE("E-COUNT: rank %d task %d: a %s does not have %d operands", role, id, info->name,
+               t->n_operand);
+    for (int i = 0; i < t->n_operand; i++)
+        if (r->operand[t->operand + i] < -1 || r->operand[t->operand + i] >= r->n_buffer)
+            REFUSE("E-RANGE: rank %d task %d operand %d is no buffer", role, id, i);
+    return HP_OK;
+}
+
+/* Dependencies lead back in the list, so none of them closes a circle within the role. */
+static hp_status check_deps(const hp_role *r, int role, int id, hp_error *err) {
+    const int from = r->dep_first[id], to = r->dep_first[id + 1];
+    if (from < 0 || from > to || to > r->n_dep)
+        REFUSE("E-RANGE: rank %d task %d has dependencies out of range", role, id);
+    for (int i = from; i < to; i++) {
+        if (r->dep[i] < 0 || r->dep[i] >= r->n_task)
+            REFUSE("E-RANGE: rank %d task %d waits for task %d", role, id, r->dep[i]);
+        if (r->dep[i] >= id)
+            REFUSE("E-CYCLE: rank %d task %d waits for task %d, which does not come before it", role, id,
+                   r->dep[i]);
+    }
+    return HP_OK;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Is it about a range of the optimiser's arrays? */
+static bool updates(const hp_task *t) {
+    return t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE;
+}
+
+/* Elements that offset and count may reach: of the optimiser's arrays, or of the buffer. */
+static int64_t elements(const hp_program *p, const hp_role *r, const hp_task *t) {
+    const hp_buffer *b = r->buffer;
+    if (updates(t))
+        return least(b[HP_BUF_WEIGHTS].bytes, least(b[HP_BUF_GRADS].bytes, b[HP_BUF_MOMENTUM].bytes)) /
+               hp_dtype_bytes((hp_dtype)p->dtype);
+    const hp_buffer *moved = &b[r->operand[t->operand]];
+    return moved->bytes / hp_dtype_bytes((hp_dtype)moved->dtype);
+}
+
+static hp_status check_count(const hp_program *p, int role, int id, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    const hp_task *t = &r->task[id];
+    const bool moves = hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE;
+    if (!moves && !updates(t) && t->op != HP_TASK_ZERO) return HP_OK;
+    if (!updates(t) && r->operand[t->operand] < 0)
+        REFUSE("E-COUNT: rank %d task %d: a %s without a buffer", role, id, hp_task_infos[t->op].name);
+    if (moves && r->buffer[r->operand[t->operand]].dtype != t->dtype)
+        REFUSE("E-TYPE: rank %d task %d moves %s from a buffer of %s", role, id, hp_dtype_names[t->dtype],
+               hp_dtype_names[r->buffer[r->operand[t->operand]].dtype]);
+    const int64_t room = elements(p, r, t);
+    if (t->offset > room || t->count > room - t->offset)
+        REFUSE("E-COUNT: rank %d task %d: elements %lld+%lld of %lld", role, id, (long long)t->offset,
+               (long long)t->count, (long long)room);
+    return HP_OK;
+}
+
+static hp_status check_packs(const hp_program *p, const hp_graph *g, int role, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    for (int l = 0; l < g->n_layer; l++) {
+        const int32_t pack[2] = {r->pack_forward[l], r->pack_backward[l]};
+        for (int k = 0; k < 2; k++)
+            if (pack[k] != -1 && (pack[k] < HP_BUF_FIXED || pack[k] >= r->n_buffer ||
+                                  r->buffer[pack[k]].kind != HP_BUF_PACK || r->buffer[pack[k]].what != l))
+                REFUSE("E-RANGE: rank %d: layer %s has a pack out of range", role, g->layer[l].name);
+    }
+    return HP_OK;
+}
+
+static hp_status check_role(const hp_program *p, const hp_graph *g, int role, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    if (r->n_task < 1 || r->n_task > MAX_TASKS || r->n_queue < 1 || r->n_queue > INT16_MAX ||
+        r->n_buffer < HP_BUF_FIXED || r->n_operand < 0 || r->n_dep < 0 || r->dep_first[0] != 0 ||
+        r->dep_first[r->n_task] != r->n_dep)
+        REFUSE("E-RANGE: rank %d has no tasks, queues or buffers, or its dependency list is broken", role);
+    HP_TRY(check_slots(p, role, err));
+    HP_TRY(check_queues(p, role, err));
+    HP_TRY(check_buffers(p, role, err));
+    HP_TRY(check_fixed(p, role, err));
+    for (int t = 0; t < r->n_task; t++) {
+        HP_TRY(check_fields(p, g, role, t, err));
+        HP_TRY(check_deps(r, role, t, err));
+        HP_TRY(check_count(p, role, t, err));
+    }
+    return check_packs(p, g, role, err);
+}
+
+static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err) {
+    hp_cargo **cargo = NULL;
+    HP_TRY(hp_check_places(p, g, err));
+    HP_TRY(hp_check_buffers(p, g, err));
+    HP_TRY(hp_check_deployed(arena, p, g, err));
+    HP_TRY(hp_check_boxes(p, g, err));
+    HP_TRY(hp_check_data(arena, p, g, &cargo, err));
+    HP_TRY(hp_check_gradients(p, g, err));
+    HP_TRY(hp_check_messages(arena, p, g, cargo, err));
+    HP_TRY(hp_check_waits(p, g, err));
+    HP_TRY(hp_check_lanes(arena, p, g, err));
+    return hp_check_memory(p, g, err);
+}
+
+hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err) {
+    HP_TRY(check_degrees(p, err));
+    HP_TRY(hp_check_groups(p, err));
+    for (int r = 0; r < p->n_role; r++) HP_TRY(check_role(p, g, r, err));
+    hp_arena *arena = hp_arena_new();
+    const hp_status s = check_rest(arena, p, g, err);
+    hp_arena_free(arena);
+    return s;
+}

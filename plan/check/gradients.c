@@ -1,0 +1,160 @@
+/* gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
+ * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
+ * overflowed, applied. Nothing is counted twice or left out. */
+#include "plan/graph/precision.h"
+#include "plan/check/check.h"
+
+typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED } grad_state;
+
+typedef struct walker {
+    hp_check_at at; /* the task */
+    const hp_program *p;
+    const hp_graph *g;
+    const hp_role *r;
+    const hp_task *t;
+    grad_state *grad; /* per parameter */
+    bool agreed;      /* all ranks have the same metric */
+    hp_placed placed; /* trained parameters in memory order */
+} walker;
+
+/* Does the task write the gradient of all rows that are here? Else they must have been set before. */
+static bool all_rows(const walker *w, const hp_layer *l, int i, const hp_box *out) {
+    const hp_param_place *at = &w->r->place[l->param[i]];
+    const int64_t row = hp_param_row(w->g, l, i);
+    return row == 0 ||
+           (row * out->lo[HP_AXIS_C] == at->first && row * hp_box_len(out, HP_AXIS_C) == at->count);
+}
+
+static hp_status write_gradients(walker *w) {
+    const hp_layer *l = &w->g->layer[w->t->layer];
+    const hp_operands o = hp_operands_of(w->g, w->r, w->t);
+    const hp_box *out = &w->r->buffer[o.dy].box;
+    const bool add = w->t->flags & HP_FLAG_ADD;
+    for (int i = 0; i < l->n_param; i++) {
+        const int param = l->param[i];
+        const char *name = w->g->param[param].name;
+        if (!hp_param_trained(&w->g->param[param])) continue;
+        grad_state *s = &w->grad[param];
+        if (*s > SUMMED)
+            return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s has been reduced or applied before",
+                                   name);
+        if (*s == SUMMED && !add)
+            return hp_check_refuse(&w->at, "E-LOST", "overwrites the gradient of %s, which nobody has used",
+                                   name);
+        if (*s == UNSET && (add || !all_rows(w, l, i, out)))
+            return hp_check_refuse(&w->at, "E-UNSET", "adds to the gradient of %s, which nobody has set",
+                                   name);
+        *s = SUMMED;
+    }
+    return HP_OK;
+}
+
+/* Calls for the parameters in elements [from, from + count). */
+typedef hp_status param_fn(walker *w, int param);
+
+static hp_status each_param(walker *w, int64_t from, int64_t count, param_fn *fn) {
+    for (int i = hp_placed_from(w->r, &w->placed, from); i < w->placed.n; i++) {
+        const int param = w->placed.param[i];
+        const hp_param_place *at = &w->r->place[param];
+        if (at->offset >= from + count) break;
+        if (at->offset < from || at->offset + at->count > from + count)
+            return hp_check_refuse(&w->at, "E-COUNT", "cuts parameter %s in two", w->g->param[param].name);
+        HP_TRY(fn(w, param));
+    }
+    return HP_OK;
+}
+
+static hp_status clear_param(walker *w, int param) {
+    if (w->grad[param] != UNSET)
+        return hp_check_refuse(&w->at, "E-LOST", "clears the gradient of %s after it was set",
+                               w->g->param[param].name);
+    w->grad[param] = SUMMED;
+    return HP_OK;
+}
+
+static hp_status reduce_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const int group = w->r->queue[w->t->queue].peer;
+    if (w->grad[param] != SUMMED)
+        return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
+                               "the gradient of %s is %s", name,
+                               w->grad[param] == UNSET ? "not set" : "reduced twice");
+    if (w->r->place[param].group != group)
+        return hp_check_refuse(&w->at, "E-MATCH",
+                               "sums the gradient of %s over group %d, but group %d shares it", name, group,
+                               w->r->place[param].group);
+    w->grad[param] = REDUCED;
+    return HP_OK;
+}
+
+/* Is the gradient final: summed over all who have a part of it? */
+static hp_status final_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const int group = w->r->place[param].group;
+    const bool shared = group >= 0 && hp_group_size(w->p, group) > 1;
+    if (w->grad[param] == UNSET)
+        return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
+    if (w->grad[param] == APPLIED)
+        return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
+    if (shared && w->grad[param] < REDUCED)
+        return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
+                               group);
+    return HP_OK;
+}
+
+static hp_status look_at_param(walker *w, int param) {
+    HP_TRY(final_param(w, param));
+    if (w->grad[param] == LOOKED_AT)
+        return hp_check_refuse(&w->at, "E-LOST", "counts twice what has overflowed of %s",
+                               w->g->param[param].name);
+    w->grad[param] = LOOKED_AT;
+    return HP_OK;
+}
+
+static hp_status apply_param(walker *w, int param) {
+    HP_TRY(final_param(w, param));
+    if (hp_graph_scales_loss(w->g) && (w->grad[param] != LOOKED_AT || !w->agreed))
+        return hp_check_refuse(&w->at, "E-UNSET", "nobody knows whether the gradient of %s has overflowed",
+                               w->g->param[param].name);
+    w->grad[param] = APPLIED;
+    return HP_OK;
+}
+
+/* --- tasks --- */
+
+static hp_status walk_task(walker *w) {
+    const hp_task *t = w->t;
+    const bool whole_array = t->n_operand == 1 && w->r->operand[t->operand] == HP_BUF_GRADS;
+    if (hp_task_is_layer(t)) return hp_task_gradient(w->g, t) ? write_gradients(w) : HP_OK;
+    if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
+    if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
+    w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
+    if (t->op == HP_TASK_ALLREDUCE && whole_array) return each_param(w, t->offset, t->count, reduce_param);
+    if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);
+    return HP_OK;
+}
+
+static hp_status walk_role(hp_arena *arena, walker *w) {
+    w->grad = HP_NEW(arena, grad_state, w->g->n_param);
+    w->placed = hp_placed_params(arena, w->r, w->g, true);
+    for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {
+        w->t = &w->r->task[w->at.task];
+        HP_TRY(walk_task(w));
+    }
+    for (int i = 0; i < w->placed.n && w->p->mode == (int)HP_MODE_TRAIN; i++)
+        if (w->grad[w->placed.param[i]] != APPLIED)
+            return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never updates parameter %s", w->at.role,
+                           w->g->param[w->placed.param[i]].name);
+    return HP_OK;
+}
+
+hp_status hp_check_gradients(const hp_program *p, const hp_graph *g, hp_error *err) {
+    hp_status s = HP_OK;
+    for (int role = 0; role < p->n_role && s == HP_OK; role++) {
+        hp_arena *arena = hp_arena_new();
+        walker w = {.at = {p, g, role, 0, err}, .p = p, .g = g, .r = &p->role[role]};
+        s = walk_role(arena, &w);
+        hp_arena_free(arena);
+    }
+    return s;
+}

@@ -1,0 +1,259 @@
+/* messages.c - the two ends of every message agree, and so do all members of every collective. */
+#include "plan/base/hash.h"
+#include "plan/check/check.h"
+
+#include <stdlib.h>
+
+#define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
+
+/* --- tasks by queue --- */
+
+typedef struct key {
+    hp_queue queue;
+    int32_t id;
+} key;
+
+static int compare_queues(const hp_queue *a, const hp_queue *b) {
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    if (a->peer != b->peer) return a->peer < b->peer ? -1 : 1;
+    if (a->channel != b->channel) return a->channel < b->channel ? -1 : 1;
+    return 0;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    return compare_queues(&((const key *)a)->queue, &((const key *)b)->queue);
+}
+
+static void list_role(hp_arena *arena, const hp_role *r, hp_queue_list *l) {
+    l->first = HP_NEW(arena, int32_t, r->n_queue + 1);
+    l->task = HP_NEW(arena, int32_t, r->n_task);
+    l->sorted = HP_NEW(arena, int32_t, r->n_queue);
+    for (int t = 0; t < r->n_task; t++) l->first[r->task[t].queue + 1]++;
+    for (int q = 0; q < r->n_queue; q++) l->first[q + 1] += l->first[q];
+    for (int t = 0; t < r->n_task; t++) l->task[l->first[r->task[t].queue]++] = t;
+    for (int q = r->n_queue; q > 0; q--) l->first[q] = l->first[q - 1]; /* the fill moved each to its end */
+    l->first[0] = 0;
+    key *keys = HP_NEW(arena, key, r->n_queue);
+    for (int q = 0; q < r->n_queue; q++) keys[q] = (key){r->queue[q], q};
+    qsort(keys, (size_t)r->n_queue, sizeof *keys, compare_keys);
+    for (int q = 0; q < r->n_queue; q++) l->sorted[q] = keys[q].id;
+}
+
+hp_queue_list *hp_queue_lists(hp_arena *arena, const hp_program *p) {
+    hp_queue_list *l = HP_NEW(arena, hp_queue_list, p->n_role);
+    for (int r = 0; r < p->n_role; r++) list_role(arena, &p->role[r], &l[r]);
+    return l;
+}
+
+int hp_queue_find(const hp_role *r, const hp_queue_list *l, int kind, int peer, int channel) {
+    const hp_queue want = {kind, peer, channel, HP_BACKEND_MPI};
+    int low = 0, high = r->n_queue;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (compare_queues(&r->queue[l->sorted[middle]], &want) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->n_queue && compare_queues(&r->queue[l->sorted[low]], &want) == 0 ? l->sorted[low] : -1;
+}
+
+/* Two queues to one place would leave open which message comes first. */
+static hp_status check_twins(const hp_program *p, const hp_queue_list *lists, int role, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    for (int i = 1; i < r->n_queue; i++) {
+        const int a = lists[role].sorted[i - 1], b = lists[role].sorted[i];
+        if (compare_queues(&r->queue[a], &r->queue[b]) == 0)
+            REFUSE("E-RANGE: rank %d: queues %d and %d lead to the same place", role, a, b);
+    }
+    return HP_OK;
+}
+
+/* --- messages --- */
+
+typedef struct messages {
+    const hp_program *p;
+    const hp_graph *g;
+    const hp_queue_list *lists;
+    hp_cargo *const *cargo;
+} messages;
+
+/* Message `k` of a channel: its two tasks. */
+typedef struct message {
+    int from, to, channel, k, send, recv;
+} message;
+
+static const hp_task *send_task(const messages *m, const message *e) {
+    return &m->p->role[e->from].task[e->send];
+}
+
+static const hp_task *recv_task(const messages *m, const message *e) {
+    return &m->p->role[e->to].task[e->recv];
+}
+
+/* What is sent is the part of the tensor that the receiver has room for. */
+static hp_status check_cargo(const messages *m, const message *e, hp_error *err) {
+    const hp_role *a = &m->p->role[e->from], *b = &m->p->role[e->to];
+    const hp_buffer *x = &a->buffer[a->operand[send_task(m, e)->operand]],
+                    *y = &b->buffer[b->operand[recv_task(m, e)->operand]];
+    const hp_cargo cargo = m->cargo[e->from][e->send];
+    const int gradient = y->kind == HP_BUF_TENSOR ? 0 : y->kind == HP_BUF_GRADIENT ? 1 : -1;
+    if (cargo.tensor < 0 && y->what < 0) return HP_OK;
+    if (cargo.tensor != y->what || (cargo.gradient >= 0 && gradient >= 0 && cargo.gradient != gradient))
+        REFUSE("E-BOX: message %d on channel %d: rank %d sends tensor %d%s, rank %d expects tensor %d%s",
+               e->k, e->channel, e->from, cargo.tensor, cargo.gradient == 1 ? "'s gradient" : "", e->to,
+               y->what, gradient == 1 ? "'s gradient" : "");
+    if (!hp_box_equal(&x->box, &y->box))
+        REFUSE(
+            "E-BOX: message %d on channel %d: rank %d sends another part of tensor %d than rank %d expects",
+            e->k, e->channel, e->from, cargo.tensor, e->to);
+    return HP_OK;
+}
+
+static hp_status check_message(const messages *m, const message *e, hp_error *err) {
+    const hp_task *x = send_task(m, e), *y = recv_task(m, e);
+    if (x->dtype != y->dtype)
+        REFUSE("E-TYPE: message %d on channel %d: rank %d sends %s, rank %d expects %s", e->k, e->channel,
+               e->from, hp_dtype_names[x->dtype], e->to, hp_dtype_names[y->dtype]);
+    if (x->tag != y->tag || x->micro != y->micro)
+        REFUSE(
+            "E-ORDER: message %d on channel %d: rank %d sends tag %d of micro-batch %d, rank %d expects tag "
+            "%d of %d",
+            e->k, e->channel, e->from, x->tag, x->micro, e->to, y->tag, y->micro);
+    if (x->count != y->count)
+        REFUSE("E-COUNT: message %d on channel %d: rank %d sends %lld elements, rank %d expects %lld", e->k,
+               e->channel, e->from, (long long)x->count, e->to, (long long)y->count);
+    return check_cargo(m, e, err);
+}
+
+/* Queue `q` of role `from`, a send: its messages against the receives of its peer. */
+static hp_status check_channel(const messages *m, int from, int q, hp_error *err) {
+    const hp_queue *queue = &m->p->role[from].queue[q];
+    const hp_queue_list *a = &m->lists[from], *b = &m->lists[queue->peer];
+    const int back = hp_queue_find(&m->p->role[queue->peer], b, HP_QUEUE_RECV, from, queue->channel);
+    const int n = a->first[q + 1] - a->first[q], n_back = back < 0 ? 0 : b->first[back + 1] - b->first[back];
+    for (int k = 0; k < n && k < n_back; k++) {
+        const message e = {
+            from, queue->peer, queue->channel, k, a->task[a->first[q] + k], b->task[b->first[back] + k]};
+        HP_TRY(check_message(m, &e, err));
+    }
+    if (n > n_back)
+        REFUSE("E-MATCH: rank %d sends %d messages on channel %d, rank %d receives %d", from, n,
+               queue->channel, queue->peer, n_back);
+    return HP_OK;
+}
+
+/* Queue `q` of role `to`, a receive: as many sends wait for it. */
+static hp_status check_receives(const messages *m, int to, int q, hp_error *err) {
+    const hp_queue *queue = &m->p->role[to].queue[q];
+    const hp_queue_list *a = &m->lists[queue->peer], *b = &m->lists[to];
+    const int back = hp_queue_find(&m->p->role[queue->peer], a, HP_QUEUE_SEND, to, queue->channel);
+    const int n = b->first[q + 1] - b->first[q], n_back = back < 0 ? 0 : a->first[back + 1] - a->first[back];
+    if (n > n_back)
+        REFUSE("E-MATCH: rank %d receives %d messages on channel %d, rank %d sends %d", to, n, queue->channel,
+               queue->peer, n_back);
+    return HP_OK;
+}
+
+static hp_status check_role_messages(const messages *m, int role, hp_error *err) {
+    HP_TRY(check_twins(m->p, m->lists, role, err));
+    for (int q = 1; q < m->p->role[role].n_queue; q++) {
+        const int kind = m->p->role[role].queue[q].kind;
+        if (kind == HP_QUEUE_SEND) HP_TRY(check_channel(m, role, q, err));
+        if (kind == HP_QUEUE_RECV) HP_TRY(check_receives(m, role, q, err));
+    }
+    return HP_OK;
+}
+
+/* --- collectives --- */
+
+/* What a member adds up: the same rows of the same parameters at the same places, the same layer's sums, the
+ * same part of a tensor. */
+typedef struct summand {
+    int32_t kind, what;
+    int64_t first, count, at;
+    hp_box box;
+} summand;
+_Static_assert(sizeof(summand) == 64, "hashed without hidden padding");
+
+static uint64_t add_summand(uint64_t h, const summand *s) {
+    return hp_hash64(s, sizeof *s, h);
+}
+
+static uint64_t sum_of_gradients(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
+    const hp_role *r = &p->role[role];
+    uint64_t h = 0;
+    for (int i = hp_placed_from(r, placed, t->offset); i < placed->n; i++) {
+        const hp_param_place *at = &r->place[placed->param[i]];
+        if (at->offset >= t->offset + t->count) break;
+        const summand s = {HP_BUF_GRADS, placed->param[i],       at->first,
+                           at->count,    at->offset - t->offset, {{0}, {0}}};
+        h = add_summand(h, &s);
+    }
+    return h;
+}
+
+static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
+    const hp_role *r = &p->role[role];
+    const int32_t id = r->operand[t->operand];
+    if (id == HP_BUF_GRADS) return sum_of_gradients(p, role, placed, t);
+    const hp_buffer *b = &r->buffer[id];
+    const summand s = {.kind = b->kind, .what = b->what, .box = b->box};
+    return add_summand(0, &s);
+}
+
+typedef struct collectives {
+    const messages *m;
+    const hp_placed *placed; /* per role */
+    int group, first, role;  /* first: the member that the others are compared with */
+} collectives;
+
+static hp_status check_call(const collectives *c, int k, const hp_task *a, const hp_task *b, hp_error *err) {
+    const hp_program *p = c->m->p;
+    if (a->dtype != b->dtype)
+        REFUSE("E-TYPE: collective %d of group %d: rank %d has %s, rank %d %s", k, c->group, c->first,
+               hp_dtype_names[a->dtype], c->role, hp_dtype_names[b->dtype]);
+    if (a->count != b->count || a->flags != b->flags ||
+        sum_of(p, c->first, &c->placed[c->first], a) != sum_of(p, c->role, &c->placed[c->role], b))
+        REFUSE("E-ORDER: collective %d of group %d: ranks %d and %d add up different things", k, c->group,
+               c->first, c->role);
+    return HP_OK;
+}
+
+static hp_status check_member(const collectives *c, hp_error *err) {
+    const messages *m = c->m;
+    const hp_role *a = &m->p->role[c->first], *b = &m->p->role[c->role];
+    const hp_queue_list *la = &m->lists[c->first], *lb = &m->lists[c->role];
+    const int qa = hp_queue_find(a, la, HP_QUEUE_COLL, c->group, 0),
+              qb = hp_queue_find(b, lb, HP_QUEUE_COLL, c->group, 0);
+    const int na = qa < 0 ? 0 : la->first[qa + 1] - la->first[qa],
+              nb = qb < 0 ? 0 : lb->first[qb + 1] - lb->first[qb];
+    for (int k = 0; k < na && k < nb; k++)
+        HP_TRY(check_call(c, k, &a->task[la->task[la->first[qa] + k]], &b->task[lb->task[lb->first[qb] + k]],
+                          err));
+    if (na != nb)
+        REFUSE("E-MATCH: group %d: rank %d calls %d collectives, rank %d calls %d", c->group, c->first, na,
+               c->role, nb);
+    return HP_OK;
+}
+
+static hp_status check_collectives(hp_arena *arena, const messages *m, hp_error *err) {
+    hp_placed *placed = HP_NEW(arena, hp_placed, m->p->n_role);
+    for (int r = 0; r < m->p->n_role; r++) placed[r] = hp_placed_params(arena, &m->p->role[r], m->g, true);
+    for (int i = 0; i < m->p->n_group; i++) {
+        const hp_group *group = &m->p->group[i];
+        const int32_t *member = m->p->member + group->first;
+        for (int k = 1; k < group->n; k++) {
+            const collectives c = {m, placed, i, member[0], member[k]};
+            HP_TRY(check_member(&c, err));
+        }
+    }
+    return HP_OK;
+}
+
+hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_cargo *const *cargo,
+                            hp_error *err) {
+    const messages m = {p, g, hp_queue_lists(arena, p), cargo};
+    for (int r = 0; r < p->n_role; r++) HP_TRY(check_role_messages(&m, r, err));
+    return check_collectives(arena, &m, err);
+}

@@ -1,0 +1,12 @@
+/* branch.h - sub-graph parallelism: which layers of a stage run on which of several ranks. */
+#ifndef HP_BRANCH_H
+#define HP_BRANCH_H
+
+#include "plan/graph/graph.h"
+
+/* Shares layers first .. end-1 out to `branches` ranks; returns the rank per output tensor (0 for tensors
+ * that enter the stage). List scheduling in layer order: a layer goes where it would end first, given when
+ * its inputs are there (Graham 1969; earliest finish time as in HEFT, Topcuoglu et al. 2002). */
+int32_t *hp_branches(hp_arena *arena, const hp_graph *g, int branches, int first, int end);
+
+#endif

@@ -1,0 +1,269 @@
+/* deploy.c - folding and fusing for inference, and the order of layers; see deploy.h. Stores are
+ * deploy_store.c's.
+ */
+#include "plan/graph/deploy.h"
+
+#include "plan/graph/deploy_inside.h"
+#include "plan/graph/shape.h"
+
+#include <string.h>
+
+
+typedef struct fold_state {
+    const hp_graph *g;
+    hp_layer *layer; /* copies of g's layers; hosts take over what they absorb and move to its place */
+    int32_t *uses;   /* per tensor: how often it is read, the logits once more */
+    int32_t *as;     /* per tensor: the one that stands for it (dropout's input for its output) */
+    int32_t *at;     /* per layer: where it is computed now (a layer number), -1: gone */
+} fold_state;
+
+static int32_t stands_for(const fold_state *s, int32_t tensor) {
+    while (s->as[tensor] != tensor) tensor = s->as[tensor];
+    return tensor;
+}
+
+static bool is_matrix(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+}
+
+/* Can the activation end any layer? A clamp, and hard swish, which is one of a line's. */
+static bool fuses(const hp_layer *l) {
+    return l->act == HP_ACT_RELU || l->act == HP_ACT_RELU6 || l->act == HP_ACT_CLIP ||
+           l->act == HP_ACT_HSWISH || l->act == HP_ACT_NONE;
+}
+
+/* The layer that makes the tensor, if nobody but the reader sees it and nothing follows in it yet. */
+static hp_layer *open_host(const fold_state *s, int32_t tensor) {
+    hp_layer *h = &s->layer[s->g->tensor[tensor].producer];
+    return s->uses[tensor] == 1 && h->op != HP_INPUT && h->act == HP_ACT_NONE ? h : NULL;
+}
+
+/* The host computes what the layer at `l` did, there. */
+static void take_over(fold_state *s, hp_layer *host, int l) {
+    const hp_layer *taken = &s->layer[l];
+    const int h = (int)(host - s->layer);
+    host->act = taken->act;
+    host->act_a = taken->act_a;
+    host->act_b = taken->act_b;
+    s->at[h] = l;
+    s->at[l] = -1;
+    s->as[taken->out] = host->out;
+    s->uses[host->out] = s->uses[taken->out];
+}
+
+static void fold_norm(fold_state *s, int l) {
+    hp_layer *bn = &s->layer[l], *host = open_host(s, bn->in[0]);
+    if (!host || !is_matrix(host) || host->n_norm || host->n_in > 1) return;
+    if (bn->n_in > 1 && host->op == HP_LINEAR) return;
+    if (!fuses(bn)) return;
+    memcpy(host->norm, bn->param, sizeof host->norm);
+    host->n_norm = HP_NORM_PARAMS;
+    host->eps = bn->eps;
+    if (bn->n_in > 1) host->in[host->n_in++] = bn->in[1];
+    take_over(s, host, l);
+}
+
+static void fold_add(fold_state *s, int l) {
+    hp_layer *add = &s->layer[l];
+    if (add->in[0] == add->in[1] || !fuses(add)) return;
+    for (int k = 1; k >= 0; k--) { /* the later of the two more likely holds the other already */
+        hp_layer *host = open_host(s, add->in[k]);
+        if (!host || (host->op != HP_CONV && host->op != HP_CONVT) || host->n_in > 1) continue;
+        host->in[host->n_in++] = add->in[1 - k];
+        take_over(s, host, l);
+        return;
+    }
+}
+
+static void fold_act(fold_state *s, int l) {
+    hp_layer *host = open_host(s, s->layer[l].in[0]);
+    const bool takes = host && (is_matrix(host) || host->op == HP_BN || host->op == HP_ADD ||
+                                host->op == HP_MUL || host->op == HP_SCALE);
+    if (takes && fuses(&s->layer[l])) take_over(s, host, l);
+}
+
+static void fold_layer(fold_state *s, int l) {
+    hp_layer *layer = &s->layer[l];
+    for (int k = 0; k < layer->n_in; k++) layer->in[k] = stands_for(s, layer->in[k]);
+    if (layer->op == HP_DROPOUT) {
+        s->as[layer->out] = layer->in[0];
+        s->uses[layer->in[0]] += s->uses[layer->out] - 1;
+        s->at[l] = -1;
+    }
+    if (layer->op == HP_BN) fold_norm(s, l);
+    if (layer->op == HP_ADD) fold_add(s, l);
+    if (layer->op == HP_ACT) fold_act(s, l);
+}
+
+static void count_uses(fold_state *s) {
+    for (int l = 0; l < s->g->n_layer; l++)
+        for (int k = 0; k < s->g->layer[l].n_in; k++) s->uses[s->g->layer[l].in[k]]++;
+    s->uses[s->g->layer[s->g->n_layer - 1].out]++;
+}
+
+/* Layers in the order of their new places. A host keeps the unit of what it took over: units stay contiguous.
+ */
+static hp_graph *emit(hp_arena *arena, const fold_state *s) {
+    const hp_graph *g = s->g;
+    hp_graph *out = HP_NEW(arena, hp_graph, 1);
+    *out = *g;
+    out->deployed = 1;
+    out->layer = HP_NEW(arena, hp_layer, g->n_layer);
+    out->n_layer = 0;
+    int32_t *here = HP_NEW(arena, int32_t, g->n_layer); /* per place: the layer computed there */
+    memset(here, -1, sizeof *here * (size_t)g->n_layer);
+    for (int l = 0; l < g->n_layer; l++)
+        if (s->at[l] >= 0) here[s->at[l]] = l;
+    for (int l = 0; l < g->n_layer; l++) {
+        if (here[l] < 0) continue;
+        out->layer[out->n_layer] = s->layer[here[l]];
+        out->layer[out->n_layer++].unit = g->layer[l].unit;
+    }
+    return out;
+}
+
+static hp_graph *fold(hp_arena *arena, const hp_graph *g) {
+    hp_arena *scratch = hp_arena_new();
+    fold_state s = {g, HP_NEW(scratch, hp_layer, g->n_layer), HP_NEW(scratch, int32_t, g->n_tensor),
+                    HP_NEW(scratch, int32_t, g->n_tensor), HP_NEW(scratch, int32_t, g->n_layer)};
+    memcpy(s.layer, g->layer, sizeof *g->layer * (size_t)g->n_layer);
+    for (int t = 0; t < g->n_tensor; t++) s.as[t] = t;
+    for (int l = 0; l < g->n_layer; l++) s.at[l] = l;
+    count_uses(&s);
+    for (int l = 0; l < g->n_layer; l++) fold_layer(&s, l);
+    for (int l = 0; l < g->n_layer; l++)
+        for (int k = 0; k < s.layer[l].n_in; k++) s.layer[l].in[k] = stands_for(&s, s.layer[l].in[k]);
+    hp_graph *out = emit(arena, &s);
+    hp_arena_free(scratch);
+    return out;
+}
+
+/* Tensors and parameters renumbered in the order of layers; units without a layer left go. */
+void hp_deploy_renumber(hp_arena *arena, hp_graph *g, const hp_tensor *old, int n_old) {
+    int32_t *id = HP_NEW(arena, int32_t, n_old);
+    int unit = -1, last = -1;
+    g->tensor = HP_NEW(arena, hp_tensor, g->n_layer);
+    for (int l = 0; l < g->n_layer; l++) {
+        hp_layer *layer = &g->layer[l];
+        for (int k = 0; k < layer->n_in; k++) layer->in[k] = id[layer->in[k]];
+        g->tensor[l] = old[layer->out];
+        g->tensor[l].producer = l;
+        id[layer->out] = l;
+        layer->out = l;
+        if (layer->unit != last) unit++;
+        last = layer->unit;
+        layer->unit = unit;
+    }
+    g->n_tensor = g->n_layer;
+    hp_graph_index_units(arena, g);
+}
+
+/* --- global pools --- */
+
+static bool is_global_pool(const hp_graph *g, const hp_layer *l) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    return l->op == HP_ADAPTPOOL && l->out_h == 1 && l->out_w == 1 && x->h > 1 && x->w > 1;
+}
+
+static void split_pools(hp_arena *arena, hp_graph *g) {
+    int pools = 0;
+    for (int l = 1; l < g->n_layer; l++) pools += is_global_pool(g, &g->layer[l]);
+    if (!pools) return;
+    const hp_layer *old = g->layer;
+    const int n = g->n_layer;
+    hp_tensor *tensor = HP_NEW(arena, hp_tensor, g->n_tensor + pools);
+    int n_tensor = g->n_tensor;
+    memcpy(tensor, g->tensor, sizeof *tensor * (size_t)n_tensor);
+    g->layer = HP_NEW(arena, hp_layer, n + pools);
+    g->n_layer = 0;
+    for (int l = 0; l < n; l++) {
+        hp_layer layer = old[l];
+        if (l > 0 && is_global_pool(g, &layer)) {
+            hp_layer rows = layer;
+            rows.name = hp_arena_printf(arena, "%s.rows", layer.name);
+            rows.out_h = tensor[layer.in[0]].h;
+            rows.out = n_tensor;
+            tensor[n_tensor] = tensor[layer.out];
+            tensor[n_tensor++].h = rows.out_h;
+            layer.in[0] = rows.out;
+            g->layer[g->n_layer++] = rows;
+        }
+        g->layer[g->n_layer++] = layer;
+    }
+    hp_deploy_renumber(arena, g, tensor, n_tensor);
+}
+
+static void own_params(hp_arena *arena, hp_graph *g) {
+    hp_param *param = HP_NEW(arena, hp_param, g->n_param + 1);
+    if (g->n_param) memcpy(param, g->param, sizeof *param * (size_t)g->n_param);
+    g->param = param;
+    for (int l = 0; l < g->n_layer; l++) {
+        for (int i = 0; i < g->layer[l].n_param; i++) param[g->layer[l].param[i]].layer = l;
+        for (int i = 0; i < g->layer[l].n_norm; i++) param[g->layer[l].norm[i]].layer = l;
+    }
+}
+
+/* --- order --- */
+
+typedef struct order_state {
+    const hp_graph *g;
+    const int32_t *producer; /* per tensor: layer */
+    int32_t *rank;           /* per layer: position, -1: not yet */
+    int n;
+} order_state;
+
+static void visit(order_state *s, int l) {
+    if (s->rank[l] >= 0) return;
+    s->rank[l] = INT32_MAX; /* under way: graphs have no cycles */
+    for (int k = 0; k < s->g->layer[l].n_in; k++) visit(s, s->producer[s->g->layer[l].in[k]]);
+    s->rank[l] = s->n++;
+}
+
+/* Depth first from the output, first inputs first, sorted by unit: every branch as late as its reader allows.
+ */
+static hp_graph *late_branches(hp_arena *arena, const hp_graph *g, const int32_t *producer) {
+    enum { MOST = 8192 }; /* layers: visit() goes as deep as there are */
+    order_state s = {g, producer, HP_NEW(arena, int32_t, g->n_layer), 0};
+    if (g->n_layer > MOST) return NULL;
+    memset(s.rank, -1, sizeof *s.rank * (size_t)g->n_layer);
+    visit(&s, 0);
+    visit(&s, g->n_layer - 1);
+    for (int l = 0; l < g->n_layer; l++) visit(&s, l); /* dead ends */
+    hp_graph *out = HP_NEW(arena, hp_graph, 1);
+    *out = *g;
+    out->layer = HP_NEW(arena, hp_layer, g->n_layer);
+    int32_t *by_rank = HP_NEW(arena, int32_t, g->n_layer);
+    for (int l = 0; l < g->n_layer; l++) by_rank[s.rank[l]] = l;
+    int32_t *next = HP_NEW(arena, int32_t, g->n_layer + 1); /* per unit: place of its next layer */
+    for (int l = 0; l < g->n_layer; l++) next[g->layer[l].unit + 1]++;
+    for (int u = 0; u < g->n_layer; u++) next[u + 1] += next[u];
+    for (int r = 0; r < g->n_layer; r++) {
+        const hp_layer *layer = &g->layer[by_rank[r]];
+        out->layer[next[layer->unit]++] = *layer;
+    }
+    return out->layer[g->n_layer - 1].out == g->layer[g->n_layer - 1].out ? out : NULL;
+}
+
+static int32_t *producers(hp_arena *arena, const hp_graph *g, int n_tensor) {
+    int32_t *p = HP_NEW(arena, int32_t, n_tensor);
+    for (int l = 0; l < g->n_layer; l++) p[g->layer[l].out] = l;
+    return p;
+}
+
+hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_options *o, hp_graph **out,
+                          hp_error *err) {
+    hp_graph *folded = fold(arena, g);
+    hp_deploy_concats(folded);
+    hp_graph *late = late_branches(arena, folded, producers(arena, folded, g->n_tensor));
+    hp_deploy_renumber(arena, folded, g->tensor, g->n_tensor);
+    if (late) {
+        hp_deploy_renumber(arena, late, g->tensor, g->n_tensor);
+        if (hp_graph_live_bytes(late) < hp_graph_live_bytes(folded)) folded = late;
+    }
+    split_pools(arena, folded);
+    folded->prec = o->prec;
+    HP_TRY(hp_deploy_stores(arena, folded, o, err));
+    own_params(arena, folded);
+    *out = folded;
+    return HP_OK;
+}

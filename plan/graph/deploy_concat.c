@@ -1,0 +1,85 @@
+/* deploy_concat.c - concatenations that nobody has to compute: every map is stored once, and read where it
+ * is.
+ *
+ * DenseNet joins what it joined before, and reads each of these growing maps again to scale it. Where all
+ * that read a concatenation can read its inputs instead (a concatenation, which then has more inputs; a batch
+ * norm, scale or activation, element by element), it goes, and they do. A layer that is no concatenation so
+ * becomes one of its own: with its parameters, activation and name. (Pleiss et al. 2017, "Memory-Efficient
+ * Implementation of DenseNets", let the joined maps share memory; here there are none.) */
+#include "plan/graph/deploy_inside.h"
+
+#include <string.h>
+
+typedef struct joining {
+    hp_graph *g;
+    int32_t *last; /* per tensor: the last layer that reads it, -1 */
+    bool *gone;    /* per layer */
+} joining;
+
+/* Joins and does nothing else. */
+static bool is_plain(const hp_layer *l) {
+    return l->op == HP_CONCAT && l->n_param == 0 && l->act == HP_ACT_NONE;
+}
+
+static int times_read(const hp_layer *l, int32_t tensor) {
+    int n = 0;
+    for (int k = 0; k < l->n_in; k++) n += l->in[k] == tensor;
+    return n;
+}
+
+static bool reads_pieces(const hp_layer *l, int32_t tensor, int pieces) {
+    const bool point = l->op == HP_BN || l->op == HP_SCALE || l->op == HP_ACT;
+    if (!is_plain(l)) return point && l->n_in == 1;
+    return l->n_in + times_read(l, tensor) * (pieces - 1) <= HP_MAX_IN;
+}
+
+/* Nobody else reads it: the network's output is read too. */
+static bool may_go(const joining *j, int layer) {
+    const hp_layer *cat = &j->g->layer[layer];
+    if (!is_plain(cat) || j->last[cat->out] < 0 || layer == j->g->n_layer - 1) return false;
+    for (int l = layer + 1; l <= j->last[cat->out]; l++) {
+        const hp_layer *reader = &j->g->layer[l];
+        if (times_read(reader, cat->out) && !reads_pieces(reader, cat->out, cat->n_in)) return false;
+    }
+    return true;
+}
+
+/* The reader has the inputs of `cat` where it had its output. */
+static void read_pieces(hp_layer *reader, const hp_layer *cat) {
+    const hp_layer before = *reader;
+    reader->n_in = 0;
+    for (int k = 0; k < before.n_in; k++) {
+        const bool replaced = before.in[k] == cat->out;
+        const int n = replaced ? cat->n_in : 1;
+        memcpy(reader->in + reader->n_in, replaced ? cat->in : &before.in[k], sizeof *cat->in * (size_t)n);
+        reader->n_in += n;
+    }
+    if (reader->n_in > 1) reader->op = HP_CONCAT;
+}
+
+static void note_readers(joining *j) {
+    memset(j->last, -1, sizeof *j->last * (size_t)j->g->n_tensor);
+    for (int l = 0; l < j->g->n_layer; l++)
+        for (int k = 0; k < j->g->layer[l].n_in; k++) j->last[j->g->layer[l].in[k]] = l;
+}
+
+static void drop_gone(joining *j) {
+    int n = 0;
+    for (int l = 0; l < j->g->n_layer; l++)
+        if (!j->gone[l]) j->g->layer[n++] = j->g->layer[l];
+    j->g->n_layer = n;
+}
+
+void hp_deploy_concats(hp_graph *g) {
+    hp_arena *scratch = hp_arena_new();
+    joining j = {g, HP_NEW(scratch, int32_t, g->n_tensor), HP_NEW(scratch, bool, g->n_layer)};
+    note_readers(&j);
+    for (int l = 1; l < g->n_layer; l++) {
+        j.gone[l] = may_go(&j, l);
+        const int32_t out = g->layer[l].out;
+        for (int r = l + 1; j.gone[l] && r <= j.last[out]; r++)
+            if (times_read(&g->layer[r], out)) read_pieces(&g->layer[r], &g->layer[l]);
+    }
+    drop_gone(&j);
+    hp_arena_free(scratch);
+}

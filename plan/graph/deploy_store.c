@@ -1,0 +1,195 @@
+/* deploy_store.c - how inference stores each tensor, and what converts where stores meet. */
+#include "plan/graph/deploy_inside.h"
+#include "plan/graph/shape.h"
+
+#include <string.h>
+
+/* --- memory of an order of layers --- */
+
+static int64_t stored_bytes(const hp_graph *g, int tensor) {
+    static const int bytes[HP_STORES] = {4, 1, 2, 2};
+    return hp_tensor_elems(g, tensor) * bytes[g->tensor[tensor].store];
+}
+
+/* The input whose memory the output takes over, -1: none. As the lowering does it (lower/layers.c). */
+static int replaced_input(const hp_graph *g, int layer, const int32_t *last) {
+    const hp_layer *l = &g->layer[layer];
+    const bool elementwise = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_BN || l->op == HP_SCALE;
+    if (!hp_layer_adds(l) && !elementwise) return -1;
+    const int x = l->in[hp_layer_adds(l) ? l->n_in - 1 : 0];
+    for (int k = 0, n = 0; k < l->n_in; k++)
+        if (l->in[k] == x && n++) return -1; /* it reads it elsewhere too */
+    return last[x] == layer && g->tensor[x].store == g->tensor[l->out].store ? x : -1;
+}
+
+int64_t hp_graph_live_bytes(const hp_graph *g) {
+    int32_t *last = calloc((size_t)g->n_tensor, sizeof *last);
+    int64_t live = 0, most = 0;
+    HP_ASSERT(last);
+    for (int l = 0; l < g->n_layer; l++)
+        for (int k = 0; k < g->layer[l].n_in; k++) last[g->layer[l].in[k]] = l;
+    for (int l = 0; l < g->n_layer; l++) {
+        const hp_layer *layer = &g->layer[l];
+        const int replaced = l ? replaced_input(g, l, last) : -1;
+        if (replaced < 0) live += stored_bytes(g, layer->out);
+        if (live > most) most = live;
+        for (int k = 0; k < layer->n_in; k++) {
+            const int x = layer->in[k];
+            bool before = false; /* the same tensor twice counts once */
+            for (int i = 0; i < k; i++) before |= layer->in[i] == x;
+            if (last[x] == l && x != replaced && !before) live -= stored_bytes(g, x);
+        }
+    }
+    free(last);
+    return most;
+}
+
+/* --- which store --- */
+
+typedef struct store_state {
+    hp_arena *arena;
+    const hp_graph *g;
+    const hp_deploy_options *o;
+    hp_store low;
+    hp_graph *out;
+    hp_tensor *tensor; /* of out, as they come; the first n_tensor are g's */
+    int32_t n_tensor, room, layer_room;
+    int32_t *other; /* per tensor of g: the same in the other store, -1 */
+} store_state;
+
+static bool is_map(const hp_graph *g, int tensor) {
+    return (int64_t)g->tensor[tensor].h * g->tensor[tensor].w > 1;
+}
+
+static bool listed(const char *list, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += n)
+        if ((at == list || at[-1] == ',') && (at[n] == ',' || at[n] == 0)) return true;
+    return false;
+}
+
+static bool kept_real(const store_state *s, const hp_layer *l) {
+    return listed(s->o->float_layers, l->name);
+}
+
+static bool stores_low(const store_state *s, int layer) {
+    static const bool may[HP_LAYER_OPS] = {
+        [HP_CONV] = true,    [HP_CONVT] = true,  [HP_BN] = true,     [HP_ACT] = true,
+        [HP_ADD] = true,     [HP_MUL] = true,    [HP_SCALE] = true,  [HP_MAXPOOL] = true,
+        [HP_AVGPOOL] = true, [HP_CONCAT] = true, [HP_RESIZE] = true, [HP_PAD] = true,
+    };
+    enum { RAW_CHANNELS = 4 }; /* of an image as bytes */
+    const hp_layer *l = &s->g->layer[layer];
+    if (s->low == HP_STORE_REAL || layer == s->g->n_layer - 1 || !is_map(s->g, l->out)) return false;
+    if (l->op == HP_INPUT)
+        return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS && !kept_real(s, l);
+    return may[l->op] && !kept_real(s, l);
+}
+
+/* The store that a layer wants its input `k` in; -1: either. `low`: its output is stored low. */
+static int wanted(const store_state *s, const hp_layer *l, int k, bool low) {
+    const bool matrix = l->op == HP_CONV || l->op == HP_CONVT;
+    const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* each input by itself */
+    if (l->op == HP_ADAPTPOOL || scales || (matrix && k == 0 && !low && !kept_real(s, l))) return -1;
+    if (!low || (l->op == HP_MUL && k == 1 && !is_map(s->g, l->in[k]))) return HP_STORE_REAL;
+    return (int)s->low;
+}
+
+static int32_t append_tensor(store_state *s, hp_tensor t) {
+    HP_ROOM(s->arena, s->tensor, s->n_tensor, s->room);
+    s->tensor[s->n_tensor] = t;
+    return s->n_tensor++;
+}
+
+static void append_layer(store_state *s, hp_layer l) {
+    HP_ROOM(s->arena, s->out->layer, s->out->n_layer, s->layer_room);
+    s->out->layer[s->out->n_layer++] = l;
+}
+
+/* The tensor in the other store, converted once, before its first such reader. */
+static int32_t converted(store_state *s, int32_t tensor, hp_store to, int unit) {
+    if (s->other[tensor] >= 0) return s->other[tensor];
+    const hp_layer *from = &s->g->layer[s->g->tensor[tensor].producer];
+    hp_tensor t = s->tensor[tensor];
+    t.store = (int32_t)to;
+    s->other[tensor] = append_tensor(s, t);
+    append_layer(s, (hp_layer){.name = hp_arena_printf(s->arena, "%s.%s", from->name,
+                                                       to == HP_STORE_REAL ? "real" : "low"),
+                               .op = to == HP_STORE_REAL ? HP_DEQUANT : HP_QUANT,
+                               .n_in = 1,
+                               .in = {tensor},
+                               .out = s->other[tensor],
+                               .unit = unit});
+    return s->other[tensor];
+}
+
+static void store_layer(store_state *s, int layer) {
+    hp_layer l = s->g->layer[layer];
+    const bool low = stores_low(s, layer);
+    s->tensor[l.out].store = low ? (int32_t)s->low : HP_STORE_REAL;
+    for (int k = 0; k < l.n_in; k++) {
+        const int want = wanted(s, &l, k, low);
+        /* raw pixels are no quantised tensor: only a convolution reads them as they are */
+        const bool raw = s->g->tensor[l.in[k]].producer == 0 && s->tensor[l.in[k]].store == HP_STORE_U8;
+        const bool reads_raw = l.op == HP_CONV && k == 0 && want != HP_STORE_REAL;
+        if (raw && !reads_raw) {
+            l.in[k] = converted(s, l.in[k], HP_STORE_REAL, l.unit);
+            if (want == (int)s->low) {
+                const int32_t real = l.in[k];
+                hp_tensor t = s->tensor[real];
+                t.store = (int32_t)s->low;
+                l.in[k] = append_tensor(s, t);
+                append_layer(s, (hp_layer){.name = hp_arena_printf(s->arena, "%s.in%d", l.name, k),
+                                           .op = HP_QUANT,
+                                           .n_in = 1,
+                                           .in = {real},
+                                           .out = l.in[k],
+                                           .unit = l.unit});
+            }
+            continue;
+        }
+        if (want >= 0 && s->tensor[l.in[k]].store != want)
+            l.in[k] = converted(s, l.in[k], (hp_store)want, l.unit);
+    }
+    append_layer(s, l);
+}
+
+static hp_status check_list(const hp_graph *g, const char *list, hp_error *err) {
+    for (const char *at = list; at && *at;) {
+        const size_t n = strcspn(at, ",");
+        bool found = false;
+        for (int l = 0; l < g->n_layer; l++)
+            found |= strlen(g->layer[l].name) == n && strncmp(g->layer[l].name, at, n) == 0;
+        if (!found)
+            return hp_fail(err, HP_EUSAGE, "%s has no layer `%.*s` to keep real; `hplan explain` lists them",
+                           g->net, (int)n, at);
+        at += n + (at[n] == ',');
+    }
+    return HP_OK;
+}
+
+/* Matrix layers quantise their input themselves. */
+static void set_dynamic(hp_graph *g, const hp_deploy_options *o) {
+    for (int l = 0; l < g->n_layer; l++) {
+        hp_layer *layer = &g->layer[l];
+        const bool matrix = layer->op == HP_CONV || layer->op == HP_CONVT || layer->op == HP_LINEAR;
+        layer->dynamic = o->prec == HP_PREC_INT8_DYNAMIC && matrix && !listed(o->float_layers, layer->name);
+    }
+}
+
+hp_status hp_deploy_stores(hp_arena *arena, hp_graph *g, const hp_deploy_options *o, hp_error *err) {
+    HP_TRY(check_list(g, o->float_layers, err));
+    set_dynamic(g, o);
+    if (hp_prec_store(o->prec) == HP_STORE_REAL) return HP_OK;
+    hp_graph out = *g;
+    out.layer = NULL;
+    out.n_layer = 0;
+    store_state s = {.arena = arena, .g = g, .o = o, .low = hp_prec_store(o->prec), .out = &out};
+    s.other = HP_NEW(arena, int32_t, g->n_tensor);
+    memset(s.other, -1, sizeof *s.other * (size_t)g->n_tensor);
+    for (int t = 0; t < g->n_tensor; t++) append_tensor(&s, g->tensor[t]);
+    for (int l = 0; l < g->n_layer; l++) store_layer(&s, l);
+    hp_deploy_renumber(arena, &out, s.tensor, s.n_tensor);
+    *g = out;
+    return HP_OK;
+}

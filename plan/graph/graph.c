@@ -1,0 +1,129 @@
+/* graph.c - what can be asked of a network graph: sizes, multiply-adds, lifetimes, its text. */
+#include "plan/graph/graph.h"
+
+#include <inttypes.h>
+
+const hp_layer_info hp_layer_infos[HP_LAYER_OPS] = {
+#define LAYER(id, name, inputs, needs_x, needs_y, meaning) {name, inputs, needs_x, needs_y, meaning},
+#include "plan/graph/layers.def"
+#undef LAYER
+};
+
+const char *const hp_act_names[HP_ACTS] = {"",         "relu",   "relu6", "clip", "sigmoid",
+                                           "hsigmoid", "hswish", "leaky", "tanh"};
+static const char *const store_names[HP_STORES] = {"", "u8", "bf16", "f16"};
+
+int64_t hp_graph_param_count(const hp_graph *g) {
+    int64_t count = 0;
+    for (int p = 0; p < g->n_param; p++)
+        if (hp_param_trained(&g->param[p])) count += g->param[p].count;
+    return count;
+}
+
+int64_t hp_tensor_elems(const hp_graph *g, int tensor) {
+    const hp_tensor *t = &g->tensor[tensor];
+    return (int64_t)t->h * t->w * t->c;
+}
+
+/* Every output element of a convolution costs one weight column: I/groups * kh * kw, which is the weight's
+ * fan-in. A linear layer is the same with one output pixel. A transposed convolution spends as much on every
+ * input element: O * kh * kw, which torch calls its fan-in. */
+int64_t hp_layer_macs(const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    if (l->op != HP_CONV && l->op != HP_CONVT && l->op != HP_LINEAR) return 0;
+    return hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out) * g->param[l->param[0]].fan_in;
+}
+
+static bool layer_reads(const hp_layer *l, int tensor) {
+    for (int i = 0; i < l->n_in; i++)
+        if (l->in[i] == tensor) return true;
+    return false;
+}
+
+int hp_graph_last_use(const hp_graph *g, int tensor) {
+    if (tensor == g->layer[g->n_layer - 1].out) return g->n_layer;
+    const int producer = g->tensor[tensor].producer;
+    for (int l = g->n_layer - 1; l > producer; l--)
+        if (layer_reads(&g->layer[l], tensor)) return l;
+    return producer;
+}
+
+static void print_window(FILE *f, const hp_layer *l) {
+    fprintf(f, " k%dx%d s%dx%d p%dx%d d%dx%d", l->kh, l->kw, l->stride_h, l->stride_w, l->pad_h, l->pad_w,
+            l->dil_h, l->dil_w);
+}
+
+static void print_attributes(FILE *f, const hp_layer *l) {
+    switch ((hp_layer_op)l->op) {
+    case HP_CONV:
+        print_window(f, l);
+        fprintf(f, " g%d", l->groups);
+        break;
+    case HP_CONVT:
+        print_window(f, l);
+        break;
+    case HP_PAD:
+        fprintf(f, " at %d,%d to %dx%d", l->pad_h, l->pad_w, l->out_h, l->out_w);
+        break;
+    case HP_MAXPOOL:
+    case HP_AVGPOOL:
+        print_window(f, l);
+        fprintf(f, " ceil%d countpad%d", l->ceil_mode, l->count_include_pad);
+        break;
+    case HP_ADAPTPOOL:
+        fprintf(f, " to %dx%d", l->out_h, l->out_w);
+        break;
+    case HP_RESIZE:
+        fprintf(f, " to %dx%d mode%d corners%d", l->out_h, l->out_w, l->interpolation, l->corners);
+        break;
+    case HP_DROPOUT:
+        fprintf(f, " p%.9g", l->p);
+        break;
+    case HP_BN:
+        fprintf(f, " eps%.9g momentum%.9g", l->eps, l->momentum);
+        break;
+    default:
+        break;
+    }
+    if (l->act != HP_ACT_NONE) fprintf(f, " %s", hp_act_names[l->act]);
+    if (l->act_a != 0 || l->act_b != 0) fprintf(f, "(%.9g,%.9g)", l->act_a, l->act_b);
+}
+
+static void print_param(FILE *f, const hp_param *p) {
+    fprintf(f, "    %s kind%d init%d (", p->name, p->kind, p->init);
+    for (int d = 0; d < p->n_dim; d++) fprintf(f, "%s%d", d ? "," : "", p->dim[d]);
+    fprintf(f, ")\n");
+}
+
+static void print_layer(FILE *f, const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    const hp_tensor *t = &g->tensor[l->out];
+    fprintf(f, "%d u%d %s %s", layer, l->unit, hp_layer_infos[l->op].name, l->name);
+    for (int i = 0; i < l->n_in; i++) fprintf(f, " t%d", l->in[i]);
+    fprintf(f, " -> t%d %dx%dx%d", l->out, t->h, t->w, t->c);
+    print_attributes(f, l);
+    if (t->store != HP_STORE_REAL) fprintf(f, " %s", store_names[t->store]);
+    if (l->dynamic) fprintf(f, " dynamic");
+    fputc('\n', f);
+    for (int i = 0; i < l->n_param; i++) print_param(f, &g->param[l->param[i]]);
+    for (int i = 0; i < l->n_norm; i++) print_param(f, &g->param[l->norm[i]]);
+}
+
+char *hp_graph_text(hp_arena *arena, const hp_graph *g) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    HP_ASSERT(f);
+    fprintf(f, "net %s image %dx%dx%d classes %d parameters %" PRId64 "\n", g->net, g->image_h, g->image_w,
+            g->image_c, g->classes, hp_graph_param_count(g));
+    for (int l = 0; l < g->n_layer; l++) print_layer(f, g, l);
+    HP_ASSERT(fclose(f) == 0);
+    char *copy = hp_arena_strdup(arena, text);
+    free(text);
+    return copy;
+}
+
+int64_t hp_param_row(const hp_graph *g, const hp_layer *l, int i) {
+    const hp_param *p = &g->param[l->param[i]];
+    return l->op == HP_CONVT && i == 0 ? 0 : p->count / p->dim[0];
+}

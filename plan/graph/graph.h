@@ -1,0 +1,182 @@
+/* graph.h - a network: layers and tensors as arrays and ids, in topological order, per sample.
+ *
+ * Tensors are (N, H, W, C) dense; the graph stores H, W, C only, so that it does not depend on the batch.
+ * A *unit* is what a stage cut may not split (a residual block, say); units are contiguous ranges of layers.
+ */
+#ifndef HP_GRAPH_H
+#define HP_GRAPH_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum hp_layer_op {
+#define LAYER(id, name, inputs, needs_x, needs_y, meaning) HP_##id,
+#include "plan/graph/layers.def"
+#undef LAYER
+    HP_LAYER_OPS
+} hp_layer_op;
+
+/* Activations; a, b: hp_layer.act_a, act_b. Those that are a clamp may be fused into any layer. */
+typedef enum hp_act {
+    HP_ACT_NONE,
+    HP_ACT_RELU,
+    HP_ACT_RELU6,
+    HP_ACT_CLIP,     /* min(max(x, a), b) */
+    HP_ACT_SIGMOID,  /* 1 / (1 + exp(-x)) */
+    HP_ACT_HSIGMOID, /* min(max(a x + b, 0), 1) */
+    HP_ACT_HSWISH,   /* x min(max(x / 6 + 1 / 2, 0), 1) */
+    HP_ACT_LEAKY,    /* x < 0 ? a x : x */
+    HP_ACT_TANH,
+    HP_ACTS
+} hp_act;
+extern const char *const hp_act_names[HP_ACTS]; /* "", "relu", "relu6", "clip", ... */
+
+enum { HP_MAX_IN = 64, HP_MAX_LAYER_PARAMS = 4, HP_NORM_PARAMS = 4 };
+
+/* How a tensor's elements are stored. */
+typedef enum hp_store {
+    HP_STORE_REAL, /* in the program's dtype */
+    HP_STORE_U8, /* quantised: real = scale * (q - zero), one scale and zero point per tensor; the image: raw
+                    pixels */
+    HP_STORE_BF16,
+    HP_STORE_F16,
+    HP_STORES
+} hp_store;
+
+typedef struct hp_layer_info {
+    const char *name;
+    int max_in;
+    bool backward_needs_x,
+        backward_needs_y; /* saved for the backward pass (y only when an activation masks) */
+    const char *meaning;
+} hp_layer_info;
+
+extern const hp_layer_info hp_layer_infos[HP_LAYER_OPS];
+
+typedef struct hp_tensor {
+    int32_t h, w, c;  /* per sample */
+    int32_t producer; /* layer id */
+    int32_t store;    /* hp_store */
+} hp_tensor;
+
+typedef enum hp_param_kind {
+    HP_PARAM_CONV_W,   /* (O, I/groups, kh, kw); of a transposed convolution (I, O, kh, kw): all channels are
+                          read */
+    HP_PARAM_LINEAR_W, /* (O, I) with I in (C, H, W) order, torchvision's flatten */
+    HP_PARAM_BIAS,     /* (O) */
+    HP_PARAM_BN_GAMMA, /* (C) */
+    HP_PARAM_BN_BETA,  /* (C) */
+    HP_PARAM_BN_MEAN,  /* (C) running mean: state, not trained */
+    HP_PARAM_BN_VAR,   /* (C) running variance: state, not trained */
+    HP_PARAM_FACTOR    /* (C) of scale: a constant factor per channel */
+} hp_param_kind;
+
+/* How torchvision draws a weight (`hp_param_init` in exec/data reads it). */
+typedef enum hp_init {
+    HP_INIT_ZERO,
+    HP_INIT_ONE,
+    HP_INIT_KAIMING_FAN_OUT, /* normal, std = sqrt(2 / (O*kh*kw)): dim 0 times the window, also when grouped
+                              */
+    HP_INIT_KAIMING_FAN_IN,  /* normal, std = sqrt(2 / fan_in) */
+    HP_INIT_NORMAL_001,      /* normal, std 0.01 */
+    HP_INIT_TORCH_DEFAULT    /* uniform in +-1/sqrt(fan_in): nn.Conv2d, nn.Linear weights and biases */
+} hp_init;
+
+typedef struct hp_param {
+    const char *name; /* state-dict name, "layer1.0.conv1.weight" */
+    int32_t kind;     /* hp_param_kind */
+    int32_t init;     /* hp_init */
+    int32_t layer;
+    int32_t n_dim;
+    int32_t dim[4]; /* row-major, the layout in memory and in files */
+    int64_t count;  /* elements */
+    int64_t fan_in; /* of the layer's weight, also for its bias */
+} hp_param;
+
+static inline bool hp_param_trained(const hp_param *p) {
+    return p->kind != HP_PARAM_BN_MEAN && p->kind != HP_PARAM_BN_VAR;
+}
+
+typedef struct hp_layer {
+    const char *name; /* "layer1.0.conv1" */
+    int32_t op;       /* hp_layer_op */
+    int32_t
+        act; /* hp_act of bn, act, add, mul, scale; in a deployed graph of conv, convt, linear, concat too */
+    double act_a, act_b;
+    int32_t n_in, in[HP_MAX_IN];
+    int32_t out; /* tensor id */
+    int32_t unit;
+    int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w,
+        groups; /* conv, convt, pools; pad: pad_h, pad_w. Padding in front; what lies behind follows from the
+                   sizes */
+    int32_t ceil_mode, count_include_pad; /* pools */
+    int32_t out_h, out_w; /* adaptpool, pad, resize; conv, convt, pools: 0 = padding behind as in front */
+    int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
+    double p;                       /* dropout probability */
+    double eps, momentum;           /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
+    int32_t n_param, param[HP_MAX_LAYER_PARAMS]; /* conv, convt, linear: weight[, bias]; bn: gamma, beta,
+                                                    mean, var; scale: factor[, bias]; deployed
+                                                    concat: those of bn or scale, if any */
+    int32_t n_norm, norm[HP_NORM_PARAMS]; /* deployed conv, convt, linear: the batch norm folded into it */
+    int32_t dynamic; /* deployed conv, convt, linear: it quantises its real input itself, sample by sample */
+} hp_layer;
+
+typedef enum hp_interpolation { HP_NEAREST, HP_BILINEAR } hp_interpolation;
+/* Where output pixel i reads, s = output size / input size (ONNX Resize, coordinate_transformation_mode). */
+typedef enum hp_corners {
+    HP_CORNERS_HALF_PIXEL,         /* (i + 1/2) / s - 1/2; nearest rounds halves down */
+    HP_CORNERS_PYTORCH_HALF_PIXEL, /* the same; 0 when the output has one pixel */
+    HP_CORNERS_ALIGN,              /* i (in - 1) / (out - 1) */
+    HP_CORNERS_ASYMMETRIC,         /* i / s; nearest rounds down */
+    HP_CORNERS
+} hp_corners;
+
+typedef struct hp_graph {
+    const char *net; /* "resnet50", as --net takes it */
+    int32_t image_h, image_w, image_c, classes;
+    int32_t deployed; /* made for inference by plan/graph/deploy.h */
+    int32_t prec;     /* hp_prec (plan/graph/precision.h) */
+    int32_t n_layer, n_tensor, n_param, n_unit;
+    /* Layer 0 is HP_INPUT. The last layer's output are the logits (N, h, w, classes): h = w = 1 classifies
+     * images, else every pixel has a label. */
+    hp_layer *layer;
+    hp_tensor *tensor;
+    hp_param *param;
+    int32_t *unit_first; /* n_unit + 1 entries: unit u is layers unit_first[u] .. unit_first[u+1]-1 */
+} hp_graph;
+
+/* Builds a built-in network (plan/nets), fused (bn+add+act in one layer), shapes known.
+ * net: "cnn", "resnet18", "resnet-v2-101", "amoebanetd:18,208", "unet:64", ...; errors: HP_EUSAGE with the
+ * list of names, HP_EPLAN for an image too small for the network. Everything lives in `arena`. */
+hp_status hp_net_build(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
+                       hp_graph **graph, hp_error *err);
+
+/* K when the user gives none: 1000, 10 for the CIFAR family and cnn, 2 for unet. */
+int hp_net_default_classes(const char *net);
+
+int64_t hp_graph_param_count(const hp_graph *g);        /* trained parameters */
+int64_t hp_layer_macs(const hp_graph *g, int layer);    /* multiply-adds of one sample's forward pass */
+int64_t hp_tensor_elems(const hp_graph *g, int tensor); /* of one sample */
+int hp_graph_last_use(const hp_graph *g, int tensor);   /* last layer that reads it; logits: n_layer */
+
+/* A layer that adds its last input to what it computes, before the activation: a deployed convolution. */
+static inline bool hp_layer_adds(const hp_layer *l) {
+    return (l->op == HP_CONV || l->op == HP_CONVT) && l->n_in > 1;
+}
+
+/* Are its parameters a batch norm's? Deployed, a concatenation may have them too. */
+static inline bool hp_layer_is_norm(const hp_layer *l) {
+    return l->n_param == HP_NORM_PARAMS;
+}
+
+/* Text of a whole graph's structure, for hashing and `explain`: same structure, same text. */
+char *hp_graph_text(hp_arena *arena, const hp_graph *g);
+
+/* Elements of one output channel in parameter `i` of a layer (its position in layer.param); 0: never split.
+ */
+int64_t hp_param_row(const hp_graph *g, const hp_layer *l, int i);
+
+#endif

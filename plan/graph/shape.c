@@ -1,0 +1,178 @@
+/* shape.c - output shapes; windows as torch.nn counts them (Conv2d, ConvTranspose2d, MaxPool2d,
+ * AvgPool2d, ceil mode included), or as many as the layer says. */
+#include "plan/graph/shape.h"
+
+#include <inttypes.h>
+
+/* Number of windows along one axis; 0 when none fits. In ceil mode the last window may hang over the end but
+ * must start inside the image or its leading padding (torch, pooling_output_shape). */
+static int64_t windows(int64_t in, int k, int stride, int pad, int dil, bool ceil_mode) {
+    const int64_t room = in + 2 * (int64_t)pad - (int64_t)dil * (k - 1) - 1 + (ceil_mode ? stride - 1 : 0);
+    if (room < 0) return 0;
+    const int64_t n = room / stride + 1;
+    return ceil_mode && (n - 1) * stride >= in + pad ? n - 1 : n;
+}
+
+static hp_status window_shape(const hp_graph *g, const hp_layer *l, int c, hp_tensor *out, hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    const int64_t h = windows(x->h, l->kh, l->stride_h, l->pad_h, l->dil_h, l->ceil_mode),
+                  w = windows(x->w, l->kw, l->stride_w, l->pad_w, l->dil_w, l->ceil_mode);
+    *out = (hp_tensor){
+        .h = l->out_h > 0 ? l->out_h : (int32_t)h, .w = l->out_w > 0 ? l->out_w : (int32_t)w, .c = c};
+    if (out->h > 0 && out->w > 0) return HP_OK;
+    return hp_fail(err, HP_EPLAN, "layer %s: a %dx%d window does not fit into %dx%d", l->name, l->kh, l->kw,
+                   x->h, x->w);
+}
+
+static hp_status check_groups(const hp_graph *g, const hp_layer *l, int out_c, hp_error *err) {
+    const int in_c = g->tensor[l->in[0]].c;
+    if (l->groups > 0 && in_c % l->groups == 0 && out_c % l->groups == 0) return HP_OK;
+    return hp_fail(err, HP_EINTERNAL, "layer %s: %d groups do not divide %d inputs and %d outputs", l->name,
+                   l->groups, in_c, out_c);
+}
+
+/* What is added to a convolution's output has its shape. */
+static hp_status check_added(const hp_graph *g, const hp_layer *l, const hp_tensor *out, hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[l->n_in - 1]];
+    if (!hp_layer_adds(l) || (x->h == out->h && x->w == out->w && x->c == out->c)) return HP_OK;
+    return hp_fail(err, HP_EINTERNAL, "layer %s: adds %dx%dx%d to %dx%dx%d", l->name, x->h, x->w, x->c,
+                   out->h, out->w, out->c);
+}
+
+static hp_status conv_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    HP_TRY(check_groups(g, l, out_c, err));
+    HP_TRY(window_shape(g, l, out_c, out, err));
+    return check_added(g, l, out, err);
+}
+
+/* Length that n windows cover, `pad` cut off at both ends. */
+static int64_t covered(int64_t n, int k, int stride, int pad, int dil) {
+    return (n - 1) * stride - 2 * (int64_t)pad + (int64_t)dil * (k - 1) + 1;
+}
+
+static hp_status convt_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    const int64_t h = l->out_h > 0 ? l->out_h : covered(x->h, l->kh, l->stride_h, l->pad_h, l->dil_h),
+                  w = l->out_w > 0 ? l->out_w : covered(x->w, l->kw, l->stride_w, l->pad_w, l->dil_w);
+    HP_TRY(check_groups(g, l, out_c, err));
+    if (h < 1 || w < 1 || h > INT32_MAX || w > INT32_MAX)
+        return hp_fail(err, HP_EPLAN, "layer %s: %dx%d becomes %" PRId64 "x%" PRId64, l->name, x->h, x->w, h,
+                       w);
+    *out = (hp_tensor){.h = (int32_t)h, .w = (int32_t)w, .c = out_c};
+    return check_added(g, l, out, err);
+}
+
+static hp_status pad_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    (void)out_c;
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    if (l->pad_h < 0 || l->pad_w < 0 || l->pad_h > l->out_h - x->h || l->pad_w > l->out_w - x->w)
+        return hp_fail(err, HP_EINTERNAL, "layer %s: %dx%d at %d,%d does not lie in %dx%d", l->name, x->h,
+                       x->w, l->pad_h, l->pad_w, l->out_h, l->out_w);
+    *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = x->c};
+    return HP_OK;
+}
+
+/* Does every one of `out` windows reach into the map of length `in`? */
+static bool all_inside(int out, int in, int k, int stride, int pad, int dil) {
+    return pad <= (int64_t)dil * (k - 1) && (int64_t)(out - 1) * stride - pad < in;
+}
+
+static hp_status pool_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    (void)out_c;
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    if (l->op == HP_AVGPOOL && (l->dil_h > 1 || l->dil_w > 1))
+        return hp_fail(err, HP_EUNAVAIL, "layer %s: mean pooling with dilation", l->name);
+    HP_TRY(window_shape(g, l, x->c, out, err));
+    if ((l->out_h <= 0 || all_inside(out->h, x->h, l->kh, l->stride_h, l->pad_h, l->dil_h)) &&
+        (l->out_w <= 0 || all_inside(out->w, x->w, l->kw, l->stride_w, l->pad_w, l->dil_w)))
+        return HP_OK;
+    return hp_fail(err, HP_EPLAN, "layer %s: some of %dx%d windows lie beside the %dx%d map", l->name, out->h,
+                   out->w, x->h, x->w);
+}
+
+static hp_status linear_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                              hp_error *err) {
+    const int64_t in = hp_tensor_elems(g, l->in[0]);
+    if (in > INT32_MAX)
+        return hp_fail(err, HP_EPLAN, "layer %s: %" PRId64 " inputs, at most %d: use a smaller image",
+                       l->name, in, INT32_MAX);
+    *out = (hp_tensor){.h = 1, .w = 1, .c = out_c};
+    return HP_OK;
+}
+
+static hp_status sized_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    (void)out_c;
+    if (l->out_h < 1 || l->out_w < 1)
+        return hp_fail(err, HP_EPLAN, "layer %s: a map of %dx%d", l->name, l->out_h, l->out_w);
+    *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = g->tensor[l->in[0]].c};
+    return HP_OK;
+}
+
+static hp_status concat_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                              hp_error *err) {
+    (void)out_c;
+    *out = g->tensor[l->in[0]];
+    for (int i = 1; i < l->n_in; i++) {
+        const hp_tensor *x = &g->tensor[l->in[i]];
+        if (x->h != out->h || x->w != out->w)
+            return hp_fail(err, HP_EINTERNAL, "layer %s: joins %dx%d with %dx%d", l->name, out->h, out->w,
+                           x->h, x->w);
+        out->c += x->c;
+    }
+    return HP_OK;
+}
+
+static hp_status same_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    (void)out_c;
+    *out = g->tensor[l->in[0]];
+    for (int i = 1; i < l->n_in; i++) {
+        const hp_tensor *x = &g->tensor[l->in[i]];
+        if (x->h != out->h || x->w != out->w || x->c != out->c)
+            return hp_fail(err, HP_EINTERNAL, "layer %s: adds %dx%dx%d to %dx%dx%d", l->name, x->h, x->w,
+                           x->c, out->h, out->w, out->c);
+    }
+    return HP_OK;
+}
+
+/* The second factor is as large as the first, or a vector for all its pixels. */
+static hp_status mul_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]], *factor = &g->tensor[l->in[1]];
+    if (factor->h != 1 || factor->w != 1 || factor->c != x->c) return same_shape(g, l, out_c, out, err);
+    *out = *x;
+    return HP_OK;
+}
+
+static hp_status input_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    (void)l, (void)out_c, (void)err;
+    *out = (hp_tensor){.h = g->image_h, .w = g->image_w, .c = g->image_c};
+    return HP_OK;
+}
+
+typedef hp_status shape_rule(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err);
+
+static shape_rule *const rules[HP_LAYER_OPS] = {
+    [HP_INPUT] = input_shape,   [HP_CONV] = conv_shape,    [HP_LINEAR] = linear_shape,
+    [HP_BN] = same_shape,       [HP_ACT] = same_shape,     [HP_ADD] = same_shape,
+    [HP_MAXPOOL] = pool_shape,  [HP_AVGPOOL] = pool_shape, [HP_ADAPTPOOL] = sized_shape,
+    [HP_CONCAT] = concat_shape, [HP_DROPOUT] = same_shape, [HP_CONVT] = convt_shape,
+    [HP_PAD] = pad_shape,       [HP_MUL] = mul_shape,      [HP_SCALE] = same_shape,
+    [HP_RESIZE] = sized_shape,  [HP_SOFTMAX] = same_shape, [HP_QUANT] = same_shape,
+    [HP_DEQUANT] = same_shape,
+};
+
+hp_status hp_layer_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    HP_ASSERT(l->op >= 0 && l->op < HP_LAYER_OPS && l->n_in <= hp_layer_infos[l->op].max_in);
+    return rules[l->op](g, l, out_c, out, err);
+}
+
+void hp_graph_index_units(hp_arena *arena, hp_graph *g) {
+    g->n_unit = g->layer[g->n_layer - 1].unit + 1;
+    g->unit_first = HP_NEW(arena, int32_t, g->n_unit + 1);
+    int unit = -1;
+    for (int l = 0; l < g->n_layer; l++) {
+        if (g->layer[l].unit == unit) continue;
+        HP_ASSERT(g->layer[l].unit == unit + 1);
+        g->unit_first[++unit] = l;
+    }
+    g->unit_first[g->n_unit] = g->n_layer;
+}

@@ -1,0 +1,125 @@
+/* groups.c - which stages a role takes part in, and who sums what with whom.
+ *
+ * Weights of a stage lie on all its parts, in both orientations with GEMS and on every data replica: their
+ * gradients are summed over all of them, once per rank however many passes it ran. Batch-norm statistics are
+ * summed over the parts of one pass. A deployed network has neither: its weights are constants. */
+#include "plan/lower/lower.h"
+
+#include <string.h>
+
+void lower_slots(hp_lower_ctx *c) {
+    const hp_strategy *s = c->s;
+    for (int role = 0; role < c->p->n_role; role++) {
+        hp_role *r = &c->p->role[role];
+        r->slot = HP_NEW(c->arena, hp_slot, hp_flips(s) * c->n_vstage);
+        for (int flip = 0; flip < hp_flips(s); flip++) {
+            int position = 0, part = 0;
+            hp_role_place(s, role, flip, &position, &part);
+            if (!flip) r->stage = position;
+            for (int v = 0; v < c->n_vstage; v++)
+                if (hp_position_of(s, v % s->stages) == position)
+                    r->slot[r->n_slot++] = (hp_slot){.stage = v, .part = part, .flip = flip};
+        }
+    }
+}
+
+bool lower_runs(const hp_lower_ctx *c, int role, int vstage, int layer, int flip) {
+    const hp_role *r = &c->p->role[role];
+    const hp_geometry *geo = c->vstage[vstage].geo;
+    for (int i = 0; i < r->n_slot; i++) {
+        const hp_slot *s = &r->slot[i];
+        if (s->stage == vstage && s->flip == flip &&
+            !hp_box_empty(hp_geometry_have(geo, c->g, s->part, c->g->layer[layer].out)))
+            return true;
+    }
+    return false;
+}
+
+int lower_slice(const hp_lower_ctx *c, int part) {
+    return part % lower_slices(c);
+}
+
+/* --- groups --- */
+
+static int ascending(const void *a, const void *b) {
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+static int unique(int32_t *v, int n) {
+    int kept = 0;
+    qsort(v, (size_t)n, sizeof *v, ascending);
+    for (int i = 0; i < n; i++)
+        if (!kept || v[kept - 1] != v[i]) v[kept++] = v[i];
+    return kept;
+}
+
+/* Number of a group with these members among groups from `from` on; made when there is none; -1 for one rank
+ * alone. */
+static int group_of(hp_lower_ctx *c, int from, int32_t *role, int n, bool all_replicas) {
+    hp_program *p = c->p;
+    n = unique(role, n);
+    if (n * (all_replicas ? p->dp : 1) == 1) return -1;
+    for (int g = from; g < p->n_group; g++)
+        if (p->group[g].n == n && p->group[g].all_replicas == all_replicas &&
+            memcmp(p->member + p->group[g].first, role, sizeof *role * (size_t)n) == 0)
+            return g;
+    HP_ROOM(c->arena, p->group, p->n_group, c->group_room);
+    p->group[p->n_group] = (hp_group){.first = p->n_member, .n = n, .all_replicas = all_replicas};
+    for (int i = 0; i < n; i++) {
+        HP_ROOM(c->arena, p->member, p->n_member, c->member_room);
+        p->member[p->n_member++] = role[i];
+    }
+    return p->n_group++;
+}
+
+static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from) {
+    const hp_geometry *geo = c->vstage[vstage].geo;
+    int32_t *role = HP_NEW(c->arena, int32_t, 2 * geo->n_part);
+    int n = 0;
+    if (c->g->deployed) return -1;
+    for (int flip = 0; flip < hp_flips(c->s); flip++)
+        for (int p = 0; p < geo->n_part; p++)
+            if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
+    return group_of(c, from, role, n, true);
+}
+
+static int sync_group(hp_lower_ctx *c, int vstage, int flip, int slice, int from) {
+    const hp_geometry *geo = c->vstage[vstage].geo;
+    int32_t *role = HP_NEW(c->arena, int32_t, geo->n_part);
+    int n = 0;
+    if (c->s->bn == HP_BN_LOCAL || !lower_train(c)) return -1;
+    for (int p = 0; p < geo->n_part; p++)
+        if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
+    return group_of(c, from, role, n, c->s->bn == HP_BN_ALL);
+}
+
+static bool has_bn(const hp_lower_ctx *c, const hp_vstage *v) {
+    for (int l = v->first; l < v->end; l++)
+        if (c->g->layer[l].op == HP_BN) return true;
+    return false;
+}
+
+void lower_groups(hp_lower_ctx *c) {
+    const int slices = lower_slices(c);
+    int32_t *all = HP_NEW(c->arena, int32_t, c->p->n_role);
+    for (int r = 0; r < c->p->n_role; r++) all[r] = r;
+    c->p->n_group = 1;
+    c->p->n_member = c->p->n_role;
+    c->p->member = all;
+    c->member_room = c->p->n_role;
+    c->p->group = HP_NEW(c->arena, hp_group, 1);
+    c->group_room = 1;
+    c->p->group[0] = (hp_group){.first = 0, .n = c->p->n_role, .all_replicas = 1};
+    for (int v = 0; v < c->n_vstage; v++) {
+        c->vstage[v].weight_group = HP_NEW(c->arena, int32_t, slices);
+        for (int k = 0; k < slices; k++) c->vstage[v].weight_group[k] = weight_group(c, v, k, 1);
+    }
+    const int from = c->first_stats = c->p->n_group; /* statistics never share a queue with gradients */
+    for (int v = 0; v < c->n_vstage; v++) {
+        c->vstage[v].sync_group = HP_NEW(c->arena, int32_t, 2 * slices);
+        for (int i = 0; i < 2 * slices; i++) {
+            const bool used = i / slices < hp_flips(c->s) && has_bn(c, &c->vstage[v]);
+            c->vstage[v].sync_group[i] = used ? sync_group(c, v, i / slices, i % slices, from) : -1;
+        }
+    }
+}

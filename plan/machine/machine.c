@@ -1,0 +1,85 @@
+/* machine.c - finding a machine: this one, a shipped one, or a JSON file. */
+#include "plan/machine/machine.h"
+
+#include "plan/machine/shipped.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_FILE = 1 << 16 }; /* a machine's text has about 1 kB */
+
+/* Kept beside the shipped table by a test. */
+#define SHIPPED_NAMES "thesis-a100, lassen, summit, pitzer, thetagpu, dgx-h200"
+
+const char *hp_machine_names(void) {
+    return SHIPPED_NAMES;
+}
+
+const char *hp_cache_path(const char *file, char *out, size_t n) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && cache[0] == '/')
+        snprintf(out, n, "%s/hplan/%s", cache, file);
+    else
+        snprintf(out, n, "%s/.cache/hplan/%s", home && home[0] ? home : "/tmp", file);
+    return out;
+}
+
+static const hp_machine *find_shipped(const char *name) {
+    for (int i = 0; i < hp_machines_shipped_count; i++)
+        if (strcmp(hp_machines_shipped[i].name, name) == 0) return &hp_machines_shipped[i];
+    return NULL;
+}
+
+static hp_status not_found(const char *name, int why, hp_error *err) {
+    const bool path = strchr(name, '/') || strchr(name, '.');
+    if (path || why != ENOENT) return hp_fail(err, HP_EDATA, "machine file %.300s: %s", name, strerror(why));
+    return hp_fail(err, HP_EUSAGE,
+                   "unknown machine '%.300s'; known are local, " HP_MACHINE_GPUS ", " SHIPPED_NAMES
+                   ", or a JSON file",
+                   name);
+}
+
+/* Reads at most MAX_FILE bytes into text (of MAX_FILE + 1), and ends them. */
+static hp_status read_file(const char *name, char *text, hp_error *err) {
+    FILE *f = fopen(name, "re");
+    if (!f) return not_found(name, errno, err);
+    const size_t n = fread(text, 1, MAX_FILE + 1, f);
+    const int why = ferror(f) ? errno : 0;
+    fclose(f);
+    if (why) return hp_fail(err, HP_EDATA, "machine file %.300s: %s", name, strerror(why));
+    if (n > MAX_FILE)
+        return hp_fail(err, HP_EDATA, "machine file %.300s: more than %d bytes: not a machine", name,
+                       MAX_FILE);
+    if (memchr(text, '\0', n)) return hp_fail(err, HP_EDATA, "machine file %.300s: not text", name);
+    text[n] = '\0';
+    return HP_OK;
+}
+
+static hp_status load_file(const char *name, hp_machine *m, hp_error *err) {
+    char *text = malloc(MAX_FILE + 1);
+    if (!text) return hp_fail(err, HP_EINTERNAL, "out of memory");
+    hp_status status = read_file(name, text, err);
+    if (status == HP_OK) status = hp_machine_parse(text, name, m, err);
+    free(text);
+    return status;
+}
+
+static hp_status load_gpus(hp_machine *m, hp_error *err) {
+    char path[4096];
+    if (access(hp_cache_path(HP_MACHINE_GPUS ".json", path, sizeof path), R_OK) == 0)
+        return load_file(path, m, err);
+    return hp_fail(err, HP_EUNAVAIL,
+                   "nothing is known of this machine's GPUs yet (no %.300s): hplan calibrate --device cuda",
+                   path);
+}
+
+hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err) {
+    if (strcmp(name_or_file, "local") == 0) return hp_machine_local(m, err);
+    if (strcmp(name_or_file, HP_MACHINE_GPUS) == 0) return load_gpus(m, err);
+    const hp_machine *shipped = find_shipped(name_or_file);
+    if (!shipped) return load_file(name_or_file, m, err);
+    *m = *shipped;
+    return HP_OK;
+}

@@ -1,0 +1,45 @@
+/* gpu_scratch.c - scratch of the GPU's own kernels: sums on their way, a weight gradient before it is brought
+ * into the canonical layout. */
+#include "plan/memory/gpu_scratch.h"
+
+#include "plan/memory/column_sums.h"
+
+static int64_t round_up(int64_t v) {
+    return (v + 63) / 64 * 64;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+hp_gpu_weights hp_gpu_weights_of(const hp_layer *l, const hp_shape *s) {
+    const int32_t groups = s->groups > 0 ? s->groups : 1; /* 0: of no channels */
+    if (l->op == HP_LINEAR) return (hp_gpu_weights){s->oc, s->ih * s->iw, s->ic};
+    if (l->op == HP_CONVT) return (hp_gpu_weights){s->ic, s->kh * s->kw, s->oc / groups};
+    return (hp_gpu_weights){s->oc, s->kh * s->kw, s->ic / groups};
+}
+
+bool hp_gpu_mean_rows(const hp_layer *l, const hp_shape *s) {
+    return l->op == HP_ADAPTPOOL && s->oh == 1 && s->ow == 1 && s->full_oh == 1 && s->full_ow == 1 &&
+           (int64_t)s->ih * s->iw >= HP_GPU_MEAN_ROWS;
+}
+
+/* The gradient of the weights, in float32; when it is done, parts of the bias's. */
+static int64_t gradient_bytes(const hp_layer *l, const hp_shape *s) {
+    const int64_t bias = l->n_param > 1 ? hp_column_sums_bytes(s->n * s->oh * s->ow, s->oc) : 0;
+    return larger(4 * hp_gpu_weight_elems(l, s), bias);
+}
+
+int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s) {
+    const hp_layer *l = &g->layer[layer];
+    if (op == HP_TASK_BWDW) return round_up(gradient_bytes(l, s));
+    if (l->op == HP_BN) /* and three factors per channel */
+        return round_up(hp_column_sums_bytes(s->n * s->oh * s->ow, s->oc) + 3 * 4 * (int64_t)s->oc);
+    if (op == HP_TASK_FWD && hp_gpu_mean_rows(l, s))
+        return round_up(hp_column_sums_bytes((int64_t)s->ih * s->iw, s->oc));
+    return 0;
+}
+
+int64_t hp_gpu_loss_bytes(void) {
+    return HP_GPU_LOSS_BLOCKS * HP_METRICS * 8;
+}

@@ -1,0 +1,74 @@
+/* file.c - mapping a model file and unpacking it with protobuf-c into an arena, within a budget. */
+#include "plan/onnx/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+hp_status onnx_file_open(const char *path, const void **data, size_t *size, hp_error *err) {
+    struct stat about;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) != 0) {
+        const int reason = errno;
+        if (fd >= 0) close(fd);
+        return hp_fail(err, HP_EDATA, "cannot read %.500s: %s; check the path", path, strerror(reason));
+    }
+    void *map = MAP_FAILED;
+    if (S_ISREG(about.st_mode) && about.st_size > 0)
+        map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED)
+        return hp_fail(err, HP_EDATA, "%.500s is empty or no file: give an ONNX model", path);
+    *data = map;
+    *size = (size_t)about.st_size;
+    return HP_OK;
+}
+
+void onnx_file_close(const void *data, size_t size) {
+    if (data) munmap((void *)(uintptr_t)data, size);
+}
+
+/* --- memory of protobuf-c: from the arena, within the budget --- */
+
+typedef struct budget {
+    hp_arena *arena;
+    size_t left;
+} budget;
+
+static void *budget_alloc(void *self, size_t size) {
+    budget *b = self;
+    if (size > b->left) return NULL;
+    b->left -= size;
+    return hp_arena_alloc(b->arena, size);
+}
+
+static void budget_free(void *self, void *pointer) {
+    (void)self, (void)pointer; /* with the arena */
+}
+
+/* Structures of small messages are several times as large as their bytes; weights are copied once. */
+static size_t budget_of(size_t file_bytes) {
+    const size_t structures = (size_t)512 << 20;
+    return structures + 2 * file_bytes;
+}
+
+hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, size_t size,
+                          Onnx__ModelProto **model, hp_error *err) {
+    const char *why = NULL;
+    if (size > SIZE_MAX / 4 || !onnx_scan(&onnx__model_proto__descriptor, data, size, &why))
+        return hp_fail(err, HP_EDATA, "%s: no ONNX model: %s; export it again", file,
+                       why ? why : "too large");
+    budget b = {arena, budget_of(size)};
+    ProtobufCAllocator allocator = {budget_alloc, budget_free, &b};
+    *model = onnx__model_proto__unpack(&allocator, size, data);
+    if (!*model)
+        return hp_fail(err, HP_EDATA, "%s: no ONNX model: its fields have wrong types; export it again",
+                       file);
+    if (!(*model)->graph)
+        return hp_fail(err, HP_EDATA, "%s: no ONNX model: it has no graph; export it again", file);
+    return HP_OK;
+}

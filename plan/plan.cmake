@@ -1,0 +1,32 @@
+# plan.cmake - what is to be done. Folders from the ground up: each sees only folders above it in this list.
+hp_folder(plan/base LINK PkgConfig::SQLITE PkgConfig::XXHASH)
+target_compile_definitions(hp_plan_base PRIVATE HPLAN_VERSION="${PROJECT_VERSION}" HPLAN_COMMIT="${HPLAN_COMMIT}")
+hp_folder(plan/graph SEES plan/base LINK PkgConfig::JANSSON)
+hp_folder(plan/nets SEES plan/graph)
+hp_folder(plan/machine SEES plan/base LINK PkgConfig::JANSSON)
+hp_folder(plan/tiles SEES plan/graph)
+hp_folder(plan/strategy SEES plan/graph plan/tiles)
+hp_folder(plan/program SEES plan/graph plan/tiles plan/strategy)
+hp_folder(plan/memory SEES plan/program)
+hp_folder(plan/check SEES plan/program plan/memory)
+hp_folder(plan/lower SEES plan/program plan/memory plan/check)
+hp_folder(plan/store SEES plan/program plan/machine LINK PkgConfig::SQLITE)
+hp_archive(plan FOLDERS plan/base plan/graph plan/nets plan/machine plan/tiles plan/strategy plan/program plan/memory
+           plan/check plan/lower plan/store
+           LINK PkgConfig::SQLITE PkgConfig::JANSSON PkgConfig::XXHASH)
+
+# plan/onnx is a library of its own: hplan-exec links no protobuf-c. Its messages are generated from onnx.proto.
+set(onnx_generated ${CMAKE_BINARY_DIR}/generated/onnx)
+file(MAKE_DIRECTORY ${onnx_generated})
+add_custom_command(OUTPUT ${onnx_generated}/onnx.pb-c.c ${onnx_generated}/onnx.pb-c.h
+  COMMAND ${PROTOC_C} --c_out=${onnx_generated} --proto_path=${ONNX_PROTO}/onnx ${ONNX_PROTO}/onnx/onnx.proto
+  DEPENDS ${ONNX_PROTO}/onnx/onnx.proto)
+add_library(hp_onnx_proto STATIC ${onnx_generated}/onnx.pb-c.c)
+target_compile_options(hp_onnx_proto PRIVATE -w)
+target_include_directories(hp_onnx_proto SYSTEM PUBLIC ${onnx_generated})
+target_link_libraries(hp_onnx_proto PUBLIC PkgConfig::PROTOBUF_C)
+hp_folder(plan/onnx SEES plan/graph plan/tiles LINK hp_onnx_proto)
+hp_folder(plan/onnx/ops SEES plan/onnx LINK hp_onnx_proto)
+hp_folder(plan/onnx/fold SEES plan/onnx LINK hp_onnx_proto)
+hp_folder(plan/onnx/int8 SEES plan/onnx plan/onnx/ops LINK hp_onnx_proto)
+hp_archive(onnx FOLDERS plan/onnx plan/onnx/ops plan/onnx/fold plan/onnx/int8 LINK hp_lib_plan hp_onnx_proto)

@@ -1,0 +1,49 @@
+/* program.c - the tables behind the task program's names. */
+#include "plan/program/program.h"
+
+const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward", "backward",
+                                               "optimizer", "transfer", "reduce"};
+
+const hp_task_info hp_task_infos[HP_TASK_OPS] = {
+#define TASK(id, name, queue, phase, operands) {name, HP_QUEUE_##queue, HP_PHASE_##phase, operands},
+#include "plan/program/ops.def"
+#undef TASK
+};
+
+bool hp_group_has_role(const hp_program *p, int group, int role) {
+    const hp_group *g = &p->group[group];
+    const int32_t *member = p->member + g->first; /* ascending */
+    int low = 0, high = g->n;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (member[middle] < role)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < g->n && member[low] == role;
+}
+
+const char *const hp_dtype_names[] = {"f32", "f64", "i32", "u8", "bf16", "f16"};
+
+int hp_dtype_bytes(hp_dtype t) {
+    static const int bytes[HP_DTYPES] = {4, 8, 4, 1, 2, 2};
+    return bytes[t];
+}
+
+hp_dtype hp_tensor_dtype(const hp_tensor *t, hp_dtype real) {
+    const hp_dtype dtypes[HP_STORES] = {real, HP_U8, HP_BF16, HP_F16};
+    return dtypes[t->store];
+}
+
+int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]) {
+    const hp_task *t = &r->task[task];
+    int n = 0;
+    for (int i = 0; i < t->n_operand && n < HP_MAX_USES - 1; i++)
+        if (r->operand[t->operand + i] >= 0) buffer[n++] = r->operand[t->operand + i];
+    const int32_t *pack = t->op == HP_TASK_FWD   ? r->pack_forward
+                          : t->op == HP_TASK_BWD ? r->pack_backward
+                                                 : NULL;
+    if (pack && pack[t->layer] >= 0) buffer[n++] = pack[t->layer];
+    return n;
+}

@@ -1,0 +1,311 @@
+/* program.h - the task program: plain data, two interpreters (sim/ on a virtual clock, exec/ on devices).
+ *
+ * Stored per role. A role is a place in the model (a tile of a pipeline stage; with GEMS also its mirror
+ * image); the `dp` replicas of a role share its task list. Rank r of the world is replica r / n_role, role
+ * r % n_role.
+ *
+ * Meaning. A rank has one compute queue and one queue per (peer, direction, channel) and per communicator.
+ * Tasks of a queue start in the order of the role's task list. A task may start when its dependencies are
+ * done. Sends, receives and collectives are non-blocking: starting one does not hold the compute queue, only
+ * a dependency on it does. */
+#ifndef HP_PROGRAM_H
+#define HP_PROGRAM_H
+
+#include "plan/graph/graph.h"
+#include "plan/strategy/strategy.h"
+#include "plan/tiles/tile.h"
+
+typedef enum hp_queue_kind { HP_QUEUE_COMPUTE, HP_QUEUE_SEND, HP_QUEUE_RECV, HP_QUEUE_COLL } hp_queue_kind;
+
+typedef enum hp_phase {
+    HP_PHASE_LOAD,
+    HP_PHASE_PACK,
+    HP_PHASE_FORWARD,
+    HP_PHASE_BACKWARD,
+    HP_PHASE_OPTIMIZER,
+    HP_PHASE_TRANSFER,
+    HP_PHASE_REDUCE,
+    HP_PHASES
+} hp_phase;
+extern const char *const hp_phase_names[HP_PHASES];
+
+typedef enum hp_task_op {
+#define TASK(id, name, queue, phase, operands) HP_TASK_##id,
+#include "plan/program/ops.def"
+#undef TASK
+    HP_TASK_OPS
+} hp_task_op;
+
+typedef struct hp_task_info {
+    const char *name;
+    hp_queue_kind queue;
+    hp_phase phase;
+    const char *operands;
+} hp_task_info;
+extern const hp_task_info hp_task_infos[HP_TASK_OPS];
+
+typedef enum hp_dtype { HP_F32, HP_F64, HP_I32, HP_U8, HP_BF16, HP_F16, HP_DTYPES } hp_dtype;
+int hp_dtype_bytes(hp_dtype t);
+extern const char *const hp_dtype_names[]; /* "f32", "f64", "i32", "u8", "bf16", "f16" */
+/* Of the elements of a tensor in a program that computes in `real`. */
+hp_dtype hp_tensor_dtype(const hp_tensor *t, hp_dtype real);
+
+/* Task flags. */
+enum {
+    HP_FLAG_ADD = 1,       /* add to the result (gradient accumulation) instead of overwriting it */
+    HP_FLAG_RECOMPUTE = 2, /* forward again for the backward pass: running statistics stay as they are */
+    HP_FLAG_EVAL = 4,      /* forward with running statistics, no dropout, loss without gradient */
+    HP_FLAG_METRIC = 8,    /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
+    HP_FLAG_FIRST = 16, /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
+    HP_FLAG_LAST = 32
+};
+
+typedef struct hp_task {
+    uint8_t op; /* hp_task_op */
+    uint8_t flags;
+    uint8_t dtype; /* of the data moved (send, recv, all-reduce) */
+    uint8_t spare;
+    int16_t queue; /* index into role.queue; 0 = compute */
+    int16_t chunk; /* index into role.slot: which of the role's stages this belongs to */
+    int32_t layer; /* fwd, bwd, bwdw, pack; else -1 */
+    int32_t micro; /* micro-batch or -1 */
+    int32_t tag;   /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
+    int32_t operand, n_operand; /* range of role.operand */
+    /* fwd, load, copy, store of deployed programs: rows of the tensor that the task is about, of those in its
+     * boxes; both 0: all */
+    int32_t row_lo, row_hi, spare2;
+    /* all-reduce, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this
+     * one)
+     * << 32 | (groups that follow its last one), for the running statistics */
+    int64_t offset;
+    /* send, recv, all-reduce, sgd, zero: elements. bn with a `sums` operand: pixels that the statistics cover
+     * on all ranks together */
+    int64_t count;
+} hp_task;
+
+enum { HP_CHANNEL_WITHIN = 2 };
+
+typedef struct hp_queue {
+    int32_t kind;    /* hp_queue_kind */
+    int32_t peer;    /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
+    int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1
+                      * (HP_CHANNEL_WITHIN): between the parts of a stage */
+    int32_t backend; /* hp_backend */
+} hp_queue;
+
+/* A communicator: members are the roles program.member[first .. first+n-1], ascending; of the rank's own
+ * replica, or of all replicas (each replica's members in turn). */
+typedef struct hp_group {
+    int32_t first, n;
+    int32_t all_replicas; /* 1: the members of every data replica */
+    int32_t spare;
+} hp_group;
+
+typedef enum hp_buffer_kind {
+    HP_BUF_WEIGHTS,             /* trained parameters of the role, one flat array (buffer 0) */
+    HP_BUF_GRADS,               /* same layout (1); absent (0 bytes) in inference */
+    HP_BUF_MOMENTUM,            /* same layout (2); absent in inference */
+    HP_BUF_STATE,               /* running statistics (3) */
+    HP_BUF_METRIC,              /* HP_METRICS float64 (4) */
+    HP_BUF_SCRATCH,             /* the device's scratch (5) */
+    HP_BUF_FIXED,               /* number of the above; further buffers are: */
+    HP_BUF_PACK = HP_BUF_FIXED, /* weights in a device layout */
+    HP_BUF_TENSOR,              /* an activation */
+    HP_BUF_GRADIENT,            /* the gradient of an activation */
+    HP_BUF_SAVE, /* what a layer keeps for its backward pass (bn: mean, inverse std; max-pool: argmax) */
+    HP_BUF_LABELS,
+    HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
+    HP_BUF_SUMS     /* bn: two float64 sums per channel, added up over ranks */
+} hp_buffer_kind;
+
+enum { HP_MAX_ROLES = 1 << 16 };
+/* The metric buffer: sums over the samples of the step, or over their pixels where the network gives a class
+ * per pixel; foreground is every class but 0. */
+enum {
+    HP_METRIC_LOSS,
+    HP_METRIC_COUNTED, /* those with a label */
+    HP_METRIC_CORRECT,
+    HP_METRIC_HIT,       /* correct foreground */
+    HP_METRIC_PREDICTED, /* foreground */
+    HP_METRIC_LABELLED,  /* foreground */
+    HP_METRIC_OVERFLOW,  /* gradients that are not finite: where there are, the optimiser does nothing */
+    HP_METRICS = 8
+};
+
+typedef struct hp_buffer {
+    uint8_t kind;  /* hp_buffer_kind */
+    uint8_t dtype; /* hp_dtype */
+    uint16_t spare;
+    int32_t what;        /* tensor or layer id, -1 */
+    int32_t micro;       /* -1: not of one micro-batch */
+    int32_t first, last; /* first and last task of the role that uses it (persistent: 0, n_task) */
+    int32_t spare2;
+    int64_t bytes;
+    int64_t offset; /* in the role's arena */
+    /* Tensors, gradients, messages: which part of tensor `what`, samples counted within the micro-batch.
+     * Labels: samples, rows, columns. bn's save: the part of the output whose pixels this rank's statistics
+     * count; max-pool's save: as the output. Else empty. */
+    hp_box box;
+} hp_buffer;
+
+/* Where a role keeps a parameter: rows [first_row, first_row + rows) of its dimension 0 (all but with channel
+ * parallelism). */
+enum {
+    HP_HERE = 1,
+    HP_HOME = 2, /* of all roles that hold this range, the one to save it; of running statistics: one whose
+                  * share counts (the true value is the sum over homes and replicas) */
+    HP_START = 4 /* running statistics begin with the initial value on replica 0, else with zero */
+};
+typedef struct hp_param_place {
+    int32_t here;         /* HP_HERE | ...; 0: not on this role */
+    int32_t group;        /* roles and replicas that hold the same range, -1: this rank alone */
+    int64_t offset;       /* first element in WEIGHTS/GRADS/MOMENTUM, or in STATE for running statistics */
+    int64_t first, count; /* elements of the parameter that are here */
+} hp_param_place;
+
+/* A stage that a role takes part in. */
+typedef struct hp_slot {
+    int32_t stage; /* virtual stage: chunk * stages + stage */
+    int32_t part, flip;
+    int32_t spare;
+} hp_slot;
+
+typedef struct hp_role {
+    int32_t stage; /* position in the pipeline */
+    int32_t n_slot;
+    hp_slot *slot;
+    int32_t n_task, n_operand, n_dep, n_buffer, n_queue, n_bucket;
+    hp_task *task;
+    int32_t *operand;   /* buffer ids */
+    int32_t *dep_first; /* n_task + 1: CSR */
+    int32_t *dep;       /* task ids of the same role, each smaller than the task that waits */
+    hp_buffer *buffer;
+    hp_queue *queue;
+    hp_param_place *place;                 /* per graph parameter */
+    int32_t *pack_forward, *pack_backward; /* per graph layer: buffer id or -1 */
+    int64_t trained_elems;                 /* elements of WEIGHTS, padding included */
+    int64_t arena_bytes;                   /* planned peak */
+    int64_t live_bytes;                    /* lower bound: most bytes alive at once */
+} hp_role;
+
+/* What runs a program; how much memory it needs beyond the tensors is known by its kind (memory/device.h). */
+typedef enum hp_device_kind { HP_DEVICE_CPU, HP_DEVICE_REF, HP_DEVICE_CUDA, HP_DEVICES } hp_device_kind;
+/* "cpu", "ref", "cuda"; NULL and others: the CPU. */
+hp_device_kind hp_device_kind_of(const char *name);
+
+typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
+
+typedef struct hp_program {
+    int32_t mode;        /* hp_mode; HP_MODE_INFER programs are also what --eval runs */
+    int32_t dtype;       /* HP_F32, or HP_F64 for --device ref */
+    int32_t dp;          /* data replicas (clients included) */
+    int32_t micro;       /* micro-batches of a replica in one step, all GEMS passes together */
+    int32_t clients;     /* ranks that share a device; replicas k*clients .. k*clients+clients-1 do */
+    int32_t bn;          /* hp_bn */
+    int32_t device;      /* hp_device_kind */
+    int64_t batch;       /* global */
+    int64_t micro_batch; /* samples of one micro-batch on one replica: batch / (dp*micro) */
+    int32_t n_role, n_group, n_member;
+    hp_role *role;
+    hp_group *group; /* group 0 is the world */
+    int32_t *member; /* roles */
+} hp_program;
+
+static inline int hp_program_ranks(const hp_program *p) {
+    return p->dp * p->n_role;
+}
+
+/* --- groups --- */
+
+static inline int hp_group_size(const hp_program *p, int group) {
+    return p->group[group].n * (p->group[group].all_replicas ? p->dp : 1);
+}
+bool hp_group_has_role(const hp_program *p, int group, int role);
+/* Member `k` of the group as `replica` sees it: a rank of the world. */
+static inline int hp_group_rank(const hp_program *p, int group, int replica, int k) {
+    const hp_group *g = &p->group[group];
+    const int r = g->all_replicas ? k / g->n : replica;
+    return r * p->n_role + p->member[g->first + k % g->n];
+}
+
+/* The part of an operand's box that a task with rows is about. */
+static inline hp_box hp_task_rows(const hp_task *t, const hp_box *box) {
+    hp_box b = *box;
+    if (t->row_hi <= t->row_lo) return b;
+    if (b.lo[HP_AXIS_H] < t->row_lo) b.lo[HP_AXIS_H] = t->row_lo;
+    if (b.hi[HP_AXIS_H] > t->row_hi) b.hi[HP_AXIS_H] = t->row_hi;
+    return b;
+}
+
+/* Does it hold a part of a tensor, or its gradient? (Programs of messages alone have buffers that do not.) */
+static inline bool hp_buffer_has_box(const hp_buffer *b) {
+    return (b->kind == HP_BUF_TENSOR || b->kind == HP_BUF_GRADIENT || b->kind == HP_BUF_MESSAGE) &&
+           b->what >= 0;
+}
+
+/* Every buffer a task touches, -1 left out: its operands, and the packed weights of its layer. Returns how
+ * many. */
+enum { HP_MAX_USES = 2 * HP_MAX_IN + 5 };
+int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]);
+
+/* --- lower.c --- */
+
+typedef struct hp_lower_options {
+    hp_mode mode;
+    hp_dtype dtype; /* HP_F32 or HP_F64 */
+    int64_t batch;
+    const double *unit_cost; /* per unit, for balanced cuts; NULL = multiply-adds plus bytes */
+    const char *device;      /* whose back ends comm= may name, and what comm=auto means; NULL: any, MPI;
+                                and whose memory is planned; NULL: the CPU's */
+    bool place;              /* false: skip memory placement (arena_bytes = live_bytes), for the search */
+} hp_lower_options;
+
+/* Lowers a legal strategy to its program. The program lives in `arena`. Errors: HP_EPLAN with the reject's
+ * text. */
+hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
+                   hp_program **program, hp_error *err);
+
+/* Writes the balanced cut into a strategy that has none (see hp_lower_options.unit_cost). */
+void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strategy *s);
+
+/* --- check/check.c --- */
+
+/* Proves: ids in range; dependencies acyclic; buffers of tasks that may overlap in time disjoint; every send
+ * matched by a receive of the same count, type and tag in the same order; collectives in the same order with
+ * the same counts on all members; no cycle in the wait-for graph when every send is synchronous (completes
+ * only once its receive is posted). Errors: HP_EPLAN, the message names the check's code (E-RANGE, E-CYCLE,
+ * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-LANE, E-OVERLAP, E-RACE, E-BOX, E-UNSET, E-LOST) and the
+ * ranks. */
+hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err);
+
+/* The same program as if every call were blocking: each task also waits for the one before it in the list.
+ * (MPI_Send/MPI_Recv in program order: what a naive implementation does.) */
+hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p);
+
+/* --- program/print.c --- */
+
+/* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> rank 1 m0". `out` holds n bytes. */
+const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
+                          size_t n);
+void hp_program_print(FILE *f, const hp_program *p, const hp_graph *g, int role);
+void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g);
+
+/* --- work.c: what a task costs depends on this alone --- */
+
+typedef struct hp_work {
+    /* Shape class without the size, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56". The last word is the length of
+     * a row of the map (linear: of the weights): kernels work row by row, so short rows cost more per
+     * element. Layers only. */
+    char key[80];
+    double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
+    double flops;  /* of the task */
+    double bytes;  /* of memory traffic, reading and writing each operand once */
+    double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
+} hp_work;
+
+/* Of a processor that nobody has measured: the ridge of a 2020s device lies between 5 and 50. */
+#define HP_MACS_PER_BYTE 10.0
+
+hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);
+
+#endif

@@ -1,0 +1,366 @@
+/* work.c - what a task's duration may depend on: its shape class, its size, its arithmetic and its memory
+ * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
+#include "plan/program/work.h"
+
+#include "plan/graph/precision.h"
+#include "plan/program/operands.h"
+
+#include "plan/base/text.h"
+
+#include <string.h>
+
+/* --- sizes of a layer's task --- */
+
+/* Where the operands of a layer's tasks are: that of the output's side; on the input's side a buffer of the
+ * first input, and another that may stand in for it (-1: none); and how many there are, others + per_input *
+ * n_in, unless batch norm has one more for its sums. */
+static const struct operand_places {
+    int8_t out, in, other_in, per_input, others; /* operands without sums: others + per_input * n_in */
+} places[HP_TASK_OPS] = {[HP_TASK_FWD] = {0, 2, -1, 1, 2},
+                         [HP_TASK_BWD] = {0, -1, 3, 2, 3}, /* dx; x where no gradient is wanted */
+                         [HP_TASK_BWDW] = {0, 1, -1, 0, 2},
+                         [HP_TASK_STATS] = {2, -1, -1, 0, 3}, /* the save's box */
+                         [HP_TASK_BSTATS] = {1, -1, -1, 0, 5}};
+
+static bool is_layer_task(hp_task_op op) {
+    return places[op].others > 0;
+}
+
+static bool is_matrix(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+}
+
+static const hp_buffer *operand(const hp_role *r, const hp_task *t, int k) {
+    const int32_t b = k >= 0 && k < t->n_operand ? r->operand[t->operand + k] : -1;
+    return b < 0 ? NULL : &r->buffer[b];
+}
+
+/* The buffer on the input's side, if a window may leave some of its last rows and columns unread. */
+static const hp_buffer *input_of(const hp_role *r, const hp_task *t, int n_in) {
+    const hp_task_op op = (hp_task_op)t->op;
+    const hp_buffer *dx = op == HP_TASK_BWD ? operand(r, t, 3 + n_in) : operand(r, t, places[op].in);
+    return dx ? dx : operand(r, t, places[op].other_in);
+}
+
+static void set_lengths(int32_t length[HP_AXES], const hp_box *b) {
+    for (int a = 0; a < HP_AXES; a++) length[a] = hp_box_empty(b) ? 0 : hp_box_len(b, a);
+}
+
+/* Rows and columns, fewer than the stride, that no window reaches are there all the same. */
+static void add_unread(const hp_layer *l, const hp_box *have, hp_box *need) {
+    const int slack[HP_AXES] = {0, l->stride_h - 1, l->stride_w - 1, 0};
+    for (int a = HP_AXIS_H; a <= HP_AXIS_W; a++) {
+        const int32_t most = need->hi[a] + (slack[a] > 0 ? slack[a] : 0);
+        if (have->hi[a] > need->hi[a]) need->hi[a] = have->hi[a] < most ? have->hi[a] : most;
+    }
+}
+
+/* Bytes of a tensor's element where it is stored otherwise than the program computes; else 0. */
+static int stored_bytes(const hp_tensor *t) {
+    return t->store == HP_STORE_REAL ? 0 : hp_dtype_bytes(hp_tensor_dtype(t, HP_F32));
+}
+
+static void set_inputs(const hp_graph *g, const hp_layer *l, const hp_box *have, const hp_box *out,
+                       hp_work_case *c) {
+    for (int k = 0; k < l->n_in; k++) {
+        hp_box need = hp_layer_need(g, c->layer, k, out);
+        if (k == 0 && have && !hp_box_empty(&need)) {
+            const hp_box view = hp_layer_view(g, &need, have);
+            add_unread(l, &view, &need);
+        }
+        if (k == 0) set_lengths(c->in, &need);
+        const int64_t elems = hp_box_elems(&need);
+        const int bytes = stored_bytes(&g->tensor[l->in[k]]);
+        c->in_elems += elems;
+        c->stored_elems += bytes ? elems : 0;
+        c->stored_bytes += bytes * elems;
+    }
+}
+
+bool hp_work_case_of(const hp_graph *g, const hp_role *r, int task, hp_work_case *c) {
+    const hp_task *t = &r->task[task];
+    if (!is_layer_task((hp_task_op)t->op)) return false;
+    const hp_layer *l = &g->layer[t->layer];
+    const hp_buffer *out = operand(r, t, places[t->op].out), *in = input_of(r, t, l->n_in);
+    HP_ASSERT(out);
+    const bool matrix = l->op == HP_CONV || l->op == HP_LINEAR;
+    memset(c, 0, sizeof *c);
+    c->layer = t->layer;
+    c->op = t->op;
+    c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix && !g->deployed;
+    c->sums = t->n_operand > places[t->op].others + places[t->op].per_input * l->n_in;
+    const hp_box made = hp_task_rows(t, &out->box);
+    set_lengths(c->out, &made);
+    set_inputs(g, l, in ? &in->box : NULL, &made, c);
+    return true;
+}
+
+hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const hp_box *out) {
+    hp_work_case c;
+    memset(&c, 0, sizeof c);
+    c.layer = layer;
+    c.op = (uint8_t)op;
+    set_lengths(c.out, out);
+    set_inputs(g, &g->layer[layer], NULL, out, &c);
+    return c;
+}
+
+/* --- from sizes to work --- */
+
+static double length_product(const int32_t length[HP_AXES], int first, int last) {
+    double n = 1;
+    for (int a = first; a <= last; a++) n *= length[a];
+    return n;
+}
+
+static int local_groups(const hp_graph *g, const hp_layer *l, int outs) {
+    if (l->groups <= 1) return 1;
+    const int per_group = g->tensor[l->out].c / l->groups;
+    return per_group > 0 && outs >= per_group ? outs / per_group : 1;
+}
+
+/* Shape class of a layer without its size: what selects the kernel. */
+static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, size_t n) {
+    const hp_layer *l = &g->layer[c->layer];
+    const int ins = c->in[HP_AXIS_C], outs = c->out[HP_AXIS_C];
+    if (c->op == HP_TASK_STATS || c->op == HP_TASK_BSTATS) {
+        snprintf(text, n, "c%d", outs);
+        return;
+    }
+    switch (l->op) {
+    case HP_CONV:
+    case HP_CONVT:
+        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d%s", l->kh, l->kw, l->stride_h,
+                 l->dil_h > 1 ? l->dil_h : 1, local_groups(g, l, outs), ins, outs,
+                 hp_layer_adds(l) ? " add" : "");
+        break;
+    case HP_RESIZE:
+        snprintf(text, n, "%s c%d", l->interpolation == HP_NEAREST ? "nearest" : "linear", outs);
+        break;
+    case HP_LINEAR:
+        snprintf(text, n, "o%d", outs);
+        break;
+    case HP_MAXPOOL:
+    case HP_AVGPOOL:
+        snprintf(text, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, outs);
+        break;
+    default:
+        snprintf(text, n, "%sn%d c%d%s%s", c->sums ? "sums " : "", l->n_in, outs, l->act ? " " : "",
+                 hp_act_names[l->act]);
+        break;
+    }
+}
+
+/* Multiply-adds per element: of the output, of a transposed convolution's input. */
+static double macs(const hp_graph *g, const hp_work_case *c, double x, double y) {
+    const hp_layer *l = &g->layer[c->layer];
+    if (l->op == HP_CONVT)
+        return x * l->kh * l->kw * c->out[HP_AXIS_C] / local_groups(g, l, c->out[HP_AXIS_C]);
+    return y * (double)g->param[l->param[0]].fan_in;
+}
+
+/* Parameters behind the output channels that are computed here. */
+static double param_elems(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    double n = 0;
+    for (int i = 0; i < l->n_param; i++) n += (double)g->param[l->param[i]].count;
+    return n * c->out[HP_AXIS_C] / g->tensor[l->out].c;
+}
+
+/* Elements that batch norm moves: without sums the forward pass reads x twice, the backward pass x, y, dy
+ * twice, and writes dx. */
+static double norm_traffic(const hp_work_case *c, double x, double y) {
+    switch (c->op) {
+    case HP_TASK_STATS:
+        return y;
+    case HP_TASK_BSTATS:
+        return x + 2 * y;
+    case HP_TASK_FWD:
+        return (c->sums ? x : 2 * x) + y;
+    default:
+        return (c->sums ? x + 2 * y : 2 * (x + 2 * y)) + x;
+    }
+}
+
+/* The map whose pixels are the size axis: the output, or the input of a pooling to one pixel. */
+static void set_size(const hp_graph *g, const hp_work_case *c, int *row, hp_work *w) {
+    const int op = g->layer[c->layer].op;
+    const int32_t *map = op == HP_ADAPTPOOL ? c->in : c->out;
+    w->size = length_product(map, HP_AXIS_N, HP_AXIS_W);
+    *row = op == HP_LINEAR ? (int)length_product(c->in, HP_AXIS_H, HP_AXIS_C) : map[HP_AXIS_W];
+}
+
+/* A range of what it reads, then its bytes: of layers that quantise their input. */
+static double passes(hp_dtype dtype, const hp_layer *l, const hp_work_case *c) {
+    return l->dynamic ? (2 * hp_dtype_bytes(dtype) + 1) * length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+}
+
+/* Each operand once: what layers other than a trained batch norm move. 8-bit maps are multiplied with 8-bit
+ * weights. */
+static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, double y) {
+    const hp_layer *l = &g->layer[c->layer];
+    const double element = hp_dtype_bytes(dtype),
+                 made = hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype)),
+                 weight = l->dynamic || g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element,
+                 narrowed = l->dynamic ? (element - 1) * length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+    return element * (double)(c->in_elems - c->stored_elems) - narrowed + (double)c->stored_bytes + made * y +
+           (is_matrix(l) ? weight * param_elems(g, c) : 0);
+}
+
+/* Tasks of deployed graphs run other kernels than training's: "infer.conv ...", "infer.copy u8". */
+#define DEPLOYED "infer"
+
+/* Depthwise convolutions are bound by other things than dense ones, concatenations that scale than copies. */
+static const char *class_name(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    const bool depthwise =
+        g->deployed && l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c;
+    const bool scales = l->op == HP_CONCAT && l->n_param > 0;
+    return depthwise ? "depthwise" : scales ? "join" : hp_layer_infos[l->op].name;
+}
+
+/* The factors of its products are rounded on the way into them. */
+static bool rounds(const hp_graph *g, const hp_layer *l) {
+    return is_matrix(l) && g->prec == HP_PREC_TF32;
+}
+
+/* "f32"; "u8>f32" where a layer turns one into the other; "tf32" where float32 is multiplied so. */
+static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, char *text, size_t n) {
+    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
+                   y = hp_tensor_dtype(&g->tensor[l->out], dtype);
+    snprintf(text, n, "%s%s%s%s", x == HP_F32 && rounds(g, l) ? "t" : "", hp_dtype_names[x],
+             x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
+}
+
+hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    const bool trained_norm = l->op == HP_BN && !g->deployed;
+    const double x = (double)c->in_elems, y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
+    hp_work w = {.flops = is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
+    char shape[48], elements[16];
+    const hp_text key = {w.key, sizeof w.key};
+    int row;
+    set_size(g, c, &row, &w);
+    layer_class(g, c, shape, sizeof shape);
+    dtype_class(g, l, dtype, elements, sizeof elements);
+    hp_text_add(key, "%s.%s%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
+                l->dynamic ? "dynamic-" : "", class_name(g, c));
+    hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row);
+    const hp_dtype map = hp_tensor_dtype(&g->tensor[l->out], dtype);
+    w.bytes = trained_norm ? hp_dtype_bytes(map) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
+    w.passes = passes(dtype, l, c);
+    w.bytes += w.passes;
+    return w;
+}
+
+/* --- other tasks --- */
+
+/* A task of some rows moves these alone. */
+static double operand_bytes(const hp_role *r, const hp_task *t) {
+    double bytes = 0;
+    for (int i = 0; i < t->n_operand; i++) {
+        const hp_buffer *b = operand(r, t, i);
+        if (!b) continue;
+        const hp_box rows = hp_task_rows(t, &b->box);
+        bytes += t->row_hi > t->row_lo ? (double)hp_box_elems(&rows) * hp_dtype_bytes((hp_dtype)b->dtype)
+                                       : (double)b->bytes;
+    }
+    return bytes;
+}
+
+/* How what a task moves is stored: in training, a tensor as its buffer, all else as the program's numbers. */
+static hp_dtype moved_dtype(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t) {
+    const hp_buffer *b = operand(r, t, 0);
+    return b && (g->deployed || hp_buffer_has_box(b)) ? (hp_dtype)b->dtype : (hp_dtype)p->dtype;
+}
+
+static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
+                      hp_work *w) {
+    const hp_layer *l = &g->layer[t->layer];
+    const int forward = r->operand[t->operand] >= 0, backward = r->operand[t->operand + 1] >= 0;
+    w->size = (double)r->place[l->param[0]].count;
+    w->bytes += w->size * hp_dtype_bytes((hp_dtype)p->dtype);
+    snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->kh,
+             forward + backward, hp_dtype_names[p->dtype]);
+}
+
+/* Moves the elements in which the two boxes meet: reads them, writes them, and reads what it adds to. */
+static void copy_work(const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
+    const hp_box meet = hp_box_and(&operand(r, t, 0)->box, &operand(r, t, 1)->box),
+                 rows = hp_task_rows(t, &meet);
+    const bool add = t->flags & HP_FLAG_ADD;
+    const double elems = (double)hp_box_elems(&rows);
+    w->size = elems * hp_dtype_bytes(dtype);
+    w->bytes = (add ? 3 : 2) * w->size;
+    w->flops = add ? elems : 0;
+    snprintf(w->key, sizeof w->key, "copy %s%s", add ? "add " : "", hp_dtype_names[dtype]);
+}
+
+static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+    w->size = w->bytes = (double)t->count * hp_dtype_bytes((hp_dtype)operand(r, t, 0)->dtype);
+    snprintf(w->key, sizeof w->key, "zero %s", hp_dtype_names[p->dtype]);
+}
+
+/* Strips come without labels: of a deployed program's the image alone counts. */
+static void load_work(const hp_graph *g, const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
+    const hp_buffer *image = operand(r, t, 0), *labels = operand(r, t, 1);
+    if (g->deployed && image && labels) w->size = w->bytes = w->size - (double)labels->bytes;
+    snprintf(w->key, sizeof w->key, "load %s %s", r->operand[t->operand] >= 0 ? "image" : "labels",
+             hp_dtype_names[dtype]);
+}
+
+static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {
+    w->size = (double)t->count;
+    w->bytes = 5 * hp_dtype_bytes((hp_dtype)p->dtype) * w->size; /* reads w, g, m; writes w, m */
+    w->flops = 6 * w->size;
+}
+
+static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+    const hp_task *t = &r->task[task];
+    hp_work w = {.size = operand_bytes(r, t)};
+    const hp_dtype moved = moved_dtype(p, g, r, t);
+    w.bytes = w.size;
+    switch (t->op) {
+    case HP_TASK_PACK:
+        pack_work(p, g, r, t, &w);
+        return w;
+    case HP_TASK_COPY:
+        copy_work(r, t, moved, &w);
+        return w;
+    case HP_TASK_ZERO:
+        zero_work(p, r, t, &w);
+        return w;
+    case HP_TASK_LOAD:
+        load_work(g, r, t, moved, &w);
+        return w;
+    case HP_TASK_SGD:
+        update_work(p, t, &w);
+        break;
+    case HP_TASK_FINITE:
+        w.size = (double)t->count;
+        w.bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w.size;
+        break;
+    case HP_TASK_SEND:
+    case HP_TASK_RECV:
+    case HP_TASK_ALLREDUCE:
+        w.size = w.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+        break;
+    default:
+        break;
+    }
+    snprintf(w.key, sizeof w.key, "%s %s%s", hp_task_infos[t->op].name,
+             t->op == HP_TASK_LOSS && (t->flags & HP_FLAG_EVAL) ? "eval " : "", hp_dtype_names[moved]);
+    return w;
+}
+
+hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+    hp_work_case c;
+    if (hp_work_case_of(g, r, task, &c)) return hp_work_of_case(g, (hp_dtype)p->dtype, &c);
+    hp_work w = other_work(p, g, r, task);
+    if (g->deployed) {
+        char key[sizeof w.key];
+        memcpy(key, w.key, sizeof key);
+        snprintf(w.key, sizeof w.key, DEPLOYED ".%.60s", key);
+    }
+    return w;
+}

@@ -1,0 +1,68 @@
+/* store.h - plan.db: everything needed to run, compare and explain a plan without searching again. */
+#ifndef HP_STORE_H
+#define HP_STORE_H
+
+#include "plan/base/db.h"
+#include "plan/base/hash.h"
+#include "plan/machine/machine.h"
+#include "plan/program/program.h"
+
+typedef struct hp_plan {
+    char net[64];
+    int32_t image_h, image_w, classes;
+    int32_t mode;  /* hp_mode */
+    int32_t dtype; /* hp_dtype */
+    int64_t batch;
+    uint64_t seed;
+    char device[16];   /* "cpu", "ref" */
+    const char *model; /* the network as JSON (graph/json.h) where `net` is not one built by name; NULL */
+    const char *float_layers; /* of inference: layers kept real, separated by commas; NULL: none */
+    hp_strategy strategy;     /* with its cut written out */
+    hp_machine machine;
+    double step_s;       /* predicted */
+    hp_graph *graph;     /* rebuilt: hp_plan_graph; its text is compared with the stored hash */
+    hp_program *program; /* the chosen program */
+    hp_program *eval;    /* the same ranks evaluating the test split (training plans), or NULL */
+    hp_hash hash;        /* of everything above */
+} hp_plan;
+
+typedef struct hp_candidate {
+    char strategy[HP_STRATEGY_TEXT];
+    int32_t gpus;
+    double step_s, step_low_s, step_high_s, images_per_s;
+    int64_t memory_bytes;
+    double bubble, exposed_comm;
+    int64_t comm_bytes;
+    double measured_share;
+    int32_t tie;    /* not distinguishable from the one ranked before it */
+    char note[200]; /* what bounds it, in words */
+} hp_candidate;
+
+typedef struct hp_rejected {
+    const char *code;
+    int64_t count;
+    char example[HP_STRATEGY_TEXT], limit[160], fix[160];
+} hp_rejected;
+
+/* The network of a plan's net or model, image and classes; in inference deployed in the strategy's precision.
+ */
+hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, hp_error *err);
+
+/* Builds graph, program and eval program of a plan whose scalar fields are set; fills cut, graph, program,
+ * eval, hash. unit_cost: see hp_lower_options. */
+hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost, hp_error *err);
+
+/* Puts a hand-made program (a benchmark of messages) in the place of an inference plan's own; its hash
+ * follows. */
+void hp_plan_use(hp_plan *plan, hp_program *program);
+
+hp_status hp_plan_write(hp_db *db, const hp_plan *plan, hp_error *err);
+/* Reads, validates and proves (hp_program_check) a stored plan. Errors: HP_EDATA. */
+hp_status hp_plan_read(hp_arena *arena, hp_db *db, hp_plan *plan, hp_error *err);
+
+hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected,
+                              hp_error *err);
+hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *n, hp_rejected **r,
+                             int *n_rejected, hp_error *err);
+
+#endif

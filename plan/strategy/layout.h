@@ -1,0 +1,36 @@
+/* layout.h - which rank does what: stages, their parts (tiles, slices), and where GEMS mirrors them.
+ *
+ * Roles 0 .. n_role-1 are the ranks of one data replica. Stage positions follow one another; a position's
+ * parts have consecutive roles. Flipped (GEMS, every second pass) everything sits mirrored: role n_role-1-r
+ * does what role r does (Jain et al., SC 2020); with channel parallelism, blocks of `cp` roles are mirrored,
+ * so that a role keeps its channel slice. With tail=shared the stage behind the spatial ones shares the last
+ * spatial position. */
+#ifndef HP_LAYOUT_H
+#define HP_LAYOUT_H
+
+#include "plan/strategy/strategy.h"
+#include "plan/tiles/tile.h"
+
+/* Positions of the pipeline: stages, or the spatial stages alone with tail=shared. */
+int hp_positions(const hp_strategy *s);
+int hp_position_of(const hp_strategy *s, int stage);
+/* How the tensors of a stage are split. */
+hp_layout hp_stage_layout(const hp_strategy *s, int stage);
+/* Parts of a stage; the ranks of a position. */
+int hp_stage_parts(const hp_strategy *s, int stage);
+/* Ranks of one data replica. */
+int hp_strategy_roles(const hp_strategy *s);
+/* The role of part `part` of `stage`; flip 1: mirrored. */
+int hp_role_of(const hp_strategy *s, int stage, int part, int flip);
+/* The other way round: position and part of a role. */
+void hp_role_place(const hp_strategy *s, int role, int flip, int *position, int *part);
+/* Number of orientations: 2 with GEMS, else 1. */
+static inline int hp_flips(const hp_strategy *s) {
+    return s->gems > 1 ? 2 : 1;
+}
+/* Micro-batches of one data replica in one step: passes * micro. */
+static inline int hp_strategy_groups(const hp_strategy *s) {
+    return s->gems * s->micro;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* legal.c - which strategies are possible for a network, a batch and a number of devices; each refusal
+ * carries its code, the limiting number and the smallest fix. */
+#include "plan/strategy/legal.h"
+#include "plan/strategy/rules_mpi4dl.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { MAX_RANKS = 65536 }; /* a role is numbered by 16 bits (HP_MAX_ROLES) */
+
+void hp_refuse(hp_reject *why, const char *code, const char *limit, ...) {
+    if (!why) return;
+    va_list ap;
+    va_start(ap, limit);
+    why->code = code;
+    vsnprintf(why->limit, sizeof why->limit, limit, ap);
+    va_end(ap);
+}
+
+bool hp_fix(hp_reject *why, const char *fix, ...) {
+    if (!why) return false;
+    va_list ap;
+    va_start(ap, fix);
+    vsnprintf(why->fix, sizeof why->fix, fix, ap);
+    va_end(ap);
+    return false;
+}
+
+/* The first degree, in this order, that is there to be lowered. */
+static bool fewer_ranks(const hp_strategy *s, hp_reject *why) {
+    hp_strategy one = *s;
+    one.dp = 1;
+    const int others = hp_strategy_ranks(&one);
+    if (s->dp > 1) return hp_fix(why, "dp=%d", others < MAX_RANKS ? MAX_RANKS / others : 1);
+    if (s->clients > 1) return hp_fix(why, "clients=1");
+    if (s->cp > 1) return hp_fix(why, "cp=1");
+    if (s->bp > 1) return hp_fix(why, "bp=1");
+    if (s->ldp > 1) return hp_fix(why, "ldp=1");
+    return hp_fix(why, "sp=1x1");
+}
+
+static bool legal_ranks(const hp_legal_case *c, hp_reject *why) {
+    const int ranks = hp_strategy_ranks(c->s), devices = hp_strategy_devices(c->s);
+    if (ranks > MAX_RANKS) {
+        hp_refuse(why, "E-GPUS", "%d ranks or more, at most %d", ranks, MAX_RANKS);
+        return fewer_ranks(c->s, why);
+    }
+    if (!c->n_devices || devices <= c->n_devices) return true;
+    hp_refuse(why, "E-GPUS", "dp=%d times %d ranks need %d devices, there are %d", c->s->dp,
+              hp_strategy_roles(c->s), devices, c->n_devices);
+    return hp_fix(why, "--gpus %d", devices);
+}
+
+static bool legal_stages(const hp_legal_case *c, hp_reject *why) {
+    const int64_t parts = (int64_t)c->s->stages * c->s->chunks;
+    const int most = hp_most_stages(c->g);
+    if (parts <= most) return true;
+    if (c->g->n_unit < HP_MAX_STAGES)
+        hp_refuse(why, "E-STAGES", "%.60s has %d units, stages*chunks = %lld", c->g->net, c->g->n_unit,
+                  (long long)parts);
+    else
+        hp_refuse(why, "E-STAGES", "at most %d stages*chunks, not %lld", HP_MAX_STAGES, (long long)parts);
+    if (c->s->chunks > most) return hp_fix(why, "chunks=1");
+    return hp_fix(why, "stages=%d", most / c->s->chunks);
+}
+
+static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    int64_t sum = 0;
+    for (int i = 0; i < s->n_cut; i++) sum += s->cut[i];
+    if (!s->n_cut || (s->n_cut == s->stages * s->chunks && sum == c->g->n_unit)) return true;
+    if (s->n_cut != s->stages * s->chunks)
+        hp_refuse(why, "E-CUT", "cut has %d entries, stages*chunks = %d", s->n_cut, s->stages * s->chunks);
+    else
+        hp_refuse(why, "E-CUT", "cut sums to %lld, %.60s has %d units (hplan explain lists them)",
+                  (long long)sum, c->g->net, c->g->n_unit);
+    return hp_fix(why, "leave out cut: balanced by cost");
+}
+
+/* "dp*micro", and what else divides the batch. */
+static void name_divisor(const hp_strategy *s, char *out, size_t n) {
+    const int slices = hp_stage_layout(s, s->stages - 1).slices;
+    snprintf(out, n, "dp%s%s*micro%s", s->clients > 1 ? "*clients" : "", s->gems > 1 ? "*gems" : "",
+             slices == 1                 ? ""
+             : s->tail == HP_TAIL_SHARED ? "*tiles"
+                                         : "*ldp");
+}
+
+static bool legal_batch(const hp_legal_case *c, hp_reject *why) {
+    const int64_t group = hp_strategy_divisor(c->s);
+    if (c->batch >= 1 && c->batch % group == 0) return true;
+    char what[64];
+    name_divisor(c->s, what, sizeof what);
+    hp_refuse(why, "E-BATCH", "batch %lld is not divisible by %s = %lld", (long long)c->batch, what,
+              (long long)group);
+    return hp_fix(why, "--batch %lld", (long long)hp_strategy_batch(c->s, c->batch));
+}
+
+bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
+                       hp_reject *why) {
+    static bool (*const rules[])(const hp_legal_case *, hp_reject *) = {
+        legal_ranks,    legal_stages,   hp_legal_order,    hp_legal_chunks, hp_legal_gems,
+        hp_legal_tiles, hp_legal_tail,  hp_legal_channels, legal_cut,       legal_batch,
+        hp_legal_prec,  hp_legal_whole, hp_legal_strips,   hp_legal_comm};
+    const hp_strategy canonical = hp_strategy_canonical(s);
+    const hp_legal_case c = {&canonical, g, batch, n_devices};
+    if (why) memset(why, 0, sizeof *why);
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (!rules[i](&c, why)) return false;
+    return true;
+}
+
+const char *const hp_rules_names[] = {"hplan", "mpi4dl", NULL};
+
+bool hp_rules_allow(hp_rules rules, const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
+                    hp_reject *why) {
+    if (!hp_strategy_legal(s, g, batch, n_devices, why)) return false;
+    return rules == HP_RULES_HPLAN || hp_mpi4dl_allows(s, g, why);
+}

@@ -1,0 +1,39 @@
+/* legal_training.c - which layers can be trained: operators that only inference knows have no backward pass.
+ */
+#include "plan/strategy/legal.h"
+
+static const bool forward_only[HP_LAYER_OPS] = {[HP_MUL] = true,     [HP_SCALE] = true, [HP_RESIZE] = true,
+                                                [HP_SOFTMAX] = true, [HP_QUANT] = true, [HP_DEQUANT] = true};
+
+/* Kernels with a backward pass take padding and windows as torch.nn's layers do. */
+static bool beyond_torch(const hp_layer *l) {
+    const bool sized = l->out_h > 0 || l->out_w > 0;
+    if (l->op == HP_CONVT) return sized || l->groups > 1 || l->dil_h > 1 || l->dil_w > 1;
+    return l->op == HP_AVGPOOL && sized && l->count_include_pad;
+}
+
+/* What of the layer cannot be trained; NULL: all can. */
+static const char *untrained(const hp_layer *l, char *out, size_t n) {
+    const char *op = hp_layer_infos[l->op].name;
+    if (l->act > HP_ACT_RELU6)
+        snprintf(out, n, "%s", hp_act_names[l->act]);
+    else if (forward_only[l->op])
+        snprintf(out, n, "%s", op);
+    else if (beyond_torch(l))
+        snprintf(out, n, "%s with such groups, dilation or padding", op);
+    else
+        return NULL;
+    return out;
+}
+
+bool hp_graph_trains(const hp_graph *g, hp_reject *why) {
+    char what[64];
+    for (int l = 0; l < g->n_layer; l++) {
+        if (!untrained(&g->layer[l], what, sizeof what)) continue;
+        hp_refuse(why, "E-TRAIN", "layer %.60s (%s) has no backward pass", g->layer[l].name, what);
+        return hp_fix(why, "--mode infer");
+    }
+    if (!g->deployed) return true;
+    hp_refuse(why, "E-TRAIN", "%.60s is folded for inference", g->net);
+    return hp_fix(why, "--mode infer");
+}

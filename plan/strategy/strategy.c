@@ -1,0 +1,352 @@
+/* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
+#include "plan/graph/deploy.h"
+#include "plan/strategy/layout.h"
+
+#include "plan/base/units.h"
+
+#include <string.h>
+
+enum { MAX_DEGREE = 65536, DEFAULT_FUSE = 25000000, DEFAULT_GEMS = 2 };
+
+static const char *const sched_names[] = {"lp", "gpipe", "1f1b", "interleaved", "zb", "gems", NULL};
+static const char *const recompute_names[] = {"none", "boundary", "full", "except-last", NULL};
+static const char *const tail_names[] = {"own", "shared", NULL};
+static const char *const overlap_names[] = {"none", "interior", NULL};
+static const char *const bn_names[] = {"sync", "all", "local", NULL};
+
+typedef struct key key;
+
+/* How the values of a kind of key are read and written. `print` leaves `value` empty for the default. */
+typedef struct key_kind {
+    hp_status (*parse)(const key *k, const char *value, hp_strategy *s, hp_error *err);
+    void (*print)(const key *k, const hp_strategy *s, char *value);
+} key_kind;
+
+struct key {
+    const char *name;
+    const key_kind *kind;
+    size_t offset;            /* int32_t field of hp_strategy */
+    const char *const *names; /* of a name's values */
+    const char *only;         /* the one value this version has */
+};
+
+static const int32_t *field(const hp_strategy *s, const key *k) {
+    return (const int32_t *)(const void *)((const char *)s + k->offset);
+}
+
+static void set_field(hp_strategy *s, const key *k, int32_t value) {
+    memcpy((char *)s + k->offset, &value, sizeof value);
+}
+
+/* --- degrees --- */
+
+static hp_status parse_degree(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    char what[48];
+    int64_t degree = 0;
+    snprintf(what, sizeof what, "strategy: %s", k->name);
+    HP_TRY(hp_parse_int(value, what, 1, MAX_DEGREE, &degree, err));
+    set_field(s, k, (int32_t)degree);
+    return HP_OK;
+}
+
+static void print_degree(const key *k, const hp_strategy *s, char *value) {
+    if (*field(s, k) != 1) snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+}
+
+static void print_gems(const key *k, const hp_strategy *s, char *value) {
+    if (s->gems != (s->sched == HP_SCHED_GEMS ? DEFAULT_GEMS : 1))
+        snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+}
+
+static const key_kind degree = {parse_degree, print_degree}, gems_kind = {parse_degree, print_gems};
+
+/* --- names --- */
+
+static hp_status parse_name(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    for (int i = 0; k->names[i]; i++) {
+        if (strcmp(k->names[i], value) == 0) {
+            set_field(s, k, i);
+            return HP_OK;
+        }
+    }
+    char all[128] = "";
+    for (int i = 0; k->names[i]; i++) {
+        strcat(all, i ? ", " : "");
+        strcat(all, k->names[i]);
+    }
+    return hp_fail(err, HP_EUSAGE, "strategy: %s=%.40s is unknown; choose one of %s", k->name, value, all);
+}
+
+static void print_name(const key *k, const hp_strategy *s, char *value) {
+    if (*field(s, k)) snprintf(value, HP_STRATEGY_TEXT, "%s", k->names[*field(s, k)]);
+}
+
+static hp_sched plain_sched(const hp_strategy *s) {
+    return s->micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
+}
+
+/* What a string without `sched` means. */
+static hp_sched implied_sched(const hp_strategy *s) {
+    if (s->gems > 1) return HP_SCHED_GEMS;
+    return s->chunks > 1 ? HP_SCHED_INTERLEAVED : plain_sched(s);
+}
+
+/* Only the contract's defaults are left out, and only where reading brings them back. */
+static void print_sched(const key *k, const hp_strategy *s, char *value) {
+    const hp_sched sched = (hp_sched)s->sched;
+    if (sched != plain_sched(s) || sched != implied_sched(s))
+        snprintf(value, HP_STRATEGY_TEXT, "%s", k->names[sched]);
+}
+
+static const key_kind name = {parse_name, print_name}, sched_kind = {parse_name, print_sched};
+
+/* --- lists --- */
+
+static hp_status parse_cut(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    char copy[HP_STRATEGY_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", value);
+    s->n_cut = 0;
+    if (!copy[0])
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: cut is empty; write units per stage, for example cut=9:9:9:11");
+    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
+        int64_t units = 0;
+        HP_TRY(hp_parse_int(part, "strategy: cut", 1, MAX_DEGREE, &units, err));
+        if (s->n_cut == HP_MAX_STAGES)
+            return hp_fail(err, HP_EUSAGE, "strategy: cut has more than %d entries", HP_MAX_STAGES);
+        s->cut[s->n_cut++] = (int32_t)units;
+    }
+    return HP_OK;
+}
+
+static void print_cut(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    if ((int64_t)s->stages * s->chunks == 1) return; /* one stage takes all units */
+    for (int i = 0; i < s->n_cut; i++)
+        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "", s->cut[i]);
+}
+
+/* "ROWSxCOLS" */
+static hp_status parse_grid(char *text, int32_t *rows, int32_t *cols, hp_error *err) {
+    char *x = strchr(text, 'x');
+    if (!x)
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: sp=%.40s is not ROWSxCOLS, for example sp=2x2 or sp=4x1:2x1", text);
+    *x = 0;
+    int64_t r = 0, c = 0;
+    HP_TRY(hp_parse_int(text, "strategy: rows of sp", 1, MAX_DEGREE, &r, err));
+    HP_TRY(hp_parse_int(x + 1, "strategy: columns of sp", 1, MAX_DEGREE, &c, err));
+    *rows = (int32_t)r;
+    *cols = (int32_t)c;
+    return HP_OK;
+}
+
+static hp_status parse_tiles(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    char copy[HP_STRATEGY_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", value);
+    s->n_sp = 0;
+    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
+        if (s->n_sp == HP_MAX_SPATIAL)
+            return hp_fail(err, HP_EUSAGE, "strategy: sp has more than %d entries", HP_MAX_SPATIAL);
+        HP_TRY(parse_grid(part, &s->sp_rows[s->n_sp], &s->sp_cols[s->n_sp], err));
+        s->n_sp++;
+    }
+    return HP_OK;
+}
+
+static void print_tiles(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    for (int i = 0; i < s->n_sp; i++)
+        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%dx%d", i ? ":" : "",
+                 s->sp_rows[i], s->sp_cols[i]);
+}
+
+static const key_kind cut_list = {parse_cut, print_cut}, tile_list = {parse_tiles, print_tiles};
+
+/* --- bytes --- */
+
+static hp_status parse_fuse(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    HP_TRY(hp_parse_bytes(value, &s->fuse_bytes, err));
+    if (s->fuse_bytes < 1) return hp_fail(err, HP_EUSAGE, "strategy: fuse must be at least 1 byte");
+    return HP_OK;
+}
+
+static void print_fuse(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    const bool round = s->fuse_bytes % 1000000 == 0;
+    if (s->fuse_bytes != DEFAULT_FUSE)
+        snprintf(value, HP_STRATEGY_TEXT, "%lld%s", (long long)(s->fuse_bytes / (round ? 1000000 : 1)),
+                 round ? "M" : "");
+}
+
+static const key_kind fuse_size = {parse_fuse, print_fuse};
+
+/* --- precision --- */
+
+static hp_status parse_prec(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    static const char *const coming[] = {"fp8", "int4"};
+    for (size_t i = 0; i < sizeof coming / sizeof *coming; i++)
+        if (strcmp(value, coming[i]) == 0)
+            return hp_fail(err, HP_EUNAVAIL,
+                           "strategy: prec=%s is not in this version: fp32, tf32, bf16, fp16, int8, int8-dynamic",
+                           value);
+    return parse_name(k, value, s, err);
+}
+
+static const key_kind prec_kind = {parse_prec, print_name};
+
+/* --- back ends --- */
+
+static hp_status parse_comm(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    return hp_comm_parse(value, s->comm, err);
+}
+
+static void print_comm(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    hp_comm_text(s->comm, value, HP_STRATEGY_TEXT);
+}
+
+static const key_kind comm_kind = {parse_comm, print_comm};
+
+/* --- units --- */
+
+static void print_deep(const key *k, const hp_strategy *s, char *value) {
+    if (*field(s, k)) snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+}
+
+static const key_kind deep_kind = {parse_degree, print_deep};
+
+/* --- keys of later versions --- */
+
+static hp_status parse_later(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)s;
+    if (strcmp(value, k->only) == 0) return HP_OK;
+    return hp_fail(err, HP_EUNAVAIL, "strategy: %s=%.60s is not in this version, which has %s=%s only",
+                   k->name, value, k->name, k->only);
+}
+
+static void print_later(const key *k, const hp_strategy *s, char *value) {
+    (void)k, (void)s, (void)value;
+}
+
+static const key_kind later = {parse_later, print_later};
+
+/* --- the table --- */
+
+#define AT(member) offsetof(hp_strategy, member)
+static const key keys[] = {
+    {"dp", &degree, AT(dp), NULL, NULL},
+    {"stages", &degree, AT(stages), NULL, NULL},
+    {"chunks", &degree, AT(chunks), NULL, NULL},
+    {"cut", &cut_list, 0, NULL, NULL},
+    {"sp", &tile_list, 0, NULL, NULL},
+    {"cp", &degree, AT(cp), NULL, NULL},
+    {"bp", &degree, AT(bp), NULL, NULL},
+    {"tp", &later, 0, NULL, "1"},
+    {"ep", &later, 0, NULL, "1"},
+    {"seq", &later, 0, NULL, "1"},
+    {"zero", &later, 0, NULL, "0"},
+    {"ldp", &degree, AT(ldp), NULL, NULL},
+    {"tail", &name, AT(tail), tail_names, NULL},
+    {"micro", &degree, AT(micro), NULL, NULL},
+    {"sched", &sched_kind, AT(sched), sched_names, NULL},
+    {"gems", &gems_kind, AT(gems), NULL, NULL},
+    {"halo", &degree, AT(halo), NULL, NULL},
+    {"overlap", &name, AT(overlap), overlap_names, NULL},
+    {"strips", &degree, AT(strips), NULL, NULL},
+    {"deep", &deep_kind, AT(deep), NULL, NULL},
+    {"bn", &name, AT(bn), bn_names, NULL},
+    {"recompute", &name, AT(recompute), recompute_names, NULL},
+    {"clients", &degree, AT(clients), NULL, NULL},
+    {"prec", &prec_kind, AT(prec), hp_prec_names, NULL},
+    {"comm", &comm_kind, 0, NULL, NULL},
+    {"fuse", &fuse_size, 0, NULL, NULL},
+    {"compress", &later, 0, NULL, "none"},
+};
+#undef AT
+enum { N_KEYS = sizeof keys / sizeof keys[0] };
+
+hp_strategy hp_strategy_default(void) {
+    return (hp_strategy){.dp = 1,
+                         .stages = 1,
+                         .chunks = 1,
+                         .micro = 1,
+                         .cp = 1,
+                         .ldp = 1,
+                         .bp = 1,
+                         .gems = 1,
+                         .halo = 1,
+                         .strips = 1,
+                         .clients = 1,
+                         .sched = HP_SCHED_LP,
+                         .fuse_bytes = DEFAULT_FUSE};
+}
+
+hp_strategy hp_strategy_canonical(const hp_strategy *s) {
+    hp_strategy c = *s;
+    const bool plain_tail = c.tail == HP_TAIL_OWN && c.ldp == 1;
+    while (plain_tail && c.n_sp > 0 && c.n_sp <= c.stages &&
+           (int64_t)c.sp_rows[c.n_sp - 1] * c.sp_cols[c.n_sp - 1] == 1)
+        c.n_sp--;
+    if (c.strips == 1) c.deep = 0;
+    if (hp_positions(&c) == 1 && c.chunks == 1 && c.sched != HP_SCHED_GEMS)
+        c.sched = (int32_t)plain_sched(&c);
+    return c;
+}
+
+static const key *find_key(const char *word) {
+    for (int i = 0; i < N_KEYS; i++)
+        if (strcmp(keys[i].name, word) == 0) return &keys[i];
+    return NULL;
+}
+
+/* One "key=value"; `seen` has one flag per key. */
+static hp_status parse_item(char *item, bool *seen, hp_strategy *s, hp_error *err) {
+    char *value = strchr(item, '=');
+    if (!value)
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: '%.60s' is not key=value, for example dp=2,stages=4,micro=8", item);
+    *value++ = 0;
+    const key *k = find_key(item);
+    if (!k) return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'", item);
+    if (seen[k - keys]) return hp_fail(err, HP_EUSAGE, "strategy: %s is given twice", k->name);
+    seen[k - keys] = true;
+    return k->kind->parse(k, value, s, err);
+}
+
+hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err) {
+    char copy[HP_STRATEGY_TEXT];
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+        return hp_fail(err, HP_EUSAGE, "strategy: longer than %d characters", HP_STRATEGY_TEXT - 1);
+    *s = hp_strategy_default();
+    bool seen[N_KEYS] = {false};
+    char *rest = NULL;
+    for (char *item = strtok_r(copy, ",", &rest); item; item = strtok_r(NULL, ",", &rest))
+        HP_TRY(parse_item(item, seen, s, err));
+    if (!seen[find_key("sched") - keys]) s->sched = (int32_t)implied_sched(s);
+    if (s->sched == HP_SCHED_GEMS && !seen[find_key("gems") - keys]) s->gems = DEFAULT_GEMS;
+    *s = hp_strategy_canonical(s);
+    return HP_OK;
+}
+
+bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b) {
+    char x[HP_STRATEGY_TEXT], y[HP_STRATEGY_TEXT];
+    return strcmp(hp_strategy_text(a, x), hp_strategy_text(b, y)) == 0;
+}
+
+const char *hp_strategy_text(const hp_strategy *s, char *out) {
+    const hp_strategy c = hp_strategy_canonical(s);
+    out[0] = 0;
+    for (int i = 0; i < N_KEYS; i++) {
+        char value[HP_STRATEGY_TEXT] = "";
+        keys[i].kind->print(&keys[i], &c, value);
+        const size_t n = strlen(out);
+        if (value[0]) snprintf(out + n, HP_STRATEGY_TEXT - n, "%s%s=%s", n ? "," : "", keys[i].name, value);
+    }
+    if (!out[0]) strcpy(out, "dp=1");
+    return out;
+}

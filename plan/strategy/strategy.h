@@ -1,0 +1,116 @@
+/* strategy.h - a whole strategy as a plain value, its canonical string, its legality with reasons. */
+#ifndef HP_STRATEGY_H
+#define HP_STRATEGY_H
+
+#include "plan/strategy/backend.h"
+#include "plan/base/status.h"
+#include "plan/graph/graph.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The longest text: 256 cuts and 32 tile grids of 5-digit numbers, and a word or number of each other key. */
+enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_STRATEGY_TEXT = 2400 };
+
+typedef enum hp_sched {
+    HP_SCHED_LP,
+    HP_SCHED_GPIPE,
+    HP_SCHED_1F1B,
+    HP_SCHED_INTERLEAVED,
+    HP_SCHED_ZB,  /* zero-bubble: weight gradients apart from data gradients (Qi et al. 2023, ZB-H1) */
+    HP_SCHED_GEMS /* bidirectional: passes alternate between two mirrored replicas (Jain et al. 2020) */
+} hp_sched;
+typedef enum hp_recompute {
+    HP_RECOMPUTE_NONE,
+    HP_RECOMPUTE_BOUNDARY,   /* keep unit inputs */
+    HP_RECOMPUTE_FULL,       /* keep stage inputs */
+    HP_RECOMPUTE_EXCEPT_LAST /* full, but for the last micro-batch */
+} hp_recompute;
+
+typedef enum hp_tail { HP_TAIL_OWN, HP_TAIL_SHARED } hp_tail;
+typedef enum hp_overlap {
+    HP_OVERLAP_NONE,    /* a layer waits for its halo */
+    HP_OVERLAP_INTERIOR /* convolutions compute what needs no halo while it flies, then the borders */
+} hp_overlap;
+typedef enum hp_bn { HP_BN_SYNC, HP_BN_ALL, HP_BN_LOCAL } hp_bn;
+
+typedef struct hp_strategy {
+    int32_t dp, stages, chunks, micro;
+    int32_t n_sp;                                             /* spatial stages, from the first on; 0: none */
+    int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
+    int32_t cp, ldp;
+    int32_t bp;                /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
+    int32_t tail;              /* hp_tail */
+    int32_t gems;              /* passes per update; 1 without GEMS */
+    int32_t halo;              /* halo-bearing layers per exchange */
+    int32_t overlap;           /* hp_overlap */
+    int32_t bn;                /* hp_bn */
+    int32_t clients;           /* processes per device */
+    int32_t sched;             /* hp_sched */
+    int32_t recompute;         /* hp_recompute */
+    int32_t prec;              /* hp_prec (plan/graph/deploy.h) */
+    int32_t comm[HP_TRAFFICS]; /* HP_COMM_AUTO, or 1 + hp_backend */
+    int32_t strips;            /* of the image, one after another through the first layers; 1: whole */
+    int32_t deep;              /* units that the strips go through; 0: as many as the first stage has */
+    int32_t n_cut;             /* 0 = balanced by cost; else stages*chunks entries */
+    int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
+                                   input) */
+    int64_t fuse_bytes;         /* gradient bucket */
+} hp_strategy;
+
+hp_strategy hp_strategy_default(void);
+hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err);
+/* Canonical string, defaults omitted; "dp=1" for the all-default strategy. `out` holds HP_STRATEGY_TEXT
+ * bytes. */
+const char *hp_strategy_text(const hp_strategy *s, char *out);
+bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b);
+/* The same strategy without what makes no difference: trailing stages of one tile, the schedule of a pipeline
+ * of one position (every order is gradient accumulation there). */
+hp_strategy hp_strategy_canonical(const hp_strategy *s);
+
+/* Data replicas (dp * clients), ranks of the world, devices they occupy; INT32_MAX where that is too small a
+ * number. See plan/strategy/layout.h. */
+int hp_strategy_replicas(const hp_strategy *s);
+int hp_strategy_ranks(const hp_strategy *s);
+int hp_strategy_devices(const hp_strategy *s);
+
+/* Why a candidate is not possible: a value, not an error. code NULL = possible. */
+typedef struct hp_reject {
+    /* Static text: "E-GPUS", "E-STAGES", "E-CUT", "E-SP", "E-TAIL", "E-HALO", "E-CP", "E-PREC", "E-STRIPS",
+     * "E-SCHED", "E-GEMS", "E-BATCH", "E-MEM", "E-MPI4DL", "E-TRAIN", "E-COMM" */
+    const char *code;
+    char limit[160]; /* the limiting number, in words */
+    char fix[160];   /* the smallest fix: keys and values to replace, or an option of the command */
+} hp_reject;
+
+/* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
+bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
+
+/* Has the device ("cpu", "ref", "cuda"; NULL: one that has all) the back ends that the strategy names, and can
+ * it train, or infer, in its precision? Else E-COMM, E-PREC. */
+bool hp_device_allows(const char *device, const hp_strategy *s, bool infer, hp_reject *why);
+
+/* Can a device ("cpu", "ref", "cuda"; NULL: one that can all) train, or infer, in a precision? `why` may be
+ * NULL. */
+bool hp_prec_allowed(int32_t prec, bool infer, const char *device, hp_reject *why);
+
+/* Can the network be trained? Not when a layer has no backward pass (E-TRAIN); hp_lower refuses it then. */
+bool hp_graph_trains(const hp_graph *g, hp_reject *why);
+
+/* Whose validity rules: hplan's, or those and MPI4DL's besides (plan/strategy/rules_mpi4dl.h). */
+typedef enum hp_rules { HP_RULES_HPLAN, HP_RULES_MPI4DL } hp_rules;
+extern const char *const hp_rules_names[]; /* "hplan", "mpi4dl", NULL */
+bool hp_rules_allow(hp_rules rules, const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
+                    hp_reject *why);
+
+/* Samples come in whole groups of this many: replicas * passes * micro-batches * slices of a micro-batch. */
+int64_t hp_strategy_divisor(const hp_strategy *s);
+/* Smallest batch >= at_least that the strategy divides. */
+int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least);
+
+/* Contiguous partition of n_unit costs into n_part parts, the largest part as small as possible (exact
+ * dynamic programming); among equals the earlier parts are the lighter. counts[n_part] gets units per part,
+ * each >= 1. */
+void hp_cut_balanced(const double *unit_cost, int n_unit, int n_part, int32_t *counts);
+
+#endif

@@ -1,0 +1,271 @@
+/* tile.c - boxes, even splits, and the input that a layer needs for a part of its output. */
+#include "plan/tiles/tile.h"
+
+#include "plan/graph/resample.h"
+
+#include <string.h>
+
+/* --- boxes --- */
+
+bool hp_box_empty(const hp_box *b) {
+    for (int a = 0; a < HP_AXES; a++)
+        if (b->hi[a] <= b->lo[a]) return true;
+    return false;
+}
+
+int64_t hp_box_elems(const hp_box *b) {
+    int64_t n = 1;
+    if (hp_box_empty(b)) return 0;
+    for (int a = 0; a < HP_AXES; a++) n *= b->hi[a] - b->lo[a];
+    return n;
+}
+
+bool hp_box_equal(const hp_box *a, const hp_box *b) {
+    return memcmp(a, b, sizeof *a) == 0 || (hp_box_empty(a) && hp_box_empty(b));
+}
+
+bool hp_box_within(const hp_box *inner, const hp_box *outer) {
+    if (hp_box_empty(inner)) return true;
+    for (int a = 0; a < HP_AXES; a++)
+        if (inner->lo[a] < outer->lo[a] || inner->hi[a] > outer->hi[a]) return false;
+    return true;
+}
+
+hp_box hp_box_and(const hp_box *a, const hp_box *b) {
+    hp_box r;
+    for (int i = 0; i < HP_AXES; i++) {
+        r.lo[i] = a->lo[i] > b->lo[i] ? a->lo[i] : b->lo[i];
+        r.hi[i] = a->hi[i] < b->hi[i] ? a->hi[i] : b->hi[i];
+    }
+    return hp_box_empty(&r) ? (hp_box){{0}, {0}} : r;
+}
+
+hp_box hp_box_around(const hp_box *a, const hp_box *b) {
+    hp_box r;
+    if (hp_box_empty(a)) return *b;
+    if (hp_box_empty(b)) return *a;
+    for (int i = 0; i < HP_AXES; i++) {
+        r.lo[i] = a->lo[i] < b->lo[i] ? a->lo[i] : b->lo[i];
+        r.hi[i] = a->hi[i] > b->hi[i] ? a->hi[i] : b->hi[i];
+    }
+    return r;
+}
+
+hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
+    const hp_tensor *t = &g->tensor[tensor];
+    return (hp_box){{0}, {(int32_t)samples, t->h, t->w, t->c}};
+}
+
+/* --- splitting --- */
+
+/* Channels that must stay together: the outputs of one group of a grouped convolution; all of a transposed
+ * one, whose weights do not lie output channel by output channel. */
+static int channel_unit(const hp_graph *g, int tensor) {
+    const hp_layer *l = &g->layer[g->tensor[tensor].producer];
+    if (l->op == HP_CONVT) return g->tensor[tensor].c;
+    return l->op == HP_CONV && l->groups > 1 ? g->tensor[tensor].c / l->groups : 1;
+}
+
+hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t samples, int part) {
+    const hp_tensor *t = &g->tensor[tensor];
+    const int unit = channel_unit(g, tensor);
+    const int parts[HP_AXES] = {l->slices, l->rows, l->cols, l->channels};
+    const int64_t items[HP_AXES] = {samples, t->h, t->w, t->c / unit};
+    int k[HP_AXES];
+    k[HP_AXIS_C] = part % l->channels;
+    part /= l->channels;
+    k[HP_AXIS_W] = part % l->cols;
+    part /= l->cols;
+    k[HP_AXIS_H] = part % l->rows;
+    k[HP_AXIS_N] = part / l->rows;
+    hp_box b;
+    for (int a = 0; a < HP_AXES; a++) {
+        const int width = a == HP_AXIS_C ? unit : 1;
+        b.lo[a] = width * hp_split_at(items[a], parts[a], k[a]);
+        b.hi[a] = width * hp_split_at(items[a], parts[a], k[a] + 1);
+    }
+    return b;
+}
+
+/* --- what a layer reads --- */
+
+typedef struct range {
+    int64_t lo, hi;
+} range;
+
+/* Clips to [0, n); a range that lies wholly in the padding becomes the nearest item, so that buffers have
+ * something in them. */
+static range clip(range r, int64_t n) {
+    r.lo = r.lo < 0 ? 0 : r.lo > n - 1 ? n - 1 : r.lo;
+    r.hi = r.hi > n ? n : r.hi < r.lo + 1 ? r.lo + 1 : r.hi;
+    return r;
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+    return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+typedef struct window {
+    int k, stride, pad, dil;
+} window;
+
+static range window_range(range out, window w) {
+    return (range){out.lo * w.stride - w.pad,
+                   (out.hi - 1) * w.stride - w.pad + (int64_t)(w.k - 1) * w.dil + 1};
+}
+
+/* Does a tap of input item i's transposed window fall on `out`? */
+static bool taps_meet(range out, window w, int64_t i) {
+    for (int t = 0; t < w.k; t++) {
+        const int64_t o = i * w.stride - w.pad + (int64_t)t * w.dil;
+        if (o >= out.lo && o < out.hi) return true;
+    }
+    return false;
+}
+
+/* Items whose windows meet `out`; with gaps between their taps those at the ends may not. */
+static range transposed_range(range out, window w, int64_t n) {
+    const range r = {-floor_div(-(out.lo + w.pad - (int64_t)(w.k - 1) * w.dil), w.stride),
+                     floor_div(out.hi - 1 + w.pad, w.stride) + 1};
+    range meet = {r.lo < 0 ? 0 : r.lo, r.hi > n ? n : r.hi};
+    if (w.dil == 1) return r;
+    while (meet.lo < meet.hi && !taps_meet(out, w, meet.lo)) meet.lo++;
+    while (meet.hi > meet.lo && !taps_meet(out, w, meet.hi - 1)) meet.hi--;
+    return meet.lo < meet.hi ? meet : (range){r.lo, r.lo};
+}
+
+static range adaptive_range(range out, int in_n, int out_n) {
+    return (range){out.lo * in_n / out_n, (out.hi * in_n + out_n - 1) / out_n};
+}
+
+static range resized_range(const hp_layer *l, range out, int in_n, int out_n) {
+    return (range){hp_resample_at(l, in_n, out_n, out.lo).lo,
+                   (int64_t)hp_resample_at(l, in_n, out_n, out.hi - 1).hi + 1};
+}
+
+/* A second input of bn, add, mul, a deployed convolution: pixel by pixel, or one vector for all. */
+static range second_range(range out, int n) {
+    return n == 1 ? (range){0, 1} : out;
+}
+
+static window window_of(const hp_layer *l, bool rows) {
+    const int dil = rows ? l->dil_h : l->dil_w, stride = rows ? l->stride_h : l->stride_w;
+    return (window){rows ? l->kh : l->kw, stride > 0 ? stride : 1, rows ? l->pad_h : l->pad_w,
+                    dil > 0 ? dil : 1};
+}
+
+/* Rows (or columns) of input k behind rows (columns) `out` of the output. */
+static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, range out) {
+    const hp_tensor *in = &g->tensor[l->in[k]], *y = &g->tensor[l->out];
+    const int n = rows ? in->h : in->w;
+    if (k > 0 && l->op != HP_CONCAT) return second_range(out, n);
+    switch (l->op) {
+    case HP_CONV:
+    case HP_MAXPOOL:
+    case HP_AVGPOOL:
+        return clip(window_range(out, window_of(l, rows)), n);
+    case HP_CONVT:
+        return clip(transposed_range(out, window_of(l, rows), n), n);
+    case HP_PAD: {
+        const int pad = rows ? l->pad_h : l->pad_w;
+        return clip((range){out.lo - pad, out.hi - pad}, n);
+    }
+    case HP_ADAPTPOOL:
+        return adaptive_range(out, n, rows ? y->h : y->w);
+    case HP_RESIZE:
+        return resized_range(l, out, n, rows ? y->h : y->w);
+    case HP_LINEAR:
+        return (range){0, n};
+    default:
+        return out;
+    }
+}
+
+static range channel_range(const hp_graph *g, const hp_layer *l, int k, range out) {
+    const hp_tensor *in = &g->tensor[l->in[k]];
+    if (hp_layer_adds(l) && k == l->n_in - 1) return out;
+    if (l->op == HP_LINEAR || l->op == HP_CONVT || l->op == HP_SOFTMAX) return (range){0, in->c};
+    if (l->op == HP_CONV) {
+        const int groups = l->groups > 1 ? l->groups : 1;
+        const int outs = g->tensor[l->out].c / groups, ins = in->c / groups;
+        return (range){out.lo / outs * ins, (out.hi + outs - 1) / outs * ins};
+    }
+    if (l->op == HP_CONCAT) {
+        int64_t before = 0;
+        for (int i = 0; i < k; i++) before += g->tensor[l->in[i]].c;
+        const range r = {out.lo - before, out.hi - before};
+        return (range){r.lo < 0 ? 0 : r.lo, r.hi > in->c ? in->c : r.hi};
+    }
+    return out;
+}
+
+/* All of the input, of the output's samples: a range is measured over whole maps. */
+static hp_box whole_need(const hp_graph *g, int tensor, const hp_box *out) {
+    hp_box b = hp_box_whole(g, tensor, 1);
+    b.lo[HP_AXIS_N] = out->lo[HP_AXIS_N];
+    b.hi[HP_AXIS_N] = out->hi[HP_AXIS_N];
+    return b;
+}
+
+hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
+    const hp_layer *l = &g->layer[layer];
+    if (hp_box_empty(out)) return (hp_box){{0}, {0}};
+    if (k == 0 && l->dynamic) return whole_need(g, l->in[0], out);
+    range r[HP_AXES];
+    for (int a = 0; a < HP_AXES; a++) r[a] = (range){out->lo[a], out->hi[a]};
+    r[HP_AXIS_H] = map_range(g, l, k, true, r[HP_AXIS_H]);
+    r[HP_AXIS_W] = map_range(g, l, k, false, r[HP_AXIS_W]);
+    r[HP_AXIS_C] = channel_range(g, l, k, r[HP_AXIS_C]);
+    hp_box b;
+    for (int a = 0; a < HP_AXES; a++) {
+        b.lo[a] = (int32_t)r[a].lo;
+        b.hi[a] = (int32_t)r[a].hi;
+    }
+    return hp_box_empty(&b) ? (hp_box){{0}, {0}} : b;
+}
+
+/* Do pixels of a resized map read beyond the input pixel they lie in? */
+static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tensor *y) {
+    const bool whole_times = y->h % x->h == 0 && y->w % x->w == 0;
+    return l->interpolation != HP_NEAREST || l->corners == HP_CORNERS_ALIGN || !whole_times;
+}
+
+bool hp_layer_reads_all_rows(const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    return l->op == HP_LINEAR || l->dynamic || (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
+}
+
+bool hp_layer_has_halo(const hp_graph *g, int layer) {
+    const hp_layer *l = &g->layer[layer];
+    if (l->op == HP_RESIZE) return resize_has_halo(l, &g->tensor[l->in[0]], &g->tensor[l->out]);
+    if (l->op == HP_CONVT)
+        return (l->kh - 1) * l->dil_h + 1 > l->stride_h || (l->kw - 1) * l->dil_w + 1 > l->stride_w;
+    if (l->op != HP_CONV && l->op != HP_MAXPOOL && l->op != HP_AVGPOOL) return false;
+    const window h = window_of(l, true), w = window_of(l, false);
+    return (h.k - 1) * h.dil + 1 > h.stride || (w.k - 1) * w.dil + 1 > w.stride;
+}
+
+hp_box hp_layer_view(const hp_graph *g, const hp_box *need, const hp_box *have) {
+    hp_box view = *have;
+    if (!g->deployed || hp_box_len(have, HP_AXIS_N) != 1 || hp_box_empty(need)) return view;
+    view.lo[HP_AXIS_H] = need->lo[HP_AXIS_H];
+    view.hi[HP_AXIS_H] = need->hi[HP_AXIS_H];
+    return view;
+}
+
+/* A convolution may leave rows unread at the bottom and columns at the right, fewer than its stride (a
+ * negative padding there); pools compute their own windows. */
+bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have) {
+    const hp_layer *l = &g->layer[layer];
+    if (hp_box_equal(need, have)) return true;
+    if (!hp_box_within(need, have)) return false;
+    const hp_box view = hp_layer_view(g, need, have);
+    have = &view;
+    if (hp_box_equal(need, have)) return true;
+    const bool pool = l->op == HP_MAXPOOL || l->op == HP_AVGPOOL;
+    if (!pool && l->op != HP_CONV) return false;
+    const int slack[HP_AXES] = {1, pool ? INT32_MAX : l->stride_h, pool ? INT32_MAX : l->stride_w, 1};
+    for (int a = 0; a < HP_AXES; a++)
+        if (need->lo[a] != have->lo[a] || have->hi[a] - need->hi[a] >= slack[a]) return false;
+    return true;
+}

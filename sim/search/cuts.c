@@ -1,0 +1,104 @@
+/* cuts.c - the chains-on-chains problem of plan/strategy/cut.c with stages that differ in what a unit costs on them:
+ * dynamic programming over suffixes. */
+#include "sim/search/cuts.h"
+
+#include <math.h>
+
+typedef struct cutter {
+    const hp_strategy *s;
+    const hp_part_sums *on[HP_MAX_STAGES]; /* per virtual stage */
+    double held[HP_MAX_STAGES];            /* micro-batches in flight */
+    hp_cut_kind kind;
+    bool eager;
+} cutter;
+
+bool hp_cut_is_plain(const hp_strategy *s) {
+    const int first = hp_stage_parts(s, 0);
+    for (int stage = 1; stage < s->stages; stage++)
+        if (hp_stage_parts(s, stage) != first) return false;
+    return true;
+}
+
+int hp_in_flight(const hp_strategy *s, int position) {
+    const int positions = hp_positions(s), left = positions - position;
+    if (positions == 1) return 1;
+    switch ((hp_sched)s->sched) {
+    case HP_SCHED_1F1B:
+    case HP_SCHED_ZB:
+        return left < s->micro ? left : s->micro;
+    case HP_SCHED_INTERLEAVED:
+        return 1;
+    default:
+        return s->micro;
+    }
+}
+
+/* Inference keeps its constants, and what is alive at once. */
+static double inference_bytes(const hp_part_sums *p, int first, int end) {
+    double most = 0;
+    for (int u = first; u < end; u++) most = fmax(most, p->peak[u]);
+    return p->constants[end] - p->constants[first] + most;
+}
+
+static double cost(const cutter *c, int stage, int first, int end) {
+    const hp_part_sums *p = c->on[stage];
+    if (c->kind != HP_CUT_MEMORY)
+        return p->forward[end] - p->forward[first] + p->backward[end] - p->backward[first];
+    if (p->peak) return inference_bytes(p, first, end);
+    const double *kept = c->eager ? p->eager_bytes : p->kept_bytes;
+    return c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]);
+}
+
+/* Where a stage that begins at `first` ends best; rest[end]: what the stages behind it make of the units from
+ * there, which may grow with `end` where each has to take one. A longer stage costs more. */
+static int best_end(const cutter *c, int stage, const double *rest, int first, int last_end) {
+    double least = INFINITY;
+    int best = first + 1;
+    for (int end = first + 1; end <= last_end; end++) {
+        const double own = cost(c, stage, first, end);
+        if (own >= least) break;
+        if (fmax(own, rest[end]) >= least) continue;
+        least = fmax(own, rest[end]);
+        best = end;
+    }
+    return best;
+}
+
+/* Cuts units first .. end-1 over stages from .. to-1: the most expensive as cheap as possible. */
+static void balance(const cutter *c, int from, int to, int first, int end, int32_t *counts) {
+    hp_arena *scratch = hp_arena_new();
+    const int row = end + 1, n = to - from;
+    double *best = HP_NEW(scratch, double, (size_t)n *(size_t)row);
+    int32_t *stop = HP_NEW(scratch, int32_t, (size_t)n * (size_t)row);
+    for (int u = first; u < end; u++) {
+        best[(n - 1) * row + u] = cost(c, to - 1, u, end);
+        stop[(n - 1) * row + u] = end;
+    }
+    for (int k = n - 2; k >= 0; k--)
+        for (int u = first; u + n - k <= end; u++) {
+            const double *rest = &best[(k + 1) * row];
+            const int at = best_end(c, from + k, rest, u, end - (n - k - 1));
+            stop[k * row + u] = at;
+            best[k * row + u] = fmax(cost(c, from + k, u, at), rest[at]);
+        }
+    for (int k = 0, u = first; k < n; u += counts[from + k++]) counts[from + k] = stop[k * row + u] - u;
+    hp_arena_free(scratch);
+}
+
+void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
+                   hp_cut_kind kind, bool eager, int32_t *counts) {
+    cutter c = {.s = s, .kind = kind, .eager = eager};
+    const int n = s->stages * s->chunks;
+    for (int v = 0; v < n; v++) {
+        const hp_layout layout = hp_stage_layout(s, v % s->stages);
+        c.on[v] = hp_parts_of(parts, &layout, micro_batch);
+        c.held[v] = hp_in_flight(s, hp_position_of(s, v % s->stages));
+    }
+    const int tail = s->stages - s->n_sp;
+    if (kind != HP_CUT_SEAM || s->n_sp == 0 || tail == 0) {
+        balance(&c, 0, n, 0, g->n_unit, counts);
+        return;
+    }
+    balance(&c, 0, s->n_sp, 0, g->n_unit - tail, counts);
+    for (int v = s->n_sp; v < n; v++) counts[v] = 1;
+}

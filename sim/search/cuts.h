@@ -1,0 +1,24 @@
+/* cuts.h - where to cut a network into stages of unequal width: four tiles are four times as fast as one
+ * rank. */
+#ifndef HP_SIM_CUTS_H
+#define HP_SIM_CUTS_H
+
+#include "sim/search/parts.h"
+
+typedef enum hp_cut_kind {
+    HP_CUT_TIME,  /* the slowest stage as fast as possible: what fills pipelines */
+    HP_CUT_SEAM,  /* as much as possible on the spatial stages: what is best for one batch after another */
+    HP_CUT_MEMORY /* the largest stage as small as possible */
+} hp_cut_kind;
+
+/* Are all stages equally wide? Then plain balancing by cost (hp_lower_options.unit_cost) is right. */
+bool hp_cut_is_plain(const hp_strategy *s);
+/* Micro-batches of which a position keeps activations at once: schedules.md's table; for several model chunks
+ * a lower bound. */
+int hp_in_flight(const hp_strategy *s, int position);
+
+/* Units per virtual stage (stages * chunks entries); micro_batch: samples of one before it is sliced. */
+void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
+                   hp_cut_kind kind, bool eager, int32_t *counts);
+
+#endif

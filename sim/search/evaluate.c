@@ -1,0 +1,352 @@
+/* evaluate.c - from strategy to figures, with what candidates have in common computed once. */
+#include "sim/search/evaluate.h"
+
+#include "plan/base/hash.h"
+#include "plan/base/units.h"
+#include "sim/bound_by.h"
+#include "sim/search/memory_eager.h"
+#include "sim/wiring.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    UNFOLD_TASKS = 200000, /* tasks of all ranks (about 0.1 s); above, replicas that differ in their routes
+                              are taken as alike */
+    TRACE_SPANS = 400000   /* spans of a stored trace (about 20 MB); above, one replica stands for all */
+};
+
+/* What the units of the network take for one micro-batch, and the cuts that follow. */
+typedef struct unit_costs {
+    int64_t micro_batch;
+    double *total;   /* forward + backward */
+    int32_t **plain; /* per number of parts: balanced, NULL = not asked yet */
+} unit_costs;
+
+/* What a cut over unequal stages depends on. */
+typedef struct cut_key {
+    int64_t micro_batch;
+    int32_t stages, chunks, n_sp, rows[2], cols[2], ldp, cp, bp, tail, sched, micro, kind;
+} cut_key;
+
+typedef struct known_cut {
+    cut_key key;
+    int32_t counts[HP_MAX_STAGES];
+} known_cut;
+enum { KNOWN_CUTS = 1024 }; /* a cache with one place per key */
+
+struct hp_eval {
+    hp_arena *arena;
+    hp_eval_setup setup;
+    hp_cost_cache *cache;
+    hp_outlook_setup outlook;
+    unit_costs *units; /* per micro-batch size seen */
+    int n_units, units_capacity;
+    known_cut *cut; /* KNOWN_CUTS of them */
+};
+
+hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
+    hp_eval *e = HP_NEW(arena, hp_eval, 1);
+    e->arena = arena;
+    e->setup = *setup;
+    e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
+    e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
+    hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode,
+                                   hp_device_kind_of(setup->device));
+    e->outlook = (hp_outlook_setup){.parts = parts,
+                                    .graph = setup->graph,
+                                    .table = setup->table,
+                                    .machine = setup->machine,
+                                    .mode = setup->mode,
+                                    .dtype = setup->dtype,
+                                    .device = setup->device,
+                                    .batch = setup->batch,
+                                    .eager = setup->eager};
+    return e;
+}
+
+const hp_eval_setup *hp_eval_get(const hp_eval *e) {
+    return &e->setup;
+}
+
+/* --- cuts --- */
+
+/* Sums the costs of a one-rank program over the units its layers belong to. */
+static void sum_units(const hp_eval *e, const hp_program *p, const hp_sim_costs *costs, unit_costs *u) {
+    const hp_graph *g = e->setup.graph;
+    const hp_role *r = &p->role[0];
+    for (int t = 0; t < r->n_task; t++) {
+        if (r->task[t].layer >= 0 && r->task[t].layer < g->n_layer)
+            u->total[g->layer[r->task[t].layer].unit] += costs->seconds(costs->self, p, g, 0, t, 0);
+    }
+}
+
+static hp_status units_of(hp_eval *e, int64_t micro_batch, unit_costs **units, hp_error *err) {
+    for (int i = 0; i < e->n_units; i++) {
+        *units = &e->units[i];
+        if (e->units[i].micro_batch == micro_batch) return HP_OK;
+    }
+    const int n = e->setup.graph->n_unit;
+    unit_costs u = {micro_batch, HP_NEW(e->arena, double, n), HP_NEW(e->arena, int32_t *, n + 1)};
+    hp_arena *scratch = hp_arena_new();
+    hp_strategy whole = hp_strategy_default();
+    whole.prec = e->setup.graph->prec;
+    const hp_lower_options o = {
+        .mode = e->setup.mode, .dtype = e->setup.dtype, .batch = micro_batch, .device = e->setup.device};
+    hp_program *p;
+    const hp_status status = hp_lower(scratch, e->setup.graph, &whole, &o, &p, err);
+    if (status == HP_OK) {
+        const hp_sim_costs costs = hp_costs_of_program(scratch, e->cache, p, e->setup.graph);
+        sum_units(e, p, &costs, &u);
+        HP_ROOM(e->arena, e->units, e->n_units, e->units_capacity);
+        e->units[e->n_units] = u;
+        *units = &e->units[e->n_units++];
+    }
+    hp_arena_free(scratch);
+    return status;
+}
+
+static int64_t micro_batch_of(const hp_eval *e, const hp_strategy *s) {
+    return e->setup.batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
+}
+
+hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **unit_cost, hp_error *err) {
+    unit_costs *u;
+    HP_TRY(units_of(e, micro_batch_of(e, s), &u, err));
+    *unit_cost = u->total;
+    return HP_OK;
+}
+
+static hp_status plain_cut(hp_eval *e, const hp_strategy *s, const int32_t **counts, hp_error *err) {
+    unit_costs *u;
+    HP_TRY(units_of(e, micro_batch_of(e, s), &u, err));
+    const int parts = s->stages * s->chunks;
+    if (!u->plain[parts]) {
+        u->plain[parts] = HP_NEW(e->arena, int32_t, parts);
+        hp_cut_balanced(u->total, e->setup.graph->n_unit, parts, u->plain[parts]);
+    }
+    *counts = u->plain[parts];
+    return HP_OK;
+}
+
+static cut_key key_of(const hp_eval *e, const hp_strategy *s, hp_cut_kind kind) {
+    cut_key k;
+    memset(&k, 0, sizeof k);
+    k = (cut_key){micro_batch_of(e, s),
+                  s->stages,
+                  s->chunks,
+                  s->n_sp,
+                  {0},
+                  {0},
+                  s->ldp,
+                  s->cp,
+                  s->bp,
+                  s->tail,
+                  s->sched,
+                  s->micro,
+                  (int32_t)kind};
+    for (int i = 0; i < s->n_sp && i < 2; i++) {
+        k.rows[i] = s->sp_rows[i];
+        k.cols[i] = s->sp_cols[i];
+    }
+    return k;
+}
+
+void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
+    if (s->n_cut || s->stages * s->chunks == 1) return;
+    if (hp_cut_is_plain(s) && kind != HP_CUT_MEMORY) return;
+    const cut_key key = key_of(e, s, kind);
+    known_cut other, *known = s->n_sp <= 2 ? &e->cut[hp_hash64(&key, sizeof key, 0) % KNOWN_CUTS] : &other;
+    if (known == &other || memcmp(&known->key, &key, sizeof key) != 0)
+        hp_cut_stages(e->outlook.parts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager,
+                      known->counts);
+    known->key = key;
+    s->n_cut = s->stages * s->chunks;
+    memcpy(s->cut, known->counts, sizeof *s->cut * (size_t)s->n_cut);
+}
+
+hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_error *err) {
+    hp_strategy whole;
+    const int32_t *counts = s->cut;
+    if (!s->n_cut && hp_cut_is_plain(s)) {
+        HP_TRY(plain_cut(e, s, &counts, err));
+    } else if (!s->n_cut) {
+        whole = *s;
+        hp_eval_complete(e, &whole, HP_CUT_TIME);
+        counts = whole.cut;
+    }
+    *out = hp_outlook_of(&e->outlook, s, counts);
+    return HP_OK;
+}
+
+/* --- one strategy --- */
+
+static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool placed, hp_program **p,
+                       hp_error *err) {
+    hp_lower_options o = {.mode = e->setup.mode,
+                          .dtype = e->setup.dtype,
+                          .batch = e->setup.batch,
+                          .device = e->setup.device,
+                          .place = placed};
+    if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
+    return hp_lower(arena, e->setup.graph, s, &o, p, err);
+}
+
+hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s) {
+    return hp_memory_limit_of(e->setup.machine, e->setup.memory_limit, s->clients, e->setup.eager);
+}
+
+static int64_t role_bytes(const hp_eval *e, const hp_program *p, int role) {
+    if (!e->setup.eager) return p->role[role].arena_bytes;
+    return hp_eager_bytes(p, e->setup.graph, role) + hp_context_bytes(e->setup.machine, true);
+}
+
+static void check_memory(const hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out) {
+    const hp_memory_limit limit = hp_eval_limit(e, &out->strategy);
+    out->n_role = p->n_role;
+    out->memory_by_role = HP_NEW(arena, int64_t, p->n_role);
+    for (int r = 0; r < p->n_role; r++) {
+        out->memory_by_role[r] = role_bytes(e, p, r);
+        if (out->memory_by_role[r] > out->figures.memory_bytes)
+            out->figures.memory_bytes = out->memory_by_role[r];
+    }
+    const hp_memory_demand d = {out->memory_by_role, p->n_role, p->dp, p->clients};
+    hp_memory_fits(&limit, e->setup.machine, &d, &out->reject);
+}
+
+static int64_t all_tasks(const hp_program *p) {
+    int64_t n = 0;
+    for (int r = 0; r < p->n_role; r++) n += p->role[r].n_task;
+    return n;
+}
+
+static hp_sim_options sim_options(const hp_eval *e, const hp_program *p) {
+    const bool alike = e->setup.jitter_cv <= 0 && e->setup.straggler_rank < 0 && !e->setup.no_fold;
+    const bool fold = alike && (hp_can_fold(p, e->setup.machine) || all_tasks(p) * p->dp > UNFOLD_TASKS);
+    return (hp_sim_options){.fold = fold,
+                            .jitter_cv = e->setup.jitter_cv,
+                            .straggler_rank = e->setup.straggler_rank,
+                            .straggler_factor = e->setup.straggler_factor,
+                            .seed = e->setup.seed};
+}
+
+static int busiest_role(const hp_eval *e, const hp_program *p, const hp_sim_costs *costs) {
+    int busiest = 0;
+    double most = 0;
+    for (int r = 0; r < p->n_role; r++) {
+        double work = 0;
+        for (int t = 0; t < p->role[r].n_task; t++) {
+            if (p->role[r].task[t].queue == 0)
+                work += costs->seconds(costs->self, p, e->setup.graph, r, t, 0);
+        }
+        if (work > most) {
+            most = work;
+            busiest = r;
+        }
+    }
+    return busiest;
+}
+
+/* Step times at the low ends, in the middle and at the upper ends of the costs; `result` gets the middle's.
+ */
+static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_costs *costs, double step[3],
+                               hp_sim_result *result, hp_error *err) {
+    static const int ends[3] = {-1, 1, 0};
+    for (int i = 0; i < 3; i++) {
+        hp_arena *scratch = hp_arena_new(); /* a simulation's state is larger than its program */
+        hp_sim_options o = sim_options(e, p);
+        o.bound = ends[i];
+        const hp_status status =
+            hp_sim_run(scratch, p, e->setup.graph, e->setup.machine, costs, &o, result, err);
+        hp_arena_free(scratch);
+        HP_TRY(status);
+        step[ends[i] + 1] = (double)result->makespan_ns * 1e-9;
+    }
+    return HP_OK;
+}
+
+/* Why an image goes in strips. */
+static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_t n, hp_error *err) {
+    hp_strategy whole = *s;
+    hp_outlook out;
+    char needs[32];
+    whole.strips = 1;
+    whole.deep = 0;
+    HP_TRY(hp_eval_outlook(e, &whole, &out, err));
+    const size_t used = strlen(note);
+    snprintf(note + used, n - used, "; in strips: whole maps need %s",
+             hp_format_bytes(out.memory_bytes, needs));
+    return HP_OK;
+}
+
+static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
+                          hp_error *err) {
+    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
+    hp_candidate *c = &out->figures;
+    double step[3];
+    hp_sim_result result;
+    HP_TRY(simulate_ends(e, p, &costs, step, &result, err));
+    c->step_s = step[1];
+    c->step_low_s = fmin(step[1], step[0]); /* less can take longer where tasks contend (Graham 1969) */
+    c->step_high_s = fmax(step[1], step[2]);
+    c->images_per_s = c->step_s > 0 ? (double)e->setup.batch / c->step_s : 0;
+    c->bubble = result.bubble;
+    c->exposed_comm = result.exposed_comm;
+    c->comm_bytes = result.comm_bytes;
+    c->measured_share = hp_costs_measured_share(&costs, p);
+    out->bound_by = hp_bound_by(&out->strategy, &result, busiest_role(e, p, &costs), c->note, sizeof c->note);
+    if (out->strategy.strips == 1) return HP_OK;
+    return note_strips(e, &out->strategy, c->note, sizeof c->note, err);
+}
+
+/* What ranks alone: the upper end of the step. */
+static hp_status simulate_high(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
+                               hp_error *err) {
+    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
+    hp_sim_options o = sim_options(e, p);
+    hp_sim_result result;
+    o.bound = 1;
+    HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
+    out->figures.step_high_s = (double)result.makespan_ns * 1e-9;
+    return HP_OK;
+}
+
+static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp_evaluation *out,
+                          hp_error *err) {
+    hp_program *p = NULL;
+    hp_eval_complete(e, &out->strategy, HP_CUT_TIME);
+    hp_strategy_text(&out->strategy, out->figures.strategy);
+    HP_TRY(lower(e, scratch, &out->strategy, depth == HP_EVAL_PLACED || depth == HP_EVAL_FITS, &p, err));
+    out->tasks = all_tasks(p);
+    check_memory(e, scratch, p, out);
+    if (out->reject.code || depth == HP_EVAL_MEMORY || depth == HP_EVAL_FITS) return HP_OK;
+    return depth == HP_EVAL_RANK ? simulate_high(e, scratch, p, out, err) : simulate(e, scratch, p, out, err);
+}
+
+hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
+                      hp_evaluation *out, hp_error *err) {
+    *out = (hp_evaluation){.strategy = *s};
+    hp_strategy_text(s, out->figures.strategy);
+    out->figures.gpus = hp_strategy_devices(s);
+    if (!hp_rules_allow(e->setup.rules, s, e->setup.graph, e->setup.batch, 0, &out->reject) ||
+        !hp_device_allows(e->setup.device, s, e->setup.graph->deployed, &out->reject))
+        return HP_OK;
+    out->reject.code = NULL;
+    hp_arena *scratch = hp_arena_new();
+    const hp_status status = evaluate(e, scratch, depth, out, err);
+    if (status == HP_OK && out->n_role > 0) { /* what outlives the program: the result's own arena takes it */
+        const size_t bytes = sizeof *out->memory_by_role * (size_t)out->n_role;
+        out->memory_by_role = memcpy(hp_arena_alloc(arena, bytes), out->memory_by_role, bytes);
+    }
+    hp_arena_free(scratch);
+    return status;
+}
+
+hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result,
+                        hp_error *err) {
+    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
+    hp_sim_options o = sim_options(e, p);
+    o.want_spans = true;
+    if (all_tasks(p) * p->dp <= TRACE_SPANS) o.fold = false;
+    return hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, result, err);
+}

@@ -1,0 +1,75 @@
+/* evaluate.h - one strategy to its predicted figures: legality, memory, time. What the search calls for each
+ * candidate, `simulate --strategy` for one, and `run` when a stored plan has to be rebuilt for another device
+ * or candidate. */
+#ifndef HP_SIM_EVALUATE_H
+#define HP_SIM_EVALUATE_H
+
+#include "plan/store/store.h"
+#include "sim/search/memory_fit.h"
+#include "sim/search/outlook.h"
+
+typedef struct hp_eval_setup {
+    const hp_graph *graph;
+    const hp_machine *machine;
+    const hp_cost_table *table;
+    hp_mode mode;
+    hp_dtype dtype;
+    const char *device; /* that will run the plan, as --device says it; NULL: the CPU */
+    int64_t batch;        /* global */
+    int64_t memory_limit; /* bytes of one rank, 0 = the device's */
+    bool eager;           /* memory as an eager framework keeps it, not as planned */
+    hp_rules rules;
+    bool no_fold;
+    double jitter_cv;
+    int straggler_rank; /* -1 = none */
+    double straggler_factor;
+    uint64_t seed;
+} hp_eval_setup;
+
+typedef struct hp_eval hp_eval;
+hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup);
+const hp_eval_setup *hp_eval_get(const hp_eval *e);
+
+/* The cost vector of plain balanced cuts, as hp_lower_options.unit_cost and hp_plan_build take it: seconds
+ * per unit and micro-batch. */
+hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **unit_cost, hp_error *err);
+/* Writes out the cut of a strategy that has none, where stages differ in width or memory decides; plain
+ * balanced cuts stay as they are. */
+void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind);
+
+typedef struct hp_evaluation {
+    hp_strategy strategy;
+    hp_reject reject; /* code NULL = feasible */
+    hp_candidate figures;
+    int n_role;
+    int64_t *memory_by_role; /* planned peak, or its lower bound when nothing was placed; with `eager` what it
+                                keeps */
+    const char *bound_by;    /* bound_by.h; NULL: not simulated */
+    int64_t tasks;           /* of all roles */
+} hp_evaluation;
+
+/* Bounds and an estimate without lowering (outlook.h). */
+hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_error *err);
+/* What a rank may use. */
+hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s);
+
+/* How much is found out about a strategy. */
+typedef enum hp_eval_depth {
+    HP_EVAL_MEMORY, /* legality and memory */
+    HP_EVAL_FITS,   /* the same with memory offsets: the exact peak */
+    HP_EVAL_RANK,   /* and one simulation, of the figure that ranks: step_high_s, or step_s for all else */
+    HP_EVAL_STEP,   /* and three, of the interval */
+    HP_EVAL_PLACED  /* with memory offsets: the exact peak, and the waits that reuse of memory costs */
+} hp_eval_depth;
+
+/* Evaluates a strategy; an infeasible one is a value (reject.code), not an error. Its cut is completed.
+ * Without placing, memory is the most bytes alive at once. Results live in `arena`. */
+hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
+                      hp_evaluation *out, hp_error *err);
+
+/* The predicted trace of a lowered program. Every rank is simulated when their spans are few, else one
+ * replica. */
+hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result,
+                        hp_error *err);
+
+#endif

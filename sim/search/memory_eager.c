@@ -1,0 +1,233 @@
+/* memory_eager.c - walks a role's tasks in order and counts what autograd would hold at each of them. */
+#include "sim/search/memory_eager.h"
+
+#include "sim/interp.h"
+
+#include <string.h>
+
+/* A CUDA context with its kernels: more than 1000 MB before CUDA 11.7, about 300 MB with lazy loading since
+ * (pytorch/pytorch issue 107667); frameworks of the published eager runs are of the former time. */
+enum { CONTEXT_MB = 300, EAGER_CONTEXT_MB = 1000 };
+
+int64_t hp_context_bytes(const hp_machine *m, bool eager) {
+    if (m->share_cpu || m->device.is_cpu) return 0;
+    return (eager ? EAGER_CONTEXT_MB : CONTEXT_MB) * INT64_C(1000000);
+}
+
+const hp_eager_rule hp_eager_rules[HP_LAYER_OPS] = {
+    [HP_CONV] = {true, 0},      [HP_CONVT] = {true, 0},   [HP_LINEAR] = {true, 0},
+    [HP_BN] = {true, 0},        [HP_MAXPOOL] = {true, 8}, [HP_AVGPOOL] = {true, 0},
+    [HP_ADAPTPOOL] = {true, 0}, [HP_DROPOUT] = {false, 1}};
+
+/* The layer that reads a tensor if it is a concatenation, else the tensor itself: what tells modules apart.
+ */
+static int joined(const hp_graph *g, int tensor) {
+    for (int l = g->tensor[tensor].producer + 1; l < g->n_layer; l++)
+        for (int k = 0; k < g->layer[l].n_in; k++)
+            if (g->layer[l].in[k] == tensor) return g->layer[l].op == HP_CONCAT ? g->n_tensor + l : tensor;
+    return tensor;
+}
+
+int hp_eager_activations(const hp_graph *g, int layer) {
+    int last = -1, modules = 0;
+    if (g->layer[layer].op != HP_ACT) return 1;
+    for (int l = layer + 1; l < g->n_layer; l++) {
+        const hp_layer *reader = &g->layer[l];
+        if (reader->op != HP_CONV || reader->in[0] != g->layer[layer].out) continue;
+        const int module = joined(g, reader->out);
+        modules += module != last;
+        last = module;
+    }
+    return modules > 1 ? modules : 1;
+}
+
+/* A box of a tensor kept for the backward pass. */
+typedef struct kept {
+    hp_box box;
+    int32_t next; /* of the same tensor, -1 = none */
+} kept;
+
+/* A micro-batch on one of the role's stages. */
+typedef struct frame {
+    int32_t *first; /* per tensor: what is kept of it, -1 = nothing */
+    int64_t *until; /* per layer: bytes that its backward pass lets go */
+    bool *again;    /* per layer: runs forward once more */
+    int32_t held;   /* layers before this one still hold what they keep */
+    int32_t last;   /* last task of its backward pass, -1 = none */
+    int32_t rerun;  /* first task that runs a layer again; INT32_MAX: none does */
+} frame;
+
+typedef struct walk {
+    const hp_program *p;
+    const hp_graph *g;
+    const hp_role *r;
+    hp_arena *arena;
+    frame *frame; /* [chunk * micro + micro-batch] */
+    kept *kept;
+    int n_kept, capacity;
+    const int32_t *copies; /* per layer: activations that a framework computes */
+    int64_t now, peak;
+    int64_t *born, *dead; /* per task: bytes that appear with it, that go after it */
+} walk;
+
+static frame *frame_of(const walk *w, const hp_task *t) {
+    return t->micro < 0 ? NULL : &w->frame[t->chunk * w->p->micro + t->micro];
+}
+
+static const hp_buffer *operand(const walk *w, const hp_task *t, int k) {
+    const int32_t b = w->r->operand[t->operand + k];
+    return b < 0 ? NULL : &w->r->buffer[b];
+}
+
+static bool is_backward(const hp_task *t) {
+    return t->op == HP_TASK_BWD || t->op == HP_TASK_BWDW || t->op == HP_TASK_BSTATS;
+}
+
+/* --- what is kept --- */
+
+static void hold(walk *w, frame *f, int layer, int64_t bytes) {
+    f->until[layer] += bytes;
+    if (f->held <= layer) f->held = layer + 1;
+    w->now += bytes;
+}
+
+/* A tensor's box is kept until the backward pass of the first layer that wants it: layers come in order. */
+static void keep(walk *w, frame *f, int tensor, const hp_box *box, int layer) {
+    for (int32_t k = f->first[tensor]; k >= 0; k = w->kept[k].next)
+        if (hp_box_equal(&w->kept[k].box, box)) return;
+    HP_ROOM(w->arena, w->kept, w->n_kept, w->capacity);
+    w->kept[w->n_kept] = (kept){*box, f->first[tensor]};
+    f->first[tensor] = w->n_kept++;
+    hold(w, f, layer,
+         hp_box_elems(box) * hp_dtype_bytes(hp_tensor_dtype(&w->g->tensor[tensor], (hp_dtype)w->p->dtype)));
+}
+
+/* Layers behind `layer` have had their backward pass. */
+static void let_go(walk *w, frame *f, int layer) {
+    while (f->held > layer + 1) {
+        w->now -= f->until[--f->held];
+        f->until[f->held] = 0;
+    }
+}
+
+/* Is the buffer what a pass left behind for running it again? Then the program itself keeps it. */
+static bool left_behind(const frame *f, const hp_buffer *b) {
+    return b->first < f->rerun && b->last >= f->rerun;
+}
+
+static void forward(walk *w, frame *f, const hp_task *t) {
+    const hp_layer *l = &w->g->layer[t->layer];
+    const hp_buffer *x = operand(w, t, 2), *y = operand(w, t, 0);
+    if (f->again[t->layer] && !(t->flags & HP_FLAG_RECOMPUTE)) return;
+    if (hp_eager_rules[l->op].input && x && !left_behind(f, x)) keep(w, f, l->in[0], &x->box, t->layer);
+    if (l->act != HP_ACT_NONE) keep(w, f, l->out, &y->box, t->layer);
+    hold(w, f, t->layer,
+         hp_eager_rules[l->op].extra_bytes * hp_box_elems(&y->box) + (w->copies[t->layer] - 1) * y->bytes);
+}
+
+/* Activations that go to another stage, or come from one in a buffer of their own per micro-batch. */
+static bool crosses_forward(const walk *w, int task) {
+    const hp_task *t = &w->r->task[task];
+    return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) && t->micro >= 0 &&
+           !(w->r->queue[t->queue].channel & 1) && hp_sim_wait_of(w->p, w->r, task) == HP_SIM_STAGE;
+}
+
+static void boundary(walk *w, frame *f, const hp_task *t) {
+    const hp_buffer *b = operand(w, t, 0);
+    const int layer = w->g->tensor[b->what].producer;
+    if (b->kind != HP_BUF_TENSOR)
+        hold(w, f, layer, b->bytes); /* a part: what is put together from the parts is kept beside it */
+    else if (!left_behind(f, b))
+        keep(w, f, b->what, &b->box, layer);
+}
+
+/* Out of place: the gradient of the input beside that of the output. */
+static int64_t second_gradient(const walk *w, const hp_task *t) {
+    const hp_buffer *dy = operand(w, t, 0);
+    if (t->op != HP_TASK_BWD) return 0;
+    for (int i = 3; i < t->n_operand; i++)
+        if (operand(w, t, i) == dy) return dy->bytes;
+    return 0;
+}
+
+static void step(walk *w, int task) {
+    const hp_task *t = &w->r->task[task];
+    frame *f = frame_of(w, t);
+    w->now += w->born[task];
+    if (f && t->op == HP_TASK_FWD) forward(w, f, t);
+    if (f && crosses_forward(w, task)) boundary(w, f, t);
+    if (f && is_backward(t)) let_go(w, f, t->layer);
+    const int64_t here = w->now + second_gradient(w, t);
+    if (here > w->peak) w->peak = here;
+    w->now -= w->dead[task];
+    if (f && f->last == task) let_go(w, f, -1);
+}
+
+/* --- before the walk --- */
+
+static void find_frames(walk *w) {
+    const int n = w->r->n_slot * w->p->micro;
+    w->frame = HP_NEW(w->arena, frame, n);
+    for (int i = 0; i < n; i++) {
+        frame *f = &w->frame[i];
+        f->first = HP_NEW(w->arena, int32_t, w->g->n_tensor);
+        f->until = HP_NEW(w->arena, int64_t, w->g->n_layer);
+        f->again = HP_NEW(w->arena, bool, w->g->n_layer);
+        memset(f->first, -1, sizeof(int32_t) * (size_t)w->g->n_tensor);
+        f->last = -1;
+        f->rerun = INT32_MAX;
+    }
+    for (int task = 0; task < w->r->n_task; task++) {
+        const hp_task *t = &w->r->task[task];
+        frame *f = frame_of(w, t);
+        if (!f) continue;
+        if (is_backward(t)) f->last = task;
+        if (t->op != HP_TASK_FWD || !(t->flags & HP_FLAG_RECOMPUTE)) continue;
+        f->again[t->layer] = true;
+        if (task < f->rerun) f->rerun = task;
+    }
+}
+
+/* Gradients, messages and what is left behind live as long as in the program. */
+static void find_lifetimes(walk *w) {
+    w->born = HP_NEW(w->arena, int64_t, w->r->n_task + 1);
+    w->dead = HP_NEW(w->arena, int64_t, w->r->n_task + 1);
+    for (int i = HP_BUF_FIXED; i < w->r->n_buffer; i++) {
+        const hp_buffer *b = &w->r->buffer[i];
+        const hp_task *first = b->first >= 0 && b->first < w->r->n_task ? &w->r->task[b->first] : NULL;
+        const frame *f = first ? frame_of(w, first) : NULL;
+        if (!f) continue;
+        const bool lives = b->kind == HP_BUF_GRADIENT ||
+                           (b->kind == HP_BUF_MESSAGE && !crosses_forward(w, b->first)) ||
+                           (b->kind == HP_BUF_TENSOR && left_behind(f, b));
+        if (!lives) continue;
+        w->born[b->first] += b->bytes;
+        w->dead[b->last < w->r->n_task ? b->last : b->first] += b->bytes;
+    }
+}
+
+static const int32_t *count_activations(hp_arena *arena, const hp_graph *g) {
+    int32_t *copies = HP_NEW(arena, int32_t, g->n_layer);
+    for (int l = 0; l < g->n_layer; l++) copies[l] = hp_eager_activations(g, l);
+    return copies;
+}
+
+static int64_t parameter_bytes(const hp_program *p, const hp_graph *g, const hp_role *r) {
+    int64_t elems = 0;
+    const int copies = p->mode == HP_MODE_TRAIN ? 3 : 1; /* weights, gradients, momentum */
+    for (int i = 0; i < g->n_param; i++)
+        if (r->place[i].here) elems += r->place[i].count * (hp_param_trained(&g->param[i]) ? copies : 1);
+    return elems * hp_dtype_bytes((hp_dtype)p->dtype);
+}
+
+int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role) {
+    const hp_role *r = &p->role[role];
+    if (p->mode != HP_MODE_TRAIN) return r->arena_bytes;
+    walk w = {.p = p, .g = g, .r = r, .arena = hp_arena_new()};
+    w.copies = count_activations(w.arena, g);
+    find_frames(&w);
+    find_lifetimes(&w);
+    for (int task = 0; task < r->n_task; task++) step(&w, task);
+    hp_arena_free(w.arena);
+    return w.peak + parameter_bytes(p, g, r);
+}

@@ -1,0 +1,31 @@
+/* memory_eager.h - what an eager framework keeps on a rank: PyTorch's rules on the tasks of a program.
+ *
+ * Convolutions, linear layers, batch norms and poolings keep their inputs, activations their outputs,
+ * max-pooling an int64 index per output, dropout a byte; a halo-padded copy of an input is kept beside the
+ * input. Parameters, gradients and momentum are 12 bytes each. Inputs received from another stage and outputs
+ * sent to one stay until the micro-batch's backward pass is over (MPI4DL holds one buffer per micro-batch).
+ */
+#ifndef HP_SIM_MEMORY_EAGER_H
+#define HP_SIM_MEMORY_EAGER_H
+
+#include "plan/machine/machine.h"
+#include "plan/program/program.h"
+
+/* Does a layer keep its first input, and how many bytes of indices or masks per element of its output? */
+typedef struct hp_eager_rule {
+    bool input;
+    int8_t extra_bytes;
+} hp_eager_rule;
+extern const hp_eager_rule hp_eager_rules[HP_LAYER_OPS];
+
+/* How often a framework computes an activation that the graph computes once: modules begin with one of their
+ * own. Paths whose results are concatenated right away belong to one module. 1 for other layers. */
+int hp_eager_activations(const hp_graph *g, int layer);
+
+/* Peak bytes of a role without the device's context. Inference keeps nothing: the plan's own peak. */
+int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role);
+
+/* Of one process on the device before any tensor; 0 on CPUs. */
+int64_t hp_context_bytes(const hp_machine *m, bool eager);
+
+#endif

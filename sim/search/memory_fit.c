@@ -1,0 +1,75 @@
+/* memory_fit.c - memory first: most candidates of a large image die here, and cheaply. */
+#include "sim/search/memory_fit.h"
+
+#include "plan/base/units.h"
+#include "sim/search/memory_eager.h"
+#include "sim/wiring.h"
+
+#include <math.h>
+#include <string.h>
+
+hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int clients, bool eager) {
+    const int64_t device = m->device.memory_bytes;
+    const int64_t contexts = clients > 1 && !eager ? clients * hp_context_bytes(m, false) : 0;
+    hp_memory_limit l = {m->share_cpu ? device : (device - contexts) / clients, m->share_cpu ? device : 0};
+    if (user_limit > 0) l.rank_bytes = user_limit;
+    return l;
+}
+
+/* Up to three significant digits: what hp_format_bytes then prints is a limit that suffices. */
+static double round_up(double bytes) {
+    const double step = pow(10, floor(log10(bytes)) - 2);
+    return step > 1 ? ceil(bytes / step) * step : bytes;
+}
+
+static bool refuse(hp_reject *why, const char *who, double bytes, double has) {
+    char a[32], b[32];
+    const double needs = round_up(bytes);
+    why->code = "E-MEM";
+    snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a),
+             hp_format_bytes(has, b));
+    snprintf(why->fix, sizeof why->fix, "a device or a --memory-limit of %s", a);
+    return false;
+}
+
+bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position, int positions,
+                      double bytes) {
+    char who[40];
+    snprintf(who, sizeof who, positions > 1 ? "a rank of stage %d" : "a rank", position);
+    memset(why, 0, sizeof *why);
+    return refuse(why, who, bytes, (double)limit->rank_bytes);
+}
+
+/* Places fill node after node, and several go round: what the fullest node holds. */
+static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
+    const int places = d->n_role * (d->dp / d->clients), devices = hp_machine_devices(m);
+    double most = 0;
+    for (int node = 0; node < m->nodes; node++) {
+        double sum = 0;
+        bool any = false;
+        for (int first = node * m->devices_per_node; first < places; first += devices) {
+            for (int p = first; p < first + m->devices_per_node && p < places; p++)
+                sum += (double)d->by_role[p % d->n_role] * d->clients;
+            any = true;
+        }
+        if (!any) break;
+        if (sum > most) most = sum;
+    }
+    return most;
+}
+
+bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d,
+                    hp_reject *why) {
+    memset(why, 0, sizeof *why);
+    int fullest = 0;
+    for (int r = 1; r < d->n_role; r++)
+        if (d->by_role[r] > d->by_role[fullest]) fullest = r;
+    if (d->by_role[fullest] > limit->rank_bytes) {
+        char who[40];
+        snprintf(who, sizeof who, d->n_role > 1 ? "rank %d of a replica" : "a rank", fullest);
+        return refuse(why, who, (double)d->by_role[fullest], (double)limit->rank_bytes);
+    }
+    if (limit->node_bytes == 0) return true;
+    const double node = fullest_node(m, d);
+    return node <= (double)limit->node_bytes ? true : refuse(why, "a node", node, (double)limit->node_bytes);
+}

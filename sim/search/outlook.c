@@ -1,0 +1,308 @@
+/* outlook.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
+#include "sim/search/outlook.h"
+
+#include "sim/bounds.h"
+#include "sim/wiring.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a position does for one micro-batch, and keeps. */
+typedef struct position {
+    double forward, backward, again; /* seconds; again: forward passes that are repeated */
+    double lead, trail;      /* of the first model chunk: forward, and backward with what is repeated */
+    double exchange;         /* seconds: halo rows there and back, redundant rows, statistics */
+    double kept, group_kept; /* bytes: all, and of the largest group that is run again at once */
+    double extended;         /* bytes: copies of kept inputs with their halo */
+    double busy;             /* seconds of forward and backward */
+    double entering;         /* bytes that enter its stages; units with recompute=boundary */
+    double boundary;         /* seconds to hand over to the next position, one way */
+    double params;
+    double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
+    double strip;           /* and what strips need beside what is put together behind them, roughly */
+    int parts;
+} position;
+
+typedef struct view {
+    const hp_outlook_setup *o;
+    const hp_strategy *s;
+    int64_t micro_batch;
+    int n; /* positions */
+    position at[HP_MAX_STAGES];
+} view;
+
+/* Who carries it. */
+static hp_carrier carrier(const view *v, hp_traffic traffic) {
+    const hp_backend b = hp_comm_backend(v->s->comm[traffic], v->o->device, v->s->clients);
+    return hp_carrier_of(v->o->machine, (int32_t)hp_device_kind_of(v->o->device), (int32_t)b);
+}
+
+/* Between nodes the devices of a node send at the same time, through its NICs. */
+static double message_s(const view *v, hp_traffic traffic, bool same_node, double bytes) {
+    const hp_machine *m = v->o->machine;
+    const double sharing = !same_node && m->nics_per_node > 0 && m->devices_per_node > m->nics_per_node
+                               ? (double)m->devices_per_node / m->nics_per_node
+                               : 1;
+    return bytes > 0 ? hp_cost_p2p(v->o->table, m, carrier(v, traffic), same_node, bytes * sharing).seconds
+                     : 0;
+}
+
+/* Does a replica fit into one node? */
+static bool one_node(const view *v) {
+    return hp_strategy_roles(v->s) <= v->o->machine->devices_per_node;
+}
+
+static double add_recompute(const view *v, const hp_part_sums *p, int first, int end, position *at) {
+    const double *kept = v->o->eager ? p->eager_bytes : p->kept_bytes;
+    double most = 0;
+    if (v->s->recompute == HP_RECOMPUTE_NONE || v->o->mode == HP_MODE_INFER) return kept[end] - kept[first];
+    if (v->s->recompute == HP_RECOMPUTE_BOUNDARY) {
+        for (int u = first; u < end; u++) {
+            at->entering += p->entering[u];
+            most = fmax(most, kept[u + 1] - kept[u]);
+        }
+    } else {
+        at->entering += p->entering[first];
+        most = kept[end] - kept[first];
+    }
+    if (v->s->recompute != HP_RECOMPUTE_EXCEPT_LAST)
+        at->again += (p->forward[end] - p->forward[first]) / v->s->bp;
+    return most;
+}
+
+/* Exchanges are shared by `halo` layers, and their messages go one after the other. */
+static double exchange_s(const view *v, const hp_part_sums *p, int first, int end) {
+    const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->halo),
+                 hidden = v->s->overlap == HP_OVERLAP_INTERIOR ? 0.5 : 0; /* of the forward pass's, a guess */
+    if (rounds <= 0) return 0;
+    const double rows = (p->row_bytes[end] - p->row_bytes[first]) / rounds,
+                 cols = (p->col_bytes[end] - p->col_bytes[first]) / rounds;
+    const int passes = v->o->mode == HP_MODE_TRAIN ? 2 : 1;
+    const double redundant = (v->s->halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
+    return (passes - hidden) * rounds *
+               (message_s(v, HP_TRAFFIC_HALO, one_node(v), rows) +
+                message_s(v, HP_TRAFFIC_HALO, true, cols)) +
+           redundant;
+}
+
+/* Statistics of batch norm, added up over the parts of a stage in each direction. */
+static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, int first, int end) {
+    enum { TYPICAL_BYTES = 4096 }; /* two float64 of 256 channels */
+    const int ranks = hp_layout_parts(l) / l->channels, here = v->o->machine->devices_per_node;
+    if (v->o->mode != HP_MODE_TRAIN || v->s->bn == HP_BN_LOCAL || ranks == 1) return 0;
+    return 2 * (p->norms[end] - p->norms[first]) *
+           hp_cost_allreduce(v->o->table, v->o->machine, carrier(v, HP_TRAFFIC_STATS), ranks,
+                             here < ranks ? here : ranks, TYPICAL_BYTES)
+               .seconds;
+}
+
+/* --- strips --- */
+
+/* The end of the units that strips go through; none: `first`. */
+static int streamed_end(const view *v, int stage, bool lead, int first, int end) {
+    if (v->s->strips == 1 || stage > 0 || !lead) return first;
+    return v->s->deep && v->s->deep < end ? v->s->deep : end;
+}
+
+static double largest(const double *of, int first, int end) {
+    double most = 0;
+    for (int u = first; u < end; u++) most = fmax(most, of[u]);
+    return most;
+}
+
+/* The most alive on a part: behind the strips, which put together what is read there. */
+static double live_bytes(const view *v, const hp_part_sums *p, int first, int deep, int end) {
+    if (!p->peak) return 0;
+    const double handed_on = deep > first && deep < v->o->graph->n_unit ? p->entering[deep] : 0;
+    return fmax(handed_on, fmax(largest(p->whole, first, deep), largest(p->peak, deep, end)));
+}
+
+/* Tiles as high as a strip: what one of them takes and keeps. Tiles of the image besides compute what lies
+ * behind their edges again, a layer half of what all behind it reach over. */
+static void add_strips(const view *v, const hp_layout *layout, int first, int deep, position *at) {
+    hp_layout strip = *layout;
+    strip.rows *= v->s->strips;
+    const hp_part_sums *one = hp_parts_of(v->o->parts, &strip, v->micro_batch),
+                       *all = hp_parts_of(v->o->parts, layout, v->micro_batch);
+    const double rounds = all->rounds[deep] - all->rounds[first],
+                 redundant = all->redundant[deep] - all->redundant[first];
+    at->exchange += v->s->strips * (one->forward[deep] - one->forward[first]) + 0.5 * rounds * redundant;
+    at->strip = one->peak ? largest(one->peak, first, deep) : 0;
+}
+
+static void add_stage(view *v, int stage, bool lead, int first, int end) {
+    position *at = &v->at[hp_position_of(v->s, stage)];
+    const hp_layout layout = hp_stage_layout(v->s, stage);
+    const hp_part_sums *p = hp_parts_of(v->o->parts, &layout, v->micro_batch);
+    const double share = 1.0 / v->s->bp; /* branches: no rank of a part does less than the mean */
+    const int deep = streamed_end(v, stage, lead, first, end); /* strips take other times than whole maps */
+    const double forward = share * (p->forward[end] - p->forward[deep]),
+                 backward = share * (p->backward[end] - p->backward[deep]);
+    at->forward += forward;
+    at->backward += backward;
+    at->params += share * (p->params[end] - p->params[first]);
+    at->exchange += exchange_s(v, p, deep, end) + norms_s(v, p, &layout, first, end);
+    if (deep > first) add_strips(v, &layout, first, deep, at);
+    at->constants += share * (p->constants[end] - p->constants[first]);
+    at->live = fmax(at->live, share * live_bytes(v, p, first, deep, end));
+    const double before = at->again, kept = add_recompute(v, p, first, end, at);
+    if (lead) {
+        at->lead += forward;
+        at->trail += backward + at->again - before;
+    }
+    at->kept += share * kept;
+    at->group_kept = fmax(at->group_kept, share * kept);
+    at->extended += (p->extended_bytes[end] - p->extended_bytes[first]) / v->s->halo;
+    at->busy += share * (p->busy[end] - p->busy[first]);
+    at->parts = hp_stage_parts(v->s, stage);
+    if (end < v->o->graph->n_unit)
+        at->boundary = message_s(v, HP_TRAFFIC_STAGE, one_node(v), p->entering[end]);
+}
+
+static void look(view *v, const int32_t *counts) {
+    int first = 0;
+    v->n = hp_positions(v->s);
+    memset(v->at, 0, sizeof *v->at * (size_t)v->n);
+    for (int k = 0; k < v->s->stages * v->s->chunks; k++) {
+        add_stage(v, k % v->s->stages, k < v->s->stages, first, first + counts[k]);
+        first += counts[k];
+    }
+}
+
+static bool trains(const view *v) {
+    return v->o->mode == HP_MODE_TRAIN;
+}
+
+/* Seconds of one micro-batch on a position; `extra` counts exchanges. */
+static double pass_s(const position *p, bool extra) {
+    return p->forward + p->backward + p->again + (extra ? p->exchange : 0);
+}
+
+/* --- the pipeline --- */
+
+/* GEMS: a role does its own position's work in every second pass, its mirror image's in the others. */
+static int mirror(const view *v, int index) {
+    int role = 0, at, part;
+    for (int p = 0; p < index; p++) role += v->at[p].parts;
+    hp_role_place(v->s, role, 1, &at, &part);
+    return at;
+}
+
+static double gems_s(const view *v, bool extra) {
+    double best = 0, forward = 0;
+    for (int i = 0; i < v->n; i++) {
+        const double work =
+            v->s->gems / 2 * v->s->micro * (pass_s(&v->at[i], extra) + pass_s(&v->at[mirror(v, i)], extra));
+        best = fmax(best, forward + work);
+        forward += v->at[i].forward;
+    }
+    return best;
+}
+
+static double pipeline_s(const view *v, bool extra) {
+    const int micro = v->s->micro;
+    double best = 0, forward = 0, backward = 0;
+    for (int i = 0; i < v->n; i++) {
+        const position *p = &v->at[i];
+        const bool returns = extra || v->s->sched != HP_SCHED_ZB; /* zero-bubble puts other work there */
+        best = fmax(best, forward + micro * pass_s(p, extra) + (returns ? backward : 0));
+        forward += p->lead;
+        backward += p->trail;
+    }
+    return best;
+}
+
+/* Passes over the pipeline that cannot overlap: GEMS fills it again for each (schedules.md, R passes). */
+static double refills_s(const view *v) {
+    double longest = 0;
+    for (int i = 0; i < v->n; i++) longest = fmax(longest, fmax(v->at[i].forward, v->at[i].backward));
+    return v->s->gems > 1 ? v->s->gems * (v->n - 1) * longest : 0;
+}
+
+static double boundaries_s(const view *v) {
+    double sum = 0;
+    for (int i = 0; i + 1 < v->n; i++) sum += v->at[i].boundary;
+    return (trains(v) ? 2 : 1) * v->s->gems * sum;
+}
+
+/* The gradients' all-reduce, as far as the last backward pass does not hide it. */
+static double gradients_s(const view *v) {
+    const hp_machine *m = v->o->machine;
+    double most = 0;
+    if (!trains(v)) return 0;
+    for (int i = 0; i < v->n; i++) {
+        const position *p = &v->at[i];
+        const int ranks =
+            hp_strategy_replicas(v->s) * p->parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
+        const int here = m->devices_per_node / (one_node(v) ? v->n : 1);
+        const int per_node = here < 1 ? 1 : here < ranks ? here : ranks;
+        const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
+        const double t =
+            hp_cost_allreduce(v->o->table, m, carrier(v, HP_TRAFFIC_ALLREDUCE), ranks, per_node, bytes)
+                .seconds;
+        most = fmax(most, fmax(t - p->backward, t / 10));
+    }
+    return most;
+}
+
+/* Several ranks on a device share it, but for the launches. */
+static double sharing(const view *v) {
+    const position *p = &v->at[0];
+    if (v->o->machine->share_cpu || p->forward <= 0) return 1;
+    return fmax(1, v->s->clients * p->busy / (p->forward + p->backward));
+}
+
+/* --- memory --- */
+
+/* Weights, gradients, momentum of a position, and of its mirror image. */
+static double fixed_bytes(const view *v, int i) {
+    double params = v->at[i].params, constants = v->at[i].constants;
+    if (v->s->gems > 1 && mirror(v, i) != i) {
+        params += v->at[mirror(v, i)].params;
+        constants += v->at[mirror(v, i)].constants;
+    }
+    if (v->o->graph->deployed) return constants;
+    return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * (trains(v) ? 3 : 1);
+}
+
+static double least_bytes(const view *v, int i) {
+    const position *p = &v->at[i];
+    if (!trains(v)) return fixed_bytes(v, i) + p->live;
+    if (v->s->recompute == HP_RECOMPUTE_NONE) return fixed_bytes(v, i) + hp_in_flight(v->s, i) * p->kept;
+    return fixed_bytes(v, i) + p->group_kept; /* what else is kept overlaps with it */
+}
+
+static double likely_bytes(const view *v, int i) {
+    static const double under_way =
+        1.05; /* gradients and messages beside what is kept: seen on residual nets */
+    const position *p = &v->at[i];
+    const double flight = hp_in_flight(v->s, i);
+    if (!trains(v)) return fixed_bytes(v, i) + under_way * (p->live + p->strip);
+    if (v->s->recompute == HP_RECOMPUTE_NONE)
+        return fixed_bytes(v, i) + under_way * flight * (p->kept + p->extended);
+    return fixed_bytes(v, i) + under_way * (flight * p->entering + p->group_kept);
+}
+
+static void find_memory(const view *v, hp_outlook *out) {
+    for (int i = 0; i < v->n; i++) {
+        const double least = least_bytes(v, i);
+        out->likely_bytes = fmax(out->likely_bytes, likely_bytes(v, i));
+        if (least <= out->memory_bytes) continue;
+        out->memory_bytes = least;
+        out->position = i;
+    }
+}
+
+hp_outlook hp_outlook_of(const hp_outlook_setup *o, const hp_strategy *s, const int32_t *counts) {
+    view v = {.o = o, .s = s};
+    v.micro_batch = o->batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
+    look(&v, counts);
+    const bool gems = s->gems > 1;
+    hp_outlook out = {.bound_s = gems ? gems_s(&v, false) : pipeline_s(&v, false)};
+    out.estimate_s =
+        ((gems ? gems_s(&v, true) + refills_s(&v) : pipeline_s(&v, true)) + boundaries_s(&v)) * sharing(&v) +
+        gradients_s(&v);
+    out.busy = v.at[0].busy / fmax(v.at[0].forward + v.at[0].backward, 1e-12);
+    find_memory(&v, &out);
+    return out;
+}

@@ -1,0 +1,33 @@
+/* outlook.h - what can be said of a strategy without lowering it: microseconds instead of milliseconds, so
+ * that spaces of hundreds of thousands of points are looked at and only the promising ones simulated. */
+#ifndef HP_SIM_OUTLOOK_H
+#define HP_SIM_OUTLOOK_H
+
+#include "sim/search/cuts.h"
+
+typedef struct hp_outlook {
+    double bound_s;    /* no simulation at the upper ends of the costs is faster */
+    double estimate_s; /* what it will take, roughly: with exchanges, boundaries, recomputation, gradients */
+    double memory_bytes; /* the least that its largest rank needs */
+    double likely_bytes; /* what it will need, roughly: with halo copies and gradients under way */
+    int position;        /* which rank that is */
+    double
+        busy; /* of a device with one client, as far as launches leave it idle; AccDP gains at most 1/busy */
+} hp_outlook;
+
+typedef struct hp_outlook_setup {
+    hp_parts *parts;
+    const hp_graph *graph;
+    const hp_cost_table *table;
+    const hp_machine *machine;
+    hp_mode mode;
+    hp_dtype dtype;
+    const char *device; /* that will run it, as --device says it; NULL: the CPU */
+    int64_t batch;
+    bool eager; /* memory as an eager framework keeps it */
+} hp_outlook_setup;
+
+/* Of a legal strategy whose cut is written out, or is `counts`. */
+hp_outlook hp_outlook_of(const hp_outlook_setup *o, const hp_strategy *s, const int32_t *counts);
+
+#endif

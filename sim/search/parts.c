@@ -1,0 +1,233 @@
+/* parts.c - walks the layers once per layout and micro-batch size. */
+#include "sim/search/parts.h"
+
+#include "plan/base/hash.h"
+#include "plan/memory/device.h"
+#include "sim/search/live.h"
+#include "sim/search/memory_eager.h"
+
+struct hp_parts {
+    hp_arena *arena;
+    const hp_graph *g;
+    hp_cost_cache *cache;
+    const hp_device_memory *memory;
+    hp_dtype dtype;
+    hp_mode mode;
+    int32_t *last_use;   /* per tensor */
+    hp_part_sums **sums; /* open addressing, a power of two of slots */
+    int n, slots;
+};
+
+hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
+                       hp_device_kind device) {
+    hp_parts *p = HP_NEW(arena, hp_parts, 1);
+    *p = (hp_parts){.arena = arena,
+                    .g = g,
+                    .cache = cache,
+                    .memory = hp_device_memory_of(device),
+                    .dtype = dtype,
+                    .mode = mode,
+                    .slots = 256};
+    p->sums = HP_NEW(arena, hp_part_sums *, p->slots);
+    p->last_use = HP_NEW(arena, int32_t, g->n_tensor);
+    for (int t = 0; t < g->n_tensor; t++) p->last_use[t] = hp_graph_last_use(g, t);
+    return p;
+}
+
+/* One layout and micro-batch size, being filled; per unit first, summed up at the end. */
+typedef struct filler {
+    hp_parts *p;
+    hp_part_sums *s;
+    int part;           /* the part that stands for all */
+    bool *kept, *eager; /* per tensor: counted already */
+} filler;
+
+static hp_box own(const filler *f, int tensor) {
+    return hp_layout_own(&f->s->layout, f->p->g, tensor, f->s->samples, f->part);
+}
+
+static int element_bytes(const filler *f, int tensor) {
+    return hp_dtype_bytes(hp_tensor_dtype(&f->p->g->tensor[tensor], f->p->dtype));
+}
+
+static double own_bytes(const filler *f, int tensor) {
+    const hp_box b = own(f, tensor);
+    return (double)hp_box_elems(&b) * element_bytes(f, tensor);
+}
+
+static double seconds(const filler *f, int layer, hp_task_op op, const hp_box *out) {
+    const hp_work_case c = hp_work_case_at(f->p->g, layer, op, out);
+    double share;
+    return hp_costs_case_high(f->p->cache, f->p->g, f->p->dtype, &c, &share);
+}
+
+/* Adds a task's time to a sum, and what the device is busy of it. */
+static void add_task(const filler *f, int layer, hp_task_op op, const hp_box *out, double *sum) {
+    const hp_work_case c = hp_work_case_at(f->p->g, layer, op, out);
+    const int unit = f->p->g->layer[layer].unit;
+    double share;
+    const double high = hp_costs_case_high(f->p->cache, f->p->g, f->p->dtype, &c, &share);
+    sum[unit] += high;
+    f->s->busy[unit] += share * high;
+}
+
+static bool has_weights_task(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+}
+
+static void add_time(const filler *f, int layer) {
+    const hp_graph *g = f->p->g;
+    const hp_layer *l = &g->layer[layer];
+    const hp_box out = own(f, l->out);
+    const bool image_only = l->n_in == 1 && g->tensor[l->in[0]].producer == 0;
+    if (hp_box_empty(&out)) return;
+    add_task(f, layer, HP_TASK_FWD, &out, f->s->forward);
+    if (f->p->mode != HP_MODE_TRAIN) return;
+    if (has_weights_task(l)) add_task(f, layer, HP_TASK_BWDW, &out, f->s->backward);
+    if (!image_only || l->op == HP_BN) add_task(f, layer, HP_TASK_BWD, &out, f->s->backward);
+}
+
+static void keep_once(const filler *f, bool *counted, double *bytes, int tensor, int unit) {
+    if (counted[tensor]) return;
+    counted[tensor] = true;
+    bytes[unit] += own_bytes(f, tensor);
+}
+
+static void add_memory(const filler *f, int layer) {
+    const hp_layer *l = &f->p->g->layer[layer];
+    const bool wants_x = hp_layer_infos[l->op].backward_needs_x;
+    const hp_eager_rule rule = hp_eager_rules[l->op];
+    const double y = own_bytes(f, l->out), element = element_bytes(f, l->out);
+    if (wants_x) keep_once(f, f->kept, f->s->kept_bytes, l->in[0], l->unit);
+    if (rule.input) keep_once(f, f->eager, f->s->eager_bytes, l->in[0], l->unit);
+    if (l->act != HP_ACT_NONE) {
+        keep_once(f, f->kept, f->s->kept_bytes, l->out, l->unit);
+        keep_once(f, f->eager, f->s->eager_bytes, l->out, l->unit);
+    }
+    f->s->eager_bytes[l->unit] +=
+        rule.extra_bytes * y / element + (hp_eager_activations(f->p->g, layer) - 1) * y;
+    if (l->op == HP_MAXPOOL) f->s->kept_bytes[l->unit] += y / element;
+    for (int i = 0; i < l->n_param; i++) {
+        const hp_param *param = &f->p->g->param[l->param[i]];
+        if (hp_param_trained(param)) f->s->params[l->unit] += (double)param->count;
+    }
+}
+
+/* A deployed layer's constants are there once, whatever its boxes are. */
+static void add_constants(const filler *f, int layer) {
+    const hp_graph *g = f->p->g;
+    const hp_box out = own(f, g->layer[layer].out);
+    if (!g->deployed || hp_box_empty(&out)) return;
+    const hp_box in = hp_layer_need(g, layer, 0, &out);
+    const hp_shape shape = hp_shape_between(g, layer, &in, &out);
+    f->s->constants[g->layer[layer].unit] += (double)f->p->memory->infer_pack(g, layer, &shape, f->p->dtype);
+}
+
+/* The part in the middle has neighbours on all sides, if any part has. */
+static int middle_part(const hp_layout *l) {
+    return (l->rows / 2 * l->cols + l->cols / 2) * l->channels;
+}
+
+static void add_halo(const filler *f, int layer) {
+    const hp_graph *g = f->p->g;
+    const hp_layer *l = &g->layer[layer];
+    const int part = middle_part(&f->s->layout), x = l->in[0];
+    if (f->s->layout.rows * f->s->layout.cols == 1 || !hp_layer_has_halo(g, layer)) return;
+    const hp_box out = hp_layout_own(&f->s->layout, g, l->out, f->s->samples, part),
+                 has = hp_layout_own(&f->s->layout, g, x, f->s->samples, part),
+                 need = hp_layer_need(g, layer, 0, &out);
+    if (hp_box_empty(&has) || hp_box_within(&need, &has)) return;
+    const double pixel = (double)hp_box_len(&has, HP_AXIS_N) * g->tensor[x].c * element_bytes(f, x);
+    const double rows = hp_box_len(&need, HP_AXIS_H) - hp_box_len(&has, HP_AXIS_H),
+                 cols = hp_box_len(&need, HP_AXIS_W) - hp_box_len(&has, HP_AXIS_W);
+    const double own_pixels = (double)hp_box_len(&has, HP_AXIS_H) * hp_box_len(&has, HP_AXIS_W);
+    const double by_rows = rows > 0 ? rows * hp_box_len(&has, HP_AXIS_W) : 0,
+                 by_cols = cols > 0 ? cols * hp_box_len(&need, HP_AXIS_H) : 0;
+    f->s->rounds[l->unit] += 1;
+    f->s->extended_bytes[l->unit] += (double)hp_box_elems(&need) * element_bytes(f, x);
+    f->s->row_bytes[l->unit] += by_rows * pixel;
+    f->s->col_bytes[l->unit] += by_cols * pixel;
+    f->s->redundant[l->unit] += (by_rows + by_cols) / own_pixels * seconds(f, layer, HP_TASK_FWD, &out) *
+                                (f->p->mode == HP_MODE_TRAIN ? 3 : 1);
+}
+
+/* A tensor enters every unit behind its producer's up to the last one that reads it. */
+static void add_entering(const filler *f, int tensor) {
+    const hp_graph *g = f->p->g;
+    const int last = f->p->last_use[tensor], from = g->layer[g->tensor[tensor].producer].unit;
+    if (last >= g->n_layer) return;
+    const double bytes = own_bytes(f, tensor);
+    for (int u = from + 1; u <= g->layer[last].unit; u++) f->s->entering[u] += bytes;
+}
+
+static void add_peaks(const filler *f) {
+    const hp_live_part part = {&f->s->layout, f->part, f->s->samples, f->p->dtype};
+    f->s->peak = HP_NEW(f->p->arena, double, f->p->g->n_unit);
+    f->s->whole = HP_NEW(f->p->arena, double, f->p->g->n_unit);
+    hp_live_peaks(f->p->g, &part, f->s->peak, f->s->whole);
+}
+
+static void sum_up(double *v, int n) {
+    double sum = 0;
+    for (int u = 0; u <= n; u++) {
+        const double here = u < n ? v[u] : 0;
+        v[u] = sum;
+        sum += here;
+    }
+}
+
+static void fill(hp_parts *p, hp_part_sums *s) {
+    const hp_graph *g = p->g;
+    const int n = g->n_unit;
+    double **const sums[] = {&s->forward,   &s->backward,  &s->kept_bytes, &s->eager_bytes,    &s->rounds,
+                             &s->row_bytes, &s->col_bytes, &s->redundant,  &s->extended_bytes, &s->busy,
+                             &s->norms,     &s->params,    &s->constants};
+    enum { SUMS = sizeof sums / sizeof sums[0] };
+    for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
+    s->entering = HP_NEW(p->arena, double, n + 1);
+    hp_arena *scratch = hp_arena_new();
+    const filler f = {p, s, hp_layout_parts(&s->layout) - 1, HP_NEW(scratch, bool, g->n_tensor),
+                      HP_NEW(scratch, bool, g->n_tensor)};
+    for (int layer = 1; layer < g->n_layer; layer++) {
+        add_time(&f, layer);
+        add_memory(&f, layer);
+        add_halo(&f, layer);
+        add_constants(&f, layer);
+        s->norms[g->layer[layer].unit] += g->layer[layer].op == HP_BN;
+    }
+    for (int t = 0; t < g->n_tensor; t++) add_entering(&f, t);
+    if (p->mode == HP_MODE_INFER) add_peaks(&f);
+    for (int i = 0; i < SUMS; i++) sum_up(*sums[i], n);
+    hp_arena_free(scratch);
+}
+
+static hp_part_sums **slot_of(const hp_parts *p, const hp_layout *l, int64_t samples) {
+    const int64_t key[5] = {l->rows, l->cols, l->slices, l->channels, samples};
+    for (uint64_t i = hp_hash64(key, sizeof key, 0);; i++) {
+        hp_part_sums **s = &p->sums[i & (uint64_t)(p->slots - 1)];
+        if (!*s) return s;
+        const hp_layout *o = &(*s)->layout;
+        if ((*s)->samples == samples && o->rows == l->rows && o->cols == l->cols && o->slices == l->slices &&
+            o->channels == l->channels)
+            return s;
+    }
+}
+
+static void grow(hp_parts *p) {
+    hp_part_sums **old = p->sums;
+    const int n = p->slots;
+    p->slots *= 2;
+    p->sums = HP_NEW(p->arena, hp_part_sums *, p->slots);
+    for (int i = 0; i < n; i++)
+        if (old[i]) *slot_of(p, &old[i]->layout, old[i]->samples) = old[i];
+}
+
+const hp_part_sums *hp_parts_of(hp_parts *p, const hp_layout *l, int64_t samples) {
+    hp_part_sums **slot = slot_of(p, l, samples);
+    if (*slot) return *slot;
+    hp_part_sums *s = *slot = HP_NEW(p->arena, hp_part_sums, 1);
+    *s = (hp_part_sums){.layout = *l, .samples = samples};
+    fill(p, s);
+    if (2 * ++p->n > p->slots) grow(p);
+    return s;
+}

@@ -1,0 +1,79 @@
+/* predict.c - evaluate, build, simulate once more with spans, store. */
+#include "sim/search/predict.h"
+
+#include "sim/search/search.h"
+#include "sim/timeline.h"
+#include "traces/trace.h"
+
+#include <string.h>
+
+static hp_status refuse(hp_eval *e, hp_evaluation *v, hp_error *err) {
+    if (strcmp(v->reject.code, "E-MEM") == 0) HP_TRY(hp_search_memory_fix(e, &v->strategy, &v->reject, err));
+    return hp_fail(err, HP_EPLAN, "%s: %s: %s; smallest fix: %s", v->figures.strategy, v->reject.code,
+                   v->reject.limit, v->reject.fix);
+}
+
+/* The upper and lower ends stay those of the evaluation; the middle is the stored trace's. */
+static void take_step(hp_plan *plan, hp_prediction *out) {
+    hp_candidate *c = &out->evaluation.figures;
+    if (c->step_low_s > c->step_s) c->step_low_s = c->step_s;
+    if (c->step_high_s < c->step_s) c->step_high_s = c->step_s;
+    plan->step_s = c->step_s;
+}
+
+hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table, const hp_eval_setup *setup,
+                     hp_prediction *out, hp_error *err) {
+    hp_graph *graph;
+    HP_TRY(hp_plan_graph(arena, plan, &graph, err));
+    hp_eval_setup s = setup ? *setup : (hp_eval_setup){.straggler_rank = -1};
+    s.graph = graph;
+    s.machine = &plan->machine;
+    s.table = table;
+    s.mode = (hp_mode)plan->mode;
+    s.dtype = (hp_dtype)plan->dtype;
+    s.device = plan->device;
+    s.batch = plan->batch;
+    s.seed = plan->seed;
+    hp_eval *e = hp_eval_new(arena, &s);
+    HP_TRY(hp_evaluate(e, arena, &plan->strategy, HP_EVAL_PLACED, &out->evaluation, err));
+    if (out->evaluation.reject.code) return refuse(e, &out->evaluation, err);
+    plan->strategy = out->evaluation.strategy; /* with its cut, where that is not the plain one */
+    take_step(plan, out);
+    const double *unit_cost;
+    HP_TRY(hp_eval_unit_cost(e, &plan->strategy, &unit_cost, err));
+    HP_TRY(hp_plan_build(arena, plan, unit_cost, err));
+    return hp_eval_trace(e, arena, plan->program, &out->trace, err);
+}
+
+static hp_status write_rank(hp_db *db, int64_t run, const hp_plan *plan, const hp_sim_result *t, int rank,
+                            hp_error *err) {
+    const int role = rank % plan->program->n_role;
+    HP_TRY(hp_trace_spans(db, run, rank, role, t->span[rank], t->n_span[rank], err));
+    hp_arena *scratch = hp_arena_new();
+    hp_sample *sample;
+    const int64_t n =
+        hp_sim_memory_timeline(scratch, &plan->program->role[role], t->span[rank], t->n_span[rank], &sample);
+    hp_status status = hp_trace_samples(db, run, rank, sample, n, err);
+    const hp_sample planned = {.name = HP_COUNTER_PLANNED,
+                               .value = (double)plan->program->role[role].arena_bytes};
+    if (status == HP_OK) status = hp_trace_samples(db, run, rank, &planned, 1, err);
+    hp_arena_free(scratch);
+    return status;
+}
+
+hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *p, hp_error *err) {
+    char text[HP_STRATEGY_TEXT];
+    const hp_run_info info = {.kind = "sim",
+                              .plan_hash = plan->hash.hex,
+                              .strategy = hp_strategy_text(&plan->strategy, text),
+                              .machine = plan->machine.name,
+                              .device = plan->device,
+                              .seed = plan->seed,
+                              .ranks = hp_program_ranks(plan->program)};
+    int64_t run;
+    HP_TRY(hp_plan_write(db, plan, err));
+    HP_TRY(hp_trace_begin(db, &info, plan->program, plan->graph, &run, err));
+    for (int rank = 0; rank < p->trace.n_rank; rank++)
+        HP_TRY(write_rank(db, run, plan, &p->trace, rank, err));
+    return hp_trace_end(db, run, 0, err);
+}

@@ -1,0 +1,115 @@
+#!/bin/bash
+# cli_faults.sh - what may go wrong during a run: killed, stopped and interrupted ranks, full disks. Each ends soon, with one
+# message and the documented exit code; no process is left, the trace so far is readable, earlier files are intact.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+mounted=
+cleanup() {
+  [ -n "$mounted" ] && umount "$mounted"
+  rm -rf "$scratch"
+}
+trap cleanup EXIT
+
+# Processes of this test's runs: their command lines name the scratch folder.
+ours() {
+  pgrep -f "hplan-exec.*$scratch" | while read -r pid; do
+    case $(ps -o comm= -p "$pid") in hplan-exec) echo "$pid" ;; esac
+  done
+}
+
+# start OPTIONS...: hplan run in the background, until it has done some steps.
+start() {
+  : >out
+  timeout -k 5 100 "$HPLAN" run plan.db --steps 10000000 --trace "$scratch/run.db" --json "$@" >out 2>err </dev/null &
+  run=$!
+  for _ in $(seq 200); do
+    [ "$(grep -c '"step"' out)" -ge 3 ] && return
+    sleep 0.1
+  done
+  complain "the run does not start: $(cat err)"
+}
+
+# finish CODE SECONDS WORDS: the run ends by then with that code and a message that holds the words.
+finish() {
+  local want=$1 limit=$2 words=$3 begin=$SECONDS got
+  wait "$run"
+  got=$?
+  [ "$got" = "$want" ] || complain "$words: exit $got, expected $want: $(cat err)"
+  [ $((SECONDS - begin)) -le "$limit" ] || complain "$words: took $((SECONDS - begin)) s, at most $limit s wanted"
+  grep -q -- "$words" err || complain "no message says '$words': $(cat err)"
+  [ "$(wc -l <err)" -le 2 ] || complain "$words: $(wc -l <err) lines on stderr: $(cat err)"
+  [ -z "$(ours)" ] || complain "$words: processes are left: $(ours | tr '\n' ' ')"
+  ls -d "$scratch"/*.tmp* 2>/dev/null && complain "$words: scratch files are left"
+}
+
+readable() {
+  timeout -k 5 60 "$HPLAN" compare run.db >shown 2>&1 || complain "$1: the trace is not readable: $(cat shown)"
+}
+
+nth_rank() { # ranks were started in order
+  ours | sort -n | sed -n "$1p"
+}
+
+timeout -k 5 60 "$HPLAN" simulate --net cnn --image 28 --classes 10 --machine local --batch 16 --strategy dp=2,stages=2 --out plan.db >/dev/null ||
+  complain "no plan"
+
+# --- F1: a rank is killed ---
+for victim in 1 4; do
+  start
+  kill -9 "$(nth_rank $victim)"
+  finish 137 15 "rank $((victim - 1)) died (signal 9"
+  readable "killed rank"
+done
+
+# --- F3: the launcher is killed, then hplan itself ---
+start
+kill -9 "$(pgrep -f "^mpirun.*$scratch")"
+finish 137 15 "died (signal 9"
+start
+kill -9 "$(pgrep -f "^$HPLAN run plan.db.*$scratch")"
+sleep 5
+[ -z "$(ours)" ] || complain "hplan killed: ranks are left: $(ours | tr '\n' ' ')"
+wait "$run"
+rm -rf "$scratch"/run.db.tmp*
+
+# --- F4: a rank is stopped; the right one is named although all others wait ---
+start --deadline 3
+kill -STOP "$(nth_rank 3)"
+finish 124 20 "stalled: rank 2 gives no sign of life"
+readable "stopped rank"
+
+# --- F9: signals to hplan ---
+for signal in TERM INT; do
+  number=$(kill -l $signal)
+  start
+  kill -s $signal "$(pgrep -f "^$HPLAN run plan.db.*$scratch")"
+  finish $((128 + number)) 15 "ended by signal $number"
+  readable "SIG$signal"
+done
+
+# --- F6: full disks ---
+before=$(sha256sum <run.db)
+timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --json --trace "$scratch/run.db" >/dev/full 2>err
+[ $? = 74 ] || complain "/dev/full: $(cat err)"
+[ "$before" = "$(sha256sum <run.db)" ] || complain "/dev/full: the earlier run.db has changed"
+if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=2m tmpfs small 2>/dev/null; then
+  mounted=$scratch/small
+  cp run.db small/run.db 2>/dev/null || cp plan.db small/run.db
+  before=$(sha256sum <small/run.db)
+  timeout -k 5 60 "$HPLAN" run plan.db --steps 10000000 --trace small/run.db >out 2>err
+  [ $? = 74 ] || complain "full disk under the trace: $(cat err)"
+  timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --save small/w.safetensors >out 2>err
+  got=$?
+  dd if=/dev/zero of=small/fill bs=64k 2>/dev/null
+  timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --save small/w2.safetensors >out 2>err
+  [ $? = 74 ] || complain "full disk under --save after $got: $(cat err)"
+  [ "$before" = "$(sha256sum <small/run.db)" ] || complain "full disk: the earlier run.db has changed"
+  ls -d small/*.tmp* small/w2* 2>/dev/null && complain "full disk: pieces are left"
+  [ -z "$(ours)" ] || complain "full disk: processes are left"
+else
+  echo "no tmpfs can be mounted here: full disks under files are not tested"
+fi
+
+conclude "all faults ended well"

@@ -1,0 +1,95 @@
+#!/bin/bash
+# cli_run.sh - plans executed through the command line: any strategy gives one rank's losses and weights (float64), the same
+# run twice gives the same bits, options and their exit codes. HPLAN is the binary; hplan-exec lies beside it.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+
+data=synthetic
+[ -e /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ] && data=fashion-mnist
+
+# --- one rank with the same grouping is the reference of every strategy ---
+expect 0 simulate --net cnn --image 28 --classes 10 --machine local --device ref --batch 8 --strategy dp=1,micro=4,sched=gpipe --out ref.db
+expect 0 run ref.db --steps 3 --lr 0.05 --data $data --json --trace one.db
+cp out one.json
+for strategy in dp=2,micro=2,sched=gpipe dp=4 stages=2,micro=4,sched=gpipe stages=2,micro=4,sched=1f1b \
+  dp=2,stages=2,micro=2,sched=1f1b stages=2,chunks=2,micro=4,sched=interleaved; do
+  expect 0 run ref.db --plan "$strategy" --steps 3 --lr 0.05 --data $data --json --trace other.db --save other.safetensors
+  python3 - one.json out <<'EOF' || complain "$strategy: losses differ from one rank's"
+import json, sys
+one, other = ([json.loads(l) for l in open(f)] for f in sys.argv[1:])
+assert len(one) == len(other) == 4, (len(one), len(other))
+for a, b in zip(one[:3], other[:3]):
+    assert a["step"] == b["step"] and abs(a["loss"] - b["loss"]) <= 1e-9, (a, b)
+final = other[3]
+assert final["final"] and final["peak_bytes"] == final["planned_bytes"], final
+EOF
+done
+
+# --- the same run twice: the same bits; another seed: others ---
+expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=2 --out cpu.db
+for i in 1 2; do
+  expect 0 run cpu.db --steps 4 --data $data --json --deterministic --save "w$i.safetensors" --trace "t$i.db"
+  sed 's/,"step_s".*//' out | head -4 >"losses$i"
+done
+cmp -s w1.safetensors w2.safetensors || complain "two equal runs save different weights"
+cmp -s losses1 losses2 || complain "two equal runs have different losses"
+expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=2 --seed 2 --out seed.db
+expect 0 run seed.db --steps 1 --save w3.safetensors --json
+cmp -s w1.safetensors w3.safetensors && complain "the seed changes nothing"
+
+# --- weights go round ---
+expect 0 run cpu.db --steps 1 --lr 0 --init w1.safetensors --save w4.safetensors --plan dp=1 --json
+python3 - <<'EOF' || complain "--init, lr 0, --save does not keep the trained weights"
+import json, struct
+def tensors(name):
+    b = open(name, "rb").read()
+    n = struct.unpack("<Q", b[:8])[0]
+    h = json.loads(b[8:8 + n])
+    return {k: b[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]] for k, v in h.items() if k != "__metadata__"}
+a, b = tensors("w1.safetensors"), tensors("w4.safetensors")
+assert a.keys() == b.keys()
+moving = ("running_mean", "running_var", "num_batches_tracked")
+assert all(a[k] == b[k] for k in a if not k.endswith(moving))
+EOF
+
+# --- inference: every strategy computes the same losses; there is nothing to save ---
+for strategy in micro=2 dp=2 dp=2,stages=2; do
+  expect 0 simulate --net cnn --image 28 --classes 10 --machine local --mode infer --device ref --batch 8 --strategy "$strategy" --out infer.db
+  expect 0 run infer.db --steps 2 --init w1.safetensors --data $data --no-shuffle --json
+  sed -n 's/.*"loss":\([0-9.]\{12\}\).*/\1/p' out | head -2 >"i-$strategy.losses"
+  [ "$(wc -l <"i-$strategy.losses")" = 2 ] || complain "inference with $strategy prints no losses: $(cat out)"
+  cmp -s i-micro=2.losses "i-$strategy.losses" || complain "inference with $strategy has other losses: $(cat "i-$strategy.losses")"
+done
+expect 2 run infer.db --steps 1 --init w1.safetensors --save i.safetensors
+
+# --- the other forms ---
+expect 0 run cpu.db --plan 1 --steps 2
+grep -q 'wrote run.db' out || complain "the summary names no trace: $(cat out)"
+expect 0 compare run.db
+expect 0 run run.db --steps 2 --trace again.db --eval --data synthetic
+grep -q accuracy out || complain "--eval shows no accuracy"
+expect 0 run cpu.db --plan dp=1 --launcher none --steps 1 --device ref
+
+# --- refusals: one message, the documented code, nothing left behind ---
+expect 3 run cpu.db --launcher none
+expect 3 run cpu.db --plan dp=3
+expect 2 run cpu.db --plan nonsense
+expect 2 run cpu.db --steps 1 --epochs 1
+expect 2 run cpu.db --launcher pigeon
+expect 2 run cpu.db --device toaster
+expect 65 run missing.db
+expect 65 run cpu.db --input=x.png
+expect 2 run cpu.db --output=x.npy
+expect 65 run cpu.db --data "$scratch/no-such-folder"
+expect 65 run cpu.db --init cpu.db
+for later in --resume --fit-here --checkpoint=d --every=2 --device=cuda; do
+  expect 69 run cpu.db "$later"
+  [ "$(wc -l <err)" = 1 ] || complain "$later: $(wc -l <err) lines on stderr"
+done
+timeout -k 5 60 "$(dirname "$HPLAN")/hplan-exec" cpu.db >out 2>err
+[ $? = 3 ] && grep -q 'needs 2 ranks, started with 1: mpirun -n 2' err || complain "wrong number of ranks: $(cat err)"
+
+ls -d ./*.tmp* 2>/dev/null && complain "scratch files were left behind"
+conclude "all runs passed"

@@ -1,0 +1,116 @@
+#!/bin/bash
+# cli_standin.sh - `hplan run --device cuda` whole, on the stand-in for a GPU (tests/standin/): losses and outputs are
+# the CPU's, over strategies and back ends, with messages straight between memories, through page-locked memory and
+# through NCCL; a peer that hangs is found.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+HPLAN_CUDA=$(dirname "$HPLAN")/tests/standin/libhplan-cuda-standin.so
+[ -e "$HPLAN_CUDA" ] || {
+  echo "there is no stand-in (it needs a C++ compiler): nothing to test"
+  exit 0
+}
+export HPLAN_CUDA HPLAN_STANDIN_GPUS=4 HPLAN_STANDIN_SEED=5 OMPI_MCA_mpi_yield_when_idle=1
+
+# run_on DEVICE STRATEGY NAME SIMULATE-OPTION...: makes the plan, runs it, leaves NAME.json
+run_on() {
+  local device=$1 strategy=$2 name=$3
+  shift 3
+  expect 0 simulate --machine local --gpus 4 --device "$device" --strategy "$strategy" --out "$name.db" "$@"
+  expect 0 run "$name.db" --steps 3 --no-dropout --json --trace "$name.run.db" $output
+  cp out "$name.json"
+  rm -f "$name.run.db"
+}
+
+# losses_agree NAME NAME BOUND
+losses_agree() {
+  python3 - "$@" <<'PY' || complain "$1 and $2 differ"
+import json, sys
+a, b = ([json.loads(l)["loss"] for l in open(n + ".json") if "step" in json.loads(l)] for n in sys.argv[1:3])
+assert len(a) == len(b) == 3 and all(abs(x - y) <= float(sys.argv[3]) for x, y in zip(a, b)), (a, b)
+PY
+}
+
+# messages_go NAME DIRECT OTHER: what the ranks of NAME sent straight; the rest is at most OTHER bytes; `some`: any
+messages_go() {
+  python3 - "$@" <<'PY' || complain "$1: other bytes went straight"
+import json, sys
+name, direct, other = sys.argv[1:]
+final = [json.loads(l) for l in open(name + ".json")][-1]
+straight, all = final["direct_bytes"], final["sent_bytes"]
+assert all and (min(straight) > 0 if direct == "some" else straight == [0] * len(all)), final
+assert other == "some" or max(a - s for a, s in zip(all, straight)) <= int(other), final
+PY
+}
+
+output=
+# float32 rounding over three steps; what comm= says changes nothing at all
+for strategy in dp=1 dp=2 stages=2,micro=2 sp=2x1; do
+  run_on cpu "$strategy" cpu --net cnn --image 28 --batch 8
+  run_on cuda "$strategy,comm=mpi" mpi --net cnn --image 28 --batch 8
+  losses_agree cpu mpi 1e-4
+  [ "$strategy" = dp=1 ] && continue
+  run_on cuda "$strategy,comm=nccl" nccl --net cnn --image 28 --batch 8
+  losses_agree mpi nccl 0
+done
+# ranks whose timings prefer different kernels all use those of the first
+for engines in 3 3@0 3@1; do
+  HPLAN_STANDIN_ENGINES=$engines run_on cuda dp=2,comm=mpi "engines-$engines" --net cnn --image 28 --batch 8
+done
+losses_agree engines-3 engines-3@0 0
+[ "$(grep -o '"loss": *[^,}]*' engines-3.json)" != "$(grep -o '"loss": *[^,}]*' engines-3@1.json)" ] ||
+  complain "the stand-in's engines do not differ: nothing was tested"
+# one that cannot use those tells so, whatever else is prepared; nobody waits for it
+HPLAN_STANDIN_ENGINES=3 HPLAN_STANDIN_FAIL=adopt:1@1 expect 69 run engines-3.db --steps 1 --eval
+grep -q "an engine of another rank does not run here" err || complain "engines one rank cannot use: $(cat err)"
+# the same bits and bytes straight and through the host, for some pairs or all; a pipeline has messages alone, and a
+# run's own figures
+pipeline="stages=3,micro=2,comm=mpi --net cnn --image 28 --batch 6"
+# shellcheck disable=SC2086
+{
+  run_on cuda ${pipeline/ / straight }
+  messages_go straight some 1000
+  HPLAN_STANDIN_FAIL=cudaIpcOpenMemHandle:2@2 run_on cuda ${pipeline/ / mixed }
+  HPLAN_STANDIN_FAIL=mapping:1@1 run_on cuda ${pipeline/ / wrong }
+  HPLAN_STANDIN_FAIL=cudaIpcGetMemHandle:1 run_on cuda ${pipeline/ / staged }
+  output=--no-ipc run_on cuda ${pipeline/ / asked }
+}
+messages_go staged none some
+messages_go asked none some
+for route in mixed wrong staged asked; do
+  losses_agree straight "$route" 0
+done
+python3 - <<'PY' || complain "messages: other bytes by another route"
+import json
+final = {n: json.loads(open(n + ".json").readlines()[-1]) for n in ("straight", "mixed", "wrong", "staged", "asked")}
+assert all(f["sent_bytes"] == final["straight"]["sent_bytes"] for f in final.values()), final
+# without its pairs of ranks 1 and 2, or 0 and 1
+most = sum(final["straight"]["direct_bytes"])
+assert all(0 < sum(final[n]["direct_bytes"]) < most for n in ("mixed", "wrong")), final
+PY
+run_on cuda sp=2x1,comm=halo:mpi+stage:mpi+allreduce:nccl+stats:nccl mixed --net cnn --image 28 --batch 8
+losses_agree mpi mixed 0
+
+# 8-bit inference: the last layer alone is float
+for strategy in dp=1 sp=2x1,comm=nccl; do
+  plain=${strategy%,comm=*}
+  output="--output cpu.npy" run_on cpu "$plain,prec=int8" cpu --net resnet18 --image 32 --mode infer --batch 1
+  output="--output cuda.npy" run_on cuda "$strategy,prec=int8" cuda --net resnet18 --image 32 --mode infer --batch 1
+  python3 - <<'PY' || complain "int8, $strategy: other outputs than the CPU's"
+import array
+a, b = (array.array("f", open(n, "rb").read()[128:]) for n in ("cpu.npy", "cuda.npy"))
+most = max(map(abs, a))
+assert len(a) == len(b) and most > 0 and all(abs(x - y) <= 1e-5 * most for x, y in zip(a, b)), (a[:4], b[:4])
+PY
+  rm -f cpu.npy cuda.npy
+done
+output=
+
+# a peer that stops coming in the second step: a message and 124, not a hang
+HPLAN_STANDIN_FAIL=hang:20@1 expect 124 run nccl.db --steps 3 --deadline 10
+grep -q "stalled" err || complain "a peer that hangs: $(cat err)"
+# a copy from another's memory that never ends, the fifth, behind two of trials: the same
+HPLAN_STANDIN_FAIL=peer:5@1 expect 124 run straight.db --steps 3 --deadline 10
+grep -q "stalled" err || complain "a copy that hangs: $(cat err)"
+conclude "cuda on the stand-in: the CPU's losses and outputs"

@@ -1,0 +1,59 @@
+#!/bin/bash
+# cli_standin_calibrate.sh - `hplan calibrate --device cuda` whole, on the stand-in for a GPU: rows of every precision
+# and back end under the GPU's own name, with driver and status; plans are then predicted from them; several
+# ranks on one GPU (AccDP) compute what one rank does.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+HPLAN_CUDA=$(dirname "$HPLAN")/tests/standin/libhplan-cuda-standin.so
+[ -e "$HPLAN_CUDA" ] || {
+  echo "there is no stand-in (it needs a C++ compiler): nothing to test"
+  exit 0
+}
+export HPLAN_CUDA HPLAN_STANDIN_SEED=5 OMPI_MCA_mpi_yield_when_idle=1
+
+# a machine that nobody has looked at says what to do
+expect 69 simulate --machine local-cuda --net cnn --image 28
+grep -q "hplan calibrate --device cuda" err || complain "$(cat err)"
+
+# messages by back end, between two GPUs; within one by MPI alone
+HPLAN_STANDIN_GPUS=2 expect 0 calibrate --device cuda --comm -e 4Ki -f 16 -n 2 -w 0
+table=$XDG_CACHE_HOME/hplan/local-cuda.cost
+for row in "p2p pcie4 mpi" "p2p pcie4 nccl" "allreduce pcie4 r2 n2 mpi" "allreduce pcie4 r2 n2 nccl"; do
+  grep -q "^$row | measured" "$table" || complain "no row '$row'"
+done
+grep -q "^status cluster$" "$table" || complain "status: $(head -5 "$table")"
+HPLAN_STANDIN_GPUS=1 expect 0 calibrate --device cuda --comm -e 4Ki -f 16 -n 2 -w 0 -o one.cost
+grep -q "^p2p same-gpu mpi | measured" one.cost || complain "no messages within a GPU"
+grep -q nccl one.cost && complain "NCCL within one GPU"
+
+# compute: every precision, and the share that two ranks of a GPU take of it
+HPLAN_STANDIN_GPUS=1 expect 0 calibrate --device cuda --net cnn --image 12 --batch 1 -o one.cost
+grep -q "^driver .*, \(MPS\|time slices\)$" one.cost || complain "driver: $(head -5 one.cost)"
+grep -q "^status one GPU$" one.cost || complain "status: $(head -5 one.cost)"
+for row in "compute stand-in-for-a-gpu fwd.conv .* f32" "compute stand-in-for-a-gpu infer.conv .* u8" \
+  "compute stand-in-for-a-gpu infer.conv .* bf16" "share stand-in-for-a-gpu fwd.conv" "p2p same-gpu mpi"; do
+  grep -q "^$row" one.cost || complain "no row '$row'"
+done
+expect 0 simulate --net cnn --image 12 --device cuda --machine one.json --cost one.cost --strategy clients=2
+grep -q "machine local-cuda: 1 x 1 stand-in-for-a-gpu; costs: one.cost of .*, one GPU" out || complain "$(head -1 out)"
+
+# AccDP: two ranks of each of two GPUs, as one rank that splits the batch likewise; NCCL refuses them before a run
+export HPLAN_STANDIN_GPUS=2
+for strategy in dp=1,micro=4 dp=2,clients=2; do
+  expect 0 simulate --net cnn --image 28 --batch 8 --device cuda --machine local --strategy "$strategy" --out p.db
+  expect 0 run p.db --steps 2 --no-dropout --json --trace r.db
+  grep '"step":' out | sed 's/.*"loss": *\([0-9.e-]*\).*/\1/' >"$strategy.loss"
+  rm -f r.db
+done
+python3 - <<'PY' || complain "clients=2: other losses than one rank's"
+a, b = ([float(x) for x in open(n + ".loss")] for n in ("dp=1,micro=4", "dp=2,clients=2"))
+assert len(a) == len(b) == 2 and all(abs(x - y) < 1e-4 for x, y in zip(a, b)), (a, b)
+PY
+expect 3 simulate --net cnn --image 28 --device cuda --machine dgx-h200 --strategy dp=2,clients=2,comm=nccl
+grep -q "E-COMM" err || complain "clients=2 by NCCL: $(cat err)"
+# four ranks on a GPU have a quarter of it each
+expect 3 simulate --net resnet101 --image 4096 --batch 4 --device cuda --machine dgx-h200 --strategy clients=4
+grep -q "E-MEM.*has 3[0-9]\.[0-9] GB" err || complain "clients=4: $(cat err)"
+conclude "calibration and AccDP on the stand-in"

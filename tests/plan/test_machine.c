@@ -1,0 +1,224 @@
+/* test_machine.c - machines: shipped ones, this one, their text there and back, and hostile files. */
+#include "plan/machine/machine.h"
+#include "plan/machine/shipped.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void assert_round_trip(const hp_machine *m) {
+    hp_arena *a = hp_arena_new();
+    hp_error err = {0};
+    hp_machine back;
+    const char *text = hp_machine_text(a, m);
+    if (hp_machine_parse(text, "text", &back, &err) != HP_OK) fail_msg("%s: %s", m->name, err.text);
+    assert_string_equal(hp_machine_text(a, &back), text);
+    assert_int_equal(back.device.memory_bytes, m->device.memory_bytes);
+    assert_true(back.device.flops_per_s == m->device.flops_per_s);
+    assert_true(back.inter.latency_s == m->inter.latency_s);
+    assert_int_equal(back.share_cpu, m->share_cpu);
+    hp_arena_free(a);
+}
+
+static void text_parses_back_to_the_same_text(void **state) {
+    (void)state;
+    for (int i = 0; i < hp_machines_shipped_count; i++) assert_round_trip(&hp_machines_shipped[i]);
+    hp_machine m = hp_machines_shipped[0];
+    m.device.flops_per_s = nextafter(1e13, 2e13); /* needs 17 digits */
+    m.inter.latency_s = 1.0 / 3.0;
+    assert_round_trip(&m);
+    strcpy(m.source, "a \"quoted\" name, and Umlaute: \xc3\xa4");
+    assert_round_trip(&m);
+}
+
+static void every_shipped_machine_loads_by_a_name_that_messages_list(void **state) {
+    (void)state;
+    char listed[512] = "";
+    for (int i = 0; i < hp_machines_shipped_count; i++) {
+        hp_machine m;
+        assert_int_equal(hp_machine_load(hp_machines_shipped[i].name, &m, NULL), HP_OK);
+        assert_string_equal(m.name, hp_machines_shipped[i].name);
+        assert_true(strlen(m.source) > 0 && hp_machine_devices(&m) >= m.devices_per_node);
+        if (i) strcat(listed, ", ");
+        strcat(listed, m.name);
+    }
+    assert_string_equal(hp_machine_names(), listed);
+    hp_machine thesis;
+    assert_int_equal(hp_machine_load("thesis-a100", &thesis, NULL), HP_OK);
+    assert_true(hp_machine_devices(&thesis) >= 128);
+}
+
+static void local_has_a_device_per_usable_core_and_all_memory(void **state) {
+    (void)state;
+    hp_machine m;
+    hp_error err = {0};
+    assert_int_equal(hp_machine_load("local", &m, &err), HP_OK);
+    assert_in_range(m.devices_per_node, 1, sysconf(_SC_NPROCESSORS_CONF));
+    assert_int_equal(m.nodes, 1);
+    assert_true(m.share_cpu && m.device.is_cpu);
+    /* the other way to ask the kernel */
+    const int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    assert_true(llabs(m.device.memory_bytes - bytes) <= bytes / 100);
+    assert_round_trip(&m);
+}
+
+/* The text of the first shipped machine with the first `old` replaced by `now`. */
+static const char *edited(hp_arena *a, const char *old, const char *now) {
+    const char *text = hp_machine_text(a, &hp_machines_shipped[0]);
+    const char *at = strstr(text, old);
+    if (!at) fail_msg("'%s' is not in %s", old, text);
+    return hp_arena_printf(a, "%.*s%s%s", (int)(at - text), text, now, at + strlen(old));
+}
+
+typedef struct edit {
+    const char *old, *now, *message; /* a part of the message expected */
+} edit;
+
+static void hostile_text_is_refused_with_the_field_named(void **state) {
+    (void)state;
+    static const edit edits[] = {
+        {"\"nodes\": 512,", "", "\"nodes\" is missing"},
+        {"\"nodes\": 512", "\"nodes\": -1", "\"nodes\" must be a whole number from 1"},
+        {"\"nodes\": 512", "\"nodes\": 0", "\"nodes\" must be"},
+        {"\"nodes\": 512", "\"nodes\": 1.5", "\"nodes\" must be a whole number"},
+        {"\"nodes\": 512", "\"nodes\": 99999999999", "\"nodes\" must be"},
+        {"\"nodes\": 512", "\"nodes\": \"512\"", "\"nodes\" must be"},
+        {"\"nodes\": 512", "\"nodes\": null", "\"nodes\" must be"},
+        {"\"nodes\": 512", "\"nodes\": 1e999", "not JSON"},
+        {"\"nodes\": 512", "\"nodes\": 512, \"nodes\": 513", "duplicate"},
+        {"\"nodes\": 512", "\"nodes\": 512, \"nodse\": 513", "unknown machine field \"nodse\""},
+        {"\"launch_s\"", "\"lunch_s\"", "unknown machine field \"device.lunch_s\""},
+        {"\"share_cpu\": false", "\"share_cpu\": 0", "\"share_cpu\" must be true or false"},
+        {"\"memory_bytes\": 4", "\"memory_bytes\": -4", "\"device.memory_bytes\" must be"},
+        {"\"latency_s\": ", "\"latency_s\": -", "\"intra.latency_s\" must be a number from 0 to 1"},
+        {"\"name\": \"thesis-a100\"", "\"name\": \"\"", "\"name\" must be a string"},
+        {"\"name\": \"thesis-a100\"", "\"name\": \"a b\"", "\"name\" must be a string"},
+        {"\"name\": \"thesis-a100\"", "\"name\": \"\\u001b[2J\"", "\"name\" must be a string"},
+        {"\"name\": \"a100-40\"", "\"name\": \"a-class-with-a-name-of-far-too-many-letters\"",
+         "\"device.name\" must be"},
+        {"\"source\": \"", "\"source\": \"\\u001b]0;x\\u0007", "\"source\" must be"},
+        {"\"intra\": {", "\"intra\": 3, \"old\": {", "unknown machine field \"old\""},
+        {"{", "[", "not JSON"},
+        {"}", "", "not JSON"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
+        hp_arena *a = hp_arena_new();
+        hp_error err = {0};
+        hp_machine m = {.nodes = 77};
+        assert_int_equal(hp_machine_parse(edited(a, edits[i].old, edits[i].now), "x.json", &m, &err),
+                         HP_EDATA);
+        if (!strstr(err.text, edits[i].message) || !strstr(err.text, "x.json"))
+            fail_msg("edit %zu: expected '%s' in '%s'", i, edits[i].message, err.text);
+        assert_int_equal(m.nodes, 77); /* untouched */
+        hp_arena_free(a);
+    }
+}
+
+static void groups_must_be_objects(void **state) {
+    (void)state;
+    static const char *const texts[] = {"", "3", "[]", "{}", "nul", "{\"device\": 3}", "{\"\": {}}"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        hp_error err = {0};
+        hp_machine m;
+        assert_int_equal(hp_machine_parse(texts[i], "x.json", &m, &err), HP_EDATA);
+        assert_non_null(strstr(err.text, "x.json"));
+    }
+}
+
+static void text_cut_anywhere_is_refused(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    char *text = hp_machine_text(a, &hp_machines_shipped[0]);
+    hp_machine m;
+    for (size_t n = strlen(text) - 2; n-- > 0;) {
+        text[n] = '\0';
+        assert_int_equal(hp_machine_parse(text, "x.json", &m, NULL), HP_EDATA);
+    }
+    hp_arena_free(a);
+}
+
+/* A file of `size` bytes from `text`; the name is returned in `path`. */
+static void write_file(char path[32], const char *text, size_t size) {
+    strcpy(path, "/tmp/hplan-machine-XXXXXX");
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, size), (ssize_t)size);
+    close(fd);
+}
+
+static void a_machine_loads_from_its_file(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    char path[32];
+    const char *text = edited(a, "\"nodes\": 512", "\"nodes\": 3");
+    write_file(path, text, strlen(text));
+    hp_machine m;
+    hp_error err = {0};
+    assert_int_equal(hp_machine_load(path, &m, &err), HP_OK);
+    assert_int_equal(m.nodes, 3);
+    unlink(path);
+    hp_arena_free(a);
+}
+
+static void files_that_are_no_machine_are_refused(void **state) {
+    (void)state;
+    hp_machine m;
+    hp_error err = {0};
+    assert_int_equal(hp_machine_load("no-such-machine", &m, &err), HP_EUSAGE);
+    assert_non_null(strstr(err.text, "thesis-a100"));
+    assert_int_equal(hp_machine_load("./no-such-file.json", &m, &err), HP_EDATA);
+    assert_int_equal(hp_machine_load("/", &m, &err), HP_EDATA);
+    assert_int_equal(hp_machine_load("/dev/zero", &m, &err), HP_EDATA);
+    char path[32];
+    write_file(path, "{\"nodes\": 1}\0{", 14);
+    assert_int_equal(hp_machine_load(path, &m, &err), HP_EDATA);
+    unlink(path);
+}
+
+/* A known GPU has its data sheet's rates under its class's name, another its own name as far as tables take
+ * it. */
+static void gpus_of_this_node_become_a_machine(void **state) {
+    (void)state;
+    hp_machine m, back;
+    hp_error err;
+    hp_arena *arena = hp_arena_new();
+    const hp_gpu known = {.name = "NVIDIA H200", .count = 8, .memory_bytes = INT64_C(150000000000)},
+                 other = {.name = "NVIDIA L40S (rev. 2)",
+                          .count = 1,
+                          .memory_bytes = 48,
+                          .flops_per_s = 9e13,
+                          .bytes_per_s = 8e11};
+    assert_int_equal(hp_machine_of_gpus(&known, &m, &err), HP_OK);
+    assert_string_equal(m.device.name, "h200");
+    assert_true(m.device.flops_per_s == 67e12 && m.device.bytes_per_s == 4.8e12); // NOLINT: as published
+    assert_true(m.device.memory_bytes == known.memory_bytes && m.devices_per_node == 8);
+    assert_false(m.share_cpu || m.device.is_cpu);
+    assert_int_equal(hp_machine_of_gpus(&other, &m, &err), HP_OK);
+    assert_string_equal(m.device.name, "nvidia-l40s-rev-2");
+    assert_true(m.device.flops_per_s == 9e13 && m.device.bytes_per_s == 8e11); // NOLINT
+    assert_string_equal(m.intra.name, "same-gpu");
+    assert_int_equal(hp_machine_parse(hp_machine_text(arena, &m), "text", &back, &err), HP_OK);
+    assert_string_equal(hp_machine_text(arena, &back), hp_machine_text(arena, &m));
+    assert_string_equal(m.name, HP_MACHINE_GPUS);
+    hp_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_parses_back_to_the_same_text),
+        cmocka_unit_test(every_shipped_machine_loads_by_a_name_that_messages_list),
+        cmocka_unit_test(local_has_a_device_per_usable_core_and_all_memory),
+        cmocka_unit_test(hostile_text_is_refused_with_the_field_named),
+        cmocka_unit_test(groups_must_be_objects),
+        cmocka_unit_test(text_cut_anywhere_is_refused),
+        cmocka_unit_test(a_machine_loads_from_its_file),
+        cmocka_unit_test(files_that_are_no_machine_are_refused),
+        cmocka_unit_test(gpus_of_this_node_become_a_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

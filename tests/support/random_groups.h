@@ -1,0 +1,45 @@
+/* random_groups.h - programs without tasks: random roles, replicas and groups of roles. */
+#ifndef HP_TESTS_RANDOM_GROUPS_H
+#define HP_TESTS_RANDOM_GROUPS_H
+
+#include "plan/base/rng.h"
+#include "plan/program/program.h"
+
+typedef struct group_dice {
+    uint64_t seed, n;
+} group_dice;
+
+static inline int group_roll(group_dice *d, int low, int high) { /* inclusive */
+    return low + (int)hp_rng_below(d->seed, 78, d->n++, (uint64_t)(high - low + 1));
+}
+
+static inline int group_add(hp_program *p, int all_replicas) {
+    p->group[p->n_group] = (hp_group){.first = p->n_member, .all_replicas = all_replicas};
+    return p->n_group++;
+}
+
+static inline void group_member(hp_program *p, int role) {
+    p->member[p->n_member++] = role;
+    p->group[p->n_group - 1].n++;
+}
+
+/* On exactly `size` ranks. Group 0 is the world; n_group more, some of the same members, some of one rank. */
+static inline hp_program *random_groups(hp_arena *arena, group_dice *d, int size, int n_group) {
+    hp_program *p = HP_NEW(arena, hp_program, 1);
+    do p->dp = group_roll(d, 1, size);
+    while (size % p->dp);
+    p->n_role = size / p->dp;
+    p->group = HP_NEW(arena, hp_group, n_group + 1);
+    p->member = HP_NEW(arena, int32_t, (n_group + 1) * p->n_role);
+    group_add(p, 1);
+    for (int r = 0; r < p->n_role; r++) group_member(p, r);
+    for (int g = 0; g < n_group; g++) {
+        const int few = group_roll(d, 1, 3), must = group_roll(d, 0, p->n_role - 1);
+        group_add(p, group_roll(d, 0, 1));
+        for (int r = 0; r < p->n_role; r++)
+            if (r == must || group_roll(d, 1, few) == 1) group_member(p, r);
+    }
+    return p;
+}
+
+#endif

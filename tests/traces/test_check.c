@@ -1,0 +1,205 @@
+/* test_check.c - the gate's promise: equal runs pass, slower runs fail, in how many of the draws. */
+#include "plan/base/rng.h"
+#include "tests/support/trace_fixture.h"
+#include "traces/check/check.h"
+
+static char path_old[256], path_new[256];
+
+/* One compute task (forward) carries the step; 5 % noise (standard deviation), longer-tailed upwards as real
+ * timings are. */
+typedef struct draw {
+    uint64_t seed;
+    double factor;
+    bool only_communication;
+} draw;
+
+static int64_t noisy(const void *self, int rank, int task, int iter) {
+    const draw *d = self;
+    const double g = hp_rng_normal(d->seed, (uint64_t)(rank * 10 + task), (uint64_t)iter);
+    const double noise = 1 + 0.05 * g + (g > 1.5 ? 0.1 : 0);
+    const double base = task == 1 ? 10e6 : 1e6;
+    const bool slowed = d->only_communication ? !fixture_tasks[task].compute : true;
+    return (int64_t)(base * noise * (slowed ? d->factor : 1));
+}
+
+typedef struct extra {
+    double planned, peak, loss;
+    const char *plan_hash;
+} extra;
+
+static void write_run(const char *path, const draw *d, int iters, const extra *x) {
+    hp_error err = {0};
+    hp_db db;
+    fixture_ok(hp_db_create(path, &db, &err), &err);
+    const fixture_run r = {.kind = "exec",
+                           .ranks = 2,
+                           .iters = iters,
+                           .duration = noisy,
+                           .self = d,
+                           .plan_hash = x ? x->plan_hash : NULL};
+    const int64_t run = fixture_add(&db, &r);
+    if (x) {
+        fixture_sample(&db, run, 0, 0, HP_COUNTER_PLANNED, 0, x->planned);
+        fixture_sample(&db, run, 1, 0, HP_COUNTER_PLANNED, 0, x->planned / 2);
+        fixture_sample(&db, run, 0, 0, HP_COUNTER_PEAK, 0, x->peak);
+        fixture_sample(&db, run, 0, 0, HP_COUNTER_LOSS, 0, 100);
+        fixture_sample(&db, run, 0, iters - 1, HP_COUNTER_LOSS, 0, x->loss);
+    }
+    fixture_ok(hp_db_commit(&db, &err), &err);
+    hp_db_close(&db);
+}
+
+static hp_check judge(hp_arena *arena, hp_check_limits limits) {
+    hp_error err = {0};
+    hp_check c;
+    hp_check_side *side = HP_NEW(arena, hp_check_side, 2);
+    fixture_ok(hp_check_load(arena, path_old, &side[0], &err), &err);
+    fixture_ok(hp_check_load(arena, path_new, &side[1], &err), &err);
+    fixture_ok(hp_check_run(arena, &side[0], &side[1], &limits, &c, &err), &err);
+    return c;
+}
+
+static const hp_check_limits usual = {0.05, 0.05, NAN, false};
+
+static int regressions(double factor, int draws, int iters, uint64_t seed) {
+    int found = 0;
+    for (int k = 0; k < draws; k++) {
+        const draw old = {seed + (uint64_t)k, 1, false}, new = {seed + 1000 + (uint64_t)k, factor, false};
+        hp_arena *arena = hp_arena_new();
+        write_run(path_old, &old, iters, NULL);
+        write_run(path_new, &new, iters, NULL);
+        found += judge(arena, usual).n_regression > 0;
+        hp_arena_free(arena);
+    }
+    return found;
+}
+
+static void equal_runs_pass(void **state) {
+    (void)state;
+    assert_true(regressions(1, 100, 16, 1) <= 5);
+    assert_true(regressions(1, 100, 40, 5000) <= 5);
+}
+
+static void ten_percent_slower_is_found(void **state) {
+    (void)state;
+    assert_true(regressions(1.10, 100, 21, 10000) >= 95);
+}
+
+static void faster_runs_pass(void **state) {
+    (void)state;
+    assert_int_equal(regressions(0.8, 10, 21, 20000), 0);
+}
+
+/* Significant but within the limit: not a regression. */
+static void the_limit_is_kept(void **state) {
+    (void)state;
+    const draw old = {1, 1, false}, new = {1, 1.10, false}; /* the same noise */
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &old, 101, NULL);
+    write_run(path_new, &new, 101, NULL);
+    assert_true(judge(arena, usual).n_regression > 0);
+    assert_int_equal(judge(arena, (hp_check_limits){0.15, 0.05, NAN, false}).n_regression, 0);
+    hp_arena_free(arena);
+}
+
+/* Communication that got longer but is hidden does not make a step slower. */
+static void hidden_communication_is_shown_only(void **state) {
+    (void)state;
+    const draw old = {1, 1, false}, new = {1, 2, true};
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &old, 30, NULL);
+    write_run(path_new, &new, 30, NULL);
+    const hp_check c = judge(arena, usual);
+    assert_int_equal(c.n_regression, 0);
+    bool seen = false;
+    for (int i = 0; i < c.n_row; i++)
+        if (strcmp(c.row[i].name, "transfer") == 0) {
+            seen = true;
+            assert_int_equal(c.row[i].verdict, HP_VERDICT_INFO);
+            assert_true(c.row[i].delta > 0.9 && c.row[i].p < 0.001);
+        }
+    assert_true(seen);
+    hp_arena_free(arena);
+}
+
+static void too_few_steps_are_said(void **state) {
+    (void)state;
+    /* after the warm-up: 3 and 3 steps, smallest p 2/C(6,3) = 0.1; 4 and 4: 2/C(8,4) = 0.029 */
+    const draw d = {1, 1, false};
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &d, 4, NULL);
+    write_run(path_new, &d, 4, NULL);
+    assert_true(judge(arena, usual).too_few);
+    write_run(path_old, &d, 5, NULL);
+    write_run(path_new, &d, 5, NULL);
+    assert_false(judge(arena, usual).too_few);
+    hp_arena_free(arena);
+}
+
+static int with_extra(extra old, extra new, hp_check_limits limits) {
+    const draw d = {1, 1, false};
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &d, 8, &old);
+    write_run(path_new, &d, 8, &new);
+    const int n = judge(arena, limits).n_regression;
+    hp_arena_free(arena);
+    return n;
+}
+
+static void memory_and_loss_are_held_to_their_limits(void **state) {
+    (void)state;
+    const extra base = {1e9, 1e9, 2.0, "p"};
+    assert_int_equal(with_extra(base, base, usual), 0);
+    assert_int_equal(with_extra(base, (extra){1.04e9, 1.04e9, 2.0, "p"}, usual), 0);
+    assert_int_equal(with_extra(base, (extra){1.06e9, 1.04e9, 2.0, "p"}, usual), 1);
+    assert_int_equal(with_extra(base, (extra){1.06e9, 1.06e9, 2.0, "p"}, usual), 2);
+    assert_int_equal(with_extra(base, (extra){1e9, 1e9, 9.0, "p"}, usual), 0); /* loss is judged on request */
+    const hp_check_limits absolute = {0.05, 0.05, 0.1, false}, relative = {0.05, 0.05, 0.1, true};
+    assert_int_equal(with_extra(base, (extra){1e9, 1e9, 2.15, "p"}, absolute), 1);
+    assert_int_equal(with_extra(base, (extra){1e9, 1e9, 2.15, "p"}, relative), 0);
+    assert_int_equal(with_extra(base, (extra){1e9, 1e9, 1.0, "p"}, absolute), 0);
+    assert_int_equal(with_extra(base, (extra){1e9, 1e9, (double)NAN, "p"}, relative), 1);
+    assert_int_equal(with_extra(base, (extra){1e9, 1e9, (double)INFINITY, "p"}, relative), 1);
+}
+
+static void files_without_runs_are_rejected(void **state) {
+    (void)state;
+    hp_error err = {0};
+    hp_db db;
+    hp_check_side side;
+    hp_arena *arena = hp_arena_new();
+    fixture_ok(hp_db_create(path_old, &db, &err), &err);
+    fixture_ok(hp_db_commit(&db, &err), &err);
+    hp_db_close(&db);
+    assert_int_equal(hp_check_load(arena, path_old, &side, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "hplan run"));
+    hp_arena_free(arena);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    fixture_path(path_old, sizeof path_old, "check-old.db");
+    fixture_path(path_new, sizeof path_new, "check-new.db");
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    unlink(path_old);
+    unlink(path_new);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_runs_pass),
+        cmocka_unit_test(ten_percent_slower_is_found),
+        cmocka_unit_test(faster_runs_pass),
+        cmocka_unit_test(the_limit_is_kept),
+        cmocka_unit_test(hidden_communication_is_shown_only),
+        cmocka_unit_test(too_few_steps_are_said),
+        cmocka_unit_test(memory_and_loss_are_held_to_their_limits),
+        cmocka_unit_test(files_without_runs_are_rejected),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
