@@ -200,8 +200,8 @@ static void operands_sgd(const hp_device_config *c, const int32_t *o, hp_bound *
 }
 
 static operands_fn *const operands_fns[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = operands_pack, [HP_TASK_LOSS] = operands_loss, [HP_TASK_ACCUM] = operands_accum,
-    [HP_TASK_COPY] = operands_copy, [HP_TASK_ZERO] = operands_zero, [HP_TASK_SGD] = operands_sgd,
+    [HP_TASK_PACK] = operands_pack,  [HP_TASK_LOSS] = operands_loss, [HP_TASK_ACCUM] = operands_accum,
+    [HP_TASK_COPY] = operands_copy,  [HP_TASK_ZERO] = operands_zero, [HP_TASK_SGD] = operands_sgd,
     [HP_TASK_FINITE] = operands_sgd,
 };
 

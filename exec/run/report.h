@@ -12,7 +12,8 @@ hp_status hp_report_begin(int64_t steps, hp_error *err);
 typedef struct hp_report_step_of {
     int64_t step; /* from 1 */
     double loss, step_s;
-    double step_cpu_s; /* what rank 0's processors worked: other programs on a shared machine disturb it less */
+    double
+        step_cpu_s; /* what rank 0's processors worked: other programs on a shared machine disturb it less */
     double images_per_s;
     double loss_scale; /* of this step; 0: the program scales none, and the line does not say */
 } hp_report_step_of;

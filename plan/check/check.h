@@ -37,7 +37,6 @@ hp_placed hp_placed_params(hp_arena *arena, const hp_role *r, const hp_graph *g,
 /* Index of the first that ends behind element `from`. */
 int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
 
-
 /* --- check/buffers.c, check/boxes.c --- */
 
 /* E-BOX: boxes lie in their tensors and fill their bytes. */

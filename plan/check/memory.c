@@ -207,10 +207,8 @@ static hp_status use_hidden(memory_check *m, int task) {
                          : t->op == HP_TASK_BWD ? m->r->pack_backward[t->layer]
                                                 : -1;
     if (pack >= 0) HP_TRY(use_buffer(m, pack, task, 'r'));
-    if (t->op == HP_TASK_LOSS || t->op == HP_TASK_FINITE)
-        HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'm'));
-    if (t->op == HP_TASK_SGD && hp_graph_metric_first(m->g))
-        HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'r'));
+    if (t->op == HP_TASK_LOSS || t->op == HP_TASK_FINITE) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'm'));
+    if (t->op == HP_TASK_SGD && hp_graph_metric_first(m->g)) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'r'));
     if (t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE) return use_gradients(m, task, t->offset, t->count);
     return hp_task_gradient(m->g, t) ? use_layer_gradients(m, task, &m->g->layer[t->layer]) : HP_OK;
 }

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-
 typedef struct fold_state {
     const hp_graph *g;
     hp_layer *layer; /* copies of g's layers; hosts take over what they absorb and move to its place */

@@ -81,8 +81,7 @@ static bool stores_low(const store_state *s, int layer) {
     enum { RAW_CHANNELS = 4 }; /* of an image as bytes */
     const hp_layer *l = &s->g->layer[layer];
     if (s->low == HP_STORE_REAL || layer == s->g->n_layer - 1 || !is_map(s->g, l->out)) return false;
-    if (l->op == HP_INPUT)
-        return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS && !kept_real(s, l);
+    if (l->op == HP_INPUT) return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS && !kept_real(s, l);
     return may[l->op] && !kept_real(s, l);
 }
 

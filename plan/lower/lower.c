@@ -213,7 +213,8 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
                    hp_program **program, hp_error *err) {
     hp_reject why;
     const bool trains = o->mode != HP_MODE_TRAIN || hp_graph_trains(g, &why);
-    if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why) || !hp_device_allows(o->device, s, g->deployed, &why))
+    if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why) ||
+        !hp_device_allows(o->device, s, g->deployed, &why))
         return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
     hp_strategy whole = *s;
     hp_strategy_fill_cut(g, o->unit_cost, &whole);

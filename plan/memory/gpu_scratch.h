@@ -6,7 +6,9 @@
 #include "plan/program/program.h"
 
 enum { HP_GPU_LOSS_BLOCKS = 256 }; /* of threads, each with a row of HP_METRICS sums */
-enum { HP_GPU_MEAN_ROWS = 1024 };  /* means of as many pixels or more are column sums (plan/memory/column_sums.h) */
+enum {
+    HP_GPU_MEAN_ROWS = 1024
+}; /* means of as many pixels or more are column sums (plan/memory/column_sums.h) */
 
 /* For one task of a layer between boxes: a multiple of 64. */
 int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s);

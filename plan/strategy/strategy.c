@@ -190,9 +190,10 @@ static hp_status parse_prec(const key *k, const char *value, hp_strategy *s, hp_
     static const char *const coming[] = {"fp8", "int4"};
     for (size_t i = 0; i < sizeof coming / sizeof *coming; i++)
         if (strcmp(value, coming[i]) == 0)
-            return hp_fail(err, HP_EUNAVAIL,
-                           "strategy: prec=%s is not in this version: fp32, tf32, bf16, fp16, int8, int8-dynamic",
-                           value);
+            return hp_fail(
+                err, HP_EUNAVAIL,
+                "strategy: prec=%s is not in this version: fp32, tf32, bf16, fp16, int8, int8-dynamic",
+                value);
     return parse_name(k, value, s, err);
 }
 

@@ -14,7 +14,7 @@ typedef struct hp_eval_setup {
     const hp_cost_table *table;
     hp_mode mode;
     hp_dtype dtype;
-    const char *device; /* that will run the plan, as --device says it; NULL: the CPU */
+    const char *device;   /* that will run the plan, as --device says it; NULL: the CPU */
     int64_t batch;        /* global */
     int64_t memory_limit; /* bytes of one rank, 0 = the device's */
     bool eager;           /* memory as an eager framework keeps it, not as planned */

@@ -102,7 +102,8 @@ static void ranks_load_bytes(const ranks_rank *me, int32_t iter, int32_t micro, 
     }
 }
 
-static void ranks_load_pixels(const ranks_rank *me, int32_t iter, int32_t micro, hp_dtype dtype, const hp_box *b, void *to) {
+static void ranks_load_pixels(const ranks_rank *me, int32_t iter, int32_t micro, hp_dtype dtype,
+                              const hp_box *b, void *to) {
     int64_t at = 0;
     for (int i = b->lo[HP_AXIS_N]; i < b->hi[HP_AXIS_N]; i++) {
         const uint64_t stream = ranks_stream(me, iter, micro, i);

@@ -18,7 +18,7 @@
 #include <cuda_runtime.h>
 /* Its cudaError_t. */
 #define HP_LAUNCH(kernel, grid, block, stream, ...)                                                          \
-    ((kernel)<<<(grid), (block), 0, (stream)>>>(__VA_ARGS__), cudaGetLastError())
+    ((kernel) < < < (grid), (block), 0, (stream) >>> (__VA_ARGS__), cudaGetLastError())
 #endif
 
 #include <stdint.h>

@@ -122,7 +122,7 @@ typedef struct hp_cuda_loss {
     const int32_t *labels;
     int64_t rows;
     int32_t classes;
-    double scale;             /* of dlogits, beside step->loss_scale */
+    double scale; /* of dlogits, beside step->loss_scale */
     const hp_cuda_step *step;
     double *partial, *metric; /* scratch: HP_GPU_LOSS_BLOCKS x HP_METRICS */
 } hp_cuda_loss;

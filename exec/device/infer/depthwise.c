@@ -12,16 +12,15 @@ static void run_bytes(const hp_matrix *m, const hp_bound *b) {
         init[o] = 0;
         for (int k = 0; k < m->p.sums; k++) init[o] -= m->units.in_zero * sum[(int64_t)k * m->p.padded + o];
     }
-    m->kernels->depthwise_bytes(
-        &(hp_depthwise_map){.x = b->x[0],
-                            .y = b->y,
-                            .shape = &b->shape,
-                            .zero = (uint8_t)m->units.in_zero,
-                            .weights = (const int8_t *)pack,
-                            .init = init,
-                            .scale = m->scale,
-                            .shift = m->shift,
-                            .out = &m->out});
+    m->kernels->depthwise_bytes(&(hp_depthwise_map){.x = b->x[0],
+                                                    .y = b->y,
+                                                    .shape = &b->shape,
+                                                    .zero = (uint8_t)m->units.in_zero,
+                                                    .weights = (const int8_t *)pack,
+                                                    .init = init,
+                                                    .scale = m->scale,
+                                                    .shift = m->shift,
+                                                    .out = &m->out});
 }
 
 /* --- floats --- */

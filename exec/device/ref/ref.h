@@ -11,8 +11,7 @@ hp_ref_fn hp_ref_conv_fwd, hp_ref_conv_bwd, hp_ref_conv_bwdw;              /* re
 hp_ref_fn hp_ref_bn_fwd, hp_ref_bn_bwd, hp_ref_bn_stats, hp_ref_bn_bstats; /* ref/norm.c */
 hp_ref_fn hp_ref_act_fwd, hp_ref_act_bwd, hp_ref_add_fwd, hp_ref_add_bwd;  /* ref/point.c */
 hp_ref_fn hp_ref_concat_fwd, hp_ref_concat_bwd, hp_ref_dropout_fwd, hp_ref_dropout_bwd;
-hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd,
-    hp_ref_avgpool_bwd; /* ref/pool.c */
+hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd, hp_ref_avgpool_bwd; /* ref/pool.c */
 hp_ref_fn hp_ref_adaptpool_fwd, hp_ref_adaptpool_bwd;
 hp_ref_fn hp_ref_convt_fwd, hp_ref_convt_bwd, hp_ref_convt_bwdw; /* ref/convt.c */
 hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                        /* ref/pad.c */
