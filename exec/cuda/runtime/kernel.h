@@ -11,14 +11,16 @@
 #define HP_KERNEL_H
 
 #if defined(HP_CUDA_STANDIN)
-#include "tests/standin/kernel.h"
+#include HP_CUDA_STANDIN /* the header that plays these parts */
 #else
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 /* Its cudaError_t. */
-#define HP_LAUNCH(kernel, grid, block, stream, ...)                                                          \
-    ((kernel) < < < (grid), (block), 0, (stream) >>> (__VA_ARGS__), cudaGetLastError())
+/* clang-format off: it takes the brackets of a launch for comparisons */
+#define HP_LAUNCH(kernel, grid, block, stream, ...) \
+    ((kernel)<<<(grid), (block), 0, (stream)>>>(__VA_ARGS__), cudaGetLastError())
+/* clang-format on */
 #endif
 
 #include <stdint.h>
