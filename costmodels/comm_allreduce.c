@@ -62,14 +62,14 @@ static carried by_host(const hp_row *path, double copies) {
 }
 
 /* The latency of a measured message holds the launch; an all-reduce is launched once. */
-static carried carried_by(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node,
+static carried carried_by(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                           double bytes) {
     const hp_row *path = hp_comm_path(t, m, by, same_node, false);
     const double once = path ? path->y[HP_PATH_LATENCY] : 0,
                  copies = path && path->y[HP_PATH_COPIES] > 0 ? 1 / path->y[HP_PATH_COPIES] : 0;
     if (path && same_node && path->y[HP_PATH_HOST] > 0) return by_host(path, copies);
     /* copies happen once, around it: its messages are those of the link */
-    const hp_carrier wire = copies > 0 ? HP_CARRIER_ANY : by;
+    const hp_wire wire = copies > 0 ? HP_WIRE_ANY : by;
     const double launch = copies > 0 ? 0 : once;
     const double small = hp_cost_p2p(t, m, wire, same_node, 0).seconds,
                  whole = hp_cost_p2p(t, m, wire, same_node, bytes).seconds;
@@ -79,7 +79,7 @@ static carried carried_by(const hp_cost_table *t, const hp_machine *m, hp_carrie
     return (carried){once, copies, {fmax(0, small - launch), beta, gamma}};
 }
 
-static const hp_row *measured_row(const hp_cost_table *t, const hp_machine *m, hp_carrier by, int ranks,
+static const hp_row *measured_row(const hp_cost_table *t, const hp_machine *m, hp_wire by, int ranks,
                                   int per_node) {
     /* nobody's in particular: else what was published of NCCL */
     const char *const names[] = {"", " mpi", " nccl"};
@@ -87,11 +87,11 @@ static const hp_row *measured_row(const hp_cost_table *t, const hp_machine *m, h
     char key[40];
     snprintf(key, sizeof key, "r%d n%d%s", ranks, per_node, names[by]);
     const hp_row *row = hp_rows_find(t, HP_ROW_ALLREDUCE, link, key);
-    return row || by != HP_CARRIER_ANY ? row : measured_row(t, m, HP_CARRIER_NCCL, ranks, per_node);
+    return row || by != HP_WIRE_ANY ? row : measured_row(t, m, HP_CARRIER_NCCL, ranks, per_node);
 }
 
 /* The formulas, from messages alone. */
-static double modelled(const hp_cost_table *t, const hp_machine *m, hp_carrier by, int ranks, int per_node,
+static double modelled(const hp_cost_table *t, const hp_machine *m, hp_wire by, int ranks, int per_node,
                        double bytes) {
     const carried intra = carried_by(t, m, by, true, bytes), inter = carried_by(t, m, by, false, bytes);
     if (per_node >= ranks)
@@ -107,8 +107,8 @@ static double modelled(const hp_cost_table *t, const hp_machine *m, hp_carrier b
 
 /* Beyond the measured sizes the formulas say how much more it takes: few sizes were measured, and far apart.
  */
-static double from_row(const hp_cost_table *t, const hp_machine *m, hp_carrier by, const hp_row *row,
-                       int ranks, int per_node, double bytes) {
+static double from_row(const hp_cost_table *t, const hp_machine *m, hp_wire by, const hp_row *row, int ranks,
+                       int per_node, double bytes) {
     const double last = row->x[row->n - 1];
     if (bytes <= last) return hp_line_at(row->x, row->y, row->n, bytes);
     const double more =
@@ -116,7 +116,7 @@ static double from_row(const hp_cost_table *t, const hp_machine *m, hp_carrier b
     return row->y[row->n - 1] + fmax(0, more);
 }
 
-hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, hp_carrier by, int ranks, int per_node,
+hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, hp_wire by, int ranks, int per_node,
                           double bytes) {
     if (ranks <= 1) return (hp_cost){0, 0, 0, HP_SOURCE_MEASURED};
     const hp_row *row = measured_row(t, m, by, ranks, per_node);

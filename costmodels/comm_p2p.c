@@ -22,9 +22,9 @@ static hp_cost from_row(const hp_cost_table *t, const hp_link_class *link, const
                           row->y[0] + from_link(t, link, bytes).seconds - from_link(t, link, first).seconds);
 }
 
-const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node,
+const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                            bool message) {
-    if (by == HP_CARRIER_ANY) return NULL;
+    if (by == HP_WIRE_ANY) return NULL;
     const char *link = same_node ? m->intra.name : m->inter.name;
     const hp_row *peer =
         by == HP_CARRIER_MPI && same_node && message ? hp_rows_find(t, HP_ROW_PATH, link, "ipc") : NULL;
@@ -52,10 +52,9 @@ static hp_cost over_path(const hp_cost_table *t, const hp_link_class *link, cons
     return hp_cost_add(hp_cost_of_row(path, seconds), over_link(t, link, bytes));
 }
 
-hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node,
-                    double bytes) {
+hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes) {
     const hp_link_class *link = same_node ? &m->intra : &m->inter;
-    if (by == HP_CARRIER_ANY) return over_link(t, link, bytes);
+    if (by == HP_WIRE_ANY) return over_link(t, link, bytes);
     const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, hp_backend_names[by - 1]);
     if (row) return from_row(t, link, row, bytes);
     return over_path(t, link, hp_comm_path(t, m, by, same_node, true), same_node, bytes);

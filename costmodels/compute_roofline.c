@@ -1,5 +1,5 @@
 /* compute_roofline.c - what one task takes: the measured line of its shape class, else the fit of its family,
- * else that of a like task (compute_twin.c), else the device's roofline with the family's efficiency. Both
+ * else that of a like task (compute_fallback.c), else the device's roofline with the family's efficiency. Both
  * flops and bytes matter: a model of flops alone is far off for high-resolution images, where most layers
  * wait for memory. */
 #include "costmodels/models.h"
@@ -85,10 +85,10 @@ static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work 
 /* As long as a like task, times what the roofline says of the two; a guess with three times its interval. */
 static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
     static const double WIDER = 3, MOST = 0.9;
-    hp_work twin;
-    for (int k = 0; k < HP_TWINS; k++) {
-        if (!hp_work_twin(w, k, &twin) || !measured(t, m, &twin, cost)) continue;
-        const double factor = by_roofline(t, m, w).seconds / by_roofline(t, m, &twin).seconds;
+    hp_work fallback;
+    for (int k = 0; k < HP_FALLBACKS; k++) {
+        if (!hp_work_fallback(w, k, &fallback) || !measured(t, m, &fallback, cost)) continue;
+        const double factor = by_roofline(t, m, w).seconds / by_roofline(t, m, &fallback).seconds;
         const double s = factor * cost->seconds, wide = WIDER * factor * (cost->high - cost->seconds);
         *cost = (hp_cost){s, fmax(s - wide, (1 - MOST) * s), s + wide, HP_SOURCE_GUESS};
         return true;
@@ -117,9 +117,10 @@ static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, cons
 
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     const hp_row *row = share_row(t, m, w);
-    hp_work twin, kernel;
+    hp_work fallback, kernel;
     if (!row && hp_work_kernel(w, &kernel)) return hp_cost_share(t, m, &kernel);
-    for (int k = 0; !row && k < HP_TWINS && hp_work_twin(w, k, &twin); k++) row = share_row(t, m, &twin);
+    for (int k = 0; !row && k < HP_FALLBACKS && hp_work_fallback(w, k, &fallback); k++)
+        row = share_row(t, m, &fallback);
     if (m->share_cpu) {
         const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;
         return row ? fmax(row->y[0], core) : core;

@@ -27,10 +27,10 @@ double hp_allreduce_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
 double hp_allreduce_hierarchical(const hp_alpha_beta *intra, const hp_alpha_beta *inter, int ranks,
                                  int per_node, int nics, double bytes);
 
-/* --- compute_twin.c: what inference does beside what was measured of others. twin 0: the same task in
+/* --- compute_fallback.c: what inference does beside what was measured of others. twin 0: the same task in
  * float32; 1: training's forward task. False: there is none. */
-enum { HP_TWINS = 2 };
-bool hp_work_twin(const hp_work *w, int twin, hp_work *out);
+enum { HP_FALLBACKS = 2 };
+bool hp_work_fallback(const hp_work *w, int fallback, hp_work *out);
 
 /* The kernel of a layer that quantises its input at run time, without the passes before it; false: it is
  * none.
@@ -38,7 +38,7 @@ bool hp_work_twin(const hp_work *w, int twin, hp_work *out);
 bool hp_work_kernel(const hp_work *w, hp_work *kernel);
 
 /* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: nobody in particular. */
-const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node,
+const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                            bool message);
 /* One after the other; the source is the less certain one's. */
 hp_cost hp_cost_add(hp_cost a, hp_cost b);

@@ -165,7 +165,7 @@ static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, con
 
 /* Between GPUs rows are a back end's own. */
 static const char *by(const hp_machine *m, const hp_program *p, const hp_queue *q) {
-    return hp_carrier_of(m, p->device, q->backend) == HP_CARRIER_ANY ? "" : hp_backend_names[q->backend];
+    return hp_wire_of(m, p->device, q->backend) == HP_WIRE_ANY ? "" : hp_backend_names[q->backend];
 }
 
 static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it) {

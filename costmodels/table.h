@@ -57,21 +57,21 @@ double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work 
 
 /* Who carries a message between devices, in the words of the strategy's `comm`: 1 + hp_backend; ANY: nobody
  * in particular, the link as the machine describes it. */
-typedef enum hp_carrier {
-    HP_CARRIER_ANY = HP_COMM_AUTO,
+typedef enum hp_wire {
+    HP_WIRE_ANY = HP_COMM_AUTO,
     HP_CARRIER_MPI = 1 + HP_BACKEND_MPI,
     HP_CARRIER_NCCL = 1 + HP_BACKEND_NCCL
-} hp_carrier;
+} hp_wire;
 /* Of a back end between the devices of a machine that runs a program of this kind: back ends differ between
  * GPUs alone. */
-static inline hp_carrier hp_carrier_of(const hp_machine *m, int32_t device_kind, int32_t backend) {
+static inline hp_wire hp_wire_of(const hp_machine *m, int32_t device_kind, int32_t backend) {
     const bool gpus = !m->device.is_cpu && device_kind == (int32_t)HP_DEVICE_CUDA;
-    return gpus ? (hp_carrier)(1 + backend) : HP_CARRIER_ANY;
+    return gpus ? (hp_wire)(1 + backend) : HP_WIRE_ANY;
 }
 
 /* One message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its links. */
-hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_carrier by, bool same_node, double bytes);
-hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, hp_carrier by, int ranks, int per_node,
+hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
+hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, hp_wire by, int ranks, int per_node,
                           double bytes);
 
 #endif

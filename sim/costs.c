@@ -86,7 +86,7 @@ static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const h
     const hp_role *r = &p->role[rank % p->n_role];
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    const hp_carrier by = hp_carrier_of(m, p->device, r->queue[k->queue].backend);
+    const hp_wire by = hp_wire_of(m, p->device, r->queue[k->queue].backend);
     return hp_cost_p2p(t, m, by, hp_place_node(p, m, rank) == hp_place_node(p, m, peer), bytes);
 }
 
@@ -101,7 +101,7 @@ static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, in
     const hp_queue *queue = &p->role[rank % p->n_role].queue[k->queue];
     const int group = queue->peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    const hp_carrier by = hp_carrier_of(c->machine, p->device, queue->backend);
+    const hp_wire by = hp_wire_of(c->machine, p->device, queue->backend);
     return hp_cost_allreduce(c->table, c->machine, by, hp_group_size(p, group),
                              members_per_node(c, p, group, rank / p->n_role), bytes);
 }

@@ -26,7 +26,7 @@ static int ranks_of(const hp_row *r) {
 }
 
 /* The last word of "r4 n4 nccl", or of "nccl". */
-static const char *carrier_of(const hp_row *r) {
+static const char *wire_of(const hp_row *r) {
     for (const char *const *b = hp_backend_names; *b; b++) {
         const size_t n = strlen(*b), key = strlen(r->key);
         if (key >= n && strcmp(r->key + key - n, *b) == 0) return *b;
@@ -44,7 +44,7 @@ static double bus_factor(const hp_row *r) {
 static void print_comm(const hp_row *r) {
     const bool sum = r->kind == HP_ROW_ALLREDUCE;
     printf("\n# %s, %d ranks, in place%s%s\n", sum ? "all_reduce" : "sendrecv", ranks_of(r),
-           *carrier_of(r) ? ", " : "", carrier_of(r));
+           *wire_of(r) ? ", " : "", wire_of(r));
     printf("# %10s %12s %8s %8s %6s %10s %8s %8s %7s\n", "size", "count", "type", "redop", "root", "time",
            "algbw", "busbw", "#wrong");
     printf("# %10s %12s %8s %8s %6s %10s %8s %8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",

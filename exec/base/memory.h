@@ -32,7 +32,7 @@ typedef struct hp_capture_ops {
     /* Errors: HP_EUNAVAIL, a part cannot be kept. The stream is as it was before, either way. */
     hp_status (*end)(hp_captured **captured, hp_error *err);
     /* Gives all of it again. The events behind its parts happen anew, each as soon as its part is done. */
-    hp_status (*again)(hp_captured *captured, const hp_order *order, hp_error *err);
+    hp_status (*launch)(hp_captured *captured, const hp_order *order, hp_error *err);
     void (*free)(hp_captured *captured);
 } hp_capture_ops;
 
@@ -40,11 +40,11 @@ typedef struct hp_stream_ops {
     hp_status (*event_new)(hp_event **event, hp_error *err);
     void (*event_free)(hp_event *event);
     /* Never blocks. Errors: HP_EUNAVAIL, what the device ran into since the last call. */
-    hp_status (*happened)(hp_event *event, bool *yes, hp_error *err);
+    hp_status (*query)(hp_event *event, bool *yes, hp_error *err);
     /* From one that has happened to another, in seconds. */
-    hp_status (*apart)(hp_event *from, hp_event *to, double *seconds, hp_error *err);
+    hp_status (*elapsed)(hp_event *from, hp_event *to, double *seconds, hp_error *err);
     /* Makes the event happen now, once all earlier work of the compute stream has; waits for it. */
-    hp_status (*mark)(hp_event *event, hp_error *err);
+    hp_status (*record)(hp_event *event, hp_error *err);
     /* Copies between the device and page-locked host memory, either way, or from a peer's memory: on the
      * compute stream, as one of its tasks, or beside it, on the one stream of all copies. */
     hp_status (*copy)(hp_stream stream, void *to, const void *from, int64_t bytes, const hp_order *order,

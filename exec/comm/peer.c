@@ -112,7 +112,7 @@ static hp_status copy(peer_comm *c, peer_op *op, bool *on, hp_error *err) {
 }
 
 static hp_status answer(peer_comm *c, peer_op *op, bool *on, hp_error *err) {
-    HP_TRY(c->memory->streams->happened(op->event, on, err));
+    HP_TRY(c->memory->streams->query(op->event, on, err));
     if (!*on) return HP_OK;
     op->state = PEER_ANSWERED;
     return start_answer(c, op, HP_COMM_SEND, err);

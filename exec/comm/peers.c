@@ -80,7 +80,7 @@ static bool copied(const meeting *m, bool *late) {
     const double end_s = now_s() + HP_COMM_SETUP_LIMIT_S;
     hp_error why;
     for (bool yes = false; !*late;) {
-        if (m->memory->streams->happened(m->event, &yes, &why) != HP_OK) return false;
+        if (m->memory->streams->query(m->event, &yes, &why) != HP_OK) return false;
         if (yes) return true;
         *late = now_s() > end_s;
         sched_yield();

@@ -83,7 +83,7 @@ static hp_status copy(staged_comm *c, staged_op *op, bool out, hp_error *err) {
 }
 
 static hp_status copied(const staged_comm *c, const staged_op *op, bool *yes, hp_error *err) {
-    return c->memory->streams->happened(op->event, yes, err);
+    return c->memory->streams->query(op->event, yes, err);
 }
 
 /* Begins what may begin. */

@@ -121,16 +121,16 @@ static hp_status cuda_run(hp_device *d, int task, const hp_step *step, hp_error 
     return hp_cuda_checked(cudaStreamSynchronize(d->cuda->compute), "cudaStreamSynchronize", err);
 }
 
-static char *untold(const hp_device *d) {
-    return hp_dnn_choices_untold(d->dnn);
+static char *export_choices(const hp_device *d) {
+    return hp_dnn_choices_export(d->dnn);
 }
 
 /* Launches have the plans that their layers were given at first: those stay, with other engines. */
-static hp_status adopt(hp_device *d, const char *text, hp_error *err) {
-    return hp_dnn_choices_adopt(d->dnn, text, err);
+static hp_status import_choices(hp_device *d, const char *text, hp_error *err) {
+    return hp_dnn_choices_import(d->dnn, text, err);
 }
 
-static const hp_tuning_ops tuning = {untold, adopt};
+static const hp_tuning_ops tuning = {export_choices, import_choices};
 
 const hp_device_ops hp_device_cuda = {.name = "cuda",
                                       .dtype = HP_F32,

@@ -39,9 +39,9 @@ static inline double hp_step_loss_scale(const hp_step *s) {
 /* Kernels that a device chose by timing them: ranks tell each other, so that all use the same. */
 typedef struct hp_tuning_ops {
     /* Choices that no rank has told of yet, the caller's to free; NULL: there are none. */
-    char *(*untold)(const hp_device *device);
+    char *(*export_choices)(const hp_device *device);
     /* What a rank, this one too, has told: is used from now on, and told. Errors: HP_EDATA, HP_EUNAVAIL. */
-    hp_status (*adopt)(hp_device *device, const char *text, hp_error *err);
+    hp_status (*import_choices)(hp_device *device, const char *text, hp_error *err);
 } hp_tuning_ops;
 
 typedef struct hp_device_ops {

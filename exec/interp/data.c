@@ -128,7 +128,7 @@ static hp_status fetch(hp_interp *in, int32_t task, const unsigned char *at, int
     const hp_order order = {.done = in->fetched};
     bool done = false;
     HP_TRY(in->streams->copy(HP_STREAM_COPY, in->host[task], at, bytes, &order, err));
-    while (!done) HP_TRY(in->streams->happened(in->fetched, &done, err));
+    while (!done) HP_TRY(in->streams->query(in->fetched, &done, err));
     return HP_OK;
 }
 

@@ -40,7 +40,7 @@ hp_status interp_device_begin(hp_interp *in, const hp_step *step, hp_error *err)
     for (int t = 0; t < in->c.role->n_task; t++) in->done_ns[t] = 0;
     interp_segments_begin(in);
     HP_TRY(in->c.ops->begin(in->c.device, step, err));
-    HP_TRY(in->streams->mark(in->zero, err));
+    HP_TRY(in->streams->record(in->zero, err));
     in->zero_ns = hp_clock_now_ns(in->c.clock);
     for (int q = 0; q < in->c.role->n_queue; q++) in->queue[q].last_ns = in->zero_ns;
     return HP_OK;
@@ -82,10 +82,10 @@ static bool follows_all(const hp_interp *in, int32_t task) {
 hp_status interp_event(hp_interp *in, int32_t task, bool *done, int64_t *t0_ns, int64_t *t1_ns,
                        hp_error *err) {
     double s = 0;
-    HP_TRY(in->streams->happened(in->event[task], done, err));
+    HP_TRY(in->streams->query(in->event[task], done, err));
     *done = *done && follows_all(in, task);
     if (!*done) return HP_OK;
-    HP_TRY(in->streams->apart(in->zero, in->event[task], &s, err));
+    HP_TRY(in->streams->elapsed(in->zero, in->event[task], &s, err));
     *t1_ns = in->zero_ns + (int64_t)(s * 1e9);
     const int64_t now_ns = hp_clock_now_ns(in->c.clock);
     if (*t1_ns > now_ns) *t1_ns = now_ns; /* the host saw the zero later than it was */

@@ -6,7 +6,7 @@
  * A segment that the device cannot keep is given task by task as before: an error that matters comes again.
  */
 #include "exec/interp/inside.h"
-#include "exec/interp/segments.h"
+#include "exec/interp/graph_segments.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ void interp_segments_open(hp_interp *in) {
     if (!in->streams || !in->streams->capture) return;
     in->segment = interp_zeroed(n, sizeof *in->segment);
     in->captured = interp_zeroed(n, sizeof *in->captured);
-    hp_segments(in->c.role, in->segment);
+    hp_graph_segments(in->c.role, in->segment);
 }
 
 void interp_segments_close(hp_interp *in) {
@@ -61,7 +61,7 @@ hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err) {
     if (!in->captured || !in->captured[task[0]]) return HP_OK;
     hp_order order = interp_order(in, task[0]);
     order.done = NULL; /* its event is one of those kept */
-    HP_TRY(in->streams->capture->again(in->captured[task[0]], &order, err));
+    HP_TRY(in->streams->capture->launch(in->captured[task[0]], &order, err));
     *n = in->segment[task[0]];
     for (int i = 0; i < *n; i++) interp_flies(in, task[i], t0_ns);
     return HP_OK;

@@ -35,13 +35,13 @@ static hp_status play(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device
                       hp_status *adopted, hp_error *err) {
     double length[comm->size];
     hp_error why;
-    char *mine = *adopted == HP_OK ? ops->untold(device) : NULL, *text = NULL;
+    char *mine = *adopted == HP_OK ? ops->export_choices(device) : NULL, *text = NULL;
     hp_status s =
         hp_comm_share(comm, mine ? (double)strlen(mine) : 0, length, "the other ranks' kernels", err);
     const int r = s == HP_OK ? first_with(length, comm->size) : comm->size;
     *more = r < comm->size;
     if (*more) s = tell(comm, r, (int64_t)length[r], mine, &text, err);
-    const hp_status taken = *more && s == HP_OK ? ops->adopt(device, text, &why) : HP_OK;
+    const hp_status taken = *more && s == HP_OK ? ops->import_choices(device, text, &why) : HP_OK;
     if (taken != HP_OK && *adopted == HP_OK) *adopted = hp_fail(err, taken, "%s", why.text);
     free(mine);
     free(text);

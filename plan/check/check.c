@@ -220,14 +220,14 @@ static hp_status check_role(const hp_program *p, const hp_graph *g, int role, hp
 }
 
 static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err) {
-    hp_cargo **cargo = NULL;
+    hp_payload **payload = NULL;
     HP_TRY(hp_check_places(p, g, err));
     HP_TRY(hp_check_buffers(p, g, err));
     HP_TRY(hp_check_deployed(arena, p, g, err));
     HP_TRY(hp_check_boxes(p, g, err));
-    HP_TRY(hp_check_data(arena, p, g, &cargo, err));
+    HP_TRY(hp_check_data(arena, p, g, &payload, err));
     HP_TRY(hp_check_gradients(p, g, err));
-    HP_TRY(hp_check_messages(arena, p, g, cargo, err));
+    HP_TRY(hp_check_messages(arena, p, g, payload, err));
     HP_TRY(hp_check_waits(p, g, err));
     HP_TRY(hp_check_lanes(arena, p, g, err));
     return hp_check_memory(p, g, err);

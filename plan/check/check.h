@@ -75,14 +75,14 @@ bool hp_region_within(const hp_region *r, const hp_region *other, const hp_box *
 /* --- check/data.c --- */
 
 /* What a message carries: a tensor and whether it is the tensor's gradient; tensor -1: not known. */
-typedef struct hp_cargo {
+typedef struct hp_payload {
     int32_t tensor;
     int8_t gradient; /* -1: not known */
-} hp_cargo;
+} hp_payload;
 
 /* E-UNSET, E-LOST, E-BOX: everything that is read was written before, by a task that computes what the reader
  * takes it for. Fills cargo[role][task] of sends. */
-hp_status hp_check_data(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_cargo ***cargo,
+hp_status hp_check_data(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_payload ***payload,
                         hp_error *err);
 
 /* --- check/gradients.c --- */
@@ -104,8 +104,8 @@ int hp_queue_find(const hp_role *r, const hp_queue_list *l, int kind, int peer, 
 
 /* E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-BOX: the two ends of every message, the members of every collective.
  */
-hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_cargo *const *cargo,
-                            hp_error *err);
+hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g,
+                            hp_payload *const *payload, hp_error *err);
 
 /* --- check/waits.c --- */
 

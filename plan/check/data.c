@@ -23,8 +23,8 @@ typedef struct walker {
     const hp_graph *g;
     const hp_role *r;
     const hp_task *t;
-    content *of;     /* per buffer */
-    hp_cargo *cargo; /* per task */
+    content *of;         /* per buffer */
+    hp_payload *payload; /* per task */
 } walker;
 
 static int32_t operand(const walker *w, int i) {
@@ -296,9 +296,9 @@ static hp_status walk_nothing(walker *w) {
 static hp_status walk_send(walker *w) {
     const int32_t id = operand(w, 0);
     const content *c = &w->of[id];
-    w->cargo[w->at.task] = (hp_cargo){-1, GRADIENT_UNKNOWN};
+    w->payload[w->at.task] = (hp_payload){-1, GRADIENT_UNKNOWN};
     if (!hp_buffer_has_box(buffer_of(w, id))) return HP_OK;
-    w->cargo[w->at.task] = (hp_cargo){c->tensor, c->gradient};
+    w->payload[w->at.task] = (hp_payload){c->tensor, c->gradient};
     return read_all(w, id, c->tensor, c->gradient);
 }
 
@@ -351,21 +351,21 @@ static hp_status walk_role(walker *w) {
     return HP_OK;
 }
 
-hp_status hp_check_data(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_cargo ***cargo,
+hp_status hp_check_data(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_payload ***payload,
                         hp_error *err) {
-    hp_cargo **all = HP_NEW(arena, hp_cargo *, p->n_role);
+    hp_payload **all = HP_NEW(arena, hp_payload *, p->n_role);
     hp_status s = HP_OK;
     for (int role = 0; role < p->n_role && s == HP_OK; role++) {
-        all[role] = HP_NEW(arena, hp_cargo, p->role[role].n_task);
+        all[role] = HP_NEW(arena, hp_payload, p->role[role].n_task);
         walker w = {.at = {p, g, role, 0, err},
                     .arena = hp_arena_new(),
                     .p = p,
                     .g = g,
                     .r = &p->role[role],
-                    .cargo = all[role]};
+                    .payload = all[role]};
         s = walk_role(&w);
         hp_arena_free(w.arena);
     }
-    *cargo = all;
+    *payload = all;
     return s;
 }

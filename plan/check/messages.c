@@ -75,7 +75,7 @@ typedef struct messages {
     const hp_program *p;
     const hp_graph *g;
     const hp_queue_list *lists;
-    hp_cargo *const *cargo;
+    hp_payload *const *payload;
 } messages;
 
 /* Message `k` of a channel: its two tasks. */
@@ -92,21 +92,21 @@ static const hp_task *recv_task(const messages *m, const message *e) {
 }
 
 /* What is sent is the part of the tensor that the receiver has room for. */
-static hp_status check_cargo(const messages *m, const message *e, hp_error *err) {
+static hp_status check_payload(const messages *m, const message *e, hp_error *err) {
     const hp_role *a = &m->p->role[e->from], *b = &m->p->role[e->to];
     const hp_buffer *x = &a->buffer[a->operand[send_task(m, e)->operand]],
                     *y = &b->buffer[b->operand[recv_task(m, e)->operand]];
-    const hp_cargo cargo = m->cargo[e->from][e->send];
+    const hp_payload payload = m->payload[e->from][e->send];
     const int gradient = y->kind == HP_BUF_TENSOR ? 0 : y->kind == HP_BUF_GRADIENT ? 1 : -1;
-    if (cargo.tensor < 0 && y->what < 0) return HP_OK;
-    if (cargo.tensor != y->what || (cargo.gradient >= 0 && gradient >= 0 && cargo.gradient != gradient))
+    if (payload.tensor < 0 && y->what < 0) return HP_OK;
+    if (payload.tensor != y->what || (payload.gradient >= 0 && gradient >= 0 && payload.gradient != gradient))
         REFUSE("E-BOX: message %d on channel %d: rank %d sends tensor %d%s, rank %d expects tensor %d%s",
-               e->k, e->channel, e->from, cargo.tensor, cargo.gradient == 1 ? "'s gradient" : "", e->to,
+               e->k, e->channel, e->from, payload.tensor, payload.gradient == 1 ? "'s gradient" : "", e->to,
                y->what, gradient == 1 ? "'s gradient" : "");
     if (!hp_box_equal(&x->box, &y->box))
         REFUSE(
             "E-BOX: message %d on channel %d: rank %d sends another part of tensor %d than rank %d expects",
-            e->k, e->channel, e->from, cargo.tensor, e->to);
+            e->k, e->channel, e->from, payload.tensor, e->to);
     return HP_OK;
 }
 
@@ -123,7 +123,7 @@ static hp_status check_message(const messages *m, const message *e, hp_error *er
     if (x->count != y->count)
         REFUSE("E-COUNT: message %d on channel %d: rank %d sends %lld elements, rank %d expects %lld", e->k,
                e->channel, e->from, (long long)x->count, e->to, (long long)y->count);
-    return check_cargo(m, e, err);
+    return check_payload(m, e, err);
 }
 
 /* Queue `q` of role `from`, a send: its messages against the receives of its peer. */
@@ -251,9 +251,9 @@ static hp_status check_collectives(hp_arena *arena, const messages *m, hp_error 
     return HP_OK;
 }
 
-hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_cargo *const *cargo,
-                            hp_error *err) {
-    const messages m = {p, g, hp_queue_lists(arena, p), cargo};
+hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g,
+                            hp_payload *const *payload, hp_error *err) {
+    const messages m = {p, g, hp_queue_lists(arena, p), payload};
     for (int r = 0; r < p->n_role; r++) HP_TRY(check_role_messages(&m, r, err));
     return check_collectives(arena, &m, err);
 }

@@ -20,10 +20,10 @@ typedef struct waits {
     int32_t *before;  /* per task: dependencies, and the one before it in its queue, that have not happened */
     int32_t *next;    /* per task: the one behind it in its queue, -1 */
     int32_t *partner; /* per task: other end of the message, meeting of a collective, -1 */
-    int32_t *succ_first, *succ;            /* per task: tasks that depend on it */
-    uint8_t *state;                        /* per task: POSTED | DONE */
-    int32_t n_meeting, *missing;           /* per meeting: calls that have not been posted */
-    int32_t *meeting_first, *meeting_call; /* per meeting: its calls */
+    int32_t *succ_first, *succ;              /* per task: tasks that depend on it */
+    uint8_t *state;                          /* per task: POSTED | DONE */
+    int32_t n_instance, *missing;            /* per meeting: calls that have not been posted */
+    int32_t *instance_first, *instance_call; /* per meeting: its calls */
     int32_t *ready, n_ready; /* tasks that are posted or done, and whose consequences are to be drawn */
 } waits;
 
@@ -115,7 +115,7 @@ static void link_call(waits *w, const int32_t *group_first, int role, int q) {
 }
 
 /* Meetings of each group: as many as the member that calls most has calls. */
-static int32_t *count_meetings(waits *w) {
+static int32_t *count_instances(waits *w) {
     int32_t *first = HP_NEW(w->arena, int32_t, w->p->n_group + 1);
     for (int role = 0; role < w->p->n_role; role++)
         for (int q = 1; q < w->p->role[role].n_queue; q++) {
@@ -124,23 +124,23 @@ static int32_t *count_meetings(waits *w) {
             if (queue->kind == HP_QUEUE_COLL && n > first[queue->peer + 1]) first[queue->peer + 1] = n;
         }
     for (int i = 0; i < w->p->n_group; i++) first[i + 1] += first[i];
-    w->n_meeting = first[w->p->n_group];
+    w->n_instance = first[w->p->n_group];
     return first;
 }
 
 static void list_calls(waits *w) {
-    w->meeting_first = HP_NEW(w->arena, int32_t, w->n_meeting + 1);
-    for (int i = 0; i < w->n_meeting; i++) w->meeting_first[i + 1] = w->meeting_first[i] + w->missing[i];
-    w->meeting_call = HP_NEW(w->arena, int32_t, w->meeting_first[w->n_meeting]);
-    int32_t *at = HP_NEW(w->arena, int32_t, w->n_meeting);
+    w->instance_first = HP_NEW(w->arena, int32_t, w->n_instance + 1);
+    for (int i = 0; i < w->n_instance; i++) w->instance_first[i + 1] = w->instance_first[i] + w->missing[i];
+    w->instance_call = HP_NEW(w->arena, int32_t, w->instance_first[w->n_instance]);
+    int32_t *at = HP_NEW(w->arena, int32_t, w->n_instance);
     for (int t = 0; t < w->n_task; t++)
         if (kind_of(w, t) == HP_QUEUE_COLL)
-            w->meeting_call[w->meeting_first[w->partner[t]] + at[w->partner[t]]++] = t;
+            w->instance_call[w->instance_first[w->partner[t]] + at[w->partner[t]]++] = t;
 }
 
 static void link_ranks(waits *w) {
-    const int32_t *group_first = count_meetings(w);
-    w->missing = HP_NEW(w->arena, int32_t, w->n_meeting);
+    const int32_t *group_first = count_instances(w);
+    w->missing = HP_NEW(w->arena, int32_t, w->n_instance);
     for (int role = 0; role < w->p->n_role; role++)
         for (int q = 1; q < w->p->role[role].n_queue; q++) {
             const int kind = w->p->role[role].queue[q].kind;
@@ -170,10 +170,10 @@ static void post_message(waits *w, int t) {
 }
 
 static void post_call(waits *w, int t) {
-    const int meeting = w->partner[t];
-    if (--w->missing[meeting] > 0) return;
-    for (int i = w->meeting_first[meeting]; i < w->meeting_first[meeting + 1]; i++)
-        finish(w, w->meeting_call[i]);
+    const int instance = w->partner[t];
+    if (--w->missing[instance] > 0) return;
+    for (int i = w->instance_first[instance]; i < w->instance_first[instance + 1]; i++)
+        finish(w, w->instance_call[i]);
 }
 
 static void post(waits *w, int t) {
@@ -209,11 +209,11 @@ static int before_in_queue(const waits *w, int t) {
 /* A task whose being posted or done the blocked task waits for. */
 static int waits_for(const waits *w, int t) {
     if (w->state[t] & POSTED) { /* the other side is missing */
-        const int meeting = w->partner[t];
-        if (kind_of(w, t) != HP_QUEUE_COLL) return meeting;
-        int i = w->meeting_first[meeting];
-        while (w->state[w->meeting_call[i]] & POSTED) i++;
-        return w->meeting_call[i];
+        const int instance = w->partner[t];
+        if (kind_of(w, t) != HP_QUEUE_COLL) return instance;
+        int i = w->instance_first[instance];
+        while (w->state[w->instance_call[i]] & POSTED) i++;
+        return w->instance_call[i];
     }
     const hp_role *r = &w->p->role[w->role[t]];
     const int base = w->base[w->role[t]];

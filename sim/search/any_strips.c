@@ -26,11 +26,11 @@ static hp_status list_choices(hp_eval *e, const hp_space *space, choice *choices
     const hp_eval_setup *setup = hp_eval_get(e);
     for (int i = 0; i < n; i++) {
         const hp_strategy s = hp_space_strategy(&list[i]);
-        hp_outlook out;
+        hp_estimate out;
         if (!hp_rules_allow(setup->rules, &s, space->graph, space->batch, space->n_devices, NULL) ||
             hp_space_tasks(space, &list[i]) > MOST_TASKS)
             continue;
-        HP_TRY(hp_eval_outlook(e, &s, &out, err));
+        HP_TRY(hp_eval_estimate(e, &s, &out, err));
         if (out.memory_bytes > (double)hp_eval_limit(e, &s).rank_bytes) continue;
         choices[(*kept)++] = (choice){list[i], out.memory_bytes, i};
     }

@@ -39,7 +39,7 @@ struct hp_eval {
     hp_arena *arena;
     hp_eval_setup setup;
     hp_cost_cache *cache;
-    hp_outlook_setup outlook;
+    hp_estimate_setup estimate;
     unit_costs *units; /* per micro-batch size seen */
     int n_units, units_capacity;
     known_cut *cut; /* KNOWN_CUTS of them */
@@ -53,15 +53,15 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
     hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode,
                                    hp_device_kind_of(setup->device));
-    e->outlook = (hp_outlook_setup){.parts = parts,
-                                    .graph = setup->graph,
-                                    .table = setup->table,
-                                    .machine = setup->machine,
-                                    .mode = setup->mode,
-                                    .dtype = setup->dtype,
-                                    .device = setup->device,
-                                    .batch = setup->batch,
-                                    .eager = setup->eager};
+    e->estimate = (hp_estimate_setup){.parts = parts,
+                                      .graph = setup->graph,
+                                      .table = setup->table,
+                                      .machine = setup->machine,
+                                      .mode = setup->mode,
+                                      .dtype = setup->dtype,
+                                      .device = setup->device,
+                                      .batch = setup->batch,
+                                      .eager = setup->eager};
     return e;
 }
 
@@ -158,14 +158,14 @@ void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
     const cut_key key = key_of(e, s, kind);
     known_cut other, *known = s->n_sp <= 2 ? &e->cut[hp_hash64(&key, sizeof key, 0) % KNOWN_CUTS] : &other;
     if (known == &other || memcmp(&known->key, &key, sizeof key) != 0)
-        hp_cut_stages(e->outlook.parts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager,
+        hp_cut_stages(e->estimate.parts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager,
                       known->counts);
     known->key = key;
     s->n_cut = s->stages * s->chunks;
     memcpy(s->cut, known->counts, sizeof *s->cut * (size_t)s->n_cut);
 }
 
-hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_error *err) {
+hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, hp_error *err) {
     hp_strategy whole;
     const int32_t *counts = s->cut;
     if (!s->n_cut && hp_cut_is_plain(s)) {
@@ -175,7 +175,7 @@ hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_
         hp_eval_complete(e, &whole, HP_CUT_TIME);
         counts = whole.cut;
     }
-    *out = hp_outlook_of(&e->outlook, s, counts);
+    *out = hp_estimate_of(&e->estimate, s, counts);
     return HP_OK;
 }
 
@@ -268,11 +268,11 @@ static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_cos
 /* Why an image goes in strips. */
 static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_t n, hp_error *err) {
     hp_strategy whole = *s;
-    hp_outlook out;
+    hp_estimate out;
     char needs[32];
     whole.strips = 1;
     whole.deep = 0;
-    HP_TRY(hp_eval_outlook(e, &whole, &out, err));
+    HP_TRY(hp_eval_estimate(e, &whole, &out, err));
     const size_t used = strlen(note);
     snprintf(note + used, n - used, "; in strips: whole maps need %s",
              hp_format_bytes(out.memory_bytes, needs));

@@ -6,7 +6,7 @@
 
 #include "plan/store/store.h"
 #include "sim/search/memory_fit.h"
-#include "sim/search/outlook.h"
+#include "sim/search/estimate.h"
 
 typedef struct hp_eval_setup {
     const hp_graph *graph;
@@ -48,8 +48,8 @@ typedef struct hp_evaluation {
     int64_t tasks;           /* of all roles */
 } hp_evaluation;
 
-/* Bounds and an estimate without lowering (outlook.h). */
-hp_status hp_eval_outlook(hp_eval *e, const hp_strategy *s, hp_outlook *out, hp_error *err);
+/* Bounds and an estimate without lowering (estimate.h). */
+hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, hp_error *err);
 /* What a rank may use. */
 hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s);
 

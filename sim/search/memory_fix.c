@@ -77,10 +77,10 @@ static bool legal(hp_eval *e, const hp_strategy *s) {
 /* Legal, and small enough as far as can be seen without lowering? */
 static hp_status may_fit(hp_eval *e, const hp_strategy *s, bool *may, hp_error *err) {
     const hp_memory_limit limit = hp_eval_limit(e, s);
-    hp_outlook out;
+    hp_estimate out;
     *may = legal(e, s);
     if (!*may) return HP_OK;
-    HP_TRY(hp_eval_outlook(e, s, &out, err));
+    HP_TRY(hp_eval_estimate(e, s, &out, err));
     *may = out.memory_bytes <= (double)limit.rank_bytes;
     return HP_OK;
 }
@@ -107,13 +107,13 @@ static hp_status least_change(hp_eval *e, const hp_strategy *s, const memory_cha
     static const double FAR = 0.5;
     int n;
     const memory_change *change = changes_of(hp_eval_get(e)->graph, &n);
-    hp_outlook out;
-    HP_TRY(hp_eval_outlook(e, s, &out, err));
+    hp_estimate out;
+    HP_TRY(hp_eval_estimate(e, s, &out, err));
     double bytes = FAR * out.likely_bytes;
     for (int i = 0; i < n; i++) {
         const hp_strategy changed = apply_change(s, &change[i], hp_eval_get(e)->batch);
         if (change[i].stage_factor * change[i].tile_factor > 1 || !legal(e, &changed)) continue;
-        HP_TRY(hp_eval_outlook(e, &changed, &out, err));
+        HP_TRY(hp_eval_estimate(e, &changed, &out, err));
         if (out.likely_bytes >= bytes) continue;
         bytes = out.likely_bytes;
         *least = &change[i];

@@ -1,4 +1,4 @@
-/* search.c - looking at everything is possible because a look takes a microsecond (outlook.c), and lowering
+/* search.c - looking at everything is possible because a look takes a microsecond (estimate.c), and lowering
  * and simulating, a millisecond to a second, is for the promising: best first, with lower bounds to stop at
  * (as in branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
 #include "sim/search/search.h"
@@ -123,12 +123,12 @@ static bool repeats(search *s, const hp_point *p) {
 }
 
 /* A too large point is worth another look with its cut by memory. */
-static hp_status look(search *s, hp_point *p, hp_outlook *out, bool *fits, hp_reject *why, hp_error *err) {
+static hp_status look(search *s, hp_point *p, hp_estimate *out, bool *fits, hp_reject *why, hp_error *err) {
     for (;;) {
         hp_strategy strategy = hp_space_strategy(p);
         const hp_memory_limit limit = hp_eval_limit(s->eval, &strategy);
         hp_eval_complete(s->eval, &strategy, (hp_cut_kind)p->cut);
-        HP_TRY(hp_eval_outlook(s->eval, &strategy, out, err));
+        HP_TRY(hp_eval_estimate(s->eval, &strategy, out, err));
         *fits = out->memory_bytes <= (double)limit.rank_bytes;
         if (*fits || p->stages * p->chunks == 1 || p->cut == HP_CUT_MEMORY || p->cut == HP_CUT_SEAM) {
             if (!*fits) hp_memory_refuse(why, &limit, out->position, p->stages, out->memory_bytes);
@@ -150,11 +150,11 @@ static bool fits_easily(const search *s, const hp_strategy *strategy, double byt
 /* Then strips only cost time. */
 static hp_status needs_no_strips(search *s, const hp_point *p, bool *easy, hp_error *err) {
     hp_strategy whole = hp_space_strategy(p);
-    hp_outlook out;
+    hp_estimate out;
     whole.strips = 1;
     whole.deep = 0;
     hp_eval_complete(s->eval, &whole, (hp_cut_kind)p->cut);
-    HP_TRY(hp_eval_outlook(s->eval, &whole, &out, err));
+    HP_TRY(hp_eval_estimate(s->eval, &whole, &out, err));
     *easy = s->o->sort != HP_SORT_MEMORY && fits_easily(s, &whole, out.likely_bytes);
     return HP_OK;
 }
@@ -164,7 +164,7 @@ static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
     const hp_strategy strategy = hp_space_strategy(&p);
     const hp_eval_setup *setup = hp_eval_get(s->eval);
     hp_reject why = {0};
-    hp_outlook out;
+    hp_estimate out;
     bool fits = true;
     if (!hp_rules_allow(setup->rules, &strategy, s->space->graph, s->space->batch, s->space->n_devices,
                         &why)) {
@@ -323,7 +323,7 @@ static hp_status place_kept(search *s, hp_error *err) {
         const hp_eval_depth depth = small ? HP_EVAL_PLACED : HP_EVAL_STEP;
         if (small || !e.bound_by)
             HP_TRY(hp_evaluate(s->eval, s->arena, &r->best[i].strategy, depth, &e, err));
-        if (!e.reject.code) HP_TRY(hp_search_carriers(s->eval, s->arena, depth, &e, err));
+        if (!e.reject.code) HP_TRY(hp_search_backends(s->eval, s->arena, depth, &e, err));
         if (!e.reject.code)
             r->best[n++] = e;
         else if (s->r->valid-- > 0)

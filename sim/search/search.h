@@ -44,11 +44,11 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
 hp_status hp_search_any_strips(hp_arena *arena, hp_eval *e, const hp_space *space, hp_evaluation *found,
                                int64_t *searched, hp_error *err);
 
-/* Where `comm` is all `auto` and the device has several back ends (carriers.c): the kinds of traffic that
+/* Where `comm` is all `auto` and the device has several back ends (backends.c): the kinds of traffic that
  * another than the device's own carries faster get it. What counts is the simulated step, not a message
  * alone: one that is hidden behind computing gains nothing (MCR-DL, Anthony et al. 2023, chooses by message
  * size). `e` was evaluated to this depth, and is again. hp_search does this to what it returns. */
-hp_status hp_search_carriers(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
+hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err);
 
 /* Sorts evaluations and marks ties: intervals that overlap the one ranked before. Two counts of gpus never

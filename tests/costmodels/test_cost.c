@@ -26,8 +26,8 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     const double steep[] = {1, 20};
     assert_true(hp_line_at(x, steep, 2, 5) == 0.5); // NOLINT: would be negative, so through the origin
     assert_true(hp_line_at(x, y, 1, 20) == 10);     // NOLINT: a single point too
-    const double twins[] = {100, 1000, 1001}, noise[] = {10, 100, 120}; /* two samples of nearly one size */
-    assert_true(hp_line_at(twins, noise, 3, 2001) < 300 && hp_line_at(twins, noise, 3, 2001) > 200);
+    const double near[] = {100, 1000, 1001}, noise[] = {10, 100, 120}; /* two samples of nearly one size */
+    assert_true(hp_line_at(near, noise, 3, 2001) < 300 && hp_line_at(near, noise, 3, 2001) > 200);
     assert_true(hp_line_far(x, 3, 2001) && hp_line_far(x, 3, 4) && !hp_line_far(x, 3, 1500));
 }
 
@@ -150,10 +150,10 @@ static void measured_rows_come_before_fits_before_the_roofline(void **state) {
     assert_true(hp_cost_share(t, &m, &w) == 0.5);          // NOLINT: unmeasured: its core
     w = work("fwd.conv k5x5 s1 d1 g1 i8 o8 f32", 150, 1, 1);
     assert_true(hp_cost_share(t, &m, &w) == 0.6); // NOLINT
-    assert_true(near(hp_cost_p2p(t, &m, HP_CARRIER_ANY, true, 500000).seconds, 100.5e-6, 1e-9));
-    assert_true(near(hp_cost_p2p(t, &m, HP_CARRIER_ANY, false, 1e9).seconds, 1 + 5e-5,
+    assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, true, 500000).seconds, 100.5e-6, 1e-9));
+    assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, false, 1e9).seconds, 1 + 5e-5,
                      1e-9)); /* the data sheet's line */
-    assert_true(near(hp_cost_allreduce(t, &m, HP_CARRIER_ANY, 2, 2, 1024).seconds, 2e-6, 1e-12));
+    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 2, 2, 1024).seconds, 2e-6, 1e-12));
     hp_arena_free(arena);
 }
 
@@ -202,8 +202,8 @@ static void published_points_come_back(void **state) {
     hp_cost_table *t;
     assert_int_equal(hp_machine_load("thetagpu", &m, &err), HP_OK);
     assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
-    assert_true(near(hp_cost_allreduce(t, &m, HP_CARRIER_ANY, 8, 8, 1 << 20).seconds, 76e-6, 1e-9));
-    assert_true(near(hp_cost_allreduce(t, &m, HP_CARRIER_ANY, 8, 8, 1 << 30).seconds, 8177e-6, 1e-9));
+    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 8, 8, 1 << 20).seconds, 76e-6, 1e-9));
+    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 8, 8, 1 << 30).seconds, 8177e-6, 1e-9));
     hp_arena_free(arena);
 }
 

@@ -11,9 +11,9 @@ static hp_dnn_plan *plan_of(hp_dnn *dnn, const hp_dnn_conv *c, int64_t workspace
     return plan;
 }
 
-static void adopt(hp_dnn *dnn, const char *text) {
+static void import_choices(hp_dnn *dnn, const char *text) {
     hp_error err = {0};
-    if (hp_dnn_choices_adopt(dnn, text, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_dnn_choices_import(dnn, text, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
 static const char *choice_of(const hp_dnn *dnn, char out[512]) {
@@ -44,17 +44,17 @@ static void plans_take_over_what_another_chose(void **state) {
     hp_dnn *roomy = described_dnn(false), *narrow = described_dnn(false);
     const hp_dnn_conv c = differing(roomy, narrow);
     hp_dnn_plan *plan = plan_of(roomy, &c, ROOMY);
-    char *told = hp_dnn_choices_untold(narrow);
+    char *shared = hp_dnn_choices_export(narrow);
     choice_of(narrow, should);
-    assert_non_null(told);
-    adopt(narrow, told);
-    adopt(roomy, told);
-    assert_null(hp_dnn_choices_untold(narrow));
-    assert_null(hp_dnn_choices_untold(roomy));
+    assert_non_null(shared);
+    import_choices(narrow, shared);
+    import_choices(roomy, shared);
+    assert_null(hp_dnn_choices_export(narrow));
+    assert_null(hp_dnn_choices_export(roomy));
     assert_string_equal(choice_of(roomy, is), should);
     assert_ptr_equal(plan_of(roomy, &c, ROOMY), plan);
     assert_int_equal(hp_dnn_plan_workspace(plan), 0);
-    free(told);
+    free(shared);
     hp_dnn_close(roomy);
     hp_dnn_close(narrow);
 }
@@ -66,17 +66,17 @@ static void what_was_told_first_counts(void **state) {
     hp_dnn *roomy = described_dnn(false), *narrow = described_dnn(false);
     const hp_dnn_conv c = differing(roomy, narrow), other = square_conv(HP_DNN_FORWARD, HP_F32, 8, 28, 32);
     choice_of(narrow, own);
-    char *told = hp_dnn_choices_untold(roomy);
-    adopt(narrow, told);
+    char *shared = hp_dnn_choices_export(roomy);
+    import_choices(narrow, shared);
     plan_of(narrow, &c, NARROW);
     assert_string_equal(choice_of(narrow, now), own);
-    assert_null(hp_dnn_choices_untold(narrow));
+    assert_null(hp_dnn_choices_export(narrow));
     plan_of(narrow, &other, NARROW);
-    char *rest = hp_dnn_choices_untold(narrow);
+    char *rest = hp_dnn_choices_export(narrow);
     assert_non_null(strstr(rest, "i28x28x32"));
     assert_null(strstr(rest, "i28x28x64"));
     free(rest);
-    free(told);
+    free(shared);
     hp_dnn_close(roomy);
     hp_dnn_close(narrow);
 }

@@ -243,9 +243,9 @@ static void choices_written_down_are_the_choices(void **state) {
     if (hp_dnn_choices_take(other, text, &err) != HP_OK) fail_msg("%s", err.text);
     assert_int_equal(hp_dnn_plan_conv(other, &c, WORKSPACE, &again, &err), HP_OK);
     assert_string_equal(hp_dnn_plan_name(plan), hp_dnn_plan_name(again));
-    char *told = hp_dnn_choices_text(other);
-    assert_string_equal(text, told);
-    free(told);
+    char *shared = hp_dnn_choices_text(other);
+    assert_string_equal(text, shared);
+    free(shared);
     free(text);
     hp_dnn_close(other);
 }

@@ -134,7 +134,7 @@ static hp_status wait_for(const player *me, const flight *f, double limit_s, hp_
         if (now_s() - begin_s > limit_s) return hp_fail(err, HP_ESTALL, "rank %d: stalled", me->comm->rank);
         sched_yield();
     }
-    for (done = false; !done;) HP_TRY(memory->streams->happened(f->back, &done, err));
+    for (done = false; !done;) HP_TRY(memory->streams->query(f->back, &done, err));
     return HP_OK;
 }
 

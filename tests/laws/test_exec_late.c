@@ -1,7 +1,7 @@
 /* test_exec_late.c - a device whose work is done later, in memory that the host cannot reach, with messages
  * that are the device's work and messages that are not, its tasks given one by one or segment by segment: the
  * same bits as when every task is done at once, and spans in an order that the program allows. */
-#include "exec/interp/segments.h"
+#include "exec/interp/graph_segments.h"
 #include "tests/support/late_comm.h"
 #include "tests/support/late_device.h"
 #include "tests/support/random_net.h"
@@ -103,7 +103,7 @@ static void work_done_later_has_the_same_bits(void **state) {
 /* Compute tasks of a role that segments of one hold, and longer ones. */
 static void count_tasks(const hp_role *r, int64_t *alone, int64_t *together) {
     int32_t *length = calloc((size_t)r->n_task + 1, sizeof *length);
-    hp_segments(r, length);
+    hp_graph_segments(r, length);
     for (int t = 0; t < r->n_task; t++) {
         const bool host = r->task[t].op == HP_TASK_LOAD || r->task[t].op == HP_TASK_STORE;
         if (length[t] > 1) *together += length[t];
@@ -121,10 +121,10 @@ static void steps_but_the_first_are_given_by_segments(void **state) {
         int64_t alone = 0, together = 0;
         for (int rank = 0; rank < hp_program_ranks(d.p); rank++)
             count_tasks(&d.p->role[rank % d.p->n_role], &alone, &together);
-        late_given = late_again = 0;
+        late_given = late_relaunched = 0;
         run(d.arena, d.g, d.p, &later, true, seed, NULL);
         assert_true(together > 0);
-        assert_int_equal(late_again, together * (STEPS - 1));
+        assert_int_equal(late_relaunched, together * (STEPS - 1));
         assert_int_equal(late_given, together + alone * STEPS);
         hp_arena_free(d.arena);
     }

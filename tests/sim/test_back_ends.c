@@ -51,11 +51,11 @@ static double step_s(world *w, const char *strategy, const char *comm) {
     return evaluate(w, hp_arena_printf(w->arena, "%s%s", strategy, comm)).figures.step_s;
 }
 
-static double message_s(const world *w, hp_carrier by, bool same_node, double bytes) {
+static double message_s(const world *w, hp_wire by, bool same_node, double bytes) {
     return hp_cost_p2p(w->setup.table, &w->m, by, same_node, bytes).seconds;
 }
 
-static double sum_s(const world *w, hp_carrier by, int ranks, int per_node, double bytes) {
+static double sum_s(const world *w, hp_wire by, int ranks, int per_node, double bytes) {
     return hp_cost_allreduce(w->setup.table, &w->m, by, ranks, per_node, bytes).seconds;
 }
 
@@ -117,7 +117,7 @@ static void paths_add_to_their_links(void **state) {
     world w = gpus("dgx-h200", "");
     const double wire = w.m.inter.latency_s + 1e6 / w.m.inter.bytes_per_s,
                  inside = w.m.intra.latency_s + 1e6 / w.m.intra.bytes_per_s;
-    assert_true(near(message_s(&w, HP_CARRIER_ANY, false, 1e6), wire));
+    assert_true(near(message_s(&w, HP_WIRE_ANY, false, 1e6), wire));
     assert_true(near(message_s(&w, HP_CARRIER_NCCL, false, 1e6), 8.4e-6 + wire));
     assert_true(near(message_s(&w, HP_CARRIER_MPI, false, 1e6), 20e-6 + 1e6 / 24e9 + wire));
     assert_true(near(message_s(&w, HP_CARRIER_MPI, true, 1e6), 15e-6 + inside)); /* straight */
@@ -153,16 +153,16 @@ static void sums_obey_their_lower_bounds(void **state) {
 static void processors_have_one_back_end(void **state) {
     (void)state;
     world w = make_world("local", "resnet18", 64, 16);
-    assert_int_equal(hp_carrier_of(&w.m, HP_DEVICE_CUDA, HP_BACKEND_NCCL), HP_CARRIER_ANY);
-    assert_int_equal(hp_carrier_of(&w.m, HP_DEVICE_CPU, HP_BACKEND_MPI), HP_CARRIER_ANY);
-    assert_true(message_s(&w, HP_CARRIER_ANY, true, 1e6) > 0);
+    assert_int_equal(hp_wire_of(&w.m, HP_DEVICE_CUDA, HP_BACKEND_NCCL), HP_WIRE_ANY);
+    assert_int_equal(hp_wire_of(&w.m, HP_DEVICE_CPU, HP_BACKEND_MPI), HP_WIRE_ANY);
+    assert_true(message_s(&w, HP_WIRE_ANY, true, 1e6) > 0);
     hp_arena_free(w.arena);
 }
 
 static void improve(world *w, hp_evaluation *e) {
     hp_error err = {HP_OK, ""};
     hp_eval *eval = hp_eval_new(w->arena, &w->setup);
-    if (hp_search_carriers(eval, w->arena, HP_EVAL_PLACED, e, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_search_backends(eval, w->arena, HP_EVAL_PLACED, e, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
 /* Small halos and statistics go to MPI, gradients stay; the step is no longer than with either for

@@ -1,5 +1,5 @@
 /* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
- * What it knows before lowering is in test_outlook.c, inference in test_search_infer.c. */
+ * What it knows before lowering is in test_estimate.c, inference in test_search_infer.c. */
 #include "plan/graph/precision.h"
 #include "sim/search/memory_eager.h"
 #include "sim/search/predict.h"

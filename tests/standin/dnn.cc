@@ -239,11 +239,11 @@ char *hp_dnn_choices_text(const hp_dnn *dnn) {
     return text_of(dnn, true);
 }
 
-char *hp_dnn_choices_untold(const hp_dnn *dnn) {
+char *hp_dnn_choices_export(const hp_dnn *dnn) {
     return text_of(dnn, false);
 }
 
-hp_status hp_dnn_choices_adopt(hp_dnn *dnn, const char *text, hp_error *err) {
+hp_status hp_dnn_choices_import(hp_dnn *dnn, const char *text, hp_error *err) {
     const std::string all = text;
     if (standin_fails("adopt"))
         return hp_fail(err, HP_EUNAVAIL, "an engine of another rank does not run here");

@@ -147,7 +147,7 @@ static hp_status late_comm_test(hp_comm *comm, int handle, bool *done, hp_error 
     struct late_flight *f = &c->flight[handle];
     hp_status s;
     if (f->done) {
-        s = late_happened(f->done, done, err);
+        s = late_query(f->done, done, err);
     } else {
         pthread_mutex_lock(&c->lock);
         s = c->inner->ops->test(c->inner, f->handle, done, err);

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-static _Atomic int64_t late_again; /* captured tasks, each time they are given */
-static uint64_t late_seed;         /* set before the ranks start */
+static _Atomic int64_t late_relaunched; /* captured tasks, each time they are given */
+static uint64_t late_seed;              /* set before the ranks start */
 
 /* --- memory --- */
 
@@ -98,22 +98,22 @@ static void late_event_free(hp_event *e) {
     free(e);
 }
 
-static hp_status late_happened(hp_event *e, bool *yes, hp_error *err) {
+static hp_status late_query(hp_event *e, bool *yes, hp_error *err) {
     HP_ASSERT(!late_me->capture);
     pthread_mutex_lock(&late_me->lock);
-    *yes = e->happened >= e->recorded;
+    *yes = e->query >= e->recorded;
     const hp_status failed = late_me->failed;
     pthread_mutex_unlock(&late_me->lock);
     return failed == HP_OK ? HP_OK : hp_fail(err, failed, "a task of the late device failed");
 }
 
-static hp_status late_apart(hp_event *from, hp_event *to, double *s, hp_error *err) {
+static hp_status late_elapsed(hp_event *from, hp_event *to, double *s, hp_error *err) {
     (void)err;
     *s = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
     return HP_OK;
 }
 
-static hp_status late_mark(hp_event *e, hp_error *err) {
+static hp_status late_record(hp_event *e, hp_error *err) {
     (void)err;
     late_give(late_stream_of(0, 0, 0), &(hp_order){.done = e}, NULL, NULL);
     late_drain();
@@ -183,7 +183,7 @@ static void late_capture_part(const hp_order *order, void (*work)(void *), void 
     c->part[c->n++] = (struct late_part){work, self, order->done};
 }
 
-static hp_status late_capture_again(hp_captured *c, const hp_order *order, hp_error *err) {
+static hp_status late_capture_launch(hp_captured *c, const hp_order *order, hp_error *err) {
     late_stream *s = late_stream_of(0, 0, 0);
     (void)err;
     HP_ASSERT(!order->done);
@@ -196,7 +196,7 @@ static hp_status late_capture_again(hp_captured *c, const hp_order *order, hp_er
         late_put_item(s, item);
     }
     pthread_mutex_unlock(&late_me->lock);
-    late_again += c->n;
+    late_relaunched += c->n;
     return HP_OK;
 }
 
@@ -207,10 +207,10 @@ static void late_capture_free(hp_captured *c) {
     free(c);
 }
 
-static const hp_capture_ops LATE_CAPTURE = {late_capture_begin, late_capture_end, late_capture_again,
+static const hp_capture_ops LATE_CAPTURE = {late_capture_begin, late_capture_end, late_capture_launch,
                                             late_capture_free};
-static const hp_stream_ops LATE_STREAMS = {late_event_new, late_event_free, late_happened, late_apart,
-                                           late_mark,      late_copy_give,  late_host_new, free,
+static const hp_stream_ops LATE_STREAMS = {late_event_new, late_event_free, late_query,    late_elapsed,
+                                           late_record,    late_copy_give,  late_host_new, free,
                                            &LATE_CAPTURE};
 
 /* --- another rank's memory: two in five are out of reach, from one side at least --- */

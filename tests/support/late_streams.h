@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct hp_event {
-    int64_t recorded, happened; /* how often it was given to a stream, and reached there */
+    int64_t recorded, query; /* how often it was given to a stream, and reached there */
     struct timespec at;
 };
 
@@ -82,7 +82,7 @@ static void late_pause(late_rank *r) {
 
 static bool late_ready(const late_item *item) {
     for (int i = 0; i < item->n_wait; i++)
-        if (item->wait[i].event->happened < item->wait[i].count) return false;
+        if (item->wait[i].event->query < item->wait[i].count) return false;
     return true;
 }
 
@@ -104,7 +104,7 @@ static void late_finish(late_stream *s, late_item *item) {
     late_rank *r = s->rank;
     pthread_mutex_lock(&r->lock);
     if (item->done) {
-        item->done->happened = item->count;
+        item->done->query = item->count;
         clock_gettime(CLOCK_MONOTONIC, &item->done->at);
     }
     s->busy = false;

@@ -25,31 +25,31 @@ typedef struct message { /* waits in a bucket until its counterpart comes; belon
     atomic_bool done;
 } message;
 
-typedef struct meeting_key {
+typedef struct instance_key {
     int program, group, replica, sequence; /* program: how many were joined so far; the world's have 0 */
-} meeting_key;
+} instance_key;
 
-typedef struct meeting { /* one all-reduce of a group */
-    struct meeting *next;
-    meeting_key key;
+typedef struct instance { /* one all-reduce of a group */
+    struct instance *next;
+    instance_key key;
     int size, arrived, left;
     int64_t count;
     int dtype;
     atomic_bool done;
     void *data[]; /* by member, so that the order of the sum is fixed */
-} meeting;
+} instance;
 
 typedef struct thread_world {
     pthread_mutex_t lock;
     int size;
     message *bucket[THREAD_BUCKETS]; /* by (from, to, tag), oldest first */
-    meeting *meeting;                /* those not all members have left */
+    instance *instance;              /* those not all members have left */
     atomic_bool failed;
 } thread_world;
 
 typedef struct thread_flight { /* what a handle stands for: one of them, or none when it is free */
     message *m;
-    meeting *t;
+    instance *t;
 } thread_flight;
 
 typedef struct thread_comm {
@@ -75,7 +75,7 @@ static hp_status thread_join(hp_comm *comm, const hp_program *p, hp_error *err) 
 
 /* --- all-reduces --- */
 
-static void thread_sum(meeting *t) {
+static void thread_sum(instance *t) {
     for (int64_t i = 0; i < t->count; i++) {
         double sum = 0;
         for (int m = 0; m < t->size; m++)
@@ -88,13 +88,13 @@ static void thread_sum(meeting *t) {
     atomic_store(&t->done, true);
 }
 
-static meeting_key thread_key(thread_comm *c, int group) {
-    if (group == HP_COMM_WORLD) return (meeting_key){.group = group, .sequence = c->world_sequence++};
+static instance_key thread_key(thread_comm *c, int group) {
+    if (group == HP_COMM_WORLD) return (instance_key){.group = group, .sequence = c->world_sequence++};
     const bool all = c->program->group[group].all_replicas;
-    return (meeting_key){.program = c->n_joined,
-                         .group = group,
-                         .replica = all ? 0 : c->base.rank / c->program->n_role,
-                         .sequence = c->sequence[group]++};
+    return (instance_key){.program = c->n_joined,
+                          .group = group,
+                          .replica = all ? 0 : c->base.rank / c->program->n_role,
+                          .sequence = c->sequence[group]++};
 }
 
 static int thread_member(const thread_comm *c, int group) {
@@ -105,32 +105,32 @@ static int thread_member(const thread_comm *c, int group) {
     return k;
 }
 
-static meeting *thread_new_meeting(thread_comm *c, const hp_comm_op *op, meeting_key key) {
+static instance *thread_new_instance(thread_comm *c, const hp_comm_op *op, instance_key key) {
     const int size = op->group == HP_COMM_WORLD ? c->base.size : hp_group_size(c->program, op->group);
-    meeting *t = calloc(1, sizeof *t + (size_t)size * sizeof *t->data);
+    instance *t = calloc(1, sizeof *t + (size_t)size * sizeof *t->data);
     HP_ASSERT(t);
-    t->next = c->world->meeting;
+    t->next = c->world->instance;
     t->key = key;
     t->size = size;
     t->count = op->count;
     t->dtype = op->dtype;
-    return c->world->meeting = t;
+    return c->world->instance = t;
 }
 
-static meeting *thread_meet(thread_comm *c, const hp_comm_op *op) {
-    const meeting_key key = thread_key(c, op->group);
-    meeting *t = c->world->meeting;
+static instance *thread_meet(thread_comm *c, const hp_comm_op *op) {
+    const instance_key key = thread_key(c, op->group);
+    instance *t = c->world->instance;
     while (t && memcmp(&t->key, &key, sizeof key) != 0) t = t->next;
-    if (!t) t = thread_new_meeting(c, op, key);
+    if (!t) t = thread_new_instance(c, op, key);
     HP_ASSERT(t->count == op->count && t->dtype == op->dtype);
     t->data[thread_member(c, op->group)] = op->data;
     if (++t->arrived == t->size) thread_sum(t);
     return t;
 }
 
-static void thread_leave(thread_world *w, meeting *t) {
+static void thread_leave(thread_world *w, instance *t) {
     if (++t->left < t->size) return;
-    meeting **at = &w->meeting;
+    instance **at = &w->instance;
     while (*at != t) at = &(*at)->next;
     *at = t->next;
     free(t);
@@ -262,8 +262,8 @@ static inline bool thread_world_fail(thread_world *w) {
 
 /* All ranks have closed theirs. */
 static inline void thread_world_free(thread_world *w) {
-    for (meeting *t = w->meeting; t;) {
-        meeting *next = t->next;
+    for (instance *t = w->instance; t;) {
+        instance *next = t->next;
         free(t);
         t = next;
     }

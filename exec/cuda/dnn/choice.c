@@ -152,12 +152,12 @@ hp_status hp_dnn_choices_take(hp_dnn *d, const char *text, hp_error *err) {
 
 /* --- between ranks --- */
 
-char *hp_dnn_choices_untold(const hp_dnn *d) {
-    json_t *untold = json_object();
+char *hp_dnn_choices_export(const hp_dnn *d) {
+    json_t *news = json_object();
     for (const hp_dnn_engine *e = d->engines; e; e = e->next)
-        if (!json_object_get(d->told, e->key)) json_object_set(untold, e->key, e->choice);
-    char *text = json_object_size(untold) ? text_of(d, untold) : NULL;
-    json_decref(untold);
+        if (!json_object_get(d->shared, e->key)) json_object_set(news, e->key, e->choice);
+    char *text = json_object_size(news) ? text_of(d, news) : NULL;
+    json_decref(news);
     return text;
 }
 
@@ -172,14 +172,14 @@ static json_t *fresh_of(hp_dnn *d, json_t *engines) {
     json_t *fresh = json_object(), *choice;
     const char *key;
     json_object_foreach(engines, key, choice) {
-        if (!json_object_get(d->told, key)) json_object_set(fresh, key, choice);
+        if (!json_object_get(d->shared, key)) json_object_set(fresh, key, choice);
     }
-    json_object_update(d->told, fresh);
+    json_object_update(d->shared, fresh);
     json_object_update(d->choices, fresh);
     return fresh;
 }
 
-static hp_status adopt(hp_dnn *d, const json_t *o, const char *of, hp_error *err) {
+static hp_status import_choices(hp_dnn *d, const json_t *o, const char *of, hp_error *err) {
     json_t *engines = NULL, *choice;
     const char *key;
     hp_status s = HP_OK;
@@ -192,6 +192,6 @@ static hp_status adopt(hp_dnn *d, const json_t *o, const char *of, hp_error *err
     return s;
 }
 
-hp_status hp_dnn_choices_adopt(hp_dnn *d, const char *text, hp_error *err) {
-    return use_text(d, text, adopt, err);
+hp_status hp_dnn_choices_import(hp_dnn *d, const char *text, hp_error *err) {
+    return use_text(d, text, import_choices, err);
 }

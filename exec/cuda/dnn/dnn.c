@@ -32,7 +32,7 @@ static hp_dnn *new_dnn(void) {
     hp_dnn *d = calloc(1, sizeof *d);
     HP_ASSERT(d);
     d->choices = json_object();
-    d->told = json_object();
+    d->shared = json_object();
     return d;
 }
 
@@ -102,7 +102,7 @@ void hp_dnn_close(hp_dnn *d) {
     hp_dnn_release(&d->own);
     if (d->handle) cudnnDestroy(d->handle);
     json_decref(d->choices);
-    json_decref(d->told);
+    json_decref(d->shared);
     free(d);
 }
 

@@ -102,7 +102,7 @@ hp_status hp_dnn_choices_take(hp_dnn *dnn, const char *text, hp_error *err);
  * there are none; and those another rank (or this one) has told of, which are this one's from then on: plans
  * of other engines are made anew. What does not fit the memory planned here stays as it was. Errors:
  * HP_EDATA, HP_EUNAVAIL. */
-char *hp_dnn_choices_untold(const hp_dnn *dnn);
-hp_status hp_dnn_choices_adopt(hp_dnn *dnn, const char *text, hp_error *err);
+char *hp_dnn_choices_export(const hp_dnn *dnn);
+hp_status hp_dnn_choices_import(hp_dnn *dnn, const char *text, hp_error *err);
 
 #endif

@@ -31,7 +31,7 @@ struct hp_dnn {
     cudnnBackendDescriptor_t described; /* the device's properties; NULL: of cuda */
     hp_dnn_engine *engines;             /* in use */
     json_t *choices;                    /* key to choice */
-    json_t *told;                       /* keys of which ranks have told each other */
+    json_t *shared;                     /* keys of which ranks have told each other */
     hp_dnn_plan *plans;
 };
 

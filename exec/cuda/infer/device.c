@@ -76,7 +76,7 @@ hp_cuda_act hp_cuda_act_of(const hp_infer_op *o) {
                          .hi = (float)o->hi};
 }
 
-hp_cuda_put hp_cuda_put_of(const hp_lens *y) {
+hp_cuda_put hp_cuda_put_of(const hp_qparams *y) {
     return (hp_cuda_put){*y, (float)-y->zero, (float)(255 - y->zero)};
 }
 

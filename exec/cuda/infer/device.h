@@ -21,7 +21,7 @@ hp_status hp_cuda_upload(hp_device *d, const hp_bound *b, const void *constants,
                          hp_error *err);
 
 hp_cuda_act hp_cuda_act_of(const hp_infer_op *o);
-hp_cuda_put hp_cuda_put_of(const hp_lens *y);
+hp_cuda_put hp_cuda_put_of(const hp_qparams *y);
 /* Of bytes that become bytes one by one; else it is not there. */
 hp_cuda_recode hp_cuda_recode_of(const hp_infer_op *o, int k);
 

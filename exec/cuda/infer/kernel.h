@@ -43,14 +43,14 @@ template <typename T, int V> static __device__ inline Pack<T, V> pack_at(const v
 }
 
 template <int V>
-static __device__ inline void load_bytes(float (&to)[V], const void *x, int64_t i, const hp_lens &l) {
+static __device__ inline void load_bytes(float (&to)[V], const void *x, int64_t i, const hp_qparams &l) {
     const Pack<uint8_t, V> p = pack_at<uint8_t, V>(x, i);
     for (int v = 0; v < V; v++) to[v] = __fmul_rn(l.scale, (float)((int32_t)p.at[v] - l.zero));
 }
 
 /* V neighbours from element i on as numbers. */
 template <int V>
-static __device__ inline void load_as(float (&to)[V], const void *x, int64_t i, const hp_lens &l) {
+static __device__ inline void load_as(float (&to)[V], const void *x, int64_t i, const hp_qparams &l) {
     if (l.dtype == HP_U8) load_bytes<V>(to, x, i, l);
     if (l.dtype == HP_F32) load<float, V>(to, (const float *)x, i);
     if (l.dtype == HP_BF16) load<__nv_bfloat16, V>(to, (const __nv_bfloat16 *)x, i);
@@ -78,7 +78,7 @@ static __device__ inline void store_as(void *y, int64_t i, const float (&from)[V
 /* V neighbours from element i on. */
 template <int V> static __device__ inline void finish_at(const hp_cuda_finish &f, int64_t i, float (&v)[V]) {
     const bool bytes = f.put.to.dtype == HP_U8;
-    hp_lens as_is = f.put.to;
+    hp_qparams as_is = f.put.to;
     as_is.scale = 1;
     as_is.zero = 0;
     if (f.adds) {

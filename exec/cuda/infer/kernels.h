@@ -24,7 +24,7 @@ typedef struct hp_cuda_act {
 
 /* How outputs are stored; bytes as nearest(v * to.inverse) within lo .. hi, + to.zero. */
 typedef struct hp_cuda_put {
-    hp_lens to;
+    hp_qparams to;
     float lo, hi;
 } hp_cuda_put;
 
@@ -50,7 +50,7 @@ typedef struct hp_cuda_point {
     int32_t kind;
     const void *x[2];
     void *y;
-    hp_lens of[2];
+    hp_qparams of[2];
     hp_cuda_put put;
     hp_cuda_act act;
     int64_t pixels, channels; /* of x0 */
@@ -75,7 +75,7 @@ typedef struct hp_cuda_mean_axis {
 typedef struct hp_cuda_map {
     const void *x;
     void *y;
-    hp_lens of;
+    hp_qparams of;
     hp_cuda_put put;
     hp_cuda_act act;
     hp_shape shape;

@@ -43,7 +43,7 @@ static hp_status end(hp_captured **captured, hp_error *err) {
     return s;
 }
 
-static hp_status again(hp_captured *captured, const hp_order *order, hp_error *err) {
+static hp_status launch(hp_captured *captured, const hp_order *order, hp_error *err) {
     hp_cuda *c;
     HP_TRY(hp_cuda_open(&c, err));
     HP_TRY(hp_cuda_wait(c->compute, order, err));
@@ -51,4 +51,4 @@ static hp_status again(hp_captured *captured, const hp_order *order, hp_error *e
     return hp_cuda_record(c->compute, order, err);
 }
 
-const hp_capture_ops hp_capture_cuda = {begin, end, again, release};
+const hp_capture_ops hp_capture_cuda = {begin, end, launch, release};

@@ -16,8 +16,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
-/* Its cudaError_t. */
-/* clang-format off: it takes the brackets of a launch for comparisons */
+/* Its cudaError_t. The formatter would take the brackets of a launch for comparisons. */
+/* clang-format off */
 #define HP_LAUNCH(kernel, grid, block, stream, ...) \
     ((kernel)<<<(grid), (block), 0, (stream)>>>(__VA_ARGS__), cudaGetLastError())
 /* clang-format on */

@@ -64,18 +64,18 @@ static void event_free(hp_event *event) {
     cudaEventDestroy((cudaEvent_t)event);
 }
 
-static hp_status happened(hp_event *event, bool *yes, hp_error *err) {
+static hp_status query(hp_event *event, bool *yes, hp_error *err) {
     return hp_cuda_asked(cudaEventQuery((cudaEvent_t)event), "cudaEventQuery", yes, err);
 }
 
-static hp_status apart(hp_event *from, hp_event *to, double *seconds, hp_error *err) {
+static hp_status elapsed(hp_event *from, hp_event *to, double *seconds, hp_error *err) {
     float ms = 0;
     HP_CUDA(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to));
     *seconds = 1e-3 * (double)ms;
     return HP_OK;
 }
 
-static hp_status mark(hp_event *event, hp_error *err) {
+static hp_status record(hp_event *event, hp_error *err) {
     hp_cuda *c;
     HP_TRY(synchronised(&c, err));
     HP_CUDA(cudaEventRecord((cudaEvent_t)event, c->compute));
@@ -104,7 +104,7 @@ static void host_free(void *at) {
     cudaFreeHost(at);
 }
 
-static const hp_stream_ops STREAMS = {event_new, event_free, happened,  apart,           mark,
+static const hp_stream_ops STREAMS = {event_new, event_free, query,     elapsed,         record,
                                       copy,      host_new,   host_free, &hp_capture_cuda};
 
 /* --- another process's memory: CUDA IPC --- */

@@ -13,8 +13,8 @@ static bool is_image(const hp_infer *in, int tensor) {
 
 /* Bytes of the image are raw pixels, whose scales differ by channel: a dequant layer's factors take care of
  * it. */
-static hp_lens lens_of(const hp_infer *in, int tensor, hp_dtype dtype) {
-    hp_lens l = {dtype, 1, 1, 0};
+static hp_qparams qparams_of(const hp_infer *in, int tensor, hp_dtype dtype) {
+    hp_qparams l = {dtype, 1, 1, 0};
     if (dtype != HP_U8 || is_image(in, tensor)) return l;
     const hp_qparam q = hp_constants_qparam(in->constants, tensor);
     l.scale = q.scale;
@@ -23,7 +23,7 @@ static hp_lens lens_of(const hp_infer *in, int tensor, hp_dtype dtype) {
     return l;
 }
 
-static bool equal_lenses(const hp_lens *a, const hp_lens *b) {
+static bool equal_qparams(const hp_qparams *a, const hp_qparams *b) {
     return a->dtype == b->dtype && a->scale == b->scale && a->zero == b->zero;
 }
 
@@ -78,7 +78,7 @@ static hp_status check_stores(const hp_infer *in, const hp_bound *b, hp_error *e
 static void set_tables(hp_infer *in, const hp_bound *b, hp_infer_task *p) {
     for (int k = 0; k < b->n_in; k++) {
         hp_infer_op *o = &p->op;
-        o->same[k] = equal_lenses(&o->x[k], &o->y) && o->act == HP_ACT_NONE;
+        o->same[k] = equal_qparams(&o->x[k], &o->y) && o->act == HP_ACT_NONE;
         if (o->same[k] || o->x[k].dtype != HP_U8 || o->y.dtype != HP_U8) continue;
         uint8_t *table = hp_arena_alloc(in->arena, 256);
         p->loops->tabulate(o, k, table);
@@ -93,13 +93,13 @@ hp_status hp_infer_task_new(hp_infer *in, const hp_bound *b, hp_infer_task **tas
     HP_TRY(check_stores(in, b, err));
     p->loops = hp_infer_loops_pick(any_f64(b));
     p->loop = p->loops->run[l->op];
-    p->op.x = HP_NEW(in->arena, hp_lens, b->n_in);
+    p->op.x = HP_NEW(in->arena, hp_qparams, b->n_in);
     p->op.recode = HP_NEW(in->arena, const uint8_t *, b->n_in);
     p->op.same = HP_NEW(in->arena, bool, b->n_in);
     set_act(&p->op, l);
-    p->op.y = lens_of(in, l->out, b->y_dtype);
+    p->op.y = qparams_of(in, l->out, b->y_dtype);
     for (int i = 0; i < b->n_in; i++)
-        if (b->x[i]) p->op.x[i] = lens_of(in, l->in[i], b->x_dtype[i]);
+        if (b->x[i]) p->op.x[i] = qparams_of(in, l->in[i], b->x_dtype[i]);
     *k = (hp_infer_kernel){run_loop, p,
                            hp_arena_printf(in->arena, "own %s %s %s", hp_layer_infos[l->op].name,
                                            hp_dtype_names[b->y_dtype], p->loops->isa)};

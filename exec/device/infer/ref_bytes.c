@@ -62,7 +62,7 @@ void hp_ref_bytes_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_elem
     uint8_t *y = (uint8_t *)b->y + i;
     float v = fmaf(scale, (float)s.products, m->units.pixels ? fmaf(-scale, s.zeros, shift) : shift);
     if (m->op.adds) v = fmaf(m->units.add_scale, (float)*y, v);
-    const hp_lens *to = &m->op.y;
+    const hp_qparams *to = &m->op.y;
     const int q = m->units.bytes
                       ? nearest(v, 0, 255)
                       : nearest(act(&m->op, v) * to->inverse, -to->zero, 255 - to->zero) + to->zero;

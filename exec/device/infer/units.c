@@ -7,10 +7,10 @@ static bool is_image(const hp_infer *in, int tensor) {
     return in->config->graph->tensor[tensor].producer == 0;
 }
 
-static hp_lens lens_of(const hp_infer *in, int tensor, hp_dtype dtype) {
-    if (dtype != HP_U8) return (hp_lens){dtype, 1, 1, 0};
+static hp_qparams qparams_of(const hp_infer *in, int tensor, hp_dtype dtype) {
+    if (dtype != HP_U8) return (hp_qparams){dtype, 1, 1, 0};
     const hp_qparam q = hp_constants_qparam(in->constants, tensor);
-    return (hp_lens){dtype, q.scale, 1.0f / q.scale, q.zero};
+    return (hp_qparams){dtype, q.scale, 1.0f / q.scale, q.zero};
 }
 
 hp_infer_op hp_matrix_op(const hp_infer *in, const hp_bound *b) {
@@ -18,7 +18,7 @@ hp_infer_op hp_matrix_op(const hp_infer *in, const hp_bound *b) {
     const double lo[] = {[HP_ACT_NONE] = -(double)INFINITY, [HP_ACT_CLIP] = l->act_a},
                  hi[] = {(double)INFINITY, (double)INFINITY, 6, l->act_b};
     hp_infer_op o = {
-        .y = lens_of(in, l->out, b->y_dtype), .act = l->act, .act_a = l->act_a, .act_b = l->act_b};
+        .y = qparams_of(in, l->out, b->y_dtype), .act = l->act, .act_a = l->act_a, .act_b = l->act_b};
     o.clamps = l->act <= HP_ACT_CLIP;
     o.adds = hp_layer_adds(l);
     o.lo = o.clamps ? lo[l->act] : lo[HP_ACT_NONE];
@@ -26,7 +26,7 @@ hp_infer_op hp_matrix_op(const hp_infer *in, const hp_bound *b) {
     return o;
 }
 
-static uint8_t byte_near(double v, const hp_lens *y) {
+static uint8_t byte_near(double v, const hp_qparams *y) {
     return (uint8_t)fmin(fmax(rint(v / (double)y->scale) + y->zero, 0), 255);
 }
 

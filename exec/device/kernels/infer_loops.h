@@ -17,15 +17,15 @@
 #include "exec/device/bind.h"
 
 /* How the elements of an operand are stored; the numbers are of U8. */
-typedef struct hp_lens {
+typedef struct hp_qparams {
     hp_dtype dtype;
     float scale, inverse;
     int32_t zero;
-} hp_lens;
+} hp_qparams;
 
 typedef struct hp_infer_op {
-    hp_lens *x; /* per input */
-    hp_lens y;
+    hp_qparams *x; /* per input */
+    hp_qparams y;
     int32_t act;                /* of the layer */
     double act_a, act_b;        /* likewise */
     double lo, hi;              /* the activation where it is a clamp (none: no bounds) */

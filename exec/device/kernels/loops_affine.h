@@ -16,14 +16,15 @@ static void repeat(real *to, const real *from, int64_t channels, int64_t n) {
 /* One map's elements, what its factors are, and in which units they are wanted. */
 typedef struct affine {
     const void *factor, *bias; /* per channel; bias NULL: zeros */
-    hp_lens of_factor;         /* the bias is float32 */
+    hp_qparams of_factor;      /* the bias is float32 */
     int64_t channels;
     real factor_unit, bias_unit; /* both are multiplied with */
 } affine;
 
-static const hp_lens plain_floats = {HP_F32, 0, 0, 0};
+static const hp_qparams plain_floats = {HP_F32, 0, 0, 0};
 
-static void load_channels(real *to, const void *from, int64_t first, int64_t n, const hp_lens *l, real unit) {
+static void load_channels(real *to, const void *from, int64_t first, int64_t n, const hp_qparams *l,
+                          real unit) {
     const real *v = view(to, from, first, n, l);
     for (int64_t i = 0; i < n; i++) to[i] = unit * v[i];
 }

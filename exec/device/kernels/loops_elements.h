@@ -24,7 +24,7 @@ static inline uint8_t saturated(float v, float lo, float hi, int32_t zero) {
     return (uint8_t)((int32_t)(v + 0x1.8p23f - 0x1.8p23f) + zero); /* lo, hi: bytes from zero */
 }
 
-static void store_bytes(uint8_t *y, const real *from, int64_t n, const hp_lens *l) {
+static void store_bytes(uint8_t *y, const real *from, int64_t n, const hp_qparams *l) {
     const float inverse = l->inverse, lo = (float)-l->zero, hi = (float)(255 - l->zero);
     const int32_t zero = l->zero;
     INDEPENDENT
@@ -46,7 +46,7 @@ static void store_f32(float *y, const real *from, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = (float)from[i];
 }
 
-static void put(void *y, int64_t at, const real *from, int64_t n, const hp_lens *l) {
+static void put(void *y, int64_t at, const real *from, int64_t n, const hp_qparams *l) {
     if (l->dtype == REAL_DTYPE && (real *)y + at != from)
         memcpy((real *)y + at, from, (size_t)n * sizeof *from);
     if (l->dtype == HP_U8) store_bytes((uint8_t *)y + at, from, n, l);

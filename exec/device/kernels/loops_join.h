@@ -85,7 +85,7 @@ static void join_rows(const hp_infer_op *o, const hp_bound *b, const join_part *
 static void join_part_of(const hp_infer_op *o, const hp_bound *b, const join_part *p) {
     enum { REPEATED = 512 }; /* elements */
     const bool bytes = all_bytes(o, p->k);
-    const hp_lens *l = &o->x[p->k];
+    const hp_qparams *l = &o->x[p->k];
     const affine a = {.factor = o->factor + p->at,
                       .bias = o->bias + p->at,
                       .of_factor = plain_floats,

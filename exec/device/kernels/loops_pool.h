@@ -186,7 +186,7 @@ static void mean_many_bytes(real *y, const hp_bound *b, const mean_window *w, in
 }
 
 /* Whole numbers: exact, in any order. */
-static void mean_bytes(real *y, const hp_bound *b, const mean_window *w, const hp_lens *l, int64_t count) {
+static void mean_bytes(real *y, const hp_bound *b, const mean_window *w, const hp_qparams *l, int64_t count) {
     const int64_t pixels = width_of(w) * (w->rows.to - w->rows.from);
     const real factor = (real)l->scale / (real)count;
     if (pixels <= FEW)

@@ -6,7 +6,7 @@
 
 /* --- any store --- */
 
-static void load_bytes(real *to, const uint8_t *x, int64_t n, const hp_lens *l) {
+static void load_bytes(real *to, const uint8_t *x, int64_t n, const hp_qparams *l) {
     const real scale = (real)l->scale;
     const int32_t zero = l->zero;
     INDEPENDENT
@@ -18,12 +18,12 @@ static void load_f32(real *to, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) to[i] = (real)x[i];
 }
 
-static int element_bytes(const hp_lens *l) {
+static int element_bytes(const hp_qparams *l) {
     return hp_dtype_bytes(l->dtype);
 }
 
 /* Elements at .. at + n as numbers: themselves, or in `room`. */
-static const real *view(real *room, const void *x, int64_t at, int64_t n, const hp_lens *l) {
+static const real *view(real *room, const void *x, int64_t at, int64_t n, const hp_qparams *l) {
     if (l->dtype == REAL_DTYPE) return (const real *)x + at;
     if (l->dtype == HP_U8) load_bytes(room, (const uint8_t *)x + at, n, l);
     if (l->dtype == HP_F16) load_f16(room, (const uint16_t *)x + at, n);
@@ -33,7 +33,7 @@ static const real *view(real *room, const void *x, int64_t at, int64_t n, const 
 }
 
 /* Where elements from `at` on are made: in their place, or in `room`, from where `put` brings them. */
-static real *place(real *room, void *y, int64_t at, const hp_lens *l) {
+static real *place(real *room, void *y, int64_t at, const hp_qparams *l) {
     return l->dtype == REAL_DTYPE ? (real *)y + at : room;
 }
 

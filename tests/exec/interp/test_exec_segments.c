@@ -1,6 +1,6 @@
 /* test_exec_segments.c - segments of the compute queue: every task is in one, in the queue's order, none but
  * the first waits for another queue, and none could be longer. */
-#include "exec/interp/segments.h"
+#include "exec/interp/graph_segments.h"
 #include "tests/support/random_net.h"
 
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static int check_role(const hp_role *r) {
     int32_t *length = malloc(sizeof *length * (size_t)(r->n_task + 1));
     int32_t *compute = malloc(sizeof *compute * (size_t)(r->n_task + 1)), n = 0;
     int longer = 0;
-    hp_segments(r, length);
+    hp_graph_segments(r, length);
     for (int t = 0; t < r->n_task; t++) {
         if (r->queue[r->task[t].queue].kind == HP_QUEUE_COMPUTE)
             compute[n++] = t;

@@ -15,15 +15,15 @@ enum { RANKS = 5, KERNELS = 26, ROUNDS = 60 };
 
 struct hp_device { /* kernel k uses choice[k], 0: it has no such kernel */
     char choice[KERNELS];
-    bool told[KERNELS];
+    bool shared[KERNELS];
     int refuses; /* the kernel whose choice it cannot take; -1: none */
 };
 
-static char *untold(const hp_device *d) {
+static char *export_choices(const hp_device *d) {
     char *text = calloc(2 * KERNELS + 1, 1);
     int n = 0;
     for (int k = 0; k < KERNELS; k++) {
-        if (!d->choice[k] || d->told[k]) continue;
+        if (!d->choice[k] || d->shared[k]) continue;
         text[n++] = (char)('a' + k);
         text[n++] = d->choice[k];
     }
@@ -33,18 +33,18 @@ static char *untold(const hp_device *d) {
 }
 
 /* What it refuses it has not been told of: its own choice is still to be told. */
-static hp_status adopt(hp_device *d, const char *text, hp_error *err) {
+static hp_status import_choices(hp_device *d, const char *text, hp_error *err) {
     for (int i = 0; text[i]; i += 2) {
         const int k = text[i] - 'a';
-        if (d->told[k]) continue;
+        if (d->shared[k]) continue;
         if (k == d->refuses) return hp_fail(err, HP_EUNAVAIL, "kernel %d does not run here", k);
-        d->told[k] = true;
+        d->shared[k] = true;
         if (d->choice[k]) d->choice[k] = text[i + 1];
     }
     return HP_OK;
 }
 
-static const hp_tuning_ops OPS = {untold, adopt};
+static const hp_tuning_ops OPS = {export_choices, import_choices};
 
 typedef struct seat {
     thread_world *world;

@@ -1,5 +1,5 @@
-/* segments.c - cuts the compute queue where a task waits for others, or for the host. */
-#include "exec/interp/segments.h"
+/* graph_segments.c - cuts the compute queue where a task waits for others, or for the host. */
+#include "exec/interp/graph_segments.h"
 
 enum { COMPUTE = 0 }; /* the queue */
 
@@ -13,7 +13,7 @@ static bool by_host(const hp_task *t) {
     return t->op == HP_TASK_LOAD || t->op == HP_TASK_STORE;
 }
 
-void hp_segments(const hp_role *r, int32_t *length) {
+void hp_graph_segments(const hp_role *r, int32_t *length) {
     int32_t first = -1; /* of the segment that goes on; -1: none does */
     for (int32_t t = 0; t < r->n_task; t++) {
         length[t] = 0;

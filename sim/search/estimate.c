@@ -1,5 +1,5 @@
-/* outlook.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
-#include "sim/search/outlook.h"
+/* estimate.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
+#include "sim/search/estimate.h"
 
 #include "sim/bounds.h"
 #include "sim/wiring.h"
@@ -24,7 +24,7 @@ typedef struct position {
 } position;
 
 typedef struct view {
-    const hp_outlook_setup *o;
+    const hp_estimate_setup *o;
     const hp_strategy *s;
     int64_t micro_batch;
     int n; /* positions */
@@ -32,9 +32,9 @@ typedef struct view {
 } view;
 
 /* Who carries it. */
-static hp_carrier carrier(const view *v, hp_traffic traffic) {
+static hp_wire wire(const view *v, hp_traffic traffic) {
     const hp_backend b = hp_comm_backend(v->s->comm[traffic], v->o->device, v->s->clients);
-    return hp_carrier_of(v->o->machine, (int32_t)hp_device_kind_of(v->o->device), (int32_t)b);
+    return hp_wire_of(v->o->machine, (int32_t)hp_device_kind_of(v->o->device), (int32_t)b);
 }
 
 /* Between nodes the devices of a node send at the same time, through its NICs. */
@@ -43,8 +43,7 @@ static double message_s(const view *v, hp_traffic traffic, bool same_node, doubl
     const double sharing = !same_node && m->nics_per_node > 0 && m->devices_per_node > m->nics_per_node
                                ? (double)m->devices_per_node / m->nics_per_node
                                : 1;
-    return bytes > 0 ? hp_cost_p2p(v->o->table, m, carrier(v, traffic), same_node, bytes * sharing).seconds
-                     : 0;
+    return bytes > 0 ? hp_cost_p2p(v->o->table, m, wire(v, traffic), same_node, bytes * sharing).seconds : 0;
 }
 
 /* Does a replica fit into one node? */
@@ -91,7 +90,7 @@ static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, 
     const int ranks = hp_layout_parts(l) / l->channels, here = v->o->machine->devices_per_node;
     if (v->o->mode != HP_MODE_TRAIN || v->s->bn == HP_BN_LOCAL || ranks == 1) return 0;
     return 2 * (p->norms[end] - p->norms[first]) *
-           hp_cost_allreduce(v->o->table, v->o->machine, carrier(v, HP_TRAFFIC_STATS), ranks,
+           hp_cost_allreduce(v->o->table, v->o->machine, wire(v, HP_TRAFFIC_STATS), ranks,
                              here < ranks ? here : ranks, TYPICAL_BYTES)
                .seconds;
 }
@@ -238,8 +237,7 @@ static double gradients_s(const view *v) {
         const int per_node = here < 1 ? 1 : here < ranks ? here : ranks;
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
         const double t =
-            hp_cost_allreduce(v->o->table, m, carrier(v, HP_TRAFFIC_ALLREDUCE), ranks, per_node, bytes)
-                .seconds;
+            hp_cost_allreduce(v->o->table, m, wire(v, HP_TRAFFIC_ALLREDUCE), ranks, per_node, bytes).seconds;
         most = fmax(most, fmax(t - p->backward, t / 10));
     }
     return most;
@@ -283,7 +281,7 @@ static double likely_bytes(const view *v, int i) {
     return fixed_bytes(v, i) + under_way * (flight * p->entering + p->group_kept);
 }
 
-static void find_memory(const view *v, hp_outlook *out) {
+static void find_memory(const view *v, hp_estimate *out) {
     for (int i = 0; i < v->n; i++) {
         const double least = least_bytes(v, i);
         out->likely_bytes = fmax(out->likely_bytes, likely_bytes(v, i));
@@ -293,12 +291,12 @@ static void find_memory(const view *v, hp_outlook *out) {
     }
 }
 
-hp_outlook hp_outlook_of(const hp_outlook_setup *o, const hp_strategy *s, const int32_t *counts) {
+hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, const int32_t *counts) {
     view v = {.o = o, .s = s};
     v.micro_batch = o->batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
     look(&v, counts);
     const bool gems = s->gems > 1;
-    hp_outlook out = {.bound_s = gems ? gems_s(&v, false) : pipeline_s(&v, false)};
+    hp_estimate out = {.bound_s = gems ? gems_s(&v, false) : pipeline_s(&v, false)};
     out.estimate_s =
         ((gems ? gems_s(&v, true) + refills_s(&v) : pipeline_s(&v, true)) + boundaries_s(&v)) * sharing(&v) +
         gradients_s(&v);

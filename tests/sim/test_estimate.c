@@ -1,4 +1,4 @@
-/* test_outlook.c - what is known of a strategy before it is lowered, held against its program: bounds on time
+/* test_estimate.c - what is known of a strategy before it is lowered, held against its program: bounds on time
  * and memory, cuts; what an eager framework keeps, against published counts; what bounds a step. */
 #include "plan/graph/deploy.h"
 #include "plan/memory/device.h"
@@ -63,9 +63,9 @@ static hp_graph *small_net(hp_arena *arena, uint64_t seed) {
 static void must_bound(world *w, const hp_strategy *s, int seed) {
     hp_error err = {HP_OK, ""};
     hp_evaluation v;
-    hp_outlook out;
+    hp_estimate out;
     char text[HP_STRATEGY_TEXT];
-    must(hp_eval_outlook(w->e, s, &out, &err), &err);
+    must(hp_eval_estimate(w->e, s, &out, &err), &err);
     must(hp_evaluate(w->e, w->arena, s, HP_EVAL_STEP, &v, &err), &err);
     assert_null(v.reject.code);
     const bool streams_all = s->strips > 1; /* then nothing is known of its time */
@@ -151,7 +151,7 @@ static void one_rank_holds_what_the_graph_says(void **state) {
         const int prec = i / 4;
         world w = {.arena = hp_arena_new()};
         hp_error err = {HP_OK, ""};
-        hp_outlook out;
+        hp_estimate out;
         hp_strategy s = hp_strategy_default();
         must(hp_machine_load("thesis-a100", &w.m, &err), &err);
         must(hp_cost_load(w.arena, NULL, &w.m, &w.t, &err), &err);
@@ -159,7 +159,7 @@ static void one_rank_holds_what_the_graph_says(void **state) {
         w.g = deployed(&w, prec);
         evaluate_in(&w, HP_MODE_INFER, 1, false);
         s.prec = prec;
-        must(hp_eval_outlook(w.e, &s, &out, &err), &err);
+        must(hp_eval_estimate(w.e, &s, &out, &err), &err);
         double constants = 0;
         for (int l = 1; l < w.g->n_layer; l++) {
             const hp_shape shape = hp_shape_of(w.g, l, 1);

@@ -1,11 +1,11 @@
-/* outlook.h - what can be said of a strategy without lowering it: microseconds instead of milliseconds, so
+/* estimate.h - what can be said of a strategy without lowering it: microseconds instead of milliseconds, so
  * that spaces of hundreds of thousands of points are looked at and only the promising ones simulated. */
 #ifndef HP_SIM_OUTLOOK_H
 #define HP_SIM_OUTLOOK_H
 
 #include "sim/search/cuts.h"
 
-typedef struct hp_outlook {
+typedef struct hp_estimate {
     double bound_s;    /* no simulation at the upper ends of the costs is faster */
     double estimate_s; /* what it will take, roughly: with exchanges, boundaries, recomputation, gradients */
     double memory_bytes; /* the least that its largest rank needs */
@@ -13,9 +13,9 @@ typedef struct hp_outlook {
     int position;        /* which rank that is */
     double
         busy; /* of a device with one client, as far as launches leave it idle; AccDP gains at most 1/busy */
-} hp_outlook;
+} hp_estimate;
 
-typedef struct hp_outlook_setup {
+typedef struct hp_estimate_setup {
     hp_parts *parts;
     const hp_graph *graph;
     const hp_cost_table *table;
@@ -25,9 +25,9 @@ typedef struct hp_outlook_setup {
     const char *device; /* that will run it, as --device says it; NULL: the CPU */
     int64_t batch;
     bool eager; /* memory as an eager framework keeps it */
-} hp_outlook_setup;
+} hp_estimate_setup;
 
 /* Of a legal strategy whose cut is written out, or is `counts`. */
-hp_outlook hp_outlook_of(const hp_outlook_setup *o, const hp_strategy *s, const int32_t *counts);
+hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, const int32_t *counts);
 
 #endif

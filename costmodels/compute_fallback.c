@@ -1,4 +1,4 @@
-/* compute_twin.c - the key under which a like task may have been measured: calibrations that know training,
+/* compute_fallback.c - the key under which a like task may have been measured: calibrations that know training,
  * or float32, say something of inference and of other precisions too. */
 #include "costmodels/models.h"
 
@@ -57,14 +57,14 @@ static key_parts as_trained(const key_parts *p, const char **prefix) {
     return t;
 }
 
-bool hp_work_twin(const hp_work *w, int twin, hp_work *out) {
+bool hp_work_fallback(const hp_work *w, int fallback, hp_work *out) {
     key_parts p;
     const char *prefix = inference;
     char width[24] = "";
     if (!split(w->key, &p)) return false;
     *out = *w;
     if (!moves_bytes(&p)) out->bytes *= (double)hp_dtype_bytes(HP_F32) / type_bytes(p.type);
-    if (twin > 0) p = as_trained(&p, &prefix);
+    if (fallback > 0) p = as_trained(&p, &prefix);
     if (p.width) snprintf(width, sizeof width, " w%d", p.width);
     snprintf(out->key, sizeof out->key, "%s%.*s f32%s", prefix, p.rest_n, p.rest, width);
     return strcmp(out->key, w->key) != 0;

@@ -1,4 +1,4 @@
-/* carriers.c - one kind of traffic after the other, each kept with the back end that gives the shorter step.
+/* backends.c - one kind of traffic after the other, each kept with the back end that gives the shorter step.
  */
 #include "sim/search/search.h"
 
@@ -12,7 +12,7 @@ static bool is_open(const hp_eval_setup *o, const hp_strategy *s) {
            hp_device_has_backend(o->device, HP_BACKEND_NCCL) && o->device;
 }
 
-hp_status hp_search_carriers(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
+hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
     const hp_eval_setup *o = hp_eval_get(eval);
     if (!is_open(o, &e->strategy)) return HP_OK;
