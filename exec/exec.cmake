@@ -80,7 +80,7 @@ set_source_files_properties(exec/device/ref/conv.c PROPERTIES COMPILE_OPTIONS -O
 
 add_executable(hplan-exec exec/run/main.c)
 target_link_libraries(hplan-exec PRIVATE hp_lib_exec)
-hp_folder(exec/cuda/runtime VIEW SEES exec/device exec/data/weights)
+hp_folder(exec/cuda/runtime VIEW SEES exec/device exec/data/weights plan/machine)
 hp_folder(exec/cuda/dnn VIEW SEES exec/cuda/runtime)
 hp_folder(exec/cuda/nccl VIEW SEES exec/cuda/runtime exec/comm)
 hp_folder(exec/cuda/train VIEW SEES exec/cuda/dnn plan/memory)

@@ -3,7 +3,7 @@
 #include "sim/costs.h"
 
 #include "plan/base/hash.h"
-#include "sim/wiring.h"
+#include "sim/placement.h"
 
 #include <string.h>
 
@@ -87,7 +87,7 @@ static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const h
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
     const hp_wire by = hp_wire_of(m, p->device, r->queue[k->queue].backend);
-    return hp_cost_p2p(t, m, by, hp_place_node(p, m, rank) == hp_place_node(p, m, peer), bytes);
+    return hp_cost_p2p(t, m, by, hp_rank_node(p, m, rank) == hp_rank_node(p, m, peer), bytes);
 }
 
 static int members_per_node(const hp_program_costs *c, const hp_program *p, int group, int replica) {

@@ -251,7 +251,8 @@ static void loop(sim *s) {
 
 static void resources_init(sim *s) {
     const hp_machine *m = s->machine;
-    const int places = hp_places(s->program), devices = hp_machine_devices(m);
+    const hp_placement at = hp_placement_of(s->program, m);
+    const int places = hp_placement_places(&at), devices = hp_machine_devices(m);
     s->n_device = places > devices ? devices : places;
     s->n_node = (s->n_device + m->devices_per_node - 1) / m->devices_per_node;
     const int n_resource = 3 * s->n_node + 5 * s->n_device;
@@ -369,8 +370,9 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
     s->wiring = hp_wiring_new(arena, p, o->fold);
     s->on_cores = m->share_cpu;
-    s->shared_devices = !m->share_cpu && hp_devices_are_shared(p, m);
-    s->replicas_here = o->fold ? hp_replicas_per_node(p, m) : 1;
+    const hp_placement at = hp_placement_of(p, m);
+    s->shared_devices = !m->share_cpu && hp_placement_shares_devices(&at);
+    s->replicas_here = o->fold ? hp_placement_replicas_per_node(&at) : 1;
     s->clients_here = o->fold ? p->clients : 1;
     hp_events_init(&s->events, arena);
     resources_init(s);

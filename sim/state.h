@@ -4,6 +4,7 @@
 
 #include "sim/fluid.h"
 #include "sim/interp.h"
+#include "sim/placement.h"
 #include "sim/wiring.h"
 
 typedef struct id_list {
@@ -91,20 +92,20 @@ static inline const hp_wired_role *sim_role(const sim *s, int rank) {
 /* Resource numbers: a node's compute, its NICs out and in, a device's link out and in, its compute, its way
  * to the host's memory out and in, which is not its link to other devices. */
 static inline int32_t res_cpu(const sim *s, int rank) {
-    return hp_place_node(s->program, s->machine, rank);
+    return hp_rank_node(s->program, s->machine, rank);
 }
 static inline int32_t res_nic(const sim *s, int rank, bool in) {
-    return (in ? 2 : 1) * s->n_node + hp_place_node(s->program, s->machine, rank);
+    return (in ? 2 : 1) * s->n_node + hp_rank_node(s->program, s->machine, rank);
 }
 static inline int32_t res_link(const sim *s, int rank, bool in) {
-    return 3 * s->n_node + (in ? s->n_device : 0) + hp_place_device(s->program, s->machine, rank);
+    return 3 * s->n_node + (in ? s->n_device : 0) + hp_rank_device(s->program, s->machine, rank);
 }
 static inline int32_t res_device(const sim *s, int rank) {
-    return 3 * s->n_node + 2 * s->n_device + hp_place_device(s->program, s->machine, rank);
+    return 3 * s->n_node + 2 * s->n_device + hp_rank_device(s->program, s->machine, rank);
 }
 
 static inline int32_t res_host(const sim *s, int rank, bool in) {
-    return 3 * s->n_node + (in ? 4 : 3) * s->n_device + hp_place_device(s->program, s->machine, rank);
+    return 3 * s->n_node + (in ? 4 : 3) * s->n_device + hp_rank_device(s->program, s->machine, rank);
 }
 
 /* interp.c */

@@ -14,14 +14,14 @@ static bool by_host(const sim *s, const hp_queue *q) {
 static void message_uses(sim *s, int from, int to, bool host, channel *c) {
     const hp_program *p = s->program;
     const hp_machine *m = s->machine;
-    if (hp_place_node(p, m, from) != hp_place_node(p, m, to)) {
+    if (hp_rank_node(p, m, from) != hp_rank_node(p, m, to)) {
         if (host) {
             c->use[c->n_use++] = (hp_share_use){res_host(s, from, false), s->clients_here};
             c->use[c->n_use++] = (hp_share_use){res_host(s, to, true), s->clients_here};
         }
         c->use[c->n_use++] = (hp_share_use){res_nic(s, from, false), s->clients_here};
         c->use[c->n_use++] = (hp_share_use){res_nic(s, to, true), s->clients_here};
-    } else if (!s->on_cores && hp_place_device(p, m, from) != hp_place_device(p, m, to)) {
+    } else if (!s->on_cores && hp_rank_device(p, m, from) != hp_rank_device(p, m, to)) {
         c->use[c->n_use++] = (hp_share_use){res_link(s, from, false), s->clients_here};
         c->use[c->n_use++] = (hp_share_use){res_link(s, to, true), s->clients_here};
     }
@@ -52,7 +52,7 @@ static void use_both_ways(communicator *c, int32_t out, int32_t in, double deman
 static void host_uses(sim *s, communicator *c, double demand) {
     bool *taken = HP_NEW(s->arena, bool, s->n_device);
     for (int k = 0; k < c->members; k++) {
-        const int rank = comm_rank(s, c, k), place = hp_place_device(s->program, s->machine, rank);
+        const int rank = comm_rank(s, c, k), place = hp_rank_device(s->program, s->machine, rank);
         if (taken[place]) continue;
         taken[place] = true;
         use_both_ways(c, res_host(s, rank, false), res_host(s, rank, true), demand);
@@ -83,7 +83,7 @@ static void communicator_uses(sim *s, int group, communicator *c) {
     for (int k = 0; k < c->members; k++) {
         const int rank = comm_rank(s, c, k);
         const int place =
-            one_node ? hp_place_device(s->program, m, rank) : hp_place_node(s->program, m, rank);
+            one_node ? hp_rank_device(s->program, m, rank) : hp_rank_node(s->program, m, rank);
         if (taken[place]) continue;
         taken[place] = true;
         if (one_node)

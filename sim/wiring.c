@@ -85,35 +85,3 @@ hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p, bool fold) {
     wire_groups(arena, w);
     return w;
 }
-
-/* Members come by replica, then by role: those of one replica fill nodes in order, and a few replicas may
- * share them. */
-int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica) {
-    const int ranks = hp_group_size(p, group);
-    int most = 0;
-    hp_arena *scratch = hp_arena_new();
-    int32_t *here = HP_NEW(scratch, int32_t, m->nodes);
-    for (int k = 0; k < ranks; k++) {
-        const int n = ++here[hp_place_node(p, m, hp_group_rank(p, group, replica, k))];
-        if (n > most) most = n;
-    }
-    hp_arena_free(scratch);
-    return most;
-}
-
-int hp_replicas_per_node(const hp_program *p, const hp_machine *m) {
-    const int here = m->devices_per_node / p->n_role * p->clients;
-    if (m->nodes == 1) return p->dp; /* all on it, however many */
-    return here < p->clients ? p->clients : here < p->dp ? here : p->dp;
-}
-
-bool hp_can_fold(const hp_program *p, const hp_machine *m) {
-    if (p->dp == 1) return true;
-    /* on shared cores replicas drift apart as soon as one of them goes first, and there are few of them */
-    if (m->nodes == 1) return !m->share_cpu && hp_places(p) <= m->devices_per_node;
-    if (hp_places(p) > hp_machine_devices(m)) return false;
-    const int here = m->devices_per_node, blocks = p->dp / p->clients;
-    if (p->n_role >= here) return p->n_role % here == 0;
-    /* the last node may hold fewer replicas: on shared cores they would be faster */
-    return here % p->n_role == 0 && (!m->share_cpu || blocks % (here / p->n_role) == 0);
-}

@@ -1,9 +1,7 @@
-/* wiring.h - the fixed side of a simulation: which task follows which, which queues meet, where ranks are
- * placed. */
+/* wiring.h - the fixed side of a simulation: which task follows which, which queues meet. */
 #ifndef HP_SIM_WIRING_H
 #define HP_SIM_WIRING_H
 
-#include "plan/machine/machine.h"
 #include "plan/program/program.h"
 
 typedef struct hp_wired_queue {
@@ -39,35 +37,5 @@ static inline int hp_wired_call(const hp_wiring *w, const hp_wired_group *g, int
     const hp_wired_queue *q = &w->role[g->role[member]].queue[g->queue[member]];
     return k < q->n ? q->task[k] : -1;
 }
-
-/* --- where ranks are placed ---
- *
- * Places are numbered: `clients` replicas in a row have theirs in common, role by role (AccDP: several
- * processes on one device). Places fill node after node; more of them than devices wrap around (a shared
- * core). */
-static inline int hp_place(const hp_program *p, int rank) {
-    return rank / p->n_role / p->clients * p->n_role + rank % p->n_role;
-}
-static inline int hp_place_node(const hp_program *p, const hp_machine *m, int rank) {
-    return hp_place(p, rank) / m->devices_per_node % m->nodes;
-}
-static inline int hp_place_device(const hp_program *p, const hp_machine *m, int rank) {
-    return hp_place(p, rank) % hp_machine_devices(m);
-}
-static inline int hp_places(const hp_program *p) {
-    return hp_program_ranks(p) / p->clients;
-}
-/* Does a device hold more than one rank? */
-static inline bool hp_devices_are_shared(const hp_program *p, const hp_machine *m) {
-    return p->clients > 1 || hp_places(p) > hp_machine_devices(m);
-}
-
-/* The most members of a group on one node; `replica`: whose, where every replica has its own. */
-int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);
-
-/* Do all replicas see the same machine around them, so that one may stand for all? */
-bool hp_can_fold(const hp_program *p, const hp_machine *m);
-/* Replicas that share a node with replica 0, itself included. */
-int hp_replicas_per_node(const hp_program *p, const hp_machine *m);
 
 #endif

@@ -2,7 +2,6 @@
 #include "sim/search/estimate.h"
 
 #include "sim/bounds.h"
-#include "sim/wiring.h"
 
 #include <math.h>
 #include <string.h>

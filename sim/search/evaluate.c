@@ -5,7 +5,7 @@
 #include "plan/base/units.h"
 #include "sim/bound_by.h"
 #include "sim/search/memory_eager.h"
-#include "sim/wiring.h"
+#include "sim/placement.h"
 
 #include <math.h>
 #include <string.h>
@@ -222,7 +222,9 @@ static int64_t all_tasks(const hp_program *p) {
 
 static hp_sim_options sim_options(const hp_eval *e, const hp_program *p) {
     const bool alike = e->setup.jitter_cv <= 0 && e->setup.straggler_rank < 0 && !e->setup.no_fold;
-    const bool fold = alike && (hp_can_fold(p, e->setup.machine) || all_tasks(p) * p->dp > UNFOLD_TASKS);
+    const hp_placement at = hp_placement_of(p, e->setup.machine);
+    const bool fold = alike && (hp_placement_is_uniform(&at, e->setup.machine->share_cpu) ||
+                                all_tasks(p) * p->dp > UNFOLD_TASKS);
     return (hp_sim_options){.fold = fold,
                             .jitter_cv = e->setup.jitter_cv,
                             .straggler_rank = e->setup.straggler_rank,

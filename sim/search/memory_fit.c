@@ -3,7 +3,6 @@
 
 #include "plan/base/units.h"
 #include "sim/search/memory_eager.h"
-#include "sim/wiring.h"
 
 #include <math.h>
 #include <string.h>

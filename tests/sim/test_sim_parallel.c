@@ -3,7 +3,6 @@
  * under tiling. */
 #include "plan/program/work.h"
 #include "sim/interp.h"
-#include "sim/wiring.h"
 #include "tests/support/random_net.h"
 
 #include <math.h>
@@ -196,30 +195,6 @@ static void clients_speed_up_to_the_ceiling(void **state) {
     hp_arena_free(arena);
 }
 
-/* Replicas k*clients .. k*clients+clients-1 of a role are on one device, no device holds two roles, all are
- * used. */
-static void clients_of_a_role_share_its_device(void **state) {
-    (void)state;
-    for (int seed = 1; seed <= 100; seed++) {
-        dice d = {(uint64_t)seed, 11};
-        hp_program p = {.n_role = roll(&d, 1, 5), .clients = roll(&d, 1, 4)};
-        p.dp = p.clients * roll(&d, 1, 6);
-        const hp_machine m = devices(64, roll(&d, 1, 4));
-        for (int rank = 0; rank < hp_program_ranks(&p); rank++) {
-            const int replica = rank / p.n_role, role = rank % p.n_role;
-            const int first = replica / p.clients * p.clients * p.n_role + role;
-            assert_int_equal(hp_place_device(&p, &m, rank), hp_place_device(&p, &m, first));
-            assert_in_range(hp_place_device(&p, &m, rank), 0, hp_places(&p) - 1);
-            assert_int_equal(hp_place_node(&p, &m, rank), hp_place_device(&p, &m, rank) / m.devices_per_node);
-            for (int other = 0; other < rank; other++) {
-                const bool same =
-                    other % p.n_role == role && other / p.n_role / p.clients == replica / p.clients;
-                assert_int_equal(hp_place_device(&p, &m, other) == hp_place_device(&p, &m, rank), same);
-            }
-        }
-    }
-}
-
 /* --- groups --- */
 
 /* Batch-norm groups of one replica: replicas do not wait for each other before the gradients. The second
@@ -342,7 +317,6 @@ int main(void) {
         cmocka_unit_test(zero_bubble_saves_two_thirds_of_the_bubble),
         cmocka_unit_test(a_halo_round_moves_the_formulas_bytes),
         cmocka_unit_test(clients_speed_up_to_the_ceiling),
-        cmocka_unit_test(clients_of_a_role_share_its_device),
         cmocka_unit_test(groups_of_a_replica_leave_the_others_alone),
         cmocka_unit_test(parts_of_a_layer_add_up_to_the_layer),
         cmocka_unit_test(copies_are_as_large_as_what_they_move),

@@ -1,5 +1,6 @@
 /* cuda.c - opens the process's GPU. */
 #include "exec/cuda/runtime/cuda.h"
+#include "plan/machine/placement.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ hp_status hp_cuda_asked(cudaError_t code, const char *call, bool *yes, hp_error 
 
 /* Ranks of a node take its GPUs in turn. Slurm's number comes last: a launcher that Slurm started one of on
  * each node gives its ranks numbers of its own. */
-static int place_on_node(void) {
+static int rank_on_node(void) {
     static const char *const NAMES[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "MV2_COMM_WORLD_LOCAL_RANK", "PMIX_LOCAL_RANK", "SLURM_LOCALID"};
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
@@ -43,10 +44,10 @@ void hp_cuda_share(int32_t of_roles, int32_t of_clients) {
     clients = of_clients;
 }
 
-/* Counted in GPUs: those of clients are one. */
-static int gpu_on_node(void) {
-    const int rank = place_on_node();
-    return rank / (roles * clients) * roles + rank % roles;
+/* The plan's rule, over the ranks and the GPUs of this node. */
+static int gpu_on_node(int gpus) {
+    const hp_placement node = {.roles = roles, .clients = clients, .nodes = 1, .devices_per_node = gpus};
+    return hp_placement_device(&node, rank_on_node());
 }
 
 /* Streams share this many queues to the GPU, 8 unless it is said; in a shared one work waits behind what
@@ -78,7 +79,7 @@ static hp_status open_gpu(hp_error *err) {
     int devices = 0;
     if (opened) return HP_OK;
     HP_TRY(find(&devices, err));
-    here.id = gpu_on_node() % devices;
+    here.id = gpu_on_node(devices);
     HP_CUDA(cudaSetDevice(here.id));
     HP_CUDA(cudaGetDeviceProperties(&here.properties, here.id));
     HP_TRY(open_streams(err));

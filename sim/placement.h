@@ -1,0 +1,30 @@
+/* placement.h - where a program's ranks run on a machine (plan/machine/placement.h). */
+#ifndef HP_SIM_PLACEMENT_H
+#define HP_SIM_PLACEMENT_H
+
+#include "plan/machine/machine.h"
+#include "plan/machine/placement.h"
+#include "plan/program/program.h"
+
+static inline hp_placement hp_placement_of(const hp_program *p, const hp_machine *m) {
+    return (hp_placement){.roles = p->n_role,
+                          .replicas = p->dp,
+                          .clients = p->clients,
+                          .nodes = m->nodes,
+                          .devices_per_node = m->devices_per_node};
+}
+
+static inline int hp_rank_node(const hp_program *p, const hp_machine *m, int rank) {
+    const hp_placement at = hp_placement_of(p, m);
+    return hp_placement_node(&at, rank);
+}
+
+static inline int hp_rank_device(const hp_program *p, const hp_machine *m, int rank) {
+    const hp_placement at = hp_placement_of(p, m);
+    return hp_placement_device(&at, rank);
+}
+
+/* The most members of a group on one node; `replica`: whose, where every replica has its own. */
+int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);
+
+#endif
