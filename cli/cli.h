@@ -17,8 +17,8 @@
 /* Prints "hplan: message" to stderr once and returns the exit code. */
 int cli_report(const hp_error *err);
 
-/* `text` without control characters (they become '?'): what comes from files goes through this to a terminal.
- */
+/* `text` without control characters (they become '?'): what comes from files goes through this to a
+ * terminal. */
 const char *cli_plain(const char *text, char *out, size_t size);
 
 /* Prints one JSON object and a newline to stdout, numbers unrounded; takes the reference. HP_EIO when stdout
@@ -35,8 +35,8 @@ hp_status cli_finish_stdout(hp_error *err);
 bool cli_is_terminal(FILE *f);
 int cli_width(void); /* columns of the terminal, 80 when there is none */
 
-/* tqdm-like bar on a terminal's stderr ("step 12/20  [elapsed<remaining, rate]"), else one line every 30 s.
- */
+/* tqdm-like bar on a terminal's stderr ("step 12/20  [elapsed<remaining, rate]"), else one line every 30
+ * s. */
 typedef struct cli_progress {
     const char *what;
     long total;

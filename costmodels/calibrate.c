@@ -205,8 +205,8 @@ static void add_share_row(hp_cost_table *t, const family *f) {
 
 /* --- what only tiles have --- */
 
-/* Share of a family that was not measured beside other ranks: batch norm's, which waits for memory like it.
- */
+/* Share of a family that was not measured beside other ranks: batch norm's, which waits for memory like
+ * it. */
 static double share_like(const hp_cost_table *t, const hp_sample_row *s, bool *own) {
     char name[80], norm[96];
     const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, s->class, hp_key_family(s->key, name, sizeof name));

@@ -18,8 +18,8 @@ static double term(const hp_fit_sample *s, int k) {
     return (k == 0 ? 1 : k == 1 ? s->flops : s->bytes) / s->seconds;
 }
 
-/* Solves for the terms in `use`; every equation is divided by its time. False when they cannot be told apart.
- */
+/* Solves for the terms in `use`; every equation is divided by its time. False when they cannot be told
+ * apart. */
 static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *coefficient) {
     int column[TERMS], n_column = 0;
     for (int k = 0; k < TERMS; k++) {

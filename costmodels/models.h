@@ -33,8 +33,7 @@ enum { HP_FALLBACKS = 2 };
 bool hp_work_fallback(const hp_work *w, int fallback, hp_work *out);
 
 /* The kernel of a layer that quantises its input at run time, without the passes before it; false: it is
- * none.
- */
+ * none. */
 bool hp_work_kernel(const hp_work *w, hp_work *kernel);
 
 /* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: nobody in particular. */

@@ -29,8 +29,7 @@ enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data she
 enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };        /* the same of a link */
 /* Seconds of every operation; bytes/s of copies to and from the host around it (0: none); between ranks of a
  * node bytes/s of a message through the host's memory instead of the link, and its seconds (0: over the
- * link).
- */
+ * link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };
 
 typedef struct hp_row {

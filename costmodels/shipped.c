@@ -1,5 +1,5 @@
-/* shipped.c - data/shipped.cost, inside the binary: hplan may be moved anywhere and still knows its tables.
- */
+/* shipped.c - data/shipped.cost, inside the binary: hplan may be moved anywhere and still knows its
+ * tables. */
 #include "costmodels/rows.h"
 
 __asm__(".section .rodata\n"

@@ -16,8 +16,8 @@ typedef struct hp_canvas {
     FILE *script;
 } hp_canvas;
 
-/* Pixels for pictures, characters for HP_CANVAS_DUMB. Errors: HP_ECREATE (no temporary folder; set TMPDIR).
- */
+/* Pixels for pictures, characters for HP_CANVAS_DUMB. Errors: HP_ECREATE (no temporary folder; set
+ * TMPDIR). */
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err);
 void hp_canvas_close(hp_canvas *c); /* removes the folder; safe on a zeroed canvas */
 

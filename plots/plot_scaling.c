@@ -37,8 +37,8 @@ static int compare_gpus(const void *a, const void *b) {
     return (x->gpus > y->gpus) - (x->gpus < y->gpus);
 }
 
-/* images/s of the executed run, if it ran this candidate: the batch is what the candidate would do in a step.
- */
+/* images/s of the executed run, if it ran this candidate: the batch is what the candidate would do in a
+ * step. */
 static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate *c) {
     if (!s->has_exec || s->exec.n_iter == 0 || strcmp(s->exec.strategy, c->strategy) != 0) return NAN;
     hp_trace t = s->exec;

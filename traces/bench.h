@@ -29,8 +29,8 @@ hp_status hp_bench_write(hp_db *db, const hp_bench_series *s, hp_error *err);
 /* All series of a file, n may be 0. Errors: HP_EDATA: numbers that no bench writes. */
 hp_status hp_bench_read(hp_arena *arena, hp_db *db, hp_bench_series **s, int *n, hp_error *err);
 
-/* Medians over the rounds of a series with at least one query, and the figures of all its queries together.
- */
+/* Medians over the rounds of a series with at least one query, and the figures of all its queries
+ * together. */
 hp_serving hp_bench_median(const hp_bench_series *s);
 hp_serving hp_bench_pooled(const hp_bench_series *s);
 /* The scenario's own figure as MLPerf states it: the early-stopping estimate of its tail, in seconds; NaN

@@ -69,8 +69,8 @@ hp_trace_median *hp_trace_medians(hp_arena *arena, const hp_trace *t, int64_t *n
  * the recording ranks. group: per task, its group or -1. */
 double *hp_trace_totals(hp_arena *arena, const hp_trace *t, const int32_t *group, int n_group);
 
-/* Step time less the time the compute queue was busy, mean over ranks, per iteration: n_iter values, seconds.
- */
+/* Step time less the time the compute queue was busy, mean over ranks, per iteration: n_iter values,
+ * seconds. */
 double *hp_trace_waiting(hp_arena *arena, const hp_trace *t);
 
 /* Values of a counter, by iteration, rank, time. value NaN: recorded as not-a-number. */

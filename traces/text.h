@@ -1,5 +1,5 @@
-/* text.h - strings from a file that strangers may have written, made fit for a terminal, JSON, SVG and CSV.
- */
+/* text.h - strings from a file that strangers may have written, made fit for a terminal, JSON, SVG and
+ * CSV. */
 #ifndef HP_TRACES_TEXT_H
 #define HP_TRACES_TEXT_H
 

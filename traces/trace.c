@@ -1,5 +1,5 @@
-/* trace.c - writing runs into SQLite: one writer, prepared statements, one transaction (the caller's hp_db).
- */
+/* trace.c - writing runs into SQLite: one writer, prepared statements, one transaction (the caller's
+ * hp_db). */
 #include "traces/trace.h"
 
 #include "plan/base/version.h"

@@ -22,8 +22,8 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Starts argv with stdout on `out_fd`, in a process group of its own so that its children can be ended too.
- */
+/* Starts argv with stdout on `out_fd`, in a process group of its own so that its children can be ended
+ * too. */
 static bool start(const char *const *argv, int out_fd, pid_t *pid) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;

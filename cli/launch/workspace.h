@@ -20,8 +20,8 @@ hp_status workspace_open(const char *final, workspace *w, hp_error *err);
 /* Removes the folder and what is in it. Safe on a zeroed workspace. */
 void workspace_close(workspace *w);
 
-/* The working database as a copy of an opened plan, without the runs it may hold. Errors: HP_EIO (disk full).
- */
+/* The working database as a copy of an opened plan, without the runs it may hold. Errors: HP_EIO (disk
+ * full). */
 hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err);
 
 /* Runs the plan in the working database and adds its trace, whatever the outcome. l->plan and l->scratch are

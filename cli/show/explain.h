@@ -9,8 +9,8 @@
 
 enum { EXPLAIN_NAME = 128 };
 
-/* A (virtual) stage: a contiguous range of units, how its tensors are split, and the ranks that compute it.
- */
+/* A (virtual) stage: a contiguous range of units, how its tensors are split, and the ranks that compute
+ * it. */
 typedef struct explain_stage {
     int stage, role, first_unit, last_unit; /* role: of its first part */
     int64_t params;                         /* trained elements */

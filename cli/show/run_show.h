@@ -1,5 +1,5 @@
-/* run_show.h - what `hplan run` shows: hplan-exec's JSON lines as they are, or a progress bar and a summary.
- */
+/* run_show.h - what `hplan run` shows: hplan-exec's JSON lines as they are, or a progress bar and a
+ * summary. */
 #ifndef HP_RUN_SHOW_H
 #define HP_RUN_SHOW_H
 
@@ -15,8 +15,8 @@ typedef struct run_show {
 } run_show;
 
 void run_show_start(run_show *s, bool json, double predicted_s);
-/* cli_launch.line of a run_show. Errors: HP_EIO when stdout is full, HP_EINTERNAL for a line that is no JSON.
- */
+/* cli_launch.line of a run_show. Errors: HP_EIO when stdout is full, HP_EINTERNAL for a line that is no
+ * JSON. */
 hp_status run_show_line(void *self, const char *line, hp_error *err);
 void run_show_end(run_show *s);
 /* Human text on stdout; frees `final`. */

@@ -1,4 +1,4 @@
-/* half.h - IEEE 754 binary16 and bfloat16, and tf32, to float32 and back: to the nearest, halves to even. */
+/* half.h - conversions of IEEE binary16, bfloat16 and tf32 to and from float32, rounding to nearest even. */
 #ifndef HP_HALF_H
 #define HP_HALF_H
 
@@ -17,14 +17,15 @@ static inline uint32_t bits_of(float v) {
     return bits;
 }
 
-/* The exponent of a binary16 is 112 less than a binary32's; subnormal numbers come right by the product. */
+/* A binary16's exponent bias is 112 less than a binary32's; the multiplication also handles subnormal
+ * numbers. */
 static inline float from_f16(uint16_t h) {
     const uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
     const uint32_t finite = bits_of(as_float(rest) * 0x1p112f), special = rest | 0x7f800000;
     return as_float(sign | (rest >= 0x0f800000 ? special : finite));
 }
 
-/* To the nearest, halves to even: below 2^-14 by adding 1/2, whose last place is that of a subnormal. */
+/* Rounds to nearest even. Below 2^-14, adding 1/2 aligns the last place with that of a subnormal. */
 static inline uint16_t to_f16(float v) {
     const uint32_t sign = bits_of(v) >> 16 & 0x8000, a = bits_of(v) & 0x7fffffff;
     const uint32_t small = bits_of(as_float(a) + 0.5f) - 0x3f000000,
@@ -42,7 +43,7 @@ static inline uint16_t to_bf16(float v) {
     return (uint16_t)((a & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : nearest);
 }
 
-/* The nearest number with 10 bits of mantissa. */
+/* Rounds to 10 bits of mantissa. */
 static inline float to_tf32(float v) {
     const uint32_t a = bits_of(v);
     return (a & 0x7fffffff) >= 0x7f800000 ? v : as_float((a + 0xfff + (a >> 13 & 1)) & ~0x1fffu);

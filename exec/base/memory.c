@@ -1,4 +1,4 @@
-/* memory.c - the host's memory as a place for buffers, and views of any other's. */
+/* memory.c - host memory for buffers, and host views of any memory. */
 #include "exec/base/memory.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 enum { HUGE_PAGE = 2 << 20 };
 
-/* One anonymous mapping, begun on a huge page where the system gives them. The page in front of the memory
- * keeps where the mapping begins. */
+/* One anonymous mapping whose result is aligned to a huge page. The page before it stores the mapping's
+ * start. */
 static hp_status host_alloc(int64_t bytes, void **at, hp_error *err) {
     const size_t room = (size_t)bytes + 2 * HUGE_PAGE;
     unsigned char *map =

@@ -1,4 +1,4 @@
-/* streams.h - which random numbers are whose: the top byte of the Philox stream, so that no two uses share a
+/* streams.h - random streams by purpose: the top byte of the Philox stream, so that no two purposes share a
  * draw. */
 #ifndef HP_STREAMS_H
 #define HP_STREAMS_H

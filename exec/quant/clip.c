@@ -11,19 +11,19 @@ static int64_t elements(const hp_histogram *h) {
     return n;
 }
 
-/* The bin in which 0 lies or would. */
+/* The bin that contains 0, or is nearest to it. */
 static int zero_bin(const hp_histogram *h) {
     const double at = -h->range.lo / hp_histogram_width(h);
     return at >= HP_BINS ? HP_BINS - 1 : at > 0 ? (int)at : 0;
 }
 
-/* Bin `i` from below, or from above. */
+/* Count of bin `i`, numbered from the lower or the upper end. */
 static int64_t count_from(const hp_histogram *h, int i, bool above) {
     const int bin = above ? HP_BINS - 1 - i : i;
     return h->count[bin] + (bin == zero_bin(h) ? h->zeros : 0);
 }
 
-/* How many bins at that end can be cut off with at most `share` of the elements. */
+/* How many bins can be cut off at that end with at most `share` of the elements. */
 static int cut(const hp_histogram *h, double share, bool above) {
     const double most = share * (double)elements(h);
     int64_t gone = 0;
@@ -47,7 +47,7 @@ static hp_range choose(const hp_histogram *h, const hp_clip_options *o) {
     return o->kind == HP_OBSERVE_ENTROPY ? hp_clip_entropy(h) : hp_clip_mse(h);
 }
 
-/* Rounding, and searches on shares of an end far from zero, may leave the range by a little. */
+/* Rounding may move a result slightly out of the range, and so may a search at an end far from zero. */
 hp_range hp_clip(const hp_histogram *h, const hp_clip_options *o) {
     const hp_range all = h->range;
     if (!(all.hi > all.lo) || o->kind == HP_OBSERVE_MINMAX) return all;

@@ -1,6 +1,6 @@
-/* clip_entropy.c - the clipping threshold that loses least information: smallest Kullback-Leibler divergence
- * between the clipped histogram and what 128 levels keep of it (Migacz 2017, "8-bit Inference with TensorRT",
- * GTC S7310). */
+/* clip_entropy.c - the clipping threshold that loses the least information: smallest Kullback-Leibler
+ * divergence between the clipped histogram and its 128-level approximation (Migacz 2017, "8-bit Inference
+ * with TensorRT", GTC S7310). */
 #include "exec/quant/clip.h"
 
 #include <math.h>
@@ -8,13 +8,13 @@
 
 enum { LEVELS = 128 };
 
-/* Sums over the bins before each: elements c, bins that hold any, c log c. */
+/* Prefix sums over the bins: elements c, non-empty bins, c log c. */
 typedef struct sums {
     double mass[HP_BINS + 1], plogp[HP_BINS + 1];
     int held[HP_BINS + 1];
 } sums;
 
-/* Bins [first, end) are kept; the others are clipped into its first and last. */
+/* Bins [first, end) are kept; the elements of the others are counted in its first and last bin. */
 typedef struct window {
     int first, end;
 } window;
@@ -32,8 +32,8 @@ static void add_up(const hp_histogram *h, sums *s) {
     }
 }
 
-/* Sum of p log q over what is clipped into bin `i`, and what p log p gains by it, as q - p. Infinite where
- * mass is put on nothing. */
+/* Change of the sum of p log(q / p) when `clipped` elements are counted into bin `i`, which q approximates.
+ * Minus infinity where the bin is empty, as q is 0 there. */
 static double clipped_into(const hp_histogram *h, int i, double clipped, double q) {
     const double c = (double)h->count[i];
     if (clipped == 0) return 0;
@@ -41,8 +41,8 @@ static double clipped_into(const hp_histogram *h, int i, double clipped, double 
     return clipped * log(q) - (xlogx(c + clipped) - xlogx(c));
 }
 
-/* Sum of p log(p / q), p: counts with what is clipped; q: the mass of a level shared evenly among its bins
- * that hold any. Both normalised. */
+/* Sum of p log(p / q), p: counts with the clipped elements; q: the mass of a level, shared evenly among its
+ * non-empty bins. Both normalised. */
 static double divergence(const hp_histogram *h, const sums *s, const window *w) {
     const int n = w->end - w->first;
     const double all = s->mass[HP_BINS], inside = s->mass[w->end] - s->mass[w->first];

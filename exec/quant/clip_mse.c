@@ -10,7 +10,7 @@ static double squares(double a, double b, double at) {
     return (q * q * q - p * p * p) / 3;
 }
 
-/* Levels go up with the bins: one sweep over both. */
+/* Levels and bins both ascend: one sweep over both. */
 double hp_quantisation_error(const hp_histogram *h, hp_range clip) {
     const hp_qparam q = hp_qparam_of(clip);
     const double scale = (double)q.scale, width = hp_histogram_width(h);
@@ -31,7 +31,7 @@ double hp_quantisation_error(const hp_histogram *h, hp_range clip) {
     return sum;
 }
 
-/* Shares of the range's two ends that are kept. */
+/* Fraction of the range that is kept at each end. */
 typedef struct shares {
     double lo, hi, error;
 } shares;
@@ -42,8 +42,8 @@ static void attempt(const hp_histogram *h, double lo, double hi, shares *best) {
     if (error < best->error) *best = (shares){lo, hi, error};
 }
 
-/* Coarsely over all, then around the best with halved steps. An end that zero lies beyond has nothing to
- * search. */
+/* A coarse search over all, then around the best with halved steps. An end on the far side of zero is not
+ * searched. */
 hp_range hp_clip_mse(const hp_histogram *h) {
     enum { COARSE = 24, HALVINGS = 8 };
     const bool below = h->range.lo<0, above = h->range.hi> 0;

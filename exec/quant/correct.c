@@ -1,12 +1,12 @@
-/* correct.c - the mean error of rounded weights; see correct.h. */
+/* correct.c - bias correction for the mean error of rounded weights; see correct.h. */
 #include "exec/quant/correct.h"
 
 #include "exec/data/weights/weight_walk.h"
 
 #include <stdlib.h>
 
-/* Adds `sign` times the mean output per channel with the weights of `f`. unit: per input channel, what
- * weights in 8 bits are multiplied with beside their scale. */
+/* Adds `sign` times the mean output per channel with the weights of `f`. unit: per input channel, the factor
+ * of 8-bit weights beside their scale. */
 static void add_mean_output(const hp_weight_walk *walk, const hp_filter *f, const double *mean,
                             const double *unit, double sign, double *out) {
     for (int64_t run = 0; run < walk->runs; run++) {
@@ -19,7 +19,7 @@ static void add_mean_output(const hp_weight_walk *walk, const hp_filter *f, cons
     }
 }
 
-/* 8-bit weights that read the image hold the pixels' scale. */
+/* 8-bit weights that read the image contain the pixels' scale. */
 static void fill_units(const hp_constants *c, int layer, double *unit) {
     const hp_graph *g = hp_constants_graph(c);
     const hp_tensor *x = &g->tensor[g->layer[layer].in[0]];

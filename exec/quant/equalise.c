@@ -1,4 +1,4 @@
-/* equalise.c - pairs of layers whose common channels are brought closer to one another; see equalise.h. */
+/* equalise.c - rescales the channels between pairs of layers; see equalise.h. */
 #include "exec/quant/equalise.h"
 
 #include "exec/data/weights/weight_walk.h"
@@ -9,27 +9,27 @@
 typedef struct pair {
     int first, second; /* layers */
     int channels;
-    double bound; /* of the activation between; infinite: none */
+    double bound; /* of the activation between them; infinite: none */
 } pair;
 
 typedef struct equalising {
     hp_constants *c;
     const hp_graph *g;
-    double *row;    /* per output channel of the second layer: largest weight */
-    double *column; /* per channel between: largest weight in its row's units */
+    double *row;    /* per output channel of the second layer: its largest weight */
+    double *column; /* per channel between: its largest weight relative to the row's largest */
     double *factor;
 } equalising;
 
-/* Images calibration did not see may go beyond what it saw. */
+/* Leaves room for images beyond the calibration set, whose values may be larger. */
 static const double headroom = 0.75;
 
-/* --- which layers --- */
+/* --- which pairs of layers --- */
 
 static bool is_matrix(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
-/* Upper bound of an activation that is homogeneous below it; NaN: none such. */
+/* Upper bound of an activation that is homogeneous below it; NaN: the activation is not. */
 static double bound_of(const hp_layer *l) {
     switch (l->act) {
     case HP_ACT_NONE:
@@ -77,7 +77,8 @@ static double largest(const hp_filter *f, const hp_weight_walk *walk, int64_t ru
     return most;
 }
 
-/* How near the weights that read a channel come to those that set the scale of their row. */
+/* For each channel, how close the weights that read it come to those that determine the scale of their
+ * row. */
 static hp_status measure_columns(equalising *e, const pair *p, hp_error *err) {
     hp_filter f;
     const int64_t outs = e->g->tensor[e->g->layer[p->second].out].c;
@@ -97,14 +98,15 @@ static hp_status measure_columns(equalising *e, const pair *p, hp_error *err) {
     return HP_OK;
 }
 
-/* May the channel be scaled at all: seen, read, and away from the bound. */
+/* May the channel be scaled: observed, read, and far enough from the bound? */
 static bool is_free(const equalising *e, const pair *p, const double *most, int i) {
     return most[i] > 0 && e->column[i] > 0 && most[i] < headroom * p->bound;
 }
 
-/* Up to a constant, which leaves the tensor's range as it was; near a bound up to what that allows. */
+/* Factors up to a constant, which is chosen to leave the tensor's range unchanged; limited by the bound, if
+ * any. */
 static void find_factors(equalising *e, const pair *p, const double *most) {
-    const double limit = 64; /* weights of channels that hardly ever occur stay in proportion */
+    const double limit = 64; /* limits the factors of channels that are almost never active */
     const bool alone = is_depthwise(e->g, p->second);
     double range = 0, scaled = 0;
     for (int i = 0; i < p->channels; i++) {
@@ -151,8 +153,8 @@ static void set_factors(hp_constants *c, const hp_factors *f) {
         if (is_matrix(&hp_constants_graph(c)->layer[l])) hp_constants_set_factors(c, l, f->in[l], f->out[l]);
 }
 
-/* Pairs do not touch each other: a column is measured in its row's units, which factors of the rows leave
- * alone, and ranges are those of the network as it is. */
+/* Pairs share no layer. A column is measured relative to its rows' largest weights, which factors of rows
+ * leave unchanged, and ranges are those of the network without factors. */
 hp_status hp_equalise(hp_arena *a, hp_constants *c, const double *const *most, hp_factors *f, hp_error *err) {
     const hp_graph *g = hp_constants_graph(c);
     const int n = widest(g);

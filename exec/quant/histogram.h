@@ -1,7 +1,7 @@
-/* histogram.h - what calibration keeps of a tensor: its range, then how often each part of it occurs.
+/* histogram.h - statistics that calibration keeps of a tensor: its range, then a histogram.
  *
  * Pass 1 finds the range, pass 2 counts into bins of equal width over it. Minima and integer counts do not
- * depend on how the elements were shared out, so that ranks merge theirs into the same bits whatever the
+ * depend on how the elements were distributed, so that merging ranks gives the same bits for every
  * partition. */
 #ifndef HP_QUANT_HISTOGRAM_H
 #define HP_QUANT_HISTOGRAM_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* [lo, hi]; lo > hi: of nothing. */
+/* [lo, hi]; lo > hi: empty. */
 typedef struct hp_range {
     double lo, hi;
 } hp_range;
@@ -20,21 +20,21 @@ static inline hp_range hp_range_none(void) {
 static inline bool hp_range_empty(const hp_range *r) {
     return r->lo > r->hi;
 }
-hp_range hp_range_around(const hp_range *a, const hp_range *b); /* the smallest that holds both */
+hp_range hp_range_around(const hp_range *a, const hp_range *b); /* the smallest range that contains both */
 
 enum { HP_BINS = 2048 };
 
 typedef struct hp_histogram {
     hp_range range;
-    int64_t zeros; /* exact zeros, which every quantisation keeps: not in count */
+    int64_t zeros; /* exact zeros, which every quantisation represents exactly: not in count */
     int64_t count[HP_BINS];
 } hp_histogram;
 
 /* Empty, over that range; its ends are the outer edges. */
 void hp_histogram_start(hp_histogram *h, hp_range range);
-/* Counts n elements; what lies outside falls into the bin at that end. */
+/* Counts n elements; values outside fall into the bin at that end. */
 void hp_histogram_count(hp_histogram *h, const double *x, int64_t n);
-/* Adds the counts of one with the same edges. */
+/* Adds the counts of a histogram with the same edges. */
 void hp_histogram_merge(hp_histogram *h, const hp_histogram *other);
 
 static inline double hp_histogram_width(const hp_histogram *h) { /* of a bin */

@@ -1,4 +1,4 @@
-/* sharing.c - union-find over the layers that pass bytes on; see sharing.h. */
+/* sharing.c - union-find over layers that pass bytes on unchanged; see sharing.h. */
 #include "exec/quant/sharing.h"
 
 #include "exec/quant/clip.h"

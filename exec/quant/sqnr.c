@@ -1,4 +1,5 @@
-/* sqnr.c - signal-to-quantisation-noise ratio, and the fewest layers whose noise must go; see sqnr.h. */
+/* sqnr.c - signal-to-quantisation-noise ratio, and the fewest layers that must stay real to reach one; see
+ * sqnr.h. */
 #include "exec/quant/sqnr.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ double hp_sqnr_db(const hp_sqnr *s) {
 }
 
 static double noise_of(double db) {
-    return pow(10, -db / 10); /* signal: 1 */
+    return pow(10, -db / 10); /* relative to signal 1 */
 }
 
 typedef struct loud {

@@ -1,4 +1,4 @@
-/* calibrate.c - a small float run of the network, watched; see calibrate.h. */
+/* calibrate.c - calibrates on a small float run of the network; see calibrate.h. */
 #include "exec/run/calibrate.h"
 
 #include "exec/base/streams.h"
@@ -29,7 +29,7 @@ typedef struct small_run {
 
 /* --- the float program --- */
 
-/* The network in float, at that size. */
+/* Builds the network in float at that size. */
 static hp_status build(small_run *r, const hp_plan *plan, int h, int w, hp_error *err) {
     hp_plan p = *plan;
     p.strategy.prec = HP_PREC_FP32;
@@ -45,14 +45,14 @@ static hp_status build(small_run *r, const hp_plan *plan, int h, int w, hp_error
     return hp_plan_graph(r->memory, &p, &r->g, err);
 }
 
-/* At most SIDE. A model that was read keeps what its size leaves behind whole strides, so that maps of
- * different depth still meet. */
+/* At most SIDE. An imported model keeps its size's remainder modulo whole strides, so that maps of different
+ * depth still match. */
 static int small_side(const hp_plan *plan, int side) {
     if (side <= SIDE) return side;
     return plan->model ? side - (side - SIDE + STRIDES - 1) / STRIDES * STRIDES : SIDE;
 }
 
-/* Scales are found on the spot in seconds, or not. */
+/* Refuses networks for which calibration would take more than seconds. */
 static hp_status check_work(const small_run *r, const hp_plan *plan, hp_error *err) {
     static const double MOST_MACS = 5e11;
     double macs = 0;
@@ -64,7 +64,7 @@ static hp_status check_work(const small_run *r, const hp_plan *plan, hp_error *e
                    plan->net, r->g->image_h, r->g->image_w);
 }
 
-/* A network may need more than the small size. */
+/* A network may need a larger image than the small size. */
 static hp_status open_graph(small_run *r, const hp_plan *plan, hp_error *err) {
     const int h = small_side(plan, plan->image_h), w = small_side(plan, plan->image_w);
     hp_error ignored;
@@ -73,7 +73,7 @@ static hp_status open_graph(small_run *r, const hp_plan *plan, hp_error *err) {
     return check_work(r, plan, err);
 }
 
-/* A few small images: on the host, whatever the plan is for. */
+/* The host's device for any plan: a few small images. */
 static const char *device_of(const hp_plan *plan) {
     return strcmp(plan->device, "ref") == 0 ? "ref" : "cpu";
 }
@@ -113,7 +113,7 @@ static hp_status open_device(small_run *r, const hp_plan *plan, hp_error *err) {
 
 /* --- running it --- */
 
-/* Random bytes, as reading an image normalises them. */
+/* Random bytes, normalised like those of an image. */
 static void fill_image(const small_run *r, int image, const hp_buffer *x) {
     float scale[4], zero[4];
     hp_constants_pixels(r->constants, scale, zero);
@@ -132,7 +132,7 @@ static void fill_image(const small_run *r, int image, const hp_buffer *x) {
     }
 }
 
-/* One rank has one compute queue, and its tasks come in an order that honours their dependencies. */
+/* A single rank has one compute queue, and its order of tasks satisfies the dependencies. */
 static hp_status run_image(small_run *r, int image, hp_error *err) {
     const hp_role *role = &r->program->role[0];
     for (int t = 0; t < role->n_task; t++) {

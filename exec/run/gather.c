@@ -1,5 +1,5 @@
-/* gather.c - what lies spread over ranks: running statistics over tiles, mirror images and replicas, trained
- * parameters over stages and channel slices. */
+/* gather.c - collects what is distributed over ranks: running statistics over tiles, mirror images and
+ * replicas, trained parameters over stages and channel slices. */
 #include "exec/run/job.h"
 
 #include <stdlib.h>
@@ -19,12 +19,12 @@ static bool is_state(const hp_job *j, int param) {
     return !hp_param_trained(&j->plan.graph->param[param]);
 }
 
-/* Longest wait for a whole network's weights: the patience of a step, and a minute for the disk of rank 0. */
+/* Timeout for collecting a whole network's weights: that of a step, plus a minute for rank 0's disk. */
 static double limit_s(const hp_job *j) {
     return hp_patience_limit_s(&j->patience) + (j->patience.fixed_s > 0 ? 0 : 60);
 }
 
-/* --- the role's buffers as the host sees them --- */
+/* --- host views of the role's buffers --- */
 
 static hp_status view_open(hp_job *j, hp_buffer_kind kind, hp_error *err) {
     const hp_buffer *b = &role_of(j)->buffer[kind];
@@ -55,7 +55,7 @@ static unsigned char *state_at(const hp_job *j) {
     return j->arena + role_of(j)->buffer[HP_BUF_STATE].offset;
 }
 
-/* Is this rank's value a part of the sum? bn=all: every replica has all of it. */
+/* Does this rank's value count in the sum? bn=all: every replica has the full value. */
 static bool counts(const hp_job *j, const hp_param_place *at) {
     return (at->here & HP_HOME) && (j->replica == 0 || j->plan.program->bn != HP_BN_ALL);
 }
@@ -65,7 +65,7 @@ static bool in_group(const hp_job *j, int param, int group) {
     return is_state(j, param) && at->here && at->group == group;
 }
 
-/* The lowest group above `last` that shares statistics of this rank; -1: none. */
+/* The lowest group above `last` in which this rank shares statistics; -1: none. */
 static int next_group(const hp_job *j, int last) {
     int least = -1;
     for (int i = 0; i < j->plan.graph->n_param; i++) {
@@ -75,7 +75,7 @@ static int next_group(const hp_job *j, int last) {
     return least;
 }
 
-/* The group's statistics in the order of the parameters, which is the same on all its members. */
+/* Packs the group's statistics in the order of the parameters, which is the same on all members. */
 static int64_t group_elems(const hp_job *j, int group) {
     int64_t n = 0;
     for (int i = 0; i < j->plan.graph->n_param; i++)
@@ -118,9 +118,9 @@ static hp_status sum_group(const hp_job *j, int group, hp_error *err) {
     return s;
 }
 
-/* Statistics begin with the initial value on one role of replica 0, elsewhere with zero, and each home decays
- * by the whole step's factor: the true value is the sum over the homes. Inference changes none, and every
- * rank has them all. Groups in ascending order on every rank, so that no two wait for each other. */
+/* Statistics start with the initial value on one role of replica 0 and with zero elsewhere, and every holder
+ * applies the whole step's decay: the true value is the sum over the holders. Inference does not change them,
+ * and every rank has the full values. All ranks process groups in ascending order, which avoids deadlock. */
 hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
     HP_TRY(j->ops->memory->get(own, state_at(j), hp_job_state_bytes(j), err));
     if (j->plan.program->mode == HP_MODE_INFER) return HP_OK;
@@ -138,7 +138,8 @@ hp_status hp_job_state_restore(hp_job *j, const unsigned char *own, hp_error *er
 
 /* --- weights --- */
 
-typedef struct slice { /* elements of a parameter, and the role of replica 0 (so its rank) that sends them */
+typedef struct slice { /* elements of a parameter, and the role of replica 0 (hence its rank) that sends
+                          them */
     int64_t first, count;
     int32_t role;
 } slice;
@@ -149,8 +150,8 @@ static int by_first(const void *a, const void *b) {
                                 : (x->role > y->role) - (x->role < y->role);
 }
 
-/* The parameter's slices at their homes, in order. Homes of the same statistics are equal after the sum: the
- * first speaks for them. */
+/* The parameter's slices at the roles that hold them, in order. Statistics held twice are equal after the
+ * sum: the first holder sends them. */
 static int slices_of(const hp_job *j, int param, slice *out) {
     const hp_program *p = j->plan.program;
     int n = 0, kept = 0;
@@ -178,7 +179,7 @@ static hp_status move(const hp_job *j, hp_comm_kind kind, int peer, int param, i
 typedef struct gather_source {
     hp_job *j;
     slice *slice;         /* room for one per role */
-    unsigned char *whole; /* the parameter, until the next one */
+    unsigned char *whole; /* the current parameter */
 } gather_source;
 
 static hp_status check_cover(const hp_job *j, int param, const slice *s, int n, hp_error *err) {
@@ -214,7 +215,7 @@ static const void *get(void *self, int param, hp_error *err) {
     return collect(g, param, n, err) == HP_OK ? g->whole : NULL;
 }
 
-/* Updates of the running statistics so far; inference adds none. */
+/* Number of updates of the running statistics so far; none in inference. */
 static int64_t batches(const hp_job *j) {
     const hp_program *p = j->plan.program;
     if (p->mode == HP_MODE_INFER) return 0;
@@ -239,7 +240,7 @@ static hp_status send_all(gather_source *g, hp_error *err) {
     return HP_OK;
 }
 
-/* Rank 0 writes parameter by parameter and asks for each when its turn comes; the homes send theirs in that
+/* Rank 0 writes parameter by parameter and receives each when it is due; the other ranks send in the same
  * order. */
 static hp_status save_viewed(hp_job *j, hp_error *err) {
     gather_source g = {.j = j, .slice = calloc((size_t)j->plan.program->n_role, sizeof(slice))};

@@ -1,4 +1,4 @@
-/* infer_job.c - what a rank of an inference run needs besides its program: the network's constants. */
+/* infer_job.c - the parts of a job that only inference needs: the network's constants and the output file. */
 #include "exec/data/weights/constants.h"
 #include "exec/run/calibrate.h"
 #include "exec/data/output/output.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The images' mean and std, unless they are left at their default: then a quantised file's own count. */
+/* The images' mean and std; if left at their defaults, a quantised file's own apply. */
 static void pixels_of(const hp_data_options *d, int channels, hp_constants_options *o) {
     const hp_data_options plain = hp_data_options_default();
     const bool said =
@@ -40,9 +40,9 @@ hp_status hp_job_constants(hp_job *j, hp_error *err) {
     return hp_calibrate_small(&j->plan, j->constants, err);
 }
 
-/* --- what comes out --- */
+/* --- output --- */
 
-/* Samples: those of the data set, or of all steps. */
+/* Number of samples: those of the data set, or of all steps. */
 static hp_output_spec spec_of(const hp_job *j) {
     const hp_tensor *y = hp_job_logits(j);
     const int64_t all = j->steps * j->plan.batch, known = hp_dataset_count(j->train.data);
@@ -87,7 +87,7 @@ static const float *as_float(hp_job *j, const void *data, int64_t n, hp_dtype dt
     return j->row;
 }
 
-/* The last batch of a data set may be filled up with samples that are none. */
+/* The last batch of a data set may be padded; padding is not written. */
 hp_status hp_job_output_put(void *self, int32_t iter, int32_t micro, const void *data, const hp_box *box,
                             hp_dtype dtype, hp_error *err) {
     hp_job *j = self;

@@ -1,4 +1,4 @@
-/* job.c - setting a rank up: each part fails with its own message, before any step is run. */
+/* job.c - sets a rank up: each part fails with its own message, before any step runs. */
 #include "exec/run/job.h"
 
 #include "exec/run/calibrate.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Spans and samples a rank keeps: 24 bytes each, at most 24 MiB of spans. */
+/* Limits on recorded spans and samples per rank: 24 bytes each, at most 24 MiB of spans. */
 enum { MOST_SPANS = 1 << 20, MOST_SAMPLES = 1 << 18 };
 
 static hp_status read_plan(hp_job *j, hp_error *err) {
@@ -35,7 +35,7 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
-/* Every rank read the same plan: its hash, 48 bits at a time, is what rank 0 has. */
+/* Checks that every rank read the same plan: compares its hash with rank 0's, 48 bits at a time. */
 static hp_status same_plan(hp_job *j, hp_error *err) {
     double all[j->comm->size];
     const uint64_t mine = hp_hash64(j->plan.hash.hex, strlen(j->plan.hash.hex), 0);
@@ -119,8 +119,8 @@ static bool loads(const hp_role *r) {
     return false;
 }
 
-/* Every rank opens the data, also one without a load task: the number of steps must be the same on all.
- * Programs of messages alone need none. */
+/* Every rank opens the data, also one without a load task, as the number of steps must be the same on all.
+ * Programs that only exchange messages need none. */
 static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
     bool any = false;
     for (int r = 0; r < pass->program->n_role; r++) any |= loads(&pass->program->role[r]);
@@ -133,7 +133,8 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
     d.classes = j->plan.classes;
     d.seed = j->plan.seed;
     hp_status opened = hp_dataset_open(&d, &pass->data, err);
-    if (opened != HP_OK && j->plan.graph->deployed) { /* a map is not scored: labels of any kind will do */
+    if (opened != HP_OK && j->plan.graph->deployed) { /* maps of a deployed network are not scored: any labels
+                                                         are accepted */
         d.label_h = d.label_w = 1, d.classes = 1 << 20;
         hp_error other = {0};
         if (hp_dataset_open(&d, &pass->data, &other) == HP_OK) opened = HP_OK;
@@ -148,7 +149,7 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
     return hp_loader_open(&l, &pass->loader, err);
 }
 
-/* Calibration takes training images where there are any. */
+/* Calibration uses training images where there are any. */
 static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
     hp_error ignored = {0};
     if (j->options->quantise && open_split(j, pass, HP_SPLIT_TRAIN, &ignored) == HP_OK) return HP_OK;
@@ -174,7 +175,7 @@ hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *progr
     return open_device(j, pass, err);
 }
 
-/* The interpreter comes last: it takes what all the other parts have become. */
+/* The interpreter is opened last: it refers to all other parts. */
 static hp_status open_interp(hp_job *j, hp_job_pass *pass, hp_error *err) {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const hp_interp_config c = {.program = pass->program,
@@ -217,8 +218,8 @@ void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
     *pass = (hp_job_pass){0};
 }
 
-/* Messages of what lies in a device's memory: by NCCL where the plan says so, else from one memory into the
- * other where they reach each other, else through the host's. */
+/* Chooses how device memory is sent: through NCCL if the plan says so, otherwise directly from device to
+ * device where they can access each other, otherwise through host memory. */
 static bool has_backend(const hp_program *p, int32_t backend) {
     for (int r = 0; r < p->n_role; r++)
         for (int q = 0; q < p->role[r].n_queue; q++)
@@ -248,7 +249,7 @@ static hp_status prepare(hp_job *j, hp_error *err) {
     if (deployed) hp_constants_rest(j->constants);
     if (j->plan.eval && j->options->eval)
         HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
-    static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first */
+    static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first step */
     j->steps = j->options->steps ? j->options->steps : DEFAULT_STEPS;
     const bool all =
         deployed && j->train.loader && (j->options->input || strcmp(j->options->data, "synthetic") != 0);
@@ -258,8 +259,8 @@ static hp_status prepare(hp_job *j, hp_error *err) {
     return open_trace(j, err);
 }
 
-/* Kernels that were timed: the same on all ranks, before the first step. What one rank cannot take the others
- * do not know: they agree after each pass. */
+/* Makes the tuned kernels the same on all ranks before the first step. If a rank cannot import a choice the
+ * others do not know, so ranks agree on the status after each pass. */
 static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error *err) {
     return hp_tuning_share(j->comm, j->ops->tuning, pass->device, err);
 }
@@ -293,7 +294,7 @@ void hp_job_close(hp_job *j) {
     hp_watch_close(j->watch);
     hp_constants_close(j->constants);
     free(j->row);
-    j->comm->ops->close(j->comm); /* before the arena, which others may have open */
+    j->comm->ops->close(j->comm); /* before the arena, which other processes may have mapped */
     if (j->arena) j->ops->memory->free(j->arena, j->arena_bytes);
     hp_arena_free(j->memory);
     j->ring = NULL, j->watch = NULL, j->arena = NULL, j->memory = NULL, j->comm = NULL;

@@ -1,9 +1,9 @@
-/* loss_scale.c - when the scale of the loss doubles and halves. */
+/* loss_scale.c - when the loss scale is doubled and halved. */
 #include "exec/run/loss_scale.h"
 
 enum { STEPS_TO_DOUBLE = 2000 };
 
-/* Beyond 2^24 a gradient of 1 has long overflowed; below 2^-14 a smaller scale saves no gradient. */
+/* Above 2^24 a gradient of 1 has long overflowed; below 2^-14 a smaller scale does not save any gradient. */
 #define LARGEST  0x1p24
 #define SMALLEST 0x1p-14
 

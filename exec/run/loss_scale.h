@@ -1,8 +1,8 @@
-/* loss_scale.h - dynamic loss scaling of fp16 training: as large as gradients bear.
+/* loss_scale.h - dynamic loss scaling for fp16 training: as large as the gradients allow.
  *
- * A step in which a gradient overflowed on any rank is skipped by all, and halves the scale; 2000 good ones
- * double it. A power of two, so that scaling rounds nothing. The metric that ends a step tells every rank the
- * same, so that all have the same scale without a message.
+ * A step in which a gradient overflowed on any rank is skipped by all ranks, and halves the scale; 2000
+ * successful steps in a row double it. It is a power of two, so that scaling is exact. The metric that ends a
+ * step is the same on every rank, so all have the same scale without a message.
  * Source: Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2. */
 #ifndef HP_LOSS_SCALE_H
 #define HP_LOSS_SCALE_H
@@ -12,14 +12,14 @@
 
 typedef struct hp_loss_scale {
     double value;
-    int32_t good;    /* steps since it changed */
-    int64_t skipped; /* steps in all */
+    int32_t good;    /* steps since the last change */
+    int64_t skipped; /* steps in total */
 } hp_loss_scale;
 
 hp_loss_scale hp_loss_scale_start(void);
-/* Would no smaller scale help a step that overflows? Then maps overflow, not gradients. */
+/* Is the scale already minimal? An overflow then comes from the maps, not the gradients. */
 bool hp_loss_scale_spent(hp_loss_scale s);
-/* After a step. */
+/* The scale after a step. */
 hp_loss_scale hp_loss_scale_next(hp_loss_scale s, bool overflowed);
 
 #endif

@@ -1,10 +1,11 @@
-/* main.c - hplan-exec: one rank of a plan. Prints JSON lines (rank 0) and at most one message. */
+/* main.c - hplan-exec: executes one rank of a plan. Rank 0 prints JSON lines; a failed run prints one
+ * message. */
 #include "exec/run/job.h"
 #include "exec/run/version.h"
 
 #include <sys/prctl.h>
 
-static volatile sig_atomic_t stop_signal; /* the one thing a signal handler may set */
+static volatile sig_atomic_t stop_signal; /* set by the signal handler */
 
 static void on_signal(int number) {
     stop_signal = number;
@@ -14,8 +15,8 @@ static void catch_signals(void) {
     const struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
-    signal(SIGPIPE, SIG_IGN);         /* a closed stdout is an error with a message */
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives its launcher */
+    signal(SIGPIPE, SIG_IGN);         /* a closed stdout is reported as an error with a message */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank must not outlive its launcher */
 }
 
 static int complain(const hp_error *err) {
@@ -23,7 +24,7 @@ static int complain(const hp_error *err) {
     return (int)err->code;
 }
 
-/* An image of another shape is taken as it is, but not silently. */
+/* An image whose aspect ratio differs is stretched; say so. */
 static void remark(const hp_job *job) {
     int32_t h, w;
     if (job->comm->rank > 0 || !job->options->input || !job->train.data) return;
@@ -37,14 +38,14 @@ static hp_status work(hp_job *job, hp_error *err) {
     remark(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
     if (job->options->eval && job->plan.eval)
-        HP_TRY(hp_job_eval(job, err)); /* inference's steps are its own */
+        HP_TRY(hp_job_eval(job, err)); /* inference's steps are its evaluation */
     if (job->options->save) HP_TRY(hp_job_save(job, err));
     HP_TRY(hp_job_output_finish(job, err));
     return hp_job_report(job, err);
 }
 
-/* An error in the middle: the other ranks wait for this one, so it ends them all. The first of a node to find
- * one speaks for all; a signal is no news to who sent it. */
+/* An error during the run: the other ranks wait for this one, so it ends them all. Only the first failing
+ * rank of a node prints its message; after a signal none does, as the sender knows. */
 static int give_up(hp_job *job, const hp_error *err) {
     const bool by_signal = stop_signal && (int)err->code == 128 + (int)stop_signal;
     if (!by_signal && (!job->watch || hp_watch_speak(job->watch))) complain(err);

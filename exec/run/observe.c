@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Means are sums of integers, so that their order does not matter: elements in units of 2^-20 of the largest,
- * exact in float64 for 2^33 pixels. */
+/* Means are sums of integers, so that their order does not matter: elements in units of 2^-20 of the largest
+ * magnitude, exact in float64 for 2^33 pixels. */
 enum { MEAN_BITS = 20 };
 
 typedef struct watched {
     int32_t channels;
     double *lo, *hi; /* per channel */
-    double *most;    /* per channel, after pass 1: the larger of their sizes */
-    double strange;  /* elements that are no numbers */
+    double *most;    /* per channel, after pass 1: the larger magnitude of lo and hi */
+    double strange;  /* number of elements that are NaN or infinite */
     double pixels;   /* counted in pass 2 */
-    double unit;     /* of sum */
+    double unit;     /* unit of sum */
     double *sum;     /* per channel: rounded elements / unit */
     hp_histogram *histogram;
 } watched;
@@ -27,13 +27,13 @@ typedef struct watched {
 struct hp_observer {
     hp_arena *arena;
     const hp_graph *real, *quantised;
-    int32_t *of;     /* per tensor of quantised: of real */
-    int32_t *tensor; /* per watched: of real */
-    int32_t *index;  /* per tensor of real: watched, or -1 */
-    int n, passes;   /* passes: ended */
+    int32_t *of;     /* per tensor of quantised: the tensor of real */
+    int32_t *tensor; /* per watched tensor: its id in real */
+    int32_t *index;  /* per tensor of real: index in watched, or -1 */
+    int n, passes;   /* passes: completed */
     watched *watch;
     const double **most; /* per tensor of real */
-    double *row;         /* a pixel's channels */
+    double *row;         /* the channels of a pixel */
 };
 
 /* --- opening --- */
@@ -111,7 +111,7 @@ static void see_row(hp_observer *o, watched *w, hp_dtype dtype, const void *data
         const double *pixel = pixel_of(o, dtype, data, at + x * pitch, n);
         (o->passes == 0 ? see_range : see_count)(w, pixel, first, n);
     }
-    /* of channels that several ranks share, the one with the first counts the pixel */
+    /* where several ranks hold channels of a pixel, the one with channel 0 counts it */
     if (o->passes == 1 && first == 0) w->pixels += hp_box_len(seen, HP_AXIS_W);
 }
 
@@ -143,9 +143,9 @@ void hp_observe_task(hp_observer *o, const hp_role *role, int task, const unsign
     hp_observe_box(o, tensor, (hp_dtype)b->dtype, arena + b->offset, &b->box, &count);
 }
 
-/* --- putting together --- */
+/* --- merging over ranks --- */
 
-static const double REDUCE_LIMIT_S = 120; /* as of comm.c's exchanges: ranks end a pass together */
+static const double REDUCE_LIMIT_S = 120; /* as for exchanges in comm.c: ranks end a pass together */
 
 static hp_status sum_over(hp_comm *comm, double *value, int64_t n, hp_error *err) {
     const hp_comm_op op = {
@@ -153,7 +153,7 @@ static hp_status sum_over(hp_comm *comm, double *value, int64_t n, hp_error *err
     return hp_comm_run(comm, &op, REDUCE_LIMIT_S, "the other ranks' calibration", err);
 }
 
-/* Every rank's ranges side by side, as the sum of what is zero elsewhere; then the least and the largest. */
+/* Gathers every rank's ranges as a sum of arrays that are zero elsewhere; then takes minimum and maximum. */
 static hp_status reduce_range(hp_comm *comm, watched *w, double *all, hp_error *err) {
     const int64_t c = w->channels, each = 2 * c + 1;
     memset(all, 0, sizeof *all * (size_t)(each * comm->size));

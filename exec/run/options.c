@@ -1,4 +1,4 @@
-/* options.c - the command line of hplan-exec, a table for argp. */
+/* options.c - parses the command line of hplan-exec; a table for argp. */
 #include "exec/run/options.h"
 
 #include "plan/base/units.h"

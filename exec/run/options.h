@@ -1,4 +1,4 @@
-/* options.h - the command line of hplan-exec; `hplan run` hands its own options on under the same names. */
+/* options.h - the command line of hplan-exec; `hplan run` passes its own options on under the same names. */
 #ifndef HP_EXEC_OPTIONS_H
 #define HP_EXEC_OPTIONS_H
 
@@ -12,21 +12,21 @@ typedef struct hp_exec_options {
     const char *data;        /* --data, "synthetic" */
     const char *init, *save; /* --init, --save: safetensors; NULL */
     const char *input;       /* --input: one image instead of --data; NULL */
-    const char *quantise;    /* --quantise: calibrates, and writes this file instead of results; NULL */
+    const char *quantise;    /* --quantise: calibrates and writes this file instead of results; NULL */
     const char *observer, *float_layers; /* of --quantise: "mse"; layers kept real, NULL */
     double percentile;
-    int64_t images;         /* to calibrate with */
-    bool equalise, correct; /* weights across layers; biases */
-    const char *heatmap;    /* --heatmap: of the patches of an image; NULL */
+    int64_t images;         /* number of calibration images */
+    bool equalise, correct; /* equalise channels between layers; correct biases */
+    const char *heatmap;    /* --heatmap: from the patches of an image; NULL */
     bool argmax;            /* --argmax: classes instead of logits in output and heat map */
-    const char *output;     /* --output: where what a deployed network puts out goes; NULL */
+    const char *output;     /* --output: file for the output of a deployed network; NULL */
     int64_t steps, epochs;  /* 0: not given */
     int64_t threads;
     double lr, momentum, weight_decay;
-    double deadline_s; /* > 0: longest wait instead of the rule of watchdog.h */
+    double deadline_s; /* > 0: timeout that replaces the rule of watchdog.h */
     bool shuffle, dropout, eval;
-    bool ipc;               /* messages straight between devices of one node; cleared by --no-ipc */
-    hp_data_options pixels; /* --mean --std --channels --resize; the rest is filled in by the job */
+    bool ipc;               /* direct messages between devices of one node; cleared by --no-ipc */
+    hp_data_options pixels; /* --mean --std --channels --resize; the job sets the rest */
 } hp_exec_options;
 
 /* Errors: HP_EUSAGE. --help prints and exits 0. */

@@ -1,5 +1,5 @@
-/* quantise.c - from images to scales: runs a float deployed program over calibration data, watched on all
- * ranks, and writes what the int8 program of the same network multiplies with. */
+/* quantise.c - quantises from images: runs a float deployed program over calibration data, observes it on all
+ * ranks, and writes the constants of the same network's int8 program. */
 #include "exec/data/weights/constants.h"
 #include "exec/data/weights/quantised.h"
 #include "exec/run/job.h"
@@ -41,14 +41,14 @@ static hp_status prepare(quantising *q, hp_error *err) {
     return hp_plan_graph(j->memory, &other, &q->graph, err);
 }
 
-/* Of the image; NULL: the task loads none (labels alone are loaded where the loss is). */
+/* The box of the image it loads; NULL: none (where the loss is, only labels are loaded). */
 static const hp_box *loaded(const hp_role *role, int32_t task) {
     const hp_task *t = &role->task[task];
     const int32_t buffer = t->op == HP_TASK_LOAD ? role->operand[t->operand] : -1;
     return buffer < 0 ? NULL : &role->buffer[buffer].box;
 }
 
-/* Ends `own`, a part of the image, where a part that `role` loads begins. */
+/* Cuts `own`, a part of the image, where a part that `role` loads begins. */
 static void end_before(const hp_role *role, hp_box *own) {
     for (int t = 0; t < role->n_task; t++) {
         const hp_box *other = loaded(role, t);
@@ -57,7 +57,7 @@ static void end_before(const hp_role *role, hp_box *own) {
     }
 }
 
-/* Tiles of the image overlap by their halos: a pixel is counted in the last tile that has it. */
+/* Tiles of the image overlap by their halos: a pixel is counted in the last tile that contains it. */
 hp_status hp_job_observe(void *job, int32_t task, hp_error *err) {
     const hp_job *j = job;
     const hp_box *part = loaded(j->train.role, task);
@@ -70,7 +70,7 @@ hp_status hp_job_observe(void *job, int32_t task, hp_error *err) {
     return HP_OK;
 }
 
-/* Once over the images. */
+/* One pass over the images. */
 static hp_status run_pass(quantising *q, hp_error *err) {
     q->j->steps = q->steps;
     HP_TRY(hp_job_train(q->j, err));
@@ -83,7 +83,8 @@ static hp_status new_observer(quantising *q, hp_error *err) {
     return hp_observer_new(q->j->plan.graph, q->graph, &q->j->observer, err);
 }
 
-/* What calibration saw at a bound decides what may be scaled; then it begins again with even weights. */
+/* The ranges observed determine which channels are scaled; calibration then restarts with the rescaled
+ * weights. */
 static hp_status equalise(quantising *q, hp_error *err) {
     HP_TRY(new_observer(q, err));
     HP_TRY(run_pass(q, err));

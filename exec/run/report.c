@@ -1,12 +1,12 @@
-/* report.c - the JSON lines of a run. Numbers carry 17 significant digits: they read back to the same bits.
- */
+/* report.c - prints the JSON lines of a run. Numbers have 17 significant digits, which reproduce the same
+ * bits. */
 #include "exec/run/report.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-/* JSON has no NaN and no infinity: a diverged loss is null. */
+/* JSON has no NaN or infinity: a diverged loss is null. */
 static void number(const char *key, double value) {
     if (isfinite(value))
         printf(",\"%s\":%.17g", key, value);

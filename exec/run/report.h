@@ -1,4 +1,4 @@
-/* report.h - what a run tells: one JSON object per line on stdout, by rank 0 alone. */
+/* report.h - the output of a run: one JSON object per line on stdout, by rank 0 only. */
 #ifndef HP_REPORT_H
 #define HP_REPORT_H
 
@@ -12,10 +12,9 @@ hp_status hp_report_begin(int64_t steps, hp_error *err);
 typedef struct hp_report_step_of {
     int64_t step; /* from 1 */
     double loss, step_s;
-    double
-        step_cpu_s; /* what rank 0's processors worked: other programs on a shared machine disturb it less */
+    double step_cpu_s; /* CPU time of rank 0, less affected by other programs */
     double images_per_s;
-    double loss_scale; /* of this step; 0: the program scales none, and the line does not say */
+    double loss_scale; /* of this step; 0: loss scaling is not used, and the member is omitted */
 } hp_report_step_of;
 
 /* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}. Errors: HP_EIO (stdout is full). */
@@ -26,13 +25,13 @@ typedef struct hp_report_final {
     double loss;         /* of the last step */
     double step_s;       /* median */
     double images_per_s; /* at the median */
-    double loss_scale;   /* at last; 0: none */
+    double loss_scale;   /* final value; 0: none */
     int64_t skipped;     /* steps whose gradients overflowed */
     bool has_eval;
     double accuracy, eval_loss; /* accuracy: of images, or of pixels */
-    bool has_iou;               /* the network gives a class per pixel */
-    double iou;                 /* NaN: no foreground in data and predictions */
-    bool has_slide;             /* an image by patches */
+    bool has_iou;               /* the network predicts a class per pixel */
+    double iou;                 /* NaN: no foreground in data or predictions */
+    bool has_slide;             /* the data are patches of an image */
     int64_t patches;
     int32_t mean_class, majority_class;
     double mean_share, majority_share;

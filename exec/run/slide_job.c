@@ -1,4 +1,4 @@
-/* slide_job.c - a run over the patches of one image: what they say together, and where they say it. */
+/* slide_job.c - a run over the patches of one image: sums their votes and writes their heat map. */
 #include "exec/run/job.h"
 #include "exec/data/slide/patches.h"
 #include "exec/data/slide/votes.h"

@@ -1,4 +1,4 @@
-/* train.c - the steps of a run and what they report. */
+/* train.c - runs the steps of a job and reports them. */
 #include "exec/run/job.h"
 #include "exec/run/report.h"
 #include "exec/data/slide/votes.h"
@@ -32,8 +32,8 @@ static double mean(const double *metric, int which) {
     return metric[HP_METRIC_COUNTED] > 0 ? metric[which] / metric[HP_METRIC_COUNTED] : 0;
 }
 
-/* Of the foreground classes together: pixels that are one, and predicted so, over those that are or are
- * predicted. */
+/* Over all foreground classes: correctly predicted foreground pixels over pixels that are or are predicted as
+ * foreground. */
 static double foreground_iou(const hp_job *j, const double *metric) {
     const double hit = metric[HP_METRIC_HIT],
                  either = metric[HP_METRIC_PREDICTED] + metric[HP_METRIC_LABELLED] - hit;
@@ -46,7 +46,7 @@ static double cpu_now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Every rank sees the same metric, and comes to the same end. */
+/* Every rank has the same metric, and so makes the same decision. */
 static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
     const bool overflowed = hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0;
     if (j->loss_scale.value <= 0) return HP_OK;
@@ -149,7 +149,7 @@ static int64_t peak_bytes(const hp_job *j) {
     return train > eval ? train : eval;
 }
 
-/* A deployed network's steps are its evaluation, where samples have labels. */
+/* A deployed network's steps are its evaluation if samples have labels. */
 static bool scores_steps(hp_job *j) {
     if (j->sum[HP_METRIC_COUNTED] <= 0) return false;
     j->accuracy = mean(j->sum, HP_METRIC_CORRECT);

@@ -1,5 +1,5 @@
-/* tuning.c - ranks tell each other what they chose: one at a time, the lowest first, each only what none
- * before it has told; a job of equal ranks needs one round. */
+/* tuning.c - ranks exchange their choices of kernels: one after another in ascending order, each only what no
+ * earlier rank has exported; a job of identical ranks needs one round. */
 #include "exec/run/tuning.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@ static int first_with(const double *length, int size) {
     return r;
 }
 
-/* A copy of rank `r`'s text on every rank; as many bytes to a number as double precision carries. */
+/* Broadcasts rank `r`'s text to every rank; each number carries as many bytes as a double represents
+ * exactly. */
 static hp_status tell(hp_comm *comm, int r, int64_t length, const char *mine, char **text, hp_error *err) {
     enum { EACH = 6 };
     const int64_t n = (length + EACH - 1) / EACH;
@@ -29,8 +30,8 @@ static hp_status tell(hp_comm *comm, int r, int64_t length, const char *mine, ch
     return s;
 }
 
-/* A round: *more is false when nobody had anything left. What a rank cannot adopt ends the rounds of none,
- * but it tells nothing more: it could be what it cannot adopt, for ever. */
+/* One round; *more is false when no rank had anything left to export. A rank that cannot import a choice does
+ * not end the rounds, but exports nothing more: it might export for ever what it cannot import. */
 static hp_status play(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, bool *more,
                       hp_status *adopted, hp_error *err) {
     double length[comm->size];

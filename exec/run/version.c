@@ -1,5 +1,5 @@
-/* version.c - `hplan-exec --version`: one JSON object that `hplan doctor` reads. No MPI_Init: it answers on
- * any node. */
+/* version.c - `hplan-exec --version`: one JSON object, which `hplan doctor` reads. Does not call MPI_Init, so
+ * that it works on any node. */
 #include "exec/run/version.h"
 
 #include "exec/comm/comm.h"
@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* NULL: the GPU's part, or CUDA, is not installed; why, is in *err. */
+/* NULL: the GPU plug-in or CUDA is not installed; *err says why. */
 static const char *cuda_version(char *out, size_t n, hp_error *err) {
     const hp_plugin *plugin;
     return hp_plugin_cuda(&plugin, err) == HP_OK ? plugin->describe(out, n) : NULL;

@@ -1,4 +1,4 @@
-/* db.c - opening, checking and writing hplan's SQLite files. Rules for files from strangers:
+/* db.c - opens, checks and writes hplan's SQLite files. Hardening for untrusted files follows
  * sqlite.org/security.html. */
 #include "plan/base/db.h"
 
@@ -15,7 +15,7 @@ static hp_status db_fail(hp_db *db, hp_status code, const char *doing, hp_error 
                    db->sql ? sqlite3_errmsg(db->sql) : "out of memory");
 }
 
-/* A write that failed: the disk's fault or the file's. */
+/* A failed write: tells an environment error (disk full) from an error in the database. */
 static hp_status db_fail_write(hp_db *db, const char *doing, hp_error *err) {
     const int rc = sqlite3_errcode(db->sql);
     if (rc == SQLITE_FULL || rc == SQLITE_IOERR)
@@ -70,7 +70,7 @@ hp_status hp_db_create(const char *path, hp_db *db, hp_error *err) {
     return HP_OK;
 }
 
-/* One text of a schema, from a database's own sqlite_schema. */
+/* The schema of an open database as one text, read from its sqlite_schema. */
 static char *db_schema_text(sqlite3 *sql) {
     sqlite3_stmt *st = NULL;
     char *all = NULL;

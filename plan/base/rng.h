@@ -1,5 +1,5 @@
-/* rng.h - counter-based random numbers: a pure function of (seed, stream, counter), so that no strategy
- * changes what any element, sample or mask draws. Philox4x32-10 (Salmon et al., SC 2011). */
+/* rng.h - counter-based random numbers: a pure function of (seed, stream, counter), so that every element,
+ * sample and mask gets the same draw under every strategy. Philox4x32-10 (Salmon et al., SC 2011). */
 #ifndef HP_RNG_H
 #define HP_RNG_H
 

@@ -1,10 +1,9 @@
-/* schema.c - the tables of plan.db, run.db and bench.db, one for all: a run.db is a plan.db with runs of kind
- * 'exec' added, a bench.db holds series of queries alone. */
+/* schema.c - the one set of tables of plan.db, run.db and bench.db: a run.db is a plan.db with runs of kind
+ * 'exec' added, a bench.db holds only series of queries. */
 #include "plan/base/db.h"
 
-/* No weights, commands, environment or library names in here. Times are nanoseconds, sizes bytes.
- * task.op is "fwd.conv": opcode, dot, operator of its layer if it has one. counter.value is NULL for
- * not-a-number. */
+/* Holds no weights, commands, environment or library names. Times are nanoseconds, sizes bytes. task.op is
+ * "fwd.conv": opcode, dot, operator of its layer if it has one. counter.value is NULL for not-a-number. */
 const char hp_db_schema[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;\n"
     "CREATE TABLE candidate(rank INTEGER PRIMARY KEY, strategy TEXT NOT NULL, gpus INTEGER NOT NULL, step_s "

@@ -1,4 +1,4 @@
-/* st_write.c - safetensors files written beside their name, synced and renamed; see st_write.h. */
+/* st_write.c - writes safetensors files under a temporary name, syncs and renames them; see st_write.h. */
 #include "plan/base/st_write.h"
 
 #include <errno.h>
@@ -43,13 +43,13 @@ typedef struct file_content {
 } file_content;
 
 static json_t *notes_of(const file_content *c) {
-    json_t *notes = json_pack("{s:s}", "format", "pt"); /* as PyTorch's tools expect */
+    json_t *notes = json_pack("{s:s}", "format", "pt"); /* PyTorch's tools expect this */
     for (int i = 0; i < c->n_note; i++)
         json_object_set_new(notes, c->note[i].key, json_string(c->note[i].text));
     return notes;
 }
 
-/* Header text, padded with spaces so that the data begin at a multiple of 8. free() it. */
+/* Header text, padded with spaces so that the data begin at a multiple of 8. The caller frees it. */
 static char *header(const file_content *c, size_t *length) {
     json_t *root = json_object();
     const hp_st_tensor *tensor = c->tensor;
@@ -104,8 +104,7 @@ static hp_status write_body(FILE *f, const char *tmp, const file_content *c, hp_
     return HP_OK;
 }
 
-/* The rename itself must reach the disk too. A folder that cannot be synced (some network file systems) is no
- * failure. */
+/* Makes the rename itself durable. Some network file systems cannot sync a folder, which is not an error. */
 static void sync_folder(const char *path) {
     char copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%s", path);

@@ -1,6 +1,6 @@
-/* st_write.h - writing safetensors files: tensors and nothing else. 8-byte little-endian header length, a
- * JSON object name -> {dtype, shape, data_offsets}, the bytes. Format: huggingface/safetensors, README
- * "Format". exec/data/weights/safetensors.h reads them. */
+/* st_write.h - writing safetensors files: an 8-byte little-endian header length, a JSON object name ->
+ * {dtype, shape, data_offsets}, the tensors' bytes. Format: huggingface/safetensors, README "Format".
+ * exec/data/weights/safetensors.h reads them. */
 #ifndef HP_ST_WRITE_H
 #define HP_ST_WRITE_H
 
@@ -40,24 +40,24 @@ typedef struct hp_st_tensor {
     int32_t n_dim; /* 0: a scalar */
     int64_t dim[HP_ST_MAX_DIM];
     int64_t count;             /* elements */
-    const unsigned char *data; /* count * bytes, little-endian, of any alignment; reader only */
+    const unsigned char *data; /* count * bytes, little-endian, any alignment; set by the reader only */
 } hp_st_tensor;
 
 typedef struct hp_st_source {
-    /* Bytes of tensor i, in order of i; they need to last until the next call. NULL with `err` set stops the
-     * writing. */
+    /* Bytes of tensor i, called in order of i; valid until the next call. NULL with `err` set aborts the
+     * write. */
     const void *(*data)(void *self, int i, hp_error *err);
     void *self;
 } hp_st_source;
 
-typedef struct hp_st_note { /* of __metadata__ */
+typedef struct hp_st_note { /* an entry of __metadata__ */
     const char *key, *text;
 } hp_st_note;
 
-/* Writes `path`.tmp, syncs it and renames it: a file of that name stays whole whatever happens. `tensor`:
- * name, dtype, n_dim, dim of each, unique names; count and data are not read. Metadata: the notes, and
- * "format": "pt" for PyTorch's tools unless they say otherwise. Errors: HP_ECREATE (cannot
- * create, too many names), HP_EIO (disk full), or what the source reports. */
+/* Writes `path`.tmp, syncs it and renames it: an earlier file of that name stays intact on every failure.
+ * `tensor`: name (unique), dtype, n_dim and dim of each; count and data are not read. Metadata: the notes,
+ * and "format": "pt" for PyTorch's tools unless a note overrides it. Errors: HP_ECREATE (cannot create, too
+ * many names), HP_EIO (disk full), or the source's error. */
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
                                      const hp_st_tensor *tensor, int n, const hp_st_source *source,
                                      hp_error *err);

@@ -1,4 +1,4 @@
-/* status.c - formatting of the one error message. */
+/* status.c - formats error messages. */
 #include "plan/base/status.h"
 
 #include <stdarg.h>

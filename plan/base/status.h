@@ -1,8 +1,8 @@
 /* status.h - what can go wrong: a status is the process exit code, an error is a status with its message.
  *
  * A bug aborts (HP_ASSERT). A mistake of the user or the environment is returned as a status, and the
- * function that detected it writes one message: what, where, limit, smallest fix. Everyone else passes the
- * status on. */
+ * function that detected it writes one message: what, where, limit, smallest fix. All callers pass the status
+ * on. */
 #ifndef HP_STATUS_H
 #define HP_STATUS_H
 
@@ -16,10 +16,10 @@ typedef enum hp_status {
     HP_EPLAN = 3,      /* no feasible plan: illegal strategy, indivisible batch, out of memory */
     HP_EDATA = 65,     /* bad input file */
     HP_EUNAVAIL = 69,  /* missing device, back end, program, or an option this version does not have */
-    HP_EINTERNAL = 70, /* a bug that could still be reported */
+    HP_EINTERNAL = 70, /* a bug that could still be reported as an error */
     HP_ECREATE = 73,   /* cannot create an output */
     HP_EIO = 74,       /* reading or writing failed half-way (disk full) */
-    HP_EREQUEUE = 75,  /* checkpointed, please requeue */
+    HP_EREQUEUE = 75,  /* checkpointed; requeue the job */
     HP_ESTALL = 124,   /* an operation passed its deadline */
     HP_EDEAD = 137     /* a rank died */
 } hp_status;

@@ -1,4 +1,4 @@
-/* text.c - appending to a text of a fixed room. */
+/* text.c - appends to a text in a buffer of fixed size. */
 #include "plan/base/text.h"
 
 #include <stdarg.h>

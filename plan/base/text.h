@@ -1,12 +1,12 @@
-/* text.h - a text of a fixed room put together from pieces; what does not fit is cut off. */
+/* text.h - a text assembled in a buffer of fixed size; what does not fit is cut off. */
 #ifndef HP_TEXT_H
 #define HP_TEXT_H
 
 #include <stddef.h>
 
 typedef struct hp_text {
-    char *out; /* ends with a zero */
-    size_t n;  /* bytes, the zero included */
+    char *out; /* always terminated by a zero */
+    size_t n;  /* buffer size in bytes, including the zero */
 } hp_text;
 
 void hp_text_add(hp_text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

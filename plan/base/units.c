@@ -1,4 +1,4 @@
-/* units.c - parsing and printing of sizes, times and counts. */
+/* units.c - parses and prints sizes, times and counts. */
 #include "plan/base/units.h"
 
 #include <errno.h>

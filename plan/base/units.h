@@ -1,4 +1,4 @@
-/* units.h - sizes and numbers as people write them. `4G` = 4e9, `4Gi` = 2^32. */
+/* units.h - sizes and numbers in human-readable form. `4G` = 4e9, `4Gi` = 2^32. */
 #ifndef HP_UNITS_H
 #define HP_UNITS_H
 
@@ -6,17 +6,16 @@
 
 #include <stdint.h>
 
-/* Bytes: digits with optional fraction and suffix k M G T (powers of 1000) or Ki Mi Gi Ti (of 1024), optional
- * B. */
+/* Bytes: digits with optional fraction, suffix k M G T (powers of 1000) or Ki Mi Gi Ti (of 1024), and
+ * optional B. */
 hp_status hp_parse_bytes(const char *text, int64_t *bytes, hp_error *err);
-/* A whole number in [low, high]; `what` names it in the error. */
+/* An integer in [low, high]; `what` names it in the error. */
 hp_status hp_parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
                        hp_error *err);
 hp_status hp_parse_double(const char *text, const char *what, double low, double high, double *value,
                           hp_error *err);
 
-/* Short text of a size ("1.23 GB") or time ("412 ms") with three significant digits; `out` holds >= 32 chars.
- */
+/* Text of a size ("1.23 GB") or time ("412 ms") with three significant digits; `out` holds >= 32 chars. */
 const char *hp_format_bytes(double bytes, char out[32]);
 const char *hp_format_seconds(double seconds, char out[32]);
 

@@ -1,4 +1,4 @@
-/* version.c - release and commit as CMake passes them. */
+/* version.c - release and commit, passed in by CMake. */
 #include "plan/base/version.h"
 
 const char *hp_version(void) {

@@ -1,9 +1,9 @@
 /* branch.c - list scheduling of a stage's layers onto a few ranks. */
 #include "plan/graph/branch.h"
 
-/* What moving a byte between ranks costs beside a multiply-add: 10 TMAC/s over 100 GB/s links, and a
- * processor's 50 GMAC/s over 0.5 GB/s copies, are both 100. And what a byte of a rank's own memory costs (see
- * lower.c). */
+/* Cost of moving a byte between ranks in multiply-adds: 10 TMAC/s over links of 100 GB/s, and a processor's
+ * 50 GMAC/s over copies of 0.5 GB/s, both give 100. The second constant is the cost of a byte read or written
+ * in a rank's own memory. */
 static const double macs_per_byte_moved = 100.0, macs_per_byte_touched = 10.0;
 
 static double bytes_of(const hp_graph *g, int tensor) {
@@ -14,15 +14,17 @@ typedef struct planner {
     const hp_graph *g;
     int first;
     int32_t *branch_of;
-    double *done; /* per tensor: when it is there, on its rank */
+    double *done; /* per tensor: time at which its rank has it */
 } planner;
 
-/* When the layer could start on a rank that is free at `free`. */
+/* Earliest time at which the layer can start on a rank that is free at `free`. */
 static double start_on(const planner *p, const hp_layer *l, int branch, double free) {
     for (int k = 0; k < l->n_in; k++) {
         const int x = l->in[k];
         const int producer = p->g->tensor[x].producer;
-        if (producer < p->first || producer == 0) continue; /* whoever reads it receives it */
+        if (producer < p->first || producer == 0)
+            continue; /* the image: each rank that reads it receives
+                                                             * it */
         const double moved = p->branch_of[x] == branch ? 0 : macs_per_byte_moved * bytes_of(p->g, x);
         if (p->done[x] + moved > free) free = p->done[x] + moved;
     }

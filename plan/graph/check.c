@@ -1,5 +1,5 @@
-/* check.c - see graph/check.h. Ids are taken to be in range of the arrays: tensors and layers are
- * numbered alike, as graph/json.c makes them. */
+/* check.c - validation of a graph read from a file; see graph/check.h. Ids must already be in range of the
+ * arrays; layers and tensors are numbered alike, as graph/json.c makes them. */
 #include "plan/graph/check.h"
 
 #include "plan/graph/shape.h"
@@ -130,7 +130,7 @@ static hp_status check_shape(const hp_graph *g, int at, hp_error *err) {
 
 /* --- parameters --- */
 
-/* The shape that parameter `i` of the layer must have; 0 ends it. */
+/* The shape that parameter `i` of the layer must have; ends at the first 0. */
 typedef struct wanted {
     hp_param_kind kind;
     int64_t dim[4], fan_in;

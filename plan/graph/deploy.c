@@ -1,6 +1,5 @@
-/* deploy.c - folding and fusing for inference, and the order of layers; see deploy.h. Stores are
- * deploy_store.c's.
- */
+/* deploy.c - folding and fusing for inference, and the order of layers; see deploy.h. deploy_store.c chooses
+ * the stores. */
 #include "plan/graph/deploy.h"
 
 #include "plan/graph/deploy_inside.h"
@@ -10,10 +9,10 @@
 
 typedef struct fold_state {
     const hp_graph *g;
-    hp_layer *layer; /* copies of g's layers; hosts take over what they absorb and move to its place */
-    int32_t *uses;   /* per tensor: how often it is read, the logits once more */
-    int32_t *as;     /* per tensor: the one that stands for it (dropout's input for its output) */
-    int32_t *at;     /* per layer: where it is computed now (a layer number), -1: gone */
+    hp_layer *layer; /* copies of g's layers; a host absorbs others and moves to their place */
+    int32_t *uses;   /* per tensor: number of reads; the logits count once more */
+    int32_t *as;     /* per tensor: the tensor that replaces it (dropout's input for its output) */
+    int32_t *at;     /* per layer: layer number at which it is computed now, -1: removed */
 } fold_state;
 
 static int32_t stands_for(const fold_state *s, int32_t tensor) {
@@ -25,19 +24,20 @@ static bool is_matrix(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
-/* Can the activation end any layer? A clamp, and hard swish, which is one of a line's. */
+/* Can the activation be fused into any layer? Clamps and hard swish can. */
 static bool fuses(const hp_layer *l) {
     return l->act == HP_ACT_RELU || l->act == HP_ACT_RELU6 || l->act == HP_ACT_CLIP ||
            l->act == HP_ACT_HSWISH || l->act == HP_ACT_NONE;
 }
 
-/* The layer that makes the tensor, if nobody but the reader sees it and nothing follows in it yet. */
+/* The layer that makes the tensor, if only the reader uses it and no activation has been fused into it
+ * yet. */
 static hp_layer *open_host(const fold_state *s, int32_t tensor) {
     hp_layer *h = &s->layer[s->g->tensor[tensor].producer];
     return s->uses[tensor] == 1 && h->op != HP_INPUT && h->act == HP_ACT_NONE ? h : NULL;
 }
 
-/* The host computes what the layer at `l` did, there. */
+/* The host also computes layer `l`, at that layer's place. */
 static void take_over(fold_state *s, hp_layer *host, int l) {
     const hp_layer *taken = &s->layer[l];
     const int h = (int)(host - s->layer);
@@ -65,7 +65,8 @@ static void fold_norm(fold_state *s, int l) {
 static void fold_add(fold_state *s, int l) {
     hp_layer *add = &s->layer[l];
     if (add->in[0] == add->in[1] || !fuses(add)) return;
-    for (int k = 1; k >= 0; k--) { /* the later of the two more likely holds the other already */
+    for (int k = 1; k >= 0; k--) { /* the later of the two is more likely to have absorbed the other
+                                    * already */
         hp_layer *host = open_host(s, add->in[k]);
         if (!host || (host->op != HP_CONV && host->op != HP_CONVT) || host->n_in > 1) continue;
         host->in[host->n_in++] = add->in[1 - k];
@@ -100,8 +101,8 @@ static void count_uses(fold_state *s) {
     s->uses[s->g->layer[s->g->n_layer - 1].out]++;
 }
 
-/* Layers in the order of their new places. A host keeps the unit of what it took over: units stay contiguous.
- */
+/* Layers in the order of their new places. A host keeps the unit of the layer it absorbed, so units stay
+ * contiguous. */
 static hp_graph *emit(hp_arena *arena, const fold_state *s) {
     const hp_graph *g = s->g;
     hp_graph *out = HP_NEW(arena, hp_graph, 1);
@@ -137,7 +138,7 @@ static hp_graph *fold(hp_arena *arena, const hp_graph *g) {
     return out;
 }
 
-/* Tensors and parameters renumbered in the order of layers; units without a layer left go. */
+/* Renumbers tensors and parameters in the order of layers; drops units left without a layer. */
 void hp_deploy_renumber(hp_arena *arena, hp_graph *g, const hp_tensor *old, int n_old) {
     int32_t *id = HP_NEW(arena, int32_t, n_old);
     int unit = -1, last = -1;
@@ -207,27 +208,27 @@ static void own_params(hp_arena *arena, hp_graph *g) {
 typedef struct order_state {
     const hp_graph *g;
     const int32_t *producer; /* per tensor: layer */
-    int32_t *rank;           /* per layer: position, -1: not yet */
+    int32_t *rank;           /* per layer: position, -1: not placed yet */
     int n;
 } order_state;
 
 static void visit(order_state *s, int l) {
     if (s->rank[l] >= 0) return;
-    s->rank[l] = INT32_MAX; /* under way: graphs have no cycles */
+    s->rank[l] = INT32_MAX; /* being visited; graphs have no cycles */
     for (int k = 0; k < s->g->layer[l].n_in; k++) visit(s, s->producer[s->g->layer[l].in[k]]);
     s->rank[l] = s->n++;
 }
 
-/* Depth first from the output, first inputs first, sorted by unit: every branch as late as its reader allows.
- */
+/* Depth first from the output, first inputs first, sorted by unit: every branch runs as late as its reader
+ * allows. */
 static hp_graph *late_branches(hp_arena *arena, const hp_graph *g, const int32_t *producer) {
-    enum { MOST = 8192 }; /* layers: visit() goes as deep as there are */
+    enum { MOST = 8192 }; /* layers: visit() recurses once per layer on a path */
     order_state s = {g, producer, HP_NEW(arena, int32_t, g->n_layer), 0};
     if (g->n_layer > MOST) return NULL;
     memset(s.rank, -1, sizeof *s.rank * (size_t)g->n_layer);
     visit(&s, 0);
     visit(&s, g->n_layer - 1);
-    for (int l = 0; l < g->n_layer; l++) visit(&s, l); /* dead ends */
+    for (int l = 0; l < g->n_layer; l++) visit(&s, l); /* layers that no output needs */
     hp_graph *out = HP_NEW(arena, hp_graph, 1);
     *out = *g;
     out->layer = HP_NEW(arena, hp_layer, g->n_layer);

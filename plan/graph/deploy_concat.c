@@ -1,11 +1,12 @@
-/* deploy_concat.c - concatenations that nobody has to compute: every map is stored once, and read where it
- * is.
+/* deploy_concat.c - removes concatenations whose readers can read the inputs directly, so that every map is
+ * stored once.
  *
- * DenseNet joins what it joined before, and reads each of these growing maps again to scale it. Where all
- * that read a concatenation can read its inputs instead (a concatenation, which then has more inputs; a batch
- * norm, scale or activation, element by element), it goes, and they do. A layer that is no concatenation so
- * becomes one of its own: with its parameters, activation and name. (Pleiss et al. 2017, "Memory-Efficient
- * Implementation of DenseNets", let the joined maps share memory; here there are none.) */
+ * DenseNet concatenates earlier concatenations, and each batch norm reads the growing map again. Where every
+ * reader of a concatenation can read its inputs instead (a concatenation, which then has more inputs; a batch
+ * norm, scale or activation, which works element by element), the concatenation is removed. A reader that was
+ * no concatenation becomes one, with its parameters, activation and name. (Pleiss et al. 2017,
+ * "Memory-Efficient Implementation of DenseNets", let the joined maps share memory; here they do not
+ * exist.) */
 #include "plan/graph/deploy_inside.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct joining {
     bool *gone;    /* per layer */
 } joining;
 
-/* Joins and does nothing else. */
+/* Only joins its inputs: no parameters, no activation. */
 static bool is_plain(const hp_layer *l) {
     return l->op == HP_CONCAT && l->n_param == 0 && l->act == HP_ACT_NONE;
 }
@@ -33,7 +34,7 @@ static bool reads_pieces(const hp_layer *l, int32_t tensor, int pieces) {
     return l->n_in + times_read(l, tensor) * (pieces - 1) <= HP_MAX_IN;
 }
 
-/* Nobody else reads it: the network's output is read too. */
+/* May the concatenation be removed? Not if its output is the network's. */
 static bool may_go(const joining *j, int layer) {
     const hp_layer *cat = &j->g->layer[layer];
     if (!is_plain(cat) || j->last[cat->out] < 0 || layer == j->g->n_layer - 1) return false;
@@ -44,7 +45,7 @@ static bool may_go(const joining *j, int layer) {
     return true;
 }
 
-/* The reader has the inputs of `cat` where it had its output. */
+/* The reader gets the inputs of `cat` in place of its output. */
 static void read_pieces(hp_layer *reader, const hp_layer *cat) {
     const hp_layer before = *reader;
     reader->n_in = 0;

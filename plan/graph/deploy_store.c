@@ -1,24 +1,24 @@
-/* deploy_store.c - how inference stores each tensor, and what converts where stores meet. */
+/* deploy_store.c - chooses how inference stores each tensor, and inserts the conversions between stores. */
 #include "plan/graph/deploy_inside.h"
 #include "plan/graph/shape.h"
 
 #include <string.h>
 
-/* --- memory of an order of layers --- */
+/* --- peak memory of an order of layers --- */
 
 static int64_t stored_bytes(const hp_graph *g, int tensor) {
     static const int bytes[HP_STORES] = {4, 1, 2, 2};
     return hp_tensor_elems(g, tensor) * bytes[g->tensor[tensor].store];
 }
 
-/* The input whose memory the output takes over, -1: none. As the lowering does it (lower/layers.c). */
+/* The input whose memory the output reuses, -1: none. Same rule as the lowering (plan/lower/layers.c). */
 static int replaced_input(const hp_graph *g, int layer, const int32_t *last) {
     const hp_layer *l = &g->layer[layer];
     const bool elementwise = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_BN || l->op == HP_SCALE;
     if (!hp_layer_adds(l) && !elementwise) return -1;
     const int x = l->in[hp_layer_adds(l) ? l->n_in - 1 : 0];
     for (int k = 0, n = 0; k < l->n_in; k++)
-        if (l->in[k] == x && n++) return -1; /* it reads it elsewhere too */
+        if (l->in[k] == x && n++) return -1; /* the layer reads it twice */
     return last[x] == layer && g->tensor[x].store == g->tensor[l->out].store ? x : -1;
 }
 
@@ -52,9 +52,9 @@ typedef struct store_state {
     const hp_deploy_options *o;
     hp_store low;
     hp_graph *out;
-    hp_tensor *tensor; /* of out, as they come; the first n_tensor are g's */
+    hp_tensor *tensor; /* of the new graph, in order; the first n_tensor are g's */
     int32_t n_tensor, room, layer_room;
-    int32_t *other; /* per tensor of g: the same in the other store, -1 */
+    int32_t *other; /* per tensor of g: its copy in the other store, -1: none */
 } store_state;
 
 static bool is_map(const hp_graph *g, int tensor) {
@@ -78,17 +78,17 @@ static bool stores_low(const store_state *s, int layer) {
         [HP_ADD] = true,     [HP_MUL] = true,    [HP_SCALE] = true,  [HP_MAXPOOL] = true,
         [HP_AVGPOOL] = true, [HP_CONCAT] = true, [HP_RESIZE] = true, [HP_PAD] = true,
     };
-    enum { RAW_CHANNELS = 4 }; /* of an image as bytes */
+    enum { RAW_CHANNELS = 4 }; /* of an image stored as bytes */
     const hp_layer *l = &s->g->layer[layer];
     if (s->low == HP_STORE_REAL || layer == s->g->n_layer - 1 || !is_map(s->g, l->out)) return false;
     if (l->op == HP_INPUT) return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS && !kept_real(s, l);
     return may[l->op] && !kept_real(s, l);
 }
 
-/* The store that a layer wants its input `k` in; -1: either. `low`: its output is stored low. */
+/* The store in which the layer must read input `k`; -1: either. `low`: its output is stored low. */
 static int wanted(const store_state *s, const hp_layer *l, int k, bool low) {
     const bool matrix = l->op == HP_CONV || l->op == HP_CONVT;
-    const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* each input by itself */
+    const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* scales each input by itself */
     if (l->op == HP_ADAPTPOOL || scales || (matrix && k == 0 && !low && !kept_real(s, l))) return -1;
     if (!low || (l->op == HP_MUL && k == 1 && !is_map(s->g, l->in[k]))) return HP_STORE_REAL;
     return (int)s->low;
@@ -105,7 +105,7 @@ static void append_layer(store_state *s, hp_layer l) {
     s->out->layer[s->out->n_layer++] = l;
 }
 
-/* The tensor in the other store, converted once, before its first such reader. */
+/* The tensor in the other store, converted once, before the first layer that reads it so. */
 static int32_t converted(store_state *s, int32_t tensor, hp_store to, int unit) {
     if (s->other[tensor] >= 0) return s->other[tensor];
     const hp_layer *from = &s->g->layer[s->g->tensor[tensor].producer];
@@ -128,7 +128,7 @@ static void store_layer(store_state *s, int layer) {
     s->tensor[l.out].store = low ? (int32_t)s->low : HP_STORE_REAL;
     for (int k = 0; k < l.n_in; k++) {
         const int want = wanted(s, &l, k, low);
-        /* raw pixels are no quantised tensor: only a convolution reads them as they are */
+        /* raw pixels are not a quantised tensor: only a convolution reads them directly */
         const bool raw = s->g->tensor[l.in[k]].producer == 0 && s->tensor[l.in[k]].store == HP_STORE_U8;
         const bool reads_raw = l.op == HP_CONV && k == 0 && want != HP_STORE_REAL;
         if (raw && !reads_raw) {

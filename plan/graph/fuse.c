@@ -1,5 +1,5 @@
-/* fuse.c - batch norm (+ add) (+ activation), add (+ activation): one layer each, so that both interpreters
- * see the tasks that are really executed. */
+/* fuse.c - fuses batch norm (+ add) (+ activation) and add (+ activation) into one layer each, so that both
+ * interpreters see the tasks that are really executed. */
 #include "plan/graph/fuse.h"
 
 #include "plan/graph/shape.h"
@@ -8,10 +8,10 @@
 
 typedef struct fuse_state {
     const hp_graph *g;
-    hp_layer *layer; /* copies of g's layers; hosts take over what they absorb */
+    hp_layer *layer; /* copies of g's layers; a host absorbs others */
     int32_t *uses;   /* per tensor: how often it is read */
     int32_t *reader; /* per tensor: a layer that reads it */
-    bool *absorbed;  /* per layer: part of a host now */
+    bool *absorbed;  /* per layer: fused into a host */
 } fuse_state;
 
 static void count_uses(fuse_state *s) {
@@ -42,7 +42,7 @@ static void absorb_add(fuse_state *s, hp_layer *bn) {
     if (!add || bn->n_in != 1) return;
     const int other = add->in[0] == bn->out ? add->in[1] : add->in[0];
     if (s->g->tensor[other].producer > bn - s->layer)
-        return; /* not computed yet: its own norm may absorb the add */
+        return; /* the other summand is not computed yet: its own norm may absorb the add */
     bn->in[bn->n_in++] = other;
     absorb(s, bn, add);
 }
@@ -59,9 +59,9 @@ static void fuse_layer(fuse_state *s, int l) {
     if ((host->op == HP_BN || host->op == HP_ADD) && host->act == HP_ACT_NONE) absorb_act(s, host);
 }
 
-/* Layers that are left, renumbered; tensors in the order of their producers. */
+/* Emits the remaining layers, renumbered; tensors in the order of their producers. */
 static void emit(const fuse_state *s, hp_graph *out) {
-    int32_t *tensor_id = s->uses; /* no longer needed: old tensor -> new tensor */
+    int32_t *tensor_id = s->uses; /* reused as: old tensor -> new tensor */
     for (int l = 0; l < s->g->n_layer; l++) {
         if (s->absorbed[l]) continue;
         const int id = out->n_layer++;

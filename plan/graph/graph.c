@@ -1,4 +1,4 @@
-/* graph.c - what can be asked of a network graph: sizes, multiply-adds, lifetimes, its text. */
+/* graph.c - properties of a network graph: sizes, multiply-adds, lifetimes, and its text. */
 #include "plan/graph/graph.h"
 
 #include <inttypes.h>
@@ -25,9 +25,9 @@ int64_t hp_tensor_elems(const hp_graph *g, int tensor) {
     return (int64_t)t->h * t->w * t->c;
 }
 
-/* Every output element of a convolution costs one weight column: I/groups * kh * kw, which is the weight's
- * fan-in. A linear layer is the same with one output pixel. A transposed convolution spends as much on every
- * input element: O * kh * kw, which torch calls its fan-in. */
+/* Every output element of a convolution needs one multiply-add per weight of its output channel: I/groups *
+ * kh * kw, the weight's fan-in. A linear layer is the same with one output pixel. A transposed convolution
+ * needs O * kh * kw per input element, which torch calls its fan-in. */
 int64_t hp_layer_macs(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     if (l->op != HP_CONV && l->op != HP_CONVT && l->op != HP_LINEAR) return 0;

@@ -1,8 +1,8 @@
 /* graph.h - a network: layers and tensors as arrays and ids, in topological order, per sample.
  *
  * Tensors are (N, H, W, C) dense; the graph stores H, W, C only, so that it does not depend on the batch.
- * A *unit* is what a stage cut may not split (a residual block, say); units are contiguous ranges of layers.
- */
+ * A *unit* is what a stage cut may not split (a residual block, for example); units are contiguous ranges of
+ * layers. */
 #ifndef HP_GRAPH_H
 #define HP_GRAPH_H
 
@@ -19,7 +19,7 @@ typedef enum hp_layer_op {
     HP_LAYER_OPS
 } hp_layer_op;
 
-/* Activations; a, b: hp_layer.act_a, act_b. Those that are a clamp may be fused into any layer. */
+/* Activations; a, b: hp_layer.act_a, act_b. Clamps can be fused into any layer. */
 typedef enum hp_act {
     HP_ACT_NONE,
     HP_ACT_RELU,
@@ -50,7 +50,7 @@ typedef struct hp_layer_info {
     const char *name;
     int max_in;
     bool backward_needs_x,
-        backward_needs_y; /* saved for the backward pass (y only when an activation masks) */
+        backward_needs_y; /* saved for the backward pass (y only when an activation masks its gradient) */
     const char *meaning;
 } hp_layer_info;
 
@@ -63,8 +63,7 @@ typedef struct hp_tensor {
 } hp_tensor;
 
 typedef enum hp_param_kind {
-    HP_PARAM_CONV_W,   /* (O, I/groups, kh, kw); of a transposed convolution (I, O, kh, kw): all channels are
-                          read */
+    HP_PARAM_CONV_W,   /* (O, I/groups, kh, kw); transposed convolution: (I, O, kh, kw), never split */
     HP_PARAM_LINEAR_W, /* (O, I) with I in (C, H, W) order, torchvision's flatten */
     HP_PARAM_BIAS,     /* (O) */
     HP_PARAM_BN_GAMMA, /* (C) */
@@ -78,8 +77,8 @@ typedef enum hp_param_kind {
 typedef enum hp_init {
     HP_INIT_ZERO,
     HP_INIT_ONE,
-    HP_INIT_KAIMING_FAN_OUT, /* normal, std = sqrt(2 / (O*kh*kw)): dim 0 times the window, also when grouped
-                              */
+    HP_INIT_KAIMING_FAN_OUT, /* normal, std = sqrt(2 / (O*kh*kw)): dim 0 times the window, also when
+                              * grouped */
     HP_INIT_KAIMING_FAN_IN,  /* normal, std = sqrt(2 / fan_in) */
     HP_INIT_NORMAL_001,      /* normal, std 0.01 */
     HP_INIT_TORCH_DEFAULT    /* uniform in +-1/sqrt(fan_in): nn.Conv2d, nn.Linear weights and biases */
@@ -110,22 +109,24 @@ typedef struct hp_layer {
     int32_t out; /* tensor id */
     int32_t unit;
     int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w,
-        groups; /* conv, convt, pools; pad: pad_h, pad_w. Padding in front; what lies behind follows from the
-                   sizes */
+        groups; /* conv, convt, pools; pad: pad_h, pad_w. Padding on top and left; that on the bottom and
+                 * right follows from the sizes */
     int32_t ceil_mode, count_include_pad; /* pools */
-    int32_t out_h, out_w; /* adaptpool, pad, resize; conv, convt, pools: 0 = padding behind as in front */
+    int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
     int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
     double p;                       /* dropout probability */
     double eps, momentum;           /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
     int32_t n_param, param[HP_MAX_LAYER_PARAMS]; /* conv, convt, linear: weight[, bias]; bn: gamma, beta,
-                                                    mean, var; scale: factor[, bias]; deployed
-                                                    concat: those of bn or scale, if any */
+                                                  * mean, var; scale: factor[, bias]; deployed concat: those
+                                                  * of a bn or scale, if any */
     int32_t n_norm, norm[HP_NORM_PARAMS]; /* deployed conv, convt, linear: the batch norm folded into it */
-    int32_t dynamic; /* deployed conv, convt, linear: it quantises its real input itself, sample by sample */
+    int32_t dynamic; /* deployed conv, convt, linear: quantises its real input at run time, sample by
+                      * sample */
 } hp_layer;
 
 typedef enum hp_interpolation { HP_NEAREST, HP_BILINEAR } hp_interpolation;
-/* Where output pixel i reads, s = output size / input size (ONNX Resize, coordinate_transformation_mode). */
+/* Input coordinate of output pixel i, s = output size / input size (ONNX Resize,
+ * coordinate_transformation_mode). */
 typedef enum hp_corners {
     HP_CORNERS_HALF_PIXEL,         /* (i + 1/2) / s - 1/2; nearest rounds halves down */
     HP_CORNERS_PYTORCH_HALF_PIXEL, /* the same; 0 when the output has one pixel */
@@ -135,26 +136,26 @@ typedef enum hp_corners {
 } hp_corners;
 
 typedef struct hp_graph {
-    const char *net; /* "resnet50", as --net takes it */
+    const char *net; /* "resnet50", the argument of --net */
     int32_t image_h, image_w, image_c, classes;
     int32_t deployed; /* made for inference by plan/graph/deploy.h */
     int32_t prec;     /* hp_prec (plan/graph/precision.h) */
     int32_t n_layer, n_tensor, n_param, n_unit;
-    /* Layer 0 is HP_INPUT. The last layer's output are the logits (N, h, w, classes): h = w = 1 classifies
-     * images, else every pixel has a label. */
+    /* Layer 0 is HP_INPUT. The last layer's output is the logits (N, h, w, classes): h = w = 1 classifies
+     * images, otherwise every pixel has a label. */
     hp_layer *layer;
     hp_tensor *tensor;
     hp_param *param;
     int32_t *unit_first; /* n_unit + 1 entries: unit u is layers unit_first[u] .. unit_first[u+1]-1 */
 } hp_graph;
 
-/* Builds a built-in network (plan/nets), fused (bn+add+act in one layer), shapes known.
- * net: "cnn", "resnet18", "resnet-v2-101", "amoebanetd:18,208", "unet:64", ...; errors: HP_EUSAGE with the
- * list of names, HP_EPLAN for an image too small for the network. Everything lives in `arena`. */
+/* Builds a built-in network (plan/nets), fused (bn+add+act in one layer), shapes inferred. net: "cnn",
+ * "resnet18", "resnet-v2-101", "amoebanetd:18,208", "unet:64", ... Everything lives in `arena`. Errors:
+ * HP_EUSAGE with the list of names, HP_EPLAN for an image too small for the network. */
 hp_status hp_net_build(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
                        hp_graph **graph, hp_error *err);
 
-/* K when the user gives none: 1000, 10 for the CIFAR family and cnn, 2 for unet. */
+/* Number of classes when the user gives none: 1000; 10 for the CIFAR family and cnn, 2 for unet. */
 int hp_net_default_classes(const char *net);
 
 int64_t hp_graph_param_count(const hp_graph *g);        /* trained parameters */
@@ -162,21 +163,20 @@ int64_t hp_layer_macs(const hp_graph *g, int layer);    /* multiply-adds of one 
 int64_t hp_tensor_elems(const hp_graph *g, int tensor); /* of one sample */
 int hp_graph_last_use(const hp_graph *g, int tensor);   /* last layer that reads it; logits: n_layer */
 
-/* A layer that adds its last input to what it computes, before the activation: a deployed convolution. */
+/* Does the layer add its last input to its result before the activation? Deployed convolutions do. */
 static inline bool hp_layer_adds(const hp_layer *l) {
     return (l->op == HP_CONV || l->op == HP_CONVT) && l->n_in > 1;
 }
 
-/* Are its parameters a batch norm's? Deployed, a concatenation may have them too. */
+/* Are its parameters those of a batch norm? A deployed concatenation may have them too. */
 static inline bool hp_layer_is_norm(const hp_layer *l) {
     return l->n_param == HP_NORM_PARAMS;
 }
 
-/* Text of a whole graph's structure, for hashing and `explain`: same structure, same text. */
+/* Text of the graph's structure, for hashing and `explain`: equal structures have equal texts. */
 char *hp_graph_text(hp_arena *arena, const hp_graph *g);
 
-/* Elements of one output channel in parameter `i` of a layer (its position in layer.param); 0: never split.
- */
+/* Elements per output channel in parameter `i` of a layer (its position in layer.param); 0: never split. */
 int64_t hp_param_row(const hp_graph *g, const hp_layer *l, int i);
 
 #endif

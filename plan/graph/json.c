@@ -1,5 +1,5 @@
-/* json.c - graphs as JSON: one object per layer in order, its output's shape, its parameters inside;
- * numbers that are 0 are left out. Ids follow from the order. */
+/* json.c - graphs as JSON: one object per layer in order, with its output's shape and its parameters; members
+ * equal to 0 are omitted. Ids follow from the order. */
 #include "plan/graph/json.h"
 
 #include "plan/graph/check.h"
@@ -92,7 +92,7 @@ static json_t *layer_object(const hp_graph *g, const hp_layer *l) {
         const void *at = (const char *)l + numbers[i].offset;
         const double real = numbers[i].real ? *(const double *)at : 0;
         const int32_t whole = numbers[i].real ? 0 : *(const int32_t *)at;
-        if (real != 0 || signbit(real) || whole != 0) /* -0 is a number of its own */
+        if (real != 0 || signbit(real) || whole != 0) /* -0 differs from 0 */
             set(o, numbers[i].key, numbers[i].real ? json_real(real) : json_integer(whole));
     }
     for (int i = 0; i < l->n_param; i++)
@@ -150,7 +150,7 @@ static hp_status read_whole(const reading *r, const json_t *value, const char *k
     return HP_OK;
 }
 
-/* An array of at most `most` numbers. */
+/* An array of at most `most` integers. */
 static hp_status read_wholes(const reading *r, const json_t *o, const char *key, int most, int32_t *out,
                              int *n) {
     const json_t *array = json_object_get(o, key);
@@ -160,7 +160,7 @@ static hp_status read_wholes(const reading *r, const json_t *o, const char *key,
     return HP_OK;
 }
 
-/* One of the names; `out` is its number. */
+/* One of the names; `out` is its index. */
 static hp_status read_choice(const reading *r, const json_t *o, const char *key, const char *const *names,
                              int n, int32_t *out) {
     const char *text = "";

@@ -1,18 +1,18 @@
-/* json.h - a network graph as JSON text: what plan.db stores of a network that is not built by name.
+/* json.h - a network graph as JSON text, as plan.db stores a network that is not built in by name.
  *
- * As built or imported (not deployed). Text from strangers is taken only when every id is in range, names are
- * unique and every shape is the one that the layers make of it. */
+ * For graphs as built or imported, not deployed. Text is untrusted: it is accepted only when every id is in
+ * range, names are unique and every shape is the one that its layer infers. */
 #ifndef HP_GRAPH_JSON_H
 #define HP_GRAPH_JSON_H
 
 #include "plan/graph/graph.h"
 
 const char *hp_graph_json(hp_arena *arena, const hp_graph *g);
-/* Fused like a built-in network. Errors: HP_EDATA naming the member that is wrong. */
+/* Fused like a built-in network. Errors: HP_EDATA naming the wrong member. */
 hp_status hp_graph_from_json(hp_arena *arena, const char *text, hp_graph **graph, hp_error *err);
 
-/* A network from a file: ONNX, or model.db of `hplan import`. image_h, image_w: 0 takes what the file says.
- * Errors: HP_EDATA, HP_EPLAN, HP_EUSAGE as hp_onnx_read. */
+/* Reads a network from a file: ONNX, or the model.db of `hplan import`. image_h, image_w: 0 keeps the file's
+ * size. Errors: HP_EDATA, HP_EPLAN, HP_EUSAGE as hp_onnx_read. */
 hp_status hp_model_read(hp_arena *arena, const char *path, int image_h, int image_w, hp_graph **graph,
                         hp_error *err);
 

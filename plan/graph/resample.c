@@ -1,6 +1,5 @@
-/* resample.c - coordinates of ONNX Resize as fractions; see resample.h. Beyond the map the nearest pixel
- * counts.
- */
+/* resample.c - coordinates of ONNX Resize as fractions; see resample.h. Coordinates beyond the map read the
+ * nearest pixel. */
 #include "plan/graph/resample.h"
 
 /* num / den, den > 0. */
@@ -16,7 +15,7 @@ static int32_t clamp(int64_t v, int32_t n) {
     return (int32_t)(v < 0 ? 0 : v >= n ? n - 1 : v);
 }
 
-/* --- where output item i lies among the inputs --- */
+/* --- input coordinate of output item i --- */
 
 static fraction half_pixel(int64_t in, int64_t out, int64_t i) {
     return (fraction){(2 * i + 1) * in - out, 2 * out};
@@ -41,9 +40,9 @@ static fraction (*const positions[HP_CORNERS])(int64_t in, int64_t out, int64_t 
     [HP_CORNERS_ASYMMETRIC] = asymmetric,
 };
 
-/* --- what is read there --- */
+/* --- items read at a coordinate --- */
 
-/* Halves go down: the smallest whole number not below position - 1/2. */
+/* Rounds halves down: the smallest integer not below position - 1/2. */
 static int64_t round_down(fraction f) {
     return -floor_of((fraction){f.den - 2 * f.num, 2 * f.den});
 }

@@ -1,18 +1,20 @@
-/* resize.c - layer by layer: the numbers that depend on the image's size, then the shape. */
+/* resize.c - adapts a graph layer by layer to another image size: first the attributes that depend on the
+ * size, then the shape. */
 #include "plan/graph/resize.h"
 
 #include "plan/graph/shape.h"
 
 #include <string.h>
 
-/* What the layer makes of its input by itself, its output's size left open. */
+/* The layer's output shape when its output size is left open. */
 static hp_status natural(const hp_graph *g, const hp_layer *l, hp_tensor *out, hp_error *err) {
     hp_layer open = *l;
     open.out_h = open.out_w = 0;
     return hp_layer_shape(g, &open, g->tensor[l->out].c, out, err);
 }
 
-/* A window that reaches further behind the map than before it goes on doing so, by as much. */
+/* Windows that reached further beyond the end of the map than beyond its start keep doing so, by the same
+ * amount. */
 static hp_status resize_windows(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err) {
     const bool rows = l->out_h > 0, columns = l->out_w > 0;
     hp_tensor was, is;
@@ -48,7 +50,7 @@ static hp_status resize_resize(const hp_graph *old, hp_graph *g, hp_layer *l, hp
     return in_proportion(l, was->w, is->w, &l->out_w, err);
 }
 
-/* A pool over one axis alone leaves the other as it is; all others give so many means of any map. */
+/* A pool over one axis keeps the other axis whole; other pools keep the number of outputs. */
 static hp_status resize_pool(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err) {
     const hp_tensor *was = &old->tensor[l->in[0]], *is = &g->tensor[l->in[0]];
     (void)err;
@@ -74,7 +76,7 @@ static hp_status resize_linear(const hp_graph *old, hp_graph *g, hp_layer *l, hp
 
 typedef hp_status resize_rule(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err);
 
-/* Of all others the shape follows from the input's. */
+/* Operators without a rule: the shape follows from the input's. */
 static resize_rule *const rules[HP_LAYER_OPS] = {
     [HP_CONV] = resize_windows,    [HP_CONVT] = resize_windows, [HP_MAXPOOL] = resize_windows,
     [HP_AVGPOOL] = resize_windows, [HP_PAD] = resize_pad,       [HP_RESIZE] = resize_resize,

@@ -1,11 +1,11 @@
-/* shape.c - output shapes; windows as torch.nn counts them (Conv2d, ConvTranspose2d, MaxPool2d,
- * AvgPool2d, ceil mode included), or as many as the layer says. */
+/* shape.c - output shapes; windows are counted as in torch.nn (Conv2d, ConvTranspose2d, MaxPool2d, AvgPool2d,
+ * ceil mode included), unless the layer gives their number. */
 #include "plan/graph/shape.h"
 
 #include <inttypes.h>
 
-/* Number of windows along one axis; 0 when none fits. In ceil mode the last window may hang over the end but
- * must start inside the image or its leading padding (torch, pooling_output_shape). */
+/* Number of windows along one axis; 0 when none fits. In ceil mode the last window may extend beyond the end
+ * but must start inside the image or its leading padding (torch, pooling_output_shape). */
 static int64_t windows(int64_t in, int k, int stride, int pad, int dil, bool ceil_mode) {
     const int64_t room = in + 2 * (int64_t)pad - (int64_t)dil * (k - 1) - 1 + (ceil_mode ? stride - 1 : 0);
     if (room < 0) return 0;
@@ -31,7 +31,7 @@ static hp_status check_groups(const hp_graph *g, const hp_layer *l, int out_c, h
                    l->groups, in_c, out_c);
 }
 
-/* What is added to a convolution's output has its shape. */
+/* A tensor added to a convolution's output must have its shape. */
 static hp_status check_added(const hp_graph *g, const hp_layer *l, const hp_tensor *out, hp_error *err) {
     const hp_tensor *x = &g->tensor[l->in[l->n_in - 1]];
     if (!hp_layer_adds(l) || (x->h == out->h && x->w == out->w && x->c == out->c)) return HP_OK;
@@ -45,7 +45,7 @@ static hp_status conv_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_
     return check_added(g, l, out, err);
 }
 
-/* Length that n windows cover, `pad` cut off at both ends. */
+/* Length covered by n windows, less `pad` at both ends. */
 static int64_t covered(int64_t n, int k, int stride, int pad, int dil) {
     return (n - 1) * stride - 2 * (int64_t)pad + (int64_t)dil * (k - 1) + 1;
 }
@@ -72,7 +72,7 @@ static hp_status pad_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_t
     return HP_OK;
 }
 
-/* Does every one of `out` windows reach into the map of length `in`? */
+/* Does every one of `out` windows overlap the map of length `in`? */
 static bool all_inside(int out, int in, int k, int stride, int pad, int dil) {
     return pad <= (int64_t)dil * (k - 1) && (int64_t)(out - 1) * stride - pad < in;
 }
@@ -134,7 +134,7 @@ static hp_status same_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_
     return HP_OK;
 }
 
-/* The second factor is as large as the first, or a vector for all its pixels. */
+/* The second factor is as large as the first, or one vector for all its pixels. */
 static hp_status mul_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     const hp_tensor *x = &g->tensor[l->in[0]], *factor = &g->tensor[l->in[1]];
     if (factor->h != 1 || factor->w != 1 || factor->c != x->c) return same_shape(g, l, out_c, out, err);

@@ -1,15 +1,15 @@
-/* amoebanet.c - AmoebaNet-D(L, F) (Real et al., AAAI 2019), the genotype and widths of torchgpipe's
- * benchmark, in MPI4DL's reading: what the genotype calls a 3x3 maximum is a mean, and factorised reduction
- * halves both of its paths without a shift. The 2x2 maximum counts an incomplete window too, so that every
- * image size works.
+/* amoebanet.c - AmoebaNet-D(L, F) (Real et al., AAAI 2019) with the genotype and widths of torchgpipe's
+ * benchmark, as MPI4DL implements it: the genotype's 3x3 max pooling is an average, and factorised reduction
+ * halves both of its paths without a shift. The 2x2 max pooling uses ceil mode, so that every image size
+ * works.
  *
- * A cell reads its predecessor's output and what that one read first, so two tensors cross every boundary
+ * A cell reads the outputs of its predecessor and of the cell before it, so two tensors cross every boundary
  * between cells. Names: stem1, stem2, stem3, cell1_normal1, ..., classify. */
 #include "plan/nets/nets.h"
 
 /* --- operations of the genotype --- */
 
-/* One cell while it is written: its channels, states, and each state's ReLU and mean, which their readers
+/* A cell under construction: its channels, states, and per state the ReLU and mean that all its readers
  * share. */
 enum { STATES = 7, PAIRS = 5 };
 typedef struct cell {
@@ -71,7 +71,7 @@ static int line_bn(cell *c, int x, const char *name, int number, int kh, int kw)
 }
 
 static int c17(cell *c, int state, const char *name, int stride) {
-    HP_ASSERT(stride == 1); /* the genotype has it on inner states only */
+    HP_ASSERT(stride == 1); /* the genotype uses it on inner states only */
     int x = conv_bn(c->b, state_relu(c, state), name, 1, c->channels / 4, (hp_window){.k = 1});
     x = line_bn(c, relu(c->b, x, name, 3), name, 4, 1, 7);
     x = line_bn(c, relu(c->b, x, name, 6), name, 7, 7, 1);
@@ -85,7 +85,7 @@ typedef struct gene {
     operation *op;
 } gene;
 
-/* Every two are summed to a state, 2 to 6. "max3" of the genotype is avg3, see above. */
+/* Each pair is summed into a state, 2 to 6. "max3" of the genotype is avg3, see above. */
 static const gene normal_genes[2 * PAIRS] = {{1, c1},  {1, avg3}, {1, none}, {0, c17},  {0, c1},
                                              {0, c17}, {2, avg3}, {2, none}, {1, avg3}, {5, c1}};
 static const gene reduction_genes[2 * PAIRS] = {{0, max2}, {0, avg3}, {2, none}, {1, c33},  {2, c17},
@@ -102,7 +102,7 @@ static int apply(cell *c, const gene *genes, int k) {
     return genes[k].op(c, genes[k].state, hp_arena_printf(c->b->arena, "operations.%d", k), stride);
 }
 
-/* A pooling comes before its partner, whose last norm can then be fused with the addition. */
+/* A pooling is built before its partner, so that the partner's last norm can be fused with the addition. */
 static int pair(cell *c, const gene *genes, int k) {
     const int early = is_convolution(&genes[k]) && !is_convolution(&genes[k + 1]) ? k + 1 : k;
     const int first = apply(c, genes, early), second = apply(c, genes, 2 * k + 1 - early);
@@ -111,7 +111,8 @@ static int pair(cell *c, const gene *genes, int k) {
 
 /* --- cells --- */
 
-/* Between two cells: the last output, what the last cell read first, and was that a reduction? */
+/* State between two cells: the last output, the last cell's input, and whether the last cell was a
+ * reduction. */
 typedef struct flow {
     int x, skip, channels;
     bool reduced;

@@ -5,8 +5,8 @@
 
 #include <stdarg.h>
 
-/* nn.BatchNorm2d's defaults */
-static const double bn_eps = 1e-5, bn_momentum = 0.1; /* torch.nn.BatchNorm2d */
+/* torch.nn.BatchNorm2d's defaults */
+static const double bn_eps = 1e-5, bn_momentum = 0.1;
 
 static int or_one(int value) {
     return value ? value : 1;
@@ -30,7 +30,7 @@ static int append(hp_builder *b, hp_layer l, const char *name, int out_c) {
     return l.out;
 }
 
-/* Gives the last layer a parameter called "<layer>.<suffix>"; the shape ends where `dim` is 0. */
+/* Adds a parameter "<layer>.<suffix>" to the last layer; the shape ends at the first 0 of `dim`. */
 static void append_param(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init, int64_t fan_in,
                          const int dim[4]) {
     hp_graph *g = b->g;
@@ -52,7 +52,7 @@ static void append_param(hp_builder *b, const char *suffix, hp_param_kind kind, 
     }
 }
 
-/* (c) */
+/* Adds a parameter of shape (c). */
 static void append_vector(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init, int64_t fan_in,
                           int c) {
     append_param(b, suffix, kind, init, fan_in, (const int[4]){c});
@@ -133,7 +133,7 @@ int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh
     return append_conv(b, l, name, out_c, false);
 }
 
-/* torch counts the fan-in of a weight from its second dimension, the outputs of a group here. */
+/* torch takes a weight's fan-in from its second dimension, which holds the outputs of a group here. */
 static int append_convt(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
     const int y = append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c, outs = out_c / l.groups;
     const int64_t fan_in = (int64_t)outs * l.kh * l.kw;

@@ -1,8 +1,8 @@
-/* builder.h - writing a network down layer by layer: each call appends a layer and returns the tensor it
- * makes.
+/* builder.h - describes a network layer by layer: each call appends a layer and returns the id of its output
+ * tensor.
  *
- * Shapes are inferred as the layers come. The first failure sticks in the builder and makes all later calls
- * do nothing, so that a network's code has no error handling. Names are the state-dict's: scope + name. */
+ * Shapes are inferred immediately. The first failure is kept in the builder and makes all later calls do
+ * nothing, so that a network's code needs no error handling. Names are the state-dict's: scope + name. */
 #ifndef HP_NETS_BUILDER_H
 #define HP_NETS_BUILDER_H
 
@@ -13,36 +13,36 @@ typedef struct hp_builder {
     hp_graph *g;
     hp_error *err;
     hp_status status;  /* of the first failure */
-    const char *scope; /* "layer1.0.": put in front of names */
+    const char *scope; /* "layer1.0.": prefix of names */
     int32_t unit;
     hp_init conv_init, conv_bias_init, linear_init, linear_bias_init;
     int cap_layer, cap_tensor, cap_param;
 } hp_builder;
 
-/* Starts a graph; returns the builder, whose tensor 0 is the image. Initialisation schemes start as torch's
- * defaults. */
+/* Starts a graph; tensor 0 of the returned builder is the image. Initialisation schemes are torch's defaults
+ * until changed. */
 hp_builder hp_builder_start(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
                             hp_error *err);
-/* Ends it: the last layer made is the output. *graph is as written, not fused. */
+/* Ends the graph: the last layer made is the output. *graph is not fused. */
 hp_status hp_builder_finish(hp_builder *b, hp_graph **graph);
 
-/* The layers that follow belong to a new unit. */
+/* The following layers belong to a new unit. */
 void hp_build_unit(hp_builder *b);
 void hp_build_scope(hp_builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A square window; stride, groups 0 stand for 1. */
+/* A square window; stride, groups: 0 means 1. */
 typedef struct hp_window {
     int k, stride, pad, groups;
     bool bias; /* conv only */
 } hp_window;
 
 int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w);
-/* Stride 1, no bias, padded so that the map keeps its size: kh, kw odd. */
+/* Stride 1, no bias, padded to keep the map's size: kh, kw odd. */
 int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw);
 int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w);
-/* Any convolution, transposed convolution or pooling: op, window, strides, paddings, dilations, groups and,
- * where the padding behind differs, out_h and out_w are `like`'s (stride, dilation, groups 0 stand for 1);
- * with a bias where like->n_param is 2. out_c: not of pools. */
+/* Any convolution, transposed convolution or pooling with the attributes of `like`: op, window, strides,
+ * paddings, dilations, groups (stride, dilation, groups: 0 means 1) and, where the padding is not symmetric,
+ * out_h and out_w; with a bias if like->n_param is 2. out_c: ignored for pools. */
 int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp_layer *like);
 int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like);
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c);
@@ -58,7 +58,8 @@ int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_int
 int hp_build_softmax(hp_builder *b, int x, const char *name);
 int hp_build_concat(hp_builder *b, int x, int y, const char *name);
 int hp_build_concat_all(hp_builder *b, const int *x, int n, const char *name);
-/* Zeros on all sides up to h x w, the odd row and column at the end; x itself when it has that size. */
+/* Zero-pads on all sides up to h x w, with an odd row or column at the end; x itself when it has that
+ * size. */
 int hp_build_pad(hp_builder *b, int x, const char *name, int h, int w);
 int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w);
 int hp_build_maxpool_ceil(hp_builder *b, int x, const char *name, hp_window w); /* ceil mode */

@@ -1,7 +1,7 @@
-/* cifar.c - the CIFAR-style residual networks at any depth and image size (He et al. 2016; the form of
- * MPI4DL): no stem pooling, three stages, every convolution with bias, and one 8x8 average pooling before the
- * last layer. v1: depth 6n+2, blocks of two 3x3 convolutions. v2: depth 9n+2, pre-activation blocks with
- * kernels 3-3-1, or 1-3-1 as in the Keras example that MPI4DL's imitates. Ends in logits. */
+/* cifar.c - the CIFAR-style residual networks at any depth and image size (He et al. 2016; as in MPI4DL): no
+ * stem pooling, three stages, every convolution with bias, and one 8x8 average pooling before the last layer.
+ * v1: depth 6n+2, blocks of two 3x3 convolutions. v2: depth 9n+2, pre-activation blocks with kernels 3-3-1,
+ * or 1-3-1 as in the Keras example that MPI4DL follows. Ends in logits. */
 #include "plan/nets/nets.h"
 
 static int conv(hp_builder *b, int x, const char *name, int out_c, int k, int stride) {
@@ -34,7 +34,7 @@ static int block_v1(hp_builder *b, int x, int width, int stride) {
 typedef struct block_v2_shape {
     int mid, out_c, stride, first_kernel;
     bool projects; /* the stage's first block projects the shortcut */
-    bool plain;    /* the very first has no norm before its first convolution */
+    bool plain;    /* the network's first block has no norm before its first convolution */
 } block_v2_shape;
 
 static int block_v2(hp_builder *b, int x, block_v2_shape s) {

@@ -1,6 +1,6 @@
 /* densenet.c - DenseNet-121 as torchvision builds it (Huang et al., CVPR 2017;
- * torchvision/models/densenet.py). The concatenation of all earlier outputs is a chain of two-input ones:
- * [everything so far, new]. */
+ * torchvision/models/densenet.py). The concatenation of all earlier outputs is a chain of two-input
+ * concatenations: [all so far, new]. */
 #include "plan/nets/nets.h"
 
 enum { GROWTH = 32, BOTTLENECK = 4 * GROWTH, BLOCKS = 4 };

@@ -18,7 +18,7 @@ static int conv_bn_relu6(hp_builder *b, int x, const char *name, int out_c, hp_w
 
 static int inverted_residual(hp_builder *b, int x, int expand, int out_c, int stride) {
     const int in_c = b->g->tensor[x].c, hidden = in_c * expand;
-    const bool expands = expand != 1; /* without expansion the modules' numbers start one lower */
+    const bool expands = expand != 1; /* without expansion the modules' numbers are one lower */
     int y = expands ? conv_bn_relu6(b, x, "0", hidden, (hp_window){.k = 1}) : x;
     y = conv_bn_relu6(b, y, expands ? "1" : "0", hidden,
                       (hp_window){.k = 3, .pad = 1, .stride = stride, .groups = hidden});

@@ -1,4 +1,4 @@
-/* names.c - the table of built-in networks, and reading a network's name: "resnet50", "resnet-v2-110",
+/* names.c - the table of built-in networks, and parsing a network's name: "resnet50", "resnet-v2-110",
  * "amoebanetd:18,208", "unet:32". */
 #include "plan/nets/nets.h"
 
@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-enum { /* keep a stranger's plan file from asking for gigabytes of layers, and multiply-adds within 63 bits */
+enum { /* limits for names from untrusted plan files: memory, and multiply-adds within 63 bits */
        MAX_DEPTH = 20000,
        MAX_AMOEBA_LAYERS = 300,
        MAX_AMOEBA_FILTERS = 1024,
        MAX_UNET_FILTERS = 512
 };
 
-/* A whole number at the start of *text, without sign or leading zero; moves behind it. */
+/* Parses an integer at *text, without sign or leading zero, and advances *text past it. */
 static hp_status take_number(const char **text, const char *what, int low, int high, int *value,
                              hp_error *err) {
     char digits[16];
@@ -98,7 +98,7 @@ static const hp_net_row rows[] = {
     "amoebanetd:L,F "                                                                                        \
     "(L = 3n), unet:F, resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
 
-/* Networks the command line's documentation names and this version does not have. */
+/* Networks that the command line's documentation names but this version does not have. */
 static const char *const absent[] = {"gpt", "moe-gpt", "dlrm"};
 
 /* Does `net` start with `name`, alone or before a colon? */

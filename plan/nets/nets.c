@@ -4,7 +4,7 @@
 #include "plan/graph/fuse.h"
 
 enum {
-    MAX_SIDE = 1 << 18, /* multiply-adds of the largest network still fit in 63 bits */
+    MAX_SIDE = 1 << 18, /* the largest network's multiply-adds still fit in 63 bits */
     MAX_CLASSES = 1 << 24,
     SMALLEST_TRIED = 4096 /* no built-in network needs a larger image than this */
 };
@@ -25,8 +25,8 @@ static hp_status write_graph(hp_arena *arena, const request *r, int h, int w, in
     return HP_OK;
 }
 
-/* Smallest square image the network takes, 0 when there is none. Windows treat height and width alike, so it
- * is also the least of either side. */
+/* Smallest square image that the network accepts, 0: none. Windows treat height and width alike, so it is
+ * also the minimum of either side. */
 static int smallest_side(const request *r) {
     int side = 0;
     hp_status status = HP_EPLAN;

@@ -1,17 +1,17 @@
-/* nets.h - the built-in network families: one file each, one row per name in nets.c. */
+/* nets.h - the built-in network families: one file each; the table in names.c has a row per name. */
 #ifndef HP_NETS_NETS_H
 #define HP_NETS_NETS_H
 
 #include "plan/nets/builder.h"
 
-/* What a name says beyond the family: each writer reads its own. */
+/* Arguments encoded in a name; each writer reads its own. */
 typedef struct hp_net_args {
     int depth;           /* residual networks: layers with weights */
     int layers, filters; /* amoebanetd:L,F; unet:F */
     bool narrow_first;   /* resnet-v2: kernels 1-3-1 instead of 3-3-1 */
 } hp_net_args;
 
-/* Each writes one network of its family into a builder that was just started. */
+/* Writes one network of the family into a builder that was just started. */
 typedef void hp_net_writer(hp_builder *b, const hp_net_args *a);
 
 hp_net_writer hp_net_write_cnn;
@@ -24,21 +24,21 @@ hp_net_writer hp_net_write_densenet121;
 hp_net_writer hp_net_write_amoebanetd; /* layers divisible by 3, filters >= 8 */
 hp_net_writer hp_net_write_unet;
 
-/* --- names.c: from a name to its row and arguments --- */
+/* --- names.c: finding a name's row and arguments --- */
 
 typedef struct hp_net_row {
-    const char *name; /* with `parse`: what the name starts with */
+    const char *name; /* with `parse`: the prefix of the name */
     hp_net_args args;
     int default_classes;
     hp_net_writer *write;
-    /* Reads what follows the name into args. Errors: HP_EUSAGE. */
+    /* Parses the rest of the name into args. Errors: HP_EUSAGE. */
     hp_status (*parse)(const char *net, const char *rest, hp_net_args *args, hp_error *err);
 } hp_net_row;
 
 /* NULL: no network of that name. */
 const hp_net_row *hp_net_find(const char *net);
-/* The row of a name, and its arguments. Errors: HP_EUSAGE; HP_EUNAVAIL: documented, but not in this version.
- */
+/* The row of a name, and its arguments. Errors: HP_EUSAGE; HP_EUNAVAIL: documented, but not in this
+ * version. */
 hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* unet.c - U-Net (Ronneberger, Fischer, Brox, MICCAI 2015) in the form that is common today: padded
- * convolutions with batch norm, up-sampling by transposed convolutions, padded to the skip's size where an
- * odd map was halved. Names are those of the widespread PyTorch program (milesial/Pytorch-UNet), so that its
- * state dicts fit. Ends in logits per pixel. */
+/* unet.c - U-Net (Ronneberger, Fischer, Brox, MICCAI 2015) in today's common form: padded convolutions with
+ * batch norm, up-sampling by transposed convolutions, padded to the skip's size where an odd map was halved.
+ * Names are those of milesial/Pytorch-UNet, so that its state dicts can be loaded. Ends in logits per
+ * pixel. */
 #include "plan/nets/nets.h"
 
 enum { LEVELS = 4 };
@@ -11,7 +11,8 @@ static int conv_bn_relu(hp_builder *b, int x, const char *const names[3], int ou
     return hp_build_act(b, hp_build_bn(b, x, names[1]), names[2], HP_ACT_RELU);
 }
 
-/* A unit ends between the two, so that cuts can balance: the outer levels are most of the work. */
+/* A unit ends between the two convolutions so that stages can balance: the outer levels are most of the
+ * work. */
 static int double_conv(hp_builder *b, int x, int out_c) {
     static const char *const first[3] = {"0", "1", "2"}, *const second[3] = {"3", "4", "5"};
     x = conv_bn_relu(b, x, first, out_c);

@@ -1,4 +1,4 @@
-/* attr.c - a node's attributes: known ones of the right type, in range. */
+/* attr.c - a node's attributes: known, of the right type and in range. */
 #include "plan/onnx/inside.h"
 
 #include <inttypes.h>
@@ -73,7 +73,7 @@ hp_status onnx_ints(const onnx_call *c, const char *name, int k, int most, int64
     return HP_OK;
 }
 
-/* An attribute that nobody knows may change what the node computes. */
+/* Unknown attributes are errors: they may change what the node computes. */
 hp_status onnx_check_attributes(const onnx_call *c) {
     for (size_t i = 0; i < c->node->n_attribute; i++) {
         const char *name = c->node->attribute[i]->name;

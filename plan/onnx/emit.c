@@ -1,4 +1,4 @@
-/* emit.c - appends layers, tensors and parameters to the graph that is being read. */
+/* emit.c - appends layers, tensors and parameters to the graph being built. */
 #include "plan/onnx/inside.h"
 
 #include "plan/graph/shape.h"
@@ -31,7 +31,7 @@ static const char *layer_name(const onnx_call *c) {
     return node->n_output && node->output[0] ? node->output[0] : "";
 }
 
-/* Elements and multiply-adds within 63 bits, for everyone who adds them up. */
+/* Limits elements and multiply-adds to 63 bits, so that sums of them cannot overflow. */
 static hp_status check_size(const onnx_call *c, const hp_tensor *t) {
     const int64_t most = INT64_C(1) << 48;
     int64_t elems = (int64_t)t->h * t->w;
@@ -52,7 +52,7 @@ static hp_status check_work(const onnx_call *c, const hp_layer *l, int64_t fan_i
     return HP_OK;
 }
 
-/* Whatever the weights are. */
+/* Is the layer's output >= 0 for any weights? */
 static bool never_negative(const onnx_reader *r, const hp_layer *l) {
     static const bool keeps_sign[HP_LAYER_OPS] = {
         [HP_MAXPOOL] = true, [HP_AVGPOOL] = true, [HP_ADAPTPOOL] = true, [HP_PAD] = true,
@@ -73,7 +73,7 @@ hp_status onnx_emit(const onnx_call *c, hp_layer l, int64_t out_c, int32_t *tens
     l.name = onnx_unique(r->arena, &r->layer_names, layer_name(c));
     hp_error why;
     const hp_status status = hp_layer_shape(g, &l, (int)out_c, &t, &why);
-    if (status == HP_EPLAN) /* the image's fault */
+    if (status == HP_EPLAN) /* the image is too small */
         return hp_fail(r->err, HP_EPLAN, "%s: %.300s; give a larger --image", r->file, why.text);
     if (status != HP_OK) return onnx_fail(c, "%.300s", why.text);
     HP_TRY(check_size(c, &t));

@@ -1,4 +1,4 @@
-/* file.c - mapping a model file and unpacking it with protobuf-c into an arena, within a budget. */
+/* file.c - maps a model file and unpacks it with protobuf-c into an arena, within a memory budget. */
 #include "plan/onnx/file.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ void onnx_file_close(const void *data, size_t size) {
     if (data) munmap((void *)(uintptr_t)data, size);
 }
 
-/* --- memory of protobuf-c: from the arena, within the budget --- */
+/* --- protobuf-c's allocator: the arena, within the budget --- */
 
 typedef struct budget {
     hp_arena *arena;
@@ -47,10 +47,10 @@ static void *budget_alloc(void *self, size_t size) {
 }
 
 static void budget_free(void *self, void *pointer) {
-    (void)self, (void)pointer; /* with the arena */
+    (void)self, (void)pointer; /* freed with the arena */
 }
 
-/* Structures of small messages are several times as large as their bytes; weights are copied once. */
+/* Structures of small messages are several times larger than their bytes; weights are copied once. */
 static size_t budget_of(size_t file_bytes) {
     const size_t structures = (size_t)512 << 20;
     return structures + 2 * file_bytes;

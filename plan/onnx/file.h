@@ -9,14 +9,14 @@
 #include <stdbool.h>
 
 /* Is this a well-formed message of the type, nested at most 16 deep and with at most a million messages?
- * protobuf-c recurses without a limit, so that nesting must be known before. *why: what is wrong. */
+ * protobuf-c recurses without a limit, so the depth must be checked before. *why: what is wrong. */
 bool onnx_scan(const ProtobufCMessageDescriptor *type, const void *data, size_t size, const char **why);
 
 /* Maps the file; unmap with onnx_file_close. Errors: HP_EDATA. */
 hp_status onnx_file_open(const char *path, const void **data, size_t *size, hp_error *err);
 void onnx_file_close(const void *data, size_t size);
 
-/* `file` is for messages. Everything the model needs is copied into `arena`. Errors: HP_EDATA. */
+/* `file` is for messages. All data the model needs are copied into `arena`. Errors: HP_EDATA. */
 hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, size_t size,
                           Onnx__ModelProto **model, hp_error *err);
 

@@ -1,5 +1,5 @@
-/* finish.c - the graph as others expect it: only layers that the output needs, tensors and parameters in
- * the order of layers, units between which a pipeline may cut. */
+/* finish.c - the final form of the graph: only layers that the output needs, tensors and parameters in the
+ * order of layers, and units between which a pipeline may cut. */
 #include "plan/onnx/inside.h"
 
 #include "plan/graph/shape.h"
@@ -18,7 +18,7 @@ const bool *onnx_live(const onnx_reader *r, int32_t output) {
 
 /* --- numbering --- */
 
-/* For runs without the model's weights: nothing is zero on the way. */
+/* For runs without the model's weights: initialisations under which no activation vanishes. */
 static const hp_init inits[] = {
     [HP_PARAM_CONV_W] = HP_INIT_KAIMING_FAN_IN,
     [HP_PARAM_LINEAR_W] = HP_INIT_KAIMING_FAN_IN,
@@ -42,7 +42,7 @@ static void number_params(onnx_reader *r, hp_layer *l, int layer, const hp_param
     }
 }
 
-/* Every layer has parameters of its own. */
+/* Drops layers that the output does not need, with their parameters, which no other layer shares. */
 static void drop_dead(onnx_reader *r, const bool *live) {
     hp_graph *g = r->graph;
     const hp_graph old = *g;
@@ -72,7 +72,7 @@ static void drop_dead(onnx_reader *r, const bool *live) {
 
 /* --- units --- */
 
-/* Tensors that are read again more than this many layers later are skips across units. */
+/* Tensors read again more than this many layers later are skips across units. */
 enum { FAR = 16, LONG = 32 };
 
 static bool begins_unit(const hp_layer *l) {
@@ -83,7 +83,8 @@ static bool begins_unit(const hp_layer *l) {
     return begins[l->op];
 }
 
-/* A unit ends where one tensor passes, skips apart; in long stretches without such a place, anywhere. */
+/* A unit ends where a single tensor passes, not counting skips; in long stretches without such a place,
+ * anywhere. */
 static void set_units(onnx_reader *r) {
     hp_graph *g = r->graph;
     int32_t *last = HP_NEW(r->scratch, int32_t, g->n_layer),
@@ -125,7 +126,7 @@ static const char *net_name(const onnx_reader *r) {
 hp_status onnx_finish(onnx_reader *r, int32_t output, hp_onnx_model *m) {
     hp_graph *g = r->graph;
     output = onnx_simplify(r, output);
-    if (output == 0) { /* a graph has at least one layer behind its image */
+    if (output == 0) { /* a graph has at least one layer after its image */
         const onnx_call c = {.r = r};
         HP_TRY(onnx_emit(&c, (hp_layer){.op = HP_ACT, .n_in = 1, .in = {0}}, 0, &output));
     }

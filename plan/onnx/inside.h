@@ -1,8 +1,8 @@
-/* inside.h - what the files of the ONNX reader share.
+/* inside.h - types and functions shared by the files of the ONNX reader.
  *
- * A value of the model is a constant (weights, shapes: folded on the way) or a tensor of the graph that is
- * being built. A tensor's ONNX dimensions are groups of hplan's axes N, C, H, W in some order: reshapes and
- * transpositions change the grouping and the order only, never data. */
+ * A value of the model is a constant (weights, shapes: folded during reading) or a tensor of the graph being
+ * built. A tensor's ONNX dimensions are groups of hplan's axes N, C, H, W in some order: reshapes and
+ * transpositions change only the grouping and the order, never data. */
 #ifndef HP_ONNX_INSIDE_H
 #define HP_ONNX_INSIDE_H
 
@@ -17,7 +17,7 @@ enum {
     ONNX_MOST_IN = 64,         /* inputs of one node */
     ONNX_MOST_ITEMS = 1 << 16, /* nodes, initializers, layers */
     ONNX_MOST_SIZE = 1 << 24,  /* rows, columns, channels, window sizes */
-    ONNX_KEPT = 64,            /* elements of a constant that a structure without weights keeps */
+    ONNX_KEPT = 64,            /* elements of a constant that a model without weights still keeps */
     ONNX_FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
     ONNX_INT64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
     ONNX_INT32 = ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
@@ -29,13 +29,13 @@ enum {
 /* --- constants --- */
 
 typedef struct onnx_const {
-    const char *name; /* the initializer's; "" for what was computed */
+    const char *name; /* the initializer's; "" for a computed constant */
     int type;         /* TensorProto.DataType */
     int n_dim;
     int64_t dim[ONNX_MOST_DIMS];
     int64_t count;
-    const void *data; /* count elements of the type; NULL: not stored (a structure without weights) */
-    /* What a float constant was made of, or NULL: data = scale (q - zero) along `axis`. */
+    const void *data; /* count elements of the type; NULL: not stored (a model without weights) */
+    /* Where a float constant was dequantised from, or NULL: data = scale (q - zero) along `axis`. */
     const struct onnx_const *q, *q_scale, *q_zero;
     int q_axis;
 } onnx_const;
@@ -46,7 +46,8 @@ typedef struct onnx_type {
     bool whole;
     double (*real)(const void *data, int64_t i);
     int64_t (*integer)(const void *data, int64_t i);
-    void (*put)(void *data, int64_t i, double real, int64_t integer); /* the one of its kind */
+    void (*put)(void *data, int64_t i, double real, int64_t integer); /* writes one of the two, by the type's
+                                                                         kind */
 } onnx_type;
 
 /* NULL for types that are not supported (strings, complex numbers). */
@@ -56,7 +57,7 @@ int64_t onnx_integer(const onnx_const *c, int64_t i);
 
 /* --- values --- */
 
-/* Integers q that stand for scale (q - zero), of an 8-bit type. n: 1, or one per channel. */
+/* Integers q that represent scale (q - zero), of an 8-bit type. n: 1, or one per channel. */
 typedef struct onnx_quant {
     int n;
     const double *scale, *zero;
@@ -75,8 +76,8 @@ typedef struct onnx_value {
     int type;
     int n_dim;
     int64_t dim[ONNX_MOST_DIMS];
-    int8_t order[HP_AXES];   /* hp_axis as they follow each other in ONNX's memory */
-    const onnx_quant *quant; /* the value is the integers; the tensor what they stand for */
+    int8_t order[HP_AXES];   /* hp_axis in the order of ONNX's memory */
+    const onnx_quant *quant; /* the value is the integers, the tensor the reals they represent */
 } onnx_value;
 
 /* --- the reader --- */
@@ -89,15 +90,15 @@ typedef struct onnx_note { /* about a tensor of the graph */
 } onnx_note;
 
 typedef struct onnx_reader {
-    hp_arena *arena;   /* what is returned */
-    hp_arena *scratch; /* the file and what is needed while reading */
+    hp_arena *arena;   /* of the result */
+    hp_arena *scratch; /* the file and temporaries */
     const char *file;  /* for messages */
     hp_error *err;
     const Onnx__ModelProto *model;
     int64_t opset, file_bytes, folded_bytes;
     bool structure;     /* the file may leave large constants out */
-    bool weights;       /* parameters' data are wanted */
-    bool channels_last; /* the last dimension of the input are its channels: (N, L, C), (C) */
+    bool weights;       /* also read parameters' data */
+    bool channels_last; /* the input's last dimension is its channels: (N, L, C), (C) */
     int64_t batch;
     onnx_names names; /* of values */
     onnx_value *value;
@@ -109,25 +110,25 @@ typedef struct onnx_reader {
     int64_t macs;
 } onnx_reader;
 
-/* A node that is being read. */
+/* A node being read. */
 typedef struct onnx_op onnx_op;
 typedef struct onnx_call {
     onnx_reader *r;
     const Onnx__NodeProto *node;
     const onnx_op *op;
-    onnx_value *in[ONNX_MOST_IN]; /* NULL: left out */
+    onnx_value *in[ONNX_MOST_IN]; /* NULL: omitted */
     int n_in;
     onnx_value *out; /* the first output */
 } onnx_call;
 
 struct onnx_op {
     const char *domain, *name;
-    int since;                       /* smallest opset whose meaning is implemented */
+    int since;                       /* smallest opset whose semantics are implemented */
     int least, most;                 /* inputs */
     const char *attributes;          /* known ones, between spaces: " axis keepdims " */
-    bool quantised;                  /* takes integers that stand for reals */
+    bool quantised;                  /* accepts integers that represent reals */
     hp_status (*read)(onnx_call *c); /* with a tensor among its inputs; NULL: constants only */
-    hp_status (*fold)(onnx_call *c, onnx_const *out); /* of constants; NULL: tensors only */
+    hp_status (*fold)(onnx_call *c, onnx_const *out); /* with constants only; NULL: tensors only */
 };
 #define READ(domain, name, id, ...) hp_status onnx_read_##id(onnx_call *c);
 #define FOLD(domain, name, id, ...) hp_status onnx_fold_##id(onnx_call *c, onnx_const *out);
@@ -138,39 +139,40 @@ struct onnx_op {
 #undef BOTH
 const onnx_op *onnx_find_op(const char *domain, const char *name); /* onnx/ops.c; NULL: unknown */
 
-/* "model.onnx: node 'conv1' (Conv): " and the message; HP_EDATA. */
+/* Formats "model.onnx: node 'conv1' (Conv): " and the message; returns HP_EDATA. */
 hp_status onnx_fail(const onnx_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A name from the file for messages and graphs: printable, no spaces, quotes or commas, not too long. */
+/* A name from the file made safe for messages and graphs: printable, no spaces, quotes or commas, bounded
+ * length. */
 const char *onnx_clean(hp_arena *arena, const char *name);
 
-/* --- attributes (onnx/attr.c); without the attribute, the value that is there stays --- */
+/* --- attributes (onnx/attr.c); without the attribute, the value keeps its default --- */
 
 hp_status onnx_attr_int(const onnx_call *c, const char *name, int64_t low, int64_t high, int64_t *value);
 hp_status onnx_attr_float(const onnx_call *c, const char *name, double *value);
 hp_status onnx_attr_text(const onnx_call *c, const char *name, const char **value);
-/* *n: how many; 0 without the attribute. */
+/* *n: number of values; 0 without the attribute. */
 hp_status onnx_attr_ints(const onnx_call *c, const char *name, int most, int64_t *value, int *n);
 const Onnx__AttributeProto *onnx_attr(const onnx_call *c, const char *name); /* or NULL */
-/* Integers that older versions have as an attribute, newer ones as constant input `k`. */
+/* Integers that older versions pass as an attribute, newer ones as constant input `k`. */
 hp_status onnx_ints(const onnx_call *c, const char *name, int k, int most, int64_t *value, int *n);
 hp_status onnx_check_attributes(const onnx_call *c);
 /* -n .. n-1 becomes 0 .. n-1. */
 hp_status onnx_axis(const onnx_call *c, int64_t axis, int n, int *out);
 
-/* --- constants and inputs (fold/const.c, onnx_input.c) --- */
+/* --- constants and inputs (fold/const.c) --- */
 
 hp_status onnx_const_read(const onnx_reader *r, const Onnx__TensorProto *t, onnx_const *c);
-/* Elements of these dimensions; false: negative or more than 2^40. */
+/* Number of elements for these dimensions; false: negative or more than 2^40. */
 bool onnx_count(int n_dim, const int64_t *dim, int64_t *count);
-/* Room for a computed constant of c's type and shape: sets count and data; NULL data when `known` is false
- * and it is large. */
+/* Allocates a computed constant of c's type and shape: sets count and data; data is NULL when `known` is
+ * false and it is large. */
 hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data);
-/* Takes that many bytes' work out of the budget for constants. */
+/* Charges that many bytes to the budget for constant folding. */
 hp_status onnx_spend(const onnx_call *c, int64_t bytes);
-/* Input k as a constant; an error when it is left out or no constant. */
+/* Input k as a constant; an error when it is omitted or not constant. */
 hp_status onnx_need_const(const onnx_call *c, int k, const char *what, const onnx_const **out);
 hp_status onnx_need_tensor(const onnx_call *c, int k, onnx_value **x);
-/* Input k: one number; the value that is there stays when the input is left out. */
+/* Input k as one number; *value keeps its default when the input is omitted. */
 hp_status onnx_need_number(const onnx_call *c, int k, const char *what, double *value);
 static inline onnx_value *onnx_in(const onnx_call *c, int k) {
     return k < c->n_in ? c->in[k] : NULL;
@@ -179,59 +181,61 @@ static inline onnx_value *onnx_in(const onnx_call *c, int k) {
 /* --- layouts (ops/layout.c) --- */
 
 int64_t onnx_extent(const onnx_reader *r, const onnx_value *v, int axis);
-/* Per axis the dimension that holds it, -1 for extents of 1; false: the dimensions cut through an axis. */
+/* Per axis the dimension that contains it, -1 for extents of 1; false: a dimension boundary splits an
+ * axis. */
 bool onnx_axes(const onnx_reader *r, const onnx_value *v, int of[HP_AXES]);
 /* (N, C, H, W) in that order, or its first `rank` dimensions with 1 for the others. */
 bool onnx_is_canonical(const onnx_reader *r, const onnx_value *v, int rank);
 bool onnx_is_channel_dim(const onnx_reader *r, const onnx_value *v, int dim);
 hp_status onnx_need_map(const onnx_call *c, int k, onnx_value **x); /* (N, C, L) or (N, C, H, W) */
-/* The output: `tensor` with the layout of `like`; or canonical with `rank` dimensions. */
+/* Sets the output to `tensor` with the layout of `like`; or canonical with `rank` dimensions. */
 void onnx_result_like(onnx_call *c, int32_t tensor, const onnx_value *like);
 void onnx_result(onnx_call *c, int32_t tensor, int rank);
-/* Gives v other dimensions of the same product; false: they cut through an axis. */
+/* Gives v other dimensions with the same product; false: they split an axis. */
 bool onnx_regroup(const onnx_reader *r, onnx_value *v, const int64_t *dim, int n_dim);
 /* Is the constant one number, or one per channel of x? */
 bool onnx_per_channel(const onnx_reader *r, const onnx_value *x, const onnx_const *k);
-/* Do two tensors' dimensions stand for the same axes, extents of 1 apart? */
+/* Do the dimensions of two tensors contain the same axes, apart from extents of 1? */
 bool onnx_same_axes(const onnx_reader *r, const onnx_value *x, const onnx_value *y);
 
 /* --- writing the graph (onnx/emit.c) --- */
 
-/* Appends the layer; its name is the node's. out_c: of conv, convt, linear. */
+/* Appends the layer, named after the node. out_c: of conv, convt, linear. */
 hp_status onnx_emit(const onnx_call *c, hp_layer l, int64_t out_c, int32_t *tensor);
-/* Gives the last layer a parameter, called as the constant, or "<layer>.<suffix>". `data` may be NULL where
- * weights are not wanted. */
+/* Adds a parameter to the last layer, named after the constant, or "<layer>.<suffix>". `data` may be NULL
+ * where weights are not read. */
 hp_status onnx_emit_param(const onnx_call *c, hp_param_kind kind, const char *name, const char *suffix,
                           int n_dim, const int64_t *dim, int64_t fan_in, hp_onnx_param data);
 /* y = factor x + bias, per channel; bias may be NULL. */
 hp_status onnx_emit_scale(const onnx_call *c, int32_t x, const float *factor, const float *bias,
                           int32_t *tensor);
-/* conv or linear weights and the bias (NULL: none) of the layer just appended. */
+/* Adds the bias (NULL: none) of the conv or linear layer just appended. */
 hp_status onnx_emit_bias(const onnx_call *c, const onnx_const *bias, int64_t outs);
-/* The constant's elements as float32, NULL where weights are not wanted. */
+/* The constant's elements as float32, NULL where weights are not read. */
 const float *onnx_floats(const onnx_call *c, const onnx_const *k);
 const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);
 
-/* Tensor y holds integers of x's scale and zero point. */
+/* Notes that tensor y has x's scale and zero point. */
 void onnx_note_as(onnx_reader *r, int32_t y, int32_t x);
 
-/* --- parts of nodes that several operators have --- */
+/* --- shared by several operators --- */
 
-/* Two tensors with the layouts of x and y, added or multiplied (ops/arith.c). */
+/* Adds or multiplies two tensors with the layouts of x and y (ops/arith.c). */
 hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor,
                        const onnx_value *y, int32_t y_tensor);
-/* Can x be joined with `first` along `axis`? And the joining (ops/move.c). */
+/* Checks that x can be joined with `first` along `axis`; joins parts (ops/move.c). */
 hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onnx_value *x, int axis);
 hp_status onnx_join(onnx_call *c, const int32_t *part, int n, int32_t *y);
 
-/* --- around the nodes --- */
+/* --- before and after the nodes --- */
 
 /* The model's input as the graph's first layer (ops/image.c). */
 hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, int image_h,
                           int image_w, hp_onnx_model *m);
-/* Hard swish, scales folded into their neighbours; returns the output's tensor (fold/simplify.c). */
+/* Recognises hard swish and folds scales into their neighbours; returns the output's tensor
+ * (fold/simplify.c). */
 int32_t onnx_simplify(onnx_reader *r, int32_t output);
-/* Simplifies, drops layers that nobody reads, sets units and numbers (onnx/finish.c). */
+/* Simplifies, drops unread layers, sets units and renumbers (onnx/finish.c). */
 hp_status onnx_finish(onnx_reader *r, int32_t output, hp_onnx_model *m);
 const bool *onnx_live(const onnx_reader *r, int32_t output); /* per layer: does the output need it? */
 

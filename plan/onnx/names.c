@@ -1,11 +1,11 @@
-/* names.c - names by hash; the seed is fixed, so that a model always reads the same way. */
+/* names.c - a hash table of names; the seed is fixed, so that reading a model is deterministic. */
 #include "plan/onnx/names.h"
 
 #include "plan/base/hash.h"
 
 #include <string.h>
 
-/* The name's slot, or the free one where it would go. */
+/* The name's slot, or the free slot for it. */
 static int32_t *slot_of(const onnx_names *s, const char *name) {
     const int32_t mask = s->n_slot - 1;
     int32_t i = (int32_t)(hp_hash64(name, strlen(name), 0) & (uint64_t)mask);

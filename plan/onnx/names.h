@@ -1,4 +1,4 @@
-/* names.h - a set of names, each with a number: 0, 1, ... in order of appearance. */
+/* names.h - a set of names, numbered 0, 1, ... in order of appearance. */
 #ifndef HP_ONNX_NAMES_H
 #define HP_ONNX_NAMES_H
 

@@ -1,4 +1,4 @@
-/* ops.c - the operators that are read, by name. */
+/* ops.c - the supported operators, by name. */
 #include "plan/onnx/inside.h"
 
 #include <string.h>

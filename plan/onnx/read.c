@@ -1,5 +1,5 @@
-/* read.c - reads a model: names its values, finds what the first output needs, then node by node folds
- * constants and writes layers. */
+/* read.c - reads a model: registers its values by name, finds those that the first output needs, then folds
+ * constants and appends layers node by node. */
 #include "plan/onnx/inside.h"
 
 #include "plan/onnx/file.h"
@@ -93,7 +93,7 @@ static hp_status need(onnx_reader *r, const char *name, int32_t *stack, int *n) 
     return HP_OK;
 }
 
-/* needed[node]; every value is put on the stack at most once. */
+/* Sets needed[node]; every value is pushed on the stack at most once. */
 static hp_status mark_needed(onnx_reader *r, const Onnx__GraphProto *g, bool *needed) {
     int32_t *stack = HP_NEW(r->scratch, int32_t, r->names.n + 1);
     int n = 0;
@@ -112,7 +112,7 @@ static hp_status mark_needed(onnx_reader *r, const Onnx__GraphProto *g, bool *ne
 
 /* --- nodes --- */
 
-/* Fills the call's inputs; *constant: none of them is a tensor. */
+/* Sets the call's inputs; *constant: none of them is a tensor. */
 static hp_status take_inputs(onnx_call *c, bool *constant) {
     onnx_reader *r = c->r;
     *constant = true;
@@ -223,7 +223,7 @@ static hp_status check_model(const onnx_reader *r, const Onnx__ModelProto *m) {
     return HP_OK;
 }
 
-/* One and three dimensions are (N) and (N, C, L), or else (C) and (N, L, C). */
+/* Inputs of one and three dimensions are read as (N) and (N, C, L); if that fails, as (C) and (N, L, C). */
 static hp_status read_either_way(onnx_reader *start, const Onnx__GraphProto *g, int image_h, int image_w,
                                  hp_onnx_model *m) {
     onnx_reader r = *start;
@@ -242,7 +242,7 @@ hp_status hp_onnx_parse(hp_arena *arena, const char *name, const void *data, siz
                         int image_h, int image_w, bool weights, hp_onnx_model *model, hp_error *err) {
     hp_arena *scratch = hp_arena_new();
     const char *file = onnx_clean(arena, name);
-    /* parameters are often the file's own bytes: they stay when they are wanted */
+    /* parameters often point into the file's own bytes, so these must outlive it when weights are read */
     onnx_reader r = {.arena = arena,
                      .scratch = weights ? arena : scratch,
                      .file = file,

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Saturates: a conversion out of range would be undefined. */
+/* Saturates: converting an out-of-range double is undefined behaviour. */
 static int64_t to_integer(double v) {
     if (!(v > -9.2e18)) return isnan(v) ? 0 : INT64_MIN;
     return v < 9.2e18 ? (int64_t)v : INT64_MAX;
@@ -75,7 +75,7 @@ static int64_t bfloat_integer(const void *data, int64_t i) {
 }
 
 #define ROW(id, name, bytes, whole) [ONNX__TENSOR_PROTO__DATA_TYPE__##id] = {#name, bytes, whole
-/* 16-bit reals are read only: what is computed from them is float. */
+/* 16-bit reals are read only: computed constants are float. */
 static const onnx_type types[] = {ROW(FLOAT, float, 4, false), float_real, float_integer, float_put},
                        ROW(UINT8, uint8, 1, true), uint8_real, uint8_integer, uint8_put
 }

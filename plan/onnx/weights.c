@@ -1,5 +1,4 @@
-/* weights.c - weights in hplan's layouts, as floats and, where the model is quantised, as 8-bit numbers.
- */
+/* weights.c - weights in hplan's layouts, as floats and, where the model is quantised, as 8-bit integers. */
 #include "plan/onnx/weights.h"
 
 #include <inttypes.h>
@@ -7,7 +6,7 @@
 
 /* --- (rows, columns) in another order --- */
 
-/* Element (o, i) of the wanted (outs, ins) lies at o * out_step + place[i] * in_step; place NULL: i. */
+/* Element (o, i) of the result (outs, ins) is at o * out_step + place[i] * in_step; place NULL: i. */
 typedef struct order {
     int64_t outs, ins, out_step, in_step;
     const int32_t *place;
@@ -36,7 +35,7 @@ static double zero_of(const onnx_const *k, int64_t out) {
     return k->q_zero ? onnx_real(k->q_zero, k->q_zero->count == 1 ? 0 : out) : 0;
 }
 
-/* q - zero as 8-bit numbers with a sign; NULL where they do not fit. */
+/* q - zero as signed 8-bit numbers; NULL where they do not fit. */
 static const int8_t *ordered_bytes(const onnx_call *c, const onnx_const *k, const order *m) {
     int8_t *b = HP_NEW(c->r->arena, int8_t, k->count);
     for (int64_t o = 0; o < m->outs; o++)

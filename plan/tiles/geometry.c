@@ -1,8 +1,8 @@
-/* geometry.c - what every part of a stage holds of every tensor, and what its layers read.
+/* geometry.c - the boxes of every tensor that each part of a stage holds, and those that its layers read.
  *
- * Layers are visited backwards. A tensor whose consumers reach `halo` halo-bearing layers is where the parts
- * exchange, so each computes only what it owns; a tensor between two such layers is computed as far as the
- * layers behind it need (communication-avoiding, Demmel et al. 2008). */
+ * Layers are visited backwards. Parts exchange a tensor whose consumers include `halo` halo-bearing layers in
+ * a row, and each computes only what it owns of it; a tensor between two such layers is computed as far as
+ * the layers after it need (communication-avoiding, Demmel et al. 2008). */
 #include "plan/graph/branch.h"
 #include "plan/tiles/tile.h"
 
@@ -12,8 +12,8 @@ typedef struct build {
     hp_geometry *geo;
     const hp_graph *g;
     int halo, deep;
-    int32_t *depth; /* per tensor: halo-bearing layers behind it that share the exchange before it */
-    int32_t *reach; /* per tensor: the most that its consumers ask for */
+    int32_t *depth; /* per tensor: halo-bearing layers after it that share the exchange before it */
+    int32_t *reach; /* per tensor: union of the boxes that its consumers need */
 } build;
 
 static hp_box *at(hp_box *boxes, const build *b, int part, int tensor) {
@@ -25,7 +25,7 @@ static hp_box *need_at(const build *b, int part, int layer, int k) {
     return &geo->need[(int64_t)part * geo->n_need + geo->need_first[layer - geo->first] + k];
 }
 
-/* Reads everything whatever is asked of it: the parts must exchange before it. */
+/* Reads the whole input for any output: the parts must exchange it. */
 static bool gathers(const hp_graph *g, const hp_layer *l, int k) {
     const hp_tensor *x = &g->tensor[l->in[k]];
     const bool vector = l->op == HP_MUL && k == 1 && (int64_t)x->h * x->w == 1;
@@ -37,8 +37,9 @@ static bool enters(const build *b, int tensor) {
     return producer < b->geo->first || producer == 0;
 }
 
-/* Do pointwise layers alone lie between the tensor and one that others read with a halo too? Then the
- * exchange is that one's, once for both: a pre-activation block's norm and its shortcut read the same. */
+/* Do only pointwise layers lie between this tensor and an earlier one that other layers read with a halo?
+ * Exchanging the earlier one then serves both: the norm and the shortcut of a pre-activation block read the
+ * same tensor. */
 static bool shares_halo(const build *b, int tensor) {
     while (!enters(b, tensor)) {
         const hp_layer *l = &b->g->layer[b->g->tensor[tensor].producer];
@@ -49,10 +50,10 @@ static bool shares_halo(const build *b, int tensor) {
     return false;
 }
 
-/* What the parts hold of a tensor, once all its consumers in the stage are known; have holds own and needs.
- */
+/* Fixes what the parts hold of a tensor once all its consumers in the stage are known; `have` contains own
+ * and the needs. */
 static void decide(build *b, int tensor) {
-    if (b->g->tensor[tensor].producer < b->deep) return; /* what is asked for within is what it has */
+    if (b->g->tensor[tensor].producer < b->deep) return; /* never exchanged: it holds what is needed of it */
     const bool full = b->reach[tensor] == b->halo && b->halo > 1;
     const bool extend = b->reach[tensor] > 0 && (full ? shares_halo(b, tensor) : b->reach[tensor] < b->halo);
     b->depth[tensor] = extend ? b->reach[tensor] : 0;
@@ -75,7 +76,7 @@ static void ask(build *b, int layer) {
     }
 }
 
-/* The loss reads all channels of what a part owns, on its first channel slice. */
+/* The loss reads all channels of the pixels a part owns, on its first channel slice. */
 static void ask_loss(build *b) {
     const int logits = b->g->layer[b->g->n_layer - 1].out;
     for (int p = 0; p < b->geo->n_part; p++) {

@@ -56,10 +56,10 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
     return (hp_box){{0}, {(int32_t)samples, t->h, t->w, t->c}};
 }
 
-/* --- splitting --- */
+/* --- splits --- */
 
 /* Channels that must stay together: the outputs of one group of a grouped convolution; all of a transposed
- * one, whose weights do not lie output channel by output channel. */
+ * convolution, whose weights are not contiguous per output channel. */
 static int channel_unit(const hp_graph *g, int tensor) {
     const hp_layer *l = &g->layer[g->tensor[tensor].producer];
     if (l->op == HP_CONVT) return g->tensor[tensor].c;
@@ -87,14 +87,13 @@ hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t 
     return b;
 }
 
-/* --- what a layer reads --- */
+/* --- input ranges --- */
 
 typedef struct range {
     int64_t lo, hi;
 } range;
 
-/* Clips to [0, n); a range that lies wholly in the padding becomes the nearest item, so that buffers have
- * something in them. */
+/* Clips to [0, n); a range entirely in the padding becomes the nearest item, so that no buffer is empty. */
 static range clip(range r, int64_t n) {
     r.lo = r.lo < 0 ? 0 : r.lo > n - 1 ? n - 1 : r.lo;
     r.hi = r.hi > n ? n : r.hi < r.lo + 1 ? r.lo + 1 : r.hi;
@@ -123,7 +122,8 @@ static bool taps_meet(range out, window w, int64_t i) {
     return false;
 }
 
-/* Items whose windows meet `out`; with gaps between their taps those at the ends may not. */
+/* Input items whose windows overlap `out`. Where windows have gaps between taps, the first and last item may
+ * not contribute. */
 static range transposed_range(range out, window w, int64_t n) {
     const range r = {-floor_div(-(out.lo + w.pad - (int64_t)(w.k - 1) * w.dil), w.stride),
                      floor_div(out.hi - 1 + w.pad, w.stride) + 1};
@@ -143,7 +143,7 @@ static range resized_range(const hp_layer *l, range out, int in_n, int out_n) {
                    (int64_t)hp_resample_at(l, in_n, out_n, out.hi - 1).hi + 1};
 }
 
-/* A second input of bn, add, mul, a deployed convolution: pixel by pixel, or one vector for all. */
+/* A second input of bn, add, mul or a deployed convolution: pixel by pixel, or one vector for all pixels. */
 static range second_range(range out, int n) {
     return n == 1 ? (range){0, 1} : out;
 }
@@ -154,7 +154,7 @@ static window window_of(const hp_layer *l, bool rows) {
                     dil > 0 ? dil : 1};
 }
 
-/* Rows (or columns) of input k behind rows (columns) `out` of the output. */
+/* The rows (or columns) of input k that rows (columns) `out` of the output depend on. */
 static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, range out) {
     const hp_tensor *in = &g->tensor[l->in[k]], *y = &g->tensor[l->out];
     const int n = rows ? in->h : in->w;
@@ -199,7 +199,7 @@ static range channel_range(const hp_graph *g, const hp_layer *l, int k, range ou
     return out;
 }
 
-/* All of the input, of the output's samples: a range is measured over whole maps. */
+/* All of the input for the output's samples: a dynamic quantisation range covers the whole map. */
 static hp_box whole_need(const hp_graph *g, int tensor, const hp_box *out) {
     hp_box b = hp_box_whole(g, tensor, 1);
     b.lo[HP_AXIS_N] = out->lo[HP_AXIS_N];
@@ -224,7 +224,7 @@ hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
     return hp_box_empty(&b) ? (hp_box){{0}, {0}} : b;
 }
 
-/* Do pixels of a resized map read beyond the input pixel they lie in? */
+/* Does a pixel of the resized map read beyond the input pixel it lies in? */
 static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tensor *y) {
     const bool whole_times = y->h % x->h == 0 && y->w % x->w == 0;
     return l->interpolation != HP_NEAREST || l->corners == HP_CORNERS_ALIGN || !whole_times;
@@ -253,7 +253,7 @@ hp_box hp_layer_view(const hp_graph *g, const hp_box *need, const hp_box *have) 
     return view;
 }
 
-/* A convolution may leave rows unread at the bottom and columns at the right, fewer than its stride (a
+/* A convolution may leave rows at the bottom and columns at the right unread, fewer than its stride (a
  * negative padding there); pools compute their own windows. */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have) {
     const hp_layer *l = &g->layer[layer];

@@ -1,9 +1,10 @@
-/* tile.h - spatial parallelism as interval arithmetic: boxes of a tensor, who owns which, what a layer needs.
+/* tile.h - spatial parallelism as interval arithmetic: boxes of a tensor, their owners, and what a layer
+ * needs.
  *
- * A box is a range of samples, rows, columns and channels of a micro-batch's tensor, [lo, hi) on each axis.
- * How a stage splits its tensors over its parts is a layout; tiles (rows, columns), slices of the batch and
- * channel slices are its axes, so that spatial, local data and channel parallelism are one thing, and moving
- * between any two layouts is intersecting boxes. */
+ * A box is a range of samples, rows, columns and channels of a micro-batch's tensor, [lo, hi) on each axis. A
+ * layout says how a stage splits its tensors over its parts; tiles (rows, columns), slices of the batch and
+ * channel slices are its axes, so that spatial, local data and channel parallelism are one mechanism, and
+ * moving between any two layouts is intersecting boxes. */
 #ifndef HP_TILE_H
 #define HP_TILE_H
 
@@ -22,14 +23,14 @@ static inline int32_t hp_box_len(const hp_box *b, int axis) {
 bool hp_box_empty(const hp_box *b);
 int64_t hp_box_elems(const hp_box *b); /* 0 when empty */
 bool hp_box_equal(const hp_box *a, const hp_box *b);
-bool hp_box_within(const hp_box *inner, const hp_box *outer); /* an empty box lies within any */
+bool hp_box_within(const hp_box *inner, const hp_box *outer); /* an empty box is within any box */
 hp_box hp_box_and(const hp_box *a, const hp_box *b);          /* intersection; empty = all zero */
 hp_box hp_box_around(const hp_box *a,
-                     const hp_box *b); /* smallest box that holds both; empties do not count */
+                     const hp_box *b); /* smallest box that contains both; empty boxes are ignored */
 hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples);
 
-/* How the tensors of one stage are split: rows x cols tiles x slices of the samples x channel slices. Part
- * number = ((slice * rows + row) * cols + col) * channels + channel. */
+/* How the tensors of one stage are split: rows x cols tiles x slices of the samples x channel slices. Part =
+ * ((slice * rows + row) * cols + col) * channels + channel. */
 typedef struct hp_layout {
     int32_t rows, cols, slices, channels;
 } hp_layout;
@@ -38,37 +39,39 @@ static inline int hp_layout_parts(const hp_layout *l) {
     return l->rows * l->cols * l->slices * l->channels;
 }
 
-/* [lo, hi) of part `k` when `n` items are split evenly over `parts`. */
+/* Start of part `k` when `n` items are split evenly over `parts`; its end is the start of part k + 1. */
 static inline int32_t hp_split_at(int64_t n, int parts, int k) {
     return (int32_t)(n * k / parts);
 }
 
-/* The box of `tensor` that `part` owns: boxes of all parts are disjoint and cover the tensor. */
+/* The box of `tensor` that `part` owns: the boxes of all parts are disjoint and cover the tensor. */
 hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t samples, int part);
 
-/* The box of input `k` that layer needs to compute the box `out` of its output, clipped to the input: padding
- * is not part of it. Empty when `out` is. */
+/* The box of input `k` that the layer needs to compute the box `out` of its output, clipped to the input:
+ * padding is not part of it. Empty when `out` is. */
 hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out);
 
-/* Does the layer read rows or columns beyond its own (a window larger than its stride)? */
+/* Does the layer read rows or columns beyond those at its output position (a window larger than its
+ * stride)? */
 bool hp_layer_has_halo(const hp_graph *g, int layer);
-/* Does a row of the output take more than some rows of the input? */
+/* Does one row of the output depend on all rows of the input? */
 bool hp_layer_reads_all_rows(const hp_graph *g, int layer);
 
-/* May layer read its input from a buffer of box `have` (at least `need`) without a copy? */
+/* May the layer read its input from a buffer of box `have` (at least `need`) without a copy? */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have);
-/* Of a buffer of box `have`, what a layer of a deployed graph that needs `need` sees: rows of one sample lie
- * one after another, so the rows around them can be left out. */
+/* The part of a buffer of box `have` that a layer of a deployed graph sees when it needs `need`: rows of one
+ * sample are contiguous, so rows before and after can be left out. */
 hp_box hp_layer_view(const hp_graph *g, const hp_box *need, const hp_box *have);
 
-/* Splits the box `out` of a layer's output into what can be computed from `have` alone, without `need`'s
- * halo, and up to four strips around it: piece[0] is the interior. Returns how many; 0 when the interior is
- * not worth it (less than half of the box, or it would need a copy of its input). */
+/* Splits the box `out` of a layer's output into the interior, which can be computed from `have` alone,
+ * without `need`'s halo, and up to four strips around it: piece[0] is the interior. Returns the number of
+ * pieces; 0 when splitting is not worthwhile (interior below half of the box, or it would need a copy of its
+ * input). */
 int hp_interior(const hp_graph *g, int layer, const hp_box *have, const hp_box *need, const hp_box *out,
                 hp_box piece[5]);
 
 /* What every part of a stage holds of every tensor, and what its layers need. halo > 1: tensors between
- * exchanges are computed beyond what the part owns, so that `halo` halo-bearing layers share one exchange. */
+ * exchanges are computed beyond the owned box, so that `halo` halo-bearing layers share one exchange. */
 typedef struct hp_geometry {
     hp_layout layout;
     int32_t branches;           /* part = layout part * branches + branch */
@@ -81,8 +84,8 @@ typedef struct hp_geometry {
     hp_box *need; /* [part * n_need + need_first[layer - first] + k] */
 } hp_geometry;
 
-/* Stage of layers first .. end-1 (tensors that enter it included). Lives in `arena`. branches > 1: the layers
- * are shared out to that many branches (plan/graph/branch.h) besides. */
+/* Geometry of the stage of layers first .. end-1 (including the tensors that enter it). Lives in `arena`.
+ * branches > 1: the layers are also distributed over that many branches (plan/graph/branch.h). */
 hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
                              int end, int64_t samples, int halo);
 /* The same, where layers before `deep` never exchange: each part computes what its own later layers need. */
@@ -99,15 +102,14 @@ static inline const hp_box *hp_geometry_need(const hp_geometry *geo, int part, i
     return &geo->need[(int64_t)part * geo->n_need + geo->need_first[layer - geo->first] + k];
 }
 
-/* Geometry of one layer between two boxes, as kernels see it: local sizes, local padding on top and left
- * (what lies beyond the bottom and right follows from the sizes), and where the boxes lie in the whole map.
- */
+/* A layer between two boxes, as kernels see it: local sizes, local padding on top and left (that on the
+ * bottom and right follows from the sizes), and the boxes' positions in the whole map. */
 typedef struct hp_shape {
     int64_t n;
     int32_t ih, iw, ic, oh, ow, oc;
     int32_t kh, kw, sh, sw, ph, pw, dh, dw, groups;
     int32_t iy0, ix0, oy0, ox0, oc0; /* first row, column, channel of the boxes in the whole map */
-    int32_t full_ih, full_iw, full_oh, full_ow, full_oc; /* the whole map; full padding is the layer's */
+    int32_t full_ih, full_iw, full_oh, full_ow, full_oc; /* the whole map; its padding is the layer's */
 } hp_shape;
 
 /* `in`: box of the buffer that is read (input 0), `out`: box of the output. */

@@ -101,8 +101,8 @@ static int compare_p(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Holm 1979: the i-th smallest of n p values is held against alpha / (n - i); here the p values grow instead.
- */
+/* Holm 1979: the i-th smallest of n p values is held against alpha / (n - i); here the p values grow
+ * instead. */
 static void correct_holm(hp_check_row **rows, int n) {
     qsort(rows, (size_t)n, sizeof *rows, compare_p);
     double largest_p = 0;

@@ -1,4 +1,4 @@
-/* dataset.c - opening data by name: which kind it is, and whether it fits the network. */
+/* dataset.c - opens data by name: finds its kind and checks that it fits the network. */
 #include "exec/data/dataset/kind.h"
 #include "plan/base/units.h"
 
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The first that owns the name opens it. */
+/* In order: the first kind that recognises the name opens it. */
 static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_idx,     &hp_dataset_masks,
                                                &hp_dataset_folder,    &hp_dataset_patched, &hp_dataset_file};
 
@@ -32,7 +32,9 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
                            text);
         HP_TRY(hp_parse_double(word, what, -1e6, 1e6, &value[n++], err));
     }
-    for (int c = n; c < HP_DATA_CHANNELS; c++) value[c] = value[n - 1]; /* the last one stands for the rest */
+    for (int c = n; c < HP_DATA_CHANNELS; c++)
+        value[c] = value[n - 1]; /* the last value applies to the
+                                                                           remaining channels */
     return HP_OK;
 }
 
@@ -63,7 +65,8 @@ static const hp_dataset_kind *find_kind(const char *name) {
     return NULL;
 }
 
-/* A class per image or a class per pixel: data and network must mean the same. */
+/* Data with a class per pixel need a network that predicts one, and data with a class per image one that does
+ * not. */
 static hp_status check_labels(const hp_dataset *d, hp_error *err) {
     const hp_data_options *o = &d->o;
     if (hp_dataset_maps(d) ? d->kind->map != NULL : d->kind->label != NULL) return HP_OK;

@@ -1,11 +1,11 @@
-/* file.c - images without labels: what inference reads and calibration looks at. FILE[,FILE]..., or
- * slide:FILE[,level=N] for what OpenSlide opens, whatever its name. */
+/* file.c - images without labels, for inference and calibration: FILE[,FILE]..., or slide:FILE[,level=N] to
+ * open a file of any name with OpenSlide. */
 #include "exec/data/dataset/name.h"
 #include "exec/data/dataset/kind.h"
 
 #include <string.h>
 
-/* Up to the first comma of a name that is no file as a whole. */
+/* The name up to its first comma, unless the whole name is a file. */
 static char *first_of(hp_arena *a, const char *name) {
     return hp_arena_printf(a, "%.*s", (int)strcspn(name, ","), name);
 }

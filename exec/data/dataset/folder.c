@@ -1,6 +1,5 @@
-/* folder.c - image folders as torchvision's ImageFolder has them: DIR/{train,test}/CLASS/image. Classes
- * and files are sorted bytewise; the classes are those of train/ for both splits, so that their numbers
- * agree. */
+/* folder.c - image folders in the layout of torchvision's ImageFolder: DIR/{train,test}/CLASS/image. Classes
+ * and files are sorted bytewise; both splits use the classes of train/, so that their numbers agree. */
 #include "exec/data/dataset/kind.h"
 
 #include <string.h>
@@ -84,7 +83,7 @@ static int32_t label(const hp_dataset *d, int64_t index) {
 }
 
 static void close_folder(hp_dataset *d) {
-    (void)d; /* all of it lies in the arena */
+    (void)d; /* all memory is the arena's */
 }
 
 const hp_dataset_kind hp_dataset_folder = {"folder", owns,  open_folder, size,

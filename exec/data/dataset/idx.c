@@ -1,4 +1,4 @@
-/* idx.c - the IDX files of MNIST and its relatives (LeCun, Cortes, Burges: "The MNIST database"), plain
+/* idx.c - the IDX files of MNIST and similar data sets (LeCun, Cortes, Burges: "The MNIST database"), plain
  * or gzip, read whole: 0, 0, type 8 (unsigned byte), rank, then big-endian sizes, then the bytes. */
 #include "exec/data/dataset/kind.h"
 
@@ -6,10 +6,10 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Where Debian's package dataset-fashion-mnist puts them. */
+/* Installation folder of Debian's package dataset-fashion-mnist. */
 #define FASHION_MNIST_DIR "/usr/share/datasets/fashion-mnist"
 
-/* Most bytes of an IDX file: 30 times MNIST's largest, well inside any machine that trains. */
+/* Limit on the size of an IDX file: 30 times MNIST's largest. */
 enum { IDX_MAX_BYTES = 1 << 30 };
 
 typedef struct idx_file {
@@ -23,14 +23,14 @@ typedef struct idx {
 
 static const char *const prefixes[] = {[HP_SPLIT_TRAIN] = "train", [HP_SPLIT_TEST] = "t10k"};
 
-/* dir/prefix-what, or with .gz; NULL if there is neither. */
+/* Path of dir/prefix-what, plain or with .gz; NULL if there is neither. */
 static const char *find_file(hp_arena *a, const char *dir, const char *prefix, const char *what) {
     char *plain = hp_arena_printf(a, "%s/%s-%s", dir, prefix, what);
     char *packed = hp_arena_printf(a, "%s.gz", plain);
     return hp_is_file(plain) ? plain : hp_is_file(packed) ? packed : NULL;
 }
 
-/* Where the name of an images file says so; NULL: it is none. */
+/* Position of the word "images" in the name of an images file; NULL: it is not one. */
 static char *images_word(const char *path) {
     const char *slash = strrchr(path, '/');
     return strstr(slash ? slash : path, "images-idx3-ubyte");
@@ -103,12 +103,12 @@ static hp_status read_file(const char *path, int rank, idx_file *file, hp_error 
     return s;
 }
 
-/* The two paths of the split. */
+/* The paths of the split's images and labels. */
 static hp_status find_pair(hp_dataset *d, const char **images, const char **labels, hp_error *err) {
     const char *name = d->o.name, *prefix = prefixes[d->o.split];
     const bool debian = strcmp(name, "fashion-mnist") == 0;
     const char *fix = debian ? "apt install dataset-fashion-mnist" : "put it there, plain or with .gz";
-    if (hp_is_file(name)) { /* one images file: its labels lie beside it, whichever split is asked for */
+    if (hp_is_file(name)) { /* an images file with its labels beside it, for any split */
         char *other = hp_arena_strdup(d->arena, name);
         memcpy(images_word(other), "labels-idx1", 11);
         *images = name;
@@ -159,7 +159,7 @@ static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *e
 
 static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
     (void)window;
-    return size(d, index, view, err); /* it is in memory, whole */
+    return size(d, index, view, err); /* the whole data set is in memory */
 }
 
 static int32_t label(const hp_dataset *d, int64_t index) {

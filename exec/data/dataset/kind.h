@@ -1,4 +1,4 @@
-/* kind.h - what a kind of data set implements; only exec/data includes it. */
+/* kind.h - the interface that a kind of data set implements; private to exec/data. */
 #ifndef HP_DATASET_KIND_H
 #define HP_DATASET_KIND_H
 
@@ -9,16 +9,17 @@
 typedef struct hp_dataset_kind {
     const char *name;
     bool (*owns)(
-        const char *name); /* is --data `name` of this kind? The first of the list that says so opens it */
-    /* Sets count and self; on an error close is called all the same. */
+        const char *name); /* is --data `name` of this kind? The first kind in the list that says so opens
+                              it */
+    /* Sets count and self; close is called even after an error. */
     hp_status (*open)(hp_dataset *d, hp_error *err);
-    /* h, w and c (1, 3 or the network's) of a sample's image; costs no decoding. */
+    /* h, w and c (1, 3 or the network's) of a sample's image, without decoding it. */
     hp_status (*size)(hp_dataset *d, int64_t index, hp_pixels *size, hp_error *err);
-    /* Pixels of at least that window; lent until the next call. */
+    /* Pixels of at least that window; valid until the next call. */
     hp_status (*pixels)(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err);
-    /* The class of an image. NULL: the data have a class per pixel only. */
+    /* The class of an image. NULL: the data only have a class per pixel. */
     int32_t (*label)(const hp_dataset *d, int64_t index);
-    /* A window of the label map (label_h x label_w), dense. NULL: the data have a class per image only. */
+    /* A window of the label map (label_h x label_w), dense. NULL: the data only have a class per image. */
     hp_status (*map)(hp_dataset *d, int64_t index, const hp_crop *window, int32_t *label, hp_error *err);
     void (*close)(hp_dataset *d); /* self may be NULL */
 } hp_dataset_kind;
@@ -29,8 +30,8 @@ struct hp_dataset {
     hp_arena *arena;
     int64_t count;
     void *self;
-    hp_reader_pool readers;             /* of the samples' files, by index */
-    hp_image drawn, resized;            /* reused from sample to sample */
+    hp_reader_pool readers;             /* open files of the samples, by index */
+    hp_image drawn, resized;            /* buffers reused for every sample */
     float table[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
 };
 
@@ -41,22 +42,21 @@ static inline bool hp_dataset_maps(const hp_dataset *d) {
     return (int64_t)d->o.label_h * d->o.label_w > 1;
 }
 
-/* dataset/read.c: how an h x w image becomes the network's, by --resize or straight.
- * Errors: HP_EDATA (too large). */
+/* dataset/read.c: how an h x w image is fitted to the network's size, with or without --resize. Errors:
+ * HP_EDATA (too large). */
 hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *fit, hp_error *err);
 
 /* dataset/list.c */
 bool hp_is_dir(const char *path);
 bool hp_is_file(const char *path);
-bool hp_is_image(const char *path); /* a file with a name of hp_image_name */
+bool hp_is_image(const char *path); /* a file whose name hp_image_name accepts */
 
 typedef struct hp_names {
     char **name;
     int n, capacity;
 } hp_names;
 
-/* Entries of `dir` that `wanted` accepts by their paths, sorted bytewise; hidden ones never.
- * Errors: HP_EDATA. */
+/* Paths in `dir` that `wanted` accepts, without hidden files, sorted bytewise. Errors: HP_EDATA. */
 hp_status hp_names_list(hp_arena *a, const char *dir, bool (*wanted)(const char *path), hp_names *out,
                         hp_error *err);
 /* Index of `name`, or -1. */

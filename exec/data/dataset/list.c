@@ -1,4 +1,4 @@
-/* list.c - what lies in a folder of data, in the order every rank agrees on. */
+/* list.c - lists a folder of data in the same order on every rank. */
 #include "exec/data/dataset/kind.h"
 
 #include <dirent.h>

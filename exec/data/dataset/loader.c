@@ -1,4 +1,4 @@
-/* loader.c - boxes of batches out of a data set; see loader.h for who gets which sample. */
+/* loader.c - reads boxes of batches from a data set; see loader.h for which sample goes where. */
 #include "exec/data/dataset/loader.h"
 
 #include "exec/data/dataset/kind.h"
@@ -34,7 +34,7 @@ int64_t hp_loader_steps(const hp_loader *l) {
     return l->steps;
 }
 
-/* Index of the sample, or -1 past the end of an evaluation. */
+/* Index of the sample, or -1 past the end in evaluation. */
 static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
     const int64_t batch = l->o.program->batch, count = hp_dataset_count(l->o.data);
     if (l->o.eval) {

@@ -1,8 +1,9 @@
-/* loader.h - which samples a micro-batch of a replica holds, and the parts of its buffers filled with them.
+/* loader.h - which samples a replica's micro-batch contains, and filling the rank's buffers with its part of
+ * them.
  *
  * The batch of a step is positions step*batch ... +batch of the epoch, split contiguously over replicas, then
  * micro-batches: sample i of (replica, micro) is at step*batch + (replica*micro + m)*micro_batch + i. A rank
- * reads its own box of them and nothing else. */
+ * reads only its own box of them. */
 #ifndef HP_LOADER_H
 #define HP_LOADER_H
 
@@ -14,11 +15,11 @@
 typedef struct hp_loader hp_loader;
 
 typedef struct hp_loader_options {
-    hp_dataset *data;          /* outlives the loader */
+    hp_dataset *data;          /* must outlive the loader */
     const hp_program *program; /* batch, micro, micro_batch, dtype */
     int32_t replica;           /* data replica of this rank */
     bool shuffle;              /* false: --no-shuffle */
-    bool eval;                 /* one pass in file order, the last batch filled up with label -1 */
+    bool eval;                 /* one pass in file order; a partial last batch is padded with label -1 */
     uint64_t seed;
 } hp_loader_options;
 
@@ -26,18 +27,18 @@ typedef struct hp_loader_options {
 hp_status hp_loader_open(const hp_loader_options *o, hp_loader **l, hp_error *err);
 void hp_loader_close(hp_loader *l); /* NULL is fine */
 
-/* Training: whole batches of an epoch, the last partial one dropped. Evaluation: batches that cover every
+/* Training: full batches of an epoch; a partial last one is dropped. Evaluation: batches that cover every
  * sample. */
 int64_t hp_loader_steps(const hp_loader *l);
 
 /* Fills x, the box x_box of the micro-batch's images as `dtype` (HP_F32, HP_F64: normalised; HP_U8: the raw
- * pixels, before normalisation), and labels, int32: of the samples of label_box one each, or with a label map
- * the box's rows and columns of each. Either may be NULL. Step counts from 0 through all epochs; in
- * evaluation, positions past the end give zeros and label -1. Boxes of one image that go from its top to its
- * bottom, as those of streamed tiles, cost one pass through its file. Errors: HP_EDATA. */
+ * pixels, before normalisation), and labels, int32: one for each sample of label_box, or with a label map the
+ * box's rows and columns of each. Either may be NULL. Step counts from 0 through all epochs; in evaluation,
+ * positions past the end give zeros and label -1. Boxes of one image from its top to its bottom, such as
+ * streamed tiles, cost one pass through its file. Errors: HP_EDATA. */
 hp_status hp_loader_fill_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
                                const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err);
-/* The same with the program's dtype. */
+/* The same in the program's dtype. */
 hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
                          int32_t *labels, const hp_box *label_box, hp_error *err);
 

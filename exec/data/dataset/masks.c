@@ -1,6 +1,6 @@
-/* masks.c - images with a class per pixel: DIR/{train,test}/images/NAME.png|jpg|tif and, of the same
- * height and width, DIR/{train,test}/masks/NAME.png. The number stored in a mask's pixel is its class; 255
- * says that the pixel is not to be counted (the usage of PASCAL VOC). */
+/* masks.c - images with a class per pixel: DIR/{train,test}/images/NAME.png|jpg|tif and, with the same height
+ * and width, DIR/{train,test}/masks/NAME.png. The value of a mask's pixel is its class; 255 means ignored (as
+ * in PASCAL VOC). */
 #include "exec/data/dataset/kind.h"
 
 #include <string.h>
@@ -71,9 +71,9 @@ static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_
 
 /* --- the label map --- */
 
-/* Along one axis: label o of n_label lies over the image that the network sees (`out` positions, the middle
- * of `full`, to which the file's n are scaled). Returns the file's position under the label's centre, in
- * exact arithmetic. */
+/* Nearest file position along one axis. Label o of n_label covers part of the image that the network sees
+ * (`out` positions, the centre of `full`, to which the file's n are scaled). Returns the file's position
+ * under the label's centre, in exact integer arithmetic. */
 static int32_t nearest(int32_t o, int32_t n_label, int32_t out, int32_t full, int32_t n) {
     const int64_t skip = (full - out) / 2;
     return (int32_t)((((2 * (int64_t)o + 1) * out + 2 * skip * n_label) * n) / (2 * (int64_t)n_label * full));

@@ -1,4 +1,4 @@
-/* name.c - see dataset/name.h. */
+/* name.c - parses names of data; see dataset/name.h. */
 #include "exec/data/dataset/name.h"
 
 #include "plan/base/units.h"

@@ -10,15 +10,15 @@
 typedef struct hp_data_key {
     const char *key;
     double low, high;
-    bool whole; /* a whole number */
+    bool whole; /* must be an integer */
     double *value;
 } hp_data_key;
 
 /* Does the name begin with KIND: ? */
 bool hp_data_name_is(const char *name, const char *kind);
 
-/* Takes the options off the end of the name and returns PATH, which may hold commas and colons of its own:
- * the first word from the end that is no known KEY= ends it. Errors: HP_EUSAGE (no number, outside its
+/* Parses the options at the end of the name and returns PATH, which may contain commas and colons: the first
+ * word from the end that is not a known KEY= belongs to it. Errors: HP_EUSAGE (not a number, out of
  * range). */
 hp_status hp_data_name_parse(hp_arena *a, const char *name, const hp_data_key *keys, int n, char **path,
                              hp_error *err);

@@ -1,4 +1,4 @@
-/* read.c - a box of a sample: from the 8-bit pixels that it needs to the network's input. */
+/* read.c - reads a box of a sample: from the 8-bit pixels it needs to the network's input. */
 #include "exec/data/dataset/kind.h"
 #include "exec/base/half.h"
 
@@ -23,7 +23,7 @@ static bool changes_nothing(const hp_resize *r) {
     return r->full_h == r->h && r->full_w == r->w && r->out_h == r->h && r->out_w == r->w;
 }
 
-/* Sides of the network's image, by the ratio of a file's, one from the other. */
+/* Compares each side of the network's image with the one that follows from the other by the file's ratio. */
 bool hp_dataset_stretches(hp_dataset *d, int32_t *h, int32_t *w) {
     const double out_h = d->o.image_h, out_w = d->o.image_w;
     hp_pixels view;
@@ -62,7 +62,7 @@ static uint8_t luma(const uint8_t *px) {
     return (uint8_t)((px[0] * 19595u + px[1] * 38470u + px[2] * 7471u + 0x8000u) >> 16);
 }
 
-/* One row of n pixels of nc channels: grey (made so if need be) into every channel of the box. */
+/* One row of n pixels of nc channels: grey (converted if necessary) into every channel of the box. */
 static void spread(const uint8_t *px, int32_t nc, int32_t n, const hp_box *box, uint8_t *to) {
     for (int32_t i = 0; i < n; i++) {
         const uint8_t value = nc == 3 ? luma(px + 3 * (size_t)i) : px[i];
@@ -99,8 +99,8 @@ hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint
     return HP_OK;
 }
 
-/* Bytes at the end of the room of as many numbers become these numbers in place: none is written over a byte
- * that is still to be read. */
+/* Converts in place: the bytes are at the end of the buffer that the numbers fill from its start, so no
+ * number overwrites a byte that has not been read yet. */
 #define EXPAND(name, type, convert)                                                                          \
     static void name(const hp_dataset *d, const hp_box *box, size_t pixels, void *room) {                    \
         type *x = room;                                                                                      \

@@ -5,11 +5,11 @@
 #include "plan/base/rng.h"
 #include "plan/base/status.h"
 
-/* Half-rounds. Four make a pseudo-random permutation for wide halves; narrow halves, as here, want more. */
+/* Half-rounds. Four make a pseudo-random permutation for wide halves; narrow halves, as here, need more. */
 enum { ROUNDS = 8 };
 
-/* Each half-round adds a function of one half to the other: invertible whatever the function, so the whole is
- * one to one. */
+/* Each half-round adds a function of one half to the other, which is invertible for any function, so the
+ * whole is a permutation. */
 static uint64_t feistel(uint64_t seed, uint64_t stream, int low_bits, int high_bits, uint64_t x) {
     uint64_t low = x & (((uint64_t)1 << low_bits) - 1), high = x >> low_bits;
     for (uint64_t round = 0; round < ROUNDS; round += 2) {

@@ -1,13 +1,13 @@
-/* synthetic.c - images nobody has to fetch: every pixel and label is a pure function of (seed, split,
- * sample) and where it is, so that a tile costs no more than its own pixels. Sixteen pixels or four labels
- * per Philox call: a 224 x 224 x 3 image takes a fraction of a millisecond on the timed path. */
+/* synthetic.c - generated images: every pixel and label is a pure function of (seed, split, sample) and its
+ * position, so that a tile costs no more than its own pixels. A Philox call gives sixteen pixels or four
+ * labels: a 224 x 224 x 3 image takes a fraction of a millisecond on the timed path. */
 #include "exec/data/dataset/kind.h"
 #include "exec/base/streams.h"
 #include "plan/base/rng.h"
 
 #include <string.h>
 
-/* About ImageNet's size (1.28 million), and a power of two so that every usual batch divides it. */
+/* About ImageNet's size (1.28 million), and a power of two so that every usual batch size divides it. */
 enum { TRAIN_COUNT = 1 << 20, TEST_COUNT = 1 << 13 };
 
 static bool owns(const char *name) {

@@ -1,7 +1,7 @@
-/* bands.c - see image/bands.h. */
+/* bands.c - decodes strips and tiles band by band; see image/bands.h. */
 #include "exec/data/image/bands.h"
 
-/* A strip of more pixels than this is decoded in part where the format can, and not kept. */
+/* A strip of more pixels than this is decoded in part where the format allows it, and not cached. */
 enum { LARGE_BAND = 1 << 24 };
 
 static int32_t down(int32_t at, int32_t step) {
@@ -17,7 +17,7 @@ static int32_t least(int32_t a, int32_t b) {
     return a < b ? a : b;
 }
 
-/* The row of tiles that holds row y, as wide as the part needs. */
+/* The row of tiles that contains row y, as wide as `part` requires. */
 static hp_crop band_at(const hp_bands *b, const hp_reader *r, const hp_crop *part, int32_t y) {
     const hp_image *image = &r->kept;
     hp_crop band = {down(y, b->rows), down(part->x0, b->columns), up(y + 1, b->rows, image->h),

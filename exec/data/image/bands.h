@@ -1,22 +1,24 @@
-/* bands.h - formats that decode a row of strips or tiles at a time: the last row decoded stays, so that
- * windows that overlap or follow one another decode it once. */
+/* bands.h - for formats that decode a row of strips or tiles at a time: the last decoded row is cached, so
+ * that overlapping or consecutive windows decode it once. */
 #ifndef HP_IMAGE_BANDS_H
 #define HP_IMAGE_BANDS_H
 
 #include "exec/data/image/reader_kind.h"
 
 typedef struct hp_bands {
-    int32_t rows, columns; /* of a strip or tile: all begin at multiples of these */
-    bool loose;            /* any part of a strip may be decoded by itself, at the cost of what is above it */
-    /* Decodes `band`, which begins at such multiples and ends there or with the image, to raster, dense. */
+    int32_t rows, columns; /* size of a strip or tile: all begin at multiples of these */
+    bool loose;            /* any part of a strip can be decoded separately, at the cost of the rows above
+                              it */
+    /* Decodes `band` to raster, dense. It begins at multiples of rows and columns, and ends at such multiples
+     * or with the image. */
     hp_status (*fill)(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err);
-    hp_crop held;     /* what raster holds; empty: nothing */
+    hp_crop held;     /* the contents of raster; empty: nothing */
     uint32_t *raster; /* 0xAABBGGRR, A ignored */
     size_t capacity;  /* pixels */
 } hp_bands;
 
-/* Rows and columns of `part`, dense, c (1: red alone) channels. Errors: HP_EDATA (a strip of more than
- * HP_MAX_PIXELS, no memory), fill's. */
+/* Rows and columns of `part`, dense, c (1: red only) channels. Errors: HP_EDATA (a strip of more than
+ * HP_MAX_PIXELS, no memory), those of the callback. */
 hp_status hp_bands_rows(hp_bands *b, hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err);
 void hp_bands_free(hp_bands *b);
 

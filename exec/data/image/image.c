@@ -1,4 +1,4 @@
-/* image.c - image buffers: their sizes, their room, and the window that moves down an image. */
+/* image.c - image buffers: their sizes and memory, and the window that moves down an image. */
 #include "exec/data/image/image.h"
 
 #include <string.h>
@@ -52,9 +52,7 @@ hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path
     return HP_OK;
 }
 
-/* Rows [w->y0, y1) to the front, cut to the window's columns: no row moves past one that is still to be
- * moved.
- */
+/* Moves rows [w->y0, y1), cut to the window's columns, to the front: no row overwrites one not yet moved. */
 static void compact(hp_image *image, const hp_crop *w, int32_t y1) {
     const hp_crop *old = &image->window;
     const size_t c = (size_t)image->c, n = (size_t)hp_crop_columns(w) * c,

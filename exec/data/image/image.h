@@ -1,5 +1,5 @@
-/* image.h - 8-bit images in memory, whole or in part, and their resampling. reader.h reads them from files.
- */
+/* image.h - 8-bit images in memory, whole or in part, and their resampling. reader.h reads them from
+ * files. */
 #ifndef HP_IMAGE_H
 #define HP_IMAGE_H
 
@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most pixels held at a time: 16384 x 16384. Decoding takes up to 7 bytes a pixel, so a hostile header costs
- * at most 2 GB of address space. This limits a window: the image may have HP_MAX_SIDE rows and columns, 2^40
- * pixels. */
+/* Limit on pixels held at a time: 16384 x 16384. Decoding takes up to 7 bytes per pixel, so a hostile header
+ * costs at most 2 GB of address space. This limits a window: an image may have HP_MAX_SIDE rows and columns,
+ * 2^40 pixels. */
 enum { HP_MAX_PIXELS = 1 << 28, HP_MAX_SIDE = 1 << 20 };
 
 /* Rows [y0, y1) and columns [x0, x1). */
@@ -22,11 +22,11 @@ typedef struct hp_crop {
 /* Borrowed pixels. */
 typedef struct hp_pixels {
     int32_t h, w, c;   /* the whole image */
-    hp_crop window;    /* what px holds of it */
+    hp_crop window;    /* the part of it in px */
     const uint8_t *px; /* (rows, columns, c) of the window, dense */
 } hp_pixels;
 
-/* Owned pixels; zero it before the first use. */
+/* Owned pixels; zero-initialise before the first use. */
 typedef struct hp_image {
     int32_t h, w, c;
     hp_crop window;
@@ -52,53 +52,52 @@ static inline const uint8_t *hp_pixels_row(const hp_pixels *p, int32_t y) {
     return p->px + (size_t)(y - p->window.y0) * (size_t)hp_crop_columns(&p->window) * (size_t)p->c;
 }
 
-/* Sets the sizes of the whole image. Errors: HP_EDATA (empty, a side above HP_MAX_SIDE), naming `path`. */
+/* Sets the size of the whole image. Errors: HP_EDATA (empty, a side above HP_MAX_SIDE), naming `path`. */
 hp_status hp_image_sizes(hp_image *image, int64_t h, int64_t w, int32_t c, const char *path, hp_error *err);
-/* Makes room for a window of it (NULL: all of it), keeping the allocation when it suffices.
- * Errors: HP_EDATA (more than HP_MAX_PIXELS, not within the image, no memory), naming `path`. */
+/* Allocates memory for a window of it (NULL: all of it), reusing the allocation when it suffices. Errors:
+ * HP_EDATA (more than HP_MAX_PIXELS, not within the image, no memory), naming `path`. */
 hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path, hp_error *err);
-/* The same for a window that begins at or below the first row held: what is held of its rows stays in place.
- * Returns through `from` the first row of the window that is not there; all of them, where other columns are
- * held. */
+/* The same for a window that begins at or below the first row held: rows that both windows share are kept.
+ * *from becomes the first row of the window that is missing; all are missing if the columns differ. */
 hp_status hp_image_move(hp_image *image, const hp_crop *window, const char *path, int32_t *from,
                         hp_error *err);
 void hp_image_free(hp_image *image);
 
-/* reader.c: opens the file (see reader.h), decodes a window (NULL: all) and closes it.
- * Errors: HP_EDATA with path, reason and fix. */
+/* reader.c: opens the file (see reader.h), decodes a window (NULL: all) and closes it. Errors: HP_EDATA with
+ * path, reason and fix. */
 hp_status hp_image_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
-/* Only h, w and c. */
+/* Reads only h, w and c. */
 hp_status hp_image_head(const char *path, hp_image *image, hp_error *err);
 
-/* A mask: the numbers stored in a PNG of 8-bit or fewer grey levels, or of palette entries; c is 1. */
+/* Reads a mask: the stored values of a PNG of at most 8-bit grey levels, or of palette indices; c is 1. */
 hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
 hp_status hp_mask_head(const char *path, hp_image *image, hp_error *err);
 
-/* By the name's end: .png .jpg .jpeg .tif .tiff, or a slide's, in any case. */
+/* Is this the name of an image, by its suffix: .png .jpg .jpeg .tif .tiff, or a slide's, in any case? */
 int hp_image_name(const char *name);
 
-/* Separable bilinear (triangle) resampling with half-pixel centres, the triangle widened when shrinking so
- * that no source pixel is skipped (Pillow's BILINEAR). An h x w image is scaled to full_h x full_w, of which
- * the centre out_h x out_w is the result; needs out_h <= full_h, out_w <= full_w. */
+/* Separable bilinear (triangle) resampling with half-pixel centres; when shrinking, the triangle is widened
+ * so that no source pixel is skipped (Pillow's BILINEAR). An h x w image is scaled to full_h x full_w, and
+ * the result is the centre out_h x out_w; needs out_h <= full_h, out_w <= full_w. */
 typedef struct hp_resize {
     int32_t h, w, full_h, full_w, out_h, out_w;
 } hp_resize;
 
-/* The window of the source that a window of the result is computed from. */
+/* The window of the source that a window of the result depends on. */
 hp_crop hp_resize_need(const hp_resize *r, const hp_crop *out);
 
-/* Where the source's pixels come from: at least `window`, lent until the next call. */
+/* Provides the source's pixels: at least `window`, valid until the next call. */
 typedef struct hp_pixel_source {
     hp_status (*get)(void *self, const hp_crop *window, hp_pixels *view, hp_error *err);
     void *self;
 } hp_pixel_source;
 
-/* A window of the result, the same pixels whatever the window. The source is asked for successive bands of
- * rows from the top, each a few million pixels. Errors: HP_EDATA (no memory), the source's. Cost: O(source
- * window + result window). */
+/* A window of the result; pixels do not depend on the window. The source is read in successive bands of rows
+ * from the top, each a few million pixels. Errors: HP_EDATA (no memory), the source's. Cost: O(source window
+ * + result window). */
 hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source, const hp_crop *out,
                                hp_image *image, hp_error *err);
-/* The same of pixels in memory: `source` holds at least what is needed. */
+/* The same for pixels in memory: `source` holds at least what is needed. */
 hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
                           hp_error *err);
 

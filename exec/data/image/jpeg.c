@@ -1,6 +1,5 @@
-/* jpeg.c - JPEG through libjpeg, row by row. Its error exit jumps back into guarded() and nowhere else;
- * a file that ends early or has damaged codes is an error here, where libjpeg by itself would fill the rest
- * with grey. */
+/* jpeg.c - JPEG through libjpeg, row by row. libjpeg's error exit jumps back into guarded() and nowhere else;
+ * a truncated file or corrupt codes are errors here, where libjpeg would fill the rest with grey. */
 #include "exec/data/image/reader_kind.h"
 
 #include <errno.h>
@@ -36,7 +35,7 @@ static void silent(j_common_ptr d) {
     (void)d;
 }
 
-/* What to do with libjpeg: any of its functions may end in its error exit. */
+/* Runs a sequence of libjpeg calls, any of which may end in the error exit. */
 typedef struct step {
     hp_status (*run)(hp_reader *r, const struct step *s, hp_error *err);
     const hp_crop *part;
@@ -87,7 +86,7 @@ static hp_status open_jpeg(hp_reader *r, hp_error *err) {
     return guarded(r, &(step){.run = begin}, err);
 }
 
-/* Sizes from the head again: the file may be another by now. */
+/* Reads the header again, as the file may have changed. */
 static hp_status restart(hp_reader *r, hp_error *err) {
     jpeg *p = r->self;
     const hp_pixels was = hp_reader_size(r);
@@ -109,7 +108,7 @@ static hp_status restart(hp_reader *r, hp_error *err) {
     return HP_OK;
 }
 
-/* Rows above the part are decoded and dropped: cutting within libjpeg would change pixels at the cut, where
+/* Rows above the part are decoded and dropped: cropping inside libjpeg would change pixels at the edge, where
  * colour is interpolated. */
 static hp_status decode(hp_reader *r, const step *s, hp_error *err) {
     jpeg *p = r->self;

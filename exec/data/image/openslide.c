@@ -1,9 +1,9 @@
-/* openslide.c - slides through OpenSlide: Aperio, Hamamatsu, MIRAX, Leica, Ventana, pyramidal TIFF. One
- * level of the slide is the image. What was never scanned is transparent in OpenSlide and becomes the slide's
- * background here.
+/* openslide.c - slides through OpenSlide: Aperio, Hamamatsu, MIRAX, Leica, Ventana, pyramidal TIFF. One level
+ * of the slide is the image. Areas that were never scanned are transparent in OpenSlide and become the
+ * slide's background here.
  *
- * A level is read tile by tile, each always as the same region: between levels OpenSlide interpolates at the
- * region's borders, and a pixel must not depend on the window that it was asked for in. */
+ * A level is read in tiles, each always as the same region: between levels OpenSlide interpolates at the
+ * borders of a region, and a pixel must not depend on the window in which it is read. */
 #include "exec/data/image/bands.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include <openslide.h>
 
-enum { TILE = 256 /* where the slide does not say how large its tiles are */ };
+enum { TILE = 256 /* default where the slide does not give its tile size */ };
 
 typedef struct slide {
     openslide_t *file;
@@ -28,7 +28,7 @@ static hp_status refuse(const hp_reader *r, hp_error *err) {
                    why ? why : "no pixels");
 }
 
-/* A side of the level's tiles, as far as the slide says so. */
+/* A side of the level's tiles, from the slide's properties if present. */
 static int32_t tile_side(const slide *s, int32_t level, const char *what) {
     char name[64];
     snprintf(name, sizeof name, "openslide.level[%d].tile-%s", level, what);
@@ -37,14 +37,14 @@ static int32_t tile_side(const slide *s, int32_t level, const char *what) {
     return side >= 16 && side <= 4096 ? side : TILE;
 }
 
-/* "RRGGBB"; white where the slide says nothing. */
+/* "RRGGBB"; white if the slide has no such property. */
 static void find_background(slide *s) {
     const char *text = openslide_get_property_value(s->file, OPENSLIDE_PROPERTY_NAME_BACKGROUND_COLOR);
     const unsigned long rgb = text ? strtoul(text, NULL, 16) : 0xffffff;
     for (int c = 0; c < 3; c++) s->background[c] = (uint32_t)(rgb >> (16 - 8 * c)) & 0xff;
 }
 
-/* OpenSlide's 0xAARRGGBB, colours multiplied by A, over the background, as 0xBBGGRR. */
+/* Blends OpenSlide's premultiplied 0xAARRGGBB over the background, as 0xBBGGRR. */
 static uint32_t flatten(const slide *s, uint32_t px) {
     const uint32_t a = px >> 24;
     uint32_t out = 0;

@@ -1,7 +1,7 @@
-/* png.c - PNG through libpng, row by row. Its error exit jumps back into guarded() and nowhere else.
+/* png.c - PNG through libpng, row by row. libpng's error exit jumps back into guarded() and nowhere else.
  *
- * Pixels: every PNG type becomes 8-bit grey or RGB; gamma chunks are not applied, as Pillow does not. Masks:
- * the stored numbers, which are grey levels or palette entries. */
+ * Pixels: every PNG type becomes 8-bit grey or RGB; gamma chunks are ignored, as in Pillow. Masks: the stored
+ * values, which are grey levels or palette indices. */
 #include "exec/data/image/reader_kind.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@ typedef struct png {
     FILE *file;
     jmp_buf escape;
     char text[160];
-    uint8_t *row;   /* one, all channels and columns */
+    uint8_t *row;   /* one row, all channels and columns */
     uint8_t *whole; /* all rows of an interlaced file */
-    int32_t next;   /* row that libpng gives next; -1: it must begin again */
+    int32_t next;   /* row that libpng returns next; -1: it must restart */
     bool interlaced;
 } png;
 
@@ -32,7 +32,7 @@ static void silent(png_structp lib, png_const_charp text) {
     (void)text;
 }
 
-/* What to do with libpng: any of its functions may end in its error exit. */
+/* Runs a sequence of libpng calls, any of which may end in the error exit. */
 typedef struct step {
     hp_status (*run)(hp_reader *r, const struct step *s, hp_error *err);
     const hp_crop *part;
@@ -63,13 +63,13 @@ static hp_status read_head(hp_reader *r, hp_error *err) {
                           png_get_image_width(p->png, p->info), c, r->path, err);
 }
 
-/* What libpng is to make of the file's rows: one byte per channel. */
+/* Sets libpng's transformations: one byte per channel. */
 static void set_transforms(hp_reader *r) {
     png *p = r->self;
     if (r->o.mask) {
         png_set_packing(p->png);
     } else {
-        png_set_scale_16(p->png); /* 16-bit samples are the 8-bit ones with more digits */
+        png_set_scale_16(p->png); /* rounds 16-bit samples to 8 bits */
         png_set_palette_to_rgb(p->png);
         if (png_get_color_type(p->png, p->info) == PNG_COLOR_TYPE_GRAY)
             png_set_expand_gray_1_2_4_to_8(p->png);
@@ -109,7 +109,7 @@ static hp_status no_memory(const hp_reader *r, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: no memory to decode it", r->path);
 }
 
-/* Sizes from the head again: the file may be another by now. */
+/* Reads the header again, as the file may have changed. */
 static hp_status restart(hp_reader *r, hp_error *err) {
     png *p = r->self;
     const hp_pixels was = hp_reader_size(r);
@@ -140,7 +140,7 @@ static hp_status read_interlaced(hp_reader *r, hp_error *err) {
     if (!p->whole) p->whole = malloc((size_t)size.h * bytes);
     if (!p->whole) return no_memory(r, err);
     r->decoder_bytes = (size_t)size.h * bytes;
-    p->next = -1; /* until all is there */
+    p->next = -1; /* until the whole image is decoded */
     for (int pass = 0; pass < 7; pass++)
         for (int32_t y = 0; y < size.h; y++) png_read_row(p->png, p->whole + (size_t)y * bytes, NULL);
     png_read_end(p->png, NULL);
@@ -169,7 +169,7 @@ static hp_status decode(hp_reader *r, const step *s, hp_error *err) {
     }
     if (p->interlaced || part->y1 < r->kept.h) return HP_OK;
     p->next = -1;
-    png_read_end(p->png, NULL); /* the checksums of the last chunks */
+    png_read_end(p->png, NULL); /* verifies the checksums of the last chunks */
     return HP_OK;
 }
 

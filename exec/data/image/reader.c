@@ -1,4 +1,4 @@
-/* reader.c - the choice of decoder by a file's name and first bytes, and the window that slides over it. */
+/* reader.c - chooses the decoder by a file's name and first bytes, and slides a window over the image. */
 #include "exec/data/image/reader_kind.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static bool ends_in(const char *name, const char *const *ends, size_t n) {
     return false;
 }
 
-/* Those of OpenSlide's formats whose files are nothing else. */
+/* Suffixes of OpenSlide's formats that are not used by other image formats. */
 bool hp_slide_name(const char *name) {
     static const char *const ends[] = {".svs", ".ndpi", ".mrxs", ".vms", ".vmu", ".scn", ".bif", ".svslide"};
     return ends_in(name, ends, sizeof ends / sizeof *ends);
@@ -139,7 +139,7 @@ hp_status hp_reader_window(hp_reader *r, const hp_crop *window, hp_pixels *view,
     return HP_OK;
 }
 
-/* --- once --- */
+/* --- reading a file once --- */
 
 static hp_status read_once(const char *path, const hp_reader_options *o, bool head, const hp_crop *window,
                            hp_image *image, hp_error *err) {

@@ -1,4 +1,4 @@
-/* reader_kind.h - what a format of images implements; only exec/data includes it. */
+/* reader_kind.h - the interface that an image format implements; private to exec/data. */
 #ifndef HP_READER_KIND_H
 #define HP_READER_KIND_H
 
@@ -6,11 +6,11 @@
 
 typedef struct hp_reader_kind {
     bool forward; /* see hp_reader_forward */
-    /* Sets the sizes (hp_image_sizes of `kept`) and self; on an error close is called all the same. */
+    /* Sets the sizes (hp_image_sizes of `kept`) and self; close is called even after an error. */
     hp_status (*open)(hp_reader *r, hp_error *err);
-    /* Rows and columns of `part`, dense. After an error it may be called again. */
+    /* Rows and columns of `part`, dense. May be called again after an error. */
     hp_status (*rows)(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err);
-    int32_t (*level)(const hp_reader *r, double shrink); /* NULL: there are none */
+    int32_t (*level)(const hp_reader *r, double shrink); /* NULL: no levels */
     void (*close)(hp_reader *r);                         /* self may be NULL */
 } hp_reader_kind;
 
@@ -19,7 +19,7 @@ struct hp_reader {
     char *path;
     hp_reader_options o;
     hp_image kept;        /* the last window */
-    size_t decoder_bytes; /* pixels that the decoder holds besides */
+    size_t decoder_bytes; /* bytes of pixels that the decoder holds in addition */
     void *self;
 };
 

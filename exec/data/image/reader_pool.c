@@ -1,4 +1,4 @@
-/* reader_pool.c - see reader_pool.h. */
+/* reader_pool.c - keeps recently used image files open; see reader_pool.h. */
 #include "exec/data/image/reader_pool.h"
 
 static int find(const hp_reader_pool *p, int64_t key) {

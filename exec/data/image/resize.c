@@ -1,19 +1,18 @@
-/* resize.c - antialiased bilinear resampling as Pillow's ImagingResample does it, in float with one rounding
- * at the end: first every output row as a weighted sum of source rows, then every pixel along the row. A
- * pixel depends on its own weights alone, in a fixed order: any window of the result holds the same values.
- */
+/* resize.c - antialiased bilinear resampling as in Pillow's ImagingResample, in float with one rounding at
+ * the end: first every output row as a weighted sum of source rows, then every pixel along the row. A pixel
+ * depends only on its own weights, in a fixed order, so every window of the result has the same values. */
 #include "exec/data/image/image.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* One axis: n source positions scaled to `full`, of which the middle n_out are the result. */
+/* One axis: n source positions are scaled to `full`, and the result is the middle n_out. */
 typedef struct scale {
     int32_t n, full, n_out;
 } scale;
 
-/* Source positions that result position o is computed from, and its centre and half width there. */
+/* The source positions that result position o depends on, and its centre and half width there. */
 typedef struct reach {
     int32_t first, last; /* [first, last) */
     double centre, width;
@@ -83,7 +82,7 @@ static bool axis_fill(axis *a, const scale *s, int32_t from, int32_t to) {
     return true;
 }
 
-/* row = weighted sum of the source rows of row k of the axis, columns [x0, x1). */
+/* row = weighted sum of the source rows for row k of the axis, columns [x0, x1). */
 static void mix_rows(const hp_pixels *source, const hp_crop *need, const axis *rows, int32_t k, float *row) {
     const size_t c = (size_t)source->c, n = (size_t)hp_crop_columns(need) * c,
                  skip = (size_t)(need->x0 - source->window.x0) * c;
@@ -109,19 +108,19 @@ static void mix_columns(const float *row, int32_t x0, const axis *columns, int32
     }
 }
 
-/* --- by bands of the result, so that no more of the source is held than one needs --- */
+/* --- by bands of the result, which limits how much of the source is held --- */
 
-/* Pixels of the source that a band of several rows may take. */
+/* Limit on source pixels for a band of several rows. */
 enum { BAND_PIXELS = 1 << 22, MAX_CHANNELS = 4 };
 
 typedef struct work {
     const hp_resize *r;
     const hp_pixel_source *source;
     axis rows, columns;
-    float *row; /* of all columns needed, MAX_CHANNELS each */
+    float *row; /* all needed columns, MAX_CHANNELS each */
 } work;
 
-/* The end of the band of the result that begins at row y. */
+/* End of the band of the result that begins at row y. */
 static int32_t band_end(const work *w, const hp_crop *out, int32_t y) {
     int32_t end = y + 1;
     for (; end < out->y1; end++) {

@@ -1,7 +1,7 @@
 /* tiff.c - TIFF and BigTIFF through libtiff's RGBA reader: strips, tiles and every compression libtiff
- * knows; the first page. Of a window only the strips or tiles that it touches are decoded, one row of them at
- * a time. Errors and the cap on one allocation are set per file, so that no handler of the process changes
- * (libtiff >= 4.5). */
+ * supports; the first page. Only the strips or tiles that a window overlaps are decoded, one row of them at a
+ * time. Error handlers and the limit on one allocation are set per file, so that the process's handlers stay
+ * unchanged (libtiff >= 4.5). */
 #include "exec/data/image/bands.h"
 
 #include <stdarg.h>
@@ -9,17 +9,16 @@
 
 #include <tiffio.h>
 
-/* Largest single allocation libtiff may make for itself (a strip or tile): what the raster may be, four bytes
- * a pixel. */
+/* Largest single allocation by libtiff (a strip or tile): the limit of the raster, four bytes per pixel. */
 enum { TIFF_ALLOC_MAX = 1 << 30 };
 
 typedef struct tiff {
     TIFF *file;
     TIFFOpenOptions *options;
     TIFFRGBAImage rgba;
-    bool begun; /* rgba is in use */
+    bool begun; /* rgba is initialised */
     hp_bands bands;
-    char text[1024]; /* libtiff's first complaint */
+    char text[1024]; /* libtiff's first error message */
 } tiff;
 
 static int keep_error(TIFF *tif, void *text, const char *module, const char *fmt, va_list ap) {
@@ -58,8 +57,8 @@ static int32_t at_most(uint32_t n, int32_t side) {
     return n == 0 || n > (uint32_t)side ? side : (int32_t)n;
 }
 
-/* How the file is cut. Files stored mirrored are one piece, for the reader to turn round; colours that
- * several rows share cannot be cut between them. */
+/* The sizes of the file's strips or tiles. Files stored mirrored are one piece, which the reader flips;
+ * subsampled colours cannot be split between rows that share them. */
 static void find_pieces(hp_reader *r) {
     tiff *t = r->self;
     uint32_t h = 0, w = 0;
@@ -108,7 +107,8 @@ static hp_status open_tiff(hp_reader *r, hp_error *err) {
     TIFFOpenOptionsSetMaxSingleMemAlloc(t->options, TIFF_ALLOC_MAX);
     TIFFOpenOptionsSetErrorHandlerExtR(t->options, keep_error, t->text);
     TIFFOpenOptionsSetWarningHandlerExtR(t->options, drop_warning, NULL);
-    t->file = TIFFOpenExt(r->path, "rm", t->options); /* m: a map would fault where a read fails */
+    t->file = TIFFOpenExt(r->path, "rm", t->options); /* m: no memory map, as an I/O error would raise
+                                                         SIGBUS */
     if (!t->file || *t->text) return refuse(r, err);
     uint32_t w = 0, h = 0;
     TIFFGetField(t->file, TIFFTAG_IMAGEWIDTH, &w);

@@ -1,4 +1,4 @@
-/* finish.c - from PATH.part to PATH: converted beside its name where need be, synced, renamed. */
+/* finish.c - turns PATH.part into PATH: converts it if necessary, syncs and renames it. */
 #include "exec/data/output/kind.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ hp_status hp_output_read(int part, void *to, size_t bytes, int64_t offset, hp_er
     return HP_OK;
 }
 
-/* What was written reaches the disk before it gets its name. */
+/* The data must reach the disk before the file is renamed. */
 static hp_status sync_file(const char *path, hp_error *err) {
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     const bool ok = fd >= 0 && fsync(fd) == 0;
@@ -33,7 +33,7 @@ static hp_status sync_file(const char *path, hp_error *err) {
     return s;
 }
 
-/* The rename too. A folder that cannot be synced (some network file systems) is no failure. */
+/* Makes the rename itself durable. Some network file systems cannot sync a folder, which is not an error. */
 static void sync_folder(const char *path) {
     char copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%s", path);
@@ -52,7 +52,7 @@ static hp_status convert(const hp_output_spec *s, const char *part, const char *
     return status;
 }
 
-/* `from` becomes PATH. */
+/* Syncs `from` and renames it to PATH. */
 static hp_status commit(const hp_output_spec *s, const char *from, hp_error *err) {
     HP_TRY(sync_file(from, err));
     if (rename(from, s->path) != 0)

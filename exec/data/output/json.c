@@ -1,5 +1,5 @@
-/* json.c - JSON text, nested as the shape says, read through a small window. Nine digits give every
- * float32 back. */
+/* json.c - JSON text, nested according to the shape, read through a small window. Nine digits reproduce every
+ * float32. */
 #include "exec/data/output/kind.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ typedef struct work {
     int part;
     FILE *out;
     int64_t next, total;          /* numbers read */
-    unsigned char window[WINDOW]; /* numbers from next - next % n_window on */
+    unsigned char window[WINDOW]; /* numbers starting at next - next % n_window */
 } work;
 
 static hp_status number(work *w, hp_error *err) {

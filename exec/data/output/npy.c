@@ -1,4 +1,4 @@
-/* npy.c - NumPy's .npy, version 1.0, and raw .bin: the numbers as they lie, so that PATH.part is the
+/* npy.c - NumPy's .npy, version 1.0, and raw .bin: the numbers as in memory, so that PATH.part is the final
  * file. Format: numpy.lib.format, "Format Version 1.0". */
 #include "exec/data/output/kind.h"
 
@@ -16,7 +16,7 @@ static int64_t header(const hp_output_layout *l, char text[HP_OUTPUT_HEADER]) {
     HP_ASSERT(total <= HP_OUTPUT_HEADER);
     memset(dict + used, ' ', (size_t)(total - 10 - used));
     text[total - 1] = '\n';
-    memcpy(text, "\x93NUMPY\x01", 8); /* 1, 0 */
+    memcpy(text, "\x93NUMPY\x01", 8); /* version 1, 0 */
     text[8] = (char)((total - 10) & 0xff);
     text[9] = (char)((total - 10) >> 8);
     return total;

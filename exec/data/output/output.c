@@ -1,4 +1,4 @@
-/* output.c - boxes of logits into PATH.part, each where it lies; see output.h. */
+/* output.c - writes boxes of logits to their positions in PATH.part; see output.h. */
 #define _GNU_SOURCE /* fallocate */
 #include "exec/data/output/kind.h"
 
@@ -14,7 +14,7 @@
 static const hp_output_kind *const kinds[] = {&hp_output_npy, &hp_output_json, &hp_output_tiff,
                                               &hp_output_bin};
 
-/* Bytes of one write: well below what Linux takes at once. */
+/* Bytes per write: well below Linux's limit for one call. */
 enum { WRITE_BYTES = 1 << 30, CLASSES_AT_ONCE = 1 << 16 };
 
 struct hp_output {
@@ -87,7 +87,7 @@ static hp_status write_all(const hp_output *o, const void *data, size_t bytes, i
     return HP_OK;
 }
 
-/* A full disk is found here, where the system can reserve room, and not after hours. */
+/* Detects a full disk now, where the system can reserve space, rather than after hours. */
 static hp_status make_room(const hp_output *o, const hp_output_spec *s, hp_error *err) {
     const off_t size = (off_t)bytes_of(&o->layout);
     char text[HP_OUTPUT_HEADER];
@@ -177,7 +177,7 @@ static uint8_t largest(const float *logit, int32_t c) {
     return (uint8_t)best;
 }
 
-/* n numbers of the file that lie side by side from number `at` on. */
+/* Writes n consecutive numbers of the file, starting at number `at`. */
 static hp_status write_run(const hp_output *o, int64_t at, int64_t n, const float *data, hp_error *err) {
     const int64_t offset = o->layout.header_bytes + at * o->layout.elem_bytes;
     uint8_t classes[CLASSES_AT_ONCE];
@@ -190,9 +190,10 @@ static hp_status write_run(const hp_output *o, int64_t at, int64_t n, const floa
     return HP_OK;
 }
 
-/* The box is `runs` of `n` numbers that lie side by side: from the axis on below which it is all there is. */
+/* The box as `runs` of `n` consecutive numbers: contiguous below the first axis that the box does not cover
+ * entirely. */
 typedef struct plan {
-    int axis; /* the runs are counted over the axes before it */
+    int axis; /* runs are counted over the axes before it */
     int64_t n, runs, len[HP_AXES];
 } plan;
 
@@ -205,7 +206,7 @@ static plan plan_box(const hp_output *o, const hp_box *box) {
     return p;
 }
 
-/* Number of the file's first element of run `k`. */
+/* Index of the file's first number of run `k`. */
 static int64_t run_at(const hp_output *o, const hp_box *box, const plan *p, int64_t k) {
     int64_t index[HP_AXES], at = 0;
     for (int a = HP_AXES - 1; a >= 0; a--) {

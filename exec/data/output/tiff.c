@@ -1,4 +1,4 @@
-/* tiff.c - maps as tiled TIFF: a page per sample, C float32 samples a pixel, or one uint8. Tiles are
+/* tiff.c - maps as tiled TIFF: a page per sample, C float32 samples per pixel, or one uint8. Tiles are
  * written in the file's order from bands of at most BAND_BYTES. */
 #include "exec/data/output/kind.h"
 
@@ -10,7 +10,7 @@
 
 enum { TILE = 256, BAND_BYTES = 64 << 20 };
 
-/* Above this the file might not fit into 32-bit offsets. */
+/* Larger files use 64-bit offsets (BigTIFF). */
 static const int64_t CLASSIC_BYTES = 4000000000;
 
 typedef struct work {
@@ -21,7 +21,7 @@ typedef struct work {
     int64_t band_columns; /* a multiple of TILE */
     unsigned char *band;  /* (TILE, columns of it, px_bytes) */
     unsigned char *tile;  /* (TILE, TILE, px_bytes) */
-    char text[256];       /* libtiff's first complaint */
+    char text[256];       /* libtiff's first error message */
 } work;
 
 static hp_status check(const hp_output_spec *s, hp_error *err) {
@@ -61,11 +61,12 @@ static void set_fields(const work *w, int64_t page) {
     TIFFSetField(t, TIFFTAG_SAMPLEFORMAT, real ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT);
     TIFFSetField(t, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
     TIFFSetField(t, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
-    /* maps of classes have large flat parts; logits hardly shrink */
+    /* maps of classes have large flat areas; logits hardly compress */
     TIFFSetField(t, TIFFTAG_COMPRESSION, real ? COMPRESSION_NONE : COMPRESSION_ADOBE_DEFLATE);
     if (w->l->dim[0] > 1) TIFFSetField(t, TIFFTAG_PAGENUMBER, (uint16_t)page, (uint16_t)w->l->dim[0]);
     if (c == 1) return;
-    uint16_t extra[UINT16_MAX] = {EXTRASAMPLE_UNSPECIFIED}; /* of all but the first: none is alpha */
+    uint16_t extra[UINT16_MAX] = {EXTRASAMPLE_UNSPECIFIED}; /* for all samples after the first: none is
+                                                               alpha */
     TIFFSetField(t, TIFFTAG_EXTRASAMPLES, c - 1, extra);
 }
 
@@ -82,7 +83,7 @@ static hp_status read_band(work *w, int64_t page, int64_t y0, int64_t y1, int64_
     return HP_OK;
 }
 
-/* The tiles of a band; what lies beyond the image repeats nothing and is zero. */
+/* Writes the tiles of a band; pixels beyond the image are zero. */
 static bool write_tiles(work *w, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
     const size_t px = (size_t)w->px_bytes, row = (size_t)(x1 - x0) * px;
     for (int64_t x = x0; x < x1; x += TILE) {

@@ -1,17 +1,18 @@
 /* dataset.c - the patches of one very large image as samples without labels:
- * patches:IMAGE[,size=S][,stride=T][,tissue=F][,level=N] (256, S, 0.5; level: through OpenSlide). The image
- * is read in bands of patch rows, so that a run over the patches in order is one pass through the file. */
+ * patches:IMAGE[,size=S][,stride=T][,tissue=F][,level=N] (defaults 256, S, 0.5; level: through OpenSlide).
+ * The image is read in bands of patch rows, so that a run over the patches in order is one pass through the
+ * file. */
 #include "exec/data/dataset/name.h"
 #include "exec/data/dataset/kind.h"
 #include "exec/data/slide/patches.h"
 
-/* Pixels of a band that is read at once for all its patches. */
+/* Limit on the pixels of a band that is read at once for all its patches. */
 enum { MOST_BAND = 1 << 26 };
 
 typedef struct patched {
     char *path;
     hp_patches patches;
-    int32_t x0, x1; /* columns of the image that any patch has */
+    int32_t x0, x1; /* range of columns that the patches cover */
 } patched;
 
 static bool owns(const char *name) {
@@ -32,7 +33,7 @@ static hp_status read_options(hp_dataset *d, hp_patches_options *o, hp_error *er
     return HP_OK;
 }
 
-/* Tissue is looked for on a level of the slide that is just fine enough. */
+/* Searches for tissue on the smallest level of the slide that is fine enough. */
 static hp_status find_tissue(hp_dataset *d, hp_reader *r, int32_t side, hp_tissue *t, hp_error *err) {
     const patched *p = d->self;
     const hp_pixels size = hp_reader_size(r);
@@ -85,7 +86,7 @@ static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *e
     return HP_OK;
 }
 
-/* Patch k and those right and left of it without a gap. */
+/* Patch k and those left and right of it without a gap. */
 static hp_crop neighbours(const hp_patches *p, int32_t k) {
     int32_t first = k, last = k;
     const int32_t row = p->cell[k] / p->cols;
@@ -97,8 +98,8 @@ static hp_crop neighbours(const hp_patches *p, int32_t k) {
     return (hp_crop){left.y0, left.x0, right.y1, right.x1};
 }
 
-/* What to read for a patch: of files that are decoded from the top the same columns for all patches, so that
- * a row is decoded once; of others no more than the patches have. */
+/* What to read for a patch: from files decoded from the top the same columns for all patches, so that each
+ * row is decoded once; from others only the patches' columns. */
 static hp_crop band_of(const patched *p, const hp_reader *r, int32_t k) {
     hp_crop band = neighbours(&p->patches, k);
     if (hp_reader_forward(r)) band.x0 = p->x0, band.x1 = p->x1;
@@ -114,7 +115,7 @@ static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_
     if ((int64_t)hp_crop_rows(&band) * hp_crop_columns(&band) > MOST_BAND)
         band = (hp_crop){at.y0 + window->y0, at.x0 + window->x0, at.y0 + window->y1, at.x0 + window->x1};
     HP_TRY(hp_reader_window(r, &band, view, err));
-    const hp_crop held = view->window; /* of the image; to be of the patch */
+    const hp_crop held = view->window; /* in coordinates of the image; becomes the patch's */
     view->window = (hp_crop){held.y0 - at.y0, held.x0 - at.x0, held.y1 - at.y0, held.x1 - at.x0};
     view->h = view->w = p->patches.size;
     return HP_OK;
@@ -134,7 +135,7 @@ static hp_status map(hp_dataset *d, int64_t index, const hp_crop *window, int32_
 }
 
 static void close_patches(hp_dataset *d) {
-    (void)d; /* all of it lies in the arena */
+    (void)d; /* all memory is the arena's */
 }
 
 const hp_dataset_kind hp_dataset_patched = {"patches", owns,  open_patches, size,

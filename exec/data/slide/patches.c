@@ -1,4 +1,4 @@
-/* patches.c - see patches.h. */
+/* patches.c - the grid of patches, the choice of those with tissue, and their heat map; see patches.h. */
 #include "exec/data/slide/patches.h"
 
 #include "exec/data/slide/votes.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Most cells of a tissue map: 4096 x 4096. */
+/* Limit on the cells of a tissue map: 4096 x 4096. */
 static const double MOST_CELLS = 1 << 24;
 
 hp_patches_options hp_patches_options_default(void) {
@@ -18,7 +18,7 @@ int32_t hp_patches_cell_side(const hp_patches_options *o, int32_t image_h, int32
     return fine > least ? fine : least;
 }
 
-/* Patches along one side of the image. */
+/* Number of patches along one side of the image. */
 static int64_t along(int32_t side, const hp_patches_options *o) {
     return ((int64_t)side - o->size + o->stride - 1) / o->stride + 1;
 }
@@ -73,7 +73,7 @@ static hp_box cells(const hp_patches *p, int32_t cell, int32_t n, int32_t classe
     return (hp_box){{0, y, x, 0}, {1, y + 1, x + n, classes}};
 }
 
-/* Rows of no numbers; the chosen cells are written over later. */
+/* Fills the map with NaN; the chosen cells are overwritten later. */
 static hp_status clear(const hp_patches *p, hp_output *o, int32_t classes, hp_error *err) {
     const size_t n = (size_t)p->cols * (size_t)classes;
     float *row = malloc(n * sizeof *row);

@@ -1,4 +1,4 @@
-/* tissue.c - see tissue.h. */
+/* tissue.c - finds tissue by its saturation; see tissue.h. */
 #include "exec/data/slide/tissue.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static void add_pixels(const uint8_t *px, int32_t n, int32_t c, uint64_t *sum) {
     }
 }
 
-/* The pixels of a strip of full width to the sums of its cells, (w, c). */
+/* Adds the pixels of a strip of full width to the sums of its cells, (w, c). */
 static void add_strip(const hp_pixels *view, const hp_crop *strip, int32_t side, uint64_t *sum) {
     const int32_t c = view->c;
     for (int32_t y = strip->y0; y < strip->y1; y++) {
@@ -84,7 +84,7 @@ hp_status hp_tissue_find(hp_arena *a, hp_reader *r, int32_t image_h, int32_t ima
     return HP_OK;
 }
 
-/* Cells whose centres lie in [lo, hi); the one at the middle if none does. */
+/* Cells whose centres lie in [lo, hi); the one in the middle if there is none. */
 static void cells_in(int32_t lo, int32_t hi, double cell, int32_t n, int32_t *first, int32_t *end) {
     *first = (int32_t)ceil(lo / cell - 0.5);
     *end = (int32_t)ceil(hi / cell - 0.5);

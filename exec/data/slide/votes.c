@@ -1,4 +1,4 @@
-/* votes.c - see votes.h. */
+/* votes.c - combines the classes of patches; see votes.h. */
 #include "exec/data/slide/votes.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static int32_t largest_sum(const double *x, int32_t n) {
     return at;
 }
 
-/* The sum of exponentials below the largest. */
+/* Sum of exp(logit - top). */
 static double mass_of(const float *logits, int32_t classes, float top) {
     double mass = 0;
     for (int32_t c = 0; c < classes; c++) mass += exp((double)logits[c] - (double)top);

@@ -1,6 +1,6 @@
-/* votes.h - one class for a slide from those of its patches: the mean of their probabilities, and the
- * majority of their classes. The sums are plain numbers, so that those of several ranks are added element by
- * element. */
+/* votes.h - a slide's class from the classes of its patches: the mean of their probabilities, and the
+ * majority of their classes. The sums are plain numbers, so that those of several ranks can be added element
+ * by element. */
 #ifndef HP_VOTES_H
 #define HP_VOTES_H
 
@@ -11,22 +11,23 @@
 typedef struct hp_votes {
     int32_t classes;
     int32_t n_sum; /* 2 * classes + 1 */
-    double *sum;   /* of probabilities, per class; of patches, per class; of patches. All-reduce these. */
+    double *sum;   /* per class: sum of probabilities; per class: number of patches; number of patches.
+                      All-reduce these. */
 } hp_votes;
 
 typedef struct hp_verdict {
     int64_t patches;
     int32_t mean_class, majority_class; /* the lowest of equals; -1 without patches */
-    double mean_share, majority_share;  /* the class's mean probability; its share of the patches */
+    double mean_share, majority_share;  /* the class's mean probability; its fraction of the patches */
 } hp_verdict;
 
 hp_votes hp_votes_new(hp_arena *a, int32_t classes);
-void hp_votes_add(hp_votes *v, const float *logits); /* (classes) of one patch */
+void hp_votes_add(hp_votes *v, const float *logits); /* logits (classes) of one patch */
 hp_verdict hp_votes_verdict(const hp_votes *v);
 /* Mean probability of a class; 0 without patches. */
 double hp_votes_mean(const hp_votes *v, int32_t class);
 
-/* Probabilities, computed in float64. `share` may be NULL. Returns the class of the largest logit, the lowest
+/* Computes probabilities in float64. `share` may be NULL. Returns the class of the largest logit, the lowest
  * of equals. */
 int32_t hp_softmax(const float *logits, int32_t classes, float *share);
 

@@ -1,5 +1,5 @@
-/* constants.c - opening the source of a deployed network's constants, and the quantisation of its tensors;
- * see constants.h. */
+/* constants.c - opens the source of a deployed network's constants, and sets the qparams of its tensors; see
+ * constants.h. */
 #include "exec/data/weights/constants_state.h"
 
 #include "exec/data/weights/differences.h"
@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Mapped, not from the heap: a hundred megabytes needed once must really go. */
+/* Frees scratch memory. It is mapped rather than from the heap, so that a hundred megabytes used once really
+ * go back to the system. */
 static void give_back(constants_room *room) {
     if (room->at) munmap(room->at, room->bytes);
     *room = (constants_room){0};
@@ -96,7 +97,7 @@ hp_status hp_constants_open(const hp_constants_options *o, hp_constants **out, h
     return finish(c, o->path ? open_file(c, err) : HP_OK, out);
 }
 
-/* The file is known to be the network's: only sizes may differ. */
+/* The file is known to be the network's; only sizes may differ. */
 static hp_status open_other_size(hp_constants *c, hp_error *err) {
     HP_TRY(hp_safetensors_open(c->o.path, &c->st, err));
     for (int32_t i = 0; i < c->graph->n_param; i++) {
@@ -131,7 +132,7 @@ const hp_graph *hp_constants_graph(const hp_constants *c) {
     return c->graph;
 }
 
-/* --- quantisation of tensors --- */
+/* --- qparams of tensors --- */
 
 bool hp_tensor_wants_qparam(const hp_graph *g, int tensor) {
     return g->tensor[tensor].store == HP_STORE_U8 && g->layer[g->tensor[tensor].producer].op != HP_INPUT;
@@ -168,7 +169,7 @@ hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t
     HP_ASSERT(c->graph->layer[layer].n_param > 0);
     const hp_status s =
         (c->stored ? constants_stored : constants_fold)(c, layer, first, outs, quantised, f, err);
-    if (c->st) hp_safetensors_rest(c->st); /* all was copied; no more of the file in memory than a layer */
+    if (c->st) hp_safetensors_rest(c->st); /* all was copied; keep at most one layer of the file in memory */
     return s;
 }
 

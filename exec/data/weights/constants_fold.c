@@ -1,6 +1,6 @@
-/* constants_fold.c - batch norms folded into the weights of a network's own parameters, in float64, and
- * 8-bit weights made of them; see constants.h. One output channel at a time, so that little memory is needed
- * beside the result. */
+/* constants_fold.c - folds batch norms into the weights of a network's own parameters, in float64, and
+ * derives 8-bit weights; see constants.h. Works on one output channel at a time, so that little memory is
+ * needed beyond the result. */
 #include "exec/data/weights/constants_state.h"
 
 #include "exec/data/weights/weight_walk.h"
@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Weights below this are 0 in 8 bits: biases are divided by the scales, and must stay floats. */
+/* Smaller weights are 0 in 8 bits: biases are divided by the scales, and must remain representable as
+ * floats. */
 static const float tiny_weight = 0x1p-64f;
 
 typedef struct folding {
@@ -17,10 +18,10 @@ typedef struct folding {
     const hp_layer *l;
     const constants_change *change;
     int64_t first;               /* channel */
-    constants_shape whole, part; /* of the weights; of those of this range of channels */
-    hp_weight_walk walk;         /* where inputs have factors */
+    constants_shape whole, part; /* of all weights; of those of this range of channels */
+    hp_weight_walk walk;         /* set if inputs have factors */
     const double *pixel_scale;   /* of 8-bit weights that read the image, else NULL */
-    double *factor, *shift;      /* per channel of the range: what weights are multiplied with; the bias */
+    double *factor, *shift;      /* per channel of the range: factor of the weights; bias */
     double *value;               /* weights of one channel, (rows, per) */
     float *row;                  /* the same, folded */
     bool finite;
@@ -71,7 +72,7 @@ static void apply_change(const folding *d, int64_t o) {
     if (d->change->delta) d->shift[o] += (double)d->change->delta[d->first + o];
 }
 
-/* Fills factor and shift of `outs` channels; is there a bias at all? */
+/* Sets factor and shift of `outs` channels; returns whether there is a bias. */
 static bool fill_terms(const folding *d, int64_t outs) {
     const int32_t *norm = hp_layer_is_norm(d->l) ? d->l->param : d->l->n_norm ? d->l->norm : NULL;
     const bool own = !hp_layer_is_norm(d->l) && d->l->n_param > 1;
@@ -86,7 +87,7 @@ static bool fill_terms(const folding *d, int64_t outs) {
 
 /* --- weights of one output channel --- */
 
-/* Factors of input channels, for weights [first, first + per) of the layer. */
+/* Applies the factors of input channels to weights [first, first + per) of the layer. */
 static void scale_inputs(const folding *d, int64_t first, double *w) {
     for (int64_t e = 0; e < d->whole.per; e++) {
         const int64_t in = hp_weight_ends_of(&d->walk, (first + e) / d->walk.length).in;
@@ -105,7 +106,7 @@ static void read_row(const folding *d, const constants_channel *at, int64_t i, d
     if (d->change->in || d->pixel_scale) scale_inputs(d, first, w);
 }
 
-/* The folded weights of channel `o` of the range, to d->row; returns how many. */
+/* Folds the weights of channel `o` of the range into d->row; returns how many. */
 static int64_t fold_channel(folding *d, const constants_channel *at, int64_t o) {
     const int64_t n = (at->end - at->first) * d->whole.per;
     for (int64_t i = at->first; i < at->end; i++)
@@ -124,16 +125,16 @@ static void store(const folding *d, const constants_channel *at, float *out) {
                (size_t)per * sizeof *out);
 }
 
-/* Symmetric: max|w| becomes 127. */
+/* Symmetric: max|w| maps to 127. */
 static float scale_of(const float *w, int64_t n) {
     float most = 0.0f;
     for (int64_t e = 0; e < n; e++) most = fabsf(w[e]) > most ? fabsf(w[e]) : most;
     return most >= tiny_weight ? most / 127.0f : 1.0f;
 }
 
-/* The nearest whole number, halves to even, as rintf finds it, which is a call on old processors. */
+/* The nearest integer, halves to even, like rintf, which is a function call on old processors. */
 static int8_t level(float v) {
-    static const float shift = 0x1.8p23f; /* floats from here on are whole */
+    static const float shift = 0x1.8p23f; /* floats from here on are integers */
     const float whole = (v + shift) - shift;
     return (int8_t)(whole > -127.0f ? whole < 127.0f ? whole : 127.0f : -127.0f);
 }

@@ -1,12 +1,12 @@
-/* constants_state.h - inside of the constants: what constants.c, constants_fold.c and constants_stored.c
- * share. */
+/* constants_state.h - the internals of hp_constants, shared by constants.c, constants_fold.c and
+ * constants_stored.c. */
 #ifndef HP_CONSTANTS_STATE_H
 #define HP_CONSTANTS_STATE_H
 
 #include "exec/data/weights/constants.h"
 #include "exec/data/weights/safetensors.h"
 
-/* Scratch that only grows. */
+/* Scratch memory that only grows. */
 typedef struct constants_room {
     void *at;
     size_t bytes;
@@ -25,17 +25,17 @@ struct hp_constants {
     bool stored;        /* st is a quantised file */
     hp_qparam *qparam;  /* per tensor, with */
     bool *known;
-    bool *foreign;            /* per parameter: the file has it in another size; drawn */
+    bool *foreign;            /* per parameter: has another size in the file; drawn */
     constants_change *change; /* per layer */
     double pixel_scale[4], pixel_zero[4];
     constants_room weight, weight8, scale, bias, row;
 };
 
-/* At least that many bytes; what was there is lost. */
+/* Returns at least that many bytes; earlier contents are lost. */
 void *constants_take(constants_room *room, size_t bytes);
 
-/* A weight array as (lead, outs, per): conv, linear, bn, scale: lead = 1; convt: lead = input channels. An
- * output channel is made of `groups`-th parts of the leading axis. */
+/* A weight array as (lead, outs, per): conv, linear, bn, scale: lead = 1; convt: lead = input channels. Each
+ * group has its own part of the leading axis. */
 typedef struct constants_shape {
     int64_t lead, outs, per, groups;
     int64_t channels; /* output channels: outs * groups */
@@ -43,7 +43,7 @@ typedef struct constants_shape {
 
 constants_shape constants_shape_of(const hp_graph *g, int layer);
 
-/* Where one output channel lies: rows first .. end-1 of the leading axis, column `out`. */
+/* Position of one output channel: rows first .. end-1 of the leading axis, column `out`. */
 typedef struct constants_channel {
     int64_t first, end, out;
 } constants_channel;
@@ -53,10 +53,10 @@ static inline constants_channel constants_channel_at(const constants_shape *s, i
     return (constants_channel){group * rows, (group + 1) * rows, channel % s->outs};
 }
 
-/* The weights of a range of channels: of grouped transposed convolutions always all. */
+/* Shape of the weights of a range of channels; grouped transposed convolutions always have all. */
 constants_shape constants_cut(const constants_shape *whole, int64_t first, int64_t outs);
 
-/* Element of row `i` of that channel within the weights of a range that begins with channel `first`. */
+/* Index of row `i` of that channel within the weights of a range that begins with channel `first`. */
 static inline int64_t constants_place(const constants_shape *part, const constants_channel *at, int64_t i,
                                       int64_t first) {
     return (i * part->outs + at->out - (part->groups == 1 ? first : 0)) * part->per;
@@ -67,7 +67,7 @@ hp_status constants_fold(hp_constants *c, int layer, int64_t first, int64_t outs
                          hp_filter *f, hp_error *err);
 
 /* constants_stored.c: a quantised file. */
-hp_status constants_stored_open(hp_constants *c, hp_error *err); /* checks it, takes its quantisation */
+hp_status constants_stored_open(hp_constants *c, hp_error *err); /* checks the file, reads its qparams */
 hp_status constants_stored(hp_constants *c, int layer, int64_t first, int64_t outs, bool quantised,
                            hp_filter *f, hp_error *err);
 

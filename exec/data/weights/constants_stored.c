@@ -1,4 +1,4 @@
-/* constants_stored.c - constants that a quantised file holds ready for use; see quantised.h. */
+/* constants_stored.c - constants stored ready for use in a quantised file; see quantised.h. */
 #include "exec/data/weights/constants_state.h"
 
 #include "exec/data/weights/quantised.h"
@@ -10,7 +10,7 @@ static const hp_st_tensor *find(const hp_constants *c, int layer, const char *wh
     return hp_safetensors_find(c->st, hp_arena_printf(c->arena, "%s.%s", c->graph->layer[layer].name, what));
 }
 
-/* --- opening: is it of this graph, quantisation of its tensors, pixels --- */
+/* --- opening: does it match the graph; qparams of its tensors; pixels --- */
 
 static hp_status compare(const hp_constants *c, const hp_quantised_info *info, hp_error *err) {
     hp_arena *a = hp_arena_new();
@@ -45,12 +45,13 @@ static hp_status take_qparam(hp_constants *c, int tensor, hp_error *err) {
     return HP_OK;
 }
 
-/* The same but for rounding to float and back. */
+/* Equal up to a conversion to float and back. */
 static bool alike(double a, double b) {
     return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
 
-/* The file's, which its weights were calibrated with; whoever gives others is told. */
+/* Uses the file's normalisation, with which its weights were calibrated; a different one in the options is an
+ * error. */
 static hp_status take_pixels(hp_constants *c, const hp_quantised_info *info, hp_error *err) {
     for (int i = 0; i < c->graph->image_c && i < 4; i++) {
         const int k = info->n_mean == 1 ? 0 : i, m = c->o.n_mean == 1 ? 0 : i;
@@ -80,7 +81,7 @@ hp_status constants_stored_open(hp_constants *c, hp_error *err) {
 
 /* --- weights --- */
 
-/* A range of channels, in elements of `bytes`. */
+/* Copies a range of channels, in elements of `bytes`. */
 static void copy_channels(const constants_shape *whole, const constants_shape *part, int64_t first,
                           const unsigned char *from, size_t bytes, void *to) {
     const int64_t run = part->outs * part->per, skip = whole->groups == 1 ? first * whole->per : 0;

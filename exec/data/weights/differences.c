@@ -1,5 +1,5 @@
-/* differences.c - names, shapes and types of a safetensors file against what is expected; see differences.h.
- */
+/* differences.c - compares names, shapes and types of a safetensors file with the expected ones; see
+ * differences.h. */
 #include "exec/data/weights/differences.h"
 
 #include "plan/base/arena.h"
@@ -17,7 +17,8 @@ static void differ(hp_differences *d, const char *fmt, ...) {
     const int n = vsnprintf(d->text + d->used, sizeof d->text - d->used, fmt, ap);
     va_end(ap);
     HP_ASSERT(n >= 0 &&
-              (size_t)n < sizeof d->text - d->used); /* 4 names of 63, 2 shapes of 4 + 8 numbers cut below */
+              (size_t)n < sizeof d->text - d->used); /* fits: 4 names of 63, 2 shapes of 4 + 8 numbers cut
+                                                        below */
     d->used += (size_t)n;
 }
 

@@ -1,5 +1,5 @@
-/* differences.h - a safetensors file held against the tensors that are expected in it: every name with its
- * shape and type, nothing else. */
+/* differences.h - compares a safetensors file with the tensors expected in it: every name with its shape and
+ * type, and no others. */
 #ifndef HP_DIFFERENCES_H
 #define HP_DIFFERENCES_H
 
@@ -15,19 +15,19 @@ typedef struct hp_st_expected {
     int32_t dim[4];
 } hp_st_expected;
 
-/* The first differences, in words. */
+/* Text of the first differences. */
 typedef struct hp_differences {
     int n;
     size_t used;
     char text[640];
 } hp_differences;
 
-/* What `want` (n of it) and the file do not have in common; tensors *.num_batches_tracked do not count. */
+/* The differences between the file and `want` (n entries); tensors *.num_batches_tracked are ignored. */
 void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int n, hp_differences *d);
-/* Behind the last difference that is shown: "" or ", ...". */
+/* Follows the last difference shown: "" or ", ...". */
 const char *hp_differences_rest(const hp_differences *d);
 
-/* Does the file hold the parameters of the network? Errors: HP_EDATA listing the first differences. */
+/* Does the file contain the parameters of the network? Errors: HP_EDATA listing the first differences. */
 hp_status hp_weights_compare(const char *path, const hp_safetensors *st, const hp_graph *g, hp_error *err);
 
 #endif

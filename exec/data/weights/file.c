@@ -1,5 +1,5 @@
-/* file.c - weights from and to safetensors files, by torchvision's state-dict names; see weights.h.
- */
+/* file.c - reads and writes weights as safetensors files with torchvision's state-dict names; see
+ * weights.h. */
 #include "exec/data/weights/differences.h"
 #include "exec/data/weights/weights.h"
 
@@ -13,7 +13,7 @@ static bool all_finite(hp_dtype dtype, const void *value, int64_t n) {
     return true;
 }
 
-/* `to` is the start of the parameter's place. */
+/* `to`: the start of the parameter's place. */
 static hp_status take(hp_dtype dtype, const hp_st_tensor *t, void *to, const char *path, hp_error *err) {
     char name[64];
     if (dtype == HP_F32)

@@ -1,5 +1,5 @@
-/* init.c - counter-based initial weights: Philox words of (seed, parameter, element / 4), four
- * elements a call. */
+/* init.c - counter-based initial weights: Philox words of (seed, parameter, element / 4), four elements per
+ * call. */
 #include "exec/base/streams.h"
 #include "exec/data/weights/weights.h"
 #include "plan/base/rng.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A draw: four values of mean 0 and the parameter's scale. */
+/* Draws four values with mean 0 and the parameter's scale. */
 typedef void (*draw_fn)(hp_rng4 r, float scale, float out[4]);
 
 static double unit(uint32_t word) {
@@ -33,7 +33,7 @@ static void draw_constant(hp_rng4 r, float scale, float out[4]) {
     for (int i = 0; i < 4; i++) out[i] = scale;
 }
 
-/* torch.nn.init._calculate_fan_in_and_fan_out: rows times the receptive field, whatever the groups. */
+/* torch.nn.init._calculate_fan_in_and_fan_out: dim 0 times the receptive field, ignoring groups. */
 static double fan_out(const hp_param *p) {
     double n = p->dim[0];
     for (int i = 2; i < p->n_dim; i++) n *= p->dim[i];
@@ -79,7 +79,7 @@ static const struct scheme {
     [HP_INIT_TORCH_DEFAULT] = {draw_uniform, scale_bound},
 };
 
-/* Elements first .. first+count-1; a range may begin and end within a draw of four. */
+/* Elements first .. first+count-1; the range may begin and end within a draw of four. */
 static void draw_range(const struct scheme *s, float scale, uint64_t seed, uint64_t stream, int64_t first,
                        int64_t count, float *out) {
     float four[4];
@@ -103,7 +103,7 @@ bool hp_weights_start(const hp_weights *w, const hp_param_place *at) {
     return w->mode == HP_MODE_INFER || (w->replica == 0 && (at->here & HP_START));
 }
 
-/* Parameter i's place in a float64 buffer. */
+/* Fills parameter i's place in a float64 buffer. */
 static void fill_double(const hp_weights *w, int i, uint64_t seed, double *to) {
     enum { CHUNK = 256 };
     const hp_param_place *at = &w->role->place[i];

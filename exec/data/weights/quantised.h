@@ -1,5 +1,4 @@
-/* quantised.h - the file of `hplan quantize`: everything a deployed int8 network multiplies with, in
- * safetensors.
+/* quantised.h - the file of `hplan quantize`: all constants of a deployed int8 network, in safetensors.
  *
  *     LAYER.weight        I8, shape of the graph, where the layer reads 8 bits; else F32, batch norm folded
  *     LAYER.weight_scale  F32 (output channels), beside I8 weights: real = weight_scale * weight; of a layer
@@ -8,8 +7,9 @@
  *     LAYER.output_scale  F32 (1), of every U8 tensor but the image, under its producer's name
  *     LAYER.output_zero   I32 (1)
  *
- * bn and scale layers that are left: weight and bias (channels), F32. Metadata: format "hplan-quantised 1",
- * net, observer, images, mean, std, float_layers, source (hash of the weights' file, or the seed). */
+ * bn and scale layers that were not folded: weight and bias (channels), F32. Metadata: format
+ * "hplan-quantised 1", net, observer, images, mean, std, float_layers, source (hash of the weights' file, or
+ * the seed). */
 #ifndef HP_QUANTISED_H
 #define HP_QUANTISED_H
 
@@ -20,32 +20,32 @@
 typedef struct hp_quantised_info {
     const char *net;
     const char *observer;
-    int64_t images; /* observed */
+    int64_t images; /* calibration images */
     int32_t n_mean;
     double mean[4], std[4];
     const char *float_layers; /* of the deployment, as hp_deploy_options.float_layers; "" for none */
-    const char *source;       /* where the weights come from */
+    const char *source;       /* origin of the weights */
 } hp_quantised_info;
 
-/* Is it such a file, of whatever version? */
+/* Is it such a file, of any version? */
 bool hp_quantised_is(const hp_safetensors *st);
-/* The metadata, checked; strings live in `arena`. Errors: HP_EDATA (another version, a note missing or bad).
- */
+/* Reads and checks the metadata; strings live in `arena`. Errors: HP_EDATA (another version, an entry missing
+ * or wrong). */
 hp_status hp_quantised_info_of(hp_arena *arena, const char *path, const hp_safetensors *st,
                                hp_quantised_info *info, hp_error *err);
-/* The same of a file by name, before its network is deployed. Also HP_EDATA: no such file, another format. */
+/* The same for a file by name, before its network is deployed. Errors also: HP_EDATA (no such file, another
+ * format). */
 hp_status hp_quantised_info_read(hp_arena *arena, const char *path, hp_quantised_info *info, hp_error *err);
 
-/* Text for `source`: hash of the weights' file, or the seed they are drawn from where path is NULL. Errors:
- * HP_EDATA. */
+/* Text for `source`: hash of the weights' file, or the seed if path is NULL. Errors: HP_EDATA. */
 hp_status hp_quantised_source(hp_arena *arena, const char *path, uint64_t seed, const char **text,
                               hp_error *err);
 
-/* The tensors such a file has for a deployed graph; returns how many. Lives in `arena`. */
+/* The tensors of such a file for a deployed graph; returns how many. Lives in `arena`. */
 int hp_quantised_expected(hp_arena *arena, const hp_graph *g, hp_st_expected **want);
 
-/* Writes the file. `c`: calibrated, of a float source. Errors: HP_ECREATE, HP_EIO, HP_EDATA (weights that are
- * no numbers). */
+/* Writes the file. `c`: calibrated, with a float source. Errors: HP_ECREATE, HP_EIO, HP_EDATA (weights that
+ * are not finite). */
 hp_status hp_quantised_write(const char *path, hp_constants *c, const hp_quantised_info *info, hp_error *err);
 
 #endif

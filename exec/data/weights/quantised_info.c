@@ -1,4 +1,4 @@
-/* quantised_info.c - metadata of a quantised file, to text and back; see quantised.h. */
+/* quantised_info.c - reads the metadata of a quantised file; see quantised.h. */
 #include "exec/data/weights/quantised.h"
 
 #include "plan/base/hash.h"
@@ -26,7 +26,7 @@ static hp_status text_of(hp_arena *a, const char *path, const hp_safetensors *st
     return HP_OK;
 }
 
-/* Up to four numbers with commas; returns how many, 0 when it is no such list. */
+/* Parses up to four numbers separated by commas; returns how many, 0 if it is no such list. */
 static int parse_list(const char *text, double value[4]) {
     for (int n = 0; n < 4; n++) {
         char *end;
@@ -81,7 +81,7 @@ hp_status hp_quantised_info_read(hp_arena *a, const char *path, hp_quantised_inf
     return s;
 }
 
-/* Chunk by chunk: the file may be larger than memory. */
+/* In chunks: the file may be larger than memory. */
 static uint64_t hash_stream(FILE *f) {
     static const size_t chunk = 1 << 20;
     unsigned char *bytes = malloc(chunk);

@@ -1,11 +1,11 @@
-/* quantised_write.c - which tensors a quantised file has, and writing them layer by layer; see quantised.h.
- */
+/* quantised_write.c - the list of a quantised file's tensors, and writing them layer by layer; see
+ * quantised.h. */
 #include "exec/data/weights/quantised.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A tensor of the file and what it is made of. */
+/* What a tensor of the file contains. */
 typedef enum written_kind { WEIGHT, WEIGHT_SCALE, BIAS, OUTPUT_SCALE, OUTPUT_ZERO, KINDS } written_kind;
 static const char *const suffixes[KINDS] = {"weight", "weight_scale", "bias", "output_scale", "output_zero"};
 
@@ -46,7 +46,7 @@ static void add_floats(listing *s, int layer) {
     if (eight || has_bias(l)) add(s, layer, BIAS, HP_ST_F32, 1, &channels);
 }
 
-/* Bytes last, so that all floats lie where floats may. */
+/* Bytes last, so that all floats are aligned. */
 static listing list(hp_arena *arena, const hp_graph *g) {
     static const int32_t one = 1;
     listing s = {.arena = arena, .g = g};
@@ -75,10 +75,10 @@ int hp_quantised_expected(hp_arena *arena, const hp_graph *g, hp_st_expected **w
 typedef struct writing {
     const listing *list;
     hp_constants *c;
-    int layer; /* of the filter, -1 */
+    int layer; /* layer of the filter, -1: none yet */
     hp_filter filter;
     hp_qparam q;
-    float *zeros; /* bias of a layer that has none */
+    float *zeros; /* bias of a layer without one */
 } writing;
 
 static const void *bytes_of(const writing *w, written_kind kind) {
@@ -91,7 +91,7 @@ static const void *bytes_of(const writing *w, written_kind kind) {
     return of[kind];
 }
 
-/* The filter of a layer stays valid until another is asked for. */
+/* The filter of a layer stays valid until another one is read. */
 static const void *data_of(void *self, int i, hp_error *err) {
     writing *w = self;
     const struct written *at = &w->list->at[i];

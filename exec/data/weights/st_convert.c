@@ -1,5 +1,5 @@
-/* st_convert.c - stored floating-point formats to float and double. Little-endian and unaligned in the file;
- * hplan runs on little-endian machines (checked at compile time). */
+/* st_convert.c - converts stored floating-point formats to float and double. Data are little-endian and
+ * unaligned in the file; hplan runs on little-endian machines (checked at compile time). */
 #include "exec/data/weights/safetensors.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* st_read.c - safetensors files opened with every claim of the header checked; see safetensors.h. */
+/* st_read.c - opens safetensors files and checks every claim of the header; see safetensors.h. */
 #include "exec/data/weights/safetensors.h"
 #include "plan/base/arena.h"
 
@@ -110,7 +110,7 @@ static hp_status read_tensor(hp_safetensors *st, const char *name, json_t *entry
     return HP_OK;
 }
 
-/* Texts alone, as the format says; another value is as good as none. */
+/* The format allows text values only; others are ignored. */
 static void read_notes(hp_safetensors *st, json_t *entry) {
     const char *key;
     json_t *value;
@@ -141,7 +141,7 @@ static hp_status read_entries(hp_safetensors *st, json_t *root, hp_error *err) {
 
 static int by_offset(const void *x, const void *y) {
     const hp_st_tensor *a = x, *b = y;
-    const int64_t na = a->count, nb = b->count; /* of two at one place the empty one goes first */
+    const int64_t na = a->count, nb = b->count; /* of two at one offset the empty one comes first */
     if (a->data != b->data) return a->data < b->data ? -1 : 1;
     return (na > nb) - (na < nb);
 }

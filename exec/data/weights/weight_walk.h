@@ -1,6 +1,6 @@
-/* weight_walk.h - which input and output channel a weight joins, for conv, convt and linear layers.
+/* weight_walk.h - which input and output channel a weight of a conv, convt or linear layer connects.
  *
- * Weights come in runs that join the same two channels: the kernel's window; of linear layers, which read
+ * Weights come in runs that connect the same two channels: the kernel's window; in linear layers, which read
  * (C, H, W), the pixels of a channel. */
 #ifndef HP_WEIGHT_WALK_H
 #define HP_WEIGHT_WALK_H
@@ -9,7 +9,7 @@
 
 typedef struct hp_weight_walk {
     int64_t runs, length; /* weights of run r: [r * length, (r + 1) * length) */
-    int64_t d0, d1;       /* leading dimensions in runs */
+    int64_t d0, d1;       /* leading dimensions, counted in runs */
     int64_t groups;
     bool transposed;
 } hp_weight_walk;

@@ -5,8 +5,9 @@
  * running statistics in a state buffer, both in the program's dtype (HP_F32 or HP_F64), elements in the
  * row-major order of the shapes of graph.h.
  *
- * In training the true running statistics are a sum over ranks (gather.c): they begin on the roles marked
- * HP_START of replica 0, and with zero elsewhere. Inference adds nothing to them and reads them on all. */
+ * In training the true running statistics are a sum over ranks (gather.c): they start with their initial
+ * value on the roles marked HP_START of replica 0, and with zero elsewhere. Inference does not update them
+ * and holds them on all ranks. */
 #ifndef HP_WEIGHTS_H
 #define HP_WEIGHTS_H
 
@@ -19,7 +20,7 @@ typedef struct hp_weights {
     const hp_role *role; /* place, trained_elems */
     int32_t dtype;       /* hp_dtype: HP_F32 or HP_F64 */
     int32_t mode;        /* hp_mode */
-    int32_t replica;     /* of this rank */
+    int32_t replica;     /* replica of this rank */
     void *weights;       /* trained_elems elements */
     void *state;         /* may be NULL if the role has none */
 } hp_weights;
@@ -28,29 +29,29 @@ typedef struct hp_weights {
  * statistics: mean 0, variance 1. */
 void hp_param_draw(const hp_graph *g, int param, uint64_t seed, int64_t first, int64_t count, float *out);
 
-/* Do the running statistics at this place begin with a value of their own? */
+/* Do the running statistics at this place start with their initial value (otherwise zero)? */
 bool hp_weights_start(const hp_weights *w, const hp_param_place *at);
 
-/* Draws every parameter of the role; element e of the whole parameter p depends on (seed, p, e) alone, so
- * that no strategy and no dtype changes it (float64 gets the float32 values). The gaps of the weights buffer
- * become 0. Running mean 0 and variance 1 where they begin, else zeros. Source of the schemes: torch.nn.init,
- * He et al. 2015 (kaiming), nn.Linear.reset_parameters. */
+/* Draws every parameter of the role; element e of the whole parameter p depends only on (seed, p, e), so that
+ * no strategy or dtype changes it (float64 gets the float32 values). Gaps in the weights buffer become 0.
+ * Running mean 0 and variance 1 where they start, otherwise zeros. Source of the schemes: torch.nn.init, He
+ * et al. 2015 (kaiming), nn.Linear.reset_parameters. */
 void hp_weights_init(const hp_weights *w, uint64_t seed);
 
-/* Reads the role's slices from a safetensors file that holds the whole network (checked: every name of
- * the graph with its shape, nothing else but *.num_batches_tracked); zeros where running statistics do not
- * begin. Errors: HP_EDATA listing the first differences. */
+/* Reads the role's slices from a safetensors file of the whole network (checked: every name of the graph with
+ * its shape, and no others except *.num_batches_tracked); zeros where running statistics do not start.
+ * Errors: HP_EDATA listing the first differences. */
 hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err);
 
 typedef struct hp_weights_source {
-    /* All elements of graph parameter `param` (row-major, in `dtype`), in order of `param`; needed until the
-     * next call. NULL with `err` set stops the writing. */
+    /* All elements of graph parameter `param` (row-major, in `dtype`), called in order of `param`; valid
+     * until the next call. NULL with `err` set aborts the write. */
     const void *(*get)(void *self, int param, hp_error *err);
     void *self;
 } hp_weights_source;
 
 /* Writes the whole network, with *.num_batches_tracked = `batches` for every batch norm, so that PyTorch's
- * load_state_dict(strict=True) takes it. HP_F32 as F32, HP_F64 as F64. Errors: HP_ECREATE, HP_EIO, the
+ * load_state_dict(strict=True) accepts it. HP_F32 as F32, HP_F64 as F64. Errors: HP_ECREATE, HP_EIO, the
  * source's. */
 hp_status hp_weights_save(const char *path, const hp_graph *g, hp_dtype dtype,
                           const hp_weights_source *source, int64_t batches, hp_error *err);

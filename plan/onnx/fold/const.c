@@ -1,4 +1,4 @@
-/* const.c - constants: from the file's tensors, and room for computed ones. */
+/* const.c - constants: reads the file's tensors, and allocates computed ones. */
 #include "plan/onnx/inside.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 
 bool onnx_count(int n_dim, const int64_t *dim, int64_t *count) {
     const int64_t most = INT64_C(1) << 40;
-    int64_t room = 1; /* without the empty ones: products of any of them stay small */
+    int64_t room = 1; /* product of the non-empty dimensions, so that products of any subset stay small */
     *count = 1;
     for (int d = 0; d < n_dim; d++) {
         if (dim[d] < 0 || dim[d] > most) return false;
@@ -17,7 +17,7 @@ bool onnx_count(int n_dim, const int64_t *dim, int64_t *count) {
     return true;
 }
 
-/* --- from the file --- */
+/* --- tensors of the file --- */
 
 static hp_status tensor_fail(const onnx_reader *r, const Onnx__TensorProto *t, const char *what) {
     return hp_fail(r->err, HP_EDATA, "%s: constant '%s': %s", r->file,
@@ -56,7 +56,7 @@ static typed typed_of(const Onnx__TensorProto *t) {
     }
 }
 
-/* Narrow types lie in wider arrays: 16-bit reals as their bits. */
+/* Narrow types are stored in wider arrays: 16-bit reals as their bits. */
 static const void *narrowed(hp_arena *arena, typed from, int bytes, int64_t count) {
     unsigned char *to = hp_arena_alloc(arena, (size_t)(bytes * count));
     const int wide = onnx_type_of(from.type)->bytes;
@@ -73,7 +73,7 @@ static hp_status read_typed(const onnx_reader *r, const Onnx__TensorProto *t, co
         return tensor_fail(r, t, "it has another number of elements than its dimensions say");
     const bool same = onnx_type_of(from.type)->bytes == type->bytes;
     c->data = same ? from.data : narrowed(r->scratch, from, type->bytes, c->count);
-    if (!c->data) c->data = hp_arena_alloc(r->scratch, 1); /* no elements */
+    if (!c->data) c->data = hp_arena_alloc(r->scratch, 1); /* an empty constant */
     return HP_OK;
 }
 
@@ -95,9 +95,9 @@ hp_status onnx_const_read(const onnx_reader *r, const Onnx__TensorProto *t, onnx
     return HP_OK;
 }
 
-/* --- computed --- */
+/* --- computed constants --- */
 
-/* What folding makes may be larger than the file (shapes that expand), but not without limit. */
+/* Folding may produce more data than the file has (shapes that expand), but within a limit. */
 static int64_t most_folded(const onnx_reader *r) {
     return (INT64_C(256) << 20) + 8 * r->file_bytes;
 }
@@ -120,7 +120,7 @@ hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data
     return HP_OK;
 }
 
-/* --- as inputs --- */
+/* --- constants as inputs --- */
 
 hp_status onnx_need_const(const onnx_call *c, int k, const char *what, const onnx_const **out) {
     const onnx_value *v = onnx_in(c, k);
@@ -134,7 +134,7 @@ hp_status onnx_need_number(const onnx_call *c, int k, const char *what, double *
     const onnx_const *number = NULL;
     if (!onnx_in(c, k)) return HP_OK;
     HP_TRY(onnx_need_const(c, k, what, &number));
-    if (number->count == 0) return HP_OK; /* an empty constant stands for none */
+    if (number->count == 0) return HP_OK; /* an empty constant means it is omitted */
     if (number->count != 1) return onnx_fail(c, "its %s must be one number", what);
     *value = onnx_real(number, 0);
     return HP_OK;

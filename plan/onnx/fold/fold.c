@@ -1,5 +1,4 @@
-/* fold.c - arithmetic on constants: whole numbers as int64, reals as double, results in the inputs'
- * type. */
+/* fold.c - arithmetic on constants: integers as int64, reals as double, results in the inputs' type. */
 #include "plan/onnx/fold/fold.h"
 
 #include <inttypes.h>
@@ -13,7 +12,7 @@ const onnx_const *onnx_constant(const onnx_call *c, int k) {
     return v ? &v->c : NULL;
 }
 
-/* 16-bit reals are computed in float. */
+/* Results of 16-bit reals are float. */
 int onnx_result_type(int type) {
     return onnx_type_of(type)->put ? type : ONNX_FLOAT;
 }
@@ -31,7 +30,7 @@ void onnx_put(const onnx_const *to, void *data, int64_t i, const onnx_const *fro
 typedef struct broadcast {
     const onnx_const *in[3];
     int n;
-    int64_t step[3][ONNX_MOST_DIMS]; /* per input and dimension of the output; 0: repeated */
+    int64_t step[3][ONNX_MOST_DIMS]; /* per input and dimension of the output; 0: broadcast */
 } broadcast;
 
 static hp_status broadcast_shape(onnx_call *c, broadcast *b, onnx_const *out) {
@@ -75,10 +74,10 @@ static bool all_known(const broadcast *b) {
 
 typedef struct binary {
     double (*real)(double a, double b);
-    bool (*whole)(int64_t a, int64_t b, int64_t *out); /* false: no result */
+    bool (*whole)(int64_t a, int64_t b, int64_t *out); /* false: undefined (division by zero) */
 } binary;
 
-/* A mixed pair (of Pow) is computed in reals and has the first one's type. */
+/* A mixed pair (of Pow) is computed in reals and has the first input's type. */
 static hp_status fold_pair(onnx_call *c, const onnx_const *left, const onnx_const *right, const binary *f,
                            int type, onnx_const *out) {
     broadcast b = {.n = 2, .in = {left, right}};
@@ -106,7 +105,7 @@ static hp_status fold_two(onnx_call *c, onnx_const *out, const binary *f, int ty
     return fold_pair(c, left, right, f, type, out);
 }
 
-/* Any number of inputs, one after the other. */
+/* Left-associative over any number of inputs. */
 static hp_status fold_many(onnx_call *c, onnx_const *out, const binary *f) {
     const onnx_const *first = onnx_constant(c, 0);
     if (!first) return onnx_fail(c, "an input is missing");
@@ -189,7 +188,7 @@ hp_status onnx_fold_min(onnx_call *c, onnx_const *out) {
     return fold_many(c, out, &f);
 }
 
-/* The divisor's sign, or with fmod the dividend's. */
+/* The result has the divisor's sign, with fmod the dividend's. */
 hp_status onnx_fold_mod(onnx_call *c, onnx_const *out) {
     static const binary mod = {real_mod, whole_mod}, remainder_of = {real_remainder, whole_remainder};
     int64_t dividend = 0;
@@ -297,7 +296,7 @@ hp_status onnx_fold_cast(onnx_call *c, onnx_const *out) {
 
 /* --- reductions --- */
 
-/* Which dimensions go; *nothing: none, by noop_with_empty_axes. */
+/* Which dimensions are reduced; *nothing: none, by noop_with_empty_axes. */
 static hp_status reduced_dims(onnx_call *c, const onnx_const *x, bool reduced[ONNX_MOST_DIMS],
                               bool *nothing) {
     int64_t axes[ONNX_MOST_DIMS], noop = 0;
@@ -314,7 +313,7 @@ static hp_status reduced_dims(onnx_call *c, const onnx_const *x, bool reduced[ON
     return HP_OK;
 }
 
-/* Place in the reduced constant of element i. */
+/* Index in the reduced constant of element i. */
 static int64_t reduced_place(const onnx_const *x, const bool *reduced, int64_t i) {
     int64_t at = 0, step = 1;
     for (int d = x->n_dim - 1; d >= 0; d--) {

@@ -1,11 +1,11 @@
-/* forward.c - a scale whose readers are all convolutions or linear layers goes into their weights:
- * w' = w f, b' = b + sum of w times the scale's bias. A bias needs windows that never reach into the padding.
- */
+/* forward.c - folds a scale whose readers are all convolutions or linear layers into their weights: w' = w f,
+ * b' = b + sum of w times the scale's bias. A bias can be folded only if no window reaches into the
+ * padding. */
 #include "plan/onnx/fold/simplify.h"
 
 #include <string.h>
 
-/* Readers of each tensor among the layers that the output needs. */
+/* For each tensor, the layers that read it, among those that the output needs. */
 typedef struct readers {
     int32_t *first, *layer; /* of tensor t: layer[first[t]] .. layer[first[t + 1] - 1] */
 } readers;
@@ -34,7 +34,7 @@ static bool takes_scale(const onnx_passes *p, const hp_layer *l, bool bias) {
     const hp_graph *g = p->r->graph;
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     if (l->op != HP_CONV && l->op != HP_LINEAR) return false;
-    if (p->r->data[l->param[0]].data8) return false; /* their scale is per output channel */
+    if (p->r->data[l->param[0]].data8) return false; /* their weight scale is per output channel */
     return l->op == HP_LINEAR || !bias ||
            (stays_inside(y->h, x->h, l->kh, l->stride_h, l->pad_h, l->dil_h) &&
             stays_inside(y->w, x->w, l->kw, l->stride_w, l->pad_w, l->dil_w));

@@ -1,4 +1,4 @@
-/* move.c - constants that are made, cut, joined and reordered: Constant, ConstantOfShape, Range,
+/* move.c - folds nodes that create, cut, join and reorder constants: Constant, ConstantOfShape, Range,
  * Reshape, Squeeze, Unsqueeze, Flatten, Transpose, Concat, Gather, Slice, Expand, DequantizeLinear. */
 #include "plan/onnx/fold/fold.h"
 
@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-/* --- made --- */
+/* --- creating --- */
 
 static hp_status from_array(onnx_call *c, onnx_const *out, int type, int n_dim, int64_t n, const void *data) {
     *out = (onnx_const){.name = "", .type = type, .n_dim = n_dim, .dim = {n}, .count = n, .data = data};
-    if (!data) out->data = hp_arena_alloc(c->r->scratch, 1); /* no elements */
+    if (!data) out->data = hp_arena_alloc(c->r->scratch, 1); /* an empty constant */
     return HP_OK;
 }
 
@@ -18,7 +18,7 @@ hp_status onnx_fold_constant(onnx_call *c, onnx_const *out) {
     const Onnx__AttributeProto *a;
     if ((a = onnx_attr(c, "value")) && a->t) {
         HP_TRY(onnx_const_read(c->r, a->t, out));
-        out->name = c->node->output[0]; /* it stands for an initializer */
+        out->name = c->node->output[0]; /* it acts as an initializer */
         return HP_OK;
     }
     if ((a = onnx_attr(c, "value_float"))) return from_array(c, out, ONNX_FLOAT, 0, 1, &a->f);
@@ -67,9 +67,9 @@ hp_status onnx_fold_range(onnx_call *c, onnx_const *out) {
     return HP_OK;
 }
 
-/* --- other dimensions, the same data --- */
+/* --- reshaping --- */
 
-/* The constant under other dimensions; it stays the same initializer, also a quantised one by rows. */
+/* The constant under other dimensions; it remains the same initializer, also one quantised by rows. */
 static hp_status same_data(onnx_call *c, const onnx_const *x, int n_dim, const int64_t *dim,
                            onnx_const *out) {
     *out = *x;
@@ -152,7 +152,7 @@ hp_status onnx_fold_identity(onnx_call *c, onnx_const *out) {
     return HP_OK;
 }
 
-/* --- reordered, cut, joined --- */
+/* --- reordering, cutting, joining --- */
 
 /* out[i] = in at base + sum of (index along d) * step[d]. */
 static void copy_strided(const onnx_const *x, const onnx_const *out, void *data, int64_t base,
@@ -221,7 +221,7 @@ hp_status onnx_fold_expand(onnx_call *c, onnx_const *out) {
     return HP_OK;
 }
 
-/* Sizes of the parts that a dimension has before, at and behind `axis`. */
+/* Products of the dimensions before, at and after `axis`. */
 typedef struct around {
     int64_t before, at, behind;
 } around;
@@ -292,7 +292,7 @@ hp_status onnx_fold_gather(onnx_call *c, onnx_const *out) {
     return HP_OK;
 }
 
-/* One dimension's part: first, how many, step. Bounds beyond the ends are moved to them. */
+/* Slice of one dimension: first, count, step. Bounds beyond the ends are clamped. */
 static hp_status slice_bounds(const onnx_call *c, int64_t n, int64_t start, int64_t end, int64_t step,
                               int64_t *first, int64_t *count) {
     if (step == 0 || step == INT64_MIN) return onnx_fail(c, "has a step of 0");

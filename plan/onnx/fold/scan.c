@@ -1,4 +1,4 @@
-/* scan.c - protobuf's wire format (protobuf.dev, "Encoding") checked before it is unpacked. */
+/* scan.c - validates protobuf's wire format (protobuf.dev, "Encoding") before it is unpacked. */
 #include "plan/onnx/file.h"
 
 #include <stdint.h>
@@ -31,7 +31,7 @@ static bool skip(span *s, uint64_t bytes) {
     return true;
 }
 
-/* Moves behind a field's value; `inside` is what a length-delimited one holds. */
+/* Advances past a field's value; `inside` is the contents of a length-delimited one. */
 static bool take_value(span *s, int wire, span *inside) {
     uint64_t n = 0;
     *inside = (span){s->at, s->at};

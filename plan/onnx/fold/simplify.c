@@ -1,18 +1,17 @@
-/* simplify.c - rewrites that leave the network's function as it is: hard swish written as four nodes
- * becomes one activation, x + x s becomes x (1 + s), and factors and biases go into the weights beside them.
- */
+/* simplify.c - rewrites that preserve the network's function: hard swish written as four nodes becomes one
+ * activation, x + x s becomes x (1 + s), and factors and biases are folded into adjacent weights. */
 #include "plan/onnx/fold/simplify.h"
 
 #include <math.h>
 #include <string.h>
 
-/* --- what layers are --- */
+/* --- matching layers --- */
 
 hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor) {
     return &p->r->graph->layer[p->r->graph->tensor[tensor].producer];
 }
 
-/* The maker, if only one layer reads what it makes and the model does not quantise it. */
+/* The layer that makes the tensor, if it has one reader and the model does not quantise the tensor. */
 static hp_layer *sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op) {
     hp_layer *l = onnx_maker(p, tensor);
     return l->op == (int32_t)op && p->uses[tensor] == 1 && !p->r->note[tensor].has_qparam ? l : NULL;
@@ -22,7 +21,7 @@ static const float *data_of(const onnx_passes *p, const hp_layer *l, int i) {
     return i < l->n_param ? p->r->data[l->param[i]].data : NULL;
 }
 
-/* Are all of the parameter's elements (nearly) this number? */
+/* Are all elements of the parameter (nearly) this number? */
 static bool all_are(const onnx_passes *p, const hp_layer *l, int i, double value) {
     const float *data = data_of(p, l, i);
     if (!data) return false;
@@ -52,7 +51,7 @@ static void becomes(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int
 
 /* --- hard swish: x clamp(x + 3, 0, 6) / 6, the division anywhere, or x hardsigmoid(x) --- */
 
-/* Is `tensor` clamp(x + 3, 0, 6), and nobody else's? */
+/* Is `tensor` clamp(x + 3, 0, 6), with no other reader? */
 static bool is_clamped(const onnx_passes *p, int32_t tensor, int32_t x) {
     const hp_layer *clip = sole_maker(p, tensor, HP_ACT);
     if (!clip ||
@@ -107,7 +106,7 @@ static void add_vector(onnx_passes *p, hp_layer *l, hp_param_kind kind, const ch
     l->param[l->n_param++] = g->n_param++;
 }
 
-/* The product's place becomes 1 + s, the sum's the product. */
+/* The product's layer becomes 1 + s, the sum's layer the product. */
 static bool gated_sum(onnx_passes *p, hp_layer *l) {
     hp_graph *g = p->r->graph;
     if (l->op != HP_ADD || l->act != HP_ACT_NONE) return false;
@@ -131,7 +130,7 @@ static bool gated_sum(onnx_passes *p, hp_layer *l) {
     return false;
 }
 
-/* --- a scale into the layer before it --- */
+/* --- folding a scale into the layer before it --- */
 
 float *onnx_own(onnx_passes *p, int32_t param) {
     hp_onnx_param *d = &p->r->data[param];
@@ -170,7 +169,7 @@ static void scale_weights(onnx_passes *p, hp_layer *host, const float *factor, i
     d->data8_scale = scale;
 }
 
-/* bias = bias * factor + more, of the host's parameter `i`; NULL data: not known. */
+/* bias = bias * factor + more, for the host's parameter `i`; NULL data: not known. */
 static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *factor, const float *more,
                        bool known, int64_t channels) {
     if (i >= host->n_param && !more && known) return;
@@ -220,7 +219,7 @@ int32_t onnx_simplify(onnx_reader *r, int32_t output) {
     for (int t = 0; t < g->n_tensor; t++) p.as[t] = t;
     for (int l = 0; l < g->n_layer; l++)
         for (int k = 0; k < g->layer[l].n_in; k++) p.uses[g->layer[l].in[k]]++;
-    p.uses[output] += 2; /* the reader outside is no layer */
+    p.uses[output] += 2; /* the output itself counts as two readers */
     rewrite(&p);
     output = p.as[output];
     onnx_scales_forward(&p, output);

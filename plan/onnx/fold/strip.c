@@ -1,5 +1,5 @@
-/* strip.c - a model without its weights: the same messages, large constants empty. What is left builds
- * the graph for any image size and fits into a database. */
+/* strip.c - a model without its weights: the same messages with large constants left empty. It still builds
+ * the graph for any image size, and fits into a database. */
 #include "plan/onnx/inside.h"
 
 #include "plan/onnx/file.h"

@@ -1,6 +1,6 @@
-/* deployed.c - which of the model's tensors each layer of a deployed graph makes, and so which scale and
- * zero point it has. Deploying joins layers: the first of them keeps its name, its output is the last one's.
- */
+/* deployed.c - maps each layer of a deployed graph to the model's tensor that it computes, and so to its
+ * scale and zero point. Deploying fuses layers: the fused layer has the first one's name and the last one's
+ * output. */
 #include "plan/onnx/int8/int8.h"
 
 #include "plan/onnx/names.h"
@@ -11,7 +11,7 @@ typedef struct tracing {
     const hp_graph *g;    /* the model's */
     onnx_names kept;      /* of the deployed graph's layers */
     onnx_names names;     /* of the model's */
-    int32_t *uses, *read; /* per tensor of the model: how often it is read, by which layer last */
+    int32_t *uses, *read; /* per tensor of the model: number of reads, and the last layer that reads it */
 } tracing;
 
 static tracing start(hp_arena *scratch, const hp_graph *g, const hp_graph *deployed) {
@@ -31,8 +31,8 @@ static tracing start(hp_arena *scratch, const hp_graph *g, const hp_graph *deplo
     return t;
 }
 
-/* The layer that `host` took in behind tensor x, or NULL. `adds`: host may have taken in an addition, once;
- * an addition belongs to one of the two that it adds. */
+/* The layer that reads x and was fused into `host`, or NULL. `adds`: host may contain one addition; an
+ * addition belongs to only one of its two inputs' layers. */
 static const hp_layer *taken_behind(const tracing *t, int32_t x, bool *adds) {
     const hp_layer *next = &t->g->layer[t->read[x]];
     if (t->uses[x] != 1 || onnx_names_find(&t->kept, next->name) >= 0) return NULL;
@@ -42,7 +42,7 @@ static const hp_layer *taken_behind(const tracing *t, int32_t x, bool *adds) {
     return next;
 }
 
-/* The model's tensor that a deployed layer makes; -1: none (rows of a pool). */
+/* The model's tensor that a deployed layer computes; -1: none (the rows of a split pool). */
 static int32_t made_by(const tracing *t, const hp_layer *deployed) {
     const int32_t at = onnx_names_find(&t->names, deployed->name);
     if (at < 0) return -1;
@@ -53,7 +53,7 @@ static int32_t made_by(const tracing *t, const hp_layer *deployed) {
     return x;
 }
 
-/* Conversions make what they read. */
+/* Skips conversions: the layer whose output they convert. */
 static const hp_layer *converted(const hp_graph *g, const hp_layer *l) {
     while (l->op == HP_QUANT || l->op == HP_DEQUANT) l = &g->layer[g->tensor[l->in[0]].producer];
     return l;

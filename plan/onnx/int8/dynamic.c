@@ -1,9 +1,10 @@
-/* dynamic.c - DynamicQuantizeLinear: models quantised while they run, as onnxruntime's quantize_dynamic
- * writes them.
+/* dynamic.c - DynamicQuantizeLinear: models quantised at run time, as onnxruntime's quantize_dynamic writes
+ * them.
  *
- * The scale is taken out of both sides: integers of scale 1 and zero point 0 stand for the reals themselves,
- * and the constants 1 and 0 for the scale and the zero point that follow. What is left is the float network
- * with the model's 8-bit weights; prec=int8-dynamic quantises what its layers read by the same formula. */
+ * The scale is removed from both sides: integers with scale 1 and zero point 0 represent the reals
+ * themselves, and the nodes that follow get the constants 1 and 0 as scale and zero point. The result is the
+ * float network with the model's 8-bit weights; prec=int8-dynamic quantises what its layers read by the same
+ * formula. */
 #include "plan/onnx/inside.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static void set_number(const onnx_call *c, size_t k, int type, const void *data)
     v->c = (onnx_const){.name = "", .type = type, .count = 1, .data = data};
 }
 
-/* Nothing but the integers' own readers may see them. */
+/* Fails unless only operators on these integers read them. */
 static hp_status check_hidden(const onnx_call *c) {
     const Onnx__GraphProto *g = c->r->model->graph;
     for (size_t i = 0; i < g->n_output; i++)

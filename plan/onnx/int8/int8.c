@@ -1,5 +1,5 @@
-/* int8.c - which layers of a quantised model stay real in an int8 program; see int8/int8.h. Deployed
- * again and again: what one layer lacks decides what its readers get. */
+/* int8.c - which layers of a quantised model stay real in an int8 program; see int8/int8.h. Deploys
+ * repeatedly: keeping one layer real can change what its readers get. */
 #include "plan/onnx/int8/int8.h"
 
 #include "plan/graph/deploy.h"
@@ -32,7 +32,7 @@ static bool has_weights8(const hp_onnx_model *m, const hp_graph *g, const hp_lay
 typedef struct listing {
     hp_arena *arena;
     const hp_onnx_model *m;
-    const hp_graph *g; /* deployed with the list so far */
+    const hp_graph *g; /* deployed with the current list */
     const hp_onnx_qparam **q;
     onnx_names real;
     bool grew;
@@ -48,14 +48,14 @@ static bool is_kept(const listing *s, const hp_layer *l) {
     return onnx_names_find(&s->real, l->name) >= 0;
 }
 
-/* What a conversion made lacks a scale: those that wanted it in 8 bits do without. */
+/* A conversion's output has no scale: the layers that read it stay real. */
 static void keep_readers(listing *s, int32_t tensor) {
     for (int l = 0; l < s->g->n_layer; l++)
         for (int k = 0; k < s->g->layer[l].n_in; k++)
             if (s->g->layer[l].in[k] == tensor) keep_real(s, &s->g->layer[l]);
 }
 
-/* Raw pixels are none of the model's numbers: the image becomes real, or else who reads it. */
+/* The model has no integers for raw pixels: keeps the image real, or otherwise the layer that reads it. */
 static void keep_image(listing *s, const hp_layer *reader) {
     const hp_layer *image = &s->g->layer[0];
     keep_real(s, is_kept(s, image) ? reader : image);

@@ -1,8 +1,8 @@
 /* quant.c - quantised models: QuantizeLinear, DequantizeLinear and the operators on 8-bit numbers.
  *
- * Integers are kept as the reals they stand for, and their scale and zero point are noted at the tensor: a
- * float program computes without rounding between layers, an int8 program takes the noted parameters.
- * Saturation at real zero, which models use as their activation, becomes a clamp. */
+ * Integers are read as the reals they represent, and scale and zero point are noted at the tensor: a float
+ * program computes without rounding between layers, an int8 program uses the noted parameters. Saturation at
+ * real zero, which models use as their activation, becomes a clamp. */
 #include "plan/onnx/ops/conv.h"
 
 #include <float.h>
@@ -12,14 +12,14 @@
 
 /* --- scales and zero points --- */
 
-/* Its inverse is a number too. */
+/* Its inverse must be finite too. */
 static hp_status check_scale(const onnx_call *c, const onnx_const *scale, int64_t i) {
     const double s = onnx_real(scale, i);
     if (!scale->data || (s >= (double)FLT_MIN && s <= 1 / (double)FLT_MIN)) return HP_OK;
     return onnx_fail(c, "its scale %" PRId64 " is %g: it must be positive and finite", i, s);
 }
 
-/* Zero points are of the type of the integers. */
+/* Zero points must have the type of the integers. */
 static hp_status check_zero(const onnx_call *c, int type, const onnx_const *zero) {
     const onnx_type *of = onnx_type_of(type), *has = zero ? onnx_type_of(zero->type) : of;
     if (of == has) return HP_OK;
@@ -27,7 +27,7 @@ static hp_status check_zero(const onnx_call *c, int type, const onnx_const *zero
                      of ? of->name : "of an unknown type");
 }
 
-/* Inputs k_scale and k_zero, of which there are one or `channels`; the type follows from the zero point. */
+/* Reads inputs k_scale and k_zero, with one element or `channels`; the type follows from the zero point. */
 static hp_status read_quant(const onnx_call *c, int k_scale, int k_zero, int64_t channels, onnx_quant **out) {
     const onnx_const *scale, *zero = NULL;
     HP_TRY(onnx_need_const(c, k_scale, "scale", &scale));
@@ -69,8 +69,8 @@ static bool same_quant(const onnx_quant *a, const onnx_quant *b) {
 
 /* --- integers to reals --- */
 
-/* The reals that v's integers stand for under `to`: v's own, or scaled and moved. Plain integers stand for
- * themselves. */
+/* The reals that v's integers represent under `to`: unchanged for v's own quantisation, otherwise scaled and
+ * shifted. Plain integers represent themselves. */
 static hp_status reals_of(const onnx_call *c, const onnx_value *v, const onnx_quant *to, int32_t *tensor) {
     static const double one = 1, none = 0;
     const onnx_quant plain = {.n = 1, .scale = &one, .zero = &none}, *from = v->quant ? v->quant : &plain;
@@ -87,7 +87,7 @@ static hp_status reals_of(const onnx_call *c, const onnx_value *v, const onnx_qu
     return onnx_emit_scale(c, v->tensor, factor, bias, tensor);
 }
 
-/* Input k with its scale and zero point behind it. */
+/* Input k, followed by the inputs of its scale and zero point. */
 static hp_status take_quantised(const onnx_call *c, int k, onnx_value **x, int32_t *tensor) {
     onnx_quant *q;
     HP_TRY(onnx_need_tensor(c, k, x));
@@ -98,9 +98,9 @@ static hp_status take_quantised(const onnx_call *c, int k, onnx_value **x, int32
 
 /* --- reals to integers --- */
 
-/* A range that ends at real zero stands for an activation, ReLU or with its other end ReLU6. Ends elsewhere
- * only say what calibration saw, and cost nothing in the layer that computes the numbers; there they also
- * keep what follows out of it: the model rounds in between. */
+/* A range that ends at real zero is an activation, ReLU or together with its other end ReLU6. Other ends only
+ * reflect calibration. They need no clamp in the layer that computes the numbers, but they prevent fusing
+ * what follows into it: the model rounds in between. */
 static bool saturates(const onnx_call *c, const onnx_quant *q, int32_t tensor) {
     static const bool takes[HP_LAYER_OPS] = {
         [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true,
@@ -126,7 +126,7 @@ static bool is_noted(const onnx_note *note, const onnx_quant *q) {
     return note->scale == (float)q->scale[0] && note->zero == (int32_t)q->zero[0] - q->low;
 }
 
-/* A tensor has one scale and zero point: other ones are a copy's. */
+/* A tensor has one scale and zero point; for a second pair it is copied. */
 static hp_status note_quant(onnx_call *c, const onnx_quant *q, int32_t *tensor) {
     const hp_layer copy = {.op = HP_ACT, .n_in = 1, .in = {*tensor}};
     if (q->n != 1) return HP_OK;
@@ -139,7 +139,7 @@ static hp_status note_quant(onnx_call *c, const onnx_quant *q, int32_t *tensor) 
     return HP_OK;
 }
 
-/* Makes the node's output, so far real, the integers of `q`. */
+/* Turns the node's output, real so far, into integers with quantisation `q`. */
 static hp_status quantise_output(onnx_call *c, const onnx_quant *q) {
     onnx_value *v = c->out;
     HP_TRY(emit_saturation(c, q, &v->tensor));
@@ -195,7 +195,7 @@ hp_status onnx_read_dequantizelinear(onnx_call *c) {
     return HP_OK;
 }
 
-/* scale (q - zero); the integers stay known, for 8-bit weights. */
+/* scale (q - zero); keeps the integers for 8-bit weights. */
 static hp_status dequantise(onnx_call *c, const onnx_const *q, const onnx_const *scale,
                             const onnx_const *zero, int axis, onnx_const *out) {
     void *data;
@@ -214,7 +214,7 @@ static hp_status dequantise(onnx_call *c, const onnx_const *q, const onnx_const 
     out->q_scale = scale;
     out->q_zero = zero;
     out->q_axis = axis;
-    if (!c->r->weights && q->count > 4096) return HP_OK; /* nobody will read them */
+    if (!c->r->weights && q->count > 4096) return HP_OK; /* large constants are not read without weights */
     HP_TRY(onnx_const_room(c, q->data != NULL, out, &data));
     for (int64_t i = 0; data && i < out->count; i++) {
         const int64_t k = many ? i / behind % scale->count : 0;
@@ -238,8 +238,7 @@ hp_status onnx_fold_dequantizelinear(onnx_call *c, onnx_const *out) {
 
 /* --- operators --- */
 
-/* Constant input k as reals: weights by rows or columns (`axis`), scale and zero point in inputs of their
- * own. */
+/* Constant input k as reals: weights by rows or columns (`axis`), with scale and zero point as inputs. */
 static hp_status weights_of(onnx_call *c, int k, int k_scale, int k_zero, int axis, onnx_const *out) {
     static const float one = 1;
     static const onnx_const unit = {.name = "", .type = ONNX_FLOAT, .count = 1, .data = &one};
@@ -250,7 +249,7 @@ static hp_status weights_of(onnx_call *c, int k, int k_scale, int k_zero, int ax
     return dequantise(c, w, scale, zero, axis, out);
 }
 
-/* An int32 bias counts in units of x's scale times the weights'. */
+/* The unit of an int32 bias is x's scale times the weights'. */
 static hp_status bias_of(onnx_call *c, int k, int k_x_scale, const onnx_const *weights, onnx_const *room,
                          const onnx_const **out) {
     const onnx_const *b, *x_scale;
@@ -286,7 +285,7 @@ hp_status onnx_read_qlinearconv(onnx_call *c) {
     return quantise_by(c, 6, 7);
 }
 
-/* a (x - zero) and b (w - zero) multiplied as they are; padding is x's zero point. */
+/* a (x - zero) and b (w - zero), multiplied as integers; padding is x's zero point. */
 static hp_status integer_operands(onnx_call *c, onnx_value *x, int axis, int32_t *tensor, onnx_const *w) {
     static const double one = 1;
     double zero = 0;
@@ -376,7 +375,7 @@ hp_status onnx_read_qlinearglobalaveragepool(onnx_call *c) {
     return quantise_by(c, 3, 4);
 }
 
-/* Inputs: the output's scale and zero point, then each part with its own. */
+/* Inputs: the output's scale and zero point, then for each part its tensor, scale and zero point. */
 hp_status onnx_read_qlinearconcat(onnx_call *c) {
     onnx_value *first, *x;
     int32_t part[ONNX_MOST_IN] = {0}, y;

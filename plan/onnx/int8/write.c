@@ -1,6 +1,6 @@
-/* write.c - a quantised model's integers, scales and biases as the file of `hplan quantize`
- * (exec/data/weights/quantised.h), batch norms that are left folded in. One layer's constants are in memory at a
- * time. */
+/* write.c - writes a quantised model's integers, scales and biases in the format of `hplan quantize`
+ * (exec/data/weights/quantised.h), with the remaining batch norms folded in. One layer's constants are in
+ * memory at a time. */
 #include "plan/onnx/int8/int8.h"
 
 #include "plan/base/st_write.h"
@@ -52,7 +52,7 @@ static void add_floats(writing *w, int layer) {
     if (eight || has_bias(l)) add(w, layer, BIAS, HP_ST_F32, 1, &channels);
 }
 
-/* Bytes last, so that all floats lie where floats may. */
+/* Bytes last, so that all floats are aligned. */
 static void list_tensors(writing *w) {
     static const int32_t one = 1;
     const hp_graph *g = w->g;
@@ -75,7 +75,7 @@ static double param_at(const writing *w, int32_t param, int64_t i) {
     return (double)w->m->param[param].data[i];
 }
 
-/* What the batch norm of output channel o multiplies with. */
+/* The batch norm's factor of output channel o. */
 static double factor_of(const writing *w, const hp_layer *l, int64_t o) {
     const int32_t *norm = l->op == HP_BN ? l->param : l->norm;
     if (l->op != HP_BN && !l->n_norm) return 1;

@@ -108,7 +108,7 @@ static hp_status bound_by_channel(onnx_call *c, onnx_value *x, const onnx_const 
     return HP_OK;
 }
 
-/* The clamp under its shortest name; bounds without an end are the largest float32s, which files can hold. */
+/* The clamp in its simplest form; open ends become the largest float32s, which files can represent. */
 static hp_status clamp(onnx_call *c, const onnx_value *x, double low, double high) {
     const double most = (double)FLT_MAX;
     low = low < -most ? -most : low;
@@ -159,7 +159,7 @@ hp_status onnx_read_min(onnx_call *c) {
     return bound(c, false);
 }
 
-/* From opset 13 over one dimension, before over that and all behind it together. */
+/* From opset 13 over one dimension, before that over `axis` and all dimensions after it together. */
 hp_status onnx_read_softmax(onnx_call *c) {
     onnx_value *x;
     int axis, of[HP_AXES];

@@ -1,5 +1,5 @@
-/* arith.c - Add, Sub, Mul, Div, Neg and Sum: of tensors, or with constants, which are a factor and a
- * bias per channel. */
+/* arith.c - Add, Sub, Mul, Div, Neg and Sum of tensors, or of a tensor and a constant, which becomes a factor
+ * and a bias per channel. */
 #include "plan/onnx/inside.h"
 
 #include <inttypes.h>
@@ -43,10 +43,10 @@ static float *same_float(const onnx_call *c, const onnx_value *x, float v) {
     return out;
 }
 
-/* What an operator with a constant makes of x: the other side's place matters for - and /. */
+/* An operator with a constant as an affine map of x; for - and / it depends on which side the constant is. */
 typedef struct affine {
     bool factor_is_k, bias_is_k;
-    elementwise *f; /* of the constant */
+    elementwise *f; /* applied to the constant */
     float factor;   /* where the constant is the bias */
 } affine;
 
@@ -82,7 +82,7 @@ static bool is_vector_of(const onnx_reader *r, const onnx_value *vector, const o
     return v->h == 1 && v->w == 1 && v->c == r->graph->tensor[map->tensor].c;
 }
 
-/* x's layout, or y's where it has more dimensions; the same axes. */
+/* Uses x's layout, or y's where it has more dimensions; both have the same axes. */
 static void result_of_two(onnx_call *c, int32_t tensor, const onnx_value *x, const onnx_value *y) {
     onnx_value like = x->n_dim >= y->n_dim ? *x : *y;
     for (int i = 1; i <= like.n_dim; i++) {
@@ -113,7 +113,7 @@ hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_
     return HP_OK;
 }
 
-/* The two inputs: a tensor and a constant (*k), in which order, or two tensors. */
+/* The two inputs: a tensor and a constant (*k), with their order, or two tensors. */
 typedef struct operands {
     onnx_value *x, *y;
     const onnx_const *k;

@@ -1,4 +1,4 @@
-/* image.c - the model's input becomes the graph's image. */
+/* image.c - turns the model's input into the graph's image. */
 #include "plan/onnx/inside.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 
 enum { MOST_BATCH = 1 << 14 }; /* keeps elements within 62 bits */
 
-/* The one input that the output needs and that is no constant. */
+/* The only input that the output needs and that is not a constant. */
 static hp_status find_image(const onnx_reader *r, const Onnx__GraphProto *g, onnx_value **v,
                             const Onnx__ValueInfoProto **info) {
     *v = NULL;
@@ -46,7 +46,7 @@ static hp_status declared(const onnx_reader *r, const Onnx__ValueInfoProto *info
         const Onnx__TensorShapeProto__Dimension *d = shape->dim[i];
         const bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         v->dim[i] = fixed ? d->dim_value : 0;
-        if (v->dim[i] < 0) v->dim[i] = 0; /* -1 is a habit for "open" */
+        if (v->dim[i] < 0) v->dim[i] = 0; /* -1 commonly means "open" */
         if (v->dim[i] > ONNX_MOST_SIZE)
             return hp_fail(r->err, HP_EDATA, "%s: input '%s' is larger than %d along dimension %d", r->file,
                            name, ONNX_MOST_SIZE, i);
@@ -54,7 +54,8 @@ static hp_status declared(const onnx_reader *r, const Onnx__ValueInfoProto *info
     return HP_OK;
 }
 
-/* Models made from channels-last frameworks begin with Transpose(0, 3, 1, 2) for all readers of the image. */
+/* Models exported from channels-last frameworks begin with Transpose(0, 3, 1, 2) for all readers of the
+ * image. */
 static bool is_channels_last(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed,
                              const onnx_value *v) {
     static const int64_t to_nchw[4] = {0, 3, 1, 2};
@@ -83,7 +84,7 @@ static hp_status need_size(const onnx_reader *r, int64_t size, const char *what,
     return HP_OK;
 }
 
-/* Which axis each dimension of the input is. */
+/* Assigns an axis to each dimension of the input. */
 static void set_order(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, onnx_value *v) {
     static const int8_t nchw[HP_AXES] = {HP_AXIS_N, HP_AXIS_C, HP_AXIS_H, HP_AXIS_W},
                         nhwc[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C},

@@ -1,5 +1,5 @@
-/* layout.c - which of hplan's axes N, C, H, W an ONNX dimension holds. Extents of 1 belong to no
- * dimension: squeezing them in and out changes nothing. */
+/* layout.c - which of hplan's axes N, C, H, W an ONNX dimension contains. Extents of 1 belong to no
+ * dimension, so inserting or removing them changes nothing. */
 #include "plan/onnx/inside.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ bool onnx_axes(const onnx_reader *r, const onnx_value *v, int of[HP_AXES]) {
 }
 
 bool onnx_is_canonical(const onnx_reader *r, const onnx_value *v, int rank) {
-    int last = 0; /* place in N, C, H, W */
+    int last = 0; /* index in N, C, H, W */
     if (v->n_dim != rank) return false;
     for (int i = 0; i < HP_AXES; i++)
         if (onnx_extent(r, v, nchw[i]) != (i < rank ? v->dim[i] : 1)) return false;
@@ -104,7 +104,7 @@ bool onnx_per_channel(const onnx_reader *r, const onnx_value *x, const onnx_cons
     return k->count == onnx_extent(r, x, HP_AXIS_C);
 }
 
-/* The dimension of each axis, counted from the last; and the axes that both have, in x's order. */
+/* Compares the dimension of each axis, counted from the last, and the order of the axes that both have. */
 bool onnx_same_axes(const onnx_reader *r, const onnx_value *x, const onnx_value *y) {
     int x_of[HP_AXES], y_of[HP_AXES], next = 0;
     if (!onnx_axes(r, x, x_of) || !onnx_axes(r, y, y_of)) return false;

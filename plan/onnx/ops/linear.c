@@ -1,5 +1,5 @@
-/* linear.c - Gemm and MatMul with constant weights: a linear layer over all of a sample, or a 1x1
- * convolution where a matrix multiplies the channels of every pixel. */
+/* linear.c - Gemm and MatMul with constant weights: a linear layer over all of a sample, or a 1x1 convolution
+ * where the matrix multiplies the channels of every pixel. */
 #include "plan/onnx/ops/conv.h"
 #include "plan/onnx/weights.h"
 
@@ -22,7 +22,7 @@ static last_dim last_of(const onnx_reader *r, const onnx_value *x) {
     return channels && (of[HP_AXIS_C] == last || x->dim[last] == 1) ? LAST_CHANNELS : LAST_OTHER;
 }
 
-/* Where element (c, h, w) of a sample lies in the model's order; NULL when that is (c, h, w) itself. */
+/* Position of element (c, h, w) of a sample in the model's order; NULL when the orders are the same. */
 static const int32_t *places(const onnx_call *c, const onnx_value *x) {
     const int64_t extent[3] = {onnx_extent(c->r, x, HP_AXIS_C), onnx_extent(c->r, x, HP_AXIS_H),
                                onnx_extent(c->r, x, HP_AXIS_W)};
@@ -105,7 +105,7 @@ hp_status onnx_read_matmul(onnx_call *c) {
     return onnx_linear_with(c, x, x->tensor, w, false, 1, NULL);
 }
 
-/* C of Gemm: one number, (O), (1, O), or (M, O) of a batch of one, as (O). */
+/* Gemm's C: one number, (O), (1, O), or (M, O) with M = 1, as (O). */
 static hp_status gemm_bias(const onnx_call *c, int64_t outs, double beta, onnx_const *room,
                            const onnx_const **bias) {
     const onnx_const *k;

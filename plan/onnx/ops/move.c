@@ -1,12 +1,12 @@
-/* move.c - nodes that only regroup, reorder or join: Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
- * Expand, Identity, Dropout, Cast, Concat; and Shape, which makes a constant of a tensor. */
+/* move.c - nodes that only regroup, reorder or join: Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand,
+ * Identity, Dropout, Cast, Concat; and Shape, which turns a tensor's shape into a constant. */
 #include "plan/onnx/inside.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 static int64_t product(const int64_t *dim, int first, int end) {
-    int64_t n = 1; /* of a tensor's dimensions: within 62 bits (onnx/emit.c) */
+    int64_t n = 1; /* product of a tensor's dimensions, within 62 bits (onnx/emit.c) */
     for (int i = first; i < end; i++) n *= dim[i];
     return n;
 }
@@ -22,7 +22,7 @@ static hp_status regrouped(onnx_call *c, const onnx_value *x, const int64_t *dim
     return HP_OK;
 }
 
-/* Sizes with 0 (as in the input) and one -1 (the rest). */
+/* Shape with 0 (keep the input's) and one -1 (the rest). */
 static hp_status resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim,
                                int n) {
     int64_t known = 1, whole = product(x->dim, 0, x->n_dim);
@@ -123,7 +123,7 @@ static hp_status read_perm(const onnx_call *c, int n_dim, int *perm) {
     return HP_OK;
 }
 
-/* Axes of extent 1 keep their place if every dimension is one axis, else they come last. */
+/* Axes of extent 1 keep their position if every dimension is one axis, otherwise they come last. */
 static void permute_order(const onnx_reader *r, const onnx_value *x, const int *perm, const int *of,
                           int8_t order[HP_AXES]) {
     bool one_to_one = x->n_dim == HP_AXES;
@@ -150,7 +150,7 @@ hp_status onnx_read_transpose(onnx_call *c) {
     return HP_OK;
 }
 
-/* --- nothing --- */
+/* --- identity --- */
 
 static hp_status same(onnx_call *c) {
     onnx_value *x;
@@ -174,7 +174,7 @@ hp_status onnx_read_dropout(onnx_call *c) {
     return same(c);
 }
 
-/* Reals are as precise as the plan says (--prec); whole numbers stay whole. */
+/* The plan decides the precision of reals (--prec); integers stay integers. */
 hp_status onnx_read_cast(onnx_call *c) {
     onnx_value *x;
     int64_t to = 0;
@@ -270,7 +270,7 @@ hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onn
         axis);
 }
 
-/* More inputs than a layer takes become a chain. */
+/* More inputs than a layer can have become a chain. */
 hp_status onnx_join(onnx_call *c, const int32_t *part, int n, int32_t *y) {
     *y = part[0];
     for (int next = 1; next < n;) {

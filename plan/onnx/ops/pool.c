@@ -15,7 +15,7 @@ static hp_status read_window(onnx_call *c, onnx_value **x, onnx_window *w, int64
     return HP_OK;
 }
 
-/* A pool keeps what it takes: numbers of the same kind. */
+/* The output keeps the input's quantisation. */
 static hp_status emit_pool(onnx_call *c, const onnx_value *x, hp_layer l) {
     int32_t y;
     HP_TRY(onnx_emit(c, l, 0, &y));
@@ -31,11 +31,13 @@ hp_status onnx_read_maxpool(onnx_call *c) {
     onnx_window w;
     int64_t ceil_mode = 0, order = 0;
     HP_TRY(read_window(c, &x, &w, &ceil_mode));
-    HP_TRY(onnx_attr_int(c, "storage_order", 0, 1, &order)); /* of the second output, which is not made */
+    HP_TRY(onnx_attr_int(c, "storage_order", 0, 1, &order)); /* of the second output, which is not
+                                                                supported */
     return emit_pool(c, x, onnx_window_layer(HP_MAXPOOL, x->tensor, &w));
 }
 
-/* Zeros around the map that the mean counts as pixels, where one padding for both sides does not say it. */
+/* Explicit zeros around the map, which the mean counts as pixels, where a symmetric padding cannot express
+ * them. */
 static hp_status pad_before(const onnx_call *c, const onnx_window *w, int32_t *tensor) {
     const hp_layer l = {.op = HP_PAD,
                         .n_in = 1,
@@ -95,7 +97,7 @@ hp_status onnx_read_globalmaxpool(onnx_call *c) {
     return emit_pool(c, x, pool_over(c->r, x, HP_MAXPOOL, true, true));
 }
 
-/* The dimensions left, of 1 or without them. */
+/* Reduced dimensions become 1, or are removed unless `keep`. */
 static void drop_dims(onnx_value *v, const bool *reduced, bool keep) {
     int n = 0;
     for (int d = 0; d < v->n_dim; d++) {

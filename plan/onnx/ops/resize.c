@@ -1,5 +1,5 @@
-/* resize.c - Pad, Resize and Upsample. Of Resize's many conventions hplan has four; a node is taken when
- * one of them reads the same pixels with the same weights at this size. */
+/* resize.c - Pad, Resize and Upsample. hplan has four of Resize's many conventions; a node is accepted if one
+ * of them reads the same pixels with the same weights at this size. */
 #include "plan/onnx/inside.h"
 
 #include "plan/graph/resample.h"
@@ -13,8 +13,8 @@
 typedef struct resizing {
     int32_t in[2], out[2]; /* rows, columns */
     double scale[2];       /* as given, or out / in */
-    bool given;            /* scales were */
-    int corners, nearest;  /* of the names below */
+    bool given;            /* scales were given */
+    int corners, nearest;  /* indices of the names below */
     bool linear;
 } resizing;
 
@@ -57,7 +57,7 @@ static hp_status read_sizes(const onnx_call *c, const onnx_value *x, resizing *r
 
 /* --- the four conventions --- */
 
-/* coordinate_transformation_mode and nearest_mode, by these names. */
+/* The names of coordinate_transformation_mode and nearest_mode, indexed by these enums. */
 static const char *const corner_names[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
                                            "tf_half_pixel_for_nn"};
 enum { HALF_PIXEL, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, TF_HALF_PIXEL, N_CORNERS };
@@ -79,7 +79,7 @@ static double rounded(const resizing *r, double x) {
     return r->nearest == PREFER_CEIL ? floor(x + 0.5) : ceil(x - 0.5);
 }
 
-/* Does the layer read along this side what the node reads? */
+/* Does the layer read the same pixels along this side as the node? */
 static bool reads_the_same(const resizing *r, const hp_layer *l, int side) {
     const double last = r->in[side] - 1;
     for (int64_t i = 0; i < r->out[side]; i++) {
@@ -109,7 +109,7 @@ static hp_status choose_corners(const onnx_call *c, const resizing *r, hp_layer 
 
 /* --- the nodes --- */
 
-/* One of the names; without the attribute, what is there. */
+/* One of the names; without the attribute, *choice keeps its default. */
 static hp_status read_choice(const onnx_call *c, const char *attribute, const char *const *names, int n,
                              int *choice) {
     const char *text = names[*choice];
@@ -157,7 +157,7 @@ hp_status onnx_read_resize(onnx_call *c) {
 
 /* --- Pad --- */
 
-/* pads: all beginnings, then all ends, of the dimensions in `axes` (all, if there are none). */
+/* pads: all beginnings, then all ends, of the dimensions in `axes` (all if `axes` is absent). */
 static hp_status take_pads(const onnx_call *c, const onnx_value *x, int64_t before[2], int64_t after[2]) {
     int64_t pads[2 * ONNX_MOST_DIMS], axes[ONNX_MOST_DIMS];
     int n, n_axes;
@@ -191,7 +191,7 @@ static hp_status shifted(const onnx_call *c, int32_t *tensor, double by) {
     return onnx_emit_scale(c, *tensor, one, bias, tensor);
 }
 
-/* A border of v: v is subtracted before the zeros are put around, and added after. */
+/* A border of value v: v is subtracted before zero-padding and added afterwards. */
 hp_status onnx_read_pad(onnx_call *c) {
     onnx_value *x;
     int64_t before[2] = {0, 0}, after[2] = {0, 0};
