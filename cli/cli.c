@@ -1,4 +1,4 @@
-/* cli.c - what every subcommand needs around its work: messages, JSON, a checked stdout, the terminal. */
+/* cli.c - functions shared by all subcommands: messages, JSON, checked writes to stdout, the terminal. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -11,8 +11,7 @@
 
 enum { DEFAULT_WIDTH = 80, MAX_SIDE = 1 << 20 };
 
-/* Control characters of file names or files never reach the terminal: C0, DEL, and C1 as UTF-8 (C2 80 .. C2
- * 9F). */
+/* Replaces control characters: C0, DEL, and C1 as UTF-8 (C2 80 .. C2 9F). */
 const char *cli_plain(const char *text, char *out, size_t size) {
     size_t n = 0;
     for (const unsigned char *p = (const unsigned char *)text; *p && n + 1 < size; p++) {
@@ -33,7 +32,7 @@ int cli_report(const hp_error *err) {
 hp_status cli_print_json(json_t *object, hp_error *err) {
     if (!object)
         return hp_fail(err, HP_EINTERNAL, "a JSON object could not be built (a number that is not finite?)");
-    /* one line; 17 digits give back every double; ASCII so that no control character reaches a terminal */
+    /* one line; 17 digits reproduce every double; ASCII so that no control character reaches a terminal */
     const int bad = json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (!bad) putchar('\n');
@@ -49,7 +48,7 @@ hp_status cli_finish_stdout(hp_error *err) {
     const bool failed = fflush(stdout) != 0 || ferror(stdout);
     if (!failed) return HP_OK;
     const int why = errno;
-    __fpurge(stdout); /* said once: what could not be written is not tried again at exit */
+    __fpurge(stdout); /* reported once: do not retry the write at exit */
     clearerr(stdout);
     return hp_fail(err, HP_EIO, "writing to stdout failed: %s",
                    why ? strerror(why) : "an earlier write had failed");
@@ -85,7 +84,7 @@ hp_status cli_parse_image(const char *text, int *h, int *w, hp_error *err) {
 }
 
 const char *cli_binary_dir(void) {
-    static char dir[PATH_MAX]; /* the same text at every call */
+    static char dir[PATH_MAX]; /* computed once */
     const ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
     dir[n > 0 ? n : 0] = 0;
     char *slash = strrchr(dir, '/');

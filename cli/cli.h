@@ -1,6 +1,6 @@
-/* cli.h - what the subcommands share. One file per subcommand: cli/cmd_NAME.c with `int cmd_NAME(int argc,
- * char **argv)` (argv[0] is "hplan NAME", for argp), listed in commands.def. Results go to stdout, talk to
- * stderr. */
+/* cli.h - functions shared by all subcommands. One file per subcommand: cli/commands/cmd_NAME.c with `int
+ * cmd_NAME(int argc, char **argv)` (argv[0] is "hplan NAME", for argp), listed in commands.def. Results go to
+ * stdout, messages to stderr. */
 #ifndef HP_CLI_H
 #define HP_CLI_H
 
@@ -14,29 +14,28 @@
 #include "cli/commands.def"
 #undef COMMAND
 
-/* Prints "hplan: message" to stderr once and returns the exit code. */
+/* Prints "hplan: message" to stderr and returns the exit code. */
 int cli_report(const hp_error *err);
 
-/* `text` without control characters (they become '?'): what comes from files goes through this to a
- * terminal. */
+/* `text` with control characters replaced by '?': all text from files is printed through this. */
 const char *cli_plain(const char *text, char *out, size_t size);
 
-/* Prints one JSON object and a newline to stdout, numbers unrounded; takes the reference. HP_EIO when stdout
- * fails. */
+/* Prints one JSON object and a newline to stdout, numbers with full precision; releases the object. HP_EIO
+ * when stdout fails. */
 hp_status cli_print_json(json_t *object, hp_error *err);
 
-/* A number of a JSON object; null for one that is not finite. */
+/* A number for a JSON object; null if it is not finite. */
 json_t *cli_json_number(double v);
 
-/* Flushes stdout; HP_EIO when a write had failed (/dev/full). Every command ends with it. */
+/* Flushes stdout; HP_EIO if any write failed (/dev/full). Every command ends with it. */
 hp_status cli_finish_stdout(hp_error *err);
 
-/* Colour, progress bars: a terminal, no NO_COLOR, TERM not dumb. */
+/* Use colour and progress bars: a terminal, no NO_COLOR, TERM not dumb? */
 bool cli_is_terminal(FILE *f);
-int cli_width(void); /* columns of the terminal, 80 when there is none */
+int cli_width(void); /* columns of the terminal, 80 if there is none */
 
-/* tqdm-like bar on a terminal's stderr ("step 12/20  [elapsed<remaining, rate]"), else one line every 30
- * s. */
+/* A progress bar in tqdm's style on a terminal's stderr ("step 12/20 [elapsed<remaining, rate]"), otherwise
+ * one line every 30 s. */
 typedef struct cli_progress {
     const char *what;
     long total;
@@ -49,7 +48,7 @@ void cli_progress_end(cli_progress *p);
 /* "HxW" or "S". HP_EUSAGE. */
 hp_status cli_parse_image(const char *text, int *h, int *w, hp_error *err);
 
-/* Directory of the running hplan binary (hplan-exec lies beside it), no trailing slash. */
+/* Directory of the running hplan binary (hplan-exec is in the same), no trailing slash. */
 const char *cli_binary_dir(void);
 
 #endif

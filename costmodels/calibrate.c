@@ -1,7 +1,7 @@
-/* calibrate.c - samples of all runs to rows: a line per shape class, a fit per family, a share per family,
- * lines for messages and all-reduces. What only runs over tiles have (copies, statistics) is taken from
- * those, less what the ranks slow each other down. Medians over iterations, then the mean over equal tasks: a
- * step is the sum of its tasks, and means add up where medians do not. */
+/* calibrate.c - turns the samples of all runs into rows: a line per shape class, a fit and a share per
+ * family, lines for messages and all-reduces. Tasks that only runs over tiles have (copies, statistics) are
+ * taken from those runs, corrected for the ranks' contention. Uses medians over iterations, then the mean
+ * over equal tasks: a step is the sum of its tasks, and means add up where medians do not. */
 #include "costmodels/calibrate.h"
 
 #include "costmodels/fit.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_POINTS = 200 /* of a row; more sizes than that are thinned */ };
+enum { MAX_POINTS = 200 /* of a row; more sizes are thinned out */ };
 
 struct hp_calibration {
     hp_arena *arena;
@@ -44,7 +44,7 @@ hp_status hp_calibration_add(hp_calibration *c, hp_db *db, hp_error *err) {
     return HP_OK;
 }
 
-/* Alone on its device: single-rank runs; communication is always wanted. */
+/* Was the task alone on its device? Single-rank runs; communication always counts. */
 static bool alone(const hp_sample_row *s) {
     return s->kind != HP_ROW_COMPUTE || s->ranks == 1;
 }
@@ -64,8 +64,8 @@ static bool same_row(const hp_sample_row *a, const hp_sample_row *b) {
            strcmp(a->key, b->key) == 0;
 }
 
-/* Mean without the tenth at either end: one interrupted sample in ten changes nothing. Sorted by time
- * already. */
+/* Mean without the highest and lowest tenth: one interrupted sample in ten changes nothing. Samples are
+ * sorted by time. */
 static double trimmed_mean(const hp_sample_row *s, int n) {
     const int cut = n / 10;
     double sum = 0;
@@ -73,13 +73,13 @@ static double trimmed_mean(const hp_sample_row *s, int n) {
     return sum / (n - 2 * cut);
 }
 
-/* One point per size; communication takes the median, because waiting only ever adds. spread: the median
- * relative distance of the samples from their points, in `work` (n values). */
+/* One point per size; communication uses the median, because waiting only ever adds. spread: median relative
+ * distance of the samples from their points, computed in `work` (n values). */
 static int make_points(const hp_sample_row *s, int n, double *x, double *y, double *work, double *spread) {
     int points = 0;
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && s[j].size == s[i].size;) j++; // NOLINT: equal sizes are equal
-        if (points == MAX_POINTS) points--;                    /* thinned: the last one gives way */
+        if (points == MAX_POINTS) points--;                    /* thinning always keeps the last one */
         x[points] = s[i].size;
         y[points] = s[i].kind == HP_ROW_COMPUTE ? trimmed_mean(&s[i], j - i) : s[(i + j) / 2].seconds;
         for (int k = i; k < j; k++) work[k] = fabs(s[k].seconds / y[points] - 1);
@@ -89,7 +89,7 @@ static int make_points(const hp_sample_row *s, int n, double *x, double *y, doub
     return points;
 }
 
-enum { RESIDUAL_PERCENT = 2 /* a single sample has no spread: timers and clocks vary by about that much */ };
+enum { RESIDUAL_PERCENT = 2 /* a single sample has no spread: timers and clocks vary by about this */ };
 
 static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) {
     double x[MAX_POINTS], y[MAX_POINTS], spread;
@@ -107,9 +107,8 @@ static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) 
     hp_rows_add(t, &row);
 }
 
-/* Messages of a benchmark program say what messages take; those of a training run also what delayed them:
- * they count only where there are no others. Moves the former to the front and returns how many samples to
- * use. */
+/* Messages of a benchmark program show what messages cost; those of a training run include other delays and
+ * count only where there are no others. Moves the former to the front and returns how many samples to use. */
 static int keep_benchmarks(hp_sample_row *s, int n) {
     int kept = 0;
     for (int i = 0; i < n; i++)
@@ -155,7 +154,7 @@ static void add_to_family(families *f, const hp_sample_row *s) {
     a->sample[a->n++] = (hp_fit_sample){s->flops, s->bytes, s->seconds};
 }
 
-/* A task of a data-parallel run beside what it takes alone. */
+/* Compares a task of a data-parallel run with its duration alone. */
 static void add_contended(families *f, const hp_cost_table *t, const hp_sample_row *s) {
     double alone_s = 0;
     bool far = false;
@@ -186,7 +185,7 @@ static void add_fit_row(hp_cost_table *t, const family *f) {
     hp_rows_add(t, &row);
 }
 
-/* n tasks of share u each slow down to s = n u: u = s / n. */
+/* n tasks of share u each slow down by a factor s = n u: u = s / n. */
 static void add_share_row(hp_cost_table *t, const family *f) {
     if (f->contended == 0 || f->expected_s <= 0) return;
     const double n = f->ranks / (double)f->contended, slowdown = f->measured_s / f->expected_s;
@@ -203,10 +202,10 @@ static void add_share_row(hp_cost_table *t, const family *f) {
     hp_rows_add(t, &row);
 }
 
-/* --- what only tiles have --- */
+/* --- tasks that only tiles have --- */
 
-/* Share of a family that was not measured beside other ranks: batch norm's, which waits for memory like
- * it. */
+/* Share of a family that was not measured under contention: that of batch norm, which is bound by memory in
+ * the same way. */
 static double share_like(const hp_cost_table *t, const hp_sample_row *s, bool *own) {
     char name[80], norm[96];
     const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, s->class, hp_key_family(s->key, name, sizeof name));
@@ -242,7 +241,7 @@ static bool only_tiles_have(const hp_cost_table *t, const hp_sample_row *s) {
            !hp_rows_compute(t, s->class, s->key, s->size, &seconds, &far, NULL);
 }
 
-/* Rows, fits and shares of those: t holds the measured rows, sorted. */
+/* Adds rows, fits and shares of these tasks: t holds the measured rows, sorted. */
 static void add_tile_rows(hp_cost_table *t, hp_sample_list *l, families *f, int runs) {
     const hp_cost_table measured = {.n = t->n, .row = t->row};
     const int first = f->n;

@@ -1,16 +1,16 @@
-/* compute_fallback.c - the key under which a like task may have been measured: calibrations that know training,
- * or float32, say something of inference and of other precisions too. */
+/* compute_fallback.c - keys of similar tasks that may have been measured: calibrations of training or of
+ * float32 are also used to estimate inference and other precisions. */
 #include "costmodels/models.h"
 
 #include <string.h>
 
 static const char inference[] = "infer.";
 
-/* "infer.conv k3x3 ... add u8>f32 w56" in parts. */
+/* The parts of "infer.conv k3x3 ... add u8>f32 w56". */
 typedef struct key_parts {
-    const char *rest; /* behind the first dot */
+    const char *rest; /* after the first dot */
     int rest_n;       /* up to the space before the type */
-    char type[16];    /* of what is read: "u8" */
+    char type[16];    /* type read: "u8" */
     int width;
 } key_parts;
 
@@ -42,7 +42,7 @@ static int type_bytes(const char *type) {
     return hp_dtype_bytes(HP_F32);
 }
 
-/* Training has one name for all convolutions, and adds in a task of its own. */
+/* Training has one name for all convolutions, and a separate task for an addition. */
 static key_parts as_trained(const key_parts *p, const char **prefix) {
     static const char depthwise[] = "depthwise", add[] = " add";
     key_parts t = *p;

@@ -1,17 +1,17 @@
-/* compute_line.c - the measured lines of a shape class: one per length of the map's rows, interpolated
- * between them. */
+/* compute_line.c - the measured lines of a shape class: one per row length of the map, interpolated between
+ * row lengths. */
 #include "costmodels/line.h"
 #include "costmodels/rows.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct nearest { /* the rows next to the wanted length; equal when it was measured */
+typedef struct nearest { /* the neighbours of the wanted row length; equal when it was measured */
     const hp_row *shorter, *longer;
     int shorter_w, longer_w;
 } nearest;
 
-/* First row of the table that is not before (compute, class, key's first `length` characters). */
+/* First row of the table that is not less than (compute, class, the first `length` characters of key). */
 static int lower_bound(const hp_cost_table *t, const char *class, const char *key, int length) {
     int low = 0, high = t->n;
     while (low < high) {
@@ -69,11 +69,11 @@ bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key,
         *far = !near.shorter ? near.longer_w > 2 * width : !near.longer && width > 2 * near.shorter_w;
         *seconds = at(a, size, far);
         if (near.shorter && near.longer && near.longer_w > near.shorter_w) {
-            bool other = false; /* one of two neighbours covering the size is enough */
+            bool other = false; /* sufficient if one of the two neighbours covers the size */
             const double share =
                 log((double)width / near.shorter_w) / log((double)near.longer_w / near.shorter_w);
-            *seconds =
-                *seconds * pow(at(b, size, &other) / *seconds, share); /* exact for powers of the length */
+            *seconds = *seconds * pow(at(b, size, &other) / *seconds, share); /* exact for powers of the row
+                                                                          length */
             *far = *far && other;
             if (share > 0.5) a = b;
         }

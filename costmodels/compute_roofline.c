@@ -1,7 +1,7 @@
-/* compute_roofline.c - what one task takes: the measured line of its shape class, else the fit of its family,
- * else that of a like task (compute_fallback.c), else the device's roofline with the family's efficiency. Both
- * flops and bytes matter: a model of flops alone is far off for high-resolution images, where most layers
- * wait for memory. */
+/* compute_roofline.c - the duration of one task: the measured line of its shape class, else the fit of its
+ * family, else that of a similar task (compute_fallback.c), else the device's roofline with the family's
+ * efficiency. Flops and bytes both matter: a model of flops alone is far off for high-resolution images,
+ * where most layers are bound by memory. */
 #include "costmodels/models.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ hp_cost hp_cost_of_row(const hp_row *row, double seconds) {
     return (hp_cost){seconds, seconds * (low > 0.1 ? low : 0.1), seconds * (1 + row->residual), row->source};
 }
 
-/* Far outside what was measured a line is a guess: twice the residual, and said so. */
+/* Far outside the measured sizes a line is a guess: twice the residual, and source `guess`. */
 static hp_cost from_line(const hp_row *row, double seconds, bool far) {
     hp_row wide = *row;
     if (far) {
@@ -39,14 +39,14 @@ static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_wo
     return hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
 }
 
-/* "* u8" of "infer.conv u8" and "infer.conv u8>f32": any operation that reads elements of that type. */
+/* "* u8" for "infer.conv u8" and "infer.conv u8>f32": any operation that reads elements of that type. */
 static void any_of_type(const char *family, char *out, size_t n) {
     const char *type = strrchr(family, ' ');
     snprintf(out, n, "*%.*s", type ? (int)strcspn(type, ">") : 0, type ? type : "");
 }
 
-/* Efficiency of the family on this device, else of any operation of its type, else of any, else the generic
- * table's. */
+/* Efficiency of the family on this device, else of any operation of its type, else of any operation, else
+ * from the generic table. */
 static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const char *family) {
     char typed[32];
     any_of_type(family, typed, sizeof typed);
@@ -64,7 +64,7 @@ static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, con
 static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     char family[80];
     const hp_row *row = efficiency(t, m, hp_key_family(w->key, family, sizeof family));
-    HP_ASSERT(row); /* the generic table has a row for everything */
+    HP_ASSERT(row); /* the generic table has a row for every operation */
     return from_roofline(row, m, w);
 }
 
@@ -82,7 +82,8 @@ static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work 
     return row != NULL;
 }
 
-/* As long as a like task, times what the roofline says of the two; a guess with three times its interval. */
+/* The duration of a similar task, scaled by the ratio of their rooflines; a guess with three times its
+ * interval. */
 static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
     static const double WIDER = 3, MOST = 0.9;
     hp_work fallback;
@@ -96,7 +97,7 @@ static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_w
     return false;
 }
 
-/* A kernel and the passes before it, as fast as tensors are quantised. */
+/* A kernel plus the passes before it, at the rate at which tensors are quantised. */
 static hp_cost with_passes(const hp_cost_table *t, const hp_machine *m, const hp_work *kernel, double bytes) {
     const hp_work pass = {.key = "infer.quant f32>u8", .bytes = bytes};
     const hp_cost a = hp_cost_compute(t, m, kernel), b = hp_cost_compute(t, m, &pass);

@@ -1,5 +1,5 @@
 /* fit.c - robust least squares on relative errors: a task of 10 us counts as much as one of 10 ms, and a
- * sample that the operating system interrupted counts little (bisquare weights, Holland & Welsch 1977, as in
+ * sample interrupted by the operating system counts little (bisquare weights, Holland & Welsch 1977, as in
  * gsl_multifit_robust). */
 #include "costmodels/fit.h"
 
@@ -18,8 +18,8 @@ static double term(const hp_fit_sample *s, int k) {
     return (k == 0 ? 1 : k == 1 ? s->flops : s->bytes) / s->seconds;
 }
 
-/* Solves for the terms in `use`; every equation is divided by its time. False when they cannot be told
- * apart. */
+/* Solves for the terms in `use`; every equation is divided by its time. False when the terms are linearly
+ * dependent. */
 static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *coefficient) {
     int column[TERMS], n_column = 0;
     for (int k = 0; k < TERMS; k++) {
@@ -30,7 +30,8 @@ static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *c
     gsl_matrix *a = gsl_matrix_alloc((size_t)n, (size_t)n_column),
                *cov = gsl_matrix_alloc((size_t)n_column, (size_t)n_column);
     gsl_vector *one = gsl_vector_alloc((size_t)n), *c = gsl_vector_alloc((size_t)n_column);
-    double scale[TERMS]; /* columns of like size, or the rates' units would decide the rank */
+    double scale[TERMS]; /* scales columns to similar size, as otherwise the rates' units would decide the
+                            rank */
     for (int k = 0; k < n_column; k++) {
         scale[k] = 0;
         for (int i = 0; i < n; i++) scale[k] = fmax(scale[k], fabs(term(&sample[i], column[k])));
@@ -95,7 +96,7 @@ bool hp_fit_alpha_beta(const double *bytes, const double *seconds, int n, double
     double c00, c01, c11, chi2;
     gsl_fit_wlinear(bytes, 1, weight, 1, seconds, 1, (size_t)n, alpha_s, beta_s_per_byte, &c00, &c01, &c11,
                     &chi2);
-    if (*alpha_s < 0) { /* through the origin */
+    if (*alpha_s < 0) { /* fit through the origin */
         *alpha_s = 0;
         gsl_fit_wmul(bytes, 1, weight, 1, seconds, 1, (size_t)n, beta_s_per_byte, &c11, &chi2);
     }

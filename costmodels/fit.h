@@ -1,4 +1,4 @@
-/* fit.h - measurements to a few numbers, with GSL. */
+/* fit.h - fits of measurements, with GSL. */
 #ifndef HP_FIT_H
 #define HP_FIT_H
 
@@ -14,8 +14,8 @@ typedef struct hp_fit {
     double residual;                 /* median relative error */
 } hp_fit;
 
-/* t = launch + flops/R + bytes/B with no negative term, minimising robustly weighted relative errors.
- * False when there are fewer than 3 samples. */
+/* t = launch + flops/R + bytes/B with no negative term, minimising robustly weighted relative errors. False
+ * for fewer than 3 samples. */
 bool hp_fit_work(const hp_fit_sample *sample, int n, hp_fit *fit);
 
 /* t = alpha + beta bytes, weighted by 1/t^2 (relative errors), neither negative; false for fewer than 2

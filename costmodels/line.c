@@ -1,12 +1,12 @@
-/* line.c - why linear: within a shape class time is work over rate plus an overhead, and the rate changes
- * slowly. */
+/* line.c - piecewise linear interpolation. Within a shape class time is work over rate plus an overhead, and
+ * the rate changes slowly. */
 #include "costmodels/line.h"
 
 static double through(const double *x, const double *y, int i, int j, double at) {
     return y[i] + (y[j] - y[i]) * (at - x[i]) / (x[j] - x[i]);
 }
 
-/* A slope between sizes that are nearly the same is noise: it does not go on beyond the points. */
+/* A slope between nearly equal sizes is noise: it is not extrapolated. */
 static const double APART = 1.1;
 
 static int behind_first(const double *x, int n) {
@@ -31,7 +31,7 @@ double hp_line_at(const double *x, const double *y, int n, double at) {
     if (n == 1) return x[0] > 0 ? y[0] * at / x[0] : y[0];
     if (at > x[n - 1]) {
         const double t = through(x, y, before_last(x, n), n - 1, at);
-        return t < y[n - 1] ? y[n - 1] * at / x[n - 1] : t; /* noise made the last segment fall */
+        return t < y[n - 1] ? y[n - 1] * at / x[n - 1] : t; /* noise made the last segment decrease */
     }
     int low = 0, high = n - 1; /* x[low] < at */
     while (high - low > 1) {

@@ -1,4 +1,4 @@
-/* models.h - the formulas behind the tables: pure functions of values. */
+/* models.h - the cost formulas used by the tables: pure functions of values. */
 #ifndef HP_MODELS_H
 #define HP_MODELS_H
 
@@ -27,19 +27,19 @@ double hp_allreduce_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
 double hp_allreduce_hierarchical(const hp_alpha_beta *intra, const hp_alpha_beta *inter, int ranks,
                                  int per_node, int nics, double bytes);
 
-/* --- compute_fallback.c: what inference does beside what was measured of others. twin 0: the same task in
- * float32; 1: training's forward task. False: there is none. */
+/* --- compute_fallback.c: keys of similar tasks for an inference task. twin 0: the same task in float32; 1:
+ * training's forward task. False: there is none. */
 enum { HP_FALLBACKS = 2 };
 bool hp_work_fallback(const hp_work *w, int fallback, hp_work *out);
 
-/* The kernel of a layer that quantises its input at run time, without the passes before it; false: it is
- * none. */
+/* The kernel of a layer that quantises its input at run time, without the passes before it; false: it does
+ * not. */
 bool hp_work_kernel(const hp_work *w, hp_work *kernel);
 
-/* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: nobody in particular. */
+/* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: no particular back end. */
 const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                            bool message);
-/* One after the other; the source is the less certain one's. */
+/* The sum of two consecutive costs; the source is the less certain of the two. */
 hp_cost hp_cost_add(hp_cost a, hp_cost b);
 
 /* The interval of a row around `seconds`. */

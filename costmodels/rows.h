@@ -5,7 +5,7 @@
 #include "costmodels/table.h"
 
 typedef enum hp_row_kind {
-    HP_ROW_ALLREDUCE, /* in the order of their names: rows are sorted by kind, class, key */
+    HP_ROW_ALLREDUCE, /* in alphabetical order: rows are sorted by kind, class, key */
     HP_ROW_COMPUTE,
     HP_ROW_EFFICIENCY,
     HP_ROW_FIT,
@@ -19,17 +19,16 @@ typedef enum hp_row_kind {
 enum { HP_ROW_FIELDS = 4 };
 typedef struct hp_row_info {
     const char *name;
-    const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: numbers, strictly increasing (a line) */
+    const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: increasing numbers (a line) */
 } hp_row_info;
 extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 
-/* Fields of the rows that are no lines. */
-enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES }; /* seconds, flop/s, bytes/s; 0 = has no such term */
-enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data sheet's */
-enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };        /* the same of a link */
-/* Seconds of every operation; bytes/s of copies to and from the host around it (0: none); between ranks of a
- * node bytes/s of a message through the host's memory instead of the link, and its seconds (0: over the
- * link). */
+/* Fields of the rows that are not lines. */
+enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES }; /* seconds, flop/s, bytes/s; 0 = no such term */
+enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data sheet's rates */
+enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };        /* the same for a link */
+/* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
+ * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };
 
 typedef struct hp_row {
@@ -38,51 +37,51 @@ typedef struct hp_row {
     hp_source source;
     double residual; /* relative half-width of the interval */
     int64_t samples;
-    const char *where; /* the source in words */
+    const char *where; /* the source, as text */
     int n;
-    double *x, *y; /* x: the line's sizes, 0, 1, 2 for fields */
+    double *x, *y; /* x: the line's sizes, or 0, 1, 2 for fields */
 } hp_row;
 
 struct hp_cost_table {
     hp_arena *arena;
     char machine[64], date[16];
-    char driver[64], status[16]; /* of GPUs; "" */
+    char driver[64], status[16]; /* for GPUs, else "" */
     const char *origin;
     int n, capacity;
-    hp_row *row;               /* sorted once hp_rows_sort has run */
-    const hp_cost_table *base; /* looked up where this one has no row; NULL */
+    hp_row *row;               /* sorted after hp_rows_sort */
+    const hp_cost_table *base; /* consulted where this table has no row; NULL */
 };
 
 hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *date);
 /* Appends a copy of the row. */
 void hp_rows_add(hp_cost_table *t, const hp_row *row);
 void hp_rows_sort(hp_cost_table *t);
-/* The row, or NULL. Class "*" of the base tables stands for every class. Cost: a binary search. */
+/* The row, or NULL. Class "*" of the base tables matches every class. Cost: a binary search. */
 const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);
 
-/* What a task of `key` (hp_work.key) takes at `size`: the line of its row length; else between the lines of
- * the nearest shorter and longer rows, in logarithms. False: no row of its shape class.
- * *far: well outside of what was measured; *row (may be NULL): the row it rests on most. */
+/* Duration of a task with `key` (hp_work.key) at `size`: from the line of its row length; else interpolated
+ * in logarithms between the lines of the nearest shorter and longer rows. False: no row of its shape class.
+ * *far: well outside the measured sizes; *row (may be NULL): the row it mainly depends on. */
 bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size, double *seconds,
                      bool *far, const hp_row **row);
 
-/* Length of a key without its last word " wN"; *width (may be NULL) gets N, 0 for a key without. */
+/* Length of a key without its last word " wN"; *width (may be NULL) becomes N, or 0 if there is none. */
 int hp_key_class(const char *key, int *width);
 
-/* "fwd.conv f32" of "fwd.conv k3x3 ... f32 w56": first word and type. `out` holds n bytes. */
+/* "fwd.conv f32" from "fwd.conv k3x3 ... f32 w56": first word and type. `out` holds n bytes. */
 const char *hp_key_family(const char *key, char *out, size_t n);
 
-/* What a figure of a GPU rests on: "never run", "one GPU", "cluster"; NULL ends. */
+/* What a GPU's figures are based on: "never run", "one GPU", "cluster"; ends with NULL. */
 extern const char *const hp_gpu_statuses[];
 
-/* Text to table and back; `where` names the file in errors (HP_EDATA, with the line). */
+/* Converts text to a table and back; `where` names the file in errors (HP_EDATA, with the line). */
 hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,
                         hp_error *err);
 hp_status hp_rows_print(FILE *f, const hp_cost_table *t, hp_error *err);
 /* Writes "path.tmp" and renames it. Errors: HP_ECREATE, HP_EIO; an earlier file stays. */
 hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err);
 
-/* Text of data/shipped.cost: what is known of devices and links that were never measured here. */
+/* Text of data/shipped.cost: devices and links that were not measured on this machine. */
 const char *hp_shipped_table(void);
 
 #endif

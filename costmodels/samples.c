@@ -1,5 +1,5 @@
-/* samples.c - spans to samples. A span of communication also covers waiting for the other side; what is
- * wanted is the time from the moment all ends were there until it was done, on ranks that had nothing else to
+/* samples.c - turns spans into samples. A span of communication also covers waiting for the other side; a
+ * sample is the time from the moment all ends were ready until completion, on ranks that had nothing else to
  * do. */
 #include "costmodels/samples.h"
 
@@ -12,14 +12,14 @@ static hp_sample_row *add(hp_sample_list *l) {
     return &l->row[l->n++];
 }
 
-/* Do the roles do the same at the same time: data replicas, or the tiles of one stage? */
+/* Do the roles do the same work at the same time: data replicas, or the tiles of one stage? */
 static bool walks_together(const hp_program *p) {
     for (int r = 0; r < p->n_role; r++)
         if (p->role[r].stage != 0) return false;
     return true;
 }
 
-/* Ranks that compute beside each other on what they share: a node's cores, or one GPU. */
+/* Number of ranks that compute concurrently on shared hardware: a node's cores, or one GPU. */
 static int beside(const hp_machine *m, const hp_program *p) {
     const int ranks = hp_program_ranks(p), devices = hp_machine_devices(m);
     if (m->device.is_cpu) return ranks;
@@ -31,7 +31,7 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
     int64_t n;
     const hp_trace_median *median = hp_trace_medians(l->arena, t, &n);
     const int ranks = beside(m, plan->program);
-    const bool room = !m->device.is_cpu || ranks <= m->devices_per_node; /* else a rank waits for its turn */
+    const bool room = !m->device.is_cpu || ranks <= m->devices_per_node; /* otherwise ranks wait for a core */
     for (int64_t i = 0; i < n; i++) {
         const hp_trace_task *k = &t->task[median[i].task];
         if (k->queue != HP_QUEUE_COMPUTE || !(median[i].seconds > 0)) continue;
@@ -69,7 +69,7 @@ static void index_spans(iteration *it) {
     }
 }
 
-/* When did the rank last finish something else before `end`? -1: it was computing at some time in (start,
+/* When did the rank last finish another task before `end`? -1: it was computing during part of (start,
  * end). */
 static int64_t free_since(const iteration *it, int rank, const hp_trace_span *self, int64_t start,
                           int64_t end) {
@@ -106,8 +106,7 @@ static int sender_queue(const hp_program *p, int role, const hp_queue *q) {
     return -1;
 }
 
-/* Seconds a message took from when both ends were there, as its idle receiver saw it; negative: cannot be
- * told. */
+/* Seconds of a message from when both ends were ready, as its idle receiver saw it; negative: unknown. */
 static double message_seconds(const iteration *it, int rank, int task) {
     const int role = rank % it->p->n_role;
     const hp_role *r = &it->p->role[role];
@@ -163,7 +162,7 @@ static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, con
     s->ranks = ranks;
 }
 
-/* Between GPUs rows are a back end's own. */
+/* Rows between GPUs are specific to a back end. */
 static const char *by(const hp_machine *m, const hp_program *p, const hp_queue *q) {
     return hp_wire_of(m, p->device, q->backend) == HP_WIRE_ANY ? "" : hp_backend_names[q->backend];
 }
@@ -182,7 +181,7 @@ static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it
     }
 }
 
-/* Collectives are numbered within the queue of the first role that takes part. */
+/* Collectives are numbered within the queue of the first participating role. */
 static void collectives(hp_sample_list *l, const hp_machine *m, const iteration *it) {
     for (int g = 0; g < it->p->n_group; g++) {
         const int role = it->p->member[it->p->group[g].first];
@@ -212,7 +211,7 @@ static bool only_messages(const hp_program *p) {
 void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
     const hp_program *p = plan->program;
     const int ranks = hp_program_ranks(p), first = l->n;
-    /* with more ranks than cores even a waiting rank may not run: nothing can be told */
+    /* with more ranks than cores even a waiting rank may not be running, so nothing can be concluded */
     if (ranks < 2 || t->n_rank != ranks || (m->device.is_cpu && ranks > m->devices_per_node)) return;
     iteration it = {.p = p, .t = t, .span = HP_NEW(l->arena, const hp_trace_span **, ranks)};
     for (int r = 0; r < ranks; r++)

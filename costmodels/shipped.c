@@ -1,5 +1,4 @@
-/* shipped.c - data/shipped.cost, inside the binary: hplan may be moved anywhere and still knows its
- * tables. */
+/* shipped.c - data/shipped.cost compiled into the binary, so that hplan needs no installed data files. */
 #include "costmodels/rows.h"
 
 __asm__(".section .rodata\n"

@@ -1,4 +1,4 @@
-/* table.c - rows in a sorted array, and which tables a machine gets. */
+/* table.c - rows in a sorted array, and the choice of tables for a machine. */
 #include "costmodels/rows.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
 };
 
-enum { TABLE_MAX_BYTES = 64 << 20 }; /* a table of a million rows is no table of ours */
+enum { TABLE_MAX_BYTES = 64 << 20 }; /* larger files are refused; a table of a million rows is not ours */
 
 hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *date) {
     hp_cost_table *t = HP_NEW(arena, hp_cost_table, 1);
@@ -132,7 +132,7 @@ static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t,
     return HP_OK;
 }
 
-/* False: nobody calibrates this machine from here. */
+/* False: this machine cannot be calibrated locally. */
 static bool default_path(const hp_machine *m, char *path, size_t n) {
     const bool gpus = strcmp(m->name, HP_MACHINE_GPUS) == 0;
     hp_cache_path(gpus ? HP_MACHINE_GPUS ".cost" : "local.cost", path, n);

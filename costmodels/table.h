@@ -1,4 +1,4 @@
-/* table.h - cost tables: what a task takes, where the figure comes from, and how far off it may be.
+/* table.h - cost tables: how long a task takes, where the figure comes from, and how far off it may be.
  *
  * A table is a text file: "hplan-cost 1", "machine NAME", "date YYYY-MM-DD", then one row per line, sorted:
  *     KIND CLASS KEY | source residual samples where it comes from | x:y x:y ...
@@ -11,8 +11,9 @@
  *             it adds to the link where nothing was measured
  * p2p         a link class, between GPUs also the back end; x bytes, y seconds
  * allreduce   a link class and "rRANKS nPER_NODE", between GPUs also the back end; x bytes, y seconds
- * "driver TEXT" and "status TEXT" may follow the date: a table of GPUs says `one GPU` or `cluster`, a figure
- * of a GPU that hplan did not measure `never run`. The grammar's details are in table_text.c. No constant
+ *
+ * "driver TEXT" and "status TEXT" may follow the date: a table of GPUs has status `one GPU` or `cluster`,
+ * figures of a GPU that hplan did not measure `never run`. table_text.c gives the grammar. No constant
  * without a source. */
 #ifndef HP_TABLE_H
 #define HP_TABLE_H
@@ -36,40 +37,41 @@ typedef struct hp_cost {
 
 typedef struct hp_cost_table hp_cost_table;
 
-/* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost; of its
- * GPUs local-cuda.cost) if it exists. What it lacks comes from the shipped table of known devices, then from
+/* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost; for its
+ * GPUs local-cuda.cost) if it exists. Missing rows come from the shipped table of known devices, then from
  * the machine's data sheet. Lives in `arena`. Errors: HP_EDATA, HP_EIO. */
 hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,
                        hp_error *err);
-/* Where the table came from, in words: "local.cost of 2026-11-21", "shipped", "data sheet". */
+/* The table's origin as text: "local.cost of 2026-11-21", "shipped", "data sheet". */
 const char *hp_cost_origin(const hp_cost_table *t);
 /* Where calibrate writes by default. */
 const char *hp_cost_default_path(char *out, size_t n);
 
-/* One compute task alone on its device. Measured rows of the key (piecewise line over size), else a fitted
- * model of the key's operator, else the machine's roofline. */
+/* Cost of one compute task alone on its device: measured rows of the key (piecewise linear in the size), else
+ * a fitted model of the key's operator, else the machine's roofline. */
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
-/* Share of what is shared that the task uses while it runs: of the node's compute (cores and memory bandwidth
- * together) on CPUs; of its device, where several ranks run on one (AccDP): all of the time but the launch,
- * in which the device has nothing to do. Tasks whose shares sum to more than 1 slow each other down
+/* Share of the shared resource that the task uses while it runs: on CPUs the node's compute (cores and memory
+ * bandwidth together); where several ranks run on one device (AccDP), the device: all of the time except the
+ * launch, during which the device is idle. Tasks whose shares sum to more than 1 slow each other down
  * (max-min). */
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
 
-/* Who carries a message between devices, in the words of the strategy's `comm`: 1 + hp_backend; ANY: nobody
- * in particular, the link as the machine describes it. */
+/* The back end of a message between devices, as in the strategy's `comm`: 1 + hp_backend; ANY: no particular
+ * one, the link as the machine describes it. */
 typedef enum hp_wire {
     HP_WIRE_ANY = HP_COMM_AUTO,
     HP_CARRIER_MPI = 1 + HP_BACKEND_MPI,
     HP_CARRIER_NCCL = 1 + HP_BACKEND_NCCL
 } hp_wire;
-/* Of a back end between the devices of a machine that runs a program of this kind: back ends differ between
- * GPUs alone. */
+/* The wire of a back end between the devices of a machine that runs a program of this kind: only GPUs
+ * distinguish back ends. */
 static inline hp_wire hp_wire_of(const hp_machine *m, int32_t device_kind, int32_t backend) {
     const bool gpus = !m->device.is_cpu && device_kind == (int32_t)HP_DEVICE_CUDA;
     return gpus ? (hp_wire)(1 + backend) : HP_WIRE_ANY;
 }
 
-/* One message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its links. */
+/* Cost of one message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its
+ * links. */
 hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
 hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, hp_wire by, int ranks, int per_node,
                           double bytes);

@@ -1,9 +1,12 @@
-/* table_text.c - the text of a cost table, strictly: an odd line is an error with its number, never skipped.
+/* table_text.c - parses and prints the text of a cost table, strictly: a malformed line is an error with its
+ * number and is never skipped.
  *
  *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL ["driver " TEXT NL] ["status " STATUS NL]
  *            { comment | row }
- *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |" { " " X ":" Y }
- * NL Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
+ *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |"
+ *            { " " X ":" Y } NL
+ *
+ * Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
  * negative. */
 #include "costmodels/rows.h"
 
@@ -147,7 +150,7 @@ static hp_status parse_header(parser *p, char **rest) {
     return HP_OK;
 }
 
-/* "WORD TEXT" as the next line, or an empty text and the line stays. */
+/* The rest of the next line if it starts with "WORD "; otherwise "", and the line is not consumed. */
 static const char *optional_line(parser *p, char **rest, const char *word) {
     const size_t n = strlen(word);
     if (strncmp(*rest, word, n) != 0 || (*rest)[n] != ' ') return "";

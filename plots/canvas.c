@@ -1,4 +1,4 @@
-/* canvas.c - the temporary folder, its files and what leaves it. */
+/* canvas.c - the temporary folder of a picture, its files, and copying the result out of it. */
 #include "plots/canvas.h"
 #include "traces/outfile.h"
 
@@ -14,7 +14,7 @@ static const char *const terminals[] = {
     [HP_CANVAS_DUMB] = "set terminal dumb noenhanced size %d,%d\n",
 };
 
-/* Every script starts with it: text columns are values, nothing is markup, one look for all kinds. */
+/* Every script starts with it: text columns are values, markup is disabled, all kinds look alike. */
 static const char preamble[] = "set encoding utf8\n"
                                "set output 'out'\n"
                                "set datafile separator '\\t'\n"

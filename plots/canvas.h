@@ -1,8 +1,9 @@
-/* canvas.h - one gnuplot picture being made: a temporary folder with a script, data files and the result.
+/* canvas.h - one gnuplot picture under construction: a temporary folder with a script, data files and the
+ * result.
  *
- * What reaches the script is compiled in, or a number. Text goes into data files only, from where gnuplot
- * reads it as a string value: it is never parsed. gnuplot itself runs without a shell, without the user's
- * start-up files or environment, in that folder, under resource limits and a deadline. */
+ * The script contains only compiled-in text and numbers. Other text goes into data files, from which gnuplot
+ * reads it as string values: it is never parsed. gnuplot runs without a shell, without the user's start-up
+ * files or environment, in that folder, under resource limits and a deadline. */
 #ifndef HP_CANVAS_H
 #define HP_CANVAS_H
 
@@ -21,25 +22,24 @@ typedef struct hp_canvas {
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err);
 void hp_canvas_close(hp_canvas *c); /* removes the folder; safe on a zeroed canvas */
 
-/* A data file, tab separated; `name` is one of our own words. Errors: HP_EIO (disk full). */
+/* Opens a data file, tab separated; `name` is compiled in. Errors: HP_EIO (disk full). */
 hp_status hp_canvas_data(hp_canvas *c, const char *name, FILE **f, hp_error *err);
 hp_status hp_canvas_data_end(FILE *f, hp_error *err);
-/* One text cell of a data file: quoted, control characters, quotes and backslashes replaced. */
+/* Writes one text cell of a data file: quoted, control characters, quotes and backslashes replaced. */
 void hp_canvas_text(FILE *f, const char *text);
-/* The script's variable `name` = value. */
+/* Sets the script's variable `name`. */
 void hp_canvas_number(hp_canvas *c, const char *name, double value);
-/* The picture's title, from a text. */
+/* Sets the picture's title. */
 hp_status hp_canvas_title(hp_canvas *c, const char *text, hp_error *err);
 
 /* Appends `script` (compiled in) and runs gnuplot. Errors: HP_EUNAVAIL (no gnuplot, or it has no PNG),
- * HP_ESTALL, HP_EINTERNAL with gnuplot's words. */
+ * HP_ESTALL, HP_EINTERNAL with gnuplot's message. */
 hp_status hp_canvas_render(hp_canvas *c, const char *script, hp_error *err);
 /* Copies the picture to `path` (by rename) or a stream. Errors: HP_ECREATE, HP_EIO. */
 hp_status hp_canvas_save(const hp_canvas *c, const char *path, hp_error *err);
 hp_status hp_canvas_print(const hp_canvas *c, FILE *f, hp_error *err);
 
-/* Runs `program` (found in PATH) on c's script with the given limit; hp_canvas_render with the program's name
- * open. */
+/* hp_canvas_render with another program (found in PATH) and time limit. */
 hp_status hp_canvas_run(hp_canvas *c, const char *program, double limit_s, hp_error *err);
 
 #endif

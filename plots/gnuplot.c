@@ -1,5 +1,5 @@
-/* gnuplot.c - one run of gnuplot as if its input were hostile: no shell, no start-up files, no environment,
- * its own folder, limits on time, memory and file size, a deadline, and dead with its parent. */
+/* gnuplot.c - runs gnuplot in a sandbox: no shell, no start-up files, no environment, its own folder, limits
+ * on time, memory and file size, a deadline; it is killed when hplan ends. */
 #define _GNU_SOURCE /* execvpe, pidfd_open */
 #include "plots/canvas.h"
 
@@ -31,7 +31,7 @@ static const cap caps[] = {
     {RLIMIT_NOFILE, 64},
 };
 
-/* In the child: only calls that are safe after fork. */
+/* In the child: only async-signal-safe calls. */
 static void become(const hp_canvas *c, const char *program) {
     static char *const environment[] = {"LC_ALL=C.UTF-8", "HOME=/nonexistent", NULL};
     char *const argv[] = {(char *)(uintptr_t)program, "-d", "script", NULL};
@@ -49,7 +49,7 @@ static void become(const hp_canvas *c, const char *program) {
     _exit(errno == ENOENT || errno == EACCES ? EXIT_NOT_FOUND : EXIT_NO_START);
 }
 
-/* Waits for the child, at most `limit_s`; *late when it had to be killed. */
+/* Waits for the child, at most `limit_s`; *late if it had to be killed. */
 static int await(pid_t child, double limit_s, bool *late) {
     const int fd = pidfd_open(child, 0);
     struct pollfd p = {fd, POLLIN, 0};

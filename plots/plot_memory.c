@@ -1,5 +1,5 @@
-/* plot_memory.c - planned and observed bytes of every rank; below, memory over the step. Before anything ran:
- * the candidates' peaks. */
+/* plot_memory.c - planned and observed bytes of every rank; below, memory over the step. Before any run: the
+ * candidates' peaks. */
 #include "plots/plots.h"
 #include "traces/text.h"
 
@@ -53,7 +53,7 @@ static const char script[] =
     "}\n"
     "unset multiplot\n";
 
-/* Largest value per rank; NaN where there is none. */
+/* Largest value per rank; NaN: none. */
 static double *by_rank(hp_arena *arena, const hp_trace_value *v, int64_t n, int ranks) {
     double *out = HP_NEW(arena, double, ranks);
     for (int r = 0; r < ranks; r++) out[r] = NAN;
@@ -85,7 +85,7 @@ static hp_status write_ranks(hp_arena *arena, hp_canvas *c, const hp_plot_source
     return hp_canvas_data_end(f, err);
 }
 
-/* Memory over the first recorded step: the simulation's where there is one. */
+/* Memory over the first recorded step: simulated if available, otherwise executed. */
 enum { LINES = 8 };
 static hp_status write_time(hp_canvas *c, const hp_plot_source *s, bool *any, hp_error *err) {
     const int side = s->n_memory[0] ? 0 : 1;

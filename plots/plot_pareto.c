@@ -1,5 +1,5 @@
-/* plot_pareto.c - images/s against the memory of the fullest rank: every candidate a point, and a line
- * through those that no other beats in both, one colour per file. */
+/* plot_pareto.c - images/s against the memory of the fullest rank: one point per candidate, and the Pareto
+ * front as a line, one colour per file. */
 #include "plots/plots.h"
 #include "traces/text.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    MOST_NAMES = 12 /* strategies of a single file's line that are written out, where the line never comes */
+    MOST_NAMES = 12 /* strategies of a single file's front labelled, in the area the line never crosses */
 };
 
 static const char script[] =

@@ -1,4 +1,4 @@
-/* plot_precision.c - what lower precision buys: throughput, memory and latency of `hplan bench`'s series,
+/* plot_precision.c - the gain of lower precision: throughput, memory and latency of `hplan bench`'s series,
  * precisions side by side, in groups of one network at one image size. */
 #include "plots/plots.h"
 #include "traces/text.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Known precisions, one colour each in every picture (Okabe and Ito 2008). */
+/* Known precisions, with the same colour in every picture (Okabe and Ito 2008). */
 static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16",         "fp16",
                                          "fp8",  "int8", "int8-dynamic", "int4"};
 enum { N_PRECISION = sizeof PRECISIONS / sizeof *PRECISIONS, MOST_GROUPS = 64 };
@@ -28,7 +28,8 @@ static const char script[] =
     "format_memory = '%.1s %cB'\n"
     "format_single = '%.0s %cs'\n"
     "format_multi = '%.0s %cs'\n"
-    "panels = is_dumb ? 'rate memory' : 'rate memory single multi'\n" /* a terminal has room for two */
+    "panels = is_dumb ? 'rate memory' : 'rate memory single multi'\n" /* a terminal only has room for two
+                                                                         panels */
     "set style fill solid 1.0 noborder\n"
     "set style textbox opaque noborder margins 0.2, 0.2\n"
     "set boxwidth width\n"
@@ -93,7 +94,7 @@ static int group_of(const chart *c, const hp_bench_series *s) {
     return g;
 }
 
-/* The newest of that kind: a later file, or a later series of a file, stands for a repeated measurement. */
+/* The newest of that kind: a later file, or a later series of a file, replaces a repeated measurement. */
 static const hp_bench_series *find(const chart *c, int g, int prec, int32_t scenario) {
     for (int i = c->n_series - 1; i >= 0; i--)
         if (group_of(c, c->series[i]) == g && precision_of(c->series[i]->prec) == prec &&
@@ -102,7 +103,7 @@ static const hp_bench_series *find(const chart *c, int g, int prec, int32_t scen
     return NULL;
 }
 
-/* Throughput is offline's where it was measured, else of as many images at a time as there are. */
+/* Throughput is that of the offline scenario if measured, otherwise that of the largest batches. */
 static int32_t best_scenario(const chart *c) {
     int32_t best = HP_SINGLE_STREAM;
     for (int i = 0; i < c->n_series; i++)
@@ -138,7 +139,7 @@ static hp_status gather(hp_arena *arena, const hp_plot_source *s, int n, chart *
 
 /* --- panels --- */
 
-/* A bar, two marks and a ratio; NaN where there is none. */
+/* A bar, two marks and a ratio; NaN: absent. */
 typedef struct bar {
     double value, mark[2], ratio;
 } bar;
@@ -186,7 +187,7 @@ static void set_extent(hp_canvas *c, const char *name, double low, double high) 
     hp_canvas_number(c, variable, high);
 }
 
-/* *any: the panel has something to show. */
+/* *any: the panel has data. */
 static hp_status write_panel(const chart *k, const panel *p, hp_canvas *c, bool *any, hp_error *err) {
     const int32_t scenario = p->scenario == HP_SCENARIOS ? k->rate_scenario : p->scenario;
     double low = INFINITY, high = 0;
@@ -206,7 +207,7 @@ static hp_status write_panel(const chart *k, const panel *p, hp_canvas *c, bool 
     return hp_canvas_data_end(f, err);
 }
 
-/* --- words --- */
+/* --- labels --- */
 
 static bool one_net(const chart *k) {
     for (int g = 1; g < k->n_group; g++)
@@ -228,7 +229,7 @@ static const char *size_text(hp_arena *arena, const hp_bench_series *s) {
                                     : hp_arena_printf(arena, "%dx%d", s->image_h, s->image_w);
 }
 
-/* What the groups differ in; what they share stands in the title. */
+/* The properties in which the groups differ; common ones are in the title. */
 static hp_status write_groups(hp_arena *arena, const chart *k, hp_canvas *c, hp_error *err) {
     FILE *f = NULL;
     size_t letters = 0;
@@ -244,7 +245,7 @@ static hp_status write_groups(hp_arena *arena, const chart *k, hp_canvas *c, hp_
         hp_canvas_text(f, hp_text_clean(arena, label));
         fputc('\n', f);
     }
-    static const size_t ONE_LINE = 54; /* letters below half the picture's width */
+    static const size_t ONE_LINE = 54; /* characters below half the picture's width */
     hp_canvas_number(c, "long_labels", letters > ONE_LINE);
     return hp_canvas_data_end(f, err);
 }

@@ -1,5 +1,5 @@
-/* plot_scaling.c - the best candidate's images/s against the number of devices, one line per file; runs as
- * points. */
+/* plot_scaling.c - the best candidate's images/s against the number of devices, one line per file; measured
+ * runs as points. */
 #include "plots/plots.h"
 #include "traces/text.h"
 
@@ -37,8 +37,7 @@ static int compare_gpus(const void *a, const void *b) {
     return (x->gpus > y->gpus) - (x->gpus < y->gpus);
 }
 
-/* images/s of the executed run, if it ran this candidate: the batch is what the candidate would do in a
- * step. */
+/* images/s of the executed run if it ran this candidate; its batch is the candidate's. */
 static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate *c) {
     if (!s->has_exec || s->exec.n_iter == 0 || strcmp(s->exec.strategy, c->strategy) != 0) return NAN;
     hp_trace t = s->exec;
@@ -46,7 +45,7 @@ static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_p
     return c->images_per_s * c->step_s / hp_median(hp_trace_steps(arena, &t), t.n_iter);
 }
 
-/* For every number of devices the candidate with the most images/s; a measured one keeps its measurement. */
+/* For every number of devices the candidate with the most images/s, with its measurement if there is one. */
 static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, best *out) {
     int n = 0;
     for (int i = 0; i < s->n_candidate; i++) {
@@ -104,7 +103,7 @@ static hp_status write_series(hp_canvas *c, int index, const char *name, const b
     return hp_canvas_data_end(f, err);
 }
 
-/* What the axes must show. */
+/* Range of the axes. */
 typedef struct extent {
     double min_gpus, max_gpus, min_rate, max_rate;
     bool any_measured;

@@ -1,4 +1,4 @@
-/* plot_timeline.c - one step of every rank, coloured by phase; the prediction above the measurement.
+/* plot_timeline.c - one step of every rank, coloured by phase, with the prediction above the measurement.
  *
  * Each rank is a row: compute on the upper half, transfers and reductions on the lower half. Spans of one
  * phase that would touch in the picture are drawn as one box, so that the file does not grow with the number
@@ -55,7 +55,7 @@ static const char script[] =
     "}\n"
     "unset multiplot\n";
 
-/* The iteration whose length is the median: what a step usually looks like. */
+/* The iteration of median length. */
 static const hp_trace_iter *typical_iter(hp_arena *arena, const hp_trace *t) {
     const double median = hp_median(hp_trace_steps(arena, t), t->n_iter);
     const hp_trace_iter *best = &t->iter[0];
@@ -77,7 +77,7 @@ static int compare_boxes(const void *a, const void *b) {
     return (x->x0 > y->x0) - (x->x0 < y->x0);
 }
 
-/* Boxes of an iteration, merged where less than `gap` lies between them; returns how many. */
+/* Boxes of an iteration; spans less than `gap` apart are merged. Returns how many. */
 static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it, double gap,
                           box **out) {
     box *b = HP_NEW(arena, box, it->last - it->first);
@@ -115,7 +115,7 @@ static hp_status write_boxes(hp_canvas *c, const char *name, const box *b, int64
     return hp_canvas_data_end(f, err);
 }
 
-/* For a terminal: at each of COLUMNS times, the phase that a row is in. */
+/* For a terminal: the phase of a row at each of COLUMNS times. */
 enum { COLUMNS = 120 };
 static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_t n, int stride, double scale,
                             double x_max, hp_error *err) {
@@ -128,7 +128,7 @@ static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_
             fprintf(f, "%.9g\t%.9g\t%d\n", x, (double)(b[i].rank / stride) + (b[i].lower ? 0.25 : -0.15),
                     b[i].phase);
         }
-    fputs("-1\t-1\t0\n", f); /* never empty */
+    fputs("-1\t-1\t0\n", f); /* the file must not be empty */
     return hp_canvas_data_end(f, err);
 }
 
@@ -144,14 +144,14 @@ static double extent(const hp_trace_iter *it) {
     return it ? (double)(it->t1_ns - it->t0_ns) * 1e-9 : 0;
 }
 
-/* 0: ns, 1: us, 2: ms, 3: s; so that the axis ends between 1 and 1000. */
+/* 0: ns, 1: us, 2: ms, 3: s; chosen so that the axis ends between 1 and 1000. */
 static int choose_unit(double seconds) {
     int unit = 0;
     while (unit < 3 && seconds * 1e9 >= 1000 * pow(1000, unit)) unit++;
     return unit;
 }
 
-/* Bit i: phase i occurs, so it has its place in the legend. */
+/* Bit i: phase i occurs and appears in the legend. */
 static unsigned used_phases(const hp_trace *t) {
     unsigned used = 0;
     for (int i = 0; i < t->n_task; i++) used |= 1u << t->task[i].phase;
@@ -160,7 +160,7 @@ static unsigned used_phases(const hp_trace *t) {
 
 typedef struct panel {
     const hp_trace *t;
-    const hp_trace_iter *it; /* NULL: no such side */
+    const hp_trace_iter *it; /* NULL: the side does not exist */
     int rows;                /* drawn */
 } panel;
 

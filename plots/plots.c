@@ -1,4 +1,4 @@
-/* plots.c - the table of kinds and what they are drawn from. */
+/* plots.c - the table of plot kinds, and loading their sources. */
 #include "plots/plots.h"
 #include "traces/text.h"
 
@@ -16,7 +16,7 @@ const hp_plot_kind hp_plot_kinds[] = {
     {NULL, NULL, NULL, 0, 0, 0},
 };
 
-/* Okabe and Ito 2008: told apart also by the colour-blind. In the order of hp_phase. */
+/* Okabe and Ito 2008, distinguishable for the colour-blind. In the order of hp_phase. */
 const char hp_plot_phases[] = "phase_name = 'load pack forward backward optimizer transfer reduce'\n"
                               "phase_color = '#999999 #F0E442 #56B4E9 #E69F00 #009E73 #CC79A7 #D55E00'\n";
 _Static_assert(HP_PHASES == 7, "hp_plot_phases has a name and a colour for each phase");
@@ -102,5 +102,5 @@ const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s) {
     const hp_trace *t = s->has_exec ? &s->exec : &s->sim;
     const char *caption = hp_arena_printf(arena, "%.60s  %.200s  %d ranks on %.60s (%.30s)", s->net,
                                           t->strategy, t->ranks, t->machine, t->device);
-    return hp_text_clean(arena, caption); /* the cuts may have split a character */
+    return hp_text_clean(arena, caption); /* truncation may have split a character */
 }

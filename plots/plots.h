@@ -1,4 +1,4 @@
-/* plots.h - the pictures: one function per kind, each filling a canvas from runs or candidates. */
+/* plots.h - the plots: one function per kind, each draws on a canvas from runs or candidates. */
 #ifndef HP_PLOTS_H
 #define HP_PLOTS_H
 
@@ -6,7 +6,7 @@
 #include "traces/bench.h"
 #include "traces/query.h"
 
-/* What a plot may be made of; loaded from one or several files by hp_plot_load. */
+/* The source of a plot; loaded from one or several files by hp_plot_load. */
 typedef struct hp_plot_candidate {
     const char *strategy;
     int32_t rank, gpus;
@@ -15,34 +15,34 @@ typedef struct hp_plot_candidate {
 } hp_plot_candidate;
 
 typedef struct hp_plot_source {
-    const char *net; /* "" when the file does not say */
+    const char *net; /* "" if unknown */
     const char *path;
     bool has_sim, has_exec;
-    hp_trace sim, exec; /* newest of each kind, evaluation left out */
+    hp_trace sim, exec; /* newest of each kind, without evaluation */
     int n_candidate;
     hp_plot_candidate *candidate; /* by rank: best first */
     int64_t n_planned, n_peak, n_memory[2];
-    hp_trace_value *planned, *peak; /* of the executed run, else of the simulated one */
+    hp_trace_value *planned, *peak; /* of the executed run, otherwise of the simulated one */
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
     int n_bench;
-    hp_bench_series *bench; /* what `hplan bench` measured */
+    hp_bench_series *bench; /* series measured by `hplan bench` */
 } hp_plot_source;
 
 hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
 
-/* Draws into an open canvas, ready for hp_canvas_render, which it calls. Errors: HP_EDATA when the sources
- * hold nothing of that kind, and those of hp_canvas_*. */
+/* Draws on an open canvas and calls hp_canvas_render. Errors: HP_EDATA when the sources hold no data of that
+ * kind, and those of hp_canvas_*. */
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
 hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision,
     hp_plot_pareto;
 
-/* The candidates that no other beats in both memory and images/s, less memory first; of equal ones the first.
+/* The candidates on the Pareto front of memory and images/s, less memory first; of equal ones the first.
  * front: room for all. Returns how many. */
 int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate **front);
 
 typedef struct hp_plot_kind {
     const char *name, *meaning;
-    hp_plot_draw *draw; /* NULL: documented, not in this version */
+    hp_plot_draw *draw; /* NULL: documented, but not in this version */
     int max_files;
     int width, height; /* pixels */
 } hp_plot_kind;
@@ -52,7 +52,7 @@ const hp_plot_kind *hp_plot_find(const char *name);
 /* "resnet50  dp=2,stages=2  4 ranks on local (cpu)" */
 const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s);
 
-/* Colour of each phase, by hp_phase: words of a gnuplot string ("'#...' '#...'"), shared by all scripts. */
+/* Colour of each phase, by hp_phase: part of a gnuplot string ("'#...' '#...'"), shared by all scripts. */
 extern const char hp_plot_phases[];
 
 #endif

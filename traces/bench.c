@@ -1,4 +1,4 @@
-/* bench.c - series of queries into SQLite and out of it; a file may come from a stranger. */
+/* bench.c - writes series of queries to SQLite and reads them back; files are untrusted. */
 #include "traces/bench.h"
 
 #include "traces/text.h"
@@ -46,7 +46,7 @@ static const char *text_at(hp_arena *arena, sqlite3_stmt *st, int column) {
     return hp_text_clean(arena, hp_db_text(st, column));
 }
 
-/* In 1 .. most? The bound keeps sums and products of such numbers in range. */
+/* Is it in 1 .. most? The bound prevents overflow of sums and products. */
 static bool in_range(int64_t value, int64_t most) {
     return value >= 1 && value <= most;
 }
@@ -82,7 +82,7 @@ static hp_status take_series(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_be
     return HP_OK;
 }
 
-/* ns is positive: a rate is made of it. */
+/* ns must be positive: rates divide by it. */
 static hp_status take_query(hp_db *db, sqlite3_stmt *st, hp_bench_query *q, hp_error *err) {
     const int64_t round = sqlite3_column_int64(st, 0), ns = sqlite3_column_int64(st, 1);
     if (round < 0 || round > 1 << 20 || !in_range(ns, INT64_C(1) << 50))
@@ -132,7 +132,7 @@ hp_status hp_bench_read(hp_arena *arena, hp_db *db, hp_bench_series **s, int *n,
     return status;
 }
 
-/* --- figures --- */
+/* --- statistics --- */
 
 static double *seconds(const hp_bench_query *q, int64_t n) {
     double *v = calloc((size_t)n, sizeof *v);

@@ -1,5 +1,5 @@
-/* export.h - a trace for other viewers. Every text is escaped for its format; outputs appear whole or not at
- * all. */
+/* export.h - exports a trace to other viewers' formats. Every text is escaped for its format; an output file
+ * is complete or absent. */
 #ifndef HP_EXPORT_H
 #define HP_EXPORT_H
 

@@ -1,4 +1,4 @@
-/* export_chrome.c - Chrome trace JSON, streamed; texts are escaped by jansson, once per task. */
+/* export_chrome.c - Chrome trace JSON, streamed; jansson escapes texts, once per task. */
 #include "traces/export.h"
 #include "traces/lanes.h"
 #include "traces/outfile.h"
@@ -48,11 +48,11 @@ static void write_us(writer *w, const char *key, int64_t ns) {
             (int)((ns < 0 ? -ns : ns) % 1000));
 }
 
-/* Names of the tracks that are used: one process per rank, one thread per queue kind and lane. */
+/* Names the tracks in use: one process per rank, one thread per queue kind and lane. */
 static void write_names(writer *w, const int32_t *lane) {
     const hp_trace *t = w->t;
     int32_t *lanes =
-        HP_NEW(w->arena, int32_t, (int64_t)t->ranks * 4); /* per rank and queue kind: lanes used */
+        HP_NEW(w->arena, int32_t, (int64_t)t->ranks * 4); /* per rank and queue kind: number of lanes */
     for (int64_t i = 0; i < t->n_span; i++) {
         int32_t *n = &lanes[t->span[i].rank * 4 + hp_trace_span_queue(t, &t->span[i])];
         if (lane[i] + 1 > *n) *n = lane[i] + 1;
@@ -96,7 +96,7 @@ static void write_span(writer *w, const hp_trace_span *s, int lane, const char *
 static void write_counter(writer *w, const hp_export_counter *c) {
     const char *name = quoted(w->arena, c->name);
     for (int64_t i = 0; i < c->n; i++) {
-        if (!isfinite(c->value[i].value)) continue; /* JSON has no such number */
+        if (!isfinite(c->value[i].value)) continue; /* JSON has no NaN or infinity */
         next_event(w);
         fprintf(w->f, "{\"ph\":\"C\",\"pid\":%d,\"tid\":0,\"name\":%s", c->value[i].rank, name);
         write_us(w, "ts", c->value[i].t_ns - w->base_ns);

@@ -27,7 +27,7 @@ enum {
 };
 
 typedef struct writer {
-    hp_db db; /* for its statements' messages only: the schema is Nsight's, not ours */
+    hp_db db; /* only for its statements' error messages: the schema is Nsight's */
     sqlite3_stmt *string, *nvtx, *kernel, *copy;
 } writer;
 

@@ -5,7 +5,7 @@ const char *const hp_queue_names[] = {"compute", "send", "recv", "collective"};
 enum { QUEUE_KINDS = sizeof hp_queue_names / sizeof hp_queue_names[0] };
 
 typedef struct track {
-    int64_t *end_ns; /* per lane: when it is free */
+    int64_t *end_ns; /* per lane: when it becomes free */
     int n, capacity;
 } track;
 

@@ -1,4 +1,4 @@
-/* lanes.h - tracks on which no two spans overlap: what timeline viewers ask for. */
+/* lanes.h - assigns spans to lanes without overlap, as timeline viewers require. */
 #ifndef HP_LANES_H
 #define HP_LANES_H
 

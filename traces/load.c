@@ -1,4 +1,4 @@
-/* load.c - reads a run from SQLite and proves what query.c relies on: known tasks, known ranks, whole
+/* load.c - reads a run from SQLite and checks what query.c relies on: known tasks, known ranks, complete
  * iterations. */
 #include "traces/query.h"
 #include "traces/text.h"
@@ -47,7 +47,7 @@ static bool is_layer_name(const char *name) {
     return false;
 }
 
-/* The opcode of "fwd.conv"; -1 when it is not one or what follows the dot is no layer operator. */
+/* The opcode of "fwd.conv"; -1 if it is none, or if the part after the dot is not a layer operator. */
 static int find_op(const char *kind) {
     const size_t n = strcspn(kind, ".");
     if (kind[n] && !is_layer_name(kind + n + 1)) return -1;
@@ -56,7 +56,7 @@ static int find_op(const char *kind) {
     return -1;
 }
 
-/* Roles count from 0, tasks of a role from 0: the position in (role, task) order is then the index. */
+/* Roles count from 0, tasks of a role from 0: the index is then the position in (role, task) order. */
 static bool in_sequence(const hp_trace_task *previous, const hp_trace_task *t) {
     if (!previous) return t->role == 0 && t->task == 0;
     if (t->role == previous->role) return t->task == previous->task + 1;
@@ -125,7 +125,7 @@ static hp_status count_spans(hp_db *db, const hp_trace *t, int64_t *newest, int6
     return status;
 }
 
-/* Checks one row and turns it into a span. */
+/* Checks one row and converts it to a span. */
 static hp_status read_span(hp_db *db, sqlite3_stmt *st, loader *l, hp_trace_span *s, hp_error *err) {
     const hp_trace *t = l->t;
     const int64_t rank = sqlite3_column_int64(st, 0), role = sqlite3_column_int64(st, 1);
@@ -207,8 +207,8 @@ static hp_trace_iter make_iter(const hp_trace *t, int64_t first) {
     return it;
 }
 
-/* An iteration is complete when it has as many spans as the fullest one: the first may have been overwritten
- * in part, the last cut short. */
+/* An iteration is complete when it has as many spans as the fullest one: the first may be partly overwritten,
+ * the last cut short. */
 static void find_iters(hp_arena *arena, hp_trace *t) {
     hp_trace_iter *all = NULL;
     int n = 0, capacity = 0;

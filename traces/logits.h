@@ -1,21 +1,21 @@
-/* logits.h - how two networks' answers to the same images differ: by class, and by signal-to-noise ratio. A
- * row is one image's logits, or one pixel's; its answer is the first of the largest. */
+/* logits.h - how the outputs of two networks for the same images differ: by class, and by signal-to-noise
+ * ratio. A row is the logits of one image or one pixel; its class is the first of the largest. */
 #ifndef HP_LOGITS_H
 #define HP_LOGITS_H
 
 #include <stdint.h>
 
-/* Class of one row (classes >= 1); -1 for a row that holds not-a-number. */
+/* Class of one row (classes >= 1); -1 for a row that contains NaN. */
 int32_t hp_logits_argmax(const float *row, int64_t classes);
 
-/* Share of the rows, x being (rows, classes), whose class is the label's, among those that have a label (>=
- * 0); NaN where none has. Rows without a class are wrong. */
+/* Fraction of rows, x being (rows, classes), whose class equals the label, among those that have a label (>=
+ * 0); NaN if none has. Rows without a class count as wrong. */
 double hp_logits_top1(const float *x, const float *label, int64_t rows, int64_t classes);
 
-/* Share of the rows of which x and y have the same class. rows >= 1. */
+/* Fraction of rows in which x and y have the same class. rows >= 1. */
 double hp_logits_agreement(const float *x, const float *y, int64_t rows, int64_t classes);
 
-/* 10 log10(sum x^2 / sum (x - y)^2): decibels of the reference x over what y adds to it; infinite for equal
+/* 10 log10(sum x^2 / sum (x - y)^2): decibels of the reference x over the error of y; infinite for equal
  * values. Summed in float64. */
 double hp_logits_sqnr_db(const float *x, const float *y, int64_t n);
 

@@ -1,5 +1,5 @@
-/* npy.c - the header of an .npy file is a Python dictionary in text: a parser for the one shape it may have,
- * and nothing is believed before the file's length agrees with it. */
+/* npy.c - the header of an .npy file is a Python dictionary as text: parses the only form it may have, and
+ * checks it against the file's length before using it. */
 #include "traces/npy.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static bool take(const char **p, const char *word) {
     return true;
 }
 
-/* 'text' or "text" without escapes; `out` gets what is between the quotes. */
+/* Parses 'text' or "text" without escapes; `out` gets the contents. */
 static bool take_text(const char **p, char *out, size_t size) {
     skip_blanks(p);
     const char quote = **p;
@@ -79,7 +79,7 @@ static bool take_order(const char **p, header *h) {
     return true;
 }
 
-/* Digits up to a bound that keeps every product of dimensions in range. */
+/* Digits up to a bound that prevents overflow of products of dimensions. */
 static bool take_number(const char **p, int64_t *value) {
     static const int64_t MOST = INT64_C(1) << 48;
     skip_blanks(p);
@@ -128,8 +128,8 @@ static bool take_dictionary(const char *p, header *h) {
 
 /* --- the file --- */
 
-/* Bytes of magic, version and length; the dictionary's length. Version 1 has two bytes of it, later ones
- * four. */
+/* Reads magic, version and length. Returns the bytes read and the dictionary's length, which has two bytes in
+ * version 1 and four later. */
 static bool read_prefix(FILE *f, int64_t *bytes, int64_t *length) {
     static const unsigned char MAGIC[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     unsigned char b[MAGIC_BYTES + 4] = {0};
@@ -142,7 +142,7 @@ static bool read_prefix(FILE *f, int64_t *bytes, int64_t *length) {
     return *length > 0 && *length <= MOST_HEADER;
 }
 
-/* Does the shape fill exactly `bytes`? */
+/* Does the shape account for exactly `bytes`? */
 static bool fits(header *h, int64_t bytes) {
     const int64_t n = bytes / h->element->bytes;
     hp_npy *a = h->a;
@@ -156,7 +156,7 @@ static bool fits(header *h, int64_t bytes) {
 }
 
 static hp_status read_elements(hp_arena *arena, FILE *f, const char *path, header *h, hp_error *err) {
-    unsigned char chunk[1 << 13]; /* holds whole elements of every size */
+    unsigned char chunk[1 << 13]; /* whole elements of every size */
     const int64_t size = h->element->bytes;
     h->a->data = HP_NEW(arena, float, h->a->count);
     for (int64_t done = 0; done < h->a->count;) {

@@ -1,5 +1,5 @@
-/* outfile.c - outputs by rename, so that neither a full disk nor a kill leaves half a file under the final
- * name. */
+/* outfile.c - writes files under a temporary name, so that neither a full disk nor a kill leaves a partial
+ * file under the final name. */
 #include "traces/outfile.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* outfile.h - an output that is whole or not there: written to "<path>.tmp", renamed at the end. */
+/* outfile.h - an output file that is complete or absent: written to "<path>.tmp", renamed at the end. */
 #ifndef HP_OUTFILE_H
 #define HP_OUTFILE_H
 
@@ -13,7 +13,7 @@ typedef struct hp_outfile {
 
 /* Errors: HP_ECREATE. */
 hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err);
-/* Flushes, syncs, renames. Errors: HP_EIO (disk full); the earlier file stays. Closes in either case. */
+/* Flushes, syncs, renames. Errors: HP_EIO (disk full); an earlier file stays. Closes in either case. */
 hp_status hp_outfile_commit(hp_outfile *o, hp_error *err);
 /* Removes what was written. Safe after commit and on a zeroed hp_outfile. */
 void hp_outfile_discard(hp_outfile *o);

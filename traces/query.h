@@ -1,11 +1,11 @@
-/* query.h - a recorded run in memory: what every comparison, check, plot and export starts from. */
+/* query.h - a recorded run in memory: the input of every comparison, check, plot and export. */
 #ifndef HP_QUERY_H
 #define HP_QUERY_H
 
 #include "plan/base/arena.h"
 #include "traces/trace.h"
 
-enum { HP_TRACE_NEWEST = 512 }; /* iterations kept: enough for any median, and a bound on memory */
+enum { HP_TRACE_NEWEST = 512 }; /* iterations kept: enough for any median, and a limit on memory */
 
 typedef struct hp_trace_task {
     int32_t role, task;
@@ -34,22 +34,22 @@ typedef struct hp_trace {
     int64_t run;
     const char *kind, *plan_hash, *strategy, *machine, *device, *version; /* cleaned */
     int32_t ranks, status;
-    int32_t n_rank; /* ranks that recorded something; a folded simulation has one per role */
+    int32_t n_rank; /* ranks that recorded spans; a folded simulation has one per role */
     int32_t n_role, n_task;
-    int32_t *role_ranks; /* per role: how many of the recording ranks have it */
+    int32_t *role_ranks; /* per role: number of recording ranks */
     hp_trace_task *task;
     int64_t n_span;
     hp_trace_span *span; /* by iteration, rank, start */
     int32_t n_iter;
     hp_trace_iter *iter; /* complete iterations only (every rank recorded every task), oldest first */
-    int32_t n_partial;   /* iterations left out because they are not complete */
+    int32_t n_partial;   /* incomplete iterations, which are left out */
 } hp_trace;
 
 /* Loads the newest iterations of a run. Evaluation steps (iter < 0) only if `with_eval`; they are never in
  * `iter`. Errors: HP_EDATA: no such run, spans of unknown tasks, impossible numbers. */
 hp_status hp_trace_load(hp_arena *arena, hp_db *db, int64_t run, bool with_eval, hp_trace *t, hp_error *err);
 
-/* Forgets the first iteration (warm-up) when at least 3 are complete; returns how many it dropped, 0 or 1. */
+/* Drops the first iteration (warm-up) if at least 3 are complete; returns how many it dropped, 0 or 1. */
 int hp_trace_drop_warmup(hp_trace *t);
 
 /* Median; sorts `v`. NaN when n is 0. */
@@ -69,11 +69,11 @@ hp_trace_median *hp_trace_medians(hp_arena *arena, const hp_trace *t, int64_t *n
  * the recording ranks. group: per task, its group or -1. */
 double *hp_trace_totals(hp_arena *arena, const hp_trace *t, const int32_t *group, int n_group);
 
-/* Step time less the time the compute queue was busy, mean over ranks, per iteration: n_iter values,
+/* Step time minus the time the compute queue was busy, mean over ranks, per iteration: n_iter values,
  * seconds. */
 double *hp_trace_waiting(hp_arena *arena, const hp_trace *t);
 
-/* Values of a counter, by iteration, rank, time. value NaN: recorded as not-a-number. */
+/* Values of a counter, by iteration, rank, time. value NaN: recorded as NaN. */
 typedef struct hp_trace_value {
     int32_t rank, iter;
     int64_t t_ns;
@@ -82,8 +82,7 @@ typedef struct hp_trace_value {
 hp_status hp_trace_counter(hp_arena *arena, hp_db *db, int64_t run, const char *name, hp_trace_value **v,
                            int64_t *n, hp_error *err);
 
-/* Newest simulated and executed run of a file, the simulated one preferably of the same plan; -1 where there
- * is none. */
+/* Newest simulated and executed run of a file, the simulated one preferably of the same plan; -1: none. */
 hp_status hp_trace_find_pair(hp_db *db, int64_t *sim, int64_t *exec, hp_error *err);
 
 #endif

@@ -1,9 +1,8 @@
-/* ring.c - spans in a memory-mapped file: what a rank recorded outlives the rank.
+/* ring.c - spans in a memory-mapped file, so that a rank's records survive it.
  *
  * Layout: one header page, the span slots, the sample slots. Each array has one slot more than its capacity:
- * the slot after the head may be half written when the rank is killed, so the reader never looks at it and
- * still gets `capacity` whole entries. Heads count entries ever written and are stored (release) after the
- * entry. */
+ * the slot after the head may be half written when the rank is killed, so the reader skips it and still gets
+ * `capacity` complete entries. Heads count entries ever written and are stored (release) after the entry. */
 #include "traces/ring.h"
 
 #include <errno.h>
@@ -25,7 +24,7 @@ enum { HEADER_BYTES = 4096, RING_VERSION = 1 };
 static const char magic[8] = "hp-ring";
 static const int64_t max_capacity = (int64_t)1
                                     << 32; /* 96 GiB of spans: far above any use, keeps products in range */
-static const uint32_t byte_order = 0x01020304; /* a ring read on a machine of the other order is refused */
+static const uint32_t byte_order = 0x01020304; /* a ring from a machine with another byte order is refused */
 
 typedef struct ring_header {
     char magic[8];
@@ -51,7 +50,7 @@ static size_t ring_bytes(int64_t span_capacity, int64_t sample_capacity) {
            ((size_t)sample_capacity + 1) * sizeof(hp_sample);
 }
 
-/* Reserves every block now: afterwards no write through the mapping can meet a full disk. */
+/* Reserves every block now, so that no later write through the mapping can hit a full disk. */
 static hp_status reserve(int fd, const char *path, size_t bytes, hp_error *err) {
     const int e = posix_fallocate(fd, 0, (off_t)bytes);
     if (e == 0) return HP_OK;

@@ -1,7 +1,7 @@
-/* ring.h - recording spans without slowing the run: one memory-mapped file per rank, one writer, no locks.
+/* ring.h - records spans without slowing the run: one memory-mapped file per rank, one writer, no locks.
  *
- * The file is reserved in full when it is created (so a full disk is an error then, not a signal later) and
- * survives a kill of the rank. When more spans come than fit, the oldest are overwritten and counted as
+ * The file's space is reserved when it is created (so that a full disk is an error then, not a signal later)
+ * and survives a kill of the rank. When it is full, the oldest spans are overwritten and counted as
  * dropped. */
 #ifndef HP_RING_H
 #define HP_RING_H
@@ -39,7 +39,7 @@ void hp_ring_span(hp_ring *r, hp_span s);
 void hp_ring_sample(hp_ring *r, hp_sample s);
 void hp_ring_close(hp_ring *r);
 
-/* A finished or cut-off ring, oldest first. Arrays live until hp_ring_free. */
+/* The contents of a ring, complete or cut off, oldest first. Arrays live until hp_ring_free. */
 typedef struct hp_ring_data {
     int rank, role;
     int64_t n_span, n_sample, dropped;

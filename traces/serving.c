@@ -1,4 +1,4 @@
-/* serving.c - percentiles, the confidence in them, and what MLPerf asks of a run. */
+/* serving.c - percentiles of latency, their confidence, and MLPerf's requirements for a run. */
 #include "traces/serving.h"
 
 #include "plan/base/status.h"
@@ -26,7 +26,7 @@ static int ascending(const void *a, const void *b) {
 
 double hp_serving_percentile(const double *sorted, int64_t n, int32_t permille) {
     HP_ASSERT(n >= 1 && permille >= 0 && permille < 1000);
-    return sorted[n / 1000 * permille + n % 1000 * permille / 1000]; /* n * permille need not fit */
+    return sorted[n / 1000 * permille + n % 1000 * permille / 1000]; /* avoids overflow of n * permille */
 }
 
 hp_serving hp_serving_of(double *latency_s, int64_t n, int64_t query_images) {
@@ -78,8 +78,8 @@ hp_serving hp_serving_median(const hp_serving *round, int n) {
 
 static const double DOUBT = 0.01; /* 99% confidence */
 
-/* How likely it is to see at most `most` queries above the percentile among n, were exactly 1 - p of all
- * queries above it: the binomial distribution's tail. */
+/* Probability of at most `most` queries above the percentile among n, if exactly 1 - p of all queries were
+ * above it: the tail of the binomial distribution. */
 static double odds(int64_t n, int64_t most, double p) {
     double sum = 0;
     for (int64_t k = 0; k <= most && k <= n; k++)
@@ -91,7 +91,8 @@ static double odds(int64_t n, int64_t most, double p) {
 double hp_serving_early_stop(const double *sorted, int64_t n, int32_t permille) {
     const double p = permille / 1000.0;
     if (odds(n, 1, p) >= DOUBT) return NAN;
-    int64_t low = 1, high = (int64_t)ceil((double)n * (1 - p)); /* as many as expected: odds above one half */
+    int64_t low = 1, high = (int64_t)ceil((double)n * (1 - p)); /* the expected number: probability above one
+                                                                   half */
     while (high - low > 1) {
         const int64_t mid = low + (high - low) / 2;
         if (odds(n, mid, p) < DOUBT)
@@ -108,7 +109,7 @@ int64_t hp_serving_min_queries(int32_t permille) {
     return n;
 }
 
-/* --- rules --- */
+/* --- requirements --- */
 
 static void ask(hp_text why, double have, double want, const char *unit) {
     if (have < want) hp_text_add(why, "%s%.3g of %.6g %s", why.out[0] ? ", " : "", have, want, unit);

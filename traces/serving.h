@@ -1,7 +1,7 @@
-/* serving.h - how fast a model serves: from the latencies of queries to percentiles and throughput, in the
- * scenarios of MLPerf Inference (Reddi et al., ISCA 2020). Scenarios, smallest duration and number of images:
+/* serving.h - serving performance: percentiles and throughput from the latencies of queries, in the scenarios
+ * of MLPerf Inference (Reddi et al., ISCA 2020). Scenarios, minimum duration and number of images:
  * inference_rules.adoc of MLCommons; percentiles and early stopping as its LoadGen computes them (results.cc,
- * early_stopping.cc). Closed loop: a query is sent when the one before it is answered. */
+ * early_stopping.cc). Closed loop: a query is sent when the previous one is answered. */
 #ifndef HP_SERVING_H
 #define HP_SERVING_H
 
@@ -13,18 +13,18 @@ typedef enum hp_scenario { HP_SINGLE_STREAM, HP_MULTI_STREAM, HP_OFFLINE, HP_SCE
 
 typedef struct hp_scenario_info {
     const char *name;
-    int32_t query_images;  /* 0: as many as one likes */
+    int32_t query_images;  /* 0: any number */
     int32_t tail_permille; /* the percentile that is the scenario's figure; 0: its figure is images/s */
-    int64_t min_images;    /* a run answers at least so many */
-    double min_s;          /* and lasts at least so long */
+    int64_t min_images;    /* minimum number of images in a run */
+    double min_s;          /* minimum duration of a run */
 } hp_scenario_info;
 
 extern const hp_scenario_info hp_scenario_infos[HP_SCENARIOS];
 
-/* HP_SCENARIOS when there is none of that name. */
+/* HP_SCENARIOS: no scenario of that name. */
 hp_scenario hp_scenario_find(const char *name);
 
-/* The figures of one round, or of all of them together. */
+/* Statistics of one round, or of all rounds together. */
 typedef struct hp_serving {
     int64_t queries, images;
     double busy_s; /* sum of the latencies: one query at a time */
@@ -32,23 +32,22 @@ typedef struct hp_serving {
     double mean_s, p50_s, p90_s, p99_s; /* latency of a query */
 } hp_serving;
 
-/* Of n >= 1 queries of so many images each; sorts `latency_s`. */
+/* For n >= 1 queries of query_images each; sorts `latency_s`. */
 hp_serving hp_serving_of(double *latency_s, int64_t n, int64_t query_images);
-/* Medians of rates and latencies over n >= 1 rounds, sums of what is counted. One disturbed round does not
- * move them. */
+/* Medians of rates and latencies over n >= 1 rounds, sums of counts. A single disturbed round does not change
+ * them. */
 hp_serving hp_serving_median(const hp_serving *round, int n);
 
-/* The value that more than permille/1000 of all values do not exceed: element floor(n * permille / 1000),
- * from 0, of the sorted values. n >= 1, permille < 1000. */
+/* The value exceeded by at most (1 - permille/1000) of all values: element floor(n * permille / 1000), from
+ * 0, of the sorted values. n >= 1, permille < 1000. */
 double hp_serving_percentile(const double *sorted, int64_t n, int32_t permille);
 
-/* An upper bound of that percentile which holds with 99% confidence; NaN where n queries are too few to have
- * one. */
+/* An upper bound of that percentile with 99% confidence; NaN if n is too small to have one. */
 double hp_serving_early_stop(const double *sorted, int64_t n, int32_t permille);
-/* The smallest number of queries that has one: 64 for the 90th percentile. */
+/* The smallest number of queries that has such a bound: 64 for the 90th percentile. */
 int64_t hp_serving_min_queries(int32_t permille);
 
-/* Would MLPerf's rules accept a run of this length? `why` says what is missing ("6 of 600 s, 20 of 64
+/* Would MLPerf's rules accept a run of this length? `why` lists what is missing ("6 of 600 s, 20 of 64
  * queries"), or "". */
 bool hp_serving_complete(hp_scenario scenario, const hp_serving *all, char *why, size_t size);
 

@@ -1,5 +1,4 @@
-/* text.c - cleaning of foreign strings; the rules for UTF-8 are RFC 3629's (no overlong forms, no
- * surrogates). */
+/* text.c - cleans untrusted strings; UTF-8 is validated as in RFC 3629 (no overlong forms, no surrogates). */
 #include "traces/text.h"
 
 #include <stdbool.h>

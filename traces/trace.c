@@ -10,7 +10,7 @@
 
 enum { LABEL_BYTES = 256 };
 
-/* "2024-05-31T12:00:00Z"; a simulation has no date, so that equal inputs give equal files. */
+/* "2024-05-31T12:00:00Z"; empty for a simulation, so that equal inputs give equal files. */
 static const char *started_text(const char *kind, char out[32]) {
     out[0] = '\0';
     if (strcmp(kind, "sim") == 0) return out;
@@ -32,7 +32,7 @@ static hp_status insert_run(hp_db *db, const hp_run_info *i, int64_t *run, hp_er
     return HP_OK;
 }
 
-/* "fwd.conv", "send": the opcode and, for compute tasks of a layer, what kind of layer. */
+/* "fwd.conv", "send": the opcode and, for compute tasks of a layer, its operator. */
 static void kind_text(const hp_graph *g, const hp_task *t, char *out, size_t n) {
     const char *op = hp_task_infos[t->op].name;
     if (t->layer < 0 || hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE)
@@ -103,7 +103,7 @@ hp_status hp_trace_samples(hp_db *db, int64_t run, int rank, const hp_sample *sa
     for (int64_t i = 0; i < n && status == HP_OK; i++) {
         hp_db_bind(st, "iiisid", run, (int64_t)rank, (int64_t)sample[i].iter,
                    hp_counter_names[sample[i].name], sample[i].t_ns,
-                   sample[i].value); /* SQLite stores not-a-number as NULL */
+                   sample[i].value); /* SQLite stores NaN as NULL */
         status = hp_db_step_done(db, st, err);
     }
     sqlite3_finalize(st);
@@ -114,7 +114,7 @@ hp_status hp_trace_end(hp_db *db, int64_t run, int status, hp_error *err) {
     return hp_db_exec(db, err, "UPDATE run SET status = ? WHERE id = ?", "ii", (int64_t)status, run);
 }
 
-/* One rank's ring; *found false when there is none that can be read. */
+/* Merges one rank's ring; *found is false if there is none that can be read. */
 static hp_status merge_rank(hp_db *db, int64_t run, const char *dir, int rank, bool *found, hp_error *err) {
     char path[4200];
     *found = false;

@@ -13,9 +13,9 @@ typedef struct hp_run_info {
     int ranks;
 } hp_run_info;
 
-/* Inserts the run and one row per (role, task) of its program; *run gets its id. The row's op is "fwd.conv":
- * opcode, dot, operator of the layer (for compute tasks of a layer, else the opcode alone). A simulation gets
- * no date, so that equal inputs give equal files. */
+/* Inserts the run and one row per (role, task) of its program; *run is its id. The row's op is "fwd.conv":
+ * opcode, dot, operator of the layer (for compute tasks of a layer, otherwise only the opcode). A simulation
+ * has no date, so that equal inputs give equal files. */
 hp_status hp_trace_begin(hp_db *db, const hp_run_info *info, const hp_program *p, const hp_graph *g,
                          int64_t *run, hp_error *err);
 hp_status hp_trace_spans(hp_db *db, int64_t run, int rank, int role, const hp_span *span, int64_t n,
@@ -25,11 +25,11 @@ hp_status hp_trace_samples(hp_db *db, int64_t run, int rank, const hp_sample *sa
 /* Records the run's exit status. */
 hp_status hp_trace_end(hp_db *db, int64_t run, int status, hp_error *err);
 
-/* Reads every ring file `dir`/rank-N.ring, N < ranks, into the run; a missing or cut-off ring is skipped and
- * counted. */
+/* Merges every ring file `dir`/rank-N.ring, N < ranks, into the run; missing or truncated rings are skipped
+ * and counted. */
 hp_status hp_trace_merge(hp_db *db, int64_t run, const char *dir, int ranks, int *missing, hp_error *err);
 
-/* Newest run of a kind; *run = -1 when there is none. */
+/* Newest run of a kind; *run = -1: none. */
 hp_status hp_trace_find(hp_db *db, const char *kind, int64_t *run, hp_error *err);
 
 #endif

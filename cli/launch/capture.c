@@ -1,4 +1,4 @@
-/* capture.c - posix_spawn, a pipe and a deadline. */
+/* capture.c - runs a program with posix_spawn, a pipe and a deadline. */
 #define _GNU_SOURCE /* pipe2 */
 #include "cli/launch/capture.h"
 
@@ -22,7 +22,7 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Starts argv with stdout on `out_fd`, in a process group of its own so that its children can be ended
+/* Starts argv with stdout on `out_fd`, in a process group of its own so that its children can be killed
  * too. */
 static bool start(const char *const *argv, int out_fd, pid_t *pid) {
     posix_spawn_file_actions_t files;
@@ -39,7 +39,7 @@ static bool start(const char *const *argv, int out_fd, pid_t *pid) {
     return !bad;
 }
 
-/* Reads to the end of the pipe; what does not fit is dropped. False at the deadline. */
+/* Reads to the end of the pipe; output beyond `size` is dropped. False at the deadline. */
 static bool read_all(int fd, double deadline_s, char *out, size_t size) {
     size_t used = 0;
     for (;;) {

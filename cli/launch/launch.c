@@ -1,5 +1,5 @@
-/* launch.c - watching a run: its output, its errors, our signals, its end. One loop over poll, no thread, no
- * handler. */
+/* launch.c - supervises a run: its output, its errors, hplan's signals, its end. One poll loop, without
+ * threads or signal handlers. */
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
 #include "cli/launch/launch_command.h"
@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Once a run was told to end, or said itself that it failed, mpirun has this long to clear up. It takes 1 to
- * 2 s for its own SIGTERM, pause, SIGKILL. */
+/* Time for mpirun to clean up once a run was told to end or reported a failure. Its own SIGTERM, pause,
+ * SIGKILL take 1 to 2 s. */
 static const double GRACE_S = 8;
 
-typedef struct stream { /* a pipe from the child, cut into lines */
+typedef struct stream { /* a pipe from the child, split into lines */
     int fd;
     size_t n;
     char text[1 << 16];
@@ -30,14 +30,14 @@ typedef struct launch_watch {
     pid_t child;
     int signals; /* signalfd */
     stream out, err;
-    bool banner;           /* inside a block that mpirun draws with ----- */
-    char banner_text[600]; /* of the first block: why mpirun could not start, if it was that */
+    bool banner;           /* inside a block that mpirun delimits with ----- */
+    char banner_text[600]; /* of the first block: the reason if mpirun could not start the run */
     int banners;
-    int dead_rank, dead_signal; /* as mpirun noticed; -1 */
+    int dead_rank, dead_signal; /* as reported by mpirun; -1: none */
     int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
-    double own_signal_s;        /* when it came first */
-    double kill_s;              /* when patience ends; 0: no end in sight */
-    hp_error said, *error;      /* hplan-exec's message; our own */
+    double own_signal_s;        /* when the first one arrived */
+    double kill_s;              /* when to kill the run; 0: not set */
+    hp_error said, *error;      /* hplan-exec's message; hplan's own */
 } launch_watch;
 
 static double now_s(void) {
@@ -61,14 +61,14 @@ static void take_out(launch_watch *w, const char *line) {
     if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) end_now(w, SIGTERM);
 }
 
-/* Once the end is known, whatever Open MPI's run-time and the ranks it ends have to say adds nothing; before,
- * its remarks on the shared memory of a rank that is gone. */
+/* Lines to suppress: once the run is ending, everything that Open MPI's run-time and the killed ranks print;
+ * before that, warnings about the shared memory of a dead rank. */
 static bool noise(const launch_watch *w, const char *line) {
     return w->kill_s > 0 || (line[0] == '[' && strstr(line, "] Read -1, expected "));
 }
 
-/* hplan-exec's message is kept for the caller; mpirun's banners are read for who died; anything else is
- * passed on. */
+/* Keeps hplan-exec's message for the caller, parses mpirun's banners for the rank that died, and passes
+ * everything else on. */
 static void take_err(launch_watch *w, const char *line) {
     static const char MESSAGE[] = "hplan: ";
     const char *rank = strstr(line, "process rank "), *number = strstr(line, "exited on signal ");
@@ -89,7 +89,7 @@ static void take_err(launch_watch *w, const char *line) {
     }
 }
 
-/* Reads what there is; false at the end of the stream. */
+/* Reads what is available; false at the end of the stream. */
 static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const char *)) {
     const ssize_t got = read(s->fd, s->text + s->n, sizeof s->text - 1 - s->n);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
@@ -103,7 +103,7 @@ static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const
     }
     s->n -= (size_t)(line - s->text);
     memmove(s->text, line, s->n);
-    if (s->n == sizeof s->text - 1) s->n = 0; /* a line of 64 KiB is none of ours */
+    if (s->n == sizeof s->text - 1) s->n = 0; /* a line of 64 KiB is not one of hplan-exec's */
     return got > 0;
 }
 
@@ -128,7 +128,7 @@ static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *
     int out[2], complaints[2];
     if (pipe2(out, O_CLOEXEC | O_NONBLOCK) != 0 || pipe2(complaints, O_CLOEXEC | O_NONBLOCK) != 0)
         return hp_fail(err, HP_EINTERNAL, "cannot make a pipe: %s", strerror(errno));
-    fcntl(out[1], F_SETFL, 0); /* the writer may block, the reader never */
+    fcntl(out[1], F_SETFL, 0); /* the writer may block, the reader must not */
     fcntl(complaints[1], F_SETFL, 0);
     fflush(NULL);
     w->child = fork();
@@ -141,10 +141,10 @@ static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *
     return hp_fail(err, HP_EINTERNAL, "cannot start a process: %s", strerror(errno));
 }
 
-/* Asked once, the ranks clean up; asked again, they are gone. timeout(1) signals its child and then its
- * group: what comes twice at once is one request. */
+/* The first signal asks the ranks to clean up, the second kills them. timeout(1) signals its child and then
+ * its group: two signals in quick succession count as one. */
 static void take_signal(launch_watch *w) {
-    static const double AGAIN_S = 0.5; /* faster than anyone presses Ctrl-C twice to mean it */
+    static const double AGAIN_S = 0.5; /* faster than anyone presses Ctrl-C twice on purpose */
     struct signalfd_siginfo info;
     if (read(w->signals, &info, sizeof info) != sizeof info) return;
     if (w->own_signal) {
@@ -156,7 +156,7 @@ static void take_signal(launch_watch *w) {
     end_now(w, SIGTERM);
 }
 
-/* Until both streams end: no process that could still write is left then. */
+/* Runs until both streams end: then no process that could still write is left. */
 static void watch(launch_watch *w) {
     bool out = true, err = true;
     while (out || err) {
@@ -167,13 +167,13 @@ static void watch(launch_watch *w) {
         if (fd[1].revents) out = drain(w, &w->out, take_out);
         if (fd[2].revents) err = drain(w, &w->err, take_err);
         if (w->kill_s > 0 && now_s() > w->kill_s) {
-            kill(-w->child, SIGKILL); /* the ranks follow their parent: PR_SET_PDEATHSIG */
+            kill(-w->child, SIGKILL); /* the ranks end with their parent: PR_SET_PDEATHSIG */
             w->kill_s = now_s() + GRACE_S;
         }
     }
 }
 
-/* --- the verdict --- */
+/* --- the run's status --- */
 
 static hp_status died(int rank, int number, hp_error *err) {
     char who[48] = "a rank";
@@ -198,12 +198,12 @@ static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);
 }
 
-/* Ranks whose mpirun is gone are our children now (PR_SET_CHILD_SUBREAPER): end them and wait for each. */
+/* Ranks whose mpirun has ended are children of hplan (PR_SET_CHILD_SUBREAPER): kills and reaps them. */
 static void reap_orphans(void) {
     char path[64], list[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     for (int i = 0; i < 100;
-         i++) { /* a killed process is gone within milliseconds; 2 s when its memory is large */
+         i++) { /* a killed process ends within milliseconds; 2 s if its memory is large */
         while (waitpid(-1, NULL, WNOHANG) > 0) {
         }
         FILE *f = fopen(path, "r");
@@ -225,15 +225,15 @@ static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before,
     int status = 0;
     while (waitpid(w->child, &status, 0) < 0 && errno == EINTR) {
     }
-    kill(-w->child, SIGKILL); /* whatever is left of the group */
+    kill(-w->child, SIGKILL); /* any process left in the group */
     reap_orphans();
     close(w->out.fd);
     close(w->err.fd);
     return verdict(w, status, err);
 }
 
-/* The signals that end a run: a closed terminal too, unless nohup had it ignored (a blocked signal would
- * reach the signalfd all the same). */
+/* Signals that end a run, including SIGHUP unless nohup ignores it (a blocked signal would reach the signalfd
+ * even if ignored). */
 static void ending_signals(sigset_t *set) {
     struct sigaction hangup;
     sigemptyset(set);

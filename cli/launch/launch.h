@@ -1,5 +1,5 @@
-/* launch.h - starting hplan-exec through mpirun, srun or alone, and ending it whatever happens: its process
- * group is gone when cli_launch_run returns. */
+/* launch.h - starts hplan-exec through mpirun, srun or directly, and guarantees its end: no process of its
+ * group is left when cli_launch_run returns. */
 #ifndef HP_LAUNCH_H
 #define HP_LAUNCH_H
 
@@ -11,21 +11,21 @@ enum { LAUNCH_OPTIONS = 64 };
 
 typedef struct cli_launch {
     const char *plan;    /* plan.db */
-    const char *scratch; /* folder of the rings */
+    const char *scratch; /* folder of the ring files */
     int ranks, threads;
     const char *launcher; /* "mpirun", "srun", "none"; NULL: none for one rank, srun inside a Slurm
-                             allocation, else mpirun */
+                             allocation, otherwise mpirun */
     const char *hostfile; /* NULL */
     const char *option[LAUNCH_OPTIONS]; /* for hplan-exec, "--name=value" */
     int n_option;
-    /* Every line of rank 0's stdout, without its newline. An error ends the run. */
+    /* Called with every line of rank 0's stdout, without its newline. An error ends the run. */
     hp_status (*line)(void *self, const char *line, hp_error *err);
     void *self;
 } cli_launch;
 
-/* Runs to the end. Forwards SIGINT and SIGTERM, escalating to SIGKILL. Errors: what hplan-exec reported, with
- * its exit code; HP_EDEAD naming the rank that died; HP_EUNAVAIL (no mpirun, no hplan-exec); 128+n after a
- * signal to hplan. */
+/* Executes the plan to its end. Forwards SIGINT and SIGTERM, escalating to SIGKILL. Errors: what hplan-exec
+ * reported, with its exit code; HP_EDEAD naming the rank that died; HP_EUNAVAIL (no mpirun, no hplan-exec);
+ * 128+n after a signal to hplan. */
 hp_status cli_launch_run(const cli_launch *l, hp_error *err);
 
 #endif

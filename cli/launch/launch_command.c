@@ -1,4 +1,4 @@
-/* launch_command.c - mpirun's, srun's and hplan-exec's words for a run. */
+/* launch_command.c - builds the command lines of mpirun, srun and hplan-exec. */
 #define _GNU_SOURCE
 #include "cli/launch/launch_command.h"
 #include "cli/launch/capture.h"
@@ -26,13 +26,13 @@ static bool crowded(const cli_launch *l) {
 }
 
 static void add_mpirun(const cli_launch *l, launch_command *c) {
-    /* keep-alives end a run whose node is cut off after 6 s instead of 480 s */
+    /* keep-alives end a run 6 s after a node is cut off, instead of 480 s */
     static const char *const ALWAYS[] = {"--oversubscribe",
                                          "--bind-to",
                                          "none",
                                          "--mca",
                                          "orte_base_help_aggregate",
-                                         "0", /* no lines about messages left out */
+                                         "0", /* no lines about suppressed messages */
                                          "--mca",
                                          "oob_tcp_keepalive_time",
                                          "3",
@@ -45,7 +45,7 @@ static void add_mpirun(const cli_launch *l, launch_command *c) {
                                          NULL};
     static const char *const ONE_NODE[] = {"--mca", "btl", "self,vader", NULL};
     static const char *const YIELD[] = {"--mca", "mpi_yield_when_idle", "1",
-                                        NULL}; /* 18 times faster at 2 ranks a core */
+                                        NULL}; /* 18 times faster with 2 ranks per core */
     word(c, "mpirun");
     word(c, "-n");
     word(c, "%d", l->ranks);
@@ -127,7 +127,7 @@ void launch_environment(const cli_launch *l) {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", l->threads);
     setenv("OMP_NUM_THREADS", threads, 1);
-    if (geteuid() != 0) return; /* Open MPI refuses to run as root unless told twice */
+    if (geteuid() != 0) return; /* Open MPI refuses to run as root unless both variables are set */
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
 }

@@ -15,7 +15,7 @@ typedef struct launch_command {
  * HP_EUSAGE. */
 hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *err);
 void launch_command_free(launch_command *c);
-/* Sets what the ranks find in their environment; for the forked child. */
+/* Sets the ranks' environment variables; called in the forked child. */
 void launch_environment(const cli_launch *l);
 
 #endif

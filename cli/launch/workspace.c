@@ -1,4 +1,4 @@
-/* workspace.c - from a plan to a run.db, through a scratch folder. */
+/* workspace.c - produces a run.db from a plan in a scratch folder. */
 #define _GNU_SOURCE
 #include "cli/launch/workspace.h"
 
@@ -51,7 +51,7 @@ static hp_status backup(const char *path, hp_db *from, hp_error *err) {
     return hp_fail(err, HP_EIO, "cannot copy %s to %s: %s", from->path, path, sqlite3_errstr(code));
 }
 
-/* A run.db may be run again: its prediction stays, its old measurements go. */
+/* Running a run.db again keeps its prediction and drops its measurements. */
 static hp_status forget_runs(hp_db *db, hp_error *err) {
     static const char *const DELETE[] = {
         "DELETE FROM span WHERE run IN (SELECT id FROM run WHERE kind = 'exec')",

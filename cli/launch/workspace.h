@@ -1,7 +1,7 @@
-/* workspace.h - a run's scratch folder beside its trace: the working copy of the plan, the rings, then
+/* workspace.h - a run's scratch folder next to its trace: the working copy of the plan, the rings, then
  * run.db.
  *
- * Nothing outside the folder changes before workspace_commit renames the finished database over the trace's
+ * Nothing outside the folder changes before workspace_commit renames the finished database to the trace's
  * name, so an earlier run.db survives every failure. */
 #ifndef HP_WORKSPACE_H
 #define HP_WORKSPACE_H
@@ -15,20 +15,19 @@ typedef struct workspace {
     char db[4160];    /* working database in it: the plan, its prediction, then the trace */
 } workspace;
 
-/* Makes the folder. Errors: HP_ECREATE, HP_EIO. */
+/* Creates the folder. Errors: HP_ECREATE, HP_EIO. */
 hp_status workspace_open(const char *final, workspace *w, hp_error *err);
-/* Removes the folder and what is in it. Safe on a zeroed workspace. */
+/* Removes the folder and its contents. Safe on a zeroed workspace. */
 void workspace_close(workspace *w);
 
-/* The working database as a copy of an opened plan, without the runs it may hold. Errors: HP_EIO (disk
- * full). */
+/* Copies an opened plan to the working database, without any runs it contains. Errors: HP_EIO (disk full). */
 hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err);
 
-/* Runs the plan in the working database and adds its trace, whatever the outcome. l->plan and l->scratch are
- * set here. *recorded: the trace holds spans. Errors: cli_launch_run's; HP_EIO. */
+/* Runs the plan in the working database and adds its trace, also after a failure. Sets l->plan and
+ * l->scratch. *recorded: the trace contains spans. Errors: cli_launch_run's; HP_EIO. */
 hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err);
 
-/* Gives the database its final name. Errors: HP_EIO. */
+/* Renames the database to its final name. Errors: HP_EIO. */
 hp_status workspace_commit(workspace *w, hp_error *err);
 
 #endif

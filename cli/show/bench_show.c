@@ -1,5 +1,5 @@
-/* bench_show.c - a table by network and scenario, precisions side by side, and how far the run is from what
- * MLPerf asks. */
+/* bench_show.c - shows a benchmark by network and scenario, precisions side by side, and how far the run is
+ * from MLPerf's requirements. */
 #include "cli/show/bench_show.h"
 
 #include "plan/base/text.h"
@@ -12,7 +12,7 @@ static bool measured(const bench_job *j) {
     return !j->why && j->series.n_query > 0;
 }
 
-/* The fp32 series of the same network, images and scenario; NULL. */
+/* The fp32 series of the same network, images and scenario; NULL: none. */
 static const bench_job *baseline_of(const bench_job *jobs, int n, const bench_job *j) {
     const hp_bench_series *s = &j->series;
     for (int i = 0; i < n; i++) {
@@ -24,14 +24,14 @@ static const bench_job *baseline_of(const bench_job *jobs, int n, const bench_jo
     return NULL;
 }
 
-/* Times as many images per second as fp32; NaN without one to compare with. */
+/* Speed-up over fp32; NaN without an fp32 series. */
 static double ratio_of(const bench_job *jobs, int n, const bench_job *j) {
     const bench_job *base = baseline_of(jobs, n, j);
     if (!base) return NAN;
     return hp_bench_median(&j->series).images_per_s / hp_bench_median(&base->series).images_per_s;
 }
 
-/* --- for people --- */
+/* --- text --- */
 
 static void print_series(const bench_job *jobs, int n, const bench_job *j) {
     const hp_bench_series *s = &j->series;
@@ -71,7 +71,7 @@ static void keep_least(hp_serving *least, const hp_serving *s) {
     if (s->images < least->images) least->images = s->images;
 }
 
-/* Of the shortest series of each scenario: the others may be better, none is worse. */
+/* Shows the shortest series of each scenario: no other misses more of the requirements. */
 static void print_rules(const bench_job *jobs, int n) {
     char all[400] = "", why[128];
     for (int c = 0; c < HP_SCENARIOS; c++) {
@@ -98,7 +98,7 @@ void bench_print(const bench_setup *s, const bench_job *jobs, int n) {
     printf("images are synthetic and made within the query, weights are random\n");
 }
 
-/* --- for programs --- */
+/* --- JSON --- */
 
 static json_t *latency_json(const hp_serving *f) {
     return json_pack("{s:f, s:f, s:f, s:f}", "mean", f->mean_s, "p50", f->p50_s, "p90", f->p90_s, "p99",

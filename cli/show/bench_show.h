@@ -1,4 +1,4 @@
-/* bench_show.h - the figures of `bench`, for people and for programs. */
+/* bench_show.h - the results of `bench` as text and as JSON. */
 #ifndef HP_CLI_BENCH_SHOW_H
 #define HP_CLI_BENCH_SHOW_H
 

@@ -1,4 +1,4 @@
-/* calibrate_show.c - rows of a cost table as tables on the screen and as JSON. */
+/* calibrate_show.c - shows the rows of a cost table as text and as JSON. */
 #include "cli/show/calibrate_show.h"
 #include "plan/base/units.h"
 
@@ -19,13 +19,13 @@ static void print_compute(const hp_cost_table *t) {
     }
 }
 
-/* "r4 n4": ranks, of which on one node. */
+/* Number of ranks from "r4 n4": ranks, and ranks per node. */
 static int ranks_of(const hp_row *r) {
     int ranks = 2;
     return r->kind == HP_ROW_ALLREDUCE && sscanf(r->key, "r%d", &ranks) == 1 ? ranks : 2;
 }
 
-/* The last word of "r4 n4 nccl", or of "nccl". */
+/* The back end: the last word of "r4 n4 nccl", or of "nccl". */
 static const char *wire_of(const hp_row *r) {
     for (const char *const *b = hp_backend_names; *b; b++) {
         const size_t n = strlen(*b), key = strlen(r->key);

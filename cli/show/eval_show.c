@@ -1,4 +1,4 @@
-/* eval_show.c - one line per precision: how often it is right, how often it says what the reference says. */
+/* eval_show.c - shows one line per precision: its accuracy, and its agreement with the reference. */
 #include "cli/show/eval_show.h"
 
 #include "plan/base/units.h"

@@ -1,4 +1,4 @@
-/* eval_show.h - the figures of `eval`, for people and for programs. The first result is the reference. */
+/* eval_show.h - the results of `eval` as text and as JSON. The first result is the reference. */
 #ifndef HP_CLI_EVAL_SHOW_H
 #define HP_CLI_EVAL_SHOW_H
 

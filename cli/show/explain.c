@@ -1,4 +1,4 @@
-/* explain.c - names of units, extent and layout of stages, places of ranks. */
+/* explain.c - names of units, extent and layout of stages, and the roles' positions in them. */
 #include "cli/show/explain.h"
 
 #include "cli/cli.h"
@@ -21,7 +21,7 @@ int explain_role_of(const hp_plan *plan, int stage, int part, int flip) {
     return -1;
 }
 
-/* Strips end with the first stage, or where the strategy says. */
+/* Strips end with the first stage, or with the unit that the strategy gives. */
 static int last_strip_unit(const hp_strategy *s, const explain_stage *at) {
     if (s->strips == 1 || at->stage > 0) return -1;
     return s->deep && s->deep <= at->last_unit ? s->deep - 1 : at->last_unit;
@@ -48,7 +48,7 @@ explain_stage explain_stage_of(const hp_plan *plan, int stage) {
     return s;
 }
 
-/* Length of the longest common beginning of all names that ends before a dot; 0 = none. */
+/* Length of the longest common prefix of all names that ends before a dot; 0 = none. */
 static size_t common_prefix(const hp_graph *g, int first, int last) {
     const char *name = g->layer[first].name;
     size_t n = strlen(name);
@@ -88,7 +88,7 @@ const char *explain_layout(const hp_layout *l, char *out) {
     return out;
 }
 
-/* "tile 2 of 4 (1,0)" and the like, along every axis that is split. */
+/* Adds "tile 2 of 4 (1,0)" and so on, for every axis that is split. */
 static void add_part(hp_text t, const hp_layout *l, int part, int branches) {
     const explain_part at = explain_part_of(l, part / branches);
     if (l->rows * l->cols > 1)
@@ -106,7 +106,7 @@ const char *explain_place(const hp_plan *plan, int role, char *out, size_t n) {
     for (int i = 0; i < r->n_slot; i++) {
         const hp_slot *s = &r->slot[i];
         hp_text_add(t, "%s%sstage %d", i ? " + " : "", s->flip ? "mirrored " : "", s->stage);
-        if (s->stage >= explain_stages(plan)) continue; /* a program of messages alone */
+        if (s->stage >= explain_stages(plan)) continue; /* a program that only exchanges messages */
         const hp_layout l = hp_stage_layout(&plan->strategy, s->stage % plan->strategy.stages);
         const int branches = plan->strategy.bp;
         if (s->part < hp_layout_parts(&l) * branches) add_part(t, &l, s->part, branches);

@@ -1,4 +1,4 @@
-/* explain.h - facts about a stored plan that both forms of `hplan explain` show. */
+/* explain.h - properties of a stored plan, shared by the text and JSON forms of `hplan explain`. */
 #ifndef HP_EXPLAIN_H
 #define HP_EXPLAIN_H
 
@@ -14,10 +14,10 @@ enum { EXPLAIN_NAME = 128 };
 typedef struct explain_stage {
     int stage, role, first_unit, last_unit; /* role: of its first part */
     int64_t params;                         /* trained elements */
-    int64_t macs;                           /* of one image's forward pass */
+    int64_t macs;                           /* for one image's forward pass */
     hp_layout layout;
     int parts;      /* of the layout, times the branches */
-    int strip_unit; /* last unit that strips of the image go through, -1: none */
+    int strip_unit; /* last unit computed in strips of the image, -1: none */
 } explain_stage;
 
 int explain_stages(const hp_plan *plan); /* stages x chunks */
@@ -30,14 +30,14 @@ int explain_role_of(const hp_plan *plan, int stage, int part, int flip);
 const char *explain_layout(const hp_layout *l, char *out);
 /* "stage 1 tile 2 of 4 (1,0) + mirrored stage 0": what a role does. `out` holds n bytes. */
 const char *explain_place(const hp_plan *plan, int role, char *out, size_t n);
-/* Where in the layout a part lies. */
+/* Coordinates of a part in the layout. */
 typedef struct explain_part {
     int row, col, slice, channel;
 } explain_part;
-explain_part explain_part_of(const hp_layout *l, int part); /* of the layout: branches share one */
+explain_part explain_part_of(const hp_layout *l, int part); /* part of the layout; branches share one */
 
-/* What the unit's layers have in common ("layer1.0" for layer1.0.conv1 ...), else "first .. last"; no control
- * characters. `out` holds EXPLAIN_NAME bytes. */
+/* Common prefix of the unit's layers ("layer1.0" for layer1.0.conv1 ...), otherwise "first .. last"; no
+ * control characters. `out` holds EXPLAIN_NAME bytes. */
 const char *explain_unit_name(const hp_graph *g, int unit, char *out);
 
 /* {schema, net, ..., units:[...], stages:[{..., layout, ranks, mirrored_ranks}], roles:[{..., slots:[...],

@@ -22,7 +22,7 @@ static json_t *layout_json(const hp_layout *l) {
                      (int)l->slices, "channels", (int)l->channels);
 }
 
-/* The roles of a stage's parts, in their order. */
+/* The roles of a stage's parts, in order. */
 static json_t *ranks_json(const hp_plan *plan, const explain_stage *s, int flip) {
     json_t *ranks = json_array();
     for (int part = 0; part < s->parts; part++) {

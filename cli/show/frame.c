@@ -1,7 +1,7 @@
-/* frame.c - from a command's table to argp, and from the command line to its work. */
+/* frame.c - builds argp's options from a command's table, parses the command line and runs the command. */
 #include "cli/show/frame.h"
 
-enum { FIRST_KEY = 256 }; /* argp's keys of options without a letter: beyond every character */
+enum { FIRST_KEY = 256 }; /* argp's keys of options without a letter: above every character */
 
 typedef struct parse_state {
     const frame_command *command;

@@ -1,4 +1,4 @@
-/* progress.c - how far a long command is: a bar on a terminal, a line every 30 s in a log. On stderr. */
+/* progress.c - progress of a long command on stderr: a bar on a terminal, otherwise a line every 30 s. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static const char *clock_text(double seconds, char out[CLOCK]) {
     return out;
 }
 
-/* "step 12/20  [00:03<00:02, 4.1/s]  loss 2.30", with a bar in front of the clock on a terminal. */
+/* "step 12/20  [00:03<00:02, 4.1/s]  loss 2.30", on a terminal with a bar before the times. */
 static void line_text(const cli_progress *p, long done, const char *detail, double elapsed_s, bool bar,
                       char *out) {
     char drawn[BAR + 4] = "", elapsed[CLOCK], left[CLOCK] = "?";

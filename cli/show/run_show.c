@@ -1,4 +1,4 @@
-/* run_show.c - a run's lines for people or for programs. */
+/* run_show.c - shows a run's lines as text or as JSON. */
 #include "cli/show/run_show.h"
 #include "plan/base/units.h"
 
@@ -14,7 +14,7 @@ static double number(const json_t *o, const char *key) {
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-/* A cross-entropy is larger than 0: that is the loss of images without labels. */
+/* A cross-entropy is larger than 0, so a loss of 0 means images without labels. */
 static bool no_labels(double loss) {
     return loss == 0;
 }
@@ -44,7 +44,7 @@ hp_status run_show_line(void *self, const char *line, hp_error *err) {
     }
     hp_status status = HP_OK;
     const json_t *plan = json_object_get(o, "planned_steps");
-    if (plan) { /* for the bar alone */
+    if (plan) { /* for the progress bar only */
         s->started = !s->json;
         if (s->started) cli_progress_start(&s->bar, "step", (long)json_integer_value(plan));
     } else {
@@ -76,7 +76,7 @@ static double total(const json_t *array) {
     return sum;
 }
 
-/* By which route, where there are two. */
+/* The bytes sent, by route if there were two. */
 static void show_messages(const json_t *f) {
     char all[32], straight[32];
     const double direct = total(json_object_get(f, "direct_bytes"));
@@ -85,7 +85,7 @@ static void show_messages(const json_t *f) {
            hp_format_bytes(total(json_object_get(f, "sent_bytes")), all), hp_format_bytes(direct, straight));
 }
 
-/* An image by patches. */
+/* Results of classification by patches. */
 static void show_slide(const json_t *s) {
     if (!s) return;
     printf("%.0f patches: class %.0f by mean probability (%.3f), class %.0f by majority (%.3f of them)\n",

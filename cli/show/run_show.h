@@ -1,5 +1,4 @@
-/* run_show.h - what `hplan run` shows: hplan-exec's JSON lines as they are, or a progress bar and a
- * summary. */
+/* run_show.h - what `hplan run` shows: hplan-exec's JSON lines unchanged, or a progress bar and a summary. */
 #ifndef HP_RUN_SHOW_H
 #define HP_RUN_SHOW_H
 
@@ -11,15 +10,15 @@ typedef struct run_show {
     cli_progress bar;
     bool started;
     double first_loss;
-    json_t *final; /* the last line, NULL until it came */
+    json_t *final; /* the last line; NULL until it arrives */
 } run_show;
 
 void run_show_start(run_show *s, bool json, double predicted_s);
-/* cli_launch.line of a run_show. Errors: HP_EIO when stdout is full, HP_EINTERNAL for a line that is no
- * JSON. */
+/* The cli_launch.line callback of a run_show. Errors: HP_EIO when stdout is full, HP_EINTERNAL for a line
+ * that is not JSON. */
 hp_status run_show_line(void *self, const char *line, hp_error *err);
 void run_show_end(run_show *s);
-/* Human text on stdout; frees `final`. */
+/* Prints the summary as text on stdout; frees `final`. */
 void run_show_summary(run_show *s, const char *trace);
 
 #endif

@@ -1,4 +1,4 @@
-/* simulate_show.c - the table of candidates within the terminal's width, and the same as JSON. */
+/* simulate_show.c - shows the table of candidates within the terminal's width, and as JSON. */
 #include "cli/options/simulate.h"
 
 #include "plan/base/units.h"
@@ -8,7 +8,7 @@
 
 /* --- table --- */
 
-/* Never more than three significant digits of a prediction. */
+/* Predictions are shown with at most three significant digits. */
 const char *simulate_number(double value, char out[32]) {
     if (!(value > 0)) return strcpy(out, "0");
     const double unit = pow(10, floor(log10(value)) - 2), rounded = round(value / unit) * unit;
@@ -20,7 +20,7 @@ const char *simulate_number(double value, char out[32]) {
 typedef struct column {
     const char *title;
     int width;
-    int drop; /* 1 goes first when the table is too wide, 0 always stays */
+    int drop; /* columns with 1 are dropped first when the table is too wide, 0: never */
     void (*text)(const hp_evaluation *e, char out[64]);
 } column;
 
@@ -57,7 +57,7 @@ static void text_measured(const hp_evaluation *e, char out[64]) {
     snprintf(out, 64, "%.0f%%", 100 * e->figures.measured_share);
 }
 
-/* The longer names of bound_by.h, cut to a column. */
+/* The longer names of bound_by.h are truncated to the column. */
 static void text_bound(const hp_evaluation *e, char out[64]) {
     static const char *const brief[][2] = {
         {"batch-norm statistics", "batch norm"}, {"stage transfers", "transfers"},
@@ -78,16 +78,16 @@ enum { N_COLUMN = sizeof columns / sizeof columns[0], NUMBER_WIDTH = 4, GPUS_WID
 
 typedef struct layout {
     int strategy; /* width */
-    int drop;     /* columns up to this are left out */
-    bool sweep;   /* several counts of devices: their column */
+    int drop;     /* columns up to this are dropped */
+    bool sweep;   /* several numbers of devices: show their column */
 } layout;
 
 static bool shown(const column *c, int drop) {
     return c->drop == 0 || c->drop > drop;
 }
 
-/* Columns go, the least important first, until the longest strategy fits; if none is left to go, it is cut
- * short. */
+/* Drops columns, the least important first, until the longest strategy fits; if no column is left to drop,
+ * the strategy is truncated. */
 static layout lay_out(const simulate_setup *s, const simulate_found *f) {
     layout l = {.strategy = 8, .sweep = s->n_count > 1};
     for (int i = 0; i < f->n; i++) {

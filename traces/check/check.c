@@ -1,4 +1,4 @@
-/* check.c - benchstat-like rows and their verdicts. */
+/* check.c - compares runs row by row in benchstat's style, and judges each row. */
 #include "traces/check/check.h"
 #include "traces/check/compare.h"
 #include "traces/check/ranktest.h"
@@ -101,7 +101,7 @@ static int compare_p(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Holm 1979: the i-th smallest of n p values is held against alpha / (n - i); here the p values grow
+/* Holm 1979 compares the i-th smallest of n p values with alpha / (n - i); here the p values are multiplied
  * instead. */
 static void correct_holm(hp_check_row **rows, int n) {
     qsort(rows, (size_t)n, sizeof *rows, compare_p);
@@ -153,7 +153,7 @@ static void add_plain(hp_check *c, const char *name, hp_check_unit unit, double 
     c->row[c->n_row++] = r;
 }
 
-/* All of one side below all of the other: no data can give a smaller p. */
+/* The smallest p any data of these sizes can give: all of one side below all of the other. */
 static double smallest_p(hp_arena *arena, int n_old, int n_new) {
     double *v = HP_NEW(arena, double, n_old + n_new);
     for (int i = 0; i < n_old + n_new; i++) v[i] = i;

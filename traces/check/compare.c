@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One side's figures in groups: value per group (median based) and per iteration (for the test). */
+/* One side's times by group: a value per group (median based) and one per iteration (for the test). */
 typedef struct side {
     const hp_trace *t;
     int n_group;
@@ -39,7 +39,8 @@ static hp_compare_row make_row(const char *name, double predicted, double measur
 }
 
 static hp_compare_row row_of_samples(const char *name, double *a, int na, double *b, int nb) {
-    const double p = p_value(a, na, b, nb); /* before hp_median sorts them; the order does not matter to it */
+    const double p = p_value(a, na, b, nb); /* before hp_median sorts them; the test does not depend on the
+                                               order */
     return make_row(name, hp_median(a, na), hp_median(b, nb), p);
 }
 
@@ -109,7 +110,7 @@ static void compare_kinds(hp_arena *arena, const hp_trace *a, const hp_trace_med
 
 /* --- tasks --- */
 
-/* Seconds per task: mean over the ranks of its role; NaN for a task nobody recorded. */
+/* Seconds per task: mean over the ranks of its role; NaN: not recorded. */
 static double *task_seconds(hp_arena *arena, const hp_trace *t, const hp_trace_median *m, int64_t n) {
     double *s = HP_NEW(arena, double, t->n_task);
     for (int i = 0; i < t->n_task; i++) s[i] = NAN;

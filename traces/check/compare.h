@@ -4,39 +4,39 @@
 
 #include "traces/query.h"
 
-#define HP_COMPARE_ALPHA 0.05 /* a difference with p at or above this is shown as "~" (benchstat's level) */
+#define HP_COMPARE_ALPHA 0.05 /* differences with p at or above this are shown as "~" (benchstat's level) */
 
 /* Seconds per step. `predicted` is the first side, `measured` the second. */
 typedef struct hp_compare_row {
     const char *name;               /* phase, kind of task ("fwd.conv") or label of a task */
-    double predicted_s, measured_s; /* NaN: that side has none */
+    double predicted_s, measured_s; /* NaN: none on that side */
     double error;                   /* (predicted - measured) / measured; NaN when measured is 0 or absent */
-    double p;                       /* two-sided; NaN when there is nothing to test */
-    int32_t role, task, op, phase;  /* task rows: which one; else -1 */
-    const char *kind;               /* task rows: "fwd.conv"; else name */
+    double p;                       /* two-sided; NaN: no test possible */
+    int32_t role, task, op, phase;  /* task rows: identifies the task; otherwise -1 */
+    const char *kind;               /* task rows: "fwd.conv"; otherwise name */
 } hp_compare_row;
 
 typedef struct hp_comparison {
     hp_compare_row step;
     int n_phase, n_kind, n_task;
-    hp_compare_row *phase; /* those that occur, in program order, then "waiting" */
+    hp_compare_row *phase; /* those present, in program order, then "waiting" */
     hp_compare_row *kind;  /* longest measured first */
     hp_compare_row *task;  /* those in both programs (equal role, id and label); mean over the role's ranks */
-    int warmup[2], n_iter[2]; /* iterations dropped as warm-up and left, per side */
+    int warmup[2], n_iter[2]; /* iterations dropped as warm-up and kept, per side */
     int n_partial[2];
 } hp_comparison;
 
 /* Phases and kinds: seconds per rank per step, the mean over ranks of the sum over tasks of the median over
- * iterations. A simulation of folded replicas has one rank per role, which is the same mean. Waiting: the
- * step less the time the compute queue is busy; so load + pack + forward + backward + optimizer + waiting =
+ * iterations. A simulation of folded replicas has one rank per role, which gives the same mean. Waiting: the
+ * step minus the time the compute queue is busy; so load + pack + forward + backward + optimizer + waiting =
  * step on every rank. p: Wilcoxon signed-rank of the per-iteration totals against a single prediction,
- * Mann-Whitney between two runs. The first iteration is dropped (warm-up) where there are 3 or more. Changes
- * a and b accordingly. Errors: HP_EDATA when a side has no complete iteration. */
+ * Mann-Whitney between two runs. The first of three or more iterations is dropped (warm-up). Modifies a and b
+ * accordingly. Errors: HP_EDATA when a side has no complete iteration. */
 hp_status hp_compare(hp_arena *arena, hp_trace *a, hp_trace *b, hp_comparison *c, hp_error *err);
 
-/* Loads what `compare` was asked for: one file (its simulation and its execution) or two (path_b not NULL):
- * the execution of each, or the simulation of a file that has no other. A simulation always comes first.
- * Errors: HP_EDATA naming the file and what it lacks. */
+/* Loads the sides of `compare`: from one file (its simulation and its execution) or two (path_b not NULL):
+ * the execution of each, or the simulation of a file without one. A simulation always comes first. Errors:
+ * HP_EDATA naming the file and what is missing. */
 hp_status hp_compare_load(hp_arena *arena, const char *path_a, const char *path_b, hp_trace *a, hp_trace *b,
                           hp_error *err);
 

@@ -1,9 +1,9 @@
-/* ranktest.c - Mann-Whitney and Wilcoxon signed-rank tests; GSL gives the normal tail, the exact
- * distributions are counted here (GSL has neither test).
+/* ranktest.c - Mann-Whitney and Wilcoxon signed-rank tests; GSL provides the normal tail, the exact
+ * distributions are computed here (GSL has neither test).
  *
- * Mid-ranks are kept doubled, so they are whole numbers also with ties. The exact distribution counts, for
- * every possible sum of doubled ranks, in how many ways it arises: all counts stay below 2^53, so doubles
- * hold them exactly. */
+ * Mid-ranks are stored doubled, so that they are integers even with ties. The exact distribution counts, for
+ * every possible sum of doubled ranks, in how many ways it can occur: all counts stay below 2^53, so doubles
+ * represent them exactly. */
 #include "traces/check/ranktest.h"
 
 #include "plan/base/status.h"
@@ -50,7 +50,7 @@ static double two_sided_normal(double deviation, double variance, double continu
     return fmin(1, 2 * gsl_cdf_ugaussian_Q(z));
 }
 
-/* Share of the counted sums at least as far from `middle2`/2 as `sum` is. `ways` has n entries. */
+/* Fraction of the counted sums that are at least as far from `middle2`/2 as `sum`. `ways` has n entries. */
 static double tail_share(const double *ways, int n, int middle2, int sum) {
     double total = 0, far = 0;
     for (int s = 0; s < n; s++) {
@@ -60,7 +60,7 @@ static double tail_share(const double *ways, int n, int middle2, int sum) {
     return fmin(1, far / total);
 }
 
-/* ways[k][s]: how many sets of k of the ranks have the sum s; only row nx is wanted. */
+/* ways[k][s]: number of k-element subsets of the ranks with sum s; only row nx is needed. */
 static double exact_two_samples(const ranked *v, int n, int nx, int sum) {
     const int width = n * (n + 1) + 1; /* the sum of all doubled ranks is n (n + 1) */
     double *ways = new_array((size_t)(nx + 1) * (size_t)width, sizeof *ways);
@@ -95,7 +95,7 @@ double hp_mann_whitney(const double *x, int nx, const double *y, int ny) {
     return p;
 }
 
-/* ways[s]: in how many ways signs can be given so that the positive ranks sum to s. */
+/* ways[s]: number of sign assignments in which the positive ranks sum to s. */
 static double exact_signed(const ranked *v, int n, int sum) {
     const int width = n * (n + 1) + 1;
     double *ways = new_array((size_t)width, sizeof *ways);
