@@ -1,10 +1,10 @@
-# Every tests/test_NAME.c is one cmocka program and one CTest test NAME. The prefix says what it links:
-# test_exec_* the executor's library, test_both_* that and the simulator, all others the planner side. Scripts: tests/cli/cli_*.sh (label cli), run in a
-# scratch folder with HPLAN and HPLAN_EXEC set.
+# tests.cmake - tests/ mirrors the sources: tests/FOLDER/test_NAME.c is one cmocka program, CTest's FOLDER/NAME. What it
+# links is decided by its folder alone (test_links below), so that a test sees what the code it tests sees.
+# Scripts: tests/cli/cli_*.sh (label cli), run in a scratch folder with HPLAN and HPLAN_SOURCE set.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/tests)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR}/tests ${CMAKE_BINARY_DIR}/include/tests/tests SYMBOLIC)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-# tests/standin/: what plays a GPU where there is none, for test_standin_*
+# tests/standin/: what plays a GPU where there is none, for the tests in that folder
 if(HPLAN_HAVE_EXEC)
   include(CheckLanguage)
   check_language(CXX)
@@ -13,40 +13,40 @@ if(HPLAN_HAVE_EXEC)
     add_subdirectory(tests/standin)
   endif()
 endif()
-file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/test_*.c)
-foreach(source ${test_sources})
-  get_filename_component(name ${source} NAME_WE)
-  string(REPLACE "test_" "" short ${name})
-  if(name MATCHES "^test_(exec|both)_" AND NOT HPLAN_HAVE_EXEC)
-    continue()
-  endif()
-  if(name MATCHES "^test_cuda_" AND NOT HPLAN_HAVE_CUDA)
-    continue()
-  endif()
-  if(name MATCHES "^test_standin_" AND NOT TARGET hp_standin)
-    continue()
-  endif()
-  add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
-  if(name MATCHES "^test_standin_")
-    target_link_libraries(${name} PRIVATE hp_standin_device hp_lib_exec)
-  endif()
-  target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA hp_lib_plan hp_lib_traces)
-  if(name MATCHES "onnx|graph_json")
-    target_link_libraries(${name} PRIVATE hp_lib_onnx)
-  endif()
-  if(name MATCHES "^test_(exec|both)_")
-    target_link_libraries(${name} PRIVATE hp_lib_exec)
-  endif()
-  if(NOT name MATCHES "^test_exec_")
-    target_link_libraries(${name} PRIVATE hp_lib_check hp_lib_costmodels hp_lib_sim hp_lib_plots)
-  endif()
-  if(name MATCHES "^test_cuda_")
-    target_link_libraries(${name} PRIVATE hp_dnn hp_lib_exec)
-    target_compile_definitions(${name} PRIVATE HPLAN_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
-  endif()
-  add_test(NAME ${short} COMMAND ${name})
-  set_tests_properties(${short} PROPERTIES TIMEOUT 300 WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+
+# folder (the first row that matches) -> libraries; a folder whose first library is not built is left out
+set(test_links
+  "plan/onnx|hp_lib_onnx"
+  "plan|hp_lib_plan"
+  "traces/check|hp_lib_check"
+  "traces|hp_lib_traces"
+  "plots|hp_lib_plots"
+  "costmodels|hp_lib_sim" # cost tables are fitted to simulated runs
+  "sim|hp_lib_sim"
+  "exec/cuda|hp_dnn hp_lib_exec"
+  "exec|hp_lib_exec"
+  "standin|hp_standin_device hp_lib_exec"
+  "laws|hp_lib_exec hp_lib_sim hp_lib_onnx") # what holds between folders
+
+foreach(row ${test_links})
+  string(REGEX MATCH "^([^|]*)\\|([^ ]*)" unused "${row}")
+  set(folder ${CMAKE_MATCH_1})
+  set(first ${CMAKE_MATCH_2})
+  string(REGEX REPLACE "^[^|]*\\|" "" libraries "${row}")
+  string(REPLACE " " ";" libraries "${libraries}")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/${folder}/test_*.c)
+  foreach(source ${sources})
+    string(REGEX REPLACE "test_([^/]*)\\.c$" "\\1" short ${source})
+    string(REPLACE / _ target test_${short})
+    if(NOT TARGET ${first} OR TARGET ${target})
+      continue()
+    endif()
+    add_executable(${target} tests/${source})
+    target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
+    target_link_libraries(${target} PRIVATE PkgConfig::CMOCKA ${libraries})
+    add_test(NAME ${short} COMMAND ${target})
+    set_tests_properties(${short} PROPERTIES TIMEOUT 300 WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  endforeach()
 endforeach()
 if(HPLAN_HAVE_EXEC)
   include(tests/gpu/gpu.cmake)
@@ -78,8 +78,12 @@ add_test(NAME cuda_link COMMAND bash ${CMAKE_SOURCE_DIR}/tests/cli/cuda_link.sh)
 set_tests_properties(cuda_link PROPERTIES LABELS cli TIMEOUT 400 SKIP_RETURN_CODE 77)
 # cuDNN compiles some kernels at run time, for which it wants to find the driver's library: the toolkit's stub
 # of it will do. What it leaks when it is unloaded is its own
-if(TARGET test_cuda_plans)
+if(TARGET hp_dnn)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda-stubs)
   file(CREATE_LINK ${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so ${CMAKE_BINARY_DIR}/cuda-stubs/libcuda.so.1 SYMBOLIC)
-  set_tests_properties(cuda_plans cuda_views cuda_choices cuda_kept PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH};ASAN_OPTIONS=detect_leaks=0")
+  foreach(test plans views choices kept strips)
+    target_compile_definitions(test_exec_cuda_dnn_${test} PRIVATE HPLAN_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+    set_tests_properties(exec/cuda/dnn/${test} PROPERTIES ENVIRONMENT
+      "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH};ASAN_OPTIONS=detect_leaks=0")
+  endforeach()
 endif()

@@ -1,4 +1,4 @@
-# gpu.cmake - what tests/gpu/pack takes to a machine with a GPU: the tests of tests/cuda/test_standin_*.c linked with
+# gpu.cmake - what tests/gpu/pack takes to a machine with a GPU: the tests of tests/standin/test_*.c linked with
 # the GPU's part itself, and probes. With the stand-in instead, the same script is tested where there is no GPU.
 set(gpu ${CMAKE_SOURCE_DIR}/tests/gpu)
 set(gpu_tests train infer nets infer_nets)
@@ -22,7 +22,7 @@ endif()
 
 if(TARGET hplan-cuda)
   foreach(test ${gpu_tests})
-    gpu_part(gpu_${test} ${CMAKE_SOURCE_DIR}/tests/cuda/test_standin_${test}.c ${gpu}/one_test.c)
+    gpu_part(gpu_${test} ${CMAKE_SOURCE_DIR}/tests/standin/test_${test}.c ${gpu}/one_test.c)
   endforeach()
   foreach(probe norms probe convs)
     gpu_part(gpu_${probe} ${gpu}/${probe}.c)

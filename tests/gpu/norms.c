@@ -1,6 +1,6 @@
 /* norms.c - how far a GPU's training tasks are from the reference, as numbers: relative norms |a - b| / |b|
  * of outputs and gradients, one JSON object per drawn layer and per line, so that what was measured before a
- * crash or a time limit is there. The laws that bound every element are tests/cuda/test_standin_train.c's.
+ * crash or a time limit is there. The laws that bound every element are tests/standin/test_train.c's.
  *
  *   norms [OPERATOR [ROUNDS]]      conv, convt, linear, bn, pool, point; all, 6 of each */
 #include "exec/cuda/runtime/device.h"

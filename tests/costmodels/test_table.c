@@ -1,0 +1,321 @@
+/* test_table.c - cost tables: strict text, exact interpolation, the order of fallbacks, formulas of
+ * collectives, fits, and that a table calibrated from a run predicts that run. */
+#include "costmodels/calibrate.h"
+#include "costmodels/fit.h"
+#include "costmodels/line.h"
+#include "costmodels/models.h"
+#include "plan/base/rng.h"
+#include "tests/support/data_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/support/made_up_machine.h"
+
+static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
+    (void)state;
+    const double x[] = {10, 100, 1000}, y[] = {5, 14, 50};
+    for (int i = 0; i < 3; i++) assert_true(hp_line_at(x, y, 3, x[i]) == y[i]); // NOLINT: exact
+    assert_true(hp_line_at(x, y, 3, 55) == 9.5);                                // NOLINT: half-way
+    assert_true(near(hp_line_at(x, y, 3, 2000), 90, 1e-12)); /* slope of the last two points goes on */
+    assert_true(near(hp_line_at(x, y, 3, 0), 4, 1e-12));     /* the intercept stays */
+    for (double a = 1; a < 3000; a += 7) assert_true(hp_line_at(x, y, 3, a) <= hp_line_at(x, y, 3, a + 7));
+    const double steep[] = {1, 20};
+    assert_true(hp_line_at(x, steep, 2, 5) == 0.5); // NOLINT: would be negative, so through the origin
+    assert_true(hp_line_at(x, y, 1, 20) == 10);     // NOLINT: a single point too
+    const double near[] = {100, 1000, 1001}, noise[] = {10, 100, 120}; /* two samples of nearly one size */
+    assert_true(hp_line_at(near, noise, 3, 2001) < 300 && hp_line_at(near, noise, 3, 2001) > 200);
+    assert_true(hp_line_far(x, 3, 2001) && hp_line_far(x, 3, 4) && !hp_line_far(x, 3, 1500));
+}
+
+/* --- text --- */
+
+static const char good[] =
+    "hplan-cost 1\nmachine local\ndate 2026-01-02\n"
+    "# a comment\n"
+    "allreduce shm r2 n2 | measured 0.05 9 | 8:1e-06 1024:2e-06\n"
+    "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 | measured 0.1 30 hplan calibrate | 100:0.0001 200:0.0003\n"
+    "fit cpu fwd.conv f32 | measured 0.2 4 | launch:1e-06 flops:1e+10 bytes:0\n"
+    "p2p shm | paper 0.1 1 a paper | 0:1e-06 1000000:0.0002\n"
+    "share cpu fwd.conv f32 | measured 0 2 | share:0.6\n";
+
+static hp_cost_table *parse(hp_arena *arena, const char *text) {
+    hp_cost_table *t = NULL;
+    hp_error err = {HP_OK, ""};
+    if (hp_rows_parse(arena, text, "test", &t, &err) != HP_OK) fail_msg("%s", err.text);
+    return t;
+}
+
+static void text_survives_a_round_trip(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_error err;
+    const char *path = scratch_path("round.cost");
+    size_t n;
+    assert_int_equal(hp_rows_write(parse(arena, good), path, &err), HP_OK);
+    unsigned char *once = scratch_read(path, &n);
+    char *text = hp_arena_alloc(arena, n + 1);
+    memcpy(text, once, n);
+    free(once);
+    assert_int_equal(hp_rows_write(parse(arena, text), path, &err), HP_OK);
+    unsigned char *twice = scratch_read(path, &n);
+    assert_memory_equal(text, twice, n);
+    assert_null(strstr(text, "comment"));
+    assert_non_null(strstr(text, "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 | measured 0.1 30 hplan "
+                                 "calibrate | 100:0.0001 200:0.0003\n"));
+    free(twice);
+    assert_int_equal(hp_rows_write(parse(arena, good), "/nonexistent/x.cost", &err), HP_ECREATE);
+    hp_arena_free(arena);
+}
+
+static void odd_lines_are_errors_with_their_number(void **state) {
+    (void)state;
+    static const char *const bad[] = {
+        "frobnicate cpu x | measured 0.1 1 | 1:2",
+        "compute cpu x | measured 0.1 1 | 1:nan",
+        "compute cpu x | measured 0.1 1 | 1:-2",
+        "compute cpu x | measured 0.1 1 | 2:1 1:2",
+        "compute cpu x | measured 0.1 1 | 1:1 1:2",
+        "compute cpu x | measured 0.1 1 | 1:1x",
+        "compute cpu x | measured 0.1 1 |",
+        "compute cpu x | heard 0.1 1 | 1:1",
+        "compute cpu x | measured 1 | 1:1",
+        "compute cpu x measured 0.1 1 1:1",
+        "fit cpu x | measured 0.1 1 | launch:1 flops:2",
+        "fit cpu x | measured 0.1 1 | flops:1 launch:2 bytes:3",
+        "share cpu x | measured 0.1 1 | share:1 share:2",
+    };
+    hp_arena *arena = hp_arena_new();
+    hp_cost_table *t;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        hp_error err = {HP_OK, ""};
+        const char *text = hp_arena_printf(arena, "hplan-cost 1\nmachine m\ndate d\n%s\n", bad[i]);
+        if (hp_rows_parse(arena, text, "f.cost", &t, &err) != HP_EDATA) fail_msg("accepted: %s", bad[i]);
+        assert_non_null(strstr(err.text, "f.cost line 4"));
+    }
+    hp_error err;
+    assert_int_equal(hp_rows_parse(arena, "hplan-cost 2\nmachine m\ndate d\n", "f", &t, &err), HP_EDATA);
+    assert_int_equal(hp_rows_parse(arena, "", "f", &t, &err), HP_EDATA);
+    const char *unsorted =
+        "hplan-cost 1\nmachine m\ndate d\np2p b | guess 0 0 | 1:1\np2p a | guess 0 0 | 1:1\n";
+    assert_int_equal(hp_rows_parse(arena, unsorted, "f", &t, &err), HP_EDATA);
+    hp_arena_free(arena);
+}
+
+/* Cut anywhere, a byte flipped anywhere: an error or a table, never a crash. */
+static void damaged_text_is_survived(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    for (uint64_t i = 0; i < 3000; i++) {
+        char *text = hp_arena_strdup(arena, good);
+        hp_cost_table *t;
+        text[hp_rng_below(1, 1, i, sizeof good - 1)] = (char)(1 + hp_rng_below(1, 2, i, 255));
+        if (i % 3 == 0) text[hp_rng_below(1, 3, i, sizeof good - 1)] = 0;
+        (void)hp_rows_parse(arena, text, "f", &t, NULL);
+    }
+    hp_arena_free(arena);
+}
+
+/* --- models --- */
+
+static hp_work work(const char *key, double size, double flops, double bytes) {
+    hp_work w = {.size = size, .flops = flops, .bytes = bytes};
+    snprintf(w.key, sizeof w.key, "%s", key);
+    return w;
+}
+
+static void measured_rows_come_before_fits_before_the_roofline(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    hp_error err;
+    hp_cost_table *t;
+    const char *path = scratch_write("chain.cost", good, sizeof good - 1);
+    assert_int_equal(hp_cost_load(arena, path, &m, &t, &err), HP_OK);
+    hp_work w = work("fwd.conv k3x3 s1 d1 g1 i8 o8 f32", 150, 1, 1);
+    hp_cost c = hp_cost_compute(t, &m, &w);
+    assert_true(near(c.seconds, 2e-4, 1e-12) && near(c.low, 1.8e-4, 1e-12) && near(c.high, 2.2e-4, 1e-12));
+    assert_int_equal(c.source, HP_SOURCE_MEASURED);
+    w.size = 1e6; /* far beyond the measured sizes */
+    assert_int_equal(hp_cost_compute(t, &m, &w).source, HP_SOURCE_GUESS);
+    w = work("fwd.conv k5x5 s1 d1 g1 i8 o8 f32", 150, 2e10, 7);
+    assert_true(near(hp_cost_compute(t, &m, &w).seconds, 1e-6 + 2, 1e-12));
+    w = work("bwd.conv k5x5 s1 d1 g1 i8 o8 f32", 150, 1e12, 1e3);
+    c = hp_cost_compute(t, &m, &w);
+    assert_int_equal(c.source, HP_SOURCE_GUESS);
+    assert_true(c.seconds >= 1e12 / m.device.flops_per_s); /* never above the data sheet's peak */
+    assert_true(hp_cost_share(t, &m, &w) == 0.5);          // NOLINT: unmeasured: its core
+    w = work("fwd.conv k5x5 s1 d1 g1 i8 o8 f32", 150, 1, 1);
+    assert_true(hp_cost_share(t, &m, &w) == 0.6); // NOLINT
+    assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, true, 500000).seconds, 100.5e-6, 1e-9));
+    assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, false, 1e9).seconds, 1 + 5e-5,
+                     1e-9)); /* the data sheet's line */
+    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 2, 2, 1024).seconds, 2e-6, 1e-12));
+    hp_arena_free(arena);
+}
+
+static void a_missing_table_says_what_to_do(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    hp_error err;
+    hp_cost_table *t;
+    assert_int_equal(hp_cost_load(arena, "/nonexistent.cost", &m, &t, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "hplan calibrate"));
+    hp_arena_free(arena);
+}
+
+/* Limits that any all-reduce obeys, by counting bytes: 2(p-1)/p S must leave each rank for bandwidth-optimal
+ * ones, and log2 p rounds are needed by any; the formulas at p = 2 by hand. */
+static void collectives_obey_their_lower_bounds(void **state) {
+    (void)state;
+    const hp_alpha_beta l = {1e-6, 1e-9, 1e-10};
+    assert_true(near(hp_allreduce_ring(&l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
+    assert_true(near(hp_allreduce_doubling(&l, 2, 1e6), 1e-6 + 1e-3 + 1e-4, 1e-9));
+    assert_true(near(hp_allreduce_rabenseifner(&l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
+    for (int p = 2; p <= 300; p++) {
+        for (double bytes = 1; bytes < 1e9; bytes *= 10) {
+            const double wire = 2.0 * (p - 1) / p * bytes * l.beta_s_per_byte,
+                         rounds = ceil(log2(p)) * l.alpha_s;
+            assert_true(hp_allreduce_ring(&l, p, bytes) >= wire + rounds);
+            assert_true(hp_allreduce_doubling(&l, p, bytes) >= rounds * (1 - 1e-12));
+            assert_true(hp_allreduce_rabenseifner(&l, p, bytes) >= wire * (1 - 1e-12));
+        }
+    }
+    /* two levels: within a node as a ring; over nodes a node's ranks share its NICs */
+    const hp_alpha_beta slow = {1e-5, 1e-8, 1e-10};
+    assert_true(
+        near(hp_allreduce_hierarchical(&l, &slow, 4, 4, 1, 1e6), hp_allreduce_ring(&l, 4, 1e6), 1e-12));
+    assert_true(hp_allreduce_hierarchical(&l, &slow, 16, 4, 1, 1e8) >
+                hp_allreduce_hierarchical(&l, &slow, 16, 4, 4, 1e8));
+}
+
+/* SuperBench's log of 8 A100 is shipped: its points come back, for DGX-like nodes only. */
+static void published_points_come_back(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_machine m;
+    hp_error err;
+    hp_cost_table *t;
+    assert_int_equal(hp_machine_load("thetagpu", &m, &err), HP_OK);
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
+    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 8, 8, 1 << 20).seconds, 76e-6, 1e-9));
+    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 8, 8, 1 << 30).seconds, 8177e-6, 1e-9));
+    hp_arena_free(arena);
+}
+
+/* --- fits --- */
+
+static void fits_recover_what_made_the_data(void **state) {
+    (void)state;
+    enum { N = 60 };
+    hp_fit_sample s[N];
+    for (int i = 0; i < N; i++) {
+        const double flops = 1e4 * exp2(14 * hp_rng_uniform(1, 1, (uint64_t)i)),
+                     bytes = 1e3 * exp2(14 * hp_rng_uniform(1, 2, (uint64_t)i));
+        const double noise = 1 + 0.01 * hp_rng_normal(1, 3, (uint64_t)i);
+        s[i] = (hp_fit_sample){flops, bytes, (4e-6 + flops / 3e10 + bytes / 8e9) * noise};
+    }
+    for (int i = 0; i < N; i += 12) s[i].seconds *= 5; /* interrupted by the system */
+    hp_fit fit;
+    assert_true(hp_fit_work(s, N, &fit));
+    assert_true(near(fit.flops_per_s, 3e10, 0.03) && near(fit.bytes_per_s, 8e9, 0.05) &&
+                near(fit.launch_s, 4e-6, 0.1));
+    assert_true(fit.residual < 0.02);
+    assert_false(hp_fit_work(s, 2, &fit));
+    const double bytes[] = {0, 1000, 100000, 10000000};
+    double seconds[4], alpha, beta;
+    for (int i = 0; i < 4; i++) seconds[i] = 2e-6 + bytes[i] * 3e-10;
+    assert_true(hp_fit_alpha_beta(bytes, seconds, 4, &alpha, &beta));
+    assert_true(near(alpha, 2e-6, 1e-6) && near(beta, 3e-10, 1e-6));
+}
+
+/* No term of a fit is negative, whatever the data. */
+static void fits_never_go_negative(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        hp_fit_sample s[8];
+        for (uint64_t i = 0; i < 8; i++)
+            s[i] = (hp_fit_sample){1e6 * hp_rng_uniform(seed, 1, i), 1e6 * hp_rng_uniform(seed, 2, i),
+                                   1e-5 * (0.01 + hp_rng_uniform(seed, 3, i))};
+        hp_fit f;
+        if (!hp_fit_work(s, 8, &f)) continue;
+        assert_true(f.launch_s >= 0 && f.flops_per_s >= 0 && f.bytes_per_s >= 0 && isfinite(f.residual));
+    }
+}
+
+/* --- calibration --- */
+
+static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
+    (void)state;
+    static const char *const measured[] = {"dp=1",         "micro=2",          "micro=4", "dp=2",
+                                           "dp=2,micro=2", "stages=2,micro=2", "sp=2x1"};
+    static const char *const asked[] = {"dp=1",         "micro=4",          "dp=2",
+                                        "dp=2,micro=2", "stages=2,micro=2", "stages=2,micro=4,sched=1f1b",
+                                        "sp=2x1",       "sp=2x1,micro=2",   "sp=2x1,halo=2"};
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    hp_cost_table *t = calibrate(arena, &m, HP_MODE_TRAIN, measured, 7), *shipped;
+    hp_error err;
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &shipped, &err), HP_OK);
+    t->base = shipped->base ? shipped->base : shipped;
+    for (int i = 0; i < 9; i++) {
+        const hp_plan plan = make_plan(arena, &m, HP_MODE_TRAIN, asked[i], 4);
+        const double truth = execute(arena, &plan, scratch_path("truth.db")),
+                     guess = predict(arena, t, &plan);
+        if (!near(guess, truth, i < 2 ? 1e-3 : 0.03))
+            fail_msg("%s: predicted %g, true %g", asked[i], guess, truth);
+    }
+    hp_work w = work("fwd.conv x f32", 1, 1, 1);
+    assert_true(near(hp_cost_share(t, &m, &w), 0.6, 0.03)); /* what the made-up machine does */
+    static const char *const of_tiles[] = {"copy f32", "copy add f32", "zero f32"};
+    for (int i = 0; i < 3; i++) assert_non_null(hp_rows_find(t, HP_ROW_COMPUTE, "cpu", of_tiles[i]));
+    hp_arena_free(arena);
+}
+
+static void a_new_calibration_keeps_what_it_did_not_measure(void **state) {
+    (void)state;
+    static const char *const one[] = {"dp=1"};
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    hp_cost_table *old = parse(arena, good), *t;
+    hp_error err;
+    hp_calibration *c = hp_calibration_new(arena, &m);
+    hp_db db = {0};
+    assert_int_equal(hp_calibration_table(c, NULL, "d", &t, &err), HP_EDATA);
+    const hp_plan plan = make_plan(arena, &m, HP_MODE_TRAIN, one[0], 2);
+    execute(arena, &plan, scratch_path("one.db"));
+    assert_int_equal(hp_db_open(scratch_path("one.db"), &db, &err), HP_OK);
+    assert_int_equal(hp_calibration_add(c, &db, &err), HP_OK);
+    hp_db_close(&db);
+    assert_int_equal(hp_calibration_table(c, old, "d", &t, &err), HP_OK);
+    assert_non_null(hp_rows_find(t, HP_ROW_COMPUTE, "cpu", "fwd.conv k3x3 s1 d1 g1 i8 o8 f32"));
+    assert_non_null(hp_rows_find(t, HP_ROW_P2P, "shm", ""));
+    hp_cost_table *again;
+    assert_int_equal(hp_rows_write(t, scratch_path("kept.cost"), &err), HP_OK);
+    assert_int_equal(hp_cost_load(arena, scratch_path("kept.cost"), &m, &again, &err),
+                     HP_OK); /* sorted: parses */
+    assert_int_equal(again->n, t->n);
+    hp_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_exact_at_their_points_and_monotone_between),
+        cmocka_unit_test(text_survives_a_round_trip),
+        cmocka_unit_test(odd_lines_are_errors_with_their_number),
+        cmocka_unit_test(damaged_text_is_survived),
+        cmocka_unit_test(measured_rows_come_before_fits_before_the_roofline),
+        cmocka_unit_test(a_missing_table_says_what_to_do),
+        cmocka_unit_test(collectives_obey_their_lower_bounds),
+        cmocka_unit_test(published_points_come_back),
+        cmocka_unit_test(fits_recover_what_made_the_data),
+        cmocka_unit_test(fits_never_go_negative),
+        cmocka_unit_test(a_calibrated_table_predicts_the_runs_it_came_from),
+        cmocka_unit_test(a_new_calibration_keeps_what_it_did_not_measure),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}

@@ -1,0 +1,79 @@
+/* test_train.c - training by precision: tasks of each have keys of their own, take what the data sheet's
+ * rate for that precision says, and move as many bytes as their maps are stored in. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "costmodels/table.h"
+#include "plan/nets/nets.h"
+#include "plan/graph/precision.h"
+#include "plan/program/work.h"
+#include "tests/support/search_world.h"
+
+/* H200 data sheet, dense, FLOP/s. */
+static const struct {
+    int32_t prec;
+    const char *type;
+    double peak;
+    int bytes;
+} SHEET[] = {{HP_PREC_FP32, "f32", 67e12, 4},
+             {HP_PREC_TF32, "tf32", 494e12, 4},
+             {HP_PREC_BF16, "bf16", 989e12, 2},
+             {HP_PREC_FP16, "f16", 989e12, 2}};
+enum { N_SHEET = sizeof SHEET / sizeof *SHEET };
+
+static hp_work work_of(const hp_graph *g, int layer) {
+    const hp_tensor *y = &g->tensor[g->layer[layer].out];
+    const hp_box out = {{0, 0, 0, 0}, {64, y->h, y->w, y->c}};
+    const hp_work_case c = hp_work_case_at(g, layer, HP_TASK_FWD, &out);
+    return hp_work_of_case(g, HP_F32, &c);
+}
+
+static int first_of(const hp_graph *g, hp_layer_op op, int kernel) {
+    for (int l = 1; l < g->n_layer; l++)
+        if ((hp_layer_op)g->layer[l].op == op && g->layer[l].kh == kernel) return l;
+    fail_msg("no such layer");
+    return 0;
+}
+
+/* Half of the peak, as said of matrix-shaped kernels of unknown libraries. */
+static void convolutions_take_their_precisions_rate(void **state) {
+    (void)state;
+    world w = make_world("dgx-h200", "resnet50", 224, 64);
+    const int conv = first_of(w.g, HP_CONV, 3);
+    for (int i = 0; i < N_SHEET; i++) {
+        const hp_graph *g = hp_graph_train_in(w.arena, w.g, SHEET[i].prec);
+        hp_work k = work_of(g, conv);
+        char type[16];
+        snprintf(type, sizeof type, " %s ", SHEET[i].type);
+        if (!strstr(k.key, type)) fail_msg("'%s' has no '%s'", k.key, type);
+        k.bytes = 0;
+        const double seconds = hp_cost_compute(w.t, &w.m, &k).seconds - w.m.device.launch_s;
+        assert_true(fabs(seconds / (2 * k.flops / SHEET[i].peak) - 1) < 0.01);
+    }
+    hp_arena_free(w.arena);
+}
+
+/* A batch norm waits for memory; tf32 stores float32. */
+static void maps_move_as_they_are_stored(void **state) {
+    (void)state;
+    world w = make_world("dgx-h200", "resnet50", 224, 64);
+    const int norm = first_of(w.g, HP_BN, 0);
+    const double whole = work_of(w.g, norm).bytes;
+    for (int i = 0; i < N_SHEET; i++) {
+        const hp_work k = work_of(hp_graph_train_in(w.arena, w.g, SHEET[i].prec), norm);
+        assert_true(fabs(k.bytes / whole - SHEET[i].bytes / 4.0) < 1e-9);
+        assert_null(strstr(k.key, "tf32")); /* nothing is multiplied */
+    }
+    hp_arena_free(w.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions_take_their_precisions_rate),
+                                       cmocka_unit_test(maps_move_as_they_are_stored)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,326 @@
+/* test_point.c - layers of deployed graphs that are no matrix product: every operator and store is
+ * what its definition says, computed element by element in float64; any part of an output has the whole's
+ * bits; so has every instruction set. */
+#include "tests/support/infer_layer.h"
+
+static const int ops[] = {HP_BN,     HP_ACT, HP_ADD,   HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL, HP_PAD,
+                          HP_CONCAT, HP_MUL, HP_SCALE, HP_RESIZE,  HP_SOFTMAX, HP_QUANT,     HP_DEQUANT};
+enum { N_OPS = sizeof ops / sizeof *ops };
+
+static uint64_t cases(uint64_t standard) {
+    const char *more = getenv("HPLAN_LAW_CASES");
+    return more ? (uint64_t)atoi(more) : standard;
+}
+
+/* --- definitions --- */
+
+typedef struct element {
+    int n, y, x, c;
+} element;
+
+/* The exact value, and how large its terms are: what rounding errors are measured by. */
+typedef struct exact {
+    double value, size;
+} exact;
+
+static double input(const cell *c, int k, int n, int y, int x, int ch) {
+    const hp_tensor *t = &c->s.tensor[k];
+    return value_of(c, k, (((int64_t)n * t->h + y) * t->w + x) * t->c + ch);
+}
+
+static double same_input(const cell *c, int k, element e) {
+    const bool one = c->s.tensor[k].h == 1 && c->s.tensor[k].w == 1;
+    return input(c, k, e.n, one ? 0 : e.y, one ? 0 : e.x, e.c);
+}
+
+static double activation(const hp_layer *l, double v) {
+    const double inf = (double)INFINITY;
+    switch ((hp_act)l->act) {
+    case HP_ACT_RELU:
+        return fmax(v, 0);
+    case HP_ACT_RELU6:
+        return fmin(fmax(v, 0), 6);
+    case HP_ACT_CLIP:
+        return fmin(fmax(v, l->act_a), l->act_b);
+    case HP_ACT_SIGMOID:
+        return 1 / (1 + exp(-v));
+    case HP_ACT_HSIGMOID:
+        return fmin(fmax(l->act_a * v + l->act_b, 0), 1);
+    case HP_ACT_HSWISH:
+        return v * fmin(fmax(v / 6 + 0.5, 0), 1);
+    case HP_ACT_LEAKY:
+        return v < 0 ? l->act_a * v : v;
+    case HP_ACT_TANH:
+        return tanh(v);
+    default:
+        return fmin(v, inf);
+    }
+}
+
+static exact exact_point(const cell *c, element e) {
+    const hp_layer *l = &c->s.layer[1];
+    const double x = same_input(c, 0, e), other = l->n_in > 1 ? same_input(c, 1, e) : 0;
+    const double factor = c->factor ? (double)c->factor[e.c] : 1, bias = c->bias ? (double)c->bias[e.c] : 0;
+    if (l->op == HP_MUL) return (exact){activation(l, x * other), fabs(x * other)};
+    return (exact){activation(l, x * factor + bias + other), fabs(x * factor) + fabs(bias) + fabs(other)};
+}
+
+static exact exact_concat(const cell *c, element e) {
+    int k = 0;
+    const double factor = c->factor ? (double)c->factor[e.c] : 1, bias = c->bias ? (double)c->bias[e.c] : 0;
+    while (e.c >= c->s.tensor[k].c) e.c -= c->s.tensor[k++].c;
+    const double v = input(c, k, e.n, e.y, e.x, e.c);
+    return (exact){activation(&c->s.layer[1], v * factor + bias), fabs(v * factor) + fabs(bias)};
+}
+
+static exact exact_softmax(const cell *c, element e) {
+    double sum = 0;
+    for (int ch = 0; ch < c->s.tensor[0].c; ch++) sum += exp(input(c, 0, e.n, e.y, e.x, ch));
+    const double v = exp(input(c, 0, e.n, e.y, e.x, e.c)) / sum;
+    return (exact){v, 4 * v};
+}
+
+/* --- windows --- */
+
+enum { MOST_TAPS = 64 };
+typedef struct tap_list {
+    int n, lo, hi, counted; /* items that count; taps between lo - pad and hi + pad */
+    int from, to;
+    int in[MOST_TAPS];
+} tap_list;
+
+static void tap_add(void *state, int in, int weight) {
+    tap_list *t = state;
+    (void)weight;
+    t->counted += in >= t->from && in < t->to;
+    if (in < t->lo || in >= t->hi) return;
+    assert_true(t->n < MOST_TAPS);
+    t->in[t->n++] = in;
+}
+
+static tap_list taps(const cell *c, int axis, int o) {
+    const hp_layer *l = &c->s.layer[1];
+    const bool rows = axis == HP_AXIS_H;
+    const int pad = rows ? l->pad_h : l->pad_w, sized = rows ? l->out_h : l->out_w,
+              in = axis_of(&c->s.tensor[0], axis);
+    tap_list t = {.hi = in, .from = -pad, .to = sized > 0 ? INT32_MAX : in + pad};
+    brute_taps(&c->s.g, 1, 0, axis, o, tap_add, &t);
+    return t;
+}
+
+static exact exact_window(const cell *c, element e) {
+    const tap_list rows = taps(c, HP_AXIS_H, e.y), cols = taps(c, HP_AXIS_W, e.x);
+    const hp_layer *l = &c->s.layer[1];
+    exact sum = {0, 0};
+    double most = -(double)INFINITY;
+    for (int i = 0; i < rows.n; i++)
+        for (int k = 0; k < cols.n; k++) {
+            const double v = input(c, 0, e.n, rows.in[i], cols.in[k], e.c);
+            sum.value += v;
+            sum.size += fabs(v);
+            most = fmax(most, v);
+        }
+    const bool counts = l->op == HP_AVGPOOL && l->count_include_pad;
+    const double n = counts ? (double)rows.counted * cols.counted : (double)rows.n * cols.n;
+    if (l->op == HP_PAD && n == 0) return (exact){0, 0};
+    if (l->op == HP_MAXPOOL) return (exact){most, fabs(most)};
+    return (exact){sum.value / n, sum.size / n};
+}
+
+/* --- resizing --- */
+
+/* ONNX Resize: where output item o lies. */
+static double position(const hp_layer *l, int n, int m, int o) {
+    const double scale = (double)m / n, half = (o + 0.5) / scale - 0.5;
+    if (l->corners == HP_CORNERS_ASYMMETRIC) return o / scale;
+    if (l->corners == HP_CORNERS_ALIGN) return m == 1 ? 0 : (double)o * (n - 1) / (m - 1);
+    return l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL && m == 1 ? 0 : half;
+}
+
+static double share(const hp_layer *l, int n, int m, int o, int i) {
+    const double at = fmin(fmax(position(l, n, m, o), 0), n - 1);
+    return fmax(0, 1 - fabs(at - i));
+}
+
+static exact exact_linear(const cell *c, element e) {
+    const hp_tensor *x = &c->s.tensor[0], *y = &c->s.tensor[1];
+    const hp_layer *l = &c->s.layer[1];
+    exact r = {0, 0};
+    for (int i = 0; i < x->h; i++)
+        for (int k = 0; k < x->w; k++) {
+            const double weight = share(l, x->h, y->h, e.y, i) * share(l, x->w, y->w, e.x, k);
+            if (weight == 0) continue;
+            const double v = input(c, 0, e.n, i, k, e.c);
+            r.value += weight * v;
+            r.size += fabs(v);
+        }
+    return r;
+}
+
+static exact exact_resize(const cell *c, element e) {
+    return c->s.layer[1].interpolation == HP_NEAREST ? exact_window(c, e) : exact_linear(c, e);
+}
+
+typedef exact exact_fn(const cell *c, element e);
+static exact_fn *const exacts[HP_LAYER_OPS] = {
+    [HP_BN] = exact_point,       [HP_ACT] = exact_point,      [HP_ADD] = exact_point,
+    [HP_MAXPOOL] = exact_window, [HP_AVGPOOL] = exact_window, [HP_ADAPTPOOL] = exact_window,
+    [HP_PAD] = exact_window,     [HP_CONCAT] = exact_concat,  [HP_MUL] = exact_point,
+    [HP_SCALE] = exact_point,    [HP_RESIZE] = exact_resize,  [HP_SOFTMAX] = exact_softmax,
+    [HP_QUANT] = exact_point,    [HP_DEQUANT] = exact_point};
+
+/* --- laws --- */
+
+/* Rounding of a store: bytes to the nearest within their range, the others relative to their size. */
+static bool near(const cell *c, double got, exact want) {
+    const int out = c->s.layer[1].out;
+    const hp_qparam q = c->q[out];
+    const double size = want.size + fabs(want.value) + (c->s.layer[1].act > HP_ACT_CLIP ? 1 : 0),
+                 arithmetic = size * (c->real == HP_F64 ? 1e-7 : 1e-6) + 1e-30;
+    const double lo = (double)q.scale * -q.zero, hi = (double)q.scale * (255 - q.zero);
+    switch (dtype_of(c, out)) {
+    case HP_U8:
+        return fabs(got - fmin(fmax(want.value, lo), hi)) <= 0.5001 * (double)q.scale + arithmetic;
+    case HP_BF16:
+        return fabs(got - want.value) <= fabs(want.value) * 0x1p-8 + arithmetic;
+    case HP_F16:
+        return fabs(got - want.value) <= fabs(want.value) * 0x1p-11 + 0x1p-25 + arithmetic;
+    default:
+        return fabs(got - want.value) <= arithmetic;
+    }
+}
+
+static void check_whole(const cell *c) {
+    const int out = c->s.layer[1].out;
+    const hp_tensor *t = &c->s.tensor[out];
+    for (int64_t i = 0; i < elems_of(c, out); i++) {
+        const int64_t pixel = i / t->c;
+        const element e = {(int)(pixel / t->w / t->h), (int)(pixel / t->w % t->h), (int)(pixel % t->w),
+                           (int)(i % t->c)};
+        const exact want = exacts[c->s.layer[1].op](c, e);
+        const double got = value_of(c, out, i);
+        if (isinf(want.value) || isnan(want.value)) continue; /* a window beside the image */
+        if (!near(c, got, want))
+            fail_msg("%s: sample %d, %d,%d channel %d is %.9g, not %.9g", cell_said(c), e.n, e.y, e.x, e.c,
+                     got, want.value);
+    }
+}
+
+static void layers_are_their_definitions(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= cases(800); seed++) {
+        cell *c = cell_new(seed, ops[seed % N_OPS]);
+        run_whole(c);
+        check_whole(c);
+        cell_free(c);
+    }
+}
+
+/* Parts of a layout, computed one by one. */
+static void parts_have_the_bits_of_the_whole(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= cases(800); seed++) {
+        cell *c = cell_new(seed, ops[seed % N_OPS]);
+        const int out = c->s.layer[1].out;
+        const size_t bytes = (size_t)(elems_of(c, out) * hp_dtype_bytes(dtype_of(c, out)));
+        unsigned char *whole = malloc(bytes);
+        assert_non_null(whole);
+        run_whole(c);
+        memcpy(whole, c->data[out], bytes);
+        memset(c->data[out], 0, bytes);
+        const hp_layout l = draw_layout(&c->d);
+        for (int p = 0; p < hp_layout_parts(&l); p++) {
+            const hp_box box = hp_layout_own(&l, &c->s.g, out, c->s.samples, p);
+            if (!hp_box_empty(&box)) run_part(c, &box, true);
+        }
+        if (memcmp(whole, c->data[out], bytes) != 0) fail_msg("%s: parts differ", cell_said(c));
+        free(whole);
+        cell_free(c);
+    }
+}
+
+static void every_instruction_set_gives_the_same_bits(void **state) {
+    (void)state;
+    static const hp_infer_loops *const sets[] = {&hp_infer_loops_base, &hp_infer_loops_avx2,
+                                                 &hp_infer_loops_avx512};
+    const char *best = hp_infer_loops_pick(false)->isa;
+    for (uint64_t seed = 1; seed <= cases(400); seed++) {
+        cell *c = cell_new(seed, ops[seed % N_OPS]);
+        const hp_box out = hp_box_whole(&c->s.g, c->s.layer[1].out, c->s.samples);
+        const size_t bytes =
+            (size_t)hp_box_elems(&out) * (size_t)hp_dtype_bytes(dtype_of(c, c->s.layer[1].out));
+        part p;
+        run_whole(c);
+        for (size_t i = 0; i < 3 && c->real == HP_F32; i++) {
+            part_start(c, &p, &out, false);
+            hp_infer_task *t = p.kernel.self;
+            t->loops = sets[i];
+            t->loop = sets[i]->run[c->s.layer[1].op];
+            t->loop(&t->op, &p.b);
+            if (memcmp(p.b.y, c->data[c->s.layer[1].out], bytes) != 0)
+                fail_msg("%s: %s differs from %s", cell_said(c), sets[i]->isa, best);
+            part_end(&p);
+            if (sets[i]->isa == best) break; /* the processor has no more */
+        }
+        cell_free(c);
+    }
+}
+
+/* A byte is the nearest there is: quantised numbers come back as they were. */
+static void quantised_numbers_survive(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= cases(200); seed++) {
+        cell *there = cell_new(seed, HP_DEQUANT), *back = cell_new(seed, HP_QUANT);
+        run_whole(there);
+        assert_int_equal(elems_of(there, 1), elems_of(there, 0));
+        hp_constants_set_qparam(back->constants, 1, there->q[0]);
+        const int64_t n = elems_of(there, 0) < elems_of(back, 0) ? elems_of(there, 0) : elems_of(back, 0);
+        for (int64_t i = 0; i < n; i++) {
+            if (back->real == HP_F64)
+                ((double *)back->data[0])[i] = value_of(there, 1, i);
+            else
+                ((float *)back->data[0])[i] = (float)value_of(there, 1, i);
+        }
+        run_whole(back);
+        assert_memory_equal(back->data[1], there->data[0], (size_t)n);
+        cell_free(there);
+        cell_free(back);
+    }
+}
+
+/* --- raw pixels --- */
+
+static void raw_pixels_become_numbers_channel_by_channel(void **state) {
+    (void)state;
+    cell *c = cell_new(5, HP_DEQUANT);
+    const hp_constants_options o = {
+        .graph = &c->s.g, .n_mean = 3, .mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}};
+    const int64_t n = 3 * c->s.samples * c->s.tensor[0].h * c->s.tensor[0].w;
+    c->s.tensor[0].producer = 0;
+    for (int t = 0; t < 2; t++) {
+        c->s.tensor[t].c = 3;
+        c->data[t] = realloc(c->data[t], (size_t)n * 8);
+        assert_non_null(c->data[t]);
+    }
+    for (int64_t i = 0; i < n; i++) c->data[0][i] = (unsigned char)(i * 37);
+    hp_constants_close(c->constants);
+    assert_int_equal(hp_constants_open(&o, &c->constants, NULL), HP_OK);
+    c->infer.constants = c->constants;
+    run_whole(c);
+    for (int64_t i = 0; i < n; i++) {
+        const double want = (c->data[0][i] / 255.0 - o.mean[i % 3]) / o.std[i % 3];
+        assert_true(fabs(value_of(c, 1, i) - want) < 2e-6);
+    }
+    cell_free(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_are_their_definitions),
+        cmocka_unit_test(parts_have_the_bits_of_the_whole),
+        cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+        cmocka_unit_test(quantised_numbers_survive),
+        cmocka_unit_test(raw_pixels_become_numbers_channel_by_channel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

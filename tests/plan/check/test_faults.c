@@ -1,0 +1,136 @@
+/* test_faults.c - programs with one seeded fault: every kind, in tiled, mirrored, replicated and
+ * plain pipelines, is caught by code and rank; damage of any kind never makes the checker look out of bounds.
+ */
+#include "plan/check/check.h"
+#include "tests/support/random_net.h"
+#include "tests/support/damage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static hp_program *lower_text(hp_arena *arena, const hp_graph *g, const char *text) {
+    hp_strategy s;
+    hp_error err = {HP_OK, ""};
+    hp_program *p = NULL;
+    if (hp_strategy_parse(text, &s, &err) != HP_OK) fail_msg("%s", err.text);
+    const hp_lower_options o = {
+        .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(&s, 16), .place = true};
+    if (hp_lower(arena, g, &s, &o, &p, &err) != HP_OK) fail_msg("%s: %s", text, err.text);
+    return p;
+}
+
+static const char *const strategies[] = {
+    "dp=2,stages=3,micro=4,sched=1f1b",
+    "stages=4,micro=8,sched=gpipe",
+    "dp=2,stages=2,chunks=2,micro=4",
+    "dp=4,stages=2,micro=2,sched=1f1b",
+    "sp=2x2,micro=2",
+    "sp=2x2:1x2,stages=3,dp=2",
+    "stages=3,sched=gems,gems=4",
+    "sp=2x1,stages=2,sched=gems,dp=2",
+    "cp=2,micro=2",
+    "sp=3x1,stages=2,ldp=2,halo=2",
+    "sp=2x2,stages=2,tail=shared,bn=all,dp=2",
+    "sp=5x1,fuse=4k",
+};
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+
+/* --- laws --- */
+
+/* Is the fault seen, and does the message say what and where? */
+static void expect_caught(const victim *v, const char *fault, const char *strategy, int seed) {
+    hp_error err = {HP_OK, ""};
+    if (hp_program_check(v->p, v->g, &err) != HP_EPLAN)
+        fail_msg("%s in rank %d of %s, seed %d, was not caught", fault, v->role, strategy, seed);
+    if (strncmp(err.text, "E-", 2) != 0 ||
+        (!strstr(err.text, "rank") && !strstr(err.text, "group") && !strstr(err.text, "parameter")))
+        fail_msg("no code or place: %s", err.text);
+}
+
+static void seeded_faults_are_all_caught(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_error err = {HP_OK, ""};
+    hp_graph *g = NULL;
+    int caught[FAULTS] = {0}, total = 0;
+    assert_int_equal(hp_net_build(arena, "resnet18", 70, 64, 10, &g, &err), HP_OK);
+    for (int i = 0; i < STRATEGIES; i++) {
+        const hp_program *p = lower_text(arena, g, strategies[i]);
+        if (hp_program_check(p, g, &err) != HP_OK) fail_msg("%s: %s", strategies[i], err.text);
+        for (int seed = 0; seed < 4 * FAULTS; seed++) {
+            const int f = seed % FAULTS;
+            victim v = {.arena = hp_arena_new(), .g = g, .d = {(uint64_t)(i * 1000 + seed), 5000}};
+            v.p = copy_program(v.arena, g, p);
+            v.role = roll(&v.d, 0, p->n_role - 1);
+            v.r = &v.p->role[v.role];
+            if (faults[f].inject(&v)) {
+                expect_caught(&v, faults[f].name, strategies[i], seed);
+                caught[f]++;
+                total++;
+            }
+            hp_arena_free(v.arena);
+        }
+    }
+    for (int f = 0; f < FAULTS; f++)
+        if (caught[f] < 3) fail_msg("only %d faults of kind %s", caught[f], faults[f].name);
+    assert_true(total >= 600);
+    hp_arena_free(arena);
+}
+
+/* Every dependency but those between a task and what it reads is gone: memory is taken over too early. */
+static void unsafe_reuse_of_memory_is_caught(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_error err;
+    hp_graph *g = NULL;
+    assert_int_equal(hp_net_build(arena, "resnet18", 64, 64, 10, &g, &err), HP_OK);
+    for (int i = 0; i < STRATEGIES; i++) {
+        hp_program *p = copy_program(arena, g, lower_text(arena, g, strategies[i]));
+        hp_role *r = &p->role[0];
+        memset(r->dep_first, 0, sizeof(int32_t) * (size_t)(r->n_task + 1));
+        r->n_dep = 0;
+        assert_int_equal(hp_check_memory(p, g, &err), HP_EPLAN);
+        assert_non_null(strstr(err.text, "E-RACE"));
+    }
+    hp_arena_free(arena);
+}
+
+/* --- damage of any kind --- */
+
+/* Whatever stands in a file, the checker answers; under the sanitizers, without touching what it may not. */
+static void damage_of_any_kind_is_survived(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_error err = {HP_OK, ""};
+    int refused = 0;
+    for (int seed = 0; seed < 1500; seed++) {
+        victim v = {.arena = hp_arena_new(), .d = {(uint64_t)seed, 6000}};
+        v.g = random_net(v.arena, (uint64_t)(seed % 30), 4);
+        hp_strategy s = random_strategy_of(&v.d, v.g, 4, 16, DRAW_ALL);
+        v.g = random_precision(&v.d, v.arena, v.g, &s);
+        const hp_lower_options o = {
+            .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(&s, 4), .place = true};
+        hp_program *whole = NULL;
+        assert_int_equal(hp_lower(v.arena, v.g, &s, &o, &whole, &err), HP_OK);
+        for (int k = 0; k < 8; k++) {
+            damage(&v, whole);
+            refused += hp_program_check(v.p, v.g, &err) != HP_OK;
+        }
+        hp_arena_free(v.arena);
+    }
+    assert_true(refused > 6000);
+    hp_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(seeded_faults_are_all_caught),
+        cmocka_unit_test(unsafe_reuse_of_memory_is_caught),
+        cmocka_unit_test(damage_of_any_kind_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* test_backends.c - who carries a message decides what it takes: back ends are as fast as their rows say,
+ * equal where those are equal, the same to a processor; and a search gives each kind of traffic to the faster
+ * one. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "costmodels/models.h"
+#include "plan/base/rng.h"
+#include "tests/support/search_world.h"
+
+static bool near(double have, double want) {
+    return fabs(have - want) <= 1e-9 * fabs(want);
+}
+
+/* Rows before the shipped ones. */
+static void use_rows(world *w, const char *rows) {
+    hp_error err = {HP_OK, ""};
+    const char *text = hp_arena_printf(w->arena, "hplan-cost 1\nmachine m\ndate d\n%s", rows);
+    hp_cost_table *t = NULL;
+    if (hp_rows_parse(w->arena, text, "rows", &t, &err) != HP_OK) fail_msg("%s", err.text);
+    t->base = w->t;
+    w->setup.table = t;
+}
+
+static world gpus(const char *machine, const char *rows) {
+    world w = make_world(machine, "resnet18", 64, 16);
+    w.setup.device = "cuda";
+    use_rows(&w, rows);
+    return w;
+}
+
+static hp_evaluation evaluate(world *w, const char *strategy) {
+    hp_error err = {HP_OK, ""};
+    hp_strategy s;
+    hp_evaluation v;
+    w->setup.machine = &w->m;
+    hp_eval *e = hp_eval_new(w->arena, &w->setup);
+    if (hp_strategy_parse(strategy, &s, &err) != HP_OK ||
+        hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK)
+        fail_msg("%s: %s", strategy, err.text);
+    assert_null(v.reject.code);
+    return v;
+}
+
+static double step_s(world *w, const char *strategy, const char *comm) {
+    return evaluate(w, hp_arena_printf(w->arena, "%s%s", strategy, comm)).figures.step_s;
+}
+
+static double message_s(const world *w, hp_wire by, bool same_node, double bytes) {
+    return hp_cost_p2p(w->setup.table, &w->m, by, same_node, bytes).seconds;
+}
+
+static double sum_s(const world *w, hp_wire by, int ranks, int per_node, double bytes) {
+    return hp_cost_allreduce(w->setup.table, &w->m, by, ranks, per_node, bytes).seconds;
+}
+
+static const char EQUAL[] = "allreduce nvswitch-h r4 n4 mpi | guess 0 0 | 0:1e-5 1e9:0.09001\n"
+                            "allreduce nvswitch-h r4 n4 nccl | guess 0 0 | 0:1e-5 1e9:0.09001\n"
+                            "p2p nvswitch-h mpi | guess 0 0 | 0:1e-5 1e9:0.09001\n"
+                            "p2p nvswitch-h nccl | guess 0 0 | 0:1e-5 1e9:0.09001\n";
+/* MPI starts sooner, NCCL is faster: they meet at 100 kB */
+static const char CROSSING[] = "allreduce nvswitch-h r4 n4 mpi | guess 0 0 | 0:1e-6 1e9:1.990001\n"
+                               "allreduce nvswitch-h r4 n4 nccl | guess 0 0 | 0:1e-4 1e9:1.0001\n"
+                               "p2p nvswitch-h mpi | guess 0 0 | 0:1e-6 1e9:1.990001\n"
+                               "p2p nvswitch-h nccl | guess 0 0 | 0:1e-4 1e9:1.0001\n";
+
+/* NCCL's operations hold a stream one after another and order the tasks around them (plan/program/lanes.h): where
+ * there are several at a time it is not ahead. */
+static void equal_rows_take_equal_steps(void **state) {
+    (void)state;
+    static const struct {
+        const char *strategy;
+        double most_behind; /* relative */
+    } row[] = {{"dp=4", 1e-3}, {"stages=2", 0.01}, {"stages=4,micro=4", 0.15}, {"sp=2x2", 0.15}};
+    world w = gpus("dgx-h200", EQUAL);
+    for (double bytes = 1; bytes < 1e9; bytes *= 7) {
+        assert_true(
+            near(message_s(&w, HP_CARRIER_MPI, true, bytes), message_s(&w, HP_CARRIER_NCCL, true, bytes)));
+        assert_true(near(sum_s(&w, HP_CARRIER_MPI, 4, 4, bytes), sum_s(&w, HP_CARRIER_NCCL, 4, 4, bytes)));
+    }
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *s = row[i].strategy;
+        const double mpi = step_s(&w, s, ",comm=mpi"), nccl = step_s(&w, s, ",comm=nccl");
+        if (mpi > 1.01 * nccl || nccl > (1 + row[i].most_behind) * mpi)
+            fail_msg("%s: mpi %g, nccl %g", s, mpi, nccl);
+        assert_true(step_s(&w, s, "") == nccl); // NOLINT: auto is the device's own
+    }
+    hp_arena_free(w.arena);
+}
+
+static void the_order_is_the_rows_by_size(void **state) {
+    (void)state;
+    world w = gpus("dgx-h200", CROSSING);
+    for (uint64_t i = 0; i < 200; i++) {
+        const double bytes = exp(16 * hp_rng_uniform(1, 2, i));
+        if (fabs(bytes - 1e5) < 1) continue;
+        assert_true((message_s(&w, HP_CARRIER_MPI, true, bytes) <
+                     message_s(&w, HP_CARRIER_NCCL, true, bytes)) == (bytes < 1e5));
+        assert_true((sum_s(&w, HP_CARRIER_MPI, 4, 4, bytes) < sum_s(&w, HP_CARRIER_NCCL, 4, 4, bytes)) ==
+                    (bytes < 1e5));
+    }
+    /* gradients are large; halos of small images small */
+    assert_true(step_s(&w, "dp=4", ",comm=mpi") > step_s(&w, "dp=4", ",comm=nccl"));
+    assert_true(step_s(&w, "sp=4x1", ",comm=halo:mpi+stage:nccl+allreduce:nccl+stats:nccl") <
+                step_s(&w, "sp=4x1", ",comm=nccl"));
+    hp_arena_free(w.arena);
+}
+
+/* What nobody measured, by hand from the shipped path rows and the machine's links. */
+static void paths_add_to_their_links(void **state) {
+    (void)state;
+    world w = gpus("dgx-h200", "");
+    const double wire = w.m.inter.latency_s + 1e6 / w.m.inter.bytes_per_s,
+                 inside = w.m.intra.latency_s + 1e6 / w.m.intra.bytes_per_s;
+    assert_true(near(message_s(&w, HP_WIRE_ANY, false, 1e6), wire));
+    assert_true(near(message_s(&w, HP_CARRIER_NCCL, false, 1e6), 8.4e-6 + wire));
+    assert_true(near(message_s(&w, HP_CARRIER_MPI, false, 1e6), 20e-6 + 1e6 / 24e9 + wire));
+    assert_true(near(message_s(&w, HP_CARRIER_MPI, true, 1e6), 15e-6 + inside)); /* straight */
+    const double launch = message_s(&w, HP_CARRIER_NCCL, true, 0);
+    assert_true(launch >= 10e-6 && launch <= 20e-6); /* as users of NCCL see it */
+    hp_arena_free(w.arena);
+}
+
+/* Of any size and group: no back end beats its launch and the wire; one that stages copies the whole buffer
+ * out and in, which no algorithm avoids; more bytes take no less. */
+static void sums_obey_their_lower_bounds(void **state) {
+    (void)state;
+    world w = gpus("dgx-h200", "");
+    static const int groups[][2] = {{2, 2}, {4, 4}, {8, 8}, {16, 8}, {64, 8}, {6, 1}};
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        const int p = groups[g][0], n = groups[g][1];
+        double mpi_before = 0, nccl_before = 0;
+        for (double bytes = 4; bytes < 1e9; bytes *= 3) {
+            const double mpi = sum_s(&w, HP_CARRIER_MPI, p, n, bytes),
+                         nccl = sum_s(&w, HP_CARRIER_NCCL, p, n, bytes);
+            const double link =
+                n >= p ? w.m.intra.bytes_per_s : w.m.inter.bytes_per_s * fmin(n, w.m.nics_per_node);
+            assert_true(nccl >= 8.4e-6 + 2.0 * (p - 1) / p * bytes / fmax(link, w.m.intra.bytes_per_s));
+            assert_true(mpi >= 20e-6 + bytes / 24e9);
+            assert_true(mpi >= mpi_before && nccl >= nccl_before);
+            mpi_before = mpi, nccl_before = nccl;
+        }
+        assert_true(nccl_before < mpi_before); /* staged gradients lose */
+    }
+    hp_arena_free(w.arena);
+}
+
+static void processors_have_one_back_end(void **state) {
+    (void)state;
+    world w = make_world("local", "resnet18", 64, 16);
+    assert_int_equal(hp_wire_of(&w.m, HP_DEVICE_CUDA, HP_BACKEND_NCCL), HP_WIRE_ANY);
+    assert_int_equal(hp_wire_of(&w.m, HP_DEVICE_CPU, HP_BACKEND_MPI), HP_WIRE_ANY);
+    assert_true(message_s(&w, HP_WIRE_ANY, true, 1e6) > 0);
+    hp_arena_free(w.arena);
+}
+
+static void improve(world *w, hp_evaluation *e) {
+    hp_error err = {HP_OK, ""};
+    hp_eval *eval = hp_eval_new(w->arena, &w->setup);
+    if (hp_search_backends(eval, w->arena, HP_EVAL_PLACED, e, &err) != HP_OK) fail_msg("%s", err.text);
+}
+
+/* Small halos and statistics go to MPI, gradients stay; the step is no longer than with either for
+ * everything. */
+static void each_kind_goes_to_the_faster_one(void **state) {
+    (void)state;
+    world w = gpus("dgx-h200", CROSSING);
+    hp_evaluation e = evaluate(&w, "sp=4x1");
+    improve(&w, &e);
+    assert_int_equal(e.strategy.comm[HP_TRAFFIC_HALO], HP_CARRIER_MPI);
+    assert_int_equal(e.strategy.comm[HP_TRAFFIC_STATS], HP_CARRIER_MPI);
+    assert_int_equal(e.strategy.comm[HP_TRAFFIC_ALLREDUCE], HP_COMM_AUTO);
+    assert_true(e.figures.step_s < step_s(&w, "sp=4x1", ",comm=nccl"));
+    assert_true(e.figures.step_s < step_s(&w, "sp=4x1", ",comm=mpi"));
+    world same = gpus("dgx-h200", EQUAL);
+    e = evaluate(&same, "dp=4"); /* no gain: the device's own */
+    improve(&same, &e);
+    assert_int_equal(e.strategy.comm[HP_TRAFFIC_ALLREDUCE], HP_COMM_AUTO);
+    e = evaluate(&w, "sp=4x1,comm=nccl"); /* what was asked for stays */
+    improve(&w, &e);
+    assert_string_equal(e.figures.strategy, "sp=4x1,comm=nccl");
+    hp_arena_free(w.arena), hp_arena_free(same.arena);
+}
+
+/* Of every shipped figure of a GPU, or of what is between GPUs, the table says whether hplan ever measured
+ * it. */
+static void shipped_figures_of_gpus_say_their_status(void **state) {
+    (void)state;
+    static const char *const of_gpus[] = {"a100", "h200", "v100", "nv", "pcie", "ib-"};
+    world w = make_world("dgx-h200", "cnn", 28, 1);
+    int found = 0;
+    for (int i = 0; i < w.t->n; i++) {
+        const hp_row *r = &w.t->row[i];
+        bool gpu = r->kind == HP_ROW_PATH, said = false;
+        for (size_t k = 0; k < sizeof of_gpus / sizeof *of_gpus; k++)
+            gpu |= strncmp(r->class, of_gpus[k], strlen(of_gpus[k])) == 0;
+        for (const char *const *s = hp_gpu_statuses; *s; s++) {
+            const size_t n = strlen(*s);
+            said |= strncmp(r->where, *s, n) == 0 && r->where[n] == ':';
+        }
+        if (gpu && !said) fail_msg("%s %s %s: '%s'", hp_row_infos[r->kind].name, r->class, r->key, r->where);
+        found += gpu;
+    }
+    assert_true(found > 20);
+    hp_arena_free(w.arena);
+}
+
+static void a_table_says_its_driver_and_status(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_cost_table *t = NULL;
+    hp_error err = {HP_OK, ""};
+    const char *head =
+        "hplan-cost 1\nmachine m\ndate d\ndriver 580.1\nstatus one GPU\np2p a mpi | guess 0 0 | 1:1\n";
+    assert_int_equal(hp_rows_parse(arena, head, "f", &t, &err), HP_OK);
+    assert_string_equal(t->driver, "580.1");
+    assert_string_equal(t->status, "one GPU");
+    assert_int_equal(t->n, 1);
+    head = "hplan-cost 1\nmachine m\ndate d\nstatus two GPUs\n";
+    assert_int_equal(hp_rows_parse(arena, head, "f", &t, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "f line 4"));
+    hp_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_rows_take_equal_steps),
+        cmocka_unit_test(the_order_is_the_rows_by_size),
+        cmocka_unit_test(paths_add_to_their_links),
+        cmocka_unit_test(sums_obey_their_lower_bounds),
+        cmocka_unit_test(processors_have_one_back_end),
+        cmocka_unit_test(each_kind_goes_to_the_faster_one),
+        cmocka_unit_test(shipped_figures_of_gpus_say_their_status),
+        cmocka_unit_test(a_table_says_its_driver_and_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

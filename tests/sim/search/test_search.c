@@ -1,0 +1,283 @@
+/* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
+ * What it knows before lowering is in test_estimate.c, inference in tests/sim/search/test_infer.c. */
+#include "plan/graph/precision.h"
+#include "sim/search/memory_eager.h"
+#include "sim/search/predict.h"
+#include "tests/support/data_files.h"
+#include "tests/support/random_net.h"
+#include "traces/query.h"
+
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/search_world.h"
+
+/* With and without cutting off: the same winners, in the same order, with the same figures. */
+static void bounds_never_cut_off_a_winner(void **state) {
+    (void)state;
+    static const char *const nets[] = {"cnn", "resnet-v1-8", "mobilenetv2", "resnet-v1-8", "cnn"};
+    static const char *const machines[] = {"local", "thesis-a100", "lassen", "thesis-a100", "lassen"};
+    static const int devices[] = {4, 4, 2, 4, 4}; /* the larger the network, the fewer */
+    static const int32_t precs[] = {HP_PREC_FP32, HP_PREC_FP32, HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
+    for (int i = 0; i < 5; i++) {
+        world w = make_world(machines[i], nets[i], 32, devices[i]);
+        w.setup.graph = w.g = hp_graph_train_in(w.arena, w.g, precs[i]);
+        const hp_search_result all = search(&w, devices[i], INT_MAX), few = search(&w, devices[i], 3);
+        assert_int_equal(all.cut_off, 0);
+        assert_int_equal(all.valid, few.valid);
+        assert_true(few.n == 3 && all.n == all.valid && few.simulated <= all.simulated);
+        for (int k = 0; k < few.n; k++) {
+            assert_string_equal(few.best[k].figures.strategy, all.best[k].figures.strategy);
+            assert_true(few.best[k].figures.step_high_s ==
+                        all.best[k].figures.step_high_s); // NOLINT: same figures
+        }
+        hp_arena_free(w.arena);
+    }
+}
+
+/* The oracle: every strategy of the space, lowered and simulated one by one, and some of them proved: any are
+ * in test_lowering.c. */
+static void the_winner_is_the_exhaustive_optimum(void **state) {
+    (void)state;
+    for (int devices = 1; devices <= 4; devices++) {
+        world w = make_world("local", "cnn", 32, 4);
+        w.m.devices_per_node = w.m.cores_per_node = 4;
+        const hp_search_result r = search(&w, devices, 1);
+        hp_eval *e = hp_eval_new(w.arena, &w.setup);
+        double best = INFINITY;
+        const hp_space space = space_of(&w, devices);
+        hp_point *list;
+        const int n = hp_space_list(w.arena, &space, &list);
+        for (int i = 0; i < n; i++) {
+            hp_error err = {HP_OK, ""};
+            hp_evaluation v;
+            hp_program *p;
+            const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = 4, .place = true};
+            hp_strategy s = hp_space_strategy(&list[i]);
+            hp_eval_complete(e, &s, (hp_cut_kind)list[i].cut);
+            if (!hp_strategy_legal(&s, w.g, 4, devices, NULL)) continue;
+            hp_arena *own = hp_arena_new();
+            assert_int_equal(hp_strategy_devices(&s), devices);
+            if (i % 8 == 0) {
+                assert_int_equal(hp_lower(own, w.g, &s, &o, &p, &err), HP_OK);
+                if (hp_program_check(p, w.g, &err) != HP_OK) fail_msg("%s", err.text);
+            }
+            if (hp_evaluate(e, own, &s, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
+            best = fmin(best, v.figures.step_high_s);
+            hp_arena_free(own);
+        }
+        assert_int_equal(r.n, 1);
+        assert_true(r.best[0].figures.step_high_s == best); // NOLINT: same figures
+        hp_arena_free(w.arena);
+    }
+}
+
+/* Nothing depends on the clock or on memory addresses, also where the budget ends the search. */
+static void searches_repeat_themselves(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet18", 256, 8);
+    w.setup.machine = &w.m;
+    const hp_space space = space_of(&w, 8);
+    const hp_search_options o = {.top = 10, .budget = 100000};
+    hp_search_result r[2];
+    hp_error err;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hp_search(w.arena, hp_eval_new(w.arena, &w.setup), &space, &o, &r[i], &err), HP_OK);
+    assert_true(r[0].cut_off > 0 && r[0].n == 10 && r[1].n == 10 && r[0].simulated == r[1].simulated);
+    for (int k = 0; k < 10; k++) {
+        assert_string_equal(r[0].best[k].figures.strategy, r[1].best[k].figures.strategy);
+        for (int before = 0; before < k; before++) /* and no strategy is listed twice */
+            assert_string_not_equal(r[0].best[k].figures.strategy, r[0].best[before].figures.strategy);
+    }
+    hp_arena_free(w.arena);
+}
+
+/* Every kind of parallelism is among the points of a space, on all devices; each point once. */
+static void the_space_has_every_axis(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet18", 256, 8);
+    const hp_space space = space_of(&w, 8);
+    hp_point *list;
+    const int n = hp_space_list(w.arena, &space, &list);
+    int spatial = 0, shared = 0, local = 0, gems = 0, channels = 0, clients = 0, halo = 0, overlap = 0,
+        zb = 0, two = 0;
+    for (int i = 0; i < n; i++) {
+        const hp_strategy s = hp_space_strategy(&list[i]);
+        assert_int_equal(hp_strategy_devices(&s), 8);
+        spatial += s.n_sp > 0;
+        shared += s.tail == HP_TAIL_SHARED;
+        local += s.ldp > 1;
+        gems += s.gems > 1;
+        channels += s.cp > 1;
+        clients += s.clients > 1;
+        halo += s.halo > 1;
+        overlap += s.overlap != HP_OVERLAP_NONE;
+        zb += s.sched == HP_SCHED_ZB;
+        two += s.n_sp == 2 && s.sp_rows[0] != s.sp_rows[1];
+    }
+    assert_true(spatial && shared && local && gems && channels && clients && halo && overlap && zb && two);
+    hp_arena_free(w.arena);
+}
+
+/* Splitting a batch on one stage changes what batch norm sees: only where the whole batch does not fit. */
+static void small_batch_norm_groups_only_for_memory(void **state) {
+    (void)state;
+    world w = make_world("local", "resnet18", 224, 12);
+    const hp_search_result roomy = search(&w, 2, INT_MAX);
+    int64_t whole = INT64_MAX;
+    for (int k = 0; k < roomy.n; k++) {
+        const hp_evaluation *e = &roomy.best[k];
+        assert_false(e->strategy.stages == 1 && e->strategy.micro > 1);
+        if (e->strategy.stages == 1 && e->figures.memory_bytes < whole) whole = e->figures.memory_bytes;
+    }
+    w.setup.memory_limit = whole - 1;
+    const hp_search_result tight = search(&w, 2, INT_MAX);
+    int split = 0;
+    for (int k = 0; k < tight.n; k++)
+        split += tight.best[k].strategy.stages == 1 && tight.best[k].strategy.micro > 1;
+    assert_true(split > 0);
+    hp_arena_free(w.arena);
+}
+
+/* What is kept fits; what is rejected for memory does not; the fix of the nearest reject was tried and fits.
+ */
+static void memory_limits_are_kept(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet-v1-8", 128, 4);
+    w.setup.memory_limit = INT64_C(1) << 60;
+    const hp_search_result free = search(&w, 4, INT_MAX);
+    int64_t least = INT64_MAX, most = 0;
+    for (int i = 0; i < free.n; i++) {
+        least = free.best[i].figures.memory_bytes < least ? free.best[i].figures.memory_bytes : least;
+        most = free.best[i].figures.memory_bytes > most ? free.best[i].figures.memory_bytes : most;
+    }
+    w.setup.memory_limit = (least + most) / 2;
+    const hp_search_result limited = search(&w, 4, INT_MAX);
+    assert_true(limited.n > 0 && limited.n < free.n);
+    for (int i = 0; i < limited.n; i++)
+        assert_true(limited.best[i].figures.memory_bytes <= w.setup.memory_limit);
+    bool found = false;
+    for (int i = 0; i < limited.n_rejected; i++) {
+        if (strcmp(limited.rejected[i].code, "E-MEM") != 0) continue;
+        found = true;
+        assert_true(limited.rejected[i].count > 0 && *limited.rejected[i].limit && *limited.rejected[i].fix);
+    }
+    assert_true(found);
+    w.setup.memory_limit = 1000;
+    assert_int_equal(search(&w, 4, 5).n, 0);
+    hp_arena_free(w.arena);
+}
+
+/* On CPUs the node's memory is one: two ranks that fit alone may not fit together. */
+static void ranks_of_a_node_share_its_memory(void **state) {
+    (void)state;
+    hp_machine m = {.nodes = 2, .devices_per_node = 2, .share_cpu = true, .device = {.memory_bytes = 100}};
+    const hp_memory_limit l = hp_memory_limit_of(&m, 0, 1, false);
+    const int64_t one[] = {60}, small[] = {50}, mixed[] = {70, 30};
+    const struct {
+        hp_memory_demand d;
+        bool fits;
+    } cases[] = {{{one, 1, 1, 1}, true},    {{one, 1, 2, 1}, false}, {{small, 1, 4, 1}, true},
+                 {{small, 1, 6, 1}, false}, /* more ranks than devices: they wrap around */
+                 {{mixed, 2, 2, 1}, true},  {{one, 1, 2, 2}, false}, /* two on one device, 120 on the node */
+                 {{small, 1, 4, 2}, false}};
+    hp_reject why;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(hp_memory_fits(&l, &m, &cases[i].d, &why), cases[i].fits);
+        if (!cases[i].fits) assert_string_equal(why.code, "E-MEM");
+    }
+    m.share_cpu = false;
+    const hp_memory_limit own = hp_memory_limit_of(&m, 0, 1, false);
+    const hp_memory_demand many = {one, 1, 4, 1};
+    assert_true(hp_memory_fits(&own, &m, &many, &why));
+}
+
+/* AccDP: k ranks on a device have a k-th of its memory each, less their contexts. */
+static void clients_share_their_devices_memory(void **state) {
+    (void)state;
+    hp_machine m;
+    hp_error err;
+    assert_int_equal(hp_machine_load("thesis-a100", &m, &err), HP_OK);
+    const int64_t one = hp_memory_limit_of(&m, 0, 1, false).rank_bytes;
+    assert_int_equal(one, m.device.memory_bytes);
+    for (int k = 2; k <= 4; k++) {
+        const int64_t context = hp_context_bytes(&m, false);
+        assert_true(llabs(k * (hp_memory_limit_of(&m, 0, k, false).rank_bytes + context) - one) < k);
+        assert_int_equal(hp_memory_limit_of(&m, 123, k, false).rank_bytes, 123); /* the user's word */
+    }
+}
+
+static void equal_intervals_are_ties(void **state) {
+    (void)state;
+    hp_evaluation list[3] = {{.figures = {.gpus = 1, .step_low_s = 9, .step_s = 10, .step_high_s = 11}},
+                             {.figures = {.gpus = 1, .step_low_s = 1, .step_s = 2, .step_high_s = 3}},
+                             {.figures = {.gpus = 1, .step_low_s = 2.5, .step_s = 3, .step_high_s = 4}}};
+    hp_search_rank(list, 3, HP_SORT_TIME);
+    assert_true(list[0].figures.step_s == 2 && list[2].figures.step_s == 10); // NOLINT
+    assert_false(list[0].figures.tie);
+    assert_true(list[1].figures.tie);
+    assert_false(list[2].figures.tie);
+}
+
+/* Every rank of the plan is in the stored trace with every task, ending at the predicted step; a rebuilt plan
+ * is equal. */
+static void a_written_prediction_reads_back(void **state) {
+    (void)state;
+    world w = make_world("local", "cnn", 28, 8);
+    hp_error err = {HP_OK, ""};
+    hp_plan plan = {.net = "cnn",
+                    .image_h = 28,
+                    .image_w = 28,
+                    .classes = 10,
+                    .batch = 8,
+                    .seed = 1,
+                    .machine = w.m,
+                    .device = "cpu"};
+    hp_prediction p = {0};
+    hp_db db = {0};
+    hp_trace t;
+    int64_t run;
+    assert_int_equal(hp_strategy_parse("dp=2,stages=2,micro=2,sched=1f1b", &plan.strategy, &err), HP_OK);
+    if (hp_predict(w.arena, &plan, w.t, NULL, &p, &err) != HP_OK) fail_msg("%s", err.text);
+    const char *path = scratch_path("p.db");
+    assert_int_equal(hp_db_create(path, &db, &err), HP_OK);
+    if (hp_predict_write(&db, &plan, &p, &err) != HP_OK || hp_db_commit(&db, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    hp_db_close(&db);
+    assert_int_equal(hp_db_open(path, &db, &err), HP_OK);
+    hp_plan again;
+    if (hp_plan_read(w.arena, &db, &again, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_string_equal(again.hash.hex, plan.hash.hex);
+    assert_int_equal(hp_trace_find(&db, "sim", &run, &err), HP_OK);
+    if (hp_trace_load(w.arena, &db, run, false, &t, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_int_equal(t.n_rank, 4);
+    assert_int_equal(t.n_iter, 1);
+    if (fabs(t.iter[0].step_s - plan.step_s) > 1e-6) fail_msg("%.9g %.9g", t.iter[0].step_s, plan.step_s);
+    hp_db_close(&db);
+    hp_plan other = plan; /* the same strategy with its cut, rebuilt: the same plan */
+    assert_int_equal(hp_predict(w.arena, &other, w.t, NULL, &p, &err), HP_OK);
+    assert_string_equal(other.hash.hex, plan.hash.hex);
+    hp_arena_free(w.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_never_cut_off_a_winner),
+        cmocka_unit_test(the_winner_is_the_exhaustive_optimum),
+        cmocka_unit_test(small_batch_norm_groups_only_for_memory),
+        cmocka_unit_test(searches_repeat_themselves),
+        cmocka_unit_test(the_space_has_every_axis),
+        cmocka_unit_test(memory_limits_are_kept),
+        cmocka_unit_test(ranks_of_a_node_share_its_memory),
+        cmocka_unit_test(clients_share_their_devices_memory),
+        cmocka_unit_test(equal_intervals_are_ties),
+        cmocka_unit_test(a_written_prediction_reads_back),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}

@@ -1,0 +1,140 @@
+/* test_nets.c - networks trained on a GPU, or on what stands in for one: any legal strategy, its
+ * messages by way of the host, gives the loss and weights of one rank on the reference within rounding. Ranks
+ * are threads that share the GPU and its streams. */
+#include "exec/cuda/runtime/device.h"
+#include "plan/graph/precision.h"
+#include "tests/laws/law_run.h"
+
+enum { MAX_RANKS = 6 };
+
+static hp_comm *staged(hp_comm *inner, const hp_device_ops *ops) {
+    return hp_comm_staged(inner, ops->memory);
+}
+
+static hp_strategy by_way_of_the_host(hp_strategy s) {
+    for (int t = 0; t < HP_TRAFFICS; t++) s.comm[t] = 1 + HP_BACKEND_MPI;
+    return s;
+}
+
+/* Of a rounding to how maps are stored, or factors in tf32. */
+static double eps_of(int32_t prec) {
+    static const double eps[HP_PRECS] = {
+        [HP_PREC_TF32] = 0x1p-11, [HP_PREC_BF16] = 0x1p-9, [HP_PREC_FP16] = 0x1p-11};
+    return eps[prec];
+}
+
+/* Length of the difference of two updates over that of one. */
+static double update_off(const hp_graph *g, const outcome *exact, const outcome *have, const double *start) {
+    double off = 0, all = 0;
+    int64_t at = 0;
+    for (int i = 0; i < g->n_param; i++)
+        for (int64_t e = 0; e < g->param[i].count; e++, at++) {
+            if (!hp_param_trained(&g->param[i])) continue;
+            off += pow(exact->weights[at] - have->weights[at], 2);
+            all += pow(exact->weights[at] - start[at], 2);
+        }
+    return all > 0 ? sqrt(off / all) : off;
+}
+
+/* The bound of tests/laws/test_train.c: a step's update is lr * gradient, whose relative error grows with the depth
+ * and the length of the sums. In low precision, what lies close to the middle of two numbers is rounded to
+ * one or the other, and a maximum or a kink may go the other way: there the whole update is looked at. */
+static void holds(uint64_t seed, const hp_graph *g, const hp_strategy *s, int groups, hp_arena *arena) {
+    law_training there = {.g = g,
+                          .s = by_way_of_the_host(*s),
+                          .ops = &hp_device_cuda,
+                          .comm = staged,
+                          .batch = hp_strategy_batch(s, 2 * groups),
+                          .steps = 1,
+                          .lr = 0.01,
+                          .loss_scale = hp_graph_scales_loss(g) ? 256 : 1,
+                          .seed = seed};
+    law_training one = there;
+    one.s = law_one_rank(groups);
+    one.s.prec = g->prec;
+    one.ops = &hp_device_ref;
+    one.comm = NULL;
+    const outcome exact = law_run(arena, &one), have = law_run(arena, &there);
+    const double eps = 0x1p-24, terms = 4096, low = eps_of(g->prec);
+    law_close(&there, &exact, &have, eps * terms + 4 * low,
+              low > 0 ? -1 : 0.01 * eps * terms * g->n_layer + 4 * eps);
+    const double off = update_off(g, &exact, &have, law_parameters(arena, g, seed));
+    if (low > 0 && !(off <= 64 * low))
+        fail_msg("seed %llu: the update is off by %g of it", (unsigned long long)seed, off);
+}
+
+static void one_rank_stays_within_rounding(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(20); seed++) {
+        dice d = {seed, 2000};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const int groups = roll(&d, 1, 3);
+        const hp_strategy s = law_one_rank(groups);
+        holds(seed, g, &s, groups, arena);
+        hp_arena_free(arena);
+    }
+}
+
+static void any_strategy_stays_within_rounding(void **state) {
+    (void)state;
+    for (uint64_t seed = 101; seed <= 100 + (uint64_t)law_cases(20); seed++) {
+        dice d = {seed, 2000};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const int groups = roll(&d, 1, 4);
+        const hp_strategy s = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT);
+        holds(seed, g, &s, groups, arena);
+        hp_arena_free(arena);
+    }
+}
+
+static void any_strategy_in_low_precision_stays_within_rounding(void **state) {
+    (void)state;
+    static const int32_t low[] = {HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
+    for (uint64_t seed = 301; seed <= 300 + (uint64_t)law_cases(24); seed++) {
+        dice d = {seed, 2000};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const int groups = roll(&d, 1, 4), prec = low[seed % 3];
+        hp_strategy s = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT);
+        s.prec = prec;
+        holds(seed, hp_graph_train_in(arena, g, prec), &s, groups, arena);
+        hp_arena_free(arena);
+    }
+}
+
+static void the_same_run_twice_gives_the_same_bits(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const law_training t = {.g = random_net(arena, 5, 6),
+                            .s = law_one_rank(2),
+                            .ops = &hp_device_cuda,
+                            .comm = staged,
+                            .batch = 8,
+                            .steps = LAW_STEPS,
+                            .lr = 0.01,
+                            .seed = 5};
+    const outcome a = law_run(arena, &t), b = law_run(arena, &t);
+    assert_memory_equal(a.loss, b.loss, sizeof a.loss);
+    assert_memory_equal(a.weights, b.weights, sizeof(double) * (size_t)a.n);
+    hp_arena_free(arena);
+}
+
+/* The GPU is opened once, before ranks share it. */
+static int open_gpu(void **state) {
+    (void)state;
+    hp_cuda *c;
+    hp_error err;
+    return hp_cuda_open(&c, &err) == HP_OK ? 0 : 1;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank_stays_within_rounding),
+        cmocka_unit_test(any_strategy_stays_within_rounding),
+        cmocka_unit_test(any_strategy_in_low_precision_stays_within_rounding),
+        cmocka_unit_test(the_same_run_twice_gives_the_same_bits),
+    };
+    return cmocka_run_group_tests(tests, open_gpu, NULL);
+}
