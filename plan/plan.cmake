@@ -3,16 +3,17 @@ hp_folder(plan/base LINK PkgConfig::SQLITE PkgConfig::XXHASH)
 target_compile_definitions(hp_plan_base PRIVATE HPLAN_VERSION="${PROJECT_VERSION}" HPLAN_COMMIT="${HPLAN_COMMIT}")
 hp_folder(plan/graph SEES plan/base LINK PkgConfig::JANSSON)
 hp_folder(plan/nets SEES plan/graph)
+hp_folder(plan/device SEES plan/graph)
 hp_folder(plan/machine SEES plan/base LINK PkgConfig::JANSSON)
 hp_folder(plan/tiles SEES plan/graph)
-hp_folder(plan/strategy SEES plan/graph plan/tiles)
+hp_folder(plan/strategy SEES plan/device plan/tiles)
 hp_folder(plan/program SEES plan/graph plan/tiles plan/strategy)
 hp_folder(plan/memory SEES plan/program)
 hp_folder(plan/check SEES plan/program plan/memory)
 hp_folder(plan/lower SEES plan/program plan/memory plan/check)
 hp_folder(plan/store SEES plan/program plan/machine LINK PkgConfig::SQLITE)
-hp_archive(plan FOLDERS plan/base plan/graph plan/nets plan/machine plan/tiles plan/strategy plan/program plan/memory
-           plan/check plan/lower plan/store
+hp_archive(plan FOLDERS plan/base plan/graph plan/nets plan/device plan/machine plan/tiles plan/strategy plan/program
+           plan/memory plan/check plan/lower plan/store
            LINK PkgConfig::SQLITE PkgConfig::JANSSON PkgConfig::XXHASH)
 
 # plan/onnx is a library of its own: hplan-exec links no protobuf-c. Its messages are generated from onnx.proto.

@@ -45,7 +45,7 @@ static void keep_plan(hp_arena *arena, const bench_setup *setup, const hp_plan *
     hp_bench_series *b = &job->series;
     b->strategy = setup->strategy;
     b->machine = hp_arena_strdup(arena, plan->machine.name);
-    b->device = hp_arena_strdup(arena, plan->device);
+    b->device = plan->device->name;
     b->version = hp_version();
     b->started = now_text(arena);
     b->threads = (int32_t)setup->threads;

@@ -54,7 +54,7 @@ static double guessed_step_s(const calibrate_jobs *jobs, const hp_graph *g, int6
 
 static void add_job(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, int32_t prec, int32_t ranks,
                     int32_t strips) {
-    const bool gpus = strcmp(jobs->device, "cuda") == 0; /* ranks beside each other share one */
+    const bool gpus = hp_device_on_gpu(jobs->device); /* ranks beside each other share one */
     if (jobs->n == CALIBRATE_JOBS || batch > jobs->most_images) return;
     calibrate_job *j = &jobs->job[jobs->n++];
     *j = (calibrate_job){.kind = CALIBRATE_NET,

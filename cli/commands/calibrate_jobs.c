@@ -34,12 +34,9 @@ static const series ON_GPUS[] = {{"cnn", 28, {64}},          {"resnet50", 224, {
                                  {"amoebanetd", 224, {16}},  {NULL, 0, {0}}};
 static const int32_t ONE_NET[] = {1, 4, 16, 64, 0};
 
-static bool on_gpus(const calibrate_jobs *jobs) {
-    return strcmp(jobs->device, "cuda") == 0;
-}
-
 double calibrate_step_s(const calibrate_jobs *jobs, const hp_graph *g, int64_t samples, double per_mac) {
-    const double flops_per_s = on_gpus(jobs) ? 10e12 : 60e9; /* guesses, of a core and of a GPU */
+    const double flops_per_s =
+        hp_device_on_gpu(jobs->device) ? 10e12 : 60e9; /* guesses, of a core and of a GPU */
     double macs = 0;
     for (int l = 0; l < g->n_layer; l++) macs += (double)hp_layer_macs(g, l);
     return per_mac * macs * (double)samples / flops_per_s;
@@ -64,7 +61,7 @@ int32_t calibrate_ranks(const hp_machine *m) {
 
 /* --- precisions --- */
 
-bool calibrate_has_prec(const char *device, hp_mode mode, const char *name, int32_t *prec) {
+bool calibrate_has_prec(const hp_device_info *device, hp_mode mode, const char *name, int32_t *prec) {
     for (*prec = 0; hp_prec_names[*prec]; ++*prec)
         if (strcmp(hp_prec_names[*prec], name) == 0)
             return hp_prec_allowed(*prec, mode == HP_MODE_INFER, device, NULL);
@@ -104,11 +101,11 @@ __attribute__((format(printf, 2, 3))) static void say(calibrate_job *j, const ch
 /* On all cores; on one GPU. */
 static void add_beside(const hp_machine *m, calibrate_jobs *jobs, const hp_graph *g, int32_t batch,
                        int32_t prec) {
-    const int32_t ranks = on_gpus(jobs) ? 2 : calibrate_ranks(m);
+    const int32_t ranks = hp_device_on_gpu(jobs->device) ? 2 : calibrate_ranks(m);
     if (ranks < 2) return;
     calibrate_job *j = add_net(jobs, g, batch, prec);
-    *(on_gpus(jobs) ? &j->clients : &j->dp) = ranks;
-    say(j, " on each of %d ranks%s", ranks, on_gpus(jobs) ? " of a GPU" : "");
+    *(hp_device_on_gpu(jobs->device) ? &j->clients : &j->dp) = ranks;
+    say(j, " on each of %d ranks%s", ranks, hp_device_on_gpu(jobs->device) ? " of a GPU" : "");
 }
 
 /* Strips of rows and of columns: their copies have long and short rows. */
@@ -154,7 +151,7 @@ static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *ne
 hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                              calibrate_jobs *jobs, hp_error *err) {
     if (net) return add_series(arena, m, net, h, w, ONE_NET, jobs, err);
-    for (const series *s = on_gpus(jobs) ? ON_GPUS : ON_CORES; s->net; s++)
+    for (const series *s = hp_device_on_gpu(jobs->device) ? ON_GPUS : ON_CORES; s->net; s++)
         HP_TRY(add_series(arena, m, s->net, s->image, s->image, s->micro_batch, jobs, err));
     return HP_OK;
 }
@@ -171,12 +168,13 @@ static void add_messages(calibrate_jobs *jobs, calibrate_kind kind, int32_t rank
                          .steps = steps};
     snprintf(j->text, sizeof j->text, "%s %d ranks%s%s",
              kind == CALIBRATE_ALLREDUCE ? "all-reduce over" : "messages between", ranks,
-             on_gpus(jobs) ? " by " : "", on_gpus(jobs) ? hp_backend_names[backend] : "");
+             hp_device_on_gpu(jobs->device) ? " by " : "",
+             hp_device_on_gpu(jobs->device) ? hp_backend_names[backend] : "");
 }
 
 /* Two ranks of one GPU exchange messages too (AccDP), but not by NCCL. */
 void calibrate_add_comm(const hp_machine *m, int64_t steps, calibrate_jobs *jobs) {
-    const int32_t most = on_gpus(jobs) && m->devices_per_node < 2 ? 2 : m->devices_per_node;
+    const int32_t most = hp_device_on_gpu(jobs->device) && m->devices_per_node < 2 ? 2 : m->devices_per_node;
     if (most < 2) return;
     for (int b = 0; b < (int)HP_BACKENDS; b++) {
         if (b > 0 && (!hp_device_has_backend(jobs->device, (hp_backend)b) || m->devices_per_node < 2))
@@ -208,7 +206,7 @@ static hp_strategy strategy_of(const calibrate_job *job) {
 
 static hp_status use_messages(hp_arena *arena, const calibrate_job *job, const bench_sizes *sizes,
                               hp_plan *plan, hp_error *err) {
-    const bench_way way = {hp_device_kind_of(plan->device), job->backend};
+    const bench_way way = {plan->device->kind, job->backend};
     hp_program *p = job->kind == CALIBRATE_ALLREDUCE
                         ? bench_allreduce(arena, plan->graph, job->dp, sizes, &way)
                         : bench_ping_pong(arena, plan->graph, sizes, &way);
@@ -217,18 +215,18 @@ static hp_status use_messages(hp_arena *arena, const calibrate_job *job, const b
     return HP_OK;
 }
 
-hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const char *device, const calibrate_job *job,
-                         const bench_sizes *sizes, hp_plan *plan, hp_error *err) {
+hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_info *device,
+                         const calibrate_job *job, const bench_sizes *sizes, hp_plan *plan, hp_error *err) {
     const bool net = job->kind == CALIBRATE_NET;
     *plan = (hp_plan){.image_h = net ? job->image_h : 28,
                       .image_w = net ? job->image_w : 28,
                       .mode = net ? (int32_t)job->mode : HP_MODE_INFER,
-                      .dtype = HP_F32,
+                      .dtype = device->dtype,
                       .seed = 1,
+                      .device = device,
                       .strategy = strategy_of(job),
                       .machine = *m};
     plan->batch = (int64_t)hp_strategy_replicas(&plan->strategy) * job->micro_batch;
-    snprintf(plan->device, sizeof plan->device, "%s", device);
     snprintf(plan->net, sizeof plan->net, "%s",
              net ? job->net : "cnn"); /* messages need some graph to go with */
     plan->classes = hp_net_default_classes(plan->net);

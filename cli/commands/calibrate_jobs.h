@@ -27,8 +27,8 @@ typedef struct calibrate_job {
 } calibrate_job;
 
 typedef struct calibrate_jobs {
-    const char *device;  /* "cpu", "cuda" */
-    int64_t most_images; /* of a rank */
+    const hp_device_info *device; /* what is measured */
+    int64_t most_images;          /* of a rank */
     int n;
     calibrate_job job[CALIBRATE_JOBS];
 } calibrate_jobs;
@@ -42,7 +42,7 @@ int64_t calibrate_steps(double step_s);
  * pass. */
 double calibrate_step_s(const calibrate_jobs *jobs, const hp_graph *g, int64_t samples, double per_mac);
 /* Does the device run in this precision ("bf16"), in this mode? */
-bool calibrate_has_prec(const char *device, hp_mode mode, const char *name, int32_t *prec);
+bool calibrate_has_prec(const hp_device_info *device, hp_mode mode, const char *name, int32_t *prec);
 
 /* Training: the default set, or one network at one size; on one rank, on all cores, and on two tiles. On GPUs
  * in each precision there is, and with two ranks on one of them. */
@@ -55,7 +55,7 @@ hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const ch
 void calibrate_add_comm(const hp_machine *m, int64_t steps, calibrate_jobs *jobs);
 
 /* The plan of a job. Errors: HP_EPLAN, HP_EUSAGE (no such network). */
-hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const char *device, const calibrate_job *job,
-                         const bench_sizes *sizes, hp_plan *plan, hp_error *err);
+hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_info *device,
+                         const calibrate_job *job, const bench_sizes *sizes, hp_plan *plan, hp_error *err);
 
 #endif

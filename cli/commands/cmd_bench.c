@@ -20,7 +20,7 @@ static const frame_option OPTIONS[] = {
     {"scenario", 0, "LIST", offsetof(options, scenario), 0, "of single-stream,multi-stream,offline (all)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time, offline (16 of 224x224, fewer larger)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how each is run (dp=1)"},
-    {"device", 0, "cpu|cuda|ref", offsetof(options, device), 0, "what computes (cpu)"},
+    {"device", 0, HP_DEVICE_NAMES, offsetof(options, device), 0, "what computes (cpu)"},
     {"threads", 0, "T", offsetof(options, threads), 0, "threads per rank (1)"},
     {"seconds", 0, "S", offsetof(options, seconds), 0, "time of each series, over all rounds (6)"},
     {"queries", 0, "N", offsetof(options, queries), 0, "queries of each series, instead of a time"},

@@ -81,10 +81,12 @@ static hp_status ready_folder(const char *path, bool make, hp_error *err) {
 
 /* The machine, and where its table goes. */
 static hp_status choose_device(const options *o, setup *s, hp_error *err) {
-    const bool gpus = o->device && strcmp(o->device, "cuda") == 0;
-    if (o->device && !gpus && strcmp(o->device, "cpu") != 0)
-        return hp_fail(err, HP_EUSAGE, "--device '%.40s' is not cpu or cuda", o->device);
-    s->jobs.device = gpus ? "cuda" : "cpu";
+    s->jobs.device = &hp_devices[HP_DEVICE_CPU];
+    if (o->device) HP_TRY(hp_device_find(o->device, &s->jobs.device, err));
+    const bool gpus = hp_device_on_gpu(s->jobs.device);
+    if (!gpus && s->jobs.device->kind != HP_DEVICE_CPU)
+        return hp_fail(err, HP_EUSAGE, "--device %s is not for measuring: its times stand for no machine's",
+                       s->jobs.device->name);
     hp_cache_path(gpus ? HP_MACHINE_GPUS ".cost" : "local.cost", s->path, sizeof s->path);
     if (o->out) snprintf(s->path, sizeof s->path, "%s", o->out);
     if (!gpus) return hp_machine_load("local", &s->machine, err);

@@ -49,7 +49,7 @@ static void print_header(const hp_plan *plan) {
     printf("batch %lld = %d replicas x %d micro-batches x %lld; %d ranks on %s (device %s); %s predicted per "
            "step\n",
            (long long)plan->batch, p->dp, p->micro, (long long)p->micro_batch, hp_program_ranks(p),
-           cli_plain(plan->machine.name, machine, sizeof machine), plan->device,
+           cli_plain(plan->machine.name, machine, sizeof machine), plan->device->name,
            hp_format_seconds(plan->step_s, step));
     for (int v = 0; v < explain_stages(plan); v++) {
         const explain_stage s = explain_stage_of(plan, v);

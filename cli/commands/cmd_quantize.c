@@ -22,7 +22,7 @@ static const frame_option OPTIONS[] = {
     {"classes", 0, "K", offsetof(options, classes), 0, "its classes (the network's default)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how it is run (the plan's; dp=1)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time (one per device)"},
-    {"device", 0, "cpu|ref", offsetof(options, device), 0, "what computes (cpu)"},
+    {"device", 0, HP_DEVICE_NAMES_ON_HOST, offsetof(options, device), 0, "what computes (cpu)"},
     {"weights", 'w', "FILE", offsetof(options, weights), 0,
      "trained weights, safetensors or ONNX (those of --onnx)"},
     {"calib", 0, "DATA", offsetof(options, calib), 0,

@@ -25,17 +25,9 @@ static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp
 }
 
 static hp_status pick_device(const char *name, hp_plan *plan, hp_error *err) {
-    static const struct {
-        const char *name;
-        hp_dtype dtype;
-    } DEVICES[] = {{"cpu", HP_F32}, {"cuda", HP_F32}, {"ref", HP_F64}};
-    for (size_t i = 0; i < sizeof DEVICES / sizeof *DEVICES; i++) {
-        if (strcmp(DEVICES[i].name, name) != 0) continue;
-        snprintf(plan->device, sizeof plan->device, "%s", name);
-        plan->dtype = (int32_t)DEVICES[i].dtype;
-        return HP_OK;
-    }
-    return hp_fail(err, HP_EUSAGE, "no device is called `%s`: cpu, cuda or ref", name);
+    HP_TRY(hp_device_find(name, &plan->device, err));
+    plan->dtype = (int32_t)plan->device->dtype;
+    return HP_OK;
 }
 
 /* Another candidate or device is another plan, with a prediction of its own. */
@@ -68,8 +60,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
         return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", o->hostfile,
                        strerror(errno));
     HP_TRY(workspace_open(o->trace, w, err));
-    const bool same =
-        hp_strategy_equal(&stored.strategy, &plan->strategy) && !strcmp(stored.device, plan->device);
+    const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device;
     return same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err);
 }
 

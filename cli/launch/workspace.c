@@ -86,7 +86,7 @@ static hp_status record(workspace *w, const hp_plan *plan, int status, bool *rec
     const hp_run_info info = {.kind = "exec",
                               .plan_hash = plan->hash.hex,
                               .machine = plan->machine.name,
-                              .device = plan->device,
+                              .device = plan->device->name,
                               .strategy = hp_strategy_text(&plan->strategy, strategy),
                               .seed = plan->seed,
                               .ranks = hp_program_ranks(plan->program)};

@@ -1,7 +1,9 @@
 /* run_options.c - one table: what each option of `hplan run` is, and who understands it. */
 #include "cli/options/run_options.h"
+
 #include "cli/cli.h"
 #include "plan/base/units.h"
+#include "plan/device/device.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -20,7 +22,7 @@ typedef struct row {
 static const row ROWS[] = {
     {"trace", "FILE", "where to record (run.db)", OWN, AT(trace), false},
     {"plan", "RANK|STRATEGY", "which candidate (the recommended one)", OWN, AT(plan), false},
-    {"device", "cpu|cuda|ref", "compute there instead", OWN, AT(device), false},
+    {"device", HP_DEVICE_NAMES, "compute there instead", OWN, AT(device), false},
     {"launcher", "mpirun|srun|none",
      "what starts the ranks (none for one rank, srun inside Slurm, else mpirun)", OWN, AT(launcher), false},
     {"hostfile", "FILE", "nodes, for mpirun", OWN, AT(hostfile), false},

@@ -18,7 +18,8 @@ typedef struct simulate_options {
 
 /* Options as values. */
 typedef struct simulate_setup {
-    char net[64], device[16];
+    char net[64];
+    const hp_device_info *device;
     int image_h, image_w, classes;
     hp_mode mode;
     hp_dtype dtype;

@@ -46,7 +46,7 @@ static const struct argp_option option_list[] = {
     {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
     {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
-    {"device", KEY_DEVICE, "cpu|cuda|ref", 0, "what will run the plan (cpu)", 2},
+    {"device", KEY_DEVICE, HP_DEVICE_NAMES, 0, "what will run the plan (cpu)", 2},
     {"prec", KEY_PREC, "LIST", 0,
      "precisions: fp32, tf32, bf16, fp16; in inference int8, int8-dynamic (fp32)", 2},
     {"float-layers", KEY_FLOAT, "LIST", 0, "layers that low precision leaves real, by name", 2},
@@ -318,13 +318,13 @@ hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_er
 
 static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_error *err) {
     static const char *const modes[] = {"train", "infer", NULL},
-                             *const devices[] = {"cpu", "ref", "cuda", NULL},
                              *const sorts[] = {"time", "images", "memory", NULL},
                              *const memories[] = {"planned", "eager", NULL};
-    int mode = 0, device = 0, sort = 0, memory = 0, rules = HP_RULES_HPLAN;
+    int mode = 0, sort = 0, memory = 0, rules = HP_RULES_HPLAN;
     int64_t top = 10, seed = 1;
     HP_TRY(parse_name(o->mode, "--mode", modes, &mode, err));
-    HP_TRY(parse_name(o->device, "--device", devices, &device, err));
+    s->device = &hp_devices[HP_DEVICE_CPU];
+    if (o->device) HP_TRY(hp_device_find(o->device, &s->device, err));
     HP_TRY(parse_name(o->sort, "--sort", sorts, &sort, err));
     HP_TRY(parse_name(o->memory, "--memory", memories, &memory, err));
     HP_TRY(parse_name(o->rules, "--rules", hp_rules_names, &rules, err));
@@ -332,8 +332,7 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
     HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
-    s->dtype = device == 1 ? HP_F64 : HP_F32;
-    snprintf(s->device, sizeof s->device, "%s", devices[device]);
+    s->dtype = s->device->dtype;
     s->seed = (uint64_t)seed;
     s->rules = (hp_rules)rules;
     s->search = (hp_search_options){.top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort};
@@ -368,12 +367,12 @@ hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int6
                     .dtype = (int32_t)s->dtype,
                     .batch = batch,
                     .seed = s->seed,
+                    .device = s->device,
                     .strategy = *strategy,
                     .machine = s->machine,
                     .model = s->model,
                     .float_layers = s->mode == HP_MODE_INFER ? s->float_layers : NULL};
     snprintf(plan.net, sizeof plan.net, "%s", s->net);
-    snprintf(plan.device, sizeof plan.device, "%s", s->device);
     return plan;
 }
 

@@ -97,8 +97,8 @@ json_t *explain_json(const hp_plan *plan, int role) {
         1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer", "prec",
         hp_prec_names[plan->strategy.prec], "image", (int)plan->image_h, (int)plan->image_w, "classes",
         (int)plan->classes, "parameters", (json_int_t)hp_graph_param_count(plan->graph), "strategy",
-        hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device", plan->device,
-        "ranks", hp_program_ranks(p), "batch", (json_int_t)plan->batch, "micro_batch",
+        hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device",
+        plan->device->name, "ranks", hp_program_ranks(p), "batch", (json_int_t)plan->batch, "micro_batch",
         (json_int_t)p->micro_batch, "step_s", plan->step_s, "units", units_json(plan->graph), "stages",
         stages_json(plan), "roles", roles);
 }

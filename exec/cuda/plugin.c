@@ -31,6 +31,7 @@ static const char *describe(char *out, size_t n) {
     return out;
 }
 
+extern const hp_plugin hp_plugin_of_cuda;
 __attribute__((visibility("default"))) const hp_plugin hp_plugin_of_cuda = {.version = HP_PLUGIN_VERSION,
                                                                             .describe = describe,
                                                                             .facts = hp_cuda_facts,

@@ -1,39 +1,32 @@
-/* device.c - the list of devices; a new one is a row here. */
+/* device.c - from a row of plan/device/devices.def to the device's operations. */
 #include "exec/device/device.h"
 #include "exec/device/plugin.h"
 
-#include <string.h>
-
-static const struct {
-    const char *option;
-    const hp_device_ops *ops, *deployed;
-} devices[] = {
-    {"cpu", &hp_device_onednn, &hp_device_infer_cpu},
-    {"ref", &hp_device_ref, &hp_device_infer_ref},
-};
-
-const hp_device_ops *hp_device_find(const char *name, bool deployed) {
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-        if (strcmp(devices[i].option, name) == 0) return deployed ? devices[i].deployed : devices[i].ops;
-    return NULL;
+const hp_device_ops *hp_device_built_in(const hp_device_info *device, bool deployed) {
+    static const hp_device_ops *const ops[HP_DEVICES][2] = {
+#define BUILT_IN(trains, infers) &trains, &infers
+#define PLUGIN                   NULL, NULL
+#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded)                        \
+    [HP_DEVICE_##id] = {loaded},
+#include "plan/device/devices.def"
+    };
+    return ops[device->kind][deployed];
 }
 
-hp_status hp_device_named(const char *name, bool deployed, const hp_device_ops **ops, hp_error *err) {
+hp_status hp_device_load(const hp_device_info *device, bool deployed, const hp_device_ops **ops,
+                         hp_error *err) {
     const hp_plugin *plugin;
-    *ops = hp_device_find(name, deployed);
+    *ops = hp_device_built_in(device, deployed);
     if (*ops) return HP_OK;
-    if (strcmp(name, "cuda") != 0)
-        return hp_fail(err, HP_EUNAVAIL, "hplan-exec has no device `%s`: run with --device cpu, cuda or ref",
-                       name);
-    HP_TRY(hp_plugin_cuda(&plugin, err));
+    HP_TRY(hp_plugin_load(device, &plugin, err));
     *ops = deployed ? plugin->deployed : plugin->device;
     return HP_OK;
 }
 
-hp_status hp_device_share(const char *name, const hp_program *p, hp_error *err) {
+hp_status hp_device_share(const hp_device_info *device, const hp_program *p, hp_error *err) {
     const hp_plugin *plugin;
-    if (strcmp(name, "cuda") != 0) return HP_OK;
-    HP_TRY(hp_plugin_cuda(&plugin, err));
+    if (!device->plugin) return HP_OK;
+    HP_TRY(hp_plugin_load(device, &plugin, err));
     plugin->share(p->n_role, p->clients);
     return HP_OK;
 }

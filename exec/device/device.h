@@ -62,16 +62,22 @@ typedef struct hp_device_ops {
     const hp_tuning_ops *tuning; /* NULL: it times nothing */
 } hp_device_ops;
 
-extern const hp_device_ops hp_device_ref;
-extern const hp_device_ops hp_device_onednn;
-extern const hp_device_ops hp_device_infer_cpu, hp_device_infer_ref; /* of deployed graphs */
+/* Those that rows of plan/device/devices.def name. */
+#define BUILT_IN(trains, infers) extern const hp_device_ops trains, infers;
+#define PLUGIN
+#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) loaded
+#include "plan/device/devices.def"
+#undef BUILT_IN
+#undef PLUGIN
 
-/* --device cpu|ref: the ops, or NULL. */
-const hp_device_ops *hp_device_find(const char *name, bool deployed);
-/* --device cpu|cuda|ref; the GPU's part is loaded for it (exec/device/plugin.h). Errors: HP_EUNAVAIL. */
-hp_status hp_device_named(const char *name, bool deployed, const hp_device_ops **ops, hp_error *err);
+/* The operations of a device that is linked into this program, of training or of deployed graphs; NULL: of a
+ * plug-in. */
+const hp_device_ops *hp_device_built_in(const hp_device_info *device, bool deployed);
+/* The same of any device; a plug-in is loaded for it (exec/device/plugin.h). Errors: HP_EUNAVAIL. */
+hp_status hp_device_load(const hp_device_info *device, bool deployed, const hp_device_ops **ops,
+                         hp_error *err);
 /* Before the device is used: ranks take the node's GPUs as the program places them, clients (AccDP) share
  * one. */
-hp_status hp_device_share(const char *name, const hp_program *p, hp_error *err);
+hp_status hp_device_share(const hp_device_info *device, const hp_program *p, hp_error *err);
 
 #endif

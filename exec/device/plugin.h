@@ -1,5 +1,5 @@
-/* plugin.h - what hplan-exec finds at run time or does without: the GPU's part, a shared library beside the
- * program, so that the program itself starts where there is no CUDA. */
+/* plugin.h - devices that hplan-exec finds at run time or does without: a shared library beside the program, so
+ * that the program itself starts where what such a device links is not installed. */
 #ifndef HP_PLUGIN_H
 #define HP_PLUGIN_H
 
@@ -34,13 +34,13 @@ typedef struct hp_plugin {
     hp_status (*nccl)(hp_comm *inner, hp_comm **comm, hp_error *err);
 } hp_plugin;
 
-/* The library: what the environment's HPLAN_CUDA names, else libhplan-cuda.so beside the program, else in
- * ../lib/hplan from there. Stays loaded. Errors: HP_EUNAVAIL, what is missing. */
-hp_status hp_plugin_cuda(const hp_plugin **plugin, hp_error *err);
+/* A device's library: what the environment's HPLAN_<NAME> says, else libhplan-<name>.so beside the program, else
+ * in ../lib/hplan from there. Stays loaded. Errors: HP_EUNAVAIL, what is missing. */
+hp_status hp_plugin_load(const hp_device_info *device, const hp_plugin **plugin, hp_error *err);
 /* Where it is looked for, which need not be there; NULL: nowhere. */
-const char *hp_plugin_path(char *out, size_t n);
+const char *hp_plugin_path(const hp_device_info *device, char *out, size_t n);
 
-/* What the library exports. */
-extern const hp_plugin hp_plugin_of_cuda;
+/* What the library exports, an hp_plugin: hp_plugin_of_<name>. */
+#define HP_PLUGIN_SYMBOL "hp_plugin_of_"
 
 #endif

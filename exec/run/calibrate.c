@@ -74,8 +74,8 @@ static hp_status open_graph(small_run *r, const hp_plan *plan, hp_error *err) {
 }
 
 /* The host's device for any plan: a few small images. */
-static const char *device_of(const hp_plan *plan) {
-    return strcmp(plan->device, "ref") == 0 ? "ref" : "cpu";
+static const hp_device_info *device_of(const hp_plan *plan) {
+    return plan->device->plugin ? &hp_devices[HP_DEVICE_CPU] : plan->device;
 }
 
 static hp_status open_program(small_run *r, const hp_plan *plan, hp_constants *c, hp_error *err) {
@@ -95,7 +95,7 @@ static hp_status open_program(small_run *r, const hp_plan *plan, hp_constants *c
 static hp_status open_device(small_run *r, const hp_plan *plan, hp_error *err) {
     enum { LINE = 64 };
     const hp_role *role = &r->program->role[0];
-    r->ops = hp_device_find(device_of(plan), true);
+    r->ops = hp_device_built_in(device_of(plan), true);
     HP_ASSERT(r->ops);
     r->arena = aligned_alloc(LINE, ((size_t)role->arena_bytes + LINE) / LINE * LINE);
     if (!r->arena)

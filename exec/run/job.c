@@ -25,13 +25,13 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
                        need, need == 1 ? "" : "s", j->comm->size, need, j->options->plan);
     j->role = j->comm->rank % j->plan.program->n_role;
     j->replica = j->comm->rank / j->plan.program->n_role;
-    HP_TRY(hp_device_named(j->plan.device, j->plan.graph->deployed, &j->ops, err));
+    HP_TRY(hp_device_load(j->plan.device, j->plan.graph->deployed, &j->ops, err));
     HP_TRY(hp_device_share(j->plan.device, j->plan.program, err));
     if ((int)j->ops->dtype != j->plan.program->dtype)
         return hp_fail(err, HP_EUNAVAIL,
                        "device %s computes in %s, the plan is in %s: make the plan with --device %s",
                        j->ops->name, hp_dtype_names[j->ops->dtype], hp_dtype_names[j->plan.program->dtype],
-                       j->plan.device);
+                       j->plan.device->name);
     return HP_OK;
 }
 
@@ -234,7 +234,7 @@ static hp_status open_messages(hp_job *j, hp_error *err) {
     if (j->options->ipc)
         HP_TRY(hp_comm_peer(j->comm, j->ops->memory, j->arena, j->arena_bytes, &j->comm, err));
     if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
-    HP_TRY(hp_plugin_cuda(&plugin, err));
+    HP_TRY(hp_plugin_load(j->plan.device, &plugin, err));
     return plugin->nccl(j->comm, &j->comm, err);
 }
 

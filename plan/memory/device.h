@@ -27,16 +27,16 @@ int64_t hp_save_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype 
 
 /* The functions above are the CPU's; the reference's programs are in float64, for which they are 0. On a GPU
  * (exec/cuda): */
-int64_t hp_cuda_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype);
-int64_t hp_cuda_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype);
-int64_t hp_cuda_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);
-int64_t hp_cuda_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);
+int64_t hp_gpu_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype);
+int64_t hp_gpu_task_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s,
+                                  hp_dtype dtype);
+int64_t hp_gpu_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);
+int64_t hp_gpu_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);
 /* Of these scratches, what the library may have for a product whose factors are `dtype`: twice its tensors
  * and 4 MiB, at most 64 MiB. */
-int64_t hp_cuda_workspace_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype);
+int64_t hp_gpu_workspace_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype);
 
 typedef struct hp_device_memory {
-    const char *name; /* of the device, as --device says it */
     int64_t (*pack)(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype);
     int64_t (*scratch)(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype);
     int64_t (*infer_pack)(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);
@@ -45,6 +45,8 @@ typedef struct hp_device_memory {
     bool shares;           /* the backward pass reads the forward pass's packed weights */
 } hp_device_memory;
 
+/* The rules that rows of plan/device/devices.def name. */
+extern const hp_device_memory hp_memory_rules_cpu, hp_memory_rules_gpu;
 /* device: hp_device_kind */
 const hp_device_memory *hp_device_memory_of(int32_t device);
 

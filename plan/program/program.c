@@ -24,13 +24,6 @@ bool hp_group_has_role(const hp_program *p, int group, int role) {
     return low < g->n && member[low] == role;
 }
 
-const char *const hp_dtype_names[] = {"f32", "f64", "i32", "u8", "bf16", "f16"};
-
-int hp_dtype_bytes(hp_dtype t) {
-    static const int bytes[HP_DTYPES] = {4, 8, 4, 1, 2, 2};
-    return bytes[t];
-}
-
 hp_dtype hp_tensor_dtype(const hp_tensor *t, hp_dtype real) {
     const hp_dtype dtypes[HP_STORES] = {real, HP_U8, HP_BF16, HP_F16};
     return dtypes[t->store];

@@ -11,6 +11,7 @@
 #ifndef HP_PROGRAM_H
 #define HP_PROGRAM_H
 
+#include "plan/device/device.h"
 #include "plan/graph/graph.h"
 #include "plan/strategy/strategy.h"
 #include "plan/tiles/tile.h"
@@ -44,9 +45,6 @@ typedef struct hp_task_info {
 } hp_task_info;
 extern const hp_task_info hp_task_infos[HP_TASK_OPS];
 
-typedef enum hp_dtype { HP_F32, HP_F64, HP_I32, HP_U8, HP_BF16, HP_F16, HP_DTYPES } hp_dtype;
-int hp_dtype_bytes(hp_dtype t);
-extern const char *const hp_dtype_names[]; /* "f32", "f64", "i32", "u8", "bf16", "f16" */
 /* Of the elements of a tensor in a program that computes in `real`. */
 hp_dtype hp_tensor_dtype(const hp_tensor *t, hp_dtype real);
 
@@ -188,11 +186,6 @@ typedef struct hp_role {
     int64_t live_bytes;                    /* lower bound: most bytes alive at once */
 } hp_role;
 
-/* What runs a program; how much memory it needs beyond the tensors is known by its kind (memory/device.h). */
-typedef enum hp_device_kind { HP_DEVICE_CPU, HP_DEVICE_REF, HP_DEVICE_CUDA, HP_DEVICES } hp_device_kind;
-/* "cpu", "ref", "cuda"; NULL and others: the CPU. */
-hp_device_kind hp_device_kind_of(const char *name);
-
 typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
 
 typedef struct hp_program {
@@ -255,9 +248,10 @@ typedef struct hp_lower_options {
     hp_dtype dtype; /* HP_F32 or HP_F64 */
     int64_t batch;
     const double *unit_cost; /* per unit, for balanced cuts; NULL = multiply-adds plus bytes */
-    const char *device;      /* whose back ends comm= may name, and what comm=auto means; NULL: any, MPI;
-                                and whose memory is planned; NULL: the CPU's */
-    bool place;              /* false: skip memory placement (arena_bytes = live_bytes), for the search */
+    /* Whose back ends comm= may name, what comm=auto means, and whose memory is planned; NULL: any, MPI and the
+     * CPU's, for proofs. */
+    const hp_device_info *device;
+    bool place; /* false: skip memory placement (arena_bytes = live_bytes), for the search */
 } hp_lower_options;
 
 /* Lowers a legal strategy to its program. The program lives in `arena`. Errors: HP_EPLAN with the reject's

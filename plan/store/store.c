@@ -47,7 +47,7 @@ static void plan_fields(hp_arena *arena, const hp_plan *p, field f[N_FIELDS]) {
         {"dtype", hp_arena_printf(arena, "%d", p->dtype)},
         {"batch", hp_arena_printf(arena, "%lld", (long long)p->batch)},
         {"seed", hp_arena_printf(arena, "%llu", (unsigned long long)p->seed)},
-        {"device", hp_arena_strdup(arena, p->device)},
+        {"device", hp_arena_strdup(arena, p->device->name)},
         {"model", hp_arena_strdup(arena, p->model ? p->model : "")},
         {"float_layers", hp_arena_strdup(arena, p->float_layers ? p->float_layers : "")},
         {"strategy", hp_arena_strdup(arena, hp_strategy_text(&p->strategy, strategy))},
@@ -189,6 +189,13 @@ static hp_status read_int(hp_arena *arena, hp_db *db, const char *key, int64_t l
     return HP_OK;
 }
 
+static hp_status find_device(const hp_db *db, const char *name, const hp_device_info **device,
+                             hp_error *err) {
+    hp_error why;
+    if (hp_device_find(name, device, &why) == HP_OK) return HP_OK;
+    return hp_fail(err, HP_EDATA, "%s: %s", db->path, why.text);
+}
+
 static hp_status read_scalars(hp_arena *arena, hp_db *db, hp_plan *p, hp_error *err) {
     char *text = NULL;
     int64_t v = 0;
@@ -208,7 +215,7 @@ static hp_status read_scalars(hp_arena *arena, hp_db *db, hp_plan *p, hp_error *
     HP_TRY(read_meta(arena, db, "seed", &text, err));
     p->seed = strtoull(text, NULL, 10);
     HP_TRY(read_meta(arena, db, "device", &text, err));
-    snprintf(p->device, sizeof p->device, "%s", text);
+    HP_TRY(find_device(db, text, &p->device, err));
     HP_TRY(read_meta(arena, db, "model", &text, err));
     p->model = text[0] ? text : NULL;
     HP_TRY(read_meta(arena, db, "float_layers", &text, err));

@@ -14,7 +14,7 @@ typedef struct hp_plan {
     int32_t dtype; /* hp_dtype */
     int64_t batch;
     uint64_t seed;
-    char device[16];   /* "cpu", "ref" */
+    const hp_device_info *device;
     const char *model; /* the network as JSON (graph/json.h) where `net` is not one built by name; NULL */
     const char *float_layers; /* of inference: layers kept real, separated by commas; NULL: none */
     hp_strategy strategy;     /* with its cut written out */

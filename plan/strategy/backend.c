@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const hp_backend_names[] = {"mpi", "nccl", NULL};
-
 static const char *const traffic_names[HP_TRAFFICS] = {
     [HP_TRAFFIC_HALO] = "halo",
     [HP_TRAFFIC_STAGE] = "stage",
@@ -82,16 +80,13 @@ void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n) {
 
 /* --- devices --- */
 
-/* Every device has MPI: what lies in its memory goes through the host's. */
-bool hp_device_has_backend(const char *device, hp_backend backend) {
-    return !device || backend == HP_BACKEND_MPI || strcmp(device, "cuda") == 0;
-}
-
 /* NCCL refuses two ranks on one GPU. */
-hp_backend hp_comm_backend(int32_t choice, const char *device, int clients) {
+static const bool wants_device_of_its_own[HP_BACKENDS] = {[HP_BACKEND_NCCL] = true};
+
+hp_backend hp_comm_backend(int32_t choice, const hp_device_info *device, int clients) {
     if (choice != HP_COMM_AUTO) return (hp_backend)(choice - 1);
-    const bool nccl = device && hp_device_has_backend(device, HP_BACKEND_NCCL) && clients == 1;
-    return nccl ? HP_BACKEND_NCCL : HP_BACKEND_MPI;
+    const hp_backend own = device ? device->own_backend : HP_BACKEND_MPI;
+    return wants_device_of_its_own[own] && clients > 1 ? HP_BACKEND_MPI : own;
 }
 
 /* --- legality --- */
@@ -106,17 +101,17 @@ bool hp_legal_comm(const hp_legal_case *c, hp_reject *why) {
     return true;
 }
 
-static bool comm_allowed(const hp_strategy *s, const char *device, hp_reject *why) {
+static bool comm_allowed(const hp_strategy *s, const hp_device_info *device, hp_reject *why) {
     for (int i = 0; i < HP_TRAFFICS; i++) {
         const hp_backend b = hp_comm_backend(s->comm[i], device, s->clients);
         if (hp_device_has_backend(device, b)) continue;
         hp_refuse(why, "E-COMM", "comm=%s:%s: device %.20s has no %s", traffic_names[i], hp_backend_names[b],
-                  device, hp_backend_names[b]);
+                  device->name, hp_backend_names[b]);
         return hp_fix(why, "comm=auto");
     }
     return true;
 }
 
-bool hp_device_allows(const char *device, const hp_strategy *s, bool infer, hp_reject *why) {
+bool hp_device_allows(const hp_device_info *device, const hp_strategy *s, bool infer, hp_reject *why) {
     return comm_allowed(s, device, why) && hp_prec_allowed(s->prec, infer, device, why);
 }

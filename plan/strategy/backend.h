@@ -7,14 +7,11 @@
 #define HP_BACKEND_H
 
 #include "plan/base/status.h"
+#include "plan/device/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Libraries that carry messages. */
-typedef enum hp_backend { HP_BACKEND_MPI, HP_BACKEND_NCCL, HP_BACKENDS } hp_backend;
-extern const char *const hp_backend_names[]; /* "mpi", "nccl", NULL */
 
 /* What may have a back end of its own. */
 typedef enum hp_traffic {
@@ -31,9 +28,7 @@ hp_status hp_comm_parse(const char *value, int32_t choice[HP_TRAFFICS], hp_error
 /* Leaves `out` (of `n` bytes) empty where everything is `auto`. */
 void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n);
 
-/* The back end of a choice on a device ("cpu", "ref", "cuda"; NULL: cpu) that `clients` ranks share. */
-hp_backend hp_comm_backend(int32_t choice, const char *device, int clients);
-/* Has the device this back end? NULL: a device that has all, for tests and proofs. */
-bool hp_device_has_backend(const char *device, hp_backend backend);
+/* The back end of a choice on a device (NULL: one with MPI for its own) that `clients` ranks share. */
+hp_backend hp_comm_backend(int32_t choice, const hp_device_info *device, int clients);
 
 #endif

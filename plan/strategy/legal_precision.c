@@ -2,31 +2,22 @@
 #include "plan/graph/precision.h"
 #include "plan/strategy/legal.h"
 
-#include <string.h>
-
-/* Devices by precision: in training, in inference. */
-enum { CPU = 1, REF = 2, CUDA = 4, ALL = CPU | REF | CUDA };
-static const struct {
-    unsigned train, infer;
-} devices_of[HP_PRECS] = {
-    [HP_PREC_FP32] = {ALL, ALL},        [HP_PREC_TF32] = {REF | CUDA, CUDA},
-    [HP_PREC_BF16] = {REF | CUDA, ALL}, [HP_PREC_FP16] = {REF | CUDA, ALL},
-    [HP_PREC_INT8] = {0, ALL},          [HP_PREC_INT8_DYNAMIC] = {0, ALL},
-};
-
-static unsigned bit_of(const char *device) {
-    if (!device) return ALL;
-    return strcmp(device, "cuda") == 0 ? CUDA : strcmp(device, "ref") == 0 ? REF : CPU;
+/* A device that does, a GPU if there is one; NULL: none. */
+static const hp_device_info *device_that_computes(int32_t prec, bool infer) {
+    const hp_device_info *found = NULL;
+    for (const hp_device_info *d = hp_devices; d < hp_devices + HP_DEVICES; d++)
+        if (hp_device_computes(d, prec, infer) && (!found || hp_device_on_gpu(d))) found = d;
+    return found;
 }
 
-bool hp_prec_allowed(int32_t prec, bool infer, const char *device, hp_reject *why) {
-    const unsigned have = infer ? devices_of[prec].infer : devices_of[prec].train;
-    if (have & bit_of(device)) return true;
-    if (!have) {
+bool hp_prec_allowed(int32_t prec, bool infer, const hp_device_info *device, hp_reject *why) {
+    const hp_device_info *other = device_that_computes(prec, infer);
+    if (other && hp_device_computes(device, prec, infer)) return true;
+    if (!other) {
         hp_refuse(why, "E-PREC", "nothing trains in %s", hp_prec_names[prec]);
         return hp_fix(why, "prec=fp32, or --mode infer");
     }
-    hp_refuse(why, "E-PREC", "device %.20s does not %s in %s", device, infer ? "infer" : "train",
+    hp_refuse(why, "E-PREC", "device %.20s does not %s in %s", device->name, infer ? "infer" : "train",
               hp_prec_names[prec]);
-    return hp_fix(why, "--device cuda, or prec=fp32");
+    return hp_fix(why, "--device %s, or prec=fp32", other->name);
 }

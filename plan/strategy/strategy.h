@@ -86,13 +86,12 @@ typedef struct hp_reject {
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
 
-/* Has the device ("cpu", "ref", "cuda"; NULL: one that has all) the back ends that the strategy names, and can
- * it train, or infer, in its precision? Else E-COMM, E-PREC. */
-bool hp_device_allows(const char *device, const hp_strategy *s, bool infer, hp_reject *why);
+/* Has the device (NULL: one that has all) the back ends that the strategy names, and can it train, or infer, in
+ * its precision? Else E-COMM, E-PREC. */
+bool hp_device_allows(const hp_device_info *device, const hp_strategy *s, bool infer, hp_reject *why);
 
-/* Can a device ("cpu", "ref", "cuda"; NULL: one that can all) train, or infer, in a precision? `why` may be
- * NULL. */
-bool hp_prec_allowed(int32_t prec, bool infer, const char *device, hp_reject *why);
+/* Can a device (NULL: one that can all) train, or infer, in a precision? `why` may be NULL. */
+bool hp_prec_allowed(int32_t prec, bool infer, const hp_device_info *device, hp_reject *why);
 
 /* Can the network be trained? Not when a layer has no backward pass (E-TRAIN); hp_lower refuses it then. */
 bool hp_graph_trains(const hp_graph *g, hp_reject *why);

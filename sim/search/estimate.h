@@ -22,7 +22,7 @@ typedef struct hp_estimate_setup {
     const hp_machine *machine;
     hp_mode mode;
     hp_dtype dtype;
-    const char *device; /* that will run it, as --device says it; NULL: the CPU */
+    const hp_device_info *device; /* as in hp_eval_setup */
     int64_t batch;
     bool eager; /* memory as an eager framework keeps it */
 } hp_estimate_setup;

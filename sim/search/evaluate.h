@@ -14,10 +14,10 @@ typedef struct hp_eval_setup {
     const hp_cost_table *table;
     hp_mode mode;
     hp_dtype dtype;
-    const char *device;   /* that will run the plan, as --device says it; NULL: the CPU */
-    int64_t batch;        /* global */
-    int64_t memory_limit; /* bytes of one rank, 0 = the device's */
-    bool eager;           /* memory as an eager framework keeps it, not as planned */
+    const hp_device_info *device; /* that will run the plan; NULL: one that has every back end */
+    int64_t batch;                /* global */
+    int64_t memory_limit;         /* bytes of one rank, 0 = the device's */
+    bool eager;                   /* memory as an eager framework keeps it, not as planned */
     hp_rules rules;
     bool no_fold;
     double jitter_cv;

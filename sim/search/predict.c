@@ -67,7 +67,7 @@ hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *
                               .plan_hash = plan->hash.hex,
                               .strategy = hp_strategy_text(&plan->strategy, text),
                               .machine = plan->machine.name,
-                              .device = plan->device,
+                              .device = plan->device->name,
                               .seed = plan->seed,
                               .ranks = hp_program_ranks(plan->program)};
     int64_t run;

@@ -279,13 +279,13 @@ static void devices_have_their_back_ends(void **state) {
     hp_error err;
     hp_reject why;
     assert_int_equal(hp_strategy_parse("comm=stage:nccl", &s, &err), HP_OK);
-    assert_true(hp_device_allows("cuda", &s, false, &why));
-    assert_false(hp_device_allows("cpu", &s, false, &why));
+    assert_true(hp_device_allows(&hp_devices[HP_DEVICE_CUDA], &s, false, &why));
+    assert_false(hp_device_allows(&hp_devices[HP_DEVICE_CPU], &s, false, &why));
     assert_string_equal(why.code, "E-COMM");
     assert_string_equal(why.fix, "comm=auto");
-    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, "cpu", 1), HP_BACKEND_MPI);
-    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, "cuda", 1), HP_BACKEND_NCCL);
-    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, "cuda", 2), HP_BACKEND_MPI);
+    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, &hp_devices[HP_DEVICE_CPU], 1), HP_BACKEND_MPI);
+    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, &hp_devices[HP_DEVICE_CUDA], 1), HP_BACKEND_NCCL);
+    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, &hp_devices[HP_DEVICE_CUDA], 2), HP_BACKEND_MPI);
 }
 
 static void ranks_that_share_a_device_have_no_nccl(void **state) {

@@ -162,8 +162,11 @@ static void programs_that_skip_the_look_are_refused(void **state) {
     const hp_graph *g = hp_graph_train_in(arena, random_net(arena, 9, 4), HP_PREC_FP16);
     hp_strategy s;
     assert_int_equal(hp_strategy_parse("dp=2,stages=2,prec=fp16", &s, &err), HP_OK);
-    const hp_lower_options o = {
-        .mode = HP_MODE_TRAIN, .dtype = HP_F64, .batch = 4, .device = "ref", .place = true};
+    const hp_lower_options o = {.mode = HP_MODE_TRAIN,
+                                .dtype = HP_F64,
+                                .batch = 4,
+                                .device = &hp_devices[HP_DEVICE_REF],
+                                .place = true};
     hp_program *p = NULL;
     assert_int_equal(hp_lower(arena, g, &s, &o, &p, &err), HP_OK);
     assert_int_equal(hp_program_check(p, g, &err), HP_OK);

@@ -28,8 +28,11 @@ static hp_program *lowered(hp_arena *arena, const hp_graph *g, int batch) {
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
     const hp_strategy s = hp_strategy_default();
-    const hp_lower_options o = {
-        .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = batch, .device = "cuda", .place = true};
+    const hp_lower_options o = {.mode = HP_MODE_TRAIN,
+                                .dtype = HP_F32,
+                                .batch = batch,
+                                .device = &hp_devices[HP_DEVICE_CUDA],
+                                .place = true};
     CHECK(hp_lower(arena, g, &s, &o, &p, &err) == HP_OK);
     return p;
 }

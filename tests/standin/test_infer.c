@@ -164,8 +164,8 @@ static void matrix_has_the_cpus_numbers(matrix_cell *m, tally *all) {
     const int64_t bytes = p.b.out_elems * hp_dtype_bytes(p.b.y_dtype);
     hp_bound gpu = p.b;
     gpu.y = copy_of(p.b.y, bytes);
-    run_on_gpu(c, &gpu, hp_cuda_infer_pack_bytes(&c->s.g, 1, &whole, HP_F32),
-               hp_cuda_infer_scratch_bytes(&c->s.g, 1, &p.b.shape, HP_F32));
+    run_on_gpu(c, &gpu, hp_gpu_infer_pack_bytes(&c->s.g, 1, &whole, HP_F32),
+               hp_gpu_infer_scratch_bytes(&c->s.g, 1, &p.b.shape, HP_F32));
     assert_int_equal(p.kernel.run(p.kernel.self, &p.b, NULL), HP_OK);
     compare(c, p.b.y, gpu.y, p.b.out_elems, false, all);
     free(gpu.y);

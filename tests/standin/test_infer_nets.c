@@ -45,8 +45,11 @@ static outcome run(const subject *s, const hp_device_ops *ops, const hp_strategy
     hp_error err;
     hp_program *p = NULL;
     char text[HP_STRATEGY_TEXT];
-    const hp_lower_options o = {
-        .mode = HP_MODE_INFER, .dtype = HP_F32, .batch = s->batch, .place = true, .device = ops->name};
+    const hp_lower_options o = {.mode = HP_MODE_INFER,
+                                .dtype = HP_F32,
+                                .batch = s->batch,
+                                .place = true,
+                                .device = &hp_devices[HP_DEVICE_CUDA]};
     hp_strategy_text(strategy, text);
     if (hp_lower(s->a, s->g, strategy, &o, &p, &err) != HP_OK || hp_program_check(p, s->g, &err) != HP_OK)
         fail_msg("seed %llu %s: %s", (unsigned long long)s->seed, text, err.text);

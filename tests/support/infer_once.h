@@ -26,7 +26,9 @@ static hp_status infer_once_open_as(infer_once *r, const hp_graph *graph, const 
     enum { LINE = 64 };
     hp_strategy s = hp_strategy_default();
     s.prec = deploy->prec;
-    *r = (infer_once){.memory = hp_arena_new(), .ops = hp_device_find(device, true)};
+    const hp_device_info *info = NULL;
+    HP_TRY(hp_device_find(device, &info, err));
+    *r = (infer_once){.memory = hp_arena_new(), .ops = hp_device_built_in(info, true)};
     const hp_lower_options o = {.mode = HP_MODE_INFER, .dtype = r->ops->dtype, .batch = 1, .place = true};
     HP_TRY(hp_graph_deploy(r->memory, graph, deploy, &r->g, err));
     HP_TRY(hp_lower(r->memory, r->g, &s, &o, &r->program, err));

@@ -59,7 +59,7 @@ static inline hp_plan make_plan(hp_arena *arena, const hp_machine *m, hp_mode mo
                     .mode = (int32_t)mode,
                     .batch = batch,
                     .machine = *m,
-                    .device = "cpu"};
+                    .device = &hp_devices[HP_DEVICE_CPU]};
     if (hp_strategy_parse(strategy, &plan.strategy, &err) != HP_OK ||
         hp_plan_build(arena, &plan, NULL, &err) != HP_OK)
         fail_msg("%s", err.text);

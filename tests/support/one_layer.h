@@ -175,7 +175,7 @@ static int64_t rig_scratch(const rig *r) {
     const hp_dtype t = (hp_dtype)r->program.dtype;
     int64_t most = rig_gpu(r) ? hp_gpu_loss_bytes() : 0;
     for (int i = 0; i < 4; i++) {
-        const int64_t n = rig_gpu(r) ? hp_cuda_scratch_bytes(&r->graph, 1, ops[i], &shape, t)
+        const int64_t n = rig_gpu(r) ? hp_gpu_task_scratch_bytes(&r->graph, 1, ops[i], &shape, t)
                                      : hp_scratch_bytes(&r->graph, 1, ops[i], &shape, t);
         most = n > most ? n : most;
     }
@@ -189,7 +189,7 @@ static hp_dtype rig_map_dtype(const rig *r, int tensor) {
 static int64_t rig_pack(const rig *r, bool backward) {
     const hp_shape shape = rig_shape(r);
     const hp_dtype t = (hp_dtype)r->program.dtype;
-    return rig_gpu(r) ? hp_cuda_pack_bytes(&r->graph, 1, backward, &shape, t)
+    return rig_gpu(r) ? hp_gpu_pack_bytes(&r->graph, 1, backward, &shape, t)
                       : hp_pack_bytes(&r->graph, 1, backward, &shape, t);
 }
 

@@ -18,20 +18,20 @@ typedef struct calibrated {
     hp_constants *c;
 } calibrated;
 
-static calibrated plan_of(const char *net, int h, int w, const char *device) {
+static calibrated plan_of(const char *net, int h, int w, hp_device_kind device) {
     calibrated r = {.memory = hp_arena_new()};
     hp_error err = {0};
     r.plan = (hp_plan){.image_h = h,
                        .image_w = w,
                        .classes = hp_net_default_classes(net),
                        .mode = HP_MODE_INFER,
-                       .dtype = strcmp(device, "ref") == 0 ? HP_F64 : HP_F32,
+                       .dtype = hp_devices[device].dtype,
                        .batch = 1,
                        .seed = 3,
                        .strategy = hp_strategy_default()};
     r.plan.strategy.prec = HP_PREC_INT8;
     snprintf(r.plan.net, sizeof r.plan.net, "%s", net);
-    snprintf(r.plan.device, sizeof r.plan.device, "%s", device);
+    r.plan.device = &hp_devices[device];
     if (hp_plan_graph(r.memory, &r.plan, &r.plan.graph, &err) != HP_OK) fail_msg("%s", err.text);
     return r;
 }
@@ -44,7 +44,7 @@ static void calibrate_from(calibrated *r, const char *path) {
     assert_true(hp_constants_calibrated(r->c));
 }
 
-static calibrated calibrate(const char *net, int h, int w, const char *device) {
+static calibrated calibrate(const char *net, int h, int w, hp_device_kind device) {
     calibrated r = plan_of(net, h, w, device);
     calibrate_from(&r, NULL);
     return r;
@@ -71,8 +71,10 @@ static double difference(const calibrated *a, const calibrated *b) {
 
 static void size_beyond_the_small_image_changes_nothing(void **state) {
     (void)state;
-    calibrated a = calibrate("resnet-v1-8", 256, 256, "cpu"), b = calibrate("resnet-v1-8", 2000, 700, "cpu"),
-               c = calibrate("resnet-v1-8", 256, 256, "cpu"), d = calibrate("resnet-v1-8", 32, 64, "cpu");
+    calibrated a = calibrate("resnet-v1-8", 256, 256, HP_DEVICE_CPU),
+               b = calibrate("resnet-v1-8", 2000, 700, HP_DEVICE_CPU),
+               c = calibrate("resnet-v1-8", 256, 256, HP_DEVICE_CPU),
+               d = calibrate("resnet-v1-8", 32, 64, HP_DEVICE_CPU);
     assert_true(difference(&a, &b) == 0);
     assert_true(difference(&a, &c) == 0);
     assert_true(difference(&a, &d) > 0);
@@ -81,7 +83,7 @@ static void size_beyond_the_small_image_changes_nothing(void **state) {
 
 /* The same network as a model that was read. */
 static calibrated calibrate_model(const char *net, int h, int w) {
-    calibrated r = plan_of(net, h, w, "cpu");
+    calibrated r = plan_of(net, h, w, HP_DEVICE_CPU);
     hp_graph *trained = NULL;
     hp_error err = {0};
     assert_int_equal(hp_net_build(r.memory, net, h, w, r.plan.classes, &trained, &err), HP_OK);
@@ -93,7 +95,8 @@ static calibrated calibrate_model(const char *net, int h, int w) {
 /* Sizes differ by whole strides: 2000 = 208 + 28 * 64, 700 = 252 + 7 * 64. */
 static void a_model_is_calibrated_at_a_small_size_too(void **state) {
     (void)state;
-    calibrated a = calibrate_model("resnet-v1-8", 2000, 700), b = calibrate("resnet-v1-8", 208, 252, "cpu");
+    calibrated a = calibrate_model("resnet-v1-8", 2000, 700),
+               b = calibrate("resnet-v1-8", 208, 252, HP_DEVICE_CPU);
     assert_true(difference(&a, &b) == 0);
     release(&a), release(&b);
 }
@@ -102,7 +105,7 @@ static void a_model_is_calibrated_at_a_small_size_too(void **state) {
 static void a_model_of_one_large_size_is_refused(void **state) {
     (void)state;
     hp_builder b;
-    calibrated r = plan_of("cnn", 1999, 1999, "cpu");
+    calibrated r = plan_of("cnn", 1999, 1999, HP_DEVICE_CPU);
     hp_graph *g = NULL;
     hp_error err = {0};
     b = hp_builder_start(r.memory, "fixed", 1999, 1999, 64, NULL);
@@ -121,7 +124,8 @@ static void a_model_of_one_large_size_is_refused(void **state) {
 
 static void devices_agree_but_for_rounding(void **state) {
     (void)state;
-    calibrated a = calibrate("mobilenetv2", 32, 32, "cpu"), b = calibrate("mobilenetv2", 32, 32, "ref");
+    calibrated a = calibrate("mobilenetv2", 32, 32, HP_DEVICE_CPU),
+               b = calibrate("mobilenetv2", 32, 32, HP_DEVICE_REF);
     assert_true(difference(&a, &b) < 0.005); /* a zero point may round the other way */
     release(&a), release(&b);
 }
@@ -129,11 +133,12 @@ static void devices_agree_but_for_rounding(void **state) {
 /* A file of weights, among them a linear layer's that fit the plan's image alone. */
 static void weights_of_a_file_are_used(void **state) {
     (void)state;
-    calibrated r = plan_of("cnn", 300, 280, "cpu");
+    calibrated r = plan_of("cnn", 300, 280, HP_DEVICE_CPU);
     source_weights s = source_draw(r.memory, r.plan.graph, HP_F32);
     source_save(scratch_path("w"), &s);
     calibrate_from(&r, scratch_path("w"));
-    calibrated drawn = calibrate("cnn", 300, 280, "cpu"), same = calibrate("cnn", 256, 256, "cpu");
+    calibrated drawn = calibrate("cnn", 300, 280, HP_DEVICE_CPU),
+               same = calibrate("cnn", 256, 256, HP_DEVICE_CPU);
     assert_true(difference(&drawn, &same) == 0);
     assert_true(difference(&drawn, &r) > 0);
     release(&drawn), release(&same), release(&r);
@@ -163,7 +168,7 @@ static double conv_at(const calibrated *r, const hp_layer *l, const hp_filter *f
 
 static void first_layer_has_the_range_of_plain_loops(void **state) {
     (void)state;
-    calibrated r = calibrate("resnet-v1-8", 32, 36, "cpu");
+    calibrated r = calibrate("resnet-v1-8", 32, 36, HP_DEVICE_CPU);
     const hp_graph *g = r.plan.graph;
     const hp_layer *l = &g->layer[1];
     assert_int_equal(l->op, HP_CONV);
@@ -207,11 +212,11 @@ static void *take(void *self) {
 static void all_ranks_have_those_of_the_first(void **state) {
     (void)state;
     enum { RANKS = 3 };
-    calibrated a[RANKS], first = calibrate("resnet-v1-8", 32, 32, "cpu");
+    calibrated a[RANKS], first = calibrate("resnet-v1-8", 32, 32, HP_DEVICE_CPU);
     taker t[RANKS];
     thread_world *world = thread_world_new(RANKS);
     for (int k = 0; k < RANKS; k++) {
-        a[k] = calibrate("resnet-v1-8", 32, 32, "cpu");
+        a[k] = calibrate("resnet-v1-8", 32, 32, HP_DEVICE_CPU);
         const hp_graph *g = a[k].plan.graph;
         for (int i = 0; k > 0 && i < g->n_tensor; i++)
             if (hp_tensor_wants_qparam(g, i)) hp_constants_set_qparam(a[k].c, i, (hp_qparam){1, 7});

@@ -25,12 +25,13 @@ static hp_graph *build(hp_arena *a, const char *net) {
 
 /* NULL: not legal for this network. */
 static hp_program *lowered(hp_arena *a, const hp_graph *g, const char *text, hp_mode mode,
-                           const char *device) {
+                           hp_device_kind device) {
     hp_strategy s;
     hp_reject why;
     hp_error err = {0};
     hp_program *p = NULL;
-    const hp_lower_options o = {.mode = mode, .dtype = HP_F32, .batch = 4, .device = device, .place = true};
+    const hp_lower_options o = {
+        .mode = mode, .dtype = HP_F32, .batch = 4, .device = &hp_devices[device], .place = true};
     if (hp_strategy_parse(text, &s, &err) != HP_OK) fail_msg("%s: %s", text, err.text);
     s.prec = g->prec;
     if (!hp_strategy_legal(&s, g, 4, 0, &why)) return NULL;
@@ -66,7 +67,7 @@ static void training_programs_for_a_gpu_are_proved(void **state) {
         for (int k = 0; k < N_STRATEGIES; k++) {
             hp_arena *a = hp_arena_new();
             hp_graph *g = build(a, NETS[n]);
-            hp_program *p = lowered(a, g, STRATEGIES[k], HP_MODE_TRAIN, "cuda");
+            hp_program *p = lowered(a, g, STRATEGIES[k], HP_MODE_TRAIN, HP_DEVICE_CUDA);
             if (p) {
                 assert_int_equal(p->device, HP_DEVICE_CUDA);
                 assert_checks(p, g, NETS[n], STRATEGIES[k]);
@@ -88,7 +89,7 @@ static void deployed_programs_for_a_gpu_are_proved(void **state) {
             const hp_deploy_options o = {.prec = prec};
             if (hp_graph_deploy(a, g, &o, &d, &err) != HP_OK) fail_msg("%s: %s", NETS[n], err.text);
             for (int k = 0; k < N_STRATEGIES; k++) {
-                hp_program *p = lowered(a, d, STRATEGIES[k], HP_MODE_INFER, "cuda");
+                hp_program *p = lowered(a, d, STRATEGIES[k], HP_MODE_INFER, HP_DEVICE_CUDA);
                 if (p) assert_checks(p, d, NETS[n], STRATEGIES[k]);
             }
             hp_arena_free(a);
@@ -98,7 +99,7 @@ static void deployed_programs_for_a_gpu_are_proved(void **state) {
 /* A program whose packs and scratch are those of the CPU is not one for a GPU, and the other way round. */
 static void programs_of_another_device_are_refused(void **state) {
     (void)state;
-    static const char *const devices[] = {"cpu", "cuda"};
+    static const hp_device_kind devices[] = {HP_DEVICE_CPU, HP_DEVICE_CUDA};
     for (int i = 0; i < 2; i++) {
         hp_arena *a = hp_arena_new();
         hp_graph *g = build(a, "resnet18");
@@ -120,9 +121,9 @@ static void the_workspace_is_bounded(void **state) {
         if (g->layer[l].op != HP_CONV) continue;
         for (int64_t n = 1; n <= 4096; n *= 16) {
             const hp_shape s = hp_shape_of(g, l, n);
-            const int64_t bytes = hp_cuda_workspace_bytes(g, l, &s, HP_F32);
+            const int64_t bytes = hp_gpu_workspace_bytes(g, l, &s, HP_F32);
             assert_in_range(bytes, 4 << 20, 64 << 20);
-            assert_true(bytes <= hp_cuda_workspace_bytes(g, l, &s, HP_F64));
+            assert_true(bytes <= hp_gpu_workspace_bytes(g, l, &s, HP_F64));
         }
     }
     hp_arena_free(a);

@@ -23,7 +23,7 @@ static void make_plan(hp_arena *arena, hp_plan *p, const char *strategy) {
                    .dtype = HP_F32,
                    .batch = 16,
                    .seed = 7,
-                   .device = "cpu",
+                   .device = &hp_devices[HP_DEVICE_CPU],
                    .step_s = 0.25};
     if (hp_machine_load("thesis-a100", &p->machine, &err) != HP_OK ||
         hp_strategy_parse(strategy, &p->strategy, &err) != HP_OK ||

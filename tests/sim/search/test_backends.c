@@ -29,7 +29,7 @@ static void use_rows(world *w, const char *rows) {
 
 static world gpus(const char *machine, const char *rows) {
     world w = make_world(machine, "resnet18", 64, 16);
-    w.setup.device = "cuda";
+    w.setup.device = &hp_devices[HP_DEVICE_CUDA];
     use_rows(&w, rows);
     return w;
 }

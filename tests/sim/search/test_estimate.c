@@ -20,7 +20,7 @@ typedef struct world {
     hp_machine m;
     hp_cost_table *t;
     hp_eval *e;
-    const char *device; /* NULL: the CPU */
+    const hp_device_info *device; /* NULL: any */
 } world;
 
 static void must(hp_status status, const hp_error *err) {
@@ -87,7 +87,7 @@ static void bounds_are_below_programs(void **state) {
         const int groups = roll(&d, 1, 12);
         hp_strategy s = random_strategy_of(&d, w.g, groups, 24, DRAW_ALL);
         w.g = random_precision(&d, w.arena, w.g, &s);
-        w.device = coin(&d) ? "cuda" : NULL;
+        w.device = coin(&d) ? &hp_devices[HP_DEVICE_CUDA] : NULL;
         const bool eager = seed % 4 == 0;
         evaluate_with(&w, hp_strategy_batch(&s, groups), eager);
         must_bound(&w, &s, (int)seed);
@@ -133,7 +133,7 @@ static void bounds_are_below_inference_programs(void **state) {
         const hp_strategy s = inference_strategy(&d, &w, &groups, prec);
         w.g = trained;
         w.g = deployed(&w, prec);
-        w.device = coin(&d) ? "cuda" : NULL;
+        w.device = coin(&d) ? &hp_devices[HP_DEVICE_CUDA] : NULL;
         evaluate_in(&w, HP_MODE_INFER, hp_strategy_batch(&s, groups), false);
         must_bound(&w, &s, (int)seed);
         in_strips += s.strips > 1;

@@ -238,7 +238,7 @@ static void a_written_prediction_reads_back(void **state) {
                     .batch = 8,
                     .seed = 1,
                     .machine = w.m,
-                    .device = "cpu"};
+                    .device = &hp_devices[HP_DEVICE_CPU]};
     hp_prediction p = {0};
     hp_db db = {0};
     hp_trace t;

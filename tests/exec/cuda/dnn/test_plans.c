@@ -99,7 +99,7 @@ static void add_distinct(planned *all, int *n, const hp_graph *g, int layer) {
     all[*n].conv = c;
     all[*n].learns = learns;
     for (int t = 0; t < HP_DTYPES; t++)
-        all[*n].workspace[t] = hp_cuda_workspace_bytes(g, layer, &s, (hp_dtype)t);
+        all[*n].workspace[t] = hp_gpu_workspace_bytes(g, layer, &s, (hp_dtype)t);
     ++*n;
 }
 

@@ -1,4 +1,4 @@
-/* cuda.c - bytes a GPU needs beyond the tensors: weights as its kernels read them, and scratch.
+/* gpu.c - bytes a GPU needs beyond the tensors: weights as its kernels read them, and scratch.
  *
  * Scratch of a layer's task is what own kernels need (plan/memory/gpu_scratch.h), then the workspace of cuDNN or
  * cuBLASLt. Many of cuDNN's engines copy a tensor into another layout first: the workspace holds such copies
@@ -22,7 +22,7 @@ static hp_dtype stored(const hp_graph *g, int tensor, hp_dtype real) {
     return hp_tensor_dtype(&g->tensor[tensor], real);
 }
 
-int64_t hp_cuda_workspace_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype) {
+int64_t hp_gpu_workspace_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype) {
     enum { COPIES = 2 };
     const hp_layer *l = &g->layer[layer];
     const int64_t x = s->n * s->ih * s->iw * s->ic, y = s->n * s->oh * s->ow * s->oc;
@@ -33,20 +33,20 @@ int64_t hp_cuda_workspace_bytes(const hp_graph *g, int layer, const hp_shape *s,
 
 /* --- training --- */
 
-int64_t hp_cuda_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype) {
+int64_t hp_gpu_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (!is_matrix(l) || s->oc < 1 || s->ic < 1) return 0;
     if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image wants no gradient */
     return hp_gpu_weight_elems(l, s) * hp_dtype_bytes(stored(g, l->out, dtype));
 }
 
-int64_t hp_cuda_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s,
-                              hp_dtype dtype) {
+int64_t hp_gpu_task_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s,
+                                  hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     const bool computes = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
     const int64_t own = hp_gpu_scratch_bytes(g, layer, op, s);
     if (!is_matrix(l) || !computes) return own;
-    return own + hp_cuda_workspace_bytes(g, layer, s, stored(g, l->out, dtype));
+    return own + hp_gpu_workspace_bytes(g, layer, s, stored(g, l->out, dtype));
 }
 
 /* --- inference --- */
@@ -65,7 +65,7 @@ static int64_t real_weights(const hp_layer *l, const hp_shape *s, hp_dtype x) {
     return round_up(hp_gpu_weight_elems(l, s) * hp_dtype_bytes(x), LINES) + 8 * (int64_t)s->oc;
 }
 
-int64_t hp_cuda_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
+int64_t hp_gpu_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
     if (s->oc < 1 || !is_matrix(l)) return hp_infer_pack_bytes(g, layer, s, real);
     const hp_dtype x = stored(g, l->in[0], real);
@@ -78,11 +78,11 @@ static int64_t dynamic_bytes(const hp_shape *s) {
     return round_up((int64_t)s->ih * s->iw * s->ic, LINES) + round_up(4 * (int64_t)s->oc, LINES) + RANGE;
 }
 
-int64_t hp_cuda_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
+int64_t hp_gpu_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
     const int64_t own = hp_gpu_scratch_bytes(g, layer, HP_TASK_FWD, s);
     if (s->oc < 1 || !is_matrix(l)) return own;
     if (l->dynamic) return own + dynamic_bytes(s);
     const hp_dtype x = stored(g, l->in[0], real);
-    return x == HP_U8 ? own : own + hp_cuda_workspace_bytes(g, layer, s, x);
+    return x == HP_U8 ? own : own + hp_gpu_workspace_bytes(g, layer, s, x);
 }

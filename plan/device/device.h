@@ -1,0 +1,61 @@
+/* device.h - the devices that a plan may be made for, from plan/device/devices.def: what the strategy's rules,
+ * the planner and the executor's choice of a device read. What a device needs of memory is plan/memory/device.h,
+ * its operations are exec/device/device.h. */
+#ifndef HP_DEVICE_INFO_H
+#define HP_DEVICE_INFO_H
+
+#include "plan/base/status.h"
+#include "plan/graph/dtype.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum hp_device_kind {
+#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) HP_DEVICE_##id,
+#include "plan/device/devices.def"
+    HP_DEVICES
+} hp_device_kind;
+
+/* Libraries that carry messages. */
+typedef enum hp_backend { HP_BACKEND_MPI, HP_BACKEND_NCCL, HP_BACKENDS } hp_backend;
+extern const char *const hp_backend_names[]; /* "mpi", "nccl", NULL */
+
+typedef enum hp_device_place { HP_PLACE_HOST, HP_PLACE_GPU } hp_device_place;
+
+typedef struct hp_device_info {
+    const char *name; /* as --device says it */
+    hp_device_kind kind;
+    hp_dtype dtype;          /* of its programs */
+    uint32_t trains, infers; /* precisions: 1 << hp_prec */
+    uint32_t backends;       /* 1 << hp_backend */
+    hp_backend own_backend;  /* of comm=auto */
+    hp_device_place place;
+    bool plugin; /* its operations are in a shared library of its own */
+} hp_device_info;
+
+extern const hp_device_info hp_devices[HP_DEVICES];
+
+/* The device of a name. Errors: HP_EUSAGE, which names those there are. */
+hp_status hp_device_find(const char *name, const hp_device_info **device, hp_error *err);
+
+/* Names to choose from, for help and messages: "cpu|ref|...", of all devices and of those on the host. */
+extern const char hp_device_bar_names[], hp_device_bar_names_on_host[]; /* after a bar */
+#define HP_DEVICE_NAMES         (&hp_device_bar_names[1])
+#define HP_DEVICE_NAMES_ON_HOST (&hp_device_bar_names_on_host[1])
+
+/* NULL, a device that has everything: memory and costs are the CPU's. */
+static inline hp_device_kind hp_device_kind_of(const hp_device_info *d) {
+    return d ? d->kind : HP_DEVICE_CPU;
+}
+
+static inline bool hp_device_on_gpu(const hp_device_info *d) {
+    return d->place == HP_PLACE_GPU;
+}
+
+/* Does it train, or infer, in this precision (hp_prec)? NULL: a device that can all, for tests and proofs. */
+bool hp_device_computes(const hp_device_info *d, int32_t prec, bool infer);
+
+/* Does the back end carry messages of this device? NULL: a device that has all. */
+bool hp_device_has_backend(const hp_device_info *d, hp_backend backend);
+
+#endif
