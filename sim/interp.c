@@ -51,10 +51,10 @@ int64_t sim_duration_ns(sim *s, int rank, int task) {
 }
 
 /* Queues that may start something are looked at in their own order, whatever made them ready first. */
-static void push_ready(sim *s, rank_state *r, int queue) {
-    sim_push(s, &r->ready, queue);
-    int32_t *id = r->ready.id;
-    for (int i = r->ready.n - 1; i > r->ready.first && id[i - 1] > id[i]; i--) {
+static void push_starting(sim *s, rank_state *r, int queue) {
+    sim_push(s, &r->starting, queue);
+    int32_t *id = r->starting.id;
+    for (int i = r->starting.n - 1; i > r->starting.first && id[i - 1] > id[i]; i--) {
         const int32_t before = id[i - 1];
         id[i - 1] = id[i];
         id[i] = before;
@@ -67,8 +67,7 @@ void sim_complete(sim *s, int rank, int task) {
     if (r->t1_ns) r->t1_ns[task] = s->now_ns;
     for (int i = w->succ_first[task]; i < w->succ_first[task + 1]; i++) {
         const int next = w->succ[i], queue = w->role->task[next].queue;
-        if (--r->wait[next] == 0 && queue != 0 && w->place_in_queue[next] == r->head[queue])
-            push_ready(s, r, queue);
+        if (hp_ready_meet(&r->ready, next) && queue != 0) push_starting(s, r, queue);
     }
     s->left--;
     sim_mark(s, rank);
@@ -132,7 +131,7 @@ static void run_on_core(sim *s, int rank, int task) {
     const hp_queue *queue = &w->role->queue[w->role->task[task].queue];
     int n_use = compute_uses(s, rank, task, r->use);
     if (queue->kind == HP_QUEUE_RECV) { /* a message from another node also holds the NICs */
-        const int from = rank - rank % s->wiring->n_role + queue->peer;
+        const int from = rank - rank % s->program->n_role + queue->peer;
         const channel *c = &s->rank[from].channel[w->queue[w->role->task[task].queue].partner];
         for (int i = 0; i < c->n_use; i++) r->use[n_use++] = c->use[i];
     }
@@ -166,11 +165,10 @@ static void core_done(sim *s, int rank) {
 /* Starts every communication task that is at the head of its queue and may go. */
 static void post_ready(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
-    const hp_wired_role *w = sim_role(s, rank);
-    while (r->ready.first < r->ready.n) {
-        const int q = r->ready.id[r->ready.first++];
-        while (r->head[q] < w->queue[q].n && r->wait[w->queue[q].task[r->head[q]]] == 0) {
-            const int task = w->queue[q].task[r->head[q]++];
+    while (r->starting.first < r->starting.n) {
+        const int q = r->starting.id[r->starting.first++];
+        for (int task; (task = hp_ready_task(&r->ready, q)) >= 0;) {
+            hp_ready_start(&r->ready, q);
             if (r->t0_ns) r->t0_ns[task] = s->now_ns;
             sim_post(s, rank, task);
         }
@@ -179,9 +177,9 @@ static void post_ready(sim *s, int rank) {
 
 static void start_compute(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
-    const hp_wired_queue *q = &sim_role(s, rank)->queue[0];
-    if (r->head[0] >= q->n || r->wait[q->task[r->head[0]]] > 0) return;
-    const int task = q->task[r->head[0]++];
+    const int task = hp_ready_task(&r->ready, 0);
+    if (task < 0) return;
+    hp_ready_start(&r->ready, 0);
     if (r->t0_ns) r->t0_ns[task] = s->now_ns;
     run_on_core(s, rank, task);
 }
@@ -267,11 +265,9 @@ static void rank_init(sim *s, int rank) {
     const hp_role *role = w->role;
     rank_state *r = &s->rank[rank];
     r->running = -1;
-    r->head = HP_NEW(s->arena, int32_t, role->n_queue);
-    r->wait = HP_NEW(s->arena, int32_t, role->n_task);
-    for (int t = 0; t < role->n_task; t++) r->wait[t] = role->dep_first[t + 1] - role->dep_first[t];
+    hp_ready_init(s->arena, w, &r->ready);
     for (int q = 1; q < role->n_queue; q++)
-        if (w->queue[q].n > 0 && r->wait[w->queue[q].task[0]] == 0) sim_push(s, &r->ready, q);
+        if (hp_ready_task(&r->ready, q) >= 0) sim_push(s, &r->starting, q);
     if (s->options->want_spans) {
         r->t0_ns = HP_NEW(s->arena, int64_t, role->n_task);
         r->t1_ns = HP_NEW(s->arena, int64_t, role->n_task);
@@ -281,8 +277,8 @@ static void rank_init(sim *s, int rank) {
 }
 
 static void ranks_init(sim *s) {
-    s->rank = HP_NEW(s->arena, rank_state, s->wiring->n_rank);
-    for (int i = 0; i < s->wiring->n_rank; i++) rank_init(s, i);
+    s->rank = HP_NEW(s->arena, rank_state, s->n_rank);
+    for (int i = 0; i < s->n_rank; i++) rank_init(s, i);
 }
 
 /* The first task a rank waits at: its compute queue's head, else any queue's. */
@@ -291,15 +287,16 @@ static int stuck_task(const sim *s, int rank) {
     const rank_state *r = &s->rank[rank];
     for (int q = 1; q < w->role->n_queue; q++) { /* a posted receive that never came says most */
         const hp_queue_kind kind = w->role->queue[q].kind;
-        if (kind == HP_QUEUE_RECV && r->head[q] > 0) {
-            const int from = rank - rank % s->wiring->n_role + w->role->queue[q].peer;
+        if (kind == HP_QUEUE_RECV && r->ready.head[q] > 0) {
+            const int from = rank - rank % s->program->n_role + w->role->queue[q].peer;
             const int partner = w->queue[q].partner;
             const int done = partner < 0 ? 0 : s->rank[from].channel[partner].next;
-            if (done < r->head[q]) return w->queue[q].task[done];
+            if (done < r->ready.head[q]) return w->queue[q].task[done];
         }
     }
     for (int q = 0; q < w->role->n_queue; q++) {
-        if (r->head[q] < w->queue[q].n) return w->queue[q].task[r->head[q]];
+        const int task = hp_ready_head(&r->ready, q);
+        if (task >= 0) return task;
     }
     return -1;
 }
@@ -308,7 +305,7 @@ static hp_status fail_deadlock(const sim *s, hp_error *err) {
     char text[600] = "";
     size_t used = 0;
     int named = 0;
-    for (int i = 0; i < s->wiring->n_rank && named < 6; i++) {
+    for (int i = 0; i < s->n_rank && named < 6; i++) {
         const int task = stuck_task(s, i);
         if (task < 0) continue;
         char label[80];
@@ -331,7 +328,7 @@ static int span_compare(const void *a, const void *b) {
 }
 
 static void spans_out(sim *s, hp_sim_result *out) {
-    const int n = s->wiring->n_rank;
+    const int n = s->n_rank;
     out->n_span = HP_NEW(s->arena, int64_t, n);
     out->span = HP_NEW(s->arena, hp_span *, n);
     for (int i = 0; i < n; i++) {
@@ -346,7 +343,7 @@ static void spans_out(sim *s, hp_sim_result *out) {
 }
 
 static void result_out(sim *s, hp_sim_result *out) {
-    const int n = s->wiring->n_rank;
+    const int n = s->n_rank;
     *out = (hp_sim_result){.makespan_ns = s->now_ns, .n_rank = n};
     const double all = s->now_ns > 0 ? (double)s->now_ns * n : 1;
     double compute = 0;
@@ -368,7 +365,9 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
                      hp_error *err) {
     sim *s = HP_NEW(arena, sim, 1);
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
-    s->wiring = hp_wiring_new(arena, p, o->fold);
+    s->wiring = hp_wiring_new(arena, p);
+    s->dp = o->fold ? 1 : p->dp;
+    s->n_rank = s->dp * p->n_role;
     s->on_cores = m->share_cpu;
     const hp_placement at = hp_placement_of(p, m);
     s->shared_devices = !m->share_cpu && hp_placement_shares_devices(&at);

@@ -5,7 +5,7 @@
 #include "sim/fluid.h"
 #include "sim/interp.h"
 #include "sim/placement.h"
-#include "sim/wiring.h"
+#include "plan/program/ready.h"
 
 typedef struct id_list {
     int32_t *id;
@@ -40,10 +40,9 @@ typedef struct core_part {
 } core_part;
 
 typedef struct rank_state {
-    int32_t *wait;    /* per task: dependencies not yet done */
-    int32_t *head;    /* per queue: next task to start */
+    hp_ready ready;
     channel *channel; /* per queue; used where it sends */
-    id_list ready;    /* queues whose head may start */
+    id_list starting; /* communication queues whose head may start */
     core_part *part;  /* communication this core has to work on; live: first_part .. n_part-1 */
     int32_t first_part, n_part, part_capacity;
     id_list arrived; /* finished elsewhere, to be noticed at the next boundary */
@@ -65,6 +64,7 @@ typedef struct sim {
     const hp_sim_costs *costs;
     const hp_sim_options *options;
     hp_wiring *wiring;
+    int32_t n_rank, dp; /* ranks and replicas simulated; dp is 1 where one replica stands for all */
     hp_events events;
     hp_fluid *fluid;
     int64_t now_ns;
@@ -86,7 +86,7 @@ static inline int64_t owner_make(enum owner_kind kind, int32_t a, int32_t b) {
 }
 
 static inline const hp_wired_role *sim_role(const sim *s, int rank) {
-    return &s->wiring->role[rank % s->wiring->n_role];
+    return &s->wiring->role[rank % s->program->n_role];
 }
 
 /* Resource numbers: a node's compute, its NICs out and in, a device's link out and in, its compute, its way

@@ -33,14 +33,14 @@ static void channels_init(sim *s, int rank) {
     r->channel = HP_NEW(s->arena, channel, w->role->n_queue);
     for (int q = 0; q < w->role->n_queue; q++) {
         if (w->role->queue[q].kind != HP_QUEUE_SEND) continue;
-        const int to = rank - rank % s->wiring->n_role + w->role->queue[q].peer;
+        const int to = rank - rank % s->program->n_role + w->role->queue[q].peer;
         r->channel[q].posted = HP_NEW(s->arena, uint8_t, w->queue[q].n);
         message_uses(s, rank, to, by_host(s, &w->role->queue[q]), &r->channel[q]);
     }
 }
 
 static int comm_rank(const sim *s, const communicator *c, int member) {
-    return (c->replica + member / c->group->n) * s->wiring->n_role + c->group->role[member % c->group->n];
+    return (c->replica + member / c->group->n) * s->program->n_role + c->group->role[member % c->group->n];
 }
 
 static void use_both_ways(communicator *c, int32_t out, int32_t in, double demand) {
@@ -97,14 +97,14 @@ static void communicators_init(sim *s) {
     const hp_program *p = s->program;
     s->comm_first = HP_NEW(s->arena, int32_t, p->n_group + 1);
     for (int g = 0; g < p->n_group; g++)
-        s->comm_first[g + 1] = s->comm_first[g] + (p->group[g].all_replicas ? 1 : s->wiring->dp);
+        s->comm_first[g + 1] = s->comm_first[g] + (p->group[g].all_replicas ? 1 : s->dp);
     s->comm = HP_NEW(s->arena, communicator, s->comm_first[p->n_group]);
     for (int g = 0; g < p->n_group; g++) {
         for (int k = s->comm_first[g]; k < s->comm_first[g + 1]; k++) {
             communicator *c = &s->comm[k];
             c->group = &s->wiring->group[g];
             c->replica = k - s->comm_first[g];
-            c->members = c->group->n * (p->group[g].all_replicas ? s->wiring->dp : 1);
+            c->members = c->group->n * (p->group[g].all_replicas ? s->dp : 1);
             c->posted = HP_NEW(s->arena, int32_t, c->group->calls);
             communicator_uses(s, g, c);
         }
@@ -113,16 +113,16 @@ static void communicators_init(sim *s) {
 
 static int comm_of(const sim *s, int rank, int group) {
     const bool own = !s->program->group[group].all_replicas;
-    return s->comm_first[group] + (own ? rank / s->wiring->n_role : 0);
+    return s->comm_first[group] + (own ? rank / s->program->n_role : 0);
 }
 
 void sim_transfer_init(sim *s) {
-    for (int r = 0; r < s->wiring->n_rank; r++) channels_init(s, r);
+    for (int r = 0; r < s->n_rank; r++) channels_init(s, r);
     communicators_init(s);
 }
 
 static int receiver_of(const sim *s, int rank, int queue) {
-    return rank - rank % s->wiring->n_role + sim_role(s, rank)->role->queue[queue].peer;
+    return rank - rank % s->program->n_role + sim_role(s, rank)->role->queue[queue].peer;
 }
 
 static int receive_task(const sim *s, int rank, int queue, int message) {
@@ -173,7 +173,7 @@ static void collective_try(sim *s, int comm) {
 
 void sim_post(sim *s, int rank, int task) {
     const hp_wired_role *w = sim_role(s, rank);
-    const int q = w->role->task[task].queue, k = w->place_in_queue[task];
+    const int q = w->role->task[task].queue, k = w->place[task];
     const hp_queue *queue = &w->role->queue[q];
     if (queue->kind == HP_QUEUE_COLL) {
         const int comm = comm_of(s, rank, queue->peer);

@@ -115,7 +115,7 @@ hp_status interp_load(hp_interp *in, int32_t task, hp_error *err) {
 
 /* Evaluation counts its batches down from -1. */
 void interp_loaded(hp_interp *in) {
-    const interp_queue *compute = &in->queue[0];
+    const hp_wired_queue *compute = &in->wired.queue[0];
     if (!in->ahead || --in->n_loads > 0 || in->n_steps + 1 >= in->c.n_steps) return;
     for (int i = 0; i < compute->n; i++)
         if (interp_task(in, compute->task[i])->op == HP_TASK_LOAD)

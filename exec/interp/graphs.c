@@ -47,15 +47,14 @@ static void keep(hp_interp *in, const int32_t *task, int32_t n) {
 }
 
 void interp_segments_begin(hp_interp *in) {
-    const interp_queue *compute = &in->queue[0];
+    const hp_wired_queue *compute = &in->wired.queue[0];
     if (!in->segment || in->n_steps != 1) return;
     for (int i = 0; i < compute->n; i++)
         if (in->segment[compute->task[i]] > 1) keep(in, &compute->task[i], in->segment[compute->task[i]]);
 }
 
 hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err) {
-    const interp_queue *compute = &in->queue[0];
-    const int32_t *task = &compute->task[compute->next];
+    const int32_t *task = &in->wired.queue[0].task[in->ready.head[0]];
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     *n = 0;
     if (!in->captured || !in->captured[task[0]]) return HP_OK;
@@ -63,6 +62,9 @@ hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err) {
     order.done = NULL; /* its event is one of those kept */
     HP_TRY(in->streams->capture->launch(in->captured[task[0]], &order, err));
     *n = in->segment[task[0]];
-    for (int i = 0; i < *n; i++) interp_flies(in, task[i], t0_ns);
+    for (int i = 0; i < *n; i++) {
+        hp_ready_start(&in->ready, 0);
+        interp_flies(in, task[i], t0_ns);
+    }
     return HP_OK;
 }

@@ -5,10 +5,9 @@
 #define HP_INTERP_INSIDE_H
 
 #include "exec/interp/interp.h"
+#include "plan/program/ready.h"
 
-typedef struct interp_queue { /* tasks of one queue, in order */
-    int32_t n, next;
-    int32_t *task;
+typedef struct interp_queue {
     bool ordered; /* a device's events order its work: a task may be given before its dependencies are done */
     int64_t last_ns; /* when the task before was done */
 } interp_queue;
@@ -21,9 +20,10 @@ typedef struct interp_flight { /* a started message or collective, or a task tha
 
 struct hp_interp {
     hp_interp_config c;
-    int32_t *n_dep, *waits;     /* per task: dependencies in all, and not yet met in this step */
-    int32_t *succ_first, *succ; /* CSR: who waits for a task */
-    interp_queue *queue;
+    hp_arena *tables; /* what is built once */
+    hp_wired_role wired;
+    hp_ready ready;
+    interp_queue *queue; /* per role.queue */
     int32_t n_flight, left;
     int32_t n_computing; /* of those in flight, tasks of the compute queue */
     interp_flight *flight;

@@ -4,7 +4,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- construction --- */
 
@@ -14,45 +13,21 @@ void *interp_zeroed(size_t n, size_t size) {
     return p;
 }
 
-static void link_successors(hp_interp *in) {
-    const hp_role *r = in->c.role;
-    in->n_dep = interp_zeroed((size_t)r->n_task, sizeof *in->n_dep);
-    in->waits = interp_zeroed((size_t)r->n_task, sizeof *in->waits);
-    in->succ_first = interp_zeroed((size_t)r->n_task + 1, sizeof *in->succ_first);
-    in->succ = interp_zeroed((size_t)r->n_dep, sizeof *in->succ);
-    for (int t = 0; t < r->n_task; t++) {
-        in->n_dep[t] = r->dep_first[t + 1] - r->dep_first[t];
-        for (int d = r->dep_first[t]; d < r->dep_first[t + 1]; d++) in->succ_first[r->dep[d] + 1]++;
-    }
-    for (int t = 0; t < r->n_task; t++) in->succ_first[t + 1] += in->succ_first[t];
-    int32_t *fill = interp_zeroed((size_t)r->n_task, sizeof *fill);
-    for (int t = 0; t < r->n_task; t++)
-        for (int d = r->dep_first[t]; d < r->dep_first[t + 1]; d++) {
-            const int32_t before = r->dep[d];
-            in->succ[in->succ_first[before] + fill[before]++] = t;
-        }
-    free(fill);
-}
-
 static bool ordered(const hp_interp *in, const hp_queue *q) {
     if (!in->streams) return false;
     if (q->kind == HP_QUEUE_COMPUTE) return true;
     return in->c.comm->ops->ordered && in->c.comm->ops->ordered(in->c.comm, q->backend);
 }
 
-static void fill_queues(hp_interp *in) {
+static void index_program(hp_interp *in) {
     const hp_role *r = in->c.role;
-    in->queue = interp_zeroed((size_t)r->n_queue, sizeof *in->queue);
-    for (int t = 0; t < r->n_task; t++) in->queue[r->task[t].queue].n++;
-    for (int q = 0; q < r->n_queue; q++) {
-        in->queue[q].task = interp_zeroed((size_t)in->queue[q].n, sizeof(int32_t));
-        in->queue[q].n = 0;
-        in->queue[q].ordered = ordered(in, &r->queue[q]);
-    }
-    for (int t = 0; t < r->n_task; t++) {
-        interp_queue *q = &in->queue[r->task[t].queue];
-        q->task[q->n++] = t;
-    }
+    in->tables = hp_arena_new();
+    hp_wire_role(in->tables, r, &in->wired);
+    hp_ready_init(in->tables, &in->wired, &in->ready);
+    in->queue = HP_NEW(in->tables, interp_queue, r->n_queue);
+    for (int q = 0; q < r->n_queue; q++) in->queue[q].ordered = ordered(in, &r->queue[q]);
+    in->flight = HP_NEW(in->tables, interp_flight, r->n_task);
+    in->extent = HP_NEW(in->tables, int64_t, r->n_task);
 }
 
 static int64_t buffer_end(const hp_buffer *b) {
@@ -61,7 +36,6 @@ static int64_t buffer_end(const hp_buffer *b) {
 
 static void measure_extents(hp_interp *in) {
     const hp_role *r = in->c.role;
-    in->extent = interp_zeroed((size_t)r->n_task, sizeof *in->extent);
     for (int t = 0; t < r->n_task; t++) {
         int32_t uses[HP_MAX_USES];
         for (int n = hp_task_uses(r, t, uses); n-- > 0;)
@@ -77,10 +51,8 @@ hp_status hp_interp_new(const hp_interp_config *config, hp_interp **interp, hp_e
     hp_interp *in = interp_zeroed(1, sizeof *in);
     in->c = *config;
     in->streams = config->ops->memory ? config->ops->memory->streams : NULL;
-    link_successors(in);
-    fill_queues(in);
+    index_program(in);
     measure_extents(in);
-    in->flight = interp_zeroed((size_t)in->c.role->n_task, sizeof *in->flight);
     hp_status s = interp_device_open(in, err);
     if (s == HP_OK) s = interp_data_open(in, err);
     if (s == HP_OK) s = interp_zero_gradients(in, err);
@@ -95,14 +67,7 @@ void hp_interp_free(hp_interp *in) {
     interp_data_close(in);
     interp_segments_close(in);
     interp_device_close(in);
-    for (int q = 0; q < in->c.role->n_queue; q++) free(in->queue[q].task);
-    free(in->n_dep);
-    free(in->waits);
-    free(in->succ_first);
-    free(in->succ);
-    free(in->queue);
-    free(in->extent);
-    free(in->flight);
+    hp_arena_free(in->tables);
     free(in);
 }
 
@@ -119,8 +84,9 @@ static bool follows_events(const hp_interp *in, int32_t before, int32_t task) {
 }
 
 static void release(hp_interp *in, int32_t task, bool by_event) {
-    for (int s = in->succ_first[task]; s < in->succ_first[task + 1]; s++)
-        if (follows_events(in, task, in->succ[s]) == by_event) in->waits[in->succ[s]]--;
+    const hp_wired_role *w = &in->wired;
+    for (int s = w->succ_first[task]; s < w->succ_first[task + 1]; s++)
+        if (follows_events(in, task, w->succ[s]) == by_event) hp_ready_meet(&in->ready, w->succ[s]);
 }
 
 void interp_given(hp_interp *in, int32_t task) {
@@ -129,7 +95,7 @@ void interp_given(hp_interp *in, int32_t task) {
 }
 
 void interp_flies(hp_interp *in, int32_t task, int64_t t0_ns) {
-    HP_ASSERT(in->waits[task] == 0);
+    HP_ASSERT(in->ready.wait[task] == 0);
     in->flight[in->n_flight++] = (interp_flight){.task = task, .handle = -1, .t0_ns = t0_ns};
     in->n_computing++;
     interp_given(in, task);
@@ -181,21 +147,19 @@ static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
 }
 
 /* A store is the host's work, and yet done behind all compute tasks before it. */
-static bool may_run(const hp_interp *in, const interp_queue *compute) {
-    if (compute->next == compute->n) return false;
-    const int32_t task = compute->task[compute->next];
-    return in->waits[task] == 0 && (interp_task(in, task)->op != HP_TASK_STORE || in->n_computing == 0);
+static bool may_run(const hp_interp *in) {
+    const int task = hp_ready_task(&in->ready, 0);
+    return task >= 0 && (interp_task(in, task)->op != HP_TASK_STORE || in->n_computing == 0);
 }
 
 static hp_status run_next(hp_interp *in, const hp_step *step, hp_error *err) {
-    interp_queue *compute = &in->queue[0];
-    const int32_t task = compute->task[compute->next];
+    const int32_t task = hp_ready_head(&in->ready, 0);
     int32_t n = 0;
     hp_watch_note(in->c.watch, task, in->iter);
     HP_TRY(interp_segment_give(in, &n, err));
-    compute->next += n > 0 ? n : 1;
     if (n > 0) return HP_OK;
-    return compute->ordered ? enqueue(in, task, err) : run_here(in, task, step, err);
+    hp_ready_start(&in->ready, 0);
+    return in->queue[0].ordered ? enqueue(in, task, err) : run_here(in, task, step, err);
 }
 
 static hp_status wait(hp_interp *in, hp_error *err) {
@@ -215,8 +179,7 @@ static hp_status ended(const hp_interp *in, int signal, hp_error *err) {
 
 static hp_status reset(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err) {
     const hp_role *r = in->c.role;
-    memcpy(in->waits, in->n_dep, sizeof *in->waits * (size_t)r->n_task);
-    for (int q = 0; q < r->n_queue; q++) in->queue[q].next = 0;
+    hp_ready_reset(&in->ready);
     in->left = r->n_task;
     in->n_flight = in->n_computing = in->n_loads = 0;
     for (int t = 0; t < r->n_task; t++) in->n_loads += r->task[t].op == HP_TASK_LOAD;
@@ -232,7 +195,7 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
     while (in->left > 0) {
         if (in->c.stop && *in->c.stop) return ended(in, (int)*in->c.stop, err);
         HP_TRY(interp_progress(in, err));
-        if (may_run(in, &in->queue[0]))
+        if (may_run(in))
             HP_TRY(run_next(in, step, err));
         else if (in->left > 0)
             HP_TRY(wait(in, err));

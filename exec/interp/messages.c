@@ -39,16 +39,23 @@ static hp_status start(hp_interp *in, int32_t task, hp_error *err) {
     return HP_OK;
 }
 
+/* All of a queue that may start now. */
+static hp_status start_queue(hp_interp *in, int queue, hp_error *err) {
+    for (int task; (task = hp_ready_task(&in->ready, queue)) >= 0;) {
+        HP_TRY(start(in, task, err));
+        hp_ready_start(&in->ready, queue);
+    }
+    return HP_OK;
+}
+
 /* All that may start now, of one direction through the device: it goes there as one group. What the program
  * means to move together has the same dependencies, and what it means to follow depends on it (plan/program/lanes.h):
  * so groups are the same in every run. */
 static hp_status start_group(hp_interp *in, bool sums, bool *any, hp_error *err) {
     const int first = in->n_flight;
     for (int q = 1; q < in->c.role->n_queue; q++) {
-        interp_queue *queue = &in->queue[q];
-        if (!queue->ordered || (in->c.role->queue[q].kind == HP_QUEUE_COLL) != sums) continue;
-        while (queue->next < queue->n && in->waits[queue->task[queue->next]] == 0)
-            HP_TRY(start(in, queue->task[queue->next++], err));
+        if (!in->queue[q].ordered || (in->c.role->queue[q].kind == HP_QUEUE_COLL) != sums) continue;
+        HP_TRY(start_queue(in, q, err));
     }
     if (in->n_flight == first) return HP_OK;
     *any = true;
@@ -97,14 +104,10 @@ static hp_status land(hp_interp *in, bool *any, hp_error *err) {
 /* --- what can be done now --- */
 
 static hp_status take_off(hp_interp *in, bool *any, hp_error *err) {
-    for (int q = 1; q < in->c.role->n_queue; q++) {
-        interp_queue *queue = &in->queue[q];
-        if (queue->ordered) continue;
-        while (queue->next < queue->n && in->waits[queue->task[queue->next]] == 0) {
-            HP_TRY(start(in, queue->task[queue->next++], err));
-            *any = true;
-        }
-    }
+    const int first = in->n_flight;
+    for (int q = 1; q < in->c.role->n_queue; q++)
+        if (!in->queue[q].ordered) HP_TRY(start_queue(in, q, err));
+    *any |= in->n_flight > first;
     HP_TRY(start_group(in, false, any, err));
     return start_group(in, true, any, err);
 }

@@ -3,7 +3,7 @@
 
 /* What the rank waits for: the oldest operation under way, else the head of the compute queue. */
 static int32_t awaited(const hp_interp *in) {
-    int32_t task = in->n_flight ? in->flight[0].task : in->queue[0].task[in->queue[0].next];
+    int32_t task = in->n_flight ? in->flight[0].task : hp_ready_head(&in->ready, 0);
     for (int f = 1; f < in->n_flight; f++)
         if (in->flight[f].task < task) task = in->flight[f].task;
     return task;

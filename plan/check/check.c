@@ -227,9 +227,10 @@ static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph
     HP_TRY(hp_check_boxes(p, g, err));
     HP_TRY(hp_check_data(arena, p, g, &payload, err));
     HP_TRY(hp_check_gradients(p, g, err));
-    HP_TRY(hp_check_messages(arena, p, g, payload, err));
-    HP_TRY(hp_check_waits(p, g, err));
-    HP_TRY(hp_check_lanes(arena, p, g, err));
+    const hp_wiring *w = hp_wiring_new(arena, p);
+    HP_TRY(hp_check_messages(arena, w, g, payload, err));
+    HP_TRY(hp_check_waits(w, g, err));
+    HP_TRY(hp_check_lanes(arena, w, g, err));
     return hp_check_memory(p, g, err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "plan/program/operands.h"
 #include "plan/program/program.h"
+#include "plan/program/ready.h"
 
 /* --- check/check.c --- */
 
@@ -92,31 +93,21 @@ hp_status hp_check_gradients(const hp_program *p, const hp_graph *g, hp_error *e
 
 /* --- check/messages.c --- */
 
-/* Tasks of each queue, in order: task[first[q]] .. task[first[q + 1] - 1]; and the queues sorted by kind,
- * peer and channel. */
-typedef struct hp_queue_list {
-    int32_t *first, *task, *sorted;
-} hp_queue_list;
-/* Of every role. */
-hp_queue_list *hp_queue_lists(hp_arena *arena, const hp_program *p);
-/* The role's queue of that kind, or -1. */
-int hp_queue_find(const hp_role *r, const hp_queue_list *l, int kind, int peer, int channel);
-
 /* E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-BOX: the two ends of every message, the members of every collective.
  */
-hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g,
+hp_status hp_check_messages(hp_arena *arena, const hp_wiring *w, const hp_graph *g,
                             hp_payload *const *payload, hp_error *err);
 
 /* --- check/waits.c --- */
 
 /* E-CYCLE, E-DEADLOCK: the wait-for graph under synchronous sends. */
-hp_status hp_check_waits(const hp_program *p, const hp_graph *g, hp_error *err);
+hp_status hp_check_waits(const hp_wiring *w, const hp_graph *g, hp_error *err);
 
 /* --- check/lanes.c --- */
 
 /* E-LANE, and E-DEADLOCK where groups of messages wait for each other: messages that are a device's work (see
  * lanes.h). */
-hp_status hp_check_lanes(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err);
+hp_status hp_check_lanes(hp_arena *arena, const hp_wiring *w, const hp_graph *g, hp_error *err);
 
 /* --- check/memory.c --- */
 

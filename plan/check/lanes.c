@@ -24,7 +24,7 @@ typedef struct lanes_check {
     hp_arena *arena;
     const hp_program *p;
     const hp_graph *g;
-    const hp_queue_list *lists;
+    const hp_wiring *w;
     stream_tasks (*of)[HP_LANE_STREAMS]; /* per role */
 } lanes_check;
 
@@ -32,8 +32,7 @@ typedef struct lanes_check {
 
 static hp_status check_ends(const lanes_check *c, int role, int q, hp_error *err) {
     const hp_queue *a = &c->p->role[role].queue[q];
-    const int kind = a->kind == HP_QUEUE_SEND ? HP_QUEUE_RECV : HP_QUEUE_SEND;
-    const int other = hp_queue_find(&c->p->role[a->peer], &c->lists[a->peer], kind, role, a->channel);
+    const int other = c->w->role[role].queue[q].partner;
     if (other < 0) return HP_OK; /* check/messages.c: nothing moves there */
     const hp_queue *b = &c->p->role[a->peer].queue[other];
     if (a->backend != b->backend)
@@ -44,7 +43,7 @@ static hp_status check_ends(const lanes_check *c, int role, int q, hp_error *err
 
 static hp_status check_member(const lanes_check *c, int role, int q, int32_t *backend, hp_error *err) {
     const hp_queue *queue = &c->p->role[role].queue[q];
-    if (c->lists[role].first[q] == c->lists[role].first[q + 1]) return HP_OK;
+    if (c->w->role[role].queue[q].n == 0) return HP_OK;
     if (backend[queue->peer] < 0) backend[queue->peer] = queue->backend;
     if (backend[queue->peer] != queue->backend)
         REFUSE("E-LANE: group %d: rank %d calls %s's collectives, other members %s's", queue->peer, role,
@@ -240,11 +239,12 @@ static hp_status check_progress(const lanes_check *c, hp_error *err) {
         wide.role[r] = c->p->role[r];
         widen_role(c, r, &wide.role[r]);
     }
-    return hp_check_waits(&wide, c->g, err);
+    return hp_check_waits(hp_wiring_new(c->arena, &wide), c->g, err);
 }
 
-hp_status hp_check_lanes(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err) {
-    lanes_check c = {arena, p, g, hp_queue_lists(arena, p), NULL};
+hp_status hp_check_lanes(hp_arena *arena, const hp_wiring *w, const hp_graph *g, hp_error *err) {
+    const hp_program *p = w->program;
+    lanes_check c = {.arena = arena, .p = p, .g = g, .w = w};
     HP_TRY(check_backends(&c, err));
     if (!hp_has_lanes(p)) return HP_OK;
     c.of = hp_arena_alloc(arena, sizeof *c.of * (size_t)p->n_role);

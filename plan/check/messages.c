@@ -2,68 +2,14 @@
 #include "plan/base/hash.h"
 #include "plan/check/check.h"
 
-#include <stdlib.h>
-
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
 
-/* --- tasks by queue --- */
-
-typedef struct key {
-    hp_queue queue;
-    int32_t id;
-} key;
-
-static int compare_queues(const hp_queue *a, const hp_queue *b) {
-    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-    if (a->peer != b->peer) return a->peer < b->peer ? -1 : 1;
-    if (a->channel != b->channel) return a->channel < b->channel ? -1 : 1;
-    return 0;
-}
-
-static int compare_keys(const void *a, const void *b) {
-    return compare_queues(&((const key *)a)->queue, &((const key *)b)->queue);
-}
-
-static void list_role(hp_arena *arena, const hp_role *r, hp_queue_list *l) {
-    l->first = HP_NEW(arena, int32_t, r->n_queue + 1);
-    l->task = HP_NEW(arena, int32_t, r->n_task);
-    l->sorted = HP_NEW(arena, int32_t, r->n_queue);
-    for (int t = 0; t < r->n_task; t++) l->first[r->task[t].queue + 1]++;
-    for (int q = 0; q < r->n_queue; q++) l->first[q + 1] += l->first[q];
-    for (int t = 0; t < r->n_task; t++) l->task[l->first[r->task[t].queue]++] = t;
-    for (int q = r->n_queue; q > 0; q--) l->first[q] = l->first[q - 1]; /* the fill moved each to its end */
-    l->first[0] = 0;
-    key *keys = HP_NEW(arena, key, r->n_queue);
-    for (int q = 0; q < r->n_queue; q++) keys[q] = (key){r->queue[q], q};
-    qsort(keys, (size_t)r->n_queue, sizeof *keys, compare_keys);
-    for (int q = 0; q < r->n_queue; q++) l->sorted[q] = keys[q].id;
-}
-
-hp_queue_list *hp_queue_lists(hp_arena *arena, const hp_program *p) {
-    hp_queue_list *l = HP_NEW(arena, hp_queue_list, p->n_role);
-    for (int r = 0; r < p->n_role; r++) list_role(arena, &p->role[r], &l[r]);
-    return l;
-}
-
-int hp_queue_find(const hp_role *r, const hp_queue_list *l, int kind, int peer, int channel) {
-    const hp_queue want = {kind, peer, channel, HP_BACKEND_MPI};
-    int low = 0, high = r->n_queue;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (compare_queues(&r->queue[l->sorted[middle]], &want) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < r->n_queue && compare_queues(&r->queue[l->sorted[low]], &want) == 0 ? l->sorted[low] : -1;
-}
-
 /* Two queues to one place would leave open which message comes first. */
-static hp_status check_twins(const hp_program *p, const hp_queue_list *lists, int role, hp_error *err) {
-    const hp_role *r = &p->role[role];
+static hp_status check_twins(const hp_wired_role *w, int role, hp_error *err) {
+    const hp_role *r = w->role;
     for (int i = 1; i < r->n_queue; i++) {
-        const int a = lists[role].sorted[i - 1], b = lists[role].sorted[i];
-        if (compare_queues(&r->queue[a], &r->queue[b]) == 0)
+        const int a = w->sorted_queue[i - 1], b = w->sorted_queue[i];
+        if (hp_queue_compare(&r->queue[a], &r->queue[b]) == 0)
             REFUSE("E-RANGE: rank %d: queues %d and %d lead to the same place", role, a, b);
     }
     return HP_OK;
@@ -74,7 +20,7 @@ static hp_status check_twins(const hp_program *p, const hp_queue_list *lists, in
 typedef struct messages {
     const hp_program *p;
     const hp_graph *g;
-    const hp_queue_list *lists;
+    const hp_wiring *w;
     hp_payload *const *payload;
 } messages;
 
@@ -126,15 +72,23 @@ static hp_status check_message(const messages *m, const message *e, hp_error *er
     return check_payload(m, e, err);
 }
 
+static int count_tasks(const messages *m, int role, int q) {
+    return q < 0 ? 0 : m->w->role[role].queue[q].n;
+}
+
+/* Tasks at the other end of a channel. */
+static int count_partners(const messages *m, int role, int q) {
+    return count_tasks(m, m->p->role[role].queue[q].peer, m->w->role[role].queue[q].partner);
+}
+
 /* Queue `q` of role `from`, a send: its messages against the receives of its peer. */
 static hp_status check_channel(const messages *m, int from, int q, hp_error *err) {
     const hp_queue *queue = &m->p->role[from].queue[q];
-    const hp_queue_list *a = &m->lists[from], *b = &m->lists[queue->peer];
-    const int back = hp_queue_find(&m->p->role[queue->peer], b, HP_QUEUE_RECV, from, queue->channel);
-    const int n = a->first[q + 1] - a->first[q], n_back = back < 0 ? 0 : b->first[back + 1] - b->first[back];
+    const int32_t *task = m->w->role[from].queue[q].task;
+    const int n = count_tasks(m, from, q), n_back = count_partners(m, from, q);
     for (int k = 0; k < n && k < n_back; k++) {
-        const message e = {
-            from, queue->peer, queue->channel, k, a->task[a->first[q] + k], b->task[b->first[back] + k]};
+        const message e = {from, queue->peer, queue->channel,
+                           k,    task[k],     hp_wired_other_end(m->w, from, task[k])};
         HP_TRY(check_message(m, &e, err));
     }
     if (n > n_back)
@@ -146,9 +100,7 @@ static hp_status check_channel(const messages *m, int from, int q, hp_error *err
 /* Queue `q` of role `to`, a receive: as many sends wait for it. */
 static hp_status check_receives(const messages *m, int to, int q, hp_error *err) {
     const hp_queue *queue = &m->p->role[to].queue[q];
-    const hp_queue_list *a = &m->lists[queue->peer], *b = &m->lists[to];
-    const int back = hp_queue_find(&m->p->role[queue->peer], a, HP_QUEUE_SEND, to, queue->channel);
-    const int n = b->first[q + 1] - b->first[q], n_back = back < 0 ? 0 : a->first[back + 1] - a->first[back];
+    const int n = count_tasks(m, to, q), n_back = count_partners(m, to, q);
     if (n > n_back)
         REFUSE("E-MATCH: rank %d receives %d messages on channel %d, rank %d sends %d", to, n, queue->channel,
                queue->peer, n_back);
@@ -156,7 +108,7 @@ static hp_status check_receives(const messages *m, int to, int q, hp_error *err)
 }
 
 static hp_status check_role_messages(const messages *m, int role, hp_error *err) {
-    HP_TRY(check_twins(m->p, m->lists, role, err));
+    HP_TRY(check_twins(&m->w->role[role], role, err));
     for (int q = 1; q < m->p->role[role].n_queue; q++) {
         const int kind = m->p->role[role].queue[q].kind;
         if (kind == HP_QUEUE_SEND) HP_TRY(check_channel(m, role, q, err));
@@ -222,14 +174,12 @@ static hp_status check_call(const collectives *c, int k, const hp_task *a, const
 
 static hp_status check_member(const collectives *c, hp_error *err) {
     const messages *m = c->m;
-    const hp_role *a = &m->p->role[c->first], *b = &m->p->role[c->role];
-    const hp_queue_list *la = &m->lists[c->first], *lb = &m->lists[c->role];
-    const int qa = hp_queue_find(a, la, HP_QUEUE_COLL, c->group, 0),
-              qb = hp_queue_find(b, lb, HP_QUEUE_COLL, c->group, 0);
-    const int na = qa < 0 ? 0 : la->first[qa + 1] - la->first[qa],
-              nb = qb < 0 ? 0 : lb->first[qb + 1] - lb->first[qb];
+    const hp_wired_role *a = &m->w->role[c->first], *b = &m->w->role[c->role];
+    const int qa = hp_wired_find(a, HP_QUEUE_COLL, c->group, 0),
+              qb = hp_wired_find(b, HP_QUEUE_COLL, c->group, 0);
+    const int na = count_tasks(m, c->first, qa), nb = count_tasks(m, c->role, qb);
     for (int k = 0; k < na && k < nb; k++)
-        HP_TRY(check_call(c, k, &a->task[la->task[la->first[qa] + k]], &b->task[lb->task[lb->first[qb] + k]],
+        HP_TRY(check_call(c, k, &a->role->task[a->queue[qa].task[k]], &b->role->task[b->queue[qb].task[k]],
                           err));
     if (na != nb)
         REFUSE("E-MATCH: group %d: rank %d calls %d collectives, rank %d calls %d", c->group, c->first, na,
@@ -251,9 +201,9 @@ static hp_status check_collectives(hp_arena *arena, const messages *m, hp_error 
     return HP_OK;
 }
 
-hp_status hp_check_messages(hp_arena *arena, const hp_program *p, const hp_graph *g,
+hp_status hp_check_messages(hp_arena *arena, const hp_wiring *w, const hp_graph *g,
                             hp_payload *const *payload, hp_error *err) {
-    const messages m = {p, g, hp_queue_lists(arena, p), payload};
-    for (int r = 0; r < p->n_role; r++) HP_TRY(check_role_messages(&m, r, err));
+    const messages m = {w->program, g, w, payload};
+    for (int r = 0; r < w->program->n_role; r++) HP_TRY(check_role_messages(&m, r, err));
     return check_collectives(arena, &m, err);
 }

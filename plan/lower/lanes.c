@@ -146,11 +146,11 @@ static void write_role(hp_arena *arena, hp_arena *scratch, hp_role *role, const 
 hp_status hp_lanes(hp_arena *arena, hp_program *p, const hp_graph *g, hp_error *err) {
     if (!hp_has_lanes(p)) return HP_OK;
     hp_arena *scratch = hp_arena_new();
-    const hp_lane_order *order = hp_lanes_order(scratch, p, g);
+    const hp_wiring *w = hp_wiring_new(scratch, p);
+    const hp_lane_order *order = hp_lanes_order(scratch, w, g);
+    const hp_status s = order ? HP_OK : hp_check_waits(w, g, err); /* it names the circle */
+    HP_ASSERT(order || s != HP_OK);
     for (int r = 0; order && r < p->n_role; r++) write_role(arena, scratch, &p->role[r], &order[r]);
     hp_arena_free(scratch);
-    if (order) return HP_OK;
-    const hp_status s = hp_check_waits(p, g, err); /* it names the circle */
-    HP_ASSERT(s != HP_OK);
     return s;
 }

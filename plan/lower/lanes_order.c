@@ -8,12 +8,12 @@
  * same micro-batch between two stages. */
 #include "plan/lower/lanes_order.h"
 
-#include "plan/check/check.h"
+#include "plan/program/ready.h"
 
 #include <string.h>
 
 typedef struct points {
-    int32_t n, first, *point; /* first: not yet taken from the front */
+    int32_t n, first, *point; /* first: not yet removed from the front */
 } points;
 
 /* What moves together. */
@@ -25,17 +25,16 @@ typedef struct joint {
     hp_arena *arena;
     const hp_program *p;
     const hp_graph *g;
-    const hp_queue_list *lists;
+    const hp_wiring *w;
+    hp_ready *ready;       /* per role */
     int32_t n_task, *base; /* base: per role, its first task's number over all roles */
     int32_t *role;         /* per task, numbered so */
     int32_t *point;        /* per task: the first task of its point */
     int32_t *peer;         /* per task: the next task of its point, -1 */
-    int32_t *before;       /* per point: dependencies and tasks ahead in queues that are still to come */
-    int32_t *next;         /* per task: the one behind it in its queue, -1 */
-    int32_t *succ_first, *succ;
+    int32_t *missing;      /* per point: tasks of it that may not start yet */
     double *since;         /* per point: when all that it has waited for so far was done */
     double *busy;          /* per role and stream: until when */
-    points ready, waiting; /* waiting: NCCL's that may come */
+    points free, waiting;  /* points that may come; waiting: NCCL's */
     int32_t n_lane, left;
     hp_lane_order *order;
 } joint;
@@ -46,90 +45,49 @@ static void number_tasks(joint *j) {
     j->base = HP_NEW(j->arena, int32_t, j->p->n_role + 1);
     for (int r = 0; r < j->p->n_role; r++) j->base[r + 1] = j->base[r] + j->p->role[r].n_task;
     j->left = j->n_task = j->base[j->p->n_role];
-    int32_t **per_task[] = {&j->role, &j->point, &j->peer, &j->before, &j->next};
-    for (int i = 0; i < 5; i++) *per_task[i] = HP_NEW(j->arena, int32_t, j->n_task);
+    int32_t **per_task[] = {&j->role, &j->point, &j->peer, &j->missing};
+    for (int i = 0; i < 4; i++) *per_task[i] = HP_NEW(j->arena, int32_t, j->n_task);
     for (int r = 0; r < j->p->n_role; r++)
         for (int t = j->base[r]; t < j->base[r + 1]; t++) {
             j->role[t] = r;
             j->point[t] = t;
-            j->peer[t] = j->next[t] = -1;
+            j->peer[t] = -1;
         }
 }
 
-/* The k-th send of a channel is received by the k-th receive at its other end. */
+/* The two ends of each message of a send queue are one point, the sender's. */
 static void join_messages(joint *j, int role, int q) {
-    const hp_queue *queue = &j->p->role[role].queue[q];
-    const hp_queue_list *a = &j->lists[role], *b = &j->lists[queue->peer];
-    const int back = hp_queue_find(&j->p->role[queue->peer], b, HP_QUEUE_RECV, role, queue->channel);
-    if (back < 0) return;
-    for (int i = a->first[q], k = b->first[back]; i < a->first[q + 1] && k < b->first[back + 1]; i++, k++) {
-        const int send = j->base[role] + a->task[i], recv = j->base[queue->peer] + b->task[k];
-        j->point[recv] = send;
-        j->peer[send] = recv;
+    const hp_wired_queue *queue = &j->w->role[role].queue[q];
+    const int peer = j->p->role[role].queue[q].peer;
+    for (int k = 0; k < queue->n; k++) {
+        const int recv = hp_wired_other_end(j->w, role, queue->task[k]);
+        if (recv < 0) continue;
+        j->point[j->base[peer] + recv] = j->base[role] + queue->task[k];
+        j->peer[j->base[role] + queue->task[k]] = j->base[peer] + recv;
     }
 }
 
-/* The k-th calls of a group's members are one point, that of the first who came; latest[k]: who came last. */
-static void join_calls(joint *j, int role, int q, int32_t **latest, int32_t *n_latest) {
-    const hp_queue_list *l = &j->lists[role];
-    const int n = l->first[q + 1] - l->first[q];
-    if (!*latest) {
-        *latest = HP_NEW(j->arena, int32_t, n);
-        *n_latest = n;
-        memset(*latest, -1, sizeof(int32_t) * (size_t)n);
-    }
-    for (int k = 0; k < n && k < *n_latest; k++) {
-        const int call = j->base[role] + l->task[l->first[q] + k], last = (*latest)[k];
+/* The k-th calls of a group's members are one point, that of its first member. */
+static void join_calls(joint *j, const hp_wired_group *g, int k) {
+    int last = -1;
+    for (int i = 0; i < g->n; i++) {
+        const int task = hp_wired_call(j->w, g, i, k), call = j->base[g->role[i]] + task;
+        if (task < 0) continue;
         if (last >= 0) {
             j->point[call] = j->point[last];
             j->peer[last] = call;
         }
-        (*latest)[k] = call;
+        last = call;
     }
 }
 
 static void join_ranks(joint *j) {
-    int32_t **latest = HP_NEW(j->arena, int32_t *, j->p->n_group);
-    int32_t *n_latest = HP_NEW(j->arena, int32_t, j->p->n_group);
     for (int role = 0; role < j->p->n_role; role++)
-        for (int q = 1; q < j->p->role[role].n_queue; q++) {
-            const hp_queue *queue = &j->p->role[role].queue[q];
-            if (queue->kind == HP_QUEUE_SEND) join_messages(j, role, q);
-            if (queue->kind == HP_QUEUE_COLL)
-                join_calls(j, role, q, &latest[queue->peer], &n_latest[queue->peer]);
-        }
-}
-
-/* --- what waits for what --- */
-
-static void link_queues(joint *j, int role) {
-    const hp_queue_list *l = &j->lists[role];
-    for (int q = 0; q < j->p->role[role].n_queue; q++)
-        for (int i = l->first[q]; i + 1 < l->first[q + 1]; i++) {
-            const int behind = j->base[role] + l->task[i + 1];
-            j->next[j->base[role] + l->task[i]] = behind;
-            j->before[j->point[behind]]++;
-        }
-}
-
-static void link_dependencies(joint *j) {
-    int64_t n_dep = 0;
-    int32_t *first = j->succ_first = HP_NEW(j->arena, int32_t, j->n_task + 2);
-    for (int role = 0; role < j->p->n_role; role++) {
-        const hp_role *r = &j->p->role[role];
-        for (int i = 0; i < r->n_dep; i++) first[j->base[role] + r->dep[i] + 2]++;
-        n_dep += r->n_dep;
-    }
-    for (int t = 0; t < j->n_task; t++) first[t + 2] += first[t + 1];
-    j->succ = HP_NEW(j->arena, int32_t, n_dep);
-    for (int t = 0; t < j->n_task; t++) { /* filling moves first[t + 1] to where it belongs */
-        const hp_role *r = &j->p->role[j->role[t]];
-        const int base = j->base[j->role[t]];
-        for (int i = r->dep_first[t - base]; i < r->dep_first[t - base + 1]; i++) {
-            j->succ[first[base + r->dep[i] + 1]++] = t;
-            j->before[j->point[t]]++;
-        }
-    }
+        for (int q = 1; q < j->p->role[role].n_queue; q++)
+            if (j->p->role[role].queue[q].kind == HP_QUEUE_SEND) join_messages(j, role, q);
+    for (int g = 0; g < j->p->n_group; g++)
+        for (int k = 0; k < j->w->group[g].calls; k++) join_calls(j, &j->w->group[g], k);
+    for (int t = 0; t < j->n_task; t++) j->missing[j->point[t]]++;
 }
 
 /* --- the clock --- */
@@ -165,18 +123,29 @@ static double move(joint *j, int point) {
 /* --- the order --- */
 
 static void push(joint *j, int point) {
-    points *l = hp_lane_stream_of(queue_of(j, point)) < 0 ? &j->ready : &j->waiting;
+    points *l = hp_lane_stream_of(queue_of(j, point)) < 0 ? &j->free : &j->waiting;
     l->point[l->n++] = point;
 }
 
-static void release(joint *j, int task, double now) {
-    if (task < 0) return;
+/* What a task waited for was done at `now`. */
+static void delay(joint *j, int task, double now) {
     const int point = j->point[task];
     if (now > j->since[point]) j->since[point] = now;
-    if (--j->before[point] == 0) push(j, point);
 }
 
-/* The point's tasks come next on their ranks; what is behind them in queues may. */
+/* A task may start; with the last of a point, the point may come. */
+static void arrive(joint *j, int task) {
+    if (--j->missing[j->point[task]] == 0) push(j, j->point[task]);
+}
+
+/* The next task of a queue may follow. */
+static void start(joint *j, int role, int queue, double now) {
+    const int next = hp_ready_start(&j->ready[role], queue), head = hp_ready_head(&j->ready[role], queue);
+    if (head >= 0) delay(j, j->base[role] + head, now);
+    if (next >= 0) arrive(j, j->base[role] + next);
+}
+
+/* The point's tasks come next on their ranks; what is after them in queues may. */
 static void place(joint *j, int point, int lane, double now) {
     for (int t = point; t >= 0; t = j->peer[t]) {
         hp_lane_order *o = &j->order[j->role[t]];
@@ -185,17 +154,23 @@ static void place(joint *j, int point, int lane, double now) {
         o->lane[id] = lane;
         j->left--;
     }
-    for (int t = point; t >= 0; t = j->peer[t]) release(j, j->next[t], now);
+    for (int t = point; t >= 0; t = j->peer[t]) start(j, j->role[t], task_of(j, t)->queue, now);
 }
 
 static void finish(joint *j, int point, double now) {
-    for (int t = point; t >= 0; t = j->peer[t])
-        for (int i = j->succ_first[t]; i < j->succ_first[t + 1]; i++) release(j, j->succ[i], now);
+    for (int t = point; t >= 0; t = j->peer[t]) {
+        const int role = j->role[t], base = j->base[role];
+        const hp_wired_role *w = &j->w->role[role];
+        for (int i = w->succ_first[t - base]; i < w->succ_first[t - base + 1]; i++) {
+            delay(j, base + w->succ[i], now);
+            if (hp_ready_meet(&j->ready[role], w->succ[i])) arrive(j, base + w->succ[i]);
+        }
+    }
 }
 
-static void run_ready(joint *j) {
-    while (j->ready.first < j->ready.n) {
-        const int point = j->ready.point[j->ready.first++];
+static void run_free(joint *j) {
+    while (j->free.first < j->free.n) {
+        const int point = j->free.point[j->free.first++];
         const double end = j->since[point] + time_of(j, point);
         place(j, point, -1, end);
         finish(j, point, end);
@@ -242,20 +217,31 @@ static void run_lane(joint *j, int32_t *member) {
     for (int i = 0; i < n; i++) finish(j, member[i], move(j, member[i]));
 }
 
+static void open_roles(joint *j) {
+    j->ready = HP_NEW(j->arena, hp_ready, j->p->n_role);
+    for (int r = 0; r < j->p->n_role; r++) {
+        hp_ready_init(j->arena, &j->w->role[r], &j->ready[r]);
+        for (int q = 0; q < j->p->role[r].n_queue; q++) {
+            const int task = hp_ready_task(&j->ready[r], q);
+            if (task >= 0) j->missing[j->point[j->base[r] + task]]--;
+        }
+    }
+}
+
 static void run(joint *j) {
     int32_t *member = HP_NEW(j->arena, int32_t, j->n_task);
     for (int t = 0; t < j->n_task; t++)
-        if (j->point[t] == t && j->before[t] == 0) push(j, t);
-    for (run_ready(j); j->waiting.n > 0; run_ready(j)) run_lane(j, member);
+        if (j->point[t] == t && j->missing[t] == 0) push(j, t);
+    for (run_free(j); j->waiting.n > 0; run_free(j)) run_lane(j, member);
 }
 
-hp_lane_order *hp_lanes_order(hp_arena *arena, const hp_program *p, const hp_graph *g) {
-    joint j = {.arena = arena, .p = p, .g = g, .lists = hp_queue_lists(arena, p)};
+hp_lane_order *hp_lanes_order(hp_arena *arena, const hp_wiring *w, const hp_graph *g) {
+    const hp_program *p = w->program;
+    joint j = {.arena = arena, .p = p, .g = g, .w = w};
     number_tasks(&j);
     join_ranks(&j);
-    for (int r = 0; r < p->n_role; r++) link_queues(&j, r);
-    link_dependencies(&j);
-    j.ready.point = HP_NEW(arena, int32_t, j.n_task);
+    open_roles(&j);
+    j.free.point = HP_NEW(arena, int32_t, j.n_task);
     j.waiting.point = HP_NEW(arena, int32_t, j.n_task);
     j.since = HP_NEW(arena, double, j.n_task);
     j.busy = HP_NEW(arena, double, p->n_role *HP_LANE_STREAMS);

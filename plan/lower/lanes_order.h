@@ -3,6 +3,7 @@
 #define HP_LANES_ORDER_H
 
 #include "plan/program/lanes.h"
+#include "plan/program/wiring.h"
 
 /* Of one role: its tasks in the joint order, and their lanes. */
 typedef struct hp_lane_order {
@@ -11,6 +12,6 @@ typedef struct hp_lane_order {
 } hp_lane_order;
 
 /* Returns NULL where tasks wait in a circle. */
-hp_lane_order *hp_lanes_order(hp_arena *arena, const hp_program *p, const hp_graph *g);
+hp_lane_order *hp_lanes_order(hp_arena *arena, const hp_wiring *w, const hp_graph *g);
 
 #endif

@@ -209,6 +209,13 @@ static void lower_program(hp_lower_ctx *c) {
     for (int role = 0; role < c->p->n_role; role++) lower_role(c, role);
 }
 
+static hp_status check_waits(const hp_program *p, const hp_graph *g, hp_error *err) {
+    hp_arena *scratch = hp_arena_new();
+    const hp_status s = hp_check_waits(hp_wiring_new(scratch, p), g, err);
+    hp_arena_free(scratch);
+    return s;
+}
+
 hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
                    hp_program **program, hp_error *err) {
     hp_reject why;
@@ -228,7 +235,7 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
     for (c.keep = 1;; c.keep *= 2) { /* reuse of sent buffers must not close a circle of waits */
         lower_program(&c);
         if (!o->place || c.p->n_role == 1) break;
-        status = hp_check_waits(c.p, g, err);
+        status = check_waits(c.p, g, err);
         if (status == HP_OK || c.keep >= steps) break;
     }
     *program = c.p;

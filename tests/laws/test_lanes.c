@@ -215,7 +215,8 @@ static void seeded_faults_are_refused(void **state) {
             v.r = &v.p->role[v.role];
             if (lane_faults[f].inject(&v)) {
                 caught[f]++;
-                if (hp_check_lanes(v.arena, v.p, g, &err) != HP_EPLAN || strncmp(err.text, "E-LANE", 6) != 0)
+                if (hp_check_lanes(v.arena, hp_wiring_new(v.arena, v.p), g, &err) != HP_EPLAN ||
+                    strncmp(err.text, "E-LANE", 6) != 0)
                     fail_msg("%s in rank %d of %s was not caught", lane_faults[f].name, v.role,
                              STRATEGIES[i]);
                 assert_int_equal(hp_program_check(v.p, g, &err), HP_EPLAN);

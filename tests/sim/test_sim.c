@@ -1,7 +1,6 @@
 /* test_sim.c - the simulator against closed forms of the schedules' papers, lower bounds and itself. */
 #include "sim/bounds.h"
 #include "sim/timeline.h"
-#include "sim/wiring.h"
 #include "tests/support/random_net.h"
 
 #include <math.h>

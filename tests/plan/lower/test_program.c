@@ -163,7 +163,8 @@ static void naive_1f1b_with_synchronous_sends_deadlocks(void **state) {
             snprintf(text, sizeof text, "stages=%d,micro=%d,sched=1f1b", stages, micro);
             const hp_program *p = lower_text(arena, g, text, 60);
             assert_int_equal(hp_program_check(p, g, &err), HP_OK);
-            const hp_status naive = hp_check_waits(hp_program_blocking(arena, p), g, &err);
+            const hp_status naive =
+                hp_check_waits(hp_wiring_new(arena, hp_program_blocking(arena, p)), g, &err);
             if (micro == 1) {
                 assert_int_equal(naive, HP_OK); /* one micro-batch: plain layer parallelism */
             } else {
@@ -172,8 +173,10 @@ static void naive_1f1b_with_synchronous_sends_deadlocks(void **state) {
             }
             snprintf(text, sizeof text, "stages=%d,micro=%d,sched=%s", stages, micro,
                      micro > 1 ? "gpipe" : "lp");
-            assert_int_equal(
-                hp_check_waits(hp_program_blocking(arena, lower_text(arena, g, text, 60)), g, &err), HP_OK);
+            assert_int_equal(hp_check_waits(hp_wiring_new(arena, hp_program_blocking(
+                                                                     arena, lower_text(arena, g, text, 60))),
+                                            g, &err),
+                             HP_OK);
         }
     hp_arena_free(arena);
 }
@@ -185,8 +188,8 @@ static void a_halo_exchange_by_blocking_calls_deadlocks(void **state) {
     hp_error err;
     const hp_graph *g = net(arena, "resnet18", 64, 64);
     const hp_program *p = lower_text(arena, g, "sp=2x1", 2);
-    assert_int_equal(hp_check_waits(p, g, &err), HP_OK);
-    assert_int_equal(hp_check_waits(hp_program_blocking(arena, p), g, &err), HP_EPLAN);
+    assert_int_equal(hp_check_waits(hp_wiring_new(arena, p), g, &err), HP_OK);
+    assert_int_equal(hp_check_waits(hp_wiring_new(arena, hp_program_blocking(arena, p)), g, &err), HP_EPLAN);
     assert_non_null(strstr(err.text, "E-DEADLOCK: ranks 0, 1 wait for each other"));
     hp_arena_free(arena);
 }
@@ -230,9 +233,12 @@ static void collectives_in_crossed_order_deadlock(void **state) {
     hp_arena *arena = hp_arena_new();
     hp_error err;
     const hp_graph *g = net(arena, "cnn", 28, 28);
-    assert_int_equal(hp_check_waits(two_collectives(arena, (int[]){0, 0}), g, &err), HP_OK);
-    assert_int_equal(hp_check_waits(two_collectives(arena, (int[]){1, 1}), g, &err), HP_OK);
-    assert_int_equal(hp_check_waits(two_collectives(arena, (int[]){0, 1}), g, &err), HP_EPLAN);
+    assert_int_equal(hp_check_waits(hp_wiring_new(arena, two_collectives(arena, (int[]){0, 0})), g, &err),
+                     HP_OK);
+    assert_int_equal(hp_check_waits(hp_wiring_new(arena, two_collectives(arena, (int[]){1, 1})), g, &err),
+                     HP_OK);
+    assert_int_equal(hp_check_waits(hp_wiring_new(arena, two_collectives(arena, (int[]){0, 1})), g, &err),
+                     HP_EPLAN);
     assert_non_null(strstr(err.text, "E-DEADLOCK: ranks "));
     hp_arena_free(arena);
 }
