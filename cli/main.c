@@ -1,4 +1,4 @@
-/* main.c - finds the subcommand by table (commands.def) and calls it; help, version and wrong names.
+/* main.c - finds the subcommand by table (commands.def) and calls it; help, version, wrong names, planned ones.
  *
  * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
 #include "cli/cli.h"
@@ -11,23 +11,38 @@
 
 typedef struct command {
     const char *name;
-    int (*run)(int argc, char **argv); /* NULL: documented, but not in this version */
+    int (*run)(int argc, char **argv);
     const char *summary;
 } command;
 
 static const command commands[] = {
 #define COMMAND(name, summary) {#name, cmd_##name, summary},
-#define LATER(name, summary)   {#name, NULL, summary},
 #include "cli/commands.def"
-#include "cli/later.def"
 #undef COMMAND
-#undef LATER
 };
 enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]), MAX_NAME = 32 };
+
+/* What the documentation names and this version does not have. */
+typedef struct planned {
+    const char *kind, *name, *summary;
+} planned;
+
+static const planned later[] = {
+#define LATER(kind, name, summary) {#kind, name, summary},
+#include "cli/later.def"
+#undef LATER
+};
+enum { N_LATER = (int)(sizeof later / sizeof later[0]) };
 
 static const command *find_command(const char *name) {
     for (int i = 0; i < N_COMMAND; i++)
         if (!strcmp(commands[i].name, name)) return &commands[i];
+    return NULL;
+}
+
+static const planned *find_planned_command(const char *name) {
+    for (int i = 0; i < N_LATER; i++)
+        if (!strcmp(later[i].kind, "command") && !strcmp(later[i].name, name)) return &later[i];
     return NULL;
 }
 
@@ -79,18 +94,19 @@ static int unknown_command(const char *name) {
     return cli_report(&err);
 }
 
-static int not_yet(const command *c) {
+static int refuse_planned(const planned *p) {
     hp_error err;
     hp_fail(&err, HP_EUNAVAIL, "hplan %s does not have the command '%s' (%s); 'hplan help' lists what it has",
-            hp_version(), c->name, c->summary);
+            hp_version(), p->name, p->summary);
     return cli_report(&err);
 }
 
 /* Runs `name` with argv[0] = "hplan NAME", which argp prints in help and errors. */
 static int call(const char *name, int argc, char **argv) {
     const command *c = find_command(name);
+    const planned *p = find_planned_command(name);
+    if (p) return refuse_planned(p);
     if (!c) return unknown_command(name);
-    if (!c->run) return not_yet(c);
     char title[MAX_NAME + sizeof "hplan "];
     snprintf(title, sizeof title, "hplan %s", c->name);
     argv[0] = title;
@@ -115,19 +131,33 @@ static int print_short_help(void) {
     return finish(HP_OK);
 }
 
+/* "  networks   gpt moe-gpt dlrm" */
+static void print_planned(const char *kind, const char *title) {
+    printf("  %-10s", title);
+    const char *before = " ";
+    for (int i = 0; i < N_LATER; i++)
+        if (!strcmp(later[i].kind, kind)) {
+            printf("%s%s", before, later[i].name);
+            before = ", ";
+        }
+    putchar('\n');
+}
+
 static int print_help(void) {
     printf("Usage: hplan COMMAND [OPTION...]\n\nCommands:\n");
-    for (int i = 0; i < N_COMMAND; i++)
-        if (commands[i].run) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    for (int i = 0; i < N_COMMAND; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
     printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command.\n"
-           "Results go to stdout, talk to stderr; --json prints one JSON object.\n"
-           "Not in this version:");
-    for (int i = 0; i < N_COMMAND; i++)
-        if (!commands[i].run) printf(" %s", commands[i].name);
-    printf("\n\n"
-           "Exit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
+           "Results go to stdout, messages to stderr; --json prints one JSON object.\n\n"
+           "Planned, not in this version (exit code 69):\n");
+    print_planned("command", "commands");
+    print_planned("option", "options");
+    print_planned("key", "strategies");
+    print_planned("precision", "precisions");
+    print_planned("network", "networks");
+    print_planned("plot", "plots");
+    printf("\nExit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
            "  65 bad input, 69 missing device or feature, 70 bug, 73/74 cannot create or write,\n"
-           "  75 please requeue, 124 stalled, 137 a rank died, 128+n signal n\n");
+           "  75 please requeue (planned), 124 stalled, 137 a rank died, 128+n signal n\n");
     return finish(HP_OK);
 }
 

@@ -1,0 +1,148 @@
+#!/bin/bash
+# test.sh - every check of tests/lint/run finds what it is there for: a small tree without violations passes, and each
+# violation that is put into it is named.
+# shellcheck disable=SC2016 # backticks below are Markdown
+set -u
+lint=$(cd "$(dirname "$0")" && pwd)/run
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+cd "$tree" || exit 1
+failures=0
+
+complain() {
+  echo "FAIL: $*" >&2
+  failures=$((failures + 1))
+}
+
+# A tree of four folders that breaks no rule.
+write_tree() {
+  rm -rf .git ./*
+  mkdir -p plan/base plan/graph plots cli build
+  cat >README.md <<'END'
+| folder | question | may include |
+|---|---|---|
+| `plan/base/` | status | sqlite3 |
+| `plan/` | what | plan/base |
+| `plots/` | pictures | plan/base |
+| `cli/` | commands | all |
+
+### Plots
+
+| plot | |
+|---|---|
+| `error` | predicted against measured |
+| `comm` | crossover (planned) |
+END
+  cat >CMakeLists.txt <<'END'
+hp_folder(plan/base)
+hp_folder(plan/graph SEES plan/base) # a comment: SEES plots
+hp_folder(plots SEES plan/graph)
+END
+  cat >plan/base/status.h <<'END'
+/* status.h - see graph.c and plan/graph/. */
+typedef enum hp_status {
+  HP_OK = 0,
+  HP_EREQUEUE = 75, /* please requeue */
+} hp_status;
+END
+  printf '#include "plan/base/status.h"\nint graph(int a);\nint graph(int a) { return a; }\n' >plan/graph/graph.c
+  printf '#include "plan/base/status.h"\n' >plots/plot.c
+  printf 'COMMAND(plot, "pictures")\n' >cli/commands.def
+  printf 'LATER(command, "tune", "search")\nLATER(plot, "comm", "crossover")\nLATER(exit_code, "75", "requeue")\n' \
+    >cli/later.def
+  cat >build/hplan <<'END'
+#!/bin/sh
+case "$*" in
+tune | 'plot comm none.db') exit 69 ;;
+plot\ *) echo "there is no plot '?'; there are error" >&2 ;;
+esac
+exit 2
+END
+  chmod +x build/hplan
+  printf 'BasedOnStyle: LLVM\n' >.clang-format
+  printf 'build/\n' >.gitignore
+  printf '[{"directory": "%s", "file": "plan/graph/graph.c", "command": "cc -I. -c plan/graph/graph.c"}]\n' "$tree" \
+    >build/compile_commands.json
+  printf 'Checks: "clang-analyzer-*"\n' >.clang-tidy
+  git init -q .
+  git add -A
+}
+
+# finds CHECK TEXT: the check fails and says TEXT. The tree is new afterwards.
+finds() {
+  "$lint" --root "$tree" --all "$1" >out 2>err && complain "$1 passes, '$2' was expected"
+  grep -qF -- "$2" out || complain "$1 does not say '$2': $(cat out err)"
+  write_tree
+}
+
+write_tree
+"$lint" --root "$tree" --all >out 2>err || complain "the tree without violations: $(cat out err)"
+
+seq 501 >plan/long.def
+finds limits 'plan/long.def: 501 lines'
+for i in $(seq 41); do : >"plots/$i.txt"; done
+finds limits 'plots/: 42 files'
+
+if command -v clang-format-14 clang-format >/dev/null; then
+  printf 'int  x;\n' >plots/plot.c
+  finds formatting 'plots/plot.c:1'
+fi
+
+printf '#include "plan/graph/graph.h"\n' >plots/plot.c # its SEES list allows it, the table does not
+finds arrows 'plots/plot.c:1: plan/graph/graph.h: the README says'
+printf '\n#include "plan/graph/graph.h"\n' >plan/base/status.c
+finds arrows 'plan/base/status.c:2'
+sed -i 's/SEES plan\/base//' CMakeLists.txt
+finds arrows 'plan/graph does not see plan/base'
+printf '#include <gsl/gsl_fit.h>\n' >plots/plot.c
+finds arrows '<gsl/gsl_fit.h> is for'
+mkdir -p exec && printf '#include "plan/base/status.h"\n' >exec/run.c
+finds arrows "no row for exec/"
+
+printf '/* as gone.c does */\n' >plots/plot.c
+finds references 'plots/plot.c:1: there is no gone.c'
+printf '/* a string: */ const char *s = "gone.c";\n// see plan/gone/\n' >plots/plot.c
+finds references 'plots/plot.c:2: there is no plan/gone'
+printf 'See `docs/{gone,here}*.md`.\n' >>README.md
+finds references 'there is no docs/here*.md'
+printf 'true %s as gone.py\n' '#' >plots/x.sh
+finds references 'plots/x.sh:1: there is no gone.py'
+
+printf 'LATER(command, "plot", "there already")\n' >>cli/later.def
+finds planned 'hplan plot: exit status 2, expected 69'
+printf 'void f(void) { return HP_EREQUEUE; }\n' >plots/plot.c
+finds planned 'exit code 75 is planned, but HP_EREQUEUE is used'
+sed -i 's/ (planned)//' README.md
+finds planned 'plot comm: planned, which the row does not say'
+sed -i 's/crossover/crossover (planned)/; /comm/d' cli/later.def
+finds planned 'plot comm: marked as planned'
+sed -i 's/`error`/`terror`/' README.md
+finds planned 'there is no plot terror'
+sed -i '/`error`/d' README.md
+finds planned 'the tables do not list the plot error'
+printf '    $ hplan plot\n\n`hplan prune x`\n' >>README.md
+finds planned 'there is no command hplan prune'
+printf '`hplan plot --colour`\n' >>README.md
+finds planned 'hplan plot has no option --colour'
+
+if command -v clang-tidy >/dev/null; then
+  printf 'int f(int a);\nint f(int a) {\n  int *p = 0;\n  return a ? *p : 0;\n}\n' >plan/graph/graph.c
+  finds analysis 'plan/graph/graph.c:4: Dereference of null pointer'
+fi
+if command -v cppcheck >/dev/null; then
+  printf 'int f(void);\nint f(void) {\n  int a[2] = {0, 0};\n  return a[2];\n}\n' >plan/graph/graph.c
+  finds analysis '[arrayIndexOutOfBounds]'
+fi
+
+# Only changed files are analysed: a violation that was there before the base is not asked for.
+if command -v cppcheck >/dev/null; then
+  printf 'int f(void);\nint f(void) {\n  int a[2] = {0, 0};\n  return a[2];\n}\n' >plan/graph/graph.c
+  git add -A
+  git -c user.name=lint -c user.email=lint@localhost commit -q -m base
+  "$lint" --root "$tree" --base HEAD analysis >out 2>err || complain "an unchanged file was analysed: $(cat out)"
+  printf '\n' >>plan/graph/graph.c
+  "$lint" --root "$tree" --base HEAD analysis >out 2>err && complain "a changed file was not analysed"
+fi
+
+[ "$failures" = 0 ] || exit 1
+echo "every check of the lint finds its violations"
