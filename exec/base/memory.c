@@ -10,7 +10,8 @@ enum { HUGE_PAGE = 2 << 20 };
 
 /* One anonymous mapping whose result is aligned to a huge page. The page before it stores the mapping's
  * start. */
-static hp_status host_alloc(int64_t bytes, void **at, hp_error *err) {
+static hp_status host_alloc(const hp_memory *m, int64_t bytes, void **at, hp_error *err) {
+    (void)m;
     const size_t room = (size_t)bytes + 2 * HUGE_PAGE;
     unsigned char *map =
         mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -22,18 +23,19 @@ static hp_status host_alloc(int64_t bytes, void **at, hp_error *err) {
     return HP_OK;
 }
 
-static void host_free(void *at, int64_t bytes) {
+static void host_free(const hp_memory *m, void *at, int64_t bytes) {
+    (void)m;
     if (at) munmap(((void **)at)[-1], (size_t)bytes + 2 * HUGE_PAGE);
 }
 
-static hp_status host_copy(void *to, const void *from, int64_t bytes, hp_error *err) {
-    (void)err;
+static hp_status host_copy(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_error *err) {
+    (void)m, (void)err;
     memcpy(to, from, (size_t)bytes);
     return HP_OK;
 }
 
-static hp_status host_zero(void *at, int64_t bytes, hp_error *err) {
-    (void)err;
+static hp_status host_zero(const hp_memory *m, void *at, int64_t bytes, hp_error *err) {
+    (void)m, (void)err;
     memset(at, 0, (size_t)bytes);
     return HP_OK;
 }
@@ -46,22 +48,33 @@ const hp_memory_ops hp_memory_host = {.name = "host",
                                       .zero = host_zero,
                                       .host = true};
 
-hp_status hp_memory_view(const hp_memory_ops *m, void *at, int64_t bytes, void **view, hp_error *err) {
+hp_status hp_memory_open(const hp_memory_ops *ops, const struct hp_placement *ranks, hp_memory *m,
+                         hp_error *err) {
+    *m = (hp_memory){.ops = ops};
+    return ops->open ? ops->open(m, ranks, err) : HP_OK;
+}
+
+void hp_memory_close(hp_memory *m) {
+    if (m->ops && m->ops->close) m->ops->close(m);
+    *m = (hp_memory){0};
+}
+
+hp_status hp_memory_view(const hp_memory *m, void *at, int64_t bytes, void **view, hp_error *err) {
     *view = at;
-    if (m->host) return HP_OK;
+    if (m->ops->host) return HP_OK;
     *view = malloc((size_t)bytes + 1);
     HP_ASSERT(*view);
-    const hp_status s = m->get(*view, at, bytes, err);
+    const hp_status s = m->ops->get(m, *view, at, bytes, err);
     if (s == HP_OK) return HP_OK;
     free(*view);
     *view = NULL;
     return s;
 }
 
-hp_status hp_memory_view_end(const hp_memory_ops *m, void *at, int64_t bytes, void *view, bool changed,
+hp_status hp_memory_view_end(const hp_memory *m, void *at, int64_t bytes, void *view, bool changed,
                              hp_error *err) {
-    if (m->host || !view) return HP_OK;
-    const hp_status s = changed ? m->put(at, view, bytes, err) : HP_OK;
+    if (m->ops->host || !view) return HP_OK;
+    const hp_status s = changed ? m->ops->put(m, at, view, bytes, err) : HP_OK;
     free(view);
     return s;
 }

@@ -13,6 +13,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hp_placement;
+typedef struct hp_memory_ops hp_memory_ops;
+
+/* A device's memory, opened: the first argument of every function of the tables below. */
+typedef struct hp_memory {
+    const hp_memory_ops *ops;
+    void *device; /* the back end's own; NULL: the host's memory */
+} hp_memory;
+
 typedef struct hp_event hp_event; /* opaque; defined by the device */
 
 typedef struct hp_order {
@@ -31,31 +40,31 @@ typedef struct hp_capture_ops {
     /* Operations submitted to the compute stream from here on are recorded, not executed. Nothing may be
      * pending then; until `end` only such operations may be submitted, with an empty order, and no call that
      * waits or allocates. */
-    hp_status (*begin)(hp_error *err);
+    hp_status (*begin)(const hp_memory *m, hp_error *err);
     /* Errors: HP_EUNAVAIL, an operation cannot be captured. Afterwards the stream is as before in either
      * case. */
-    hp_status (*end)(hp_captured **captured, hp_error *err);
+    hp_status (*end)(const hp_memory *m, hp_captured **captured, hp_error *err);
     /* Launches the whole graph. The events of its operations are recorded again, each as soon as its
      * operation is done. */
-    hp_status (*launch)(hp_captured *captured, const hp_order *order, hp_error *err);
-    void (*free)(hp_captured *captured);
+    hp_status (*launch)(const hp_memory *m, hp_captured *captured, const hp_order *order, hp_error *err);
+    void (*free)(const hp_memory *m, hp_captured *captured);
 } hp_capture_ops;
 
 typedef struct hp_stream_ops {
-    hp_status (*event_new)(hp_event **event, hp_error *err);
-    void (*event_free)(hp_event *event);
+    hp_status (*event_new)(const hp_memory *m, hp_event **event, hp_error *err);
+    void (*event_free)(const hp_memory *m, hp_event *event);
     /* Never blocks. Errors: HP_EUNAVAIL, any error of the device since the last call. */
-    hp_status (*query)(hp_event *event, bool *yes, hp_error *err);
+    hp_status (*query)(const hp_memory *m, hp_event *event, bool *yes, hp_error *err);
     /* Seconds between two completed events. */
-    hp_status (*elapsed)(hp_event *from, hp_event *to, double *seconds, hp_error *err);
+    hp_status (*elapsed)(const hp_memory *m, hp_event *from, hp_event *to, double *seconds, hp_error *err);
     /* Records the event after all earlier work of the compute stream, and waits for it. */
-    hp_status (*record)(hp_event *event, hp_error *err);
+    hp_status (*record)(const hp_memory *m, hp_event *event, hp_error *err);
     /* Copies between the device and page-locked host memory, in either direction, or from a peer's memory: on
      * the compute stream, as one of its tasks, or on the one stream of all copies, concurrently. */
-    hp_status (*copy)(hp_stream stream, void *to, const void *from, int64_t bytes, const hp_order *order,
-                      hp_error *err);
-    hp_status (*host_new)(int64_t bytes, void **at, hp_error *err); /* page-locked */
-    void (*host_free)(void *at);
+    hp_status (*copy)(const hp_memory *m, hp_stream stream, void *to, const void *from, int64_t bytes,
+                      const hp_order *order, hp_error *err);
+    hp_status (*host_new)(const hp_memory *m, int64_t bytes, void **at, hp_error *err); /* page-locked */
+    void (*host_free)(const hp_memory *m, void *at);
     const hp_capture_ops *capture; /* NULL: graphs are not supported */
 } hp_stream_ops;
 
@@ -65,34 +74,45 @@ typedef struct hp_memory_name {
 } hp_memory_name;
 
 typedef struct hp_peer_ops {
-    hp_status (*name)(void *at, hp_memory_name *name, hp_error *err); /* at: a pointer returned by alloc */
+    hp_status (*name)(const hp_memory *m, void *at, hp_memory_name *name,
+                      hp_error *err); /* at: a pointer returned by alloc */
     /* Maps the memory that another process exported under this name, as a source of copies. Errors:
      * HP_EUNAVAIL, not reachable. */
-    hp_status (*open)(const hp_memory_name *name, void **at, hp_error *err);
-    void (*close)(void *at); /* call before its owner frees it */
+    hp_status (*open)(const hp_memory *m, const hp_memory_name *name, void **at, hp_error *err);
+    void (*close)(const hp_memory *m, void *at); /* call before its owner frees it */
 } hp_peer_ops;
 
-typedef struct hp_memory_ops {
+struct hp_memory_ops {
     const char *name;
+    /* Chooses the device of this process: `ranks` has the program's roles, replicas and clients (NULL: every
+     * rank has the next device); which ranks are on this node the launcher says, and how many devices it has,
+     * the driver. NULL: there is one host. Errors: HP_EUNAVAIL (no driver, no device). */
+    hp_status (*open)(hp_memory *m, const struct hp_placement *ranks, hp_error *err);
+    void (*close)(hp_memory *m); /* nothing of it is in use any more; NULL as well */
     /* Zeroed, 64-byte aligned. Errors: HP_EPLAN; the caller adds for whom. */
-    hp_status (*alloc)(int64_t bytes, void **at, hp_error *err);
-    void (*free)(void *at, int64_t bytes);
+    hp_status (*alloc)(const hp_memory *m, int64_t bytes, void **at, hp_error *err);
+    void (*free)(const hp_memory *m, void *at, int64_t bytes);
     /* To and from the host; complete on return and ordered after the work submitted to the compute stream
      * before. */
-    hp_status (*put)(void *to, const void *from, int64_t bytes, hp_error *err);
-    hp_status (*get)(void *to, const void *from, int64_t bytes, hp_error *err);
-    hp_status (*zero)(void *at, int64_t bytes, hp_error *err);
+    hp_status (*put)(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_error *err);
+    hp_status (*get)(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_error *err);
+    hp_status (*zero)(const hp_memory *m, void *at, int64_t bytes, hp_error *err);
     const hp_stream_ops *streams; /* NULL: all work is complete on return */
     bool host;                    /* the host can read and write it */
     const hp_peer_ops *peers;     /* NULL: no other process can reach it */
-} hp_memory_ops;
+};
 
 extern const hp_memory_ops hp_memory_host;
 
+/* Opens what `ops` describes. Errors: those of ops->open. */
+hp_status hp_memory_open(const hp_memory_ops *ops, const struct hp_placement *ranks, hp_memory *m,
+                         hp_error *err);
+void hp_memory_close(hp_memory *m);
+
 /* A host view of a device's bytes: the bytes themselves, or a copy of them. hp_memory_view_end writes a copy
  * back if `changed`. */
-hp_status hp_memory_view(const hp_memory_ops *m, void *at, int64_t bytes, void **view, hp_error *err);
-hp_status hp_memory_view_end(const hp_memory_ops *m, void *at, int64_t bytes, void *view, bool changed,
+hp_status hp_memory_view(const hp_memory *m, void *at, int64_t bytes, void **view, hp_error *err);
+hp_status hp_memory_view_end(const hp_memory *m, void *at, int64_t bytes, void *view, bool changed,
                              hp_error *err);
 
 #endif

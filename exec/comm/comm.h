@@ -61,14 +61,14 @@ struct hp_comm {
 /* comm/staged.c: messages of data in a device's memory over a communicator that reads the host's alone:
  * through page-locked memory, by copies beside the device's work. Takes over `inner`, which ordered back ends
  * reach as they are. Errors: none but those of the calls it passes on. */
-hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory_ops *memory);
+hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory *memory);
 
 /* comm/peer.c: messages between ranks of one node whose memories can reach each other: one copy on the
  * receiver's device. All else passes to `inner`, which `*comm` takes over, of a failure, too; it is `inner`
  * itself where the memory has no peers. Messages lie in the `bytes` at `arena`, one allocation, which is to
  * outlive the communicator. Collective: over all ranks. Errors: those of the calls it passes on. */
-hp_status hp_comm_peer(hp_comm *inner, const hp_memory_ops *memory, void *arena, int64_t bytes,
-                       hp_comm **comm, hp_error *err);
+hp_status hp_comm_peer(hp_comm *inner, const hp_memory *memory, void *arena, int64_t bytes, hp_comm **comm,
+                       hp_error *err);
 
 /* One process alone: all-reduces over one rank are done at once, messages are refused. */
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err);

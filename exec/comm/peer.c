@@ -48,7 +48,7 @@ typedef struct peer_op {
 typedef struct peer_comm {
     hp_comm base;
     hp_comm *inner;
-    const hp_memory_ops *memory;
+    const hp_memory *memory;
     unsigned char *arena;
     int64_t bytes, own_bytes; /* of the arena; sent for this file's own sake */
     unsigned char **peer;     /* per rank: its memory, as it is reached from here; NULL: by inner */
@@ -107,12 +107,12 @@ static hp_status copy(peer_comm *c, peer_op *op, bool *on, hp_error *err) {
                        op->op.peer, (long long)op->note.bytes, c->base.rank, (long long)bytes_of(&op->op));
     const hp_order order = {.done = op->event};
     op->state = PEER_COPIED;
-    return c->memory->streams->copy(HP_STREAM_COPY, op->op.data, c->peer[op->op.peer] + op->note.offset,
-                                    op->note.bytes, &order, err);
+    return c->memory->ops->streams->copy(c->memory, HP_STREAM_COPY, op->op.data,
+                                         c->peer[op->op.peer] + op->note.offset, op->note.bytes, &order, err);
 }
 
 static hp_status answer(peer_comm *c, peer_op *op, bool *on, hp_error *err) {
-    HP_TRY(c->memory->streams->query(op->event, on, err));
+    HP_TRY(c->memory->ops->streams->query(c->memory, op->event, on, err));
     if (!*on) return HP_OK;
     op->state = PEER_ANSWERED;
     return start_answer(c, op, HP_COMM_SEND, err);
@@ -156,7 +156,7 @@ static hp_status start_send(peer_comm *c, peer_op *op, int tag, hp_error *err) {
 
 static hp_status start_recv(peer_comm *c, peer_op *op, hp_error *err) {
     op->state = PEER_EXPECTED;
-    if (!op->event) HP_TRY(c->memory->streams->event_new(&op->event, err));
+    if (!op->event) HP_TRY(c->memory->ops->streams->event_new(c->memory, &op->event, err));
     return start_note(c, op, HP_COMM_RECV, err);
 }
 
@@ -196,10 +196,10 @@ static void peer_close(hp_comm *comm) {
     hp_error ignored;
     bool speaker;
     for (int r = 0; r < c->base.size; r++)
-        if (c->peer[r]) c->memory->peers->close(c->peer[r]);
+        if (c->peer[r]) c->memory->ops->peers->close(c->memory, c->peer[r]);
     hp_comm_agree(c->inner, HP_OK, &speaker, &ignored);
     for (int i = 0; i < c->n_op; i++) {
-        if (c->op[i]->event) c->memory->streams->event_free(c->op[i]->event);
+        if (c->op[i]->event) c->memory->ops->streams->event_free(c->memory, c->op[i]->event);
         free(c->op[i]);
     }
     c->inner->ops->close(c->inner);
@@ -222,10 +222,10 @@ static const hp_comm_ops PEER = {.name = "peer",
                                  .close = peer_close,
                                  .abort = peer_abort};
 
-hp_status hp_comm_peer(hp_comm *inner, const hp_memory_ops *memory, void *arena, int64_t bytes,
-                       hp_comm **comm, hp_error *err) {
+hp_status hp_comm_peer(hp_comm *inner, const hp_memory *memory, void *arena, int64_t bytes, hp_comm **comm,
+                       hp_error *err) {
     *comm = inner;
-    if (!memory->peers || inner->size == 1) return HP_OK;
+    if (!memory->ops->peers || inner->size == 1) return HP_OK;
     peer_comm *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
     *c = (peer_comm){

@@ -32,7 +32,7 @@ typedef struct peer_card {
 
 typedef struct meeting {
     hp_comm *comm;
-    const hp_memory_ops *memory;
+    const hp_memory *memory;
     unsigned char *arena; /* the pattern, and behind it room for another's */
     int64_t bytes;        /* of either */
     const peer_card *card;
@@ -63,11 +63,11 @@ static void pattern(const peer_card *card, int rank, int64_t bytes, unsigned cha
 static bool get_ready(meeting *m, peer_card *mine) {
     unsigned char own[TRIAL_BYTES];
     hp_error why;
-    if (m->memory->peers->name(m->arena, &mine->name, &why) != HP_OK) return false;
-    if (m->memory->streams->event_new(&m->event, &why) != HP_OK) return false;
-    m->saved = m->memory->get(m->before, m->arena, 2 * m->bytes, &why) == HP_OK;
+    if (m->memory->ops->peers->name(m->memory, m->arena, &mine->name, &why) != HP_OK) return false;
+    if (m->memory->ops->streams->event_new(m->memory, &m->event, &why) != HP_OK) return false;
+    m->saved = m->memory->ops->get(m->memory, m->before, m->arena, 2 * m->bytes, &why) == HP_OK;
     pattern(mine, m->comm->rank, m->bytes, own);
-    return m->saved && m->memory->put(m->arena, own, m->bytes, &why) == HP_OK;
+    return m->saved && m->memory->ops->put(m->memory, m->arena, own, m->bytes, &why) == HP_OK;
 }
 
 static double now_s(void) {
@@ -80,7 +80,7 @@ static bool copied(const meeting *m, bool *late) {
     const double end_s = now_s() + HP_COMM_SETUP_LIMIT_S;
     hp_error why;
     for (bool yes = false; !*late;) {
-        if (m->memory->streams->query(m->event, &yes, &why) != HP_OK) return false;
+        if (m->memory->ops->streams->query(m->memory, m->event, &yes, &why) != HP_OK) return false;
         if (yes) return true;
         *late = now_s() > end_s;
         sched_yield();
@@ -98,9 +98,10 @@ static hp_status reads_right(const meeting *m, int rank, const unsigned char *at
     hp_error why;
     bool late = false;
     pattern(card, rank, bytes, want);
-    *right = m->memory->streams->copy(HP_STREAM_COPY, room, at, bytes, &order, &why) == HP_OK &&
-             copied(m, &late) && m->memory->get(have, room, bytes, &why) == HP_OK &&
-             memcmp(want, have, (size_t)bytes) == 0;
+    *right =
+        m->memory->ops->streams->copy(m->memory, HP_STREAM_COPY, room, at, bytes, &order, &why) == HP_OK &&
+        copied(m, &late) && m->memory->ops->get(m->memory, have, room, bytes, &why) == HP_OK &&
+        memcmp(want, have, (size_t)bytes) == 0;
     if (late)
         return hp_fail(err, HP_ESTALL,
                        "stalled: rank %d waited %d s for a first copy from the memory of rank %d; "
@@ -130,13 +131,14 @@ static hp_status meet(const meeting *m, int rank, unsigned char **peer, hp_error
     void *at = NULL;
     bool right = false;
     unsigned char theirs = 0;
-    const bool opened = both && m->memory->peers->open(&m->card[rank].name, &at, &why) == HP_OK;
+    const bool opened =
+        both && m->memory->ops->peers->open(m->memory, &m->card[rank].name, &at, &why) == HP_OK;
     if (opened) HP_TRY(reads_right(m, rank, at, &right, err));
     const hp_status s = swap(m->comm, rank, right, &theirs, err);
     if (s == HP_OK && right && theirs)
         *peer = at;
     else if (opened)
-        m->memory->peers->close(at);
+        m->memory->ops->peers->close(m->memory, at);
     return s;
 }
 
@@ -148,10 +150,10 @@ static hp_status meet_all(meeting *m, peer_card *card, unsigned char **peer, hp_
     HP_TRY(hp_comm_share_bytes(m->comm, &mine, sizeof mine, card, "the names of the ranks' memories", err));
     for (int r = 0; r < m->comm->size; r++)
         if (r != m->comm->rank && card[r].node == mine.node) HP_TRY(meet(m, r, &peer[r], err));
-    return m->saved ? m->memory->put(m->arena, m->before, 2 * m->bytes, err) : HP_OK;
+    return m->saved ? m->memory->ops->put(m->memory, m->arena, m->before, 2 * m->bytes, err) : HP_OK;
 }
 
-hp_status hp_peers_meet(hp_comm *comm, const hp_memory_ops *memory, unsigned char *arena, int64_t bytes,
+hp_status hp_peers_meet(hp_comm *comm, const hp_memory *memory, unsigned char *arena, int64_t bytes,
                         unsigned char **peer, hp_error *err) {
     peer_card *card = calloc((size_t)comm->size, sizeof *card);
     HP_ASSERT(card);
@@ -160,7 +162,7 @@ hp_status hp_peers_meet(hp_comm *comm, const hp_memory_ops *memory, unsigned cha
                  .arena = arena,
                  .bytes = bytes < 2 * TRIAL_BYTES ? bytes / 2 : TRIAL_BYTES};
     const hp_status s = meet_all(&m, card, peer, err);
-    if (m.event) memory->streams->event_free(m.event);
+    if (m.event) memory->ops->streams->event_free(memory, m.event);
     free(card);
     return s;
 }

@@ -24,7 +24,7 @@ typedef struct staged_op {
 typedef struct staged_comm {
     hp_comm base;
     hp_comm *inner;
-    const hp_memory_ops *memory;
+    const hp_memory *memory;
     int n_op, first, last; /* of those that have not begun; -1: none */
     staged_op *op;
 } staged_comm;
@@ -56,9 +56,11 @@ static hp_status find_op(staged_comm *c, const hp_comm_op *what, bool direct, in
     op->direct = direct;
     op->next = -1;
     if (direct) return HP_OK;
-    if (!op->event) HP_TRY(c->memory->streams->event_new(&op->event, err)); /* empty messages have one, too */
+    if (!op->event)
+        HP_TRY(c->memory->ops->streams->event_new(c->memory, &op->event,
+                                                  err)); /* empty messages have one, too */
     if (op->room >= bytes) return HP_OK;
-    HP_TRY(c->memory->streams->host_new(bytes, &op->host, err));
+    HP_TRY(c->memory->ops->streams->host_new(c->memory, bytes, &op->host, err));
     op->room = bytes;
     return HP_OK;
 }
@@ -78,12 +80,12 @@ static hp_status begin(staged_comm *c, staged_op *op, hp_error *err) {
 static hp_status copy(staged_comm *c, staged_op *op, bool out, hp_error *err) {
     const hp_order order = {.done = op->event};
     op->state = out ? STAGE_COPY_OUT : STAGE_COPY_IN;
-    return c->memory->streams->copy(HP_STREAM_COPY, out ? op->host : op->op.data,
-                                    out ? op->op.data : op->host, bytes_of(&op->op), &order, err);
+    return c->memory->ops->streams->copy(c->memory, HP_STREAM_COPY, out ? op->host : op->op.data,
+                                         out ? op->op.data : op->host, bytes_of(&op->op), &order, err);
 }
 
 static hp_status copied(const staged_comm *c, const staged_op *op, bool *yes, hp_error *err) {
-    return c->memory->streams->query(op->event, yes, err);
+    return c->memory->ops->streams->query(c->memory, op->event, yes, err);
 }
 
 /* Begins what may begin. */
@@ -162,8 +164,8 @@ static hp_status staged_test(hp_comm *comm, int handle, bool *done, hp_error *er
 static void staged_close(hp_comm *comm) {
     staged_comm *c = (staged_comm *)comm;
     for (int i = 0; i < c->n_op; i++) {
-        if (c->op[i].event) c->memory->streams->event_free(c->op[i].event);
-        if (c->op[i].host) c->memory->streams->host_free(c->op[i].host);
+        if (c->op[i].event) c->memory->ops->streams->event_free(c->memory, c->op[i].event);
+        if (c->op[i].host) c->memory->ops->streams->host_free(c->memory, c->op[i].host);
     }
     c->inner->ops->close(c->inner);
     free(c->op);
@@ -184,7 +186,7 @@ static const hp_comm_ops STAGED = {.name = "staged",
                                    .close = staged_close,
                                    .abort = staged_abort};
 
-hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory_ops *memory) {
+hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory *memory) {
     staged_comm *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
     *c = (staged_comm){

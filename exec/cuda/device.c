@@ -69,8 +69,8 @@ static hp_status open_tables(const hp_device_config *config, const tables *of, h
     d->bound = HP_NEW(d->arena, hp_bound, config->role->n_task);
     d->launch = HP_NEW(d->arena, hp_cuda_launch, config->role->n_task);
     d->packed = HP_NEW(d->arena, bool, config->graph->n_layer);
-    hp_status s = hp_cuda_open(&d->cuda, err);
-    if (s == HP_OK) s = hp_dnn_open(d->cuda, &d->dnn, err);
+    d->cuda = hp_cuda_of(config->memory);
+    hp_status s = hp_dnn_open(d->cuda, &d->dnn, err);
     if (s == HP_OK) s = hp_lt_open(d->cuda, &d->lt, err);
     if (s == HP_OK) s = open_step(d, err);
     if (s == HP_OK) s = prepare_all(d, of, err);
@@ -112,7 +112,7 @@ static hp_status cuda_enqueue(hp_device *d, int task, const hp_order *order, hp_
     const hp_cuda_launch *l = &d->launch[task];
     HP_TRY(hp_cuda_wait(d->cuda->compute, order, err));
     HP_TRY(l->run(d, &d->bound[task], l->self, err));
-    return hp_cuda_record(d->cuda->compute, order, err);
+    return hp_cuda_record(d->cuda, d->cuda->compute, order, err);
 }
 
 static hp_status cuda_run(hp_device *d, int task, const hp_step *step, hp_error *err) {

@@ -25,9 +25,7 @@ static double attribute(enum cudaDeviceAttr which, int gpu) {
     return 0;
 }
 
-hp_status hp_cuda_facts(hp_gpu_facts *f, hp_error *err) {
-    hp_cuda *c;
-    HP_TRY(hp_cuda_open(&c, err));
+static hp_status ask(const hp_cuda *c, hp_gpu_facts *f, hp_error *err) {
     *f = (hp_gpu_facts){.major = c->properties.major,
                         .minor = c->properties.minor,
                         .processors = c->properties.multiProcessorCount,
@@ -40,4 +38,12 @@ hp_status hp_cuda_facts(hp_gpu_facts *f, hp_error *err) {
     f->flops_per_s = 2.0 * lanes_of(f) * f->processors * core_hz;
     f->bytes_per_s = 2 * memory_hz * attribute(cudaDevAttrGlobalMemoryBusWidth, c->id) / 8;
     return HP_OK;
+}
+
+hp_status hp_cuda_facts(hp_gpu_facts *f, hp_error *err) {
+    hp_cuda *c = NULL;
+    HP_TRY(hp_cuda_open(NULL, &c, err));
+    const hp_status s = ask(c, f, err);
+    hp_cuda_close(c);
+    return s;
 }

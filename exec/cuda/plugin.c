@@ -12,10 +12,11 @@ static const char *gpus(char *out, size_t n) {
     hp_cuda *c = NULL;
     hp_error why = {.code = HP_OK, .text = ""};
     int count = 0;
-    if (hp_cuda_open(&c, &why) == HP_OK && cudaGetDeviceCount(&count) == cudaSuccess)
+    if (hp_cuda_open(NULL, &c, &why) == HP_OK && cudaGetDeviceCount(&count) == cudaSuccess)
         snprintf(out, n, "%d x %.200s", count, c->properties.name);
     else
         snprintf(out, n, "%.200s", why.text);
+    if (c) hp_cuda_close(c);
     return out;
 }
 
@@ -35,7 +36,6 @@ extern const hp_plugin hp_plugin_of_cuda;
 __attribute__((visibility("default"))) const hp_plugin hp_plugin_of_cuda = {.version = HP_PLUGIN_VERSION,
                                                                             .describe = describe,
                                                                             .facts = hp_cuda_facts,
-                                                                            .share = hp_cuda_share,
                                                                             .device = &hp_device_cuda,
                                                                             .deployed = &hp_device_infer_cuda,
                                                                             .nccl = hp_comm_nccl};

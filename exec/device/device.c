@@ -22,11 +22,3 @@ hp_status hp_device_load(const hp_device_info *device, bool deployed, const hp_d
     *ops = deployed ? plugin->deployed : plugin->device;
     return HP_OK;
 }
-
-hp_status hp_device_share(const hp_device_info *device, const hp_program *p, hp_error *err) {
-    const hp_plugin *plugin;
-    if (!device->plugin) return HP_OK;
-    HP_TRY(hp_plugin_load(device, &plugin, err));
-    plugin->share(p->n_role, p->clients);
-    return HP_OK;
-}

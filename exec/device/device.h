@@ -19,6 +19,7 @@ typedef struct hp_device_config {
     unsigned char *arena;
     int threads;
     struct hp_constants *constants; /* exec/data/weights/constants.h; of a deployed graph, else NULL */
+    const hp_memory *memory;        /* where the arena is; may be NULL for a device of the host's memory */
 } hp_device_config;
 
 /* What changes from step to step. */
@@ -76,8 +77,5 @@ const hp_device_ops *hp_device_built_in(const hp_device_info *device, bool deplo
 /* The same of any device; a plug-in is loaded for it (exec/device/plugin.h). Errors: HP_EUNAVAIL. */
 hp_status hp_device_load(const hp_device_info *device, bool deployed, const hp_device_ops **ops,
                          hp_error *err);
-/* Before the device is used: ranks take the node's GPUs as the program places them, clients (AccDP) share
- * one. */
-hp_status hp_device_share(const hp_device_info *device, const hp_program *p, hp_error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include "exec/comm/comm.h"
 #include "exec/device/device.h"
 
-enum { HP_PLUGIN_VERSION = 2 };
+enum { HP_PLUGIN_VERSION = 3 };
 
 /* The GPU of this process and how many there are on the node; rates of its data sheet as far as the driver
  * tells clocks and widths, 0: it does not. */
@@ -25,13 +25,10 @@ typedef struct hp_plugin {
     const char *(*describe)(char *out, size_t n);
     /* Errors: HP_EUNAVAIL (no GPU). */
     hp_status (*facts)(hp_gpu_facts *facts, hp_error *err);
-    /* Before the first use of the GPU: `clients` replicas in a row, of `roles` ranks each, share their GPUs
-     * role by role; without it each rank of the node has the next. */
-    void (*share)(int32_t roles, int32_t clients);
     const hp_device_ops *device, *deployed;
-    /* NCCL beside another communicator, which it takes over. Collective: over all ranks. Errors: HP_EUNAVAIL.
-     */
-    hp_status (*nccl)(hp_comm *inner, hp_comm **comm, hp_error *err);
+    /* NCCL beside another communicator, which it takes over, for what lies in `memory`. Collective: over all
+     * ranks. Errors: HP_EUNAVAIL. */
+    hp_status (*nccl)(hp_comm *inner, const hp_memory *memory, hp_comm **comm, hp_error *err);
 } hp_plugin;
 
 /* A device's library: what the environment's HPLAN_<NAME> says, else libhplan-<name>.so beside the program, else

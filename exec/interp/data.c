@@ -55,10 +55,10 @@ hp_status interp_data_open(hp_interp *in, hp_error *err) {
     const hp_role *r = in->c.role;
     if (!in->streams) return HP_OK;
     in->host = interp_zeroed((size_t)r->n_task, sizeof *in->host);
-    HP_TRY(in->streams->event_new(&in->fetched, err));
+    HP_TRY(in->streams->event_new(in->c.memory, &in->fetched, err));
     for (int t = 0; t < r->n_task; t++) {
         const int64_t bytes = room_of(in, &r->task[t]);
-        if (bytes > 0) HP_TRY(in->streams->host_new(bytes, &in->host[t], err));
+        if (bytes > 0) HP_TRY(in->streams->host_new(in->c.memory, bytes, &in->host[t], err));
     }
     return in->c.n_steps > 1 ? hp_ahead_start(r->n_task, fill_room, in, &in->ahead, err) : HP_OK;
 }
@@ -66,8 +66,8 @@ hp_status interp_data_open(hp_interp *in, hp_error *err) {
 void interp_data_close(hp_interp *in) {
     hp_ahead_stop(in->ahead);
     for (int t = 0; in->host && t < in->c.role->n_task; t++)
-        if (in->host[t]) in->streams->host_free(in->host[t]);
-    if (in->fetched) in->streams->event_free(in->fetched);
+        if (in->host[t]) in->streams->host_free(in->c.memory, in->host[t]);
+    if (in->fetched) in->streams->event_free(in->c.memory, in->fetched);
     free(in->host);
 }
 
@@ -100,12 +100,12 @@ static hp_status load_there(hp_interp *in, int32_t task, const loaded *l, hp_err
     HP_TRY(in->ahead ? hp_ahead_take(in->ahead, task, in->iter, err) : fill_room(in, task, in->iter, err));
     if (l->labels >= 0) x_order.done = NULL;
     if (l->x >= 0)
-        HP_TRY(in->streams->copy(HP_STREAM_COMPUTE,
+        HP_TRY(in->streams->copy(in->c.memory, HP_STREAM_COMPUTE,
                                  interp_buffer(in, l->x) + rows_at(&in->c.role->buffer[l->x], &l->box), host,
                                  l->x_bytes, &x_order, err));
     if (l->labels < 0) return HP_OK;
-    return in->streams->copy(HP_STREAM_COMPUTE, interp_buffer(in, l->labels), labels, l->label_bytes, &order,
-                             err);
+    return in->streams->copy(in->c.memory, HP_STREAM_COMPUTE, interp_buffer(in, l->labels), labels,
+                             l->label_bytes, &order, err);
 }
 
 hp_status interp_load(hp_interp *in, int32_t task, hp_error *err) {
@@ -127,8 +127,8 @@ void interp_loaded(hp_interp *in) {
 static hp_status fetch(hp_interp *in, int32_t task, const unsigned char *at, int64_t bytes, hp_error *err) {
     const hp_order order = {.done = in->fetched};
     bool done = false;
-    HP_TRY(in->streams->copy(HP_STREAM_COPY, in->host[task], at, bytes, &order, err));
-    while (!done) HP_TRY(in->streams->query(in->fetched, &done, err));
+    HP_TRY(in->streams->copy(in->c.memory, HP_STREAM_COPY, in->host[task], at, bytes, &order, err));
+    while (!done) HP_TRY(in->streams->query(in->c.memory, in->fetched, &done, err));
     return HP_OK;
 }
 
@@ -148,13 +148,14 @@ hp_status interp_store(hp_interp *in, int32_t task, hp_error *err) {
 hp_status interp_zero_gradients(hp_interp *in, hp_error *err) {
     const int64_t bytes = in->c.role->buffer[HP_BUF_GRADS].bytes;
     if (bytes == 0) return HP_OK;
-    return in->c.ops->memory->zero(interp_buffer(in, HP_BUF_GRADS), bytes, err);
+    return in->c.memory->ops->zero(in->c.memory, interp_buffer(in, HP_BUF_GRADS), bytes, err);
 }
 
 hp_status interp_zero_metric(hp_interp *in, hp_error *err) {
-    return in->c.ops->memory->zero(interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
+    return in->c.memory->ops->zero(in->c.memory, interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
 }
 
 hp_status interp_take_metric(hp_interp *in, hp_error *err) {
-    return in->c.ops->memory->get(in->metric, interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
+    return in->c.memory->ops->get(in->c.memory, in->metric, interp_buffer(in, HP_BUF_METRIC),
+                                  sizeof in->metric, err);
 }

@@ -19,17 +19,17 @@ hp_status interp_device_open(hp_interp *in, hp_error *err) {
     in->event = interp_zeroed((size_t)r->n_task, sizeof *in->event);
     in->done_ns = interp_zeroed((size_t)r->n_task, sizeof *in->done_ns);
     in->after = interp_zeroed((size_t)most_deps(r), sizeof *in->after);
-    HP_TRY(in->streams->event_new(&in->zero, err));
+    HP_TRY(in->streams->event_new(in->c.memory, &in->zero, err));
     for (int t = 0; t < r->n_task; t++)
         if (in->queue[r->task[t].queue].ordered && r->task[t].op != HP_TASK_STORE)
-            HP_TRY(in->streams->event_new(&in->event[t], err));
+            HP_TRY(in->streams->event_new(in->c.memory, &in->event[t], err));
     return HP_OK;
 }
 
 void interp_device_close(hp_interp *in) {
     for (int t = 0; in->event && t < in->c.role->n_task; t++)
-        if (in->event[t]) in->streams->event_free(in->event[t]);
-    if (in->zero) in->streams->event_free(in->zero);
+        if (in->event[t]) in->streams->event_free(in->c.memory, in->event[t]);
+    if (in->zero) in->streams->event_free(in->c.memory, in->zero);
     free(in->event);
     free(in->done_ns);
     free(in->after);
@@ -40,7 +40,7 @@ hp_status interp_device_begin(hp_interp *in, const hp_step *step, hp_error *err)
     for (int t = 0; t < in->c.role->n_task; t++) in->done_ns[t] = 0;
     interp_segments_begin(in);
     HP_TRY(in->c.ops->begin(in->c.device, step, err));
-    HP_TRY(in->streams->record(in->zero, err));
+    HP_TRY(in->streams->record(in->c.memory, in->zero, err));
     in->zero_ns = hp_clock_now_ns(in->c.clock);
     for (int q = 0; q < in->c.role->n_queue; q++) in->queue[q].last_ns = in->zero_ns;
     return HP_OK;
@@ -82,10 +82,10 @@ static bool follows_all(const hp_interp *in, int32_t task) {
 hp_status interp_event(hp_interp *in, int32_t task, bool *done, int64_t *t0_ns, int64_t *t1_ns,
                        hp_error *err) {
     double s = 0;
-    HP_TRY(in->streams->query(in->event[task], done, err));
+    HP_TRY(in->streams->query(in->c.memory, in->event[task], done, err));
     *done = *done && follows_all(in, task);
     if (!*done) return HP_OK;
-    HP_TRY(in->streams->elapsed(in->zero, in->event[task], &s, err));
+    HP_TRY(in->streams->elapsed(in->c.memory, in->zero, in->event[task], &s, err));
     *t1_ns = in->zero_ns + (int64_t)(s * 1e9);
     const int64_t now_ns = hp_clock_now_ns(in->c.clock);
     if (*t1_ns > now_ns) *t1_ns = now_ns; /* the host saw the zero later than it was */

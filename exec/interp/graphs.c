@@ -20,7 +20,7 @@ void interp_segments_open(hp_interp *in) {
 
 void interp_segments_close(hp_interp *in) {
     for (int t = 0; in->captured && t < in->c.role->n_task; t++)
-        if (in->captured[t]) in->streams->capture->free(in->captured[t]);
+        if (in->captured[t]) in->streams->capture->free(in->c.memory, in->captured[t]);
     free(in->segment);
     free(in->captured);
 }
@@ -37,13 +37,13 @@ static void keep(hp_interp *in, const int32_t *task, int32_t n) {
     const hp_capture_ops *c = in->streams->capture;
     hp_captured *captured = NULL;
     hp_error none;
-    if (c->begin(&none) != HP_OK) return;
+    if (c->begin(in->c.memory, &none) != HP_OK) return;
     const hp_status given = give_tasks(in, task, n, &none);
-    if (c->end(&captured, &none) != HP_OK) return;
+    if (c->end(in->c.memory, &captured, &none) != HP_OK) return;
     if (given == HP_OK)
         in->captured[task[0]] = captured;
     else
-        c->free(captured);
+        c->free(in->c.memory, captured);
 }
 
 void interp_segments_begin(hp_interp *in) {
@@ -60,7 +60,7 @@ hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err) {
     if (!in->captured || !in->captured[task[0]]) return HP_OK;
     hp_order order = interp_order(in, task[0]);
     order.done = NULL; /* its event is one of those kept */
-    HP_TRY(in->streams->capture->launch(in->captured[task[0]], &order, err));
+    HP_TRY(in->streams->capture->launch(in->c.memory, in->captured[task[0]], &order, err));
     *n = in->segment[task[0]];
     for (int i = 0; i < *n; i++) {
         hp_ready_start(&in->ready, 0);

@@ -25,7 +25,8 @@ typedef struct hp_interp_config {
     const hp_graph *graph;
     const hp_role *role;
     int32_t replica;
-    unsigned char *arena; /* role->arena_bytes, in ops->memory */
+    const hp_memory *memory; /* of the device */
+    unsigned char *arena;    /* role->arena_bytes, in its memory */
     const hp_device_ops *ops;
     hp_device *device; /* of this program and role */
     /* Fills the operands of a load task (either may be NULL) with their boxes of micro-batch `micro` of

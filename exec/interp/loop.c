@@ -50,7 +50,7 @@ static void measure_extents(hp_interp *in) {
 hp_status hp_interp_new(const hp_interp_config *config, hp_interp **interp, hp_error *err) {
     hp_interp *in = interp_zeroed(1, sizeof *in);
     in->c = *config;
-    in->streams = config->ops->memory ? config->ops->memory->streams : NULL;
+    in->streams = config->memory->ops->streams;
     index_program(in);
     measure_extents(in);
     hp_status s = interp_device_open(in, err);

@@ -13,7 +13,7 @@ static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q
                                 : q->kind == HP_QUEUE_SEND ? HP_COMM_SEND
                                                            : HP_COMM_RECV,
                         .backend = q->backend,
-                        .device = !in->c.ops->memory->host,
+                        .device = !in->c.memory->ops->host,
                         .peer = collective ? -1 : interp_rank_of(in, q->peer),
                         .group = collective ? q->peer : -1,
                         .tag = collective ? 0 : q->channel, /* the two ends of a channel match in order */

@@ -28,13 +28,13 @@ static double limit_s(const hp_job *j) {
 
 static hp_status view_open(hp_job *j, hp_buffer_kind kind, hp_error *err) {
     const hp_buffer *b = &role_of(j)->buffer[kind];
-    return hp_memory_view(j->ops->memory, j->arena + b->offset, b->bytes, &j->view[kind], err);
+    return hp_memory_view(&j->there, j->arena + b->offset, b->bytes, &j->view[kind], err);
 }
 
 static hp_status view_close(hp_job *j, hp_buffer_kind kind, bool changed, hp_error *err) {
     const hp_buffer *b = &role_of(j)->buffer[kind];
     const hp_status s =
-        hp_memory_view_end(j->ops->memory, j->arena + b->offset, b->bytes, j->view[kind], changed, err);
+        hp_memory_view_end(&j->there, j->arena + b->offset, b->bytes, j->view[kind], changed, err);
     j->view[kind] = NULL;
     return s;
 }
@@ -122,7 +122,7 @@ static hp_status sum_group(const hp_job *j, int group, hp_error *err) {
  * applies the whole step's decay: the true value is the sum over the holders. Inference does not change them,
  * and every rank has the full values. All ranks process groups in ascending order, which avoids deadlock. */
 hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
-    HP_TRY(j->ops->memory->get(own, state_at(j), hp_job_state_bytes(j), err));
+    HP_TRY(j->there.ops->get(&j->there, own, state_at(j), hp_job_state_bytes(j), err));
     if (j->plan.program->mode == HP_MODE_INFER) return HP_OK;
     HP_TRY(view_open(j, HP_BUF_STATE, err));
     hp_status s = HP_OK;
@@ -133,7 +133,7 @@ hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
 }
 
 hp_status hp_job_state_restore(hp_job *j, const unsigned char *own, hp_error *err) {
-    return j->ops->memory->put(state_at(j), own, hp_job_state_bytes(j), err);
+    return j->there.ops->put(&j->there, state_at(j), own, hp_job_state_bytes(j), err);
 }
 
 /* --- weights --- */

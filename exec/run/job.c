@@ -6,6 +6,7 @@
 #include "exec/data/output/output.h"
 #include "exec/device/plugin.h"
 #include "exec/run/tuning.h"
+#include "plan/machine/placement.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,6 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
     j->role = j->comm->rank % j->plan.program->n_role;
     j->replica = j->comm->rank / j->plan.program->n_role;
     HP_TRY(hp_device_load(j->plan.device, j->plan.graph->deployed, &j->ops, err));
-    HP_TRY(hp_device_share(j->plan.device, j->plan.program, err));
     if ((int)j->ops->dtype != j->plan.program->dtype)
         return hp_fail(err, HP_EUNAVAIL,
                        "device %s computes in %s, the plan is in %s: make the plan with --device %s",
@@ -52,6 +52,13 @@ static hp_status same_plan(hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
+/* The device that the plan's placement gives to this rank. */
+static hp_status open_memory(hp_job *j, hp_error *err) {
+    const hp_program *p = j->plan.program;
+    const hp_placement ranks = {.roles = p->n_role, .replicas = p->dp, .clients = p->clients};
+    return hp_memory_open(j->ops->memory, &ranks, &j->there, err);
+}
+
 static hp_status new_arena(hp_job *j, hp_error *err) {
     const hp_program *eval = j->options->eval ? j->plan.eval : NULL;
     hp_error why;
@@ -60,7 +67,8 @@ static hp_status new_arena(hp_job *j, hp_error *err) {
         j->arena_bytes = eval->role[j->role].arena_bytes;
     if (j->options->eval && !eval && !j->plan.graph->deployed)
         return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
-    const hp_status s = j->ops->memory->alloc(j->arena_bytes, (void **)&j->arena, &why);
+    HP_TRY(open_memory(j, err));
+    const hp_status s = j->there.ops->alloc(&j->there, j->arena_bytes, (void **)&j->arena, &why);
     if (s == HP_OK) return HP_OK;
     if (s == HP_EUNAVAIL) return hp_fail(err, s, "%s", why.text);
     return hp_fail(err, HP_EPLAN,
@@ -71,7 +79,7 @@ static hp_status new_arena(hp_job *j, hp_error *err) {
 
 static hp_status fill_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
-    const hp_memory_ops *m = j->ops->memory;
+    const hp_memory *m = &j->there;
     const hp_buffer *weights = &r->buffer[HP_BUF_WEIGHTS], *state = &r->buffer[HP_BUF_STATE];
     hp_weights w = {.graph = j->plan.graph,
                     .role = r,
@@ -160,6 +168,7 @@ static hp_status open_device(hp_job *j, hp_job_pass *pass, hp_error *err) {
     const hp_device_config d = {.program = pass->program,
                                 .graph = j->plan.graph,
                                 .role = pass->role,
+                                .memory = &j->there,
                                 .arena = j->arena,
                                 .threads = (int)j->options->threads,
                                 .constants = j->constants};
@@ -182,6 +191,7 @@ static hp_status open_interp(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .graph = j->plan.graph,
                                 .role = pass->role,
                                 .replica = j->replica,
+                                .memory = &j->there,
                                 .arena = j->arena,
                                 .ops = j->ops,
                                 .device = pass->device,
@@ -230,12 +240,11 @@ static bool has_backend(const hp_program *p, int32_t backend) {
 
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
-    if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, j->ops->memory);
-    if (j->options->ipc)
-        HP_TRY(hp_comm_peer(j->comm, j->ops->memory, j->arena, j->arena_bytes, &j->comm, err));
+    if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, &j->there);
+    if (j->options->ipc) HP_TRY(hp_comm_peer(j->comm, &j->there, j->arena, j->arena_bytes, &j->comm, err));
     if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
     HP_TRY(hp_plugin_load(j->plan.device, &plugin, err));
-    return plugin->nccl(j->comm, &j->comm, err);
+    return plugin->nccl(j->comm, &j->there, &j->comm, err);
 }
 
 static hp_status prepare_weights(hp_job *j, hp_error *err) {
@@ -295,7 +304,8 @@ void hp_job_close(hp_job *j) {
     hp_constants_close(j->constants);
     free(j->row);
     j->comm->ops->close(j->comm); /* before the arena, which other processes may have mapped */
-    if (j->arena) j->ops->memory->free(j->arena, j->arena_bytes);
+    if (j->arena) j->there.ops->free(&j->there, j->arena, j->arena_bytes);
+    hp_memory_close(&j->there);
     hp_arena_free(j->memory);
     j->ring = NULL, j->watch = NULL, j->arena = NULL, j->memory = NULL, j->comm = NULL;
 }

@@ -27,7 +27,8 @@ typedef struct hp_job {
     hp_plan plan;
     int32_t role, replica;
     const hp_device_ops *ops;
-    unsigned char *arena;         /* the rank's one allocation for the program, in ops->memory */
+    hp_memory there;              /* the device's memory */
+    unsigned char *arena;         /* the rank's one allocation for the program, there */
     void *view[HP_BUF_STATE + 1]; /* gather.c: host views of the weights and the statistics, while it works */
     int64_t arena_bytes;          /* planned peak: the larger of the training and evaluation programs */
     hp_clock clock;

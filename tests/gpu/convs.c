@@ -234,7 +234,7 @@ int main(int argc, char **argv) {
     hp_cuda *cuda = NULL;
     hp_dnn *dnn = NULL;
     bool good = true;
-    if (hp_cuda_open(&cuda, &err) != HP_OK || hp_dnn_open(cuda, &dnn, &err) != HP_OK) {
+    if (hp_cuda_open(NULL, &cuda, &err) != HP_OK || hp_dnn_open(cuda, &dnn, &err) != HP_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 69;
     }

@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
     size_t unused = 0, total = 0;
     hp_cuda *c = NULL;
     hp_error err = {.text = ""};
-    if (hp_cuda_open(&c, &err) != HP_OK) die("hp_cuda_open", err.text);
+    if (hp_cuda_open(NULL, &c, &err) != HP_OK) die("hp_cuda_open", err.text);
     printf("{");
     print_copies(c, most);
     print_calls(c);

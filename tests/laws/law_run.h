@@ -20,7 +20,7 @@ typedef struct law_training {
     const hp_graph *g;
     hp_strategy s;
     const hp_device_ops *ops;
-    hp_comm *(*comm)(hp_comm *inner, const hp_device_ops *ops); /* see ranks_job; NULL */
+    hp_comm *(*comm)(hp_comm *inner, const hp_memory *memory); /* see ranks_job; NULL */
     int64_t batch;
     int steps; /* at most LAW_STEPS */
     double lr, loss_scale;

@@ -37,8 +37,8 @@ static hp_program *lowered(hp_arena *arena, const hp_graph *g, int batch) {
     return p;
 }
 
-static hp_comm *staged(hp_comm *inner, const hp_device_ops *ops) {
-    return hp_comm_staged(inner, ops->memory);
+static hp_comm *staged(hp_comm *inner, const hp_memory *memory) {
+    return hp_comm_staged(inner, memory);
 }
 
 static outcome run(hp_arena *arena, const hp_device_ops *ops, uint64_t seed) {

@@ -17,6 +17,8 @@ static uint64_t cases(uint64_t standard) {
 enum { FENCE = 64, FILL = 0x5a };
 
 /* Bytes in the GPU's memory, of just that size, with a fence behind them. */
+static hp_memory gpu_memory; /* opened before the first test */
+
 typedef struct block {
     unsigned char *at;
     int64_t bytes;
@@ -27,8 +29,8 @@ static block block_new(const void *from, int64_t bytes) {
     unsigned char *fill = malloc((size_t)bytes + FENCE);
     memset(fill, FILL, (size_t)bytes + FENCE);
     if (from) memcpy(fill, from, (size_t)bytes);
-    assert_int_equal(hp_memory_cuda.alloc(bytes + FENCE, (void **)&b.at, NULL), HP_OK);
-    assert_int_equal(hp_memory_cuda.put(b.at, fill, bytes + FENCE, NULL), HP_OK);
+    assert_int_equal(gpu_memory.ops->alloc(&gpu_memory, bytes + FENCE, (void **)&b.at, NULL), HP_OK);
+    assert_int_equal(gpu_memory.ops->put(&gpu_memory, b.at, fill, bytes + FENCE, NULL), HP_OK);
     free(fill);
     return b;
 }
@@ -36,18 +38,18 @@ static block block_new(const void *from, int64_t bytes) {
 static void block_end(block *b, void *to) {
     unsigned char fence[FENCE];
     if (!b->at) return;
-    if (to) assert_int_equal(hp_memory_cuda.get(to, b->at, b->bytes, NULL), HP_OK);
-    assert_int_equal(hp_memory_cuda.get(fence, b->at + b->bytes, FENCE, NULL), HP_OK);
+    if (to) assert_int_equal(gpu_memory.ops->get(&gpu_memory, to, b->at, b->bytes, NULL), HP_OK);
+    assert_int_equal(gpu_memory.ops->get(&gpu_memory, fence, b->at + b->bytes, FENCE, NULL), HP_OK);
     for (int i = 0; i < FENCE; i++) assert_int_equal(fence[i], FILL);
-    hp_memory_cuda.free(b->at, b->bytes + FENCE);
+    gpu_memory.ops->free(&gpu_memory, b->at, b->bytes + FENCE);
 }
 
 /* As open_tables of cuda/device.c, for a single task. */
 static void open_gpu(hp_device *d, const hp_device_config *config, hp_arena *arena) {
     hp_error err;
     *d = (hp_device){.config = *config, .arena = arena, .packed = HP_NEW(arena, bool, 2)};
-    if (hp_cuda_open(&d->cuda, &err) != HP_OK || hp_dnn_open(d->cuda, &d->dnn, &err) != HP_OK ||
-        hp_lt_open(d->cuda, &d->lt, &err) != HP_OK)
+    d->cuda = hp_cuda_of(&gpu_memory);
+    if (hp_dnn_open(d->cuda, &d->dnn, &err) != HP_OK || hp_lt_open(d->cuda, &d->lt, &err) != HP_OK)
         fail_msg("%s", err.text);
 }
 
@@ -277,6 +279,17 @@ static void bytes_of_smooth_activations_are_the_processors_or_next_to_them(void 
     }
 }
 
+static int open_memory(void **state) {
+    (void)state;
+    return hp_memory_open(&hp_memory_cuda, NULL, &gpu_memory, NULL) == HP_OK ? 0 : 1;
+}
+
+static int close_memory(void **state) {
+    (void)state;
+    hp_memory_close(&gpu_memory);
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrix_layers_have_the_processors_bytes_and_numbers),
@@ -284,5 +297,5 @@ int main(void) {
         cmocka_unit_test(every_other_layer_has_the_processors_bits),
         cmocka_unit_test(bytes_of_smooth_activations_are_the_processors_or_next_to_them),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_memory, close_memory);
 }

@@ -32,8 +32,8 @@ typedef struct outcome {
     double *y, loss;
 } outcome;
 
-static hp_comm *staged(hp_comm *inner, const hp_device_ops *ops) {
-    return hp_comm_staged(inner, ops->memory);
+static hp_comm *staged(hp_comm *inner, const hp_memory *memory) {
+    return hp_comm_staged(inner, memory);
 }
 
 static hp_strategy by_way_of_the_host(hp_strategy s) {

@@ -32,13 +32,12 @@ typedef struct flight {
 
 typedef struct player {
     hp_comm *comm;
+    const hp_memory *memory;
     const hp_program *p;
     group_dice dice; /* the same on all ranks */
     int n;
     flight flight[GROUPS * MAX_OPS];
 } player;
-
-static const hp_memory_ops *const memory = &hp_memory_cuda;
 
 /* --- what is given --- */
 
@@ -48,28 +47,29 @@ static double value(int rank, int number) {
 
 /* Data comes from the compute stream, results go by the stream of copies: nothing waits but streams. */
 static hp_status give(player *me, hp_comm_op op, double mine, double first, int ranks, hp_error *err) {
-    const hp_stream_ops *s = memory->streams;
+    const hp_memory *m = me->memory;
+    const hp_stream_ops *s = m->ops->streams;
     flight *f = &me->flight[me->n++];
     const int64_t bytes = 4 * op.count;
     void *at[2];
     *f = (flight){.op = op, .first = first, .ranks = ranks};
-    HP_TRY(memory->alloc(bytes, &f->op.data, err));
-    for (int i = 0; i < 2; i++) HP_TRY(s->host_new(bytes, &at[i], err));
+    HP_TRY(m->ops->alloc(m, bytes, &f->op.data, err));
+    for (int i = 0; i < 2; i++) HP_TRY(s->host_new(m, bytes, &at[i], err));
     f->before = at[0];
     f->after = at[1];
     for (int64_t i = 0; i < op.count; i++) f->before[i] = (float)(mine + (double)(i % 50));
     hp_event **const events[] = {&f->given, &f->done, &f->back};
-    for (int i = 0; i < 3; i++) HP_TRY(s->event_new(events[i], err));
-    HP_TRY(s->copy(HP_STREAM_COMPUTE, f->op.data, f->before, bytes, &(hp_order){.done = f->given}, err));
+    for (int i = 0; i < 3; i++) HP_TRY(s->event_new(m, events[i], err));
+    HP_TRY(s->copy(m, HP_STREAM_COMPUTE, f->op.data, f->before, bytes, &(hp_order){.done = f->given}, err));
     f->op.order = &(hp_order){.n = 1, .after = &f->given, .done = f->done};
     HP_TRY(me->comm->ops->start(me->comm, &f->op, &f->handle, err));
     f->op.order = NULL;
     return HP_OK;
 }
 
-static hp_status fetch(const flight *f, hp_error *err) {
-    return memory->streams->copy(HP_STREAM_COPY, f->after, f->op.data, 4 * f->op.count,
-                                 &(hp_order){.n = 1, .after = &f->done, .done = f->back}, err);
+static hp_status fetch(const player *me, const flight *f, hp_error *err) {
+    return me->memory->ops->streams->copy(me->memory, HP_STREAM_COPY, f->after, f->op.data, 4 * f->op.count,
+                                          &(hp_order){.n = 1, .after = &f->done, .done = f->back}, err);
 }
 
 static hp_comm_op operation(player *me, int kind) {
@@ -113,7 +113,7 @@ static hp_status give_all(player *me, hp_error *err) {
         const int first = me->n;
         HP_TRY(group_roll(&me->dice, 0, 1) ? give_messages(me, err) : give_sum(me, err));
         HP_TRY(me->comm->ops->end(me->comm, err));
-        for (int i = first; i < me->n; i++) HP_TRY(fetch(&me->flight[i], err));
+        for (int i = first; i < me->n; i++) HP_TRY(fetch(me, &me->flight[i], err));
     }
     return HP_OK;
 }
@@ -134,7 +134,7 @@ static hp_status wait_for(const player *me, const flight *f, double limit_s, hp_
         if (now_s() - begin_s > limit_s) return hp_fail(err, HP_ESTALL, "rank %d: stalled", me->comm->rank);
         sched_yield();
     }
-    for (done = false; !done;) HP_TRY(memory->streams->query(f->back, &done, err));
+    for (done = false; !done;) HP_TRY(me->memory->ops->streams->query(me->memory, f->back, &done, err));
     return HP_OK;
 }
 
@@ -148,13 +148,13 @@ static hp_status check(const player *me, const flight *f, hp_error *err) {
     return HP_OK;
 }
 
-static void release(flight *f) {
-    memory->free(f->op.data, 4 * f->op.count);
-    memory->streams->host_free(f->before);
-    memory->streams->host_free(f->after);
-    memory->streams->event_free(f->given);
-    memory->streams->event_free(f->done);
-    memory->streams->event_free(f->back);
+static void release(const hp_memory *m, flight *f) {
+    m->ops->free(m, f->op.data, 4 * f->op.count);
+    m->ops->streams->host_free(m, f->before);
+    m->ops->streams->host_free(m, f->after);
+    m->ops->streams->event_free(m, f->given);
+    m->ops->streams->event_free(m, f->done);
+    m->ops->streams->event_free(m, f->back);
 }
 
 /* nccl/nccl.c makes communicators for groups that have a queue. */
@@ -169,10 +169,10 @@ static void add_queues(hp_arena *arena, hp_program *p) {
     }
 }
 
-static hp_status law(hp_comm *comm, uint64_t seed, double limit_s, hp_error *err) {
+static hp_status law(hp_comm *comm, const hp_memory *memory, uint64_t seed, double limit_s, hp_error *err) {
     hp_arena *arena = hp_arena_new();
     player *me = HP_NEW(arena, player, 1);
-    *me = (player){.comm = comm, .dice = {seed, 0}};
+    *me = (player){.comm = comm, .memory = memory, .dice = {seed, 0}};
     hp_program *p = random_groups(arena, &me->dice, comm->size, group_roll(&me->dice, 0, 5));
     add_queues(arena, p);
     me->p = p;
@@ -181,7 +181,7 @@ static hp_status law(hp_comm *comm, uint64_t seed, double limit_s, hp_error *err
     for (int i = 0; i < me->n; i++) HP_TRY(wait_for(me, &me->flight[i], limit_s, err));
     for (int i = 0; i < me->n; i++) {
         HP_TRY(check(me, &me->flight[i], err));
-        release(&me->flight[i]);
+        release(me->memory, &me->flight[i]);
     }
     double all[64] = {0}; /* and MPI beside it */
     HP_TRY(hp_comm_share(comm, comm->rank, all, "the others", err));
@@ -193,15 +193,17 @@ static hp_status law(hp_comm *comm, uint64_t seed, double limit_s, hp_error *err
 
 static int ranks_main(double limit_s) {
     hp_comm *comm, *inner;
+    hp_memory memory;
     hp_error err;
     if (hp_comm_mpi_open(&inner, &err) != HP_OK) return 1;
-    if (hp_comm_nccl(inner, &comm, &err) != HP_OK) {
+    if (hp_memory_open(&hp_memory_cuda, NULL, &memory, &err) != HP_OK ||
+        hp_comm_nccl(inner, &memory, &comm, &err) != HP_OK) {
         fprintf(stderr, "%s\n", err.text);
         inner->ops->close(inner);
         return REFUSED;
     }
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        const hp_status s = law(comm, seed * 100 + (uint64_t)comm->size, limit_s, &err);
+        const hp_status s = law(comm, &memory, seed * 100 + (uint64_t)comm->size, limit_s, &err);
         if (s == HP_OK) continue;
         fprintf(stderr, "%s\n", err.text);
         comm->ops->abort(comm, (int)s);

@@ -7,8 +7,8 @@
 
 enum { MAX_RANKS = 6 };
 
-static hp_comm *staged(hp_comm *inner, const hp_device_ops *ops) {
-    return hp_comm_staged(inner, ops->memory);
+static hp_comm *staged(hp_comm *inner, const hp_memory *memory) {
+    return hp_comm_staged(inner, memory);
 }
 
 static hp_strategy by_way_of_the_host(hp_strategy s) {
@@ -124,9 +124,11 @@ static void the_same_run_twice_gives_the_same_bits(void **state) {
 /* The GPU is opened once, before ranks share it. */
 static int open_gpu(void **state) {
     (void)state;
-    hp_cuda *c;
+    hp_cuda *c = NULL;
     hp_error err;
-    return hp_cuda_open(&c, &err) == HP_OK ? 0 : 1;
+    if (hp_cuda_open(NULL, &c, &err) != HP_OK) return 1;
+    hp_cuda_close(c);
+    return 0;
 }
 
 int main(void) {

@@ -181,12 +181,12 @@ static hp_status play_route(hp_comm *comm, const comm_room *room, const route_la
 
 /* Ranks meet; their trials leave the memory as it was. */
 static hp_status meet(hp_comm *inner, const comm_room *room, hp_comm **comm, hp_error *err) {
-    const hp_memory_ops *m = &hp_memory_cuda;
+    const hp_memory *m = &room->memory;
     unsigned char before[3 * N], after[3 * N];
     for (int i = 0; i < 3 * N; i++) before[i] = (unsigned char)(i % 253);
-    HP_TRY(m->put(room->at, before, sizeof before, err));
+    HP_TRY(m->ops->put(m, room->at, before, sizeof before, err));
     HP_TRY(hp_comm_peer(inner, m, room->at, room->bytes, comm, err));
-    HP_TRY(m->get(after, room->at, sizeof after, err));
+    HP_TRY(m->ops->get(m, after, room->at, sizeof after, err));
     if (memcmp(before, after, sizeof before) == 0) return HP_OK;
     return hp_fail(err, HP_EINTERNAL, "rank %d: a trial changed the memory", inner->rank);
 }
@@ -196,15 +196,15 @@ static int ranks_main(const route_law *route) {
     hp_error err;
     setenv("HPLAN_STANDIN_FAIL", route->fails, 1);
     if (hp_comm_mpi_open(&mpi, &err) != HP_OK) return 1;
-    const comm_room room = comm_room_new(&hp_memory_cuda);
-    hp_status s = meet(hp_comm_staged(mpi, &hp_memory_cuda), &room, &comm, &err);
+    comm_room room = comm_room_new(&hp_memory_cuda);
+    hp_status s = meet(hp_comm_staged(mpi, &room.memory), &room, &comm, &err);
     if (s == HP_OK) s = play_route(comm, &room, route, &err);
     if (s != HP_OK) {
         fprintf(stderr, "%s\n", err.text);
         comm->ops->abort(comm, 1);
     }
     comm->ops->close(comm);
-    hp_memory_cuda.free(room.at, room.bytes);
+    comm_room_free(&room);
     return 0;
 }
 

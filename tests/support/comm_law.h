@@ -27,7 +27,7 @@ typedef struct flight {
 } flight;
 
 typedef struct comm_room { /* memory for what is sent and received */
-    const hp_memory_ops *memory;
+    hp_memory memory;
     unsigned char *at;
     int64_t bytes;
 } comm_room;
@@ -62,11 +62,11 @@ static void give(player *me, hp_comm_op *op, double from) {
         else
             ((float *)data)[i] = (float)(from + (double)(i % 1000));
     }
-    op->device = !me->room->memory->host;
+    op->device = !me->room->memory.ops->host;
     op->data = me->room->at + me->used;
     me->used += (bytes_of(op) + 63) / 64 * 64;
     HP_ASSERT(me->used <= me->room->bytes);
-    HP_ASSERT(me->room->memory->put(op->data, data, bytes_of(op), NULL) == HP_OK);
+    HP_ASSERT(me->room->memory.ops->put(&me->room->memory, op->data, data, bytes_of(op), NULL) == HP_OK);
 }
 
 static double got(const hp_comm_op *op, const void *data, int64_t i) {
@@ -156,7 +156,8 @@ static hp_status advance(player *me, group_dice *d, int *left, hp_error *err) {
         if (f->handle < 0) continue;
         HP_TRY(me->comm->ops->test(me->comm, f->handle, &done, err));
         if (!done) continue;
-        if (f->op->kind == HP_COMM_SEND) HP_TRY(me->room->memory->zero(f->op->data, bytes_of(f->op), err));
+        if (f->op->kind == HP_COMM_SEND)
+            HP_TRY(me->room->memory.ops->zero(&me->room->memory, f->op->data, bytes_of(f->op), err));
         f->handle = -1;
         --*left;
     }
@@ -165,7 +166,7 @@ static hp_status advance(player *me, group_dice *d, int *left, hp_error *err) {
 
 static hp_status check_one(const player *me, const flight *e, hp_error *err) {
     void *data = HP_NEW(me->arena, double, e->op->count + 1);
-    HP_TRY(me->room->memory->get(data, e->op->data, bytes_of(e->op), err));
+    HP_TRY(me->room->memory.ops->get(&me->room->memory, data, e->op->data, bytes_of(e->op), err));
     for (int64_t i = 0; i < e->op->count; i++) {
         const double want = e->expected + (double)(i % 1000) * e->ranks;
         if (got(e->op, data, i) != want)
@@ -225,9 +226,15 @@ static inline hp_status comm_law(hp_comm *comm, const comm_room *room, bool sums
 
 /* More than any law's turn takes. */
 static inline comm_room comm_room_new(const hp_memory_ops *memory) {
-    comm_room room = {.memory = memory, .bytes = 32 << 20};
-    HP_ASSERT(memory->alloc(room.bytes, (void **)&room.at, NULL) == HP_OK);
+    comm_room room = {.bytes = 32 << 20};
+    HP_ASSERT(hp_memory_open(memory, NULL, &room.memory, NULL) == HP_OK);
+    HP_ASSERT(memory->alloc(&room.memory, room.bytes, (void **)&room.at, NULL) == HP_OK);
     return room;
+}
+
+static inline void comm_room_free(comm_room *room) {
+    room->memory.ops->free(&room->memory, room->at, room->bytes);
+    hp_memory_close(&room->memory);
 }
 
 /* Under mpirun: this program again, with that argument; no quotes in it. */

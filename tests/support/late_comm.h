@@ -147,7 +147,7 @@ static hp_status late_comm_test(hp_comm *comm, int handle, bool *done, hp_error 
     struct late_flight *f = &c->flight[handle];
     hp_status s;
     if (f->done) {
-        s = late_query(f->done, done, err);
+        s = late_query(NULL, f->done, done, err);
     } else {
         pthread_mutex_lock(&c->lock);
         s = c->inner->ops->test(c->inner, f->handle, done, err);
@@ -176,16 +176,15 @@ static const hp_comm_ops LATE_COMM = {.name = "late",
                                       .close = late_comm_close};
 
 /* Straight where memory can be reached, staged else, over late over the rank's own. */
-static inline hp_comm *late_comm_new(hp_comm *inner, const hp_device_ops *ops) {
+static inline hp_comm *late_comm_new(hp_comm *inner, const hp_memory *memory) {
     hp_error err;
     late_comm *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
     c->base = (hp_comm){.ops = &LATE_COMM, .rank = inner->rank, .size = inner->size};
     c->inner = inner;
     pthread_mutex_init(&c->lock, NULL);
-    hp_comm *staged = hp_comm_staged(&c->base, ops->memory), *comm;
-    HP_ASSERT(hp_comm_peer(staged, ops->memory, late_me->fake, (int64_t)late_me->bytes, &comm, &err) ==
-              HP_OK);
+    hp_comm *staged = hp_comm_staged(&c->base, memory), *comm;
+    HP_ASSERT(hp_comm_peer(staged, memory, late_me->fake, (int64_t)late_me->bytes, &comm, &err) == HP_OK);
     return comm;
 }
 

@@ -31,7 +31,8 @@ static void *late_real(const void *at) {
     return r->real + ((const unsigned char *)at - r->fake);
 }
 
-static hp_status late_alloc(int64_t bytes, void **at, hp_error *err) {
+static hp_status late_alloc(const hp_memory *m, int64_t bytes, void **at, hp_error *err) {
+    (void)m;
     (void)err;
     late_rank *r = late_me = calloc(1, sizeof *r);
     HP_ASSERT(r);
@@ -47,7 +48,8 @@ static hp_status late_alloc(int64_t bytes, void **at, hp_error *err) {
     return HP_OK;
 }
 
-static void late_free(void *at, int64_t bytes) {
+static void late_free(const hp_memory *m, void *at, int64_t bytes) {
+    (void)m;
     late_rank *r = late_me;
     (void)at, (void)bytes;
     pthread_mutex_lock(&r->lock);
@@ -66,39 +68,45 @@ static void late_free(void *at, int64_t bytes) {
     late_me = NULL;
 }
 
-static hp_status late_put(void *to, const void *from, int64_t bytes, hp_error *err) {
+static hp_status late_put(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_error *err) {
+    (void)m;
     (void)err;
     late_drain();
     if (bytes) memcpy(late_real(to), from, (size_t)bytes);
     return HP_OK;
 }
 
-static hp_status late_get(void *to, const void *from, int64_t bytes, hp_error *err) {
+static hp_status late_get(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_error *err) {
+    (void)m;
     (void)err;
     late_drain();
     if (bytes) memcpy(to, late_real(from), (size_t)bytes);
     return HP_OK;
 }
 
-static hp_status late_zero(void *at, int64_t bytes, hp_error *err) {
+static hp_status late_zero(const hp_memory *m, void *at, int64_t bytes, hp_error *err) {
+    (void)m;
     (void)err;
     late_drain();
     if (bytes) memset(late_real(at), 0, (size_t)bytes);
     return HP_OK;
 }
 
-static hp_status late_event_new(hp_event **e, hp_error *err) {
+static hp_status late_event_new(const hp_memory *m, hp_event **e, hp_error *err) {
+    (void)m;
     (void)err;
     *e = calloc(1, sizeof **e);
     HP_ASSERT(*e);
     return HP_OK;
 }
 
-static void late_event_free(hp_event *e) {
+static void late_event_free(const hp_memory *m, hp_event *e) {
+    (void)m;
     free(e);
 }
 
-static hp_status late_query(hp_event *e, bool *yes, hp_error *err) {
+static hp_status late_query(const hp_memory *m, hp_event *e, bool *yes, hp_error *err) {
+    (void)m;
     HP_ASSERT(!late_me->capture);
     pthread_mutex_lock(&late_me->lock);
     *yes = e->query >= e->recorded;
@@ -107,13 +115,15 @@ static hp_status late_query(hp_event *e, bool *yes, hp_error *err) {
     return failed == HP_OK ? HP_OK : hp_fail(err, failed, "a task of the late device failed");
 }
 
-static hp_status late_elapsed(hp_event *from, hp_event *to, double *s, hp_error *err) {
+static hp_status late_elapsed(const hp_memory *m, hp_event *from, hp_event *to, double *s, hp_error *err) {
+    (void)m;
     (void)err;
     *s = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
     return HP_OK;
 }
 
-static hp_status late_record(hp_event *e, hp_error *err) {
+static hp_status late_record(const hp_memory *m, hp_event *e, hp_error *err) {
+    (void)m;
     (void)err;
     late_give(late_stream_of(0, 0, 0), &(hp_order){.done = e}, NULL, NULL);
     late_drain();
@@ -135,8 +145,9 @@ static void late_do_copy(void *self) {
 
 static atomic_int late_straight, late_by_host, late_opened; /* copies and openings so far */
 
-static hp_status late_copy_give(hp_stream stream, void *to, const void *from, int64_t bytes,
-                                const hp_order *order, hp_error *err) {
+static hp_status late_copy_give(const hp_memory *m, hp_stream stream, void *to, const void *from,
+                                int64_t bytes, const hp_order *order, hp_error *err) {
+    (void)m;
     (void)err;
     late_copy *c = malloc(sizeof *c);
     const bool out = late_holds(late_me, from), in = late_holds(late_me, to);
@@ -149,7 +160,8 @@ static hp_status late_copy_give(hp_stream stream, void *to, const void *from, in
     return HP_OK;
 }
 
-static hp_status late_host_new(int64_t bytes, void **at, hp_error *err) {
+static hp_status late_host_new(const hp_memory *m, int64_t bytes, void **at, hp_error *err) {
+    (void)m;
     (void)err;
     *at = malloc((size_t)bytes + 1);
     HP_ASSERT(*at);
@@ -158,7 +170,8 @@ static hp_status late_host_new(int64_t bytes, void **at, hp_error *err) {
 
 /* --- captures --- */
 
-static hp_status late_capture_begin(hp_error *err) {
+static hp_status late_capture_begin(const hp_memory *m, hp_error *err) {
+    (void)m;
     (void)err;
     late_drain();
     late_me->capture = calloc(1, sizeof *late_me->capture);
@@ -166,7 +179,8 @@ static hp_status late_capture_begin(hp_error *err) {
     return HP_OK;
 }
 
-static hp_status late_capture_end(hp_captured **captured, hp_error *err) {
+static hp_status late_capture_end(const hp_memory *m, hp_captured **captured, hp_error *err) {
+    (void)m;
     (void)err;
     HP_ASSERT(late_me->capture);
     *captured = late_me->capture;
@@ -183,7 +197,9 @@ static void late_capture_part(const hp_order *order, void (*work)(void *), void 
     c->part[c->n++] = (struct late_part){work, self, order->done};
 }
 
-static hp_status late_capture_launch(hp_captured *c, const hp_order *order, hp_error *err) {
+static hp_status late_capture_launch(const hp_memory *m, hp_captured *c, const hp_order *order,
+                                     hp_error *err) {
+    (void)m;
     late_stream *s = late_stream_of(0, 0, 0);
     (void)err;
     HP_ASSERT(!order->done);
@@ -200,29 +216,45 @@ static hp_status late_capture_launch(hp_captured *c, const hp_order *order, hp_e
     return HP_OK;
 }
 
-static void late_capture_free(hp_captured *c) {
+static void late_capture_free(const hp_memory *m, hp_captured *c) {
+    (void)m;
     late_drain();
     for (int i = 0; i < c->n; i++) free(c->part[i].self);
     free(c->part);
     free(c);
 }
 
-static const hp_capture_ops LATE_CAPTURE = {late_capture_begin, late_capture_end, late_capture_launch,
-                                            late_capture_free};
-static const hp_stream_ops LATE_STREAMS = {late_event_new, late_event_free, late_query,    late_elapsed,
-                                           late_record,    late_copy_give,  late_host_new, free,
-                                           &LATE_CAPTURE};
+static void late_host_free(const hp_memory *m, void *at) {
+    (void)m;
+    free(at);
+}
+
+static const hp_capture_ops LATE_CAPTURE = {.begin = late_capture_begin,
+                                            .end = late_capture_end,
+                                            .launch = late_capture_launch,
+                                            .free = late_capture_free};
+static const hp_stream_ops LATE_STREAMS = {.event_new = late_event_new,
+                                           .event_free = late_event_free,
+                                           .query = late_query,
+                                           .elapsed = late_elapsed,
+                                           .record = late_record,
+                                           .copy = late_copy_give,
+                                           .host_new = late_host_new,
+                                           .host_free = late_host_free,
+                                           .capture = &LATE_CAPTURE};
 
 /* --- another rank's memory: two in five are out of reach, from one side at least --- */
 
-static hp_status late_peer_name(void *at, hp_memory_name *name, hp_error *err) {
+static hp_status late_peer_name(const hp_memory *m, void *at, hp_memory_name *name, hp_error *err) {
+    (void)m;
     (void)err;
     HP_ASSERT(at == late_me->fake);
     memcpy(name->bytes, &late_me, sizeof late_me);
     return HP_OK;
 }
 
-static hp_status late_peer_open(const hp_memory_name *name, void **at, hp_error *err) {
+static hp_status late_peer_open(const hp_memory *m, const hp_memory_name *name, void **at, hp_error *err) {
+    (void)m;
     late_rank *r = late_me;
     late_peer peer;
     const uint64_t draw = hp_rng_below(r->seed, 1, r->draws++, 5);
@@ -237,15 +269,23 @@ static hp_status late_peer_open(const hp_memory_name *name, void **at, hp_error 
     return HP_OK;
 }
 
-static void late_peer_close(void *at) {
+static void late_peer_close(const hp_memory *m, void *at) {
+    (void)m;
     late_rank *r = late_me;
     int i = 0;
     while (r->peer[i].rank->fake != at) i++;
     r->peer[i] = r->peer[--r->n_peer];
 }
 
-static const hp_peer_ops LATE_PEERS = {late_peer_name, late_peer_open, late_peer_close};
-static const hp_memory_ops LATE_MEMORY = {"late",    late_alloc,    late_free, late_put,   late_get,
-                                          late_zero, &LATE_STREAMS, false,     &LATE_PEERS};
+static const hp_peer_ops LATE_PEERS = {
+    .name = late_peer_name, .open = late_peer_open, .close = late_peer_close};
+static const hp_memory_ops LATE_MEMORY = {.name = "late",
+                                          .alloc = late_alloc,
+                                          .free = late_free,
+                                          .put = late_put,
+                                          .get = late_get,
+                                          .zero = late_zero,
+                                          .streams = &LATE_STREAMS,
+                                          .peers = &LATE_PEERS};
 
 #endif

@@ -56,6 +56,7 @@ typedef struct rig {
     unsigned char *memory; /* the buffers as the host sees them; */
     unsigned char *there;  /* where they are, if the host cannot reach them: copied for every task */
     const hp_device_ops *ops;
+    hp_memory gpu; /* where `there` is, or the host's */
     hp_device *device;
     int64_t samples; /* of the whole */
     rig_boxes boxes;
@@ -387,17 +388,23 @@ static inline void rig_add_part(rig *r, const rig_boxes *boxes, int32_t *y2, int
 }
 
 static hp_status rig_open(rig *r, hp_error *err) {
-    if (rig_gpu(r)) HP_TRY(r->ops->memory->alloc(r->role.arena_bytes, (void **)&r->there, err));
-    const hp_device_config c = {&r->program, &r->graph, &r->role, rig_gpu(r) ? r->there : r->memory, 1};
+    HP_TRY(hp_memory_open(r->ops->memory, NULL, &r->gpu, err));
+    if (rig_gpu(r)) HP_TRY(r->gpu.ops->alloc(&r->gpu, r->role.arena_bytes, (void **)&r->there, err));
+    const hp_device_config c = {.program = &r->program,
+                                .graph = &r->graph,
+                                .role = &r->role,
+                                .arena = rig_gpu(r) ? r->there : r->memory,
+                                .threads = 1,
+                                .memory = &r->gpu};
     return r->ops->open(&c, &r->device, err);
 }
 
 /* The task, with the buffers brought to it and back. */
 static hp_status rig_run_there(rig *r, int task, const hp_step *step, hp_error *err) {
-    const hp_memory_ops *m = r->ops->memory;
-    if (rig_gpu(r)) HP_TRY(m->put(r->there, r->memory, r->role.arena_bytes, err));
+    const hp_memory *m = &r->gpu;
+    if (rig_gpu(r)) HP_TRY(m->ops->put(m, r->there, r->memory, r->role.arena_bytes, err));
     HP_TRY(r->ops->run(r->device, task, step, err));
-    return rig_gpu(r) ? m->get(r->memory, r->there, r->role.arena_bytes, err) : HP_OK;
+    return rig_gpu(r) ? m->ops->get(m, r->memory, r->there, r->role.arena_bytes, err) : HP_OK;
 }
 
 static hp_status rig_run(rig *r, int task) {
@@ -416,7 +423,8 @@ static hp_status rig_run(rig *r, int task) {
 
 static void rig_free(rig *r) {
     if (r->device) r->ops->close(r->device);
-    if (r->there) r->ops->memory->free(r->there, r->role.arena_bytes);
+    if (r->there) r->gpu.ops->free(&r->gpu, r->there, r->role.arena_bytes);
+    hp_memory_close(&r->gpu);
     free(r->memory);
     hp_arena_free(r->arena);
 }

@@ -24,7 +24,7 @@ typedef struct ranks_job {
      */
     const char *constants;
     /* Puts another communicator in front of the rank's own, which it takes over; NULL: none. */
-    hp_comm *(*comm)(hp_comm *inner, const hp_device_ops *ops);
+    hp_comm *(*comm)(hp_comm *inner, const hp_memory *memory);
     bool bytes; /* images are bytes for others too */
     double loss_scale;
     const hp_qparam *qparam;
@@ -44,6 +44,7 @@ typedef struct ranks_rank {
     int rank, replica;
     const hp_role *role;
     pthread_t thread;
+    hp_memory memory;
     unsigned char *arena;
     hp_comm *comm;
     hp_constants *constants;
@@ -164,7 +165,7 @@ static hp_status ranks_store(void *self, int32_t iter, int32_t micro, const void
 /* With copies of its arrays. */
 static hp_weights ranks_weights_of(const ranks_rank *me) {
     const hp_buffer *weights = &me->role->buffer[HP_BUF_WEIGHTS], *state = &me->role->buffer[HP_BUF_STATE];
-    const hp_memory_ops *m = me->job->ops->memory;
+    const hp_memory *m = &me->memory;
     hp_weights w = {.graph = me->job->g,
                     .role = me->role,
                     .dtype = me->job->p->dtype,
@@ -173,30 +174,31 @@ static hp_weights ranks_weights_of(const ranks_rank *me) {
                     .weights = malloc((size_t)weights->bytes + 1),
                     .state = malloc((size_t)state->bytes + 1)};
     HP_ASSERT(w.weights && w.state);
-    HP_ASSERT(m->get(w.weights, me->arena + weights->offset, weights->bytes, NULL) == HP_OK);
-    HP_ASSERT(m->get(w.state, me->arena + state->offset, state->bytes, NULL) == HP_OK);
+    HP_ASSERT(m->ops->get(m, w.weights, me->arena + weights->offset, weights->bytes, NULL) == HP_OK);
+    HP_ASSERT(m->ops->get(m, w.state, me->arena + state->offset, state->bytes, NULL) == HP_OK);
     return w;
 }
 
 static void ranks_weights_put(const ranks_rank *me, hp_weights *w) {
     const hp_buffer *weights = &me->role->buffer[HP_BUF_WEIGHTS], *state = &me->role->buffer[HP_BUF_STATE];
-    const hp_memory_ops *m = me->job->ops->memory;
-    HP_ASSERT(m->put(me->arena + weights->offset, w->weights, weights->bytes, NULL) == HP_OK);
-    HP_ASSERT(m->put(me->arena + state->offset, w->state, state->bytes, NULL) == HP_OK);
+    const hp_memory *m = &me->memory;
+    HP_ASSERT(m->ops->put(m, me->arena + weights->offset, w->weights, weights->bytes, NULL) == HP_OK);
+    HP_ASSERT(m->ops->put(m, me->arena + state->offset, w->state, state->bytes, NULL) == HP_OK);
     free(w->weights);
     free(w->state);
 }
 
 static void ranks_fill(ranks_rank *me) {
     const hp_buffer *momentum = &me->role->buffer[HP_BUF_MOMENTUM];
-    const hp_memory_ops *m = me->job->ops->memory;
+    const hp_memory *m = &me->memory;
     const int64_t bytes = me->role->arena_bytes;
     unsigned char *other = malloc((size_t)bytes + 1);
     HP_ASSERT(other);
-    HP_ASSERT(m->alloc(bytes, (void **)&me->arena, NULL) == HP_OK);
+    HP_ASSERT(hp_memory_open(me->job->ops->memory, NULL, &me->memory, NULL) == HP_OK);
+    HP_ASSERT(m->ops->alloc(m, bytes, (void **)&me->arena, NULL) == HP_OK);
     memset(other, 0x7f, (size_t)bytes); /* nothing may depend on what was there */
-    HP_ASSERT(m->put(me->arena, other, bytes, NULL) == HP_OK);
-    HP_ASSERT(m->zero(me->arena + momentum->offset, momentum->bytes, NULL) == HP_OK);
+    HP_ASSERT(m->ops->put(m, me->arena, other, bytes, NULL) == HP_OK);
+    HP_ASSERT(m->ops->zero(m, me->arena + momentum->offset, momentum->bytes, NULL) == HP_OK);
     free(other);
     if (me->job->g->deployed) return;
     hp_weights w = ranks_weights_of(me);
@@ -222,7 +224,7 @@ static hp_status ranks_constants(ranks_rank *me, hp_error *err) {
 static hp_status ranks_open(ranks_rank *me, hp_error *err) {
     ranks_job *job = me->job;
     HP_TRY(ranks_constants(me, err));
-    const hp_device_config config = {job->p, job->g, me->role, me->arena, 1, me->constants};
+    const hp_device_config config = {job->p, job->g, me->role, me->arena, 1, me->constants, &me->memory};
     HP_TRY(me->comm->ops->join(me->comm, job->p, err));
     HP_TRY(job->ops->open(&config, &me->device, err));
     HP_TRY(hp_watch_open(NULL, me->rank, job->world->size, &me->watch, err));
@@ -254,6 +256,7 @@ static hp_status ranks_steps(ranks_rank *me, hp_error *err) {
                                      .graph = me->job->g,
                                      .role = me->role,
                                      .replica = me->replica,
+                                     .memory = &me->memory,
                                      .arena = me->arena,
                                      .ops = me->job->ops,
                                      .device = me->device,
@@ -281,7 +284,8 @@ static void ranks_close(ranks_rank *me) {
     if (me->watch) hp_watch_close(me->watch);
     if (me->ring) hp_ring_close(me->ring);
     me->comm->ops->close(me->comm);
-    me->job->ops->memory->free(me->arena, me->role->arena_bytes);
+    me->memory.ops->free(&me->memory, me->arena, me->role->arena_bytes);
+    hp_memory_close(&me->memory);
 }
 
 static void *ranks_main(void *arg) {
@@ -289,7 +293,7 @@ static void *ranks_main(void *arg) {
     hp_error err = {HP_OK, ""};
     ranks_fill(me);
     me->comm = thread_comm_new(me->job->world, me->rank);
-    if (me->job->comm) me->comm = me->job->comm(me->comm, me->job->ops);
+    if (me->job->comm) me->comm = me->job->comm(me->comm, &me->memory);
     hp_status s = ranks_open(me, &err);
     if (s == HP_OK) s = ranks_steps(me, &err);
     if (s == HP_OK) ranks_hold(me);

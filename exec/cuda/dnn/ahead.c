@@ -41,9 +41,8 @@ static char *built(const hp_dnn *d, cudnnBackendDescriptor_t graph, const hp_dnn
 static void *work(void *of) {
     pile *p = of;
     hp_dnn own = {.cuda = p->d->cuda, .described = p->d->described, .compile = p->d->compile};
-    hp_cuda *cuda;
     hp_error none;
-    if (own.cuda && (hp_cuda_open(&cuda, &none) != HP_OK || cudnnCreate(&own.handle))) return NULL;
+    if (own.cuda && (hp_cuda_use(own.cuda, &none) != HP_OK || cudnnCreate(&own.handle))) return NULL;
     for (int i; (i = atomic_fetch_add(&p->next, 1)) < p->n;)
         if (!is_kept(p->d, p->engine[i])) p->engine[i]->text = built(&own, p->graph, p->engine[i]);
     if (own.handle) cudnnDestroy(own.handle);

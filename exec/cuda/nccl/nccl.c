@@ -106,7 +106,8 @@ static hp_status nccl_end(hp_comm *comm, hp_error *err) {
         s = hp_cuda_wait(stream_of(c, &c->pending[i].op), &c->pending[i].order, err);
     if (s == HP_OK && c->n_pending) s = give_all(c, err);
     for (int i = 0; i < c->n_pending; i++) {
-        if (s == HP_OK) s = hp_cuda_record(stream_of(c, &c->pending[i].op), &c->pending[i].order, err);
+        if (s == HP_OK)
+            s = hp_cuda_record(c->cuda, stream_of(c, &c->pending[i].op), &c->pending[i].order, err);
         count_sent(c, &c->pending[i].op);
         free(c->pending[i].after);
     }
@@ -177,12 +178,13 @@ static const hp_comm_ops NCCL = {.name = "nccl",
                                  .close = nccl_close,
                                  .abort = nccl_abort};
 
-hp_status hp_comm_nccl(hp_comm *inner, hp_comm **comm, hp_error *err) {
+hp_status hp_comm_nccl(hp_comm *inner, const hp_memory *memory, hp_comm **comm, hp_error *err) {
     hp_nccl *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
     c->base =
         (hp_comm){.ops = &NCCL, .rank = inner->rank, .size = inner->size, .sent_bytes = inner->sent_bytes};
     c->inner = inner;
+    c->cuda = hp_cuda_of(memory);
     const hp_status s = hp_nccl_open(c, err);
     if (s == HP_OK)
         *comm = &c->base;

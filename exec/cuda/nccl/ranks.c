@@ -70,7 +70,6 @@ static void set_defaults(void) {
 
 static hp_status fill_card(hp_nccl *c, card *mine, hp_error *err) {
     const size_t bytes = 2 * sizeof *c->greeting;
-    HP_TRY(hp_cuda_open(&c->cuda, err));
     HP_CUDA(cudaMalloc((void **)&c->greeting, bytes));
     HP_CUDA(cudaMemset(c->greeting, 0, bytes));
     mine->gpu = gpu_identity(c->cuda);

@@ -9,9 +9,8 @@
  * (loading its code, above all) was done when the work was first given. */
 #include "exec/cuda/runtime/cuda.h"
 
-static hp_status begin(hp_error *err) {
-    hp_cuda *c;
-    HP_TRY(hp_cuda_open(&c, err));
+static hp_status begin(const hp_memory *m, hp_error *err) {
+    hp_cuda *c = hp_cuda_of(m);
     HP_CUDA(cudaStreamBeginCapture(c->compute, cudaStreamCaptureModeThreadLocal));
     c->captures = true;
     return HP_OK;
@@ -26,29 +25,28 @@ static hp_status instantiate(const hp_cuda *c, cudaGraph_t graph, hp_captured **
     return HP_OK;
 }
 
-static void release(hp_captured *captured) {
+static void release(const hp_memory *m, hp_captured *captured) {
+    (void)m;
     cudaGraphExecDestroy((cudaGraphExec_t)captured);
 }
 
-static hp_status end(hp_captured **captured, hp_error *err) {
-    hp_cuda *c;
+static hp_status end(const hp_memory *m, hp_captured **captured, hp_error *err) {
+    hp_cuda *c = hp_cuda_of(m);
     cudaGraph_t graph = NULL;
     *captured = NULL;
-    HP_TRY(hp_cuda_open(&c, err));
     c->captures = false;
     HP_CUDA(cudaStreamEndCapture(c->compute, &graph));
     const hp_status s = instantiate(c, graph, captured, err);
     cudaGraphDestroy(graph);
-    if (s != HP_OK && *captured) release(*captured);
+    if (s != HP_OK && *captured) release(m, *captured);
     return s;
 }
 
-static hp_status launch(hp_captured *captured, const hp_order *order, hp_error *err) {
-    hp_cuda *c;
-    HP_TRY(hp_cuda_open(&c, err));
+static hp_status launch(const hp_memory *m, hp_captured *captured, const hp_order *order, hp_error *err) {
+    hp_cuda *c = hp_cuda_of(m);
     HP_TRY(hp_cuda_wait(c->compute, order, err));
     HP_CUDA(cudaGraphLaunch((cudaGraphExec_t)captured, c->compute));
-    return hp_cuda_record(c->compute, order, err);
+    return hp_cuda_record(c, c->compute, order, err);
 }
 
-const hp_capture_ops hp_capture_cuda = {begin, end, launch, release};
+const hp_capture_ops hp_capture_cuda = {.begin = begin, .end = end, .launch = launch, .free = release};

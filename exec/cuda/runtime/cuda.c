@@ -1,25 +1,19 @@
-/* cuda.c - opens the process's GPU. */
+/* cuda.c - opens the GPU of this process. */
 #include "exec/cuda/runtime/cuda.h"
-#include "plan/machine/placement.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-static hp_cuda here;
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static bool opened;
-static int32_t roles = 1, clients = 1; /* ranks of a replica; replicas in a row that share their GPUs */
-static _Thread_local bool chosen;      /* by this thread */
-
-/* The runtime keeps what a call answered until somebody asks, and launches ask behind themselves: what is
- * known here must not come back as the next launch's failure. */
+/* The runtime keeps an error until it is asked for, and launches ask after themselves: one that is known here
+ * must not come back as the next launch's failure. */
 hp_status hp_cuda_checked(cudaError_t code, const char *call, hp_error *err) {
     if (code == cudaSuccess) return HP_OK;
+    int gpu = 0;
     cudaGetLastError();
+    cudaGetDevice(&gpu);
     const hp_status kind = code == cudaErrorMemoryAllocation ? HP_EPLAN : HP_EUNAVAIL;
     const int length = (int)strcspn(call, "(");
-    return hp_fail(err, kind, "GPU %d: %.*s: %s", here.id, length, call, cudaGetErrorString(code));
+    return hp_fail(err, kind, "GPU %d: %.*s: %s", gpu, length, call, cudaGetErrorString(code));
 }
 
 hp_status hp_cuda_asked(cudaError_t code, const char *call, bool *yes, hp_error *err) {
@@ -29,8 +23,8 @@ hp_status hp_cuda_asked(cudaError_t code, const char *call, bool *yes, hp_error 
     return HP_OK;
 }
 
-/* Ranks of a node take its GPUs in turn. Slurm's number comes last: a launcher that Slurm started one of on
- * each node gives its ranks numbers of its own. */
+/* This process among those of its node. Slurm's number comes last: a launcher of which Slurm started one
+ * process per node numbers its ranks itself. */
 static int rank_on_node(void) {
     static const char *const NAMES[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "MV2_COMM_WORLD_LOCAL_RANK", "PMIX_LOCAL_RANK", "SLURM_LOCALID"};
@@ -39,35 +33,32 @@ static int rank_on_node(void) {
     return 0;
 }
 
-void hp_cuda_share(int32_t of_roles, int32_t of_clients) {
-    roles = of_roles;
-    clients = of_clients;
-}
-
 /* The plan's rule, over the ranks and the GPUs of this node. */
-static int gpu_on_node(int gpus) {
-    const hp_placement node = {.roles = roles, .clients = clients, .nodes = 1, .devices_per_node = gpus};
+static int gpu_on_node(const hp_placement *ranks, int gpus) {
+    hp_placement node = ranks ? *ranks : (hp_placement){.roles = 1, .replicas = 1, .clients = 1};
+    node.nodes = 1;
+    node.devices_per_node = gpus;
     return hp_placement_device(&node, rank_on_node());
 }
 
-/* Streams share this many queues to the GPU, 8 unless it is said; in a shared one work waits behind what
- * another stream waits for, which may be a rank that waits for this one. ("CUDA Programming Guide",
- * environment variables.) */
+/* Streams share this many queues to the GPU, 8 by default; in a shared queue work waits for what another
+ * stream waits for, which may be a rank that waits for this one. ("CUDA Programming Guide", environment
+ * variables.) */
 static void want_queues(void) {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-static hp_status find(int *devices, hp_error *err) {
+static hp_status count_gpus(int *gpus, hp_error *err) {
     want_queues();
-    const cudaError_t code = cudaGetDeviceCount(devices);
-    if (code == cudaSuccess && *devices > 0) return HP_OK;
+    const cudaError_t code = cudaGetDeviceCount(gpus);
+    if (code == cudaSuccess && *gpus > 0) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL, "this machine has no GPU that CUDA can use (%s): run with --device cpu",
                    code == cudaSuccess ? "none found" : cudaGetErrorString(code));
 }
 
-/* Host threads of a process share one GPU and its streams. Streams do not wait for the default one. */
-static hp_status open_streams(hp_error *err) {
-    cudaStream_t *const streams[] = {&here.compute, &here.copy, &here.messages, &here.sums};
+/* None of them waits for the default stream. */
+static hp_status open_streams(hp_cuda *c, hp_error *err) {
+    cudaStream_t *const streams[] = {&c->compute, &c->copy, &c->messages, &c->sums};
     int least, greatest;
     HP_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
@@ -75,28 +66,35 @@ static hp_status open_streams(hp_error *err) {
     return HP_OK;
 }
 
-static hp_status open_gpu(hp_error *err) {
-    int devices = 0;
-    if (opened) return HP_OK;
-    HP_TRY(find(&devices, err));
-    here.id = gpu_on_node(devices);
-    HP_CUDA(cudaSetDevice(here.id));
-    HP_CUDA(cudaGetDeviceProperties(&here.properties, here.id));
-    HP_TRY(open_streams(err));
-    opened = true;
-    return HP_OK;
+static hp_status open_gpu(hp_cuda *c, const hp_placement *ranks, hp_error *err) {
+    int gpus = 0;
+    HP_TRY(count_gpus(&gpus, err));
+    c->id = gpu_on_node(ranks, gpus);
+    HP_TRY(hp_cuda_use(c, err));
+    HP_CUDA(cudaGetDeviceProperties(&c->properties, c->id));
+    return open_streams(c, err);
 }
 
-/* Which GPU a thread's calls go to is the thread's own affair. */
-hp_status hp_cuda_open(hp_cuda **cuda, hp_error *err) {
-    *cuda = &here;
-    if (chosen) return HP_OK;
-    pthread_mutex_lock(&opening);
-    const hp_status s = open_gpu(err);
-    pthread_mutex_unlock(&opening);
-    HP_TRY(s);
-    HP_CUDA(cudaSetDevice(here.id));
-    chosen = true;
+hp_status hp_cuda_open(const hp_placement *ranks, hp_cuda **cuda, hp_error *err) {
+    hp_cuda *c = calloc(1, sizeof *c);
+    HP_ASSERT(c);
+    const hp_status s = open_gpu(c, ranks, err);
+    if (s == HP_OK)
+        *cuda = c;
+    else
+        hp_cuda_close(c);
+    return s;
+}
+
+void hp_cuda_close(hp_cuda *c) {
+    const cudaStream_t streams[] = {c->compute, c->copy, c->messages, c->sums};
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (streams[i]) cudaStreamDestroy(streams[i]);
+    free(c);
+}
+
+hp_status hp_cuda_use(const hp_cuda *c, hp_error *err) {
+    HP_CUDA(cudaSetDevice(c->id));
     return HP_OK;
 }
 
@@ -106,11 +104,11 @@ hp_status hp_cuda_wait(cudaStream_t stream, const hp_order *order, hp_error *err
     return HP_OK;
 }
 
-/* Within a capture an event would be known to what is captured alone, unless it is said to be of outside. */
-hp_status hp_cuda_record(cudaStream_t stream, const hp_order *order, hp_error *err) {
-    const bool kept = here.captures && stream == here.compute;
+/* An event recorded within a capture is known to the captured work alone, unless it is marked external. */
+hp_status hp_cuda_record(const hp_cuda *c, cudaStream_t stream, const hp_order *order, hp_error *err) {
+    const bool captured = c->captures && stream == c->compute;
     if (order && order->done)
         HP_CUDA(cudaEventRecordWithFlags((cudaEvent_t)order->done, stream,
-                                         kept ? cudaEventRecordExternal : cudaEventRecordDefault));
+                                         captured ? cudaEventRecordExternal : cudaEventRecordDefault));
     return HP_OK;
 }

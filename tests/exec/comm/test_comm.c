@@ -12,7 +12,7 @@
 static hp_status host_law(hp_comm *comm, uint64_t seed, hp_error *err) {
     comm_room room = comm_room_new(&hp_memory_host);
     const hp_status s = comm_law(comm, &room, true, seed, NULL, err);
-    room.memory->free(room.at, room.bytes);
+    comm_room_free(&room);
     return s;
 }
 

@@ -58,7 +58,9 @@ static hp_status note_run(hp_device *d, int task, const hp_step *step, hp_error 
     return HP_OK;
 }
 
-static const hp_device_ops NOTE_DEVICE = {"notes", HP_F32, NULL, note_run, NULL, &hp_memory_host, NULL};
+static const hp_memory NOTE_MEMORY = {.ops = &hp_memory_host};
+static const hp_device_ops NOTE_DEVICE = {
+    .name = "notes", .dtype = HP_F32, .run = note_run, .memory = &hp_memory_host};
 
 static hp_status note_load(void *self, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
                            const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
@@ -104,6 +106,7 @@ static void set_up(fixture *f, const char *strategy, int role, int delay, const 
     const hp_interp_config c = {.program = f->program,
                                 .graph = f->graph,
                                 .role = r,
+                                .memory = &NOTE_MEMORY,
                                 .arena = f->arena,
                                 .ops = &NOTE_DEVICE,
                                 .load = note_load,
