@@ -30,10 +30,13 @@ static int warm_up(const walk *w, int total) {
     return warm < total ? warm : total;
 }
 
-/* Passes come in groups of positions*chunks: `positions` micro-batches through one chunk, then through the
- * next. */
+/* Passes come in groups of positions*chunks: so many micro-batches go through one chunk, then through the next. */
+static int group_width(const walk *w) {
+    return w->s->chunks > 1 ? w->positions : 1;
+}
+
 static void emit(walk *w, hp_step_kind kind, int k) {
-    const int chunks = w->s->chunks, width = chunks > 1 ? w->positions : 1, period = width * chunks;
+    const int chunks = w->s->chunks, width = group_width(w), period = width * chunks;
     const int chunk = k % period / width, micro = k / period * width + k % width;
     w->step[w->n++] = (hp_sched_step){(int32_t)kind, w->flip,
                                       kind == HP_STEP_FORWARD ? chunk : chunks - 1 - chunk, w->first + micro};
@@ -56,6 +59,14 @@ static void pass(walk *w) {
         if (forward < total) emit(w, HP_STEP_FORWARD, forward++);
     }
     while (splits_backward(w) && weights < total) emit(w, HP_STEP_WEIGHTS, weights++);
+}
+
+/* The forwards of the last chunk among the first `warm`. */
+int hp_schedule_in_flight(const hp_strategy *s, int position) {
+    const walk w = {.s = s, .positions = hp_positions(s), .position = position};
+    const int warm = warm_up(&w, s->micro * s->chunks), width = group_width(&w), period = width * s->chunks;
+    const int in_last_group = warm % period - (s->chunks - 1) * width;
+    return warm / period * width + (in_last_group > 0 ? in_last_group : 0);
 }
 
 int hp_schedule_most(const hp_strategy *s) {

@@ -22,5 +22,8 @@ int hp_schedule_most(const hp_strategy *s);
 /* The steps of a role (plan/strategy/layout.h) of a legal strategy, in order, written to `step`; returns how many. The
  * parts of a position have the same steps. Pure. */
 int hp_schedule(const hp_strategy *s, int role, hp_sched_step *step);
+/* Micro-batches that a position holds, of all its model chunks, when its first backward pass begins. It never holds
+ * more, but for several chunks: then this is a lower bound of its most. */
+int hp_schedule_in_flight(const hp_strategy *s, int position);
 
 #endif

@@ -2,6 +2,8 @@
  * dynamic programming over suffixes. */
 #include "sim/search/cuts.h"
 
+#include "plan/strategy/schedule.h"
+
 #include <math.h>
 
 typedef struct cutter {
@@ -17,20 +19,6 @@ bool hp_cut_is_plain(const hp_strategy *s) {
     for (int stage = 1; stage < s->stages; stage++)
         if (hp_stage_parts(s, stage) != first) return false;
     return true;
-}
-
-int hp_in_flight(const hp_strategy *s, int position) {
-    const int positions = hp_positions(s), left = positions - position;
-    if (positions == 1) return 1;
-    switch ((hp_sched)s->sched) {
-    case HP_SCHED_1F1B:
-    case HP_SCHED_ZB:
-        return left < s->micro ? left : s->micro;
-    case HP_SCHED_INTERLEAVED:
-        return 1;
-    default:
-        return s->micro;
-    }
 }
 
 /* Inference keeps its constants, and what is alive at once. */
@@ -92,7 +80,7 @@ void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int
     for (int v = 0; v < n; v++) {
         const hp_layout layout = hp_stage_layout(s, v % s->stages);
         c.on[v] = hp_parts_of(parts, &layout, micro_batch);
-        c.held[v] = hp_in_flight(s, hp_position_of(s, v % s->stages));
+        c.held[v] = hp_schedule_in_flight(s, hp_position_of(s, v % s->stages));
     }
     const int tail = s->stages - s->n_sp;
     if (kind != HP_CUT_SEAM || s->n_sp == 0 || tail == 0) {

@@ -13,9 +13,6 @@ typedef enum hp_cut_kind {
 
 /* Are all stages equally wide? Then plain balancing by cost (hp_lower_options.unit_cost) is right. */
 bool hp_cut_is_plain(const hp_strategy *s);
-/* Micro-batches of which a position keeps activations at once: schedules.md's table; for several model chunks
- * a lower bound. */
-int hp_in_flight(const hp_strategy *s, int position);
 
 /* Units per virtual stage (stages * chunks entries); micro_batch: samples of one before it is sliced. */
 void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,

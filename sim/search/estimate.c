@@ -1,6 +1,7 @@
 /* estimate.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
 #include "sim/search/estimate.h"
 
+#include "plan/strategy/schedule.h"
 #include "sim/bounds.h"
 
 #include <math.h>
@@ -265,7 +266,8 @@ static double fixed_bytes(const view *v, int i) {
 static double least_bytes(const view *v, int i) {
     const position *p = &v->at[i];
     if (!trains(v)) return fixed_bytes(v, i) + p->live;
-    if (v->s->recompute == HP_RECOMPUTE_NONE) return fixed_bytes(v, i) + hp_in_flight(v->s, i) * p->kept;
+    if (v->s->recompute == HP_RECOMPUTE_NONE)
+        return fixed_bytes(v, i) + hp_schedule_in_flight(v->s, i) * p->kept;
     return fixed_bytes(v, i) + p->group_kept; /* what else is kept overlaps with it */
 }
 
@@ -273,7 +275,7 @@ static double likely_bytes(const view *v, int i) {
     static const double under_way =
         1.05; /* gradients and messages beside what is kept: seen on residual nets */
     const position *p = &v->at[i];
-    const double flight = hp_in_flight(v->s, i);
+    const double flight = hp_schedule_in_flight(v->s, i);
     if (!trains(v)) return fixed_bytes(v, i) + under_way * (p->live + p->strip);
     if (v->s->recompute == HP_RECOMPUTE_NONE)
         return fixed_bytes(v, i) + under_way * flight * (p->kept + p->extended);

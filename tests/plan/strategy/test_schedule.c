@@ -239,6 +239,30 @@ static void stashes_are_bounded(void **state) {
     }
 }
 
+/* Micro-batches of which a role has run all chunks when its first backward pass begins. */
+static int whole_before_backward(const pipeline *p, int role, int chunks) {
+    int whole = 0;
+    for (int i = 0; i < p->n[role] && p->step[role][i].kind == HP_STEP_FORWARD; i++)
+        whole += p->step[role][i].chunk == chunks - 1;
+    return whole;
+}
+
+/* What memory estimates count as held is what the order holds: all that it ever does with one chunk, no more with
+ * several. */
+static void in_flight_is_what_the_order_holds(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        dice d = {seed, 5};
+        const hp_strategy s = any_schedule(&d);
+        const pipeline *p = pipeline_of(&s, 1, 1, 1);
+        for (int r = 0; r < p->n_role; r++) {
+            const int n = hp_schedule_in_flight(&s, r), most = most_in_flight(p, r, HP_STEP_BACKWARD);
+            assert_int_equal(n, whole_before_backward(p, r, s.chunks));
+            assert_true(s.chunks == 1 ? n == most : n >= 1 && n * s.chunks <= most);
+        }
+    }
+}
+
 /* Tiles of a position do the same; with tail=shared the pipeline is as long as its spatial part. */
 static void parts_of_a_position_do_the_same(void **state) {
     (void)state;
@@ -262,6 +286,7 @@ int main(void) {
         cmocka_unit_test(interleaving_divides_the_bubble),
         cmocka_unit_test(zero_bubble_beats_1f1b),
         cmocka_unit_test(stashes_are_bounded),
+        cmocka_unit_test(in_flight_is_what_the_order_holds),
         cmocka_unit_test(parts_of_a_position_do_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
