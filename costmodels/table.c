@@ -93,8 +93,10 @@ int hp_key_class(const char *key, int *width) {
     return (int)strlen(key);
 }
 
-const char *hp_cost_default_path(char *out, size_t n) {
-    return hp_cache_path("local.cost", out, n);
+const char *hp_cost_machine_path(const char *machine, char *out, size_t n) {
+    char file[80];
+    snprintf(file, sizeof file, "%s.cost", machine);
+    return hp_cache_path(file, out, n);
 }
 
 const char *hp_cost_origin(const hp_cost_table *t) {
@@ -134,9 +136,9 @@ static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t,
 
 /* False: this machine cannot be calibrated locally. */
 static bool default_path(const hp_machine *m, char *path, size_t n) {
-    const bool gpus = strcmp(m->name, HP_MACHINE_GPUS) == 0;
-    hp_cache_path(gpus ? HP_MACHINE_GPUS ".cost" : "local.cost", path, n);
-    return gpus || strcmp(m->name, "local") == 0;
+    if (!hp_device_of_machine(m->name)) return false;
+    hp_cost_machine_path(m->name, path, n);
+    return true;
 }
 
 hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,

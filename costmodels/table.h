@@ -38,14 +38,14 @@ typedef struct hp_cost {
 typedef struct hp_cost_table hp_cost_table;
 
 /* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost; for its
- * GPUs local-cuda.cost) if it exists. Missing rows come from the shipped table of known devices, then from
+ * GPUs local-<device>.cost) if it exists. Missing rows come from the shipped table of known devices, then from
  * the machine's data sheet. Lives in `arena`. Errors: HP_EDATA, HP_EIO. */
 hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,
                        hp_error *err);
 /* The table's origin as text: "local.cost of 2026-11-21", "shipped", "data sheet". */
 const char *hp_cost_origin(const hp_cost_table *t);
-/* Where calibrate writes by default. */
-const char *hp_cost_default_path(char *out, size_t n);
+/* Where calibrate writes the table of a machine at hand ("local") by default. */
+const char *hp_cost_machine_path(const char *machine, char *out, size_t n);
 
 /* Cost of one compute task alone on its device: measured rows of the key (piecewise linear in the size), else
  * a fitted model of the key's operator, else the machine's roofline. */
@@ -66,7 +66,7 @@ typedef enum hp_wire {
 /* The wire of a back end between the devices of a machine that runs a program of this kind: only GPUs
  * distinguish back ends. */
 static inline hp_wire hp_wire_of(const hp_machine *m, int32_t device_kind, int32_t backend) {
-    const bool gpus = !m->device.is_cpu && device_kind == (int32_t)HP_DEVICE_CUDA;
+    const bool gpus = !m->device.is_cpu && hp_device_on_gpu(&hp_devices[device_kind]);
     return gpus ? (hp_wire)(1 + backend) : HP_WIRE_ANY;
 }
 

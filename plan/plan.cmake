@@ -4,7 +4,7 @@ target_compile_definitions(hp_plan_base PRIVATE HPLAN_VERSION="${PROJECT_VERSION
 hp_folder(plan/graph SEES plan/base LINK PkgConfig::JANSSON)
 hp_folder(plan/nets SEES plan/graph)
 hp_folder(plan/device SEES plan/graph)
-hp_folder(plan/machine SEES plan/base LINK PkgConfig::JANSSON)
+hp_folder(plan/machine SEES plan/device LINK PkgConfig::JANSSON)
 hp_folder(plan/tiles SEES plan/graph)
 hp_folder(plan/strategy SEES plan/device plan/tiles)
 hp_folder(plan/program SEES plan/graph plan/tiles plan/strategy)

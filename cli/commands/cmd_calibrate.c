@@ -21,7 +21,7 @@ typedef struct options {
 static const frame_option OPTIONS[] = {
     {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
     {"comm", 0, NULL, offsetof(options, comm), 0, "messages and all-reduces only"},
-    {"device", 0, "cpu|cuda", offsetof(options, device), 0, "what to measure: cores, or GPUs (cpu)"},
+    {"device", 0, HP_DEVICE_NAMES, offsetof(options, device), 0, "what to measure: cores, or GPUs (cpu)"},
     {"net", 0, "NAME", offsetof(options, net), 0, "compute tasks of this network only"},
     {"image", 0, "N|HxW", offsetof(options, image), 0, "at this image size (224)"},
     {"batch", 0, "N", offsetof(options, batch), 0, "at most so many images per rank (64)"},
@@ -41,7 +41,7 @@ typedef struct setup {
     bench_sizes sizes;
     calibrate_jobs jobs;
     char path[4096];
-    local_gpu gpu; /* of --device cuda */
+    local_gpu gpu; /* where the device is one */
     bool partial;  /* not everything is measured: keep the table's other rows */
 } setup;
 
@@ -87,11 +87,11 @@ static hp_status choose_device(const options *o, setup *s, hp_error *err) {
     if (!gpus && s->jobs.device->kind != HP_DEVICE_CPU)
         return hp_fail(err, HP_EUSAGE, "--device %s is not for measuring: its times stand for no machine's",
                        s->jobs.device->name);
-    hp_cache_path(gpus ? HP_MACHINE_GPUS ".cost" : "local.cost", s->path, sizeof s->path);
+    hp_cost_machine_path(s->jobs.device->machine, s->path, sizeof s->path);
     if (o->out) snprintf(s->path, sizeof s->path, "%s", o->out);
     if (!gpus) return hp_machine_load("local", &s->machine, err);
     HP_TRY(local_gpu_find(&s->gpu, err));
-    return hp_machine_of_gpus(&s->gpu.gpu, &s->machine, err);
+    return hp_machine_of_gpus(s->jobs.device, &s->gpu.gpu, &s->machine, err);
 }
 
 static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *err) {
@@ -214,9 +214,11 @@ static double now_s(void) {
 }
 
 static const char *next_step(hp_arena *arena, const options *o, const setup *s) {
+    const hp_device_info *d = s->jobs.device;
     if (s->gpu.gpu.count == 0) return "hplan simulate --machine local";
-    if (!o->out) return "hplan simulate --device cuda --machine " HP_MACHINE_GPUS;
-    return hp_arena_printf(arena, "hplan simulate --device cuda --machine %s --cost %s",
+    if (!o->out)
+        return hp_arena_printf(arena, "hplan simulate --device %s --machine %s", d->name, d->machine);
+    return hp_arena_printf(arena, "hplan simulate --device %s --machine %s --cost %s", d->name,
                            machine_path(arena, s), s->path);
 }
 

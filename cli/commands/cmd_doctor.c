@@ -133,13 +133,19 @@ static void probe_slurm(finding *f, json_t *facts) {
     json_object_set_new(facts, "slurm", json_boolean(inside));
 }
 
+static const char *of_device(const json_t *exec, const hp_device_info *d, const char *suffix) {
+    char key[64];
+    snprintf(key, sizeof key, "%s%s", d->name, suffix);
+    return json_string_value(json_object_get(exec, key));
+}
+
 /* What hplan-exec says of its GPU part, or why it has none, beside the driver. */
-static void probe_cuda(finding *f, json_t *facts) {
+static void probe_gpu(finding *f, json_t *facts) {
     const json_t *exec = json_object_get(facts, "hplan_exec");
+    const hp_device_info *d = &hp_devices[HP_DEVICE_CUDA];
     char line[200] = "", text[900];
-    const char *part = json_string_value(json_object_get(exec, "cuda")),
-               *why = json_string_value(json_object_get(exec, "cuda_missing")),
-               *path = json_string_value(json_object_get(exec, "cuda_part"));
+    const char *part = of_device(exec, d, ""), *why = of_device(exec, d, "_missing"),
+               *path = of_device(exec, d, "_part");
     FILE *driver = fopen("/proc/driver/nvidia/version", "re");
     const bool found = driver && fgets(line, sizeof line, driver);
     if (driver) fclose(driver);
@@ -183,7 +189,7 @@ static void probe_data(finding *f, json_t *facts) {
 static void probe_calibration(finding *f, json_t *facts) {
     char path[PATH_MAX], text[PATH_MAX + 64];
     struct stat st;
-    hp_cost_default_path(path, sizeof path);
+    hp_cost_machine_path(hp_devices[HP_DEVICE_CPU].machine, path, sizeof path);
     if (stat(path, &st)) {
         say(f, false, "none: predictions for this machine rest on guesses");
         advise(f, "hplan calibrate");
@@ -205,7 +211,7 @@ static const struct {
     {"hplan-exec", probe_executor},
     {"mpirun", probe_mpirun},
     {"slurm", probe_slurm},
-    {"cuda", probe_cuda},
+    {"cuda", probe_gpu},
     {"mps", probe_mps},
     {"gnuplot", probe_gnuplot},
     {"data", probe_data},

@@ -288,8 +288,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_clock_open(j->comm, &j->clock, err));
     j->patience = (hp_patience){.fixed_s = j->options->deadline_s,
                                 .predicted_s = j->plan.step_s,
-                                .predicted_here = strcmp(j->plan.machine.name, "local") == 0 ||
-                                                  strcmp(j->plan.machine.name, HP_MACHINE_GPUS) == 0};
+                                .predicted_here = hp_device_of_machine(j->plan.machine.name) != NULL};
     HP_TRY(hp_job_output_open(j, speaker, err));
     HP_TRY(open_interp(j, &j->train, err));
     return j->plan.eval && j->options->eval ? open_interp(j, &j->eval, err) : HP_OK;

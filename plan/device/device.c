@@ -19,6 +19,8 @@ enum {
 enum { MPI = 1 << HP_BACKEND_MPI, NCCL = 1 << HP_BACKEND_NCCL };
 #define BUILT_IN(trains, infers) false
 #define PLUGIN                   true
+#define MACHINE_HOST(name)       "local"
+#define MACHINE_GPU(name)        "local-" name
 
 const hp_device_info hp_devices[HP_DEVICES] = {
 #define DEVICE(id, text, type, training, inference, libraries, own, where, memory, loaded)                   \
@@ -30,6 +32,7 @@ const hp_device_info hp_devices[HP_DEVICES] = {
                         .backends = libraries,                                                               \
                         .own_backend = HP_BACKEND_##own,                                                     \
                         .place = HP_PLACE_##where,                                                           \
+                        .machine = MACHINE_##where(text),                                                    \
                         .plugin = loaded},
 #include "plan/device/devices.def"
 };
@@ -45,6 +48,19 @@ const char hp_device_bar_names_on_host[] =
 #define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) ON_##where("|" name)
 #include "plan/device/devices.def"
     ;
+
+#define LISTED_HOST(name)
+#define LISTED_GPU(name) ", local-" name
+const char hp_device_machines[] = "local"
+#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) LISTED_##where(name)
+#include "plan/device/devices.def"
+    ;
+
+const hp_device_info *hp_device_of_machine(const char *machine) {
+    for (int i = 0; i < HP_DEVICES; i++)
+        if (strcmp(hp_devices[i].machine, machine) == 0) return &hp_devices[i];
+    return NULL;
+}
 
 hp_status hp_device_find(const char *name, const hp_device_info **device, hp_error *err) {
     for (int i = 0; i < HP_DEVICES; i++) {

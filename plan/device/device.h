@@ -30,7 +30,8 @@ typedef struct hp_device_info {
     uint32_t backends;       /* 1 << hp_backend */
     hp_backend own_backend;  /* of comm=auto */
     hp_device_place place;
-    bool plugin; /* its operations are in a shared library of its own */
+    const char *machine; /* the one at hand, by name: "local" of the host, "local-<name>" of GPUs */
+    bool plugin;         /* its operations are in a shared library of its own */
 } hp_device_info;
 
 extern const hp_device_info hp_devices[HP_DEVICES];
@@ -42,6 +43,11 @@ hp_status hp_device_find(const char *name, const hp_device_info **device, hp_err
 extern const char hp_device_bar_names[], hp_device_bar_names_on_host[]; /* after a bar */
 #define HP_DEVICE_NAMES         (&hp_device_bar_names[1])
 #define HP_DEVICE_NAMES_ON_HOST (&hp_device_bar_names_on_host[1])
+
+/* "local, local-...": the machines at hand. */
+extern const char hp_device_machines[];
+/* A device of this machine at hand; NULL: the machine is elsewhere. */
+const hp_device_info *hp_device_of_machine(const char *machine);
 
 /* NULL, a device that has everything: memory and costs are the CPU's. */
 static inline hp_device_kind hp_device_kind_of(const hp_device_info *d) {

@@ -62,10 +62,10 @@ static hp_device_class device_of(const hp_gpu *g, const hp_machine *like) {
     return d;
 }
 
-hp_status hp_machine_of_gpus(const hp_gpu *g, hp_machine *m, hp_error *err) {
+hp_status hp_machine_of_gpus(const hp_device_info *device, const hp_gpu *g, hp_machine *m, hp_error *err) {
     const hp_machine *like = known_machine(g->name);
     HP_TRY(hp_machine_local(m, err));
-    snprintf(m->name, sizeof m->name, HP_MACHINE_GPUS);
+    snprintf(m->name, sizeof m->name, "%s", device->machine);
     snprintf(m->source, sizeof m->source, "%d x %.100s; %s; links: guesses", g->count, g->name,
              like                 ? "rates of its data sheet"
              : g->flops_per_s > 0 ? "clocks and widths as the driver says"

@@ -36,9 +36,8 @@ static hp_status not_found(const char *name, int why, hp_error *err) {
     const bool path = strchr(name, '/') || strchr(name, '.');
     if (path || why != ENOENT) return hp_fail(err, HP_EDATA, "machine file %.300s: %s", name, strerror(why));
     return hp_fail(err, HP_EUSAGE,
-                   "unknown machine '%.300s'; known are local, " HP_MACHINE_GPUS ", " SHIPPED_NAMES
-                   ", or a JSON file",
-                   name);
+                   "unknown machine '%.300s'; known are %s, " SHIPPED_NAMES ", or a JSON file", name,
+                   hp_device_machines);
 }
 
 /* Reads at most MAX_FILE bytes into text (of MAX_FILE + 1), and ends them. */
@@ -66,18 +65,18 @@ static hp_status load_file(const char *name, hp_machine *m, hp_error *err) {
     return status;
 }
 
-static hp_status load_gpus(hp_machine *m, hp_error *err) {
-    char path[4096];
-    if (access(hp_cache_path(HP_MACHINE_GPUS ".json", path, sizeof path), R_OK) == 0)
-        return load_file(path, m, err);
+static hp_status load_gpus(const hp_device_info *device, hp_machine *m, hp_error *err) {
+    char path[4096], file[64];
+    snprintf(file, sizeof file, "%s.json", device->machine);
+    if (access(hp_cache_path(file, path, sizeof path), R_OK) == 0) return load_file(path, m, err);
     return hp_fail(err, HP_EUNAVAIL,
-                   "nothing is known of this machine's GPUs yet (no %.300s): hplan calibrate --device cuda",
-                   path);
+                   "nothing is known of this machine's GPUs yet (no %.300s): hplan calibrate --device %s",
+                   path, device->name);
 }
 
 hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err) {
-    if (strcmp(name_or_file, "local") == 0) return hp_machine_local(m, err);
-    if (strcmp(name_or_file, HP_MACHINE_GPUS) == 0) return load_gpus(m, err);
+    const hp_device_info *here = hp_device_of_machine(name_or_file);
+    if (here) return hp_device_on_gpu(here) ? load_gpus(here, m, err) : hp_machine_local(m, err);
     const hp_machine *shipped = find_shipped(name_or_file);
     if (!shipped) return load_file(name_or_file, m, err);
     *m = *shipped;

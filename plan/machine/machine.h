@@ -5,6 +5,7 @@
 
 #include "plan/base/arena.h"
 #include "plan/base/status.h"
+#include "plan/device/device.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,9 +38,6 @@ typedef struct hp_machine {
     bool share_cpu;      /* compute tasks of a node's ranks contend for its cores and memory */
 } hp_machine;
 
-/* The GPUs of this node, once `hplan calibrate --device cuda` has looked at them. */
-#define HP_MACHINE_GPUS "local-cuda"
-
 /* What the driver says of a node's GPUs; rates 0: it does not. */
 typedef struct hp_gpu {
     char name[128]; /* "NVIDIA H200" */
@@ -47,14 +45,15 @@ typedef struct hp_gpu {
     int64_t memory_bytes;
     double flops_per_s, bytes_per_s;
 } hp_gpu;
-/* A machine named HP_MACHINE_GPUS. Its device class says which GPU it is: "h200", "nvidia-l40s". Errors:
- * HP_EUNAVAIL. */
-hp_status hp_machine_of_gpus(const hp_gpu *g, hp_machine *m, hp_error *err);
+/* The GPUs of this node as a machine, named as `device` says. Its device class says which GPU it is: "h200",
+ * "nvidia-l40s". Errors: HP_EUNAVAIL. */
+hp_status hp_machine_of_gpus(const hp_device_info *device, const hp_gpu *g, hp_machine *m, hp_error *err);
 
 /* $XDG_CACHE_HOME/hplan/FILE: where calibrations of this machine's user lie. */
 const char *hp_cache_path(const char *file, char *out, size_t n);
 
-/* "local" (this machine), "local-cuda" (its GPUs), a shipped name, or a JSON file. */
+/* "local" (this machine), "local-<device>" (its GPUs, once `hplan calibrate` has measured them), a shipped name,
+ * or a JSON file. */
 hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err);
 /* JSON text of a machine, canonical: same machine, same text. */
 char *hp_machine_text(hp_arena *arena, const hp_machine *m);

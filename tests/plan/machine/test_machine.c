@@ -193,18 +193,18 @@ static void gpus_of_this_node_become_a_machine(void **state) {
                           .memory_bytes = 48,
                           .flops_per_s = 9e13,
                           .bytes_per_s = 8e11};
-    assert_int_equal(hp_machine_of_gpus(&known, &m, &err), HP_OK);
+    assert_int_equal(hp_machine_of_gpus(&hp_devices[HP_DEVICE_CUDA], &known, &m, &err), HP_OK);
     assert_string_equal(m.device.name, "h200");
     assert_true(m.device.flops_per_s == 67e12 && m.device.bytes_per_s == 4.8e12); // NOLINT: as published
     assert_true(m.device.memory_bytes == known.memory_bytes && m.devices_per_node == 8);
     assert_false(m.share_cpu || m.device.is_cpu);
-    assert_int_equal(hp_machine_of_gpus(&other, &m, &err), HP_OK);
+    assert_int_equal(hp_machine_of_gpus(&hp_devices[HP_DEVICE_CUDA], &other, &m, &err), HP_OK);
     assert_string_equal(m.device.name, "nvidia-l40s-rev-2");
     assert_true(m.device.flops_per_s == 9e13 && m.device.bytes_per_s == 8e11); // NOLINT
     assert_string_equal(m.intra.name, "same-gpu");
     assert_int_equal(hp_machine_parse(hp_machine_text(arena, &m), "text", &back, &err), HP_OK);
     assert_string_equal(hp_machine_text(arena, &back), hp_machine_text(arena, &m));
-    assert_string_equal(m.name, HP_MACHINE_GPUS);
+    assert_string_equal(m.name, hp_devices[HP_DEVICE_CUDA].machine);
     hp_arena_free(arena);
 }
 
