@@ -16,7 +16,7 @@ static double now_s(void) {
 
 /* Codes come once, but for lack of memory: with tiles and without (sim/search/search.c). */
 static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
-    return strcmp(a->code, b->code) == 0 && !strstr(a->example, "sp=") == !strstr(b->example, "sp=");
+    return a->code == b->code && !strstr(a->example, "sp=") == !strstr(b->example, "sp=");
 }
 
 static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
@@ -31,27 +31,6 @@ static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r
             all[f->n_rejected++] = r[i];
     }
     f->rejected = all;
-}
-
-/* Does the search rank x before y? */
-static bool before(const simulate_setup *s, const hp_evaluation *x, const hp_evaluation *y) {
-    const hp_candidate *a = &x->figures, *b = &y->figures;
-    if (s->search.sort == HP_SORT_MEMORY) return a->memory_bytes < b->memory_bytes;
-    if (s->search.sort == HP_SORT_IMAGES) return a->images_per_s > b->images_per_s;
-    return a->step_s < b->step_s;
-}
-
-/* Both lists are ranked: so is the result. */
-static hp_evaluation *merge(hp_arena *arena, const simulate_setup *s, const hp_evaluation *x, int n,
-                            const hp_evaluation *y, int m) {
-    hp_evaluation *all = HP_NEW(arena, hp_evaluation, n + m);
-    for (int i = 0, j = 0; i + j < n + m;) {
-        const bool second = i == n || (j < m && before(s, &y[j], &x[i]));
-        all[i + j] = second ? y[j] : x[i];
-        i += !second;
-        j += second;
-    }
-    return all;
 }
 
 /* In the precision at hand: candidates of this count come from `first` on. */
@@ -75,10 +54,9 @@ static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int 
     f->left_out += r.left_out;
     add_rejects(arena, f, r.rejected, r.n_rejected);
     hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
-    if (first) memcpy(all, f->list, sizeof *all * (size_t)first);
-    if (f->n - first + r.n)
-        memcpy(all + first, merge(arena, s, f->list + first, f->n - first, r.best, r.n),
-               sizeof *all * (size_t)(f->n - first + r.n));
+    if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
+    if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
+    hp_search_rank(all + first, f->n - first + r.n, s->search.sort);
     if (f->gpus == 0 ||
         (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
         f->gpus = gpus;
@@ -114,7 +92,7 @@ static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate
         !hp_strategy_legal(&s->strategy, s->graph, f->batch, devices, &cap))
         f->list->reject = cap;
     hp_reject *why = &f->list->reject;
-    if (why->code && strcmp(why->code, "E-MEM") == 0) HP_TRY(hp_search_memory_fix(e, &s->strategy, why, err));
+    if (why->code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &s->strategy, why, err));
     f->searched = 1;
     if (!why->code) {
         f->n = 1;
@@ -148,11 +126,11 @@ static hp_status no_plan(const simulate_found *f, hp_error *err) {
         &f->rejected[0]; /* the most frequent; of those that only lack memory, if there are any */
     for (int i = 1; i < f->n_rejected; i++) {
         const hp_rejected *other = &f->rejected[i];
-        const bool memory = strcmp(other->code, "E-MEM") == 0, was = strcmp(r->code, "E-MEM") == 0;
+        const bool memory = other->code == HP_REJECT_MEM, was = r->code == HP_REJECT_MEM;
         if (memory != was ? memory : other->count > r->count) r = other;
     }
-    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example, r->code,
-                   r->limit, r->fix);
+    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example,
+                   hp_reject_text(r->code), r->limit, r->fix);
 }
 
 /* Only the largest count's candidates share the plan's batch and can be chosen by `run`; all are stored. */

@@ -38,8 +38,8 @@ static void verdict(const hp_evaluation *asked, const hp_evaluation *best, char 
     char time[32];
     double seconds;
     if (asked->reject.code) {
-        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", asked->reject.code, asked->reject.limit,
-                 asked->reject.fix);
+        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", hp_reject_text(asked->reject.code),
+                 asked->reject.limit, asked->reject.fix);
     } else if (hp_strategy_equal(&asked->strategy, &best->strategy)) {
         snprintf(out, n, "it is the selected one");
     } else if (a->step_s <= b->step_s) {
@@ -91,9 +91,10 @@ static json_t *figures_json(const hp_evaluation *e) {
 }
 
 static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, const char *text) {
-    json_t *reject = asked->reject.code ? json_pack("{s:s, s:s, s:s}", "code", asked->reject.code, "limit",
-                                                    asked->reject.limit, "fix", asked->reject.fix)
-                                        : json_null();
+    json_t *reject = asked->reject.code
+                         ? json_pack("{s:s, s:s, s:s}", "code", hp_reject_text(asked->reject.code), "limit",
+                                     asked->reject.limit, "fix", asked->reject.fix)
+                         : json_null();
     return json_pack("{s:i, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "asked", figures_json(asked),
                      "selected", figures_json(best), "rejected", reject);
 }
@@ -132,8 +133,7 @@ static hp_status evaluate_both(frame *f, const hp_plan *plan, hp_evaluation *ask
     HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, HP_EVAL_PLACED, best, err));
     HP_TRY(eval_in(f, plan, &strategy, &setup, &e, err));
     HP_TRY(hp_evaluate(e, f->arena, &strategy, HP_EVAL_PLACED, asked, err));
-    if (asked->reject.code && strcmp(asked->reject.code, "E-MEM") == 0)
-        HP_TRY(hp_search_memory_fix(e, &strategy, &asked->reject, err));
+    if (asked->reject.code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &strategy, &asked->reject, err));
     return HP_OK;
 }
 

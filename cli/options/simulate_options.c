@@ -310,7 +310,8 @@ hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_er
     const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
     hp_reject why;
     if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
-        return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
+        return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
+                       why.fix);
     if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
     s->graph = hp_graph_train_in(arena, s->trained, prec);
     return HP_OK;

@@ -150,7 +150,7 @@ static void print_rejects(const simulate_found *f) {
     if (f->n_rejected) printf("nearest rejects:\n");
     for (int i = 0; i < f->n_rejected; i++) {
         const hp_rejected *r = &f->rejected[i];
-        printf("  %-9s %4lld x, as %s\n", r->code, (long long)r->count, r->example);
+        printf("  %-9s %4lld x, as %s\n", hp_reject_text(r->code), (long long)r->count, r->example);
         printf("            %s\n            fix: %s\n", r->limit, r->fix);
     }
 }
@@ -202,9 +202,9 @@ json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
     for (int i = 0; i < f->n; i++) json_array_append_new(candidates, candidate_json(&f->list[i], i + 1));
     for (int i = 0; i < f->n_rejected; i++) {
         const hp_rejected *r = &f->rejected[i];
-        json_array_append_new(rejected, json_pack("{s:s, s:I, s:s, s:s, s:s}", "code", r->code, "count",
-                                                  (json_int_t)r->count, "example", r->example, "limit",
-                                                  r->limit, "fix", r->fix));
+        json_array_append_new(rejected, json_pack("{s:s, s:I, s:s, s:s, s:s}", "code",
+                                                  hp_reject_text(r->code), "count", (json_int_t)r->count,
+                                                  "example", r->example, "limit", r->limit, "fix", r->fix));
     }
     char image[32];
     snprintf(image, sizeof image, "%dx%d", s->image_h, s->image_w);

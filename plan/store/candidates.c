@@ -12,8 +12,8 @@ hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_
                           c[i].bubble, c[i].exposed_comm, c[i].comm_bytes, c[i].measured_share,
                           (int64_t)c[i].tie, c[i].note));
     for (int i = 0; i < n_rejected; i++)
-        HP_TRY(hp_db_exec(db, err, "INSERT INTO rejected VALUES(?,?,?,?,?)", "sisss", r[i].code, r[i].count,
-                          r[i].example, r[i].limit, r[i].fix));
+        HP_TRY(hp_db_exec(db, err, "INSERT INTO rejected VALUES(?,?,?,?,?)", "sisss",
+                          hp_reject_text(r[i].code), r[i].count, r[i].example, r[i].limit, r[i].fix));
     return HP_OK;
 }
 
@@ -62,12 +62,16 @@ hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *
     while ((s = hp_db_next(db, st, &row, err)) == HP_OK && row) {
         HP_ROOM(arena, *r, *n_rejected, room);
         hp_rejected *one = &(*r)[(*n_rejected)++];
-        one->code = hp_arena_strdup(arena, hp_db_text(st, 0));
+        one->code = hp_reject_find(hp_db_text(st, 0));
         one->count = sqlite3_column_int64(st, 1);
         copy_text(one->example, sizeof one->example, st, 2);
         copy_text(one->limit, sizeof one->limit, st, 3);
         copy_text(one->fix, sizeof one->fix, st, 4);
+        if (one->code == HP_REJECTS) break;
     }
+    if (s == HP_OK && row)
+        s = hp_fail(err, HP_EDATA, "%s: damaged: '%.40s' is no reason to reject a candidate", db->path,
+                    hp_db_text(st, 0));
     sqlite3_finalize(st);
     return s;
 }

@@ -147,7 +147,8 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
     HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
     if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why) ||
         !hp_device_allows(plan->device, &plan->strategy, plan->graph->deployed, &why))
-        return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", why.code, why.limit, why.fix);
+        return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
+                       why.fix);
     hp_strategy_fill_cut(plan->graph, unit_cost, &plan->strategy);
     HP_TRY(build_program(arena, plan, (hp_mode)plan->mode, &plan->program, err));
     plan->eval = NULL;
@@ -258,7 +259,8 @@ static hp_status read_verified(hp_arena *arena, hp_db *db, hp_plan *plan, hp_err
     hp_reject why;
     if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why) ||
         !hp_device_allows(plan->device, &plan->strategy, plan->graph->deployed, &why))
-        return hp_fail(err, HP_EDATA, "its strategy is not legal: %s: %s", why.code, why.limit);
+        return hp_fail(err, HP_EDATA, "its strategy is not legal: %s: %s", hp_reject_text(why.code),
+                       why.limit);
     hp_strategy_fill_cut(plan->graph, NULL, &plan->strategy); /* one stage: its string has no cut */
     HP_TRY(read_program(arena, db, "main", plan->graph, &plan->program, err));
     if (plan->mode == HP_MODE_TRAIN) HP_TRY(read_program(arena, db, "eval", plan->graph, &plan->eval, err));

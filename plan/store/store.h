@@ -39,7 +39,7 @@ typedef struct hp_candidate {
 } hp_candidate;
 
 typedef struct hp_rejected {
-    const char *code;
+    hp_reject_code code;
     int64_t count;
     char example[HP_STRATEGY_TEXT], limit[160], fix[160];
 } hp_rejected;

@@ -94,7 +94,7 @@ hp_backend hp_comm_backend(int32_t choice, const hp_device_info *device, int cli
 bool hp_legal_comm(const hp_legal_case *c, hp_reject *why) {
     for (int i = 0; i < HP_TRAFFICS; i++) {
         if (c->s->clients == 1 || c->s->comm[i] != 1 + (int32_t)HP_BACKEND_NCCL) continue;
-        hp_refuse(why, "E-COMM", "comm=%s:nccl: NCCL wants a device for each rank, clients=%d",
+        hp_refuse(why, HP_REJECT_COMM, "comm=%s:nccl: NCCL wants a device for each rank, clients=%d",
                   traffic_names[i], c->s->clients);
         return hp_fix(why, "comm=mpi");
     }
@@ -105,8 +105,8 @@ static bool comm_allowed(const hp_strategy *s, const hp_device_info *device, hp_
     for (int i = 0; i < HP_TRAFFICS; i++) {
         const hp_backend b = hp_comm_backend(s->comm[i], device, s->clients);
         if (hp_device_has_backend(device, b)) continue;
-        hp_refuse(why, "E-COMM", "comm=%s:%s: device %.20s has no %s", traffic_names[i], hp_backend_names[b],
-                  device->name, hp_backend_names[b]);
+        hp_refuse(why, HP_REJECT_COMM, "comm=%s:%s: device %.20s has no %s", traffic_names[i],
+                  hp_backend_names[b], device->name, hp_backend_names[b]);
         return hp_fix(why, "comm=auto");
     }
     return true;

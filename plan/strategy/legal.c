@@ -8,7 +8,7 @@
 
 enum { MAX_RANKS = 65536 }; /* a role is numbered by 16 bits (HP_MAX_ROLES) */
 
-void hp_refuse(hp_reject *why, const char *code, const char *limit, ...) {
+void hp_refuse(hp_reject *why, hp_reject_code code, const char *limit, ...) {
     if (!why) return;
     va_list ap;
     va_start(ap, limit);
@@ -42,11 +42,11 @@ static bool fewer_ranks(const hp_strategy *s, hp_reject *why) {
 static bool legal_ranks(const hp_legal_case *c, hp_reject *why) {
     const int ranks = hp_strategy_ranks(c->s), devices = hp_strategy_devices(c->s);
     if (ranks > MAX_RANKS) {
-        hp_refuse(why, "E-GPUS", "%d ranks or more, at most %d", ranks, MAX_RANKS);
+        hp_refuse(why, HP_REJECT_GPUS, "%d ranks or more, at most %d", ranks, MAX_RANKS);
         return fewer_ranks(c->s, why);
     }
     if (!c->n_devices || devices <= c->n_devices) return true;
-    hp_refuse(why, "E-GPUS", "dp=%d times %d ranks need %d devices, there are %d", c->s->dp,
+    hp_refuse(why, HP_REJECT_GPUS, "dp=%d times %d ranks need %d devices, there are %d", c->s->dp,
               hp_strategy_roles(c->s), devices, c->n_devices);
     return hp_fix(why, "--gpus %d", devices);
 }
@@ -56,10 +56,11 @@ static bool legal_stages(const hp_legal_case *c, hp_reject *why) {
     const int most = hp_most_stages(c->g);
     if (parts <= most) return true;
     if (c->g->n_unit < HP_MAX_STAGES)
-        hp_refuse(why, "E-STAGES", "%.60s has %d units, stages*chunks = %lld", c->g->net, c->g->n_unit,
+        hp_refuse(why, HP_REJECT_STAGES, "%.60s has %d units, stages*chunks = %lld", c->g->net, c->g->n_unit,
                   (long long)parts);
     else
-        hp_refuse(why, "E-STAGES", "at most %d stages*chunks, not %lld", HP_MAX_STAGES, (long long)parts);
+        hp_refuse(why, HP_REJECT_STAGES, "at most %d stages*chunks, not %lld", HP_MAX_STAGES,
+                  (long long)parts);
     if (c->s->chunks > most) return hp_fix(why, "chunks=1");
     return hp_fix(why, "stages=%d", most / c->s->chunks);
 }
@@ -70,9 +71,10 @@ static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
     for (int i = 0; i < s->n_cut; i++) sum += s->cut[i];
     if (!s->n_cut || (s->n_cut == s->stages * s->chunks && sum == c->g->n_unit)) return true;
     if (s->n_cut != s->stages * s->chunks)
-        hp_refuse(why, "E-CUT", "cut has %d entries, stages*chunks = %d", s->n_cut, s->stages * s->chunks);
+        hp_refuse(why, HP_REJECT_CUT, "cut has %d entries, stages*chunks = %d", s->n_cut,
+                  s->stages * s->chunks);
     else
-        hp_refuse(why, "E-CUT", "cut sums to %lld, %.60s has %d units (hplan explain lists them)",
+        hp_refuse(why, HP_REJECT_CUT, "cut sums to %lld, %.60s has %d units (hplan explain lists them)",
                   (long long)sum, c->g->net, c->g->n_unit);
     return hp_fix(why, "leave out cut: balanced by cost");
 }
@@ -91,7 +93,7 @@ static bool legal_batch(const hp_legal_case *c, hp_reject *why) {
     if (c->batch >= 1 && c->batch % group == 0) return true;
     char what[64];
     name_divisor(c->s, what, sizeof what);
-    hp_refuse(why, "E-BATCH", "batch %lld is not divisible by %s = %lld", (long long)c->batch, what,
+    hp_refuse(why, HP_REJECT_BATCH, "batch %lld is not divisible by %s = %lld", (long long)c->batch, what,
               (long long)group);
     return hp_fix(why, "--batch %lld", (long long)hp_strategy_batch(c->s, c->batch));
 }

@@ -20,7 +20,7 @@ static inline int hp_most_stages(const hp_graph *g) {
 }
 
 /* `why` may be NULL. hp_fix returns false, so that a rule can end with it. */
-void hp_refuse(hp_reject *why, const char *code, const char *limit, ...)
+void hp_refuse(hp_reject *why, hp_reject_code code, const char *limit, ...)
     __attribute__((format(printf, 3, 4)));
 bool hp_fix(hp_reject *why, const char *fix, ...) __attribute__((format(printf, 2, 3)));
 

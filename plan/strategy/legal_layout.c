@@ -11,7 +11,7 @@ static bool fits_stages(const hp_legal_case *c, int stages) {
 bool hp_legal_tiles(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     if (s->n_sp <= s->stages) return true;
-    hp_refuse(why, "E-SP", "sp has %d entries, one per spatial stage, stages=%d", s->n_sp, s->stages);
+    hp_refuse(why, HP_REJECT_SP, "sp has %d entries, one per spatial stage, stages=%d", s->n_sp, s->stages);
     if (fits_stages(c, s->n_sp)) return hp_fix(why, "stages=%d", s->n_sp);
     return hp_fix(why, "sp=%dx%d", s->sp_rows[0], s->sp_cols[0]);
 }
@@ -20,12 +20,12 @@ bool hp_legal_tail(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     const bool shared = s->tail == HP_TAIL_SHARED;
     if (s->ldp > 1 && (shared || s->n_sp == s->stages)) {
-        hp_refuse(why, "E-TAIL", "ldp=%d slices stages behind the spatial ones%s", s->ldp,
+        hp_refuse(why, HP_REJECT_TAIL, "ldp=%d slices stages behind the spatial ones%s", s->ldp,
                   shared ? "; tail=shared has a slice per tile already" : ", there are none");
         return hp_fix(why, "ldp=1");
     }
     if (!shared || (s->n_sp && s->stages == s->n_sp + 1)) return true;
-    hp_refuse(why, "E-TAIL",
+    hp_refuse(why, HP_REJECT_TAIL,
               "tail=shared needs one stage behind the spatial ones: %d of stages=%d are spatial", s->n_sp,
               s->stages);
     if (s->n_sp && fits_stages(c, s->n_sp + 1)) return hp_fix(why, "stages=%d", s->n_sp + 1);
@@ -45,12 +45,12 @@ static int channels_to_split(const hp_graph *g) {
 bool hp_legal_channels(const hp_legal_case *c, hp_reject *why) {
     if (c->s->cp == 1) return true;
     if (c->g->deployed) {
-        hp_refuse(why, "E-CP", "inference keeps each layer's constants whole, cp=%d", c->s->cp);
+        hp_refuse(why, HP_REJECT_CP, "inference keeps each layer's constants whole, cp=%d", c->s->cp);
         return hp_fix(why, "cp=1");
     }
     const int most = channels_to_split(c->g);
     if (most >= c->s->cp) return true;
-    hp_refuse(why, "E-CP", "no convolution of %.60s has more than %d channels, cp=%d", c->g->net, most,
+    hp_refuse(why, HP_REJECT_CP, "no convolution of %.60s has more than %d channels, cp=%d", c->g->net, most,
               c->s->cp);
     return hp_fix(why, "cp=%d", most);
 }
@@ -58,7 +58,7 @@ bool hp_legal_channels(const hp_legal_case *c, hp_reject *why) {
 bool hp_legal_prec(const hp_legal_case *c, hp_reject *why) {
     const int has = c->g->prec;
     if (c->s->prec == has) return true;
-    hp_refuse(why, "E-PREC", "%s in %s, prec=%s",
+    hp_refuse(why, HP_REJECT_PREC, "%s in %s, prec=%s",
               c->g->deployed ? "the network was prepared for inference"
                              : "the network was prepared for training",
               hp_prec_names[has], hp_prec_names[c->s->prec]);
@@ -71,12 +71,12 @@ bool hp_legal_whole(const hp_legal_case *c, hp_reject *why) {
     if (s->prec != HP_PREC_INT8_DYNAMIC) return true;
     for (int i = 0; i < s->n_sp; i++) {
         if (s->sp_rows[i] == 1 && s->sp_cols[i] == 1) continue;
-        hp_refuse(why, "E-PREC", "prec=int8-dynamic measures whole maps, sp=%dx%d cuts them", s->sp_rows[i],
-                  s->sp_cols[i]);
+        hp_refuse(why, HP_REJECT_PREC, "prec=int8-dynamic measures whole maps, sp=%dx%d cuts them",
+                  s->sp_rows[i], s->sp_cols[i]);
         return hp_fix(why, "sp=1x1");
     }
     if (s->strips == 1) return true;
-    hp_refuse(why, "E-PREC", "prec=int8-dynamic measures whole maps, strips=%d cuts them", s->strips);
+    hp_refuse(why, HP_REJECT_PREC, "prec=int8-dynamic measures whole maps, strips=%d cuts them", s->strips);
     return hp_fix(why, "strips=1");
 }
 
@@ -85,22 +85,22 @@ bool hp_legal_strips(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     if (s->strips == 1) return true;
     if (!c->g->deployed) {
-        hp_refuse(why, "E-STRIPS", "training keeps whole activations, strips=%d", s->strips);
+        hp_refuse(why, HP_REJECT_STRIPS, "training keeps whole activations, strips=%d", s->strips);
         return hp_fix(why, "strips=1");
     }
     const int rows = c->g->image_h / (s->n_sp ? s->sp_rows[0] : 1);
     if (s->strips > rows && rows > 0) {
-        hp_refuse(why, "E-STRIPS", "a tile of the image has %d rows, strips=%d", rows, s->strips);
+        hp_refuse(why, HP_REJECT_STRIPS, "a tile of the image has %d rows, strips=%d", rows, s->strips);
         return hp_fix(why, "strips=%d", rows);
     }
     if (s->bp > 1 || s->sched == HP_SCHED_GEMS) {
-        hp_refuse(why, "E-STRIPS", "strips go through all branches of a stage in one direction");
+        hp_refuse(why, HP_REJECT_STRIPS, "strips go through all branches of a stage in one direction");
         return s->bp > 1 ? hp_fix(why, "bp=1") : hp_fix(why, "sched=gpipe,gems=1");
     }
     const int64_t samples = c->batch / hp_strategy_replicas(s) / hp_strategy_groups(s);
     const int slices = hp_stage_layout(s, 0).slices;
     if (samples <= slices) return true;
-    hp_refuse(why, "E-STRIPS", "strips are of one image, a micro-batch has %lld",
+    hp_refuse(why, HP_REJECT_STRIPS, "strips are of one image, a micro-batch has %lld",
               (long long)(samples / slices));
     if (s->tail == HP_TAIL_SHARED) return hp_fix(why, "tail=own");
     if (s->n_sp && s->ldp > 1) return hp_fix(why, "ldp=1");

@@ -30,10 +30,10 @@ bool hp_graph_trains(const hp_graph *g, hp_reject *why) {
     char what[64];
     for (int l = 0; l < g->n_layer; l++) {
         if (!untrained(&g->layer[l], what, sizeof what)) continue;
-        hp_refuse(why, "E-TRAIN", "layer %.60s (%s) has no backward pass", g->layer[l].name, what);
+        hp_refuse(why, HP_REJECT_TRAIN, "layer %.60s (%s) has no backward pass", g->layer[l].name, what);
         return hp_fix(why, "--mode infer");
     }
     if (!g->deployed) return true;
-    hp_refuse(why, "E-TRAIN", "%.60s is folded for inference", g->net);
+    hp_refuse(why, HP_REJECT_TRAIN, "%.60s is folded for inference", g->net);
     return hp_fix(why, "--mode infer");
 }

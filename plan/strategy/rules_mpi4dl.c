@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-static const char code[] = "E-MPI4DL";
-
 /* --- what it does not have --- */
 
 typedef struct only {
@@ -34,15 +32,16 @@ static bool has_everything(const hp_strategy *s, hp_reject *why) {
         int32_t value;
         memcpy(&value, (const char *)s + onlys[i].offset, sizeof value);
         if (value == onlys[i].value) continue;
-        hp_refuse(why, code, "MPI4DL does not have %s (%s)", onlys[i].missing, onlys[i].key);
+        hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL does not have %s (%s)", onlys[i].missing, onlys[i].key);
         return hp_fix(why, "%s", onlys[i].fix);
     }
     if (s->bn == HP_BN_ALL) {
-        hp_refuse(why, code, "MPI4DL does not have batch norm over data replicas (bn)");
+        hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL does not have batch norm over data replicas (bn)");
         return hp_fix(why, "bn=local");
     }
     if (s->sched != HP_SCHED_1F1B && s->sched != HP_SCHED_ZB) return true;
-    hp_refuse(why, code, "MPI4DL's pipeline runs every forward pass before the first backward pass");
+    hp_refuse(why, HP_REJECT_MPI4DL,
+              "MPI4DL's pipeline runs every forward pass before the first backward pass");
     return hp_fix(why, "sched=gpipe");
 }
 
@@ -57,19 +56,19 @@ static bool is_power_of_two(int n) {
 static bool tiles_fit(const hp_strategy *s, hp_reject *why) {
     const int rows = s->sp_rows[0], cols = s->sp_cols[0];
     if (s->n_sp == s->stages) {
-        hp_refuse(why, code, "MPI4DL's last stage cannot be spatial: %d of stages=%d are", s->n_sp,
-                  s->stages);
+        hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's last stage cannot be spatial: %d of stages=%d are",
+                  s->n_sp, s->stages);
         if (s->n_sp == 1) return hp_fix(why, "stages=2");
         return hp_fix(why, "sp=1x1");
     }
     if (rows != cols && rows > 1 && cols > 1) {
-        hp_refuse(why, code, "MPI4DL slices in squares or strips, not %dx%d", rows, cols);
+        hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL slices in squares or strips, not %dx%d", rows, cols);
         return hp_fix(why, "sp=%dx1", rows * cols);
     }
     for (int i = 1; i < s->n_sp; i++) {
         if (s->sp_rows[i] == rows && s->sp_cols[i] == cols) continue;
-        hp_refuse(why, code, "MPI4DL slices all spatial stages alike: %dx%d, then %dx%d", rows, cols,
-                  s->sp_rows[i], s->sp_cols[i]);
+        hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL slices all spatial stages alike: %dx%d, then %dx%d", rows,
+                  cols, s->sp_rows[i], s->sp_cols[i]);
         return hp_fix(why, "sp=%dx%d", rows, cols);
     }
     return true;
@@ -83,8 +82,9 @@ static bool mirror_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why)
     const int first = ranks - tiles, last = tiles - 1; /* tiles of a replica and of its mirror image */
     char shared[32];
     snprintf(shared, sizeof shared, first == last ? "rank %d" : "ranks %d-%d", first, last);
-    hp_refuse(why, code, "%s of %d would owe halos to both replicas: %d tiles twice need %d ranks", shared,
-              ranks, tiles, 2 * tiles);
+    hp_refuse(why, HP_REJECT_MPI4DL,
+              "%s of %d would owe halos to both replicas: %d tiles twice need %d ranks", shared, ranks, tiles,
+              2 * tiles);
     const int stages = s->n_sp + (tiles + s->ldp - 1) / s->ldp;
     if (stages <= hp_most_stages(g)) return hp_fix(why, "stages=%d", stages);
     return hp_fix(why, "sched=gpipe,gems=1");
@@ -103,12 +103,12 @@ static int near_power_of_two(int n) {
 static bool sides_fit(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
     const int parts = s->sp_rows[0] > s->sp_cols[0] ? s->sp_rows[0] : s->sp_cols[0], side = g->image_h;
     if (!is_power_of_two(side)) {
-        hp_refuse(why, code, "MPI4DL tiles images whose side is a power of two, not %d", side);
+        hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL tiles images whose side is a power of two, not %d", side);
         return hp_fix(why, "--image %d", near_power_of_two(side));
     }
     if (is_power_of_two(side / parts)) return true;
-    hp_refuse(why, code, "MPI4DL's tiles have a side that is a power of two, not %d/%d = %d", side, parts,
-              side / parts);
+    hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's tiles have a side that is a power of two, not %d/%d = %d",
+              side, parts, side / parts);
     const int near = near_power_of_two(parts);
     return hp_fix(why, "sp=%dx%d", s->sp_rows[0] > 1 ? near : 1, s->sp_cols[0] > 1 ? near : 1);
 }
@@ -122,10 +122,11 @@ static bool image_fits(const hp_graph *g, hp_reject *why) {
     const int base = is_net(g, "amoebanet") ? 512 : is_net(g, "resnet-v") ? 32 : 1, side = g->image_h;
     if (side == g->image_w && side % base == 0) return true;
     if (side != g->image_w)
-        hp_refuse(why, code, "MPI4DL's images are square, not %dx%d", side, g->image_w);
+        hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's images are square, not %dx%d", side, g->image_w);
     else
-        hp_refuse(why, code, "MPI4DL scales %.40s's shapes from %d pixels by a whole number, not to %d",
-                  g->net, base, side);
+        hp_refuse(why, HP_REJECT_MPI4DL,
+                  "MPI4DL scales %.40s's shapes from %d pixels by a whole number, not to %d", g->net, base,
+                  side);
     const int times = (side + base / 2) / base;
     return hp_fix(why, "--image %d", (times ? times : 1) * base);
 }
@@ -136,7 +137,7 @@ static bool image_fits(const hp_graph *g, hp_reject *why) {
 static bool stem_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
     const int cells = s->n_cut ? s->cut[0] : g->n_unit / s->stages;
     if (!is_net(g, "amoebanet") || cells > 3) return true;
-    hp_refuse(why, code, "MPI4DL's first spatial stage has more than 3 cells, not %d", cells);
+    hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's first spatial stage has more than 3 cells, not %d", cells);
     if (s->n_cut) return hp_fix(why, "leave out cut: balanced by cost");
     return g->n_unit / 4 > s->n_sp ? hp_fix(why, "stages=%d", g->n_unit / 4) : hp_fix(why, "sp=1x1");
 }

@@ -3,6 +3,7 @@
 #define HP_STRATEGY_H
 
 #include "plan/strategy/backend.h"
+#include "plan/strategy/reject.h"
 #include "plan/base/status.h"
 #include "plan/graph/graph.h"
 
@@ -73,15 +74,6 @@ hp_strategy hp_strategy_canonical(const hp_strategy *s);
 int hp_strategy_replicas(const hp_strategy *s);
 int hp_strategy_ranks(const hp_strategy *s);
 int hp_strategy_devices(const hp_strategy *s);
-
-/* Why a candidate is not possible: a value, not an error. code NULL = possible. */
-typedef struct hp_reject {
-    /* Static text: "E-GPUS", "E-STAGES", "E-CUT", "E-SP", "E-TAIL", "E-HALO", "E-CP", "E-PREC", "E-STRIPS",
-     * "E-SCHED", "E-GEMS", "E-BATCH", "E-MEM", "E-MPI4DL", "E-TRAIN", "E-COMM" */
-    const char *code;
-    char limit[160]; /* the limiting number, in words */
-    char fix[160];   /* the smallest fix: keys and values to replace, or an option of the command */
-} hp_reject;
 
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);

@@ -333,7 +333,7 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval
     if (!hp_rules_allow(e->setup.rules, s, e->setup.graph, e->setup.batch, 0, &out->reject) ||
         !hp_device_allows(e->setup.device, s, e->setup.graph->deployed, &out->reject))
         return HP_OK;
-    out->reject.code = NULL;
+    out->reject.code = HP_FEASIBLE;
     hp_arena *scratch = hp_arena_new();
     const hp_status status = evaluate(e, scratch, depth, out, err);
     if (status == HP_OK && out->n_role > 0) { /* what outlives the program: the result's own arena takes it */

@@ -39,7 +39,7 @@ void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind);
 
 typedef struct hp_evaluation {
     hp_strategy strategy;
-    hp_reject reject; /* code NULL = feasible */
+    hp_reject reject; /* HP_FEASIBLE: it is possible */
     hp_candidate figures;
     int n_role;
     int64_t *memory_by_role; /* planned peak, or its lower bound when nothing was placed; with `eager` what it

@@ -24,7 +24,7 @@ static double round_up(double bytes) {
 static bool refuse(hp_reject *why, const char *who, double bytes, double has) {
     char a[32], b[32];
     const double needs = round_up(bytes);
-    why->code = "E-MEM";
+    why->code = HP_REJECT_MEM;
     snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a),
              hp_format_bytes(has, b));
     snprintf(why->fix, sizeof why->fix, "a device or a --memory-limit of %s", a);

@@ -90,7 +90,7 @@ static hp_status may_fit(hp_eval *e, const hp_strategy *s, bool *may, hp_error *
 static hp_status try_change(hp_eval *e, const hp_strategy *s, hp_evaluation *got, hp_error *err) {
     enum { LARGE_TASKS = 20000 };
     bool may;
-    *got = (hp_evaluation){.reject.code = "E-MEM"};
+    *got = (hp_evaluation){.reject.code = HP_REJECT_MEM};
     HP_TRY(may_fit(e, s, &may, err));
     if (!may) return HP_OK;
     hp_arena *scratch = hp_arena_new();
@@ -134,7 +134,7 @@ static hp_status exact_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp
 
 static hp_status least_need(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err) {
     const memory_change *least = NULL;
-    hp_reject changed = {.code = NULL};
+    hp_reject changed = {.code = HP_FEASIBLE};
     HP_TRY(exact_need(e, s, why, err));
     HP_TRY(least_change(e, s, &least, err));
     if (!least) return HP_OK;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 static hp_status refuse(hp_eval *e, hp_evaluation *v, hp_error *err) {
-    if (strcmp(v->reject.code, "E-MEM") == 0) HP_TRY(hp_search_memory_fix(e, &v->strategy, &v->reject, err));
-    return hp_fail(err, HP_EPLAN, "%s: %s: %s; smallest fix: %s", v->figures.strategy, v->reject.code,
-                   v->reject.limit, v->reject.fix);
+    if (v->reject.code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &v->strategy, &v->reject, err));
+    return hp_fail(err, HP_EPLAN, "%s: %s: %s; smallest fix: %s", v->figures.strategy,
+                   hp_reject_text(v->reject.code), v->reject.limit, v->reject.fix);
 }
 
 /* The upper and lower ends stay those of the evaluation; the middle is the stored trace's. */

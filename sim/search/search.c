@@ -50,8 +50,8 @@ typedef struct search {
 } search;
 
 /* Memory is short in one way with tiles and in another without: an example of each. */
-static bool same_reject(const search *s, int i, const char *code, bool tiles) {
-    return strcmp(s->r->rejected[i].code, code) == 0 && (strcmp(code, "E-MEM") != 0 || s->tiles[i] == tiles);
+static bool same_reject(const search *s, int i, hp_reject_code code, bool tiles) {
+    return s->r->rejected[i].code == code && (code != HP_REJECT_MEM || s->tiles[i] == tiles);
 }
 
 /* Counts a reject under its code; the example is the one that misses by the least. */
@@ -348,7 +348,7 @@ static hp_status explain_memory(search *s, hp_error *err) {
     for (int i = 0; i < s->r->n_rejected; i++) {
         hp_rejected *r = &s->r->rejected[i];
         hp_strategy example;
-        if (strcmp(r->code, "E-MEM") != 0 || hp_strategy_parse(r->example, &example, NULL) != HP_OK) continue;
+        if (r->code != HP_REJECT_MEM || hp_strategy_parse(r->example, &example, NULL) != HP_OK) continue;
         hp_reject why = {.code = r->code};
         snprintf(why.fix, sizeof why.fix, "%s", r->fix);
         HP_TRY(hp_search_memory_fix(s->eval, &example, &why, err));
@@ -384,17 +384,31 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
     return explain_memory(&s, err);
 }
 
+typedef struct ranked {
+    double value;
+    int order;
+} ranked;
+
+static int ranked_compare(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->value < y->value || x->value > y->value) return x->value < y->value ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
 void hp_search_rank(hp_evaluation *list, int n, hp_sort sort) {
-    for (int i = 1; i < n; i++) { /* insertion sort: stable, and the lists are short */
-        const hp_evaluation e = list[i];
-        int at = i;
-        for (; at > 0 && rank_value(&list[at - 1], sort) > rank_value(&e, sort); at--)
-            list[at] = list[at - 1];
-        list[at] = e;
-    }
+    hp_arena *scratch = hp_arena_new();
+    ranked *key = HP_NEW(scratch, ranked, n);
+    hp_evaluation *old = HP_NEW(scratch, hp_evaluation, n);
     for (int i = 0; i < n; i++) {
+        key[i] = (ranked){rank_value(&list[i], sort), i};
+        old[i] = list[i];
+    }
+    if (n) qsort(key, (size_t)n, sizeof *key, ranked_compare);
+    for (int i = 0; i < n; i++) {
+        list[i] = old[key[i].order];
         const hp_candidate *before = i ? &list[i - 1].figures : NULL, *c = &list[i].figures;
         list[i].figures.tie = before && before->gpus == c->gpus && before->step_low_s <= c->step_high_s &&
                               c->step_low_s <= before->step_high_s;
     }
+    hp_arena_free(scratch);
 }

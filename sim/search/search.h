@@ -51,8 +51,8 @@ hp_status hp_search_any_strips(hp_arena *arena, hp_eval *e, const hp_space *spac
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err);
 
-/* Sorts evaluations and marks ties: intervals that overlap the one ranked before. Two counts of gpus never
- * tie. */
+/* The one ranking of candidates. Sorts by what `sort` says (equal ones stay in their order) and marks ties
+ * anew: intervals that overlap the one ranked before. Two counts of gpus never tie. */
 void hp_search_rank(hp_evaluation *list, int n, hp_sort sort);
 
 /* The smallest change that makes a too large strategy fit, tried out: "recompute=full -> 3.1 GB". */

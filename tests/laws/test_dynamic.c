@@ -124,7 +124,7 @@ static void what_cuts_maps_is_refused(void **state) {
         q.s.prec = HP_PREC_INT8_DYNAMIC;
         const bool legal = hp_strategy_legal(&q.s, d, q.batch, 0, &why);
         assert_int_equal(legal, !some[i].fix);
-        if (!legal) assert_string_equal(why.code, "E-PREC");
+        if (!legal) assert_int_equal(why.code, HP_REJECT_PREC);
         if (!legal) assert_string_equal(why.fix, some[i].fix);
         for (int k = 0; k < 4 && !hp_strategy_legal(&q.s, d, q.batch, 0, &why); k++)
             assert_true(follow_fix(why.fix, &q));

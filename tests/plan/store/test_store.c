@@ -35,7 +35,7 @@ static void write_plan(const hp_plan *p) {
     hp_db db;
     hp_error err = {HP_OK, ""};
     const hp_candidate c = {.strategy = "dp=2", .gpus = 2, .step_s = 0.25, .note = "it's \"quoted\""};
-    const hp_rejected r = {.code = "E-MEM", .count = 3, .example = "dp=1", .limit = "x", .fix = "y"};
+    const hp_rejected r = {.code = HP_REJECT_MEM, .count = 3, .example = "dp=1", .limit = "x", .fix = "y"};
     if (hp_db_create(PLAN, &db, &err) != HP_OK || hp_plan_write(&db, p, &err) != HP_OK ||
         hp_candidates_write(&db, &c, 1, &r, 1, &err) != HP_OK || hp_db_commit(&db, &err) != HP_OK)
         fail_msg("%s", err.text);
@@ -109,6 +109,26 @@ static void a_stored_plan_reloads_equal(void **state) {
     unlink(PLAN);
 }
 
+/* A device that this hplan does not have is named, with those it has. */
+static void a_plan_for_an_unknown_device_is_refused(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_plan p;
+    sqlite3 *db = NULL;
+    hp_error err = {HP_OK, ""};
+    make_plan(arena, &p, "dp=1");
+    write_plan(&p);
+    assert_int_equal(sqlite3_open(PLAN, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "UPDATE meta SET value = 'abacus' WHERE key = 'device'", 0, 0, 0),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(read_plan(arena, &p, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "abacus"));
+    assert_non_null(strstr(err.text, HP_DEVICE_NAMES));
+    hp_arena_free(arena);
+    unlink(PLAN);
+}
+
 static void candidates_come_back(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -125,7 +145,7 @@ static void candidates_come_back(void **state) {
     assert_int_equal(n, 1);
     assert_int_equal(m, 1);
     assert_string_equal(c[0].note, "it's \"quoted\"");
-    assert_string_equal(r[0].code, "E-MEM");
+    assert_int_equal(r[0].code, HP_REJECT_MEM);
     hp_db_close(&db);
     hp_arena_free(arena);
     unlink(PLAN);
@@ -248,6 +268,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stored_plan_reloads_equal),
         cmocka_unit_test(candidates_come_back),
+        cmocka_unit_test(a_plan_for_an_unknown_device_is_refused),
         cmocka_unit_test(a_changed_byte_never_gives_another_plan),
         cmocka_unit_test(a_rehashed_lie_is_refused),
         cmocka_unit_test(foreign_files_are_refused),

@@ -39,7 +39,7 @@ static void mirrored_tiles_need_ranks_of_their_own(void **state) {
     const hp_graph *g = net(arena, "resnet-v2-110", 1024, 1024);
     hp_reject why;
     assert_false(mpi4dl_allows("stages=2,sp=2x2,sched=gems", g, &why));
-    assert_string_equal(why.code, "E-MPI4DL");
+    assert_int_equal(why.code, HP_REJECT_MPI4DL);
     assert_string_equal(why.limit,
                         "ranks 1-3 of 5 would owe halos to both replicas: 4 tiles twice need 8 ranks");
     assert_string_equal(why.fix, "stages=5");
