@@ -1,6 +1,7 @@
 /* compute_fallback.c - keys of similar tasks that may have been measured: calibrations of training or of
  * float32 are also used to estimate inference and other precisions. */
 #include "costmodels/models.h"
+#include "plan/program/work.h"
 
 #include <string.h>
 

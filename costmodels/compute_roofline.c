@@ -3,6 +3,7 @@
  * efficiency. Flops and bytes both matter: a model of flops alone is far off for high-resolution images,
  * where most layers are bound by memory. */
 #include "costmodels/models.h"
+#include "plan/program/work.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #define HP_MODELS_H
 
 #include "costmodels/rows.h"
+#include "plan/program/work.h"
 
 /* --- compute_roofline.c: launch + max(flops / peak, bytes / bandwidth) (Williams et al., CACM 2009) */
 typedef struct hp_roofline {

@@ -3,6 +3,7 @@
 #define HP_ROWS_H
 
 #include "costmodels/table.h"
+#include "plan/program/work.h"
 
 typedef enum hp_row_kind {
     HP_ROW_ALLREDUCE, /* in alphabetical order: rows are sorted by kind, class, key */

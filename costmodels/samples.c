@@ -2,6 +2,7 @@
  * sample is the time from the moment all ends were ready until completion, on ranks that had nothing else to
  * do. */
 #include "costmodels/samples.h"
+#include "plan/program/work.h"
 
 #include <math.h>
 #include <string.h>

@@ -20,6 +20,7 @@
 
 #include "plan/machine/machine.h"
 #include "plan/program/program.h"
+#include "plan/program/work.h"
 
 typedef enum hp_source {
     HP_SOURCE_MEASURED,

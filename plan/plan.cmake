@@ -11,7 +11,7 @@ hp_folder(plan/program SEES plan/graph plan/tiles plan/strategy)
 hp_folder(plan/memory SEES plan/program)
 hp_folder(plan/check SEES plan/program plan/memory)
 hp_folder(plan/lower SEES plan/program plan/memory plan/check)
-hp_folder(plan/store SEES plan/program plan/machine LINK PkgConfig::SQLITE)
+hp_folder(plan/store SEES plan/lower plan/machine LINK PkgConfig::SQLITE)
 hp_archive(plan FOLDERS plan/base plan/graph plan/nets plan/device plan/machine plan/tiles plan/strategy plan/program
            plan/memory plan/check plan/lower plan/store
            LINK PkgConfig::SQLITE PkgConfig::JANSSON PkgConfig::XXHASH)

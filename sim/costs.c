@@ -4,6 +4,7 @@
 
 #include "plan/base/hash.h"
 #include "sim/placement.h"
+#include "plan/program/work.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "plan/base/rng.h"
 #include "sim/bounds.h"
 #include "sim/state.h"
+#include "plan/program/print.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "traces/trace.h"
 
 #include "plan/base/version.h"
+#include "plan/program/print.h"
 
 #include <math.h>
 #include <string.h>

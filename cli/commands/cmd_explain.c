@@ -4,6 +4,7 @@
 #include "cli/show/frame.h"
 #include "plan/base/units.h"
 #include "plan/graph/deploy.h"
+#include "plan/program/print.h"
 
 #include <string.h>
 

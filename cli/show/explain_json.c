@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "plan/graph/deploy.h"
+#include "plan/program/print.h"
 
 static json_t *units_json(const hp_graph *g) {
     json_t *units = json_array();

@@ -109,29 +109,26 @@ static void bind_views(const hp_device_config *c, hp_bound *b, const hp_operands
     }
 }
 
-static void bind_layer(const hp_device_config *c, hp_bound *b) {
+static void bind_layer(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     name_layer(c, b);
-    const hp_operands o = hp_operands_of(c->graph, c->role, b->task);
-    bind_shape(c, b, &o);
+    bind_shape(c, b, o);
     bind_params(c, b);
     bind_packs(c, b);
-    b->y = buffer_at(c, o.y);
-    b->dy = buffer_at(c, o.dy);
-    b->save = buffer_at(c, o.save);
-    b->sums = buffer_at(c, o.sums);
-    for (int i = 0; i < o.n_in; i++) {
-        b->x[i] = buffer_at(c, o.x[i]);
-        b->dx[i] = buffer_at(c, o.dx[i]);
+    b->y = buffer_at(c, o->y);
+    b->dy = buffer_at(c, o->dy);
+    b->save = buffer_at(c, o->save);
+    b->sums = buffer_at(c, o->sums);
+    for (int i = 0; i < o->n_in; i++) {
+        b->x[i] = buffer_at(c, o->x[i]);
+        b->dx[i] = buffer_at(c, o->dx[i]);
     }
-    if (c->graph->deployed) bind_views(c, b, &o);
+    if (c->graph->deployed) bind_views(c, b, o);
 }
 
 /* --- tasks that compute no layer --- */
 
-typedef void operands_fn(const hp_device_config *c, const int32_t *o, hp_bound *b);
-
 /* The whole layer, or of it the output channels whose weights are here. */
-static void operands_pack(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+static void bind_pack(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     name_layer(c, b);
     const hp_param_place *place = &c->role->place[b->layer->param[0]];
     const int64_t row = hp_param_row(c->graph, b->layer, 0);
@@ -146,20 +143,20 @@ static void operands_pack(const hp_device_config *c, const int32_t *o, hp_bound 
     }
     b->shape = hp_shape_between(c->graph, b->layer_id, &in, &out);
     bind_params(c, b);
-    b->pack_forward = buffer_at(c, o[0]);
-    b->pack_backward = buffer_at(c, o[1]);
+    b->pack_forward = buffer_at(c, o->pack_forward);
+    b->pack_backward = buffer_at(c, o->pack_backward);
 }
 
 /* Rows of the logits' box, each with a label: with a label map one per pixel. */
-static void operands_loss(const hp_device_config *c, const int32_t *o, hp_bound *b) {
-    const hp_box *logits = &c->role->buffer[o[1]].box;
-    b->y = buffer_at(c, o[0]);
-    b->x[0] = buffer_at(c, o[1]);
-    b->labels = buffer_at(c, o[2]);
+static void bind_loss(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const hp_box *logits = box_of(c, o->x[0]);
+    b->y = buffer_at(c, o->dx[0]);
+    b->x[0] = buffer_at(c, o->x[0]);
+    b->labels = buffer_at(c, o->labels);
     b->in_c[0] = logits->hi[HP_AXIS_C] - logits->lo[HP_AXIS_C];
     b->count = hp_box_empty(logits) ? 0 : hp_box_elems(logits) / b->in_c[0];
-    HP_ASSERT(c->role->buffer[o[2]].bytes >= b->count * (int64_t)sizeof(int32_t));
-    HP_ASSERT(o[0] < 0 || hp_box_equal(logits, &c->role->buffer[o[0]].box));
+    HP_ASSERT(c->role->buffer[o->labels].bytes >= b->count * (int64_t)sizeof(int32_t));
+    HP_ASSERT(o->dx[0] < 0 || hp_box_equal(logits, box_of(c, o->dx[0])));
 }
 
 static int64_t logits_pixels(const hp_graph *g) {
@@ -167,31 +164,31 @@ static int64_t logits_pixels(const hp_graph *g) {
     return (int64_t)logits->h * logits->w;
 }
 
-static void operands_accum(const hp_device_config *c, const int32_t *o, hp_bound *b) {
-    const hp_buffer *dst = &c->role->buffer[o[0]];
-    b->y = buffer_at(c, o[0]);
-    b->x[0] = buffer_at(c, o[1]);
+static void bind_accum(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const hp_buffer *dst = &c->role->buffer[o->dst];
+    b->y = buffer_at(c, o->dst);
+    b->x[0] = buffer_at(c, o->src);
     b->count = dst->bytes / hp_dtype_bytes((hp_dtype)dst->dtype);
 }
 
-static void operands_copy(const hp_device_config *c, const int32_t *o, hp_bound *b) {
-    HP_ASSERT(c->role->buffer[o[0]].dtype == c->role->buffer[o[1]].dtype);
-    b->y = buffer_at(c, o[0]);
-    b->x[0] = buffer_at(c, o[1]);
-    b->dst_box = box_of(c, o[0]);
-    b->src_box = box_of(c, o[1]);
-    b->dtype = (hp_dtype)c->role->buffer[o[0]].dtype;
+static void bind_copy(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    HP_ASSERT(c->role->buffer[o->dst].dtype == c->role->buffer[o->src].dtype);
+    b->y = buffer_at(c, o->dst);
+    b->x[0] = buffer_at(c, o->src);
+    b->dst_box = box_of(c, o->dst);
+    b->src_box = box_of(c, o->src);
+    b->dtype = (hp_dtype)c->role->buffer[o->dst].dtype;
 }
 
-static void operands_zero(const hp_device_config *c, const int32_t *o, hp_bound *b) {
-    const hp_buffer *buffer = &c->role->buffer[o[0]];
+static void bind_zero(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const hp_buffer *buffer = &c->role->buffer[o->buffer];
     b->dtype = (hp_dtype)buffer->dtype;
     b->count = b->task->count;
     HP_ASSERT((b->task->offset + b->count) * hp_dtype_bytes(b->dtype) <= buffer->bytes);
     b->y = c->arena + buffer->offset + b->task->offset * hp_dtype_bytes(b->dtype);
 }
 
-static void operands_sgd(const hp_device_config *c, const int32_t *o, hp_bound *b) {
+static void bind_update(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     (void)o;
     b->sgd_w = element_of(c, HP_BUF_WEIGHTS, b->task->offset);
     b->sgd_g = element_of(c, HP_BUF_GRADS, b->task->offset);
@@ -199,10 +196,12 @@ static void operands_sgd(const hp_device_config *c, const int32_t *o, hp_bound *
     b->count = b->task->count;
 }
 
-static operands_fn *const operands_fns[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = operands_pack,  [HP_TASK_LOSS] = operands_loss, [HP_TASK_ACCUM] = operands_accum,
-    [HP_TASK_COPY] = operands_copy,  [HP_TASK_ZERO] = operands_zero, [HP_TASK_SGD] = operands_sgd,
-    [HP_TASK_FINITE] = operands_sgd,
+typedef void bind_fn(const hp_device_config *c, const hp_operands *o, hp_bound *b);
+static bind_fn *const bind_fns[HP_TASK_OPS] = {
+    [HP_TASK_PACK] = bind_pack,  [HP_TASK_STATS] = bind_layer,  [HP_TASK_FWD] = bind_layer,
+    [HP_TASK_LOSS] = bind_loss,  [HP_TASK_BSTATS] = bind_layer, [HP_TASK_BWD] = bind_layer,
+    [HP_TASK_BWDW] = bind_layer, [HP_TASK_ACCUM] = bind_accum,  [HP_TASK_COPY] = bind_copy,
+    [HP_TASK_ZERO] = bind_zero,  [HP_TASK_SGD] = bind_update,   [HP_TASK_FINITE] = bind_update,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {
@@ -219,12 +218,9 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
                   .scratch_bytes = scratch->bytes};
     b.scratch = scratch->bytes > 0 ? buffer_at(c, HP_BUF_SCRATCH) : NULL;
     b.metric = buffer_at(c, HP_BUF_METRIC);
-    if (hp_task_is_layer(task)) {
-        bind_layer(c, &b);
-        return b;
-    }
-    HP_ASSERT(operands_fns[task->op] != NULL);
-    operands_fns[task->op](c, c->role->operand + task->operand, &b);
+    const hp_operands o = hp_operands_of(c->graph, c->role, task);
+    HP_ASSERT(bind_fns[task->op] != NULL);
+    bind_fns[task->op](c, &o, &b);
     return b;
 }
 
@@ -232,12 +228,12 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
 
 hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
     const double keep = 1.0 - (double)b->layer->momentum;
-    const int64_t skipped = b->task->offset >> 32, behind = b->task->offset & UINT32_MAX;
+    const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
     const bool alone = b->bn != HP_BN_ALL; /* the other replicas' groups are not in these statistics */
     const int64_t before = b->task->flags & HP_FLAG_FIRST && alone ? (int64_t)s->replica * b->micro : 0;
     const int64_t after = alone ? (int64_t)(b->dp - 1 - s->replica) * b->micro : 0;
     hp_running r = {pow(keep, (double)(1 + skipped + before)), (double)b->layer->momentum, 1};
-    if (b->task->flags & HP_FLAG_LAST) r.after = pow(keep, (double)(behind + after));
+    if (b->task->flags & HP_FLAG_LAST) r.after = pow(keep, (double)(following + after));
     return r;
 }
 

@@ -1,5 +1,6 @@
 /* stall.c - nothing moves: what this rank waits for, and who is to blame. */
 #include "exec/interp/inside.h"
+#include "plan/program/print.h"
 
 /* What the rank waits for: the oldest operation under way, else the head of the compute queue. */
 static int32_t awaited(const hp_interp *in) {

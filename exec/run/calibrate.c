@@ -8,6 +8,7 @@
 #include "plan/graph/deploy.h"
 #include "plan/graph/json.h"
 #include "plan/graph/resize.h"
+#include "plan/lower/lower.h"
 
 #include <stdlib.h>
 #include <string.h>

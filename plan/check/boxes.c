@@ -4,7 +4,7 @@
  * Kernels derive all sizes and addresses from boxes (check/buffers.c holds them against the bytes), so
  * nothing they touch lies outside what is proved here. */
 #include "plan/memory/device.h"
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 typedef struct checker {
     hp_check_at at; /* the task; -1: packs of the role */
@@ -66,7 +66,6 @@ static bool same_shape(const checker *c, int a, int b) {
 
 /* Operand `id` holds a part of a tensor of that shape (work in place may have put another name on it). */
 static hp_status want_tensor(const checker *c, int32_t id, int tensor, const char *as, const hp_box **box) {
-    if (id < 0) return REFUSED("%s is missing", as);
     const hp_buffer *b = buffer_of(c, id);
     if (!hp_buffer_has_box(b) || !same_shape(c, b->what, tensor))
         return REFUSED("buffer %d holds no tensor of the shape of %s", id, as);
@@ -99,10 +98,6 @@ static hp_status want_input(const checker *c, int32_t id, int k, const hp_box *o
     if (!hp_layer_reads(c->g, c->t->layer, &need, have))
         return REFUSED("the box of input %d is not what the output's box needs", k);
     return HP_OK;
-}
-
-static bool keeps_output(const hp_layer *l) {
-    return hp_layer_infos[l->op].backward_needs_y && l->act != HP_ACT_NONE;
 }
 
 /* bn's mean and inverse deviation, max-pool's argmax. */
@@ -161,30 +156,27 @@ static hp_box first_input(const checker *c, const hp_box *out) {
 
 /* --- tasks of layers --- */
 
-static bool elementwise(const hp_layer *l) {
-    return l->op == HP_BN || l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_SCALE;
-}
-
-/* May operands i and j be the same buffer, although one of them is written? Elementwise work in place: the
- * output over the first input; the gradient of the first input, or of batch norm's second, over the output's.
- */
+/* May operands i and j be the same buffer, although one of them is written? */
 static bool in_place(const checker *c, int i, int j) {
+    int at, of;
     if (!c->l) return false;
-    if (hp_layer_adds(c->l)) return c->t->op == HP_TASK_FWD && i == 0 && j == 1 + c->l->n_in;
-    if (!elementwise(c->l)) return false;
-    const int n = c->l->n_in, replaced = c->l->op == HP_BN && n > 1 ? 1 : 0;
-    if (c->t->op == HP_TASK_FWD) return i == 0 && j == 2;
-    return c->t->op == HP_TASK_BWD && i == 0 && j == 3 + n + replaced;
+    const hp_operand_info *to = hp_operand_at(c->g, c->t, i, &at), *from = hp_operand_at(c->g, c->t, j, &of);
+    if (c->t->op == HP_TASK_FWD)
+        return to->kind == HP_OPERAND_Y && from->kind == HP_OPERAND_X && of == hp_forward_in_place(c->l);
+    return c->t->op == HP_TASK_BWD && to->kind == HP_OPERAND_DY && from->kind == HP_OPERAND_DX &&
+           of == hp_backward_in_place(c->l);
 }
 
 static hp_status check_aliases(const checker *c) {
     const int32_t *id = c->r->operand + c->t->operand;
+    char a[24], b[24];
     for (int i = 0; i < c->t->n_operand; i++)
         for (int j = i + 1; j < c->t->n_operand; j++) {
             const bool reads =
                 hp_operand_access(c->g, c->t, i) == 'r' && hp_operand_access(c->g, c->t, j) == 'r';
             if (id[i] >= 0 && id[i] == id[j] && !reads && !in_place(c, i, j))
-                return REFUSED("operands %d and %d are the same buffer", i, j);
+                return REFUSED("%s and %s are the same buffer", hp_operand_label(c->g, c->t, i, a, sizeof a),
+                               hp_operand_label(c->g, c->t, j, b, sizeof b));
         }
     return HP_OK;
 }
@@ -217,7 +209,7 @@ static hp_status check_fwd(const checker *c) {
 static hp_status check_bwd(const checker *c) {
     const hp_box *dy = NULL;
     HP_TRY(want_part(c, c->o.dy, c->l->out, "the output's gradient", &dy));
-    if (c->o.y < 0 && keeps_output(c->l)) return REFUSED("the output is missing");
+    if (c->o.y < 0 && hp_backward_reads_output(c->l)) return REFUSED("the output is missing");
     HP_TRY(want_equal(c, c->o.y, c->l->out, "the output", dy));
     if (c->l->op == HP_BN && c->o.x[0] < 0) return REFUSED("the input is missing");
     for (int k = 0; k < c->l->n_in; k++) {
@@ -235,7 +227,6 @@ static hp_status check_bwdw(const checker *c) {
     if (c->l->op != HP_CONV && c->l->op != HP_CONVT && c->l->op != HP_LINEAR)
         return REFUSED("the layer has no weights");
     HP_TRY(want_part(c, c->o.dy, c->l->out, "the output's gradient", &dy));
-    if (c->o.x[0] < 0) return REFUSED("the input is missing");
     HP_TRY(want_input(c, c->o.x[0], 0, dy));
     return want_layer(c, dy);
 }
@@ -253,8 +244,7 @@ static hp_status check_bstats(const checker *c) {
     const hp_box *dy = NULL;
     if (c->l->op != HP_BN) return REFUSED("the layer is no batch norm");
     HP_TRY(want_part(c, c->o.dy, c->l->out, "the output's gradient", &dy));
-    if (c->o.y < 0 && keeps_output(c->l)) return REFUSED("the output is missing");
-    if (c->o.x[0] < 0) return REFUSED("the input is missing");
+    if (c->o.y < 0 && hp_backward_reads_output(c->l)) return REFUSED("the output is missing");
     HP_TRY(want_equal(c, c->o.y, c->l->out, "the output", dy));
     HP_TRY(want_equal(c, c->o.x[0], c->l->in[0], "the input", dy));
     HP_TRY(want_save(c, dy, dy, true));
@@ -300,7 +290,7 @@ static hp_status check_loss(const checker *c) {
     HP_TRY(want_part(c, operand(c, 1), logits, "the logits", &x));
     if (hp_box_len(x, HP_AXIS_C) != c->g->tensor[logits].c) return REFUSED("logits of some classes only");
     HP_TRY(want_equal(c, operand(c, 0), logits, "the gradient", x));
-    if (labels < 0 || buffer_of(c, labels)->kind != HP_BUF_LABELS) return REFUSED("labels are missing");
+    if (buffer_of(c, labels)->kind != HP_BUF_LABELS) return REFUSED("buffer %d is not for labels", labels);
     const hp_box *l = &buffer_of(c, labels)->box;
     for (int a = HP_AXIS_N; a <= HP_AXIS_W; a++)
         if (l->lo[a] != x->lo[a] || l->hi[a] != x->hi[a])
@@ -311,8 +301,7 @@ static hp_status check_loss(const checker *c) {
 /* accum: equal boxes; copy: of one tensor, where the boxes meet. */
 static hp_status check_pair(const checker *c) {
     const hp_box *dst = NULL, *src = NULL;
-    if (operand(c, 0) < 0 || !hp_buffer_has_box(buffer_of(c, operand(c, 0))))
-        return REFUSED("the destination holds no tensor");
+    if (!hp_buffer_has_box(buffer_of(c, operand(c, 0)))) return REFUSED("the destination holds no tensor");
     const int tensor = buffer_of(c, operand(c, 0))->what;
     HP_TRY(want_tensor(c, operand(c, 0), tensor, "the destination", &dst));
     HP_TRY(want_tensor(c, operand(c, 1), tensor, "the source", &src));
@@ -351,6 +340,16 @@ static task_rule *const task_rules[HP_TASK_OPS] = {
     [HP_TASK_RECV] = check_transfer, [HP_TASK_ALLREDUCE] = check_transfer, [HP_TASK_STORE] = check_store,
 };
 
+/* What the row of plan/program/ops.def asks for is there. */
+static hp_status check_presence(const checker *c) {
+    for (int i = 0, k; i < c->t->n_operand; i++) {
+        const hp_operand_info *o = hp_operand_at(c->g, c->t, i, &k);
+        if (o->count == HP_OPERAND_ONE && operand(c, i) < 0)
+            return REFUSED("%s is missing", hp_operand_names[o->kind]);
+    }
+    return HP_OK;
+}
+
 /* What belongs to one micro-batch is used for that one alone. */
 static hp_status check_micro(const checker *c) {
     for (int i = 0; i < c->t->n_operand && c->t->micro >= 0; i++) {
@@ -368,6 +367,7 @@ static hp_status check_role(checker *c) {
         c->t = &c->r->task[c->at.task];
         c->l = hp_task_is_layer(c->t) ? &c->g->layer[c->t->layer] : NULL;
         if (c->l) c->o = hp_operands_of(c->g, c->r, c->t);
+        HP_TRY(check_presence(c));
         if (task_rules[c->t->op]) HP_TRY(task_rules[c->t->op](c));
         HP_TRY(check_aliases(c));
         HP_TRY(check_micro(c));

@@ -1,5 +1,5 @@
 /* buffers.c - the boxes of buffers lie in their tensors and have as many elements as the bytes hold. */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 typedef struct checker {
     const hp_program *p;

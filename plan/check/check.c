@@ -3,7 +3,8 @@
  * Here: structure, every id and number in range, so that all later proofs may follow them. Then where
  * parameters lie, boxes, data, messages, the wait-for graph and memory, each in a file of its own. Ranks in
  * the messages are those of the first replica: the others run the same lists. */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
+#include "plan/program/print.h"
 
 #include <stdarg.h>
 

@@ -1,117 +1,22 @@
-/* check.h - the parts of hp_program_check, one file each.
- *
- * A plan.db may come from a stranger, and the executor takes addresses, sizes and orders from the program
- * without looking again: what these files prove is all that stands between the two. */
+/* check.h - what is proved of a program before it runs, or after it was read from a file. */
 #ifndef HP_PROGRAM_CHECK_H
 #define HP_PROGRAM_CHECK_H
 
-#include "plan/program/operands.h"
-#include "plan/program/program.h"
-#include "plan/program/ready.h"
+#include "plan/program/wiring.h"
 
-/* --- check/check.c --- */
+/* Proves: ids in range; dependencies acyclic; buffers of tasks that may overlap in time disjoint; every send
+ * matched by a receive of the same count, type and tag in the same order; collectives in the same order with
+ * the same counts on all members; no cycle in the wait-for graph when every send is synchronous (completes
+ * only once its receive is posted). Errors: HP_EPLAN, the message names the check's code (E-RANGE, E-CYCLE,
+ * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-LANE, E-OVERLAP, E-RACE, E-BOX, E-UNSET, E-LOST) and the
+ * ranks. */
+hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err);
 
-/* Where a proof fails: a task of a role. */
-typedef struct hp_check_at {
-    const hp_program *p;
-    const hp_graph *g;
-    int role, task; /* task -1: the role as a whole */
-    hp_error *err;
-} hp_check_at;
-/* "CODE: rank 1 task 7 (fwd conv1 m0): ...". Returns HP_EPLAN. */
-hp_status hp_check_refuse(const hp_check_at *at, const char *code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* --- check/places.c: groups, where parameters lie --- */
-
-/* E-RANGE: members ascending and in range; group 0 is everybody. */
-hp_status hp_check_groups(const hp_program *p, hp_error *err);
-/* E-RANGE, E-OVERLAP: every parameter's rows lie in the role's arrays, each row has one home, and the group
- * that shares them holds the same rows on every member. */
-hp_status hp_check_places(const hp_program *p, const hp_graph *g, hp_error *err);
-
-/* Parameters of a role, the trained ones or the running statistics, in memory order. */
-typedef struct hp_placed {
-    int32_t n, *param;
-} hp_placed;
-hp_placed hp_placed_params(hp_arena *arena, const hp_role *r, const hp_graph *g, bool trained);
-/* Index of the first that ends behind element `from`. */
-int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
-
-/* --- check/buffers.c, check/boxes.c --- */
-
-/* E-BOX: boxes lie in their tensors and fill their bytes. */
-hp_status hp_check_buffers(const hp_program *p, const hp_graph *g, hp_error *err);
-/* E-BOX: every task works between boxes that fit each other, the layer and the buffers. */
-hp_status hp_check_boxes(const hp_program *p, const hp_graph *g, hp_error *err);
-
-/* --- check/packs.c --- */
-
-/* Narrows `out` to the output channels of a layer whose weights are here; all of a transposed convolution. */
-void hp_pack_rows(const hp_check_at *at, const hp_layer *l, hp_box *out);
-/* Bytes of a layer's packed weights that the device wants; 0: it reads them as they are. */
-int64_t hp_pack_wanted(const hp_check_at *at, int layer, bool backward);
-/* E-BOX: of a role. */
-hp_status hp_check_packs(const hp_check_at *at);
-
-/* --- check/deployed.c --- */
-
-/* E-TYPE, E-RANGE, E-BOX, E-LOST: what only programs of deployed graphs have, and may not have. */
-hp_status hp_check_deployed(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err);
-
-/* --- check/region.c --- */
-
-/* Parts of a buffer's box. */
-typedef struct hp_region {
-    bool whole; /* all of it; else: */
-    int32_t n, room;
-    hp_box *part;
-} hp_region;
-bool hp_region_covers(const hp_region *r, const hp_box *box);
-/* Adds a part of the box `whole`; false: too many parts. */
-bool hp_region_add(hp_arena *arena, hp_region *r, const hp_box *box, const hp_box *whole);
-/* Does `other` cover all of r? */
-bool hp_region_within(const hp_region *r, const hp_region *other, const hp_box *whole);
-
-/* --- check/data.c --- */
-
-/* What a message carries: a tensor and whether it is the tensor's gradient; tensor -1: not known. */
-typedef struct hp_payload {
-    int32_t tensor;
-    int8_t gradient; /* -1: not known */
-} hp_payload;
-
-/* E-UNSET, E-LOST, E-BOX: everything that is read was written before, by a task that computes what the reader
- * takes it for. Fills cargo[role][task] of sends. */
-hp_status hp_check_data(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_payload ***payload,
-                        hp_error *err);
-
-/* --- check/gradients.c --- */
-
-/* E-UNSET, E-LOST, E-MATCH: gradients of parameters are summed, reduced and applied once. */
-hp_status hp_check_gradients(const hp_program *p, const hp_graph *g, hp_error *err);
-
-/* --- check/messages.c --- */
-
-/* E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-BOX: the two ends of every message, the members of every collective.
- */
-hp_status hp_check_messages(hp_arena *arena, const hp_wiring *w, const hp_graph *g,
-                            hp_payload *const *payload, hp_error *err);
-
-/* --- check/waits.c --- */
+/* The same program as if every call were blocking: each task also waits for the one before it in the list.
+ * (MPI_Send/MPI_Recv in program order: what a naive implementation does.) */
+hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p);
 
 /* E-CYCLE, E-DEADLOCK: the wait-for graph under synchronous sends. */
 hp_status hp_check_waits(const hp_wiring *w, const hp_graph *g, hp_error *err);
-
-/* --- check/lanes.c --- */
-
-/* E-LANE, and E-DEADLOCK where groups of messages wait for each other: messages that are a device's work (see
- * lanes.h). */
-hp_status hp_check_lanes(hp_arena *arena, const hp_wiring *w, const hp_graph *g, hp_error *err);
-
-/* --- check/memory.c --- */
-
-/* E-RACE, E-OVERLAP: what uses the same bytes is ordered by queues and dependencies. */
-hp_status hp_check_memory(const hp_program *p, const hp_graph *g, hp_error *err);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * Walks each role's list once (dependencies lead backwards in it; check/memory.c proves that what runs beside
  * it is ordered too) and keeps, per buffer, which tensor it holds and which parts of its box are written. */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 enum { GRADIENT_UNKNOWN = -1, ACTIVATION = 0, GRADIENT = 1 };
 

@@ -4,7 +4,7 @@
  * Proved here, after the boxes of buffers: kernels work on whole channels, on rows that are there, of one
  * sample; all of the network's output is put out; and nothing but a kernel's own constants is ever in its
  * pack (check/memory.c keeps others away from their bytes). */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 typedef struct checker {
     hp_check_at at; /* the task; -1: the role */

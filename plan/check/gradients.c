@@ -2,7 +2,7 @@
  * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
  * overflowed, applied. Nothing is counted twice or left out. */
 #include "plan/graph/precision.h"
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED } grad_state;
 

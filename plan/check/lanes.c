@@ -7,7 +7,8 @@
  * wait for each other. Messages of a pair are given in one order on both ends. */
 #include "plan/program/lanes.h"
 
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
+#include "plan/program/print.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,8 @@
  * writer has to wait for, and per byte of the arena the buffer that had it last: whoever takes it over waits
  * for that buffer's uses, which have waited for the one before. */
 #include "plan/graph/precision.h"
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
+#include "plan/program/print.h"
 
 #include <string.h>
 

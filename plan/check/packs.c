@@ -2,7 +2,7 @@
  * wants.
  */
 #include "plan/memory/device.h"
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 void hp_pack_rows(const hp_check_at *at, const hp_layer *l, hp_box *out) {
     if (at->g->deployed) return; /* all of them: see legal_layout.c */

@@ -1,6 +1,6 @@
 /* places.c - groups of ranks, and where parameters lie: inside the role's arrays, apart from each
  * other, the same rows on all ranks that share them, each row with one rank that saves it. */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* region.c - a set of pixels as a list of boxes: which parts of a buffer are written, which are read.
  */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 
 enum { MAX_PARTS = 4096 }; /* a map of 64 x 64 tiles, put together */
 

@@ -5,7 +5,8 @@
  * happened waits in a circle. Replicas run the same lists, so one replica stands for all.
  *
  * Linear in tasks and dependencies: the search for the fastest plan asks this for every candidate. */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
+#include "plan/program/print.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* emit.c - appending tasks, buffers and queues to a role; data dependencies follow from reads and
  * writes. */
-#include "plan/lower/lower.h"
-
-#include <string.h>
+#include "plan/lower/inside.h"
+#include "plan/program/operands.h"
 
 int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64_t elems, int what,
                      int micro) {
@@ -77,7 +76,7 @@ static void use_operand(hp_lower_ctx *c, int task, int32_t buffer, char access) 
     const bool sending = hp_task_infos[c->r->task[task].op].queue == HP_QUEUE_SEND;
     lower_touch(c, buffer);
     lower_dep(c, task, c->writer[buffer]);
-    if (access != 'r') {
+    if (access == 'w' || access == 'm') {
         lower_dep(c, task, c->reader[buffer]);
         c->writer[buffer] = task;
         c->reader[buffer] = -1;
@@ -86,9 +85,17 @@ static void use_operand(hp_lower_ctx *c, int task, int32_t buffer, char access) 
     }
 }
 
-int lower_task(hp_lower_ctx *c, hp_task task, const char *access, const int32_t *operand) {
+/* An EXTRA operand comes after those that the row asks for. */
+static int count_operands(const hp_lower_ctx *c, const hp_task *t, const int32_t *operand) {
+    const int n = hp_operands_wanted(c->g, t);
+    int k;
+    const bool extra = hp_operand_at(c->g, t, n, &k)->kind != HP_OPERAND_NONE && operand[n] >= 0;
+    return n + extra;
+}
+
+int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand) {
     hp_role *r = c->r;
-    const int n = (int)strlen(access);
+    const int n = count_operands(c, &task, operand);
     task.operand = r->n_operand;
     task.n_operand = n;
     HP_ROOM(c->arena, r->task, r->n_task, c->task_room);
@@ -97,7 +104,7 @@ int lower_task(hp_lower_ctx *c, hp_task task, const char *access, const int32_t 
     for (int i = 0; i < n; i++) {
         HP_ROOM(c->arena, r->operand, r->n_operand, c->operand_room);
         r->operand[r->n_operand++] = operand[i];
-        use_operand(c, id, operand[i], access[i]);
+        use_operand(c, id, operand[i], hp_operand_access(c->g, &task, i));
     }
     return id;
 }
@@ -115,5 +122,5 @@ int lower_zero(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t buffer, int
     hp_task t = lower_layer_task(a, HP_TASK_ZERO, layer, 0);
     t.offset = offset;
     t.count = count;
-    return lower_task(c, t, "w", &buffer);
+    return lower_task(c, t, &buffer);
 }

@@ -3,7 +3,7 @@
  * Weights of a stage lie on all its parts, in both orientations with GEMS and on every data replica: their
  * gradients are summed over all of them, once per rank however many passes it ran. Batch-norm statistics are
  * summed over the parts of one pass. A deployed network has neither: its weights are constants. */
-#include "plan/lower/lower.h"
+#include "plan/lower/inside.h"
 
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include "plan/lower/lanes_order.h"
 
 #include "plan/program/ready.h"
+#include "plan/program/work.h"
 
 #include <string.h>
 

@@ -5,8 +5,9 @@
  * Elementwise layers work in place where nobody needs the old value. With recomputation, the backward pass
  * first runs a group of layers (a unit, or the whole stage) forward again from the group's kept inputs. A
  * part that has nothing of a layer's output computes nothing, and still takes part in exchanges and sums. */
-#include "plan/lower/lower.h"
+#include "plan/lower/inside.h"
 #include "plan/memory/device.h"
+#include "plan/program/operands.h"
 
 #include <string.h>
 
@@ -18,10 +19,6 @@ static void clear_frame(hp_lower_ctx *c, hp_frame *f, const hp_vstage *v) {
     memset(f->ext_grad, -1, n);
     memset(f->save, -1, sizeof(int32_t) * (size_t)c->g->n_layer);
     memset(f->in, -1, sizeof(int32_t) * (size_t)v->geo->n_need);
-}
-
-static bool keeps_output(const hp_layer *l) {
-    return hp_layer_infos[l->op].backward_needs_y && l->act != HP_ACT_NONE;
 }
 
 static bool has_weight_task(const hp_layer *l) {
@@ -37,13 +34,12 @@ static bool read_again(const hp_lower_ctx *c, int tensor, int layer) {
     return false;
 }
 
-/* May layer l overwrite its first input? */
+/* May the layer overwrite its first input? */
 static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
     const int x = l->in[0];
-    const bool elementwise =
-        l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN || l->op == HP_SCALE;
-    if (!elementwise || c->last_use[x] != layer || (l->n_in > 1 && l->in[1] == x)) return false;
+    if (hp_forward_in_place(l) != 0 || c->last_use[x] != layer || (l->n_in > 1 && l->in[1] == x))
+        return false;
     if (c->g->tensor[x].store != c->g->tensor[l->out].store) return false;
     if (a->f->in[lower_need_index(a, layer, 0)] != a->f->act[x]) return false;
     const hp_box *box = lower_box_of(c, a->f->act[x]); /* others may have wanted more rows of it */
@@ -53,7 +49,7 @@ static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     const bool kept =
         producer->unit != l->unit || producer == c->g->layer; /* what recomputation begins with */
     if (kept && c->s->recompute != HP_RECOMPUTE_NONE) return false;
-    return l->op != HP_BN && !keeps_output(producer) && !read_again(c, x, layer);
+    return l->op != HP_BN && !hp_backward_reads_output(producer) && !read_again(c, x, layer);
 }
 
 /* The task reads a layer's packed weights, an operand by way of role->pack_forward or pack_backward. */
@@ -105,7 +101,7 @@ static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, n->group, 0);
     t.dtype = HP_F64;
     t.count = n->sums;
-    lower_task(c, t, "m", &sums);
+    lower_task(c, t, &sums);
 }
 
 static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t x,
@@ -113,7 +109,7 @@ static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const 
     if (n->group < 0 || n->sums == 0) return -1;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, n->sums, layer, a->micro);
     const int32_t operand[3] = {sums, x, save};
-    if (x >= 0) lower_task(c, lower_layer_task(a, HP_TASK_STATS, layer, 0), "wrr", operand);
+    if (x >= 0) lower_task(c, lower_layer_task(a, HP_TASK_STATS, layer, 0), operand);
     reduce_sums(c, a, layer, n, sums, x < 0);
     return sums;
 }
@@ -147,17 +143,13 @@ static int32_t save_buffer(hp_lower_ctx *c, const hp_pass *a, int layer, const h
 void lower_forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x, int32_t sums) {
     const hp_layer *l = &c->g->layer[t.layer];
     int32_t operand[3 + HP_MAX_IN] = {y, save};
-    char access[4 + HP_MAX_IN] = "ww";
     int32_t in = -1;
     for (int k = 0; k < l->n_in; k++) {
         operand[2 + k] = x[k];
-        access[2 + k] = 'r';
         if (in < 0) in = x[k];
     }
     operand[2 + l->n_in] = sums;
-    access[2 + l->n_in] = 'r';
-    access[2 + l->n_in + (sums >= 0)] = 0;
-    const int task = lower_task(c, t, access, operand);
+    const int task = lower_task(c, t, operand);
     use_pack(c, task, c->r->pack_forward[t.layer]);
     const hp_box out = hp_task_rows(&t, lower_box_of(c, y)), need = hp_layer_need(c->g, t.layer, 0, &out),
                  from = hp_layer_view(c->g, &need, lower_box_of(c, in));
@@ -283,15 +275,14 @@ static int32_t load(hp_lower_ctx *c, const hp_pass *a) {
         operand[1] = lower_buffer(c, HP_BUF_LABELS, HP_I32, hp_box_elems(&labels), -1, a->micro);
         c->r->buffer[operand[1]].box = labels;
     }
-    if (operand[0] >= 0 || operand[1] >= 0)
-        lower_task(c, lower_layer_task(a, HP_TASK_LOAD, -1, 0), "ww", operand);
+    if (operand[0] >= 0 || operand[1] >= 0) lower_task(c, lower_layer_task(a, HP_TASK_LOAD, -1, 0), operand);
     return operand[1];
 }
 
 /* What the network puts out leaves the program: a deployed one's purpose. */
 static void store(hp_lower_ctx *c, const hp_pass *a) {
     const int32_t x = a->f->act[c->g->layer[c->g->n_layer - 1].out];
-    if (x >= 0) c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_STORE, -1, 0), "r", &x);
+    if (x >= 0) c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_STORE, -1, 0), &x);
 }
 
 static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
@@ -301,8 +292,8 @@ static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
     int32_t operand[3] = {-1, lower_input(c, a, end, 0, logits), labels};
     if (lower_train(c))
         operand[0] = lower_box(c, HP_BUF_GRADIENT, logits, a->micro, lower_box_of(c, operand[1]));
-    c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_LOSS, -1, lower_train(c) ? 0 : HP_FLAG_EVAL),
-                                  "wrr", operand);
+    c->metric_writer =
+        lower_task(c, lower_layer_task(a, HP_TASK_LOSS, -1, lower_train(c) ? 0 : HP_FLAG_EVAL), operand);
     if (lower_train(c)) lower_contribute(c, a, end, 0, logits, operand[0]);
 }
 
@@ -323,13 +314,6 @@ void lower_forward(hp_lower_ctx *c, const hp_pass *a) {
 
 /* --- backward --- */
 
-/* Which input's gradient may take dy's place: the first, or for bn with a second input that one; -1 for none.
- */
-static int gradient_in_place(const hp_layer *l) {
-    if (l->op == HP_BN) return l->n_in > 1 ? 1 : 0;
-    return l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT ? 0 : -1;
-}
-
 static int gradient_flags(hp_lower_ctx *c, int layer) {
     const int flags = c->touched[layer] ? HP_FLAG_ADD : 0;
     c->touched[layer] = true;
@@ -340,7 +324,7 @@ static void backward_weights(hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
     const int32_t operand[2] = {a->f->grad[l->out], a->f->in[lower_need_index(a, layer, 0)]};
     c->grad_task[layer] =
-        lower_task(c, lower_layer_task(a, HP_TASK_BWDW, layer, gradient_flags(c, layer)), "rr", operand);
+        lower_task(c, lower_layer_task(a, HP_TASK_BWDW, layer, gradient_flags(c, layer)), operand);
     const hp_shape s = shape_of(c, layer, operand[1], operand[0]);
     note_scratch(c, HP_TASK_BWDW, layer, &s);
 }
@@ -351,32 +335,29 @@ static int32_t backward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const
     const bool here = dy >= 0;
     if (n->group < 0 || n->sums == 0) return -1;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, n->sums, layer, a->micro);
-    const int32_t operand[5] = {sums, dy, here && keeps_output(l) ? a->f->act[l->out] : -1,
+    const int32_t operand[5] = {sums, dy, here && hp_backward_reads_output(l) ? a->f->act[l->out] : -1,
                                 here ? a->f->save[layer] : -1,
                                 here ? a->f->in[lower_need_index(a, layer, 0)] : -1};
     if (here)
-        c->grad_task[layer] = lower_task(
-            c, lower_layer_task(a, HP_TASK_BSTATS, layer, gradient_flags(c, layer)), "wrrrr", operand);
+        c->grad_task[layer] =
+            lower_task(c, lower_layer_task(a, HP_TASK_BSTATS, layer, gradient_flags(c, layer)), operand);
     reduce_sums(c, a, layer, n, sums, !here);
     return sums;
 }
 
 typedef struct bwd_operands {
     int32_t id[4 + 2 * HP_MAX_IN];
-    char access[5 + 2 * HP_MAX_IN];
-    int n;
     bool wanted; /* does any gradient go on? */
     int32_t in;  /* an input's buffer */
 } bwd_operands;
 
-/* dy, y, save, x.., dx.. */
-static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t dy) {
+/* dy, y, save, x.., dx.., sums */
+static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t dy, int32_t sums) {
     const hp_layer *l = &c->g->layer[layer];
-    const int n = l->n_in, replace = gradient_in_place(l);
-    bwd_operands o = {.id = {dy, keeps_output(l) ? a->f->act[l->out] : -1, a->f->save[layer]},
-                      .access = "rrr",
-                      .n = 3 + 2 * n,
+    const int n = l->n_in, replace = hp_backward_in_place(l);
+    bwd_operands o = {.id = {dy, hp_backward_reads_output(l) ? a->f->act[l->out] : -1, a->f->save[layer]},
                       .in = -1};
+    o.id[3 + 2 * n] = sums;
     for (int k = 0; k < n; k++) {
         const int32_t in = a->f->in[lower_need_index(a, layer, k)];
         if (o.in < 0) o.in = in;
@@ -387,8 +368,6 @@ static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer
                           : k == replace
                               ? dy
                               : lower_box(c, HP_BUF_GRADIENT, l->in[k], a->micro, lower_box_of(c, in));
-        o.access[3 + k] = 'r';
-        o.access[3 + n + k] = 'w';
     }
     return o;
 }
@@ -398,17 +377,12 @@ static void backward_data(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t 
     const norm n = norm_of(c, a, layer);
     const int32_t sums = backward_sums(c, a, layer, &n, dy);
     if (dy < 0) return;
-    bwd_operands o = bwd_operands_of(c, a, layer, dy);
+    const bwd_operands o = bwd_operands_of(c, a, layer, dy, sums);
     const bool own_params = l->op == HP_BN && sums < 0; /* the task is needed for its parameters alone */
     if (!o.wanted && !own_params) return;
-    if (sums >= 0) {
-        o.id[o.n] = sums;
-        o.access[o.n++] = 'r';
-    }
-    o.access[o.n] = 0;
     hp_task t = lower_layer_task(a, HP_TASK_BWD, layer, own_params ? gradient_flags(c, layer) : 0);
     if (sums >= 0) t.count = n.pixels;
-    const int task = lower_task(c, t, o.access, o.id);
+    const int task = lower_task(c, t, o.id);
     if (own_params) c->grad_task[layer] = task;
     use_pack(c, task, c->r->pack_backward[layer]);
     const hp_shape s = shape_of(c, layer, o.in, dy);

@@ -1,7 +1,8 @@
 /* lower.c - strategy to program: cut the network into stages, walk each role's schedule, place the memory. */
 #include "plan/program/lanes.h"
-#include "plan/lower/lower.h"
+#include "plan/lower/inside.h"
 #include "plan/check/check.h"
+#include "plan/program/work.h"
 
 #include <string.h>
 

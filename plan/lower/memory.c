@@ -3,7 +3,7 @@
  * Walks the task list once, as an allocator would: a buffer takes the smallest free gap that holds it when
  * its first task comes, and gives it back after its last (best fit). Tasks that run beside the compute queue
  * may still use memory that the list has given back, so whoever reuses it depends on them. */
-#include "plan/lower/lower.h"
+#include "plan/lower/inside.h"
 
 #include <string.h>
 

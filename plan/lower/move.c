@@ -6,7 +6,7 @@
  * map, every element read from its one owner; the backward pass is its adjoint: gradients go back to the
  * owner and are added there. A message is a box: it is the intersection of what one side owns and the other
  * needs. */
-#include "plan/lower/lower.h"
+#include "plan/lower/inside.h"
 
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static void transfer(hp_lower_ctx *c, const hp_pass *a, hp_task_op op, route r, 
     t.tag = a->micro * c->g->n_tensor + r.tensor;
     t.dtype = c->r->buffer[buffer].dtype;
     t.count = hp_box_elems(lower_box_of(c, buffer));
-    lower_task(c, t, op == HP_TASK_SEND ? "r" : "w", &buffer);
+    lower_task(c, t, &buffer);
 }
 
 static void copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t src, bool add) {
@@ -42,7 +42,7 @@ static void copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int
     const bool same = add && hp_box_equal(lower_box_of(c, dst), lower_box_of(c, src));
     const hp_task_op op = same ? HP_TASK_ACCUM : HP_TASK_COPY;
     lower_task(c, lower_layer_task(a, op, c->g->tensor[tensor].producer, add && !same ? HP_FLAG_ADD : 0),
-               add ? "mr" : "wr", operand);
+               operand);
 }
 
 void lower_copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t src) {

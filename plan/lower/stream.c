@@ -7,7 +7,7 @@
  * kept in a small tail; the rest is given back at once. What layers behind the segment read is put together
  * in a whole buffer; the network's own output leaves strip by strip. (The line buffers of stencil pipelines;
  * Alwani et al., MICRO 2016, fuse convolutions so.) */
-#include "plan/lower/lower.h"
+#include "plan/lower/inside.h"
 
 #include <string.h>
 
@@ -106,7 +106,7 @@ static void copy_rows(stream *s, int tensor, int32_t dst, int32_t src, int32_t l
     hp_task t = lower_layer_task(s->a, HP_TASK_COPY, s->c->g->tensor[tensor].producer, 0);
     t.row_lo = lo;
     t.row_hi = hi;
-    lower_task(s->c, t, "mr", operand);
+    lower_task(s->c, t, operand);
 }
 
 static int32_t strip_buffer(stream *s, int tensor) {
@@ -144,7 +144,7 @@ static void load_strip(stream *s) {
     const int32_t operand[2] = {strip_buffer(s, 0), -1};
     hp_task t = lower_layer_task(s->a, HP_TASK_LOAD, -1, 0);
     set_rows(x, &t);
-    lower_task(s->c, t, "ww", operand);
+    lower_task(s->c, t, operand);
     fetch_tail(s, 0);
 }
 
@@ -185,7 +185,7 @@ static void hand_on(stream *s, int tensor) {
     if (tensor == s->c->g->layer[s->c->g->n_layer - 1].out && !x->leaves) {
         hp_task t = lower_layer_task(s->a, HP_TASK_STORE, -1, 0);
         set_rows(x, &t);
-        s->c->metric_writer = lower_task(s->c, t, "r", &x->buffer);
+        s->c->metric_writer = lower_task(s->c, t, &x->buffer);
     }
     if (!x->leaves) return;
     if (*act < 0) *act = lower_box(s->c, HP_BUF_TENSOR, tensor, s->a->micro, have(s, tensor));

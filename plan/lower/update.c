@@ -5,7 +5,7 @@
  * VLDB 2020). A role that takes part in a stage twice (GEMS mirrors it onto itself) keeps one copy and adds
  * both passes' gradients into it. */
 #include "plan/memory/device.h"
-#include "plan/lower/lower.h"
+#include "plan/lower/inside.h"
 #include "plan/graph/precision.h"
 
 enum { PARAM_ALIGN = 16 /* elements: a cache line of float32 */ };
@@ -132,7 +132,7 @@ static void pack_layer(hp_lower_ctx *c, int slot, int layer) {
             shared ? c->r->pack_forward[layer] : lower_buffer(c, HP_BUF_PACK, HP_U8, backward, layer, -1);
     const int32_t operand[2] = {c->r->pack_forward[layer], shared ? -1 : c->r->pack_backward[layer]};
     const hp_pass a = {.slot = slot, .micro = -1};
-    lower_task(c, lower_layer_task(&a, HP_TASK_PACK, layer, 0), "ww", operand);
+    lower_task(c, lower_layer_task(&a, HP_TASK_PACK, layer, 0), operand);
     const int64_t scratch = memory->scratch(c->g, layer, HP_TASK_PACK, &shape, c->o->dtype);
     if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
 }
@@ -174,7 +174,7 @@ static int reduce_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, i
     t.offset = from;
     t.count = to - from;
     c->writer[grads] = -1; /* buckets are disjoint: each waits for its own layers only */
-    const int id = lower_task(c, t, "m", &grads);
+    const int id = lower_task(c, t, &grads);
     for (int i = 0; i < n_ready; i++) lower_dep(c, id, ready[i]);
     c->writer[grads] = -1;
     return id;
@@ -226,7 +226,7 @@ static int bucket_task(hp_lower_ctx *c, hp_task_op op, int number, const bucket 
                        .tag = number,
                        .offset = b->from,
                        .count = b->to - b->from};
-    const int id = lower_task(c, t, "", NULL);
+    const int id = lower_task(c, t, NULL);
     lower_dep(c, id, b->reduced);
     return id;
 }
@@ -259,7 +259,7 @@ static int reduce_metric(hp_lower_ctx *c, int last_compute) {
                  .dtype = HP_F64};
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, 0, 0);
     t.count = HP_METRICS;
-    const int id = lower_task(c, t, "m", &metric);
+    const int id = lower_task(c, t, &metric);
     lower_dep(c, id, c->metric_writer);
     lower_dep(c, id, last_compute);
     return id;

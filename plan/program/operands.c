@@ -1,73 +1,161 @@
-/* operands.c - plan/program/ops.def as tables: which operand plays which part, and what a task does with it. */
+/* operands.c - the rows of plan/program/ops.def as a table, and what follows from it. */
 #include "plan/program/operands.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { ABSENT = -1 };
-
-/* Positions among the operands of a layer's task. */
-typedef struct positions {
-    int8_t y, dy, save, sums, x;
-    int8_t lists; /* of n_in operands each, from x on: inputs, then their gradients; 0: x alone */
-} positions;
-
-static const positions of_layers[HP_TASK_OPS] = {
-    [HP_TASK_STATS] = {ABSENT, ABSENT, 2, 0, 1, 0},
-    [HP_TASK_FWD] = {0, ABSENT, 1, ABSENT, 2, 1},
-    [HP_TASK_BSTATS] = {2, 1, 3, 0, 4, 0},
-    [HP_TASK_BWD] = {1, 0, 2, ABSENT, 3, 2},
-    [HP_TASK_BWDW] = {ABSENT, 0, ABSENT, ABSENT, 1, 0},
+#define OPERAND(kind, count, letter)                                                                         \
+    { HP_OPERAND_##kind, HP_OPERAND_##count, letter }
+#define R(kind, count)   OPERAND(kind, count, 'r')
+#define W(kind, count)   OPERAND(kind, count, 'w')
+#define RW(kind, count)  OPERAND(kind, count, 'm')
+#define BOX(kind, count) OPERAND(kind, count, '.')
+#define NO_OPERANDS                                                                                          \
+    { HP_OPERAND_NONE }
+const hp_operand_info hp_task_operands[HP_TASK_OPS][HP_OPERAND_ROW] = {
+#define TASK(id, name, queue, phase, ...) [HP_TASK_##id] = {__VA_ARGS__},
+#include "plan/program/ops.def"
+#undef TASK
 };
 
-static int32_t operand_at(const hp_role *r, const hp_task *t, int position) {
-    return position < 0 || position >= t->n_operand ? -1 : r->operand[t->operand + position];
+const char *const hp_operand_names[HP_OPERAND_KINDS] = {[HP_OPERAND_NONE] = "",
+                                                        [HP_OPERAND_Y] = "y",
+                                                        [HP_OPERAND_DY] = "dy",
+                                                        [HP_OPERAND_X] = "x",
+                                                        [HP_OPERAND_DX] = "dx",
+                                                        [HP_OPERAND_SAVE] = "save",
+                                                        [HP_OPERAND_SUMS] = "sums",
+                                                        [HP_OPERAND_LABELS] = "labels",
+                                                        [HP_OPERAND_PACK_FORWARD] = "forward",
+                                                        [HP_OPERAND_PACK_BACKWARD] = "backward",
+                                                        [HP_OPERAND_DST] = "dst",
+                                                        [HP_OPERAND_SRC] = "src",
+                                                        [HP_OPERAND_BUFFER] = "buffer"};
+
+/* --- one operand --- */
+
+/* Operands of a row's entry; an EXTRA one counts as present. */
+static int count_of(const hp_graph *g, const hp_task *t, const hp_operand_info *o) {
+    return o->count == HP_OPERAND_EACH ? g->layer[t->layer].n_in : 1;
 }
 
-hp_operands hp_operands_of(const hp_graph *g, const hp_role *r, const hp_task *t) {
-    const positions p = of_layers[t->op];
-    const int n = p.lists ? g->layer[t->layer].n_in : 1, behind = p.x + p.lists * n;
-    hp_operands o = {.y = operand_at(r, t, p.y),
-                     .dy = operand_at(r, t, p.dy),
-                     .save = operand_at(r, t, p.save),
-                     .sums = operand_at(r, t, p.lists ? behind : p.sums),
-                     .n_in = n};
-    for (int k = 0; k < n; k++) {
-        o.x[k] = operand_at(r, t, p.x + k);
-        o.dx[k] = operand_at(r, t, p.lists > 1 ? p.x + n + k : ABSENT);
+const hp_operand_info *hp_operand_at(const hp_graph *g, const hp_task *t, int i, int *k) {
+    const hp_operand_info *o = hp_task_operands[t->op];
+    for (; o->kind != HP_OPERAND_NONE; o++) {
+        const int n = count_of(g, t, o);
+        if (i < n) break;
+        i -= n;
     }
+    *k = i;
     return o;
 }
 
-/* Of the tasks whose operands are as many as letters. */
-static const char *const accesses[HP_TASK_OPS] = {
-    [HP_TASK_LOAD] = "ww", [HP_TASK_PACK] = "ww",      [HP_TASK_STATS] = "wr.", [HP_TASK_LOSS] = "wrr",
-    [HP_TASK_BWDW] = "rr", [HP_TASK_BSTATS] = "wrrrr", [HP_TASK_ACCUM] = "mr",  [HP_TASK_COPY] = "mr",
-    [HP_TASK_ZERO] = "w",  [HP_TASK_SEND] = "r",       [HP_TASK_RECV] = "w",    [HP_TASK_ALLREDUCE] = "m",
-    [HP_TASK_STORE] = "r", [HP_TASK_FINITE] = "",
+char hp_operand_access(const hp_graph *g, const hp_task *t, int i) {
+    int k;
+    return hp_operand_at(g, t, i, &k)->access;
+}
+
+const char *hp_operand_label(const hp_graph *g, const hp_task *t, int i, char *out, size_t n) {
+    int k;
+    const hp_operand_info *o = hp_operand_at(g, t, i, &k);
+    if (o->count == HP_OPERAND_EACH && g->layer[t->layer].n_in > 1)
+        snprintf(out, n, "%s%d", hp_operand_names[o->kind], k);
+    else
+        snprintf(out, n, "%s", hp_operand_names[o->kind]);
+    return out;
+}
+
+int32_t hp_operand_buffer(const hp_graph *g, const hp_role *r, const hp_task *t, hp_operand_kind kind,
+                          int k) {
+    int at = 0;
+    for (const hp_operand_info *o = hp_task_operands[t->op]; o->kind != HP_OPERAND_NONE; o++) {
+        const int n = count_of(g, t, o);
+        if (o->kind == (uint8_t)kind)
+            return k < n && at + k < t->n_operand ? r->operand[t->operand + at + k] : -1;
+        at += n;
+    }
+    return -1;
+}
+
+/* --- how many --- */
+
+int hp_operands_wanted(const hp_graph *g, const hp_task *t) {
+    int n = 0;
+    for (const hp_operand_info *o = hp_task_operands[t->op]; o->kind != HP_OPERAND_NONE; o++)
+        n += o->count == HP_OPERAND_EXTRA ? 0 : count_of(g, t, o);
+    return n;
+}
+
+bool hp_operands_extra(const hp_graph *g, const hp_task *t) {
+    return t->n_operand > hp_operands_wanted(g, t);
+}
+
+/* Batch norm alone has EXTRA operands. */
+bool hp_operand_count_fits(const hp_graph *g, const hp_task *t) {
+    const int wanted = hp_operands_wanted(g, t);
+    const bool extra = (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && g->layer[t->layer].op == HP_BN;
+    return t->n_operand >= wanted && t->n_operand <= wanted + extra;
+}
+
+/* --- all of them --- */
+
+#define FIELD(kind, field) [HP_OPERAND_##kind] = offsetof(hp_operands, field)
+static const size_t fields[HP_OPERAND_KINDS] = {
+    FIELD(Y, y),
+    FIELD(DY, dy),
+    FIELD(X, x),
+    FIELD(DX, dx),
+    FIELD(SAVE, save),
+    FIELD(SUMS, sums),
+    FIELD(LABELS, labels),
+    FIELD(PACK_FORWARD, pack_forward),
+    FIELD(PACK_BACKWARD, pack_backward),
+    FIELD(DST, dst),
+    FIELD(SRC, src),
+    FIELD(BUFFER, buffer),
 };
 
-char hp_operand_access(const hp_graph *g, const hp_task *t, int i) {
-    if (accesses[t->op]) return accesses[t->op][i];
-    const int n = t->layer >= 0 ? g->layer[t->layer].n_in : 0;
-    if (t->op == HP_TASK_FWD) return i < 2 ? 'w' : 'r';
-    return i >= 3 + n && i < 3 + 2 * n ? 'w' : 'r'; /* bwd */
+static bool has_each(const hp_task *t) {
+    const hp_operand_info *o = hp_task_operands[t->op];
+    while (o->kind != HP_OPERAND_NONE && o->count != HP_OPERAND_EACH) o++;
+    return o->kind != HP_OPERAND_NONE;
 }
+
+hp_operands hp_operands_of(const hp_graph *g, const hp_role *r, const hp_task *t) {
+    hp_operands all;
+    memset(&all, -1, sizeof all);
+    all.n_in = has_each(t) ? g->layer[t->layer].n_in : 1;
+    int at = 0;
+    for (const hp_operand_info *o = hp_task_operands[t->op]; o->kind != HP_OPERAND_NONE; o++) {
+        int32_t *field = (int32_t *)(void *)((char *)&all + fields[o->kind]);
+        for (int k = count_of(g, t, o); k-- > 0 && at < t->n_operand; at++)
+            *field++ = r->operand[t->operand + at];
+    }
+    return all;
+}
+
+/* --- tasks of layers --- */
 
 bool hp_task_gradient(const hp_graph *g, const hp_task *t) {
     if (t->op == HP_TASK_BWDW || t->op == HP_TASK_BSTATS) return true;
-    const hp_layer *l = t->op == HP_TASK_BWD ? &g->layer[t->layer] : NULL;
-    return l && l->op == HP_BN && t->n_operand == 3 + 2 * l->n_in; /* with sums, bstats has done it */
+    const bool norm = t->op == HP_TASK_BWD && g->layer[t->layer].op == HP_BN;
+    return norm && !hp_operands_extra(g, t); /* with sums, bstats has done it */
 }
 
-/* What the optional operand behind the others is for. */
-static int optional_operands(const hp_graph *g, const hp_task *t) {
-    return (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && g->layer[t->layer].op == HP_BN;
+bool hp_backward_reads_output(const hp_layer *l) {
+    return hp_layer_infos[l->op].backward_needs_y && l->act != HP_ACT_NONE;
 }
 
-bool hp_operand_count_fits(const hp_graph *g, const hp_task *t) {
-    int want = 0;
-    if (accesses[t->op]) want = (int)strlen(accesses[t->op]);
-    if (t->op == HP_TASK_FWD) want = 2 + g->layer[t->layer].n_in;
-    if (t->op == HP_TASK_BWD) want = 3 + 2 * g->layer[t->layer].n_in;
-    return t->n_operand >= want && t->n_operand <= want + optional_operands(g, t);
+static bool is_elementwise(const hp_layer *l) {
+    return l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN || l->op == HP_SCALE;
+}
+
+int hp_forward_in_place(const hp_layer *l) {
+    return hp_layer_adds(l) ? l->n_in - 1 : is_elementwise(l) ? 0 : -1;
+}
+
+/* Batch norm with a second input adds it: that input's gradient is the output's. */
+int hp_backward_in_place(const hp_layer *l) {
+    return !is_elementwise(l) ? -1 : l->op == HP_BN && l->n_in > 1 ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 #include "plan/program/print.h"
 
 #include "plan/base/text.h"
+#include "plan/program/operands.h"
 #include "plan/base/units.h"
 
 #include <string.h>
@@ -87,14 +88,11 @@ const char *hp_role_label(const hp_program *p, int role, char *out, size_t n) {
     return out;
 }
 
-static void print_operands(FILE *f, const hp_role *r, const hp_task *t) {
+static void print_operands(FILE *f, const hp_graph *g, const hp_role *r, const hp_task *t) {
+    char name[24];
     for (int i = 0; i < t->n_operand; i++) {
         const int32_t b = r->operand[t->operand + i];
-        if (b < 0) {
-            fputs(" -", f);
-        } else {
-            fprintf(f, " %%%d", b);
-        }
+        if (b >= 0) fprintf(f, " %s %%%d", hp_operand_label(g, t, i, name, sizeof name), b);
     }
 }
 
@@ -102,7 +100,7 @@ static void print_task(FILE *f, const hp_program *p, const hp_graph *g, const hp
     const hp_task *t = &r->task[task];
     char label[256], size[32];
     fprintf(f, "%6d  q%-2d %-44s", task, t->queue, hp_task_label(p, g, r, task, label, sizeof label));
-    print_operands(f, r, t);
+    print_operands(f, g, r, t);
     if (hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE)
         fprintf(f, "  (%s)", hp_format_bytes((double)t->count * hp_dtype_bytes((hp_dtype)t->dtype), size));
     if (r->dep_first[task] < r->dep_first[task + 1]) fputs("  after", f);

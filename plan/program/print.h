@@ -1,10 +1,18 @@
-/* print.h - ranks in words, for the program's own text and for `hplan explain`. */
+/* print.h - tasks, ranks and whole programs in words. */
 #ifndef HP_PROGRAM_PRINT_H
 #define HP_PROGRAM_PRINT_H
 
 #include "plan/program/program.h"
 
+#include <stdio.h>
+
 /* What a role does: "stage 1 part 2 of 4 + mirrored stage 0". `out` holds n bytes. */
 const char *hp_role_label(const hp_program *p, int role, char *out, size_t n);
+
+/* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> rank 1 m0". `out` holds n bytes. */
+const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
+                          size_t n);
+void hp_program_print(FILE *f, const hp_program *p, const hp_graph *g, int role);
+void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g);
 
 #endif

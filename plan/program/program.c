@@ -5,7 +5,7 @@ const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward
                                                "optimizer", "transfer", "reduce"};
 
 const hp_task_info hp_task_infos[HP_TASK_OPS] = {
-#define TASK(id, name, queue, phase, operands) {name, HP_QUEUE_##queue, HP_PHASE_##phase, operands},
+#define TASK(id, name, queue, phase, ...) {name, HP_QUEUE_##queue, HP_PHASE_##phase},
 #include "plan/program/ops.def"
 #undef TASK
 };

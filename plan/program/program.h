@@ -31,7 +31,7 @@ typedef enum hp_phase {
 extern const char *const hp_phase_names[HP_PHASES];
 
 typedef enum hp_task_op {
-#define TASK(id, name, queue, phase, operands) HP_TASK_##id,
+#define TASK(id, ...) HP_TASK_##id,
 #include "plan/program/ops.def"
 #undef TASK
     HP_TASK_OPS
@@ -41,8 +41,7 @@ typedef struct hp_task_info {
     const char *name;
     hp_queue_kind queue;
     hp_phase phase;
-    const char *operands;
-} hp_task_info;
+} hp_task_info; /* its operands: plan/program/operands.h */
 extern const hp_task_info hp_task_infos[HP_TASK_OPS];
 
 /* Of the elements of a tensor in a program that computes in `real`. */
@@ -240,66 +239,5 @@ static inline bool hp_buffer_has_box(const hp_buffer *b) {
  * many. */
 enum { HP_MAX_USES = 2 * HP_MAX_IN + 5 };
 int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]);
-
-/* --- lower.c --- */
-
-typedef struct hp_lower_options {
-    hp_mode mode;
-    hp_dtype dtype; /* HP_F32 or HP_F64 */
-    int64_t batch;
-    const double *unit_cost; /* per unit, for balanced cuts; NULL = multiply-adds plus bytes */
-    /* Whose back ends comm= may name, what comm=auto means, and whose memory is planned; NULL: any, MPI and the
-     * CPU's, for proofs. */
-    const hp_device_info *device;
-    bool place; /* false: skip memory placement (arena_bytes = live_bytes), for the search */
-} hp_lower_options;
-
-/* Lowers a legal strategy to its program. The program lives in `arena`. Errors: HP_EPLAN with the reject's
- * text. */
-hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
-                   hp_program **program, hp_error *err);
-
-/* Writes the balanced cut into a strategy that has none (see hp_lower_options.unit_cost). */
-void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strategy *s);
-
-/* --- check/check.c --- */
-
-/* Proves: ids in range; dependencies acyclic; buffers of tasks that may overlap in time disjoint; every send
- * matched by a receive of the same count, type and tag in the same order; collectives in the same order with
- * the same counts on all members; no cycle in the wait-for graph when every send is synchronous (completes
- * only once its receive is posted). Errors: HP_EPLAN, the message names the check's code (E-RANGE, E-CYCLE,
- * E-MATCH, E-COUNT, E-TYPE, E-ORDER, E-DEADLOCK, E-LANE, E-OVERLAP, E-RACE, E-BOX, E-UNSET, E-LOST) and the
- * ranks. */
-hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err);
-
-/* The same program as if every call were blocking: each task also waits for the one before it in the list.
- * (MPI_Send/MPI_Recv in program order: what a naive implementation does.) */
-hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p);
-
-/* --- program/print.c --- */
-
-/* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> rank 1 m0". `out` holds n bytes. */
-const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
-                          size_t n);
-void hp_program_print(FILE *f, const hp_program *p, const hp_graph *g, int role);
-void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g);
-
-/* --- work.c: what a task costs depends on this alone --- */
-
-typedef struct hp_work {
-    /* Shape class without the size, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56". The last word is the length of
-     * a row of the map (linear: of the weights): kernels work row by row, so short rows cost more per
-     * element. Layers only. */
-    char key[80];
-    double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
-    double flops;  /* of the task */
-    double bytes;  /* of memory traffic, reading and writing each operand once */
-    double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
-} hp_work;
-
-/* Of a processor that nobody has measured: the ridge of a 2020s device lies between 5 and 50. */
-#define HP_MACS_PER_BYTE 10.0
-
-hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);
 
 #endif

@@ -11,21 +11,6 @@
 
 /* --- sizes of a layer's task --- */
 
-/* Where the operands of a layer's tasks are: that of the output's side; on the input's side a buffer of the
- * first input, and another that may stand in for it (-1: none); and how many there are, others + per_input *
- * n_in, unless batch norm has one more for its sums. */
-static const struct operand_places {
-    int8_t out, in, other_in, per_input, others; /* operands without sums: others + per_input * n_in */
-} places[HP_TASK_OPS] = {[HP_TASK_FWD] = {0, 2, -1, 1, 2},
-                         [HP_TASK_BWD] = {0, -1, 3, 2, 3}, /* dx; x where no gradient is wanted */
-                         [HP_TASK_BWDW] = {0, 1, -1, 0, 2},
-                         [HP_TASK_STATS] = {2, -1, -1, 0, 3}, /* the save's box */
-                         [HP_TASK_BSTATS] = {1, -1, -1, 0, 5}};
-
-static bool is_layer_task(hp_task_op op) {
-    return places[op].others > 0;
-}
-
 static bool is_matrix(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
@@ -35,11 +20,23 @@ static const hp_buffer *operand(const hp_role *r, const hp_task *t, int k) {
     return b < 0 ? NULL : &r->buffer[b];
 }
 
-/* The buffer on the input's side, if a window may leave some of its last rows and columns unread. */
-static const hp_buffer *input_of(const hp_role *r, const hp_task *t, int n_in) {
-    const hp_task_op op = (hp_task_op)t->op;
-    const hp_buffer *dx = op == HP_TASK_BWD ? operand(r, t, 3 + n_in) : operand(r, t, places[op].in);
-    return dx ? dx : operand(r, t, places[op].other_in);
+static const hp_buffer *buffer_of(const hp_graph *g, const hp_role *r, const hp_task *t,
+                                  hp_operand_kind kind) {
+    const int32_t b = hp_operand_buffer(g, r, t, kind, 0);
+    return b < 0 ? NULL : &r->buffer[b];
+}
+
+/* The buffer whose box says what is computed: the output's or its gradient's; of stats the save's. */
+static const hp_buffer *output_of(const hp_graph *g, const hp_role *r, const hp_task *t) {
+    const hp_buffer *dy = buffer_of(g, r, t, HP_OPERAND_DY), *y = dy ? dy : buffer_of(g, r, t, HP_OPERAND_Y);
+    return y ? y : buffer_of(g, r, t, HP_OPERAND_SAVE);
+}
+
+/* The first input's gradient, or the input itself: a window may leave some of its last rows and columns unread.
+ */
+static const hp_buffer *input_of(const hp_graph *g, const hp_role *r, const hp_task *t) {
+    const hp_buffer *dx = buffer_of(g, r, t, HP_OPERAND_DX);
+    return dx ? dx : buffer_of(g, r, t, HP_OPERAND_X);
 }
 
 static void set_lengths(int32_t length[HP_AXES], const hp_box *b) {
@@ -79,16 +76,16 @@ static void set_inputs(const hp_graph *g, const hp_layer *l, const hp_box *have,
 
 bool hp_work_case_of(const hp_graph *g, const hp_role *r, int task, hp_work_case *c) {
     const hp_task *t = &r->task[task];
-    if (!is_layer_task((hp_task_op)t->op)) return false;
+    if (!hp_task_is_layer(t)) return false;
     const hp_layer *l = &g->layer[t->layer];
-    const hp_buffer *out = operand(r, t, places[t->op].out), *in = input_of(r, t, l->n_in);
+    const hp_buffer *out = output_of(g, r, t), *in = input_of(g, r, t);
     HP_ASSERT(out);
     const bool matrix = l->op == HP_CONV || l->op == HP_LINEAR;
     memset(c, 0, sizeof *c);
     c->layer = t->layer;
     c->op = t->op;
     c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix && !g->deployed;
-    c->sums = t->n_operand > places[t->op].others + places[t->op].per_input * l->n_in;
+    c->sums = hp_operands_extra(g, t);
     const hp_box made = hp_task_rows(t, &out->box);
     set_lengths(c->out, &made);
     set_inputs(g, l, in ? &in->box : NULL, &made, c);
@@ -277,7 +274,8 @@ static hp_dtype moved_dtype(const hp_program *p, const hp_graph *g, const hp_rol
 static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
                       hp_work *w) {
     const hp_layer *l = &g->layer[t->layer];
-    const int forward = r->operand[t->operand] >= 0, backward = r->operand[t->operand + 1] >= 0;
+    const int forward = buffer_of(g, r, t, HP_OPERAND_PACK_FORWARD) != NULL,
+              backward = buffer_of(g, r, t, HP_OPERAND_PACK_BACKWARD) != NULL;
     w->size = (double)r->place[l->param[0]].count;
     w->bytes += w->size * hp_dtype_bytes((hp_dtype)p->dtype);
     snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->kh,
@@ -303,10 +301,10 @@ static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, h
 
 /* Strips come without labels: of a deployed program's the image alone counts. */
 static void load_work(const hp_graph *g, const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
-    const hp_buffer *image = operand(r, t, 0), *labels = operand(r, t, 1);
+    const hp_buffer *image = buffer_of(g, r, t, HP_OPERAND_X),
+                    *labels = buffer_of(g, r, t, HP_OPERAND_LABELS);
     if (g->deployed && image && labels) w->size = w->bytes = w->size - (double)labels->bytes;
-    snprintf(w->key, sizeof w->key, "load %s %s", r->operand[t->operand] >= 0 ? "image" : "labels",
-             hp_dtype_names[dtype]);
+    snprintf(w->key, sizeof w->key, "load %s %s", image ? "image" : "labels", hp_dtype_names[dtype]);
 }
 
 static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {

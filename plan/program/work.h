@@ -6,6 +6,23 @@
 
 #include "plan/program/program.h"
 
+/* What a task costs depends on this alone. */
+typedef struct hp_work {
+    /* Shape class without the size, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56". The last word is the length of
+     * a row of the map (linear: of the weights): kernels work row by row, so short rows cost more per
+     * element. Layers only. */
+    char key[80];
+    double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
+    double flops;  /* of the task */
+    double bytes;  /* of memory traffic, reading and writing each operand once */
+    double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
+} hp_work;
+
+/* Of a processor that nobody has measured: the ridge of a 2020s device lies between 5 and 50. */
+#define HP_MACS_PER_BYTE 10.0
+
+hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);
+
 typedef struct hp_work_case {
     int32_t layer;
     uint8_t op, eval, sums, spare; /* sums: batch norm with statistics that come from elsewhere */

@@ -6,6 +6,8 @@
 #include "plan/graph/deploy.h"
 #include "plan/graph/json.h"
 #include "plan/base/units.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 #include <string.h>
 

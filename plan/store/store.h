@@ -6,6 +6,7 @@
 #include "plan/base/hash.h"
 #include "plan/machine/machine.h"
 #include "plan/program/program.h"
+#include "plan/lower/lower.h"
 
 typedef struct hp_plan {
     char net[64];

@@ -4,6 +4,7 @@
 #define HP_SIM_CUTS_H
 
 #include "sim/search/parts.h"
+#include "plan/lower/lower.h"
 
 typedef enum hp_cut_kind {
     HP_CUT_TIME,  /* the slowest stage as fast as possible: what fills pipelines */

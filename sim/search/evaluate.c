@@ -6,6 +6,7 @@
 #include "sim/bound_by.h"
 #include "sim/search/memory_eager.h"
 #include "sim/placement.h"
+#include "plan/lower/lower.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "plan/store/store.h"
 #include "sim/search/memory_fit.h"
 #include "sim/search/estimate.h"
+#include "plan/lower/lower.h"
 
 typedef struct hp_eval_setup {
     const hp_graph *graph;

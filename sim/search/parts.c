@@ -5,6 +5,7 @@
 #include "plan/memory/device.h"
 #include "sim/search/live.h"
 #include "sim/search/memory_eager.h"
+#include "plan/program/work.h"
 
 struct hp_parts {
     hp_arena *arena;

@@ -2,6 +2,8 @@
  * layer. usage: bench_device NET IMAGE BATCH STEPS [layers] */
 #include "exec/device/cpu/train.h"
 #include "plan/program/program.h"
+#include "plan/lower/lower.h"
+#include "plan/program/print.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/support/made_up_machine.h"
+#include "plan/program/work.h"
 
 static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     (void)state;

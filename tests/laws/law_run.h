@@ -6,6 +6,8 @@
 #include "plan/strategy/layout.h"
 #include "tests/support/random_net.h"
 #include "tests/support/run_ranks.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,6 +4,7 @@
 #include "sim/bounds.h"
 #include "tests/support/random_net.h"
 #include "tests/support/run_ranks.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

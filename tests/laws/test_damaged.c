@@ -5,6 +5,7 @@
 #include "tests/support/damage.h"
 #include "tests/support/random_deployed.h"
 #include "tests/support/run_ranks.h"
+#include "plan/lower/lower.h"
 
 #include <math.h>
 #include <setjmp.h>

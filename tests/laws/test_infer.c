@@ -3,6 +3,8 @@
 #include "exec/data/weights/weights.h"
 #include "tests/support/random_deployed.h"
 #include "tests/support/run_ranks.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,12 +2,13 @@
  * what MPI would move, and run on the virtual clock; what a lowering or a file may get wrong is refused. (On
  * streams, with threads: tests/laws/test_late.c.) */
 #include "plan/program/lanes.h"
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 #include "sim/interp.h"
 #include "tests/support/damage.h"
 #include "tests/support/integer_ranks.h"
 #include "tests/support/odd_net.h"
 #include "tests/support/seed_faults.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,8 @@
 #include "exec/run/loss_scale.h"
 #include "plan/graph/precision.h"
 #include "tests/laws/law_run.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 enum {
     STEPS = 2,

@@ -4,6 +4,7 @@
 #include "plan/program/work.h"
 #include "sim/interp.h"
 #include "tests/support/random_net.h"
+#include "plan/lower/lower.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,6 +2,8 @@
 #include "sim/bounds.h"
 #include "sim/timeline.h"
 #include "tests/support/random_net.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -6,6 +6,7 @@
 #include "tests/support/run_ranks.h"
 #include "tests/standin/probe.h"
 #include "tests/support/standin_child.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

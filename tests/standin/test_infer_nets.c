@@ -4,6 +4,8 @@
 #include "exec/cuda/runtime/device.h"
 #include "tests/support/random_deployed.h"
 #include "tests/support/run_ranks.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -11,6 +11,7 @@
 
 #include "plan/base/arena.h"
 #include "plan/program/program.h"
+#include "plan/program/print.h"
 
 #include <string.h>
 

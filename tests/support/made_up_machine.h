@@ -8,6 +8,7 @@
 #include "sim/search/evaluate.h"
 #include "tests/support/data_files.h"
 #include "traces/trace.h"
+#include "plan/program/work.h"
 
 #include <math.h>
 

@@ -3,6 +3,8 @@
 #include "tests/support/trace_fixture.h"
 #include "traces/query.h"
 #include "traces/text.h"
+#include "plan/lower/lower.h"
+#include "plan/program/print.h"
 
 #include <sys/stat.h>
 

@@ -2,6 +2,7 @@
  * take notes, and the all-reduce algorithms played by all their members in one process. */
 #include "exec/comm/allreduce.h"
 #include "exec/interp/interp.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
  * the first waits for another queue, and none could be longer. */
 #include "exec/interp/graph_segments.h"
 #include "tests/support/random_net.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,7 @@
 #include "tests/support/damage.h"
 #include "tests/support/random_deployed.h"
 #include "tests/support/seed_deployed_faults.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,10 @@
 /* test_faults.c - programs with one seeded fault: every kind, in tiled, mirrored, replicated and
  * plain pipelines, is caught by code and rank; damage of any kind never makes the checker look out of bounds.
  */
-#include "plan/check/check.h"
+#include "plan/check/inside.h"
 #include "tests/support/random_net.h"
 #include "tests/support/damage.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

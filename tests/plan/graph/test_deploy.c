@@ -1,6 +1,8 @@
 /* test_deploy.c - inference graphs: what folds, what is stored how, what fits; and their programs, proved. */
 #include "plan/graph/deploy.h"
 #include "plan/program/program.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,7 @@
 #include "plan/nets/builder.h"
 #include "plan/program/program.h"
 #include "plan/base/rng.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

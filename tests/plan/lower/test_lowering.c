@@ -5,6 +5,7 @@
 #include "tests/support/brute_tiles.h"
 #include "tests/support/integer_ranks.h"
 #include "tests/support/odd_net.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
  * says between whom. (Seeded faults: tests/plan/check/test_faults.c.) */
 #include "plan/check/check.h"
 #include "tests/support/random_net.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,6 +11,8 @@
 #include "plan/memory/device.h"
 #include "plan/memory/gpu_scratch.h"
 #include "plan/program/program.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 static const char *const NETS[] = {"cnn", "resnet18", "mobilenetv2", "unet:4", "vgg19", "densenet121"};
 static const char *const STRATEGIES[] = {"dp=1", "dp=2", "stages=2,micro=2", "sp=2x1", "cp=2"};

@@ -6,6 +6,7 @@
 #include "plan/program/program.h"
 #include "tests/support/brute_tiles.h"
 #include "tests/support/odd_net.h"
+#include "plan/lower/lower.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

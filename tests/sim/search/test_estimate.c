@@ -5,6 +5,7 @@
 #include "sim/search/memory_eager.h"
 #include "sim/search/predict.h"
 #include "tests/support/random_net.h"
+#include "plan/lower/lower.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -17,6 +17,8 @@
 #include <cmocka.h>
 
 #include "tests/support/search_world.h"
+#include "plan/lower/lower.h"
+#include "plan/check/check.h"
 
 /* With and without cutting off: the same winners, in the same order, with the same figures. */
 static void bounds_never_cut_off_a_winner(void **state) {

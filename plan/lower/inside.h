@@ -1,0 +1,175 @@
+/* inside.h - what the files of the lowering share: the role being written, a pass through one of its stages, and
+ * the steps of which a pass consists. */
+#ifndef HP_LOWER_INSIDE_H
+#define HP_LOWER_INSIDE_H
+
+#include "plan/lower/lower.h"
+#include "plan/strategy/layout.h"
+#include "plan/strategy/schedule.h"
+
+/* Messages under way to this rank. */
+typedef struct hp_arrivals {
+    int32_t n, *buffer;
+} hp_arrivals;
+
+/* One forward pass of one micro-batch through one slot of a role: which buffer holds what; -1 none. */
+typedef struct hp_frame {
+    int32_t *act;                    /* per tensor: what this part has of it */
+    int32_t *grad;                   /* per tensor: the gradient of that, so far */
+    int32_t *ext;                    /* per tensor: the larger box that came together in an exchange */
+    int32_t *ext_grad;               /* per tensor: the gradient of that, so far */
+    int32_t *in;                     /* per layer input (geometry's need index): what the layer reads */
+    struct hp_arrivals *came, *back; /* per tensor: messages of its exchange, and of the exchange's adjoint */
+    int32_t *save;                   /* per layer */
+} hp_frame;
+
+/* A virtual stage: layers first .. end-1, what enters and what leaves, and how its parts share it. */
+typedef struct hp_vstage {
+    int32_t first, end, deep; /* deep: layers before it are streamed */
+    int32_t n_in, *in;        /* tensors received from the virtual stage before, forwarded ones included */
+    int32_t n_out, *out;      /* tensors sent to the one after */
+    hp_geometry *geo;
+    hp_box *ext;        /* [part * n_tensor + tensor]: box that an exchange brings together; empty: none */
+    bool *exchanges;    /* per tensor: does any part need more of it than it has? */
+    int32_t *first_use; /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
+    int32_t *sync_group, *weight_group; /* per flip and slice; per slice (see lower_slice); -1: alone */
+} hp_vstage;
+
+typedef struct hp_dep {
+    int32_t task, on;
+} hp_dep;
+
+typedef struct hp_lower {
+    hp_arena *arena;
+    const hp_graph *g;
+    const hp_strategy *s;
+    const hp_lower_options *o;
+    hp_program *p;
+    hp_role *r; /* the role being written */
+    int32_t n_vstage;
+    hp_vstage *vstage;
+    int32_t *last_use; /* per tensor */
+    bool *live;        /* per tensor: the loss depends on it */
+    bool *learns;      /* per tensor: it depends on parameters */
+    int group_room, member_room;
+    int first_stats; /* groups from here on sum statistics; those before it gradients and metrics */
+
+    int task_room, operand_room, buffer_room, queue_room;
+    int n_dep, dep_room;
+    hp_dep *dep;
+    int writer_room, reader_room;
+    int32_t *writer; /* per buffer: last task that wrote it, -1 */
+    int32_t *reader; /* per buffer: last send that reads it, -1 */
+
+    int32_t role;
+    hp_frame *frame;       /* per slot * micro */
+    bool defers;           /* the schedule runs weight gradients apart (zb) */
+    int32_t metric_writer; /* last loss task */
+    int64_t scratch_bytes; /* most that a task wants */
+    int n_sent, sent_room;
+    int32_t *sent; /* buffers of the role's sends over stage boundaries, in order */
+    int keep;      /* steps that a sent buffer stays alive after the step that sends it */
+    int step;
+    int32_t *sent_after; /* per step: n_sent at its end */
+    bool *touched;       /* per layer: its gradients hold a micro-batch already */
+    int32_t *grad_task;  /* per layer: last task that wrote its gradients, -1 */
+} hp_lower_ctx;
+
+/* Where a pass happens: a slot of the role, its stage and part there, and the micro-batch. */
+typedef struct hp_pass {
+    const hp_vstage *v;
+    hp_frame *f;
+    int32_t slot, stage, part, flip; /* stage: virtual */
+    int32_t micro;
+} hp_pass;
+
+static inline bool lower_train(const hp_lower_ctx *c) {
+    return c->o->mode == HP_MODE_TRAIN;
+}
+static inline const hp_box *lower_have(const hp_lower_ctx *c, const hp_pass *a, int tensor) {
+    return hp_geometry_have(a->v->geo, c->g, a->part, tensor);
+}
+static inline const hp_box *lower_own(const hp_lower_ctx *c, const hp_pass *a, int tensor) {
+    return hp_geometry_own(a->v->geo, c->g, a->part, tensor);
+}
+static inline int lower_need_index(const hp_pass *a, int layer, int k) {
+    return a->v->geo->need_first[layer - a->v->first] + k;
+}
+static inline bool lower_wants_gradient(const hp_lower_ctx *c, int tensor) {
+    return c->learns[tensor] && c->live[tensor]; /* the image needs none */
+}
+
+/* lower/emit.c: tasks, buffers, dependencies */
+int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64_t elems, int what,
+                     int micro);
+/* A tensor's, a gradient's or a message's buffer for a box. */
+int32_t lower_box(hp_lower_ctx *c, hp_buffer_kind kind, int tensor, int micro, const hp_box *box);
+const hp_box *lower_box_of(const hp_lower_ctx *c, int32_t buffer);
+int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel);
+/* Appends a task with its operands, those of its row in plan/program/ops.def: -1 where one is absent, also in
+ * the place of an EXTRA one. Dependencies and lifetimes follow from what the row says of each. Returns the task's
+ * id. */
+int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand);
+hp_task lower_layer_task(const hp_pass *a, hp_task_op op, int layer, int flags);
+void lower_dep(hp_lower_ctx *c, int task, int on);
+/* Keeps a buffer alive up to the task emitted last. */
+void lower_touch(hp_lower_ctx *c, int32_t buffer);
+/* Zeroes elements of a buffer. Returns the task. */
+int lower_zero(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t buffer, int64_t offset, int64_t count);
+
+/* lower/move.c: boxes from where they are to where they are needed, and their gradients back */
+void lower_recv_inputs(hp_lower_ctx *c, const hp_pass *a);
+void lower_send_outputs(hp_lower_ctx *c, const hp_pass *a);
+void lower_recv_gradients(hp_lower_ctx *c, const hp_pass *a);
+void lower_send_gradients(hp_lower_ctx *c, const hp_pass *a);
+/* What layer (n_layer: the loss) reads as its input k: the tensor as it is here, or what an exchange brings.
+ */
+void lower_copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t src);
+int32_t lower_input(hp_lower_ctx *c, const hp_pass *a, int layer, int k, int tensor);
+/* Exchange of a tensor between the parts of its stage, as soon as it is there; all parts take part. */
+void lower_exchange(hp_lower_ctx *c, const hp_pass *a, int tensor);
+/* The box that an exchange brings together around what the part has, if only rows are added to it and the
+ * layer that computes the tensor can write into the middle; else NULL. */
+const hp_box *lower_room_for_halo(const hp_lower_ctx *c, const hp_pass *a, int tensor);
+/* Adds a gradient with respect to what a layer read to the tensor's. */
+void lower_contribute(hp_lower_ctx *c, const hp_pass *a, int layer, int k, int tensor, int32_t gradient);
+/* The adjoint of the exchange: sends strips back, once all readers are done; collects, before the producer.
+ */
+void lower_return(hp_lower_ctx *c, const hp_pass *a, int tensor);
+void lower_collect(hp_lower_ctx *c, const hp_pass *a, int tensor);
+
+/* lower/layers.c: the tasks of one pass */
+void lower_forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x, int32_t sums);
+void lower_forward(hp_lower_ctx *c, const hp_pass *a);
+void lower_backward(hp_lower_ctx *c, const hp_pass *a);
+void lower_weights(hp_lower_ctx *c, const hp_pass *a); /* weight gradients that backward left out (zb) */
+
+/* lower/stream.c: layers 1 .. end-1 strip by strip */
+/* The segment's end: at most `units` units, up to the first layer that reads a whole map (on tiles of some
+ * columns: whole rows). 0: none. */
+int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units);
+void lower_streamed(hp_lower_ctx *c, const hp_pass *a, int end);
+
+/* lower/groups.c: slots, communicators */
+void lower_slots(hp_lower_ctx *c);
+void lower_groups(hp_lower_ctx *c);
+/* Does the role compute something of that layer with that orientation? */
+bool lower_runs(const hp_lower_ctx *c, int role, int vstage, int layer, int flip);
+/* Parts with the same slice number hold the same weights: a channel slice of a branch. */
+static inline int lower_slices(const hp_lower_ctx *c) {
+    return c->s->cp * c->s->bp;
+}
+int lower_slice(const hp_lower_ctx *c, int part);
+
+/* lower/update.c: parameters, buckets, optimiser */
+void lower_params(hp_lower_ctx *c);
+void lower_packs(hp_lower_ctx *c);
+void lower_update(hp_lower_ctx *c);
+
+/* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */
+void hp_memory_place(hp_lower_ctx *c);
+/* memory_size.c: places all buffers behind the fixed ones, from `from` on, if that ends before `best`;
+ * returns the end. */
+int64_t hp_memory_by_size(hp_arena *arena, hp_role *r, int64_t from, int64_t best);
+
+#endif
