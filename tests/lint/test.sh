@@ -45,6 +45,30 @@ typedef enum hp_status {
   HP_EREQUEUE = 75, /* please requeue */
 } hp_status;
 END
+  mkdir -p docs plan/machine costmodels
+  printf 'const char hp_db_schema[] = "CREATE TABLE meta(key TEXT, value TEXT, PRIMARY KEY(key)) STRICT;";\n' \
+    >plan/base/schema.c
+  printf 'int fields[] = {FIELD("device", "name", 0)};\n' >plan/machine/json.c
+  printf 'int hp_row_infos[] = {\n    [0] = {"fit", 0},\n};\n' >costmodels/table.c
+  cat >docs/formats.md <<'END'
+### `meta`
+
+| `key` | |
+| `value` | |
+
+## Machine files
+
+| `device.name` | |
+
+### Rows
+
+| `fit` | |
+
+```c plan/graph/graph.c
+int graph(int a);
+...
+```
+END
   printf '#include "plan/base/status.h"\nint graph(int a);\nint graph(int a) { return a; }\n' >plan/graph/graph.c
   printf '#include "plan/base/status.h"\n' >plots/plot.c
   printf 'COMMAND(plot, "pictures")\n' >cli/commands.def
@@ -59,7 +83,7 @@ esac
 exit 2
 END
   chmod +x build/hplan
-  printf 'BasedOnStyle: LLVM\n' >.clang-format
+  printf 'BasedOnStyle: LLVM\nColumnLimit: 0\n' >.clang-format
   printf 'build/\n' >.gitignore
   printf '[{"directory": "%s", "file": "plan/graph/graph.c", "command": "cc -I. -c plan/graph/graph.c"}]\n' "$tree" \
     >build/compile_commands.json
@@ -107,6 +131,16 @@ printf 'See `docs/{gone,here}*.md`.\n' >>README.md
 finds references 'there is no docs/here*.md'
 printf 'true %s as gone.py\n' '#' >plots/x.sh
 finds references 'plots/x.sh:1: there is no gone.py'
+
+sed -i 's/int graph(int a);/int graph(long a);/' docs/formats.md
+finds excerpts 'docs/formats.md:15: not in plan/graph/graph.c'
+
+sed -i '/`value`/d' docs/formats.md
+finds formats 'meta has value, which is not described'
+sed -i 's/`fit`/`fat`/' docs/formats.md
+finds formats 'Rows has no fat'
+sed -i 's/"name", 0/"title", 0/' plan/machine/json.c
+finds formats 'Machine files has device.title'
 
 printf 'LATER(command, "plot", "there already")\n' >>cli/later.def
 finds planned 'hplan plot: exit status 2, expected 69'
