@@ -1,34 +1,32 @@
 #!/bin/bash
-# cli_readme.sh - the README's commands work: every line of its console blocks that begins with "$ hplan" is run, in
-# order, in one scratch folder, and must exit 0. Commands and exit codes it lists must be the program's.
+# cli_readme.sh - the documents' commands work: every line of the console blocks of README.md and docs/ that begins
+# with "$ hplan" is run, each document's in order in a scratch folder of its own, and must exit 0. (That the commands,
+# networks, plots and exit codes that they list are the program's, tests/lint/planned.py checks.)
 # shellcheck disable=SC2016 # backticks and $ below are the README's
 set -u
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh" || exit 1
 : "${HPLAN_SOURCE:?folder of the sources}"
-readme=$HPLAN_SOURCE/README.md
 PATH=$(dirname "$HPLAN"):$PATH
+commands=0
 
-mapfile -t lines < <(sed -n '/^```console/,/^```$/{s/^\$ \(hplan .*\)/\1/p}' "$readme")
-[ ${#lines[@]} -ge 2 ] || complain "the README shows ${#lines[@]} hplan commands"
-for line in "${lines[@]}"; do
-  start=$SECONDS
-  timeout -k 5 300 bash -c "$line" >out 2>err </dev/null
-  code=$?
-  echo "$((SECONDS - start)) s: $line"
-  [ "$code" = 0 ] || complain "exit $code: $line: $(tail -c 400 err)"
+# run_document FILE: its commands, one after another.
+run_document() {
+  local line code start
+  mkdir "$scratch/$(basename "$1")" && cd "$scratch/$(basename "$1")" || exit 1
+  while read -r line <&3; do
+    start=$SECONDS
+    timeout -k 5 300 bash -c "$line" >out 2>err </dev/null
+    code=$?
+    commands=$((commands + 1))
+    echo "$((SECONDS - start)) s: $line"
+    [ "$code" = 0 ] || complain "$1: exit $code: $line: $(tail -c 400 err)"
+  done 3< <(sed -n '/^```console$/,/^```$/{s/^\$ \(hplan .*\)/\1/p}' "$1")
+}
+
+for document in "$HPLAN_SOURCE"/README.md "$HPLAN_SOURCE"/docs/*.md; do
+  run_document "$document"
 done
+[ "$commands" -ge 20 ] || complain "the documents show $commands hplan commands"
 
-"$HPLAN" help >commands
-while read -r command; do
-  grep -q "^  $command " commands || complain "the README lists '$command', hplan help does not"
-done < <(sed -n '/^## Commands/,/^Results/{s/^| `\([a-z]*\)` |.*/\1/p}' "$readme")
-while read -r command; do
-  grep -q "^| \`$command\` |" "$readme" || complain "hplan help lists '$command', the README does not"
-done < <(sed -n '/^Commands:/,/^$/{s/^  \([a-z]*\) .*/\1/p}' commands)
-
-while read -r folder; do
-  [ -d "$HPLAN_SOURCE/$folder" ] || complain "the README names the folder $folder, which does not exist"
-done < <(sed -n '/^## Where things are/,$ {s/^| `\([a-z/]*\)` |.*/\1/p}' "$readme")
-
-conclude "the README's commands work"
+conclude "the documents' commands work"
