@@ -6,6 +6,7 @@
 #include "cli/launch/workspace.h"
 #include "costmodels/calibrate.h"
 #include "plan/base/units.h"
+#include "plan/base/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -207,12 +208,6 @@ static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c,
     return write_machine(arena, s, err);
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static const char *next_step(hp_arena *arena, const options *o, const setup *s) {
     const hp_device_info *d = s->jobs.device;
     if (s->gpu.gpu.count == 0) return "hplan simulate --machine local";
@@ -224,14 +219,14 @@ static const char *next_step(hp_arena *arena, const options *o, const setup *s) 
 
 static hp_status calibrate(frame *f, hp_error *err) {
     const options *o = f->options;
-    const double start_s = now_s();
+    const double start_s = hp_now_s();
     setup *s = HP_NEW(f->arena, setup, 1);
     hp_cost_table *t = NULL;
     HP_TRY(prepare(f->arena, o, s, err));
     hp_calibration *c = hp_calibration_new(f->arena, &s->machine);
     HP_TRY(run_jobs(s, c, err));
     HP_TRY(write_table(f->arena, s, c, &t, err));
-    const double elapsed_s = now_s() - start_s;
+    const double elapsed_s = hp_now_s() - start_s;
     if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, s->jobs.n), err);
     calibrate_print(t);
     printf("\n%d runs in %.0f s, wrote %s\nnext: %s\n", s->jobs.n, elapsed_s, s->path,

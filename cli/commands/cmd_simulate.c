@@ -2,17 +2,11 @@
  * rejects, and stores the best one as a plan with its predicted trace. */
 #include "cli/commands/conditions.h"
 #include "cli/options/simulate.h"
+#include "plan/base/clock.h"
 
 #include <string.h>
-#include <time.h>
 
 enum { MOST_CLIENTS = 4 }; /* processes on a device: what AccDP published */
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Codes come once, but for lack of memory: with tiles and without (sim/search/search.c). */
 static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
@@ -110,12 +104,12 @@ static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate
 }
 
 static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
-    const double start_s = now_s();
+    const double start_s = hp_now_s();
     if (s->has_strategy)
         HP_TRY(evaluate_one(arena, s, f, err));
     else
         for (int i = 0; i < s->n_count; i++) HP_TRY(search_count(arena, s, s->count[i], f, err));
-    f->elapsed_s = now_s() - start_s;
+    f->elapsed_s = hp_now_s() - start_s;
     return HP_OK;
 }
 

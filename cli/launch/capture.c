@@ -1,6 +1,7 @@
 /* capture.c - runs a program with posix_spawn, a pipe and a deadline. */
 #define _GNU_SOURCE /* pipe2 */
 #include "cli/launch/capture.h"
+#include "plan/base/clock.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -15,12 +16,6 @@
 #include <unistd.h>
 
 extern char **environ;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Starts argv with stdout on `out_fd`, in a process group of its own so that its children can be killed
  * too. */
@@ -43,7 +38,7 @@ static bool start(const char *const *argv, int out_fd, pid_t *pid) {
 static bool read_all(int fd, double deadline_s, char *out, size_t size) {
     size_t used = 0;
     for (;;) {
-        const double left_s = deadline_s - now_s();
+        const double left_s = deadline_s - hp_now_s();
         struct pollfd p = {.fd = fd, .events = POLLIN};
         if (left_s <= 0 || poll(&p, 1, (int)(left_s * 1e3) + 1) <= 0) return false;
         char chunk[4096];
@@ -59,7 +54,7 @@ static bool read_all(int fd, double deadline_s, char *out, size_t size) {
 /* Waits for the child until the deadline, then kills its group. */
 static bool finish(pid_t pid, double deadline_s) {
     int status = 0;
-    while (now_s() < deadline_s) {
+    while (hp_now_s() < deadline_s) {
         const pid_t done = waitpid(pid, &status, WNOHANG);
         if (done == pid) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
         if (done < 0) return false;
@@ -75,7 +70,7 @@ bool cli_capture(const char *const *argv, double limit_s, char *out, size_t size
     pid_t pid;
     out[0] = 0;
     if (pipe2(ends, O_CLOEXEC)) return false;
-    const double deadline_s = now_s() + limit_s;
+    const double deadline_s = hp_now_s() + limit_s;
     const bool started = start(argv, ends[1], &pid);
     close(ends[1]);
     const bool whole = started && read_all(ends[0], deadline_s, out, size);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
 #include "cli/launch/launch_command.h"
+#include "plan/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,14 +41,8 @@ typedef struct launch_watch {
     hp_error said, *error;      /* hplan-exec's message; hplan's own */
 } launch_watch;
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void expect_end(launch_watch *w) {
-    if (w->kill_s == 0) w->kill_s = now_s() + GRACE_S;
+    if (w->kill_s == 0) w->kill_s = hp_now_s() + GRACE_S;
 }
 
 static void end_now(launch_watch *w, int number) {
@@ -148,11 +143,11 @@ static void take_signal(launch_watch *w) {
     struct signalfd_siginfo info;
     if (read(w->signals, &info, sizeof info) != sizeof info) return;
     if (w->own_signal) {
-        if (now_s() > w->own_signal_s + AGAIN_S) end_now(w, SIGKILL);
+        if (hp_now_s() > w->own_signal_s + AGAIN_S) end_now(w, SIGKILL);
         return;
     }
     w->own_signal = (int)info.ssi_signo;
-    w->own_signal_s = now_s();
+    w->own_signal_s = hp_now_s();
     end_now(w, SIGTERM);
 }
 
@@ -166,9 +161,9 @@ static void watch(launch_watch *w) {
         if (fd[0].revents) take_signal(w);
         if (fd[1].revents) out = drain(w, &w->out, take_out);
         if (fd[2].revents) err = drain(w, &w->err, take_err);
-        if (w->kill_s > 0 && now_s() > w->kill_s) {
+        if (w->kill_s > 0 && hp_now_s() > w->kill_s) {
             kill(-w->child, SIGKILL); /* the ranks end with their parent: PR_SET_PDEATHSIG */
-            w->kill_s = now_s() + GRACE_S;
+            w->kill_s = hp_now_s() + GRACE_S;
         }
     }
 }

@@ -1,5 +1,6 @@
 /* progress.c - progress of a long command on stderr: a bar on a terminal, otherwise a line every 30 s. */
 #include "cli/cli.h"
+#include "plan/base/clock.h"
 
 #include <string.h>
 #include <time.h>
@@ -7,12 +8,6 @@
 static const double bar_every_s = 0.1, line_every_s = 30;
 
 enum { BAR = 20, LINE = 512, CLOCK = 24 };
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static const char *clock_text(double seconds, char out[CLOCK]) {
     const long s = seconds < 1e9 ? (long)(seconds + 0.5) : 0;
@@ -53,13 +48,13 @@ static void show(const cli_progress *p, long done, const char *detail, double el
 }
 
 void cli_progress_start(cli_progress *p, const char *what, long total) {
-    const double now = now_s();
+    const double now = hp_now_s();
     *p = (cli_progress){.what = what, .total = total, .started_s = now, .shown_s = now};
 }
 
 void cli_progress_update(cli_progress *p, long done, const char *detail) {
     const bool terminal = cli_is_terminal(stderr);
-    const double now = now_s();
+    const double now = hp_now_s();
     const bool last = terminal && done == p->total;
     if (!last && now - p->shown_s < (terminal ? bar_every_s : line_every_s)) return;
     p->shown_s = now;

@@ -1,18 +1,12 @@
 /* comm.c - waiting with a deadline, and the small exchanges of a run's start and end. */
 #include "exec/comm/comm.h"
+#include "plan/base/clock.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const KINDS[] = {"send to rank", "receive from rank", "all-reduce"};
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 hp_status hp_comm_open(hp_comm **comm, hp_error *err) {
     /* set by Open MPI's mpirun, PMIx and PMI launchers (srun) for each process they start */
@@ -34,11 +28,11 @@ static hp_status stalled(const hp_comm *comm, const hp_comm_op *op, double limit
 hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what, hp_error *err) {
     int handle = -1;
     HP_TRY(comm->ops->start(comm, op, &handle, err));
-    const double start_s = now_s();
+    const double start_s = hp_now_s();
     for (bool done = false;;) {
         HP_TRY(comm->ops->test(comm, handle, &done, err));
         if (done) return HP_OK;
-        if (now_s() - start_s > limit_s) return stalled(comm, op, limit_s, what, err);
+        if (hp_now_s() - start_s > limit_s) return stalled(comm, op, limit_s, what, err);
         sched_yield();
     }
 }

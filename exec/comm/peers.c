@@ -9,13 +9,13 @@
 
 #include "plan/base/hash.h"
 #include "plan/base/rng.h"
+#include "plan/base/clock.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -70,19 +70,13 @@ static bool get_ready(meeting *m, peer_card *mine) {
     return m->saved && m->memory->ops->put(m->memory, m->arena, own, m->bytes, &why) == HP_OK;
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool copied(const meeting *m, bool *late) {
-    const double end_s = now_s() + HP_COMM_SETUP_LIMIT_S;
+    const double end_s = hp_now_s() + HP_COMM_SETUP_LIMIT_S;
     hp_error why;
     for (bool yes = false; !*late;) {
         if (m->memory->ops->streams->query(m->memory, m->event, &yes, &why) != HP_OK) return false;
         if (yes) return true;
-        *late = now_s() > end_s;
+        *late = hp_now_s() > end_s;
         sched_yield();
     }
     return false;

@@ -2,6 +2,7 @@
 #include "exec/quant/equalise.h"
 
 #include "exec/data/weights/weight_walk.h"
+#include "plan/graph/layer.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,10 +25,6 @@ typedef struct equalising {
 static const double headroom = 0.75;
 
 /* --- which pairs of layers --- */
-
-static bool is_matrix(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
-}
 
 /* Upper bound of an activation that is homogeneous below it; NaN: the activation is not. */
 static double bound_of(const hp_layer *l) {
@@ -56,9 +53,10 @@ static int sole_reader(const hp_graph *g, int layer) {
 
 static bool pair_of(const hp_graph *g, int first, pair *p) {
     const hp_layer *l = &g->layer[first];
-    if (!is_matrix(l) || l->n_in > 1) return false;
+    if (!hp_layer_is_matrix(l) || l->n_in > 1) return false;
     const int second = sole_reader(g, first);
-    if (second < 0 || !is_matrix(&g->layer[second]) || g->layer[second].in[0] != l->out) return false;
+    if (second < 0 || !hp_layer_is_matrix(&g->layer[second]) || g->layer[second].in[0] != l->out)
+        return false;
     *p = (pair){first, second, g->tensor[l->out].c, bound_of(l)};
     return !isnan(p->bound);
 }
@@ -150,7 +148,8 @@ static int widest(const hp_graph *g) {
 
 static void set_factors(hp_constants *c, const hp_factors *f) {
     for (int l = 0; l < f->n_layer; l++)
-        if (is_matrix(&hp_constants_graph(c)->layer[l])) hp_constants_set_factors(c, l, f->in[l], f->out[l]);
+        if (hp_layer_is_matrix(&hp_constants_graph(c)->layer[l]))
+            hp_constants_set_factors(c, l, f->in[l], f->out[l]);
 }
 
 /* Pairs share no layer. A column is measured relative to its rows' largest weights, which factors of rows

@@ -4,6 +4,7 @@
 
 #include "plan/graph/deploy_inside.h"
 #include "plan/graph/shape.h"
+#include "plan/graph/layer.h"
 
 #include <string.h>
 
@@ -18,10 +19,6 @@ typedef struct fold_state {
 static int32_t stands_for(const fold_state *s, int32_t tensor) {
     while (s->as[tensor] != tensor) tensor = s->as[tensor];
     return tensor;
-}
-
-static bool is_matrix(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
 /* Can the activation be fused into any layer? Clamps and hard swish can. */
@@ -52,7 +49,7 @@ static void take_over(fold_state *s, hp_layer *host, int l) {
 
 static void fold_norm(fold_state *s, int l) {
     hp_layer *bn = &s->layer[l], *host = open_host(s, bn->in[0]);
-    if (!host || !is_matrix(host) || host->n_norm || host->n_in > 1) return;
+    if (!host || !hp_layer_is_matrix(host) || host->n_norm || host->n_in > 1) return;
     if (bn->n_in > 1 && host->op == HP_LINEAR) return;
     if (!fuses(bn)) return;
     memcpy(host->norm, bn->param, sizeof host->norm);
@@ -77,7 +74,7 @@ static void fold_add(fold_state *s, int l) {
 
 static void fold_act(fold_state *s, int l) {
     hp_layer *host = open_host(s, s->layer[l].in[0]);
-    const bool takes = host && (is_matrix(host) || host->op == HP_BN || host->op == HP_ADD ||
+    const bool takes = host && (hp_layer_is_matrix(host) || host->op == HP_BN || host->op == HP_ADD ||
                                 host->op == HP_MUL || host->op == HP_SCALE);
     if (takes && fuses(&s->layer[l])) take_over(s, host, l);
 }

@@ -7,12 +7,9 @@
 #include "plan/memory/device.h"
 #include "plan/lower/inside.h"
 #include "plan/graph/precision.h"
+#include "plan/base/round.h"
 
 enum { PARAM_ALIGN = 16 /* elements: a cache line of float32 */ };
-
-static int64_t round_up(int64_t n, int64_t unit) {
-    return (n + unit - 1) / unit * unit;
-}
 
 /* The role's first slot of a virtual stage, -1: it takes no part. */
 static int slot_of(const hp_role *r, int vstage) {
@@ -75,7 +72,7 @@ static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places
             p.here = HP_HERE | ((trained ? saves : home) ? HP_HOME : 0) |
                      (lower_runs(c, c->role, vstage, layer, 0) ? HP_START : 0);
         c->r->place[l->param[i]] = p;
-        *to += round_up(p.count, PARAM_ALIGN);
+        *to += hp_round_up(p.count, PARAM_ALIGN);
     }
 }
 
@@ -211,7 +208,7 @@ static void cut_buckets(hp_lower_ctx *c, int vstage, buckets *k) {
         const hp_layer *l = &c->g->layer[layer];
         for (int i = 0; i < l->n_param; i++)
             if (hp_param_trained(&c->g->param[l->param[i]]))
-                k->at += round_up(c->r->place[l->param[i]].count, PARAM_ALIGN);
+                k->at += hp_round_up(c->r->place[l->param[i]].count, PARAM_ALIGN);
         if (c->grad_task[layer] >= 0) k->ready[k->n_ready++] = c->grad_task[layer];
         if ((k->at - k->from) * 4 >= c->s->fuse_bytes) end_bucket(c, k, group);
     }

@@ -4,15 +4,12 @@
  * weight layouts round channels of a group up to 16 (32 where the vectorised block of outputs is 32), and its
  * scratchpads are a few vectors, or one image for a strided 1x1 kernel (rtus, "reduce to unit stride"). */
 #include "plan/memory/device.h"
+#include "plan/base/round.h"
 
 enum {
     LINES = 64,               /* cache line and buffer alignment */
     LIBRARY_SCRATCH = 1 << 17 /* largest small scratchpad seen over random shapes, rounded up */
 };
-
-static int64_t round_up(int64_t v, int64_t to) {
-    return (v + to - 1) / to * to;
-}
 
 static int64_t taps(const hp_layer *l) {
     return (int64_t)l->kh * l->kw;
@@ -26,7 +23,7 @@ bool hp_conv_winograd(const hp_graph *g, int layer) {
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     if (x->c % 16 || y->c % 16 || x->c < 32 || y->c < 32)
         return false; /* transforms would outweigh the products */
-    const int64_t covered = round_up(y->h, 2) * round_up(y->w, 2);
+    const int64_t covered = hp_round_up(y->h, 2) * hp_round_up(y->w, 2);
     return covered * 2 <= (int64_t)y->h * y->w * 3; /* at most half as much again in incomplete tiles */
 }
 
@@ -40,24 +37,25 @@ bool hp_conv_gemm_gradient(const hp_graph *g, int layer) {
     const int64_t ins = g->tensor[l->in[0]].c, outs = g->tensor[l->out].c;
     /* at most an eighth of the products may fall on padding */
     return ins >= 32 && outs >= 32 &&
-           round_up(ins, HP_WINOGRAD_PANEL) * round_up(outs, 16) * 8 <= ins * outs * 9;
+           hp_round_up(ins, HP_WINOGRAD_PANEL) * hp_round_up(outs, 16) * 8 <= ins * outs * 9;
 }
 
 int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool backward_weights) {
     const int64_t cache =
         1 << 20; /* bytes of a second-level cache: 1 MiB on Zen 4, 1 to 2 on Xeons since Skylake */
-    const int64_t tile = HP_WINOGRAD_POINTS * 4 * (in_channels + round_up(out_channels, HP_WINOGRAD_PANEL));
+    const int64_t tile =
+        HP_WINOGRAD_POINTS * 4 * (in_channels + hp_round_up(out_channels, HP_WINOGRAD_PANEL));
     int64_t block = cache / tile / HP_WINOGRAD_ROWS * HP_WINOGRAD_ROWS;
     const int64_t least =
         backward_weights ? 128 : 48; /* so that weights, or their sums, pass the cache seldom: measured */
     if (block < least) block = least;
     const int64_t blocks = (tiles + block - 1) / block;
-    return round_up((tiles + blocks - 1) / blocks, HP_WINOGRAD_ROWS); /* blocks of about equal size */
+    return hp_round_up((tiles + blocks - 1) / blocks, HP_WINOGRAD_ROWS); /* blocks of about equal size */
 }
 
 static int64_t winograd_pack(const hp_shape *s, bool backward) {
     const int outs = backward ? s->ic : s->oc, ins = backward ? s->oc : s->ic;
-    return HP_WINOGRAD_POINTS * round_up(outs, HP_WINOGRAD_PANEL) * ins;
+    return HP_WINOGRAD_POINTS * hp_round_up(outs, HP_WINOGRAD_PANEL) * ins;
 }
 
 static int64_t winograd_scratch(const hp_shape *s, hp_task_op op) {
@@ -65,15 +63,15 @@ static int64_t winograd_scratch(const hp_shape *s, hp_task_op op) {
     const int from_c = back ? s->oc : s->ic, to_c = back ? s->ic : s->oc;
     const int64_t to_h = back ? s->ih : s->oh, to_w = back ? s->iw : s->ow;
     const int64_t tiles = s->n * ((to_h + 1) / 2) * ((to_w + 1) / 2),
-                  outs = round_up(to_c, HP_WINOGRAD_PANEL);
+                  outs = hp_round_up(to_c, HP_WINOGRAD_PANEL);
     const int64_t block = hp_winograd_block(from_c, to_c, tiles, op == HP_TASK_BWDW),
-                  zeros = round_up(s->ic > s->oc ? s->ic : s->oc, 16);
+                  zeros = hp_round_up(s->ic > s->oc ? s->ic : s->oc, 16);
     const int64_t sums = op == HP_TASK_BWDW ? (int64_t)from_c * outs : 0;
     return zeros + HP_WINOGRAD_POINTS * (block * (from_c + outs) + sums);
 }
 
 static int64_t gradient_scratch(const hp_layer *l, const hp_shape *s) {
-    const int64_t ins = round_up(s->ic, HP_WINOGRAD_PANEL), outs = round_up(s->oc, 16),
+    const int64_t ins = hp_round_up(s->ic, HP_WINOGRAD_PANEL), outs = hp_round_up(s->oc, 16),
                   pixels = s->n * s->oh * s->ow;
     const bool direct = taps(l) == 1 && ins == s->ic && outs == s->oc;
     return (ins + outs) * (pixels < HP_GRADIENT_ROWS ? pixels : HP_GRADIENT_ROWS) +
@@ -88,33 +86,33 @@ static int64_t convt_scratch(const hp_layer *l, const hp_shape *s) {
 
 /* Outputs of one group as oneDNN pads them: blocks of 16, or of 32, 48 or 64 where there are more. */
 static int64_t library_outs(int64_t outs) {
-    int64_t most = round_up(outs, 16);
+    int64_t most = hp_round_up(outs, 16);
     for (int block = 32; outs > 16 && block <= 64; block += 16)
-        if (round_up(outs, block) > most) most = round_up(outs, block);
+        if (hp_round_up(outs, block) > most) most = hp_round_up(outs, block);
     return most;
 }
 
 /* Elements of a weight in the widest layout oneDNN chooses. */
 static int64_t library_weights(const hp_layer *l, const hp_shape *s) {
     const int64_t groups = s->groups, ins = s->ic / groups, outs = s->oc / groups;
-    if (ins == 1 && outs == 1) return round_up(groups, 16) * taps(l);
-    return groups * library_outs(outs) * round_up(ins, 16) * taps(l);
+    if (ins == 1 && outs == 1) return hp_round_up(groups, 16) * taps(l);
+    return groups * library_outs(outs) * hp_round_up(ins, 16) * taps(l);
 }
 
 static int64_t library_scratch(const hp_layer *l, const hp_shape *s, hp_task_op op) {
     int64_t bytes = LIBRARY_SCRATCH;
     if (taps(l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
-        bytes += 4 * (int64_t)s->oh * s->ow * round_up(s->ic, 16);
+        bytes += 4 * (int64_t)s->oh * s->ow * hp_round_up(s->ic, 16);
     if (op !=
         HP_TASK_PACK) /* gradients before they are reordered, or weights that the pack holds otherwise */
-        bytes += 4 * (library_weights(l, s) + round_up(s->oc, 16));
+        bytes += 4 * (library_weights(l, s) + hp_round_up(s->oc, 16));
     return bytes;
 }
 
 /* The input in (C, H, W) order, or a row for the bias gradient. */
 static int64_t linear_scratch(const hp_shape *s) {
     const int64_t image = s->ih > 1 || s->iw > 1 ? s->n * s->ih * s->iw * s->ic : 0;
-    return round_up(4 * (image > s->oc ? image : s->oc), LINES);
+    return hp_round_up(4 * (image > s->oc ? image : s->oc), LINES);
 }
 
 int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype) {
@@ -127,17 +125,17 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shap
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32) return 0;
-    if (l->op == HP_BN) return 8 * round_up(s->oc, 16) * 5; /* float64 sums and float32 factors */
+    if (l->op == HP_BN) return 8 * hp_round_up(s->oc, 16) * 5; /* float64 sums and float32 factors */
     if (l->op == HP_DROPOUT)
-        return round_up(4 * (int64_t)s->oh * s->ow * s->oc, LINES); /* one sample's mask */
+        return hp_round_up(4 * (int64_t)s->oh * s->ow * s->oc, LINES); /* one sample's mask */
     if (l->op == HP_LINEAR) return linear_scratch(s);
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
-    if (l->op == HP_CONVT && compute) return round_up(4 * convt_scratch(l, s), LINES);
+    if (l->op == HP_CONVT && compute) return hp_round_up(4 * convt_scratch(l, s), LINES);
     if (l->op != HP_CONV) return 0;
     if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer))
-        return round_up(4 * gradient_scratch(l, s), LINES);
+        return hp_round_up(4 * gradient_scratch(l, s), LINES);
     if (!compute || !hp_conv_winograd_part(g, layer, s)) return library_scratch(l, s, op);
-    return round_up(4 * winograd_scratch(s, op), LINES);
+    return hp_round_up(4 * winograd_scratch(s, op), LINES);
 }
 
 int64_t hp_save_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype) {

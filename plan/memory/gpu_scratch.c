@@ -3,10 +3,9 @@
 #include "plan/memory/gpu_scratch.h"
 
 #include "plan/memory/column_sums.h"
+#include "plan/base/round.h"
 
-static int64_t round_up(int64_t v) {
-    return (v + 63) / 64 * 64;
-}
+enum { LINE = 64 }; /* bytes: the libraries' workspace begins aligned */
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -32,11 +31,11 @@ static int64_t gradient_bytes(const hp_layer *l, const hp_shape *s) {
 
 int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s) {
     const hp_layer *l = &g->layer[layer];
-    if (op == HP_TASK_BWDW) return round_up(gradient_bytes(l, s));
+    if (op == HP_TASK_BWDW) return hp_round_up(gradient_bytes(l, s), LINE);
     if (l->op == HP_BN) /* and three factors per channel */
-        return round_up(hp_column_sums_bytes(s->n * s->oh * s->ow, s->oc) + 3 * 4 * (int64_t)s->oc);
+        return hp_round_up(hp_column_sums_bytes(s->n * s->oh * s->ow, s->oc) + 3 * 4 * (int64_t)s->oc, LINE);
     if (op == HP_TASK_FWD && hp_gpu_mean_rows(l, s))
-        return round_up(hp_column_sums_bytes((int64_t)s->ih * s->iw, s->oc));
+        return hp_round_up(hp_column_sums_bytes((int64_t)s->ih * s->iw, s->oc), LINE);
     return 0;
 }
 

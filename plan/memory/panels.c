@@ -1,11 +1,8 @@
 /* panels.c - sizes of packed constants; see panels.h. */
 #include "plan/memory/panels.h"
+#include "plan/base/round.h"
 
 enum { LINES = 64 }; /* bytes of a cache line, and of a vector */
-
-static int64_t round_up(int64_t v, int64_t to) {
-    return (v + to - 1) / to * to;
-}
 
 /* Bytes of an element, of a weight, inputs of a step. */
 typedef struct kind {
@@ -34,7 +31,7 @@ static void set_steps(hp_panels *p, bool neighbours) {
     p->tap_steps = (p->ins + p->dot - 1) / p->dot;
     p->row_steps =
         p->merged ? (int32_t)(((int64_t)p->kw * p->ins + p->dot - 1) / p->dot) : p->kw * p->tap_steps;
-    p->padded = (int32_t)round_up(p->outs, HP_PANEL_LANES);
+    p->padded = (int32_t)hp_round_up(p->outs, HP_PANEL_LANES);
 }
 
 /* Steps run down the columns of taps: 4 rows, or one. */
@@ -43,7 +40,7 @@ static void set_depthwise(hp_panels *p, int32_t channels) {
     p->outs = channels;
     p->tap_steps = (p->kh + p->dot - 1) / p->dot;
     p->row_steps = p->kw;
-    p->padded = (int32_t)round_up(channels, p->x == HP_U8 ? HP_PANEL_OUTS : HP_PANEL_LANES);
+    p->padded = (int32_t)hp_round_up(channels, p->x == HP_U8 ? HP_PANEL_OUTS : HP_PANEL_LANES);
 }
 
 hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
@@ -74,7 +71,7 @@ hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype
 
 static int64_t weight_bytes(const hp_panels *p) {
     const int64_t steps = (int64_t)p->row_steps * (p->depthwise ? p->tap_steps : p->kh);
-    return round_up(p->groups * (int64_t)p->padded * steps * p->dot * p->weight, LINES);
+    return hp_round_up(p->groups * (int64_t)p->padded * steps * p->dot * p->weight, LINES);
 }
 
 hp_panels_places hp_panels_place(const hp_panels *p) {
@@ -89,12 +86,12 @@ static int64_t class_bytes(const hp_panels *p) {
     const int64_t outs = hp_panels_quantised(p) ? 8 * (int64_t)p->groups * p->padded : 0;
     const int64_t pixel = (int64_t)p->kh * p->row_steps * p->dot * p->elem;
     const bool copies = !p->depthwise && !hp_panels_whole_steps(p);
-    return outs + (copies ? HP_PANEL_ROWS * round_up(pixel, LINES) : 0);
+    return outs + (copies ? HP_PANEL_ROWS * hp_round_up(pixel, LINES) : 0);
 }
 
 hp_panels_scratch hp_panels_scratch_of(const hp_panels *p) {
-    const int64_t at = class_bytes(p), scale = round_up(at, LINES),
-                  map = scale + round_up(4 * (int64_t)p->groups * p->padded, LINES);
+    const int64_t at = class_bytes(p), scale = hp_round_up(at, LINES),
+                  map = scale + hp_round_up(4 * (int64_t)p->groups * p->padded, LINES);
     if (!p->map) return (hp_panels_scratch){.bytes = at};
     return (hp_panels_scratch){.scale = scale, .map = map, .bytes = map + p->map};
 }

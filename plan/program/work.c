@@ -6,14 +6,11 @@
 #include "plan/program/operands.h"
 
 #include "plan/base/text.h"
+#include "plan/graph/layer.h"
 
 #include <string.h>
 
 /* --- sizes of a layer's task --- */
-
-static bool is_matrix(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
-}
 
 static const hp_buffer *operand(const hp_role *r, const hp_task *t, int k) {
     const int32_t b = k >= 0 && k < t->n_operand ? r->operand[t->operand + k] : -1;
@@ -201,7 +198,7 @@ static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_cas
                  weight = l->dynamic || g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element,
                  narrowed = l->dynamic ? (element - 1) * length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
     return element * (double)(c->in_elems - c->stored_elems) - narrowed + (double)c->stored_bytes + made * y +
-           (is_matrix(l) ? weight * param_elems(g, c) : 0);
+           (hp_layer_is_matrix(l) ? weight * param_elems(g, c) : 0);
 }
 
 /* Tasks of deployed graphs run other kernels than training's: "infer.conv ...", "infer.copy u8". */
@@ -218,7 +215,7 @@ static const char *class_name(const hp_graph *g, const hp_work_case *c) {
 
 /* The factors of its products are rounded on the way into them. */
 static bool rounds(const hp_graph *g, const hp_layer *l) {
-    return is_matrix(l) && g->prec == HP_PREC_TF32;
+    return hp_layer_is_matrix(l) && g->prec == HP_PREC_TF32;
 }
 
 /* "f32"; "u8>f32" where a layer turns one into the other; "tf32" where float32 is multiplied so. */
@@ -233,7 +230,7 @@ hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c
     const hp_layer *l = &g->layer[c->layer];
     const bool trained_norm = l->op == HP_BN && !g->deployed;
     const double x = (double)c->in_elems, y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
-    hp_work w = {.flops = is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
+    hp_work w = {.flops = hp_layer_is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
     char shape[48], elements[16];
     const hp_text key = {w.key, sizeof w.key};
     int row;

@@ -16,14 +16,14 @@ hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int 
 }
 
 /* Up to three significant digits: what hp_format_bytes then prints is a limit that suffices. */
-static double round_up(double bytes) {
+static double round_up_digits(double bytes) {
     const double step = pow(10, floor(log10(bytes)) - 2);
     return step > 1 ? ceil(bytes / step) * step : bytes;
 }
 
 static bool refuse(hp_reject *why, const char *who, double bytes, double has) {
     char a[32], b[32];
-    const double needs = round_up(bytes);
+    const double needs = round_up_digits(bytes);
     why->code = HP_REJECT_MEM;
     snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a),
              hp_format_bytes(has, b));

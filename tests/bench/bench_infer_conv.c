@@ -4,6 +4,7 @@
 #include "exec/device/infer/infer.h"
 #include "plan/graph/deploy.h"
 #include "plan/memory/device.h"
+#include "plan/graph/layer.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
@@ -184,10 +185,6 @@ static void drop_theirs(theirs *t) {
 
 /* --- layers --- */
 
-static bool is_matrix(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
-}
-
 static bool alike(const bench *b, int i, int k) {
     const hp_graph *g = b->graph;
     const hp_layer *p = &g->layer[i], *q = &g->layer[k];
@@ -200,7 +197,7 @@ static bool alike(const bench *b, int i, int k) {
 static int times_of(const bench *b, int layer) {
     int n = 0;
     for (int k = 1; k < b->graph->n_layer; k++) {
-        if (!is_matrix(&b->graph->layer[k]) || !alike(b, layer, k)) continue;
+        if (!hp_layer_is_matrix(&b->graph->layer[k]) || !alike(b, layer, k)) continue;
         if (k < layer) return 0;
         n++;
     }
@@ -278,7 +275,7 @@ static hp_status measure_all(bench *b, char **argv, hp_error *err) {
     double sum[2] = {0}, ops = 0;
     HP_TRY(prepare(b, argv, err));
     for (int l = 1; l < b->graph->n_layer; l++) {
-        if (!is_matrix(&b->graph->layer[l])) continue;
+        if (!hp_layer_is_matrix(&b->graph->layer[l])) continue;
         ops += 2.0 * (double)(b->samples * hp_layer_macs(b->graph, l));
         const int times = times_of(b, l);
         if (times) HP_TRY(measure(b, l, times, sum, err));

@@ -1,6 +1,7 @@
 /* test_dynamic.c - plans of prec=int8-dynamic: which layers quantise what they read, that nothing cuts the
  * maps whose range they take, what they need beside, and what they cost. */
 #include "costmodels/models.h"
+#include "plan/graph/layer.h"
 #include "plan/memory/device.h"
 #include "plan/graph/deploy.h"
 #include "plan/program/work.h"
@@ -28,10 +29,6 @@ static hp_graph *deployed(hp_arena *a, const char *net, int prec, const char *fl
     return d;
 }
 
-static bool is_matrix(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
-}
-
 /* The graph is fp32's: the same layers, tensors and memory; matrix layers are marked, but for those listed.
  */
 static void graphs_are_those_of_fp32(void **state) {
@@ -44,7 +41,7 @@ static void graphs_are_those_of_fp32(void **state) {
         assert_int_equal(hp_graph_live_bytes(d), hp_graph_live_bytes(f));
         for (int l = 0; l < d->n_layer; l++) {
             assert_int_equal(d->tensor[d->layer[l].out].store, HP_STORE_REAL);
-            assert_int_equal(d->layer[l].dynamic, is_matrix(&d->layer[l]));
+            assert_int_equal(d->layer[l].dynamic, hp_layer_is_matrix(&d->layer[l]));
             assert_int_equal(f->layer[l].dynamic, 0);
         }
         assert_string_not_equal(hp_graph_text(a, d), hp_graph_text(a, f));
@@ -59,7 +56,7 @@ static void listed_layers_stay_real(void **state) {
     for (int l = 0; l < d->n_layer; l++) {
         const hp_layer *layer = &d->layer[l];
         const bool kept = !strcmp(layer->name, "conv1") || !strcmp(layer->name, "fc");
-        assert_int_equal(layer->dynamic, is_matrix(layer) && !kept);
+        assert_int_equal(layer->dynamic, hp_layer_is_matrix(layer) && !kept);
     }
     hp_arena_free(a);
 }

@@ -3,6 +3,7 @@
  * events alone, arrive exactly; ranks that die or hang end the job, with a reason; two ranks on one GPU are
  * refused. */
 #include "exec/cuda/nccl/nccl.h"
+#include "plan/base/clock.h"
 #include "exec/cuda/runtime/cuda.h"
 #include "tests/support/random_groups.h"
 
@@ -120,18 +121,13 @@ static hp_status give_all(player *me, hp_error *err) {
 
 /* --- what comes of it --- */
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static hp_status wait_for(const player *me, const flight *f, double limit_s, hp_error *err) {
     bool done = false;
-    const double begin_s = now_s();
+    const double begin_s = hp_now_s();
     while (!done) {
         HP_TRY(me->comm->ops->test(me->comm, f->handle, &done, err));
-        if (now_s() - begin_s > limit_s) return hp_fail(err, HP_ESTALL, "rank %d: stalled", me->comm->rank);
+        if (hp_now_s() - begin_s > limit_s)
+            return hp_fail(err, HP_ESTALL, "rank %d: stalled", me->comm->rank);
         sched_yield();
     }
     for (done = false; !done;) HP_TRY(me->memory->ops->streams->query(me->memory, f->back, &done, err));
@@ -266,9 +262,9 @@ static void a_rank_that_hangs_is_aborted(void **state) {
     char out[8192];
     (void)state;
     if (no_launcher()) skip();
-    const double begin_s = now_s();
+    const double begin_s = hp_now_s();
     assert_int_not_equal(start_ranks(4, "HPLAN_STANDIN_FAIL=hang:5@2", "3", out, sizeof out), 0);
-    assert_true(now_s() - begin_s < 60); /* it ends by itself */
+    assert_true(hp_now_s() - begin_s < 60); /* it ends by itself */
     if (!strstr(out, "stalled")) fail_msg("%s", out);
 }
 

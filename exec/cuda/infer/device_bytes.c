@@ -3,6 +3,7 @@
  * pixels that have all taps instead, and every tap's share of it (exec/device/infer/matrix_pack.c has the same). */
 #include "exec/cuda/infer/device.h"
 #include "exec/device/infer/dynamic.h"
+#include "plan/base/round.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,10 +17,6 @@ typedef struct product {
     hp_cuda_quantise quantise; /* of samples; x NULL: it reads bytes */
     bool depthwise;
 } product;
-
-static int64_t round_up(int64_t v, int64_t to) {
-    return (v + to - 1) / to * to;
-}
 
 /* --- running --- */
 
@@ -59,8 +56,9 @@ typedef struct places {
 /* Where a tap's inputs fill words, or a row of taps lies side by side in the map, a row is one sequence. */
 static void set_rows(const hp_bound *b, hp_cuda_taps *t) {
     const bool conv = b->layer->op == HP_CONV, beside = conv && t->groups < 2 && b->layer->dil_w < 2;
-    if (t->ins % WORD != 0 && !beside && b->layer->op != HP_LINEAR) t->tap = (int32_t)round_up(t->ins, WORD);
-    t->row_taps = (int32_t)round_up((int64_t)t->shape.kw * t->tap, WORD);
+    if (t->ins % WORD != 0 && !beside && b->layer->op != HP_LINEAR)
+        t->tap = (int32_t)hp_round_up(t->ins, WORD);
+    t->row_taps = (int32_t)hp_round_up((int64_t)t->shape.kw * t->tap, WORD);
     t->weight_row = (int64_t)t->shape.kh * t->row_taps;
 }
 
@@ -68,7 +66,7 @@ static places places_of(const hp_bound *b, const product *p, bool pixels) {
     const hp_cuda_taps *t = &p->bytes.taps;
     places a = {.outs = (int64_t)t->groups * t->outs, .taps = t->shape.kh * t->shape.kw};
     a.sums = b->layer->op == HP_LINEAR ? 1 : a.taps;
-    a.scale = round_up(a.outs * (p->depthwise ? a.taps : t->weight_row), LINE);
+    a.scale = hp_round_up(a.outs * (p->depthwise ? a.taps : t->weight_row), LINE);
     a.shift = a.scale + 4 * a.outs;
     a.third = a.shift + 4 * a.outs;
     a.share = a.third + 4 * a.outs;
@@ -163,8 +161,8 @@ static void set_terms(product *p, const hp_bound *b, const places *a, const hp_m
 
 static hp_status set_dynamic(const hp_bound *b, product *p, const places *a, hp_error *err) {
     const hp_shape *s = &b->shape;
-    const int64_t elems = (int64_t)s->ih * s->iw * s->ic, scale = round_up(elems, LINE),
-                  sample = scale + round_up(4 * a->outs, LINE),
+    const int64_t elems = (int64_t)s->ih * s->iw * s->ic, scale = hp_round_up(elems, LINE),
+                  sample = scale + hp_round_up(4 * a->outs, LINE),
                   bytes = sample + (int64_t)sizeof(hp_cuda_sample);
     unsigned char *at = b->scratch;
     if (bytes > b->scratch_bytes)

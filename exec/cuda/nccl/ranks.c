@@ -2,12 +2,12 @@
  * before the first step. */
 #include "exec/cuda/nccl/inside.h"
 #include "plan/base/hash.h"
+#include "plan/base/clock.h"
 
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- errors --- */
@@ -19,20 +19,14 @@ hp_status hp_nccl_refused(const hp_nccl *c, ncclResult_t code, ncclComm_t comm, 
                    call, ncclGetErrorString(code), more && *more ? ": " : "", more ? more : "");
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 hp_status hp_nccl_settled(const hp_nccl *c, ncclComm_t comm, ncclResult_t code, const char *call,
                           hp_error *err) {
-    const double begin_s = now_s();
+    const double begin_s = hp_now_s();
     while (code == ncclInProgress) {
         ncclResult_t state = ncclSuccess;
         const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
         code = asked == ncclSuccess ? state : asked;
-        if (code == ncclInProgress && now_s() - begin_s > (double)HP_COMM_SETUP_LIMIT_S)
+        if (code == ncclInProgress && hp_now_s() - begin_s > (double)HP_COMM_SETUP_LIMIT_S)
             return hp_fail(err, HP_ESTALL,
                            "stalled: rank %d waited %.0f s in %s; is another rank stopped or dead?",
                            c->base.rank, (double)HP_COMM_SETUP_LIMIT_S, call);
@@ -185,11 +179,11 @@ static ncclResult_t greet_peers(hp_nccl *c, const hp_role *r, int replica) {
 }
 
 static hp_status finished(const hp_nccl *c, cudaStream_t stream, hp_error *err) {
-    const double begin_s = now_s();
+    const double begin_s = hp_now_s();
     for (bool idle = false;;) {
         HP_TRY(hp_cuda_asked(cudaStreamQuery(stream), "cudaStreamQuery", &idle, err));
         if (idle) return HP_OK;
-        if (now_s() - begin_s > (double)HP_COMM_SETUP_LIMIT_S)
+        if (hp_now_s() - begin_s > (double)HP_COMM_SETUP_LIMIT_S)
             return hp_fail(
                 err, HP_ESTALL,
                 "stalled: rank %d waited %.0f s for NCCL's first messages; is another rank stopped or "
