@@ -59,7 +59,7 @@ static void schedule(hp_fluid *f, int32_t id, int64_t now_ns) {
     hp_events_push(f->events, now_ns + (int64_t)ns, id, a->age);
 }
 
-/* Is the resource asked for more than it has? If not, nobody has to heed it. */
+/* Is the demand on the resource above its capacity? If not, it limits no activity. */
 static bool overloaded(const hp_fluid *f, int32_t resource) {
     return f->users[resource].load > f->capacity[resource] * (1 + 1e-9);
 }

@@ -1,6 +1,6 @@
 /* fluid.h - activities over time: each has work left and a rate that changes as others come and go.
  *
- * While no resource is asked for more than it has, every rate is 1 and a start or an end touches nobody else
+ * While no resource is asked for more than it has, every rate is 1 and a start or an end changes no other activity
  * (the fast path). Otherwise the rates of the connected component around the change are solved again
  * (share.h), once for all changes of an instant. */
 #ifndef HP_SIM_FLUID_H

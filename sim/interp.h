@@ -14,7 +14,7 @@ typedef struct hp_sim_costs {
     /* duration alone on its resources; bound -1 low, 0 middle, 1 upper end */
     double (*seconds)(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound);
     /* share it takes while it runs, of the node's compute where ranks share the node's cores, of its device's
-     * where a device runs several ranks (0: contends with nobody); NULL: none does */
+     * where a device runs several ranks (0: it contends with no other task); NULL: none does */
     double (*share)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     void *self;
 } hp_sim_costs;

@@ -47,11 +47,11 @@ static void freeze(const solver *s, int a, double rate) {
         s->growing[r] -= p->use[u].demand;
         s->left[r] -= p->use[u].demand * rate;
         if (s->growing[r] < 1e-12 * p->capacity[r])
-            s->growing[r] = 0; /* rounding of the sums: nobody is left */
+            s->growing[r] = 0; /* rounding of the sums: no activity is left */
     }
 }
 
-/* The next level at which a resource is full; resources that nobody grows on are forgotten. */
+/* The next level at which a resource is full; resources on which no activity grows are dropped. */
 static double next_level(solver *s) {
     double level = 1;
     int32_t kept = 0;

@@ -1,4 +1,5 @@
-/* state.h - what the simulator knows while it runs; shared by interp.c (ranks) and transfer.c (messages). */
+/* state.h - what the simulator knows while it runs, shared by interp.c (the steps of a rank), transfer.c (messages
+ * and collectives), resources.c, account.c and stall.c. */
 #ifndef HP_SIM_STATE_H
 #define HP_SIM_STATE_H
 
@@ -52,7 +53,7 @@ typedef struct rank_state {
     int64_t compute_ns, recompute_ns, packing_ns, wait_ns[HP_SIM_WAITS];
     int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */
     int32_t moving[HP_SIM_WAITS]; /* device machines: transfers of this rank under way */
-    bool dirty;
+    bool awake;
     int64_t *t0_ns, *t1_ns; /* per task, when spans are wanted */
 } rank_state;
 
@@ -72,7 +73,7 @@ typedef struct sim {
     rank_state *rank;
     int32_t *comm_first; /* per group: its first communicator */
     communicator *comm;
-    id_list dirty, starts;    /* ranks to look at, and that may start something */
+    id_list awake, starts;    /* ranks that make progress, and that may start something */
     bool on_cores;            /* communication is work of the cores */
     int32_t n_node, n_device; /* that hold ranks */
     bool shared_devices;      /* a device runs more than one rank */
@@ -108,20 +109,37 @@ static inline int32_t res_host(const sim *s, int rank, bool in) {
     return 3 * s->n_node + (in ? 4 : 3) * s->n_device + hp_rank_device(s->program, s->machine, rank);
 }
 
-/* interp.c */
+/* interp.c: the steps of a rank */
 void sim_push(sim *s, id_list *l, int32_t id);
+/* Communication is work of the core: a part of a transfer that waits for it. */
 void sim_push_part(sim *s, int rank, int task);
-void sim_mark(sim *s, int rank);
-int64_t sim_duration_ns(sim *s, int rank, int task);
+/* Something has changed for the rank: it makes progress at this instant. */
+void sim_wake(sim *s, int rank);
+/* The task is done: what depends on it may start. */
 void sim_complete(sim *s, int rank, int task);
-/* Device machines: `change` transfers of the task's kind begin or end. */
-void sim_account(sim *s, int rank, int task, int change);
 
-/* transfer.c */
+/* transfer.c: messages and collectives */
 void sim_transfer_init(sim *s);
-void sim_post(sim *s, int rank, int task);          /* a communication task starts */
+void sim_start_transfer(sim *s, int rank, int task);
 void sim_part_done(sim *s, int rank, int task);     /* a core has done its part of it */
 void sim_message_done(sim *s, int rank, int queue); /* device machines */
 void sim_collective_done(sim *s, int comm);         /* device machines */
+
+/* resources.c */
+void sim_open_resources(sim *s);
+int64_t sim_duration_ns(sim *s, int rank, int task);
+/* What a task takes of the node's cores, or of a device that ranks share; returns the number of uses. */
+int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use);
+
+/* account.c */
+/* Device machines: adds the time since the last call to what the rank waits for. */
+void sim_account_idle(sim *s, int rank);
+/* Device machines: `change` transfers of the task's kind begin or end. */
+void sim_account_transfer(sim *s, int rank, int task, int change);
+void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns);
+void sim_write_result(sim *s, hp_sim_result *out);
+
+/* stall.c: E-DEADLOCK, naming the ranks that stopped */
+hp_status sim_stalled(const sim *s, hp_error *err);
 
 #endif

@@ -16,7 +16,7 @@ static int change_compare(const void *a, const void *b) {
 }
 
 typedef struct lifetime {
-    int64_t t0_ns, t1_ns; /* t1 < 0: nobody uses it */
+    int64_t t0_ns, t1_ns; /* t1 < 0: unused */
 } lifetime;
 
 static lifetime *find_lifetimes(hp_arena *arena, const hp_role *r, const hp_span *span, int64_t n_span) {

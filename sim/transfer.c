@@ -82,8 +82,7 @@ static void communicator_uses(sim *s, int group, communicator *c) {
     bool *taken = HP_NEW(s->arena, bool, places);
     for (int k = 0; k < c->members; k++) {
         const int rank = comm_rank(s, c, k);
-        const int place =
-            one_node ? hp_rank_device(s->program, m, rank) : hp_rank_node(s->program, m, rank);
+        const int place = one_node ? hp_rank_device(s->program, m, rank) : hp_rank_node(s->program, m, rank);
         if (taken[place]) continue;
         taken[place] = true;
         if (one_node)
@@ -130,7 +129,7 @@ static int receive_task(const sim *s, int rank, int queue, int message) {
     return sim_role(s, receiver_of(s, rank, queue))->queue[partner].task[message];
 }
 
-static void message_try(sim *s, int rank, int queue) {
+static void start_message(sim *s, int rank, int queue) {
     channel *c = &s->rank[rank].channel[queue];
     const hp_wired_queue *wq = &sim_role(s, rank)->queue[queue];
     if (c->active || c->next >= wq->n || c->posted[c->next] < 2) return;
@@ -141,8 +140,8 @@ static void message_try(sim *s, int rank, int queue) {
         return;
     }
     const int64_t work = sim_duration_ns(s, rank, wq->task[c->next]);
-    sim_account(s, rank, wq->task[c->next], 1);
-    sim_account(s, to, receive_task(s, rank, queue, c->next), 1);
+    sim_account_transfer(s, rank, wq->task[c->next], 1);
+    sim_account_transfer(s, to, receive_task(s, rank, queue, c->next), 1);
     hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_MESSAGE, rank, queue));
 }
 
@@ -151,7 +150,7 @@ static int turn_of(const sim *s, const communicator *c, int member) {
     return hp_wired_call(s->wiring, c->group, member % c->group->n, c->next);
 }
 
-static void collective_try(sim *s, int comm) {
+static void start_collective(sim *s, int comm) {
     communicator *c = &s->comm[comm];
     if (c->active || c->next >= c->group->calls || c->posted[c->next] < c->members) return;
     c->active = true;
@@ -164,21 +163,21 @@ static void collective_try(sim *s, int comm) {
         } else {
             const int64_t ns = sim_duration_ns(s, rank, task);
             work = ns > work ? ns : work;
-            sim_account(s, rank, task, 1);
+            sim_account_transfer(s, rank, task, 1);
         }
     }
     if (!s->on_cores)
         hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_COLLECTIVE, comm, 0));
 }
 
-void sim_post(sim *s, int rank, int task) {
+void sim_start_transfer(sim *s, int rank, int task) {
     const hp_wired_role *w = sim_role(s, rank);
     const int q = w->role->task[task].queue, k = w->place[task];
     const hp_queue *queue = &w->role->queue[q];
     if (queue->kind == HP_QUEUE_COLL) {
         const int comm = comm_of(s, rank, queue->peer);
         s->comm[comm].posted[k]++;
-        collective_try(s, comm);
+        start_collective(s, comm);
         return;
     }
     const int partner = w->queue[q].partner;
@@ -188,40 +187,40 @@ void sim_post(sim *s, int rank, int task) {
     const int from = sends ? rank : peer, from_queue = sends ? q : partner;
     if (k >= sim_role(s, from)->queue[from_queue].n) return;
     s->rank[from].channel[from_queue].posted[k]++;
-    message_try(s, from, from_queue);
+    start_message(s, from, from_queue);
 }
 
 /* The receiver holds message `next` of a channel: both tasks are done, the following one may go. */
-static void message_arrived(sim *s, int rank, int queue) {
+static void finish_message(sim *s, int rank, int queue) {
     channel *c = &s->rank[rank].channel[queue];
     const int sent = sim_role(s, rank)->queue[queue].task[c->next];
     sim_complete(s, receiver_of(s, rank, queue), receive_task(s, rank, queue, c->next));
     if (s->on_cores) {
         sim_push(s, &s->rank[rank].arrived, sent);
-        sim_mark(s, rank);
+        sim_wake(s, rank);
     } else {
         sim_complete(s, rank, sent);
     }
     c->next++;
     c->active = false;
-    message_try(s, rank, queue);
+    start_message(s, rank, queue);
 }
 
-static void collective_finished(sim *s, int comm) {
+static void finish_collective(sim *s, int comm) {
     communicator *c = &s->comm[comm];
     for (int k = 0; k < c->members; k++) {
         const int task = turn_of(s, c, k), rank = comm_rank(s, c, k);
         if (s->on_cores) {
             sim_push(s, &s->rank[rank].arrived, task);
-            sim_mark(s, rank);
+            sim_wake(s, rank);
         } else {
-            sim_account(s, rank, task, -1);
+            sim_account_transfer(s, rank, task, -1);
             sim_complete(s, rank, task);
         }
     }
     c->next++;
     c->active = false;
-    collective_try(s, comm);
+    start_collective(s, comm);
 }
 
 void sim_part_done(sim *s, int rank, int task) {
@@ -230,19 +229,19 @@ void sim_part_done(sim *s, int rank, int task) {
     const hp_queue *queue = &w->role->queue[q];
     if (queue->kind == HP_QUEUE_COLL) {
         const int comm = comm_of(s, rank, queue->peer);
-        if (--s->comm[comm].parts_left == 0) collective_finished(s, comm);
+        if (--s->comm[comm].parts_left == 0) finish_collective(s, comm);
         return;
     }
-    message_arrived(s, receiver_of(s, rank, q), w->queue[q].partner);
+    finish_message(s, receiver_of(s, rank, q), w->queue[q].partner);
 }
 
 void sim_message_done(sim *s, int rank, int queue) {
     const int message = s->rank[rank].channel[queue].next;
-    sim_account(s, rank, sim_role(s, rank)->queue[queue].task[message], -1);
-    sim_account(s, receiver_of(s, rank, queue), receive_task(s, rank, queue, message), -1);
-    message_arrived(s, rank, queue);
+    sim_account_transfer(s, rank, sim_role(s, rank)->queue[queue].task[message], -1);
+    sim_account_transfer(s, receiver_of(s, rank, queue), receive_task(s, rank, queue, message), -1);
+    finish_message(s, rank, queue);
 }
 
 void sim_collective_done(sim *s, int comm) {
-    collective_finished(s, comm);
+    finish_collective(s, comm);
 }

@@ -91,7 +91,7 @@ void hp_ahead_stop(hp_ahead *a) {
     free(a);
 }
 
-/* Under the lock; nobody fills the room. */
+/* Under the lock; the room is not being filled. */
 static void ask(hp_ahead *a, int32_t item, int32_t iter) {
     HP_ASSERT(a->n_asked < a->n);
     a->room[item].state = ASKED;
@@ -110,7 +110,7 @@ void hp_ahead_ask(hp_ahead *a, int32_t item, int32_t iter) {
     pthread_mutex_unlock(&a->lock);
 }
 
-hp_status hp_ahead_take(hp_ahead *a, int32_t item, int32_t iter, hp_error *err) {
+hp_status hp_ahead_wait(hp_ahead *a, int32_t item, int32_t iter, hp_error *err) {
     room *r = &a->room[item];
     pthread_mutex_lock(&a->lock);
     while (under_way(r)) pthread_cond_wait(&a->changed, &a->lock);

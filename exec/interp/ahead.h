@@ -22,6 +22,6 @@ void hp_ahead_stop(hp_ahead *a);
 void hp_ahead_ask(hp_ahead *a, int32_t item, int32_t iter);
 /* Waits until the room holds what step `iter` reads, which need not have been asked for: then it is now.
  * Returns what the fill did. */
-hp_status hp_ahead_take(hp_ahead *a, int32_t item, int32_t iter, hp_error *err);
+hp_status hp_ahead_wait(hp_ahead *a, int32_t item, int32_t iter, hp_error *err);
 
 #endif

@@ -49,7 +49,7 @@ static int64_t room_of(const hp_interp *in, const hp_task *t) {
     return part_bytes(b, &box);
 }
 
-static hp_status fill_room(void *self, int32_t task, int32_t iter, hp_error *err);
+static hp_status load_into_host(void *self, int32_t task, int32_t iter, hp_error *err);
 
 hp_status interp_data_open(hp_interp *in, hp_error *err) {
     const hp_role *r = in->c.role;
@@ -60,7 +60,7 @@ hp_status interp_data_open(hp_interp *in, hp_error *err) {
         const int64_t bytes = room_of(in, &r->task[t]);
         if (bytes > 0) HP_TRY(in->streams->host_new(in->c.memory, bytes, &in->host[t], err));
     }
-    return in->c.n_steps > 1 ? hp_ahead_start(r->n_task, fill_room, in, &in->ahead, err) : HP_OK;
+    return in->c.n_steps > 1 ? hp_ahead_start(r->n_task, load_into_host, in, &in->ahead, err) : HP_OK;
 }
 
 void interp_data_close(hp_interp *in) {
@@ -71,8 +71,8 @@ void interp_data_close(hp_interp *in) {
     free(in->host);
 }
 
-static hp_status fill(const hp_interp *in, int32_t iter, const hp_task *t, const loaded *l, void *x,
-                      void *labels, hp_error *err) {
+static hp_status load_rows(const hp_interp *in, int32_t iter, const hp_task *t, const loaded *l, void *x,
+                           void *labels, hp_error *err) {
     const hp_buffer *b = in->c.role->buffer;
     return in->c.load(in->c.loader, iter, t->micro, x, l->x < 0 ? HP_F32 : (hp_dtype)b[l->x].dtype,
                       l->x < 0 ? NULL : &l->box, labels, l->labels < 0 ? NULL : &b[l->labels].box, err);
@@ -81,23 +81,24 @@ static hp_status fill(const hp_interp *in, int32_t iter, const hp_task *t, const
 static hp_status load_here(hp_interp *in, const hp_task *t, const loaded *l, hp_error *err) {
     unsigned char *x =
         l->x < 0 ? NULL : interp_buffer(in, l->x) + rows_at(&in->c.role->buffer[l->x], &l->box);
-    return fill(in, in->iter, t, l, x, interp_buffer(in, l->labels), err);
+    return load_rows(in, in->iter, t, l, x, interp_buffer(in, l->labels), err);
 }
 
 /* A task's page-locked room, also from the thread that reads ahead. */
-static hp_status fill_room(void *self, int32_t task, int32_t iter, hp_error *err) {
+static hp_status load_into_host(void *self, int32_t task, int32_t iter, hp_error *err) {
     const hp_interp *in = self;
     const loaded l = loaded_by(in, interp_task(in, task));
     unsigned char *host = in->host[task], *labels = host + line_up(l.x_bytes);
-    return fill(in, iter, interp_task(in, task), &l, l.x < 0 ? NULL : host, l.labels < 0 ? NULL : labels,
-                err);
+    return load_rows(in, iter, interp_task(in, task), &l, l.x < 0 ? NULL : host, l.labels < 0 ? NULL : labels,
+                     err);
 }
 
 /* The room is there for this step: the one before, which is over, was the last to read it. */
 static hp_status load_there(hp_interp *in, int32_t task, const loaded *l, hp_error *err) {
     unsigned char *host = in->host[task], *labels = host + line_up(l->x_bytes);
     hp_order order = interp_order(in, task), x_order = order;
-    HP_TRY(in->ahead ? hp_ahead_take(in->ahead, task, in->iter, err) : fill_room(in, task, in->iter, err));
+    HP_TRY(in->ahead ? hp_ahead_wait(in->ahead, task, in->iter, err)
+                     : load_into_host(in, task, in->iter, err));
     if (l->labels >= 0) x_order.done = NULL;
     if (l->x >= 0)
         HP_TRY(in->streams->copy(in->c.memory, HP_STREAM_COMPUTE,
@@ -155,7 +156,7 @@ hp_status interp_zero_metric(hp_interp *in, hp_error *err) {
     return in->c.memory->ops->zero(in->c.memory, interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
 }
 
-hp_status interp_take_metric(hp_interp *in, hp_error *err) {
+hp_status interp_read_metric(hp_interp *in, hp_error *err) {
     return in->c.memory->ops->get(in->c.memory, in->metric, interp_buffer(in, HP_BUF_METRIC),
                                   sizeof in->metric, err);
 }

@@ -61,17 +61,17 @@ hp_order interp_order(hp_interp *in, int32_t task) {
     return (hp_order){.n = n, .after = in->after, .done = in->event[task]};
 }
 
-/* A task began when it was given, the one before it in its queue was done, and so was all it waited for. */
-static int64_t began_ns(const hp_interp *in, int32_t task, int64_t given_ns) {
+/* A task begins once it is enqueued, the one before it in its queue is done, and so are its dependencies. */
+static int64_t began_ns(const hp_interp *in, int32_t task, int64_t enqueued_ns) {
     const hp_role *r = in->c.role;
-    int64_t t0_ns = given_ns;
+    int64_t t0_ns = enqueued_ns;
     if (in->queue[r->task[task].queue].last_ns > t0_ns) t0_ns = in->queue[r->task[task].queue].last_ns;
     for (int d = r->dep_first[task]; d < r->dep_first[task + 1]; d++)
         if (in->done_ns[r->dep[d]] > t0_ns) t0_ns = in->done_ns[r->dep[d]];
     return t0_ns;
 }
 
-/* An event may be seen to have happened before one is that it followed. */
+/* A query may report an event before one that it follows. */
 static bool follows_all(const hp_interp *in, int32_t task) {
     const hp_role *r = in->c.role;
     for (int d = r->dep_first[task]; d < r->dep_first[task + 1]; d++)

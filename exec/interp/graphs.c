@@ -1,9 +1,9 @@
-/* graphs.c - tasks given by one call. Launching a task takes the host longer than a small one takes
- * a GPU; what is the same in every step is launched once and kept.
+/* graphs.c - tasks launched by one call. Launching a task takes the host longer than a small one takes a GPU, so what
+ * is the same in every step is captured once and launched as a graph.
  *
- * The first step gives every task by itself: what a library does once, it does then. Before the second, while
- * nothing is under way on the device that a call could wait for, each segment of two tasks or more is kept.
- * A segment that the device cannot keep is given task by task as before: an error that matters comes again.
+ * The first step launches every task by itself: what a library does once, it does then. Before the second, while
+ * nothing is under way on the device that a call could wait for, each segment of two tasks or more is captured.
+ * A segment that the device cannot capture is launched task by task as before: a real error comes up again there.
  */
 #include "exec/interp/inside.h"
 #include "exec/interp/graph_segments.h"
@@ -25,7 +25,7 @@ void interp_segments_close(hp_interp *in) {
     free(in->captured);
 }
 
-static hp_status give_tasks(hp_interp *in, const int32_t *task, int32_t n, hp_error *err) {
+static hp_status enqueue_tasks(hp_interp *in, const int32_t *task, int32_t n, hp_error *err) {
     for (int i = 0; i < n; i++) {
         const hp_order order = {.done = in->event[task[i]]};
         HP_TRY(in->c.ops->enqueue(in->c.device, task[i], &order, err));
@@ -33,14 +33,14 @@ static hp_status give_tasks(hp_interp *in, const int32_t *task, int32_t n, hp_er
     return HP_OK;
 }
 
-static void keep(hp_interp *in, const int32_t *task, int32_t n) {
+static void capture_segment(hp_interp *in, const int32_t *task, int32_t n) {
     const hp_capture_ops *c = in->streams->capture;
     hp_captured *captured = NULL;
     hp_error none;
     if (c->begin(in->c.memory, &none) != HP_OK) return;
-    const hp_status given = give_tasks(in, task, n, &none);
+    const hp_status enqueued = enqueue_tasks(in, task, n, &none);
     if (c->end(in->c.memory, &captured, &none) != HP_OK) return;
-    if (given == HP_OK)
+    if (enqueued == HP_OK)
         in->captured[task[0]] = captured;
     else
         c->free(in->c.memory, captured);
@@ -50,10 +50,11 @@ void interp_segments_begin(hp_interp *in) {
     const hp_wired_queue *compute = &in->wired.queue[0];
     if (!in->segment || in->n_steps != 1) return;
     for (int i = 0; i < compute->n; i++)
-        if (in->segment[compute->task[i]] > 1) keep(in, &compute->task[i], in->segment[compute->task[i]]);
+        if (in->segment[compute->task[i]] > 1)
+            capture_segment(in, &compute->task[i], in->segment[compute->task[i]]);
 }
 
-hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err) {
+hp_status interp_segment_launch(hp_interp *in, int32_t *n, hp_error *err) {
     const int32_t *task = &in->wired.queue[0].task[in->ready.head[0]];
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     *n = 0;
@@ -64,7 +65,7 @@ hp_status interp_segment_give(hp_interp *in, int32_t *n, hp_error *err) {
     *n = in->segment[task[0]];
     for (int i = 0; i < *n; i++) {
         hp_ready_start(&in->ready, 0);
-        interp_flies(in, task[i], t0_ns);
+        interp_under_way(in, task[i], t0_ns);
     }
     return HP_OK;
 }

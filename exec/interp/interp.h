@@ -1,14 +1,13 @@
-/* interp.h - the program on real devices: the same rules as sim/interp.h, with the time a device and MPI
- * take.
+/* interp.h - the program on real devices: the rules of sim/interp.h, in real time.
  *
  * The compute queue runs in order on the device. Messages and collectives start, in their queues' order, as
  * soon as their dependencies are done; they make progress only between compute tasks and while the compute
  * queue waits.
  *
- * A device with streams is given tasks ahead of time: where both ends of a dependency are ordered by its
- * events, the second may be given as soon as the first was. Whatever else waits for a task waits until its
- * event has happened. From the second step on, runs of tasks that wait for nothing but each other are given
- * by one call, where the device can keep them (segments.h). */
+ * Tasks are enqueued on a device with streams ahead of time: where both ends of a dependency are ordered by its
+ * events, the second may start as soon as the first has started. Whatever else waits for a task waits until its
+ * event is reached. From the second step on, runs of tasks that wait for nothing but each other are launched by one
+ * call, where the device can capture them (graph_segments.h). */
 #ifndef HP_EXEC_INTERP_H
 #define HP_EXEC_INTERP_H
 
@@ -34,11 +33,11 @@ typedef struct hp_interp_config {
     hp_status (*load)(void *loader, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
                       const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err);
     void *loader;
-    /* Takes a box of what the network puts out, dense elements of `dtype`; NULL: nobody wants it. */
+    /* Stores a box of the network's output, dense elements of `dtype`; NULL: it is not wanted. */
     hp_status (*store)(void *sink, int32_t iter, int32_t micro, const void *data, const hp_box *box,
                        hp_dtype dtype, hp_error *err);
     void *sink;
-    /* Sees what a forward or load task has written; NULL: nobody. Of deployed programs, for calibration. */
+    /* Called after a forward or load task with what it has written, of deployed programs, for calibration; NULL. */
     hp_status (*observe)(void *observer, int32_t task, hp_error *err);
     void *observer;
     hp_comm *comm; /* joined to the program */

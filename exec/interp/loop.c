@@ -1,5 +1,8 @@
-/* loop.c - the loop of program.h: one compute queue on a device, every other queue non-blocking beside it.
- */
+/* loop.c - the program on a device: one compute queue, every other queue non-blocking beside it.
+ *
+ * The steps are those of sim/interp.c under the same names: a rank makes progress (starts transfers that are
+ * ready, finishes those that ended), starts the next compute task, and completes tasks, which releases what
+ * depends on them. There time moves on to the next event; here the rank waits. */
 #include "exec/interp/inside.h"
 
 #include <sched.h>
@@ -77,7 +80,7 @@ static const interp_queue *queue_of(const hp_interp *in, int32_t task) {
     return &in->queue[interp_task(in, task)->queue];
 }
 
-/* Is it enough for `task` that a task before it was given? What a store reads must be there. */
+/* May `task` start once a task that it depends on has started? What a store reads must be there. */
 static bool follows_events(const hp_interp *in, int32_t before, int32_t task) {
     return queue_of(in, before)->ordered && queue_of(in, task)->ordered &&
            interp_task(in, task)->op != HP_TASK_STORE;
@@ -89,19 +92,19 @@ static void release(hp_interp *in, int32_t task, bool by_event) {
         if (follows_events(in, task, w->succ[s]) == by_event) hp_ready_meet(&in->ready, w->succ[s]);
 }
 
-void interp_given(hp_interp *in, int32_t task) {
+void interp_started(hp_interp *in, int32_t task) {
     release(in, task, true);
     in->idle_since_ns = 0;
 }
 
-void interp_flies(hp_interp *in, int32_t task, int64_t t0_ns) {
+void interp_under_way(hp_interp *in, int32_t task, int64_t t0_ns) {
     HP_ASSERT(in->ready.wait[task] == 0);
     in->flight[in->n_flight++] = (interp_flight){.task = task, .handle = -1, .t0_ns = t0_ns};
     in->n_computing++;
-    interp_given(in, task);
+    interp_started(in, task);
 }
 
-void interp_done(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns) {
+void interp_complete(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns) {
     release(in, task, false);
     if (in->extent[task] > in->peak_bytes) in->peak_bytes = in->extent[task];
     if (in->c.ring)
@@ -113,7 +116,7 @@ void interp_done(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns) {
 
 /* --- one step --- */
 
-static hp_status run_here(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
+static hp_status compute_here(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
     const int op = interp_task(in, task)->op;
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     if (op == HP_TASK_LOAD)
@@ -122,7 +125,7 @@ static hp_status run_here(hp_interp *in, int32_t task, const hp_step *step, hp_e
         HP_TRY(interp_store(in, task, err));
     else
         HP_TRY(in->c.ops->run(in->c.device, task, step, err));
-    interp_done(in, task, t0_ns, hp_clock_now_ns(in->c.clock));
+    interp_complete(in, task, t0_ns, hp_clock_now_ns(in->c.clock));
     const bool seen = in->c.observe && (op == HP_TASK_FWD || op == HP_TASK_LOAD);
     return seen ? in->c.observe(in->c.observer, task, err) : HP_OK;
 }
@@ -132,8 +135,8 @@ static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     if (op == HP_TASK_STORE) { /* by the host */
         HP_TRY(interp_store(in, task, err));
-        interp_given(in, task);
-        interp_done(in, task, t0_ns, in->done_ns[task] = hp_clock_now_ns(in->c.clock));
+        interp_started(in, task);
+        interp_complete(in, task, t0_ns, in->done_ns[task] = hp_clock_now_ns(in->c.clock));
         return HP_OK;
     }
     if (op == HP_TASK_LOAD) {
@@ -142,24 +145,24 @@ static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
         const hp_order order = interp_order(in, task);
         HP_TRY(in->c.ops->enqueue(in->c.device, task, &order, err));
     }
-    interp_flies(in, task, t0_ns);
+    interp_under_way(in, task, t0_ns);
     return HP_OK;
 }
 
-/* A store is the host's work, and yet done behind all compute tasks before it. */
-static bool may_run(const hp_interp *in) {
+/* A store is the host's work, and yet comes after all compute tasks before it. */
+static bool may_compute(const hp_interp *in) {
     const int task = hp_ready_task(&in->ready, 0);
     return task >= 0 && (interp_task(in, task)->op != HP_TASK_STORE || in->n_computing == 0);
 }
 
-static hp_status run_next(hp_interp *in, const hp_step *step, hp_error *err) {
+static hp_status start_compute(hp_interp *in, const hp_step *step, hp_error *err) {
     const int32_t task = hp_ready_head(&in->ready, 0);
     int32_t n = 0;
     hp_watch_note(in->c.watch, task, in->iter);
-    HP_TRY(interp_segment_give(in, &n, err));
+    HP_TRY(interp_segment_launch(in, &n, err));
     if (n > 0) return HP_OK;
     hp_ready_start(&in->ready, 0);
-    return in->queue[0].ordered ? enqueue(in, task, err) : run_here(in, task, step, err);
+    return in->queue[0].ordered ? enqueue(in, task, err) : compute_here(in, task, step, err);
 }
 
 static hp_status wait(hp_interp *in, hp_error *err) {
@@ -177,7 +180,7 @@ static hp_status ended(const hp_interp *in, int signal, hp_error *err) {
                    interp_when(in->iter, when));
 }
 
-static hp_status reset(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err) {
+static hp_status begin_step(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err) {
     const hp_role *r = in->c.role;
     hp_ready_reset(&in->ready);
     in->left = r->n_task;
@@ -191,17 +194,17 @@ static hp_status reset(hp_interp *in, const hp_step *step, int32_t iter, double 
 }
 
 hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err) {
-    HP_TRY(reset(in, step, iter, limit_s, err));
+    HP_TRY(begin_step(in, step, iter, limit_s, err));
     while (in->left > 0) {
         if (in->c.stop && *in->c.stop) return ended(in, (int)*in->c.stop, err);
         HP_TRY(interp_progress(in, err));
-        if (may_run(in))
-            HP_TRY(run_next(in, step, err));
+        if (may_compute(in))
+            HP_TRY(start_compute(in, step, err));
         else if (in->left > 0)
             HP_TRY(wait(in, err));
     }
     in->n_steps++;
-    return interp_take_metric(in, err);
+    return interp_read_metric(in, err);
 }
 
 int64_t hp_interp_peak_bytes(const hp_interp *in) {

@@ -23,7 +23,7 @@ static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q
                                 (collective ? t->offset * elem : 0)};
 }
 
-static hp_status start(hp_interp *in, int32_t task, hp_error *err) {
+static hp_status start_transfer(hp_interp *in, int32_t task, hp_error *err) {
     const hp_task *t = interp_task(in, task);
     const bool ordered = in->queue[t->queue].ordered;
     hp_comm_op op = op_of(in, t, &in->c.role->queue[t->queue]);
@@ -42,7 +42,7 @@ static hp_status start(hp_interp *in, int32_t task, hp_error *err) {
 /* All of a queue that may start now. */
 static hp_status start_queue(hp_interp *in, int queue, hp_error *err) {
     for (int task; (task = hp_ready_task(&in->ready, queue)) >= 0;) {
-        HP_TRY(start(in, task, err));
+        HP_TRY(start_transfer(in, task, err));
         hp_ready_start(&in->ready, queue);
     }
     return HP_OK;
@@ -51,7 +51,7 @@ static hp_status start_queue(hp_interp *in, int queue, hp_error *err) {
 /* All that may start now, of one direction through the device: it goes there as one group. What the program
  * means to move together has the same dependencies, and what it means to follow depends on it (plan/program/lanes.h):
  * so groups are the same in every run. */
-static hp_status start_group(hp_interp *in, bool sums, bool *any, hp_error *err) {
+static hp_status start_ordered(hp_interp *in, bool sums, bool *any, hp_error *err) {
     const int first = in->n_flight;
     for (int q = 1; q < in->c.role->n_queue; q++) {
         if (!in->queue[q].ordered || (in->c.role->queue[q].kind == HP_QUEUE_COLL) != sums) continue;
@@ -60,15 +60,13 @@ static hp_status start_group(hp_interp *in, bool sums, bool *any, hp_error *err)
     if (in->n_flight == first) return HP_OK;
     *any = true;
     HP_TRY(in->c.comm->ops->end(in->c.comm, err));
-    for (int f = first; f < in->n_flight; f++) interp_given(in, in->flight[f].task);
+    for (int f = first; f < in->n_flight; f++) interp_started(in, in->flight[f].task);
     return HP_OK;
 }
 
-/* What is ordered by events is done when its event has happened; its communicator may know of an error
- * before.
- */
-static hp_status poll(hp_interp *in, interp_flight *f, bool *done, int64_t *t0_ns, int64_t *t1_ns,
-                      hp_error *err) {
+/* What is ordered by events is done when its event is reached; its communicator may report an error before. */
+static hp_status poll_transfer(hp_interp *in, interp_flight *f, bool *done, int64_t *t0_ns, int64_t *t1_ns,
+                               hp_error *err) {
     const bool ordered = in->queue[interp_task(in, f->task)->queue].ordered;
     *done = f->handle < 0;
     if (!*done) HP_TRY(in->c.comm->ops->test(in->c.comm, f->handle, done, err));
@@ -80,7 +78,7 @@ static hp_status poll(hp_interp *in, interp_flight *f, bool *done, int64_t *t0_n
 }
 
 /* Tasks of the compute queue are done in its order, and there may be thousands under way. */
-static hp_status land(hp_interp *in, bool *any, hp_error *err) {
+static hp_status finish_transfers(hp_interp *in, bool *any, hp_error *err) {
     int kept = 0;
     bool computing = false;
     for (int f = 0; f < in->n_flight; f++) {
@@ -88,10 +86,10 @@ static hp_status land(hp_interp *in, bool *any, hp_error *err) {
         int64_t t0_ns, t1_ns;
         interp_flight flight = in->flight[f];
         const bool compute = interp_task(in, flight.task)->queue == 0;
-        if (!compute || !computing) HP_TRY(poll(in, &flight, &done, &t0_ns, &t1_ns, err));
+        if (!compute || !computing) HP_TRY(poll_transfer(in, &flight, &done, &t0_ns, &t1_ns, err));
         computing |= compute && !done;
         if (done)
-            interp_done(in, flight.task, t0_ns, t1_ns);
+            interp_complete(in, flight.task, t0_ns, t1_ns);
         else
             in->flight[kept++] = flight;
         in->n_computing -= compute && done;
@@ -103,20 +101,20 @@ static hp_status land(hp_interp *in, bool *any, hp_error *err) {
 
 /* --- what can be done now --- */
 
-static hp_status take_off(hp_interp *in, bool *any, hp_error *err) {
+static hp_status start_transfers(hp_interp *in, bool *any, hp_error *err) {
     const int first = in->n_flight;
     for (int q = 1; q < in->c.role->n_queue; q++)
         if (!in->queue[q].ordered) HP_TRY(start_queue(in, q, err));
     *any |= in->n_flight > first;
-    HP_TRY(start_group(in, false, any, err));
-    return start_group(in, true, any, err);
+    HP_TRY(start_ordered(in, false, any, err));
+    return start_ordered(in, true, any, err);
 }
 
 hp_status interp_progress(hp_interp *in, hp_error *err) {
     for (bool any = true; any;) {
         any = false;
-        HP_TRY(take_off(in, &any, err));
-        HP_TRY(land(in, &any, err));
+        HP_TRY(start_transfers(in, &any, err));
+        HP_TRY(finish_transfers(in, &any, err));
     }
     return HP_OK;
 }

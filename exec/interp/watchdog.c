@@ -14,7 +14,7 @@
 typedef struct watch_row { /* one cache line, so that ranks do not slow each other */
     _Atomic uint64_t beat;
     _Atomic int64_t doing;  /* iter << 32 | task */
-    _Atomic uint64_t host;  /* 0: nobody wrote here */
+    _Atomic uint64_t host;  /* 0: the rank has not opened the board */
     _Atomic int32_t spoken; /* of row 0, the board's own */
     char pad[64 - 3 * 8 - 4];
 } watch_row;
@@ -95,7 +95,7 @@ double hp_patience_limit_s(const hp_patience *p) {
 }
 
 /* A fifth of a second, many times what a running rank's poll takes. The heart goes on beating: the ranks that
- * wait for the same one look at the same time, and none may take another's look for silence. */
+ * wait for the same one check at the same time, and none may mistake another's check for silence. */
 static void pause_beating(hp_watch *w) {
     enum { SLICES = 20 };
     const struct timespec slice = {.tv_sec = 0, .tv_nsec = 200000000 / SLICES};

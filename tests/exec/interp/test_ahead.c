@@ -51,7 +51,7 @@ static void a_room_holds_the_step_it_is_taken_for(void **state) {
                 hp_ahead_ask(a, item, iter);
                 continue;
             }
-            assert_int_equal(hp_ahead_take(a, item, iter, &err), HP_OK);
+            assert_int_equal(hp_ahead_wait(a, item, iter, &err), HP_OK);
             assert_int_equal(r.held[item], iter);
         }
         hp_ahead_stop(a); /* also with rooms still asked for */
@@ -67,7 +67,7 @@ static void rooms_are_filled_before_they_are_taken_in_the_order_asked(void **sta
     for (int i = 0; i < ROOMS; i++) hp_ahead_ask(a, order[i], 7);
     while (atomic_load(&r.fills) < ROOMS) usleep(100); /* nobody takes any */
     for (int i = 0; i < ROOMS; i++) assert_int_equal(atomic_load(&r.order[i]), order[i]);
-    for (int i = 0; i < ROOMS; i++) assert_int_equal(hp_ahead_take(a, i, 7, &err), HP_OK);
+    for (int i = 0; i < ROOMS; i++) assert_int_equal(hp_ahead_wait(a, i, 7, &err), HP_OK);
     assert_int_equal(atomic_load(&r.fills), ROOMS);
     hp_ahead_stop(a);
 }
@@ -78,10 +78,10 @@ static void errors_reach_who_takes(void **state) {
     rooms r = {0};
     hp_ahead *a = start(&r);
     hp_ahead_ask(a, 2, 13);
-    assert_int_equal(hp_ahead_take(a, 2, 13, &err), HP_EDATA);
+    assert_int_equal(hp_ahead_wait(a, 2, 13, &err), HP_EDATA);
     assert_string_equal(err.text, "no image for step 13");
     hp_ahead_ask(a, 2, 13); /* of a step that never comes: nobody hears of it */
-    assert_int_equal(hp_ahead_take(a, 2, 14, &err), HP_OK);
+    assert_int_equal(hp_ahead_wait(a, 2, 14, &err), HP_OK);
     hp_ahead_stop(a);
     hp_ahead_stop(NULL);
 }

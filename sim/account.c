@@ -1,0 +1,88 @@
+/* account.c - where a rank's time goes: computing, waiting for communication and for what kind of it; and the result
+ * of a run. */
+#include "sim/bounds.h"
+#include "sim/state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Time in which a rank computes nothing while one of its transfers moves is exposed; of several kinds at once
+ * it is the first kind's: gradients move in the background. */
+void sim_account_idle(sim *s, int rank) {
+    rank_state *r = &s->rank[rank];
+    int kind = 0;
+    while (kind < HP_SIM_WAITS && r->moving[kind] == 0) kind++;
+    if (kind < HP_SIM_WAITS && r->running < 0) r->wait_ns[kind] += s->now_ns - r->idle_since_ns;
+    r->idle_since_ns = s->now_ns;
+}
+
+void sim_account_transfer(sim *s, int rank, int task, int change) {
+    sim_account_idle(s, rank);
+    s->rank[rank].moving[hp_sim_wait_of(s->program, sim_role(s, rank)->role, task)] += change;
+}
+
+/* Has the other end a part in the same stage? Then the message stays inside the stage. */
+static bool same_stage(const hp_program *p, const hp_slot *slot, int peer) {
+    const hp_role *r = &p->role[peer];
+    for (int i = 0; i < r->n_slot; i++)
+        if (r->slot[i].stage == slot->stage && r->slot[i].flip == slot->flip) return true;
+    return false;
+}
+
+hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
+    const hp_task *t = &r->task[task];
+    if (t->op != HP_TASK_ALLREDUCE)
+        return same_stage(p, &r->slot[t->chunk], r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
+    if (t->flags & HP_FLAG_METRIC) return HP_SIM_END;
+    const int kind = r->buffer[r->operand[t->operand]].kind;
+    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE ? HP_SIM_NORM
+           : kind == HP_BUF_GRADS                      ? HP_SIM_GRADIENT
+                                                       : HP_SIM_HALO;
+}
+
+void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns) {
+    r->compute_ns += ns;
+    if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
+    if (t->op == HP_TASK_COPY || t->op == HP_TASK_ZERO) r->packing_ns += ns;
+}
+
+/* --- the result --- */
+
+static int compare_spans(const void *a, const void *b) {
+    const hp_span *x = a, *y = b;
+    if (x->t0_ns != y->t0_ns) return x->t0_ns < y->t0_ns ? -1 : 1;
+    return x->task < y->task ? -1 : x->task > y->task;
+}
+
+static void write_spans(sim *s, hp_sim_result *out) {
+    const int n = s->n_rank;
+    out->n_span = HP_NEW(s->arena, int64_t, n);
+    out->span = HP_NEW(s->arena, hp_span *, n);
+    for (int i = 0; i < n; i++) {
+        const int n_task = sim_role(s, i)->role->n_task;
+        out->n_span[i] = n_task;
+        out->span[i] = HP_NEW(s->arena, hp_span, n_task);
+        for (int t = 0; t < n_task; t++)
+            out->span[i][t] =
+                (hp_span){.task = t, .t0_ns = s->rank[i].t0_ns[t], .t1_ns = s->rank[i].t1_ns[t]};
+        qsort(out->span[i], (size_t)n_task, sizeof(hp_span), compare_spans);
+    }
+}
+
+void sim_write_result(sim *s, hp_sim_result *out) {
+    const int n = s->n_rank;
+    *out = (hp_sim_result){.makespan_ns = s->now_ns, .n_rank = n};
+    const double all = s->now_ns > 0 ? (double)s->now_ns * n : 1;
+    double compute = 0;
+    for (int i = 0; i < n; i++) {
+        const rank_state *r = &s->rank[i];
+        compute += (double)r->compute_ns / all;
+        out->recompute += (double)r->recompute_ns / all;
+        out->packing += (double)r->packing_ns / all;
+        for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->wait_ns[k] / all;
+    }
+    for (int k = 0; k < HP_SIM_WAITS; k++) out->exposed_comm += out->wait[k];
+    out->bubble = s->now_ns > 0 ? fmax(0, 1 - compute - out->exposed_comm) : 0;
+    out->comm_bytes = hp_sim_comm_bytes(s->program);
+    if (s->options->want_spans) write_spans(s, out);
+}

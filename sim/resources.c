@@ -1,0 +1,50 @@
+/* resources.c - how long a task takes alone, and what it takes of the processors, links and cards that ranks share. */
+#include "plan/base/rng.h"
+#include "sim/state.h"
+
+#include <math.h>
+
+/* Log-normal with mean 1 and the wanted coefficient of variation: a task never takes negative time. */
+static double jitter(const sim *s, int rank, int task) {
+    const double cv = s->options->jitter_cv;
+    if (cv <= 0) return 1;
+    const double sigma2 = log1p(cv * cv);
+    return exp(sqrt(sigma2) * hp_rng_normal(s->options->seed, (uint64_t)rank, (uint64_t)task) - sigma2 / 2);
+}
+
+int64_t sim_duration_ns(sim *s, int rank, int task) {
+    double t = s->costs->seconds(s->costs->self, s->program, s->graph, rank, task, s->options->bound);
+    if (sim_role(s, rank)->role->task[task].queue == 0) {
+        t *= jitter(s, rank, task);
+        if (rank == s->options->straggler_rank) t *= s->options->straggler_factor;
+    }
+    return t > 0 ? llround(t * 1e9) : 0;
+}
+
+/* What a task takes of the node's cores, or of a device that it shares; returns the number of uses. */
+int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
+    double share = s->costs->share ? s->costs->share(s->costs->self, s->program, s->graph, rank, task) : 0;
+    if (!s->on_cores) {
+        if (!s->shared_devices || share <= 0) return 0;
+        *use = (hp_share_use){res_device(s, rank), share * s->clients_here};
+        return 1;
+    }
+    const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
+    share = share > core ? share : core;
+    if (share <= 0) return 0;
+    *use = (hp_share_use){res_cpu(s, rank), share * s->replicas_here};
+    return 1;
+}
+
+void sim_open_resources(sim *s) {
+    const hp_machine *m = s->machine;
+    const hp_placement at = hp_placement_of(s->program, m);
+    const int places = hp_placement_places(&at), devices = hp_machine_devices(m);
+    s->n_device = places > devices ? devices : places;
+    s->n_node = (s->n_device + m->devices_per_node - 1) / m->devices_per_node;
+    const int n_resource = 3 * s->n_node + 5 * s->n_device;
+    double *capacity = HP_NEW(s->arena, double, n_resource);
+    for (int r = 0; r < n_resource; r++) capacity[r] = 1;
+    for (int r = s->n_node; r < 3 * s->n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;
+    s->fluid = hp_fluid_new(s->arena, n_resource, capacity, &s->events);
+}
