@@ -11,22 +11,27 @@ typedef struct hp_roofline {
 } hp_roofline;
 double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes);
 
-/* --- comm_allreduce.c: formulas of the literature; alpha: one message's latency, beta: s/B on the wire,
- * gamma: s/B of adding. p ranks, S bytes. */
+/* --- comm_allreduce.c: steps of collectives; alpha: one message's latency, beta: s/B on the wire, gamma: s/B
+ * of adding. p ranks, S bytes. */
 typedef struct hp_alpha_beta {
     double alpha_s, beta_s_per_byte, gamma_s_per_byte;
 } hp_alpha_beta;
-/* 2(p-1)a + 2(p-1)/p Sb + (p-1)/p Sg (Patarasu & Yuan 2009) */
-double hp_allreduce_ring(const hp_alpha_beta *l, int p, double bytes);
-/* ceil(log2 p)(a + Sb + Sg); other than powers of two: two more messages to fold in and out (Thakur et al.
- * 2005) */
-double hp_allreduce_doubling(const hp_alpha_beta *l, int p, double bytes);
+typedef struct hp_two_lines {
+    hp_alpha_beta intra, inter; /* messages inside a node, between nodes */
+} hp_two_lines;
+/* An algorithm's steps with all members alike; ring: 2(p-1)a + 2(p-1)/p Sb + (p-1)/p Sg. */
+double hp_collective_seconds(const hp_collective_ops *c, const hp_alpha_beta *l, int p, double bytes);
+/* The same with `per_node` members on each node, which share `nics` NICs. */
+double hp_collective_seconds_over(const hp_collective_ops *c, const hp_two_lines *l, int p, int per_node,
+                                  int nics, double bytes);
+
+/* --- comm_library.c: the best that a library could do, over everything that follows */
+double hp_library_seconds(const hp_two_lines *l, int ranks, int per_node, int nics, double bytes);
 /* 2 log2 p a + 2(p-1)/p Sb + (p-1)/p Sg (Rabenseifner 2004) */
-double hp_allreduce_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
+double hp_library_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
 /* reduce-scatter in the node, all-reduce of 1/g over the nodes with k NICs for g devices, all-gather in the
  * node */
-double hp_allreduce_hierarchical(const hp_alpha_beta *intra, const hp_alpha_beta *inter, int ranks,
-                                 int per_node, int nics, double bytes);
+double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, int nics, double bytes);
 
 /* --- compute_fallback.c: keys of similar tasks for an inference task. twin 0: the same task in float32; 1:
  * training's forward task. False: there is none. */

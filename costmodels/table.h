@@ -71,10 +71,16 @@ static inline hp_wire hp_wire_of(const hp_machine *m, int32_t device_kind, int32
     return gpus ? (hp_wire)(1 + backend) : HP_WIRE_ANY;
 }
 
-/* Cost of one message / one all-reduce over `ranks` ranks, `per_node` of them on each node, alone on its
- * links. */
+/* Cost of one message, alone on its links. */
 hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
-hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, hp_wire by, int ranks, int per_node,
+
+typedef struct hp_allreduce_case {
+    hp_wire by;
+    hp_algorithm algorithm;  /* of the plan; unused where a library has its own */
+    int32_t ranks, per_node; /* on each node */
+} hp_allreduce_case;
+/* Cost of one all-reduce, alone on its links. */
+hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, const hp_allreduce_case *c,
                           double bytes);
 
 #endif

@@ -103,8 +103,11 @@ static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, in
     const int group = queue->peer;
     const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
     const hp_wire by = hp_wire_of(c->machine, p->device, queue->backend);
-    return hp_cost_allreduce(c->table, c->machine, by, hp_group_size(p, group),
-                             members_per_node(c, p, group, rank / p->n_role), bytes);
+    const hp_allreduce_case what = {.by = by,
+                                    .algorithm = (hp_algorithm)k->algorithm,
+                                    .ranks = hp_group_size(p, group),
+                                    .per_node = members_per_node(c, p, group, rank / p->n_role)};
+    return hp_cost_allreduce(c->table, c->machine, &what, bytes);
 }
 
 /* Another replica may lie otherwise on the nodes. */

@@ -85,6 +85,7 @@ static void add_task(hp_role *r, hp_task_op op, int queue, int buffer, int64_t c
                                    .operand = r->n_operand,
                                    .n_operand = 1,
                                    .count = count};
+    r->task[r->n_task].algorithm = (uint8_t)hp_task_algorithm(r, &r->task[r->n_task]);
     r->n_operand++;
     if (dep >= 0) r->dep[r->n_dep++] = dep;
     r->dep_first[++r->n_task] = r->n_dep;

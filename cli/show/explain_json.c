@@ -58,11 +58,14 @@ static json_t *task_json(const hp_plan *plan, const hp_role *r, int task) {
     json_t *deps = json_array();
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++)
         json_array_append_new(deps, json_integer(r->dep[i]));
-    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o}", "task", task, "op", info->name,
-                     "phase", hp_phase_names[info->phase], "label",
-                     hp_task_label(plan->program, plan->graph, r, task, label, sizeof label), "queue",
-                     (int)t->queue, "layer", (int)t->layer, "micro", (int)t->micro, "flags", (int)t->flags,
-                     "count", (json_int_t)t->count, "after", deps);
+    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o}", "task", task, "op",
+                          info->name, "phase", hp_phase_names[info->phase], "label",
+                          hp_task_label(plan->program, plan->graph, r, task, label, sizeof label), "queue",
+                          (int)t->queue, "layer", (int)t->layer, "micro", (int)t->micro, "flags",
+                          (int)t->flags, "count", (json_int_t)t->count, "after", deps);
+    if (info->queue == HP_QUEUE_COLL)
+        json_object_set_new(o, "algorithm", json_string(hp_collectives[t->algorithm]->name));
+    return o;
 }
 
 static json_t *slots_json(const hp_role *r) {

@@ -1,25 +1,24 @@
-/* mpi.c - messages over MPI: non-blocking point-to-point only; all-reduces are our own (allreduce.h) on
- * top of it.
+/* mpi.c - messages over MPI: non-blocking point-to-point only; all-reduces run the steps of the plan's
+ * algorithm (plan/collectives/collective.h) on top of it.
  *
- * Why not MPI_Iallreduce: its order of additions is the library's choice, its scratch is as large as the
+ * Why not MPI_Iallreduce: the library chooses the order of its additions, its scratch is as large as the
  * message, and with 2 ranks of a node it took 2 to 5 times as long from 8 B to 32 MiB (Open MPI 4.1.4). MPI
- * makes no progress in the background, so everything moves within test. */
+ * makes no progress in the background: all progress is made inside test. */
 #include "exec/comm/comm.h"
-#include "exec/comm/allreduce.h"
 
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI counts are ints: longer messages go in pieces. Lanes of one all-reduce that are under way at once: as
- * each step of a lane needs a poll of both sides, this is what one poll can move (32 slices of 256 KiB) and
- * the scratch it takes. */
+/* MPI counts are ints: longer messages are sent in pieces. WINDOW: lanes of one all-reduce in flight; as each
+ * step of a lane needs a poll on both sides, it limits what one poll can move (32 slices of 256 KiB) and the
+ * scratch. */
 enum { PIECE_ELEMS = 1 << 28, WINDOW = 32 };
 
 typedef struct mpi_lane {
     int lane, step;
     MPI_Request request[2]; /* send, receive */
-    hp_allreduce_step at;
+    hp_collective_step at;
     unsigned char *scratch;
 } mpi_lane;
 
@@ -29,7 +28,7 @@ typedef struct mpi_op {
     int n_request; /* send, receive: pieces */
     MPI_Request *request;
     /* all-reduce */
-    hp_allreduce plan;
+    hp_collective_plan plan;
     MPI_Comm group;
     int tag; /* of lane 0 */
     unsigned char *data;
@@ -38,21 +37,21 @@ typedef struct mpi_op {
     unsigned char *scratch;
 } mpi_op;
 
-/* The communicator of one group. Two groups of the same ranks have two, as only all-reduces of one group
- * start in the same order everywhere; the groups of the next program take over those of the last. */
-typedef struct mpi_ring {
-    MPI_Comm comm; /* none for a rank alone */
+/* The communicator of one group. Two groups of the same ranks have one each, as only the all-reduces of one
+ * group start in the same order everywhere; the groups of the next program reuse those of the last. */
+typedef struct mpi_group {
+    MPI_Comm comm; /* MPI_COMM_NULL: one rank */
     int sequence;
     int n, me, *rank;
-    bool taken; /* by a group of the joined program */
-} mpi_ring;
+    bool used; /* by a group of the joined program */
+} mpi_group;
 
 typedef struct mpi_comm {
     hp_comm base;
     MPI_Comm p2p;
-    int n_ring;
-    mpi_ring *ring;   /* 0: all ranks */
-    int32_t *ring_of; /* per group of the program: index into ring, -1: not a member */
+    int n_group;
+    mpi_group *group;  /* 0: all ranks */
+    int32_t *group_of; /* per group of the program: index into group, -1: not a member */
     int n_op;
     mpi_op **op;
 } mpi_comm;
@@ -85,10 +84,10 @@ static void add(void *dst, const void *src, int64_t n, int32_t dtype) {
     }
 }
 
-/* Posts the lane's current step. What is added later comes to the lane's scratch, the rest straight into the
- * data. */
+/* Posts the lane's current step. Data to be added is received into the lane's scratch, all other straight into
+ * its place. */
 static hp_status lane_post(mpi_comm *c, mpi_op *op, mpi_lane *l, hp_error *err) {
-    l->at = hp_allreduce_at(&op->plan, l->lane, l->step);
+    l->at = hp_collective_at(&op->plan, l->lane, l->step);
     l->request[0] = l->request[1] = MPI_REQUEST_NULL;
     const int64_t size = hp_dtype_bytes((hp_dtype)op->dtype);
     const int tag = op->tag + l->lane;
@@ -107,8 +106,7 @@ static hp_status lane_post(mpi_comm *c, mpi_op *op, mpi_lane *l, hp_error *err) 
     return HP_OK;
 }
 
-/* One step further, if the current one is complete; *moved tells. A finished lane makes room for the next
- * one. */
+/* Goes one step on if the current one is complete: *moved. A finished lane gives its slot to the next one. */
 static hp_status lane_test(mpi_comm *c, mpi_op *op, int slot, bool *moved, hp_error *err) {
     mpi_lane *l = &op->active[slot];
     int done = 0;
@@ -144,15 +142,18 @@ static hp_status allreduce_test(mpi_comm *c, mpi_op *op, bool *done, hp_error *e
 }
 
 static hp_status allreduce_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what, hp_error *err) {
-    const int32_t at = what->group == HP_COMM_WORLD ? 0 : c->ring_of[what->group];
+    const int32_t at = what->group == HP_COMM_WORLD ? 0 : c->group_of[what->group];
     HP_ASSERT(at >= 0);
-    mpi_ring *ring = &c->ring[at];
-    op->group = ring->comm;
+    mpi_group *group = &c->group[at];
+    op->group = group->comm;
     op->data = what->data;
-    op->plan = hp_allreduce_plan(ring->me, ring->n, what->count, hp_dtype_bytes((hp_dtype)what->dtype));
+    const int elem = hp_dtype_bytes((hp_dtype)what->dtype);
+    const hp_algorithm algorithm =
+        what->algorithm ? (hp_algorithm)what->algorithm : hp_allreduce_choose(what->count * elem);
+    op->plan = hp_collective_plan_of(algorithm, group->me, group->n, what->count, elem);
     if (op->plan.steps == 0 || what->count == 0) return HP_OK;
-    op->tag =
-        ring->sequence++ % (1 << 14) * (1 << 15); /* lanes stay below 2^15; Open MPI's tags end at 2^31 - 1 */
+    op->tag = group->sequence++ % (1 << 14) *
+              (1 << 15); /* lanes stay below 2^15; Open MPI's tags end at 2^31 - 1 */
     const int64_t slice_bytes = op->plan.slice * hp_dtype_bytes((hp_dtype)what->dtype);
     op->n_active = op->plan.lanes < WINDOW ? op->plan.lanes : WINDOW;
     op->scratch = malloc((size_t)(slice_bytes * op->n_active));
@@ -228,27 +229,27 @@ static hp_status mpi_test(hp_comm *comm, int handle, bool *done, hp_error *err) 
     return HP_OK;
 }
 
-static int find_ring(const mpi_comm *c, const int *rank, int n) {
-    for (int i = 0; i < c->n_ring; i++)
-        if (!c->ring[i].taken && c->ring[i].n == n &&
-            memcmp(c->ring[i].rank, rank, sizeof *rank * (size_t)n) == 0)
+static int find_group(const mpi_comm *c, const int *rank, int n) {
+    for (int i = 0; i < c->n_group; i++)
+        if (!c->group[i].used && c->group[i].n == n &&
+            memcmp(c->group[i].rank, rank, sizeof *rank * (size_t)n) == 0)
             return i;
     return -1;
 }
 
-/* Takes over the list. Collective: over the ranks listed. */
-static hp_status add_ring(mpi_comm *c, int *rank, int n, int tag, hp_error *err) {
-    c->ring = realloc(c->ring, sizeof *c->ring * (size_t)(c->n_ring + 1));
-    HP_ASSERT(c->ring);
-    mpi_ring *ring = &c->ring[c->n_ring++];
-    *ring = (mpi_ring){.comm = MPI_COMM_NULL, .n = n, .rank = rank};
-    while (rank[ring->me] != c->base.rank) ring->me++;
+/* Takes ownership of `rank`. Collective: over the ranks listed. */
+static hp_status add_group(mpi_comm *c, int *rank, int n, int tag, hp_error *err) {
+    c->group = realloc(c->group, sizeof *c->group * (size_t)(c->n_group + 1));
+    HP_ASSERT(c->group);
+    mpi_group *group = &c->group[c->n_group++];
+    *group = (mpi_group){.comm = MPI_COMM_NULL, .n = n, .rank = rank};
+    while (rank[group->me] != c->base.rank) group->me++;
     if (n == 1) return HP_OK;
     MPI_Group all, some;
     MPI_Comm_group(c->p2p, &all);
     MPI_Group_incl(all, n, rank, &some);
     const hp_status s =
-        checked(MPI_Comm_create_group(c->p2p, some, tag, &ring->comm), "MPI_Comm_create_group", err);
+        checked(MPI_Comm_create_group(c->p2p, some, tag, &group->comm), "MPI_Comm_create_group", err);
     MPI_Group_free(&some);
     MPI_Group_free(&all);
     return s;
@@ -256,45 +257,45 @@ static hp_status add_ring(mpi_comm *c, int *rank, int n, int tag, hp_error *err)
 
 static hp_status join_group(mpi_comm *c, const hp_program *p, int group, hp_error *err) {
     const int role = c->base.rank % p->n_role, replica = c->base.rank / p->n_role;
-    c->ring_of[group] = -1;
+    c->group_of[group] = -1;
     if (!hp_group_has_role(p, group, role)) return HP_OK;
     const int n = hp_group_size(p, group);
     int *rank = calloc((size_t)n, sizeof *rank);
     HP_ASSERT(rank);
     for (int k = 0; k < n; k++) rank[k] = hp_group_rank(p, group, replica, k);
-    int32_t at = find_ring(c, rank, n);
+    int32_t at = find_group(c, rank, n);
     if (at < 0) {
-        at = c->n_ring;
-        HP_TRY(add_ring(c, rank, n, group, err));
+        at = c->n_group;
+        HP_TRY(add_group(c, rank, n, group, err));
     } else {
         free(rank);
     }
-    c->ring[at].taken = true;
-    c->ring_of[group] = at;
+    c->group[at].used = true;
+    c->group_of[group] = at;
     return HP_OK;
 }
 
-/* Groups in their order, each by its members alone: no two groups can wait for each other. */
+/* Groups are made in order, each by its members alone: no two groups can wait for each other. */
 static hp_status mpi_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     mpi_comm *c = (mpi_comm *)comm;
-    c->ring_of = realloc(c->ring_of, sizeof *c->ring_of * (size_t)p->n_group);
-    HP_ASSERT(c->ring_of);
-    for (int i = 0; i < c->n_ring; i++) c->ring[i].taken = false;
+    c->group_of = realloc(c->group_of, sizeof *c->group_of * (size_t)p->n_group);
+    HP_ASSERT(c->group_of);
+    for (int i = 0; i < c->n_group; i++) c->group[i].used = false;
     for (int g = 0; g < p->n_group; g++) HP_TRY(join_group(c, p, g, err));
     return HP_OK;
 }
 
 static void mpi_close(hp_comm *comm) {
     mpi_comm *c = (mpi_comm *)comm;
-    for (int i = 0; i < c->n_ring; i++) {
-        if (c->ring[i].comm != MPI_COMM_NULL) MPI_Comm_free(&c->ring[i].comm);
-        free(c->ring[i].rank);
+    for (int i = 0; i < c->n_group; i++) {
+        if (c->group[i].comm != MPI_COMM_NULL) MPI_Comm_free(&c->group[i].comm);
+        free(c->group[i].rank);
     }
     MPI_Comm_free(&c->p2p);
     for (int i = 0; i < c->n_op; i++) free(c->op[i]);
     free(c->op);
-    free(c->ring);
-    free(c->ring_of);
+    free(c->group);
+    free(c->group_of);
     free(c);
     MPI_Finalize();
 }
@@ -305,7 +306,12 @@ static void mpi_abort(hp_comm *comm, int code) {
     abort();
 }
 
-static const hp_comm_ops MPI = {"mpi", mpi_join, mpi_start, NULL, mpi_test, NULL, mpi_close, mpi_abort};
+static const hp_comm_ops MPI = {.name = "mpi",
+                                .join = mpi_join,
+                                .start = mpi_start,
+                                .test = mpi_test,
+                                .close = mpi_close,
+                                .abort = mpi_abort};
 
 hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     int provided = 0;
@@ -322,7 +328,7 @@ hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     HP_ASSERT(rank);
     for (int r = 0; r < c->base.size; r++) rank[r] = r;
     *comm = &c->base;
-    return add_ring(c, rank, c->base.size, 0, err);
+    return add_group(c, rank, c->base.size, 0, err);
 }
 
 const char *hp_comm_mpi_version(char *out, size_t n) {

@@ -18,6 +18,7 @@ static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q
                         .group = collective ? q->peer : -1,
                         .tag = collective ? 0 : q->channel, /* the two ends of a channel match in order */
                         .dtype = t->dtype,
+                        .algorithm = t->algorithm,
                         .count = t->count,
                         .data = interp_buffer(in, interp_operand(in, t, 0)) +
                                 (collective ? t->offset * elem : 0)};

@@ -165,6 +165,9 @@ static hp_status check_call(const collectives *c, int k, const hp_task *a, const
     if (a->dtype != b->dtype)
         REFUSE("E-TYPE: collective %d of group %d: rank %d has %s, rank %d %s", k, c->group, c->first,
                hp_dtype_names[a->dtype], c->role, hp_dtype_names[b->dtype]);
+    if (a->algorithm != b->algorithm)
+        REFUSE("E-ORDER: collective %d of group %d: rank %d runs %s, rank %d %s", k, c->group, c->first,
+               hp_collectives[a->algorithm]->name, c->role, hp_collectives[b->algorithm]->name);
     if (a->count != b->count || a->flags != b->flags ||
         sum_of(p, c->first, &c->placed[c->first], a) != sum_of(p, c->role, &c->placed[c->role], b))
         REFUSE("E-ORDER: collective %d of group %d: ranks %d and %d add up different things", k, c->group,

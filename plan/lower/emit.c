@@ -98,6 +98,7 @@ int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand) {
     const int n = count_operands(c, &task, operand);
     task.operand = r->n_operand;
     task.n_operand = n;
+    task.algorithm = (uint8_t)hp_task_algorithm(r, &task);
     HP_ROOM(c->arena, r->task, r->n_task, c->task_room);
     r->task[r->n_task] = task;
     const int id = r->n_task++;

@@ -100,9 +100,11 @@ static void print_task(FILE *f, const hp_program *p, const hp_graph *g, const hp
     const hp_task *t = &r->task[task];
     char label[256], size[32];
     fprintf(f, "%6d  q%-2d %-44s", task, t->queue, hp_task_label(p, g, r, task, label, sizeof label));
+    const bool coll = hp_task_infos[t->op].queue == HP_QUEUE_COLL;
     print_operands(f, g, r, t);
     if (hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE)
-        fprintf(f, "  (%s)", hp_format_bytes((double)t->count * hp_dtype_bytes((hp_dtype)t->dtype), size));
+        fprintf(f, "  (%s%s%s)", hp_format_bytes((double)t->count * hp_dtype_bytes((hp_dtype)t->dtype), size),
+                coll ? ", " : "", coll ? hp_collectives[t->algorithm]->name : "");
     if (r->dep_first[task] < r->dep_first[task + 1]) fputs("  after", f);
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++) fprintf(f, " %d", r->dep[i]);
     fputc('\n', f);

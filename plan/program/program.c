@@ -40,3 +40,9 @@ int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]) {
     if (pack && pack[t->layer] >= 0) buffer[n++] = pack[t->layer];
     return n;
 }
+
+hp_algorithm hp_task_algorithm(const hp_role *r, const hp_task *t) {
+    if (hp_task_infos[t->op].queue != HP_QUEUE_COLL || r->queue[t->queue].backend != HP_BACKEND_MPI)
+        return HP_ALGORITHM_LIBRARY;
+    return hp_allreduce_choose(t->count * hp_dtype_bytes((hp_dtype)t->dtype));
+}

@@ -12,6 +12,7 @@
 #define HP_PROGRAM_H
 
 #include "plan/device/device.h"
+#include "plan/collectives/collective.h"
 #include "plan/graph/graph.h"
 #include "plan/strategy/strategy.h"
 #include "plan/tiles/tile.h"
@@ -60,13 +61,13 @@ enum {
 typedef struct hp_task {
     uint8_t op; /* hp_task_op */
     uint8_t flags;
-    uint8_t dtype; /* of the data moved (send, recv, all-reduce) */
-    uint8_t spare;
-    int16_t queue; /* index into role.queue; 0 = compute */
-    int16_t chunk; /* index into role.slot: which of the role's stages this belongs to */
-    int32_t layer; /* fwd, bwd, bwdw, pack; else -1 */
-    int32_t micro; /* micro-batch or -1 */
-    int32_t tag;   /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
+    uint8_t dtype;     /* of the data moved (send, recv, all-reduce) */
+    uint8_t algorithm; /* hp_algorithm of an all-reduce; else 0 */
+    int16_t queue;     /* index into role.queue; 0 = compute */
+    int16_t chunk;     /* index into role.slot: which of the role's stages this belongs to */
+    int32_t layer;     /* fwd, bwd, bwdw, pack; else -1 */
+    int32_t micro;     /* micro-batch or -1 */
+    int32_t tag;       /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
     int32_t operand, n_operand; /* range of role.operand */
     /* fwd, load, copy, store of deployed programs: rows of the tensor that the task is about, of those in its
      * boxes; both 0: all */
@@ -206,6 +207,10 @@ typedef struct hp_program {
 static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
+
+/* The algorithm of a role's all-reduce: over messages by the rule of plan/collectives; NCCL has its own. LIBRARY
+ * for all other tasks. */
+hp_algorithm hp_task_algorithm(const hp_role *r, const hp_task *t);
 
 /* --- groups --- */
 

@@ -69,6 +69,15 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
     return most;
 }
 
+/* `here`: room for its ranks on a node. */
+static double allreduce_s(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
+    const hp_allreduce_case c = {.by = wire(v, traffic),
+                                 .algorithm = hp_allreduce_choose((int64_t)bytes),
+                                 .ranks = ranks,
+                                 .per_node = here < ranks ? here : ranks};
+    return hp_cost_allreduce(v->o->table, v->o->machine, &c, bytes).seconds;
+}
+
 /* Exchanges are shared by `halo` layers, and their messages go one after the other. */
 static double exchange_s(const view *v, const hp_part_sums *p, int first, int end) {
     const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->halo),
@@ -90,9 +99,7 @@ static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, 
     const int ranks = hp_layout_parts(l) / l->channels, here = v->o->machine->devices_per_node;
     if (v->o->mode != HP_MODE_TRAIN || v->s->bn == HP_BN_LOCAL || ranks == 1) return 0;
     return 2 * (p->norms[end] - p->norms[first]) *
-           hp_cost_allreduce(v->o->table, v->o->machine, wire(v, HP_TRAFFIC_STATS), ranks,
-                             here < ranks ? here : ranks, TYPICAL_BYTES)
-               .seconds;
+           allreduce_s(v, HP_TRAFFIC_STATS, ranks, here, TYPICAL_BYTES);
 }
 
 /* --- strips --- */
@@ -226,18 +233,15 @@ static double boundaries_s(const view *v) {
 
 /* The gradients' all-reduce, as far as the last backward pass does not hide it. */
 static double gradients_s(const view *v) {
-    const hp_machine *m = v->o->machine;
     double most = 0;
     if (!trains(v)) return 0;
     for (int i = 0; i < v->n; i++) {
         const position *p = &v->at[i];
         const int ranks =
             hp_strategy_replicas(v->s) * p->parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
-        const int here = m->devices_per_node / (one_node(v) ? v->n : 1);
-        const int per_node = here < 1 ? 1 : here < ranks ? here : ranks;
+        const int here = v->o->machine->devices_per_node / (one_node(v) ? v->n : 1);
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
-        const double t =
-            hp_cost_allreduce(v->o->table, m, wire(v, HP_TRAFFIC_ALLREDUCE), ranks, per_node, bytes).seconds;
+        const double t = allreduce_s(v, HP_TRAFFIC_ALLREDUCE, ranks, here < 1 ? 1 : here, bytes);
         most = fmax(most, fmax(t - p->backward, t / 10));
     }
     return most;

@@ -128,6 +128,15 @@ static hp_work work(const char *key, double size, double flops, double bytes) {
     return w;
 }
 
+static double allreduce_s(const hp_cost_table *t, const hp_machine *m, int ranks, int per_node,
+                          double bytes) {
+    const hp_allreduce_case c = {.by = HP_WIRE_ANY,
+                                 .algorithm = hp_allreduce_choose((int64_t)bytes),
+                                 .ranks = ranks,
+                                 .per_node = per_node};
+    return hp_cost_allreduce(t, m, &c, bytes).seconds;
+}
+
 static void measured_rows_come_before_fits_before_the_roofline(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -154,7 +163,7 @@ static void measured_rows_come_before_fits_before_the_roofline(void **state) {
     assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, true, 500000).seconds, 100.5e-6, 1e-9));
     assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, false, 1e9).seconds, 1 + 5e-5,
                      1e-9)); /* the data sheet's line */
-    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 2, 2, 1024).seconds, 2e-6, 1e-12));
+    assert_true(near(allreduce_s(t, &m, 2, 2, 1024), 2e-6, 1e-12));
     hp_arena_free(arena);
 }
 
@@ -174,24 +183,46 @@ static void a_missing_table_says_what_to_do(void **state) {
 static void collectives_obey_their_lower_bounds(void **state) {
     (void)state;
     const hp_alpha_beta l = {1e-6, 1e-9, 1e-10};
-    assert_true(near(hp_allreduce_ring(&l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
-    assert_true(near(hp_allreduce_doubling(&l, 2, 1e6), 1e-6 + 1e-3 + 1e-4, 1e-9));
-    assert_true(near(hp_allreduce_rabenseifner(&l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
+    const hp_collective_ops *ring = hp_collectives[HP_ALGORITHM_RING],
+                            *doubling = hp_collectives[HP_ALGORITHM_DOUBLING];
+    assert_true(near(hp_collective_seconds(ring, &l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
+    assert_true(near(hp_collective_seconds(doubling, &l, 2, 1e6), 1e-6 + 1e-3 + 1e-4, 1e-9));
+    assert_true(near(hp_library_rabenseifner(&l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
     for (int p = 2; p <= 300; p++) {
         for (double bytes = 1; bytes < 1e9; bytes *= 10) {
             const double wire = 2.0 * (p - 1) / p * bytes * l.beta_s_per_byte,
                          rounds = ceil(log2(p)) * l.alpha_s;
-            assert_true(hp_allreduce_ring(&l, p, bytes) >= wire + rounds);
-            assert_true(hp_allreduce_doubling(&l, p, bytes) >= rounds * (1 - 1e-12));
-            assert_true(hp_allreduce_rabenseifner(&l, p, bytes) >= wire * (1 - 1e-12));
+            assert_true(hp_collective_seconds(ring, &l, p, bytes) >= wire + rounds);
+            assert_true(hp_collective_seconds(doubling, &l, p, bytes) >= rounds * (1 - 1e-12));
+            assert_true(hp_library_rabenseifner(&l, p, bytes) >= wire * (1 - 1e-12));
         }
     }
     /* two levels: within a node as a ring; over nodes a node's ranks share its NICs */
-    const hp_alpha_beta slow = {1e-5, 1e-8, 1e-10};
+    const hp_two_lines lines = {l, {1e-5, 1e-8, 1e-10}};
     assert_true(
-        near(hp_allreduce_hierarchical(&l, &slow, 4, 4, 1, 1e6), hp_allreduce_ring(&l, 4, 1e6), 1e-12));
-    assert_true(hp_allreduce_hierarchical(&l, &slow, 16, 4, 1, 1e8) >
-                hp_allreduce_hierarchical(&l, &slow, 16, 4, 4, 1e8));
+        near(hp_library_hierarchical(&lines, 4, 4, 1, 1e6), hp_collective_seconds(ring, &l, 4, 1e6), 1e-12));
+    assert_true(hp_library_hierarchical(&lines, 16, 4, 1, 1e8) >
+                hp_library_hierarchical(&lines, 16, 4, 4, 1e8));
+}
+
+/* Over nodes: the ring, of which one message leaves a node at a time, needs one NIC; doubling's members share
+ * theirs. */
+static void steps_over_nodes_share_their_nics(void **state) {
+    (void)state;
+    const hp_two_lines lines = {{1e-6, 1e-9, 1e-10}, {1e-5, 1e-8, 1e-10}};
+    const hp_collective_ops *ring = hp_collectives[HP_ALGORITHM_RING],
+                            *doubling = hp_collectives[HP_ALGORITHM_DOUBLING];
+    for (int per_node = 1; per_node <= 8; per_node *= 2)
+        for (int p = per_node; p <= 64; p *= 2)
+            for (double bytes = 8; bytes < 1e9; bytes *= 10) {
+                const double one = hp_collective_seconds_over(doubling, &lines, p, per_node, 1, bytes),
+                             many = hp_collective_seconds_over(doubling, &lines, p, per_node, 8, bytes);
+                assert_true(one >= many && (one > many || per_node == 1 || p == per_node));
+                assert_true(near(hp_collective_seconds_over(ring, &lines, p, per_node, 1, bytes),
+                                 hp_collective_seconds_over(ring, &lines, p, per_node, 8, bytes), 1e-12));
+                /* the longest message of each step crosses */
+                assert_true(p == per_node || many >= log2((double)p / per_node) * (1e-5 + bytes * 1e-8));
+            }
 }
 
 /* SuperBench's log of 8 A100 is shipped: its points come back, for DGX-like nodes only. */
@@ -203,8 +234,8 @@ static void published_points_come_back(void **state) {
     hp_cost_table *t;
     assert_int_equal(hp_machine_load("thetagpu", &m, &err), HP_OK);
     assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
-    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 8, 8, 1 << 20).seconds, 76e-6, 1e-9));
-    assert_true(near(hp_cost_allreduce(t, &m, HP_WIRE_ANY, 8, 8, 1 << 30).seconds, 8177e-6, 1e-9));
+    assert_true(near(allreduce_s(t, &m, 8, 8, 1 << 20), 76e-6, 1e-9));
+    assert_true(near(allreduce_s(t, &m, 8, 8, 1 << 30), 8177e-6, 1e-9));
     hp_arena_free(arena);
 }
 
@@ -312,6 +343,7 @@ int main(void) {
         cmocka_unit_test(measured_rows_come_before_fits_before_the_roofline),
         cmocka_unit_test(a_missing_table_says_what_to_do),
         cmocka_unit_test(collectives_obey_their_lower_bounds),
+        cmocka_unit_test(steps_over_nodes_share_their_nics),
         cmocka_unit_test(published_points_come_back),
         cmocka_unit_test(fits_recover_what_made_the_data),
         cmocka_unit_test(fits_never_go_negative),

@@ -80,7 +80,7 @@ static int queue_length(const player *me, int name, int most) {
 }
 
 static hp_comm_op drawn(const player *me, int name, int k) {
-    static const int64_t COUNTS[] = {0, 1, 2, 7, 500, 3000, 30000}; /* both algorithms of allreduce.h */
+    static const int64_t COUNTS[] = {0, 1, 2, 7, 500, 3000, 30000}; /* short and long: every algorithm */
     group_dice d = {me->seed * 1000 + (uint64_t)name, 100 + 2 * (uint64_t)k};
     return (hp_comm_op){.count = COUNTS[group_roll(&d, 0, name < MESSAGES ? 6 : 5)],
                         .dtype = group_roll(&d, HP_F32, HP_F64)};

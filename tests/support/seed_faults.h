@@ -178,6 +178,17 @@ static bool wrong_group(victim *v) {
     return true;
 }
 
+/* Another algorithm than the other roles of the group, one that does not exist, or none. */
+static bool wrong_algorithm(victim *v) {
+    hp_task *t = pick(v, is_collective);
+    if (!t) return false;
+    const bool alone = v->p->group[v->r->queue[t->queue].peer].n == 1;
+    const uint8_t other = t->algorithm == HP_ALGORITHM_RING ? HP_ALGORITHM_DOUBLING : HP_ALGORITHM_RING,
+                  wrong[] = {HP_ALGORITHMS, HP_ALGORITHM_LIBRARY, other};
+    t->algorithm = wrong[roll(&v->d, 0, alone ? 1 : 2)];
+    return true;
+}
+
 /* One member leaves a group, the last is another rank, or one is in it twice. */
 static bool wrong_member(victim *v) {
     hp_group *g = &v->p->group[roll(&v->d, 0, v->p->n_group - 1)];
@@ -375,6 +386,7 @@ static const struct fault {
     {"wrong peer", wrong_peer},
     {"wrong channel", wrong_channel},
     {"wrong group", wrong_group},
+    {"wrong algorithm", wrong_algorithm},
     {"wrong member", wrong_member},
     {"swapped messages", swapped_messages},
     {"shifted box", shifted_box},

@@ -1,6 +1,5 @@
 /* test_interp.c - the executor's loop on lowered programs with a device and a communicator that only
  * take notes, and the all-reduce algorithms played by all their members in one process. */
-#include "exec/comm/allreduce.h"
 #include "exec/interp/interp.h"
 #include "plan/lower/lower.h"
 
@@ -245,69 +244,6 @@ static void patience_is_the_larger_of_ten_seconds_and_twenty_times_the_step(void
     assert_true(hp_patience_limit_s(&first) == 600);
 }
 
-/* --- laws of the all-reduces --- */
-
-typedef struct member {
-    hp_allreduce plan;
-    float *data, *was;
-} member;
-
-/* Synchronous rounds: in each, all members take the same step of every lane. Returns the bytes that rank 0
- * sent. */
-static int64_t play(member *m, int p) {
-    int64_t sent = 0;
-    for (int step = 0; step < m[0].plan.steps; step++) {
-        for (int r = 0; r < p; r++) memcpy(m[r].was, m[r].data, sizeof(float) * (size_t)m[r].plan.count);
-        for (int lane = 0; lane < m[0].plan.lanes; lane++)
-            for (int r = 0; r < p; r++) {
-                const hp_allreduce_step s = hp_allreduce_at(&m[r].plan, lane, step);
-                if (r == 0) sent += 4 * s.send_count;
-                if (s.recv_count == 0) continue;
-                const hp_allreduce_step from = hp_allreduce_at(&m[s.recv_from].plan, lane, step);
-                assert_int_equal(from.send_to, r);
-                assert_int_equal(from.send_count, s.recv_count);
-                assert_int_equal(from.send_offset, s.recv_offset);
-                assert_true(s.recv_count <= m[r].plan.slice);
-                for (int64_t i = 0; i < s.recv_count; i++) {
-                    const float came = m[s.recv_from].was[from.send_offset + i];
-                    m[r].data[s.recv_offset + i] = s.add ? m[r].was[s.recv_offset + i] + came : came;
-                }
-            }
-    }
-    return sent;
-}
-
-static float value(int rank, int64_t i) { /* thirds: their sums round differently in different orders */
-    return (float)((rank * 131 + i * 17) % 1000) / 3.0f;
-}
-
-static void check_allreduce(int p, int64_t count) {
-    member m[16] = {0};
-    for (int r = 0; r < p; r++) {
-        m[r] = (member){.plan = hp_allreduce_plan(r, p, count, 4),
-                        .data = test_malloc(sizeof(float) * (size_t)count + 4),
-                        .was = test_malloc(sizeof(float) * (size_t)count + 4)};
-        for (int64_t i = 0; i < count; i++) m[r].data[i] = value(r, i);
-    }
-    const int64_t sent = play(m, p);
-    for (int64_t i = 0; i < count; i++) {
-        double exact = 0;
-        for (int r = 0; r < p; r++) exact += (double)value(r, i);
-        assert_true((double)m[0].data[i] - exact < 1e-3 && exact - (double)m[0].data[i] < 1e-3);
-    }
-    for (int r = 1; r < p; r++) assert_memory_equal(m[0].data, m[r].data, sizeof(float) * (size_t)count);
-    if (m[0].plan.algorithm == HP_ALLREDUCE_RING && count % p == 0)
-        assert_int_equal(sent, 2 * (p - 1) * (4 * count / p));
-    for (int r = 0; r < p; r++) test_free(m[r].data), test_free(m[r].was);
-}
-
-static void an_allreduce_gives_every_member_the_same_bits_of_the_sum(void **state) {
-    (void)state;
-    static const int64_t COUNTS[] = {1, 2, 5, 1000, 8192, 8193, 9999, 65536, 100003, 600000};
-    for (int p = 1; p <= 9; p++)
-        for (size_t c = 0; c < sizeof COUNTS / sizeof *COUNTS; c++) check_allreduce(p, COUNTS[c]);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_runs_once_after_its_dependencies_in_queue_order),
@@ -316,7 +252,6 @@ int main(void) {
         cmocka_unit_test(a_message_that_never_comes_is_a_stall_that_names_it),
         cmocka_unit_test(a_signal_ends_a_wait),
         cmocka_unit_test(patience_is_the_larger_of_ten_seconds_and_twenty_times_the_step),
-        cmocka_unit_test(an_allreduce_gives_every_member_the_same_bits_of_the_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

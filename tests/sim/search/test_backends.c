@@ -56,7 +56,8 @@ static double message_s(const world *w, hp_wire by, bool same_node, double bytes
 }
 
 static double sum_s(const world *w, hp_wire by, int ranks, int per_node, double bytes) {
-    return hp_cost_allreduce(w->setup.table, &w->m, by, ranks, per_node, bytes).seconds;
+    const hp_allreduce_case c = {by, hp_allreduce_choose((int64_t)bytes), ranks, per_node};
+    return hp_cost_allreduce(w->setup.table, &w->m, &c, bytes).seconds;
 }
 
 static const char EQUAL[] = "allreduce nvswitch-h r4 n4 mpi | guess 0 0 | 0:1e-5 1e9:0.09001\n"
