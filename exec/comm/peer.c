@@ -1,48 +1,48 @@
-/* peer.c - messages between devices of one node, straight from the sender's memory into the receiver's.
+/* peer.c - messages between devices of one node, copied from the sender's memory into the receiver's.
  *
- * Each rank has one allocation, so one name per rank, exchanged once, lets its peers reach all its messages
- * (peers.c). A message is then three steps: the sender, whose data is there, sends a note that says where;
- * the receiver, whose buffer is free, copies on its device and answers when the copy has happened; the answer
- * tells the sender that its buffer is free again. Notes and answers are small messages of the host's memory
- * over the inner communicator.
+ * Each rank has one allocation, so one handle per rank, exchanged once, gives its peers access to all its
+ * messages (peers.c). A message takes three steps: the sender, whose data is ready, sends a note with its
+ * address; the receiver, whose buffer is free, copies on its own device and acknowledges when the copy is
+ * complete; the acknowledgement tells the sender that its buffer is free again. Notes and acknowledgements
+ * are small host messages over the inner communicator.
  *
- * Notes bear the message's tag, so they match as the messages did: in order, by (peer, tag); a pair has all
- * its messages by one route, on which both have agreed. Answers need no order: each comes under a tag of its
- * own message, which the note names.
+ * Notes have the message's tag, so they match as the messages would: in order, by (peer, tag). A pair sends
+ * all its messages by one route, on which both agreed. Acknowledgements need no order: each has a tag of its
+ * own, which the note names.
  *
- * Nobody waits in a circle that was not there before: a note waits for nothing but its data, a copy begins
- * when it is given (the data is there, the buffer is free, and the one stream of copies holds nothing that
- * waits for another rank), an answer waits for the copy alone. A send is done only once its receive was
- * started, as any send may be by the rules of messages: programs are checked to need no more. */
+ * No deadlock is added: a note waits for its data alone; a copy starts as soon as it is submitted (the data is
+ * ready, the buffer is free, and no earlier work of the copy stream waits for another rank); an
+ * acknowledgement waits for the copy alone. A send completes only after its receive was started, which the
+ * rules of messages allow: programs are checked for it. */
 #include "exec/comm/peers.h"
 
 #include <stdlib.h>
 
-/* Above all channels of programs (some per stage), below what MPI allows at least in practice, 2^28. */
-enum { ANSWER_TAG = 1 << 20 };
+/* Above all channels of programs (a few per stage), below the largest tag of MPI in practice, 2^28. */
+enum { ACK_TAG = 1 << 20 };
 
 typedef struct peer_note {
     int64_t offset, bytes; /* in the sender's memory */
-    int64_t answer;        /* tag */
+    int64_t ack;           /* tag of the acknowledgement */
 } peer_note;
 
 typedef enum peer_state {
-    PEER_INNER,    /* another route */
-    PEER_SENT,     /* note under way, answer awaited */
-    PEER_EXPECTED, /* note awaited */
-    PEER_COPIED,   /* copy under way */
-    PEER_ANSWERED, /* answer under way */
+    PEER_INNER,    /* by the inner communicator */
+    PEER_SENT,     /* sender: waits for the note to leave and for the acknowledgement */
+    PEER_EXPECTED, /* receiver: waits for the note */
+    PEER_COPYING,  /* receiver: waits for its copy */
+    PEER_ACKED,    /* receiver: waits for the acknowledgement to leave */
     PEER_DONE
 } peer_state;
 
 typedef struct peer_op {
     bool used;
     peer_state state;
-    int handle[2]; /* inner's, of the operation or the note, and of the answer; -1: done */
+    int handle[2]; /* inner's, of the operation or the note, and of the acknowledgement; -1: done */
     hp_comm_op op;
     peer_note note;
-    unsigned char answer; /* that it came is all it says */
-    hp_event *event;      /* behind the copy */
+    unsigned char ack; /* its value means nothing */
+    hp_event *event;   /* after the copy */
 } peer_op;
 
 typedef struct peer_comm {
@@ -50,13 +50,14 @@ typedef struct peer_comm {
     hp_comm *inner;
     const hp_memory *memory;
     unsigned char *arena;
-    int64_t bytes, own_bytes; /* of the arena; sent for this file's own sake */
-    unsigned char **peer;     /* per rank: its memory, as it is reached from here; NULL: by inner */
+    int64_t bytes;        /* of the arena */
+    int64_t own_bytes;    /* of notes and acknowledgements sent */
+    unsigned char **peer; /* per rank: its memory as mapped here; NULL: by inner */
     int n_op;
-    peer_op **op; /* each stays where it is, as notes are sent from there */
+    peer_op **op; /* pointers, as notes are sent from inside them */
 } peer_comm;
 
-/* --- steps of an operation: each goes on where it can --- */
+/* --- steps of an operation: `advanced` tells whether it got to its next state --- */
 
 static hp_status inner_done(peer_comm *c, int *handle, bool *done, hp_error *err) {
     *done = *handle < 0;
@@ -70,7 +71,7 @@ static hp_status both_done(peer_comm *c, peer_op *op, bool *done, hp_error *err)
     return *done ? inner_done(c, &op->handle[1], done, err) : HP_OK;
 }
 
-/* Of the host's memory. Communicators may take a message of no bytes for done: there is one at least. */
+/* Starts a message of host memory. It has at least one byte: an empty one may complete without the peer. */
 static hp_status start_small(peer_comm *c, hp_comm_op what, int peer, int *handle, hp_error *err) {
     what.peer = peer;
     what.dtype = HP_U8;
@@ -84,8 +85,8 @@ static hp_status start_note(peer_comm *c, peer_op *op, int kind, hp_error *err) 
     return start_small(c, what, op->op.peer, &op->handle[0], err);
 }
 
-static hp_status start_answer(peer_comm *c, peer_op *op, int kind, hp_error *err) {
-    const hp_comm_op what = {.kind = kind, .tag = (int32_t)op->note.answer, .count = 1, .data = &op->answer};
+static hp_status start_ack(peer_comm *c, peer_op *op, int kind, hp_error *err) {
+    const hp_comm_op what = {.kind = kind, .tag = (int32_t)op->note.ack, .count = 1, .data = &op->ack};
     return start_small(c, what, op->op.peer, &op->handle[1], err);
 }
 
@@ -93,34 +94,34 @@ static int64_t bytes_of(const hp_comm_op *op) {
     return op->count * hp_dtype_bytes((hp_dtype)op->dtype);
 }
 
-static hp_status finish(peer_comm *c, peer_op *op, bool *on, hp_error *err) {
-    HP_TRY(both_done(c, op, on, err));
-    if (*on) op->state = PEER_DONE;
+static hp_status finish(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
+    HP_TRY(both_done(c, op, advanced, err));
+    if (*advanced) op->state = PEER_DONE;
     return HP_OK;
 }
 
-static hp_status copy(peer_comm *c, peer_op *op, bool *on, hp_error *err) {
-    HP_TRY(inner_done(c, &op->handle[0], on, err));
-    if (!*on) return HP_OK;
+static hp_status start_copy(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
+    HP_TRY(inner_done(c, &op->handle[0], advanced, err));
+    if (!*advanced) return HP_OK;
     if (op->note.bytes != bytes_of(&op->op))
         return hp_fail(err, HP_EINTERNAL, "rank %d sends %lld bytes to rank %d, which expects %lld",
                        op->op.peer, (long long)op->note.bytes, c->base.rank, (long long)bytes_of(&op->op));
     const hp_order order = {.done = op->event};
-    op->state = PEER_COPIED;
+    op->state = PEER_COPYING;
     return c->memory->ops->streams->copy(c->memory, HP_STREAM_COPY, op->op.data,
                                          c->peer[op->op.peer] + op->note.offset, op->note.bytes, &order, err);
 }
 
-static hp_status answer(peer_comm *c, peer_op *op, bool *on, hp_error *err) {
-    HP_TRY(c->memory->ops->streams->query(c->memory, op->event, on, err));
-    if (!*on) return HP_OK;
-    op->state = PEER_ANSWERED;
-    return start_answer(c, op, HP_COMM_SEND, err);
+static hp_status acknowledge(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
+    HP_TRY(c->memory->ops->streams->query(c->memory, op->event, advanced, err));
+    if (!*advanced) return HP_OK;
+    op->state = PEER_ACKED;
+    return start_ack(c, op, HP_COMM_SEND, err);
 }
 
-static hp_status (*const steps[])(peer_comm *, peer_op *, bool *on, hp_error *) = {
-    [PEER_INNER] = finish,  [PEER_SENT] = finish,     [PEER_EXPECTED] = copy,
-    [PEER_COPIED] = answer, [PEER_ANSWERED] = finish,
+static hp_status (*const steps[])(peer_comm *, peer_op *, bool *advanced, hp_error *) = {
+    [PEER_INNER] = finish,        [PEER_SENT] = finish,  [PEER_EXPECTED] = start_copy,
+    [PEER_COPYING] = acknowledge, [PEER_ACKED] = finish,
 };
 
 /* --- the vtable --- */
@@ -141,7 +142,7 @@ static int find_op(peer_comm *c) {
     return c->n_op++;
 }
 
-static bool goes_straight(const peer_comm *c, const hp_comm_op *op) {
+static bool is_direct(const peer_comm *c, const hp_comm_op *op) {
     return op->device && !op->order && op->kind != HP_COMM_ALLREDUCE && c->peer[op->peer];
 }
 
@@ -150,7 +151,7 @@ static hp_status start_send(peer_comm *c, peer_op *op, int tag, hp_error *err) {
     op->note = (peer_note){(unsigned char *)op->op.data - c->arena, bytes_of(&op->op), tag};
     HP_ASSERT(op->note.offset >= 0 && op->note.offset + op->note.bytes <= c->bytes);
     c->base.direct_bytes += op->note.bytes;
-    HP_TRY(start_answer(c, op, HP_COMM_RECV, err));
+    HP_TRY(start_ack(c, op, HP_COMM_RECV, err));
     return start_note(c, op, HP_COMM_SEND, err);
 }
 
@@ -165,8 +166,8 @@ static hp_status peer_start(hp_comm *comm, const hp_comm_op *what, int *handle, 
     *handle = find_op(c);
     peer_op *op = c->op[*handle];
     *op = (peer_op){.used = true, .state = PEER_INNER, .handle = {-1, -1}, .op = *what, .event = op->event};
-    if (!goes_straight(c, what)) return c->inner->ops->start(c->inner, what, &op->handle[0], err);
-    return what->kind == HP_COMM_SEND ? start_send(c, op, ANSWER_TAG + *handle, err) : start_recv(c, op, err);
+    if (!is_direct(c, what)) return c->inner->ops->start(c->inner, what, &op->handle[0], err);
+    return what->kind == HP_COMM_SEND ? start_send(c, op, ACK_TAG + *handle, err) : start_recv(c, op, err);
 }
 
 static hp_status peer_end(hp_comm *comm, hp_error *err) {
@@ -189,8 +190,8 @@ static bool peer_ordered(const hp_comm *comm, int backend) {
     return inner->ops->ordered && inner->ops->ordered(inner, backend);
 }
 
-/* No rank frees its memory, which is the caller's next step, while another has it open: who comes out of the
- * agreement knows that all have closed theirs. Where it fails, a rank is gone and the job ends. */
+/* The caller frees its memory next, which no peer may still have mapped: after the agreement all ranks have
+ * closed their mappings. If it fails, a rank is gone and the job ends. */
 static void peer_close(hp_comm *comm) {
     peer_comm *c = (peer_comm *)comm;
     hp_error ignored;
@@ -236,8 +237,8 @@ hp_status hp_comm_peer(hp_comm *inner, const hp_memory *memory, void *arena, int
         .bytes = bytes,
         .peer = calloc((size_t)inner->size, sizeof *c->peer)};
     HP_ASSERT(c->peer);
-    *comm = &c->base; /* of a failure, too: the others' close as this one does */
-    const hp_status s = hp_peers_meet(inner, memory, c->arena, bytes, c->peer, err);
+    *comm = &c->base; /* after a failure as well: closing is collective */
+    const hp_status s = hp_peers_open(inner, memory, c->arena, bytes, c->peer, err);
     c->own_bytes = inner->sent_bytes - c->base.sent_bytes;
     return s;
 }

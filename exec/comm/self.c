@@ -1,4 +1,4 @@
-/* self.c - the communicator of a process alone: a sum over one rank is done before it starts. */
+/* self.c - the communicator of a single process: a sum over one rank is its own data. */
 #include "exec/comm/comm.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static hp_status self_start(hp_comm *comm, const hp_comm_op *op, int *handle, hp
     (void)comm;
     *handle = 0;
     if (op->kind == HP_COMM_ALLREDUCE) return HP_OK;
-    return hp_fail(err, HP_EINTERNAL, "a process alone has no rank %d to exchange messages with", op->peer);
+    return hp_fail(err, HP_EINTERNAL, "a single process has no rank %d to exchange messages with", op->peer);
 }
 
 static hp_status self_test(hp_comm *comm, int handle, bool *done, hp_error *err) {
@@ -30,8 +30,12 @@ static void self_abort(hp_comm *comm, int code) {
     exit(code);
 }
 
-static const hp_comm_ops SELF = {"self",    self_join, self_start, NULL,
-                                 self_test, NULL,      self_close, self_abort};
+static const hp_comm_ops SELF = {.name = "self",
+                                 .join = self_join,
+                                 .start = self_start,
+                                 .test = self_test,
+                                 .close = self_close,
+                                 .abort = self_abort};
 
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err) {
     (void)err;

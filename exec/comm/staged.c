@@ -1,9 +1,9 @@
-/* staged.c - data in a device's memory, a communicator that reads the host's: each message goes through
- * page-locked memory, copied out before it is sent and copied in after it came.
+/* staged.c - messages of device memory over a communicator that reads host memory alone: each goes through
+ * page-locked memory, copied out before it is sent and copied in after it was received.
  *
- * Operations begin in the order in which they were started, as the communicator matches them by it: one whose
- * data is not yet copied out holds back those behind it. Copies happen in that order as well, on their one
- * stream. */
+ * The inner communicator matches operations by the order in which they begin, so they begin in the order in
+ * which they were started: one whose data is not yet copied out holds back those after it. Copies run in that
+ * order as well, on their one stream. */
 #include "exec/comm/comm.h"
 
 #include <stdlib.h>
@@ -12,20 +12,20 @@ typedef enum stage_state { STAGE_FREE, STAGE_COPY_OUT, STAGE_MOVING, STAGE_COPY_
 
 typedef struct staged_op {
     stage_state state;
-    bool direct; /* nothing to copy: inner's own */
+    bool direct; /* passed to inner unchanged: nothing to copy */
     int handle;  /* inner's */
     hp_comm_op op;
     void *host;
     int64_t room;
     hp_event *event;
-    int next; /* that was started after it and is to begin after it; -1 */
+    int next; /* the next to begin; -1: none */
 } staged_op;
 
 typedef struct staged_comm {
     hp_comm base;
     hp_comm *inner;
     const hp_memory *memory;
-    int n_op, first, last; /* of those that have not begun; -1: none */
+    int n_op, first, last; /* first, last: queue of operations that have not begun; -1: empty */
     staged_op *op;
 } staged_comm;
 
@@ -33,7 +33,7 @@ static int64_t bytes_of(const hp_comm_op *op) {
     return op->count * hp_dtype_bytes((hp_dtype)op->dtype);
 }
 
-/* --- operations and their page-locked room, kept for the next message of about that size --- */
+/* --- operations and their page-locked buffers, reused for messages of about the same size --- */
 
 static bool fits(const staged_op *op, int64_t bytes) {
     return op->state == STAGE_FREE && op->room >= bytes && op->room <= 2 * bytes + 4096;
@@ -57,8 +57,7 @@ static hp_status find_op(staged_comm *c, const hp_comm_op *what, bool direct, in
     op->next = -1;
     if (direct) return HP_OK;
     if (!op->event)
-        HP_TRY(c->memory->ops->streams->event_new(c->memory, &op->event,
-                                                  err)); /* empty messages have one, too */
+        HP_TRY(c->memory->ops->streams->event_new(c->memory, &op->event, err)); /* empty messages as well */
     if (op->room >= bytes) return HP_OK;
     HP_TRY(c->memory->ops->streams->host_new(c->memory, bytes, &op->host, err));
     op->room = bytes;
@@ -88,7 +87,7 @@ static hp_status copied(const staged_comm *c, const staged_op *op, bool *yes, hp
     return c->memory->ops->streams->query(c->memory, op->event, yes, err);
 }
 
-/* Begins what may begin. */
+/* Begins all operations whose turn it is and whose data is ready. */
 static hp_status begin_waiting(staged_comm *c, hp_error *err) {
     while (c->first >= 0) {
         staged_op *op = &c->op[c->first];
