@@ -1,4 +1,4 @@
-/* comm_library.c - what a library's own all-reduce takes at best, where nobody measured it: the cheapest of
+/* comm_library.c - what a library's own all-reduce takes at best, where it was not measured: the cheapest of
  * the algorithms of the literature, because every library chooses by size (Thakur et al. 2005). */
 #include "costmodels/models.h"
 

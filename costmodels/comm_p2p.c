@@ -38,7 +38,7 @@ hp_cost hp_cost_add(hp_cost a, hp_cost b) {
                      a.source > b.source ? a.source : b.source};
 }
 
-/* Nobody's in particular: what is known of the link alone. */
+/* No back end in particular: the link alone. */
 static hp_cost over_link(const hp_cost_table *t, const hp_link_class *link, double bytes) {
     const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, "");
     return row ? from_row(t, link, row, bytes) : from_link(t, link, bytes);

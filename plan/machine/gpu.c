@@ -1,11 +1,11 @@
-/* gpu.c - the GPUs of this node as a machine: what the driver says of them, and what the data sheet
- * says of a known one. */
+/* gpu.c - the GPUs of this node as a machine: figures of the driver, and of the data sheet where the model is
+ * known. */
 #include "plan/machine/shipped.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Part of what the driver calls it, and the device class of a shipped machine. */
+/* Part of the driver's name for a GPU, and its device class in a shipped machine. */
 static const struct {
     const char *part, *class;
 } KNOWN[] = {{"H200", "h200"},
@@ -14,7 +14,7 @@ static const struct {
              {"V100-SXM2-16GB", "v100-16"},
              {"V100-PCIE-16GB", "v100-16-pcie"}};
 
-/* Rates where neither the driver nor a data sheet says any: guesses at a data-centre GPU of the 2020s. */
+/* Rates where neither the driver nor a data sheet gives any: guesses at a data-centre GPU of the 2020s. */
 static const hp_device_class guessed = {.flops_per_s = 20e12, .bytes_per_s = 1.5e12, .launch_s = 5e-6};
 
 /* Messages between ranks of one GPU are copies in its memory: read and written. The latency is a peer copy's,

@@ -27,7 +27,7 @@ typedef struct hp_link_class {
 
 typedef struct hp_machine {
     char name[64];
-    char source[256]; /* where the figures come from */
+    char source[256]; /* of the figures */
     int32_t nodes;
     int32_t devices_per_node;
     int32_t cores_per_node; /* cpu devices: what ranks share when there are more of them */
@@ -38,7 +38,7 @@ typedef struct hp_machine {
     bool share_cpu;      /* compute tasks of a node's ranks contend for its cores and memory */
 } hp_machine;
 
-/* What the driver says of a node's GPUs; rates 0: it does not. */
+/* A node's GPUs as the driver describes them; rates of 0 are unknown. */
 typedef struct hp_gpu {
     char name[128]; /* "NVIDIA H200" */
     int32_t count;
@@ -49,13 +49,13 @@ typedef struct hp_gpu {
  * "nvidia-l40s". Errors: HP_EUNAVAIL. */
 hp_status hp_machine_of_gpus(const hp_device_info *device, const hp_gpu *g, hp_machine *m, hp_error *err);
 
-/* $XDG_CACHE_HOME/hplan/FILE: where calibrations of this machine's user lie. */
+/* $XDG_CACHE_HOME/hplan/FILE: the user's cache, which holds calibrations of this machine. */
 const char *hp_cache_path(const char *file, char *out, size_t n);
 
 /* "local" (this machine), "local-<device>" (its GPUs, once `hplan calibrate` has measured them), a shipped name,
  * or a JSON file. */
 hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err);
-/* JSON text of a machine, canonical: same machine, same text. */
+/* Canonical JSON text of a machine: equal machines have equal text. */
 char *hp_machine_text(hp_arena *arena, const hp_machine *m);
 hp_status hp_machine_parse(const char *json, const char *where, hp_machine *m, hp_error *err);
 /* Comma-separated shipped names, for messages. */

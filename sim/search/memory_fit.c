@@ -2,9 +2,11 @@
 #include "sim/search/memory_fit.h"
 
 #include "plan/base/units.h"
+#include "plan/machine/placement.h"
 #include "sim/search/memory_eager.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int clients, bool eager) {
@@ -39,21 +41,20 @@ bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position
     return refuse(why, who, bytes, (double)limit->rank_bytes);
 }
 
-/* Places fill node after node, and several go round: what the fullest node holds. */
 static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
-    const int places = d->n_role * (d->dp / d->clients), devices = hp_machine_devices(m);
-    double most = 0;
-    for (int node = 0; node < m->nodes; node++) {
-        double sum = 0;
-        bool any = false;
-        for (int first = node * m->devices_per_node; first < places; first += devices) {
-            for (int p = first; p < first + m->devices_per_node && p < places; p++)
-                sum += (double)d->by_role[p % d->n_role] * d->clients;
-            any = true;
-        }
-        if (!any) break;
-        if (sum > most) most = sum;
+    const hp_placement at = {.roles = d->n_role,
+                             .replicas = d->dp,
+                             .clients = d->clients,
+                             .nodes = m->nodes,
+                             .devices_per_node = m->devices_per_node};
+    double *sum = calloc((size_t)m->nodes, sizeof *sum), most = 0;
+    HP_ASSERT(sum);
+    for (int rank = 0; rank < d->n_role * d->dp; rank++) {
+        double *node = &sum[hp_placement_node(&at, rank)];
+        *node += (double)d->by_role[rank % d->n_role];
+        if (*node > most) most = *node;
     }
+    free(sum);
     return most;
 }
 
