@@ -141,7 +141,7 @@ const hp_device_ops hp_device_cuda = {.name = "cuda",
                                       .begin = cuda_begin,
                                       .enqueue = cuda_enqueue,
                                       .tuning = &tuning};
-const hp_device_ops hp_device_infer_cuda = {.name = "cuda",
+const hp_device_ops hp_device_cuda_infer = {.name = "cuda",
                                             .dtype = HP_F32,
                                             .open = open_inference,
                                             .run = cuda_run,

@@ -37,5 +37,5 @@ __attribute__((visibility("default"))) const hp_plugin hp_plugin_of_cuda = {.ver
                                                                             .describe = describe,
                                                                             .facts = hp_cuda_facts,
                                                                             .device = &hp_device_cuda,
-                                                                            .deployed = &hp_device_infer_cuda,
+                                                                            .deployed = &hp_device_cuda_infer,
                                                                             .nccl = hp_comm_nccl};

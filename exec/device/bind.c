@@ -62,7 +62,7 @@ static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands
 }
 
 static void bind_params(const hp_device_config *c, hp_bound *b) {
-    if (c->graph->deployed) return; /* constants: see exec/device/infer/infer.h */
+    if (c->graph->deployed) return; /* constants: see exec/device/infer/prepare.h */
     for (int i = 0; i < b->layer->n_param; i++) {
         const int p = b->layer->param[i];
         const hp_param_place *place = &c->role->place[p];

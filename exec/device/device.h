@@ -46,7 +46,7 @@ typedef struct hp_tuning_ops {
 } hp_tuning_ops;
 
 typedef struct hp_device_ops {
-    const char *name; /* "onednn", "ref" */
+    const char *name; /* "cpu", "ref" */
     hp_dtype dtype;   /* the program's dtype it computes in */
     /* Prepares every compute task of the role: kernels are created here, never inside run.
      * Errors: HP_EUNAVAIL (no acceptable kernel for layer X), HP_EPLAN (needs more scratch than was planned).

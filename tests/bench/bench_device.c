@@ -43,7 +43,7 @@ static hp_status prepare(bench *b, char **argv, hp_error *err) {
     memset(b->memory, 0, bytes);
     b->task_s = HP_NEW(b->arena, double, b->role->n_task);
     const hp_device_config c = {b->program, b->graph, b->role, b->memory, 1};
-    return hp_device_onednn.open(&c, &b->device, err);
+    return hp_device_cpu.open(&c, &b->device, err);
 }
 
 /* Small numbers: times depend on them only through denormals and NaN. */
@@ -66,7 +66,7 @@ static hp_status step(bench *b, bool first, hp_error *err) {
         if (task->op == HP_TASK_LOAD) load(b, task);
         if (hp_task_infos[task->op].queue != HP_QUEUE_COMPUTE || task->op == HP_TASK_LOAD) continue;
         const double t0 = now_s();
-        HP_TRY(hp_device_onednn.run(b->device, t, &s, err));
+        HP_TRY(hp_device_cpu.run(b->device, t, &s, err));
         const double took = now_s() - t0;
         if (first || took < b->task_s[t]) b->task_s[t] = took;
     }
@@ -136,7 +136,7 @@ int main(int argc, char **argv) {
     print_kinds(&b);
     printf("arena %.1f MB, scratch %.1f MB\n", 1e-6 * (double)b.role->arena_bytes,
            1e-6 * (double)b.role->buffer[HP_BUF_SCRATCH].bytes);
-    hp_device_onednn.close(b.device);
+    hp_device_cpu.close(b.device);
     hp_arena_free(b.arena);
     free(b.memory);
     return 0;

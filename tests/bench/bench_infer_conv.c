@@ -1,7 +1,8 @@
 /* bench_infer_conv.c - every distinct matrix layer of a deployed network on one thread: how long, how fast,
  * and what oneDNN takes for the same products. usage: bench_infer_conv NET IMAGE fp32|bf16|fp16|int8 [BATCH
  * [SECONDS]] */
-#include "exec/device/infer/infer.h"
+#include "exec/device/cpu/matrix.h"
+#include "exec/device/kernels/kernels.h"
 #include "plan/graph/deploy.h"
 #include "plan/memory/device.h"
 #include "plan/graph/layer.h"
@@ -220,13 +221,11 @@ static void show(const bench *b, int layer, int times, const ours *o, double s, 
 }
 
 static hp_status measure(bench *b, int layer, int times, double sum[2], hp_error *err) {
-    static hp_infer_prepare_fn *const prepares[HP_LAYER_OPS] = {
-        [HP_CONV] = hp_infer_conv_cpu, [HP_CONVT] = hp_infer_convt_cpu, [HP_LINEAR] = hp_infer_linear_cpu};
     const int op = b->graph->layer[layer].op;
     ours o;
     theirs t;
     bind(b, layer, &o);
-    HP_TRY(prepares[op](&b->infer, &o.b, &o.k, err));
+    HP_TRY(hp_cpu_prepare_matrix(&b->infer, &o.b, &o.k, err));
     const double s = median_of(b, run_ours, &o);
     double other = 0;
     if (op == HP_CONV && find_theirs(b, &o, &t)) {
@@ -262,8 +261,8 @@ static hp_status prepare(bench *b, char **argv, hp_error *err) {
     b->config =
         (hp_device_config){.program = &b->program, .graph = g, .role = &b->role, .constants = b->constants};
     b->infer = (hp_infer){.config = &b->config,
-                          .constants = b->constants,
                           .arena = b->arena,
+                          .loops = hp_kernels_pick()->loops,
                           .packed = HP_NEW(b->arena, bool, g->n_layer)};
     if (dnnl_engine_create(&b->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags) != dnnl_success)

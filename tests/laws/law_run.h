@@ -55,7 +55,7 @@ static inline hp_program *law_program(hp_arena *arena, const law_training *t) {
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
     const hp_device_info *device = NULL; /* the CPU stands for any */
-    if (strcmp(t->ops->name, "onednn") != 0)
+    if (strcmp(t->ops->name, "cpu") != 0)
         assert_int_equal(hp_device_find(t->ops->name, &device, NULL), HP_OK);
     const hp_lower_options o = {
         .mode = HP_MODE_TRAIN, .dtype = t->ops->dtype, .batch = t->batch, .device = device, .place = true};

@@ -52,7 +52,7 @@ static const double *outputs(const victim *v, const hp_program *p, const hp_qpar
                              uint64_t seed) {
     ranks_job job = {.g = v->g,
                      .p = p,
-                     .ops = &hp_device_infer_ref,
+                     .ops = &hp_device_ref_infer,
                      .steps = 1,
                      .seed = seed,
                      .qparam = q,

@@ -159,42 +159,42 @@ static void holds(uint64_t seed, int prec, const hp_device_ops *ops, double boun
 static void int8_is_one_devices_bit_for_bit(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(150); seed++)
-        holds(seed, HP_PREC_INT8, &hp_device_infer_cpu, 0);
+        holds(seed, HP_PREC_INT8, &hp_device_cpu_infer, 0);
 }
 
 static void int8_on_ref_too(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(80); seed++)
-        holds(seed, HP_PREC_INT8, &hp_device_infer_ref, 0);
+        holds(seed, HP_PREC_INT8, &hp_device_ref_infer, 0);
 }
 
 /* Ranges are of one sample: replicas, stages and micro-batches change nothing. */
 static void int8_dynamic_is_one_devices_bit_for_bit(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(80); seed++)
-        holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_infer_cpu, 0);
+        holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_cpu_infer, 0);
     for (uint64_t seed = 1; seed <= (uint64_t)cases(30); seed++)
-        holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_infer_ref, 0);
+        holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_ref_infer, 0);
 }
 
 static void float64_agrees_to_1e_12(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(100); seed++)
-        holds(seed, HP_PREC_FP32, &hp_device_infer_ref, 1e-12);
+        holds(seed, HP_PREC_FP32, &hp_device_ref_infer, 1e-12);
 }
 
 /* Sums of at most 9 * 40 products, once per layer, in another order: n eps each, some ten layers deep. */
 static void float32_agrees_within_rounding(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(100); seed++)
-        holds(seed, HP_PREC_FP32, &hp_device_infer_cpu, 360 * 10 * 0x1p-24);
+        holds(seed, HP_PREC_FP32, &hp_device_cpu_infer, 360 * 10 * 0x1p-24);
 }
 
 /* Stored in 16 bits, computed in float32: every element is summed in an order that no cut changes. */
 static void stored_in_16_bits_it_is_one_devices_bit_for_bit(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)cases(120); seed++)
-        holds(seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, &hp_device_infer_cpu, 0);
+        holds(seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, &hp_device_cpu_infer, 0);
 }
 
 /* Training's own evaluation, layer by layer with running statistics, has the same loss: folding changes
@@ -223,7 +223,7 @@ static void folding_keeps_the_loss(void **state) {
             assert_int_equal(hp_lower(a, used, &one, &o, &p, &err), HP_OK);
             ranks_job job = {.g = used,
                              .p = p,
-                             .ops = k ? &hp_device_infer_ref : &hp_device_ref,
+                             .ops = k ? &hp_device_ref_infer : &hp_device_ref,
                              .steps = 1,
                              .seed = seed,
                              .start = file_params(a, g, seed),

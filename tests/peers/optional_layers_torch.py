@@ -1,15 +1,18 @@
 #!/usr/bin/python3
 """Layers of the reference device beside PyTorch's in float64, over drawn shapes: convolution, transposed convolution,
 padding, pooling (ceil mode, padding counted or not), adaptive pooling. Shapes must be equal, outputs and gradients within
-1e-12 of the largest. Needs python3-torch, libcmocka-dev, gcc and what the executor needs; run from anywhere."""
+1e-12 of the largest. Needs python3-torch, libcmocka-dev, gcc and a build of hplan, whose folder
+is the argument (default: build); run from anywhere."""
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import torch
 import torch.nn.functional as F
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"
 ROUNDS, LAW = 300, 1e-12
 MAIN = r"""
 #include "plan/graph/shape.h"
@@ -56,18 +59,9 @@ int main(int argc, char **argv) {
 
 def compile_main(folder):
     (folder / "main.c").write_text(MAIN)
-    exec_sources = [ROOT / "exec/device" / f for f in ("device.c", "bind.c", "move.c", "plugin.c", "kernels/kernels.c")]
-    exec_sources += [f for part in ("cpu", "ref") for f in sorted((ROOT / "exec/device" / part).glob("*.c"))]
-    plan = [ROOT / "plan" / f"{f}.c" for f in ("tiles/tile", "tiles/local_shape", "graph/graph", "graph/shape", "memory/device", "program/program")]
-    base = [ROOT / "plan/base" / f"{f}.c" for f in ("arena", "status", "rng", "hash")]
-    objects = []
-    for isa, flags in (("base", []), ("avx2", ["-mavx2", "-mfma"]),
-                       ("avx512", ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma"])):
-        objects.append(folder / f"{isa}.o")
-        subprocess.run(["gcc", "-std=gnu11", "-O1", f"-I{ROOT}", f"-DHP_ISA={isa}", *flags, "-c", ROOT / "exec/device/kernels/kernels_f32.c",
-                        "-o", objects[-1]], check=True)
-    subprocess.run(["gcc", "-std=gnu11", "-O1", f"-I{ROOT}", folder / "main.c", *exec_sources, *plan, *base, *objects,
-                    "-lcmocka", "-lxxhash", "-ldnnl", "-ldl", "-lm", "-o", folder / "main"], check=True)
+    archives = [BUILD / f"libhp_{name}.a" for name in ("exec", "traces", "plan")]
+    subprocess.run(["mpicc", "-std=gnu11", "-O1", f"-I{ROOT}", folder / "main.c", *archives, "-lcmocka", "-lxxhash", "-ldnnl",
+                    "-lsqlite3", "-ljansson", "-ldl", "-lm", "-o", folder / "main"], check=True)
     return folder / "main"
 
 

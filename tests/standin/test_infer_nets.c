@@ -92,7 +92,7 @@ static void agrees(uint64_t seed, int prec, double worst) {
     const hp_tensor *y = &s.g->tensor[s.g->layer[s.g->n_layer - 1].out];
     s.scored = y->h * y->w == 1;
     s.n = s.batch * y->h * y->w * y->c;
-    const outcome want = run(&s, &hp_device_infer_cpu, &one), have = run(&s, &hp_device_infer_cuda, &other);
+    const outcome want = run(&s, &hp_device_cpu_infer, &one), have = run(&s, &hp_device_cuda_infer, &other);
     for (int64_t i = 0; i < s.n; i++) size = fmax(size, fabs(want.y[i]));
     for (int64_t i = 0; i < s.n; i++)
         if (!(fabs(want.y[i] - have.y[i]) <= worst * size))

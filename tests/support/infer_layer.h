@@ -3,7 +3,8 @@
 #ifndef TESTS_INFER_LAYER_H
 #define TESTS_INFER_LAYER_H
 
-#include "exec/device/infer/point.h"
+#include "exec/device/infer/host.h"
+#include "exec/device/kernels/kernels.h"
 #include "tests/support/single_layer.h"
 
 #include <math.h>
@@ -14,21 +15,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static hp_infer_prepare_fn *const infer_prepares[HP_LAYER_OPS] = {[HP_BN] = hp_infer_bn,
-                                                                  [HP_SCALE] = hp_infer_scale,
-                                                                  [HP_ACT] = hp_infer_act,
-                                                                  [HP_ADD] = hp_infer_add,
-                                                                  [HP_MUL] = hp_infer_mul,
-                                                                  [HP_QUANT] = hp_infer_quant,
-                                                                  [HP_DEQUANT] = hp_infer_dequant,
-                                                                  [HP_MAXPOOL] = hp_infer_maxpool,
-                                                                  [HP_AVGPOOL] = hp_infer_avgpool,
-                                                                  [HP_RESIZE] = hp_infer_resize,
-                                                                  [HP_ADAPTPOOL] = hp_infer_adaptpool,
-                                                                  [HP_CONCAT] = hp_infer_concat,
-                                                                  [HP_PAD] = hp_infer_pad,
-                                                                  [HP_SOFTMAX] = hp_infer_softmax};
 
 /* Tensors 0 .. n_in-1 are read, tensor n_in is made; parameters as the layer's operator has them. */
 typedef struct cell {
@@ -217,9 +203,8 @@ static inline void start_devices(cell *c) {
     c->program = (hp_program){.mode = HP_MODE_INFER, .dtype = (int32_t)c->real};
     c->config = (hp_device_config){.program = &c->program, .graph = &c->s.g, .constants = c->constants};
     c->infer = (hp_infer){.config = &c->config,
-                          .constants = c->constants,
                           .arena = c->arena,
-                          .kernels = c->real == HP_F32 ? hp_kernels_pick() : NULL,
+                          .loops = hp_kernels_pick()->loops,
                           .packed = HP_NEW(c->arena, bool, 2)};
 }
 
@@ -321,8 +306,8 @@ static inline void part_start(cell *c, part *p, const hp_box *out, bool in_place
     p->pack = calloc((size_t)p->b.shape.oc + 1, 8);
     p->b.pack_forward = p->pack;
     c->infer.packed[1] = false;
-    if (infer_prepares[c->s.layer[1].op](&c->infer, &p->b, &p->kernel, &err) != HP_OK)
-        fail_msg("%s", err.text);
+    const hp_infer_host host = {.loops = c->infer.loops, .wide = &hp_infer_loops_f64};
+    if (hp_infer_prepare(&host, &c->infer, &p->b, &p->kernel, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
 static inline void part_end(part *p) {

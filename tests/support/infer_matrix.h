@@ -3,13 +3,12 @@
 #ifndef TESTS_INFER_MATRIX_H
 #define TESTS_INFER_MATRIX_H
 
-#include "exec/device/infer/matrix.h"
+#include "exec/device/cpu/matrix.h"
+#include "exec/device/ref/matrix.h"
 #include "plan/memory/device.h"
 #include "tests/support/infer_layer.h"
 
-static hp_infer_prepare_fn *const matrix_prepares[2][HP_LAYER_OPS] = {
-    {[HP_CONV] = hp_infer_conv_ref, [HP_CONVT] = hp_infer_convt_ref, [HP_LINEAR] = hp_infer_linear_ref},
-    {[HP_CONV] = hp_infer_conv_cpu, [HP_CONVT] = hp_infer_convt_cpu, [HP_LINEAR] = hp_infer_linear_cpu}};
+static hp_infer_prepare_fn *const matrix_prepares[2] = {hp_ref_prepare_matrix, hp_cpu_prepare_matrix};
 
 enum { ON_REF, ON_CPU };
 
@@ -138,8 +137,8 @@ static inline matrix_cell *matrix_cell_end(matrix_cell *m) {
     c->config = (hp_device_config){
         .program = &c->program, .graph = &c->s.g, .role = &m->role, .constants = c->constants};
     c->infer = (hp_infer){.config = &c->config,
-                          .constants = c->constants,
                           .arena = c->arena,
+                          .loops = hp_kernels_pick()->loops,
                           .packed = HP_NEW(c->arena, bool, 2)};
     set_real(m, HP_F32);
     return m;
@@ -222,7 +221,7 @@ static inline void prepare_matrix_part(matrix_cell *m, matrix_part *p, int devic
     hp_error err = {0};
     bind_matrix_part(m, p);
     m->c.infer.packed[1] = false;
-    if (matrix_prepares[device][layer_of(m)->op](&m->c.infer, &p->b, &p->kernel, &err) != HP_OK)
+    if (matrix_prepares[device](&m->c.infer, &p->b, &p->kernel, &err) != HP_OK)
         fail_msg("%s: %s", cell_said(&m->c), err.text);
 }
 

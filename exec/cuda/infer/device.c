@@ -1,25 +1,20 @@
 /* device.c - a deployed graph on a GPU: which file prepares a task, and what they share. */
 #include "exec/cuda/infer/device.h"
+#include "exec/device/kernels/kernels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* --- preparing as the processor does --- */
+/* --- constants --- */
 
 hp_infer hp_cuda_infer_of(hp_device *d) {
-    return (hp_infer){
-        .config = &d->config, .constants = d->config.constants, .arena = d->arena, .packed = d->packed};
-}
-
-static int64_t pack_bytes(const hp_device *d, const hp_bound *b) {
-    const hp_role *r = d->config.role;
-    const int32_t id = r->pack_forward[b->layer_id];
-    return id < 0 ? 0 : r->buffer[id].bytes;
+    return (hp_infer){.config = &d->config, .arena = d->arena, .loops = hp_kernels_pick()->loops};
 }
 
 hp_status hp_cuda_upload(hp_device *d, const hp_bound *b, const void *constants, int64_t bytes,
                          hp_error *err) {
-    const int64_t planned = pack_bytes(d, b);
+    const hp_role *r = d->config.role;
+    const int32_t id = r->pack_forward[b->layer_id];
+    const int64_t planned = id < 0 ? 0 : r->buffer[id].bytes;
     if (bytes > planned)
         return hp_fail(err, HP_EPLAN,
                        "layer %s needs %lld bytes of constants, the plan has %lld: plan again for cuda",
@@ -30,39 +25,26 @@ hp_status hp_cuda_upload(hp_device *d, const hp_bound *b, const void *constants,
     return HP_OK;
 }
 
-/* Factors that lie in the host's copy of the pack are those at the same place of the device's. */
-static const float *moved(const float *p, const unsigned char *host, int64_t bytes, void *device) {
-    const ptrdiff_t at = (const unsigned char *)p - host;
-    return p && at >= 0 && at < bytes ? (const float *)(void *)((unsigned char *)device + at) : p;
-}
-
-static hp_status prepare_on_host(hp_device *d, const hp_bound *b, unsigned char *pack, bool *packed,
-                                 hp_infer_op **op, hp_error *err) {
-    const int64_t bytes = pack_bytes(d, b);
-    hp_infer in = hp_cuda_infer_of(d);
-    hp_bound host = *b;
-    hp_infer_kernel k = {0};
-    in.packed = packed;
-    packed[b->layer_id] = d->packed[b->layer_id];
-    host.pack_forward = pack;
-    HP_TRY(hp_infer_cpu[b->layer->op](&in, &host, &k, err));
-    *op = k.self; /* the first member of what it prepared */
-    HP_TRY(hp_cuda_upload(d, b, pack, bytes, err));
-    (*op)->factor = moved((*op)->factor, pack, bytes, b->pack_forward);
-    (*op)->bias = moved((*op)->bias, pack, bytes, b->pack_forward);
-    return HP_OK;
-}
-
-hp_status hp_cuda_prepared(hp_device *d, const hp_bound *b, const hp_infer_op **op, hp_error *err) {
-    unsigned char *pack = calloc(1, (size_t)pack_bytes(d, b) + 1);
-    bool *packed = calloc((size_t)d->config.graph->n_layer, sizeof *packed);
-    hp_infer_op *o = NULL;
-    HP_ASSERT(pack && packed);
-    const hp_status s = prepare_on_host(d, b, pack, packed, &o, err);
-    *op = o;
-    free(packed);
-    free(pack);
+static hp_status upload_factors(hp_device *d, const hp_infer *in, const hp_bound *b, hp_error *err) {
+    const int64_t bytes = hp_infer_factor_count(b) * (int64_t)sizeof(float);
+    if (d->packed[b->layer_id]) return hp_cuda_upload(d, b, NULL, bytes, err);
+    float *factors = malloc((size_t)bytes);
+    HP_ASSERT(factors);
+    hp_status s = hp_infer_factors(in, b, factors, err);
+    if (s == HP_OK) s = hp_cuda_upload(d, b, factors, bytes, err);
+    free(factors);
     return s;
+}
+
+hp_status hp_cuda_op_of(hp_device *d, const hp_bound *b, hp_infer_op *op, hp_error *err) {
+    const hp_infer in = hp_cuda_infer_of(d);
+    const int64_t n = hp_infer_factor_count(b);
+    HP_TRY(hp_infer_op_of(&in, b, op, err));
+    if (n == 0) return HP_OK;
+    HP_TRY(upload_factors(d, &in, b, err));
+    op->factor = b->pack_forward;
+    op->bias = op->factor + n / 2;
+    return HP_OK;
 }
 
 /* --- arguments --- */

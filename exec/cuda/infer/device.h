@@ -1,20 +1,19 @@
-/* device.h - what the files of inference on a GPU share. Only exec/cuda/device_infer*.c include it.
+/* device.h - what the files of inference on a GPU share.
  *
- * A layer is prepared as on the processor (exec/device/infer/point.c, exec/device/infer/units.c), constants into memory of
- * the host; what came of it is turned into the arguments of a kernel, the constants go to the layer's pack.
- */
+ * What a layer needs to know is worked out as for every device (exec/device/infer), and becomes the arguments
+ * of a kernel; constants go to the layer's pack. */
 #ifndef HP_CUDA_DEVICE_INFER_H
 #define HP_CUDA_DEVICE_INFER_H
 
 #include "exec/cuda/infer/kernels.h"
 #include "exec/device/infer/units.h"
 
-/* The device as the processor's preparation sees it. */
+/* The device as exec/device/infer/prepare.h sees it. */
 hp_infer hp_cuda_infer_of(hp_device *d);
 
-/* Operands, activation and constants of a layer that is no matrix product; factors are device addresses.
- * Lives in d->arena. Errors: as the processor's. */
-hp_status hp_cuda_prepared(hp_device *d, const hp_bound *b, const hp_infer_op **op, hp_error *err);
+/* Of a layer that is no matrix product; factors are device addresses, in the layer's pack; those of raw pixels
+ * lie in memory of the host. Errors: as hp_infer_op_of, hp_infer_factors, hp_cuda_upload. */
+hp_status hp_cuda_op_of(hp_device *d, const hp_bound *b, hp_infer_op *op, hp_error *err);
 
 /* Copies the layer's constants to its pack, once. Errors: HP_EPLAN (less was planned). */
 hp_status hp_cuda_upload(hp_device *d, const hp_bound *b, const void *constants, int64_t bytes,

@@ -1,6 +1,6 @@
 /* device_bytes.c - prepares matrix layers that read bytes, or quantise what they read: weights in the
  * order of infer/taps.h, then per output scale, shift, and the sum of its weights; of raw pixels the shift of
- * pixels that have all taps instead, and every tap's share of it (exec/device/infer/matrix_pack.c has the same). */
+ * pixels that have all taps instead, and every tap's share of it (exec/device/cpu/matrix_pack.c has the same). */
 #include "exec/cuda/infer/device.h"
 #include "exec/device/infer/dynamic.h"
 #include "plan/base/round.h"

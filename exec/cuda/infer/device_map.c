@@ -11,7 +11,7 @@ static hp_status run_map(hp_device *d, const hp_bound *b, void *self, hp_error *
     return HP_OK;
 }
 
-/* As exec/device/kernels/loops_pool.h. */
+/* As exec/device/kernels/loops_pool.inc. */
 static hp_cuda_mean_axis mean_axis_of(const hp_bound *b, bool rows) {
     const hp_shape *s = &b->shape;
     const hp_layer *l = b->layer;
@@ -35,20 +35,20 @@ static bool moves(const hp_layer *l) {
 }
 
 hp_status hp_cuda_infer_map(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
-    const hp_infer_op *o;
+    hp_infer_op o;
     hp_cuda_map *m = HP_NEW(d->arena, hp_cuda_map, 1);
-    HP_TRY(hp_cuda_prepared(d, b, &o, err));
+    HP_TRY(hp_cuda_op_of(d, b, &o, err));
     *m = (hp_cuda_map){.x = b->x[0],
                        .y = b->y,
-                       .of = o->x[0],
-                       .put = hp_cuda_put_of(&o->y),
-                       .act = hp_cuda_act_of(o),
+                       .of = o.x[0],
+                       .put = hp_cuda_put_of(&o.y),
+                       .act = hp_cuda_act_of(&o),
                        .shape = b->shape,
                        .rows = mean_axis_of(b, true),
                        .cols = mean_axis_of(b, false),
                        .interpolation = b->layer->interpolation,
                        .corners = b->layer->corners};
-    if (moves(b->layer)) m->recode = hp_cuda_recode_of(o, 0);
+    if (moves(b->layer)) m->recode = hp_cuda_recode_of(&o, 0);
     *l = (hp_cuda_launch){run_map, m, "own"};
     return HP_OK;
 }

@@ -35,7 +35,7 @@ static float within(float v, float lo, float hi) {
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* As exec/device/kernels/loops_point.h and exec/device/kernels/loops_affine.h fold scales into factors, and the clamp into the bytes'
+/* As exec/device/kernels/loops_point.inc and exec/device/kernels/loops_affine.inc fold scales into factors, and the clamp into the bytes'
  * range. */
 static void set_units(hp_cuda_point *p) {
     const float inverse = p->put.to.inverse;
@@ -97,12 +97,12 @@ static hp_cuda_point part_of(const hp_bound *b, const hp_infer_op *o, int k) {
 
 hp_status hp_cuda_infer_point(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     const int n = b->layer->op == HP_CONCAT ? b->n_in : 1;
-    const hp_infer_op *o;
+    hp_infer_op o;
     parts *p = HP_NEW(d->arena, parts, 1);
-    HP_TRY(hp_cuda_prepared(d, b, &o, err));
+    HP_TRY(hp_cuda_op_of(d, b, &o, err));
     p->part = HP_NEW(d->arena, hp_cuda_point, n);
     for (int k = 0; k < n && b->out_elems > 0; k++)
-        if (b->x[k]) p->part[p->n++] = part_of(b, o, k);
+        if (b->x[k]) p->part[p->n++] = part_of(b, &o, k);
     *l = (hp_cuda_launch){run_parts, p, "own"};
     return HP_OK;
 }

@@ -1,11 +1,11 @@
 /* device_real.c - prepares matrix layers of numbers: cuDNN, or cuBLASLt where the layer is a plain
- * matrix product, and what they do not fuse behind them; where neither computes it as asked, the kernel of
+ * matrix product, then what they do not fuse; where neither computes it as asked, the kernel of
  * infer/real.cu. The pack holds weights as a library reads them, (outer, taps, inner) in
  * the input's type, then the biases. */
 #include "exec/cuda/infer/device.h"
 #include "exec/cuda/dnn/layer.h"
 #include "exec/cuda/dnn/lt.h"
-#include "exec/device/kernels/panel.h"
+#include "exec/base/half.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct product {
     hp_lt_plan *dense;
     hp_dnn_data data;
     hp_cuda_real own;
-    bool finishes;          /* behind the library */
+    bool finishes;          /* after the library */
     const float *left_bias; /* what it left out, or NULL */
 } product;
 
@@ -43,11 +43,10 @@ static hp_status run_real(hp_device *d, const hp_bound *b, void *self, hp_error 
 /* --- constants --- */
 
 static void store_weight(unsigned char *to, int64_t at, float v, hp_dtype dtype) {
-    const hp_panel_kernels *k = hp_panel_pick();
     if (dtype == HP_BF16)
-        k->to_bf16((uint16_t *)(void *)to + at, &v, 1);
+        ((uint16_t *)(void *)to)[at] = to_bf16(v);
     else if (dtype == HP_F16)
-        k->to_f16((uint16_t *)(void *)to + at, &v, 1);
+        ((uint16_t *)(void *)to)[at] = to_f16(v);
     else
         memcpy(to + at * (int64_t)sizeof v, &v, sizeof v);
 }

@@ -1,5 +1,5 @@
 /* kernel.h - what the kernels of inference share: elements of any store as numbers and back,
- * activations. Products and sums are never contracted: they are those of exec/loops_*.h. */
+ * activations. Products and sums are never contracted: they are those of exec/device/kernels/loops_*.inc. */
 #ifndef HP_INFER_KERNEL_H
 #define HP_INFER_KERNEL_H
 

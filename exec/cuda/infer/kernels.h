@@ -1,16 +1,16 @@
-/* kernels.h - the kernels of inference: what infer_*.cu start, with plain arguments.
+/* kernels.h - the kernels of inference: what the .cu files of this folder start, with plain arguments.
  *
- * Maps are dense (N, H, W, C) in any store; a hp_lens says what their elements mean. Numbers are computed in
- * float32 in the order of exec/device/kernels/infer_loops.h and exec/device/kernels/panel.h, product by product as written there (fused
- * where they say so and nowhere else), so that bytes are those of the processor, bit for bit. Where an
- * exponential or a hyperbolic tangent is in between, CUDA's expf and tanhf differ from a C library's in the
- * last place: then bytes can differ by one where a value lies half way between two. All are enqueued; all
- * give the same bits in every run. */
+ * Maps are dense (N, H, W, C) in any store; a hp_qparams says what their elements mean. Numbers are computed
+ * in float32 in the order of exec/device/infer/op.h and exec/device/kernels/panel.h, product by product as
+ * written there (fused where they say so and nowhere else), so that bytes are those of the processor, bit for
+ * bit. Where an exponential or a hyperbolic tangent is in between, CUDA's expf and tanhf differ from a C
+ * library's in the last place: then bytes can differ by one where a value lies half way between two. All are
+ * enqueued; all give the same bits in every run. */
 #ifndef HP_KERNELS_INFER_H
 #define HP_KERNELS_INFER_H
 
 #include "exec/cuda/runtime/device.h"
-#include "exec/device/kernels/infer_loops.h"
+#include "exec/device/infer/op.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,7 +65,7 @@ cudaError_t hp_cuda_point_run(const hp_cuda_point *p, cudaStream_t s);
 
 /* --- infer/map.cu: pixels from other pixels --- */
 
-/* One axis of a mean, as exec/device/kernels/loops_pool.h has it. */
+/* One axis of a mean, as exec/device/kernels/loops_pool.inc has it. */
 typedef struct hp_cuda_mean_axis {
     int64_t in, in0, full_in, out0, full_out; /* lengths and first items of the boxes, whole lengths */
     int64_t kernel, stride, pad, end;         /* kernel 0: adaptive; end: where padding ends */

@@ -1,5 +1,5 @@
 /* map.cu - pixels made of other pixels: padding, maximum and mean over windows, interpolation, softmax
- * over a pixel's channels. Windows and coordinates are those of the whole map (exec/device/kernels/loops_pool.h,
+ * over a pixel's channels. Windows and coordinates are those of the whole map (exec/device/kernels/loops_pool.inc,
  * plan/graph/resample.h). A thread makes an element; neighbours in a warp are channels, so that reads lie side by
  * side. */
 #include "exec/cuda/infer/kernel.h"
@@ -123,7 +123,7 @@ static __device__ inline float mean_of_bytes(const hp_cuda_map &m, const Spot &o
     return __fmul_rn((float)sum, __fdiv_rn(m.of.scale, (float)(rows.count * cols.count)));
 }
 
-/* Row by row; long rows on their own: the order of exec/device/kernels/loops_pool.h. */
+/* Row by row; long rows on their own: the order of exec/device/kernels/loops_pool.inc. */
 static __device__ inline float mean_of_reals(const hp_cuda_map &m, const Spot &o, const Span &rows,
                                              const Span &cols) {
     enum { WIDE = 16 };

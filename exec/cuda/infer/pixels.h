@@ -1,5 +1,5 @@
 /* pixels.h - how sums of bytes begin and end: the zero point's share in them, which is no integer of
- * raw pixels, and what is stored; see exec/device/kernels/panel.h and exec/device/infer/class.c. */
+ * raw pixels, and what is stored; see exec/device/kernels/panel.h and exec/device/cpu/class.c. */
 #ifndef HP_INFER_PIXELS_H
 #define HP_INFER_PIXELS_H
 

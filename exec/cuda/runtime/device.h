@@ -58,6 +58,6 @@ extern hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS],
 /* Of a deployed graph. */
 extern hp_cuda_prepare_fn *const hp_cuda_infer_tasks[HP_TASK_OPS], *const hp_cuda_infer[HP_LAYER_OPS];
 
-extern const hp_device_ops hp_device_cuda, hp_device_infer_cuda;
+extern const hp_device_ops hp_device_cuda, hp_device_cuda_infer;
 
 #endif

@@ -52,7 +52,7 @@ static patch_row row_of(const hp_shape *s, int64_t pixel, int ky) {
 }
 
 /* Patches (count, kh, kw, O) to the output: added to it, or, where no two overlap, stored. */
-static void scatter(const hp_kernels *k, float *y, const float *patches, const hp_shape *s, int64_t first,
+static void scatter(const hp_f32_kernels *k, float *y, const float *patches, const hp_shape *s, int64_t first,
                     int64_t count, bool store) {
     for (int64_t p = 0; p < count; p++)
         for (int ky = 0; ky < s->kh; ky++, patches += (int64_t)s->kw * s->oc) {

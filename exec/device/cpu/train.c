@@ -92,7 +92,7 @@ static hp_device *device_new(const hp_device_config *config) {
     HP_ASSERT(d != NULL);
     d->config = *config;
     d->arena = hp_arena_new();
-    d->kernels = hp_kernels_pick();
+    d->kernels = hp_kernels_pick()->f32;
     d->bound = HP_NEW(d->arena, hp_bound, config->role->n_task);
     d->run = HP_NEW(d->arena, hp_cpu_fn *, config->role->n_task);
     d->conv = HP_NEW(d->arena, hp_conv_choice, config->role->n_task);
@@ -121,5 +121,11 @@ static hp_status cpu_run(hp_device *d, int task, const hp_step *step, hp_error *
     return d->run[task](d, &d->bound[task], step, err);
 }
 
-const hp_device_ops hp_device_onednn = {"onednn",  HP_F32,          cpu_open, cpu_run,
-                                        cpu_close, &hp_memory_host, NULL};
+const hp_device_ops hp_device_cpu = {
+    .name = "cpu",
+    .dtype = HP_F32,
+    .open = cpu_open,
+    .run = cpu_run,
+    .close = cpu_close,
+    .memory = &hp_memory_host,
+};

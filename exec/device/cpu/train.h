@@ -1,7 +1,7 @@
-/* train.h - inside of the CPU device in float32: oneDNN for convolutions and matrix products, own
- * kernels for the rest. Only exec/device_onednn*.c and the tests include it. */
-#ifndef HP_DEVICE_ONEDNN_H
-#define HP_DEVICE_ONEDNN_H
+/* train.h - inside of the CPU device in training, float32: oneDNN for convolutions and matrix products, own
+ * kernels for the rest. */
+#ifndef HP_CPU_TRAIN_H
+#define HP_CPU_TRAIN_H
 
 #include "exec/device/kernels/kernels.h"
 #include "exec/device/cpu/onednn.h"
@@ -22,7 +22,7 @@ struct hp_device {
     hp_device_config config;
     hp_arena *arena; /* of the tables below, not of tensors */
     hp_onednn *library;
-    const hp_kernels *kernels;
+    const hp_f32_kernels *kernels;
     hp_bound *bound;              /* per task */
     hp_cpu_fn **run;              /* per task; NULL: not a compute task of ours */
     hp_conv_choice *conv;         /* per task */

@@ -1,4 +1,4 @@
-/* dynamic.c - samples quantised at run time; see infer/dynamic.h. */
+/* dynamic.c - samples quantised at run time; see dynamic.h. */
 #include "exec/device/infer/dynamic.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #ifndef HP_INFER_DYNAMIC_H
 #define HP_INFER_DYNAMIC_H
 
-#include "exec/device/kernels/infer_loops.h"
+#include "exec/device/infer/loops.h"
 #include "plan/memory/panels.h"
 
 typedef struct hp_dynamic {

@@ -1,4 +1,4 @@
-/* units.c - units of quantised matrix layers; see infer/units.h. */
+/* units.c - units of quantised matrix layers; see units.h. */
 #include "exec/device/infer/units.h"
 
 #include <math.h>
@@ -7,22 +7,9 @@ static bool is_image(const hp_infer *in, int tensor) {
     return in->config->graph->tensor[tensor].producer == 0;
 }
 
-static hp_qparams qparams_of(const hp_infer *in, int tensor, hp_dtype dtype) {
-    if (dtype != HP_U8) return (hp_qparams){dtype, 1, 1, 0};
-    const hp_qparam q = hp_constants_qparam(in->constants, tensor);
-    return (hp_qparams){dtype, q.scale, 1.0f / q.scale, q.zero};
-}
-
 hp_infer_op hp_matrix_op(const hp_infer *in, const hp_bound *b) {
-    const hp_layer *l = b->layer;
-    const double lo[] = {[HP_ACT_NONE] = -(double)INFINITY, [HP_ACT_CLIP] = l->act_a},
-                 hi[] = {(double)INFINITY, (double)INFINITY, 6, l->act_b};
-    hp_infer_op o = {
-        .y = qparams_of(in, l->out, b->y_dtype), .act = l->act, .act_a = l->act_a, .act_b = l->act_b};
-    o.clamps = l->act <= HP_ACT_CLIP;
-    o.adds = hp_layer_adds(l);
-    o.lo = o.clamps ? lo[l->act] : lo[HP_ACT_NONE];
-    o.hi = o.clamps ? hi[l->act] : hi[HP_ACT_NONE];
+    hp_infer_op o = {.y = hp_infer_qparams(in, b->layer->out, b->y_dtype), .adds = hp_layer_adds(b->layer)};
+    hp_infer_set_act(&o, b->layer);
     return o;
 }
 
@@ -39,7 +26,7 @@ static int first_input(const hp_infer *in, const hp_bound *b) {
 
 static void set_pixels(const hp_infer *in, const hp_bound *b, hp_matrix_units *u) {
     float scale[4], zero[4];
-    hp_constants_pixels(in->constants, scale, zero);
+    hp_constants_pixels(in->config->constants, scale, zero);
     for (int c = 0, first = first_input(in, b); c + first < 4; c++) u->pixel_zero[c] = zero[c + first];
 }
 
@@ -53,7 +40,7 @@ hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const 
     if (u.pixels) {
         set_pixels(in, b, &u);
     } else if (!l->dynamic) { /* else known at run time */
-        const hp_qparam x = hp_constants_qparam(in->constants, l->in[0]);
+        const hp_qparam x = hp_constants_qparam(in->config->constants, l->in[0]);
         u.in_scale = (double)x.scale;
         u.in_zero = x.zero;
     }
@@ -64,7 +51,7 @@ hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const 
         u.hi8 = byte_near(op->hi, &op->y);
     }
     if (op->adds && op->y.dtype == HP_U8) {
-        const hp_qparam a = hp_constants_qparam(in->constants, l->in[l->n_in - 1]);
+        const hp_qparam a = hp_constants_qparam(in->config->constants, l->in[l->n_in - 1]);
         u.add_scale = (float)((double)a.scale * u.inverse);
         u.add_zero = a.zero;
     }

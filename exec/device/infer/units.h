@@ -4,8 +4,7 @@
 #ifndef HP_INFER_UNITS_H
 #define HP_INFER_UNITS_H
 
-#include "exec/device/infer/infer.h"
-#include "exec/device/kernels/infer_loops.h"
+#include "exec/device/infer/prepare.h"
 
 typedef struct hp_matrix_units {
     bool bytes;      /* of the output, with a clamp: v is in its units, zero point included; else real */

@@ -1,13 +1,35 @@
-/* kernels.c - chooses the kernels' instruction set from what the processor reports. */
+/* kernels.c - chooses the kernels' instruction sets from what the processor reports. */
 #include "exec/device/kernels/kernels.h"
 
-const hp_kernels *hp_kernels_pick(void) {
+#include "exec/device/infer/loops.h"
+#include "exec/device/kernels/panel.h"
+
+/* From the best on; the last runs everywhere. */
+typedef enum processor { BF16, VNNI, AVX512, AVX2, BASE, PROCESSORS } processor;
+
+static const hp_kernels sets[PROCESSORS] = {
+    [BF16] = {&hp_f32_kernels_avx512, &hp_infer_loops_avx512, &hp_panel_bf16},
+    [VNNI] = {&hp_f32_kernels_avx512, &hp_infer_loops_avx512, &hp_panel_vnni},
+    [AVX512] = {&hp_f32_kernels_avx512, &hp_infer_loops_avx512, &hp_panel_avx512},
+    [AVX2] = {&hp_f32_kernels_avx2, &hp_infer_loops_avx2, &hp_panel_avx2},
+    [BASE] = {&hp_f32_kernels_base, &hp_infer_loops_base, &hp_panel_base},
+};
+
+static processor this_processor(void) {
 #if defined(__x86_64__)
+    /* GCC 12's __builtin_cpu_supports wants literals, and clang 14 knows fewer of them: all are asked alike
+     * here. */
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return &hp_kernels_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &hp_kernels_avx2;
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+        if (!__builtin_cpu_supports("avx512vnni")) return AVX512;
+        return __builtin_cpu_supports("avx512bf16") ? BF16 : VNNI;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return AVX2;
 #endif
-    return &hp_kernels_base;
+    return BASE;
+}
+
+const hp_kernels *hp_kernels_pick(void) {
+    return &sets[this_processor()];
 }

@@ -1,9 +1,10 @@
-/* kernels.h - our own float32 kernels: everything but convolution and matrix product is memory bound, so each
- * is one or two passes over the data; and the convolutions where the library is slow or absent.
+/* kernels.h - the processor's kernels, chosen once by what it reports. Those of training are float32:
+ * everything but convolution and matrix product is memory bound, so each is one or two passes over the data;
+ * and the convolutions where the library is slow or absent.
  *
- * kernels_f32.c is compiled once per instruction set (HP_ISA = base, avx2, avx512), each time filling one
- * such table; hp_kernels_pick chooses the best the processor has. All tensors are (N, H, W, C) dense. Sums
- * have a fixed order: the same input gives the same bits. */
+ * kernels_f32.c, kernels_loops.c and kernels_panel.c are compiled once per instruction set (HP_ISA = base,
+ * avx2, ...), each time filling one table. All tensors are (N, H, W, C) dense. Sums have a fixed order: the
+ * same input gives the same bits. */
 #ifndef HP_KERNELS_H
 #define HP_KERNELS_H
 
@@ -77,16 +78,28 @@ typedef struct hp_conv_kernels {
     void (*any_bwdw)(float *dw, const float *x, const float *dy, const hp_shape *s, bool add);
 } hp_conv_kernels;
 
-typedef struct hp_kernels {
+typedef struct hp_f32_kernels {
     const char *isa;
     hp_point_kernels point;
     hp_norm_kernels norm;
     hp_pool_kernels pool;
     hp_conv_kernels conv;
+} hp_f32_kernels;
+
+extern const hp_f32_kernels hp_f32_kernels_base, hp_f32_kernels_avx2, hp_f32_kernels_avx512;
+/* In inference: of tasks with a float64 operand the last. */
+extern const struct hp_infer_loops hp_infer_loops_base, hp_infer_loops_avx2, hp_infer_loops_avx512,
+    hp_infer_loops_f64;
+extern const struct hp_panel_kernels hp_panel_base, hp_panel_avx2, hp_panel_avx512, hp_panel_vnni,
+    hp_panel_bf16;
+
+typedef struct hp_kernels {
+    const hp_f32_kernels *f32;            /* training */
+    const struct hp_infer_loops *loops;   /* inference: exec/device/infer/loops.h */
+    const struct hp_panel_kernels *panel; /* inference's matrix products: panel.h */
 } hp_kernels;
 
-extern const hp_kernels hp_kernels_base, hp_kernels_avx2, hp_kernels_avx512;
-
+/* The best that the processor has. */
 const hp_kernels *hp_kernels_pick(void);
 
 #endif

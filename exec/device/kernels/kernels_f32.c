@@ -6,24 +6,40 @@
 #define HP_ISA base
 #endif
 
-#include "exec/device/kernels/isa_vec.h"
-#include "exec/device/kernels/isa_point.h"
-#include "exec/device/kernels/isa_norm.h"
-#include "exec/device/kernels/isa_pool.h"
-#include "exec/device/kernels/isa_gemm.h"
-#include "exec/device/kernels/isa_winograd.h"
-#include "exec/device/kernels/isa_gradient.h"
-#include "exec/device/kernels/isa_any.h"
+#include "exec/device/kernels/isa_vec.inc"
+#include "exec/device/kernels/isa_point.inc"
+#include "exec/device/kernels/isa_norm.inc"
+#include "exec/device/kernels/isa_pool.inc"
+#include "exec/device/kernels/isa_gemm.inc"
+#include "exec/device/kernels/isa_winograd.inc"
+#include "exec/device/kernels/isa_gradient.inc"
+#include "exec/device/kernels/isa_any.inc"
 
-#define NAME_(isa)   hp_kernels_##isa
+#define NAME_(isa)   hp_f32_kernels_##isa
 #define NAME(isa)    NAME_(isa)
 #define STRING_(isa) #isa
 #define STRING(isa)  STRING_(isa)
 
-const hp_kernels NAME(HP_ISA) = {
+const hp_f32_kernels NAME(HP_ISA) = {
     .isa = STRING(HP_ISA),
-    .point = {point_clamp, point_clamp_bwd, point_add, point_accum, point_scale, point_sgd},
-    .norm = {norm_sums, norm_add_sums, norm_apply, norm_bwd_sums, norm_bwd_apply},
-    .pool = {pool_max, pool_max_bwd, pool_mean, pool_mean_bwd},
-    .conv = {wino_pack, wino_fwd, wino_bwdw, gradient_bwdw, any_bias_bwd, any_fwd, any_bwd, any_bwdw},
+    .point = {.clamp = point_clamp,
+              .clamp_bwd = point_clamp_bwd,
+              .add = point_add,
+              .accum = point_accum,
+              .scale = point_scale,
+              .sgd = point_sgd},
+    .norm = {.sums = norm_sums,
+             .add_sums = norm_add_sums,
+             .apply = norm_apply,
+             .bwd_sums = norm_bwd_sums,
+             .bwd_apply = norm_bwd_apply},
+    .pool = {.max = pool_max, .max_bwd = pool_max_bwd, .mean = pool_mean, .mean_bwd = pool_mean_bwd},
+    .conv = {.wino_pack = wino_pack,
+             .wino = wino_fwd,
+             .wino_bwdw = wino_bwdw,
+             .gemm_bwdw = gradient_bwdw,
+             .bias_bwd = any_bias_bwd,
+             .any = any_fwd,
+             .any_bwd = any_bwd,
+             .any_bwdw = any_bwdw},
 };

@@ -2,6 +2,7 @@
  * per HP_ISA, see panel.h. Each family is a file of static functions that only this file includes. Compiled
  * without contraction of products and sums: what is fused is said. */
 #include "exec/device/kernels/panel.h"
+#include "exec/device/kernels/kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,20 +15,19 @@ typedef float real;
 static const hp_dtype REAL_DTYPE = HP_F32;
 #define REAL_EXP  expf
 #define REAL_TANH tanhf
-enum { ROW = HP_INFER_ROW };
 
-#include "exec/device/kernels/isa_vec.h"
-#include "exec/device/kernels/loops_elements.h"
-#include "exec/device/kernels/loops_act.h"
-#include "exec/device/kernels/isa_dot.h"
-#include "exec/device/kernels/isa_finish.h"
-#include "exec/device/kernels/isa_panel.h"
-#include "exec/device/kernels/isa_panel_fast.h"
-#include "exec/device/kernels/isa_depthwise.h"
+#include "exec/device/kernels/isa_vec.inc"
+#include "exec/device/kernels/loops_elements.inc"
+#include "exec/device/kernels/loops_act.inc"
+#include "exec/device/kernels/isa_dot.inc"
+#include "exec/device/kernels/isa_finish.inc"
+#include "exec/device/kernels/isa_panel.inc"
+#include "exec/device/kernels/isa_panel_fast.inc"
+#include "exec/device/kernels/isa_depthwise.inc"
 #if defined(__AVX512VNNI__)
-#include "exec/device/kernels/isa_depthwise_vnni.h"
+#include "exec/device/kernels/isa_depthwise_vnni.inc"
 #else
-#include "exec/device/kernels/isa_depthwise_bytes.h"
+#include "exec/device/kernels/isa_depthwise_bytes.inc"
 #endif
 
 /* --- a function per input, width and number of pixels --- */

@@ -6,17 +6,19 @@
  * run through the taps in order, one chain of fused multiply-adds per output, so that they have the same bits
  * whatever is computed beside them. Quantised outputs follow one formula on every device:
  *
- *     v = fma(scale[o], (float)sum, shift[o])            sum of (q - zero) * weight over the taps inside the
- * map v = fma(add_scale, (float)added, v)                where a map is added q = min(max(rint(v) saturated
- * to 0 .. 255, lo), hi)
+ *     v = fma(scale[o], (float)sum, shift[o])    sum of (q - zero) * weight over the taps inside the map
+ *     v = fma(add_scale, (float)added, v)        where a map is added
+ *     q = min(max(rint(v) saturated to 0 .. 255, lo), hi)
  *
  * with everything in units of the output, zero points in shift, and a clamp in lo and hi. Other activations
- * take all this in real units, and quantise act(v) as infer_loops.h says. Real outputs are act(v + added),
- * where v is fma(scale, sum, shift) in real units, or the sum of floats that began with the bias. */
+ * take all this in real units, and quantise act(v) as exec/device/infer/op.h says. Real outputs are
+ * act(v + added), where v is fma(scale, sum, shift) in real units, or the sum of floats that began with the
+ * bias. */
 #ifndef HP_PANEL_H
 #define HP_PANEL_H
 
-#include "exec/device/kernels/infer_loops.h"
+#include "exec/device/bind.h"
+#include "exec/device/infer/op.h"
 #include "plan/memory/panels.h"
 
 /* Inputs that lie side by side and the weights that they meet. */
@@ -94,10 +96,5 @@ typedef struct hp_panel_kernels {
     void (*to_bf16)(uint16_t *to, const float *from, int64_t n);
     void (*to_f16)(uint16_t *to, const float *from, int64_t n);
 } hp_panel_kernels;
-
-extern const hp_panel_kernels hp_panel_base, hp_panel_avx2, hp_panel_avx512, hp_panel_vnni, hp_panel_bf16;
-
-/* The best that the processor has. */
-const hp_panel_kernels *hp_panel_pick(void);
 
 #endif

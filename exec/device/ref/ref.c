@@ -91,4 +91,11 @@ static void ref_close(hp_device *d) {
     free(d);
 }
 
-const hp_device_ops hp_device_ref = {"ref", HP_F64, ref_open, ref_run, ref_close, &hp_memory_host, NULL};
+const hp_device_ops hp_device_ref = {
+    .name = "ref",
+    .dtype = HP_F64,
+    .open = ref_open,
+    .run = ref_run,
+    .close = ref_close,
+    .memory = &hp_memory_host,
+};

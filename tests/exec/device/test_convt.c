@@ -3,7 +3,7 @@
  * on the reference device and on the fast one. */
 #include "tests/support/draw_layer.h"
 
-static const hp_device_ops *const devices[] = {&hp_device_ref, &hp_device_onednn};
+static const hp_device_ops *const devices[] = {&hp_device_ref, &hp_device_cpu};
 
 static rig *opened(const hp_device_ops *ops, const draw *d) {
     rig *r = build(ops, d);

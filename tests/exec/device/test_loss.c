@@ -3,7 +3,7 @@
 #include "tests/support/draw_layer.h"
 
 enum { CPU, REF, DEVICES };
-static const hp_device_ops *const devices[DEVICES] = {&hp_device_onednn, &hp_device_ref};
+static const hp_device_ops *const devices[DEVICES] = {&hp_device_cpu, &hp_device_ref};
 
 static const struct {
     int n, h, w, classes;

@@ -9,7 +9,7 @@ typedef struct duo {
 } duo;
 
 static duo duo_new(const draw *d, double low, double high) {
-    duo p = {build(&hp_device_onednn, d), build(&hp_device_ref, d)};
+    duo p = {build(&hp_device_cpu, d), build(&hp_device_ref, d)};
     fill(p.fast, low, high);
     fill(p.exact, low, high);
     return p;
@@ -136,7 +136,7 @@ static void in_place_equals_out_of_place(void **state) {
         const draw d = round % 2 ? draw_point(round / 2) : draw_bn(round);
         const bool bn = d.layer.op == HP_BN;
         if (d.layer.op == HP_CONCAT) continue;
-        const hp_device_ops *const devices[] = {&hp_device_onednn, &hp_device_ref};
+        const hp_device_ops *const devices[] = {&hp_device_cpu, &hp_device_ref};
         for (int k = 0; k < 2; k++) {
             rig *apart = build(devices[k], &d), *inside = build(devices[k], &d);
             const int gradient = bn && d.layer.n_in > 1 ? 1 : 0;
@@ -219,7 +219,7 @@ static void reruns_give_the_same_bits(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 20; round++) {
         const draw d = round % 2 ? draw_conv(round) : draw_winograd(round);
-        rig *a = build(&hp_device_onednn, &d), *b = build(&hp_device_onednn, &d);
+        rig *a = build(&hp_device_cpu, &d), *b = build(&hp_device_cpu, &d);
         fill(a, -1, 1);
         fill(b, -1, 1);
         memset(rig_at(b, HP_BUF_SCRATCH), 0x33, (size_t)b->buffer[HP_BUF_SCRATCH].bytes);

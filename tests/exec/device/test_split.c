@@ -107,7 +107,7 @@ static void parts_of_convolutions_equal_the_whole(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 30; round++) {
         const draw d = draw_conv(round);
-        if (!is_winograd(&d)) check_matrix(&d, round, round % 3 ? &hp_device_onednn : &hp_device_ref);
+        if (!is_winograd(&d)) check_matrix(&d, round, round % 3 ? &hp_device_cpu : &hp_device_ref);
     }
 }
 
@@ -115,7 +115,7 @@ static void parts_of_transposed_convolutions_equal_the_whole(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 30; round++) {
         const draw d = draw_convt(round);
-        check_matrix(&d, round, round / 2 % 2 ? &hp_device_onednn : &hp_device_ref);
+        check_matrix(&d, round, round / 2 % 2 ? &hp_device_cpu : &hp_device_ref);
     }
 }
 
@@ -123,7 +123,7 @@ static void parts_of_linear_layers_equal_the_whole(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 20; round++) {
         const draw d = draw_linear(round);
-        check_matrix(&d, round, round % 2 ? &hp_device_onednn : &hp_device_ref);
+        check_matrix(&d, round, round % 2 ? &hp_device_cpu : &hp_device_ref);
     }
 }
 
@@ -134,7 +134,7 @@ static void parts_of_winograd_equal_the_whole(void **state) {
         if (!is_winograd(&d)) continue;
         rig *whole = filled(&d, -1, 1);
         const double n = (double)larger(d.in[0].c, d.out.c), tiles = (double)(d.samples * d.out.h * d.out.w);
-        check_split(&hp_device_onednn, &d, round, whole,
+        check_split(&hp_device_cpu, &d, round, whole,
                     &(tolerance){81 * n * (n + 12) * eps(), 81 * tiles * (tiles + 12) * eps(), NULL});
         rig_free(whole);
     }
@@ -142,7 +142,7 @@ static void parts_of_winograd_equal_the_whole(void **state) {
 
 static void check_simple(const draw *d, uint64_t round, double terms) {
     const double factor[2] = {1e-12, terms * eps() * 8 * terms};
-    const hp_device_ops *const devices[2] = {&hp_device_ref, &hp_device_onednn};
+    const hp_device_ops *const devices[2] = {&hp_device_ref, &hp_device_cpu};
     for (int k = 0; k < 2; k++) {
         rig *whole = filled(d, -4, 8);
         check_split(devices[k], d, round, whole, &(tolerance){factor[k], factor[k], NULL});
@@ -181,7 +181,7 @@ static void parts_of_whole_numbers_equal_the_whole_exactly(void **state) {
         const draw d = r % 2 ? draw_conv(r) : draw_winograd(r);
         rig *whole = filled(&d, -3, 3);
         make_whole_numbers(whole);
-        check_split(&hp_device_onednn, &d, r, whole, &(tolerance){0, 0, NULL});
+        check_split(&hp_device_cpu, &d, r, whole, &(tolerance){0, 0, NULL});
         rig_free(whole);
     }
 }
@@ -193,7 +193,7 @@ static void two_geometries_share_a_pack(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 40; round++) {
         const draw d = draw_conv(round);
-        rig *both = build(&hp_device_onednn, &d), *exact;
+        rig *both = build(&hp_device_cpu, &d), *exact;
         split s;
         int32_t y, dy;
         hp_error err = {0};
@@ -229,7 +229,7 @@ static void parts_are_as_fast_as_the_whole(void **state) {
         hp_error err = {0};
         draw_parts(whole, &d, round, true, &s);
         for (int p = 0; p < s.n; p++) {
-            rig *part = build_part(&hp_device_onednn, &d, &s.part[p], whole);
+            rig *part = build_part(&hp_device_cpu, &d, &s.part[p], whole);
             assert_int_equal(rig_open(part, &err), HP_OK);
             for (int t = 0; t < 3; t++, all++)
                 slow += strcmp(hp_cpu_kernel_name(part->device, tasks[t]), "own any") == 0;

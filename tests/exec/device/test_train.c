@@ -14,8 +14,7 @@ static double terms_of(const draw *d) {
 }
 
 static void check_matrix(const draw *d, double factor) {
-    rig *fast = build(&hp_device_onednn, d), *exact = build(&hp_device_ref, d),
-        *size = build(&hp_device_ref, d);
+    rig *fast = build(&hp_device_cpu, d), *exact = build(&hp_device_ref, d), *size = build(&hp_device_ref, d);
     fill(fast, -1, 1);
     fill(exact, -1, 1);
     fill(size, -1, 1);
@@ -44,7 +43,7 @@ static void fast_convolution_matches_the_reference(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 60; round++) {
         const draw d = draw_conv(round);
-        rig *probe = build(&hp_device_onednn, &d);
+        rig *probe = build(&hp_device_cpu, &d);
         const bool winograd = hp_conv_winograd(&probe->graph, 1);
         rig_free(probe);
         if (!winograd) check_matrix(&d, terms_of(&d) * eps());
@@ -86,7 +85,7 @@ static void fast_linear_matches_the_reference(void **state) {
  * channel: (n + 12) eps * 81 * n / 1 over n channels, or tiles for the weight gradient (the adjoint has the
  * same norms). */
 static void check_winograd(const draw *d) {
-    rig *fast = build(&hp_device_onednn, d), *exact = build(&hp_device_ref, d);
+    rig *fast = build(&hp_device_cpu, d), *exact = build(&hp_device_ref, d);
     assert_true(hp_conv_winograd(&fast->graph, 1));
     fill(fast, -1, 1);
     fill(exact, -1, 1);
@@ -115,7 +114,7 @@ static void whole_numbers_are_convolved_exactly(void **state) {
     (void)state;
     for (uint64_t r = 0; r < 40; r++) {
         const draw d = r % 2 ? draw_conv(r) : draw_winograd(r);
-        rig *fast = build(&hp_device_onednn, &d), *exact = build(&hp_device_ref, &d), *both[] = {fast, exact};
+        rig *fast = build(&hp_device_cpu, &d), *exact = build(&hp_device_ref, &d), *both[] = {fast, exact};
         for (int k = 0; k < 2; k++) {
             fill(both[k], -3, 3);
             for (int32_t b = 0; b < both[k]->role.n_buffer; b++)

@@ -248,7 +248,7 @@ static void same_on_every_set(matrix_cell *m) {
     size_t bytes;
     if (m->c.s.tensor[layer_of(m)->out].store != HP_STORE_U8) return;
     unsigned char *best = run_matrix(m, ON_CPU, NULL, &bytes);
-    for (int i = 0; sets[i] != hp_panel_pick(); i++) {
+    for (int i = 0; sets[i] != hp_kernels_pick()->panel; i++) {
         unsigned char *other = run_matrix(m, ON_CPU, sets[i], &bytes);
         if (memcmp(best, other, bytes) != 0) fail_msg("%s: %s", cell_said(&m->c), sets[i]->isa);
         free(other);

@@ -243,7 +243,7 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
     (void)state;
     static const hp_infer_loops *const sets[] = {&hp_infer_loops_base, &hp_infer_loops_avx2,
                                                  &hp_infer_loops_avx512};
-    const char *best = hp_infer_loops_pick(false)->isa;
+    const char *best = hp_kernels_pick()->loops->isa;
     for (uint64_t seed = 1; seed <= cases(400); seed++) {
         cell *c = cell_new(seed, ops[seed % N_OPS]);
         const hp_box out = hp_box_whole(&c->s.g, c->s.layer[1].out, c->s.samples);
@@ -254,7 +254,6 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
         for (size_t i = 0; i < 3 && c->real == HP_F32; i++) {
             part_start(c, &p, &out, false);
             hp_infer_task *t = p.kernel.self;
-            t->loops = sets[i];
             t->loop = sets[i]->run[c->s.layer[1].op];
             t->loop(&t->op, &p.b);
             if (memcmp(p.b.y, c->data[c->s.layer[1].out], bytes) != 0)
@@ -305,7 +304,7 @@ static void raw_pixels_become_numbers_channel_by_channel(void **state) {
     for (int64_t i = 0; i < n; i++) c->data[0][i] = (unsigned char)(i * 37);
     hp_constants_close(c->constants);
     assert_int_equal(hp_constants_open(&o, &c->constants, NULL), HP_OK);
-    c->infer.constants = c->constants;
+    c->config.constants = c->constants;
     run_whole(c);
     for (int64_t i = 0; i < n; i++) {
         const double want = (c->data[0][i] / 255.0 - o.mean[i % 3]) / o.std[i % 3];

@@ -1,7 +1,7 @@
 /* panels.c - runs a convolution as tiles of pixels times panels of outputs: class by class of pixels
  * that read the same taps, so that no product falls on padding; in blocks of pixels whose inputs stay in
  * cache while all panels of weights pass. */
-#include "exec/device/infer/matrix.h"
+#include "exec/device/cpu/matrix.h"
 
 #include <string.h>
 

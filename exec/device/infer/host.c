@@ -1,8 +1,5 @@
-/* device.c - the processor running a deployed graph: float32 or quantised with the fast kernels, or
- * float64 and the same quantised arithmetic from its definition (ref). Every kernel and constant is prepared
- * at open.
- */
-#include "exec/device/infer/infer.h"
+/* host.c - a deployed graph on a processor; see host.h. */
+#include "exec/device/infer/host.h"
 #include "exec/device/metric.h"
 #include "exec/device/move.h"
 
@@ -69,31 +66,70 @@ static run_fn *const runs[HP_TASK_OPS] = {
     [HP_TASK_LOSS] = run_loss,
 };
 
-static hp_status infer_run(hp_device *d, int task, const hp_step *step, hp_error *err) {
+hp_status hp_infer_host_run(hp_device *d, int task, const hp_step *step, hp_error *err) {
     (void)step;
     return runs[d->config.role->task[task].op](d, task, err);
 }
 
-static void infer_close(hp_device *d) {
-    if (d->infer.library) hp_onednn_close(d->infer.library);
+void hp_infer_host_close(hp_device *d) {
     hp_arena_free(d->infer.arena);
     free(d);
 }
 
-/* --- opening --- */
+/* --- layers that are no matrix product --- */
 
-static hp_status prepare(hp_device *d, hp_infer_prepare_fn *const *table, int task, hp_error *err) {
-    hp_bound *b = &d->bound[task];
-    *b = hp_bind(&d->config, task);
-    if (b->task->op != HP_TASK_FWD) return HP_OK;
-    hp_infer_prepare_fn *fn = table[b->layer->op];
-    if (!fn)
-        return hp_fail(err, HP_EUNAVAIL, "layer %s: this device runs no %s in inference", b->layer->name,
-                       hp_layer_infos[b->layer->op].name);
-    return fn(&d->infer, b, &d->kernel[task], err);
+static hp_status run_loop(void *self, const hp_bound *b, hp_error *err) {
+    (void)err;
+    const hp_infer_task *p = self;
+    if (b->out_elems > 0) p->loop(&p->op, b);
+    return HP_OK;
 }
 
-static hp_status prepare_all(hp_device *d, hp_infer_prepare_fn *const *table, hp_error *err) {
+static bool any_f64(const hp_bound *b) {
+    bool any = b->y_dtype == HP_F64;
+    for (int k = 0; k < b->n_in; k++) any |= b->x[k] && b->x_dtype[k] == HP_F64;
+    return any;
+}
+
+/* The first task of the layer brings the constants. */
+static hp_status set_factors(hp_infer *in, const hp_bound *b, hp_infer_op *o, hp_error *err) {
+    const int64_t n = hp_infer_factor_count(b);
+    if (n == 0) return HP_OK;
+    if (!in->packed[b->layer_id]) HP_TRY(hp_infer_factors(in, b, b->pack_forward, err));
+    in->packed[b->layer_id] = true;
+    o->factor = b->pack_forward;
+    o->bias = o->factor + n / 2;
+    return HP_OK;
+}
+
+static hp_status prepare_loop(const hp_infer_host *host, hp_infer *in, const hp_bound *b, hp_infer_kernel *k,
+                              hp_error *err) {
+    const hp_infer_loops *loops = any_f64(b) ? host->wide : host->loops;
+    hp_infer_task *p = HP_NEW(in->arena, hp_infer_task, 1);
+    HP_TRY(hp_infer_op_of(in, b, &p->op, err));
+    HP_TRY(set_factors(in, b, &p->op, err));
+    p->loop = loops->run[b->layer->op];
+    *k = (hp_infer_kernel){run_loop, p,
+                           hp_arena_printf(in->arena, "own %s %s %s", hp_layer_infos[b->layer->op].name,
+                                           hp_dtype_names[b->y_dtype], loops->isa)};
+    return HP_OK;
+}
+
+/* --- opening --- */
+
+static bool is_matrix(const hp_layer *l) {
+    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+}
+
+hp_status hp_infer_prepare(const hp_infer_host *host, hp_infer *in, const hp_bound *b, hp_infer_kernel *k,
+                           hp_error *err) {
+    if (is_matrix(b->layer)) return host->matrix(in, b, k, err);
+    if (host->loops->run[b->layer->op]) return prepare_loop(host, in, b, k, err);
+    return hp_fail(err, HP_EUNAVAIL, "layer %s: this device runs no %s in inference", b->layer->name,
+                   hp_layer_infos[b->layer->op].name);
+}
+
+static hp_status prepare_all(hp_device *d, const hp_infer_host *host, hp_error *err) {
     const hp_role *r = d->config.role;
     for (int t = 0; t < r->n_task; t++) {
         const int op = r->task[t].op;
@@ -102,44 +138,30 @@ static hp_status prepare_all(hp_device *d, hp_infer_prepare_fn *const *table, hp
         if (!runs[op])
             return hp_fail(err, HP_EDATA, "task %d (%s) does not belong in inference", t,
                            hp_task_infos[op].name);
-        HP_TRY(prepare(d, table, t, err));
+        d->bound[t] = hp_bind(&d->config, t);
+        if (op == HP_TASK_FWD) HP_TRY(hp_infer_prepare(host, &d->infer, &d->bound[t], &d->kernel[t], err));
     }
     return HP_OK;
 }
 
-static hp_device *device_new(const hp_device_config *config) {
+static hp_device *device_new(const hp_infer_host *host, const hp_device_config *config) {
     hp_device *d = calloc(1, sizeof *d);
     HP_ASSERT(d != NULL);
     d->config = *config;
-    d->infer = (hp_infer){.config = &d->config, .constants = config->constants, .arena = hp_arena_new()};
+    d->infer = (hp_infer){.config = &d->config, .arena = hp_arena_new(), .loops = host->loops};
     d->infer.packed = HP_NEW(d->infer.arena, bool, config->graph->n_layer);
     d->bound = HP_NEW(d->infer.arena, hp_bound, config->role->n_task);
     d->kernel = HP_NEW(d->infer.arena, hp_infer_kernel, config->role->n_task);
     return d;
 }
 
-static hp_status finish_open(hp_device *d, hp_status status, hp_device **device) {
+hp_status hp_infer_host_open(const hp_infer_host *host, const hp_device_config *config, hp_device **device,
+                             hp_error *err) {
+    hp_device *d = device_new(host, config);
+    const hp_status status = prepare_all(d, host, err);
     if (status == HP_OK)
         *device = d;
     else
-        infer_close(d);
+        hp_infer_host_close(d);
     return status;
 }
-
-static hp_status open_cpu(const hp_device_config *config, hp_device **device, hp_error *err) {
-    hp_device *d = device_new(config);
-    d->infer.kernels = hp_kernels_pick();
-    hp_status status = hp_onednn_open(config->threads > 0 ? config->threads : 1, &d->infer.library, err);
-    if (status == HP_OK) status = prepare_all(d, hp_infer_cpu, err);
-    return finish_open(d, status, device);
-}
-
-static hp_status open_ref(const hp_device_config *config, hp_device **device, hp_error *err) {
-    hp_device *d = device_new(config);
-    return finish_open(d, prepare_all(d, hp_infer_ref, err), device);
-}
-
-const hp_device_ops hp_device_infer_cpu = {"onednn",    HP_F32,          open_cpu, infer_run,
-                                           infer_close, &hp_memory_host, NULL};
-const hp_device_ops hp_device_infer_ref = {"ref",       HP_F64,          open_ref, infer_run,
-                                           infer_close, &hp_memory_host, NULL};

@@ -1,7 +1,7 @@
 /* axis.h - outputs of a convolution along one axis, in groups that read the same taps in the same way:
  * the interior, every kind of border, and the phases of a transposed convolution. */
-#ifndef HP_INFER_AXIS_H
-#define HP_INFER_AXIS_H
+#ifndef HP_CPU_AXIS_H
+#define HP_CPU_AXIS_H
 
 #include "plan/base/arena.h"
 #include "plan/tiles/tile.h"

@@ -1,5 +1,5 @@
-/* axis.c - groups of outputs along an axis; see infer/axis.h. */
-#include "exec/device/infer/axis.h"
+/* axis.c - groups of outputs along an axis; see axis.h. */
+#include "exec/device/cpu/axis.h"
 
 typedef struct geometry {
     int32_t in_n, out_n, k, stride, pad, dil;

@@ -1,7 +1,7 @@
 /* class.c - what the sums of a class of pixels begin with, and their shifts: the zero point's share of
  * the taps that are inside the map. Padding is a real zero, which raw pixels and zero points other than 0 are
  * not. */
-#include "exec/device/infer/matrix.h"
+#include "exec/device/cpu/matrix.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* matrix.h - convolutions, transposed convolutions and linear layers of a deployed graph on the
  * processor: all are sums over taps of pixels times panels of weights (exec/device/kernels/panel.h), a linear layer being a
  * convolution whose filter is as large as its input. */
-#ifndef HP_INFER_MATRIX_H
-#define HP_INFER_MATRIX_H
+#ifndef HP_CPU_MATRIX_H
+#define HP_CPU_MATRIX_H
 
-#include "exec/device/infer/infer.h"
-#include "exec/device/infer/axis.h"
+#include "exec/device/cpu/axis.h"
 #include "exec/device/infer/dynamic.h"
+#include "exec/device/infer/host.h"
 #include "exec/device/infer/units.h"
 #include "exec/device/kernels/panel.h"
 
@@ -28,6 +28,8 @@ typedef struct hp_matrix_class {
     const void *init;
     const float *shift; /* quantised */
 } hp_matrix_class;
+
+hp_infer_prepare_fn hp_cpu_prepare_matrix;
 
 /* Fills the layer's pack, once. Errors: as hp_constants_filter. */
 hp_status hp_matrix_pack(hp_infer *in, const hp_bound *b, const hp_matrix *m, hp_error *err);

@@ -1,5 +1,5 @@
 /* matrix_pack.c - constants of matrix layers in the layout of plan/memory/panels.h. */
-#include "exec/device/infer/matrix.h"
+#include "exec/device/cpu/matrix.h"
 
 #include <string.h>
 
@@ -136,7 +136,7 @@ static void pack_terms(const hp_matrix *m, const hp_bound *b, const hp_filter *f
 hp_status hp_matrix_pack(hp_infer *in, const hp_bound *b, const hp_matrix *m, hp_error *err) {
     hp_filter f;
     if (in->packed[b->layer_id]) return HP_OK;
-    HP_TRY(hp_constants_filter(in->constants, b->layer_id, b->shape.oc0, b->shape.oc,
+    HP_TRY(hp_constants_filter(in->config->constants, b->layer_id, b->shape.oc0, b->shape.oc,
                                hp_panels_quantised(&m->p), &f, err));
     memset(b->pack_forward, 0, (size_t)m->at.bytes);
     (m->p.depthwise ? pack_depthwise : pack_panels)(m, b->pack_forward, &f);

@@ -1,8 +1,9 @@
-/* infer_loops.c - the loops of one instruction set: compiled once per HP_ISA, see infer_loops.h. Each family
+/* kernels_loops.c - the loops of one instruction set: compiled once per HP_ISA, see exec/device/infer/loops.h. Each family
  * is a file of static functions that only this file includes. They say `real` for the type they compute in:
  * float, or double where HP_ISA is f64. Compiled without contraction of products and sums, which would tell
  * instruction sets apart. */
-#include "exec/device/kernels/infer_loops.h"
+#include "exec/device/infer/loops.h"
+#include "exec/device/kernels/kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,17 +25,17 @@ static const hp_dtype REAL_DTYPE = HP_F32;
 #endif
 enum { ROW = HP_INFER_ROW };
 
-#include "exec/device/kernels/isa_vec.h"
-#include "exec/device/kernels/loops_store.h"
-#include "exec/device/kernels/loops_act.h"
-#include "exec/device/kernels/loops_point.h"
-#include "exec/device/kernels/loops_affine.h"
-#include "exec/device/kernels/loops_move.h"
-#include "exec/device/kernels/loops_join.h"
-#include "exec/device/kernels/loops_pool.h"
-#include "exec/device/kernels/loops_resize.h"
-#include "exec/device/kernels/loops_softmax.h"
-#include "exec/device/kernels/loops_dynamic.h"
+#include "exec/device/kernels/isa_vec.inc"
+#include "exec/device/kernels/loops_store.inc"
+#include "exec/device/kernels/loops_act.inc"
+#include "exec/device/kernels/loops_point.inc"
+#include "exec/device/kernels/loops_affine.inc"
+#include "exec/device/kernels/loops_move.inc"
+#include "exec/device/kernels/loops_join.inc"
+#include "exec/device/kernels/loops_pool.inc"
+#include "exec/device/kernels/loops_resize.inc"
+#include "exec/device/kernels/loops_softmax.inc"
+#include "exec/device/kernels/loops_dynamic.inc"
 
 #define NAME_(isa)   hp_infer_loops_##isa
 #define NAME(isa)    NAME_(isa)

@@ -1,5 +1,6 @@
 /* matrix.c - prepares convolutions, transposed convolutions and linear layers of a deployed graph. */
-#include "exec/device/infer/matrix.h"
+#include "exec/device/cpu/matrix.h"
+#include "exec/device/kernels/kernels.h"
 
 #include <math.h>
 
@@ -56,12 +57,12 @@ static void set_out(hp_matrix *m) {
 
 /* --- preparing --- */
 
-static void set_terms(hp_matrix *m, const hp_bound *b) {
+static void set_terms(const hp_infer *in, const hp_bound *b, hp_matrix *m) {
     const unsigned char *pack = b->pack_forward;
     m->scale = (const float *)(const void *)(pack + m->at.scale);
     m->shift = (const float *)(const void *)(pack + m->at.shift);
     if (!m->p.map) return;
-    m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, hp_infer_loops_pick(false));
+    m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, in->loops);
     m->scale = m->dynamic.scale;
 }
 
@@ -89,10 +90,10 @@ static const char *name_of(hp_infer *in, const hp_matrix *m) {
                            m->p.depthwise ? "depthwise" : "panels", hp_dtype_names[m->p.x], m->kernels->isa);
 }
 
-static hp_status prepare(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
+hp_status hp_cpu_prepare_matrix(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
     const hp_dtype real = (hp_dtype)in->config->program->dtype;
     hp_matrix *m = HP_NEW(in->arena, hp_matrix, 1);
-    m->kernels = hp_panel_pick();
+    m->kernels = hp_kernels_pick()->panel;
     m->p = hp_panels_of(in->config->graph, b->layer_id, &b->shape, real);
     m->at = hp_panels_place(&m->p);
     HP_TRY(check(in, b, m, err));
@@ -102,20 +103,8 @@ static hp_status prepare(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp
     m->cols = hp_axis_of(in->arena, &b->shape, m->p.transposed, false);
     m->run = HP_NEW(in->arena, hp_panel_run, m->p.kh * m->p.kw);
     HP_TRY(hp_matrix_pack(in, b, m, err));
-    set_terms(m, b);
+    set_terms(in, b, m);
     set_out(m);
     *k = (hp_infer_kernel){run, m, name_of(in, m)};
     return HP_OK;
-}
-
-hp_status hp_infer_conv_cpu(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    return prepare(in, b, k, err);
-}
-
-hp_status hp_infer_convt_cpu(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    return prepare(in, b, k, err);
-}
-
-hp_status hp_infer_linear_cpu(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    return prepare(in, b, k, err);
 }

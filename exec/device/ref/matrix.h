@@ -1,9 +1,10 @@
-/* ref_matrix.h - inside of exec/device/infer/ref_matrix.c and infer/ref_bytes.c: a matrix layer by its
+/* matrix.h - inside of exec/device/ref/matrix.c and ref/bytes.c: a matrix layer by its
  * definition. */
-#ifndef HP_INFER_REF_MATRIX_H
-#define HP_INFER_REF_MATRIX_H
+#ifndef HP_REF_MATRIX_H
+#define HP_REF_MATRIX_H
 
 #include "exec/device/infer/dynamic.h"
+#include "exec/device/infer/host.h"
 #include "exec/device/infer/units.h"
 #include "plan/memory/panels.h"
 
@@ -15,6 +16,8 @@ typedef struct hp_ref_matrix {
     const float *scale;        /* quantised: per output; of the pack, or of the sample in hand */
     hp_dynamic_places dynamic; /* of inputs quantised at run time */
 } hp_ref_matrix;
+
+hp_infer_prepare_fn hp_ref_prepare_matrix;
 
 /* Element (sample, row, column, channel) of the output's box. */
 typedef struct hp_ref_element {

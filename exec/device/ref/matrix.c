@@ -1,15 +1,16 @@
-/* ref_matrix.c - the matrix layers of a deployed graph by their definition: real ones in float64,
- * quantised ones with exact integer sums and the formula of exec/device/kernels/panel.h (infer/ref_bytes.c). The pack holds
+/* matrix.c - the matrix layers of a deployed graph by their definition: real ones in float64,
+ * quantised ones with exact integer sums and the formula of exec/device/kernels/panel.h (ref/bytes.c). The pack holds
  * weights in canonical order. */
-#include "exec/device/infer/ref_matrix.h"
+#include "exec/device/ref/matrix.h"
+#include "exec/device/kernels/kernels.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef double real;
 static const hp_dtype REAL_DTYPE = HP_F64;
-#include "exec/device/kernels/isa_vec.h"
-#include "exec/device/kernels/loops_elements.h"
+#include "exec/device/kernels/isa_vec.inc"
+#include "exec/device/kernels/loops_elements.inc"
 
 /* --- geometry --- */
 
@@ -132,7 +133,7 @@ static void pack(const hp_bound *b, const hp_ref_matrix *m, const hp_filter *f) 
     }
 }
 
-static hp_status prepare(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
+hp_status hp_ref_prepare_matrix(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
     hp_ref_matrix *m = HP_NEW(in->arena, hp_ref_matrix, 1);
     hp_filter f;
     m->p = hp_panels_of(in->config->graph, b->layer_id, &b->shape, HP_F64);
@@ -140,29 +141,17 @@ static hp_status prepare(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp
     m->op = hp_matrix_op(in, b);
     if (m->p.x == HP_U8) m->units = hp_matrix_units_of(in, b, &m->op);
     if (!in->packed[b->layer_id]) {
-        HP_TRY(hp_constants_filter(in->constants, b->layer_id, b->shape.oc0, b->shape.oc, m->p.x == HP_U8, &f,
-                                   err));
+        HP_TRY(hp_constants_filter(in->config->constants, b->layer_id, b->shape.oc0, b->shape.oc,
+                                   m->p.x == HP_U8, &f, err));
         pack(b, m, &f);
         in->packed[b->layer_id] = true;
     }
     m->scale = hp_ref_terms(b, m->at.scale);
     if (m->p.map) {
-        m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, hp_infer_loops_pick(true));
+        m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, &hp_infer_loops_f64);
         m->dynamic.outs = (int64_t)m->p.groups * m->p.outs; /* one after another */
         m->scale = m->dynamic.scale;
     }
     *k = (hp_infer_kernel){run, m, "ref"};
     return HP_OK;
-}
-
-hp_status hp_infer_conv_ref(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    return prepare(in, b, k, err);
-}
-
-hp_status hp_infer_convt_ref(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    return prepare(in, b, k, err);
-}
-
-hp_status hp_infer_linear_ref(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
-    return prepare(in, b, k, err);
 }

@@ -1,6 +1,6 @@
-/* ref_bytes.c - output elements of layers that read bytes, from the formula of exec/device/kernels/panel.h. Compiled
+/* bytes.c - output elements of layers that read bytes, from the formula of exec/device/kernels/panel.h. Compiled
  * without contraction of products and sums: the formula says what is fused. */
-#include "exec/device/infer/ref_matrix.h"
+#include "exec/device/ref/matrix.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* depthwise.c - runs depthwise convolutions: of bytes a map at a time, of floats row by row, class by
  * class of pixels that read the same taps. */
-#include "exec/device/infer/matrix.h"
+#include "exec/device/cpu/matrix.h"
 
 /* --- bytes --- */
 

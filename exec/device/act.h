@@ -1,0 +1,43 @@
+/* act.h - activations and their derivatives, number by number, in float and in double, the same for every
+ * device: hp_act_of_f32 by hp_act, hp_act_FUNCTION_f32 where a loop is one activation's. */
+#ifndef HP_ACT_H
+#define HP_ACT_H
+
+#include "plan/graph/graph.h"
+
+#include <math.h>
+
+#if defined(__CUDACC__)
+#define HP_ACT_INLINE static __host__ __device__ inline
+#else
+#define HP_ACT_INLINE static inline
+#endif
+
+#define HP_REAL       float
+#define HP_FN(name)   hp_act_##name##_f32
+#define HP_LIBM(name) name##f
+#include "exec/device/act.inc"
+#undef HP_REAL
+#undef HP_FN
+#undef HP_LIBM
+
+#define HP_REAL       double
+#define HP_FN(name)   hp_act_##name##_f64
+#define HP_LIBM(name) name
+#include "exec/device/act.inc"
+#undef HP_REAL
+#undef HP_FN
+#undef HP_LIBM
+
+/* The two numbers that the functions take beside x. */
+typedef struct hp_act_args {
+    double a, b;
+} hp_act_args;
+
+static inline hp_act_args hp_act_args_of(const hp_layer *l) {
+    const hp_range r = hp_act_range(l);
+    if (hp_act_infos[l->act].kind == HP_ACT_IS_CLAMP) return (hp_act_args){r.least, r.greatest};
+    return (hp_act_args){l->act_a, l->act_b};
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* prepare.h - what a task of a deployed graph (plan/graph/deploy.h) needs to know, worked out once, before
+ * the first step: operands, activation, byte tables, constants. Plain data for every device. */
+#ifndef HP_INFER_PREPARE_H
+#define HP_INFER_PREPARE_H
+
+#include "exec/data/weights/constants.h"
+#include "exec/device/infer/loops.h"
+#include "plan/base/arena.h"
+
+typedef struct hp_infer {
+    const hp_device_config *config;
+    hp_arena *arena;             /* of what is prepared; lives as long as the device */
+    const hp_infer_loops *loops; /* float32, on this machine's processor */
+    bool *packed;                /* per layer: pack buffer is filled */
+} hp_infer;
+
+/* How elements of the tensor are stored as `dtype`. Bytes of the image are raw pixels, whose scales differ by
+ * channel: scale 1, zero 0. */
+hp_qparams hp_infer_qparams(const hp_infer *in, int tensor, hp_dtype dtype);
+void hp_infer_set_act(hp_infer_op *o, const hp_layer *l);
+
+/* Of any layer but matrix products. Constants that hp_infer_factor_count counts are left to the caller.
+ * Lives in in->arena. Errors: HP_EUNAVAIL (an operand's store). */
+hp_status hp_infer_op_of(const hp_infer *in, const hp_bound *b, hp_infer_op *op, hp_error *err);
+
+/* Factors, then biases, float32, of the output channels that are here; 0: the layer has none. */
+int64_t hp_infer_factor_count(const hp_bound *b);
+/* Errors: as hp_constants_filter. */
+hp_status hp_infer_factors(const hp_infer *in, const hp_bound *b, float *factors, hp_error *err);
+
+#endif

@@ -1,0 +1,18 @@
+/* infer.c - the reference on deployed graphs: float64, and the quantised arithmetic from its definition. */
+#include "exec/device/kernels/kernels.h"
+#include "exec/device/ref/matrix.h"
+
+static hp_status open_infer(const hp_device_config *config, hp_device **device, hp_error *err) {
+    const hp_infer_host host = {
+        .loops = hp_kernels_pick()->loops, .wide = &hp_infer_loops_f64, .matrix = hp_ref_prepare_matrix};
+    return hp_infer_host_open(&host, config, device, err);
+}
+
+const hp_device_ops hp_device_ref_infer = {
+    .name = "ref",
+    .dtype = HP_F64,
+    .open = open_infer,
+    .run = hp_infer_host_run,
+    .close = hp_infer_host_close,
+    .memory = &hp_memory_host,
+};
