@@ -60,7 +60,7 @@ static hp_status read_box(walker *w, int32_t id, const hp_box *part, int tensor,
     if (id < 0) return HP_OK;
     content *c = &w->of[id];
     if (!hp_region_covers(&c->written, part))
-        return hp_check_refuse(&w->at, "E-UNSET", "reads a part of buffer %d (%s) that nobody wrote", id,
+        return hp_check_refuse(&w->at, "E-UNSET", "reads a part of buffer %d (%s) that no task wrote", id,
                                tensor_name(w, buffer_of(w, id)->what));
     if (!matches(c, tensor, gradient))
         return hp_check_refuse(&w->at, "E-BOX", "buffer %d holds the %s of %s, not the %s of %s", id,
@@ -89,7 +89,7 @@ static hp_status want_read(const walker *w, int32_t id) {
     if (c->writer < 0 || hp_region_within(&c->written, &c->read, &buffer_of(w, id)->box)) return HP_OK;
     hp_check_at writer = w->at;
     writer.task = c->writer;
-    return hp_check_refuse(&writer, "E-LOST", "nobody uses all of what it leaves in buffer %d", id);
+    return hp_check_refuse(&writer, "E-LOST", "no task uses all of what it leaves in buffer %d", id);
 }
 
 /* A new value in a part of the buffer: of an activation, beside other parts of the same tensor. */
@@ -131,7 +131,7 @@ static hp_status replace(walker *w, int32_t id, int tensor, const hp_box *part) 
 /* Buffers without a box are written as a whole. */
 static hp_status read_plain(walker *w, int32_t id) {
     if (id < 0 || w->of[id].written.whole) return HP_OK;
-    return hp_check_refuse(&w->at, "E-UNSET", "reads buffer %d, which nobody wrote", id);
+    return hp_check_refuse(&w->at, "E-UNSET", "reads buffer %d, which no task wrote", id);
 }
 
 static void write_plain(walker *w, int32_t id) {

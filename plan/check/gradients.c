@@ -39,10 +39,10 @@ static hp_status write_gradients(walker *w) {
             return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s has been reduced or applied before",
                                    name);
         if (*s == SUMMED && !add)
-            return hp_check_refuse(&w->at, "E-LOST", "overwrites the gradient of %s, which nobody has used",
+            return hp_check_refuse(&w->at, "E-LOST", "overwrites the gradient of %s, which no task has used",
                                    name);
         if (*s == UNSET && (add || !all_rows(w, l, i, out)))
-            return hp_check_refuse(&w->at, "E-UNSET", "adds to the gradient of %s, which nobody has set",
+            return hp_check_refuse(&w->at, "E-UNSET", "adds to the gradient of %s, which no task has set",
                                    name);
         *s = SUMMED;
     }
@@ -114,7 +114,7 @@ static hp_status look_at_param(walker *w, int param) {
 static hp_status apply_param(walker *w, int param) {
     HP_TRY(final_param(w, param));
     if (hp_graph_scales_loss(w->g) && (w->grad[param] != LOOKED_AT || !w->agreed))
-        return hp_check_refuse(&w->at, "E-UNSET", "nobody knows whether the gradient of %s has overflowed",
+        return hp_check_refuse(&w->at, "E-UNSET", "no task has checked whether the gradient of %s overflowed",
                                w->g->param[param].name);
     w->grad[param] = APPLIED;
     return HP_OK;

@@ -36,7 +36,7 @@ typedef struct hp_placed {
     int32_t n, *param;
 } hp_placed;
 hp_placed hp_placed_params(hp_arena *arena, const hp_role *r, const hp_graph *g, bool trained);
-/* Index of the first that ends behind element `from`. */
+/* Index of the first that ends after element `from`. */
 int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
 
 /* --- check/buffers.c, check/boxes.c --- */
@@ -83,7 +83,7 @@ typedef struct hp_payload {
 } hp_payload;
 
 /* E-UNSET, E-LOST, E-BOX: everything that is read was written before, by a task that computes what the reader
- * takes it for. Fills cargo[role][task] of sends. */
+ * takes it for. Writes payload[role][task] of sends. */
 hp_status hp_check_data(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_payload ***payload,
                         hp_error *err);
 

@@ -3,7 +3,7 @@
  *
  * Both ends of a message, and all members of a collective, name one back end. On a rank and stream, in task
  * order, tasks with the same dependencies are a group; each task depends on all of the group before. A group
- * is done as a whole: so whoever waits for one of its members is taken to wait for all, and then no ranks may
+ * is done as a whole: so a task that waits for one of its members counts as waiting for all, and then no ranks may
  * wait for each other. Messages of a pair are given in one order on both ends. */
 #include "plan/program/lanes.h"
 
@@ -170,7 +170,7 @@ static hp_status check_pairs(const lanes_check *c, hp_error *err) {
     for (int from = 0; from < p->n_role; from++)
         for (int i = 0, k = 0, to = -1; i < c->of[from][HP_LANE_MESSAGES].n; i++, k++) {
             const given *a = &list[from][i];
-            if (a->kind != HP_QUEUE_SEND) break; /* receives are behind */
+            if (a->kind != HP_QUEUE_SEND) break; /* receives come after */
             if (a->peer != to)
                 k = find_given(list[a->peer], c->of[a->peer][HP_LANE_MESSAGES].n, HP_QUEUE_RECV, from);
             to = a->peer;

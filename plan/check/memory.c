@@ -1,7 +1,7 @@
 /* memory.c - what uses the same bytes is ordered: within a buffer, and between buffers that share
  * memory.
  *
- * Compute tasks follow each other. A send, receive or collective runs beside them: it starts behind the
+ * Compute tasks follow each other. A send, receive or collective runs beside them: it starts after the
  * compute tasks it depends on, and is known to be done only where a compute task (or the message in question)
  * depends on it. One walk over the list keeps, per buffer and per parameter's gradient, the uses that a next
  * writer has to wait for, and per byte of the arena the buffer that had it last: whoever takes it over waits
@@ -35,8 +35,8 @@ typedef struct memory_check {
     const hp_graph *g;
     const hp_role *r;
     int role;
-    int32_t *done_by; /* per task: first compute task that starts behind its end */
-    int32_t *behind;  /* per task: last compute task that is done when it starts */
+    int32_t *done_by; /* per task: first compute task that starts after its end */
+    int32_t *done_at; /* per task: last compute task that is done when it starts */
     int32_t *last;    /* per buffer: last task that uses it; -1: none has yet */
     bool *claimed;    /* per buffer: its memory is its own now */
     uses *of;         /* per buffer, then per parameter (its gradient) */
@@ -55,17 +55,17 @@ static bool is_compute(const memory_check *m, int task) {
 /* --- order --- */
 
 /* Forwards: what is done when a task starts; a queue starts its tasks in order. */
-static void find_behind(memory_check *m) {
+static void find_done_at(memory_check *m) {
     const hp_role *r = m->r;
     int32_t *latest = HP_NEW(m->arena, int32_t, r->n_queue); /* per queue, of what it has started */
     memset(latest, -1, sizeof(int32_t) * (size_t)r->n_queue);
     for (int t = 0; t < r->n_task; t++) {
         int32_t *last = &latest[r->task[t].queue];
         for (int i = r->dep_first[t]; i < r->dep_first[t + 1]; i++) {
-            const int on = r->dep[i], done = is_compute(m, on) ? on : m->behind[on];
+            const int on = r->dep[i], done = is_compute(m, on) ? on : m->done_at[on];
             if (done > *last) *last = done;
         }
-        m->behind[t] = *last;
+        m->done_at[t] = *last;
     }
 }
 
@@ -84,7 +84,7 @@ static bool ordered(const memory_check *m, int before, int task) {
     if (before < 0 || before == task) return true;
     const hp_role *r = m->r;
     if (is_compute(m, task)) return is_compute(m, before) ? before < task : m->done_by[before] <= task;
-    if (is_compute(m, before) ? before <= m->behind[task] : m->done_by[before] <= m->behind[task])
+    if (is_compute(m, before) ? before <= m->done_at[task] : m->done_by[before] <= m->done_at[task])
         return true;
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++)
         if (r->dep[i] == before) return true;
@@ -254,13 +254,13 @@ static hp_status check_role(memory_check *m) {
     const hp_role *r = m->r;
     const int n = r->n_buffer + m->g->n_param;
     m->done_by = HP_NEW(m->arena, int32_t, r->n_task);
-    m->behind = HP_NEW(m->arena, int32_t, r->n_task);
+    m->done_at = HP_NEW(m->arena, int32_t, r->n_task);
     m->last = HP_NEW(m->arena, int32_t, r->n_buffer);
     m->claimed = HP_NEW(m->arena, bool, r->n_buffer);
     m->of = HP_NEW(m->arena, uses, n);
     memset(m->of, -1, sizeof *m->of * (size_t)n);
     m->placed = hp_placed_params(m->arena, r, m->g, true);
-    find_behind(m);
+    find_done_at(m);
     find_done_by(m);
     HP_TRY(find_last(m));
     HP_ROOM(m->arena, m->piece, m->n_piece, m->piece_room);

@@ -18,7 +18,7 @@ static hp_status check_group(const hp_program *p, int id, hp_error *err) {
         if (member[i] < 0 || member[i] >= p->n_role)
             REFUSE("E-RANGE: group %d has rank %d of %d as a member", id, member[i], p->n_role);
         if (i > 0 && member[i] <= member[i - 1])
-            REFUSE("E-RANGE: group %d has rank %d behind rank %d", id, member[i], member[i - 1]);
+            REFUSE("E-RANGE: group %d has rank %d after rank %d", id, member[i], member[i - 1]);
     }
     return HP_OK;
 }
@@ -115,7 +115,7 @@ static bool same_rows(const hp_param_place *a, const hp_param_place *b) {
     return a->here && b->here && a->group == b->group && a->first == b->first && a->count == b->count;
 }
 
-/* The first member looks at all others, each of them at the first: nobody has a parameter in the group that
+/* The first member is compared with all others, each of them with the first: no member has a parameter in the group that
  * the others have not. */
 static hp_status check_shared(const hp_program *p, const hp_graph *g, int role, int param, hp_error *err) {
     const hp_param_place *at = &p->role[role].place[param];

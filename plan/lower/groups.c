@@ -1,4 +1,4 @@
-/* groups.c - which stages a role takes part in, and who sums what with whom.
+/* groups.c - which stages a role takes part in, and which ranks sum what together.
  *
  * Weights of a stage lie on all its parts, in both orientations with GEMS and on every data replica: their
  * gradients are summed over all of them, once per rank however many passes it ran. Batch-norm statistics are

@@ -168,7 +168,7 @@ void lower_update(hp_lower_ctx *c);
 
 /* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */
 void hp_memory_place(hp_lower_ctx *c);
-/* memory_size.c: places all buffers behind the fixed ones, from `from` on, if that ends before `best`;
+/* memory_size.c: places all buffers after the fixed ones, from `from` on, if that ends before `best`;
  * returns the end. */
 int64_t hp_memory_by_size(hp_arena *arena, hp_role *r, int64_t from, int64_t best);
 

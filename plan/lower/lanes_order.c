@@ -3,7 +3,7 @@
  *
  * A task takes the time of its arithmetic and its memory traffic, as if every rank had the same processor.
  * What is not NCCL's comes as soon as it may. Of NCCL's points that may come when nothing else is left, the
- * earliest is next: a stream is serial, so a message that comes too early in it holds up those behind it.
+ * earliest is next: a stream is serial, so a message that comes too early in it holds up those after it.
  * With a message come the others of its exchange: of the same tensor between the parts of a stage, of the
  * same micro-batch between two stages. */
 #include "plan/lower/lanes_order.h"

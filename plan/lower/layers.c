@@ -2,7 +2,7 @@
  * layer, exchange, send.
  *
  * Gradients of a tensor with several readers are summed in the order the backward pass meets them.
- * Elementwise layers work in place where nobody needs the old value. With recomputation, the backward pass
+ * Elementwise layers work in place where the old value is not needed. With recomputation, the backward pass
  * first runs a group of layers (a unit, or the whole stage) forward again from the group's kept inputs. A
  * part that has nothing of a layer's output computes nothing, and still takes part in exchanges and sums. */
 #include "plan/lower/inside.h"
@@ -192,7 +192,7 @@ static bool forward_in_pieces(hp_lower_ctx *c, const hp_pass *a, int layer, int 
     return true;
 }
 
-/* The buffer that a layer which adds its last input computes into: that input's own where nobody else wants
+/* The buffer that a layer which adds its last input computes into: that input's own where no other task wants
  * it, else a copy. */
 static int32_t added_to(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t *x) {
     const hp_layer *l = &c->g->layer[layer];

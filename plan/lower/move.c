@@ -58,7 +58,8 @@ static void send_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *b
     }
     transfer(c, a, HP_TASK_SEND, r, buffer);
     const bool within = r.channel & 2;
-    if (within && c->keep == 1) return; /* the parts of a stage walk together: nobody waits for long */
+    if (within && c->keep == 1)
+        return; /* the parts of a stage run the same layers at the same time: no send is pending for long */
     HP_ROOM(c->arena, c->sent, c->n_sent, c->sent_room);
     c->sent[c->n_sent++] = buffer;
 }
@@ -102,7 +103,7 @@ static bool covering_first(const hp_lower_ctx *c, const hp_box *target, hp_arriv
     return false;
 }
 
-/* Adds gradients to *into, which comes into being with the first. A buffer that is all of it is taken over.
+/* Adds gradients to *into, which the first creates. A buffer that covers all of it becomes the gradient.
  */
 static void sum_into(hp_lower_ctx *c, const hp_pass *a, int tensor, const hp_box *target, int32_t *into,
                      hp_arrivals *from) {

@@ -4,7 +4,7 @@
  * A strip of the image comes in; every layer of the segment then computes all the rows of its output that it
  * can, from rows that are there and no others, so nothing is computed twice and nothing is approximated. What
  * later strips still want of a tensor (the rows above the next window, or a skip connection's whole lag) is
- * kept in a small tail; the rest is given back at once. What layers behind the segment read is put together
+ * kept in a small tail; the rest is given back at once. What layers after the segment read is put together
  * in a whole buffer; the network's own output leaves strip by strip. (The line buffers of stencil pipelines;
  * Alwani et al., MICRO 2016, fuse convolutions so.) */
 #include "plan/lower/inside.h"
@@ -17,7 +17,7 @@ typedef struct strip_tensor {
     int32_t buffer;   /* of this strip, -1 */
     int32_t tail;     /* rows kept for later strips, -1: none */
     int32_t last;     /* last layer of the segment that reads it; -1: none */
-    bool leaves;      /* read behind the segment */
+    bool leaves;      /* read after the segment */
 } strip_tensor;
 
 typedef struct stream {
@@ -177,7 +177,7 @@ static void compute_rows(stream *s, int layer) {
     fetch_tail(s, l->out);
 }
 
-/* New rows for whoever reads them behind the segment. */
+/* New rows for the layers that read them after the segment. */
 static void hand_on(stream *s, int tensor) {
     const strip_tensor *x = &s->t[tensor];
     int32_t *act = &s->a->f->act[tensor];
@@ -192,7 +192,7 @@ static void hand_on(stream *s, int tensor) {
     copy_rows(s, tensor, *act, x->buffer, x->from, x->to);
 }
 
-/* Keeps what later strips want; called once nobody reads the tensor in this one any more. */
+/* Keeps what later strips want; called once no layer reads the tensor in this one any more. */
 static void keep_tail(stream *s, int tensor) {
     strip_tensor *x = &s->t[tensor];
     const int32_t lo = wanted_from(s, tensor, true);
@@ -257,6 +257,6 @@ void lower_streamed(hp_lower_ctx *c, const hp_pass *a, int end) {
         plan_strip(&s, k, c->s->strips);
         lower_strip(&s);
     }
-    for (int l = 0; l < end; l++) /* the image too: layers behind may read more of it than the segment does */
+    for (int l = 0; l < end; l++) /* the image too: later layers may read more of it than the segment does */
         if (s.t[c->g->layer[l].out].leaves) lower_exchange(c, a, c->g->layer[l].out);
 }

@@ -1,4 +1,4 @@
-/* program.c - the tables behind the task program's names. */
+/* program.c - the tables of the task program's names. */
 #include "plan/program/program.h"
 
 const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward", "backward",

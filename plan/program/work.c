@@ -153,7 +153,7 @@ static double macs(const hp_graph *g, const hp_work_case *c, double x, double y)
     return y * (double)g->param[l->param[0]].fan_in;
 }
 
-/* Parameters behind the output channels that are computed here. */
+/* Parameters of the output channels that are computed here. */
 static double param_elems(const hp_graph *g, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     double n = 0;
