@@ -26,13 +26,13 @@ static void keep_most(int64_t *have, int64_t value) {
     if (value > *have) *have = value;
 }
 
-static void take_final(hp_bench_series *s, const json_t *final) {
+static void read_final(hp_bench_series *s, const json_t *final) {
     keep_most(&s->planned_bytes, largest(final, "planned_bytes"));
     keep_most(&s->peak_bytes, largest(final, "peak_bytes"));
     keep_most(&s->rss_bytes, largest(final, "rss_bytes"));
 }
 
-static void take_query(const listener *l, const json_t *step) {
+static void read_query(const listener *l, const json_t *step) {
     hp_bench_series *s = &l->job->series;
     const int64_t number = json_integer_value(json_object_get(step, "step"));
     const double ns = 1e9 * json_number_value(json_object_get(step, "step_s"));
@@ -42,14 +42,14 @@ static void take_query(const listener *l, const json_t *step) {
     s->query[s->n_query++] = (hp_bench_query){l->round, ns < 1 ? 1 : llround(ns)};
 }
 
-static hp_status take_line(void *self, const char *line, hp_error *err) {
+static hp_status read_line(void *self, const char *line, hp_error *err) {
     const listener *l = self;
     json_t *o = json_loads(line, 0, NULL);
     const bool object = json_is_object(o);
     if (json_object_get(o, "final"))
-        take_final(&l->job->series, o);
+        read_final(&l->job->series, o);
     else if (json_object_get(o, "step"))
-        take_query(l, o);
+        read_query(l, o);
     json_decref(o);
     return object ? HP_OK
                   : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is no JSON object: %.80s", line);
@@ -71,7 +71,7 @@ hp_status bench_job_turn(hp_arena *arena, const bench_setup *s, const workspace 
                     .scratch = w->dir,
                     .ranks = job->series.ranks,
                     .threads = (int)s->threads,
-                    .line = take_line,
+                    .line = read_line,
                     .self = &self};
     l.option[l.n_option++] =
         hp_arena_printf(arena, "--steps=%lld", (long long)queries_of(s, job, round) + WARM_UP);

@@ -30,7 +30,7 @@ static const frame_option OPTIONS[] = {
     {"observer", 0, "NAME", offsetof(options, observer), 0,
      "how ranges are chosen: minmax, percentile, entropy, mse (mse)"},
     {"percentile", 0, "P", offsetof(options, percentile), 0, "of that observer (99.99)"},
-    {"images", 'n', "N", offsetof(options, images), 0, "how many to look at (256)"},
+    {"images", 'n', "N", offsetof(options, images), 0, "how many to read (256)"},
     {"prec", 0, "int8", offsetof(options, prec), 0, "what to quantise to (int8)"},
     {"float-layers", 0, "LIST", offsetof(options, float_layers), 0, "layers that stay real, by name"},
     {"equalise", 0, NULL, offsetof(options, equalise), 0, "even out weights across layers first"},

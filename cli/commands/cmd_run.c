@@ -64,7 +64,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     return same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err);
 }
 
-/* A trace is worth keeping when the run reached its steps, even if it then died, stalled or was told to end.
+/* A trace is worth keeping when the run reached its steps, even if it then died, stalled or was stopped.
  */
 static bool keeps(hp_status outcome, bool recorded) {
     return recorded &&

@@ -20,7 +20,7 @@ static double largest(const json_t *array) {
     return most;
 }
 
-static hp_status take_line(void *self, const char *line, hp_error *err) {
+static hp_status read_line(void *self, const char *line, hp_error *err) {
     eval_result *r = self;
     json_t *o = json_loads(line, 0, NULL);
     const bool object = json_is_object(o);
@@ -62,7 +62,7 @@ static hp_status launch(hp_arena *arena, const eval_setup *s, const workspace *w
                     .scratch = w->dir,
                     .ranks = hp_program_ranks(plan.program),
                     .threads = (int)s->threads,
-                    .line = take_line,
+                    .line = read_line,
                     .self = r};
     HP_TRY(add_options(arena, s, &plan, w, prec, logits, &l, err));
     HP_TRY(cli_launch_run(&l, err));

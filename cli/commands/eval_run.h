@@ -21,7 +21,7 @@ typedef struct eval_result {
     const char *name;  /* precision, or file of logits; cleaned, as why is */
     const char *why;   /* why there are none; NULL */
     hp_npy logits;     /* (..., classes) */
-    double accuracy;   /* NaN: nobody knows the labels */
+    double accuracy;   /* NaN: there are no labels */
     double agreement;  /* with the first result */
     double sqnr_db;    /* of the first result over the difference */
     double peak_bytes; /* of the fullest rank; NaN: only the logits are known */

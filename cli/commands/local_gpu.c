@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double ask_limit_s = 30; /* the first look at a GPU loads its libraries */
+static const double ask_limit_s = 30; /* the first use of a GPU loads its libraries */
 
 /* nvidia-cuda-mps-control makes this pipe as it starts; the folder is what clients look for as well. */
 bool local_gpu_mps(char *pipe, size_t n) {

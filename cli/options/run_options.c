@@ -87,7 +87,7 @@ static hp_status apply(const parse_state *s, const row *r, char *arg) {
     return HP_OK;
 }
 
-static error_t take(int key, char *arg, struct argp_state *state) {
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
     parse_state *s = state->input;
     if (key == ARGP_KEY_ARG) {
         if (s->o->path) argp_error(state, "one plan at a time: '%s' is one word too many", arg);
@@ -106,7 +106,7 @@ hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options 
         options[i] = (struct argp_option){
             ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, ROWS[i].hidden ? OPTION_HIDDEN : 0, ROWS[i].doc, 0};
     const struct argp argp = {
-        options,   take,
+        options,   parse_option,
         "PLAN.db", "Executes a plan on real devices and records a trace beside its prediction.",
         0,         0,
         0};

@@ -14,7 +14,7 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shap
 /* Scratch for one task of that layer of that shape. */
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype);
 /* The same for a layer of a deployed graph, all its constants included (0: it has none), and its scratch: an
- * upper bound over what exec/device_infer*.c needs for any `s` of that layer (packs) resp. this one
+ * upper bound over what exec/device/infer needs for any `s` of that layer (packs) resp. this one
  * (scratch).
  */
 int64_t hp_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);

@@ -33,7 +33,7 @@ static double best_from(const cut_problem *c, const double *rest, int first, int
 }
 
 /* best[k*(n+1) + i]: the smallest possible largest part when units i .. n-1 make k parts. */
-static void fill(const cut_problem *c, int n_part, double *best) {
+static void fill_suffixes(const cut_problem *c, int n_part, double *best) {
     const int n = c->n_unit;
     const size_t row = (size_t)n + 1;
     for (int i = 0; i < n; i++) best[row + (size_t)i] = segment(c, i, n);
@@ -43,7 +43,7 @@ static void fill(const cut_problem *c, int n_part, double *best) {
 }
 
 /* Each part in turn takes as few units as the best bottleneck allows: the earlier parts are the lighter. */
-static void take(const cut_problem *c, int n_part, const double *best, int32_t *counts) {
+static void choose_counts(const cut_problem *c, int n_part, const double *best, int32_t *counts) {
     const size_t row = (size_t)c->n_unit + 1;
     const double bottleneck = best[(size_t)n_part * row];
     int first = 0;
@@ -67,7 +67,7 @@ void hp_cut_balanced(const double *unit_cost, int n_unit, int n_part, int32_t *c
     }
     const cut_problem c = {prefix, n_unit};
     double *best = HP_NEW(scratch, double, (size_t)(n_part + 1) * (size_t)(n_unit + 1));
-    fill(&c, n_part, best);
-    take(&c, n_part, best, counts);
+    fill_suffixes(&c, n_part, best);
+    choose_counts(&c, n_part, best, counts);
     hp_arena_free(scratch);
 }

@@ -3,7 +3,7 @@
  * Roles 0 .. n_role-1 are the ranks of one data replica. Stage positions follow one another; a position's
  * parts have consecutive roles. Flipped (GEMS, every second pass) everything sits mirrored: role n_role-1-r
  * does what role r does (Jain et al., SC 2020); with channel parallelism, blocks of `cp` roles are mirrored,
- * so that a role keeps its channel slice. With tail=shared the stage behind the spatial ones shares the last
+ * so that a role keeps its channel slice. With tail=shared the stage after the spatial ones shares the last
  * spatial position. */
 #ifndef HP_LAYOUT_H
 #define HP_LAYOUT_H

@@ -1,9 +1,9 @@
-/* legal_layout.c - rules for how stages are split: tiles, slices behind them, channels. More tiles than rows
- * or columns are legal, such tiles are empty; so is any grid behind any other. */
+/* legal_layout.c - rules for how stages are split: tiles, slices after them, channels. More tiles than rows
+ * or columns are legal, such tiles are empty; so is any grid after any other. */
 #include "plan/strategy/legal.h"
 #include "plan/graph/precision.h"
 
-/* Room for one more stage behind the spatial ones? */
+/* Room for one more stage after the spatial ones? */
 static bool fits_stages(const hp_legal_case *c, int stages) {
     return stages * c->s->chunks <= hp_most_stages(c->g);
 }

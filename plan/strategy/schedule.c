@@ -47,7 +47,7 @@ static bool splits_backward(const walk *w) {
 }
 
 /* One pass over the pipeline. No position keeps more than 1F1B's first does: 1F1B keeps positions - position
- * micro-batches, the weights' gradients that lag behind by `position` keep as many again. */
+ * micro-batches, the weights' gradients that come `position` later keep as many again. */
 static void pass(walk *w) {
     const int total = w->s->micro * w->s->chunks, warm = warm_up(w, total);
     const int lag = splits_backward(w) ? w->position : total;

@@ -37,7 +37,7 @@ static double cost(const cutter *c, int stage, int first, int end) {
     return c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]);
 }
 
-/* Where a stage that begins at `first` ends best; rest[end]: what the stages behind it make of the units from
+/* Where a stage that begins at `first` ends best; rest[end]: what the stages after it make of the units from
  * there, which may grow with `end` where each has to take one. A longer stage costs more. */
 static int best_end(const cutter *c, int stage, const double *rest, int first, int last_end) {
     double least = INFINITY;

@@ -1,4 +1,4 @@
-/* depths.h - how deep strips of the image may go: units whose end is worth a look. */
+/* depths.h - how deep strips of the image may go: units whose end is worth trying. */
 #ifndef HP_SIM_DEPTHS_H
 #define HP_SIM_DEPTHS_H
 
@@ -7,7 +7,7 @@
 enum { HP_DEPTHS = 6 };
 
 /* Numbers of units as `deep=` takes them: 0, all; then, the deepest first, up to and with each unit that
- * makes the map smaller than all before it by a factor of four: what is put together behind such a unit is
+ * makes the map smaller than all before it by a factor of four: what is put together after such a unit is
  * small. Returns how many. */
 int hp_depths(const hp_graph *g, int32_t depth[HP_DEPTHS]);
 

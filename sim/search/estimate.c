@@ -19,7 +19,7 @@ typedef struct position {
     double boundary;         /* seconds to hand over to the next position, one way */
     double params;
     double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
-    double strip;           /* and what strips need beside what is put together behind them, roughly */
+    double strip;           /* and what strips need beside what is put together after them, roughly */
     int parts;
 } position;
 
@@ -116,7 +116,7 @@ static double largest(const double *of, int first, int end) {
     return most;
 }
 
-/* The most alive on a part: behind the strips, which put together what is read there. */
+/* The most alive on a part: after the strips, which put together what is read there. */
 static double live_bytes(const view *v, const hp_part_sums *p, int first, int deep, int end) {
     if (!p->peak) return 0;
     const double handed_on = deep > first && deep < v->o->graph->n_unit ? p->entering[deep] : 0;
@@ -124,7 +124,7 @@ static double live_bytes(const view *v, const hp_part_sums *p, int first, int de
 }
 
 /* Tiles as high as a strip: what one of them takes and keeps. Tiles of the image besides compute what lies
- * behind their edges again, a layer half of what all behind it reach over. */
+ * beyond their edges again, a layer half of what all after it reach over. */
 static void add_strips(const view *v, const hp_layout *layout, int first, int deep, position *at) {
     hp_layout strip = *layout;
     strip.rows *= v->s->strips;
@@ -165,7 +165,7 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
         at->boundary = message_s(v, HP_TRAFFIC_STAGE, one_node(v), p->entering[end]);
 }
 
-static void look(view *v, const int32_t *counts) {
+static void add_stages(view *v, const int32_t *counts) {
     int first = 0;
     v->n = hp_positions(v->s);
     memset(v->at, 0, sizeof *v->at * (size_t)v->n);
@@ -195,10 +195,10 @@ static int mirror(const view *v, int index) {
 }
 
 static double gems_s(const view *v, bool extra) {
+    const int passes = v->s->gems / 2 * v->s->micro;
     double best = 0, forward = 0;
     for (int i = 0; i < v->n; i++) {
-        const double work =
-            v->s->gems / 2 * v->s->micro * (pass_s(&v->at[i], extra) + pass_s(&v->at[mirror(v, i)], extra));
+        const double work = passes * (pass_s(&v->at[i], extra) + pass_s(&v->at[mirror(v, i)], extra));
         best = fmax(best, forward + work);
         forward += v->at[i].forward;
     }
@@ -218,7 +218,7 @@ static double pipeline_s(const view *v, bool extra) {
     return best;
 }
 
-/* Passes over the pipeline that cannot overlap: GEMS fills it again for each (schedules.md, R passes). */
+/* Passes over the pipeline that cannot overlap: GEMS fills it again for each (Jain et al., SC 2020). */
 static double refills_s(const view *v) {
     double longest = 0;
     for (int i = 0; i < v->n; i++) longest = fmax(longest, fmax(v->at[i].forward, v->at[i].backward));
@@ -299,7 +299,7 @@ static void find_memory(const view *v, hp_estimate *out) {
 hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, const int32_t *counts) {
     view v = {.o = o, .s = s};
     v.micro_batch = o->batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
-    look(&v, counts);
+    add_stages(&v, counts);
     const bool gems = s->gems > 1;
     hp_estimate out = {.bound_s = gems ? gems_s(&v, false) : pipeline_s(&v, false)};
     out.estimate_s =

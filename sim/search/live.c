@@ -39,7 +39,7 @@ static void find_readers(live_walk *w) {
         for (int k = 0; k < w->g->layer[l].n_in; k++) note_reader(w, l, k);
 }
 
-/* May a layer write over its input `k` while it reads it? Windows look back; what is added does not. */
+/* May a layer write over its input `k` while it reads it? Windows read earlier rows again; what is added does not. */
 static bool may_overwrite(const hp_graph *g, int layer, int k) {
     const hp_layer *l = &g->layer[layer];
     if (hp_layer_adds(l)) return k == l->n_in - 1;
@@ -78,7 +78,7 @@ static void raise_to(double *most, double bytes) {
 void hp_live_peaks(const hp_graph *g, const hp_live_part *p, double *peak, double *whole) {
     live_walk w = {g, p, calloc((size_t)g->n_tensor, sizeof *w.t)};
     double live = 0;
-    bool behind = false;
+    bool streamed_over = false;
     HP_ASSERT(w.t);
     find_readers(&w);
     for (int u = 0; u < g->n_unit; u++) peak[u] = whole[u] = 0;
@@ -86,9 +86,9 @@ void hp_live_peaks(const hp_graph *g, const hp_live_part *p, double *peak, doubl
         const hp_layer *layer = &g->layer[l];
         const hp_box out = own(&w, layer->out);
         const double made = bytes_of(&w, layer->out, &out), here = live + made - replaced(&w, l);
-        behind |= l > 0 && hp_layer_reads_all_rows(g, l);
+        streamed_over |= l > 0 && hp_layer_reads_all_rows(g, l);
         raise_to(&peak[layer->unit], here);
-        if (behind) raise_to(&whole[layer->unit], here);
+        if (streamed_over) raise_to(&whole[layer->unit], here);
         live -= given_back(&w, l);
         if (w.t[layer->out].last > l) live += w.t[layer->out].held;
     }

@@ -14,7 +14,7 @@ typedef struct hp_live_part {
 } hp_live_part;
 
 /* Per unit (n_unit entries each), the most bytes alive while one of its layers runs: `peak` over all of its
- * layers; `whole` over those that no strip goes through, the first that reads all rows and all behind it;
+ * layers; `whole` over those that no strip goes through, the first that reads all rows and all after it;
  * 0: none. Only what the part owns and will read counts, and in-place work as often as it could be. */
 void hp_live_peaks(const hp_graph *g, const hp_live_part *p, double *peak, double *whole);
 

@@ -102,7 +102,7 @@ static void keep(walk *w, frame *f, int tensor, const hp_box *box, int layer) {
          hp_box_elems(box) * hp_dtype_bytes(hp_tensor_dtype(&w->g->tensor[tensor], (hp_dtype)w->p->dtype)));
 }
 
-/* Layers behind `layer` have had their backward pass. */
+/* Layers after `layer` have had their backward pass. */
 static void let_go(walk *w, frame *f, int layer) {
     while (f->held > layer + 1) {
         w->now -= f->until[--f->held];
@@ -110,7 +110,7 @@ static void let_go(walk *w, frame *f, int layer) {
     }
 }
 
-/* Is the buffer what a pass left behind for running it again? Then the program itself keeps it. */
+/* Is the buffer what a pass left for running it again? Then the program itself keeps it. */
 static bool left_behind(const frame *f, const hp_buffer *b) {
     return b->first < f->rerun && b->last >= f->rerun;
 }
@@ -188,7 +188,7 @@ static void find_frames(walk *w) {
     }
 }
 
-/* Gradients, messages and what is left behind live as long as in the program. */
+/* Gradients, messages and what is left for it live as long as in the program. */
 static void find_lifetimes(walk *w) {
     w->born = HP_NEW(w->arena, int64_t, w->r->n_task + 1);
     w->dead = HP_NEW(w->arena, int64_t, w->r->n_task + 1);

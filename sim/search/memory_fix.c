@@ -85,7 +85,7 @@ static hp_status may_fit(hp_eval *e, const hp_strategy *s, bool *may, hp_error *
     return HP_OK;
 }
 
-/* Buffers placed need more than what is alive at once: a fix is told only where that fits, too. Large
+/* Buffers placed need more than what is alive at once: a fix is reported only where that fits, too. Large
  * training programs have room beside what places them best. */
 static hp_status try_change(hp_eval *e, const hp_strategy *s, hp_evaluation *got, hp_error *err) {
     enum { LARGE_TASKS = 20000 };

@@ -152,7 +152,7 @@ static void add_halo(const filler *f, int layer) {
                                 (f->p->mode == HP_MODE_TRAIN ? 3 : 1);
 }
 
-/* A tensor enters every unit behind its producer's up to the last one that reads it. */
+/* A tensor enters every unit after its producer's up to the last one that reads it. */
 static void add_entering(const filler *f, int tensor) {
     const hp_graph *g = f->p->g;
     const int last = f->p->last_use[tensor], from = g->layer[g->tensor[tensor].producer].unit;
@@ -177,7 +177,7 @@ static void sum_up(double *v, int n) {
     }
 }
 
-static void fill(hp_parts *p, hp_part_sums *s) {
+static void fill_sums(hp_parts *p, hp_part_sums *s) {
     const hp_graph *g = p->g;
     const int n = g->n_unit;
     double **const sums[] = {&s->forward,   &s->backward,  &s->kept_bytes, &s->eager_bytes,    &s->rounds,
@@ -228,7 +228,7 @@ const hp_part_sums *hp_parts_of(hp_parts *p, const hp_layout *l, int64_t samples
     if (*slot) return *slot;
     hp_part_sums *s = *slot = HP_NEW(p->arena, hp_part_sums, 1);
     *s = (hp_part_sums){.layout = *l, .samples = samples};
-    fill(p, s);
+    fill_sums(p, s);
     if (2 * ++p->n > p->slots) grow(p);
     return s;
 }

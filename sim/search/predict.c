@@ -14,7 +14,7 @@ static hp_status refuse(hp_eval *e, hp_evaluation *v, hp_error *err) {
 }
 
 /* The upper and lower ends stay those of the evaluation; the middle is the stored trace's. */
-static void take_step(hp_plan *plan, hp_prediction *out) {
+static void set_step(hp_plan *plan, hp_prediction *out) {
     hp_candidate *c = &out->evaluation.figures;
     if (c->step_low_s > c->step_s) c->step_low_s = c->step_s;
     if (c->step_high_s < c->step_s) c->step_high_s = c->step_s;
@@ -38,7 +38,7 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table,
     HP_TRY(hp_evaluate(e, arena, &plan->strategy, HP_EVAL_PLACED, &out->evaluation, err));
     if (out->evaluation.reject.code) return refuse(e, &out->evaluation, err);
     plan->strategy = out->evaluation.strategy; /* with its cut, where that is not the plain one */
-    take_step(plan, out);
+    set_step(plan, out);
     const double *unit_cost;
     HP_TRY(hp_eval_unit_cost(e, &plan->strategy, &unit_cost, err));
     HP_TRY(hp_plan_build(arena, plan, unit_cost, err));

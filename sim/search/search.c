@@ -1,6 +1,6 @@
-/* search.c - looking at everything is possible because a look takes a microsecond (estimate.c), and lowering
- * and simulating, a millisecond to a second, is for the promising: best first, with lower bounds to stop at
- * (as in branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
+/* search.c - every point of the space is estimated, which takes a microsecond (estimate.c); lowering and
+ * simulating, a millisecond to a second, is for the promising: best first, with lower bounds to stop at (as in
+ * branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
 #include "sim/search/search.h"
 
 #include <limits.h>
@@ -8,12 +8,12 @@
 #include <string.h>
 
 enum {
-    MAX_TASKS = 400000,  /* about 200 MB while a candidate is looked at */
+    MAX_TASKS = 400000,  /* about 200 MB while a candidate is evaluated */
     BUDGET = 2000000,    /* tasks: a few seconds; one half for small programs, one for large ones */
-    LARGE_TASKS = 20000, /* such programs are simulated without a first look, and not placed */
+    LARGE_TASKS = 20000, /* such programs are simulated once, and not placed */
     SPARE = 4,           /* kept beyond those wanted: placement may reorder neighbours or refuse one */
     FAMILIES = 64,
-    OF_FAMILY = 2, /* looked at before all others */
+    OF_FAMILY = 2, /* evaluated before all others */
     PATIENCE = 4   /* times the budget, as long as nothing fits */
 };
 
@@ -28,7 +28,7 @@ typedef struct point {
     double bound_s;
     double promise; /* the smaller the better: estimated seconds, or bytes where memory ranks */
     int32_t order;
-    int32_t rank; /* 0: the best of its family; 2: does not look as if it fitted; 1: all others */
+    int32_t rank; /* 0: the best of its family; 2: probably does not fit; 1: all others */
 } point;
 
 typedef struct search {
@@ -85,7 +85,7 @@ static int point_compare(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Tiles, slices behind them, GEMS, channels, clients, a pipeline: what makes candidates different in kind. */
+/* Tiles, slices after them, GEMS, channels, clients, a pipeline: what makes candidates different in kind. */
 static int family_of(const hp_point *p) {
     return (p->n_sp > 0) | (p->gems > 1) << 1 | (p->stages > 1) << 2 | (p->tail || p->ldp > 1) << 3 |
            (p->clients > 1) << 4 | (p->cp * p->bp > 1) << 5;
@@ -95,7 +95,7 @@ static bool is_large(const search *s, const point *p) {
     return hp_space_tasks(s->space, &p->p) > LARGE_TASKS;
 }
 
-/* The most promising of each family, as far as a look is cheap. */
+/* The most promising of each family, as far as simulating it is cheap. */
 static void mark_families(search *s) {
     point *best[FAMILIES][OF_FAMILY] = {{NULL}};
     for (int i = 0; i < s->n_point; i++) {
@@ -122,8 +122,9 @@ static bool repeats(search *s, const hp_point *p) {
     return memcmp(seam.cut, time.cut, sizeof seam.cut) == 0;
 }
 
-/* A too large point is worth another look with its cut by memory. */
-static hp_status look(search *s, hp_point *p, hp_estimate *out, bool *fits, hp_reject *why, hp_error *err) {
+/* A too large point is tried again with its cut by memory. */
+static hp_status estimate_point(search *s, hp_point *p, hp_estimate *out, bool *fits, hp_reject *why,
+                                hp_error *err) {
     for (;;) {
         hp_strategy strategy = hp_space_strategy(p);
         const hp_memory_limit limit = hp_eval_limit(s->eval, &strategy);
@@ -177,7 +178,7 @@ static hp_status consider(search *s, hp_point p, int order, hp_error *err) {
         s->r->searched--;
         return HP_OK;
     }
-    HP_TRY(look(s, &p, &out, &fits, &why, err));
+    HP_TRY(estimate_point(s, &p, &out, &fits, &why, err));
     const double has = (double)hp_eval_limit(s->eval, &strategy).rank_bytes;
     s->short_of_memory |= !fits_easily(s, &strategy, out.likely_bytes);
     if (!fits) {
@@ -262,7 +263,7 @@ static hp_status fits_placed(search *s, const hp_evaluation *e, bool *fits, hp_e
     return HP_OK;
 }
 
-static hp_status look_at(search *s, const point *at, int64_t *spent, hp_error *err) {
+static hp_status evaluate_point(search *s, const point *at, int64_t *spent, hp_error *err) {
     hp_evaluation e;
     hp_point p = at->p;
     const hp_eval_depth depth = depth_of(s, at);
@@ -289,14 +290,14 @@ static hp_status look_at(search *s, const point *at, int64_t *spent, hp_error *e
 
 /* Small programs and large ones have budgets of their own: one large program costs as much as many small
  * ones. */
-static hp_status look_at_all(search *s, hp_error *err) {
+static hp_status evaluate_points(search *s, hp_error *err) {
     const int64_t budget =
         s->o->budget ? (s->o->budget < INT64_MAX / 4 ? s->o->budget : INT64_MAX / 4) : BUDGET;
     s->spent[0] = s->spent[1] = 0;
     for (int i = 0; i < s->n_point; i++) {
         int64_t *spent = &s->spent[is_large(s, &s->point[i])];
         if (*spent < (s->r->n ? 1 : PATIENCE) * (budget / 2)) {
-            HP_TRY(look_at(s, &s->point[i], spent, err));
+            HP_TRY(evaluate_point(s, &s->point[i], spent, err));
         } else {
             s->r->valid++;
             s->r->cut_off++;
@@ -305,7 +306,7 @@ static hp_status look_at_all(search *s, hp_error *err) {
     return HP_OK;
 }
 
-/* Does a strategy without pipeline look as if it fitted? */
+/* Does a strategy without pipeline probably fit? */
 static bool one_stage_likely(const search *s) {
     for (int i = 0; i < s->n_point; i++)
         if (s->point[i].p.stages == 1 && s->point[i].rank < 2) return true;
@@ -371,12 +372,12 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
             s.space = &smaller;
             HP_TRY(list_points(&s, err));
         }
-        HP_TRY(look_at_all(&s, err));
+        HP_TRY(evaluate_points(&s, err));
     }
     s.space = &strips;
     if (space->graph->deployed && (s.short_of_memory || o->sort == HP_SORT_MEMORY)) {
         HP_TRY(list_points(&s, err));
-        HP_TRY(look_at_all(&s, err));
+        HP_TRY(evaluate_points(&s, err));
     }
     s.space = space;
     HP_TRY(place_kept(&s, err));

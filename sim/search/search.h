@@ -19,9 +19,10 @@ typedef struct hp_search_result {
     int64_t searched;  /* points of the space */
     int64_t valid;     /* legal, and not found too large */
     int64_t simulated; /* of those */
-    int64_t cut_off;   /* of those: their lower bound is above the last one kept, or their estimate when the
-                          budget   was spent */
-    int64_t left_out;  /* legal, but too many tasks to simulate */
+    /* Of those: their lower bound is above the last one kept, or the budget was spent before their estimate came
+     * up. */
+    int64_t cut_off;
+    int64_t left_out; /* legal, but too many tasks to simulate */
     int n;
     hp_evaluation *best; /* ranked by the upper end of the predicted step */
     int n_rejected;
@@ -46,7 +47,7 @@ hp_status hp_search_any_strips(hp_arena *arena, hp_eval *e, const hp_space *spac
 
 /* Where `comm` is all `auto` and the device has several back ends (backends.c): the kinds of traffic that
  * another than the device's own carries faster get it. What counts is the simulated step, not a message
- * alone: one that is hidden behind computing gains nothing (MCR-DL, Anthony et al. 2023, chooses by message
+ * alone: one that is hidden by computing gains nothing (MCR-DL, Anthony et al. 2023, chooses by message
  * size). `e` was evaluated to this depth, and is again. hp_search does this to what it returns. */
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err);

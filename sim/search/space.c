@@ -22,7 +22,7 @@ static const int channel_counts[] = {2, 4}, branch_counts[] = {2, 3};
 static const int probing_micros[] = {1, 2, 4,
                                      8}; /* also tried where they do not divide: their reject is a hint */
 enum {
-    MOST_TAIL = 8,  /* stages behind spatial ones: more are a pipeline with a tiled head */
+    MOST_TAIL = 8,  /* stages after spatial ones: more are a pipeline with a tiled head */
     FEW_TILES = 16, /* up to here every count of tiles is a point */
     DEEPEST_HALO = 3
 };
@@ -47,7 +47,7 @@ static void add_depths(lister *l, hp_point p, int strips) {
     }
 }
 
-/* Strips are of one image; how tiles exchange halos matters little behind them. A pipeline's first stage is
+/* Strips are of one image; how tiles exchange halos matters little after them. A pipeline's first stage is
  * short as it is. */
 static void add_strips(lister *l, hp_point p) {
     const int64_t images = l->space->batch / ((int64_t)p.dp * p.clients * slices_of(&p) * p.micro * p.gems);
@@ -83,7 +83,7 @@ static void add_recompute(lister *l, hp_point p) {
     }
 }
 
-/* With one batch after the other the tail is only waited for: as little of it as possible is worth a look. */
+/* With one batch after the other the tail is only waited for: as little of it as possible is worth trying. */
 static void add_cuts(lister *l, hp_point p) {
     add_recompute(l, p);
     if (p.micro > 1 || p.n_sp == 0 || p.n_sp == p.stages || p.tail == HP_TAIL_SHARED) return;

@@ -277,8 +277,8 @@ static void published_counts_of_saved_tensors(void **state) {
     hp_arena_free(arena);
 }
 
-/* GPipe keeps every micro-batch, 1F1B as many as there are stages behind, GEMS those of one pass;
- * recomputation keeps less (schedules.md's table). */
+/* GPipe keeps every micro-batch, 1F1B as many as there are stages from it on, GEMS those of one pass;
+ * recomputation keeps less. */
 static void schedules_keep_what_their_tables_say(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
