@@ -45,14 +45,14 @@ hp_status hp_calibration_add(hp_calibration *c, hp_db *db, hp_error *err) {
 }
 
 /* Was the task alone on its device? Single-rank runs; communication always counts. */
-static bool alone(const hp_sample_row *s) {
+static bool was_alone(const hp_sample_row *s) {
     return s->kind != HP_ROW_COMPUTE || s->ranks == 1;
 }
 
 static int sample_compare(const void *a, const void *b) {
     const hp_sample_row *x = a, *y = b;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
-    if (alone(x) != alone(y)) return alone(x) ? -1 : 1;
+    if (was_alone(x) != was_alone(y)) return was_alone(x) ? -1 : 1;
     const int class = strcmp(x->class, y->class), key = strcmp(x->key, y->key);
     if (class || key) return class ? class : key;
     if (x->size < y->size || x->size > y->size) return x->size < y->size ? -1 : 1;
@@ -60,7 +60,7 @@ static int sample_compare(const void *a, const void *b) {
 }
 
 static bool same_row(const hp_sample_row *a, const hp_sample_row *b) {
-    return a->kind == b->kind && alone(a) == alone(b) && strcmp(a->class, b->class) == 0 &&
+    return a->kind == b->kind && was_alone(a) == was_alone(b) && strcmp(a->class, b->class) == 0 &&
            strcmp(a->key, b->key) == 0;
 }
 
@@ -280,12 +280,12 @@ hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, c
     families f = {.arena = c->arena};
     for (int i = 0, j; i < l->n; i = j) {
         for (j = i + 1; j < l->n && same_row(&l->row[i], &l->row[j]);) j++;
-        if (alone(&l->row[i])) add_line(t, &l->row[i], keep_benchmarks(&l->row[i], j - i), c->runs);
+        if (was_alone(&l->row[i])) add_line(t, &l->row[i], keep_benchmarks(&l->row[i], j - i), c->runs);
     }
     hp_rows_sort(t);
     for (int i = 0; i < l->n; i++) {
         if (l->row[i].kind != HP_ROW_COMPUTE) continue;
-        if (alone(&l->row[i]))
+        if (was_alone(&l->row[i]))
             add_to_family(&f, &l->row[i]);
         else
             add_contended(&f, t, &l->row[i]);

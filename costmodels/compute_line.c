@@ -28,7 +28,7 @@ static int lower_bound(const hp_cost_table *t, const char *class, const char *ke
     return low;
 }
 
-static void offer(nearest *near, const hp_row *r, int row_w, int width) {
+static void consider_row(nearest *near, const hp_row *r, int row_w, int width) {
     if (row_w <= width && (!near->shorter || row_w > near->shorter_w)) {
         near->shorter = r;
         near->shorter_w = row_w;
@@ -39,7 +39,8 @@ static void offer(nearest *near, const hp_row *r, int row_w, int width) {
     }
 }
 
-static nearest search(const hp_cost_table *t, const char *class, const char *key, int length, int width) {
+static nearest find_nearest(const hp_cost_table *t, const char *class, const char *key, int length,
+                            int width) {
     nearest near = {NULL, NULL, 0, 0};
     for (int i = lower_bound(t, class, key, length); i < t->n; i++) {
         const hp_row *r = &t->row[i];
@@ -47,12 +48,12 @@ static nearest search(const hp_cost_table *t, const char *class, const char *key
         if (r->kind != HP_ROW_COMPUTE || strcmp(r->class, class) != 0 ||
             strncmp(r->key, key, (size_t)length) != 0)
             break;
-        if (hp_key_class(r->key, &row_w) == length) offer(&near, r, row_w, width);
+        if (hp_key_class(r->key, &row_w) == length) consider_row(&near, r, row_w, width);
     }
     return near;
 }
 
-static double at(const hp_row *r, double size, bool *far) {
+static double row_seconds(const hp_row *r, double size, bool *far) {
     *far |= hp_line_far(r->x, r->n, size);
     return hp_line_at(r->x, r->y, r->n, size);
 }
@@ -62,18 +63,18 @@ bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key,
     int width = 0;
     const int length = hp_key_class(key, &width);
     for (; t; t = t->base) {
-        const nearest near = search(t, class, key, length, width);
+        const nearest near = find_nearest(t, class, key, length, width);
         if (!near.shorter && !near.longer) continue;
         const hp_row *a = near.shorter ? near.shorter : near.longer,
                      *b = near.longer ? near.longer : near.shorter;
         *far = !near.shorter ? near.longer_w > 2 * width : !near.longer && width > 2 * near.shorter_w;
-        *seconds = at(a, size, far);
+        *seconds = row_seconds(a, size, far);
         if (near.shorter && near.longer && near.longer_w > near.shorter_w) {
             bool other = false; /* sufficient if one of the two neighbours covers the size */
             const double share =
                 log((double)width / near.shorter_w) / log((double)near.longer_w / near.shorter_w);
-            *seconds = *seconds * pow(at(b, size, &other) / *seconds, share); /* exact for powers of the row
-                                                                          length */
+            /* exact for powers of the row length */
+            *seconds = *seconds * pow(row_seconds(b, size, &other) / *seconds, share);
             *far = *far && other;
             if (share > 0.5) a = b;
         }

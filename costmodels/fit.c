@@ -30,8 +30,8 @@ static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *c
     gsl_matrix *a = gsl_matrix_alloc((size_t)n, (size_t)n_column),
                *cov = gsl_matrix_alloc((size_t)n_column, (size_t)n_column);
     gsl_vector *one = gsl_vector_alloc((size_t)n), *c = gsl_vector_alloc((size_t)n_column);
-    double scale[TERMS]; /* scales columns to similar size, as otherwise the rates' units would decide the
-                            rank */
+    /* scales columns to similar size, as otherwise the rates' units would decide the rank */
+    double scale[TERMS];
     for (int k = 0; k < n_column; k++) {
         scale[k] = 0;
         for (int i = 0; i < n; i++) scale[k] = fmax(scale[k], fabs(term(&sample[i], column[k])));

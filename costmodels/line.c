@@ -2,20 +2,20 @@
  * the rate changes slowly. */
 #include "costmodels/line.h"
 
-static double through(const double *x, const double *y, int i, int j, double at) {
+static double line_through(const double *x, const double *y, int i, int j, double at) {
     return y[i] + (y[j] - y[i]) * (at - x[i]) / (x[j] - x[i]);
 }
 
 /* A slope between nearly equal sizes is noise: it is not extrapolated. */
 static const double APART = 1.1;
 
-static int behind_first(const double *x, int n) {
+static int partner_of_first(const double *x, int n) {
     int i = 1;
     while (i < n - 1 && x[i] < APART * x[0]) i++;
     return i;
 }
 
-static int before_last(const double *x, int n) {
+static int partner_of_last(const double *x, int n) {
     int i = n - 2;
     while (i > 0 && APART * x[i] > x[n - 1]) i--;
     return i;
@@ -24,13 +24,14 @@ static int before_last(const double *x, int n) {
 double hp_line_at(const double *x, const double *y, int n, double at) {
     if (at <= x[0]) {
         if (at == x[0]) return y[0]; // NOLINT: exact at the points
-        const int far = n > 1 ? behind_first(x, n) : 0;
-        if (n > 1 && y[far] >= y[0] && through(x, y, 0, far, 0) >= 0) return through(x, y, 0, far, at);
+        const int far = n > 1 ? partner_of_first(x, n) : 0;
+        if (n > 1 && y[far] >= y[0] && line_through(x, y, 0, far, 0) >= 0)
+            return line_through(x, y, 0, far, at);
         return x[0] > 0 ? y[0] * at / x[0] : y[0];
     }
     if (n == 1) return x[0] > 0 ? y[0] * at / x[0] : y[0];
     if (at > x[n - 1]) {
-        const double t = through(x, y, before_last(x, n), n - 1, at);
+        const double t = line_through(x, y, partner_of_last(x, n), n - 1, at);
         return t < y[n - 1] ? y[n - 1] * at / x[n - 1] : t; /* noise made the last segment decrease */
     }
     int low = 0, high = n - 1; /* x[low] < at */
@@ -42,7 +43,7 @@ double hp_line_at(const double *x, const double *y, int n, double at) {
             high = middle;
     }
     if (at == x[high]) return y[high]; // NOLINT: exact at the points
-    return through(x, y, low, high, at);
+    return line_through(x, y, low, high, at);
 }
 
 bool hp_line_far(const double *x, int n, double at) {

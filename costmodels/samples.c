@@ -7,21 +7,21 @@
 #include <math.h>
 #include <string.h>
 
-static hp_sample_row *add(hp_sample_list *l) {
+static hp_sample_row *add_row(hp_sample_list *l) {
     HP_ROOM(l->arena, l->row, l->n, l->capacity);
     l->row[l->n] = (hp_sample_row){0};
     return &l->row[l->n++];
 }
 
 /* Do the roles do the same work at the same time: data replicas, or the tiles of one stage? */
-static bool walks_together(const hp_program *p) {
+static bool runs_in_lockstep(const hp_program *p) {
     for (int r = 0; r < p->n_role; r++)
         if (p->role[r].stage != 0) return false;
     return true;
 }
 
 /* Number of ranks that compute concurrently on shared hardware: a node's cores, or one GPU. */
-static int beside(const hp_machine *m, const hp_program *p) {
+static int concurrent_ranks(const hp_machine *m, const hp_program *p) {
     const int ranks = hp_program_ranks(p), devices = hp_machine_devices(m);
     if (m->device.is_cpu) return ranks;
     const int places = ranks / p->clients;
@@ -31,13 +31,13 @@ static int beside(const hp_machine *m, const hp_program *p) {
 void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
     int64_t n;
     const hp_trace_median *median = hp_trace_medians(l->arena, t, &n);
-    const int ranks = beside(m, plan->program);
+    const int ranks = concurrent_ranks(m, plan->program);
     const bool room = !m->device.is_cpu || ranks <= m->devices_per_node; /* otherwise ranks wait for a core */
     for (int64_t i = 0; i < n; i++) {
         const hp_trace_task *k = &t->task[median[i].task];
         if (k->queue != HP_QUEUE_COMPUTE || !(median[i].seconds > 0)) continue;
         const hp_work w = hp_task_work(plan->program, plan->graph, &plan->program->role[k->role], k->task);
-        hp_sample_row *s = add(l);
+        hp_sample_row *s = add_row(l);
         s->kind = HP_ROW_COMPUTE;
         snprintf(s->class, sizeof s->class, "%s", m->device.name);
         snprintf(s->key, sizeof s->key, "%s", w.key);
@@ -46,7 +46,7 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
         s->bytes = w.bytes;
         s->seconds = median[i].seconds;
         s->ranks = ranks;
-        s->node_ranks = walks_together(plan->program) && room ? ranks : 0;
+        s->node_ranks = runs_in_lockstep(plan->program) && room ? ranks : 0;
         s->tiles = plan->program->n_role > 1;
     }
 }
@@ -154,7 +154,7 @@ static double collective_seconds(const iteration *it, int group, int n, int *ran
 
 static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, const char *key, double bytes,
                      double seconds, int ranks) {
-    hp_sample_row *s = add(l);
+    hp_sample_row *s = add_row(l);
     s->kind = kind;
     snprintf(s->class, sizeof s->class, "%s", class);
     snprintf(s->key, sizeof s->key, "%s", key);
@@ -164,11 +164,11 @@ static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, con
 }
 
 /* Rows between GPUs are specific to a back end. */
-static const char *by(const hp_machine *m, const hp_program *p, const hp_queue *q) {
+static const char *wire_name(const hp_machine *m, const hp_program *p, const hp_queue *q) {
     return hp_wire_of(m, p->device, q->backend) == HP_WIRE_ANY ? "" : hp_backend_names[q->backend];
 }
 
-static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it) {
+static void add_messages(hp_sample_list *l, const hp_machine *m, const iteration *it) {
     for (int rank = 0; rank < hp_program_ranks(it->p); rank++) {
         const hp_role *r = &it->p->role[rank % it->p->n_role];
         for (int t = 0; t < r->n_task; t++) {
@@ -176,14 +176,14 @@ static void messages(hp_sample_list *l, const hp_machine *m, const iteration *it
             if (k->op != HP_TASK_RECV) continue;
             const double s = message_seconds(it, rank, t);
             if (s > 0)
-                add_comm(l, HP_ROW_P2P, m->intra.name, by(m, it->p, &r->queue[k->queue]),
+                add_comm(l, HP_ROW_P2P, m->intra.name, wire_name(m, it->p, &r->queue[k->queue]),
                          (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
         }
     }
 }
 
 /* Collectives are numbered within the queue of the first participating role. */
-static void collectives(hp_sample_list *l, const hp_machine *m, const iteration *it) {
+static void add_collectives(hp_sample_list *l, const hp_machine *m, const iteration *it) {
     for (int g = 0; g < it->p->n_group; g++) {
         const int role = it->p->member[it->p->group[g].first];
         for (int n = 0;; n++) {
@@ -194,7 +194,7 @@ static void collectives(hp_sample_list *l, const hp_machine *m, const iteration 
             const hp_task *k = &it->p->role[role].task[task];
             const double s = collective_seconds(it, g, n, &ranks);
             if (s <= 0 || ranks < 2) continue;
-            const char *name = by(m, it->p, &it->p->role[role].queue[k->queue]);
+            const char *name = wire_name(m, it->p, &it->p->role[role].queue[k->queue]);
             snprintf(key, sizeof key, "r%d n%d%s%s", ranks, ranks, *name ? " " : "", name);
             add_comm(l, HP_ROW_ALLREDUCE, m->intra.name, key,
                      (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, ranks);
@@ -221,8 +221,8 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
         it.first = t->iter[i].first;
         it.last = t->iter[i].last;
         index_spans(&it);
-        messages(l, m, &it);
-        collectives(l, m, &it);
+        add_messages(l, m, &it);
+        add_collectives(l, m, &it);
     }
     const bool benchmark = only_messages(p);
     for (int i = first; i < l->n; i++) l->row[i].benchmark = benchmark;

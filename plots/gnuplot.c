@@ -18,12 +18,12 @@
 
 enum { EXIT_NOT_FOUND = 127, EXIT_NO_START = 126 };
 
-typedef struct cap {
+typedef struct limit {
     int resource;
     rlim_t value;
-} cap;
+} limit;
 
-static const cap caps[] = {
+static const limit caps[] = {
     {RLIMIT_CPU, 60},
     {RLIMIT_AS, (rlim_t)4 << 30}, /* fonts and a large picture need some 200 MB */
     {RLIMIT_FSIZE, (rlim_t)512 << 20},
@@ -32,7 +32,7 @@ static const cap caps[] = {
 };
 
 /* In the child: only async-signal-safe calls. */
-static void become(const hp_canvas *c, const char *program) {
+static void exec_gnuplot(const hp_canvas *c, const char *program) {
     static char *const environment[] = {"LC_ALL=C.UTF-8", "HOME=/nonexistent", NULL};
     char *const argv[] = {(char *)(uintptr_t)program, "-d", "script", NULL};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -50,7 +50,7 @@ static void become(const hp_canvas *c, const char *program) {
 }
 
 /* Waits for the child, at most `limit_s`; *late if it had to be killed. */
-static int await(pid_t child, double limit_s, bool *late) {
+static int wait_child(pid_t child, double limit_s, bool *late) {
     const int fd = pidfd_open(child, 0);
     struct pollfd p = {fd, POLLIN, 0};
     int n = 0;
@@ -65,7 +65,7 @@ static int await(pid_t child, double limit_s, bool *late) {
 }
 
 /* The last line that gnuplot wrote, without control characters. */
-static void last_words(const hp_canvas *c, char *out, size_t n) {
+static void last_error_line(const hp_canvas *c, char *out, size_t n) {
     char path[512], line[300];
     snprintf(path, sizeof path, "%s/messages", c->dir);
     snprintf(out, n, "no message");
@@ -79,13 +79,13 @@ static void last_words(const hp_canvas *c, char *out, size_t n) {
     if (f) fclose(f);
 }
 
-static hp_status judge(const hp_canvas *c, const char *program, int status, hp_error *err) {
+static hp_status check_exit(const hp_canvas *c, const char *program, int status, hp_error *err) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return HP_OK;
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND)
         return hp_fail(err, HP_EUNAVAIL, "%s is not installed; on Debian: apt-get install gnuplot-nox",
                        program);
     char words[300];
-    last_words(c, words, sizeof words);
+    last_error_line(c, words, sizeof words);
     if (strstr(words, "unknown or ambiguous terminal"))
         return hp_fail(err, HP_EUNAVAIL,
                        "this gnuplot cannot write PNG; give the output a name that ends in .svg");
@@ -98,9 +98,9 @@ hp_status hp_canvas_run(hp_canvas *c, const char *program, double limit_s, hp_er
     fflush(NULL);
     const pid_t child = fork();
     if (child < 0) return hp_fail(err, HP_EINTERNAL, "cannot start %s: %s", program, strerror(errno));
-    if (child == 0) become(c, program);
+    if (child == 0) exec_gnuplot(c, program);
     bool late = false;
-    const int status = await(child, limit_s, &late);
+    const int status = wait_child(child, limit_s, &late);
     if (late) return hp_fail(err, HP_ESTALL, "%s took longer than %g s and was ended", program, limit_s);
-    return judge(c, program, status, err);
+    return check_exit(c, program, status, err);
 }

@@ -35,7 +35,7 @@ static const char script[] =
     "NaN):3 "
     "with labels noenhanced font ',9' left notitle\n";
 
-static bool possible(const hp_plot_candidate *c) {
+static bool is_feasible(const hp_plot_candidate *c) {
     return isfinite(c->memory_bytes) && c->memory_bytes > 0 && isfinite(c->images_per_s) &&
            c->images_per_s > 0;
 }
@@ -53,7 +53,7 @@ int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candid
     const hp_plot_candidate **by_memory = HP_NEW(arena, const hp_plot_candidate *, s->n_candidate + 1);
     int n = 0, kept = 0;
     for (int i = 0; i < s->n_candidate; i++)
-        if (possible(&s->candidate[i])) by_memory[n++] = &s->candidate[i];
+        if (is_feasible(&s->candidate[i])) by_memory[n++] = &s->candidate[i];
     if (n) qsort(by_memory, (size_t)n, sizeof *by_memory, compare);
     for (int i = 0; i < n; i++)
         if (!kept || by_memory[i]->images_per_s > front[kept - 1]->images_per_s) front[kept++] = by_memory[i];
@@ -72,7 +72,7 @@ static hp_status write_all(hp_canvas *c, int index, const hp_plot_source *s, hp_
     snprintf(file, sizeof file, "all%d", index);
     HP_TRY(hp_canvas_data(c, file, &f, err));
     for (int i = 0; i < s->n_candidate; i++)
-        if (possible(&s->candidate[i]))
+        if (is_feasible(&s->candidate[i]))
             fprintf(f, "%.9g\t%.9g\n", s->candidate[i].memory_bytes, s->candidate[i].images_per_s);
     return hp_canvas_data_end(f, err);
 }
@@ -110,7 +110,7 @@ typedef struct extent {
 static void extend(extent *e, const hp_plot_source *s) {
     for (int i = 0; i < s->n_candidate; i++) {
         const hp_plot_candidate *c = &s->candidate[i];
-        if (!possible(c)) continue;
+        if (!is_feasible(c)) continue;
         e->min_bytes = fmin(e->min_bytes, c->memory_bytes);
         e->max_bytes = fmax(e->max_bytes, c->memory_bytes);
         e->max_rate = fmax(e->max_rate, c->images_per_s);

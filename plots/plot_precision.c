@@ -95,7 +95,7 @@ static int group_of(const chart *c, const hp_bench_series *s) {
 }
 
 /* The newest of that kind: a later file, or a later series of a file, replaces a repeated measurement. */
-static const hp_bench_series *find(const chart *c, int g, int prec, int32_t scenario) {
+static const hp_bench_series *find_series(const chart *c, int g, int prec, int32_t scenario) {
     for (int i = c->n_series - 1; i >= 0; i--)
         if (group_of(c, c->series[i]) == g && precision_of(c->series[i]->prec) == prec &&
             c->series[i]->scenario == scenario)
@@ -195,7 +195,8 @@ static hp_status write_panel(const chart *k, const panel *p, hp_canvas *c, bool 
     HP_TRY(hp_canvas_data(c, p->name, &f, err));
     for (int g = 0; g < k->n_group; g++)
         for (int i = 0; i < k->n_prec; i++) {
-            const hp_bench_series *s = find(k, g, k->prec[i], scenario), *base = find(k, g, 0, scenario);
+            const hp_bench_series *s = find_series(k, g, k->prec[i], scenario),
+                                  *base = find_series(k, g, 0, scenario);
             if (!s) continue;
             const bar b = p->make(s, base);
             write_bar(f, g, i, &b);

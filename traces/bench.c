@@ -38,7 +38,7 @@ hp_status hp_bench_write(hp_db *db, const hp_bench_series *s, hp_error *err) {
 
 /* --- reading --- */
 
-static hp_status damaged(const hp_db *db, const char *what, hp_error *err) {
+static hp_status fail_damaged(const hp_db *db, const char *what, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: damaged: %s; measure again with `hplan bench`", db->path, what);
 }
 
@@ -51,7 +51,7 @@ static bool in_range(int64_t value, int64_t most) {
     return value >= 1 && value <= most;
 }
 
-static hp_status take_series(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_bench_series *s,
+static hp_status read_series(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_bench_series *s,
                              hp_error *err) {
     static const int64_t MOST_BYTES = INT64_C(1) << 60;
     const int64_t h = sqlite3_column_int64(st, 9), w = sqlite3_column_int64(st, 10),
@@ -70,23 +70,23 @@ static hp_status take_series(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_be
                            .planned_bytes = sqlite3_column_int64(st, 15),
                            .peak_bytes = sqlite3_column_int64(st, 16),
                            .rss_bytes = sqlite3_column_int64(st, 17)};
-    if (s->scenario == HP_SCENARIOS) return damaged(db, "a scenario of an unknown name", err);
+    if (s->scenario == HP_SCENARIOS) return fail_damaged(db, "a scenario of an unknown name", err);
     if (!in_range(h, 1 << 20) || !in_range(w, 1 << 20) || !in_range(batch, INT64_C(1) << 32) ||
         !in_range(threads, 1 << 20) || !in_range(ranks, 1 << 20))
-        return damaged(db, "a series with impossible sizes", err);
+        return fail_damaged(db, "a series with impossible sizes", err);
     for (int i = 15; i <= 17; i++)
         if (!in_range(sqlite3_column_int64(st, i), MOST_BYTES))
-            return damaged(db, "a series with impossible memory", err);
+            return fail_damaged(db, "a series with impossible memory", err);
     s->image_h = (int32_t)h, s->image_w = (int32_t)w;
     s->threads = (int32_t)threads, s->ranks = (int32_t)ranks;
     return HP_OK;
 }
 
 /* ns must be positive: rates divide by it. */
-static hp_status take_query(hp_db *db, sqlite3_stmt *st, hp_bench_query *q, hp_error *err) {
+static hp_status read_query(hp_db *db, sqlite3_stmt *st, hp_bench_query *q, hp_error *err) {
     const int64_t round = sqlite3_column_int64(st, 0), ns = sqlite3_column_int64(st, 1);
     if (round < 0 || round > 1 << 20 || !in_range(ns, INT64_C(1) << 50))
-        return damaged(db, "a query with impossible numbers", err);
+        return fail_damaged(db, "a query with impossible numbers", err);
     *q = (hp_bench_query){.round = (int32_t)round, .ns = ns};
     return HP_OK;
 }
@@ -101,11 +101,11 @@ static hp_status read_queries(hp_arena *arena, hp_db *db, int64_t id, hp_bench_s
     hp_status status = HP_OK;
     while (status == HP_OK && (status = hp_db_next(db, st, &row, err)) == HP_OK && row) {
         HP_ROOM(arena, s->query, n, capacity);
-        status = take_query(db, st, &s->query[n++], err);
+        status = read_query(db, st, &s->query[n++], err);
     }
     sqlite3_finalize(st);
     s->n_query = n;
-    if (status == HP_OK && n == 0) return damaged(db, "a series without queries", err);
+    if (status == HP_OK && n == 0) return fail_damaged(db, "a series without queries", err);
     return status;
 }
 
@@ -125,7 +125,7 @@ hp_status hp_bench_read(hp_arena *arena, hp_db *db, hp_bench_series **s, int *n,
     while (status == HP_OK && (status = hp_db_next(db, st, &row, err)) == HP_OK && row) {
         HP_ROOM(arena, *s, *n, capacity);
         hp_bench_series *one = &(*s)[(*n)++];
-        status = take_series(arena, db, st, one, err);
+        status = read_series(arena, db, st, one, err);
         if (status == HP_OK) status = read_queries(arena, db, sqlite3_column_int64(st, 0), one, err);
     }
     sqlite3_finalize(st);
@@ -141,7 +141,7 @@ static double *seconds(const hp_bench_query *q, int64_t n) {
     return v;
 }
 
-static hp_serving figures(const hp_bench_query *q, int64_t n, int64_t batch) {
+static hp_serving serving_of(const hp_bench_query *q, int64_t n, int64_t batch) {
     double *v = seconds(q, n);
     const hp_serving f = hp_serving_of(v, n, batch);
     free(v);
@@ -149,7 +149,7 @@ static hp_serving figures(const hp_bench_query *q, int64_t n, int64_t batch) {
 }
 
 hp_serving hp_bench_pooled(const hp_bench_series *s) {
-    return figures(s->query, s->n_query, s->batch);
+    return serving_of(s->query, s->n_query, s->batch);
 }
 
 hp_serving hp_bench_median(const hp_bench_series *s) {
@@ -159,7 +159,7 @@ hp_serving hp_bench_median(const hp_bench_series *s) {
     for (int64_t first = 0, end; first < s->n_query; first = end) {
         end = first + 1;
         while (end < s->n_query && s->query[end].round == s->query[first].round) end++;
-        round[n++] = figures(s->query + first, end - first, s->batch);
+        round[n++] = serving_of(s->query + first, end - first, s->batch);
     }
     const hp_serving m = hp_serving_median(round, n);
     free(round);

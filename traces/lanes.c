@@ -13,7 +13,7 @@ int hp_trace_span_queue(const hp_trace *t, const hp_trace_span *s) {
     return s->task < 0 ? HP_QUEUE_COMPUTE : t->task[s->task].queue;
 }
 
-static int take_lane(hp_arena *arena, track *k, const hp_trace_span *s) {
+static int assign_lane(hp_arena *arena, track *k, const hp_trace_span *s) {
     for (int i = 0; i < k->n; i++)
         if (k->end_ns[i] <= s->t0_ns) {
             k->end_ns[i] = s->t1_ns;
@@ -45,7 +45,7 @@ int32_t *hp_trace_lanes(hp_arena *arena, const hp_trace *t) {
     for (int64_t i = 0; i < t->n_span; i++) {
         const hp_trace_span *s = order[i].s;
         lane[order[i].index] =
-            take_lane(arena, &tracks[(int64_t)s->rank * QUEUE_KINDS + hp_trace_span_queue(t, s)], s);
+            assign_lane(arena, &tracks[(int64_t)s->rank * QUEUE_KINDS + hp_trace_span_queue(t, s)], s);
     }
     return lane;
 }

@@ -45,7 +45,7 @@ static void skip_blanks(const char **p) {
     while (**p == ' ') ++*p;
 }
 
-static bool take(const char **p, const char *word) {
+static bool accept(const char **p, const char *word) {
     skip_blanks(p);
     const size_t n = strlen(word);
     if (strncmp(*p, word, n) != 0) return false;
@@ -54,7 +54,7 @@ static bool take(const char **p, const char *word) {
 }
 
 /* Parses 'text' or "text" without escapes; `out` gets the contents. */
-static bool take_text(const char **p, char *out, size_t size) {
+static bool parse_text(const char **p, char *out, size_t size) {
     skip_blanks(p);
     const char quote = **p;
     if (quote != '\'' && quote != '"') return false;
@@ -65,22 +65,22 @@ static bool take_text(const char **p, char *out, size_t size) {
     return true;
 }
 
-static bool take_descr(const char **p, header *h) {
+static bool parse_descr(const char **p, header *h) {
     char descr[8];
-    if (h->element || !take_text(p, descr, sizeof descr)) return false;
+    if (h->element || !parse_text(p, descr, sizeof descr)) return false;
     for (int i = 0; i < N_ELEMENT; i++)
         if (!strcmp(descr, ELEMENTS[i].descr)) h->element = &ELEMENTS[i];
     return h->element;
 }
 
-static bool take_order(const char **p, header *h) {
-    if (h->has_order || !take(p, "False")) return false;
+static bool parse_order(const char **p, header *h) {
+    if (h->has_order || !accept(p, "False")) return false;
     h->has_order = true;
     return true;
 }
 
 /* Digits up to a bound that prevents overflow of products of dimensions. */
-static bool take_number(const char **p, int64_t *value) {
+static bool parse_number(const char **p, int64_t *value) {
     static const int64_t MOST = INT64_C(1) << 48;
     skip_blanks(p);
     const char *first = *p;
@@ -89,38 +89,38 @@ static bool take_number(const char **p, int64_t *value) {
 }
 
 /* (), (3,), (3, 4) or (3, 4,) */
-static bool take_shape(const char **p, header *h) {
+static bool parse_shape(const char **p, header *h) {
     hp_npy *a = h->a;
     a->n_dim = 0;
-    if (h->has_shape || !take(p, "(")) return false;
+    if (h->has_shape || !accept(p, "(")) return false;
     h->has_shape = true;
     bool comma = true;
-    while (!take(p, ")")) {
-        if (!comma || a->n_dim == HP_NPY_DIMS || !take_number(p, &a->dim[a->n_dim])) return false;
+    while (!accept(p, ")")) {
+        if (!comma || a->n_dim == HP_NPY_DIMS || !parse_number(p, &a->dim[a->n_dim])) return false;
         a->n_dim++;
-        comma = take(p, ",");
+        comma = accept(p, ",");
     }
     return a->n_dim != 1 || comma; /* (3) is a number, not a tuple */
 }
 
-static bool take_entry(const char **p, header *h) {
+static bool parse_entry(const char **p, header *h) {
     static const struct {
         const char *key;
-        bool (*take)(const char **p, header *h);
-    } ENTRIES[] = {{"descr", take_descr}, {"fortran_order", take_order}, {"shape", take_shape}};
+        bool (*parse)(const char **p, header *h);
+    } ENTRIES[] = {{"descr", parse_descr}, {"fortran_order", parse_order}, {"shape", parse_shape}};
     char key[16];
-    if (!take_text(p, key, sizeof key) || !take(p, ":")) return false;
+    if (!parse_text(p, key, sizeof key) || !accept(p, ":")) return false;
     for (size_t i = 0; i < sizeof ENTRIES / sizeof *ENTRIES; i++)
-        if (!strcmp(key, ENTRIES[i].key)) return ENTRIES[i].take(p, h);
+        if (!strcmp(key, ENTRIES[i].key)) return ENTRIES[i].parse(p, h);
     return false;
 }
 
-static bool take_dictionary(const char *p, header *h) {
+static bool parse_dictionary(const char *p, header *h) {
     bool comma = true;
-    if (!take(&p, "{")) return false;
-    while (!take(&p, "}")) {
-        if (!comma || !take_entry(&p, h)) return false;
-        comma = take(&p, ",");
+    if (!accept(&p, "{")) return false;
+    while (!accept(&p, "}")) {
+        if (!comma || !parse_entry(&p, h)) return false;
+        comma = accept(&p, ",");
     }
     skip_blanks(&p);
     return !strcmp(p, "\n") && h->element && h->has_order && h->has_shape;
@@ -143,7 +143,7 @@ static bool read_prefix(FILE *f, int64_t *bytes, int64_t *length) {
 }
 
 /* Does the shape account for exactly `bytes`? */
-static bool fits(header *h, int64_t bytes) {
+static bool shape_fits(header *h, int64_t bytes) {
     const int64_t n = bytes / h->element->bytes;
     hp_npy *a = h->a;
     if (bytes % h->element->bytes) return false;
@@ -180,11 +180,11 @@ static hp_status read_array(hp_arena *arena, FILE *f, const char *path, hp_npy *
         return hp_fail(err, HP_EDATA, "%s: not an .npy file; numpy.save writes one", path);
     char *text = hp_arena_alloc(arena, (size_t)length + 1);
     const bool whole = fread(text, 1, (size_t)length, f) == (size_t)length;
-    if (!whole || !take_dictionary(text, &h))
+    if (!whole || !parse_dictionary(text, &h))
         return hp_fail(
             err, HP_EDATA,
             "%s: its header is not one of a little-endian array of f4, f8, u1, i4 or i8 in C order", path);
-    if (!fits(&h, st.st_size - prefix - length))
+    if (!shape_fits(&h, st.st_size - prefix - length))
         return hp_fail(err, HP_EDATA, "%s: %lld bytes follow its header, its shape asks for another number",
                        path, (long long)(st.st_size - prefix - length));
     if (a->count > MOST_COUNT)

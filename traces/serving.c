@@ -80,7 +80,7 @@ static const double DOUBT = 0.01; /* 99% confidence */
 
 /* Probability of at most `most` queries above the percentile among n, if exactly 1 - p of all queries were
  * above it: the tail of the binomial distribution. */
-static double odds(int64_t n, int64_t most, double p) {
+static double tail_probability(int64_t n, int64_t most, double p) {
     double sum = 0;
     for (int64_t k = 0; k <= most && k <= n; k++)
         sum += exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) +
@@ -90,12 +90,12 @@ static double odds(int64_t n, int64_t most, double p) {
 
 double hp_serving_early_stop(const double *sorted, int64_t n, int32_t permille) {
     const double p = permille / 1000.0;
-    if (odds(n, 1, p) >= DOUBT) return NAN;
-    int64_t low = 1, high = (int64_t)ceil((double)n * (1 - p)); /* the expected number: probability above one
-                                                                   half */
+    if (tail_probability(n, 1, p) >= DOUBT) return NAN;
+    /* high: the expected number, whose probability is above one half */
+    int64_t low = 1, high = (int64_t)ceil((double)n * (1 - p));
     while (high - low > 1) {
         const int64_t mid = low + (high - low) / 2;
-        if (odds(n, mid, p) < DOUBT)
+        if (tail_probability(n, mid, p) < DOUBT)
             low = mid;
         else
             high = mid;
@@ -105,13 +105,13 @@ double hp_serving_early_stop(const double *sorted, int64_t n, int32_t permille) 
 
 int64_t hp_serving_min_queries(int32_t permille) {
     int64_t n = 1;
-    while (permille > 0 && odds(n, 1, permille / 1000.0) >= DOUBT) n++;
+    while (permille > 0 && tail_probability(n, 1, permille / 1000.0) >= DOUBT) n++;
     return n;
 }
 
 /* --- requirements --- */
 
-static void ask(hp_text why, double have, double want, const char *unit) {
+static void add_missing(hp_text why, double have, double want, const char *unit) {
     if (have < want) hp_text_add(why, "%s%.3g of %.6g %s", why.out[0] ? ", " : "", have, want, unit);
 }
 
@@ -119,8 +119,8 @@ bool hp_serving_complete(hp_scenario scenario, const hp_serving *all, char *why,
     const hp_scenario_info *rule = &hp_scenario_infos[scenario];
     const hp_text text = {why, size};
     why[0] = '\0';
-    ask(text, all->busy_s, rule->min_s, "s");
-    ask(text, (double)all->queries, (double)hp_serving_min_queries(rule->tail_permille), "queries");
-    ask(text, (double)all->images, (double)rule->min_images, "images");
+    add_missing(text, all->busy_s, rule->min_s, "s");
+    add_missing(text, (double)all->queries, (double)hp_serving_min_queries(rule->tail_permille), "queries");
+    add_missing(text, (double)all->images, (double)rule->min_images, "images");
     return !why[0];
 }

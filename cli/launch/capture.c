@@ -19,7 +19,7 @@ extern char **environ;
 
 /* Starts argv with stdout on `out_fd`, in a process group of its own so that its children can be killed
  * too. */
-static bool start(const char *const *argv, int out_fd, pid_t *pid) {
+static bool spawn_program(const char *const *argv, int out_fd, pid_t *pid) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     posix_spawn_file_actions_init(&files);
@@ -52,7 +52,7 @@ static bool read_all(int fd, double deadline_s, char *out, size_t size) {
 }
 
 /* Waits for the child until the deadline, then kills its group. */
-static bool finish(pid_t pid, double deadline_s) {
+static bool wait_child(pid_t pid, double deadline_s) {
     int status = 0;
     while (hp_now_s() < deadline_s) {
         const pid_t done = waitpid(pid, &status, WNOHANG);
@@ -71,11 +71,11 @@ bool cli_capture(const char *const *argv, double limit_s, char *out, size_t size
     out[0] = 0;
     if (pipe2(ends, O_CLOEXEC)) return false;
     const double deadline_s = hp_now_s() + limit_s;
-    const bool started = start(argv, ends[1], &pid);
+    const bool started = spawn_program(argv, ends[1], &pid);
     close(ends[1]);
     const bool whole = started && read_all(ends[0], deadline_s, out, size);
     close(ends[0]);
-    return started && finish(pid, whole ? deadline_s : 0) && whole;
+    return started && wait_child(pid, whole ? deadline_s : 0) && whole;
 }
 
 bool cli_in_path(const char *program) {

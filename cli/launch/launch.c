@@ -41,40 +41,40 @@ typedef struct launch_watch {
     hp_error said, *error;      /* hplan-exec's message; hplan's own */
 } launch_watch;
 
-static void expect_end(launch_watch *w) {
+static void start_grace(launch_watch *w) {
     if (w->kill_s == 0) w->kill_s = hp_now_s() + GRACE_S;
 }
 
-static void end_now(launch_watch *w, int number) {
+static void signal_ranks(launch_watch *w, int number) {
     kill(-w->child, number);
-    expect_end(w);
+    start_grace(w);
 }
 
 /* --- lines --- */
 
-static void take_out(launch_watch *w, const char *line) {
-    if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) end_now(w, SIGTERM);
+static void handle_out_line(launch_watch *w, const char *line) {
+    if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) signal_ranks(w, SIGTERM);
 }
 
 /* Lines to suppress: once the run is ending, everything that Open MPI's run-time and the killed ranks print;
  * before that, warnings about the shared memory of a dead rank. */
-static bool noise(const launch_watch *w, const char *line) {
+static bool is_noise(const launch_watch *w, const char *line) {
     return w->kill_s > 0 || (line[0] == '[' && strstr(line, "] Read -1, expected "));
 }
 
 /* Keeps hplan-exec's message for the caller, parses mpirun's banners for the rank that died, and passes
  * everything else on. */
-static void take_err(launch_watch *w, const char *line) {
+static void handle_err_line(launch_watch *w, const char *line) {
     static const char MESSAGE[] = "hplan: ";
     const char *rank = strstr(line, "process rank "), *number = strstr(line, "exited on signal ");
     if (!strncmp(line, MESSAGE, strlen(MESSAGE))) {
         if (w->said.code == HP_OK) hp_fail(&w->said, HP_EINTERNAL, "%s", line + strlen(MESSAGE));
-        expect_end(w);
+        start_grace(w);
     } else if (!strncmp(line, "-----", 5)) {
         w->banner = !w->banner;
         w->banners += w->banner;
     } else if (!w->banner) {
-        if (!noise(w, line)) fprintf(stderr, "%s\n", line);
+        if (!is_noise(w, line)) fprintf(stderr, "%s\n", line);
     } else if (rank && number && w->dead_rank < 0) {
         w->dead_rank = atoi(rank + strlen("process rank "));
         w->dead_signal = atoi(number + strlen("exited on signal "));
@@ -85,7 +85,7 @@ static void take_err(launch_watch *w, const char *line) {
 }
 
 /* Reads what is available; false at the end of the stream. */
-static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const char *)) {
+static bool drain(launch_watch *w, stream *s, void (*handle)(launch_watch *, const char *)) {
     const ssize_t got = read(s->fd, s->text + s->n, sizeof s->text - 1 - s->n);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     s->n += (size_t)got;
@@ -93,7 +93,7 @@ static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const
     s->text[s->n] = '\0';
     while ((end = strchr(line, '\n'))) {
         *end = '\0';
-        take(w, line);
+        handle(w, line);
         line = end + 1;
     }
     s->n -= (size_t)(line - s->text);
@@ -104,8 +104,8 @@ static bool drain(launch_watch *w, stream *s, void (*take)(launch_watch *, const
 
 /* --- the child --- */
 
-static void become(const cli_launch *l, launch_command *c, const int out[2], const int err[2],
-                   const sigset_t *before) {
+static void exec_launcher(const cli_launch *l, launch_command *c, const int out[2], const int err[2],
+                          const sigset_t *before) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, before, NULL);
@@ -127,7 +127,7 @@ static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *
     fcntl(complaints[1], F_SETFL, 0);
     fflush(NULL);
     w->child = fork();
-    if (w->child == 0) become(w->l, c, out, complaints, before);
+    if (w->child == 0) exec_launcher(w->l, c, out, complaints, before);
     close(out[1]);
     close(complaints[1]);
     w->out.fd = out[0];
@@ -138,29 +138,29 @@ static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *
 
 /* The first signal asks the ranks to clean up, the second kills them. timeout(1) signals its child and then
  * its group: two signals in quick succession count as one. */
-static void take_signal(launch_watch *w) {
+static void handle_signal(launch_watch *w) {
     static const double AGAIN_S = 0.5; /* faster than anyone presses Ctrl-C twice on purpose */
     struct signalfd_siginfo info;
     if (read(w->signals, &info, sizeof info) != sizeof info) return;
     if (w->own_signal) {
-        if (hp_now_s() > w->own_signal_s + AGAIN_S) end_now(w, SIGKILL);
+        if (hp_now_s() > w->own_signal_s + AGAIN_S) signal_ranks(w, SIGKILL);
         return;
     }
     w->own_signal = (int)info.ssi_signo;
     w->own_signal_s = hp_now_s();
-    end_now(w, SIGTERM);
+    signal_ranks(w, SIGTERM);
 }
 
 /* Runs until both streams end: then no process that could still write is left. */
-static void watch(launch_watch *w) {
+static void poll_streams(launch_watch *w) {
     bool out = true, err = true;
     while (out || err) {
         struct pollfd fd[] = {
             {w->signals, POLLIN, 0}, {out ? w->out.fd : -1, POLLIN, 0}, {err ? w->err.fd : -1, POLLIN, 0}};
         poll(fd, 3, 200);
-        if (fd[0].revents) take_signal(w);
-        if (fd[1].revents) out = drain(w, &w->out, take_out);
-        if (fd[2].revents) err = drain(w, &w->err, take_err);
+        if (fd[0].revents) handle_signal(w);
+        if (fd[1].revents) out = drain(w, &w->out, handle_out_line);
+        if (fd[2].revents) err = drain(w, &w->err, handle_err_line);
         if (w->kill_s > 0 && hp_now_s() > w->kill_s) {
             kill(-w->child, SIGKILL); /* the ranks end with their parent: PR_SET_PDEATHSIG */
             w->kill_s = hp_now_s() + GRACE_S;
@@ -170,14 +170,14 @@ static void watch(launch_watch *w) {
 
 /* --- the run's status --- */
 
-static hp_status died(int rank, int number, hp_error *err) {
+static hp_status fail_dead_rank(int rank, int number, hp_error *err) {
     char who[48] = "a rank";
     if (rank >= 0) snprintf(who, sizeof who, "rank %d", rank);
     return hp_fail(err, HP_EDEAD, "%s died (signal %d, %s)%s", who, number, strsignal(number),
                    number == SIGKILL ? "; if nobody killed it, the node ran out of memory" : "");
 }
 
-static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
+static hp_status run_status(const launch_watch *w, int status, hp_error *err) {
     if (w->error->code != HP_OK) return w->error->code;
     if (w->own_signal)
         return hp_fail(err, (hp_status)(128 + w->own_signal), "ended by signal %d (%s)", w->own_signal,
@@ -186,8 +186,8 @@ static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
     if (code == 0) return HP_OK;
     if (w->said.code != HP_OK)
         return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
-    if (w->dead_rank >= 0) return died(w->dead_rank, w->dead_signal, err);
-    if (code > 128) return died(w->l->ranks == 1 ? 0 : -1, code - 128, err);
+    if (w->dead_rank >= 0) return fail_dead_rank(w->dead_rank, w->dead_signal, err);
+    if (code > 128) return fail_dead_rank(w->l->ranks == 1 ? 0 : -1, code - 128, err);
     if (w->banner_text[0])
         return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);
@@ -197,8 +197,8 @@ static hp_status verdict(const launch_watch *w, int status, hp_error *err) {
 static void reap_orphans(void) {
     char path[64], list[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    for (int i = 0; i < 100;
-         i++) { /* a killed process ends within milliseconds; 2 s if its memory is large */
+    /* a killed process ends within milliseconds; 2 s if its memory is large */
+    for (int i = 0; i < 100; i++) {
         while (waitpid(-1, NULL, WNOHANG) > 0) {
         }
         FILE *f = fopen(path, "r");
@@ -214,9 +214,9 @@ static void reap_orphans(void) {
     }
 }
 
-static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before, hp_error *err) {
+static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *before, hp_error *err) {
     HP_TRY(fork_child(w, c, before, err));
-    watch(w);
+    poll_streams(w);
     int status = 0;
     while (waitpid(w->child, &status, 0) < 0 && errno == EINTR) {
     }
@@ -224,7 +224,7 @@ static hp_status run(launch_watch *w, launch_command *c, const sigset_t *before,
     reap_orphans();
     close(w->out.fd);
     close(w->err.fd);
-    return verdict(w, status, err);
+    return run_status(w, status, err);
 }
 
 /* Signals that end a run, including SIGHUP unless nohup ignores it (a blocked signal would reach the signalfd
@@ -249,7 +249,7 @@ hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     HP_ASSERT(w);
     *w = (launch_watch){
         .l = l, .dead_rank = -1, .error = err, .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
-    const hp_status s = run(w, &c, &before, err);
+    const hp_status s = run_child(w, &c, &before, err);
     close(w->signals);
     free(w);
     launch_command_free(&c);

@@ -21,7 +21,7 @@ static void words(launch_command *c, const char *const *list) {
     for (; *list; list++) word(c, "%s", *list);
 }
 
-static bool crowded(const cli_launch *l) {
+static bool is_oversubscribed(const cli_launch *l) {
     return (long)l->ranks * l->threads > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
@@ -50,7 +50,7 @@ static void add_mpirun(const cli_launch *l, launch_command *c) {
     word(c, "-n");
     word(c, "%d", l->ranks);
     words(c, ALWAYS);
-    if (crowded(l)) words(c, YIELD);
+    if (is_oversubscribed(l)) words(c, YIELD);
     if (!l->hostfile) {
         words(c, ONE_NODE);
         return;
@@ -82,7 +82,7 @@ static const launcher LAUNCHERS[] = {
     {"none", NULL, add_none}, {"srun", "slurm-client", add_srun}, {"mpirun", "openmpi-bin", add_mpirun}};
 enum { N_LAUNCHER = 3 };
 
-static const launcher *pick(const cli_launch *l, hp_error *err) {
+static const launcher *choose_launcher(const cli_launch *l, hp_error *err) {
     const char *name = l->launcher;
     if (!name)
         name = l->ranks == 1 ? "none" : getenv("SLURM_JOB_ID") && cli_in_path("srun") ? "srun" : "mpirun";
@@ -94,7 +94,7 @@ static const launcher *pick(const cli_launch *l, hp_error *err) {
 
 hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *err) {
     *c = (launch_command){.n = 0};
-    const launcher *how = pick(l, err);
+    const launcher *how = choose_launcher(l, err);
     if (!how) return HP_EUSAGE;
     if (!how->package && l->ranks > 1)
         return hp_fail(err, HP_EPLAN,

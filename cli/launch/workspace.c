@@ -36,7 +36,7 @@ void workspace_close(workspace *w) {
     w->dir[0] = '\0';
 }
 
-static hp_status backup(const char *path, hp_db *from, hp_error *err) {
+static hp_status copy_database(const char *path, hp_db *from, hp_error *err) {
     sqlite3 *to = NULL;
     int code = sqlite3_open(path, &to);
     sqlite3_backup *b = code == SQLITE_OK ? sqlite3_backup_init(to, "main", from->sql, "main") : NULL;
@@ -63,7 +63,7 @@ static hp_status forget_runs(hp_db *db, hp_error *err) {
 }
 
 hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err) {
-    HP_TRY(backup(w->db, plan, err));
+    HP_TRY(copy_database(w->db, plan, err));
     hp_db db = {0};
     hp_status s = hp_db_open_rw(w->db, &db, err);
     if (s == HP_OK) s = forget_runs(&db, err);
@@ -72,7 +72,7 @@ hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err) {
     return s;
 }
 
-static hp_status any_span(hp_db *db, int64_t run, bool *any, hp_error *err) {
+static hp_status has_spans(hp_db *db, int64_t run, bool *any, hp_error *err) {
     sqlite3_stmt *st = NULL;
     HP_TRY(hp_db_prepare(db, "SELECT 1 FROM span WHERE run = ? LIMIT 1", &st, err));
     hp_db_bind(st, "i", run);
@@ -81,7 +81,7 @@ static hp_status any_span(hp_db *db, int64_t run, bool *any, hp_error *err) {
     return s;
 }
 
-static hp_status record(workspace *w, const hp_plan *plan, int status, bool *recorded, hp_error *err) {
+static hp_status merge_rings(workspace *w, const hp_plan *plan, int status, bool *recorded, hp_error *err) {
     char strategy[HP_STRATEGY_TEXT];
     const hp_run_info info = {.kind = "exec",
                               .plan_hash = plan->hash.hex,
@@ -97,7 +97,7 @@ static hp_status record(workspace *w, const hp_plan *plan, int status, bool *rec
     if (s == HP_OK) s = hp_trace_begin(&db, &info, plan->program, plan->graph, &run, err);
     if (s == HP_OK) s = hp_trace_merge(&db, run, w->dir, info.ranks, &missing, err);
     if (s == HP_OK) s = hp_trace_end(&db, run, status, err);
-    if (s == HP_OK) s = any_span(&db, run, recorded, err);
+    if (s == HP_OK) s = has_spans(&db, run, recorded, err);
     if (s == HP_OK) s = hp_db_commit(&db, err);
     hp_db_close(&db);
     return s;
@@ -110,7 +110,7 @@ hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *
     *recorded = false;
     const hp_status outcome = cli_launch_run(l, err);
     hp_error own = {.code = HP_OK, .text = ""};
-    const hp_status s = record(w, plan, (int)outcome, recorded, &own);
+    const hp_status s = merge_rings(w, plan, (int)outcome, recorded, &own);
     if (outcome == HP_OK && s != HP_OK) return hp_fail(err, s, "%s", own.text);
     return outcome;
 }

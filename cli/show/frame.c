@@ -13,7 +13,7 @@ static int key_of(const frame_option *list, int i) {
     return list[i].letter ? list[i].letter : FIRST_KEY + i;
 }
 
-static void store(const frame_option *o, char *options, const char *arg) {
+static void store_option(const frame_option *o, char *options, const char *arg) {
     if (o->arg)
         *(const char **)(void *)(options + o->at) = arg;
     else if (o->value)
@@ -22,17 +22,17 @@ static void store(const frame_option *o, char *options, const char *arg) {
         *(bool *)(options + o->at) = true;
 }
 
-static error_t take_option(const parse_state *s, int key, const char *arg) {
+static error_t parse_option(const parse_state *s, int key, const char *arg) {
     const frame_option *list = s->command->option;
     for (int i = 0; list[i].name; i++) {
         if (key_of(list, i) != key) continue;
-        store(&list[i], s->options, arg);
+        store_option(&list[i], s->options, arg);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
 }
 
-static error_t take_word(const parse_state *s, const char *arg, struct argp_state *state) {
+static error_t add_word(const parse_state *s, const char *arg, struct argp_state *state) {
     const frame_command *c = s->command;
     if (s->f->n_word == c->max_word) {
         if (!c->too_many) return ARGP_ERR_UNKNOWN;
@@ -42,24 +42,24 @@ static error_t take_word(const parse_state *s, const char *arg, struct argp_stat
     return 0;
 }
 
-static error_t take(int key, char *arg, struct argp_state *state) {
+static error_t parse_key(int key, char *arg, struct argp_state *state) {
     const parse_state *s = state->input;
     const frame_command *c = s->command;
-    if (key == ARGP_KEY_ARG) return take_word(s, arg, state);
-    if (key != ARGP_KEY_END) return take_option(s, key, arg);
+    if (key == ARGP_KEY_ARG) return add_word(s, arg, state);
+    if (key != ARGP_KEY_END) return parse_option(s, key, arg);
     if (s->f->n_word < c->min_word || (c->complete && !c->complete(s->options)))
         argp_error(state, "%s", c->too_few);
     return 0;
 }
 
-static void parse(const frame_command *c, frame *f, void *options, int argc, char **argv) {
+static void parse_arguments(const frame_command *c, frame *f, void *options, int argc, char **argv) {
     int n = 0;
     while (c->option[n].name) n++;
     struct argp_option *list = HP_NEW(f->arena, struct argp_option, n + 1);
     for (int i = 0; i < n; i++)
         list[i] = (struct argp_option){
             c->option[i].name, key_of(c->option, i), c->option[i].arg, 0, c->option[i].doc, 0};
-    const struct argp argp = {list, take, c->usage, c->doc, NULL, NULL, NULL};
+    const struct argp argp = {list, parse_key, c->usage, c->doc, NULL, NULL, NULL};
     parse_state s = {c, f, options};
     argp_parse(&argp, argc, argv, 0, NULL, &s);
 }
@@ -68,7 +68,7 @@ int frame_run(const frame_command *c, void *options, int argc, char **argv) {
     HP_ASSERT(c->max_word <= FRAME_WORDS);
     frame f = {.arena = hp_arena_new(), .options = options};
     hp_error err = {0};
-    parse(c, &f, options, argc, argv);
+    parse_arguments(c, &f, options, argc, argv);
     hp_status status = c->opens ? hp_db_open(f.word[0], &f.db, &err) : HP_OK;
     if (status == HP_OK) status = c->run(&f, &err);
     hp_db_close(&f.db);

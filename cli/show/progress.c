@@ -34,7 +34,8 @@ static void line_text(const cli_progress *p, long done, const char *detail, doub
              clock_text(elapsed_s, elapsed), left, rate, detail && *detail ? "  " : "", detail ? detail : "");
 }
 
-static void show(const cli_progress *p, long done, const char *detail, double elapsed_s, bool terminal) {
+static void print_line(const cli_progress *p, long done, const char *detail, double elapsed_s,
+                       bool terminal) {
     char raw[LINE], text[LINE];
     line_text(p, done, detail, elapsed_s, terminal, raw);
     cli_plain(raw, text, sizeof text);
@@ -58,7 +59,7 @@ void cli_progress_update(cli_progress *p, long done, const char *detail) {
     const bool last = terminal && done == p->total;
     if (!last && now - p->shown_s < (terminal ? bar_every_s : line_every_s)) return;
     p->shown_s = now;
-    show(p, done, detail, now - p->started_s, terminal);
+    print_line(p, done, detail, now - p->started_s, terminal);
 }
 
 void cli_progress_end(cli_progress *p) {

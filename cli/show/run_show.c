@@ -30,7 +30,7 @@ static void show_step(run_show *s, const json_t *o) {
     cli_progress_update(&s->bar, (long)json_integer_value(json_object_get(o, "step")), detail);
 }
 
-static hp_status pass_on(const char *line, hp_error *err) {
+static hp_status print_unchanged(const char *line, hp_error *err) {
     if (puts(line) >= 0) return cli_finish_stdout(err);
     return hp_fail(err, HP_EIO, "cannot write to stdout");
 }
@@ -49,7 +49,7 @@ hp_status run_show_line(void *self, const char *line, hp_error *err) {
         if (s->started) cli_progress_start(&s->bar, "step", (long)json_integer_value(plan));
     } else {
         if (s->json)
-            status = pass_on(line, err);
+            status = print_unchanged(line, err);
         else if (json_object_get(o, "final"))
             s->final = json_incref(o);
         else

@@ -82,13 +82,13 @@ typedef struct layout {
     bool sweep;   /* several numbers of devices: show their column */
 } layout;
 
-static bool shown(const column *c, int drop) {
+static bool is_shown(const column *c, int drop) {
     return c->drop == 0 || c->drop > drop;
 }
 
 /* Drops columns, the least important first, until the longest strategy fits; if no column is left to drop,
  * the strategy is truncated. */
-static layout lay_out(const simulate_setup *s, const simulate_found *f) {
+static layout choose_columns(const simulate_setup *s, const simulate_found *f) {
     layout l = {.strategy = 8, .sweep = s->n_count > 1};
     for (int i = 0; i < f->n; i++) {
         const int n = (int)strlen(f->list[i].figures.strategy);
@@ -97,7 +97,7 @@ static layout lay_out(const simulate_setup *s, const simulate_found *f) {
     const int terminal = cli_is_terminal(stdout) ? cli_width() : 100, limit = terminal < 100 ? terminal : 100;
     for (;; l.drop++) {
         int width = NUMBER_WIDTH + (l.sweep ? GPUS_WIDTH : 0);
-        for (int c = 0; c < N_COLUMN; c++) width += shown(&columns[c], l.drop) ? columns[c].width : 0;
+        for (int c = 0; c < N_COLUMN; c++) width += is_shown(&columns[c], l.drop) ? columns[c].width : 0;
         if (width + l.strategy <= limit) return l;
         if (l.drop < MOST_DROP) continue;
         l.strategy = limit - width > 16 ? limit - width : 16;
@@ -113,7 +113,7 @@ static void print_row(const layout *l, int number, const hp_evaluation *e) {
     if (l->sweep) printf("%*d", GPUS_WIDTH, e->figures.gpus);
     for (int c = 0; c < N_COLUMN; c++) {
         char text[64];
-        if (!shown(&columns[c], l->drop)) continue;
+        if (!is_shown(&columns[c], l->drop)) continue;
         columns[c].text(e, text);
         printf("%*s", columns[c].width, text);
     }
@@ -121,11 +121,11 @@ static void print_row(const layout *l, int number, const hp_evaluation *e) {
 }
 
 static void print_table(const simulate_setup *s, const simulate_found *f) {
-    const layout l = lay_out(s, f);
+    const layout l = choose_columns(s, f);
     printf("\n  # %-*s", l.strategy, "strategy");
     if (l.sweep) printf("%*s", GPUS_WIDTH, "gpus");
     for (int c = 0; c < N_COLUMN; c++) {
-        if (shown(&columns[c], l.drop)) printf("%*s", columns[c].width, columns[c].title);
+        if (is_shown(&columns[c], l.drop)) printf("%*s", columns[c].width, columns[c].title);
     }
     printf("\n");
     for (int i = 0; i < f->n; i++) print_row(&l, i + 1, &f->list[i]);

@@ -5,7 +5,7 @@
 
 const char *const hp_observer_names[] = {"minmax", "percentile", "entropy", "mse", NULL};
 
-static int64_t elements(const hp_histogram *h) {
+static int64_t count_elements(const hp_histogram *h) {
     int64_t n = h->zeros;
     for (int i = 0; i < HP_BINS; i++) n += h->count[i];
     return n;
@@ -24,8 +24,8 @@ static int64_t count_from(const hp_histogram *h, int i, bool above) {
 }
 
 /* How many bins can be cut off at that end with at most `share` of the elements. */
-static int cut(const hp_histogram *h, double share, bool above) {
-    const double most = share * (double)elements(h);
+static int count_cut_bins(const hp_histogram *h, double share, bool above) {
+    const double most = share * (double)count_elements(h);
     int64_t gone = 0;
     for (int i = 0; i < HP_BINS - 1; i++) {
         gone += count_from(h, i, above);
@@ -34,16 +34,16 @@ static int cut(const hp_histogram *h, double share, bool above) {
     return HP_BINS - 1;
 }
 
-static hp_range percentile(const hp_histogram *h, double keep) {
+static hp_range percentile_range(const hp_histogram *h, double keep) {
     const double rest = 1.0 - keep / 100.0, width = hp_histogram_width(h);
     const bool two_sided = h->range.lo < 0;
-    const int below = two_sided ? cut(h, rest / 2, false) : 0;
-    const int above = cut(h, two_sided ? rest / 2 : rest, true);
+    const int below = two_sided ? count_cut_bins(h, rest / 2, false) : 0;
+    const int above = count_cut_bins(h, two_sided ? rest / 2 : rest, true);
     return (hp_range){h->range.lo + below * width, h->range.hi - above * width};
 }
 
-static hp_range choose(const hp_histogram *h, const hp_clip_options *o) {
-    if (o->kind == HP_OBSERVE_PERCENTILE) return percentile(h, o->percentile);
+static hp_range choose_range(const hp_histogram *h, const hp_clip_options *o) {
+    if (o->kind == HP_OBSERVE_PERCENTILE) return percentile_range(h, o->percentile);
     return o->kind == HP_OBSERVE_ENTROPY ? hp_clip_entropy(h) : hp_clip_mse(h);
 }
 
@@ -51,7 +51,7 @@ static hp_range choose(const hp_histogram *h, const hp_clip_options *o) {
 hp_range hp_clip(const hp_histogram *h, const hp_clip_options *o) {
     const hp_range all = h->range;
     if (!(all.hi > all.lo) || o->kind == HP_OBSERVE_MINMAX) return all;
-    const hp_range r = choose(h, o);
+    const hp_range r = choose_range(h, o);
     const double lo = fmin(fmax(r.lo, all.lo), all.hi);
     return (hp_range){lo, fmin(fmax(r.hi, lo), all.hi)};
 }

@@ -36,7 +36,7 @@ typedef struct shares {
     double lo, hi, error;
 } shares;
 
-static void attempt(const hp_histogram *h, double lo, double hi, shares *best) {
+static void try_shares(const hp_histogram *h, double lo, double hi, shares *best) {
     if (lo < 0 || hi < 0 || lo > 1 || hi > 1 || lo + hi == 0) return;
     const double error = hp_quantisation_error(h, (hp_range){h->range.lo * lo, h->range.hi * hi});
     if (error < best->error) *best = (shares){lo, hi, error};
@@ -50,13 +50,13 @@ hp_range hp_clip_mse(const hp_histogram *h) {
     shares best = {1, 1, hp_quantisation_error(h, h->range)};
     for (int i = below ? 1 : COARSE; i <= COARSE; i++)
         for (int j = above ? 1 : COARSE; j <= COARSE; j++)
-            attempt(h, (double)i / COARSE, (double)j / COARSE, &best);
+            try_shares(h, (double)i / COARSE, (double)j / COARSE, &best);
     double step = 0.5 / COARSE;
     for (int n = 0; n < HALVINGS; n++, step /= 2) {
         const shares from = best;
         for (int i = -1; i <= 1; i++)
             for (int j = -1; j <= 1; j++)
-                attempt(h, from.lo + (below ? i * step : 0), from.hi + (above ? j * step : 0), &best);
+                try_shares(h, from.lo + (below ? i * step : 0), from.hi + (above ? j * step : 0), &best);
     }
     const hp_range r = h->range;
     return (hp_range){below ? r.lo * best.lo : r.lo, above ? r.hi * best.hi : r.hi};

@@ -20,7 +20,7 @@ static void add_mean_output(const hp_weight_walk *walk, const hp_filter *f, cons
 }
 
 /* 8-bit weights that read the image contain the pixels' scale. */
-static void fill_units(const hp_constants *c, int layer, double *unit) {
+static void set_units(const hp_constants *c, int layer, double *unit) {
     const hp_graph *g = hp_constants_graph(c);
     const hp_tensor *x = &g->tensor[g->layer[layer].in[0]];
     float scale[4], zero[4];
@@ -49,7 +49,7 @@ hp_status hp_bias_correct(hp_constants *c, int layer, const double *mean, hp_err
     double *unit = calloc((size_t)(in_c + out_c), sizeof *unit), *error = unit + in_c;
     float *delta = calloc((size_t)out_c, sizeof *delta);
     HP_ASSERT(unit && delta);
-    fill_units(c, layer, unit);
+    set_units(c, layer, unit);
     const hp_status s = mean_error(c, layer, mean, unit, error, err);
     for (int o = 0; o < out_c; o++) delta[o] = (float)error[o];
     if (s == HP_OK) hp_constants_set_correction(c, layer, delta);

@@ -68,7 +68,7 @@ static bool is_depthwise(const hp_graph *g, int layer) {
 
 /* --- one pair --- */
 
-static double largest(const hp_filter *f, const hp_weight_walk *walk, int64_t run) {
+static double largest_weight(const hp_filter *f, const hp_weight_walk *walk, int64_t run) {
     double most = 0;
     for (int64_t e = run * walk->length; e < (run + 1) * walk->length; e++)
         most = fmax(most, fabs((double)f->weight[e]));
@@ -86,12 +86,12 @@ static hp_status measure_columns(equalising *e, const pair *p, hp_error *err) {
     memset(e->column, 0, sizeof *e->column * (size_t)p->channels);
     for (int64_t run = 0; run < walk.runs; run++) {
         double *row = &e->row[hp_weight_ends_of(&walk, run).out];
-        *row = fmax(*row, largest(&f, &walk, run));
+        *row = fmax(*row, largest_weight(&f, &walk, run));
     }
     for (int64_t run = 0; run < walk.runs; run++) {
         const hp_weight_ends at = hp_weight_ends_of(&walk, run);
         if (e->row[at.out] > 0)
-            e->column[at.in] = fmax(e->column[at.in], largest(&f, &walk, run) / e->row[at.out]);
+            e->column[at.in] = fmax(e->column[at.in], largest_weight(&f, &walk, run) / e->row[at.out]);
     }
     return HP_OK;
 }
@@ -140,7 +140,7 @@ static hp_status equalise_pair(equalising *e, hp_arena *a, const pair *p, const 
 
 /* --- the network --- */
 
-static int widest(const hp_graph *g) {
+static int most_channels(const hp_graph *g) {
     int most = 1;
     for (int t = 0; t < g->n_tensor; t++) most = g->tensor[t].c > most ? g->tensor[t].c : most;
     return most;
@@ -156,7 +156,7 @@ static void set_factors(hp_constants *c, const hp_factors *f) {
  * leave unchanged, and ranges are those of the network without factors. */
 hp_status hp_equalise(hp_arena *a, hp_constants *c, const double *const *most, hp_factors *f, hp_error *err) {
     const hp_graph *g = hp_constants_graph(c);
-    const int n = widest(g);
+    const int n = most_channels(g);
     *f = (hp_factors){g->n_layer, HP_NEW(a, float *, g->n_layer), HP_NEW(a, float *, g->n_layer)};
     equalising e = {c, g, HP_NEW(a, double, n), HP_NEW(a, double, n), HP_NEW(a, double, n)};
     set_factors(c, f);

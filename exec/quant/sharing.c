@@ -26,7 +26,7 @@ bool hp_layer_passes(const hp_layer *l) {
            (l->op == HP_RESIZE && l->interpolation == HP_NEAREST);
 }
 
-int32_t *hp_sharing(hp_arena *arena, const hp_graph *g) {
+int32_t *hp_qparam_groups(hp_arena *arena, const hp_graph *g) {
     int32_t *up = HP_NEW(arena, int32_t, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) up[t] = t;
     for (int i = 0; i < g->n_layer; i++) {
@@ -58,8 +58,8 @@ static int32_t origin(const hp_graph *g, int32_t tensor) {
     }
 }
 
-hp_status hp_counterparts(hp_arena *arena, const hp_graph *quantised, const hp_graph *real, int32_t **of,
-                          hp_error *err) {
+hp_status hp_float_counterparts(hp_arena *arena, const hp_graph *quantised, const hp_graph *real,
+                                int32_t **of, hp_error *err) {
     named *names = HP_NEW(arena, named, real->n_tensor);
     for (int t = 0; t < real->n_tensor; t++)
         names[t] = (named){real->layer[real->tensor[t].producer].name, t};
@@ -82,7 +82,7 @@ hp_status hp_counterparts(hp_arena *arena, const hp_graph *quantised, const hp_g
 void hp_share_qparams(hp_constants *c, const hp_range *range) {
     const hp_graph *g = hp_constants_graph(c);
     hp_arena *a = hp_arena_new();
-    const int32_t *root = hp_sharing(a, g);
+    const int32_t *root = hp_qparam_groups(a, g);
     hp_range *all = HP_NEW(a, hp_range, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) all[t] = hp_range_none();
     for (int t = 0; t < g->n_tensor; t++)

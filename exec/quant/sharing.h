@@ -9,7 +9,7 @@
 
 /* Per tensor the lowest tensor id of its group: quantised inputs and outputs of concat, max-pool, pad and
  * nearest resize, transitively. Lives in `arena`. */
-int32_t *hp_sharing(hp_arena *arena, const hp_graph *g);
+int32_t *hp_qparam_groups(hp_arena *arena, const hp_graph *g);
 
 /* Does the layer only pass on elements of its inputs? The range of its output is then not measured. */
 bool hp_layer_passes(const hp_layer *l);
@@ -17,8 +17,8 @@ bool hp_layer_passes(const hp_layer *l);
 /* Per tensor of the int8 graph, the tensor of the float graph it corresponds to: the output of the layer of
  * the same name; quant and dequant layers map to their input's. Lives in `arena`. Errors: HP_EINTERNAL (the
  * graphs are of different networks). */
-hp_status hp_counterparts(hp_arena *arena, const hp_graph *quantised, const hp_graph *real, int32_t **of,
-                          hp_error *err);
+hp_status hp_float_counterparts(hp_arena *arena, const hp_graph *quantised, const hp_graph *real,
+                                int32_t **of, hp_error *err);
 
 /* Sets the qparams of every tensor of `c`'s graph that needs some, from the union of the ranges of its group.
  * range: per tensor of that graph. */

@@ -31,7 +31,7 @@ typedef struct small_run {
 /* --- the float program --- */
 
 /* Builds the network in float at that size. */
-static hp_status build(small_run *r, const hp_plan *plan, int h, int w, hp_error *err) {
+static hp_status build_program(small_run *r, const hp_plan *plan, int h, int w, hp_error *err) {
     hp_plan p = *plan;
     p.strategy.prec = HP_PREC_FP32;
     p.float_layers = NULL;
@@ -69,8 +69,8 @@ static hp_status check_work(const small_run *r, const hp_plan *plan, hp_error *e
 static hp_status open_graph(small_run *r, const hp_plan *plan, hp_error *err) {
     const int h = small_side(plan, plan->image_h), w = small_side(plan, plan->image_w);
     hp_error ignored;
-    if (build(r, plan, h, w, &ignored) == HP_OK) return HP_OK;
-    HP_TRY(build(r, plan, plan->image_h, plan->image_w, err));
+    if (build_program(r, plan, h, w, &ignored) == HP_OK) return HP_OK;
+    HP_TRY(build_program(r, plan, plan->image_h, plan->image_w, err));
     return check_work(r, plan, err);
 }
 
@@ -108,7 +108,7 @@ static hp_status open_device(small_run *r, const hp_plan *plan, hp_error *err) {
                                      .threads = 1,
                                      .constants = r->constants};
     HP_TRY(r->ops->open(&config, &r->device, err));
-    hp_constants_rest(r->constants);
+    hp_constants_release(r->constants);
     return HP_OK;
 }
 
@@ -149,7 +149,7 @@ static hp_status run_image(small_run *r, int image, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status calibrate(small_run *r, const hp_plan *plan, hp_constants *c, hp_error *err) {
+static hp_status run_images(small_run *r, const hp_plan *plan, hp_constants *c, hp_error *err) {
     HP_TRY(open_program(r, plan, c, err));
     HP_TRY(open_device(r, plan, err));
     for (int i = 0; i < IMAGES; i++) HP_TRY(run_image(r, i, err));
@@ -160,7 +160,7 @@ static hp_status calibrate(small_run *r, const hp_plan *plan, hp_constants *c, h
 
 hp_status hp_calibrate_small(const hp_plan *plan, hp_constants *c, hp_error *err) {
     small_run r = {.memory = hp_arena_new(), .seed = plan->seed};
-    const hp_status s = calibrate(&r, plan, c, err);
+    const hp_status s = run_images(&r, plan, c, err);
     if (r.device) r.ops->close(r.device);
     if (r.comm) r.comm->ops->close(r.comm);
     free(r.arena);

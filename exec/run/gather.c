@@ -56,7 +56,7 @@ static unsigned char *state_at(const hp_job *j) {
 }
 
 /* Does this rank's value count in the sum? bn=all: every replica has the full value. */
-static bool counts(const hp_job *j, const hp_param_place *at) {
+static bool is_counted(const hp_job *j, const hp_param_place *at) {
     return (at->here & HP_HOME) && (j->replica == 0 || j->plan.program->bn != HP_BN_ALL);
 }
 
@@ -88,7 +88,7 @@ static void pack(const hp_job *j, int group, unsigned char *to) {
         if (!in_group(j, i, group)) continue;
         const hp_param_place *at = &role_of(j)->place[i];
         const size_t n = (size_t)(at->count * elem_bytes(j));
-        if (counts(j, at))
+        if (is_counted(j, at))
             memcpy(to, param_at(j, i), n);
         else
             memset(to, 0, n);
@@ -138,8 +138,8 @@ hp_status hp_job_state_restore(hp_job *j, const unsigned char *own, hp_error *er
 
 /* --- weights --- */
 
-typedef struct slice { /* elements of a parameter, and the role of replica 0 (hence its rank) that sends
-                          them */
+/* Elements of a parameter, and the role of replica 0 (hence its rank) that sends them. */
+typedef struct slice {
     int64_t first, count;
     int32_t role;
 } slice;
@@ -165,8 +165,8 @@ static int slices_of(const hp_job *j, int param, slice *out) {
     return kept;
 }
 
-static hp_status move(const hp_job *j, hp_comm_kind kind, int peer, int param, int64_t count, void *data,
-                      hp_error *err) {
+static hp_status transfer_slice(const hp_job *j, hp_comm_kind kind, int peer, int param, int64_t count,
+                                void *data, hp_error *err) {
     const hp_comm_op op = {.kind = kind,
                            .peer = peer,
                            .tag = TAG,
@@ -191,7 +191,7 @@ static hp_status check_cover(const hp_job *j, int param, const slice *s, int n, 
                    j->plan.graph->param[param].name);
 }
 
-static hp_status collect(gather_source *g, int param, int n, hp_error *err) {
+static hp_status collect_param(gather_source *g, int param, int n, hp_error *err) {
     const hp_job *j = g->j;
     free(g->whole);
     g->whole = malloc((size_t)(j->plan.graph->param[param].count * elem_bytes(j)) + 1);
@@ -202,21 +202,21 @@ static hp_status collect(gather_source *g, int param, int n, hp_error *err) {
         if (s->role == 0)
             memcpy(to, param_at(j, param), (size_t)(s->count * elem_bytes(j)));
         else
-            HP_TRY(move(j, HP_COMM_RECV, s->role, param, s->count, to, err));
+            HP_TRY(transfer_slice(j, HP_COMM_RECV, s->role, param, s->count, to, err));
     }
     return HP_OK;
 }
 
-static const void *get(void *self, int param, hp_error *err) {
+static const void *get_param(void *self, int param, hp_error *err) {
     gather_source *g = self;
     const int n = slices_of(g->j, param, g->slice);
     if (check_cover(g->j, param, g->slice, n, err) != HP_OK) return NULL;
     if (n == 1 && g->slice[0].role == 0) return param_at(g->j, param);
-    return collect(g, param, n, err) == HP_OK ? g->whole : NULL;
+    return collect_param(g, param, n, err) == HP_OK ? g->whole : NULL;
 }
 
 /* Number of updates of the running statistics so far; none in inference. */
-static int64_t batches(const hp_job *j) {
+static int64_t count_updates(const hp_job *j) {
     const hp_program *p = j->plan.program;
     if (p->mode == HP_MODE_INFER) return 0;
     return j->steps * p->micro * (p->bn == HP_BN_ALL ? 1 : p->dp);
@@ -224,9 +224,9 @@ static int64_t batches(const hp_job *j) {
 
 static hp_status write_all(gather_source *g, hp_error *err) {
     const hp_job *j = g->j;
-    const hp_weights_source source = {.get = get, .self = g};
+    const hp_weights_source source = {.get = get_param, .self = g};
     return hp_weights_save(j->options->save, j->plan.graph, (hp_dtype)j->plan.program->dtype, &source,
-                           batches(j), err);
+                           count_updates(j), err);
 }
 
 static hp_status send_all(gather_source *g, hp_error *err) {
@@ -235,7 +235,7 @@ static hp_status send_all(gather_source *g, hp_error *err) {
         const int n = slices_of(j, p, g->slice);
         for (int i = 0; i < n; i++)
             if (g->slice[i].role == j->role)
-                HP_TRY(move(j, HP_COMM_SEND, 0, p, g->slice[i].count, param_at(j, p), err));
+                HP_TRY(transfer_slice(j, HP_COMM_SEND, 0, p, g->slice[i].count, param_at(j, p), err));
     }
     return HP_OK;
 }
@@ -251,7 +251,7 @@ static hp_status save_viewed(hp_job *j, hp_error *err) {
     return s;
 }
 
-static hp_status save(hp_job *j, hp_error *err) {
+static hp_status save_weights(hp_job *j, hp_error *err) {
     hp_status s = view_open(j, HP_BUF_WEIGHTS, err);
     if (s == HP_OK) s = view_open(j, HP_BUF_STATE, err);
     if (s == HP_OK) s = save_viewed(j, err);
@@ -264,7 +264,7 @@ hp_status hp_job_save(hp_job *j, hp_error *err) {
     unsigned char *own = malloc((size_t)hp_job_state_bytes(j) + 1);
     HP_ASSERT(own);
     hp_status s = hp_job_state_sum(j, own, err);
-    if (s == HP_OK) s = save(j, err);
+    if (s == HP_OK) s = save_weights(j, err);
     if (s == HP_OK) s = hp_job_state_restore(j, own, err);
     free(own);
     return s;

@@ -17,7 +17,7 @@ static void pixels_of(const hp_data_options *d, int channels, hp_constants_optio
     memcpy(o->std, d->std, sizeof o->std);
 }
 
-static bool synthetic(const hp_exec_options *o) {
+static bool is_synthetic(const hp_exec_options *o) {
     return !o->input && strcmp(o->data, "synthetic") == 0;
 }
 
@@ -32,7 +32,7 @@ hp_status hp_job_constants(hp_job *j, hp_error *err) {
         return hp_fail(err, HP_EUSAGE, "--save is of training: inference leaves the weights as they are");
     HP_TRY(hp_job_constants_of(j, j->plan.graph, &j->constants, err));
     if (hp_constants_calibrated(j->constants)) return HP_OK;
-    if (!synthetic(j->options))
+    if (!is_synthetic(j->options))
         return hp_fail(
             err, HP_EDATA,
             "int8 needs the scales of every tensor, %s has none: hplan quantize makes them from images",
@@ -47,7 +47,7 @@ static hp_output_spec spec_of(const hp_job *j) {
     const hp_tensor *y = hp_job_logits(j);
     const int64_t all = j->steps * j->plan.batch, known = hp_dataset_count(j->train.data);
     return (hp_output_spec){.path = j->options->output,
-                            .n = synthetic(j->options) || all < known ? all : known,
+                            .n = is_synthetic(j->options) || all < known ? all : known,
                             .h = y->h,
                             .w = y->w,
                             .c = y->c,
@@ -61,7 +61,7 @@ static hp_status check_wanted(const hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status create(hp_job *j, const hp_output_spec *spec, bool *speaker, hp_error *err) {
+static hp_status create_output(hp_job *j, const hp_output_spec *spec, bool *speaker, hp_error *err) {
     hp_status s = j->comm->rank == 0 ? hp_output_create(spec, &j->output, err) : HP_OK;
     HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
     s = j->comm->rank > 0 ? hp_output_join(spec, &j->output, err) : HP_OK;
@@ -73,7 +73,7 @@ hp_status hp_job_output_open(hp_job *j, bool *speaker, hp_error *err) {
     if (!j->options->output) return HP_OK;
     HP_TRY(hp_comm_agree(j->comm, check_wanted(j, err), speaker, err));
     const hp_output_spec spec = spec_of(j);
-    return create(j, &spec, speaker, err);
+    return create_output(j, &spec, speaker, err);
 }
 
 static const float *as_float(hp_job *j, const void *data, int64_t n, hp_dtype dtype) {
@@ -88,8 +88,8 @@ static const float *as_float(hp_job *j, const void *data, int64_t n, hp_dtype dt
 }
 
 /* The last batch of a data set may be padded; padding is not written. */
-hp_status hp_job_output_put(void *self, int32_t iter, int32_t micro, const void *data, const hp_box *box,
-                            hp_dtype dtype, hp_error *err) {
+hp_status hp_job_output_write(void *self, int32_t iter, int32_t micro, const void *data, const hp_box *box,
+                              hp_dtype dtype, hp_error *err) {
     hp_job *j = self;
     const hp_program *p = j->plan.program;
     const int64_t first = iter * p->batch + ((int64_t)j->replica * p->micro + micro) * p->micro_batch,
@@ -99,8 +99,8 @@ hp_status hp_job_output_put(void *self, int32_t iter, int32_t micro, const void 
     at.lo[HP_AXIS_N] = (int32_t)(first + box->lo[HP_AXIS_N]);
     at.hi[HP_AXIS_N] = (int32_t)(first + box->hi[HP_AXIS_N] < end ? first + box->hi[HP_AXIS_N] : end);
     if (at.lo[HP_AXIS_N] >= at.hi[HP_AXIS_N]) return HP_OK;
-    HP_TRY(hp_job_slide_put(j, at.lo[HP_AXIS_N], hp_box_len(&at, HP_AXIS_N), from, err));
-    return j->output ? hp_output_put(j->output, &at, from, err) : HP_OK;
+    HP_TRY(hp_job_slide_write(j, at.lo[HP_AXIS_N], hp_box_len(&at, HP_AXIS_N), from, err));
+    return j->output ? hp_output_write(j->output, &at, from, err) : HP_OK;
 }
 
 hp_status hp_job_output_finish(hp_job *j, hp_error *err) {

@@ -36,7 +36,7 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
 }
 
 /* Checks that every rank read the same plan: compares its hash with rank 0's, 48 bits at a time. */
-static hp_status same_plan(hp_job *j, hp_error *err) {
+static hp_status check_same_plan(hp_job *j, hp_error *err) {
     double all[j->comm->size];
     const uint64_t mine = hp_hash64(j->plan.hash.hex, strlen(j->plan.hash.hex), 0);
     for (int part = 0; part < 64; part += 48) {
@@ -59,7 +59,7 @@ static hp_status open_memory(hp_job *j, hp_error *err) {
     return hp_memory_open(j->ops->memory, &ranks, &j->there, err);
 }
 
-static hp_status new_arena(hp_job *j, hp_error *err) {
+static hp_status allocate_arena(hp_job *j, hp_error *err) {
     const hp_program *eval = j->options->eval ? j->plan.eval : NULL;
     hp_error why;
     j->arena_bytes = j->plan.program->role[j->role].arena_bytes;
@@ -77,7 +77,7 @@ static hp_status new_arena(hp_job *j, hp_error *err) {
                    j->comm->rank, (long long)j->arena_bytes, why.text);
 }
 
-static hp_status fill_weights(hp_job *j, hp_error *err) {
+static hp_status prepare_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
     const hp_memory *m = &j->there;
     const hp_buffer *weights = &r->buffer[HP_BUF_WEIGHTS], *state = &r->buffer[HP_BUF_STATE];
@@ -113,15 +113,15 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->ring, err);
 }
 
-static hp_status load(void *pass, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype, const hp_box *x_box,
-                      void *labels, const hp_box *label_box, hp_error *err) {
+static hp_status load_samples(void *pass, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
+                              const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
     const hp_job_pass *p = pass;
     int64_t step = iter >= 0 ? iter : -1 - iter;
     if (p->repeats) step %= hp_loader_steps(p->loader);
-    return hp_loader_fill_typed(p->loader, step, micro, x, x_dtype, x_box, labels, label_box, err);
+    return hp_loader_read_typed(p->loader, step, micro, x, x_dtype, x_box, labels, label_box, err);
 }
 
-static bool loads(const hp_role *r) {
+static bool has_load_task(const hp_role *r) {
     for (int t = 0; t < r->n_task; t++)
         if (r->task[t].op == HP_TASK_LOAD) return true;
     return false;
@@ -131,7 +131,7 @@ static bool loads(const hp_role *r) {
  * Programs that only exchange messages need none. */
 static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
     bool any = false;
-    for (int r = 0; r < pass->program->n_role; r++) any |= loads(&pass->program->role[r]);
+    for (int r = 0; r < pass->program->n_role; r++) any |= has_load_task(&pass->program->role[r]);
     if (!any) return HP_OK;
     hp_data_options d = j->options->pixels;
     d.name = j->options->input ? j->options->input : j->options->data;
@@ -141,8 +141,8 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
     d.classes = j->plan.classes;
     d.seed = j->plan.seed;
     hp_status opened = hp_dataset_open(&d, &pass->data, err);
-    if (opened != HP_OK && j->plan.graph->deployed) { /* maps of a deployed network are not scored: any labels
-                                                         are accepted */
+    /* maps of a deployed network are not scored: any labels are accepted */
+    if (opened != HP_OK && j->plan.graph->deployed) {
         d.label_h = d.label_w = 1, d.classes = 1 << 20;
         hp_error other = {0};
         if (hp_dataset_open(&d, &pass->data, &other) == HP_OK) opened = HP_OK;
@@ -195,11 +195,11 @@ static hp_status open_interp(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .arena = j->arena,
                                 .ops = j->ops,
                                 .device = pass->device,
-                                .load = load,
+                                .load = load_samples,
                                 .loader = pass,
                                 .observe = j->options->quantise ? hp_job_observe : NULL,
                                 .observer = j,
-                                .store = j->output || j->votes ? hp_job_output_put : NULL,
+                                .store = j->output || j->votes ? hp_job_output_write : NULL,
                                 .sink = j,
                                 .comm = j->comm,
                                 .clock = &j->clock,
@@ -247,15 +247,15 @@ static hp_status open_messages(hp_job *j, hp_error *err) {
     return plugin->nccl(j->comm, &j->there, &j->comm, err);
 }
 
-static hp_status prepare_weights(hp_job *j, hp_error *err) {
-    HP_TRY(new_arena(j, err));
-    return fill_weights(j, err);
+static hp_status prepare_memory(hp_job *j, hp_error *err) {
+    HP_TRY(allocate_arena(j, err));
+    return prepare_weights(j, err);
 }
 
-static hp_status prepare(hp_job *j, hp_error *err) {
+static hp_status open_passes(hp_job *j, hp_error *err) {
     const bool deployed = j->plan.graph->deployed;
     HP_TRY(hp_job_pass_open(j, &j->train, j->plan.program, deployed ? HP_SPLIT_TEST : HP_SPLIT_TRAIN, err));
-    if (deployed) hp_constants_rest(j->constants);
+    if (deployed) hp_constants_release(j->constants);
     if (j->plan.eval && j->options->eval)
         HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
     static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first step */
@@ -277,11 +277,11 @@ static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error
 hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->memory = hp_arena_new();
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, same_plan(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, prepare_weights(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
     if (j->constants) HP_TRY(hp_qparams_share(j->constants, j->comm, err));
-    HP_TRY(hp_comm_agree(j->comm, prepare(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, open_passes(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->train, err), speaker, err));
     if (j->eval.device) HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->eval, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));

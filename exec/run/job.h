@@ -83,15 +83,15 @@ hp_status hp_job_pass_reopen(hp_job *job, hp_job_pass *pass, hp_error *err);
 /* infer_job.c: --output: creates the file, writes boxes (hp_interp_config.store), renames it. Open and finish
  * are collective, over all ranks; *speaker as in hp_job_open. */
 hp_status hp_job_output_open(hp_job *job, bool *speaker, hp_error *err);
-hp_status hp_job_output_put(void *job, int32_t iter, int32_t micro, const void *data, const hp_box *box,
-                            hp_dtype dtype, hp_error *err);
+hp_status hp_job_output_write(void *job, int32_t iter, int32_t micro, const void *data, const hp_box *box,
+                              hp_dtype dtype, hp_error *err);
 hp_status hp_job_output_finish(hp_job *job, hp_error *err);
 void hp_job_output_discard(hp_job *job); /* after a failure; no effect after finish */
 
 /* slide_job.c: classification by patches: votes and heat map. As above; logits are of samples first ..
  * first+n-1. */
 hp_status hp_job_slide_open(hp_job *job, bool *speaker, hp_error *err);
-hp_status hp_job_slide_put(hp_job *job, int64_t first, int64_t n, const float *logits, hp_error *err);
+hp_status hp_job_slide_write(hp_job *job, int64_t first, int64_t n, const float *logits, hp_error *err);
 hp_status hp_job_slide_finish(hp_job *job, hp_error *err);
 void hp_job_slide_discard(hp_job *job);
 

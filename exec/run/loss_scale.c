@@ -11,7 +11,7 @@ hp_loss_scale hp_loss_scale_start(void) {
     return (hp_loss_scale){.value = 0x1p16};
 }
 
-bool hp_loss_scale_spent(hp_loss_scale s) {
+bool hp_loss_scale_is_minimal(hp_loss_scale s) {
     return s.value <= SMALLEST;
 }
 

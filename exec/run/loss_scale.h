@@ -18,7 +18,7 @@ typedef struct hp_loss_scale {
 
 hp_loss_scale hp_loss_scale_start(void);
 /* Is the scale already minimal? An overflow then comes from the maps, not the gradients. */
-bool hp_loss_scale_spent(hp_loss_scale s);
+bool hp_loss_scale_is_minimal(hp_loss_scale s);
 /* The scale after a step. */
 hp_loss_scale hp_loss_scale_next(hp_loss_scale s, bool overflowed);
 

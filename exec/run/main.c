@@ -19,23 +19,23 @@ static void catch_signals(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank must not outlive its launcher */
 }
 
-static int complain(const hp_error *err) {
+static int print_error(const hp_error *err) {
     fprintf(stderr, "hplan: %s\n", err->text);
     return (int)err->code;
 }
 
 /* An image whose aspect ratio differs is stretched; say so. */
-static void remark(const hp_job *job) {
+static void warn_distorted(const hp_job *job) {
     int32_t h, w;
     if (job->comm->rank > 0 || !job->options->input || !job->train.data) return;
-    if (hp_dataset_stretches(job->train.data, &h, &w))
+    if (hp_dataset_distorts(job->train.data, &h, &w))
         fprintf(stderr,
                 "note: %s: stretched from %dx%d to %dx%d (width x height); --resize S keeps its shape\n",
                 job->options->input, w, h, job->plan.image_w, job->plan.image_h);
 }
 
-static hp_status work(hp_job *job, hp_error *err) {
-    remark(job);
+static hp_status run_job(hp_job *job, hp_error *err) {
+    warn_distorted(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
     if (job->options->eval && job->plan.eval)
         HP_TRY(hp_job_eval(job, err)); /* inference's steps are its evaluation */
@@ -46,9 +46,9 @@ static hp_status work(hp_job *job, hp_error *err) {
 
 /* An error during the run: the other ranks wait for this one, so it ends them all. Only the first failing
  * rank of a node prints its message; after a signal none does, as the sender knows. */
-static int give_up(hp_job *job, const hp_error *err) {
+static int abort_run(hp_job *job, const hp_error *err) {
     const bool by_signal = stop_signal && (int)err->code == 128 + (int)stop_signal;
-    if (!by_signal && (!job->watch || hp_watch_speak(job->watch))) complain(err);
+    if (!by_signal && (!job->watch || hp_watch_speak(job->watch))) print_error(err);
     hp_job_output_discard(job);
     job->comm->ops->abort(job->comm, (int)err->code);
     return (int)err->code;
@@ -59,13 +59,13 @@ int main(int argc, char **argv) {
     hp_error err = {.code = HP_OK, .text = ""};
     catch_signals();
     argp_program_version_hook = hp_exec_print_version;
-    if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return complain(&err);
+    if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
     hp_job job = {.options = &options, .stop = &stop_signal};
-    if (hp_comm_open(&job.comm, &err) != HP_OK) return complain(&err);
+    if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
     bool speaker = true;
     int code = hp_job_open(&job, &speaker, &err);
-    if (code == HP_ESTALL || (code == HP_OK && work(&job, &err) != HP_OK)) return give_up(&job, &err);
-    if (code != HP_OK && speaker) complain(&err);
+    if (code == HP_ESTALL || (code == HP_OK && run_job(&job, &err) != HP_OK)) return abort_run(&job, &err);
+    if (code != HP_OK && speaker) print_error(&err);
     hp_job_close(&job);
     return code;
 }

@@ -53,7 +53,7 @@ hp_status hp_observer_new(const hp_graph *real, const hp_graph *quantised, hp_ob
     hp_arena *a = hp_arena_new();
     hp_observer *o = HP_NEW(a, hp_observer, 1);
     *o = (hp_observer){.arena = a, .real = real, .quantised = quantised};
-    const hp_status s = hp_counterparts(a, quantised, real, &o->of, err);
+    const hp_status s = hp_float_counterparts(a, quantised, real, &o->of, err);
     if (s != HP_OK) {
         hp_arena_free(a);
         return s;
@@ -82,7 +82,7 @@ void hp_observer_free(hp_observer *o) {
 
 /* --- elements --- */
 
-static void see_range(watched *w, const double *x, int32_t first, int32_t n) {
+static void observe_range(watched *w, const double *x, int32_t first, int32_t n) {
     for (int32_t c = 0; c < n; c++) {
         double *lo = &w->lo[first + c], *hi = &w->hi[first + c];
         *lo = x[c] < *lo ? x[c] : *lo;
@@ -91,7 +91,7 @@ static void see_range(watched *w, const double *x, int32_t first, int32_t n) {
     }
 }
 
-static void see_count(watched *w, const double *x, int32_t first, int32_t n) {
+static void observe_count(watched *w, const double *x, int32_t first, int32_t n) {
     hp_histogram_count(w->histogram, x, n);
     for (int32_t c = 0; c < n; c++) w->sum[first + c] += rint(x[c] / w->unit);
 }
@@ -104,12 +104,12 @@ static const double *pixel_of(const hp_observer *o, hp_dtype dtype, const void *
     return o->row;
 }
 
-static void see_row(hp_observer *o, watched *w, hp_dtype dtype, const void *data, int64_t at, int64_t pitch,
-                    const hp_box *seen) {
+static void observe_row(hp_observer *o, watched *w, hp_dtype dtype, const void *data, int64_t at,
+                        int64_t pitch, const hp_box *seen) {
     const int32_t first = seen->lo[HP_AXIS_C], n = hp_box_len(seen, HP_AXIS_C);
     for (int32_t x = 0; x < hp_box_len(seen, HP_AXIS_W); x++) {
         const double *pixel = pixel_of(o, dtype, data, at + x * pitch, n);
-        (o->passes == 0 ? see_range : see_count)(w, pixel, first, n);
+        (o->passes == 0 ? observe_range : observe_count)(w, pixel, first, n);
     }
     /* where several ranks hold channels of a pixel, the one with channel 0 counts it */
     if (o->passes == 1 && first == 0) w->pixels += hp_box_len(seen, HP_AXIS_W);
@@ -127,7 +127,7 @@ void hp_observe_box(hp_observer *o, int tensor, hp_dtype dtype, const void *data
                 (int64_t)(n - have->lo[HP_AXIS_N]) * hp_box_len(have, HP_AXIS_H) + y - have->lo[HP_AXIS_H];
             const int64_t at = (row * w + seen.lo[HP_AXIS_W] - have->lo[HP_AXIS_W]) * c + seen.lo[HP_AXIS_C] -
                                have->lo[HP_AXIS_C];
-            see_row(o, &o->watch[o->index[tensor]], dtype, data, at, c, &seen);
+            observe_row(o, &o->watch[o->index[tensor]], dtype, data, at, c, &seen);
         }
 }
 

@@ -56,7 +56,7 @@ static const option_row ROWS[] = {
 
 enum { N_ROW = sizeof ROWS / sizeof *ROWS, FIRST_KEY = 256 };
 
-static hp_status apply(const option_row *row, hp_exec_options *o, const char *arg, hp_error *err) {
+static hp_status set_option(const option_row *row, hp_exec_options *o, const char *arg, hp_error *err) {
     void *field = (char *)o + row->at;
     int64_t whole = 0;
     char what[32];
@@ -92,14 +92,14 @@ typedef struct options_state {
     hp_error *err;
 } options_state;
 
-static error_t take(int key, char *arg, struct argp_state *state) {
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
     options_state *s = state->input;
     if (key == ARGP_KEY_ARG && !s->o->plan) {
         s->o->plan = arg;
         return 0;
     }
     if (key < FIRST_KEY || key >= FIRST_KEY + N_ROW) return ARGP_ERR_UNKNOWN;
-    return apply(&ROWS[key - FIRST_KEY], s->o, arg, s->err) == HP_OK ? 0 : EINVAL;
+    return set_option(&ROWS[key - FIRST_KEY], s->o, arg, s->err) == HP_OK ? 0 : EINVAL;
 }
 
 hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err) {
@@ -107,8 +107,10 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
     for (int i = 0; i < N_ROW; i++)
         options[i] = (struct argp_option){ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, 0, ROWS[i].doc, 0};
     const struct argp argp = {
-        options, take, "PLAN.db", "Runs one rank of a plan. Started by `hplan run`, through mpirun or alone.",
-        0,       0,    0};
+        options,   parse_option,
+        "PLAN.db", "Runs one rank of a plan. Started by `hplan run`, through mpirun or alone.",
+        0,         0,
+        0};
     *o = (hp_exec_options){.data = "synthetic",
                            .threads = 1,
                            .lr = 0.01,

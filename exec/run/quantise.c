@@ -26,7 +26,7 @@ static hp_status find_observer(const char *name, hp_clip_options *clip, hp_error
     return hp_fail(err, HP_EUSAGE, "--observer %.40s: minmax, percentile, entropy or mse", name);
 }
 
-static hp_status prepare(quantising *q, hp_error *err) {
+static hp_status open_observer(quantising *q, hp_error *err) {
     const hp_job *j = q->j;
     hp_plan other = j->plan;
     if (!j->plan.graph->deployed || j->plan.strategy.prec != HP_PREC_FP32)
@@ -42,7 +42,7 @@ static hp_status prepare(quantising *q, hp_error *err) {
 }
 
 /* The box of the image it loads; NULL: none (where the loss is, only labels are loaded). */
-static const hp_box *loaded(const hp_role *role, int32_t task) {
+static const hp_box *loaded_box(const hp_role *role, int32_t task) {
     const hp_task *t = &role->task[task];
     const int32_t buffer = t->op == HP_TASK_LOAD ? role->operand[t->operand] : -1;
     return buffer < 0 ? NULL : &role->buffer[buffer].box;
@@ -51,7 +51,7 @@ static const hp_box *loaded(const hp_role *role, int32_t task) {
 /* Cuts `own`, a part of the image, where a part that `role` loads begins. */
 static void end_before(const hp_role *role, hp_box *own) {
     for (int t = 0; t < role->n_task; t++) {
-        const hp_box *other = loaded(role, t);
+        const hp_box *other = loaded_box(role, t);
         for (int a = HP_AXIS_N; other && a <= HP_AXIS_W; a++)
             if (other->lo[a] > own->lo[a] && other->lo[a] < own->hi[a]) own->hi[a] = other->lo[a];
     }
@@ -60,7 +60,7 @@ static void end_before(const hp_role *role, hp_box *own) {
 /* Tiles of the image overlap by their halos: a pixel is counted in the last tile that contains it. */
 hp_status hp_job_observe(void *job, int32_t task, hp_error *err) {
     const hp_job *j = job;
-    const hp_box *part = loaded(j->train.role, task);
+    const hp_box *part = loaded_box(j->train.role, task);
     hp_box own;
     (void)err;
     if (!j->observer) return HP_OK;
@@ -85,15 +85,15 @@ static hp_status new_observer(quantising *q, hp_error *err) {
 
 /* The ranges observed determine which channels are scaled; calibration then restarts with the rescaled
  * weights. */
-static hp_status equalise(quantising *q, hp_error *err) {
+static hp_status equalise_channels(quantising *q, hp_error *err) {
     HP_TRY(new_observer(q, err));
     HP_TRY(run_pass(q, err));
     HP_TRY(hp_equalise(q->j->memory, q->j->constants, hp_observer_most(q->j->observer), &q->factors, err));
     return hp_job_pass_reopen(q->j, &q->j->train, err);
 }
 
-static hp_status observe(quantising *q, hp_error *err) {
-    if (q->j->options->equalise) HP_TRY(equalise(q, err));
+static hp_status run_passes(quantising *q, hp_error *err) {
+    if (q->j->options->equalise) HP_TRY(equalise_channels(q, err));
     HP_TRY(new_observer(q, err));
     HP_TRY(run_pass(q, err));
     const bool counts = q->clip.kind != HP_OBSERVE_MINMAX || q->j->options->correct;
@@ -125,8 +125,8 @@ static hp_status write_file(quantising *q, hp_error *err) {
 hp_status hp_job_quantise(hp_job *j, hp_error *err) {
     quantising q = {.j = j};
     bool speaker = true;
-    HP_TRY(hp_comm_agree(j->comm, prepare(&q, err), &speaker, err));
-    hp_status s = observe(&q, err);
+    HP_TRY(hp_comm_agree(j->comm, open_observer(&q, err), &speaker, err));
+    hp_status s = run_passes(&q, err);
     if (s == HP_OK) s = hp_comm_agree(j->comm, write_file(&q, err), &speaker, err);
     hp_observer_free(j->observer);
     j->observer = NULL;

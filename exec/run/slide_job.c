@@ -11,7 +11,7 @@ static hp_output_spec heat_spec(const hp_job *j) {
     return hp_patches_heat_spec(patches_of(j), j->options->heatmap, j->plan.classes, j->options->argmax);
 }
 
-static hp_status check(const hp_job *j, hp_error *err) {
+static hp_status check_options(const hp_job *j, hp_error *err) {
     const hp_tensor *y = hp_job_logits(j);
     if (j->options->heatmap && !patches_of(j))
         return hp_fail(err, HP_EUSAGE, "--heatmap is of --data patches:IMAGE");
@@ -22,7 +22,7 @@ static hp_status check(const hp_job *j, hp_error *err) {
 }
 
 hp_status hp_job_slide_open(hp_job *j, bool *speaker, hp_error *err) {
-    HP_TRY(hp_comm_agree(j->comm, check(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, check_options(j, err), speaker, err));
     if (!patches_of(j)) return HP_OK;
     j->votes = HP_NEW(j->memory, hp_votes, 1);
     *j->votes = hp_votes_new(j->memory, j->plan.classes);
@@ -42,12 +42,12 @@ void hp_job_slide_discard(hp_job *j) {
     if (j->comm->rank == 0) hp_output_discard(&spec);
 }
 
-hp_status hp_job_slide_put(hp_job *j, int64_t first, int64_t n, const float *logits, hp_error *err) {
+hp_status hp_job_slide_write(hp_job *j, int64_t first, int64_t n, const float *logits, hp_error *err) {
     if (!j->votes) return HP_OK;
     for (int64_t i = 0; i < n; i++) hp_votes_add(j->votes, logits + i * j->votes->classes);
     if (!j->heat) return HP_OK;
-    return hp_patches_heat_put(patches_of(j), j->heat, (int32_t)first, (int32_t)n, j->votes->classes, logits,
-                               err);
+    return hp_patches_heat_write(patches_of(j), j->heat, (int32_t)first, (int32_t)n, j->votes->classes,
+                                 logits, err);
 }
 
 static hp_status sum_votes(hp_job *j, hp_error *err) {

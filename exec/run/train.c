@@ -50,7 +50,7 @@ static double cpu_now_s(void) {
 static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
     const bool overflowed = hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0;
     if (j->loss_scale.value <= 0) return HP_OK;
-    if (overflowed && hp_loss_scale_spent(j->loss_scale))
+    if (overflowed && hp_loss_scale_is_minimal(j->loss_scale))
         return hp_fail(
             err, HP_EPLAN,
             "step %d overflows fp16 at the smallest scale of the loss: its maps do; use prec=bf16, or "
@@ -60,7 +60,7 @@ static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status one_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
+static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
     const hp_step step = {.step = iter,
                           .replica = j->replica,
                           .seed = j->plan.seed,
@@ -97,7 +97,7 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
     int64_t done = 0;
     while (s == HP_OK && done < j->steps) {
-        s = one_step(j, (int32_t)done, &step_s[done], err);
+        s = run_step(j, (int32_t)done, &step_s[done], err);
         if (s == HP_OK) done++;
     }
     j->steps = done;
@@ -150,7 +150,7 @@ static int64_t peak_bytes(const hp_job *j) {
 }
 
 /* A deployed network's steps are its evaluation if samples have labels. */
-static bool scores_steps(hp_job *j) {
+static bool score_steps(hp_job *j) {
     if (j->sum[HP_METRIC_COUNTED] <= 0) return false;
     j->accuracy = mean(j->sum, HP_METRIC_CORRECT);
     j->eval_loss = mean(j->sum, HP_METRIC_LOSS);
@@ -158,7 +158,7 @@ static bool scores_steps(hp_job *j) {
     return true;
 }
 
-static void take_verdict(const hp_job *j, hp_report_final *f) {
+static void report_slide(const hp_job *j, hp_report_final *f) {
     const hp_verdict v = hp_votes_verdict(j->votes);
     f->has_slide = true;
     f->patches = v.patches;
@@ -170,7 +170,7 @@ static void take_verdict(const hp_job *j, hp_report_final *f) {
 
 hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
-    const bool scored = j->plan.graph->deployed ? scores_steps(j) : j->options->eval;
+    const bool scored = j->plan.graph->deployed ? score_steps(j) : j->options->eval;
     const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(),
                            (double)j->comm->sent_bytes, (double)j->comm->direct_bytes};
     enum { FIGURES = sizeof mine / sizeof *mine };
@@ -198,7 +198,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .rss_bytes = all + 2 * n,
                          .sent_bytes = all + 3 * n,
                          .direct_bytes = all + 4 * n};
-    if (j->votes) take_verdict(j, &f);
+    if (j->votes) report_slide(j, &f);
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
     free(all);
     return s;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int first_with(const double *length, int size) {
+static int first_rank_with_text(const double *length, int size) {
     int r = 0;
     while (r < size && length[r] <= 0) r++;
     return r;
@@ -13,7 +13,8 @@ static int first_with(const double *length, int size) {
 
 /* Broadcasts rank `r`'s text to every rank; each number carries as many bytes as a double represents
  * exactly. */
-static hp_status tell(hp_comm *comm, int r, int64_t length, const char *mine, char **text, hp_error *err) {
+static hp_status broadcast_text(hp_comm *comm, int r, int64_t length, const char *mine, char **text,
+                                hp_error *err) {
     enum { EACH = 6 };
     const int64_t n = (length + EACH - 1) / EACH;
     double *value = calloc((size_t)n, sizeof *value);
@@ -32,16 +33,16 @@ static hp_status tell(hp_comm *comm, int r, int64_t length, const char *mine, ch
 
 /* One round; *more is false when no rank had anything left to export. A rank that cannot import a choice does
  * not end the rounds, but exports nothing more: it might export for ever what it cannot import. */
-static hp_status play(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, bool *more,
-                      hp_status *adopted, hp_error *err) {
+static hp_status run_round(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, bool *more,
+                           hp_status *adopted, hp_error *err) {
     double length[comm->size];
     hp_error why;
     char *mine = *adopted == HP_OK ? ops->export_choices(device) : NULL, *text = NULL;
     hp_status s =
         hp_comm_share(comm, mine ? (double)strlen(mine) : 0, length, "the other ranks' kernels", err);
-    const int r = s == HP_OK ? first_with(length, comm->size) : comm->size;
+    const int r = s == HP_OK ? first_rank_with_text(length, comm->size) : comm->size;
     *more = r < comm->size;
-    if (*more) s = tell(comm, r, (int64_t)length[r], mine, &text, err);
+    if (*more) s = broadcast_text(comm, r, (int64_t)length[r], mine, &text, err);
     const hp_status taken = *more && s == HP_OK ? ops->import_choices(device, text, &why) : HP_OK;
     if (taken != HP_OK && *adopted == HP_OK) *adopted = hp_fail(err, taken, "%s", why.text);
     free(mine);
@@ -51,6 +52,6 @@ static hp_status play(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device
 
 hp_status hp_tuning_share(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, hp_error *err) {
     hp_status adopted = HP_OK;
-    for (bool more = ops && comm->size > 1; more;) HP_TRY(play(comm, ops, device, &more, &adopted, err));
+    for (bool more = ops && comm->size > 1; more;) HP_TRY(run_round(comm, ops, device, &more, &adopted, err));
     return adopted;
 }

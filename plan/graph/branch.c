@@ -22,9 +22,8 @@ static double start_on(const planner *p, const hp_layer *l, int branch, double f
     for (int k = 0; k < l->n_in; k++) {
         const int x = l->in[k];
         const int producer = p->g->tensor[x].producer;
-        if (producer < p->first || producer == 0)
-            continue; /* the image: each rank that reads it receives
-                                                             * it */
+        /* the image included: each rank that reads such a tensor receives it */
+        if (producer < p->first || producer == 0) continue;
         const double moved = p->branch_of[x] == branch ? 0 : macs_per_byte_moved * bytes_of(p->g, x);
         if (p->done[x] + moved > free) free = p->done[x] + moved;
     }

@@ -10,7 +10,7 @@
 
 enum { MOST_SIZE = 1 << 24, MOST_NAME = 255 };
 
-static hp_status bad(hp_error *err, int layer, const char *what) {
+static hp_status fail(hp_error *err, int layer, const char *what) {
     return hp_fail(err, HP_EDATA, "graph: layer %d: %s", layer, what);
 }
 
@@ -99,16 +99,16 @@ static hp_status check_layer(const hp_graph *g, int at, hp_error *err) {
     const hp_layer *l = &g->layer[at];
     if (!between(l->op, 0, HP_LAYER_OPS - 1) || (l->op == HP_INPUT) != (at == 0) || l->op == HP_QUANT ||
         l->op == HP_DEQUANT)
-        return bad(err, at, "an operator that cannot be there");
+        return fail(err, at, "an operator that cannot be there");
     const op_rule *r = &rules[l->op];
-    if (!between(l->n_in, r->least_in, r->most_in)) return bad(err, at, "the wrong number of inputs");
+    if (!between(l->n_in, r->least_in, r->most_in)) return fail(err, at, "the wrong number of inputs");
     for (int k = 0; k < l->n_in; k++)
-        if (!between(l->in[k], 0, at - 1)) return bad(err, at, "an input that is not computed before it");
+        if (!between(l->in[k], 0, at - 1)) return fail(err, at, "an input that is not computed before it");
     if (!between(l->n_param, r->least_param, r->most_param))
-        return bad(err, at, "the wrong number of parameters");
-    if (!numbers_in_range(l)) return bad(err, at, "a number out of range");
+        return fail(err, at, "the wrong number of parameters");
+    if (!numbers_in_range(l)) return fail(err, at, "a number out of range");
     if (l->unit < 0 || l->unit != (at ? g->layer[at - 1].unit : 0) + (at && l->unit != g->layer[at - 1].unit))
-        return bad(err, at, "units have a gap");
+        return fail(err, at, "units have a gap");
     return HP_OK;
 }
 
@@ -120,43 +120,45 @@ static hp_status check_shape(const hp_graph *g, int at, hp_error *err) {
     hp_error why;
     if (!between(t->h, 1, MOST_SIZE) || !between(t->w, 1, MOST_SIZE) || !between(t->c, 1, MOST_SIZE) ||
         (int64_t)t->h * t->w > (INT64_C(1) << 48) / t->c)
-        return bad(err, at, "an output that is empty or too large");
+        return fail(err, at, "an output that is empty or too large");
     if (hp_layer_shape(g, &g->layer[at], t->c, &made, &why) != HP_OK)
         return hp_fail(err, HP_EDATA, "graph: %.300s", why.text);
     if (made.h != t->h || made.w != t->w || made.c != t->c)
-        return bad(err, at, "an output of another shape than it makes");
+        return fail(err, at, "an output of another shape than it makes");
     return HP_OK;
 }
 
 /* --- parameters --- */
 
 /* The shape that parameter `i` of the layer must have; ends at the first 0. */
-typedef struct wanted {
+typedef struct expected_shape {
     hp_param_kind kind;
     int64_t dim[4], fan_in;
-} wanted;
+} expected_shape;
 
-static wanted weight_of(const hp_graph *g, const hp_layer *l) {
+static expected_shape weight_of(const hp_graph *g, const hp_layer *l) {
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     const int64_t window = (int64_t)l->kh * l->kw;
     if (l->op == HP_CONV)
-        return (wanted){HP_PARAM_CONV_W, {y->c, x->c / l->groups, l->kh, l->kw}, x->c / l->groups * window};
+        return (expected_shape){
+            HP_PARAM_CONV_W, {y->c, x->c / l->groups, l->kh, l->kw}, x->c / l->groups * window};
     if (l->op == HP_CONVT)
-        return (wanted){HP_PARAM_CONV_W, {x->c, y->c / l->groups, l->kh, l->kw}, y->c / l->groups * window};
+        return (expected_shape){
+            HP_PARAM_CONV_W, {x->c, y->c / l->groups, l->kh, l->kw}, y->c / l->groups * window};
     if (l->op == HP_LINEAR) {
         const int64_t in = hp_tensor_elems(g, l->in[0]);
-        return (wanted){HP_PARAM_LINEAR_W, {y->c, in}, in};
+        return (expected_shape){HP_PARAM_LINEAR_W, {y->c, in}, in};
     }
-    return (wanted){l->op == HP_BN ? HP_PARAM_BN_GAMMA : HP_PARAM_FACTOR, {y->c}, 0};
+    return (expected_shape){l->op == HP_BN ? HP_PARAM_BN_GAMMA : HP_PARAM_FACTOR, {y->c}, 0};
 }
 
-static wanted vector_of(const hp_graph *g, const hp_layer *l, int i) {
+static expected_shape vector_of(const hp_graph *g, const hp_layer *l, int i) {
     static const hp_param_kind norm[HP_NORM_PARAMS] = {HP_PARAM_BN_GAMMA, HP_PARAM_BN_BETA, HP_PARAM_BN_MEAN,
                                                        HP_PARAM_BN_VAR};
-    return (wanted){l->op == HP_BN ? norm[i] : HP_PARAM_BIAS, {g->tensor[l->out].c}, 0};
+    return (expected_shape){l->op == HP_BN ? norm[i] : HP_PARAM_BIAS, {g->tensor[l->out].c}, 0};
 }
 
-static bool param_fits(const hp_param *p, const wanted *w) {
+static bool param_fits(const hp_param *p, const expected_shape *w) {
     int64_t count = 1;
     for (int d = 0; d < 4; d++) {
         if (w->dim[d] == 0) {
@@ -173,10 +175,10 @@ static bool param_fits(const hp_param *p, const wanted *w) {
 static hp_status check_params(const hp_graph *g, int at, hp_error *err) {
     const hp_layer *l = &g->layer[at];
     for (int i = 0; i < l->n_param; i++) {
-        const wanted w = i == 0 ? weight_of(g, l) : vector_of(g, l, i);
+        const expected_shape w = i == 0 ? weight_of(g, l) : vector_of(g, l, i);
         const hp_param *p = &g->param[l->param[i]];
         if (p->layer != at || !param_fits(p, &w))
-            return bad(err, at, "a parameter of another shape than it needs");
+            return fail(err, at, "a parameter of another shape than it needs");
     }
     return HP_OK;
 }
@@ -187,9 +189,9 @@ static hp_status check_work(const hp_graph *g, int at, int64_t *total, hp_error 
     int64_t macs = 0;
     if (matrix && __builtin_mul_overflow(hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out),
                                          g->param[l->param[0]].fan_in, &macs))
-        return bad(err, at, "too many multiply-adds");
+        return fail(err, at, "too many multiply-adds");
     if (__builtin_add_overflow(*total, macs, total) || *total > INT64_C(1) << 60)
-        return bad(err, at, "too many multiply-adds");
+        return fail(err, at, "too many multiply-adds");
     return HP_OK;
 }
 

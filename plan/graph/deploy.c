@@ -10,32 +10,32 @@
 
 typedef struct fold_state {
     const hp_graph *g;
-    hp_layer *layer; /* copies of g's layers; a host absorbs others and moves to their place */
-    int32_t *uses;   /* per tensor: number of reads; the logits count once more */
-    int32_t *as;     /* per tensor: the tensor that replaces it (dropout's input for its output) */
-    int32_t *at;     /* per layer: layer number at which it is computed now, -1: removed */
+    hp_layer *layer;      /* copies of g's layers; a host absorbs others and moves to their place */
+    int32_t *uses;        /* per tensor: number of reads; the logits count once more */
+    int32_t *replaced_by; /* per tensor: the tensor that replaces it (dropout's input for its output) */
+    int32_t *at;          /* per layer: layer number at which it is computed now, -1: removed */
 } fold_state;
 
-static int32_t stands_for(const fold_state *s, int32_t tensor) {
-    while (s->as[tensor] != tensor) tensor = s->as[tensor];
+static int32_t replacement_of(const fold_state *s, int32_t tensor) {
+    while (s->replaced_by[tensor] != tensor) tensor = s->replaced_by[tensor];
     return tensor;
 }
 
 /* Can the activation be fused into any layer? Clamps and hard swish can. */
-static bool fuses(const hp_layer *l) {
+static bool can_fuse_anywhere(const hp_layer *l) {
     return l->act == HP_ACT_RELU || l->act == HP_ACT_RELU6 || l->act == HP_ACT_CLIP ||
            l->act == HP_ACT_HSWISH || l->act == HP_ACT_NONE;
 }
 
 /* The layer that makes the tensor, if only the reader uses it and no activation has been fused into it
  * yet. */
-static hp_layer *open_host(const fold_state *s, int32_t tensor) {
+static hp_layer *fusable_producer(const fold_state *s, int32_t tensor) {
     hp_layer *h = &s->layer[s->g->tensor[tensor].producer];
     return s->uses[tensor] == 1 && h->op != HP_INPUT && h->act == HP_ACT_NONE ? h : NULL;
 }
 
 /* The host also computes layer `l`, at that layer's place. */
-static void take_over(fold_state *s, hp_layer *host, int l) {
+static void absorb_layer(fold_state *s, hp_layer *host, int l) {
     const hp_layer *taken = &s->layer[l];
     const int h = (int)(host - s->layer);
     host->act = taken->act;
@@ -43,47 +43,47 @@ static void take_over(fold_state *s, hp_layer *host, int l) {
     host->act_b = taken->act_b;
     s->at[h] = l;
     s->at[l] = -1;
-    s->as[taken->out] = host->out;
+    s->replaced_by[taken->out] = host->out;
     s->uses[host->out] = s->uses[taken->out];
 }
 
 static void fold_norm(fold_state *s, int l) {
-    hp_layer *bn = &s->layer[l], *host = open_host(s, bn->in[0]);
+    hp_layer *bn = &s->layer[l], *host = fusable_producer(s, bn->in[0]);
     if (!host || !hp_layer_is_matrix(host) || host->n_norm || host->n_in > 1) return;
     if (bn->n_in > 1 && host->op == HP_LINEAR) return;
-    if (!fuses(bn)) return;
+    if (!can_fuse_anywhere(bn)) return;
     memcpy(host->norm, bn->param, sizeof host->norm);
     host->n_norm = HP_NORM_PARAMS;
     host->eps = bn->eps;
     if (bn->n_in > 1) host->in[host->n_in++] = bn->in[1];
-    take_over(s, host, l);
+    absorb_layer(s, host, l);
 }
 
 static void fold_add(fold_state *s, int l) {
     hp_layer *add = &s->layer[l];
-    if (add->in[0] == add->in[1] || !fuses(add)) return;
-    for (int k = 1; k >= 0; k--) { /* the later of the two is more likely to have absorbed the other
-                                    * already */
-        hp_layer *host = open_host(s, add->in[k]);
+    if (add->in[0] == add->in[1] || !can_fuse_anywhere(add)) return;
+    /* the later of the two is more likely to have absorbed the other already */
+    for (int k = 1; k >= 0; k--) {
+        hp_layer *host = fusable_producer(s, add->in[k]);
         if (!host || (host->op != HP_CONV && host->op != HP_CONVT) || host->n_in > 1) continue;
         host->in[host->n_in++] = add->in[1 - k];
-        take_over(s, host, l);
+        absorb_layer(s, host, l);
         return;
     }
 }
 
 static void fold_act(fold_state *s, int l) {
-    hp_layer *host = open_host(s, s->layer[l].in[0]);
+    hp_layer *host = fusable_producer(s, s->layer[l].in[0]);
     const bool takes = host && (hp_layer_is_matrix(host) || host->op == HP_BN || host->op == HP_ADD ||
                                 host->op == HP_MUL || host->op == HP_SCALE);
-    if (takes && fuses(&s->layer[l])) take_over(s, host, l);
+    if (takes && can_fuse_anywhere(&s->layer[l])) absorb_layer(s, host, l);
 }
 
 static void fold_layer(fold_state *s, int l) {
     hp_layer *layer = &s->layer[l];
-    for (int k = 0; k < layer->n_in; k++) layer->in[k] = stands_for(s, layer->in[k]);
+    for (int k = 0; k < layer->n_in; k++) layer->in[k] = replacement_of(s, layer->in[k]);
     if (layer->op == HP_DROPOUT) {
-        s->as[layer->out] = layer->in[0];
+        s->replaced_by[layer->out] = layer->in[0];
         s->uses[layer->in[0]] += s->uses[layer->out] - 1;
         s->at[l] = -1;
     }
@@ -100,7 +100,7 @@ static void count_uses(fold_state *s) {
 
 /* Layers in the order of their new places. A host keeps the unit of the layer it absorbed, so units stay
  * contiguous. */
-static hp_graph *emit(hp_arena *arena, const fold_state *s) {
+static hp_graph *emit_layers(hp_arena *arena, const fold_state *s) {
     const hp_graph *g = s->g;
     hp_graph *out = HP_NEW(arena, hp_graph, 1);
     *out = *g;
@@ -119,18 +119,18 @@ static hp_graph *emit(hp_arena *arena, const fold_state *s) {
     return out;
 }
 
-static hp_graph *fold(hp_arena *arena, const hp_graph *g) {
+static hp_graph *fold_layers(hp_arena *arena, const hp_graph *g) {
     hp_arena *scratch = hp_arena_new();
     fold_state s = {g, HP_NEW(scratch, hp_layer, g->n_layer), HP_NEW(scratch, int32_t, g->n_tensor),
                     HP_NEW(scratch, int32_t, g->n_tensor), HP_NEW(scratch, int32_t, g->n_layer)};
     memcpy(s.layer, g->layer, sizeof *g->layer * (size_t)g->n_layer);
-    for (int t = 0; t < g->n_tensor; t++) s.as[t] = t;
+    for (int t = 0; t < g->n_tensor; t++) s.replaced_by[t] = t;
     for (int l = 0; l < g->n_layer; l++) s.at[l] = l;
     count_uses(&s);
     for (int l = 0; l < g->n_layer; l++) fold_layer(&s, l);
     for (int l = 0; l < g->n_layer; l++)
-        for (int k = 0; k < s.layer[l].n_in; k++) s.layer[l].in[k] = stands_for(&s, s.layer[l].in[k]);
-    hp_graph *out = emit(arena, &s);
+        for (int k = 0; k < s.layer[l].n_in; k++) s.layer[l].in[k] = replacement_of(&s, s.layer[l].in[k]);
+    hp_graph *out = emit_layers(arena, &s);
     hp_arena_free(scratch);
     return out;
 }
@@ -190,7 +190,7 @@ static void split_pools(hp_arena *arena, hp_graph *g) {
     hp_deploy_renumber(arena, g, tensor, n_tensor);
 }
 
-static void own_params(hp_arena *arena, hp_graph *g) {
+static void copy_params(hp_arena *arena, hp_graph *g) {
     hp_param *param = HP_NEW(arena, hp_param, g->n_param + 1);
     if (g->n_param) memcpy(param, g->param, sizeof *param * (size_t)g->n_param);
     g->param = param;
@@ -249,7 +249,7 @@ static int32_t *producers(hp_arena *arena, const hp_graph *g, int n_tensor) {
 
 hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_options *o, hp_graph **out,
                           hp_error *err) {
-    hp_graph *folded = fold(arena, g);
+    hp_graph *folded = fold_layers(arena, g);
     hp_deploy_concats(folded);
     hp_graph *late = late_branches(arena, folded, producers(arena, folded, g->n_tensor));
     hp_deploy_renumber(arena, folded, g->tensor, g->n_tensor);
@@ -260,7 +260,7 @@ hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_op
     split_pools(arena, folded);
     folded->prec = o->prec;
     HP_TRY(hp_deploy_stores(arena, folded, o, err));
-    own_params(arena, folded);
+    copy_params(arena, folded);
     *out = folded;
     return HP_OK;
 }

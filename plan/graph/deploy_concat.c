@@ -14,11 +14,11 @@
 typedef struct joining {
     hp_graph *g;
     int32_t *last; /* per tensor: the last layer that reads it, -1 */
-    bool *gone;    /* per layer */
+    bool *removed; /* per layer */
 } joining;
 
 /* Only joins its inputs: no parameters, no activation. */
-static bool is_plain(const hp_layer *l) {
+static bool is_plain_concat(const hp_layer *l) {
     return l->op == HP_CONCAT && l->n_param == 0 && l->act == HP_ACT_NONE;
 }
 
@@ -30,14 +30,14 @@ static int times_read(const hp_layer *l, int32_t tensor) {
 
 static bool reads_pieces(const hp_layer *l, int32_t tensor, int pieces) {
     const bool point = l->op == HP_BN || l->op == HP_SCALE || l->op == HP_ACT;
-    if (!is_plain(l)) return point && l->n_in == 1;
+    if (!is_plain_concat(l)) return point && l->n_in == 1;
     return l->n_in + times_read(l, tensor) * (pieces - 1) <= HP_MAX_IN;
 }
 
 /* May the concatenation be removed? Not if its output is the network's. */
-static bool may_go(const joining *j, int layer) {
+static bool may_remove(const joining *j, int layer) {
     const hp_layer *cat = &j->g->layer[layer];
-    if (!is_plain(cat) || j->last[cat->out] < 0 || layer == j->g->n_layer - 1) return false;
+    if (!is_plain_concat(cat) || j->last[cat->out] < 0 || layer == j->g->n_layer - 1) return false;
     for (int l = layer + 1; l <= j->last[cat->out]; l++) {
         const hp_layer *reader = &j->g->layer[l];
         if (times_read(reader, cat->out) && !reads_pieces(reader, cat->out, cat->n_in)) return false;
@@ -64,10 +64,10 @@ static void note_readers(joining *j) {
         for (int k = 0; k < j->g->layer[l].n_in; k++) j->last[j->g->layer[l].in[k]] = l;
 }
 
-static void drop_gone(joining *j) {
+static void drop_removed(joining *j) {
     int n = 0;
     for (int l = 0; l < j->g->n_layer; l++)
-        if (!j->gone[l]) j->g->layer[n++] = j->g->layer[l];
+        if (!j->removed[l]) j->g->layer[n++] = j->g->layer[l];
     j->g->n_layer = n;
 }
 
@@ -76,11 +76,11 @@ void hp_deploy_concats(hp_graph *g) {
     joining j = {g, HP_NEW(scratch, int32_t, g->n_tensor), HP_NEW(scratch, bool, g->n_layer)};
     note_readers(&j);
     for (int l = 1; l < g->n_layer; l++) {
-        j.gone[l] = may_go(&j, l);
+        j.removed[l] = may_remove(&j, l);
         const int32_t out = g->layer[l].out;
-        for (int r = l + 1; j.gone[l] && r <= j.last[out]; r++)
+        for (int r = l + 1; j.removed[l] && r <= j.last[out]; r++)
             if (times_read(&g->layer[r], out)) read_pieces(&g->layer[r], &g->layer[l]);
     }
-    drop_gone(&j);
+    drop_removed(&j);
     hp_arena_free(scratch);
 }

@@ -61,7 +61,7 @@ static bool is_map(const hp_graph *g, int tensor) {
     return (int64_t)g->tensor[tensor].h * g->tensor[tensor].w > 1;
 }
 
-static bool listed(const char *list, const char *name) {
+static bool is_listed(const char *list, const char *name) {
     const size_t n = strlen(name);
     for (const char *at = list; at && (at = strstr(at, name)); at += n)
         if ((at == list || at[-1] == ',') && (at[n] == ',' || at[n] == 0)) return true;
@@ -69,7 +69,7 @@ static bool listed(const char *list, const char *name) {
 }
 
 static bool kept_real(const store_state *s, const hp_layer *l) {
-    return listed(s->o->float_layers, l->name);
+    return is_listed(s->o->float_layers, l->name);
 }
 
 static bool stores_low(const store_state *s, int layer) {
@@ -86,7 +86,7 @@ static bool stores_low(const store_state *s, int layer) {
 }
 
 /* The store in which the layer must read input `k`; -1: either. `low`: its output is stored low. */
-static int wanted(const store_state *s, const hp_layer *l, int k, bool low) {
+static int required_store(const store_state *s, const hp_layer *l, int k, bool low) {
     const bool matrix = l->op == HP_CONV || l->op == HP_CONVT;
     const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* scales each input by itself */
     if (l->op == HP_ADAPTPOOL || scales || (matrix && k == 0 && !low && !kept_real(s, l))) return -1;
@@ -106,7 +106,7 @@ static void append_layer(store_state *s, hp_layer l) {
 }
 
 /* The tensor in the other store, converted once, before the first layer that reads it so. */
-static int32_t converted(store_state *s, int32_t tensor, hp_store to, int unit) {
+static int32_t converted_tensor(store_state *s, int32_t tensor, hp_store to, int unit) {
     if (s->other[tensor] >= 0) return s->other[tensor];
     const hp_layer *from = &s->g->layer[s->g->tensor[tensor].producer];
     hp_tensor t = s->tensor[tensor];
@@ -127,12 +127,12 @@ static void store_layer(store_state *s, int layer) {
     const bool low = stores_low(s, layer);
     s->tensor[l.out].store = low ? (int32_t)s->low : HP_STORE_REAL;
     for (int k = 0; k < l.n_in; k++) {
-        const int want = wanted(s, &l, k, low);
+        const int want = required_store(s, &l, k, low);
         /* raw pixels are not a quantised tensor: only a convolution reads them directly */
         const bool raw = s->g->tensor[l.in[k]].producer == 0 && s->tensor[l.in[k]].store == HP_STORE_U8;
         const bool reads_raw = l.op == HP_CONV && k == 0 && want != HP_STORE_REAL;
         if (raw && !reads_raw) {
-            l.in[k] = converted(s, l.in[k], HP_STORE_REAL, l.unit);
+            l.in[k] = converted_tensor(s, l.in[k], HP_STORE_REAL, l.unit);
             if (want == (int)s->low) {
                 const int32_t real = l.in[k];
                 hp_tensor t = s->tensor[real];
@@ -148,7 +148,7 @@ static void store_layer(store_state *s, int layer) {
             continue;
         }
         if (want >= 0 && s->tensor[l.in[k]].store != want)
-            l.in[k] = converted(s, l.in[k], (hp_store)want, l.unit);
+            l.in[k] = converted_tensor(s, l.in[k], (hp_store)want, l.unit);
     }
     append_layer(s, l);
 }
@@ -172,7 +172,8 @@ static void set_dynamic(hp_graph *g, const hp_deploy_options *o) {
     for (int l = 0; l < g->n_layer; l++) {
         hp_layer *layer = &g->layer[l];
         const bool matrix = layer->op == HP_CONV || layer->op == HP_CONVT || layer->op == HP_LINEAR;
-        layer->dynamic = o->prec == HP_PREC_INT8_DYNAMIC && matrix && !listed(o->float_layers, layer->name);
+        layer->dynamic =
+            o->prec == HP_PREC_INT8_DYNAMIC && matrix && !is_listed(o->float_layers, layer->name);
     }
 }
 

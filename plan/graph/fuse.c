@@ -29,7 +29,7 @@ static hp_layer *sole_reader(fuse_state *s, const hp_layer *host, int op) {
     return r->op == op && r->unit == host->unit ? r : NULL;
 }
 
-static void absorb(fuse_state *s, hp_layer *host, const hp_layer *taken) {
+static void absorb_layer(fuse_state *s, hp_layer *host, const hp_layer *taken) {
     s->absorbed[taken - s->layer] = true;
     host->out = taken->out;
     host->act = taken->act;
@@ -44,12 +44,12 @@ static void absorb_add(fuse_state *s, hp_layer *bn) {
     if (s->g->tensor[other].producer > bn - s->layer)
         return; /* the other summand is not computed yet: its own norm may absorb the add */
     bn->in[bn->n_in++] = other;
-    absorb(s, bn, add);
+    absorb_layer(s, bn, add);
 }
 
 static void absorb_act(fuse_state *s, hp_layer *host) {
     const hp_layer *act = sole_reader(s, host, HP_ACT);
-    if (act) absorb(s, host, act);
+    if (act) absorb_layer(s, host, act);
 }
 
 static void fuse_layer(fuse_state *s, int l) {
@@ -60,7 +60,7 @@ static void fuse_layer(fuse_state *s, int l) {
 }
 
 /* Emits the remaining layers, renumbered; tensors in the order of their producers. */
-static void emit(const fuse_state *s, hp_graph *out) {
+static void emit_layers(const fuse_state *s, hp_graph *out) {
     int32_t *tensor_id = s->uses; /* reused as: old tensor -> new tensor */
     for (int l = 0; l < s->g->n_layer; l++) {
         if (s->absorbed[l]) continue;
@@ -95,7 +95,7 @@ hp_graph *hp_graph_fuse(hp_arena *arena, const hp_graph *g) {
     out->tensor = HP_NEW(arena, hp_tensor, g->n_layer);
     out->param = HP_NEW(arena, hp_param, g->n_param);
     if (g->n_param) memcpy(out->param, g->param, sizeof *g->param * (size_t)g->n_param);
-    emit(&s, out);
+    emit_layers(&s, out);
     hp_graph_index_units(arena, out);
     hp_arena_free(scratch);
     return out;

@@ -60,7 +60,7 @@ enum {
 
 /* --- writing --- */
 
-static void set(json_t *object, const char *key, json_t *value) {
+static void set_member(json_t *object, const char *key, json_t *value) {
     HP_ASSERT(value && json_object_set_new(object, key, value) == 0);
 }
 
@@ -72,33 +72,33 @@ static json_t *dims_of(const int32_t *dim, int n) {
 
 static json_t *param_object(const hp_param *p) {
     json_t *o = json_object();
-    set(o, "name", json_string(p->name));
-    set(o, "kind", json_string(kind_names[p->kind]));
-    set(o, "init", json_string(init_names[p->init]));
-    set(o, "dim", dims_of(p->dim, p->n_dim));
-    set(o, "fan_in", json_integer(p->fan_in));
+    set_member(o, "name", json_string(p->name));
+    set_member(o, "kind", json_string(kind_names[p->kind]));
+    set_member(o, "init", json_string(init_names[p->init]));
+    set_member(o, "dim", dims_of(p->dim, p->n_dim));
+    set_member(o, "fan_in", json_integer(p->fan_in));
     return o;
 }
 
 static json_t *layer_object(const hp_graph *g, const hp_layer *l) {
     const hp_tensor *t = &g->tensor[l->out];
     json_t *o = json_object(), *params = json_array();
-    set(o, "name", json_string(l->name));
-    set(o, "op", json_string(hp_layer_infos[l->op].name));
-    set(o, "in", dims_of(l->in, l->n_in));
-    set(o, "shape", dims_of((const int32_t[3]){t->h, t->w, t->c}, 3));
-    if (l->act != HP_ACT_NONE) set(o, "act", json_string(hp_act_names[l->act]));
+    set_member(o, "name", json_string(l->name));
+    set_member(o, "op", json_string(hp_layer_infos[l->op].name));
+    set_member(o, "in", dims_of(l->in, l->n_in));
+    set_member(o, "shape", dims_of((const int32_t[3]){t->h, t->w, t->c}, 3));
+    if (l->act != HP_ACT_NONE) set_member(o, "act", json_string(hp_act_names[l->act]));
     for (int i = 0; i < N_NUMBERS; i++) {
         const void *at = (const char *)l + numbers[i].offset;
         const double real = numbers[i].real ? *(const double *)at : 0;
         const int32_t whole = numbers[i].real ? 0 : *(const int32_t *)at;
         if (real != 0 || signbit(real) || whole != 0) /* -0 differs from 0 */
-            set(o, numbers[i].key, numbers[i].real ? json_real(real) : json_integer(whole));
+            set_member(o, numbers[i].key, numbers[i].real ? json_real(real) : json_integer(whole));
     }
     for (int i = 0; i < l->n_param; i++)
         HP_ASSERT(json_array_append_new(params, param_object(&g->param[l->param[i]])) == 0);
     if (l->n_param)
-        set(o, "params", params);
+        set_member(o, "params", params);
     else
         json_decref(params);
     return o;
@@ -106,12 +106,12 @@ static json_t *layer_object(const hp_graph *g, const hp_layer *l) {
 
 const char *hp_graph_json(hp_arena *arena, const hp_graph *g) {
     json_t *root = json_object(), *layers = json_array();
-    set(root, "net", json_string(g->net));
-    set(root, "image", dims_of((const int32_t[3]){g->image_h, g->image_w, g->image_c}, 3));
-    set(root, "classes", json_integer(g->classes));
+    set_member(root, "net", json_string(g->net));
+    set_member(root, "image", dims_of((const int32_t[3]){g->image_h, g->image_w, g->image_c}, 3));
+    set_member(root, "classes", json_integer(g->classes));
     for (int l = 0; l < g->n_layer; l++)
         HP_ASSERT(json_array_append_new(layers, layer_object(g, &g->layer[l])) == 0);
-    set(root, "layers", layers);
+    set_member(root, "layers", layers);
     char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
     HP_ASSERT(text);
     const char *copy = hp_arena_strdup(arena, text);

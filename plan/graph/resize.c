@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The layer's output shape when its output size is left open. */
-static hp_status natural(const hp_graph *g, const hp_layer *l, hp_tensor *out, hp_error *err) {
+static hp_status natural_shape(const hp_graph *g, const hp_layer *l, hp_tensor *out, hp_error *err) {
     hp_layer open = *l;
     open.out_h = open.out_w = 0;
     return hp_layer_shape(g, &open, g->tensor[l->out].c, out, err);
@@ -19,8 +19,8 @@ static hp_status resize_windows(const hp_graph *old, hp_graph *g, hp_layer *l, h
     const bool rows = l->out_h > 0, columns = l->out_w > 0;
     hp_tensor was, is;
     if (!rows && !columns) return HP_OK;
-    HP_TRY(natural(old, l, &was, err));
-    HP_TRY(natural(g, l, &is, err));
+    HP_TRY(natural_shape(old, l, &was, err));
+    HP_TRY(natural_shape(g, l, &is, err));
     if (rows) l->out_h += is.h - was.h;
     if (columns) l->out_w += is.w - was.w;
     if ((l->out_h > 0) == rows && (l->out_w > 0) == columns) return HP_OK;
@@ -93,7 +93,7 @@ static hp_status resize_layer(const hp_graph *old, hp_graph *g, hp_layer *l, hp_
     return HP_OK;
 }
 
-static void *copy(hp_arena *arena, const void *from, size_t bytes) {
+static void *copy_graph(hp_arena *arena, const void *from, size_t bytes) {
     return bytes ? memcpy(hp_arena_alloc(arena, bytes), from, bytes) : NULL;
 }
 
@@ -103,9 +103,9 @@ hp_status hp_graph_resize(hp_arena *arena, const hp_graph *g, int image_h, int i
     *r = *g;
     r->image_h = image_h;
     r->image_w = image_w;
-    r->layer = copy(arena, g->layer, sizeof *g->layer * (size_t)g->n_layer);
-    r->tensor = copy(arena, g->tensor, sizeof *g->tensor * (size_t)g->n_tensor);
-    r->param = copy(arena, g->param, sizeof *g->param * (size_t)g->n_param);
+    r->layer = copy_graph(arena, g->layer, sizeof *g->layer * (size_t)g->n_layer);
+    r->tensor = copy_graph(arena, g->tensor, sizeof *g->tensor * (size_t)g->n_tensor);
+    r->param = copy_graph(arena, g->param, sizeof *g->param * (size_t)g->n_param);
     for (int l = 0; l < g->n_layer; l++) HP_TRY(resize_layer(g, r, &r->layer[l], err));
     *out = r;
     return HP_OK;

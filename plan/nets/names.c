@@ -14,8 +14,8 @@ enum { /* limits for names from untrusted plan files: memory, and multiply-adds 
 };
 
 /* Parses an integer at *text, without sign or leading zero, and advances *text past it. */
-static hp_status take_number(const char **text, const char *what, int low, int high, int *value,
-                             hp_error *err) {
+static hp_status parse_number(const char **text, const char *what, int low, int high, int *value,
+                              hp_error *err) {
     char digits[16];
     const size_t n = strspn(*text, "0123456789");
     int64_t v = 0;
@@ -30,7 +30,7 @@ static hp_status take_number(const char **text, const char *what, int low, int h
 /* Depths of a family are step*n + 2, n >= 1. */
 static hp_status parse_depth(const char *net, const char **rest, int step, hp_net_args *args, hp_error *err) {
     const int stem = (int)(*rest - net);
-    HP_TRY(take_number(rest, "the depth of the network", 1, MAX_DEPTH, &args->depth, err));
+    HP_TRY(parse_number(rest, "the depth of the network", 1, MAX_DEPTH, &args->depth, err));
     const int over = args->depth - 2;
     if (over >= step && over % step == 0) return HP_OK;
     return hp_fail(err, HP_EUSAGE, "network %s: the depth must be %dn+2, for example %.*s%d", net, step, stem,
@@ -60,37 +60,44 @@ static hp_status parse_amoebanetd(const char *net, const char *rest, hp_net_args
     static const char form[] = "amoebanetd:L,F, for example amoebanetd:18,208";
     if (*rest++ != ':')
         return hp_fail(err, HP_EUSAGE, "network %s: how many layers and filters? The form is %s", net, form);
-    HP_TRY(take_number(&rest, "the layers of amoebanetd", 3, MAX_AMOEBA_LAYERS, &args->layers, err));
+    HP_TRY(parse_number(&rest, "the layers of amoebanetd", 3, MAX_AMOEBA_LAYERS, &args->layers, err));
     if (args->layers % 3)
         return hp_fail(err, HP_EUSAGE,
                        "network %s: the layers must be divisible by 3, for example amoebanetd:%d,208", net,
                        args->layers / 3 * 3);
     if (*rest++ != ',') return hp_fail(err, HP_EUSAGE, "network %s: the form is %s", net, form);
-    HP_TRY(take_number(&rest, "the filters of amoebanetd", 8, MAX_AMOEBA_FILTERS, &args->filters, err));
+    HP_TRY(parse_number(&rest, "the filters of amoebanetd", 8, MAX_AMOEBA_FILTERS, &args->filters, err));
     return parse_end(net, rest, form, err);
 }
 
 static hp_status parse_unet(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
     if (*rest == '\0') return HP_OK;
     rest++; /* ':' */
-    HP_TRY(take_number(&rest, "the filters of unet", 1, MAX_UNET_FILTERS, &args->filters, err));
+    HP_TRY(parse_number(&rest, "the filters of unet", 1, MAX_UNET_FILTERS, &args->filters, err));
     return parse_end(net, rest, "unet or unet:F", err);
 }
 
 static const hp_net_row rows[] = {
-    {"cnn", {0}, 10, hp_net_write_cnn, NULL},
-    {"resnet18", {.depth = 18}, 1000, hp_net_write_resnet, NULL},
-    {"resnet34", {.depth = 34}, 1000, hp_net_write_resnet, NULL},
-    {"resnet50", {.depth = 50}, 1000, hp_net_write_resnet, NULL},
-    {"resnet101", {.depth = 101}, 1000, hp_net_write_resnet, NULL},
-    {"resnet152", {.depth = 152}, 1000, hp_net_write_resnet, NULL},
-    {"vgg19", {0}, 1000, hp_net_write_vgg19, NULL},
-    {"mobilenetv2", {0}, 1000, hp_net_write_mobilenetv2, NULL},
-    {"densenet121", {0}, 1000, hp_net_write_densenet121, NULL},
-    {"amoebanetd", {0}, 1000, hp_net_write_amoebanetd, parse_amoebanetd},
-    {"unet", {.filters = 64}, 2, hp_net_write_unet, parse_unet},
-    {"resnet-v1-", {0}, 10, hp_net_write_cifar_v1, parse_v1},
-    {"resnet-v2-", {0}, 10, hp_net_write_cifar_v2, parse_v2},
+    {.name = "cnn", .default_classes = 10, .write = hp_net_write_cnn},
+    {.name = "resnet18", .args = {.depth = 18}, .default_classes = 1000, .write = hp_net_write_resnet},
+    {.name = "resnet34", .args = {.depth = 34}, .default_classes = 1000, .write = hp_net_write_resnet},
+    {.name = "resnet50", .args = {.depth = 50}, .default_classes = 1000, .write = hp_net_write_resnet},
+    {.name = "resnet101", .args = {.depth = 101}, .default_classes = 1000, .write = hp_net_write_resnet},
+    {.name = "resnet152", .args = {.depth = 152}, .default_classes = 1000, .write = hp_net_write_resnet},
+    {.name = "vgg19", .default_classes = 1000, .write = hp_net_write_vgg19},
+    {.name = "mobilenetv2", .default_classes = 1000, .write = hp_net_write_mobilenetv2},
+    {.name = "densenet121", .default_classes = 1000, .write = hp_net_write_densenet121},
+    {.name = "amoebanetd",
+     .default_classes = 1000,
+     .write = hp_net_write_amoebanetd,
+     .parse = parse_amoebanetd},
+    {.name = "unet",
+     .args = {.filters = 64},
+     .default_classes = 2,
+     .write = hp_net_write_unet,
+     .parse = parse_unet},
+    {.name = "resnet-v1-", .default_classes = 10, .write = hp_net_write_cifar_v1, .parse = parse_v1},
+    {.name = "resnet-v2-", .default_classes = 10, .write = hp_net_write_cifar_v2, .parse = parse_v2},
 };
 
 #define NET_NAMES                                                                                            \
@@ -99,30 +106,30 @@ static const hp_net_row rows[] = {
     "(L = 3n), unet:F, resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
 
 /* Networks that the command line's documentation names but this version does not have. */
-static const char *const absent[] = {"gpt", "moe-gpt", "dlrm"};
+static const char *const planned[] = {"gpt", "moe-gpt", "dlrm"};
 
 /* Does `net` start with `name`, alone or before a colon? */
-static bool named(const char *net, const char *name) {
+static bool has_base_name(const char *net, const char *name) {
     const size_t n = strlen(name);
     return strncmp(net, name, n) == 0 && (net[n] == '\0' || net[n] == ':');
 }
 
-static bool matches(const hp_net_row *row, const char *net) {
+static bool row_matches(const hp_net_row *row, const char *net) {
     const size_t n = strlen(row->name);
     if (!row->parse) return strcmp(net, row->name) == 0;
-    return row->name[n - 1] == '-' ? strncmp(net, row->name, n) == 0 : named(net, row->name);
+    return row->name[n - 1] == '-' ? strncmp(net, row->name, n) == 0 : has_base_name(net, row->name);
 }
 
 const hp_net_row *hp_net_find(const char *net) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (matches(&rows[i], net)) return &rows[i];
+        if (row_matches(&rows[i], net)) return &rows[i];
     return NULL;
 }
 
 hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err) {
     *row = hp_net_find(net);
-    for (size_t i = 0; !*row && i < sizeof absent / sizeof absent[0]; i++)
-        if (named(net, absent[i]))
+    for (size_t i = 0; !*row && i < sizeof planned / sizeof planned[0]; i++)
+        if (has_base_name(net, planned[i]))
             return hp_fail(err, HP_EUNAVAIL, "network %s: this version does not have it; it has " NET_NAMES,
                            net);
     if (!*row) return hp_fail(err, HP_EUSAGE, "unknown network '%s'; known are " NET_NAMES, net);

@@ -137,7 +137,7 @@ struct onnx_op {
 #undef READ
 #undef FOLD
 #undef BOTH
-const onnx_op *onnx_find_op(const char *domain, const char *name); /* onnx/ops.c; NULL: unknown */
+const onnx_op *onnx_find_op(const char *domain, const char *name); /* NULL: unknown */
 
 /* Formats "model.onnx: node 'conv1' (Conv): " and the message; returns HP_EDATA. */
 hp_status onnx_fail(const onnx_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -13,7 +13,7 @@ static int32_t *slot_of(const onnx_names *s, const char *name) {
     return &s->slot[i];
 }
 
-static void grow(onnx_names *s) {
+static void grow_slots(onnx_names *s) {
     s->n_slot = s->n_slot ? 2 * s->n_slot : 64;
     s->slot = HP_NEW(s->arena, int32_t, s->n_slot);
     memset(s->slot, -1, sizeof *s->slot * (size_t)s->n_slot);
@@ -25,7 +25,7 @@ int32_t onnx_names_find(const onnx_names *s, const char *name) {
 }
 
 int32_t onnx_names_add(onnx_names *s, const char *name, bool *added) {
-    if (2 * (s->n + 1) > s->n_slot) grow(s);
+    if (2 * (s->n + 1) > s->n_slot) grow_slots(s);
     int32_t *slot = slot_of(s, name);
     *added = *slot < 0;
     if (*slot >= 0) return *slot;

@@ -83,7 +83,7 @@ static hp_status name_values(onnx_reader *r, const Onnx__GraphProto *g) {
 
 /* --- what the output needs --- */
 
-static hp_status need(onnx_reader *r, const char *name, int32_t *stack, int *n) {
+static hp_status push_needed(onnx_reader *r, const char *name, int32_t *stack, int *n) {
     onnx_value *v = value_of(r, name);
     if (!v)
         return hp_fail(r->err, HP_EDATA, "%s: nothing makes '%s', which the model reads; export it again",
@@ -99,13 +99,13 @@ static hp_status mark_needed(onnx_reader *r, const Onnx__GraphProto *g, bool *ne
     int n = 0;
     if (g->n_output == 0 || !g->output[0]->name || !*g->output[0]->name)
         return hp_fail(r->err, HP_EDATA, "%s: the model has no output", r->file);
-    HP_TRY(need(r, g->output[0]->name, stack, &n));
+    HP_TRY(push_needed(r, g->output[0]->name, stack, &n));
     while (n > 0) {
         const int32_t k = stack[--n];
         if (needed[k]) continue;
         needed[k] = true;
         for (size_t i = 0; i < g->node[k]->n_input; i++)
-            if (*g->node[k]->input[i]) HP_TRY(need(r, g->node[k]->input[i], stack, &n));
+            if (*g->node[k]->input[i]) HP_TRY(push_needed(r, g->node[k]->input[i], stack, &n));
     }
     return HP_OK;
 }
@@ -113,7 +113,7 @@ static hp_status mark_needed(onnx_reader *r, const Onnx__GraphProto *g, bool *ne
 /* --- nodes --- */
 
 /* Sets the call's inputs; *constant: none of them is a tensor. */
-static hp_status take_inputs(onnx_call *c, bool *constant) {
+static hp_status collect_inputs(onnx_call *c, bool *constant) {
     onnx_reader *r = c->r;
     *constant = true;
     for (int i = 0; i < c->n_in; i++) {
@@ -160,7 +160,7 @@ static hp_status read_node(onnx_reader *r, const Onnx__NodeProto *node) {
         return onnx_fail(&c, "this operator%s%s is not supported", *domain ? " of domain " : "",
                          onnx_clean(r->scratch, domain));
     HP_TRY(check_node(&c));
-    HP_TRY(take_inputs(&c, &constant));
+    HP_TRY(collect_inputs(&c, &constant));
     c.out = value_of(r, node->output[0]);
     if (constant) return fold_node(&c);
     if (!c.op->read) return onnx_fail(&c, "of a tensor is not supported: only of constants and sizes");

@@ -134,7 +134,8 @@ static void the_scale_halves_at_once_and_doubles_in_time(void **state) {
     for (int i = 0; i < 1999; i++) s = hp_loss_scale_next(s, false);
     assert_true(s.value == 16384);
     for (int i = 0; i < 100; i++) s = hp_loss_scale_next(s, true);
-    assert_true(s.value == 0x1p-14 && hp_loss_scale_spent(s) && !hp_loss_scale_spent(hp_loss_scale_start()));
+    assert_true(s.value == 0x1p-14 && hp_loss_scale_is_minimal(s) &&
+                !hp_loss_scale_is_minimal(hp_loss_scale_start()));
     for (int64_t i = 0; i < 2000 * 100; i++) s = hp_loss_scale_next(s, false);
     assert_true(s.value == 0x1p24);
 }

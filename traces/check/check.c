@@ -69,7 +69,7 @@ static double relative(double old, double new) {
     return new > 0 ? INFINITY : 0;
 }
 
-static hp_verdict judge(double delta, double p, double limit) {
+static hp_verdict judge_row(double delta, double p, double limit) {
     if (isnan(limit)) return HP_VERDICT_INFO;
     if (!isnan(p) && p >= HP_COMPARE_ALPHA) return HP_VERDICT_SAME;
     if (delta > limit) return HP_VERDICT_REGRESSION;
@@ -82,7 +82,7 @@ static hp_check_row time_row(const char *name, double *old, int n_old, double *n
     summarize(old, n_old, &r.old_median, &r.old_spread);
     summarize(new, n_new, &r.new_median, &r.new_spread);
     r.delta = relative(r.old_median, r.new_median);
-    r.verdict = judge(r.delta, r.p, limit);
+    r.verdict = judge_row(r.delta, r.p, limit);
     return r;
 }
 
@@ -120,7 +120,7 @@ static void judge_phases(hp_check_row *row, int n, double step_s) {
     correct_holm(judged, n_judged);
     for (int i = 0; i < n_judged; i++) {
         hp_check_row *r = judged[i];
-        r->verdict = judge(r->delta, r->p, r->limit);
+        r->verdict = judge_row(r->delta, r->p, r->limit);
         if (fabs(r->new_median - r->old_median) < HP_CHECK_MIN_SHARE * step_s) r->verdict = HP_VERDICT_SAME;
     }
 }
@@ -148,7 +148,7 @@ static void add_plain(hp_check *c, const char *name, hp_check_unit unit, double 
         .name = name, .unit = unit, .old_median = old, .new_median = new, .p = NAN, .limit = limit};
     r.delta_absolute = absolute;
     r.delta = absolute ? new - old : relative(old, new);
-    r.verdict = judge(r.delta, NAN, limit);
+    r.verdict = judge_row(r.delta, NAN, limit);
     if (!isnan(limit) && isfinite(old) && !isfinite(new)) r.verdict = HP_VERDICT_REGRESSION;
     c->row[c->n_row++] = r;
 }

@@ -39,8 +39,8 @@ static hp_compare_row make_row(const char *name, double predicted, double measur
 }
 
 static hp_compare_row row_of_samples(const char *name, double *a, int na, double *b, int nb) {
-    const double p = p_value(a, na, b, nb); /* before hp_median sorts them; the test does not depend on the
-                                               order */
+    /* before hp_median sorts them; the test does not depend on the order */
+    const double p = p_value(a, na, b, nb);
     return make_row(name, hp_median(a, na), hp_median(b, nb), p);
 }
 

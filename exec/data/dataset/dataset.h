@@ -57,7 +57,7 @@ int64_t hp_dataset_count(const hp_dataset *d);
 
 /* Is a single image distorted to fit the network: no --resize, and an aspect ratio that differs by more than
  * rounding to whole pixels? h, w: its size. */
-bool hp_dataset_stretches(hp_dataset *d, int32_t *h, int32_t *w);
+bool hp_dataset_distorts(hp_dataset *d, int32_t *h, int32_t *w);
 
 /* Positions of the samples of patches:IMAGE in it; NULL: samples are not patches. */
 struct hp_patches;

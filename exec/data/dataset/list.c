@@ -17,7 +17,7 @@ bool hp_is_file(const char *path) {
 }
 
 bool hp_is_image(const char *path) {
-    return hp_image_name(strrchr(path, '/') + 1) && hp_is_file(path);
+    return hp_is_image_name(strrchr(path, '/') + 1) && hp_is_file(path);
 }
 
 static int by_bytes(const void *a, const void *b) {

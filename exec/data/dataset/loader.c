@@ -51,7 +51,7 @@ static int64_t index_of(const hp_loader *l, int64_t step, int32_t micro, int32_t
     return sample_at(l, step, ((int64_t)l->o.replica * p->micro + micro) * p->micro_batch + i);
 }
 
-static hp_status fill_images(hp_loader *l, int64_t step, int32_t micro, unsigned char *x, hp_dtype dtype,
+static hp_status read_images(hp_loader *l, int64_t step, int32_t micro, unsigned char *x, hp_dtype dtype,
                              const hp_box *box, hp_error *err) {
     if (hp_box_empty(box)) return HP_OK;
     const size_t n = (size_t)(hp_box_elems(box) / hp_box_len(box, HP_AXIS_N)),
@@ -66,7 +66,7 @@ static hp_status fill_images(hp_loader *l, int64_t step, int32_t micro, unsigned
     return HP_OK;
 }
 
-static hp_status fill_labels(hp_loader *l, int64_t step, int32_t micro, int32_t *labels, const hp_box *box,
+static hp_status read_labels(hp_loader *l, int64_t step, int32_t micro, int32_t *labels, const hp_box *box,
                              hp_error *err) {
     if (hp_box_empty(box)) return HP_OK;
     const int64_t n = hp_dataset_label_count(l->o.data, box);
@@ -78,14 +78,14 @@ static hp_status fill_labels(hp_loader *l, int64_t step, int32_t micro, int32_t 
     return HP_OK;
 }
 
-hp_status hp_loader_fill_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
+hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
                                const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err) {
-    if (x) HP_TRY(fill_images(l, step, micro, x, dtype, x_box, err));
-    return labels ? fill_labels(l, step, micro, labels, label_box, err) : HP_OK;
+    if (x) HP_TRY(read_images(l, step, micro, x, dtype, x_box, err));
+    return labels ? read_labels(l, step, micro, labels, label_box, err) : HP_OK;
 }
 
-hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
+hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
                          int32_t *labels, const hp_box *label_box, hp_error *err) {
-    return hp_loader_fill_typed(l, step, micro, x, (hp_dtype)l->o.program->dtype, x_box, labels, label_box,
+    return hp_loader_read_typed(l, step, micro, x, (hp_dtype)l->o.program->dtype, x_box, labels, label_box,
                                 err);
 }

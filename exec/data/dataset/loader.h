@@ -36,10 +36,10 @@ int64_t hp_loader_steps(const hp_loader *l);
  * box's rows and columns of each. Either may be NULL. Step counts from 0 through all epochs; in evaluation,
  * positions past the end give zeros and label -1. Boxes of one image from its top to its bottom, such as
  * streamed tiles, cost one pass through its file. Errors: HP_EDATA. */
-hp_status hp_loader_fill_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
+hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
                                const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err);
 /* The same in the program's dtype. */
-hp_status hp_loader_fill(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
+hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
                          int32_t *labels, const hp_box *label_box, hp_error *err);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct hp_data_key {
 } hp_data_key;
 
 /* Does the name begin with KIND: ? */
-bool hp_data_name_is(const char *name, const char *kind);
+bool hp_data_name_has_kind(const char *name, const char *kind);
 
 /* Parses the options at the end of the name and returns PATH, which may contain commas and colons: the first
  * word from the end that is not a known KEY= belongs to it. Errors: HP_EUSAGE (not a number, out of

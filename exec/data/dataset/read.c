@@ -24,7 +24,7 @@ static bool changes_nothing(const hp_resize *r) {
 }
 
 /* Compares each side of the network's image with the one that follows from the other by the file's ratio. */
-bool hp_dataset_stretches(hp_dataset *d, int32_t *h, int32_t *w) {
+bool hp_dataset_distorts(hp_dataset *d, int32_t *h, int32_t *w) {
     const double out_h = d->o.image_h, out_w = d->o.image_w;
     hp_pixels view;
     hp_error ignored;
@@ -47,7 +47,7 @@ static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view,
 /* 8-bit pixels of the network's image, at least `window` of them. */
 static hp_status fetch(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
     sample self = {d, index};
-    const hp_pixel_source file = {file_pixels, &self};
+    const hp_pixel_source file = {.get = file_pixels, .self = &self};
     hp_resize fit;
     HP_TRY(d->kind->size(d, index, view, err));
     HP_TRY(hp_dataset_fit(d, view->h, view->w, &fit, err));

@@ -7,11 +7,11 @@
 
 typedef struct hp_bands {
     int32_t rows, columns; /* size of a strip or tile: all begin at multiples of these */
-    bool loose;            /* any part of a strip can be decoded separately, at the cost of the rows above
+    bool splittable;       /* any part of a strip can be decoded separately, at the cost of the rows above
                               it */
     /* Decodes `band` to raster, dense. It begins at multiples of rows and columns, and ends at such multiples
      * or with the image. */
-    hp_status (*fill)(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err);
+    hp_status (*decode)(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err);
     hp_crop held;     /* the contents of raster; empty: nothing */
     uint32_t *raster; /* 0xAABBGGRR, A ignored */
     size_t capacity;  /* pixels */

@@ -74,7 +74,7 @@ hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image,
 hp_status hp_mask_head(const char *path, hp_image *image, hp_error *err);
 
 /* Is this the name of an image, by its suffix: .png .jpg .jpeg .tif .tiff, or a slide's, in any case? */
-int hp_image_name(const char *name);
+int hp_is_image_name(const char *name);
 
 /* Separable bilinear (triangle) resampling with half-pixel centres; when shrinking, the triangle is widened
  * so that no source pixel is skipped (Pillow's BILINEAR). An h x w image is scaled to full_h x full_w, and

@@ -21,7 +21,7 @@ typedef struct slide {
     hp_bands bands;
 } slide;
 
-static hp_status refuse(const hp_reader *r, hp_error *err) {
+static hp_status fail_decode(const hp_reader *r, hp_error *err) {
     const slide *s = r->self;
     const char *why = openslide_get_error(s->file);
     return hp_fail(err, HP_EDATA, "%s: OpenSlide: %.256s; replace the file", r->path,
@@ -55,13 +55,13 @@ static uint32_t flatten(const slide *s, uint32_t px) {
     return out;
 }
 
-static hp_status fill_tile(hp_reader *r, const hp_crop *tile, const hp_crop *band, uint32_t *raster,
-                           hp_error *err) {
+static hp_status decode_tile(hp_reader *r, const hp_crop *tile, const hp_crop *band, uint32_t *raster,
+                             hp_error *err) {
     slide *s = r->self;
     const int32_t h = hp_crop_rows(tile), w = hp_crop_columns(tile);
     openslide_read_region(s->file, s->tile, llround(tile->x0 * s->shrink), llround(tile->y0 * s->shrink),
                           r->o.level, w, h);
-    if (openslide_get_error(s->file)) return refuse(r, err);
+    if (openslide_get_error(s->file)) return fail_decode(r, err);
     for (int32_t y = 0; y < h; y++) {
         uint32_t *to = raster + (size_t)(tile->y0 - band->y0 + y) * (size_t)hp_crop_columns(band) +
                        (tile->x0 - band->x0);
@@ -70,12 +70,12 @@ static hp_status fill_tile(hp_reader *r, const hp_crop *tile, const hp_crop *ban
     return HP_OK;
 }
 
-static hp_status fill(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err) {
+static hp_status decode_band(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err) {
     const slide *s = r->self;
     for (int32_t x = band->x0; x < band->x1; x += s->bands.columns) {
         const int32_t x1 = band->x1 - x < s->bands.columns ? band->x1 : x + s->bands.columns;
         const hp_crop tile = {band->y0, x, band->y1, x1};
-        HP_TRY(fill_tile(r, &tile, band, raster, err));
+        HP_TRY(decode_tile(r, &tile, band, raster, err));
     }
     return HP_OK;
 }
@@ -90,8 +90,9 @@ static hp_status open_level(hp_reader *r, hp_error *err) {
     HP_TRY(hp_image_sizes(&r->kept, h, w, 3, r->path, err));
     s->shrink = openslide_get_level_downsample(s->file, level);
     find_background(s);
-    s->bands = (hp_bands){
-        .rows = tile_side(s, level, "height"), .columns = tile_side(s, level, "width"), .fill = fill};
+    s->bands = (hp_bands){.rows = tile_side(s, level, "height"),
+                          .columns = tile_side(s, level, "width"),
+                          .decode = decode_band};
     s->tile = malloc((size_t)s->bands.rows * (size_t)s->bands.columns * sizeof *s->tile);
     HP_ASSERT(s->tile);
     return HP_OK;
@@ -106,7 +107,7 @@ static hp_status open_slide(hp_reader *r, hp_error *err) {
                        "%s: no slide that OpenSlide %s knows; check the path, or convert it to a "
                        "tiled TIFF",
                        r->path, openslide_get_version());
-    if (openslide_get_error(s->file)) return refuse(r, err);
+    if (openslide_get_error(s->file)) return fail_decode(r, err);
     return open_level(r, err);
 }
 

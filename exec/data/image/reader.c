@@ -35,14 +35,14 @@ static bool ends_in(const char *name, const char *const *ends, size_t n) {
 }
 
 /* Suffixes of OpenSlide's formats that are not used by other image formats. */
-bool hp_slide_name(const char *name) {
+bool hp_is_slide_name(const char *name) {
     static const char *const ends[] = {".svs", ".ndpi", ".mrxs", ".vms", ".vmu", ".scn", ".bif", ".svslide"};
     return ends_in(name, ends, sizeof ends / sizeof *ends);
 }
 
-int hp_image_name(const char *name) {
+int hp_is_image_name(const char *name) {
     static const char *const ends[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff"};
-    return ends_in(name, ends, sizeof ends / sizeof *ends) || hp_slide_name(name);
+    return ends_in(name, ends, sizeof ends / sizeof *ends) || hp_is_slide_name(name);
 }
 
 static hp_status find_by_bytes(const char *path, const hp_reader_kind **kind, hp_error *err) {
@@ -66,7 +66,7 @@ static hp_status find_kind(const char *path, const hp_reader_options *o, const h
                            hp_error *err) {
     *kind = &hp_reader_png;
     if (o->mask) return HP_OK;
-    if (!o->slide && !hp_slide_name(path)) return find_by_bytes(path, kind, err);
+    if (!o->slide && !hp_is_slide_name(path)) return find_by_bytes(path, kind, err);
     *kind = slides;
     if (slides) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL,
@@ -110,7 +110,7 @@ size_t hp_reader_bytes(const hp_reader *r) {
     return r->kept.capacity + r->decoder_bytes;
 }
 
-bool hp_reader_forward(const hp_reader *r) {
+bool hp_reader_is_sequential(const hp_reader *r) {
     return r->kind->forward;
 }
 

@@ -40,13 +40,13 @@ hp_status hp_reader_window(hp_reader *r, const hp_crop *window, hp_pixels *view,
 size_t hp_reader_bytes(const hp_reader *r);
 
 /* Is the file decoded row by row from the top, so that moving up decodes all rows above again? */
-bool hp_reader_forward(const hp_reader *r);
+bool hp_reader_is_sequential(const hp_reader *r);
 
 /* The smallest level that is not scaled down by more than `shrink` from this reader's; 0 if the file has no
  * levels. */
 int32_t hp_reader_level(const hp_reader *r, double shrink);
 
 /* Is this the name of a slide? */
-bool hp_slide_name(const char *name);
+bool hp_is_slide_name(const char *name);
 
 #endif

@@ -5,7 +5,7 @@
 #include "exec/data/image/reader.h"
 
 typedef struct hp_reader_kind {
-    bool forward; /* see hp_reader_forward */
+    bool forward; /* see hp_reader_is_sequential */
     /* Sets the sizes (hp_image_sizes of `kept`) and self; close is called even after an error. */
     hp_status (*open)(hp_reader *r, hp_error *err);
     /* Rows and columns of `part`, dense. May be called again after an error. */

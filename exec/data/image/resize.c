@@ -57,7 +57,7 @@ static double triangle(double x) {
     return fabs(x) < 1.0 ? 1.0 - fabs(x) : 0.0;
 }
 
-static void axis_fill_one(axis *a, int32_t k, const reach *r) {
+static void axis_set_position(axis *a, int32_t k, const reach *r) {
     float *weight = a->weight + (size_t)k * (size_t)a->taps;
     double sum = 0.0;
     for (int32_t i = r->first; i < r->last; i++) sum += triangle((i + 0.5 - r->centre) / r->width);
@@ -68,7 +68,7 @@ static void axis_fill_one(axis *a, int32_t k, const reach *r) {
 }
 
 /* Positions [from, to) of the result. */
-static bool axis_fill(axis *a, const scale *s, int32_t from, int32_t to) {
+static bool axis_set_weights(axis *a, const scale *s, int32_t from, int32_t to) {
     const size_t n = (size_t)(to - from);
     a->taps = (int32_t)ceil(2.0 * fmax((double)s->n / s->full, 1.0)) + 1;
     a->first = malloc(n * sizeof *a->first);
@@ -77,7 +77,7 @@ static bool axis_fill(axis *a, const scale *s, int32_t from, int32_t to) {
     if (!a->first || !a->count || !a->weight) return false;
     for (int32_t o = from; o < to; o++) {
         const reach r = reach_of(s, o);
-        axis_fill_one(a, o - from, &r);
+        axis_set_position(a, o - from, &r);
     }
     return true;
 }
@@ -156,8 +156,8 @@ hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source
     work w = {.r = r, .source = source};
     w.row = malloc((size_t)hp_crop_columns(&need) * MAX_CHANNELS * sizeof *w.row);
     hp_status s = HP_OK;
-    if (!w.row || !axis_fill(&w.rows, &along_h, out->y0, out->y1) ||
-        !axis_fill(&w.columns, &along_w, out->x0, out->x1))
+    if (!w.row || !axis_set_weights(&w.rows, &along_h, out->y0, out->y1) ||
+        !axis_set_weights(&w.columns, &along_w, out->x0, out->x1))
         s = hp_fail(err, HP_EDATA, "no memory to resize %d x %d pixels", r->h, r->w);
     for (int32_t y = out->y0, end; s == HP_OK && y < out->y1; y = end) {
         end = band_end(&w, out, y);
@@ -180,6 +180,6 @@ static hp_status from_memory(void *self, const hp_crop *window, hp_pixels *view,
 hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
                           hp_error *err) {
     hp_pixels pixels = *source;
-    const hp_pixel_source whole = {from_memory, &pixels};
+    const hp_pixel_source whole = {.get = from_memory, .self = &pixels};
     return hp_image_resize_from(r, &whole, out, image, err);
 }

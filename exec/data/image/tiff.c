@@ -37,7 +37,7 @@ static int drop_warning(TIFF *tif, void *text, const char *module, const char *f
     return 1;
 }
 
-static hp_status refuse(const hp_reader *r, hp_error *err) {
+static hp_status fail_decode(const hp_reader *r, hp_error *err) {
     const tiff *t = r->self;
     return hp_fail(err, HP_EDATA, "%s: libtiff: %.256s; replace the file", r->path, t->text);
 }
@@ -73,7 +73,7 @@ static void find_pieces(hp_reader *r) {
     }
     t->bands.rows = at_most(whole ? 0 : h, r->kept.h);
     t->bands.columns = at_most(whole ? 0 : w, r->kept.w);
-    t->bands.loose = !whole && !tiled && photometric(t->file) != PHOTOMETRIC_YCBCR;
+    t->bands.splittable = !whole && !tiled && photometric(t->file) != PHOTOMETRIC_YCBCR;
 }
 
 static hp_status begin(hp_reader *r, hp_error *err) {
@@ -86,7 +86,7 @@ static hp_status begin(hp_reader *r, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status fill(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err) {
+static hp_status decode_band(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err) {
     tiff *t = r->self;
     if (!t->begun) HP_TRY(begin(r, err));
     t->rgba.row_offset = band->y0;
@@ -94,7 +94,7 @@ static hp_status fill(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_er
     const int ok =
         TIFFRGBAImageGet(&t->rgba, raster, (uint32_t)hp_crop_columns(band), (uint32_t)hp_crop_rows(band));
     if (ok && !*t->text) return HP_OK;
-    const hp_status s = refuse(r, err);
+    const hp_status s = fail_decode(r, err);
     t->text[0] = '\0';
     return s;
 }
@@ -109,12 +109,12 @@ static hp_status open_tiff(hp_reader *r, hp_error *err) {
     TIFFOpenOptionsSetWarningHandlerExtR(t->options, drop_warning, NULL);
     t->file = TIFFOpenExt(r->path, "rm", t->options); /* m: no memory map, as an I/O error would raise
                                                          SIGBUS */
-    if (!t->file || *t->text) return refuse(r, err);
+    if (!t->file || *t->text) return fail_decode(r, err);
     uint32_t w = 0, h = 0;
     TIFFGetField(t->file, TIFFTAG_IMAGEWIDTH, &w);
     TIFFGetField(t->file, TIFFTAG_IMAGELENGTH, &h);
     HP_TRY(hp_image_sizes(&r->kept, h, w, is_grey(t->file) ? 1 : 3, r->path, err));
-    t->bands.fill = fill;
+    t->bands.decode = decode_band;
     find_pieces(r);
     return HP_OK;
 }

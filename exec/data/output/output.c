@@ -192,13 +192,13 @@ static hp_status write_run(const hp_output *o, int64_t at, int64_t n, const floa
 
 /* The box as `runs` of `n` consecutive numbers: contiguous below the first axis that the box does not cover
  * entirely. */
-typedef struct plan {
+typedef struct run_layout {
     int axis; /* runs are counted over the axes before it */
     int64_t n, runs, len[HP_AXES];
-} plan;
+} run_layout;
 
-static plan plan_box(const hp_output *o, const hp_box *box) {
-    plan p = {.axis = HP_AXES - 1, .n = 1, .runs = 1};
+static run_layout layout_runs(const hp_output *o, const hp_box *box) {
+    run_layout p = {.axis = HP_AXES - 1, .n = 1, .runs = 1};
     for (int a = 0; a < HP_AXES; a++) p.len[a] = hp_box_len(box, a);
     if (o->classes) p.len[HP_AXIS_C] = 1;
     while (p.axis > 0 && p.len[p.axis] == o->layout.dim[p.axis]) p.axis--;
@@ -207,7 +207,7 @@ static plan plan_box(const hp_output *o, const hp_box *box) {
 }
 
 /* Index of the file's first number of run `k`. */
-static int64_t run_at(const hp_output *o, const hp_box *box, const plan *p, int64_t k) {
+static int64_t run_at(const hp_output *o, const hp_box *box, const run_layout *p, int64_t k) {
     int64_t index[HP_AXES], at = 0;
     for (int a = HP_AXES - 1; a >= 0; a--) {
         index[a] = o->classes && a == HP_AXIS_C ? 0 : box->lo[a];
@@ -219,12 +219,12 @@ static int64_t run_at(const hp_output *o, const hp_box *box, const plan *p, int6
     return at;
 }
 
-hp_status hp_output_put(hp_output *o, const hp_box *box, const float *data, hp_error *err) {
+hp_status hp_output_write(hp_output *o, const hp_box *box, const float *data, hp_error *err) {
     if (hp_box_empty(box)) return HP_OK;
     const int64_t dim[HP_AXES] = {o->layout.dim[0], o->layout.dim[1], o->layout.dim[2], o->c};
     for (int a = 0; a < HP_AXES; a++) HP_ASSERT(box->lo[a] >= 0 && box->hi[a] <= dim[a]);
     HP_ASSERT(!o->classes || hp_box_len(box, HP_AXIS_C) == o->c);
-    const plan p = plan_box(o, box);
+    const run_layout p = layout_runs(o, box);
     const int64_t step = p.n * (o->classes ? o->c : 1);
     for (int64_t k = 0; k < p.runs; k++)
         HP_TRY(write_run(o, run_at(o, box, &p, k), p.n, data + k * step, err));

@@ -15,7 +15,7 @@
  *
  *     rank 0    hp_output_create             before the others: agree on its status
  *     others    hp_output_join               agree
- *     all       hp_output_put ...            those that have results
+ *     all       hp_output_write ...            those that have results
  *     all       hp_output_close              agree: all is written
  *     rank 0    hp_output_finish             PATH is complete; PATH.part is removed
  *     rank 0    hp_output_discard            instead, when any rank failed
@@ -50,7 +50,7 @@ hp_status hp_output_join(const hp_output_spec *s, hp_output **o, hp_error *err);
 
 /* Writes the logits of `box`, dense; the box's samples are numbered over the whole output. With `classes` the
  * box contains all channels. Collective: no. Errors: HP_EIO. */
-hp_status hp_output_put(hp_output *o, const hp_box *box, const float *data, hp_error *err);
+hp_status hp_output_write(hp_output *o, const hp_box *box, const float *data, hp_error *err);
 
 /* Closes this rank's handle; o is freed for any status. NULL is fine. Errors: HP_EIO. */
 hp_status hp_output_close(hp_output *o, hp_error *err);

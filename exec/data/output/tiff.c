@@ -65,8 +65,8 @@ static void set_fields(const work *w, int64_t page) {
     TIFFSetField(t, TIFFTAG_COMPRESSION, real ? COMPRESSION_NONE : COMPRESSION_ADOBE_DEFLATE);
     if (w->l->dim[0] > 1) TIFFSetField(t, TIFFTAG_PAGENUMBER, (uint16_t)page, (uint16_t)w->l->dim[0]);
     if (c == 1) return;
-    uint16_t extra[UINT16_MAX] = {EXTRASAMPLE_UNSPECIFIED}; /* for all samples after the first: none is
-                                                               alpha */
+    /* for all samples after the first: none is alpha */
+    uint16_t extra[UINT16_MAX] = {EXTRASAMPLE_UNSPECIFIED};
     TIFFSetField(t, TIFFTAG_EXTRASAMPLES, c - 1, extra);
 }
 

@@ -82,7 +82,7 @@ static hp_status clear(const hp_patches *p, hp_output *o, int32_t classes, hp_er
     for (size_t i = 0; i < n; i++) row[i] = NAN;
     for (int32_t y = 0; s == HP_OK && y < p->rows; y++) {
         const hp_box b = cells(p, y * p->cols, p->cols, classes);
-        s = hp_output_put(o, &b, row, err);
+        s = hp_output_write(o, &b, row, err);
     }
     free(row);
     return s;
@@ -97,15 +97,15 @@ hp_status hp_patches_heat_create(const hp_patches *p, const hp_output_spec *s, h
     return status;
 }
 
-hp_status hp_patches_heat_put(const hp_patches *p, hp_output *o, int32_t first, int32_t n, int32_t classes,
-                              const float *logits, hp_error *err) {
+hp_status hp_patches_heat_write(const hp_patches *p, hp_output *o, int32_t first, int32_t n, int32_t classes,
+                                const float *logits, hp_error *err) {
     float *share = malloc((size_t)classes * sizeof *share);
     HP_ASSERT(share && first >= 0 && first + n <= p->n);
     hp_status s = HP_OK;
     for (int32_t k = 0; s == HP_OK && k < n; k++, logits += classes) {
         const hp_box b = cells(p, p->cell[first + k], 1, classes);
         hp_softmax(logits, classes, share);
-        s = hp_output_put(o, &b, share, err);
+        s = hp_output_write(o, &b, share, err);
     }
     free(share);
     return s;

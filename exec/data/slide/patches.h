@@ -45,7 +45,7 @@ hp_output_spec hp_patches_heat_spec(const hp_patches *p, const char *path, int32
 /* Errors: hp_output_create's. */
 hp_status hp_patches_heat_create(const hp_patches *p, const hp_output_spec *s, hp_output **o, hp_error *err);
 /* Writes logits (n, classes) of chosen patches first .. first + n - 1. Errors: HP_EIO. */
-hp_status hp_patches_heat_put(const hp_patches *p, hp_output *o, int32_t first, int32_t n, int32_t classes,
-                              const float *logits, hp_error *err);
+hp_status hp_patches_heat_write(const hp_patches *p, hp_output *o, int32_t first, int32_t n, int32_t classes,
+                                const float *logits, hp_error *err);
 
 #endif

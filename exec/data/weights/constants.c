@@ -10,14 +10,14 @@
 
 /* Frees scratch memory. It is mapped rather than from the heap, so that a hundred megabytes used once really
  * go back to the system. */
-static void give_back(constants_room *room) {
+static void release_scratch(constants_scratch *room) {
     if (room->at) munmap(room->at, room->bytes);
-    *room = (constants_room){0};
+    *room = (constants_scratch){0};
 }
 
-void *constants_take(constants_room *room, size_t bytes) {
+void *constants_reserve(constants_scratch *room, size_t bytes) {
     if (room->at && bytes <= room->bytes) return room->at;
-    give_back(room);
+    release_scratch(room);
     room->bytes = bytes > 0 ? bytes : 1;
     room->at = mmap(NULL, room->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     HP_ASSERT(room->at != MAP_FAILED);
@@ -37,7 +37,7 @@ constants_shape constants_shape_of(const hp_graph *g, int layer) {
     return s;
 }
 
-constants_shape constants_cut(const constants_shape *whole, int64_t first, int64_t outs) {
+constants_shape constants_slice_shape(const constants_shape *whole, int64_t first, int64_t outs) {
     HP_ASSERT(first >= 0 && outs > 0 && first + outs <= whole->channels);
     HP_ASSERT(whole->groups == 1 || outs == whole->channels);
     constants_shape s = *whole;
@@ -88,7 +88,7 @@ static hp_status finish(hp_constants *c, hp_status s, hp_constants **out) {
 
 static hp_status open_file(hp_constants *c, hp_error *err) {
     HP_TRY(hp_safetensors_open(c->o.path, &c->st, err));
-    c->stored = hp_quantised_is(c->st);
+    c->stored = hp_is_quantised_file(c->st);
     return c->stored ? constants_stored_open(c, err) : hp_weights_compare(c->o.path, c->st, c->graph, err);
 }
 
@@ -116,14 +116,14 @@ hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_
     return finish(other, o.path ? open_other_size(other, err) : HP_OK, out);
 }
 
-void hp_constants_rest(hp_constants *c) {
-    constants_room *rooms[] = {&c->weight, &c->weight8, &c->scale, &c->bias, &c->row};
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) give_back(rooms[i]);
+void hp_constants_release(hp_constants *c) {
+    constants_scratch *rooms[] = {&c->weight, &c->weight8, &c->scale, &c->bias, &c->row};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) release_scratch(rooms[i]);
 }
 
 void hp_constants_close(hp_constants *c) {
     if (!c) return;
-    hp_constants_rest(c);
+    hp_constants_release(c);
     hp_safetensors_close(c->st);
     hp_arena_free(c->arena);
 }
@@ -169,7 +169,8 @@ hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t
     HP_ASSERT(c->graph->layer[layer].n_param > 0);
     const hp_status s =
         (c->stored ? constants_stored : constants_fold)(c, layer, first, outs, quantised, f, err);
-    if (c->st) hp_safetensors_rest(c->st); /* all was copied; keep at most one layer of the file in memory */
+    /* all was copied; keep at most one layer of the file in memory */
+    if (c->st) hp_safetensors_release_pages(c->st);
     return s;
 }
 

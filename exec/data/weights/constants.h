@@ -55,7 +55,7 @@ hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_
 void hp_constants_close(hp_constants *c); /* NULL is fine */
 /* Frees the memory used by hp_constants_filter, once all weights are packed. The filter may be read again
  * later. */
-void hp_constants_rest(hp_constants *c);
+void hp_constants_release(hp_constants *c);
 
 const hp_graph *hp_constants_graph(const hp_constants *c);
 

@@ -29,7 +29,7 @@ typedef struct folding {
 
 /* --- parameters of the source --- */
 
-static void draw(const hp_constants *c, int param, int64_t first, int64_t count, double *out) {
+static void draw_param(const hp_constants *c, int param, int64_t first, int64_t count, double *out) {
     enum { CHUNK = 1024 };
     float drawn[CHUNK];
     for (int64_t e = 0, n; e < count; e += n) {
@@ -42,7 +42,7 @@ static void draw(const hp_constants *c, int param, int64_t first, int64_t count,
 /* Elements first .. first+count-1 of a parameter. */
 static void read_param(const hp_constants *c, int param, int64_t first, int64_t count, double *out) {
     if (!c->st || c->foreign[param]) {
-        draw(c, param, first, count, out);
+        draw_param(c, param, first, count, out);
         return;
     }
     const hp_st_tensor *t = hp_safetensors_find(c->st, c->graph->param[param].name);
@@ -73,7 +73,7 @@ static void apply_change(const folding *d, int64_t o) {
 }
 
 /* Sets factor and shift of `outs` channels; returns whether there is a bias. */
-static bool fill_terms(const folding *d, int64_t outs) {
+static bool set_terms(const folding *d, int64_t outs) {
     const int32_t *norm = hp_layer_is_norm(d->l) ? d->l->param : d->l->n_norm ? d->l->norm : NULL;
     const bool own = !hp_layer_is_norm(d->l) && d->l->n_param > 1;
     for (int64_t o = 0; o < outs; o++) {
@@ -158,13 +158,13 @@ static folding start(hp_constants *c, int layer, int64_t first, int64_t outs, bo
                  .first = first,
                  .whole = constants_shape_of(g, layer),
                  .finite = true};
-    d.part = constants_cut(&d.whole, first, outs);
+    d.part = constants_slice_shape(&d.whole, first, outs);
     const hp_tensor *x = &g->tensor[d.l->in[0]];
     if (quantised && g->layer[x->producer].op == HP_INPUT && x->store == HP_STORE_U8)
         d.pixel_scale = c->pixel_scale;
     if (d.change->in || d.pixel_scale) d.walk = hp_weight_walk_of(g, layer);
     const int64_t row = d.whole.lead / d.whole.groups * d.whole.per;
-    d.factor = constants_take(&c->row, (size_t)(2 * outs + 2 * row) * sizeof(double));
+    d.factor = constants_reserve(&c->row, (size_t)(2 * outs + 2 * row) * sizeof(double));
     d.shift = d.factor + outs;
     d.value = d.shift + outs;
     d.row = (float *)(d.value + row);
@@ -182,7 +182,7 @@ static bool narrow(const double *from, int64_t n, float *to) {
 
 static void fold_weights(hp_constants *c, folding *d, int64_t outs, hp_filter *f) {
     const size_t n = (size_t)(d->part.lead * d->part.outs * d->part.per);
-    float *weight = constants_take(&c->weight, n * sizeof *weight);
+    float *weight = constants_reserve(&c->weight, n * sizeof *weight);
     for (int64_t o = 0; o < outs; o++) {
         const constants_channel at = constants_channel_at(&d->whole, d->first + o);
         fold_channel(d, &at, o);
@@ -192,8 +192,8 @@ static void fold_weights(hp_constants *c, folding *d, int64_t outs, hp_filter *f
 }
 
 static void fold_weights8(hp_constants *c, folding *d, int64_t outs, hp_filter *f) {
-    int8_t *weight = constants_take(&c->weight8, (size_t)(d->part.lead * d->part.outs * d->part.per));
-    float *scale = constants_take(&c->scale, (size_t)outs * sizeof *scale);
+    int8_t *weight = constants_reserve(&c->weight8, (size_t)(d->part.lead * d->part.outs * d->part.per));
+    float *scale = constants_reserve(&c->scale, (size_t)outs * sizeof *scale);
     for (int64_t o = 0; o < outs; o++) {
         const constants_channel at = constants_channel_at(&d->whole, d->first + o);
         scale[o] = scale_of(d->row, fold_channel(d, &at, o));
@@ -207,8 +207,8 @@ hp_status constants_fold(hp_constants *c, int layer, int64_t first, int64_t outs
                          hp_filter *f, hp_error *err) {
     folding d = start(c, layer, first, outs, quantised);
     *f = (hp_filter){0};
-    float *bias = constants_take(&c->bias, (size_t)outs * sizeof *bias);
-    if (fill_terms(&d, outs)) f->bias = bias;
+    float *bias = constants_reserve(&c->bias, (size_t)outs * sizeof *bias);
+    if (set_terms(&d, outs)) f->bias = bias;
     d.finite = narrow(d.shift, outs, bias);
     (quantised ? fold_weights8 : fold_weights)(c, &d, outs, f);
     if (d.finite) return HP_OK;

@@ -7,10 +7,10 @@
 #include "exec/data/weights/safetensors.h"
 
 /* Scratch memory that only grows. */
-typedef struct constants_room {
+typedef struct constants_scratch {
     void *at;
     size_t bytes;
-} constants_room;
+} constants_scratch;
 
 /* Changes to a layer's weights; NULL: none. */
 typedef struct constants_change {
@@ -28,11 +28,11 @@ struct hp_constants {
     bool *foreign;            /* per parameter: has another size in the file; drawn */
     constants_change *change; /* per layer */
     double pixel_scale[4], pixel_zero[4];
-    constants_room weight, weight8, scale, bias, row;
+    constants_scratch weight, weight8, scale, bias, row;
 };
 
 /* Returns at least that many bytes; earlier contents are lost. */
-void *constants_take(constants_room *room, size_t bytes);
+void *constants_reserve(constants_scratch *room, size_t bytes);
 
 /* A weight array as (lead, outs, per): conv, linear, bn, scale: lead = 1; convt: lead = input channels. Each
  * group has its own part of the leading axis. */
@@ -54,7 +54,7 @@ static inline constants_channel constants_channel_at(const constants_shape *s, i
 }
 
 /* Shape of the weights of a range of channels; grouped transposed convolutions always have all. */
-constants_shape constants_cut(const constants_shape *whole, int64_t first, int64_t outs);
+constants_shape constants_slice_shape(const constants_shape *whole, int64_t first, int64_t outs);
 
 /* Index of row `i` of that channel within the weights of a range that begins with channel `first`. */
 static inline int64_t constants_place(const constants_shape *part, const constants_channel *at, int64_t i,

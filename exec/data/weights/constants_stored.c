@@ -27,10 +27,10 @@ static hp_status compare(const hp_constants *c, const hp_quantised_info *info, h
         "all); plan with --prec int8 for its network and float layers, or make it again with `hplan "
         "quantize`",
         c->o.path, hp_st_printable(info->net, net), c->graph->net, c->graph->classes, d.text,
-        hp_differences_rest(&d), d.n);
+        hp_differences_ellipsis(&d), d.n);
 }
 
-static hp_status take_qparam(hp_constants *c, int tensor, hp_error *err) {
+static hp_status read_qparam(hp_constants *c, int tensor, hp_error *err) {
     const int layer = c->graph->tensor[tensor].producer;
     hp_qparam q;
     memcpy(&q.scale, find(c, layer, "output_scale")->data, sizeof q.scale);
@@ -46,19 +46,20 @@ static hp_status take_qparam(hp_constants *c, int tensor, hp_error *err) {
 }
 
 /* Equal up to a conversion to float and back. */
-static bool alike(double a, double b) {
+static bool nearly_equal(double a, double b) {
     return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
 
 /* Uses the file's normalisation, with which its weights were calibrated; a different one in the options is an
  * error. */
-static hp_status take_pixels(hp_constants *c, const hp_quantised_info *info, hp_error *err) {
+static hp_status read_pixels(hp_constants *c, const hp_quantised_info *info, hp_error *err) {
     for (int i = 0; i < c->graph->image_c && i < 4; i++) {
         const int k = info->n_mean == 1 ? 0 : i, m = c->o.n_mean == 1 ? 0 : i;
         if (k >= info->n_mean)
             return hp_fail(err, HP_EDATA, "%s has mean and std of %d channels, the image has %d", c->o.path,
                            info->n_mean, c->graph->image_c);
-        if (m < c->o.n_mean && !(alike(c->o.mean[m], info->mean[k]) && alike(c->o.std[m], info->std[k])))
+        if (m < c->o.n_mean &&
+            !(nearly_equal(c->o.mean[m], info->mean[k]) && nearly_equal(c->o.std[m], info->std[k])))
             return hp_fail(err, HP_EDATA,
                            "%s was quantised for pixels of mean %g and std %g (channel %d), not %g and %g; "
                            "leave out --mean and --std, or quantise again",
@@ -75,8 +76,8 @@ hp_status constants_stored_open(hp_constants *c, hp_error *err) {
     HP_TRY(hp_quantised_info_of(c->arena, c->o.path, c->st, &info, err));
     HP_TRY(compare(c, &info, err));
     for (int t = 0; t < c->graph->n_tensor; t++)
-        if (hp_tensor_wants_qparam(c->graph, t)) HP_TRY(take_qparam(c, t, err));
-    return take_pixels(c, &info, err);
+        if (hp_tensor_wants_qparam(c->graph, t)) HP_TRY(read_qparam(c, t, err));
+    return read_pixels(c, &info, err);
 }
 
 /* --- weights --- */
@@ -90,8 +91,8 @@ static void copy_channels(const constants_shape *whole, const constants_shape *p
                from + (size_t)(i * whole->outs * whole->per + skip) * bytes, (size_t)run * bytes);
 }
 
-static float *take_floats(constants_room *room, const hp_st_tensor *t, int64_t first, int64_t n) {
-    float *out = constants_take(room, (size_t)n * sizeof *out);
+static float *read_floats(constants_scratch *room, const hp_st_tensor *t, int64_t first, int64_t n) {
+    float *out = constants_reserve(room, (size_t)n * sizeof *out);
     memcpy(out, t->data + (size_t)first * sizeof *out, (size_t)n * sizeof *out);
     return out;
 }
@@ -112,18 +113,18 @@ hp_status constants_stored(hp_constants *c, int layer, int64_t first, int64_t ou
                            hp_filter *f, hp_error *err) {
     const char *name = c->graph->layer[layer].name;
     const constants_shape whole = constants_shape_of(c->graph, layer),
-                          part = constants_cut(&whole, first, outs);
+                          part = constants_slice_shape(&whole, first, outs);
     const size_t n = (size_t)(part.lead * part.outs * part.per);
     const hp_st_tensor *w = find(c, layer, "weight"), *bias = find(c, layer, "bias");
     if ((w->dtype == HP_ST_I8) != quantised)
         return hp_fail(err, HP_EDATA, "%s holds layer %s in %s", c->o.path, name, hp_st_infos[w->dtype].name);
-    *f = (hp_filter){.bias = bias ? take_floats(&c->bias, bias, first, outs) : NULL};
+    *f = (hp_filter){.bias = bias ? read_floats(&c->bias, bias, first, outs) : NULL};
     if (quantised) {
-        f->weight8 = constants_take(&c->weight8, n);
-        f->weight_scale = take_floats(&c->scale, find(c, layer, "weight_scale"), first, outs);
+        f->weight8 = constants_reserve(&c->weight8, n);
+        f->weight_scale = read_floats(&c->scale, find(c, layer, "weight_scale"), first, outs);
         copy_channels(&whole, &part, first, w->data, 1, c->weight8.at);
     } else {
-        f->weight = constants_take(&c->weight, n * sizeof(float));
+        f->weight = constants_reserve(&c->weight, n * sizeof(float));
         copy_channels(&whole, &part, first, w->data, sizeof(float), c->weight.at);
     }
     if (symmetric(f->weight8, n) && all_numbers(f->weight, (int64_t)n, false) &&

@@ -9,20 +9,19 @@
 
 enum { SHOWN = 4 };
 
-static void differ(hp_differences *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void differ(hp_differences *d, const char *fmt, ...) {
+static void add_difference(hp_differences *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_difference(hp_differences *d, const char *fmt, ...) {
     if (d->n++ >= SHOWN) return;
     va_list ap;
     va_start(ap, fmt);
     const int n = vsnprintf(d->text + d->used, sizeof d->text - d->used, fmt, ap);
     va_end(ap);
-    HP_ASSERT(n >= 0 &&
-              (size_t)n < sizeof d->text - d->used); /* fits: 4 names of 63, 2 shapes of 4 + 8 numbers cut
-                                                        below */
+    /* fits: 4 names of 63, 2 shapes of 4 + 8 numbers cut below */
+    HP_ASSERT(n >= 0 && (size_t)n < sizeof d->text - d->used);
     d->used += (size_t)n;
 }
 
-const char *hp_differences_rest(const hp_differences *d) {
+const char *hp_differences_ellipsis(const hp_differences *d) {
     return d->n > SHOWN ? ", ..." : "";
 }
 
@@ -56,13 +55,13 @@ static void compare_tensor(const hp_safetensors *st, const hp_st_expected *e, hp
     const char *comma = d->n ? ", " : "";
     hp_st_printable(e->name, name);
     if (!t)
-        differ(d, "%s%s is missing", comma, name);
+        add_difference(d, "%s%s is missing", comma, name);
     else if (!same_shape(t, dim, e->n_dim))
-        differ(d, "%s%s is %s, not %s", comma, name, shape_text(t->dim, t->n_dim, have),
-               shape_text(dim, e->n_dim, want));
+        add_difference(d, "%s%s is %s, not %s", comma, name, shape_text(t->dim, t->n_dim, have),
+                       shape_text(dim, e->n_dim, want));
     else if (!same_type(t, e->dtype))
-        differ(d, "%s%s is %s, not %s", comma, name, hp_st_infos[t->dtype].name,
-               e->dtype == HP_ST_ANY_REAL ? "floating point" : hp_st_infos[e->dtype].name);
+        add_difference(d, "%s%s is %s, not %s", comma, name, hp_st_infos[t->dtype].name,
+                       e->dtype == HP_ST_ANY_REAL ? "floating point" : hp_st_infos[e->dtype].name);
 }
 
 static int by_text(const void *a, const void *b) {
@@ -85,7 +84,7 @@ static void compare_extra(const hp_safetensors *st, const hp_st_expected *want, 
         if (ends_with(name, ".num_batches_tracked") ||
             bsearch(&name, known, (size_t)n, sizeof *known, by_text))
             continue;
-        differ(d, "%s%s is not in the network", d->n ? ", " : "", hp_st_printable(name, shown));
+        add_difference(d, "%s%s is not in the network", d->n ? ", " : "", hp_st_printable(name, shown));
     }
     hp_arena_free(a);
 }
@@ -111,5 +110,5 @@ hp_status hp_weights_compare(const char *path, const hp_safetensors *st, const h
         err, HP_EDATA,
         "%s does not hold the weights of %s with %d classes: %s%s (%d in all); give weights of this network, "
         "or simulate with the --net and --classes of the file",
-        path, g->net, g->classes, d.text, hp_differences_rest(&d), d.n);
+        path, g->net, g->classes, d.text, hp_differences_ellipsis(&d), d.n);
 }

@@ -25,7 +25,7 @@ typedef struct hp_differences {
 /* The differences between the file and `want` (n entries); tensors *.num_batches_tracked are ignored. */
 void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int n, hp_differences *d);
 /* Follows the last difference shown: "" or ", ...". */
-const char *hp_differences_rest(const hp_differences *d);
+const char *hp_differences_ellipsis(const hp_differences *d);
 
 /* Does the file contain the parameters of the network? Errors: HP_EDATA listing the first differences. */
 hp_status hp_weights_compare(const char *path, const hp_safetensors *st, const hp_graph *g, hp_error *err);

@@ -14,7 +14,8 @@ static bool all_finite(hp_dtype dtype, const void *value, int64_t n) {
 }
 
 /* `to`: the start of the parameter's place. */
-static hp_status take(hp_dtype dtype, const hp_st_tensor *t, void *to, const char *path, hp_error *err) {
+static hp_status convert_tensor(hp_dtype dtype, const hp_st_tensor *t, void *to, const char *path,
+                                hp_error *err) {
     char name[64];
     if (dtype == HP_F32)
         hp_st_to_f32(t, to);
@@ -40,7 +41,7 @@ hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err) 
         const bool trained = hp_param_trained(p);
         char *to = (char *)(trained ? w->weights : w->state) + at->offset * hp_dtype_bytes(w->dtype);
         const hp_st_tensor slice = hp_st_slice(hp_safetensors_find(st, p->name), at->first, at->count);
-        s = take(w->dtype, &slice, to, path, err);
+        s = convert_tensor(w->dtype, &slice, to, path, err);
         if (!trained && !hp_weights_start(w, at))
             memset(to, 0, (size_t)(at->count * hp_dtype_bytes(w->dtype)));
     }
@@ -49,14 +50,14 @@ hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err) 
 }
 
 /* The file's tensors: the counters first (8-byte data), then the parameters in the graph's order. */
-typedef struct writing {
+typedef struct weight_writer {
     int n_counter;
     int64_t batches;
     const hp_weights_source *source;
-} writing;
+} weight_writer;
 
 static const void *data_of(void *self, int i, hp_error *err) {
-    writing *w = self;
+    weight_writer *w = self;
     return i < w->n_counter ? (const void *)&w->batches
                             : w->source->get(w->source->self, i - w->n_counter, err);
 }
@@ -80,11 +81,11 @@ hp_status hp_weights_save(const char *path, const hp_graph *g, hp_dtype dtype,
     HP_ASSERT(dtype == HP_F32 || dtype == HP_F64);
     hp_arena *a = hp_arena_new();
     hp_st_tensor *tensor = HP_NEW(a, hp_st_tensor, 2 * g->n_param + 1);
-    writing w = {.batches = batches, .source = source};
+    weight_writer w = {.batches = batches, .source = source};
     for (int32_t i = 0; i < g->n_param; i++)
         if (g->param[i].kind == HP_PARAM_BN_MEAN) tensor[w.n_counter++] = counter_of(a, &g->param[i]);
     for (int32_t i = 0; i < g->n_param; i++) tensor[w.n_counter + i] = tensor_of(&g->param[i], dtype);
-    const hp_st_source bytes = {data_of, &w};
+    const hp_st_source bytes = {.data = data_of, .self = &w};
     const hp_status s = hp_safetensors_write(path, tensor, w.n_counter + g->n_param, &bytes, err);
     hp_arena_free(a);
     return s;

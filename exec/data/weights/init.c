@@ -104,7 +104,7 @@ bool hp_weights_start(const hp_weights *w, const hp_param_place *at) {
 }
 
 /* Fills parameter i's place in a float64 buffer. */
-static void fill_double(const hp_weights *w, int i, uint64_t seed, double *to) {
+static void fill_param_f64(const hp_weights *w, int i, uint64_t seed, double *to) {
     enum { CHUNK = 256 };
     const hp_param_place *at = &w->role->place[i];
     float drawn[CHUNK];
@@ -115,12 +115,12 @@ static void fill_double(const hp_weights *w, int i, uint64_t seed, double *to) {
     }
 }
 
-static void fill(const hp_weights *w, int i, uint64_t seed, void *buffer) {
+static void fill_param(const hp_weights *w, int i, uint64_t seed, void *buffer) {
     const hp_param_place *at = &w->role->place[i];
     if (w->dtype == HP_F32)
         hp_param_draw(w->graph, i, seed, at->first, at->count, (float *)buffer + at->offset);
     else
-        fill_double(w, i, seed, (double *)buffer + at->offset);
+        fill_param_f64(w, i, seed, (double *)buffer + at->offset);
 }
 
 void hp_weights_init(const hp_weights *w, uint64_t seed) {
@@ -131,9 +131,9 @@ void hp_weights_init(const hp_weights *w, uint64_t seed) {
         const hp_param_place *at = &w->role->place[i];
         if (!at->here) continue;
         if (hp_param_trained(&w->graph->param[i]))
-            fill(w, i, seed, w->weights);
+            fill_param(w, i, seed, w->weights);
         else if (hp_weights_start(w, at))
-            fill(w, i, seed, w->state);
+            fill_param(w, i, seed, w->state);
         else
             memset((char *)w->state + (size_t)at->offset * bytes, 0, (size_t)at->count * bytes);
     }

@@ -28,7 +28,7 @@ typedef struct hp_quantised_info {
 } hp_quantised_info;
 
 /* Is it such a file, of any version? */
-bool hp_quantised_is(const hp_safetensors *st);
+bool hp_is_quantised_file(const hp_safetensors *st);
 /* Reads and checks the metadata; strings live in `arena`. Errors: HP_EDATA (another version, an entry missing
  * or wrong). */
 hp_status hp_quantised_info_of(hp_arena *arena, const char *path, const hp_safetensors *st,

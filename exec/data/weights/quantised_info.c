@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-bool hp_quantised_is(const hp_safetensors *st) {
+bool hp_is_quantised_file(const hp_safetensors *st) {
     const char *format = hp_safetensors_note(st, "format");
     return format && strncmp(format, "hplan-quantised ", 16) == 0;
 }

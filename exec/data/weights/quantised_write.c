@@ -20,7 +20,7 @@ typedef struct listing {
     } * at;
 } listing;
 
-static void add(listing *s, int layer, written_kind kind, int dtype, int n_dim, const int32_t *dim) {
+static void add_tensor(listing *s, int layer, written_kind kind, int dtype, int n_dim, const int32_t *dim) {
     HP_ROOM(s->arena, s->want, s->n, s->room);
     HP_ROOM(s->arena, s->at, s->n, s->at_room);
     hp_st_expected *e = &s->want[s->n];
@@ -40,48 +40,48 @@ static void add_floats(listing *s, int layer) {
     const int32_t channels = s->g->tensor[l->out].c;
     const bool eight = hp_layer_weights8(s->g, layer);
     if (eight)
-        add(s, layer, WEIGHT_SCALE, HP_ST_F32, 1, &channels);
+        add_tensor(s, layer, WEIGHT_SCALE, HP_ST_F32, 1, &channels);
     else
-        add(s, layer, WEIGHT, HP_ST_F32, w->n_dim, w->dim);
-    if (eight || has_bias(l)) add(s, layer, BIAS, HP_ST_F32, 1, &channels);
+        add_tensor(s, layer, WEIGHT, HP_ST_F32, w->n_dim, w->dim);
+    if (eight || has_bias(l)) add_tensor(s, layer, BIAS, HP_ST_F32, 1, &channels);
 }
 
 /* Bytes last, so that all floats are aligned. */
-static listing list(hp_arena *arena, const hp_graph *g) {
+static listing list_tensors(hp_arena *arena, const hp_graph *g) {
     static const int32_t one = 1;
     listing s = {.arena = arena, .g = g};
     for (int l = 0; l < g->n_layer; l++) {
         if (g->layer[l].n_param > 0) add_floats(&s, l);
         if (!hp_tensor_wants_qparam(g, g->layer[l].out)) continue;
-        add(&s, l, OUTPUT_SCALE, HP_ST_F32, 1, &one);
-        add(&s, l, OUTPUT_ZERO, HP_ST_I32, 1, &one);
+        add_tensor(&s, l, OUTPUT_SCALE, HP_ST_F32, 1, &one);
+        add_tensor(&s, l, OUTPUT_ZERO, HP_ST_I32, 1, &one);
     }
     for (int l = 0; l < g->n_layer; l++) {
         if (g->layer[l].n_param == 0 || !hp_layer_weights8(g, l)) continue;
         const hp_param *w = &g->param[g->layer[l].param[0]];
-        add(&s, l, WEIGHT, HP_ST_I8, w->n_dim, w->dim);
+        add_tensor(&s, l, WEIGHT, HP_ST_I8, w->n_dim, w->dim);
     }
     return s;
 }
 
 int hp_quantised_expected(hp_arena *arena, const hp_graph *g, hp_st_expected **want) {
-    const listing s = list(arena, g);
+    const listing s = list_tensors(arena, g);
     *want = s.want;
     return s.n;
 }
 
 /* --- writing --- */
 
-typedef struct writing {
+typedef struct quantised_writer {
     const listing *list;
     hp_constants *c;
     int layer; /* layer of the filter, -1: none yet */
     hp_filter filter;
     hp_qparam q;
     float *zeros; /* bias of a layer without one */
-} writing;
+} quantised_writer;
 
-static const void *bytes_of(const writing *w, written_kind kind) {
+static const void *bytes_of(const quantised_writer *w, written_kind kind) {
     const hp_filter *f = &w->filter;
     const void *const of[KINDS] = {[WEIGHT] = f->weight8 ? (const void *)f->weight8 : f->weight,
                                    [WEIGHT_SCALE] = f->weight_scale,
@@ -93,7 +93,7 @@ static const void *bytes_of(const writing *w, written_kind kind) {
 
 /* The filter of a layer stays valid until another one is read. */
 static const void *data_of(void *self, int i, hp_error *err) {
-    writing *w = self;
+    quantised_writer *w = self;
     const struct written *at = &w->list->at[i];
     const hp_layer *l = &w->list->g->layer[at->layer];
     if (at->kind == OUTPUT_SCALE) w->q = hp_constants_qparam(w->c, l->out);
@@ -118,10 +118,10 @@ hp_status hp_quantised_write(const char *path, hp_constants *c, const hp_quantis
     HP_ASSERT(hp_constants_calibrated(c) && info->n_mean >= 1 && info->n_mean <= 4);
     hp_arena *a = hp_arena_new();
     const hp_graph *g = hp_constants_graph(c);
-    const listing l = list(a, g);
+    const listing l = list_tensors(a, g);
     int widest = 1;
     for (int t = 0; t < g->n_tensor; t++) widest = g->tensor[t].c > widest ? g->tensor[t].c : widest;
-    writing w = {.list = &l, .c = c, .layer = -1, .zeros = HP_NEW(a, float, widest)};
+    quantised_writer w = {.list = &l, .c = c, .layer = -1, .zeros = HP_NEW(a, float, widest)};
     const hp_st_note note[] = {{"format", "hplan-quantised 1"},
                                {"net", info->net},
                                {"observer", info->observer},
@@ -136,7 +136,7 @@ hp_status hp_quantised_write(const char *path, hp_constants *c, const hp_quantis
         tensor[i] = (hp_st_tensor){.name = e->name, .dtype = e->dtype, .n_dim = e->n_dim};
         for (int k = 0; k < e->n_dim; k++) tensor[i].dim[k] = e->dim[k];
     }
-    const hp_st_source source = {data_of, &w};
+    const hp_st_source source = {.data = data_of, .self = &w};
     const hp_status s =
         hp_safetensors_write_noted(path, note, (int)(sizeof note / sizeof *note), tensor, l.n, &source, err);
     hp_arena_free(a);

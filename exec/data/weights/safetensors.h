@@ -24,7 +24,7 @@ const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *na
 /* Text of that key in __metadata__, or NULL. */
 const char *hp_safetensors_note(const hp_safetensors *st, const char *key);
 /* Drops the pages read so far from memory; they are read again on access. */
-void hp_safetensors_rest(hp_safetensors *st);
+void hp_safetensors_release_pages(hp_safetensors *st);
 
 /* Elements first .. first+count-1 as a tensor. */
 hp_st_tensor hp_st_slice(const hp_st_tensor *t, int64_t first, int64_t count);

@@ -233,6 +233,6 @@ const char *hp_safetensors_note(const hp_safetensors *st, const char *key) {
     return NULL;
 }
 
-void hp_safetensors_rest(hp_safetensors *st) {
+void hp_safetensors_release_pages(hp_safetensors *st) {
     (void)madvise(st->map, st->map_bytes, MADV_DONTNEED); /* the mapping is read-only: nothing is lost */
 }

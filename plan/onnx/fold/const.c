@@ -57,7 +57,7 @@ static typed typed_of(const Onnx__TensorProto *t) {
 }
 
 /* Narrow types are stored in wider arrays: 16-bit reals as their bits. */
-static const void *narrowed(hp_arena *arena, typed from, int bytes, int64_t count) {
+static const void *narrow_elements(hp_arena *arena, typed from, int bytes, int64_t count) {
     unsigned char *to = hp_arena_alloc(arena, (size_t)(bytes * count));
     const int wide = onnx_type_of(from.type)->bytes;
     for (int64_t i = 0; i < count; i++) /* little-endian: the low bytes come first */
@@ -72,7 +72,7 @@ static hp_status read_typed(const onnx_reader *r, const Onnx__TensorProto *t, co
     if ((int64_t)from.n != c->count)
         return tensor_fail(r, t, "it has another number of elements than its dimensions say");
     const bool same = onnx_type_of(from.type)->bytes == type->bytes;
-    c->data = same ? from.data : narrowed(r->scratch, from, type->bytes, c->count);
+    c->data = same ? from.data : narrow_elements(r->scratch, from, type->bytes, c->count);
     if (!c->data) c->data = hp_arena_alloc(r->scratch, 1); /* an empty constant */
     return HP_OK;
 }

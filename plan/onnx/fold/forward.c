@@ -30,7 +30,7 @@ static bool stays_inside(int out, int in, int k, int stride, int pad, int dil) {
     return pad == 0 && (int64_t)(out - 1) * stride + (int64_t)(k - 1) * dil < in;
 }
 
-static bool takes_scale(const onnx_passes *p, const hp_layer *l, bool bias) {
+static bool can_absorb_scale(const onnx_passes *p, const hp_layer *l, bool bias) {
     const hp_graph *g = p->r->graph;
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     if (l->op != HP_CONV && l->op != HP_LINEAR) return false;
@@ -91,7 +91,7 @@ void onnx_scales_forward(onnx_passes *p, int32_t output) {
         bool all = live[l] && scale->op == HP_SCALE && scale->act == HP_ACT_NONE && y != output;
         all = all && !p->r->note[y].has_qparam && !p->r->note[scale->in[0]].has_qparam;
         for (int32_t i = s.first[y]; all && i < s.first[y + 1]; i++)
-            all = takes_scale(p, &g->layer[s.layer[i]], scale->n_param > 1);
+            all = can_absorb_scale(p, &g->layer[s.layer[i]], scale->n_param > 1);
         for (int32_t i = s.first[y]; all && i < s.first[y + 1]; i++)
             fold_into(p, &g->layer[s.layer[i]], scale);
     }

@@ -15,7 +15,7 @@ typedef struct scan {
     const char *why;
 } scan;
 
-static bool take_varint(span *s, uint64_t *value) {
+static bool read_varint(span *s, uint64_t *value) {
     *value = 0;
     for (int shift = 0; shift < 70 && s->at < s->end; shift += 7) {
         const unsigned char byte = *s->at++;
@@ -25,22 +25,22 @@ static bool take_varint(span *s, uint64_t *value) {
     return false;
 }
 
-static bool skip(span *s, uint64_t bytes) {
+static bool skip_bytes(span *s, uint64_t bytes) {
     if (bytes > (uint64_t)(s->end - s->at)) return false;
     s->at += bytes;
     return true;
 }
 
 /* Advances past a field's value; `inside` is the contents of a length-delimited one. */
-static bool take_value(span *s, int wire, span *inside) {
+static bool skip_value(span *s, int wire, span *inside) {
     uint64_t n = 0;
     *inside = (span){s->at, s->at};
-    if (wire == WIRE_64BIT) return skip(s, 8);
-    if (wire == WIRE_32BIT) return skip(s, 4);
-    if ((wire != WIRE_VARINT && wire != WIRE_BYTES) || !take_varint(s, &n)) return false;
+    if (wire == WIRE_64BIT) return skip_bytes(s, 8);
+    if (wire == WIRE_32BIT) return skip_bytes(s, 4);
+    if ((wire != WIRE_VARINT && wire != WIRE_BYTES) || !read_varint(s, &n)) return false;
     if (wire == WIRE_VARINT) return true;
     inside->at = s->at;
-    if (!skip(s, n)) return false;
+    if (!skip_bytes(s, n)) return false;
     inside->end = s->at;
     return true;
 }
@@ -53,8 +53,8 @@ static bool scan_message(scan *state, const ProtobufCMessageDescriptor *type, sp
     while (s.at < s.end) {
         uint64_t key;
         span inside;
-        if (!take_varint(&s, &key) || key >> 3 == 0 || key >> 3 > UINT32_MAX >> 3 ||
-            !take_value(&s, (int)(key & 7), &inside)) {
+        if (!read_varint(&s, &key) || key >> 3 == 0 || key >> 3 > UINT32_MAX >> 3 ||
+            !skip_value(&s, (int)(key & 7), &inside)) {
             state->why = "it is cut off or damaged";
             return false;
         }

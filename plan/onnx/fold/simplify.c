@@ -38,7 +38,7 @@ static bool is_shift(const onnx_passes *p, const hp_layer *l, double value) {
     return l && l->n_param == 2 && all_are(p, l, 0, 1) && all_are(p, l, 1, value);
 }
 
-static void becomes(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x) {
+static void replace_tensor(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x) {
     for (int i = 0; i < l->n_in; i++) p->uses[l->in[i]]--;
     l->op = op;
     l->act = act;
@@ -75,7 +75,7 @@ static bool hard_swish(onnx_passes *p, hp_layer *l) {
     for (int k = 0; k < 2; k++) {
         const int32_t x = product->in[k], gate = product->in[1 - k];
         if (sixth ? !is_clamped(p, gate, x) : !is_gate(p, gate, x)) continue;
-        becomes(p, l, HP_ACT, HP_ACT_HSWISH, x);
+        replace_tensor(p, l, HP_ACT, HP_ACT_HSWISH, x);
         return true;
     }
     return false;
@@ -83,7 +83,7 @@ static bool hard_swish(onnx_passes *p, hp_layer *l) {
 
 /* --- x + x s = x (1 + s), s a vector --- */
 
-static float *ones(const onnx_passes *p, int64_t n) {
+static float *vector_of_ones(const onnx_passes *p, int64_t n) {
     float *f = HP_NEW(p->r->arena, float, n);
     for (int64_t i = 0; i < n; i++) f[i] = 1;
     return f;
@@ -117,10 +117,10 @@ static bool gated_sum(onnx_passes *p, hp_layer *l) {
         const int32_t s = product->in[1], sum = product->out;
         if (g->tensor[s].h * (int64_t)g->tensor[s].w != 1 || g->tensor[x].h * (int64_t)g->tensor[x].w == 1)
             continue;
-        becomes(p, product, HP_SCALE, HP_ACT_NONE, s);
+        replace_tensor(p, product, HP_SCALE, HP_ACT_NONE, s);
         g->tensor[sum].h = g->tensor[sum].w = 1;
-        add_vector(p, product, HP_PARAM_FACTOR, "factor", ones(p, g->tensor[s].c), g->tensor[s].c);
-        add_vector(p, product, HP_PARAM_BIAS, "bias", ones(p, g->tensor[s].c), g->tensor[s].c);
+        add_vector(p, product, HP_PARAM_FACTOR, "factor", vector_of_ones(p, g->tensor[s].c), g->tensor[s].c);
+        add_vector(p, product, HP_PARAM_BIAS, "bias", vector_of_ones(p, g->tensor[s].c), g->tensor[s].c);
         p->r->note[sum].never_negative = p->r->note[s].never_negative;
         l->op = HP_MUL;
         l->in[0] = x;
@@ -182,7 +182,7 @@ static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *facto
     for (int64_t o = 0; f && o < channels; o++) f[o] = f[o] * factor[o] + (more ? more[o] : 0);
 }
 
-static bool into_host(onnx_passes *p, hp_layer *l) {
+static bool fold_into_host(onnx_passes *p, hp_layer *l) {
     static const bool hosts[HP_LAYER_OPS] = {
         [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true, [HP_SCALE] = true};
     if (l->op != HP_SCALE || l->act != HP_ACT_NONE) return false;
@@ -208,7 +208,7 @@ static void rewrite(onnx_passes *p) {
     for (int l = 0; l < g->n_layer; l++) {
         hp_layer *layer = &g->layer[l];
         for (int k = 0; k < layer->n_in; k++) layer->in[k] = p->as[layer->in[k]];
-        if (!hard_swish(p, layer) && !gated_sum(p, layer)) into_host(p, layer);
+        if (!hard_swish(p, layer) && !gated_sum(p, layer)) fold_into_host(p, layer);
     }
 }
 

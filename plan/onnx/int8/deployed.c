@@ -33,7 +33,7 @@ static tracing start(hp_arena *scratch, const hp_graph *g, const hp_graph *deplo
 
 /* The layer that reads x and was fused into `host`, or NULL. `adds`: host may contain one addition; an
  * addition belongs to only one of its two inputs' layers. */
-static const hp_layer *taken_behind(const tracing *t, int32_t x, bool *adds) {
+static const hp_layer *fused_reader(const tracing *t, int32_t x, bool *adds) {
     const hp_layer *next = &t->g->layer[t->read[x]];
     if (t->uses[x] != 1 || onnx_names_find(&t->kept, next->name) >= 0) return NULL;
     if (next->n_in < 2) return next;
@@ -43,18 +43,18 @@ static const hp_layer *taken_behind(const tracing *t, int32_t x, bool *adds) {
 }
 
 /* The model's tensor that a deployed layer computes; -1: none (the rows of a split pool). */
-static int32_t made_by(const tracing *t, const hp_layer *deployed) {
+static int32_t computed_tensor(const tracing *t, const hp_layer *deployed) {
     const int32_t at = onnx_names_find(&t->names, deployed->name);
     if (at < 0) return -1;
     const hp_layer *host = &t->g->layer[at];
     bool adds = deployed->n_in > host->n_in;
     int32_t x = host->out;
-    for (const hp_layer *next; (next = taken_behind(t, x, &adds));) x = next->out;
+    for (const hp_layer *next; (next = fused_reader(t, x, &adds));) x = next->out;
     return x;
 }
 
 /* Skips conversions: the layer whose output they convert. */
-static const hp_layer *converted(const hp_graph *g, const hp_layer *l) {
+static const hp_layer *skip_conversions(const hp_graph *g, const hp_layer *l) {
     while (l->op == HP_QUANT || l->op == HP_DEQUANT) l = &g->layer[g->tensor[l->in[0]].producer];
     return l;
 }
@@ -66,7 +66,7 @@ const hp_onnx_qparam **hp_onnx_deployed_qparams(hp_arena *arena, const hp_onnx_m
                          **out = HP_NEW(arena, const hp_onnx_qparam *, g->n_layer);
     for (int i = 0; i < m->n_qparam; i++) of[m->qparam[i].tensor] = &m->qparam[i];
     for (int l = 0; l < g->n_layer; l++) {
-        const int32_t x = made_by(&t, converted(g, &g->layer[l]));
+        const int32_t x = computed_tensor(&t, skip_conversions(g, &g->layer[l]));
         out[l] = x >= 0 ? of[x] : NULL;
     }
     hp_arena_free(scratch);

@@ -29,39 +29,39 @@ static bool has_weights8(const hp_onnx_model *m, const hp_graph *g, const hp_lay
 
 /* --- the list --- */
 
-typedef struct listing {
+typedef struct float_list {
     hp_arena *arena;
     const hp_onnx_model *m;
     const hp_graph *g; /* deployed with the current list */
     const hp_onnx_qparam **q;
     onnx_names real;
     bool grew;
-} listing;
+} float_list;
 
-static void keep_real(listing *s, const hp_layer *l) {
+static void keep_real(float_list *s, const hp_layer *l) {
     bool added;
     onnx_names_add(&s->real, hp_arena_strdup(s->arena, l->name), &added);
     s->grew |= added;
 }
 
-static bool is_kept(const listing *s, const hp_layer *l) {
+static bool is_kept(const float_list *s, const hp_layer *l) {
     return onnx_names_find(&s->real, l->name) >= 0;
 }
 
 /* A conversion's output has no scale: the layers that read it stay real. */
-static void keep_readers(listing *s, int32_t tensor) {
+static void keep_readers(float_list *s, int32_t tensor) {
     for (int l = 0; l < s->g->n_layer; l++)
         for (int k = 0; k < s->g->layer[l].n_in; k++)
             if (s->g->layer[l].in[k] == tensor) keep_real(s, &s->g->layer[l]);
 }
 
 /* The model has no integers for raw pixels: keeps the image real, or otherwise the layer that reads it. */
-static void keep_image(listing *s, const hp_layer *reader) {
+static void keep_image(float_list *s, const hp_layer *reader) {
     const hp_layer *image = &s->g->layer[0];
     keep_real(s, is_kept(s, image) ? reader : image);
 }
 
-static void look_at(listing *s, int layer) {
+static void check_layer(float_list *s, int layer) {
     const hp_graph *g = s->g;
     const hp_layer *l = &g->layer[layer];
     if (layer > 0 && g->tensor[l->out].store == HP_STORE_U8 && !s->q[layer]) {
@@ -77,7 +77,7 @@ static void look_at(listing *s, int layer) {
         keep_real(s, l);
 }
 
-static const char *joined(hp_arena *arena, const onnx_names *names) {
+static const char *join_names(hp_arena *arena, const onnx_names *names) {
     size_t bytes = 1;
     for (int i = 0; i < names->n; i++) bytes += strlen(names->name[i]) + 1;
     char *list = hp_arena_alloc(arena, bytes), *to = list;
@@ -88,7 +88,7 @@ static const char *joined(hp_arena *arena, const onnx_names *names) {
     return list;
 }
 
-static hp_status no_program(const hp_onnx_model *m, hp_error *err) {
+static hp_status fail_not_quantised(const hp_onnx_model *m, hp_error *err) {
     return hp_fail(
         err, HP_EDATA,
         "%s is no quantised model: no layer of it has 8-bit weights and scales for what it reads and "
@@ -96,14 +96,14 @@ static hp_status no_program(const hp_onnx_model *m, hp_error *err) {
         m->graph->net);
 }
 
-static void count(const listing *s, hp_onnx_int8 *out) {
+static void count_layers(const float_list *s, hp_onnx_int8 *out) {
     for (int l = 0; l < s->g->n_layer; l++) out->n_weights8 += hp_onnx_weights8(s->g, l);
     out->n_float = s->real.n;
 }
 
 hp_status hp_onnx_deploy_int8(hp_arena *arena, const hp_onnx_model *m, hp_onnx_int8 *out, hp_error *err) {
     const hp_graph *network = hp_graph_fuse(arena, m->graph);
-    listing s = {.arena = arena, .m = m, .real = {.arena = arena}, .grew = true};
+    float_list s = {.arena = arena, .m = m, .real = {.arena = arena}, .grew = true};
     HP_ASSERT(m->param);
     *out = (hp_onnx_int8){.float_layers = ""};
     while (s.grew) { /* at most once per layer */
@@ -113,10 +113,10 @@ hp_status hp_onnx_deploy_int8(hp_arena *arena, const hp_onnx_model *m, hp_onnx_i
         s.g = g;
         s.q = hp_onnx_deployed_qparams(arena, m, g);
         s.grew = false;
-        for (int l = 0; l < g->n_layer; l++) look_at(&s, l);
-        out->float_layers = joined(arena, &s.real);
+        for (int l = 0; l < g->n_layer; l++) check_layer(&s, l);
+        out->float_layers = join_names(arena, &s.real);
     }
     out->graph = s.g;
-    count(&s, out);
-    return out->n_weights8 ? HP_OK : no_program(m, err);
+    count_layers(&s, out);
+    return out->n_weights8 ? HP_OK : fail_not_quantised(m, err);
 }

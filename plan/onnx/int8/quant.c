@@ -88,7 +88,7 @@ static hp_status reals_of(const onnx_call *c, const onnx_value *v, const onnx_qu
 }
 
 /* Input k, followed by the inputs of its scale and zero point. */
-static hp_status take_quantised(const onnx_call *c, int k, onnx_value **x, int32_t *tensor) {
+static hp_status read_quantised_input(const onnx_call *c, int k, onnx_value **x, int32_t *tensor) {
     onnx_quant *q;
     HP_TRY(onnx_need_tensor(c, k, x));
     HP_TRY(read_quant(c, k + 1, k + 2, 1, &q));
@@ -278,7 +278,7 @@ hp_status onnx_read_qlinearconv(onnx_call *c) {
     onnx_const w, room;
     const onnx_const *bias;
     HP_TRY(onnx_need_map(c, 0, &x));
-    HP_TRY(take_quantised(c, 0, &x, &tensor));
+    HP_TRY(read_quantised_input(c, 0, &x, &tensor));
     HP_TRY(weights_of(c, 3, 4, 5, 0, &w));
     HP_TRY(bias_of(c, 8, 1, &w, &room, &bias));
     HP_TRY(onnx_conv_with(c, x, tensor, &w, bias));
@@ -321,7 +321,7 @@ hp_status onnx_read_qlinearmatmul(onnx_call *c) {
     onnx_value *x;
     int32_t tensor;
     onnx_const w;
-    HP_TRY(take_quantised(c, 0, &x, &tensor));
+    HP_TRY(read_quantised_input(c, 0, &x, &tensor));
     HP_TRY(weights_of(c, 3, 4, 5, 1, &w));
     HP_TRY(onnx_linear_with(c, x, tensor, &w, false, 1, NULL));
     return quantise_by(c, 6, 7);
@@ -338,7 +338,7 @@ hp_status onnx_read_qgemm(onnx_call *c) {
     HP_TRY(onnx_attr_int(c, "transB", 0, 1, &trans_b));
     HP_TRY(onnx_attr_float(c, "alpha", &alpha));
     if (alpha != 1) return onnx_fail(c, "alpha other than 1 is not supported");
-    HP_TRY(take_quantised(c, 0, &x, &tensor));
+    HP_TRY(read_quantised_input(c, 0, &x, &tensor));
     HP_TRY(weights_of(c, 3, 4, 5, trans_b ? 0 : 1, &w));
     HP_TRY(bias_of(c, 6, 1, &w, &room, &bias));
     HP_TRY(onnx_linear_with(c, x, tensor, &w, trans_b, 1, bias));
@@ -348,8 +348,8 @@ hp_status onnx_read_qgemm(onnx_call *c) {
 static hp_status two_quantised(onnx_call *c, hp_layer_op op) {
     onnx_value *x, *y;
     int32_t x_tensor, y_tensor;
-    HP_TRY(take_quantised(c, 0, &x, &x_tensor));
-    HP_TRY(take_quantised(c, 3, &y, &y_tensor));
+    HP_TRY(read_quantised_input(c, 0, &x, &x_tensor));
+    HP_TRY(read_quantised_input(c, 3, &y, &y_tensor));
     HP_TRY(onnx_combine(c, op, x, x_tensor, y, y_tensor));
     return quantise_by(c, 6, 7);
 }
@@ -368,7 +368,7 @@ hp_status onnx_read_qlinearglobalaveragepool(onnx_call *c) {
     int64_t last = 0;
     HP_TRY(onnx_attr_int(c, "channels_last", 0, 0, &last));
     HP_TRY(onnx_need_map(c, 0, &x));
-    HP_TRY(take_quantised(c, 0, &x, &tensor));
+    HP_TRY(read_quantised_input(c, 0, &x, &tensor));
     const hp_layer l = {.op = HP_ADAPTPOOL, .n_in = 1, .in = {tensor}, .out_h = 1, .out_w = 1};
     HP_TRY(onnx_emit(c, l, 0, &y));
     onnx_result(c, y, x->n_dim);
@@ -385,7 +385,7 @@ hp_status onnx_read_qlinearconcat(onnx_call *c) {
     HP_TRY(onnx_attr_int(c, "axis", -ONNX_MOST_DIMS, ONNX_MOST_DIMS, &given));
     HP_TRY(onnx_axis(c, given, first->n_dim, &axis));
     for (int k = 2; k + 2 < c->n_in; k += 3) {
-        HP_TRY(take_quantised(c, k, &x, &part[n++]));
+        HP_TRY(read_quantised_input(c, k, &x, &part[n++]));
         HP_TRY(onnx_check_part(c, first, x, axis));
         channels += x->dim[axis];
     }

@@ -50,7 +50,7 @@ typedef struct affine {
     float factor;   /* where the constant is the bias */
 } affine;
 
-static hp_status with_constant(onnx_call *c, const onnx_value *x, const onnx_const *k, affine a) {
+static hp_status apply_constant(onnx_call *c, const onnx_value *x, const onnx_const *k, affine a) {
     int32_t y;
     onnx_value like = *x;
     if (!onnx_per_channel(c->r, x, k))
@@ -120,7 +120,7 @@ typedef struct operands {
     bool constant_first;
 } operands;
 
-static hp_status take_operands(const onnx_call *c, operands *o) {
+static hp_status read_operands(const onnx_call *c, operands *o) {
     onnx_value *a = onnx_in(c, 0), *b = onnx_in(c, 1);
     *o = (operands){0};
     if (!a || !b) return onnx_fail(c, "an input is missing");
@@ -133,25 +133,26 @@ static hp_status take_operands(const onnx_call *c, operands *o) {
 
 hp_status onnx_read_add(onnx_call *c) {
     operands o;
-    HP_TRY(take_operands(c, &o));
-    if (o.k) return with_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = 1});
+    HP_TRY(read_operands(c, &o));
+    if (o.k) return apply_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = 1});
     return onnx_combine(c, HP_ADD, o.x, o.x->tensor, o.y, o.y->tensor);
 }
 
 hp_status onnx_read_sub(onnx_call *c) {
     operands o;
     int32_t minus;
-    HP_TRY(take_operands(c, &o));
-    if (o.k && o.constant_first) return with_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = -1});
-    if (o.k) return with_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = 1, .f = negated});
+    HP_TRY(read_operands(c, &o));
+    if (o.k && o.constant_first)
+        return apply_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = -1});
+    if (o.k) return apply_constant(c, o.x, o.k, (affine){.bias_is_k = true, .factor = 1, .f = negated});
     HP_TRY(onnx_emit_scale(c, o.y->tensor, same_float(c, o.y, -1), NULL, &minus));
     return onnx_combine(c, HP_ADD, o.x, o.x->tensor, o.y, minus);
 }
 
 hp_status onnx_read_mul(onnx_call *c) {
     operands o;
-    HP_TRY(take_operands(c, &o));
-    if (o.k) return with_constant(c, o.x, o.k, (affine){.factor_is_k = true});
+    HP_TRY(read_operands(c, &o));
+    if (o.k) return apply_constant(c, o.x, o.k, (affine){.factor_is_k = true});
     if (is_vector_of(c->r, o.x, o.y) && !is_vector_of(c->r, o.y, o.x))
         return onnx_combine(c, HP_MUL, o.y, o.y->tensor, o.x, o.x->tensor);
     return onnx_combine(c, HP_MUL, o.x, o.x->tensor, o.y, o.y->tensor);
@@ -159,10 +160,10 @@ hp_status onnx_read_mul(onnx_call *c) {
 
 hp_status onnx_read_div(onnx_call *c) {
     operands o;
-    HP_TRY(take_operands(c, &o));
+    HP_TRY(read_operands(c, &o));
     if (!o.k || o.constant_first)
         return onnx_fail(c, "division by a tensor is not supported: only by constants");
-    return with_constant(c, o.x, o.k, (affine){.factor_is_k = true, .f = inverse});
+    return apply_constant(c, o.x, o.k, (affine){.factor_is_k = true, .f = inverse});
 }
 
 hp_status onnx_read_neg(onnx_call *c) {

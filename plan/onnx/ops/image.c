@@ -27,7 +27,7 @@ static hp_status find_image(const onnx_reader *r, const Onnx__GraphProto *g, onn
 }
 
 /* Declared dimensions; 0: left open. */
-static hp_status declared(const onnx_reader *r, const Onnx__ValueInfoProto *info, onnx_value *v) {
+static hp_status read_declared_size(const onnx_reader *r, const Onnx__ValueInfoProto *info, onnx_value *v) {
     const Onnx__TypeProto *type = info->type;
     const char *name = onnx_clean(r->scratch, info->name);
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape)
@@ -102,7 +102,7 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
     const Onnx__ValueInfoProto *info = NULL;
     int64_t extent[HP_AXES] = {1, 1, 1, 1};
     HP_TRY(find_image(r, g, &v, &info));
-    HP_TRY(declared(r, info, v));
+    HP_TRY(read_declared_size(r, info, v));
     set_order(r, g, needed, v);
     for (int i = 0; i < v->n_dim; i++) extent[v->order[i]] = v->dim[i];
     m->declared_h = (int32_t)extent[HP_AXIS_H];

@@ -11,7 +11,7 @@ static int64_t product(const int64_t *dim, int first, int end) {
     return n;
 }
 
-static hp_status regrouped(onnx_call *c, const onnx_value *x, const int64_t *dim, int n_dim) {
+static hp_status emit_regrouped(onnx_call *c, const onnx_value *x, const int64_t *dim, int n_dim) {
     onnx_value as = *x;
     if (!onnx_regroup(c->r, &as, dim, n_dim))
         return onnx_fail(
@@ -56,7 +56,7 @@ hp_status onnx_read_reshape(onnx_call *c) {
     if (!onnx_in(c, 1) && !onnx_attr(c, "shape")) return onnx_fail(c, "its shape is missing");
     HP_TRY(onnx_ints(c, "shape", 1, ONNX_MOST_DIMS, dim, &n));
     HP_TRY(resolve_shape(c, x, allow_zero != 0, dim, n));
-    return regrouped(c, x, dim, n);
+    return emit_regrouped(c, x, dim, n);
 }
 
 hp_status onnx_read_flatten(onnx_call *c) {
@@ -66,7 +66,7 @@ hp_status onnx_read_flatten(onnx_call *c) {
     HP_TRY(onnx_attr_int(c, "axis", -x->n_dim, x->n_dim, &axis));
     const int at = (int)(axis < 0 ? axis + x->n_dim : axis);
     const int64_t dim[2] = {product(x->dim, 0, at), product(x->dim, at, x->n_dim)};
-    return regrouped(c, x, dim, 2);
+    return emit_regrouped(c, x, dim, 2);
 }
 
 hp_status onnx_read_squeeze(onnx_call *c) {
@@ -84,7 +84,7 @@ hp_status onnx_read_squeeze(onnx_call *c) {
     }
     for (int d = 0; d < x->n_dim; d++)
         if (!drop[d] && (n > 0 || x->dim[d] != 1)) dim[left++] = x->dim[d];
-    return regrouped(c, x, dim, left);
+    return emit_regrouped(c, x, dim, left);
 }
 
 hp_status onnx_read_unsqueeze(onnx_call *c) {
@@ -102,7 +102,7 @@ hp_status onnx_read_unsqueeze(onnx_call *c) {
         added[axis] = true;
     }
     for (int d = 0; d < x->n_dim + n; d++) dim[d] = added[d] ? 1 : x->dim[next++];
-    return regrouped(c, x, dim, x->n_dim + n);
+    return emit_regrouped(c, x, dim, x->n_dim + n);
 }
 
 /* --- order --- */
@@ -152,7 +152,7 @@ hp_status onnx_read_transpose(onnx_call *c) {
 
 /* --- identity --- */
 
-static hp_status same(onnx_call *c) {
+static hp_status pass_through(onnx_call *c) {
     onnx_value *x;
     HP_TRY(onnx_need_tensor(c, 0, &x));
     onnx_result_like(c, x->tensor, x);
@@ -161,7 +161,7 @@ static hp_status same(onnx_call *c) {
 }
 
 hp_status onnx_read_identity(onnx_call *c) {
-    return same(c);
+    return pass_through(c);
 }
 
 hp_status onnx_read_dropout(onnx_call *c) {
@@ -171,7 +171,7 @@ hp_status onnx_read_dropout(onnx_call *c) {
     HP_TRY(onnx_need_number(c, 2, "training_mode", &training));
     if (training != 0 && ratio != 0)
         return onnx_fail(c, "in training mode is not supported: export for inference");
-    return same(c);
+    return pass_through(c);
 }
 
 /* The plan decides the precision of reals (--prec); integers stay integers. */
@@ -183,7 +183,7 @@ hp_status onnx_read_cast(onnx_call *c) {
     const onnx_type *type = onnx_type_of((int)to), *from = onnx_type_of(x->type);
     if (!type || (type->whole && !from->whole) || (type->whole && type->bytes < from->bytes))
         return onnx_fail(c, "of a tensor to another kind of whole numbers is not supported");
-    HP_TRY(same(c));
+    HP_TRY(pass_through(c));
     c->out->type = (int)to;
     return HP_OK;
 }
@@ -201,7 +201,7 @@ hp_status onnx_read_expand(onnx_call *c) {
         if (wish >= 0 && given[wish] != 1 && given[wish] != dim[d])
             return onnx_fail(c, "that repeats elements is not supported");
     }
-    return regrouped(c, x, dim, n_dim);
+    return emit_regrouped(c, x, dim, n_dim);
 }
 
 /* --- dimensions as constants --- */

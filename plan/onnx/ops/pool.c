@@ -31,8 +31,8 @@ hp_status onnx_read_maxpool(onnx_call *c) {
     onnx_window w;
     int64_t ceil_mode = 0, order = 0;
     HP_TRY(read_window(c, &x, &w, &ceil_mode));
-    HP_TRY(onnx_attr_int(c, "storage_order", 0, 1, &order)); /* of the second output, which is not
-                                                                supported */
+    /* storage_order is of the second output, which is not supported */
+    HP_TRY(onnx_attr_int(c, "storage_order", 0, 1, &order));
     return emit_pool(c, x, onnx_window_layer(HP_MAXPOOL, x->tensor, &w));
 }
 

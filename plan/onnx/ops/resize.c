@@ -19,8 +19,8 @@ typedef struct resizing {
 } resizing;
 
 /* Per dimension of x a scale (float32) or a size; only rows and columns may change. */
-static hp_status take_sizes(const onnx_call *c, const onnx_value *x, const onnx_const *k, bool scales,
-                            resizing *r) {
+static hp_status read_scales_or_sizes(const onnx_call *c, const onnx_value *x, const onnx_const *k,
+                                      bool scales, resizing *r) {
     r->given = scales;
     if (k->n_dim != 1 || k->count != x->n_dim || !onnx_is_canonical(c->r, x, x->n_dim))
         return onnx_fail(c, "needs %s for each of the %d dimensions of (N, C, H, W)",
@@ -44,15 +44,15 @@ static hp_status read_sizes(const onnx_call *c, const onnx_value *x, resizing *r
     if (a && upsample && c->r->opset < 9) {
         const onnx_const old = {
             .type = ONNX_FLOAT, .n_dim = 1, .count = (int64_t)a->n_floats, .data = a->floats};
-        return take_sizes(c, x, &old, true, r);
+        return read_scales_or_sizes(c, x, &old, true, r);
     }
     const onnx_value *given = onnx_in(c, scales);
     if (given && !(given->kind == ONNX_CONST && given->c.count == 0)) {
         HP_TRY(onnx_need_const(c, scales, "scales", &k));
-        return take_sizes(c, x, k, true, r);
+        return read_scales_or_sizes(c, x, k, true, r);
     }
     HP_TRY(onnx_need_const(c, 3, "sizes", &k));
-    return take_sizes(c, x, k, false, r);
+    return read_scales_or_sizes(c, x, k, false, r);
 }
 
 /* --- the four conventions --- */
@@ -158,7 +158,7 @@ hp_status onnx_read_resize(onnx_call *c) {
 /* --- Pad --- */
 
 /* pads: all beginnings, then all ends, of the dimensions in `axes` (all if `axes` is absent). */
-static hp_status take_pads(const onnx_call *c, const onnx_value *x, int64_t before[2], int64_t after[2]) {
+static hp_status read_pads(const onnx_call *c, const onnx_value *x, int64_t before[2], int64_t after[2]) {
     int64_t pads[2 * ONNX_MOST_DIMS], axes[ONNX_MOST_DIMS];
     int n, n_axes;
     HP_TRY(onnx_ints(c, "pads", 1, 2 * ONNX_MOST_DIMS, pads, &n));
@@ -181,7 +181,7 @@ static hp_status take_pads(const onnx_call *c, const onnx_value *x, int64_t befo
     return HP_OK;
 }
 
-static hp_status shifted(const onnx_call *c, int32_t *tensor, double by) {
+static hp_status emit_shift(const onnx_call *c, int32_t *tensor, double by) {
     const int64_t channels = c->r->graph->tensor[*tensor].c;
     float *one = HP_NEW(c->r->arena, float, channels), *bias = HP_NEW(c->r->arena, float, channels);
     for (int64_t i = 0; i < channels; i++) {
@@ -203,12 +203,12 @@ hp_status onnx_read_pad(onnx_call *c) {
         return onnx_fail(c, "mode '%s' is not supported: constant is", onnx_clean(c->r->scratch, mode));
     HP_TRY(onnx_attr_float(c, "value", &border));
     HP_TRY(onnx_need_number(c, 2, "value", &border));
-    HP_TRY(take_pads(c, x, before, after));
+    HP_TRY(read_pads(c, x, before, after));
     const int64_t h = onnx_extent(c->r, x, HP_AXIS_H) + before[0] + after[0],
                   w = onnx_extent(c->r, x, HP_AXIS_W) + before[1] + after[1];
     if (h > ONNX_MOST_SIZE || w > ONNX_MOST_SIZE) return onnx_fail(c, "makes a map that is too large");
     int32_t y = x->tensor;
-    if (border != 0) HP_TRY(shifted(c, &y, -border));
+    if (border != 0) HP_TRY(emit_shift(c, &y, -border));
     hp_layer l = {.op = HP_PAD,
                   .n_in = 1,
                   .in = {y},
@@ -217,7 +217,7 @@ hp_status onnx_read_pad(onnx_call *c) {
                   .out_h = (int32_t)h,
                   .out_w = (int32_t)w};
     HP_TRY(onnx_emit(c, l, 0, &y));
-    if (border != 0) HP_TRY(shifted(c, &y, border));
+    if (border != 0) HP_TRY(emit_shift(c, &y, border));
     onnx_result(c, y, x->n_dim);
     return HP_OK;
 }

@@ -52,7 +52,7 @@ static void sharing_is_the_components_of_passing_layers(void **state) {
     for (int k = 0; k < N_NETS; k++) {
         hp_arena *a = hp_arena_new();
         const hp_graph *g = source_graph(a, nets[k], 32, HP_PREC_INT8);
-        const int32_t *root = hp_sharing(a, g);
+        const int32_t *root = hp_qparam_groups(a, g);
         int32_t *label = HP_NEW(a, int32_t, g->n_tensor);
         for (int t = 0; t < g->n_tensor; t++) label[t] = t;
         for (bool any = true; any;) {
@@ -78,7 +78,7 @@ static void shared_tensors_get_the_union_of_what_is_computed(void **state) {
     for (int k = 0; k < N_NETS; k++) {
         hp_arena *a = hp_arena_new();
         const hp_graph *g = source_graph(a, nets[k], 32, HP_PREC_INT8);
-        const int32_t *root = hp_sharing(a, g);
+        const int32_t *root = hp_qparam_groups(a, g);
         hp_constants *c = open_constants(g);
         hp_range *range = HP_NEW(a, hp_range, g->n_tensor);
         for (int t = 0; t < g->n_tensor; t++)
@@ -111,7 +111,7 @@ static void counterparts_have_the_same_maker(void **state) {
         hp_arena *a = hp_arena_new();
         const hp_graph *q = source_graph(a, nets[k], 32, HP_PREC_INT8), *r = source_graph(a, nets[k], 32, 0);
         int32_t *of = NULL;
-        assert_int_equal(hp_counterparts(a, q, r, &of, &err), HP_OK);
+        assert_int_equal(hp_float_counterparts(a, q, r, &of, &err), HP_OK);
         for (int t = 0; t < q->n_tensor; t++) {
             const hp_tensor *x = &q->tensor[t], *y = &r->tensor[of[t]];
             assert_true(x->h == y->h && x->w == y->w && x->c == y->c);
@@ -122,7 +122,7 @@ static void counterparts_have_the_same_maker(void **state) {
                 assert_int_equal(of[t], of[l->in[0]]);
         }
         const hp_graph *other = source_graph(a, nets[(k + 1) % N_NETS], 32, 0);
-        assert_int_equal(hp_counterparts(a, q, other, &of, &err), HP_EINTERNAL);
+        assert_int_equal(hp_float_counterparts(a, q, other, &of, &err), HP_EINTERNAL);
         hp_arena_free(a);
     }
 }

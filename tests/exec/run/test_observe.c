@@ -83,7 +83,7 @@ static void ranges_are_those_of_plain_loops(void **state) {
                    *r = source_graph(a, "resnet-v1-8", SIDE, 0);
     hp_observer *o = watched_whole(r, q, HP_F32);
     int32_t *of = NULL;
-    assert_int_equal(hp_counterparts(a, q, r, &of, NULL), HP_OK);
+    assert_int_equal(hp_float_counterparts(a, q, r, &of, NULL), HP_OK);
     for (int t = 0; t < q->n_tensor; t++) {
         if (!hp_tensor_wants_qparam(q, t)) continue;
         const hp_tensor *x = &r->tensor[of[t]];
@@ -221,7 +221,7 @@ static void values_that_are_no_numbers_are_named(void **state) {
     hp_comm *comm = NULL;
     assert_int_equal(hp_comm_self_open(&comm, NULL), HP_OK);
     int32_t *of = NULL;
-    assert_int_equal(hp_counterparts(a, q, r, &of, NULL), HP_OK);
+    assert_int_equal(hp_float_counterparts(a, q, r, &of, NULL), HP_OK);
     int bad = 0;
     for (int t = 0; t < q->n_tensor; t++)
         if (hp_tensor_wants_qparam(q, t)) bad = of[t];

@@ -158,7 +158,7 @@ static void check_part(hp_loader *l, const hp_program *p, const hp_box *whole, c
     void *x = malloc(n * sizeof(double) + 1);
     int32_t *labels = malloc((size_t)hp_box_elems(&map) * sizeof *labels + 1);
     hp_error err = {0};
-    if (hp_loader_fill(l, 5, 1, x, &box, labels, &map, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_loader_read(l, 5, 1, x, &box, labels, &map, &err) != HP_OK) fail_msg("%s", err.text);
     for (int i = box.lo[0]; i < box.hi[0]; i++)
         for (int y = box.lo[1]; y < box.hi[1]; y++)
             for (int k = box.lo[2]; k < box.hi[2]; k++)
@@ -191,7 +191,7 @@ static void check_grid(hp_dataset *d, hp_dtype dtype, const hp_layout *layout) {
     double *want = malloc(n * sizeof *want);
     int32_t *labels = malloc((size_t)hp_box_elems(&map) * sizeof *labels);
     int *counts = calloc(n, sizeof *counts);
-    assert_int_equal(hp_loader_fill(a, 5, 1, x, &whole, labels, &map, NULL), HP_OK);
+    assert_int_equal(hp_loader_read(a, 5, 1, x, &whole, labels, &map, NULL), HP_OK);
     for (size_t i = 0; i < n; i++) want[i] = (double)x[i];
     for (int part = 0; part < hp_layout_parts(layout); part++)
         check_part(b, &p, &whole, want, labels, layout, part, counts);

@@ -60,7 +60,7 @@ static void the_files_of_a_batch_are_each_read_once(void **state) {
         const hp_box box = {{0, y, 0, 0}, {2, y + 30 < H ? y + 30 : H, W, 3}};
         const size_t n = (size_t)hp_box_len(&box, HP_AXIS_H) * W * 3;
         hp_error err = {0};
-        if (hp_loader_fill_typed(l, 0, 0, got, HP_U8, &box, NULL, NULL, &err) != HP_OK)
+        if (hp_loader_read_typed(l, 0, 0, got, HP_U8, &box, NULL, NULL, &err) != HP_OK)
             fail_msg("%s", err.text);
         for (int i = 0; i < 2; i++) {
             assert_memory_equal(got + (size_t)i * n, whole[i] + (size_t)y * W * 3, n);

@@ -42,7 +42,7 @@ static void put(hp_output *o, const hp_output_spec *s, const hp_box *b) {
             for (int64_t x = b->lo[2]; x < b->hi[2]; x++)
                 for (int64_t c = b->lo[3]; c < b->hi[3]; c++)
                     *at++ = value_of(((n * s->h + y) * s->w + x) * s->c + c);
-    if (hp_output_put(o, b, data, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_output_write(o, b, data, &err) != HP_OK) fail_msg("%s", err.text);
     free(data);
 }
 
@@ -231,7 +231,7 @@ static void numbers_that_json_has_not_become_null(void **state) {
     const float odd[] = {INFINITY, 1.5f, NAN};
     hp_output *o;
     assert_int_equal(hp_output_create(&s, &o, NULL), HP_OK);
-    assert_int_equal(hp_output_put(o, &all, odd, NULL), HP_OK);
+    assert_int_equal(hp_output_write(o, &all, odd, NULL), HP_OK);
     assert_int_equal(hp_output_close(o, NULL), HP_OK);
     assert_int_equal(hp_output_finish(&s, NULL), HP_OK);
     size_t n;

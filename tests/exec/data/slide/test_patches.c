@@ -346,8 +346,8 @@ static void the_heat_map_holds_the_probabilities(void **state) {
         const hp_output_spec s = hp_patches_heat_spec(&p, scratch_path("heat.bin"), 3, as_classes);
         hp_output *o;
         assert_int_equal(hp_patches_heat_create(&p, &s, &o, NULL), HP_OK);
-        assert_int_equal(hp_patches_heat_put(&p, o, 3, 2, 3, logits + 9, NULL), HP_OK);
-        assert_int_equal(hp_patches_heat_put(&p, o, 0, 3, 3, logits, NULL), HP_OK);
+        assert_int_equal(hp_patches_heat_write(&p, o, 3, 2, 3, logits + 9, NULL), HP_OK);
+        assert_int_equal(hp_patches_heat_write(&p, o, 0, 3, 3, logits, NULL), HP_OK);
         assert_int_equal(hp_output_close(o, NULL), HP_OK);
         assert_int_equal(hp_output_finish(&s, NULL), HP_OK);
         size_t n;

@@ -225,7 +225,7 @@ static void resting_changes_nothing(void **state) {
     for (int turn = 0; turn < 2; turn++) {
         for (int l = 0; l < g->n_layer; l++)
             if (g->layer[l].n_param) layer_is_folded(&s, c, l);
-        hp_constants_rest(c);
+        hp_constants_release(c);
     }
     hp_constants_close(c);
     hp_arena_free(a);
