@@ -74,36 +74,29 @@ static int64_t bfloat_integer(const void *data, int64_t i) {
     return to_integer(bfloat_real(data, i));
 }
 
-#define ROW(id, name, bytes, whole) [ONNX__TENSOR_PROTO__DATA_TYPE__##id] = {#name, bytes, whole
+#define ROW(id, type_name, size, integral, get_real, get_integer, put_element)                               \
+    [ONNX__TENSOR_PROTO__DATA_TYPE__##id] = {.name = #type_name,                                             \
+                                             .bytes = size,                                                  \
+                                             .whole = integral,                                              \
+                                             .real = get_real,                                               \
+                                             .integer = get_integer,                                         \
+                                             .put = put_element}
 /* 16-bit reals are read only: computed constants are float. */
-static const onnx_type types[] = {ROW(FLOAT, float, 4, false), float_real, float_integer, float_put},
-                       ROW(UINT8, uint8, 1, true), uint8_real, uint8_integer, uint8_put
-}
-, ROW(INT8, int8, 1, true), int8_real, int8_integer, int8_put
-}
-, ROW(UINT16, uint16, 2, true), uint16_real, uint16_integer, uint16_put
-}
-, ROW(INT16, int16, 2, true), int16_real, int16_integer, int16_put
-}
-, ROW(INT32, int32, 4, true), int32_real, int32_integer, int32_put
-}
-, ROW(INT64, int64, 8, true), int64_real, int64_integer, int64_put
-}
-, ROW(BOOL, bool, 1, true), uint8_real, uint8_integer, uint8_put
-}
-, ROW(FLOAT16, float16, 2, false), half_real, half_integer, NULL
-}
-, ROW(DOUBLE, double, 8, false), double_real, double_integer, double_put
-}
-, ROW(UINT32, uint32, 4, true), uint32_real, uint32_integer, uint32_put
-}
-, ROW(UINT64, uint64, 8, true), uint64_real, uint64_integer, uint64_put
-}
-, ROW(BFLOAT16, bfloat16, 2, false), bfloat_real, bfloat_integer, NULL
-}
-,
-}
-;
+static const onnx_type types[] = {
+    ROW(FLOAT, float, 4, false, float_real, float_integer, float_put),
+    ROW(UINT8, uint8, 1, true, uint8_real, uint8_integer, uint8_put),
+    ROW(INT8, int8, 1, true, int8_real, int8_integer, int8_put),
+    ROW(UINT16, uint16, 2, true, uint16_real, uint16_integer, uint16_put),
+    ROW(INT16, int16, 2, true, int16_real, int16_integer, int16_put),
+    ROW(INT32, int32, 4, true, int32_real, int32_integer, int32_put),
+    ROW(INT64, int64, 8, true, int64_real, int64_integer, int64_put),
+    ROW(BOOL, bool, 1, true, uint8_real, uint8_integer, uint8_put),
+    ROW(FLOAT16, float16, 2, false, half_real, half_integer, NULL),
+    ROW(DOUBLE, double, 8, false, double_real, double_integer, double_put),
+    ROW(UINT32, uint32, 4, true, uint32_real, uint32_integer, uint32_put),
+    ROW(UINT64, uint64, 8, true, uint64_real, uint64_integer, uint64_put),
+    ROW(BFLOAT16, bfloat16, 2, false, bfloat_real, bfloat_integer, NULL),
+};
 #undef ROW
 
 const onnx_type *onnx_type_of(int type) {

@@ -32,9 +32,8 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
                            text);
         HP_TRY(hp_parse_double(word, what, -1e6, 1e6, &value[n++], err));
     }
-    for (int c = n; c < HP_DATA_CHANNELS; c++)
-        value[c] = value[n - 1]; /* the last value applies to the
-                                                                           remaining channels */
+    /* the last value applies to the remaining channels */
+    for (int c = n; c < HP_DATA_CHANNELS; c++) value[c] = value[n - 1];
     return HP_OK;
 }
 
@@ -61,7 +60,7 @@ static hp_status check_options(const hp_data_options *o, hp_error *err) {
 
 static const hp_dataset_kind *find_kind(const char *name) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i]->owns(name)) return kinds[i];
+        if (kinds[i]->accepts(name)) return kinds[i];
     return NULL;
 }
 

@@ -10,10 +10,10 @@ static char *first_of(hp_arena *a, const char *name) {
     return hp_arena_printf(a, "%.*s", (int)strcspn(name, ","), name);
 }
 
-static bool owns(const char *name) {
+static bool accepts_name(const char *name) {
     hp_arena *scratch = hp_arena_new();
     const bool mine =
-        hp_is_file(name) || hp_data_name_is(name, "slide") || hp_is_file(first_of(scratch, name));
+        hp_is_file(name) || hp_data_name_has_kind(name, "slide") || hp_is_file(first_of(scratch, name));
     hp_arena_free(scratch);
     return mine;
 }
@@ -54,7 +54,7 @@ static hp_status open_files(hp_dataset *d, hp_error *err) {
     if (hp_is_file(d->o.name)) {
         HP_ROOM(d->arena, files->name, files->n, files->capacity);
         files->name[files->n++] = hp_arena_strdup(d->arena, d->o.name);
-    } else if (hp_data_name_is(d->o.name, "slide")) {
+    } else if (hp_data_name_has_kind(d->o.name, "slide")) {
         HP_TRY(list_slide(d, err));
     } else {
         list_files(d, d->o.name);
@@ -85,4 +85,13 @@ static void close_file(hp_dataset *d) {
     (void)d;
 }
 
-const hp_dataset_kind hp_dataset_file = {"file", owns, open_files, size, pixels, label, map, close_file};
+const hp_dataset_kind hp_dataset_file = {
+    .name = "file",
+    .accepts = accepts_name,
+    .open = open_files,
+    .size = size,
+    .pixels = pixels,
+    .label = label,
+    .map = map,
+    .close = close_file,
+};

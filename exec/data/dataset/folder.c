@@ -14,7 +14,7 @@ typedef struct folder {
     int n, capacity;
 } folder;
 
-static bool owns(const char *name) {
+static bool accepts_name(const char *name) {
     return hp_is_dir(name);
 }
 
@@ -86,5 +86,12 @@ static void close_folder(hp_dataset *d) {
     (void)d; /* all memory is the arena's */
 }
 
-const hp_dataset_kind hp_dataset_folder = {"folder", owns,  open_folder, size,
-                                           pixels,   label, NULL,        close_folder};
+const hp_dataset_kind hp_dataset_folder = {
+    .name = "folder",
+    .accepts = accepts_name,
+    .open = open_folder,
+    .size = size,
+    .pixels = pixels,
+    .label = label,
+    .close = close_folder,
+};

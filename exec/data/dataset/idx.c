@@ -36,7 +36,7 @@ static char *images_word(const char *path) {
     return strstr(slash ? slash : path, "images-idx3-ubyte");
 }
 
-static bool owns(const char *name) {
+static bool accepts_name(const char *name) {
     if (strcmp(name, "fashion-mnist") == 0) return true;
     hp_arena *a = hp_arena_new();
     const bool has =
@@ -173,4 +173,12 @@ static void close_idx(hp_dataset *d) {
     free(x->labels.data);
 }
 
-const hp_dataset_kind hp_dataset_idx = {"idx", owns, open_idx, size, pixels, label, NULL, close_idx};
+const hp_dataset_kind hp_dataset_idx = {
+    .name = "idx",
+    .accepts = accepts_name,
+    .open = open_idx,
+    .size = size,
+    .pixels = pixels,
+    .label = label,
+    .close = close_idx,
+};

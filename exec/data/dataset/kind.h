@@ -8,9 +8,8 @@
 
 typedef struct hp_dataset_kind {
     const char *name;
-    bool (*owns)(
-        const char *name); /* is --data `name` of this kind? The first kind in the list that says so opens
-                              it */
+    /* Is --data `name` of this kind? The first kind in the list that says so opens it. */
+    bool (*accepts)(const char *name);
     /* Sets count and self; close is called even after an error. */
     hp_status (*open)(hp_dataset *d, hp_error *err);
     /* h, w and c (1, 3 or the network's) of a sample's image, without decoding it. */
@@ -49,7 +48,7 @@ hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *f
 /* dataset/list.c */
 bool hp_is_dir(const char *path);
 bool hp_is_file(const char *path);
-bool hp_is_image(const char *path); /* a file whose name hp_image_name accepts */
+bool hp_is_image(const char *path); /* a file whose name hp_is_image_name accepts */
 
 typedef struct hp_names {
     char **name;

@@ -24,7 +24,7 @@ static bool has_both(const char *name, int32_t split) {
     return both;
 }
 
-static bool owns(const char *name) {
+static bool accepts_name(const char *name) {
     return has_both(name, HP_SPLIT_TRAIN) || has_both(name, HP_SPLIT_TEST);
 }
 
@@ -133,4 +133,12 @@ static void close_masks(hp_dataset *d) {
     if (m) hp_reader_pool_free(&m->readers);
 }
 
-const hp_dataset_kind hp_dataset_masks = {"masks", owns, open_masks, size, pixels, NULL, map, close_masks};
+const hp_dataset_kind hp_dataset_masks = {
+    .name = "masks",
+    .accepts = accepts_name,
+    .open = open_masks,
+    .size = size,
+    .pixels = pixels,
+    .map = map,
+    .close = close_masks,
+};

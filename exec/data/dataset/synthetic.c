@@ -10,7 +10,7 @@
 /* About ImageNet's size (1.28 million), and a power of two so that every usual batch size divides it. */
 enum { TRAIN_COUNT = 1 << 20, TEST_COUNT = 1 << 13 };
 
-static bool owns(const char *name) {
+static bool accepts_name(const char *name) {
     return strcmp(name, "synthetic") == 0;
 }
 
@@ -79,5 +79,13 @@ static void close_synthetic(hp_dataset *d) {
     (void)d;
 }
 
-const hp_dataset_kind hp_dataset_synthetic = {"synthetic", owns, open_synthetic, size, pixels,
-                                              label,       map,  close_synthetic};
+const hp_dataset_kind hp_dataset_synthetic = {
+    .name = "synthetic",
+    .accepts = accepts_name,
+    .open = open_synthetic,
+    .size = size,
+    .pixels = pixels,
+    .label = label,
+    .map = map,
+    .close = close_synthetic,
+};

@@ -9,14 +9,14 @@
 /* Limit on the pixels of a band that is read at once for all its patches. */
 enum { MOST_BAND = 1 << 26 };
 
-typedef struct patched {
+typedef struct patch_source {
     char *path;
     hp_patches patches;
     int32_t x0, x1; /* range of columns that the patches cover */
-} patched;
+} patch_source;
 
-static bool owns(const char *name) {
-    return hp_data_name_is(name, "patches");
+static bool accepts_name(const char *name) {
+    return hp_data_name_has_kind(name, "patches");
 }
 
 static hp_status read_options(hp_dataset *d, hp_patches_options *o, hp_error *err) {
@@ -25,7 +25,7 @@ static hp_status read_options(hp_dataset *d, hp_patches_options *o, hp_error *er
                                 {"stride", 1, HP_MAX_SIDE, true, &stride},
                                 {"tissue", 0, 1, false, &o->tissue},
                                 {"level", 0, 31, true, &level}};
-    patched *p = d->self;
+    patch_source *p = d->self;
     HP_TRY(hp_data_name_parse(d->arena, d->o.name, keys, sizeof keys / sizeof *keys, &p->path, err));
     o->size = (int32_t)size;
     o->stride = (int32_t)(stride > 0 ? stride : size);
@@ -35,7 +35,7 @@ static hp_status read_options(hp_dataset *d, hp_patches_options *o, hp_error *er
 
 /* Searches for tissue on the smallest level of the slide that is fine enough. */
 static hp_status find_tissue(hp_dataset *d, hp_reader *r, int32_t side, hp_tissue *t, hp_error *err) {
-    const patched *p = d->self;
+    const patch_source *p = d->self;
     const hp_pixels size = hp_reader_size(r);
     const hp_reader_options small = {.slide = true, .level = hp_reader_level(r, side)};
     if (small.level <= d->readers.o.level) return hp_tissue_find(d->arena, r, size.h, size.w, side, t, err);
@@ -47,7 +47,7 @@ static hp_status find_tissue(hp_dataset *d, hp_reader *r, int32_t side, hp_tissu
     return s;
 }
 
-static void find_columns(patched *p) {
+static void find_columns(patch_source *p) {
     p->x0 = p->patches.image_w;
     for (int32_t k = 0; k < p->patches.n; k++) {
         const hp_crop w = hp_patches_window(&p->patches, k);
@@ -57,7 +57,7 @@ static void find_columns(patched *p) {
 }
 
 static hp_status open_patches(hp_dataset *d, hp_error *err) {
-    patched *p = d->self = HP_NEW(d->arena, patched, 1);
+    patch_source *p = d->self = HP_NEW(d->arena, patch_source, 1);
     hp_patches_options o = hp_patches_options_default();
     hp_tissue tissue;
     hp_reader *r;
@@ -75,11 +75,11 @@ static hp_status open_patches(hp_dataset *d, hp_error *err) {
 }
 
 const hp_patches *hp_dataset_patches(const hp_dataset *d) {
-    return d->kind == &hp_dataset_patched ? &((const patched *)d->self)->patches : NULL;
+    return d->kind == &hp_dataset_patched ? &((const patch_source *)d->self)->patches : NULL;
 }
 
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
-    const patched *p = d->self;
+    const patch_source *p = d->self;
     (void)index;
     HP_TRY(hp_reader_pool_size(&d->readers, 0, p->path, view, err));
     view->h = view->w = p->patches.size;
@@ -100,14 +100,14 @@ static hp_crop neighbours(const hp_patches *p, int32_t k) {
 
 /* What to read for a patch: from files decoded from the top the same columns for all patches, so that each
  * row is decoded once; from others only the patches' columns. */
-static hp_crop band_of(const patched *p, const hp_reader *r, int32_t k) {
+static hp_crop band_of(const patch_source *p, const hp_reader *r, int32_t k) {
     hp_crop band = neighbours(&p->patches, k);
-    if (hp_reader_forward(r)) band.x0 = p->x0, band.x1 = p->x1;
+    if (hp_reader_is_sequential(r)) band.x0 = p->x0, band.x1 = p->x1;
     return band;
 }
 
 static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
-    const patched *p = d->self;
+    const patch_source *p = d->self;
     const hp_crop at = hp_patches_window(&p->patches, (int32_t)index);
     hp_reader *r;
     HP_TRY(hp_reader_pool_get(&d->readers, 0, p->path, &r, err));
@@ -138,5 +138,13 @@ static void close_patches(hp_dataset *d) {
     (void)d; /* all memory is the arena's */
 }
 
-const hp_dataset_kind hp_dataset_patched = {"patches", owns,  open_patches, size,
-                                            pixels,    label, map,          close_patches};
+const hp_dataset_kind hp_dataset_patched = {
+    .name = "patches",
+    .accepts = accepts_name,
+    .open = open_patches,
+    .size = size,
+    .pixels = pixels,
+    .label = label,
+    .map = map,
+    .close = close_patches,
+};
