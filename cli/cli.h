@@ -41,6 +41,7 @@ typedef struct cli_progress {
     long total;
     double started_s, shown_s;
 } cli_progress;
+/* `what` is counted up to `total`; `detail` is shown after the times. */
 void cli_progress_start(cli_progress *p, const char *what, long total);
 void cli_progress_update(cli_progress *p, long done, const char *detail);
 void cli_progress_end(cli_progress *p);

@@ -9,6 +9,7 @@
 typedef struct hp_roofline {
     double launch_s, flops_per_s, bytes_per_s;
 } hp_roofline;
+/* Duration of work of that many flops and bytes. */
 double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes);
 
 /* --- comm_allreduce.c: steps of collectives; alpha: one message's latency, beta: s/B on the wire, gamma: s/B
@@ -33,8 +34,8 @@ double hp_library_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
  * node */
 double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, int nics, double bytes);
 
-/* --- compute_fallback.c: keys of similar tasks for an inference task. twin 0: the same task in float32; 1:
- * training's forward task. False: there is none. */
+/* --- compute_fallback.c: keys of similar tasks for an inference task. fallback 0: the same task in float32;
+ * 1: training's forward task. False: there is none. */
 enum { HP_FALLBACKS = 2 };
 bool hp_work_fallback(const hp_work *w, int fallback, hp_work *out);
 

@@ -53,9 +53,11 @@ struct hp_cost_table {
     const hp_cost_table *base; /* consulted where this table has no row; NULL */
 };
 
+/* An empty table. Lives in `arena`. */
 hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *date);
 /* Appends a copy of the row. */
 void hp_rows_add(hp_cost_table *t, const hp_row *row);
+/* Sorts rows by kind, class and key; needed before looking any up. */
 void hp_rows_sort(hp_cost_table *t);
 /* The row, or NULL. Class "*" of the base tables matches every class. Cost: a binary search. */
 const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);

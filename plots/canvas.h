@@ -24,6 +24,7 @@ void hp_canvas_close(hp_canvas *c); /* removes the folder; safe on a zeroed canv
 
 /* Opens a data file, tab separated; `name` is compiled in. Errors: HP_EIO (disk full). */
 hp_status hp_canvas_data(hp_canvas *c, const char *name, FILE **f, hp_error *err);
+/* Closes a data file. Errors: HP_EIO (disk full). */
 hp_status hp_canvas_data_end(FILE *f, hp_error *err);
 /* Writes one text cell of a data file: quoted, control characters, quotes and backslashes replaced. */
 void hp_canvas_text(FILE *f, const char *text);

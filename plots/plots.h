@@ -28,6 +28,7 @@ typedef struct hp_plot_source {
     hp_bench_series *bench; /* series measured by `hplan bench` */
 } hp_plot_source;
 
+/* Loads from a plan.db, run.db or bench.db what it holds of a source. Errors: HP_EDATA. */
 hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
 
 /* Draws on an open canvas and calls hp_canvas_render. Errors: HP_EDATA when the sources hold no data of that

@@ -18,6 +18,7 @@ typedef struct hp_run_info {
  * has no date, so that equal inputs give equal files. */
 hp_status hp_trace_begin(hp_db *db, const hp_run_info *info, const hp_program *p, const hp_graph *g,
                          int64_t *run, hp_error *err);
+/* Adds a rank's spans; samples likewise. Errors: HP_EIO. */
 hp_status hp_trace_spans(hp_db *db, int64_t run, int rank, int role, const hp_span *span, int64_t n,
                          hp_error *err);
 hp_status hp_trace_samples(hp_db *db, int64_t run, int rank, const hp_sample *sample, int64_t n,

@@ -5,6 +5,7 @@
 #include "cli/commands/bench_job.h"
 #include "cli/cli.h"
 
+/* Print as a table; the same as one JSON object. */
 void bench_print(const bench_setup *s, const bench_job *jobs, int n);
 json_t *bench_json(const bench_setup *s, const bench_job *jobs, int n);
 

@@ -8,6 +8,7 @@
 /* Prints compute rows (one line per shape class), then tables of messages and all-reduces in nccl-tests'
  * style. */
 void calibrate_print(const hp_cost_table *t);
+/* The same as one JSON object. */
 json_t *calibrate_json(const hp_cost_table *t, const char *path, double elapsed_s, int runs);
 
 #endif

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/commands/eval_run.h"
 
+/* Print as a table; the same as one JSON object. */
 void eval_print(const eval_result *r, int n);
 json_t *eval_json(const eval_setup *s, const eval_result *r, int n);
 

@@ -13,10 +13,13 @@ typedef struct run_show {
     json_t *final; /* the last line; NULL until it arrives */
 } run_show;
 
+/* Starts the output of a run. json: print lines unchanged. predicted_s: step time, shown beside the measured
+ * one. */
 void run_show_start(run_show *s, bool json, double predicted_s);
 /* The cli_launch.line callback of a run_show. Errors: HP_EIO when stdout is full, HP_EINTERNAL for a line
  * that is not JSON. */
 hp_status run_show_line(void *self, const char *line, hp_error *err);
+/* Ends the progress bar. */
 void run_show_end(run_show *s);
 /* Prints the summary as text on stdout; frees `final`. */
 void run_show_summary(run_show *s, const char *trace);

@@ -9,6 +9,7 @@ typedef struct hp_sqnr {
     double signal, noise; /* sum of squares: of the real results; of the differences */
 } hp_sqnr;
 
+/* Adds n elements. */
 void hp_sqnr_add(hp_sqnr *s, const float *real, const float *quantised, int64_t n);
 /* 10 log10(signal / noise); infinite where nothing differs. */
 double hp_sqnr_db(const hp_sqnr *s);

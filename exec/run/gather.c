@@ -1,6 +1,8 @@
 /* gather.c - collects what is distributed over ranks: running statistics over tiles, mirror images and
  * replicas, trained parameters over stages and channel slices. */
-#include "exec/run/job.h"
+#include "exec/run/gather.h"
+
+#include "exec/data/weights/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +23,20 @@ static bool is_state(const hp_job *j, int param) {
 
 /* Timeout for collecting a whole network's weights: that of a step, plus a minute for rank 0's disk. */
 static double limit_s(const hp_job *j) {
-    return hp_patience_limit_s(&j->patience) + (j->patience.fixed_s > 0 ? 0 : 60);
+    return hp_patience_limit_s(&j->timing.patience) + (j->timing.patience.fixed_s > 0 ? 0 : 60);
 }
 
 /* --- host views of the role's buffers --- */
 
 static hp_status view_open(hp_job *j, hp_buffer_kind kind, hp_error *err) {
     const hp_buffer *b = &role_of(j)->buffer[kind];
-    return hp_memory_view(&j->there, j->arena + b->offset, b->bytes, &j->view[kind], err);
+    return hp_memory_view(&j->device_memory, j->arena + b->offset, b->bytes, &j->view[kind], err);
 }
 
 static hp_status view_close(hp_job *j, hp_buffer_kind kind, bool changed, hp_error *err) {
     const hp_buffer *b = &role_of(j)->buffer[kind];
     const hp_status s =
-        hp_memory_view_end(&j->there, j->arena + b->offset, b->bytes, j->view[kind], changed, err);
+        hp_memory_view_end(&j->device_memory, j->arena + b->offset, b->bytes, j->view[kind], changed, err);
     j->view[kind] = NULL;
     return s;
 }
@@ -75,7 +77,8 @@ static int next_group(const hp_job *j, int last) {
     return least;
 }
 
-/* Packs the group's statistics in the order of the parameters, which is the same on all members. */
+/* Number of elements of the group's statistics, which are packed in the order of the parameters: the same on
+ * all members. */
 static int64_t group_elems(const hp_job *j, int group) {
     int64_t n = 0;
     for (int i = 0; i < j->plan.graph->n_param; i++)
@@ -122,7 +125,7 @@ static hp_status sum_group(const hp_job *j, int group, hp_error *err) {
  * applies the whole step's decay: the true value is the sum over the holders. Inference does not change them,
  * and every rank has the full values. All ranks process groups in ascending order, which avoids deadlock. */
 hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
-    HP_TRY(j->there.ops->get(&j->there, own, state_at(j), hp_job_state_bytes(j), err));
+    HP_TRY(j->device_memory.ops->get(&j->device_memory, own, state_at(j), hp_job_state_bytes(j), err));
     if (j->plan.program->mode == HP_MODE_INFER) return HP_OK;
     HP_TRY(view_open(j, HP_BUF_STATE, err));
     hp_status s = HP_OK;
@@ -133,7 +136,7 @@ hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
 }
 
 hp_status hp_job_state_restore(hp_job *j, const unsigned char *own, hp_error *err) {
-    return j->there.ops->put(&j->there, state_at(j), own, hp_job_state_bytes(j), err);
+    return j->device_memory.ops->put(&j->device_memory, state_at(j), own, hp_job_state_bytes(j), err);
 }
 
 /* --- weights --- */

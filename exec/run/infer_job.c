@@ -1,8 +1,10 @@
 /* infer_job.c - the parts of a job that only inference needs: the network's constants and the output file. */
+#include "exec/run/infer_job.h"
+
+#include "exec/data/output/output.h"
 #include "exec/data/weights/constants.h"
 #include "exec/run/calibrate.h"
-#include "exec/data/output/output.h"
-#include "exec/run/job.h"
+#include "exec/run/slide_job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,9 +64,9 @@ static hp_status check_wanted(const hp_job *j, hp_error *err) {
 }
 
 static hp_status create_output(hp_job *j, const hp_output_spec *spec, bool *speaker, hp_error *err) {
-    hp_status s = j->comm->rank == 0 ? hp_output_create(spec, &j->output, err) : HP_OK;
+    hp_status s = j->comm->rank == 0 ? hp_output_create(spec, &j->sink.file, err) : HP_OK;
     HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
-    s = j->comm->rank > 0 ? hp_output_join(spec, &j->output, err) : HP_OK;
+    s = j->comm->rank > 0 ? hp_output_join(spec, &j->sink.file, err) : HP_OK;
     return hp_comm_agree(j->comm, s, speaker, err);
 }
 
@@ -78,13 +80,13 @@ hp_status hp_job_output_open(hp_job *j, bool *speaker, hp_error *err) {
 
 static const float *as_float(hp_job *j, const void *data, int64_t n, hp_dtype dtype) {
     if (dtype == HP_F32) return data;
-    if (n > j->row_elems) {
-        j->row = realloc(j->row, sizeof *j->row * (size_t)n);
-        HP_ASSERT(j->row);
-        j->row_elems = n;
+    if (n > j->sink.row_elems) {
+        j->sink.row = realloc(j->sink.row, sizeof *j->sink.row * (size_t)n);
+        HP_ASSERT(j->sink.row);
+        j->sink.row_elems = n;
     }
-    for (int64_t i = 0; i < n; i++) j->row[i] = (float)((const double *)data)[i];
-    return j->row;
+    for (int64_t i = 0; i < n; i++) j->sink.row[i] = (float)((const double *)data)[i];
+    return j->sink.row;
 }
 
 /* The last batch of a data set may be padded; padding is not written. */
@@ -100,16 +102,16 @@ hp_status hp_job_output_write(void *self, int32_t iter, int32_t micro, const voi
     at.hi[HP_AXIS_N] = (int32_t)(first + box->hi[HP_AXIS_N] < end ? first + box->hi[HP_AXIS_N] : end);
     if (at.lo[HP_AXIS_N] >= at.hi[HP_AXIS_N]) return HP_OK;
     HP_TRY(hp_job_slide_write(j, at.lo[HP_AXIS_N], hp_box_len(&at, HP_AXIS_N), from, err));
-    return j->output ? hp_output_write(j->output, &at, from, err) : HP_OK;
+    return j->sink.file ? hp_output_write(j->sink.file, &at, from, err) : HP_OK;
 }
 
 hp_status hp_job_output_finish(hp_job *j, hp_error *err) {
     HP_TRY(hp_job_slide_finish(j, err));
-    if (!j->output) return HP_OK;
+    if (!j->sink.file) return HP_OK;
     const hp_output_spec spec = spec_of(j);
     bool speaker = true;
-    hp_status s = hp_output_close(j->output, err);
-    j->output = NULL;
+    hp_status s = hp_output_close(j->sink.file, err);
+    j->sink.file = NULL;
     HP_TRY(hp_comm_agree(j->comm, s, &speaker, err));
     s = j->comm->rank == 0 ? hp_output_finish(&spec, err) : HP_OK;
     return hp_comm_agree(j->comm, s, &speaker, err);
@@ -117,9 +119,9 @@ hp_status hp_job_output_finish(hp_job *j, hp_error *err) {
 
 void hp_job_output_discard(hp_job *j) {
     hp_job_slide_discard(j);
-    if (!j->output) return;
+    if (!j->sink.file) return;
     const hp_output_spec spec = spec_of(j);
-    hp_output_close(j->output, &(hp_error){0});
-    j->output = NULL;
+    hp_output_close(j->sink.file, &(hp_error){0});
+    j->sink.file = NULL;
     if (j->comm->rank == 0) hp_output_discard(&spec);
 }

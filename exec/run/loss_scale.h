@@ -16,6 +16,7 @@ typedef struct hp_loss_scale {
     int64_t skipped; /* steps in total */
 } hp_loss_scale;
 
+/* The initial scale. */
 hp_loss_scale hp_loss_scale_start(void);
 /* Is the scale already minimal? An overflow then comes from the maps, not the gradients. */
 bool hp_loss_scale_is_minimal(hp_loss_scale s);

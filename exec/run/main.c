@@ -1,6 +1,10 @@
 /* main.c - hplan-exec: executes one rank of a plan. Rank 0 prints JSON lines; a failed run prints one
  * message. */
+#include "exec/run/gather.h"
+#include "exec/run/infer_job.h"
 #include "exec/run/job.h"
+#include "exec/run/quantise.h"
+#include "exec/run/train.h"
 #include "exec/run/version.h"
 
 #include <sys/prctl.h>
@@ -48,7 +52,7 @@ static hp_status run_job(hp_job *job, hp_error *err) {
  * rank of a node prints its message; after a signal none does, as the sender knows. */
 static int abort_run(hp_job *job, const hp_error *err) {
     const bool by_signal = stop_signal && (int)err->code == 128 + (int)stop_signal;
-    if (!by_signal && (!job->watch || hp_watch_speak(job->watch))) print_error(err);
+    if (!by_signal && (!job->timing.watch || hp_watch_speak(job->timing.watch))) print_error(err);
     hp_job_output_discard(job);
     job->comm->ops->abort(job->comm, (int)err->code);
     return (int)err->code;

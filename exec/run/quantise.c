@@ -1,10 +1,13 @@
 /* quantise.c - quantises from images: runs a float deployed program over calibration data, observes it on all
  * ranks, and writes the constants of the same network's int8 program. */
+#include "exec/run/quantise.h"
+
 #include "exec/data/weights/constants.h"
 #include "exec/data/weights/quantised.h"
-#include "exec/run/job.h"
-#include "exec/run/observe.h"
 #include "exec/quant/equalise.h"
+#include "exec/run/infer_job.h"
+#include "exec/run/observe.h"
+#include "exec/run/train.h"
 #include "plan/graph/deploy.h"
 
 #include <string.h>

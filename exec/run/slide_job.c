@@ -1,5 +1,6 @@
 /* slide_job.c - a run over the patches of one image: sums their votes and writes their heat map. */
-#include "exec/run/job.h"
+#include "exec/run/slide_job.h"
+
 #include "exec/data/slide/patches.h"
 #include "exec/data/slide/votes.h"
 
@@ -24,30 +25,31 @@ static hp_status check_options(const hp_job *j, hp_error *err) {
 hp_status hp_job_slide_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, check_options(j, err), speaker, err));
     if (!patches_of(j)) return HP_OK;
-    j->votes = HP_NEW(j->memory, hp_votes, 1);
-    *j->votes = hp_votes_new(j->memory, j->plan.classes);
+    j->sink.votes = HP_NEW(j->memory, hp_votes, 1);
+    *j->sink.votes = hp_votes_new(j->memory, j->plan.classes);
     if (!j->options->heatmap) return HP_OK;
     const hp_output_spec spec = heat_spec(j);
-    hp_status s = j->comm->rank == 0 ? hp_patches_heat_create(patches_of(j), &spec, &j->heat, err) : HP_OK;
+    hp_status s =
+        j->comm->rank == 0 ? hp_patches_heat_create(patches_of(j), &spec, &j->sink.heat, err) : HP_OK;
     HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
-    s = j->comm->rank > 0 ? hp_output_join(&spec, &j->heat, err) : HP_OK;
+    s = j->comm->rank > 0 ? hp_output_join(&spec, &j->sink.heat, err) : HP_OK;
     return hp_comm_agree(j->comm, s, speaker, err);
 }
 
 void hp_job_slide_discard(hp_job *j) {
-    if (!j->heat) return;
+    if (!j->sink.heat) return;
     const hp_output_spec spec = heat_spec(j);
-    hp_output_close(j->heat, &(hp_error){0});
-    j->heat = NULL;
+    hp_output_close(j->sink.heat, &(hp_error){0});
+    j->sink.heat = NULL;
     if (j->comm->rank == 0) hp_output_discard(&spec);
 }
 
 hp_status hp_job_slide_write(hp_job *j, int64_t first, int64_t n, const float *logits, hp_error *err) {
-    if (!j->votes) return HP_OK;
-    for (int64_t i = 0; i < n; i++) hp_votes_add(j->votes, logits + i * j->votes->classes);
-    if (!j->heat) return HP_OK;
-    return hp_patches_heat_write(patches_of(j), j->heat, (int32_t)first, (int32_t)n, j->votes->classes,
-                                 logits, err);
+    if (!j->sink.votes) return HP_OK;
+    for (int64_t i = 0; i < n; i++) hp_votes_add(j->sink.votes, logits + i * j->sink.votes->classes);
+    if (!j->sink.heat) return HP_OK;
+    return hp_patches_heat_write(patches_of(j), j->sink.heat, (int32_t)first, (int32_t)n,
+                                 j->sink.votes->classes, logits, err);
 }
 
 static hp_status sum_votes(hp_job *j, hp_error *err) {
@@ -55,19 +57,19 @@ static hp_status sum_votes(hp_job *j, hp_error *err) {
     const hp_comm_op sum = {.kind = HP_COMM_ALLREDUCE,
                             .group = HP_COMM_WORLD,
                             .dtype = HP_F64,
-                            .count = j->votes->n_sum,
-                            .data = j->votes->sum};
+                            .count = j->sink.votes->n_sum,
+                            .data = j->sink.votes->sum};
     return hp_comm_run(j->comm, &sum, LIMIT_S, "the votes of all ranks' patches", err);
 }
 
 hp_status hp_job_slide_finish(hp_job *j, hp_error *err) {
     bool speaker = true;
-    if (!j->votes) return HP_OK;
+    if (!j->sink.votes) return HP_OK;
     HP_TRY(sum_votes(j, err));
-    if (!j->heat) return HP_OK;
+    if (!j->sink.heat) return HP_OK;
     const hp_output_spec spec = heat_spec(j);
-    hp_status s = hp_output_close(j->heat, err);
-    j->heat = NULL;
+    hp_status s = hp_output_close(j->sink.heat, err);
+    j->sink.heat = NULL;
     HP_TRY(hp_comm_agree(j->comm, s, &speaker, err));
     s = j->comm->rank == 0 ? hp_output_finish(&spec, err) : HP_OK;
     return hp_comm_agree(j->comm, s, &speaker, err);

@@ -1,7 +1,9 @@
 /* train.c - runs the steps of a job and reports them. */
-#include "exec/run/job.h"
-#include "exec/run/report.h"
+#include "exec/run/train.h"
+
 #include "exec/data/slide/votes.h"
+#include "exec/run/gather.h"
+#include "exec/run/report.h"
 #include "plan/graph/precision.h"
 
 #include <math.h>
@@ -22,9 +24,10 @@ static double median(double *value, int64_t n) {
 }
 
 static void sample(const hp_job *j, hp_counter name, int32_t iter, double value) {
-    if (!j->ring) return;
+    if (!j->timing.ring) return;
     hp_ring_sample(
-        j->ring, (hp_sample){.name = name, .iter = iter, .t_ns = hp_clock_now_ns(&j->clock), .value = value});
+        j->timing.ring,
+        (hp_sample){.name = name, .iter = iter, .t_ns = hp_clock_now_ns(&j->timing.clock), .value = value});
 }
 
 /* A program without a metric (benchmarks of messages) has no samples: its loss is 0. */
@@ -49,14 +52,14 @@ static double cpu_now_s(void) {
 /* Every rank has the same metric, and so makes the same decision. */
 static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
     const bool overflowed = hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0;
-    if (j->loss_scale.value <= 0) return HP_OK;
-    if (overflowed && hp_loss_scale_is_minimal(j->loss_scale))
+    if (j->scores.loss_scale.value <= 0) return HP_OK;
+    if (overflowed && hp_loss_scale_is_minimal(j->scores.loss_scale))
         return hp_fail(
             err, HP_EPLAN,
             "step %d overflows fp16 at the smallest scale of the loss: its maps do; use prec=bf16, or "
             "a lower --lr",
             iter + 1);
-    j->loss_scale = hp_loss_scale_next(j->loss_scale, overflowed);
+    j->scores.loss_scale = hp_loss_scale_next(j->scores.loss_scale, overflowed);
     return HP_OK;
 }
 
@@ -68,20 +71,20 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
                           .lr = j->options->lr,
                           .momentum = j->options->momentum,
                           .weight_decay = j->options->weight_decay,
-                          .loss_scale = j->loss_scale.value};
+                          .loss_scale = j->scores.loss_scale.value};
     const double cpu0_s = cpu_now_s();
-    const int64_t t0 = hp_clock_now_ns(&j->clock);
-    HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->patience), err));
-    *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
-    if (*step_s > j->patience.longest_s) j->patience.longest_s = *step_s;
-    j->loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
-    for (int m = 0; m < HP_METRICS; m++) j->sum[m] += hp_interp_metric(j->train.interp)[m];
+    const int64_t t0 = hp_clock_now_ns(&j->timing.clock);
+    HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->timing.patience), err));
+    *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->timing.clock) - t0);
+    if (*step_s > j->timing.patience.longest_s) j->timing.patience.longest_s = *step_s;
+    j->scores.loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
+    for (int m = 0; m < HP_METRICS; m++) j->scores.sum[m] += hp_interp_metric(j->train.interp)[m];
     HP_TRY(scale_loss(j, iter, err));
     sample(j, HP_COUNTER_STEP, iter, *step_s);
     if (j->comm->rank > 0) return HP_OK;
-    sample(j, HP_COUNTER_LOSS, iter, j->loss);
+    sample(j, HP_COUNTER_LOSS, iter, j->scores.loss);
     const hp_report_step_of r = {.step = iter + 1,
-                                 .loss = j->loss,
+                                 .loss = j->scores.loss,
                                  .step_s = *step_s,
                                  .step_cpu_s = cpu_now_s() - cpu0_s,
                                  .images_per_s = (double)j->plan.batch / *step_s,
@@ -93,7 +96,7 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     double *step_s = calloc((size_t)j->steps, sizeof *step_s);
     HP_ASSERT(step_s);
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
-    if (hp_graph_scales_loss(j->plan.graph)) j->loss_scale = hp_loss_scale_start();
+    if (hp_graph_scales_loss(j->plan.graph)) j->scores.loss_scale = hp_loss_scale_start();
     hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
     int64_t done = 0;
     while (s == HP_OK && done < j->steps) {
@@ -102,7 +105,7 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     }
     j->steps = done;
     const int64_t warm_up = done >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
-    j->step_s = median(step_s + warm_up, done - warm_up);
+    j->scores.step_s = median(step_s + warm_up, done - warm_up);
     free(step_s);
     return s;
 }
@@ -113,16 +116,16 @@ static hp_status eval_batches(hp_job *j, hp_error *err) {
     double sum[HP_METRICS] = {0};
     for (int64_t b = 0; b < n; b++) {
         const hp_step step = {.step = b, .replica = j->replica, .seed = j->plan.seed};
-        const int64_t t0 = hp_clock_now_ns(&j->clock);
+        const int64_t t0 = hp_clock_now_ns(&j->timing.clock);
         HP_TRY(hp_interp_step(j->eval.interp, &step, (int32_t)(-1 - b), hp_patience_limit_s(&patience), err));
-        const double took_s = 1e-9 * (double)(hp_clock_now_ns(&j->clock) - t0);
+        const double took_s = 1e-9 * (double)(hp_clock_now_ns(&j->timing.clock) - t0);
         if (took_s > patience.longest_s) patience.longest_s = took_s;
         for (int m = 0; m < HP_METRICS; m++) sum[m] += hp_interp_metric(j->eval.interp)[m];
     }
-    j->accuracy = mean(sum, HP_METRIC_CORRECT);
-    j->eval_loss = mean(sum, HP_METRIC_LOSS);
-    j->iou = foreground_iou(j, sum);
-    if (j->comm->rank == 0) sample(j, HP_COUNTER_ACCURACY, (int32_t)j->steps, j->accuracy);
+    j->scores.accuracy = mean(sum, HP_METRIC_CORRECT);
+    j->scores.eval_loss = mean(sum, HP_METRIC_LOSS);
+    j->scores.iou = foreground_iou(j, sum);
+    if (j->comm->rank == 0) sample(j, HP_COUNTER_ACCURACY, (int32_t)j->steps, j->scores.accuracy);
     return HP_OK;
 }
 
@@ -151,15 +154,15 @@ static int64_t peak_bytes(const hp_job *j) {
 
 /* A deployed network's steps are its evaluation if samples have labels. */
 static bool score_steps(hp_job *j) {
-    if (j->sum[HP_METRIC_COUNTED] <= 0) return false;
-    j->accuracy = mean(j->sum, HP_METRIC_CORRECT);
-    j->eval_loss = mean(j->sum, HP_METRIC_LOSS);
-    j->iou = foreground_iou(j, j->sum);
+    if (j->scores.sum[HP_METRIC_COUNTED] <= 0) return false;
+    j->scores.accuracy = mean(j->scores.sum, HP_METRIC_CORRECT);
+    j->scores.eval_loss = mean(j->scores.sum, HP_METRIC_LOSS);
+    j->scores.iou = foreground_iou(j, j->scores.sum);
     return true;
 }
 
 static void report_slide(const hp_job *j, hp_report_final *f) {
-    const hp_verdict v = hp_votes_verdict(j->votes);
+    const hp_verdict v = hp_votes_verdict(j->sink.votes);
     f->has_slide = true;
     f->patches = v.patches;
     f->mean_class = v.mean_class;
@@ -182,23 +185,23 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
     for (int i = 0; i < FIGURES && s == HP_OK; i++)
         s = hp_comm_share(j->comm, mine[i], all + i * n, "the other ranks' figures", err);
     hp_report_final f = {.steps = j->steps,
-                         .loss = j->loss,
-                         .step_s = j->step_s,
-                         .images_per_s = j->step_s > 0 ? (double)j->plan.batch / j->step_s : 0,
+                         .loss = j->scores.loss,
+                         .step_s = j->scores.step_s,
+                         .images_per_s = j->scores.step_s > 0 ? (double)j->plan.batch / j->scores.step_s : 0,
                          .has_eval = scored,
-                         .accuracy = j->accuracy,
-                         .eval_loss = j->eval_loss,
-                         .has_iou = scored && j->options->eval && !isnan(j->iou),
-                         .iou = j->iou,
-                         .loss_scale = j->loss_scale.value,
-                         .skipped = j->loss_scale.skipped,
+                         .accuracy = j->scores.accuracy,
+                         .eval_loss = j->scores.eval_loss,
+                         .has_iou = scored && j->options->eval && !isnan(j->scores.iou),
+                         .iou = j->scores.iou,
+                         .loss_scale = j->scores.loss_scale.value,
+                         .skipped = j->scores.loss_scale.skipped,
                          .ranks = n,
                          .peak_bytes = all,
                          .planned_bytes = all + n,
                          .rss_bytes = all + 2 * n,
                          .sent_bytes = all + 3 * n,
                          .direct_bytes = all + 4 * n};
-    if (j->votes) report_slide(j, &f);
+    if (j->sink.votes) report_slide(j, &f);
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
     free(all);
     return s;

@@ -10,6 +10,7 @@ typedef struct hp_rng4 {
     uint32_t v[4];
 } hp_rng4;
 
+/* Four random words for `key` and the counter (hi, lo). */
 hp_rng4 hp_philox(uint64_t key, uint64_t hi, uint64_t lo);
 
 double hp_rng_uniform(uint64_t seed, uint64_t stream, uint64_t counter); /* in [0, 1), 53 bits */

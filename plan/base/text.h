@@ -9,6 +9,7 @@ typedef struct hp_text {
     size_t n;  /* buffer size in bytes, including the zero */
 } hp_text;
 
+/* Appends formatted text; what does not fit is cut off. */
 void hp_text_add(hp_text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

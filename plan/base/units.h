@@ -12,6 +12,7 @@ hp_status hp_parse_bytes(const char *text, int64_t *bytes, hp_error *err);
 /* An integer in [low, high]; `what` names it in the error. */
 hp_status hp_parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *value,
                        hp_error *err);
+/* A finite number in [low, high]; `what` names it in the error. Errors: HP_EUSAGE. */
 hp_status hp_parse_double(const char *text, const char *what, double low, double high, double *value,
                           hp_error *err);
 

@@ -7,6 +7,7 @@
 
 #include "plan/graph/graph.h"
 
+/* JSON text of a graph that is not deployed. Lives in `arena`. */
 const char *hp_graph_json(hp_arena *arena, const hp_graph *g);
 /* Fused like a built-in network. Errors: HP_EDATA naming the wrong member. */
 hp_status hp_graph_from_json(hp_arena *arena, const char *text, hp_graph **graph, hp_error *err);

@@ -28,6 +28,7 @@ hp_status hp_builder_finish(hp_builder *b, hp_graph **graph);
 
 /* The following layers belong to a new unit. */
 void hp_build_unit(hp_builder *b);
+/* Sets the prefix of the names that follow. */
 void hp_build_scope(hp_builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A square window; stride, groups: 0 means 1. */
@@ -36,6 +37,7 @@ typedef struct hp_window {
     bool bias; /* conv only */
 } hp_window;
 
+/* Convolution and transposed convolution with out_c output channels. */
 int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w);
 /* Stride 1, no bias, padded to keep the map's size: kh, kw odd. */
 int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw);

@@ -147,6 +147,7 @@ const char *onnx_clean(hp_arena *arena, const char *name);
 
 /* --- attributes (onnx/attr.c); without the attribute, the value keeps its default --- */
 
+/* An integer in low .. high. Errors: HP_EDATA, as for all functions below. */
 hp_status onnx_attr_int(const onnx_call *c, const char *name, int64_t low, int64_t high, int64_t *value);
 hp_status onnx_attr_float(const onnx_call *c, const char *name, double *value);
 hp_status onnx_attr_text(const onnx_call *c, const char *name, const char **value);
@@ -155,12 +156,14 @@ hp_status onnx_attr_ints(const onnx_call *c, const char *name, int most, int64_t
 const Onnx__AttributeProto *onnx_attr(const onnx_call *c, const char *name); /* or NULL */
 /* Integers that older versions pass as an attribute, newer ones as constant input `k`. */
 hp_status onnx_ints(const onnx_call *c, const char *name, int k, int most, int64_t *value, int *n);
+/* Fails on attributes that the operator's row does not list. */
 hp_status onnx_check_attributes(const onnx_call *c);
 /* -n .. n-1 becomes 0 .. n-1. */
 hp_status onnx_axis(const onnx_call *c, int64_t axis, int n, int *out);
 
 /* --- constants and inputs (fold/const.c) --- */
 
+/* Reads a tensor of the file: its shape, type and, where they are stored, its elements. */
 hp_status onnx_const_read(const onnx_reader *r, const Onnx__TensorProto *t, onnx_const *c);
 /* Number of elements for these dimensions; false: negative or more than 2^40. */
 bool onnx_count(int n_dim, const int64_t *dim, int64_t *count);
@@ -171,6 +174,7 @@ hp_status onnx_const_room(onnx_call *c, bool known, onnx_const *out, void **data
 hp_status onnx_spend(const onnx_call *c, int64_t bytes);
 /* Input k as a constant; an error when it is omitted or not constant. */
 hp_status onnx_need_const(const onnx_call *c, int k, const char *what, const onnx_const **out);
+/* Input k as a tensor; an error when it is omitted or constant. */
 hp_status onnx_need_tensor(const onnx_call *c, int k, onnx_value **x);
 /* Input k as one number; *value keeps its default when the input is omitted. */
 hp_status onnx_need_number(const onnx_call *c, int k, const char *what, double *value);
@@ -180,12 +184,14 @@ static inline onnx_value *onnx_in(const onnx_call *c, int k) {
 
 /* --- layouts (ops/layout.c) --- */
 
+/* Extent of an axis of the value: samples, rows, columns or channels. */
 int64_t onnx_extent(const onnx_reader *r, const onnx_value *v, int axis);
 /* Per axis the dimension that contains it, -1 for extents of 1; false: a dimension boundary splits an
  * axis. */
 bool onnx_axes(const onnx_reader *r, const onnx_value *v, int of[HP_AXES]);
 /* (N, C, H, W) in that order, or its first `rank` dimensions with 1 for the others. */
 bool onnx_is_canonical(const onnx_reader *r, const onnx_value *v, int rank);
+/* Does the dimension hold the channels? */
 bool onnx_is_channel_dim(const onnx_reader *r, const onnx_value *v, int dim);
 hp_status onnx_need_map(const onnx_call *c, int k, onnx_value **x); /* (N, C, L) or (N, C, H, W) */
 /* Sets the output to `tensor` with the layout of `like`; or canonical with `rank` dimensions. */
@@ -213,6 +219,7 @@ hp_status onnx_emit_scale(const onnx_call *c, int32_t x, const float *factor, co
 hp_status onnx_emit_bias(const onnx_call *c, const onnx_const *bias, int64_t outs);
 /* The constant's elements as float32, NULL where weights are not read. */
 const float *onnx_floats(const onnx_call *c, const onnx_const *k);
+/* The name, with a number appended if it is taken; adds it to `names`. */
 const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);
 
 /* Notes that tensor y has x's scale and zero point. */

@@ -53,6 +53,7 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
  * pixel, or vice versa); HP_EUSAGE for a std of 0 or more channels than HP_DATA_CHANNELS. */
 hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **d, hp_error *err);
 
+/* Number of samples. */
 int64_t hp_dataset_count(const hp_dataset *d);
 
 /* Is a single image distorted to fit the network: no --resize, and an aspect ratio that differs by more than

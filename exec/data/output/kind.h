@@ -33,6 +33,7 @@ extern const hp_output_kind hp_output_npy, hp_output_json, hp_output_tiff, hp_ou
 
 /* output.c: by the name's suffix; NULL: unknown. */
 const hp_output_kind *hp_output_kind_of(const char *path);
+/* The layout of PATH.part for an output. */
 hp_output_layout hp_output_layout_of(const hp_output_spec *s);
 /* Name of PATH.part. Errors: HP_ECREATE (too long). */
 hp_status hp_output_part_name(const hp_output_spec *s, char name[4096], hp_error *err);

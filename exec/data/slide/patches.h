@@ -41,6 +41,7 @@ hp_crop hp_patches_window(const hp_patches *p, int32_t k);
 /* --- the heat map: (1, rows, cols, classes) probabilities, NaN (classes: 255) where no patch was chosen;
  * created by rank 0, then as described in output.h --- */
 
+/* The output at `path`; as_classes: the most likely class instead of probabilities. */
 hp_output_spec hp_patches_heat_spec(const hp_patches *p, const char *path, int32_t classes, bool as_classes);
 /* Errors: hp_output_create's. */
 hp_status hp_patches_heat_create(const hp_patches *p, const hp_output_spec *s, hp_output **o, hp_error *err);

@@ -21,6 +21,7 @@ typedef struct hp_verdict {
     double mean_share, majority_share;  /* the class's mean probability; its fraction of the patches */
 } hp_verdict;
 
+/* Sums of zero for that many classes. Live in `a`. */
 hp_votes hp_votes_new(hp_arena *a, int32_t classes);
 void hp_votes_add(hp_votes *v, const float *logits); /* logits (classes) of one patch */
 hp_verdict hp_votes_verdict(const hp_votes *v);

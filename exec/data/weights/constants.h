@@ -57,12 +57,14 @@ void hp_constants_close(hp_constants *c); /* NULL is fine */
  * later. */
 void hp_constants_release(hp_constants *c);
 
+/* The deployed graph. */
 const hp_graph *hp_constants_graph(const hp_constants *c);
 
 /* Does the tensor have qparams: U8, and not the image? */
 bool hp_tensor_wants_qparam(const hp_graph *g, int tensor);
 /* Does every U8 tensor of the graph have qparams? */
 bool hp_constants_calibrated(const hp_constants *c);
+/* Sets the qparams of a U8 tensor other than the image. */
 void hp_constants_set_qparam(hp_constants *c, int tensor, hp_qparam q);
 /* For a U8 tensor other than the image; its qparams must be set. */
 hp_qparam hp_constants_qparam(const hp_constants *c, int tensor);

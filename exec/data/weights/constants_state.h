@@ -41,6 +41,7 @@ typedef struct constants_shape {
     int64_t channels; /* output channels: outs * groups */
 } constants_shape;
 
+/* Shape of the weights of a whole layer. */
 constants_shape constants_shape_of(const hp_graph *g, int layer);
 
 /* Position of one output channel: rows first .. end-1 of the leading axis, column `out`. */

@@ -17,6 +17,7 @@ typedef struct hp_safetensors hp_safetensors;
 hp_status hp_safetensors_open(const char *path, hp_safetensors **st, hp_error *err);
 void hp_safetensors_close(hp_safetensors *st); /* NULL is fine */
 
+/* Number of tensors. */
 int hp_safetensors_count(const hp_safetensors *st);
 const hp_st_tensor *hp_safetensors_tensor(const hp_safetensors *st, int i); /* in the order of the data */
 const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *name); /* or NULL; O(log n) */

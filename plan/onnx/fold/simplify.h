@@ -12,6 +12,7 @@ typedef struct onnx_passes {
     int32_t n_owned;
 } onnx_passes;
 
+/* The layer that computes the tensor. */
 hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor);
 /* The parameter's data, copied so that they may be changed; NULL when they are not known. */
 float *onnx_own(onnx_passes *p, int32_t param);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "exec/data/weights/safetensors.h"
-#include "exec/run/job.h"
+#include "exec/run/gather.h"
 #include "tests/support/data_files.h"
 #include "tests/support/random_groups.h"
 #include "tests/support/random_net.h"
@@ -183,7 +183,7 @@ static void open_rank(rank *me, hp_comm *comm) {
                        .arena = arena,
                        .ops = &hp_device_ref,
                        .steps = 5,
-                       .patience = {.fixed_s = 60}};
+                       .timing.patience = {.fixed_s = 60}};
     me->job.plan.graph = f->g;
     me->job.plan.program = f->p;
     me->job.plan.mode = f->p->mode;

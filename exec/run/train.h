@@ -1,0 +1,14 @@
+/* train.h - runs the steps of a job and reports them. All functions are collective over all ranks. */
+#ifndef HP_EXEC_TRAIN_H
+#define HP_EXEC_TRAIN_H
+
+#include "exec/run/job.h"
+
+/* Runs job->steps steps, with a JSON line each on rank 0. Sets the scores. Errors: those of the interpreter. */
+hp_status hp_job_train(hp_job *job, hp_error *err);
+/* Evaluates the test split with the evaluation program. Sets accuracy, eval_loss and iou. */
+hp_status hp_job_eval(hp_job *job, hp_error *err);
+/* Prints the final JSON line on rank 0, with every rank's memory and bytes sent. */
+hp_status hp_job_report(hp_job *job, hp_error *err);
+
+#endif
