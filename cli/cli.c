@@ -83,12 +83,11 @@ hp_status cli_parse_image(const char *text, int *h, int *w, hp_error *err) {
     return HP_OK;
 }
 
-const char *cli_binary_dir(void) {
-    static char dir[PATH_MAX]; /* computed once */
+void cli_executor_path(char *path, size_t size) {
+    char dir[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
     dir[n > 0 ? n : 0] = 0;
     char *slash = strrchr(dir, '/');
-    if (!slash) return ".";
-    *slash = 0;
-    return *dir ? dir : "/";
+    if (slash) *slash = 0;
+    snprintf(path, size, "%s/hplan-exec", slash ? dir : ".");
 }

@@ -49,7 +49,7 @@ void cli_progress_end(cli_progress *p);
 /* "HxW" or "S". HP_EUSAGE. */
 hp_status cli_parse_image(const char *text, int *h, int *w, hp_error *err);
 
-/* Directory of the running hplan binary (hplan-exec is in the same), no trailing slash. */
-const char *cli_binary_dir(void);
+/* Path of hplan-exec: in the folder of the running hplan binary. */
+void cli_executor_path(char *path, size_t size);
 
 #endif

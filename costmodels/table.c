@@ -111,15 +111,15 @@ static hp_status read_text(hp_arena *arena, const char *path, char **text, hp_er
     struct stat st;
     if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > TABLE_MAX_BYTES) {
         fclose(f);
-        return hp_fail(err, HP_EDATA, "%s is no cost table (a text file of at most %d MB)", path,
+        return hp_fail(err, HP_EDATA, "%s is not a cost table (a text file of at most %d MB)", path,
                        TABLE_MAX_BYTES >> 20);
     }
     *text = hp_arena_alloc(arena, (size_t)st.st_size + 1);
     const size_t got = fread(*text, 1, (size_t)st.st_size, f);
     fclose(f);
     if (strlen(*text) != got)
-        return hp_fail(err, HP_EDATA, "%s holds zero bytes, it is no cost table; hplan calibrate writes one",
-                       path);
+        return hp_fail(err, HP_EDATA,
+                       "%s contains zero bytes, so it is not a cost table; hplan calibrate writes one", path);
     return HP_OK;
 }
 

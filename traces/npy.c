@@ -185,8 +185,9 @@ static hp_status read_array(hp_arena *arena, FILE *f, const char *path, hp_npy *
             err, HP_EDATA,
             "%s: its header is not one of a little-endian array of f4, f8, u1, i4 or i8 in C order", path);
     if (!shape_fits(&h, st.st_size - prefix - length))
-        return hp_fail(err, HP_EDATA, "%s: %lld bytes follow its header, its shape asks for another number",
-                       path, (long long)(st.st_size - prefix - length));
+        return hp_fail(err, HP_EDATA,
+                       "%s: %lld bytes follow its header, but its shape implies another number", path,
+                       (long long)(st.st_size - prefix - length));
     if (a->count > MOST_COUNT)
         return hp_fail(err, HP_EDATA, "%s: %lld numbers, at most %lld are read", path, (long long)a->count,
                        (long long)MOST_COUNT);

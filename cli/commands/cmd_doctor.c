@@ -84,7 +84,7 @@ static const char *member(const json_t *o, const char *key) {
  */
 static void probe_executor(finding *f, json_t *facts) {
     char path[PATH_MAX], answer[4096], text[300];
-    snprintf(path, sizeof path, "%s/hplan-exec", cli_binary_dir());
+    cli_executor_path(path, sizeof path);
     const bool answered =
         cli_capture((const char *const[]){path, "--version", NULL}, ask_limit_s, answer, sizeof answer);
     json_t *o = answered ? json_loads(answer, 0, NULL) : NULL;

@@ -41,7 +41,7 @@ static void read_gpu(json_t *o, hp_gpu *g) {
 
 hp_status local_gpu_find(local_gpu *g, hp_error *err) {
     char path[PATH_MAX], answer[8192] = "", version[40], pipe[PATH_MAX];
-    snprintf(path, sizeof path, "%s/hplan-exec", cli_binary_dir());
+    cli_executor_path(path, sizeof path);
     const bool answered =
         cli_capture((const char *const[]){path, "--version", NULL}, ask_limit_s, answer, sizeof answer);
     json_t *o = answered ? json_loads(answer, 0, NULL) : NULL, *gpu = json_object_get(o, "gpu");

@@ -174,7 +174,7 @@ static hp_status fail_dead_rank(int rank, int number, hp_error *err) {
     char who[48] = "a rank";
     if (rank >= 0) snprintf(who, sizeof who, "rank %d", rank);
     return hp_fail(err, HP_EDEAD, "%s died (signal %d, %s)%s", who, number, strsignal(number),
-                   number == SIGKILL ? "; if nobody killed it, the node ran out of memory" : "");
+                   number == SIGKILL ? "; if it was not killed on purpose, the node ran out of memory" : "");
 }
 
 static hp_status run_status(const launch_watch *w, int status, hp_error *err) {

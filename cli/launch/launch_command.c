@@ -4,6 +4,7 @@
 #include "cli/launch/capture.h"
 #include "cli/cli.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,7 +89,7 @@ static const launcher *choose_launcher(const cli_launch *l, hp_error *err) {
         name = l->ranks == 1 ? "none" : getenv("SLURM_JOB_ID") && cli_in_path("srun") ? "srun" : "mpirun";
     for (int i = 0; i < N_LAUNCHER; i++)
         if (!strcmp(LAUNCHERS[i].name, name)) return &LAUNCHERS[i];
-    hp_fail(err, HP_EUSAGE, "no launcher is called `%s`: mpirun, srun or none", name);
+    hp_fail(err, HP_EUSAGE, "unknown launcher `%s`: mpirun, srun or none", name);
     return NULL;
 }
 
@@ -104,7 +105,9 @@ hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *
         return hp_fail(err, HP_EUNAVAIL, "the plan needs %d ranks and there is no %s: apt install %s",
                        l->ranks, how->name, how->package);
     how->add(l, c);
-    word(c, "%s/hplan-exec", cli_binary_dir());
+    char path[PATH_MAX];
+    cli_executor_path(path, sizeof path);
+    word(c, "%s", path);
     if (access(c->word[c->n - 1], X_OK) != 0) {
         hp_fail(err, HP_EUNAVAIL, "%s is missing: build it (it needs MPI and oneDNN, see `hplan doctor`)",
                 c->word[c->n - 1]);

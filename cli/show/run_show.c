@@ -40,7 +40,7 @@ hp_status run_show_line(void *self, const char *line, hp_error *err) {
     json_t *o = json_loads(line, 0, NULL);
     if (!json_is_object(o)) {
         json_decref(o);
-        return hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is no JSON object: %.80s", line);
+        return hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
     }
     hp_status status = HP_OK;
     const json_t *plan = json_object_get(o, "planned_steps");

@@ -60,8 +60,8 @@ static hp_status check_work(const small_run *r, const hp_plan *plan, hp_error *e
     for (int l = 0; l < r->g->n_layer; l++) macs += (double)hp_layer_macs(r->g, l);
     if (macs <= MOST_MACS) return HP_OK;
     return hp_fail(err, HP_EDATA,
-                   "int8 needs the scales of every tensor, and %s works at %d x %d only, too large to find "
-                   "them on the spot: make them with hplan quantize, give them with --init",
+                   "int8 needs the scales of every tensor, and %s works at %d x %d only, too large to "
+                   "calibrate at the start: run hplan quantize and give its file with --init",
                    plan->net, r->g->image_h, r->g->image_w);
 }
 

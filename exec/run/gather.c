@@ -190,7 +190,8 @@ static hp_status check_cover(const hp_job *j, int param, const slice *s, int n, 
     int i = 0;
     for (; i < n && s[i].first == end; i++) end += s[i].count;
     if (i == n && end == j->plan.graph->param[param].count) return HP_OK;
-    return hp_fail(err, HP_EPLAN, "the plan's ranks do not hold all of %s exactly once: make the plan anew",
+    return hp_fail(err, HP_EPLAN,
+                   "the plan's ranks do not hold all of %s exactly once: plan again with hplan simulate",
                    j->plan.graph->param[param].name);
 }
 

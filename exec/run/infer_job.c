@@ -31,13 +31,13 @@ hp_status hp_job_constants_of(const hp_job *j, const hp_graph *g, hp_constants *
 
 hp_status hp_job_constants(hp_job *j, hp_error *err) {
     if (j->options->save)
-        return hp_fail(err, HP_EUSAGE, "--save is of training: inference leaves the weights as they are");
+        return hp_fail(err, HP_EUSAGE, "--save is for training: inference does not change the weights");
     HP_TRY(hp_job_constants_of(j, j->plan.graph, &j->constants, err));
     if (hp_constants_calibrated(j->constants)) return HP_OK;
     if (!is_synthetic(j->options))
         return hp_fail(
             err, HP_EDATA,
-            "int8 needs the scales of every tensor, %s has none: hplan quantize makes them from images",
+            "int8 needs the scales of every tensor, %s has none: hplan quantize computes them from images",
             j->options->init ? j->options->init : "a network without --init");
     return hp_calibrate_small(&j->plan, j->constants, err);
 }
@@ -58,8 +58,7 @@ static hp_output_spec spec_of(const hp_job *j) {
 
 static hp_status check_wanted(const hp_job *j, hp_error *err) {
     if (!j->plan.graph->deployed)
-        return hp_fail(err, HP_EUSAGE,
-                       "--output is of inference: make the plan with hplan simulate --mode infer");
+        return hp_fail(err, HP_EUSAGE, "--output is for inference: plan with hplan simulate --mode infer");
     return HP_OK;
 }
 

@@ -73,7 +73,7 @@ static hp_status allocate_arena(hp_job *j, hp_error *err) {
     if (s == HP_OK) return HP_OK;
     if (s == HP_EUNAVAIL) return hp_fail(err, s, "%s", why.text);
     return hp_fail(err, HP_EPLAN,
-                   "rank %d cannot have the %lld bytes of its plan: %s; take a plan with more stages or "
+                   "rank %d cannot allocate the %lld bytes of its plan: %s; use a plan with more stages or "
                    "recompute",
                    j->comm->rank, (long long)j->arena_bytes, why.text);
 }

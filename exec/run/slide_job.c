@@ -15,7 +15,7 @@ static hp_output_spec heat_spec(const hp_job *j) {
 static hp_status check_options(const hp_job *j, hp_error *err) {
     const hp_tensor *y = hp_job_logits(j);
     if (j->options->heatmap && !patches_of(j))
-        return hp_fail(err, HP_EUSAGE, "--heatmap is of --data patches:IMAGE");
+        return hp_fail(err, HP_EUSAGE, "--heatmap needs --data patches:IMAGE");
     if (patches_of(j) && (int64_t)y->h * y->w > 1)
         return hp_fail(err, HP_EUSAGE, "%s gives a map: run it on the whole image, --input IMAGE",
                        j->plan.net);

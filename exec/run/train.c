@@ -56,7 +56,7 @@ static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
     if (overflowed && hp_loss_scale_is_minimal(j->scores.loss_scale))
         return hp_fail(
             err, HP_EPLAN,
-            "step %d overflows fp16 at the smallest scale of the loss: its maps do; use prec=bf16, or "
+            "step %d overflows fp16 at the smallest loss scale, so its maps overflow; use prec=bf16, or "
             "a lower --lr",
             iter + 1);
     j->scores.loss_scale = hp_loss_scale_next(j->scores.loss_scale, overflowed);

@@ -38,7 +38,7 @@ static hp_status resize_pad(const hp_graph *old, hp_graph *g, hp_layer *l, hp_er
 static hp_status in_proportion(const hp_layer *l, int32_t was, int32_t is, int32_t *out, hp_error *err) {
     const int64_t scaled = (int64_t)*out * is;
     if (scaled % was != 0 || scaled / was > INT32_MAX)
-        return hp_fail(err, HP_EPLAN, "layer %s: %d becomes %d, which does not come out even for %d", l->name,
+        return hp_fail(err, HP_EPLAN, "layer %s: %d becomes %d, which is not a whole number for %d", l->name,
                        was, *out, is);
     *out = (int32_t)(scaled / was);
     return HP_OK;

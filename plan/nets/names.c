@@ -39,7 +39,7 @@ static hp_status parse_depth(const char *net, const char **rest, int step, hp_ne
 
 static hp_status parse_end(const char *net, const char *rest, const char *form, hp_error *err) {
     if (*rest == '\0') return HP_OK;
-    return hp_fail(err, HP_EUSAGE, "network %s: '%s' is too much; the form is %s", net, rest, form);
+    return hp_fail(err, HP_EUSAGE, "network %s: unexpected '%s'; the form is %s", net, rest, form);
 }
 
 static hp_status parse_v1(const char *net, const char *rest, hp_net_args *args, hp_error *err) {

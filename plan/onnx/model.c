@@ -71,8 +71,8 @@ hp_status hp_model_write_weights(const char *path, const hp_onnx_model *m, hp_er
 /* --- reading --- */
 
 static hp_status no_model(const hp_db *db, hp_error *err) {
-    return hp_fail(err, HP_EDATA, "%.500s holds no model: make one with hplan import model.onnx -o model.db",
-                   db->path);
+    return hp_fail(err, HP_EDATA,
+                   "%.500s contains no model: make one with hplan import model.onnx -o model.db", db->path);
 }
 
 static hp_status read_meta(hp_arena *arena, hp_db *db, const char *key, const char **value, hp_error *err) {

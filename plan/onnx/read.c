@@ -121,8 +121,7 @@ static hp_status collect_inputs(onnx_call *c, bool *constant) {
         c->in[i] = *name ? value_of(r, name) : NULL;
         if (!c->in[i]) continue;
         if (c->in[i]->kind == ONNX_NOTHING)
-            return onnx_fail(c,
-                             "reads '%s', which is not computed before it or is no output that is supported",
+            return onnx_fail(c, "reads '%s', which is not computed before it or is not a supported output",
                              onnx_clean(r->scratch, name));
         if (c->in[i]->kind == ONNX_TENSOR) *constant = false;
         if (c->in[i]->quant && !c->op->quantised)

@@ -43,9 +43,9 @@ static hp_status read_pixels(const char *path, const hp_safetensors *st, hp_quan
                              hp_error *err) {
     const char *mean = hp_safetensors_note(st, "mean"), *std = hp_safetensors_note(st, "std");
     info->n_mean = mean ? parse_list(mean, info->mean) : 0;
-    if (info->n_mean == 0) return bad(path, "mean", "is no list of one to four numbers", err);
+    if (info->n_mean == 0) return bad(path, "mean", "is not a list of one to four numbers", err);
     if (!std || parse_list(std, info->std) != info->n_mean)
-        return bad(path, "std", "is no list of as many numbers as mean", err);
+        return bad(path, "std", "is not a list of as many numbers as mean", err);
     for (int i = 0; i < info->n_mean; i++)
         if (info->std[i] <= 0) return bad(path, "std", "is not positive", err);
     return HP_OK;
@@ -56,7 +56,8 @@ static hp_status read_images(const char *path, const hp_safetensors *st, int64_t
     char *end = NULL;
     errno = 0;
     *images = text ? strtoll(text, &end, 10) : -1;
-    if (!text || end == text || *end || errno || *images < 0) return bad(path, "images", "is no number", err);
+    if (!text || end == text || *end || errno || *images < 0)
+        return bad(path, "images", "is not a number", err);
     return HP_OK;
 }
 

@@ -51,7 +51,8 @@ static hp_status map_file(hp_safetensors *st, hp_error *err) {
     }
     close(fd);
     if (!ok)
-        return hp_fail(err, HP_EDATA, "%s: no file of more than 8 bytes, so no safetensors file", st->path);
+        return hp_fail(err, HP_EDATA, "%s: not a file of more than 8 bytes, so not a safetensors file",
+                       st->path);
     if (st->map == MAP_FAILED) {
         st->map = NULL;
         return hp_fail(err, HP_EDATA, "cannot map %s: %s", st->path, strerror(errno));
@@ -75,7 +76,7 @@ static hp_status read_shape(const hp_safetensors *st, json_t *entry, hp_st_tenso
     for (int i = 0; i < t->n_dim; i++) {
         json_t *dim = json_array_get(shape, (size_t)i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 0)
-            return bad(st, t->name, "a dimension is no size", err);
+            return bad(st, t->name, "a dimension is not a size", err);
         t->dim[i] = json_integer_value(dim);
         if (__builtin_mul_overflow(t->count, t->dim[i], &t->count))
             return bad(st, t->name, "the shape has more than 2^63 elements", err);
@@ -102,7 +103,7 @@ static hp_status read_range(const hp_safetensors *st, json_t *entry, hp_st_tenso
 static hp_status read_tensor(hp_safetensors *st, const char *name, json_t *entry, hp_error *err) {
     hp_st_tensor *t = &st->tensor[st->n];
     t->name = hp_arena_strdup(st->arena, name);
-    if (!json_is_object(entry)) return bad(st, name, "its entry is no object", err);
+    if (!json_is_object(entry)) return bad(st, name, "its entry is not an object", err);
     HP_TRY(read_dtype(st, entry, t, err));
     HP_TRY(read_shape(st, entry, t, err));
     HP_TRY(read_range(st, entry, t, err));
@@ -182,8 +183,8 @@ static hp_status read_header(hp_safetensors *st, hp_error *err) {
     if (!json_is_object(root)) {
         char shown[64];
         json_decref(root);
-        return hp_fail(err, HP_EDATA, "%s: the header is no JSON object (%s); is it safetensors?", st->path,
-                       root ? "another value" : hp_st_printable(e.text, shown));
+        return hp_fail(err, HP_EDATA, "%s: the header is not a JSON object (%s); is it safetensors?",
+                       st->path, root ? "another value" : hp_st_printable(e.text, shown));
     }
     const hp_status s = read_entries(st, root, err);
     json_decref(root);

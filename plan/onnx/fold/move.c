@@ -190,7 +190,7 @@ hp_status onnx_fold_transpose(onnx_call *c, onnx_const *out) {
     *out = (onnx_const){.name = x->name, .type = onnx_result_type(x->type), .n_dim = x->n_dim};
     for (int d = 0; d < x->n_dim; d++) {
         if (perm[d] < 0 || perm[d] >= x->n_dim || seen[perm[d]])
-            return onnx_fail(c, "its perm is no permutation");
+            return onnx_fail(c, "its perm is not a permutation");
         seen[perm[d]] = true;
         out->dim[d] = x->dim[perm[d]];
         step[d] = own[perm[d]];

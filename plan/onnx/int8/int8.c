@@ -91,8 +91,8 @@ static const char *join_names(hp_arena *arena, const onnx_names *names) {
 static hp_status fail_not_quantised(const hp_onnx_model *m, hp_error *err) {
     return hp_fail(
         err, HP_EDATA,
-        "%s is no quantised model: no layer of it has 8-bit weights and scales for what it reads and "
-        "makes; hplan quantize --onnx makes them from images",
+        "%s is not a quantised model: none of its layers has 8-bit weights and scales of input and "
+        "output; hplan quantize --onnx computes them from images",
         m->graph->net);
 }
 

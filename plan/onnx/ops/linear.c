@@ -75,7 +75,7 @@ static hp_status pixel_layer(onnx_call *c, int32_t tensor, const onnx_const *w, 
 hp_status onnx_linear_with(onnx_call *c, const onnx_value *x, int32_t tensor, const onnx_const *w,
                            bool outs_first, double factor, const onnx_const *bias) {
     const last_dim last = last_of(c->r, x);
-    if (w->n_dim != 2 || w->count < 1) return onnx_fail(c, "multiplies with a constant that is no matrix");
+    if (w->n_dim != 2 || w->count < 1) return onnx_fail(c, "multiplies by a constant that is not a matrix");
     const int64_t outs = w->dim[outs_first ? 0 : 1], ins = w->dim[outs_first ? 1 : 0];
     if (last == LAST_OTHER)
         return onnx_fail(c, "multiplies along a dimension that is neither the channels nor a whole sample");
@@ -137,7 +137,7 @@ hp_status onnx_read_gemm(onnx_call *c) {
     HP_TRY(onnx_attr_float(c, "alpha", &alpha));
     HP_TRY(onnx_attr_float(c, "beta", &beta));
     if (trans_a) return onnx_fail(c, "transA = 1, a transposed batch, is not supported");
-    if (x->n_dim != 2 || w->n_dim != 2) return onnx_fail(c, "multiplies something that is no matrix");
+    if (x->n_dim != 2 || w->n_dim != 2) return onnx_fail(c, "multiplies something that is not a matrix");
     HP_TRY(gemm_bias(c, w->dim[trans_b ? 0 : 1], beta, &room, &bias));
     return onnx_linear_with(c, x, x->tensor, w, trans_b, alpha, bias);
 }

@@ -116,7 +116,7 @@ static hp_status read_perm(const onnx_call *c, int n_dim, int *perm) {
     if (n != 0 && n != n_dim) return onnx_fail(c, "its perm has %d numbers for %d dimensions", n, n_dim);
     for (int d = 0; d < n; d++) {
         if (given[d] < 0 || given[d] >= n_dim || seen[given[d]])
-            return onnx_fail(c, "its perm is no permutation");
+            return onnx_fail(c, "its perm is not a permutation");
         seen[given[d]] = true;
         perm[d] = (int)given[d];
     }

@@ -89,9 +89,9 @@ static void hostile_headers_are_refused_with_the_reason(void **state) {
         size_t data;
         const char *why;
     } files[] = {
-        {"[]", 8, "no JSON object"},
-        {"{", 8, "no JSON object"},
-        {"{\"a\":1}", 8, "no object"},
+        {"[]", 8, "not a JSON object"},
+        {"{", 8, "not a JSON object"},
+        {"{\"a\":1}", 8, "not an object"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
          "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
          8, "duplicate"},
@@ -99,8 +99,8 @@ static void hostile_headers_are_refused_with_the_reason(void **state) {
         {"{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "no dtype"},
         {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, "no shape"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "no data_offsets"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "no size"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, "no size"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "not a size"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, "not a size"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}", 8,
          "8 dimensions"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,2],\"data_offsets\":[0,8]}}", 8, "2^63"},
@@ -119,11 +119,11 @@ static void hostile_headers_are_refused_with_the_reason(void **state) {
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         refused(write_raw(files[i].header, files[i].data), files[i].why);
-    refused(scratch_write("zeros", "\0\0\0\0\0\0\0\0\0\0", 10), "no JSON object");
+    refused(scratch_write("zeros", "\0\0\0\0\0\0\0\0\0\0", 10), "not a JSON object");
     refused(scratch_write("long", "\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10), "header of");
-    refused(scratch_write("short", "12345678", 8), "no file of more than 8 bytes");
+    refused(scratch_write("short", "12345678", 8), "not a file of more than 8 bytes");
     refused(scratch_path("missing"), "check the path");
-    refused(scratch, "no file");
+    refused(scratch, "not a file");
 }
 
 static void more_tensors_than_the_limit_are_refused(void **state) {
