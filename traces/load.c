@@ -8,7 +8,7 @@
 
 enum { MAX_RANKS = 1 << 20, MAX_ROLES = 1 << 16 };
 
-static hp_status bad(const hp_db *db, int64_t run, const char *what, hp_error *err) {
+static hp_status fail(const hp_db *db, int64_t run, const char *what, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: run %lld: %s; record it again", db->path, (long long)run, what);
 }
 
@@ -27,13 +27,14 @@ static hp_status load_run(hp_arena *arena, hp_db *db, hp_trace *t, hp_error *err
                      t->run, &st, err));
     bool row = false;
     hp_status status = hp_db_next(db, st, &row, err);
-    if (status == HP_OK && !row) status = bad(db, t->run, "not in the file", err);
+    if (status == HP_OK && !row) status = fail(db, t->run, "not in the file", err);
     if (status == HP_OK) {
         const char **text[] = {&t->kind, &t->plan_hash, &t->strategy, &t->machine, &t->device, &t->version};
         for (int i = 0; i < 6; i++) *text[i] = hp_text_clean(arena, hp_db_text(st, i));
         t->ranks = sqlite3_column_int(st, 6);
         t->status = sqlite3_column_int(st, 7);
-        if (t->ranks < 1 || t->ranks > MAX_RANKS) status = bad(db, t->run, "impossible number of ranks", err);
+        if (t->ranks < 1 || t->ranks > MAX_RANKS)
+            status = fail(db, t->run, "impossible number of ranks", err);
     }
     sqlite3_finalize(st);
     return status;
@@ -71,11 +72,11 @@ static hp_status load_task(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_trac
     k->label = hp_text_clean(arena, hp_db_text(st, 3));
     k->bytes = sqlite3_column_int64(st, 4);
     k->op = find_op(k->kind);
-    if (k->op < 0) return bad(db, t->run, "a task of unknown kind", err);
+    if (k->op < 0) return fail(db, t->run, "a task of unknown kind", err);
     k->phase = hp_task_infos[k->op].phase;
     k->queue = hp_task_infos[k->op].queue;
     if (!in_sequence(t->n_task ? k - 1 : NULL, k))
-        return bad(db, t->run, "its tasks are not numbered in order", err);
+        return fail(db, t->run, "its tasks are not numbered in order", err);
     t->n_task++;
     return HP_OK;
 }
@@ -133,19 +134,19 @@ static hp_status read_span(hp_db *db, sqlite3_stmt *st, loader *l, hp_trace_span
     s->t0_ns = sqlite3_column_int64(st, 4);
     s->t1_ns = sqlite3_column_int64(st, 5);
     if (rank < 0 || rank >= t->ranks)
-        return bad(db, t->run, "a span of a rank that the run does not have", err);
+        return fail(db, t->run, "a span of a rank that the run does not have", err);
     if (role < 0 || role >= t->n_role)
-        return bad(db, t->run, "a span of a role that the program does not have", err);
+        return fail(db, t->run, "a span of a role that the program does not have", err);
     if (l->rank_role[rank] >= 0 && l->rank_role[rank] != role)
-        return bad(db, t->run, "a rank with two roles", err);
+        return fail(db, t->run, "a rank with two roles", err);
     if (iter < INT32_MIN || iter > INT32_MAX || task < 0 || task > INT32_MAX)
-        return bad(db, t->run, "impossible numbers in a span", err);
+        return fail(db, t->run, "impossible numbers in a span", err);
     const int64_t century_ns = (int64_t)100 * 366 * 86400 * 1000000000;
     if (s->t1_ns < s->t0_ns || s->t0_ns < -century_ns || s->t1_ns > century_ns)
-        return bad(db, t->run, "impossible times in a span", err);
+        return fail(db, t->run, "impossible times in a span", err);
     const int64_t index = l->role_first[role] + task;
     if (iter >= 0 && index >= l->role_first[role + 1])
-        return bad(db, t->run, "a span of a task that the program does not have", err);
+        return fail(db, t->run, "a span of a task that the program does not have", err);
     l->rank_role[rank] = (int32_t)role;
     s->rank = (int32_t)rank;
     s->iter = (int32_t)iter;

@@ -23,7 +23,7 @@ static double xlogx(double x) {
     return x > 0 ? x * log(x) : 0;
 }
 
-static void add_up(const hp_histogram *h, sums *s) {
+static void sum_prefixes(const hp_histogram *h, sums *s) {
     for (int i = 0; i < HP_BINS; i++) {
         const double c = (double)h->count[i];
         s->mass[i + 1] = s->mass[i] + c;
@@ -84,7 +84,7 @@ hp_range hp_clip_entropy(const hp_histogram *h) {
     const int zero = at <= 0 ? 0 : at >= HP_BINS ? HP_BINS : (int)at;
     sums *s = calloc(1, sizeof *s);
     HP_ASSERT(s);
-    add_up(h, s);
+    sum_prefixes(h, s);
     const window best = least_divergence(h, s, zero);
     free(s);
     const double lo = h->range.lo + best.first * width, hi = h->range.lo + best.end * width;

@@ -51,7 +51,7 @@ static int sole_reader(const hp_graph *g, int layer) {
     return reads == 1 ? reader : -1;
 }
 
-static bool pair_of(const hp_graph *g, int first, pair *p) {
+static bool find_pair(const hp_graph *g, int first, pair *p) {
     const hp_layer *l = &g->layer[first];
     if (!hp_layer_is_matrix(l) || l->n_in > 1) return false;
     const int second = sole_reader(g, first);
@@ -119,7 +119,7 @@ static void find_factors(equalising *e, const pair *p, const double *most) {
     }
 }
 
-static float *factors_of(hp_arena *a, float **of, int n) {
+static float *new_factors(hp_arena *a, float **of, int n) {
     *of = HP_NEW(a, float, n);
     for (int i = 0; i < n; i++) (*of)[i] = 1;
     return *of;
@@ -129,8 +129,8 @@ static hp_status equalise_pair(equalising *e, hp_arena *a, const pair *p, const 
                                hp_error *err) {
     HP_TRY(measure_columns(e, p, err));
     find_factors(e, p, most);
-    float *out = factors_of(a, &f->out[p->first], p->channels);
-    float *in = factors_of(a, &f->in[p->second], p->channels);
+    float *out = new_factors(a, &f->out[p->first], p->channels);
+    float *in = new_factors(a, &f->in[p->second], p->channels);
     for (int i = 0; i < p->channels; i++) {
         out[i] = (float)e->factor[i];
         in[i] = 1 / out[i];
@@ -162,7 +162,7 @@ hp_status hp_equalise(hp_arena *a, hp_constants *c, const double *const *most, h
     set_factors(c, f);
     for (int l = 0; l < g->n_layer; l++) {
         pair p;
-        if (!pair_of(g, l, &p) || !most[g->layer[l].out]) continue;
+        if (!find_pair(g, l, &p) || !most[g->layer[l].out]) continue;
         HP_TRY(equalise_pair(&e, a, &p, most[g->layer[l].out], f, err));
     }
     set_factors(c, f);

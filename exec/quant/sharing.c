@@ -79,7 +79,7 @@ hp_status hp_float_counterparts(hp_arena *arena, const hp_graph *quantised, cons
 
 /* --- shared ranges --- */
 
-void hp_share_qparams(hp_constants *c, const hp_range *range) {
+void hp_qparams_unify(hp_constants *c, const hp_range *range) {
     const hp_graph *g = hp_constants_graph(c);
     hp_arena *a = hp_arena_new();
     const int32_t *root = hp_qparam_groups(a, g);

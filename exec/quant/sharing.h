@@ -22,6 +22,6 @@ hp_status hp_float_counterparts(hp_arena *arena, const hp_graph *quantised, cons
 
 /* Sets the qparams of every tensor of `c`'s graph that needs some, from the union of the ranges of its group.
  * range: per tensor of that graph. */
-void hp_share_qparams(hp_constants *c, const hp_range *range);
+void hp_qparams_unify(hp_constants *c, const hp_range *range);
 
 #endif

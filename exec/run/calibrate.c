@@ -170,7 +170,7 @@ hp_status hp_calibrate_small(const hp_plan *plan, hp_constants *c, hp_error *err
     return s;
 }
 
-hp_status hp_qparams_share(hp_constants *c, hp_comm *comm, hp_error *err) {
+hp_status hp_qparams_broadcast(hp_constants *c, hp_comm *comm, hp_error *err) {
     const hp_graph *g = hp_constants_graph(c);
     double *value = calloc((size_t)g->n_tensor * 2, sizeof *value);
     HP_ASSERT(value);

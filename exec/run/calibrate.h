@@ -15,6 +15,6 @@
 hp_status hp_calibrate_small(const hp_plan *plan, hp_constants *c, hp_error *err);
 
 /* Broadcasts rank 0's qparams, bit for bit. Collective: over all ranks. */
-hp_status hp_qparams_share(hp_constants *c, hp_comm *comm, hp_error *err);
+hp_status hp_qparams_broadcast(hp_constants *c, hp_comm *comm, hp_error *err);
 
 #endif

@@ -167,7 +167,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
-    if (j->constants) HP_TRY(hp_qparams_share(j->constants, j->comm, err));
+    if (j->constants) HP_TRY(hp_qparams_broadcast(j->constants, j->comm, err));
     HP_TRY(hp_comm_agree(j->comm, open_passes(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->train, err), speaker, err));
     if (j->eval.device) HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->eval, err), speaker, err));

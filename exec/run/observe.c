@@ -257,7 +257,7 @@ void hp_observer_quantise(const hp_observer *o, const hp_clip_options *clip, hp_
     for (int i = 0; i < o->n; i++) kept[i] = hp_clip(o->watch[i].histogram, clip);
     for (int t = 0; t < o->quantised->n_tensor; t++)
         if (hp_tensor_wants_qparam(o->quantised, t)) range[t] = kept[o->index[o->of[t]]];
-    hp_share_qparams(c, range);
+    hp_qparams_unify(c, range);
     free(kept);
     free(range);
 }

@@ -34,24 +34,24 @@ static hp_status broadcast_text(hp_comm *comm, int r, int64_t length, const char
 /* One round; *more is false when no rank had anything left to export. A rank that cannot import a choice does
  * not end the rounds, but exports nothing more: it might export for ever what it cannot import. */
 static hp_status run_round(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, bool *more,
-                           hp_status *adopted, hp_error *err) {
+                           hp_status *status, hp_error *err) {
     double length[comm->size];
     hp_error why;
-    char *mine = *adopted == HP_OK ? ops->export_choices(device) : NULL, *text = NULL;
+    char *mine = *status == HP_OK ? ops->export_choices(device) : NULL, *text = NULL;
     hp_status s =
         hp_comm_share(comm, mine ? (double)strlen(mine) : 0, length, "the other ranks' kernels", err);
     const int r = s == HP_OK ? first_rank_with_text(length, comm->size) : comm->size;
     *more = r < comm->size;
     if (*more) s = broadcast_text(comm, r, (int64_t)length[r], mine, &text, err);
-    const hp_status taken = *more && s == HP_OK ? ops->import_choices(device, text, &why) : HP_OK;
-    if (taken != HP_OK && *adopted == HP_OK) *adopted = hp_fail(err, taken, "%s", why.text);
+    const hp_status imported = *more && s == HP_OK ? ops->import_choices(device, text, &why) : HP_OK;
+    if (imported != HP_OK && *status == HP_OK) *status = hp_fail(err, imported, "%s", why.text);
     free(mine);
     free(text);
     return s;
 }
 
 hp_status hp_tuning_share(hp_comm *comm, const hp_tuning_ops *ops, hp_device *device, hp_error *err) {
-    hp_status adopted = HP_OK;
-    for (bool more = ops && comm->size > 1; more;) HP_TRY(run_round(comm, ops, device, &more, &adopted, err));
-    return adopted;
+    hp_status status = HP_OK;
+    for (bool more = ops && comm->size > 1; more;) HP_TRY(run_round(comm, ops, device, &more, &status, err));
+    return status;
 }

@@ -136,7 +136,7 @@ typedef struct expected_shape {
     int64_t dim[4], fan_in;
 } expected_shape;
 
-static expected_shape weight_of(const hp_graph *g, const hp_layer *l) {
+static expected_shape expected_weight(const hp_graph *g, const hp_layer *l) {
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     const int64_t window = (int64_t)l->kh * l->kw;
     if (l->op == HP_CONV)
@@ -152,7 +152,7 @@ static expected_shape weight_of(const hp_graph *g, const hp_layer *l) {
     return (expected_shape){l->op == HP_BN ? HP_PARAM_BN_GAMMA : HP_PARAM_FACTOR, {y->c}, 0};
 }
 
-static expected_shape vector_of(const hp_graph *g, const hp_layer *l, int i) {
+static expected_shape expected_vector(const hp_graph *g, const hp_layer *l, int i) {
     static const hp_param_kind norm[HP_NORM_PARAMS] = {HP_PARAM_BN_GAMMA, HP_PARAM_BN_BETA, HP_PARAM_BN_MEAN,
                                                        HP_PARAM_BN_VAR};
     return (expected_shape){l->op == HP_BN ? norm[i] : HP_PARAM_BIAS, {g->tensor[l->out].c}, 0};
@@ -175,7 +175,7 @@ static bool param_fits(const hp_param *p, const expected_shape *w) {
 static hp_status check_params(const hp_graph *g, int at, hp_error *err) {
     const hp_layer *l = &g->layer[at];
     for (int i = 0; i < l->n_param; i++) {
-        const expected_shape w = i == 0 ? weight_of(g, l) : vector_of(g, l, i);
+        const expected_shape w = i == 0 ? expected_weight(g, l) : expected_vector(g, l, i);
         const hp_param *p = &g->param[l->param[i]];
         if (p->layer != at || !param_fits(p, &w))
             return fail(err, at, "a parameter of another shape than it needs");

@@ -16,7 +16,7 @@ typedef struct build {
     int32_t *reach; /* per tensor: union of the boxes that its consumers need */
 } build;
 
-static hp_box *at(hp_box *boxes, const build *b, int part, int tensor) {
+static hp_box *box_at(hp_box *boxes, const build *b, int part, int tensor) {
     return &boxes[(int64_t)part * b->g->n_tensor + tensor];
 }
 
@@ -52,24 +52,25 @@ static bool shares_halo(const build *b, int tensor) {
 
 /* Fixes what the parts hold of a tensor once all its consumers in the stage are known; `have` contains own
  * and the needs. */
-static void decide(build *b, int tensor) {
+static void set_held_boxes(build *b, int tensor) {
     if (b->g->tensor[tensor].producer < b->deep) return; /* never exchanged: it holds what is needed of it */
     const bool full = b->reach[tensor] == b->halo && b->halo > 1;
     const bool extend = b->reach[tensor] > 0 && (full ? shares_halo(b, tensor) : b->reach[tensor] < b->halo);
     b->depth[tensor] = extend ? b->reach[tensor] : 0;
     if (extend) return;
-    for (int p = 0; p < b->geo->n_part; p++) *at(b->geo->have, b, p, tensor) = *at(b->geo->own, b, p, tensor);
+    for (int p = 0; p < b->geo->n_part; p++)
+        *box_at(b->geo->have, b, p, tensor) = *box_at(b->geo->own, b, p, tensor);
 }
 
-static void ask(build *b, int layer) {
+static void request_inputs(build *b, int layer) {
     const hp_layer *l = &b->g->layer[layer];
     const int reach = b->depth[l->out] + (hp_layer_has_halo(b->g, layer) ? 1 : 0);
     for (int k = 0; k < l->n_in; k++) {
         const int x = l->in[k], asked = gathers(b->g, l, k) ? b->halo : reach;
         if (asked > b->reach[x]) b->reach[x] = asked;
         for (int p = 0; p < b->geo->n_part; p++) {
-            hp_box *need = need_at(b, p, layer, k), *have = at(b->geo->have, b, p, x);
-            *need = hp_layer_need(b->g, layer, k, at(b->geo->have, b, p, l->out));
+            hp_box *need = need_at(b, p, layer, k), *have = box_at(b->geo->have, b, p, x);
+            *need = hp_layer_need(b->g, layer, k, box_at(b->geo->have, b, p, l->out));
             const bool behind = layer >= b->deep && b->g->tensor[x].producer < b->deep;
             if (!behind) *have = hp_box_around(have, need);
         }
@@ -77,10 +78,10 @@ static void ask(build *b, int layer) {
 }
 
 /* The loss reads all channels of the pixels a part owns, on its first channel slice. */
-static void ask_loss(build *b) {
+static void request_loss(build *b) {
     const int logits = b->g->layer[b->g->n_layer - 1].out;
     for (int p = 0; p < b->geo->n_part; p++) {
-        hp_box need = *at(b->geo->own, b, p, logits);
+        hp_box need = *box_at(b->geo->own, b, p, logits);
         need.lo[HP_AXIS_C] = 0;
         need.hi[HP_AXIS_C] = b->g->tensor[logits].c;
         const bool speaks = p / b->geo->branches % b->geo->layout.channels == 0 && !hp_box_empty(&need);
@@ -125,13 +126,13 @@ hp_geometry *hp_geometry_deep(hp_arena *arena, const hp_graph *g, const hp_layou
         if (g->tensor[t].producer >= end || hp_graph_last_use(g, t) < first) continue;
         for (int p = 0; p < geo->n_part; p++)
             if (p % branches == geo->branch_of[t])
-                *at(geo->own, &b, p, t) = hp_layout_own(layout, g, t, samples, p / branches);
+                *box_at(geo->own, &b, p, t) = hp_layout_own(layout, g, t, samples, p / branches);
     }
     memcpy(geo->have, geo->own, sizeof(hp_box) * n);
-    if (end == g->n_layer) ask_loss(&b);
+    if (end == g->n_layer) request_loss(&b);
     for (int l = end - 1; l >= (first ? first : 1); l--) {
-        decide(&b, g->layer[l].out);
-        ask(&b, l);
+        set_held_boxes(&b, g->layer[l].out);
+        request_inputs(&b, l);
     }
     return geo;
 }

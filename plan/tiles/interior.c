@@ -2,7 +2,7 @@
 #include "plan/tiles/tile.h"
 
 /* Shrinks the rows (columns) of `out` from both edges until they need only what lies within `have`. */
-static void shrink(const hp_graph *g, int layer, const hp_box *have, hp_box *out, int axis) {
+static void shrink_to_local(const hp_graph *g, int layer, const hp_box *have, hp_box *out, int axis) {
     for (; out->lo[axis] < out->hi[axis]; out->lo[axis]++) {
         const hp_box need = hp_layer_need(g, layer, 0, out);
         if (need.lo[axis] >= have->lo[axis]) break;
@@ -25,8 +25,8 @@ int hp_interior(const hp_graph *g, int layer, const hp_box *have, const hp_box *
                 hp_box piece[5]) {
     if (hp_box_within(need, have)) return 0; /* no halo is in flight */
     hp_box in = *out;
-    shrink(g, layer, have, &in, HP_AXIS_H);
-    if (!hp_box_empty(&in)) shrink(g, layer, have, &in, HP_AXIS_W);
+    shrink_to_local(g, layer, have, &in, HP_AXIS_H);
+    if (!hp_box_empty(&in)) shrink_to_local(g, layer, have, &in, HP_AXIS_W);
     if (2 * hp_box_elems(&in) < hp_box_elems(out)) return 0;
     const hp_box inner = hp_layer_need(g, layer, 0, &in);
     if (!hp_box_within(&inner, have) || !hp_layer_reads(g, layer, &inner, have)) return 0;

@@ -13,7 +13,7 @@ bool hp_is_quantised_file(const hp_safetensors *st) {
     return format && strncmp(format, "hplan-quantised ", 16) == 0;
 }
 
-static hp_status bad(const char *path, const char *key, const char *why, hp_error *err) {
+static hp_status fail(const char *path, const char *key, const char *why, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: note '%s' of its metadata %s; make it again with `hplan quantize`",
                    path, key, why);
 }
@@ -21,7 +21,7 @@ static hp_status bad(const char *path, const char *key, const char *why, hp_erro
 static hp_status text_of(hp_arena *a, const char *path, const hp_safetensors *st, const char *key,
                          const char **out, hp_error *err) {
     const char *text = hp_safetensors_note(st, key);
-    if (!text) return bad(path, key, "is missing", err);
+    if (!text) return fail(path, key, "is missing", err);
     *out = hp_arena_strdup(a, text);
     return HP_OK;
 }
@@ -43,11 +43,11 @@ static hp_status read_pixels(const char *path, const hp_safetensors *st, hp_quan
                              hp_error *err) {
     const char *mean = hp_safetensors_note(st, "mean"), *std = hp_safetensors_note(st, "std");
     info->n_mean = mean ? parse_list(mean, info->mean) : 0;
-    if (info->n_mean == 0) return bad(path, "mean", "is not a list of one to four numbers", err);
+    if (info->n_mean == 0) return fail(path, "mean", "is not a list of one to four numbers", err);
     if (!std || parse_list(std, info->std) != info->n_mean)
-        return bad(path, "std", "is not a list of as many numbers as mean", err);
+        return fail(path, "std", "is not a list of as many numbers as mean", err);
     for (int i = 0; i < info->n_mean; i++)
-        if (info->std[i] <= 0) return bad(path, "std", "is not positive", err);
+        if (info->std[i] <= 0) return fail(path, "std", "is not positive", err);
     return HP_OK;
 }
 
@@ -57,7 +57,7 @@ static hp_status read_images(const char *path, const hp_safetensors *st, int64_t
     errno = 0;
     *images = text ? strtoll(text, &end, 10) : -1;
     if (!text || end == text || *end || errno || *images < 0)
-        return bad(path, "images", "is not a number", err);
+        return fail(path, "images", "is not a number", err);
     return HP_OK;
 }
 
@@ -65,7 +65,7 @@ hp_status hp_quantised_info_of(hp_arena *a, const char *path, const hp_safetenso
                                hp_quantised_info *info, hp_error *err) {
     const char *format = hp_safetensors_note(st, "format");
     if (!format || strcmp(format, "hplan-quantised 1") != 0)
-        return bad(path, "format", "is not \"hplan-quantised 1\", which this version reads", err);
+        return fail(path, "format", "is not \"hplan-quantised 1\", which this version reads", err);
     HP_TRY(text_of(a, path, st, "net", &info->net, err));
     HP_TRY(text_of(a, path, st, "observer", &info->observer, err));
     HP_TRY(text_of(a, path, st, "float_layers", &info->float_layers, err));
@@ -104,9 +104,9 @@ hp_status hp_quantised_source(hp_arena *a, const char *path, uint64_t seed, cons
         return hp_fail(err, HP_EDATA, "cannot open %s: %s; check the path and its permissions", path,
                        strerror(errno));
     const uint64_t hash = hash_stream(f);
-    const bool bad = ferror(f);
+    const bool fail = ferror(f);
     fclose(f);
-    if (bad) return hp_fail(err, HP_EDATA, "cannot read %s to its end", path);
+    if (fail) return hp_fail(err, HP_EDATA, "cannot read %s to its end", path);
     *text = hp_arena_printf(a, "xxh3 %016" PRIx64, hash);
     return HP_OK;
 }

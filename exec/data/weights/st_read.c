@@ -32,7 +32,7 @@ const char *hp_st_printable(const char *name, char out[64]) {
     return out;
 }
 
-static hp_status bad(const hp_safetensors *st, const char *name, const char *why, hp_error *err) {
+static hp_status fail(const hp_safetensors *st, const char *name, const char *why, hp_error *err) {
     char shown[64];
     return hp_fail(err, HP_EDATA, "%s: tensor '%s': %s; write the file again", st->path,
                    hp_st_printable(name, shown), why);
@@ -64,22 +64,22 @@ static hp_status read_dtype(const hp_safetensors *st, json_t *entry, hp_st_tenso
     const char *text = json_string_value(json_object_get(entry, "dtype"));
     for (t->dtype = 0; text && t->dtype < HP_ST_DTYPES; t->dtype++)
         if (strcmp(text, hp_st_infos[t->dtype].name) == 0) return HP_OK;
-    return bad(st, t->name, text ? "a dtype this version does not know" : "no dtype", err);
+    return fail(st, t->name, text ? "a dtype this version does not know" : "no dtype", err);
 }
 
 static hp_status read_shape(const hp_safetensors *st, json_t *entry, hp_st_tensor *t, hp_error *err) {
     json_t *shape = json_object_get(entry, "shape");
-    if (!json_is_array(shape)) return bad(st, t->name, "no shape", err);
-    if (json_array_size(shape) > HP_ST_MAX_DIM) return bad(st, t->name, "more than 8 dimensions", err);
+    if (!json_is_array(shape)) return fail(st, t->name, "no shape", err);
+    if (json_array_size(shape) > HP_ST_MAX_DIM) return fail(st, t->name, "more than 8 dimensions", err);
     t->n_dim = (int32_t)json_array_size(shape);
     t->count = 1;
     for (int i = 0; i < t->n_dim; i++) {
         json_t *dim = json_array_get(shape, (size_t)i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 0)
-            return bad(st, t->name, "a dimension is not a size", err);
+            return fail(st, t->name, "a dimension is not a size", err);
         t->dim[i] = json_integer_value(dim);
         if (__builtin_mul_overflow(t->count, t->dim[i], &t->count))
-            return bad(st, t->name, "the shape has more than 2^63 elements", err);
+            return fail(st, t->name, "the shape has more than 2^63 elements", err);
     }
     return HP_OK;
 }
@@ -88,14 +88,14 @@ static hp_status read_range(const hp_safetensors *st, json_t *entry, hp_st_tenso
     json_t *range = json_object_get(entry, "data_offsets"), *b = json_array_get(range, 0),
            *e = json_array_get(range, 1);
     if (json_array_size(range) != 2 || !json_is_integer(b) || !json_is_integer(e))
-        return bad(st, t->name, "no data_offsets", err);
+        return fail(st, t->name, "no data_offsets", err);
     const int64_t begin = json_integer_value(b), end = json_integer_value(e);
     if (begin < 0 || end < begin || end > st->data_bytes)
-        return bad(st, t->name, "its data lie outside the file (is it truncated?)", err);
+        return fail(st, t->name, "its data lie outside the file (is it truncated?)", err);
     int64_t bytes;
     if (__builtin_mul_overflow(t->count, (int64_t)hp_st_infos[t->dtype].bytes, &bytes) ||
         bytes != end - begin)
-        return bad(st, t->name, "its data are not as long as its shape says", err);
+        return fail(st, t->name, "its data are not as long as its shape says", err);
     t->data = st->data + begin;
     return HP_OK;
 }
@@ -103,7 +103,7 @@ static hp_status read_range(const hp_safetensors *st, json_t *entry, hp_st_tenso
 static hp_status read_tensor(hp_safetensors *st, const char *name, json_t *entry, hp_error *err) {
     hp_st_tensor *t = &st->tensor[st->n];
     t->name = hp_arena_strdup(st->arena, name);
-    if (!json_is_object(entry)) return bad(st, name, "its entry is not an object", err);
+    if (!json_is_object(entry)) return fail(st, name, "its entry is not an object", err);
     HP_TRY(read_dtype(st, entry, t, err));
     HP_TRY(read_shape(st, entry, t, err));
     HP_TRY(read_range(st, entry, t, err));
@@ -157,7 +157,7 @@ static hp_status check_cover(hp_safetensors *st, hp_error *err) {
     for (int i = 0; i < st->n; i++) {
         const hp_st_tensor *t = &st->tensor[i];
         if (t->data != at)
-            return bad(st, t->name, "its data overlap another's or leave a hole before them", err);
+            return fail(st, t->name, "its data overlap another's or leave a hole before them", err);
         at += t->count * hp_st_infos[t->dtype].bytes;
     }
     if (at != st->data + st->data_bytes)

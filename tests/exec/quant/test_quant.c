@@ -84,7 +84,7 @@ static void shared_tensors_get_the_union_of_what_is_computed(void **state) {
         for (int t = 0; t < g->n_tensor; t++)
             range[t] = (hp_range){t % 3 ? -hp_rng_uniform(1, 0, (uint64_t)t) : 0,
                                   5 * hp_rng_uniform(1, 1, (uint64_t)t)};
-        hp_share_qparams(c, range);
+        hp_qparams_unify(c, range);
         assert_true(hp_constants_calibrated(c));
         for (int t = 0; t < g->n_tensor; t++) {
             if (!wants(g, t)) continue;

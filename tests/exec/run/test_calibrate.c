@@ -204,7 +204,7 @@ typedef struct taker {
 static void *take(void *self) {
     taker *t = self;
     hp_comm *comm = thread_comm_new(t->world, t->rank);
-    if (hp_qparams_share(t->r->c, comm, NULL) != HP_OK) abort();
+    if (hp_qparams_broadcast(t->r->c, comm, NULL) != HP_OK) abort();
     comm->ops->close(comm);
     return NULL;
 }
