@@ -51,8 +51,9 @@ static hp_status read_line(void *self, const char *line, hp_error *err) {
     else if (json_object_get(o, "step"))
         read_query(l, o);
     json_decref(o);
-    return object ? HP_OK
-                  : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
+    return object
+               ? HP_OK
+               : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
 }
 
 /* Of this round: an equal share of --queries, or for as long as --seconds says. */

@@ -30,8 +30,9 @@ static hp_status read_line(void *self, const char *line, hp_error *err) {
         r->peak_bytes = largest(json_object_get(o, "peak_bytes"));
     }
     json_decref(o);
-    return object ? HP_OK
-                  : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
+    return object
+               ? HP_OK
+               : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
 }
 
 /* What hplan-exec is asked for: the test split once, in file order, its logits in `logits`. */
