@@ -182,6 +182,7 @@ static void open_rank(rank *me, hp_comm *comm) {
                        .replica = me->number / f->p->n_role,
                        .arena = arena,
                        .ops = &hp_device_ref,
+                       .device_memory = {.ops = &hp_memory_host},
                        .steps = 5,
                        .timing.patience = {.fixed_s = 60}};
     me->job.plan.graph = f->g;
