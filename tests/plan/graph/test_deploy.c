@@ -113,7 +113,7 @@ static void resnet101_is_convolutions(void **state) {
     hp_arena_free(a);
 }
 
-/* quantization.md's optimum at operator granularity, 8192^2: 6.98 GB (float32), 1.74 GB (8 bits). Counted by
+/* The optimum at operator granularity, 8192^2: 6.98 GB (float32), 1.74 GB (8 bits). Counted by
  * hand: layer2.0 with its input 256 x 2048^2, conv1's 128 x 2048^2 and conv2's 128 x 1024^2. */
 static void resnet101_at_8192_needs_its_widest_block(void **state) {
     (void)state;
