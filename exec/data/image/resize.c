@@ -71,9 +71,9 @@ static void axis_set_position(axis *a, int32_t k, const reach *r) {
 static bool axis_set_weights(axis *a, const scale *s, int32_t from, int32_t to) {
     const size_t n = (size_t)(to - from);
     a->taps = (int32_t)ceil(2.0 * fmax((double)s->n / s->full, 1.0)) + 1;
-    a->first = malloc(n * sizeof *a->first);
-    a->count = malloc(n * sizeof *a->count);
-    a->weight = malloc(n * (size_t)a->taps * sizeof *a->weight);
+    a->first = calloc(n, sizeof *a->first);
+    a->count = calloc(n, sizeof *a->count);
+    a->weight = calloc(n * (size_t)a->taps, sizeof *a->weight);
     if (!a->first || !a->count || !a->weight) return false;
     for (int32_t o = from; o < to; o++) {
         const reach r = reach_of(s, o);

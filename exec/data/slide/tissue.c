@@ -45,7 +45,7 @@ static void add_strip(const hp_pixels *view, const hp_crop *strip, int32_t side,
 }
 
 static uint8_t level_of(const uint64_t *sum, int32_t c, uint64_t n) {
-    uint8_t mean[3];
+    uint8_t mean[3] = {0};
     for (int32_t k = 0; k < c; k++) mean[k] = (uint8_t)((sum[k] + n / 2) / n);
     return c == 3 ? hp_saturation(mean[0], mean[1], mean[2]) : (uint8_t)(255 - mean[0]);
 }

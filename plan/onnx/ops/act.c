@@ -139,6 +139,7 @@ static hp_status bound(onnx_call *c, bool from_below) {
         if (x) return onnx_fail(c, "of two tensors is not supported: only of a tensor and constants");
         HP_TRY(onnx_need_tensor(c, i, &x));
     }
+    if (!x) return onnx_fail(c, "of constants alone is not supported here");
     so_far = *x;
     for (int i = 0; i < c->n_in; i++) {
         const onnx_value *in = onnx_in(c, i);
