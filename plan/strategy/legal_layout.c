@@ -20,13 +20,13 @@ bool hp_legal_tail(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     const bool shared = s->tail == HP_TAIL_SHARED;
     if (s->ldp > 1 && (shared || s->n_sp == s->stages)) {
-        hp_refuse(why, HP_REJECT_TAIL, "ldp=%d slices stages behind the spatial ones%s", s->ldp,
+        hp_refuse(why, HP_REJECT_TAIL, "ldp=%d slices stages after the spatial ones%s", s->ldp,
                   shared ? "; tail=shared has a slice per tile already" : ", there are none");
         return hp_fix(why, "ldp=1");
     }
     if (!shared || (s->n_sp && s->stages == s->n_sp + 1)) return true;
     hp_refuse(why, HP_REJECT_TAIL,
-              "tail=shared needs one stage behind the spatial ones: %d of stages=%d are spatial", s->n_sp,
+              "tail=shared needs one stage after the spatial ones: %d of stages=%d are spatial", s->n_sp,
               s->stages);
     if (s->n_sp && fits_stages(c, s->n_sp + 1)) return hp_fix(why, "stages=%d", s->n_sp + 1);
     return hp_fix(why, "tail=own");

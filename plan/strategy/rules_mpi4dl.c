@@ -20,7 +20,7 @@ static const only onlys[] = {
     {"chunks", offsetof(hp_strategy, chunks), 1, "interleaved schedules", "chunks=1,sched=gpipe"},
     {"cp", offsetof(hp_strategy, cp), 1, "channel parallelism", "cp=1"},
     {"bp", offsetof(hp_strategy, bp), 1, "branches on ranks of their own", "bp=1"},
-    {"overlap", offsetof(hp_strategy, overlap), HP_OVERLAP_NONE, "computing while a halo flies",
+    {"overlap", offsetof(hp_strategy, overlap), HP_OVERLAP_NONE, "computing while a halo is in flight",
      "overlap=none"},
     {"tail", offsetof(hp_strategy, tail), HP_TAIL_OWN, "ranks shared by tiles and tail", "tail=own"},
     {"recompute", offsetof(hp_strategy, recompute), HP_RECOMPUTE_NONE, "recomputation", "recompute=none"},
