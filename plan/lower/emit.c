@@ -85,27 +85,26 @@ static void use_operand(hp_lower_ctx *c, int task, int32_t buffer, char access) 
     }
 }
 
-/* An EXTRA operand comes after those that the row asks for. */
-static int count_operands(const hp_lower_ctx *c, const hp_task *t, const int32_t *operand) {
-    const int n = hp_operands_wanted(c->g, t);
-    int k;
-    const bool extra = hp_operand_at(c->g, t, n, &k)->kind != HP_OPERAND_NONE && operand[n] >= 0;
-    return n + extra;
+static void add_operand(hp_lower_ctx *c, int task, int32_t buffer, char access) {
+    hp_role *r = c->r;
+    HP_ROOM(c->arena, r->operand, r->n_operand, c->operand_room);
+    r->operand[r->n_operand++] = buffer;
+    r->task[task].n_operand++;
+    use_operand(c, task, buffer, access);
 }
 
 int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand) {
     hp_role *r = c->r;
-    const int n = count_operands(c, &task, operand);
     task.operand = r->n_operand;
-    task.n_operand = n;
+    task.n_operand = 0;
     task.algorithm = (uint8_t)hp_task_algorithm(r, &task);
     HP_ROOM(c->arena, r->task, r->n_task, c->task_room);
     r->task[r->n_task] = task;
     const int id = r->n_task++;
-    for (int i = 0; i < n; i++) {
-        HP_ROOM(c->arena, r->operand, r->n_operand, c->operand_room);
-        r->operand[r->n_operand++] = operand[i];
-        use_operand(c, id, operand[i], hp_operand_access(c->g, &task, i));
+    for (const hp_operand_info *o = hp_task_operands[task.op]; o->kind != HP_OPERAND_NONE; o++) {
+        if (o->count == HP_OPERAND_EXTRA && *operand < 0) break;
+        const int n = o->count == HP_OPERAND_EACH ? c->g->layer[task.layer].n_in : 1;
+        for (int k = 0; k < n; k++) add_operand(c, id, *operand++, o->access);
     }
     return id;
 }
