@@ -1,4 +1,4 @@
-/* device.h - what the files of training on a GPU share. Only exec/cuda/device_train*.c include it. */
+/* device.h - what the files of training on a GPU share. Only files of exec/cuda/train include it. */
 #ifndef HP_CUDA_DEVICE_TRAIN_H
 #define HP_CUDA_DEVICE_TRAIN_H
 

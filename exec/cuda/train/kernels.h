@@ -1,4 +1,4 @@
-/* kernels.h - the kernels of training: what train_*.cu start, with plain arguments.
+/* kernels.h - the kernels of training: what the .cu files of this folder start, with plain arguments.
  *
  * Activations and their gradients are dense (N, H, W, C) of the element type that is the first argument
  * (HP_F32, HP_BF16, HP_F16); parameters, their gradients and statistics are float32, sums float64. Numbers
