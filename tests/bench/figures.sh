@@ -53,15 +53,15 @@ show_accuracy() {
   quiet "$hplan" quantize --net cnn --image 28 --classes 10 --weights w.safetensors --calib fashion-mnist -o q.safetensors >/dev/null
   quiet "$hplan" eval --net cnn --image 28 --classes 10 --weights w.safetensors --quant q.safetensors \
     --data fashion-mnist --json >eval.json
-  row "that network, fp32 and int8" "$(jq -r '[.precisions[] | "\(.prec) \(.accuracy)"] | join(", ")' eval.json)"
+  row "that network, fp32 and int8" "$(jq -r '[.results[] | "\(.name) \(.accuracy)"] | join(", ")' eval.json)"
 }
 
 show_precision() {
   quiet "$hplan" bench --net resnet101 --image 256,512 --prec fp32,bf16,int8 --scenario offline --seconds 5 --json >bench.json
   local size
-  for size in 256x256 512x512; do
-    row "ResNet-101 offline, $size, images/s" "$(jq -r --arg s "$size" \
-      '[.series[] | select(.image == $s) | "\(.prec) \(.images_per_s * 1000 | round / 1000)"] | join(", ")' bench.json)"
+  for size in 256 512; do
+    row "ResNet-101 offline, ${size}x$size, images/s" "$(jq -r --argjson s "$size" \
+      '[.series[] | select(.image == [$s, $s]) | "\(.prec) \(.images_per_s * 1000 | round / 1000)"] | join(", ")' bench.json)"
   done
 }
 
