@@ -71,8 +71,8 @@ static void request_inputs(build *b, int layer) {
         for (int p = 0; p < b->geo->n_part; p++) {
             hp_box *need = need_at(b, p, layer, k), *have = box_at(b->geo->have, b, p, x);
             *need = hp_layer_need(b->g, layer, k, box_at(b->geo->have, b, p, l->out));
-            const bool behind = layer >= b->deep && b->g->tensor[x].producer < b->deep;
-            if (!behind) *have = hp_box_around(have, need);
+            const bool never_exchanged = layer >= b->deep && b->g->tensor[x].producer < b->deep;
+            if (!never_exchanged) *have = hp_box_around(have, need);
         }
     }
 }

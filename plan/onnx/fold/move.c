@@ -223,13 +223,13 @@ hp_status onnx_fold_expand(onnx_call *c, onnx_const *out) {
 
 /* Products of the dimensions before, at and after `axis`. */
 typedef struct around {
-    int64_t before, at, behind;
+    int64_t before, at, after;
 } around;
 
 static around around_of(const onnx_const *x, int axis) {
     around a = {1, x->dim[axis], 1};
     for (int d = 0; d < axis; d++) a.before *= x->dim[d];
-    for (int d = axis + 1; d < x->n_dim; d++) a.behind *= x->dim[d];
+    for (int d = axis + 1; d < x->n_dim; d++) a.after *= x->dim[d];
     return a;
 }
 
@@ -259,10 +259,10 @@ hp_status onnx_fold_concat(onnx_call *c, onnx_const *out) {
         HP_TRY(onnx_need_const(c, k, "input", &x));
         const around part = around_of(x, axis);
         for (int64_t i = 0; i < x->count; i++) {
-            const int64_t row = i / (part.at * part.behind), at = i % (part.at * part.behind);
-            onnx_put(out, data, row * whole.at * whole.behind + filled + at, x, i);
+            const int64_t row = i / (part.at * part.after), at = i % (part.at * part.after);
+            onnx_put(out, data, row * whole.at * whole.after + filled + at, x, i);
         }
-        filled += part.at * part.behind;
+        filled += part.at * part.after;
     }
     return HP_OK;
 }
@@ -284,10 +284,10 @@ hp_status onnx_fold_gather(onnx_call *c, onnx_const *out) {
     for (int d = axis + 1; d < x->n_dim; d++) out->dim[out->n_dim++] = x->dim[d];
     HP_TRY(onnx_const_room(c, x->data && index->data, out, &data));
     for (int64_t i = 0; data && i < out->count; i++) {
-        int64_t k = onnx_integer(index, i / a.behind % index->count);
+        int64_t k = onnx_integer(index, i / a.after % index->count);
         k = k < 0 ? k + a.at : k;
         if (k < 0 || k >= a.at) return onnx_fail(c, "its index is out of range");
-        onnx_put(out, data, i, x, (i / (a.behind * index->count) * a.at + k) * a.behind + i % a.behind);
+        onnx_put(out, data, i, x, (i / (a.after * index->count) * a.at + k) * a.after + i % a.after);
     }
     return HP_OK;
 }

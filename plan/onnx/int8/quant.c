@@ -199,14 +199,14 @@ hp_status onnx_read_dequantizelinear(onnx_call *c) {
 static hp_status dequantise(onnx_call *c, const onnx_const *q, const onnx_const *scale,
                             const onnx_const *zero, int axis, onnx_const *out) {
     void *data;
-    int64_t behind = 1;
+    int64_t after = 1;
     const bool many = scale->count != 1;
     HP_TRY(check_zero(c, q->type, zero));
     if (scale->count < 1 || (many && (axis >= q->n_dim || q->dim[axis] != scale->count)) ||
         (zero && zero->count != 1 && zero->count != scale->count))
         return onnx_fail(c, "its scales and zero points do not fit its constant");
     for (int64_t i = 0; i < scale->count; i++) HP_TRY(check_scale(c, scale, i));
-    for (int d = axis + 1; d < q->n_dim; d++) behind *= q->dim[d];
+    for (int d = axis + 1; d < q->n_dim; d++) after *= q->dim[d];
     *out = *q;
     out->type = ONNX_FLOAT;
     out->data = NULL;
@@ -217,7 +217,7 @@ static hp_status dequantise(onnx_call *c, const onnx_const *q, const onnx_const 
     if (!c->r->weights && q->count > 4096) return HP_OK; /* large constants are not read without weights */
     HP_TRY(onnx_const_room(c, q->data != NULL, out, &data));
     for (int64_t i = 0; data && i < out->count; i++) {
-        const int64_t k = many ? i / behind % scale->count : 0;
+        const int64_t k = many ? i / after % scale->count : 0;
         const double z = zero ? onnx_real(zero, zero->count == 1 ? 0 : k) : 0;
         ((float *)data)[i] = (float)((onnx_real(q, i) - z) * onnx_real(scale, k));
     }
