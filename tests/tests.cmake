@@ -14,21 +14,48 @@ if(HPLAN_HAVE_EXEC)
   endif()
 endif()
 
+# tests/support/FOLDER: fixtures, compiled once; hp_support_FOLDER brings what they link
+function(support folder needs)
+  if(NOT TARGET ${needs})
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/${folder}/*.c)
+  add_library(hp_support_${folder} STATIC ${sources})
+  target_include_directories(hp_support_${folder} PUBLIC ${CMAKE_BINARY_DIR}/include/tests)
+  target_link_libraries(hp_support_${folder} PUBLIC ${needs} ${ARGN} PkgConfig::CMOCKA)
+endfunction()
+support(plan hp_lib_plan)
+support(onnx hp_lib_onnx hp_support_plan)
+support(traces hp_lib_traces)
+support(sim hp_lib_sim hp_support_plan)
+support(exec hp_lib_exec hp_support_plan)
+support(dnn hp_dnn hp_lib_exec)
+if(TARGET hp_support_dnn)
+  target_compile_definitions(hp_support_dnn PUBLIC HPLAN_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+endif()
+support(standin hp_standin)
+
 # folder (the first row that matches) -> libraries; a folder whose first library is not built is left out
 set(test_links
-  "plan/onnx|hp_lib_onnx"
-  "plan|hp_lib_plan"
-  "traces/check|hp_lib_check"
-  "traces|hp_lib_traces"
-  "plots|hp_lib_plots"
-  "costmodels|hp_lib_sim" # cost tables are fitted to simulated runs
-  "sim|hp_lib_sim"
-  "exec/cuda|hp_dnn hp_lib_exec"
-  "exec|hp_lib_exec"
-  "standin|hp_standin_device hp_lib_exec"
-  "laws|hp_lib_exec hp_lib_sim hp_lib_onnx") # what holds between folders
+  "plan/onnx|hp_support_onnx hp_support_plan"
+  "plan|hp_support_plan"
+  "traces/check|hp_lib_check hp_support_traces hp_support_plan"
+  "traces|hp_support_traces hp_support_plan"
+  "plots|hp_lib_plots hp_support_traces"
+  "costmodels|hp_support_sim" # cost tables are fitted to simulated runs
+  "sim|hp_support_sim"
+  "exec/cuda|hp_support_dnn hp_support_plan"
+  "exec|hp_support_exec"
+  "standin|hp_standin_device hp_support_standin hp_support_exec"
+  "laws|hp_support_exec hp_support_sim hp_support_onnx") # what holds between folders
 
 foreach(row ${test_links})
+  set(sanitizers "")
+  if(HPLAN_SANITIZE)
+    # Open MPI keeps memory until the process ends, in modules that it has unloaded by then: no leak check with it
+    string(REGEX MATCH "^(exec|standin|laws)" mpi "${row}")
+    set(sanitizers "UBSAN_OPTIONS=print_stacktrace=1;ASAN_OPTIONS=strict_string_checks=1:detect_leaks=$<NOT:$<BOOL:${mpi}>>")
+  endif()
   string(REGEX MATCH "^([^|]*)\\|([^ ]*)" unused "${row}")
   set(folder ${CMAKE_MATCH_1})
   set(first ${CMAKE_MATCH_2})
@@ -45,8 +72,26 @@ foreach(row ${test_links})
     target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
     target_link_libraries(${target} PRIVATE PkgConfig::CMOCKA ${libraries})
     add_test(NAME ${short} COMMAND ${target})
-    set_tests_properties(${short} PROPERTIES TIMEOUT 300 WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_tests_properties(${short} PROPERTIES TIMEOUT 300 WORKING_DIRECTORY ${CMAKE_BINARY_DIR} ENVIRONMENT "${sanitizers}")
+    # laws tried on random draws: ten times as many by `ctest -C Long -L long`
+    file(STRINGS tests/${source} draws REGEX "law_(cases|run)\\.h")
+    if(draws)
+      add_test(NAME long/${short} COMMAND ${target} CONFIGURATIONS Long)
+      set_tests_properties(long/${short} PROPERTIES LABELS long TIMEOUT 3600 WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
+                           ENVIRONMENT "HPLAN_LAW_TIMES=10;${sanitizers}")
+    endif()
   endforeach()
+endforeach()
+# Seconds of processor time of those that take more than three: they start first, so that none is left alone at the end.
+foreach(cost exec/cuda/dnn/plans=31 exec/device/infer/conv=26 sim/search/search=15 standin/peer=14 exec/device/infer/point=8
+        standin/infer=7 standin/train=6 exec/comm/comm=6 exec/run/calibrate=6 exec/data/weights/weights=6 laws/train=5
+        plan/strategy/strategy=5 exec/cuda/dnn/kept=5 plan/lower/lowering=5 exec/device/split=5 standin/nets=4
+        laws/late=4 standin/parts=4 plots/plots=3 exec/device/infer/dynamic=3)
+  string(REPLACE = ";" cost ${cost})
+  list(POP_FRONT cost name seconds)
+  if(TEST ${name})
+    set_tests_properties(${name} PROPERTIES COST ${seconds})
+  endif()
 endforeach()
 if(HPLAN_HAVE_EXEC)
   include(tests/gpu/gpu.cmake)
@@ -55,7 +100,7 @@ file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/cli_*.sh)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
   add_test(NAME ${name} COMMAND bash ${script})
-  set_tests_properties(${name} PROPERTIES LABELS cli TIMEOUT 600
+  set_tests_properties(${name} PROPERTIES LABELS cli TIMEOUT 600 COST 20
     ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 # tests/fuzz/fuzz_NAME.c: libFuzzer targets; tests/fuzz/run.sh runs them
@@ -69,7 +114,9 @@ if(HPLAN_FUZZ AND HPLAN_HAVE_EXEC)
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
     target_link_libraries(${name} PRIVATE hp_lib_exec hp_lib_onnx)
-    if(NOT name STREQUAL fuzz_seeds)
+    if(name STREQUAL fuzz_seeds)
+      target_link_libraries(${name} PRIVATE hp_support_exec hp_support_onnx)
+    else()
       target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     endif()
   endforeach()
@@ -82,7 +129,6 @@ if(TARGET hp_dnn)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda-stubs)
   file(CREATE_LINK ${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so ${CMAKE_BINARY_DIR}/cuda-stubs/libcuda.so.1 SYMBOLIC)
   foreach(test plans views choices kept strips)
-    target_compile_definitions(test_exec_cuda_dnn_${test} PRIVATE HPLAN_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
     set_tests_properties(exec/cuda/dnn/${test} PROPERTIES ENVIRONMENT
       "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH};ASAN_OPTIONS=detect_leaks=0")
   endforeach()

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/made_up_machine.h"
+#include "tests/support/sim/made_up_machine.h"
 #include "plan/program/work.h"
 
 static hp_work work(const char *key, double size, double flops, double bytes) {

@@ -5,7 +5,7 @@
 #include "costmodels/line.h"
 #include "costmodels/models.h"
 #include "plan/base/rng.h"
-#include "tests/support/data_files.h"
+#include "tests/support/plan/data_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/made_up_machine.h"
+#include "tests/support/sim/made_up_machine.h"
 #include "plan/program/work.h"
 
 static void lines_are_exact_at_their_points_and_monotone_between(void **state) {

@@ -12,7 +12,7 @@
 #include "plan/nets/nets.h"
 #include "plan/graph/precision.h"
 #include "plan/program/work.h"
-#include "tests/support/search_world.h"
+#include "tests/support/sim/search_world.h"
 
 /* H200 data sheet, dense, FLOP/s. */
 static const struct {

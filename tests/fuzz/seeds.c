@@ -1,7 +1,7 @@
 /* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image, DIR/safetensors and
  * DIR/onnx. */
-#include "tests/support/make_images.h"
-#include "tests/support/onnx_odd.h"
+#include "tests/support/exec/make_images.h"
+#include "tests/support/onnx/onnx_odd.h"
 
 #include "exec/data/weights/safetensors.h"
 

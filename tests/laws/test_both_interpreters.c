@@ -2,8 +2,8 @@
  * set on every rank, each in an order that the program allows, so the simulated order is one the executor
  * could have taken. */
 #include "sim/bounds.h"
-#include "tests/support/random_net.h"
-#include "tests/support/run_ranks.h"
+#include "tests/support/plan/random_net.h"
+#include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
 
 #include <setjmp.h>

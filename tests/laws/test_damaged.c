@@ -2,10 +2,11 @@
  * very output of the program that is not: the executor looks at nothing again, so what the checker lets pass
  * must not matter. */
 #include "plan/check/check.h"
-#include "tests/support/damage.h"
-#include "tests/support/random_deployed.h"
-#include "tests/support/run_ranks.h"
+#include "tests/support/plan/damage.h"
+#include "tests/support/plan/random_deployed.h"
+#include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,11 +16,6 @@
 #include <cmocka.h>
 
 enum { MAX_RANKS = 6, DAMAGES = 24 };
-
-static int cases(int standard) {
-    const char *more = getenv("HPLAN_LAW_CASES"); /* by hand: thousands */
-    return more ? atoi(more) : standard;
-}
 
 static const hp_qparam *draw_qparams(victim *v) {
     hp_qparam *q = HP_NEW(v->arena, hp_qparam, v->g->n_tensor);
@@ -66,7 +62,7 @@ static const double *outputs(const victim *v, const hp_program *p, const hp_qpar
 static void what_passes_computes_the_same(void **state) {
     (void)state;
     int refused = 0, passed = 0;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
         victim v = {.arena = hp_arena_new(), .d = {seed, 9000}};
         const hp_program *whole = draw_program(&v, seed);
         const hp_qparam *q = draw_qparams(&v);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/follow_fix.h"
+#include "tests/support/plan/follow_fix.h"
 
 static const char *const nets[] = {"cnn", "resnet18", "mobilenetv2", "densenet121", "unet:8"};
 enum { N_NETS = sizeof nets / sizeof *nets };

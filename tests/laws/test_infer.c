@@ -1,10 +1,11 @@
 /* test_infer.c - inference gives what one device gives, however images are cut: bit for bit when
  * stored in 8 or 16 bits, within rounding else; and what training's own evaluation gives. */
 #include "exec/data/weights/weights.h"
-#include "tests/support/random_deployed.h"
-#include "tests/support/run_ranks.h"
+#include "tests/support/plan/random_deployed.h"
+#include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,11 +16,6 @@
 #include <cmocka.h>
 
 enum { MAX_RANKS = 12 };
-
-static int cases(int standard) {
-    const char *more = getenv("HPLAN_LAW_CASES"); /* by hand: thousands */
-    return more ? atoi(more) : standard;
-}
 
 /* --- weights of every kind in a file --- */
 
@@ -158,42 +154,41 @@ static void holds(uint64_t seed, int prec, const hp_device_ops *ops, double boun
 /* Behind the last quantised map the rest is float and the same in every cut: even the logits are equal. */
 static void int8_is_one_devices_bit_for_bit(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(150); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(150); seed++)
         holds(seed, HP_PREC_INT8, &hp_device_cpu_infer, 0);
 }
 
 static void int8_on_ref_too(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(80); seed++)
-        holds(seed, HP_PREC_INT8, &hp_device_ref_infer, 0);
+    for (uint64_t seed = 1; seed <= law_cases(80); seed++) holds(seed, HP_PREC_INT8, &hp_device_ref_infer, 0);
 }
 
 /* Ranges are of one sample: replicas, stages and micro-batches change nothing. */
 static void int8_dynamic_is_one_devices_bit_for_bit(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(80); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(80); seed++)
         holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_cpu_infer, 0);
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(30); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(30); seed++)
         holds(seed, HP_PREC_INT8_DYNAMIC, &hp_device_ref_infer, 0);
 }
 
 static void float64_agrees_to_1e_12(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(100); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(100); seed++)
         holds(seed, HP_PREC_FP32, &hp_device_ref_infer, 1e-12);
 }
 
 /* Sums of at most 9 * 40 products, once per layer, in another order: n eps each, some ten layers deep. */
 static void float32_agrees_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(100); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(100); seed++)
         holds(seed, HP_PREC_FP32, &hp_device_cpu_infer, 360 * 10 * 0x1p-24);
 }
 
 /* Stored in 16 bits, computed in float32: every element is summed in an order that no cut changes. */
 static void stored_in_16_bits_it_is_one_devices_bit_for_bit(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(120); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(120); seed++)
         holds(seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, &hp_device_cpu_infer, 0);
 }
 
@@ -201,7 +196,7 @@ static void stored_in_16_bits_it_is_one_devices_bit_for_bit(void **state) {
  * nothing. */
 static void folding_keeps_the_loss(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
         char path[] = "/tmp/hplan-infer-XXXXXX";
         dice d = {seed, 9000};
         hp_arena *a = hp_arena_new();

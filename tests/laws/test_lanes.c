@@ -4,23 +4,18 @@
 #include "plan/program/lanes.h"
 #include "plan/check/inside.h"
 #include "sim/interp.h"
-#include "tests/support/damage.h"
-#include "tests/support/integer_ranks.h"
-#include "tests/support/odd_net.h"
-#include "tests/support/seed_faults.h"
+#include "tests/support/plan/damage.h"
+#include "tests/support/plan/integer_ranks.h"
+#include "tests/support/plan/odd_net.h"
+#include "tests/support/plan/seed_faults.h"
 #include "plan/lower/lower.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-/* By hand: thousands. */
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
 
 typedef struct drawn {
     hp_arena *arena;
@@ -82,7 +77,7 @@ static hp_sim_result simulated(const drawn *w, const hp_program *p) {
 
 static void any_strategy_is_proved_and_moves_the_same_bytes(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(300); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
         drawn w = draw(seed, 64);
         hp_error err;
         const hp_program *p = lowered(&w), *plain = by_mpi(&w);
@@ -99,7 +94,7 @@ static void any_strategy_is_proved_and_moves_the_same_bytes(void **state) {
 /* However late messages come, layers read their tensors: nothing is overwritten too early. */
 static void any_strategy_moves_what_layers_read(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(200); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         drawn w = draw(seed, 16);
         w.o.place = true;
         integer_ranks *r = integer_ranks_new(w.arena, w.g, lowered(&w), false);
@@ -234,7 +229,7 @@ static void seeded_faults_are_refused(void **state) {
 static void damage_of_any_kind_is_survived(void **state) {
     (void)state;
     hp_error err;
-    for (uint64_t seed = 1; seed <= cases(300); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
         drawn w = draw(seed, 16);
         victim v = {.arena = w.arena, .g = w.g, .d = {seed, 6100}};
         const hp_program *whole = lowered(&w);

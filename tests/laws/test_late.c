@@ -2,12 +2,13 @@
  * that are the device's work and messages that are not, its tasks given one by one or segment by segment: the
  * same bits as when every task is done at once, and spans in an order that the program allows. */
 #include "exec/interp/graph_segments.h"
-#include "tests/support/late_comm.h"
-#include "tests/support/late_device.h"
-#include "tests/support/random_net.h"
-#include "tests/support/run_ranks.h"
+#include "tests/support/exec/late_comm.h"
+#include "tests/support/exec/late_device.h"
+#include "tests/support/plan/random_net.h"
+#include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,11 +43,6 @@ static outcome run(hp_arena *arena, const hp_graph *g, hp_program *p, const hp_d
                      .weights = out.weights};
     if (run_ranks(&job) != HP_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, job.err.text);
     return out;
-}
-
-static int cases(int standard) {
-    const char *more = getenv("HPLAN_LAW_CASES"); /* by hand: thousands */
-    return more ? atoi(more) : standard;
 }
 
 typedef struct draw {
@@ -87,7 +83,7 @@ static hp_device_ops drawn_device(uint64_t seed) {
 
 static void work_done_later_has_the_same_bits(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(45); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(45); seed++) {
         draw d = drawn(seed);
         const hp_device_ops later = drawn_device(seed);
         const outcome want = run(d.arena, d.g, d.p, &hp_device_ref, false, seed, NULL);

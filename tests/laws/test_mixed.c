@@ -3,7 +3,7 @@
  * changes nothing but what underflows; a step that overflows anywhere is skipped everywhere. */
 #include "exec/run/loss_scale.h"
 #include "plan/graph/precision.h"
-#include "tests/laws/law_run.h"
+#include "tests/support/exec/law_run.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
 
@@ -48,7 +48,7 @@ static void agrees(const pair *p, hp_arena *arena, double bound) {
 /* All rounding is of whole values, which sums in float64 in any order give alike but for their last bit. */
 static void strategies_without_parts_give_the_same_numbers(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
         hp_arena *arena = hp_arena_new();
         const pair p = draw_pair(arena, seed, DRAW_NO_PARTS);
         agrees(&p, arena, 1e-9);
@@ -60,7 +60,7 @@ static void strategies_without_parts_give_the_same_numbers(void **state) {
  * gradient with some roundings more. */
 static void strategies_with_parts_stay_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 501; seed <= 500 + (uint64_t)law_cases(60); seed++) {
+    for (uint64_t seed = 501; seed <= 500 + law_cases(60); seed++) {
         hp_arena *arena = hp_arena_new();
         pair p = draw_pair(arena, seed, DRAW_EXACT);
         p.one.steps = p.many.steps = 1;
@@ -73,7 +73,7 @@ static void strategies_with_parts_stay_within_rounding(void **state) {
  * next the least difference may round a weight to its other neighbour. */
 static void the_scale_of_the_loss_cancels(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(20); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(20); seed++) {
         hp_arena *arena = hp_arena_new();
         pair p = draw_pair(arena, seed, DRAW_NO_PARTS);
         p.one.steps = 1;
@@ -88,7 +88,7 @@ static void the_scale_of_the_loss_cancels(void **state) {
 static void an_overflow_anywhere_skips_the_step_everywhere(void **state) {
     (void)state;
     int skipped = 0, taken = 0;
-    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
         hp_arena *arena = hp_arena_new();
         dice d = {seed, 4500};
         const hp_graph *plain = random_net(arena, seed, roll(&d, 3, 6)),

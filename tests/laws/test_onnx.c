@@ -2,8 +2,8 @@
  */
 #include "plan/graph/fuse.h"
 #include "plan/onnx/model.h"
-#include "tests/support/infer_once.h"
-#include "tests/support/onnx_cases.h"
+#include "tests/support/exec/infer_once.h"
+#include "tests/support/onnx/onnx_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

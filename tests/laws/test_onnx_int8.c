@@ -4,9 +4,9 @@
 #include "exec/data/weights/quantised.h"
 #include "plan/graph/fuse.h"
 #include "plan/onnx/int8/int8.h"
-#include "tests/support/data_files.h"
-#include "tests/support/infer_once.h"
-#include "tests/support/onnx_int8_model.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/infer_once.h"
+#include "tests/support/onnx/onnx_int8_model.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -100,7 +100,7 @@ static void layers_that_are_no_8_bit_numbers_stay_real(void **state) {
     value x = {0}, y = {0}, z = {0};
     double image[IMAGE_C * H * W];
     step_image(&s, &x, image);
-    conv c = draw_conv(&s, IMAGE_C, 4, 3, 1);
+    conv c = draw_int8_conv(&s, IMAGE_C, 4, 3, 1);
     c.type = UINT8;
     c.w_zero = 10; /* 255 - 10 is more than 127 */
     memset(c.w, 100, sizeof c.w);

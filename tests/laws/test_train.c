@@ -1,6 +1,6 @@
 /* test_train.c - the test that matters most: any legal strategy, over random networks, cuts and
  * schedules, gives the losses and weights of one rank with the same grouping of the batch. */
-#include "tests/laws/law_run.h"
+#include "tests/support/exec/law_run.h"
 
 enum { MAX_RANKS = 16 };
 
@@ -16,7 +16,7 @@ static void holds_on_ref(uint64_t seed, const hp_graph *g, const hp_strategy *s,
 
 static void any_strategy_reproduces_one_rank_on_ref(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(250); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(250); seed++) {
         dice d = {seed, 1000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 7));
@@ -54,7 +54,7 @@ static void published_layouts_reproduce_one_rank(void **state) {
  */
 static void one_step_on_onednn_stays_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));

@@ -16,7 +16,7 @@ BUILD = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"
 ROUNDS, LAW = 300, 1e-12
 MAIN = r"""
 #include "plan/graph/shape.h"
-#include "tests/support/draw_layer.h"
+#include "tests/support/exec/draw_layer.h"
 
 static void print_values(const rig *r, int32_t buffer, int64_t first, int64_t n) {
     for (int64_t i = 0; i < n; i++) printf("%.17g ", rig_get(r, buffer, first + i));
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
 
 def compile_main(folder):
     (folder / "main.c").write_text(MAIN)
-    archives = [BUILD / f"libhp_{name}.a" for name in ("exec", "traces", "plan")]
+    archives = [BUILD / f"libhp_{name}.a" for name in ("support_exec", "exec", "traces", "plan")]
     subprocess.run(["mpicc", "-std=gnu11", "-O1", f"-I{ROOT}", folder / "main.c", *archives, "-lcmocka", "-lxxhash", "-ldnnl",
                     "-lsqlite3", "-ljansson", "-ldl", "-lm", "-o", folder / "main"], check=True)
     return folder / "main"

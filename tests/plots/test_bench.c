@@ -1,7 +1,7 @@
 /* test_bench.c - the picture by precision: every series has its bar, text from a file stays text, and
  * what cannot be drawn is said. */
 #include "plots/plots.h"
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 
 #define CANARY "hplan_canary"
 

@@ -2,7 +2,7 @@
  * absent. */
 #include "plan/base/rng.h"
 #include "plots/plots.h"
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 #include "traces/export.h"
 #include "traces/lanes.h"
 

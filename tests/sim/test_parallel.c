@@ -3,7 +3,7 @@
  * under tiling. */
 #include "plan/program/work.h"
 #include "sim/interp.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
 
 #include <math.h>

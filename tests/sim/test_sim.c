@@ -1,7 +1,7 @@
 /* test_sim.c - the simulator against closed forms of the schedules' papers, lower bounds and itself. */
 #include "sim/bounds.h"
 #include "sim/timeline.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
 

@@ -2,10 +2,10 @@
  * bits as with every launch by itself, in far fewer calls; what goes wrong within a graph is heard of. One
  * rank in a process of its own, as programs run. */
 #include "exec/cuda/runtime/device.h"
-#include "tests/support/random_net.h"
-#include "tests/support/run_ranks.h"
+#include "tests/support/plan/random_net.h"
+#include "tests/support/exec/run_ranks.h"
 #include "tests/standin/probe.h"
-#include "tests/support/standin_child.h"
+#include "tests/support/standin/standin_child.h"
 #include "plan/lower/lower.h"
 
 #include <setjmp.h>

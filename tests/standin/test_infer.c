@@ -5,12 +5,8 @@
 #include "exec/cuda/dnn/dnn.h"
 #include "exec/cuda/dnn/lt.h"
 #include "plan/memory/device.h"
-#include "tests/support/infer_matrix.h"
-
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
+#include "tests/support/exec/infer_matrix.h"
+#include "tests/support/plan/law_cases.h"
 
 /* --- one task on the GPU --- */
 
@@ -177,7 +173,7 @@ static void matrix_has_the_cpus_numbers(matrix_cell *m, tally *all) {
 static void matrix_layers_have_the_processors_bytes_and_numbers(void **state) {
     (void)state;
     tally all = {0};
-    for (uint64_t seed = 1; seed <= cases(120); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
         matrix_cell *m = matrix_cell_new(seed);
         matrix_has_the_cpus_numbers(m, &all);
         matrix_cell_free(m);
@@ -188,7 +184,7 @@ static void matrix_layers_have_the_processors_bytes_and_numbers(void **state) {
 static void dynamic_layers_have_the_processors_numbers(void **state) {
     (void)state;
     tally all = {0};
-    for (uint64_t seed = 1; seed <= cases(40); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(40); seed++) {
         matrix_cell *m = matrix_cell_new(seed);
         hp_layer *l = layer_of(m);
         l->dynamic = 1;
@@ -226,7 +222,7 @@ static void every_other_layer_has_the_processors_bits(void **state) {
     (void)state;
     tally all = {0};
     for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
-        for (uint64_t seed = 1; seed <= cases(30); seed++) {
+        for (uint64_t seed = 1; seed <= law_cases(30); seed++) {
             cell *c = cell_new(seed, ops[k]);
             if (c->real == HP_F32) layer_has_the_cpus_numbers(c, &all);
             cell_free(c);
@@ -258,7 +254,7 @@ static void bytes_of_smooth_activations_are_the_processors_or_next_to_them(void 
     (void)state;
     for (int a = 0; a < 3; a++) {
         tally all = {0};
-        for (uint64_t seed = 1; seed <= cases(80); seed++) {
+        for (uint64_t seed = 1; seed <= law_cases(80); seed++) {
             matrix_cell *m = matrix_cell_new(seed);
             if (is_of_bytes(&m->c)) {
                 act_finely(&m->c, acts[a]);
@@ -274,7 +270,7 @@ static void bytes_of_smooth_activations_are_the_processors_or_next_to_them(void 
         }
         print_message("%s: %lld of %lld bytes differ\n", hp_act_names[acts[a]], (long long)all.differ,
                       (long long)all.bytes);
-        if (cases(80) >= 80) assert_true(all.bytes > 10000);
+        if (law_cases(80) >= 80) assert_true(all.bytes > 10000);
         assert_true(all.differ <= 1 + all.bytes / 1000);
     }
 }

@@ -2,10 +2,11 @@
  * give what one rank gives on the processor. Numbers between quantised maps are summed in another order, so
  * that now and then a byte is its neighbour. Ranks are threads that share the GPU and its streams. */
 #include "exec/cuda/runtime/device.h"
-#include "tests/support/random_deployed.h"
-#include "tests/support/run_ranks.h"
+#include "tests/support/plan/random_deployed.h"
+#include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,11 +16,6 @@
 #include <cmocka.h>
 
 enum { MAX_RANKS = 4 };
-
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
 
 typedef struct subject {
     hp_arena *a;
@@ -106,23 +102,23 @@ static void agrees(uint64_t seed, int prec, double worst) {
 
 static void in_float32(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(10); seed++) agrees(seed, HP_PREC_FP32, 1e-5);
+    for (uint64_t seed = 1; seed <= law_cases(10); seed++) agrees(seed, HP_PREC_FP32, 1e-5);
 }
 
 static void in_16_bits(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(10); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(10); seed++)
         agrees(seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, seed % 2 ? 0x1p-4 : 0x1p-7);
 }
 
 static void in_8_bits(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(10); seed++) agrees(seed, HP_PREC_INT8, 0.05);
+    for (uint64_t seed = 1; seed <= law_cases(10); seed++) agrees(seed, HP_PREC_INT8, 0.05);
 }
 
 static void in_8_bits_found_at_run_time(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(6); seed++) agrees(seed, HP_PREC_INT8_DYNAMIC, 0.05);
+    for (uint64_t seed = 1; seed <= law_cases(6); seed++) agrees(seed, HP_PREC_INT8_DYNAMIC, 0.05);
 }
 
 int main(void) {

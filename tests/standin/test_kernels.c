@@ -2,7 +2,7 @@
  * floats against plain loops, and what it says of kernels that are wrong. */
 #include "plan/base/rng.h"
 #include "tests/standin/probe.h"
-#include "tests/support/standin_child.h"
+#include "tests/support/standin/standin_child.h"
 
 #include <math.h>
 #include <setjmp.h>

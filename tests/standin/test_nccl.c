@@ -5,7 +5,7 @@
 #include "exec/cuda/nccl/nccl.h"
 #include "plan/base/clock.h"
 #include "exec/cuda/runtime/cuda.h"
-#include "tests/support/random_groups.h"
+#include "tests/support/plan/random_groups.h"
 
 #include <nccl.h>
 #include <sched.h>

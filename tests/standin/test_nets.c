@@ -3,7 +3,7 @@
  * are threads that share the GPU and its streams. */
 #include "exec/cuda/runtime/device.h"
 #include "plan/graph/precision.h"
-#include "tests/laws/law_run.h"
+#include "tests/support/exec/law_run.h"
 
 enum { MAX_RANKS = 6 };
 
@@ -65,7 +65,7 @@ static void holds(uint64_t seed, const hp_graph *g, const hp_strategy *s, int gr
 
 static void one_rank_stays_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)law_cases(20); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(20); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
@@ -78,7 +78,7 @@ static void one_rank_stays_within_rounding(void **state) {
 
 static void any_strategy_stays_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 101; seed <= 100 + (uint64_t)law_cases(20); seed++) {
+    for (uint64_t seed = 101; seed <= 100 + law_cases(20); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
@@ -92,7 +92,7 @@ static void any_strategy_stays_within_rounding(void **state) {
 static void any_strategy_in_low_precision_stays_within_rounding(void **state) {
     (void)state;
     static const int32_t low[] = {HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
-    for (uint64_t seed = 301; seed <= 300 + (uint64_t)law_cases(24); seed++) {
+    for (uint64_t seed = 301; seed <= 300 + law_cases(24); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));

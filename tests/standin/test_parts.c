@@ -2,8 +2,8 @@
  * output and the inputs that each needs, equal the whole on the reference; batch norms that share their sums
  * too. */
 #include "exec/cuda/runtime/device.h"
-#include "tests/support/draw_matrix.h"
-#include "tests/support/split_layer.h"
+#include "tests/support/exec/draw_matrix.h"
+#include "tests/support/exec/split_layer.h"
 
 static double bound_at(const rig *size, double factor, int32_t buffer, int64_t i) {
     return factor * (size ? fabs(rig_get(size, buffer, i)) : 1) + (double)FLT_MIN;

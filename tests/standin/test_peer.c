@@ -3,8 +3,8 @@
  * whichever route, and none passes through the host where memory can be reached. This program starts itself
  * under mpirun. */
 #include "exec/cuda/runtime/cuda.h"
-#include "tests/support/comm_law.h"
-#include "tests/support/standin_child.h"
+#include "tests/support/exec/comm_law.h"
+#include "tests/support/standin/standin_child.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

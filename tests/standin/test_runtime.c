@@ -2,7 +2,7 @@
  * events' between two, memory that the host cannot touch, errors that stay, graphs. Gates, kernels that wait
  * for the host, make the order of things certain. */
 #include "tests/standin/probe.h"
-#include "tests/support/standin_child.h"
+#include "tests/support/standin/standin_child.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* test_train.c - training on a GPU, or on what stands in for one: every task against the reference,
  * over drawn shapes, within bounds that follow from the arithmetic of float32 and bf16. */
 #include "exec/cuda/runtime/device.h"
-#include "tests/support/draw_matrix.h"
+#include "tests/support/exec/draw_matrix.h"
 
 /* Both devices on the same layer and numbers; `size`: the reference on absolute values. */
 typedef struct trio {
@@ -245,14 +245,6 @@ static void elementwise_layers_match_the_reference(void **state) {
     }
 }
 
-/* The gradient takes dy's place, the output that of the input. */
-static void make_in_place(rig *r, bool forward, int gradient) {
-    const int n = r->layer[1].n_in;
-    if (forward) r->operand[r->task[RIG_FWD].operand] = r->x[0];
-    if (forward) r->operand[r->task[RIG_BWD].operand + 1] = r->x[0];
-    r->operand[r->task[RIG_BWD].operand + 3 + n + gradient] = r->dy;
-}
-
 static void in_place_equals_out_of_place(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 60; round++) {
@@ -261,7 +253,7 @@ static void in_place_equals_out_of_place(void **state) {
         if (d.layer.op == HP_CONCAT) continue;
         rig *apart = build(&hp_device_cuda, &d), *inside = build(&hp_device_cuda, &d);
         const int gradient = bn && d.layer.n_in > 1 ? 1 : 0;
-        make_in_place(inside, !bn, gradient);
+        rig_make_in_place(inside, !bn, gradient);
         fill(apart, -4, 8);
         fill(inside, -4, 8);
         run_all(apart);

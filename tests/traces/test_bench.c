@@ -1,7 +1,7 @@
 /* test_bench.c - figures of serving: percentiles mean what they say, confidence holds as often as promised,
  * the numbers MLPerf publishes, and series that survive SQLite. */
 #include "plan/base/rng.h"
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 #include "traces/bench.h"
 
 static double uniform(uint64_t seed, uint64_t i) {

@@ -1,6 +1,6 @@
 /* test_bench_logits.c - arrays of logits: .npy files byte by byte as NEP 1 lays them out, hostile ones, and
  * the figures that compare two networks. */
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 #include "traces/logits.h"
 #include "traces/npy.h"
 

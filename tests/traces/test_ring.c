@@ -1,6 +1,6 @@
 /* test_ring.c - laws of the ring: what was recorded is read back, whatever killed the writer or cut the file.
  */
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>

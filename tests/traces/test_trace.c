@@ -1,6 +1,6 @@
 /* test_trace.c - from rings to SQLite and back: nothing lost, nothing believed that the program does not
  * have. */
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 #include "traces/query.h"
 #include "traces/text.h"
 #include "plan/lower/lower.h"

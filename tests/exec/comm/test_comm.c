@@ -1,7 +1,7 @@
 /* test_comm.c - the law of comm_law.h holds for one process alone, ranks as threads (the communicator
  * that the other laws trust), and real ranks of MPI, for which this program starts itself under mpirun. */
-#include "tests/support/comm_law.h"
-#include "tests/support/thread_comm.h"
+#include "tests/support/exec/comm_law.h"
+#include "tests/support/exec/thread_comm.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_convt.c - transposed convolution and padding: the transposed is the adjoint of the convolution
  * with the same weights, each pass is the adjoint of the other, and parts of the output add up to the whole,
  * on the reference device and on the fast one. */
-#include "tests/support/draw_layer.h"
+#include "tests/support/exec/draw_layer.h"
 
 static const hp_device_ops *const devices[] = {&hp_device_ref, &hp_device_cpu};
 

@@ -1,6 +1,6 @@
 /* test_loss.c - softmax cross-entropy of rows or of maps, on every device: against the formula written
  * out, over any split of the map, and what the optimiser makes of pixels that have no label. */
-#include "tests/support/draw_layer.h"
+#include "tests/support/exec/draw_layer.h"
 
 enum { CPU, REF, DEVICES };
 static const hp_device_ops *const devices[DEVICES] = {&hp_device_cpu, &hp_device_ref};

@@ -2,7 +2,7 @@
  * columns around what they own, their sums added up between the tasks, equal the layer computed whole; and
  * running statistics that do not depend on who computed which group. */
 #include "exec/device/bind.h"
-#include "tests/support/split_layer.h"
+#include "tests/support/exec/split_layer.h"
 
 typedef struct parts {
     int n;

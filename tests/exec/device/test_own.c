@@ -1,7 +1,7 @@
 /* test_own.c - the fast device's own kernels (batch norm, pooling, elementwise, loss, optimiser)
  * against the reference, over drawn shapes, within bounds that follow from float32 arithmetic; in place where
  * plans do so. */
-#include "tests/support/draw_layer.h"
+#include "tests/support/exec/draw_layer.h"
 
 /* Both devices on the same layer and numbers. */
 typedef struct duo {
@@ -122,14 +122,6 @@ static void fast_elementwise_layers_match_the_reference(void **state) {
     }
 }
 
-/* Points the backward task's first gradient (and, where it may, the forward's output) at its input. */
-static void make_in_place(rig *r, bool forward, int gradient) {
-    const int n = r->layer[1].n_in;
-    if (forward) r->operand[r->task[RIG_FWD].operand] = r->x[0];
-    if (forward) r->operand[r->task[RIG_BWD].operand + 1] = r->x[0];
-    r->operand[r->task[RIG_BWD].operand + 3 + n + gradient] = r->dy;
-}
-
 static void in_place_equals_out_of_place(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 80; round++) {
@@ -140,7 +132,7 @@ static void in_place_equals_out_of_place(void **state) {
         for (int k = 0; k < 2; k++) {
             rig *apart = build(devices[k], &d), *inside = build(devices[k], &d);
             const int gradient = bn && d.layer.n_in > 1 ? 1 : 0;
-            make_in_place(inside, !bn, gradient);
+            rig_make_in_place(inside, !bn, gradient);
             fill(apart, -4, 8);
             fill(inside, -4, 8);
             run_all(apart);

@@ -1,6 +1,6 @@
 /* test_ref.c - the reference device against laws that share nothing with it: adjoints, finite
  * differences, closed forms. */
-#include "tests/support/draw_layer.h"
+#include "tests/support/exec/draw_layer.h"
 
 static rig *ready(const draw *d, double low, double high) {
     rig *r = build(&hp_device_ref, d);

@@ -2,7 +2,7 @@
  * outputs part by part, input and parameter gradients as sums over the parts. Random layers, random cuts
  * along samples, rows, columns and channels, parts of one row or column included. */
 #include "exec/device/cpu/train.h"
-#include "tests/support/split_layer.h"
+#include "tests/support/exec/split_layer.h"
 
 /* |part - whole| <= factor * scale; scale NULL: 1. */
 typedef struct tolerance {

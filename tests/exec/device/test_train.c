@@ -1,6 +1,6 @@
 /* test_train.c - the fast device's convolutions and matrix products against the reference, over drawn
  * shapes, within bounds that follow from float32 arithmetic. */
-#include "tests/support/draw_layer.h"
+#include "tests/support/exec/draw_layer.h"
 
 /* --- convolution and linear: |error| <= n eps sum |a||b| (Higham, section 3.1) --- */
 

@@ -1,7 +1,7 @@
 /* test_segments.c - segments of the compute queue: every task is in one, in the queue's order, none but
  * the first waits for another queue, and none could be longer. */
 #include "exec/interp/graph_segments.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/source_weights.h"
+#include "tests/support/exec/source_weights.h"
 #include "plan/nets/builder.h"
 #include "exec/data/weights/weight_walk.h"
 #include "exec/quant/clip.h"

@@ -3,14 +3,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/source_weights.h"
+#include "tests/support/exec/source_weights.h"
 #include "exec/run/calibrate.h"
 #include "exec/base/streams.h"
 #include "exec/quant/sharing.h"
 #include "plan/graph/json.h"
 #include "plan/nets/builder.h"
-#include "tests/support/data_files.h"
-#include "tests/support/thread_comm.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/thread_comm.h"
 
 typedef struct calibrated {
     hp_arena *memory;

@@ -8,11 +8,11 @@
 
 #include "exec/data/weights/safetensors.h"
 #include "exec/run/gather.h"
-#include "tests/support/data_files.h"
-#include "tests/support/random_groups.h"
-#include "tests/support/random_net.h"
-#include "tests/support/ranks_weights.h"
-#include "tests/support/thread_comm.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/plan/random_groups.h"
+#include "tests/support/plan/random_net.h"
+#include "tests/support/exec/ranks_weights.h"
+#include "tests/support/exec/thread_comm.h"
 
 enum { MAX_ROLES = 8 };
 

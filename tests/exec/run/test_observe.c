@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/source_weights.h"
+#include "tests/support/exec/source_weights.h"
 #include "exec/run/observe.h"
 #include "exec/quant/sharing.h"
-#include "tests/support/thread_comm.h"
+#include "tests/support/exec/thread_comm.h"
 
 enum { IMAGES = 2, SIDE = 32 };
 

@@ -9,7 +9,7 @@
 
 #include "exec/run/tuning.h"
 #include "plan/base/rng.h"
-#include "tests/support/thread_comm.h"
+#include "tests/support/exec/thread_comm.h"
 
 enum { RANKS = 5, KERNELS = 26, ROUNDS = 60 };
 

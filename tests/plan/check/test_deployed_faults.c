@@ -1,21 +1,17 @@
 /* test_deployed_faults.c - programs of deployed networks with one seeded fault: every kind, over random
  * networks, precisions, tiles, stages and strips, is caught by code and rank; any damage is survived. */
 #include "plan/check/check.h"
-#include "tests/support/damage.h"
-#include "tests/support/random_deployed.h"
-#include "tests/support/seed_deployed_faults.h"
+#include "tests/support/plan/damage.h"
+#include "tests/support/plan/random_deployed.h"
+#include "tests/support/plan/seed_deployed_faults.h"
 #include "plan/lower/lower.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-static int cases(int standard) {
-    const char *more = getenv("HPLAN_LAW_CASES"); /* by hand: thousands */
-    return more ? atoi(more) : standard;
-}
 
 /* A random network, deployed, and a program of it that is proved. */
 static hp_program *draw_program(victim *v, uint64_t seed) {
@@ -36,7 +32,7 @@ static hp_program *draw_program(victim *v, uint64_t seed) {
 
 static void any_strategy_is_proved(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(1500); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(1500); seed++) {
         victim v = {.arena = hp_arena_new(), .d = {seed, 5000}};
         draw_program(&v, seed);
         hp_arena_free(v.arena);
@@ -54,7 +50,7 @@ static void expect_caught(const victim *v, const char *fault, uint64_t seed) {
 static void seeded_faults_are_all_caught(void **state) {
     (void)state;
     int caught[DEPLOYED_FAULTS] = {0};
-    for (uint64_t seed = 1; seed <= (uint64_t)cases(150); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(150); seed++) {
         victim v = {.arena = hp_arena_new(), .d = {seed, 7000}};
         const hp_program *whole = draw_program(&v, seed);
         for (int f = 0; f < DEPLOYED_FAULTS; f++) {
@@ -75,7 +71,7 @@ static void seeded_faults_are_all_caught(void **state) {
 static void damage_of_any_kind_is_survived(void **state) {
     (void)state;
     int refused = 0;
-    const int n = cases(200);
+    const int n = (int)law_cases(200);
     for (int seed = 1; seed <= n; seed++) {
         victim v = {.arena = hp_arena_new(), .d = {(uint64_t)seed, 8000}};
         const hp_program *whole = draw_program(&v, (uint64_t)seed);

@@ -2,8 +2,8 @@
  * plain pipelines, is caught by code and rank; damage of any kind never makes the checker look out of bounds.
  */
 #include "plan/check/inside.h"
-#include "tests/support/random_net.h"
-#include "tests/support/damage.h"
+#include "tests/support/plan/random_net.h"
+#include "tests/support/plan/damage.h"
 #include "plan/lower/lower.h"
 
 #include <setjmp.h>

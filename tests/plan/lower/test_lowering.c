@@ -2,22 +2,17 @@
  * gradient comes back by the adjoint of that map; nobody waits in a circle; sizes do not depend on replicas;
  * every weight has one home. (Which boxes go where: test_exchange.c.) */
 #include "plan/check/check.h"
-#include "tests/support/brute_tiles.h"
-#include "tests/support/integer_ranks.h"
-#include "tests/support/odd_net.h"
+#include "tests/support/plan/brute_tiles.h"
+#include "tests/support/plan/integer_ranks.h"
+#include "tests/support/plan/odd_net.h"
 #include "plan/lower/lower.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-/* By hand: thousands. */
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
 
 static hp_graph *net(hp_arena *arena, const char *name, int h, int w) {
     hp_graph *g = NULL;
@@ -80,7 +75,7 @@ static void runs_on_integers(const hp_graph *g, const hp_strategy *s, hp_mode mo
 
 static void any_strategy_moves_what_layers_read_and_its_adjoint(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(1000); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(1000); seed++) {
         dice d = {seed, 7000};
         char of[32];
         hp_arena *arena = hp_arena_new();
@@ -149,7 +144,7 @@ static void check_peak(const hp_role *r) {
 
 static void any_strategy_is_proved_and_peaks_above_what_is_alive(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(200); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         dice d = {seed, 8000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = any_net(arena, seed, roll(&d, 3, 10));
@@ -192,7 +187,7 @@ static bool same_size(const hp_role *a, const hp_role *b) {
 /* Ranks that do the same share a list: 1000 replicas take no more tasks, buffers or bytes than two. */
 static void programs_do_not_grow_with_replicas(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
         dice d = {seed, 9000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = any_net(arena, seed, roll(&d, 3, 8));
@@ -226,7 +221,7 @@ static void check_homes(hp_arena *arena, const hp_graph *g, const hp_program *p)
 
 static void every_weight_has_one_home(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(200); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         dice d = {seed, 11000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = any_net(arena, seed, roll(&d, 3, 8));

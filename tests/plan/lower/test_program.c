@@ -2,7 +2,7 @@
  * parameter has one home and one update; naive orders of messages and collectives deadlock and the checker
  * says between whom. (Seeded faults: tests/plan/check/test_faults.c.) */
 #include "plan/check/check.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* test_cases.c - ONNX's backend test suite: graphs that are read compute what ONNX says. Here from the
  * operators' definitions; tests/laws/test_onnx.c runs them on the devices. */
-#include "tests/support/onnx_cases.h"
-#include "tests/support/plain_graph.h"
+#include "tests/support/onnx/onnx_cases.h"
+#include "tests/support/onnx/plain_graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

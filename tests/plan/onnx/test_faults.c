@@ -2,7 +2,7 @@
  */
 #include "plan/graph/fuse.h"
 #include "plan/graph/check.h"
-#include "tests/support/onnx_odd.h"
+#include "tests/support/onnx/onnx_odd.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 #include "plan/graph/json.h"
 #include "plan/nets/builder.h"
 #include "plan/onnx/model.h"
-#include "tests/support/onnx_odd.h"
-#include "tests/support/plain_graph.h"
+#include "tests/support/onnx/onnx_odd.h"
+#include "tests/support/onnx/plain_graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,9 +4,10 @@
 #include "plan/graph/branch.h"
 #include "plan/strategy/layout.h"
 #include "plan/program/program.h"
-#include "tests/support/brute_tiles.h"
-#include "tests/support/odd_net.h"
+#include "tests/support/plan/brute_tiles.h"
+#include "tests/support/plan/odd_net.h"
 #include "plan/lower/lower.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +16,6 @@
 #include <cmocka.h>
 
 static const hp_box nothing = {{0}, {0}};
-
-/* By hand: thousands. */
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
 
 /* --- what parts own and need --- */
 
@@ -247,7 +242,7 @@ static void check_exchanges(const hp_graph *g, const hp_strategy *s, hp_mode mod
 
 static void ranks_receive_what_they_read_and_do_not_own(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(2000); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(2000); seed++) {
         dice d = {seed, 12000};
         char of[32];
         hp_arena *arena = hp_arena_new();
@@ -345,7 +340,7 @@ static hp_program *chain_program(hp_arena *arena, const hp_graph *g, int rows, i
 static void halo_bytes_are_the_published_ones(void **state) {
     (void)state;
     static const int grids[][2] = {{2, 2}, {1, 2}, {1, 3}, {1, 5}, {3, 1}, {3, 3}, {2, 4}};
-    for (uint64_t seed = 1; seed <= cases(140); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(140); seed++) {
         dice d = {seed, 10000};
         hp_arena *arena = hp_arena_new();
         const int rows = grids[seed % 7][0], cols = grids[seed % 7][1], n = roll(&d, 2, MOST_CONVS);

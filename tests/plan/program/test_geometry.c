@@ -1,20 +1,15 @@
 /* test_geometry.c - what every part of a stage holds: enough for its layers, computed no further than they
  * read; and with several layers per exchange, the depths, counts and redundant rows that
  * communication-avoiding halos have on paper. */
-#include "tests/support/brute_tiles.h"
-#include "tests/support/odd_net.h"
+#include "tests/support/plan/brute_tiles.h"
+#include "tests/support/plan/odd_net.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-
-/* By hand: thousands. */
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
 
 /* --- any network, any layout --- */
 
@@ -90,7 +85,7 @@ static void check_layer(const drawn *s, int layer, hp_box *around) {
 
 static void parts_have_what_their_layers_read_and_no_more(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(2000); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(2000); seed++) {
         hp_arena *arena = hp_arena_new();
         const drawn s = draw_stage(arena, seed);
         hp_box *around = HP_NEW(arena, hp_box, s.geo->n_part * s.g->n_tensor);
@@ -114,7 +109,7 @@ static void parts_have_what_their_layers_read_and_no_more(void **state) {
 /* Halo-bearing layers between a tensor and the next exchanges behind it. */
 static void no_exchange_serves_more_layers_than_asked(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(2000); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(2000); seed++) {
         hp_arena *arena = hp_arena_new();
         const drawn s = draw_stage(arena, seed);
         int *depth = HP_NEW(arena, int, s.g->n_tensor);
@@ -165,7 +160,7 @@ static int count_exchanges(const hp_graph *g, const hp_geometry *geo) {
 /* L halo-bearing layers, `halo` of them per exchange; the image comes with its halo. */
 static void a_chain_exchanges_once_per_group_but_for_the_first(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(300); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
         dice d = {seed, 5000};
         hp_arena *arena = hp_arena_new();
         const int length = roll(&d, 1, 9), halo = roll(&d, 1, 6), rows = roll(&d, 1, 3),
@@ -192,7 +187,7 @@ static int64_t redundant_rows(const hp_graph *g, const hp_geometry *geo) {
  * (P-1) h (h-1) rows. Groups are full, but for the first. */
 static void redundant_rows_of_a_chain_follow_the_closed_form(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(300); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
         dice d = {seed, 6000};
         hp_arena *arena = hp_arena_new();
         const int length = roll(&d, 1, 9), h = roll(&d, 1, 6), strips = roll(&d, 2, 5);

@@ -4,7 +4,7 @@
 #include "plan/lower/lower.h"
 #include "plan/program/operands.h"
 #include "plan/program/ready.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

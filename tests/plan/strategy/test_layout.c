@@ -1,7 +1,7 @@
 /* test_layout.c - which rank does what: roles and places are inverse, mirrored or not, and as many as the
  * contract's formula says. */
 #include "plan/strategy/layout.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

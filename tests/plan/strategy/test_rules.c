@@ -1,7 +1,7 @@
 /* test_rules.c - MPI4DL's verdicts, as its code (v0.6) and its authors' thesis state them. */
 #include "plan/strategy/rules_mpi4dl.h"
-#include "tests/support/follow_fix.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/follow_fix.h"
+#include "tests/support/plan/random_net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * stages. */
 #include "plan/strategy/layout.h"
 #include "plan/strategy/schedule.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* test_strategy.c - strategy strings: canonical, stable, refused with reasons. Legality: every refusal names
  * a limit and a fix, and following the fixes ends in a legal strategy. */
 #include "plan/strategy/layout.h"
-#include "tests/support/follow_fix.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/follow_fix.h"
+#include "tests/support/plan/random_net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

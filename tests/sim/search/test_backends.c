@@ -11,7 +11,7 @@
 
 #include "costmodels/models.h"
 #include "plan/base/rng.h"
-#include "tests/support/search_world.h"
+#include "tests/support/sim/search_world.h"
 
 static bool near(double have, double want) {
     return fabs(have - want) <= 1e-9 * fabs(want);

@@ -4,7 +4,7 @@
 #include "plan/memory/device.h"
 #include "sim/search/memory_eager.h"
 #include "sim/search/predict.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
 
 #include <math.h>

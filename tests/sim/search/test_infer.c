@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/search_world.h"
+#include "tests/support/sim/search_world.h"
 
 /* The same network for inference. */
 static world infer_world(const char *machine, const char *net, int image, int64_t batch, int prec) {

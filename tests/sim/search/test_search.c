@@ -3,8 +3,8 @@
 #include "plan/graph/precision.h"
 #include "sim/search/memory_eager.h"
 #include "sim/search/predict.h"
-#include "tests/support/data_files.h"
-#include "tests/support/random_net.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/plan/random_net.h"
 #include "traces/query.h"
 
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/search_world.h"
+#include "tests/support/sim/search_world.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
 

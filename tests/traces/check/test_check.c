@@ -1,6 +1,6 @@
 /* test_check.c - the gate's promise: equal runs pass, slower runs fail, in how many of the draws. */
 #include "plan/base/rng.h"
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 #include "traces/check/check.h"
 
 static char path_old[256], path_new[256];

@@ -1,7 +1,7 @@
 /* test_compare.c - rank tests against published tables and full enumeration; comparisons of runs with known
  * answers. */
 #include "plan/base/rng.h"
-#include "tests/support/trace_fixture.h"
+#include "tests/support/traces/trace_fixture.h"
 #include "traces/check/compare.h"
 #include "traces/check/ranktest.h"
 

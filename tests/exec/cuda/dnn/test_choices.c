@@ -1,6 +1,6 @@
 /* test_choices.c - without a GPU: plans that are already made take over the engines that another rank
  * chose, where they fit; of ranks that chose differently each ends with the first one's. */
-#include "tests/support/described_dnn.h"
+#include "tests/support/dnn/described_dnn.h"
 
 static const int64_t ROOMY = 64 << 20, NARROW = 0;
 

@@ -5,7 +5,7 @@
  * HPLAN_CUDA_PLANS=all tries every distinct problem (else a sample of them) and compiles what cuDNN compiles
  * at run time (minutes); HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
 #include "plan/memory/device.h"
-#include "tests/support/described_dnn.h"
+#include "tests/support/dnn/described_dnn.h"
 
 static const int64_t WORKSPACE = 64 << 20;
 static hp_dnn *dnn;

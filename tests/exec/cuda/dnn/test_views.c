@@ -1,6 +1,6 @@
 /* test_views.c - without a GPU: convolutions that do not read all of the map they are given, as tiles
  * with a neighbour's rows around them have, find engines as good as those of the map that they read. */
-#include "tests/support/described_dnn.h"
+#include "tests/support/dnn/described_dnn.h"
 
 static const int64_t WORKSPACE = 64 << 20;
 static hp_dnn *dnn;

@@ -11,8 +11,8 @@
 
 #include "exec/data/dataset/loader.h"
 #include "exec/data/dataset/shuffle.h"
-#include "tests/support/data_files.h"
-#include "tests/support/read_sample.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/read_sample.h"
 
 static hp_data_options options(const char *name, int h, int w, int c) {
     hp_data_options o = hp_data_options_default();

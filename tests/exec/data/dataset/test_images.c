@@ -8,9 +8,9 @@
 
 #include <zlib.h>
 
-#include "tests/support/data_files.h"
-#include "tests/support/make_images.h"
-#include "tests/support/read_sample.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/make_images.h"
+#include "tests/support/exec/read_sample.h"
 
 enum { H = 13, W = 17 };
 

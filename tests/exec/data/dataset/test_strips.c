@@ -8,9 +8,9 @@
 
 #include "exec/data/dataset/loader.h"
 #include "plan/base/rng.h"
-#include "tests/support/data_files.h"
-#include "tests/support/make_images.h"
-#include "tests/support/read_sample.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/make_images.h"
+#include "tests/support/exec/read_sample.h"
 
 enum { H = 211, W = 157 };
 

@@ -8,8 +8,8 @@
 
 #include "exec/data/image/reader.h"
 #include "plan/base/rng.h"
-#include "tests/support/data_files.h"
-#include "tests/support/make_images.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/make_images.h"
 
 /* Odd, and no multiple of a strip or a tile. */
 enum { H = 211, W = 157 };

@@ -14,7 +14,7 @@
 
 #include "exec/data/output/output.h"
 #include "plan/base/rng.h"
-#include "tests/support/data_files.h"
+#include "tests/support/plan/data_files.h"
 
 enum { WRITERS = 3 };
 

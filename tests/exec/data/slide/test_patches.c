@@ -11,9 +11,9 @@
 #include "exec/data/slide/patches.h"
 #include "exec/data/slide/votes.h"
 #include "plan/base/rng.h"
-#include "tests/support/data_files.h"
-#include "tests/support/make_images.h"
-#include "tests/support/read_sample.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/make_images.h"
+#include "tests/support/exec/read_sample.h"
 
 /* A slide: white glass and a disc of tissue. */
 enum { H = 700, W = 900, CY = 330, CX = 520, RADIUS = 240 };

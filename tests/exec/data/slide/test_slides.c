@@ -10,9 +10,9 @@
 
 #include "exec/data/image/reader.h"
 #include "plan/base/rng.h"
-#include "tests/support/data_files.h"
-#include "tests/support/make_images.h"
-#include "tests/support/read_sample.h"
+#include "tests/support/plan/data_files.h"
+#include "tests/support/exec/make_images.h"
+#include "tests/support/exec/read_sample.h"
 
 enum { H = 411, W = 357 };
 

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/source_weights.h"
+#include "tests/support/exec/source_weights.h"
 #include "exec/data/weights/constants.h"
 #include "exec/data/weights/safetensors.h"
-#include "tests/support/data_files.h"
+#include "tests/support/plan/data_files.h"
 
 static hp_constants *open_constants(const hp_graph *g, const char *path) {
     hp_error err = {0};

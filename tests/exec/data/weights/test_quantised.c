@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/source_weights.h"
+#include "tests/support/exec/source_weights.h"
 #include "exec/data/weights/quantised.h"
 #include "plan/nets/builder.h"
-#include "tests/support/data_files.h"
+#include "tests/support/plan/data_files.h"
 
 static const hp_quantised_info info = {.net = "some net",
                                        .observer = "mse",

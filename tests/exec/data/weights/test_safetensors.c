@@ -10,7 +10,7 @@
 #include <signal.h>
 
 #include "exec/data/weights/safetensors.h"
-#include "tests/support/data_files.h"
+#include "tests/support/plan/data_files.h"
 
 /* Three tensors: f32 (2, 3), a scalar i64, an empty one. */
 static const float reals[6] = {1.0f, -2.5f, 0.0f, 1e-40f, 3.4e38f, -0.0f};

@@ -11,7 +11,7 @@
 #include "exec/data/weights/safetensors.h"
 #include "exec/data/weights/weights.h"
 #include "plan/base/rng.h"
-#include "tests/support/data_files.h"
+#include "tests/support/plan/data_files.h"
 
 static hp_graph *build(hp_arena *a, const char *net, int image, int classes) {
     hp_error err = {0};

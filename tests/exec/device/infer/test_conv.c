@@ -2,12 +2,9 @@
  * arithmetic element by element; the processor has the reference's bytes where outputs are quantised; every
  * part of an output has the whole's bits, whatever the store; so have quantised outputs on every instruction
  * set. */
-#include "tests/support/infer_matrix.h"
-
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
+#include "tests/support/exec/infer_matrix.h"
+#include "tests/support/plan/law_cases.h"
+#include "tests/support/plan/exact_activation.h"
 
 /* --- the definition --- */
 
@@ -98,35 +95,12 @@ static exact conv_sum(matrix_cell *m, const hp_filter *f, place p) {
     return e;
 }
 
-static double activation(const hp_layer *l, double v) {
-    switch ((hp_act)l->act) {
-    case HP_ACT_NONE:
-        return v;
-    case HP_ACT_RELU:
-        return fmax(v, 0);
-    case HP_ACT_RELU6:
-        return fmin(fmax(v, 0), 6);
-    case HP_ACT_CLIP:
-        return fmin(fmax(v, l->act_a), l->act_b);
-    case HP_ACT_SIGMOID:
-        return 1 / (1 + exp(-v));
-    case HP_ACT_HSIGMOID:
-        return fmin(fmax(l->act_a * v + l->act_b, 0), 1);
-    case HP_ACT_HSWISH:
-        return v * fmin(fmax(v / 6 + 0.5, 0), 1);
-    case HP_ACT_LEAKY:
-        return v < 0 ? l->act_a * v : v;
-    default:
-        return tanh(v);
-    }
-}
-
 static exact exact_at(matrix_cell *m, const hp_filter *f, place p, int64_t i) {
     const hp_layer *l = layer_of(m);
     exact e = l->op == HP_LINEAR ? linear_sum(m, f, p) : conv_sum(m, f, p);
     if (f->bias) add_term(&e, (double)f->bias[p.c]);
     if (hp_layer_adds(l)) add_term(&e, value_of(&m->c, 1, i));
-    e.value = activation(l, e.value);
+    e.value = exact_activation(l, e.value);
     return e;
 }
 
@@ -183,7 +157,7 @@ static void is_what_its_definition_says(matrix_cell *m, int device) {
 
 static void layers_are_what_their_definition_says(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(300); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++)
         for (int device = ON_REF; device <= ON_CPU; device++) {
             matrix_cell *m = matrix_cell_new(seed);
             is_what_its_definition_says(m, device);
@@ -206,7 +180,7 @@ static void same_as_ref(matrix_cell *m) {
 
 static void quantised_outputs_have_the_references_bytes(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(600); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(600); seed++) {
         matrix_cell *m = matrix_cell_new(seed);
         same_as_ref(m);
         matrix_cell_free(m);
@@ -233,7 +207,7 @@ static void parts_are_the_whole(matrix_cell *m) {
 
 static void parts_have_the_wholes_bits(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(400); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(400); seed++) {
         matrix_cell *m = matrix_cell_new(seed);
         parts_are_the_whole(m);
         matrix_cell_free(m);
@@ -258,7 +232,7 @@ static void same_on_every_set(matrix_cell *m) {
 
 static void every_instruction_set_has_the_same_bytes(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(200); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         matrix_cell *m = matrix_cell_new(seed);
         same_on_every_set(m);
         matrix_cell_free(m);
@@ -314,7 +288,7 @@ static matrix_cell *depthwise_cell(uint64_t seed, const int *filter) {
 static void depthwise_filters_have_any_size(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
-        for (uint64_t seed = 1; seed <= cases(100) / 10; seed++) {
+        for (uint64_t seed = 1; seed <= law_cases(100) / 10; seed++) {
             matrix_cell *m = depthwise_cell(seed, filters[i]);
             is_what_its_definition_says(m, ON_CPU);
             same_as_ref(m);

@@ -1,12 +1,9 @@
 /* test_dynamic.c - layers that quantise their input at run time: they compute what the formula of ONNX's
  * DynamicQuantizeLinear and exact integer sums say, sample by sample, with the same bytes on every
  * instruction set; and numbers that are not finite stay with their sample. */
-#include "tests/support/infer_matrix.h"
-
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
+#include "tests/support/exec/infer_matrix.h"
+#include "tests/support/plan/law_cases.h"
+#include "tests/support/plan/exact_activation.h"
 
 /* --- a drawn layer --- */
 
@@ -142,29 +139,6 @@ static int64_t linear_sum(const matrix_cell *m, const formula *f, const int8_t *
     return sum;
 }
 
-static double activation(const hp_layer *l, double v) {
-    switch ((hp_act)l->act) {
-    case HP_ACT_RELU:
-        return fmax(v, 0);
-    case HP_ACT_RELU6:
-        return fmin(fmax(v, 0), 6);
-    case HP_ACT_CLIP:
-        return fmin(fmax(v, l->act_a), l->act_b);
-    case HP_ACT_SIGMOID:
-        return 1 / (1 + exp(-v));
-    case HP_ACT_HSIGMOID:
-        return fmin(fmax(l->act_a * v + l->act_b, 0), 1);
-    case HP_ACT_HSWISH:
-        return v * fmin(fmax(v / 6 + 0.5, 0), 1);
-    case HP_ACT_LEAKY:
-        return v < 0 ? l->act_a * v : v;
-    case HP_ACT_TANH:
-        return tanh(v);
-    default:
-        return v;
-    }
-}
-
 /* Rounded to float32 are the sum, the product of the scales, their product, and two additions; slopes of
  * activations are at most 1.5. Products of tiny scales have the least float's step. */
 static void compare_element(const matrix_cell *m, const formula *f, const hp_filter *w, int64_t i,
@@ -176,7 +150,7 @@ static void compare_element(const matrix_cell *m, const formula *f, const hp_fil
     const double product = (double)f->scale * (double)w->weight_scale[p.c] * (double)sum,
                  bias = w->bias ? (double)w->bias[p.c] : 0,
                  added = hp_layer_adds(l) ? value_of(&m->c, 1, i) : 0;
-    const double want = activation(l, product + bias + added),
+    const double want = exact_activation(l, product + bias + added),
                  size = fabs(product) + fabs(bias) + fabs(added) + fabs(want);
     if (!(fabs(got - want) <= 1.5 * (6 * 0x1p-24 * size + 0x1p-149 * (fabs((double)sum) + 2))))
         fail_msg("%s, element %lld: %.9g instead of %.9g", cell_said(&m->c), (long long)i, got, want);
@@ -198,7 +172,7 @@ static void compare(matrix_cell *m) {
 
 static void layers_are_what_the_formula_says(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(300); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++)
         for (int device = ON_REF; device <= ON_CPU; device++) {
             matrix_cell *m = dynamic_cell(seed);
             fill_tensors(m, device == ON_REF ? HP_F64 : HP_F32);
@@ -223,7 +197,7 @@ static const struct {
 
 static void every_instruction_set_has_the_same_bytes(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(200); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         size_t bytes;
         unsigned char *best = NULL;
         matrix_cell *m = dynamic_cell(seed);
@@ -251,7 +225,7 @@ static bool keeps_nan(int act) {
 static void what_is_not_finite_stays_with_its_sample(void **state) {
     static const float odd[] = {NAN, INFINITY, -INFINITY};
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(200); seed++)
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++)
         for (int device = ON_REF; device <= ON_CPU; device++) {
             size_t bytes;
             matrix_cell *m = dynamic_cell(seed);

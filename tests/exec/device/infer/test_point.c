@@ -1,16 +1,13 @@
 /* test_point.c - layers of deployed graphs that are no matrix product: every operator and store is
  * what its definition says, computed element by element in float64; any part of an output has the whole's
  * bits; so has every instruction set. */
-#include "tests/support/infer_layer.h"
+#include "tests/support/exec/infer_layer.h"
+#include "tests/support/plan/law_cases.h"
+#include "tests/support/plan/exact_activation.h"
 
 static const int ops[] = {HP_BN,     HP_ACT, HP_ADD,   HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL, HP_PAD,
                           HP_CONCAT, HP_MUL, HP_SCALE, HP_RESIZE,  HP_SOFTMAX, HP_QUANT,     HP_DEQUANT};
 enum { N_OPS = sizeof ops / sizeof *ops };
-
-static uint64_t cases(uint64_t standard) {
-    const char *more = getenv("HPLAN_LAW_CASES");
-    return more ? (uint64_t)atoi(more) : standard;
-}
 
 /* --- definitions --- */
 
@@ -33,36 +30,13 @@ static double same_input(const cell *c, int k, element e) {
     return input(c, k, e.n, one ? 0 : e.y, one ? 0 : e.x, e.c);
 }
 
-static double activation(const hp_layer *l, double v) {
-    const double inf = (double)INFINITY;
-    switch ((hp_act)l->act) {
-    case HP_ACT_RELU:
-        return fmax(v, 0);
-    case HP_ACT_RELU6:
-        return fmin(fmax(v, 0), 6);
-    case HP_ACT_CLIP:
-        return fmin(fmax(v, l->act_a), l->act_b);
-    case HP_ACT_SIGMOID:
-        return 1 / (1 + exp(-v));
-    case HP_ACT_HSIGMOID:
-        return fmin(fmax(l->act_a * v + l->act_b, 0), 1);
-    case HP_ACT_HSWISH:
-        return v * fmin(fmax(v / 6 + 0.5, 0), 1);
-    case HP_ACT_LEAKY:
-        return v < 0 ? l->act_a * v : v;
-    case HP_ACT_TANH:
-        return tanh(v);
-    default:
-        return fmin(v, inf);
-    }
-}
-
 static exact exact_point(const cell *c, element e) {
     const hp_layer *l = &c->s.layer[1];
     const double x = same_input(c, 0, e), other = l->n_in > 1 ? same_input(c, 1, e) : 0;
     const double factor = c->factor ? (double)c->factor[e.c] : 1, bias = c->bias ? (double)c->bias[e.c] : 0;
-    if (l->op == HP_MUL) return (exact){activation(l, x * other), fabs(x * other)};
-    return (exact){activation(l, x * factor + bias + other), fabs(x * factor) + fabs(bias) + fabs(other)};
+    if (l->op == HP_MUL) return (exact){exact_activation(l, x * other), fabs(x * other)};
+    return (exact){exact_activation(l, x * factor + bias + other),
+                   fabs(x * factor) + fabs(bias) + fabs(other)};
 }
 
 static exact exact_concat(const cell *c, element e) {
@@ -70,7 +44,7 @@ static exact exact_concat(const cell *c, element e) {
     const double factor = c->factor ? (double)c->factor[e.c] : 1, bias = c->bias ? (double)c->bias[e.c] : 0;
     while (e.c >= c->s.tensor[k].c) e.c -= c->s.tensor[k++].c;
     const double v = input(c, k, e.n, e.y, e.x, e.c);
-    return (exact){activation(&c->s.layer[1], v * factor + bias), fabs(v * factor) + fabs(bias)};
+    return (exact){exact_activation(&c->s.layer[1], v * factor + bias), fabs(v * factor) + fabs(bias)};
 }
 
 static exact exact_softmax(const cell *c, element e) {
@@ -208,7 +182,7 @@ static void check_whole(const cell *c) {
 
 static void layers_are_their_definitions(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(800); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(800); seed++) {
         cell *c = cell_new(seed, ops[seed % N_OPS]);
         run_whole(c);
         check_whole(c);
@@ -219,7 +193,7 @@ static void layers_are_their_definitions(void **state) {
 /* Parts of a layout, computed one by one. */
 static void parts_have_the_bits_of_the_whole(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(800); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(800); seed++) {
         cell *c = cell_new(seed, ops[seed % N_OPS]);
         const int out = c->s.layer[1].out;
         const size_t bytes = (size_t)(elems_of(c, out) * hp_dtype_bytes(dtype_of(c, out)));
@@ -244,7 +218,7 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
     static const hp_infer_loops *const sets[] = {&hp_infer_loops_base, &hp_infer_loops_avx2,
                                                  &hp_infer_loops_avx512};
     const char *best = hp_kernels_pick()->loops->isa;
-    for (uint64_t seed = 1; seed <= cases(400); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(400); seed++) {
         cell *c = cell_new(seed, ops[seed % N_OPS]);
         const hp_box out = hp_box_whole(&c->s.g, c->s.layer[1].out, c->s.samples);
         const size_t bytes =
@@ -268,7 +242,7 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
 /* A byte is the nearest there is: quantised numbers come back as they were. */
 static void quantised_numbers_survive(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= cases(200); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         cell *there = cell_new(seed, HP_DEQUANT), *back = cell_new(seed, HP_QUANT);
         run_whole(there);
         assert_int_equal(elems_of(there, 1), elems_of(there, 0));

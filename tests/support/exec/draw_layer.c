@@ -1,0 +1,235 @@
+/* draw_layer.c - layers with drawn shapes, run on a device, and compared within a bound. */
+#include "tests/support/exec/draw_layer.h"
+
+/* --- drawing shapes --- */
+
+int pick(uint64_t round, uint64_t *counter, int low, int high) {
+    return low + (int)hp_rng_below(99, round, (*counter)++, (uint64_t)(high - low + 1));
+}
+
+static int out_size(int in, int k, int s, int p, int d, bool ceil_mode) {
+    const int span = in + 2 * p - d * (k - 1) - 1;
+    int out = (ceil_mode ? span + s - 1 : span) / s + 1;
+    if (ceil_mode && (out - 1) * s >= in + p) out--;
+    return out;
+}
+
+void finish_window(draw *d) {
+    hp_layer *l = &d->layer;
+    d->out.h = out_size(d->in[0].h, l->kh, l->stride_h, l->pad_h, l->dil_h, l->ceil_mode);
+    d->out.w = out_size(d->in[0].w, l->kw, l->stride_w, l->pad_w, l->dil_w, l->ceil_mode);
+}
+
+/* Other padding behind than in front: fewer or more windows. */
+static void draw_behind(draw *d, uint64_t round, uint64_t *c) {
+    if (pick(round, c, 0, 4)) return;
+    d->out.h += pick(round, c, -1, 2);
+    d->out.w += pick(round, c, -1, 2);
+}
+
+draw draw_conv(uint64_t round) {
+    uint64_t c = 0;
+    static const int channels[] = {1, 2, 3, 5, 8, 16, 17, 24, 32, 33, 48, 64, 80};
+    static const int kernels[] = {1, 1, 2, 3, 3, 3, 5, 7};
+    const int groups = (int[]){1, 1, 1, 2, 3, 4}[pick(round, &c, 0, 5)];
+    int ins = channels[pick(round, &c, 0, 12)] * groups, outs = channels[pick(round, &c, 0, 12)] * groups;
+    draw d = {.layer = {.op = HP_CONV, .n_in = 1, .groups = groups}, .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    if (pick(round, &c, 0, 5) == 0) outs = l->groups = ins; /* depthwise */
+    l->kh = kernels[pick(round, &c, 0, 7)];
+    l->kw = pick(round, &c, 0, 3) ? l->kh : kernels[pick(round, &c, 0, 7)];
+    l->stride_h = pick(round, &c, 1, 2);
+    l->stride_w = pick(round, &c, 0, 3) ? l->stride_h : 3 - l->stride_h;
+    l->dil_h = l->dil_w = pick(round, &c, 0, 4) ? 1 : 2;
+    l->pad_h = pick(round, &c, 0, l->kh / 2);
+    l->pad_w = pick(round, &c, 0, l->kw / 2);
+    d.in[0] = (hp_tensor){.h = pick(round, &c, 13, 17), .w = pick(round, &c, 13, 19), .c = ins};
+    d.out.c = outs;
+    d.bias = pick(round, &c, 0, 1);
+    d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    finish_window(&d);
+    draw_behind(&d, round, &c);
+    return d;
+}
+
+draw draw_winograd(uint64_t round) {
+    uint64_t c = 0;
+    draw d = {.layer = {.op = HP_CONV,
+                        .n_in = 1,
+                        .groups = 1,
+                        .kh = 3,
+                        .kw = 3,
+                        .stride_h = 1,
+                        .stride_w = 1,
+                        .dil_h = 1,
+                        .dil_w = 1,
+                        .pad_h = pick(round, &c, 0, 2),
+                        .pad_w = pick(round, &c, 0, 2)}};
+    d.samples = pick(round, &c, 1, 5);
+    d.in[0] = (hp_tensor){
+        .h = pick(round, &c, 7, 20), .w = pick(round, &c, 7, 20), .c = 16 * pick(round, &c, 2, 6)};
+    d.out.c = 16 * pick(round, &c, 2, 6);
+    d.bias = pick(round, &c, 0, 1);
+    d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    finish_window(&d);
+    draw_behind(&d, round, &c);
+    return d;
+}
+
+draw draw_convt(uint64_t round) {
+    uint64_t c = 0;
+    static const int channels[] = {1, 2, 3, 5, 8, 16, 17, 24, 33};
+    draw d = {.layer = {.op = HP_CONVT, .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
+              .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    const bool doubles = round % 2;
+    l->kh = doubles ? 2 : pick(round, &c, 1, 5);
+    l->kw = doubles ? 2 : pick(round, &c, 1, 5);
+    l->stride_h = doubles ? 2 : pick(round, &c, 1, 4);
+    l->stride_w = doubles ? 2 : pick(round, &c, 1, 4);
+    l->pad_h = doubles ? 0 : pick(round, &c, 0, l->kh / 2);
+    l->pad_w = doubles ? 0 : pick(round, &c, 0, l->kw / 2);
+    d.in[0] = (hp_tensor){
+        .h = pick(round, &c, 3, 13), .w = pick(round, &c, 3, 13), .c = channels[pick(round, &c, 0, 8)]};
+    d.out = (hp_tensor){.h = (d.in[0].h - 1) * l->stride_h - 2 * l->pad_h + l->kh,
+                        .w = (d.in[0].w - 1) * l->stride_w - 2 * l->pad_w + l->kw,
+                        .c = channels[pick(round, &c, 0, 8)]};
+    d.bias = pick(round, &c, 0, 1);
+    d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    return d;
+}
+
+draw draw_pad(uint64_t round) {
+    uint64_t c = 0;
+    draw d = {.layer = {.op = HP_PAD, .n_in = 1}, .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    l->pad_h = pick(round, &c, 0, 4);
+    l->pad_w = pick(round, &c, 0, 4);
+    d.in[0] =
+        (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};
+    d.out = (hp_tensor){.h = d.in[0].h + l->pad_h + pick(round, &c, 0, 4),
+                        .w = d.in[0].w + l->pad_w + pick(round, &c, 0, 4),
+                        .c = d.in[0].c};
+    l->out_h = d.out.h;
+    l->out_w = d.out.w;
+    return d;
+}
+
+draw draw_linear(uint64_t round) {
+    uint64_t c = 0;
+    draw d = {.layer = {.op = HP_LINEAR, .n_in = 1}, .samples = pick(round, &c, 1, 9)};
+    const int size = pick(round, &c, 0, 1) ? 1 : pick(round, &c, 2, 7);
+    d.in[0] = (hp_tensor){.h = size, .w = size, .c = pick(round, &c, 1, 70)};
+    d.out = (hp_tensor){.h = 1, .w = 1, .c = pick(round, &c, 1, 130)};
+    d.bias = pick(round, &c, 0, 1);
+    d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    return d;
+}
+
+draw draw_bn(uint64_t round) {
+    uint64_t c = 0;
+    draw d = {.layer = {.op = HP_BN,
+                        .n_in = pick(round, &c, 1, 2),
+                        .act = pick(round, &c, 0, 2),
+                        .eps = 1e-5f,
+                        .momentum = 0.1f},
+              .samples = pick(round, &c, 1, 4)};
+    d.out =
+        (hp_tensor){.h = pick(round, &c, 2, 13), .w = pick(round, &c, 1, 13), .c = pick(round, &c, 1, 70)};
+    d.in[0] = d.in[1] = d.out;
+    d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    return d;
+}
+
+draw draw_pool(uint64_t round) {
+    uint64_t c = 0;
+    static const int ops[] = {HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL};
+    if (round % 4 == 3) return draw_pad(round);
+    draw d = {.layer = {.op = ops[round % 4], .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
+              .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    l->kh = pick(round, &c, 1, 4);
+    l->kw = pick(round, &c, 1, 4);
+    l->stride_h = pick(round, &c, 1, 3);
+    l->stride_w = pick(round, &c, 1, 3);
+    l->pad_h = pick(round, &c, 0, l->kh / 2);
+    l->pad_w = pick(round, &c, 0, l->kw / 2);
+    l->ceil_mode = pick(round, &c, 0, 1);
+    l->count_include_pad = pick(round, &c, 0, 1);
+    d.in[0] =
+        (hp_tensor){.h = pick(round, &c, 5, 14), .w = pick(round, &c, 5, 14), .c = pick(round, &c, 1, 80)};
+    d.out.c = d.in[0].c;
+    finish_window(&d);
+    if (l->op != HP_ADAPTPOOL) return d;
+    d.out.h = l->out_h = pick(round, &c, 1, 7);
+    d.out.w = l->out_w = pick(round, &c, 1, 7);
+    return d;
+}
+
+draw draw_point(uint64_t round) {
+    uint64_t c = 0;
+    static const int ops[] = {HP_ACT, HP_ADD, HP_CONCAT, HP_DROPOUT};
+    draw d = {.layer = {.op = ops[round % 4], .n_in = 1, .p = 0.3f}, .samples = pick(round, &c, 1, 3)};
+    d.layer.act = d.layer.op == HP_ACT || d.layer.op == HP_ADD ? pick(round, &c, 0, 2) : 0;
+    if (d.layer.op == HP_ADD) d.layer.n_in = 2;
+    if (d.layer.op == HP_CONCAT) d.layer.n_in = pick(round, &c, 2, 4);
+    d.out = (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};
+    for (int i = 0; i < d.layer.n_in; i++) d.in[i] = d.out;
+    for (int i = 1; d.layer.op == HP_CONCAT && i < d.layer.n_in; i++)
+        d.out.c += d.in[i].c = pick(round, &c, 1, 40);
+    return d;
+}
+
+/* --- running --- */
+
+rig *build(const hp_device_ops *ops, const draw *d) {
+    return rig_new(ops, &d->layer, d->in, d->out, d->samples, d->bias, d->flags);
+}
+
+void fill(rig *r, double low, double high) {
+    for (int i = 0; i < r->layer[1].n_in; i++) rig_fill(r, r->x[i], (uint64_t)(10 + i), low, high);
+    rig_fill(r, r->dy, 20, low, high);
+    rig_fill(r, HP_BUF_WEIGHTS, 21, low, high);
+    rig_fill(r, HP_BUF_GRADS, 22, low, high);
+    rig_fill(r, HP_BUF_MOMENTUM, 23, low, high);
+    rig_fill(r, HP_BUF_STATE, 24, 0.5, 1.5);
+}
+
+void run_all(rig *r) {
+    hp_error err = {0};
+    if (rig_open(r, &err) != HP_OK) fail_msg("%s", err.text);
+    const int tasks[] = {RIG_PACK, RIG_FWD, RIG_BWDW, RIG_BWD};
+    for (size_t i = 0; i < 4; i++)
+        if (r->task[tasks[i]].op != HP_TASK_LOAD) assert_int_equal(rig_run(r, tasks[i]), HP_OK);
+}
+
+void compare(const rig *fast, const rig *exact, int32_t buffer, int32_t other, double factor,
+             const rig *scale, const char *what) {
+    for (int64_t i = 0; i < rig_elems(fast, buffer); i++) {
+        const double a = rig_get(fast, buffer, i), b = rig_get(exact, other, i);
+        const double bound = factor * (scale ? fabs(rig_get(scale, other, i)) : 1) + (double)FLT_MIN;
+        if (fabs(a - b) <= bound) continue;
+        fail_msg("%s[%lld]: %.9g, should be %.9g +- %.3g (n_in %d, %dx%d c%d -> %dx%d c%d, k %dx%d s %dx%d p "
+                 "%dx%d d%d g%d act %d)",
+                 what, (long long)i, a, b, bound, fast->layer[1].n_in, fast->tensor[0].h, fast->tensor[0].w,
+                 fast->tensor[0].c, fast->tensor[fast->layer[1].n_in].h, fast->tensor[fast->layer[1].n_in].w,
+                 fast->tensor[fast->layer[1].n_in].c, fast->layer[1].kh, fast->layer[1].kw,
+                 fast->layer[1].stride_h, fast->layer[1].stride_w, fast->layer[1].pad_h, fast->layer[1].pad_w,
+                 fast->layer[1].dil_h, fast->layer[1].groups, fast->layer[1].act);
+    }
+}
+
+double eps(void) {
+    return (double)FLT_EPSILON;
+}
+
+int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+void rig_make_in_place(rig *r, bool forward, int gradient) {
+    const int n = r->layer[1].n_in;
+    if (forward) r->operand[r->task[RIG_FWD].operand] = r->x[0];
+    if (forward) r->operand[r->task[RIG_BWD].operand + 1] = r->x[0];
+    r->operand[r->task[RIG_BWD].operand + 3 + n + gradient] = r->dy;
+}

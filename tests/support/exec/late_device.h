@@ -1,0 +1,14 @@
+/* late_device.h - a device whose work is done later, played by threads over any other device. What holds here
+ * holds for the executor's side of every device with streams. */
+#ifndef HP_TESTS_LATE_DEVICE_H
+#define HP_TESTS_LATE_DEVICE_H
+
+#include "tests/support/exec/late_memory.h"
+
+extern _Atomic int64_t late_given; /* tasks by themselves */
+;
+
+/* The device that runs `inner`'s tasks later. One at a time in a process. */
+hp_device_ops late_device(const hp_device_ops *inner, uint64_t seed);
+
+#endif

@@ -1,0 +1,92 @@
+/* one_layer.h - a program of one layer, its tasks and buffers laid out by hand, to run on any device: the
+ * whole layer, or the part of it between boxes.
+ *
+ * Tensors 0..n_in-1 are inputs, tensor n_in the output. Values are drawn in float32 so that float64 and
+ * float32 rigs hold the same numbers. */
+#ifndef TESTS_ONE_LAYER_H
+#define TESTS_ONE_LAYER_H
+
+#include "exec/base/half.h"
+#include "exec/device/device.h"
+#include "plan/base/arena.h"
+#include "plan/base/rng.h"
+#include "plan/memory/device.h"
+#include "plan/memory/gpu_scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RIG_BUFFERS = 64, RIG_TASKS = 20, RIG_OPERANDS = 256 };
+
+enum {
+    RIG_PACK,
+    RIG_FWD,
+    RIG_BWD,
+    RIG_BWDW,
+    RIG_EVAL,
+    RIG_SGD,
+    RIG_ACCUM,
+    RIG_LOSS,
+    RIG_LOSS_EVAL,
+    RIG_STATS, /* bn with statistics of several ranks: the sums lie in a buffer between the tasks */
+    RIG_FWD_SHARED,
+    RIG_BSTATS,
+    RIG_BWD_SHARED,
+    RIG_USED,
+    RIG_MORE_FWD = RIG_USED, /* a second part beside the first: rig_add_part */
+    RIG_MORE_BWD
+};
+
+/* Which part of its tensors a rig holds. own: pixels of the output that its statistics count. */
+typedef struct rig_boxes {
+    hp_box in[HP_MAX_IN], out, own;
+} rig_boxes;
+
+typedef struct rig {
+    hp_arena *arena;
+    hp_graph graph;
+    hp_layer layer[2];
+    hp_tensor tensor[HP_MAX_IN + 1];
+    hp_param param[HP_MAX_LAYER_PARAMS];
+    hp_param_place place[HP_MAX_LAYER_PARAMS];
+    hp_program program;
+    hp_role role;
+    hp_task task[RIG_TASKS];
+    int32_t operand[RIG_OPERANDS], pack_forward[2], pack_backward[2];
+    hp_buffer buffer[RIG_BUFFERS];
+    unsigned char *memory; /* the buffers as the host sees them; */
+    unsigned char *there;  /* where they are, if the host cannot reach them: copied for every task */
+    const hp_device_ops *ops;
+    hp_memory gpu; /* where `there` is, or the host's */
+    hp_device *device;
+    int64_t samples; /* of the whole */
+    rig_boxes boxes;
+    int32_t x[HP_MAX_IN], dx[HP_MAX_IN], y, dy, save, sums, logits_grad, labels; /* buffers */
+} rig;
+
+int64_t rig_elems(const rig *r, int32_t buffer);
+void *rig_at(const rig *r, int32_t buffer);
+
+/* Element i of a buffer, whatever its type. */
+double rig_get(const rig *r, int32_t buffer, int64_t i);
+void rig_set(rig *r, int32_t buffer, int64_t i, double v);
+
+/* Uniform in [low, high], float32 values; `stream` tells buffers apart. */
+void rig_fill(rig *r, int32_t buffer, uint64_t stream, double low, double high);
+
+/* Lays out `layer` (op and geometry set) on inputs in[0..n_in) and output `out` for `samples` samples,
+ * between `boxes`; NULL: the whole. */
+rig *rig_new_part(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out,
+                  int64_t samples, bool bias, int flags, const rig_boxes *boxes);
+rig *rig_new(const hp_device_ops *ops, const hp_layer *layer, const hp_tensor *in, hp_tensor out,
+             int64_t samples, bool bias, int flags);
+
+/* What a role has with two parts of one layer of one input (mirrored tiles): tasks of another geometry on the
+ * same parameters and packs. Before the rig is filled; buffers of the second part are x[1], dx[1], y2, dy2.
+ */
+void rig_add_part(rig *r, const rig_boxes *boxes, int32_t *y2, int32_t *dy2);
+hp_status rig_open(rig *r, hp_error *err);
+hp_status rig_run(rig *r, int task);
+void rig_free(rig *r);
+
+#endif

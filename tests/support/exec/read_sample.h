@@ -1,0 +1,12 @@
+/* read_sample.h - a whole sample of a data set, or the box of one. */
+#ifndef TESTS_READ_SAMPLE_H
+#define TESTS_READ_SAMPLE_H
+
+#include "exec/data/dataset/kind.h"
+
+hp_box whole_image(const hp_dataset *d);
+
+/* Either may be NULL. */
+hp_status read_sample(hp_dataset *d, int64_t i, float *x, int32_t *label, hp_error *err);
+
+#endif

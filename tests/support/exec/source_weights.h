@@ -1,0 +1,30 @@
+/* source_weights.h - a network's weights with true batch-norm statistics, in memory and in a file: what
+ * folding and quantisation start from. */
+#ifndef TESTS_SOURCE_WEIGHTS_H
+#define TESTS_SOURCE_WEIGHTS_H
+
+#include "exec/data/weights/weights.h"
+#include "plan/base/rng.h"
+#include "plan/graph/deploy.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+
+typedef struct source_weights {
+    const hp_graph *g;
+    double **value; /* per parameter */
+    float *narrow;  /* room for one of them */
+    hp_dtype dtype;
+} source_weights;
+
+/* Random numbers, floats where dtype is HP_F32. */
+source_weights source_draw(hp_arena *a, const hp_graph *g, hp_dtype dtype);
+void source_save(const char *path, source_weights *s);
+hp_graph *source_graph(hp_arena *a, const char *net, int image, int prec);
+
+#endif

@@ -1,0 +1,19 @@
+/* onnx_odd.h - a small model with some of everything: an open size, hard swish in four nodes, scales before
+ * and behind convolutions, a gate, a resize. */
+#ifndef TESTS_ONNX_ODD_H
+#define TESTS_ONNX_ODD_H
+
+#include "plan/base/rng.h"
+#include "plan/onnx/onnx.h"
+#include "tests/support/onnx/onnx_write.h"
+
+#include <stdio.h>
+
+enum { ODD_C = 6 };
+
+const float *drawn(hp_arena *a, uint64_t stream, int64_t n);
+void write_number(onnx_writer *w, const char *name, float v);
+onnx_writer odd_model(hp_arena *a);
+hp_status odd_parse(onnx_writer *w, int h, int width, hp_onnx_model *m, hp_error *err);
+
+#endif

@@ -1,0 +1,25 @@
+/* plain_graph.h - a network computed from the operators' definitions, one sample, in double: the oracle for
+ * graphs that no built-in network has. Slow. Tensors are (H, W, C); parameters as graph.h lays them out. */
+#ifndef TESTS_PLAIN_GRAPH_H
+#define TESTS_PLAIN_GRAPH_H
+
+#include "plan/base/arena.h"
+#include "plan/graph/graph.h"
+#include "plan/graph/resample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct plain {
+    const hp_graph *g;
+    const float *const *param; /* data of each parameter */
+    double **tensor;
+    const double *scale,
+        *zero; /* per tensor: rounded to scale (q - zero), q of 0 .. 255; scale 0: not. May be NULL */
+} plain;
+
+/* The output of the last layer for an image (H, W, C); lives in the arena. */
+const double *plain_run(hp_arena *a, plain *p, const double *image);
+
+#endif

@@ -1,0 +1,27 @@
+/* exact_activation.c - activations by their definitions, in float64. */
+#include "tests/support/plan/exact_activation.h"
+
+#include <math.h>
+
+double exact_activation(const hp_layer *l, double v) {
+    switch ((hp_act)l->act) {
+    case HP_ACT_RELU:
+        return fmax(v, 0);
+    case HP_ACT_RELU6:
+        return fmin(fmax(v, 0), 6);
+    case HP_ACT_CLIP:
+        return fmin(fmax(v, l->act_a), l->act_b);
+    case HP_ACT_SIGMOID:
+        return 1 / (1 + exp(-v));
+    case HP_ACT_HSIGMOID:
+        return fmin(fmax(l->act_a * v + l->act_b, 0), 1);
+    case HP_ACT_HSWISH:
+        return v * fmin(fmax(v / 6 + 0.5, 0), 1);
+    case HP_ACT_LEAKY:
+        return v < 0 ? l->act_a * v : v;
+    case HP_ACT_TANH:
+        return tanh(v);
+    default:
+        return v;
+    }
+}

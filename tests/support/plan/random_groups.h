@@ -1,0 +1,19 @@
+/* random_groups.h - programs without tasks: random roles, replicas and groups of roles. */
+#ifndef HP_TESTS_RANDOM_GROUPS_H
+#define HP_TESTS_RANDOM_GROUPS_H
+
+#include "plan/base/rng.h"
+#include "plan/program/program.h"
+
+typedef struct group_dice {
+    uint64_t seed, n;
+} group_dice;
+
+int group_roll(group_dice *d, int low, int high);
+int group_add(hp_program *p, int all_replicas);
+void group_member(hp_program *p, int role);
+
+/* On exactly `size` ranks. Group 0 is the world; n_group more, some of the same members, some of one rank. */
+hp_program *random_groups(hp_arena *arena, group_dice *d, int size, int n_group);
+
+#endif

@@ -1,0 +1,189 @@
+/* random_net.c - random small networks with skips, branches, strides, pools and channel counts of every kind, and random strategies for them. */
+#include "tests/support/plan/random_net.h"
+
+int roll(dice *d, int low, int high) { /* inclusive */
+    return low + (int)hp_rng_below(d->seed, 77, d->n++, (uint64_t)(high - low + 1));
+}
+
+bool coin(dice *d) {
+    return roll(d, 0, 1) == 1;
+}
+
+int random_block(hp_builder *b, dice *d, int x) {
+    const int c = b->g->tensor[x].c;
+    const int h = b->g->tensor[x].h < b->g->tensor[x].w ? b->g->tensor[x].h : b->g->tensor[x].w;
+    switch (roll(d, 0, 6)) {
+    case 0: { /* residual, batch norm fused with the addition */
+        int y = hp_build_conv(b, x, "a", c, (hp_window){3, 1, 1, 1, false});
+        y = hp_build_act(b, hp_build_bn(b, y, "na"), "ra", HP_ACT_RELU);
+        y = hp_build_bn(b, hp_build_conv(b, y, "b", c, (hp_window){1, 1, 0, 1, false}), "nb");
+        return hp_build_act(b, hp_build_add(b, y, x, "add"), "rb", HP_ACT_RELU);
+    }
+    case 1: { /* pre-activation residual with a strided shortcut */
+        const int s = h >= 4 ? 2 : 1, o = roll(d, 2, 9);
+        int y = hp_build_act(b, hp_build_bn(b, x, "n"), "r", HP_ACT_RELU6);
+        y = hp_build_conv(b, y, "a", o, (hp_window){3, s, 1, 1, true});
+        return hp_build_add(b, y, hp_build_conv(b, x, "short", o, (hp_window){1, s, 0, 1, true}), "add");
+    }
+    case 2:
+        return hp_build_act(b, hp_build_conv(b, x, "dw", c, (hp_window){3, 1, 1, c, true}), "r",
+                            HP_ACT_RELU6);
+    case 3:
+        return h >= 3 ? hp_build_maxpool(
+                            b, x, "max",
+                            (hp_window){coin(d) ? 2 : 3, coin(d) ? 1 : 2, coin(d) ? 1 : 0, 0, false})
+                      : x;
+    case 4:
+        return h >= 3 ? hp_build_avgpool(b, x, "avg", (hp_window){3, coin(d) ? 1 : 2, 1, 0, false}) : x;
+    case 5: { /* dense layer */
+        int y = hp_build_act(b, hp_build_bn(b, x, "n"), "r", HP_ACT_RELU);
+        return hp_build_concat(b, x, hp_build_conv(b, y, "a", roll(d, 1, 5), (hp_window){3, 1, 1, 1, false}),
+                               "cat");
+    }
+    default: {
+        const int y = hp_build_conv(b, x, "a", roll(d, 1, 12),
+                                    (hp_window){h >= 3 && coin(d) ? 3 : 1, 1, coin(d) ? 1 : 0, 1, coin(d)});
+        return hp_build_dropout(b, y, "drop", 0.25f);
+    }
+    }
+}
+
+int random_window(hp_builder *b, dice *d, int x) {
+    const int c = b->g->tensor[x].c, h = b->g->tensor[x].h, w = b->g->tensor[x].w;
+    const int small = h < w ? h : w;
+    switch (roll(d, 0, 3)) {
+    case 0:
+        x = hp_build_conv_rect(b, x, "row", roll(d, 2, 6), 1, 7);
+        return hp_build_conv_rect(b, x, "col", c, 5, 1);
+    case 1:
+        return small >= 2 ? hp_build_maxpool_ceil(b, x, "ceil", (hp_window){2, 2, 0, 0, false}) : x;
+    case 2:
+        return small >= 3
+                   ? hp_build_avgpool_inside(b, x, "inside", (hp_window){3, coin(d) ? 1 : 2, 1, 0, false})
+                   : x;
+    default: { /* a level of a U-Net */
+        if (small < 4) return x;
+        int y = hp_build_maxpool(b, x, "down", (hp_window){2, 2, 0, 0, false});
+        y = hp_build_act(b, hp_build_conv(b, y, "low", c + 1, (hp_window){3, 1, 1, 1, true}), "r",
+                         HP_ACT_RELU);
+        y = hp_build_convt(b, y, "up", roll(d, 1, 4), (hp_window){2, 2, 0, 1, true});
+        return hp_build_concat(b, x, hp_build_pad(b, y, "pad", h, w), "skip");
+    }
+    }
+}
+
+hp_graph *random_net(hp_arena *arena, uint64_t seed, int n_block) {
+    dice d = {seed, 0};
+    hp_error err;
+    hp_builder b = hp_builder_start(arena, "random", roll(&d, 7, 13), roll(&d, 7, 13), roll(&d, 2, 5), &err);
+    int x = 0; /* some begin with what could overwrite the image */
+    if (roll(&d, 0, 3) == 0) x = hp_build_bn(&b, x, "first");
+    if (roll(&d, 0, 3) == 0) x = hp_build_act(&b, x, "second", HP_ACT_RELU);
+    x = hp_build_conv(&b, x, "stem", roll(&d, 2, 8), (hp_window){3, 1, 1, 1, false});
+    int skip = -1;
+    for (int i = 0; i < n_block; i++) {
+        hp_build_unit(&b);
+        hp_build_scope(&b, "b%d.", i);
+        x = roll(&d, 0, 2) ? random_block(&b, &d, x) : random_window(&b, &d, x);
+        if (skip >= 0 && b.g->tensor[skip].h == b.g->tensor[x].h && b.g->tensor[skip].w == b.g->tensor[x].w &&
+            coin(&d)) {
+            x = hp_build_concat(&b, x, skip, "long");
+            skip = -1;
+        } else if (skip < 0 || coin(&d)) {
+            skip = x;
+        }
+    }
+    hp_build_unit(&b);
+    hp_build_scope(&b, "head.");
+    if (roll(&d, 0, 2) == 0) {
+        hp_build_conv(&b, x, "map", b.g->classes, (hp_window){1, 1, 0, 1, true});
+    } else {
+        x = hp_build_adaptpool(&b, x, "gap", coin(&d) ? 2 : 1, 1);
+        hp_build_linear(&b, x, "fc", b.g->classes);
+    }
+    hp_graph *g = NULL;
+    if (hp_builder_finish(&b, &g) != HP_OK) {
+        fprintf(stderr, "random_net %llu: %s\n", (unsigned long long)seed, err.text);
+        return NULL;
+    }
+    return hp_graph_fuse(arena, g);
+}
+
+/* --- strategies --- */
+
+/* One in `n` draws, and only of an axis that is wanted. */
+static bool draw_one_in(dice *d, int axes, int axis, int n) {
+    return (axes & axis) && roll(d, 1, n) == 1;
+}
+
+bool draw_groups(dice *d, int axes, int groups, hp_strategy *s) {
+    s->dp = roll(d, 1, groups);
+    if (groups % s->dp) return false;
+    int left = groups / s->dp;
+    if (left % 2 == 0 && draw_one_in(d, axes, DRAW_CLIENTS, 4)) left /= s->clients = 2;
+    if (left % 2 == 0 && draw_one_in(d, axes, DRAW_GEMS, 3)) s->gems = left % 4 == 0 && coin(d) ? 4 : 2;
+    s->micro = left / s->gems;
+    return true;
+}
+
+void draw_schedule(dice *d, int axes, hp_strategy *s) {
+    s->sched = s->micro == 1 ? roll(d, 0, 2) : roll(d, 1, 3);
+    if (draw_one_in(d, axes, DRAW_ZB, 4)) s->sched = HP_SCHED_ZB;
+    if (s->gems > 1) s->sched = HP_SCHED_GEMS;
+    s->chunks = s->sched == HP_SCHED_INTERLEAVED ? 2 : 1;
+    s->recompute = s->sched == HP_SCHED_ZB ? 0 : roll(d, 0, 3);
+}
+
+void draw_tiles(dice *d, int axes, hp_strategy *s) {
+    static const int8_t grids[][2] = {{1, 1}, {2, 1}, {1, 2}, {3, 1}, {1, 3}, {2, 2}, {5, 1}, {2, 3}, {3, 3}};
+    if (draw_one_in(d, axes, DRAW_TILES, 2)) s->n_sp = roll(d, 1, s->stages);
+    for (int i = 0; i < s->n_sp; i++) {
+        const int8_t *grid = grids[roll(d, 0, 8)];
+        const bool again = i > 0 && coin(d);
+        s->sp_rows[i] = again ? s->sp_rows[i - 1] : grid[0];
+        s->sp_cols[i] = again ? s->sp_cols[i - 1] : grid[1];
+    }
+    if (draw_one_in(d, axes, DRAW_LDP, 4)) s->ldp = roll(d, 2, 3);
+    if (s->n_sp && draw_one_in(d, axes, DRAW_SHARED, 3)) s->tail = HP_TAIL_SHARED;
+    if (s->n_sp && draw_one_in(d, axes, DRAW_HALO, 2)) s->halo = roll(d, 2, 4);
+    if (draw_one_in(d, axes, DRAW_CP, 4)) s->cp = roll(d, 2, 3);
+    if (draw_one_in(d, axes, DRAW_BRANCHES, 5)) s->bp = roll(d, 2, 3);
+    if (s->n_sp && draw_one_in(d, axes, DRAW_OVERLAP, 3)) s->overlap = HP_OVERLAP_INTERIOR;
+    if (axes & DRAW_BN) s->bn = roll(d, 0, 2);
+}
+
+void draw_cut(dice *d, const hp_graph *g, hp_strategy *s) {
+    s->n_cut = s->stages * s->chunks;
+    int left = g->n_unit;
+    for (int i = 0; i < s->n_cut && left > 0; i++) {
+        const int most = left - (s->n_cut - 1 - i);
+        s->cut[i] = i == s->n_cut - 1 ? left : most > 0 ? roll(d, 1, most) : 0;
+        left -= s->cut[i];
+    }
+}
+
+hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_ranks, int axes) {
+    for (;;) {
+        hp_strategy s = hp_strategy_default();
+        if (!draw_groups(d, axes, groups, &s)) continue;
+        s.stages = roll(d, 1, 4);
+        draw_schedule(d, axes, &s);
+        s.fuse_bytes = coin(d) ? 25000000 : roll(d, 64, 4096);
+        if (coin(d)) draw_cut(d, g, &s);
+        draw_tiles(d, axes, &s);
+        if (hp_strategy_ranks(&s) <= max_ranks &&
+            hp_strategy_legal(&s, g, hp_strategy_batch(&s, groups), 0, NULL))
+            return s;
+    }
+}
+
+void draw_comm(dice *d, hp_strategy *s) {
+    const int32_t all = roll(d, 0, HP_BACKENDS);
+    const bool mix = coin(d);
+    for (int i = 0; i < HP_TRAFFICS && s->clients == 1; i++) s->comm[i] = mix ? roll(d, 0, HP_BACKENDS) : all;
+}
+
+hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s) {
+    s->prec = roll(d, HP_PREC_FP32, HP_PREC_FP16);
+    return hp_graph_train_in(arena, g, s->prec);
+}

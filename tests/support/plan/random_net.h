@@ -1,0 +1,64 @@
+/* random_net.h - random small networks with skips, branches, strides, pools and channel counts of every kind,
+ * and random strategies for them: what the laws are tried on. */
+#ifndef HP_TESTS_RANDOM_NET_H
+#define HP_TESTS_RANDOM_NET_H
+
+#include "plan/base/rng.h"
+#include "plan/graph/fuse.h"
+#include "plan/nets/builder.h"
+#include "plan/graph/precision.h"
+#include "plan/strategy/strategy.h"
+
+typedef struct dice {
+    uint64_t seed, n;
+} dice;
+
+int roll(dice *d, int low, int high);
+bool coin(dice *d);
+int random_block(hp_builder *b, dice *d, int x);
+
+/* What tiles must get right besides: rectangles, ceil mode, padding not counted, down and up again. */
+int random_window(hp_builder *b, dice *d, int x);
+
+/* A network of n_block random blocks; every third or so also feeds a later unit by a long skip; one in three
+ * ends in a map of logits. */
+hp_graph *random_net(hp_arena *arena, uint64_t seed, int n_block);
+
+/* Axes a random strategy may use besides replicas, stages, chunks, micro-batches, schedules up to
+ * interleaved, recomputation and cuts. */
+enum {
+    DRAW_TILES = 1,
+    DRAW_LDP = 2,
+    DRAW_SHARED = 4, /* tail=shared */
+    DRAW_GEMS = 8,
+    DRAW_HALO = 16,
+    DRAW_BN = 32, /* bn=all and bn=local: other groups than one rank's */
+    DRAW_CP = 64,
+    DRAW_ZB = 128,
+    DRAW_CLIENTS = 256,
+    DRAW_BRANCHES = 512,
+    DRAW_OVERLAP = 1024,
+    DRAW_ALL = 2047,
+    DRAW_EXACT = DRAW_ALL - DRAW_BN /* all that equals one rank with the same groups */
+};
+
+/* Shares `groups` out to replicas, passes and micro-batches; false where the roll does not divide them. */
+bool draw_groups(dice *d, int axes, int groups, hp_strategy *s);
+void draw_schedule(dice *d, int axes, hp_strategy *s);
+
+/* Tiles from strips of five to squares of nine, the same or others in the next stage. */
+void draw_tiles(dice *d, int axes, hp_strategy *s);
+void draw_cut(dice *d, const hp_graph *g, hp_strategy *s);
+
+/* A strategy with replicas * passes * micro-batches == groups, on at most max_ranks ranks, legal for the
+ * batch hp_strategy_batch(&s, groups): `groups` itself where no micro-batch is sliced (axes without DRAW_LDP
+ * and DRAW_SHARED). */
+hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_ranks, int axes);
+
+/* Back ends: one for all, or one for each kind of traffic. */
+void draw_comm(dice *d, hp_strategy *s);
+
+/* The network as training in a random precision runs it; the strategy says in which. */
+hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s);
+
+#endif

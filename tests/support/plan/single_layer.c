@@ -1,0 +1,181 @@
+/* single_layer.c - a network of one random layer. */
+#include "tests/support/plan/single_layer.h"
+
+int draw(throws *d, int low, int high) { /* inclusive */
+    return low + (int)hp_rng_below(d->seed, 79, d->n++, (uint64_t)(high - low + 1));
+}
+
+int draw_of(throws *d, const int *list, int n) {
+    return list[draw(d, 0, n - 1)];
+}
+
+static int draw_divisor(throws *d, int n) {
+    int k;
+    do k = draw(d, 1, n);
+    while (n % k);
+    return k;
+}
+
+/* Windows of all shapes: rectangles, gaps between them, padding wider than they are. */
+static void draw_window(throws *d, hp_layer *l, bool dilates, bool pool) {
+    l->kh = draw(d, 1, 5);
+    l->kw = draw(d, 1, 5);
+    l->stride_h = draw(d, 1, 6);
+    l->stride_w = draw(d, 1, 3);
+    l->pad_h = draw(d, 0, pool ? l->kh / 2 : l->kh + 1);
+    l->pad_w = draw(d, 0, l->kw / 2);
+    l->dil_h = dilates ? draw(d, 1, 3) : 1;
+    l->dil_w = dilates ? draw(d, 1, 2) : 1;
+    l->ceil_mode = pool && draw(d, 0, 1);
+    l->count_include_pad = pool && draw(d, 0, 1);
+}
+
+/* Sometimes another number of windows than equal padding gives: fewer, or more padding behind. */
+static void draw_sizes(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    hp_tensor y;
+    if (draw(d, 0, 3) || hp_layer_shape(&s->g, l, s->tensor[1].c, &y, NULL) != HP_OK) return;
+    l->out_h = draw(d, y.h > 1 ? y.h - 1 : 1, y.h + 2);
+    l->out_w = draw(d, y.w > 1 ? y.w - 1 : 1, y.w + 2);
+}
+
+static void draw_groups(throws *d, single *s) {
+    s->layer[1].groups = draw(d, 0, 1) ? draw_divisor(d, s->tensor[0].c) : 1;
+    s->tensor[1].c = s->layer[1].groups * draw(d, 1, 4);
+    draw_sizes(d, s);
+}
+
+static void draw_conv(throws *d, single *s) {
+    draw_window(d, &s->layer[1], true, false);
+    draw_groups(d, s);
+}
+
+static void draw_convt(throws *d, single *s) {
+    draw_window(d, &s->layer[1], draw(d, 0, 1), false);
+    draw_groups(d, s);
+}
+
+static void draw_maxpool(throws *d, single *s) {
+    draw_window(d, &s->layer[1], true, true);
+    draw_sizes(d, s);
+}
+
+static void draw_avgpool(throws *d, single *s) {
+    draw_window(d, &s->layer[1], false, true);
+    draw_sizes(d, s);
+}
+
+static void draw_target(throws *d, single *s) { /* adaptpool; pad puts the image somewhere in it */
+    hp_layer *l = &s->layer[1];
+    const bool pad = l->op == HP_PAD;
+    if (pad) l->pad_h = draw(d, 0, 6);
+    if (pad) l->pad_w = draw(d, 0, 3);
+    l->out_h = pad ? s->tensor[0].h + l->pad_h + draw(d, 0, 6) : draw(d, 1, 9);
+    l->out_w = pad ? s->tensor[0].w + l->pad_w + draw(d, 0, 3) : draw(d, 1, 9);
+}
+
+static void draw_resize(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    const bool times = draw(d, 0, 2) == 0;
+    l->out_h = times ? s->tensor[0].h * draw(d, 1, 4) : draw(d, 1, 40);
+    l->out_w = times ? s->tensor[0].w * draw(d, 1, 3) : draw(d, 1, 30);
+    l->interpolation = draw(d, HP_NEAREST, HP_BILINEAR);
+    l->corners = draw(d, 0, HP_CORNERS - 1);
+}
+
+/* Two maps, or a map and a vector. */
+static void draw_mul(throws *d, single *s) {
+    s->layer[1].n_in = 2;
+    s->tensor[1] = s->tensor[0];
+    if (draw(d, 0, 1)) s->tensor[1].h = s->tensor[1].w = 1;
+}
+
+static void draw_linear(throws *d, single *s) {
+    s->tensor[1].c = draw(d, 1, 9);
+}
+
+static void draw_inputs(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    l->n_in = draw(d, 1, l->op == HP_CONCAT ? MOST_IN : hp_layer_infos[l->op].max_in);
+    for (int k = 1; k < l->n_in; k++) {
+        s->tensor[k] = s->tensor[0];
+        if (l->op == HP_CONCAT) s->tensor[k].c = draw(d, 1, 7);
+    }
+}
+
+typedef void draw_fn(throws *d, single *s);
+
+static draw_fn *const draws[HP_LAYER_OPS] = {
+    [HP_CONV] = draw_conv,       [HP_CONVT] = draw_convt,     [HP_LINEAR] = draw_linear,
+    [HP_BN] = draw_inputs,       [HP_ACT] = draw_inputs,      [HP_ADD] = draw_inputs,
+    [HP_MAXPOOL] = draw_maxpool, [HP_AVGPOOL] = draw_avgpool, [HP_ADAPTPOOL] = draw_target,
+    [HP_PAD] = draw_target,      [HP_CONCAT] = draw_inputs,   [HP_DROPOUT] = draw_inputs,
+    [HP_MUL] = draw_mul,         [HP_SCALE] = draw_inputs,    [HP_RESIZE] = draw_resize,
+    [HP_SOFTMAX] = draw_inputs,  [HP_QUANT] = draw_inputs,    [HP_DEQUANT] = draw_inputs};
+
+/* A deployed convolution may add a map like its output. */
+static void draw_added(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    if ((l->op != HP_CONV && l->op != HP_CONVT) || draw(d, 0, 4)) return;
+    s->tensor[2] = s->tensor[1];
+    l->n_in = l->out = 2;
+    s->g.n_tensor = 3;
+}
+
+bool try_layer(throws *d, int op, single *s) {
+    static const int sizes[] = {1, 2, 3, 5, 7, 8, 11, 13, 17, 23};
+    *s = (single){.samples = draw(d, 1, 5)};
+    s->layer[0] = (hp_layer){.name = "image", .op = HP_INPUT};
+    s->layer[1] = (hp_layer){.name = "layer", .op = op, .n_in = 1, .in = {0, 1, 2}, .groups = 1};
+    s->tensor[0] = (hp_tensor){.h = draw_of(d, sizes, 10), .w = draw_of(d, sizes, 10), .c = draw(d, 1, 12)};
+    s->g = (hp_graph){.n_layer = 2, .layer = s->layer, .tensor = s->tensor};
+    draws[op](d, s);
+    hp_layer *l = &s->layer[1];
+    const int channels = s->tensor[1].c;
+    s->g.n_tensor = l->n_in + 1;
+    l->out = l->n_in;
+    hp_tensor *y = &s->tensor[l->out];
+    if (hp_layer_shape(&s->g, l, channels, y, NULL) != HP_OK) return false;
+    draw_added(d, s);
+    s->tensor[l->out].producer = 1;
+    return true;
+}
+
+single draw_layer(throws *d) {
+    single s;
+    const int op = 1 + (int)(d->seed % (HP_LAYER_OPS - 1));
+    while (!try_layer(d, op, &s)) continue;
+    return s;
+}
+
+void point_at_own(single *s) { /* after a copy */
+    s->g.layer = s->layer;
+    s->g.tensor = s->tensor;
+}
+
+hp_layout draw_layout(throws *d) {
+    static const int tiles[] = {1, 1, 2, 3, 4, 5, 7, 30}, few[] = {1, 1, 2, 3, 4};
+    return (hp_layout){draw_of(d, tiles, 8), draw_of(d, tiles, 7), draw_of(d, few, 5), draw_of(d, few, 5)};
+}
+
+hp_box draw_output(throws *d, const single *s) {
+    const hp_layout l = draw_layout(d);
+    const int part = draw(d, 0, hp_layout_parts(&l) - 1);
+    hp_box b = hp_layout_own(&l, &s->g, s->layer[1].out, s->samples, part);
+    for (int a = HP_AXIS_H; a <= HP_AXIS_W && draw(d, 0, 2) == 0; a++) {
+        const int n = axis_of(&s->tensor[s->layer[1].out], a);
+        b.lo[a] = draw(d, 0, n - 1);
+        b.hi[a] = draw(d, b.lo[a] + 1, n);
+    }
+    return b;
+}
+
+const char *said(const single *s, uint64_t seed) {
+    static char text[200];
+    const hp_layer *l = &s->layer[1];
+    snprintf(text, sizeof text, "seed %llu: %s %dx%dx%d, k %dx%d s %dx%d p %dx%d d %dx%d g %d",
+             (unsigned long long)seed, hp_layer_infos[l->op].name, s->tensor[0].h, s->tensor[0].w,
+             s->tensor[0].c, l->kh, l->kw, l->stride_h, l->stride_w, l->pad_h, l->pad_w, l->dil_h, l->dil_w,
+             l->groups);
+    return text;
+}

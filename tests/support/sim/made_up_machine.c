@@ -1,0 +1,128 @@
+/* made_up_machine.c - a machine whose every shape class has a rate of its own. */
+#include "tests/support/sim/made_up_machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+hp_machine local_like(int cores) {
+    return (hp_machine){.name = "local",
+                        .nodes = 1,
+                        .devices_per_node = cores,
+                        .cores_per_node = cores,
+                        .nics_per_node = 1,
+                        .device = {"cpu", true, INT64_C(8) << 30, 5e10, 1e10, 1e-6},
+                        .intra = {"shm", 2e-6, 4e9},
+                        .inter = {"tcp", 5e-5, 1e9},
+                        .share_cpu = true};
+}
+
+bool near(double have, double want, double relative) {
+    return fabs(have - want) <= relative * fabs(want);
+}
+
+/* A made-up machine: each shape class has its own rate and overhead. */
+static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
+                           int bound) {
+    (void)self;
+    (void)bound;
+    const hp_role *r = &p->role[rank % p->n_role];
+    const hp_work w = hp_task_work(p, g, r, task);
+    uint64_t seed = 7;
+    for (const char *c = w.key; *c; c++) seed = seed * 31 + (uint64_t)*c;
+    if (r->task[task].queue != 0) return 3e-6 + w.size * 4e-10;
+    return 2e-6 + w.size * 1e-8 * (1 + hp_rng_uniform(seed, 0, 0));
+}
+
+static double contended_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)self;
+    (void)p;
+    (void)g;
+    (void)rank;
+    (void)task;
+    return 0.6;
+}
+
+hp_plan make_plan(hp_arena *arena, const hp_machine *m, hp_mode mode, const char *strategy, int64_t batch) {
+    hp_error err = {HP_OK, ""};
+    hp_plan plan = {.net = "resnet18",
+                    .image_h = 64,
+                    .image_w = 64,
+                    .classes = 10,
+                    .mode = (int32_t)mode,
+                    .batch = batch,
+                    .machine = *m,
+                    .device = &hp_devices[HP_DEVICE_CPU]};
+    if (hp_strategy_parse(strategy, &plan.strategy, &err) != HP_OK ||
+        hp_plan_build(arena, &plan, NULL, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    return plan;
+}
+
+double execute(hp_arena *arena, const hp_plan *plan, const char *path) {
+    const hp_sim_costs costs = {true_seconds, contended_share, NULL};
+    const hp_sim_options o = {.want_spans = true, .straggler_rank = -1};
+    hp_error err = {HP_OK, ""};
+    hp_sim_result r;
+    hp_db db = {0};
+    int64_t run;
+    assert_int_equal(hp_sim_run(arena, plan->program, plan->graph, &plan->machine, &costs, &o, &r, &err),
+                     HP_OK);
+    char text[HP_STRATEGY_TEXT];
+    const hp_run_info info = {"exec", plan->hash.hex, hp_strategy_text(&plan->strategy, text), "local", "cpu",
+                              1,      r.n_rank};
+    assert_int_equal(hp_db_create(path, &db, &err), HP_OK);
+    assert_int_equal(hp_plan_write(&db, plan, &err), HP_OK);
+    assert_int_equal(hp_trace_begin(&db, &info, plan->program, plan->graph, &run, &err), HP_OK);
+    for (int iter = 0; iter < 5; iter++) {
+        for (int rank = 0; rank < r.n_rank; rank++) {
+            for (int64_t k = 0; k < r.n_span[rank]; k++) {
+                r.span[rank][k].iter = iter;
+                r.span[rank][k].t0_ns += r.makespan_ns;
+                r.span[rank][k].t1_ns += r.makespan_ns;
+            }
+            assert_int_equal(hp_trace_spans(&db, run, rank, rank % plan->program->n_role, r.span[rank],
+                                            r.n_span[rank], &err),
+                             HP_OK);
+        }
+    }
+    assert_int_equal(hp_trace_end(&db, run, 0, &err), HP_OK);
+    assert_int_equal(hp_db_commit(&db, &err), HP_OK);
+    hp_db_close(&db);
+    return 1e-9 * (double)r.makespan_ns;
+}
+
+hp_cost_table *calibrate(hp_arena *arena, const hp_machine *m, hp_mode mode, const char *const *strategy,
+                         int n) {
+    hp_error err = {HP_OK, ""};
+    hp_calibration *c = hp_calibration_new(arena, m);
+    hp_cost_table *t = NULL;
+    for (int i = 0; i < n; i++) {
+        const hp_plan plan = make_plan(arena, m, mode, strategy[i], 4);
+        hp_db db = {0};
+        const char *path = scratch_path("calibrate.db");
+        execute(arena, &plan, path);
+        assert_int_equal(hp_db_open(path, &db, &err), HP_OK);
+        if (hp_calibration_add(c, &db, &err) != HP_OK) fail_msg("%s", err.text);
+        hp_db_close(&db);
+    }
+    if (hp_calibration_table(c, NULL, "2026-01-01", &t, &err) != HP_OK) fail_msg("%s", err.text);
+    return t;
+}
+
+double predict(hp_arena *arena, const hp_cost_table *t, const hp_plan *plan) {
+    hp_error err = {HP_OK, ""};
+    const hp_eval_setup setup = {.graph = plan->graph,
+                                 .machine = &plan->machine,
+                                 .table = t,
+                                 .mode = (hp_mode)plan->mode,
+                                 .dtype = HP_F32,
+                                 .batch = plan->batch,
+                                 .straggler_rank = -1};
+    hp_evaluation e;
+    if (hp_evaluate(hp_eval_new(arena, &setup), arena, &plan->strategy, HP_EVAL_PLACED, &e, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    return e.figures.step_s;
+}

@@ -1,0 +1,25 @@
+/* made_up_machine.h - a machine whose every shape class has a rate of its own: runs on it are known, and what
+ * a table calibrated from some of them says of others can be held against the truth. */
+#ifndef HP_TESTS_MADE_UP_MACHINE_H
+#define HP_TESTS_MADE_UP_MACHINE_H
+
+#include "costmodels/calibrate.h"
+#include "plan/base/rng.h"
+#include "sim/search/evaluate.h"
+#include "tests/support/plan/data_files.h"
+#include "traces/trace.h"
+#include "plan/program/work.h"
+
+#include <math.h>
+
+hp_machine local_like(int cores);
+bool near(double have, double want, double relative);
+hp_plan make_plan(hp_arena *arena, const hp_machine *m, hp_mode mode, const char *strategy, int64_t batch);
+
+/* "Executes" the plan on the made-up machine, five iterations; returns its step in seconds. */
+double execute(hp_arena *arena, const hp_plan *plan, const char *path);
+hp_cost_table *calibrate(hp_arena *arena, const hp_machine *m, hp_mode mode, const char *const *strategy,
+                         int n);
+double predict(hp_arena *arena, const hp_cost_table *t, const hp_plan *plan);
+
+#endif

@@ -1,0 +1,43 @@
+/* search_world.c - a network, a machine and its costs, and a search over all strategies for them. */
+#include "tests/support/sim/search_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+world make_world(const char *machine, const char *net, int image, int64_t batch) {
+    world w = {.arena = hp_arena_new()};
+    hp_error err = {HP_OK, ""};
+    if (hp_machine_load(machine, &w.m, &err) != HP_OK ||
+        hp_cost_load(w.arena, NULL, &w.m, &w.t, &err) != HP_OK ||
+        hp_net_build(w.arena, net, image, image, 10, &w.g, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    w.setup = (hp_eval_setup){.graph = w.g,
+                              .table = w.t,
+                              .mode = HP_MODE_TRAIN,
+                              .dtype = HP_F32,
+                              .batch = batch,
+                              .straggler_rank = -1};
+    return w;
+}
+
+hp_space space_of(const world *w, int devices) {
+    return (hp_space){.graph = w->g,
+                      .mode = w->setup.mode,
+                      .batch = w->setup.batch,
+                      .n_devices = devices,
+                      .most_clients = w->m.share_cpu ? 1 : 2};
+}
+
+hp_search_result search(world *w, int devices, int top) {
+    hp_error err = {HP_OK, ""};
+    hp_search_result r;
+    w->setup.machine = &w->m;
+    const hp_space space = space_of(w, devices);
+    const hp_search_options o = {.top = top, .budget = INT64_MAX};
+    if (hp_search(w->arena, hp_eval_new(w->arena, &w->setup), &space, &o, &r, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    return r;
+}
