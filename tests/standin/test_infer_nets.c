@@ -39,7 +39,8 @@ static hp_strategy by_way_of_the_host(hp_strategy s) {
     return s;
 }
 
-static outcome run(const subject *s, const hp_device_ops *ops, const hp_strategy *strategy) {
+static outcome run(const subject *s, hp_device_kind device, const hp_device_ops *ops,
+                   const hp_strategy *strategy) {
     hp_error err;
     hp_program *p = NULL;
     char text[HP_STRATEGY_TEXT];
@@ -47,7 +48,7 @@ static outcome run(const subject *s, const hp_device_ops *ops, const hp_strategy
                                 .dtype = HP_F32,
                                 .batch = s->batch,
                                 .place = true,
-                                .device = &hp_devices[HP_DEVICE_CUDA]};
+                                .device = &hp_devices[device]};
     hp_strategy_text(strategy, text);
     if (hp_lower(s->a, s->g, strategy, &o, &p, &err) != HP_OK || hp_program_check(p, s->g, &err) != HP_OK)
         fail_msg("seed %llu %s: %s", (unsigned long long)s->seed, text, err.text);
@@ -88,7 +89,8 @@ static void agrees(uint64_t seed, int prec, double worst) {
     const hp_tensor *y = &s.g->tensor[s.g->layer[s.g->n_layer - 1].out];
     s.scored = y->h * y->w == 1;
     s.n = s.batch * y->h * y->w * y->c;
-    const outcome want = run(&s, &hp_device_cpu_infer, &one), have = run(&s, &hp_device_cuda_infer, &other);
+    const outcome want = run(&s, HP_DEVICE_CPU, &hp_device_cpu_infer, &one),
+                  have = run(&s, HP_DEVICE_CUDA, &hp_device_cuda_infer, &other);
     for (int64_t i = 0; i < s.n; i++) size = fmax(size, fabs(want.y[i]));
     for (int64_t i = 0; i < s.n; i++)
         if (!(fabs(want.y[i] - have.y[i]) <= worst * size))
