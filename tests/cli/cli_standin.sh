@@ -61,7 +61,7 @@ done
 losses_agree engines-3 engines-3@0 0
 [ "$(grep -o '"loss": *[^,}]*' engines-3.json)" != "$(grep -o '"loss": *[^,}]*' engines-3@1.json)" ] ||
   complain "the stand-in's engines do not differ: nothing was tested"
-# one that cannot use those tells so, whatever else is prepared; nobody waits for it
+# one that cannot use those says so, whatever else is prepared, and no rank waits for it
 HPLAN_STANDIN_ENGINES=3 HPLAN_STANDIN_FAIL=adopt:1@1 expect 69 run engines-3.db --steps 1 --eval
 grep -q "an engine of another rank does not run here" err || complain "engines one rank cannot use: $(cat err)"
 # the same bits and bytes straight and through the host, for some pairs or all; a pipeline has messages alone, and a
@@ -110,7 +110,7 @@ output=
 # a peer that stops coming in the second step: a message and 124, not a hang
 HPLAN_STANDIN_FAIL=hang:20@1 expect 124 run nccl.db --steps 3 --deadline 10
 grep -q "stalled" err || complain "a peer that hangs: $(cat err)"
-# a copy from another's memory that never ends, the fifth, behind two of trials: the same
+# a copy from another's memory that never ends, the fifth, after two of trials: the same
 HPLAN_STANDIN_FAIL=peer:5@1 expect 124 run straight.db --steps 3 --deadline 10
 grep -q "stalled" err || complain "a copy that hangs: $(cat err)"
 conclude "cuda on the stand-in: the CPU's losses and outputs"

@@ -13,7 +13,7 @@ HPLAN_CUDA=$(dirname "$HPLAN")/tests/standin/libhplan-cuda-standin.so
 }
 export HPLAN_CUDA HPLAN_STANDIN_SEED=5 OMPI_MCA_mpi_yield_when_idle=1
 
-# a machine that nobody has looked at says what to do
+# a machine that was never measured says what to do
 expect 69 simulate --machine local-cuda --net cnn --image 28
 grep -q "hplan calibrate --device cuda" err || complain "$(cat err)"
 

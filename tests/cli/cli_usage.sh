@@ -56,7 +56,7 @@ done
 expect 2 "$(printf 'a\033[31mb')"
 grep -q "$(printf '\033')" err && complain "an escape sequence reaches the terminal"
 
-# --- a full disk behind stdout ---
+# --- stdout on a full disk ---
 for words in '' 'help' '--version' 'doctor' 'doctor --json' 'help simulate' 'run --help'; do
   # shellcheck disable=SC2086 # words are words
   timeout -k 5 60 "$HPLAN" $words >/dev/full 2>err </dev/null

@@ -53,7 +53,7 @@ grep -q ranks2.txt logs.txt || complain "no logs in all.logs.tar.gz"
 HPLAN_STANDIN_FAIL=cudaMalloc:1 expect 1 broken --steps describe,train_first
 holds broken 'status["train_first"] == "failed" and r["failed"] == ["train_first"] and r["verdict"] == "failed"'
 
-# wrong numbers; a program that hangs and will not be asked to end; neither costs the step behind it
+# wrong numbers; a program that hangs and will not be asked to end; neither costs the next step
 real=$(mktemp -p "$scratch")
 mv pack/bin/gpu_norms "$real"
 # shellcheck disable=SC2016

@@ -43,7 +43,7 @@ static bool same_samples(const hp_program *a, const hp_program *b) {
            a->dtype == b->dtype;
 }
 
-/* What the ranks put out, of n elements, NAN where they do not, and behind them the loss. */
+/* What the ranks put out, of n elements, NAN where they do not, followed by the loss. */
 static const double *outputs(const victim *v, const hp_program *p, const hp_qparam *q, int64_t n,
                              uint64_t seed) {
     ranks_job job = {.g = v->g,

@@ -90,7 +90,7 @@ static double *outputs(const subject *s, const hp_strategy *strategy) {
     hp_strategy_text(strategy, text);
     if (hp_lower(s->a, s->g, strategy, &o, &p, &err) != HP_OK || hp_program_check(p, s->g, &err) != HP_OK)
         fail_msg("seed %llu %s: %s", (unsigned long long)s->seed, text, err.text);
-    assert_int_equal(p->n_group, 1); /* nobody sums anything: all ranks together, and that is all */
+    assert_int_equal(p->n_group, 1); /* no sums: the one group is that of all ranks */
     const int64_t n = output_elems(s);
     ranks_job job = {.g = s->g,
                      .p = p,

@@ -173,8 +173,8 @@ static const struct {
     const char *name;
     bool (*inject)(victim *v);
 } lane_faults[] = {
-    {"one end by another back end", message_by_two},       {"one member by another back end", sum_by_two},
-    {"message not behind the lane before", loose_message}, {"sum not behind the sum before", loose_sum},
+    {"one end by another back end", message_by_two},      {"one member by another back end", sum_by_two},
+    {"message not after the lane before", loose_message}, {"sum not after the sum before", loose_sum},
     {"messages of a pair crossed", crossed_messages},
 };
 enum { LANE_FAULTS = sizeof lane_faults / sizeof *lane_faults };

@@ -140,7 +140,7 @@ static void the_scale_halves_at_once_and_doubles_in_time(void **state) {
     assert_true(s.value == 0x1p24);
 }
 
-/* --- tf32 by search: the nearest number with 10 bits behind the leading one, halves to even --- */
+/* --- tf32 by search: the nearest number with 10 bits after the leading one, halves to even --- */
 
 static void tf32_is_the_nearest(void **state) {
     (void)state;
@@ -156,7 +156,7 @@ static void tf32_is_the_nearest(void **state) {
     assert_true(isinf(to_tf32(INFINITY)) && isnan(to_tf32(NAN)) && to_tf32(0) == 0);
 }
 
-/* --- a program that would apply what nobody looked at --- */
+/* --- a program that would apply unchecked gradients --- */
 
 static void programs_that_skip_the_look_are_refused(void **state) {
     (void)state;

@@ -95,7 +95,7 @@ class Folded(Emitter):
 
 
 class Unfolded(Folded):
-    """BatchNormalization nodes behind the convolutions."""
+    """BatchNormalization nodes after the convolutions."""
 
     def conv(self, o):
         if not o["bn"]:

@@ -1,7 +1,7 @@
 """onnx_quant.py - emits a network's operations as INT8 ONNX nodes, as ONNX Runtime's own quantiser writes them.
 
 Activations are u8 with a zero point per tensor, weights s8 with a scale per output channel, biases s32. What ONNX Runtime cannot
-compute on integers (a batch norm behind a concatenation) stays float between DequantizeLinear and QuantizeLinear."""
+compute on integers (a batch norm after a concatenation) stays float between DequantizeLinear and QuantizeLinear."""
 import numpy as np
 
 import calibrate

@@ -38,7 +38,7 @@ enum { STANDIN_SLOT = 32 }; /* bytes that a thread can show its warp */
 void __syncthreads();
 /* All threads of the warp that are in `mask` call it; those that do not exist need not. */
 void __syncwarp(unsigned mask = 0xffffffffu);
-/* __syncwarp, behind which every thread can read what each has shown: slot[lane * STANDIN_SLOT]. It stays
+/* __syncwarp, after which every thread can read what each has shown: slot[lane * STANDIN_SLOT]. It stays
  * until the thread's next call but one. */
 const unsigned char *standin_show(const void *mine, size_t bytes, unsigned mask);
 int standin_lane();

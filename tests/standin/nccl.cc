@@ -1,4 +1,4 @@
-/* nccl.cc - NCCL's calls: communicators that are made behind the caller's back, operations that are work of
+/* nccl.cc - NCCL's calls: communicators that are made in the background, operations that are work of
  * streams, groups whose members move together. A group that fails leaves its stream waiting until it is
  * aborted, as NCCL's kernels do. */
 #include "tests/standin/nccl.h"

@@ -1,5 +1,5 @@
 /* runtime.h - inside of the stand-in for CUDA's runtime: streams are threads, an event points to a moment
- * that comes when a stream gets there, device memory lies at addresses that nobody can touch.
+ * that comes when a stream gets there, device memory lies at addresses that the host cannot touch.
  *
  * The environment: HPLAN_STANDIN_GPUS, how many this node has (as many as local ranks); HPLAN_STANDIN_SEED,
  * random delays between pieces of work and the order of a kernel's threads (0: no delays);

@@ -1,6 +1,6 @@
 /* test_infer.c - inference on a GPU, or on what stands in for one: layers of every kind, over drawn
  * shapes, stores and boxes, have the processor's bytes where outputs are quantised, and its numbers within
- * rounding else. What lies behind a kernel's memory is watched. */
+ * rounding else. A fence after a kernel's memory is checked. */
 #include "exec/cuda/runtime/device.h"
 #include "exec/cuda/dnn/dnn.h"
 #include "exec/cuda/dnn/lt.h"
@@ -12,7 +12,7 @@
 
 enum { FENCE = 64, FILL = 0x5a };
 
-/* Bytes in the GPU's memory, of just that size, with a fence behind them. */
+/* Bytes in the GPU's memory, of just that size, with a fence after them. */
 static hp_memory gpu_memory; /* opened before the first test */
 
 typedef struct block {

@@ -284,7 +284,7 @@ static void two_ranks_on_one_gpu_are_refused(void **state) {
     if (!strstr(out, "ranks 0 and 2 have the same GPU")) fail_msg("%s", out);
 }
 
-/* And by NCCL, if nobody asked before: both ranks are this process. */
+/* And by NCCL, where it was not asked for earlier: both ranks are this process. */
 static void nccl_refuses_them_too(void **state) {
     ncclComm_t comm[2];
     ncclUniqueId id;

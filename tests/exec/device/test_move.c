@@ -59,7 +59,8 @@ static void add_task(fixture *f, int id, hp_task_op op, int flags, int first, in
 
 static void open_device(fixture *f) {
     hp_error err;
-    const hp_device_config c = {&f->program, &f->graph, &f->role, f->memory, 1};
+    const hp_device_config c = {
+        .program = &f->program, .graph = &f->graph, .role = &f->role, .arena = f->memory, .threads = 1};
     assert_int_equal(f->ops->open(&c, &f->device, &err), HP_OK);
 }
 

@@ -65,7 +65,7 @@ static void rooms_are_filled_before_they_are_taken_in_the_order_asked(void **sta
     rooms r = {.slow_us = 100};
     hp_ahead *a = start(&r);
     for (int i = 0; i < ROOMS; i++) hp_ahead_ask(a, order[i], 7);
-    while (atomic_load(&r.fills) < ROOMS) usleep(100); /* nobody takes any */
+    while (atomic_load(&r.fills) < ROOMS) usleep(100); /* none is taken */
     for (int i = 0; i < ROOMS; i++) assert_int_equal(atomic_load(&r.order[i]), order[i]);
     for (int i = 0; i < ROOMS; i++) assert_int_equal(hp_ahead_wait(a, i, 7, &err), HP_OK);
     assert_int_equal(atomic_load(&r.fills), ROOMS);
@@ -80,7 +80,7 @@ static void errors_reach_who_takes(void **state) {
     hp_ahead_ask(a, 2, 13);
     assert_int_equal(hp_ahead_wait(a, 2, 13, &err), HP_EDATA);
     assert_string_equal(err.text, "no image for step 13");
-    hp_ahead_ask(a, 2, 13); /* of a step that never comes: nobody hears of it */
+    hp_ahead_ask(a, 2, 13); /* of a step that never comes: its error is not reported */
     assert_int_equal(hp_ahead_wait(a, 2, 14, &err), HP_OK);
     hp_ahead_stop(a);
     hp_ahead_stop(NULL);

@@ -50,7 +50,8 @@ static hp_status note_test(hp_comm *c, int handle, bool *done, hp_error *err) {
     return HP_OK;
 }
 
-static const hp_comm_ops NOTE_COMM = {"notes", note_join, note_start, NULL, note_test, NULL, NULL, NULL};
+static const hp_comm_ops NOTE_COMM = {
+    .name = "notes", .join = note_join, .start = note_start, .test = note_test};
 
 static hp_status note_run(hp_device *d, int task, const hp_step *step, hp_error *err) {
     (void)d, (void)step, (void)err;

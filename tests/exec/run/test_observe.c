@@ -10,7 +10,7 @@
 
 enum { IMAGES = 2, SIDE = 32 };
 
-/* Element of a tensor: skewed, channel by channel of other sizes, never below 0 behind a relu. */
+/* Element of a tensor: skewed, channel by channel of other sizes, never below 0 after a relu. */
 static double element(const hp_graph *g, int tensor, int n, int y, int x, int c) {
     const hp_tensor *t = &g->tensor[tensor];
     const uint64_t at =

@@ -44,7 +44,7 @@ static hp_status import_choices(hp_device *d, const char *text, hp_error *err) {
     return HP_OK;
 }
 
-static const hp_tuning_ops OPS = {export_choices, import_choices};
+static const hp_tuning_ops OPS = {.export_choices = export_choices, .import_choices = import_choices};
 
 typedef struct seat {
     thread_world *world;

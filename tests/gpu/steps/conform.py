@@ -126,7 +126,7 @@ LOSS, GRADIENT, TIMES = 1e-5, 1e-4, 10
 
 
 def curves(s, **what):
-    """Losses of a few steps, and weights behind one of rate 1: of the processor, of it nudged, of the GPU."""
+    """Losses of a few steps, and weights after one of rate 1: of the processor, of it nudged, of the GPU."""
     train(s, "start", device="cpu", rate="0", **{**what, "steps": 1})
     nudge(s.work / "start.safetensors", s.work / "nudged.safetensors")
     runs = {}

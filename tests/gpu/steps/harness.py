@@ -1,4 +1,4 @@
-"""harness.py - what all steps stand on: commands with time limits of which nothing is left behind, steps that fail alone,
+"""harness.py - what all steps stand on: commands with time limits that leave nothing running, steps that fail alone,
 and results that are on the disk as soon as they are known."""
 import json
 import os

@@ -32,7 +32,7 @@ static int count(const hp_graph *g, int op) {
     return n;
 }
 
-/* Multiply-adds and the network's ends are what they were; norms behind convolutions are gone. */
+/* Multiply-adds and the network's ends are what they were; norms after convolutions are gone. */
 static void folding_keeps_the_work(void **state) {
     (void)state;
     for (int i = 0; i < N_NETS; i++) {
@@ -250,7 +250,7 @@ static void strips_are_of_one_image(void **state) {
     hp_arena_free(a);
 }
 
-/* More strips, less memory, down to what lies behind the segment. */
+/* More strips, less memory, down to what follows the segment. */
 static void strips_shrink_the_peak(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();

@@ -23,21 +23,21 @@ static int pick(uint64_t seed, uint64_t *n, int low, int high) {
 
 /* --- shapes --- */
 
-/* ONNX Conv: floor((in + front + behind - dilation (k - 1) - 1) / stride) + 1. Any padding behind is a number
+/* ONNX Conv: floor((in + before + after - dilation (k - 1) - 1) / stride) + 1. Any padding after the map is a number
  * of windows, and another number is another padding. */
-static void a_padding_behind_is_a_number_of_windows(void **state) {
+static void padding_after_the_map_is_a_number_of_windows(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
         uint64_t n = 0;
         hp_error err = {0};
         hp_arena *arena = hp_arena_new();
-        const int h = pick(seed, &n, 20, 40), w = pick(seed, &n, 20, 40), behind = pick(seed, &n, 0, 4);
+        const int h = pick(seed, &n, 20, 40), w = pick(seed, &n, 20, 40), after = pick(seed, &n, 0, 4);
         hp_layer like = {.op = HP_CONV, .kh = pick(seed, &n, 1, 5), .kw = pick(seed, &n, 1, 5)};
         like.stride_h = like.stride_w = pick(seed, &n, 1, 3);
         like.dil_h = like.dil_w = pick(seed, &n, 1, 2);
         like.pad_h = like.pad_w = pick(seed, &n, 0, 3);
-        like.out_h = (h + like.pad_h + behind - like.dil_h * (like.kh - 1) - 1) / like.stride_h + 1;
-        like.out_w = (w + like.pad_w + behind - like.dil_w * (like.kw - 1) - 1) / like.stride_w + 1;
+        like.out_h = (h + like.pad_h + after - like.dil_h * (like.kh - 1) - 1) / like.stride_h + 1;
+        like.out_w = (w + like.pad_w + after - like.dil_w * (like.kw - 1) - 1) / like.stride_w + 1;
         like.n_param = pick(seed, &n, 1, 2);
         hp_builder b = start(arena, h, w, &err);
         const int y = hp_build_conv_as(&b, 0, "conv", 6, &like);
@@ -130,7 +130,7 @@ static void what_does_not_fit_is_refused(void **state) {
     l.dil_h = l.dil_w = l.groups = 1;
     l.out_h = l.out_w = 4;
     assert_int_equal(shape_of(l, map, &err), HP_OK);
-    l.out_h = 5; /* a window that begins behind the map */
+    l.out_h = 5; /* a window that begins after the map */
     assert_int_equal(shape_of(l, map, &err), HP_EPLAN);
     l.out_h = 4;
     l.pad_h = 3; /* one that ends before it */
@@ -238,7 +238,7 @@ static void layers_without_a_backward_pass_are_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_padding_behind_is_a_number_of_windows),
+        cmocka_unit_test(padding_after_the_map_is_a_number_of_windows),
         cmocka_unit_test(transposed_convolutions_are_torchs),
         cmocka_unit_test(the_others_have_the_shape_of_their_input),
         cmocka_unit_test(what_does_not_fit_is_refused),

@@ -1,5 +1,5 @@
 /* test_lowering.c - what lowered programs move: run on integers, every layer reads its tensor and every
- * gradient comes back by the adjoint of that map; nobody waits in a circle; sizes do not depend on replicas;
+ * gradient comes back by the adjoint of that map; no tasks wait for each other in a circle; sizes do not depend on replicas;
  * every weight has one home. (Which boxes go where: test_exchange.c.) */
 #include "plan/check/check.h"
 #include "tests/support/plan/brute_tiles.h"
@@ -89,7 +89,7 @@ static void any_strategy_moves_what_layers_read_and_its_adjoint(void **state) {
     }
 }
 
-/* Halo exchange, other grids behind, the seam to slices on ranks of their own or the same ranks, channels
+/* Halo exchange, other grids in the next stage, the seam to slices on ranks of their own or the same ranks, channels
  * gathered. */
 static void layouts_of_real_networks_move_what_layers_read(void **state) {
     (void)state;

@@ -195,7 +195,7 @@ static void a_halo_exchange_by_blocking_calls_deadlocks(void **state) {
     hp_arena_free(arena);
 }
 
-/* A program of two ranks that call collectives of groups 0 and 1, each behind the one before: order[rank]
+/* A program of two ranks that call collectives of groups 0 and 1, each after the one before: order[rank]
  * says which first. */
 static hp_program *two_collectives(hp_arena *arena, const int order[2]) {
     static hp_queue queue[] = {{HP_QUEUE_COMPUTE, -1, 0}, {HP_QUEUE_COLL, 0, 0}, {HP_QUEUE_COLL, 1, 0}};

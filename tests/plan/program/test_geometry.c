@@ -106,7 +106,7 @@ static void parts_have_what_their_layers_read_and_no_more(void **state) {
     }
 }
 
-/* Halo-bearing layers between a tensor and the next exchanges behind it. */
+/* Halo-bearing layers between a tensor and the next exchanges after it. */
 static void no_exchange_serves_more_layers_than_asked(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(2000); seed++) {
@@ -116,8 +116,8 @@ static void no_exchange_serves_more_layers_than_asked(void **state) {
         for (int l = s.end - 1; l >= (s.first ? s.first : 1); l--)
             for (int k = 0; k < s.g->layer[l].n_in; k++) {
                 const int x = s.g->layer[l].in[k], y = s.g->layer[l].out;
-                const int behind = hp_layer_has_halo(s.g, l) + (owned_only(&s, y) ? 0 : depth[y]);
-                if (behind > depth[x]) depth[x] = behind;
+                const int after = hp_layer_has_halo(s.g, l) + (owned_only(&s, y) ? 0 : depth[y]);
+                if (after > depth[x]) depth[x] = after;
                 assert_true(depth[x] <= s.halo);
             }
         hp_arena_free(arena);
@@ -223,7 +223,7 @@ static void what_is_read_whole_is_not_computed_twice(void **state) {
 /* --- fused residual blocks --- */
 
 /* A unit that makes the tensor, then n blocks of two 3x3 convolutions beside a shortcut, with norms before
- * them (ResNet v2) or behind (v1); block `strided` has a stride of 2 (-1: none has). */
+ * them (ResNet v2) or after (v1); block `strided` has a stride of 2 (-1: none has). */
 static hp_graph *blocks(hp_arena *arena, int n, bool before, int strided, int h) {
     hp_error err;
     hp_graph *g = NULL;
@@ -288,8 +288,7 @@ static void residual_blocks_exchange_once_per_group(void **state) {
     for (int n = 1; n <= 8; n++)
         for (int f = 1; f <= n; f++) {
             const hp_graph *v1 = blocks(arena, n, false, -1, 120), *v2 = blocks(arena, n, true, -1, 120);
-            const int groups = (n + f - 1) / f,
-                      alone = f == 1; /* behind the norm: no shortcut reads a halo */
+            const int groups = (n + f - 1) / f, alone = f == 1; /* after the norm: no shortcut reads a halo */
             assert_int_equal(count_exchanges(v1, three_strips(arena, v1, 2 * f)), groups - 1);
             assert_int_equal(count_exchanges(v2, three_strips(arena, v2, 2 * f)), groups - 1 + alone);
         }

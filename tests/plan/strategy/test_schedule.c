@@ -124,7 +124,7 @@ static int64_t max64(int64_t a, int64_t b) {
 
 /* --- laws --- */
 
-/* Each pass of each chunk and micro-batch once; backward behind forward, weights behind backward; the passes
+/* Each pass of each chunk and micro-batch once; backward after forward, weights after backward; the passes
  * of GEMS alternate between a pipeline and its mirror image. */
 static void every_pass_appears_once_and_in_order(void **state) {
     (void)state;

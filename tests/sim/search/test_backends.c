@@ -112,7 +112,7 @@ static void the_order_is_the_rows_by_size(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* What nobody measured, by hand from the shipped path rows and the machine's links. */
+/* What was not measured, by hand from the shipped path rows and the machine's links. */
 static void paths_add_to_their_links(void **state) {
     (void)state;
     world w = gpus("dgx-h200", "");

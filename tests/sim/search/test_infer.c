@@ -146,12 +146,12 @@ static void any_limit_that_some_strips_keep_is_kept(void **state) {
     }
 }
 
-static int64_t pixels_behind(const hp_graph *g, int unit) {
+static int64_t pixels_after(const hp_graph *g, int unit) {
     const hp_tensor *t = &g->tensor[g->layer[g->unit_first[unit + 1] - 1].out];
     return (int64_t)t->h * t->w;
 }
 
-/* Depths end right behind a unit whose map is smaller than every map before it. */
+/* Depths end right after a unit whose map is smaller than every map before it. */
 static void depths_end_where_the_map_shrinks(void **state) {
     (void)state;
     static const char *const nets[] = {"resnet101", "unet:8", "mobilenetv2", "vgg19", "resnet-v2-29"};
@@ -163,7 +163,7 @@ static void depths_end_where_the_map_shrinks(void **state) {
         for (int k = 1; k < n; k++) {
             assert_true(depth[k] < (k > 1 ? depth[k - 1] : w.g->n_unit));
             for (int u = 0; u < depth[k] - 1; u++)
-                assert_true(pixels_behind(w.g, depth[k] - 1) < pixels_behind(w.g, u));
+                assert_true(pixels_after(w.g, depth[k] - 1) < pixels_after(w.g, u));
         }
         hp_arena_free(w.arena);
     }

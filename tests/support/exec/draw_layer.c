@@ -20,8 +20,8 @@ void finish_window(draw *d) {
     d->out.w = out_size(d->in[0].w, l->kw, l->stride_w, l->pad_w, l->dil_w, l->ceil_mode);
 }
 
-/* Other padding behind than in front: fewer or more windows. */
-static void draw_behind(draw *d, uint64_t round, uint64_t *c) {
+/* Other padding after the map than before it: fewer or more windows. */
+static void draw_padding_after(draw *d, uint64_t round, uint64_t *c) {
     if (pick(round, c, 0, 4)) return;
     d->out.h += pick(round, c, -1, 2);
     d->out.w += pick(round, c, -1, 2);
@@ -48,7 +48,7 @@ draw draw_conv(uint64_t round) {
     d.bias = pick(round, &c, 0, 1);
     d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
     finish_window(&d);
-    draw_behind(&d, round, &c);
+    draw_padding_after(&d, round, &c);
     return d;
 }
 
@@ -72,7 +72,7 @@ draw draw_winograd(uint64_t round) {
     d.bias = pick(round, &c, 0, 1);
     d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
     finish_window(&d);
-    draw_behind(&d, round, &c);
+    draw_padding_after(&d, round, &c);
     return d;
 }
 

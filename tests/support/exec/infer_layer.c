@@ -114,12 +114,12 @@ static void add_vector_param(cell *c, hp_param_kind kind, hp_init init) {
 static void add_params(cell *c) {
     hp_layer *l = &c->s.layer[1];
     l->eps = 1e-5;
-    const int behind = l->op == HP_CONCAT ? draw(&c->d, 0, 2) : 0; /* it may have a scale's, or a norm's */
-    if (l->op == HP_SCALE || behind == 1) {
+    const int after = l->op == HP_CONCAT ? draw(&c->d, 0, 2) : 0; /* it may have a scale's, or a norm's */
+    if (l->op == HP_SCALE || after == 1) {
         add_vector_param(c, HP_PARAM_FACTOR, HP_INIT_ONE);
         if (draw(&c->d, 0, 1)) add_vector_param(c, HP_PARAM_BIAS, HP_INIT_ZERO);
     }
-    if (l->op != HP_BN && behind != 2) return;
+    if (l->op != HP_BN && after != 2) return;
     add_vector_param(c, HP_PARAM_BN_GAMMA, HP_INIT_ONE);
     add_vector_param(c, HP_PARAM_BN_BETA, HP_INIT_ZERO);
     add_vector_param(c, HP_PARAM_BN_MEAN, HP_INIT_ZERO);

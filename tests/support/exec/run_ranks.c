@@ -186,7 +186,13 @@ static hp_status ranks_constants(ranks_rank *me, hp_error *err) {
 static hp_status ranks_open(ranks_rank *me, hp_error *err) {
     ranks_job *job = me->job;
     HP_TRY(ranks_constants(me, err));
-    const hp_device_config config = {job->p, job->g, me->role, me->arena, 1, me->constants, &me->memory};
+    const hp_device_config config = {.program = job->p,
+                                     .graph = job->g,
+                                     .role = me->role,
+                                     .arena = me->arena,
+                                     .threads = 1,
+                                     .constants = me->constants,
+                                     .memory = &me->memory};
     HP_TRY(me->comm->ops->join(me->comm, job->p, err));
     HP_TRY(job->ops->open(&config, &me->device, err));
     HP_TRY(hp_watch_open(NULL, me->rank, job->world->size, &me->watch, err));

@@ -150,7 +150,7 @@ static hp_status thread_test(hp_comm *comm, int handle, bool *done, hp_error *er
     return HP_OK;
 }
 
-/* What is still in flight is so because a rank failed: nobody looks into the buckets any more. */
+/* What is still in flight is so because a rank failed: the buckets are not read again. */
 static void thread_close(hp_comm *comm) {
     thread_comm *c = (thread_comm *)comm;
     for (int i = 0; i < c->n_flight; i++) {

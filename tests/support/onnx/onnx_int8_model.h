@@ -49,7 +49,7 @@ conv draw_int8_conv(world *s, int in, int out, int k, int groups);
 void step_conv(world *s, const value *x, int out, int k, int groups, value *y);
 void step_image(world *s, value *x, double *image);
 
-/* A residual block behind a pool: every operator, and a convolution whose output is rounded before it is
+/* A residual block after a pool: every operator, and a convolution whose output is rounded before it is
  * added.
  */
 value draw_model(world *s, double *image);

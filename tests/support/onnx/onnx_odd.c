@@ -64,7 +64,7 @@ onnx_writer odd_model(hp_arena *a) {
     write_conv(&w, "pixels", "c1", "stem.weight", ODD_C, 3, 3, 1);
     write_scale(&w, "c1", "c1.s", "s.many", "b.many"); /* into the convolution before it */
     write_hard_swish(&w, "c1.s", "h1");
-    write_scale(&w, "h1", "h1.s", "s.one", "b.one"); /* into the 1x1 convolution behind it */
+    write_scale(&w, "h1", "h1.s", "s.one", "b.one"); /* into the 1x1 convolution after it */
     write_conv(&w, "h1.s", "c2", "point.weight", ODD_C, ODD_C, 1, 2);
     onnx_write_node(&w, "GlobalAveragePool", "c2", "pool");
     onnx_write_node(&w, "HardSigmoid", "pool", "gate");

@@ -1,5 +1,5 @@
 /* onnx_odd.h - a small model with some of everything: an open size, hard swish in four nodes, scales before
- * and behind convolutions, a gate, a resize. */
+ * and after convolutions, a gate, a resize. */
 #ifndef TESTS_ONNX_ODD_H
 #define TESTS_ONNX_ODD_H
 

@@ -76,7 +76,7 @@ static int64_t resize_distance(const tap_call *c, int o, int i, int64_t *pixel) 
     return (2 * o + 1) * n - m - 2 * i * m; /* half pixels: (o + 1/2) n / m - 1/2 */
 }
 
-/* Nearest: the closest pixel, of two the first; asymmetric: the last that does not lie behind. Linear: those
+/* Nearest: the closest pixel, of two the first; asymmetric: the last that does not lie after it. Linear: those
  * less than a pixel away, or the one at the border. */
 static void taps_resize(const tap_call *c, int o) {
     int64_t pixel, least = INT64_MAX;
@@ -106,7 +106,7 @@ static void taps_grouped(const tap_call *c, int o) {
     for (int i = 0; i < ins; i++) c->visit(c->state, group * ins + i, i);
 }
 
-/* The channels of the inputs one behind the other. */
+/* The channels of the inputs, concatenated. */
 static void taps_joined(const tap_call *c, int o) {
     int k = 0;
     while (o >= c->g->tensor[c->l->in[k]].c) o -= c->g->tensor[c->l->in[k++]].c;
@@ -163,8 +163,8 @@ hull brute_hull(const hp_graph *g, int layer, int k, int axis, const hp_box *out
     return h;
 }
 
-/* The first whose transposed window ends at or behind output item o. */
-static int item_behind(const hp_layer *l, int axis, int o) {
+/* The first whose transposed window ends at or after output item o. */
+static int item_after(const hp_layer *l, int axis, int o) {
     const bool rows = axis == HP_AXIS_H;
     const int reach = rows ? (l->kh - 1) * l->dil_h : (l->kw - 1) * l->dil_w,
               pad = rows ? l->pad_h : l->pad_w, stride = rows ? l->stride_h : l->stride_w;
@@ -181,7 +181,7 @@ hp_box brute_need(const hp_graph *g, int layer, int k, const hp_box *out) {
         const bool pixels = a == HP_AXIS_H || a == HP_AXIS_W;
         if (!pixels && h.first == h.end) return (hp_box){{0}, {0}};
         b.lo[a] = h.lo < 0 ? 0 : h.lo;
-        if (h.lo == h.hi) b.lo[a] = item_behind(&g->layer[layer], a, out->lo[a]);
+        if (h.lo == h.hi) b.lo[a] = item_after(&g->layer[layer], a, out->lo[a]);
         b.hi[a] = h.hi > h.n ? h.n : h.hi;
         if (b.lo[a] >= h.n) b.lo[a] = h.n - 1;
         if (b.hi[a] <= b.lo[a]) b.hi[a] = b.lo[a] + 1;

@@ -49,7 +49,7 @@ static void int_wrong(integer_ranks *s, int role, int task, const char *what) {
              hp_task_label(s->p, s->g, &s->p->role[role], task, label, sizeof label), what);
 }
 
-/* A pixel's channels lie one behind the other. */
+/* A pixel's channels are contiguous. */
 typedef struct pixel {
     int n, y, x;
 } pixel;
@@ -381,6 +381,7 @@ bool integer_ranks_run(integer_ranks *s) {
     for (int r = 0; r < s->p->n_role; r++)
         for (int t = 0; t < s->p->role[r].n_task; t++)
             if (!s->done[r][t]) int_wrong(s, r, t, "never comes to run");
-    if (!*s->why && !all_answers_known(s)) snprintf(s->why, sizeof s->why, "a gradient of what nobody read");
+    if (!*s->why && !all_answers_known(s))
+        snprintf(s->why, sizeof s->why, "a gradient of what was never read");
     return !*s->why;
 }

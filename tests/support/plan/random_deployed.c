@@ -75,7 +75,7 @@ static int block_transposed(hp_builder *b, dice *d, int x) {
                           (hp_window){k, roll(d, 1, 2), coin(d) && k > 2 ? 1 : 0, groups, coin(d)});
 }
 
-/* Sums that no convolution takes over, of maps with and without a halo behind them. */
+/* Sums that no convolution takes over, of maps with and without a halo after them. */
 static int block_pools(hp_builder *b, dice *d, int x) {
     const hp_window w = {3, 1, 1, 0, false};
     const int y = hp_build_maxpool(b, x, "max", w), z = hp_build_avgpool(b, coin(d) ? x : y, "avg", w);

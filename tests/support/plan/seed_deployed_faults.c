@@ -255,7 +255,7 @@ static bool no_micro(victim *v) {
 
 /* --- sums --- */
 
-/* Adds to what nobody has put there. */
+/* Adds to memory that was never written. */
 static bool unset_sum(victim *v) {
     const hp_task *t = pick_task(v, adds);
     const int32_t y = t ? first_operand(v, t) : -1;

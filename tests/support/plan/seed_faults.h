@@ -29,7 +29,7 @@ hp_task *pick_task(victim *v, task_filter *wanted);
 bool is_recv(const victim *v, const hp_task *t);
 bool is_forward(const victim *v, const hp_task *t);
 
-/* The task is gone, and nobody waits for it. */
+/* Removes the task and every dependency on it. */
 bool drop(hp_role *r, const hp_task *t);
 bool exchanged_tags(victim *v);
 bool missing_transfer(victim *v);
@@ -45,7 +45,7 @@ bool swapped_messages(victim *v);
 bool bent_box(victim *v);
 bool missing_copy(victim *v);
 
-/* Nobody waits for a message that is read. */
+/* No task depends on a message that is read. */
 bool missing_wait(victim *v);
 
 /* A layer reads another tensor. */

@@ -30,7 +30,7 @@ static void draw_window(throws *d, hp_layer *l, bool dilates, bool pool) {
     l->count_include_pad = pool && draw(d, 0, 1);
 }
 
-/* Sometimes another number of windows than equal padding gives: fewer, or more padding behind. */
+/* Sometimes another number of windows than equal padding gives: fewer, or more padding after the map. */
 static void draw_sizes(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
     hp_tensor y;

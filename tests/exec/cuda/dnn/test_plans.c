@@ -47,7 +47,8 @@ static const precision PRECISIONS[] = {{"strict", HP_F32, HP_DNN_STRICT},
                                        {"f16", HP_F16, HP_DNN_STRICT}};
 enum { N_PRECISION = sizeof PRECISIONS / sizeof *PRECISIONS, MOST_CONVS = 4096, BATCH = 8 };
 
-static int32_t behind(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t dil, int32_t before) {
+static int32_t padding_after(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t dil,
+                             int32_t before) {
     return (out - 1) * stride + (k - 1) * dil + 1 - before - in;
 }
 
@@ -76,8 +77,8 @@ static hp_dnn_conv conv_of(const hp_graph *g, int layer) {
                          .groups = l->groups,
                          .pad_top = l->pad_h,
                          .pad_left = l->pad_w,
-                         .pad_bottom = behind(x->h, y->h, l->kh, l->stride_h, l->dil_h, l->pad_h),
-                         .pad_right = behind(x->w, y->w, l->kw, l->stride_w, l->dil_w, l->pad_w)};
+                         .pad_bottom = padding_after(x->h, y->h, l->kh, l->stride_h, l->dil_h, l->pad_h),
+                         .pad_right = padding_after(x->w, y->w, l->kw, l->stride_w, l->dil_w, l->pad_w)};
 }
 
 typedef struct planned {

@@ -11,7 +11,8 @@
 #include "exec/cuda/dnn/strips.h"
 #include "plan/base/rng.h"
 
-static int32_t behind(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t dil, int32_t before) {
+static int32_t padding_after(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t dil,
+                             int32_t before) {
     return (out - 1) * stride + (k - 1) * dil + 1 - before - in;
 }
 
@@ -39,8 +40,8 @@ static hp_dnn_conv draw_conv(dice *d) {
     c.ow = (c.iw + c.pad_left - (c.kw - 1) * c.dil_w - 1) / c.stride_w + 1;
     if (unread) c.oh -= roll(d, 0, 2);
     if (unread && c.ow > 1) c.ow -= roll(d, 0, 1);
-    c.pad_bottom = behind(c.ih, c.oh, c.kh, c.stride_h, c.dil_h, c.pad_top);
-    c.pad_right = behind(c.iw, c.ow, c.kw, c.stride_w, c.dil_w, c.pad_left);
+    c.pad_bottom = padding_after(c.ih, c.oh, c.kh, c.stride_h, c.dil_h, c.pad_top);
+    c.pad_right = padding_after(c.iw, c.ow, c.kw, c.stride_w, c.dil_w, c.pad_left);
     c.add = c.kind != HP_DNN_FORWARD && roll(d, 0, 1);
     return c;
 }

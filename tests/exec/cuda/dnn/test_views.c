@@ -30,7 +30,7 @@ static const tile TILES[] = {
 /* Windows are inside the part that is read. */
 static hp_dnn_conv conv_of(const tile *t) {
     const int32_t read = t->side - 2 * t->unread, out = (read - t->k) / t->stride + 1,
-                  behind = (out - 1) * t->stride + t->k + t->unread - t->side;
+                  after = (out - 1) * t->stride + t->k + t->unread - t->side;
     return (hp_dnn_conv){.n = t->n,
                          .ih = t->side,
                          .iw = t->side,
@@ -47,8 +47,8 @@ static hp_dnn_conv conv_of(const tile *t) {
                          .groups = t->groups,
                          .pad_top = -t->unread,
                          .pad_left = -t->unread,
-                         .pad_bottom = behind,
-                         .pad_right = behind};
+                         .pad_bottom = after,
+                         .pad_right = after};
 }
 
 static int64_t engine_of(hp_dnn_conv c, const char *name) {
