@@ -73,6 +73,8 @@ hp_kernels(loops_f64 SOURCES kernels_loops.c DEFINE HP_ISA=f64 HP_REAL_F64 FLAGS
 foreach(isa base avx2 avx512 vnni bf16) # two more sets, that multiply bytes, and bf16 (exec/device/kernels/panel.h)
   hp_kernels(panel_${isa} SOURCES kernels_panel.c DEFINE HP_ISA=${isa} FLAGS ${isa_${isa}} -ffp-contract=off)
 endforeach()
+# bytes have the same arithmetic on every device
+set_source_files_properties(exec/device/infer/prepare.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 set_source_files_properties(exec/device/ref/bytes.c PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
 set_source_files_properties(exec/device/ref/matrix.c PROPERTIES COMPILE_OPTIONS -O3)
 # the reference's convolutions: as they are written, but vectorised
@@ -84,7 +86,7 @@ hp_folder(exec/cuda/runtime VIEW SEES exec/device exec/data/weights plan/machine
 hp_folder(exec/cuda/dnn VIEW SEES exec/cuda/runtime)
 hp_folder(exec/cuda/nccl VIEW SEES exec/cuda/runtime exec/comm)
 hp_folder(exec/cuda/train VIEW SEES exec/cuda/dnn plan/memory)
-hp_folder(exec/cuda/infer VIEW SEES exec/cuda/dnn exec/device/infer exec/device/kernels)
+hp_folder(exec/cuda/infer VIEW SEES exec/cuda/dnn exec/device/infer)
 hp_folder(exec/cuda VIEW SEES exec/cuda/dnn exec/cuda/nccl exec/cuda/train exec/cuda/infer)
 if(HPLAN_HAVE_CUDA)
   include(exec/cuda/build.cmake)

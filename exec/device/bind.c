@@ -238,9 +238,8 @@ hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
 }
 
 hp_clamp hp_clamp_of(int act) {
-    static const hp_clamp clamps[] = {
-        [HP_ACT_NONE] = {-INFINITY, INFINITY}, [HP_ACT_RELU] = {0, INFINITY}, [HP_ACT_RELU6] = {0, 6}};
-    return clamps[act];
+    const hp_act_bounds r = hp_act_bounds_of(&(hp_layer){.act = act});
+    return (hp_clamp){(float)r.least, (float)r.greatest};
 }
 
 /* Keeps or drops elements first .. first+count-1 of a sample of the whole map. */

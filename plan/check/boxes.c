@@ -209,9 +209,10 @@ static hp_status check_fwd(const checker *c) {
 static hp_status check_bwd(const checker *c) {
     const hp_box *dy = NULL;
     HP_TRY(want_part(c, c->o.dy, c->l->out, "the output's gradient", &dy));
-    if (c->o.y < 0 && hp_backward_reads_output(c->l)) return REFUSED("the output is missing");
+    if (c->o.y < 0 && hp_layer_backward_reads_y(c->l)) return REFUSED("the output is missing");
     HP_TRY(want_equal(c, c->o.y, c->l->out, "the output", dy));
-    if (c->l->op == HP_BN && c->o.x[0] < 0) return REFUSED("the input is missing");
+    const bool wants_x = c->l->op == HP_BN || hp_act_reads_x(c->l);
+    if (wants_x && c->o.x[0] < 0) return REFUSED("the input is missing");
     for (int k = 0; k < c->l->n_in; k++) {
         HP_TRY(want_input(c, c->o.x[k], k, dy));
         HP_TRY(want_input(c, c->o.dx[k], k, dy));
@@ -244,7 +245,7 @@ static hp_status check_bstats(const checker *c) {
     const hp_box *dy = NULL;
     if (c->l->op != HP_BN) return REFUSED("the layer is no batch norm");
     HP_TRY(want_part(c, c->o.dy, c->l->out, "the output's gradient", &dy));
-    if (c->o.y < 0 && hp_backward_reads_output(c->l)) return REFUSED("the output is missing");
+    if (c->o.y < 0 && hp_layer_backward_reads_y(c->l)) return REFUSED("the output is missing");
     HP_TRY(want_equal(c, c->o.y, c->l->out, "the output", dy));
     HP_TRY(want_equal(c, c->o.x[0], c->l->in[0], "the input", dy));
     HP_TRY(want_save(c, dy, dy, true));

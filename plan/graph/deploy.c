@@ -21,10 +21,8 @@ static int32_t replacement_of(const fold_state *s, int32_t tensor) {
     return tensor;
 }
 
-/* Can the activation be fused into any layer? Clamps and hard swish can. */
 static bool can_fuse_anywhere(const hp_layer *l) {
-    return l->act == HP_ACT_RELU || l->act == HP_ACT_RELU6 || l->act == HP_ACT_CLIP ||
-           l->act == HP_ACT_HSWISH || l->act == HP_ACT_NONE;
+    return hp_act_infos[l->act].kind != HP_ACT_IS_ALONE;
 }
 
 /* The layer that makes the tensor, if only the reader uses it and no activation has been fused into it

@@ -39,7 +39,7 @@ static void absorb_layer(fuse_state *s, hp_layer *host, const hp_layer *taken) {
 
 static void absorb_add(fuse_state *s, hp_layer *bn) {
     const hp_layer *add = sole_reader(s, bn, HP_ADD);
-    if (!add || bn->n_in != 1) return;
+    if (!add || bn->n_in != 1 || hp_act_reads_x(add)) return;
     const int other = add->in[0] == bn->out ? add->in[1] : add->in[0];
     if (s->g->tensor[other].producer > bn - s->layer)
         return; /* the other summand is not computed yet: its own norm may absorb the add */
@@ -49,7 +49,7 @@ static void absorb_add(fuse_state *s, hp_layer *bn) {
 
 static void absorb_act(fuse_state *s, hp_layer *host) {
     const hp_layer *act = sole_reader(s, host, HP_ACT);
-    if (act) absorb_layer(s, host, act);
+    if (act && !hp_act_reads_x(act)) absorb_layer(s, host, act);
 }
 
 static void fuse_layer(fuse_state *s, int l) {

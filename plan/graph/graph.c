@@ -2,6 +2,7 @@
 #include "plan/graph/graph.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 const hp_layer_info hp_layer_infos[HP_LAYER_OPS] = {
 #define LAYER(id, name, inputs, needs_x, needs_y, meaning) {name, inputs, needs_x, needs_y, meaning},
@@ -9,9 +10,38 @@ const hp_layer_info hp_layer_infos[HP_LAYER_OPS] = {
 #undef LAYER
 };
 
-const char *const hp_act_names[HP_ACTS] = {"",         "relu",   "relu6", "clip", "sigmoid",
-                                           "hsigmoid", "hswish", "leaky", "tanh"};
+#define ACT(id, name, function, kind, least, greatest, backward, meaning) name,
+const char *const hp_act_names[HP_ACTS] = {
+#include "plan/graph/acts.def"
+};
+#undef ACT
+
+#define ACT(id, name, function, kind, least, greatest, backward, meaning)                                    \
+    {HP_ACT_IS_##kind, HP_ACT_READS_##backward},
+const hp_act_info hp_act_infos[HP_ACTS] = {
+#include "plan/graph/acts.def"
+};
+#undef ACT
+
 static const char *const store_names[HP_STORES] = {"", "u8", "bf16", "f16"};
+
+hp_act_bounds hp_act_bounds_of(const hp_layer *l) {
+    const double a = l->act_a, b = l->act_b;
+    const hp_act_bounds ranges[HP_ACTS] = {
+#define ACT(id, name, function, kind, least, greatest, backward, meaning) {least, greatest},
+#include "plan/graph/acts.def"
+#undef ACT
+    };
+    return ranges[l->act];
+}
+
+bool hp_layer_backward_reads_x(const hp_layer *l) {
+    return hp_layer_infos[l->op].backward_needs_x || hp_act_reads_x(l);
+}
+
+bool hp_layer_backward_reads_y(const hp_layer *l) {
+    return hp_layer_infos[l->op].backward_needs_y && l->act != HP_ACT_NONE && !hp_act_reads_x(l);
+}
 
 int64_t hp_graph_param_count(const hp_graph *g) {
     int64_t count = 0;

@@ -19,20 +19,27 @@ typedef enum hp_layer_op {
     HP_LAYER_OPS
 } hp_layer_op;
 
-/* Activations; a, b: hp_layer.act_a, act_b. Clamps can be fused into any layer. */
 typedef enum hp_act {
-    HP_ACT_NONE,
-    HP_ACT_RELU,
-    HP_ACT_RELU6,
-    HP_ACT_CLIP,     /* min(max(x, a), b) */
-    HP_ACT_SIGMOID,  /* 1 / (1 + exp(-x)) */
-    HP_ACT_HSIGMOID, /* min(max(a x + b, 0), 1) */
-    HP_ACT_HSWISH,   /* x min(max(x / 6 + 1 / 2, 0), 1) */
-    HP_ACT_LEAKY,    /* x < 0 ? a x : x */
-    HP_ACT_TANH,
+#define ACT(id, name, function, kind, least, greatest, backward, meaning) HP_ACT_##id,
+#include "plan/graph/acts.def"
+#undef ACT
     HP_ACTS
 } hp_act;
+
+typedef enum hp_act_kind { HP_ACT_IS_CLAMP, HP_ACT_IS_FUSED, HP_ACT_IS_ALONE } hp_act_kind;
+typedef enum hp_act_backward { HP_ACT_READS_NOTHING, HP_ACT_READS_X, HP_ACT_READS_Y } hp_act_backward;
+
+typedef struct hp_act_info {
+    hp_act_kind kind;
+    hp_act_backward backward;
+} hp_act_info;
+
 extern const char *const hp_act_names[HP_ACTS]; /* "", "relu", "relu6", "clip", ... */
+extern const hp_act_info hp_act_infos[HP_ACTS];
+
+typedef struct hp_act_bounds {
+    double least, greatest;
+} hp_act_bounds;
 
 enum { HP_MAX_IN = 64, HP_MAX_LAYER_PARAMS = 4, HP_NORM_PARAMS = 4 };
 
@@ -166,6 +173,18 @@ int hp_graph_last_use(const hp_graph *g, int tensor);   /* last layer that reads
 /* Does the layer add its last input to its result before the activation? Deployed convolutions do. */
 static inline bool hp_layer_adds(const hp_layer *l) {
     return (l->op == HP_CONV || l->op == HP_CONVT) && l->n_in > 1;
+}
+
+/* What the layer's activation makes of numbers, without end at infinity. */
+hp_act_bounds hp_act_bounds_of(const hp_layer *l);
+
+/* What the backward pass of the layer reads beside gradients. */
+bool hp_layer_backward_reads_x(const hp_layer *l);
+bool hp_layer_backward_reads_y(const hp_layer *l);
+
+/* Does the activation's derivative follow from what it read? */
+static inline bool hp_act_reads_x(const hp_layer *l) {
+    return hp_act_infos[l->act].backward == HP_ACT_READS_X;
 }
 
 /* Are its parameters those of a batch norm? A deployed concatenation may have them too. */

@@ -29,8 +29,7 @@ static bool has_weight_task(const hp_layer *l) {
 static bool read_again(const hp_lower_ctx *c, int tensor, int layer) {
     for (int l = c->g->tensor[tensor].producer + 1; l < layer; l++)
         for (int k = 0; k < c->g->layer[l].n_in; k++)
-            if (c->g->layer[l].in[k] == tensor && hp_layer_infos[c->g->layer[l].op].backward_needs_x)
-                return true;
+            if (c->g->layer[l].in[k] == tensor && hp_layer_backward_reads_x(&c->g->layer[l])) return true;
     return false;
 }
 
@@ -49,7 +48,7 @@ static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     const bool kept =
         producer->unit != l->unit || producer == c->g->layer; /* what recomputation begins with */
     if (kept && c->s->recompute != HP_RECOMPUTE_NONE) return false;
-    return l->op != HP_BN && !hp_backward_reads_output(producer) && !read_again(c, x, layer);
+    return !hp_layer_backward_reads_x(l) && !hp_layer_backward_reads_y(producer) && !read_again(c, x, layer);
 }
 
 /* The task reads a layer's packed weights, an operand by way of role->pack_forward or pack_backward. */
@@ -335,7 +334,7 @@ static int32_t backward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const
     const bool here = dy >= 0;
     if (n->group < 0 || n->sums == 0) return -1;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, n->sums, layer, a->micro);
-    const int32_t operand[5] = {sums, dy, here && hp_backward_reads_output(l) ? a->f->act[l->out] : -1,
+    const int32_t operand[5] = {sums, dy, here && hp_layer_backward_reads_y(l) ? a->f->act[l->out] : -1,
                                 here ? a->f->save[layer] : -1,
                                 here ? a->f->in[lower_need_index(a, layer, 0)] : -1};
     if (here)
@@ -355,13 +354,13 @@ typedef struct bwd_operands {
 static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t dy, int32_t sums) {
     const hp_layer *l = &c->g->layer[layer];
     const int n = l->n_in, replace = hp_backward_in_place(l);
-    bwd_operands o = {.id = {dy, hp_backward_reads_output(l) ? a->f->act[l->out] : -1, a->f->save[layer]},
+    bwd_operands o = {.id = {dy, hp_layer_backward_reads_y(l) ? a->f->act[l->out] : -1, a->f->save[layer]},
                       .in = -1};
     o.id[3 + 2 * n] = sums;
     for (int k = 0; k < n; k++) {
         const int32_t in = a->f->in[lower_need_index(a, layer, k)];
         if (o.in < 0) o.in = in;
-        o.id[3 + k] = l->op == HP_BN && k == 0 ? in : -1;
+        o.id[3 + k] = k == 0 && (l->op == HP_BN || hp_act_reads_x(l)) ? in : -1;
         const bool wanted = in >= 0 && lower_wants_gradient(c, l->in[k]);
         o.wanted |= wanted;
         o.id[3 + n + k] = !wanted ? -1

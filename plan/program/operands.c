@@ -143,10 +143,6 @@ bool hp_task_gradient(const hp_graph *g, const hp_task *t) {
     return norm && !hp_operands_extra(g, t); /* with sums, bstats has done it */
 }
 
-bool hp_backward_reads_output(const hp_layer *l) {
-    return hp_layer_infos[l->op].backward_needs_y && l->act != HP_ACT_NONE;
-}
-
 static bool is_elementwise(const hp_layer *l) {
     return l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN || l->op == HP_SCALE;
 }

@@ -71,8 +71,6 @@ static inline bool hp_task_is_layer(const hp_task *t) {
 }
 /* Does the task compute the gradients of its layer's parameters? */
 bool hp_task_gradient(const hp_graph *g, const hp_task *t);
-/* Does the backward pass read the layer's output? */
-bool hp_backward_reads_output(const hp_layer *l);
 /* Work in place. The input that a layer's output may overwrite; -1: none. A layer that adds computes into its
  * last input, an elementwise one may into its first. */
 int hp_forward_in_place(const hp_layer *l);

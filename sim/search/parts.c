@@ -96,12 +96,12 @@ static void keep_once(const filler *f, bool *counted, double *bytes, int tensor,
 
 static void add_memory(const filler *f, int layer) {
     const hp_layer *l = &f->p->g->layer[layer];
-    const bool wants_x = hp_layer_infos[l->op].backward_needs_x;
+    const bool wants_x = hp_layer_backward_reads_x(l);
     const hp_eager_rule rule = hp_eager_rules[l->op];
     const double y = own_bytes(f, l->out), element = element_bytes(f, l->out);
     if (wants_x) keep_once(f, f->kept, f->s->kept_bytes, l->in[0], l->unit);
-    if (rule.input) keep_once(f, f->eager, f->s->eager_bytes, l->in[0], l->unit);
-    if (l->act != HP_ACT_NONE) {
+    if (rule.input || hp_act_reads_x(l)) keep_once(f, f->eager, f->s->eager_bytes, l->in[0], l->unit);
+    if (l->act != HP_ACT_NONE && !hp_act_reads_x(l)) {
         keep_once(f, f->kept, f->s->kept_bytes, l->out, l->unit);
         keep_once(f, f->eager, f->s->eager_bytes, l->out, l->unit);
     }

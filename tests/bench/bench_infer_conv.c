@@ -2,7 +2,6 @@
  * and what oneDNN takes for the same products. usage: bench_infer_conv NET IMAGE fp32|bf16|fp16|int8 [BATCH
  * [SECONDS]] */
 #include "exec/device/cpu/matrix.h"
-#include "exec/device/kernels/kernels.h"
 #include "plan/graph/deploy.h"
 #include "plan/memory/device.h"
 #include "plan/graph/layer.h"
@@ -260,10 +259,8 @@ static hp_status prepare(bench *b, char **argv, hp_error *err) {
     b->program = (hp_program){.mode = HP_MODE_INFER, .dtype = HP_F32};
     b->config =
         (hp_device_config){.program = &b->program, .graph = g, .role = &b->role, .constants = b->constants};
-    b->infer = (hp_infer){.config = &b->config,
-                          .arena = b->arena,
-                          .loops = hp_kernels_pick()->loops,
-                          .packed = HP_NEW(b->arena, bool, g->n_layer)};
+    b->infer =
+        (hp_infer){.config = &b->config, .arena = b->arena, .packed = HP_NEW(b->arena, bool, g->n_layer)};
     if (dnnl_engine_create(&b->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags) != dnnl_success)
         return hp_fail(err, HP_EUNAVAIL, "oneDNN cannot use this processor");

@@ -1,13 +1,12 @@
 /* device.c - a deployed graph on a GPU: which file prepares a task, and what they share. */
 #include "exec/cuda/infer/device.h"
-#include "exec/device/kernels/kernels.h"
 
 #include <stdlib.h>
 
 /* --- constants --- */
 
 hp_infer hp_cuda_infer_of(hp_device *d) {
-    return (hp_infer){.config = &d->config, .arena = d->arena, .loops = hp_kernels_pick()->loops};
+    return (hp_infer){.config = &d->config, .arena = d->arena};
 }
 
 hp_status hp_cuda_upload(hp_device *d, const hp_bound *b, const void *constants, int64_t bytes,

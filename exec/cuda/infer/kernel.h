@@ -5,6 +5,7 @@
 
 #include "exec/cuda/runtime/elements.h"
 #include "exec/cuda/infer/kernels.h"
+#include "exec/device/act.h"
 
 /* Sums lie in registers: loops over them are written out; others are not, where they would be long. */
 #if defined(HP_CUDA_STANDIN)
@@ -15,20 +16,8 @@
 #define HP_ROLLED _Pragma("unroll 1")
 #endif
 
-/* A NaN stays a NaN. */
-static __device__ inline float within(float v, float lo, float hi) {
-    v = v < lo ? lo : v;
-    return v > hi ? hi : v;
-}
-
 static __device__ inline float acted(const hp_cuda_act &k, float v) {
-    if (k.clamps) return within(v, k.lo, k.hi);
-    if (k.act == HP_ACT_SIGMOID) return __fdiv_rn(1.0f, __fadd_rn(1.0f, expf(-v)));
-    if (k.act == HP_ACT_HSIGMOID) return within(__fadd_rn(__fmul_rn(k.a, v), k.b), 0.0f, 1.0f);
-    if (k.act == HP_ACT_HSWISH)
-        return __fmul_rn(v, within(__fadd_rn(__fmul_rn(v, (float)(1.0 / 6.0)), 0.5f), 0.0f, 1.0f));
-    if (k.act == HP_ACT_LEAKY) return v < 0 ? __fmul_rn(k.a, v) : v;
-    return tanhf(v);
+    return k.clamps ? hp_act_clamp_f32(v, k.lo, k.hi) : hp_act_of_f32(k.act, v, k.a, k.b);
 }
 
 /* The nearest integer, halves to even, a NaN the smallest. */

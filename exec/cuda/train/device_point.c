@@ -2,12 +2,18 @@
  * kernels are told. */
 #include "exec/cuda/train/device.h"
 
+#include "exec/device/act.h"
 #include "exec/device/metric.h"
 
 hp_status hp_cuda_act_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    const hp_act_args k = hp_act_args_of(b->layer);
     (void)self;
-    HP_CUDA(hp_cuda_clamp(hp_cuda_elements(d, b), b->y, b->x[0], NULL, b->out_elems,
-                          hp_clamp_of(b->layer->act), d->cuda->compute));
+    if (hp_act_reads_x(b->layer))
+        HP_CUDA(hp_cuda_act_forward(hp_cuda_elements(d, b), b->layer->act, b->y, b->x[0], b->out_elems,
+                                    (float)k.a, (float)k.b, d->cuda->compute));
+    else
+        HP_CUDA(hp_cuda_clamp(hp_cuda_elements(d, b), b->y, b->x[0], NULL, b->out_elems,
+                              hp_clamp_of(b->layer->act), d->cuda->compute));
     return HP_OK;
 }
 
@@ -26,8 +32,12 @@ static hp_status masked(hp_device *d, const hp_bound *b, void *dx0, void *dx1, h
 }
 
 hp_status hp_cuda_act_bwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    const hp_act_args k = hp_act_args_of(b->layer);
     (void)self;
-    return masked(d, b, b->dx[0], NULL, err);
+    if (!hp_act_reads_x(b->layer)) return masked(d, b, b->dx[0], NULL, err);
+    HP_CUDA(hp_cuda_act_backward(hp_cuda_elements(d, b), b->layer->act, b->dx[0], b->dy, b->x[0],
+                                 b->out_elems, (float)k.a, (float)k.b, d->cuda->compute));
+    return HP_OK;
 }
 
 hp_status hp_cuda_add_bwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {

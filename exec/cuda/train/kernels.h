@@ -23,6 +23,11 @@ cudaError_t hp_cuda_clamp(hp_dtype t, void *y, const void *x, const void *added,
 /* Both dx = dy where lo < y < hi, else 0; y NULL: everywhere. Either dx may be NULL. */
 cudaError_t hp_cuda_mask(hp_dtype t, void *dx0, void *dx1, const void *dy, const void *y, int64_t n,
                          hp_clamp k, cudaStream_t s);
+/* y = act(x), any activation (exec/device/act.h); dx = dy times its derivative at x. */
+cudaError_t hp_cuda_act_forward(hp_dtype t, int32_t act, void *y, const void *x, int64_t n, float a, float b,
+                                cudaStream_t s);
+cudaError_t hp_cuda_act_backward(hp_dtype t, int32_t act, void *dx, const void *dy, const void *x, int64_t n,
+                                 float a, float b, cudaStream_t s);
 /* dst += src */
 cudaError_t hp_cuda_accum(hp_dtype t, void *dst, const void *src, int64_t n, cudaStream_t s);
 

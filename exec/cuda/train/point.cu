@@ -1,5 +1,6 @@
 /* point.cu - activations, sums, masks, dropout: one element at a time, limited by memory. */
 #include "exec/cuda/train/kernel.h"
+#include "exec/device/act.h"
 
 template <typename T, int V>
 static __global__ void clamp(T *y, const T *x, const T *added, int64_t n, hp_clamp k) {
@@ -22,6 +23,28 @@ static __global__ void mask(T *dx0, T *dx1, const T *dy, const T *y, int64_t n, 
             if (!(out[j] > k.lo && out[j] < k.hi)) g[j] = 0;
         if (dx0) store<T, V>(dx0, i, g);
         if (dx1) store<T, V>(dx1, i, g);
+    }
+}
+
+template <typename T, int V>
+static __global__ void act_forward(int32_t act, T *y, const T *x, int64_t n, float a, float b) {
+    for (int64_t i = thread_index() * V; i < n; i += all_threads() * V) {
+        float v[V];
+        load<T, V>(v, x, i);
+        for (int j = 0; j < V; j++) v[j] = hp_act_of_f32(act, v[j], a, b);
+        store<T, V>(y, i, v);
+    }
+}
+
+template <typename T, int V>
+static __global__ void act_backward(int32_t act, T *dx, const T *dy, const T *x, int64_t n, float a,
+                                    float b) {
+    for (int64_t i = thread_index() * V; i < n; i += all_threads() * V) {
+        float g[V], v[V];
+        load<T, V>(g, dy, i);
+        load<T, V>(v, x, i);
+        for (int j = 0; j < V; j++) g[j] *= hp_act_slope_of_f32(act, v[j], a, b);
+        store<T, V>(dx, i, g);
     }
 }
 
@@ -94,6 +117,28 @@ cudaError_t hp_cuda_mask(hp_dtype t, void *dx0, void *dx1, const void *dy, const
         constexpr int V = decltype(width)::value;
         return HP_LAUNCH((mask<T, V>), blocks_for(n / V), THREADS, s, (T *)dx0, (T *)dx1, (const T *)dy,
                          (const T *)y, n, k);
+    });
+}
+
+cudaError_t hp_cuda_act_forward(hp_dtype t, int32_t act, void *y, const void *x, int64_t n, float a, float b,
+                                cudaStream_t s) {
+    if (n == 0) return cudaSuccess;
+    return with_elements(t, n, [&](auto type, auto width) {
+        using T = decltype(type);
+        constexpr int V = decltype(width)::value;
+        return HP_LAUNCH((act_forward<T, V>), blocks_for(n / V), THREADS, s, act, (T *)y, (const T *)x, n, a,
+                         b);
+    });
+}
+
+cudaError_t hp_cuda_act_backward(hp_dtype t, int32_t act, void *dx, const void *dy, const void *x, int64_t n,
+                                 float a, float b, cudaStream_t s) {
+    if (n == 0) return cudaSuccess;
+    return with_elements(t, n, [&](auto type, auto width) {
+        using T = decltype(type);
+        constexpr int V = decltype(width)::value;
+        return HP_LAUNCH((act_backward<T, V>), blocks_for(n / V), THREADS, s, act, (T *)dx, (const T *)dy,
+                         (const T *)x, n, a, b);
     });
 }
 

@@ -57,12 +57,12 @@ static void set_out(hp_matrix *m) {
 
 /* --- preparing --- */
 
-static void set_terms(const hp_infer *in, const hp_bound *b, hp_matrix *m) {
+static void set_terms(hp_matrix *m, const hp_bound *b) {
     const unsigned char *pack = b->pack_forward;
     m->scale = (const float *)(const void *)(pack + m->at.scale);
     m->shift = (const float *)(const void *)(pack + m->at.shift);
     if (!m->p.map) return;
-    m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, in->loops);
+    m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, hp_kernels_pick()->loops);
     m->scale = m->dynamic.scale;
 }
 
@@ -103,7 +103,7 @@ hp_status hp_cpu_prepare_matrix(hp_infer *in, const hp_bound *b, hp_infer_kernel
     m->cols = hp_axis_of(in->arena, &b->shape, m->p.transposed, false);
     m->run = HP_NEW(in->arena, hp_panel_run, m->p.kh * m->p.kw);
     HP_TRY(hp_matrix_pack(in, b, m, err));
-    set_terms(in, b, m);
+    set_terms(m, b);
     set_out(m);
     *k = (hp_infer_kernel){run, m, name_of(in, m)};
     return HP_OK;

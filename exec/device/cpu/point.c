@@ -1,12 +1,17 @@
 /* point.c - activation, sum, concatenation and dropout tasks. */
 #include "exec/device/cpu/train.h"
+#include "exec/device/act.h"
 
 #include <string.h>
 
 hp_status hp_cpu_act_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    const hp_act_args k = hp_act_args_of(b->layer);
     (void)s;
     (void)err;
-    d->kernels->point.clamp(b->y, b->x[0], b->out_elems, hp_clamp_of(b->layer->act));
+    if (hp_act_reads_x(b->layer))
+        d->kernels->point.act(b->layer->act, b->y, b->x[0], b->out_elems, (float)k.a, (float)k.b);
+    else
+        d->kernels->point.clamp(b->y, b->x[0], b->out_elems, hp_clamp_of(b->layer->act));
     return HP_OK;
 }
 
@@ -18,9 +23,14 @@ static void masked_copy(hp_device *d, const hp_bound *b, float *dx) {
 }
 
 hp_status hp_cpu_act_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    const hp_act_args k = hp_act_args_of(b->layer);
     (void)s;
     (void)err;
-    masked_copy(d, b, b->dx[0]);
+    if (hp_act_reads_x(b->layer))
+        d->kernels->point.act_bwd(b->layer->act, b->dx[0], b->dy, b->x[0], b->out_elems, (float)k.a,
+                                  (float)k.b);
+    else
+        masked_copy(d, b, b->dx[0]);
     return HP_OK;
 }
 

@@ -144,11 +144,11 @@ static hp_status prepare_all(hp_device *d, const hp_infer_host *host, hp_error *
     return HP_OK;
 }
 
-static hp_device *device_new(const hp_infer_host *host, const hp_device_config *config) {
+static hp_device *device_new(const hp_device_config *config) {
     hp_device *d = calloc(1, sizeof *d);
     HP_ASSERT(d != NULL);
     d->config = *config;
-    d->infer = (hp_infer){.config = &d->config, .arena = hp_arena_new(), .loops = host->loops};
+    d->infer = (hp_infer){.config = &d->config, .arena = hp_arena_new()};
     d->infer.packed = HP_NEW(d->infer.arena, bool, config->graph->n_layer);
     d->bound = HP_NEW(d->infer.arena, hp_bound, config->role->n_task);
     d->kernel = HP_NEW(d->infer.arena, hp_infer_kernel, config->role->n_task);
@@ -157,7 +157,7 @@ static hp_device *device_new(const hp_infer_host *host, const hp_device_config *
 
 hp_status hp_infer_host_open(const hp_infer_host *host, const hp_device_config *config, hp_device **device,
                              hp_error *err) {
-    hp_device *d = device_new(host, config);
+    hp_device *d = device_new(config);
     const hp_status status = prepare_all(d, host, err);
     if (status == HP_OK)
         *device = d;

@@ -8,6 +8,7 @@
 #ifndef HP_INFER_HOST_H
 #define HP_INFER_HOST_H
 
+#include "exec/device/infer/loops.h"
 #include "exec/device/infer/prepare.h"
 
 typedef struct hp_infer_kernel {

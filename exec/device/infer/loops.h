@@ -17,12 +17,6 @@ typedef struct hp_infer_loops {
      * greatest of them and 0, NaN where one is not finite; sat(rint(x / scale) + zero). */
     void (*range)(const void *x, int64_t n, float range[2]);
     void (*quantise)(uint8_t *q, const void *x, int64_t n, float scale, int32_t zero);
-    /* What bytes of input k become after the activation: fills a table for hp_infer_op.recode. */
-    void (*tabulate)(const hp_infer_op *o, int k, uint8_t table[256]);
 } hp_infer_loops;
-
-/* Elements that are in hand at a time, and the most channels of a softmax that is not in the program's dtype.
- */
-enum { HP_INFER_ROW = 2048 };
 
 #endif

@@ -28,7 +28,7 @@ typedef struct hp_infer_op {
     hp_qparams *x; /* per input */
     hp_qparams y;
     int32_t act;                /* of the layer */
-    double act_a, act_b;        /* likewise */
+    double act_a, act_b;        /* exec/device/act.h */
     double lo, hi;              /* the activation where it is a clamp (none: no bounds) */
     bool clamps;                /* it is one, or none */
     bool adds;                  /* bn: its second input is added */
@@ -37,5 +37,9 @@ typedef struct hp_infer_op {
     const uint8_t **recode;     /* what a byte of input k becomes, 256 entries; NULL: other elements */
     bool *same;                 /* input k is stored as the output is: elements are copied */
 } hp_infer_op;
+
+/* Elements that are in hand at a time, and the most channels of a softmax that is not in the program's dtype.
+ */
+enum { HP_INFER_ROW = 2048 };
 
 #endif

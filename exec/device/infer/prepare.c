@@ -1,5 +1,6 @@
 /* prepare.c - operands, activation, byte tables and constants of a task; see prepare.h. */
 #include "exec/device/infer/prepare.h"
+#include "exec/device/act.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,25 +32,25 @@ static hp_status check_stores(const hp_infer *in, const hp_bound *b, hp_error *e
 
 /* --- activations --- */
 
-typedef struct bounds {
-    double lo, hi;
-} bounds;
-
-static bounds bounds_of(const hp_layer *l) {
-    const bounds all = {-(double)INFINITY, (double)INFINITY};
-    const bounds table[HP_ACTS] = {
-        [HP_ACT_RELU] = {0, all.hi}, [HP_ACT_RELU6] = {0, 6}, [HP_ACT_CLIP] = {l->act_a, l->act_b}};
-    return l->act == HP_ACT_NONE || l->act > HP_ACT_CLIP ? all : table[l->act];
+void hp_infer_set_act(hp_infer_op *o, const hp_layer *l) {
+    const hp_act_args args = hp_act_args_of(l);
+    o->act = l->act;
+    o->act_a = args.a;
+    o->act_b = args.b;
+    o->clamps = hp_act_infos[l->act].kind == HP_ACT_IS_CLAMP;
+    o->lo = o->clamps ? args.a : -(double)INFINITY;
+    o->hi = o->clamps ? args.b : (double)INFINITY;
 }
 
-void hp_infer_set_act(hp_infer_op *o, const hp_layer *l) {
-    const bounds k = bounds_of(l);
-    o->act = l->act;
-    o->act_a = l->act_a;
-    o->act_b = l->act_b;
-    o->clamps = l->act <= HP_ACT_CLIP;
-    o->lo = k.lo;
-    o->hi = k.hi;
+/* In float32 as everywhere, so that the table is the same on every device. A NaN becomes the smallest byte. */
+static uint8_t recoded(const hp_infer_op *o, const hp_qparams *x, int byte) {
+    const float real = x->scale * (float)(byte - x->zero),
+                acted = hp_act_of_f32(o->act, real, (float)o->act_a, (float)o->act_b);
+    const float least = (float)-o->y.zero, most = (float)(255 - o->y.zero);
+    float v = acted * o->y.inverse;
+    v = v > least ? v : least;
+    v = v < most ? v : most;
+    return (uint8_t)((int32_t)rintf(v) + o->y.zero);
 }
 
 /* --- what a layer has of its own --- */
@@ -61,7 +62,7 @@ static hp_status set_tables(const hp_infer *in, const hp_bound *b, hp_infer_op *
         o->same[k] = equal_qparams(&o->x[k], &o->y) && o->act == HP_ACT_NONE;
         if (o->same[k] || o->x[k].dtype != HP_U8 || o->y.dtype != HP_U8) continue;
         uint8_t *table = hp_arena_alloc(in->arena, 256);
-        in->loops->tabulate(o, k, table);
+        for (int byte = 0; byte < 256; byte++) table[byte] = recoded(o, &o->x[k], byte);
         o->recode[k] = table;
     }
     return HP_OK;

@@ -4,14 +4,14 @@
 #define HP_INFER_PREPARE_H
 
 #include "exec/data/weights/constants.h"
-#include "exec/device/infer/loops.h"
+#include "exec/device/bind.h"
+#include "exec/device/infer/op.h"
 #include "plan/base/arena.h"
 
 typedef struct hp_infer {
     const hp_device_config *config;
-    hp_arena *arena;             /* of what is prepared; lives as long as the device */
-    const hp_infer_loops *loops; /* float32, on this machine's processor */
-    bool *packed;                /* per layer: pack buffer is filled */
+    hp_arena *arena; /* of what is prepared; lives as long as the device */
+    bool *packed;    /* per layer: pack buffer is filled */
 } hp_infer;
 
 /* How elements of the tensor are stored as `dtype`. Bytes of the image are raw pixels, whose scales differ by

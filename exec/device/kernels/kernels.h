@@ -15,6 +15,9 @@ typedef struct hp_point_kernels {
     void (*clamp)(float *y, const float *x, int64_t n, hp_clamp k);
     void (*clamp_bwd)(float *dx, const float *dy, const float *y, int64_t n,
                       hp_clamp k); /* dy where lo < y < hi */
+    /* Any activation (exec/device/act.h); dx = dy times its derivative at x. */
+    void (*act)(int act, float *y, const float *x, int64_t n, float a, float b);
+    void (*act_bwd)(int act, float *dx, const float *dy, const float *x, int64_t n, float a, float b);
     void (*add)(float *y, const float *a, const float *b, int64_t n, hp_clamp k);
     void (*accum)(float *dst, const float *src, int64_t n);
     void (*scale)(float *y, const float *x, const float *factor, int64_t n);

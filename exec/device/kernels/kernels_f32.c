@@ -1,5 +1,6 @@
 /* kernels_f32.c - the float32 kernels of one instruction set: compiled once per HP_ISA, see kernels.h.
  * Each family is a file of static functions that only this file includes. */
+#include "exec/device/act.h"
 #include "exec/device/kernels/kernels.h"
 
 #ifndef HP_ISA
@@ -24,6 +25,8 @@ const hp_f32_kernels NAME(HP_ISA) = {
     .isa = STRING(HP_ISA),
     .point = {.clamp = point_clamp,
               .clamp_bwd = point_clamp_bwd,
+              .act = point_act,
+              .act_bwd = point_act_bwd,
               .add = point_add,
               .accum = point_accum,
               .scale = point_scale,

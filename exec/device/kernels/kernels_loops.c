@@ -2,6 +2,7 @@
  * is a file of static functions that only this file includes. They say `real` for the type they compute in:
  * float, or double where HP_ISA is f64. Compiled without contraction of products and sums, which would tell
  * instruction sets apart. */
+#include "exec/device/act.h"
 #include "exec/device/infer/loops.h"
 #include "exec/device/kernels/kernels.h"
 
@@ -15,13 +16,13 @@
 #ifdef HP_REAL_F64
 typedef double real;
 static const hp_dtype REAL_DTYPE = HP_F64;
-#define REAL_EXP  exp
-#define REAL_TANH tanh
+#define REAL_EXP       exp
+#define REAL_ACT(name) hp_act_##name##_f64
 #else
 typedef float real;
 static const hp_dtype REAL_DTYPE = HP_F32;
-#define REAL_EXP  expf
-#define REAL_TANH tanhf
+#define REAL_EXP       expf
+#define REAL_ACT(name) hp_act_##name##_f32
 #endif
 enum { ROW = HP_INFER_ROW };
 
@@ -60,5 +61,4 @@ const hp_infer_loops NAME(HP_ISA) = {
             [HP_SOFTMAX] = softmax_run},
     .range = dynamic_range,
     .quantise = dynamic_quantise,
-    .tabulate = point_tabulate,
 };

@@ -1,6 +1,7 @@
 /* kernels_panel.c - the innermost loops of inference's matrix products for one instruction set: compiled once
  * per HP_ISA, see panel.h. Each family is a file of static functions that only this file includes. Compiled
  * without contraction of products and sums: what is fused is said. */
+#include "exec/device/act.h"
 #include "exec/device/kernels/panel.h"
 #include "exec/device/kernels/kernels.h"
 
@@ -13,8 +14,7 @@
 
 typedef float real;
 static const hp_dtype REAL_DTYPE = HP_F32;
-#define REAL_EXP  expf
-#define REAL_TANH tanhf
+#define REAL_ACT(name) hp_act_##name##_f32
 
 #include "exec/device/kernels/isa_vec.inc"
 #include "exec/device/kernels/loops_elements.inc"

@@ -1,6 +1,7 @@
 /* bytes.c - output elements of layers that read bytes, from the formula of exec/device/kernels/panel.h. Compiled
  * without contraction of products and sums: the formula says what is fused. */
 #include "exec/device/ref/matrix.h"
+#include "exec/device/act.h"
 
 #include <math.h>
 
@@ -32,21 +33,7 @@ static int nearest(float v, int lo, int hi) {
 
 /* In float32, as every device computes it. */
 static float act(const hp_infer_op *o, float v) {
-    const float a = (float)o->act_a, b = (float)o->act_b;
-    switch ((hp_act)o->act) {
-    case HP_ACT_SIGMOID:
-        return 1 / (1 + expf(-v));
-    case HP_ACT_HSIGMOID:
-        return fminf(fmaxf(a * v + b, 0), 1);
-    case HP_ACT_HSWISH:
-        return v * fminf(fmaxf(v * (float)(1.0 / 6.0) + 0.5f, 0), 1);
-    case HP_ACT_LEAKY:
-        return v < 0 ? a * v : v;
-    case HP_ACT_TANH:
-        return tanhf(v);
-    default:
-        return fminf(fmaxf(v, (float)o->lo), (float)o->hi);
-    }
+    return hp_act_of_f32(o->act, v, (float)o->act_a, (float)o->act_b);
 }
 
 void hp_ref_bytes_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e, int64_t i) {
@@ -56,7 +43,7 @@ void hp_ref_bytes_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_elem
     if (m->op.y.dtype != HP_U8) {
         double *y = (double *)b->y + i,
                v = (double)scale * ((double)s.products - (double)s.zeros) + (double)shift;
-        *y = hp_ref_act(&m->op, m->op.adds ? v + *y : v);
+        *y = hp_act_of_f64(m->op.act, m->op.adds ? v + *y : v, m->op.act_a, m->op.act_b);
         return;
     }
     uint8_t *y = (uint8_t *)b->y + i;

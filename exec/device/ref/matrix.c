@@ -2,6 +2,7 @@
  * quantised ones with exact integer sums and the formula of exec/device/kernels/panel.h (ref/bytes.c). The pack holds
  * weights in canonical order. */
 #include "exec/device/ref/matrix.h"
+#include "exec/device/act.h"
 #include "exec/device/kernels/kernels.h"
 
 #include <math.h>
@@ -62,29 +63,11 @@ static void add_real(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64
     *(double *)sum += element(b->x[0], x, m->p.x) * (double)((const float *)b->pack_forward)[w];
 }
 
-double hp_ref_act(const hp_infer_op *o, double v) {
-    switch ((hp_act)o->act) {
-    case HP_ACT_SIGMOID:
-        return 1 / (1 + exp(-v));
-    case HP_ACT_HSIGMOID:
-        return fmin(fmax(o->act_a * v + o->act_b, 0), 1);
-    case HP_ACT_HSWISH:
-        return v * fmin(fmax(v / 6 + 0.5, 0), 1);
-    case HP_ACT_LEAKY:
-        return v < 0 ? o->act_a * v : v;
-    case HP_ACT_TANH:
-        return tanh(v);
-    default:
-        v = v < o->lo ? o->lo : v;
-        return v > o->hi ? o->hi : v;
-    }
-}
-
 static void real_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e, int64_t i) {
     double v = (double)((const float *)hp_ref_terms(b, m->at.bias))[e.c];
     hp_ref_products(m, b, e, add_real, NULL, &v);
     if (m->op.adds) v += element(b->y, i, m->op.y.dtype);
-    v = hp_ref_act(&m->op, v);
+    v = hp_act_of_f64(m->op.act, v, m->op.act_a, m->op.act_b);
     put(b->y, i, &v, 1, &m->op.y);
 }
 

@@ -36,9 +36,6 @@ void hp_ref_products(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e
 /* Output element `i` of a layer that reads bytes. */
 void hp_ref_bytes_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e, int64_t i);
 
-/* The activation of a real number. */
-double hp_ref_act(const hp_infer_op *o, double v);
-
 static inline const void *hp_ref_terms(const hp_bound *b, int64_t place) {
     return (const unsigned char *)b->pack_forward + place;
 }

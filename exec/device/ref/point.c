@@ -1,22 +1,22 @@
 /* point.c - activation, sum, concatenation, dropout: one element at a time, float64. */
 #include "exec/device/ref/ref.h"
+#include "exec/device/act.h"
 
-static double clamp(double v, hp_clamp k) {
-    return v < (double)k.lo ? (double)k.lo : v > (double)k.hi ? (double)k.hi : v;
-}
-
+/* The gradient before the activation. */
 static double masked(const hp_bound *b, int64_t i) {
-    const hp_clamp k = hp_clamp_of(b->layer->act);
-    const double *dy = b->dy, *y = b->y;
+    const hp_act_args k = hp_act_args_of(b->layer);
+    const double *dy = b->dy, *from = hp_act_reads_x(b->layer) ? b->x[0] : b->y;
     if (b->layer->act == HP_ACT_NONE) return dy[i];
-    return y[i] > (double)k.lo && y[i] < (double)k.hi ? dy[i] : 0;
+    const double slope = hp_act_slope_of_f64(b->layer->act, from[i], k.a, k.b);
+    return slope == 0 ? 0 : slope * dy[i];
 }
 
 void hp_ref_act_fwd(const hp_bound *b, const hp_step *s) {
+    const hp_act_args k = hp_act_args_of(b->layer);
     (void)s;
     const double *x = b->x[0];
     double *y = b->y;
-    for (int64_t i = 0; i < b->out_elems; i++) y[i] = clamp(x[i], hp_clamp_of(b->layer->act));
+    for (int64_t i = 0; i < b->out_elems; i++) y[i] = hp_act_of_f64(b->layer->act, x[i], k.a, k.b);
 }
 
 void hp_ref_act_bwd(const hp_bound *b, const hp_step *s) {
@@ -26,10 +26,11 @@ void hp_ref_act_bwd(const hp_bound *b, const hp_step *s) {
 }
 
 void hp_ref_add_fwd(const hp_bound *b, const hp_step *s) {
+    const hp_act_args k = hp_act_args_of(b->layer);
     (void)s;
     const double *x0 = b->x[0], *x1 = b->x[1];
     double *y = b->y;
-    for (int64_t i = 0; i < b->out_elems; i++) y[i] = clamp(x0[i] + x1[i], hp_clamp_of(b->layer->act));
+    for (int64_t i = 0; i < b->out_elems; i++) y[i] = hp_act_of_f64(b->layer->act, x0[i] + x1[i], k.a, k.b);
 }
 
 void hp_ref_add_bwd(const hp_bound *b, const hp_step *s) {

@@ -1,5 +1,5 @@
-/* simplify.c - rewrites that preserve the network's function: hard swish written as four nodes becomes one
- * activation, x + x s becomes x (1 + s), and factors and biases are folded into adjacent weights. */
+/* simplify.c - rewrites that preserve the network's function: activations written as several nodes (acts.c), x + x s
+ * becomes x (1 + s), and factors and biases are folded into adjacent weights. */
 #include "plan/onnx/fold/simplify.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor) {
 }
 
 /* The layer that makes the tensor, if it has one reader and the model does not quantise the tensor. */
-static hp_layer *sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op) {
+hp_layer *onnx_sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op) {
     hp_layer *l = onnx_maker(p, tensor);
     return l->op == (int32_t)op && p->uses[tensor] == 1 && !p->r->note[tensor].has_qparam ? l : NULL;
 }
@@ -22,7 +22,7 @@ static const float *data_of(const onnx_passes *p, const hp_layer *l, int i) {
 }
 
 /* Are all elements of the parameter (nearly) this number? */
-static bool all_are(const onnx_passes *p, const hp_layer *l, int i, double value) {
+bool onnx_all_are(const onnx_passes *p, const hp_layer *l, int i, double value) {
     const float *data = data_of(p, l, i);
     if (!data) return false;
     for (int64_t k = 0; k < p->r->graph->param[l->param[i]].count; k++)
@@ -30,15 +30,7 @@ static bool all_are(const onnx_passes *p, const hp_layer *l, int i, double value
     return true;
 }
 
-static bool is_factor(const onnx_passes *p, const hp_layer *l, double value) {
-    return l && l->op == HP_SCALE && l->act == HP_ACT_NONE && l->n_param == 1 && all_are(p, l, 0, value);
-}
-
-static bool is_shift(const onnx_passes *p, const hp_layer *l, double value) {
-    return l && l->n_param == 2 && all_are(p, l, 0, 1) && all_are(p, l, 1, value);
-}
-
-static void replace_tensor(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x) {
+void onnx_replace_layer(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x) {
     for (int i = 0; i < l->n_in; i++) p->uses[l->in[i]]--;
     l->op = op;
     l->act = act;
@@ -47,38 +39,6 @@ static void replace_tensor(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act a
     l->in[0] = x;
     l->n_param = 0;
     p->uses[x]++;
-}
-
-/* --- hard swish: x clamp(x + 3, 0, 6) / 6, the division anywhere, or x hardsigmoid(x) --- */
-
-/* Is `tensor` clamp(x + 3, 0, 6), with no other reader? */
-static bool is_clamped(const onnx_passes *p, int32_t tensor, int32_t x) {
-    const hp_layer *clip = sole_maker(p, tensor, HP_ACT);
-    if (!clip ||
-        !(clip->act == HP_ACT_RELU6 || (clip->act == HP_ACT_CLIP && clip->act_a == 0 && clip->act_b == 6)))
-        return false;
-    const hp_layer *shift = sole_maker(p, clip->in[0], HP_SCALE);
-    return is_shift(p, shift, 3) && shift->in[0] == x;
-}
-
-static bool is_gate(const onnx_passes *p, int32_t tensor, int32_t x) {
-    const hp_layer *gate = sole_maker(p, tensor, HP_ACT), *sixth = sole_maker(p, tensor, HP_SCALE);
-    if (gate && gate->act == HP_ACT_HSIGMOID)
-        return gate->in[0] == x && fabs(gate->act_a - 1.0 / 6) < 1e-6 && gate->act_b == 0.5;
-    return is_factor(p, sixth, 1.0 / 6) && is_clamped(p, sixth->in[0], x);
-}
-
-static bool hard_swish(onnx_passes *p, hp_layer *l) {
-    const bool sixth = is_factor(p, l, 1.0 / 6);
-    const hp_layer *product = l->op == HP_MUL ? l : sixth ? sole_maker(p, l->in[0], HP_MUL) : NULL;
-    if (!product || product->act != HP_ACT_NONE) return false;
-    for (int k = 0; k < 2; k++) {
-        const int32_t x = product->in[k], gate = product->in[1 - k];
-        if (sixth ? !is_clamped(p, gate, x) : !is_gate(p, gate, x)) continue;
-        replace_tensor(p, l, HP_ACT, HP_ACT_HSWISH, x);
-        return true;
-    }
-    return false;
 }
 
 /* --- x + x s = x (1 + s), s a vector --- */
@@ -111,13 +71,13 @@ static bool gated_sum(onnx_passes *p, hp_layer *l) {
     hp_graph *g = p->r->graph;
     if (l->op != HP_ADD || l->act != HP_ACT_NONE) return false;
     for (int k = 0; k < 2; k++) {
-        hp_layer *product = sole_maker(p, l->in[k], HP_MUL);
+        hp_layer *product = onnx_sole_maker(p, l->in[k], HP_MUL);
         const int32_t x = l->in[1 - k];
         if (!product || product->act != HP_ACT_NONE || product->in[0] != x) continue;
         const int32_t s = product->in[1], sum = product->out;
         if (g->tensor[s].h * (int64_t)g->tensor[s].w != 1 || g->tensor[x].h * (int64_t)g->tensor[x].w == 1)
             continue;
-        replace_tensor(p, product, HP_SCALE, HP_ACT_NONE, s);
+        onnx_replace_layer(p, product, HP_SCALE, HP_ACT_NONE, s);
         g->tensor[sum].h = g->tensor[sum].w = 1;
         add_vector(p, product, HP_PARAM_FACTOR, "factor", vector_of_ones(p, g->tensor[s].c), g->tensor[s].c);
         add_vector(p, product, HP_PARAM_BIAS, "bias", vector_of_ones(p, g->tensor[s].c), g->tensor[s].c);
@@ -187,12 +147,12 @@ static bool fold_into_host(onnx_passes *p, hp_layer *l) {
         [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true, [HP_SCALE] = true};
     if (l->op != HP_SCALE || l->act != HP_ACT_NONE) return false;
     hp_layer *host = onnx_maker(p, l->in[0]);
-    if (!hosts[host->op] || !sole_maker(p, l->in[0], (hp_layer_op)host->op) || host->act != HP_ACT_NONE)
+    if (!hosts[host->op] || !onnx_sole_maker(p, l->in[0], (hp_layer_op)host->op) || host->act != HP_ACT_NONE)
         return false;
     const int64_t channels = p->r->graph->tensor[l->out].c;
     const float *factor = data_of(p, l, 0), *more = data_of(p, l, 1);
     const bool has_bias = host->n_param > 1 || l->n_param > 1, known = factor && (l->n_param == 1 || more);
-    if (!(factor && all_are(p, l, 0, 1))) scale_weights(p, host, factor, channels);
+    if (!(factor && onnx_all_are(p, l, 0, 1))) scale_weights(p, host, factor, channels);
     if (has_bias) scale_bias(p, host, 1, factor, more, known, channels);
     p->as[l->out] = host->out;
     p->r->note[host->out] = p->r->note[l->out];
@@ -208,7 +168,7 @@ static void rewrite(onnx_passes *p) {
     for (int l = 0; l < g->n_layer; l++) {
         hp_layer *layer = &g->layer[l];
         for (int k = 0; k < layer->n_in; k++) layer->in[k] = p->as[layer->in[k]];
-        if (!hard_swish(p, layer) && !gated_sum(p, layer)) fold_into_host(p, layer);
+        if (!onnx_act_pattern(p, layer) && !gated_sum(p, layer)) fold_into_host(p, layer);
     }
 }
 

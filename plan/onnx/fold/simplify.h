@@ -14,6 +14,14 @@ typedef struct onnx_passes {
 
 /* The layer that computes the tensor. */
 hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor);
+/* The maker, if it has this operator, only one layer reads what it makes and the model does not quantise it. */
+hp_layer *onnx_sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op);
+/* Are all elements of the layer's parameter `i` (nearly) this number? */
+bool onnx_all_are(const onnx_passes *p, const hp_layer *l, int i, double value);
+/* The layer turns into another, of one input and no parameters; act_a, act_b are 0. */
+void onnx_replace_layer(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x);
+/* A layer that ends an activation's pattern becomes the activation (fold/acts.c). */
+bool onnx_act_pattern(onnx_passes *p, hp_layer *l);
 /* The parameter's data, copied so that they may be changed; NULL when they are not known. */
 float *onnx_own(onnx_passes *p, int32_t param);
 /* Adds a bias of zeros; `known`: with data. */

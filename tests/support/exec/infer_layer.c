@@ -170,10 +170,7 @@ void cell_free(cell *c) {
 static void start_devices(cell *c) {
     c->program = (hp_program){.mode = HP_MODE_INFER, .dtype = (int32_t)c->real};
     c->config = (hp_device_config){.program = &c->program, .graph = &c->s.g, .constants = c->constants};
-    c->infer = (hp_infer){.config = &c->config,
-                          .arena = c->arena,
-                          .loops = hp_kernels_pick()->loops,
-                          .packed = HP_NEW(c->arena, bool, 2)};
+    c->infer = (hp_infer){.config = &c->config, .arena = c->arena, .packed = HP_NEW(c->arena, bool, 2)};
 }
 
 cell *cell_new(uint64_t seed, int op) {
@@ -264,7 +261,7 @@ void part_start(cell *c, part *p, const hp_box *out, bool in_place) {
     p->pack = calloc((size_t)p->b.shape.oc + 1, 8);
     p->b.pack_forward = p->pack;
     c->infer.packed[1] = false;
-    const hp_infer_host host = {.loops = c->infer.loops, .wide = &hp_infer_loops_f64};
+    const hp_infer_host host = {.loops = hp_kernels_pick()->loops, .wide = &hp_infer_loops_f64};
     if (hp_infer_prepare(&host, &c->infer, &p->b, &p->kernel, &err) != HP_OK) fail_msg("%s", err.text);
 }
 

@@ -118,10 +118,7 @@ matrix_cell *matrix_cell_end(matrix_cell *m) {
     m->role = (hp_role){.buffer = m->buffer, .pack_forward = m->pack_of};
     c->config = (hp_device_config){
         .program = &c->program, .graph = &c->s.g, .role = &m->role, .constants = c->constants};
-    c->infer = (hp_infer){.config = &c->config,
-                          .arena = c->arena,
-                          .loops = hp_kernels_pick()->loops,
-                          .packed = HP_NEW(c->arena, bool, 2)};
+    c->infer = (hp_infer){.config = &c->config, .arena = c->arena, .packed = HP_NEW(c->arena, bool, 2)};
     set_real(m, HP_F32);
     return m;
 }
