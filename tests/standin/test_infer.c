@@ -105,8 +105,11 @@ typedef struct tally {
 
 /* e^x and tanh have a GPU's own last bits, so that a byte made of them may be its neighbour. */
 static bool is_smooth(const cell *c) {
-    const int act = c->s.layer[1].act;
-    return act == HP_ACT_SIGMOID || act == HP_ACT_TANH;
+    static const bool smooth[HP_ACTS] = {
+        [HP_ACT_SIGMOID] = true, [HP_ACT_TANH] = true,      [HP_ACT_ERF] = true,
+        [HP_ACT_GELU] = true,    [HP_ACT_GELU_TANH] = true, [HP_ACT_SILU] = true};
+    const hp_layer *l = &c->s.layer[1];
+    return smooth[l->act] && !(l->op == HP_ACT && dtype_of(c, 0) == HP_U8); /* a table, from the host */
 }
 
 static void compare_bytes(cell *c, const unsigned char *cpu, const unsigned char *gpu, int64_t n, int worst,

@@ -45,6 +45,97 @@ static bool hard_swish(onnx_passes *p, hp_layer *l) {
     return false;
 }
 
+/* --- x (1 + erf(x / sqrt(2))) / 2, its form with tanh, x sigmoid(x); factors anywhere --- */
+
+/* factor * tensor + bias, the same for all channels. */
+typedef struct affine {
+    int32_t tensor;
+    double factor, bias;
+} affine;
+
+static bool is_uniform(const onnx_passes *p, const hp_layer *l, int i, double *value) {
+    const float *data = i < l->n_param ? p->r->data[l->param[i]].data : NULL;
+    if (i >= l->n_param) return true;
+    if (!data) return false;
+    *value = (double)data[0];
+    return onnx_all_are(p, l, i, *value);
+}
+
+static affine affine_of(const onnx_passes *p, int32_t tensor) {
+    affine a = {tensor, 1, 0};
+    for (const hp_layer *l; (l = onnx_sole_maker(p, a.tensor, HP_SCALE)) && l->act == HP_ACT_NONE;) {
+        double factor = 1, bias = 0;
+        if (!is_uniform(p, l, 0, &factor) || !is_uniform(p, l, 1, &bias)) break;
+        a = (affine){l->in[0], a.factor * factor, a.factor * bias + a.bias};
+    }
+    return a;
+}
+
+static bool close_to(double v, double want) {
+    return fabs(v - want) < 1e-5;
+}
+
+/* The layer that multiplies x with what it returns as `other`; NULL: there is none. */
+static const hp_layer *times(const onnx_passes *p, int32_t tensor, int32_t x, int32_t *other) {
+    const hp_layer *l = onnx_sole_maker(p, tensor, HP_MUL);
+    if (!l || l->act != HP_ACT_NONE || (l->in[0] != x && l->in[1] != x)) return NULL;
+    *other = l->in[l->in[0] == x];
+    return l;
+}
+
+static bool is_cube(const onnx_passes *p, int32_t tensor, int32_t x) {
+    int32_t square, again;
+    return times(p, tensor, x, &square) && times(p, square, x, &again) && again == x;
+}
+
+/* sqrt(2 / pi) (x + 0.044715 x^3) */
+static bool is_gelu_argument(const onnx_passes *p, affine a, int32_t x) {
+    const hp_layer *sum = onnx_sole_maker(p, a.tensor, HP_ADD);
+    if (!sum || sum->act != HP_ACT_NONE || !close_to(a.factor, 0.7978845608) || a.bias != 0) return false;
+    for (int k = 0; k < 2; k++) {
+        const affine cube = affine_of(p, sum->in[1 - k]);
+        if (sum->in[k] == x && close_to(cube.factor, 0.044715) && cube.bias == 0 &&
+            is_cube(p, cube.tensor, x))
+            return true;
+    }
+    return false;
+}
+
+/* The activation that is factor times x times the gate; HP_ACT_NONE: there is none. */
+static hp_act gated(const onnx_passes *p, affine gate, double factor, int32_t x) {
+    const hp_layer *l = onnx_sole_maker(p, gate.tensor, HP_ACT);
+    const double slope = gate.factor * factor, shift = gate.bias * factor;
+    const bool half = close_to(slope, 0.5) && close_to(shift, 0.5);
+    if (!l) return HP_ACT_NONE;
+    const affine a = affine_of(p, l->in[0]);
+    if (l->act == HP_ACT_SIGMOID && l->in[0] == x && close_to(slope, 1) && close_to(shift, 0))
+        return HP_ACT_SILU;
+    if (l->act == HP_ACT_ERF && half && a.tensor == x && close_to(a.factor, 0.7071067812) && a.bias == 0)
+        return HP_ACT_GELU;
+    return l->act == HP_ACT_TANH && half && is_gelu_argument(p, a, x) ? HP_ACT_GELU_TANH : HP_ACT_NONE;
+}
+
+/* x itself or a multiple of it, times a gate; the whole may be multiplied once more. */
+static bool gated_product(onnx_passes *p, hp_layer *l) {
+    double whole = 1;
+    const hp_layer *product = l;
+    if (l->op == HP_SCALE && l->act == HP_ACT_NONE && l->n_param == 1 && is_uniform(p, l, 0, &whole))
+        product = onnx_sole_maker(p, l->in[0], HP_MUL);
+    if (!product || product->op != HP_MUL || product->act != HP_ACT_NONE) return false;
+    for (int k = 0; k < 2; k++) {
+        const affine gate = affine_of(p, product->in[1 - k]), from = affine_of(p, product->in[k]);
+        const affine own = {product->in[k], 1, 0}, choices[] = {own, from};
+        for (int i = 0; i < 2; i++) {
+            const affine x = choices[i];
+            const hp_act act = x.bias == 0 ? gated(p, gate, whole * x.factor, x.tensor) : HP_ACT_NONE;
+            if (act == HP_ACT_NONE) continue;
+            onnx_replace_layer(p, l, HP_ACT, act, x.tensor);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool onnx_act_pattern(onnx_passes *p, hp_layer *l) {
-    return hard_swish(p, l);
+    return hard_swish(p, l) || gated_product(p, l);
 }

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static hp_status emit_act(onnx_call *c, const onnx_value *x, hp_act act, double a, double b) {
     int32_t y = x->tensor;
@@ -34,6 +35,35 @@ hp_status onnx_read_hardswish(onnx_call *c) {
 
 hp_status onnx_read_tanh(onnx_call *c) {
     return plain_act(c, HP_ACT_TANH);
+}
+
+hp_status onnx_read_erf(onnx_call *c) {
+    return plain_act(c, HP_ACT_ERF);
+}
+
+hp_status onnx_read_gelu(onnx_call *c) {
+    const char *form = "none";
+    HP_TRY(onnx_attr_text(c, "approximate", &form));
+    if (strcmp(form, "none") == 0) return plain_act(c, HP_ACT_GELU);
+    if (strcmp(form, "tanh") == 0) return plain_act(c, HP_ACT_GELU_TANH);
+    return onnx_fail(c, "its approximation '%.40s' is neither none nor tanh", form);
+}
+
+/* A square or a cube: products. */
+hp_status onnx_read_pow(onnx_call *c) {
+    onnx_value *x;
+    double power = 0;
+    int32_t y;
+    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_number(c, 1, "exponent", &power));
+    if (power != 2 && power != 3)
+        return onnx_fail(c, "its exponent is %g: only 2 and 3 are supported", power);
+    hp_layer l = {.op = HP_MUL, .n_in = 2, .in = {x->tensor, x->tensor}};
+    HP_TRY(onnx_emit(c, l, 0, &y));
+    l.in[1] = y;
+    if (power == 3) HP_TRY(onnx_emit(c, l, 0, &y));
+    onnx_result_like(c, y, x);
+    return HP_OK;
 }
 
 hp_status onnx_read_hardsigmoid(onnx_call *c) {

@@ -170,7 +170,10 @@ draw draw_point(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_ACT, HP_ADD, HP_CONCAT, HP_DROPOUT};
     draw d = {.layer = {.op = ops[round % 4], .n_in = 1, .p = 0.3f}, .samples = pick(round, &c, 1, 3)};
-    d.layer.act = d.layer.op == HP_ACT || d.layer.op == HP_ADD ? pick(round, &c, 0, 2) : 0;
+    static const int acts[] = {HP_ACT_NONE, HP_ACT_RELU,      HP_ACT_RELU6,
+                               HP_ACT_GELU, HP_ACT_GELU_TANH, HP_ACT_SILU}; /* the first three of sums too */
+    const int trained = d.layer.op == HP_ACT ? 6 : d.layer.op == HP_ADD ? 3 : 1;
+    d.layer.act = acts[pick(round, &c, 0, trained - 1)];
     if (d.layer.op == HP_ADD) d.layer.n_in = 2;
     if (d.layer.op == HP_CONCAT) d.layer.n_in = pick(round, &c, 2, 4);
     d.out = (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};

@@ -298,7 +298,7 @@ static case_result case_run(const char *folder, case_runner *run, char *why, siz
 
 const char case_ops[] = " Conv ConvTranspose BatchNormalization MaxPool AveragePool GlobalAveragePool "
                         "GlobalMaxPool Resize Upsample Gemm "
-                        "MatMul Add Sub Mul Div Clip Relu HardSigmoid HardSwish Sigmoid Tanh "
+                        "MatMul Add Sub Mul Div Clip Relu HardSigmoid HardSwish Sigmoid Tanh Gelu Erf Pow "
                         "LeakyRelu Concat Reshape Flatten Squeeze "
                         "Unsqueeze Transpose Softmax Identity Dropout Pad ReduceMean ReduceMax Shape "
                         "Gather Slice Cast ConstantOfShape "

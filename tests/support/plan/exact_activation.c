@@ -21,6 +21,14 @@ double exact_activation(const hp_layer *l, double v) {
         return v < 0 ? l->act_a * v : v;
     case HP_ACT_TANH:
         return tanh(v);
+    case HP_ACT_ERF:
+        return erf(v);
+    case HP_ACT_GELU:
+        return v * (1 + erf(v / sqrt(2))) / 2;
+    case HP_ACT_GELU_TANH:
+        return v * (1 + tanh(sqrt(2 / acos(-1)) * (v + 0.044715 * v * v * v))) / 2;
+    case HP_ACT_SILU:
+        return v / (1 + exp(-v));
     default:
         return v;
     }

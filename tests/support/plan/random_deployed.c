@@ -8,7 +8,13 @@ static const hp_tensor *tensor_of(const hp_builder *b, int x) {
 }
 
 static int random_act(hp_builder *b, dice *d, int x, const char *name) {
-    switch (roll(d, 0, 6)) {
+    switch (roll(d, 0, 9)) {
+    case 6:
+        return hp_build_act(b, x, name, HP_ACT_GELU);
+    case 7:
+        return hp_build_act(b, x, name, HP_ACT_GELU_TANH);
+    case 8:
+        return hp_build_act(b, x, name, HP_ACT_SILU);
     case 0:
         return hp_build_act_with(b, x, name, HP_ACT_CLIP, -0.4, 0.9);
     case 1:

@@ -12,7 +12,7 @@ bool coin(dice *d) {
 int random_block(hp_builder *b, dice *d, int x) {
     const int c = b->g->tensor[x].c;
     const int h = b->g->tensor[x].h < b->g->tensor[x].w ? b->g->tensor[x].h : b->g->tensor[x].w;
-    switch (roll(d, 0, 6)) {
+    switch (roll(d, 0, 7)) {
     case 0: { /* residual, batch norm fused with the addition */
         int y = hp_build_conv(b, x, "a", c, (hp_window){3, 1, 1, 1, false});
         y = hp_build_act(b, hp_build_bn(b, y, "na"), "ra", HP_ACT_RELU);
@@ -39,6 +39,11 @@ int random_block(hp_builder *b, dice *d, int x) {
         int y = hp_build_act(b, hp_build_bn(b, x, "n"), "r", HP_ACT_RELU);
         return hp_build_concat(b, x, hp_build_conv(b, y, "a", roll(d, 1, 5), (hp_window){3, 1, 1, 1, false}),
                                "cat");
+    }
+    case 6: { /* activations whose derivative follows from what they read */
+        static const hp_act acts[] = {HP_ACT_GELU, HP_ACT_GELU_TANH, HP_ACT_SILU};
+        const int y = hp_build_conv(b, x, "a", c, (hp_window){1, 1, 0, 1, coin(d)});
+        return hp_build_act(b, hp_build_bn(b, y, "n"), "curve", acts[roll(d, 0, 2)]);
     }
     default: {
         const int y = hp_build_conv(b, x, "a", roll(d, 1, 12),
