@@ -72,6 +72,27 @@ expect 0 run run.db --steps 2 --trace again.db --eval --data synthetic
 grep -q accuracy out || complain "--eval shows no accuracy"
 expect 0 run cpu.db --plan dp=1 --launcher none --steps 1 --device ref
 
+# --- the device that computes nothing runs every task of the cpu's program, in its memory ---
+spans() { # of the second step, by rank and task: phase, kind, label and bytes, without the times
+  expect 0 export --csv "$1" -o spans.csv
+  awk -F, '$4 == 1 { print $1, $3, $5, $6, $7, $NF }' spans.csv | sort
+}
+for what in --strategy=dp=2,stages=2,micro=2,sched=1f1b "--strategy=sp=2x1 --mode=infer --prec=int8"; do
+  # shellcheck disable=SC2086
+  expect 0 simulate --net cnn --image 28 --batch 8 --machine local --device null $what --out null.db
+  expect 0 run null.db --steps 3 --trace null-run.db --json
+  python3 - out <<'EOF' || complain "$what: null counts something, or plans other memory than it uses"
+import json, sys
+final = json.loads(open(sys.argv[1]).readlines()[-1])
+assert final["loss"] == 0 and final["peak_bytes"] == final["planned_bytes"], final
+EOF
+  expect 0 run null.db --device cpu --steps 3 --trace cpu-run.db
+  spans null-run.db >null.spans
+  spans cpu-run.db >cpu.spans
+  [ -s null.spans ] && cmp -s null.spans cpu.spans || complain "$what: null runs other tasks than the cpu"
+  expect 0 run cpu-run.db --device null --steps 1
+done
+
 # --- refusals: one message, the documented code, nothing left behind ---
 expect 3 run cpu.db --launcher none
 expect 3 run cpu.db --plan dp=3
