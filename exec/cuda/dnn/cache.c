@@ -1,5 +1,5 @@
 /* cache.c - choices kept from run to run in the user's cache, a file per GPU model and version of cuDNN:
- * what one run has timed, all ranks of the next one use. Written behind every new choice, so that a run that
+ * what one run has timed, all ranks of the next one use. Written after every new choice, so that a run that
  * is killed loses none. */
 #include "exec/cuda/dnn/engine.h"
 #include "plan/base/hash.h"
@@ -75,7 +75,7 @@ void hp_dnn_cache_read(hp_dnn *d) {
 }
 
 /* What another rank has written meanwhile stays there, so that the next run's agree, and is taken where there
- * is no choice yet. Two that write at one moment may lose one's: it is there again behind its next choice. */
+ * is no choice yet. Two that write at one moment may lose one's: it is written again after its next choice. */
 void hp_dnn_cache_write(hp_dnn *d) {
     char path[HP_DNN_PATH];
     hp_dnn_cache_path(d, ".json", path, sizeof path);

@@ -3,7 +3,7 @@
  *
  * All tensors are dense (N, H, W, C); filters (K, R, S, C/groups). cuDNN is told nothing of 2^31 elements or
  * more, for which it has few engines or none: such an operation becomes several, of samples or of strips of
- * rows (dnn/strips.h), behind one plan. So does one whose good engines want more workspace than there is.
+ * rows (dnn/strips.h), as one plan. So does one whose good engines want more workspace than there is.
  * Source: cuDNN 9 graph API; NVIDIA, "cuDNN Developer Guide". */
 #ifndef HP_DNN_H
 #define HP_DNN_H
@@ -69,7 +69,7 @@ void hp_dnn_close(hp_dnn *dnn);
  * engines were refused. */
 hp_status hp_dnn_plan_conv(hp_dnn *dnn, const hp_dnn_conv *c, int64_t workspace, hp_dnn_plan **plan,
                            hp_error *err);
-/* Does the plan add bias and z and apply act? If not, all three are the caller's, behind it. */
+/* Does the plan add bias and z and apply act? If not, the caller applies all three after it. */
 bool hp_dnn_plan_fused(const hp_dnn_plan *p);
 int64_t hp_dnn_plan_workspace(const hp_dnn_plan *p);
 /* cuDNN's number of the engine; 0: the generic one, without tensor cores. */

@@ -186,7 +186,7 @@ static cudnnBackendDescriptor_t pointwise(hp_dnn_owner *o, cudnnPointwiseMode_t 
 
 enum { MOST_OPERATIONS = 4, FIRST_INNER = 16 };
 
-typedef struct chain { /* operations one behind another */
+typedef struct chain { /* operations one after another */
     hp_dnn_owner *o;
     const hp_dnn_conv *c;
     cudnnBackendDescriptor_t op[MOST_OPERATIONS], last; /* last: the tensor that they end in */

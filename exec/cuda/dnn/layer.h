@@ -5,7 +5,7 @@
 #include "exec/cuda/runtime/device.h"
 #include "exec/cuda/dnn/dnn.h"
 
-/* Rows or columns behind the last window, or (negative) unread there. */
+/* Rows or columns of padding after the last window; negative: inputs there that no window reads. */
 static inline int32_t hp_dnn_behind(int out, int stride, int kernel, int dilation, int before, int in) {
     return (out - 1) * stride + (kernel - 1) * dilation + 1 - before - in;
 }

@@ -26,7 +26,7 @@ static void align(hp_dnn_piece *p) {
     while ((p->x_at * bytes | p->y_at * bytes) % p->conv.alignment) p->conv.alignment /= 2;
 }
 
-/* Rows or columns that are cut away: all in front; behind, less than a stride is none of cuDNN's business. */
+/* Rows or columns that are cut away: all in front; at the end, cuDNN ignores less than a stride. */
 typedef struct margin {
     int32_t top, left, bottom, right;
 } margin;

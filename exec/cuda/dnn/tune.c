@@ -57,7 +57,7 @@ static hp_status once(hp_dnn *d, const hp_dnn_conv *c, const trial *t, const hp_
     return HP_OK;
 }
 
-/* The least of a few runs behind one that warms up. */
+/* The least of a few runs after one that warms up. */
 static hp_status time_of(hp_dnn *d, const hp_dnn_conv *c, const trial *t, const hp_dnn_engine *e,
                          float *least, hp_error *err) {
     HP_TRY(once(d, c, t, e, least, err));

@@ -137,7 +137,7 @@ template <int BN> struct Warps {
     }
 };
 
-/* A word of chunk `chunk` of the row `down` (a multiple of 8) behind the lane's first, which has `swap` in
+/* A word of chunk `chunk` of the row `down` (a multiple of 8) after the lane's first, which has `swap` in
  * place of row / 2 % 4: what is left of swizzled(), so that addresses differ by constants. */
 static __device__ inline uint32_t word_at(const uint4 *first, int down, int chunk, int swap) {
     return ((const uint32_t *)(first + down * CHUNKS + (chunk ^ swap)))[threadIdx.x % 4];

@@ -96,7 +96,7 @@ cudaError_t hp_cuda_conv_real(const hp_cuda_real *c, cudaStream_t s) {
     return HP_LAUNCH(conv_real, grid, THREADS, s, *c);
 }
 
-/* --- behind the library --- */
+/* --- after the library --- */
 
 template <int V>
 static __global__ void finish_real(hp_cuda_finish f, const float *bias, int64_t n, int32_t channels) {

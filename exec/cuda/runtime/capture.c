@@ -1,6 +1,6 @@
 /* capture.c - work of the compute stream that is kept and given again: CUDA graphs, by stream capture.
  *
- * Events behind captured work are nodes of the graph: "each launch of the graph will record event to capture
+ * Events recorded after captured work are nodes of the graph: "each launch of the graph will record event to capture
  * execution of the node's dependencies" ("CUDA Runtime API", cudaGraphAddEventRecordNode), so that other
  * streams and the host wait for the last launch as they do for the last record.
  *

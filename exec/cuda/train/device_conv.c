@@ -12,7 +12,7 @@ typedef struct product {
     hp_dnn_plan *conv; /* one of the two */
     hp_lt_plan *dense;
     hp_dtype dtype, gradient; /* of activations, of what the library gives for the weights */
-    bool add_bias;            /* behind the plan, which does not */
+    bool add_bias;            /* after the plan, which does not */
     int64_t own;              /* bytes of scratch in front of the workspace */
 } product;
 

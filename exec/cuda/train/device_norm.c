@@ -5,13 +5,13 @@
 
 /* hp_running_factors, with the replica left open: kernels read it in the step. */
 static void set_running(hp_cuda_norm *n, const hp_bound *b) {
-    const int64_t skipped = b->task->offset >> 32, behind = b->task->offset & UINT32_MAX;
+    const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
     const bool alone = b->bn != HP_BN_ALL, last = b->task->flags & HP_FLAG_LAST;
     n->fresh = (double)b->layer->momentum;
     n->keep = 1 - n->fresh;
     n->before[0] = (double)(1 + skipped);
     n->before[1] = b->task->flags & HP_FLAG_FIRST && alone ? b->micro : 0;
-    n->after[0] = last ? (double)behind + (alone ? (double)(b->dp - 1) * b->micro : 0) : 0;
+    n->after[0] = last ? (double)following + (alone ? (double)(b->dp - 1) * b->micro : 0) : 0;
     n->after[1] = last && alone ? -b->micro : 0;
 }
 

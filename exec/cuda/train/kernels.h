@@ -61,7 +61,7 @@ typedef struct hp_cuda_norm {
     int32_t channels, oh, ow;
     bool all;       /* every pixel counts in the statistics; else those within: */
     hp_box counted; /* relative to the box */
-    double pixels;  /* behind the statistics, on all ranks */
+    double pixels;  /* that the statistics cover, on all ranks */
     double eps;
     hp_clamp clamp;
     const void *x, *added, *dy;

@@ -1,6 +1,6 @@
 /* norm.cu - batch norm: statistics in one pass over the input, normalise + add + activation in a
  * second; backward the same two. Sums in float64. Where ranks share their statistics the sums are a task of
- * their own, with an all-reduce behind it. Definition: exec/device/ref/norm.c. */
+ * their own, with an all-reduce after it. Definition: exec/device/ref/norm.c. */
 #include "exec/cuda/train/sums.h"
 
 static __device__ inline bool counts(const hp_cuda_norm &n, int64_t pixel) {
@@ -44,7 +44,7 @@ template <typename T, int V> struct SharedTerm {
     }
 };
 
-/* dy behind the activation's mask. */
+/* dy after the activation's mask. */
 template <typename T, int V>
 static __device__ inline void masked(const hp_cuda_norm &n, int64_t i, float (&g)[V]) {
     float y[V];

@@ -42,7 +42,7 @@ static int64_t pack_bytes(const hp_device *d, const hp_bound *b, bool backward) 
     return ids[b->layer_id] < 0 ? 0 : d->config.role->buffer[ids[b->layer_id]].bytes;
 }
 
-/* Where a repacked task keeps its weights: in scratch, behind the library's own. */
+/* Where a repacked task keeps its weights: in scratch, after the library's own. */
 static int64_t repack_at(const hp_onednn_kernel *k) {
     return (hp_onednn_kernel_scratch_bytes(k) + 63) / 64 * 64;
 }

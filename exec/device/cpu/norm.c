@@ -32,7 +32,7 @@ static int64_t rows_of(const hp_bound *b) {
     return b->out_elems / b->shape.oc;
 }
 
-/* Pixels behind the statistics. */
+/* Pixels that the statistics cover. */
 static double pixels_of(const hp_bound *b) {
     return (double)(b->sums ? b->task->count : rows_of(b));
 }
@@ -162,7 +162,7 @@ static void data_factors(const hp_bound *b, const norm_scratch *n, const double 
     }
 }
 
-/* dx of pixels first .. first+count-1, from the gradient `g` behind mask `y`; the mean terms where they
+/* dx of pixels first .. first+count-1, from the gradient `g` masked by `y`; the mean terms where they
  * count. */
 static void data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n, const float *g,
                           const float *y, int64_t first, int64_t count, bool counts) {
@@ -173,7 +173,7 @@ static void data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n
                                    counts ? n->b : n->zero, count, b->shape.oc, hp_clamp_of(b->layer->act));
 }
 
-/* Row by row: the pixels before, inside and behind those that count. */
+/* Row by row: the pixels before, inside and after those that count. */
 static void shared_data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n, const float *g,
                                  const float *y) {
     const hp_shape *s = &b->shape;
@@ -189,7 +189,7 @@ static void shared_data_gradient(hp_device *d, const hp_bound *b, const norm_scr
     }
 }
 
-/* The gradient behind the activation's mask, to the residual branch; may be in place. */
+/* The gradient after the activation's mask, to the residual branch; may be in place. */
 static void residual_gradient(hp_device *d, const hp_bound *b, float *keep) {
     if (mask_of(b))
         d->kernels->point.clamp_bwd(keep, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer->act));

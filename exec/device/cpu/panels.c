@@ -151,7 +151,7 @@ static void place_pixels(const pass *a, cursor *at, block *k, int n) {
     }
 }
 /* Pixels of a tile. Few let what becomes of one tile's sums overlap with the next one's products, as far as
- * the panel stays in the first-level cache; more save its traffic from behind; and a narrow panel needs them
+ * the panel stays in the first-level cache; more save its traffic from the next level; and a narrow panel needs them
  * to fill the processor's pipeline. Measured on a Zen 4 core. */
 static int tile_of(int64_t panel_bytes, int vecs) {
     enum { FIRST_LEVEL = 16 << 10, SECOND_LEVEL = 256 << 10 };

@@ -92,7 +92,7 @@ void hp_ref_bn_stats(const hp_bound *b, const hp_step *s) {
 
 /* --- backward --- */
 
-/* dy behind the activation's mask. */
+/* dy after the activation's mask. */
 static double masked(const hp_bound *b, int64_t i) {
     const hp_clamp k = hp_clamp_of(b->layer->act);
     const double *dy = b->dy, *y = b->y;
