@@ -18,7 +18,7 @@ typedef struct hp_work {
     double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
 } hp_work;
 
-/* Of a processor that nobody has measured: the ridge of a 2020s device lies between 5 and 50. */
+/* Of a processor without measurements: the ridge of a 2020s device lies between 5 and 50. */
 #define HP_MACS_PER_BYTE 10.0
 
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);
