@@ -107,6 +107,8 @@ foreach(script ${scripts})
   set_tests_properties(${name} PROPERTIES LABELS cli TIMEOUT 600 COST 20
     ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
+# a whole epoch on two ranks, which wait for each other at every step: nothing beside it
+set_tests_properties(cli_readme PROPERTIES PROCESSORS 2)
 # tests/fuzz/fuzz_NAME.c: libFuzzer targets; tests/fuzz/run.sh runs them
 if(HPLAN_FUZZ AND HPLAN_HAVE_EXEC)
   file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)

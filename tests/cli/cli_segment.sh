@@ -7,7 +7,7 @@ set -uo pipefail
 need_executor
 here=$(cd "$(dirname "$0")" && pwd)
 
-python3 "$here/make_discs.py" discs 40 52 8 3
+python3 "$here/../support/make_discs.py" discs 40 52 8 3
 
 # --- any split gives the same numbers: the masks have pixels that do not count, and the last test batch is not full ---
 expect 0 simulate --net unet:2 --image 40x52 --classes 2 --machine local --device ref --batch 4 --strategy micro=2 --out one.db

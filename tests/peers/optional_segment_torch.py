@@ -88,7 +88,7 @@ def main():
     net = UNet(FILTERS, 2).float()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        subprocess.run([sys.executable, HERE / "make_discs.py", folder / "data", str(H), str(W), "8", "3"], check=True)
+        subprocess.run([sys.executable, HERE.parent / "support/make_discs.py", folder / "data", str(H), str(W), "8", "3"], check=True)
         write(folder / "w.safetensors", net.state_dict())
         mine, final = ours(hplan, folder, strategy, steps)
         losses, test = theirs(net.double(), folder / "data", steps)
