@@ -50,4 +50,7 @@ int64_t larger(int64_t a, int64_t b);
 /* Points the backward task's gradient of input `gradient` at dy and (`forward`) the output at the input. */
 void rig_make_in_place(rig *r, bool forward, int gradient);
 
+/* Two runs of the layer give the same bits, whatever the scratch memory held. */
+void runs_twice_alike(const hp_device_ops *ops, const draw *d);
+
 #endif
