@@ -72,7 +72,7 @@ static const hp_row *measured_row(const hp_cost_table *t, const hp_machine *m, c
     const hp_row *row = hp_rows_find(t, HP_ROW_ALLREDUCE, link, key);
     if (row || c->by != HP_WIRE_ANY) return row;
     hp_allreduce_case published = *c; /* of no back end in particular: what was published of NCCL */
-    published.by = HP_CARRIER_NCCL;
+    published.by = HP_WIRE_NCCL;
     return measured_row(t, m, &published);
 }
 
@@ -80,7 +80,7 @@ static const hp_row *measured_row(const hp_cost_table *t, const hp_machine *m, c
  * devices whose back end is left open, and of NCCL, how a library does it is its own affair. */
 static hp_algorithm algorithm_of(const hp_machine *m, const hp_allreduce_case *c) {
     const bool open = c->by == HP_WIRE_ANY && !m->device.is_cpu;
-    return open || c->by == HP_CARRIER_NCCL ? HP_ALGORITHM_LIBRARY : c->algorithm;
+    return open || c->by == HP_WIRE_NCCL ? HP_ALGORITHM_LIBRARY : c->algorithm;
 }
 
 /* From messages alone. */

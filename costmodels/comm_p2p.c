@@ -27,7 +27,7 @@ const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire 
     if (by == HP_WIRE_ANY) return NULL;
     const char *link = same_node ? m->intra.name : m->inter.name;
     const hp_row *peer =
-        by == HP_CARRIER_MPI && same_node && message ? hp_rows_find(t, HP_ROW_PATH, link, "ipc") : NULL;
+        by == HP_WIRE_MPI && same_node && message ? hp_rows_find(t, HP_ROW_PATH, link, "ipc") : NULL;
     const hp_row *path = peer ? peer : hp_rows_find(t, HP_ROW_PATH, link, hp_backend_names[by - 1]);
     HP_ASSERT(path); /* the shipped table has a row for every back end */
     return path;

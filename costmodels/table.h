@@ -61,8 +61,8 @@ double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work 
  * one, the link as the machine describes it. */
 typedef enum hp_wire {
     HP_WIRE_ANY = HP_COMM_AUTO,
-    HP_CARRIER_MPI = 1 + HP_BACKEND_MPI,
-    HP_CARRIER_NCCL = 1 + HP_BACKEND_NCCL
+    HP_WIRE_MPI = 1 + HP_BACKEND_MPI,
+    HP_WIRE_NCCL = 1 + HP_BACKEND_NCCL
 } hp_wire;
 /* The wire of a back end between the devices of a machine that runs a program of this kind: only GPUs
  * distinguish back ends. */

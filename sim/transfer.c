@@ -6,7 +6,7 @@
 /* Does MPI carry it, between GPUs? What leaves the node, and all-reduces, goes through the host's memory
  * then. */
 static bool by_host(const sim *s, const hp_queue *q) {
-    return hp_wire_of(s->machine, s->program->device, q->backend) == HP_CARRIER_MPI;
+    return hp_wire_of(s->machine, s->program->device, q->backend) == HP_WIRE_MPI;
 }
 
 /* A message holds its sender's way out and its receiver's way in; folded, the other clients of the devices

@@ -80,9 +80,8 @@ static void equal_rows_take_equal_steps(void **state) {
     } row[] = {{"dp=4", 1e-3}, {"stages=2", 0.01}, {"stages=4,micro=4", 0.15}, {"sp=2x2", 0.15}};
     world w = gpus("dgx-h200", EQUAL);
     for (double bytes = 1; bytes < 1e9; bytes *= 7) {
-        assert_true(
-            near(message_s(&w, HP_CARRIER_MPI, true, bytes), message_s(&w, HP_CARRIER_NCCL, true, bytes)));
-        assert_true(near(sum_s(&w, HP_CARRIER_MPI, 4, 4, bytes), sum_s(&w, HP_CARRIER_NCCL, 4, 4, bytes)));
+        assert_true(near(message_s(&w, HP_WIRE_MPI, true, bytes), message_s(&w, HP_WIRE_NCCL, true, bytes)));
+        assert_true(near(sum_s(&w, HP_WIRE_MPI, 4, 4, bytes), sum_s(&w, HP_WIRE_NCCL, 4, 4, bytes)));
     }
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const char *s = row[i].strategy;
@@ -100,9 +99,9 @@ static void the_order_is_the_rows_by_size(void **state) {
     for (uint64_t i = 0; i < 200; i++) {
         const double bytes = exp(16 * hp_rng_uniform(1, 2, i));
         if (fabs(bytes - 1e5) < 1) continue;
-        assert_true((message_s(&w, HP_CARRIER_MPI, true, bytes) <
-                     message_s(&w, HP_CARRIER_NCCL, true, bytes)) == (bytes < 1e5));
-        assert_true((sum_s(&w, HP_CARRIER_MPI, 4, 4, bytes) < sum_s(&w, HP_CARRIER_NCCL, 4, 4, bytes)) ==
+        assert_true((message_s(&w, HP_WIRE_MPI, true, bytes) < message_s(&w, HP_WIRE_NCCL, true, bytes)) ==
+                    (bytes < 1e5));
+        assert_true((sum_s(&w, HP_WIRE_MPI, 4, 4, bytes) < sum_s(&w, HP_WIRE_NCCL, 4, 4, bytes)) ==
                     (bytes < 1e5));
     }
     /* gradients are large; halos of small images small */
@@ -119,10 +118,10 @@ static void paths_add_to_their_links(void **state) {
     const double wire = w.m.inter.latency_s + 1e6 / w.m.inter.bytes_per_s,
                  inside = w.m.intra.latency_s + 1e6 / w.m.intra.bytes_per_s;
     assert_true(near(message_s(&w, HP_WIRE_ANY, false, 1e6), wire));
-    assert_true(near(message_s(&w, HP_CARRIER_NCCL, false, 1e6), 8.4e-6 + wire));
-    assert_true(near(message_s(&w, HP_CARRIER_MPI, false, 1e6), 20e-6 + 1e6 / 24e9 + wire));
-    assert_true(near(message_s(&w, HP_CARRIER_MPI, true, 1e6), 15e-6 + inside)); /* straight */
-    const double launch = message_s(&w, HP_CARRIER_NCCL, true, 0);
+    assert_true(near(message_s(&w, HP_WIRE_NCCL, false, 1e6), 8.4e-6 + wire));
+    assert_true(near(message_s(&w, HP_WIRE_MPI, false, 1e6), 20e-6 + 1e6 / 24e9 + wire));
+    assert_true(near(message_s(&w, HP_WIRE_MPI, true, 1e6), 15e-6 + inside)); /* straight */
+    const double launch = message_s(&w, HP_WIRE_NCCL, true, 0);
     assert_true(launch >= 10e-6 && launch <= 20e-6); /* as users of NCCL see it */
     hp_arena_free(w.arena);
 }
@@ -137,8 +136,8 @@ static void sums_obey_their_lower_bounds(void **state) {
         const int p = groups[g][0], n = groups[g][1];
         double mpi_before = 0, nccl_before = 0;
         for (double bytes = 4; bytes < 1e9; bytes *= 3) {
-            const double mpi = sum_s(&w, HP_CARRIER_MPI, p, n, bytes),
-                         nccl = sum_s(&w, HP_CARRIER_NCCL, p, n, bytes);
+            const double mpi = sum_s(&w, HP_WIRE_MPI, p, n, bytes),
+                         nccl = sum_s(&w, HP_WIRE_NCCL, p, n, bytes);
             const double link =
                 n >= p ? w.m.intra.bytes_per_s : w.m.inter.bytes_per_s * fmin(n, w.m.nics_per_node);
             assert_true(nccl >= 8.4e-6 + 2.0 * (p - 1) / p * bytes / fmax(link, w.m.intra.bytes_per_s));
@@ -173,8 +172,8 @@ static void each_kind_goes_to_the_faster_one(void **state) {
     world w = gpus("dgx-h200", CROSSING);
     hp_evaluation e = evaluate(&w, "sp=4x1");
     improve(&w, &e);
-    assert_int_equal(e.strategy.comm[HP_TRAFFIC_HALO], HP_CARRIER_MPI);
-    assert_int_equal(e.strategy.comm[HP_TRAFFIC_STATS], HP_CARRIER_MPI);
+    assert_int_equal(e.strategy.comm[HP_TRAFFIC_HALO], HP_WIRE_MPI);
+    assert_int_equal(e.strategy.comm[HP_TRAFFIC_STATS], HP_WIRE_MPI);
     assert_int_equal(e.strategy.comm[HP_TRAFFIC_ALLREDUCE], HP_COMM_AUTO);
     assert_true(e.figures.step_s < step_s(&w, "sp=4x1", ",comm=nccl"));
     assert_true(e.figures.step_s < step_s(&w, "sp=4x1", ",comm=mpi"));
