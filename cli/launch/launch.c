@@ -57,9 +57,12 @@ static void handle_out_line(launch_watch *w, const char *line) {
 }
 
 /* Lines to suppress: once the run is ending, everything that Open MPI's run-time and the killed ranks print;
- * before that, warnings about the shared memory of a dead rank. */
+ * before that, warnings about the shared memory of a dead rank, and libevent's about its closed pipe. */
 static bool is_noise(const launch_watch *w, const char *line) {
-    return w->kill_s > 0 || (line[0] == '[' && strstr(line, "] Read -1, expected "));
+    static const char *const NOISE[] = {"] Read -1, expected ", "[warn] Epoll "};
+    for (size_t i = 0; i < sizeof NOISE / sizeof *NOISE; i++)
+        if (line[0] == '[' && strstr(line, NOISE[i])) return true;
+    return w->kill_s > 0;
 }
 
 /* Keeps hplan-exec's message for the caller, parses mpirun's banners for the rank that died, and passes
