@@ -71,7 +71,6 @@ hp_status hp_image_head(const char *path, hp_image *image, hp_error *err);
 
 /* Reads a mask: the stored values of a PNG of at most 8-bit grey levels, or of palette indices; c is 1. */
 hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
-hp_status hp_mask_head(const char *path, hp_image *image, hp_error *err);
 
 /* Is this the name of an image, by its suffix: .png .jpg .jpeg .tif .tiff, or a slide's, in any case? */
 int hp_is_image_name(const char *name);

@@ -169,7 +169,3 @@ static const hp_reader_options as_mask = {.mask = true};
 hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err) {
     return read_once(path, &as_mask, false, window, image, err);
 }
-
-hp_status hp_mask_head(const char *path, hp_image *image, hp_error *err) {
-    return read_once(path, &as_mask, true, NULL, image, err);
-}
