@@ -4,7 +4,7 @@ target_compile_definitions(hp_plan_base PRIVATE HPLAN_VERSION="${PROJECT_VERSION
 hp_folder(plan/graph SEES plan/base LINK PkgConfig::JANSSON)
 hp_folder(plan/nets SEES plan/graph)
 hp_folder(plan/device SEES plan/graph)
-hp_folder(plan/machine SEES plan/device LINK PkgConfig::JANSSON)
+hp_folder(plan/machine SEES plan/device LINK PkgConfig::JANSSON PkgConfig::HWLOC)
 hp_folder(plan/tiles SEES plan/graph)
 hp_folder(plan/strategy SEES plan/device plan/tiles)
 hp_folder(plan/collectives)
@@ -16,7 +16,7 @@ hp_folder(plan/store SEES plan/lower plan/machine LINK PkgConfig::SQLITE)
 hp_archive(plan FOLDERS plan/base plan/graph plan/nets plan/device plan/machine plan/tiles plan/strategy plan/collectives
            plan/program
            plan/memory plan/check plan/lower plan/store
-           LINK PkgConfig::SQLITE PkgConfig::JANSSON PkgConfig::XXHASH)
+           LINK PkgConfig::SQLITE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::HWLOC)
 
 # plan/onnx is a library of its own: hplan-exec links no protobuf-c. Its messages are generated from onnx.proto.
 set(onnx_generated ${CMAKE_BINARY_DIR}/generated/onnx)

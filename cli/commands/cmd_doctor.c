@@ -7,6 +7,7 @@
 #include "costmodels/table.h"
 #include "plan/base/units.h"
 #include "plan/base/version.h"
+#include "plan/machine/here.h"
 
 #include <gsl/gsl_version.h>
 #include <limits.h>
@@ -58,20 +59,66 @@ static const char *vector_unit(void) {
     return "no AVX2: slow kernels";
 }
 
-/* The machine as `--machine local` sees it: one truth for planner and doctor. */
-static void probe_machine(finding *f, json_t *facts) {
-    hp_machine m;
+static const char *plural(int n) {
+    return n == 1 ? "" : "s";
+}
+
+static const char *cache_text(const hp_here *h, char *out, size_t n) {
+    char l1[32], l2[32], l3[32];
+    if (!h->l1_bytes) return "caches unknown";
+    snprintf(out, n, "L1 %s, L2 %s, L3 %s", hp_format_bytes((double)h->l1_bytes, l1),
+             hp_format_bytes((double)h->l2_bytes, l2),
+             h->l3_bytes ? hp_format_bytes((double)h->l3_bytes, l3) : "none");
+    return out;
+}
+
+/* What limits, or null. */
+static json_t *limit_json(const char *limit) {
+    return limit[0] ? json_string(limit) : json_null();
+}
+
+/* What `--machine local` is made of: one truth for planner, executor and doctor. */
+static void probe_cores(finding *f, json_t *facts) {
+    hp_here h;
     hp_error err;
-    if (hp_machine_load("local", &m, &err) != HP_OK) {
+    char caches[120], text[1000];
+    if (hp_here_read(&hp_here_system, &h, &err) != HP_OK) {
         say(f, false, err.text);
         return;
     }
-    char memory[32], text[200];
-    snprintf(text, sizeof text, "%d cores (%s), %s of memory", m.cores_per_node, vector_unit(),
-             hp_format_bytes((double)m.device.memory_bytes, memory));
+    snprintf(text, sizeof text, "%d of %d core%s (%s), %d hardware thread%s, %d NUMA node%s; %s%s%s", h.cores,
+             h.node_cores, plural(h.node_cores), vector_unit(), h.threads, plural(h.threads), h.numa_nodes,
+             plural(h.numa_nodes), cache_text(&h, caches, sizeof caches),
+             h.cores_limit[0] ? "; limited by " : "", h.cores_limit);
     say(f, true, text);
-    json_object_set_new(facts, "cores", json_integer(m.cores_per_node));
-    json_object_set_new(facts, "memory_bytes", json_integer(m.device.memory_bytes));
+    const struct {
+        const char *key;
+        int64_t value;
+    } row[] = {{"cores", h.cores},           {"node_cores", h.node_cores}, {"hardware_threads", h.threads},
+               {"numa_nodes", h.numa_nodes}, {"l1_bytes", h.l1_bytes},     {"l2_bytes", h.l2_bytes},
+               {"l3_bytes", h.l3_bytes}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        json_object_set_new(facts, row[i].key, json_integer(row[i].value));
+    json_object_set_new(facts, "cores_limit", limit_json(h.cores_limit));
+}
+
+static void probe_memory(finding *f, json_t *facts) {
+    hp_here h;
+    hp_error err;
+    char all[32], node[32], unused[32], text[1000];
+    if (hp_here_read(&hp_here_system, &h, &err) != HP_OK) {
+        say(f, false, err.text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s of %s, %s of it free%s%s", hp_format_bytes((double)h.memory_bytes, all),
+             hp_format_bytes((double)h.node_memory_bytes, node),
+             hp_format_bytes((double)h.free_bytes, unused), h.memory_limit[0] ? "; limited by " : "",
+             h.memory_limit);
+    say(f, true, text);
+    json_object_set_new(facts, "memory_bytes", json_integer(h.memory_bytes));
+    json_object_set_new(facts, "node_memory_bytes", json_integer(h.node_memory_bytes));
+    json_object_set_new(facts, "memory_free_bytes", json_integer(h.free_bytes));
+    json_object_set_new(facts, "memory_limit", limit_json(h.memory_limit));
 }
 
 static const char *member(const json_t *o, const char *key) {
@@ -207,7 +254,8 @@ static const struct {
     void (*probe)(finding *f, json_t *facts);
 } probes[] = {
     {"hplan", probe_build},
-    {"machine", probe_machine},
+    {"machine", probe_cores},
+    {"memory", probe_memory},
     {"hplan-exec", probe_executor},
     {"mpirun", probe_mpirun},
     {"slurm", probe_slurm},

@@ -1,11 +1,7 @@
 /* local.c - the machine hplan runs on, as a machine of CPU devices: one device is one core with one
  * thread. */
-#define _GNU_SOURCE /* sched_getaffinity */
+#include "plan/machine/here.h"
 #include "plan/machine/shipped.h"
-
-#include <sched.h>
-#include <sys/sysinfo.h>
-#include <unistd.h>
 
 /* Rates before anything was measured: guesses at one core of a server of the 2020s (two 8-wide FMA units at
  * about 2 GHz; a fair share of the memory channels; a memcpy through shared memory; a function call). `hplan
@@ -16,31 +12,20 @@ static const hp_link_class guessed_shm = {"shm", 1e-6, 5e9};
 /* One node has no network; 10 Gb/s Ethernet stands in where a rate is asked for. */
 static const hp_link_class guessed_net = {"tcp", 50e-6, 1.25e9};
 
-/* Cores this process may use (batch systems hand out some of a node), else those that are online. */
-static long usable_cores(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-    return sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 hp_status hp_machine_local(hp_machine *m, hp_error *err) {
-    struct sysinfo info;
-    const long cores = usable_cores();
-    if (cores < 1 || sysinfo(&info) != 0)
-        return hp_fail(
-            err, HP_EUNAVAIL,
-            "the system tells neither its cores nor its memory; describe it in a JSON file for --machine");
+    hp_here here;
+    HP_TRY(hp_here_read(&hp_here_system, &here, err));
     *m = (hp_machine){.name = "local",
                       .source =
                           "cores and memory as the system says; rates are guesses until `hplan calibrate`",
                       .nodes = 1,
-                      .devices_per_node = (int32_t)cores,
-                      .cores_per_node = (int32_t)cores,
+                      .devices_per_node = here.cores,
+                      .cores_per_node = here.cores,
                       .nics_per_node = 1,
                       .device = guessed_core,
                       .intra = guessed_shm,
                       .inter = guessed_net,
                       .share_cpu = true};
-    m->device.memory_bytes = (int64_t)info.totalram * info.mem_unit;
+    m->device.memory_bytes = here.memory_bytes;
     return HP_OK;
 }

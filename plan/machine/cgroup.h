@@ -1,0 +1,22 @@
+/* cgroup.h - what Linux control groups, of version 1 or 2, leave to this process: memory and CPU time. Which
+ * processors they leave is part of its affinity (plan/machine/here.h). */
+#ifndef HP_CGROUP_H
+#define HP_CGROUP_H
+
+#include <stdint.h>
+
+enum { HP_CGROUP_PATH = 512 };
+
+typedef struct hp_cgroup {
+    int64_t memory_bytes;             /* the smallest limit from the group to the root; INT64_MAX: none */
+    int64_t memory_free_bytes;        /* the least that a limited group still has; INT64_MAX: no limit */
+    double cpus;                      /* the smallest quota: seconds of CPU time per second; HUGE_VAL: none */
+    char memory_file[HP_CGROUP_PATH]; /* where the limit stands; "" without one */
+    char cpus_file[HP_CGROUP_PATH];
+} hp_cgroup;
+
+/* Reads /proc/self/cgroup, /proc/self/mountinfo and the groups' files, all of them below `root` ("": the system's
+ * own). What cannot be read limits nothing. */
+void hp_cgroup_read(const char *root, hp_cgroup *out);
+
+#endif
