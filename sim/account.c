@@ -18,7 +18,7 @@ void sim_account_idle(sim *s, int rank) {
 
 void sim_account_transfer(sim *s, int rank, int task, int change) {
     sim_account_idle(s, rank);
-    s->rank[rank].moving[hp_sim_wait_of(s->program, sim_role(s, rank)->role, task)] += change;
+    s->rank[rank].moving[s->wait[s->rank[rank].role][task]] += change;
 }
 
 /* Has the other end a part in the same stage? Then the message stays inside the stage. */
@@ -40,6 +40,16 @@ hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
                                                        : HP_SIM_HALO;
 }
 
+void sim_list_waits(sim *s) {
+    s->wait = HP_NEW(s->arena, uint8_t *, s->program->n_role);
+    for (int i = 0; i < s->program->n_role; i++) {
+        const hp_role *r = &s->program->role[i];
+        s->wait[i] = HP_NEW(s->arena, uint8_t, r->n_task);
+        for (int t = 0; t < r->n_task; t++)
+            if (r->task[t].queue != 0) s->wait[i][t] = (uint8_t)hp_sim_wait_of(s->program, r, t);
+    }
+}
+
 void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns) {
     r->compute_ns += ns;
     if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
@@ -54,35 +64,44 @@ static int compare_spans(const void *a, const void *b) {
     return x->task < y->task ? -1 : x->task > y->task;
 }
 
+static hp_span *spans_of(sim *s, int rank) {
+    const rank_state *r = &s->rank[rank];
+    const int n_task = sim_role(s, rank)->role->n_task;
+    hp_span *span = HP_NEW(s->arena, hp_span, n_task);
+    for (int t = 0; t < n_task; t++)
+        span[t] = (hp_span){.task = t, .t0_ns = r->t0_ns[t], .t1_ns = r->t1_ns[t]};
+    qsort(span, (size_t)n_task, sizeof(hp_span), compare_spans);
+    return span;
+}
+
+/* Ranks of a class share their spans. */
 static void write_spans(sim *s, hp_sim_result *out) {
-    const int n = s->n_rank;
-    out->n_span = HP_NEW(s->arena, int64_t, n);
-    out->span = HP_NEW(s->arena, hp_span *, n);
-    for (int i = 0; i < n; i++) {
-        const int n_task = sim_role(s, i)->role->n_task;
-        out->n_span[i] = n_task;
-        out->span[i] = HP_NEW(s->arena, hp_span, n_task);
-        for (int t = 0; t < n_task; t++)
-            out->span[i][t] =
-                (hp_span){.task = t, .t0_ns = s->rank[i].t0_ns[t], .t1_ns = s->rank[i].t1_ns[t]};
-        qsort(out->span[i], (size_t)n_task, sizeof(hp_span), compare_spans);
+    hp_span **of = HP_NEW(s->arena, hp_span *, s->n_rank);
+    out->n_rank = hp_program_ranks(s->program);
+    out->n_span = HP_NEW(s->arena, int64_t, out->n_rank);
+    out->span = HP_NEW(s->arena, hp_span *, out->n_rank);
+    for (int i = 0; i < s->n_rank; i++) of[i] = spans_of(s, i);
+    for (int i = 0; i < out->n_rank; i++) {
+        out->n_span[i] = s->program->role[i % s->program->n_role].n_task;
+        out->span[i] = of[s->classes->of[i]];
     }
 }
 
 void sim_write_result(sim *s, hp_sim_result *out) {
-    const int n = s->n_rank;
-    *out = (hp_sim_result){.makespan_ns = s->now_ns, .n_rank = n};
-    const double all = s->now_ns > 0 ? (double)s->now_ns * n : 1;
+    *out = (hp_sim_result){.makespan_ns = s->now_ns};
+    const double all = s->now_ns > 0 ? (double)s->now_ns * hp_program_ranks(s->program) : 1;
     double compute = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < s->n_rank; i++) {
         const rank_state *r = &s->rank[i];
-        compute += (double)r->compute_ns / all;
-        out->recompute += (double)r->recompute_ns / all;
-        out->packing += (double)r->packing_ns / all;
-        for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->wait_ns[k] / all;
+        const double share = s->classes->size[i] / all;
+        compute += (double)r->compute_ns * share;
+        out->recompute += (double)r->recompute_ns * share;
+        out->packing += (double)r->packing_ns * share;
+        for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->wait_ns[k] * share;
     }
     for (int k = 0; k < HP_SIM_WAITS; k++) out->exposed_comm += out->wait[k];
     out->bubble = s->now_ns > 0 ? fmax(0, 1 - compute - out->exposed_comm) : 0;
     out->comm_bytes = hp_sim_comm_bytes(s->program);
+    out->simulated = s->n_rank;
     if (s->options->want_spans) write_spans(s, out);
 }

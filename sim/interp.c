@@ -63,8 +63,8 @@ static void compute_here(sim *s, int rank, int task) {
     const hp_queue *queue = &w->role->queue[w->role->task[task].queue];
     int n_use = sim_compute_uses(s, rank, task, r->use);
     if (queue->kind == HP_QUEUE_RECV) { /* a message from another node also holds the NICs */
-        const int from = rank - rank % s->program->n_role + queue->peer;
-        const channel *c = &s->rank[from].channel[w->queue[w->role->task[task].queue].partner];
+        const int q = w->role->task[task].queue;
+        const channel *c = &s->rank[r->peer[q]].channel[w->queue[q].partner];
         for (int i = 0; i < c->n_use; i++) r->use[n_use++] = c->use[i];
     }
     const int64_t work = sim_duration_ns(s, rank, task);
@@ -82,7 +82,7 @@ static void core_done(sim *s, int rank) {
         sim_account_compute(r, &role->task[task], ns);
         sim_complete(s, rank, task);
     } else {
-        r->wait_ns[hp_sim_wait_of(s->program, role, task)] += ns;
+        r->wait_ns[s->wait[r->role][task]] += ns;
         sim_part_done(s, rank, task);
     }
     sim_wake(s, rank);
@@ -179,9 +179,11 @@ static void loop(sim *s) {
 }
 
 static void rank_init(sim *s, int rank) {
+    rank_state *r = &s->rank[rank];
+    r->world = s->classes->first[rank];
+    r->role = r->world % s->program->n_role;
     const hp_wired_role *w = sim_role(s, rank);
     const hp_role *role = w->role;
-    rank_state *r = &s->rank[rank];
     r->running = -1;
     hp_ready_init(s->arena, w, &r->ready);
     for (int q = 1; q < role->n_queue; q++)
@@ -205,17 +207,16 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
     sim *s = HP_NEW(arena, sim, 1);
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
     s->wiring = hp_wiring_new(arena, p);
-    s->dp = o->fold ? 1 : p->dp;
-    s->n_rank = s->dp * p->n_role;
+    s->classes = hp_classes_of(arena, s->wiring, m, o->fold, o->straggler_rank);
+    s->n_rank = s->classes->n;
     s->on_cores = m->share_cpu;
     const hp_placement at = hp_placement_of(p, m);
     s->shared_devices = !m->share_cpu && hp_placement_shares_devices(&at);
-    s->replicas_here = o->fold ? hp_placement_replicas_per_node(&at) : 1;
-    s->clients_here = o->fold ? p->clients : 1;
     hp_events_init(&s->events, arena);
     sim_open_resources(s);
     ranks_init(s);
-    sim_transfer_init(s);
+    sim_routes_init(s);
+    sim_list_waits(s);
     loop(s);
     if (s->left > 0) return sim_stalled(s, err);
     sim_write_result(s, result);

@@ -8,8 +8,8 @@
 #include "traces/ring.h"
 
 /* What a task costs; tests give closed-form costs, hplan gives the cost table (sim/search/evaluate.h). `rank` is a
- * rank of the world (its role is rank % n_role; ranks beyond the first replica are asked for only when
- * nothing is folded). */
+ * rank of the world (its role is rank % n_role). Folded runs ask for one rank of a class: costs may depend on the
+ * role and on which ranks that it communicates with share its node, on nothing else. */
 typedef struct hp_sim_costs {
     /* duration alone on its resources; bound -1 low, 0 middle, 1 upper end */
     double (*seconds)(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound);
@@ -36,13 +36,15 @@ typedef struct hp_sim_result {
     double wait[HP_SIM_WAITS]; /* exposed_comm by what was moving */
     double recompute, packing; /* fractions of the step spent on running layers again, and on copying boxes */
     int64_t comm_bytes;        /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
-    int32_t n_rank;            /* ranks simulated: n_role when the replicas are folded, else all */
-    int64_t *n_span;           /* per simulated rank */
-    hp_span **span;            /* per simulated rank, in order of start (NULL unless wanted) */
+    int32_t simulated;         /* classes of ranks: all ranks where nothing is folded */
+    int32_t n_rank;            /* that have spans: all if wanted, else none */
+    int64_t *n_span;           /* per rank */
+    hp_span **span;            /* per rank, in order of start; ranks of a class share them */
 } hp_sim_result;
 
 typedef struct hp_sim_options {
-    bool fold; /* one replica stands for all (they are alike and share nothing) */
+    bool
+        fold; /* ranks that cannot be told apart are simulated once (sim/classes.h): the times are the same */
     bool want_spans;
     int bound;          /* -1, 0, 1: costs at the low end, middle, upper end */
     double jitter_cv;   /* relative standard deviation of compute tasks, 0 = none */

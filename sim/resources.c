@@ -13,38 +13,38 @@ static double jitter(const sim *s, int rank, int task) {
 }
 
 int64_t sim_duration_ns(sim *s, int rank, int task) {
-    double t = s->costs->seconds(s->costs->self, s->program, s->graph, rank, task, s->options->bound);
+    const int world = s->rank[rank].world;
+    double t = s->costs->seconds(s->costs->self, s->program, s->graph, world, task, s->options->bound);
     if (sim_role(s, rank)->role->task[task].queue == 0) {
-        t *= jitter(s, rank, task);
-        if (rank == s->options->straggler_rank) t *= s->options->straggler_factor;
+        t *= jitter(s, world, task);
+        if (world == s->options->straggler_rank) t *= s->options->straggler_factor;
     }
     return t > 0 ? llround(t * 1e9) : 0;
 }
 
 /* What a task takes of the node's cores, or of a device that it shares; returns the number of uses. */
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
-    double share = s->costs->share ? s->costs->share(s->costs->self, s->program, s->graph, rank, task) : 0;
+    const hp_sim_costs *costs = s->costs;
+    const hp_classes *c = s->classes;
+    double share =
+        costs->share ? costs->share(costs->self, s->program, s->graph, s->rank[rank].world, task) : 0;
     if (!s->on_cores) {
         if (!s->shared_devices || share <= 0) return 0;
-        *use = (hp_share_use){res_device(s, rank), share * s->clients_here};
+        *use = (hp_share_use){res_device(s, c->device[rank]), share * c->on_device[rank]};
         return 1;
     }
     const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
     share = share > core ? share : core;
     if (share <= 0) return 0;
-    *use = (hp_share_use){res_cpu(s, rank), share * s->replicas_here};
+    *use = (hp_share_use){c->node[rank], share * c->on_node[rank]};
     return 1;
 }
 
 void sim_open_resources(sim *s) {
     const hp_machine *m = s->machine;
-    const hp_placement at = hp_placement_of(s->program, m);
-    const int places = hp_placement_places(&at), devices = hp_machine_devices(m);
-    s->n_device = places > devices ? devices : places;
-    s->n_node = (s->n_device + m->devices_per_node - 1) / m->devices_per_node;
-    const int n_resource = 3 * s->n_node + 5 * s->n_device;
+    const int n_node = s->classes->n_node, n_resource = 3 * n_node + 5 * s->classes->n_device;
     double *capacity = HP_NEW(s->arena, double, n_resource);
     for (int r = 0; r < n_resource; r++) capacity[r] = 1;
-    for (int r = s->n_node; r < 3 * s->n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;
+    for (int r = n_node; r < 3 * n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;
     s->fluid = hp_fluid_new(s->arena, n_resource, capacity, &s->events);
 }

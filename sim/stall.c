@@ -10,9 +10,8 @@ static int awaited(const sim *s, int rank) {
     for (int q = 1; q < w->role->n_queue; q++) {
         const hp_queue_kind kind = w->role->queue[q].kind;
         if (kind == HP_QUEUE_RECV && r->ready.head[q] > 0) {
-            const int from = rank - rank % s->program->n_role + w->role->queue[q].peer;
             const int partner = w->queue[q].partner;
-            const int done = partner < 0 ? 0 : s->rank[from].channel[partner].next;
+            const int done = partner < 0 ? 0 : s->rank[r->peer[q]].channel[partner].next;
             if (done < r->ready.head[q]) return w->queue[q].task[done];
         }
     }
@@ -32,8 +31,8 @@ hp_status sim_stalled(const sim *s, hp_error *err) {
         if (task < 0) continue;
         char label[80];
         hp_task_label(s->program, s->graph, sim_role(s, i)->role, task, label, sizeof label);
-        used += (size_t)snprintf(text + used, sizeof text - used, "%srank %d at '%s'", named ? ", " : "", i,
-                                 label);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%srank %d at '%s'", named ? ", " : "",
+                                 s->rank[i].world, label);
         named++;
     }
     return hp_fail(

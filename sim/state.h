@@ -3,6 +3,7 @@
 #ifndef HP_SIM_STATE_H
 #define HP_SIM_STATE_H
 
+#include "sim/classes.h"
 #include "sim/fluid.h"
 #include "sim/interp.h"
 #include "sim/placement.h"
@@ -22,14 +23,21 @@ typedef struct channel {
     int32_t n_use;
 } channel;
 
+/* Members of a communicator that are of one class: they call from the same queue. */
+typedef struct caller {
+    int32_t rank, queue, n; /* class; how many */
+} caller;
+
 /* A communicator: the ranks of a group, of one replica where every replica has its own. Its collectives run
  * in order. */
 typedef struct communicator {
     const hp_wired_group *group;
     int32_t replica; /* the first that takes part */
+    caller *caller;
+    int32_t n_caller;
     int32_t *posted; /* per collective: members that posted it */
     int32_t next, members;
-    int32_t parts_left; /* members that still work on it (communication on cores) */
+    int32_t parts_left; /* callers that still work on it (communication on cores) */
     bool active;
     hp_share_use *use;
     int32_t n_use;
@@ -40,11 +48,15 @@ typedef struct core_part {
     int64_t since_ns;
 } core_part;
 
+/* A class of ranks, through the one that is simulated; an ordinary rank where nothing is folded. */
 typedef struct rank_state {
     hp_ready ready;
-    channel *channel; /* per queue; used where it sends */
-    id_list starting; /* communication queues whose head may start */
-    core_part *part;  /* communication this core has to work on; live: first_part .. n_part-1 */
+    int32_t role, world; /* of the rank that is simulated */
+    int32_t *peer;       /* per queue: the class that it leads to, or of communicators */
+    int32_t *calls;      /* per queue of collectives: members of the communicator that are of this class */
+    channel *channel;    /* per queue; used where it sends */
+    id_list starting;    /* communication queues whose head may start */
+    core_part *part;     /* communication this core has to work on; live: first_part .. n_part-1 */
     int32_t first_part, n_part, part_capacity;
     id_list arrived; /* finished elsewhere, to be noticed at the next boundary */
     int32_t running; /* task on the core or device, -1 = none */
@@ -65,20 +77,18 @@ typedef struct sim {
     const hp_sim_costs *costs;
     const hp_sim_options *options;
     hp_wiring *wiring;
-    int32_t n_rank, dp; /* ranks and replicas simulated; dp is 1 where one replica stands for all */
+    hp_classes *classes;
+    int32_t n_rank; /* classes of ranks: "rank" means one of them from here on */
     hp_events events;
     hp_fluid *fluid;
     int64_t now_ns;
     int64_t left; /* tasks not yet done, over all ranks */
     rank_state *rank;
-    int32_t *comm_first; /* per group: its first communicator */
-    communicator *comm;
-    id_list awake, starts;    /* ranks that make progress, and that may start something */
-    bool on_cores;            /* communication is work of the cores */
-    int32_t n_node, n_device; /* that hold ranks */
-    bool shared_devices;      /* a device runs more than one rank */
-    double replicas_here;     /* folded: ranks that one simulated rank stands for on its node */
-    double clients_here;      /* folded: and on its device */
+    communicator *comm;    /* classes of them */
+    uint8_t **wait;        /* per role and task: hp_sim_wait_of of communication */
+    id_list awake, starts; /* ranks that make progress, and that may start something */
+    bool on_cores;         /* communication is work of the cores */
+    bool shared_devices;   /* a device runs more than one rank */
 } sim;
 
 enum owner_kind { OWNER_CORE, OWNER_MESSAGE, OWNER_COLLECTIVE };
@@ -87,26 +97,22 @@ static inline int64_t owner_make(enum owner_kind kind, int32_t a, int32_t b) {
 }
 
 static inline const hp_wired_role *sim_role(const sim *s, int rank) {
-    return &s->wiring->role[rank % s->program->n_role];
+    return &s->wiring->role[s->rank[rank].role];
 }
 
-/* Resource numbers: a node's compute, its NICs out and in, a device's link out and in, its compute, its way
- * to the host's memory out and in, which is not its link to other devices. */
-static inline int32_t res_cpu(const sim *s, int rank) {
-    return hp_rank_node(s->program, s->machine, rank);
+/* Resource numbers, of classes: a node's compute, its NICs out and in, a device's link out and in, its compute,
+ * its way to the host's memory out and in, which is not its link to other devices. */
+static inline int32_t res_nic(const sim *s, int node, bool in) {
+    return (in ? 2 : 1) * s->classes->n_node + node;
 }
-static inline int32_t res_nic(const sim *s, int rank, bool in) {
-    return (in ? 2 : 1) * s->n_node + hp_rank_node(s->program, s->machine, rank);
+static inline int32_t res_link(const sim *s, int device, bool in) {
+    return 3 * s->classes->n_node + (in ? s->classes->n_device : 0) + device;
 }
-static inline int32_t res_link(const sim *s, int rank, bool in) {
-    return 3 * s->n_node + (in ? s->n_device : 0) + hp_rank_device(s->program, s->machine, rank);
+static inline int32_t res_device(const sim *s, int device) {
+    return 3 * s->classes->n_node + 2 * s->classes->n_device + device;
 }
-static inline int32_t res_device(const sim *s, int rank) {
-    return 3 * s->n_node + 2 * s->n_device + hp_rank_device(s->program, s->machine, rank);
-}
-
-static inline int32_t res_host(const sim *s, int rank, bool in) {
-    return 3 * s->n_node + (in ? 4 : 3) * s->n_device + hp_rank_device(s->program, s->machine, rank);
+static inline int32_t res_host(const sim *s, int device, bool in) {
+    return 3 * s->classes->n_node + (in ? 4 : 3) * s->classes->n_device + device;
 }
 
 /* interp.c: the steps of a rank */
@@ -118,8 +124,10 @@ void sim_wake(sim *s, int rank);
 /* The task is done: what depends on it may start. */
 void sim_complete(sim *s, int rank, int task);
 
+/* routes.c: where messages and collectives go, and what they take */
+void sim_routes_init(sim *s);
+
 /* transfer.c: messages and collectives */
-void sim_transfer_init(sim *s);
 void sim_start_transfer(sim *s, int rank, int task);
 void sim_part_done(sim *s, int rank, int task);     /* a core has done its part of it */
 void sim_message_done(sim *s, int rank, int queue); /* device machines */
@@ -132,6 +140,7 @@ int64_t sim_duration_ns(sim *s, int rank, int task);
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use);
 
 /* account.c */
+void sim_list_waits(sim *s);
 /* Device machines: adds the time since the last call to what the rank waits for. */
 void sim_account_idle(sim *s, int rank);
 /* Device machines: `change` transfers of the task's kind begin or end. */

@@ -39,11 +39,4 @@ static inline int hp_placement_node(const hp_placement *p, int rank) {
 /* Does a device hold more than one rank? */
 bool hp_placement_shares_devices(const hp_placement *p);
 
-/* Replicas that have ranks on replica 0's node, itself included, where replicas fill nodes alike. */
-int hp_placement_replicas_per_node(const hp_placement *p);
-
-/* Does every replica see the same machine around it, so that one may stand for all? `share_cpu`: ranks of a
- * node contend for its cores. */
-bool hp_placement_is_uniform(const hp_placement *p, bool share_cpu);
-
 #endif

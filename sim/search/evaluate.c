@@ -12,9 +12,7 @@
 #include <string.h>
 
 enum {
-    UNFOLD_TASKS = 200000, /* tasks of all ranks (about 0.1 s); above, replicas that differ in their routes
-                              are taken as alike */
-    TRACE_SPANS = 400000   /* spans of a stored trace (about 20 MB); above, one replica stands for all */
+    TRACE_SPANS = 400000 /* spans of a stored trace (about 20 MB); above, one replica stands for all */
 };
 
 /* What the units of the network take for one micro-batch, and the cuts that follow. */
@@ -221,12 +219,8 @@ static int64_t all_tasks(const hp_program *p) {
     return n;
 }
 
-static hp_sim_options sim_options(const hp_eval *e, const hp_program *p) {
-    const bool alike = e->setup.jitter_cv <= 0 && e->setup.straggler_rank < 0 && !e->setup.no_fold;
-    const hp_placement at = hp_placement_of(p, e->setup.machine);
-    const bool fold = alike && (hp_placement_is_uniform(&at, e->setup.machine->share_cpu) ||
-                                all_tasks(p) * p->dp > UNFOLD_TASKS);
-    return (hp_sim_options){.fold = fold,
+static hp_sim_options sim_options(const hp_eval *e) {
+    return (hp_sim_options){.fold = e->setup.jitter_cv <= 0 && !e->setup.no_fold,
                             .jitter_cv = e->setup.jitter_cv,
                             .straggler_rank = e->setup.straggler_rank,
                             .straggler_factor = e->setup.straggler_factor,
@@ -257,7 +251,7 @@ static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_cos
     static const int ends[3] = {-1, 1, 0};
     for (int i = 0; i < 3; i++) {
         hp_arena *scratch = hp_arena_new(); /* a simulation's state is larger than its program */
-        hp_sim_options o = sim_options(e, p);
+        hp_sim_options o = sim_options(e);
         o.bound = ends[i];
         const hp_status status =
             hp_sim_run(scratch, p, e->setup.graph, e->setup.machine, costs, &o, result, err);
@@ -306,7 +300,7 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_e
 static hp_status simulate_high(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                                hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
-    hp_sim_options o = sim_options(e, p);
+    hp_sim_options o = sim_options(e);
     hp_sim_result result;
     o.bound = 1;
     HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
@@ -348,8 +342,9 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval
 hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result,
                         hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
-    hp_sim_options o = sim_options(e, p);
+    hp_sim_options o = sim_options(e);
     o.want_spans = true;
-    if (all_tasks(p) * p->dp <= TRACE_SPANS) o.fold = false;
-    return hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, result, err);
+    HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, result, err));
+    if (all_tasks(p) * p->dp > TRACE_SPANS) result->n_rank = p->n_role;
+    return HP_OK;
 }

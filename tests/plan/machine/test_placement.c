@@ -84,63 +84,11 @@ static void a_node_places_its_ranks_as_the_machine_does(void **state) {
     for_each_placement(check_local);
 }
 
-/* What role `role` of a replica sees: with which other roles of its replica it shares the node. */
-static uint64_t neighbours(const hp_placement *p, int replica, int role) {
-    const int first = replica * p->roles;
-    uint64_t same = 0;
-    for (int other = 0; other < p->roles; other++)
-        if (hp_placement_node(p, first + other) == hp_placement_node(p, first + role)) same |= 1u << other;
-    return same;
-}
-
-static void check_uniform(const hp_placement *p) {
-    if (!hp_placement_is_uniform(p, false)) return;
-    for (int replica = 1; replica < p->replicas; replica++)
-        for (int role = 0; role < p->roles; role++)
-            assert_int_equal(neighbours(p, replica, role), neighbours(p, 0, role));
-}
-
-static void uniform_replicas_see_the_same_neighbours(void **state) {
-    (void)state;
-    for_each_placement(check_uniform);
-}
-
-/* On shared cores a node that holds fewer ranks is faster: of uniform replicas every node that is used holds
- * as many. */
-static void check_load(const hp_placement *p) {
-    int count[MOST_RANKS] = {0};
-    if (!hp_placement_is_uniform(p, true) || p->replicas == 1) return;
-    for (int rank = 0; rank < ranks_of(p); rank++) count[hp_placement_node(p, rank)]++;
-    for (int node = 0; node < p->nodes; node++)
-        if (count[node]) assert_int_equal(count[node], count[0]);
-}
-
-static void uniform_replicas_on_shared_cores_load_nodes_alike(void **state) {
-    (void)state;
-    for_each_placement(check_load);
-}
-
-static void check_replicas_here(const hp_placement *p) {
-    int here = 0;
-    if (!hp_placement_is_uniform(p, false)) return;
-    for (int replica = 0; replica < p->replicas; replica++)
-        here += hp_placement_node(p, replica * p->roles) == hp_placement_node(p, 0);
-    assert_int_equal(hp_placement_replicas_per_node(p), here);
-}
-
-static void replicas_of_the_first_node_are_counted(void **state) {
-    (void)state;
-    for_each_placement(check_replicas_here);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clients_of_a_role_share_its_device),
         cmocka_unit_test(a_device_is_shared_if_two_ranks_count_it),
         cmocka_unit_test(a_node_places_its_ranks_as_the_machine_does),
-        cmocka_unit_test(uniform_replicas_see_the_same_neighbours),
-        cmocka_unit_test(uniform_replicas_on_shared_cores_load_nodes_alike),
-        cmocka_unit_test(replicas_of_the_first_node_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,45 @@
+/* classes.h - ranks that cannot be told apart are simulated once: classes of ranks, of the nodes and devices they
+ * run on and of the communicators they take part in.
+ *
+ * The classes are the coarsest equitable partition (McKay 1981; colour refinement): ranks of a class have the
+ * same role, messages to and from ranks of equal classes over equal ways, communicators, nodes and devices of
+ * equal classes. From a state in which equals do equal things at equal times the simulator's rules lead to such
+ * a state again, and max-min fair rates are unique, so equals get equal ones: one member's run is everyone's. */
+#ifndef HP_SIM_CLASSES_H
+#define HP_SIM_CLASSES_H
+
+#include "plan/base/arena.h"
+#include "plan/machine/machine.h"
+#include "plan/program/wiring.h"
+
+typedef struct hp_classes {
+    int32_t n;                /* of ranks, in order of their first ranks */
+    int32_t *of;              /* per rank of the world */
+    int32_t *first;           /* per class: the rank that is simulated */
+    int32_t *size;            /* ranks of the class */
+    int32_t *node;            /* class of its node */
+    int32_t *device;          /* and of its device */
+    int32_t *on_node;         /* ranks of the class on each such node */
+    int32_t *on_device;       /* and device */
+    int32_t n_node, n_device; /* classes of nodes, of devices */
+    int32_t places;           /* devices that hold ranks: no fewer than nodes */
+    int32_t *world_comm;      /* per group: its first communicator in the world: one, or one per replica */
+    int32_t *comm;            /* per communicator of the world: its class */
+    int32_t n_comm;           /* classes of communicators */
+    int32_t *comm_first;      /* n_comm + 1: CSR into comm_member */
+    int32_t *comm_member;     /* communicators of the world by class, ascending */
+    int32_t *rank_node, *rank_device; /* per rank of the world: where it runs */
+    int32_t *node_class, *device_class;
+} hp_classes;
+
+/* fold: false, every rank is a class of its own. apart: ranks that are like no other (stragglers; n_apart of them). Costs
+ * of a rank may depend on its role and on where the ranks that it communicates with run, on nothing else.
+ * Cost: ranks x queues, times the longest way over which a difference is felt. */
+hp_classes *hp_classes_of(hp_arena *arena, const hp_wiring *w, const hp_machine *m, bool fold, int apart);
+
+/* The communicator that a rank's calls of a group go to, of the world. */
+static inline int hp_world_comm(const hp_classes *c, const hp_program *p, int rank, int group) {
+    return c->world_comm[group] + (p->group[group].all_replicas ? 0 : rank / p->n_role);
+}
+
+#endif

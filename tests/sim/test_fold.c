@@ -1,0 +1,124 @@
+/* test_fold.c - ranks that cannot be told apart are simulated once: the times are those of all. */
+#include "tests/support/plan/law_cases.h"
+#include "tests/support/sim/random_world.h"
+#include "plan/base/rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* Nodes and devices that are filled evenly or not, shared, too few. */
+static hp_machine odd_machine(dice *d) {
+    const int nodes = roll(d, 1, 5), here = roll(d, 1, 9);
+    hp_machine m = test_machine(nodes, here, coin(d));
+    if (coin(d)) m = test_machine(coin(d) ? 1 : 32, coin(d) ? 64 : 4, m.share_cpu);
+    m.nics_per_node = roll(d, 1, 3);
+    return m;
+}
+
+static double random_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)g;
+    const uint64_t *seed = self;
+    return hp_rng_uniform(*seed + 1, (uint64_t)(rank % p->n_role), (uint64_t)task);
+}
+
+static hp_sim_result run_of(const world *w, const hp_machine *m, bool fold, int straggler) {
+    const hp_sim_options o = {
+        .fold = fold, .straggler_rank = straggler, .straggler_factor = 1.5, .want_spans = true};
+    hp_sim_result r;
+    hp_error err = {HP_OK, ""};
+    if (hp_sim_run(w->arena, w->p, w->g, m, &w->costs, &o, &r, &err) != HP_OK) fail_msg("%s", err.text);
+    return r;
+}
+
+static void same_result(const world *w, const hp_machine *m, const hp_sim_result *one,
+                        const hp_sim_result *all) {
+    char text[HP_STRATEGY_TEXT];
+    if (one->makespan_ns != all->makespan_ns)
+        fail_msg("seed %d, %d nodes of %d %s, %s: folded %lld ns (%d classes), all %lld ns (%d ranks)",
+                 (int)w->seed, m->nodes, m->devices_per_node, m->share_cpu ? "cores" : "devices",
+                 hp_strategy_text(&w->s, text), (long long)one->makespan_ns, one->simulated,
+                 (long long)all->makespan_ns, all->simulated);
+    assert_true(one->simulated <= all->simulated && all->simulated == hp_program_ranks(w->p));
+    assert_true(fabs(one->bubble - all->bubble) < 1e-9);
+    assert_true(fabs(one->exposed_comm - all->exposed_comm) < 1e-9);
+    assert_true(one->comm_bytes == all->comm_bytes);
+    for (int i = 0; i < all->n_rank; i++)
+        assert_memory_equal(one->span[i], all->span[i], sizeof(hp_span) * (size_t)all->n_span[i]);
+}
+
+static void folded_equals_unfolded(void **state) {
+    (void)state;
+    int64_t folded = 0, ranks = 0;
+    for (uint64_t seed = 1; seed <= law_cases(30); seed++) {
+        world w = random_world(seed);
+        w.costs = (hp_sim_costs){random_seconds, seed % 2 ? random_share : NULL, &w.seed};
+        dice d = {seed, 9100};
+        for (int i = 0; i < 3; i++) {
+            const hp_machine m = odd_machine(&d);
+            const int straggler = i == 2 ? roll(&d, 0, hp_program_ranks(w.p) - 1) : -1;
+            const hp_sim_result one = run_of(&w, &m, true, straggler), all = run_of(&w, &m, false, straggler);
+            same_result(&w, &m, &one, &all);
+            folded += one.simulated;
+            ranks += all.simulated;
+        }
+        hp_arena_free(w.arena);
+    }
+    assert_true(folded < ranks * 9 / 10); /* there was something to fold */
+}
+
+/* Replicas that fill nodes evenly, one to a device, are one class per role, however many. */
+static void even_replicas_are_one(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_graph *g = random_net(arena, 3, 5);
+    hp_strategy s = hp_strategy_default();
+    s.stages = 2;
+    for (int dp = 2; dp <= 64; dp *= 2) {
+        s.dp = dp;
+        const hp_program *p = lower_training(arena, g, &s, dp, false);
+        for (int kind = 0; kind < 4; kind++) {
+            const hp_machine m = test_machine(kind < 2 ? 1 : 2 * dp / 4, kind < 2 ? 2 * dp : 4, kind % 2);
+            const hp_sim_options o = {.fold = true, .straggler_rank = -1};
+            uint64_t seed = 1;
+            const hp_sim_costs costs = {random_seconds, NULL, &seed};
+            hp_sim_result r;
+            hp_error err;
+            if (m.nodes * m.devices_per_node != 2 * dp) continue;
+            assert_int_equal(hp_sim_run(arena, p, g, &m, &costs, &o, &r, &err), HP_OK);
+            assert_int_equal(r.simulated, 2);
+        }
+    }
+    hp_arena_free(arena);
+}
+
+/* A straggler is alone; the others of its role see the same of it, but for those beside it on its node. */
+static void a_straggler_is_alone(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_graph *g = random_net(arena, 3, 5);
+    hp_strategy s = hp_strategy_default();
+    s.dp = 16;
+    const hp_program *p = lower_training(arena, g, &s, 16, false);
+    uint64_t seed = 1;
+    const hp_sim_costs costs = {random_seconds, NULL, &seed};
+    const hp_machine m = test_machine(4, 4, false);
+    const hp_sim_options o = {.fold = true, .straggler_rank = 5, .straggler_factor = 2};
+    hp_sim_result r;
+    hp_error err;
+    assert_int_equal(hp_sim_run(arena, p, g, &m, &costs, &o, &r, &err), HP_OK);
+    assert_int_equal(r.simulated, 3);
+    hp_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folded_equals_unfolded),
+        cmocka_unit_test(even_replicas_are_one),
+        cmocka_unit_test(a_straggler_is_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
