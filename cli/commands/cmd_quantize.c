@@ -75,7 +75,6 @@ static hp_status plan_of_options(frame *f, hp_plan *plan, hp_error *err) {
                                  .classes = o->classes,
                                  .mode = "infer",
                                  .batch = o->batch,
-                                 .machine = "local",
                                  .device = o->device,
                                  .strategy = o->strategy ? o->strategy : "dp=1"};
     simulate_setup s;

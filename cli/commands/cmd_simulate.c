@@ -162,6 +162,7 @@ static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *
     simulate_found f = {0};
     const char *path = o->out ? o->out : "plan.db";
     HP_TRY(simulate_prepare(arena, o, &s, err));
+    simulate_tell(&s);
     HP_TRY(check_float_layers(o, &s, err));
     HP_TRY(find(arena, &s, &f, err));
     if (f.chosen >= f.n) f.chosen = 0;

@@ -124,6 +124,7 @@ static hp_status evaluate_both(frame *f, const hp_plan *plan, hp_evaluation *ask
                            .table = table,
                            .mode = (hp_mode)plan->mode,
                            .dtype = (hp_dtype)plan->dtype,
+                           .device = plan->device,
                            .batch = plan->batch,
                            .straggler_rank = -1,
                            .seed = plan->seed};

@@ -53,7 +53,6 @@ hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *
                                 .classes = number_text(arena, r->classes),
                                 .mode = "infer",
                                 .batch = number_text(arena, r->batch),
-                                .machine = "local",
                                 .device = r->device,
                                 .strategy = strategy_text(arena, r)};
     simulate_setup s;

@@ -7,7 +7,7 @@
 #include "sim/search/predict.h"
 #include "sim/search/search.h"
 
-enum { SIM_MAX_COUNTS = 32 };
+enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8 };
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
@@ -37,6 +37,8 @@ typedef struct simulate_setup {
     hp_rules rules;
     hp_search_options search;
     hp_eval_setup eval; /* limits, jitter; the rest is filled per count */
+    int n_note;
+    char note[SIM_MAX_NOTES][256]; /* what was assumed; the user is told */
 } simulate_setup;
 
 /* What was found for all counts together. */
@@ -54,6 +56,14 @@ typedef struct simulate_found {
 extern const struct argp simulate_argp;
 
 hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err);
+
+/* The part of it that settles counts, machine and device. */
+hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err);
+
+/* Adds a note, of printf's words. */
+void simulate_note(simulate_setup *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints the notes on stderr. */
+void simulate_tell(const simulate_setup *s);
 
 /* Sets the graph for a precision: in training there is one. */
 hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err);

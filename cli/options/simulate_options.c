@@ -46,7 +46,8 @@ static const struct argp_option option_list[] = {
     {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
     {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
-    {"device", KEY_DEVICE, HP_DEVICE_NAMES, 0, "what will run the plan (cpu)", 2},
+    {"device", KEY_DEVICE, HP_DEVICE_NAMES, 0, "what will run the plan (cuda on machines of GPUs, else cpu)",
+     2},
     {"prec", KEY_PREC, "LIST", 0,
      "precisions: fp32, tf32, bf16, fp16; in inference int8, int8-dynamic (fp32)", 2},
     {"float-layers", KEY_FLOAT, "LIST", 0, "layers that low precision leaves real, by name", 2},
@@ -195,22 +196,6 @@ static hp_status parse_name(const char *text, const char *what, const char *cons
     return hp_fail(err, HP_EUSAGE, "%s '%.40s' is not one of %s", what, text, known);
 }
 
-static hp_status parse_counts(const char *text, simulate_setup *s, hp_error *err) {
-    char copy[256];
-    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
-        return hp_fail(err, HP_EUSAGE, "--gpus: the list is too long, at most %d counts", SIM_MAX_COUNTS);
-    char *save = NULL;
-    for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-        int64_t n;
-        if (s->n_count == SIM_MAX_COUNTS)
-            return hp_fail(err, HP_EUSAGE, "--gpus: at most %d counts", SIM_MAX_COUNTS);
-        HP_TRY(hp_parse_int(word, "--gpus", 1, 1 << 20, &n, err));
-        s->count[s->n_count++] = (int)n;
-    }
-    return s->n_count ? HP_OK
-                      : hp_fail(err, HP_EUSAGE, "--gpus is empty; for example --gpus 8 or --gpus 1,2,4");
-}
-
 static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *err) {
     char rank[32];
     const char *colon = strchr(text, ':');
@@ -221,33 +206,6 @@ static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *e
     HP_TRY(hp_parse_int(rank, "--straggler rank", 0, INT32_MAX, &value, err));
     e->straggler_rank = (int)value;
     return hp_parse_double(colon + 1, "--straggler factor", 0.01, 1000, &e->straggler_factor, err);
-}
-
-static int largest_count(const simulate_setup *s) {
-    int most = s->has_strategy ? hp_strategy_devices(&s->strategy) : 0;
-    for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
-    return most;
-}
-
-/* The local machine unless more devices are asked for than it has; a strategy shares its cores instead. */
-static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
-    HP_TRY(hp_machine_load(o->machine ? o->machine : "local", &s->machine, err));
-    if (o->machine || s->has_strategy || largest_count(s) <= hp_machine_devices(&s->machine)) return HP_OK;
-    fprintf(stderr, "hplan: this machine has %d devices: simulating thesis-a100 (choose with --machine)\n",
-            hp_machine_devices(&s->machine));
-    return hp_machine_load("thesis-a100", &s->machine, err);
-}
-
-static hp_status check_counts(simulate_setup *s, hp_error *err) {
-    const int devices = hp_machine_devices(&s->machine);
-    if (!s->n_count && !s->has_strategy) s->count[s->n_count++] = devices;
-    if (!s->machine.device.is_cpu && largest_count(s) > devices)
-        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; smallest fix: --gpus %d",
-                       largest_count(s), s->machine.name, devices, devices);
-    if (s->eval.straggler_rank >= largest_count(s))
-        return hp_fail(err, HP_EUSAGE, "--straggler: rank %d of %d; the ranks are 0 to %d",
-                       s->eval.straggler_rank, largest_count(s), largest_count(s) - 1);
-    return HP_OK;
 }
 
 /* A network from a file says its name, and its image size and classes where they are fixed. */
@@ -324,8 +282,6 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     int mode = 0, sort = 0, memory = 0, rules = HP_RULES_HPLAN;
     int64_t top = 10, seed = 1;
     HP_TRY(parse_name(o->mode, "--mode", modes, &mode, err));
-    s->device = &hp_devices[HP_DEVICE_CPU];
-    if (o->device) HP_TRY(hp_device_find(o->device, &s->device, err));
     HP_TRY(parse_name(o->sort, "--sort", sorts, &sort, err));
     HP_TRY(parse_name(o->memory, "--memory", memories, &memory, err));
     HP_TRY(parse_name(o->rules, "--rules", hp_rules_names, &rules, err));
@@ -333,7 +289,6 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
     HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
-    s->dtype = s->device->dtype;
     s->seed = (uint64_t)seed;
     s->rules = (hp_rules)rules;
     s->search = (hp_search_options){.top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort};
@@ -348,11 +303,9 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
 hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
     *s = (simulate_setup){0};
     HP_TRY(parse_values(o, s, err));
-    if (o->gpus) HP_TRY(parse_counts(o->gpus, s, err));
     s->has_strategy = o->strategy != NULL;
     if (o->strategy) HP_TRY(hp_strategy_parse(o->strategy, &s->strategy, err));
-    HP_TRY(choose_machine(o, s, err));
-    HP_TRY(check_counts(s, err));
+    HP_TRY(simulate_choose_machine(o, s, err));
     HP_TRY(parse_network(arena, o, s, err));
     HP_TRY(parse_precisions(o, s, err));
     s->float_layers = o->float_layers;

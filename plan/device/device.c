@@ -62,6 +62,14 @@ const hp_device_info *hp_device_of_machine(const char *machine) {
     return NULL;
 }
 
+const hp_device_info *hp_device_by_default(const char *machine, bool is_cpu) {
+    const hp_device_info *here = hp_device_of_machine(machine);
+    if (here && hp_device_on_gpu(here) != is_cpu) return here;
+    for (int i = 0; i < HP_DEVICES; i++)
+        if (hp_device_on_gpu(&hp_devices[i]) != is_cpu) return &hp_devices[i];
+    return NULL; /* the table has both */
+}
+
 hp_status hp_device_find(const char *name, const hp_device_info **device, hp_error *err) {
     for (int i = 0; i < HP_DEVICES; i++) {
         *device = &hp_devices[i];

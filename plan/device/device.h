@@ -48,6 +48,9 @@ extern const char hp_device_bar_names[], hp_device_bar_names_on_host[]; /* after
 extern const char hp_device_machines[];
 /* A device of this machine at hand; NULL: the machine is elsewhere. */
 const hp_device_info *hp_device_of_machine(const char *machine);
+/* What computes on a machine unless someone says otherwise: the device at hand of that name, else the first of the
+ * table in that place. */
+const hp_device_info *hp_device_by_default(const char *machine, bool is_cpu);
 
 /* NULL, a device that has everything: memory and costs are the CPU's. */
 static inline hp_device_kind hp_device_kind_of(const hp_device_info *d) {

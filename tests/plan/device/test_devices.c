@@ -65,6 +65,17 @@ static void every_device_has_its_own_back_end_and_mpi(void **state) {
     assert_null(hp_device_of_machine("thesis-a100"));
 }
 
+/* GPUs where the machine has them, else the host; the machine at hand has its own. */
+static void the_device_follows_the_machine(void **state) {
+    (void)state;
+    for (const hp_device_info *d = hp_devices; d < hp_devices + HP_DEVICES; d++)
+        assert_string_equal(hp_device_by_default(d->machine, !hp_device_on_gpu(d))->machine, d->machine);
+    for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
+        assert_int_equal(hp_device_on_gpu(hp_device_by_default("thesis-a100", !on_gpu)), on_gpu);
+        assert_int_equal(hp_device_on_gpu(hp_device_by_default("local", !on_gpu)), on_gpu);
+    }
+}
+
 static const hp_device_info *device_of_fix(const char *fix) {
     char name[40];
     const hp_device_info *d = NULL;
@@ -102,6 +113,7 @@ int main(void) {
         cmocka_unit_test(a_name_leads_to_its_row_alone),
         cmocka_unit_test(an_unknown_name_is_refused_with_those_there_are),
         cmocka_unit_test(lists_of_names_are_the_table),
+        cmocka_unit_test(the_device_follows_the_machine),
         cmocka_unit_test(every_device_has_its_own_back_end_and_mpi),
         cmocka_unit_test(the_device_that_a_fix_names_computes_in_the_precision),
         cmocka_unit_test(every_reject_has_a_text_of_its_own),

@@ -1,0 +1,101 @@
+/* simulate_machine.c - what a simulation is for: how many devices of which machine, and what computes on them. The
+ * device follows the machine unless --device says otherwise. */
+#include "cli/options/simulate.h"
+
+#include "plan/base/units.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static hp_status parse_counts(const char *text, simulate_setup *s, hp_error *err) {
+    char copy[256];
+    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
+        return hp_fail(err, HP_EUSAGE, "--gpus: the list is too long, at most %d counts", SIM_MAX_COUNTS);
+    char *save = NULL;
+    for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        int64_t n;
+        if (s->n_count == SIM_MAX_COUNTS)
+            return hp_fail(err, HP_EUSAGE, "--gpus: at most %d counts", SIM_MAX_COUNTS);
+        HP_TRY(hp_parse_int(word, "--gpus", 1, 1 << 20, &n, err));
+        s->count[s->n_count++] = (int)n;
+    }
+    return s->n_count ? HP_OK
+                      : hp_fail(err, HP_EUSAGE, "--gpus is empty; for example --gpus 8 or --gpus 1,2,4");
+}
+
+static int largest_count(const simulate_setup *s) {
+    int most = s->has_strategy ? hp_strategy_devices(&s->strategy) : 0;
+    for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
+    return most;
+}
+
+/* The one at hand of the device asked for, once it has been calibrated; else the host's cores. */
+static hp_status load_at_hand(const simulate_options *o, hp_machine *m, hp_error *err) {
+    const hp_device_info *asked = &hp_devices[HP_DEVICE_CPU];
+    hp_error unknown;
+    if (o->device) HP_TRY(hp_device_find(o->device, &asked, err));
+    const hp_status status = hp_machine_load(asked->machine, m, &unknown);
+    if (status == HP_EUNAVAIL) return hp_machine_load("local", m, err);
+    if (status != HP_OK) *err = unknown;
+    return status;
+}
+
+/* The machine at hand unless more devices are asked for than it has; a strategy shares its cores instead. */
+static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    static const char elsewhere[] = "thesis-a100";
+    if (o->machine) return hp_machine_load(o->machine, &s->machine, err);
+    HP_TRY(load_at_hand(o, &s->machine, err));
+    const int here = hp_machine_devices(&s->machine);
+    if (s->has_strategy || largest_count(s) <= here) return HP_OK;
+    HP_TRY(hp_machine_load(elsewhere, &s->machine, err));
+    simulate_note(s,
+                  "this machine has %d devices: simulating %s, whose devices are %s (choose with --machine)",
+                  here, elsewhere, s->machine.device.name);
+    return HP_OK;
+}
+
+static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    const hp_machine *m = &s->machine;
+    const hp_device_info *fits = hp_device_by_default(m->name, m->device.is_cpu);
+    s->device = fits;
+    if (o->device) HP_TRY(hp_device_find(o->device, &s->device, err));
+    s->dtype = s->device->dtype;
+    if (hp_device_on_gpu(s->device) != hp_device_on_gpu(fits))
+        simulate_note(s,
+                      "%s is a machine of %s, and the plan is for device %s: times are those of the machine, "
+                      "memory and "
+                      "back ends those of the device; --device %s plans for the machine as it is",
+                      m->name, m->device.is_cpu ? "CPU cores" : "GPUs", s->device->name, fits->name);
+    return HP_OK;
+}
+
+static hp_status check_counts(simulate_setup *s, hp_error *err) {
+    const int devices = hp_machine_devices(&s->machine);
+    if (!s->n_count && !s->has_strategy) s->count[s->n_count++] = devices;
+    if (!s->machine.device.is_cpu && largest_count(s) > devices)
+        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; smallest fix: --gpus %d",
+                       largest_count(s), s->machine.name, devices, devices);
+    if (s->eval.straggler_rank >= largest_count(s))
+        return hp_fail(err, HP_EUSAGE, "--straggler: rank %d of %d; the ranks are 0 to %d",
+                       s->eval.straggler_rank, largest_count(s), largest_count(s) - 1);
+    return HP_OK;
+}
+
+hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    if (o->gpus) HP_TRY(parse_counts(o->gpus, s, err));
+    HP_TRY(choose_machine(o, s, err));
+    HP_TRY(choose_device(o, s, err));
+    return check_counts(s, err);
+}
+
+void simulate_note(simulate_setup *s, const char *format, ...) {
+    if (s->n_note == SIM_MAX_NOTES) return;
+    va_list words;
+    va_start(words, format);
+    vsnprintf(s->note[s->n_note++], sizeof s->note[0], format, words);
+    va_end(words);
+}
+
+void simulate_tell(const simulate_setup *s) {
+    for (int i = 0; i < s->n_note; i++) fprintf(stderr, "hplan: %s\n", s->note[i]);
+}
