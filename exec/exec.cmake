@@ -40,7 +40,7 @@ hp_folder(exec/device/ref SEES exec/device/infer exec/device/kernels)
 hp_folder(exec/device/cpu SEES exec/device/infer exec/device/kernels)
 hp_folder(exec/interp SEES exec/device traces)
 hp_folder(exec/run EXCEPT main.c SEES exec/interp exec/device/cpu exec/data/slide exec/data/weights exec/quant
-          plan/store LINK MPI::MPI_C)
+          plan/store plan/machine LINK MPI::MPI_C PkgConfig::HWLOC)
 hp_archive(exec FOLDERS exec/base exec/comm exec/data/image exec/data/weights exec/data/output exec/data/dataset
            exec/data/slide exec/quant exec/device exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
            exec/device/infer exec/interp exec/run

@@ -3,6 +3,7 @@
 #include "cli/launch/launch_command.h"
 #include "cli/launch/capture.h"
 #include "cli/cli.h"
+#include "plan/machine/here.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -23,12 +24,13 @@ static void words(launch_command *c, const char *const *list) {
 }
 
 static bool is_oversubscribed(const cli_launch *l) {
-    return (long)l->ranks * l->threads > sysconf(_SC_NPROCESSORS_ONLN);
+    hp_here here;
+    return hp_here_read(&hp_here_system, &here, NULL) != HP_OK || (int64_t)l->ranks * l->threads > here.cores;
 }
 
 static void add_mpirun(const cli_launch *l, launch_command *c) {
     /* keep-alives end a run 6 s after a node is cut off, instead of 480 s */
-    static const char *const ALWAYS[] = {"--oversubscribe",
+    static const char *const ALWAYS[] = {"--oversubscribe", /* ranks bind themselves: exec/run/bind.h */
                                          "--bind-to",
                                          "none",
                                          "--mca",

@@ -40,6 +40,7 @@ typedef struct hp_job {
     hp_arena *memory; /* memory of the plan */
     hp_plan plan;
     int32_t role, replica;
+    bool crowded; /* ranks share cores */
     const hp_device_ops *ops;
     hp_memory device_memory;
     unsigned char *arena;         /* the rank's one allocation for the program, in device_memory */

@@ -6,8 +6,6 @@
 #include "exec/run/quantise.h"
 #include "exec/run/tuning.h"
 
-#include <unistd.h>
-
 static hp_status load_samples(void *pass, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
                               const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
     const hp_job_pass *p = pass;
@@ -80,7 +78,6 @@ hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *progr
 }
 
 hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const hp_interp_config c = {.program = pass->program,
                                 .graph = j->plan.graph,
                                 .role = pass->role,
@@ -100,7 +97,7 @@ hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .ring = j->timing.ring,
                                 .watch = j->timing.watch,
                                 .stop = j->stop,
-                                .yield = j->comm->size * j->options->threads > cores,
+                                .yield = j->crowded,
                                 .n_steps = pass == &j->eval ? hp_loader_steps(pass->loader) : j->steps};
     return hp_interp_new(&c, &pass->interp, err);
 }

@@ -97,7 +97,6 @@ hp_status hp_here_read(const hp_here_source *source, hp_here *here, hp_error *er
     HP_TRY(hp_topology_read(source->topology, &t, err));
     hp_cgroup_read(source->root, &group);
     *here = (hp_here){.threads = t.bound_threads,
-                      .bound_cores = t.bound_cores,
                       .numa_nodes = t.numa_nodes,
                       .l1_bytes = t.cache_bytes[0],
                       .l2_bytes = t.cache_bytes[1],

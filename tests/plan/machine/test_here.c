@@ -82,7 +82,6 @@ static void the_smallest_limit_of_cores_decides_and_is_named(void **state) {
     setenv("SLURM_CPUS_ON_NODE", "4", 1);
     assert_int_equal(here_of(t, node).cores, 4);
     assert_string_equal(here_of(t, node).cores_limit, "SLURM_CPUS_ON_NODE=4");
-    assert_int_equal(here_of(t, node).bound_cores, 16); /* quotas bind to no core */
     /* a part of a core is still one; more than there is is no limit */
     tree_write(t, "/sys/fs/cgroup/job/cpu.max", "20000 100000\n");
     assert_int_equal(here_of(t, node).cores, 1);
