@@ -80,7 +80,8 @@ extern const char *const hp_gpu_statuses[];
 /* Converts text to a table and back; `where` names the file in errors (HP_EDATA, with the line). */
 hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,
                         hp_error *err);
-hp_status hp_rows_print(FILE *f, const hp_cost_table *t, hp_error *err);
+/* exact: with every digit; otherwise as a reader wants them. */
+hp_status hp_rows_print(FILE *f, const hp_cost_table *t, bool exact, hp_error *err);
 /* Writes "path.tmp" and renames it. Errors: HP_ECREATE, HP_EIO; an earlier file stays. */
 hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err);
 

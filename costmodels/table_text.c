@@ -180,24 +180,26 @@ hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp
     return HP_OK;
 }
 
-static void print_row(FILE *f, const hp_row *r) {
+static void print_row(FILE *f, const hp_row *r, bool exact) {
     const hp_row_info *info = &hp_row_infos[r->kind];
-    fprintf(f, "%s %s%s%s | %s %.3g %lld%s%s |", info->name, r->class, *r->key ? " " : "", r->key,
-            hp_source_names[r->source], r->residual, (long long)r->samples, *r->where ? " " : "", r->where);
+    const int digits = exact ? 17 : 9;
+    fprintf(f, "%s %s%s%s | %s %.*g %lld%s%s |", info->name, r->class, *r->key ? " " : "", r->key,
+            hp_source_names[r->source], exact ? 17 : 3, r->residual, (long long)r->samples,
+            *r->where ? " " : "", r->where);
     for (int i = 0; i < r->n; i++) {
         if (info->field[0])
-            fprintf(f, " %s:%.9g", info->field[i], r->y[i]);
+            fprintf(f, " %s:%.*g", info->field[i], digits, r->y[i]);
         else
-            fprintf(f, " %.17g:%.9g", r->x[i], r->y[i]);
+            fprintf(f, " %.17g:%.*g", r->x[i], digits, r->y[i]);
     }
     fputc('\n', f);
 }
 
-hp_status hp_rows_print(FILE *f, const hp_cost_table *t, hp_error *err) {
+hp_status hp_rows_print(FILE *f, const hp_cost_table *t, bool exact, hp_error *err) {
     fprintf(f, "hplan-cost 1\nmachine %s\ndate %s\n", t->machine, t->date);
     if (*t->driver) fprintf(f, "driver %s\n", t->driver);
     if (*t->status) fprintf(f, "status %s\n", t->status);
-    for (int i = 0; i < t->n; i++) print_row(f, &t->row[i]);
+    for (int i = 0; i < t->n; i++) print_row(f, &t->row[i], exact);
     return ferror(f) ? hp_fail(err, HP_EIO, "writing a cost table failed: %s", strerror(errno)) : HP_OK;
 }
 
@@ -209,7 +211,7 @@ hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err)
     if (!f)
         return hp_fail(err, HP_ECREATE, "cannot create %s: %s; choose another place with -o", tmp,
                        strerror(errno));
-    hp_status status = hp_rows_print(f, t, err);
+    hp_status status = hp_rows_print(f, t, false, err);
     if (status == HP_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0))
         status =
             hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));

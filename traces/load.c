@@ -21,18 +21,21 @@ static hp_status query_run(hp_db *db, const char *sql, int64_t run, sqlite3_stmt
 
 static hp_status load_run(hp_arena *arena, hp_db *db, hp_trace *t, hp_error *err) {
     sqlite3_stmt *st = NULL;
-    HP_TRY(query_run(db,
-                     "SELECT kind, plan_hash, strategy, machine, device, version, ranks, status FROM run"
-                     " WHERE id = ?",
-                     t->run, &st, err));
+    HP_TRY(query_run(
+        db,
+        "SELECT kind, plan_hash, strategy, machine, device, version, host, processor, ranks, status FROM run"
+        " WHERE id = ?",
+        t->run, &st, err));
     bool row = false;
     hp_status status = hp_db_next(db, st, &row, err);
     if (status == HP_OK && !row) status = fail(db, t->run, "not in the file", err);
     if (status == HP_OK) {
-        const char **text[] = {&t->kind, &t->plan_hash, &t->strategy, &t->machine, &t->device, &t->version};
-        for (int i = 0; i < 6; i++) *text[i] = hp_text_clean(arena, hp_db_text(st, i));
-        t->ranks = sqlite3_column_int(st, 6);
-        t->status = sqlite3_column_int(st, 7);
+        const char **text[] = {&t->kind,   &t->plan_hash, &t->strategy, &t->machine,
+                               &t->device, &t->version,   &t->host,     &t->processor};
+        for (int i = 0; i < (int)(sizeof text / sizeof *text); i++)
+            *text[i] = hp_text_clean(arena, hp_db_text(st, i));
+        t->ranks = sqlite3_column_int(st, 8);
+        t->status = sqlite3_column_int(st, 9);
         if (t->ranks < 1 || t->ranks > MAX_RANKS)
             status = fail(db, t->run, "impossible number of ranks", err);
     }

@@ -32,7 +32,7 @@ typedef struct hp_trace_iter {
 
 typedef struct hp_trace {
     int64_t run;
-    const char *kind, *plan_hash, *strategy, *machine, *device, *version; /* cleaned */
+    const char *kind, *plan_hash, *strategy, *machine, *device, *version, *host, *processor; /* cleaned */
     int32_t ranks, status;
     int32_t n_rank; /* ranks that recorded spans; a folded simulation has one per role */
     int32_t n_role, n_task;

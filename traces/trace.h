@@ -15,7 +15,7 @@ typedef struct hp_run_info {
 
 /* Inserts the run and one row per (role, task) of its program; *run is its id. The row's op is "fwd.conv":
  * opcode, dot, operator of the layer (for compute tasks of a layer, otherwise only the opcode). A simulation
- * has no date, so that equal inputs give equal files. */
+ * has no date, host or processor, so that equal inputs give equal files; a run has those of this machine. */
 hp_status hp_trace_begin(hp_db *db, const hp_run_info *info, const hp_program *p, const hp_graph *g,
                          int64_t *run, hp_error *err);
 /* Adds a rank's spans; samples likewise. Errors: HP_EIO. */

@@ -5,6 +5,7 @@
 #include "cli/show/frame.h"
 #include "cli/commands/weights.h"
 #include "plan/base/units.h"
+#include "sim/search/conditions.h"
 #include "traces/logits.h"
 #include "traces/text.h"
 
@@ -52,12 +53,15 @@ static hp_status parse_int(const char *text, const char *what, int64_t high, int
 static hp_status read_plan(hp_arena *arena, const char *path, serve_request *r, hp_error *err) {
     hp_db db;
     hp_plan *plan = HP_NEW(arena, hp_plan, 1);
+    hp_eval_setup *under = HP_NEW(arena, hp_eval_setup, 1);
     HP_TRY(hp_db_open(path, &db, err));
-    const hp_status status = hp_plan_read(arena, &db, plan, err);
+    hp_status status = hp_plan_read(arena, &db, plan, err);
+    if (status == HP_OK) status = hp_conditions_read(arena, &db, plan, under, err);
     hp_db_close(&db);
     HP_TRY(status);
     r->net = hp_arena_strdup(arena, plan->net);
     r->of = plan;
+    r->under = under;
     return HP_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/commands/weights.h"
 #include "cli/launch/workspace.h"
 #include "plan/base/units.h"
+#include "sim/search/conditions.h"
 
 #include <string.h>
 
@@ -52,14 +53,15 @@ static void plain(hp_strategy *s) {
     s->halo = 1;
 }
 
-static hp_status plan_of_file(frame *f, hp_plan *plan, hp_error *err) {
+static hp_status plan_of_file(frame *f, hp_plan *plan, hp_eval_setup *under, hp_error *err) {
     const options *o = f->options;
     if (o->net || o->onnx || o->image || o->classes)
         return hp_fail(err, HP_EUSAGE,
                        "the plan says which network: leave out --net, --onnx, --image, --classes");
     hp_db db = {0};
     HP_TRY(hp_db_open(f->word[0], &db, err));
-    const hp_status status = hp_plan_read(f->arena, &db, plan, err);
+    hp_status status = hp_plan_read(f->arena, &db, plan, err);
+    if (status == HP_OK) status = hp_conditions_read(f->arena, &db, plan, under, err);
     hp_db_close(&db);
     HP_TRY(status);
     plan->mode = HP_MODE_INFER;
@@ -67,7 +69,7 @@ static hp_status plan_of_file(frame *f, hp_plan *plan, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status plan_of_options(frame *f, hp_plan *plan, hp_error *err) {
+static hp_status plan_of_options(frame *f, hp_plan *plan, hp_eval_setup *under, hp_error *err) {
     const options *o = f->options;
     const simulate_options so = {.net = o->net,
                                  .onnx = o->onnx,
@@ -85,22 +87,22 @@ static hp_status plan_of_options(frame *f, hp_plan *plan, hp_error *err) {
             "--weights cnn.safetensors --calib fashion-mnist -o q.safetensors");
     HP_TRY(simulate_prepare(f->arena, &so, &s, err));
     *plan = simulate_plan(&s, &s.strategy, s.batch ? s.batch : 1);
+    *under = s.eval;
     return HP_OK;
 }
 
 /* The float program that is watched, predicted and stored in the workspace. */
 static hp_status make_plan(frame *f, const workspace *w, hp_plan *plan, hp_error *err) {
     const options *o = f->options;
-    hp_cost_table *table = NULL;
+    hp_eval_setup under;
     hp_prediction p = {0};
     hp_db db = {0};
-    HP_TRY(f->n_word ? plan_of_file(f, plan, err) : plan_of_options(f, plan, err));
+    HP_TRY(f->n_word ? plan_of_file(f, plan, &under, err) : plan_of_options(f, plan, &under, err));
     plain(&plan->strategy);
     plan->float_layers = NULL;
     if (o->batch) HP_TRY(hp_parse_int(o->batch, "--batch", 1, 1 << 20, &plan->batch, err));
     plan->batch = hp_strategy_batch(&plan->strategy, plan->batch);
-    HP_TRY(hp_cost_load(f->arena, NULL, &plan->machine, &table, err));
-    HP_TRY(hp_predict(f->arena, plan, table, NULL, &p, err));
+    HP_TRY(hp_predict(f->arena, plan, &under, &p, err));
     hp_status status = hp_db_create(w->db, &db, err);
     if (status == HP_OK) status = hp_predict_write(&db, plan, &p, err);
     if (status == HP_OK) status = hp_db_commit(&db, err);

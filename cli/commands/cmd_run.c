@@ -5,15 +5,16 @@
 #include "cli/commands/weights.h"
 #include "cli/launch/workspace.h"
 #include "plan/base/units.h"
+#include "sim/search/conditions.h"
 #include "sim/search/predict.h"
 
 #include <unistd.h>
 #include <errno.h>
 #include <string.h>
 
-/* Candidate number, or a strategy, to a strategy. */
-static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp_strategy *s, hp_error *err) {
-    if (strspn(which, "0123456789") != strlen(which)) return hp_strategy_parse(which, s, err);
+/* A strategy, or the number of a candidate, which has its own batch. */
+static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp_plan *plan, hp_error *err) {
+    if (strspn(which, "0123456789") != strlen(which)) return hp_strategy_parse(which, &plan->strategy, err);
     hp_candidate *c = NULL;
     hp_rejected *r = NULL;
     int n = 0, n_rejected = 0;
@@ -21,7 +22,8 @@ static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp
     HP_TRY(hp_candidates_read(arena, db, &c, &n, &r, &n_rejected, err));
     if (n == 0) return hp_fail(err, HP_EPLAN, "%s holds no candidates: give --plan a strategy", db->path);
     HP_TRY(hp_parse_int(which, "--plan", 1, n, &rank, err));
-    return hp_strategy_parse(c[rank - 1].strategy, s, err);
+    plan->batch = c[rank - 1].batch;
+    return hp_strategy_parse(c[rank - 1].strategy, &plan->strategy, err);
 }
 
 static hp_status pick_device(const char *name, hp_plan *plan, hp_error *err) {
@@ -32,14 +34,14 @@ static hp_status pick_device(const char *name, hp_plan *plan, hp_error *err) {
 
 /* Another candidate or device is another plan, with a prediction of its own. */
 static hp_status rebuild(hp_arena *arena, hp_db *db, workspace *w, hp_plan *plan, hp_error *err) {
-    hp_cost_table *table = NULL;
+    hp_eval_setup setup;
     hp_prediction p = {0};
     hp_candidate *c = NULL;
     hp_rejected *r = NULL;
     int n = 0, n_rejected = 0;
     HP_TRY(hp_candidates_read(arena, db, &c, &n, &r, &n_rejected, err));
-    HP_TRY(hp_cost_load(arena, NULL, &plan->machine, &table, err));
-    HP_TRY(hp_predict(arena, plan, table, NULL, &p, err));
+    HP_TRY(hp_conditions_read(arena, db, plan, &setup, err));
+    HP_TRY(hp_predict(arena, plan, &setup, &p, err));
     hp_db out = {0};
     hp_status s = hp_db_create(w->db, &out, err);
     if (s == HP_OK) s = hp_predict_write(&out, plan, &p, err);
@@ -54,13 +56,14 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     HP_TRY(hp_db_open(o->path, db, err));
     HP_TRY(hp_plan_read(arena, db, plan, err));
     const hp_plan stored = *plan;
-    if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, &plan->strategy, err));
+    if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, plan, err));
     if (o->device) HP_TRY(pick_device(o->device, plan, err));
     if (o->hostfile && access(o->hostfile, R_OK) != 0)
         return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", o->hostfile,
                        strerror(errno));
     HP_TRY(workspace_open(o->trace, w, err));
-    const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device;
+    const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&
+                      stored.batch == plan->batch;
     return same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err);
 }
 

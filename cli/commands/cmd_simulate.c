@@ -1,6 +1,5 @@
 /* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
  * rejects, and stores the best one as a plan with its predicted trace. */
-#include "cli/commands/conditions.h"
 #include "cli/options/simulate.h"
 #include "plan/base/clock.h"
 
@@ -127,19 +126,18 @@ static hp_status no_plan(const simulate_found *f, hp_error *err) {
                    hp_reject_text(r->code), r->limit, r->fix);
 }
 
-/* Only the largest count's candidates share the plan's batch and can be chosen by `run`; all are stored. */
+/* The largest count's best is the plan; the candidates of all counts are stored. */
 static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simulate_found *f,
                             const char *path, hp_error *err) {
     hp_plan plan = simulate_plan(s, &f->list[f->chosen].strategy, f->batch);
     hp_prediction prediction = {0};
-    HP_TRY(hp_predict(arena, &plan, s->table, &s->eval, &prediction, err));
+    HP_TRY(hp_predict(arena, &plan, &s->eval, &prediction, err));
     hp_candidate *c = HP_NEW(arena, hp_candidate, f->n);
     for (int i = 0; i < f->n; i++) c[i] = f->list[i].figures;
     hp_db db = {0};
     hp_status status = hp_db_create(path, &db, err);
     if (status == HP_OK) status = hp_predict_write(&db, &plan, &prediction, err);
     if (status == HP_OK) status = hp_candidates_write(&db, c, f->n, f->rejected, f->n_rejected, err);
-    if (status == HP_OK) status = conditions_write(&db, &s->eval, err);
     if (status == HP_OK) status = hp_db_commit(&db, err);
     hp_db_close(&db);
     return status;

@@ -1,8 +1,9 @@
-/* cmd_why.c - why a strategy lost or was rejected: it is evaluated again, and held against the plan's own. */
-#include "cli/commands/conditions.h"
+/* cmd_why.c - why a strategy lost or was rejected: held against the plan's own, under the conditions and with
+ * the costs that the plan was predicted with. A stored candidate keeps the figures that its table showed. */
 #include "cli/show/frame.h"
 #include "cli/options/simulate.h"
 #include "plan/base/units.h"
+#include "sim/search/conditions.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,25 +34,46 @@ static const char *main_reason(const hp_evaluation *a, const hp_evaluation *b, d
     return longer(&a->strategy, &b->strategy);
 }
 
-static void verdict(const hp_evaluation *asked, const hp_evaluation *best, char *out, size_t n) {
+/* Where the asked one does not lose by what ranks strategies, the upper end of the step per image. */
+static bool is_ahead(const hp_candidate *a, const hp_candidate *b) {
+    return a->step_high_s / (double)a->batch <= b->step_high_s / (double)b->batch;
+}
+
+static void loss(const hp_evaluation *asked, const hp_evaluation *best, char *out, size_t n) {
     const hp_candidate *a = &asked->figures, *b = &best->figures;
     char time[32];
     double seconds;
-    if (asked->reject.code) {
-        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", hp_reject_text(asked->reject.code),
-                 asked->reject.limit, asked->reject.fix);
-    } else if (hp_strategy_equal(&asked->strategy, &best->strategy)) {
-        snprintf(out, n, "it is the selected one");
+    const char *saves = a->memory_bytes < b->memory_bytes ? "; it would save memory" : "";
+    if (a->batch != b->batch) {
+        snprintf(out, n, "it lost: %.3g images/s on %d devices against %.3g on %d%s", a->images_per_s,
+                 a->gpus, b->images_per_s, b->gpus, saves);
     } else if (a->step_s <= b->step_s) {
-        snprintf(out, n, "it did not lose: it is predicted to be as fast or faster%s",
-                 a->gpus == b->gpus ? ", and the plan was chosen by another order or by hand"
-                                    : " on another number of devices");
+        snprintf(out, n,
+                 "a tie: the middle of its interval is no slower, but the upper end, by which strategies are "
+                 "ranked, is higher by %s%s",
+                 hp_format_seconds(a->step_high_s - b->step_high_s, time), saves);
     } else {
         const char *reason = main_reason(asked, best, &seconds);
         const bool tie = a->gpus == b->gpus && a->step_low_s <= b->step_high_s;
         snprintf(out, n, "%s: %s, by %s%s", tie ? "a tie: the intervals overlap; in the middle" : "it lost",
-                 reason, hp_format_seconds(seconds, time),
-                 a->memory_bytes < b->memory_bytes ? "; it would save memory" : "");
+                 reason, hp_format_seconds(seconds, time), saves);
+    }
+}
+
+static void verdict(const hp_evaluation *asked, const hp_evaluation *best, bool selected, char *out,
+                    size_t n) {
+    const hp_candidate *a = &asked->figures, *b = &best->figures;
+    if (asked->reject.code) {
+        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", hp_reject_text(asked->reject.code),
+                 asked->reject.limit, asked->reject.fix);
+    } else if (selected) {
+        snprintf(out, n, "it is the selected one");
+    } else if (is_ahead(a, b)) {
+        snprintf(out, n, "it did not lose: it is predicted to be as fast or faster%s",
+                 a->gpus == b->gpus ? ", and the plan was chosen by another order or by hand"
+                                    : " on another number of devices");
+    } else {
+        loss(asked, best, out, n);
     }
 }
 
@@ -79,24 +101,51 @@ static void print_comparison(const hp_candidate *a, const hp_candidate *b) {
     snprintf(x, sizeof x, "%d", a->gpus);
     snprintf(y, sizeof y, "%d", b->gpus);
     print_row("devices", x, y);
+    snprintf(x, sizeof x, "%lld", (long long)a->batch);
+    snprintf(y, sizeof y, "%lld", (long long)b->batch);
+    if (a->batch != b->batch) print_row("batch", x, y);
     printf("  asked:    %s\n  selected: %s\n", a->note, b->note);
 }
 
 static json_t *figures_json(const hp_evaluation *e) {
     const hp_candidate *c = &e->figures;
-    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy, "gpus",
-                     c->gpus, "step_s", c->step_s, "step_low_s", c->step_low_s, "step_high_s", c->step_high_s,
-                     "images_per_s", c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "bubble",
-                     c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
+    return json_pack("{s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy,
+                     "gpus", c->gpus, "batch", (json_int_t)c->batch, "step_s", c->step_s, "step_low_s",
+                     c->step_low_s, "step_high_s", c->step_high_s, "images_per_s", c->images_per_s,
+                     "memory_bytes", (json_int_t)c->memory_bytes, "bubble", c->bubble, "exposed_comm",
+                     c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
 }
 
-static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, const char *text) {
+static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, const char *costs,
+                        const char *text) {
     json_t *reject = asked->reject.code
                          ? json_pack("{s:s, s:s, s:s}", "code", hp_reject_text(asked->reject.code), "limit",
                                      asked->reject.limit, "fix", asked->reject.fix)
                          : json_null();
-    return json_pack("{s:i, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "asked", figures_json(asked),
-                     "selected", figures_json(best), "rejected", reject);
+    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "costs", costs, "asked",
+                     figures_json(asked), "selected", figures_json(best), "rejected", reject);
+}
+
+/* What is asked for: a strategy, or the number of a stored candidate; with the batch it was ranked at. */
+typedef struct question {
+    hp_strategy strategy;
+    int64_t batch;
+    hp_candidate *candidate; /* all that are stored */
+    int n;
+} question;
+
+static hp_status read_question(frame *f, const hp_plan *plan, question *q, hp_error *err) {
+    const char *word = f->word[1];
+    hp_rejected *rejected;
+    int n_rejected;
+    int64_t number;
+    HP_TRY(hp_candidates_read(f->arena, &f->db, &q->candidate, &q->n, &rejected, &n_rejected, err));
+    q->batch = plan->batch;
+    if (strspn(word, "0123456789") != strlen(word)) return hp_strategy_parse(word, &q->strategy, err);
+    if (q->n == 0) return hp_fail(err, HP_EUSAGE, "%s holds no candidates: ask for a strategy", f->db.path);
+    HP_TRY(hp_parse_int(word, "the candidate", 1, q->n, &number, err));
+    q->batch = q->candidate[number - 1].batch;
+    return hp_strategy_parse(q->candidate[number - 1].strategy, &q->strategy, err);
 }
 
 /* A strategy in another precision than the plan's runs another graph. */
@@ -111,57 +160,79 @@ static hp_status eval_in(frame *f, const hp_plan *plan, const hp_strategy *s, hp
     return HP_OK;
 }
 
-/* The strategy as the search wrote it: without the cut that was found for it. */
-static hp_status evaluate_both(frame *f, const hp_plan *plan, hp_evaluation *asked, hp_evaluation *best,
-                               hp_error *err) {
-    const options *o = f->options;
-    hp_strategy strategy;
-    hp_cost_table *table;
-    HP_TRY(hp_strategy_parse(f->word[1], &strategy, err));
-    HP_TRY(hp_cost_load(f->arena, o->cost, &plan->machine, &table, err));
-    hp_eval_setup setup = {.graph = plan->graph,
-                           .machine = &plan->machine,
-                           .table = table,
-                           .mode = (hp_mode)plan->mode,
-                           .dtype = (hp_dtype)plan->dtype,
-                           .device = plan->device,
-                           .batch = plan->batch,
-                           .straggler_rank = -1,
-                           .seed = plan->seed};
-    HP_TRY(conditions_read(&f->db, &setup, err));
-    hp_eval *e;
-    HP_TRY(eval_in(f, plan, &plan->strategy, &setup, &e, err));
-    HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, HP_EVAL_PLACED, best, err));
-    HP_TRY(eval_in(f, plan, &strategy, &setup, &e, err));
-    HP_TRY(hp_evaluate(e, f->arena, &strategy, HP_EVAL_PLACED, asked, err));
-    if (asked->reject.code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &strategy, &asked->reject, err));
+/* The figures that the table of candidates showed. */
+static void use_stored(const question *q, hp_evaluation *asked) {
+    for (int i = 0; i < q->n; i++) {
+        const hp_candidate *c = &q->candidate[i];
+        if (c->batch == q->batch && strcmp(c->strategy, asked->figures.strategy) == 0) asked->figures = *c;
+    }
+}
+
+typedef struct answer {
+    hp_evaluation asked, best;
+    bool selected; /* they are the same */
+    const char *costs;
+} answer;
+
+/* The plan's strategy has its cut written out, the search's only where it is not the plain one. */
+static hp_status is_selected(hp_eval *e, const hp_plan *plan, int64_t batch, answer *a, hp_error *err) {
+    hp_strategy whole = a->asked.strategy;
+    const double *unit_cost;
+    if (a->asked.reject.code || batch != plan->batch) return HP_OK;
+    HP_TRY(hp_eval_unit_cost(e, &whole, &unit_cost, err));
+    hp_strategy_fill_cut(hp_eval_get(e)->graph, unit_cost, &whole);
+    a->selected = hp_strategy_equal(&whole, &plan->strategy);
     return HP_OK;
+}
+
+static hp_status evaluate_both(frame *f, const hp_plan *plan, const question *q, answer *a, hp_error *err) {
+    const options *o = f->options;
+    hp_cost_table *table;
+    hp_eval_setup setup;
+    hp_eval *e;
+    HP_TRY(hp_conditions_read(f->arena, &f->db, plan, &setup, err));
+    if (o->cost) HP_TRY(hp_cost_load(f->arena, o->cost, &plan->machine, &table, err));
+    if (o->cost) setup.table = table;
+    a->costs = hp_cost_origin(setup.table);
+    HP_TRY(eval_in(f, plan, &plan->strategy, &setup, &e, err));
+    HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, HP_EVAL_PLACED, &a->best, err));
+    setup.batch = q->batch;
+    HP_TRY(eval_in(f, plan, &q->strategy, &setup, &e, err));
+    HP_TRY(hp_evaluate(e, f->arena, &q->strategy, HP_EVAL_PLACED, &a->asked, err));
+    if (!o->cost) use_stored(q, &a->asked);
+    hp_reject *why = &a->asked.reject;
+    if (why->code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &q->strategy, why, err));
+    return is_selected(e, plan, q->batch, a, err);
 }
 
 static hp_status why(frame *f, hp_error *err) {
     const options *o = f->options;
     hp_plan plan;
-    hp_evaluation asked, best;
-    char text[512];
+    question q;
+    answer a = {.selected = false};
+    char text[512], costs[128];
     HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
-    HP_TRY(evaluate_both(f, &plan, &asked, &best, err));
-    verdict(&asked, &best, text, sizeof text);
-    if (o->json) return cli_print_json(why_json(&asked, &best, text), err);
-    printf("%s\n%s\n", asked.figures.strategy, text);
-    if (!asked.reject.code) print_comparison(&asked.figures, &best.figures);
+    HP_TRY(read_question(f, &plan, &q, err));
+    HP_TRY(evaluate_both(f, &plan, &q, &a, err));
+    verdict(&a.asked, &a.best, a.selected, text, sizeof text);
+    if (o->json) return cli_print_json(why_json(&a.asked, &a.best, a.costs, text), err);
+    printf("%s\n%s\n", a.asked.figures.strategy, text);
+    if (!a.asked.reject.code) print_comparison(&a.asked.figures, &a.best.figures);
+    printf("  costs:    %s\n", cli_plain(a.costs, costs, sizeof costs));
     return cli_finish_stdout(err);
 }
 
 int cmd_why(int argc, char **argv) {
-    static const frame_option list[] = {{"cost", 'c', "FILE", offsetof(options, cost), 0,
-                                         "cost table the plan was made with, if it was not the machine's"},
-                                        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
-                                        {0}};
+    static const frame_option list[] = {
+        {"cost", 'c', "FILE", offsetof(options, cost), 0, "another cost table than the plan's own"},
+        {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
+        {0}};
     static const frame_command command = {
         .option = list,
-        .usage = "PLAN.db STRATEGY",
-        .doc = "Evaluates a strategy for the plan's network, batch and machine, and says why it "
-               "lost to the plan's own or was rejected.",
+        .usage = "PLAN.db STRATEGY|NUMBER",
+        .doc = "Says why a strategy, or the candidate of that number, lost to the plan's own or was "
+               "rejected: for "
+               "the plan's network, batch and machine, with the costs it was predicted with.",
         .min_word = 2,
         .max_word = 2,
         .too_few = "which plan and strategy? For example: hplan why plan.db dp=4",

@@ -29,7 +29,6 @@ static hp_status store(const char *path, const hp_plan *plan, const hp_predictio
 /* The network of a stored plan in another precision. */
 static hp_status serve_another(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
                                hp_error *err) {
-    hp_cost_table *table = NULL;
     hp_prediction p = {0};
     *plan = *r->of;
     plan->mode = HP_MODE_INFER;
@@ -37,8 +36,7 @@ static hp_status serve_another(hp_arena *arena, const serve_request *r, const ch
     HP_TRY(hp_strategy_parse(strategy_text(arena, r), &plan->strategy, err));
     plan->batch =
         r->batch ? r->batch : hp_strategy_batch(&plan->strategy, hp_strategy_devices(&plan->strategy));
-    HP_TRY(hp_cost_load(arena, NULL, &plan->machine, &table, err));
-    HP_TRY(hp_predict(arena, plan, table, NULL, &p, err));
+    HP_TRY(hp_predict(arena, plan, r->under, &p, err));
     return store(path, plan, &p, err);
 }
 
@@ -61,6 +59,6 @@ hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *
     const int64_t batch =
         s.batch ? s.batch : hp_strategy_batch(&s.strategy, hp_strategy_devices(&s.strategy));
     *plan = simulate_plan(&s, &s.strategy, batch);
-    HP_TRY(hp_predict(arena, plan, s.table, &s.eval, &p, err));
+    HP_TRY(hp_predict(arena, plan, &s.eval, &p, err));
     return store(path, plan, &p, err);
 }

@@ -4,15 +4,16 @@
 #define HP_CLI_SERVE_PLAN_H
 
 #include "plan/base/arena.h"
-#include "plan/store/store.h"
+#include "sim/search/evaluate.h"
 
 typedef struct serve_request {
     const char *net, *prec, *strategy, *device; /* device NULL: the default */
     int32_t image_h, image_w;
-    int64_t classes, batch;   /* 0: the default */
-    const char *onnx;         /* the network's file, instead of `net`; NULL */
-    const char *float_layers; /* kept real in low precision; NULL */
-    const hp_plan *of;        /* the network of this plan, instead of net, onnx, image and classes; NULL */
+    int64_t classes, batch;     /* 0: the default */
+    const char *onnx;           /* the network's file, instead of `net`; NULL */
+    const char *float_layers;   /* kept real in low precision; NULL */
+    const hp_plan *of;          /* the network of this plan, instead of net, onnx, image and classes; NULL */
+    const hp_eval_setup *under; /* `of`: what it was predicted under */
 } serve_request;
 
 /* Plans it for this machine and writes it, with its prediction, to `path`. Errors: HP_EPLAN, HP_EUNAVAIL,

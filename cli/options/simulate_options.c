@@ -310,7 +310,9 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
     HP_TRY(parse_precisions(o, s, err));
     s->float_layers = o->float_layers;
     HP_TRY(simulate_precision(arena, s, s->prec[0], err));
-    return hp_cost_load(arena, o->cost, &s->machine, &s->table, err);
+    HP_TRY(hp_cost_load(arena, o->cost, &s->machine, &s->table, err));
+    s->eval.table = s->table;
+    return HP_OK;
 }
 
 hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int64_t batch) {
@@ -334,7 +336,6 @@ hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch) 
     hp_eval_setup e = s->eval;
     e.graph = s->graph;
     e.machine = &s->machine;
-    e.table = s->table;
     e.mode = s->mode;
     e.dtype = s->dtype;
     e.device = s->device;

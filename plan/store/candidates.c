@@ -6,11 +6,11 @@
 hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected,
                               hp_error *err) {
     for (int i = 0; i < n; i++)
-        HP_TRY(hp_db_exec(db, err, "INSERT INTO candidate VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                          "isiddddiddidis", (int64_t)(i + 1), c[i].strategy, (int64_t)c[i].gpus, c[i].step_s,
-                          c[i].step_low_s, c[i].step_high_s, c[i].images_per_s, c[i].memory_bytes,
-                          c[i].bubble, c[i].exposed_comm, c[i].comm_bytes, c[i].measured_share,
-                          (int64_t)c[i].tie, c[i].note));
+        HP_TRY(hp_db_exec(db, err, "INSERT INTO candidate VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                          "isiiddddiddidis", (int64_t)(i + 1), c[i].strategy, (int64_t)c[i].gpus, c[i].batch,
+                          c[i].step_s, c[i].step_low_s, c[i].step_high_s, c[i].images_per_s,
+                          c[i].memory_bytes, c[i].bubble, c[i].exposed_comm, c[i].comm_bytes,
+                          c[i].measured_share, (int64_t)c[i].tie, c[i].note));
     for (int i = 0; i < n_rejected; i++)
         HP_TRY(hp_db_exec(db, err, "INSERT INTO rejected VALUES(?,?,?,?,?)", "sisss",
                           hp_reject_text(r[i].code), r[i].count, r[i].example, r[i].limit, r[i].fix));
@@ -23,25 +23,26 @@ static void copy_text(char *out, size_t n, sqlite3_stmt *st, int column) {
 
 static hp_candidate read_candidate(sqlite3_stmt *st) {
     hp_candidate c = {.gpus = sqlite3_column_int(st, 1),
-                      .step_s = sqlite3_column_double(st, 2),
-                      .step_low_s = sqlite3_column_double(st, 3),
-                      .step_high_s = sqlite3_column_double(st, 4),
-                      .images_per_s = sqlite3_column_double(st, 5),
-                      .memory_bytes = sqlite3_column_int64(st, 6),
-                      .bubble = sqlite3_column_double(st, 7),
-                      .exposed_comm = sqlite3_column_double(st, 8),
-                      .comm_bytes = sqlite3_column_int64(st, 9),
-                      .measured_share = sqlite3_column_double(st, 10),
-                      .tie = sqlite3_column_int(st, 11)};
+                      .batch = sqlite3_column_int64(st, 2),
+                      .step_s = sqlite3_column_double(st, 3),
+                      .step_low_s = sqlite3_column_double(st, 4),
+                      .step_high_s = sqlite3_column_double(st, 5),
+                      .images_per_s = sqlite3_column_double(st, 6),
+                      .memory_bytes = sqlite3_column_int64(st, 7),
+                      .bubble = sqlite3_column_double(st, 8),
+                      .exposed_comm = sqlite3_column_double(st, 9),
+                      .comm_bytes = sqlite3_column_int64(st, 10),
+                      .measured_share = sqlite3_column_double(st, 11),
+                      .tie = sqlite3_column_int(st, 12)};
     copy_text(c.strategy, sizeof c.strategy, st, 0);
-    copy_text(c.note, sizeof c.note, st, 12);
+    copy_text(c.note, sizeof c.note, st, 13);
     return c;
 }
 
 hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *n, hp_rejected **r,
                              int *n_rejected, hp_error *err) {
     static const char candidates[] =
-        "SELECT strategy, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes, bubble,"
+        "SELECT strategy, gpus, batch, step_s, step_low_s, step_high_s, images_per_s, memory_bytes, bubble,"
         " exposed_comm, comm_bytes, measured_share, tie, note FROM candidate ORDER BY rank";
     sqlite3_stmt *st = NULL;
     bool row = false;

@@ -30,6 +30,7 @@ typedef struct hp_plan {
 typedef struct hp_candidate {
     char strategy[HP_STRATEGY_TEXT];
     int32_t gpus;
+    int64_t batch; /* global: a sweep over devices has one per count */
     double step_s, step_low_s, step_high_s, images_per_s;
     int64_t memory_bytes;
     double bubble, exposed_comm;

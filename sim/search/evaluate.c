@@ -325,6 +325,7 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval
     *out = (hp_evaluation){.strategy = *s};
     hp_strategy_text(s, out->figures.strategy);
     out->figures.gpus = hp_strategy_devices(s);
+    out->figures.batch = e->setup.batch;
     if (!hp_rules_allow(e->setup.rules, s, e->setup.graph, e->setup.batch, 0, &out->reject) ||
         !hp_device_allows(e->setup.device, s, e->setup.graph->deployed, &out->reject))
         return HP_OK;

@@ -1,6 +1,7 @@
 /* predict.c - evaluate, build, simulate once more with spans, store. */
 #include "sim/search/predict.h"
 
+#include "sim/search/conditions.h"
 #include "sim/search/search.h"
 #include "sim/timeline.h"
 #include "traces/trace.h"
@@ -21,20 +22,12 @@ static void set_step(hp_plan *plan, hp_prediction *out) {
     plan->step_s = c->step_s;
 }
 
-hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table, const hp_eval_setup *setup,
-                     hp_prediction *out, hp_error *err) {
-    hp_graph *graph;
-    HP_TRY(hp_plan_graph(arena, plan, &graph, err));
-    hp_eval_setup s = setup ? *setup : (hp_eval_setup){.straggler_rank = -1};
-    s.graph = graph;
-    s.machine = &plan->machine;
-    s.table = table;
-    s.mode = (hp_mode)plan->mode;
-    s.dtype = (hp_dtype)plan->dtype;
-    s.device = plan->device;
-    s.batch = plan->batch;
-    s.seed = plan->seed;
-    hp_eval *e = hp_eval_new(arena, &s);
+hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup, hp_prediction *out,
+                     hp_error *err) {
+    HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
+    out->setup = *setup;
+    hp_conditions_of_plan(plan, &out->setup);
+    hp_eval *e = hp_eval_new(arena, &out->setup);
     HP_TRY(hp_evaluate(e, arena, &plan->strategy, HP_EVAL_PLACED, &out->evaluation, err));
     if (out->evaluation.reject.code) return refuse(e, &out->evaluation, err);
     plan->strategy = out->evaluation.strategy; /* with its cut, where that is not the plain one */
@@ -72,6 +65,7 @@ hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *
                               .ranks = hp_program_ranks(plan->program)};
     int64_t run;
     HP_TRY(hp_plan_write(db, plan, err));
+    HP_TRY(hp_conditions_write(db, &p->setup, err));
     HP_TRY(hp_trace_begin(db, &info, plan->program, plan->graph, &run, err));
     for (int rank = 0; rank < p->trace.n_rank; rank++)
         HP_TRY(write_rank(db, run, plan, &p->trace, rank, err));

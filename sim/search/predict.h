@@ -7,19 +7,20 @@
 #include "sim/search/evaluate.h"
 
 typedef struct hp_prediction {
+    hp_eval_setup setup; /* what it rests on */
     hp_evaluation evaluation;
     hp_sim_result trace; /* with spans */
 } hp_prediction;
 
 /* From net, image, classes, mode, dtype, batch, seed, device, strategy and machine: fills the rest of the
  * plan (cut, graph, programs, step_s, hash) and the prediction. A strategy whose cut is written out keeps it.
- * setup: limits, jitter and so on; its graph, machine, mode, dtype, batch and seed are taken from the plan.
- * NULL = none. Errors: HP_EPLAN with code, limit and fix for a strategy that is not legal or does not fit. */
-hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_cost_table *table, const hp_eval_setup *setup,
-                     hp_prediction *out, hp_error *err);
+ * setup: the cost table, limits, jitter and so on; what the plan says is taken from it
+ * (hp_conditions_of_plan). Errors: HP_EPLAN with code, limit and fix for a strategy that is not legal or does not fit. */
+hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup, hp_prediction *out,
+                     hp_error *err);
 
-/* Writes the plan and its simulated run (tasks, spans, memory over time) into a database that was just
- * created. */
+/* Writes the plan, its simulated run (tasks, spans, memory over time) and what it rests on (conditions.h) into
+ * a database that was just created. */
 hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *p, hp_error *err);
 
 #endif

@@ -277,7 +277,7 @@ static void a_written_prediction_reads_back(void **state) {
     hp_trace t;
     int64_t run;
     assert_int_equal(hp_strategy_parse("dp=2,stages=2,micro=2,sched=1f1b", &plan.strategy, &err), HP_OK);
-    if (hp_predict(w.arena, &plan, w.t, NULL, &p, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_predict(w.arena, &plan, &w.setup, &p, &err) != HP_OK) fail_msg("%s", err.text);
     const char *path = scratch_path("p.db");
     assert_int_equal(hp_db_create(path, &db, &err), HP_OK);
     if (hp_predict_write(&db, &plan, &p, &err) != HP_OK || hp_db_commit(&db, &err) != HP_OK)
@@ -294,7 +294,7 @@ static void a_written_prediction_reads_back(void **state) {
     if (fabs(t.iter[0].step_s - plan.step_s) > 1e-6) fail_msg("%.9g %.9g", t.iter[0].step_s, plan.step_s);
     hp_db_close(&db);
     hp_plan other = plan; /* the same strategy with its cut, rebuilt: the same plan */
-    assert_int_equal(hp_predict(w.arena, &other, w.t, NULL, &p, &err), HP_OK);
+    assert_int_equal(hp_predict(w.arena, &other, &w.setup, &p, &err), HP_OK);
     assert_string_equal(other.hash.hex, plan.hash.hex);
     hp_arena_free(w.arena);
 }

@@ -49,8 +49,8 @@ static void fixture_spans(hp_db *db, int64_t run, const fixture_run *r, int rank
 
 int64_t fixture_add(hp_db *db, const fixture_run *r) {
     hp_error err = {0};
-    fixture_ok(hp_db_exec(db, &err, "INSERT INTO run VALUES(NULL,?,?,?,'local','cpu','0',1,?,'',0)", "sssi",
-                          r->kind, r->plan_hash ? r->plan_hash : "p",
+    fixture_ok(hp_db_exec(db, &err, "INSERT INTO run VALUES(NULL,?,?,?,'local','cpu','0',1,?,'','','',0)",
+                          "sssi", r->kind, r->plan_hash ? r->plan_hash : "p",
                           r->strategy ? r->strategy : "dp=2,stages=2", (int64_t)r->ranks),
                &err);
     const int64_t run = sqlite3_last_insert_rowid(db->sql);

@@ -1,0 +1,97 @@
+#!/bin/bash
+# cli_costs.sh - plan.db carries the costs and conditions that it was made with: `why` repeats the figures of its
+# table, `run --plan` predicts with them, after the cost table is gone.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+
+# table FILE CLASS: a device about a hundred times slower than the shipped rows say
+table() {
+  printf '%s\n' "hplan-cost 1" "machine made-up" "date 2026-01-02" \
+    "efficiency $2 * | measured 0.123456789 3 made up | flops:0.0123 bytes:0.0456" >"$1"
+}
+
+# number WORD...: out of the JSON object in ./out, by a path such as asked.step_s
+number() {
+  python3 -c "
+import functools, json, sys
+print(repr(functools.reduce(lambda o, k: o[int(k)] if k.isdigit() else o[k], sys.argv[1].split('.'), json.load(open('out')))))" "$1"
+}
+
+common=(--net cnn --image 28 --batch 8 --machine thesis-a100 --device cuda --memory eager --jitter 0.1 --seed 3
+  --straggler 1:1.5)
+table gpu.cost a100-40
+expect 0 simulate "${common[@]}" --strategy dp=2,micro=2 --cost gpu.cost --json --out one.db
+one=$(number candidates.0.step_s)
+expect 0 simulate "${common[@]}" --gpus 2 --cost gpu.cost --top 12 --json --out a.db
+cp out candidates.json
+rm gpu.cost
+
+# every candidate, by number and by strategy, has the figure that the table showed
+n=$(python3 -c 'import json; print(len(json.load(open("candidates.json"))["candidates"]))')
+[ "$n" -gt 5 ] || complain "only $n candidates"
+for i in $(seq "$n"); do
+  read -r strategy step_s < <(python3 -c "
+import json; c = json.load(open('candidates.json'))['candidates'][$i - 1]; print(c['strategy'], repr(c['step_s']))")
+  for asked in "$i" "$strategy"; do
+    expect 0 why a.db "$asked" --json
+    [ "$(number asked.step_s)" = "$step_s" ] || complain "why $asked: $(number asked.step_s), not $step_s"
+  done
+done
+expect 0 why a.db 1
+grep -q "it is the selected one" out || complain "number 1: $(cat out)"
+grep -q "costs: *gpu.cost of 2026-01-02" out || complain "no costs: $(cat out)"
+expect 2 why a.db 13
+grep -q "1 to 12" err || complain "$(cat err)"
+
+# what the search did not keep is predicted under the same conditions; another table is another answer
+expect 0 why a.db dp=2,micro=2 --json
+[ "$(number asked.step_s)" = "$one" ] || complain "dp=2,micro=2: $(number asked.step_s), not $one"
+table other.cost a100-40
+sed -i 's/0.0123/0.123/' other.cost
+expect 0 why a.db dp=2,micro=2 --cost other.cost --json
+[ "$(number asked.step_s)" != "$one" ] || complain "--cost makes no difference"
+
+# "it did not lose" is said of what ranks before the selected one, and of nothing else
+expect 0 simulate "${common[@]}" --gpus 2 --strategy dp=2,recompute=full --out slow.db
+for strategy in dp=2 dp=2,recompute=full dp=2,micro=4; do
+  expect 0 why slow.db "$strategy" --json
+  python3 - <<'PY' || complain "$strategy: $(cat out)"
+import json
+o = json.load(open("out"))
+ahead = o["asked"]["step_high_s"] <= o["selected"]["step_high_s"]
+same = o["asked"]["strategy"] == o["selected"]["strategy"]
+assert ("it did not lose" in o["why"]) == (ahead and not same), o
+assert ("selected" in o["why"]) == same, o
+PY
+done
+
+# a candidate of a sweep keeps its own batch
+expect 0 simulate --net cnn --image 28 --machine thesis-a100 --device cuda --gpus 1,2 --top 2 --json --out s.db
+first=$(number candidates.0.step_s)
+expect 0 why s.db 1 --json
+[ "$(number asked.step_s) $(number asked.batch)" = "$first 1" ] || complain "sweep: $(cat out), not $first"
+
+need_executor
+# run: another strategy of the plan is predicted with the plan's costs, and run.db carries them on
+table cpu.cost cpu
+local=(--net cnn --image 28 --batch 4 --machine local --cost cpu.cost)
+expect 0 simulate "${local[@]}" --strategy dp=1,micro=2 --json --out two.db
+two=$(number candidates.0.step_s)
+expect 0 simulate "${local[@]}" --strategy dp=1 --out b.db
+rm cpu.cost
+expect 0 run b.db --plan dp=1,micro=2 --steps 1 --trace r.db
+expect 0 why r.db dp=1,micro=2 --json
+[ "$(number selected.step_s)" = "$two" ] || complain "run --plan predicts $(number selected.step_s), not $two"
+expect 0 compare r.db --json
+python3 -c "
+import json; p = json.load(open('out'))['step']['predicted_s']; assert abs(p - $two) < 1e-8, p" || complain "run.db: $(head -c 200 out)"
+
+# and a candidate of a sweep runs with the batch it was ranked at
+expect 0 simulate --net cnn --image 28 --machine local --gpus 1,2 --top 1 --out t.db
+expect 0 run t.db --plan 1 --steps 1 --trace u.db
+python3 - <<'PY' || complain "run --plan 1 of a sweep: another batch"
+import sqlite3
+assert sqlite3.connect("u.db").execute("SELECT value FROM meta WHERE key = ?", ["batch"]).fetchone() == ("1",)
+PY
+conclude "plans carry their costs"
