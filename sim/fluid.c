@@ -2,7 +2,6 @@
 #include "sim/fluid.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct activity {
     const hp_share_use *use;
@@ -190,7 +189,7 @@ void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, con
         mark_stale(f, a); /* it stands still until rates are solved */
     } else {
         a->rate = 1;
-        schedule(f, id, now_ns);
+        hp_events_push(f->events, now_ns + work_ns, id, ++a->age);
     }
 }
 
@@ -200,8 +199,7 @@ static void forget(hp_fluid *f, int32_t id) {
         user_list *u = &f->users[a->use[i].resource];
         int k = 0;
         while (u->id[k] != id) k++;
-        memmove(&u->id[k], &u->id[k + 1], sizeof *u->id * (size_t)(u->n - k - 1));
-        u->n--;
+        for (u->n--; k < u->n; k++) u->id[k] = u->id[k + 1];
         u->load = u->n > 0 ? u->load - a->use[i].demand : 0; /* no rounding is carried on for ever */
     }
     a->active = false;

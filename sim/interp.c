@@ -147,6 +147,9 @@ static void dispatch(sim *s, const hp_event *e) {
     case OWNER_COLLECTIVE:
         sim_collective_done(s, a);
         break;
+    case OWNER_STEP:
+        sim_step_done(s, a, b);
+        break;
     }
 }
 
@@ -156,7 +159,7 @@ static void dispatch(sim *s, const hp_event *e) {
 static void loop(sim *s) {
     for (;;) {
         hp_event e;
-        const bool now = s->events.n > 0 && s->events.heap[0].t_ns == s->now_ns;
+        const bool now = hp_events_next_ns(&s->events) == s->now_ns;
         if (!now && s->awake.first < s->awake.n) {
             const int rank = s->awake.id[s->awake.first++];
             s->rank[rank].awake = false;
@@ -207,7 +210,7 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
     sim *s = HP_NEW(arena, sim, 1);
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
     s->wiring = hp_wiring_new(arena, p);
-    s->classes = hp_classes_of(arena, s->wiring, m, o->fold, o->straggler_rank);
+    s->classes = hp_classes_of(arena, s->wiring, m, o->fold && !o->steps, o->straggler_rank);
     s->n_rank = s->classes->n;
     s->on_cores = m->share_cpu;
     const hp_placement at = hp_placement_of(p, m);

@@ -17,6 +17,8 @@ typedef struct hp_sim_costs {
      * where a device runs several ranks (0: it contends with no other task); NULL: none does */
     double (*share)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     void *self;
+    /* a message of a collective between two ranks of the world; for runs with `steps` alone, else NULL */
+    double (*message)(void *self, const hp_program *p, int from, int to, double bytes, int bound);
 } hp_sim_costs;
 
 /* What a rank without anything to compute waits for while it moves. */
@@ -45,6 +47,9 @@ typedef struct hp_sim_result {
 typedef struct hp_sim_options {
     bool
         fold; /* ranks that cannot be told apart are simulated once (sim/classes.h): the times are the same */
+    bool
+        steps; /* collectives step by step (sim/steps.c) instead of as a whole; every rank is simulated. Device
+                 * machines, and algorithms of plan/collectives */
     bool want_spans;
     int bound;          /* -1, 0, 1: costs at the low end, middle, upper end */
     double jitter_cv;   /* relative standard deviation of compute tasks, 0 = none */

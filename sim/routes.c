@@ -10,27 +10,29 @@ static bool by_host(const sim *s, const hp_queue *q) {
 
 /* --- messages --- */
 
-static void take(channel *c, int32_t resource, double demand) {
-    c->use[c->n_use++] = (hp_share_use){resource, demand};
-}
-
 /* A message holds its sender's way out and its receiver's way in; ranks of its ends' classes on the same node or
  * device send and receive theirs beside it. */
-static void message_uses(const sim *s, int from, int to, int to_world, bool host, channel *c) {
+static int message_uses(const sim *s, int from, int to, int to_world, bool host, hp_share_use *use) {
     const hp_classes *k = s->classes;
     const int32_t *node = k->rank_node, *device = k->rank_device;
     const int from_world = s->rank[from].world;
+    int n = 0;
     if (node[from_world] != node[to_world]) {
         if (host) {
-            take(c, res_host(s, k->device[from], false), k->on_device[from]);
-            take(c, res_host(s, k->device[to], true), k->on_device[to]);
+            use[n++] = (hp_share_use){res_host(s, k->device[from], false), k->on_device[from]};
+            use[n++] = (hp_share_use){res_host(s, k->device[to], true), k->on_device[to]};
         }
-        take(c, res_nic(s, k->node[from], false), k->on_node[from]);
-        take(c, res_nic(s, k->node[to], true), k->on_node[to]);
+        use[n++] = (hp_share_use){res_nic(s, k->node[from], false), k->on_node[from]};
+        use[n++] = (hp_share_use){res_nic(s, k->node[to], true), k->on_node[to]};
     } else if (!s->on_cores && device[from_world] != device[to_world]) {
-        take(c, res_link(s, k->device[from], false), k->on_device[from]);
-        take(c, res_link(s, k->device[to], true), k->on_device[to]);
+        use[n++] = (hp_share_use){res_link(s, k->device[from], false), k->on_device[from]};
+        use[n++] = (hp_share_use){res_link(s, k->device[to], true), k->on_device[to]};
     }
+    return n;
+}
+
+int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[4]) {
+    return message_uses(s, from, to, s->rank[to].world, by_host(s, queue), use);
 }
 
 static void channels_init(sim *s, int rank) {
@@ -49,7 +51,7 @@ static void channels_init(sim *s, int rank) {
         r->peer[q] = s->classes->of[to];
         if (queue->kind != HP_QUEUE_SEND) continue;
         r->channel[q].posted = HP_NEW(s->arena, uint8_t, w->queue[q].n);
-        message_uses(s, rank, r->peer[q], to, by_host(s, queue), &r->channel[q]);
+        r->channel[q].n_use = message_uses(s, rank, r->peer[q], to, by_host(s, queue), r->channel[q].use);
     }
 }
 
@@ -169,6 +171,7 @@ static void communicators_init(sim *s) {
             c->members = c->group->n * (p->group[g].all_replicas ? p->dp : 1);
             c->posted = HP_NEW(s->arena, int32_t, c->group->calls);
             list_callers(s, c, &t);
+            if (s->options->steps) sim_steps_init(s, c);
             communicator_uses(s, g, k->comm[world], c, &t);
         }
     }

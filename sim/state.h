@@ -23,6 +23,8 @@ typedef struct channel {
     int32_t n_use;
 } channel;
 
+typedef struct sim_steps sim_steps;
+
 /* Members of a communicator that are of one class: they call from the same queue. */
 typedef struct caller {
     int32_t rank, queue, n; /* class; how many */
@@ -41,6 +43,7 @@ typedef struct communicator {
     bool active;
     hp_share_use *use;
     int32_t n_use;
+    sim_steps *steps; /* where its collectives are simulated step by step, else NULL */
 } communicator;
 
 typedef struct core_part {
@@ -53,10 +56,12 @@ typedef struct rank_state {
     hp_ready ready;
     int32_t role, world; /* of the rank that is simulated */
     int32_t *peer;       /* per queue: the class that it leads to, or of communicators */
-    int32_t *calls;      /* per queue of collectives: members of the communicator that are of this class */
-    channel *channel;    /* per queue; used where it sends */
-    id_list starting;    /* communication queues whose head may start */
-    core_part *part;     /* communication this core has to work on; live: first_part .. n_part-1 */
+    int32_t
+        *calls; /* per queue of collectives: members of the communicator that are of this class; where it is
+                     * simulated step by step, the rank's number among them */
+    channel *channel; /* per queue; used where it sends */
+    id_list starting; /* communication queues whose head may start */
+    core_part *part;  /* communication this core has to work on; live: first_part .. n_part-1 */
     int32_t first_part, n_part, part_capacity;
     id_list arrived; /* finished elsewhere, to be noticed at the next boundary */
     int32_t running; /* task on the core or device, -1 = none */
@@ -91,7 +96,7 @@ typedef struct sim {
     bool shared_devices;   /* a device runs more than one rank */
 } sim;
 
-enum owner_kind { OWNER_CORE, OWNER_MESSAGE, OWNER_COLLECTIVE };
+enum owner_kind { OWNER_CORE, OWNER_MESSAGE, OWNER_COLLECTIVE, OWNER_STEP };
 static inline int64_t owner_make(enum owner_kind kind, int32_t a, int32_t b) {
     return (int64_t)kind | (int64_t)a << 2 | (int64_t)b << 34;
 }
@@ -126,12 +131,19 @@ void sim_complete(sim *s, int rank, int task);
 
 /* routes.c: where messages and collectives go, and what they take */
 void sim_routes_init(sim *s);
+/* What a message between two ranks takes on its way; returns the number of uses. */
+int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[4]);
 
 /* transfer.c: messages and collectives */
 void sim_start_transfer(sim *s, int rank, int task);
 void sim_part_done(sim *s, int rank, int task);     /* a core has done its part of it */
 void sim_message_done(sim *s, int rank, int queue); /* device machines */
 void sim_collective_done(sim *s, int comm);         /* device machines */
+
+/* steps.c */
+void sim_steps_init(sim *s, communicator *c); /* c->steps, where its steps can be told */
+void sim_steps_post(sim *s, int comm, int member);
+void sim_step_done(sim *s, int comm, int from);
 
 /* resources.c */
 void sim_open_resources(sim *s);

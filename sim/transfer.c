@@ -59,6 +59,10 @@ void sim_start_transfer(sim *s, int rank, int task) {
     const hp_queue *queue = &w->role->queue[q];
     if (queue->kind == HP_QUEUE_COLL) {
         const int comm = s->rank[rank].peer[q];
+        if (s->comm[comm].steps) {
+            sim_steps_post(s, comm, s->rank[rank].calls[q]);
+            return;
+        }
         s->comm[comm].posted[k] += s->rank[rank].calls[q];
         start_collective(s, comm);
         return;

@@ -139,4 +139,8 @@ if(TARGET hp_dnn)
       "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH};ASAN_OPTIONS=detect_leaks=0")
   endforeach()
 endif()
+# tests/bench/bench_NAME.c: figures of docs/measurements.md that need no device
+add_executable(bench_ring tests/bench/bench_ring.c)
+target_include_directories(bench_ring PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
+target_link_libraries(bench_ring PRIVATE hp_support_sim)
 include(tests/lint/lint.cmake)

@@ -3,7 +3,7 @@
  * under tiling. */
 #include "plan/program/work.h"
 #include "sim/interp.h"
-#include "tests/support/plan/random_net.h"
+#include "tests/support/sim/random_world.h"
 #include "plan/lower/lower.h"
 
 #include <math.h>
@@ -14,42 +14,11 @@
 
 #include <cmocka.h>
 
-static hp_program *lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, int64_t batch) {
-    hp_error err = {HP_OK, ""};
-    hp_program *p = NULL;
-    const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = batch};
-    if (hp_lower(arena, g, s, &o, &p, &err) != HP_OK) fail_msg("%s", err.text);
-    return p;
-}
-
 static hp_strategy parsed(const char *text) {
     hp_strategy s;
     hp_error err = {HP_OK, ""};
     if (hp_strategy_parse(text, &s, &err) != HP_OK) fail_msg("%s", err.text);
     return s;
-}
-
-static hp_machine devices(int nodes, int per_node) {
-    return (hp_machine){
-        .name = "test",
-        .nodes = nodes,
-        .devices_per_node = per_node,
-        .cores_per_node = per_node,
-        .nics_per_node = 1,
-        .device = {.name = "gpu", .memory_bytes = 1 << 30, .flops_per_s = 1e9, .bytes_per_s = 1e9},
-        .intra = {"nvlink", 1e-6, 1e9},
-        .inter = {"net", 1e-5, 1e8}};
-}
-
-static int64_t makespan_ns(const hp_program *p, const hp_graph *g, const hp_machine *m,
-                           const hp_sim_costs *costs, bool fold) {
-    const hp_sim_options o = {.fold = fold, .straggler_rank = -1};
-    hp_arena *arena = hp_arena_new();
-    hp_sim_result r;
-    hp_error err = {HP_OK, ""};
-    if (hp_sim_run(arena, p, g, m, costs, &o, &r, &err) != HP_OK) fail_msg("%s", err.text);
-    hp_arena_free(arena);
-    return r.makespan_ns;
 }
 
 /* --- zero-bubble --- */
@@ -74,7 +43,7 @@ static void zero_bubble_saves_two_thirds_of_the_bubble(void **state) {
     hp_graph *g = NULL;
     hp_error err = {HP_OK, ""};
     if (hp_net_build(arena, "vgg19", 32, 32, 10, &g, &err) != HP_OK) fail_msg("%s", err.text);
-    const hp_machine m = devices(1, 8);
+    const hp_machine m = test_machine(1, 8, false);
     const hp_sim_costs costs = {one_of_each, NULL, NULL};
     for (int stages = 2; stages <= 4; stages++) {
         for (int micro = 2 * stages; micro <= 12; micro++) {
@@ -82,11 +51,13 @@ static void zero_bubble_saves_two_thirds_of_the_bubble(void **state) {
             s.stages = stages;
             s.micro = micro;
             s.sched = HP_SCHED_ZB;
-            assert_int_equal(makespan_ns(lower(arena, g, &s, micro), g, &m, &costs, true),
-                             1000 * (3 * micro + stages - 1));
+            assert_int_equal(
+                makespan_ns(arena, lower_training(arena, g, &s, micro, false), g, &m, &costs, true),
+                1000 * (3 * micro + stages - 1));
             s.sched = HP_SCHED_1F1B;
-            assert_int_equal(makespan_ns(lower(arena, g, &s, micro), g, &m, &costs, true),
-                             1000 * 3 * (micro + stages - 1));
+            assert_int_equal(
+                makespan_ns(arena, lower_training(arena, g, &s, micro, false), g, &m, &costs, true),
+                1000 * 3 * (micro + stages - 1));
         }
     }
     hp_arena_free(arena);
@@ -136,7 +107,7 @@ static void a_halo_round_moves_the_formulas_bytes(void **state) {
         s.n_sp = 1;
         s.sp_rows[0] = rows;
         s.sp_cols[0] = cols;
-        const hp_program *p = lower(arena, g, &s, samples);
+        const hp_program *p = lower_training(arena, g, &s, samples, false);
         const int producer = g->tensor[tensor].producer;
         int64_t there = 0, back = 0;
         for (int role = 0; role < p->n_role; role++) {
@@ -175,20 +146,20 @@ static void clients_speed_up_to_the_ceiling(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
     hp_graph *g = random_net(arena, 3, 4);
-    const hp_machine m = devices(1, 4);
+    const hp_machine m = test_machine(1, 4, false);
     for (int clients = 1; clients <= 4; clients++) {
         for (int dp = 1; dp <= 2; dp++) {
             for (double share = 0.1; share <= 1; share += 0.15) {
                 hp_strategy s = hp_strategy_default();
                 s.dp = dp;
                 s.clients = clients;
-                const hp_program *p = lower(arena, g, &s, clients * dp);
+                const hp_program *p = lower_training(arena, g, &s, clients * dp, false);
                 const hp_sim_costs costs = {compute_only, given_share, &share},
                                    alone = {compute_only, NULL, NULL};
-                const double one = (double)makespan_ns(p, g, &m, &alone, true);
+                const double one = (double)makespan_ns(arena, p, g, &m, &alone, true);
                 const double slow = clients * share > 1 ? clients * share : 1;
                 for (int fold = 0; fold < 2; fold++)
-                    assert_true(fabs((double)makespan_ns(p, g, &m, &costs, fold) - slow * one) <=
+                    assert_true(fabs((double)makespan_ns(arena, p, g, &m, &costs, fold) - slow * one) <=
                                 2.0 * p->role[0].n_task);
             }
         }
@@ -213,13 +184,13 @@ static void groups_of_a_replica_leave_the_others_alone(void **state) {
     hp_graph *g = NULL;
     hp_error err = {HP_OK, ""};
     if (hp_net_build(arena, "resnet-v1-20", 32, 32, 10, &g, &err) != HP_OK) fail_msg("%s", err.text);
-    const hp_machine m = devices(1, 8);
+    const hp_machine m = test_machine(1, 8, false);
     const hp_sim_costs costs = {slow_replica, NULL, NULL};
     const hp_sim_options o = {.want_spans = true, .straggler_rank = -1};
     static const char *const strategies[] = {"dp=2,sp=2x1", "dp=2,sp=2x1,bn=all"};
     for (int all = 0; all < 2; all++) {
         const hp_strategy s = parsed(strategies[all]);
-        const hp_program *p = lower(arena, g, &s, 2);
+        const hp_program *p = lower_training(arena, g, &s, 2, false);
         hp_sim_result r;
         if (hp_sim_run(arena, p, g, &m, &costs, &o, &r, &err) != HP_OK) fail_msg("%s", err.text);
         int64_t last[4] = {0};
@@ -262,12 +233,12 @@ static void parts_of_a_layer_add_up_to_the_layer(void **state) {
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, 5);
         const hp_strategy one = hp_strategy_default(), s = parsed(strategies[seed % 6]);
-        const hp_program *whole = lower(arena, g, &one, 2);
+        const hp_program *whole = lower_training(arena, g, &one, 2, false);
         if (!hp_strategy_legal(&s, g, 2, 0, NULL)) { /* channels that cannot be split */
             hp_arena_free(arena);
             continue;
         }
-        const hp_program *p = lower(arena, g, &s, 2);
+        const hp_program *p = lower_training(arena, g, &s, 2, false);
         for (int layer = 1; layer < g->n_layer; layer++) {
             if (g->layer[layer].op != HP_CONV && g->layer[layer].op != HP_BN) continue;
             double flops, all_flops;
@@ -294,7 +265,7 @@ static void copies_are_as_large_as_what_they_move(void **state) {
     int tensor;
     const hp_graph *g = chain(arena, 12, 12, 3, 3, &tensor);
     const hp_strategy s = parsed("sp=2x2");
-    const hp_program *p = lower(arena, g, &s, 1);
+    const hp_program *p = lower_training(arena, g, &s, 1, false);
     for (int role = 0; role < 4; role++) {
         const hp_role *r = &p->role[role];
         double written = 0;

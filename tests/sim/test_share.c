@@ -104,6 +104,29 @@ static void random_problems_are_max_min_fair(void **state) {
     }
 }
 
+/* Pushes and pops in turn, many for one instant. */
+static void events_stay_in_order_while_others_are_pushed(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_events q;
+    hp_events_init(&q, arena);
+    hp_event before = {.what = -1}, e;
+    int pushed = 0, popped = 0;
+    for (uint64_t i = 0; i < 20000; i++) {
+        const int64_t ahead = (int64_t)hp_rng_below(3, 4, i, 4);
+        for (uint64_t k = hp_rng_below(3, 5, i, 4); k > 0; k--)
+            hp_events_push(&q, before.t_ns + ahead, pushed++, 0);
+        for (uint64_t k = hp_rng_below(3, 6, i, 4); k > 0 && hp_events_pop(&q, &e); k--, popped++) {
+            assert_true(e.t_ns > before.t_ns || (e.t_ns == before.t_ns && e.what > before.what));
+            before = e;
+        }
+    }
+    while (hp_events_pop(&q, &e)) popped++;
+    assert_int_equal(pushed, popped);
+    assert_true(hp_events_next_ns(&q) == INT64_MAX);
+    hp_arena_free(arena);
+}
+
 static void events_come_in_order_and_ties_as_pushed(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -138,7 +161,7 @@ static void who_is_left_alone_speeds_up(void **state) {
     hp_events q;
     const double capacity[] = {1};
     const hp_share_use use = {0, 1};
-    int64_t end[2];
+    int64_t end[2] = {0};
     hp_events_init(&q, arena);
     hp_fluid *f = hp_fluid_new(arena, 1, capacity, &q);
     hp_fluid_start(f, 0, 100, 1, &use, 0);
@@ -157,7 +180,7 @@ static void work_is_conserved(void **state) {
         hp_events q;
         const double capacity[] = {1};
         const hp_share_use use = {0, 1};
-        int64_t end[MANY], sum = 0, last = 0;
+        int64_t end[MANY] = {0}, sum = 0, last = 0;
         hp_events_init(&q, arena);
         hp_fluid *f = hp_fluid_new(arena, 1, capacity, &q);
         for (int i = 0; i < MANY; i++) {
@@ -179,6 +202,7 @@ int main(void) {
         cmocka_unit_test(cores_are_shared),
         cmocka_unit_test(random_problems_are_max_min_fair),
         cmocka_unit_test(events_come_in_order_and_ties_as_pushed),
+        cmocka_unit_test(events_stay_in_order_while_others_are_pushed),
         cmocka_unit_test(who_is_left_alone_speeds_up),
         cmocka_unit_test(work_is_conserved),
     };

@@ -1,0 +1,136 @@
+/* steps.c - collectives as their steps, each message an event of its own: what the closed forms of plan/collectives are
+ * held against, and what a collective takes whose members do not come together.
+ *
+ * A member enters a step when it has ended the one before, and its first one when it posts; a message moves once
+ * both its ends have entered its step, and a step ends with its messages. */
+#include "sim/state.h"
+
+#include <math.h>
+
+typedef struct stepper {
+    int32_t rank, queue;
+    int32_t posted, collective; /* calls posted; the one it is in, or waits for */
+    int32_t task;               /* of that one */
+    int32_t step, steps, left;  /* of it; messages of the step that have not ended */
+    bool inside;                /* has entered the step */
+    hp_block_step now;
+    const hp_collective_ops *ops;
+    int64_t block, last_block; /* bytes */
+    int32_t blocks;
+    /* its last message: where to, how long; several in a row are alike */
+    int32_t to, n_use;
+    int64_t bytes, ns;
+    hp_share_use use[4];
+} stepper;
+
+struct sim_steps {
+    int32_t size;
+    stepper *member;
+};
+
+static const hp_collective_ops *ops_of(const hp_wired_role *w, int task) {
+    return hp_collectives[w->role->task[task].algorithm];
+}
+
+/* Has every call an algorithm that is known step by step? */
+static bool steps_known(const sim *s, const caller *k) {
+    const hp_wired_role *w = sim_role(s, k->rank);
+    const hp_wired_queue *q = &w->queue[k->queue];
+    for (int i = 0; i < q->n; i++)
+        if (!ops_of(w, q->task[i])->step) return false;
+    return true;
+}
+
+void sim_steps_init(sim *s, communicator *c) {
+    if (!s->costs->message || s->on_cores || c->n_caller < 2) return;
+    if (!steps_known(s, &c->caller[0])) return;
+    c->steps = HP_NEW(s->arena, sim_steps, 1);
+    *c->steps = (sim_steps){c->n_caller, HP_NEW(s->arena, stepper, c->n_caller)};
+    for (int k = 0; k < c->n_caller; k++) {
+        const caller *at = &c->caller[k];
+        HP_ASSERT(at->n == 1); /* nothing is folded */
+        c->steps->member[k] = (stepper){.rank = at->rank, .queue = at->queue, .to = -1};
+        s->rank[at->rank].calls[at->queue] = k;
+    }
+}
+
+/* The first step of the next collective. */
+static void begin(sim *s, stepper *m, int size) {
+    const hp_wired_role *w = sim_role(s, m->rank);
+    m->task = w->queue[m->queue].task[m->collective];
+    m->ops = ops_of(w, m->task);
+    m->steps = m->ops->steps(size);
+    m->blocks = m->ops->blocks(size);
+    const hp_task *t = &w->role->task[m->task];
+    const int64_t most = (t->count + m->blocks - 1) / m->blocks, last = t->count - (m->blocks - 1) * most;
+    m->block = most * hp_dtype_bytes((hp_dtype)t->dtype);
+    m->last_block = (last > 0 ? last : 0) * hp_dtype_bytes((hp_dtype)t->dtype);
+    sim_account_transfer(s, m->rank, m->task, 1);
+}
+
+static void price(sim *s, stepper *m, const stepper *to, int64_t bytes) {
+    if (m->to != to->rank)
+        m->n_use = sim_route(s, m->rank, to->rank, &sim_role(s, m->rank)->role->queue[m->queue], m->use);
+    else if (m->bytes == bytes)
+        return;
+    m->to = to->rank;
+    m->bytes = bytes;
+    m->ns = llround(1e9 * s->costs->message(s->costs->self, s->program, s->rank[m->rank].world,
+                                            s->rank[to->rank].world, (double)bytes, s->options->bound));
+}
+
+/* Once both ends are in its step: the later one starts it. */
+static void start_message(sim *s, int comm, int from, int to) {
+    if (from < 0 || to < 0) return;
+    stepper *m = &s->comm[comm].steps->member[from];
+    const stepper *other = &s->comm[comm].steps->member[to];
+    if (!m->inside || !other->inside || other->step != m->step || other->collective != m->collective) return;
+    price(s, m, other, m->now.send_block < m->blocks - 1 ? m->block : m->last_block);
+    hp_fluid_start(s->fluid, s->now_ns, m->ns, m->n_use, m->use, owner_make(OWNER_STEP, comm, from));
+}
+
+/* The member ends its step; of the last one, the collective. */
+static void advance(sim *s, stepper *m) {
+    m->inside = false;
+    if (++m->step < m->steps) return;
+    m->step = 0;
+    m->collective++;
+    sim_account_transfer(s, m->rank, m->task, -1);
+    sim_complete(s, m->rank, m->task);
+}
+
+/* Enters steps as long as there is one without messages. */
+static void enter(sim *s, int comm, int member) {
+    const sim_steps *all = s->comm[comm].steps;
+    stepper *m = &all->member[member];
+    while (!m->inside && m->collective < m->posted) {
+        if (m->step == 0) begin(s, m, all->size);
+        m->now = m->ops->step(all->size, member, m->step);
+        m->left = (m->now.send_to >= 0) + (m->now.recv_from >= 0);
+        m->inside = true;
+        if (m->left == 0) {
+            advance(s, m);
+            continue;
+        }
+        start_message(s, comm, member, m->now.send_to);
+        start_message(s, comm, m->now.recv_from, member);
+    }
+}
+
+void sim_steps_post(sim *s, int comm, int member) {
+    s->comm[comm].steps->member[member].posted++;
+    enter(s, comm, member);
+}
+
+static void end_message(sim *s, int comm, int member) {
+    stepper *m = &s->comm[comm].steps->member[member];
+    if (--m->left > 0) return;
+    advance(s, m);
+    enter(s, comm, member);
+}
+
+void sim_step_done(sim *s, int comm, int from) {
+    const int to = s->comm[comm].steps->member[from].now.send_to;
+    end_message(s, comm, from);
+    end_message(s, comm, to);
+}
