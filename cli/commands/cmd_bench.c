@@ -2,6 +2,7 @@
  * scenarios. Every series takes its turn in every round, so that what disturbs the machine disturbs all. */
 #include "cli/show/bench_show.h"
 #include "cli/show/frame.h"
+#include "cli/show/next.h"
 #include "plan/base/units.h"
 
 #include <string.h>
@@ -120,7 +121,11 @@ static hp_status bench(frame *f, hp_error *err) {
     HP_TRY(status);
     if (o->json) return cli_print_json(bench_json(&s, jobs, n), err);
     bench_print(&s, jobs, n);
-    printf("wrote %s\nnext: hplan plot precision %s\n", w.final, w.final);
+    next_command plot = next_start("plot precision");
+    next_word(&plot, w.final);
+    char plain[4096];
+    printf("wrote %s\n", cli_plain(w.final, plain, sizeof plain));
+    next_print(stdout, &plot);
     return cli_finish_stdout(err);
 }
 

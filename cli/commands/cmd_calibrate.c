@@ -2,6 +2,7 @@
 #include "cli/commands/calibrate_jobs.h"
 #include "cli/show/calibrate_show.h"
 #include "cli/show/frame.h"
+#include "cli/show/next.h"
 #include "cli/commands/local_gpu.h"
 #include "cli/launch/workspace.h"
 #include "costmodels/calibrate.h"
@@ -208,13 +209,16 @@ static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c,
     return write_machine(arena, s, err);
 }
 
-static const char *next_step(hp_arena *arena, const options *o, const setup *s) {
-    const hp_device_info *d = s->jobs.device;
-    if (s->gpu.gpu.count == 0) return "hplan simulate --machine local";
-    if (!o->out)
-        return hp_arena_printf(arena, "hplan simulate --device %s --machine %s", d->name, d->machine);
-    return hp_arena_printf(arena, "hplan simulate --device %s --machine %s --cost %s", d->name,
-                           machine_path(arena, s), s->path);
+/* A plan for what was measured, with what was measured. */
+static void print_next(hp_arena *arena, const options *o, const setup *s) {
+    const bool gpus = s->gpu.gpu.count > 0;
+    next_command c = next_start("simulate");
+    next_option(&c, "--net", o->net);
+    next_option(&c, "--image", o->image);
+    next_option(&c, "--device", gpus ? s->jobs.device->name : NULL);
+    next_option(&c, "--machine", gpus && o->out ? machine_path(arena, s) : s->jobs.device->machine);
+    next_option(&c, "--cost", o->out);
+    next_print(stdout, &c);
 }
 
 static hp_status calibrate(frame *f, hp_error *err) {
@@ -229,8 +233,9 @@ static hp_status calibrate(frame *f, hp_error *err) {
     const double elapsed_s = hp_now_s() - start_s;
     if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, s->jobs.n), err);
     calibrate_print(t);
-    printf("\n%d runs in %.0f s, wrote %s\nnext: %s\n", s->jobs.n, elapsed_s, s->path,
-           next_step(f->arena, o, s));
+    char plain[4096];
+    printf("\n%d runs in %.0f s, wrote %s\n", s->jobs.n, elapsed_s, cli_plain(s->path, plain, sizeof plain));
+    print_next(f->arena, o, s);
     return cli_finish_stdout(err);
 }
 

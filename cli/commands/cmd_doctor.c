@@ -144,8 +144,7 @@ static void probe_executor(finding *f, json_t *facts) {
         say(f, false,
             access(path, X_OK) ? "hplan-exec is not beside hplan: simulation only"
                                : "hplan-exec does not answer --version: simulation only");
-        advise(f, "./bootstrap build (hplan-exec needs libopenmpi-dev, libdnnl-dev, libpng-dev, libjpeg-dev, "
-                  "libtiff-dev)");
+        advise(f, "./bootstrap build");
     }
     json_decref(o);
 }
@@ -267,7 +266,7 @@ static const struct {
 };
 enum { N_PROBE = (int)(sizeof probes / sizeof probes[0]) };
 
-static const char first_steps[] = "hplan simulate --net cnn --image 28 --gpus 2";
+static const char first_steps[] = "hplan simulate --net cnn --image 28 --machine local";
 
 static hp_status print_text(const finding *found, hp_error *err) {
     bool advised = false;

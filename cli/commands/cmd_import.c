@@ -1,6 +1,7 @@
 /* cmd_import.c - reads an ONNX model: says what is in it, writes its structure as model.db and its weights as
  * safetensors beside it; or, of a quantised model, the file of its int8 program. */
 #include "cli/show/frame.h"
+#include "cli/show/next.h"
 #include "plan/base/units.h"
 #include "plan/onnx/model.h"
 #include "plan/onnx/int8/int8.h"
@@ -175,20 +176,22 @@ static hp_status write_files(frame *f, imported *m, hp_error *err) {
     return hp_model_write(o->output, m->path, m->model.graph, err);
 }
 
+/* A plan for the model, and a run with its weights. */
 static void show_next(const imported *m, const options *o) {
-    char plain[3][4096];
-    cli_plain(o->output, plain[0], sizeof plain[0]);
-    cli_plain(m->wants8 ? m->path : m->weights, plain[1], sizeof plain[1]);
-    if (!m->wants8)
-        fprintf(stderr, "wrote %s and %s; next: hplan simulate --onnx %s --mode infer\n", plain[0], plain[1],
-                plain[0]);
-    else
-        fprintf(
-            stderr,
-            "wrote %s; next: hplan simulate --onnx %s --mode infer --prec int8%s%s, then hplan run plan.db "
-            "--init %s\n",
-            plain[0], plain[1], m->int8.n_float ? " --float-layers " : "",
-            cli_plain(m->int8.float_layers, plain[2], sizeof plain[2]), plain[0]);
+    char file[4096], weights[4096];
+    const bool whole = !m->wants8;
+    next_command plan = next_start("simulate"), run = next_start("run plan.db");
+    next_option(&plan, "--onnx", whole ? o->output : m->path);
+    next_option(&plan, "--image", whole ? NULL : o->image);
+    next_option(&plan, "--machine", "local");
+    next_option(&plan, "--mode", "infer");
+    next_option(&plan, "--prec", whole ? NULL : "int8");
+    next_option(&plan, "--float-layers", m->int8.n_float ? m->int8.float_layers : NULL);
+    next_option(&run, "--init", whole ? m->weights : o->output);
+    fprintf(stderr, "wrote %s%s%s\n", cli_plain(o->output, file, sizeof file), whole ? " and " : "",
+            whole ? cli_plain(m->weights, weights, sizeof weights) : "");
+    next_print(stderr, &plan);
+    next_print(stderr, &run);
 }
 
 /* --- the command --- */

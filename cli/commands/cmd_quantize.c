@@ -2,6 +2,7 @@
  * network in fp32, runs it through hplan-exec over the images, watched, and leaves a file that `run --init`
  * takes. */
 #include "cli/show/frame.h"
+#include "cli/show/next.h"
 #include "cli/options/simulate.h"
 #include "cli/commands/weights.h"
 #include "cli/launch/workspace.h"
@@ -145,6 +146,48 @@ static hp_status launch(frame *f, const workspace *w, const hp_plan *plan, const
     return cli_launch_run(&l, err);
 }
 
+/* How images become pixels: as they were calibrated. */
+static void add_pixels(next_command *c, const options *o) {
+    next_option(c, "--data", o->calib);
+    next_option(c, "--mean", o->mean);
+    next_option(c, "--std", o->std);
+    next_option(c, "--channels", o->channels);
+    next_option(c, "--resize", o->resize);
+}
+
+static void add_network(hp_arena *arena, next_command *c, const options *o, const hp_plan *plan) {
+    next_option(c, "--net", o->onnx ? NULL : plan->net);
+    next_option(c, "--onnx", o->onnx);
+    next_option(c, "--image", hp_arena_printf(arena, "%dx%d", plan->image_h, plan->image_w));
+    next_option(c, "--classes", o->onnx ? NULL : hp_arena_printf(arena, "%d", plan->classes));
+}
+
+/* What the integers cost in accuracy; and, of a network that has a name or a file, a plan that runs them. */
+static void print_next(frame *f, const hp_plan *plan, const char *file) {
+    const options *o = f->options;
+    next_command eval = next_start("eval"), make = next_start("simulate"), run = next_start("run plan.db");
+    if (f->n_word)
+        next_word(&eval, f->word[0]);
+    else
+        add_network(f->arena, &eval, o, plan);
+    next_option(&eval, "--device", o->device);
+    next_option(&eval, "--weights", o->weights);
+    next_option(&eval, "--quant", file);
+    add_pixels(&eval, o);
+    next_print(stdout, &eval);
+    if (plan->model && !o->onnx) return;
+    add_network(f->arena, &make, o, plan);
+    next_option(&make, "--machine", "local");
+    next_option(&make, "--device", o->device);
+    next_option(&make, "--mode", "infer");
+    next_option(&make, "--prec", "int8");
+    next_option(&make, "--float-layers", o->float_layers);
+    next_print(stdout, &make);
+    next_option(&run, "--init", file);
+    add_pixels(&run, o);
+    next_print(stdout, &run);
+}
+
 static hp_status work(frame *f, workspace *w, hp_error *err) {
     const options *o = f->options;
     hp_plan plan;
@@ -159,10 +202,9 @@ static hp_status work(frame *f, workspace *w, hp_error *err) {
         return cli_print_json(
             json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "net", plan.net, "prec", "int8", "file", w->final),
             err);
-    printf("wrote %s\n", w->final);
-    printf("next: hplan run PLAN.db --init %s (a plan with --mode infer --prec int8)  |  hplan eval --quant "
-           "%s\n",
-           w->final, w->final);
+    char plain[4096];
+    printf("wrote %s\n", cli_plain(w->final, plain, sizeof plain));
+    print_next(f, &plan, w->final);
     return cli_finish_stdout(err);
 }
 

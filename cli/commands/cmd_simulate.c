@@ -173,10 +173,7 @@ static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *
         HP_TRY(cli_finish_stdout(err));
         return no_plan(&f, err);
     }
-    if (!o->json) {
-        printf("wrote %s (number %d selected)\n", path, f.chosen + 1);
-        printf("next: hplan run %s  |  hplan explain %s  |  hplan why %s STRATEGY\n", path, path, path);
-    }
+    if (!o->json) simulate_next(&s, &f, path);
     return cli_finish_stdout(err);
 }
 

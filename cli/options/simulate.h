@@ -75,6 +75,8 @@ hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int6
 hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch);
 
 void simulate_print(const simulate_setup *s, const simulate_found *f);
+/* Where the plan is, and the commands that may follow. */
+void simulate_next(const simulate_setup *s, const simulate_found *f, const char *path);
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f);
 /* Three significant digits, no unit. */
 const char *simulate_number(double value, char out[32]);

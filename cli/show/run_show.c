@@ -1,5 +1,6 @@
 /* run_show.c - shows a run's lines as text or as JSON. */
 #include "cli/show/run_show.h"
+#include "cli/show/next.h"
 #include "plan/base/units.h"
 
 #include <math.h>
@@ -118,7 +119,13 @@ void run_show_summary(run_show *s, const char *trace) {
            hp_format_bytes(largest(json_object_get(f, "peak_bytes")), b),
            hp_format_bytes(largest(json_object_get(f, "rss_bytes")), c));
     show_messages(f);
-    printf("wrote %s\nnext: hplan compare %s  |  hplan plot timeline %s\n", trace, trace, trace);
+    char plain[4096];
+    printf("wrote %s\n", cli_plain(trace, plain, sizeof plain));
+    next_command compare = next_start("compare"), plot = next_start("plot timeline");
+    next_word(&compare, trace);
+    next_word(&plot, trace);
+    next_print(stdout, &compare);
+    next_print(stdout, &plot);
     json_decref(s->final);
     s->final = NULL;
 }

@@ -1,0 +1,29 @@
+/* next.h - the commands that may follow: lines "next: hplan ...", each of which a shell takes as it stands. */
+#ifndef HP_CLI_NEXT_H
+#define HP_CLI_NEXT_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+#include <stdio.h>
+
+enum { NEXT_WORDS = 48 };
+
+typedef struct next_command {
+    int n;
+    const char *word[NEXT_WORDS];
+} next_command;
+
+/* `verb` is a subcommand, or several words of hplan's own. */
+next_command next_start(const char *verb);
+/* A file, or another word that is no option. */
+void next_word(next_command *c, const char *word);
+/* Nothing where `value` is NULL. */
+void next_option(next_command *c, const char *name, const char *value);
+/* One line. */
+void next_print(FILE *f, const next_command *c);
+
+/* A word as a shell reads it: in quotes where it needs them, control characters as escapes. */
+const char *cli_quote(hp_arena *arena, const char *word);
+
+#endif
