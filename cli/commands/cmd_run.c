@@ -2,14 +2,13 @@
 #include "cli/cli.h"
 #include "cli/options/run_options.h"
 #include "cli/show/run_show.h"
+#include "cli/commands/run_here.h"
 #include "cli/commands/weights.h"
 #include "cli/launch/workspace.h"
 #include "plan/base/units.h"
 #include "sim/search/conditions.h"
 #include "sim/search/predict.h"
 
-#include <unistd.h>
-#include <errno.h>
 #include <string.h>
 
 /* A strategy, or the number of a candidate, which has its own batch. */
@@ -58,13 +57,15 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     const hp_plan stored = *plan;
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, plan, err));
     if (o->device) HP_TRY(pick_device(o->device, plan, err));
-    if (o->hostfile && access(o->hostfile, R_OK) != 0)
-        return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", o->hostfile,
-                       strerror(errno));
     HP_TRY(workspace_open(o->trace, w, err));
     const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&
                       stored.batch == plan->batch;
-    return same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err);
+    HP_TRY(same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err));
+    const run_here here = {.path = o->path,
+                           .hostfile = o->hostfile,
+                           .eval = run_options_passed(o, "eval") != NULL,
+                           .force = o->force};
+    return run_here_check(arena, plan, &here, err);
 }
 
 /* A trace is worth keeping when the run reached its steps, even if it then died, stalled or was stopped.
@@ -72,6 +73,16 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
 static bool keeps(hp_status outcome, bool recorded) {
     return recorded &&
            (outcome == HP_OK || outcome == HP_ESTALL || outcome == HP_EINTERNAL || (int)outcome > 128);
+}
+
+/* An earlier run is kept, unless a complete one is to replace it. */
+static hp_status commit(const run_options *o, workspace *w, hp_status outcome, hp_error *err) {
+    if (!o->no_history || outcome != HP_OK) HP_TRY(workspace_keep(w, err));
+    HP_TRY(workspace_commit(w, err));
+    if (outcome != HP_OK)
+        fprintf(stderr, "hplan: the trace up to there is in %s%s%s\n", o->trace,
+                w->kept[0] ? "; the one before is now " : "", w->kept);
+    return HP_OK;
 }
 
 static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_error *err) {
@@ -91,12 +102,9 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     bool recorded = false;
     const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);
     run_show_end(&show);
-    if (keeps(outcome, recorded)) {
-        HP_TRY(workspace_commit(w, outcome == HP_OK ? err : NULL));
-        if (outcome != HP_OK) fprintf(stderr, "hplan: the trace up to there is in %s\n", o->trace);
-    }
+    if (keeps(outcome, recorded)) HP_TRY(commit(o, w, outcome, outcome == HP_OK ? err : NULL));
     HP_TRY(outcome);
-    if (!o->json) run_show_summary(&show, o->trace);
+    if (!o->json) run_show_summary(&show, o->trace, w->kept);
     return cli_finish_stdout(err);
 }
 

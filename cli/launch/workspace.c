@@ -11,8 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A rename would put a file in the place of a device, and fails on a folder when all the work is done. */
+static hp_status check_name(const char *final, hp_error *err) {
+    struct stat st;
+    if (!*final) return hp_fail(err, HP_ECREATE, "the output's name is empty: give a file name");
+    if (stat(final, &st) != 0 || S_ISREG(st.st_mode)) return HP_OK;
+    return hp_fail(err, HP_ECREATE, "%s is %s: give a file name", final,
+                   S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+}
+
 hp_status workspace_open(const char *final, workspace *w, hp_error *err) {
     *w = (workspace){.dir = ""};
+    HP_TRY(check_name(final, err));
     if (strlen(final) >= sizeof w->final)
         return hp_fail(err, HP_ECREATE, "the name %.60s... is too long", final);
     strcpy(w->final, final);
@@ -30,7 +40,7 @@ void workspace_close(workspace *w) {
     DIR *d = w->dir[0] ? opendir(w->dir) : NULL;
     if (!d) return;
     for (struct dirent *e; (e = readdir(d));)
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(d), e->d_name, 0);
     closedir(d);
     rmdir(w->dir);
     w->dir[0] = '\0';
@@ -113,6 +123,26 @@ hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *
     const hp_status s = merge_rings(w, plan, (int)outcome, recorded, &own);
     if (outcome == HP_OK && s != HP_OK) return hp_fail(err, s, "%s", own.text);
     return outcome;
+}
+
+/* A second name for it, so that there is a run.db at every moment; where a file system has no links, a new name. */
+static bool keep_as(const char *from, const char *to) {
+    if (link(from, to) == 0) return true;
+    return errno != EEXIST && access(to, F_OK) != 0 && rename(from, to) == 0;
+}
+
+hp_status workspace_keep(workspace *w, hp_error *err) {
+    const char *name = strrchr(w->final, '/'), *suffix = strrchr(name ? name : w->final, '.');
+    const int stem = (int)(suffix ? suffix - w->final : (long)strlen(w->final));
+    if (access(w->final, F_OK) != 0) return HP_OK;
+    for (int i = 1;; i++) {
+        snprintf(w->kept, sizeof w->kept, "%.*s-%d%s", stem, w->final, i, suffix ? suffix : "");
+        if (keep_as(w->final, w->kept)) return HP_OK;
+        const int why = errno;
+        if (access(w->kept, F_OK) == 0) continue; /* taken */
+        return hp_fail(err, HP_EIO, "cannot keep %s as %s: %s; --no-history replaces it", w->final, w->kept,
+                       strerror(why));
+    }
 }
 
 hp_status workspace_commit(workspace *w, hp_error *err) {

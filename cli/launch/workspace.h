@@ -1,8 +1,8 @@
 /* workspace.h - a run's scratch folder next to its trace: the working copy of the plan, the rings, then
  * run.db.
  *
- * Nothing outside the folder changes before workspace_commit renames the finished database to the trace's
- * name, so an earlier run.db survives every failure. */
+ * Nothing outside the folder changes before workspace_keep and workspace_commit, which put the finished database
+ * under the trace's name, so an earlier run.db survives every failure. */
 #ifndef HP_WORKSPACE_H
 #define HP_WORKSPACE_H
 
@@ -13,9 +13,10 @@ typedef struct workspace {
     char final[4096]; /* the trace's name */
     char dir[4128];   /* scratch folder */
     char db[4160];    /* working database in it: the plan, its prediction, then the trace */
+    char kept[4128];  /* workspace_keep: where the file of that name is now; "" there was none */
 } workspace;
 
-/* Creates the folder. Errors: HP_ECREATE, HP_EIO. */
+/* Creates the folder. Errors: HP_ECREATE (also where the name is a folder's or a device's), HP_EIO. */
 hp_status workspace_open(const char *final, workspace *w, hp_error *err);
 /* Removes the folder and its contents. Safe on a zeroed workspace. */
 void workspace_close(workspace *w);
@@ -26,6 +27,10 @@ hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err);
 /* Runs the plan in the working database and adds its trace, also after a failure. Sets l->plan and
  * l->scratch. *recorded: the trace contains spans. Errors: cli_launch_run's; HP_EIO. */
 hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err);
+
+/* Keeps a file that has the final name already: run.db also becomes run-1.db, or the next number that is free.
+ * Errors: HP_EIO. */
+hp_status workspace_keep(workspace *w, hp_error *err);
 
 /* Renames the database to its final name. Errors: HP_EIO. */
 hp_status workspace_commit(workspace *w, hp_error *err);

@@ -8,7 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef enum row_kind { OWN /* text, at `at` */, JSON, THREADS, PASS /* hplan-exec's */, LATER } row_kind;
+typedef enum row_kind {
+    OWN /* text, at `at` */,
+    FLAG /* at `at` */,
+    THREADS,
+    PASS /* hplan-exec's */,
+    LATER
+} row_kind;
 
 typedef struct row {
     const char *name, *arg, *doc;
@@ -21,13 +27,17 @@ typedef struct row {
 
 static const row ROWS[] = {
     {"trace", "FILE", "where to record (run.db)", OWN, AT(trace), false},
+    {"no-history", NULL, "replace an earlier FILE of --trace, instead of keeping it as FILE-1", FLAG,
+     AT(no_history), false},
     {"plan", "RANK|STRATEGY", "which candidate (the recommended one)", OWN, AT(plan), false},
     {"device", HP_DEVICE_NAMES, "compute there instead", OWN, AT(device), false},
     {"launcher", "mpirun|srun|none",
      "what starts the ranks (none for one rank, srun inside Slurm, else mpirun)", OWN, AT(launcher), false},
     {"hostfile", "FILE", "nodes, for mpirun", OWN, AT(hostfile), false},
     {"threads", "T", "threads per rank (1)", THREADS, 0, false},
-    {"json", NULL, "one object per step on stdout, a last one with \"final\"", JSON, 0, false},
+    {"json", NULL, "one object per step on stdout, a last one with \"final\"", FLAG, AT(json), false},
+    {"force", NULL, "run although the plan's machine is not here; never without its memory", FLAG, AT(force),
+     false},
     {"steps", "N", "optimiser steps (10)", PASS, 0, false},
     {"epochs", "N", "passes over the training data", PASS, 0, false},
     {"data", "DATA", "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)", PASS, 0, false},
@@ -71,8 +81,8 @@ static hp_status apply(const parse_state *s, const row *r, char *arg) {
     case OWN:
         *(const char **)((char *)o + r->at) = arg;
         break;
-    case JSON:
-        o->json = true;
+    case FLAG:
+        *(bool *)((char *)o + r->at) = true;
         break;
     case THREADS:
         return hp_parse_int(arg, "--threads", 1, 4096, &o->threads, s->err);
@@ -85,6 +95,15 @@ static hp_status apply(const parse_state *s, const row *r, char *arg) {
         return hp_fail(s->err, HP_EUNAVAIL, "this version does not have --%s yet", r->name);
     }
     return HP_OK;
+}
+
+const char *run_options_passed(const run_options *o, const char *name) {
+    const size_t n = strlen(name);
+    for (int i = o->n_pass - 1; i >= 0; i--) { /* the last one counts */
+        const char *rest = strncmp(o->pass[i] + 2, name, n) == 0 ? o->pass[i] + 2 + n : "?";
+        if (*rest == '\0' || *rest == '=') return *rest ? rest + 1 : rest;
+    }
+    return NULL;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state) {

@@ -15,11 +15,13 @@ typedef struct run_options {
     const char *init;                                        /* weights: safetensors or ONNX */
     const char *trace, *plan, *device, *launcher, *hostfile; /* NULL: not given; trace: run.db */
     int64_t threads;
-    bool json;
-    const char *later; /* an option this version does not have */
+    bool json, force, no_history;
     int n_pass;
     const char *pass[RUN_PASS]; /* "--name=value" for hplan-exec */
 } run_options;
+
+/* What an option of hplan-exec was given, "" where it takes nothing; NULL: it was not. */
+const char *run_options_passed(const run_options *o, const char *name);
 
 /* Errors: HP_EUSAGE; HP_EUNAVAIL naming the option that this version does not have. */
 hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options *o, hp_error *err);

@@ -94,11 +94,11 @@ static void show_slide(const json_t *s) {
            number(s, "majority_class"), number(s, "majority_share"));
 }
 
-void run_show_summary(run_show *s, const char *trace) {
+void run_show_summary(run_show *s, const char *trace, const char *kept) {
     char a[32], b[32], c[32];
     const json_t *f = s->final;
     if (!f) return;
-    printf("%d steps", (int)number(f, "steps"));
+    printf("%d step%s", (int)number(f, "steps"), number(f, "steps") == 1 ? "" : "s");
     if (!no_labels(s->first_loss) || !no_labels(number(f, "loss")))
         printf(", loss %.4f at first, %.4f at last", s->first_loss, number(f, "loss"));
     printf("\n");
@@ -119,8 +119,10 @@ void run_show_summary(run_show *s, const char *trace) {
            hp_format_bytes(largest(json_object_get(f, "peak_bytes")), b),
            hp_format_bytes(largest(json_object_get(f, "rss_bytes")), c));
     show_messages(f);
-    char plain[4096];
-    printf("wrote %s\n", cli_plain(trace, plain, sizeof plain));
+    char plain[4096], before[4096];
+    printf("wrote %s", cli_plain(trace, plain, sizeof plain));
+    if (kept[0]) printf(" (the one before is now %s)", cli_plain(kept, before, sizeof before));
+    printf("\n");
     next_command compare = next_start("compare"), plot = next_start("plot timeline");
     next_word(&compare, trace);
     next_word(&plot, trace);

@@ -21,7 +21,8 @@ void run_show_start(run_show *s, bool json, double predicted_s);
 hp_status run_show_line(void *self, const char *line, hp_error *err);
 /* Ends the progress bar. */
 void run_show_end(run_show *s);
-/* Prints the summary as text on stdout; frees `final`. */
-void run_show_summary(run_show *s, const char *trace);
+/* Prints the summary as text on stdout; frees `final`. kept: where an earlier trace of that name is now, "" there was
+ * none. */
+void run_show_summary(run_show *s, const char *trace, const char *kept);
 
 #endif

@@ -67,7 +67,7 @@ if [ "$cores" -ge 2 ]; then
   of_shares 1 2 bound
   # bound from outside: both ranks to the same processor, which they share
   under=(taskset -c "${cpus%%,*}")
-  affinities dp=2 >bound
+  affinities dp=2 --force >bound
   [ "$(sort -u bound)" = "${cpus%%,*}" ] || complain "ranks leave the processor they were given: $(cat bound)"
   under=(env)
 fi

@@ -93,6 +93,34 @@ EOF
   expect 0 run cpu-run.db --device null --steps 1
 done
 
+# --- an earlier trace is kept: the newest is run.db, and a run that was cut short replaces none ---
+mkdir history && cd history || exit 1
+runs_of() { sqlite3 "$1" "SELECT count(DISTINCT iter) FROM span JOIN run ON run = run.id WHERE kind = 'exec' AND iter >= 0"; }
+for steps in 1 2 3; do expect 0 run ../cpu.db --steps $steps; done
+grep -q 'wrote run.db (the one before is now run-2.db)' out || complain "where the earlier trace is stands nowhere: $(cat out)"
+[ "$(for f in run-1 run-2 run; do runs_of $f.db; done | tr '\n' ' ')" = "1 2 3 " ] || complain "traces are not kept in order"
+expect 0 run ../cpu.db --steps 4 --no-history
+[ "$(runs_of run.db)" = 4 ] && [ ! -e run-3.db ] || complain "--no-history keeps a trace"
+"$HPLAN" run ../cpu.db --steps 10000000 --no-history >/dev/null 2>err &
+for _ in $(seq 100); do
+  sleep 0.1
+  [ "$(du -c run.db.tmp-*/*.ring 2>/dev/null | tail -1 | cut -f1)" -gt 0 ] && break
+done
+sleep 1
+kill -INT $!
+wait $!
+[ "$(runs_of run-3.db)" = 4 ] || complain "an incomplete run replaced a complete one: $(cat err)"
+grep -q 'the trace up to there is in run.db; the one before is now run-3.db' err || complain "no word of it: $(cat err)"
+expect 0 run ../cpu.db --steps 1 --trace x
+expect 0 run ../cpu.db --steps 1 --trace ../history/x
+[ -e x-1 ] || complain "a name without a suffix is not kept"
+cd ..
+mkdir folder
+for name in folder "" none/run.db; do
+  expect 73 run cpu.db --steps 1000 --trace "$name"
+done
+[ -e /dev/full ] && expect 73 run cpu.db --steps 1000 --trace /dev/full
+
 # --- refusals: one message, the documented code, nothing left behind ---
 expect 3 run cpu.db --launcher none
 expect 3 run cpu.db --plan dp=3

@@ -1,0 +1,153 @@
+/* run_here.c - what the fullest node of a plan asks for, beside what this one offers. Only figures count: a plan for a
+ * machine of another name runs where its figures are met. */
+#include "cli/commands/run_here.h"
+
+#include "cli/commands/local_gpu.h"
+#include "cli/launch/hostfile.h"
+#include "plan/base/units.h"
+#include "plan/machine/here.h"
+#include "plan/machine/placement.h"
+
+/* What a rank's process holds beside its plan: 13 MB alone, 37 MB with Open MPI 4.1 (docs/measurements.md), rounded up. */
+static const int64_t PROCESS_BYTES = 40000000;
+
+/* --- what the plan asks for --- */
+
+typedef struct demand {
+    int ranks, nodes;
+    int devices;                     /* of the fullest node, of those that the plan's machine has */
+    int64_t node_bytes, total_bytes; /* of the fullest node, of all ranks */
+    int64_t rank_bytes;              /* the largest rank's plan */
+} demand;
+
+static int64_t bytes_of(const hp_plan *plan, int role, bool eval) {
+    const int64_t step = plan->program->role[role].arena_bytes;
+    const int64_t test = eval && plan->eval ? plan->eval->role[role].arena_bytes : 0;
+    return step > test ? step : test;
+}
+
+static demand demand_of(hp_arena *arena, const hp_plan *plan, bool eval) {
+    const hp_program *p = plan->program;
+    const hp_machine *m = &plan->machine;
+    const hp_placement at = {.roles = p->n_role,
+                             .replicas = p->dp,
+                             .clients = p->clients,
+                             .nodes = m->nodes,
+                             .devices_per_node = m->devices_per_node};
+    demand d = {.ranks = hp_program_ranks(p)};
+    int64_t *node = HP_NEW(arena, int64_t, m->nodes);
+    for (int r = 0; r < d.ranks; r++) {
+        const int64_t bytes = bytes_of(plan, r % p->n_role, eval);
+        const int n = hp_placement_node(&at, r);
+        node[n] += bytes + PROCESS_BYTES;
+        d.total_bytes += bytes + PROCESS_BYTES;
+        if (node[n] > d.node_bytes) d.node_bytes = node[n];
+        if (bytes > d.rank_bytes) d.rank_bytes = bytes;
+        if (n >= d.nodes) d.nodes = n + 1;
+    }
+    const int places = hp_placement_places(&at);
+    d.devices = places < m->devices_per_node ? places : m->devices_per_node;
+    return d;
+}
+
+/* --- what is here --- */
+
+typedef struct offer {
+    given_nodes given;
+    int devices; /* of this node */
+    bool gpus;
+    hp_here here;
+} offer;
+
+/* GPUs at hand are hplan-exec's to find, or to miss with the reason. */
+static bool asks_for_other_gpus(const hp_plan *plan) {
+    return hp_device_on_gpu(plan->device) && !hp_device_of_machine(plan->machine.name);
+}
+
+static hp_status read_offer(const hp_plan *plan, const run_here *r, offer *o, hp_error *err) {
+    local_gpu gpu;
+    *o = (offer){.gpus = asks_for_other_gpus(plan)};
+    HP_TRY(given_nodes_read(r->hostfile, &o->given, err));
+    HP_TRY(hp_here_read(&hp_here_system, &o->here, err));
+    o->devices = o->here.cores;
+    if (o->gpus) o->devices = local_gpu_find(&gpu, NULL) == HP_OK ? gpu.gpu.count : 0;
+    return HP_OK;
+}
+
+/* --- the answer --- */
+
+/* The command that plans the same work for this machine. */
+static const char *plan_again(hp_arena *arena, const hp_plan *plan) {
+    if (plan->model) return "make the plan again with hplan simulate --machine local";
+    const char *image = plan->image_h == plan->image_w
+                            ? hp_arena_printf(arena, "%d", plan->image_h)
+                            : hp_arena_printf(arena, "%dx%d", plan->image_h, plan->image_w);
+    return hp_arena_printf(
+        arena,
+        "plan for this machine: hplan simulate --net %s --image %s --classes %d%s --batch %lld "
+        "--machine local%s",
+        plan->net, image, plan->classes, plan->mode == HP_MODE_INFER ? " --mode infer" : "",
+        (long long)plan->batch,
+        hp_device_on_gpu(plan->device) || plan->device->kind == HP_DEVICE_CPU
+            ? ""
+            : hp_arena_printf(arena, " --device %s", plan->device->name));
+}
+
+static const char *plural(int n) {
+    return n == 1 ? "" : "s";
+}
+
+static hp_status refuse_machine(hp_arena *arena, const hp_plan *plan, const run_here *r, const demand *d,
+                                const offer *o, hp_error *err) {
+    const char *what = hp_device_on_gpu(plan->device) ? "GPU" : "core", *way = "";
+    if (d->nodes > o->given.nodes)
+        way = hp_arena_printf(arena, "give %d nodes with --hostfile, ", d->nodes);
+    else if (o->gpus && d->devices <= o->here.cores)
+        way = "try it on the CPU with --device cpu, ";
+    return hp_fail(
+        err, HP_EPLAN,
+        "%s is for %s: %d rank%s on %d node%s with %d %s%s each; here %s %d node%s with %d %s%s%s%s: "
+        "%s%s; or run it all the same with --force",
+        r->path, plan->machine.name, d->ranks, plural(d->ranks), d->nodes, plural(d->nodes), d->devices, what,
+        plural(d->devices), o->given.nodes == 1 ? "is" : "are", o->given.nodes, plural(o->given.nodes),
+        o->devices, what, plural(o->devices), o->gpus || !o->here.cores_limit[0] ? "" : ", limited by ",
+        o->gpus ? "" : o->here.cores_limit, way, plan_again(arena, plan));
+}
+
+static hp_status refuse_slots(const run_here *r, const demand *d, const offer *o, hp_error *err) {
+    return hp_fail(err, HP_EPLAN,
+                   "%s has %d rank%s, %s has %d slot%s: add slots, or run it all the same with --force",
+                   r->path, d->ranks, plural(d->ranks), r->hostfile, o->given.slots, plural(o->given.slots));
+}
+
+static hp_status refuse_memory(hp_arena *arena, const hp_plan *plan, const run_here *r, const demand *d,
+                               int64_t bytes, const offer *o, hp_error *err) {
+    char needs[32], rank[32], process[32], unused[32], all[32];
+    return hp_fail(
+        err, HP_EPLAN,
+        "%s needs %s of memory on this node (%d rank%s in all, of at most %s and %s for the process); here "
+        "%s of %s are free%s%s: "
+        "free some, or %s",
+        r->path, hp_format_bytes((double)bytes, needs), d->ranks, plural(d->ranks),
+        hp_format_bytes((double)d->rank_bytes, rank), hp_format_bytes((double)PROCESS_BYTES, process),
+        hp_format_bytes((double)o->here.free_bytes, unused),
+        hp_format_bytes((double)o->here.memory_bytes, all), o->here.memory_limit[0] ? ", limited by " : "",
+        o->here.memory_limit, plan_again(arena, plan));
+}
+
+hp_status run_here_check(hp_arena *arena, const hp_plan *plan, const run_here *r, hp_error *err) {
+    offer o;
+    HP_TRY(read_offer(plan, r, &o, err));
+    const demand d = demand_of(arena, plan, r->eval);
+    const bool known = !hp_device_on_gpu(plan->device) || o.gpus;
+    const bool short_of = d.nodes > o.given.nodes || (known && o.given.here && d.devices > o.devices);
+    if (short_of && !r->force) return refuse_machine(arena, plan, r, &d, &o, err);
+    if (o.given.slots && d.ranks > o.given.slots && !r->force) return refuse_slots(r, &d, &o, err);
+    /* forced onto fewer nodes, ranks share them evenly */
+    const int64_t forced = d.total_bytes / o.given.nodes,
+                  bytes = forced > d.node_bytes ? forced : d.node_bytes;
+    const bool host = !hp_device_on_gpu(plan->device);
+    if (host && o.given.here && bytes > o.here.free_bytes)
+        return refuse_memory(arena, plan, r, &d, bytes, &o, err);
+    return HP_OK;
+}

@@ -1,0 +1,18 @@
+/* hostfile.h - the nodes that a run is given: Open MPI's hostfile, else Slurm's allocation, else this node. */
+#ifndef HP_HOSTFILE_H
+#define HP_HOSTFILE_H
+
+#include "plan/base/status.h"
+
+#include <stdbool.h>
+
+typedef struct given_nodes {
+    int nodes;
+    int slots; /* over all nodes; 0: not said */
+    bool here; /* this node is one of them, so that what it offers counts */
+} given_nodes;
+
+/* path: NULL without a hostfile. Errors: HP_EDATA. */
+hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err);
+
+#endif

@@ -1,0 +1,107 @@
+#!/bin/bash
+# cli_here.sh - `run` starts nothing that is not here: fewer nodes, cores or bytes than the plan asks for are refused with the
+# figures and a command that works; --force overrides the machine, never the memory; what fits runs.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+cpus=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep=",")')
+expect 0 doctor --json
+cores=$(jq .cores out)
+cnn="--net cnn --image 28 --classes 10"
+
+says() { # WORDS...: each is in the message, which is one line
+  [ "$(wc -l <err)" = 1 ] || complain "not one line: $(cat err)"
+  for word in "$@"; do grep -q -- "$word" err || complain "no '$word' in: $(cat err)"; done
+}
+
+# no process starts and nothing is written
+refused() {
+  rm -f run.db
+  expect 3 run "$@"
+  [ -e run.db ] && complain "a refused run left run.db"
+  ls -d ./*.tmp* 2>/dev/null && complain "a refused run left its scratch folder"
+}
+
+# --- a cluster that is not here; the command that the message names works ---
+# shellcheck disable=SC2086
+expect 0 simulate $cnn --machine thesis-a100 --device cpu --gpus 64 --batch 128 --strategy dp=64 --out cluster.db
+refused cluster.db
+says thesis-a100 "64 ranks on 32 nodes" "here is 1 node with $cores core" -- --hostfile -- --force
+advice=$(sed -n 's/.*hplan \(simulate [^;]*\);.*/\1/p' err)
+# shellcheck disable=SC2086
+expect 0 $advice --out here.db
+expect 0 run here.db --steps 1
+
+# --- cores: more of them than are here, unless the plan was made so ---
+# shellcheck disable=SC2086
+HWLOC_SYNTHETIC="core:64 pu:1" expect 0 simulate $cnn --machine local --batch 128 --strategy dp=64 --out many.db
+if [ "$cores" -lt 64 ]; then
+  refused many.db
+  says "local" "64 ranks on 1 node with 64 cores each" "$cores core"
+fi
+if [ "$cores" -lt 4 ]; then
+  # shellcheck disable=SC2086
+  expect 0 simulate $cnn --machine local --batch 8 --strategy dp=4 --out shared.db
+  expect 0 run shared.db --steps 1
+fi
+if [ "$cores" -ge 2 ]; then
+  # shellcheck disable=SC2086
+  expect 0 simulate $cnn --machine local --batch 8 --strategy dp=2 --out two.db
+  taskset -c "${cpus%%,*}" "$HPLAN" run two.db --steps 1 >out 2>err
+  [ $? = 3 ] || complain "two ranks run on one core unasked"
+  says "with 1 core, limited by the affinity"
+  taskset -c "${cpus%%,*}" "$HPLAN" run two.db --steps 1 --force >out 2>err || complain "--force does not: $(cat err)"
+  # a small plan of another machine runs where its figures are met
+  # shellcheck disable=SC2086
+  expect 0 simulate $cnn --machine thesis-a100 --gpus 2 --batch 8 --strategy dp=2 --out two.db
+  expect 0 run two.db --device cpu --steps 1
+fi
+
+# --- memory: more than is free, forced or not ---
+cat >large.json <<'JSON'
+{"name": "large", "source": "test", "nodes": 1, "devices_per_node": 1, "cores_per_node": 1, "nics_per_node": 1, "share_cpu": true,
+ "device": {"name": "cpu", "is_cpu": true, "memory_bytes": 1000000000000000, "flops_per_s": 1e12, "bytes_per_s": 1e11, "launch_s": 0},
+ "intra": {"name": "shm", "latency_s": 0, "bytes_per_s": 1e9}, "inter": {"name": "tcp", "latency_s": 0, "bytes_per_s": 1e9}}
+JSON
+expect 0 simulate --net resnet18 --image 512 --machine large.json --device cpu --batch 65536 --strategy dp=1 --out large.db
+for force in --no-shuffle --force; do
+  refused large.db "$force"
+  says "TB of memory" "1 rank" "are free" "hplan simulate --net resnet18 --image 512 .* --batch 65536"
+done
+
+# --- the nodes of a hostfile ---
+printf 'one slots=2\ntwo slots=2 # a comment\n\none slots=2\n' >hosts
+refused cluster.db --hostfile hosts
+says "here are 2 nodes"
+printf 'localhost slots=1\n' >hosts
+if [ "$cores" -ge 2 ]; then
+  refused two.db --device cpu --hostfile hosts
+  says "2 ranks, hosts has 1 slot"
+  printf 'localhost slots=2\n' >hosts
+  expect 0 run two.db --device cpu --hostfile hosts --steps 1
+fi
+: >hosts
+expect 65 run cluster.db --hostfile hosts
+expect 65 run cluster.db --hostfile "$scratch/none"
+
+# --- a real control group, where this user may make one ---
+group=/sys/fs/cgroup/memory/hplan-test-$$ limit=memory.limit_in_bytes
+[ -d /sys/fs/cgroup/memory ] || group=/sys/fs/cgroup/hplan-test-$$ limit=memory.max
+if mkdir "$group" 2>/dev/null && [ -e "$group/$limit" ]; then
+  trap 'rmdir "$group"; rm -rf "$scratch"' EXIT
+  within() { bash -c 'echo $BASHPID >"$0/cgroup.procs" && exec "$@"' "$group" "$HPLAN" "$@" >out 2>err; }
+  expect 0 simulate --net resnet18 --image 1024 --machine local --batch 2 --strategy dp=1 --out host.db # 800 MB
+  echo 400000000 >"$group/$limit"
+  within run host.db --steps 1
+  [ $? = 3 ] || complain "a plan of more than the control group's memory runs: $(cat err)"
+  says "400 MB are free, limited by $group/$limit"
+  within simulate --net resnet18 --image 224 --machine local --batch 2 --strategy dp=1 --out group.db ||
+    complain "no plan within 400 MB: $(cat err)"
+  within run group.db --steps 1 || complain "what was planned within 400 MB does not run: $(cat err)"
+  within doctor --json && [ "$(jq .memory_bytes out)" -le 400000000 ] || complain "doctor does not see the group's limit"
+else
+  rmdir "$group" 2>/dev/null
+  echo "note: no control group of our own can be made here; tests/plan/machine/test_cgroup.c reads files in their place"
+fi
+conclude "nothing starts that is not here"
