@@ -3,6 +3,7 @@
  * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
 #include "cli/cli.h"
 
+#include "plan/base/nearest.h"
 #include "plan/base/version.h"
 
 #include <signal.h>
@@ -46,49 +47,14 @@ static const planned *find_planned_command(const char *name) {
     return NULL;
 }
 
-static int min_of_3(int a, int b, int c) {
-    const int m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* Levenshtein distance, one row at a time. */
-static int edit_distance(const char *a, const char *b) {
-    int row[MAX_NAME + 1];
-    const int n = (int)strlen(b);
-    for (int j = 0; j <= n; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            const int change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = min_of_3(row[j] + 1, row[j - 1] + 1, change);
-        }
-    }
-    return row[n];
-}
-
-/* The command whose name is nearest to `name`, NULL when none is near. */
-static const command *nearest_command(const char *name) {
-    const command *best = NULL;
-    int best_distance = 4;
-    for (int i = 0; i < N_COMMAND; i++) {
-        const int length = (int)strlen(commands[i].name);
-        const int distance = edit_distance(name, commands[i].name);
-        if (distance < best_distance && distance < length) {
-            best = &commands[i];
-            best_distance = distance;
-        }
-    }
-    return best;
-}
-
 static int unknown_command(const char *name) {
     hp_error err;
-    const command *near = strlen(name) <= MAX_NAME ? nearest_command(name) : NULL;
+    const char *names[N_COMMAND];
+    for (int i = 0; i < N_COMMAND; i++) names[i] = commands[i].name;
+    const char *near = hp_nearest(name, names, N_COMMAND);
     if (near)
         hp_fail(&err, HP_EUSAGE, "there is no command '%s'; did you mean 'hplan %s'? 'hplan help' lists all",
-                name, near->name);
+                name, near);
     else
         hp_fail(&err, HP_EUSAGE, "there is no command '%.40s'; 'hplan help' lists all", name);
     return cli_report(&err);

@@ -34,28 +34,49 @@ static hp_cost from_fit(const hp_row *row, const hp_work *w) {
     return hp_cost_of_row(row, t);
 }
 
-static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w) {
-    const hp_roofline r = {m->device.launch_s, m->device.flops_per_s * row->y[HP_EFFICIENCY_FLOPS],
+static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w, hp_prec prec) {
+    const hp_roofline r = {m->device.launch_s,
+                           hp_device_class_peak(&m->device, prec) * row->y[HP_EFFICIENCY_FLOPS],
                            m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
     return hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
 }
 
-/* "* u8" for "infer.conv u8" and "infer.conv u8>f32": any operation that reads elements of that type. */
-static void any_of_type(const char *family, char *out, size_t n) {
+/* The type that a family reads: "u8" of "infer.conv u8>f32". */
+static void type_of(const char *family, char *out, size_t n) {
     const char *type = strrchr(family, ' ');
-    snprintf(out, n, "*%.*s", type ? (int)strcspn(type, ">") : 0, type ? type : "");
+    snprintf(out, n, "%.*s", type ? (int)strcspn(type + 1, ">") : 0, type ? type + 1 : "");
+}
+
+/* Whose rate elements of a type are multiplied at. */
+static hp_prec prec_of(const char *type) {
+    static const struct {
+        const char *type;
+        hp_prec prec;
+    } rows[] = {{"tf32", HP_PREC_TF32}, {"bf16", HP_PREC_BF16}, {"f16", HP_PREC_FP16}, {"u8", HP_PREC_INT8}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].type, type) == 0) return rows[i].prec;
+    return HP_PREC_FP32;
+}
+
+/* A row of the device's class, else of the one that it is like; the table's own rows of any class after those. */
+static const hp_row *class_row(const hp_cost_table *t, const hp_device_class *d, const char *key) {
+    const hp_cost_table here = {.n = t->n, .row = t->row};
+    const hp_row *own = hp_rows_find(&here, HP_ROW_EFFICIENCY, d->name, key);
+    if (own && strcmp(own->class, "*") != 0) return own;
+    const hp_row *like = *d->like ? hp_rows_find(&here, HP_ROW_EFFICIENCY, d->like, key) : NULL;
+    return like ? like : own;
 }
 
 /* Efficiency of the family on this device, else of any operation of its type, else of any operation, else
  * from the generic table. */
-static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const char *family) {
+static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const char *family,
+                                const char *type) {
     char typed[32];
-    any_of_type(family, typed, sizeof typed);
+    snprintf(typed, sizeof typed, "* %.24s", type);
     for (; t; t = t->base) {
-        const hp_cost_table here = {.n = t->n, .row = t->row};
         const char *const keys[] = {family, typed, "*"};
         for (int i = 0; i < 3; i++) {
-            const hp_row *r = hp_rows_find(&here, HP_ROW_EFFICIENCY, m->device.name, keys[i]);
+            const hp_row *r = class_row(t, &m->device, keys[i]);
             if (r) return r;
         }
     }
@@ -63,10 +84,12 @@ static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, con
 }
 
 static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
-    char family[80];
-    const hp_row *row = efficiency(t, m, hp_key_family(w->key, family, sizeof family));
+    char family[80], type[16];
+    hp_key_family(w->key, family, sizeof family);
+    type_of(family, type, sizeof type);
+    const hp_row *row = efficiency(t, m, family, type);
     HP_ASSERT(row); /* the generic table has a row for every operation */
-    return from_roofline(row, m, w);
+    return from_roofline(row, m, w, prec_of(type));
 }
 
 static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {

@@ -103,6 +103,18 @@ const char *hp_cost_origin(const hp_cost_table *t) {
     return t->origin;
 }
 
+static bool has_class(const hp_cost_table *t, const char *class) {
+    for (; t; t = t->base)
+        for (int i = 0; i < t->n; i++)
+            if (strcmp(t->row[i].class, class) == 0) return true;
+    return false;
+}
+
+const char *hp_cost_stand_in(const hp_cost_table *t, const hp_machine *m) {
+    const hp_device_class *d = &m->device;
+    return *d->like && !has_class(t, d->name) && has_class(t, d->like) ? d->like : NULL;
+}
+
 static hp_status read_text(hp_arena *arena, const char *path, char **text, hp_error *err) {
     FILE *f = fopen(path, "rb");
     if (!f)

@@ -4,7 +4,8 @@
  *     KIND CLASS KEY | source residual samples where it comes from | x:y x:y ...
  * compute     a device class and hp_work.key; x is hp_work.size, y seconds
  * fit         a device class and a family ("fwd.conv f32"): t = launch + flops/R + bytes/B of measured rows
- * efficiency  a device class and a family: fractions of the data sheet's peak rate and bandwidth
+ * efficiency  a device class and a family: fractions of the data sheet's peak rate in the family's type, and of its
+ *             bandwidth
  * share       a device class and a family: share of the node's compute, or of its device, the operation takes
  * link        a link class: fractions of the data sheet's latency and bandwidth
  * path        a link class and a back end ("mpi", "nccl"; "ipc": MPI's messages between GPUs of a node): what
@@ -45,6 +46,8 @@ hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, h
                        hp_error *err);
 /* The table's origin as text: "local.cost of 2026-11-21", "shipped", "data sheet". */
 const char *hp_cost_origin(const hp_cost_table *t);
+/* The class whose efficiencies stand in because no table has rows of the machine's device class; NULL: none does. */
+const char *hp_cost_stand_in(const hp_cost_table *t, const hp_machine *m);
 /* Where calibrate writes the table of a machine at hand ("local") by default. */
 const char *hp_cost_machine_path(const char *machine, char *out, size_t n);
 

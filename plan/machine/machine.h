@@ -6,24 +6,10 @@
 #include "plan/base/arena.h"
 #include "plan/base/status.h"
 #include "plan/device/device.h"
+#include "plan/machine/device_class.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef struct hp_device_class {
-    char name[32]; /* "a100-40", "cpu": the class a cost-table row names */
-    bool is_cpu;
-    int64_t memory_bytes; /* per device; for a CPU, of the node, shared by its devices */
-    double flops_per_s;   /* peak multiply and add in the planned precision (fp32) */
-    double bytes_per_s;   /* memory bandwidth */
-    double launch_s;      /* overhead of one task */
-} hp_device_class;
-
-typedef struct hp_link_class {
-    char name[32]; /* "shm", "nvlink", "pcie", "ib-hdr": the class a cost-table row names */
-    double latency_s;
-    double bytes_per_s; /* one direction */
-} hp_link_class;
 
 typedef struct hp_machine {
     char name[64];
@@ -36,6 +22,7 @@ typedef struct hp_machine {
     hp_link_class intra; /* between two devices of a node */
     hp_link_class inter; /* one NIC */
     bool share_cpu;      /* compute tasks of a node's ranks contend for its cores and memory */
+    char assumed[256];   /* what a file did not say; "": nothing. Not part of the machine's text */
 } hp_machine;
 
 /* A node's GPUs as the driver describes them; rates of 0 are unknown. */
@@ -45,8 +32,8 @@ typedef struct hp_gpu {
     int64_t memory_bytes;
     double flops_per_s, bytes_per_s;
 } hp_gpu;
-/* The GPUs of this node as a machine, named as `device` says. Its device class says which GPU it is: "h200",
- * "nvidia-l40s". Errors: HP_EUNAVAIL. */
+/* The GPUs of this node as a machine, named as `device` says. Its device class says which GPU it is: "h200", or a
+ * name of its own: "nvidia-titan-v". Errors: HP_EUNAVAIL. */
 hp_status hp_machine_of_gpus(const hp_device_info *device, const hp_gpu *g, hp_machine *m, hp_error *err);
 
 /* $XDG_CACHE_HOME/hplan/FILE: the user's cache, which holds calibrations of this machine. */
@@ -57,6 +44,7 @@ const char *hp_cache_path(const char *file, char *out, size_t n);
 hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err);
 /* Canonical JSON text of a machine: equal machines have equal text. */
 char *hp_machine_text(hp_arena *arena, const hp_machine *m);
+/* Fills what the text does not say from the data sheet of its device. Errors: HP_EDATA, with everything wrong. */
 hp_status hp_machine_parse(const char *json, const char *where, hp_machine *m, hp_error *err);
 /* Comma-separated shipped names, for messages. */
 const char *hp_machine_names(void);

@@ -35,4 +35,34 @@ grep -q 'machine of GPUs.*--device cuda' err || complain "thesis-a100 with --dev
 expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine local --device cuda
 grep -q 'machine of CPU cores.*--device cpu' err || complain "local with --device cuda, without a word: $(cat err)"
 
+# --- names ---
+# A machine file with the device's name alone, and one that says all as hplan's own class does.
+described() {
+  cat <<END
+{"name": "x", "source": "", "nodes": 4, "devices_per_node": 2, "cores_per_node": 64, "nics_per_node": 1, "share_cpu": false,
+ "device": {"name": "$1", "is_cpu": false, "memory_bytes": 40000000000, "flops_per_s": 19.5e12, "bytes_per_s": 1555e9, "launch_s": 5e-6},
+ "intra": {"name": "nvlink", "latency_s": 4e-6, "bytes_per_s": 168e9}, "inter": {"name": "ib-hdr", "latency_s": 14e-6, "bytes_per_s": 24e9}}
+END
+}
+described a100-40 >class.json
+described A100-SXM4-40GB >driver.json
+described 'nvidia a100-sxm4-40gb' >small.json
+echo '{"nodes": 4, "devices_per_node": 2, "device": "NVIDIA A100-SXM4-40GB"}' >short.json
+for prec in fp32 bf16; do
+  want=$(step_of --machine class.json --prec "$prec")
+  [ -n "$want" ] || complain "no step on class.json: $(cat err)"
+  for file in driver small short; do
+    [ "$(step_of --machine "$file.json" --prec "$prec")" = "$want" ] ||
+      complain "$file.json $prec: $(step_of --machine "$file.json" --prec "$prec") instead of $want"
+  done
+done
+expect 2 simulate --net cnn --machine short
+expect 65 simulate --net cnn --machine missing.json
+echo '{"nodes": -1, "devces_per_node": 2, "device": {"memory_bytes": 1e99}}' >bad.json
+expect 65 simulate --net cnn --machine bad.json
+for word in nodes devices_per_node device.name device.memory_bytes; do
+  grep -q "\"$word\"" err || complain "$word is wrong in bad.json, but: $(cat err)"
+done
+[ "$(wc -l <err)" = 1 ] || complain "what is wrong in bad.json is not one line"
+
 conclude "machines are what they are called"

@@ -13,7 +13,12 @@ hp_machine local_like(int cores) {
                         .devices_per_node = cores,
                         .cores_per_node = cores,
                         .nics_per_node = 1,
-                        .device = {"cpu", true, INT64_C(8) << 30, 5e10, 1e10, 1e-6},
+                        .device = {.name = "cpu",
+                                   .is_cpu = true,
+                                   .memory_bytes = INT64_C(8) << 30,
+                                   .flops_per_s = 5e10,
+                                   .bytes_per_s = 1e10,
+                                   .launch_s = 1e-6},
                         .intra = {"shm", 2e-6, 4e9},
                         .inter = {"tcp", 5e-5, 1e9},
                         .share_cpu = true};

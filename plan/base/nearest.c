@@ -1,0 +1,43 @@
+/* nearest.c - Levenshtein distances, one row at a time. */
+#include "plan/base/nearest.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { MAX_WORD = 64, MOST_EDITS = 3 };
+
+static int min_of_3(int a, int b, int c) {
+    const int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+static int edit_distance(const char *a, const char *b) {
+    int row[MAX_WORD + 1];
+    const int n = (int)strlen(b);
+    for (int j = 0; j <= n; j++) row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            const int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = min_of_3(row[j] + 1, row[j - 1] + 1, change);
+        }
+    }
+    return row[n];
+}
+
+const char *hp_nearest(const char *word, const char *const *name, int n) {
+    const char *best = NULL;
+    int fewest = MOST_EDITS + 1;
+    if (strlen(word) > MAX_WORD) return NULL;
+    for (int i = 0; i < n; i++) {
+        const size_t length = strlen(name[i]);
+        if (length > MAX_WORD) continue;
+        const int edits = edit_distance(word, name[i]);
+        if (edits >= fewest || edits >= (int)length) continue;
+        best = name[i];
+        fewest = edits;
+    }
+    return best;
+}

@@ -1,0 +1,60 @@
+/* data_sheets.h - published figures of GPUs and links, as initialisers for the tables that are made of them.
+ *
+ * GPUs: NVIDIA's data sheets. float32 outside of tensor cores; matrices dense, where a sheet gives the rate with
+ * sparsity half of it; memory as sold. Source by class:
+ *   p40 (2016), v100 (2020; V100 and T4 multiply 8-bit integers outside of tensor cores and in them, resp.: V100 four
+ *   products for a float32 one), t4 (2019), a100 (2021 and 2022: SXM 80 GB 2039 GB/s, PCIe 80 GB 1935 GB/s), a10 (2021),
+ *   a30 (2022), a40 (2021), l4 (2023), l40s (2023), h100 (2023: SXM5, PCIe, NVL), h200 (2024)
+ * Latencies: NCCL 2.30's tuner, protocol Simple, src/graph/tuning.cc: 4.0 us over NVLink, 5.7 us over PCIe (ring), 14 us
+ * over the network. Rates of links: effective rates of NCCL's topo.h (PCIe 3 x16 12 GB/s, doubled by each generation;
+ * EDR 12.2, HDR 24, NDR 46 GB/s), of NVLink per machine or as measured on it. launch_s is a guess: 5 us for a kernel
+ * launch as frameworks do it. */
+#ifndef HP_DATA_SHEETS_H
+#define HP_DATA_SHEETS_H
+
+#define NVLINK_S 4.0e-6
+#define PCIE_S   5.7e-6
+#define NET_S    14e-6
+
+/* clang-format off */
+/* Rates in units of 10^12 operations/s and 10^9 bytes/s: float32, tf32, bf16, fp16, int8 on matrices, memory. */
+#define GPU_CLASS(class, similar, gigabytes, fp32, tf32, bf16, fp16, int8, memory) \
+    {.name = class, .like = similar, .memory_bytes = gigabytes * INT64_C(1000000000), .flops_per_s = fp32 * 1e12, \
+     .tf32_flops_per_s = tf32 * 1e12, .bf16_flops_per_s = bf16 * 1e12, .fp16_flops_per_s = fp16 * 1e12, \
+     .int8_ops_per_s = int8 * 1e12, .bytes_per_s = memory * 1e9, .launch_s = 5e-6}
+
+/* `like`: the nearest architecture of which something was published (costmodels/data/shipped.cost) */
+#define CLASS_A100_40      GPU_CLASS("a100-40",      "a100-40", 40,  19.5, 156,   312,   312,   624,  1555)
+#define CLASS_A100_80      GPU_CLASS("a100-80",      "a100-40", 80,  19.5, 156,   312,   312,   624,  2039)
+#define CLASS_A100_80_PCIE GPU_CLASS("a100-80-pcie", "a100-40", 80,  19.5, 156,   312,   312,   624,  1935)
+#define CLASS_H100         GPU_CLASS("h100",         "a100-40", 80,  67,   494.5, 989.5, 989.5, 1979, 3350)
+#define CLASS_H100_PCIE    GPU_CLASS("h100-pcie",    "a100-40", 80,  51,   378,   756.5, 756.5, 1513, 2000)
+#define CLASS_H100_NVL     GPU_CLASS("h100-nvl",     "a100-40", 94,  60,   417.5, 835.5, 835.5, 1671, 3900)
+#define CLASS_H200         GPU_CLASS("h200",         "a100-40", 141, 67,   494.5, 989.5, 989.5, 1979, 4800)
+#define CLASS_L40S         GPU_CLASS("l40s",         "a100-40", 48,  91.6, 183,   362,   362,   733,  864)
+#define CLASS_L4           GPU_CLASS("l4",           "a100-40", 24,  30.3, 60,    121,   121,   242.5, 300)
+#define CLASS_A10          GPU_CLASS("a10",          "a100-40", 24,  31.2, 62.5,  125,   125,   250,  600)
+#define CLASS_A30          GPU_CLASS("a30",          "a100-40", 24,  10.3, 82,    165,   165,   330,  933)
+#define CLASS_A40          GPU_CLASS("a40",          "a100-40", 48,  37.4, 74.8,  149.7, 149.7, 299.3, 696)
+#define CLASS_V100_16      GPU_CLASS("v100-16",      "v100-16", 16,  15.7, 0,     0,     125,   62.8, 900)
+#define CLASS_V100_32      GPU_CLASS("v100-32",      "v100-16", 32,  15.7, 0,     0,     125,   62.8, 900)
+#define CLASS_V100_16_PCIE GPU_CLASS("v100-16-pcie", "v100-16-pcie", 16, 14, 0,   0,     112,   56,   900)
+#define CLASS_V100_32_PCIE GPU_CLASS("v100-32-pcie", "v100-16-pcie", 32, 14, 0,   0,     112,   56,   900)
+#define CLASS_T4           GPU_CLASS("t4",           "v100-16", 16,  8.1,  0,     0,     65,    130,  320)
+#define CLASS_P40          GPU_CLASS("p40",          "v100-16", 24,  12,   0,     0,     0,     47,   346)
+
+#define LINK_SHM        {"shm", 1e-6, 5e9}       /* a guess: memcpy through shared memory */
+#define LINK_TCP        {"tcp", 50e-6, 1.25e9}   /* a guess: 10 Gb/s Ethernet */
+#define LINK_PCIE       {"pcie", PCIE_S, 12e9}
+#define LINK_PCIE4      {"pcie4", PCIE_S, 24e9}
+#define LINK_PCIE5      {"pcie5", PCIE_S, 48e9}
+#define LINK_NVLINK_V   {"nvlink", NVLINK_S, 60e9}      /* V100: three of 20 GB/s between two (NCCL topo.h) */
+#define LINK_NVLINK     {"nvlink", NVLINK_S, 168e9}     /* A100: fitted to published training runs */
+#define LINK_NVSWITCH   {"nvswitch", NVLINK_S, 220e9}   /* A100: bus bandwidth, measured 210-232 */
+#define LINK_NVSWITCH_H {"nvswitch-h", NVLINK_S, 370.8e9} /* H100, H200: ring */
+#define LINK_EDR        {"ib-edr", NET_S, 12.2e9}
+#define LINK_HDR        {"ib-hdr", NET_S, 24e9}
+#define LINK_NDR        {"ib-ndr", NET_S, 46e9}
+/* clang-format on */
+
+#endif

@@ -1,0 +1,174 @@
+/* device_class.c - the classes of GPUs and links, and how names lead to them. */
+#include "plan/machine/device_class.h"
+
+#include "plan/machine/data_sheets.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where words leave several, the first: the one most sold comes first. */
+static const hp_gpu_model models[] = {
+    {CLASS_A100_40, LINK_NVLINK, LINK_HDR},
+    {CLASS_A100_80, LINK_NVLINK, LINK_HDR},
+    {CLASS_A100_80_PCIE, LINK_PCIE4, LINK_HDR},
+    {CLASS_H100, LINK_NVSWITCH_H, LINK_NDR},
+    {CLASS_H100_PCIE, LINK_PCIE5, LINK_NDR},
+    {CLASS_H100_NVL, LINK_PCIE5, LINK_NDR},
+    {CLASS_H200, LINK_NVSWITCH_H, LINK_NDR},
+    {CLASS_L40S, LINK_PCIE4, LINK_HDR},
+    {CLASS_L4, LINK_PCIE4, LINK_HDR},
+    {CLASS_A10, LINK_PCIE4, LINK_HDR},
+    {CLASS_A30, LINK_PCIE4, LINK_HDR},
+    {CLASS_A40, LINK_PCIE4, LINK_HDR},
+    {CLASS_V100_16, LINK_NVLINK_V, LINK_EDR},
+    {CLASS_V100_32, LINK_NVLINK_V, LINK_EDR},
+    {CLASS_V100_16_PCIE, LINK_PCIE, LINK_EDR},
+    {CLASS_V100_32_PCIE, LINK_PCIE, LINK_EDR},
+    {CLASS_T4, LINK_PCIE, LINK_EDR},
+    {CLASS_P40, LINK_PCIE, LINK_EDR},
+};
+enum { N_MODELS = sizeof models / sizeof models[0] };
+
+const hp_gpu_model *hp_gpu_model_at(int i) {
+    return i >= 0 && i < N_MODELS ? &models[i] : NULL;
+}
+
+/* --- names --- */
+
+enum { MAX_WORDS = 16, MAX_WORD = 24 };
+typedef struct words {
+    int n;
+    char word[MAX_WORDS][MAX_WORD];
+} words;
+
+/* Runs of letters and digits, in small letters; "40gb" counts as "40". */
+static words words_of(const char *name) {
+    words w = {0};
+    while (*name && w.n < MAX_WORDS) {
+        int k = 0;
+        char *word = w.word[w.n];
+        while (*name && !isalnum((unsigned char)*name)) name++;
+        for (; isalnum((unsigned char)*name); name++)
+            if (k + 1 < MAX_WORD) word[k++] = (char)tolower((unsigned char)*name);
+        if (k > 2 && strcmp(word + k - 2, "gb") == 0 && isdigit((unsigned char)word[0])) word[k -= 2] = '\0';
+        if (k) w.n++;
+    }
+    return w;
+}
+
+static bool has_word(const words *w, const char *word) {
+    for (int i = 0; i < w->n; i++)
+        if (strcmp(w->word[i], word) == 0) return true;
+    return false;
+}
+
+/* Of the words of a class's name, those that the name has; 0: it is another GPU. */
+static int common_words(const words *class, const words *name) {
+    int n = 0;
+    if (!has_word(name, class->word[0])) return 0;
+    for (int i = 0; i < class->n; i++) n += has_word(name, class->word[i]);
+    return n;
+}
+
+static double distance(double a, double b) {
+    return a > 0 && b > 0 ? fabs(log(a / b)) : 0;
+}
+
+const hp_gpu_model *hp_gpu_model_find(const char *name, int64_t memory_bytes, bool *sure) {
+    const words named = words_of(name);
+    const hp_gpu_model *best = NULL;
+    int most = 0;
+    double nearest = 0;
+    *sure = false;
+    if (has_word(&named, "mig")) return NULL;
+    for (int i = 0; i < N_MODELS; i++) {
+        const words class = words_of(models[i].device.name);
+        const int common = common_words(&class, &named);
+        const bool whole = common == class.n;
+        const double far = distance((double)memory_bytes, (double)models[i].device.memory_bytes);
+        const bool better = whole != *sure ? whole : common != most ? common > most : !whole && far < nearest;
+        if (!common || !better) continue;
+        best = &models[i];
+        most = common;
+        nearest = far;
+        *sure = whole;
+    }
+    return best;
+}
+
+const hp_gpu_model *hp_gpu_model_nearest(const hp_device_class *d) {
+    const hp_gpu_model *best = NULL;
+    double nearest = INFINITY;
+    for (int i = 0; i < N_MODELS; i++) {
+        const hp_device_class *m = &models[i].device;
+        const double far = distance(d->flops_per_s, m->flops_per_s) +
+                           distance(d->bytes_per_s, m->bytes_per_s) +
+                           distance((double)d->memory_bytes, (double)m->memory_bytes);
+        if (far >= nearest) continue;
+        nearest = far;
+        best = &models[i];
+    }
+    return best;
+}
+
+void hp_device_class_slug(const char *name, char *out, size_t n) {
+    size_t k = 0;
+    for (const char *c = name; *c && k + 1 < n; c++) {
+        const bool plain = isalnum((unsigned char)*c);
+        if (plain) out[k++] = (char)tolower((unsigned char)*c);
+        if (!plain && k && out[k - 1] != '-') out[k++] = '-';
+    }
+    while (k && out[k - 1] == '-') k--;
+    snprintf(out + k, n - k, "%s", k ? "" : "gpu");
+}
+
+/* --- rates --- */
+
+static void assume(double *rate, double other, double factor) {
+    if (*rate <= 0) *rate = other * factor;
+}
+
+void hp_device_class_assume(hp_device_class *d, const hp_gpu_model *model) {
+    const hp_device_class *m = &model->device;
+    const double factor = d->flops_per_s > 0 ? d->flops_per_s / m->flops_per_s : 1;
+    snprintf(d->like, sizeof d->like, "%s", m->like);
+    if (d->memory_bytes <= 0) d->memory_bytes = m->memory_bytes;
+    assume(&d->tf32_flops_per_s, m->tf32_flops_per_s, factor);
+    assume(&d->bf16_flops_per_s, m->bf16_flops_per_s, factor);
+    assume(&d->fp16_flops_per_s, m->fp16_flops_per_s, factor);
+    assume(&d->int8_ops_per_s, m->int8_ops_per_s, factor);
+    assume(&d->flops_per_s, m->flops_per_s, 1);
+    assume(&d->bytes_per_s, m->bytes_per_s, 1);
+    assume(&d->launch_s, m->launch_s, 1);
+}
+
+static double matrix_rate(const hp_device_class *d, hp_prec prec) {
+    const double rates[HP_PRECS] = {
+        [HP_PREC_FP32] = d->flops_per_s,      [HP_PREC_TF32] = d->tf32_flops_per_s,
+        [HP_PREC_BF16] = d->bf16_flops_per_s, [HP_PREC_FP16] = d->fp16_flops_per_s,
+        [HP_PREC_INT8] = d->int8_ops_per_s,   [HP_PREC_INT8_DYNAMIC] = d->int8_ops_per_s};
+    return rates[prec];
+}
+
+double hp_device_class_peak(const hp_device_class *d, hp_prec prec) {
+    const double rate = matrix_rate(d, prec);
+    return rate > 0 ? rate : d->flops_per_s;
+}
+
+bool hp_device_class_has(const hp_device_class *d, hp_prec prec) {
+    return d->is_cpu || matrix_rate(d, prec) > 0;
+}
+
+/* --- links --- */
+
+const hp_link_class *hp_link_class_find(const char *name) {
+    static const hp_link_class links[] = {LINK_SHM,   LINK_TCP,    LINK_PCIE,     LINK_PCIE4,
+                                          LINK_PCIE5, LINK_NVLINK, LINK_NVSWITCH, LINK_NVSWITCH_H,
+                                          LINK_EDR,   LINK_HDR,    LINK_NDR};
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
+        if (strcmp(links[i].name, name) == 0) return &links[i];
+    return NULL;
+}

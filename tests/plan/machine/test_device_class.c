@@ -1,0 +1,147 @@
+/* test_device_class.c - names of GPUs lead to their class: as nvidia-smi prints them, as people shorten them; and the
+ * data sheets' rates agree with each other. */
+#include "plan/machine/device_class.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const hp_gpu_model *find(const char *name, bool sure) {
+    bool is_sure;
+    const hp_gpu_model *g = hp_gpu_model_find(name, 0, &is_sure);
+    if (!g) fail_msg("'%s' leads nowhere", name);
+    if (is_sure != sure) fail_msg("'%s': sure %d", name, is_sure);
+    return g;
+}
+
+/* Names from nvidia-smi's lists. */
+static void names_of_the_driver_find_their_class(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *class;
+    } rows[] = {{"NVIDIA A100-SXM4-40GB", "a100-40"},
+                {"A100-SXM4-40GB", "a100-40"},
+                {"NVIDIA A100-PCIE-40GB", "a100-40"},
+                {"A100-SXM-80GB", "a100-80"},
+                {"NVIDIA A100-SXM4-80GB", "a100-80"},
+                {"NVIDIA A100 80GB PCIe", "a100-80-pcie"},
+                {"NVIDIA H100 80GB HBM3", "h100"},
+                {"NVIDIA H100 PCIe", "h100-pcie"},
+                {"NVIDIA H100 NVL", "h100-nvl"},
+                {"NVIDIA H200", "h200"},
+                {"NVIDIA L40S", "l40s"},
+                {"NVIDIA L4", "l4"},
+                {"Tesla V100-SXM2-16GB", "v100-16"},
+                {"Tesla V100-SXM2-32GB", "v100-32"},
+                {"Tesla V100-PCIE-16GB", "v100-16-pcie"},
+                {"Tesla V100-PCIE-32GB", "v100-32-pcie"},
+                {"NVIDIA A10", "a10"},
+                {"NVIDIA A30", "a30"},
+                {"NVIDIA A40", "a40"},
+                {"Tesla T4", "t4"},
+                {"Tesla P40", "p40"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char other[64] = "";
+        assert_string_equal(find(rows[i].name, true)->device.name, rows[i].class);
+        for (size_t k = 0; rows[i].name[k]; k++) other[k] = (char)toupper((unsigned char)rows[i].name[k]);
+        assert_string_equal(find(other, true)->device.name, rows[i].class);
+        for (size_t k = 0; rows[i].name[k]; k++) other[k] = (char)tolower((unsigned char)rows[i].name[k]);
+        assert_string_equal(find(other, true)->device.name, rows[i].class);
+    }
+}
+
+static void every_class_finds_itself(void **state) {
+    (void)state;
+    for (int i = 0; hp_gpu_model_at(i); i++)
+        assert_ptr_equal(find(hp_gpu_model_at(i)->device.name, true), hp_gpu_model_at(i));
+}
+
+/* Where words are missing, the memory says which it is. */
+static void an_ambiguous_name_is_decided_by_memory(void **state) {
+    (void)state;
+    bool sure;
+    assert_int_equal(find("A100", false)->device.memory_bytes, INT64_C(40000000000));
+    assert_int_equal(hp_gpu_model_find("NVIDIA A100", INT64_C(85000000000), &sure)->device.memory_bytes,
+                     INT64_C(80000000000));
+    assert_string_equal(hp_gpu_model_find("V100-PCIE", INT64_C(34000000000), &sure)->device.name,
+                        "v100-32-pcie");
+    assert_string_equal(find("V100-PCIE", false)->device.name, "v100-16-pcie");
+}
+
+/* Other products are not taken for those whose names they contain; nor a part of a GPU for the whole. */
+static void other_names_are_unknown(void **state) {
+    (void)state;
+    static const char *const names[] = {"",
+                                        "NVIDIA A10G",
+                                        "NVIDIA A100X",
+                                        "NVIDIA GH200 480GB",
+                                        "40GB",
+                                        "NVIDIA",
+                                        "Quadro T400",
+                                        "PCIe",
+                                        "NVIDIA A1000",
+                                        "cpu",
+                                        "NVIDIA A100-SXM4-40GB MIG 1g.5gb"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool sure;
+        const hp_gpu_model *g = hp_gpu_model_find(names[i], 0, &sure);
+        if (g) fail_msg("'%s' is taken for %s", names[i], g->device.name);
+        assert_false(sure);
+    }
+}
+
+/* On NVIDIA's tensor cores bf16 is as fast as fp16, tf32 half of it, int8 twice; the sheets round. */
+static void rates_of_a_data_sheet_agree(void **state) {
+    (void)state;
+    for (int i = 0; hp_gpu_model_at(i); i++) {
+        const hp_device_class *d = &hp_gpu_model_at(i)->device;
+        assert_true(d->memory_bytes > 0 && d->flops_per_s > 0 && d->bytes_per_s > 0 && !d->is_cpu);
+        if (!hp_device_class_has(d, HP_PREC_BF16)) continue;
+        const double half = d->fp16_flops_per_s;
+        assert_true(d->bf16_flops_per_s == half); // NOLINT: the same units
+        assert_true(d->tf32_flops_per_s > 0.49 * half && d->tf32_flops_per_s < 0.51 * half);
+        assert_true(d->int8_ops_per_s > 1.98 * half && d->int8_ops_per_s < 2.03 * half);
+    }
+}
+
+/* Volta, Turing and Pascal have no units for bf16 and tf32, Pascal none for fp16; a CPU computes in all. */
+static void older_gpus_lack_precisions(void **state) {
+    (void)state;
+    static const char *const old[] = {"v100-16", "v100-32", "v100-16-pcie", "v100-32-pcie", "t4", "p40"};
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        const hp_device_class *d = &find(old[i], true)->device;
+        assert_false(hp_device_class_has(d, HP_PREC_BF16) || hp_device_class_has(d, HP_PREC_TF32));
+        assert_int_equal(hp_device_class_has(d, HP_PREC_FP16), strcmp(old[i], "p40") != 0);
+        assert_true(hp_device_class_peak(d, HP_PREC_BF16) ==
+                    d->flops_per_s); // NOLINT: no faster than float32
+    }
+    assert_true(hp_device_class_has(&find("a100-40", true)->device, HP_PREC_TF32));
+    assert_true(hp_device_class_has(&(hp_device_class){.is_cpu = true}, HP_PREC_INT8));
+}
+
+/* A device is nearest to itself; where nothing is known, something is assumed all the same. */
+static void the_nearest_device_is_the_same_one(void **state) {
+    (void)state;
+    for (int i = 0; hp_gpu_model_at(i); i++) {
+        const hp_device_class *d = &hp_gpu_model_at(i)->device;
+        assert_true(hp_gpu_model_nearest(d)->device.bytes_per_s == d->bytes_per_s); // NOLINT: the same
+    }
+    assert_non_null(hp_gpu_model_nearest(&(hp_device_class){.is_cpu = false}));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_the_driver_find_their_class),
+        cmocka_unit_test(every_class_finds_itself),
+        cmocka_unit_test(an_ambiguous_name_is_decided_by_memory),
+        cmocka_unit_test(other_names_are_unknown),
+        cmocka_unit_test(rates_of_a_data_sheet_agree),
+        cmocka_unit_test(older_gpus_lack_precisions),
+        cmocka_unit_test(the_nearest_device_is_the_same_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
