@@ -9,10 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static hp_status open_stdout(hp_outfile *o, hp_error *err) {
+    const int fd = dup(STDOUT_FILENO);
+    strcpy(o->path, "stdout");
+    o->f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    return o->f ? HP_OK : hp_fail(err, HP_ECREATE, "cannot write to stdout: %s", strerror(errno));
+}
+
 hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err) {
     memset(o, 0, sizeof *o);
     if (strlen(path) >= sizeof o->path)
         return hp_fail(err, HP_ECREATE, "the output's path is longer than %zu bytes", sizeof o->path - 1);
+    if (strcmp(path, "-") == 0) return open_stdout(o, err);
     struct stat st;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return hp_fail(err, HP_ECREATE, "%s: not a regular file; give another name with -o", path);
@@ -28,10 +36,11 @@ hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err) {
 }
 
 hp_status hp_outfile_commit(hp_outfile *o, hp_error *err) {
-    bool good = !ferror(o->f) && fflush(o->f) == 0 && fsync(fileno(o->f)) == 0;
+    const bool file = o->tmp[0];
+    bool good = !ferror(o->f) && fflush(o->f) == 0 && (!file || fsync(fileno(o->f)) == 0);
     good = fclose(o->f) == 0 && good;
     o->f = NULL;
-    if (good) good = rename(o->tmp, o->path) == 0;
+    if (good && file) good = rename(o->tmp, o->path) == 0;
     const int e = errno;
     if (good) o->tmp[0] = '\0';
     hp_outfile_discard(o);

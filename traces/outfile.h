@@ -1,4 +1,4 @@
-/* outfile.h - an output file that is complete or absent: written to "<path>.tmp", renamed at the end. */
+/* outfile.h - an output file that is complete or absent: written to "<path>.tmp", renamed at the end; or, as "-", stdout. */
 #ifndef HP_OUTFILE_H
 #define HP_OUTFILE_H
 

@@ -15,7 +15,7 @@
 typedef struct options {
     const char *net, *onnx, *image, *classes, *weights, *quant, *data, *prec, *batch, *strategy, *device,
         *threads, *mean, *std, *channels, *resize, *logits, *labels;
-    bool json;
+    bool json, random_weights;
 } options;
 
 static const frame_option OPTIONS[] = {
@@ -25,6 +25,7 @@ static const frame_option OPTIONS[] = {
     {"classes", 0, "K", offsetof(options, classes), 0, "its classes (the network's default)"},
     {"weights", 0, "FILE", offsetof(options, weights), 0,
      "trained weights, safetensors or ONNX (those of --onnx)"},
+    {"random-weights", 0, NULL, offsetof(options, random_weights), 0, "real images without --weights"},
     {"quant", 0, "FILE", offsetof(options, quant), 0,
      "int8 weights and scales, as hplan quantize writes them"},
     {"data", 0, "DATA", offsetof(options, data), 0,
@@ -139,6 +140,8 @@ static hp_status eval_network(frame *f, eval_setup *s, eval_result *r, int *n, h
     if (o->labels)
         return hp_fail(err, HP_EUSAGE, "--labels goes with --logits; images of --data have theirs");
     HP_TRY(parse(f->arena, f, s, err));
+    if (!s->weights && cli_data_is_real(o->data, NULL))
+        HP_TRY(cli_weights_random(o->random_weights, "--weights", err));
     HP_TRY(parse_precisions(f->arena, o->prec, &l, err));
     HP_TRY(workspace_open(hp_arena_printf(f->arena, "%s/hplan-eval", tmp && tmp[0] ? tmp : "/tmp"), &w, err));
     const hp_status status = run_all(f->arena, s, &w, &l, r, err);

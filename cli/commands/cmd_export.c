@@ -37,6 +37,10 @@ static hp_status export_run(frame *f, hp_error *err) {
     const options *o = f->options;
     hp_trace t;
     int64_t run = -1;
+    const bool to_stdout = strcmp(o->output, "-") == 0;
+    if (to_stdout && (o->json || o->form == FORM_NSYS))
+        return hp_fail(err, HP_EUSAGE, "-o -: %s: give a file name",
+                       o->json ? "stdout cannot take the trace and --json" : "SQLite cannot write to stdout");
     HP_TRY(find_run(&f->db, o->sim, &run, err));
     HP_TRY(hp_trace_load(f->arena, &f->db, run, true, &t, err));
     if (o->form == FORM_CHROME) HP_TRY(export_chrome(f->arena, &f->db, &t, o->output, err));
@@ -64,7 +68,7 @@ int cmd_export(int argc, char **argv) {
         {"csv", 0, NULL, offsetof(options, form), FORM_CSV, "one line per span"},
         {"nsys", 0, NULL, offsetof(options, form), FORM_NSYS, "SQLite with Nsight Systems' tables"},
         {"sim", 0, NULL, offsetof(options, sim), 0, "the prediction, also when the file holds a run"},
-        {"output", 'o', "FILE", offsetof(options, output), 0, "where to write"},
+        {"output", 'o', "FILE", offsetof(options, output), 0, "where to write; - is stdout"},
         {"json", 'j', NULL, offsetof(options, json), 0, "say as JSON what was written"},
         {0}};
     static const frame_command command = {

@@ -50,6 +50,15 @@ static hp_status rebuild(hp_arena *arena, hp_db *db, workspace *w, hp_plan *plan
     return s;
 }
 
+static hp_status check_weights(const run_options *o, const hp_plan *plan, hp_error *err) {
+    if (o->init && o->random_weights)
+        return hp_fail(err, HP_EUSAGE, "--init and --random-weights exclude each other: give one");
+    const bool real = cli_data_is_real(run_options_passed(o, "data"), run_options_passed(o, "input"));
+    return plan->mode == HP_MODE_INFER && !o->init && real
+               ? cli_weights_random(o->random_weights, "--init", err)
+               : HP_OK;
+}
+
 static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_plan *plan,
                          hp_error *err) {
     HP_TRY(hp_db_open(o->path, db, err));
@@ -57,6 +66,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     const hp_plan stored = *plan;
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, plan, err));
     if (o->device) HP_TRY(pick_device(o->device, plan, err));
+    HP_TRY(check_weights(o, plan, err));
     HP_TRY(workspace_open(o->trace, w, err));
     const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&
                       stored.batch == plan->batch;

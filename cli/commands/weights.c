@@ -47,6 +47,21 @@ const char *cli_weights_of(const char *weights, const char *network) {
     return weights || !is_onnx(network) ? weights : network;
 }
 
+bool cli_data_is_real(const char *data, const char *input) {
+    return input || (data && strcmp(data, "synthetic") != 0);
+}
+
+hp_status cli_weights_random(bool asked, const char *option, hp_error *err) {
+    if (!asked)
+        return hp_fail(
+            err, HP_EUSAGE,
+            "random weights would answer for real images: give trained ones with %s W.safetensors, or ask "
+            "for random ones with --random-weights",
+            option);
+    fprintf(stderr, "hplan: note: random weights, drawn from the plan's seed: the answers mean nothing\n");
+    return HP_OK;
+}
+
 hp_status cli_weights_file(hp_arena *arena, const char *given, int image_h, int image_w, const char *dir,
                            const char **file, hp_error *err) {
     hp_onnx_model m;

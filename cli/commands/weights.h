@@ -5,6 +5,8 @@
 #include "plan/base/arena.h"
 #include "plan/base/status.h"
 
+#include <stdbool.h>
+
 /* --weights, else --onnx where that is a model with weights of its own, else NULL. */
 const char *cli_weights_of(const char *weights, const char *network);
 
@@ -12,6 +14,13 @@ const char *cli_weights_of(const char *weights, const char *network);
  * `dir`. image_h, image_w: of the plan. Errors: those of reading the model; HP_ECREATE, HP_EIO. */
 hp_status cli_weights_file(hp_arena *arena, const char *given, int image_h, int image_w, const char *dir,
                            const char **file, hp_error *err);
+
+/* Answers about real images want trained weights. Without any: refused unless `asked` for, and then said. option: by which
+ * this command takes them. Errors: HP_EUSAGE. */
+hp_status cli_weights_random(bool asked, const char *option, hp_error *err);
+
+/* Are they images, or made up? data: NULL where --data was not given. */
+bool cli_data_is_real(const char *data, const char *input);
 
 /* The layers that a file of `hplan quantize` keeps real, "" for none; NULL for any other file. Errors:
  * HP_EDATA (no such file). */

@@ -51,6 +51,7 @@ static const row ROWS[] = {
     {"weight-decay", "X", "weight decay (0)", PASS, 0, false},
     {"no-dropout", NULL, "keep every activation", PASS, 0, false},
     {"init", "FILE", "weights: safetensors, of hplan quantize too, or ONNX", OWN, AT(init), false},
+    {"random-weights", NULL, "inference on real images without --init", FLAG, AT(random_weights), false},
     {"save", "FILE", "write the weights at the end, safetensors", PASS, 0, false},
     {"eval", NULL, "accuracy on the test split after training", PASS, 0, false},
     {"deterministic", NULL, "same plan, same bits: always so in this version", PASS, 0, false},

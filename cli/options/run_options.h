@@ -15,7 +15,7 @@ typedef struct run_options {
     const char *init;                                        /* weights: safetensors or ONNX */
     const char *trace, *plan, *device, *launcher, *hostfile; /* NULL: not given; trace: run.db */
     int64_t threads;
-    bool json, force, no_history;
+    bool json, force, no_history, random_weights;
     int n_pass;
     const char *pass[RUN_PASS]; /* "--name=value" for hplan-exec */
 } run_options;

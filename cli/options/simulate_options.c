@@ -295,6 +295,9 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     s->eval =
         (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
     if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));
+    if (o->memory_limit && s->eval.memory_limit < 1)
+        return hp_fail(err, HP_EUSAGE, "--memory-limit %.40s: nothing fits in it; leave it out for no limit",
+                       o->memory_limit);
     if (o->jitter) HP_TRY(hp_parse_double(o->jitter, "--jitter", 0, 10, &s->eval.jitter_cv, err));
     if (o->straggler) HP_TRY(parse_straggler(o->straggler, &s->eval, err));
     return HP_OK;

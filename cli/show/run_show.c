@@ -86,6 +86,13 @@ static void show_messages(const json_t *f) {
            hp_format_bytes(total(json_object_get(f, "sent_bytes")), all), hp_format_bytes(direct, straight));
 }
 
+static void show_accuracy(const json_t *f) {
+    const double images = number(f, "eval_images"), all = number(f, "test_images");
+    printf("accuracy %.4f on ", number(f, "accuracy"));
+    if (images < all) printf("%.0f of the %.0f images of ", images, all);
+    printf("the test split, loss %.4f\n", number(f, "eval_loss"));
+}
+
 /* Results of classification by patches. */
 static void show_slide(const json_t *s) {
     if (!s) return;
@@ -105,8 +112,7 @@ void run_show_summary(run_show *s, const char *trace, const char *kept) {
     printf("step %s measured (median), %s predicted; %.3g images/s\n",
            hp_format_seconds(number(f, "step_s"), a), hp_format_seconds(s->predicted_s, b),
            number(f, "images_per_s"));
-    if (json_object_get(f, "accuracy"))
-        printf("accuracy %.4f on the test split, loss %.4f\n", number(f, "accuracy"), number(f, "eval_loss"));
+    if (json_object_get(f, "accuracy")) show_accuracy(f);
     if (json_object_get(f, "iou"))
         printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
     show_slide(json_object_get(f, "slide"));

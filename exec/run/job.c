@@ -8,6 +8,7 @@
 #include "exec/run/calibrate.h"
 #include "exec/run/infer_job.h"
 #include "exec/run/tuning.h"
+#include "plan/base/st_write.h"
 #include "plan/machine/placement.h"
 
 #include <string.h>
@@ -51,6 +52,11 @@ static hp_status check_same_plan(hp_job *j, hp_error *err) {
                     j->options->plan);
     }
     return HP_OK;
+}
+
+/* Before anything is trained. */
+static hp_status check_save(const hp_job *j, hp_error *err) {
+    return j->options->save && j->comm->rank == 0 ? hp_safetensors_check_path(j->options->save, err) : HP_OK;
 }
 
 /* The device that the plan's placement gives to this rank. */
@@ -140,6 +146,16 @@ static hp_status prepare_memory(hp_job *j, hp_error *err) {
     return prepare_weights(j, err);
 }
 
+/* Steps are numbered in 32 bits. */
+static hp_status count_epochs(hp_job *j, hp_error *err) {
+    const int64_t each = hp_loader_steps(j->train.loader), most = each > 0 ? INT32_MAX / each : INT32_MAX;
+    if (j->options->epochs > most)
+        return hp_fail(err, HP_EUSAGE, "--epochs %lld of %lld step%s each are too many: at most %lld",
+                       (long long)j->options->epochs, (long long)each, each == 1 ? "" : "s", (long long)most);
+    j->steps = j->options->epochs * each;
+    return HP_OK;
+}
+
 static hp_status open_passes(hp_job *j, hp_error *err) {
     const bool deployed = j->plan.graph->deployed;
     HP_TRY(hp_job_pass_open(j, &j->train, j->plan.program, deployed ? HP_SPLIT_TEST : HP_SPLIT_TRAIN, err));
@@ -151,8 +167,7 @@ static hp_status open_passes(hp_job *j, hp_error *err) {
     const bool all =
         deployed && j->train.loader && (j->options->input || strcmp(j->options->data, "synthetic") != 0);
     if (all && !j->options->steps) j->steps = hp_loader_steps(j->train.loader);
-    if (j->options->epochs && j->train.loader)
-        j->steps = j->options->epochs * hp_loader_steps(j->train.loader);
+    if (j->options->epochs && j->train.loader) HP_TRY(count_epochs(j, err));
     return open_trace(j, err);
 }
 
@@ -166,6 +181,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->memory = hp_arena_new();
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, check_save(j, err), speaker, err));
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
     HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, j->ops->memory->host, &j->crowded, err));
     HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));

@@ -54,6 +54,8 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
         number("accuracy", f->accuracy);
         if (f->has_iou) number("iou", f->iou);
         number("eval_loss", f->eval_loss);
+        printf(",\"eval_images\":%lld,\"test_images\":%lld", (long long)f->eval_images,
+               (long long)f->test_images);
     }
     if (f->has_slide) {
         printf(",\"slide\":{\"patches\":%lld,\"mean_class\":%d", (long long)f->patches, f->mean_class);

@@ -28,10 +28,11 @@ typedef struct hp_report_final {
     double loss_scale;   /* final value; 0: none */
     int64_t skipped;     /* steps whose gradients overflowed */
     bool has_eval;
-    double accuracy, eval_loss; /* accuracy: of images, or of pixels */
-    bool has_iou;               /* the network predicts a class per pixel */
-    double iou;                 /* NaN: no foreground in data or predictions */
-    bool has_slide;             /* the data are patches of an image */
+    double accuracy, eval_loss;       /* accuracy: of images, or of pixels */
+    int64_t eval_images, test_images; /* images that were looked at, of how many */
+    bool has_iou;                     /* the network predicts a class per pixel */
+    double iou;                       /* NaN: no foreground in data or predictions */
+    bool has_slide;                   /* the data are patches of an image */
     int64_t patches;
     int32_t mean_class, majority_class;
     double mean_share, majority_share;

@@ -92,20 +92,28 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     return hp_report_step(&r, err);
 }
 
-hp_status hp_job_train(hp_job *j, hp_error *err) {
-    double *step_s = calloc((size_t)j->steps, sizeof *step_s);
+/* Room for one more; grows, since a run may be asked for more steps than it will do. */
+static double *make_room(double *step_s, int64_t done) {
+    if (done & (done - 1)) return step_s; /* full at powers of two */
+    step_s = realloc(step_s, sizeof *step_s * (size_t)(done ? 2 * done : 1));
     HP_ASSERT(step_s);
+    return step_s;
+}
+
+hp_status hp_job_train(hp_job *j, hp_error *err) {
+    double *step_s = NULL;
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
     if (hp_graph_scales_loss(j->plan.graph)) j->scores.loss_scale = hp_loss_scale_start();
     hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
     int64_t done = 0;
     while (s == HP_OK && done < j->steps) {
+        step_s = make_room(step_s, done);
         s = run_step(j, (int32_t)done, &step_s[done], err);
         if (s == HP_OK) done++;
     }
     j->steps = done;
     const int64_t warm_up = done >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
-    j->scores.step_s = median(step_s + warm_up, done - warm_up);
+    j->scores.step_s = done > 0 ? median(step_s + warm_up, done - warm_up) : 0;
     free(step_s);
     return s;
 }
@@ -161,6 +169,16 @@ static bool score_steps(hp_job *j) {
     return true;
 }
 
+/* Images of the test split that were looked at, and all of them; synthetic ones have no end. */
+static void report_images(const hp_job *j, hp_report_final *f) {
+    const hp_job_pass *pass = j->plan.graph->deployed ? &j->train : &j->eval;
+    const int64_t steps = pass == &j->eval && pass->loader ? hp_loader_steps(pass->loader) : j->steps;
+    const int64_t done = steps * pass->program->batch, all = hp_dataset_count(pass->data);
+    const bool endless = !j->options->input && strcmp(j->options->data, "synthetic") == 0;
+    f->eval_images = endless || done < all ? done : all;
+    f->test_images = endless ? done : all;
+}
+
 static void report_slide(const hp_job *j, hp_report_final *f) {
     const hp_verdict v = hp_votes_verdict(j->sink.votes);
     f->has_slide = true;
@@ -201,6 +219,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .rss_bytes = all + 2 * n,
                          .sent_bytes = all + 3 * n,
                          .direct_bytes = all + 4 * n};
+    if (scored) report_images(j, &f);
     if (j->sink.votes) report_slide(j, &f);
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);
     free(all);

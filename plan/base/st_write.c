@@ -6,6 +6,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -114,13 +115,27 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
+hp_status hp_safetensors_check_path(const char *path, hp_error *err) {
+    struct stat st;
+    char copy[PATH_MAX];
+    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy - 4) /* ".tmp" */
+        return hp_fail(err, HP_ECREATE, "the name '%.64s...' is too long; give a shorter one", path);
+    if (!*path) return hp_fail(err, HP_ECREATE, "the name of the file of weights is empty; give one");
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return hp_fail(err, HP_ECREATE, "%s is %s; give a file name", path,
+                       S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+    if (access(dirname(copy), W_OK | X_OK) == 0) return HP_OK;
+    return hp_fail(err, HP_ECREATE, "cannot create %s: %s; give a path in an existing, writable folder", path,
+                   strerror(errno));
+}
+
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
                                      const hp_st_tensor *tensor, int n, const hp_st_source *source,
                                      hp_error *err) {
     const file_content content = {note, tensor, n_note, n, source};
     char tmp[PATH_MAX];
-    if (snprintf(tmp, sizeof tmp, "%s.tmp", path) >= (int)sizeof tmp)
-        return hp_fail(err, HP_ECREATE, "the name '%.64s...' is too long; give a shorter one", path);
+    HP_TRY(hp_safetensors_check_path(path, err));
+    snprintf(tmp, sizeof tmp, "%.*s.tmp", PATH_MAX - 5, path);
     FILE *f = fopen(tmp, "wbe");
     if (!f)
         return hp_fail(err, HP_ECREATE, "cannot create %s: %s; give a path in an existing, writable folder",

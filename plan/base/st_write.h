@@ -61,6 +61,9 @@ typedef struct hp_st_note { /* an entry of __metadata__ */
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
                                      const hp_st_tensor *tensor, int n, const hp_st_source *source,
                                      hp_error *err);
+/* Could `path` be written? Asked before the work whose result it will hold. Errors: HP_ECREATE. */
+hp_status hp_safetensors_check_path(const char *path, hp_error *err);
+
 /* The same without notes. */
 hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int n,
                                const hp_st_source *source, hp_error *err);

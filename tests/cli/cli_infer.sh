@@ -148,7 +148,19 @@ expect 2 quantize "${net[@]}" --weights w.safetensors --calib x.png --float-laye
 expect 2 quantize "${net[@]}" --weights w.safetensors -o none
 expect 2 run f.db --init w.safetensors --input x.png --output y.doc
 expect 2 run f.db --init w.safetensors --input x.png --output map.tif
-expect 2 run f.db --input x.png --heatmap none.npy
+expect 2 run f.db --init w.safetensors --input x.png --heatmap none.npy
+# random weights answer for real images only if asked to
+for real in --input=x.png --data=x.png,calib.png --data=patches:calib.png,size=24,tissue=0; do
+  expect 2 run f.db "$real"
+  grep -q -- '--init W.safetensors.*--random-weights' err || complain "$real: no way out in: $(cat err)"
+  expect 0 run f.db "$real" --random-weights
+  grep -q 'random weights' err || complain "$real: nothing says that weights are random"
+done
+expect 0 run f.db --data synthetic --steps 1
+expect 2 run f.db --init w.safetensors --random-weights --input x.png
+expect 2 eval "${net[@]}" --data calib.png --prec bf16
+grep -q -- '--weights W.safetensors.*--random-weights' err || complain "eval: no way out in: $(cat err)"
+expect 0 eval "${net[@]}" --data calib.png --prec bf16 --random-weights
 expect 2 run f.db --save none
 expect 2 run train.db --steps 1 --output none.npy
 expect 73 run f.db --init w.safetensors --input x.png --output no/such/folder/y.npy

@@ -72,6 +72,15 @@ expect 0 run run.db --steps 2 --trace again.db --eval --data synthetic
 grep -q accuracy out || complain "--eval shows no accuracy"
 expect 0 run cpu.db --plan dp=1 --launcher none --steps 1 --device ref
 
+# --- a trace to stdout is the one to a file ---
+expect 0 export run.db --csv -o spans.csv
+expect 0 export run.db --csv -o -
+cmp -s out spans.csv || complain "export -o - writes other spans than export -o FILE"
+[ -e ./- ] && complain "export -o - writes a file of that name"
+expect 2 export run.db --nsys -o -
+expect 2 export run.db --csv -o - --json
+expect 2 simulate --net cnn --image 28 --machine local --memory-limit 0
+
 # --- the device that computes nothing runs every task of the cpu's program, in its memory ---
 spans() { # of the second step, by rank and task: phase, kind, label and bytes, without the times
   expect 0 export --csv "$1" -o spans.csv
@@ -120,6 +129,19 @@ for name in folder "" none/run.db; do
   expect 73 run cpu.db --steps 1000 --trace "$name"
 done
 [ -e /dev/full ] && expect 73 run cpu.db --steps 1000 --trace /dev/full
+
+# --- where weights go is looked at first; how many images an accuracy is of ---
+for name in folder none/w.safetensors "" /dev/null; do
+  expect 73 run cpu.db --steps 1000 --json --save "$name"
+  [ -s out ] && complain "trains before it finds that --save '$name' cannot be written"
+done
+[ -c /dev/null ] || complain "--save replaced /dev/null"
+expect 2 run cpu.db --epochs 2147483647 --data $data
+grep -q -- '--epochs .* at most' err || complain "no limit of --epochs: $(cat err)"
+if [ $data = fashion-mnist ]; then
+  expect 0 run infer.db --steps 1 --init w1.safetensors --data $data
+  grep -q 'on 8 of the 10000 images of the test split' out || complain "accuracy of how many? $(cat out)"
+fi
 
 # --- refusals: one message, the documented code, nothing left behind ---
 expect 3 run cpu.db --launcher none
