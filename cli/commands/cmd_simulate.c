@@ -165,10 +165,14 @@ static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *
     HP_TRY(find(arena, &s, &f, err));
     if (f.chosen >= f.n) f.chosen = 0;
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
-    if (o->json)
-        HP_TRY(cli_print_json(simulate_json(&s, &f), err));
-    else
+    simulate_gains(arena, &s, &f);
+    if (o->json) {
+        json_t *all = simulate_json(&s, &f);
+        simulate_json_device(&s, &f, all);
+        HP_TRY(cli_print_json(all, err));
+    } else {
         simulate_print(&s, &f);
+    }
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));
         return no_plan(&f, err);

@@ -38,7 +38,7 @@ typedef struct simulate_setup {
     hp_search_options search;
     hp_eval_setup eval; /* limits, jitter; the rest is filled per count */
     int n_note;
-    char note[SIM_MAX_NOTES][256]; /* what was assumed; the user is told */
+    char note[SIM_MAX_NOTES][400]; /* what was assumed; the user is told */
 } simulate_setup;
 
 /* What was found for all counts together. */
@@ -51,6 +51,7 @@ typedef struct simulate_found {
     int n_rejected;
     hp_rejected *rejected;
     double elapsed_s;
+    double gain[HP_PRECS]; /* the selected plan in float32: how many times as fast it would be; 0: unknown */
 } simulate_found;
 
 extern const struct argp simulate_argp;
@@ -74,6 +75,11 @@ hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int6
 /* The set-up of the evaluations of one batch. */
 hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch);
 
+/* Predicts the selected plan in lower precisions: simulate_found.gain. */
+void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f);
+/* The parts of the two below that say machine, device and precision. */
+void simulate_print_device(const simulate_setup *s, const simulate_found *f);
+void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o);
 void simulate_print(const simulate_setup *s, const simulate_found *f);
 /* Where the plan is, and the commands that may follow. */
 void simulate_next(const simulate_setup *s, const simulate_found *f, const char *path);

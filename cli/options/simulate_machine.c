@@ -43,7 +43,11 @@ static hp_status load_at_hand(const simulate_options *o, hp_machine *m, hp_error
 /* The machine at hand unless more devices are asked for than it has; a strategy shares its cores instead. */
 static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
     static const char elsewhere[] = "thesis-a100";
-    if (o->machine) return hp_machine_load(o->machine, &s->machine, err);
+    if (o->machine) {
+        HP_TRY(hp_machine_load(o->machine, &s->machine, err));
+        if (*s->machine.assumed) simulate_note(s, "%.60s: assumed: %s", o->machine, s->machine.assumed);
+        return HP_OK;
+    }
     HP_TRY(load_at_hand(o, &s->machine, err));
     const int here = hp_machine_devices(&s->machine);
     if (s->has_strategy || largest_count(s) <= here) return HP_OK;

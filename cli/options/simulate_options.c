@@ -168,7 +168,12 @@ const struct argp simulate_argp = {
     "",
     "Predicts the step time and memory of every strategy for a network and a machine, ranks them, and writes "
     "the best one "
-    "to plan.db.\vFor example: hplan simulate --net resnet101 --image 1024 --gpus 128 --machine thesis-a100",
+    "to plan.db.\vFor example: hplan simulate --net resnet101 --image 1024 --gpus 128 --machine "
+    "thesis-a100\n\n"
+    "A machine file says as little as {\"nodes\": 8, \"devices_per_node\": 4, \"device\": "
+    "\"A100-SXM4-80GB\"}: "
+    "devices are called as nvidia-smi prints them, and what is assumed is said. All fields: docs/formats.md, "
+    "Machine files.",
     NULL,
     NULL,
     NULL};
@@ -270,6 +275,10 @@ hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_er
     if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
         return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
                        why.fix);
+    if (hp_device_on_gpu(s->device) && !hp_device_class_has(&s->machine.device, (hp_prec)prec))
+        return hp_fail(err, HP_EUNAVAIL, "E-PREC: %s has no units for %s; smallest fix: --prec %s",
+                       s->machine.device.name, hp_prec_names[prec],
+                       hp_device_class_has(&s->machine.device, HP_PREC_FP16) ? "fp16" : "fp32");
     if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
     s->graph = hp_graph_train_in(arena, s->trained, prec);
     return HP_OK;

@@ -156,10 +156,8 @@ static void print_rejects(const simulate_found *f) {
 }
 
 static void print_header(const simulate_setup *s, const simulate_found *f) {
-    char name[64], elapsed[32];
-    const hp_machine *m = &s->machine;
-    printf("machine %s: %d x %d %s; costs: %s; seed %llu\n", cli_plain(m->name, name, sizeof name), m->nodes,
-           m->devices_per_node, m->device.name, hp_cost_origin(s->table), (unsigned long long)s->seed);
+    char elapsed[32];
+    simulate_print_device(s, f);
     printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d devices\n", s->net, s->image_h,
            s->image_w, s->classes, (double)hp_graph_param_count(s->graph) * 1e-6,
            s->mode == HP_MODE_TRAIN ? "train" : "infer", (long long)f->batch, f->gpus);
@@ -188,13 +186,13 @@ static json_t *candidate_json(const hp_evaluation *e, int rank) {
     json_t *memory = json_array();
     for (int r = 0; r < hp_strategy_ranks(&e->strategy); r++)
         json_array_append_new(memory, json_integer(e->memory_by_role[r % e->n_role]));
-    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s, s:s}",
+    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s, s:s, s:s}",
                      "rank", rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s,
                      "step_low_s", c->step_low_s, "step_high_s", c->step_high_s, "images_per_s",
                      c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory,
                      "bubble", c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes",
                      (json_int_t)c->comm_bytes, "measured_share", c->measured_share, "tie", c->tie,
-                     "bound_by", e->bound_by, "note", c->note);
+                     "bound_by", e->bound_by, "note", c->note, "prec", hp_prec_names[e->strategy.prec]);
 }
 
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {

@@ -223,9 +223,14 @@ static void suppose_link(const reading *r, const char *group, const hp_link_clas
     if (gives(r, group, "name") && strcmp(given->name, like->name) != 0) *like = known ? *known : none;
 }
 
+/* Its rate is given, or what links of its name have. */
+static bool describes(const reading *r, const char *group, const hp_link_class *link) {
+    return gives(r, group, "bytes_per_s") || (gives(r, group, "name") && hp_link_class_find(link->name));
+}
+
 static void say_links(const reading *r, hp_machine *m) {
-    const bool intra = gives(r, "intra", "bytes_per_s") || m->devices_per_node == 1;
-    const bool inter = (gives(r, "inter", "bytes_per_s") && gives(r, "", "nics_per_node")) || m->nodes == 1;
+    const bool intra = describes(r, "intra", &m->intra) || m->devices_per_node == 1,
+               inter = (describes(r, "inter", &m->inter) && gives(r, "", "nics_per_node")) || m->nodes == 1;
     if (!intra) assumed(m, "%s of %g GB/s inside a node", m->intra.name, 1e-9 * m->intra.bytes_per_s);
     if (!inter)
         assumed(m, "%d x %s of %g GB/s between nodes", m->nics_per_node, m->inter.name,

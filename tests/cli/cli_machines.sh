@@ -65,4 +65,46 @@ for word in nodes devices_per_node device.name device.memory_bytes; do
 done
 [ "$(wc -l <err)" = 1 ] || complain "what is wrong in bad.json is not one line"
 
+# --- what is said ---
+# device and precision above every table, and what a lower precision would gain: what asking for it predicts
+expect 0 simulate --net unet:16 --image 512 --strategy dp=2 --machine class.json
+grep -q '^device cuda, fp32; --prec bf16: about [0-9.]*x$' out || complain "no device and gain: $(head -3 out)"
+grep -q '^assumed' out && complain "nothing was assumed: $(head -3 out)"
+gain=$(sed -n 's/.*bf16: about \([0-9.]*\)x.*/\1/p' out)
+net() { "$HPLAN" simulate --net unet:16 --image 512 --strategy dp=2 --machine class.json --out step.db --json "$@" 2>err | grep -oE '"step_s":[^,]*' | head -1 | cut -d: -f2; }
+awk -v a="$(net)" -v b="$(net --prec bf16)" -v g="$gain" 'BEGIN { exit !(a / b > 0.94 * g && a / b < 1.06 * g) }' ||
+  complain "bf16 is said to gain $gain, and predicted $(net) and $(net --prec bf16)"
+expect 0 simulate --net unet:16 --image 512 --strategy dp=2 --machine class.json --prec bf16
+grep -q '^device cuda, bf16$' out || complain "no device and precision: $(head -3 out)"
+expect 0 simulate --net unet:16 --image 512 --strategy dp=2 --machine class.json --mode infer
+grep -q '^device cuda, fp32; --prec bf16: about [0-9.]*x, int8: about [0-9.]*x$' out || complain "no gains in inference: $(head -3 out)"
+expect 0 simulate --net cnn --image 28 --gpus 1 --machine local
+grep -q '^device cpu, fp32$' out || complain "training on a CPU gains nothing, but: $(head -3 out)"
+expect 0 simulate --net cnn --image 28 --gpus 1 --machine thesis-a100 --json
+grep -q '"device":"cuda"' out && grep -q '"prec":"fp32"' out || complain "JSON without device and precision: $(head -c 300 out)"
+# links that the file leaves out, devices that nobody knows, costs of another class
+expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine short.json
+grep -q 'assumed: .*GB/s inside a node; 1 x .*GB/s between nodes' err && grep -q '^assumed: .*GB/s' out ||
+  complain "assumed links are not said: $(cat err)"
+echo '{"nodes": 4, "devices_per_node": 2, "device": "Abacus 9000", "intra": "pcie4", "inter": "ib-hdr", "nics_per_node": 1}' >odd.json
+expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine odd.json
+for file in err out; do
+  grep -q 'assumed: device "Abacus 9000" is unknown: [a-z0-9-]* is assumed' $file || complain "an unknown device is not said in $file"
+done
+sed 's/Abacus 9000/NVIDIA L40S/' odd.json >l40s.json
+expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine l40s.json
+grep -q 'no rows for l40s: those of a100-40 assumed' out || complain "the costs' class is not said: $(head -1 out)"
+[ -s err ] && complain "l40s.json leaves nothing open, but: $(cat err)"
+# precisions that the devices have no units for
+expect 69 simulate --net cnn --image 28 --strategy dp=2 --machine lassen --prec bf16
+grep -q 'v100-16 has no units for bf16.*--prec fp16' err || complain "bf16 on a V100: $(cat err)"
+expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine lassen --prec fp16
+# any number of devices, also odd ones
+for shape in '1 1' '1 3' '5 3' '2048 8'; do
+  echo "{\"nodes\": ${shape% *}, \"devices_per_node\": ${shape#* }, \"device\": \"h200\"}" >shape.json
+  devices=$((${shape% *} * ${shape#* }))
+  expect 0 simulate --net cnn --image 28 --strategy "dp=$devices" --machine shape.json
+  expect 3 simulate --net cnn --image 28 --gpus $((devices + 1)) --machine shape.json
+done
+
 conclude "machines are what they are called"
