@@ -48,6 +48,18 @@ static void grow(hp_cost_cache *c) {
     }
 }
 
+/* The key's slot; one that is not used is the caller's to fill in. */
+static cache_entry *slot_for(hp_cost_cache *c, const hp_work_case *key) {
+    cache_entry *e = slot_of(c, key);
+    if (e->used) return e;
+    if (2 * ++c->n > c->slots) {
+        grow(c);
+        e = slot_of(c, key);
+    }
+    e->key = *key;
+    return e;
+}
+
 static cache_entry look_up(const hp_cost_cache *c, const hp_work *w) {
     return (cache_entry){.used = true,
                          .cost = hp_cost_compute(c->table, c->machine, w),
@@ -55,22 +67,19 @@ static cache_entry look_up(const hp_cost_cache *c, const hp_work *w) {
 }
 
 static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *key) {
-    cache_entry *e = slot_of(c, key);
-    if (e->used) return *e;
-    if (2 * ++c->n > c->slots) {
-        grow(c);
-        e = slot_of(c, key);
+    cache_entry *e = slot_for(c, key);
+    if (!e->used) {
+        const hp_work w = hp_work_of_case(g, dtype, key);
+        *e = look_up(c, &w);
+        e->key = *key;
     }
-    const hp_work w = hp_work_of_case(g, dtype, key);
-    *e = look_up(c, &w);
-    e->key = *key;
     return *e;
 }
 
 static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                                 int task) {
     hp_work_case key;
-    if (hp_work_case_of(g, r, task, &key)) return case_cost(c, g, (hp_dtype)p->dtype, &key);
+    if (hp_work_case_of(p, g, r, task, &key)) return case_cost(c, g, (hp_dtype)p->dtype, &key);
     const hp_work w = hp_task_work(p, g, r, task);
     return look_up(c, &w);
 }
@@ -82,38 +91,65 @@ double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtyp
     return e.cost.high;
 }
 
-static hp_cost message_cost(const hp_cost_table *t, const hp_machine *m, const hp_program *p, int rank,
-                            const hp_task *k) {
+/* Messages and collectives share the table; no layer has such a number. */
+enum { TRANSFERS = -2 };
+
+static hp_work_case transfer_case(hp_task_op op, const hp_task *k) {
+    hp_work_case key;
+    memset(&key, 0, sizeof key);
+    key.layer = TRANSFERS;
+    key.op = (uint8_t)op;
+    key.in_elems = k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+    return key;
+}
+
+static hp_cost message_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
     const hp_role *r = &p->role[rank % p->n_role];
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
-    const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    const hp_wire by = hp_wire_of(m, p->device, r->queue[k->queue].backend);
-    return hp_cost_p2p(t, m, by, hp_rank_node(p, m, rank) == hp_rank_node(p, m, peer), bytes);
+    const hp_wire by = hp_wire_of(c->cache->machine, p->device, r->queue[k->queue].backend);
+    const bool near = hp_rank_node(p, c->cache->machine, rank) == hp_rank_node(p, c->cache->machine, peer);
+    hp_work_case key = transfer_case(HP_TASK_SEND, k);
+    key.in[0] = (int32_t)by;
+    key.in[1] = near;
+    cache_entry *e = slot_for(c->cache, &key);
+    if (!e->used) {
+        e->cost = hp_cost_p2p(c->cache->table, c->cache->machine, by, near, (double)key.in_elems);
+        e->used = true;
+    }
+    return e->cost;
 }
 
 static int members_per_node(const hp_program_costs *c, const hp_program *p, int group, int replica) {
     const bool own = !p->group[group].all_replicas;
     int32_t *n = &c->per_node[group][own ? replica : 0];
-    if (!*n) *n = hp_group_per_node(p, c->machine, group, replica);
+    if (!*n) *n = hp_group_per_node(p, c->cache->machine, group, replica);
     return *n;
 }
 
 static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
     const hp_queue *queue = &p->role[rank % p->n_role].queue[k->queue];
     const int group = queue->peer;
-    const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-    const hp_wire by = hp_wire_of(c->machine, p->device, queue->backend);
-    const hp_allreduce_case what = {.by = by,
+    const hp_allreduce_case what = {.by = hp_wire_of(c->cache->machine, p->device, queue->backend),
                                     .algorithm = (hp_algorithm)k->algorithm,
                                     .ranks = hp_group_size(p, group),
                                     .per_node = members_per_node(c, p, group, rank / p->n_role)};
-    return hp_cost_allreduce(c->table, c->machine, &what, bytes);
+    hp_work_case key = transfer_case(HP_TASK_ALLREDUCE, k);
+    key.in[0] = (int32_t)what.by;
+    key.in[1] = (int32_t)what.algorithm;
+    key.in[2] = what.ranks;
+    key.in[3] = what.per_node;
+    cache_entry *e = slot_for(c->cache, &key);
+    if (!e->used) {
+        e->cost = hp_cost_allreduce(c->cache->table, c->cache->machine, &what, (double)key.in_elems);
+        e->used = true;
+    }
+    return e->cost;
 }
 
 /* Another replica may lie otherwise on the nodes. */
 static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *t,
                          hp_cost first) {
-    if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) return message_cost(c->table, c->machine, p, rank, t);
+    if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) return message_cost(c, p, rank, t);
     return t->op == HP_TASK_ALLREDUCE ? allreduce_cost(c, p, rank, t) : first;
 }
 
@@ -133,8 +169,7 @@ static double task_share(void *self, const hp_program *p, const hp_graph *g, int
     return c->share[rank % p->n_role][task];
 }
 
-static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_program *p, const hp_graph *g,
-                      int role) {
+static void fill_role(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
     for (int t = 0; t < r->n_task; t++) {
         const hp_task *k = &r->task[t];
@@ -144,10 +179,10 @@ static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_
             break;
         case HP_QUEUE_SEND:
         case HP_QUEUE_RECV:
-            c->cost[role][t] = message_cost(c->table, c->machine, p, role, k);
+            c->cost[role][t] = message_cost(c, p, role, k);
             break;
         case HP_QUEUE_COMPUTE: {
-            const cache_entry e = compute_cost(cache, p, g, r, t);
+            const cache_entry e = compute_cost(c->cache, p, g, r, t);
             c->cost[role][t] = e.cost;
             c->share[role][t] = e.share;
         }
@@ -158,8 +193,7 @@ static void fill_role(const hp_program_costs *c, hp_cost_cache *cache, const hp_
 hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
                                  const hp_graph *g) {
     hp_program_costs *c = HP_NEW(arena, hp_program_costs, 1);
-    c->table = cache->table;
-    c->machine = cache->machine;
+    c->cache = cache;
     c->cost = HP_NEW(arena, hp_cost *, p->n_role);
     c->share = HP_NEW(arena, double *, p->n_role);
     c->per_node = HP_NEW(arena, int32_t *, p->n_group);
@@ -168,7 +202,7 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
     for (int r = 0; r < p->n_role; r++) {
         c->cost[r] = HP_NEW(arena, hp_cost, p->role[r].n_task);
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
-        fill_role(c, cache, p, g, r);
+        fill_role(c, p, g, r);
     }
     return (hp_sim_costs){task_seconds, task_share, c};
 }

@@ -5,15 +5,14 @@
 #include "plan/program/work.h"
 #include "sim/interp.h"
 
-/* Costs of layers' tasks for one network, device, precision: looked up once per operation, layer and sizes of
- * the operands' boxes. */
+/* Costs of tasks for one network, device, precision: looked up once per operation, layer and sizes of the
+ * operands' boxes; of messages and collectives, once per way and bytes. */
 typedef struct hp_cost_cache hp_cost_cache;
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m);
 
 /* Costs of every task of a program; `costs` points into `arena`. The cache belongs to one graph. */
 typedef struct hp_program_costs {
-    const hp_cost_table *table;
-    const hp_machine *machine;
+    hp_cost_cache *cache;
     hp_cost **cost; /* per role and task; messages: within the first replica */
     double **share;
     int32_t *

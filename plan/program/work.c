@@ -71,22 +71,17 @@ static void set_inputs(const hp_graph *g, const hp_layer *l, const hp_box *have,
     }
 }
 
-bool hp_work_case_of(const hp_graph *g, const hp_role *r, int task, hp_work_case *c) {
-    const hp_task *t = &r->task[task];
-    if (!hp_task_is_layer(t)) return false;
+static void layer_case(const hp_graph *g, const hp_role *r, const hp_task *t, hp_work_case *c) {
     const hp_layer *l = &g->layer[t->layer];
     const hp_buffer *out = output_of(g, r, t), *in = input_of(g, r, t);
     HP_ASSERT(out);
     const bool matrix = l->op == HP_CONV || l->op == HP_LINEAR;
-    memset(c, 0, sizeof *c);
     c->layer = t->layer;
-    c->op = t->op;
     c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix && !g->deployed;
     c->sums = hp_operands_extra(g, t);
     const hp_box made = hp_task_rows(t, &out->box);
     set_lengths(c->out, &made);
     set_inputs(g, l, in ? &in->box : NULL, &made, c);
-    return true;
 }
 
 hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const hp_box *out) {
@@ -226,7 +221,7 @@ static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, ch
              x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
 }
 
-hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+static hp_work layer_work(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const bool trained_norm = l->op == HP_BN && !g->deployed;
     const double x = (double)c->in_elems, y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
@@ -279,16 +274,26 @@ static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, 
              forward + backward, hp_dtype_names[p->dtype]);
 }
 
-/* Moves the elements in which the two boxes meet: reads them, writes them, and reads what it adds to. */
-static void copy_work(const hp_role *r, const hp_task *t, hp_dtype dtype, hp_work *w) {
+/* The elements in which the two boxes of a copy meet. */
+static int64_t copied_elems(const hp_role *r, const hp_task *t) {
     const hp_box meet = hp_box_and(&operand(r, t, 0)->box, &operand(r, t, 1)->box),
                  rows = hp_task_rows(t, &meet);
-    const bool add = t->flags & HP_FLAG_ADD;
-    const double elems = (double)hp_box_elems(&rows);
-    w->size = elems * hp_dtype_bytes(dtype);
-    w->bytes = (add ? 3 : 2) * w->size;
-    w->flops = add ? elems : 0;
-    snprintf(w->key, sizeof w->key, "copy %s%s", add ? "add " : "", hp_dtype_names[dtype]);
+    return hp_box_elems(&rows);
+}
+
+/* A copy reads elements, writes them, and reads what it adds to. */
+static hp_work moved_work(const hp_work_case *c) {
+    const hp_dtype dtype = (hp_dtype)c->dtype;
+    const double n = (double)c->in_elems;
+    hp_work w = {.size = n, .bytes = n};
+    if (c->op == HP_TASK_COPY) {
+        w.size = n * hp_dtype_bytes(dtype);
+        w.bytes = (c->sums ? 3 : 2) * w.size;
+        w.flops = c->sums ? n : 0;
+    }
+    snprintf(w.key, sizeof w.key, "%s %s%s", hp_task_infos[c->op].name, c->sums ? "add " : "",
+             hp_dtype_names[dtype]);
+    return w;
 }
 
 static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
@@ -319,9 +324,6 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
     case HP_TASK_PACK:
         pack_work(p, g, r, t, &w);
         return w;
-    case HP_TASK_COPY:
-        copy_work(r, t, moved, &w);
-        return w;
     case HP_TASK_ZERO:
         zero_work(p, r, t, &w);
         return w;
@@ -348,14 +350,36 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
     return w;
 }
 
+bool hp_work_case_of(const hp_program *p, const hp_graph *g, const hp_role *r, int task, hp_work_case *c) {
+    const hp_task *t = &r->task[task];
+    memset(c, 0, sizeof *c);
+    c->op = t->op;
+    if (hp_task_is_layer(t)) {
+        layer_case(g, r, t, c);
+        return true;
+    }
+    if (t->op != HP_TASK_COPY && t->op != HP_TASK_ACCUM) return false;
+    c->layer = -1;
+    c->dtype = (uint8_t)moved_dtype(p, g, r, t);
+    c->sums = t->op == HP_TASK_COPY && (t->flags & HP_FLAG_ADD);
+    c->in_elems = t->op == HP_TASK_COPY ? copied_elems(r, t) : (int64_t)operand_bytes(r, t);
+    return true;
+}
+
+static hp_work deployed_work(const hp_graph *g, hp_work w) {
+    if (!g->deployed) return w;
+    char key[sizeof w.key];
+    memcpy(key, w.key, sizeof key);
+    snprintf(w.key, sizeof w.key, DEPLOYED ".%.60s", key);
+    return w;
+}
+
+hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+    return c->layer >= 0 ? layer_work(g, dtype, c) : deployed_work(g, moved_work(c));
+}
+
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
     hp_work_case c;
-    if (hp_work_case_of(g, r, task, &c)) return hp_work_of_case(g, (hp_dtype)p->dtype, &c);
-    hp_work w = other_work(p, g, r, task);
-    if (g->deployed) {
-        char key[sizeof w.key];
-        memcpy(key, w.key, sizeof key);
-        snprintf(w.key, sizeof w.key, DEPLOYED ".%.60s", key);
-    }
-    return w;
+    if (hp_work_case_of(p, g, r, task, &c)) return hp_work_of_case(g, (hp_dtype)p->dtype, &c);
+    return deployed_work(g, other_work(p, g, r, task));
 }

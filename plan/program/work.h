@@ -24,17 +24,19 @@ typedef struct hp_work {
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);
 
 typedef struct hp_work_case {
-    int32_t layer;
-    uint8_t op, eval, sums, spare; /* sums: batch norm with statistics that come from elsewhere */
+    int32_t layer; /* -1: copies and sums, which are not a layer's: in_elems alone, bytes of an accum */
+    uint8_t op, eval;
+    uint8_t sums;         /* batch norm with statistics that come from elsewhere; of a copy: it adds */
+    uint8_t dtype;        /* of what a copy or an accum moves */
     int32_t in[HP_AXES];  /* box of the first input that the task reads, or whose gradient it writes */
     int32_t out[HP_AXES]; /* box of the output; stats: of the pixels that are counted */
     int64_t in_elems;     /* of all inputs together */
     int64_t stored_elems, stored_bytes; /* of them, those that are not in the program's dtype */
 } hp_work_case;
 
-/* The sizes of a task of a layer: fwd, bwd, bwdw, stats, bstats; false for other tasks. The case is free of
- * padding: it may be compared and hashed as bytes. */
-bool hp_work_case_of(const hp_graph *g, const hp_role *r, int task, hp_work_case *c);
+/* The sizes of a task of which there are many: fwd, bwd, bwdw, stats, bstats, copy, accum; false for others. The
+ * case is free of padding: it may be compared and hashed as bytes. */
+bool hp_work_case_of(const hp_program *p, const hp_graph *g, const hp_role *r, int task, hp_work_case *c);
 /* The sizes of such a task between the output's box and what it needs, without a program. */
 hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const hp_box *out);
 
