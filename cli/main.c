@@ -6,6 +6,8 @@
 #include "plan/base/nearest.h"
 #include "plan/base/version.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -145,7 +147,15 @@ static void check_stdout_at_exit(void) {
     if (cli_finish_stdout(&err) != HP_OK) _exit(cli_report(&err));
 }
 
+/* A search makes and frees programs of tens of megabytes thousands of times. Given back to the system each time, their
+ * pages cost more than what is written to them: lowering 96,470 tasks takes 24 ms then, else 10. */
+static void keep_freed_memory(void) {
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that glibc takes */
+}
+
 int main(int argc, char **argv) {
+    keep_freed_memory();
     signal(SIGPIPE, SIG_DFL); /* some parents leave it ignored */
     argp_err_exit_status = HP_EUSAGE;
     atexit(check_stdout_at_exit);

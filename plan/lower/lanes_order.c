@@ -101,10 +101,19 @@ static const hp_queue *queue_of(const joint *j, int task) {
     return &j->p->role[j->role[task]].queue[task_of(j, task)->queue];
 }
 
+static hp_work work_of(const joint *j, int task) {
+    const hp_role *r = &j->p->role[j->role[task]];
+    const int id = task - j->base[j->role[task]];
+    const hp_task *t = &r->task[id];
+    hp_work_case c;
+    if (hp_work_case_of(j->p, j->g, r, id, &c)) return hp_work_amounts(j->g, (hp_dtype)j->p->dtype, &c);
+    if (t->queue == 0) return hp_task_work(j->p, j->g, r, id);
+    return (hp_work){.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype)};
+}
+
 /* In multiply-adds; of a message or a sum, what its memory traffic takes. */
 static double time_of(const joint *j, int task) {
-    const int role = j->role[task];
-    const hp_work w = hp_task_work(j->p, j->g, &j->p->role[role], task - j->base[role]);
+    const hp_work w = work_of(j, task);
     return w.flops / 2 + HP_MACS_PER_BYTE * w.bytes;
 }
 

@@ -172,11 +172,13 @@ static double norm_traffic(const hp_work_case *c, double x, double y) {
 }
 
 /* The map whose pixels are the size axis: the output, or the input of a pooling to one pixel. */
-static void set_size(const hp_graph *g, const hp_work_case *c, int *row, hp_work *w) {
-    const int op = g->layer[c->layer].op;
-    const int32_t *map = op == HP_ADAPTPOOL ? c->in : c->out;
-    w->size = length_product(map, HP_AXIS_N, HP_AXIS_W);
-    *row = op == HP_LINEAR ? (int)length_product(c->in, HP_AXIS_H, HP_AXIS_C) : map[HP_AXIS_W];
+static const int32_t *size_map(const hp_graph *g, const hp_work_case *c) {
+    return g->layer[c->layer].op == HP_ADAPTPOOL ? c->in : c->out;
+}
+
+static int row_length(const hp_graph *g, const hp_work_case *c) {
+    const bool linear = g->layer[c->layer].op == HP_LINEAR;
+    return linear ? (int)length_product(c->in, HP_AXIS_H, HP_AXIS_C) : size_map(g, c)[HP_AXIS_W];
 }
 
 /* A range of what it reads, then its bytes: of layers that quantise their input. */
@@ -221,25 +223,28 @@ static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, ch
              x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
 }
 
-static hp_work layer_work(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+/* Everything but the key. */
+static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const bool trained_norm = l->op == HP_BN && !g->deployed;
     const double x = (double)c->in_elems, y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
     hp_work w = {.flops = hp_layer_is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
-    char shape[48], elements[16];
-    const hp_text key = {w.key, sizeof w.key};
-    int row;
-    set_size(g, c, &row, &w);
-    layer_class(g, c, shape, sizeof shape);
-    dtype_class(g, l, dtype, elements, sizeof elements);
-    hp_text_add(key, "%s.%s%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
-                l->dynamic ? "dynamic-" : "", class_name(g, c));
-    hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row);
     const hp_dtype map = hp_tensor_dtype(&g->tensor[l->out], dtype);
+    w.size = length_product(size_map(g, c), HP_AXIS_N, HP_AXIS_W);
     w.bytes = trained_norm ? hp_dtype_bytes(map) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     w.passes = passes(dtype, l, c);
     w.bytes += w.passes;
     return w;
+}
+
+static void layer_key(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, hp_text key) {
+    const hp_layer *l = &g->layer[c->layer];
+    char shape[48], elements[16];
+    layer_class(g, c, shape, sizeof shape);
+    dtype_class(g, l, dtype, elements, sizeof elements);
+    hp_text_add(key, "%s.%s%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
+                l->dynamic ? "dynamic-" : "", class_name(g, c));
+    hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row_length(g, c));
 }
 
 /* --- other tasks --- */
@@ -282,18 +287,15 @@ static int64_t copied_elems(const hp_role *r, const hp_task *t) {
 }
 
 /* A copy reads elements, writes them, and reads what it adds to. */
-static hp_work moved_work(const hp_work_case *c) {
-    const hp_dtype dtype = (hp_dtype)c->dtype;
+static hp_work moved_amounts(const hp_work_case *c) {
     const double n = (double)c->in_elems;
-    hp_work w = {.size = n, .bytes = n};
-    if (c->op == HP_TASK_COPY) {
-        w.size = n * hp_dtype_bytes(dtype);
-        w.bytes = (c->sums ? 3 : 2) * w.size;
-        w.flops = c->sums ? n : 0;
-    }
-    snprintf(w.key, sizeof w.key, "%s %s%s", hp_task_infos[c->op].name, c->sums ? "add " : "",
-             hp_dtype_names[dtype]);
-    return w;
+    if (c->op != HP_TASK_COPY) return (hp_work){.size = n, .bytes = n};
+    const double size = n * hp_dtype_bytes((hp_dtype)c->dtype);
+    return (hp_work){.size = size, .bytes = (c->sums ? 3 : 2) * size, .flops = c->sums ? n : 0};
+}
+
+static void moved_key(const hp_work_case *c, hp_text key) {
+    hp_text_add(key, "%s %s%s", hp_task_infos[c->op].name, c->sums ? "add " : "", hp_dtype_names[c->dtype]);
 }
 
 static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
@@ -374,8 +376,19 @@ static hp_work deployed_work(const hp_graph *g, hp_work w) {
     return w;
 }
 
+hp_work hp_work_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+    return c->layer >= 0 ? layer_amounts(g, dtype, c) : moved_amounts(c);
+}
+
 hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
-    return c->layer >= 0 ? layer_work(g, dtype, c) : deployed_work(g, moved_work(c));
+    hp_work w = hp_work_amounts(g, dtype, c);
+    const hp_text key = {w.key, sizeof w.key};
+    if (c->layer >= 0) {
+        layer_key(g, dtype, c, key);
+        return w;
+    }
+    moved_key(c, key);
+    return deployed_work(g, w);
 }
 
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
