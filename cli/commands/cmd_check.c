@@ -1,6 +1,7 @@
 /* cmd_check.c - the regression gate: exit 1 when a run is significantly worse than its baseline, beyond the
  * limits. */
 #include "cli/show/frame.h"
+#include "cli/show/places.h"
 #include "plan/base/units.h"
 #include "traces/check/check.h"
 #include "traces/check/compare.h"
@@ -41,6 +42,7 @@ static hp_status parse_limits(const options *o, hp_check_limits *l, hp_error *er
 static const char *value_text(const hp_check_row *r, double v, char out[32]) {
     if (r->unit == HP_CHECK_SECONDS) return v == 0 ? "0" : hp_format_seconds(v, out);
     if (r->unit == HP_CHECK_BYTES) return hp_format_bytes(v, out);
+    if (r->unit == HP_CHECK_STATUS && v < 0) return "incomplete";
     snprintf(out, 32, "%.6g", v);
     return out;
 }
@@ -54,20 +56,24 @@ static void print_value(const hp_check_row *r, double v, double spread) {
     printf("%*s%s", columns < 17 ? 17 - columns : 1, "", with);
 }
 
-static void print_row(const hp_check_row *r) {
+static const char *delta_text(const hp_check *c, const hp_check_row *r, char out[32]) {
+    if (isnan(r->delta)) return "";
+    if (r->unit == HP_CHECK_SECONDS && c->too_few) return "?";
+    if (!isnan(r->p) && r->p >= HP_COMPARE_ALPHA) return "~";
+    if (!r->delta_absolute) return hp_format_change(r->delta, out);
+    snprintf(out, 32, "%+.4g", r->delta);
+    return out;
+}
+
+static void print_row(const hp_check *c, const hp_check_row *r) {
     char delta[32], p[32] = "";
-    const bool chance = !isnan(r->p) && r->p >= HP_COMPARE_ALPHA;
-    if (chance)
-        snprintf(delta, sizeof delta, "~");
-    else
-        snprintf(delta, sizeof delta, r->delta_absolute ? "%+.4g" : "%+.2f%%",
-                 r->delta_absolute ? r->delta : 100 * r->delta);
-    if (!isnan(r->p)) snprintf(p, sizeof p, r->p < 0.001 ? "<0.001" : "%.3f", r->p);
+    if (!isnan(r->p) && !c->too_few) snprintf(p, sizeof p, r->p < 0.001 ? "<0.001" : "%.3f", r->p);
     printf(" %-15s", r->name);
     print_value(r, r->old_median, r->old_spread);
     print_value(r, r->new_median, r->new_spread);
     const bool word = r->verdict == HP_VERDICT_REGRESSION || r->verdict == HP_VERDICT_BETTER;
-    printf(" %9s %7s%s%s\n", delta, p, word ? "  " : "", word ? hp_verdict_names[r->verdict] : "");
+    printf(" %9s %7s%s%s\n", delta_text(c, r, delta), p, word ? "  " : "",
+           word ? hp_verdict_names[r->verdict] : "");
 }
 
 static const char *limit_text(const hp_check_row *r, char out[32]) {
@@ -75,36 +81,44 @@ static const char *limit_text(const hp_check_row *r, char out[32]) {
     return out;
 }
 
-static void print_check(const hp_check *c) {
+static void print_failure(const hp_check_row *r) {
     char limit[32];
-    printf(" %-15s%17s%17s %9s %7s\n", "", "baseline", "run", "delta", "p");
-    for (int i = 0; i < c->n_row; i++) print_row(&c->row[i]);
-    printf("\n%d and %d steps, %s; ~ stands for a difference that may be chance (p >= %.2g)\n", c->n_old,
-           c->n_new,
-           c->warmup_old && c->warmup_new ? "the first of each left out as warm-up"
-                                          : "warm-up included where steps are few",
-           HP_COMPARE_ALPHA);
-    for (int i = 0; i < c->n_row; i++)
-        if (c->row[i].verdict == HP_VERDICT_REGRESSION)
-            printf("FAIL %s is worse than the limit of %s\n", c->row[i].name, limit_text(&c->row[i], limit));
-    if (c->n_regression == 0) printf("ok: no regression\n");
+    if (r->verdict != HP_VERDICT_REGRESSION) return;
+    if (r->unit == HP_CHECK_STATUS && r->new_median < 0)
+        printf("FAIL the run is incomplete\n");
+    else if (r->unit == HP_CHECK_STATUS)
+        printf("FAIL the run ended with status %.0f\n", r->new_median);
+    else if (!isfinite(r->new_median))
+        printf("FAIL %s is not a finite number\n", r->name);
+    else
+        printf("FAIL %s is worse than the limit of %s\n", r->name, limit_text(r, limit));
 }
 
-static void print_notes(const hp_check *c, const hp_check_side *new_side) {
+static void print_check(const hp_check *c) {
+    printf(" %-15s%17s%17s %9s %7s\n", "", "baseline", "run", "change", "p");
+    for (int i = 0; i < c->n_row; i++) print_row(c, &c->row[i]);
+    printf("\nchange: (run - baseline) / baseline, + is slower or more; ~ may be chance (p >= %.2g)\n",
+           HP_COMPARE_ALPHA);
+    printf("%d and %d steps%s\n", c->n_old, c->n_new,
+           c->warmup_old && c->warmup_new ? ", the first of each left out as warm-up"
+                                          : ", warm-up included where steps are few");
+    for (int i = 0; i < c->n_row; i++) print_failure(&c->row[i]);
     if (c->too_few)
-        fprintf(stderr,
-                "hplan: note: %d and %d steps are too few for any difference in time to be significant; run "
-                "at least 6\n",
-                c->n_old, c->n_new);
+        printf("not enough steps to tell whether it became slower: %d and %d, %d of each are needed\n",
+               c->n_old, c->n_new, c->n_needed);
+    else if (c->n_regression == 0)
+        printf("ok: no regression\n");
+}
+
+static void print_notes(const hp_check *c, const hp_check_side *side) {
     if (c->plans_differ) fprintf(stderr, "hplan: note: the run and its baseline are of different plans\n");
-    if (new_side->trace.status > 0)
-        fprintf(stderr, "hplan: note: the run ended with status %d\n", new_side->trace.status);
+    places_note(&side[0].trace, "baseline", &side[1].trace, "run");
 }
 
 /* --- JSON --- */
 
 static json_t *row_json(const hp_check_row *r) {
-    static const char *const units[] = {"s", "B", ""};
+    static const char *const units[] = {"s", "B", "", ""};
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:s}", "name", r->name, "unit",
                      units[r->unit], "baseline", cli_json_number(r->old_median), "run",
                      cli_json_number(r->new_median), "baseline_spread", cli_json_number(r->old_spread),
@@ -113,12 +127,14 @@ static json_t *row_json(const hp_check_row *r) {
                      cli_json_number(r->limit), "verdict", hp_verdict_names[r->verdict]);
 }
 
-static json_t *check_json(const hp_check *c) {
+static json_t *check_json(const hp_check *c, const hp_check_side *side) {
     json_t *rows = json_array();
     for (int i = 0; i < c->n_row; i++) json_array_append_new(rows, row_json(&c->row[i]));
-    return json_pack("{s:i, s:i, s:i, s:i, s:b, s:b, s:o}", "schema", 1, "regressions", c->n_regression,
-                     "baseline_steps", c->n_old, "run_steps", c->n_new, "too_few_steps", (int)c->too_few,
-                     "plans_differ", (int)c->plans_differ, "rows", rows);
+    return json_pack("{s:i, s:i, s:i, s:i, s:b, s:i, s:b, s:o, s:o, s:o}", "schema", 1, "regressions",
+                     c->n_regression, "baseline_steps", c->n_old, "run_steps", c->n_new, "too_few_steps",
+                     (int)c->too_few, "needed_steps", c->n_needed, "plans_differ", (int)c->plans_differ,
+                     "baseline_made_on", places_json(&side[0].trace), "run_made_on",
+                     places_json(&side[1].trace), "rows", rows);
 }
 
 static hp_status check(frame *f, hp_error *err) {
@@ -130,9 +146,9 @@ static hp_status check(frame *f, hp_error *err) {
     HP_TRY(hp_check_load(f->arena, o->baseline, &side[0], err));
     HP_TRY(hp_check_load(f->arena, f->word[0], &side[1], err));
     HP_TRY(hp_check_run(f->arena, &side[0], &side[1], &limits, &c, err));
-    print_notes(&c, &side[1]);
+    print_notes(&c, side);
     if (!o->json) print_check(&c);
-    HP_TRY(o->json ? cli_print_json(check_json(&c), err) : cli_finish_stdout(err));
+    HP_TRY(o->json ? cli_print_json(check_json(&c, side), err) : cli_finish_stdout(err));
     return c.n_regression > 0 ? HP_DIFF : HP_OK;
 }
 
@@ -143,8 +159,7 @@ static bool has_baseline(const void *o) {
 int cmd_check(int argc, char **argv) {
     static const frame_option list[] = {
         {"baseline", 0, "OLD.db", offsetof(options, baseline), 0, "the run to hold it against"},
-        {"max-slowdown", 0, "X%", offsetof(options, slowdown), 0,
-         "step and phase times may grow by this (5%)"},
+        {"max-slowdown", 0, "X%", offsetof(options, slowdown), 0, "the step time may grow by this (5%)"},
         {"max-memory", 0, "X%", offsetof(options, memory), 0, "memory may grow by this (5%)"},
         {"max-loss-drift", 0, "X", offsetof(options, loss), 0,
          "the last loss may grow by this: a difference, or a share with % (not judged)"},
@@ -154,10 +169,11 @@ int cmd_check(int argc, char **argv) {
         .option = list,
         .usage = "RUN.db --baseline OLD.db",
         .doc =
-            "Median and spread of step and phase times, memory and loss of two runs. Exit status 1 when "
-            "something became worse by more than its limit and, for times, significantly so (Mann-Whitney, "
-            "p < 0.05; phases with Holm's correction). Waiting and communication are shown, and judged as "
-            "part of the step.",
+            "Median and spread of step and phase times, memory and loss of two runs. Exit status 1 when the "
+            "step time or memory, or with --max-loss-drift the loss, grew by more than its limit, the step "
+            "time also significantly so (Mann-Whitney, p < 0.05, with enough steps on both sides); and when "
+            "the run did not end well or its loss is not a number. Phases and waiting are shown; what they "
+            "cost is in the step.",
         .min_word = 1,
         .max_word = 1,
         .too_few = "needs a run and a baseline. For example: hplan check run.db --baseline old.db",

@@ -1,5 +1,6 @@
 /* cmd_compare.c - predicted beside measured: of one run, of a plan and a run, or two runs. */
 #include "cli/show/frame.h"
+#include "cli/show/places.h"
 #include "plan/base/units.h"
 #include "traces/check/compare.h"
 
@@ -17,9 +18,11 @@ static const char *time_text(double seconds, char out[32]) {
     return seconds == 0 ? "0" : hp_format_seconds(seconds, out);
 }
 
-static const char *error_text(double error, char out[32]) {
-    if (isnan(error)) return "-";
-    snprintf(out, 32, "%+.1f%%", 100 * error);
+/* The error of a prediction, or the change between two of a kind. */
+static const char *difference_text(const hp_compare_row *r, char out[32]) {
+    if (!isnan(r->change)) return hp_format_change(r->change, out);
+    if (isnan(r->error)) return "-";
+    snprintf(out, 32, "%+.1f%%", 100 * r->error);
     return out;
 }
 
@@ -34,13 +37,12 @@ static const char *p_text(double p, char out[32]) {
 static void print_row(const hp_compare_row *r, int width) {
     char a[32], b[32], e[32], p[32];
     printf(" %-*.*s %11s %11s %9s %8s\n", width, width, r->name, time_text(r->predicted_s, a),
-           time_text(r->measured_s, b), error_text(r->error, e), p_text(r->p, p));
+           time_text(r->measured_s, b), difference_text(r, e), p_text(r->p, p));
 }
 
-static void print_head(const char *what, const hp_trace *a, int width) {
-    const bool sim = strcmp(a->kind, "sim") == 0;
-    printf(" %-*s %11s %11s %9s %8s\n", width, what, sim ? "predicted" : "A", sim ? "measured" : "B",
-           sim ? "error" : "A/B-1", "p");
+static void print_head(const char *what, const hp_comparison *c, int width) {
+    printf(" %-*s %11s %11s %9s %8s\n", width, what, c->of_prediction ? "predicted" : "A",
+           c->of_prediction ? "measured" : "B", c->of_prediction ? "error" : "change", "p");
 }
 
 static void print_side(const char *name, const hp_trace *t, const hp_comparison *c, int side) {
@@ -54,29 +56,30 @@ static void print_side(const char *name, const hp_trace *t, const hp_comparison 
 }
 
 static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comparison *c, bool tasks) {
-    const bool sim = strcmp(a->kind, "sim") == 0;
     const int width = cli_width() >= 100 ? 44 : cli_width() >= 80 ? 32 : 16;
-    print_side(sim ? "predicted" : "A", a, c, 0);
-    print_side(sim ? "measured" : "B", b, c, 1);
+    print_side(c->of_prediction ? "predicted" : "A", a, c, 0);
+    print_side(c->of_prediction ? "measured" : "B", b, c, 1);
+    if (!c->of_prediction) printf("change: (B - A) / A, + is slower\n");
     printf("\n");
-    print_head("phase (seconds per rank and step)", a, width);
+    print_head("phase (seconds per rank and step)", c, width);
     for (int i = 0; i < c->n_phase; i++) print_row(&c->phase[i], width);
     print_row(&c->step, width);
     printf("\n");
-    print_head("kind of task", a, width);
+    print_head("kind of task", c, width);
     for (int i = 0; i < c->n_kind; i++) print_row(&c->kind[i], width);
     if (!tasks) return;
     printf("\n");
-    print_head("task", a, width);
+    print_head("task", c, width);
     for (int i = 0; i < c->n_task; i++) print_row(&c->task[i], width);
 }
 
 /* --- JSON --- */
 
 static json_t *row_json(const hp_compare_row *r) {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", r->name, "predicted_s",
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "predicted_s",
                      cli_json_number(r->predicted_s), "measured_s", cli_json_number(r->measured_s), "error",
-                     cli_json_number(r->error), "p", cli_json_number(r->p));
+                     cli_json_number(r->error), "change", cli_json_number(r->change), "p",
+                     cli_json_number(r->p));
 }
 
 static json_t *rows_json(const hp_compare_row *r, int n) {
@@ -101,10 +104,10 @@ static json_t *tasks_json(const hp_comparison *c) {
 }
 
 static json_t *side_json(const hp_trace *t, const hp_comparison *c, int side) {
-    return json_pack("{s:s, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "kind", t->kind, "run",
+    return json_pack("{s:s, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "kind", t->kind, "run",
                      (json_int_t)t->run, "strategy", t->strategy, "machine", t->machine, "ranks", t->ranks,
                      "steps", c->n_iter[side], "warmup_dropped", c->warmup[side], "incomplete_dropped",
-                     c->n_partial[side], "status", t->status);
+                     c->n_partial[side], "status", t->status, "made_on", places_json(t));
 }
 
 static json_t *comparison_json(const hp_trace *a, const hp_trace *b, const hp_comparison *c) {
@@ -122,6 +125,7 @@ static hp_status compare(frame *f, hp_error *err) {
     if (strcmp(a.plan_hash, b.plan_hash) != 0)
         fprintf(stderr, "hplan: note: the two sides are of different plans; tasks are matched where number "
                         "and name agree\n");
+    places_note(&a, "A", &b, "B");
     if (o->json) return cli_print_json(comparison_json(&a, &b, &c), err);
     print_comparison(&a, &b, &c, o->tasks);
     return cli_finish_stdout(err);
@@ -137,9 +141,10 @@ int cmd_compare(int argc, char **argv) {
         .usage = "RUN.db\nA.db B.db",
         .doc =
             "Predicted beside measured, by phase and kind of task: seconds per rank and step. error is "
-            "(predicted - measured) / measured; ~ stands for a difference that may be chance (p >= 0.05, "
-            "Wilcoxon against a prediction, Mann-Whitney between two runs). Two files: two runs, or a plan "
-            "and a run.",
+            "(predicted - measured) / measured. Of two files, two runs or two plans, change is (B - A) / A, "
+            "as "
+            "in hplan check: + is slower. ~ stands for a difference that may be chance (p >= 0.05, Wilcoxon "
+            "against a prediction, Mann-Whitney between two runs). A plan and a run: its prediction.",
         .min_word = 1,
         .max_word = 2,
         .too_few = "which run? For example: hplan compare run.db",

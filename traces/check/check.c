@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-const char *const hp_verdict_names[] = {"ok", "better", "regression", "info"};
+const char *const hp_verdict_names[] = {"ok", "better", "regression", "info", "unknown"};
 
 /* --- loading --- */
 
@@ -56,17 +56,13 @@ hp_status hp_check_load(hp_arena *arena, const char *path, hp_check_side *s, hp_
 
 /* --- judging --- */
 
-static void summarize(double *v, int n, double *median, double *spread) {
+/* Half the interquartile range over the median. */
+static double spread(double *v, int n) {
     gsl_sort(v, 1, (size_t)n);
-    *median = gsl_stats_median_from_sorted_data(v, 1, (size_t)n);
+    const double median = gsl_stats_median_from_sorted_data(v, 1, (size_t)n);
     const double q1 = gsl_stats_quantile_from_sorted_data(v, 1, (size_t)n, 0.25);
     const double q3 = gsl_stats_quantile_from_sorted_data(v, 1, (size_t)n, 0.75);
-    *spread = *median > 0 ? (q3 - q1) / 2 / *median : 0;
-}
-
-static double relative(double old, double new) {
-    if (old > 0) return new / old - 1;
-    return new > 0 ? INFINITY : 0;
+    return median > 0 ? (q3 - q1) / 2 / median : 0;
 }
 
 static hp_verdict judge_row(double delta, double p, double limit) {
@@ -76,14 +72,19 @@ static hp_verdict judge_row(double delta, double p, double limit) {
     return delta < -limit ? HP_VERDICT_BETTER : HP_VERDICT_SAME;
 }
 
-static hp_check_row time_row(const char *name, double *old, int n_old, double *new, int n_new, double limit) {
-    hp_check_row r = {.name = name, .unit = HP_CHECK_SECONDS, .limit = limit};
-    r.p = hp_mann_whitney(old, n_old, new, n_new);
-    summarize(old, n_old, &r.old_median, &r.old_spread);
-    summarize(new, n_new, &r.new_median, &r.new_spread);
-    r.delta = relative(r.old_median, r.new_median);
-    r.verdict = judge_row(r.delta, r.p, limit);
-    return r;
+static void add_time(hp_check *c, const hp_compare_row *r, double *old, double *new, double limit) {
+    hp_check_row *row = &c->row[c->n_row++];
+    *row = (hp_check_row){.name = r->name,
+                          .unit = HP_CHECK_SECONDS,
+                          .old_median = r->predicted_s,
+                          .new_median = r->measured_s,
+                          .old_spread = spread(old, c->n_old),
+                          .new_spread = spread(new, c->n_new),
+                          .delta = r->change,
+                          .p = r->p,
+                          .limit = limit};
+    row->verdict = judge_row(row->delta, row->p, limit);
+    if (c->too_few && row->verdict != HP_VERDICT_INFO) row->verdict = HP_VERDICT_UNKNOWN;
 }
 
 static double *phase_samples(hp_arena *arena, const hp_trace *t, int phase) {
@@ -92,54 +93,17 @@ static double *phase_samples(hp_arena *arena, const hp_trace *t, int phase) {
     return hp_trace_totals(arena, t, group, 1);
 }
 
-static bool phase_is_judged(int phase) {
-    return phase != HP_PHASE_TRANSFER && phase != HP_PHASE_REDUCE;
-}
-
-static int compare_p(const void *a, const void *b) {
-    const double x = (*(hp_check_row *const *)a)->p, y = (*(hp_check_row *const *)b)->p;
-    return (x > y) - (x < y);
-}
-
-/* Holm 1979 compares the i-th smallest of n p values with alpha / (n - i); here the p values are multiplied
- * instead. */
-static void correct_holm(hp_check_row **rows, int n) {
-    qsort(rows, (size_t)n, sizeof *rows, compare_p);
-    double largest_p = 0;
-    for (int i = 0; i < n; i++) {
-        largest_p = fmax(largest_p, fmin(1, rows[i]->p * (n - i)));
-        rows[i]->p = largest_p;
+/* The rows of `compare`, of which the step is judged. */
+static void add_times(hp_arena *arena, const hp_trace *old, const hp_trace *new, const hp_comparison *m,
+                      double limit, hp_check *c) {
+    add_time(c, &m->step, hp_trace_steps(arena, old), hp_trace_steps(arena, new), limit);
+    for (int i = 0; i < m->n_phase; i++) {
+        const hp_compare_row *r = &m->phase[i];
+        if (r->phase < 0)
+            add_time(c, r, hp_trace_waiting(arena, old), hp_trace_waiting(arena, new), NAN);
+        else
+            add_time(c, r, phase_samples(arena, old, r->phase), phase_samples(arena, new, r->phase), NAN);
     }
-}
-
-static void judge_phases(hp_check_row *row, int n, double step_s) {
-    hp_check_row *judged[HP_PHASES + 1];
-    int n_judged = 0;
-    for (int i = 0; i < n; i++)
-        if (!isnan(row[i].limit)) judged[n_judged++] = &row[i];
-    correct_holm(judged, n_judged);
-    for (int i = 0; i < n_judged; i++) {
-        hp_check_row *r = judged[i];
-        r->verdict = judge_row(r->delta, r->p, r->limit);
-        if (fabs(r->new_median - r->old_median) < HP_CHECK_MIN_SHARE * step_s) r->verdict = HP_VERDICT_SAME;
-    }
-}
-
-static void add_times(hp_arena *arena, const hp_trace *old, const hp_trace *new, double limit, hp_check *c) {
-    c->row[c->n_row++] =
-        time_row("step", hp_trace_steps(arena, old), c->n_old, hp_trace_steps(arena, new), c->n_new, limit);
-    const double step_s = c->row[0].old_median;
-    hp_check_row *phases = c->row + c->n_row;
-    int n = 0;
-    for (int i = 0; i < HP_PHASES; i++) {
-        phases[n] = time_row(hp_phase_names[i], phase_samples(arena, old, i), c->n_old,
-                             phase_samples(arena, new, i), c->n_new, phase_is_judged(i) ? limit : NAN);
-        n += phases[n].old_median > 0 || phases[n].new_median > 0;
-    }
-    phases[n++] = time_row("waiting", hp_trace_waiting(arena, old), c->n_old, hp_trace_waiting(arena, new),
-                           c->n_new, NAN);
-    judge_phases(phases, n, step_s);
-    c->n_row += n;
 }
 
 static void add_plain(hp_check *c, const char *name, hp_check_unit unit, double old, double new, double limit,
@@ -147,17 +111,34 @@ static void add_plain(hp_check *c, const char *name, hp_check_unit unit, double 
     hp_check_row r = {
         .name = name, .unit = unit, .old_median = old, .new_median = new, .p = NAN, .limit = limit};
     r.delta_absolute = absolute;
-    r.delta = absolute ? new - old : relative(old, new);
+    r.delta = absolute ? new - old : hp_change(old, new);
     r.verdict = judge_row(r.delta, NAN, limit);
-    if (!isnan(limit) && isfinite(old) && !isfinite(new)) r.verdict = HP_VERDICT_REGRESSION;
+    if (!isfinite(new)) r.verdict = HP_VERDICT_REGRESSION;
     c->row[c->n_row++] = r;
 }
 
-/* The smallest p any data of these sizes can give: all of one side below all of the other. */
-static double smallest_p(hp_arena *arena, int n_old, int n_new) {
-    double *v = HP_NEW(arena, double, n_old + n_new);
-    for (int i = 0; i < n_old + n_new; i++) v[i] = i;
-    return hp_mann_whitney(v, n_old, v + n_old, n_new);
+/* How a run ended is a row when one of them did not end well. */
+static void add_status(hp_check *c, int old, int new) {
+    if (old == 0 && new == 0) return;
+    c->row[c->n_row++] = (hp_check_row){.name = "exit status",
+                                        .unit = HP_CHECK_STATUS,
+                                        .old_median = old,
+                                        .new_median = new,
+                                        .delta = NAN,
+                                        .p = NAN,
+                                        .limit = 0,
+                                        .verdict = new ? HP_VERDICT_REGRESSION : HP_VERDICT_INFO};
+}
+
+/* Steps of each side with which all of one below all of the other is significant. Fewer on one side are not made
+ * up for by many on the other: steps of one process are not as independent as the test takes them to be. */
+static int steps_needed(void) {
+    double v[64];
+    for (int n = 1; n <= 32; n++) {
+        for (int i = 0; i < 2 * n; i++) v[i] = i;
+        if (hp_mann_whitney(v, n, v + n, n) < HP_COMPARE_ALPHA) return n;
+    }
+    return 32;
 }
 
 hp_status hp_check_run(hp_arena *arena, hp_check_side *old_side, hp_check_side *new_side,
@@ -167,23 +148,27 @@ hp_status hp_check_run(hp_arena *arena, hp_check_side *old_side, hp_check_side *
     if (old->n_iter == 0 || new->n_iter == 0)
         return hp_fail(err, HP_EDATA, "the %s has no complete step to judge; run it with more --steps",
                        old->n_iter == 0 ? "baseline" : "run");
-    c->warmup_old = hp_trace_drop_warmup(old);
-    c->warmup_new = hp_trace_drop_warmup(new);
+    hp_comparison m;
+    HP_TRY(hp_compare(arena, old, new, &m, err));
+    c->warmup_old = m.warmup[0];
+    c->warmup_new = m.warmup[1];
     c->n_old = old->n_iter;
     c->n_new = new->n_iter;
+    c->n_needed = steps_needed();
+    c->too_few = c->n_old < c->n_needed || c->n_new < c->n_needed;
     c->plans_differ = strcmp(old->plan_hash, new->plan_hash) != 0;
-    c->row = HP_NEW(arena, hp_check_row, HP_PHASES + 5); /* step, phases, waiting, two of memory, loss */
-    add_times(arena, old, new, limits->max_slowdown, c);
+    c->row = HP_NEW(arena, hp_check_row, m.n_phase + 5); /* step, phases; two of memory, loss, status */
+    add_times(arena, old, new, &m, limits->max_slowdown, c);
     if (!isnan(old_side->planned_bytes) && !isnan(new_side->planned_bytes))
         add_plain(c, "planned memory", HP_CHECK_BYTES, old_side->planned_bytes, new_side->planned_bytes,
                   limits->max_memory, false);
     if (!isnan(old_side->peak_bytes) && !isnan(new_side->peak_bytes))
         add_plain(c, "peak memory", HP_CHECK_BYTES, old_side->peak_bytes, new_side->peak_bytes,
                   limits->max_memory, false);
-    if (old_side->has_loss && new_side->has_loss)
+    if (new_side->has_loss && (old_side->has_loss || !isfinite(new_side->final_loss)))
         add_plain(c, "final loss", HP_CHECK_PLAIN, old_side->final_loss, new_side->final_loss,
                   limits->max_loss_drift, !limits->loss_relative);
+    add_status(c, old->status, new->status);
     for (int i = 0; i < c->n_row; i++) c->n_regression += c->row[i].verdict == HP_VERDICT_REGRESSION;
-    c->too_few = smallest_p(arena, c->n_old, c->n_new) >= HP_COMPARE_ALPHA;
     return HP_OK;
 }

@@ -27,27 +27,40 @@ static double *column(hp_arena *arena, const side *s, int group) {
     return v;
 }
 
-/* A single prediction is a point; two sets of iterations are two samples. */
-static double p_value(const double *a, int na, const double *b, int nb) {
+double hp_change(double old, double new) {
+    if (old > 0) return new / old - 1;
+    return new > 0 ? INFINITY : isnan(new) ? NAN : 0;
+}
+
+const char *hp_format_change(double change, char out[32]) {
+    snprintf(out, 32, isinf(change) ? "new" : "%+.2f%%", 100 * change);
+    return out;
+}
+
+/* A prediction is a point; two sets of iterations are two samples. */
+static double p_value(const hp_comparison *c, const double *a, int na, const double *b, int nb) {
     if (na == 0 || nb == 0) return NAN;
-    return na == 1 ? hp_wilcoxon(b, nb, a[0]) : hp_mann_whitney(a, na, b, nb);
+    return c->of_prediction ? hp_wilcoxon(b, nb, a[0]) : hp_mann_whitney(a, na, b, nb);
 }
 
-static hp_compare_row make_row(const char *name, double predicted, double measured, double p) {
-    const double error = measured > 0 ? (predicted - measured) / measured : NAN;
-    return (hp_compare_row){name, predicted, measured, error, p, -1, -1, -1, -1, name};
+static hp_compare_row make_row(const hp_comparison *c, const char *name, double first, double second,
+                               double p) {
+    const double error = c->of_prediction && second > 0 ? (first - second) / second : NAN;
+    const double change = c->of_prediction ? NAN : hp_change(first, second);
+    return (hp_compare_row){name, first, second, error, change, p, -1, -1, -1, -1, name};
 }
 
-static hp_compare_row row_of_samples(const char *name, double *a, int na, double *b, int nb) {
+static hp_compare_row row_of_samples(const hp_comparison *c, const char *name, double *a, int na, double *b,
+                                     int nb) {
     /* before hp_median sorts them; the test does not depend on the order */
-    const double p = p_value(a, na, b, nb);
-    return make_row(name, hp_median(a, na), hp_median(b, nb), p);
+    const double p = p_value(c, a, na, b, nb);
+    return make_row(c, name, hp_median(a, na), hp_median(b, nb), p);
 }
 
-static hp_compare_row row_of_group(hp_arena *arena, const char *name, const side *a, const side *b,
-                                   int group) {
-    const double p = p_value(column(arena, a, group), a->t->n_iter, column(arena, b, group), b->t->n_iter);
-    return make_row(name, a->value[group], b->value[group], p);
+static hp_compare_row row_of_group(hp_arena *arena, const hp_comparison *c, const char *name, const side *a,
+                                   const side *b, int group) {
+    const double p = p_value(c, column(arena, a, group), a->t->n_iter, column(arena, b, group), b->t->n_iter);
+    return make_row(c, name, a->value[group], b->value[group], p);
 }
 
 /* --- phases --- */
@@ -62,10 +75,10 @@ static void compare_phases(hp_arena *arena, const side *a, const side *b, hp_com
     c->phase = HP_NEW(arena, hp_compare_row, HP_PHASES + 1);
     for (int i = 0; i < HP_PHASES; i++) {
         if (a->value[i] <= 0 && b->value[i] <= 0) continue;
-        c->phase[c->n_phase] = row_of_group(arena, hp_phase_names[i], a, b, i);
+        c->phase[c->n_phase] = row_of_group(arena, c, hp_phase_names[i], a, b, i);
         c->phase[c->n_phase++].phase = i;
     }
-    c->phase[c->n_phase++] = row_of_samples("waiting", hp_trace_waiting(arena, a->t), a->t->n_iter,
+    c->phase[c->n_phase++] = row_of_samples(c, "waiting", hp_trace_waiting(arena, a->t), a->t->n_iter,
                                             hp_trace_waiting(arena, b->t), b->t->n_iter);
 }
 
@@ -104,7 +117,7 @@ static void compare_kinds(hp_arena *arena, const hp_trace *a, const hp_trace_med
     c->kind = HP_NEW(arena, hp_compare_row, kinds.n);
     for (int i = 0; i < kinds.n; i++)
         if (sa.value[i] > 0 || sb.value[i] > 0)
-            c->kind[c->n_kind++] = row_of_group(arena, kinds.name[i], &sa, &sb, i);
+            c->kind[c->n_kind++] = row_of_group(arena, c, kinds.name[i], &sa, &sb, i);
     qsort(c->kind, (size_t)c->n_kind, sizeof *c->kind, compare_rows);
 }
 
@@ -133,7 +146,7 @@ static void compare_tasks(hp_arena *arena, const hp_trace *a, const double *sa, 
         const hp_trace_task *x = &a->task[i];
         if (x->role != y->role || x->task != y->task || strcmp(x->label, y->label) != 0) continue;
         if (isnan(sa[i]) || isnan(sb[j])) continue;
-        hp_compare_row row = make_row(y->label, sa[i], sb[j], NAN);
+        hp_compare_row row = make_row(c, y->label, sa[i], sb[j], NAN);
         row.role = y->role;
         row.task = y->task;
         row.op = y->op;
@@ -145,6 +158,7 @@ static void compare_tasks(hp_arena *arena, const hp_trace *a, const double *sa, 
 
 hp_status hp_compare(hp_arena *arena, hp_trace *a, hp_trace *b, hp_comparison *c, hp_error *err) {
     memset(c, 0, sizeof *c);
+    c->of_prediction = strcmp(a->kind, "sim") == 0 && strcmp(b->kind, "sim") != 0;
     hp_trace *both[2] = {a, b};
     for (int i = 0; i < 2; i++) {
         if (both[i]->n_iter == 0)
@@ -156,7 +170,7 @@ hp_status hp_compare(hp_arena *arena, hp_trace *a, hp_trace *b, hp_comparison *c
         c->n_partial[i] = both[i]->n_partial;
     }
     c->step =
-        row_of_samples("step", hp_trace_steps(arena, a), a->n_iter, hp_trace_steps(arena, b), b->n_iter);
+        row_of_samples(c, "step", hp_trace_steps(arena, a), a->n_iter, hp_trace_steps(arena, b), b->n_iter);
     int64_t na = 0, nb = 0;
     const hp_trace_median *ma = hp_trace_medians(arena, a, &na), *mb = hp_trace_medians(arena, b, &nb);
     const side pa = side_by_phase(arena, a, ma, na), pb = side_by_phase(arena, b, mb, nb);

@@ -6,17 +6,25 @@
 
 #define HP_COMPARE_ALPHA 0.05 /* differences with p at or above this are shown as "~" (benchstat's level) */
 
+/* What became of `old`: (new - old) / old. Positive is slower, larger, worse. Infinite where there was nothing, 0
+ * where there still is nothing. The one measure of `compare` between two runs and of `check`. */
+double hp_change(double old, double new);
+/* "+8.00%"; `out` holds 32 chars. */
+const char *hp_format_change(double change, char out[32]);
+
 /* Seconds per step. `predicted` is the first side, `measured` the second. */
 typedef struct hp_compare_row {
     const char *name;               /* phase, kind of task ("fwd.conv") or label of a task */
     double predicted_s, measured_s; /* NaN: none on that side */
-    double error;                   /* (predicted - measured) / measured; NaN when measured is 0 or absent */
-    double p;                       /* two-sided; NaN: no test possible */
-    int32_t role, task, op, phase;  /* task rows: identifies the task; otherwise -1 */
-    const char *kind;               /* task rows: "fwd.conv"; otherwise name */
+    double error;  /* of a prediction: (predicted - measured) / measured; NaN when measured is 0 or absent */
+    double change; /* between two of a kind: hp_change of the first to the second; NaN for a prediction */
+    double p;      /* two-sided; NaN: no test possible */
+    int32_t role, task, op, phase; /* task rows: identifies the task; otherwise -1 */
+    const char *kind;              /* task rows: "fwd.conv"; otherwise name */
 } hp_compare_row;
 
 typedef struct hp_comparison {
+    bool of_prediction; /* the first side predicted the second; otherwise two of a kind */
     hp_compare_row step;
     int n_phase, n_kind, n_task;
     hp_compare_row *phase; /* those present, in program order, then "waiting" */

@@ -2,6 +2,7 @@
 #include "plan/base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/check/check.h"
+#include "traces/check/compare.h"
 
 static char path_old[256], path_new[256];
 
@@ -11,6 +12,7 @@ typedef struct draw {
     uint64_t seed;
     double factor;
     bool only_communication;
+    double others; /* factor of compute tasks but the longest; 0: the same factor */
 } draw;
 
 static int64_t noisy(const void *self, int rank, int task, int iter) {
@@ -19,7 +21,8 @@ static int64_t noisy(const void *self, int rank, int task, int iter) {
     const double noise = 1 + 0.05 * g + (g > 1.5 ? 0.1 : 0);
     const double base = task == 1 ? 10e6 : 1e6;
     const bool slowed = d->only_communication ? !fixture_tasks[task].compute : true;
-    return (int64_t)(base * noise * (slowed ? d->factor : 1));
+    const double factor = d->others > 0 && task != 1 ? d->others : d->factor;
+    return (int64_t)(base * noise * (slowed ? factor : 1));
 }
 
 typedef struct extra {
@@ -122,6 +125,103 @@ static void hidden_communication_is_shown_only(void **state) {
     hp_arena_free(arena);
 }
 
+static const hp_check_row *find_row(const hp_check *c, const char *name) {
+    for (int i = 0; i < c->n_row; i++)
+        if (strcmp(c->row[i].name, name) == 0) return &c->row[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* A phase that got slower in a step that got faster: another plan divides its time otherwise. */
+static void a_slower_phase_of_a_faster_step_passes(void **state) {
+    (void)state;
+    const draw old = {1, 1, false, 0}, new = {2, 0.6, false, 1.5};
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &old, 30, NULL);
+    write_run(path_new, &new, 30, NULL);
+    const hp_check c = judge(arena, usual);
+    const hp_check_row *backward = find_row(&c, "backward");
+    assert_true(backward->delta > 0.3 && backward->p < 0.001);
+    assert_int_equal(backward->verdict, HP_VERDICT_INFO);
+    assert_int_equal(find_row(&c, "step")->verdict, HP_VERDICT_BETTER);
+    assert_int_equal(c.n_regression, 0);
+    hp_arena_free(arena);
+}
+
+/* Two steps against hundreds: whatever they show, it is no claim. */
+static void few_steps_against_many_claim_nothing(void **state) {
+    (void)state;
+    const draw old = {1, 1, false, 0}, slower = {2, 2, false, 0}, faster = {3, 0.5, false, 0};
+    const draw *const news[] = {&slower, &faster};
+    for (int k = 0; k < 2; k++) {
+        hp_arena *arena = hp_arena_new();
+        write_run(path_old, &old, 300, NULL);
+        write_run(path_new, news[k], 3, NULL);
+        const hp_check c = judge(arena, usual);
+        assert_true(c.too_few);
+        assert_int_equal(c.n_needed, 4); /* 2 / C(8, 4) = 0.029 is the first below 0.05 */
+        assert_int_equal(find_row(&c, "step")->verdict, HP_VERDICT_UNKNOWN);
+        assert_int_equal(c.n_regression, 0);
+        hp_arena_free(arena);
+    }
+}
+
+static void set_status(const char *path, int status) {
+    hp_db db;
+    hp_error err = {0};
+    fixture_ok(hp_db_open_rw(path, &db, &err), &err);
+    fixture_ok(hp_db_exec(&db, &err, "UPDATE run SET status = ?", "i", (int64_t)status), &err);
+    fixture_ok(hp_db_commit(&db, &err), &err);
+    hp_db_close(&db);
+}
+
+/* A run that was killed, or was never finished, is a regression however fast its steps were. */
+static void a_run_that_died_fails(void **state) {
+    (void)state;
+    static const int bad[] = {137, 124, 1, -1};
+    const draw d = {1, 1, false, 0};
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &d, 8, NULL);
+    write_run(path_new, &d, 8, NULL);
+    assert_int_equal(judge(arena, usual).n_regression, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        set_status(path_new, bad[i]);
+        const hp_check c = judge(arena, usual);
+        assert_int_equal(c.n_regression, 1);
+        assert_int_equal(find_row(&c, "exit status")->verdict, HP_VERDICT_REGRESSION);
+    }
+    set_status(path_new, 0);
+    set_status(path_old, 137); /* only shown: the run at hand is fine */
+    assert_int_equal(judge(arena, usual).n_regression, 0);
+    hp_arena_free(arena);
+}
+
+/* `compare OLD NEW` and `check NEW --baseline OLD` say one number: (new - old) / old. */
+static void check_and_compare_agree(void **state) {
+    (void)state;
+    const draw old = {1, 1, false, 0}, new = {2, 1.08, false, 1.3};
+    hp_error err = {0};
+    hp_trace a, b;
+    hp_comparison m;
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &old, 30, NULL);
+    write_run(path_new, &new, 30, NULL);
+    const hp_check c = judge(arena, usual);
+    fixture_ok(hp_compare_load(arena, path_old, path_new, &a, &b, &err), &err);
+    fixture_ok(hp_compare(arena, &a, &b, &m, &err), &err);
+    const hp_check_row *step = find_row(&c, "step");
+    assert_true(m.step.change == step->delta); // NOLINT: the same figure
+    assert_true(m.step.change == m.step.measured_s / m.step.predicted_s - 1);
+    assert_true(step->delta > 0.05 && step->delta < 0.2);
+    assert_true(isnan(m.step.error));
+    for (int i = 0; i < m.n_phase; i++)
+        assert_true(m.phase[i].change == find_row(&c, m.phase[i].name)->delta);
+    fixture_ok(hp_compare_load(arena, path_new, path_old, &a, &b, &err), &err);
+    fixture_ok(hp_compare(arena, &a, &b, &m, &err), &err);
+    assert_true(fabs((1 + m.step.change) * (1 + step->delta) - 1) < 1e-12); /* and back again */
+    hp_arena_free(arena);
+}
+
 static void too_few_steps_are_said(void **state) {
     (void)state;
     /* after the warm-up: 3 and 3 steps, smallest p 2/C(6,3) = 0.1; 4 and 4: 2/C(8,4) = 0.029 */
@@ -154,6 +254,10 @@ static void memory_and_loss_are_held_to_their_limits(void **state) {
     assert_int_equal(with_extra(base, (extra){1.06e9, 1.04e9, 2.0, "p"}, usual), 1);
     assert_int_equal(with_extra(base, (extra){1.06e9, 1.06e9, 2.0, "p"}, usual), 2);
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, 9.0, "p"}, usual), 0); /* loss is judged on request */
+    assert_int_equal(with_extra(base, (extra){1e9, 1e9, (double)NAN, "p"}, usual),
+                     1); /* but no number is a failure */
+    assert_int_equal(
+        with_extra((extra){1e9, 1e9, (double)NAN, "p"}, (extra){1e9, 1e9, (double)NAN, "p"}, usual), 1);
     const hp_check_limits absolute = {0.05, 0.05, 0.1, false}, relative = {0.05, 0.05, 0.1, true};
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, 2.15, "p"}, absolute), 1);
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, 2.15, "p"}, relative), 0);
@@ -197,6 +301,10 @@ int main(void) {
         cmocka_unit_test(faster_runs_pass),
         cmocka_unit_test(the_limit_is_kept),
         cmocka_unit_test(hidden_communication_is_shown_only),
+        cmocka_unit_test(a_slower_phase_of_a_faster_step_passes),
+        cmocka_unit_test(few_steps_against_many_claim_nothing),
+        cmocka_unit_test(a_run_that_died_fails),
+        cmocka_unit_test(check_and_compare_agree),
         cmocka_unit_test(too_few_steps_are_said),
         cmocka_unit_test(memory_and_loss_are_held_to_their_limits),
         cmocka_unit_test(files_without_runs_are_rejected),

@@ -67,7 +67,7 @@ static double enumerate_two(const double *v, int n, int nx) {
 }
 
 static double enumerate_signed(const double *x, int n) {
-    double size[16], observed = 0, mean = 0, far = 0;
+    double size[16] = {0}, observed = 0, mean = 0, far = 0;
     int m = 0;
     for (int i = 0; i < n; i++)
         if (x[i] != 0) size[m++] = fabs(x[i]);
@@ -90,7 +90,7 @@ static double enumerate_signed(const double *x, int n) {
 static void exact_distributions_equal_enumeration(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 150; seed++) {
-        double v[11];
+        double v[11] = {0};
         const int n = 2 + (int)hp_rng_below(seed, 1, 0, 9),
                   nx = 1 + (int)hp_rng_below(seed, 2, 0, (uint64_t)n - 1);
         for (int i = 0; i < n; i++)
@@ -255,7 +255,7 @@ static void two_files_compare_in_either_order(void **state) {
     assert_true(c.step.predicted_s == d.step.predicted_s && c.step.measured_s == d.step.measured_s);
     fixture_ok(hp_compare_load(arena, path_b, path_b, &a, &b, &err), &err);
     fixture_ok(hp_compare(arena, &a, &b, &c, &err), &err);
-    assert_true(c.step.error == 0 && c.step.p == 1);
+    assert_true(c.step.change == 0 && c.step.p == 1);
     assert_int_equal(hp_compare_load(arena, path_a, NULL, &a, &b, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "no executed run"));
     assert_int_equal(hp_compare_load(arena, path_b, NULL, &a, &b, &err), HP_EDATA);
