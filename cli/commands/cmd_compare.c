@@ -46,9 +46,9 @@ static void print_head(const char *what, const hp_comparison *c, int width) {
 }
 
 static void print_side(const char *name, const hp_trace *t, const hp_comparison *c, int side) {
-    printf("%s: run %lld (%s) of %.200s, %d rank%s on %.60s, %d step%s", name, (long long)t->run, t->kind,
-           t->strategy, t->ranks, t->ranks == 1 ? "" : "s", t->machine, c->n_iter[side],
-           c->n_iter[side] == 1 ? "" : "s");
+    printf("%s: run %lld (%s) of %.200s, %d rank%s on %.60s (device %.20s%s), %d step%s", name,
+           (long long)t->run, t->kind, t->strategy, t->ranks, t->ranks == 1 ? "" : "s", t->machine, t->device,
+           strstr(t->strategy, "prec=") ? "" : ", fp32", c->n_iter[side], c->n_iter[side] == 1 ? "" : "s");
     if (c->warmup[side]) printf(" (the first left out as warm-up)");
     if (c->n_partial[side]) printf(" (%d incomplete left out)", c->n_partial[side]);
     if (strcmp(t->kind, "exec") == 0 && t->status > 0) printf(" (the run ended with status %d)", t->status);
@@ -104,10 +104,11 @@ static json_t *tasks_json(const hp_comparison *c) {
 }
 
 static json_t *side_json(const hp_trace *t, const hp_comparison *c, int side) {
-    return json_pack("{s:s, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "kind", t->kind, "run",
-                     (json_int_t)t->run, "strategy", t->strategy, "machine", t->machine, "ranks", t->ranks,
-                     "steps", c->n_iter[side], "warmup_dropped", c->warmup[side], "incomplete_dropped",
-                     c->n_partial[side], "status", t->status, "made_on", places_json(t));
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "kind", t->kind, "run",
+                     (json_int_t)t->run, "strategy", t->strategy, "machine", t->machine, "device", t->device,
+                     "ranks", t->ranks, "steps", c->n_iter[side], "warmup_dropped", c->warmup[side],
+                     "incomplete_dropped", c->n_partial[side], "status", t->status, "made_on",
+                     places_json(t));
 }
 
 static json_t *comparison_json(const hp_trace *a, const hp_trace *b, const hp_comparison *c) {

@@ -81,7 +81,8 @@ static void print_row(const char *what, const char *asked, const char *best) {
     printf("  %-16s %22s %22s\n", what, asked, best);
 }
 
-static void print_comparison(const hp_candidate *a, const hp_candidate *b) {
+static void print_comparison(const hp_evaluation *asked, const hp_evaluation *best) {
+    const hp_candidate *a = &asked->figures, *b = &best->figures;
     char x[64], y[64];
     print_row("", "asked", "selected");
     print_row("step", hp_format_seconds(a->step_s, x), hp_format_seconds(b->step_s, y));
@@ -104,25 +105,27 @@ static void print_comparison(const hp_candidate *a, const hp_candidate *b) {
     snprintf(x, sizeof x, "%lld", (long long)a->batch);
     snprintf(y, sizeof y, "%lld", (long long)b->batch);
     if (a->batch != b->batch) print_row("batch", x, y);
+    print_row("precision", hp_prec_names[asked->strategy.prec], hp_prec_names[best->strategy.prec]);
     printf("  asked:    %s\n  selected: %s\n", a->note, b->note);
 }
 
 static json_t *figures_json(const hp_evaluation *e) {
     const hp_candidate *c = &e->figures;
-    return json_pack("{s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy,
-                     "gpus", c->gpus, "batch", (json_int_t)c->batch, "step_s", c->step_s, "step_low_s",
-                     c->step_low_s, "step_high_s", c->step_high_s, "images_per_s", c->images_per_s,
-                     "memory_bytes", (json_int_t)c->memory_bytes, "bubble", c->bubble, "exposed_comm",
-                     c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
+    return json_pack("{s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy,
+                     "prec", hp_prec_names[e->strategy.prec], "gpus", c->gpus, "batch", (json_int_t)c->batch,
+                     "step_s", c->step_s, "step_low_s", c->step_low_s, "step_high_s", c->step_high_s,
+                     "images_per_s", c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "bubble",
+                     c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
 }
 
-static json_t *why_json(const hp_evaluation *asked, const hp_evaluation *best, const char *costs,
-                        const char *text) {
+static json_t *why_json(const hp_plan *plan, const hp_evaluation *asked, const hp_evaluation *best,
+                        const char *costs, const char *text) {
     json_t *reject = asked->reject.code
                          ? json_pack("{s:s, s:s, s:s}", "code", hp_reject_text(asked->reject.code), "limit",
                                      asked->reject.limit, "fix", asked->reject.fix)
                          : json_null();
-    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "costs", costs, "asked",
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "schema", 1, "why", text, "machine",
+                     plan->machine.name, "device", plan->device->name, "costs", costs, "asked",
                      figures_json(asked), "selected", figures_json(best), "rejected", reject);
 }
 
@@ -210,14 +213,16 @@ static hp_status why(frame *f, hp_error *err) {
     hp_plan plan;
     question q;
     answer a = {.selected = false};
-    char text[512], costs[128];
+    char text[512], costs[128], machine[64];
     HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
     HP_TRY(read_question(f, &plan, &q, err));
     HP_TRY(evaluate_both(f, &plan, &q, &a, err));
     verdict(&a.asked, &a.best, a.selected, text, sizeof text);
-    if (o->json) return cli_print_json(why_json(&a.asked, &a.best, a.costs, text), err);
+    if (o->json) return cli_print_json(why_json(&plan, &a.asked, &a.best, a.costs, text), err);
     printf("%s\n%s\n", a.asked.figures.strategy, text);
-    if (!a.asked.reject.code) print_comparison(&a.asked.figures, &a.best.figures);
+    if (!a.asked.reject.code) print_comparison(&a.asked, &a.best);
+    printf("  machine:  %s, device %s\n", cli_plain(plan.machine.name, machine, sizeof machine),
+           plan.device->name);
     printf("  costs:    %s\n", cli_plain(a.costs, costs, sizeof costs));
     return cli_finish_stdout(err);
 }

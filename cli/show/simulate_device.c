@@ -9,7 +9,7 @@ static const hp_prec sixteen_bits[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_TF32}
                      eight_bits[] = {HP_PREC_INT8};
 
 static bool available(const simulate_setup *s, hp_prec prec) {
-    return hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, NULL) &&
+    return hp_prec_allowed((int32_t)prec, s->mode == HP_MODE_INFER, s->device, NULL) &&
            hp_device_class_has(&s->machine.device, prec);
 }
 
@@ -20,8 +20,8 @@ static double gain_in(hp_arena *arena, const simulate_setup *s, const simulate_f
     hp_strategy strategy = chosen->strategy;
     hp_evaluation v;
     hp_error ignored;
-    strategy.prec = prec;
-    if (simulate_precision(arena, &other, prec, &ignored) != HP_OK) return 0;
+    strategy.prec = (int32_t)prec;
+    if (simulate_precision(arena, &other, (int)prec, &ignored) != HP_OK) return 0;
     hp_eval *e = simulate_eval(arena, &other, f->batch);
     if (hp_evaluate(e, arena, &strategy, HP_EVAL_STEP, &v, &ignored) != HP_OK || v.reject.code) return 0;
     return v.figures.step_s > 0 ? chosen->figures.step_s / v.figures.step_s : 0;

@@ -37,9 +37,9 @@ workloads=(
   "unet:16 128x128 sp=2x1|10|--net unet:16 --image 128 --batch 1 --strategy sp=2x1"
   "resnet101 224x224 int8 inference|60|--net resnet101 --image 224 --batch 1 --mode infer --prec int8 --strategy dp=1"
   "amoebanetd:3,32 256x256 stages=2 1f1b|24|--net amoebanetd:3,32 --image 256 --batch 2 --strategy stages=2,micro=2,sched=1f1b"
-  "search resnet101 512x512, 8 gpus|search|--gpus 8 --image 512 --machine thesis-a100"
-  "search unet, 8 gpus|search|--gpus 8 --net unet --machine thesis-a100"
-  "search resnet101 2048x2048, 16 gpus|search|--gpus 16 --image 2048 --machine thesis-a100"
+  "search resnet101 512x512, 8 gpus|search|--gpus 8 --image 512 --machine thesis-a100 --device cuda"
+  "search unet, 8 gpus|search|--gpus 8 --net unet --machine thesis-a100 --device cuda"
+  "search resnet101 2048x2048, 16 gpus|search|--gpus 16 --image 2048 --machine thesis-a100 --device cuda"
 )
 
 # quietly WORDS...: shows what a command said only if it fails

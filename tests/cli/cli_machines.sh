@@ -82,6 +82,11 @@ expect 0 simulate --net cnn --image 28 --gpus 1 --machine local
 grep -q '^device cpu, fp32$' out || complain "training on a CPU gains nothing, but: $(head -3 out)"
 expect 0 simulate --net cnn --image 28 --gpus 1 --machine thesis-a100 --json
 grep -q '"device":"cuda"' out && grep -q '"prec":"fp32"' out || complain "JSON without device and precision: $(head -c 300 out)"
+expect 0 simulate --net cnn --image 28 --gpus 1 --machine thesis-a100 --out one.db
+expect 0 why one.db prec=bf16
+grep -q 'machine: *thesis-a100, device cuda' out && grep -q 'precision *bf16 *fp32' out || complain "why: no device or precision: $(cat out)"
+expect 0 explain one.db
+grep -q '^training of cnn in fp32' out && grep -q 'on thesis-a100 (device cuda)' out || complain "explain: no device or precision"
 # links that the file leaves out, devices that nobody knows, costs of another class
 expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine short.json
 grep -q 'assumed: .*GB/s inside a node; 1 x .*GB/s between nodes' err && grep -q '^assumed: .*GB/s' out ||
