@@ -191,6 +191,7 @@ static void rank_init(sim *s, int rank) {
     hp_ready_init(s->arena, w, &r->ready);
     for (int q = 1; q < role->n_queue; q++)
         if (hp_ready_task(&r->ready, q) >= 0) sim_push(s, &r->starting, q);
+    sim_delay_last(s, rank);
     if (s->options->want_spans) {
         r->t0_ns = HP_NEW(s->arena, int64_t, role->n_task);
         r->t1_ns = HP_NEW(s->arena, int64_t, role->n_task);

@@ -46,13 +46,15 @@ typedef struct hp_sim_result {
 
 typedef struct hp_sim_options {
     bool
-        fold; /* ranks that cannot be told apart are simulated once (sim/classes.h): the times are the same */
+        fold; /* ranks that cannot be told apart are simulated once (sim/classes.h): the times are the same, but for jitter */
     bool
         steps; /* collectives step by step (sim/steps.c) instead of as a whole; every rank is simulated. Device
                  * machines, and algorithms of plan/collectives */
     bool want_spans;
-    int bound;          /* -1, 0, 1: costs at the low end, middle, upper end */
-    double jitter_cv;   /* relative standard deviation of compute tasks, 0 = none */
+    int bound; /* -1, 0, 1: costs at the low end, middle, upper end */
+    /* relative standard deviation of compute tasks, 0 = none; of ranks that are simulated as one the last counts, as
+     * late as is to be expected */
+    double jitter_cv;
     int straggler_rank; /* -1 = none */
     double straggler_factor;
     uint64_t seed;

@@ -1,22 +1,15 @@
 /* resources.c - how long a task takes alone, and what it takes of the processors, links and cards that ranks share. */
-#include "plan/base/rng.h"
+#include "sim/jitter.h"
 #include "sim/state.h"
 
 #include <math.h>
-
-/* Log-normal with mean 1 and the wanted coefficient of variation: a task never takes negative time. */
-static double jitter(const sim *s, int rank, int task) {
-    const double cv = s->options->jitter_cv;
-    if (cv <= 0) return 1;
-    const double sigma2 = log1p(cv * cv);
-    return exp(sqrt(sigma2) * hp_rng_normal(s->options->seed, (uint64_t)rank, (uint64_t)task) - sigma2 / 2);
-}
 
 int64_t sim_duration_ns(sim *s, int rank, int task) {
     const int world = s->rank[rank].world;
     double t = s->costs->seconds(s->costs->self, s->program, s->graph, world, task, s->options->bound);
     if (sim_role(s, rank)->role->task[task].queue == 0) {
-        t *= jitter(s, world, task);
+        if (s->options->jitter_cv > 0) t *= hp_jitter(s->options->jitter_cv, s->options->seed, world, task);
+        if (s->rank[rank].late) t *= s->rank[rank].late[task];
         if (world == s->options->straggler_rank) t *= s->options->straggler_factor;
     }
     return t > 0 ? llround(t * 1e9) : 0;

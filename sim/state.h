@@ -72,6 +72,7 @@ typedef struct rank_state {
     int32_t moving[HP_SIM_WAITS]; /* device machines: transfers of this rank under way */
     bool awake;
     int64_t *t0_ns, *t1_ns; /* per task, when spans are wanted */
+    double *late;           /* per task, with jitter: how much longer the last of the class takes; NULL */
 } rank_state;
 
 typedef struct sim {
@@ -150,6 +151,9 @@ void sim_open_resources(sim *s);
 int64_t sim_duration_ns(sim *s, int rank, int task);
 /* What a task takes of the node's cores, or of a device that ranks share; returns the number of uses. */
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use);
+
+/* jitter.c */
+void sim_delay_last(sim *s, int rank);
 
 /* account.c */
 void sim_list_waits(sim *s);

@@ -220,7 +220,7 @@ static int64_t all_tasks(const hp_program *p) {
 }
 
 static hp_sim_options sim_options(const hp_eval *e) {
-    return (hp_sim_options){.fold = e->setup.jitter_cv <= 0 && !e->setup.no_fold,
+    return (hp_sim_options){.fold = !e->setup.no_fold,
                             .jitter_cv = e->setup.jitter_cv,
                             .straggler_rank = e->setup.straggler_rank,
                             .straggler_factor = e->setup.straggler_factor,

@@ -68,7 +68,7 @@ typedef enum hp_eval_depth {
 hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
                       hp_evaluation *out, hp_error *err);
 
-/* The predicted trace of a lowered program. Every rank is simulated when their spans are few, else one
+/* The predicted trace of a lowered program: the spans of all ranks when they are few, else those of the first
  * replica. */
 hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result,
                         hp_error *err);

@@ -1,4 +1,5 @@
 /* test_fold.c - ranks that cannot be told apart are simulated once: the times are those of all. */
+#include "sim/bounds.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/sim/random_world.h"
 #include "plan/base/rng.h"
@@ -62,6 +63,7 @@ static void folded_equals_unfolded(void **state) {
             const int straggler = i == 2 ? roll(&d, 0, hp_program_ranks(w.p) - 1) : -1;
             const hp_sim_result one = run_of(&w, &m, true, straggler), all = run_of(&w, &m, false, straggler);
             same_result(&w, &m, &one, &all);
+            assert_true(one.makespan_ns >= hp_sim_critical_path_ns(w.arena, w.p, w.g, &w.costs, 0));
             folded += one.simulated;
             ranks += all.simulated;
         }
