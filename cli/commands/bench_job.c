@@ -1,6 +1,7 @@
 /* bench_job.c - the list of combinations and their plans. */
 #include "cli/commands/bench_job.h"
 #include "cli/cli.h"
+#include "cli/commands/run_here.h"
 #include "cli/commands/serve_plan.h"
 #include "traces/text.h"
 
@@ -29,7 +30,9 @@ static hp_status make_plan(hp_arena *arena, const bench_setup *setup, const benc
                              .image_h = s->image_h,
                              .image_w = s->image_w,
                              .batch = s->batch};
-    return serve_plan_write(arena, &r, job->plan, plan, err);
+    HP_TRY(serve_plan_write(arena, &r, job->plan, plan, err));
+    const run_here here = {.path = s->net, .force = true, .smaller = "give a smaller --batch or --image"};
+    return run_here_check(arena, plan, &here, err);
 }
 
 static const char *now_text(hp_arena *arena) {

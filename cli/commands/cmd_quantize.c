@@ -4,6 +4,7 @@
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
 #include "cli/options/simulate.h"
+#include "cli/commands/run_here.h"
 #include "cli/commands/weights.h"
 #include "cli/launch/workspace.h"
 #include "plan/base/units.h"
@@ -192,7 +193,10 @@ static hp_status work(frame *f, workspace *w, hp_error *err) {
     const options *o = f->options;
     hp_plan plan;
     const char *weights = NULL;
+    const run_here here = {
+        .path = "the calibration", .force = true, .smaller = "give a smaller --batch or --image"};
     HP_TRY(make_plan(f, w, &plan, err));
+    HP_TRY(run_here_check(f->arena, &plan, &here, err));
     HP_TRY(cli_weights_file(f->arena, cli_weights_of(o->weights, o->onnx), plan.image_h, plan.image_w, w->dir,
                             &weights, err));
     HP_TRY(launch(f, w, &plan, weights, err));

@@ -78,11 +78,9 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     return run_here_check(arena, plan, &here, err);
 }
 
-/* A trace is worth keeping when the run reached its steps, even if it then died, stalled or was stopped.
- */
+/* A trace is worth keeping when the run reached its steps, however it then ended; not where no file can be written. */
 static bool keeps(hp_status outcome, bool recorded) {
-    return recorded &&
-           (outcome == HP_OK || outcome == HP_ESTALL || outcome == HP_EINTERNAL || (int)outcome > 128);
+    return recorded && outcome != HP_ECREATE && outcome != HP_EIO;
 }
 
 /* An earlier run is kept, unless a complete one is to replace it. */

@@ -1,6 +1,7 @@
 /* eval_run.c - a plan by precision, hplan-exec over the test split with --output, and what its logits say. */
 #include "cli/commands/eval_run.h"
 #include "cli/cli.h"
+#include "cli/commands/run_here.h"
 #include "cli/commands/weights.h"
 #include "traces/logits.h"
 #include "traces/text.h"
@@ -59,6 +60,8 @@ static hp_status launch(hp_arena *arena, const eval_setup *s, const workspace *w
         HP_TRY(cli_weights_float_layers(arena, s->quant, &request.float_layers, err));
     if (request.float_layers && !request.float_layers[0]) request.float_layers = NULL;
     HP_TRY(serve_plan_write(arena, &request, path, &plan, err));
+    const run_here here = {.path = plan.net, .force = true, .smaller = "give a smaller --batch or --image"};
+    HP_TRY(run_here_check(arena, &plan, &here, err));
     cli_launch l = {.plan = path,
                     .scratch = w->dir,
                     .ranks = hp_program_ranks(plan.program),

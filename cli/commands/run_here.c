@@ -132,7 +132,7 @@ static hp_status refuse_memory(hp_arena *arena, const hp_plan *plan, const run_h
         hp_format_bytes((double)d->rank_bytes, rank), hp_format_bytes((double)PROCESS_BYTES, process),
         hp_format_bytes((double)o->here.free_bytes, unused),
         hp_format_bytes((double)o->here.memory_bytes, all), o->here.memory_limit[0] ? ", limited by " : "",
-        o->here.memory_limit, plan_again(arena, plan));
+        o->here.memory_limit, r->smaller ? r->smaller : plan_again(arena, plan));
 }
 
 hp_status run_here_check(hp_arena *arena, const hp_plan *plan, const run_here *r, hp_error *err) {

@@ -9,6 +9,7 @@ typedef struct run_here {
     const char *hostfile; /* the nodes that are given; NULL: Slurm's, else this one */
     bool eval;            /* the evaluation program runs too */
     bool force;           /* run although the machine is another; never without the memory */
+    const char *smaller;  /* what would need less; NULL: to plan for this machine */
 } run_here;
 
 /* Errors: HP_EPLAN with what the plan needs, what is here, and the command that plans for this machine; HP_EDATA

@@ -4,6 +4,7 @@
 
 #include "exec/data/weights/weights.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,7 +265,17 @@ static hp_status save_weights(hp_job *j, hp_error *err) {
     return s;
 }
 
+/* Every rank has the same loss, and so comes to the same answer. */
+static hp_status check_finite(const hp_job *j, hp_error *err) {
+    if (isfinite(j->scores.loss)) return HP_OK;
+    return hp_fail(
+        err, HP_EPLAN,
+        "the loss of step %lld is not a finite number: the weights are not written to %s; lower --lr",
+        (long long)j->steps, j->options->save);
+}
+
 hp_status hp_job_save(hp_job *j, hp_error *err) {
+    HP_TRY(check_finite(j, err));
     unsigned char *own = malloc((size_t)hp_job_state_bytes(j) + 1);
     HP_ASSERT(own);
     hp_status s = hp_job_state_sum(j, own, err);

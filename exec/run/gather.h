@@ -12,8 +12,8 @@ hp_status hp_job_state_sum(hp_job *job, unsigned char *own, hp_error *err);
 /* Collective: no. */
 hp_status hp_job_state_restore(hp_job *job, const unsigned char *own, hp_error *err);
 int64_t hp_job_state_bytes(const hp_job *job);
-/* Writes the whole network's weights to --save on rank 0. Errors: HP_EPLAN (the ranks do not hold every
- * parameter exactly once), those of writing and of the communicator. */
+/* Writes the whole network's weights to --save on rank 0. Errors: HP_EPLAN (the last loss is not finite: an
+ * earlier file stays; the ranks do not hold every parameter exactly once), those of writing and of the communicator. */
 hp_status hp_job_save(hp_job *job, hp_error *err);
 
 #endif

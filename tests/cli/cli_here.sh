@@ -70,6 +70,10 @@ for force in --no-shuffle --force; do
   says "TB of memory" "1 rank" "are free" "hplan simulate --net resnet18 --image 512 .* --batch 65536"
 done
 
+expect 0 simulate --net resnet18 --image 512 --mode infer --machine large.json --device cpu --batch 262144 --strategy dp=1 --out large.db
+expect 3 eval large.db --batch 262144 --random-weights
+says "resnet18 needs .* TB of memory" "smaller --batch"
+
 # --- the nodes of a hostfile ---
 printf 'one slots=2\ntwo slots=2 # a comment\n\none slots=2\n' >hosts
 refused cluster.db --hostfile hosts

@@ -143,6 +143,29 @@ if [ $data = fashion-mnist ]; then
   grep -q 'on 8 of the 10000 images of the test split' out || complain "accuracy of how many? $(cat out)"
 fi
 
+# --- weights that are not finite replace none; the trace of the run is kept, also where it ends at a bad image ---
+cp w1.safetensors good.safetensors
+rm -f nan.db
+expect 3 run cpu.db --steps 30 --lr 1e6 --data $data --save good.safetensors --trace nan.db
+grep -q 'not written to good.safetensors' err || complain "no word of weights that are not finite: $(cat err)"
+cmp -s w1.safetensors good.safetensors || complain "weights that are not finite replace good ones"
+expect 0 compare nan.db
+expect 0 simulate --net cnn --image 28 --classes 2 --machine local --batch 2 --strategy dp=1 --out two.db
+python3 - <<'EOF'
+import os, struct, zlib
+chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+pixels = zlib.compress(b"".join(b"\0" + bytes((7 * x * y) % 256 for x in range(28)) for y in range(28)))
+png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0)) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+for split in "train", "test":
+    for name in "a", "b":
+        os.makedirs(f"pictures/{split}/{name}")
+        for i in range(8):
+            open(f"pictures/{split}/{name}/{i}.png", "wb").write(png if (name, i) != ("b", 7) else png[:-60])
+EOF
+rm -f bad.db
+expect 65 run two.db --epochs 1 --data pictures --no-shuffle --trace bad.db
+expect 0 compare bad.db
+
 # --- refusals: one message, the documented code, nothing left behind ---
 expect 3 run cpu.db --launcher none
 expect 3 run cpu.db --plan dp=3
