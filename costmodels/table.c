@@ -1,5 +1,6 @@
 /* table.c - rows in a sorted array, and the choice of tables for a machine. */
 #include "costmodels/rows.h"
+#include "plan/base/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -116,7 +117,7 @@ const char *hp_cost_stand_in(const hp_cost_table *t, const hp_machine *m) {
 }
 
 static hp_status read_text(hp_arena *arena, const char *path, char **text, hp_error *err) {
-    FILE *f = fopen(path, "rb");
+    FILE *f = hp_input_fopen(path);
     if (!f)
         return hp_fail(err, HP_EDATA, "cannot read cost table %s: %s; hplan calibrate writes one", path,
                        strerror(errno));

@@ -1,5 +1,6 @@
 /* weights.c - what hplan itself looks at in files of weights. */
 #include "cli/commands/weights.h"
+#include "plan/base/input.h"
 
 #include "plan/onnx/model.h"
 
@@ -25,7 +26,7 @@ static json_t *read_header(FILE *f) {
 }
 
 hp_status cli_weights_float_layers(hp_arena *arena, const char *path, const char **list, hp_error *err) {
-    FILE *f = fopen(path, "rbe");
+    FILE *f = hp_input_fopen(path);
     if (!f) return hp_fail(err, HP_EDATA, "cannot open %s: %s", path, strerror(errno));
     json_t *header = read_header(f);
     const json_t *notes = json_object_get(header, "__metadata__");

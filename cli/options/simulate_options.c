@@ -250,6 +250,19 @@ static hp_status add_precision(const char *word, simulate_setup *s, hp_error *er
     return HP_OK;
 }
 
+/* On this device, and with the units of the machine's GPUs. */
+static hp_status check_precision(const simulate_setup *s, int prec, hp_error *err) {
+    const hp_device_class *class = &s->machine.device;
+    hp_reject why;
+    if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
+        return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
+                       why.fix);
+    if (!hp_device_on_gpu(s->device) || hp_device_class_has(class, (hp_prec)prec)) return HP_OK;
+    return hp_fail(err, HP_EUNAVAIL, "%s: %s has no units for %s; smallest fix: --prec %s",
+                   hp_reject_text(HP_REJECT_PREC), class->name, hp_prec_names[prec],
+                   hp_device_class_has(class, HP_PREC_FP16) ? "fp16" : "fp32");
+}
+
 static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, hp_error *err) {
     char copy[64], *save = NULL;
     if (!o->prec) {
@@ -267,19 +280,12 @@ static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, 
         return hp_fail(err, HP_EUSAGE, "--strategy says prec=%s, --prec %s: give one of them",
                        hp_prec_names[s->strategy.prec], o->prec);
     if (s->has_strategy) s->strategy.prec = s->prec[0];
+    for (int i = 0; i < s->n_prec; i++) HP_TRY(check_precision(s, s->prec[i], err));
     return HP_OK;
 }
 
 hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err) {
     const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
-    hp_reject why;
-    if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
-        return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
-                       why.fix);
-    if (hp_device_on_gpu(s->device) && !hp_device_class_has(&s->machine.device, (hp_prec)prec))
-        return hp_fail(err, HP_EUNAVAIL, "E-PREC: %s has no units for %s; smallest fix: --prec %s",
-                       s->machine.device.name, hp_prec_names[prec],
-                       hp_device_class_has(&s->machine.device, HP_PREC_FP16) ? "fp16" : "fp32");
     if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
     s->graph = hp_graph_train_in(arena, s->trained, prec);
     return HP_OK;

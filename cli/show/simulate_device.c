@@ -2,7 +2,7 @@
  * the machine, and how much faster the selected plan would be in a lower precision that its devices have. */
 #include "cli/options/simulate.h"
 
-#include <string.h>
+#include "plan/base/text.h"
 
 /* Precisions that a user of float32 may not have thought of: of those with 16 bits the first one there is. */
 static const hp_prec sixteen_bits[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_TF32},
@@ -76,8 +76,7 @@ void simulate_json_device(const simulate_setup *s, const simulate_found *f, json
     json_t *notes = json_array(), *gains = json_object();
     char precs[128] = "";
     for (int i = 0; i < s->n_prec; i++)
-        snprintf(precs + strlen(precs), sizeof precs - strlen(precs), "%s%s", i ? "," : "",
-                 hp_prec_names[s->prec[i]]);
+        hp_text_add((hp_text){precs, sizeof precs}, "%s%s", i ? "," : "", hp_prec_names[s->prec[i]]);
     for (int i = 0; i < s->n_note; i++) json_array_append_new(notes, json_string(s->note[i]));
     for (int p = 0; p < HP_PRECS; p++)
         if (f->gain[p] > 0) json_object_set_new(gains, hp_prec_names[p], json_real(f->gain[p]));

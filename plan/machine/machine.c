@@ -1,5 +1,6 @@
 /* machine.c - finding a machine: this one, a shipped one, or a JSON file. */
 #include "plan/machine/machine.h"
+#include "plan/base/input.h"
 
 #include "plan/machine/shipped.h"
 
@@ -42,7 +43,7 @@ static hp_status not_found(const char *name, int why, hp_error *err) {
 
 /* Reads at most MAX_FILE bytes into text (of MAX_FILE + 1), and ends them. */
 static hp_status read_file(const char *name, char *text, hp_error *err) {
-    FILE *f = fopen(name, "re");
+    FILE *f = hp_input_fopen(name);
     if (!f) return not_found(name, errno, err);
     const size_t n = fread(text, 1, MAX_FILE + 1, f);
     const int why = ferror(f) ? errno : 0;

@@ -1,8 +1,8 @@
 /* file.c - maps a model file and unpacks it with protobuf-c into an arena, within a memory budget. */
 #include "plan/onnx/file.h"
+#include "plan/base/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 hp_status onnx_file_open(const char *path, const void **data, size_t *size, hp_error *err) {
     struct stat about;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = hp_input_open(path);
     if (fd < 0 || fstat(fd, &about) != 0) {
         const int reason = errno;
         if (fd >= 0) close(fd);

@@ -2,6 +2,7 @@
  * model without its weights. */
 #include "plan/onnx/model.h"
 
+#include "plan/base/input.h"
 #include "plan/base/db.h"
 #include "plan/base/st_write.h"
 #include "plan/base/units.h"
@@ -124,7 +125,7 @@ static hp_status read_db(hp_arena *arena, hp_db *db, int h, int w, hp_onnx_model
 
 static bool is_database(const char *path) {
     char head[16] = {0};
-    FILE *f = fopen(path, "rbe");
+    FILE *f = hp_input_fopen(path);
     if (!f) return false;
     const bool read = fread(head, 1, sizeof head, f) == sizeof head;
     fclose(f);

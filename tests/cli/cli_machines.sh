@@ -65,6 +65,14 @@ for word in nodes devices_per_node device.name device.memory_bytes; do
 done
 [ "$(wc -l <err)" = 1 ] || complain "what is wrong in bad.json is not one line"
 
+# a pipe is read; one that nobody writes to is no machine, and nobody waits for it
+mkfifo pipe
+expect 65 simulate --net cnn --machine ./pipe
+expect 65 simulate --net cnn --image 28 --strategy dp=1 --cost ./pipe
+expect 65 simulate --onnx ./pipe
+"$HPLAN" simulate --net cnn --image 28 --strategy dp=2 --machine <(cat class.json) --out pipe.db >out 2>err </dev/null ||
+  complain "a machine from a pipe: $(cat err)"
+
 # --- what is said ---
 # device and precision above every table, and what a lower precision would gain: what asking for it predicts
 expect 0 simulate --net unet:16 --image 512 --strategy dp=2 --machine class.json
@@ -104,6 +112,7 @@ grep -q 'no rows for l40s: those of a100-40 assumed' out || complain "the costs'
 expect 69 simulate --net cnn --image 28 --strategy dp=2 --machine lassen --prec bf16
 grep -q 'v100-16 has no units for bf16.*--prec fp16' err || complain "bf16 on a V100: $(cat err)"
 expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine lassen --prec fp16
+expect 69 simulate --net cnn --image 28 --gpus 2 --machine lassen --prec fp32,tf32 # before anything is searched
 # any number of devices, also odd ones
 for shape in '1 1' '1 3' '5 3' '2048 8'; do
   echo "{\"nodes\": ${shape% *}, \"devices_per_node\": ${shape#* }, \"device\": \"h200\"}" >shape.json

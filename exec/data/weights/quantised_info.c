@@ -1,6 +1,7 @@
 /* quantised_info.c - reads the metadata of a quantised file; see quantised.h. */
 #include "exec/data/weights/quantised.h"
 
+#include "plan/base/input.h"
 #include "plan/base/hash.h"
 
 #include <errno.h>
@@ -99,7 +100,7 @@ hp_status hp_quantised_source(hp_arena *a, const char *path, uint64_t seed, cons
         *text = hp_arena_printf(a, "seed %" PRIu64, seed);
         return HP_OK;
     }
-    FILE *f = fopen(path, "rbe");
+    FILE *f = hp_input_fopen(path);
     if (!f)
         return hp_fail(err, HP_EDATA, "cannot open %s: %s; check the path and its permissions", path,
                        strerror(errno));

@@ -1,9 +1,9 @@
 /* st_read.c - opens safetensors files and checks every claim of the header; see safetensors.h. */
 #include "exec/data/weights/safetensors.h"
+#include "plan/base/input.h"
 #include "plan/base/arena.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ static hp_status fail(const hp_safetensors *st, const char *name, const char *wh
 }
 
 static hp_status map_file(hp_safetensors *st, hp_error *err) {
-    const int fd = open(st->path, O_RDONLY | O_CLOEXEC);
+    const int fd = hp_input_open(st->path);
     if (fd < 0)
         return hp_fail(err, HP_EDATA, "cannot open %s: %s; check the path and its permissions", st->path,
                        strerror(errno));
