@@ -1,14 +1,14 @@
 /* plot_timeline.c - one step of every rank, coloured by phase, with the prediction above the measurement.
  *
- * Each rank is a row: compute on the upper half, transfers and reductions on the lower half. Spans of one
- * phase that would touch in the picture are drawn as one box, so that the file does not grow with the number
- * of tasks. */
+ * Each rank is a row: compute on the upper half, transfers and reductions on the lower half; a thin line before one
+ * of these is the wait until all that take part have begun. Spans of one phase that would touch in the picture are
+ * drawn as one box, so that the file does not grow with the number of tasks. */
 #include "plots/plots.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ROWS = 64, PIXELS = 2000 };
+enum { MAX_ROWS = 64, PIXELS = 2000, WAITING = HP_PHASES };
 
 static const char script[] =
     "set xrange [0:x_max]\n"
@@ -16,7 +16,9 @@ static const char script[] =
     "set style fill solid 1.0 noborder\n"
     "if (!is_dumb) { set grid x noy }\n"
     "set lmargin 8\n"
-    "letter(i) = word('L P F B O t r', i + 1)\n"
+    "letter(i) = word('L P F B O t r .', i + 1)\n"
+    "phase_name = phase_name.' waiting'\n"
+    "phase_color = phase_color.' #BBBBBB'\n"
     "is_used(i) = int(used / 2 ** i) % 2 == 1\n"
     "name(i) = is_used(i) ? word(phase_name, i + 1) : ''\n"
     "unit_name = word('ns us ms s', unit + 1)\n"
@@ -28,8 +30,12 @@ static const char script[] =
     "  file = panel == 1 ? 'sim' : 'exec'\n"
     "  rows = panel == 1 ? row_sim : row_exec\n"
     "  set yrange [rows - 0.5 : -0.5]\n"
-    "  set ytics 0, (rows > 16 ? 8 : 1), rows\n"
-    "  if (rows == 1) { set ytics ('0' 0) }\n"
+    "  unset ytics\n"
+    "  set ytics nomirror out\n"
+    "  set ytics ('0' 0)\n"
+    "  do for [row = 1:rows - 1] {\n"
+    "    if (row % (rows > 16 ? 8 : 1) == 0) { set ytics add (sprintf('%d', row * stride) row) }\n"
+    "  }\n"
     "  if (panel == 1) {\n"
     "    folded = row_exec > row_sim && !is_dumb ? ' (one replica stands for all)' : ''\n"
     "    set title sprintf('predicted: %.4g %s%s', step_sim, unit_name, folded) noenhanced offset 0, -0.6\n"
@@ -43,14 +49,15 @@ static const char script[] =
     "    set key outside bottom center horizontal reverse Left samplen 1.5 width 2\n"
     "    if (!is_dumb) { set bmargin 6 }\n"
     "  }\n"
+    "  order = '7 0 1 2 3 4 5 6'\n" /* waits lie below what moves meanwhile */
     "  if (is_dumb) {\n"
-    "    plot for [i = 0:6] file.'.grid' using ($3 == i ? $1 : NaN):2 with points pt letter(i) title "
-    "name(i)\n"
+    "    plot for [i in order] file.'.grid' using ($3 == int(i) ? $1 : NaN):2 with points pt letter(int(i)) "
+    "title "
+    "name(int(i))\n"
     "  } else {\n"
-    "    plot for [i = 0:6] file using ($5 == i ? ($1 + $2) / 2 : NaN):(($3 + $4) / 2):1:2:3:4 with "
-    "boxxyerror "
-    "lc rgb word(phase_color, i + 1) notitle, \\\n"
-    "      for [i = 0:6] keyentry with boxes lc rgb word(phase_color, i + 1) title name(i)\n"
+    "    plot for [i in order] file using ($5 == int(i) ? ($1 + $2) / 2 : NaN):(($3 + $4) / 2):1:2:3:4 with "
+    "boxxyerror lc rgb word(phase_color, int(i) + 1) notitle, \\\n"
+    "      for [i = 0:7] keyentry with boxes lc rgb word(phase_color, i + 1) title name(i)\n"
     "  }\n"
     "}\n"
     "unset multiplot\n";
@@ -80,13 +87,17 @@ static int compare_boxes(const void *a, const void *b) {
 /* Boxes of an iteration; spans less than `gap` apart are merged. Returns how many. */
 static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it, double gap,
                           box **out) {
-    box *b = HP_NEW(arena, box, it->last - it->first);
+    const int64_t *met = hp_trace_met(arena, t, it);
+    box *b = HP_NEW(arena, box, 2 * (it->last - it->first));
     int64_t n = 0, m = 0;
     for (int64_t i = it->first; i < it->last; i++) {
         const hp_trace_span *s = &t->span[i];
         const hp_trace_task *k = &t->task[s->task];
-        b[n++] = (box){s->rank, k->queue != HP_QUEUE_COMPUTE, k->phase, (double)(s->t0_ns - it->t0_ns) * 1e-9,
-                       (double)(s->t1_ns - it->t0_ns) * 1e-9};
+        const double x0 = (double)(s->t0_ns - it->t0_ns) * 1e-9, x1 = (double)(s->t1_ns - it->t0_ns) * 1e-9,
+                     moves = (double)(met[i - it->first] - it->t0_ns) * 1e-9;
+        const int lower = k->queue != HP_QUEUE_COMPUTE;
+        if (moves > x0) b[n++] = (box){s->rank, lower, WAITING, x0, moves};
+        b[n++] = (box){s->rank, lower, k->phase, moves, x1};
     }
     qsort(b, (size_t)n, sizeof *b, compare_boxes);
     for (int64_t i = 0; i < n; i++) {
@@ -109,8 +120,15 @@ static hp_status write_boxes(hp_canvas *c, const char *name, const box *b, int64
     for (int64_t i = 0; i < n; i++) {
         if (b[i].rank % stride) continue;
         const int row = b[i].rank / stride;
+        const bool waits = b[i].phase == WAITING;
         fprintf(f, "%.9g\t%.9g\t%.9g\t%.9g\t%d\n", b[i].x0 * scale, b[i].x1 * scale,
-                row + (b[i].lower ? 0.17 : -0.42), row + (b[i].lower ? 0.42 : 0.13), b[i].phase);
+                row + (waits        ? 0.28
+                       : b[i].lower ? 0.17
+                                    : -0.42),
+                row + (waits        ? 0.31
+                       : b[i].lower ? 0.42
+                                    : 0.13),
+                b[i].phase);
     }
     return hp_canvas_data_end(f, err);
 }
@@ -154,7 +172,8 @@ static int choose_unit(double seconds) {
 /* Bit i: phase i occurs and appears in the legend. */
 static unsigned used_phases(const hp_trace *t) {
     unsigned used = 0;
-    for (int i = 0; i < t->n_task; i++) used |= 1u << t->task[i].phase;
+    for (int i = 0; i < t->n_task; i++)
+        used |= 1u << t->task[i].phase | (t->task[i].meeting >= 0 ? 1u << WAITING : 0);
     return used;
 }
 
@@ -169,7 +188,7 @@ static panel make_panel(hp_arena *arena, const hp_trace *t, bool present, int ra
     return (panel){t, typical_iter(arena, t), (ranks + stride - 1) / stride};
 }
 
-static void write_numbers(hp_canvas *c, const panel *sim, const panel *exec, int unit) {
+static void write_numbers(hp_canvas *c, const panel *sim, const panel *exec, int unit, int stride) {
     const double scale = 1e9 / pow(1000, unit);
     hp_canvas_number(c, "has_sim", sim->it != NULL);
     hp_canvas_number(c, "has_exec", exec->it != NULL);
@@ -177,6 +196,7 @@ static void write_numbers(hp_canvas *c, const panel *sim, const panel *exec, int
     hp_canvas_number(c, "row_sim", sim->rows);
     hp_canvas_number(c, "row_exec", exec->rows);
     hp_canvas_number(c, "unit", unit);
+    hp_canvas_number(c, "stride", stride);
     hp_canvas_number(c, "step_sim", sim->it ? sim->it->step_s * scale : 0);
     hp_canvas_number(c, "step_exec", exec->it ? exec->it->step_s * scale : 0);
     hp_canvas_number(c, "iter_exec", exec->it ? exec->it->iter + 1 : 0);
@@ -201,8 +221,8 @@ hp_status hp_plot_timeline(hp_arena *arena, const hp_plot_source *s, int n, hp_c
     const double scale = 1e9 / pow(1000, unit);
     if (sim.it) HP_TRY(write_trace(arena, c, &s->sim, sim.it, true, stride, scale, longest, err));
     if (exec.it) HP_TRY(write_trace(arena, c, &s->exec, exec.it, false, stride, scale, longest, err));
-    const char *note = stride > 1 ? hp_arena_printf(arena, "  (every %dth rank)", stride) : "";
+    const char *note = stride > 1 ? hp_arena_printf(arena, "  (one rank in %d)", stride) : "";
     HP_TRY(hp_canvas_title(c, hp_arena_printf(arena, "%s%s", hp_plot_caption(arena, s), note), err));
-    write_numbers(c, &sim, &exec, unit);
+    write_numbers(c, &sim, &exec, unit, stride);
     return hp_canvas_render(c, script, err);
 }

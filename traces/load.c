@@ -74,6 +74,9 @@ static hp_status load_task(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_trac
     k->kind = hp_text_clean(arena, hp_db_text(st, 2));
     k->label = hp_text_clean(arena, hp_db_text(st, 3));
     k->bytes = sqlite3_column_int64(st, 4);
+    k->meeting = sqlite3_column_int(st, 5);
+    k->world = sqlite3_column_int(st, 6) != 0;
+    if (k->meeting < -1) return fail(db, t->run, "a task of an impossible meeting", err);
     k->op = find_op(k->kind);
     if (k->op < 0) return fail(db, t->run, "a task of unknown kind", err);
     k->phase = hp_task_infos[k->op].phase;
@@ -86,8 +89,9 @@ static hp_status load_task(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_trac
 
 static hp_status load_tasks(hp_arena *arena, hp_db *db, hp_trace *t, hp_error *err) {
     sqlite3_stmt *st = NULL;
-    HP_TRY(query_run(db, "SELECT role, task, op, label, bytes FROM task WHERE run = ? ORDER BY role, task",
-                     t->run, &st, err));
+    HP_TRY(query_run(
+        db, "SELECT role, task, op, label, bytes, meeting, world FROM task WHERE run = ? ORDER BY role, task",
+        t->run, &st, err));
     int capacity = 0;
     bool row = true;
     hp_status status = HP_OK;

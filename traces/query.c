@@ -119,3 +119,35 @@ hp_status hp_trace_find_pair(hp_db *db, int64_t *sim, int64_t *exec, hp_error *e
     HP_TRY(hp_trace_find(db, "exec", exec, err));
     return *exec < 0 ? HP_OK : find_same_plan(db, *exec, sim, err);
 }
+
+/* One that comes to a meeting; replicas that do not meet each other have meetings of their own. */
+typedef struct guest {
+    int32_t meeting, replica;
+    int64_t span, t0_ns;
+} guest;
+
+static int compare_guests(const void *a, const void *b) {
+    const guest *x = a, *y = b;
+    if (x->meeting != y->meeting) return x->meeting < y->meeting ? -1 : 1;
+    if (x->replica != y->replica) return x->replica < y->replica ? -1 : 1;
+    return (x->t0_ns > y->t0_ns) - (x->t0_ns < y->t0_ns);
+}
+
+int64_t *hp_trace_met(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it) {
+    int64_t *met = HP_NEW(arena, int64_t, it->last - it->first), n = 0;
+    guest *g = HP_NEW(arena, guest, it->last - it->first);
+    for (int64_t i = it->first; i < it->last; i++) {
+        const hp_trace_span *s = &t->span[i];
+        const hp_trace_task *k = &t->task[s->task];
+        met[i - it->first] = s->t0_ns;
+        if (k->meeting >= 0) g[n++] = (guest){k->meeting, k->world ? 0 : s->rank / t->n_role, i, s->t0_ns};
+    }
+    qsort(g, (size_t)n, sizeof *g, compare_guests);
+    int64_t all = 0; /* the last one's start: the end of each run of equal meetings */
+    for (int64_t i = n - 1; i >= 0; i--) {
+        if (i == n - 1 || g[i].meeting != g[i + 1].meeting || g[i].replica != g[i + 1].replica)
+            all = g[i].t0_ns;
+        if (all < t->span[g[i].span].t1_ns) met[g[i].span - it->first] = all;
+    }
+    return met;
+}

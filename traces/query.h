@@ -14,6 +14,8 @@ typedef struct hp_trace_task {
     int32_t queue;            /* hp_queue_kind */
     const char *kind, *label; /* "fwd.conv"; "fwd layer1.0.conv1 m2" (cleaned: hp_text_clean) */
     int64_t bytes;            /* moved between ranks */
+    int32_t meeting;          /* tasks of one number meet (meetings.h); -1: it meets none */
+    bool world;               /* of all replicas together */
 } hp_trace_task;
 
 typedef struct hp_trace_span {
@@ -72,6 +74,10 @@ double *hp_trace_totals(hp_arena *arena, const hp_trace *t, const int32_t *group
 /* Step time minus the time the compute queue was busy, mean over ranks, per iteration: n_iter values,
  * seconds. */
 double *hp_trace_waiting(hp_arena *arena, const hp_trace *t);
+
+/* For each span of an iteration: when all that it meets had begun, at the earliest its own start. Until then it
+ * waited; a span that ended before did not wait for the others (a message sent ahead) and has its own start. */
+int64_t *hp_trace_met(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it);
 
 /* Values of a counter, by iteration, rank, time. value NaN: recorded as NaN. */
 typedef struct hp_trace_value {

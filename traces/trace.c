@@ -5,6 +5,7 @@
 #include "plan/base/host.h"
 #include "plan/base/version.h"
 #include "plan/program/print.h"
+#include "traces/meetings.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,29 +53,34 @@ static int64_t moved_bytes(const hp_task *t) {
     return hp_task_infos[t->op].queue == HP_QUEUE_COMPUTE ? 0 : t->count * hp_dtype_bytes((hp_dtype)t->dtype);
 }
 
-static hp_status insert_task(hp_db *db, sqlite3_stmt *st, int64_t run, const hp_program *p, const hp_graph *g,
-                             int role, int task, hp_error *err) {
+static hp_status insert_task(hp_db *db, sqlite3_stmt *st, int64_t run, const hp_meetings *m,
+                             const hp_graph *g, int role, int task, hp_error *err) {
+    const hp_program *p = m->wiring->program;
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[task];
     char kind[64], label[LABEL_BYTES];
     kind_text(g, t, kind, sizeof kind);
     hp_task_label(p, g, r, task, label, sizeof label);
-    hp_db_bind(st, "iiisssiii", run, (int64_t)role, (int64_t)task, kind,
+    hp_db_bind(st, "iiisssiiiii", run, (int64_t)role, (int64_t)task, kind,
                hp_phase_names[hp_task_infos[t->op].phase], label, (int64_t)t->layer, (int64_t)t->micro,
-               moved_bytes(t));
+               moved_bytes(t), (int64_t)hp_meeting_of(m, role, task),
+               (int64_t)hp_meeting_is_world(m, role, task));
     return hp_db_step_done(db, st, err);
 }
 
 static hp_status insert_tasks(hp_db *db, int64_t run, const hp_program *p, const hp_graph *g, hp_error *err) {
     sqlite3_stmt *st = NULL;
     HP_TRY(hp_db_prepare(db,
-                         "INSERT INTO task(run, role, task, op, phase, label, layer, micro, bytes)"
-                         " VALUES(?,?,?,?,?,?,?,?,?)",
+                         "INSERT INTO task(run, role, task, op, phase, label, layer, micro, bytes, meeting,"
+                         " world) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
                          &st, err));
+    hp_arena *scratch = hp_arena_new();
+    const hp_meetings m = hp_meetings_new(scratch, p);
     hp_status status = HP_OK;
     for (int role = 0; role < p->n_role && status == HP_OK; role++)
         for (int task = 0; task < p->role[role].n_task && status == HP_OK; task++)
-            status = insert_task(db, st, run, p, g, role, task, err);
+            status = insert_task(db, st, run, &m, g, role, task, err);
+    hp_arena_free(scratch);
     sqlite3_finalize(st);
     return status;
 }

@@ -28,7 +28,7 @@ const char hp_db_schema[] =
     " started TEXT NOT NULL, host TEXT NOT NULL, processor TEXT NOT NULL, status INTEGER NOT NULL) STRICT;\n"
     "CREATE TABLE task(run INTEGER NOT NULL, role INTEGER NOT NULL, task INTEGER NOT NULL, op TEXT NOT NULL,"
     " phase TEXT NOT NULL, label TEXT NOT NULL, layer INTEGER NOT NULL, micro INTEGER NOT NULL, bytes "
-    "INTEGER NOT NULL,"
+    "INTEGER NOT NULL, meeting INTEGER NOT NULL, world INTEGER NOT NULL,"
     " PRIMARY KEY(run, role, task)) STRICT, WITHOUT ROWID;\n"
     "CREATE TABLE span(run INTEGER NOT NULL, rank INTEGER NOT NULL, role INTEGER NOT NULL, task INTEGER NOT "
     "NULL,"

@@ -165,6 +165,31 @@ static void the_front_is_what_nothing_beats(void **state) {
     }
 }
 
+static int64_t tenth(const void *self, int rank, int task, int iter) {
+    (void)self, (void)rank, (void)task, (void)iter;
+    return 100000;
+}
+
+/* 128 ranks are 64 rows; the axis counts ranks, not rows. */
+static void the_axis_of_a_timeline_counts_ranks(void **state) {
+    (void)state;
+    hp_error err = {0};
+    hp_db db;
+    fixture_ok(hp_db_create(path, &db, &err), &err);
+    const fixture_run r = {.kind = "sim", .ranks = 128, .iters = 1, .duration = tenth};
+    fixture_add(&db, &r);
+    fixture_ok(hp_db_commit(&db, &err), &err);
+    hp_db_close(&db);
+    if (!draw("timeline", HP_CANVAS_SVG, out)) skip();
+    char *text = read_all(out);
+    static const char *const ranks[] = {">0<", ">16<", ">112<"}, *const rows[] = {">8<", ">24<", ">56<"};
+    for (int i = 0; i < 3; i++) {
+        assert_non_null(strstr(text, ranks[i]));
+        assert_null(strstr(text, rows[i]));
+    }
+    free(text);
+}
+
 /* No folder is left behind in the temporary directory, which is ours alone. */
 static void nothing_is_left_behind(void **state) {
     (void)state;
@@ -425,6 +450,7 @@ int main(void) {
         cmocka_unit_test(hostile_strings_stay_strings_in_pictures),
         cmocka_unit_test(the_front_is_what_nothing_beats),
         cmocka_unit_test(the_program_is_confined_and_ends),
+        cmocka_unit_test(the_axis_of_a_timeline_counts_ranks),
         cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(chrome_json_parses_and_tracks_do_not_overlap),
         cmocka_unit_test(lanes_are_as_few_as_possible),
