@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PIXELS_PER_LETTER = 8 }; /* of DejaVu Sans at 13 points, about */
+
 static const char *const terminals[] = {
     [HP_CANVAS_SVG] = "set terminal svg size %d,%d noenhanced font 'DejaVu Sans,13' background '#ffffff'\n",
     [HP_CANVAS_PNG] =
@@ -25,9 +27,11 @@ static const char preamble[] = "set encoding utf8\n"
                                "set key noenhanced\n"
                                "picture_title = ''\n";
 
-static const char read_title[] = "set table $ignored\n"
-                                 "plot 'title' using (picture_title = strcol(1), 0):(0) with table\n"
-                                 "unset table\n";
+static const char read_title[] =
+    "set table $ignored\n"
+    "join(a, b) = strlen(a) ? a.\"\\n\".b : b\n"
+    "plot 'title' using (picture_title = join(picture_title, strcol(1)), 0):(0) with table\n"
+    "unset table\n";
 
 static void path_in(const hp_canvas *c, const char *name, char out[512]) {
     snprintf(out, 512, "%s/%s", c->dir, name);
@@ -53,6 +57,7 @@ static hp_status make_dir(hp_canvas *c, hp_error *err) {
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err) {
     memset(c, 0, sizeof *c);
     c->format = format;
+    c->columns = format == HP_CANVAS_DUMB ? width - 2 : width / PIXELS_PER_LETTER;
     HP_TRY(make_dir(c, err));
     c->script = open_in(c, "script", "we");
     if (!c->script) {
@@ -103,11 +108,27 @@ void hp_canvas_number(hp_canvas *c, const char *name, double value) {
     fprintf(c->script, "%s = %.17g\n", name, value);
 }
 
+/* Bytes of the next line of a title: after a space or a comma where there is one. */
+static int line_length(const char *text, int columns) {
+    const int most = columns < 255 ? columns : 255, all = (int)strlen(text);
+    if (all <= most) return all;
+    int n = most;
+    while (n > 0 && text[n - 1] != ' ' && text[n - 1] != ',') n--;
+    if (n == 0) n = most;
+    while (n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; /* not within a character */
+    return n;
+}
+
 hp_status hp_canvas_title(hp_canvas *c, const char *text, hp_error *err) {
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(c, "title", &f, err));
-    hp_canvas_text(f, text);
-    fputc('\n', f);
+    for (int n; *text; text += n) {
+        char line[256];
+        n = line_length(text, c->columns);
+        snprintf(line, sizeof line, "%.*s", n, text);
+        hp_canvas_text(f, line);
+        fputc('\n', f);
+    }
     fputs(read_title, c->script);
     return hp_canvas_data_end(f, err);
 }

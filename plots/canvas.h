@@ -14,6 +14,7 @@ typedef enum hp_canvas_format { HP_CANVAS_SVG, HP_CANVAS_PNG, HP_CANVAS_DUMB } h
 typedef struct hp_canvas {
     char dir[256];
     hp_canvas_format format;
+    int columns; /* characters of a title that fit beside each other */
     FILE *script;
 } hp_canvas;
 
@@ -30,7 +31,7 @@ hp_status hp_canvas_data_end(FILE *f, hp_error *err);
 void hp_canvas_text(FILE *f, const char *text);
 /* Sets the script's variable `name`. */
 void hp_canvas_number(hp_canvas *c, const char *name, double value);
-/* Sets the picture's title. */
+/* Sets the picture's title, in as many lines as it needs: gnuplot drops what is wider than a terminal. */
 hp_status hp_canvas_title(hp_canvas *c, const char *text, hp_error *err);
 
 /* Appends `script` (compiled in) and runs gnuplot. Errors: HP_EUNAVAIL (no gnuplot, or it has no PNG),

@@ -190,6 +190,27 @@ static void the_axis_of_a_timeline_counts_ranks(void **state) {
     free(text);
 }
 
+/* gnuplot drops a title that is wider than the terminal: it comes in lines. */
+static void a_long_title_is_shown_whole(void **state) {
+    (void)state;
+    static const char strategy[] =
+        "dp=2,stages=2,cut=6:4,sp=2x1,micro=2,sched=1f1b,bn=all,recompute=boundary,fuse=10M,"
+        "compress=allreduce:bf16,overlap=interior";
+    hp_error err = {0};
+    hp_db db;
+    fixture_ok(hp_db_create(path, &db, &err), &err);
+    const fixture_run r = {.kind = "sim", .ranks = 4, .iters = 1, .duration = tenth, .strategy = strategy};
+    fixture_add(&db, &r);
+    fixture_ok(hp_db_commit(&db, &err), &err);
+    hp_db_close(&db);
+    if (!draw("timeline", HP_CANVAS_DUMB, out)) skip();
+    char *text = read_all(out), *word = NULL, *save = NULL, words[sizeof strategy];
+    strcpy(words, strategy);
+    for (word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save))
+        assert_non_null(strstr(text, word));
+    free(text);
+}
+
 /* No folder is left behind in the temporary directory, which is ours alone. */
 static void nothing_is_left_behind(void **state) {
     (void)state;
@@ -451,6 +472,7 @@ int main(void) {
         cmocka_unit_test(the_front_is_what_nothing_beats),
         cmocka_unit_test(the_program_is_confined_and_ends),
         cmocka_unit_test(the_axis_of_a_timeline_counts_ranks),
+        cmocka_unit_test(a_long_title_is_shown_whole),
         cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(chrome_json_parses_and_tracks_do_not_overlap),
         cmocka_unit_test(lanes_are_as_few_as_possible),
