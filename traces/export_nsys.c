@@ -73,25 +73,9 @@ static hp_status write_all(writer *w, const hp_trace *t, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status open_tmp(writer *w, const char *path, hp_error *err) {
-    if (strlen(path) >= sizeof w->db.path) return hp_fail(err, HP_ECREATE, "the output's path is too long");
-    snprintf(w->db.path, sizeof w->db.path, "%s", path);
-    snprintf(w->db.tmp, sizeof w->db.tmp, "%s.tmp", path);
-    unlink(w->db.tmp);
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW;
-    if (sqlite3_open_v2(w->db.tmp, &w->db.sql, flags, NULL) != SQLITE_OK)
-        return hp_fail(err, HP_ECREATE, "%s: cannot create: %s", path,
-                       w->db.sql ? sqlite3_errmsg(w->db.sql) : "out of memory");
-    sqlite3_exec(w->db.sql, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;", NULL, NULL, NULL);
-    if (sqlite3_exec(w->db.sql, schema, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(w->db.sql, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
-        return hp_fail(err, HP_EIO, "%s: cannot write: %s", path, sqlite3_errmsg(w->db.sql));
-    return HP_OK;
-}
-
 hp_status hp_export_nsys(hp_arena *arena, const hp_trace *t, const char *path, hp_error *err) {
     writer *w = HP_NEW(arena, writer, 1);
-    hp_status s = open_tmp(w, path, err);
+    hp_status s = hp_db_create_other(path, schema, &w->db, err);
     if (s == HP_OK) s = write_all(w, t, err);
     sqlite3_finalize(w->string);
     sqlite3_finalize(w->nvtx);

@@ -3,10 +3,8 @@
 #include "traces/outfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static hp_status open_stdout(hp_outfile *o, hp_error *err) {
@@ -18,21 +16,13 @@ static hp_status open_stdout(hp_outfile *o, hp_error *err) {
 
 hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err) {
     memset(o, 0, sizeof *o);
-    if (strlen(path) >= sizeof o->path)
-        return hp_fail(err, HP_ECREATE, "the output's path is longer than %zu bytes", sizeof o->path - 1);
     if (strcmp(path, "-") == 0) return open_stdout(o, err);
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return hp_fail(err, HP_ECREATE, "%s: not a regular file; give another name with -o", path);
+    int fd;
+    HP_TRY(hp_new_file_create(path, o->tmp, &fd, err));
     snprintf(o->path, sizeof o->path, "%s", path);
-    snprintf(o->tmp, sizeof o->tmp, "%s.tmp", path);
-    const int fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd >= 0) o->f = fdopen(fd, "w");
-    if (o->f) return HP_OK;
-    const int e = errno;
-    o->tmp[0] = '\0';
-    return hp_fail(err, HP_ECREATE, "%s: cannot create: %s; check that the folder exists and is writable",
-                   path, strerror(e));
+    o->f = fdopen(fd, "w");
+    HP_ASSERT(o->f);
+    return HP_OK;
 }
 
 hp_status hp_outfile_commit(hp_outfile *o, hp_error *err) {

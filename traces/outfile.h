@@ -1,14 +1,14 @@
-/* outfile.h - an output file that is complete or absent: written to "<path>.tmp", renamed at the end; or, as "-", stdout. */
+/* outfile.h - an output file that is complete or absent: written beside it, renamed at the end; or, as "-", stdout. */
 #ifndef HP_OUTFILE_H
 #define HP_OUTFILE_H
 
-#include "plan/base/status.h"
+#include "plan/base/new_file.h"
 
 #include <stdio.h>
 
 typedef struct hp_outfile {
     FILE *f;
-    char path[4096], tmp[4104];
+    char path[HP_NEW_FILE_PATH], tmp[HP_NEW_FILE_TEMPORARY];
 } hp_outfile;
 
 /* Errors: HP_ECREATE. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/launch/workspace.h"
 
+#include "plan/base/new_file.h"
 #include "traces/trace.h"
 
 #include <dirent.h>
@@ -11,20 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A rename would put a file in the place of a device, and fails on a folder when all the work is done. */
-static hp_status check_name(const char *final, hp_error *err) {
-    struct stat st;
-    if (!*final) return hp_fail(err, HP_ECREATE, "the output's name is empty: give a file name");
-    if (stat(final, &st) != 0 || S_ISREG(st.st_mode)) return HP_OK;
-    return hp_fail(err, HP_ECREATE, "%s is %s: give a file name", final,
-                   S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
-}
-
 hp_status workspace_open(const char *final, workspace *w, hp_error *err) {
     *w = (workspace){.dir = ""};
-    HP_TRY(check_name(final, err));
-    if (strlen(final) >= sizeof w->final)
-        return hp_fail(err, HP_ECREATE, "the name %.60s... is too long", final);
+    HP_TRY(hp_new_file_check(final, err));
     strcpy(w->final, final);
     char dir[sizeof w->dir];
     snprintf(dir, sizeof dir, "%s.tmp-XXXXXX", final);

@@ -8,7 +8,7 @@
 #include "exec/run/calibrate.h"
 #include "exec/run/infer_job.h"
 #include "exec/run/tuning.h"
-#include "plan/base/st_write.h"
+#include "plan/base/new_file.h"
 #include "plan/machine/placement.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ static hp_status check_same_plan(hp_job *j, hp_error *err) {
 
 /* Before anything is trained. */
 static hp_status check_save(const hp_job *j, hp_error *err) {
-    return j->options->save && j->comm->rank == 0 ? hp_safetensors_check_path(j->options->save, err) : HP_OK;
+    return j->options->save && j->comm->rank == 0 ? hp_new_file_check(j->options->save, err) : HP_OK;
 }
 
 /* The device that the plan's placement gives to this rank. */

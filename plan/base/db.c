@@ -41,33 +41,48 @@ static void db_harden(sqlite3 *sql) {
     sqlite3_limit(sql, SQLITE_LIMIT_TRIGGER_DEPTH, 0);
 }
 
-hp_status hp_db_create(const char *path, hp_db *db, hp_error *err) {
+/* Opens an empty file of our own beside `path`. */
+static hp_status db_open_new(const char *path, hp_db *db, hp_error *err) {
+    int fd;
     memset(db, 0, sizeof *db);
-    if (snprintf(db->path, sizeof db->path, "%s", path) >= (int)sizeof db->path)
-        return hp_fail(err, HP_ECREATE, "output path is longer than %zu bytes", sizeof db->path - 1);
-    snprintf(db->tmp, sizeof db->tmp, "%s.tmp", path);
-    unlink(db->tmp);
-    if (sqlite3_open_v2(db->tmp, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
-                        NULL) != SQLITE_OK) {
-        hp_fail(err, HP_ECREATE, "%s: cannot create: %s; check that the folder exists and is writable", path,
-                db->sql ? sqlite3_errmsg(db->sql) : "out of memory");
-        hp_db_close(db);
-        return HP_ECREATE;
-    }
+    HP_TRY(hp_new_file_create(path, db->tmp, &fd, err));
+    close(fd);
+    snprintf(db->path, sizeof db->path, "%s", path);
+    if (sqlite3_open_v2(db->tmp, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL) != SQLITE_OK)
+        return hp_fail(err, HP_ECREATE, "%s: cannot create: %s; check that the folder exists and is writable",
+                       path, db->sql ? sqlite3_errmsg(db->sql) : "out of memory");
     db_harden(db->sql);
-    char pragmas[160];
-    sqlite3_snprintf(sizeof pragmas, pragmas,
-                     "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA application_id=%d; PRAGMA "
-                     "user_version=%d;",
-                     HP_DB_APPLICATION, HP_DB_VERSION);
-    if (sqlite3_exec(db->sql, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(db->sql, hp_db_schema, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(db->sql, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
-        db_fail_write(db, "cannot write", err);
-        hp_db_close(db);
-        return HP_EIO;
-    }
     return HP_OK;
+}
+
+static hp_status db_begin(hp_db *db, const char *pragmas, const char *schema, hp_error *err) {
+    if (sqlite3_exec(db->sql, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF", NULL, NULL, NULL) ==
+            SQLITE_OK &&
+        sqlite3_exec(db->sql, pragmas, NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_exec(db->sql, schema, NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_exec(db->sql, "BEGIN", NULL, NULL, NULL) == SQLITE_OK)
+        return HP_OK;
+    db_fail_write(db, "cannot write", err);
+    return HP_EIO;
+}
+
+static hp_status db_create(const char *path, const char *pragmas, const char *schema, hp_db *db,
+                           hp_error *err) {
+    hp_status s = db_open_new(path, db, err);
+    if (s == HP_OK) s = db_begin(db, pragmas, schema, err);
+    if (s != HP_OK) hp_db_close(db);
+    return s;
+}
+
+hp_status hp_db_create(const char *path, hp_db *db, hp_error *err) {
+    char pragmas[80];
+    snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d", HP_DB_APPLICATION,
+             HP_DB_VERSION);
+    return db_create(path, pragmas, hp_db_schema, db, err);
+}
+
+hp_status hp_db_create_other(const char *path, const char *schema, hp_db *db, hp_error *err) {
+    return db_create(path, "", schema, db, err);
 }
 
 /* The schema of an open database as one text, read from its sqlite_schema. */

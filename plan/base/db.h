@@ -3,11 +3,11 @@
  *
  * Every file hplan writes has application_id HP_DB_APPLICATION, user_version HP_DB_VERSION and exactly the
  * STRICT tables of schema.c; a file with anything else in its schema is rejected. Writing goes to
- * "<path>.tmp", which hp_db_commit renames, so that an earlier file survives every failure. */
+ * a file beside it, which hp_db_commit renames, so that an earlier file survives every failure. */
 #ifndef HP_DB_H
 #define HP_DB_H
 
-#include "plan/base/status.h"
+#include "plan/base/new_file.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -17,14 +17,16 @@ enum { HP_DB_APPLICATION = 0x68706c6e /* "hpln" */, HP_DB_VERSION = 6 };
 
 typedef struct hp_db {
     sqlite3 *sql;
-    char path[4096]; /* final name */
-    char tmp[4104];  /* name while being written; "" when opened for reading or in place */
+    char path[HP_NEW_FILE_PATH];     /* final name */
+    char tmp[HP_NEW_FILE_TEMPORARY]; /* name while being written; "" when opened for reading or in place */
 } hp_db;
 
 extern const char hp_db_schema[]; /* schema.c */
 
-/* Creates `path`.tmp with the schema and begins a transaction. Errors: HP_ECREATE. */
+/* Creates a file beside `path` with the schema and begins a transaction. Errors: HP_ECREATE, HP_EIO. */
 hp_status hp_db_create(const char *path, hp_db *db, hp_error *err);
+/* The same with another program's schema: SQL. */
+hp_status hp_db_create_other(const char *path, const char *schema, hp_db *db, hp_error *err);
 /* Opens for reading, hardened: read-only, no-follow, defensive, untrusted schema, no triggers, views or
  * extensions, quick_check, schema equal to ours. Errors: HP_EDATA (missing, foreign, corrupted), naming the
  * file and the fix. */

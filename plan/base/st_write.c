@@ -1,12 +1,13 @@
 /* st_write.c - writes safetensors files under a temporary name, syncs and renames them; see st_write.h. */
 #include "plan/base/st_write.h"
 
+#include "plan/base/new_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -115,31 +116,15 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
-hp_status hp_safetensors_check_path(const char *path, hp_error *err) {
-    struct stat st;
-    char copy[PATH_MAX];
-    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy - 4) /* ".tmp" */
-        return hp_fail(err, HP_ECREATE, "the name '%.64s...' is too long; give a shorter one", path);
-    if (!*path) return hp_fail(err, HP_ECREATE, "the name of the file of weights is empty; give one");
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return hp_fail(err, HP_ECREATE, "%s is %s; give a file name", path,
-                       S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
-    if (access(dirname(copy), W_OK | X_OK) == 0) return HP_OK;
-    return hp_fail(err, HP_ECREATE, "cannot create %s: %s; give a path in an existing, writable folder", path,
-                   strerror(errno));
-}
-
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
                                      const hp_st_tensor *tensor, int n, const hp_st_source *source,
                                      hp_error *err) {
     const file_content content = {note, tensor, n_note, n, source};
-    char tmp[PATH_MAX];
-    HP_TRY(hp_safetensors_check_path(path, err));
-    snprintf(tmp, sizeof tmp, "%.*s.tmp", PATH_MAX - 5, path);
-    FILE *f = fopen(tmp, "wbe");
-    if (!f)
-        return hp_fail(err, HP_ECREATE, "cannot create %s: %s; give a path in an existing, writable folder",
-                       tmp, strerror(errno));
+    char tmp[HP_NEW_FILE_TEMPORARY];
+    int fd;
+    HP_TRY(hp_new_file_create(path, tmp, &fd, err));
+    FILE *f = fdopen(fd, "wb");
+    HP_ASSERT(f);
     hp_status s = write_body(f, tmp, &content, err);
     if (fclose(f) != 0 && s == HP_OK) s = io_failed(tmp, err);
     if (s == HP_OK && rename(tmp, path) != 0)

@@ -54,16 +54,13 @@ typedef struct hp_st_note { /* an entry of __metadata__ */
     const char *key, *text;
 } hp_st_note;
 
-/* Writes `path`.tmp, syncs it and renames it: an earlier file of that name stays intact on every failure.
+/* Writes a file beside `path`, syncs it and renames it: an earlier file of that name stays intact on every failure.
  * `tensor`: name (unique), dtype, n_dim and dim of each; count and data are not read. Metadata: the notes,
  * and "format": "pt" for PyTorch's tools unless a note overrides it. Errors: HP_ECREATE (cannot create, too
  * many names), HP_EIO (disk full), or the source's error. */
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
                                      const hp_st_tensor *tensor, int n, const hp_st_source *source,
                                      hp_error *err);
-/* Could `path` be written? Asked before the work whose result it will hold. Errors: HP_ECREATE. */
-hp_status hp_safetensors_check_path(const char *path, hp_error *err);
-
 /* The same without notes. */
 hp_status hp_safetensors_write(const char *path, const hp_st_tensor *tensor, int n,
                                const hp_st_source *source, hp_error *err);
