@@ -78,14 +78,11 @@ static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate
     f->batch = s->batch ? s->batch : hp_strategy_batch(&s->strategy, f->gpus);
     hp_eval *e = simulate_eval(arena, s, f->batch);
     f->list = HP_NEW(arena, hp_evaluation, 1);
-    hp_reject cap;
-    const int devices = s->n_count ? s->count[0] : 0;
-    HP_TRY(hp_evaluate(e, arena, &s->strategy, HP_EVAL_PLACED, f->list, err));
-    if (!f->list->reject.code && devices &&
-        !hp_strategy_legal(&s->strategy, s->graph, f->batch, devices, &cap))
-        f->list->reject = cap;
+    hp_question q = hp_eval_question(e, &s->strategy, s->n_count ? s->count[0] : 0);
+    q.batch = s->batch;
+    HP_TRY(hp_question_evaluate(e, &q, HP_EVAL_PLACED, arena, f->list, err));
     hp_reject *why = &f->list->reject;
-    if (why->code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &s->strategy, why, err));
+    if (why->code) HP_TRY(hp_search_fix(e, &q, HP_FIX_THOROUGH, why, err));
     f->searched = 1;
     if (!why->code) {
         f->n = 1;
@@ -122,7 +119,7 @@ static hp_status no_plan(const simulate_found *f, hp_error *err) {
         const bool memory = other->code == HP_REJECT_MEM, was = r->code == HP_REJECT_MEM;
         if (memory != was ? memory : other->count > r->count) r = other;
     }
-    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; smallest fix: %s", r->example,
+    return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; fix: %s", r->example,
                    hp_reject_text(r->code), r->limit, r->fix);
 }
 

@@ -64,8 +64,8 @@ static void verdict(const hp_evaluation *asked, const hp_evaluation *best, bool 
                     size_t n) {
     const hp_candidate *a = &asked->figures, *b = &best->figures;
     if (asked->reject.code) {
-        snprintf(out, n, "rejected: %s: %s; smallest fix: %s", hp_reject_text(asked->reject.code),
-                 asked->reject.limit, asked->reject.fix);
+        snprintf(out, n, "rejected: %s: %s; fix: %s", hp_reject_text(asked->reject.code), asked->reject.limit,
+                 asked->reject.fix);
     } else if (selected) {
         snprintf(out, n, "it is the selected one");
     } else if (is_ahead(a, b)) {
@@ -204,7 +204,9 @@ static hp_status evaluate_both(frame *f, const hp_plan *plan, const question *q,
     HP_TRY(hp_evaluate(e, f->arena, &q->strategy, HP_EVAL_PLACED, &a->asked, err));
     if (!o->cost) use_stored(q, &a->asked);
     hp_reject *why = &a->asked.reject;
-    if (why->code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &q->strategy, why, err));
+    const int asked = a->asked.figures.gpus, best = a->best.figures.gpus;
+    const hp_question rejected = hp_eval_question(e, &q->strategy, asked > best ? asked : best);
+    if (why->code) HP_TRY(hp_search_fix(e, &rejected, HP_FIX_THOROUGH, why, err));
     return is_selected(e, plan, q->batch, a, err);
 }
 
@@ -213,7 +215,7 @@ static hp_status why(frame *f, hp_error *err) {
     hp_plan plan;
     question q;
     answer a = {.selected = false};
-    char text[512], costs[128], machine[64];
+    char text[640], costs[128], machine[64];
     HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
     HP_TRY(read_question(f, &plan, &q, err));
     HP_TRY(evaluate_both(f, &plan, &q, &a, err));

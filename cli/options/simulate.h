@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "plan/graph/deploy.h"
+#include "sim/search/fix.h"
 #include "sim/search/predict.h"
 #include "sim/search/search.h"
 

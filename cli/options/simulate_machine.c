@@ -23,8 +23,9 @@ static hp_status parse_counts(const char *text, simulate_setup *s, hp_error *err
                       : hp_fail(err, HP_EUSAGE, "--gpus is empty; for example --gpus 8 or --gpus 1,2,4");
 }
 
+/* Of --gpus; a strategy with too many is rejected as such. */
 static int largest_count(const simulate_setup *s) {
-    int most = s->has_strategy ? hp_strategy_devices(&s->strategy) : 0;
+    int most = 0;
     for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
     return most;
 }
@@ -76,12 +77,14 @@ static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_
 static hp_status check_counts(simulate_setup *s, hp_error *err) {
     const int devices = hp_machine_devices(&s->machine);
     if (!s->n_count && !s->has_strategy) s->count[s->n_count++] = devices;
-    if (!s->machine.device.is_cpu && largest_count(s) > devices)
-        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; smallest fix: --gpus %d",
-                       largest_count(s), s->machine.name, devices, devices);
-    if (s->eval.straggler_rank >= largest_count(s))
+    const int asked = largest_count(s);
+    const int ranks = s->has_strategy ? hp_strategy_ranks(&s->strategy) : asked;
+    if (!s->machine.device.is_cpu && asked > devices)
+        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; give --gpus %d", asked, s->machine.name,
+                       devices, devices);
+    if (s->eval.straggler_rank >= ranks)
         return hp_fail(err, HP_EUSAGE, "--straggler: rank %d of %d; the ranks are 0 to %d",
-                       s->eval.straggler_rank, largest_count(s), largest_count(s) - 1);
+                       s->eval.straggler_rank, ranks, ranks - 1);
     return HP_OK;
 }
 

@@ -255,10 +255,9 @@ static hp_status check_precision(const simulate_setup *s, int prec, hp_error *er
     const hp_device_class *class = &s->machine.device;
     hp_reject why;
     if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
-        return hp_fail(err, HP_EUNAVAIL, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
-                       why.fix);
+        return hp_fail(err, HP_EUNAVAIL, "%s: %s; give %s", hp_reject_text(why.code), why.limit, why.fix);
     if (!hp_device_on_gpu(s->device) || hp_device_class_has(class, (hp_prec)prec)) return HP_OK;
-    return hp_fail(err, HP_EUNAVAIL, "%s: %s has no units for %s; smallest fix: --prec %s",
+    return hp_fail(err, HP_EUNAVAIL, "%s: %s has no units for %s; give --prec %s",
                    hp_reject_text(HP_REJECT_PREC), class->name, hp_prec_names[prec],
                    hp_device_class_has(class, HP_PREC_FP16) ? "fp16" : "fp32");
 }
@@ -353,7 +352,11 @@ hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int6
 
 hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch) {
     hp_eval_setup e = s->eval;
+    hp_plan *plan = HP_NEW(arena, hp_plan, 1);
+    *plan = simulate_plan(s, &s->strategy, batch);
+    plan->strategy.prec = s->graph->prec;
     e.graph = s->graph;
+    e.plan = plan;
     e.machine = &s->machine;
     e.mode = s->mode;
     e.dtype = s->dtype;

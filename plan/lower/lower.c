@@ -223,8 +223,7 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
     const bool trains = o->mode != HP_MODE_TRAIN || hp_graph_trains(g, &why);
     if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why) ||
         !hp_device_allows(o->device, s, g->deployed, &why))
-        return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
-                       why.fix);
+        return hp_fail(err, HP_EPLAN, "%s: %s", hp_reject_text(why.code), why.limit);
     hp_strategy whole = *s;
     hp_strategy_fill_cut(g, o->unit_cost, &whole);
     hp_lower_ctx c = {.arena = arena, .g = g, .s = &whole, .o = o, .n_vstage = s->stages * s->chunks};

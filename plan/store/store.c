@@ -149,8 +149,7 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
     HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
     if (!hp_strategy_legal(&plan->strategy, plan->graph, plan->batch, 0, &why) ||
         !hp_device_allows(plan->device, &plan->strategy, plan->graph->deployed, &why))
-        return hp_fail(err, HP_EPLAN, "%s: %s; smallest fix: %s", hp_reject_text(why.code), why.limit,
-                       why.fix);
+        return hp_fail(err, HP_EPLAN, "%s: %s", hp_reject_text(why.code), why.limit);
     hp_strategy_fill_cut(plan->graph, unit_cost, &plan->strategy);
     HP_TRY(build_program(arena, plan, (hp_mode)plan->mode, &plan->program, err));
     plan->eval = NULL;

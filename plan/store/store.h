@@ -43,7 +43,7 @@ typedef struct hp_candidate {
 typedef struct hp_rejected {
     hp_reject_code code;
     int64_t count;
-    char example[HP_STRATEGY_TEXT], limit[160], fix[160];
+    char example[HP_STRATEGY_TEXT], limit[160], fix[HP_FIX_TEXT];
 } hp_rejected;
 
 /* The network of a plan's net or model, image and classes; in inference deployed in the strategy's precision.

@@ -64,10 +64,14 @@ static bool all_alike(const int32_t choice[HP_TRAFFICS]) {
     return true;
 }
 
+bool hp_comm_is_auto(const int32_t choice[HP_TRAFFICS]) {
+    return choice[0] == HP_COMM_AUTO && all_alike(choice);
+}
+
 void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n) {
     out[0] = 0;
     if (all_alike(choice)) {
-        if (choice[0] != HP_COMM_AUTO) snprintf(out, n, "%s", hp_backend_names[choice[0] - 1]);
+        snprintf(out, n, "%s", hp_comm_is_auto(choice) ? "auto" : hp_backend_names[choice[0] - 1]);
         return;
     }
     for (int i = 0; i < HP_TRAFFICS; i++) {

@@ -25,7 +25,7 @@ typedef enum hp_traffic {
 enum { HP_COMM_AUTO = 0 }; /* a choice is this, or 1 + hp_backend */
 
 hp_status hp_comm_parse(const char *value, int32_t choice[HP_TRAFFICS], hp_error *err);
-/* Leaves `out` (of `n` bytes) empty where everything is `auto`. */
+bool hp_comm_is_auto(const int32_t choice[HP_TRAFFICS]);
 void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n);
 
 /* The back end of a choice on a device (NULL: one with MPI for its own) that `clients` ranks share. */

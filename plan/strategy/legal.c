@@ -1,5 +1,5 @@
 /* legal.c - which strategies are possible for a network, a batch and a number of devices; each refusal
- * carries its code, the limiting number and the smallest fix. */
+ * carries its code, the limiting number and the smallest change that meets the rule. */
 #include "plan/strategy/legal.h"
 #include "plan/strategy/rules_mpi4dl.h"
 
@@ -76,7 +76,7 @@ static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
     else
         hp_refuse(why, HP_REJECT_CUT, "cut sums to %lld, %.60s has %d units (hplan explain lists them)",
                   (long long)sum, c->g->net, c->g->n_unit);
-    return hp_fix(why, "leave out cut: balanced by cost");
+    return hp_fix(why, "cut=balanced");
 }
 
 /* "dp*micro", and what else divides the batch. */

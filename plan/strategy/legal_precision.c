@@ -15,9 +15,9 @@ bool hp_prec_allowed(int32_t prec, bool infer, const hp_device_info *device, hp_
     if (other && hp_device_computes(device, prec, infer)) return true;
     if (!other) {
         hp_refuse(why, HP_REJECT_PREC, "nothing trains in %s", hp_prec_names[prec]);
-        return hp_fix(why, "prec=fp32, or --mode infer");
+        return hp_fix(why, "--prec fp32, or --mode infer");
     }
     hp_refuse(why, HP_REJECT_PREC, "device %.20s does not %s in %s", device->name, infer ? "infer" : "train",
               hp_prec_names[prec]);
-    return hp_fix(why, "--device %s, or prec=fp32", other->name);
+    return hp_fix(why, "--device %s, or --prec fp32", other->name);
 }

@@ -9,10 +9,14 @@ typedef enum hp_reject_code {
     HP_REJECTS
 } hp_reject_code;
 
+enum { HP_FIX_TEXT = 320 };
+
 typedef struct hp_reject {
     hp_reject_code code;
     char limit[160]; /* the limiting number, in words */
-    char fix[160];   /* the smallest fix: keys and values to replace, or an option of the command */
+    /* What would meet the rule (plan/strategy/change.h); alternatives are joined by ", or ". hp_search_fix makes it
+     * a change that works, or says that none was found: only then is it shown. */
+    char fix[HP_FIX_TEXT];
 } hp_reject;
 
 /* "E-MEM"; HP_FEASIBLE: "". */

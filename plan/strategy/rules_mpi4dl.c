@@ -138,7 +138,7 @@ static bool stem_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
     const int cells = s->n_cut ? s->cut[0] : g->n_unit / s->stages;
     if (!is_net(g, "amoebanet") || cells > 3) return true;
     hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's first spatial stage has more than 3 cells, not %d", cells);
-    if (s->n_cut) return hp_fix(why, "leave out cut: balanced by cost");
+    if (s->n_cut) return hp_fix(why, "cut=balanced");
     return g->n_unit / 4 > s->n_sp ? hp_fix(why, "stages=%d", g->n_unit / 4) : hp_fix(why, "sp=1x1");
 }
 

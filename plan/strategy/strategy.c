@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { MAX_DEGREE = 65536, DEFAULT_FUSE = 25000000, DEFAULT_GEMS = 2 };
+static const char BALANCED[] = "balanced", NO_TILES[] = "none"; /* cut by cost; not spatial */
 
 static const char *const sched_names[] = {"lp", "gpipe", "1f1b", "interleaved", "zb", "gems", NULL};
 static const char *const recompute_names[] = {"none", "boundary", "full", "except-last", NULL};
@@ -16,10 +17,12 @@ static const char *const bn_names[] = {"sync", "all", "local", NULL};
 
 typedef struct key key;
 
-/* How the values of a kind of key are read and written. `print` leaves `value` empty for the default. */
+/* How the values of a kind of key are read and written, and whether the canonical string leaves them out: where
+ * they are the default, or what other keys imply. */
 typedef struct key_kind {
     hp_status (*parse)(const key *k, const char *value, hp_strategy *s, hp_error *err);
     void (*print)(const key *k, const hp_strategy *s, char *value);
+    bool (*omits)(const key *k, const hp_strategy *s);
 } key_kind;
 
 struct key {
@@ -50,15 +53,20 @@ static hp_status parse_degree(const key *k, const char *value, hp_strategy *s, h
 }
 
 static void print_degree(const key *k, const hp_strategy *s, char *value) {
-    if (*field(s, k) != 1) snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+    snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
 }
 
-static void print_gems(const key *k, const hp_strategy *s, char *value) {
-    if (s->gems != (s->sched == HP_SCHED_GEMS ? DEFAULT_GEMS : 1))
-        snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+static bool is_one(const key *k, const hp_strategy *s) {
+    return *field(s, k) == 1;
 }
 
-static const key_kind degree = {parse_degree, print_degree}, gems_kind = {parse_degree, print_gems};
+static bool is_default_gems(const key *k, const hp_strategy *s) {
+    (void)k;
+    return s->gems == (s->sched == HP_SCHED_GEMS ? DEFAULT_GEMS : 1);
+}
+
+static const key_kind degree = {parse_degree, print_degree, is_one},
+                      gems_kind = {parse_degree, print_degree, is_default_gems};
 
 /* --- names --- */
 
@@ -78,7 +86,11 @@ static hp_status parse_name(const key *k, const char *value, hp_strategy *s, hp_
 }
 
 static void print_name(const key *k, const hp_strategy *s, char *value) {
-    if (*field(s, k)) snprintf(value, HP_STRATEGY_TEXT, "%s", k->names[*field(s, k)]);
+    snprintf(value, HP_STRATEGY_TEXT, "%s", k->names[*field(s, k)]);
+}
+
+static bool is_zero(const key *k, const hp_strategy *s) {
+    return *field(s, k) == 0;
 }
 
 static hp_sched plain_sched(const hp_strategy *s) {
@@ -92,13 +104,14 @@ static hp_sched implied_sched(const hp_strategy *s) {
 }
 
 /* Only the contract's defaults are left out, and only where reading brings them back. */
-static void print_sched(const key *k, const hp_strategy *s, char *value) {
+static bool is_implied_sched(const key *k, const hp_strategy *s) {
+    (void)k;
     const hp_sched sched = (hp_sched)s->sched;
-    if (sched != plain_sched(s) || sched != implied_sched(s))
-        snprintf(value, HP_STRATEGY_TEXT, "%s", k->names[sched]);
+    return sched == plain_sched(s) && sched == implied_sched(s);
 }
 
-static const key_kind name = {parse_name, print_name}, sched_kind = {parse_name, print_sched};
+static const key_kind name = {parse_name, print_name, is_zero},
+                      sched_kind = {parse_name, print_name, is_implied_sched};
 
 /* --- lists --- */
 
@@ -107,6 +120,7 @@ static hp_status parse_cut(const key *k, const char *value, hp_strategy *s, hp_e
     char copy[HP_STRATEGY_TEXT], *rest = copy;
     snprintf(copy, sizeof copy, "%s", value);
     s->n_cut = 0;
+    if (strcmp(value, BALANCED) == 0) return HP_OK;
     if (!copy[0])
         return hp_fail(err, HP_EUSAGE,
                        "strategy: cut is empty; write units per stage, for example cut=9:9:9:11");
@@ -122,9 +136,15 @@ static hp_status parse_cut(const key *k, const char *value, hp_strategy *s, hp_e
 
 static void print_cut(const key *k, const hp_strategy *s, char *value) {
     (void)k;
-    if ((int64_t)s->stages * s->chunks == 1) return; /* one stage takes all units */
+    if (!s->n_cut) strcpy(value, BALANCED);
     for (int i = 0; i < s->n_cut; i++)
         snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "", s->cut[i]);
+}
+
+/* One stage takes all units. */
+static bool is_balanced(const key *k, const hp_strategy *s) {
+    (void)k;
+    return !s->n_cut || (int64_t)s->stages * s->chunks == 1;
 }
 
 /* "ROWSxCOLS" */
@@ -147,6 +167,7 @@ static hp_status parse_tiles(const key *k, const char *value, hp_strategy *s, hp
     char copy[HP_STRATEGY_TEXT], *rest = copy;
     snprintf(copy, sizeof copy, "%s", value);
     s->n_sp = 0;
+    if (strcmp(value, NO_TILES) == 0) return HP_OK;
     for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
         if (s->n_sp == HP_MAX_SPATIAL)
             return hp_fail(err, HP_EUSAGE, "strategy: sp has more than %d entries", HP_MAX_SPATIAL);
@@ -158,12 +179,19 @@ static hp_status parse_tiles(const key *k, const char *value, hp_strategy *s, hp
 
 static void print_tiles(const key *k, const hp_strategy *s, char *value) {
     (void)k;
+    if (!s->n_sp) strcpy(value, NO_TILES);
     for (int i = 0; i < s->n_sp; i++)
         snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%dx%d", i ? ":" : "",
                  s->sp_rows[i], s->sp_cols[i]);
 }
 
-static const key_kind cut_list = {parse_cut, print_cut}, tile_list = {parse_tiles, print_tiles};
+static bool has_no_tiles(const key *k, const hp_strategy *s) {
+    (void)k;
+    return s->n_sp == 0;
+}
+
+static const key_kind cut_list = {parse_cut, print_cut, is_balanced},
+                      tile_list = {parse_tiles, print_tiles, has_no_tiles};
 
 /* --- bytes --- */
 
@@ -177,12 +205,16 @@ static hp_status parse_fuse(const key *k, const char *value, hp_strategy *s, hp_
 static void print_fuse(const key *k, const hp_strategy *s, char *value) {
     (void)k;
     const bool round = s->fuse_bytes % 1000000 == 0;
-    if (s->fuse_bytes != DEFAULT_FUSE)
-        snprintf(value, HP_STRATEGY_TEXT, "%lld%s", (long long)(s->fuse_bytes / (round ? 1000000 : 1)),
-                 round ? "M" : "");
+    snprintf(value, HP_STRATEGY_TEXT, "%lld%s", (long long)(s->fuse_bytes / (round ? 1000000 : 1)),
+             round ? "M" : "");
 }
 
-static const key_kind fuse_size = {parse_fuse, print_fuse};
+static bool is_default_fuse(const key *k, const hp_strategy *s) {
+    (void)k;
+    return s->fuse_bytes == DEFAULT_FUSE;
+}
+
+static const key_kind fuse_size = {parse_fuse, print_fuse, is_default_fuse};
 
 /* --- precision --- */
 
@@ -197,7 +229,7 @@ static hp_status parse_prec(const key *k, const char *value, hp_strategy *s, hp_
     return parse_name(k, value, s, err);
 }
 
-static const key_kind prec_kind = {parse_prec, print_name};
+static const key_kind prec_kind = {parse_prec, print_name, is_zero};
 
 /* --- back ends --- */
 
@@ -211,15 +243,23 @@ static void print_comm(const key *k, const hp_strategy *s, char *value) {
     hp_comm_text(s->comm, value, HP_STRATEGY_TEXT);
 }
 
-static const key_kind comm_kind = {parse_comm, print_comm};
+static bool is_auto(const key *k, const hp_strategy *s) {
+    (void)k;
+    return hp_comm_is_auto(s->comm);
+}
+
+static const key_kind comm_kind = {parse_comm, print_comm, is_auto};
 
 /* --- units --- */
 
-static void print_deep(const key *k, const hp_strategy *s, char *value) {
-    if (*field(s, k)) snprintf(value, HP_STRATEGY_TEXT, "%d", *field(s, k));
+/* 0: as many as the first stage has. */
+static hp_status parse_deep(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    if (strcmp(value, "0") != 0) return parse_degree(k, value, s, err);
+    set_field(s, k, 0);
+    return HP_OK;
 }
 
-static const key_kind deep_kind = {parse_degree, print_deep};
+static const key_kind deep_kind = {parse_deep, print_degree, is_zero};
 
 /* --- keys of later versions --- */
 
@@ -231,10 +271,16 @@ static hp_status parse_later(const key *k, const char *value, hp_strategy *s, hp
 }
 
 static void print_later(const key *k, const hp_strategy *s, char *value) {
-    (void)k, (void)s, (void)value;
+    (void)s;
+    strcpy(value, k->only);
 }
 
-static const key_kind later = {parse_later, print_later};
+static bool is_only(const key *k, const hp_strategy *s) {
+    (void)k, (void)s;
+    return true;
+}
+
+static const key_kind later = {parse_later, print_later, is_only};
 
 /* --- the table --- */
 
@@ -339,15 +385,60 @@ bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b) {
     return strcmp(hp_strategy_text(a, x), hp_strategy_text(b, y)) == 0;
 }
 
+/* A key and its value behind those that are there. */
+static void append_key(const key *k, const hp_strategy *s, char *out) {
+    char value[HP_STRATEGY_TEXT] = "";
+    const size_t n = strlen(out);
+    k->kind->print(k, s, value);
+    snprintf(out + n, HP_STRATEGY_TEXT - n, "%s%s=%s", n ? "," : "", k->name, value);
+}
+
 const char *hp_strategy_text(const hp_strategy *s, char *out) {
     const hp_strategy c = hp_strategy_canonical(s);
     out[0] = 0;
-    for (int i = 0; i < N_KEYS; i++) {
-        char value[HP_STRATEGY_TEXT] = "";
-        keys[i].kind->print(&keys[i], &c, value);
-        const size_t n = strlen(out);
-        if (value[0]) snprintf(out + n, HP_STRATEGY_TEXT - n, "%s%s=%s", n ? "," : "", keys[i].name, value);
-    }
+    for (int i = 0; i < N_KEYS; i++)
+        if (!keys[i].kind->omits(&keys[i], &c)) append_key(&keys[i], &c, out);
     if (!out[0]) strcpy(out, "dp=1");
     return out;
+}
+
+/* --- changes --- */
+
+static bool differs(const key *k, const hp_strategy *a, const hp_strategy *b) {
+    char x[HP_STRATEGY_TEXT] = "", y[HP_STRATEGY_TEXT] = "";
+    const bool a_omits = k->kind->omits(k, a), b_omits = k->kind->omits(k, b);
+    if (a_omits || b_omits) return a_omits != b_omits; /* what both leave out follows from other keys */
+    k->kind->print(k, a, x);
+    k->kind->print(k, b, y);
+    return strcmp(x, y) != 0;
+}
+
+int hp_strategy_change(const hp_strategy *from, const hp_strategy *to, char *out) {
+    const hp_strategy a = hp_strategy_canonical(from), b = hp_strategy_canonical(to);
+    int n = 0;
+    out[0] = 0;
+    for (int i = 0; i < N_KEYS; i++) {
+        if (!differs(&keys[i], &a, &b)) continue;
+        append_key(&keys[i], &b, out);
+        n++;
+    }
+    return n;
+}
+
+hp_status hp_strategy_replace(hp_strategy *s, const char *items, hp_error *err) {
+    char copy[HP_STRATEGY_TEXT], all[2 * HP_STRATEGY_TEXT], *rest = NULL;
+    bool replaced[N_KEYS] = {false};
+    const hp_strategy c = hp_strategy_canonical(s);
+    snprintf(copy, sizeof copy, "%s", items);
+    for (char *item = strtok_r(copy, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        item[strcspn(item, "=")] = 0;
+        const key *k = find_key(item);
+        if (k) replaced[k - keys] = true;
+    }
+    all[0] = 0;
+    for (int i = 0; i < N_KEYS; i++)
+        if (!replaced[i] && !keys[i].kind->omits(&keys[i], &c)) append_key(&keys[i], &c, all);
+    const size_t n = strlen(all);
+    snprintf(all + n, sizeof all - n, "%s%s", n ? "," : "", items);
+    return hp_strategy_parse(all, s, err);
 }

@@ -64,6 +64,11 @@ hp_status hp_strategy_parse(const char *text, hp_strategy *s, hp_error *err);
 /* Canonical string, defaults omitted; "dp=1" for the all-default strategy. `out` holds HP_STRATEGY_TEXT
  * bytes. */
 const char *hp_strategy_text(const hp_strategy *s, char *out);
+/* The keys that replace those of one strategy to make it another, as "recompute=full,micro=4", and how many
+ * they are; a default is written out. `out` holds HP_STRATEGY_TEXT bytes. */
+int hp_strategy_change(const hp_strategy *from, const hp_strategy *to, char *out);
+/* The other way: `items` is "key=value,key=value". */
+hp_status hp_strategy_replace(hp_strategy *s, const char *items, hp_error *err);
 bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b);
 /* The same strategy without what makes no difference: trailing stages of one tile, the schedule of a pipeline
  * of one position (every order is gradient accumulation there). */

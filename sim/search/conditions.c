@@ -8,6 +8,7 @@ static const char format[] = "rules %d eager %d limit %lld jitter %lg straggler 
 
 void hp_conditions_of_plan(const hp_plan *plan, hp_eval_setup *e) {
     e->graph = plan->graph;
+    e->plan = plan;
     e->machine = &plan->machine;
     e->mode = (hp_mode)plan->mode;
     e->dtype = (hp_dtype)plan->dtype;

@@ -11,6 +11,8 @@
 
 typedef struct hp_eval_setup {
     const hp_graph *graph;
+    const hp_plan
+        *plan; /* what the graph was built from, so that a fix may build another; NULL: it keeps it */
     const hp_machine *machine;
     const hp_cost_table *table;
     hp_mode mode;
@@ -51,6 +53,8 @@ typedef struct hp_evaluation {
 
 /* Bounds and an estimate without lowering (estimate.h). */
 hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, hp_error *err);
+/* Do the rules, the device and the network allow it on at most n_devices (0: any number)? Everything but memory. */
+bool hp_eval_allows(const hp_eval_setup *setup, const hp_strategy *s, int n_devices, hp_reject *why);
 /* What a rank may use. */
 hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s);
 

@@ -25,19 +25,18 @@ static double round_up_digits(double bytes) {
 
 static bool refuse(hp_reject *why, const char *who, double bytes, double has) {
     char a[32], b[32];
-    const double needs = round_up_digits(bytes);
+    memset(why, 0, sizeof *why);
     why->code = HP_REJECT_MEM;
-    snprintf(why->limit, sizeof why->limit, "%s needs %s, has %s", who, hp_format_bytes(needs, a),
+    snprintf(why->limit, sizeof why->limit, "%s %s, has %s", who, hp_format_bytes(round_up_digits(bytes), a),
              hp_format_bytes(has, b));
-    snprintf(why->fix, sizeof why->fix, "a device or a --memory-limit of %s", a);
     return false;
 }
 
 bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position, int positions,
                       double bytes) {
-    char who[40];
-    snprintf(who, sizeof who, positions > 1 ? "a rank of stage %d" : "a rank", position);
-    memset(why, 0, sizeof *why);
+    char who[60];
+    snprintf(who, sizeof who, positions > 1 ? "a rank of stage %d needs at least" : "a rank needs at least",
+             position);
     return refuse(why, who, bytes, (double)limit->rank_bytes);
 }
 
@@ -65,11 +64,12 @@ bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_
     for (int r = 1; r < d->n_role; r++)
         if (d->by_role[r] > d->by_role[fullest]) fullest = r;
     if (d->by_role[fullest] > limit->rank_bytes) {
-        char who[40];
-        snprintf(who, sizeof who, d->n_role > 1 ? "rank %d of a replica" : "a rank", fullest);
+        char who[60];
+        snprintf(who, sizeof who, d->n_role > 1 ? "rank %d of a replica needs" : "a rank needs", fullest);
         return refuse(why, who, (double)d->by_role[fullest], (double)limit->rank_bytes);
     }
     if (limit->node_bytes == 0) return true;
     const double node = fullest_node(m, d);
-    return node <= (double)limit->node_bytes ? true : refuse(why, "a node", node, (double)limit->node_bytes);
+    return node <= (double)limit->node_bytes ? true
+                                             : refuse(why, "a node needs", node, (double)limit->node_bytes);
 }

@@ -20,7 +20,7 @@ typedef struct hp_memory_demand {
     int n_role, dp, clients; /* dp: data replicas, clients included */
 } hp_memory_demand;
 
-/* False: why gets E-MEM, the limiting number and the smallest fix. */
+/* False: why gets E-MEM, the limiting number. */
 bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d,
                     hp_reject *why);
 /* The same of one number: what a rank of this position needs at least. */

@@ -2,16 +2,17 @@
 #include "sim/search/predict.h"
 
 #include "sim/search/conditions.h"
-#include "sim/search/search.h"
+#include "sim/search/fix.h"
 #include "sim/timeline.h"
 #include "traces/trace.h"
 
 #include <string.h>
 
-static hp_status refuse(hp_eval *e, hp_evaluation *v, hp_error *err) {
-    if (v->reject.code == HP_REJECT_MEM) HP_TRY(hp_search_memory_fix(e, &v->strategy, &v->reject, err));
-    return hp_fail(err, HP_EPLAN, "%s: %s: %s; smallest fix: %s", v->figures.strategy,
-                   hp_reject_text(v->reject.code), v->reject.limit, v->reject.fix);
+static hp_status refuse(hp_eval *e, const hp_strategy *asked, hp_evaluation *v, hp_error *err) {
+    const hp_question q = hp_eval_question(e, asked, 0);
+    HP_TRY(hp_search_fix(e, &q, HP_FIX_THOROUGH, &v->reject, err));
+    return hp_fail(err, HP_EPLAN, "%s: %s: %s; fix: %s", v->figures.strategy, hp_reject_text(v->reject.code),
+                   v->reject.limit, v->reject.fix);
 }
 
 /* The upper and lower ends stay those of the evaluation; the middle is the stored trace's. */
@@ -29,7 +30,7 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup,
     hp_conditions_of_plan(plan, &out->setup);
     hp_eval *e = hp_eval_new(arena, &out->setup);
     HP_TRY(hp_evaluate(e, arena, &plan->strategy, HP_EVAL_PLACED, &out->evaluation, err));
-    if (out->evaluation.reject.code) return refuse(e, &out->evaluation, err);
+    if (out->evaluation.reject.code) return refuse(e, &plan->strategy, &out->evaluation, err);
     plan->strategy = out->evaluation.strategy; /* with its cut, where that is not the plain one */
     set_step(plan, out);
     const double *unit_cost;

@@ -3,6 +3,8 @@
  * branch and bound; Calculon, Isaev et al. 2023, evaluates all). */
 #include "sim/search/search.h"
 
+#include "sim/search/fix.h"
+
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -73,7 +75,6 @@ static void count_reject(search *s, const hp_reject *why, const hp_strategy *str
     s->miss[i] = miss;
     hp_strategy_text(strategy, r->example);
     snprintf(r->limit, sizeof r->limit, "%s", why->limit);
-    snprintf(r->fix, sizeof r->fix, "%s", why->fix);
 }
 
 /* --- all points, without lowering --- */
@@ -344,15 +345,17 @@ static hp_status last_resort(search *s, hp_error *err) {
     return HP_OK;
 }
 
-/* The example of E-MEM gets a fix that was tried. */
-static hp_status explain_memory(search *s, hp_error *err) {
+/* The examples get fixes that were tried. */
+static hp_status explain_rejects(search *s, hp_error *err) {
     for (int i = 0; i < s->r->n_rejected; i++) {
         hp_rejected *r = &s->r->rejected[i];
         hp_strategy example;
-        if (r->code != HP_REJECT_MEM || hp_strategy_parse(r->example, &example, NULL) != HP_OK) continue;
+        if (hp_strategy_parse(r->example, &example, NULL) != HP_OK) continue;
+        const hp_question q = hp_eval_question(s->eval, &example, s->space->n_devices);
         hp_reject why = {.code = r->code};
-        snprintf(why.fix, sizeof why.fix, "%s", r->fix);
-        HP_TRY(hp_search_memory_fix(s->eval, &example, &why, err));
+        snprintf(why.limit, sizeof why.limit, "%s", r->limit);
+        HP_TRY(hp_search_fix(s->eval, &q, HP_FIX_QUICK, &why, err));
+        snprintf(r->limit, sizeof r->limit, "%s", why.limit);
         snprintf(r->fix, sizeof r->fix, "%s", why.fix);
     }
     return HP_OK;
@@ -382,7 +385,7 @@ hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp
     s.space = space;
     HP_TRY(place_kept(&s, err));
     if (space->graph->deployed && s.short_of_memory && !s.r->n) HP_TRY(last_resort(&s, err));
-    return explain_memory(&s, err);
+    return explain_rejects(&s, err);
 }
 
 typedef struct ranked {

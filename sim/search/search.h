@@ -56,7 +56,4 @@ hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth
  * anew: intervals that overlap the one ranked before. Two counts of gpus never tie. */
 void hp_search_rank(hp_evaluation *list, int n, hp_sort sort);
 
-/* The smallest change that makes a too large strategy fit, tried out: "recompute=full -> 3.1 GB". */
-hp_status hp_search_memory_fix(hp_eval *e, const hp_strategy *s, hp_reject *why, hp_error *err);
-
 #endif

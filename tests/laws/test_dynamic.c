@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/plan/follow_fix.h"
+#include "plan/strategy/change.h"
 
 static const char *const nets[] = {"cnn", "resnet18", "mobilenetv2", "densenet121", "unet:8"};
 enum { N_NETS = sizeof nets / sizeof *nets };
@@ -115,7 +115,7 @@ static void what_cuts_maps_is_refused(void **state) {
     hp_arena *a = hp_arena_new();
     const hp_graph *d = deployed(a, "resnet18", HP_PREC_INT8_DYNAMIC, NULL);
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
-        question q = {.batch = 8};
+        hp_question q = {.batch = 8};
         hp_reject why;
         assert_int_equal(hp_strategy_parse(some[i].strategy, &q.s, NULL), HP_OK);
         q.s.prec = HP_PREC_INT8_DYNAMIC;
@@ -124,7 +124,7 @@ static void what_cuts_maps_is_refused(void **state) {
         if (!legal) assert_int_equal(why.code, HP_REJECT_PREC);
         if (!legal) assert_string_equal(why.fix, some[i].fix);
         for (int k = 0; k < 4 && !hp_strategy_legal(&q.s, d, q.batch, 0, &why); k++)
-            assert_true(follow_fix(why.fix, &q));
+            assert_int_equal(hp_change_apply(&q, why.fix, NULL), HP_OK);
         assert_true(hp_strategy_legal(&q.s, d, q.batch, 0, NULL));
     }
     hp_arena_free(a);

@@ -1,6 +1,6 @@
 /* test_rules.c - MPI4DL's verdicts, as its code (v0.6) and its authors' thesis state them. */
 #include "plan/strategy/rules_mpi4dl.h"
-#include "tests/support/plan/follow_fix.h"
+#include "plan/strategy/change.h"
 #include "tests/support/plan/random_net.h"
 
 #include <setjmp.h>
@@ -203,13 +203,13 @@ static void fixes_lead_to_what_mpi4dl_runs(void **state) {
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         dice d = {seed, 0};
         const int groups = roll(&d, 1, 12);
-        question q = {random_strategy_of(&d, g, groups, 200, DRAW_ALL), 0, 0};
+        hp_question q = {.s = random_strategy_of(&d, g, groups, 200, DRAW_ALL)};
         hp_reject why;
         int steps = 0;
         for (; steps < 20; steps++) {
             q.batch = hp_strategy_batch(&q.s, groups);
             if (hp_rules_allow(HP_RULES_MPI4DL, &q.s, g, q.batch, 0, &why)) break;
-            if (!follow_fix(why.fix, &q)) fail_msg("'%s' is no fix", why.fix);
+            if (hp_change_apply(&q, why.fix, NULL) != HP_OK) fail_msg("'%s' is no fix", why.fix);
         }
         if (steps == 20) fail_msg("no end: %s: %s", why.limit, why.fix);
     }

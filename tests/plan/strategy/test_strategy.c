@@ -1,8 +1,9 @@
 /* test_strategy.c - strategy strings: canonical, stable, refused with reasons. Legality: every refusal names
  * a limit and a fix, and following the fixes ends in a legal strategy. */
 #include "plan/strategy/layout.h"
-#include "tests/support/plan/follow_fix.h"
+#include "plan/strategy/change.h"
 #include "tests/support/plan/random_net.h"
+#include "tests/support/plan/wild_strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,17 +135,17 @@ static void the_longest_strategy_has_room(void **state) {
 /* --- legality --- */
 
 /* Follows the fixes to a legal strategy; returns how many. */
-static int repair(question q, const hp_graph *g) {
+static int repair(hp_question q, const hp_graph *g) {
     char before[HP_STRATEGY_TEXT];
     hp_reject why;
     for (int steps = 0; steps < 20; steps++) {
-        if (hp_strategy_legal(&q.s, g, q.batch, q.devices, &why)) {
+        if (hp_strategy_legal(&q.s, g, q.batch, q.n_devices, &why)) {
             assert_int_equal(why.code, HP_FEASIBLE);
             return steps;
         }
         assert_true(why.code && why.limit[0] && why.fix[0]);
         assert_true(strlen(why.limit) < sizeof why.limit - 1 && strlen(why.fix) < sizeof why.fix - 1);
-        if (!follow_fix(why.fix, &q)) fail_msg("'%s' is no fix", why.fix);
+        if (hp_change_apply(&q, why.fix, NULL) != HP_OK) fail_msg("'%s' is no fix", why.fix);
     }
     fail_msg("%s: no end: %s: %s", hp_strategy_text(&q.s, before), why.limit, why.fix);
     return -1;
@@ -189,11 +190,11 @@ static void refusals_name_the_limit_and_a_fix_that_works(void **state) {
     hp_graph *g = NULL;
     assert_int_equal(hp_net_build(arena, "resnet18", 64, 64, 10, &g, &err), HP_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        question q = {.batch = bad[i].batch, .devices = bad[i].devices};
+        hp_question q = {.batch = bad[i].batch, .n_devices = bad[i].devices};
         hp_reject why;
         assert_int_equal(hp_strategy_parse(bad[i].text, &q.s, &err), HP_OK);
-        assert_false(hp_strategy_legal(&q.s, g, q.batch, q.devices, NULL));
-        assert_false(hp_strategy_legal(&q.s, g, q.batch, q.devices, &why));
+        assert_false(hp_strategy_legal(&q.s, g, q.batch, q.n_devices, NULL));
+        assert_false(hp_strategy_legal(&q.s, g, q.batch, q.n_devices, &why));
         assert_string_equal(hp_reject_text(why.code), bad[i].code);
         if (bad[i].fix) assert_string_equal(why.fix, bad[i].fix);
         assert_true(repair(q, g) > 0);
@@ -202,25 +203,6 @@ static void refusals_name_the_limit_and_a_fix_that_works(void **state) {
 }
 
 /* Everything a user may try is either legal or one fix after the other away from it. */
-static hp_strategy wild_strategy(dice *d) {
-    static const int32_t sizes[] = {1, 1, 1, 2, 3, 4, 7, 64, 65536};
-    hp_strategy s = hp_strategy_default();
-    int32_t *degree[] = {&s.dp, &s.stages, &s.chunks, &s.cp, &s.ldp, &s.micro, &s.gems, &s.halo, &s.clients};
-    for (size_t i = 0; i < sizeof degree / sizeof degree[0]; i++) *degree[i] = sizes[roll(d, 0, 8)];
-    s.sched = roll(d, 0, 5);
-    s.recompute = roll(d, 0, 3);
-    s.tail = roll(d, 0, 1);
-    s.bn = roll(d, 0, 2);
-    s.n_sp = coin(d) ? 0 : roll(d, 1, HP_MAX_SPATIAL);
-    for (int i = 0; i < s.n_sp; i++) {
-        s.sp_rows[i] = sizes[roll(d, 0, 8)];
-        s.sp_cols[i] = sizes[roll(d, 0, 8)];
-    }
-    s.n_cut = coin(d) ? 0 : roll(d, 1, 6);
-    for (int i = 0; i < s.n_cut; i++) s.cut[i] = sizes[roll(d, 0, 8)];
-    return s;
-}
-
 static void fixes_lead_to_a_legal_strategy(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -229,7 +211,7 @@ static void fixes_lead_to_a_legal_strategy(void **state) {
     assert_int_equal(hp_net_build(arena, "resnet101", 64, 64, 10, &big, &err), HP_OK);
     for (uint64_t seed = 1; seed <= 5000; seed++) {
         dice d = {seed, 0};
-        const question q = {wild_strategy(&d), roll(&d, 1, 100), coin(&d) ? roll(&d, 1, 100) : 0};
+        const hp_question q = {wild_strategy(&d), roll(&d, 1, 100), coin(&d) ? roll(&d, 1, 100) : 0};
         repair(q, seed % 4 ? big : tiny);
     }
     hp_arena_free(arena);

@@ -2,6 +2,7 @@
  * trying everything. */
 #include "plan/graph/deploy.h"
 #include "sim/search/depths.h"
+#include "sim/search/fix.h"
 #include "sim/search/search.h"
 
 #include <limits.h>
@@ -100,7 +101,8 @@ static void strips_are_a_fix(void **state) {
     hp_strategy s = hp_strategy_default();
     assert_int_equal(hp_evaluate(e, w.arena, &s, HP_EVAL_PLACED, &v, &err), HP_OK);
     assert_int_equal(v.reject.code, HP_REJECT_MEM);
-    assert_int_equal(hp_search_memory_fix(e, &s, &v.reject, &err), HP_OK);
+    const hp_question q = hp_eval_question(e, &s, 1);
+    assert_int_equal(hp_search_fix(e, &q, HP_FIX_THOROUGH, &v.reject, &err), HP_OK);
     assert_int_equal(strncmp(v.reject.fix, "strips=", 7), 0);
     s.strips = atoi(v.reject.fix + 7);
     assert_int_equal(hp_evaluate(e, w.arena, &s, HP_EVAL_PLACED, &v, &err), HP_OK);
