@@ -70,8 +70,8 @@ static void text_bound(const hp_evaluation *e, char out[64]) {
     snprintf(out, 64, "%s", name);
 }
 
-static const column columns[] = {{"ms/step", 8, 0, text_step},  {"(low-high)", 13, 4, text_interval},
-                                 {"img/s", 7, 0, text_images},  {"mem/rank", 9, 0, text_memory},
+static const column columns[] = {{"ms/step", 8, 0, text_step},  {"(low-high)", 14, 4, text_interval},
+                                 {"img/s", 9, 0, text_images},  {"mem/rank", 9, 0, text_memory},
                                  {"bubble", 7, 3, text_bubble}, {"comm*", 7, 2, text_comm},
                                  {"meas", 5, 1, text_measured}, {"bound by", 11, 0, text_bound}};
 enum { N_COLUMN = sizeof columns / sizeof columns[0], NUMBER_WIDTH = 4, GPUS_WIDTH = 6, MOST_DROP = 4 };

@@ -4,6 +4,7 @@
 #include "plan/machine/json.h"
 
 #include "plan/base/nearest.h"
+#include "plan/base/text.h"
 #include "plan/machine/data_sheets.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ typedef struct reading {
 
 static void __attribute__((format(printf, 2, 3))) complain(reading *r, const char *format, ...) {
     const size_t used = strlen(r->problems);
-    char text[256];
+    char text[320];
     va_list words;
     va_start(words, format);
     vsnprintf(text, sizeof text, format, words);
@@ -120,17 +121,31 @@ static bool read_value(reading *r, const machine_field *f, const json_t *value) 
 
 /* --- objects --- */
 
+/* A field that begins as the key does, or the other way round: "memory" is "memory_bytes". */
+static const char *begins_alike(const char *key, const char *const *name, int n) {
+    for (int i = 0; i < n; i++) {
+        const size_t a = strlen(key), b = strlen(name[i]);
+        if (a > 2 && strncmp(key, name[i], a < b ? a : b) == 0) return name[i];
+    }
+    return NULL;
+}
+
 static void refuse_key(reading *r, const char *group, const char *key) {
     const char *names[2 * MACHINE_FIELDS];
+    char all[160] = "";
     int n = 0;
     for (int i = 0; i < MACHINE_FIELDS; i++) {
         const machine_field *f = &machine_fields[i];
-        if (strcmp(f->group, group) == 0) names[n++] = f->key;
-        if (!*group && *f->group) names[n++] = f->group;
+        const bool here = strcmp(f->group, group) == 0;
+        const char *name = here ? f->key : f->group;
+        if (*name && (here || !*group) && (n == 0 || strcmp(names[n - 1], name) != 0)) names[n++] = name;
     }
     const char *near = hp_nearest(key, names, n);
-    complain(r, "there is no field \"%.40s%s%.40s\"%s%s%s", group, *group ? "." : "",
-             is_printable(key) ? key : "?", near ? " (\"" : "", near ? near : "", near ? "\"?)" : "");
+    if (!near) near = begins_alike(key, names, n);
+    for (int i = 0; i < n && !near; i++)
+        hp_text_add((hp_text){all, sizeof all}, "%s%s", i ? ", " : "", names[i]);
+    complain(r, "there is no field \"%.40s%s%.40s\" (%s)", group, *group ? "." : "",
+             is_printable(key) ? key : "?", near ? near : all);
 }
 
 static bool is_group(const char *key) {
