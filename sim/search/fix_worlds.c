@@ -51,3 +51,14 @@ fix_world *fix_world_of(fix_worlds *w, const hp_question *q) {
     w->first = one;
     return one->eval ? one : NULL;
 }
+
+/* Cores may be shared, GPUs are as many as there are; 0: any number. */
+int fix_most_devices(const hp_machine *m, const hp_question *q) {
+    const int there = m->device.is_cpu ? 0 : hp_machine_devices(m);
+    return !q->n_devices || (there && there < q->n_devices) ? there : q->n_devices;
+}
+
+bool fix_is_legal(const hp_eval *e, const hp_question *q, hp_reject *why) {
+    const hp_eval_setup *setup = hp_eval_get(e);
+    return hp_eval_allows(setup, &q->s, fix_most_devices(setup->machine, q), why);
+}

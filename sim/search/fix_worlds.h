@@ -22,4 +22,13 @@ typedef struct fix_worlds {
 /* Evaluates under the options, the batch and the precision of a question; NULL: cannot. */
 fix_world *fix_world_of(fix_worlds *w, const hp_question *q);
 
+/* At most so many devices; 0: any number. Cores may be shared, GPUs are as many as there are. */
+int fix_most_devices(const hp_machine *m, const hp_question *q);
+/* Everything but memory. `e` has the question's batch. */
+bool fix_is_legal(const hp_eval *e, const hp_question *q, hp_reject *why);
+
+/* Legal questions near the one that was asked (fix_roots.c), and how many. */
+enum { FIX_ROOTS = 8 };
+int fix_roots(fix_worlds *w, hp_question found[FIX_ROOTS]);
+
 #endif
