@@ -143,8 +143,8 @@ static hp_status write_grid(hp_canvas *c, const char *name, const box *b, int64_
         for (int k = 0; k < COLUMNS && b[i].rank % stride == 0; k++) {
             const double x = (k + 0.5) / COLUMNS * x_max;
             if (x < b[i].x0 * scale || x > b[i].x1 * scale) continue;
-            fprintf(f, "%.9g\t%.9g\t%d\n", x, (double)(b[i].rank / stride) + (b[i].lower ? 0.25 : -0.15),
-                    b[i].phase);
+            const int row = b[i].rank / stride;
+            fprintf(f, "%.9g\t%.9g\t%d\n", x, row + (b[i].lower ? 0.25 : -0.15), b[i].phase);
         }
     fputs("-1\t-1\t0\n", f); /* the file must not be empty */
     return hp_canvas_data_end(f, err);

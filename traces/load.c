@@ -240,6 +240,7 @@ static hp_status load_step_times(hp_arena *arena, hp_db *db, hp_trace *t, hp_err
     hp_trace_value *v = NULL;
     int64_t n = 0, k = 0;
     HP_TRY(hp_trace_counter(arena, db, t->run, hp_counter_names[HP_COUNTER_STEP], &v, &n, err));
+    HP_ASSERT(t->iter || t->n_iter == 0);
     for (int i = 0; i < t->n_iter; i++) {
         double longest = 0;
         while (k < n && v[k].iter < t->iter[i].iter) k++;

@@ -26,8 +26,8 @@ static void fixture_rows(hp_db *db, int64_t run, const fixture_run *r) {
             char label[600];
             const fixture_task *t = &fixture_tasks[task];
             snprintf(label, sizeof label, "%s%s %d", r->label ? r->label : "", t->op, task);
-            fixture_ok(hp_db_exec(db, &err, "INSERT INTO task VALUES(?,?,?,?,?,?,?,?,?,-1,0)", "iiisssiii", run,
-                                  (int64_t)role, (int64_t)task, t->op, t->phase, label, (int64_t)-1,
+            fixture_ok(hp_db_exec(db, &err, "INSERT INTO task VALUES(?,?,?,?,?,?,?,?,?,-1,0)", "iiisssiii",
+                                  run, (int64_t)role, (int64_t)task, t->op, t->phase, label, (int64_t)-1,
                                   (int64_t)0, (int64_t)(t->compute ? 0 : 4096)),
                        &err);
         }
