@@ -17,7 +17,7 @@ static const frame_option OPTIONS[] = {
     {"net", 0, "LIST", offsetof(options, net), 0,
      "networks (mobilenetv2,vgg19,densenet121,resnet50,resnet101)"},
     {"prec", 0, "LIST", offsetof(options, prec), 0, "precisions (fp32,bf16,int8)"},
-    {"image", 0, "LIST", offsetof(options, image), 0, "image sizes, each S or HxW (224)"},
+    {"image", 0, "S|HxW,...", offsetof(options, image), 0, "image sizes (224)"},
     {"scenario", 0, "LIST", offsetof(options, scenario), 0, "of single-stream,multi-stream,offline (all)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time, offline (16 of 224x224, fewer larger)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how each is run (dp=1)"},
@@ -27,7 +27,7 @@ static const frame_option OPTIONS[] = {
     {"queries", 0, "N", offsetof(options, queries), 0, "queries of each series, instead of a time"},
     {"rounds", 0, "R", offsetof(options, rounds), 0, "turns of each series (3)"},
     {"out", 0, "FILE", offsetof(options, out), 0, "where every latency goes (bench.db)"},
-    {"json", 0, NULL, offsetof(options, json), 0, "one JSON object"},
+    {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
     {0}};
 
 static hp_status parse_int(const char *text, const char *what, int64_t high, int64_t *value, hp_error *err) {

@@ -34,7 +34,7 @@ static const frame_option OPTIONS[] = {
     {"factor", 'f', "N", offsetof(options, factor), 0, "from one size to the next (4)"},
     {"iters", 'n', "N", offsetof(options, rounds), 0, "rounds of each size (20)"},
     {"warmup", 'w', "N", offsetof(options, warmup), 0, "passes over the sizes before (1)"},
-    {"json", 0, NULL, offsetof(options, json), 0, "one JSON object on stdout"},
+    {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object on stdout"},
     {"import", 0, "FILE", offsetof(options, import), 0, "nccl-tests or OSU text (not in this version)"},
     {0}};
 

@@ -42,7 +42,7 @@ static const frame_option OPTIONS[] = {
     {"logits", 0, "FILE,..", offsetof(options, logits), 0,
      "compare these .npy files instead, (images, classes), the first being the reference"},
     {"labels", 0, "FILE", offsetof(options, labels), 0, "their labels, .npy; negative ones are left out"},
-    {"json", 0, NULL, offsetof(options, json), 0, "one JSON object"},
+    {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
     {0}};
 
 static hp_status parse_int(const char *text, const char *what, int64_t high, int64_t *value, hp_error *err) {

@@ -44,7 +44,7 @@ static const frame_option OPTIONS[] = {
     {"channels", 0, "N", offsetof(options, channels), 0, "read images with N channels"},
     {"resize", 0, "S", offsetof(options, resize), 0, "shorter side to S pixels, then the centre"},
     {"out", 'o', "FILE", offsetof(options, out), 0, "where the file goes (quantised.safetensors)"},
-    {"json", 0, NULL, offsetof(options, json), 0, "one JSON object"},
+    {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
     {0}};
 
 /* Every element is looked at once: whole images, nothing computed twice. */

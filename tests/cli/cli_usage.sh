@@ -31,6 +31,7 @@ for command in "${commands[@]}"; do
   cp out "help.$command"
   expect 0 "$command" --help
   cmp -s out "help.$command" || complain "hplan $command --help differs from hplan help $command"
+  grep -qE '^( {9,}|  -.,  +)--[a-z=-]+  ' out && complain "hplan help $command: an option stands where its text belongs"
   head -1 out | grep -q "^Usage: hplan $command" || complain "help of $command begins: $(head -1 out)"
 done
 
