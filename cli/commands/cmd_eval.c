@@ -33,7 +33,7 @@ static const frame_option OPTIONS[] = {
     {"prec", 0, "LIST", offsetof(options, prec), 0, "precisions beside fp32 (int8)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time (1 per device)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how it is run (dp=1)"},
-    {"device", 0, HP_DEVICE_NAMES_ON_HOST, offsetof(options, device), 0, "what computes (cpu)"},
+    {"device", 0, HP_DEVICE_NAMES_ON_HOST, offsetof(options, device), 0, "what computes (the plan's; cpu)"},
     {"threads", 0, "T", offsetof(options, threads), 0, "threads per rank (1)"},
     {"mean", 0, "X,..", offsetof(options, mean), 0, "mean of the pixels, per channel (0.5)"},
     {"std", 0, "X,..", offsetof(options, std), 0, "standard deviation of the pixels, per channel (0.5)"},

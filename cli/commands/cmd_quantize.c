@@ -25,7 +25,7 @@ static const frame_option OPTIONS[] = {
     {"classes", 0, "K", offsetof(options, classes), 0, "its classes (the network's default)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how it is run (the plan's; dp=1)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time (one per device)"},
-    {"device", 0, HP_DEVICE_NAMES_ON_HOST, offsetof(options, device), 0, "what computes (cpu)"},
+    {"device", 0, HP_DEVICE_NAMES_ON_HOST, offsetof(options, device), 0, "what computes (the plan's; cpu)"},
     {"weights", 'w', "FILE", offsetof(options, weights), 0,
      "trained weights, safetensors or ONNX (those of --onnx)"},
     {"calib", 0, "DATA", offsetof(options, calib), 0,
@@ -67,6 +67,7 @@ static hp_status plan_of_file(frame *f, hp_plan *plan, hp_eval_setup *under, hp_
     hp_db_close(&db);
     HP_TRY(status);
     plan->mode = HP_MODE_INFER;
+    if (o->device) HP_TRY(hp_plan_on_device(plan, o->device, err));
     if (o->strategy) HP_TRY(hp_strategy_parse(o->strategy, &plan->strategy, err));
     return HP_OK;
 }

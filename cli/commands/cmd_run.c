@@ -25,12 +25,6 @@ static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp
     return hp_strategy_parse(c[rank - 1].strategy, &plan->strategy, err);
 }
 
-static hp_status pick_device(const char *name, hp_plan *plan, hp_error *err) {
-    HP_TRY(hp_device_find(name, &plan->device, err));
-    plan->dtype = (int32_t)plan->device->dtype;
-    return HP_OK;
-}
-
 /* Another candidate or device is another plan, with a prediction of its own. */
 static hp_status rebuild(hp_arena *arena, hp_db *db, workspace *w, hp_plan *plan, hp_error *err) {
     hp_eval_setup setup;
@@ -65,7 +59,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     HP_TRY(hp_plan_read(arena, db, plan, err));
     const hp_plan stored = *plan;
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, plan, err));
-    if (o->device) HP_TRY(pick_device(o->device, plan, err));
+    if (o->device) HP_TRY(hp_plan_on_device(plan, o->device, err));
     HP_TRY(check_weights(o, plan, err));
     HP_TRY(workspace_open(o->trace, w, err));
     const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&

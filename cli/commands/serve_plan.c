@@ -33,6 +33,7 @@ static hp_status serve_another(hp_arena *arena, const serve_request *r, const ch
     *plan = *r->of;
     plan->mode = HP_MODE_INFER;
     plan->float_layers = r->float_layers;
+    if (r->device) HP_TRY(hp_plan_on_device(plan, r->device, err));
     HP_TRY(hp_strategy_parse(strategy_text(arena, r), &plan->strategy, err));
     plan->batch =
         r->batch ? r->batch : hp_strategy_batch(&plan->strategy, hp_strategy_devices(&plan->strategy));

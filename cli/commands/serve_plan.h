@@ -7,7 +7,7 @@
 #include "sim/search/evaluate.h"
 
 typedef struct serve_request {
-    const char *net, *prec, *strategy, *device; /* device NULL: the default */
+    const char *net, *prec, *strategy, *device; /* device NULL: the plan's, or the default */
     int32_t image_h, image_w;
     int64_t classes, batch;     /* 0: the default */
     const char *onnx;           /* the network's file, instead of `net`; NULL */

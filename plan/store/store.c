@@ -132,6 +132,12 @@ static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mod
     return hp_program_check(*out, plan->graph, err);
 }
 
+hp_status hp_plan_on_device(hp_plan *plan, const char *device, hp_error *err) {
+    HP_TRY(hp_device_find(device, &plan->device, err));
+    plan->dtype = (int32_t)plan->device->dtype;
+    return HP_OK;
+}
+
 hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, hp_error *err) {
     const hp_deploy_options o = {.prec = plan->strategy.prec, .float_layers = plan->float_layers};
     hp_graph *trained = NULL;

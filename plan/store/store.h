@@ -46,6 +46,10 @@ typedef struct hp_rejected {
     char example[HP_STRATEGY_TEXT], limit[160], fix[HP_FIX_TEXT];
 } hp_rejected;
 
+/* Another device than the plan was made for shall run it: its program and prediction have to be made anew. Errors:
+ * HP_EUSAGE. */
+hp_status hp_plan_on_device(hp_plan *plan, const char *device, hp_error *err);
+
 /* The network of a plan's net or model, image and classes; in inference deployed in the strategy's precision.
  */
 hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, hp_error *err);

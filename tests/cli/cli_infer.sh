@@ -172,6 +172,12 @@ expect 3 simulate "${net[@]}" --mode infer --strategy strips=999 --machine local
 expect 3 simulate "${net[@]}" --mode infer --prec int8 --memory-limit 1M --machine local --out none
 [ -e none ] || [ -e cut.npy ] || [ -e none.npy ] && complain "a refusal left a file: $(ls)"
 
+# --- a plan for GPUs that are not here, on the host ---
+expect 0 simulate "${net[@]}" --mode infer --machine thesis-a100 --strategy dp=1 --out gpus.db
+expect 0 quantize gpus.db --device cpu --weights w.safetensors --calib calib.png -o gpus.safetensors
+expect 0 eval gpus.db --device cpu --weights w.safetensors --data calib.png --prec bf16
+expect 2 eval gpus.db --device abacus --weights w.safetensors --data calib.png
+
 # --- told to end: nothing unfinished stays ---
 image big.png 600 600 3
 timeout -k 5 100 "$HPLAN" run f.db --init w.safetensors --data patches:big.png,size=8,tissue=0 --output end.npy --heatmap heat.npy \
