@@ -18,11 +18,12 @@ double hp_jitter(double cv, uint64_t seed, int rank, int task) {
 
 /* The trapezoidal rule is exact to rounding for functions that vanish so fast at both ends. */
 double hp_jitter_max(double cv, int n) {
-    static const double step = 1.0 / 16, end = 12;
+    static const double step = 1.0 / 16, first = -12;
     const double sigma2 = log1p(cv * cv), sigma = sqrt(sigma2);
     double sum = 0;
-    for (double z = -end; z <= end + sigma; z += step) {
-        const double below = erfc(-z * M_SQRT1_2) / 2;
+    const int points = (int)ceil((sigma - 2 * first) / step);
+    for (int i = 0; i <= points; i++) {
+        const double z = first + i * step, below = erfc(-z * M_SQRT1_2) / 2;
         sum += exp(sigma * z - sigma2 / 2 - z * z / 2) * pow(below, n - 1);
     }
     return n * sum * step / sqrt(2 * M_PI);

@@ -23,6 +23,8 @@ void *hp_arena_grow(hp_arena *a, void *array, size_t elem_size, int count, int *
 
 /* Makes room for element `count` of `array`; appends nothing itself. */
 #define HP_ROOM(arena, array, count, capacity)                                                               \
-    ((array) = hp_arena_grow((arena), (array), sizeof *(array), (count), &(capacity)))
+    ((count) < (capacity)                                                                                    \
+         ? (void)0                                                                                           \
+         : (void)((array) = hp_arena_grow((arena), (array), sizeof *(array), (count), &(capacity))))
 
 #endif
