@@ -103,5 +103,6 @@ void sim_write_result(sim *s, hp_sim_result *out) {
     out->bubble = s->now_ns > 0 ? fmax(0, 1 - compute - out->exposed_comm) : 0;
     out->comm_bytes = hp_sim_comm_bytes(s->program);
     out->simulated = s->n_rank;
+    out->passed_over = sim_periods_passed(s->periods);
     if (s->options->want_spans) write_spans(s, out);
 }

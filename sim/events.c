@@ -81,3 +81,8 @@ bool hp_events_pop(hp_events *q, hp_event *e) {
     q->free_link = id;
     return true;
 }
+
+void hp_events_delay(hp_events *q, int64_t ns) {
+    for (int i = 0; i < q->n; i++) q->heap[i].t_ns += ns;
+    q->newest_ns += ns;
+}

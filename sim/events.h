@@ -29,6 +29,8 @@ void hp_events_init(hp_events *q, hp_arena *arena);
 void hp_events_push(hp_events *q, int64_t t_ns, int32_t what, uint32_t age);
 /* The instant of the earliest event; INT64_MAX: there is none. */
 int64_t hp_events_next_ns(const hp_events *q);
+/* Puts all of them off. */
+void hp_events_delay(hp_events *q, int64_t ns);
 /* The earliest event, of several the one that was pushed first; false when the queue is empty. */
 bool hp_events_pop(hp_events *q, hp_event *e);
 

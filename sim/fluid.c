@@ -2,6 +2,7 @@
 #include "sim/fluid.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct activity {
     const hp_share_use *use;
@@ -29,6 +30,8 @@ struct hp_fluid {
     int n_act, act_capacity, first_free;
     int32_t *stale; /* resources around which rates have to be solved again */
     int n_stale, stale_capacity;
+    hp_activity_state *state;
+    int state_capacity;
     /* the component being solved */
     int32_t *member, *touched, *use_first, *index;
     hp_share_use *use;
@@ -215,4 +218,26 @@ bool hp_fluid_end(hp_fluid *f, const hp_event *e, int64_t *owner) {
     if (contended(f, a)) mark_stale(f, a);
     forget(f, e->what);
     return true;
+}
+
+static int compare_owners(const void *a, const void *b) {
+    const hp_activity_state *x = a, *y = b;
+    return x->owner < y->owner ? -1 : x->owner > y->owner;
+}
+
+int hp_fluid_state(hp_fluid *f, int64_t now_ns, hp_activity_state **state) {
+    int n = 0;
+    for (int i = 0; i < f->n_act; i++) {
+        const activity *a = &f->act[i];
+        if (!a->active) continue;
+        HP_ROOM(f->arena, f->state, n, f->state_capacity);
+        f->state[n++] = (hp_activity_state){a->owner, now_ns - a->since_ns, a->left_ns, a->rate};
+    }
+    if (n > 1) qsort(f->state, (size_t)n, sizeof *f->state, compare_owners);
+    *state = f->state;
+    return n;
+}
+
+void hp_fluid_delay(hp_fluid *f, int64_t ns) {
+    for (int i = 0; i < f->n_act; i++) f->act[i].since_ns += ns;
 }

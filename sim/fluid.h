@@ -27,4 +27,15 @@ void hp_fluid_settle(hp_fluid *f, int64_t now_ns);
  */
 bool hp_fluid_end(hp_fluid *f, const hp_event *e, int64_t *owner);
 
+/* What is under way, for comparing two instants: owner, work left and rate when it last changed, and how long ago that
+ * was. Valid until the next start. */
+typedef struct hp_activity_state {
+    int64_t owner, ago_ns;
+    double left_ns, rate;
+} hp_activity_state;
+/* In order of owners; returns how many. Rates are settled. */
+int hp_fluid_state(hp_fluid *f, int64_t now_ns, hp_activity_state **state);
+/* All that is under way goes on so much later; hp_events_delay puts off its ends. */
+void hp_fluid_delay(hp_fluid *f, int64_t ns);
+
 #endif

@@ -113,6 +113,7 @@ static void start_compute(sim *s, int rank) {
     if (task < 0) return;
     hp_ready_start(&r->ready, 0);
     if (r->t0_ns) r->t0_ns[task] = s->now_ns;
+    if (s->periods) sim_periods_note(s, rank, task);
     compute_here(s, rank, task);
 }
 
@@ -170,7 +171,10 @@ static void loop(sim *s) {
             start_next(s, s->starts.id[s->starts.first++]);
             continue;
         }
-        if (!now) hp_fluid_settle(s->fluid, s->now_ns);
+        if (!now) {
+            hp_fluid_settle(s->fluid, s->now_ns);
+            if (s->periods) sim_periods_look(s);
+        }
         if (s->left > 0 &&
             hp_events_pop(&s->events, &e)) { /* the rest of the queue are ends that have moved */
             s->now_ns = e.t_ns;
@@ -221,6 +225,7 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
     ranks_init(s);
     sim_routes_init(s);
     sim_list_waits(s);
+    s->periods = sim_periods_new(s);
     loop(s);
     if (s->left > 0) return sim_stalled(s, err);
     sim_write_result(s, result);

@@ -39,14 +39,16 @@ typedef struct hp_sim_result {
     double recompute, packing; /* fractions of the step spent on running layers again, and on copying boxes */
     int64_t comm_bytes;        /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
     int32_t simulated;         /* classes of ranks: all ranks where nothing is folded */
+    int64_t passed_over;       /* tasks of these that were not simulated, as they repeat others */
     int32_t n_rank;            /* that have spans: all if wanted, else none */
     int64_t *n_span;           /* per rank */
     hp_span **span;            /* per rank, in order of start; ranks of a class share them */
 } hp_sim_result;
 
 typedef struct hp_sim_options {
-    bool
-        fold; /* ranks that cannot be told apart are simulated once (sim/classes.h): the times are the same, but for jitter */
+    /* ranks that cannot be told apart are simulated once (sim/classes.h), and so are periods of micro-batches
+     * (sim/periods.h): the times are the same, but for jitter */
+    bool fold;
     bool
         steps; /* collectives step by step (sim/steps.c) instead of as a whole; every rank is simulated. Device
                  * machines, and algorithms of plan/collectives */

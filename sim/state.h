@@ -6,6 +6,7 @@
 #include "sim/classes.h"
 #include "sim/fluid.h"
 #include "sim/interp.h"
+#include "sim/periods.h"
 #include "sim/placement.h"
 #include "plan/program/ready.h"
 
@@ -75,7 +76,7 @@ typedef struct rank_state {
     double *late;           /* per task, with jitter: how much longer the last of the class takes; NULL */
 } rank_state;
 
-typedef struct sim {
+struct sim {
     hp_arena *arena;
     const hp_program *program;
     const hp_graph *graph;
@@ -95,7 +96,8 @@ typedef struct sim {
     id_list awake, starts; /* ranks that make progress, and that may start something */
     bool on_cores;         /* communication is work of the cores */
     bool shared_devices;   /* a device runs more than one rank */
-} sim;
+    sim_periods *periods;  /* NULL: every micro-batch is simulated */
+};
 
 enum owner_kind { OWNER_CORE, OWNER_MESSAGE, OWNER_COLLECTIVE, OWNER_STEP };
 static inline int64_t owner_make(enum owner_kind kind, int32_t a, int32_t b) {
