@@ -158,11 +158,12 @@ static void print_rejects(const simulate_found *f) {
 static void print_header(const simulate_setup *s, const simulate_found *f) {
     char elapsed[32];
     simulate_print_device(s, f);
-    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d devices\n", s->net, s->image_h,
+    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d device%s\n", s->net, s->image_h,
            s->image_w, s->classes, (double)hp_graph_param_count(s->graph) * 1e-6,
-           s->mode == HP_MODE_TRAIN ? "train" : "infer", (long long)f->batch, f->gpus);
-    printf("searched %lld strategies in %s: %lld valid, %lld rejected", (long long)f->searched,
-           hp_format_seconds(f->elapsed_s, elapsed), (long long)f->valid,
+           s->mode == HP_MODE_TRAIN ? "train" : "infer", (long long)f->batch, f->gpus,
+           f->gpus == 1 ? "" : "s");
+    printf("searched %lld strateg%s in %s: %lld valid, %lld rejected", (long long)f->searched,
+           f->searched == 1 ? "y" : "ies", hp_format_seconds(f->elapsed_s, elapsed), (long long)f->valid,
            (long long)(f->searched - f->valid - f->left_out));
     if (f->cut_off)
         printf("; %lld simulated, %lld cut off by bounds", (long long)f->simulated, (long long)f->cut_off);

@@ -34,7 +34,8 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
                        "device %s computes in %s, the plan is in %s: make the plan with --device %s",
                        j->ops->name, hp_dtype_names[j->ops->dtype], hp_dtype_names[j->plan.program->dtype],
                        j->plan.device->name);
-    return HP_OK;
+    /* before anything is trained */
+    return j->options->save && j->comm->rank == 0 ? hp_new_file_check(j->options->save, err) : HP_OK;
 }
 
 /* Checks that every rank read the same plan: compares its hash with rank 0's, 48 bits at a time. */
@@ -52,11 +53,6 @@ static hp_status check_same_plan(hp_job *j, hp_error *err) {
                     j->options->plan);
     }
     return HP_OK;
-}
-
-/* Before anything is trained. */
-static hp_status check_save(const hp_job *j, hp_error *err) {
-    return j->options->save && j->comm->rank == 0 ? hp_new_file_check(j->options->save, err) : HP_OK;
 }
 
 /* The device that the plan's placement gives to this rank. */
@@ -181,7 +177,6 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->memory = hp_arena_new();
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, check_save(j, err), speaker, err));
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
     HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, j->ops->memory->host, &j->crowded, err));
     HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));

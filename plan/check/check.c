@@ -36,8 +36,11 @@ static hp_status check_degrees(const hp_program *p, hp_error *err) {
         REFUSE("E-RANGE: %d roles in %d replicas, %d per device, %d micro-batches: out of range", p->n_role,
                p->dp, p->clients, p->micro);
     const int64_t groups = (int64_t)p->dp * p->micro;
-    if (p->batch < 1 || p->batch % groups || p->micro_batch != p->batch / groups ||
-        p->micro_batch > INT32_MAX)
+    if (p->micro_batch > INT32_MAX)
+        REFUSE("E-RANGE: a micro-batch of %lld samples is too large, at most %d: a smaller --batch, or more "
+               "micro-batches",
+               (long long)p->micro_batch, INT32_MAX);
+    if (p->batch < 1 || p->batch % groups || p->micro_batch != p->batch / groups)
         REFUSE("E-RANGE: a batch of %lld is not %lld micro-batches of %lld", (long long)p->batch,
                (long long)groups, (long long)p->micro_batch);
     if (p->mode < 0 || p->mode > (int)HP_MODE_INFER || p->dtype < 0 || p->dtype > (int)HP_F64 || p->bn < 0 ||

@@ -80,6 +80,10 @@ cmp -s out spans.csv || complain "export -o - writes other spans than export -o 
 expect 2 export run.db --nsys -o -
 expect 2 export run.db --csv -o - --json
 expect 2 simulate --net cnn --image 28 --machine local --memory-limit 0
+expect 3 simulate --net cnn --image 28 --machine local --batch 4294967296 --strategy dp=1
+grep -q 'at most 2147483647' err || complain "no limit of a micro-batch: $(cat err)"
+expect 0 simulate --net cnn --image 28 --machine local --batch 1 --strategy dp=1 --out one.db
+grep -q 'batch 1 on 1 device$' out && grep -q 'searched 1 strategy ' out || complain "one of many: $(head -3 out)"
 
 # --- the device that computes nothing runs every task of the cpu's program, in its memory ---
 spans() { # of the second step, by rank and task: phase, kind, label and bytes, without the times

@@ -70,7 +70,7 @@ pipeline="stages=3,micro=2,comm=mpi --net cnn --image 28 --batch 6"
 # shellcheck disable=SC2086
 {
   run_on cuda ${pipeline/ / straight }
-  messages_go straight some 1000
+  messages_go straight some 1100
   HPLAN_STANDIN_FAIL=cudaIpcOpenMemHandle:2@2 run_on cuda ${pipeline/ / mixed }
   HPLAN_STANDIN_FAIL=mapping:1@1 run_on cuda ${pipeline/ / wrong }
   HPLAN_STANDIN_FAIL=cudaIpcGetMemHandle:1 run_on cuda ${pipeline/ / staged }
