@@ -110,6 +110,7 @@ for w in "${workloads[@]}"; do
   for ((i = 0; i < runs; i++)); do
     for ((k = 0; k < ${#binaries[@]}; k++)); do
       s=$(((k + i) % ${#binaries[@]}))
+      rm -f trace.db # not kept: older binaries have no --no-history
       quietly "${binaries[s]}" run "$s.db" --data synthetic --steps "$steps" --trace trace.db --json
       mv said steps.json
       quietly "${binaries[s]}" export --csv trace.db -o spans.csv

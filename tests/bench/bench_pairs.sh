@@ -71,6 +71,7 @@ measure() {
   if [ "$steps" = search ]; then
     cpu_time "${binaries[s]}" simulate "$@" --out search.db
   else
+    rm -f trace.db # not kept: older binaries have no --no-history
     quietly "${binaries[s]}" run "$plan-$s.db" --data synthetic --steps "$steps" --trace trace.db --json
     median_step
   fi

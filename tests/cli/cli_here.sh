@@ -89,6 +89,14 @@ fi
 expect 65 run cluster.db --hostfile hosts
 expect 65 run cluster.db --hostfile "$scratch/none"
 
+# --- a batch job's share ---
+SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=31 refused cluster.db --device cpu
+says "64 ranks on 32 nodes" "here are 31 nodes"
+# shellcheck disable=SC2086
+expect 0 simulate $cnn --machine local --batch 8 --strategy dp=1 --out small.db
+SLURM_MEM_PER_NODE=32 refused small.db
+says "of 33.6 MB are free, limited by SLURM_MEM_PER_NODE"
+
 # --- a real control group, where this user may make one ---
 group=/sys/fs/cgroup/memory/hplan-test-$$ limit=memory.limit_in_bytes
 [ -d /sys/fs/cgroup/memory ] || group=/sys/fs/cgroup/hplan-test-$$ limit=memory.max
