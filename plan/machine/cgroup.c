@@ -45,19 +45,20 @@ static int64_t read_stat(const char *folder, const char *key) {
 /* --- one group: its files by version --- */
 
 typedef struct memory_files {
-    const char *limit, *used, *reclaimable; /* file, file, row of memory.stat */
+    const char *limit, *used;
+    const char *inactive, *active; /* rows of memory.stat: pages of files, lately unused and used */
 } memory_files;
 
 static const memory_files MEMORY_V1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
-                                       "total_inactive_file"},
-                          MEMORY_V2 = {"memory.max", "memory.current", "inactive_file"};
+                                       "total_inactive_file", "total_active_file"},
+                          MEMORY_V2 = {"memory.max", "memory.current", "inactive_file", "active_file"};
 
 static void limit_memory(const char *folder, const memory_files *files, hp_cgroup *out) {
     static const int64_t NO_LIMIT_V1 = INT64_MAX - (1 << 20); /* INT64_MAX in whole pages */
     const int64_t limit = read_bytes(folder, files->limit), used = read_bytes(folder, files->used);
     if (limit < 0 || limit >= NO_LIMIT_V1) return;
-    /* file pages that nobody uses are dropped before the limit is exceeded */
-    const int64_t held = used - read_stat(folder, files->reclaimable);
+    /* pages of files are dropped before the limit is exceeded, as MemAvailable counts them for the node */
+    const int64_t held = used - read_stat(folder, files->inactive) - read_stat(folder, files->active);
     const int64_t left = held <= 0 ? limit : held < limit ? limit - held : 0;
     if (left < out->memory_free_bytes) out->memory_free_bytes = left;
     if (limit >= out->memory_bytes) return;

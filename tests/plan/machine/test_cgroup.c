@@ -40,7 +40,8 @@ static void version_2_takes_the_smallest_on_the_way_up(void **state) {
     tree_write(t, "/sys/fs/cgroup/user.slice/memory.max", "max\n");
     tree_write(t, "/sys/fs/cgroup/user.slice/job/memory.max", "1073741824\n");
     tree_write(t, "/sys/fs/cgroup/user.slice/job/memory.current", "805306368\n");
-    tree_write(t, "/sys/fs/cgroup/user.slice/job/memory.stat", "anon 5\ninactive_file 268435456\n");
+    tree_write(t, "/sys/fs/cgroup/user.slice/job/memory.stat",
+               "anon 5\ninactive_file 201326592\nactive_file 67108864\n");
     tree_write(t, "/sys/fs/cgroup/user.slice/job/step/memory.max", "2147483648\n");
     tree_write(t, "/sys/fs/cgroup/user.slice/job/step/memory.current", "0\n");
     tree_write(t, "/sys/fs/cgroup/user.slice/job/step/cpu.max", "max 100000\n");
@@ -70,8 +71,12 @@ static void version_1_has_a_hierarchy_for_each(void **state) {
     tree_write(t, "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
     tree_write(t, "/sys/fs/cgroup/cpu,cpuacct/batch/cpu.cfs_quota_us", "25000\n");
     tree_write(t, "/sys/fs/cgroup/cpu,cpuacct/batch/cpu.cfs_period_us", "50000\n");
+    tree_write(t, "/sys/fs/cgroup/memory/slurm/memory.usage_in_bytes", "805306368\n");
+    tree_write(t, "/sys/fs/cgroup/memory/slurm/memory.stat",
+               "active_file 7\ntotal_inactive_file 134217728\ntotal_active_file 134217728\n");
     const hp_cgroup c = read_tree(t);
     assert_int_equal(c.memory_bytes, GIB);
+    assert_int_equal(c.memory_free_bytes, GIB / 2); /* with what its own groups hold */
     assert_non_null(strstr(c.memory_file, "/memory/slurm/memory.limit_in_bytes"));
     assert_true(c.cpus == 0.5);
 }
