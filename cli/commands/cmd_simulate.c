@@ -109,16 +109,19 @@ static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_
     return HP_OK;
 }
 
-/* The last reason met, but memory before all others: what is short of memory is legal. */
+/* What a fix helps, before what only lacks memory and is legal, before the most frequent. */
+static bool says_more(const hp_rejected *a, const hp_rejected *b) {
+    const bool a_memory = a->code == HP_REJECT_MEM, b_memory = b->code == HP_REJECT_MEM;
+    const bool a_fixed = hp_fix_found(a->fix), b_fixed = hp_fix_found(b->fix);
+    if (a_fixed != b_fixed) return a_fixed;
+    return a_memory != b_memory ? a_memory : a->count > b->count;
+}
+
 static hp_status no_plan(const simulate_found *f, hp_error *err) {
     if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
-    const hp_rejected *r =
-        &f->rejected[0]; /* the most frequent; of those that only lack memory, if there are any */
-    for (int i = 1; i < f->n_rejected; i++) {
-        const hp_rejected *other = &f->rejected[i];
-        const bool memory = other->code == HP_REJECT_MEM, was = r->code == HP_REJECT_MEM;
-        if (memory != was ? memory : other->count > r->count) r = other;
-    }
+    const hp_rejected *r = &f->rejected[0];
+    for (int i = 1; i < f->n_rejected; i++)
+        if (says_more(&f->rejected[i], r)) r = &f->rejected[i];
     return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; fix: %s", r->example,
                    hp_reject_text(r->code), r->limit, r->fix);
 }

@@ -12,6 +12,7 @@ typedef struct hp_question {
     int image_h, image_w;
     bool infer;
     const hp_device_info *device; /* NULL: one that has everything */
+    bool keys_only;               /* a fix is one of the strategy: a plan has the options that it has */
 } hp_question;
 
 /* The batch, or the default one. */

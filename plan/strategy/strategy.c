@@ -141,10 +141,10 @@ static void print_cut(const key *k, const hp_strategy *s, char *value) {
         snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "", s->cut[i]);
 }
 
-/* One stage takes all units. */
+/* A single stage takes all units. */
 static bool is_balanced(const key *k, const hp_strategy *s) {
     (void)k;
-    return !s->n_cut || (int64_t)s->stages * s->chunks == 1;
+    return !s->n_cut || (s->n_cut == 1 && (int64_t)s->stages * s->chunks == 1);
 }
 
 /* "ROWSxCOLS" */

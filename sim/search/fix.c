@@ -276,6 +276,12 @@ static hp_status exact_need(fixer *f, hp_error *err) {
     return HP_OK;
 }
 
+static const char NONE[] = "none found";
+
+bool hp_fix_found(const char *fix) {
+    return strncmp(fix, NONE, strlen(NONE)) != 0;
+}
+
 static hp_status write_none(fixer *f, hp_error *err) {
     const int most = fix_most_devices(f->worlds->setup.machine, f->asked);
     const int devices = most ? most : hp_strategy_devices(&f->asked->s);
@@ -283,7 +289,7 @@ static hp_status write_none(fixer *f, hp_error *err) {
     for (int i = 0; i < HOPEFUL && f->hopeful[i]; i++) HP_TRY(place(f, &f->hopeful[i]->q, &got, err));
     char *fix = f->why->fix;
     const size_t room = sizeof f->why->fix;
-    const size_t n = (size_t)snprintf(fix, room, "none found on %d device%s%s", devices,
+    const size_t n = (size_t)snprintf(fix, room, "%s on %d device%s%s", NONE, devices,
                                       devices == 1 ? "" : "s", f->skipped ? " among small programs" : "");
     if (f->least_bytes > 0 && f->least[0])
         snprintf(fix + n, room - n, "; nearest: %.120s (%s)", f->least, f->least_limit);

@@ -23,6 +23,9 @@ hp_status hp_question_evaluate(hp_eval *e, const hp_question *q, hp_eval_depth d
  * placed. Deterministic. */
 hp_status hp_search_fix(hp_eval *e, const hp_question *q, int64_t most_tasks, hp_reject *why, hp_error *err);
 
+/* Is it a change, and not the news that none was found? */
+bool hp_fix_found(const char *fix);
+
 /* --- inside --- */
 
 /* Other strategies than that of `q`, which lacks memory: on the same ranks with the same stages and tiles (`others` false),

@@ -42,7 +42,13 @@ static hp_eval *eval_of(fix_worlds *w, const hp_question *q) {
     return setup.graph ? hp_eval_new(w->arena, &setup) : NULL;
 }
 
+static bool has_options(const hp_question *a, const hp_question *b) {
+    return a->batch == b->batch && a->n_devices == b->n_devices && a->image_h == b->image_h &&
+           a->image_w == b->image_w && a->infer == b->infer && a->device == b->device;
+}
+
 fix_world *fix_world_of(fix_worlds *w, const hp_question *q) {
+    if (w->asked->keys_only && !has_options(q, w->asked)) return NULL;
     for (fix_world *one = w->first; one; one = one->next)
         if (same(&one->q, q)) return one->eval ? one : NULL;
     if (w->n++ == MOST_WORLDS) return NULL;

@@ -9,7 +9,8 @@
 #include <string.h>
 
 static hp_status refuse(hp_eval *e, const hp_strategy *asked, hp_evaluation *v, hp_error *err) {
-    const hp_question q = hp_eval_question(e, asked, 0);
+    hp_question q = hp_eval_question(e, asked, 0);
+    q.keys_only = true;
     HP_TRY(hp_search_fix(e, &q, HP_FIX_THOROUGH, &v->reject, err));
     return hp_fail(err, HP_EPLAN, "%s: %s: %s; fix: %s", v->figures.strategy, hp_reject_text(v->reject.code),
                    v->reject.limit, v->reject.fix);

@@ -53,6 +53,7 @@ try "${a100[@]}" --image 64 --batch 2048 dp=32,stages=64
 try "${a100[@]}" --image 64 dp=2,stages=64
 try "${a100[@]}" --image 64 stages=2,cut=1:1
 try "${a100[@]}" --image 64 stages=2,cut=1:1:1
+try "${a100[@]}" --image 64 dp=2,cut=2:3:5
 try "${a100[@]}" --image 64 sp=2x2:2x1
 try "${a100[@]}" --image 64 stages=3,sp=2x2,tail=shared
 try "${a100[@]}" --image 64 sp=2x2,ldp=2
@@ -70,7 +71,7 @@ try "${a100[@]}" --image 512 --batch 64 --memory-limit 2G dp=2
 try "${a100[@]}" --image 256 --batch 8 --memory-limit 300M dp=1
 try "${a100[@]}" --image 4096 --batch 128 dp=64,micro=4
 try --machine local --image 256 --memory-limit 250M dp=2
-[ "$fixed" -ge 22 ] || complain "$fixed fixes, $none without"
+[ "$fixed" -ge 23 ] || complain "$fixed fixes, $none without"
 
 # where nothing helps, it is said, with what comes nearest
 try "${a100[@]}" --image 64 --gpus 1 --memory-limit 1M dp=1
@@ -89,4 +90,18 @@ cmp -s table json || complain "fixes differ: $(diff table json)"
 expect 0 simulate --net resnet18 --image 64 --batch 8 --gpus 2 "${a100[@]}" --top 1 --out p.db
 expect 0 why p.db dp=3
 grep -q "rejected: E-BATCH: .*; fix: .* -> " out || complain "why: $(cat out)"
+
+# a network that no GPU holds as it is: the search says what would help
+expect 3 simulate --net unet:64 --image 4096 --gpus 1 "${a100[@]}" --out u.db
+grep -q "no feasible plan: .*; fix: .*prec=bf16 -> " err || complain "no plan, no way out: $(cat err)"
+
+# a plan has the options that it has: a fix of `run` is one of the strategy
+need_executor
+expect 0 simulate --net cnn --image 28 --batch 4 --machine local --strategy dp=1 --out r.db
+expect 3 run r.db --plan dp=3 --steps 1
+fix=$(sed -n 's/.*; fix: \(.*\) -> .*/\1/p' err)
+case $fix in
+"" | *--*) complain "run: no fix, or one of options: $(cat err)" ;;
+*) expect 0 run r.db --plan "$(paste_keys dp=3 "$fix")" --steps 1 --force ;;
+esac
 conclude "$fixed fixes pasted"

@@ -19,7 +19,7 @@ static hp_strategy drawn(dice *d) {
     s.prec = roll(d, 0, 3);
     s.fuse_bytes = roll(d, 1, 40) * INT64_C(1000000);
     draw_comm(d, &s);
-    if (s.stages == 1 && s.chunks == 1) s.n_cut = 0; /* strings have no cut of one part */
+    if (s.n_cut == 1) s.n_cut = 0; /* strings have no cut of one part */
     return s;
 }
 

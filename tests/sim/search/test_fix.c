@@ -104,6 +104,7 @@ static bool check_fix(draw *w, const hp_reject *why) {
     if (!arrow) fail_msg("'%s' says no need", why->fix);
     *arrow = 0;
     if (hp_change_apply(&q, change, &err) != HP_OK) fail_msg("'%s': %s", change, err.text);
+    if (q.keys_only) assert_true(strncmp(change, "--", 2) != 0);
     const hp_evaluation v = evaluate_anew(w, &q);
     if (v.reject.code)
         fail_msg("%s: %s; '%s' leads to %s: %s", hp_strategy_text(&w->q.s, text), why->limit, why->fix,
@@ -249,6 +250,7 @@ static draw random_draw(uint64_t seed, dice *d) {
     ask(&w, "dp=1", 0, 0);
     w.q.batch = coin(d) || coin(d) ? 0 : roll(d, 1, 48);
     w.q.n_devices = coin(d) ? 0 : roll(d, 1, 24);
+    w.q.keys_only = seed % 6 == 0;
     w.setup.memory_limit = drawn_limit(d, &w, seed % 2 ? 10 : 4);
     hp_arena_free(a);
     return w;
