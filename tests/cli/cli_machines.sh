@@ -108,6 +108,10 @@ sed 's/Abacus 9000/NVIDIA L40S/' odd.json >l40s.json
 expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine l40s.json
 grep -q 'no rows for l40s: those of a100-40 assumed' out || complain "the costs' class is not said: $(head -1 out)"
 [ -s err ] && complain "l40s.json leaves nothing open, but: $(cat err)"
+expect 0 simulate --net cnn --image 28 --strategy dp=2 --machine l40s.json --json # plan.db keeps those costs
+planned=$(figures)
+expect 0 why plan.db dp=2 --json
+[ -n "$planned" ] && [ "$(figures)" = "$planned" ] || complain "why says $(figures), the plan $planned"
 # precisions that the devices have no units for
 expect 69 simulate --net cnn --image 28 --strategy dp=2 --machine lassen --prec bf16
 grep -q 'v100-16 has no units for bf16.*--prec fp16' err || complain "bf16 on a V100: $(cat err)"
