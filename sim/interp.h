@@ -49,9 +49,9 @@ typedef struct hp_sim_options {
     /* ranks that cannot be told apart are simulated once (sim/classes.h), and so are periods of micro-batches
      * (sim/periods.h): the times are the same, but for jitter */
     bool fold;
-    bool
-        steps; /* collectives step by step (sim/steps.c) instead of as a whole; every rank is simulated. Device
-                 * machines, and algorithms of plan/collectives */
+    /* collectives step by step (sim/steps.c) instead of as a whole; every rank is simulated. Device machines, and
+     * algorithms of plan/collectives */
+    bool steps;
     bool want_spans;
     int bound; /* -1, 0, 1: costs at the low end, middle, upper end */
     /* relative standard deviation of compute tasks, 0 = none; of ranks that are simulated as one the last counts, as
