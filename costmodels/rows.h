@@ -46,6 +46,7 @@ typedef struct hp_row {
 struct hp_cost_table {
     hp_arena *arena;
     char machine[64], date[16];
+    char processor[128];         /* that was measured, "" where it is not said */
     char driver[64], status[16]; /* for GPUs, else "" */
     const char *origin;
     int n, capacity;

@@ -104,6 +104,10 @@ const char *hp_cost_origin(const hp_cost_table *t) {
     return t->origin;
 }
 
+const char *hp_cost_processor(const hp_cost_table *t) {
+    return t->processor;
+}
+
 static bool has_class(const hp_cost_table *t, const char *class) {
     for (; t; t = t->base)
         for (int i = 0; i < t->n; i++)

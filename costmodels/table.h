@@ -13,7 +13,7 @@
  * p2p         a link class, between GPUs also the back end; x bytes, y seconds
  * allreduce   a link class and "rRANKS nPER_NODE", between GPUs also the back end; x bytes, y seconds
  *
- * "driver TEXT" and "status TEXT" may follow the date: a table of GPUs has status `one GPU` or `cluster`,
+ * "processor TEXT", "driver TEXT" and "status TEXT" may follow the date: which processor was measured; a table of GPUs has status `one GPU` or `cluster`,
  * figures of a GPU that hplan did not measure `never run`. table_text.c gives the grammar. No constant
  * without a source. */
 #ifndef HP_TABLE_H
@@ -46,6 +46,8 @@ hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, h
                        hp_error *err);
 /* The table's origin as text: "local.cost of 2026-11-21", "shipped", "data sheet". */
 const char *hp_cost_origin(const hp_cost_table *t);
+/* The processor that was measured, as its system names it; "" where the table does not say. */
+const char *hp_cost_processor(const hp_cost_table *t);
 /* The class whose efficiencies stand in because no table has rows of the machine's device class; NULL: none does. */
 const char *hp_cost_stand_in(const hp_cost_table *t, const hp_machine *m);
 /* Where calibrate writes the table of a machine at hand ("local") by default. */

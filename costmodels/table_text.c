@@ -1,7 +1,8 @@
 /* table_text.c - parses and prints the text of a cost table, strictly: a malformed line is an error with its
  * number and is never skipped.
  *
- *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL ["driver " TEXT NL] ["status " STATUS NL]
+ *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL
+ *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL]
  *            { comment | row }
  *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |"
  *            { " " X ":" Y } NL
@@ -157,8 +158,9 @@ static const char *optional_line(parser *p, char **rest, const char *word) {
     return next_line(rest, &p->line) + n + 1;
 }
 
-static hp_status parse_gpu_header(parser *p, char **rest) {
+static hp_status parse_provenance_lines(parser *p, char **rest) {
     const char *const *known = hp_gpu_statuses;
+    snprintf(p->table->processor, sizeof p->table->processor, "%s", optional_line(p, rest, "processor"));
     snprintf(p->table->driver, sizeof p->table->driver, "%s", optional_line(p, rest, "driver"));
     const char *status = optional_line(p, rest, "status");
     while (*known && strcmp(*known, status) != 0) known++;
@@ -172,7 +174,7 @@ hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp
     parser p = {.arena = arena, .where = where, .err = err};
     char *rest = hp_arena_strdup(arena, text);
     HP_TRY(parse_header(&p, &rest));
-    HP_TRY(parse_gpu_header(&p, &rest));
+    HP_TRY(parse_provenance_lines(&p, &rest));
     for (char *line; (line = next_line(&rest, &p.line)) != NULL;) {
         if (*line && *line != '#') HP_TRY(parse_row(&p, line));
     }
@@ -197,6 +199,7 @@ static void print_row(FILE *f, const hp_row *r, bool exact) {
 
 hp_status hp_rows_print(FILE *f, const hp_cost_table *t, bool exact, hp_error *err) {
     fprintf(f, "hplan-cost 1\nmachine %s\ndate %s\n", t->machine, t->date);
+    if (*t->processor) fprintf(f, "processor %s\n", t->processor);
     if (*t->driver) fprintf(f, "driver %s\n", t->driver);
     if (*t->status) fprintf(f, "status %s\n", t->status);
     for (int i = 0; i < t->n; i++) print_row(f, &t->row[i], exact);

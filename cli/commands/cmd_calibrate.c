@@ -6,6 +6,7 @@
 #include "cli/commands/local_gpu.h"
 #include "cli/launch/workspace.h"
 #include "costmodels/calibrate.h"
+#include "plan/base/host.h"
 #include "plan/base/units.h"
 #include "plan/base/clock.h"
 
@@ -202,6 +203,7 @@ static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c,
     if (s->partial && access(s->path, R_OK) == 0)
         HP_TRY(hp_cost_load(arena, s->path, &s->machine, &before, err));
     HP_TRY(hp_calibration_table(c, before, date, t, err));
+    hp_host_processor((*t)->processor, sizeof(*t)->processor);
     if (s->gpu.gpu.count == 0) return hp_rows_write(*t, s->path, err);
     snprintf((*t)->driver, sizeof(*t)->driver, "%s", s->gpu.driver);
     snprintf((*t)->status, sizeof(*t)->status, "%s", hp_gpu_statuses[s->gpu.gpu.count > 1 ? 2 : 1]);

@@ -1,7 +1,9 @@
 /* cmd_explain.c - a stored plan in words: what is run, how the network is cut, what every rank holds and
  * does. The units are listed with their numbers, so that `cut=` can be written by hand. */
+#include "cli/show/costs.h"
 #include "cli/show/explain.h"
 #include "cli/show/frame.h"
+#include "costmodels/stored.h"
 #include "plan/base/units.h"
 #include "plan/graph/deploy.h"
 #include "plan/program/print.h"
@@ -40,7 +42,8 @@ static void print_stage(const hp_plan *plan, const explain_stage *s) {
     }
 }
 
-static void print_header(const hp_plan *plan) {
+static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
+    char from[COSTS_TEXT];
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
     const hp_program *p = plan->program;
     printf("%s of %s in %s, %d x %d pixels, %d classes, %lld parameters\n",
@@ -52,6 +55,7 @@ static void print_header(const hp_plan *plan) {
            (long long)plan->batch, p->dp, p->micro, (long long)p->micro_batch, hp_program_ranks(p),
            cli_plain(plan->machine.name, machine, sizeof machine), plan->device->name,
            hp_format_seconds(plan->step_s, step));
+    printf("costs: %s\n", costs_text(costs, from));
     for (int v = 0; v < explain_stages(plan); v++) {
         const explain_stage s = explain_stage_of(plan, v);
         print_stage(plan, &s);
@@ -64,9 +68,9 @@ static void print_header(const hp_plan *plan) {
                explain_place(plan, r, place, sizeof place));
 }
 
-static void print_roles(const hp_plan *plan, int only) {
+static void print_roles(const hp_plan *plan, const hp_cost_table *costs, int only) {
     const hp_program *p = plan->program;
-    print_header(plan);
+    print_header(plan, costs);
     for (int r = 0; r < p->n_role; r++) {
         if (only >= 0 && r != only) continue;
         char place[256];
@@ -80,7 +84,9 @@ static void print_roles(const hp_plan *plan, int only) {
 static hp_status explain(frame *f, hp_error *err) {
     const options *o = f->options;
     hp_plan plan;
+    hp_cost_table *costs;
     HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
+    HP_TRY(hp_cost_restore(f->arena, &f->db, &costs, err));
     int64_t rank = -1;
     if (o->rank_text)
         HP_TRY(hp_parse_int(o->rank_text, "--rank", 0, hp_program_ranks(plan.program) - 1, &rank, err));
@@ -89,7 +95,7 @@ static hp_status explain(frame *f, hp_error *err) {
     if (o->dot)
         hp_program_dot(stdout, plan.program, plan.graph);
     else
-        print_roles(&plan, role);
+        print_roles(&plan, costs, role);
     return cli_finish_stdout(err);
 }
 

@@ -1,5 +1,6 @@
 /* cmd_why.c - why a strategy lost or was rejected: held against the plan's own, under the conditions and with
  * the costs that the plan was predicted with. A stored candidate keeps the figures that its table showed. */
+#include "cli/show/costs.h"
 #include "cli/show/frame.h"
 #include "cli/options/simulate.h"
 #include "plan/base/units.h"
@@ -174,7 +175,7 @@ static void use_stored(const question *q, hp_evaluation *asked) {
 typedef struct answer {
     hp_evaluation asked, best;
     bool selected; /* they are the same */
-    const char *costs;
+    const hp_cost_table *table;
 } answer;
 
 /* The plan's strategy has its cut written out, the search's only where it is not the plain one. */
@@ -196,7 +197,7 @@ static hp_status evaluate_both(frame *f, const hp_plan *plan, const question *q,
     HP_TRY(hp_conditions_read(f->arena, &f->db, plan, &setup, err));
     if (o->cost) HP_TRY(hp_cost_load(f->arena, o->cost, &plan->machine, &table, err));
     if (o->cost) setup.table = table;
-    a->costs = hp_cost_origin(setup.table);
+    a->table = setup.table;
     HP_TRY(eval_in(f, plan, &plan->strategy, &setup, &e, err));
     HP_TRY(hp_evaluate(e, f->arena, &plan->strategy, HP_EVAL_PLACED, &a->best, err));
     setup.batch = q->batch;
@@ -215,17 +216,18 @@ static hp_status why(frame *f, hp_error *err) {
     hp_plan plan;
     question q;
     answer a = {.selected = false};
-    char text[640], costs[128], machine[64];
+    char text[640], costs[COSTS_TEXT], machine[64];
     HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
     HP_TRY(read_question(f, &plan, &q, err));
     HP_TRY(evaluate_both(f, &plan, &q, &a, err));
     verdict(&a.asked, &a.best, a.selected, text, sizeof text);
-    if (o->json) return cli_print_json(why_json(&plan, &a.asked, &a.best, a.costs, text), err);
+    if (o->json)
+        return cli_print_json(why_json(&plan, &a.asked, &a.best, hp_cost_origin(a.table), text), err);
     printf("%s\n%s\n", a.asked.figures.strategy, text);
     if (!a.asked.reject.code) print_comparison(&a.asked, &a.best);
     printf("  machine:  %s, device %s\n", cli_plain(plan.machine.name, machine, sizeof machine),
            plan.device->name);
-    printf("  costs:    %s\n", cli_plain(a.costs, costs, sizeof costs));
+    printf("  costs:    %s\n", costs_text(a.table, costs));
     return cli_finish_stdout(err);
 }
 

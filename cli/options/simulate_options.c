@@ -1,6 +1,7 @@
 /* simulate_options.c - the options of `simulate`: from words to values, each mistake with its own message. */
 #include "cli/options/simulate.h"
 
+#include "plan/base/host.h"
 #include "plan/base/units.h"
 #include "plan/graph/json.h"
 
@@ -319,6 +320,18 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     return HP_OK;
 }
 
+/* A home folder that several machines share has one table for all of them. */
+static void note_processor(const simulate_setup *s) {
+    char here[128], plain[2][128];
+    const char *measured = hp_cost_processor(s->table);
+    if (!s->machine.device.is_cpu || !hp_device_of_machine(s->machine.name) || !*measured) return;
+    hp_host_processor(here, sizeof here);
+    if (strcmp(here, measured) != 0)
+        fprintf(stderr, "hplan: note: %s was measured on %s, this is %s: hplan calibrate\n",
+                hp_cost_origin(s->table), cli_plain(measured, plain[0], sizeof plain[0]),
+                cli_plain(here, plain[1], sizeof plain[1]));
+}
+
 hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
     *s = (simulate_setup){0};
     HP_TRY(parse_values(o, s, err));
@@ -331,6 +344,7 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
     HP_TRY(simulate_precision(arena, s, s->prec[0], err));
     HP_TRY(hp_cost_load(arena, o->cost, &s->machine, &s->table, err));
     s->eval.table = s->table;
+    note_processor(s);
     return HP_OK;
 }
 

@@ -72,7 +72,22 @@ first=$(number candidates.0.step_s)
 expect 0 why s.db 1 --json
 [ "$(number asked.step_s) $(number asked.batch)" = "$first 1" ] || complain "sweep: $(cat out), not $first"
 
+# where the figures come from is kept: file, date, processor; another processor is said
+table old.cost cpu
+sed -i '3a processor Abacus 9000' old.cost
+expect 0 simulate --net cnn --image 28 --machine local --strategy dp=1 --cost old.cost --out e.db
+grep -q "old.cost of 2026-01-02 was measured on Abacus 9000, this is .*: hplan calibrate" err || complain "$(cat err)"
+expect 0 explain e.db
+grep -q "^costs: old.cost of 2026-01-02 (Abacus 9000)$" out || complain "explain: $(head -5 out)"
+expect 0 why e.db dp=1
+grep -q "costs: *old.cost of 2026-01-02 (Abacus 9000)$" out || complain "why: $(cat out)"
+
 need_executor
+expect 0 calibrate --net cnn --image 12 --batch 1 -o here.cost
+grep -q "^processor ." here.cost || complain "calibrate does not say the processor: $(head -4 here.cost)"
+expect 0 simulate --net cnn --image 28 --machine local --strategy dp=1 --cost here.cost --out e.db
+grep -q "was measured on" err && complain "this processor is not known again: $(cat err)"
+
 # run: another strategy of the plan is predicted with the plan's costs, and run.db carries them on
 table cpu.cost cpu
 local=(--net cnn --image 28 --batch 4 --machine local --cost cpu.cost)
