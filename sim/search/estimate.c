@@ -21,6 +21,7 @@ typedef struct position {
     double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
     double strip;           /* and what strips need beside what is put together after them, roughly */
     int parts;
+    int mirror; /* GEMS: the position that its first rank mirrors */
 } position;
 
 typedef struct view {
@@ -30,6 +31,27 @@ typedef struct view {
     int n; /* positions */
     position at[HP_MAX_STAGES];
 } view;
+
+/* GEMS: a rank does its own position's work in every second pass, its mirror image's in the others. Ranks in order
+ * come in runs with the same two positions. */
+typedef struct mirrored_run {
+    int own, mirror; /* positions */
+} mirrored_run;
+
+enum { MOST_RUNS = 2 * HP_MAX_STAGES }; /* a run ends where one of the two positions does */
+
+static int mirrored_runs(const view *v, mirrored_run run[MOST_RUNS]) {
+    int n = 0, own = 0, mirror = v->n - 1, own_left = v->at[0].parts, mirror_left = v->at[mirror].parts;
+    while (own < v->n && mirror >= 0) {
+        run[n++] = (mirrored_run){own, mirror};
+        const int ranks = own_left < mirror_left ? own_left : mirror_left;
+        own_left -= ranks;
+        mirror_left -= ranks;
+        if (own_left == 0 && ++own < v->n) own_left = v->at[own].parts;
+        if (mirror_left == 0 && --mirror >= 0) mirror_left = v->at[mirror].parts;
+    }
+    return n;
+}
 
 /* Who carries it. */
 static hp_wire wire(const view *v, hp_traffic traffic) {
@@ -173,6 +195,9 @@ static void add_stages(view *v, const int32_t *counts) {
         add_stage(v, k % v->s->stages, k < v->s->stages, first, first + counts[k]);
         first += counts[k];
     }
+    if (v->s->gems == 1) return;
+    mirrored_run run[MOST_RUNS];
+    for (int k = mirrored_runs(v, run) - 1; k >= 0; k--) v->at[run[k].own].mirror = run[k].mirror;
 }
 
 static bool trains(const view *v) {
@@ -186,21 +211,21 @@ static double pass_s(const position *p, bool extra) {
 
 /* --- the pipeline --- */
 
-/* GEMS: a role does its own position's work in every second pass, its mirror image's in the others. */
-static int mirror(const view *v, int index) {
-    int role = 0, at, part;
-    for (int p = 0; p < index; p++) role += v->at[p].parts;
-    hp_role_place(v->s, role, 1, &at, &part);
-    return at;
-}
-
+/* A rank begins once the first forward pass has come to its position; it ends with a backward pass of its mirror
+ * image's, which goes on to the first position. */
 static double gems_s(const view *v, bool extra) {
     const int passes = v->s->gems / 2 * v->s->micro;
-    double best = 0, forward = 0;
+    mirrored_run run[MOST_RUNS];
+    const int n = mirrored_runs(v, run);
+    double best = 0, before[HP_MAX_STAGES + 1] = {0}, after[HP_MAX_STAGES + 1] = {0};
     for (int i = 0; i < v->n; i++) {
-        const double work = passes * (pass_s(&v->at[i], extra) + pass_s(&v->at[mirror(v, i)], extra));
-        best = fmax(best, forward + work);
-        forward += v->at[i].forward;
+        before[i + 1] = before[i] + v->at[i].forward;
+        after[i + 1] = after[i] + v->at[i].backward + v->at[i].again;
+    }
+    for (int k = 0; k < n; k++) {
+        const int own = run[k].own, mirror = run[k].mirror;
+        const double work = passes * (pass_s(&v->at[own], extra) + pass_s(&v->at[mirror], extra));
+        best = fmax(best, before[own] + work + after[mirror]);
     }
     return best;
 }
@@ -254,17 +279,32 @@ static double sharing(const view *v) {
     return fmax(1, v->s->clients * p->busy / (p->forward + p->backward));
 }
 
+/* Clients of a device cannot keep it busier than it is (sim/resources.c): their work one after another. */
+static double device_s(const view *v) {
+    double most = 0;
+    if (v->s->clients == 1 || v->o->machine->share_cpu || v->s->gems > 1) return 0;
+    for (int i = 0; i < v->n; i++) most = fmax(most, v->at[i].busy);
+    return v->s->clients * v->s->micro * most;
+}
+
 /* --- memory --- */
 
-/* Weights, gradients, momentum of a position, and of its mirror image. */
+/* Weights, gradients, momentum of a position, and with GEMS of the mirror image of its first rank. */
 static double fixed_bytes(const view *v, int i) {
     double params = v->at[i].params, constants = v->at[i].constants;
-    if (v->s->gems > 1 && mirror(v, i) != i) {
-        params += v->at[mirror(v, i)].params;
-        constants += v->at[mirror(v, i)].constants;
+    if (v->s->gems > 1 && v->at[i].mirror != i) {
+        params += v->at[v->at[i].mirror].params;
+        constants += v->at[v->at[i].mirror].constants;
     }
     if (v->o->graph->deployed) return constants;
     return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * (trains(v) ? 3 : 1);
+}
+
+/* What else is kept while the largest group is run again: the stage inputs of the other micro-batches in flight. The
+ * units' inputs (recompute=boundary) may be one and the same tensor, and count for nothing here. */
+static double others_kept(const view *v, int i) {
+    if (v->s->recompute == HP_RECOMPUTE_BOUNDARY || v->s->chunks > 1) return 0;
+    return (hp_schedule_in_flight(v->s, i) - 1) * v->at[i].entering;
 }
 
 static double least_bytes(const view *v, int i) {
@@ -272,7 +312,7 @@ static double least_bytes(const view *v, int i) {
     if (!trains(v)) return fixed_bytes(v, i) + p->live;
     if (v->s->recompute == HP_RECOMPUTE_NONE)
         return fixed_bytes(v, i) + hp_schedule_in_flight(v->s, i) * p->kept;
-    return fixed_bytes(v, i) + p->group_kept; /* what else is kept overlaps with it */
+    return fixed_bytes(v, i) + p->group_kept + others_kept(v, i);
 }
 
 static double likely_bytes(const view *v, int i) {
@@ -306,6 +346,7 @@ hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, con
         ((gems ? gems_s(&v, true) + refills_s(&v) : pipeline_s(&v, true)) + boundaries_s(&v)) * sharing(&v) +
         gradients_s(&v);
     out.busy = v.at[0].busy / fmax(v.at[0].forward + v.at[0].backward, 1e-12);
+    out.bound_s = fmax(out.bound_s, device_s(&v));
     find_memory(&v, &out);
     return out;
 }
