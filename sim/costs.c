@@ -30,6 +30,14 @@ hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const 
     return c;
 }
 
+const hp_cost_table *hp_costs_table(const hp_cost_cache *c) {
+    return c->table;
+}
+
+const hp_machine *hp_costs_machine(const hp_cost_cache *c) {
+    return c->machine;
+}
+
 static cache_entry *slot_of(const hp_cost_cache *c, const hp_work_case *key) {
     uint64_t i = hp_hash64(key, sizeof *key, 0);
     for (;; i++) {
@@ -84,11 +92,11 @@ static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_
     return look_up(c, &w);
 }
 
-double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
-                          double *share) {
+hp_cost hp_costs_case(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
+                      double *share) {
     const cache_entry e = case_cost(cache, g, dtype, c);
     *share = e.share;
-    return e.cost.high;
+    return e.cost;
 }
 
 /* Messages and collectives share the table; no layer has such a number. */

@@ -10,6 +10,9 @@
 typedef struct hp_cost_cache hp_cost_cache;
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m);
 
+const hp_cost_table *hp_costs_table(const hp_cost_cache *c);
+const hp_machine *hp_costs_machine(const hp_cost_cache *c);
+
 /* Costs of every task of a program; `costs` points into `arena`. The cache belongs to one graph. */
 typedef struct hp_program_costs {
     hp_cost_cache *cache;
@@ -21,10 +24,9 @@ typedef struct hp_program_costs {
 hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
                                  const hp_graph *g);
 
-/* What a layer's task takes at most (the upper end) between these sizes, and its share of what it may have to
- * share (hp_cost_share). */
-double hp_costs_case_high(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
-                          double *share);
+/* What a layer's task takes between these sizes, and its share of what it may have to share (hp_cost_share). */
+hp_cost hp_costs_case(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
+                      double *share);
 
 /* Share of the program's work time (all tasks, all roles) whose figures were measured. */
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p);

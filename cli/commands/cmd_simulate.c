@@ -5,73 +5,6 @@
 
 #include <string.h>
 
-enum { MOST_CLIENTS = 4 }; /* processes on a device: what AccDP published */
-
-/* Codes come once, but for lack of memory: with tiles and without (sim/search/search.c). */
-static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
-    return a->code == b->code && !strstr(a->example, "sp=") == !strstr(b->example, "sp=");
-}
-
-static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
-    hp_rejected *all = HP_NEW(arena, hp_rejected, f->n_rejected + n);
-    if (f->n_rejected) memcpy(all, f->rejected, sizeof *all * (size_t)f->n_rejected);
-    for (int i = 0; i < n; i++) {
-        int k = 0;
-        while (k < f->n_rejected && !same_reason(&all[k], &r[i])) k++;
-        if (k < f->n_rejected)
-            all[k].count += r[i].count;
-        else
-            all[f->n_rejected++] = r[i];
-    }
-    f->rejected = all;
-}
-
-/* In the precision at hand: candidates of this count come from `first` on. */
-static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int gpus, int first,
-                                  simulate_found *f, hp_error *err) {
-    const int64_t batch = s->batch ? s->batch : gpus;
-    hp_eval *e = simulate_eval(arena, s, batch);
-    const hp_space space = {.graph = s->graph,
-                            .mode = s->mode,
-                            .batch = batch,
-                            .n_devices = gpus,
-                            .no_recompute =
-                                s->eval.eager, /* it keeps everything; --strategy may ask for it */
-                            .most_clients = s->machine.share_cpu ? 1 : MOST_CLIENTS};
-    hp_search_result r;
-    HP_TRY(hp_search(arena, e, &space, &s->search, &r, err));
-    f->searched += r.searched;
-    f->valid += r.valid;
-    f->simulated += r.simulated;
-    f->cut_off += r.cut_off;
-    f->left_out += r.left_out;
-    add_rejects(arena, f, r.rejected, r.n_rejected);
-    hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
-    if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
-    if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
-    hp_search_rank(all + first, f->n - first + r.n, s->search.sort);
-    if (f->gpus == 0 ||
-        (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
-        f->gpus = gpus;
-        f->batch = batch;
-        f->chosen = first;
-    }
-    f->list = all;
-    f->n += r.n;
-    return HP_OK;
-}
-
-static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simulate_found *f,
-                              hp_error *err) {
-    const int first = f->n, most = s->search.top;
-    for (int i = 0; i < s->n_prec; i++) {
-        HP_TRY(simulate_precision(arena, s, s->prec[i], err));
-        HP_TRY(search_precision(arena, s, gpus, first, f, err));
-    }
-    if (s->n_prec > 1 && f->n - first > most) f->n = first + most;
-    return HP_OK;
-}
-
 /* Just one strategy: a refusal is the answer. */
 static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
     f->gpus = hp_strategy_devices(&s->strategy);
@@ -104,7 +37,7 @@ static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_
     if (s->has_strategy)
         HP_TRY(evaluate_one(arena, s, f, err));
     else
-        for (int i = 0; i < s->n_count; i++) HP_TRY(search_count(arena, s, s->count[i], f, err));
+        HP_TRY(simulate_search(arena, s, f, err));
     f->elapsed_s = hp_now_s() - start_s;
     return HP_OK;
 }

@@ -36,6 +36,7 @@ typedef struct simulate_setup {
     bool has_strategy;
     hp_strategy strategy;
     hp_rules rules;
+    bool top_given;
     hp_search_options search;
     hp_eval_setup eval; /* limits, jitter; the rest is filled per count */
     int n_note;
@@ -44,13 +45,18 @@ typedef struct simulate_setup {
 
 /* What was found for all counts together. */
 typedef struct simulate_found {
-    int64_t searched, valid, simulated, cut_off, left_out, batch;
+    int64_t searched, valid, simulated, cut_off, open, batch;
     int gpus;
     int n;
     hp_evaluation *list;
     int chosen; /* index of the plan to write: the best of the largest count */
     int n_rejected;
     hp_rejected *rejected;
+    int n_absent; /* of the largest count: families without a candidate, and plain data parallelism */
+    hp_absent *absent;
+    hp_rejected plain;
+    double gap;   /* what was not simulated is at most this part faster than number 1 */
+    bool stopped; /* by the user */
     double elapsed_s;
     double gain[HP_PRECS]; /* the selected plan in float32: how many times as fast it would be; 0: unknown */
 } simulate_found;
@@ -76,12 +82,17 @@ hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int6
 /* The set-up of the evaluations of one batch. */
 hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch);
 
+/* Searches every count and precision; shows progress; ^C ends it with the best so far (simulate_found.stopped). */
+hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
+
 /* Predicts the selected plan in lower precisions: simulate_found.gain. */
 void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f);
 /* The parts of the two below that say machine, device and precision. */
 void simulate_print_device(const simulate_setup *s, const simulate_found *f);
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o);
 void simulate_print(const simulate_setup *s, const simulate_found *f);
+/* Its parts: candidates and families without one; how sure the answer is. */
+void simulate_print_table(const simulate_setup *s, const simulate_found *f);
 /* Where the plan is, and the commands that may follow. */
 void simulate_next(const simulate_setup *s, const simulate_found *f, const char *path);
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f);

@@ -56,7 +56,8 @@ static const struct argp_option option_list[] = {
     {"memory", KEY_MEMORY, "planned|eager", 0,
      "memory as planned (planned), or what an eager framework keeps; that without recomputation", 2},
     {"strategy", KEY_STRATEGY, "S", 0, "evaluate just this strategy", 3},
-    {"top", KEY_TOP, "K", 0, "candidates to show and store (10)", 3},
+    {"top", KEY_TOP, "K", 0,
+     "show the best K; otherwise one row per family, of 10 and each family's best stored", 3},
     {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
     {"sort", KEY_SORT, "time|images|memory", 0, "order (time)", 3},
     {"rules", KEY_RULES, "hplan|mpi4dl", 0, "whose validity rules (hplan)", 3},
@@ -303,6 +304,7 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     HP_TRY(parse_name(o->memory, "--memory", memories, &memory, err));
     HP_TRY(parse_name(o->rules, "--rules", hp_rules_names, &rules, err));
     HP_TRY(parse_int(o->top, "--top", 1, 1 << 20, &top, err));
+    s->top_given = o->top || o->all;
     HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
     HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;

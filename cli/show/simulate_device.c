@@ -23,7 +23,7 @@ static double gain_in(hp_arena *arena, const simulate_setup *s, const simulate_f
     strategy.prec = (int32_t)prec;
     if (simulate_precision(arena, &other, (int)prec, &ignored) != HP_OK) return 0;
     hp_eval *e = simulate_eval(arena, &other, f->batch);
-    if (hp_evaluate(e, arena, &strategy, HP_EVAL_STEP, &v, &ignored) != HP_OK || v.reject.code) return 0;
+    if (hp_evaluate(e, arena, &strategy, HP_EVAL_PLACED, &v, &ignored) != HP_OK || v.reject.code) return 0;
     return v.figures.step_s > 0 ? chosen->figures.step_s / v.figures.step_s : 0;
 }
 

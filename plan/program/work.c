@@ -317,6 +317,14 @@ static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {
     w->flops = 6 * w->size;
 }
 
+/* Reads both, writes one. */
+hp_work hp_work_of_sum(hp_dtype dtype, double elems) {
+    hp_work w = {.size = 2 * elems * hp_dtype_bytes(dtype)};
+    w.bytes = w.size;
+    snprintf(w.key, sizeof w.key, "%s %s", hp_task_infos[HP_TASK_ACCUM].name, hp_dtype_names[dtype]);
+    return w;
+}
+
 static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
     hp_work w = {.size = operand_bytes(r, t)};

@@ -9,13 +9,15 @@
 
 /* What a position does for one micro-batch, and keeps. */
 typedef struct position {
-    double forward, backward, again; /* seconds; again: forward passes that are repeated */
-    double lead, trail;      /* of the first model chunk: forward, and backward with what is repeated */
+    double forward, backward, again; /* seconds; again: forward passes that are repeated, in the mean */
+    double least;                    /* of one micro-batch on the part that owns least */
+    double norm_waits, gather_waits; /* seconds in which it waits for other parts, there and back */
+    double lead, trail;      /* of the first model chunk; layers run again while a gradient is on its way */
     double exchange;         /* seconds: halo rows there and back, redundant rows, statistics */
     double kept, group_kept; /* bytes: all, and of the largest group that is run again at once */
     double extended;         /* bytes: copies of kept inputs with their halo */
     double busy;             /* seconds of forward and backward */
-    double entering;         /* bytes that enter its stages; units with recompute=boundary */
+    double entering;         /* bytes that enter its stages; with recompute=boundary its units */
     double boundary;         /* seconds to hand over to the next position, one way */
     double params;
     double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
@@ -73,21 +75,26 @@ static bool one_node(const view *v) {
     return hp_strategy_roles(v->s) <= v->o->machine->devices_per_node;
 }
 
+/* Of the forward passes, the part that is repeated at least; in GEMS the last one belongs to one of two positions. */
+static double repeated(const view *v) {
+    const double passes = hp_strategy_groups(v->s), last = v->s->gems > 1 ? 2 : 1;
+    if (v->o->mode == HP_MODE_INFER || v->s->recompute == HP_RECOMPUTE_NONE) return 0;
+    return v->s->recompute == HP_RECOMPUTE_EXCEPT_LAST ? (passes - last) / passes : 1;
+}
+
 static double add_recompute(const view *v, const hp_part_sums *p, int first, int end, position *at) {
     const double *kept = v->o->eager ? p->eager_bytes : p->kept_bytes;
     double most = 0;
     if (v->s->recompute == HP_RECOMPUTE_NONE || v->o->mode == HP_MODE_INFER) return kept[end] - kept[first];
     if (v->s->recompute == HP_RECOMPUTE_BOUNDARY) {
-        for (int u = first; u < end; u++) {
-            at->entering += p->entering[u];
-            most = fmax(most, kept[u + 1] - kept[u]);
-        }
+        for (int u = first; u < end; u++) most = fmax(most, kept[u + 1] - kept[u]);
+        at->entering += p->fresh[end] - p->fresh[first + 1];
     } else {
-        at->entering += p->entering[first];
         most = kept[end] - kept[first];
     }
-    if (v->s->recompute != HP_RECOMPUTE_EXCEPT_LAST)
-        at->again += (p->forward[end] - p->forward[first]) / v->s->bp;
+    at->entering += p->entering[first];
+    const double again = (p->forward[end] - p->forward[first]) / v->s->bp;
+    at->again += repeated(v) * again;
     return most;
 }
 
@@ -158,6 +165,19 @@ static void add_strips(const view *v, const hp_layout *layout, int first, int de
     at->strip = one->peak ? largest(one->peak, first, deep) : 0;
 }
 
+/* The sums of a layer's parts meet, whoever computes least; waiting is known for the device's own back end alone. */
+static void add_waits(const view *v, const hp_part_sums *p, int first, int deep, int end, position *at) {
+    const bool known =
+        v->s->comm[HP_TRAFFIC_HALO] == HP_COMM_AUTO && v->s->comm[HP_TRAFFIC_STATS] == HP_COMM_AUTO;
+    const double least = p->least_forward[end] - p->least_forward[deep];
+    at->least += least + p->least_backward[end] - p->least_backward[deep];
+    at->least += repeated(v) * least;
+    if (v->s->bp > 1 || v->s->clients > 1 || v->s->strips > 1 || !known) return;
+    at->gather_waits +=
+        (v->o->mode == HP_MODE_TRAIN ? 2 : 1) * (p->gather_waits[end] - p->gather_waits[first]);
+    if (v->s->bn != HP_BN_LOCAL) at->norm_waits += p->norm_waits[end] - p->norm_waits[first];
+}
+
 static void add_stage(view *v, int stage, bool lead, int first, int end) {
     position *at = &v->at[hp_position_of(v->s, stage)];
     const hp_layout layout = hp_stage_layout(v->s, stage);
@@ -168,15 +188,16 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
                  backward = share * (p->backward[end] - p->backward[deep]);
     at->forward += forward;
     at->backward += backward;
+    add_waits(v, p, first, deep, end, at);
     at->params += share * (p->params[end] - p->params[first]);
     at->exchange += exchange_s(v, p, deep, end) + norms_s(v, p, &layout, first, end);
     if (deep > first) add_strips(v, &layout, first, deep, at);
     at->constants += share * (p->constants[end] - p->constants[first]);
     at->live = fmax(at->live, share * live_bytes(v, p, first, deep, end));
-    const double before = at->again, kept = add_recompute(v, p, first, end, at);
+    const double kept = add_recompute(v, p, first, end, at);
     if (lead) {
         at->lead += forward;
-        at->trail += backward + at->again - before;
+        at->trail += backward;
     }
     at->kept += share * kept;
     at->group_kept = fmax(at->group_kept, share * kept);
@@ -206,7 +227,9 @@ static bool trains(const view *v) {
 
 /* Seconds of one micro-batch on a position; `extra` counts exchanges. */
 static double pass_s(const position *p, bool extra) {
-    return p->forward + p->backward + p->again + (extra ? p->exchange : 0);
+    const double work = p->forward + p->backward + p->again;
+    if (extra) return work + p->exchange + p->gather_waits;
+    return fmax(work, p->least + p->norm_waits + p->gather_waits);
 }
 
 /* --- the pipeline --- */
@@ -220,7 +243,7 @@ static double gems_s(const view *v, bool extra) {
     double best = 0, before[HP_MAX_STAGES + 1] = {0}, after[HP_MAX_STAGES + 1] = {0};
     for (int i = 0; i < v->n; i++) {
         before[i + 1] = before[i] + v->at[i].forward;
-        after[i + 1] = after[i] + v->at[i].backward + v->at[i].again;
+        after[i + 1] = after[i] + v->at[i].backward;
     }
     for (int k = 0; k < n; k++) {
         const int own = run[k].own, mirror = run[k].mirror;
@@ -300,11 +323,13 @@ static double fixed_bytes(const view *v, int i) {
     return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * (trains(v) ? 3 : 1);
 }
 
-/* What else is kept while the largest group is run again: the stage inputs of the other micro-batches in flight. The
- * units' inputs (recompute=boundary) may be one and the same tensor, and count for nothing here. */
-static double others_kept(const view *v, int i) {
-    if (v->s->recompute == HP_RECOMPUTE_BOUNDARY || v->s->chunks > 1) return 0;
-    return (hp_schedule_in_flight(v->s, i) - 1) * v->at[i].entering;
+/* Where layers run again: all that entered for the micro-batches in flight, as the first backward pass begins; then,
+ * while the largest group is run again, that of the others. */
+static double least_kept(const view *v, int i) {
+    const position *p = &v->at[i];
+    const double flight = hp_schedule_in_flight(v->s, i), entering = v->s->bp > 1 ? 0 : p->entering;
+    if (v->s->chunks > 1) return p->group_kept;
+    return fmax(flight * entering, (flight - 1) * entering + p->group_kept);
 }
 
 static double least_bytes(const view *v, int i) {
@@ -312,7 +337,7 @@ static double least_bytes(const view *v, int i) {
     if (!trains(v)) return fixed_bytes(v, i) + p->live;
     if (v->s->recompute == HP_RECOMPUTE_NONE)
         return fixed_bytes(v, i) + hp_schedule_in_flight(v->s, i) * p->kept;
-    return fixed_bytes(v, i) + p->group_kept + others_kept(v, i);
+    return fixed_bytes(v, i) + least_kept(v, i);
 }
 
 static double likely_bytes(const view *v, int i) {

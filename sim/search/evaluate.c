@@ -51,8 +51,8 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->setup = *setup;
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
     e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
-    hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode,
-                                   hp_device_kind_of(setup->device));
+    hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode, setup->device,
+                                   setup->by_middle);
     e->estimate = (hp_estimate_setup){.parts = parts,
                                       .graph = setup->graph,
                                       .table = setup->table,
@@ -297,15 +297,16 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_e
     return note_strips(e, &out->strategy, c->note, sizeof c->note, err);
 }
 
-/* What ranks alone: the upper end of the step. */
-static hp_status simulate_high(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
+/* What ranks alone. */
+static hp_status simulate_rank(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                                hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
     hp_sim_options o = sim_options(e);
     hp_sim_result result;
-    o.bound = 1;
+    o.bound = e->setup.by_middle ? 0 : 1;
     HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
-    out->figures.step_high_s = (double)result.makespan_ns * 1e-9;
+    *(e->setup.by_middle ? &out->figures.step_s : &out->figures.step_high_s) =
+        (double)result.makespan_ns * 1e-9;
     return HP_OK;
 }
 
@@ -314,11 +315,12 @@ static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp
     hp_program *p = NULL;
     hp_eval_complete(e, &out->strategy, HP_CUT_TIME);
     hp_strategy_text(&out->strategy, out->figures.strategy);
-    HP_TRY(lower(e, scratch, &out->strategy, depth == HP_EVAL_PLACED || depth == HP_EVAL_FITS, &p, err));
+    HP_TRY(lower(e, scratch, &out->strategy, depth >= HP_EVAL_FITS, &p, err));
     out->tasks = all_tasks(p);
     check_memory(e, scratch, p, out);
     if (out->reject.code || depth == HP_EVAL_MEMORY || depth == HP_EVAL_FITS) return HP_OK;
-    return depth == HP_EVAL_RANK ? simulate_high(e, scratch, p, out, err) : simulate(e, scratch, p, out, err);
+    return depth == HP_EVAL_PLACED ? simulate(e, scratch, p, out, err)
+                                   : simulate_rank(e, scratch, p, out, err);
 }
 
 /* Of the machine's GPUs. */

@@ -21,6 +21,7 @@ typedef struct hp_eval_setup {
     int64_t batch;                /* global */
     int64_t memory_limit;         /* bytes of one rank, 0 = the device's */
     bool eager;                   /* memory as an eager framework keeps it, not as planned */
+    bool by_middle;               /* what ranks is the middle of the costs, not their upper ends */
     hp_rules rules;
     bool no_fold;
     double jitter_cv;
@@ -60,15 +61,15 @@ hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s);
 
 /* How much is found out about a strategy. */
 typedef enum hp_eval_depth {
-    HP_EVAL_MEMORY, /* legality and memory */
-    HP_EVAL_FITS,   /* the same with memory offsets: the exact peak */
-    HP_EVAL_RANK,   /* and one simulation, of the figure that ranks: step_high_s, or step_s for all else */
-    HP_EVAL_STEP,   /* and three, of the interval */
-    HP_EVAL_PLACED  /* with memory offsets: the exact peak, and the waits that reuse of memory costs */
+    HP_EVAL_MEMORY, /* legality and memory: the most bytes alive at once */
+    HP_EVAL_QUICK,  /* and one simulation, of the figure that ranks: step_high_s, or step_s (by_middle) */
+    HP_EVAL_FITS,   /* legality and memory with offsets: the exact peak, and what reuse of memory waits for */
+    HP_EVAL_RANK,   /* and one simulation */
+    HP_EVAL_PLACED  /* and three, of the interval */
 } hp_eval_depth;
 
 /* Evaluates a strategy; an infeasible one is a value (reject.code), not an error. Its cut is completed.
- * Without placing, memory is the most bytes alive at once. Results live in `arena`. */
+ * Results live in `arena`. */
 hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
                       hp_evaluation *out, hp_error *err);
 

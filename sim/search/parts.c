@@ -12,22 +12,26 @@ struct hp_parts {
     const hp_graph *g;
     hp_cost_cache *cache;
     const hp_device_memory *memory;
+    const hp_device_info *device;
     hp_dtype dtype;
     hp_mode mode;
+    bool by_middle;
     int32_t *last_use;   /* per tensor */
     hp_part_sums **sums; /* open addressing, a power of two of slots */
     int n, slots;
 };
 
 hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
-                       hp_device_kind device) {
+                       const hp_device_info *device, bool by_middle) {
     hp_parts *p = HP_NEW(arena, hp_parts, 1);
     *p = (hp_parts){.arena = arena,
                     .g = g,
                     .cache = cache,
-                    .memory = hp_device_memory_of(device),
+                    .memory = hp_device_memory_of(hp_device_kind_of(device)),
+                    .device = device,
                     .dtype = dtype,
                     .mode = mode,
+                    .by_middle = by_middle,
                     .slots = 256};
     p->sums = HP_NEW(arena, hp_part_sums *, p->slots);
     p->last_use = HP_NEW(arena, int32_t, g->n_tensor);
@@ -56,10 +60,15 @@ static double own_bytes(const filler *f, int tensor) {
     return (double)hp_box_elems(&b) * element_bytes(f, tensor);
 }
 
+static double case_seconds(const filler *f, const hp_work_case *c, double *share) {
+    const hp_cost cost = hp_costs_case(f->p->cache, f->p->g, f->p->dtype, c, share);
+    return f->p->by_middle ? cost.seconds : cost.high;
+}
+
 static double seconds(const filler *f, int layer, hp_task_op op, const hp_box *out) {
     const hp_work_case c = hp_work_case_at(f->p->g, layer, op, out);
     double share;
-    return hp_costs_case_high(f->p->cache, f->p->g, f->p->dtype, &c, &share);
+    return case_seconds(f, &c, &share);
 }
 
 /* Adds a task's time to a sum, and what the device is busy of it. */
@@ -67,25 +76,39 @@ static void add_task(const filler *f, int layer, hp_task_op op, const hp_box *ou
     const hp_work_case c = hp_work_case_at(f->p->g, layer, op, out);
     const int unit = f->p->g->layer[layer].unit;
     double share;
-    const double high = hp_costs_case_high(f->p->cache, f->p->g, f->p->dtype, &c, &share);
-    sum[unit] += high;
-    f->s->busy[unit] += share * high;
+    const double s = case_seconds(f, &c, &share);
+    sum[unit] += s;
+    f->s->busy[unit] += share * s;
+}
+
+/* Then it has no gradient to pass on, but a batch norm one of its own. */
+static bool reads_image_alone(const filler *f, const hp_layer *l) {
+    return l->n_in == 1 && f->p->g->tensor[l->in[0]].producer == 0 && l->op != HP_BN;
 }
 
 static bool has_weights_task(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
+static void add_least(const filler *f, int layer) {
+    const hp_layer *l = &f->p->g->layer[layer];
+    const hp_box out = hp_layout_own(&f->s->layout, f->p->g, l->out, f->s->samples, 0);
+    if (hp_box_empty(&out)) return;
+    f->s->least_forward[l->unit] += seconds(f, layer, HP_TASK_FWD, &out);
+    if (f->p->mode != HP_MODE_TRAIN) return;
+    if (has_weights_task(l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWDW, &out);
+    if (!reads_image_alone(f, l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWD, &out);
+}
+
 static void add_time(const filler *f, int layer) {
     const hp_graph *g = f->p->g;
     const hp_layer *l = &g->layer[layer];
     const hp_box out = own(f, l->out);
-    const bool image_only = l->n_in == 1 && g->tensor[l->in[0]].producer == 0;
     if (hp_box_empty(&out)) return;
     add_task(f, layer, HP_TASK_FWD, &out, f->s->forward);
     if (f->p->mode != HP_MODE_TRAIN) return;
     if (has_weights_task(l)) add_task(f, layer, HP_TASK_BWDW, &out, f->s->backward);
-    if (!image_only || l->op == HP_BN) add_task(f, layer, HP_TASK_BWD, &out, f->s->backward);
+    if (!reads_image_alone(f, l)) add_task(f, layer, HP_TASK_BWD, &out, f->s->backward);
 }
 
 static void keep_once(const filler *f, bool *counted, double *bytes, int tensor, int unit) {
@@ -112,6 +135,59 @@ static void add_memory(const filler *f, int layer) {
         const hp_param *param = &f->p->g->param[l->param[i]];
         if (hp_param_trained(param)) f->s->params[l->unit] += (double)param->count;
     }
+}
+
+/* --- what a part waits for --- */
+
+static double end_of(const filler *f, const hp_cost *c) {
+    return f->p->by_middle ? c->seconds : c->high;
+}
+
+static hp_wire own_wire(const filler *f) {
+    const hp_backend own = hp_comm_backend(HP_COMM_AUTO, f->p->device, 1);
+    return hp_wire_of(hp_costs_machine(f->p->cache), (int32_t)hp_device_kind_of(f->p->device), (int32_t)own);
+}
+
+/* At most; more ranks than devices share them. */
+static int parts_on_a_node(const filler *f, int parts) {
+    const hp_machine *m = hp_costs_machine(f->p->cache);
+    return parts < m->devices_per_node || parts > hp_machine_devices(m) ? parts : m->devices_per_node;
+}
+
+/* The layer goes on when the sums of all parts are there; on as few nodes as possible. */
+static void add_norm_wait(const filler *f, int layer) {
+    const hp_layout *l = &f->s->layout;
+    const int parts = l->rows * l->cols * l->slices, unit = f->p->g->layer[layer].unit;
+    const hp_box out = own(f, f->p->g->layer[layer].out);
+    if (f->p->mode != HP_MODE_TRAIN || f->p->g->layer[layer].op != HP_BN || parts == 1) return;
+    const double bytes = 2.0 * hp_dtype_bytes(HP_F64) * hp_box_len(&out, HP_AXIS_C);
+    const hp_allreduce_case c = {.by = own_wire(f),
+                                 .algorithm = hp_allreduce_choose((int64_t)bytes),
+                                 .ranks = parts,
+                                 .per_node = parts_on_a_node(f, parts)};
+    const hp_cost cost =
+        hp_cost_allreduce(hp_costs_table(f->p->cache), hp_costs_machine(f->p->cache), &c, bytes);
+    f->s->norm_waits[unit] += 2 * end_of(f, &cost);
+}
+
+/* The last part wants more than a halo of what all others have: what comes from other nodes comes in through the
+ * NICs of its own, or on one node over its device's link, one after another. */
+static void add_gather_wait(const filler *f, int layer) {
+    const hp_graph *g = f->p->g;
+    const hp_layer *l = &g->layer[layer];
+    const hp_machine *m = hp_costs_machine(f->p->cache);
+    const int parts = hp_layout_parts(&f->s->layout), here = parts_on_a_node(f, parts);
+    const hp_box out = own(f, l->out), has = own(f, l->in[0]);
+    if (parts == 1 || hp_layer_has_halo(g, layer) || hp_box_empty(&out)) return;
+    const hp_box need = hp_layer_need(g, layer, 0, &out);
+    const hp_box both = hp_box_and(&need, &has);
+    const double missing = (double)(hp_box_elems(&need) - hp_box_elems(&both)),
+                 near = (double)(here - 1) * (double)hp_box_elems(&has), far = missing - near;
+    if ((here < parts ? far : missing) <= 0) return;
+    const double bytes = (here < parts ? far : missing) * element_bytes(f, l->in[0]);
+    const hp_cost cost = hp_cost_p2p(hp_costs_table(f->p->cache), m, own_wire(f), here == parts, bytes);
+    const int ways = here < parts && m->nics_per_node > 1 ? m->nics_per_node : 1;
+    f->s->gather_waits[l->unit] += end_of(f, &cost) / ways;
 }
 
 /* A deployed layer's constants are there once, whatever its boxes are. */
@@ -159,6 +235,28 @@ static void add_entering(const filler *f, int tensor) {
     if (last >= g->n_layer) return;
     const double bytes = own_bytes(f, tensor);
     for (int u = from + 1; u <= g->layer[last].unit; u++) f->s->entering[u] += bytes;
+    if (g->layer[last].unit > from) f->s->fresh[from + 1] += bytes;
+}
+
+/* The gradients of a unit's layers that read the same tensor are added up. */
+static void add_sums(const filler *f, int tensor) {
+    const hp_graph *g = f->p->g;
+    const int last = f->p->last_use[tensor], producer = g->tensor[tensor].producer;
+    int readers = 0, unit = -1;
+    if (f->p->mode != HP_MODE_TRAIN || producer == 0 || last >= g->n_layer) return;
+    const double bytes = own_bytes(f, tensor), elems = bytes / element_bytes(f, tensor);
+    const hp_work w = hp_work_of_sum(hp_tensor_dtype(&g->tensor[tensor], f->p->dtype), elems);
+    const hp_cost cost = hp_cost_compute(hp_costs_table(f->p->cache), hp_costs_machine(f->p->cache), &w);
+    for (int layer = producer + 1; layer <= last; layer++) {
+        const hp_layer *l = &g->layer[layer];
+        for (int k = 0; k < l->n_in; k++) {
+            if (l->in[k] != tensor) continue;
+            readers = l->unit == unit ? readers + 1 : 1;
+            unit = l->unit;
+            if (readers > 1) f->s->backward[unit] += end_of(f, &cost);
+            if (readers > 1) f->s->least_backward[unit] += end_of(f, &cost);
+        }
+    }
 }
 
 static void add_peaks(const filler *f) {
@@ -180,9 +278,11 @@ static void sum_up(double *v, int n) {
 static void fill_sums(hp_parts *p, hp_part_sums *s) {
     const hp_graph *g = p->g;
     const int n = g->n_unit;
-    double **const sums[] = {&s->forward,   &s->backward,  &s->kept_bytes, &s->eager_bytes,    &s->rounds,
-                             &s->row_bytes, &s->col_bytes, &s->redundant,  &s->extended_bytes, &s->busy,
-                             &s->norms,     &s->params,    &s->constants};
+    double **const sums[] = {&s->forward,        &s->backward,      &s->kept_bytes,     &s->eager_bytes,
+                             &s->rounds,         &s->row_bytes,     &s->col_bytes,      &s->redundant,
+                             &s->extended_bytes, &s->busy,          &s->norms,          &s->params,
+                             &s->constants,      &s->least_forward, &s->least_backward, &s->norm_waits,
+                             &s->gather_waits,   &s->fresh};
     enum { SUMS = sizeof sums / sizeof sums[0] };
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);
@@ -191,12 +291,18 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
                       HP_NEW(scratch, bool, g->n_tensor)};
     for (int layer = 1; layer < g->n_layer; layer++) {
         add_time(&f, layer);
+        add_least(&f, layer);
+        add_norm_wait(&f, layer);
+        add_gather_wait(&f, layer);
         add_memory(&f, layer);
         add_halo(&f, layer);
         add_constants(&f, layer);
         s->norms[g->layer[layer].unit] += g->layer[layer].op == HP_BN;
     }
-    for (int t = 0; t < g->n_tensor; t++) add_entering(&f, t);
+    for (int t = 0; t < g->n_tensor; t++) {
+        add_entering(&f, t);
+        add_sums(&f, t);
+    }
     if (p->mode == HP_MODE_INFER) add_peaks(&f);
     for (int i = 0; i < SUMS; i++) sum_up(*sums[i], n);
     hp_arena_free(scratch);

@@ -11,7 +11,7 @@
 typedef struct hp_part_sums {
     hp_layout layout;
     int64_t samples;        /* of the micro-batch, before it is sliced */
-    double *forward;        /* seconds, upper ends */
+    double *forward;        /* seconds, upper ends of the costs or their middle */
     double *backward;       /* likewise; data and weights */
     double *kept_bytes;     /* from the forward to the backward pass, by the planner's rules */
     double *eager_bytes;    /* and by an eager framework's */
@@ -20,17 +20,22 @@ typedef struct hp_part_sums {
     double *col_bytes;      /* columns from left and right, corners included */
     double *redundant;      /* seconds that each further layer of a fused exchange adds */
     double *extended_bytes; /* copies of kept inputs with their halo */
+    double *least_forward, *least_backward; /* of the part that owns least, which is the first */
+    double *norm_waits;   /* seconds, there and back: statistics are added up before the layer goes on */
+    double *gather_waits; /* likewise, one way: maps that one part wants from all others */
     double *busy;   /* forward and backward seconds in which the device has something to do (AccDP's util) */
     double *norms;  /* batch norms, whose statistics the parts add up */
     double *params; /* trained parameters */
     double *constants;    /* bytes of weights in the device's layout: what a deployed graph has instead */
+    double *fresh;        /* bytes of the tensors that enter unit u as the first one after their producer's */
     double *entering;     /* no sum: bytes of the tensors that enter unit u from earlier ones */
     double *peak, *whole; /* no sums, inference alone: see live.h */
 } hp_part_sums;
 
 typedef struct hp_parts hp_parts;
+/* by_middle: see hp_eval_setup. */
 hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
-                       hp_device_kind device);
+                       const hp_device_info *device, bool by_middle);
 /* Looked up once per layout and samples. */
 const hp_part_sums *hp_parts_of(hp_parts *p, const hp_layout *layout, int64_t samples);
 

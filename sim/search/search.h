@@ -4,38 +4,75 @@
 #define HP_SIM_SEARCH_H
 
 #include "sim/search/evaluate.h"
+#include "plan/strategy/family.h"
 #include "sim/search/space.h"
+
+#include <signal.h>
 
 typedef enum hp_sort { HP_SORT_TIME, HP_SORT_IMAGES, HP_SORT_MEMORY } hp_sort;
 
+/* How far a search is: `done` of `total` strategies, of the phase's. */
+typedef struct hp_search_progress {
+    const char *phase; /* "strategies", "candidates", "figures": a literal */
+    int64_t done, total;
+    const hp_evaluation *best; /* NULL: none yet */
+} hp_search_progress;
+
 typedef struct hp_search_options {
-    int top; /* candidates to keep; the others may be cut off by bounds */
+    int top; /* candidates to keep; the others may be ruled out by bounds */
     hp_sort sort;
-    int64_t max_tasks; /* larger programs are left out, and counted; 0 = a default */
-    int64_t budget;    /* tasks lowered and simulated in all; what is left then is cut off; 0 = a default */
+    int64_t budget;                    /* tasks lowered and simulated in all; 0 = a default */
+    int threads;                       /* 0 = one; what is found does not depend on it */
+    const volatile sig_atomic_t *stop; /* not 0: the best so far is wanted; may be NULL */
+    void (*progress)(void *self, const hp_search_progress *p); /* called now and then; may be NULL */
+    void *self;
 } hp_search_options;
+
+static inline bool hp_search_stopped(const hp_search_options *o) {
+    return o->stop && *o->stop;
+}
+
+/* A family without a candidate: not simulated because a bound says it is slower, or rejected. */
+typedef struct hp_absent {
+    hp_family family;
+    double bound; /* no strategy of it that may fit takes less (seconds, bytes); 0: none of them may fit */
+    hp_rejected nearest; /* what was rejected by the least; count 0: none */
+} hp_absent;
 
 typedef struct hp_search_result {
     int64_t searched;  /* points of the space */
     int64_t valid;     /* legal, and not found too large */
     int64_t simulated; /* of those */
-    /* Of those: their lower bound is above the last one kept, or the budget was spent before their estimate came
-     * up. */
-    int64_t cut_off;
-    int64_t left_out; /* legal, but too many tasks to simulate */
+    int64_t
+        cut_off; /* of those: their lower bound is above the worst one kept (large programs: above the best) */
+    /* Of those: not simulated although their bound is below the best one found, because the budget was spent or the
+     * search was stopped; the lowest of their bounds, in seconds, or bytes where memory ranks. */
+    int64_t open;
+    double open_bound;
+    bool stopped; /* by the user */
     int n;
-    hp_evaluation *best; /* ranked by the upper end of the predicted step */
+    /* The `top` best, the best of each family that was simulated, and plain data parallelism if it is possible;
+     * ranked by the upper end of the predicted step. */
+    hp_evaluation *best;
+    int n_absent;
+    hp_absent *absent;
+    hp_rejected plain; /* plain data parallelism where it is not possible; count 0: it is, or there is none */
     int n_rejected;
     hp_rejected *rejected; /* one per code, the one that misses least as example */
 } hp_search_result;
 
-/* The best of each family (tiles or not, pipeline or not, ...) is simulated first, then the others, the
- * smallest estimates first, until every lower bound left is above what was found: then the result is the best
- * of the space within the model; or until the budget is spent. Strips of images are looked at after all else,
- * of those that would not fit easily as a whole; of other numbers of strips, where nothing fits. Errors:
- * HP_EINTERNAL and the like; an empty `best` is a result. Deterministic: ties go to the earlier point. */
-hp_status hp_search(hp_arena *arena, hp_eval *e, const hp_space *space, const hp_search_options *o,
-                    hp_search_result *result, hp_error *err);
+/* The part of its time by which number 1 could be beaten at most, 0 .. 1; 0: it is the best of the space within the
+ * model. */
+double hp_search_gap(const hp_search_result *r, hp_sort sort);
+
+/* The most promising of each family (families.h) is simulated first, then the others, the smallest estimates first;
+ * those whose lower bound is above what was found are ruled out. So the result is the best of the space within the
+ * model, but for those left open when the budget is spent. Strips of images are looked at after all else, of those
+ * that would not fit easily as a whole; of other numbers of strips, where nothing fits. An empty `best` means that no
+ * strategy of the space fits. Deterministic, also in the number of threads: ties go to the earlier point. Errors:
+ * HP_EINTERNAL and the like; an empty `best` is a result. */
+hp_status hp_search(hp_arena *arena, const hp_eval_setup *setup, const hp_space *space,
+                    const hp_search_options *o, hp_search_result *result, hp_error *err);
 
 /* Where nothing else fits: a legal point of `space` in strips, of any number and depth, that does, with its
  * memory placed; those whose bounds are lowest are tried first, and the first that fits is taken.

@@ -8,7 +8,6 @@
 typedef struct lister {
     hp_arena *arena;
     const hp_space *space;
-    bool batch_norm;
     int32_t depth[HP_DEPTHS];
     int n_depth;
     hp_point *list;
@@ -110,15 +109,9 @@ static int positions(const hp_point *p) {
     return p->tail == HP_TAIL_SHARED ? p->n_sp : p->stages;
 }
 
-/* Fewer samples in a batch-norm group although no pipeline asks for it? */
-static bool shrinks_groups(const lister *l, const hp_point *p) {
-    return l->space->mode == HP_MODE_TRAIN && positions(p) == 1 && p->micro > 1 && l->batch_norm;
-}
-
 /* One position, one micro-batch or inference: the schedules are one and the same. */
 static void add_schedules(lister *l, hp_point p, int micro) {
     p.micro = micro;
-    if (shrinks_groups(l, &p) != l->space->small_groups) return;
     add_sched(l, p, micro == 1 ? HP_SCHED_LP : HP_SCHED_GPIPE, 1, 1);
     if (positions(&p) == 1 || micro == 1) return;
     if (l->space->mode == HP_MODE_TRAIN) add_sched(l, p, HP_SCHED_1F1B, 1, 1);
@@ -128,7 +121,7 @@ static void add_schedules(lister *l, hp_point p, int micro) {
 
 /* Passes of GEMS take their part of the batch before the micro-batches do. */
 static void add_gems(lister *l, hp_point p, int64_t share) {
-    if (positions(&p) == 1 || l->space->mode == HP_MODE_INFER || l->space->small_groups) return;
+    if (positions(&p) == 1 || l->space->mode == HP_MODE_INFER) return;
     for (size_t i = 0; i < COUNT(pass_counts); i++) {
         const int gems = pass_counts[i];
         if (share % gems != 0) continue;
@@ -223,7 +216,7 @@ static void add_replica(lister *l, const hp_point *p, int roles) {
     plain.stages = roles;
     if (roles <= l->space->graph->n_unit)
         add_micros(l, &plain);
-    else if (!l->space->small_groups)
+    else
         add_sched(l, plain, HP_SCHED_LP, 1, 1); /* one reject says it */
     if (p->clients > 1 || p->cp > 1 || p->bp > 1) return;
     for (int tiles = 2; tiles <= roles; tiles++)
@@ -249,12 +242,6 @@ static void add_degrees(lister *l, int clients, int cp, int bp) {
     }
 }
 
-static bool has_batch_norm(const hp_graph *g) {
-    for (int l = 0; l < g->n_layer; l++)
-        if (g->layer[l].op == HP_BN) return true;
-    return false;
-}
-
 /* Does a second rank per part have a good share of the layers to work on? */
 static bool has_branches(const hp_graph *g) {
     hp_arena *scratch = hp_arena_new();
@@ -266,7 +253,7 @@ static bool has_branches(const hp_graph *g) {
 }
 
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list) {
-    lister l = {.arena = arena, .space = space, .batch_norm = has_batch_norm(space->graph)};
+    lister l = {.arena = arena, .space = space};
     l.n_depth = hp_depths(space->graph, l.depth);
     add_degrees(&l, 1, 1, 1);
     for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1, 1);

@@ -12,8 +12,6 @@ typedef struct hp_space {
     hp_mode mode;
     int64_t batch;
     int n_devices;
-    bool small_groups; /* the points that make batch-norm groups smaller for nothing but memory, instead of
-                          all others */
     bool strips;       /* the points that take an image in strips, instead of all others */
     bool any_strips;   /* with `strips`: any power of two of them, and one per row */
     bool no_recompute; /* without the points that run layers again */
@@ -34,9 +32,7 @@ typedef struct hp_point {
 /* All points that use all devices, in a fixed order, some illegal ones included (they are rejected with
  * reasons): the micro-batch counts are all divisors of a replica's batch, and without tiles a few powers of
  * two that may not divide. Grids are strips and the two nearest to squares; tile counts all up to 16, beyond
- * that powers of two and what leaves few ranks to the tail. Accumulating gradients on one stage (micro > 1)
- * makes the groups of a network with batch norm smaller, which changes what it learns; such points are a list
- * of their own. So are strips: they cost time, and save memory alone. Different spellings of one program
+ * that powers of two and what leaves few ranks to the tail. Strips are a list of their own: they cost time, and save memory alone. Different spellings of one program
  * appear once. Returns how many; the array lives in `arena`. */
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list);
 

@@ -31,10 +31,9 @@ static void bounds_never_cut_off_a_winner(void **state) {
         world w = make_world(machines[i], nets[i], 32, devices[i]);
         w.setup.graph = w.g = hp_graph_train_in(w.arena, w.g, precs[i]);
         const hp_search_result all = search(&w, devices[i], INT_MAX), few = search(&w, devices[i], 3);
-        assert_int_equal(all.cut_off, 0);
-        assert_int_equal(all.valid, few.valid);
-        assert_true(few.n == 3 && all.n == all.valid && few.simulated <= all.simulated);
-        for (int k = 0; k < few.n; k++) {
+        assert_int_equal(all.cut_off + all.open + few.open, 0);
+        assert_true(few.n >= 3 && few.n < all.n && few.simulated < all.simulated);
+        for (int k = 0; k < 3; k++) {
             assert_string_equal(few.best[k].figures.strategy, all.best[k].figures.strategy);
             assert_true(few.best[k].figures.step_high_s ==
                         all.best[k].figures.step_high_s); // NOLINT: same figures
@@ -62,8 +61,8 @@ static void the_winner_is_the_exhaustive_optimum(void **state) {
             hp_program *p;
             const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = 4, .place = true};
             hp_strategy s = hp_space_strategy(&list[i]);
-            hp_eval_complete(e, &s, (hp_cut_kind)list[i].cut);
             if (!hp_strategy_legal(&s, w.g, 4, devices, NULL)) continue;
+            hp_eval_complete(e, &s, (hp_cut_kind)list[i].cut);
             hp_arena *own = hp_arena_new();
             assert_int_equal(hp_strategy_devices(&s), devices);
             if (i % 8 == 0) {
@@ -74,7 +73,7 @@ static void the_winner_is_the_exhaustive_optimum(void **state) {
             best = fmin(best, v.figures.step_high_s);
             hp_arena_free(own);
         }
-        assert_int_equal(r.n, 1);
+        assert_true(r.n >= 1);
         assert_true(r.best[0].figures.step_high_s == best); // NOLINT: same figures
         hp_arena_free(w.arena);
     }
@@ -86,12 +85,12 @@ static void searches_repeat_themselves(void **state) {
     world w = make_world("thesis-a100", "resnet18", 256, 8);
     w.setup.machine = &w.m;
     const hp_space space = space_of(&w, 8);
-    const hp_search_options o = {.top = 10, .budget = 100000};
+    hp_search_options o = {.top = 10, .budget = 100000};
     hp_search_result r[2];
     hp_error err;
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(hp_search(w.arena, hp_eval_new(w.arena, &w.setup), &space, &o, &r[i], &err), HP_OK);
-    assert_true(r[0].cut_off > 0 && r[0].n == 10 && r[1].n == 10 && r[0].simulated == r[1].simulated);
+    for (int i = 0; i < 2; i++, o.threads = 3) /* nor on the number of threads */
+        assert_int_equal(hp_search(w.arena, &w.setup, &space, &o, &r[i], &err), HP_OK);
+    assert_true(r[0].cut_off > 0 && r[0].n >= 10 && r[1].n == r[0].n && r[0].simulated == r[1].simulated);
     for (int k = 0; k < 10; k++) {
         assert_string_equal(r[0].best[k].figures.strategy, r[1].best[k].figures.strategy);
         for (int before = 0; before < k; before++) /* and no strategy is listed twice */
@@ -124,26 +123,6 @@ static void the_space_has_every_axis(void **state) {
         two += s.n_sp == 2 && s.sp_rows[0] != s.sp_rows[1];
     }
     assert_true(spatial && shared && local && gems && channels && clients && halo && overlap && zb && two);
-    hp_arena_free(w.arena);
-}
-
-/* Splitting a batch on one stage changes what batch norm sees: only where the whole batch does not fit. */
-static void small_batch_norm_groups_only_for_memory(void **state) {
-    (void)state;
-    world w = make_world("local", "resnet18", 224, 12);
-    const hp_search_result roomy = search(&w, 2, INT_MAX);
-    int64_t whole = INT64_MAX;
-    for (int k = 0; k < roomy.n; k++) {
-        const hp_evaluation *e = &roomy.best[k];
-        assert_false(e->strategy.stages == 1 && e->strategy.micro > 1);
-        if (e->strategy.stages == 1 && e->figures.memory_bytes < whole) whole = e->figures.memory_bytes;
-    }
-    w.setup.memory_limit = whole - 1;
-    const hp_search_result tight = search(&w, 2, INT_MAX);
-    int split = 0;
-    for (int k = 0; k < tight.n; k++)
-        split += tight.best[k].strategy.stages == 1 && tight.best[k].strategy.micro > 1;
-    assert_true(split > 0);
     hp_arena_free(w.arena);
 }
 
@@ -303,7 +282,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_never_cut_off_a_winner),
         cmocka_unit_test(the_winner_is_the_exhaustive_optimum),
-        cmocka_unit_test(small_batch_norm_groups_only_for_memory),
         cmocka_unit_test(searches_repeat_themselves),
         cmocka_unit_test(the_space_has_every_axis),
         cmocka_unit_test(memory_limits_are_kept),

@@ -37,7 +37,6 @@ hp_search_result search(world *w, int devices, int top) {
     w->setup.machine = &w->m;
     const hp_space space = space_of(w, devices);
     const hp_search_options o = {.top = top, .budget = INT64_MAX};
-    if (hp_search(w->arena, hp_eval_new(w->arena, &w->setup), &space, &o, &r, &err) != HP_OK)
-        fail_msg("%s", err.text);
+    if (hp_search(w->arena, &w->setup, &space, &o, &r, &err) != HP_OK) fail_msg("%s", err.text);
     return r;
 }

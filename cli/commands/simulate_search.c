@@ -1,0 +1,132 @@
+/* simulate_search.c - the search of `simulate` for each count and precision, with its progress; ^C ends it with the best
+ * so far. */
+#include "cli/options/simulate.h"
+#include "plan/base/parallel.h"
+#include "plan/base/units.h"
+
+#include <string.h>
+
+enum { MOST_CLIENTS = 4 }; /* processes on a device: what AccDP published */
+
+/* Codes come once, but for lack of memory: with tiles and without (sim/search/search.c). */
+static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
+    return a->code == b->code && !strstr(a->example, "sp=") == !strstr(b->example, "sp=");
+}
+
+static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
+    hp_rejected *all = HP_NEW(arena, hp_rejected, f->n_rejected + n);
+    if (f->n_rejected) memcpy(all, f->rejected, sizeof *all * (size_t)f->n_rejected);
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (k < f->n_rejected && !same_reason(&all[k], &r[i])) k++;
+        if (k < f->n_rejected)
+            all[k].count += r[i].count;
+        else
+            all[f->n_rejected++] = r[i];
+    }
+    f->rejected = all;
+}
+
+/* The gap of the worst of several searches. */
+static void note_open(const simulate_setup *s, const hp_search_result *r, simulate_found *f) {
+    const double gap = hp_search_gap(r, s->search.sort);
+    if (gap > f->gap) f->gap = gap;
+}
+
+/* In the precision at hand: candidates of this count come from `first` on. */
+static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int gpus, int first,
+                                  simulate_found *f, hp_error *err) {
+    const int64_t batch = s->batch ? s->batch : gpus;
+    hp_eval *e = simulate_eval(arena, s, batch);
+    const hp_space space = {.graph = s->graph,
+                            .mode = s->mode,
+                            .batch = batch,
+                            .n_devices = gpus,
+                            .no_recompute =
+                                s->eval.eager, /* it keeps everything; --strategy may ask for it */
+                            .most_clients = s->machine.share_cpu ? 1 : MOST_CLIENTS};
+    hp_search_result r;
+    HP_TRY(hp_search(arena, hp_eval_get(e), &space, &s->search, &r, err));
+    note_open(s, &r, f);
+    f->searched += r.searched;
+    f->valid += r.valid;
+    f->simulated += r.simulated;
+    f->cut_off += r.cut_off;
+    f->open += r.open;
+    f->stopped |= r.stopped;
+    add_rejects(arena, f, r.rejected, r.n_rejected);
+    hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
+    if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
+    if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
+    hp_search_rank(all + first, f->n - first + r.n, s->search.sort);
+    if (f->gpus == 0 ||
+        (r.n > 0 && (f->n == 0 || gpus >= f->gpus))) { /* the largest count decides what is run */
+        f->gpus = gpus;
+        f->batch = batch;
+        f->chosen = first;
+        f->absent = r.absent;
+        f->n_absent = r.n_absent;
+        f->plain = r.plain;
+    }
+    f->list = all;
+    f->n += r.n;
+    return HP_OK;
+}
+
+static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simulate_found *f,
+                              hp_error *err) {
+    const int first = f->n;
+    for (int i = 0; i < s->n_prec; i++) {
+        HP_TRY(simulate_precision(arena, s, s->prec[i], err));
+        HP_TRY(search_precision(arena, s, gpus, first, f, err));
+    }
+    return HP_OK;
+}
+
+/* --- progress, and ^C --- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal) {
+    (void)signal;
+    interrupted = 1;
+}
+
+typedef struct meter {
+    cli_progress bar;
+    const char *phase;
+} meter;
+
+static void show(void *self, const hp_search_progress *p) {
+    meter *m = self;
+    char best[64] = "", time[32];
+    if (p->phase != m->phase) {
+        if (m->phase) cli_progress_end(&m->bar);
+        cli_progress_start(&m->bar, p->phase, (long)p->total);
+        m->phase = p->phase;
+    }
+    if (p->best) {
+        const hp_candidate *c = &p->best->figures;
+        snprintf(best, sizeof best, "best %s",
+                 hp_format_seconds(c->step_high_s > 0 ? c->step_high_s : c->step_s, time));
+    }
+    cli_progress_update(&m->bar, (long)p->done, best);
+}
+
+hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
+    meter m = {.phase = NULL};
+    struct sigaction before, act = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART};
+    hp_status status = HP_OK;
+    interrupted = 0;
+    s->search.threads = hp_parallel_threads();
+    s->search.stop = &interrupted;
+    s->search.progress = show;
+    s->search.self = &m;
+    sigaction(SIGINT, &act, &before);
+    for (int i = 0; i < s->n_count && status == HP_OK; i++)
+        status = search_count(arena, s, s->count[i], f, err);
+    sigaction(SIGINT, &before, NULL);
+    if (m.phase) cli_progress_end(&m.bar);
+    f->stopped = interrupted != 0;
+    return status;
+}

@@ -1,0 +1,37 @@
+/* simulate_json.c - the result of `simulate` as one JSON object. */
+#include "cli/options/simulate.h"
+
+static json_t *candidate_json(const hp_evaluation *e, int rank) {
+    const hp_candidate *c = &e->figures;
+    json_t *memory = json_array();
+    for (int r = 0; r < hp_strategy_ranks(&e->strategy); r++)
+        json_array_append_new(memory, json_integer(e->memory_by_role[r % e->n_role]));
+    return json_pack("{s:i, s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, s:s, s:s, s:s}",
+                     "rank", rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s,
+                     "step_low_s", c->step_low_s, "step_high_s", c->step_high_s, "images_per_s",
+                     c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory,
+                     "bubble", c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes",
+                     (json_int_t)c->comm_bytes, "measured_share", c->measured_share, "tie", c->tie,
+                     "bound_by", e->bound_by, "note", c->note, "prec", hp_prec_names[e->strategy.prec]);
+}
+
+json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
+    json_t *candidates = json_array(), *rejected = json_array();
+    for (int i = 0; i < f->n; i++) json_array_append_new(candidates, candidate_json(&f->list[i], i + 1));
+    for (int i = 0; i < f->n_rejected; i++) {
+        const hp_rejected *r = &f->rejected[i];
+        json_array_append_new(rejected, json_pack("{s:s, s:I, s:s, s:s, s:s}", "code",
+                                                  hp_reject_text(r->code), "count", (json_int_t)r->count,
+                                                  "example", r->example, "limit", r->limit, "fix", r->fix));
+    }
+    char image[32];
+    snprintf(image, sizeof image, "%dx%d", s->image_h, s->image_w);
+    return json_pack(
+        "{s:i, s:s, s:I, s:s, s:i, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:f, s:i, s:o, s:o}",
+        "schema", 1, "net", s->net, "parameters", (json_int_t)hp_graph_param_count(s->graph), "machine",
+        s->machine.name, "gpus", f->gpus, "image", image, "batch", (json_int_t)f->batch, "mode",
+        s->mode == HP_MODE_TRAIN ? "train" : "infer", "searched", (json_int_t)f->searched, "valid",
+        (json_int_t)f->valid, "simulated", (json_int_t)f->simulated, "cut_off", (json_int_t)f->cut_off,
+        "open", (json_int_t)f->open, "gap", f->gap, "stopped", f->stopped, "elapsed_s", f->elapsed_s,
+        "chosen", f->n ? f->chosen + 1 : 0, "candidates", candidates, "rejected", rejected);
+}

@@ -1,0 +1,199 @@
+/* found.c - the best in order, the best of each family, what stayed open; then all their figures. */
+#include "sim/search/found.h"
+
+#include "sim/search/fix.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+found found_new(hp_arena *arena, const hp_eval_setup *setup, const hp_space *space,
+                const hp_search_options *o, hp_search_result *r) {
+    found f = {.arena = arena, .space = space, .o = o, .r = r};
+    hp_eval_setup own = *setup;
+    f.kept = o->top;
+    f.n_worker = o->threads > 1 ? o->threads : 1;
+    f.worker = HP_NEW(arena, hp_search_worker, f.n_worker);
+    own.by_middle = o->sort == HP_SORT_IMAGES;
+    for (int i = 0; i < f.n_worker; i++) {
+        f.worker[i].arena = hp_arena_new();
+        f.worker[i].eval = hp_eval_new(f.worker[i].arena, &own);
+    }
+    return f;
+}
+
+void found_free(found *f) {
+    for (int i = 0; i < f->n_worker; i++) hp_arena_free(f->worker[i].arena);
+}
+
+double found_value(const hp_evaluation *e, hp_sort sort) {
+    if (sort == HP_SORT_MEMORY) return (double)e->figures.memory_bytes;
+    return sort == HP_SORT_IMAGES ? e->figures.step_s : e->figures.step_high_s;
+}
+
+/* Equal ones stay in the order they came. */
+static void keep(found *f, const hp_evaluation *e) {
+    hp_search_result *r = f->r;
+    const double value = found_value(e, f->o->sort);
+    int at = r->n;
+    while (at > 0 && found_value(&r->best[at - 1], f->o->sort) > value) at--;
+    if (at >= f->kept) return;
+    HP_ROOM(f->arena, r->best, r->n, f->capacity);
+    memmove(&r->best[at + 1], &r->best[at], sizeof *r->best * (size_t)(r->n - at));
+    r->best[at] = *e;
+    if (++r->n > f->kept) r->n = f->kept;
+}
+
+static void keep_family(found *f, const hp_evaluation *e) {
+    hp_evaluation *best = &f->best_of[hp_family_of(&e->strategy)];
+    if (best->n_role && found_value(best, f->o->sort) <= found_value(e, f->o->sort)) return;
+    *best = *e;
+}
+
+void found_add(found *f, const hp_evaluation *e, int order) {
+    if (e->reject.code) {
+        f->short_of_memory = true;
+        hp_tally_add(&f->tally, &e->reject, &(hp_miss){&e->strategy, (double)e->figures.memory_bytes, order});
+        return;
+    }
+    f->r->valid++;
+    f->r->simulated++;
+    keep(f, e);
+    keep_family(f, e);
+}
+
+static void note_bound(found *f, const hp_scored_point *p) {
+    double *bound = &f->bound_of[p->family];
+    if (*bound <= 0 || p->bound < *bound) *bound = p->bound;
+}
+
+void found_rule_out(found *f, const hp_scored_point *p) {
+    f->r->valid++;
+    f->r->cut_off++;
+    note_bound(f, p);
+}
+
+void found_leave_open(found *f, const hp_scored_point *p) {
+    hp_search_result *r = f->r;
+    if (r->n && p->bound > found_value(&r->best[0], f->o->sort) * (1 + 1e-9)) {
+        found_rule_out(f, p);
+        return;
+    }
+    note_bound(f, p);
+    r->valid++;
+    if (!r->open++ || p->bound < r->open_bound) r->open_bound = p->bound;
+}
+
+double hp_search_gap(const hp_search_result *r, hp_sort sort) {
+    if (!r->open || !r->n) return 0;
+    const double best = found_value(&r->best[0], sort);
+    return best > r->open_bound ? 1 - r->open_bound / best : 0;
+}
+
+void found_tell(const found *f, const char *phase, int64_t done, int64_t total) {
+    if (!f->o->progress) return;
+    const hp_search_progress p = {phase, done, total, f->r->n ? &f->r->best[0] : NULL};
+    f->o->progress(f->o->self, &p);
+}
+
+/* --- at the end --- */
+
+static bool is_listed(const found *f, const hp_strategy *s) {
+    for (int i = 0; i < f->r->n; i++)
+        if (hp_strategy_equal(&f->r->best[i].strategy, s)) return true;
+    return false;
+}
+
+static void list(found *f, const hp_evaluation *e) {
+    if (is_listed(f, &e->strategy)) return;
+    HP_ROOM(f->arena, f->r->best, f->r->n, f->capacity);
+    f->r->best[f->r->n++] = *e;
+}
+
+static hp_eval *eval_of(const found *f) {
+    return f->worker[0].eval;
+}
+
+static void set_rejected(hp_rejected *r, const hp_tally_row *row) {
+    r->code = row->why.code;
+    r->count = row->count;
+    hp_strategy_text(&row->example, r->example);
+    memcpy(r->limit, row->why.limit, sizeof r->limit);
+    memcpy(r->fix, row->why.fix, sizeof r->fix);
+}
+
+/* The example gets a fix that was tried. */
+static hp_status explain(found *f, hp_tally_row *row, hp_rejected *r, hp_error *err) {
+    const hp_question q = hp_eval_question(eval_of(f), &row->example, f->space->n_devices);
+    HP_TRY(hp_search_fix(eval_of(f), &q, HP_FIX_QUICK, &row->why, err));
+    set_rejected(r, row);
+    return HP_OK;
+}
+
+/* Data parallelism alone, where the devices can be used so. */
+static hp_status add_plain(found *f, hp_error *err) {
+    hp_tally_row row = {.count = 1};
+    hp_evaluation e;
+    hp_strategy *s = &row.example;
+    *s = hp_strategy_default();
+    s->dp = f->space->n_devices;
+    s->prec = f->space->graph->prec;
+    HP_TRY(hp_evaluate(eval_of(f), f->arena, s, HP_EVAL_RANK, &e, err));
+    if (!e.reject.code) {
+        list(f, &e);
+        return HP_OK;
+    }
+    row.why = e.reject;
+    return explain(f, &row, &f->r->plain, err);
+}
+
+/* All figures of those that are listed; of number 1 and of small programs, with the back ends that suit them. */
+static hp_status complete(found *f, hp_error *err) {
+    hp_search_result *r = f->r;
+    int n = 0;
+    for (int i = 0; i < r->n; i++) {
+        hp_evaluation e;
+        HP_TRY(hp_evaluate(eval_of(f), f->arena, &r->best[i].strategy, HP_EVAL_PLACED, &e, err));
+        found_tell(f, "figures", i + 1, r->n);
+        if (!e.reject.code) r->best[n++] = e;
+    }
+    r->n = n;
+    hp_search_rank(r->best, n, f->o->sort);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || r->best[i].tasks <= HP_LARGE_TASKS)
+            HP_TRY(hp_search_backends(eval_of(f), f->arena, HP_EVAL_PLACED, &r->best[i], err));
+    hp_search_rank(r->best, n, f->o->sort);
+    return HP_OK;
+}
+
+static void list_absent(found *f) {
+    hp_search_result *r = f->r;
+    r->absent = HP_NEW(f->arena, hp_absent, HP_FAMILIES);
+    for (int k = 0; k < HP_FAMILIES; k++) {
+        hp_tally_row *row = &f->tally.row[HP_TALLY_KINDS + k];
+        if (f->best_of[k].n_role || (!row->count && f->bound_of[k] <= 0)) continue;
+        hp_absent *a = &r->absent[r->n_absent++];
+        *a = (hp_absent){.family = (hp_family)k, .bound = f->bound_of[k]};
+        if (!row->count) continue;
+        set_rejected(&a->nearest, row);
+        a->nearest.fix[0] = '\0'; /* not tried */
+    }
+}
+
+static hp_status list_rejects(found *f, hp_error *err) {
+    hp_search_result *r = f->r;
+    r->rejected = HP_NEW(f->arena, hp_rejected, HP_TALLY_KINDS);
+    for (int k = 0; k < HP_TALLY_KINDS; k++)
+        if (f->tally.row[k].count) HP_TRY(explain(f, &f->tally.row[k], &r->rejected[r->n_rejected++], err));
+    return HP_OK;
+}
+
+hp_status found_finish(found *f, hp_error *err) {
+    for (int i = 0; i < f->n_worker; i++) hp_tally_merge(&f->tally, &f->worker[i].tally);
+    for (int k = 0; k < HP_FAMILIES; k++)
+        if (f->best_of[k].n_role) list(f, &f->best_of[k]);
+    HP_TRY(add_plain(f, err));
+    HP_TRY(complete(f, err));
+    list_absent(f);
+    return list_rejects(f, err);
+}

@@ -1,0 +1,40 @@
+/* found.h - what a search has found so far, and what becomes of it at the end. */
+#ifndef HP_SIM_FOUND_H
+#define HP_SIM_FOUND_H
+
+#include "sim/search/points.h"
+
+typedef struct found {
+    hp_arena *arena;
+    const hp_space *space;
+    const hp_search_options *o;
+    hp_search_result *r;
+    hp_search_worker *worker;
+    int n_worker;
+    hp_tally tally;
+    int kept, capacity;                 /* at most so many of all in r->best */
+    hp_evaluation best_of[HP_FAMILIES]; /* n_role 0: none */
+    double bound_of[HP_FAMILIES];       /* the lowest of what was not simulated; 0: all was */
+    bool short_of_memory;
+} found;
+
+/* One worker per thread. */
+found found_new(hp_arena *arena, const hp_eval_setup *setup, const hp_space *space,
+                const hp_search_options *o, hp_search_result *r);
+void found_free(found *f);
+
+/* What ranks, the smaller the better: seconds, bytes. */
+double found_value(const hp_evaluation *e, hp_sort sort);
+/* A candidate, or a reject. */
+void found_add(found *f, const hp_evaluation *e, int order);
+/* A point that cannot be better than those kept; one that was not simulated for lack of budget. */
+void found_rule_out(found *f, const hp_scored_point *p);
+void found_leave_open(found *f, const hp_scored_point *p);
+
+/* Tells whoever asked for progress. */
+void found_tell(const found *f, const char *phase, int64_t done, int64_t total);
+
+/* The result: the best with all their figures, families without a candidate, rejects with fixes. */
+hp_status found_finish(found *f, hp_error *err);
+
+#endif
