@@ -76,7 +76,7 @@ static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
     else
         hp_refuse(why, HP_REJECT_CUT, "cut sums to %lld, %.60s has %d units (hplan explain lists them)",
                   (long long)sum, c->g->net, c->g->n_unit);
-    if (sum == c->g->n_unit && s->n_cut % s->chunks == 0)
+    if (s->stages == 1 && sum == c->g->n_unit && s->n_cut % s->chunks == 0) /* they were left out */
         return hp_fix(why, "stages=%d", s->n_cut / s->chunks);
     return hp_fix(why, "cut=balanced");
 }
