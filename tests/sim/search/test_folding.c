@@ -23,7 +23,7 @@ static hp_machine shipped_machine(const char *name, dice *d) {
 static hp_evaluation evaluate(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s) {
     hp_evaluation e;
     hp_error err = {HP_OK, ""};
-    if (hp_evaluate(hp_eval_new(arena, setup), arena, s, HP_EVAL_STEP, &e, &err) != HP_OK)
+    if (hp_evaluate(hp_eval_new(arena, setup), arena, s, HP_EVAL_PLACED, &e, &err) != HP_OK)
         fail_msg("%s", err.text);
     return e;
 }
