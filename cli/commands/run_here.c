@@ -97,21 +97,31 @@ static const char *plural(int n) {
     return n == 1 ? "" : "s";
 }
 
+/* What would do, beside planning for this machine. */
+static const char *ways_on(hp_arena *arena, const demand *d, const offer *o) {
+    if (d->nodes > o->given.nodes) return hp_arena_printf(arena, "give %d nodes with --hostfile, ", d->nodes);
+    const bool on_cores = d->devices <= o->here.cores && d->node_bytes <= o->here.free_bytes;
+    return o->gpus && on_cores ? "try it on the CPU with --device cpu, " : "";
+}
+
+static const char *limited_by(hp_arena *arena, const char *limit) {
+    return limit[0] ? hp_arena_printf(arena, ", limited by %s", limit) : "";
+}
+
 static hp_status refuse_machine(hp_arena *arena, const hp_plan *plan, const run_here *r, const demand *d,
                                 const offer *o, hp_error *err) {
-    const char *what = hp_device_on_gpu(plan->device) ? "GPU" : "core", *way = "";
-    if (d->nodes > o->given.nodes)
-        way = hp_arena_printf(arena, "give %d nodes with --hostfile, ", d->nodes);
-    else if (o->gpus && d->devices <= o->here.cores)
-        way = "try it on the CPU with --device cpu, ";
+    const char *what = hp_device_on_gpu(plan->device) ? "GPU" : "core";
+    const bool none = o->devices == 0; /* then --force has nothing to run on */
+    char rank[32];
     return hp_fail(
         err, HP_EPLAN,
-        "%s is for %s: %d rank%s on %d node%s with %d %s%s each; here %s %d node%s with %d %s%s%s%s: "
-        "%s%s; or run it all the same with --force",
-        r->path, plan->machine.name, d->ranks, plural(d->ranks), d->nodes, plural(d->nodes), d->devices, what,
-        plural(d->devices), o->given.nodes == 1 ? "is" : "are", o->given.nodes, plural(o->given.nodes),
-        o->devices, what, plural(o->devices), o->gpus || !o->here.cores_limit[0] ? "" : ", limited by ",
-        o->gpus ? "" : o->here.cores_limit, way, plan_again(arena, plan));
+        "%s is for %s: %d rank%s of at most %s on %d node%s with %d %s%s each; here %s %d node%s with "
+        "%d %s%s%s: %s%s%s",
+        r->path, plan->machine.name, d->ranks, plural(d->ranks), hp_format_bytes((double)d->rank_bytes, rank),
+        d->nodes, plural(d->nodes), d->devices, what, plural(d->devices), o->given.nodes == 1 ? "is" : "are",
+        o->given.nodes, plural(o->given.nodes), o->devices, what, plural(o->devices),
+        o->gpus ? "" : limited_by(arena, o->here.cores_limit), ways_on(arena, d, o), plan_again(arena, plan),
+        none ? "" : "; or run it all the same with --force");
 }
 
 static hp_status refuse_slots(const run_here *r, const demand *d, const offer *o, hp_error *err) {
@@ -125,14 +135,13 @@ static hp_status refuse_memory(hp_arena *arena, const hp_plan *plan, const run_h
     char needs[32], rank[32], process[32], unused[32], all[32];
     return hp_fail(
         err, HP_EPLAN,
-        "%s needs %s of memory on this node (%d rank%s in all, of at most %s and %s for the process); here "
-        "%s of %s are free%s%s: "
-        "free some, or %s",
-        r->path, hp_format_bytes((double)bytes, needs), d->ranks, plural(d->ranks),
+        "%s is for %s and needs %s of memory on this node: %d rank%s in all, of at most %s and %s for the "
+        "process; here %s of %s are free%s: free some, or %s",
+        r->path, plan->machine.name, hp_format_bytes((double)bytes, needs), d->ranks, plural(d->ranks),
         hp_format_bytes((double)d->rank_bytes, rank), hp_format_bytes((double)PROCESS_BYTES, process),
         hp_format_bytes((double)o->here.free_bytes, unused),
-        hp_format_bytes((double)o->here.memory_bytes, all), o->here.memory_limit[0] ? ", limited by " : "",
-        o->here.memory_limit, r->smaller ? r->smaller : plan_again(arena, plan));
+        hp_format_bytes((double)o->here.memory_bytes, all), limited_by(arena, o->here.memory_limit),
+        r->smaller ? r->smaller : plan_again(arena, plan));
 }
 
 hp_status run_here_check(hp_arena *arena, const hp_plan *plan, const run_here *r, hp_error *err) {

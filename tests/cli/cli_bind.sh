@@ -27,8 +27,8 @@ affinities() {
     grep -q '"step"' steps && break
     sleep 0.1
   done
-  python3 - "$scratch/t.db.tmp" t.db.tmp <<'PY' | sort
-import os, sys
+  python3 - <<'PY' | sort
+import os
 for pid in filter(str.isdigit, os.listdir("/proc")):
     try:
         words = open(f"/proc/{pid}/cmdline").read().split("\0")
