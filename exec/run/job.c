@@ -178,7 +178,8 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
-    HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, j->ops->memory->host, &j->crowded, err));
+    const bool bind = j->options->bind && j->ops->memory->host;
+    HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->crowded, err));
     HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
     if (j->constants) HP_TRY(hp_qparams_broadcast(j->constants, j->comm, err));

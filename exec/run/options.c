@@ -51,6 +51,7 @@ static const option_row ROWS[] = {
     {"no-dropout", NULL, "no dropout", CLEAR, AT(dropout), 0, 0},
     {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},
     {"deterministic", NULL, "results are always deterministic; accepted for scripts", IGNORED, 0, 0, 0},
+    {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
     {"no-ipc", NULL, "send messages between GPUs of one node through the host", CLEAR, AT(ipc), 0, 0},
     {"deadline", "S", "fail after waiting S seconds", REAL, AT(deadline_s), 0.1, 1e9},
 };
@@ -123,6 +124,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
                            .images = 256,
                            .dropout = true,
                            .ipc = true,
+                           .bind = true,
                            .pixels = hp_data_options_default()};
     options_state state = {o, err};
     argp_err_exit_status = HP_EUSAGE;

@@ -20,11 +20,12 @@ esac
 affinities() {
   local strategy=$1
   shift
+  rm -f steps # of an earlier run
   expect 0 simulate --net cnn --image 28 --machine local --batch 60 --strategy "$strategy" --out p.db
   "${under[@]}" timeout -k 5 60 "$HPLAN" run p.db --steps 10000000 --json --trace t.db "$@" >steps 2>err </dev/null &
   local run=$!
   for _ in $(seq 200); do
-    grep -q '"step"' steps && break
+    grep -qs '"step"' steps && break
     sleep 0.1
   done
   python3 - <<'PY' | sort
@@ -65,6 +66,8 @@ if [ "$cores" -ge 2 ]; then
   of_shares 2 1 bound
   affinities dp=1 --threads 2 >bound
   of_shares 1 2 bound
+  affinities dp=2 --no-bind >bound
+  [ "$(sort -u bound)" = "$cpus" ] || complain "--no-bind binds ranks to $(tr '\n' ' ' <bound)of $cpus"
   # bound from outside: both ranks to the same processor, which they share
   under=(taskset -c "${cpus%%,*}")
   affinities dp=2 --force >bound
