@@ -4,6 +4,7 @@
 
 #include "costmodels/rows.h"
 #include "plan/base/hash.h"
+#include "traces/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static hp_status read_part(hp_arena *arena, hp_db *db, sqlite3_stmt *st, hp_cost
     if (strcmp(hp_hash_bytes(text, strlen(text)).hex, hp_db_text(st, 2)) != 0)
         return hp_fail(err, HP_EDATA, "%s: damaged: its cost table does not match its hash", db->path);
     HP_TRY(hp_rows_parse(arena, text, db->path, t, err));
-    (*t)->origin = hp_arena_strdup(arena, hp_db_text(st, 0));
+    (*t)->origin = hp_text_clean(arena, hp_db_text(st, 0));
     return HP_OK;
 }
 

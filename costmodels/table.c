@@ -1,6 +1,7 @@
 /* table.c - rows in a sorted array, and the choice of tables for a machine. */
 #include "costmodels/rows.h"
 #include "plan/base/input.h"
+#include "traces/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,8 +147,9 @@ static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t,
     HP_TRY(hp_rows_parse(arena, text, path, t, err));
     const char *name = strrchr(path, '/');
     const char *status = (*t)->status;
-    (*t)->origin = hp_arena_printf(arena, "%s of %s%s%s", name ? name + 1 : path, (*t)->date,
-                                   *status ? ", " : "", status);
+    const char *origin = hp_arena_printf(arena, "%s of %s%s%s", name ? name + 1 : path, (*t)->date,
+                                         *status ? ", " : "", status);
+    (*t)->origin = hp_text_clean(arena, origin);
     return HP_OK;
 }
 
