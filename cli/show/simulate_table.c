@@ -120,9 +120,13 @@ static layout choose_columns(const simulate_setup *s, const simulate_found *f) {
     }
 }
 
+static bool is_whole(const layout *l, const hp_evaluation *e) {
+    return (int)strlen(e->figures.strategy) <= l->strategy;
+}
+
 static void print_row(const layout *l, int number, const hp_evaluation *e) {
     const char *strategy = e->figures.strategy;
-    const bool fits = (int)strlen(strategy) <= l->strategy;
+    const bool fits = is_whole(l, e);
     printf("%s%2d %-*.*s%s", e->figures.tie ? "~" : " ", number, fits ? l->strategy : 0,
            fits ? l->strategy : l->strategy - 2, strategy, fits ? "" : "..");
     if (l->sweep) printf("%*d", GPUS_WIDTH, e->figures.gpus);
@@ -178,6 +182,9 @@ void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
     for (int i = 0; i < f->n; i++)
         if (is_wanted(s, f, i)) print_row(&l, i + 1, &f->list[i]);
     print_absent(s, f, &l);
+    for (int i = 0; i < f->n; i++) /* as --strategy takes them */
+        if (is_wanted(s, f, i) && !is_whole(&l, &f->list[i]))
+            printf("  number %d is %s\n", i + 1, f->list[i].figures.strategy);
     print_like_those(s, f);
     if (l.drop < 2)
         printf("  *exposed: waited for, not hidden%s\n",

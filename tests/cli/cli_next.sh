@@ -33,6 +33,13 @@ next_of simulate --net cnn --image 28 --machine thesis-a100 --strategy dp=1 --ou
 grep -q $'\033' out && complain "a control character on the terminal"
 cp out next.out
 
+# a strategy that does not fit into the table stands whole below it
+expect 0 simulate --net resnet18 --image 64 --batch 8 --machine thesis-a100 --out long.db --strategy \
+  dp=2,stages=4,cut=3:2:3:2,sp=2x1,micro=2,sched=1f1b,halo=2,recompute=boundary,fuse=10M,overlap=interior
+strategy=$(sed -n 's/^  number 1 is //p' out)
+[ -n "$strategy" ] || complain "truncated: $(cat out)"
+expect 0 simulate --net resnet18 --image 64 --batch 8 --machine thesis-a100 --out long.db --strategy "$strategy"
+
 need_executor
 next_of simulate --net cnn --image 28 --machine local --batch 4 --strategy dp=1 --out "$out"
 says "^hplan run"
