@@ -30,8 +30,8 @@ hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const 
     return c;
 }
 
-const hp_cost_table *hp_costs_table(const hp_cost_cache *c) {
-    return c->table;
+hp_cost hp_costs_work(const hp_cost_cache *c, const hp_work *w) {
+    return hp_cost_compute(c->table, c->machine, w);
 }
 
 const hp_machine *hp_costs_machine(const hp_cost_cache *c) {
@@ -102,29 +102,47 @@ hp_cost hp_costs_case(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, c
 /* Messages and collectives share the table; no layer has such a number. */
 enum { TRANSFERS = -2 };
 
-static hp_work_case transfer_case(hp_task_op op, const hp_task *k) {
+static hp_work_case transfer_case(hp_task_op op, int64_t bytes) {
     hp_work_case key;
     memset(&key, 0, sizeof key);
     key.layer = TRANSFERS;
     key.op = (uint8_t)op;
-    key.in_elems = k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+    key.in_elems = bytes;
     return key;
+}
+
+static int64_t bytes_of(const hp_task *k) {
+    return k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+}
+
+hp_cost hp_costs_p2p(hp_cost_cache *c, hp_wire by, bool same_node, int64_t bytes) {
+    hp_work_case key = transfer_case(HP_TASK_SEND, bytes);
+    key.in[0] = (int32_t)by;
+    key.in[1] = same_node;
+    cache_entry *e = slot_for(c, &key);
+    if (!e->used) e->cost = hp_cost_p2p(c->table, c->machine, by, same_node, (double)bytes);
+    e->used = true;
+    return e->cost;
+}
+
+hp_cost hp_costs_allreduce(hp_cost_cache *c, const hp_allreduce_case *what, int64_t bytes) {
+    hp_work_case key = transfer_case(HP_TASK_ALLREDUCE, bytes);
+    key.in[0] = (int32_t)what->by;
+    key.in[1] = (int32_t)what->algorithm;
+    key.in[2] = what->ranks;
+    key.in[3] = what->per_node;
+    cache_entry *e = slot_for(c, &key);
+    if (!e->used) e->cost = hp_cost_allreduce(c->table, c->machine, what, (double)bytes);
+    e->used = true;
+    return e->cost;
 }
 
 static hp_cost message_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
     const hp_role *r = &p->role[rank % p->n_role];
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
-    const hp_wire by = hp_wire_of(c->cache->machine, p->device, r->queue[k->queue].backend);
-    const bool near = hp_rank_node(p, c->cache->machine, rank) == hp_rank_node(p, c->cache->machine, peer);
-    hp_work_case key = transfer_case(HP_TASK_SEND, k);
-    key.in[0] = (int32_t)by;
-    key.in[1] = near;
-    cache_entry *e = slot_for(c->cache, &key);
-    if (!e->used) {
-        e->cost = hp_cost_p2p(c->cache->table, c->cache->machine, by, near, (double)key.in_elems);
-        e->used = true;
-    }
-    return e->cost;
+    const hp_machine *m = c->cache->machine;
+    const bool near = hp_rank_node(p, m, rank) == hp_rank_node(p, m, peer);
+    return hp_costs_p2p(c->cache, hp_wire_of(m, p->device, r->queue[k->queue].backend), near, bytes_of(k));
 }
 
 static int members_per_node(const hp_program_costs *c, const hp_program *p, int group, int replica) {
@@ -141,17 +159,7 @@ static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, in
                                     .algorithm = (hp_algorithm)k->algorithm,
                                     .ranks = hp_group_size(p, group),
                                     .per_node = members_per_node(c, p, group, rank / p->n_role)};
-    hp_work_case key = transfer_case(HP_TASK_ALLREDUCE, k);
-    key.in[0] = (int32_t)what.by;
-    key.in[1] = (int32_t)what.algorithm;
-    key.in[2] = what.ranks;
-    key.in[3] = what.per_node;
-    cache_entry *e = slot_for(c->cache, &key);
-    if (!e->used) {
-        e->cost = hp_cost_allreduce(c->cache->table, c->cache->machine, &what, (double)key.in_elems);
-        e->used = true;
-    }
-    return e->cost;
+    return hp_costs_allreduce(c->cache, &what, bytes_of(k));
 }
 
 /* Another replica may lie otherwise on the nodes. */

@@ -10,8 +10,12 @@
 typedef struct hp_cost_cache hp_cost_cache;
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m);
 
-const hp_cost_table *hp_costs_table(const hp_cost_cache *c);
 const hp_machine *hp_costs_machine(const hp_cost_cache *c);
+
+/* hp_cost_p2p and hp_cost_allreduce, remembered; of other work, hp_cost_compute. */
+hp_cost hp_costs_p2p(hp_cost_cache *c, hp_wire by, bool same_node, int64_t bytes);
+hp_cost hp_costs_allreduce(hp_cost_cache *c, const hp_allreduce_case *what, int64_t bytes);
+hp_cost hp_costs_work(const hp_cost_cache *c, const hp_work *w);
 
 /* Costs of every task of a program; `costs` points into `arena`. The cache belongs to one graph. */
 typedef struct hp_program_costs {

@@ -67,7 +67,8 @@ static double message_s(const view *v, hp_traffic traffic, bool same_node, doubl
     const double sharing = !same_node && m->nics_per_node > 0 && m->devices_per_node > m->nics_per_node
                                ? (double)m->devices_per_node / m->nics_per_node
                                : 1;
-    return bytes > 0 ? hp_cost_p2p(v->o->table, m, wire(v, traffic), same_node, bytes * sharing).seconds : 0;
+    if (bytes <= 0) return 0;
+    return hp_costs_p2p(v->o->costs, wire(v, traffic), same_node, (int64_t)(bytes * sharing)).seconds;
 }
 
 /* Does a replica fit into one node? */
@@ -104,7 +105,7 @@ static double allreduce_s(const view *v, hp_traffic traffic, int ranks, int here
                                  .algorithm = hp_allreduce_choose((int64_t)bytes),
                                  .ranks = ranks,
                                  .per_node = here < ranks ? here : ranks};
-    return hp_cost_allreduce(v->o->table, v->o->machine, &c, bytes).seconds;
+    return hp_costs_allreduce(v->o->costs, &c, (int64_t)bytes).seconds;
 }
 
 /* Exchanges are shared by `halo` layers, and their messages go one after the other. */

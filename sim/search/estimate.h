@@ -18,7 +18,7 @@ typedef struct hp_estimate {
 typedef struct hp_estimate_setup {
     hp_parts *parts;
     const hp_graph *graph;
-    const hp_cost_table *table;
+    hp_cost_cache *costs;
     const hp_machine *machine;
     hp_mode mode;
     hp_dtype dtype;

@@ -55,7 +55,7 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
                                    setup->by_middle);
     e->estimate = (hp_estimate_setup){.parts = parts,
                                       .graph = setup->graph,
-                                      .table = setup->table,
+                                      .costs = e->cache,
                                       .machine = setup->machine,
                                       .mode = setup->mode,
                                       .dtype = setup->dtype,

@@ -165,8 +165,7 @@ static void add_norm_wait(const filler *f, int layer) {
                                  .algorithm = hp_allreduce_choose((int64_t)bytes),
                                  .ranks = parts,
                                  .per_node = parts_on_a_node(f, parts)};
-    const hp_cost cost =
-        hp_cost_allreduce(hp_costs_table(f->p->cache), hp_costs_machine(f->p->cache), &c, bytes);
+    const hp_cost cost = hp_costs_allreduce(f->p->cache, &c, (int64_t)bytes);
     f->s->norm_waits[unit] += 2 * end_of(f, &cost);
 }
 
@@ -185,7 +184,7 @@ static void add_gather_wait(const filler *f, int layer) {
                  near = (double)(here - 1) * (double)hp_box_elems(&has), far = missing - near;
     if ((here < parts ? far : missing) <= 0) return;
     const double bytes = (here < parts ? far : missing) * element_bytes(f, l->in[0]);
-    const hp_cost cost = hp_cost_p2p(hp_costs_table(f->p->cache), m, own_wire(f), here == parts, bytes);
+    const hp_cost cost = hp_costs_p2p(f->p->cache, own_wire(f), here == parts, (int64_t)bytes);
     const int ways = here < parts && m->nics_per_node > 1 ? m->nics_per_node : 1;
     f->s->gather_waits[l->unit] += end_of(f, &cost) / ways;
 }
@@ -246,7 +245,7 @@ static void add_sums(const filler *f, int tensor) {
     if (f->p->mode != HP_MODE_TRAIN || producer == 0 || last >= g->n_layer) return;
     const double bytes = own_bytes(f, tensor), elems = bytes / element_bytes(f, tensor);
     const hp_work w = hp_work_of_sum(hp_tensor_dtype(&g->tensor[tensor], f->p->dtype), elems);
-    const hp_cost cost = hp_cost_compute(hp_costs_table(f->p->cache), hp_costs_machine(f->p->cache), &w);
+    const hp_cost cost = hp_costs_work(f->p->cache, &w);
     for (int layer = producer + 1; layer <= last; layer++) {
         const hp_layer *l = &g->layer[layer];
         for (int k = 0; k < l->n_in; k++) {
