@@ -310,7 +310,8 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
     s->seed = (uint64_t)seed;
     s->rules = (hp_rules)rules;
-    s->search = (hp_search_options){.top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort};
+    s->search = (hp_search_options){
+        .top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort, .all_of_top = s->top_given};
     s->eval =
         (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
     if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));

@@ -147,6 +147,21 @@ static hp_status add_plain(found *f, hp_error *err) {
     return explain(f, &row, &f->r->plain, err);
 }
 
+static bool is_best_of_family(const found *f, const hp_evaluation *e) {
+    return hp_strategy_equal(&f->best_of[hp_family_of(&e->strategy)].strategy, &e->strategy);
+}
+
+/* Three simulations of a large program take long, for one that is like another. */
+static void drop_large(found *f) {
+    int n = 0;
+    for (int i = 0; i < f->r->n; i++) {
+        const hp_evaluation *e = &f->r->best[i];
+        if (i == 0 || f->o->all_of_top || e->tasks <= HP_LARGE_TASKS || is_best_of_family(f, e))
+            f->r->best[n++] = *e;
+    }
+    f->r->n = n;
+}
+
 /* All figures of those that are listed; of number 1 and of small programs, with the back ends that suit them. */
 static hp_status complete(found *f, hp_error *err) {
     hp_search_result *r = f->r;
@@ -192,6 +207,7 @@ hp_status found_finish(found *f, hp_error *err) {
     for (int i = 0; i < f->n_worker; i++) hp_tally_merge(&f->tally, &f->worker[i].tally);
     for (int k = 0; k < HP_FAMILIES; k++)
         if (f->best_of[k].n_role) list(f, &f->best_of[k]);
+    drop_large(f);
     HP_TRY(add_plain(f, err));
     HP_TRY(complete(f, err));
     list_absent(f);

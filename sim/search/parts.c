@@ -90,16 +90,6 @@ static bool has_weights_task(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
-static void add_least(const filler *f, int layer) {
-    const hp_layer *l = &f->p->g->layer[layer];
-    const hp_box out = hp_layout_own(&f->s->layout, f->p->g, l->out, f->s->samples, 0);
-    if (hp_box_empty(&out)) return;
-    f->s->least_forward[l->unit] += seconds(f, layer, HP_TASK_FWD, &out);
-    if (f->p->mode != HP_MODE_TRAIN) return;
-    if (has_weights_task(l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWDW, &out);
-    if (!reads_image_alone(f, l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWD, &out);
-}
-
 static void add_time(const filler *f, int layer) {
     const hp_graph *g = f->p->g;
     const hp_layer *l = &g->layer[layer];
@@ -109,6 +99,36 @@ static void add_time(const filler *f, int layer) {
     if (f->p->mode != HP_MODE_TRAIN) return;
     if (has_weights_task(l)) add_task(f, layer, HP_TASK_BWDW, &out, f->s->backward);
     if (!reads_image_alone(f, l)) add_task(f, layer, HP_TASK_BWD, &out, f->s->backward);
+}
+
+static void add_least(const filler *f, int layer, const hp_box *out) {
+    const hp_layer *l = &f->p->g->layer[layer];
+    if (hp_box_empty(out)) return;
+    f->s->least_forward[l->unit] += seconds(f, layer, HP_TASK_FWD, out);
+    if (f->p->mode != HP_MODE_TRAIN) return;
+    if (has_weights_task(l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWDW, out);
+    if (!reads_image_alone(f, l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWD, out);
+}
+
+static bool same_lengths(const hp_box *a, const hp_box *b) {
+    for (int axis = 0; axis < HP_AXES; axis++)
+        if (hp_box_len(a, axis) != hp_box_len(b, axis)) return false;
+    return true;
+}
+
+/* The part that owns least takes as long where all own as much. */
+static void add_times(const filler *f, int layer) {
+    const hp_layer *l = &f->p->g->layer[layer];
+    const hp_box most = own(f, l->out),
+                 least = hp_layout_own(&f->s->layout, f->p->g, l->out, f->s->samples, 0);
+    const double forward = f->s->forward[l->unit], backward = f->s->backward[l->unit];
+    add_time(f, layer);
+    if (!same_lengths(&most, &least)) {
+        add_least(f, layer, &least);
+        return;
+    }
+    f->s->least_forward[l->unit] += f->s->forward[l->unit] - forward;
+    f->s->least_backward[l->unit] += f->s->backward[l->unit] - backward;
 }
 
 static void keep_once(const filler *f, bool *counted, double *bytes, int tensor, int unit) {
@@ -289,8 +309,7 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
     const filler f = {p, s, hp_layout_parts(&s->layout) - 1, HP_NEW(scratch, bool, g->n_tensor),
                       HP_NEW(scratch, bool, g->n_tensor)};
     for (int layer = 1; layer < g->n_layer; layer++) {
-        add_time(&f, layer);
-        add_least(&f, layer);
+        add_times(&f, layer);
         add_norm_wait(&f, layer);
         add_gather_wait(&f, layer);
         add_memory(&f, layer);

@@ -21,8 +21,9 @@ typedef struct hp_search_progress {
 typedef struct hp_search_options {
     int top; /* candidates to keep; the others may be ruled out by bounds */
     hp_sort sort;
-    int64_t budget;                    /* tasks lowered and simulated in all; 0 = a default */
-    int threads;                       /* 0 = one; what is found does not depend on it */
+    bool all_of_top; /* also of large programs; else of those number 1 and the best of each family alone */
+    int64_t budget;  /* tasks lowered and simulated in all; 0 = a default */
+    int threads;     /* 0 = one; what is found does not depend on it */
     const volatile sig_atomic_t *stop; /* not 0: the best so far is wanted; may be NULL */
     void (*progress)(void *self, const hp_search_progress *p); /* called now and then; may be NULL */
     void *self;
