@@ -162,6 +162,18 @@ static void drop_large(found *f) {
     f->r->n = n;
 }
 
+/* Of a large program, as if memory were never reused: that is seen in a third of the time. */
+static hp_status choose_backends(found *f, hp_evaluation *e, hp_error *err) {
+    hp_evaluation quick;
+    if (e->tasks <= HP_LARGE_TASKS) return hp_search_backends(eval_of(f), f->arena, HP_EVAL_PLACED, e, err);
+    HP_TRY(hp_evaluate(eval_of(f), f->arena, &e->strategy, HP_EVAL_QUICK, &quick, err));
+    HP_TRY(hp_search_backends(eval_of(f), f->arena, HP_EVAL_QUICK, &quick, err));
+    if (hp_strategy_equal(&quick.strategy, &e->strategy)) return HP_OK;
+    HP_TRY(hp_evaluate(eval_of(f), f->arena, &quick.strategy, HP_EVAL_PLACED, &quick, err));
+    if (!quick.reject.code && quick.figures.step_s < e->figures.step_s) *e = quick;
+    return HP_OK;
+}
+
 /* All figures of those that are listed; of number 1 and of small programs, with the back ends that suit them. */
 static hp_status complete(found *f, hp_error *err) {
     hp_search_result *r = f->r;
@@ -175,8 +187,7 @@ static hp_status complete(found *f, hp_error *err) {
     r->n = n;
     hp_search_rank(r->best, n, f->o->sort);
     for (int i = 0; i < n; i++)
-        if (i == 0 || r->best[i].tasks <= HP_LARGE_TASKS)
-            HP_TRY(hp_search_backends(eval_of(f), f->arena, HP_EVAL_PLACED, &r->best[i], err));
+        if (i == 0 || r->best[i].tasks <= HP_LARGE_TASKS) HP_TRY(choose_backends(f, &r->best[i], err));
     hp_search_rank(r->best, n, f->o->sort);
     return HP_OK;
 }

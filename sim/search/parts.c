@@ -116,19 +116,21 @@ static bool same_lengths(const hp_box *a, const hp_box *b) {
     return true;
 }
 
-/* The part that owns least takes as long where all own as much. */
-static void add_times(const filler *f, int layer) {
+/* The part that owns least takes as long where all own as much. Returns what the layer takes forward. */
+static double add_times(const filler *f, int layer) {
     const hp_layer *l = &f->p->g->layer[layer];
     const hp_box most = own(f, l->out),
                  least = hp_layout_own(&f->s->layout, f->p->g, l->out, f->s->samples, 0);
     const double forward = f->s->forward[l->unit], backward = f->s->backward[l->unit];
     add_time(f, layer);
-    if (!same_lengths(&most, &least)) {
+    const double forward_s = f->s->forward[l->unit] - forward;
+    if (same_lengths(&most, &least)) {
+        f->s->least_forward[l->unit] += forward_s;
+        f->s->least_backward[l->unit] += f->s->backward[l->unit] - backward;
+    } else {
         add_least(f, layer, &least);
-        return;
     }
-    f->s->least_forward[l->unit] += f->s->forward[l->unit] - forward;
-    f->s->least_backward[l->unit] += f->s->backward[l->unit] - backward;
+    return forward_s;
 }
 
 static void keep_once(const filler *f, bool *counted, double *bytes, int tensor, int unit) {
@@ -224,7 +226,7 @@ static int middle_part(const hp_layout *l) {
     return (l->rows / 2 * l->cols + l->cols / 2) * l->channels;
 }
 
-static void add_halo(const filler *f, int layer) {
+static void add_halo(const filler *f, int layer, double forward_s) {
     const hp_graph *g = f->p->g;
     const hp_layer *l = &g->layer[layer];
     const int part = middle_part(&f->s->layout), x = l->in[0];
@@ -243,8 +245,8 @@ static void add_halo(const filler *f, int layer) {
     f->s->extended_bytes[l->unit] += (double)hp_box_elems(&need) * element_bytes(f, x);
     f->s->row_bytes[l->unit] += by_rows * pixel;
     f->s->col_bytes[l->unit] += by_cols * pixel;
-    f->s->redundant[l->unit] += (by_rows + by_cols) / own_pixels * seconds(f, layer, HP_TASK_FWD, &out) *
-                                (f->p->mode == HP_MODE_TRAIN ? 3 : 1);
+    f->s->redundant[l->unit] +=
+        (by_rows + by_cols) / own_pixels * forward_s * (f->p->mode == HP_MODE_TRAIN ? 3 : 1);
 }
 
 /* A tensor enters every unit after its producer's up to the last one that reads it. */
@@ -309,11 +311,11 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
     const filler f = {p, s, hp_layout_parts(&s->layout) - 1, HP_NEW(scratch, bool, g->n_tensor),
                       HP_NEW(scratch, bool, g->n_tensor)};
     for (int layer = 1; layer < g->n_layer; layer++) {
-        add_times(&f, layer);
+        const double forward_s = add_times(&f, layer);
         add_norm_wait(&f, layer);
         add_gather_wait(&f, layer);
         add_memory(&f, layer);
-        add_halo(&f, layer);
+        add_halo(&f, layer, forward_s);
         add_constants(&f, layer);
         s->norms[g->layer[layer].unit] += g->layer[layer].op == HP_BN;
     }
