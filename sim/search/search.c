@@ -11,7 +11,7 @@
 enum {
     /* Tasks of the large programs that are simulated: some seconds. Small ones are cheap to rule out: as many of them
      * as a space of 5,000 strategies has. */
-    LARGE_BUDGET = 1200000,
+    LARGE_BUDGET = 800000,
     SMALL_BUDGET = 32000000,
     PATIENCE = 2, /* times the budget, as long as nothing fits */
     WAVE = 4      /* points evaluated before what they found is compared */
