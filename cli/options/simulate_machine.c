@@ -41,6 +41,14 @@ static hp_status load_at_hand(const simulate_options *o, hp_machine *m, hp_error
     return status;
 }
 
+/* One that nobody named gets as many nodes as it takes. */
+static void grow_machine(simulate_setup *s, int devices) {
+    hp_machine *m = &s->machine;
+    if (devices <= hp_machine_devices(m)) return;
+    simulate_note(s, "%s has %d nodes: simulating as many as %d devices take", m->name, m->nodes, devices);
+    m->nodes = (devices + m->devices_per_node - 1) / m->devices_per_node;
+}
+
 /* The machine at hand unless more devices are asked for than it has; a strategy shares its cores instead. */
 static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
     static const char elsewhere[] = "thesis-a100";
@@ -56,6 +64,7 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
     simulate_note(s,
                   "this machine has %d devices: simulating %s, whose devices are %s (choose with --machine)",
                   here, elsewhere, s->machine.device.name);
+    grow_machine(s, largest_count(s));
     return HP_OK;
 }
 

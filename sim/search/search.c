@@ -13,8 +13,9 @@ enum {
      * as a space of 5,000 strategies has. */
     LARGE_BUDGET = 800000,
     SMALL_BUDGET = 32000000,
-    PATIENCE = 2, /* times the budget, as long as nothing fits */
-    WAVE = 4      /* points evaluated before what they found is compared */
+    LARGEST = 1000000, /* tasks of one program: about 1.5 GB while it is evaluated */
+    PATIENCE = 2,      /* times the budget, as long as nothing fits */
+    WAVE = 4           /* points evaluated before what they found is compared */
 };
 
 /* One point of a wave, evaluated on some thread. */
@@ -31,6 +32,7 @@ typedef struct wave {
     found *f;
     trial trial[WAVE];
     int n;
+    int64_t tasks; /* of its large programs */
 } wave;
 
 /* Can a candidate with this lower bound still be wanted? Simulating a large program is worth it for the best alone. */
@@ -72,6 +74,16 @@ static void evaluate(void *self, int thread, int i) {
     t->status = try_point(w->f, worker, &p, large, &t->e, &t->err);
 }
 
+static void add_trial(wave *w, const hp_scored_point *p, int64_t tasks) {
+    w->trial[w->n++].at = *p;
+    w->tasks += tasks;
+}
+
+/* Two large programs may be in memory at once. */
+static bool is_full(const wave *w) {
+    return w->n == WAVE || w->tasks > LARGEST / 2;
+}
+
 static hp_status run_wave(wave *w, int64_t spent[2], hp_error *err) {
     found *f = w->f;
     hp_parallel_for(f->n_worker, w->n, evaluate, w);
@@ -85,6 +97,7 @@ static hp_status run_wave(wave *w, int64_t spent[2], hp_error *err) {
         found_add(f, &t->e, t->at.order);
     }
     w->n = 0;
+    w->tasks = 0;
     return HP_OK;
 }
 
@@ -108,11 +121,11 @@ static hp_status evaluate_points(found *f, hp_points *points, budget *b, int *n_
         const int64_t tasks = large ? hp_space_tasks(f->space, &p.p) : 0;
         if (hopeless(f, &p, large))
             found_rule_out(f, &p);
-        else if (hp_search_stopped(f->o) || b->spent[large] + tasks > b->tasks[large])
+        else if (hp_search_stopped(f->o) || tasks > LARGEST || b->spent[large] + tasks > b->tasks[large])
             points->list[(*n_later)++] = p;
         else
-            w.trial[w.n++].at = p;
-        if (w.n == WAVE || (w.n && i + 1 == points->n)) HP_TRY(run_wave(&w, b->spent, err));
+            add_trial(&w, &p, tasks);
+        if (is_full(&w) || (w.n && i + 1 == points->n)) HP_TRY(run_wave(&w, b->spent, err));
         found_tell(f, "candidates", i + 1, points->n);
     }
     return HP_OK;
@@ -133,12 +146,13 @@ static hp_status evaluate_later(found *f, hp_points *points, budget *b, int n, h
     if (n && !f->r->n) qsort(points->list, (size_t)n, sizeof *points->list, by_memory);
     for (int i = 0; i < n; i++) {
         const hp_scored_point *p = &points->list[i];
-        const bool spent = b->spent[0] + b->spent[1] + hp_space_tasks(f->space, &p->p) > most;
+        const int64_t tasks = hp_space_tasks(f->space, &p->p);
+        const bool spent = tasks > LARGEST || b->spent[0] + b->spent[1] + tasks > most;
         if (f->r->n || spent || hp_search_stopped(f->o)) {
             found_leave_open(f, p);
             continue;
         }
-        w.trial[w.n++].at = *p;
+        add_trial(&w, p, tasks);
         HP_TRY(run_wave(&w, b->spent, err));
         found_tell(f, "candidates", i + 1, n);
     }
@@ -165,12 +179,10 @@ static hp_status last_resort(found *f, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status search_all(found *f, const hp_space *space, hp_error *err) {
-    hp_space strips = *space;
-    strips.strips = true;
+static hp_status search_all(found *f, const hp_space *space, const hp_space *strips, hp_error *err) {
     HP_TRY(search_space(f, space, err));
     if (!space->graph->deployed) return HP_OK;
-    if (f->short_of_memory || f->o->sort == HP_SORT_MEMORY) HP_TRY(search_space(f, &strips, err));
+    if (f->short_of_memory || f->o->sort == HP_SORT_MEMORY) HP_TRY(search_space(f, strips, err));
     f->space = space;
     return f->short_of_memory && !f->r->n ? last_resort(f, err) : HP_OK;
 }
@@ -178,8 +190,10 @@ static hp_status search_all(found *f, const hp_space *space, hp_error *err) {
 hp_status hp_search(hp_arena *arena, const hp_eval_setup *setup, const hp_space *space,
                     const hp_search_options *o, hp_search_result *result, hp_error *err) {
     *result = (hp_search_result){0};
+    hp_space strips = *space;
+    strips.strips = true;
     found f = found_new(arena, setup, space, o, result);
-    hp_status status = search_all(&f, space, err);
+    hp_status status = search_all(&f, space, &strips, err);
     if (status == HP_OK) status = found_finish(&f, err);
     found_free(&f);
     return status;
