@@ -55,6 +55,12 @@ static hp_status no_plan(const simulate_found *f, hp_error *err) {
     const hp_rejected *r = &f->rejected[0];
     for (int i = 1; i < f->n_rejected; i++)
         if (says_more(&f->rejected[i], r)) r = &f->rejected[i];
+    if (f->open)
+        return hp_fail(
+            err, HP_EPLAN,
+            "none of the strategies that were tried fits; %lld that may were too many tasks for a search "
+            "(--strategy evaluates one); nearest: %s: %s: %s; fix: %s",
+            (long long)f->open, r->example, hp_reject_text(r->code), r->limit, r->fix);
     return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; fix: %s", r->example,
                    hp_reject_text(r->code), r->limit, r->fix);
 }
@@ -88,6 +94,12 @@ static hp_status check_float_layers(const simulate_options *o, const simulate_se
                    train ? "give --mode infer --prec int8" : "give --prec int8");
 }
 
+/* The best so far is a result all the same. */
+static hp_status stopped(const simulate_found *f, hp_error *err) {
+    return hp_fail(err, (hp_status)(128 + SIGINT), "stopped: %s",
+                   f->n ? "the plan is the best so far" : "nothing had been found yet");
+}
+
 static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {
     simulate_setup s;
     simulate_found f = {0};
@@ -98,7 +110,7 @@ static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *
     HP_TRY(find(arena, &s, &f, err));
     if (f.chosen >= f.n) f.chosen = 0;
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
-    simulate_gains(arena, &s, &f);
+    if (!f.stopped) simulate_gains(arena, &s, &f);
     if (o->json) {
         json_t *all = simulate_json(&s, &f);
         simulate_json_device(&s, &f, all);
@@ -108,10 +120,11 @@ static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *
     }
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));
-        return no_plan(&f, err);
+        return f.stopped ? stopped(&f, err) : no_plan(&f, err);
     }
     if (!o->json) simulate_next(&s, &f, path);
-    return cli_finish_stdout(err);
+    HP_TRY(cli_finish_stdout(err));
+    return f.stopped ? stopped(&f, err) : HP_OK;
 }
 
 int cmd_simulate(int argc, char **argv) {

@@ -124,6 +124,11 @@ static void set_rejected(hp_rejected *r, const hp_tally_row *row) {
 
 /* The example gets a fix that was tried. */
 static hp_status explain(found *f, hp_tally_row *row, hp_rejected *r, hp_error *err) {
+    if (hp_search_stopped(f->o)) {
+        snprintf(row->why.fix, sizeof row->why.fix, "not looked for: the search was stopped");
+        set_rejected(r, row);
+        return HP_OK;
+    }
     const hp_question q = hp_eval_question(eval_of(f), &row->example, f->space->n_devices);
     HP_TRY(hp_search_fix(eval_of(f), &q, HP_FIX_QUICK, &row->why, err));
     set_rejected(r, row);
@@ -156,7 +161,8 @@ static void drop_large(found *f) {
     int n = 0;
     for (int i = 0; i < f->r->n; i++) {
         const hp_evaluation *e = &f->r->best[i];
-        if (i == 0 || f->o->all_of_top || e->tasks <= HP_LARGE_TASKS || is_best_of_family(f, e))
+        const bool worth_it = f->o->all_of_top || is_best_of_family(f, e);
+        if (i == 0 || e->tasks <= HP_LARGE_TASKS || (worth_it && !hp_search_stopped(f->o)))
             f->r->best[n++] = *e;
     }
     f->r->n = n;

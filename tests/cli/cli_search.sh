@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# cli_search.sh - a search misses nothing that fits, shows a row for each family and for plain data parallelism with its
+# reason, says how sure it is, and gives the best so far when it is stopped.
+# shellcheck source=tests/cli/lib.sh
+. "${HPLAN_SOURCE:?}/tests/cli/lib.sh"
+
+# Only recomputation fits: it is found, not named as a fix.
+expect 0 simulate --net unet:64 --image 4096 --machine thesis-a100 --gpus 1 --prec bf16
+grep -q 'recompute=' out || complain "unet on one A100: $(head -12 out)"
+grep -q 'E-MEM: a rank needs' out || complain "plain data parallelism has no reason: $(head -12 out)"
+
+# A stranger's machine, odd counts of devices: plain data parallelism has a row, possible or not.
+echo '{"name":"odd","nodes":4,"devices_per_node":3,"device":"NVIDIA L40S"}' >odd.json
+for gpus in 1 3 7 12; do
+  expect 0 simulate --net densenet121 --image 256 --machine odd.json --gpus "$gpus" --out odd.db
+  grep -Eq "^[~ ][ 0-9]+ dp=$gpus |^  - dp=$gpus " out || complain "no row for dp=$gpus: $(cat out)"
+  grep -q 'none of those ruled out is faster than number 1' out || complain "unsure of $gpus: $(cat out)"
+done
+grep -q '^  - ' out || complain "12 devices: no family without a candidate: $(cat out)"
+grep -q 'not in the space' out || complain "nothing is said of what is not in the space: $(cat out)"
+
+# Where nothing fits, no plan is written, and plain words say so.
+expect 3 simulate --net resnet18 --image 224 --machine odd.json --gpus 3 --memory-limit 20M --out none.db
+[ -e none.db ] && complain "a plan that does not fit was written"
+grep -q 'no feasible plan\|none of the strategies' err || complain "no word of it: $(cat err)"
+
+# The rows are numbered as `why` and `run --plan` count: --top shows what is between them.
+expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --out six.db
+shown=$(grep -Ec '^[~ ][ 0-9]{2} [a-z]+=' out)
+expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --top 10 --out six.db
+more=$(grep -Ec '^[~ ][ 0-9]{2} [a-z]+=' out)
+[ "$more" -gt "$shown" ] && [ "$more" -ge 10 ] || complain "--top 10 shows $more rows, without it $shown"
+
+# JSON says how sure it is.
+expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --json --out six.db
+jq -e '.open == 0 and .gap == 0 and (.stopped | not) and .simulated + .cut_off == .valid' out >/dev/null ||
+  complain "figures of the search: $(jq 'del(.candidates, .rejected)' out)"
+
+# ^C, while it looks at strategies or while it simulates: the best so far, if there is any, and status 130.
+for after in 0.3 4; do
+  rm -f big.db
+  "$HPLAN" simulate --gpus 16384 --image 8192 --machine summit --out big.db >out 2>err &
+  searching=$!
+  sleep "$after"
+  kill -INT "$searching"
+  wait "$searching"
+  got=$?
+  [ "$got" = 130 ] || complain "stopped after $after s: status $got: $(cat err)"
+  grep -q 'stopped: ' err || complain "stopped after $after s without a word: $(cat err)"
+  if grep -q 'best so far' err; then
+    expect 0 explain big.db
+  elif [ -e big.db ]; then
+    complain "nothing found, and a plan all the same"
+  fi
+done
+
+conclude "every search answers"
