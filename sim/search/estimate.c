@@ -30,7 +30,8 @@ typedef struct view {
     const hp_estimate_setup *o;
     const hp_strategy *s;
     int64_t micro_batch;
-    int n; /* positions */
+    bool one_node; /* does a replica fit into one? */
+    int n;         /* positions */
     position at[HP_MAX_STAGES];
 } view;
 
@@ -69,11 +70,6 @@ static double message_s(const view *v, hp_traffic traffic, bool same_node, doubl
                                : 1;
     if (bytes <= 0) return 0;
     return hp_costs_p2p(v->o->costs, wire(v, traffic), same_node, (int64_t)(bytes * sharing)).seconds;
-}
-
-/* Does a replica fit into one node? */
-static bool one_node(const view *v) {
-    return hp_strategy_roles(v->s) <= v->o->machine->devices_per_node;
 }
 
 /* Of the forward passes, the part that is repeated at least; in GEMS the last one belongs to one of two positions. */
@@ -118,7 +114,7 @@ static double exchange_s(const view *v, const hp_part_sums *p, int first, int en
     const int passes = v->o->mode == HP_MODE_TRAIN ? 2 : 1;
     const double redundant = (v->s->halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
     return (passes - hidden) * rounds *
-               (message_s(v, HP_TRAFFIC_HALO, one_node(v), rows) +
+               (message_s(v, HP_TRAFFIC_HALO, v->one_node, rows) +
                 message_s(v, HP_TRAFFIC_HALO, true, cols)) +
            redundant;
 }
@@ -206,7 +202,7 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     at->busy += share * (p->busy[end] - p->busy[first]);
     at->parts = hp_stage_parts(v->s, stage);
     if (end < v->o->graph->n_unit)
-        at->boundary = message_s(v, HP_TRAFFIC_STAGE, one_node(v), p->entering[end]);
+        at->boundary = message_s(v, HP_TRAFFIC_STAGE, v->one_node, p->entering[end]);
 }
 
 static void add_stages(view *v, const int32_t *counts) {
@@ -288,7 +284,7 @@ static double gradients_s(const view *v) {
         const position *p = &v->at[i];
         const int ranks =
             hp_strategy_replicas(v->s) * p->parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
-        const int here = v->o->machine->devices_per_node / (one_node(v) ? v->n : 1);
+        const int here = v->o->machine->devices_per_node / (v->one_node ? v->n : 1);
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
         const double t = allreduce_s(v, HP_TRAFFIC_ALLREDUCE, ranks, here < 1 ? 1 : here, bytes);
         most = fmax(most, fmax(t - p->backward, t / 10));
@@ -363,7 +359,7 @@ static void find_memory(const view *v, hp_estimate *out) {
 }
 
 hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, const int32_t *counts) {
-    view v = {.o = o, .s = s};
+    view v = {.o = o, .s = s, .one_node = hp_strategy_roles(s) <= o->machine->devices_per_node};
     v.micro_batch = o->batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
     add_stages(&v, counts);
     const bool gems = s->gems > 1;
