@@ -74,7 +74,6 @@ static world draw_world(dice *d, int *devices) {
     w.m.cores_per_node = w.m.devices_per_node;
     *devices = roll(d, 1, hp_machine_devices(&w.m));
     w.setup.graph = w.g;
-    w.setup.machine = &w.m;
     w.setup.device = w.m.share_cpu ? NULL : &hp_devices[HP_DEVICE_CUDA];
     w.setup.batch = (int64_t)*devices * roll(d, 1, 2);
     w.setup.mode = train ? HP_MODE_TRAIN : HP_MODE_INFER;
@@ -116,6 +115,7 @@ static void the_answer_is_the_best_of_all(void **state) {
         dice d = {seed, 4242};
         int devices;
         world w = draw_world(&d, &devices);
+        w.setup.machine = &w.m;
         const hp_space space = {.graph = w.g,
                                 .mode = w.setup.mode,
                                 .batch = w.setup.batch,
