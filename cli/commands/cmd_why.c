@@ -82,14 +82,20 @@ static void print_row(const char *what, const char *asked, const char *best) {
     printf("  %-16s %22s %22s\n", what, asked, best);
 }
 
+/* In the figures of simulate's table. */
+static const char *interval_text(const hp_candidate *c, char out[64]) {
+    char low[32], high[32];
+    snprintf(out, 64, "%.24s-%.24s ms", simulate_number(c->step_low_s * 1e3, low),
+             simulate_number(c->step_high_s * 1e3, high));
+    return out;
+}
+
 static void print_comparison(const hp_evaluation *asked, const hp_evaluation *best) {
     const hp_candidate *a = &asked->figures, *b = &best->figures;
     char x[64], y[64];
     print_row("", "asked", "selected");
     print_row("step", hp_format_seconds(a->step_s, x), hp_format_seconds(b->step_s, y));
-    snprintf(x, sizeof x, "%.3g-%.3g ms", 1e3 * a->step_low_s, 1e3 * a->step_high_s);
-    snprintf(y, sizeof y, "%.3g-%.3g ms", 1e3 * b->step_low_s, 1e3 * b->step_high_s);
-    print_row("interval", x, y);
+    print_row("interval", interval_text(a, x), interval_text(b, y));
     snprintf(x, sizeof x, "%.1f%%", 100 * a->bubble);
     snprintf(y, sizeof y, "%.1f%%", 100 * b->bubble);
     print_row("bubble", x, y);

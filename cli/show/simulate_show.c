@@ -5,15 +5,16 @@
 
 /* How far from the best number 1 may be, and what was not looked at. */
 static void print_gap(const simulate_setup *s, const simulate_found *f) {
+    const char *better = s->search.sort == HP_SORT_MEMORY ? "smaller" : "faster";
     if (s->has_strategy) return;
     if (f->stopped) printf("stopped: the best so far; what was not looked at may be better\n");
     if (s->eval.jitter_cv > 0)
         printf("with jitter the bounds that ruled strategies out are estimates\n");
     else if (f->open)
-        printf("%lld not simulated: at most %.1f%% faster than number %d\n", (long long)f->open, 100 * f->gap,
-               f->chosen + 1);
+        printf("%lld not simulated: at most %.1f%% %s than number %d\n", (long long)f->open, 100 * f->gap,
+               better, f->chosen + 1);
     else if (!f->stopped)
-        printf("none of those ruled out is faster than number %d, by the same costs\n", f->chosen + 1);
+        printf("none of those ruled out is %s than number %d, by the same costs\n", better, f->chosen + 1);
     printf("not in the space: tile grids other than strips and near squares, cuts by hand, more than 4 "
            "passes of "
            "GEMS (--strategy evaluates any)\n");
@@ -21,9 +22,6 @@ static void print_gap(const simulate_setup *s, const simulate_found *f) {
 
 static void print_notes(const simulate_found *f) {
     const hp_candidate *best = &f->list[f->chosen].figures;
-    int ties = 0;
-    for (int i = f->chosen + 1; i < f->n && f->list[i].figures.tie; i++) ties++;
-    if (ties) printf("  ~not distinguishable from the one above: the intervals overlap\n");
     printf("number %d: %s\n", f->chosen + 1, best->note);
     if (best->measured_share < 0.5)
         printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: "

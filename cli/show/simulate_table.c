@@ -134,7 +134,7 @@ static void print_row(const layout *l, int number, const hp_evaluation *e) {
         char text[64];
         if (!is_shown(&columns[c], l->drop)) continue;
         columns[c].text(e, text);
-        printf("%*s", columns[c].width, text);
+        printf(" %*s", columns[c].width - 1, text); /* a long one moves its row, it joins no other */
     }
     printf("\n");
 }
@@ -179,8 +179,12 @@ void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
         if (is_shown(&columns[c], l.drop)) printf("%*s", columns[c].width, columns[c].title);
     }
     printf("\n");
-    for (int i = 0; i < f->n; i++)
-        if (is_wanted(s, f, i)) print_row(&l, i + 1, &f->list[i]);
+    bool tied = false;
+    for (int i = 0; i < f->n; i++) {
+        if (!is_wanted(s, f, i)) continue;
+        print_row(&l, i + 1, &f->list[i]);
+        tied |= f->list[i].figures.tie;
+    }
     print_absent(s, f, &l);
     for (int i = 0; i < f->n; i++) /* as --strategy takes them */
         if (is_wanted(s, f, i) && !is_whole(&l, &f->list[i]))
@@ -189,4 +193,5 @@ void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
     if (l.drop < 2)
         printf("  *exposed: waited for, not hidden%s\n",
                l.drop < 1 ? "; meas: share of the time that was measured" : "");
+    if (tied) printf("  ~not distinguishable from the one above: the intervals overlap\n");
 }

@@ -56,8 +56,8 @@ static bool legal_stages(const hp_legal_case *c, hp_reject *why) {
     const int most = hp_most_stages(c->g);
     if (parts <= most) return true;
     if (c->g->n_unit < HP_MAX_STAGES)
-        hp_refuse(why, HP_REJECT_STAGES, "%.60s has %d units, stages*chunks = %lld", c->g->net, c->g->n_unit,
-                  (long long)parts);
+        hp_refuse(why, HP_REJECT_STAGES, "%.60s has %d unit%s, stages*chunks = %lld", c->g->net, c->g->n_unit,
+                  c->g->n_unit == 1 ? "" : "s", (long long)parts);
     else
         hp_refuse(why, HP_REJECT_STAGES, "at most %d stages*chunks, not %lld", HP_MAX_STAGES,
                   (long long)parts);

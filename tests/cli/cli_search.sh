@@ -31,6 +31,23 @@ expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --top 1
 more=$(grep -Ec '^[~ ][ 0-9]{2} [a-z]+=' out)
 [ "$more" -gt "$shown" ] && [ "$more" -ge 10 ] || complain "--top 10 shows $more rows, without it $shown"
 
+# What is said of a table is true of it: sorted by memory nothing is called faster, a mark is explained where it stands,
+# and long intervals stay apart from their neighbours.
+expect 0 simulate --net resnet18 --image 64 --machine local --gpus 2 --sort memory --out memory.db
+grep -q 'is smaller than number 1' out || complain "sorted by memory: $(cat out)"
+grep -q 'faster than number' out && complain "the smallest is called the fastest: $(cat out)"
+expect 0 simulate --net unet:16 --image 64 --machine odd.json --gpus 1 --out one.db
+grep -q '^~' out && complain "a tie where one row was wanted: $(cat out)"
+grep -q '~not distinguishable' out && complain "a mark that no row has is explained: $(cat out)"
+expect 0 simulate --net cnn --image 28 --machine odd.json --mode infer --strategy dp=1 --batch 1 --out tiny.db
+grep -Eq '[0-9]\([0-9]' out && complain "columns run together: $(cat out)"
+
+# `why` writes the interval as the table does.
+expect 0 simulate --net unet:64 --image 4096 --machine thesis-a100 --strategy dp=8,sp=2x2,micro=4 --batch 32 --out slow.db
+interval=$(sed -nE 's/.*\(([0-9.]+-[0-9.]+)\).*/\1/p' out | head -1)
+expect 0 why slow.db 1
+grep -q -- "interval.* $interval ms" out || complain "the table has $interval: $(cat out)"
+
 # JSON says how sure it is.
 expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --json --out six.db
 jq -e '.open == 0 and .gap == 0 and (.stopped | not) and .simulated + .cut_off == .valid' out >/dev/null ||
