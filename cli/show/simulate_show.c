@@ -20,9 +20,25 @@ static void print_gap(const simulate_setup *s, const simulate_found *f) {
            "GEMS (--strategy evaluates any)\n");
 }
 
-static void print_notes(const simulate_found *f) {
+static bool has_batch_norm(const hp_graph *g) {
+    for (int l = 0; l < g->n_layer; l++)
+        if (g->layer[l].op == HP_BN) return true;
+    return false;
+}
+
+/* Several micro-batches change what a network with batch norm learns: of which plain data parallelism has one. */
+static void print_groups(const simulate_setup *s, const simulate_found *f) {
+    const hp_strategy *best = &f->list[f->chosen].strategy;
+    const int64_t share = f->batch / hp_strategy_replicas(best), groups = best->gems * best->micro;
+    if (s->mode != HP_MODE_TRAIN || groups == 1 || !has_batch_norm(s->graph)) return;
+    printf("note: batch norm averages over groups of %lld sample%s (%lld without micro-batches)\n",
+           (long long)(share / groups), share == groups ? "" : "s", (long long)share);
+}
+
+static void print_notes(const simulate_setup *s, const simulate_found *f) {
     const hp_candidate *best = &f->list[f->chosen].figures;
     printf("number %d: %s\n", f->chosen + 1, best->note);
+    print_groups(s, f);
     if (best->measured_share < 0.5)
         printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: "
                "hplan calibrate\n",
@@ -57,7 +73,7 @@ void simulate_print(const simulate_setup *s, const simulate_found *f) {
     print_header(s, f);
     if (f->n) {
         simulate_print_table(s, f);
-        print_notes(f);
+        print_notes(s, f);
         print_gap(s, f);
     }
     print_rejects(f);
