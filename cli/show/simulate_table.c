@@ -124,10 +124,16 @@ static bool is_whole(const layout *l, const hp_evaluation *e) {
     return (int)strlen(e->figures.strategy) <= l->strategy;
 }
 
-static void print_row(const layout *l, int number, const hp_evaluation *e) {
+/* Do the intervals of two rows of the table overlap? */
+static bool ties(const hp_evaluation *above, const hp_evaluation *e) {
+    const hp_candidate *a = above ? &above->figures : NULL, *c = &e->figures;
+    return a && a->gpus == c->gpus && a->step_low_s <= c->step_high_s && c->step_low_s <= a->step_high_s;
+}
+
+static void print_row(const layout *l, int number, const hp_evaluation *e, bool tie) {
     const char *strategy = e->figures.strategy;
     const bool fits = is_whole(l, e);
-    printf("%s%2d %-*.*s%s", e->figures.tie ? "~" : " ", number, fits ? l->strategy : 0,
+    printf("%s%2d %-*.*s%s", tie ? "~" : " ", number, fits ? l->strategy : 0,
            fits ? l->strategy : l->strategy - 2, strategy, fits ? "" : "..");
     if (l->sweep) printf("%*d", GPUS_WIDTH, e->figures.gpus);
     for (int c = 0; c < N_COLUMN; c++) {
@@ -166,9 +172,8 @@ static void print_like_those(const simulate_setup *s, const simulate_found *f) {
     int hidden = 0;
     for (int i = 0; i < f->n; i++) hidden += !is_wanted(s, f, i);
     if (hidden)
-        printf("  one row per family; %d more candidate%s of the same kinds: --top %d, or --plan K of what "
-               "runs it\n",
-               hidden, hidden > 1 ? "s" : "", s->search.top);
+        printf("  one row per family; %d more candidate%s of the same kinds: --top %d shows them\n", hidden,
+               hidden > 1 ? "s" : "", s->search.top);
 }
 
 void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
@@ -179,11 +184,14 @@ void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
         if (is_shown(&columns[c], l.drop)) printf("%*s", columns[c].width, columns[c].title);
     }
     printf("\n");
+    const hp_evaluation *above = NULL;
     bool tied = false;
     for (int i = 0; i < f->n; i++) {
         if (!is_wanted(s, f, i)) continue;
-        print_row(&l, i + 1, &f->list[i]);
-        tied |= f->list[i].figures.tie;
+        const bool tie = ties(above, &f->list[i]);
+        print_row(&l, i + 1, &f->list[i], tie);
+        above = &f->list[i];
+        tied |= tie;
     }
     print_absent(s, f, &l);
     for (int i = 0; i < f->n; i++) /* as --strategy takes them */

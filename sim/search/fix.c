@@ -276,7 +276,7 @@ static hp_status exact_need(fixer *f, hp_error *err) {
     return HP_OK;
 }
 
-static const char NONE[] = "none found";
+static const char NONE[] = HP_FIX_NONE;
 
 bool hp_fix_found(const char *fix) {
     return strncmp(fix, NONE, strlen(NONE)) != 0;

@@ -11,6 +11,9 @@ hp_question hp_eval_question(const hp_eval *e, const hp_strategy *s, int n_devic
 /* Tasks of the programs that a fix may lower: of one reject among many, and where it is the only answer. */
 enum { HP_FIX_QUICK = 25000, HP_FIX_THOROUGH = 200000 };
 
+/* How a fix begins that is none. */
+#define HP_FIX_NONE "none found"
+
 /* As hp_evaluate, on no more devices than the question allows and the machine has. `e` has the question's batch. */
 hp_status hp_question_evaluate(hp_eval *e, const hp_question *q, hp_eval_depth depth, hp_arena *arena,
                                hp_evaluation *out, hp_error *err);

@@ -3,8 +3,9 @@
 
 #include "sim/search/fix.h"
 
-#include <limits.h>
-#include <math.h>
+#include "plan/base/units.h"
+
+#include <stdio.h>
 #include <string.h>
 
 found found_new(hp_arena *arena, const hp_eval_setup *setup, const hp_space *space,
@@ -122,6 +123,15 @@ static void set_rejected(hp_rejected *r, const hp_tally_row *row) {
     memcpy(r->fix, row->why.fix, sizeof r->fix);
 }
 
+/* No change of the example helps, but a strategy of the search fits. */
+static void name_another(const found *f, hp_reject *why) {
+    char bytes[32];
+    if (f->r->n == 0 || strncmp(why->fix, HP_FIX_NONE, sizeof HP_FIX_NONE - 1) != 0) return;
+    const hp_evaluation *best = &f->r->best[0];
+    snprintf(why->fix, sizeof why->fix, "another strategy: %.90s -> %s", best->figures.strategy,
+             hp_format_bytes((double)best->figures.memory_bytes, bytes));
+}
+
 /* The example gets a fix that was tried. */
 static hp_status explain(found *f, hp_tally_row *row, hp_rejected *r, hp_error *err) {
     if (hp_search_stopped(f->o)) {
@@ -131,6 +141,7 @@ static hp_status explain(found *f, hp_tally_row *row, hp_rejected *r, hp_error *
     }
     const hp_question q = hp_eval_question(eval_of(f), &row->example, f->space->n_devices);
     HP_TRY(hp_search_fix(eval_of(f), &q, HP_FIX_QUICK, &row->why, err));
+    name_another(f, &row->why);
     set_rejected(r, row);
     return HP_OK;
 }
