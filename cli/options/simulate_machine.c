@@ -62,8 +62,8 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
     if (s->has_strategy || largest_count(s) <= here) return HP_OK;
     HP_TRY(hp_machine_load(elsewhere, &s->machine, err));
     simulate_note(s,
-                  "this machine has %d devices: simulating %s, whose devices are %s (choose with --machine)",
-                  here, elsewhere, s->machine.device.name);
+                  "this machine has %d device%s: simulating %s, whose devices are %s (choose with --machine)",
+                  here, here == 1 ? "" : "s", elsewhere, s->machine.device.name);
     grow_machine(s, largest_count(s));
     return HP_OK;
 }

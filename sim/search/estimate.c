@@ -13,7 +13,7 @@ typedef struct position {
     double least;                    /* of one micro-batch on the part that owns least */
     double norm_waits, gather_waits; /* seconds in which it waits for other parts, there and back */
     double lead, trail;      /* of the first model chunk; layers run again while a gradient is on its way */
-    double exchange;         /* seconds: halo rows there and back, redundant rows, statistics */
+    double exchange;         /* seconds: halo rows there and back, redundant rows */
     double kept, group_kept; /* bytes: all, and of the largest group that is run again at once */
     double extended;         /* bytes: copies of kept inputs with their halo */
     double busy;             /* seconds of forward and backward */
@@ -119,15 +119,6 @@ static double exchange_s(const view *v, const hp_part_sums *p, int first, int en
            redundant;
 }
 
-/* Statistics of batch norm, added up over the parts of a stage in each direction. */
-static double norms_s(const view *v, const hp_part_sums *p, const hp_layout *l, int first, int end) {
-    enum { TYPICAL_BYTES = 4096 }; /* two float64 of 256 channels */
-    const int ranks = hp_layout_parts(l) / l->channels, here = v->o->machine->devices_per_node;
-    if (v->o->mode != HP_MODE_TRAIN || v->s->bn == HP_BN_LOCAL || ranks == 1) return 0;
-    return 2 * (p->norms[end] - p->norms[first]) *
-           allreduce_s(v, HP_TRAFFIC_STATS, ranks, here, TYPICAL_BYTES);
-}
-
 /* --- strips --- */
 
 /* The end of the units that strips go through; none: `first`. */
@@ -187,7 +178,7 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     at->backward += backward;
     add_waits(v, p, first, deep, end, at);
     at->params += share * (p->params[end] - p->params[first]);
-    at->exchange += exchange_s(v, p, deep, end) + norms_s(v, p, &layout, first, end);
+    at->exchange += exchange_s(v, p, deep, end);
     if (deep > first) add_strips(v, &layout, first, deep, at);
     at->constants += share * (p->constants[end] - p->constants[first]);
     at->live = fmax(at->live, share * live_bytes(v, p, first, deep, end));
@@ -225,7 +216,7 @@ static bool trains(const view *v) {
 /* Seconds of one micro-batch on a position; `extra` counts exchanges. */
 static double pass_s(const position *p, bool extra) {
     const double work = p->forward + p->backward + p->again;
-    if (extra) return work + p->exchange + p->gather_waits;
+    if (extra) return work + p->exchange + p->norm_waits + p->gather_waits;
     return fmax(work, p->least + p->norm_waits + p->gather_waits);
 }
 
@@ -367,7 +358,6 @@ hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, con
     out.estimate_s =
         ((gems ? gems_s(&v, true) + refills_s(&v) : pipeline_s(&v, true)) + boundaries_s(&v)) * sharing(&v) +
         gradients_s(&v);
-    out.busy = v.at[0].busy / fmax(v.at[0].forward + v.at[0].backward, 1e-12);
     out.bound_s = fmax(out.bound_s, device_s(&v));
     find_memory(&v, &out);
     return out;

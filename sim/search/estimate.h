@@ -11,8 +11,6 @@ typedef struct hp_estimate {
     double memory_bytes; /* the least that its largest rank needs */
     double likely_bytes; /* what it will need, roughly: with halo copies and gradients under way */
     int position;        /* which rank that is */
-    double
-        busy; /* of a device with one client, as far as launches leave it idle; AccDP gains at most 1/busy */
 } hp_estimate;
 
 typedef struct hp_estimate_setup {

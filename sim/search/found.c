@@ -12,7 +12,6 @@ found found_new(hp_arena *arena, const hp_eval_setup *setup, const hp_space *spa
                 const hp_search_options *o, hp_search_result *r) {
     found f = {.arena = arena, .space = space, .o = o, .r = r};
     hp_eval_setup own = *setup;
-    f.kept = o->top;
     f.n_worker = o->threads > 1 ? o->threads : 1;
     f.worker = HP_NEW(arena, hp_search_worker, f.n_worker);
     own.by_middle = o->sort == HP_SORT_IMAGES;
@@ -38,11 +37,11 @@ static void keep(found *f, const hp_evaluation *e) {
     const double value = found_value(e, f->o->sort);
     int at = r->n;
     while (at > 0 && found_value(&r->best[at - 1], f->o->sort) > value) at--;
-    if (at >= f->kept) return;
+    if (at >= f->o->top) return;
     HP_ROOM(f->arena, r->best, r->n, f->capacity);
     memmove(&r->best[at + 1], &r->best[at], sizeof *r->best * (size_t)(r->n - at));
     r->best[at] = *e;
-    if (++r->n > f->kept) r->n = f->kept;
+    if (++r->n > f->o->top) r->n = f->o->top;
 }
 
 static void keep_family(found *f, const hp_evaluation *e) {

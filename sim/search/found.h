@@ -12,7 +12,7 @@ typedef struct found {
     hp_search_worker *worker;
     int n_worker;
     hp_tally tally;
-    int kept, capacity;                 /* at most so many of all in r->best */
+    int capacity;                       /* of r->best */
     hp_evaluation best_of[HP_FAMILIES]; /* n_role 0: none */
     double bound_of[HP_FAMILIES];       /* the lowest of what was not simulated; 0: all was */
     bool short_of_memory;

@@ -299,11 +299,11 @@ static void sum_up(double *v, int n) {
 static void fill_sums(hp_parts *p, hp_part_sums *s) {
     const hp_graph *g = p->g;
     const int n = g->n_unit;
-    double **const sums[] = {&s->forward,        &s->backward,      &s->kept_bytes,     &s->eager_bytes,
-                             &s->rounds,         &s->row_bytes,     &s->col_bytes,      &s->redundant,
-                             &s->extended_bytes, &s->busy,          &s->norms,          &s->params,
-                             &s->constants,      &s->least_forward, &s->least_backward, &s->norm_waits,
-                             &s->gather_waits,   &s->fresh};
+    double **const sums[] = {&s->forward,        &s->backward,       &s->kept_bytes, &s->eager_bytes,
+                             &s->rounds,         &s->row_bytes,      &s->col_bytes,  &s->redundant,
+                             &s->extended_bytes, &s->busy,           &s->params,     &s->constants,
+                             &s->least_forward,  &s->least_backward, &s->norm_waits, &s->gather_waits,
+                             &s->fresh};
     enum { SUMS = sizeof sums / sizeof sums[0] };
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);
@@ -317,7 +317,6 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
         add_memory(&f, layer);
         add_halo(&f, layer, forward_s);
         add_constants(&f, layer);
-        s->norms[g->layer[layer].unit] += g->layer[layer].op == HP_BN;
     }
     for (int t = 0; t < g->n_tensor; t++) {
         add_entering(&f, t);

@@ -24,7 +24,6 @@ typedef struct hp_part_sums {
     double *norm_waits;   /* seconds, there and back: statistics are added up before the layer goes on */
     double *gather_waits; /* likewise, one way: maps that one part wants from all others */
     double *busy;   /* forward and backward seconds in which the device has something to do (AccDP's util) */
-    double *norms;  /* batch norms, whose statistics the parts add up */
     double *params; /* trained parameters */
     double *constants;    /* bytes of weights in the device's layout: what a deployed graph has instead */
     double *fresh;        /* bytes of the tensors that enter unit u as the first one after their producer's */

@@ -202,7 +202,6 @@ hp_status hp_points_score(hp_arena *arena, const hp_space *space, const hp_searc
     *out = (hp_points){.list = HP_NEW(arena, hp_scored_point, s.n), .searched = s.n};
     hp_parallel_for(n_worker, pieces, consider_piece, &s);
     const hp_status status = collect(&s, pieces, n_worker, out, err);
-    out->stopped = hp_search_stopped(o);
     hp_arena_free(scratch);
     mark_families(space, out);
     if (out->n) qsort(out->list, (size_t)out->n, sizeof *out->list, point_compare);

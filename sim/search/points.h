@@ -28,7 +28,6 @@ typedef struct hp_points {
     int n;
     int64_t searched;     /* points of the space */
     bool short_of_memory; /* some strategy does not fit, or barely */
-    bool stopped;         /* the user stopped it before all were looked at */
 } hp_points;
 
 /* Looks at all points of a space, on all workers' threads; counts rejects in the workers' tallies. */

@@ -22,8 +22,7 @@ enum {
 typedef struct trial {
     hp_scored_point at;
     hp_evaluation e;
-    bool again;          /* too large: cut by memory instead, which is `e` */
-    hp_evaluation first; /* and this is what was too large */
+    int64_t tasks; /* lowered for it, with its first cut too if that was too large */
     hp_status status;
     hp_error err;
 } trial;
@@ -37,7 +36,7 @@ typedef struct wave {
 
 /* Can a candidate with this lower bound still be wanted? Simulating a large program is worth it for the best alone. */
 static bool hopeless(const found *f, const hp_scored_point *p, bool large) {
-    if (f->r->n == 0 || (!large && f->r->n < f->kept)) return false;
+    if (f->r->n == 0 || (!large && f->r->n < f->o->top)) return false;
     const hp_evaluation *limit = &f->r->best[large ? 0 : f->r->n - 1];
     return p->bound > found_value(limit, f->o->sort) * (1 + 1e-9);
 }
@@ -67,11 +66,11 @@ static void evaluate(void *self, int thread, int i) {
     hp_point p = t->at.p;
     const bool large = hp_points_large(w->f->space, &t->at);
     t->status = try_point(w->f, worker, &p, large, &t->e, &t->err);
-    t->again = t->status == HP_OK && t->e.reject.code && may_cut_otherwise(&p);
-    if (!t->again) return;
-    t->first = t->e;
+    t->tasks = t->e.tasks;
+    if (t->status != HP_OK || !t->e.reject.code || !may_cut_otherwise(&p)) return;
     p.cut = HP_CUT_MEMORY;
     t->status = try_point(w->f, worker, &p, large, &t->e, &t->err);
+    t->tasks += t->e.tasks;
 }
 
 static void add_trial(wave *w, const hp_scored_point *p, int64_t tasks) {
@@ -93,7 +92,7 @@ static hp_status run_wave(wave *w, int64_t spent[2], hp_error *err) {
             *err = t->err;
             return t->status;
         }
-        spent[hp_points_large(f->space, &t->at)] += t->e.tasks + (t->again ? t->first.tasks : 0);
+        spent[hp_points_large(f->space, &t->at)] += t->tasks;
         found_add(f, &t->e, t->at.order);
     }
     w->n = 0;
@@ -166,7 +165,6 @@ static hp_status search_space(found *f, const hp_space *space, hp_error *err) {
     f->space = space;
     HP_TRY(hp_points_score(f->arena, space, f->o, f->worker, f->n_worker, &points, err));
     f->r->searched += points.searched;
-    f->r->stopped |= points.stopped;
     f->short_of_memory |= points.short_of_memory;
     HP_TRY(evaluate_points(f, &points, &b, &n_later, err));
     return evaluate_later(f, &points, &b, n_later, err);
@@ -195,6 +193,7 @@ hp_status hp_search(hp_arena *arena, const hp_eval_setup *setup, const hp_space 
     found f = found_new(arena, setup, space, o, result);
     hp_status status = search_all(&f, space, &strips, err);
     if (status == HP_OK) status = found_finish(&f, err);
+    result->stopped = hp_search_stopped(o);
     found_free(&f);
     return status;
 }

@@ -66,11 +66,11 @@ typedef struct hp_search_result {
  * model. */
 double hp_search_gap(const hp_search_result *r, hp_sort sort);
 
-/* The most promising of each family (plan/strategy/family.h) is simulated first, then the others, the smallest estimates first;
- * those whose lower bound is above what was found are ruled out. So the result is the best of the space within the
+/* The most promising of each family (plan/strategy/family.h) is simulated first, then the others, the smallest
+ * estimates first; those whose lower bound is above what was found are ruled out. So the result is the best of the space within the
  * model, but for those left open when the budget is spent. Strips of images are looked at after all else, of those
  * that would not fit easily as a whole; of other numbers of strips, where nothing fits. An empty `best` means that no
- * strategy of the space fits. Deterministic, also in the number of threads: ties go to the earlier point. Errors:
+ * strategy of the space fits, if none is open. Deterministic, also in the number of threads: ties go to the earlier point. Errors:
  * HP_EINTERNAL and the like; an empty `best` is a result. */
 hp_status hp_search(hp_arena *arena, const hp_eval_setup *setup, const hp_space *space,
                     const hp_search_options *o, hp_search_result *result, hp_error *err);
