@@ -9,11 +9,14 @@ typedef enum hp_row_kind {
     HP_ROW_ALLREDUCE, /* in alphabetical order: rows are sorted by kind, class, key */
     HP_ROW_COMPUTE,
     HP_ROW_EFFICIENCY,
+    HP_ROW_ERROR,
     HP_ROW_FIT,
+    HP_ROW_JITTER,
     HP_ROW_LINK,
     HP_ROW_P2P,
     HP_ROW_PATH,
     HP_ROW_SHARE,
+    HP_ROW_YARDSTICK,
     HP_ROW_KINDS
 } hp_row_kind;
 
@@ -31,6 +34,13 @@ enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };        /* the same for a link */
 /* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
  * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };
+
+/* Of yardsticks: seconds on the quiet machine, mean seconds over the calibration, relative standard deviation of the
+ * means over a few seconds: what one run finds another not to have. */
+enum { HP_YARDSTICK_QUIET, HP_YARDSTICK_MEAN, HP_YARDSTICK_SPREAD };
+/* Of compute tasks: coefficient of variation of the speed that a core has for a while, for how long (correlation time,
+ * s), and of each task by itself. */
+enum { HP_JITTER_CV, HP_JITTER_TAU, HP_JITTER_TASK };
 
 typedef struct hp_row {
     hp_row_kind kind;

@@ -17,11 +17,14 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_ALLREDUCE] = {"allreduce", {NULL}},
     [HP_ROW_COMPUTE] = {"compute", {NULL}},
     [HP_ROW_EFFICIENCY] = {"efficiency", {"flops", "bytes", NULL}},
+    [HP_ROW_ERROR] = {"error", {"rms", NULL}},
     [HP_ROW_FIT] = {"fit", {"launch", "flops", "bytes"}},
+    [HP_ROW_JITTER] = {"jitter", {"cv", "tau", "task"}},
     [HP_ROW_LINK] = {"link", {"latency", "bandwidth", NULL}},
     [HP_ROW_P2P] = {"p2p", {NULL}},
     [HP_ROW_PATH] = {"path", {"latency", "copies", "host", "hop"}},
     [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
+    [HP_ROW_YARDSTICK] = {"yardstick", {"quiet", "mean", "spread"}},
 };
 
 enum { TABLE_MAX_BYTES = 64 << 20 }; /* larger files are refused; a table of a million rows is not ours */

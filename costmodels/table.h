@@ -11,6 +11,10 @@
  * path        a link class and a back end ("mpi", "nccl"; "ipc": MPI's messages between GPUs of a node): what
  *             it adds to the link where nothing was measured
  * p2p         a link class, between GPUs also the back end; x bytes, y seconds
+ * yardstick   a device or link class and "NAME rN" with N ranks computing at a time on the node
+ * jitter      a device class: how the time of a task varies around its mean
+ * error       a device class and what was predicted ("step"): how far predictions were off that measurements of their own
+ *             were held against
  * allreduce   a link class and "rRANKS nPER_NODE", between GPUs also the back end; x bytes, y seconds
  *
  * "processor TEXT", "driver TEXT" and "status TEXT" may follow the date: which processor was measured; a table of GPUs has status `one GPU` or `cluster`,

@@ -20,6 +20,12 @@ const char *const hp_counter_names[HP_COUNTERS] = {
 #undef COUNTER
 };
 
+const char *const hp_yardstick_names[HP_YARDSTICKS] = {
+#define YARDSTICK(id, name, bound) name,
+#include "traces/yardsticks.def"
+#undef YARDSTICK
+};
+
 enum { HEADER_BYTES = 4096, RING_VERSION = 1 };
 static const char magic[8] = "hp-ring";
 static const int64_t max_capacity = (int64_t)1

@@ -31,6 +31,18 @@ typedef enum hp_counter {
 } hp_counter;
 extern const char *const hp_counter_names[HP_COUNTERS];
 
+/* The yardsticks; their counters are HP_COUNTER_YARD_ARITH + yardstick. */
+typedef enum hp_yardstick {
+#define YARDSTICK(id, name, bound) HP_YARD_##id,
+#include "traces/yardsticks.def"
+#undef YARDSTICK
+    HP_YARDSTICKS
+} hp_yardstick;
+extern const char *const hp_yardstick_names[HP_YARDSTICKS];
+static inline hp_counter hp_yardstick_counter(hp_yardstick y) {
+    return (hp_counter)(HP_COUNTER_YARD_ARITH + (int)y);
+}
+
 typedef struct hp_ring hp_ring;
 
 hp_status hp_ring_create(const char *path, int rank, int role, int64_t span_capacity, int64_t sample_capacity,

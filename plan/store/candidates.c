@@ -6,11 +6,12 @@
 hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected,
                               hp_error *err) {
     for (int i = 0; i < n; i++)
-        HP_TRY(hp_db_exec(db, err, "INSERT INTO candidate VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                          "isiiddddiddidis", (int64_t)(i + 1), c[i].strategy, (int64_t)c[i].gpus, c[i].batch,
-                          c[i].step_s, c[i].step_low_s, c[i].step_high_s, c[i].images_per_s,
+        HP_TRY(hp_db_exec(db, err, "INSERT INTO candidate VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                          "isiiddddiddidddddiis", (int64_t)(i + 1), c[i].strategy, (int64_t)c[i].gpus,
+                          c[i].batch, c[i].step_s, c[i].step_low_s, c[i].step_high_s, c[i].images_per_s,
                           c[i].memory_bytes, c[i].bubble, c[i].exposed_comm, c[i].comm_bytes,
-                          c[i].measured_share, (int64_t)c[i].tie, c[i].note));
+                          c[i].measured_share, c[i].step_quiet_s, c[i].measured_s, c[i].measured_low_s,
+                          c[i].measured_high_s, (int64_t)c[i].rounds, (int64_t)c[i].tie, c[i].note));
     for (int i = 0; i < n_rejected; i++)
         HP_TRY(hp_db_exec(db, err, "INSERT INTO rejected VALUES(?,?,?,?,?)", "sisss",
                           hp_reject_text(r[i].code), r[i].count, r[i].example, r[i].limit, r[i].fix));
@@ -33,9 +34,14 @@ static hp_candidate read_candidate(sqlite3_stmt *st) {
                       .exposed_comm = sqlite3_column_double(st, 9),
                       .comm_bytes = sqlite3_column_int64(st, 10),
                       .measured_share = sqlite3_column_double(st, 11),
-                      .tie = sqlite3_column_int(st, 12)};
+                      .step_quiet_s = sqlite3_column_double(st, 12),
+                      .measured_s = sqlite3_column_double(st, 13),
+                      .measured_low_s = sqlite3_column_double(st, 14),
+                      .measured_high_s = sqlite3_column_double(st, 15),
+                      .rounds = sqlite3_column_int(st, 16),
+                      .tie = sqlite3_column_int(st, 17)};
     copy_text(c.strategy, sizeof c.strategy, st, 0);
-    copy_text(c.note, sizeof c.note, st, 13);
+    copy_text(c.note, sizeof c.note, st, 18);
     return c;
 }
 
@@ -43,7 +49,8 @@ hp_status hp_candidates_read(hp_arena *arena, hp_db *db, hp_candidate **c, int *
                              int *n_rejected, hp_error *err) {
     static const char candidates[] =
         "SELECT strategy, gpus, batch, step_s, step_low_s, step_high_s, images_per_s, memory_bytes, bubble,"
-        " exposed_comm, comm_bytes, measured_share, tie, note FROM candidate ORDER BY rank";
+        " exposed_comm, comm_bytes, measured_share, step_quiet_s, measured_s, measured_low_s, "
+        "measured_high_s, rounds, tie, note FROM candidate ORDER BY rank";
     sqlite3_stmt *st = NULL;
     bool row = false;
     int room = 0;

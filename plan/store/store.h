@@ -36,6 +36,9 @@ typedef struct hp_candidate {
     double bubble, exposed_comm;
     int64_t comm_bytes;
     double measured_share;
+    double step_quiet_s;                                /* on the quiet machine; 0: not known */
+    double measured_s, measured_low_s, measured_high_s; /* of `rounds` runs, with the confidence interval */
+    int32_t rounds;                                     /* 0: not run */
     int32_t tie;    /* not distinguishable from the one ranked before it */
     char note[200]; /* what bounds it, in words */
 } hp_candidate;
