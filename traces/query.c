@@ -16,7 +16,7 @@ double hp_median(double *v, int64_t n) {
 }
 
 int hp_trace_drop_warmup(hp_trace *t) {
-    if (t->n_iter < 3) return 0;
+    if (t->n_iter < 3 || t->iter[0].iter != 0) return 0;
     t->iter++;
     t->n_iter--;
     return 1;

@@ -51,7 +51,8 @@ typedef struct hp_trace {
  * `iter`. Errors: HP_EDATA: no such run, spans of unknown tasks, impossible numbers. */
 hp_status hp_trace_load(hp_arena *arena, hp_db *db, int64_t run, bool with_eval, hp_trace *t, hp_error *err);
 
-/* Drops the first iteration (warm-up) if at least 3 are complete; returns how many it dropped, 0 or 1. */
+/* Drops step 0 (warm-up) if at least 3 are complete; of a long run, whose first steps were not loaded, none. Returns how
+ * many it dropped, 0 or 1. */
 int hp_trace_drop_warmup(hp_trace *t);
 
 /* Median; sorts `v`. NaN when n is 0. */

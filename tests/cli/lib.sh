@@ -5,6 +5,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export XDG_CACHE_HOME=$scratch/cache # no calibration of the machine's user
+export XDG_STATE_HOME=$scratch/state # nor their history
+unset HPLAN_NO_HISTORY
 failures=0
 
 complain() {

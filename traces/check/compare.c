@@ -47,7 +47,19 @@ static hp_compare_row make_row(const hp_comparison *c, const char *name, double 
                                double p) {
     const double error = c->of_prediction && second > 0 ? (first - second) / second : NAN;
     const double change = c->of_prediction ? NAN : hp_change(first, second);
-    return (hp_compare_row){name, first, second, error, change, p, -1, -1, -1, -1, name};
+    return (hp_compare_row){.name = name,
+                            .predicted_s = first,
+                            .measured_s = second,
+                            .error = error,
+                            .change = change,
+                            .p = p,
+                            .expected_s = NAN,
+                            .model_error = NAN,
+                            .role = -1,
+                            .task = -1,
+                            .op = -1,
+                            .phase = -1,
+                            .kind = name};
 }
 
 static hp_compare_row row_of_samples(const hp_comparison *c, const char *name, double *a, int na, double *b,

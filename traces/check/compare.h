@@ -19,6 +19,8 @@ typedef struct hp_compare_row {
     double error;  /* of a prediction: (predicted - measured) / measured; NaN when measured is 0 or absent */
     double change; /* between two of a kind: hp_change of the first to the second; NaN for a prediction */
     double p;      /* two-sided; NaN: no test possible */
+    double expected_s,
+        model_error; /* of a prediction at the speed of the run (compare_speed.h); NaN: not known */
     int32_t role, task, op, phase; /* task rows: identifies the task; otherwise -1 */
     const char *kind;              /* task rows: "fwd.conv"; otherwise name */
 } hp_compare_row;
