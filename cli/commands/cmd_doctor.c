@@ -4,7 +4,9 @@
 #include "cli/launch/capture.h"
 #include "cli/cli.h"
 #include "cli/commands/local_gpu.h"
+#include "cli/history/line.h"
 #include "costmodels/table.h"
+#include "plan/base/host.h"
 #include "plan/base/units.h"
 #include "plan/base/version.h"
 #include "plan/machine/here.h"
@@ -248,6 +250,25 @@ static void probe_calibration(finding *f, json_t *facts) {
     json_object_set_new(facts, "calibration_age_s", json_real(age_s));
 }
 
+static void probe_history(finding *f, json_t *facts) {
+    char path[PATH_MAX], here[128], line[HISTORY_LINE];
+    hp_arena *arena = hp_arena_new();
+    hp_ledger_entry *e = NULL;
+    hp_error err;
+    int n = 0;
+    const hp_status status = hp_ledger_read(arena, hp_ledger_path(path, sizeof path), &e, &n, &err);
+    if (status == HP_OK) {
+        bool *use = HP_NEW(arena, bool, n);
+        const history_figures figures = history_sum(e, n, hp_host_processor(here, sizeof here), use);
+        say(f, figures.raw.n > 0, history_line(&figures, line));
+        json_object_set_new(facts, "history", history_json(&figures));
+    } else {
+        say(f, false, err.text);
+        json_object_set_new(facts, "history", json_null());
+    }
+    hp_arena_free(arena);
+}
+
 static const struct {
     const char *name;
     void (*probe)(finding *f, json_t *facts);
@@ -263,6 +284,7 @@ static const struct {
     {"gnuplot", probe_gnuplot},
     {"data", probe_data},
     {"calibration", probe_calibration},
+    {"history", probe_history},
 };
 enum { N_PROBE = (int)(sizeof probes / sizeof probes[0]) };
 

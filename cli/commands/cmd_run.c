@@ -4,6 +4,7 @@
 #include "cli/show/run_show.h"
 #include "cli/commands/run_here.h"
 #include "cli/commands/weights.h"
+#include "cli/history/record.h"
 #include "cli/launch/workspace.h"
 #include "plan/base/units.h"
 #include "sim/search/conditions.h"
@@ -87,11 +88,22 @@ static hp_status commit(const run_options *o, workspace *w, hp_status outcome, h
     return HP_OK;
 }
 
+/* What it took beside what was predicted, into the history. A trace that cannot be read is no reason to fail a run. */
+static run_outcome conclude(hp_arena *arena, const run_options *o, const hp_plan *plan) {
+    run_outcome r;
+    hp_error unread = {.code = HP_OK, .text = ""};
+    if (run_outcome_read(arena, plan, o->trace, &r, &unread) != HP_OK)
+        fprintf(stderr, "hplan: note: the run is not compared: %s\n", unread.text);
+    else if (!o->no_history)
+        run_record(plan, &r);
+    return r;
+}
+
 static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_error *err) {
     hp_plan plan;
     HP_TRY(prepare(arena, o, db, w, &plan, err));
     run_show show;
-    run_show_start(&show, o->json, plan.step_s);
+    run_show_start(&show, o->json);
     cli_launch l = {.threads = (int)o->threads,
                     .launcher = o->launcher,
                     .hostfile = o->hostfile,
@@ -105,8 +117,12 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);
     run_show_end(&show);
     if (keeps(outcome, recorded)) HP_TRY(commit(o, w, outcome, outcome == HP_OK ? err : NULL));
-    HP_TRY(outcome);
-    if (!o->json) run_show_summary(&show, o->trace, w->kept);
+    if (outcome != HP_OK || !recorded) {
+        run_show_final(&show, NULL, o->trace, w->kept);
+        return outcome;
+    }
+    const run_outcome result = conclude(arena, o, &plan);
+    run_show_final(&show, &result, o->trace, w->kept);
     return cli_finish_stdout(err);
 }
 

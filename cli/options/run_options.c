@@ -27,7 +27,8 @@ typedef struct row {
 
 static const row ROWS[] = {
     {"trace", "FILE", "where to record (run.db)", OWN, AT(trace), false},
-    {"no-history", NULL, "replace an earlier FILE of --trace, instead of keeping it as FILE-1", FLAG,
+    {"no-history", NULL,
+     "replace an earlier FILE of --trace instead of keeping it as FILE-1, and leave the history alone", FLAG,
      AT(no_history), false},
     {"plan", "RANK|STRATEGY", "which candidate (the recommended one)", OWN, AT(plan), false},
     {"device", HP_DEVICE_NAMES, "compute there instead", OWN, AT(device), false},

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-void run_show_start(run_show *s, bool json, double predicted_s) {
-    *s = (run_show){.json = json, .predicted_s = predicted_s, .first_loss = NAN};
+void run_show_start(run_show *s, bool json) {
+    *s = (run_show){.json = json, .first_loss = NAN};
 }
 
 static double number(const json_t *o, const char *key) {
@@ -49,10 +49,10 @@ hp_status run_show_line(void *self, const char *line, hp_error *err) {
         s->started = !s->json;
         if (s->started) cli_progress_start(&s->bar, "step", (long)json_integer_value(plan));
     } else {
-        if (s->json)
-            status = print_unchanged(line, err);
-        else if (json_object_get(o, "final"))
+        if (json_object_get(o, "final"))
             s->final = json_incref(o);
+        else if (s->json)
+            status = print_unchanged(line, err);
         else
             show_step(s, o);
     }
@@ -101,17 +101,24 @@ static void show_slide(const json_t *s) {
            number(s, "majority_class"), number(s, "majority_share"));
 }
 
-void run_show_summary(run_show *s, const char *trace, const char *kept) {
+static void show_step_time(const json_t *f, const run_outcome *r) {
+    char text[RUN_OUTCOME_TEXT], time[32];
+    const double batch = number(f, "images_per_s") * number(f, "step_s");
+    if (!r->known)
+        printf("step %s measured (median)", hp_format_seconds(number(f, "step_s"), time));
+    else
+        printf("%s", run_outcome_text(r, text));
+    printf("; %.3g images/s\n", r->known ? batch / r->measured_s : number(f, "images_per_s"));
+}
+
+static void show_summary(const run_show *s, const run_outcome *r, const char *trace, const char *kept) {
     char a[32], b[32], c[32];
     const json_t *f = s->final;
-    if (!f) return;
     printf("%d step%s", (int)number(f, "steps"), number(f, "steps") == 1 ? "" : "s");
     if (!no_labels(s->first_loss) || !no_labels(number(f, "loss")))
         printf(", loss %.4f at first, %.4f at last", s->first_loss, number(f, "loss"));
     printf("\n");
-    printf("step %s measured (median), %s predicted; %.3g images/s\n",
-           hp_format_seconds(number(f, "step_s"), a), hp_format_seconds(s->predicted_s, b),
-           number(f, "images_per_s"));
+    show_step_time(f, r);
     if (json_object_get(f, "accuracy")) show_accuracy(f);
     if (json_object_get(f, "iou"))
         printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
@@ -134,6 +141,22 @@ void run_show_summary(run_show *s, const char *trace, const char *kept) {
     next_word(&plot, trace);
     next_print(stdout, &compare);
     next_print(stdout, &plot);
+}
+
+/* The steps that count are the trace's, and so are the figures. */
+static void show_json(json_t *f, const run_outcome *r) {
+    const double batch = number(f, "images_per_s") * number(f, "step_s");
+    hp_error err;
+    if (r) run_outcome_json(r, f);
+    if (r && r->known) json_object_set_new(f, "images_per_s", json_real(batch / r->measured_s));
+    cli_print_json(json_incref(f), &err);
+}
+
+void run_show_final(run_show *s, const run_outcome *r, const char *trace, const char *kept) {
+    if (s->final && s->json)
+        show_json(s->final, r);
+    else if (s->final && r)
+        show_summary(s, r, trace, kept);
     json_decref(s->final);
     s->final = NULL;
 }

@@ -3,26 +3,26 @@
 #define HP_RUN_SHOW_H
 
 #include "cli/cli.h"
+#include "cli/history/outcome.h"
 
 typedef struct run_show {
     bool json;
-    double predicted_s;
     cli_progress bar;
     bool started;
     double first_loss;
     json_t *final; /* the last line; NULL until it arrives */
 } run_show;
 
-/* Starts the output of a run. json: print lines unchanged. predicted_s: step time, shown beside the measured
- * one. */
-void run_show_start(run_show *s, bool json, double predicted_s);
+/* Starts the output of a run. json: print lines unchanged. */
+void run_show_start(run_show *s, bool json);
 /* The cli_launch.line callback of a run_show. Errors: HP_EIO when stdout is full, HP_EINTERNAL for a line
  * that is not JSON. */
 hp_status run_show_line(void *self, const char *line, hp_error *err);
 /* Ends the progress bar. */
 void run_show_end(run_show *s);
-/* Prints the summary as text on stdout; frees `final`. kept: where an earlier trace of that name is now, "" there was
- * none. */
-void run_show_summary(run_show *s, const char *trace, const char *kept);
+/* Prints the last line with what `run_outcome` adds as JSON, else the summary as text; frees `final`. outcome NULL: the run
+ * failed; the last line, if there was one, is printed as JSON only. kept: where an earlier trace of that name is now, ""
+ * there was none. */
+void run_show_final(run_show *s, const run_outcome *outcome, const char *trace, const char *kept);
 
 #endif

@@ -32,6 +32,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export XDG_CACHE_HOME=$scratch/cache # cuts do not follow a calibration of the machine's user
+export HPLAN_NO_HISTORY=1 # nor do they enter theirs
 
 # name, steps of a run, options of simulate
 workloads=(

@@ -35,6 +35,7 @@ def in_code(tree):
     fields = re.findall(r'FIELD\("(\w*)", "(\w+)"', tree.text("plan/machine/json.c"))
     lists["Machine files"] = [f"{group}.{key}" if group else key for group, key in fields]
     rows = tree.text("costmodels/table.c").split("hp_row_infos")[1].split("};")[0]
+    lists["history.db"] = re.findall(r"^(?:TEXT|COUNT|TIME|FIGURE)\((\w+)\)", tree.text("traces/ledger.def"), re.M)
     lists["Rows"] = re.findall(r'= \{"(\w+)"', rows)
     return lists
 

@@ -33,7 +33,7 @@ def run(command):
     """One run of a command: seconds of its steps, of the process (wall, CPU), its largest resident size."""
     with tempfile.TemporaryFile() as out:
         t0 = time.monotonic()
-        child = subprocess.Popen(command, stdout=out, stdin=subprocess.DEVNULL)
+        child = subprocess.Popen(command, stdout=out, stdin=subprocess.DEVNULL, env={**os.environ, "HPLAN_NO_HISTORY": "1"})
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.monotonic() - t0
         child.returncode = os.waitstatus_to_exitcode(status)

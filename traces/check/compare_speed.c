@@ -54,6 +54,12 @@ hp_status hp_run_speed_read(hp_arena *arena, hp_db *db, const hp_trace *t, hp_ru
     return HP_OK;
 }
 
+double hp_speed_shrink(double seen, double error, double usual, double spread) {
+    if (!(spread > 0)) return seen;
+    const double e = isnan(error) ? spread : error;
+    return usual + (seen - usual) * spread * spread / (spread * spread + e * e);
+}
+
 /* --- the split --- */
 
 /* Seconds of a group of tasks: as predicted, on the quiet machine, at the speed of the run. */
@@ -110,19 +116,19 @@ static void set_tasks(const hp_trace *a, const hp_task_speed *speed, hp_comparis
     }
 }
 
-static hp_speed_split unknown(void) {
+hp_speed_split hp_speed_unknown(void) {
     return (hp_speed_split){false, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
 hp_speed_split hp_compare_split(hp_arena *arena, const hp_trace *a, const hp_task_speed *speed,
                                 hp_comparison *c) {
-    if (!c->of_prediction || !speed->run) return unknown();
+    if (!c->of_prediction || !speed->run) return hp_speed_unknown();
     int64_t n = 0;
     const hp_trace_median *m = hp_trace_medians(arena, a, &n);
     int32_t *group = HP_NEW(arena, int32_t, a->n_task);
     for (int i = 0; i < a->n_task; i++) group[i] = a->task[i].queue == HP_QUEUE_COMPUTE;
     const three s = sum_tasks(m, n, speed, group, 1);
-    if (!(s.predicted_s > 0 && s.expected_s > 0)) return unknown();
+    if (!(s.predicted_s > 0 && s.expected_s > 0)) return hp_speed_unknown();
     const double step = factor_of(s);
     set_expected(&c->step, step);
     set_phases(arena, a, m, n, speed, step, c);

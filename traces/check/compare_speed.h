@@ -26,6 +26,11 @@ typedef struct hp_run_speed {
 /* `t` without its warm-up step. Errors: HP_EDATA. */
 hp_status hp_run_speed_read(hp_arena *arena, hp_db *db, const hp_trace *t, hp_run_speed *out, hp_error *err);
 
+/* The best linear estimate of a slowdown (Robinson 1991, "That BLUP is a good thing"): what was seen with the relative
+ * standard error `error`, drawn towards the usual one, around which runs vary by the relative deviation `spread`. An
+ * unknown error counts as large as the spread; without a spread what was seen stays. */
+double hp_speed_shrink(double seen, double error, double usual, double spread);
+
 /* Slowdowns by task of the predicting trace (index into hp_trace.task). */
 typedef struct hp_task_speed {
     const double *run, *predicted; /* NULL: not known */
@@ -41,6 +46,7 @@ typedef struct hp_speed_split {
     double equal_speed_s; /* measured step at the speed that was predicted for */
     double model_error;   /* (expected - measured) / measured */
 } hp_speed_split;
+hp_speed_split hp_speed_unknown(void);
 
 /* Splits the error of a comparison of a prediction, and sets expected_s and model_error of its rows. `a`: the
  * prediction, as hp_compare left it. */

@@ -105,7 +105,7 @@ class Place:
         mpi = self.root / "mpi"
         e = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "OMPI_", "OPAL_", "PMIX_", "HPLAN_CUDA"))}
         e.update({"PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": ":".join(map(str, libraries)),
-                  "HOME": str(work), "XDG_CACHE_HOME": str(work / "cache"), "TMPDIR": str(work), "LC_ALL": "C"})
+                  "HOME": str(work), "XDG_CACHE_HOME": str(work / "cache"), "HPLAN_NO_HISTORY": "1", "TMPDIR": str(work), "LC_ALL": "C"})
         for kind in ("OPAL", "PMIX"):
             e.update({f"{kind}_PREFIX": str(mpi), f"{kind}_BINDIR": str(self.bin), f"{kind}_LIBDIR": str(mpi / "lib"),
                       f"{kind}_SYSCONFDIR": str(mpi / "etc"), f"{kind}_DATADIR": str(mpi / "share")})

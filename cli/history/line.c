@@ -1,0 +1,61 @@
+/* line.c - the history's figures in words. */
+#include "cli/history/line.h"
+
+#include <math.h>
+#include <string.h>
+
+history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, bool *use) {
+    history_figures f = {.elsewhere = 0};
+    for (int i = 0; i < n; i++) {
+        use[i] = hp_ledger_comparable(&e[i], here);
+        if (use[i]) continue;
+        const bool uncalibrated = strcmp(e[i].processor, here) == 0 && !*e[i].cost_processor;
+        f.uncalibrated += uncalibrated;
+        f.elsewhere += !uncalibrated;
+    }
+    f.raw = hp_ledger_sum(e, n, use, false);
+    f.equal = hp_ledger_sum(e, n, use, true);
+    return f;
+}
+
+/* "median error 3.8%, 90% intervals covered 93%" */
+static void print_figures(FILE *out, const hp_ledger_figures *f) {
+    fprintf(out, "median error %.1f%%", 100 * f->median_error);
+    if (f->n_interval) fprintf(out, ", 90%% intervals covered %.0f%%", 100 * f->covered);
+}
+
+static void print_line(FILE *out, const history_figures *f) {
+    if (f->raw.n) {
+        fprintf(out, "%d run%s: ", f->raw.n, f->raw.n == 1 ? "" : "s");
+        print_figures(out, &f->raw);
+    } else {
+        fprintf(out, "no runs yet that were predicted with a calibration of this machine");
+    }
+    if (f->equal.n) {
+        fprintf(out, "; at equal machine speed");
+        if (f->equal.n < f->raw.n) fprintf(out, " (%d of them)", f->equal.n);
+        fprintf(out, " ");
+        print_figures(out, &f->equal);
+    }
+}
+
+const char *history_line(const history_figures *f, char out[HISTORY_LINE]) {
+    out[0] = '\0';
+    FILE *stream = fmemopen(out, HISTORY_LINE, "w");
+    if (!stream) return out;
+    print_line(stream, f);
+    fclose(stream);
+    return out;
+}
+
+static json_t *figures_json(const hp_ledger_figures *f) {
+    return json_pack("{s:i, s:o, s:o, s:o, s:i, s:o}", "runs", f->n, "median_error",
+                     cli_json_number(f->median_error), "bias_log", cli_json_number(f->bias_log), "rms_log",
+                     cli_json_number(f->rms_log), "intervals", f->n_interval, "covered",
+                     cli_json_number(f->covered));
+}
+
+json_t *history_json(const history_figures *f) {
+    return json_pack("{s:o, s:o, s:i, s:i}", "measured", figures_json(&f->raw), "equal_speed",
+                     figures_json(&f->equal), "uncalibrated", f->uncalibrated, "elsewhere", f->elsewhere);
+}

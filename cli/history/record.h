@@ -1,0 +1,12 @@
+/* record.h - writes a finished run into the user's history. */
+#ifndef HP_CLI_HISTORY_RECORD_H
+#define HP_CLI_HISTORY_RECORD_H
+
+#include "cli/history/outcome.h"
+#include "traces/ledger.h"
+
+/* Appends the run, unless HPLAN_NO_HISTORY is set, or it is too short to say anything but how long a warm-up takes. A history that cannot be written is worth
+ * one line on stderr: it never fails a run. */
+void run_record(const hp_plan *plan, const run_outcome *r);
+
+#endif
