@@ -5,6 +5,7 @@
 
 #include "costmodels/table.h"
 #include "plan/program/program.h"
+#include "sim/jitter.h"
 #include "traces/ring.h"
 
 /* What a task costs; tests give closed-form costs, hplan gives the cost table (sim/search/evaluate.h). `rank` is a
@@ -54,12 +55,11 @@ typedef struct hp_sim_options {
     bool steps;
     bool want_spans;
     int bound; /* -1, 0, 1: costs at the low end, middle, upper end */
-    /* relative standard deviation of compute tasks, 0 = none; of ranks that are simulated as one the last counts, as
-     * late as is to be expected */
-    double jitter_cv;
+    /* of compute tasks; of ranks that are simulated as one the last counts, as late as is to be expected */
+    hp_jitter_process jitter;
+    hp_draws draws;
     int straggler_rank; /* -1 = none */
     double straggler_factor;
-    uint64_t seed;
 } hp_sim_options;
 
 /* One step of the program.

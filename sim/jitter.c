@@ -1,7 +1,7 @@
 /* jitter.c - draws, their expected maximum, and how much later the last rank of a folded class comes.
  *
  * Replicas run on their own until a task waits for all of them. What one computes from there to the next such task is
- * a sum of independent draws, whose coefficient of variation is cv sqrt(sum t^2) / sum t, and nearly log-normal
+ * a sum of draws (hp_jitter_of_sum: of tasks by themselves, cv sqrt(sum t^2) / sum t), and nearly log-normal
  * itself (Fenton 1960). The class goes on with the last of its members, so its tasks take the expected maximum of as
  * many such sums as it has members. */
 #include "sim/jitter.h"
@@ -11,9 +11,63 @@
 
 #include <math.h>
 
-double hp_jitter(double cv, uint64_t seed, int rank, int task) {
+/* Streams of a rank's draws. */
+enum { OF_TASK, TO_NOW, TO_END, OVER_TASK };
+
+static double normal(hp_draws d, int kind, int rank, int task) {
+    const double z = hp_rng_normal(d.seed, (uint64_t)kind << 32 | (uint64_t)rank, (uint64_t)task);
+    return d.mirrored ? -z : z;
+}
+
+double hp_jitter(double cv, hp_draws d, int rank, int task) {
     const double sigma2 = log1p(cv * cv);
-    return exp(sqrt(sigma2) * hp_rng_normal(seed, (uint64_t)rank, (uint64_t)task) - sigma2 / 2);
+    return exp(sqrt(sigma2) * normal(d, OF_TASK, rank, task) - sigma2 / 2);
+}
+
+/* --- a core --- */
+
+/* Below, the differences are rounding: their first terms. */
+static const double SHORT = 1e-3;
+
+double hp_jitter_kept(double x) {
+    return x < SHORT ? 1 - x / 3 : 2 * (x + expm1(-x)) / (x * x);
+}
+
+/* Of a process that begins at 0: variance of its integral over x. */
+static double integral_variance(double x, double kept) {
+    return x < SHORT ? 2 * x * x * x / 3 : 2 * x - 3 + 4 * kept - kept * kept;
+}
+
+/* The process goes on to this instant. */
+static void look_now(hp_core *c, double tau_s, hp_draws d, int rank, int task, int64_t now_ns) {
+    const double gap = fmax(0, (double)(now_ns - c->seen_ns) * 1e-9 / tau_s); /* 0: rounding */
+    const double kept = c->begun ? exp(-gap) : 0;
+    if (!c->begun || gap > 0)
+        c->level = kept * c->level + sqrt(1 - kept * kept) * normal(d, TO_NOW, rank, task);
+    c->begun = true;
+}
+
+double hp_core_slowness(hp_core *c, const hp_jitter_process *p, hp_draws d, int rank, int task,
+                        int64_t now_ns, double seconds) {
+    if (p->cv <= 0 || seconds <= 0) return 1;
+    look_now(c, p->tau_s, d, rank, task, now_ns);
+    const double x = seconds / p->tau_s, kept = exp(-x), lost = -expm1(-x);
+    const double end = sqrt(1 - kept * kept), shared = lost * lost / end;
+    const double own = sqrt(fmax(0, integral_variance(x, kept) - shared * shared));
+    const double to_end = normal(d, TO_END, rank, task);
+    const double integral = c->level * lost + shared * to_end + own * normal(d, OVER_TASK, rank, task);
+    const double sigma2 = log1p(p->cv * p->cv);
+    const double factor = exp(sqrt(sigma2) * integral / x - sigma2 * hp_jitter_kept(x) / 2);
+    c->level = kept * c->level + end * to_end;
+    c->seen_ns = now_ns + llround(seconds * factor * 1e9);
+    return factor;
+}
+
+double hp_jitter_of_sum(const hp_jitter_process *p, double seconds, double squares) {
+    if (seconds <= 0) return 0;
+    const double core = p->cv > 0 ? p->cv * p->cv * hp_jitter_kept(seconds / p->tau_s) : 0;
+    const double tasks = p->task * p->task * squares / (seconds * seconds);
+    return sqrt((1 + core) * (1 + tasks) - 1);
 }
 
 /* The trapezoidal rule is exact to rounding for functions that vanish so fast at both ends. */
@@ -42,7 +96,7 @@ static void delay_run(const sim *s, const rank_state *r, int n, int first, int e
         sum += x;
         squares += x * x;
     }
-    const double factor = sum > 0 ? hp_jitter_max(s->options->jitter_cv * sqrt(squares) / sum, n) : 1;
+    const double factor = hp_jitter_max(hp_jitter_of_sum(&s->options->jitter, sum, squares), n);
     for (int t = first; t < end; t++) r->late[t] = factor;
 }
 
@@ -59,7 +113,7 @@ void sim_delay_last(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     const hp_role *role = &s->program->role[r->role];
     const int n = s->classes->size[rank];
-    if (s->options->jitter_cv <= 0 || n == 1) return;
+    if (!hp_jitters(&s->options->jitter) || n == 1) return;
     r->late = HP_NEW(s->arena, double, role->n_task);
     int first = 0;
     for (int t = 1; t <= role->n_task; t++) {

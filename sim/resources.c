@@ -1,5 +1,4 @@
 /* resources.c - how long a task takes alone, and what it takes of the processors, links and cards that ranks share. */
-#include "sim/jitter.h"
 #include "sim/state.h"
 
 #include <math.h>
@@ -8,9 +7,12 @@ int64_t sim_duration_ns(sim *s, int rank, int task) {
     const int world = s->rank[rank].world;
     double t = s->costs->seconds(s->costs->self, s->program, s->graph, world, task, s->options->bound);
     if (sim_role(s, rank)->role->task[task].queue == 0) {
-        if (s->options->jitter_cv > 0) t *= hp_jitter(s->options->jitter_cv, s->options->seed, world, task);
+        const hp_jitter_process *jitter = &s->options->jitter;
+        const hp_draws draws = s->options->draws;
         if (s->rank[rank].late) t *= s->rank[rank].late[task];
         if (world == s->options->straggler_rank) t *= s->options->straggler_factor;
+        if (jitter->task > 0) t *= hp_jitter(jitter->task, draws, world, task);
+        t *= hp_core_slowness(&s->rank[rank].core, jitter, draws, world, task, s->now_ns, t);
     }
     return t > 0 ? llround(t * 1e9) : 0;
 }

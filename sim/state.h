@@ -73,6 +73,7 @@ typedef struct rank_state {
     int32_t moving[HP_SIM_WAITS]; /* device machines: transfers of this rank under way */
     bool awake;
     int64_t *t0_ns, *t1_ns; /* per task, when spans are wanted */
+    hp_core core;           /* its slowness now, with jitter */
     double *late;           /* per task, with jitter: how much longer the last of the class takes; NULL */
 } rank_state;
 

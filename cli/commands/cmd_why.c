@@ -35,9 +35,9 @@ static const char *main_reason(const hp_evaluation *a, const hp_evaluation *b, d
     return longer(&a->strategy, &b->strategy);
 }
 
-/* Where the asked one does not lose by what ranks strategies, the upper end of the step per image. */
+/* Where the asked one does not lose by what ranks strategies, the step per image. */
 static bool is_ahead(const hp_candidate *a, const hp_candidate *b) {
-    return a->step_high_s / (double)a->batch <= b->step_high_s / (double)b->batch;
+    return a->step_s / (double)a->batch <= b->step_s / (double)b->batch;
 }
 
 static void loss(const hp_evaluation *asked, const hp_evaluation *best, char *out, size_t n) {
@@ -48,16 +48,12 @@ static void loss(const hp_evaluation *asked, const hp_evaluation *best, char *ou
     if (a->batch != b->batch) {
         snprintf(out, n, "it lost: %.3g images/s on %d devices against %.3g on %d%s", a->images_per_s,
                  a->gpus, b->images_per_s, b->gpus, saves);
-    } else if (a->step_s <= b->step_s) {
-        snprintf(out, n,
-                 "a tie: the middle of its interval is no slower, but the upper end, by which strategies are "
-                 "ranked, is higher by %s%s",
-                 hp_format_seconds(a->step_high_s - b->step_high_s, time), saves);
     } else {
         const char *reason = main_reason(asked, best, &seconds);
-        const bool tie = a->gpus == b->gpus && a->step_low_s <= b->step_high_s;
-        snprintf(out, n, "%s: %s, by %s%s", tie ? "a tie: the intervals overlap; in the middle" : "it lost",
-                 reason, hp_format_seconds(seconds, time), saves);
+        const bool tie = hp_search_tie(asked, best);
+        snprintf(out, n, "%s: %s, by %s%s",
+                 tie ? "a tie: the difference is within what their errors explain" : "it lost", reason,
+                 hp_format_seconds(seconds, time), saves);
     }
 }
 

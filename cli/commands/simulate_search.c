@@ -107,8 +107,7 @@ static void show(void *self, const hp_search_progress *p) {
     }
     if (p->best) {
         const hp_candidate *c = &p->best->figures;
-        snprintf(best, sizeof best, "best %s",
-                 hp_format_seconds(c->step_high_s > 0 ? c->step_high_s : c->step_s, time));
+        snprintf(best, sizeof best, "best %s", hp_format_seconds(c->step_s, time));
     }
     cli_progress_update(&m->bar, (long)p->done, best);
 }

@@ -64,7 +64,8 @@ static const struct argp_option option_list[] = {
     {"no-fold", KEY_NO_FOLD, NULL, 0,
      "simulate every rank and micro-batch, alike or not: the same times; with --jitter each draws its own",
      4},
-    {"jitter", KEY_JITTER, "CV", 0, "relative spread of compute times", 4},
+    {"jitter", KEY_JITTER, "CV", 0, "relative spread of compute times instead of the cost table's, 0: none",
+     4},
     {"straggler", KEY_STRAGGLER, "RANK:FACTOR", 0, "one rank computes slower by this factor", 4},
     {"seed", KEY_SEED, "N", 0, "of jitter, weights and data (1)", 4},
     {"out", KEY_OUT, "FILE", 0, "where the plan goes (plan.db)", 5},
@@ -205,6 +206,13 @@ static hp_status parse_name(const char *text, const char *what, const char *cons
     return hp_fail(err, HP_EUSAGE, "%s '%.40s' is not one of %s", what, text, known);
 }
 
+/* 0 by hand is none, whatever the table says. */
+static hp_status parse_jitter(const char *text, double *cv, hp_error *err) {
+    HP_TRY(hp_parse_double(text, "--jitter", 0, 10, cv, err));
+    if (*cv <= 0) *cv = -1;
+    return HP_OK;
+}
+
 static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *err) {
     char rank[32];
     const char *colon = strchr(text, ':');
@@ -318,7 +326,7 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     if (o->memory_limit && s->eval.memory_limit < 1)
         return hp_fail(err, HP_EUSAGE, "--memory-limit %.40s: nothing fits in it; leave it out for no limit",
                        o->memory_limit);
-    if (o->jitter) HP_TRY(hp_parse_double(o->jitter, "--jitter", 0, 10, &s->eval.jitter_cv, err));
+    if (o->jitter) HP_TRY(parse_jitter(o->jitter, &s->eval.jitter_cv, err));
     if (o->straggler) HP_TRY(parse_straggler(o->straggler, &s->eval, err));
     return HP_OK;
 }

@@ -35,8 +35,21 @@ static void print_groups(const simulate_setup *s, const simulate_found *f) {
            (long long)(share / groups), share == groups ? "" : "s", (long long)share);
 }
 
+/* What the table may have no room for. */
+static void print_certainty(const simulate_found *f) {
+    const hp_candidate *best = &f->list[f->chosen].figures;
+    char low[32], high[32], quiet[32];
+    printf("number %d: 90%% of runs between %s and %s ms, %.0f%% of it measured", f->chosen + 1,
+           simulate_number(best->step_low_s * 1e3, low), simulate_number(best->step_high_s * 1e3, high),
+           100 * best->measured_share);
+    if (best->step_quiet_s > 0)
+        printf("; %s ms on the quiet machine", simulate_number(best->step_quiet_s * 1e3, quiet));
+    printf("\n");
+}
+
 static void print_notes(const simulate_setup *s, const simulate_found *f) {
     const hp_candidate *best = &f->list[f->chosen].figures;
+    print_certainty(f);
     printf("number %d: %s\n", f->chosen + 1, best->note);
     print_groups(s, f);
     if (best->measured_share < 0.5)

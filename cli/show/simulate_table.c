@@ -70,8 +70,8 @@ static void text_bound(const hp_evaluation *e, char out[64]) {
 
 static const column columns[] = {{"ms/step", 8, 0, text_step},  {"(low-high)", 14, 4, text_interval},
                                  {"img/s", 9, 0, text_images},  {"mem/rank", 9, 0, text_memory},
-                                 {"bubble", 7, 3, text_bubble}, {"comm*", 7, 2, text_comm},
-                                 {"meas", 5, 1, text_measured}, {"bound by", 11, 0, text_bound}};
+                                 {"bubble", 7, 2, text_bubble}, {"comm*", 7, 1, text_comm},
+                                 {"meas", 5, 3, text_measured}, {"bound by", 11, 0, text_bound}};
 enum { N_COLUMN = sizeof columns / sizeof columns[0], NUMBER_WIDTH = 4, GPUS_WIDTH = 6, MOST_DROP = 4 };
 
 typedef struct layout {
@@ -122,12 +122,6 @@ static layout choose_columns(const simulate_setup *s, const simulate_found *f) {
 
 static bool is_whole(const layout *l, const hp_evaluation *e) {
     return (int)strlen(e->figures.strategy) <= l->strategy;
-}
-
-/* Do the intervals of two rows of the table overlap? */
-static bool ties(const hp_evaluation *above, const hp_evaluation *e) {
-    const hp_candidate *a = above ? &above->figures : NULL, *c = &e->figures;
-    return a && a->gpus == c->gpus && a->step_low_s <= c->step_high_s && c->step_low_s <= a->step_high_s;
 }
 
 static void print_row(const layout *l, int number, const hp_evaluation *e, bool tie) {
@@ -188,7 +182,7 @@ void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
     bool tied = false;
     for (int i = 0; i < f->n; i++) {
         if (!is_wanted(s, f, i)) continue;
-        const bool tie = ties(above, &f->list[i]);
+        const bool tie = above && hp_search_tie(above, &f->list[i]);
         print_row(&l, i + 1, &f->list[i], tie);
         above = &f->list[i];
         tied |= tie;
@@ -198,8 +192,10 @@ void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
         if (is_wanted(s, f, i) && !is_whole(&l, &f->list[i]))
             printf("  number %d is %s\n", i + 1, f->list[i].figures.strategy);
     print_like_those(s, f);
-    if (l.drop < 2)
-        printf("  *exposed: waited for, not hidden%s\n",
-               l.drop < 1 ? "; meas: share of the time that was measured" : "");
-    if (tied) printf("  ~not distinguishable from the one above: the intervals overlap\n");
+    if (l.drop < 3)
+        printf("  meas: share of the time that was measured%s\n",
+               l.drop < 1 ? "; *exposed: waited for, not hidden" : "");
+    if (tied)
+        printf("  ~not distinguishable from the one above: the difference is within what their errors "
+               "explain\n");
 }

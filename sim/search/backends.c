@@ -12,11 +12,6 @@ static bool is_open(const hp_eval_setup *o, const hp_strategy *s) {
            hp_strategy_ranks(s) > 1;
 }
 
-/* What the evaluation found out of the step's time. */
-static double step_of(const hp_evaluation *e) {
-    return e->figures.step_s > 0 ? e->figures.step_s : e->figures.step_high_s;
-}
-
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
     const hp_eval_setup *o = hp_eval_get(eval);
@@ -29,7 +24,7 @@ hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth
             if (b == (int32_t)own || !hp_device_has_backend(o->device, (hp_backend)b)) continue;
             other.comm[t] = 1 + b;
             HP_TRY(hp_evaluate(eval, arena, &other, depth, &v, err));
-            if (!v.reject.code && step_of(&v) < (1 - GAIN) * step_of(e)) *e = v;
+            if (!v.reject.code && v.figures.step_s < (1 - GAIN) * e->figures.step_s) *e = v;
         }
     }
     return HP_OK;

@@ -36,7 +36,7 @@ static bool parse(const char *text, hp_eval_setup *e) {
     e->memory_limit = limit;
     e->no_fold = unfolded != 0;
     return n == 7 && rules >= 0 && rules <= (int)HP_RULES_MPI4DL && limit >= 0 && e->straggler_rank >= -1 &&
-           e->jitter_cv >= 0 && e->jitter_cv < 100 && e->straggler_factor >= 0 && e->straggler_factor < 1e6;
+           e->jitter_cv >= -1 && e->jitter_cv < 100 && e->straggler_factor >= 0 && e->straggler_factor < 1e6;
 }
 
 hp_status hp_conditions_read(hp_arena *arena, hp_db *db, const hp_plan *plan, hp_eval_setup *e,

@@ -6,7 +6,7 @@
 #include "sim/search/cuts.h"
 
 typedef struct hp_estimate {
-    double bound_s;    /* no simulation at the upper ends of the costs is faster */
+    double bound_s;    /* no simulation is faster */
     double estimate_s; /* what it will take, roughly: with exchanges, boundaries, recomputation, gradients */
     double memory_bytes; /* the least that its largest rank needs */
     double likely_bytes; /* what it will need, roughly: with halo copies and gradients under way */

@@ -4,7 +4,7 @@
 #include "plan/base/hash.h"
 #include "plan/strategy/legal.h"
 #include "plan/base/units.h"
-#include "sim/bound_by.h"
+#include "sim/search/figures.h"
 #include "sim/search/memory_eager.h"
 #include "sim/placement.h"
 #include "plan/lower/lower.h"
@@ -51,8 +51,7 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->setup = *setup;
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
     e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
-    hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode, setup->device,
-                                   setup->by_middle);
+    hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode, setup->device);
     e->estimate = (hp_estimate_setup){.parts = parts,
                                       .graph = setup->graph,
                                       .costs = e->cache,
@@ -220,49 +219,6 @@ static int64_t all_tasks(const hp_program *p) {
     return n;
 }
 
-static hp_sim_options sim_options(const hp_eval *e) {
-    return (hp_sim_options){.fold = !e->setup.no_fold,
-                            .jitter_cv = e->setup.jitter_cv,
-                            .straggler_rank = e->setup.straggler_rank,
-                            .straggler_factor = e->setup.straggler_factor,
-                            .seed = e->setup.seed};
-}
-
-static int busiest_role(const hp_eval *e, const hp_program *p, const hp_sim_costs *costs) {
-    int busiest = 0;
-    double most = 0;
-    for (int r = 0; r < p->n_role; r++) {
-        double work = 0;
-        for (int t = 0; t < p->role[r].n_task; t++) {
-            if (p->role[r].task[t].queue == 0)
-                work += costs->seconds(costs->self, p, e->setup.graph, r, t, 0);
-        }
-        if (work > most) {
-            most = work;
-            busiest = r;
-        }
-    }
-    return busiest;
-}
-
-/* Step times at the low ends, in the middle and at the upper ends of the costs; `result` gets the middle's.
- */
-static hp_status simulate_ends(hp_eval *e, const hp_program *p, const hp_sim_costs *costs, double step[3],
-                               hp_sim_result *result, hp_error *err) {
-    static const int ends[3] = {-1, 1, 0};
-    for (int i = 0; i < 3; i++) {
-        hp_arena *scratch = hp_arena_new(); /* a simulation's state is larger than its program */
-        hp_sim_options o = sim_options(e);
-        o.bound = ends[i];
-        const hp_status status =
-            hp_sim_run(scratch, p, e->setup.graph, e->setup.machine, costs, &o, result, err);
-        hp_arena_free(scratch);
-        HP_TRY(status);
-        step[ends[i] + 1] = (double)result->makespan_ns * 1e-9;
-    }
-    return HP_OK;
-}
-
 /* Why an image goes in strips. */
 static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_t n, hp_error *err) {
     hp_strategy whole = *s;
@@ -280,33 +236,19 @@ static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_
 static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                           hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
-    hp_candidate *c = &out->figures;
-    double step[3];
-    hp_sim_result result;
-    HP_TRY(simulate_ends(e, p, &costs, step, &result, err));
-    c->step_s = step[1];
-    c->step_low_s = fmin(step[1], step[0]); /* less can take longer where tasks contend (Graham 1969) */
-    c->step_high_s = fmax(step[1], step[2]);
-    c->images_per_s = c->step_s > 0 ? (double)e->setup.batch / c->step_s : 0;
-    c->bubble = result.bubble;
-    c->exposed_comm = result.exposed_comm;
-    c->comm_bytes = result.comm_bytes;
-    c->measured_share = hp_costs_measured_share(&costs, p);
-    out->bound_by = hp_bound_by(&out->strategy, &result, busiest_role(e, p, &costs), c->note, sizeof c->note);
+    HP_TRY(hp_figures_of(&e->setup, &costs, p, out, err));
     if (out->strategy.strips == 1) return HP_OK;
-    return note_strips(e, &out->strategy, c->note, sizeof c->note, err);
+    return note_strips(e, &out->strategy, out->figures.note, sizeof out->figures.note, err);
 }
 
 /* What ranks alone. */
 static hp_status simulate_rank(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                                hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
-    hp_sim_options o = sim_options(e);
+    const hp_sim_options o = hp_figures_options(&e->setup);
     hp_sim_result result;
-    o.bound = e->setup.by_middle ? 0 : 1;
     HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
-    *(e->setup.by_middle ? &out->figures.step_s : &out->figures.step_high_s) =
-        (double)result.makespan_ns * 1e-9;
+    out->figures.step_s = (double)result.makespan_ns * 1e-9;
     return HP_OK;
 }
 
@@ -356,10 +298,10 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval
     return status;
 }
 
-hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result,
-                        hp_error *err) {
+hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_draws draw,
+                        hp_sim_result *result, hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
-    hp_sim_options o = sim_options(e);
+    hp_sim_options o = hp_figures_drawn(&e->setup, p, draw);
     o.want_spans = true;
     HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, result, err));
     if (all_tasks(p) * p->dp > TRACE_SPANS) result->n_rank = p->n_role;

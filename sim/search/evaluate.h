@@ -5,6 +5,7 @@
 #define HP_SIM_EVALUATE_H
 
 #include "plan/store/store.h"
+#include "sim/interval.h"
 #include "sim/search/memory_fit.h"
 #include "sim/search/estimate.h"
 #include "plan/lower/lower.h"
@@ -21,10 +22,9 @@ typedef struct hp_eval_setup {
     int64_t batch;                /* global */
     int64_t memory_limit;         /* bytes of one rank, 0 = the device's */
     bool eager;                   /* memory as an eager framework keeps it, not as planned */
-    bool by_middle;               /* what ranks is the middle of the costs, not their upper ends */
     hp_rules rules;
     bool no_fold;
-    double jitter_cv;
+    double jitter_cv;   /* of each task, given by hand; 0: as the table says, below: none */
     int straggler_rank; /* -1 = none */
     double straggler_factor;
     uint64_t seed;
@@ -49,7 +49,10 @@ typedef struct hp_evaluation {
     int64_t *memory_by_role; /* planned peak, or its lower bound when nothing was placed; with `eager` what it
                                 keeps */
     const char *bound_by;    /* bound_by.h; NULL: not simulated */
-    int64_t tasks;           /* of all roles */
+    hp_exposure exposure;    /* what the step rests on, with all figures */
+    hp_uncertainty uncertainty;
+    hp_draws draw; /* of the jitter, which gives nearly the predicted step */
+    int64_t tasks; /* of all roles */
 } hp_evaluation;
 
 /* Bounds and an estimate without lowering (estimate.h). */
@@ -62,10 +65,10 @@ hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s);
 /* How much is found out about a strategy. */
 typedef enum hp_eval_depth {
     HP_EVAL_MEMORY, /* legality and memory: the most bytes alive at once */
-    HP_EVAL_QUICK,  /* and one simulation, of the figure that ranks: step_high_s, or step_s (by_middle) */
+    HP_EVAL_QUICK,  /* and one simulation without jitter: what ranks alone, step_s */
     HP_EVAL_FITS,   /* legality and memory with offsets: the exact peak, and what reuse of memory waits for */
-    HP_EVAL_RANK,   /* and one simulation */
-    HP_EVAL_PLACED  /* and three, of the interval */
+    HP_EVAL_RANK,   /* and one simulation without jitter */
+    HP_EVAL_PLACED  /* and all figures (figures.h) */
 } hp_eval_depth;
 
 /* Evaluates a strategy; an infeasible one is a value (reject.code), not an error. Its cut is completed.
@@ -73,9 +76,9 @@ typedef enum hp_eval_depth {
 hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
                       hp_evaluation *out, hp_error *err);
 
-/* The predicted trace of a lowered program: the spans of all ranks when they are few, else those of the first
- * replica. */
-hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_sim_result *result,
-                        hp_error *err);
+/* The predicted trace of a lowered program, with a draw of its jitter: the spans of all ranks when they are few, else
+ * those of the first replica. */
+hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_draws draw,
+                        hp_sim_result *result, hp_error *err);
 
 #endif

@@ -11,13 +11,11 @@
 found found_new(hp_arena *arena, const hp_eval_setup *setup, const hp_space *space,
                 const hp_search_options *o, hp_search_result *r) {
     found f = {.arena = arena, .space = space, .o = o, .r = r};
-    hp_eval_setup own = *setup;
     f.n_worker = o->threads > 1 ? o->threads : 1;
     f.worker = HP_NEW(arena, hp_search_worker, f.n_worker);
-    own.by_middle = o->sort == HP_SORT_IMAGES;
     for (int i = 0; i < f.n_worker; i++) {
         f.worker[i].arena = hp_arena_new();
-        f.worker[i].eval = hp_eval_new(f.worker[i].arena, &own);
+        f.worker[i].eval = hp_eval_new(f.worker[i].arena, setup);
     }
     return f;
 }
@@ -28,7 +26,7 @@ void found_free(found *f) {
 
 double found_value(const hp_evaluation *e, hp_sort sort) {
     if (sort == HP_SORT_MEMORY) return (double)e->figures.memory_bytes;
-    return sort == HP_SORT_IMAGES ? e->figures.step_s : e->figures.step_high_s;
+    return e->figures.step_s;
 }
 
 /* Equal ones stay in the order they came. */

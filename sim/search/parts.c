@@ -15,14 +15,13 @@ struct hp_parts {
     const hp_device_info *device;
     hp_dtype dtype;
     hp_mode mode;
-    bool by_middle;
     int32_t *last_use;   /* per tensor */
     hp_part_sums **sums; /* open addressing, a power of two of slots */
     int n, slots;
 };
 
 hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
-                       const hp_device_info *device, bool by_middle) {
+                       const hp_device_info *device) {
     hp_parts *p = HP_NEW(arena, hp_parts, 1);
     *p = (hp_parts){.arena = arena,
                     .g = g,
@@ -31,7 +30,6 @@ hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache,
                     .device = device,
                     .dtype = dtype,
                     .mode = mode,
-                    .by_middle = by_middle,
                     .slots = 256};
     p->sums = HP_NEW(arena, hp_part_sums *, p->slots);
     p->last_use = HP_NEW(arena, int32_t, g->n_tensor);
@@ -61,8 +59,7 @@ static double own_bytes(const filler *f, int tensor) {
 }
 
 static double case_seconds(const filler *f, const hp_work_case *c, double *share) {
-    const hp_cost cost = hp_costs_case(f->p->cache, f->p->g, f->p->dtype, c, share);
-    return f->p->by_middle ? cost.seconds : cost.high;
+    return hp_costs_case(f->p->cache, f->p->g, f->p->dtype, c, share).seconds;
 }
 
 static double seconds(const filler *f, int layer, hp_task_op op, const hp_box *out) {
@@ -161,10 +158,6 @@ static void add_memory(const filler *f, int layer) {
 
 /* --- what a part waits for --- */
 
-static double end_of(const filler *f, const hp_cost *c) {
-    return f->p->by_middle ? c->seconds : c->high;
-}
-
 static hp_wire own_wire(const filler *f) {
     const hp_backend own = hp_comm_backend(HP_COMM_AUTO, f->p->device, 1);
     return hp_wire_of(hp_costs_machine(f->p->cache), (int32_t)hp_device_kind_of(f->p->device), (int32_t)own);
@@ -188,7 +181,7 @@ static void add_norm_wait(const filler *f, int layer) {
                                  .ranks = parts,
                                  .per_node = parts_on_a_node(f, parts)};
     const hp_cost cost = hp_costs_allreduce(f->p->cache, &c, (int64_t)bytes);
-    f->s->norm_waits[unit] += 2 * end_of(f, &cost);
+    f->s->norm_waits[unit] += 2 * cost.seconds;
 }
 
 /* The last part wants more than a halo of what all others have: what comes from other nodes comes in through the
@@ -208,7 +201,7 @@ static void add_gather_wait(const filler *f, int layer) {
     const double bytes = (here < parts ? far : missing) * element_bytes(f, l->in[0]);
     const hp_cost cost = hp_costs_p2p(f->p->cache, own_wire(f), here == parts, (int64_t)bytes);
     const int ways = here < parts && m->nics_per_node > 1 ? m->nics_per_node : 1;
-    f->s->gather_waits[l->unit] += end_of(f, &cost) / ways;
+    f->s->gather_waits[l->unit] += cost.seconds / ways;
 }
 
 /* A deployed layer's constants are there once, whatever its boxes are. */
@@ -274,8 +267,8 @@ static void add_sums(const filler *f, int tensor) {
             if (l->in[k] != tensor) continue;
             readers = l->unit == unit ? readers + 1 : 1;
             unit = l->unit;
-            if (readers > 1) f->s->backward[unit] += end_of(f, &cost);
-            if (readers > 1) f->s->least_backward[unit] += end_of(f, &cost);
+            if (readers > 1) f->s->backward[unit] += cost.seconds;
+            if (readers > 1) f->s->least_backward[unit] += cost.seconds;
         }
     }
 }

@@ -11,7 +11,7 @@
 typedef struct hp_part_sums {
     hp_layout layout;
     int64_t samples;        /* of the micro-batch, before it is sliced */
-    double *forward;        /* seconds, upper ends of the costs or their middle */
+    double *forward;        /* seconds */
     double *backward;       /* likewise; data and weights */
     double *kept_bytes;     /* from the forward to the backward pass, by the planner's rules */
     double *eager_bytes;    /* and by an eager framework's */
@@ -32,9 +32,8 @@ typedef struct hp_part_sums {
 } hp_part_sums;
 
 typedef struct hp_parts hp_parts;
-/* by_middle: see hp_eval_setup. */
 hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
-                       const hp_device_info *device, bool by_middle);
+                       const hp_device_info *device);
 /* Looked up once per layout and samples. */
 const hp_part_sums *hp_parts_of(hp_parts *p, const hp_layout *layout, int64_t samples);
 

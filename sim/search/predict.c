@@ -16,14 +16,6 @@ static hp_status refuse(hp_eval *e, const hp_strategy *asked, hp_evaluation *v, 
                    v->reject.limit, v->reject.fix);
 }
 
-/* The upper and lower ends stay those of the evaluation; the middle is the stored trace's. */
-static void set_step(hp_plan *plan, hp_prediction *out) {
-    hp_candidate *c = &out->evaluation.figures;
-    if (c->step_low_s > c->step_s) c->step_low_s = c->step_s;
-    if (c->step_high_s < c->step_s) c->step_high_s = c->step_s;
-    plan->step_s = c->step_s;
-}
-
 hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup, hp_prediction *out,
                      hp_error *err) {
     HP_TRY(hp_plan_graph(arena, plan, &plan->graph, err));
@@ -33,11 +25,11 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup,
     HP_TRY(hp_evaluate(e, arena, &plan->strategy, HP_EVAL_PLACED, &out->evaluation, err));
     if (out->evaluation.reject.code) return refuse(e, &plan->strategy, &out->evaluation, err);
     plan->strategy = out->evaluation.strategy; /* with its cut, where that is not the plain one */
-    set_step(plan, out);
+    plan->step_s = out->evaluation.figures.step_s;
     const double *unit_cost;
     HP_TRY(hp_eval_unit_cost(e, &plan->strategy, &unit_cost, err));
     HP_TRY(hp_plan_build(arena, plan, unit_cost, err));
-    return hp_eval_trace(e, arena, plan->program, &out->trace, err);
+    return hp_eval_trace(e, arena, plan->program, out->evaluation.draw, &out->trace, err);
 }
 
 static hp_status write_rank(hp_db *db, int64_t run, const hp_plan *plan, const hp_sim_result *t, int rank,

@@ -19,6 +19,21 @@ static double rank_value(const hp_evaluation *e, hp_sort sort) {
     return sort == HP_SORT_IMAGES ? -e->figures.images_per_s : found_value(e, sort);
 }
 
+/* Per sample: batches may differ. */
+static hp_predicted predicted(const hp_evaluation *e) {
+    const double batch = e->figures.batch > 0 ? (double)e->figures.batch : 1;
+    return (hp_predicted){e->figures.step_s / batch, e->uncertainty, &e->exposure};
+}
+
+bool hp_search_tie(const hp_evaluation *a, const hp_evaluation *b) {
+    const hp_candidate *x = &a->figures, *y = &b->figures;
+    const hp_predicted p = predicted(a), q = predicted(b);
+    if (x->gpus != y->gpus) return false;
+    if (x->rounds > 0 && y->rounds > 0)
+        return x->measured_low_s <= y->measured_high_s && y->measured_low_s <= x->measured_high_s;
+    return hp_interval_tie(&p, &q);
+}
+
 void hp_search_rank(hp_evaluation *list, int n, hp_sort sort) {
     hp_arena *scratch = hp_arena_new();
     ranked *key = HP_NEW(scratch, ranked, n);
@@ -30,9 +45,7 @@ void hp_search_rank(hp_evaluation *list, int n, hp_sort sort) {
     if (n) qsort(key, (size_t)n, sizeof *key, ranked_compare);
     for (int i = 0; i < n; i++) {
         list[i] = old[key[i].order];
-        const hp_candidate *before = i ? &list[i - 1].figures : NULL, *c = &list[i].figures;
-        list[i].figures.tie = before && before->gpus == c->gpus && before->step_low_s <= c->step_high_s &&
-                              c->step_low_s <= before->step_high_s;
+        list[i].figures.tie = i > 0 && hp_search_tie(&list[i - 1], &list[i]);
     }
     hp_arena_free(scratch);
 }

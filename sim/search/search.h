@@ -53,7 +53,7 @@ typedef struct hp_search_result {
     bool stopped; /* by the user */
     int n;
     /* The `top` best, the best of each family that was simulated, and plain data parallelism if it is possible;
-     * ranked by the upper end of the predicted step. */
+     * ranked by the predicted step. */
     hp_evaluation *best;
     int n_absent;
     hp_absent *absent;
@@ -90,8 +90,12 @@ hp_status hp_search_any_strips(hp_arena *arena, hp_eval *e, const hp_space *spac
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err);
 
-/* The one ranking of candidates. Sorts by what `sort` says (equal ones stay in their order) and marks ties
- * anew: intervals that overlap the one ranked before. Two counts of gpus never tie. */
+/* Can two candidates not be told apart? By what was measured of both (intervals that overlap), else by their predictions
+ * (hp_interval_tie). Two counts of gpus never tie. */
+bool hp_search_tie(const hp_evaluation *a, const hp_evaluation *b);
+
+/* The one ranking of candidates. Sorts by what `sort` says (equal ones stay in their order) and marks ties with the
+ * one ranked before anew. */
 void hp_search_rank(hp_evaluation *list, int n, hp_sort sort);
 
 #endif

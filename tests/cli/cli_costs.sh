@@ -59,7 +59,7 @@ for strategy in dp=2 dp=2,recompute=full dp=2,micro=4; do
   python3 - <<'PY' || complain "$strategy: $(cat out)"
 import json
 o = json.load(open("out"))
-ahead = o["asked"]["step_high_s"] <= o["selected"]["step_high_s"]
+ahead = o["asked"]["step_s"] <= o["selected"]["step_s"]
 same = o["asked"]["strategy"] == o["selected"]["strategy"]
 assert ("it did not lose" in o["why"]) == (ahead and not same), o
 assert ("selected" in o["why"]) == same, o

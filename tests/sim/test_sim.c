@@ -192,12 +192,13 @@ static void runs_are_deterministic_and_orderly(void **state) {
         world w = random_world(seed);
         const hp_sim_costs costs = {random_seconds, NULL, &w.seed};
         const hp_machine m = test_machine(1, 2, true);
-        hp_sim_options o = {.want_spans = true, .jitter_cv = 0.1, .straggler_rank = -1, .seed = 5};
+        hp_sim_options o = {
+            .want_spans = true, .jitter = {0.1, 1e-3, 0.1}, .straggler_rank = -1, .draws.seed = 5};
         hp_sim_result a, b, c;
         hp_error err;
         assert_int_equal(hp_sim_run(w.arena, w.p, w.g, &m, &costs, &o, &a, &err), HP_OK);
         assert_int_equal(hp_sim_run(w.arena, w.p, w.g, &m, &costs, &o, &b, &err), HP_OK);
-        o.seed = 6;
+        o.draws.seed = 6;
         assert_int_equal(hp_sim_run(w.arena, w.p, w.g, &m, &costs, &o, &c, &err), HP_OK);
         assert_int_equal(a.makespan_ns, b.makespan_ns);
         assert_int_not_equal(a.makespan_ns, c.makespan_ns);

@@ -37,7 +37,7 @@ static hp_cost_table *odd_table(hp_arena *arena, const hp_cost_table *base) {
 static const hp_eval_setup setups[] = {
     {.straggler_rank = -1},
     {.straggler_rank = -1, .jitter_cv = 0.1234567890123456789, .seed = 7},
-    {.straggler_rank = 1, .straggler_factor = 1.0 / 0.7},
+    {.straggler_rank = 1, .straggler_factor = 1.0 / 0.7, .jitter_cv = -1},
     {.straggler_rank = -1, .eager = true, .memory_limit = 12345678901},
     {.straggler_rank = -1, .rules = HP_RULES_MPI4DL, .no_fold = true},
 };

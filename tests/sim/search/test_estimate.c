@@ -71,9 +71,9 @@ static void must_bound(world *w, const hp_strategy *s, int seed) {
     assert_int_equal(v.reject.code, HP_FEASIBLE);
     const bool streams_all = s->strips > 1; /* then nothing is known of its time */
     if (!(out.bound_s > (streams_all ? -1 : 0) &&
-          out.bound_s <= v.figures.step_high_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
+          out.bound_s <= v.figures.step_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
         fail_msg("seed %d %s: bound %g, step %g", seed, hp_strategy_text(s, text), out.bound_s,
-                 v.figures.step_high_s);
+                 v.figures.step_s);
     if (out.memory_bytes > (double)v.figures.memory_bytes)
         fail_msg("seed %d %s: bound %g, memory %lld", seed, hp_strategy_text(s, text), out.memory_bytes,
                  (long long)v.figures.memory_bytes);
@@ -204,7 +204,7 @@ static void cuts_over_unequal_stages_are_optimal(void **state) {
             s.sp_cols[i] = roll(&d, 1, 3);
         }
         hp_cost_cache *cache = hp_cost_cache_new(w.arena, w.t, &w.m);
-        hp_parts *parts = hp_parts_new(w.arena, w.g, cache, HP_F32, HP_MODE_TRAIN, NULL, false);
+        hp_parts *parts = hp_parts_new(w.arena, w.g, cache, HP_F32, HP_MODE_TRAIN, NULL);
         int32_t counts[HP_MAX_STAGES];
         hp_cut_stages(parts, w.g, &s, 2, HP_CUT_TIME, false, counts);
         double slowest = 0;

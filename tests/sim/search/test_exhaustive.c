@@ -31,8 +31,8 @@ static hp_evaluation evaluate(hp_eval *e, hp_arena *arena, const hp_point *p) {
     return v;
 }
 
-static void take(optimum *o, const hp_evaluation *v, bool middle) {
-    const double value = middle ? v->figures.step_s : v->figures.step_high_s;
+static void take(optimum *o, const hp_evaluation *v) {
+    const double value = v->figures.step_s;
     if (v->figures.memory_bytes > 0 && v->figures.memory_bytes < o->least_bytes)
         o->least_bytes = v->figures.memory_bytes;
     if (v->reject.code) return;
@@ -41,22 +41,20 @@ static void take(optimum *o, const hp_evaluation *v, bool middle) {
 }
 
 /* Every point with its cut; one that is too large also with that by memory, as the space says. */
-static optimum try_all(world *w, const hp_space *space, bool middle) {
+static optimum try_all(world *w, const hp_space *space) {
     optimum o = {.value = INFINITY, .least_bytes = INT64_MAX};
-    hp_eval_setup setup = w->setup;
     hp_point *list;
-    setup.by_middle = middle;
-    hp_eval *e = hp_eval_new(w->arena, &setup);
+    hp_eval *e = hp_eval_new(w->arena, &w->setup);
     o.points = hp_space_list(w->arena, space, &list);
     for (int i = 0; i < o.points && o.points <= MOST_POINTS; i++) {
         hp_arena *own = hp_arena_new();
         hp_point p = list[i];
         const hp_evaluation v = evaluate(e, own, &p);
-        take(&o, &v, middle);
+        take(&o, &v);
         if (v.reject.code == HP_REJECT_MEM && p.stages * p.chunks > 1 && p.cut == HP_CUT_TIME) {
             p.cut = HP_CUT_MEMORY;
             const hp_evaluation again = evaluate(e, own, &p);
-            take(&o, &again, middle);
+            take(&o, &again);
         }
         hp_arena_free(own);
     }
@@ -90,21 +88,18 @@ static hp_search_result search_all(world *w, const hp_space *space, hp_sort sort
 
 /* With all of memory, with a part of it, and with less than anything needs. */
 static bool compare(world *w, const hp_space *space, uint64_t seed, hp_sort sort) {
-    const optimum best = try_all(w, space, sort == HP_SORT_IMAGES);
+    const optimum best = try_all(w, space);
     const hp_search_result r = search_all(w, space, sort);
     if ((r.n > 0) != (best.fit > 0)) fail_msg("seed %lu: %d found, %d fit", seed, r.n, best.fit);
     if (!r.n) return false;
     hp_error err = {HP_OK, ""};
     hp_evaluation v;
-    hp_eval_setup setup = w->setup;
-    setup.by_middle = sort == HP_SORT_IMAGES;
     hp_strategy plain = r.best[0].strategy;
     for (int t = 0; t < HP_TRAFFICS; t++) plain.comm[t] = HP_COMM_AUTO; /* chosen afterwards */
-    if (hp_evaluate(hp_eval_new(w->arena, &setup), w->arena, &plain, HP_EVAL_RANK, &v, &err) != HP_OK)
+    if (hp_evaluate(hp_eval_new(w->arena, &w->setup), w->arena, &plain, HP_EVAL_RANK, &v, &err) != HP_OK)
         fail_msg("%s", err.text);
     const hp_candidate *chosen = &r.best[0].figures; /* with its back ends, which may have made it the best */
-    const double tuned = setup.by_middle ? chosen->step_s : chosen->step_high_s,
-                 found = fmin(tuned, setup.by_middle ? v.figures.step_s : v.figures.step_high_s);
+    const double found = fmin(chosen->step_s, v.figures.step_s);
     if (r.open || found > best.value)
         fail_msg("seed %lu: %s takes %.9f, the best of %d %.9f; %lld open", seed, r.best[0].figures.strategy,
                  found, best.fit, best.value, (long long)r.open);
@@ -126,7 +121,7 @@ static void the_answer_is_the_best_of_all(void **state) {
                                 .most_clients = w.m.share_cpu ? 1 : 2};
         const hp_sort sort = coin(&d) ? HP_SORT_IMAGES : HP_SORT_TIME;
         w.setup.memory_limit = INT64_C(1) << 60;
-        const optimum free = try_all(&w, &space, false);
+        const optimum free = try_all(&w, &space);
         if (free.points <= MOST_POINTS && free.fit) {
             static const double part[] = {1.5, 1.05, 1, 0.99};
             const int k = roll(&d, 0, 5);

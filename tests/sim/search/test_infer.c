@@ -68,7 +68,7 @@ static void try_list(const world *w, hp_space space, bool strips, double *best) 
         assert_int_equal(s.strips > 1, strips);
         if (!hp_strategy_legal(&s, w->g, w->setup.batch, space.n_devices, NULL)) continue;
         if (hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
-        if (!v.reject.code) *best = fmin(*best, v.figures.step_high_s);
+        if (!v.reject.code) *best = fmin(*best, v.figures.step_s);
     }
 }
 
@@ -84,7 +84,7 @@ static void the_fastest_that_fits_is_found(void **state) {
         try_list(&w, space_of(&w, devices), false, &best);
         try_list(&w, space_of(&w, devices), true, &best);
         assert_int_equal(r.n, 1);
-        assert_true(r.best[0].figures.step_high_s == best); // NOLINT: same figures
+        assert_true(r.best[0].figures.step_s == best); // NOLINT: same figures
         hp_arena_free(w.arena);
     }
 }

@@ -1,0 +1,68 @@
+/* exposure.c - sums over the tasks of one role. */
+#include "sim/exposure.h"
+
+#include "sim/interval.h"
+
+#include <math.h>
+
+static int kind_of(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
+    const hp_task *t = &r->task[task];
+    if (t->queue != 0) return HP_COST_OF_WAITS + (int)hp_sim_wait_of(p, r, task);
+    if (t->layer < 0 || t->layer >= g->n_layer) return t->op;
+    return HP_TASK_OPS + 2 * (int)g->layer[t->layer].op + (hp_task_infos[t->op].phase == HP_PHASE_BACKWARD);
+}
+
+/* Seconds by kind, and seconds times relative standard error. */
+typedef struct sums {
+    double seconds[HP_COST_KINDS], error[HP_COST_KINDS];
+} sums;
+
+static void add_tasks(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role, sums *s) {
+    const hp_role *r = &p->role[role];
+    for (int t = 0; t < r->n_task; t++) {
+        const hp_cost *cost = &c->cost[role][t];
+        const int kind = kind_of(p, g, r, t);
+        s->seconds[kind] += cost->seconds;
+        s->error[kind] += (cost->high - cost->seconds) / HP_INTERVAL_Z;
+    }
+}
+
+/* Kinds from first to end - 1 make up these parts of the step. */
+static void set_part(const sums *s, int kind, double share, hp_exposure *out) {
+    if (s->seconds[kind] <= 0) return;
+    out->share[kind] = (float)share;
+    out->error[kind] = (float)(share * s->error[kind] / s->seconds[kind]);
+}
+
+void hp_exposure_of(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g, int role,
+                    const hp_sim_result *r, hp_exposure *out) {
+    sums s = {0};
+    double computing = 0;
+    *out = (hp_exposure){0};
+    add_tasks(costs->self, p, g, role, &s);
+    for (int k = 0; k < HP_COST_OF_WAITS; k++) computing += s.seconds[k];
+    const double rest = fmax(0, 1 - r->exposed_comm);
+    for (int k = 0; k < HP_COST_OF_WAITS && computing > 0; k++)
+        set_part(&s, k, rest * s.seconds[k] / computing, out);
+    for (int k = 0; k < HP_SIM_WAITS; k++) set_part(&s, HP_COST_OF_WAITS + k, r->wait[k], out);
+}
+
+double hp_exposure_variance(const hp_exposure *x) {
+    static const hp_exposure none;
+    return hp_exposure_apart(x, &none);
+}
+
+double hp_exposure_apart(const hp_exposure *a, const hp_exposure *b) {
+    double sum = 0;
+    for (int k = 0; k < HP_COST_KINDS; k++) {
+        const double apart = (double)a->error[k] - (double)b->error[k];
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+double hp_exposure_distance(const hp_exposure *a, const hp_exposure *b) {
+    double sum = 0;
+    for (int k = 0; k < HP_COST_KINDS; k++) sum += fabs((double)a->share[k] - (double)b->share[k]);
+    return fmin(1, sum / 2);
+}

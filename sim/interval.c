@@ -1,0 +1,53 @@
+/* interval.c - variances to intervals and ties; the table's rows about itself. */
+#include "sim/interval.h"
+
+#include "costmodels/rows.h"
+
+#include <math.h>
+
+double hp_interval_jitter(const hp_jitter_process *p, double step_s, double variance) {
+    const double alone = variance / HP_INTERVAL_STEPS;
+    if (p->cv <= 0) return alone;
+    const double x = step_s / p->tau_s;
+    return fmax(alone, variance * hp_jitter_kept(HP_INTERVAL_STEPS * x) / hp_jitter_kept(x));
+}
+
+void hp_interval(const hp_uncertainty *u, double step_s, double *low_s, double *high_s) {
+    const double half = HP_INTERVAL_Z * sqrt(u->model + u->costs + u->jitter + u->drift + u->draws);
+    *low_s = step_s * exp(-half);
+    *high_s = step_s * exp(half);
+}
+
+bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b) {
+    const hp_uncertainty *x = &a->uncertainty, *y = &b->uncertainty;
+    if (a->step_s <= 0 || b->step_s <= 0) return false;
+    const double model = hp_exposure_distance(a->exposure, b->exposure) * (x->model + y->model);
+    const double variance = model + hp_exposure_apart(a->exposure, b->exposure) + x->draws + y->draws;
+    return fabs(log(a->step_s / b->step_s)) <= HP_INTERVAL_Z * sqrt(variance);
+}
+
+/* --- the table about itself --- */
+
+double hp_interval_model(const hp_cost_table *t, const hp_machine *m) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, "step");
+    return row ? row->y[0] : HP_MODEL_RMS;
+}
+
+/* The mean over what a processor may be bound by, of the most ranks that were measured. */
+double hp_interval_drift(const hp_cost_table *t, const hp_machine *m, int ranks) {
+    static const char *const classes[] = {"arith", "l2", "dram"};
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < 3; i++) {
+        const hp_row *row = NULL;
+        for (int r = ranks; r >= 1 && !row; r--) {
+            char key[32];
+            snprintf(key, sizeof key, "%s r%d", classes[i], r);
+            row = hp_rows_find(t, HP_ROW_YARDSTICK, m->device.name, key);
+        }
+        if (!row) continue;
+        sum += row->y[HP_YARDSTICK_SPREAD];
+        n++;
+    }
+    return n ? sum / n : 0;
+}

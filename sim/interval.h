@@ -1,0 +1,51 @@
+/* interval.h - how far a run may be from its prediction, and when two predictions cannot be told apart.
+ *
+ * Errors are of the logarithm of the step, so that twice as long and half as long are as far; parts are independent
+ * and their variances add. Intervals hold 90 %: z = 1.645 of a normal distribution. */
+#ifndef HP_SIM_INTERVAL_H
+#define HP_SIM_INTERVAL_H
+
+#include "sim/exposure.h"
+
+#define HP_INTERVAL_Z 1.6448536269514722 /* 0.95 quantile of the standard normal distribution */
+
+/* What a run has whose figure is the median of its steps: `hplan run`'s default. */
+enum { HP_INTERVAL_STEPS = 10 };
+
+/* Where no predictions of the table were held against measurements: 4.2 %, the median error of docs/measurements.md,
+ * is 0.674 standard deviations. */
+#define HP_MODEL_RMS 0.062
+
+/* Variances of the logarithm of a step, by cause. */
+typedef struct hp_uncertainty {
+    double model;  /* of predictions by this table as such: simulator and rows together */
+    double costs;  /* of the rows that this step rests on (hp_exposure_variance) */
+    double jitter; /* of what a run measures, around what it would measure in the long run */
+    double drift;  /* of the machine's speed from run to run */
+    double draws;  /* of the prediction itself, from finitely many draws */
+} hp_uncertainty;
+
+/* The jitter of a run's figure from that of a step of `step_s` (variance of its logarithm): neighbouring steps meet
+ * the same slow core. */
+double hp_interval_jitter(const hp_jitter_process *p, double step_s, double variance);
+
+/* 90 %, around step_s. */
+void hp_interval(const hp_uncertainty *u, double step_s, double *low_s, double *high_s);
+
+/* A prediction as it is compared. */
+typedef struct hp_predicted {
+    double step_s; /* per whatever both are counted in */
+    hp_uncertainty uncertainty;
+    const hp_exposure *exposure;
+} hp_predicted;
+
+/* Is their difference within what their errors explain, at 90 %? Errors that both have cancel: of rows they share, of
+ * the machine's speed, and of the model as far as they spend their time alike. Symmetric. */
+bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b);
+
+/* From the table: relative errors of its predictions, and of its machine's speed from run to run with so many ranks
+ * on a node (0: not known). */
+double hp_interval_model(const hp_cost_table *t, const hp_machine *m);
+double hp_interval_drift(const hp_cost_table *t, const hp_machine *m, int ranks);
+
+#endif
