@@ -3,7 +3,7 @@
 
 #include "plan/graph/branch.h"
 #include "plan/strategy/layout.h"
-#include "sim/search/depths.h"
+#include "sim/depths.h"
 
 typedef struct lister {
     hp_arena *arena;

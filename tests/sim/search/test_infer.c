@@ -1,7 +1,7 @@
 /* test_infer.c - the search in inference: strips of the image where memory is short, held against
  * trying everything. */
 #include "plan/graph/deploy.h"
-#include "sim/search/depths.h"
+#include "sim/depths.h"
 #include "sim/search/fix.h"
 #include "sim/search/search.h"
 

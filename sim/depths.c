@@ -1,5 +1,5 @@
 /* depths.c - where the map gets smaller. */
-#include "sim/search/depths.h"
+#include "sim/depths.h"
 
 /* How often the map has been divided by four since the image. */
 static int quarters(const hp_graph *g, int tensor) {
