@@ -4,6 +4,7 @@
 
 #include "plots/canvas.h"
 #include "traces/bench.h"
+#include "traces/ledger.h"
 #include "traces/query.h"
 
 /* The source of a plot; loaded from one or several files by hp_plot_load. */
@@ -36,6 +37,11 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
 hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision,
     hp_plot_pareto;
+
+/* The `error` of a history: steps, predicted with their intervals, against measured, as they were and at equal machine
+ * speed. use: per entry, whether it counts; `line`: what the figures say. Errors: HP_EDATA (no run counts). */
+hp_status hp_plot_history(const hp_ledger_entry *e, const bool *use, int n, const char *line, hp_canvas *c,
+                          hp_error *err);
 
 /* The candidates on the Pareto front of memory and images/s, less memory first; of equal ones the first.
  * front: room for all. Returns how many. */

@@ -1,4 +1,5 @@
 /* cmd_compare.c - predicted beside measured: of one run, of a plan and a run, or two runs. */
+#include "cli/history/speed.h"
 #include "cli/show/frame.h"
 #include "cli/show/places.h"
 #include "plan/base/units.h"
@@ -34,15 +35,31 @@ static const char *p_text(double p, char out[32]) {
     return out;
 }
 
-static void print_row(const hp_compare_row *r, int width) {
-    char a[32], b[32], e[32], p[32];
-    printf(" %-*.*s %11s %11s %9s %8s\n", width, width, r->name, time_text(r->predicted_s, a),
-           time_text(r->measured_s, b), difference_text(r, e), p_text(r->p, p));
+/* The columns of a table: `equal`, with the error at equal machine speed. */
+typedef struct layout {
+    int width;
+    bool equal;
+} layout;
+
+static const char *equal_text(const hp_compare_row *r, char out[32]) {
+    if (isnan(r->model_error)) return "-";
+    snprintf(out, 32, "%+.1f%%", 100 * r->model_error);
+    return out;
 }
 
-static void print_head(const char *what, const hp_comparison *c, int width) {
-    printf(" %-*s %11s %11s %9s %8s\n", width, what, c->of_prediction ? "predicted" : "A",
-           c->of_prediction ? "measured" : "B", c->of_prediction ? "error" : "change", "p");
+static void print_row(const hp_compare_row *r, layout l) {
+    char a[32], b[32], e[32], m[32], p[32];
+    printf(" %-*.*s %11s %11s %9s", l.width, l.width, r->name, time_text(r->predicted_s, a),
+           time_text(r->measured_s, b), difference_text(r, e));
+    if (l.equal) printf(" %9s", equal_text(r, m));
+    printf(" %8s\n", p_text(r->p, p));
+}
+
+static void print_head(const char *what, const hp_comparison *c, layout l) {
+    printf(" %-*s %11s %11s %9s", l.width, what, c->of_prediction ? "predicted" : "A",
+           c->of_prediction ? "measured" : "B", c->of_prediction ? "error" : "change");
+    if (l.equal) printf(" %9s", "at equal");
+    printf(" %8s\n", "p");
 }
 
 static void print_side(const char *name, const hp_trace *t, const hp_comparison *c, int side) {
@@ -55,8 +72,20 @@ static void print_side(const char *name, const hp_trace *t, const hp_comparison 
     printf("\n");
 }
 
-static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comparison *c, bool tasks) {
-    const int width = cli_width() >= 100 ? 44 : cli_width() >= 80 ? 32 : 16;
+/* The names get what the columns leave. */
+static layout layout_of(const run_speed *s) {
+    const bool equal = s->split.known;
+    return (layout){cli_width() >= 100 ? 44 : cli_width() >= 80 ? 32 - 10 * equal : 16, equal};
+}
+
+static void print_speed(const run_speed *s) {
+    char text[RUN_SPEED_TEXT];
+    if (s->split.known) printf("\n%s\n", run_speed_text(s, text));
+}
+
+static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comparison *c, const run_speed *s,
+                             bool tasks) {
+    const layout width = layout_of(s);
     print_side(c->of_prediction ? "predicted" : "A", a, c, 0);
     print_side(c->of_prediction ? "measured" : "B", b, c, 1);
     if (!c->of_prediction) printf("change: (B - A) / A, + is slower\n");
@@ -64,6 +93,7 @@ static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comp
     print_head("phase (seconds per rank and step)", c, width);
     for (int i = 0; i < c->n_phase; i++) print_row(&c->phase[i], width);
     print_row(&c->step, width);
+    print_speed(s);
     printf("\n");
     print_head("kind of task", c, width);
     for (int i = 0; i < c->n_kind; i++) print_row(&c->kind[i], width);
@@ -76,10 +106,11 @@ static void print_comparison(const hp_trace *a, const hp_trace *b, const hp_comp
 /* --- JSON --- */
 
 static json_t *row_json(const hp_compare_row *r) {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "predicted_s",
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "predicted_s",
                      cli_json_number(r->predicted_s), "measured_s", cli_json_number(r->measured_s), "error",
                      cli_json_number(r->error), "change", cli_json_number(r->change), "p",
-                     cli_json_number(r->p));
+                     cli_json_number(r->p), "expected_s", cli_json_number(r->expected_s), "model_error",
+                     cli_json_number(r->model_error));
 }
 
 static json_t *rows_json(const hp_compare_row *r, int n) {
@@ -111,24 +142,28 @@ static json_t *side_json(const hp_trace *t, const hp_comparison *c, int side) {
                      places_json(t));
 }
 
-static json_t *comparison_json(const hp_trace *a, const hp_trace *b, const hp_comparison *c) {
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "step", row_json(&c->step), "phases",
-                     rows_json(c->phase, c->n_phase), "kinds", rows_json(c->kind, c->n_kind), "tasks",
-                     tasks_json(c), "predicted", side_json(a, c, 0), "measured", side_json(b, c, 1));
+static json_t *comparison_json(const hp_trace *a, const hp_trace *b, const hp_comparison *c,
+                               const run_speed *s) {
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "step", row_json(&c->step),
+                     "phases", rows_json(c->phase, c->n_phase), "kinds", rows_json(c->kind, c->n_kind),
+                     "tasks", tasks_json(c), "speed", run_speed_json(s), "predicted", side_json(a, c, 0),
+                     "measured", side_json(b, c, 1));
 }
 
 static hp_status compare(frame *f, hp_error *err) {
     const options *o = f->options;
     hp_trace a, b;
     hp_comparison c;
+    run_speed speed;
     HP_TRY(hp_compare_load(f->arena, f->word[0], f->word[1], &a, &b, err));
     HP_TRY(hp_compare(f->arena, &a, &b, &c, err));
+    run_speed_of_files(f->arena, f->word[0], f->word[1], &a, &b, &c, &speed);
     if (strcmp(a.plan_hash, b.plan_hash) != 0)
         fprintf(stderr, "hplan: note: the two sides are of different plans; tasks are matched where number "
                         "and name agree\n");
     places_note(&a, "A", &b, "B");
-    if (o->json) return cli_print_json(comparison_json(&a, &b, &c), err);
-    print_comparison(&a, &b, &c, o->tasks);
+    if (o->json) return cli_print_json(comparison_json(&a, &b, &c, &speed), err);
+    print_comparison(&a, &b, &c, &speed, o->tasks);
     return cli_finish_stdout(err);
 }
 
@@ -145,7 +180,10 @@ int cmd_compare(int argc, char **argv) {
             "(predicted - measured) / measured. Of two files, two runs or two plans, change is (B - A) / A, "
             "as "
             "in hplan check: + is slower. ~ stands for a difference that may be chance (p >= 0.05, Wilcoxon "
-            "against a prediction, Mann-Whitney between two runs). A plan and a run: its prediction.",
+            "against a prediction, Mann-Whitney between two runs). A plan and a run: its prediction. at "
+            "equal: the "
+            "error at the speed of the machine that was predicted for, where run and cost table have "
+            "yardsticks.",
         .min_word = 1,
         .max_word = 2,
         .too_few = "which run? For example: hplan compare run.db",

@@ -1,15 +1,31 @@
 /* cmd_plot.c - pictures from plan and run databases, to a file or into the terminal. */
+#include "cli/history/line.h"
 #include "cli/show/frame.h"
+#include "plan/base/host.h"
 #include "plots/plots.h"
 
 #include <string.h>
 
 typedef struct options {
     const char *output;
-    bool dumb, json;
+    bool dumb, json, history;
 } options;
 
-static hp_status find_kind(const char *name, int n_path, const hp_plot_kind **kind, hp_error *err) {
+/* `error` of no file is that of the history. */
+static bool is_of_history(const options *o, const hp_plot_kind *kind, int n_path) {
+    return kind->draw == hp_plot_error && (o->history || n_path == 0);
+}
+
+static hp_status check_history(const options *o, const hp_plot_kind *kind, int n_path, hp_error *err) {
+    if (!o->history) return HP_OK;
+    if (kind->draw != hp_plot_error)
+        return hp_fail(err, HP_EUSAGE, "--history is of the plot error; there is no %s of the history",
+                       kind->name);
+    return n_path == 0 ? HP_OK : hp_fail(err, HP_EUSAGE, "--history takes no file; leave out one of them");
+}
+
+static hp_status find_kind(const char *name, const options *o, int n_path, const hp_plot_kind **kind,
+                           hp_error *err) {
     *kind = hp_plot_find(name);
     if (!*kind)
         return hp_fail(err, HP_EUSAGE,
@@ -21,7 +37,8 @@ static hp_status find_kind(const char *name, int n_path, const hp_plot_kind **ki
                        "this version does not have the plot '%s'; it has timeline, scaling, memory, error, "
                        "precision, pareto",
                        (*kind)->name);
-    if (n_path == 0)
+    HP_TRY(check_history(o, *kind, n_path, err));
+    if (n_path == 0 && !is_of_history(o, *kind, n_path))
         return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);
     if (n_path > (*kind)->max_files)
         return hp_fail(err, HP_EUSAGE, "%s takes %d file%s, there are %d", name, (*kind)->max_files,
@@ -52,17 +69,33 @@ static hp_status open_canvas(const hp_plot_kind *kind, hp_canvas_format format, 
     return hp_canvas_open(format, columns - 1, DUMB_LINES, c, err);
 }
 
+static hp_status draw_history(hp_arena *arena, hp_canvas *canvas, hp_error *err) {
+    hp_ledger_entry *e = NULL;
+    int n = 0;
+    char path[4096], here[128], line[HISTORY_LINE];
+    HP_TRY(hp_ledger_read(arena, hp_ledger_path(path, sizeof path), &e, &n, err));
+    bool *use = HP_NEW(arena, bool, n);
+    const history_figures figures = history_sum(e, n, hp_host_processor(here, sizeof here), use);
+    return hp_plot_history(e, use, n, history_line(&figures, line), canvas, err);
+}
+
+static hp_status draw_files(const frame *f, const hp_plot_kind *kind, int n_path, hp_canvas *canvas,
+                            hp_error *err) {
+    hp_plot_source *s = HP_NEW(f->arena, hp_plot_source, n_path);
+    for (int i = 0; i < n_path; i++) HP_TRY(hp_plot_load(f->arena, f->word[i + 1], &s[i], err));
+    return kind->draw(f->arena, s, n_path, canvas, err);
+}
+
 static hp_status draw(const frame *f, hp_canvas *canvas, hp_error *err) {
     const options *o = f->options;
     const int n_path = f->n_word - 1; /* after the kind */
     const hp_plot_kind *kind = NULL;
     hp_canvas_format format;
-    HP_TRY(find_kind(f->word[0], n_path, &kind, err));
+    HP_TRY(find_kind(f->word[0], o, n_path, &kind, err));
     HP_TRY(find_format(o, &format, err));
-    hp_plot_source *s = HP_NEW(f->arena, hp_plot_source, n_path);
-    for (int i = 0; i < n_path; i++) HP_TRY(hp_plot_load(f->arena, f->word[i + 1], &s[i], err));
     HP_TRY(open_canvas(kind, format, canvas, err));
-    HP_TRY(kind->draw(f->arena, s, n_path, canvas, err));
+    HP_TRY(is_of_history(o, kind, n_path) ? draw_history(f->arena, canvas, err)
+                                          : draw_files(f, kind, n_path, canvas, err));
     if (o->output) {
         HP_TRY(hp_canvas_save(canvas, o->output, err));
         if (o->json) return cli_print_json(json_pack("{s:i, s:s}", "schema", 1, "kind", kind->name), err);
@@ -86,14 +119,17 @@ int cmd_plot(int argc, char **argv) {
         {"output", 'o', "FILE", offsetof(options, output), 0,
          "FILE.svg or FILE.png; without it the plot is printed to the terminal"},
         {"dumb", 'd', NULL, offsetof(options, dumb), 0, "print it to the terminal"},
+        {"history", 0, NULL, offsetof(options, history), 0,
+         "error of the runs of the history, without a file"},
         {"json", 'j', NULL, offsetof(options, json), 0, "with -o: say as JSON what was written"},
         {0}};
     static const frame_command command = {
         .option = list,
-        .usage = "KIND DB...",
+        .usage = "KIND DB...\nerror",
         .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
                "from one or several plans), memory (planned and observed, by rank), error (predicted against "
-               "measured, task by task), precision (throughput, memory and latency by precision and image "
+               "measured, task by task; without a file run by run of the history), precision (throughput, "
+               "memory and latency by precision and image "
                "size, from one or several bench databases), pareto (images/s against memory of the "
                "strategies of one "
                "or several plans, and which of them nothing beats).",

@@ -78,7 +78,7 @@ static hp_status read_run(hp_arena *arena, const hp_plan *plan, hp_db *db, run_o
 hp_status run_outcome_read(hp_arena *arena, const hp_plan *plan, const char *path, run_outcome *out,
                            hp_error *err) {
     hp_db db;
-    *out = (run_outcome){.predicted_s = plan->step_s, .speed.split = hp_speed_unknown()};
+    *out = (run_outcome){.predicted_s = plan->step_s, .speed = run_speed_unknown()};
     HP_TRY(hp_db_open(path, &db, err));
     const hp_status s = read_run(arena, plan, &db, out, err);
     hp_db_close(&db);

@@ -2,6 +2,7 @@
 #include "cli/history/speed.h"
 
 #include "costmodels/rows.h"
+#include "costmodels/stored.h"
 #include "plan/program/work.h"
 
 #include <math.h>
@@ -107,11 +108,16 @@ static bool is_of_plan(const hp_plan *plan, const hp_trace *a) {
     return true;
 }
 
+run_speed run_speed_unknown(void) {
+    run_speed s = {.availability = NAN, .split = hp_speed_unknown()};
+    for (int y = 0; y < HP_SPEED_CLASSES; y++) s.slowdown[y] = s.usual[y] = NAN;
+    return s;
+}
+
 hp_status run_speed_read(hp_arena *arena, const hp_plan *plan, const hp_cost_table *table, const hp_trace *a,
                          hp_db *db, const hp_trace *b, hp_comparison *c, run_speed *out, hp_error *err) {
     hp_run_speed seen;
-    *out = (run_speed){.availability = NAN, .split = hp_speed_unknown()};
-    for (int y = 0; y < HP_SPEED_CLASSES; y++) out->slowdown[y] = out->usual[y] = NAN;
+    *out = run_speed_unknown();
     if (hp_device_on_gpu(plan->device) || !c->of_prediction || !is_of_plan(plan, a)) return HP_OK;
     HP_TRY(hp_run_speed_read(arena, db, b, &seen, err));
     out->availability = seen.availability;
@@ -122,6 +128,43 @@ hp_status run_speed_read(hp_arena *arena, const hp_plan *plan, const hp_cost_tab
     const hp_task_speed speed = speed_of_tasks(arena, plan, a, out);
     out->split = hp_compare_split(arena, a, &speed, c);
     return HP_OK;
+}
+
+/* --- files --- */
+
+static hp_status read_basis(hp_arena *arena, const char *path, hp_plan *plan, hp_cost_table **table,
+                            hp_error *err) {
+    hp_db db;
+    HP_TRY(hp_db_open(path, &db, err));
+    hp_status s = hp_plan_read(arena, &db, plan, err);
+    if (s == HP_OK) s = hp_cost_restore(arena, &db, table, err);
+    hp_db_close(&db);
+    return s;
+}
+
+/* Has it an executed run? */
+static bool is_run(const char *path) {
+    hp_db db;
+    int64_t exec = -1;
+    if (hp_db_open(path, &db, NULL) != HP_OK) return false;
+    if (hp_trace_find(&db, "exec", &exec, NULL) != HP_OK) exec = -1;
+    hp_db_close(&db);
+    return exec >= 0;
+}
+
+void run_speed_of_files(hp_arena *arena, const char *path_a, const char *path_b, const hp_trace *a,
+                        const hp_trace *b, hp_comparison *c, run_speed *out) {
+    const bool swapped =
+        path_b && is_run(path_a); /* a prediction comes first, whatever the order of the files */
+    const char *run = path_b && !swapped ? path_b : path_a, *basis = swapped ? path_b : path_a;
+    hp_plan plan;
+    hp_cost_table *table = NULL;
+    hp_db db;
+    *out = run_speed_unknown();
+    if (!c->of_prediction || read_basis(arena, basis, &plan, &table, NULL) != HP_OK) return;
+    if (hp_db_open(run, &db, NULL) != HP_OK) return;
+    if (run_speed_read(arena, &plan, table, a, &db, b, c, out, NULL) != HP_OK) *out = run_speed_unknown();
+    hp_db_close(&db);
 }
 
 /* --- words --- */

@@ -14,11 +14,19 @@ typedef struct run_speed {
     hp_speed_split split;
 } run_speed;
 
+/* Nothing is known. */
+run_speed run_speed_unknown(void);
+
 /* Of a comparison of a prediction: the plan and cost table that it rests on, its trace, the file and trace of the run.
  * Sets expected_s and model_error of the comparison's rows. Nothing is known without yardsticks in both table and run, nor
  * on GPUs. Errors: HP_EDATA. */
 hp_status run_speed_read(hp_arena *arena, const hp_plan *plan, const hp_cost_table *table, const hp_trace *a,
                          hp_db *db, const hp_trace *b, hp_comparison *c, run_speed *out, hp_error *err);
+
+/* The same of two files, or one that holds both (path_b NULL). A file without plan or table, whose plan is another, leaves it
+ * unknown. */
+void run_speed_of_files(hp_arena *arena, const char *path_a, const char *path_b, const hp_trace *a,
+                        const hp_trace *b, hp_comparison *c, run_speed *out);
 
 /* "the machine was 28% slower than when quiet (arith 25%, l2 30%, dram 31%, availability 97%), 9% slower than the cost
  * table's usual speed; at equal speed the model is off by 3%"; "" where nothing is known. */

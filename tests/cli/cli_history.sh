@@ -58,12 +58,45 @@ row = json.load(open(sys.argv[1]))["runs"][-1]
 assert row["strategy"] == "dp=1" and row["ranks"] == 1, row
 EOF
 
+# --- runs that were predicted with a calibration of this processor count ---
+expect 2 plot error run.db --history
+expect 2 plot timeline --history
+expect 65 plot error
+grep -q 'history has no run' err || complain "an empty plot of the history says: $(cat err)"
+expect 0 history --json
+processor=$(python3 -c 'import json; print(json.load(open("out"))["processor"])')
+printf 'hplan-cost 1\nmachine local\ndate 2026-01-02\nprocessor %s\ncompute cpu none k1 f32 | measured 0.1 1 test | 1:1 2:2\n' "$processor" >own.cost
+sed 's/^processor .*/processor another/' own.cost >other.cost
+for table in own other; do
+  expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=1 --cost $table.cost --out $table.db
+  expect 0 run $table.db --steps 3
+done
+expect 0 history --json
+python3 - out <<'EOF' || complain "what counts: $(head -c 400 out)"
+import json, sys
+h = json.load(open(sys.argv[1]))
+own, other = h["runs"][-2:]
+assert own["counts"] and own["cost"].startswith("own.cost") and not other["counts"], (own, other)
+here = h["here"]
+assert here["measured"]["runs"] == 1 and here["elsewhere"] == 1 and here["uncalibrated"] == 3, here
+error = abs(own["predicted_s"] / own["measured_s"] - 1)
+assert abs(here["measured"]["median_error"] - error) < 1e-12, here
+assert here["measured"]["covered"] == float(own["low_s"] <= own["measured_s"] <= own["high_s"]), here
+EOF
+expect 0 doctor
+grep -qE 'ok +history +1 run: median error' out || complain "doctor: $(grep history out)"
+if command -v gnuplot >/dev/null; then
+  expect 0 plot error
+  grep -q 'as measured' out || complain "plot error draws no history"
+  expect 0 plot error --history -o history.svg
+fi
+
 # --- what leaves no row ---
 expect 0 run plan.db --steps 3 --no-history
 expect 0 run plan.db --steps 2 # only a warm-up and one step
 HPLAN_NO_HISTORY=1 expect 0 run plan.db --steps 3
 expect 65 run plan.db --steps 3 --data no-such-folder
-[ "$(runs)" = 3 ] || complain "$(runs) runs in the history instead of 3"
+[ "$(runs)" = 5 ] || complain "$(runs) runs in the history instead of 5"
 
 # --- a history that is damaged, or cannot be written ---
 head -c 3000 /dev/urandom >"$history"
