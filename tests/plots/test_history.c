@@ -46,8 +46,9 @@ static void every_run_that_counts_is_drawn(void **state) {
     const hp_status status = draw(e, use, 4, &err);
     if (status == HP_EUNAVAIL) skip();
     fixture_ok(status, &err);
-    assert_int_equal(count("xlink:href='#gpPt6'"), 2 * 3 + 1); /* those with error bars are drawn twice */
-    assert_int_equal(count("xlink:href='#gpPt5'"), 2 + 1);
+    assert_int_equal(count("xlink:href='#gpPt6' transform"),
+                     2 * 3 + 1); /* those with error bars are drawn twice */
+    assert_int_equal(count("xlink:href='#gpPt5' transform"), 2 + 1);
     assert_true(count("41 runs") > 0);
     assert_int_equal(draw(e, none, 4, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "calibrat"));

@@ -51,10 +51,11 @@ static void write_db(const char *text) {
     fixture_ok(hp_db_create(path, &db, &err), &err);
     fixture_ok(hp_db_exec(&db, &err, "INSERT INTO meta VALUES('net', ?)", "s", text), &err);
     for (int64_t rank = 1; rank < 4; rank++)
-        fixture_ok(hp_db_exec(&db, &err,
-                              "INSERT INTO candidate VALUES(?,?,?,1,1,0.9,1.2,?,1000000,0,0,0,1,0,?)",
-                              "isids", rank, text, rank, 10.0 * (double)rank, text),
-                   &err);
+        fixture_ok(
+            hp_db_exec(&db, &err,
+                       "INSERT INTO candidate VALUES(?,?,?,1,1,0.9,1.2,?,1000000,0,0,0,1,0,0,0,0,0,0,?)",
+                       "isids", rank, text, rank, 10.0 * (double)rank, text),
+            &err);
     const fixture_run s = {.kind = "sim",
                            .strategy = text,
                            .label = text,
