@@ -4,6 +4,7 @@
  * the host and back (Open MPI's coll/accelerator). */
 #include "costmodels/line.h"
 #include "costmodels/models.h"
+#include "costmodels/speed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,8 +57,8 @@ static transport transport_of(const hp_cost_table *t, const hp_machine *m, hp_wi
     /* copies happen once, around it: its messages are those of the link */
     const hp_wire wire = copies > 0 ? HP_WIRE_ANY : by;
     const double launch = copies > 0 ? 0 : once;
-    const double small = hp_cost_p2p(t, m, wire, same_node, 0).seconds,
-                 whole = hp_cost_p2p(t, m, wire, same_node, bytes).seconds;
+    const double small = hp_quiet_p2p(t, m, wire, same_node, 0).seconds,
+                 whole = hp_quiet_p2p(t, m, wire, same_node, bytes).seconds;
     /* adding streams two operands in and one out */
     const double gamma = 3 / (copies > 0 ? HOST_CORE_BYTES_PER_S : m->device.bytes_per_s);
     const double beta = bytes > 0 ? fmax(0, whole - small) / bytes : 0;
@@ -106,14 +107,19 @@ static double from_row(const hp_cost_table *t, const hp_machine *m, const hp_all
     return row->y[row->n - 1] + fmax(0, modelled(t, m, c, bytes) - modelled(t, m, c, last));
 }
 
-hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, const hp_allreduce_case *c,
+static hp_cost when_quiet(const hp_cost_table *t, const hp_machine *m, const hp_allreduce_case *c,
                           double bytes) {
     if (c->ranks <= 1) return (hp_cost){0, 0, 0, HP_SOURCE_MEASURED};
     const hp_row *row = measured_row(t, m, c);
     if (row) return hp_cost_of_row(row, from_row(t, m, c, row, bytes));
     const double seconds = modelled(t, m, c, bytes);
-    const hp_cost message = hp_cost_p2p(t, m, c->by, c->per_node >= c->ranks, bytes);
+    const hp_cost message = hp_quiet_p2p(t, m, c->by, c->per_node >= c->ranks, bytes);
     const double spread = message.seconds > 0 ? (message.high - message.seconds) / message.seconds : 0;
     return (hp_cost){seconds, seconds * (1 - spread), seconds * (1 + spread),
                      message.source == HP_SOURCE_MEASURED ? HP_SOURCE_GUESS : message.source};
+}
+
+hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, const hp_allreduce_case *c,
+                          double bytes) {
+    return hp_cost_times(when_quiet(t, m, c, bytes), hp_speed_of_copy(&t->speed, m, bytes));
 }

@@ -2,6 +2,7 @@
  * (Hockney 1994) and what the back end adds: a kernel's launch, copies to the host and back. */
 #include "costmodels/line.h"
 #include "costmodels/models.h"
+#include "costmodels/speed.h"
 
 #include <math.h>
 
@@ -52,10 +53,14 @@ static hp_cost over_path(const hp_cost_table *t, const hp_link_class *link, cons
     return hp_cost_add(hp_cost_of_row(path, seconds), over_link(t, link, bytes));
 }
 
-hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes) {
+hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes) {
     const hp_link_class *link = same_node ? &m->intra : &m->inter;
     if (by == HP_WIRE_ANY) return over_link(t, link, bytes);
     const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, hp_backend_names[by - 1]);
     if (row) return from_row(t, link, row, bytes);
     return over_path(t, link, hp_comm_path(t, m, by, same_node, true), same_node, bytes);
+}
+
+hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes) {
+    return hp_cost_times(hp_quiet_p2p(t, m, by, same_node, bytes), hp_speed_of_copy(&t->speed, m, bytes));
 }

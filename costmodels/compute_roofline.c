@@ -3,6 +3,7 @@
  * efficiency. Flops and bytes both matter: a model of flops alone is far off for high-resolution images,
  * where most layers are bound by memory. */
 #include "costmodels/models.h"
+#include "costmodels/speed.h"
 #include "plan/program/work.h"
 
 #include <math.h>
@@ -121,18 +122,27 @@ static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_w
     return false;
 }
 
+static hp_cost of_kernel(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    hp_cost cost;
+    return measured(t, m, w, &cost) || like_another(t, m, w, &cost) ? cost : by_roofline(t, m, w);
+}
+
 /* A kernel plus the passes before it, at the rate at which tensors are quantised. */
 static hp_cost with_passes(const hp_cost_table *t, const hp_machine *m, const hp_work *kernel, double bytes) {
     const hp_work pass = {.key = "infer.quant f32>u8", .bytes = bytes};
-    const hp_cost a = hp_cost_compute(t, m, kernel), b = hp_cost_compute(t, m, &pass);
+    const hp_cost a = of_kernel(t, m, kernel), b = of_kernel(t, m, &pass);
     return (hp_cost){a.seconds + b.seconds, a.low + b.low, a.high + b.high, HP_SOURCE_GUESS};
 }
 
-hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+static hp_cost when_quiet(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     hp_cost cost;
     hp_work kernel;
-    if (hp_work_kernel(w, &kernel) && !measured(t, m, w, &cost)) return with_passes(t, m, &kernel, w->passes);
-    return measured(t, m, w, &cost) || like_another(t, m, w, &cost) ? cost : by_roofline(t, m, w);
+    const bool has_passes = hp_work_kernel(w, &kernel) && !measured(t, m, w, &cost);
+    return has_passes ? with_passes(t, m, &kernel, w->passes) : of_kernel(t, m, w);
+}
+
+hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    return hp_cost_times(when_quiet(t, m, w), hp_speed_of_work(&t->speed, m, w));
 }
 
 static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {

@@ -59,6 +59,7 @@ struct hp_cost_table {
     char processor[128];         /* that was measured, "" where it is not said */
     char driver[64], status[16]; /* for GPUs, else "" */
     const char *origin;
+    hp_speed speed; /* that costs are for */
     int n, capacity;
     hp_row *row;               /* sorted after hp_rows_sort */
     const hp_cost_table *base; /* consulted where this table has no row; NULL */

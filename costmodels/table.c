@@ -33,6 +33,7 @@ hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *dat
     hp_cost_table *t = HP_NEW(arena, hp_cost_table, 1);
     t->arena = arena;
     t->origin = "data sheet";
+    t->speed = hp_speed_quiet();
     snprintf(t->machine, sizeof t->machine, "%s", machine);
     snprintf(t->date, sizeof t->date, "%s", date);
     return t;

@@ -26,6 +26,7 @@
 #include "plan/machine/machine.h"
 #include "plan/program/program.h"
 #include "plan/program/work.h"
+#include "traces/ring.h"
 
 typedef enum hp_source {
     HP_SOURCE_MEASURED,
@@ -43,6 +44,11 @@ typedef struct hp_cost {
 
 typedef struct hp_cost_table hp_cost_table;
 
+/* The slowdown of each class of operation against the quiet machine; 1: as fast. */
+typedef struct hp_speed {
+    double slowdown[HP_SPEED_CLASSES];
+} hp_speed;
+
 /* FILE.cost or NULL: for the local machine the calibrated default ($XDG_CACHE_HOME/hplan/local.cost; for its
  * GPUs local-<device>.cost) if it exists. Missing rows come from the shipped table of known devices, then from
  * the machine's data sheet. Lives in `arena`. Errors: HP_EDATA, HP_EIO. */
@@ -56,6 +62,13 @@ const char *hp_cost_processor(const hp_cost_table *t);
 const char *hp_cost_stand_in(const hp_cost_table *t, const hp_machine *m);
 /* Where calibrate writes the table of a machine at hand ("local") by default. */
 const char *hp_cost_machine_path(const char *machine, char *out, size_t n);
+
+/* Rows say what tasks take on the quiet machine; costs are those at the table's speed: the usual one of its calibration,
+ * unless hp_cost_at gave it another. */
+const hp_speed *hp_cost_speed(const hp_cost_table *t);
+hp_speed hp_speed_quiet(void);
+/* The same table for another speed; shares its rows. Lives in `arena`. */
+hp_cost_table *hp_cost_at(hp_arena *arena, const hp_cost_table *t, const hp_speed *speed);
 
 /* Cost of one compute task alone on its device: measured rows of the key (piecewise linear in the size), else
  * a fitted model of the key's operator, else the machine's roofline. */

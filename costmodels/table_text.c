@@ -2,14 +2,15 @@
  * number and is never skipped.
  *
  *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL
- *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL]
+ *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL] ["speed " ARITH " " L2 " " DRAM NL]
  *            { comment | row }
  *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |"
  *            { " " X ":" Y } NL
  *
- * Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
+ * speed: the slowdowns that costs are for; where the line is missing, the usual ones. Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
  * negative. */
 #include "costmodels/rows.h"
+#include "costmodels/speed.h"
 
 #include <errno.h>
 #include <math.h>
@@ -169,15 +170,33 @@ static hp_status parse_provenance_lines(parser *p, char **rest) {
     return HP_OK;
 }
 
+/* What costs are for: the line, else what was usual. */
+static hp_status parse_speed(const parser *p, const char *line) {
+    hp_cost_table *t = p->table;
+    char text[128], *s = text;
+    if (!*line) {
+        t->speed = hp_speed_usual(t);
+        return HP_OK;
+    }
+    snprintf(text, sizeof text, "%s", line);
+    for (int y = 0; y < HP_SPEED_CLASSES; y++) {
+        HP_TRY(parse_number(p, &s, ' ', &t->speed.slowdown[y]));
+        if (t->speed.slowdown[y] <= 0) return bad(p, "a slowdown must be positive", line);
+    }
+    return HP_OK;
+}
+
 hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,
                         hp_error *err) {
     parser p = {.arena = arena, .where = where, .err = err};
     char *rest = hp_arena_strdup(arena, text);
     HP_TRY(parse_header(&p, &rest));
     HP_TRY(parse_provenance_lines(&p, &rest));
+    const char *speed = optional_line(&p, &rest, "speed");
     for (char *line; (line = next_line(&rest, &p.line)) != NULL;) {
         if (*line && *line != '#') HP_TRY(parse_row(&p, line));
     }
+    HP_TRY(parse_speed(&p, speed));
     *t = p.table;
     return HP_OK;
 }
@@ -202,6 +221,11 @@ hp_status hp_rows_print(FILE *f, const hp_cost_table *t, bool exact, hp_error *e
     if (*t->processor) fprintf(f, "processor %s\n", t->processor);
     if (*t->driver) fprintf(f, "driver %s\n", t->driver);
     if (*t->status) fprintf(f, "status %s\n", t->status);
+    if (exact) {
+        fprintf(f, "speed");
+        for (int y = 0; y < HP_SPEED_CLASSES; y++) fprintf(f, " %.17g", t->speed.slowdown[y]);
+        fputc('\n', f);
+    }
     for (int i = 0; i < t->n; i++) print_row(f, &t->row[i], exact);
     return ferror(f) ? hp_fail(err, HP_EIO, "writing a cost table failed: %s", strerror(errno)) : HP_OK;
 }

@@ -39,6 +39,7 @@ typedef enum hp_yardstick {
     HP_YARDSTICKS
 } hp_yardstick;
 extern const char *const hp_yardstick_names[HP_YARDSTICKS];
+enum { HP_SPEED_CLASSES = HP_YARD_DRAM + 1 }; /* arith, l2, dram: of what compute tasks consist */
 static inline hp_counter hp_yardstick_counter(hp_yardstick y) {
     return (hp_counter)(HP_COUNTER_YARD_ARITH + (int)y);
 }

@@ -10,26 +10,7 @@
 #define HP_COMPARE_SPEED_H
 
 #include "traces/check/compare.h"
-
-enum { HP_SPEED_CLASSES = HP_YARD_DRAM + 1 }; /* arith, l2, dram: of what compute tasks consist */
-
-/* The yardsticks of a run, after the steps that a trace holds. */
-typedef struct hp_run_speed {
-    int n[HP_SPEED_CLASSES]; /* steps after which a yardstick was sampled */
-    double seconds
-        [HP_SPEED_CLASSES]; /* mean over those steps; NaN: none. Steps are equal amounts of work, so that what
-                                         lies between them is sampled evenly over the work, as tasks are */
-    double error[HP_SPEED_CLASSES]; /* relative standard error of that mean; NaN: fewer than 2 */
-    double availability; /* processor time of the ranks over the time of their steps; NaN: not recorded */
-} hp_run_speed;
-
-/* `t` without its warm-up step. Errors: HP_EDATA. */
-hp_status hp_run_speed_read(hp_arena *arena, hp_db *db, const hp_trace *t, hp_run_speed *out, hp_error *err);
-
-/* The best linear estimate of a slowdown (Robinson 1991, "That BLUP is a good thing"): what was seen with the relative
- * standard error `error`, drawn towards the usual one, around which runs vary by the relative deviation `spread`. An
- * unknown error counts as large as the spread; without a spread what was seen stays. */
-double hp_speed_shrink(double seen, double error, double usual, double spread);
+#include "traces/run_speed.h"
 
 /* Slowdowns by task of the predicting trace (index into hp_trace.task). */
 typedef struct hp_task_speed {
