@@ -121,11 +121,15 @@ class Row:
     def error(self, measured):
         return self.p["step_s"] / statistics.median(measured) - 1 if measured else math.nan
 
-    def inside(self, measured):
-        return [self.p["step_low_s"] <= m <= self.p["step_high_s"] for m in measured]
+    def inside(self):
+        """Of the raw medians."""
+        return [self.p["step_low_s"] <= m <= self.p["step_high_s"] for m in self.raw]
 
-    def half_width(self):
-        return (self.p["step_high_s"] - self.p["step_low_s"]) / 2 / self.p["step_s"]
+    def inside_equal(self):
+        return [self.p["equal_low_s"] <= m <= self.p["equal_high_s"] for m in self.equal]
+
+    def half_width(self, name):
+        return (self.p[f"{name}_high_s"] - self.p[f"{name}_low_s"]) / 2 / self.p["step_s"]
 
     def log_variance(self):
         return statistics.variance(math.log(m) for m in self.raw) if len(self.raw) > 1 else math.nan
@@ -144,11 +148,11 @@ def show_table(rows):
         p, c = row.p, row.c
         interval = f"{1e3 * p['step_low_s']:.4g}-{1e3 * p['step_high_s']:.4g}"
         equal = f"{1e3 * statistics.median(row.equal):9.4g}" if row.equal else f"{'-':>9}"
-        inside = row.inside(row.equal or row.raw)
+        inside = f"{sum(row.inside())}/{len(row.raw)}" + (f" {sum(row.inside_equal())}/{len(row.equal)}" if row.equal else "")
         print(f"{c['net']:16}{c['image']:6}{c['batch']:6} {p['strategy'][:49]:50}{c['mode']:>6}{1e3 * p['step_s']:11.4g}"
               f"{interval:>18}{1e3 * statistics.median(row.raw):9.4g}{equal}{judge.percent(row.error(row.raw), True):>8}"
-              f"{judge.percent(row.error(row.equal), True):>8}  {sum(inside)}/{len(inside)}")
-    print("milliseconds; errors in %, + is predicted slower than measured\n")
+              f"{judge.percent(row.error(row.equal), True):>8}  {inside}")
+    print("milliseconds; errors in %, + is predicted slower than measured; inside: raw medians, and those at equal speed\n")
 
 
 def show_errors(name, rows, measured, judged):
@@ -166,8 +170,7 @@ def show_errors(name, rows, measured, judged):
     print(f"    their mean with sign: {judge.percent(statistics.mean(signed), True)} %")
 
 
-def show_coverage(name, rows, measured):
-    inside = [hit for row in rows for hit in row.inside(measured(row))]
+def show_coverage(name, inside):
     if inside:
         print(judge.verdict(f"90 % intervals cover {name}, of {len(inside)} medians", statistics.mean(inside), *COVERED))
 
@@ -186,12 +189,13 @@ def report(book):
           f"{sum(r['elapsed_s'] for r in book.rows('calibrated')):.0f} s in {len(book.rows('calibrated'))} parts")
     show_errors("at equal speed", rows, lambda row: row.equal, True)
     show_errors("raw", rows, lambda row: row.raw, False)
-    show_coverage("medians at equal speed", rows, lambda row: row.equal)
-    show_coverage("raw medians", rows, lambda row: row.raw)
-    width, spread = statistics.median(row.half_width() for row in rows), spread_between_rounds(rows)
-    print(judge.verdict("median half-width", width, -math.inf, HALF_WIDTH))
-    print(judge.verdict("median half-width over the spread between rounds", width / spread, -math.inf, OF_SPREAD, ""))
-    print(f"    that spread: {judge.percent(spread)} %")
+    show_coverage("medians at equal speed", [hit for row in rows for hit in row.inside_equal()])
+    width = statistics.median(row.half_width("equal") for row in rows)
+    print(judge.verdict("median half-width at equal speed", width, -math.inf, HALF_WIDTH))
+    show_coverage("raw medians", [hit for row in rows for hit in row.inside()])
+    raw, spread = statistics.median(row.half_width("step") for row in rows), spread_between_rounds(rows)
+    print(judge.verdict("median half-width, raw, over the spread between rounds", raw / spread, -math.inf, OF_SPREAD, ""))
+    print(f"    half-width {judge.percent(raw)} %, spread {judge.percent(spread)} %")
     for r in book.rows("failed") + book.rows("failed_run"):
         print(f"  FAILED: {configurations[r['config']]}: {r['what']}")
 

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shlex
 import sqlite3
 import statistics
@@ -80,7 +81,7 @@ class Hplan:
     def predict(self, problem, strategy, plan):
         """The candidate of one strategy, None where it is not legal; its program is written to `plan`."""
         found = self.search(problem, "--strategy", strategy, "--out", plan)["candidates"]
-        return found[0] if found else None
+        return {**found[0], **without_drift(found[0], plan)} if found else None
 
     def measure(self, plan, mode, steps, expected_s):
         """Figures of one run that leaves nothing behind: no history, no ledger."""
@@ -118,6 +119,23 @@ class Hplan:
 def problem_words(problem):
     return ["--net", problem["net"], "--image", problem["image"], "--batch", problem["batch"], "--mode",
             problem.get("mode", "train")]
+
+
+def without_drift(candidate, plan):
+    """The interval at equal machine speed: that of the prediction without its part for how the speed moves from run to
+    run, the mean `spread` of the cost table's yardsticks for as many ranks, or the next smaller number of them."""
+    spreads = {}
+    with contextlib.closing(sqlite3.connect(f"file:{plan}?mode=ro", uri=True)) as db:
+        body = db.execute("SELECT body FROM cost ORDER BY part LIMIT 1").fetchone()
+    for line in body[0].splitlines() if body else []:
+        fields = re.match(r"yardstick cpu (arith|l2|dram) r(\d+) \|.*\| .*spread:(\S+)", line)
+        if fields and int(fields[2]) <= candidate["gpus"]:
+            spreads.setdefault(fields[1], {})[int(fields[2])] = float(fields[3])
+    drift = statistics.mean(by_ranks[max(by_ranks)] for by_ranks in spreads.values()) if spreads else 0
+    low, high, step = (candidate[k] for k in ("step_low_s", "step_high_s", "step_s"))
+    half = math.log(high / low) / 2
+    half = math.sqrt(max(half ** 2 - (1.645 * drift) ** 2, 0))
+    return {"drift": drift, "equal_low_s": step * math.exp(-half), "equal_high_s": step * math.exp(half)}
 
 
 def counters(trace):
