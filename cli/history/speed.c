@@ -1,7 +1,7 @@
 /* speed.c - yardsticks of a run against those of the cost table. */
 #include "cli/history/speed.h"
 
-#include "costmodels/rows.h"
+#include "costmodels/speed.h"
 #include "costmodels/stored.h"
 #include "plan/program/work.h"
 
@@ -28,25 +28,14 @@ static int computing_ranks(const hp_plan *plan) {
     return ranks < cores ? ranks : cores;
 }
 
-/* The yardstick's row for so many ranks, else for the nearest number below. */
-static const hp_row *find_row(const hp_cost_table *t, const char *class, hp_yardstick y, int ranks) {
-    char key[64];
-    const hp_row *row = NULL;
-    for (int r = ranks; r > 0 && !row; r--) {
-        snprintf(key, sizeof key, "%s r%d", hp_yardstick_names[y], r);
-        row = hp_rows_find(t, HP_ROW_YARDSTICK, class, key);
-    }
-    return row && row->n > HP_YARDSTICK_SPREAD && row->y[HP_YARDSTICK_QUIET] > 0 ? row : NULL;
-}
-
 static void set_classes(const hp_plan *plan, const hp_cost_table *table, const hp_run_speed *seen,
                         run_speed *out) {
     const int ranks = computing_ranks(plan);
     for (int y = 0; y < HP_SPEED_CLASSES; y++) {
-        const hp_row *row = find_row(table, plan->machine.device.name, (hp_yardstick)y, ranks);
+        const hp_row *row = hp_yardstick_row(table, plan->machine.device.name, (hp_yardstick)y, ranks);
         if (!row || !seen->n[y]) continue;
         const double quiet_s = row->y[HP_YARDSTICK_QUIET], usual = row->y[HP_YARDSTICK_MEAN] / quiet_s;
-        out->usual[y] = usual;
+        out->predicted_for[y] = hp_cost_speed(table)->slowdown[y];
         out->slowdown[y] =
             hp_speed_shrink(seen->seconds[y] / quiet_s, seen->error[y], usual, row->y[HP_YARDSTICK_SPREAD]);
     }
@@ -54,33 +43,16 @@ static void set_classes(const hp_plan *plan, const hp_cost_table *table, const h
 
 /* --- tasks --- */
 
-/* What part of a task's time each class of operations takes, at the machine's peak rates (Williams et al. 2009); small
- * working sets come from the second-level cache. */
-static void mix_of(const hp_machine *m, const hp_work *w, double mix[HP_SPEED_CLASSES]) {
-    enum { L2_BYTES = 1 << 20 };
-    const double compute = w->flops / m->device.flops_per_s, move = w->bytes / m->device.bytes_per_s;
-    const double arith = compute + move > 0 ? compute / (compute + move) : 0;
-    mix[HP_YARD_ARITH] = arith;
-    mix[HP_YARD_L2] = w->bytes <= L2_BYTES ? 1 - arith : 0;
-    mix[HP_YARD_DRAM] = w->bytes <= L2_BYTES ? 0 : 1 - arith;
-}
-
-/* The mean of what is known of the classes. */
-static double mix_slowdown(const double mix[HP_SPEED_CLASSES], const double slowdown[HP_SPEED_CLASSES]) {
-    double sum = 0, weight = 0, all = 0;
-    int known = 0;
-    for (int y = 0; y < HP_SPEED_CLASSES; y++) {
-        if (isnan(slowdown[y])) continue;
-        sum += mix[y] * slowdown[y], weight += mix[y];
-        all += slowdown[y], known++;
-    }
-    return weight > 1e-6 ? sum / weight : all / known;
-}
-
 /* More ranks than cores take turns: that much absence is the plan's. */
 static double expected_availability(const hp_plan *plan) {
     const int ranks = ranks_of_node(plan), cores = cores_of(&plan->machine);
     return ranks > cores ? (double)cores / ranks : 1;
+}
+
+/* Messages and collectives are copies between ranks. */
+static hp_work work_of(const hp_plan *plan, const hp_trace_task *t) {
+    if (t->queue != HP_QUEUE_COMPUTE) return (hp_work){.bytes = (double)t->bytes};
+    return hp_task_work(plan->program, plan->graph, &plan->program->role[t->role], t->task);
 }
 
 static hp_task_speed speed_of_tasks(hp_arena *arena, const hp_plan *plan, const hp_trace *a,
@@ -89,11 +61,10 @@ static hp_task_speed speed_of_tasks(hp_arena *arena, const hp_plan *plan, const 
     const double absent = isnan(s->availability) ? 1 : fmin(1, s->availability / expected_availability(plan));
     for (int i = 0; i < a->n_task; i++) {
         double mix[HP_SPEED_CLASSES];
-        const hp_role *role = &plan->program->role[a->task[i].role];
-        const hp_work w = hp_task_work(plan->program, plan->graph, role, a->task[i].task);
-        mix_of(&plan->machine, &w, mix);
-        run[i] = mix_slowdown(mix, s->slowdown) / absent;
-        predicted[i] = mix_slowdown(mix, s->usual);
+        const hp_work w = work_of(plan, &a->task[i]);
+        hp_work_mix(&plan->machine, &w, mix);
+        run[i] = hp_mix_slowdown(mix, s->slowdown) / absent;
+        predicted[i] = hp_mix_slowdown(mix, s->predicted_for);
     }
     return (hp_task_speed){run, predicted};
 }
@@ -110,7 +81,7 @@ static bool is_of_plan(const hp_plan *plan, const hp_trace *a) {
 
 run_speed run_speed_unknown(void) {
     run_speed s = {.availability = NAN, .split = hp_speed_unknown()};
-    for (int y = 0; y < HP_SPEED_CLASSES; y++) s.slowdown[y] = s.usual[y] = NAN;
+    for (int y = 0; y < HP_SPEED_CLASSES; y++) s.slowdown[y] = s.predicted_for[y] = NAN;
     return s;
 }
 

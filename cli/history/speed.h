@@ -8,9 +8,9 @@
 #include "traces/check/compare_speed.h"
 
 typedef struct run_speed {
-    double slowdown[HP_SPEED_CLASSES]; /* of the run against the quiet machine; NaN: not known */
-    double usual[HP_SPEED_CLASSES];    /* that which the prediction was made for */
-    double availability;               /* share of the steps in which ranks had a processor; NaN */
+    double slowdown[HP_SPEED_CLASSES];      /* of the run against the quiet machine; NaN: not known */
+    double predicted_for[HP_SPEED_CLASSES]; /* that of the cost table */
+    double availability;                    /* share of the steps in which ranks had a processor; NaN */
     hp_speed_split split;
 } run_speed;
 
