@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/commands/local_gpu.h"
 #include "cli/history/line.h"
+#include "cli/options/simulate.h"
 #include "costmodels/table.h"
 #include "plan/base/host.h"
 #include "plan/base/units.h"
@@ -234,8 +235,20 @@ static void probe_data(finding *f, json_t *facts) {
     json_object_set_new(facts, "fashion_mnist", json_boolean(found));
 }
 
+static void say_calibration(finding *f, const hp_cost_table *t, const char *path, double days) {
+    const simulate_costs c = simulate_costs_of(t);
+    const hp_speed quiet = hp_speed_quiet();
+    char text[PATH_MAX + 200], speed[80] = "";
+    if (c.has_speed)
+        snprintf(speed, sizeof speed, ", usual speed %.2fx the time of the quiet machine",
+                 simulate_mean_slowdown(hp_cost_speed(t), &quiet));
+    snprintf(text, sizeof text, "%.0f days old%s%s, %s", days,
+             c.measured && !c.here ? ", of ANOTHER processor" : "", speed, path);
+    say(f, !c.measured || c.here, text);
+}
+
 static void probe_calibration(finding *f, json_t *facts) {
-    char path[PATH_MAX], text[PATH_MAX + 64];
+    char path[PATH_MAX];
     struct stat st;
     hp_cost_machine_path(hp_devices[HP_DEVICE_CPU].machine, path, sizeof path);
     if (stat(path, &st)) {
@@ -245,9 +258,19 @@ static void probe_calibration(finding *f, json_t *facts) {
         return;
     }
     const double age_s = difftime(time(NULL), st.st_mtime);
-    snprintf(text, sizeof text, "%.0f days old, %s", age_s / 86400, path);
-    say(f, true, text);
     json_object_set_new(facts, "calibration_age_s", json_real(age_s));
+    hp_error err;
+    hp_machine m;
+    hp_cost_table *t = NULL;
+    hp_arena *arena = hp_arena_new();
+    hp_status status = hp_machine_load(hp_devices[HP_DEVICE_CPU].machine, &m, &err);
+    if (status == HP_OK) status = hp_cost_load(arena, path, &m, &t, &err);
+    if (status == HP_OK)
+        say_calibration(f, t, path, age_s / 86400);
+    else
+        say(f, false, err.text);
+    if (!f->ok) advise(f, "hplan calibrate");
+    hp_arena_free(arena);
 }
 
 static void probe_history(finding *f, json_t *facts) {

@@ -10,7 +10,7 @@
 enum { LAUNCH_OPTIONS = 64 };
 
 typedef struct cli_launch {
-    const char *plan;    /* plan.db */
+    const char *plan;    /* plan.db; NULL: the options say everything */
     const char *scratch; /* folder of the ring files */
     int ranks, threads;
     const char *launcher; /* "mpirun", "srun", "none"; NULL: none for one rank, srun inside a Slurm

@@ -116,9 +116,11 @@ hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *
         launch_command_free(c);
         return HP_EUNAVAIL;
     }
-    word(c, "%s", l->plan);
-    word(c, "--rings=%s", l->scratch);
-    word(c, "--threads=%d", l->threads);
+    if (l->plan) {
+        word(c, "%s", l->plan);
+        word(c, "--rings=%s", l->scratch);
+        word(c, "--threads=%d", l->threads);
+    }
     for (int i = 0; i < l->n_option; i++) word(c, "%s", l->option[i]);
     return HP_OK;
 }

@@ -14,7 +14,7 @@ typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
         *seed, *out, *rules, *memory, *prec, *onnx, *float_layers;
     const char *memory_limit, *jitter, *straggler;
-    bool all, no_fold, json;
+    bool all, no_fold, json, check_speed;
 } simulate_options;
 
 /* Options as values. */
@@ -28,6 +28,8 @@ typedef struct simulate_setup {
     uint64_t seed;
     hp_machine machine;
     hp_cost_table *table;
+    bool checked;                     /* --check-speed: the table predicts for the speed now */
+    hp_speed now, usual;              /* then: that, and that of the calibration */
     hp_graph *trained;                /* as built or imported */
     const char *model, *float_layers; /* see hp_plan */
     hp_graph *graph;                  /* of the precision at hand: simulate_precision */
@@ -67,6 +69,20 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
 
 /* The part of it that settles counts, machine and device. */
 hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err);
+
+/* The part of it that settles at which speed of the machine the cost table predicts. Errors: HP_EUSAGE, HP_EUNAVAIL. */
+hp_status simulate_choose_speed(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err);
+
+/* What there is to say of a cost table beside its origin. */
+typedef struct simulate_costs {
+    int days;       /* of age; -1: nothing of it was measured */
+    bool measured;  /* on a processor that it names */
+    bool here;      /* which is this one */
+    bool has_speed; /* it says how fast the machine was */
+} simulate_costs;
+simulate_costs simulate_costs_of(const hp_cost_table *t);
+/* Slowdown of one speed against another, the mean over classes. */
+double simulate_mean_slowdown(const hp_speed *s, const hp_speed *against);
 
 /* Adds a note, of printf's words. */
 void simulate_note(simulate_setup *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -34,7 +34,8 @@ enum option_key {
     KEY_MEMORY,
     KEY_RULES,
     KEY_ONNX,
-    KEY_MEASURE
+    KEY_MEASURE,
+    KEY_CHECK_SPEED
 };
 
 static const struct argp_option option_list[] = {
@@ -47,6 +48,8 @@ static const struct argp_option option_list[] = {
     {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
     {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
+    {"check-speed", KEY_CHECK_SPEED, NULL, 0, "predict for the speed that this machine has now: takes 2 s",
+     2},
     {"device", KEY_DEVICE, HP_DEVICE_NAMES, 0, "what will run the plan (cuda on machines of GPUs, else cpu)",
      2},
     {"prec", KEY_PREC, "LIST", 0,
@@ -148,6 +151,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     switch (key) {
     case KEY_ALL:
         o->all = true;
+        return 0;
+    case KEY_CHECK_SPEED:
+        o->check_speed = true;
         return 0;
     case KEY_NO_FOLD:
         o->no_fold = true;
@@ -331,18 +337,6 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     return HP_OK;
 }
 
-/* A home folder that several machines share has one table for all of them. */
-static void note_processor(const simulate_setup *s) {
-    char here[128], plain[2][128];
-    const char *measured = hp_cost_processor(s->table);
-    if (!s->machine.device.is_cpu || !hp_device_of_machine(s->machine.name) || !*measured) return;
-    hp_host_processor(here, sizeof here);
-    if (strcmp(here, measured) != 0)
-        fprintf(stderr, "hplan: note: %s was measured on %s, this is %s: hplan calibrate\n",
-                hp_cost_origin(s->table), cli_plain(measured, plain[0], sizeof plain[0]),
-                cli_plain(here, plain[1], sizeof plain[1]));
-}
-
 hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
     *s = (simulate_setup){0};
     HP_TRY(parse_values(o, s, err));
@@ -354,9 +348,7 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
     s->float_layers = o->float_layers;
     HP_TRY(simulate_precision(arena, s, s->prec[0], err));
     HP_TRY(hp_cost_load(arena, o->cost, &s->machine, &s->table, err));
-    s->eval.table = s->table;
-    note_processor(s);
-    return HP_OK;
+    return simulate_choose_speed(arena, o, s, err);
 }
 
 hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int64_t batch) {

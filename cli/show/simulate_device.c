@@ -1,5 +1,6 @@
 /* simulate_device.c - on what and in which precision a simulation is: said above every table, with what was assumed of
  * the machine, and how much faster the selected plan would be in a lower precision that its devices have. */
+#include "cli/history/speed.h"
 #include "cli/options/simulate.h"
 
 #include "plan/base/text.h"
@@ -55,12 +56,34 @@ static void print_gains(const simulate_found *f) {
     }
 }
 
+/* ", 1 day old, of this processor, at usual speed (1.2x the time of the quiet machine); --check-speed: at the speed now" */
+static void print_costs(const simulate_setup *s) {
+    const simulate_costs c = simulate_costs_of(s->table);
+    char ratio[32];
+    printf("costs: %s", hp_cost_origin(s->table));
+    if (c.days >= 0) printf(", %d day%s old", c.days, c.days == 1 ? "" : "s");
+    if (c.measured && hp_device_of_machine(s->machine.name))
+        printf(", of %s processor", c.here ? "this" : "ANOTHER");
+    if (!c.has_speed || !s->machine.device.is_cpu) return;
+    const hp_speed quiet = hp_speed_quiet();
+    printf(", at %s speed (%.2fx the time of the quiet machine)", s->checked ? "present" : "usual",
+           simulate_mean_slowdown(hp_cost_speed(s->table), &quiet));
+    if (!s->checked) return;
+    const double now = simulate_mean_slowdown(&s->now, &s->usual);
+    printf(": now %s %s when it was calibrated (", run_speed_ratio(now, ratio), run_speed_than(now));
+    for (int y = 0; y < HP_SPEED_CLASSES; y++)
+        printf("%s%s %+.0f%%", y ? ", " : "", hp_yardstick_names[y],
+               100 * (s->now.slowdown[y] / s->usual.slowdown[y] - 1));
+    printf(")");
+}
+
 void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
     char name[64], text[256];
     const hp_machine *m = &s->machine;
     const char *kin = hp_cost_stand_in(s->table, m);
-    printf("machine %s: %d x %d %s; costs: %s", cli_plain(m->name, name, sizeof name), m->nodes,
-           m->devices_per_node, m->device.name, hp_cost_origin(s->table));
+    printf("machine %s: %d x %d %s; ", cli_plain(m->name, name, sizeof name), m->nodes, m->devices_per_node,
+           m->device.name);
+    print_costs(s);
     if (kin) printf(", no rows for %s: those of %s assumed, scaled by data-sheet rates", m->device.name, kin);
     printf("; seed %llu\n", (unsigned long long)s->seed);
     if (*m->assumed) printf("assumed: %s\n", cli_plain(m->assumed, text, sizeof text));
@@ -71,6 +94,24 @@ void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
 }
 
 /* --- JSON --- */
+
+static json_t *speed_json(const hp_speed *s) {
+    json_t *o = json_object();
+    for (int y = 0; y < HP_SPEED_CLASSES; y++)
+        json_object_set_new(o, hp_yardstick_names[y], json_real(s->slowdown[y]));
+    return o;
+}
+
+/* age_days, processor: null where nothing was measured; speed, speed_now: slowdowns against the quiet machine. */
+static json_t *costs_json(const simulate_setup *s) {
+    const simulate_costs c = simulate_costs_of(s->table);
+    return json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "origin", hp_cost_origin(s->table), "age_days",
+                     c.days >= 0 ? json_integer(c.days) : json_null(), "processor",
+                     c.measured ? json_string(hp_cost_processor(s->table)) : json_null(), "this_processor",
+                     (int)c.here, "speed",
+                     c.has_speed ? speed_json(s->checked ? &s->usual : hp_cost_speed(s->table)) : json_null(),
+                     "speed_now", s->checked ? speed_json(&s->now) : json_null());
+}
 
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o) {
     json_t *notes = json_array(), *gains = json_object();
@@ -85,5 +126,6 @@ void simulate_json_device(const simulate_setup *s, const simulate_found *f, json
     json_object_set_new(o, "prec", json_string(precs));
     json_object_set_new(o, "gains", gains);
     json_object_set_new(o, "costs", json_string(hp_cost_origin(s->table)));
+    json_object_set_new(o, "cost_table", costs_json(s));
     json_object_set_new(o, "notes", notes);
 }

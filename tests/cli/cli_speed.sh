@@ -15,6 +15,7 @@ yardstick cpu arith r2 | measured 0.1 100 test | quiet:5e-05 mean:6e-05 spread:0
 yardstick cpu dram r2 | measured 0.1 100 test | quiet:4e-05 mean:4.8e-05 spread:0
 yardstick cpu l2 r2 | measured 0.1 100 test | quiet:3e-05 mean:3.6e-05 spread:0
 END
+grep -v '^yardstick' speed.cost >own.cost
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=2 --cost speed.cost --out plan.db
 expect 0 run plan.db --steps 6
 
@@ -98,5 +99,61 @@ grep -qE 'at equal|machine was' out && complain "a speed without yardsticks: $(c
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=2 --out bare.db
 expect 0 run bare.db --steps 4 --trace bare-run.db --json
 tail -1 out | grep -q '"speed":null' || complain "a speed without yardsticks in the table: $(tail -1 out)"
+
+# --- simulate --check-speed: predictions for the speed now, which an executor of the test's says ---
+mkdir bin
+cp "$HPLAN" bin/hplan
+cat >bin/hplan-exec <<'END'
+#!/bin/bash
+# 1.5 times the quiet times of speed.cost, with a processor for 75% of the time: twice as slow
+[[ " $* " == *" --check-speed "* ]] || exit 70
+[ "${OMPI_COMM_WORLD_RANK:-0}" = 0 ] || exit 0
+echo '{"schema":1,"ranks":2,"yardsticks":{"arith":{"mean_s":7.5e-5},"l2":{"mean_s":4.5e-5},"dram":{"mean_s":6e-5}},"availability":0.75}'
+END
+chmod +x bin/hplan-exec
+real=$HPLAN
+processor=$("$real" history --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["processor"])')
+sed -e "s/^date .*/&\nprocessor $processor/" speed.cost >here.cost
+sed -e 's/ r2 / r1 /' here.cost >one.cost
+plan="simulate --net cnn --image 28 --classes 10 --machine local --batch 8"
+HPLAN=$scratch/bin/hplan
+# shellcheck disable=SC2086 # words
+for case in "one dp=1" "here dp=2"; do
+  read -r table strategy <<<"$case"
+  expect 0 $plan --strategy $strategy --cost $table.cost --json --out usual.db
+  cp out usual.json
+  expect 0 $plan --strategy $strategy --cost $table.cost --check-speed --json --out now.db
+  python3 - usual.json out <<'END' || complain "--check-speed of $case: $(head -c 300 out)"
+import json, sys
+usual, now = (json.load(open(f)) for f in sys.argv[1:])
+assert all(abs(v - 2) < 1e-9 for v in now["cost_table"]["speed_now"].values()), now["cost_table"]
+assert all(abs(v - 1.2) < 1e-9 for v in now["cost_table"]["speed"].values()), now["cost_table"]
+assert usual["cost_table"]["speed_now"] is None and usual["cost_table"]["this_processor"], usual["cost_table"]
+assert usual["cost_table"]["age_days"] > 100, usual["cost_table"]
+ratio = now["candidates"][0]["step_s"] / usual["candidates"][0]["step_s"]
+assert abs(ratio / (2 / 1.2) - 1) < 0.02, ratio
+END
+done
+# shellcheck disable=SC2086
+expect 0 $plan --strategy dp=2 --cost here.cost --check-speed --out now.db
+grep -q 'of this processor, at present speed (2.00x the time of the quiet machine): now 67% slower than when it was calibrated (arith +67%, l2 +67%, dram +67%)' out ||
+  complain "simulate --check-speed says: $(head -1 out)"
+# shellcheck disable=SC2086
+expect 69 $plan --strategy dp=1 --cost here.cost --check-speed # of two ranks at a time only
+grep -q 'no yardstick arith of 1 rank' err || complain "a table without that yardstick: $(cat err)"
+# shellcheck disable=SC2086
+expect 69 $plan --strategy dp=2 --cost own.cost --check-speed
+expect 2 simulate --net cnn --image 28 --machine thesis-a100 --gpus 2 --check-speed
+HPLAN=$real
+# shellcheck disable=SC2086
+expect 0 $plan --strategy dp=2 --cost here.cost
+grep -q 'of this processor, at usual speed (1.20x the time of the quiet machine)' out || complain "simulate says: $(head -1 out)"
+# what was predicted for the speed now is held against the run at that speed
+expect 0 run now.db --steps 6
+pretend 2 2 2 1
+expect 0 compare run.db --json
+python3 -c '
+import json; s = json.load(open("out"))["speed"]
+assert abs(s["predicted_for"] - 2) < 1e-9 and abs(s["usual"] - 1) < 1e-9, s' || complain "a plan for the speed now: $(head -c 300 out)"
 
 conclude "the speed of the machine and the error of the model are told apart"
