@@ -39,11 +39,12 @@ hp_folder(exec/device/null SEES exec/device)
 hp_folder(exec/device/ref SEES exec/device/infer exec/device/kernels)
 hp_folder(exec/device/cpu SEES exec/device/infer exec/device/kernels)
 hp_folder(exec/interp SEES exec/device traces)
-hp_folder(exec/run EXCEPT main.c SEES exec/interp exec/device/cpu exec/data/slide exec/data/weights exec/quant
+hp_folder(exec/yardstick EXCEPT isa_loops.c SEES exec/interp exec/device/kernels plan/machine plan/memory)
+hp_folder(exec/run EXCEPT main.c SEES exec/yardstick exec/device/cpu exec/data/slide exec/data/weights exec/quant
           plan/store plan/machine LINK MPI::MPI_C PkgConfig::HWLOC)
 hp_archive(exec FOLDERS exec/base exec/comm exec/data/image exec/data/weights exec/data/output exec/data/dataset
            exec/data/slide exec/quant exec/device exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
-           exec/device/infer exec/interp exec/run
+           exec/device/infer exec/interp exec/yardstick exec/run
            LINK hp_lib_plan hp_lib_traces MPI::MPI_C PkgConfig::IMAGES ${DNNL_LIBRARY})
 if(OPENSLIDE_FOUND)
   target_link_libraries(hp_lib_exec PRIVATE PkgConfig::OPENSLIDE)
@@ -51,10 +52,14 @@ endif()
 
 # kernels, compiled once per instruction set and chosen at start
 function(hp_kernels name)
-  cmake_parse_arguments(F "" "" "SOURCES;DEFINE;FLAGS" ${ARGN})
-  list(TRANSFORM F_SOURCES PREPEND exec/device/kernels/)
+  cmake_parse_arguments(F "" "FOLDER" "SOURCES;DEFINE;FLAGS" ${ARGN})
+  if(NOT F_FOLDER)
+    set(F_FOLDER exec/device/kernels)
+  endif()
+  string(REPLACE / _ view ${F_FOLDER})
+  list(TRANSFORM F_SOURCES PREPEND ${F_FOLDER}/)
   add_library(hp_kernels_${name} OBJECT ${F_SOURCES})
-  target_link_libraries(hp_kernels_${name} PRIVATE view_exec_device_kernels)
+  target_link_libraries(hp_kernels_${name} PRIVATE view_${view})
   target_compile_definitions(hp_kernels_${name} PRIVATE ${F_DEFINE})
   target_compile_options(hp_kernels_${name} PRIVATE -O3 -fno-math-errno -fno-trapping-math ${F_FLAGS})
   target_sources(hp_lib_exec PRIVATE $<TARGET_OBJECTS:hp_kernels_${name}>)
@@ -65,9 +70,14 @@ set(isa_avx2 -mavx2 -mfma -mf16c)
 set(isa_avx512 ${avx512})
 set(isa_vnni ${avx512} -mavx512vnni)
 set(isa_bf16 ${avx512} -mavx512vnni -mavx512bf16)
+set(lanes_base 4)
+set(lanes_avx2 8)
+set(lanes_avx512 16)
 foreach(isa base avx2 avx512)
   hp_kernels(${isa} SOURCES kernels_f32.c DEFINE HP_ISA=${isa} FLAGS ${isa_${isa}})
   # inference computes the same bytes on every instruction set, and in float64 for the reference
+  hp_kernels(yard_${isa} FOLDER exec/yardstick SOURCES isa_loops.c DEFINE HP_ISA=${isa} HP_LANES=${lanes_${isa}}
+             FLAGS ${isa_${isa}} -ffp-contract=fast)
   hp_kernels(loops_${isa} SOURCES kernels_loops.c DEFINE HP_ISA=${isa} FLAGS ${isa_${isa}} -ffp-contract=off)
 endforeach()
 hp_kernels(loops_f64 SOURCES kernels_loops.c DEFINE HP_ISA=f64 HP_REAL_F64 FLAGS -ffp-contract=off)

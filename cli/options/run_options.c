@@ -58,6 +58,7 @@ static const row ROWS[] = {
     {"deterministic", NULL, "same plan, same bits: always so in this version", PASS, 0, false},
     {"no-bind", NULL, "ranks may use all cores: for a machine that other work shares", PASS, 0, false},
     {"no-ipc", NULL, "messages between GPUs of one node go by way of the host", PASS, 0, false},
+    {"no-yardsticks", NULL, "do not sample the machine's speed between steps", PASS, 0, false},
     {"deadline", "S", "give up after waiting S seconds for another rank", PASS, 0, true},
     {"fit-here", NULL, "shrink the plan to this machine (not in this version)", LATER, 0, false},
     {"checkpoint", "DIR", "write checkpoints (not in this version)", LATER, 0, false},

@@ -8,13 +8,15 @@
 #include "exec/run/calibrate.h"
 #include "exec/run/infer_job.h"
 #include "exec/run/tuning.h"
+#include "plan/base/clock.h"
 #include "plan/base/new_file.h"
 #include "plan/machine/placement.h"
 
 #include <string.h>
 
-/* Limits on recorded spans and samples per rank: 24 bytes each, at most 24 MiB of spans. */
-enum { MOST_SPANS = 1 << 20, MOST_SAMPLES = 1 << 18 };
+/* Limits on recorded spans and samples per rank: 24 bytes each, at most 24 MiB of spans and 12 MiB of samples. After a
+ * step come at most some fifteen rounds of yardsticks. */
+enum { MOST_SPANS = 1 << 20, MOST_SAMPLES = 1 << 19, SAMPLES_PER_STEP = 52 };
 
 static hp_status read_plan(hp_job *j, hp_error *err) {
     hp_db db = {0};
@@ -112,7 +114,7 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
     snprintf(path, sizeof path, "%s/rank-%d.ring", dir, j->comm->rank);
     int64_t spans = (j->steps + 1) * j->plan.program->role[j->role].n_task;
     if (j->eval.loader) spans += (hp_loader_steps(j->eval.loader) + 1) * j->eval.role->n_task;
-    const int64_t samples = 4 * (j->steps + 8);
+    const int64_t samples = SAMPLES_PER_STEP * (j->steps + 8);
     return hp_ring_create(path, j->comm->rank, j->role, spans < MOST_SPANS ? spans : MOST_SPANS,
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->timing.ring, err);
 }
@@ -173,7 +175,20 @@ static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error
     return hp_tuning_share(j->comm, j->ops->tuning, pass->device, err);
 }
 
+/* Only for a trace; every rank has one or none has. */
+static void open_sampler(hp_job *j) {
+    if (!j->timing.ring || !j->options->yardsticks) return;
+    const hp_sampler_config c = {.comm = j->comm,
+                                 .clock = &j->timing.clock,
+                                 .ring = j->timing.ring,
+                                 .watch = j->timing.watch,
+                                 .stop = j->stop,
+                                 .start_s = j->timing.start_s};
+    j->timing.sampler = hp_sampler_open(&c);
+}
+
 hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
+    j->timing.start_s = hp_now_s();
     j->memory = hp_arena_new();
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
@@ -188,6 +203,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     if (j->eval.device) HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->eval, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
     HP_TRY(hp_clock_open(j->comm, &j->timing.clock, err));
+    open_sampler(j);
     j->timing.patience = (hp_patience){.fixed_s = j->options->deadline_s,
                                        .predicted_s = j->plan.step_s,
                                        .predicted_here = hp_device_of_machine(j->plan.machine.name) != NULL};
@@ -200,6 +216,7 @@ void hp_job_close(hp_job *j) {
     hp_job_output_discard(j);
     hp_job_pass_close(j, &j->eval);
     hp_job_pass_close(j, &j->train);
+    hp_sampler_close(j->timing.sampler);
     if (j->timing.ring) hp_ring_close(j->timing.ring);
     hp_watch_close(j->timing.watch);
     hp_constants_close(j->constants);
@@ -208,5 +225,6 @@ void hp_job_close(hp_job *j) {
     if (j->arena) j->device_memory.ops->free(&j->device_memory, j->arena, j->arena_bytes);
     hp_memory_close(&j->device_memory);
     hp_arena_free(j->memory);
-    j->timing.ring = NULL, j->timing.watch = NULL, j->arena = NULL, j->memory = NULL, j->comm = NULL;
+    j->timing.ring = NULL, j->timing.watch = NULL, j->timing.sampler = NULL, j->arena = NULL,
+    j->memory = NULL, j->comm = NULL;
 }

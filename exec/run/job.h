@@ -6,13 +6,16 @@
 #include "exec/run/loss_scale.h"
 #include "exec/run/options.h"
 #include "exec/run/pass.h"
+#include "exec/yardstick/sampler.h"
 #include "plan/store/store.h"
 
 #include <signal.h>
 
 typedef struct hp_job_timing {
     hp_clock clock;
-    hp_ring *ring; /* the rank's trace; NULL: none */
+    hp_ring *ring;       /* the rank's trace; NULL: none */
+    hp_sampler *sampler; /* of the yardsticks; NULL: none */
+    double start_s;      /* of the run, by hp_now_s */
     hp_watch *watch;
     hp_patience patience; /* how long a step may take */
 } hp_job_timing;

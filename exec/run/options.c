@@ -53,6 +53,7 @@ static const option_row ROWS[] = {
     {"deterministic", NULL, "results are always deterministic; accepted for scripts", IGNORED, 0, 0, 0},
     {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
     {"no-ipc", NULL, "send messages between GPUs of one node through the host", CLEAR, AT(ipc), 0, 0},
+    {"no-yardsticks", NULL, "do not sample the machine's speed between steps", CLEAR, AT(yardsticks), 0, 0},
     {"deadline", "S", "fail after waiting S seconds", REAL, AT(deadline_s), 0.1, 1e9},
 };
 
@@ -124,6 +125,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
                            .images = 256,
                            .dropout = true,
                            .ipc = true,
+                           .yardsticks = true,
                            .bind = true,
                            .pixels = hp_data_options_default()};
     options_state state = {o, err};

@@ -25,6 +25,7 @@ typedef struct hp_exec_options {
     double lr, momentum, weight_decay;
     double deadline_s; /* > 0: timeout that replaces the rule of watchdog.h */
     bool shuffle, dropout, eval;
+    bool yardsticks;        /* sampled between steps, for the trace; cleared by --no-yardsticks */
     bool bind;              /* ranks to shares of the cores; cleared by --no-bind */
     bool ipc;               /* direct messages between devices of one node; cleared by --no-ipc */
     hp_data_options pixels; /* --mean --std --channels --resize; the job sets the rest */

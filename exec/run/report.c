@@ -67,6 +67,7 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
     numbers("peak_bytes", f->peak_bytes, f->ranks);
     numbers("planned_bytes", f->planned_bytes, f->ranks);
     numbers("rss_bytes", f->rss_bytes, f->ranks);
+    numbers("yardstick_bytes", f->yardstick_bytes, f->ranks);
     numbers("sent_bytes", f->sent_bytes, f->ranks);
     numbers("direct_bytes", f->direct_bytes, f->ranks);
     printf("}\n");

@@ -37,7 +37,8 @@ typedef struct hp_report_final {
     int32_t mean_class, majority_class;
     double mean_share, majority_share;
     int ranks;
-    const double *peak_bytes, *planned_bytes, *rss_bytes, *sent_bytes, *direct_bytes; /* per rank */
+    const double *peak_bytes, *planned_bytes, *rss_bytes, *yardstick_bytes, *sent_bytes,
+        *direct_bytes; /* per rank */
 } hp_report_final;
 
 /* {"final":true,...}: the last line of a run. */

@@ -76,20 +76,29 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     const int64_t t0 = hp_clock_now_ns(&j->timing.clock);
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->timing.patience), err));
     *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->timing.clock) - t0);
+    const double step_cpu_s = cpu_now_s() - cpu0_s;
     if (*step_s > j->timing.patience.longest_s) j->timing.patience.longest_s = *step_s;
     j->scores.loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
     for (int m = 0; m < HP_METRICS; m++) j->scores.sum[m] += hp_interp_metric(j->train.interp)[m];
     HP_TRY(scale_loss(j, iter, err));
     sample(j, HP_COUNTER_STEP, iter, *step_s);
+    sample(j, HP_COUNTER_STEP_CPU, iter, step_cpu_s);
     if (j->comm->rank > 0) return HP_OK;
     sample(j, HP_COUNTER_LOSS, iter, j->scores.loss);
     const hp_report_step_of r = {.step = iter + 1,
                                  .loss = j->scores.loss,
                                  .step_s = *step_s,
-                                 .step_cpu_s = cpu_now_s() - cpu0_s,
+                                 .step_cpu_s = step_cpu_s,
                                  .images_per_s = (double)j->plan.batch / *step_s,
                                  .loss_scale = step.loss_scale};
     return hp_report_step(&r, err);
+}
+
+/* Between steps: the machine's speed, where it is sampled. */
+static hp_status sample_speed(hp_job *j, int64_t done, hp_error *err) {
+    if (!j->timing.sampler) return HP_OK;
+    const double limit_s = hp_patience_limit_s(&j->timing.patience);
+    return hp_sampler_visit(j->timing.sampler, done, done == j->steps, limit_s, err);
 }
 
 /* Room for one more; grows, since a run may be asked for more steps than it will do. */
@@ -106,10 +115,11 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     if (hp_graph_scales_loss(j->plan.graph)) j->scores.loss_scale = hp_loss_scale_start();
     hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
     int64_t done = 0;
+    if (s == HP_OK) s = sample_speed(j, 0, err);
     while (s == HP_OK && done < j->steps) {
         step_s = make_room(step_s, done);
         s = run_step(j, (int32_t)done, &step_s[done], err);
-        if (s == HP_OK) done++;
+        if (s == HP_OK) s = sample_speed(j, ++done, err);
     }
     j->steps = done;
     const int64_t warm_up = done >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
@@ -192,8 +202,12 @@ static void report_slide(const hp_job *j, hp_report_final *f) {
 hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
     const bool scored = j->plan.graph->deployed ? score_steps(j) : j->options->eval;
-    const double mine[] = {(double)peak_bytes(j), (double)j->arena_bytes, rss_bytes(),
-                           (double)j->comm->sent_bytes, (double)j->comm->direct_bytes};
+    const double mine[] = {(double)peak_bytes(j),
+                           (double)j->arena_bytes,
+                           rss_bytes(),
+                           (double)j->comm->sent_bytes,
+                           (double)j->comm->direct_bytes,
+                           j->timing.sampler ? (double)hp_sampler_bytes(j->timing.sampler) : 0};
     enum { FIGURES = sizeof mine / sizeof *mine };
     static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
     for (int i = 0; i < 3; i++) sample(j, COUNTERS[i], (int32_t)j->steps, mine[i]);
@@ -217,6 +231,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .peak_bytes = all,
                          .planned_bytes = all + n,
                          .rss_bytes = all + 2 * n,
+                         .yardstick_bytes = all + 5 * n,
                          .sent_bytes = all + 3 * n,
                          .direct_bytes = all + 4 * n};
     if (scored) report_images(j, &f);

@@ -3,6 +3,7 @@
 
 #include "plan/base/units.h"
 #include "plan/machine/placement.h"
+#include "plan/memory/yardstick.h"
 #include "sim/search/memory_eager.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
     HP_ASSERT(sum);
     for (int rank = 0; rank < d->n_role * d->dp; rank++) {
         double *node = &sum[hp_placement_node(&at, rank)];
-        *node += (double)d->by_role[rank % d->n_role];
+        *node += (double)d->by_role[rank % d->n_role] + HP_YARDSTICK_BYTES;
         if (*node > most) most = *node;
     }
     free(sum);

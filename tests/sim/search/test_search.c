@@ -1,6 +1,7 @@
 /* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
  * What it knows before lowering is in test_estimate.c, inference in tests/sim/search/test_infer.c. */
 #include "plan/graph/precision.h"
+#include "plan/memory/yardstick.h"
 #include "sim/search/memory_eager.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/data_files.h"
@@ -154,19 +155,23 @@ static void memory_limits_are_kept(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* On CPUs the node's memory is one: two ranks that fit alone may not fit together. */
+/* On CPUs the node's memory is one: two ranks that fit alone may not fit together, each with its yardsticks. */
 static void ranks_of_a_node_share_its_memory(void **state) {
     (void)state;
-    hp_machine m = {.nodes = 2, .devices_per_node = 2, .share_cpu = true, .device = {.memory_bytes = 100}};
+    hp_machine m = {
+        .nodes = 2, .devices_per_node = 2, .share_cpu = true, .device = {.memory_bytes = 100 << 20}};
     const hp_memory_limit l = hp_memory_limit_of(&m, 0, 1, false);
-    const int64_t one[] = {60}, small[] = {50}, mixed[] = {70, 30};
+    const int64_t y = HP_YARDSTICK_BYTES, one[] = {(60 << 20) - y}, small[] = {(50 << 20) - y},
+                  mixed[] = {(70 << 20) - y, (30 << 20) - y}, mixed_more[] = {mixed[0], mixed[1] + 1};
     const struct {
         hp_memory_demand d;
         bool fits;
-    } cases[] = {{{one, 1, 1, 1}, true},    {{one, 1, 2, 1}, false}, {{small, 1, 4, 1}, true},
-                 {{small, 1, 6, 1}, false}, /* more ranks than devices: they wrap around */
-                 {{mixed, 2, 2, 1}, true},  {{one, 1, 2, 2}, false}, /* two on one device, 120 on the node */
-                 {{small, 1, 4, 2}, false}};
+    } cases[] = {
+        {{one, 1, 1, 1}, true},   {{one, 1, 2, 1}, false},
+        {{small, 1, 4, 1}, true}, {{small, 1, 6, 1}, false}, /* more ranks than devices: they wrap around */
+        {{mixed, 2, 2, 1}, true}, {{mixed_more, 2, 2, 1}, false},
+        {{one, 1, 2, 2}, false}, /* two on one device, 120 on the node */
+        {{small, 1, 4, 2}, false}};
     hp_reject why;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(hp_memory_fits(&l, &m, &cases[i].d, &why), cases[i].fits);

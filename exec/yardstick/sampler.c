@@ -1,0 +1,92 @@
+/* sampler.c - samples the yardsticks between a run's steps; see sampler.h. */
+#include "exec/yardstick/sampler.h"
+
+#include "exec/yardstick/budget.h"
+#include "exec/yardstick/message.h"
+#include "plan/base/clock.h"
+
+#include <stdlib.h>
+
+struct hp_sampler {
+    hp_sampler_config c;
+    hp_yardsticks *yard;
+    hp_yard_budget budget; /* rank 0's */
+    int64_t next_step;     /* of the next burst; the same on all ranks */
+};
+
+hp_sampler *hp_sampler_open(const hp_sampler_config *config) {
+    hp_sampler *s = malloc(sizeof *s);
+    HP_ASSERT(s);
+    *s = (hp_sampler){.c = *config, .yard = hp_yardsticks_open()};
+    return s;
+}
+
+void hp_sampler_close(hp_sampler *s) {
+    if (s) hp_yardsticks_close(s->yard);
+    free(s);
+}
+
+int64_t hp_sampler_bytes(const hp_sampler *s) {
+    return hp_yardsticks_bytes(s->yard);
+}
+
+static void record(const hp_sampler *s, hp_yardstick which, int32_t iter, double value) {
+    hp_ring_sample(s->c.ring, (hp_sample){.name = hp_yardstick_counter(which),
+                                          .iter = iter,
+                                          .t_ns = hp_clock_now_ns(s->c.clock),
+                                          .value = value});
+}
+
+/* Lines the ranks up, and gives all of them rank 0's n values. */
+static hp_status line_up(const hp_yard_waiter *w, double *value, int n, hp_error *err) {
+    for (int i = 0; i < n && w->comm->rank > 0; i++) value[i] = 0;
+    const hp_comm_op op = {
+        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
+    return hp_yard_wait(w, &op, err);
+}
+
+static void take_rounds(hp_sampler *s, int64_t rounds, int32_t iter) {
+    for (int64_t r = 0; r < rounds; r++)
+        for (int k = 0; k < HP_YARD_KERNELS; k++) {
+            record(s, (hp_yardstick)k, iter, hp_yardsticks_time_s(s->yard, (hp_yardstick)k));
+            if (s->c.watch) hp_watch_beat(s->c.watch);
+        }
+}
+
+static hp_status exchange_messages(hp_sampler *s, const hp_yard_waiter *w, int32_t iter, hp_error *err) {
+    double small_s, large_s;
+    int64_t bytes;
+    void *scratch = hp_yardsticks_scratch(s->yard, &bytes);
+    HP_ASSERT(bytes >= HP_YARD_LARGE_BYTES);
+    HP_TRY(hp_yard_messages(w, scratch, &small_s, &large_s, err));
+    if (small_s <= 0) return HP_OK;
+    record(s, HP_YARD_SMALL, iter, small_s);
+    record(s, HP_YARD_LARGE, iter, large_s);
+    return HP_OK;
+}
+
+static double elapsed_s(const hp_sampler *s) {
+    return hp_now_s() - s->c.start_s;
+}
+
+hp_status hp_sampler_visit(hp_sampler *s, int64_t steps, bool last, double limit_s, hp_error *err) {
+    if (steps < s->next_step && !last) return HP_OK;
+    const hp_yard_waiter w = {.comm = s->c.comm, .watch = s->c.watch, .stop = s->c.stop, .limit_s = limit_s};
+    const int32_t iter = steps > 0 ? (int32_t)(steps - 1) : 0;
+    hp_yard_burst burst = hp_yard_budget_burst(&s->budget, elapsed_s(s), steps == 0 || last);
+    double order[] = {(double)burst.rounds, burst.messages};
+    HP_TRY(line_up(&w, order, 2, err));
+    const double t0_s =
+        elapsed_s(s); /* for the rank that ends its step last, the next step would wait as well */
+    burst = (hp_yard_burst){(int64_t)order[0], order[1] > 0};
+    take_rounds(s, burst.rounds, iter);
+    const double t1_s = elapsed_s(s);
+    if (burst.messages) HP_TRY(exchange_messages(s, &w, iter, err));
+    const double t2_s = elapsed_s(s);
+    hp_yard_budget_charge(&s->budget, burst, t2_s, t1_s - t0_s, t2_s - t1_s);
+    double next = (double)hp_yard_budget_next(&s->budget, t2_s, steps);
+    HP_TRY(line_up(&w, &next, 1, err));
+    s->next_step = (int64_t)next;
+    s->budget.spent_s += elapsed_s(s) - t2_s;
+    return HP_OK;
+}
