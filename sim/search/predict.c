@@ -48,6 +48,12 @@ static hp_status write_rank(hp_db *db, int64_t run, const hp_plan *plan, const h
     return status;
 }
 
+/* The step that was predicted: the trace is one draw of its jitter, which takes nearly that. */
+static hp_status write_step(hp_db *db, int64_t run, const hp_plan *plan, hp_error *err) {
+    const hp_sample step = {.name = HP_COUNTER_STEP, .value = plan->step_s};
+    return hp_trace_samples(db, run, 0, &step, 1, err);
+}
+
 hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *p, hp_error *err) {
     char text[HP_STRATEGY_TEXT];
     const hp_run_info info = {.kind = "sim",
@@ -63,5 +69,6 @@ hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *
     HP_TRY(hp_trace_begin(db, &info, plan->program, plan->graph, &run, err));
     for (int rank = 0; rank < p->trace.n_rank; rank++)
         HP_TRY(write_rank(db, run, plan, &p->trace, rank, err));
+    HP_TRY(write_step(db, run, plan, err));
     return hp_trace_end(db, run, 0, err);
 }
