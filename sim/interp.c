@@ -121,17 +121,19 @@ static void start_compute(sim *s, int rank) {
 static void progress(sim *s, int rank) {
     sim_push(s, &s->starts, rank);
     if (s->on_cores && s->rank[rank].running >= 0) return;
+    if (sim_slices_wait(s, rank)) return;
     finish_transfers(s, rank);
     start_transfers(s, rank);
 }
 
 static void start_next(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
-    if (r->running >= 0) return;
+    if (r->running >= 0 || sim_slices_wait(s, rank)) return;
     if (r->first_part < r->n_part)
         compute_here(s, rank, r->part[r->first_part++].task);
     else
         start_compute(s, rank);
+    sim_slices_use(s, rank, r->running >= 0);
 }
 
 static void dispatch(sim *s, const hp_event *e) {
@@ -140,7 +142,10 @@ static void dispatch(sim *s, const hp_event *e) {
     const int32_t a = (int32_t)(owner >> 2 & 0xffffffff), b = (int32_t)(owner >> 34);
     switch ((enum owner_kind)(owner & 3)) {
     case OWNER_CORE:
-        core_done(s, a);
+        if (b)
+            sim_slices_look(s, a, b);
+        else
+            core_done(s, a);
         break;
     case OWNER_MESSAGE:
         sim_message_done(s, a, b);
@@ -221,6 +226,7 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
     const hp_placement at = hp_placement_of(p, m);
     s->shared_devices = !m->share_cpu && hp_placement_shares_devices(&at);
     hp_events_init(&s->events, arena);
+    s->slices = sim_slices_new(s);
     sim_open_resources(s);
     ranks_init(s);
     sim_routes_init(s);

@@ -58,6 +58,9 @@ typedef struct hp_sim_options {
     /* of compute tasks; of ranks that are simulated as one the last counts, as late as is to be expected */
     hp_jitter_process jitter;
     hp_draws draws;
+    /* how long a rank keeps its core where a node has more ranks than cores and nothing is folded (sim/slices.c);
+     * 0: they share all cores evenly */
+    double slice_s;
     int straggler_rank; /* -1 = none */
     double straggler_factor;
 } hp_sim_options;

@@ -31,13 +31,15 @@ int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
     const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
     share = share > core ? share : core;
     if (share <= 0) return 0;
-    *use = (hp_share_use){c->node[rank], share * c->on_node[rank]};
-    return 1;
+    use[0] = (hp_share_use){c->node[rank], share * c->on_node[rank]};
+    if (!s->slices) return 1;
+    use[1] = (hp_share_use){res_core(s, sim_slices_core(s->slices, rank)), 1};
+    return 2;
 }
 
 void sim_open_resources(sim *s) {
     const hp_machine *m = s->machine;
-    const int n_node = s->classes->n_node, n_resource = 3 * n_node + 5 * s->classes->n_device;
+    const int n_node = s->classes->n_node, n_resource = res_core(s, sim_slices_cores(s->slices));
     double *capacity = HP_NEW(s->arena, double, n_resource);
     for (int r = 0; r < n_resource; r++) capacity[r] = 1;
     for (int r = n_node; r < 3 * n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;

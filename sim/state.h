@@ -25,6 +25,7 @@ typedef struct channel {
 } channel;
 
 typedef struct sim_steps sim_steps;
+typedef struct sim_slices sim_slices;
 
 /* Members of a communicator that are of one class: they call from the same queue. */
 typedef struct caller {
@@ -66,7 +67,7 @@ typedef struct rank_state {
     int32_t first_part, n_part, part_capacity;
     id_list arrived; /* finished elsewhere, to be noticed at the next boundary */
     int32_t running; /* task on the core or device, -1 = none */
-    hp_share_use use[5];
+    hp_share_use use[6];
     int64_t since_ns; /* start of the running task */
     int64_t compute_ns, recompute_ns, packing_ns, wait_ns[HP_SIM_WAITS];
     int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */
@@ -97,6 +98,7 @@ struct sim {
     id_list awake, starts; /* ranks that make progress, and that may start something */
     bool on_cores;         /* communication is work of the cores */
     bool shared_devices;   /* a device runs more than one rank */
+    sim_slices *slices;    /* NULL: no more ranks than cores, or they share them evenly */
     sim_periods *periods;  /* NULL: every micro-batch is simulated */
 };
 
@@ -122,6 +124,11 @@ static inline int32_t res_device(const sim *s, int device) {
 }
 static inline int32_t res_host(const sim *s, int device, bool in) {
     return 3 * s->classes->n_node + (in ? 4 : 3) * s->classes->n_device + device;
+}
+
+/* A core, where ranks have one each, or several have one. */
+static inline int32_t res_core(const sim *s, int core) {
+    return 3 * s->classes->n_node + 5 * s->classes->n_device + core;
 }
 
 /* interp.c: the steps of a rank */
@@ -154,6 +161,16 @@ void sim_open_resources(sim *s);
 int64_t sim_duration_ns(sim *s, int rank, int task);
 /* What a task takes of the node's cores, or of a device that ranks share; returns the number of uses. */
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use);
+
+/* slices.c: more ranks than cores */
+sim_slices *sim_slices_new(sim *s);
+int sim_slices_cores(const sim_slices *x); /* how many; 0 without slices */
+int sim_slices_core(const sim_slices *x, int rank);
+/* Has the rank to wait for its core before it can go on? It is woken then. */
+bool sim_slices_wait(sim *s, int rank);
+void sim_slices_look(sim *s, int rank, int32_t look); /* an owner's event */
+/* The rank works from now on, or waits and leaves the core to others. */
+void sim_slices_use(sim *s, int rank, bool computes);
 
 /* jitter.c */
 void sim_delay_last(sim *s, int rank);

@@ -245,7 +245,7 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_e
 static hp_status simulate_rank(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                                hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
-    const hp_sim_options o = hp_figures_options(&e->setup);
+    const hp_sim_options o = hp_figures_options(&e->setup, p);
     hp_sim_result result;
     HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
     out->figures.step_s = (double)result.makespan_ns * 1e-9;

@@ -10,9 +10,12 @@ enum {
     MOST_DRAWS = 16,      /* of which half mirror the others */
     LEAST_DRAWS = 4,      /* of large programs */
     DRAWN_TASKS = 200000, /* of all draws of one program: a tenth of a second */
-    UNFOLDED_RANKS =
-        16 /* of more, alike ones are simulated as one, by the expected maximum of what they draw */
+    UNFOLDED_RANKS = 16   /* of more, alike ones are simulated as one, the last of them */
 };
+
+/* A tick of Linux at 250 Hz, what most distributions configure: processes of one priority change places at ticks
+ * (EEVDF: Zijlstra 2023). A process that yields beside one that computes gets its core every 4 ms. */
+static const double SLICE_S = 4e-3;
 
 hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
     if (o->jitter_cv > 0) return (hp_jitter_process){.task = o->jitter_cv};
@@ -21,13 +24,21 @@ hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
     return (hp_jitter_process){row->y[HP_JITTER_CV], row->y[HP_JITTER_TAU], row->y[HP_JITTER_TASK]};
 }
 
-hp_sim_options hp_figures_options(const hp_eval_setup *o) {
-    return (hp_sim_options){
-        .fold = !o->no_fold, .straggler_rank = o->straggler_rank, .straggler_factor = o->straggler_factor};
+/* More ranks than cores: each has its own way to a core. */
+static bool is_crowded(const hp_eval_setup *o, const hp_program *p) {
+    const int64_t cores = (int64_t)o->machine->nodes * o->machine->cores_per_node;
+    return o->machine->share_cpu && hp_program_ranks(p) > cores && hp_program_ranks(p) <= UNFOLDED_RANKS;
+}
+
+hp_sim_options hp_figures_options(const hp_eval_setup *o, const hp_program *p) {
+    return (hp_sim_options){.fold = !o->no_fold && !is_crowded(o, p),
+                            .slice_s = SLICE_S,
+                            .straggler_rank = o->straggler_rank,
+                            .straggler_factor = o->straggler_factor};
 }
 
 hp_sim_options hp_figures_drawn(const hp_eval_setup *o, const hp_program *p, hp_draws draw) {
-    hp_sim_options s = hp_figures_options(o);
+    hp_sim_options s = hp_figures_options(o, p);
     s.jitter = hp_figures_jitter(o);
     s.draws = draw;
     if (hp_jitters(&s.jitter) && hp_program_ranks(p) <= UNFOLDED_RANKS) s.fold = false;

@@ -11,7 +11,7 @@
 hp_jitter_process hp_figures_jitter(const hp_eval_setup *o);
 
 /* How one program is simulated: without jitter. */
-hp_sim_options hp_figures_options(const hp_eval_setup *o);
+hp_sim_options hp_figures_options(const hp_eval_setup *o, const hp_program *p);
 /* With this draw of it; nothing is folded where ranks are few. */
 hp_sim_options hp_figures_drawn(const hp_eval_setup *o, const hp_program *p, hp_draws draw);
 

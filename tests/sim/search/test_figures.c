@@ -1,0 +1,103 @@
+/* test_figures.c - what a jittering machine makes of a prediction. */
+#include "costmodels/rows.h"
+#include "sim/search/figures.h"
+#include "tests/support/sim/search_world.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* The machine's table with one jitter row. */
+static world jittering(const char *net, double cv, double tau_s, double task) {
+    world w = make_world("local", net, 32, 8);
+    hp_cost_table *t = hp_rows_new(w.arena, "local", "2026-01-02");
+    double x[] = {0, 1, 2}, y[] = {cv, tau_s, task};
+    hp_rows_add(
+        t, &(hp_row){.kind = HP_ROW_JITTER, .class = w.m.device.name, .key = "", .n = 3, .x = x, .y = y});
+    hp_rows_sort(t);
+    t->base = w.t;
+    w.setup.table = t;
+    w.setup.seed = 1;
+    return w;
+}
+
+static hp_evaluation evaluate(world *w, const char *strategy) {
+    hp_strategy s;
+    hp_evaluation e;
+    hp_error err = {HP_OK, ""};
+    w->setup.machine = &w->m;
+    w->m.devices_per_node = w->m.cores_per_node = 4;
+    if (hp_strategy_parse(strategy, &s, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_evaluate(hp_eval_new(w->arena, &w->setup), w->arena, &s, HP_EVAL_PLACED, &e, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(e.reject.code, HP_FEASIBLE);
+    return e;
+}
+
+/* Ranks that wait for each other wait for the slowest: the more, the longer; one rank alone waits for nobody. What
+ * rows and spread make of the interval, jitter widens. */
+static void jitter_makes_waiting_cost(void **state) {
+    (void)state;
+    static const char *const strategies[] = {"dp=1", "dp=2", "dp=4", "sp=2x2"};
+    double last = -1;
+    for (int i = 0; i < 4; i++) {
+        world w = jittering("cnn", 0.3, 0.02, 0.05);
+        const hp_evaluation moving = evaluate(&w, strategies[i]);
+        w.setup.jitter_cv = -1;
+        const hp_evaluation still = evaluate(&w, strategies[i]);
+        const double off = log(moving.figures.step_s / still.figures.step_s);
+        if (i == 0) assert_true(fabs(off) < 0.05); /* the median of a log-normal is below its mean */
+        if (i < 3) assert_true(off > last);
+        last = off;
+        assert_true(still.uncertainty.jitter <= 0 && moving.uncertainty.jitter > 0);
+        assert_true(moving.figures.step_low_s < moving.figures.step_s);
+        assert_true(log(moving.figures.step_high_s / moving.figures.step_s) >
+                    log(still.figures.step_high_s / still.figures.step_s) - 0.01);
+        hp_arena_free(w.arena);
+    }
+}
+
+/* The same seed, the same figures; another one, others, no further away than the prediction says of itself. */
+static void draws_depend_on_the_seed_alone(void **state) {
+    (void)state;
+    world w = jittering("resnet-v1-8", 0.3, 0.02, 0.05);
+    const hp_evaluation a = evaluate(&w, "dp=2,sp=2x1"), again = evaluate(&w, "dp=2,sp=2x1");
+    assert_true(a.figures.step_s == again.figures.step_s); // NOLINT: same draws
+    for (uint64_t seed = 100; seed < 1000; seed += 100) {
+        w.setup.seed = seed;
+        const hp_evaluation b = evaluate(&w, "dp=2,sp=2x1");
+        const double off = log(b.figures.step_s / a.figures.step_s),
+                     sd = sqrt(a.uncertainty.draws + b.uncertainty.draws);
+        assert_true(off != 0 && fabs(off) < 5 * sd); // NOLINT: other draws
+    }
+    hp_arena_free(w.arena);
+}
+
+/* The draw that is kept is one of those that were averaged, and near their median: its trace is shown. */
+static void the_trace_is_a_draw_near_the_prediction(void **state) {
+    (void)state;
+    world w = jittering("cnn", 0.2, 0.005, 0.05);
+    const hp_evaluation e = evaluate(&w, "dp=2");
+    hp_eval *eval = hp_eval_new(w.arena, &w.setup);
+    const hp_lower_options o = {
+        .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = w.setup.batch, .place = true};
+    hp_error err = {HP_OK, ""};
+    hp_program *p;
+    hp_sim_result r;
+    if (hp_lower(w.arena, w.g, &e.strategy, &o, &p, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_eval_trace(eval, w.arena, p, e.draw, &r, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_true(fabs((double)r.makespan_ns * 1e-9 / e.figures.step_s - 1) < 0.05);
+    hp_arena_free(w.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jitter_makes_waiting_cost),
+        cmocka_unit_test(draws_depend_on_the_seed_alone),
+        cmocka_unit_test(the_trace_is_a_draw_near_the_prediction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* test_slices.c - more ranks than cores: no core is idle while one of its ranks has work, and who waits comes back
+ * after half a slice, or once the core is free. */
+#include "tests/support/sim/random_world.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static hp_sim_result run(const world *w, const hp_machine *m, double slice_s) {
+    const hp_sim_options o = {.want_spans = true, .slice_s = slice_s, .straggler_rank = -1};
+    hp_error err = {HP_OK, ""};
+    hp_sim_result r;
+    if (hp_sim_run(w->arena, w->p, w->g, m, &w->costs, &o, &r, &err) != HP_OK) fail_msg("%s", err.text);
+    return r;
+}
+
+static double all_work_ns(const world *w) {
+    double sum = 0;
+    for (int rank = 0; rank < hp_program_ranks(w->p); rank++) {
+        const hp_role *r = &w->p->role[rank % w->p->n_role];
+        for (int t = 0; t < r->n_task; t++)
+            if (r->queue[r->task[t].queue].kind != HP_QUEUE_SEND) /* the receiver copies */
+                sum += 1e9 * w->costs.seconds(w->costs.self, w->p, w->g, rank, t, 0);
+    }
+    return sum;
+}
+
+/* Any strategy, any slice: one core has done all work when the step is over, and not before. */
+static void one_core_is_never_idle(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        world w = random_world(seed);
+        w.costs = (hp_sim_costs){random_seconds, NULL, &w.seed};
+        const int ranks = hp_program_ranks(w.p);
+        hp_machine m = test_machine(1, ranks, true);
+        m.cores_per_node = 1;
+        for (double slice_s = 1e-6; slice_s < 1e-2; slice_s *= 30) {
+            const double step = (double)run(&w, &m, slice_s).makespan_ns;
+            double tasks = 0;
+            for (int r = 0; r < ranks; r++) tasks += w.p->role[r % w.p->n_role].n_task;
+            if (fabs(step - all_work_ns(&w)) > ranks * tasks)
+                fail_msg("seed %lu, %d ranks: %.0f ns, work %.0f", seed, ranks, step, all_work_ns(&w));
+        }
+        hp_arena_free(w.arena);
+    }
+}
+
+/* With a core for each rank there is nothing to slice. */
+static void as_many_cores_as_ranks_need_no_slices(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        world w = random_world(seed);
+        w.costs = (hp_sim_costs){random_seconds, NULL, &w.seed};
+        const hp_machine m = test_machine(1, hp_program_ranks(w.p), true);
+        assert_int_equal(run(&w, &m, 0).makespan_ns, run(&w, &m, 4e-3).makespan_ns);
+        hp_arena_free(w.arena);
+    }
+}
+
+/* The first task of a stage for each micro-batch: 1 ms, of the first stage's second one `longer`. */
+static double chain_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
+                            int bound) {
+    (void)g, (void)bound;
+    const double *longer = self;
+    const hp_task *t = p->role[rank].task;
+    if (t[task].op != HP_TASK_FWD) return 0;
+    for (int i = 0; i < task; i++)
+        if (t[i].op == HP_TASK_FWD && t[i].micro == t[task].micro) return 0;
+    return rank == 0 && t[task].micro == 1 ? *longer : 1e-3;
+}
+
+static int64_t first_start_ns(const hp_program *p, const hp_sim_result *r, int rank) {
+    for (int64_t i = 0; i < r->n_span[rank]; i++)
+        if (p->role[rank].task[r->span[rank][i].task].op == HP_TASK_FWD) return r->span[rank][i].t0_ns;
+    return -1;
+}
+
+/* Three stages on two cores: the third has the core of the first, which is at its second micro-batch when the first
+ * one comes. */
+static void who_waits_comes_back_after_half_a_slice(void **state) {
+    (void)state;
+    world w = {.arena = hp_arena_new()};
+    hp_error err = {HP_OK, ""};
+    double longer = 10e-3;
+    w.g = random_net(w.arena, 7, 6);
+    if (hp_strategy_parse("stages=3,micro=2", &w.s, &err) != HP_OK) fail_msg("%s", err.text);
+    const hp_lower_options o = {.mode = HP_MODE_INFER, .dtype = HP_F32, .batch = 2};
+    if (hp_lower(w.arena, w.g, &w.s, &o, &w.p, &err) != HP_OK) fail_msg("%s", err.text);
+    w.costs = (hp_sim_costs){chain_seconds, NULL, &longer};
+    hp_machine m = test_machine(1, 3, true);
+    m.cores_per_node = 2;
+    for (int slice_ms = 1; slice_ms <= 40; slice_ms += 3) {
+        const hp_sim_result r = run(&w, &m, slice_ms * 1e-3);
+        const double wanted_ns = 2e6 + fmin(slice_ms * 0.5e6, 9e6);
+        assert_true(fabs((double)first_start_ns(w.p, &r, 2) - wanted_ns) < 1000);
+    }
+    const hp_sim_result even = run(&w, &m, 0);
+    assert_true(llabs(first_start_ns(w.p, &even, 2) - 2000000) < 1000);
+    hp_arena_free(w.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_core_is_never_idle),
+        cmocka_unit_test(as_many_cores_as_ranks_need_no_slices),
+        cmocka_unit_test(who_waits_comes_back_after_half_a_slice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
