@@ -30,7 +30,7 @@ def options():
     p.add_argument("--seconds", type=float, default=1.5, help="steps of a run")
     p.add_argument("--mode", choices=("quick", "full"), default="quick", help="calibration")
     p.add_argument("--calibrate-seconds", type=int, default=60)
-    p.add_argument("--gpus", type=int, default=2, help="ranks that a quick calibration is asked for")
+    p.add_argument("--gpus", type=int, default=judge.some_ranks(), help="ranks that a quick calibration is asked for")
     p.add_argument("--minutes", type=float, default=40, help="no round begins that would not end within them")
     p.add_argument("--out", help="results (accuracy-SEED.jsonl)")
     p.add_argument("--report", action="store_true", help="only judge what there is")
@@ -69,7 +69,7 @@ def predict_all(hplan, configurations, book):
         if not candidate:
             book.add("failed", config=i, what="no candidate")
             continue
-        keep = {k: v for k, v in candidate.items() if isinstance(v, (int, float, str)) or v is None}
+        keep = {k: v for k, v in candidate.items() if not isinstance(v, list)}
         book.add("predicted", config=i, **keep)
 
 
@@ -117,6 +117,7 @@ class Row:
         self.p, self.c = predicted, configuration
         self.raw = [r["measured_s"] for r in runs]
         self.equal = known([r["equal_speed_s"] for r in runs])
+        self.own = known([judge.own_equal_speed(r, predicted.get("yardsticks", {})) for r in runs])
 
     def error(self, measured):
         return self.p["step_s"] / statistics.median(measured) - 1 if measured else math.nan
@@ -188,6 +189,7 @@ def report(book):
     print(f"seed {book.rows('drawn')[0]['seed']}; calibration "
           f"{sum(r['elapsed_s'] for r in book.rows('calibrated')):.0f} s in {len(book.rows('calibrated'))} parts")
     show_errors("at equal speed", rows, lambda row: row.equal, True)
+    show_errors("at equal speed by multiply-adds alone, as a check", rows, lambda row: row.own, False)
     show_errors("raw", rows, lambda row: row.raw, False)
     show_coverage("medians at equal speed", [hit for row in rows for hit in row.inside_equal()])
     width = statistics.median(row.half_width("equal") for row in rows)
@@ -215,4 +217,8 @@ def main():
     report(book)
 
 
-main()
+if __name__ == "__main__":
+    try:
+        main()
+    except judge.Failed as failure:
+        sys.exit(f"FAILED: {failure}")

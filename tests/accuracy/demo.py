@@ -127,7 +127,8 @@ def main():
         judge_race(strategies, book.rows("run"), figure, name)
 
 
-try:
-    main()
-except judge.Failed as failure:
-    sys.exit(f"FAILED: {failure}")
+if __name__ == "__main__":
+    try:
+        main()
+    except judge.Failed as failure:
+        sys.exit(f"FAILED: {failure}")

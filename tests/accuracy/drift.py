@@ -172,4 +172,8 @@ def main():
         judge_pairs(name, [p for p in book.rows("pair") if p["what"] == name])
 
 
-main()
+if __name__ == "__main__":
+    try:
+        main()
+    except judge.Failed as failure:
+        sys.exit(f"FAILED: {failure}")

@@ -44,6 +44,11 @@ def heading():
     return f"{processor()}, {len(os.sched_getaffinity(0))} cores, {time.strftime('%Y-%m-%d %H:%M %Z')}, load {load}"
 
 
+def some_ranks():
+    """What a search is asked for: the processors at hand, at most four ranks."""
+    return max(2, min(4, len(os.sched_getaffinity(0))))
+
+
 class Hplan:
     """One binary, with cache and state folders of its own, so that no calibration or history of the user is used or fed."""
 
@@ -81,7 +86,10 @@ class Hplan:
     def predict(self, problem, strategy, plan):
         """The candidate of one strategy, None where it is not legal; its program is written to `plan`."""
         found = self.search(problem, "--strategy", strategy, "--out", plan)["candidates"]
-        return {**found[0], **without_drift(found[0], plan)} if found else None
+        if not found:
+            return None
+        of_table = yardsticks(plan, found[0]["gpus"])
+        return {**found[0], **without_drift(found[0], of_table), "yardsticks": of_table}
 
     def measure(self, plan, mode, steps, expected_s):
         """Figures of one run that leaves nothing behind: no history, no ledger."""
@@ -121,21 +129,36 @@ def problem_words(problem):
             problem.get("mode", "train")]
 
 
-def without_drift(candidate, plan):
-    """The interval at equal machine speed: that of the prediction without its part for how the speed moves from run to
-    run, the mean `spread` of the cost table's yardsticks for as many ranks, or the next smaller number of them."""
-    spreads = {}
+def yardsticks(plan, ranks):
+    """What the cost table of a plan says of each class of operation, for so many ranks or the next smaller number of
+    them: {"arith": {"quiet": s, "mean": s, "spread": relative}, ...}; {} of a table without."""
+    found = {}
     with contextlib.closing(sqlite3.connect(f"file:{plan}?mode=ro", uri=True)) as db:
-        body = db.execute("SELECT body FROM cost ORDER BY part LIMIT 1").fetchone()
-    for line in body[0].splitlines() if body else []:
-        fields = re.match(r"yardstick cpu (arith|l2|dram) r(\d+) \|.*\| .*spread:(\S+)", line)
-        if fields and int(fields[2]) <= candidate["gpus"]:
-            spreads.setdefault(fields[1], {})[int(fields[2])] = float(fields[3])
-    drift = statistics.mean(by_ranks[max(by_ranks)] for by_ranks in spreads.values()) if spreads else 0
+        bodies = db.execute("SELECT body FROM cost ORDER BY part LIMIT 1").fetchall()
+    for line in "".join(body for (body,) in bodies).splitlines():
+        row = re.match(r"yardstick cpu (arith|l2|dram) r(\d+) \|.*\| (.*)", line)
+        if row and int(row[2]) <= ranks:
+            values = {name: float(value) for name, value in (word.split(":") for word in row[3].split())}
+            found[row[1]] = max(found.get(row[1], (0, {})), (int(row[2]), values), key=lambda by: by[0])
+    return {name: values for name, (_, values) in found.items()}
+
+
+def without_drift(candidate, of_table):
+    """The interval at equal machine speed: that of the prediction without its part for how the speed moves from run to
+    run, which is the mean `spread` of the table's yardsticks."""
+    drift = statistics.mean(y["spread"] for y in of_table.values()) if of_table else 0
     low, high, step = (candidate[k] for k in ("step_low_s", "step_high_s", "step_s"))
-    half = math.log(high / low) / 2
-    half = math.sqrt(max(half ** 2 - (1.645 * drift) ** 2, 0))
+    half = math.sqrt(max((math.log(high / low) / 2) ** 2 - (1.645 * drift) ** 2, 0))
     return {"drift": drift, "equal_low_s": step * math.exp(-half), "equal_high_s": step * math.exp(half)}
+
+
+def own_equal_speed(figures, of_table):
+    """The measured step at the table's usual speed by the judge's own arithmetic, as a check of compare's: all of it goes
+    with the multiply-adds, and with the processor time that the ranks had. None where one of them is not known."""
+    run, table = figures.get("yardsticks", {}).get("yard_arith_s"), of_table.get("arith")
+    if not run or not table or "availability" not in figures:
+        return None
+    return figures["measured_s"] * table["mean"] / run * min(1, figures["availability"])
 
 
 def counters(trace):
@@ -181,7 +204,10 @@ class Book:
         self.path = pathlib.Path(path)
         self.lines = []
         if self.path.exists():
-            self.lines = [json.loads(line) for line in self.path.read_text().splitlines() if line.endswith("}")]
+            whole, _, torn = self.path.read_text().rpartition("\n")
+            self.lines = [json.loads(line) for line in whole.splitlines()]
+            if torn:  # it was stopped while writing
+                self.path.write_text(whole + "\n" if whole else "")
 
     def add(self, kind, **fields):
         row = {"kind": kind, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **fields}

@@ -39,7 +39,7 @@ def options():
     p.add_argument("--seconds", type=float, default=0.8, help="steps of a run")
     p.add_argument("--mode", choices=("quick", "full"), default="quick", help="calibration")
     p.add_argument("--calibrate-seconds", type=int, default=60)
-    p.add_argument("--gpus", type=int, default=2, help="ranks")
+    p.add_argument("--gpus", type=int, default=judge.some_ranks(), help="ranks")
     p.add_argument("--measure", type=int, default=0, help="also race the best K")
     p.add_argument("--race-seconds", type=int, default=60)
     p.add_argument("--minutes", type=float, default=30, help="no round begins that would not end within them")
@@ -266,4 +266,8 @@ def main():
     report(book)
 
 
-main()
+if __name__ == "__main__":
+    try:
+        main()
+    except judge.Failed as failure:
+        sys.exit(f"FAILED: {failure}")
