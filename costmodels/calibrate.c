@@ -1,11 +1,14 @@
 /* calibrate.c - turns the samples of all runs into rows: a line per shape class, a fit and a share per
  * family, lines for messages and all-reduces. Tasks that only runs over tiles have (copies, statistics) are
- * taken from those runs, corrected for the ranks' contention. Uses medians over iterations, then the mean
- * over equal tasks: a step is the sum of its tasks, and means add up where medians do not. */
+ * taken from those runs, corrected for the ranks' contention. Rows hold seconds on the quiet machine: a sample is
+ * divided by the slowdown of its run, by its class of operations. Uses means: a step is the sum of its tasks, and means
+ * add up where medians do not. */
 #include "costmodels/calibrate.h"
 
 #include "costmodels/fit.h"
 #include "costmodels/samples.h"
+#include "costmodels/speed.h"
+#include "costmodels/yardstick.h"
 #include "traces/query.h"
 
 #include <math.h>
@@ -17,7 +20,6 @@ struct hp_calibration {
     hp_arena *arena;
     hp_machine machine;
     hp_sample_list sample;
-    int runs;
 };
 
 hp_calibration *hp_calibration_new(hp_arena *arena, const hp_machine *m) {
@@ -27,9 +29,26 @@ hp_calibration *hp_calibration_new(hp_arena *arena, const hp_machine *m) {
     return c;
 }
 
-hp_status hp_calibration_add(hp_calibration *c, hp_db *db, hp_error *err) {
+hp_sample_list *hp_calibration_samples(hp_calibration *c) {
+    return &c->sample;
+}
+
+static void begin_run(hp_calibration *c, const char *job, int64_t time_s, const hp_plan *plan,
+                      const hp_drift *d) {
+    hp_sample_list *l = &c->sample;
+    HP_ROOM(c->arena, l->run, l->n_run, l->run_capacity);
+    hp_sample_run *r = &l->run[l->n_run++];
+    *r = (hp_sample_run){.time_s = time_s,
+                         .computing = hp_samples_computing(&c->machine, plan->program),
+                         .reading = d->reading,
+                         .n_reading = d->n};
+    snprintf(r->job, sizeof r->job, "%s", job);
+}
+
+hp_status hp_calibration_add(hp_calibration *c, const char *job, int64_t time_s, hp_db *db, hp_error *err) {
     hp_plan plan;
     hp_trace trace;
+    hp_drift drift;
     int64_t run;
     HP_TRY(hp_plan_read(c->arena, db, &plan, err));
     HP_TRY(hp_trace_find(db, "exec", &run, err));
@@ -38,10 +57,26 @@ hp_status hp_calibration_add(hp_calibration *c, hp_db *db, hp_error *err) {
     if (trace.n_iter == 0)
         return hp_fail(err, HP_EDATA, "%s: no iteration is complete; run more steps", db->path);
     hp_trace_drop_warmup(&trace);
-    hp_samples_compute(&c->sample, &c->machine, &plan, &trace);
-    hp_samples_comm(&c->sample, &c->machine, &plan, &trace);
-    c->runs++;
+    HP_TRY(hp_drift_read(c->arena, db, &trace, &drift, err));
+    begin_run(c, job, time_s, &plan, &drift);
+    hp_samples_compute(&c->sample, &c->machine, &plan, &trace, &drift);
+    hp_samples_comm(&c->sample, &c->machine, &plan, &trace, &drift);
     return HP_OK;
+}
+
+/* The samples as on the quiet machine. */
+static hp_sample_list quiet_samples(const hp_calibration *c, const hp_cost_table *t) {
+    hp_sample_list l = c->sample;
+    const hp_speed *speed = hp_run_speeds(t, &c->machine, &l);
+    l.row = HP_NEW(c->arena, hp_sample_row, l.n);
+    memcpy(l.row, c->sample.row, sizeof *l.row * (size_t)l.n);
+    for (int i = 0; i < l.n; i++) {
+        hp_sample_row *s = &l.row[i];
+        const hp_work w = {.flops = s->flops, .bytes = s->bytes};
+        s->seconds /= s->kind == HP_ROW_COMPUTE ? hp_speed_of_work(&speed[s->run], &c->machine, &w)
+                                                : hp_speed_of_copy(&speed[s->run], &c->machine, s->bytes);
+    }
+    return l;
 }
 
 /* Was the task alone on its device? Single-rank runs; communication always counts. */
@@ -73,7 +108,7 @@ static double trimmed_mean(const hp_sample_row *s, int n) {
     return sum / (n - 2 * cut);
 }
 
-/* One point per size; communication uses the median, because waiting only ever adds. spread: median relative
+/* One point per size; messages of training runs have the median, because waiting only ever adds. spread: median relative
  * distance of the samples from their points, computed in `work` (n values). */
 static int make_points(const hp_sample_row *s, int n, double *x, double *y, double *work, double *spread) {
     int points = 0;
@@ -81,7 +116,8 @@ static int make_points(const hp_sample_row *s, int n, double *x, double *y, doub
         for (j = i + 1; j < n && s[j].size == s[i].size;) j++; // NOLINT: equal sizes are equal
         if (points == MAX_POINTS) points--;                    /* thinning always keeps the last one */
         x[points] = s[i].size;
-        y[points] = s[i].kind == HP_ROW_COMPUTE ? trimmed_mean(&s[i], j - i) : s[(i + j) / 2].seconds;
+        const bool waits = s[i].kind != HP_ROW_COMPUTE && !s[i].benchmark;
+        y[points] = waits ? s[(i + j) / 2].seconds : trimmed_mean(&s[i], j - i);
         for (int k = i; k < j; k++) work[k] = fabs(s[k].seconds / y[points] - 1);
         points++;
     }
@@ -271,32 +307,45 @@ static void keep_old_rows(hp_cost_table *t, const hp_cost_table *before) {
     hp_rows_sort(t);
 }
 
-hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, const char *date,
-                               hp_cost_table **out, hp_error *err) {
-    hp_sample_list *l = &c->sample;
-    if (l->n == 0) return hp_fail(err, HP_EDATA, "nothing was measured; add a run with hplan run");
-    qsort(l->row, (size_t)l->n, sizeof *l->row, sample_compare);
-    hp_cost_table *t = hp_rows_new(c->arena, c->machine.name, date);
-    families f = {.arena = c->arena};
+/* A line per shape class of tasks alone, and of messages. */
+static void add_lines(hp_cost_table *t, hp_sample_list *l) {
     for (int i = 0, j; i < l->n; i = j) {
         for (j = i + 1; j < l->n && same_row(&l->row[i], &l->row[j]);) j++;
-        if (was_alone(&l->row[i])) add_line(t, &l->row[i], keep_benchmarks(&l->row[i], j - i), c->runs);
+        if (was_alone(&l->row[i])) add_line(t, &l->row[i], keep_benchmarks(&l->row[i], j - i), l->n_run);
     }
     hp_rows_sort(t);
+}
+
+static void add_families(hp_cost_table *t, const hp_sample_list *l, families *f) {
     for (int i = 0; i < l->n; i++) {
         if (l->row[i].kind != HP_ROW_COMPUTE) continue;
         if (was_alone(&l->row[i]))
-            add_to_family(&f, &l->row[i]);
+            add_to_family(f, &l->row[i]);
         else
-            add_contended(&f, t, &l->row[i]);
+            add_contended(f, t, &l->row[i]);
     }
-    for (int i = 0; i < f.n; i++) {
-        add_fit_row(t, &f.family[i]);
-        add_share_row(t, &f.family[i]);
+    for (int i = 0; i < f->n; i++) {
+        add_fit_row(t, &f->family[i]);
+        add_share_row(t, &f->family[i]);
     }
     hp_rows_sort(t);
-    add_tile_rows(t, l, &f, c->runs);
+}
+
+hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, const char *date,
+                               hp_cost_table **out, hp_error *err) {
+    if (c->sample.n == 0) return hp_fail(err, HP_EDATA, "nothing was measured; add a run with hplan run");
+    hp_cost_table *t = hp_rows_new(c->arena, c->machine.name, date);
+    families f = {.arena = c->arena};
+    hp_yardstick_rows(t, &c->machine, &c->sample);
+    hp_jitter_row(t, &c->machine, &c->sample);
+    hp_rows_sort(t);
+    hp_sample_list l = quiet_samples(c, t);
+    qsort(l.row, (size_t)l.n, sizeof *l.row, sample_compare);
+    add_lines(t, &l);
+    add_families(t, &l, &f);
+    add_tile_rows(t, &l, &f, l.n_run);
     keep_old_rows(t, before);
+    t->speed = hp_speed_usual(t);
     *out = t;
     return HP_OK;
 }

@@ -16,8 +16,13 @@ typedef struct hp_calibration hp_calibration;
 hp_calibration *hp_calibration_new(hp_arena *arena, const hp_machine *m);
 
 /* Adds the newest executed run of a run.db, which contains its plan. The first of three or more iterations is
- * skipped as warm-up. Errors: HP_EDATA (no such run, a damaged file). */
-hp_status hp_calibration_add(hp_calibration *c, hp_db *db, hp_error *err);
+ * skipped as warm-up. job: what was run, in words; time_s: when, since 1970. Errors: HP_EDATA (no such run, a damaged
+ * file). */
+hp_status hp_calibration_add(hp_calibration *c, const char *job, int64_t time_s, hp_db *db, hp_error *err);
+
+/* What was added so far. */
+typedef struct hp_sample_list hp_sample_list;
+hp_sample_list *hp_calibration_samples(hp_calibration *c);
 
 /* The table of all measurements so far; rows of `before` (may be NULL) that were not measured again are
  * kept. */

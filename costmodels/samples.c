@@ -1,15 +1,16 @@
-/* samples.c - turns spans into samples. A span of communication also covers waiting for the other side; a
- * sample is the time from the moment all ends were ready until completion, on ranks that had nothing else to
- * do. */
+/* samples.c - turns spans into samples, at the mean speed of their run: each is divided by the slowdown of its step
+ * (drift.h). A span of communication also covers waiting for the other side; a sample is the time from the moment all
+ * ends were ready until completion, on ranks that had nothing else to do. */
 #include "costmodels/samples.h"
 #include "plan/program/work.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static hp_sample_row *add_row(hp_sample_list *l) {
     HP_ROOM(l->arena, l->row, l->n, l->capacity);
-    l->row[l->n] = (hp_sample_row){0};
+    l->row[l->n] = (hp_sample_row){.run = l->n_run - 1, .variance = NAN};
     return &l->row[l->n++];
 }
 
@@ -28,14 +29,67 @@ static int concurrent_ranks(const hp_machine *m, const hp_program *p) {
     return p->clients * ((places + devices - 1) / devices);
 }
 
-void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
+int hp_samples_computing(const hp_machine *m, const hp_program *p) {
+    const int ranks = concurrent_ranks(m, p);
+    return m->device.is_cpu && ranks > m->devices_per_node ? m->devices_per_node : ranks;
+}
+
+/* --- tasks --- */
+
+/* A span of a task, without its step's slowdown. */
+typedef struct span_time {
+    int32_t rank, task;
+    double seconds;
+} span_time;
+
+static int span_compare(const void *a, const void *b) {
+    const span_time *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->task != y->task) return x->task < y->task ? -1 : 1;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* Of the compute tasks, by rank, task, time. */
+static span_time *span_times(hp_arena *arena, const hp_trace *t, const hp_drift *d, int64_t *n) {
+    const int64_t most = t->n_iter ? t->iter[t->n_iter - 1].last - t->iter[0].first : 0;
+    span_time *all = HP_NEW(arena, span_time, most);
+    *n = 0;
+    for (int i = 0; i < t->n_iter; i++)
+        for (int64_t k = t->iter[i].first; k < t->iter[i].last; k++) {
+            const hp_trace_span *s = &t->span[k];
+            if (s->task < 0 || t->task[s->task].queue != HP_QUEUE_COMPUTE || s->t1_ns <= s->t0_ns) continue;
+            const double seconds = 1e-9 * (double)(s->t1_ns - s->t0_ns);
+            all[(*n)++] = (span_time){s->rank, s->task, seconds / hp_drift_factor(d, i, s->rank)};
+        }
+    qsort(all, (size_t)*n, sizeof *all, span_compare);
+    return all;
+}
+
+/* Mean of sorted times, without the highest and lowest tenth and those that were interrupted: a core whose other thread
+ * computes is at most about half as fast, so that thrice the median was something else. The median alone would be the
+ * time of a state of the core, not what tasks take in the mean. */
+static double typical_seconds(const span_time *s, int64_t n, double *variance) {
+    static const double INTERRUPTED = 3;
+    const int64_t cut = n / 10;
+    const double most = INTERRUPTED * s[n / 2].seconds;
+    double sum = 0, squares = 0;
+    int64_t used = 0;
+    for (int64_t i = cut; i < n - cut && s[i].seconds <= most; i++, used++) sum += s[i].seconds;
+    const double mean = sum / (double)used;
+    for (int64_t i = cut; i < cut + used; i++) squares += (s[i].seconds - mean) * (s[i].seconds - mean);
+    *variance = used > 2 ? squares / (double)(used - 1) / (mean * mean) : NAN;
+    return mean;
+}
+
+void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t,
+                        const hp_drift *d) {
     int64_t n;
-    const hp_trace_median *median = hp_trace_medians(l->arena, t, &n);
+    const span_time *span = span_times(l->arena, t, d, &n);
     const int ranks = concurrent_ranks(m, plan->program);
     const bool room = !m->device.is_cpu || ranks <= m->devices_per_node; /* otherwise ranks wait for a core */
-    for (int64_t i = 0; i < n; i++) {
-        const hp_trace_task *k = &t->task[median[i].task];
-        if (k->queue != HP_QUEUE_COMPUTE || !(median[i].seconds > 0)) continue;
+    for (int64_t i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && span[j].rank == span[i].rank && span[j].task == span[i].task;) j++;
+        const hp_trace_task *k = &t->task[span[i].task];
         const hp_work w = hp_task_work(plan->program, plan->graph, &plan->program->role[k->role], k->task);
         hp_sample_row *s = add_row(l);
         s->kind = HP_ROW_COMPUTE;
@@ -44,7 +98,7 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
         s->size = w.size;
         s->flops = w.flops;
         s->bytes = w.bytes;
-        s->seconds = median[i].seconds;
+        s->seconds = typical_seconds(&span[i], j - i, &s->variance) * (room ? d->availability : 1);
         s->ranks = ranks;
         s->node_ranks = runs_in_lockstep(plan->program) && room ? ranks : 0;
         s->tiles = plan->program->n_role > 1;
@@ -168,6 +222,13 @@ static const char *wire_name(const hp_machine *m, const hp_program *p, const hp_
     return hp_wire_of(m, p->device, q->backend) == HP_WIRE_ANY ? "" : hp_backend_names[q->backend];
 }
 
+/* Messages need both ends: the mean of the ranks' factors. */
+static double step_factor(const hp_drift *d, int iter) {
+    double sum = 0;
+    for (int r = 0; r < d->n_rank; r++) sum += hp_drift_factor(d, iter, r);
+    return sum / d->n_rank;
+}
+
 static void add_messages(hp_sample_list *l, const hp_machine *m, const iteration *it) {
     for (int rank = 0; rank < hp_program_ranks(it->p); rank++) {
         const hp_role *r = &it->p->role[rank % it->p->n_role];
@@ -209,7 +270,8 @@ static bool only_messages(const hp_program *p) {
     return true;
 }
 
-void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t) {
+void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t,
+                     const hp_drift *d) {
     const hp_program *p = plan->program;
     const int ranks = hp_program_ranks(p), first = l->n;
     /* with more ranks than cores even a waiting rank may not be running, so nothing can be concluded */
@@ -221,8 +283,10 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
         it.first = t->iter[i].first;
         it.last = t->iter[i].last;
         index_spans(&it);
+        const int before = l->n;
         add_messages(l, m, &it);
         add_collectives(l, m, &it);
+        for (int k = before; k < l->n; k++) l->row[k].seconds *= d->availability / step_factor(d, i);
     }
     const bool benchmark = only_messages(p);
     for (int i = first; i < l->n; i++) l->row[i].benchmark = benchmark;

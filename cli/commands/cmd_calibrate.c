@@ -147,7 +147,7 @@ static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const cal
     HP_TRY(workspace_run(w, &plan, &l, &recorded, err));
     hp_db db = {0};
     hp_status status = hp_db_open(w->db, &db, err);
-    if (status == HP_OK) status = hp_calibration_add(c, &db, err);
+    if (status == HP_OK) status = hp_calibration_add(c, job->text, time(NULL), &db, err);
     hp_db_close(&db);
     return status;
 }

@@ -321,7 +321,7 @@ static void a_new_calibration_keeps_what_it_did_not_measure(void **state) {
     const hp_plan plan = make_plan(arena, &m, HP_MODE_TRAIN, one[0], 2);
     execute(arena, &plan, scratch_path("one.db"));
     assert_int_equal(hp_db_open(scratch_path("one.db"), &db, &err), HP_OK);
-    assert_int_equal(hp_calibration_add(c, &db, &err), HP_OK);
+    assert_int_equal(hp_calibration_add(c, "one", 0, &db, &err), HP_OK);
     hp_db_close(&db);
     assert_int_equal(hp_calibration_table(c, old, "d", &t, &err), HP_OK);
     assert_non_null(hp_rows_find(t, HP_ROW_COMPUTE, "cpu", "fwd.conv k3x3 s1 d1 g1 i8 o8 f32"));

@@ -66,7 +66,37 @@ hp_plan make_plan(hp_arena *arena, const hp_machine *m, hp_mode mode, const char
     return plan;
 }
 
-double execute(hp_arena *arena, const hp_plan *plan, const char *path) {
+/* The slowdown of each step: a run's own, and one that changes slowly (AR(1)). */
+static double *slowdowns(hp_arena *arena, const drifting *d) {
+    enum { OF_RUN = 1, OF_STEP };
+    double *f = HP_NEW(arena, double, d->steps), z = hp_rng_normal(d->seed, OF_STEP, 0);
+    const double run = hp_rng_normal(d->seed, OF_RUN, 0);
+    for (int i = 0; i < d->steps; i++) {
+        z = 0.8 * z + 0.6 * hp_rng_normal(d->seed, OF_STEP, (uint64_t)i + 1);
+        f[i] = d->seed ? 1 + fmin(1, fmax(0, 0.35 * (run + z))) : 1;
+    }
+    return f;
+}
+
+/* After a step each rank reads every yardstick once. */
+static void add_readings(hp_db *db, int64_t run, const drifting *d, int rank, const double *slowdown,
+                         int64_t step_ns) {
+    hp_error err;
+    hp_sample reading[HP_SPEED_CLASSES];
+    for (int i = 0; i < d->steps; i++) {
+        for (int y = 0; y < HP_SPEED_CLASSES; y++) {
+            const uint64_t at = (uint64_t)((i * HP_SPEED_CLASSES + y) * 64 + rank);
+            const double noise = 1 + 0.02 * hp_rng_normal(d->seed, 3, at);
+            reading[y] = (hp_sample){.name = (int32_t)hp_yardstick_counter((hp_yardstick)y),
+                                     .iter = i,
+                                     .t_ns = 2 * (i + 1) * step_ns + y,
+                                     .value = 1e-9 * YARDSTICK_NS * slowdown[i] * noise};
+        }
+        assert_int_equal(hp_trace_samples(db, run, rank, reading, HP_SPEED_CLASSES, &err), HP_OK);
+    }
+}
+
+double execute_drifting(hp_arena *arena, const hp_plan *plan, const drifting *d, const char *path) {
     const hp_sim_costs costs = {true_seconds, contended_share, NULL};
     const hp_sim_options o = {.want_spans = true, .straggler_rank = -1};
     hp_error err = {HP_OK, ""};
@@ -78,25 +108,35 @@ double execute(hp_arena *arena, const hp_plan *plan, const char *path) {
     char text[HP_STRATEGY_TEXT];
     const hp_run_info info = {"exec", plan->hash.hex, hp_strategy_text(&plan->strategy, text), "local", "cpu",
                               1,      r.n_rank};
+    const double *slowdown = slowdowns(arena, d);
     assert_int_equal(hp_db_create(path, &db, &err), HP_OK);
     assert_int_equal(hp_plan_write(&db, plan, &err), HP_OK);
     assert_int_equal(hp_trace_begin(&db, &info, plan->program, plan->graph, &run, &err), HP_OK);
-    for (int iter = 0; iter < 5; iter++) {
-        for (int rank = 0; rank < r.n_rank; rank++) {
+    for (int rank = 0; rank < r.n_rank; rank++) {
+        hp_span *span = HP_NEW(arena, hp_span, r.n_span[rank]);
+        for (int i = 0; i < d->steps; i++) {
+            const int64_t t0_ns = 2 * i * r.makespan_ns; /* a step takes at most twice as long */
             for (int64_t k = 0; k < r.n_span[rank]; k++) {
-                r.span[rank][k].iter = iter;
-                r.span[rank][k].t0_ns += r.makespan_ns;
-                r.span[rank][k].t1_ns += r.makespan_ns;
+                span[k] = r.span[rank][k];
+                span[k].iter = i;
+                span[k].t0_ns = t0_ns + (int64_t)((double)span[k].t0_ns * slowdown[i]);
+                span[k].t1_ns = t0_ns + (int64_t)((double)span[k].t1_ns * slowdown[i]);
             }
-            assert_int_equal(hp_trace_spans(&db, run, rank, rank % plan->program->n_role, r.span[rank],
-                                            r.n_span[rank], &err),
-                             HP_OK);
+            assert_int_equal(
+                hp_trace_spans(&db, run, rank, rank % plan->program->n_role, span, r.n_span[rank], &err),
+                HP_OK);
         }
+        if (d->yardsticks) add_readings(&db, run, d, rank, slowdown, r.makespan_ns);
     }
     assert_int_equal(hp_trace_end(&db, run, 0, &err), HP_OK);
     assert_int_equal(hp_db_commit(&db, &err), HP_OK);
     hp_db_close(&db);
     return 1e-9 * (double)r.makespan_ns;
+}
+
+double execute(hp_arena *arena, const hp_plan *plan, const char *path) {
+    const drifting quiet = {.steps = 5};
+    return execute_drifting(arena, plan, &quiet, path);
 }
 
 hp_cost_table *calibrate(hp_arena *arena, const hp_machine *m, hp_mode mode, const char *const *strategy,
@@ -110,7 +150,7 @@ hp_cost_table *calibrate(hp_arena *arena, const hp_machine *m, hp_mode mode, con
         const char *path = scratch_path("calibrate.db");
         execute(arena, &plan, path);
         assert_int_equal(hp_db_open(path, &db, &err), HP_OK);
-        if (hp_calibration_add(c, &db, &err) != HP_OK) fail_msg("%s", err.text);
+        if (hp_calibration_add(c, "one", 0, &db, &err) != HP_OK) fail_msg("%s", err.text);
         hp_db_close(&db);
     }
     if (hp_calibration_table(c, NULL, "2026-01-01", &t, &err) != HP_OK) fail_msg("%s", err.text);

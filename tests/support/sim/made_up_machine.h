@@ -18,6 +18,16 @@ hp_plan make_plan(hp_arena *arena, const hp_machine *m, hp_mode mode, const char
 
 /* "Executes" the plan on the made-up machine, five iterations; returns its step in seconds. */
 double execute(hp_arena *arena, const hp_plan *plan, const char *path);
+
+/* A machine whose speed drifts: it is quiet about half of the time; otherwise everything takes up to about twice as long,
+ * for several steps on end. Yardsticks are read after every step, with an error of 2 %. seed 0: always quiet. */
+typedef struct drifting {
+    uint64_t seed;
+    int steps;
+    bool yardsticks; /* recorded */
+} drifting;
+enum { YARDSTICK_NS = 75000 }; /* on the quiet machine */
+double execute_drifting(hp_arena *arena, const hp_plan *plan, const drifting *d, const char *path);
 hp_cost_table *calibrate(hp_arena *arena, const hp_machine *m, hp_mode mode, const char *const *strategy,
                          int n);
 double predict(hp_arena *arena, const hp_cost_table *t, const hp_plan *plan);

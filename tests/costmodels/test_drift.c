@@ -1,0 +1,137 @@
+/* test_drift.c - a machine whose speed drifts gives the table of the quiet one: rows are held against a machine whose
+ * times are known, with yardsticks and without, for many courses of the drift. */
+#include "costmodels/drift.h"
+#include "costmodels/jitter_fit.h"
+#include "costmodels/speed.h"
+#include "tests/support/sim/made_up_machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const JOBS[] = {"dp=1", "micro=2", "micro=4", "dp=2", "dp=2,micro=2", "sp=2x1"};
+enum { N_JOBS = sizeof JOBS / sizeof *JOBS, STEPS = 40 };
+
+/* Each job twice, every run with another course of the drift. */
+static hp_cost_table *calibrate_drifting(hp_arena *arena, const hp_machine *m, uint64_t seed,
+                                         bool yardsticks) {
+    hp_error err = {HP_OK, ""};
+    hp_calibration *c = hp_calibration_new(arena, m);
+    hp_cost_table *t = NULL;
+    const char *path = scratch_path("drift.db");
+    for (int i = 0; i < 2 * N_JOBS; i++) {
+        const hp_plan plan = make_plan(arena, m, HP_MODE_TRAIN, JOBS[i % N_JOBS], 4);
+        const drifting d = {seed ? 100 * seed + (uint64_t)i : 0, STEPS, yardsticks};
+        hp_db db = {0};
+        execute_drifting(arena, &plan, &d, path);
+        assert_int_equal(hp_db_open(path, &db, &err), HP_OK);
+        if (hp_calibration_add(c, JOBS[i % N_JOBS], 0, &db, &err) != HP_OK) fail_msg("%s", err.text);
+        hp_db_close(&db);
+    }
+    if (hp_calibration_table(c, NULL, "2026-01-01", &t, &err) != HP_OK) fail_msg("%s", err.text);
+    return t;
+}
+
+/* Root mean square of the logarithms of rows over their truth. */
+static double error_of(const hp_cost_table *t, const hp_cost_table *truth, hp_row_kind kind) {
+    double squares = 0;
+    int n = 0;
+    for (int i = 0; i < truth->n; i++) {
+        const hp_row *want = &truth->row[i];
+        if (want->kind != kind) continue;
+        const hp_row *have = hp_rows_find(t, kind, want->class, want->key);
+        assert_non_null(have);
+        assert_int_equal(have->n, want->n);
+        for (int k = 0; k < want->n; k++) squares += pow(log(have->y[k] / want->y[k]), 2), n++;
+    }
+    assert_true(n > 0);
+    return sqrt(squares / n);
+}
+
+static void rows_are_those_of_the_quiet_machine(void **state) {
+    (void)state;
+    enum { SEEDS = 6 };
+    const hp_machine m = local_like(2);
+    hp_arena *arena = hp_arena_new();
+    const hp_cost_table *truth = calibrate_drifting(arena, &m, 0, false);
+    int worse = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        hp_arena *mine = hp_arena_new();
+        const hp_cost_table *with = calibrate_drifting(mine, &m, seed, true),
+                            *without = calibrate_drifting(mine, &m, seed, false);
+        const double corrected = error_of(with, truth, HP_ROW_COMPUTE),
+                     raw = error_of(without, truth, HP_ROW_COMPUTE);
+        print_message("seed %d: rows are %.1f %% off with yardsticks, %.1f %% without\n", (int)seed,
+                      100 * corrected, 100 * raw);
+        if (corrected > 0.05) fail_msg("seed %d: rows are %g off", (int)seed, corrected);
+        if (error_of(with, truth, HP_ROW_SHARE) > 0.05)
+            fail_msg("seed %d: shares are %g off", (int)seed, error_of(with, truth, HP_ROW_SHARE));
+        worse += raw > 2 * corrected;
+        hp_arena_free(mine);
+    }
+    assert_int_equal(worse, SEEDS);
+    hp_arena_free(arena);
+}
+
+static void yardstick_rows_say_what_is_quiet_and_what_is_usual(void **state) {
+    (void)state;
+    const hp_machine m = local_like(2);
+    hp_arena *arena = hp_arena_new();
+    const hp_cost_table *t = calibrate_drifting(arena, &m, 3, true),
+                        *quiet = calibrate_drifting(arena, &m, 0, true);
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        const hp_row *row = hp_yardstick_row(t, "cpu", HP_YARD_L2, ranks);
+        assert_non_null(row);
+        assert_true(near(row->y[HP_YARDSTICK_QUIET], 1e-9 * YARDSTICK_NS, 0.04)); /* readings err by 2 % */
+        assert_true(row->y[HP_YARDSTICK_MEAN] > 1.05 * row->y[HP_YARDSTICK_QUIET]);
+        assert_true(row->y[HP_YARDSTICK_SPREAD] > 0.03);
+    }
+    assert_true(hp_cost_speed(t)->slowdown[HP_YARD_L2] > 1.05);
+    const hp_row *row = hp_yardstick_row(quiet, "cpu", HP_YARD_L2, 1);
+    assert_true(row->y[HP_YARDSTICK_SPREAD] < 0.01);
+    assert_true(near(row->y[HP_YARDSTICK_MEAN], row->y[HP_YARDSTICK_QUIET], 0.05));
+    hp_arena_free(arena);
+}
+
+/* An Ornstein-Uhlenbeck process read at irregular times, with an error that does not last. */
+static void jitter_is_recovered_from_irregular_readings(void **state) {
+    (void)state;
+    enum { SERIES = 40, READINGS = 200, N = SERIES * READINGS };
+    const double cv[] = {0.1, 0.3}, tau_s[] = {0.004, 0.03}, noise = 0.05;
+    hp_jitter_reading *r = malloc(sizeof *r * N);
+    assert_non_null(r);
+    for (int c = 0; c < 2; c++) {
+        for (int s = 0, n = 0; s < SERIES; s++) {
+            const uint64_t seed = (uint64_t)(100 * c + s + 1);
+            double z = hp_rng_normal(seed, 1, 0), t_s = 0;
+            for (int i = 0; i < READINGS; i++, n++) {
+                const double step_s = 0.01 * hp_rng_uniform(seed, 2, (uint64_t)i),
+                             rho = exp(-step_s / tau_s[c]);
+                t_s += step_s;
+                z = rho * z + sqrt(1 - rho * rho) * hp_rng_normal(seed, 1, (uint64_t)i + 1);
+                r[n] =
+                    (hp_jitter_reading){s, t_s, 1 + cv[c] * z + noise * hp_rng_normal(seed, 3, (uint64_t)i)};
+            }
+        }
+        const hp_core_jitter j = hp_jitter_fit(r, N);
+        if (!near(j.cv, cv[c], 0.1) || !near(j.tau_s, tau_s[c], 0.25))
+            fail_msg("cv %g for %g, tau %g for %g", j.cv, cv[c], j.tau_s, tau_s[c]);
+    }
+    for (int i = 0; i < N; i++) r[i].value = 1 + noise * hp_rng_normal(9, 9, (uint64_t)i);
+    assert_true(hp_jitter_fit(r, N).cv < noise / 2); /* what does not last is no process */
+    assert_true(near(hp_jitter_averaged(1e-3), 1, 1e-3) && near(hp_jitter_averaged(1000), 2e-3, 2e-3));
+    free(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_those_of_the_quiet_machine),
+        cmocka_unit_test(yardstick_rows_say_what_is_quiet_and_what_is_usual),
+        cmocka_unit_test(jitter_is_recovered_from_irregular_readings),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
