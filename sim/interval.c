@@ -1,7 +1,7 @@
 /* interval.c - variances to intervals and ties; the table's rows about itself. */
 #include "sim/interval.h"
 
-#include "costmodels/rows.h"
+#include "costmodels/speed.h"
 
 #include <math.h>
 
@@ -35,16 +35,10 @@ double hp_interval_model(const hp_cost_table *t, const hp_machine *m) {
 
 /* The mean over what a processor may be bound by, of the most ranks that were measured. */
 double hp_interval_drift(const hp_cost_table *t, const hp_machine *m, int ranks) {
-    static const char *const classes[] = {"arith", "l2", "dram"};
     double sum = 0;
     int n = 0;
-    for (int i = 0; i < 3; i++) {
-        const hp_row *row = NULL;
-        for (int r = ranks; r >= 1 && !row; r--) {
-            char key[32];
-            snprintf(key, sizeof key, "%s r%d", classes[i], r);
-            row = hp_rows_find(t, HP_ROW_YARDSTICK, m->device.name, key);
-        }
+    for (int y = 0; y < HP_SPEED_CLASSES; y++) {
+        const hp_row *row = hp_yardstick_row(t, m->device.name, (hp_yardstick)y, ranks);
         if (!row) continue;
         sum += row->y[HP_YARDSTICK_SPREAD];
         n++;

@@ -6,6 +6,7 @@
 #include "plan/base/units.h"
 #include "sim/search/figures.h"
 #include "sim/search/memory_eager.h"
+#include "costmodels/speed.h"
 #include "sim/placement.h"
 #include "plan/lower/lower.h"
 
@@ -38,18 +39,26 @@ enum { KNOWN_CUTS = 1024 }; /* a cache with one place per key */
 struct hp_eval {
     hp_arena *arena;
     hp_eval_setup setup;
-    hp_cost_cache *cache;
+    hp_cost_cache *cache, *quiet; /* at the table's speed; on the quiet machine, NULL: not known */
     hp_estimate_setup estimate;
     unit_costs *units; /* per micro-batch size seen */
     int n_units, units_capacity;
     known_cut *cut; /* KNOWN_CUTS of them */
 };
 
+static hp_cost_cache *quiet_cache(hp_arena *arena, const hp_eval_setup *setup) {
+    const hp_machine *m = setup->machine;
+    const hp_speed quiet = hp_speed_quiet();
+    if (!hp_yardstick_row(setup->table, m->device.name, HP_YARD_ARITH, m->cores_per_node)) return NULL;
+    return hp_cost_cache_new(arena, hp_cost_at(arena, setup->table, &quiet), m);
+}
+
 hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     hp_eval *e = HP_NEW(arena, hp_eval, 1);
     e->arena = arena;
     e->setup = *setup;
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
+    e->quiet = quiet_cache(arena, setup);
     e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
     hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode, setup->device);
     e->estimate = (hp_estimate_setup){.parts = parts,
@@ -235,7 +244,12 @@ static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_
 
 static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                           hp_error *err) {
-    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
+    hp_figures_costs costs = {hp_costs_of_program(arena, e->cache, p, e->setup.graph), NULL};
+    hp_sim_costs quiet;
+    if (e->quiet) {
+        quiet = hp_costs_of_program(arena, e->quiet, p, e->setup.graph);
+        costs.quiet = &quiet;
+    }
     HP_TRY(hp_figures_of(&e->setup, &costs, p, out, err));
     if (out->strategy.strips == 1) return HP_OK;
     return note_strips(e, &out->strategy, out->figures.note, sizeof out->figures.note, err);

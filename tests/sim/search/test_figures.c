@@ -60,6 +60,33 @@ static void jitter_makes_waiting_cost(void **state) {
     }
 }
 
+/* A machine that is usually half as fast as when quiet; of one whose speed was not looked at nothing is known. */
+static void the_quiet_step_is_known_where_the_speed_is(void **state) {
+    (void)state;
+    world w = jittering("cnn", 0.3, 0.02, 0.05);
+    w.setup.jitter_cv = -1;
+    const hp_evaluation unknown = evaluate(&w, "sp=2x1");
+    hp_cost_table *t = hp_rows_new(w.arena, "local", "2026-01-02");
+    double x[] = {0, 1, 2}, y[] = {1, 2, 0.1};
+    for (int k = 0; k < 3; k++) {
+        static const char *const keys[] = {"arith r2", "dram r2", "l2 r2"};
+        hp_rows_add(
+            t,
+            &(hp_row){
+                .kind = HP_ROW_YARDSTICK, .class = w.m.device.name, .key = keys[k], .n = 3, .x = x, .y = y});
+    }
+    hp_rows_sort(t);
+    t->base = w.t;
+    t->speed = (hp_speed){{2, 2, 2}};
+    w.setup.table = t;
+    const hp_evaluation known = evaluate(&w, "sp=2x1");
+    assert_true(unknown.figures.step_quiet_s <= 0);
+    assert_true(fabs(known.figures.step_quiet_s / unknown.figures.step_s - 1) < 1e-9);
+    assert_true(fabs(known.figures.step_s / known.figures.step_quiet_s - 2) < 1e-3);
+    assert_true(fabs(known.uncertainty.drift - 0.01) < 1e-12);
+    hp_arena_free(w.arena);
+}
+
 /* The same seed, the same figures; another one, others, no further away than the prediction says of itself. */
 static void draws_depend_on_the_seed_alone(void **state) {
     (void)state;
@@ -96,6 +123,7 @@ static void the_trace_is_a_draw_near_the_prediction(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jitter_makes_waiting_cost),
+        cmocka_unit_test(the_quiet_step_is_known_where_the_speed_is),
         cmocka_unit_test(draws_depend_on_the_seed_alone),
         cmocka_unit_test(the_trace_is_a_draw_near_the_prediction),
     };
