@@ -67,7 +67,8 @@ static void compute_here(sim *s, int rank, int task) {
         const channel *c = &s->rank[r->peer[q]].channel[w->queue[q].partner];
         for (int i = 0; i < c->n_use; i++) r->use[n_use++] = c->use[i];
     }
-    const int64_t work = sim_duration_ns(s, rank, task);
+    int64_t work = sim_duration_ns(s, rank, task);
+    if (queue->kind == HP_QUEUE_COLL) work = sim_part_ns(s, rank, task, work);
     hp_fluid_start(s->fluid, s->now_ns, work, n_use, r->use, owner_make(OWNER_CORE, rank, 0));
 }
 

@@ -70,9 +70,9 @@ typedef struct hp_sim_options {
  * Compute tasks of a rank run one after another in list order. On machines whose devices compute beside the
  * host (share_cpu false) messages and all-reduces run on link resources beside them. On CPU machines
  * communication is work of the ranks' cores at task boundaries: a message is copied by its receiver once both
- * ends are posted, an all-reduce by each of its members once all have posted; the sender and the other
- * members notice at their next boundary. Errors: HP_EPLAN when the program stops (deadlock), naming the
- * ranks. */
+ * ends are posted, a step of an all-reduce done by each of its members once all have done the one before; the
+ * sender and the other members notice at their next boundary. Errors: HP_EPLAN when the program stops
+ * (deadlock), naming the ranks. */
 hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
                      const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result,
                      hp_error *err);

@@ -157,6 +157,7 @@ static void write_state(sim *s, snapshot *x) {
     for (int c = 0; c < s->classes->n_comm; c++) {
         put(s, x, s->comm[c].active);
         put(s, x, s->comm[c].active ? s->comm[c].parts_left : 0);
+        put(s, x, s->comm[c].active ? s->comm[c].rounds_left : 0);
     }
     write_fluid(s, x);
 }

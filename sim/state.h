@@ -41,7 +41,8 @@ typedef struct communicator {
     int32_t n_caller;
     int32_t *posted; /* per collective: members that posted it */
     int32_t next, members;
-    int32_t parts_left; /* callers that still work on it (communication on cores) */
+    int32_t parts_left;          /* communication on cores: callers that still work on the round, */
+    int32_t rounds, rounds_left; /* of these rounds */
     bool active;
     hp_share_use *use;
     int32_t n_use;
@@ -147,7 +148,9 @@ int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_us
 
 /* transfer.c: messages and collectives */
 void sim_start_transfer(sim *s, int rank, int task);
-void sim_part_done(sim *s, int rank, int task);     /* a core has done its part of it */
+void sim_part_done(sim *s, int rank, int task); /* a core has done its part of it */
+/* What the core has to do now of the part that takes so long in all. */
+int64_t sim_part_ns(const sim *s, int rank, int task, int64_t ns);
 void sim_message_done(sim *s, int rank, int queue); /* device machines */
 void sim_collective_done(sim *s, int comm);         /* device machines */
 

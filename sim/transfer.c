@@ -33,24 +33,46 @@ static int turn_of(const sim *s, const communicator *c, const caller *k) {
     return hp_wired_task(sim_role(s, k->rank), k->queue, c->next);
 }
 
+/* On cores a member goes a step on whenever it looks, at its boundaries (exec/comm/mpi.c): the next step's messages come
+ * once all have done this one. More rounds than these make no difference that would be worth simulating. */
+enum { MOST_ROUNDS = 8 };
+
+static int rounds_of(const sim *s, const communicator *c) {
+    const caller *k = &c->caller[0];
+    const hp_collective_ops *ops =
+        hp_collectives[sim_role(s, k->rank)->role->task[turn_of(s, c, k)].algorithm];
+    const int steps = ops->step ? ops->steps(c->members) : 1;
+    return steps < 1 ? 1 : steps < MOST_ROUNDS ? steps : MOST_ROUNDS;
+}
+
+static void start_round(sim *s, communicator *c) {
+    c->parts_left = c->n_caller;
+    for (int k = 0; k < c->n_caller; k++) sim_push_part(s, c->caller[k].rank, turn_of(s, c, &c->caller[k]));
+}
+
+int64_t sim_part_ns(const sim *s, int rank, int task, int64_t ns) {
+    const communicator *c = &s->comm[s->rank[rank].peer[sim_role(s, rank)->role->task[task].queue]];
+    const int64_t done = c->rounds - c->rounds_left;
+    return ns * (done + 1) / c->rounds - ns * done / c->rounds;
+}
+
 static void start_collective(sim *s, int comm) {
     communicator *c = &s->comm[comm];
     if (c->active || c->next >= c->group->calls || c->posted[c->next] < c->members) return;
     c->active = true;
-    c->parts_left = c->n_caller;
+    if (s->on_cores) {
+        c->rounds = c->rounds_left = rounds_of(s, c);
+        start_round(s, c);
+        return;
+    }
     int64_t work = 0;
     for (int k = 0; k < c->n_caller; k++) {
         const int rank = c->caller[k].rank, task = turn_of(s, c, &c->caller[k]);
-        if (s->on_cores) {
-            sim_push_part(s, rank, task);
-        } else {
-            const int64_t ns = sim_duration_ns(s, rank, task);
-            work = ns > work ? ns : work;
-            sim_account_transfer(s, rank, task, 1);
-        }
+        const int64_t ns = sim_duration_ns(s, rank, task);
+        work = ns > work ? ns : work;
+        sim_account_transfer(s, rank, task, 1);
     }
-    if (!s->on_cores)
-        hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_COLLECTIVE, comm, 0));
+    hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_COLLECTIVE, comm, 0));
 }
 
 void sim_start_transfer(sim *s, int rank, int task) {
@@ -116,7 +138,12 @@ void sim_part_done(sim *s, int rank, int task) {
     const hp_queue *queue = &w->role->queue[q];
     if (queue->kind == HP_QUEUE_COLL) {
         const int comm = s->rank[rank].peer[q];
-        if (--s->comm[comm].parts_left == 0) finish_collective(s, comm);
+        communicator *c = &s->comm[comm];
+        if (--c->parts_left > 0) return;
+        if (--c->rounds_left > 0)
+            start_round(s, c);
+        else
+            finish_collective(s, comm);
         return;
     }
     finish_message(s, receiver_of(s, rank, q), w->queue[q].partner);

@@ -1,5 +1,5 @@
 /* test_slices.c - more ranks than cores: no core is idle while one of its ranks has work, and who waits comes back
- * after half a slice, or once the core is free. */
+ * after half a slice, or once the core is free; and how all-reduces go on between the tasks of their members. */
 #include "tests/support/sim/random_world.h"
 
 #include <math.h>
@@ -103,10 +103,79 @@ static void who_waits_comes_back_after_half_a_slice(void **state) {
     hp_arena_free(w.arena);
 }
 
+/* --- all-reduces on cores --- */
+
+/* Replicas of different speed; messages take no time. */
+static double uneven_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
+                             int bound) {
+    if (p->role[rank % p->n_role].task[task].queue != 0) return 0;
+    return (1 + 0.37 * rank) * random_seconds(self, p, g, 0, task, bound);
+}
+
+/* When the rank looks next, at t or later: at once where it computes nothing, else after the task. */
+static int64_t look_ns(const hp_program *p, const hp_sim_result *r, int rank, int64_t t_ns) {
+    for (int64_t i = 0; i < r->n_span[rank]; i++) {
+        const hp_span *s = &r->span[rank][i];
+        if (p->role[0].task[s->task].queue == 0 && s->t0_ns < t_ns && t_ns < s->t1_ns) return s->t1_ns;
+    }
+    return t_ns;
+}
+
+static const hp_span *span_of(const hp_sim_result *r, int rank, int task) {
+    for (int64_t i = 0; i < r->n_span[rank]; i++)
+        if (r->span[rank][i].task == task) return &r->span[rank][i];
+    return NULL;
+}
+
+/* All have posted, then each of its steps is over when the last member has looked; each member notices its end when it
+ * looks next. Those of a queue follow one another. */
+static int check_reductions(const hp_program *p, const hp_sim_result *r, int queue) {
+    const hp_role *role = &p->role[0];
+    int n = 0;
+    int64_t t_ns = 0;
+    for (int t = 0; t < role->n_task; t++) {
+        if (role->task[t].queue != queue) continue;
+        for (int k = 0; k < p->dp; k++)
+            if (span_of(r, k, t)->t0_ns > t_ns) t_ns = span_of(r, k, t)->t0_ns;
+        const int steps = hp_collectives[role->task[t].algorithm]->steps(p->dp);
+        for (int i = 0; i < steps; i++) {
+            int64_t last_ns = t_ns;
+            for (int k = 0; k < p->dp; k++) {
+                const int64_t at_ns = look_ns(p, r, k, t_ns);
+                if (at_ns > last_ns) last_ns = at_ns;
+            }
+            t_ns = last_ns;
+        }
+        for (int k = 0; k < p->dp; k++) assert_int_equal(span_of(r, k, t)->t1_ns, look_ns(p, r, k, t_ns));
+        n += steps > 1;
+    }
+    return n;
+}
+
+static void a_reduction_goes_a_step_on_when_members_look(void **state) {
+    (void)state;
+    int checked = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        world w = {.arena = hp_arena_new(), .seed = seed};
+        w.g = random_net(w.arena, seed, 8);
+        w.s = hp_strategy_default();
+        w.s.dp = 2 + (int)seed % 2;
+        w.p = lower_training(w.arena, w.g, &w.s, w.s.dp, false);
+        w.costs = (hp_sim_costs){uneven_seconds, NULL, &w.seed};
+        const hp_machine m = test_machine(1, w.s.dp, true);
+        const hp_sim_result r = run(&w, &m, 0);
+        for (int q = 1; q < w.p->role[0].n_queue; q++)
+            if (w.p->role[0].queue[q].kind == HP_QUEUE_COLL) checked += check_reductions(w.p, &r, q);
+        hp_arena_free(w.arena);
+    }
+    assert_true(checked > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_core_is_never_idle),
         cmocka_unit_test(as_many_cores_as_ranks_need_no_slices),
+        cmocka_unit_test(a_reduction_goes_a_step_on_when_members_look),
         cmocka_unit_test(who_waits_comes_back_after_half_a_slice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
