@@ -67,8 +67,8 @@ static span_time *span_times(hp_arena *arena, const hp_trace *t, const hp_drift 
 
 /* Mean of sorted times, without the highest and lowest tenth and those that were interrupted: a core whose other thread
  * computes is at most about half as fast, so that thrice the median was something else. The median alone would be the
- * time of a state of the core, not what tasks take in the mean. */
-static double typical_seconds(const span_time *s, int64_t n, double *variance) {
+ * time of a state of the core, not what tasks take in the mean. *all: the mean of all of them. */
+static double typical_seconds(const span_time *s, int64_t n, double *variance, double *all) {
     static const double INTERRUPTED = 3;
     const int64_t cut = n / 10;
     const double most = INTERRUPTED * s[n / 2].seconds;
@@ -76,9 +76,34 @@ static double typical_seconds(const span_time *s, int64_t n, double *variance) {
     int64_t used = 0;
     for (int64_t i = cut; i < n - cut && s[i].seconds <= most; i++, used++) sum += s[i].seconds;
     const double mean = sum / (double)used;
+    *all = 0;
+    for (int64_t i = 0; i < n; i++) *all += s[i].seconds / (double)n;
     for (int64_t i = cut; i < cut + used; i++) squares += (s[i].seconds - mean) * (s[i].seconds - mean);
     *variance = used > 2 ? squares / (double)(used - 1) / (mean * mean) : NAN;
     return mean;
+}
+
+enum { LENGTHS = 32 };
+
+/* Powers of two microseconds. */
+static int length_of(double seconds) {
+    int k;
+    frexp(seconds * 1e6, &k);
+    return k < 0 ? 0 : k < LENGTHS ? k : LENGTHS - 1;
+}
+
+/* Without the time in which the rank had no processor. Of tasks that are short beside such absences, the means leave out
+ * those that met one; of long ones each holds its part. Which it is, tasks of about a length show together: all of their
+ * time times the availability is what they computed. `all`: mean over all spans, by row. */
+static void leave_out_absence(hp_sample_row *row, const double *all, int n, double availability) {
+    double sum[LENGTHS] = {0}, typical[LENGTHS] = {0};
+    for (int i = 0; i < n; i++) {
+        const int k = length_of(row[i].seconds);
+        sum[k] += all[i], typical[k] += row[i].seconds;
+    }
+    for (int k = 0; k < LENGTHS; k++)
+        sum[k] = typical[k] > 0 ? fmin(1, fmax(availability, availability * sum[k] / typical[k])) : 1;
+    for (int i = 0; i < n; i++) row[i].seconds *= sum[length_of(row[i].seconds)];
 }
 
 void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t,
@@ -87,6 +112,8 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
     const span_time *span = span_times(l->arena, t, d, &n);
     const int ranks = concurrent_ranks(m, plan->program);
     const bool room = !m->device.is_cpu || ranks <= m->devices_per_node; /* otherwise ranks wait for a core */
+    double *all = HP_NEW(l->arena, double, n);
+    const int first = l->n;
     for (int64_t i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && span[j].rank == span[i].rank && span[j].task == span[i].task;) j++;
         const hp_trace_task *k = &t->task[span[i].task];
@@ -98,11 +125,12 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
         s->size = w.size;
         s->flops = w.flops;
         s->bytes = w.bytes;
-        s->seconds = typical_seconds(&span[i], j - i, &s->variance) * (room ? d->availability : 1);
+        s->seconds = typical_seconds(&span[i], j - i, &s->variance, &all[l->n - 1 - first]);
         s->ranks = ranks;
         s->node_ranks = runs_in_lockstep(plan->program) && room ? ranks : 0;
         s->tiles = plan->program->n_role > 1;
     }
+    if (room) leave_out_absence(&l->row[first], all, l->n - first, d->availability);
 }
 
 /* --- communication --- */
@@ -286,7 +314,7 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
         const int before = l->n;
         add_messages(l, m, &it);
         add_collectives(l, m, &it);
-        for (int k = before; k < l->n; k++) l->row[k].seconds *= d->availability / step_factor(d, i);
+        for (int k = before; k < l->n; k++) l->row[k].seconds /= step_factor(d, i);
     }
     const bool benchmark = only_messages(p);
     for (int i = first; i < l->n; i++) l->row[i].benchmark = benchmark;

@@ -17,15 +17,15 @@ static const char *const JOBS[] = {"dp=1", "micro=2", "micro=4", "dp=2", "dp=2,m
 enum { N_JOBS = sizeof JOBS / sizeof *JOBS, STEPS = 40 };
 
 /* Each job twice, every run with another course of the drift. */
-static hp_cost_table *calibrate_drifting(hp_arena *arena, const hp_machine *m, uint64_t seed,
-                                         bool yardsticks) {
+static hp_cost_table *calibrate_absent(hp_arena *arena, const hp_machine *m, uint64_t seed, bool yardsticks,
+                                       double availability) {
     hp_error err = {HP_OK, ""};
     hp_calibration *c = hp_calibration_new(arena, m);
     hp_cost_table *t = NULL;
     const char *path = scratch_path("drift.db");
     for (int i = 0; i < 2 * N_JOBS; i++) {
         const hp_plan plan = make_plan(arena, m, HP_MODE_TRAIN, JOBS[i % N_JOBS], 4);
-        const drifting d = {seed ? 100 * seed + (uint64_t)i : 0, STEPS, yardsticks};
+        const drifting d = {seed ? 100 * seed + (uint64_t)i : 0, STEPS, yardsticks, availability};
         hp_db db = {0};
         execute_drifting(arena, &plan, &d, path);
         assert_int_equal(hp_db_open(path, &db, &err), HP_OK);
@@ -34,6 +34,11 @@ static hp_cost_table *calibrate_drifting(hp_arena *arena, const hp_machine *m, u
     }
     if (hp_calibration_table(c, NULL, "2026-01-01", &t, &err) != HP_OK) fail_msg("%s", err.text);
     return t;
+}
+
+static hp_cost_table *calibrate_drifting(hp_arena *arena, const hp_machine *m, uint64_t seed,
+                                         bool yardsticks) {
+    return calibrate_absent(arena, m, seed, yardsticks, 1);
 }
 
 /* Root mean square of the logarithms of rows over their truth. */
@@ -74,6 +79,19 @@ static void rows_are_those_of_the_quiet_machine(void **state) {
         hp_arena_free(mine);
     }
     assert_int_equal(worse, SEEDS);
+    hp_arena_free(arena);
+}
+
+/* A processor quota: what yardsticks, timed in processor time, cannot see. */
+static void rows_leave_out_the_time_without_a_processor(void **state) {
+    (void)state;
+    const hp_machine m = local_like(2);
+    hp_arena *arena = hp_arena_new();
+    const hp_cost_table *truth = calibrate_drifting(arena, &m, 0, false),
+                        *with = calibrate_absent(arena, &m, 5, true, 0.6),
+                        *without = calibrate_absent(arena, &m, 5, false, 0.6);
+    assert_true(error_of(with, truth, HP_ROW_COMPUTE) < 0.05);
+    assert_true(error_of(without, truth, HP_ROW_COMPUTE) > 0.4);
     hp_arena_free(arena);
 }
 
@@ -130,6 +148,7 @@ static void jitter_is_recovered_from_irregular_readings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_those_of_the_quiet_machine),
+        cmocka_unit_test(rows_leave_out_the_time_without_a_processor),
         cmocka_unit_test(yardstick_rows_say_what_is_quiet_and_what_is_usual),
         cmocka_unit_test(jitter_is_recovered_from_irregular_readings),
     };

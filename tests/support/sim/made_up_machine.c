@@ -69,11 +69,13 @@ hp_plan make_plan(hp_arena *arena, const hp_machine *m, hp_mode mode, const char
 /* The slowdown of each step: a run's own, and one that changes slowly (AR(1)). */
 static double *slowdowns(hp_arena *arena, const drifting *d) {
     enum { OF_RUN = 1, OF_STEP };
+    const double present = d->availability > 0 ? d->availability : 1;
     double *f = HP_NEW(arena, double, d->steps), z = hp_rng_normal(d->seed, OF_STEP, 0);
     const double run = hp_rng_normal(d->seed, OF_RUN, 0);
     for (int i = 0; i < d->steps; i++) {
         z = 0.8 * z + 0.6 * hp_rng_normal(d->seed, OF_STEP, (uint64_t)i + 1);
         f[i] = d->seed ? 1 + fmin(1, fmax(0, 0.35 * (run + z))) : 1;
+        f[i] /= present;
     }
     return f;
 }
@@ -81,18 +83,24 @@ static double *slowdowns(hp_arena *arena, const drifting *d) {
 /* After a step each rank reads every yardstick once. */
 static void add_readings(hp_db *db, int64_t run, const drifting *d, int rank, const double *slowdown,
                          int64_t step_ns) {
+    const double present = d->availability > 0 ? d->availability : 1;
     hp_error err;
-    hp_sample reading[HP_SPEED_CLASSES];
+    hp_sample reading[HP_SPEED_CLASSES + 2];
     for (int i = 0; i < d->steps; i++) {
         for (int y = 0; y < HP_SPEED_CLASSES; y++) {
             const uint64_t at = (uint64_t)((i * HP_SPEED_CLASSES + y) * 64 + rank);
             const double noise = 1 + 0.02 * hp_rng_normal(d->seed, 3, at);
             reading[y] = (hp_sample){.name = (int32_t)hp_yardstick_counter((hp_yardstick)y),
                                      .iter = i,
-                                     .t_ns = 2 * (i + 1) * step_ns + y,
-                                     .value = 1e-9 * YARDSTICK_NS * slowdown[i] * noise};
+                                     .t_ns = 4 * (i + 1) * step_ns + y,
+                                     .value = 1e-9 * YARDSTICK_NS * slowdown[i] * present * noise};
         }
-        assert_int_equal(hp_trace_samples(db, run, rank, reading, HP_SPEED_CLASSES, &err), HP_OK);
+        const double step_s = 1e-9 * (double)step_ns * slowdown[i];
+        reading[HP_SPEED_CLASSES] =
+            (hp_sample){.name = HP_COUNTER_STEP, .iter = i, .t_ns = 4 * i * step_ns, .value = step_s};
+        reading[HP_SPEED_CLASSES + 1] = (hp_sample){
+            .name = HP_COUNTER_STEP_CPU, .iter = i, .t_ns = 4 * i * step_ns, .value = step_s * present};
+        assert_int_equal(hp_trace_samples(db, run, rank, reading, HP_SPEED_CLASSES + 2, &err), HP_OK);
     }
 }
 
@@ -115,7 +123,7 @@ double execute_drifting(hp_arena *arena, const hp_plan *plan, const drifting *d,
     for (int rank = 0; rank < r.n_rank; rank++) {
         hp_span *span = HP_NEW(arena, hp_span, r.n_span[rank]);
         for (int i = 0; i < d->steps; i++) {
-            const int64_t t0_ns = 2 * i * r.makespan_ns; /* a step takes at most twice as long */
+            const int64_t t0_ns = 4 * i * r.makespan_ns; /* a step takes at most four times as long */
             for (int64_t k = 0; k < r.n_span[rank]; k++) {
                 span[k] = r.span[rank][k];
                 span[k].iter = i;

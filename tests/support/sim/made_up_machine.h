@@ -25,6 +25,8 @@ typedef struct drifting {
     uint64_t seed;
     int steps;
     bool yardsticks; /* recorded */
+    double
+        availability; /* below 1: without a processor for the rest of the time, in slices shorter than any task; 0: 1 */
 } drifting;
 enum { YARDSTICK_NS = 75000 }; /* on the quiet machine */
 double execute_drifting(hp_arena *arena, const hp_plan *plan, const drifting *d, const char *path);
