@@ -19,8 +19,7 @@ static hp_status read_all(hp_arena *arena, hp_db *db, const hp_trace *t, hp_drif
     hp_trace_value *v[HP_SPEED_CLASSES];
     int64_t n[HP_SPEED_CLASSES];
     for (int y = 0; y < HP_SPEED_CLASSES; y++) {
-        const char *name = hp_counter_names[hp_yardstick_counter((hp_yardstick)y)];
-        HP_TRY(hp_trace_counter(arena, db, t->run, name, &v[y], &n[y], err));
+        HP_TRY(hp_yardstick_samples(arena, db, t->run, (hp_yardstick)y, &v[y], &n[y], err));
         for (int64_t i = 0; i < n[y]; i++) t0 = v[y][i].t_ns < t0 ? v[y][i].t_ns : t0;
     }
     const int32_t first = t->iter[0].iter - 1, last = t->iter[t->n_iter - 1].iter;

@@ -4,14 +4,21 @@
 
 #include "traces/query.h"
 
-/* The yardsticks of a run, after the steps that a trace holds. */
+/* What a run's samples of a yardstick say, by step, rank, time: without the few in which the whole machine stood still or
+ * an interrupt was served: where at most 5% took more than 3 times the median, those. A core whose other thread
+ * works, or whose frequency falls, is hardly slower than that. Errors: HP_EDATA. */
+hp_status hp_yardstick_samples(hp_arena *arena, hp_db *db, int64_t run, hp_yardstick y, hp_trace_value **v,
+                               int64_t *n, hp_error *err);
+
+/* The yardsticks of a run, after the steps that a trace holds. Steps are equal amounts of work, so that what lies between
+ * them is sampled evenly over the work, as tasks are: each step's samples are averaged first.
+ * Availability is the share of a step in which its ranks had a processor: the median of the steps' time with one (mean
+ * over ranks) over the median of their time, so that a few long absences do not count. */
 typedef struct hp_run_speed {
-    int n[HP_SPEED_CLASSES]; /* steps after which a yardstick was sampled */
-    double seconds
-        [HP_SPEED_CLASSES]; /* mean over those steps; NaN: none. Steps are equal amounts of work, so that what
-                                         lies between them is sampled evenly over the work, as tasks are */
-    double error[HP_SPEED_CLASSES]; /* relative standard error of that mean; NaN: fewer than 2 */
-    double availability; /* processor time of the ranks over the time of their steps; NaN: not recorded */
+    int n[HP_SPEED_CLASSES];          /* steps after which a yardstick was sampled */
+    double seconds[HP_SPEED_CLASSES]; /* mean over those steps; NaN: none */
+    double error[HP_SPEED_CLASSES];   /* relative standard error of that mean; NaN: fewer than 2 */
+    double availability;              /* NaN: not recorded */
 } hp_run_speed;
 
 /* `t` without its warm-up step. Errors: HP_EDATA. */

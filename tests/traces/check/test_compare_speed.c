@@ -163,6 +163,42 @@ static void steps_count_alike(void **state) {
     hp_arena_free(arena);
 }
 
+/* 60 samples, some of them slowed by a core that two threads share, and three of a machine that stood still: these are left
+ * out, the slow ones are not. Where more than a twentieth is far above the median, that is the machine's speed. */
+static void pauses_are_no_speed(void **state) {
+    (void)state;
+    hp_error err = {0};
+    hp_db db;
+    hp_trace_value *v = NULL;
+    int64_t n = 0;
+    hp_arena *arena = hp_arena_new();
+    const fixture_run r = {.kind = "exec", .ranks = 1, .iters = 5, .duration = any};
+    fixture_ok(hp_db_create(path, &db, &err), &err);
+    const int64_t run = fixture_add(&db, &r);
+    for (int i = 0; i < 60; i++) {
+        const double slow = i % 20 == 7 ? 40 : i % 5 < 2 ? 1.9 : 1;
+        fixture_sample(&db, run, 0, 1 + i % 4, HP_COUNTER_YARD_L2, i, 1e-5 * slow);
+        fixture_sample(&db, run, 0, 1 + i % 4, HP_COUNTER_YARD_DRAM, i, 1e-5 * (i % 3 ? 1 : 4));
+    }
+    fixture_ok(hp_yardstick_samples(arena, &db, run, HP_YARD_L2, &v, &n, &err), &err);
+    assert_int_equal(n, 57);
+    int slow = 0;
+    for (int64_t i = 0; i < n; i++) {
+        assert_true(v[i].value < 2e-5);
+        slow += v[i].value > 1.5e-5;
+    }
+    assert_int_equal(slow, 24); /* of 60, two in five; the pauses (7, 27, 47) were of the third */
+    fixture_ok(hp_yardstick_samples(arena, &db, run, HP_YARD_DRAM, &v, &n, &err), &err);
+    slow = 0;
+    for (int64_t i = 0; i < n; i++) slow += v[i].value > 3e-5;
+    assert_true(n == 60 && slow == 20);
+    fixture_ok(hp_yardstick_samples(arena, &db, run, HP_YARD_ARITH, &v, &n, &err), &err);
+    assert_int_equal(n, 0);
+    hp_db_close(&db);
+    unlink(path);
+    hp_arena_free(arena);
+}
+
 /* Runs whose speed varies by `spread`, seen with an error: the estimate is nearer to the truth, in the mean of squares, than
  * what was seen and than the usual speed. The optimum has s^2 e^2 / (s^2 + e^2). */
 static void the_estimate_is_better_than_either(void **state) {
@@ -195,6 +231,7 @@ int main(void) {
         cmocka_unit_test(the_split_finds_the_model_s_error),
         cmocka_unit_test(without_yardsticks_nothing_is_claimed),
         cmocka_unit_test(steps_count_alike),
+        cmocka_unit_test(pauses_are_no_speed),
         cmocka_unit_test(the_estimate_is_better_than_either),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
