@@ -17,6 +17,16 @@ yardstick cpu l2 r2 | measured 0.1 100 test | quiet:3e-05 mean:3.6e-05 spread:0
 END
 grep -v '^yardstick' speed.cost >own.cost
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=2 --cost speed.cost --out plan.db
+expect 0 run plan.db --steps 150 # long enough for every yardstick to be sampled
+grep -qE 'step .* measured \(median\), .* predicted \(.* to .*\); the machine was .* predicted for: .*% off at equal speed' out ||
+  complain "run says: $(grep step out)"
+expect 0 history --json
+python3 -c '
+import json; row = json.load(open("out"))["runs"][-1]
+assert row["arith"] > 0 and row["l2"] > 0 and row["dram"] > 0 and 0 < row["availability"] <= 1, row
+assert row["equal_speed_s"] > 0, row' || complain "the history lacks the speed of the run: $(cat out)"
+expect 0 run plan.db --steps 6 --no-yardsticks
+grep -q 'at equal speed' out && complain "a speed of a run without yardsticks: $(grep step out)"
 expect 0 run plan.db --steps 6
 
 # pretend ARITH L2 DRAM AVAILABILITY: the run's machine had these slowdowns
