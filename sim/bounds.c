@@ -14,7 +14,6 @@ typedef struct path {
     const hp_graph *g;
     const hp_sim_costs *costs;
     hp_wiring *w;
-    int bound;
     hp_ready *ready;    /* per role: a task starts once its start is known */
     int64_t **ready_ns; /* per role and task: latest finish among what it waits for */
     int32_t **met;      /* per group and collective: members whose start is known */
@@ -25,7 +24,7 @@ typedef struct path {
 } path;
 
 static int64_t duration_ns(const path *x, int role, int task) {
-    return llround(x->costs->seconds(x->costs->self, x->p, x->g, role, task, x->bound) * 1e9);
+    return llround(x->costs->seconds(x->costs->self, x->p, x->g, role, task) * 1e9);
 }
 
 static void push(path *x, int role, int task) {
@@ -127,8 +126,8 @@ static void start(path *x, int role, int task) {
 }
 
 int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_graph *g,
-                                const hp_sim_costs *costs, int bound) {
-    path x = {.p = p, .g = g, .costs = costs, .bound = bound, .arena = arena, .w = hp_wiring_new(arena, p)};
+                                const hp_sim_costs *costs) {
+    path x = {.p = p, .g = g, .costs = costs, .arena = arena, .w = hp_wiring_new(arena, p)};
     init(&x);
     int64_t tasks = 0;
     for (int r = 0; r < p->n_role; r++) tasks += p->role[r].n_task;

@@ -8,7 +8,7 @@
 /* Longest path through dependencies, queues and matched messages when every resource is free: no run is
  * shorter. INT64_MAX when the program cannot end. Cost: linear in tasks and dependencies. */
 int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_graph *g,
-                                const hp_sim_costs *costs, int bound);
+                                const hp_sim_costs *costs);
 
 /* Bytes sent by all ranks in a step: messages, and 2(p-1)/p of each all-reduce per member. */
 int64_t hp_sim_comm_bytes(const hp_program *p);

@@ -169,14 +169,13 @@ static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int ran
     return t->op == HP_TASK_ALLREDUCE ? allreduce_cost(c, p, rank, t) : first;
 }
 
-static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                           int bound) {
+static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)g;
     const hp_program_costs *c = self;
     const int role = rank % p->n_role;
     hp_cost cost = c->cost[role][task];
     if (rank != role) cost = elsewhere(c, p, rank, &p->role[role].task[task], cost);
-    return bound < 0 ? cost.low : bound > 0 ? cost.high : cost.seconds;
+    return cost.seconds;
 }
 
 static double task_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {

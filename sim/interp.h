@@ -12,14 +12,14 @@
  * rank of the world (its role is rank % n_role). Folded runs ask for one rank of a class: costs may depend on the
  * role and on which ranks that it communicates with share its node, on nothing else. */
 typedef struct hp_sim_costs {
-    /* duration alone on its resources; bound -1 low, 0 middle, 1 upper end */
-    double (*seconds)(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound);
+    /* duration alone on its resources */
+    double (*seconds)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     /* share it takes while it runs, of the node's compute where ranks share the node's cores, of its device's
      * where a device runs several ranks (0: it contends with no other task); NULL: none does */
     double (*share)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     void *self;
     /* a message of a collective between two ranks of the world; for runs with `steps` alone, else NULL */
-    double (*message)(void *self, const hp_program *p, int from, int to, double bytes, int bound);
+    double (*message)(void *self, const hp_program *p, int from, int to, double bytes);
 } hp_sim_costs;
 
 /* What a rank without anything to compute waits for while it moves. */
@@ -54,7 +54,6 @@ typedef struct hp_sim_options {
      * algorithms of plan/collectives */
     bool steps;
     bool want_spans;
-    int bound; /* -1, 0, 1: costs at the low end, middle, upper end */
     /* of compute tasks; of ranks that are simulated as one the last counts, as late as is to be expected */
     hp_jitter_process jitter;
     hp_draws draws;

@@ -91,8 +91,7 @@ static void delay_run(const sim *s, const rank_state *r, int n, int first, int e
     double sum = 0, squares = 0;
     for (int t = first; t < end; t++) {
         if (role->task[t].queue != 0) continue;
-        const double x =
-            s->costs->seconds(s->costs->self, s->program, s->graph, r->world, t, s->options->bound);
+        const double x = s->costs->seconds(s->costs->self, s->program, s->graph, r->world, t);
         sum += x;
         squares += x * x;
     }

@@ -192,9 +192,9 @@ static bool equal(double a, double b) {
 
 static bool same_cost(const sim *s, int rank, int a, int b) {
     const hp_sim_costs *c = s->costs;
-    const int world = s->rank[rank].world, bound = s->options->bound;
-    return equal(c->seconds(c->self, s->program, s->graph, world, a, bound),
-                 c->seconds(c->self, s->program, s->graph, world, b, bound)) &&
+    const int world = s->rank[rank].world;
+    return equal(c->seconds(c->self, s->program, s->graph, world, a),
+                 c->seconds(c->self, s->program, s->graph, world, b)) &&
            (!c->share || equal(c->share(c->self, s->program, s->graph, world, a),
                                c->share(c->self, s->program, s->graph, world, b)));
 }

@@ -5,7 +5,7 @@
 
 int64_t sim_duration_ns(sim *s, int rank, int task) {
     const int world = s->rank[rank].world;
-    double t = s->costs->seconds(s->costs->self, s->program, s->graph, world, task, s->options->bound);
+    double t = s->costs->seconds(s->costs->self, s->program, s->graph, world, task);
     if (sim_role(s, rank)->role->task[task].queue == 0) {
         const hp_jitter_process *jitter = &s->options->jitter;
         const hp_draws draws = s->options->draws;

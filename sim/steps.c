@@ -76,7 +76,7 @@ static void price(sim *s, stepper *m, const stepper *to, int64_t bytes) {
     m->to = to->rank;
     m->bytes = bytes;
     m->ns = llround(1e9 * s->costs->message(s->costs->self, s->program, s->rank[m->rank].world,
-                                            s->rank[to->rank].world, (double)bytes, s->options->bound));
+                                            s->rank[to->rank].world, (double)bytes));
 }
 
 /* Once both ends are in its step: the later one starts it. */

@@ -85,7 +85,7 @@ static void sum_units(const hp_eval *e, const hp_program *p, const hp_sim_costs 
     const hp_role *r = &p->role[0];
     for (int t = 0; t < r->n_task; t++) {
         if (r->task[t].layer >= 0 && r->task[t].layer < g->n_layer)
-            u->total[g->layer[r->task[t].layer].unit] += costs->seconds(costs->self, p, g, 0, t, 0);
+            u->total[g->layer[r->task[t].layer].unit] += costs->seconds(costs->self, p, g, 0, t);
     }
 }
 

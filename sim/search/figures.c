@@ -159,7 +159,7 @@ static int busiest_role(const hp_eval_setup *o, const hp_program *p, const hp_si
     for (int r = 0; r < p->n_role; r++) {
         double work = 0;
         for (int t = 0; t < p->role[r].n_task; t++)
-            if (p->role[r].task[t].queue == 0) work += costs->seconds(costs->self, p, o->graph, r, t, 0);
+            if (p->role[r].task[t].queue == 0) work += costs->seconds(costs->self, p, o->graph, r, t);
         if (work > most) {
             most = work;
             busiest = r;

@@ -57,9 +57,8 @@ static hp_program *by_mpi(const drawn *w) {
 
 /* --- every strategy --- */
 
-static double same_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                           int bound) {
-    (void)self, (void)p, (void)g, (void)rank, (void)task, (void)bound;
+static double same_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)self, (void)p, (void)g, (void)rank, (void)task;
     return 1e-6;
 }
 

@@ -64,7 +64,7 @@ static void folded_equals_unfolded(void **state) {
             const hp_sim_result one = run_of(&w, &m, true, straggler, true),
                                 all = run_of(&w, &m, false, straggler, true);
             same_result(&w, &m, &one, &all);
-            assert_true(one.makespan_ns >= hp_sim_critical_path_ns(w.arena, w.p, w.g, &w.costs, 0));
+            assert_true(one.makespan_ns >= hp_sim_critical_path_ns(w.arena, w.p, w.g, &w.costs));
             folded += one.simulated;
             ranks += all.simulated;
         }
@@ -76,9 +76,8 @@ static void folded_equals_unfolded(void **state) {
 /* --- micro-batches --- */
 
 /* Equal tasks of two micro-batches take equally long. */
-static double repeated_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                               int bound) {
-    (void)g, (void)bound;
+static double repeated_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)g;
     const uint64_t *seed = self;
     const int role = rank % p->n_role;
     const hp_task *t = &p->role[role].task[task];

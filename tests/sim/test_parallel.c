@@ -25,8 +25,8 @@ static hp_strategy parsed(const char *text) {
 
 /* A microsecond for the first task of each kind of a pass: forward, gradients of data, gradients of weights.
  */
-static double one_of_each(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound) {
-    (void)self, (void)g, (void)bound;
+static double one_of_each(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)self, (void)g;
     const hp_role *r = &p->role[rank % p->n_role];
     const hp_task *t = &r->task[task];
     if (t->op != HP_TASK_FWD && t->op != HP_TASK_BWD && t->op != HP_TASK_BWDW) return 0;
@@ -129,9 +129,8 @@ static void a_halo_round_moves_the_formulas_bytes(void **state) {
 
 /* --- several ranks on a device --- */
 
-static double compute_only(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                           int bound) {
-    (void)self, (void)g, (void)bound;
+static double compute_only(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)self, (void)g;
     return p->role[rank % p->n_role].task[task].queue == 0 ? 1e-5 : 0;
 }
 
@@ -171,9 +170,8 @@ static void clients_speed_up_to_the_ceiling(void **state) {
 
 /* Batch-norm groups of one replica: replicas do not wait for each other before the gradients. The second
  * replica's tasks are slow; the first replica's statistics are not. */
-static double slow_replica(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                           int bound) {
-    (void)self, (void)g, (void)bound;
+static double slow_replica(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)self, (void)g;
     const bool compute = p->role[rank % p->n_role].task[task].queue == 0;
     return !compute ? 0 : rank / p->n_role == 1 ? 1e-4 : 1e-5;
 }

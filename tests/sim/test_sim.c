@@ -30,10 +30,8 @@ static bool first_of_pass(const hp_role *r, int task) {
     return true;
 }
 
-static double stage_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                            int bound) {
+static double stage_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)g;
-    (void)bound;
     const stage_costs *c = self;
     const hp_role *r = &p->role[rank % p->n_role];
     const uint8_t op = r->task[task].op;
@@ -55,7 +53,7 @@ static int64_t equal_stages_ns(hp_strategy s, double forward_s, double backward_
     const int64_t t = makespan_ns(arena, p, g, &devices, &costs, true);
     assert_int_equal(t, makespan_ns(arena, p, g, &cores, &costs, true));
     assert_int_equal(t, makespan_ns(arena, p, g, &cores, &costs, false));
-    assert_true(t >= hp_sim_critical_path_ns(arena, p, g, &costs, 0));
+    assert_true(t >= hp_sim_critical_path_ns(arena, p, g, &costs));
     hp_arena_free(arena);
     return t;
 }
@@ -145,7 +143,7 @@ static void no_run_beats_its_critical_path(void **state) {
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         world w = random_world(seed);
         const hp_sim_costs costs = {random_seconds, NULL, &w.seed};
-        const int64_t path = hp_sim_critical_path_ns(w.arena, w.p, w.g, &costs, 0);
+        const int64_t path = hp_sim_critical_path_ns(w.arena, w.p, w.g, &costs);
         for (int kind = 0; kind < 3; kind++) {
             const hp_machine m = test_machine(kind == 2 ? 32 : 1, kind == 2 ? 2 : 64, kind == 0);
             const int64_t t = makespan_ns(w.arena, w.p, w.g, &m, &costs, false);
@@ -165,14 +163,13 @@ static void shared_cores_obey_conservation(void **state) {
         for (int r = 0; r < w.p->n_role; r++) {
             for (int t = 0; t < w.p->role[r].n_task; t++) {
                 const hp_queue_kind kind = hp_task_infos[w.p->role[r].task[t].op].queue;
-                if (kind != HP_QUEUE_SEND)
-                    work_ns += 1e9 * random_seconds(&w.seed, w.p, w.g, r, t, 0) * w.p->dp;
+                if (kind != HP_QUEUE_SEND) work_ns += 1e9 * random_seconds(&w.seed, w.p, w.g, r, t) * w.p->dp;
             }
         }
         const hp_machine two = test_machine(1, 2, true), many = test_machine(1, 64, true);
         const int64_t shared = makespan_ns(w.arena, w.p, w.g, &two, &costs, false);
         assert_true((double)shared >= work_ns / 2 * (1 - 1e-3) - 1e4);
-        assert_true(shared >= hp_sim_critical_path_ns(w.arena, w.p, w.g, &costs, 0));
+        assert_true(shared >= hp_sim_critical_path_ns(w.arena, w.p, w.g, &costs));
         assert_true(makespan_ns(w.arena, w.p, w.g, &many, &costs, false) > 0);
         hp_arena_free(w.arena);
     }
@@ -306,7 +303,7 @@ static void blocking_1f1b_stops_and_names_the_ranks(void **state) {
     assert_non_null(strstr(err.text, "E-DEADLOCK"));
     assert_non_null(strstr(err.text, "rank 0"));
     assert_non_null(strstr(err.text, "rank 1"));
-    assert_true(hp_sim_critical_path_ns(arena, p, g, &costs, 0) == INT64_MAX);
+    assert_true(hp_sim_critical_path_ns(arena, p, g, &costs) == INT64_MAX);
     hp_arena_free(arena);
 }
 

@@ -25,7 +25,7 @@ static double all_work_ns(const world *w) {
         const hp_role *r = &w->p->role[rank % w->p->n_role];
         for (int t = 0; t < r->n_task; t++)
             if (r->queue[r->task[t].queue].kind != HP_QUEUE_SEND) /* the receiver copies */
-                sum += 1e9 * w->costs.seconds(w->costs.self, w->p, w->g, rank, t, 0);
+                sum += 1e9 * w->costs.seconds(w->costs.self, w->p, w->g, rank, t);
     }
     return sum;
 }
@@ -63,9 +63,8 @@ static void as_many_cores_as_ranks_need_no_slices(void **state) {
 }
 
 /* The first task of a stage for each micro-batch: 1 ms, of the first stage's second one `longer`. */
-static double chain_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                            int bound) {
-    (void)g, (void)bound;
+static double chain_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)g;
     const double *longer = self;
     const hp_task *t = p->role[rank].task;
     if (t[task].op != HP_TASK_FWD) return 0;
@@ -109,11 +108,10 @@ static void who_waits_comes_back_after_half_a_slice(void **state) {
 enum { STEP_NS = 100 }; /* of every all-reduce */
 
 /* Replicas of different speed. */
-static double uneven_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                             int bound) {
+static double uneven_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     const hp_task *t = &p->role[rank % p->n_role].task[task];
     if (t->queue != 0) return 1e-9 * STEP_NS * hp_collectives[t->algorithm]->steps(p->dp);
-    return (1 + 0.37 * rank) * random_seconds(self, p, g, 0, task, bound);
+    return (1 + 0.37 * rank) * random_seconds(self, p, g, 0, task);
 }
 
 /* When the rank looks next, at t or later: at once where it computes nothing, else after the task. */

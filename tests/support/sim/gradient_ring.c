@@ -83,9 +83,8 @@ hp_machine gradient_ring_machine(const gradient_ring *r) {
                         .inter = {"net", r->latency_s, r->link_bytes_per_s}};
 }
 
-static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                           int bound) {
-    (void)g, (void)bound;
+static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)g;
     const gradient_ring *r = self;
     const hp_task *t = &p->role[rank % p->n_role].task[task];
     if (t->op != HP_TASK_ALLREDUCE) return t->op == HP_TASK_FWD ? r->forward_s : r->backward_s;
@@ -94,8 +93,8 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
            load.across.sent * (double)r->bucket_bytes / r->link_bytes_per_s;
 }
 
-static double message_seconds(void *self, const hp_program *p, int from, int to, double bytes, int bound) {
-    (void)p, (void)from, (void)to, (void)bound;
+static double message_seconds(void *self, const hp_program *p, int from, int to, double bytes) {
+    (void)p, (void)from, (void)to;
     return message_s(self, bytes);
 }
 

@@ -29,10 +29,8 @@ bool near(double have, double want, double relative) {
 }
 
 /* A made-up machine: each shape class has its own rate and overhead. */
-static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task,
-                           int bound) {
+static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)self;
-    (void)bound;
     const hp_role *r = &p->role[rank % p->n_role];
     const hp_work w = hp_task_work(p, g, r, task);
     uint64_t seed = 7;

@@ -40,9 +40,8 @@ int64_t makespan_ns(hp_arena *arena, const hp_program *p, const hp_graph *g, con
     return r.makespan_ns;
 }
 
-double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound) {
+double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)g;
-    (void)bound;
     const uint64_t *seed = self;
     const int role = rank % p->n_role;
     const hp_task *t = &p->role[role].task[task];

@@ -17,7 +17,7 @@ int64_t makespan_ns(hp_arena *arena, const hp_program *p, const hp_graph *g, con
 
 /* Costs that depend on the task alone, so that replicas are alike: compute up to 50 us, messages by size; self: the
  * seed. */
-double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task, int bound);
+double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
 
 typedef struct world {
     hp_arena *arena;
