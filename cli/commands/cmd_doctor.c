@@ -14,6 +14,7 @@
 
 #include <gsl/gsl_version.h>
 #include <limits.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -273,23 +274,33 @@ static void probe_calibration(finding *f, json_t *facts) {
     hp_arena_free(arena);
 }
 
-static void probe_history(finding *f, json_t *facts) {
-    char path[PATH_MAX], here[128], line[HISTORY_LINE];
+static hp_status read_history(history_figures *figures, hp_error *err) {
+    char path[PATH_MAX], here[128];
     hp_arena *arena = hp_arena_new();
     hp_ledger_entry *e = NULL;
-    hp_error err;
     int n = 0;
-    const hp_status status = hp_ledger_read(arena, hp_ledger_path(path, sizeof path), &e, &n, &err);
-    if (status == HP_OK) {
-        bool *use = HP_NEW(arena, bool, n);
-        const history_figures figures = history_sum(e, n, hp_host_processor(here, sizeof here), use);
-        say(f, figures.raw.n > 0, history_line(&figures, line));
-        json_object_set_new(facts, "history", history_json(&figures));
-    } else {
-        say(f, false, err.text);
-        json_object_set_new(facts, "history", json_null());
-    }
+    const hp_status s = hp_ledger_read(arena, hp_ledger_path(path, sizeof path), &e, &n, err);
+    *figures = history_sum(e, n, hp_host_processor(here, sizeof here), HP_NEW(arena, bool, n));
     hp_arena_free(arena);
+    return s;
+}
+
+static void probe_history(finding *f, json_t *facts) {
+    history_figures figures;
+    hp_error err;
+    char line[HISTORY_LINE];
+    const bool read = read_history(&figures, &err) == HP_OK;
+    say(f, read && figures.raw.n > 0, read ? history_line(&figures, line) : err.text);
+    json_object_set_new(facts, "history", read ? history_json(&figures) : json_null());
+}
+
+/* Of the newest run: `simulate --check-speed` takes seconds, this takes none. */
+static void probe_speed(finding *f, json_t *facts) {
+    history_figures figures;
+    char line[HISTORY_LINE];
+    (void)facts; /* history.drift */
+    read_history(&figures, NULL);
+    say(f, fabs(figures.drift - 1) < 0.1, history_drift(&figures, line));
 }
 
 static const struct {
@@ -308,6 +319,7 @@ static const struct {
     {"data", probe_data},
     {"calibration", probe_calibration},
     {"history", probe_history},
+    {"speed", probe_speed},
 };
 enum { N_PROBE = (int)(sizeof probes / sizeof probes[0]) };
 

@@ -29,18 +29,11 @@ static const char *interval_text(const hp_ledger_entry *e, char out[80]) {
     return out;
 }
 
-/* "2026-01-02 03:04" of "2026-01-02T03:04:05Z" */
-static const char *date_text(const char *started, char out[32]) {
-    snprintf(out, 32, "%.16s", started);
-    if (out[0] && strlen(out) > 10 && out[10] == 'T') out[10] = ' ';
-    return out;
-}
-
 static void print_row(const hp_ledger_entry *e, bool here) {
     char date[32], interval[80], predicted[32], measured[32], error[32], equal[32], what[200];
     snprintf(what, sizeof what, "%s %s %s", e->net, e->image, e->strategy);
-    printf(" %-16s %5lld %9s %19s %9s %8s %8s%s  %.100s\n", date_text(e->started, date), (long long)e->ranks,
-           hp_format_seconds(e->predicted_s, predicted), interval_text(e, interval),
+    printf(" %-16s %5lld %9s %19s %9s %8s %8s%s  %.100s\n", history_date(e->started, date),
+           (long long)e->ranks, hp_format_seconds(e->predicted_s, predicted), interval_text(e, interval),
            hp_format_seconds(e->measured_s, measured), error_text(e->predicted_s, e->measured_s, error),
            error_text(e->predicted_s, e->equal_speed_s, equal), here ? " " : "*", what);
 }

@@ -1,13 +1,18 @@
 /* line.c - the history's figures in words. */
 #include "cli/history/line.h"
+#include "cli/history/speed.h"
 
 #include <math.h>
 #include <string.h>
 
 history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, bool *use) {
-    history_figures f = {.elsewhere = 0};
+    history_figures f = {.drift = NAN};
     for (int i = 0; i < n; i++) {
         use[i] = hp_ledger_comparable(&e[i], here);
+        if (use[i] && e[i].equal_speed_s > 0) {
+            f.drift = e[i].measured_s / e[i].equal_speed_s;
+            history_date(e[i].started, f.when);
+        }
         if (use[i]) continue;
         const bool uncalibrated = strcmp(e[i].processor, here) == 0 && !*e[i].cost_processor;
         f.uncalibrated += uncalibrated;
@@ -48,6 +53,23 @@ const char *history_line(const history_figures *f, char out[HISTORY_LINE]) {
     return out;
 }
 
+const char *history_drift(const history_figures *f, char out[HISTORY_LINE]) {
+    char ratio[32];
+    if (isnan(f->drift))
+        snprintf(out, HISTORY_LINE,
+                 "not known: no run yet that was predicted with yardsticks of this machine");
+    else
+        snprintf(out, HISTORY_LINE, "the machine was %s %s predicted for in the run of %s UTC",
+                 run_speed_ratio(f->drift, ratio), run_speed_than(f->drift), f->when);
+    return out;
+}
+
+const char *history_date(const char *started, char out[32]) {
+    snprintf(out, 32, "%.16s", started);
+    if (strlen(out) > 10 && out[10] == 'T') out[10] = ' ';
+    return out;
+}
+
 static json_t *figures_json(const hp_ledger_figures *f) {
     return json_pack("{s:i, s:o, s:o, s:o, s:i, s:o}", "runs", f->n, "median_error",
                      cli_json_number(f->median_error), "bias_log", cli_json_number(f->bias_log), "rms_log",
@@ -56,6 +78,7 @@ static json_t *figures_json(const hp_ledger_figures *f) {
 }
 
 json_t *history_json(const history_figures *f) {
-    return json_pack("{s:o, s:o, s:i, s:i}", "measured", figures_json(&f->raw), "equal_speed",
-                     figures_json(&f->equal), "uncalibrated", f->uncalibrated, "elsewhere", f->elsewhere);
+    return json_pack("{s:o, s:o, s:o, s:i, s:i}", "drift", cli_json_number(f->drift), "measured",
+                     figures_json(&f->raw), "equal_speed", figures_json(&f->equal), "uncalibrated",
+                     f->uncalibrated, "elsewhere", f->elsewhere);
 }

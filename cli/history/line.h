@@ -9,7 +9,9 @@
 typedef struct history_figures {
     hp_ledger_figures raw, equal; /* of this machine's runs; at equal machine speed */
     int elsewhere;                /* runs on other processors, or of plans for other machines */
-    int uncalibrated;             /* predicted here without a calibration of this processor */
+    double drift;     /* of the newest of them: its time over that at equal speed; NaN: not known */
+    char when[32];    /* it was, UTC */
+    int uncalibrated; /* predicted here without a calibration of this processor */
 } history_figures;
 
 /* `here`: the processor's name. use: room for n, set to whether a run counts. */
@@ -18,6 +20,10 @@ history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, b
 /* "41 runs on this machine: median error 3.8%, 90% intervals covered 93%; at equal speed 2.1% and 95%" */
 enum { HISTORY_LINE = 400 };
 const char *history_line(const history_figures *f, char out[HISTORY_LINE]);
+/* "the machine was 18% slower than predicted for in the run of 2026-01-02 03:04 UTC" */
+const char *history_drift(const history_figures *f, char out[HISTORY_LINE]);
+/* "2026-01-02 03:04" of "2026-01-02T03:04:05Z" */
+const char *history_date(const char *started, char out[32]);
 /* {"runs": 41, "median_error": 0.038, "covered": 0.93, …} */
 json_t *history_json(const history_figures *f);
 

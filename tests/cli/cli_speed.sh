@@ -98,6 +98,10 @@ import json; one, two = json.load(open("one.json")), json.load(open("out"))
 assert one["speed"] == two["speed"] and two["speed"], two["speed"]' || complain "compare $order: another speed"
 done
 
+# --- doctor knows how fast the machine was in the last run whose prediction was of this processor ---
+expect 0 doctor
+grep -q ' -- *speed .*not known' out || complain "doctor: $(grep speed out)" # speed.cost names no processor
+
 # --- nothing is claimed without yardsticks in both ---
 python3 -c '
 import sqlite3; db = sqlite3.connect("a.db"); db.execute("DELETE FROM counter WHERE name LIKE ?", ("yard_%",)); db.commit()'
@@ -159,7 +163,10 @@ HPLAN=$real
 expect 0 $plan --strategy dp=2 --cost here.cost
 grep -q 'of this processor, at usual speed (1.20x the time of the quiet machine)' out || complain "simulate says: $(head -1 out)"
 # what was predicted for the speed now is held against the run at that speed
-expect 0 run now.db --steps 6
+expect 0 run now.db --steps 150
+expect 0 doctor
+grep -qE ' speed +the machine was .* predicted for in the run of 2[0-9-]+ [0-9:]+ UTC' out || complain "doctor: $(grep speed out)"
+expect 0 run now.db --steps 6 --no-history
 pretend 2 2 2 1
 expect 0 compare run.db --json
 python3 -c '
