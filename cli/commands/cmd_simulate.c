@@ -1,7 +1,9 @@
 /* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
  * rejects, and stores the best one as a plan with its predicted trace. */
 #include "cli/options/simulate.h"
+#include "cli/race/race.h"
 #include "plan/base/clock.h"
+#include "plan/base/units.h"
 
 #include <string.h>
 
@@ -100,31 +102,70 @@ static hp_status stopped(const simulate_found *f, hp_error *err) {
                    f->n ? "the plan is the best so far" : "nothing had been found yet");
 }
 
+/* --- running the best --- */
+
+static hp_status parse_race(const simulate_options *o, const simulate_setup *s, const char *path,
+                            race_options *r, hp_error *err) {
+    *r = (race_options){.path = path, .seconds = RACE_SECONDS, .seed = s->seed};
+    if (o->seconds && !o->measure)
+        return hp_fail(err, HP_EUSAGE, "--seconds is the time for --measure: give that too");
+    if (!o->measure) return HP_OK;
+    if (s->has_strategy)
+        return hp_fail(err, HP_EUSAGE,
+                       "--measure compares candidates, --strategy evaluates one: give one of them");
+    HP_TRY(hp_parse_int(o->measure, "--measure", 2, RACE_MOST, &r->top, err));
+    if (o->seconds) HP_TRY(hp_parse_double(o->seconds, "--seconds", 0.001, 1e6, &r->seconds, err));
+    return race_check_machine(&s->machine, "--measure", err);
+}
+
+/* The candidates in the order that the race leaves them in. Without a winner nothing changes. */
+static hp_status measure(hp_arena *arena, const race_options *o, simulate_found *f, race *r, hp_error *err) {
+    const hp_status s = race_run(arena, o, r, err);
+    hp_evaluation *list = HP_NEW(arena, hp_evaluation, f->n);
+    if (r->winner < 0) return s;
+    for (int i = 0; i < f->n; i++) {
+        list[i] = f->list[r->before[i]];
+        list[i].figures = r->candidate[i];
+        if (r->before[i] == r->entry[r->winner].number - 1) f->chosen = i;
+    }
+    f->list = list;
+    return s;
+}
+
+static hp_status print_json(const simulate_setup *s, const simulate_found *f, const race *r, hp_error *err) {
+    json_t *all = simulate_json(s, f);
+    simulate_json_device(s, f, all);
+    if (r->winner >= 0) json_object_set_new(all, "race", race_json(r));
+    return cli_print_json(all, err);
+}
+
 static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {
     simulate_setup s;
     simulate_found f = {0};
+    race_options ro;
+    race r = {.winner = -1};
+    hp_status ran = HP_OK;
     const char *path = o->out ? o->out : "plan.db";
     HP_TRY(simulate_prepare(arena, o, &s, err));
+    HP_TRY(parse_race(o, &s, path, &ro, err));
     simulate_tell(&s);
     HP_TRY(check_float_layers(o, &s, err));
     HP_TRY(find(arena, &s, &f, err));
     if (f.chosen >= f.n) f.chosen = 0;
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
     if (!f.stopped) simulate_gains(arena, &s, &f);
-    if (o->json) {
-        json_t *all = simulate_json(&s, &f);
-        simulate_json_device(&s, &f, all);
-        HP_TRY(cli_print_json(all, err));
-    } else {
-        simulate_print(&s, &f);
-    }
+    if (!o->json) simulate_print(&s, &f);
+    if (!o->json) HP_TRY(cli_finish_stdout(err));
+    if (o->measure && f.n && !f.stopped) ran = measure(arena, &ro, &f, &r, err);
+    if (o->json) HP_TRY(print_json(&s, &f, &r, ran == HP_OK ? err : NULL));
+    if (!o->json && r.winner >= 0) race_print(&r);
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));
         return f.stopped ? stopped(&f, err) : no_plan(&f, err);
     }
     if (!o->json) simulate_next(&s, &f, path);
     HP_TRY(cli_finish_stdout(err));
-    return f.stopped ? stopped(&f, err) : HP_OK;
+    return f.stopped ? stopped(&f, err) : ran;
 }
 
 int cmd_simulate(int argc, char **argv) {

@@ -14,6 +14,7 @@ typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
         *seed, *out, *rules, *memory, *prec, *onnx, *float_layers;
     const char *memory_limit, *jitter, *straggler;
+    const char *measure, *seconds;
     bool all, no_fold, json, check_speed;
 } simulate_options;
 

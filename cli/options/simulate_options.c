@@ -35,6 +35,7 @@ enum option_key {
     KEY_RULES,
     KEY_ONNX,
     KEY_MEASURE,
+    KEY_SECONDS,
     KEY_CHECK_SPEED
 };
 
@@ -72,8 +73,10 @@ static const struct argp_option option_list[] = {
     {"straggler", KEY_STRAGGLER, "RANK:FACTOR", 0, "one rank computes slower by this factor", 4},
     {"seed", KEY_SEED, "N", 0, "of jitter, weights and data (1)", 4},
     {"out", KEY_OUT, "FILE", 0, "where the plan goes (plan.db)", 5},
+    {"measure", KEY_MEASURE, "K", 0, "then run the best K in turn; the fastest becomes the plan (hplan tune)",
+     5},
+    {"seconds", KEY_SECONDS, "S", 0, "time for --measure (60)", 5},
     {"json", KEY_JSON, NULL, 0, "one JSON object", 5},
-    {"measure", KEY_MEASURE, "K", OPTION_HIDDEN, "", 6},
     {0}};
 
 /* Options that are just words. */
@@ -123,27 +126,18 @@ static const char **text_option(simulate_options *o, int key) {
         return &o->float_layers;
     case KEY_ONNX:
         return &o->onnx;
+    case KEY_MEASURE:
+        return &o->measure;
+    case KEY_SECONDS:
+        return &o->seconds;
     default:
         return NULL;
     }
 }
 
-/* Documented, but with one value only in this version. */
-static bool missing(int key, const char *arg, const char **what) {
-    static const struct {
-        int key;
-        const char *only, *what;
-    } rows[] = {{KEY_MEASURE, "", "--measure"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        *what = rows[i].what;
-        if (rows[i].key == key) return strcmp(arg, rows[i].only) != 0;
-    }
-    return false;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
     simulate_options *o = state->input;
-    const char **text = text_option(o, key), *what;
+    const char **text = text_option(o, key);
     if (text) {
         *text = arg;
         return 0;
@@ -160,10 +154,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
         return 0;
     case KEY_JSON:
         o->json = true;
-        return 0;
-    case KEY_MEASURE:
-        if (missing(key, arg, &what))
-            argp_failure(state, HP_EUNAVAIL, 0, "this version does not have %s", what);
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is no option; for example: hplan simulate --gpus 8 --image 1024", arg);

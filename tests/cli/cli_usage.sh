@@ -12,7 +12,7 @@ expect_message() {
 }
 
 commands=(doctor calibrate simulate explain why run bench eval compare check plot export)
-later=(report tune sbatch status diagnose)
+later=(report sbatch status diagnose)
 
 # --- help ---
 expect 0
