@@ -12,9 +12,9 @@ static int kind_of(const hp_program *p, const hp_graph *g, const hp_role *r, int
     return HP_TASK_OPS + 2 * (int)g->layer[t->layer].op + (hp_task_infos[t->op].phase == HP_PHASE_BACKWARD);
 }
 
-/* Seconds by kind, and seconds times relative standard error. */
+/* Seconds by kind, and standard errors of those that were measured and of the others. */
 typedef struct sums {
-    double seconds[HP_COST_KINDS], error[HP_COST_KINDS];
+    double seconds[HP_COST_KINDS], error[HP_COST_KINDS], guess[HP_COST_KINDS];
 } sums;
 
 static void add_tasks(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role, sums *s) {
@@ -23,7 +23,8 @@ static void add_tasks(const hp_program_costs *c, const hp_program *p, const hp_g
         const hp_cost *cost = &c->cost[role][t];
         const int kind = kind_of(p, g, r, t);
         s->seconds[kind] += cost->seconds;
-        s->error[kind] += (cost->high - cost->seconds) / HP_INTERVAL_Z;
+        double *error = cost->source == HP_SOURCE_MEASURED ? s->error : s->guess;
+        error[kind] += (cost->high - cost->seconds) / HP_INTERVAL_Z;
     }
 }
 
@@ -32,6 +33,8 @@ static void set_part(const sums *s, int kind, double share, hp_exposure *out) {
     if (s->seconds[kind] <= 0) return;
     out->share[kind] = (float)share;
     out->error[kind] = (float)(share * s->error[kind] / s->seconds[kind]);
+    out->error[HP_COST_GUESSED + (kind >= HP_COST_OF_WAITS)] +=
+        (float)(share * s->guess[kind] / s->seconds[kind]);
 }
 
 void hp_exposure_of(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g, int role,
@@ -54,7 +57,7 @@ double hp_exposure_variance(const hp_exposure *x) {
 
 double hp_exposure_apart(const hp_exposure *a, const hp_exposure *b) {
     double sum = 0;
-    for (int k = 0; k < HP_COST_KINDS; k++) {
+    for (int k = 0; k < HP_COST_ERRORS; k++) {
         const double apart = (double)a->error[k] - (double)b->error[k];
         sum += apart * apart;
     }

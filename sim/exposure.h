@@ -5,16 +5,19 @@
 
 #include "sim/costs.h"
 
-/* Kinds of cost whose errors have nothing to do with each other: forward and backward of each layer operator, tasks
- * without a layer, what ranks wait for. */
+/* Kinds of cost: forward and backward of each layer operator, tasks without a layer, what ranks wait for. Errors of what
+ * was measured have nothing to do with those of other kinds; what comes from data sheets, papers and guesses is too high
+ * for all computing, or for all waiting, at once. */
 enum {
     HP_COST_KINDS = HP_TASK_OPS + 2 * HP_LAYER_OPS + HP_SIM_WAITS,
-    HP_COST_OF_WAITS = HP_COST_KINDS - HP_SIM_WAITS
+    HP_COST_OF_WAITS = HP_COST_KINDS - HP_SIM_WAITS,
+    HP_COST_GUESSED = HP_COST_KINDS, /* computing that was not measured, then waiting */
+    HP_COST_ERRORS = HP_COST_KINDS + 2
 };
 
 typedef struct hp_exposure {
-    float share[HP_COST_KINDS]; /* of the step; sums to 1 */
-    float error[HP_COST_KINDS]; /* of the step: share x relative standard error of what it is made of */
+    float share[HP_COST_KINDS];  /* of the step; sums to 1 */
+    float error[HP_COST_ERRORS]; /* of the step: share x relative standard error of what it is made of */
 } hp_exposure;
 
 /* Of a step of the program in which `role` has most to do. A wait has the errors of its messages; idle time is what

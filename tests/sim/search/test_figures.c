@@ -120,10 +120,27 @@ static void the_trace_is_a_draw_near_the_prediction(void **state) {
     hp_arena_free(w.arena);
 }
 
+/* Nothing was measured: one data sheet stands behind all computing, and its error does not average out over the kinds
+ * of layer. */
+static void guesses_are_wrong_alike(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet-v1-8", 32, 8);
+    w.setup.device = &hp_devices[HP_DEVICE_CUDA];
+    const hp_evaluation e = evaluate(&w, "dp=1");
+    const hp_row *all = hp_rows_find(w.t, HP_ROW_EFFICIENCY, w.m.device.name, "* f32");
+    double least = all ? all->residual : 1;
+    for (int i = 0; i < w.t->n; i++)
+        if (w.t->row[i].kind == HP_ROW_EFFICIENCY) least = fmin(least, w.t->row[i].residual);
+    assert_true(e.figures.measured_share < 1e-9);
+    assert_true(1.645 * sqrt(e.uncertainty.costs) >= 0.9 * least * (1 - e.figures.exposed_comm));
+    hp_arena_free(w.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jitter_makes_waiting_cost),
         cmocka_unit_test(the_quiet_step_is_known_where_the_speed_is),
+        cmocka_unit_test(guesses_are_wrong_alike),
         cmocka_unit_test(draws_depend_on_the_seed_alone),
         cmocka_unit_test(the_trace_is_a_draw_near_the_prediction),
     };
