@@ -1,5 +1,6 @@
 /* main.c - hplan-exec: executes one rank of a plan. Rank 0 prints JSON lines; a failed run prints one
  * message. */
+#include "exec/run/check_speed.h"
 #include "exec/run/gather.h"
 #include "exec/run/infer_job.h"
 #include "exec/run/job.h"
@@ -58,6 +59,17 @@ static int abort_run(hp_job *job, const hp_error *err) {
     return (int)err->code;
 }
 
+static int check_speed(const hp_exec_options *options, hp_comm *comm) {
+    hp_error err = {.code = HP_OK, .text = ""};
+    const hp_yard_waiter w = {.comm = comm, .stop = &stop_signal, .limit_s = HP_COMM_SETUP_LIMIT_S};
+    if (hp_check_speed(options, &w, &err) != HP_OK) {
+        if (!stop_signal) print_error(&err);
+        comm->ops->abort(comm, (int)err.code);
+    }
+    comm->ops->close(comm);
+    return (int)err.code;
+}
+
 int main(int argc, char **argv) {
     hp_exec_options options;
     hp_error err = {.code = HP_OK, .text = ""};
@@ -66,6 +78,7 @@ int main(int argc, char **argv) {
     if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
     hp_job job = {.options = &options, .stop = &stop_signal};
     if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
+    if (options.check_speed) return check_speed(&options, job.comm);
     bool speaker = true;
     int code = hp_job_open(&job, &speaker, &err);
     if (code == HP_ESTALL || (code == HP_OK && run_job(&job, &err) != HP_OK)) return abort_run(&job, &err);

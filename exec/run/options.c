@@ -54,6 +54,9 @@ static const option_row ROWS[] = {
     {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
     {"no-ipc", NULL, "send messages between GPUs of one node through the host", CLEAR, AT(ipc), 0, 0},
     {"no-yardsticks", NULL, "do not sample the machine's speed between steps", CLEAR, AT(yardsticks), 0, 0},
+    {"check-speed", NULL, "no plan: time the yardsticks, print how fast this machine is now", SET,
+     AT(check_speed), 0, 0},
+    {"seconds", "S", "how long --check-speed takes (2)", REAL, AT(seconds), 0.01, 3600},
     {"deadline", "S", "fail after waiting S seconds", REAL, AT(deadline_s), 0.1, 1e9},
 };
 
@@ -116,6 +119,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
         0};
     *o = (hp_exec_options){.data = "synthetic",
                            .threads = 1,
+                           .seconds = 2,
                            .lr = 0.01,
                            .momentum = 0.9,
                            .shuffle = true,
@@ -134,7 +138,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
     if (argp_parse(&argp, argc, argv, 0, NULL, &state) != 0)
         return err->code != HP_OK ? err->code
                                   : hp_fail(err, HP_EUSAGE, "wrong option; see hplan-exec --help");
-    if (!o->plan) return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
+    if (!o->plan && !o->check_speed) return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
     if (o->steps && o->epochs)
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
     return HP_OK;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 typedef struct hp_exec_options {
-    const char *plan;        /* plan.db or run.db */
+    const char *plan;        /* plan.db or run.db; NULL: --check-speed */
     const char *rings;       /* --rings: folder for rank-N.ring and the watchdog's board; NULL: no trace */
     const char *data;        /* --data, "synthetic" */
     const char *init, *save; /* --init, --save: safetensors; NULL */
@@ -25,6 +25,8 @@ typedef struct hp_exec_options {
     double lr, momentum, weight_decay;
     double deadline_s; /* > 0: timeout that replaces the rule of watchdog.h */
     bool shuffle, dropout, eval;
+    bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
+    double seconds;
     bool yardsticks;        /* sampled between steps, for the trace; cleared by --no-yardsticks */
     bool bind;              /* ranks to shares of the cores; cleared by --no-bind */
     bool ipc;               /* direct messages between devices of one node; cleared by --no-ipc */

@@ -37,14 +37,6 @@ static void record(const hp_sampler *s, hp_yardstick which, int32_t iter, double
                                           .value = value});
 }
 
-/* Lines the ranks up, and gives all of them rank 0's n values. */
-static hp_status line_up(const hp_yard_waiter *w, double *value, int n, hp_error *err) {
-    for (int i = 0; i < n && w->comm->rank > 0; i++) value[i] = 0;
-    const hp_comm_op op = {
-        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
-    return hp_yard_wait(w, &op, err);
-}
-
 static void take_rounds(hp_sampler *s, int64_t rounds, int32_t iter) {
     for (int64_t r = 0; r < rounds; r++)
         for (int k = 0; k < HP_YARD_KERNELS; k++) {
@@ -75,7 +67,7 @@ hp_status hp_sampler_visit(hp_sampler *s, int64_t steps, bool last, double limit
     const int32_t iter = steps > 0 ? (int32_t)(steps - 1) : 0;
     hp_yard_burst burst = hp_yard_budget_burst(&s->budget, elapsed_s(s), steps == 0 || last);
     double order[] = {(double)burst.rounds, burst.messages};
-    HP_TRY(line_up(&w, order, 2, err));
+    HP_TRY(hp_yard_line_up(&w, order, 2, err));
     const double t0_s =
         elapsed_s(s); /* for the rank that ends its step last, the next step would wait as well */
     burst = (hp_yard_burst){(int64_t)order[0], order[1] > 0};
@@ -85,7 +77,7 @@ hp_status hp_sampler_visit(hp_sampler *s, int64_t steps, bool last, double limit
     const double t2_s = elapsed_s(s);
     hp_yard_budget_charge(&s->budget, burst, t2_s, t1_s - t0_s, t2_s - t1_s);
     double next = (double)hp_yard_budget_next(&s->budget, t2_s, steps);
-    HP_TRY(line_up(&w, &next, 1, err));
+    HP_TRY(hp_yard_line_up(&w, &next, 1, err));
     s->next_step = (int64_t)next;
     s->budget.spent_s += elapsed_s(s) - t2_s;
     return HP_OK;

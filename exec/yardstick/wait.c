@@ -23,12 +23,19 @@ hp_status hp_yard_wait(const hp_yard_waiter *w, const hp_comm_op *op, hp_error *
     HP_TRY(w->comm->ops->start(w->comm, op, &handle, err));
     const double start_s = hp_now_s();
     for (bool done = false;;) {
+        if (w->stop && *w->stop)
+            return hp_fail(err, (hp_status)(128 + (int)*w->stop), "ended by signal %d", (int)*w->stop);
         HP_TRY(w->comm->ops->test(w->comm, handle, &done, err));
         if (done) return HP_OK;
         if (w->watch) hp_watch_beat(w->watch);
-        if (w->stop && *w->stop)
-            return hp_fail(err, (hp_status)(128 + (int)*w->stop), "stopped by signal %d", (int)*w->stop);
         if (hp_now_s() - start_s > w->limit_s) return stalled(w, err);
         sched_yield();
     }
+}
+
+hp_status hp_yard_line_up(const hp_yard_waiter *w, double *value, int n, hp_error *err) {
+    for (int i = 0; i < n && w->comm->rank > 0; i++) value[i] = 0;
+    const hp_comm_op op = {
+        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
+    return hp_yard_wait(w, &op, err);
 }

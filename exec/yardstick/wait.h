@@ -18,4 +18,7 @@ typedef struct hp_yard_waiter {
 /* Errors: HP_ESTALL naming the silent rank, 128+n after a signal, the communicator's. */
 hp_status hp_yard_wait(const hp_yard_waiter *w, const hp_comm_op *op, hp_error *err);
 
+/* Waits until all ranks are here, and gives them rank 0's n values. Collective: over all ranks. */
+hp_status hp_yard_line_up(const hp_yard_waiter *w, double *value, int n, hp_error *err);
+
 #endif
