@@ -1,6 +1,7 @@
 /* interval.c - variances to intervals and ties; the table's rows about itself. */
 #include "sim/interval.h"
 
+#include "costmodels/jitter_fit.h"
 #include "costmodels/speed.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@ double hp_interval_jitter(const hp_jitter_process *p, double step_s, double vari
     const double alone = variance / HP_INTERVAL_STEPS;
     if (p->cv <= 0) return alone;
     const double x = step_s / p->tau_s;
-    return fmax(alone, variance * hp_jitter_kept(HP_INTERVAL_STEPS * x) / hp_jitter_kept(x));
+    return fmax(alone, variance * hp_jitter_averaged(HP_INTERVAL_STEPS * x) / hp_jitter_averaged(x));
 }
 
 void hp_interval(const hp_uncertainty *u, double step_s, double *low_s, double *high_s) {

@@ -6,6 +6,7 @@
  * many such sums as it has members. */
 #include "sim/jitter.h"
 
+#include "costmodels/jitter_fit.h"
 #include "plan/base/rng.h"
 #include "sim/state.h"
 
@@ -28,10 +29,6 @@ double hp_jitter(double cv, hp_draws d, int rank, int task) {
 
 /* Below, the differences are rounding: their first terms. */
 static const double SHORT = 1e-3;
-
-double hp_jitter_kept(double x) {
-    return x < SHORT ? 1 - x / 3 : 2 * (x + expm1(-x)) / (x * x);
-}
 
 /* Of a process that begins at 0: variance of its integral over x. */
 static double integral_variance(double x, double kept) {
@@ -57,7 +54,7 @@ double hp_core_slowness(hp_core *c, const hp_jitter_process *p, hp_draws d, int 
     const double to_end = normal(d, TO_END, rank, task);
     const double integral = c->level * lost + shared * to_end + own * normal(d, OVER_TASK, rank, task);
     const double sigma2 = log1p(p->cv * p->cv);
-    const double factor = exp(sqrt(sigma2) * integral / x - sigma2 * hp_jitter_kept(x) / 2);
+    const double factor = exp(sqrt(sigma2) * integral / x - sigma2 * hp_jitter_averaged(x) / 2);
     c->level = kept * c->level + end * to_end;
     c->seen_ns = now_ns + llround(seconds * factor * 1e9);
     return factor;
@@ -65,7 +62,7 @@ double hp_core_slowness(hp_core *c, const hp_jitter_process *p, hp_draws d, int 
 
 double hp_jitter_of_sum(const hp_jitter_process *p, double seconds, double squares) {
     if (seconds <= 0) return 0;
-    const double core = p->cv > 0 ? p->cv * p->cv * hp_jitter_kept(seconds / p->tau_s) : 0;
+    const double core = p->cv > 0 ? p->cv * p->cv * hp_jitter_averaged(seconds / p->tau_s) : 0;
     const double tasks = p->task * p->task * squares / (seconds * seconds);
     return sqrt((1 + core) * (1 + tasks) - 1);
 }

@@ -43,10 +43,6 @@ typedef struct hp_core {
 double hp_core_slowness(hp_core *c, const hp_jitter_process *p, hp_draws d, int rank, int task,
                         int64_t now_ns, double seconds);
 
-/* Variance of the mean of the process over a time, of its variance at an instant: 2 (x - 1 + e^-x) / x^2 with
- * x = time / tau (Taylor 1922). 1 .. 0; x >= 0. */
-double hp_jitter_kept(double x);
-
 /* Coefficient of variation of a sum of tasks that run one after another: their seconds, added and squared and added. */
 double hp_jitter_of_sum(const hp_jitter_process *p, double seconds, double squares);
 

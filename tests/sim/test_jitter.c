@@ -1,5 +1,6 @@
 /* test_jitter.c - with jitter a folded class takes what the last of its members is expected to take. */
 #include "sim/jitter.h"
+#include "costmodels/jitter_fit.h"
 #include "tests/support/sim/random_world.h"
 
 #include <math.h>
@@ -126,7 +127,7 @@ static void a_core_is_as_slow_as_its_process(void **state) {
             squares[i] = (last[i] - 1) * (last[i] - 1);
         }
         const sample mean = mean_of(last, DRAWS), variance = mean_of(squares, DRAWS);
-        const double kept = hp_jitter_kept(lengths[l] / p.tau_s), wanted = expm1(kept * log1p(0.3 * 0.3));
+        const double kept = hp_jitter_averaged(lengths[l] / p.tau_s), wanted = expm1(kept * log1p(0.3 * 0.3));
         assert_true(fabs(mean.mean - 1) < 4 * mean.error);
         assert_true(fabs(variance.mean - wanted) < 4 * variance.error);
     }
@@ -163,7 +164,7 @@ static void mirrored_draws_mirror(void **state) {
         const int64_t now_ns = t * INT64_C(100000000);
         const double x = hp_core_slowness(&a, &p, (hp_draws){1, false}, 0, t, now_ns, 0.02),
                      y = hp_core_slowness(&b, &p, (hp_draws){1, true}, 0, t, now_ns, 0.02);
-        if (t == 0) assert_true(fabs(log(x * y) + log1p(0.09) * hp_jitter_kept(2)) < 1e-12);
+        if (t == 0) assert_true(fabs(log(x * y) + log1p(0.09) * hp_jitter_averaged(2)) < 1e-12);
     }
     assert_true(
         fabs(hp_jitter(0.3, (hp_draws){1, false}, 0, 1) * hp_jitter(0.3, (hp_draws){1, true}, 0, 1) * 1.09 -
@@ -173,11 +174,11 @@ static void mirrored_draws_mirror(void **state) {
 /* 1 of an instant, 2/x of a long time, and smooth where the series takes over. */
 static void averaging_keeps_what_the_closed_form_says(void **state) {
     (void)state;
-    assert_true(fabs(hp_jitter_kept(0) - 1) < 1e-12);
-    assert_true(fabs(hp_jitter_kept(1) - 2 * exp(-1)) < 1e-12);
-    assert_true(fabs(hp_jitter_kept(1e4) * 1e4 / 2 - 1) < 1e-3);
-    assert_true(fabs(hp_jitter_kept(1e-3 * (1 + 1e-9)) - hp_jitter_kept(1e-3 * (1 - 1e-9))) < 1e-6);
-    for (double x = 1e-4; x < 1e3; x *= 1.3) assert_true(hp_jitter_kept(1.3 * x) < hp_jitter_kept(x));
+    assert_true(fabs(hp_jitter_averaged(0) - 1) < 1e-12);
+    assert_true(fabs(hp_jitter_averaged(1) - 2 * exp(-1)) < 1e-12);
+    assert_true(fabs(hp_jitter_averaged(1e4) * 1e4 / 2 - 1) < 1e-3);
+    assert_true(fabs(hp_jitter_averaged(1e-3 * (1 + 1e-9)) - hp_jitter_averaged(1e-3 * (1 - 1e-9))) < 1e-6);
+    for (double x = 1e-4; x < 1e3; x *= 1.3) assert_true(hp_jitter_averaged(1.3 * x) < hp_jitter_averaged(x));
 }
 
 int main(void) {
