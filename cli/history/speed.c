@@ -43,6 +43,10 @@ static void set_classes(const hp_plan *plan, const hp_cost_table *table, const h
 
 /* --- tasks --- */
 
+/* What Linux lets a process run for while others wait: 0.7 ms x (1 + log2 of the cores, at most 8), the base slice of
+ * its fair scheduler (since Linux 6.6). */
+static const double SLICE_S = 2.8e-3;
+
 /* More ranks than cores take turns: that much absence is the plan's. */
 static double expected_availability(const hp_plan *plan) {
     const int ranks = ranks_of_node(plan), cores = cores_of(&plan->machine);
@@ -58,15 +62,16 @@ static hp_work work_of(const hp_plan *plan, const hp_trace_task *t) {
 static hp_task_speed speed_of_tasks(hp_arena *arena, const hp_plan *plan, const hp_trace *a,
                                     const run_speed *s) {
     double *run = HP_NEW(arena, double, a->n_task), *predicted = HP_NEW(arena, double, a->n_task);
-    const double absent = isnan(s->availability) ? 1 : fmin(1, s->availability / expected_availability(plan));
+    const double present =
+        isnan(s->availability) ? 1 : fmin(1, s->availability / expected_availability(plan));
     for (int i = 0; i < a->n_task; i++) {
         double mix[HP_SPEED_CLASSES];
         const hp_work w = work_of(plan, &a->task[i]);
         hp_work_mix(&plan->machine, &w, mix);
-        run[i] = hp_mix_slowdown(mix, s->slowdown) / absent;
+        run[i] = hp_mix_slowdown(mix, s->slowdown);
         predicted[i] = hp_mix_slowdown(mix, s->predicted_for);
     }
-    return (hp_task_speed){run, predicted};
+    return (hp_task_speed){run, predicted, present, SLICE_S};
 }
 
 /* Is the trace one of this plan's program? Tasks of another have no sizes here. */

@@ -61,8 +61,9 @@ assert near(speed["expected_s"], step["predicted_s"] * slow / 1.2), (speed, step
 assert near(speed["equal_speed_s"], step["measured_s"] * 1.2 / slow), (speed, step)
 assert near(1 + speed["model_error"], speed["expected_s"] / step["measured_s"]), speed
 assert step["model_error"] == speed["model_error"] and step["expected_s"] == speed["expected_s"], step
-for row in c["phases"] + c["kinds"] + c["tasks"]:
-    assert row["predicted_s"] == 0 or near(row["expected_s"] / row["predicted_s"], slow / 1.2), row
+if speed["availability"] == 1:  # else short tasks are as fast as ever
+    for row in c["phases"] + c["kinds"] + c["tasks"]:
+        assert row["predicted_s"] == 0 or near(row["expected_s"] / row["predicted_s"], slow / 1.2), row
 END
 }
 

@@ -9,15 +9,28 @@ typedef struct three {
     double predicted_s, quiet_s, expected_s;
 } three;
 
-static three sum_tasks(const hp_trace_median *m, int64_t n, const hp_task_speed *speed, const int32_t *group,
-                       int wanted) {
+/* Does its median time contain absences of the processor? */
+static bool is_interrupted(const hp_trace *a, int task, double seconds, const hp_task_speed *speed) {
+    return a->task[task].queue != HP_QUEUE_COMPUTE || seconds > speed->slice_s;
+}
+
+static double expected_of(const hp_trace *a, int task, double seconds, const hp_task_speed *speed) {
+    const double there = seconds / speed->predicted[task] * speed->run[task];
+    return is_interrupted(a, task, seconds, speed) ? there / speed->present : there;
+}
+
+/* Of one group, or of all compute tasks as if they met their share of absences (group NULL). */
+static three sum_tasks(const hp_trace *a, const hp_trace_median *m, int64_t n, const hp_task_speed *speed,
+                       const int32_t *group, int wanted) {
     three s = {0};
     for (int64_t i = 0; i < n; i++) {
-        if (group[m[i].task] != wanted) continue;
-        const double quiet_s = m[i].seconds / speed->predicted[m[i].task];
+        const int task = m[i].task;
+        if (group ? group[task] != wanted : a->task[task].queue != HP_QUEUE_COMPUTE) continue;
+        const double quiet_s = m[i].seconds / speed->predicted[task];
         s.predicted_s += m[i].seconds;
         s.quiet_s += quiet_s;
-        s.expected_s += quiet_s * speed->run[m[i].task];
+        s.expected_s +=
+            group ? expected_of(a, task, m[i].seconds, speed) : quiet_s * speed->run[task] / speed->present;
     }
     return s;
 }
@@ -38,7 +51,7 @@ static void set_phases(hp_arena *arena, const hp_trace *a, const hp_trace_median
     for (int i = 0; i < a->n_task; i++) group[i] = a->task[i].phase;
     for (int i = 0; i < c->n_phase; i++) {
         const int phase = c->phase[i].phase; /* -1: waiting, which goes with the step */
-        set_expected(&c->phase[i], phase < 0 ? step : factor_of(sum_tasks(m, n, speed, group, phase)));
+        set_expected(&c->phase[i], phase < 0 ? step : factor_of(sum_tasks(a, m, n, speed, group, phase)));
     }
 }
 
@@ -47,14 +60,15 @@ static void set_kinds(hp_arena *arena, const hp_trace *a, const hp_trace_median 
     int32_t *group = HP_NEW(arena, int32_t, a->n_task);
     for (int i = 0; i < c->n_kind; i++) {
         for (int t = 0; t < a->n_task; t++) group[t] = strcmp(a->task[t].kind, c->kind[i].name) == 0;
-        set_expected(&c->kind[i], factor_of(sum_tasks(m, n, speed, group, 1)));
+        set_expected(&c->kind[i], factor_of(sum_tasks(a, m, n, speed, group, 1)));
     }
 }
 
 static void set_tasks(const hp_trace *a, const hp_task_speed *speed, hp_comparison *c) {
     for (int i = 0, j = 0; i < c->n_task; i++) { /* both by role and task */
         while (a->task[j].role != c->task[i].role || a->task[j].task != c->task[i].task) j++;
-        set_expected(&c->task[i], speed->run[j] / speed->predicted[j]);
+        const double t = c->task[i].predicted_s;
+        set_expected(&c->task[i], t > 0 ? expected_of(a, j, t, speed) / t : 1);
     }
 }
 
@@ -67,9 +81,7 @@ hp_speed_split hp_compare_split(hp_arena *arena, const hp_trace *a, const hp_tas
     if (!c->of_prediction || !speed->run) return hp_speed_unknown();
     int64_t n = 0;
     const hp_trace_median *m = hp_trace_medians(arena, a, &n);
-    int32_t *group = HP_NEW(arena, int32_t, a->n_task);
-    for (int i = 0; i < a->n_task; i++) group[i] = a->task[i].queue == HP_QUEUE_COMPUTE;
-    const three s = sum_tasks(m, n, speed, group, 1);
+    const three s = sum_tasks(a, m, n, speed, NULL, 0);
     if (!(s.predicted_s > 0 && s.expected_s > 0)) return hp_speed_unknown();
     const double step = factor_of(s);
     set_expected(&c->step, step);

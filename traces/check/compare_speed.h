@@ -2,10 +2,11 @@
  * model's.
  *
  * A slowdown is the time of a fixed kernel (traces/yardsticks.def) over its time on the quiet machine. Each task has two:
- * that of the run, and that which the prediction was made for; both follow from its class of operations, the first also
- * from the share of its time in which the rank had a processor. A task predicted to take t then takes
+ * that of the run, and that which the prediction was made for; both follow from its class of operations. A task predicted to take t then takes
  * t * run / predicted at the speed of the run. The step goes with its compute tasks: its factor is their mean, weighted
- * by their time. What remains of the error is the model's. */
+ * by their time, over the share of the time in which ranks had a processor. So do messages, which wait, and tasks that are
+ * longer than a processor is taken away for; the median of shorter ones is of one that was not interrupted. What remains of
+ * the error is the model's. */
 #ifndef HP_COMPARE_SPEED_H
 #define HP_COMPARE_SPEED_H
 
@@ -15,6 +16,8 @@
 /* Slowdowns by task of the predicting trace (index into hp_trace.task). */
 typedef struct hp_task_speed {
     const double *run, *predicted; /* NULL: not known */
+    double present; /* share of the time with a processor, of that which the prediction expects */
+    double slice_s; /* tasks up to this length are not interrupted, in the median */
 } hp_task_speed;
 
 /* The figures of a step. Unknown: `known` false, the others NaN. */

@@ -77,7 +77,7 @@ static void the_split_finds_the_model_s_error(void **state) {
         hp_trace a, b;
         hp_comparison c;
         load_pair(arena, &t, &a, &b, &c);
-        const hp_task_speed speed = {by_task(arena, &a, t.run), by_task(arena, &a, t.predicted)};
+        const hp_task_speed speed = {by_task(arena, &a, t.run), by_task(arena, &a, t.predicted), 1, 0};
         const hp_speed_split split = hp_compare_split(arena, &a, &speed, &c);
         double quiet = 0, run = 0, predicted_ns = 0;
         for (int i = 0; i < FIXTURE_TASKS; i++) {
@@ -100,6 +100,39 @@ static void the_split_finds_the_model_s_error(void **state) {
     }
 }
 
+/* Ranks had a processor for half of the time: steps take twice as long. Tasks that are shorter than it is taken away for do
+ * not, in the median; longer ones and messages do. */
+static void absences_show_in_steps_and_long_tasks(void **state) {
+    (void)state;
+    const truth t = random_truth(3);
+    hp_arena *arena = hp_arena_new();
+    hp_trace a, b;
+    hp_comparison c;
+    load_pair(arena, &t, &a, &b, &c);
+    const double slice_s = 2.5e-9 * TASK_NS, whole_s = c.step.predicted_s;
+    const hp_task_speed there = {by_task(arena, &a, t.run), by_task(arena, &a, t.predicted), 1, slice_s};
+    hp_task_speed half = there;
+    half.present = 0.5;
+    const hp_speed_split one = hp_compare_split(arena, &a, &there, &c);
+    const hp_comparison before = c;
+    hp_compare_row *task = HP_NEW(arena, hp_compare_row, c.n_task);
+    memcpy(task, before.task, sizeof *task * (size_t)c.n_task);
+    const hp_speed_split two = hp_compare_split(arena, &a, &half, &c);
+    close_to(two.usual, 2 * one.usual, 1e-9);
+    close_to(two.expected_s, 2 * one.expected_s, 1e-9);
+    close_to(two.equal_speed_s, one.equal_speed_s / 2, 1e-9);
+    close_to(two.predicted_for, one.predicted_for, 1e-9);
+    assert_true(c.step.predicted_s == whole_s);
+    int same = 0, twice = 0;
+    for (int i = 0; i < c.n_task; i++) {
+        const bool slow = c.task[i].predicted_s > slice_s || !fixture_tasks[c.task[i].task].compute;
+        close_to(c.task[i].expected_s, task[i].expected_s * (slow ? 2 : 1), 1e-9);
+        same += !slow, twice += slow;
+    }
+    assert_true(same > 0 && twice > 0);
+    hp_arena_free(arena);
+}
+
 static void without_yardsticks_nothing_is_claimed(void **state) {
     (void)state;
     const truth t = random_truth(7);
@@ -107,7 +140,7 @@ static void without_yardsticks_nothing_is_claimed(void **state) {
     hp_trace a, b;
     hp_comparison c;
     load_pair(arena, &t, &a, &b, &c);
-    const hp_task_speed speed = {NULL, NULL};
+    const hp_task_speed speed = {.present = 1};
     const hp_speed_split split = hp_compare_split(arena, &a, &speed, &c);
     assert_false(split.known);
     assert_true(isnan(split.model_error) && isnan(c.step.model_error) && isnan(c.task[0].expected_s));
@@ -229,6 +262,7 @@ static int set_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_split_finds_the_model_s_error),
+        cmocka_unit_test(absences_show_in_steps_and_long_tasks),
         cmocka_unit_test(without_yardsticks_nothing_is_claimed),
         cmocka_unit_test(steps_count_alike),
         cmocka_unit_test(pauses_are_no_speed),
