@@ -12,7 +12,7 @@ mkdir standin
 cp "$HPLAN" standin/hplan
 cat >standin/hplan-exec <<'EOP'
 #!/usr/bin/env python3
-import json, os, sqlite3, sys, zlib
+import json, os, signal, sqlite3, sys, zlib
 asked = dict(w[2:].partition("=")[::2] for w in sys.argv[2:])
 strategy, = sqlite3.connect(sys.argv[1]).execute("SELECT value FROM meta WHERE key = 'strategy'").fetchone()
 assert asked["lr"] == "0"
@@ -23,6 +23,9 @@ factor = json.loads(os.environ["FACTORS"])[strategy]
 if factor is None:
     print("hplan: no memory for " + strategy, file=sys.stderr)
     sys.exit(3)
+if turn == int(os.environ.get("INTERRUPT", 0)):
+    os.kill(os.getppid(), signal.SIGINT)
+    signal.pause()
 noise = float(os.environ.get("NOISE", "0.001")) * (zlib.crc32(b"%d" % turn) % 1000 / 500 - 1)
 print('{"planned_steps":%s}' % asked["steps"])
 for i in range(int(asked["steps"])):
@@ -128,6 +131,15 @@ FACTORS=$(sed 's/: [0-9.]*/: null/g' <<<"$FACTORS")
 tune 3 tune plan.db --seconds 1000 --steps 3
 cmp -s searched.db plan.db || complain "a race without runs changes the plan"
 
+# --- ^C in the second round: what was measured until then is the plan ---
+cp searched.db plan.db
+answers 4=0.5
+INTERRUPT=6 tune 130 tune plan.db --seconds 1000 --steps 3 --top 4
+strategies >after
+[ "$(head -n 1 after)" = "$(sed -n 4p before)" ] || complain "not number 4 after ^C: $(cat after)"
+grep -q "^stopped: " out || complain "a stopped race does not say so: $(cat out)"
+[ -z "$(find . -name '*.tmp-*')" ] || complain "^C leaves files behind: $(find . -name '*.tmp-*')"
+
 # --- simulate --measure is simulate, then tune ---
 answers 1=1.2 2=0.9 3=1.3 4=1.1
 tune 0 simulate --net cnn --image 28 --batch 16 --gpus 1 --machine local --top 8 --out plan.db --measure 4 --seconds 1000 --json
@@ -174,5 +186,28 @@ for e in j["candidates"]:
     assert c.execute("SELECT COUNT(*) FROM span WHERE run IN (SELECT id FROM run WHERE kind = 'exec')").fetchone()[0] > 0
 EOF
 expect 0 run plan.db --steps 3 --no-history
+
+# --- who runs: two by rank, and of other families what may be fastest; on several ranks ---
+expect 0 simulate --net resnet18 --image 32 --batch 4 --gpus 2 --machine local --out two.db --json
+cp out two.json
+expect 0 tune two.db --seconds 0.001 --steps 1 --top 4 --json
+python3 - <<'EOF' || complain "who runs: $(head -c 900 out)"
+import json
+def family(s):
+    keys = dict(w.split("=") for w in s.split(","))
+    staged = "gems" if keys.get("sched") == "gems" else "pipeline" if "micro" in keys else "layer"
+    kind = next((k for k in ("strips", "clients", "bp", "cp") if k in keys), None)
+    return kind or ("sp" if "sp" in keys else "", staged if "stages" in keys else "")
+found = json.load(open("two.json"))["candidates"]
+ran = [e["rank"] - 1 for e in json.load(open("out"))["candidates"]]
+assert len(ran) == 4 and ran[:2] == [0, 1], ran
+seen, want = {family(found[k]["strategy"]) for k in (0, 1)}, []
+for k in range(2, len(found)):
+    if found[k]["step_low_s"] <= found[0]["step_high_s"] and family(found[k]["strategy"]) not in seen:
+        seen.add(family(found[k]["strategy"]))
+        want.append(k)
+want = sorted((want + [k for k in range(2, len(found)) if k not in want])[:2])
+assert ran[2:] == want, (ran, want)
+EOF
 
 conclude "races run in random order, drop what is slower and make the fastest the plan"

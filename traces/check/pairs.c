@@ -77,7 +77,7 @@ hp_pair hp_pairs_of(const hp_pairs *p, const bool *pool, int a, int b) {
     const double own = noise(p, who, &pair.df);
     for (int i = 0; pool && i < p->n; i++) who[i] |= pool[i];
     const double pooled = noise(p, who, &all);
-    if (all > pair.df) pair.df = all;
+    if (all > pair.df && pooled >= own) pair.df = all;
     pair.mean = pair.n ? sum / pair.n : NAN;
     pair.error = pair.n > 1 ? sqrt(2 * fmax(own, pooled) / pair.n) : NAN;
     free(who);

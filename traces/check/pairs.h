@@ -31,8 +31,8 @@ typedef struct hp_pair {
 } hp_pair;
 
 /* pool: whose noise counts (n values; a and b always do), in the rounds in which all of them ran; NULL: of a and b
- * alone. The error is the larger one of the pair's own and of all, so that few rounds that agree by chance do not
- * make a difference, and one plan's larger noise is not hidden by the others'. */
+ * alone. The error is the larger one of the pair's own and of all, with that one's degrees of freedom, so that few rounds
+ * that agree by chance do not make a difference, and one plan's larger noise is not hidden by the others'. */
 hp_pair hp_pairs_of(const hp_pairs *p, const bool *pool, int a, int b);
 /* One-sided p value: could b be as fast as a? 1 with less than two rounds. */
 double hp_pair_slower(const hp_pair *pair);
