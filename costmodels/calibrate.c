@@ -45,23 +45,52 @@ static void begin_run(hp_calibration *c, const char *job, int64_t time_s, const 
     snprintf(r->job, sizeof r->job, "%s", job);
 }
 
+/* The newest executed run, without its warm-up. */
+static hp_status load_run(hp_arena *arena, hp_db *db, hp_plan *plan, hp_trace *trace, hp_drift *drift,
+                          hp_error *err) {
+    int64_t run;
+    HP_TRY(hp_plan_read(arena, db, plan, err));
+    HP_TRY(hp_trace_find(db, "exec", &run, err));
+    if (run < 0) return hp_fail(err, HP_EDATA, "%s holds no executed run; hplan run writes one", db->path);
+    HP_TRY(hp_trace_load(arena, db, run, false, trace, err));
+    if (trace->n_iter == 0)
+        return hp_fail(err, HP_EDATA, "%s: no iteration is complete; run more steps", db->path);
+    hp_trace_drop_warmup(trace);
+    return hp_drift_read(arena, db, trace, drift, err);
+}
+
 hp_status hp_calibration_add(hp_calibration *c, const char *job, int64_t time_s, hp_db *db, hp_error *err) {
     hp_plan plan;
     hp_trace trace;
     hp_drift drift;
-    int64_t run;
-    HP_TRY(hp_plan_read(c->arena, db, &plan, err));
-    HP_TRY(hp_trace_find(db, "exec", &run, err));
-    if (run < 0) return hp_fail(err, HP_EDATA, "%s holds no executed run; hplan run writes one", db->path);
-    HP_TRY(hp_trace_load(c->arena, db, run, false, &trace, err));
-    if (trace.n_iter == 0)
-        return hp_fail(err, HP_EDATA, "%s: no iteration is complete; run more steps", db->path);
-    hp_trace_drop_warmup(&trace);
-    HP_TRY(hp_drift_read(c->arena, db, &trace, &drift, err));
+    HP_TRY(load_run(c->arena, db, &plan, &trace, &drift, err));
     begin_run(c, job, time_s, &plan, &drift);
     hp_samples_compute(&c->sample, &c->machine, &plan, &trace, &drift);
     hp_samples_comm(&c->sample, &c->machine, &plan, &trace, &drift);
     return HP_OK;
+}
+
+hp_status hp_calibration_speed(const hp_calibration *c, const hp_cost_table *t, hp_db *db, hp_speed *speed,
+                               double *step_s, bool *undisturbed, hp_error *err) {
+    static const double PRESENT = 0.95; /* ranks wait for those that are not, which no factor corrects */
+    hp_plan plan;
+    hp_trace trace;
+    hp_drift drift;
+    HP_TRY(load_run(c->arena, db, &plan, &trace, &drift, err));
+    hp_sample_run run = {.computing = hp_samples_computing(&c->machine, plan.program),
+                         .reading = drift.reading,
+                         .n_reading = drift.n};
+    const hp_sample_list one = {.arena = c->arena, .run = &run, .n_run = 1};
+    *speed = *hp_run_speeds(t, &c->machine, &one);
+    *step_s = hp_median(hp_trace_steps(c->arena, &trace), trace.n_iter) * drift.availability;
+    *undisturbed = drift.availability >= PRESENT;
+    return HP_OK;
+}
+
+void hp_calibration_hold(hp_calibration *c, double log_error) {
+    hp_sample_list *l = &c->sample;
+    HP_ROOM(c->arena, l->held, l->n_held, l->held_capacity);
+    l->held[l->n_held++] = log_error;
 }
 
 /* The samples as on the quiet machine. */
@@ -338,6 +367,7 @@ hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, c
     families f = {.arena = c->arena};
     hp_yardstick_rows(t, &c->machine, &c->sample);
     hp_jitter_row(t, &c->machine, &c->sample);
+    hp_error_row(t, &c->machine, &c->sample);
     hp_rows_sort(t);
     hp_sample_list l = quiet_samples(c, t);
     qsort(l.row, (size_t)l.n, sizeof *l.row, sample_compare);

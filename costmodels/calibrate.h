@@ -20,6 +20,14 @@ hp_calibration *hp_calibration_new(hp_arena *arena, const hp_machine *m);
  * file). */
 hp_status hp_calibration_add(hp_calibration *c, const char *job, int64_t time_s, hp_db *db, hp_error *err);
 
+/* How fast the machine was in the newest executed run of a run.db, against the quiet one of the table; and its median step.
+ * *undisturbed: other processes took little of the ranks' time, so that a step says something of the table. The run is not
+ * added. Errors: HP_EDATA. */
+hp_status hp_calibration_speed(const hp_calibration *c, const hp_cost_table *t, hp_db *db, hp_speed *speed,
+                               double *step_s, bool *undisturbed, hp_error *err);
+/* A run that fed no row was predicted: the logarithm of measured over predicted. */
+void hp_calibration_hold(hp_calibration *c, double log_error);
+
 /* What was added so far. */
 typedef struct hp_sample_list hp_sample_list;
 hp_sample_list *hp_calibration_samples(hp_calibration *c);

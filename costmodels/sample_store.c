@@ -15,6 +15,8 @@ enum { APPLICATION = 0x68706c73 /* "hpls" */, WAIT_MS = 5000 };
 static const char schema[] =
     "CREATE TABLE origin(processor TEXT NOT NULL, jobs TEXT NOT NULL, since_s INTEGER NOT NULL) STRICT;"
     "INSERT INTO origin VALUES('', '', 0);"
+    "CREATE TABLE held(id INTEGER PRIMARY KEY, job TEXT NOT NULL, time_s INTEGER NOT NULL, log_error REAL "
+    "NOT NULL) STRICT;"
     "CREATE TABLE run(id INTEGER PRIMARY KEY, job TEXT NOT NULL, time_s INTEGER NOT NULL,"
     " computing INTEGER NOT NULL CHECK(computing > 0)) STRICT;"
     "CREATE TABLE reading(run INTEGER NOT NULL, yardstick TEXT NOT NULL, rank INTEGER NOT NULL, iter INTEGER "
@@ -111,7 +113,7 @@ static hp_status begin(hp_db *db, const char *processor, hp_error *err) {
     if (empty) HP_TRY(make_tables(db, err));
     HP_TRY(is_of(db, processor, &same, err));
     if (same) return HP_OK;
-    HP_TRY(execute(db, "DELETE FROM run; DELETE FROM reading; DELETE FROM sample", err));
+    HP_TRY(execute(db, "DELETE FROM held; DELETE FROM run; DELETE FROM reading; DELETE FROM sample", err));
     return hp_db_exec(db, err, "UPDATE origin SET processor = ?, jobs = '', since_s = 0", "s", processor);
 }
 
@@ -179,6 +181,21 @@ hp_status hp_sample_store_append(const char *path, const char *processor, hp_cal
     HP_TRY(open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, err));
     hp_status s = begin(&db, processor, err);
     if (s == HP_OK) s = write_run(&db, hp_calibration_samples(c), err);
+    if (s == HP_OK) s = execute(&db, "COMMIT", err);
+    hp_db_close(&db);
+    return s;
+}
+
+hp_status hp_sample_store_hold(const char *path, const char *processor, const char *job, int64_t time_s,
+                               double log_error, hp_error *err) {
+    hp_db db;
+    HP_TRY(open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, err));
+    hp_status s = begin(&db, processor, err);
+    if (s == HP_OK)
+        s = hp_db_exec(&db, err, "INSERT INTO held VALUES(NULL,?,?,?)", "sid", job, time_s, log_error);
+    if (s == HP_OK)
+        s = hp_db_exec(&db, err, "DELETE FROM held WHERE id <= (SELECT max(id) FROM held) - ?", "i",
+                       (int64_t)HP_SAMPLE_STORE_HELD);
     if (s == HP_OK) s = execute(&db, "COMMIT", err);
     hp_db_close(&db);
     return s;
@@ -329,6 +346,23 @@ static hp_status read_runs(hp_db *db, hp_sample_list *l, hp_error *err) {
     return s;
 }
 
+static hp_status read_held(hp_db *db, hp_calibration *c, hp_error *err) {
+    static const double MOST = 10; /* of a logarithm: no measurement is that far off */
+    sqlite3_stmt *st = NULL;
+    bool row = false;
+    hp_status s = HP_OK;
+    HP_TRY(hp_db_prepare(db, "SELECT log_error FROM held ORDER BY id", &st, err));
+    while (s == HP_OK && (s = hp_db_next(db, st, &row, err)) == HP_OK && row) {
+        const double log_error = sqlite3_column_double(st, 0);
+        if (fabs(log_error) <= MOST)
+            hp_calibration_hold(c, log_error);
+        else
+            s = fail_open(db, "damaged (an impossible error)", err);
+    }
+    sqlite3_finalize(st);
+    return s;
+}
+
 static hp_status check_content(hp_db *db, hp_error *err) {
     sqlite3_stmt *st = NULL;
     bool sound = false;
@@ -352,6 +386,7 @@ hp_status hp_sample_store_read(const char *path, const char *processor, hp_calib
     if (s == HP_OK && !empty) s = check_content(&db, err);
     if (s == HP_OK && !empty) s = is_of(&db, processor, &same, err);
     if (s == HP_OK && !empty && same) s = read_runs(&db, hp_calibration_samples(c), err);
+    if (s == HP_OK && !empty && same) s = read_held(&db, c, err);
     hp_db_close(&db);
     *other = !same;
     return s;

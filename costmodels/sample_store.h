@@ -5,7 +5,11 @@
 
 #include "costmodels/calibrate.h"
 
-enum { HP_SAMPLE_STORE_VERSION = 1, HP_SAMPLE_STORE_KEPT = 4 /* newest runs of a job */ };
+enum {
+    HP_SAMPLE_STORE_VERSION = 1,
+    HP_SAMPLE_STORE_KEPT = 4 /* newest runs of a job */,
+    HP_SAMPLE_STORE_HELD = 20 /* newest that were predicted */
+};
 
 /* "x.samples.db" of "x.cost". Returns `out`. */
 const char *hp_sample_store_path(const char *cost_path, char *out, size_t n);
@@ -19,6 +23,10 @@ hp_status hp_sample_store_read(const char *path, const char *processor, hp_calib
 /* Appends the calibration's last run: all of it, or nothing. Makes the file; empties one of another processor. Errors:
  * HP_EDATA, HP_ECREATE, HP_EIO (disk full). */
 hp_status hp_sample_store_append(const char *path, const char *processor, hp_calibration *c, hp_error *err);
+
+/* Appends a run that was held against its prediction (hp_calibration_hold). */
+hp_status hp_sample_store_hold(const char *path, const char *processor, const char *job, int64_t time_s,
+                               double log_error, hp_error *err);
 
 /* When a calibration of these jobs ("all", "net resnet18 ...") that did not end began; else `now_s`, from which on this one
  * is that. Runs since then need no repetition. Errors: as above. */

@@ -2,6 +2,7 @@
  * or another processor's is said, and never a crash. */
 #include "costmodels/sample_store.h"
 #include "costmodels/samples.h"
+#include "costmodels/yardstick.h"
 #include "tests/support/sim/made_up_machine.h"
 
 #include <setjmp.h>
@@ -210,6 +211,74 @@ static void damaged_samples_are_survived(void **state) {
     hp_arena_free(arena);
 }
 
+/* What runs that fed no row were off by becomes the model's error; few of them move it little. */
+static void errors_of_held_runs_are_kept(void **state) {
+    (void)state;
+    static const double off[] = {0.1, -0.2};
+    hp_error err = {HP_OK, ""};
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    char path[4096];
+    bool other;
+    snprintf(path, sizeof path, "%s", scratch_path("held.samples.db"));
+    unlink(path);
+    hp_calibration *c = hp_calibration_new(arena, &m), *again = hp_calibration_new(arena, &m);
+    run_job(arena, &m, c, 0);
+    ok(hp_sample_store_append(path, OURS, c, &err), &err);
+    hp_cost_table *t = NULL;
+    ok(hp_calibration_table(c, NULL, "d", &t, &err), &err);
+    assert_null(hp_rows_find(t, HP_ROW_ERROR, "cpu", "step"));
+    for (int i = 0; i < 2; i++) {
+        hp_calibration_hold(c, off[i]);
+        ok(hp_sample_store_hold(path, OURS, "held", i, off[i], &err), &err);
+    }
+    ok(hp_sample_store_read(path, OURS, again, &other, &err), &err);
+    assert_string_equal(table_text(arena, again), table_text(arena, c));
+    ok(hp_calibration_table(again, NULL, "d", &t, &err), &err);
+    const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, "cpu", "step");
+    assert_non_null(row);
+    assert_int_equal(row->samples, 2);
+    assert_true(near(row->y[0], sqrt((0.01 + 0.04 + 2 * HP_MODEL_PRIOR * HP_MODEL_PRIOR) / 4), 1e-12));
+    for (int i = 0; i < 2 * HP_SAMPLE_STORE_HELD; i++)
+        ok(hp_sample_store_hold(path, OURS, "held", i, 0.3, &err), &err);
+    hp_calibration *newest = hp_calibration_new(arena, &m);
+    ok(hp_sample_store_read(path, OURS, newest, &other, &err), &err);
+    assert_int_equal(hp_calibration_samples(newest)->n_held, HP_SAMPLE_STORE_HELD);
+    hp_arena_free(arena);
+}
+
+/* The step of a run over the speed that is read from it is that of the quiet machine. */
+static void a_runs_speed_is_read_without_adding_it(void **state) {
+    (void)state;
+    hp_error err = {HP_OK, ""};
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    hp_cost_table *t = NULL;
+    hp_calibration *c = hp_calibration_new(arena, &m);
+    for (int i = 0; i < N_JOBS; i++) run_job(arena, &m, c, i);
+    ok(hp_calibration_table(c, NULL, "d", &t, &err), &err);
+    const hp_plan plan = make_plan(arena, &m, HP_MODE_TRAIN, "dp=2,micro=2", 4);
+    int slower = 0;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        const drifting d = {seed, 40, true, seed == 5 ? 0.7 : 1};
+        hp_db db = {0};
+        hp_speed speed;
+        double step_s;
+        bool undisturbed;
+        const double true_s = execute_drifting(arena, &plan, &d, scratch_path("speed.db"));
+        ok(hp_db_open(scratch_path("speed.db"), &db, &err), &err);
+        ok(hp_calibration_speed(c, t, &db, &speed, &step_s, &undisturbed, &err), &err);
+        hp_db_close(&db);
+        const double quiet_s = step_s / speed.slowdown[HP_YARD_ARITH];
+        if (!near(quiet_s, true_s, 0.12)) fail_msg("seed %d: %g, true %g", (int)seed, quiet_s, true_s);
+        slower += !near(step_s, true_s, 0.2);
+        assert_int_equal(undisturbed, seed != 5);
+    }
+    assert_true(slower > 0);
+    assert_int_equal(hp_calibration_samples(c)->n_run, N_JOBS);
+    hp_arena_free(arena);
+}
+
 static void the_file_lies_beside_the_table(void **state) {
     (void)state;
     char out[64];
@@ -224,6 +293,8 @@ int main(void) {
         cmocka_unit_test(old_runs_of_a_job_make_room),
         cmocka_unit_test(another_processors_samples_are_left_out),
         cmocka_unit_test(damaged_samples_are_survived),
+        cmocka_unit_test(errors_of_held_runs_are_kept),
+        cmocka_unit_test(a_runs_speed_is_read_without_adding_it),
         cmocka_unit_test(the_file_lies_beside_the_table),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
