@@ -299,11 +299,10 @@ static void add_like_share(hp_cost_table *t, const hp_sample_row *s, double shar
     hp_rows_add(t, &row);
 }
 
+/* Rows of that very length: between lengths a contended measurement tells more than interpolation. */
 static bool only_tiles_have(const hp_cost_table *t, const hp_sample_row *s) {
-    double seconds;
-    bool far;
     return s->kind == HP_ROW_COMPUTE && s->tiles && s->node_ranks > 1 &&
-           !hp_rows_compute(t, s->class, s->key, s->size, &seconds, &far, NULL);
+           !hp_rows_find(t, HP_ROW_COMPUTE, s->class, s->key);
 }
 
 /* Adds rows, fits and shares of these tasks: t holds the measured rows, sorted. */

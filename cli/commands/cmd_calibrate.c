@@ -1,5 +1,6 @@
 /* cmd_calibrate.c - measures this machine with task programs run by hplan-exec, and writes a cost table. */
-#include "cli/commands/calibrate_jobs.h"
+#include "cli/calibrate/calibrate_jobs.h"
+#include "cli/calibrate/calibrate_quick.h"
 #include "cli/show/calibrate_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
@@ -18,16 +19,23 @@
 
 typedef struct options {
     bool compute, comm, json;
-    const char *device, *net, *image, *batch, *out, *begin, *end, *factor, *rounds, *warmup, *import;
+    const char *device, *net, *image, *batch, *gpus, *mode, *prec, *seconds, *out, *begin, *end, *factor,
+        *rounds, *warmup, *import;
 } options;
 
 static const frame_option OPTIONS[] = {
     {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
     {"comm", 0, NULL, offsetof(options, comm), 0, "messages and all-reduces only"},
     {"device", 0, HP_DEVICE_NAMES, offsetof(options, device), 0, "what to measure: cores, or GPUs (cpu)"},
-    {"net", 0, "NAME", offsetof(options, net), 0, "compute tasks of this network only"},
+    {"net", 0, "NAME", offsetof(options, net), 0,
+     "what simulate --net NAME needs, the most used and uncertain first"},
     {"image", 0, "N|HxW", offsetof(options, image), 0, "at this image size (224)"},
-    {"batch", 0, "N", offsetof(options, batch), 0, "at most so many images per rank (64)"},
+    {"batch", 0, "N", offsetof(options, batch), 0,
+     "and this batch (several); without --net: at most so many images per rank (64)"},
+    {"gpus", 0, "N", offsetof(options, gpus), 0, "and on so many devices (all)"},
+    {"mode", 0, "train|infer", offsetof(options, mode), 0, "in this mode (train)"},
+    {"prec", 0, "LIST", offsetof(options, prec), 0, "in these precisions (fp32)"},
+    {"seconds", 0, "N", offsetof(options, seconds), 0, "with --net: at most so long (60)"},
     {"output", 'o', "FILE.cost", offsetof(options, out), 0,
      "where to write the table (the default of this machine)"},
     {"begin", 'b', "BYTES", offsetof(options, begin), 0, "smallest message (256)"},
@@ -43,6 +51,8 @@ typedef struct setup {
     hp_machine machine;
     bench_sizes sizes;
     calibrate_jobs jobs;
+    bool quick; /* what one search needs, of cores */
+    double seconds;
     char path[4096];
     local_gpu gpu; /* where the device is one */
     bool partial;  /* not everything is measured: keep the table's other rows */
@@ -110,6 +120,12 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
     const bool all = o->compute == o->comm && !o->net;
     s->partial = !all;
     if (all || o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
+    s->quick = o->net && s->jobs.device->kind == HP_DEVICE_CPU;
+    HP_TRY(hp_parse_double(o->seconds ? o->seconds : "60", "--seconds", 1, 1e6, &s->seconds, err));
+    if (s->quick) {
+        if (!o->comm && o->compute == o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
+        return HP_OK;
+    }
     if (all || o->compute || o->net) {
         HP_TRY(calibrate_add_nets(arena, &s->machine, o->net, h, w, &s->jobs, err));
         HP_TRY(calibrate_add_inference(arena, &s->machine, o->net, h, w, &s->jobs, err));
@@ -193,8 +209,9 @@ static hp_status write_machine(hp_arena *arena, const setup *s, hp_error *err) {
     return hp_fail(err, HP_EIO, "writing %.300s failed: %s", path, strerror(errno));
 }
 
-static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c, hp_cost_table **t,
-                             hp_error *err) {
+/* Of all that was measured so far. */
+static hp_status make_table(hp_arena *arena, const setup *s, hp_calibration *c, hp_cost_table **t,
+                            hp_error *err) {
     hp_cost_table *before = NULL;
     char date[16];
     const time_t now = time(NULL);
@@ -204,6 +221,12 @@ static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c,
         HP_TRY(hp_cost_load(arena, s->path, &s->machine, &before, err));
     HP_TRY(hp_calibration_table(c, before, date, t, err));
     hp_host_processor((*t)->processor, sizeof(*t)->processor);
+    return HP_OK;
+}
+
+static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c, hp_cost_table **t,
+                             hp_error *err) {
+    HP_TRY(make_table(arena, s, c, t, err));
     if (s->gpu.gpu.count == 0) return hp_rows_write(*t, s->path, err);
     snprintf((*t)->driver, sizeof(*t)->driver, "%s", s->gpu.driver);
     snprintf((*t)->status, sizeof(*t)->status, "%s", hp_gpu_statuses[s->gpu.gpu.count > 1 ? 2 : 1]);
@@ -217,10 +240,54 @@ static void print_next(hp_arena *arena, const options *o, const setup *s) {
     next_command c = next_start("simulate");
     next_option(&c, "--net", o->net);
     next_option(&c, "--image", o->image);
+    next_option(&c, "--batch", o->net ? o->batch : NULL);
+    next_option(&c, "--gpus", o->net ? o->gpus : NULL);
+    next_option(&c, "--mode", o->net ? o->mode : NULL);
+    next_option(&c, "--prec", o->net ? o->prec : NULL);
     next_option(&c, "--device", gpus ? s->jobs.device->name : NULL);
     next_option(&c, "--machine", gpus && o->out ? machine_path(arena, s) : s->jobs.device->machine);
     next_option(&c, "--cost", o->out);
     next_print(stdout, &c);
+}
+
+/* --- what one search needs --- */
+
+typedef struct quick {
+    hp_arena *arena;
+    const setup *setup;
+    const simulate_setup *search;
+    hp_calibration *calibration;
+} quick;
+
+static hp_status quick_run(void *self, const calibrate_job *job, hp_error *err) {
+    const quick *q = self;
+    return run_job(q->setup, job, q->calibration, err);
+}
+
+static hp_status quick_table(void *self, hp_cost_table **t, hp_error *err) {
+    const quick *q = self;
+    HP_TRY(make_table(q->arena, q->setup, q->calibration, t, err));
+    (*t)->base = q->search->table->base ? q->search->table->base : q->search->table; /* the shipped rows */
+    return HP_OK;
+}
+
+/* As `hplan simulate` with the same options would search. */
+static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calibration *c,
+                           calibrate_outcome *out, hp_error *err) {
+    const simulate_options wanted = {.net = o->net,
+                                     .image = o->image,
+                                     .batch = o->batch,
+                                     .gpus = o->gpus,
+                                     .mode = o->mode,
+                                     .prec = o->prec,
+                                     .machine = s->jobs.device->machine,
+                                     .cost = access(s->path, R_OK) == 0 ? s->path : NULL};
+    simulate_setup *search = HP_NEW(arena, simulate_setup, 1);
+    quick q = {arena, s, search, c};
+    const calibrate_measure measure = {&q, quick_run, quick_table};
+    HP_TRY(simulate_prepare(arena, &wanted, search, err));
+    if (s->jobs.n > 0 && !o->end) s->sizes = bench_sizes_make(256, 4 << 20, 4, 20);
+    return calibrate_quick(arena, search, &s->jobs, s->seconds, &measure, out, err);
 }
 
 static hp_status calibrate(frame *f, hp_error *err) {
@@ -230,13 +297,15 @@ static hp_status calibrate(frame *f, hp_error *err) {
     hp_cost_table *t = NULL;
     HP_TRY(prepare(f->arena, o, s, err));
     hp_calibration *c = hp_calibration_new(f->arena, &s->machine);
-    HP_TRY(run_jobs(s, c, err));
+    calibrate_outcome outcome = {.runs = s->jobs.n};
+    HP_TRY(s->quick ? run_quick(f->arena, o, s, c, &outcome, err) : run_jobs(s, c, err));
     HP_TRY(write_table(f->arena, s, c, &t, err));
     const double elapsed_s = hp_now_s() - start_s;
-    if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, s->jobs.n), err);
+    if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, outcome.runs), err);
     calibrate_print(t);
     char plain[4096];
-    printf("\n%d runs in %.0f s, wrote %s\n", s->jobs.n, elapsed_s, cli_plain(s->path, plain, sizeof plain));
+    printf("\n%d runs in %.0f s, wrote %s\n", outcome.runs, elapsed_s,
+           cli_plain(s->path, plain, sizeof plain));
     print_next(f->arena, o, s);
     return cli_finish_stdout(err);
 }

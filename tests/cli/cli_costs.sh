@@ -92,6 +92,19 @@ for words in "simulate --net cnn --image 28 --machine local --strategy dp=1 --ou
 done
 
 need_executor
+# What one search needs: its best candidate then rests on measurements, whatever the machine; a single second is enough
+# for a table.
+expect 0 calibrate --net cnn --image 28 --batch 16 --gpus 2 --seconds 20 -o quick.cost
+grep -q "^yardstick cpu arith r1 " quick.cost || complain "no yardsticks: $(head quick.cost)"
+expect 0 simulate --net cnn --image 28 --batch 16 --gpus 2 --machine local --cost quick.cost --json
+python3 -c '
+import json
+best = json.load(open("out"))["candidates"][0]
+assert best["measured_share"] > 0.8, best
+assert best["step_low_s"] < best["step_s"] < best["step_high_s"], best' || complain "the quick table measured something else"
+expect 0 calibrate --net cnn --image 12 --batch 4 --seconds 1 -o short.cost
+expect 0 simulate --net cnn --image 12 --batch 4 --gpus 1 --machine local --cost short.cost
+expect 2 calibrate --net cnn --seconds 0
 expect 0 calibrate --net cnn --image 12 --batch 1 -o here.cost
 grep -q "^processor ." here.cost || complain "calibrate does not say the processor: $(head -4 here.cost)"
 expect 0 simulate --net cnn --image 28 --machine local --strategy dp=1 --cost here.cost --out e.db

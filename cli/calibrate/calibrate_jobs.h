@@ -3,7 +3,7 @@
 #ifndef HP_CALIBRATE_JOBS_H
 #define HP_CALIBRATE_JOBS_H
 
-#include "cli/commands/bench_program.h"
+#include "cli/calibrate/bench_program.h"
 #include "plan/graph/precision.h"
 #include "plan/store/store.h"
 
@@ -22,6 +22,9 @@ typedef struct calibrate_job {
     hp_backend backend;   /* of messages */
     int32_t rows, cols;   /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
     int64_t micro_batch;  /* images per rank */
+    const hp_strategy
+        *strategy; /* of a network that is run with any; the fields above do not count then; NULL */
+    int64_t batch; /* of that */
     int64_t steps;
     char text[96]; /* for people */
 } calibrate_job;

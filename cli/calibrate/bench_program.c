@@ -1,5 +1,5 @@
 /* bench_program.c - programs written by hand: chains of messages, each waiting for the one before. */
-#include "cli/commands/bench_program.h"
+#include "cli/calibrate/bench_program.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* calibrate_jobs.c - the list of training and message runs, and the plans of all. */
-#include "cli/commands/calibrate_jobs.h"
+#include "cli/calibrate/calibrate_jobs.h"
 #include "plan/program/lanes.h"
 
 #include <stdarg.h>
@@ -188,6 +188,7 @@ void calibrate_add_comm(const hp_machine *m, int64_t steps, calibrate_jobs *jobs
 /* --- plans --- */
 
 static hp_strategy strategy_of(const calibrate_job *job) {
+    if (job->strategy) return *job->strategy;
     hp_strategy s = hp_strategy_default();
     s.dp = job->dp;
     if (job->kind == CALIBRATE_PING_PONG) s.stages = 2;
@@ -226,7 +227,8 @@ hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_i
                       .device = device,
                       .strategy = strategy_of(job),
                       .machine = *m};
-    plan->batch = (int64_t)hp_strategy_replicas(&plan->strategy) * job->micro_batch;
+    plan->batch =
+        job->strategy ? job->batch : (int64_t)hp_strategy_replicas(&plan->strategy) * job->micro_batch;
     snprintf(plan->net, sizeof plan->net, "%s",
              net ? job->net : "cnn"); /* messages need some graph to go with */
     plan->classes = hp_net_default_classes(plan->net);
