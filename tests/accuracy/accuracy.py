@@ -31,7 +31,7 @@ def options():
     p.add_argument("--mode", choices=("quick", "full"), default="quick", help="calibration")
     p.add_argument("--calibrate-seconds", type=int, default=60)
     p.add_argument("--gpus", type=int, default=judge.some_ranks(), help="ranks that a quick calibration is asked for")
-    p.add_argument("--minutes", type=float, default=40, help="no round begins that would not end within them")
+    p.add_argument("--minutes", type=float, default=25, help="no round begins that would not end within them")
     p.add_argument("--out", help="results (accuracy-SEED.jsonl)")
     p.add_argument("--report", action="store_true", help="only judge what there is")
     return p.parse_args()

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -65,14 +66,18 @@ class Hplan:
     def call(self, *words, limit_s=300, accept=(0,)):
         """(status, stdout, stderr); Failed unless the status is one of `accept`."""
         command = [*self.prefix, self.program, *map(str, words)]
-        try:
-            done = subprocess.run(command, cwd=self.home, env=self.environment, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise Failed(f"{shlex.join(command)}: not over after {limit_s:.0f} s") from None
-        if done.returncode not in accept:
-            raise Failed(f"{shlex.join(command)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
-        return done.returncode, done.stdout, done.stderr
+        with subprocess.Popen(command, cwd=self.home, env=self.environment, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as started:
+            try:
+                out, complaint = started.communicate(timeout=limit_s)
+            except BaseException as why:  # ^C too: its ranks must not slow what is measured next
+                os.killpg(started.pid, signal.SIGKILL)
+                if not isinstance(why, subprocess.TimeoutExpired):
+                    raise
+                raise Failed(f"{shlex.join(command)}: not over after {limit_s:.0f} s") from None
+        if started.returncode not in accept:
+            raise Failed(f"{shlex.join(command)}: status {started.returncode}: {complaint.strip()[-300:]}")
+        return started.returncode, out, complaint
 
     def has_option(self, command, option):
         return f"--{option}" in self.call("help", command)[1]

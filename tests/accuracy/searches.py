@@ -42,7 +42,7 @@ def options():
     p.add_argument("--gpus", type=int, default=judge.some_ranks(), help="ranks")
     p.add_argument("--measure", type=int, default=0, help="also race the best K")
     p.add_argument("--race-seconds", type=int, default=60)
-    p.add_argument("--minutes", type=float, default=30, help="no round begins that would not end within them")
+    p.add_argument("--minutes", type=float, default=18, help="no round begins that would not end within them")
     p.add_argument("--after", help="results of an accuracy.py with this seed: its calibrations are used as they are")
     p.add_argument("--out", help="results (searches-SEED.jsonl)")
     p.add_argument("--report", action="store_true", help="only judge what there is")
