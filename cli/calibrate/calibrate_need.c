@@ -77,7 +77,8 @@ static hp_status add_candidate(hp_arena *arena, const simulate_setup *s, const h
     needs->need = all;
     needs->n += own.n;
     merge(needs);
-    needs->candidate[needs->n_candidate++] = (calibrate_candidate){plan.strategy, plan.program->micro_batch};
+    needs->candidate[needs->n_candidate++] =
+        (calibrate_candidate){plan.strategy, plan.program->micro_batch, plan.batch};
     return HP_OK;
 }
 

@@ -15,6 +15,7 @@ typedef struct calibrate_need {
 typedef struct calibrate_candidate {
     hp_strategy strategy; /* with its cut */
     int64_t micro_batch;  /* samples */
+    int64_t batch;        /* global */
 } calibrate_candidate;
 
 typedef struct calibrate_needs {

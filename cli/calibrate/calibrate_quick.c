@@ -12,7 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { JOBS = 96, VISITS = 3, FEWEST_STEPS = 4, MOST_STEPS = 40, SEARCHES = 4 };
+enum { JOBS = 96, VISITS = 3, FEWEST_STEPS = 4, MOST_STEPS = 40, SEARCHES = 4, HELD = 3, HELD_STEPS = 12 };
+static const double HELD_PART = 0.15;   /* of the seconds, for whole strategies */
 static const double MEASURE_S = 0.6;    /* of a visit, beside its start */
 static const double START_S = 0.5;      /* of a run, until one was timed */
 static const double SMALL_ERROR = 0.03; /* what a row has after it was measured */
@@ -60,10 +61,8 @@ static bool builds(chooser *c, const hp_strategy *strategy, int64_t batch, hp_pl
            hp_plan_build(c->arena, plan, NULL, &ignored) == HP_OK;
 }
 
-static hp_status add_run(chooser *c, const hp_strategy *strategy, int64_t batch, hp_error *err) {
+static calibrate_job job_of(const simulate_setup *s, const hp_strategy *strategy, int64_t batch) {
     char text[HP_STRATEGY_TEXT];
-    const simulate_setup *s = c->setup;
-    hp_plan plan;
     calibrate_job j = {.kind = CALIBRATE_NET,
                        .image_h = s->image_h,
                        .image_w = s->image_w,
@@ -72,6 +71,13 @@ static hp_status add_run(chooser *c, const hp_strategy *strategy, int64_t batch,
                        .batch = batch};
     snprintf(j.net, sizeof j.net, "%s", s->net);
     snprintf(j.text, sizeof j.text, "%.50s of %lld", hp_strategy_text(strategy, text), (long long)batch);
+    return j;
+}
+
+static hp_status add_run(chooser *c, const hp_strategy *strategy, int64_t batch, hp_error *err) {
+    hp_plan plan;
+    const simulate_setup *s = c->setup;
+    const calibrate_job j = job_of(s, strategy, batch);
     if (!is_new(c, &j) || !builds(c, strategy, batch, &plan)) return HP_OK;
     planned_run *o = &c->run[c->n];
     *o = (planned_run){.job = j};
@@ -208,9 +214,31 @@ static hp_status next_run(chooser *c, double left_s, planned_run **next, hp_erro
     return HP_OK;
 }
 
+/* The first candidates of several ranks, at most so many as fit into the seconds. */
+static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
+    const double begun_s = hp_now_s();
+    double longest_s = START_S + MEASURE_S;
+    hp_status status = HP_OK;
+    for (int i = 0, n = 0; i < c->needs.n_candidate && n < HELD && status == HP_OK; i++) {
+        const calibrate_candidate *k = &c->needs.candidate[i];
+        const double before_s = hp_now_s();
+        if (hp_strategy_ranks(&k->strategy) < 2 ||
+            hp_strategy_ranks(&k->strategy) > calibrate_ranks(&c->setup->machine))
+            continue;
+        if (before_s - begun_s + longest_s > seconds) break;
+        calibrate_job j = job_of(c->setup, &k->strategy, k->batch);
+        j.steps = HELD_STEPS;
+        status = c->measure->hold(c->measure->self, &j, err);
+        longest_s = fmax(longest_s, hp_now_s() - before_s);
+        n++;
+    }
+    return status;
+}
+
 hp_status calibrate_quick(hp_arena *arena, simulate_setup *s, const calibrate_jobs *messages, double seconds,
                           const calibrate_measure *measure, calibrate_outcome *out, hp_error *err) {
-    const double begun_s = hp_now_s();
+    const double begun_s = hp_now_s(), all_s = seconds;
+    if (measure->hold) seconds *= 1 - HELD_PART;
     chooser c = {.arena = arena, .setup = s, .measure = measure, .run = HP_NEW(arena, planned_run, JOBS)};
     HP_TRY(search(&c, s->table, err));
     add_messages(&c, messages);
@@ -230,6 +258,8 @@ hp_status calibrate_quick(hp_arena *arena, simulate_setup *s, const calibrate_jo
         cli_progress_update(&bar, lround(fmin(spent_s, seconds)), detail);
         status = visit(&c, o, err);
     }
+    if (status == HP_OK && measure->hold && out->runs > 0)
+        status = hold_candidates(&c, all_s - (hp_now_s() - begun_s), err);
     cli_progress_end(&bar);
     out->error = c.error;
     return status;

@@ -12,6 +12,8 @@ typedef struct calibrate_measure {
     hp_status (*run)(void *self, const calibrate_job *job, hp_error *err);
     /* The table of all samples so far. */
     hp_status (*table)(void *self, hp_cost_table **t, hp_error *err);
+    /* Runs a strategy to hold it against its prediction; it feeds no row. NULL: not wanted. */
+    hp_status (*hold)(void *self, const calibrate_job *job, hp_error *err);
 } calibrate_measure;
 
 typedef struct calibrate_outcome {

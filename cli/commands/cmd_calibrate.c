@@ -1,17 +1,21 @@
 /* cmd_calibrate.c - measures this machine with task programs run by hplan-exec, and writes a cost table. */
+#include "cli/calibrate/calibrate_held.h"
 #include "cli/calibrate/calibrate_jobs.h"
 #include "cli/calibrate/calibrate_quick.h"
+#include "cli/calibrate/calibrate_store.h"
 #include "cli/show/calibrate_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
 #include "cli/commands/local_gpu.h"
 #include "cli/launch/workspace.h"
-#include "costmodels/calibrate.h"
+#include "costmodels/sample_store.h"
 #include "plan/base/host.h"
 #include "plan/base/units.h"
 #include "plan/base/clock.h"
 
 #include <errno.h>
+#include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -20,7 +24,7 @@
 typedef struct options {
     bool compute, comm, json;
     const char *device, *net, *image, *batch, *gpus, *mode, *prec, *seconds, *out, *begin, *end, *factor,
-        *rounds, *warmup, *import;
+        *rounds, *warmup, *from, *import;
 } options;
 
 static const frame_option OPTIONS[] = {
@@ -35,7 +39,8 @@ static const frame_option OPTIONS[] = {
     {"gpus", 0, "N", offsetof(options, gpus), 0, "and on so many devices (all)"},
     {"mode", 0, "train|infer", offsetof(options, mode), 0, "in this mode (train)"},
     {"prec", 0, "LIST", offsetof(options, prec), 0, "in these precisions (fp32)"},
-    {"seconds", 0, "N", offsetof(options, seconds), 0, "with --net: at most so long (60)"},
+    {"seconds", 0, "N", offsetof(options, seconds), 0,
+     "at most so long; with --net 60, else all is measured"},
     {"output", 'o', "FILE.cost", offsetof(options, out), 0,
      "where to write the table (the default of this machine)"},
     {"begin", 'b', "BYTES", offsetof(options, begin), 0, "smallest message (256)"},
@@ -44,6 +49,7 @@ static const frame_option OPTIONS[] = {
     {"iters", 'n', "N", offsetof(options, rounds), 0, "rounds of each size (20)"},
     {"warmup", 'w', "N", offsetof(options, warmup), 0, "passes over the sizes before (1)"},
     {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object on stdout"},
+    {"from", 0, "RUN.db", offsetof(options, from), 0, "measure nothing: add a run of hplan run to the table"},
     {"import", 0, "FILE", offsetof(options, import), 0, "nccl-tests or OSU text (not in this version)"},
     {0}};
 
@@ -51,8 +57,9 @@ typedef struct setup {
     hp_machine machine;
     bench_sizes sizes;
     calibrate_jobs jobs;
-    bool quick; /* what one search needs, of cores */
-    double seconds;
+    bool quick;            /* what one search needs, of cores */
+    double seconds;        /* 0: no limit */
+    calibrate_store store; /* of samples */
     char path[4096];
     local_gpu gpu; /* where the device is one */
     bool partial;  /* not everything is measured: keep the table's other rows */
@@ -118,10 +125,11 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
     if (o->image && !o->net) return hp_fail(err, HP_EUSAGE, "--image needs --net: which network?");
     HP_TRY(ready_folder(s->path, !o->out, err));
     const bool all = o->compute == o->comm && !o->net;
-    s->partial = !all;
+    s->partial = !all || o->from;
     if (all || o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
     s->quick = o->net && s->jobs.device->kind == HP_DEVICE_CPU;
-    HP_TRY(hp_parse_double(o->seconds ? o->seconds : "60", "--seconds", 1, 1e6, &s->seconds, err));
+    s->seconds = s->quick ? 60 : 0;
+    if (o->seconds) HP_TRY(hp_parse_double(o->seconds, "--seconds", 1e-3, 1e6, &s->seconds, err));
     if (s->quick) {
         if (!o->comm && o->compute == o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
         return HP_OK;
@@ -150,8 +158,20 @@ static hp_status write_plan(workspace *w, const hp_plan *plan, hp_error *err) {
     return s;
 }
 
+/* Of a strategy, its network too. */
+static const char *name_of(hp_arena *arena, const calibrate_job *job) {
+    if (!job->strategy) return job->text;
+    return hp_arena_printf(arena, "%.24s %dx%d %s", job->net, job->image_h, job->image_w, job->text);
+}
+
+/* What is done with an executed run. */
+typedef struct run_use {
+    void *self;
+    hp_status (*run)(void *self, const char *name, hp_db *db, hp_error *err);
+} run_use;
+
 static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const calibrate_job *job,
-                        hp_calibration *c, hp_error *err) {
+                        const run_use *use, hp_error *err) {
     hp_plan plan;
     HP_TRY(calibrate_plan(arena, &s->machine, s->jobs.device, job, &s->sizes, &plan, err));
     HP_TRY(write_plan(w, &plan, err));
@@ -163,33 +183,73 @@ static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const cal
     HP_TRY(workspace_run(w, &plan, &l, &recorded, err));
     hp_db db = {0};
     hp_status status = hp_db_open(w->db, &db, err);
-    if (status == HP_OK) status = hp_calibration_add(c, job->text, time(NULL), &db, err);
+    if (status == HP_OK) status = use->run(use->self, name_of(arena, job), &db, err);
     hp_db_close(&db);
     return status;
 }
 
-static hp_status run_job(const setup *s, const calibrate_job *job, hp_calibration *c, hp_error *err) {
+static hp_status execute_job(const setup *s, const calibrate_job *job, const run_use *use, hp_error *err) {
     const char *tmp = getenv("TMPDIR");
     char name[4096];
     snprintf(name, sizeof name, "%s/hplan-calibrate", tmp && tmp[0] ? tmp : "/tmp");
     hp_arena *arena = hp_arena_new();
     workspace w = {.dir = ""};
     hp_status status = workspace_open(name, &w, err);
-    if (status == HP_OK) status = run_in(&w, arena, s, job, c, err);
+    if (status == HP_OK) status = run_in(&w, arena, s, job, use, err);
     workspace_close(&w);
     hp_arena_free(arena);
     return status == HP_OK ? HP_OK : hp_fail_in(err, job->text);
 }
 
-static hp_status run_jobs(const setup *s, hp_calibration *c, hp_error *err) {
+typedef struct kept {
+    const setup *setup;
+    hp_calibration *calibration;
+} kept;
+
+/* Its samples are used, and kept. */
+static hp_status keep_samples(void *self, const char *name, hp_db *db, hp_error *err) {
+    const kept *k = self;
+    HP_TRY(hp_calibration_add(k->calibration, name, time(NULL), db, err));
+    return hp_sample_store_append(k->setup->store.path, k->setup->store.processor, k->calibration, err);
+}
+
+static hp_status run_job(const setup *s, const calibrate_job *job, hp_calibration *c, hp_error *err) {
+    kept k = {s, c};
+    return execute_job(s, job, &(run_use){&k, keep_samples}, err);
+}
+
+/* "resnet18 ...; 12 of 148 runs, 3 min left". */
+static void show_job(cli_progress *bar, const setup *s, int i, int done, double spent_s) {
+    char text[200];
+    const double left_s = done ? spent_s / done * (s->jobs.n - i) : 0;
+    const double limited_s = s->seconds > 0 ? fmin(left_s, fmax(0, s->seconds - spent_s)) : left_s;
+    if (done && limited_s >= 90)
+        snprintf(text, sizeof text, "%s; %.0f min left", s->jobs.job[i].text, ceil(limited_s / 60));
+    else if (done)
+        snprintf(text, sizeof text, "%s; %.0f s left", s->jobs.job[i].text, limited_s);
+    else
+        snprintf(text, sizeof text, "%s", s->jobs.job[i].text);
+    cli_progress_update(bar, i, text);
+}
+
+/* Those that were not run since this calibration began, possibly in an earlier process. */
+static hp_status run_jobs(const setup *s, hp_calibration *c, calibrate_outcome *out, hp_error *err) {
+    const double start_s = hp_now_s();
     cli_progress bar;
     cli_progress_start(&bar, "run", s->jobs.n);
     hp_status status = HP_OK;
+    out->finished = true;
     for (int i = 0; i < s->jobs.n && status == HP_OK; i++) {
-        cli_progress_update(&bar, i, s->jobs.job[i].text);
+        const double spent_s = hp_now_s() - start_s;
+        if (hp_calibration_has(c, s->jobs.job[i].text, s->store.since_s)) continue;
+        out->finished = s->seconds <= 0 || spent_s < s->seconds || out->runs == 0;
+        if (!out->finished) break;
+        show_job(&bar, s, i, out->runs, spent_s);
         status = run_job(s, &s->jobs.job[i], c, err);
+        out->runs += status == HP_OK;
     }
     cli_progress_end(&bar);
+    if (status == HP_OK && out->finished) status = hp_sample_store_end(s->store.path, err);
     return status;
 }
 
@@ -271,6 +331,31 @@ static hp_status quick_table(void *self, hp_cost_table **t, hp_error *err) {
     return HP_OK;
 }
 
+/* A run that is held against its prediction, and feeds no row. */
+typedef struct held {
+    const quick *quick;
+    const calibrate_job *job;
+} held;
+
+static hp_status hold(void *self, const char *name, hp_db *db, hp_error *err) {
+    const held *h = self;
+    const quick *q = h->quick;
+    hp_cost_table *t = NULL;
+    double log_error;
+    HP_TRY(quick_table((void *)q, &t, err));
+    HP_TRY(calibrate_held_error(q->arena, q->search, t, q->calibration, h->job, db, &log_error, err));
+    if (isnan(log_error)) return HP_OK;
+    hp_calibration_hold(q->calibration, log_error);
+    return hp_sample_store_hold(q->setup->store.path, q->setup->store.processor, name, time(NULL), log_error,
+                                err);
+}
+
+static hp_status quick_hold(void *self, const calibrate_job *job, hp_error *err) {
+    const quick *q = self;
+    held h = {q, job};
+    return execute_job(q->setup, job, &(run_use){&h, hold}, err);
+}
+
 /* As `hplan simulate` with the same options would search. */
 static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calibration *c,
                            calibrate_outcome *out, hp_error *err) {
@@ -284,10 +369,47 @@ static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calib
                                      .cost = access(s->path, R_OK) == 0 ? s->path : NULL};
     simulate_setup *search = HP_NEW(arena, simulate_setup, 1);
     quick q = {arena, s, search, c};
-    const calibrate_measure measure = {&q, quick_run, quick_table};
+    const calibrate_measure measure = {&q, quick_run, quick_table, quick_hold};
     HP_TRY(simulate_prepare(arena, &wanted, search, err));
     if (s->jobs.n > 0 && !o->end) s->sizes = bench_sizes_make(256, 4 << 20, 4, 20);
     return calibrate_quick(arena, search, &s->jobs, s->seconds, &measure, out, err);
+}
+
+/* --- the command --- */
+
+/* What a calibration is of, so that another one does not go on with it. */
+static const char *jobs_text(hp_arena *arena, const options *o, const setup *s) {
+    if (s->quick || o->from) return "";
+    return hp_arena_printf(arena, "%s %s %s %s %s %s", o->compute ? "compute" : "", o->comm ? "comm" : "",
+                           o->net ? o->net : "", o->image ? o->image : "", o->batch ? o->batch : "",
+                           o->end ? o->end : "");
+}
+
+static bool was_stopped(hp_status s) {
+    return s == (hp_status)(128 + SIGINT) || s == (hp_status)(128 + SIGTERM);
+}
+
+static hp_status measure(frame *f, setup *s, hp_calibration *c, calibrate_outcome *out, hp_error *err) {
+    const options *o = f->options;
+    *out = (calibrate_outcome){.runs = 0};
+    if (o->from) {
+        out->runs = 1, out->finished = true;
+        return calibrate_store_take(&s->store, o->from, c, err);
+    }
+    return s->quick ? run_quick(f->arena, o, s, c, out, err) : run_jobs(s, c, out, err);
+}
+
+static hp_status print(frame *f, const setup *s, const hp_cost_table *t, const calibrate_outcome *out,
+                       double elapsed_s, hp_error *err) {
+    const options *o = f->options;
+    if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, out->runs), err);
+    calibrate_print(t);
+    char plain[4096];
+    printf("\n%d runs in %.0f s, wrote %s\n", out->runs, elapsed_s, cli_plain(s->path, plain, sizeof plain));
+    if (!out->finished && !s->quick)
+        printf("not all was measured: hplan calibrate goes on where this one stopped\n");
+    print_next(f->arena, o, s);
+    return cli_finish_stdout(err);
 }
 
 static hp_status calibrate(frame *f, hp_error *err) {
@@ -295,19 +417,21 @@ static hp_status calibrate(frame *f, hp_error *err) {
     const double start_s = hp_now_s();
     setup *s = HP_NEW(f->arena, setup, 1);
     hp_cost_table *t = NULL;
+    calibrate_outcome outcome;
     HP_TRY(prepare(f->arena, o, s, err));
     hp_calibration *c = hp_calibration_new(f->arena, &s->machine);
-    calibrate_outcome outcome = {.runs = s->jobs.n};
-    HP_TRY(s->quick ? run_quick(f->arena, o, s, c, &outcome, err) : run_jobs(s, c, err));
+    HP_TRY(calibrate_store_open(&s->store, s->path, s->gpu.gpu.count ? s->gpu.gpu.name : "",
+                                jobs_text(f->arena, o, s), c, err));
+    const hp_status status = measure(f, s, c, &outcome, err);
+    if (was_stopped(status) && outcome.runs > 0) { /* what was measured is of use */
+        hp_error ignored;
+        if (write_table(f->arena, s, c, &t, &ignored) == HP_OK)
+            fprintf(stderr, "stopped after %d runs, wrote %s; hplan calibrate goes on\n", outcome.runs,
+                    s->path);
+    }
+    HP_TRY(status);
     HP_TRY(write_table(f->arena, s, c, &t, err));
-    const double elapsed_s = hp_now_s() - start_s;
-    if (o->json) return cli_print_json(calibrate_json(t, s->path, elapsed_s, outcome.runs), err);
-    calibrate_print(t);
-    char plain[4096];
-    printf("\n%d runs in %.0f s, wrote %s\n", outcome.runs, elapsed_s,
-           cli_plain(s->path, plain, sizeof plain));
-    print_next(f->arena, o, s);
-    return cli_finish_stdout(err);
+    return print(f, s, t, &outcome, hp_now_s() - start_s, err);
 }
 
 int cmd_calibrate(int argc, char **argv) {

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# cli_calibrate.sh - a calibration that stops goes on, what was measured is kept, and runs of plans are taken in.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_executor
+
+comm=(calibrate --comm -e 4Ki -f 16 -n 2 -w 0)
+if [ "$(nproc)" -gt 1 ]; then
+  # the first run is always made, then its seconds are over
+  runs=0
+  for _ in 1 2 3 4 5 6 7 8; do
+    expect 0 "${comm[@]}" -o part.cost --seconds 0.001
+    runs=$((runs + 1))
+    grep -q "^1 runs in" out || complain "with a thousandth of a second it makes $(grep ' runs in ' out)"
+    [ -s part.samples.db ] || complain "no samples are kept"
+    grep -q "goes on where this one stopped" out || break
+  done
+  grep -q "goes on where" out && complain "it does not come to an end"
+  expect 0 "${comm[@]}" -o whole.cost
+  grep -q "^$runs runs in" out || complain "$runs parts, but as a whole $(grep ' runs in ' out)"
+  rows() { sed -n 's/^\(p2p\|allreduce\) \([^|]*\)|.*/\1 \2/p' "$1"; }
+  [ "$(rows part.cost)" = "$(rows whole.cost)" ] || complain "in parts it measures $(rows part.cost), not $(rows whole.cost)"
+  grep -q "^yardstick cpu arith r" whole.cost || grep -q "^yardstick cpu l2 r" whole.cost ||
+    complain "the table does not say how fast the machine was"
+fi
+
+# a run of a plan is taken in: its tasks become rows
+expect 0 simulate --net cnn --image 20 --batch 2 --machine local --strategy dp=1 --out plan.db
+expect 0 run plan.db --steps 5 --trace run.db
+expect 0 calibrate --from run.db -o taken.cost
+grep -q "^compute cpu fwd.conv .*w20 " taken.cost || complain "the run's convolutions are no rows: $(grep -c . taken.cost) lines"
+expect 0 calibrate --from run.db -o taken.cost
+expect 65 calibrate --from plan.db -o taken.cost
+grep -q "holds no executed run" err || complain "$(cat err)"
+expect 0 simulate --net cnn --image 20 --batch 2 --machine local --strategy dp=1 --cost taken.cost --out again.db
+
+# damaged samples: said, and what to do
+head -c 3000 taken.samples.db >short.db
+cp short.db taken.samples.db
+cp taken.cost before.cost
+expect 65 calibrate --from run.db -o taken.cost
+grep -q "taken.samples.db.*remove it" err || complain "damaged samples: $(cat err)"
+cmp -s taken.cost before.cost || complain "the table changed"
+conclude "a calibration stops, goes on, and takes in runs"
