@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench_yardsticks.sh - what sampling the machine's speed costs a run: the same plan with and without yardsticks, in turn.
 #
-#   tests/bench/bench_yardsticks.sh HPLAN [PAIRS]       path of the binary, beside its hplan-exec; 30 pairs, about 5 minutes
+#   tests/bench/bench_yardsticks.sh HPLAN [PAIRS]       path of the binary, beside its hplan-exec; 30 pairs, about 15 minutes
 #   ONLY=REGEX tests/bench/bench_yardsticks.sh ...      workloads whose name matches
 #
 # A pair is one run with and one without, one straight after the other; which comes first alternates, and the workloads
@@ -44,10 +44,10 @@ import json, sqlite3, statistics, sys
 steps = [step for step in map(json.loads, open("said")) if "step" in step]
 steps = steps[(len(steps) + 3) // 4 :]
 db = sqlite3.connect("run.db")
-yards, = db.execute("SELECT total(value) FROM counter WHERE rank = 0 AND name LIKE 'yard_%'").fetchone()
-first, last = db.execute("SELECT min(t_ns), max(t_ns) FROM counter").fetchone()
+# from before the first step to after the last
+yards, elapsed_ns = db.execute("SELECT total(value), ifnull(max(t_ns) - min(t_ns), 0) FROM counter WHERE rank = 0 AND name LIKE 'yard_%'").fetchone()
 print(*sys.argv[1:4], *(statistics.median(s[key] for s in steps) for key in ("step_s", "step_cpu_s")),
-      yards / max(1e-9, 1e-9 * (last - first)))
+      1e9 * yards / max(1, elapsed_ns))
 PYTHON
 }
 
