@@ -201,13 +201,14 @@ static void report_slide(const hp_job *j, hp_report_final *f) {
 
 hp_status hp_job_report(hp_job *j, hp_error *err) {
     const int n = j->comm->size;
+    const hp_sampler *sampler = j->timing.sampler;
     const bool scored = j->plan.graph->deployed ? score_steps(j) : j->options->eval;
     const double mine[] = {(double)peak_bytes(j),
                            (double)j->arena_bytes,
                            rss_bytes(),
-                           (double)j->comm->sent_bytes,
+                           (double)(j->comm->sent_bytes - (sampler ? hp_sampler_sent_bytes(sampler) : 0)),
                            (double)j->comm->direct_bytes,
-                           j->timing.sampler ? (double)hp_sampler_bytes(j->timing.sampler) : 0};
+                           sampler ? (double)hp_sampler_bytes(sampler) : 0};
     enum { FIGURES = sizeof mine / sizeof *mine };
     static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
     for (int i = 0; i < 3; i++) sample(j, COUNTERS[i], (int32_t)j->steps, mine[i]);

@@ -12,6 +12,7 @@ struct hp_sampler {
     hp_yardsticks *yard;
     hp_yard_budget budget; /* rank 0's */
     int64_t next_step;     /* of the next burst; the same on all ranks */
+    int64_t sent_bytes;    /* by this rank, for the bursts */
 };
 
 hp_sampler *hp_sampler_open(const hp_sampler_config *config) {
@@ -28,6 +29,10 @@ void hp_sampler_close(hp_sampler *s) {
 
 int64_t hp_sampler_bytes(const hp_sampler *s) {
     return hp_yardsticks_bytes(s->yard);
+}
+
+int64_t hp_sampler_sent_bytes(const hp_sampler *s) {
+    return s->sent_bytes;
 }
 
 static void record(const hp_sampler *s, hp_yardstick which, int32_t iter, double value) {
@@ -61,8 +66,7 @@ static double elapsed_s(const hp_sampler *s) {
     return hp_now_s() - s->c.start_s;
 }
 
-hp_status hp_sampler_visit(hp_sampler *s, int64_t steps, bool last, double limit_s, hp_error *err) {
-    if (steps < s->next_step && !last) return HP_OK;
+static hp_status take_burst(hp_sampler *s, int64_t steps, bool last, double limit_s, hp_error *err) {
     const hp_yard_waiter w = {.comm = s->c.comm, .watch = s->c.watch, .stop = s->c.stop, .limit_s = limit_s};
     const int32_t iter = steps > 0 ? (int32_t)(steps - 1) : 0;
     hp_yard_burst burst = hp_yard_budget_burst(&s->budget, elapsed_s(s), steps == 0 || last);
@@ -81,4 +85,12 @@ hp_status hp_sampler_visit(hp_sampler *s, int64_t steps, bool last, double limit
     s->next_step = (int64_t)next;
     s->budget.spent_s += elapsed_s(s) - t2_s;
     return HP_OK;
+}
+
+hp_status hp_sampler_visit(hp_sampler *s, int64_t steps, bool last, double limit_s, hp_error *err) {
+    if (steps < s->next_step && !last) return HP_OK;
+    const int64_t before = s->c.comm->sent_bytes;
+    const hp_status status = take_burst(s, steps, last, limit_s, err);
+    s->sent_bytes += s->c.comm->sent_bytes - before;
+    return status;
 }

@@ -26,6 +26,8 @@ typedef struct hp_sampler_config {
 hp_sampler *hp_sampler_open(const hp_sampler_config *config);
 void hp_sampler_close(hp_sampler *s); /* NULL is fine */
 int64_t hp_sampler_bytes(const hp_sampler *s);
+int64_t hp_sampler_sent_bytes(
+    const hp_sampler *s); /* by this rank, in its bursts: the communicator counts them too */
 
 /* Between steps, after `steps` of them; `last`: no step follows. Before the first step, after the last, and when the
  * budget allows in between, takes a burst of samples and records them as of iteration steps - 1 (before the first step:
