@@ -158,7 +158,7 @@ double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work 
         row = share_row(t, m, &fallback);
     if (m->share_cpu) {
         const double core = m->cores_per_node > 0 ? 1.0 / m->cores_per_node : 1;
-        return row ? fmax(row->y[0], core) : core;
+        return fmax(row ? row->y[0] : hp_speed_share(t, m, w), core);
     }
     if (row) return row->y[0];
     const double seconds = hp_cost_compute(t, m, w).seconds;

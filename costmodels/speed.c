@@ -92,6 +92,25 @@ double hp_speed_of_copy(const hp_speed *s, const hp_machine *m, double bytes) {
     return m->share_cpu ? s->slowdown[bytes <= NEAR_BYTES ? HP_YARD_L2 : HP_YARD_DRAM] : 1;
 }
 
+static int ranks_of(const hp_row *row) {
+    int ranks = 0;
+    return sscanf(row->key, "%*s r%d", &ranks) == 1 ? ranks : 0;
+}
+
+double hp_speed_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    double mix[HP_SPEED_CLASSES], slowdown[HP_SPEED_CLASSES];
+    int ranks = 0;
+    for (int y = 0; y < HP_SPEED_CLASSES; y++) {
+        const hp_row *one = hp_yardstick_row(t, m->device.name, (hp_yardstick)y, 1),
+                     *all = hp_yardstick_row(t, m->device.name, (hp_yardstick)y, m->cores_per_node);
+        if (!one || ranks_of(all) < 2) return 0;
+        ranks = ranks_of(all);
+        slowdown[y] = all->y[HP_YARDSTICK_QUIET] / one->y[HP_YARDSTICK_QUIET];
+    }
+    hp_work_mix(m, w, mix);
+    return fmin(1, hp_mix_slowdown(mix, slowdown) / ranks);
+}
+
 hp_cost hp_cost_times(hp_cost c, double factor) {
     return (hp_cost){c.seconds * factor, c.low * factor, c.high * factor, c.source};
 }

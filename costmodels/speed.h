@@ -26,6 +26,10 @@ double hp_speed_of_work(const hp_speed *s, const hp_machine *m, const hp_work *w
 /* Of a message or a collective of so many bytes, which cores copy; elsewhere 1. */
 double hp_speed_of_copy(const hp_speed *s, const hp_machine *m, double bytes);
 
+/* Share of the node's compute that a task takes where its own was not measured. Ranks that all do the like slow each other
+ * down as yardsticks of as many ranks do, by s = quiet rN / quiet r1: each has s / N. 0: not known. */
+double hp_speed_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
+
 hp_cost hp_cost_times(hp_cost c, double factor);
 
 #endif

@@ -105,6 +105,7 @@ static hp_status add_runs_of(chooser *c, const calibrate_candidate *k, hp_error 
     s[1].dp = ranks;
     s[2] = k->strategy;
     s[2].dp = s[2].micro = 1;
+    s[2].recompute = HP_RECOMPUTE_NONE; /* it runs the same tasks again */
     HP_TRY(add_run(c, &s[0], k->micro_batch, err));
     if (ranks > 1) HP_TRY(add_run(c, &s[1], ranks * k->micro_batch, err));
     const bool divided = is_divided(&s[2]) && s[2].gems == 1 && hp_strategy_ranks(&s[2]) <= ranks;
@@ -214,17 +215,21 @@ static hp_status next_run(chooser *c, double left_s, planned_run **next, hp_erro
     return HP_OK;
 }
 
-/* The first candidates of several ranks, at most so many as fit into the seconds. */
+/* The best candidate of each family with several ranks, as many as fit into the seconds. */
 static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
     const double begun_s = hp_now_s();
     double longest_s = START_S + MEASURE_S;
     hp_status status = HP_OK;
+    bool seen[HP_FAMILIES] = {false};
+    const int middle =
+        c->setup->batch ? 0 : c->needs.n_candidate / 3; /* of several batches, the middle one's */
     for (int i = 0, n = 0; i < c->needs.n_candidate && n < HELD && status == HP_OK; i++) {
-        const calibrate_candidate *k = &c->needs.candidate[i];
+        const calibrate_candidate *k = &c->needs.candidate[(i + middle) % c->needs.n_candidate];
         const double before_s = hp_now_s();
-        if (hp_strategy_ranks(&k->strategy) < 2 ||
-            hp_strategy_ranks(&k->strategy) > calibrate_ranks(&c->setup->machine))
-            continue;
+        const hp_family family = hp_family_of(&k->strategy);
+        const int ranks = hp_strategy_ranks(&k->strategy);
+        if (seen[family] || ranks < 2 || ranks > calibrate_ranks(&c->setup->machine)) continue;
+        seen[family] = true;
         if (before_s - begun_s + longest_s > seconds) break;
         calibrate_job j = job_of(c->setup, &k->strategy, k->batch);
         j.steps = HELD_STEPS;

@@ -167,6 +167,27 @@ static void measured_rows_come_before_fits_before_the_roofline(void **state) {
     hp_arena_free(arena);
 }
 
+/* Two ranks read memory at two thirds of the speed of one, and compute as fast. */
+static void unmeasured_shares_are_those_of_the_yardsticks(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    const hp_cost_table *t =
+        parse(arena, "hplan-cost 1\nmachine local\ndate 2026-01-02\n"
+                     "yardstick cpu arith r1 | measured 0 9 | quiet:1e-4 mean:1e-4 spread:0\n"
+                     "yardstick cpu arith r2 | measured 0 9 | quiet:1e-4 mean:1e-4 spread:0\n"
+                     "yardstick cpu dram r1 | measured 0 9 | quiet:1e-4 mean:1e-4 spread:0\n"
+                     "yardstick cpu dram r2 | measured 0 9 | quiet:1.5e-4 mean:1.5e-4 spread:0\n"
+                     "yardstick cpu l2 r1 | measured 0 9 | quiet:1e-4 mean:1e-4 spread:0\n"
+                     "yardstick cpu l2 r2 | measured 0 9 | quiet:1.1e-4 mean:1.1e-4 spread:0\n");
+    const hp_work memory = work("copy.x f32", 1, 0, 1e9), near_by = work("copy.x f32", 1, 0, 1e5),
+                  arithmetic = work("fwd.x f32", 1, 1e12, 1);
+    assert_true(near(hp_cost_share(t, &m, &memory), 0.75, 1e-9));
+    assert_true(near(hp_cost_share(t, &m, &near_by), 0.55, 1e-9));
+    assert_true(near(hp_cost_share(t, &m, &arithmetic), 0.5, 1e-6));
+    hp_arena_free(arena);
+}
+
 static void a_missing_table_says_what_to_do(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -341,6 +362,7 @@ int main(void) {
         cmocka_unit_test(odd_lines_are_errors_with_their_number),
         cmocka_unit_test(damaged_text_is_survived),
         cmocka_unit_test(measured_rows_come_before_fits_before_the_roofline),
+        cmocka_unit_test(unmeasured_shares_are_those_of_the_yardsticks),
         cmocka_unit_test(a_missing_table_says_what_to_do),
         cmocka_unit_test(collectives_obey_their_lower_bounds),
         cmocka_unit_test(steps_over_nodes_share_their_nics),
