@@ -3,6 +3,7 @@
 
 #include "costmodels/jitter_fit.h"
 #include "costmodels/speed.h"
+#include "costmodels/yardstick.h"
 
 #include <math.h>
 
@@ -29,9 +30,9 @@ bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b) {
 
 /* --- the table about itself --- */
 
-double hp_interval_model(const hp_cost_table *t, const hp_machine *m) {
-    const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, "step");
-    return row ? row->y[0] : HP_MODEL_RMS;
+double hp_interval_model(const hp_cost_table *t, const hp_machine *m, bool crowded) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, crowded ? "step crowded" : "step");
+    return row ? row->y[0] : crowded ? HP_CROWDED_RMS : HP_MODEL_PRIOR;
 }
 
 /* The mean over what a processor may be bound by, of the most ranks that were measured. */

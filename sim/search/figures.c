@@ -26,12 +26,13 @@ hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
 
 /* More ranks than cores: each has its own way to a core. */
 static bool is_crowded(const hp_eval_setup *o, const hp_program *p) {
-    const int64_t cores = (int64_t)o->machine->nodes * o->machine->cores_per_node;
-    return o->machine->share_cpu && hp_program_ranks(p) > cores && hp_program_ranks(p) <= UNFOLDED_RANKS;
+    return o->machine->share_cpu &&
+           hp_program_ranks(p) > (int64_t)o->machine->nodes * o->machine->cores_per_node;
 }
 
 hp_sim_options hp_figures_options(const hp_eval_setup *o, const hp_program *p) {
-    return (hp_sim_options){.fold = !o->no_fold && !is_crowded(o, p),
+    return (hp_sim_options){.fold =
+                                !o->no_fold && !(is_crowded(o, p) && hp_program_ranks(p) <= UNFOLDED_RANKS),
                             .slice_s = SLICE_S,
                             .straggler_rank = o->straggler_rank,
                             .straggler_factor = o->straggler_factor};
@@ -142,14 +143,15 @@ static void set_interval(const hp_eval_setup *o, const hp_program *p, double var
                          hp_evaluation *out) {
     const hp_jitter_process jitter = hp_figures_jitter(o);
     const int ranks = hp_program_ranks(p), here = o->machine->devices_per_node;
-    const double model = hp_interval_model(o->table, o->machine),
+    const double model = hp_interval_model(o->table, o->machine, is_crowded(o, p)),
                  drift = hp_interval_drift(o->table, o->machine, ranks < here ? ranks : here);
     hp_candidate *c = &out->figures;
-    out->uncertainty = (hp_uncertainty){.model = model * model,
-                                        .costs = hp_exposure_variance(&out->exposure),
-                                        .jitter = hp_interval_jitter(&jitter, c->step_s, variance),
-                                        .drift = drift * drift,
-                                        .draws = of_mean};
+    out->uncertainty =
+        (hp_uncertainty){.model = model * model,
+                         .costs = fmax(0, hp_exposure_variance(&out->exposure) - model * model),
+                         .jitter = hp_interval_jitter(&jitter, c->step_s, variance),
+                         .drift = drift * drift,
+                         .draws = of_mean};
     hp_interval(&out->uncertainty, c->step_s, &c->step_low_s, &c->step_high_s);
 }
 

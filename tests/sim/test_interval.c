@@ -1,5 +1,6 @@
 /* test_interval.c - intervals hold what their parts say, ties are what errors explain that do not cancel. */
 #include "sim/interval.h"
+#include "costmodels/yardstick.h"
 #include "costmodels/rows.h"
 #include "plan/base/rng.h"
 
@@ -121,14 +122,16 @@ static void a_table_tells_its_errors(void **state) {
     hp_arena *arena = hp_arena_new();
     hp_cost_table *t = hp_rows_new(arena, "local", "2026-01-02");
     hp_machine m = {.device = {.name = "cpu"}};
-    assert_true(fabs(hp_interval_model(t, &m) - HP_MODEL_RMS) < 1e-12);
+    assert_true(fabs(hp_interval_model(t, &m, false) - HP_MODEL_PRIOR) < 1e-12);
     assert_true(hp_interval_drift(t, &m, 4) <= 0);
     add(t, HP_ROW_ERROR, "cpu", "step", 1, (double[]){0.033});
     add(t, HP_ROW_YARDSTICK, "cpu", "arith r1", 3, (double[]){1, 1.1, 0.02});
     add(t, HP_ROW_YARDSTICK, "cpu", "arith r2", 3, (double[]){1, 1.1, 0.04});
     add(t, HP_ROW_YARDSTICK, "cpu", "dram r2", 3, (double[]){1, 1.1, 0.08});
     hp_rows_sort(t);
-    assert_true(fabs(hp_interval_model(t, &m) - 0.033) < 1e-12);
+    assert_true(fabs(hp_interval_model(t, &m, false) - 0.033) < 1e-12);
+    assert_true(hp_interval_model(t, &m, true) >
+                0.1); /* more ranks than cores: another row, which is missing here */
     assert_true(fabs(hp_interval_drift(t, &m, 1) - 0.02) < 1e-12);
     assert_true(fabs(hp_interval_drift(t, &m, 4) - 0.06) < 1e-12);
     hp_arena_free(arena);
