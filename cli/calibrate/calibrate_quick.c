@@ -215,9 +215,21 @@ static hp_status next_run(chooser *c, double left_s, planned_run **next, hp_erro
     return HP_OK;
 }
 
+/* What was not measured says so in its rows; the error of the others is wanted. */
+static bool rests_on_measurements(chooser *c, const calibrate_candidate *k) {
+    static const double MOST = 0.9;
+    hp_error ignored = {0};
+    hp_evaluation e;
+    hp_eval *eval = simulate_eval(c->arena, c->setup, k->batch);
+    return hp_evaluate(eval, c->arena, &k->strategy, HP_EVAL_PLACED, &e, &ignored) == HP_OK &&
+           !e.reject.code && e.figures.measured_share >= MOST;
+}
+
 /* The best candidate of each family with several ranks, as many as fit into the seconds. */
 static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
     const double begun_s = hp_now_s();
+    if (c->table) c->setup->table = c->table;
+    c->setup->eval.table = c->setup->table;
     double longest_s = START_S + MEASURE_S;
     hp_status status = HP_OK;
     bool seen[HP_FAMILIES] = {false};
@@ -229,6 +241,7 @@ static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
         const hp_family family = hp_family_of(&k->strategy);
         const int ranks = hp_strategy_ranks(&k->strategy);
         if (seen[family] || ranks < 2 || ranks > calibrate_ranks(&c->setup->machine)) continue;
+        if (!rests_on_measurements(c, k)) continue;
         seen[family] = true;
         if (before_s - begun_s + longest_s > seconds) break;
         calibrate_job j = job_of(c->setup, &k->strategy, k->batch);
