@@ -184,14 +184,17 @@ def steps_for(seconds, step_s):
 
 
 def calibrate(hplan, problems, seconds, gpus, mode, book):
-    """Quick: what each (net, image) needs, in `seconds`. Full: the whole table once. Done ones are not repeated."""
+    """Quick: what each (net, image, mode) needs, in `seconds`. Full: the whole table once. Done ones are not repeated."""
     timed = hplan.has_option("calibrate", "seconds")
     jobs = [("all", [])] if mode == "full" else []
     if mode == "quick" and not timed:
         jobs.append(("messages", ["--comm"]))
-    for net, image in dict.fromkeys((p["net"], p["image"]) for p in problems) if mode == "quick" else []:
-        words = ["--net", net, "--image", str(image)]
-        jobs.append((f"{net} {image}", words + (["--gpus", str(gpus), "--seconds", str(seconds)] if timed else [])))
+    wanted = dict.fromkeys((p["net"], p["image"], p.get("mode", "train")) for p in problems)
+    for net, image, what in wanted if mode == "quick" else []:
+        words = ["--net", net, "--image", str(image)] + (["--mode", what] if timed and what != "train" else [])
+        if timed:
+            words += ["--gpus", str(gpus), "--seconds", str(seconds)]
+        jobs.append((f"{net} {image} {what}", words))
     done = {r["job"] for r in book.rows("calibrated")}
     for i, (job, words) in enumerate(jobs):
         if job in done:
