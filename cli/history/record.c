@@ -58,7 +58,7 @@ void run_record(const hp_plan *plan, const run_outcome *r) {
     const char *off = getenv("HPLAN_NO_HISTORY");
     char path[4096], plain[4096];
     hp_error err = {.code = HP_OK, .text = ""};
-    texts t;
+    texts t = {.image = ""};
     if ((off && *off) || !r->known || !r->warm) return;
     const hp_ledger_entry e = entry_of(plan, r, &t);
     if (hp_ledger_append(hp_ledger_path(path, sizeof path), &e, &err) == HP_OK) return;

@@ -23,7 +23,7 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     assert_true(hp_line_at(x, y, 3, 55) == 9.5);                                // NOLINT: half-way
     assert_true(near(hp_line_at(x, y, 3, 2000), 90, 1e-12)); /* slope of the last two points goes on */
     assert_true(near(hp_line_at(x, y, 3, 0), 4, 1e-12));     /* the intercept stays */
-    for (double a = 1; a < 3000; a += 7) assert_true(hp_line_at(x, y, 3, a) <= hp_line_at(x, y, 3, a + 7));
+    for (int a = 1; a < 3000; a += 7) assert_true(hp_line_at(x, y, 3, a) <= hp_line_at(x, y, 3, a + 7));
     const double steep[] = {1, 20};
     assert_true(hp_line_at(x, steep, 2, 5) == 0.5); // NOLINT: would be negative, so through the origin
     assert_true(hp_line_at(x, y, 1, 20) == 10);     // NOLINT: a single point too
@@ -210,7 +210,8 @@ static void collectives_obey_their_lower_bounds(void **state) {
     assert_true(near(hp_collective_seconds(doubling, &l, 2, 1e6), 1e-6 + 1e-3 + 1e-4, 1e-9));
     assert_true(near(hp_library_rabenseifner(&l, 2, 1e6), 2e-6 + 1e-3 + 0.5e-4, 1e-9));
     for (int p = 2; p <= 300; p++) {
-        for (double bytes = 1; bytes < 1e9; bytes *= 10) {
+        for (int64_t size = 1; size < 1000000000; size *= 10) {
+            const double bytes = (double)size;
             const double wire = 2.0 * (p - 1) / p * bytes * l.beta_s_per_byte,
                          rounds = ceil(log2(p)) * l.alpha_s;
             assert_true(hp_collective_seconds(ring, &l, p, bytes) >= wire + rounds);
@@ -235,7 +236,8 @@ static void steps_over_nodes_share_their_nics(void **state) {
                             *doubling = hp_collectives[HP_ALGORITHM_DOUBLING];
     for (int per_node = 1; per_node <= 8; per_node *= 2)
         for (int p = per_node; p <= 64; p *= 2)
-            for (double bytes = 8; bytes < 1e9; bytes *= 10) {
+            for (int64_t size = 8; size < 1000000000; size *= 10) {
+                const double bytes = (double)size;
                 const double one = hp_collective_seconds_over(doubling, &lines, p, per_node, 1, bytes),
                              many = hp_collective_seconds_over(doubling, &lines, p, per_node, 8, bytes);
                 assert_true(one >= many && (one > many || per_node == 1 || p == per_node));

@@ -45,9 +45,10 @@ typedef enum hp_status {
   HP_EREQUEUE = 75, /* please requeue */
 } hp_status;
 END
-  mkdir -p docs plan/machine costmodels
+  mkdir -p docs plan/machine costmodels traces
   printf 'const char hp_db_schema[] = "CREATE TABLE meta(key TEXT, value TEXT, PRIMARY KEY(key)) STRICT;";\n' \
     >plan/base/schema.c
+  printf 'TEXT(plan)\n' >traces/ledger.def
   printf 'int fields[] = {FIELD("device", "name", 0)};\n' >plan/machine/json.c
   printf 'int hp_row_infos[] = {\n    [0] = {"fit", 0},\n};\n' >costmodels/table.c
   cat >docs/formats.md <<'END'
@@ -68,6 +69,10 @@ END
 int graph(int a);
 ...
 ```
+
+### `history.db`
+
+| `plan` | |
 END
   printf '#include "plan/base/status.h"\nint graph(int a);\nint graph(int a) { return a; }\n' >plan/graph/graph.c
   printf '#include "plan/base/status.h"\n' >plots/plot.c

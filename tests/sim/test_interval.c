@@ -58,8 +58,8 @@ static void a_run_jitters_less_than_its_steps(void **state) {
     assert_true(fabs(hp_interval_jitter(&tasks, 0.1, 1) - 1.0 / HP_INTERVAL_STEPS) < 1e-12);
     assert_true(fabs(hp_interval_jitter(&slow, 1e4, 1) - 1.0 / HP_INTERVAL_STEPS) < 1e-3);
     assert_true(fabs(hp_interval_jitter(&slow, 1e-5, 1) - 1) < 1e-3);
-    for (double step_s = 1e-4; step_s < 1e4; step_s *= 2) {
-        const double now = hp_interval_jitter(&slow, step_s, 1);
+    for (int power = -13; power < 13; power++) {
+        const double now = hp_interval_jitter(&slow, ldexp(1, power), 1);
         assert_true(now <= last && now >= 1.0 / HP_INTERVAL_STEPS);
         last = now;
     }

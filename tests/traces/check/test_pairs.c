@@ -102,7 +102,10 @@ static void what_slows_a_round_slows_all_of_it(void **state) {
     draw(&w, 7, step_s);
     const hp_pairs p = {PLANS, ROUNDS, step_s};
     const hp_pair before = hp_pairs_of(&p, all, 0, 2);
-    for (int k = 0; k < ROUNDS * PLANS; k++) step_s[k] *= 1 + k / PLANS;
+    for (int k = 0; k < ROUNDS * PLANS; k++) {
+        const int slower = 1 + k / PLANS; /* the round */
+        step_s[k] *= slower;
+    }
     const hp_pair after = hp_pairs_of(&p, all, 0, 2);
     assert_near(before.mean, after.mean, 1e-12);
     assert_near(before.error, after.error, 1e-12);
