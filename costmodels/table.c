@@ -60,7 +60,7 @@ static int row_compare(const void *a, const void *b) {
 }
 
 void hp_rows_sort(hp_cost_table *t) {
-    qsort(t->row, (size_t)t->n, sizeof *t->row, row_compare);
+    if (t->n > 0) qsort(t->row, (size_t)t->n, sizeof *t->row, row_compare);
 }
 
 static const hp_row *find_here(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key) {
