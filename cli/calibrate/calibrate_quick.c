@@ -12,7 +12,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { JOBS = 96, VISITS = 3, FEWEST_STEPS = 4, MOST_STEPS = 40, SEARCHES = 4, HELD = 3, HELD_STEPS = 12 };
+enum {
+    JOBS = 96,
+    VISITS = 3,
+    FEWEST_STEPS = 4,
+    MOST_STEPS = 40,
+    SEARCHES = 4,
+    HELD = 3,
+    HELD_STEPS = 6,
+    MOST_HELD_STEPS = 400
+};
+static const double HELD_S = 1;         /* of steps of one of them, as of a run that somebody looks at */
 static const double HELD_PART = 0.15;   /* of the seconds, for whole strategies */
 static const double MEASURE_S = 0.6;    /* of a visit, beside its start */
 static const double START_S = 0.5;      /* of a run, until one was timed */
@@ -215,14 +225,16 @@ static hp_status next_run(chooser *c, double left_s, planned_run **next, hp_erro
     return HP_OK;
 }
 
-/* What was not measured says so in its rows; the error of the others is wanted. */
-static bool rests_on_measurements(chooser *c, const calibrate_candidate *k) {
-    static const double MOST = 0.9;
+/* The predicted step of what rests on measurements, else 0: what was not measured says so in its rows, and the error of
+ * the others is wanted. */
+static double known_step_s(chooser *c, const calibrate_candidate *k) {
+    static const double LEAST = 0.9;
     hp_error ignored = {0};
     hp_evaluation e;
     hp_eval *eval = simulate_eval(c->arena, c->setup, k->batch);
-    return hp_evaluate(eval, c->arena, &k->strategy, HP_EVAL_PLACED, &e, &ignored) == HP_OK &&
-           !e.reject.code && e.figures.measured_share >= MOST;
+    const bool known = hp_evaluate(eval, c->arena, &k->strategy, HP_EVAL_PLACED, &e, &ignored) == HP_OK &&
+                       !e.reject.code && e.figures.measured_share >= LEAST;
+    return known ? e.figures.step_s : 0;
 }
 
 /* The best candidate of each family with several ranks, as many as fit into the seconds. */
@@ -241,11 +253,12 @@ static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
         const hp_family family = hp_family_of(&k->strategy);
         const int ranks = hp_strategy_ranks(&k->strategy);
         if (seen[family] || ranks < 2 || ranks > calibrate_ranks(&c->setup->machine)) continue;
-        if (!rests_on_measurements(c, k)) continue;
+        const double step_s = known_step_s(c, k);
+        if (step_s <= 0) continue;
         seen[family] = true;
         if (before_s - begun_s + longest_s > seconds) break;
         calibrate_job j = job_of(c->setup, &k->strategy, k->batch);
-        j.steps = HELD_STEPS;
+        j.steps = HELD_STEPS + (int64_t)fmin(MOST_HELD_STEPS, HELD_S / step_s);
         status = c->measure->hold(c->measure->self, &j, err);
         longest_s = fmax(longest_s, hp_now_s() - before_s);
         n++;
