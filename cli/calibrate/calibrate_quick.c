@@ -208,7 +208,6 @@ static hp_status visit(chooser *c, planned_run *o, hp_error *err) {
 /* What the search finds with what is known now: its candidates' runs join those there are. */
 static hp_status search(chooser *c, hp_cost_table *t, hp_error *err) {
     c->setup->table = t;
-    c->setup->eval.table = t;
     c->searches++;
     HP_TRY(calibrate_needs_find(c->arena, c->setup, &c->needs, err));
     for (int i = 0; i < c->needs.n_candidate; i++) HP_TRY(add_runs_of(c, &c->needs.candidate[i], err));
@@ -241,7 +240,6 @@ static double known_step_s(chooser *c, const calibrate_candidate *k) {
 static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
     const double begun_s = hp_now_s();
     if (c->table) c->setup->table = c->table;
-    c->setup->eval.table = c->setup->table;
     double longest_s = START_S + MEASURE_S;
     hp_status status = HP_OK;
     bool seen[HP_FAMILIES] = {false};

@@ -363,6 +363,7 @@ hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch) 
     hp_plan *plan = HP_NEW(arena, hp_plan, 1);
     *plan = simulate_plan(s, &s->strategy, batch);
     plan->strategy.prec = s->graph->prec;
+    e.table = s->table;
     e.graph = s->graph;
     e.plan = plan;
     e.machine = &s->machine;
