@@ -122,7 +122,11 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
     HP_TRY(parse_sizes(o, s, &passes, err));
     if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
     HP_TRY(hp_parse_int(o->batch ? o->batch : "64", "--batch", 1, 1 << 20, &s->jobs.most_images, err));
-    if (o->image && !o->net) return hp_fail(err, HP_EUSAGE, "--image needs --net: which network?");
+    const char *const of_net[][2] = {
+        {o->image, "--image"}, {o->gpus, "--gpus"}, {o->mode, "--mode"}, {o->prec, "--prec"}};
+    for (size_t i = 0; i < sizeof of_net / sizeof *of_net; i++)
+        if (of_net[i][0] && !o->net)
+            return hp_fail(err, HP_EUSAGE, "%s needs --net: which network?", of_net[i][1]);
     HP_TRY(ready_folder(s->path, !o->out, err));
     const bool all = o->compute == o->comm && !o->net;
     s->partial = !all || o->from;
