@@ -16,9 +16,10 @@ typedef struct activity {
 typedef struct user_list {
     int32_t *id; /* activities that use the resource */
     int n, capacity;
-    double load;   /* what they ask for at rate 1 */
-    int32_t local; /* its number within the component, -1 outside */
-    bool stale;    /* its users' rates do not hold any more */
+    double load;       /* what they ask for at rate 1 */
+    const double *has; /* capacity by number of users; NULL: it is always the same */
+    int32_t local;     /* its number within the component, -1 outside */
+    bool stale;        /* its users' rates do not hold any more */
 } user_list;
 
 struct hp_fluid {
@@ -53,6 +54,15 @@ hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, 
     return f;
 }
 
+void hp_fluid_capacities(hp_fluid *f, int resource, const double *has) {
+    f->users[resource].has = has;
+}
+
+static double capacity_of(const hp_fluid *f, int32_t resource) {
+    const user_list *u = &f->users[resource];
+    return u->has && u->n > 0 ? u->has[u->n] : f->capacity[resource];
+}
+
 static void schedule(hp_fluid *f, int32_t id, int64_t now_ns) {
     activity *a = &f->act[id];
     a->age++;
@@ -63,7 +73,7 @@ static void schedule(hp_fluid *f, int32_t id, int64_t now_ns) {
 
 /* Is the demand on the resource above its capacity? If not, it limits no activity. */
 static bool overloaded(const hp_fluid *f, int32_t resource) {
-    return f->users[resource].load > f->capacity[resource] * (1 + 1e-9);
+    return f->users[resource].load > capacity_of(f, resource) * (1 + 1e-9);
 }
 
 static bool contended(const hp_fluid *f, const activity *a) {
@@ -86,7 +96,7 @@ static void touch(hp_fluid *f, int32_t resource) {
     user_list *u = &f->users[resource];
     if (u->local >= 0) return;
     u->local = f->n_touched;
-    f->local_capacity[f->n_touched] = f->capacity[resource];
+    f->local_capacity[f->n_touched] = capacity_of(f, resource);
     HP_ROOM(f->arena, f->touched, f->n_touched, f->touched_capacity);
     f->touched[f->n_touched++] = resource;
 }

@@ -14,6 +14,9 @@ typedef struct hp_fluid hp_fluid;
 /* capacity: n_resource entries > 0. Ends of activities are pushed to `events`. */
 hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, hp_events *events);
 
+/* What a resource has depends on how many use it: has[n] of n; n >= 1. Before anything starts. */
+void hp_fluid_capacities(hp_fluid *f, int resource, const double *has);
+
 /* Starts an activity that takes `work_ns` alone; `owner` comes back from hp_fluid_end. `use` must outlive it.
  */
 void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use,

@@ -33,15 +33,16 @@ int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
     if (share <= 0) return 0;
     use[0] = (hp_share_use){c->node[rank], share * c->on_node[rank]};
     if (!s->slices) return 1;
-    use[1] = (hp_share_use){res_core(s, sim_slices_core(s->slices, rank)), 1};
+    use[1] = (hp_share_use){res_cores(s, c->node[rank]), 1};
     return 2;
 }
 
 void sim_open_resources(sim *s) {
     const hp_machine *m = s->machine;
-    const int n_node = s->classes->n_node, n_resource = res_core(s, sim_slices_cores(s->slices));
+    const int n_node = s->classes->n_node, n_resource = res_cores(s, s->slices ? n_node : 0);
     double *capacity = HP_NEW(s->arena, double, n_resource);
     for (int r = 0; r < n_resource; r++) capacity[r] = 1;
     for (int r = n_node; r < 3 * n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;
     s->fluid = hp_fluid_new(s->arena, n_resource, capacity, &s->events);
+    sim_slices_open(s);
 }

@@ -1,16 +1,19 @@
-/* slices.c - more ranks than cores: how a rank that waits gets back to its core.
+/* slices.c - more ranks than cores: which share one, and how a rank that waits gets back to its core.
  *
  * Ranks that wait poll and yield, so that they never sleep: the scheduler sees as many runnable processes on each core
- * and moves none, and each has its core, though another one may be idle. A core that nobody else computes on is
- * theirs at once. Where another rank computes, that one keeps it to the end of its time slice or until it waits
- * itself: what arrives meanwhile is noticed after half a slice, in the mean. Ranks that compute on one core share it
- * evenly (fluid.h); of slices longer than tasks that is the mean over who comes first. */
+ * and cannot tell which of them compute. So each rank sits on some core, no core has two ranks more than another, and
+ * who sits with whom is chance, and changes as the scheduler balances. Ranks that compute on one core share it; beside
+ * one that only waits, a rank has its core whole. In the mean over all placements k ranks that compute have as many
+ * cores as they are expected to sit on, and share those evenly. A rank that waits beside one that computes gives its
+ * core away with each look, for a whole time slice (who yields queues up behind); alone on its core it looks at once.
+ * So what arrives is noticed after a slice times the probability that somebody computes on the rank's core. */
+#include "sim/slices.h"
+
 #include "sim/state.h"
 
 #include <math.h>
 
 typedef struct place {
-    int32_t core;
     int32_t look; /* number of the last look that was scheduled */
     bool off;     /* it waits: the core is another's, if one wants it */
     bool pending; /* a look is under way */
@@ -18,61 +21,89 @@ typedef struct place {
 } place;
 
 struct sim_slices {
-    int64_t look_ns;
-    int32_t n_core;
-    place *of; /* per rank */
+    double slice_ns;
+    int32_t *ranks; /* per node */
+    place *of;      /* per rank */
 };
 
-static bool crowded(const sim *s) {
-    const hp_classes *c = s->classes;
-    const int cores = s->machine->cores_per_node;
-    if (!s->on_cores || s->options->slice_s <= 0 || cores < 1 || s->n_rank != hp_program_ranks(s->program))
-        return false;
+/* --- arithmetic --- */
+
+/* Of n seats, k taken at random: that all these are free. */
+static double none_of(int seats, int n, int k) {
+    double p = 1;
+    for (int i = 0; i < k; i++) p *= n - seats - i > 0 ? (double)(n - seats - i) / (n - i) : 0;
+    return p;
+}
+
+static int seats_of(int ranks, int cores, int core) {
+    return ranks / cores + (core < ranks % cores);
+}
+
+double sim_slices_busy(int ranks, int cores, int computing) {
+    double sum = 0;
+    for (int c = 0; c < cores; c++) sum += 1 - none_of(seats_of(ranks, cores, c), ranks, computing);
+    return sum;
+}
+
+double sim_slices_beside(int ranks, int cores, int computing) {
+    double sum = 0;
+    for (int c = 0; c < cores; c++) {
+        const int seats = seats_of(ranks, cores, c);
+        if (seats > 0) sum += (double)seats / ranks * (1 - none_of(seats - 1, ranks - 1, computing));
+    }
+    return sum;
+}
+
+/* --- a simulation --- */
+
+static bool crowded(const sim *s, const int32_t *ranks) {
     int most = 0;
-    int32_t *here = HP_NEW(s->arena, int32_t, c->n_node);
-    for (int r = 0; r < s->n_rank; r++)
-        if (++here[c->node[r]] > most) most = here[c->node[r]];
-    return most > cores;
+    for (int n = 0; n < s->classes->n_node; n++) most = ranks[n] > most ? ranks[n] : most;
+    return most > s->machine->cores_per_node;
 }
 
 sim_slices *sim_slices_new(sim *s) {
-    const int cores = s->machine->cores_per_node;
-    if (!crowded(s)) return NULL;
+    if (!s->on_cores || s->options->slice_s <= 0 || s->machine->cores_per_node < 1 ||
+        s->n_rank != hp_program_ranks(s->program))
+        return NULL;
+    int32_t *ranks = HP_NEW(s->arena, int32_t, s->classes->n_node);
+    for (int r = 0; r < s->n_rank; r++) ranks[s->classes->node[r]]++;
+    if (!crowded(s, ranks)) return NULL;
     sim_slices *x = HP_NEW(s->arena, sim_slices, 1);
-    x->look_ns = llround(s->options->slice_s * 0.5e9);
-    x->n_core = s->classes->n_node * cores;
-    x->of = HP_NEW(s->arena, place, s->n_rank);
-    int32_t *here = HP_NEW(s->arena, int32_t, s->classes->n_node);
-    for (int r = 0; r < s->n_rank; r++) {
-        const int node = s->classes->node[r];
-        x->of[r].core = node * cores + here[node]++ % cores;
-    }
+    *x = (sim_slices){s->options->slice_s * 1e9, ranks, HP_NEW(s->arena, place, s->n_rank)};
     return x;
 }
 
-int sim_slices_cores(const sim_slices *x) {
-    return x ? x->n_core : 0;
+void sim_slices_open(const sim *s) {
+    const int cores = s->machine->cores_per_node;
+    for (int node = 0; s->slices && node < s->classes->n_node; node++) {
+        const int n = s->slices->ranks[node];
+        double *busy = HP_NEW(s->arena, double, n + 1);
+        for (int k = 1; k <= n; k++) busy[k] = sim_slices_busy(n, cores, k);
+        hp_fluid_capacities(s->fluid, res_cores(s, node), busy);
+    }
 }
 
-int sim_slices_core(const sim_slices *x, int rank) {
-    return x->of[rank].core;
-}
-
-static bool computes_on(const sim *s, int core, int but) {
+static int computing_beside(const sim *s, int rank) {
+    int n = 0;
     for (int r = 0; r < s->n_rank; r++)
-        if (r != but && s->rank[r].running >= 0 && s->slices->of[r].core == core) return true;
-    return false;
+        n += r != rank && s->rank[r].running >= 0 && s->classes->node[r] == s->classes->node[rank];
+    return n;
 }
 
 bool sim_slices_wait(sim *s, int rank) {
     sim_slices *x = s->slices;
     if (!x) return false;
     place *p = &x->of[rank];
-    if (!p->off || p->may || !computes_on(s, p->core, rank)) return false;
+    const int computing = !p->off || p->may ? 0 : computing_beside(s, rank);
+    if (computing == 0) return false;
     if (!p->pending) {
+        const double beside =
+            sim_slices_beside(x->ranks[s->classes->node[rank]], s->machine->cores_per_node, computing);
         p->pending = true;
         p->look = (p->look + 1) & 0xfffffff;
-        hp_fluid_start(s->fluid, s->now_ns, x->look_ns, 0, NULL, owner_make(OWNER_CORE, rank, 1 + p->look));
+        hp_fluid_start(s->fluid, s->now_ns, llround(beside * x->slice_ns), 0, NULL,
+                       owner_make(OWNER_CORE, rank, 1 + p->look));
     }
     return true;
 }
@@ -94,6 +125,7 @@ void sim_slices_use(sim *s, int rank, bool computes) {
     place *p = &x->of[rank];
     p->off = !computes;
     p->may = false;
-    for (int r = 0; r < s->n_rank && !computes; r++)
-        if (x->of[r].pending && x->of[r].core == p->core) come_back(s, r);
+    if (computes || computing_beside(s, rank) > 0) return;
+    for (int r = 0; r < s->n_rank; r++)
+        if (x->of[r].pending && s->classes->node[r] == s->classes->node[rank]) come_back(s, r);
 }

@@ -127,9 +127,9 @@ static inline int32_t res_host(const sim *s, int device, bool in) {
     return 3 * s->classes->n_node + (in ? 4 : 3) * s->classes->n_device + device;
 }
 
-/* A core, where ranks have one each, or several have one. */
-static inline int32_t res_core(const sim *s, int core) {
-    return 3 * s->classes->n_node + 5 * s->classes->n_device + core;
+/* The cores of a node that has fewer of them than ranks. */
+static inline int32_t res_cores(const sim *s, int node) {
+    return 3 * s->classes->n_node + 5 * s->classes->n_device + node;
 }
 
 /* interp.c: the steps of a rank */
@@ -167,8 +167,8 @@ int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use);
 
 /* slices.c: more ranks than cores */
 sim_slices *sim_slices_new(sim *s);
-int sim_slices_cores(const sim_slices *x); /* how many; 0 without slices */
-int sim_slices_core(const sim_slices *x, int rank);
+/* Capacities of the nodes' cores, for s->fluid. */
+void sim_slices_open(const sim *s);
 /* Has the rank to wait for its core before it can go on? It is woken then. */
 bool sim_slices_wait(sim *s, int rank);
 void sim_slices_look(sim *s, int rank, int32_t look); /* an owner's event */

@@ -1,5 +1,8 @@
 /* test_slices.c - more ranks than cores: no core is idle while one of its ranks has work, and who waits comes back
- * after half a slice, or once the core is free; and how all-reduces go on between the tasks of their members. */
+ * after a slice where another computes on its core, or once none does; and how all-reduces go on between the tasks of
+ * their members. */
+#include "sim/slices.h"
+
 #include "plan/nets/nets.h"
 #include "tests/support/sim/random_world.h"
 
@@ -50,6 +53,46 @@ static void one_core_is_never_idle(void **state) {
     }
 }
 
+/* Over all ways to seat the ranks: the i-th of them has seat number i of a permutation. */
+typedef struct seating {
+    int ranks, cores, computing; /* the first ranks compute, the last one waits */
+    double busy, beside, all;
+} seating;
+
+static void seat(seating *t, int *core, int rank, int *free_seats) {
+    if (rank < t->ranks) {
+        for (int c = 0; c < t->cores; c++) {
+            const int here = free_seats[c];
+            free_seats[c]--;
+            core[rank] = c;
+            /* each seat of the core is another way */
+            for (int i = 0; i < here; i++) seat(t, core, rank + 1, free_seats);
+            free_seats[c]++;
+        }
+        return;
+    }
+    unsigned with = 0;
+    for (int r = 0; r < t->computing; r++) with |= 1U << core[r];
+    t->busy += __builtin_popcount(with);
+    t->beside += with >> core[t->ranks - 1] & 1;
+    t->all++;
+}
+
+static void chance_is_the_mean_over_all_placements(void **state) {
+    (void)state;
+    for (int ranks = 1; ranks <= 6; ranks++)
+        for (int cores = 1; cores <= 4; cores++)
+            for (int computing = 0; computing <= ranks; computing++) {
+                int core[8], free_seats[8];
+                seating t = {.ranks = ranks, .cores = cores, .computing = computing};
+                for (int c = 0; c < cores; c++) free_seats[c] = ranks / cores + (c < ranks % cores);
+                seat(&t, core, 0, free_seats);
+                assert_true(fabs(sim_slices_busy(ranks, cores, computing) - t.busy / t.all) < 1e-12);
+                if (computing == ranks) continue;
+                assert_true(fabs(sim_slices_beside(ranks, cores, computing) - t.beside / t.all) < 1e-12);
+            }
+}
+
 /* With a core for each rank there is nothing to slice. */
 static void as_many_cores_as_ranks_need_no_slices(void **state) {
     (void)state;
@@ -79,9 +122,10 @@ static int64_t first_start_ns(const hp_program *p, const hp_sim_result *r, int r
     return -1;
 }
 
-/* Three stages on two cores: the third has the core of the first, which is at its second micro-batch when the first
- * one comes. */
-static void who_waits_comes_back_after_half_a_slice(void **state) {
+/* Three stages on two cores. While two compute they sit on one core in one of three placements, so they have 5 / 3
+ * cores and the first micro-batch passes the second stage in 1.2 ms. When it comes to the third, the first is at its
+ * second one and sits beside the third in one of three placements. */
+static void who_waits_comes_back_after_a_slice(void **state) {
     (void)state;
     world w = {.arena = hp_arena_new()};
     hp_error err = {HP_OK, ""};
@@ -95,7 +139,7 @@ static void who_waits_comes_back_after_half_a_slice(void **state) {
     m.cores_per_node = 2;
     for (int slice_ms = 1; slice_ms <= 40; slice_ms += 3) {
         const hp_sim_result r = run(&w, &m, slice_ms * 1e-3);
-        const double wanted_ns = 2e6 + fmin(slice_ms * 0.5e6, 9e6);
+        const double wanted_ns = 2.2e6 + fmin(slice_ms * 1e6 / 3, 9e6);
         assert_true(fabs((double)first_start_ns(w.p, &r, 2) - wanted_ns) < 1000);
     }
     const hp_sim_result even = run(&w, &m, 0);
@@ -178,9 +222,10 @@ static void a_reduction_goes_a_step_on_when_members_look(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_core_is_never_idle),
+        cmocka_unit_test(chance_is_the_mean_over_all_placements),
         cmocka_unit_test(as_many_cores_as_ranks_need_no_slices),
         cmocka_unit_test(a_reduction_goes_a_step_on_when_members_look),
-        cmocka_unit_test(who_waits_comes_back_after_half_a_slice),
+        cmocka_unit_test(who_waits_comes_back_after_a_slice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
