@@ -48,7 +48,8 @@ static nearest find_nearest(const hp_cost_table *t, const char *class, const cha
         if (r->kind != HP_ROW_COMPUTE || strcmp(r->class, class) != 0 ||
             strncmp(r->key, key, (size_t)length) != 0)
             break;
-        if (hp_key_class(r->key, &row_w) == length) consider_row(&near, r, row_w, width);
+        if (hp_key_class(r->key, &row_w) == length && (row_w > 0) == (width > 0))
+            consider_row(&near, r, row_w, width);
     }
     return near;
 }

@@ -2,11 +2,11 @@
  * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
 #include "plan/program/work.h"
 
-#include "plan/graph/precision.h"
-#include "plan/program/operands.h"
-
 #include "plan/base/text.h"
 #include "plan/graph/layer.h"
+#include "plan/graph/precision.h"
+#include "plan/program/operands.h"
+#include "plan/program/runs.h"
 
 #include <string.h>
 
@@ -279,11 +279,22 @@ static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, 
              forward + backward, hp_dtype_names[p->dtype]);
 }
 
-/* The elements in which the two boxes of a copy meet. */
-static int64_t copied_elems(const hp_role *r, const hp_task *t) {
-    const hp_box meet = hp_box_and(&operand(r, t, 0)->box, &operand(r, t, 1)->box),
+/* Short runs of bytes cost as much as longer ones; beyond a page length makes no difference. A power of two. */
+static int64_t run_class(int64_t bytes) {
+    enum { MOST = 4096 };
+    int64_t class = 1;
+    while (class < MOST && 2 * class <= bytes) class *= 2;
+    return class;
+}
+
+/* The elements in which the two boxes of a copy meet, and how many of them lie side by side. */
+static void copy_case(const hp_role *r, const hp_task *t, hp_work_case *c) {
+    const hp_box *to = &operand(r, t, 0)->box, *from = &operand(r, t, 1)->box, meet = hp_box_and(to, from),
                  rows = hp_task_rows(t, &meet);
-    return hp_box_elems(&rows);
+    c->in_elems = hp_box_elems(&rows);
+    c->run_bytes = c->in_elems > 0
+                       ? run_class(hp_runs_between(to, from, &rows).run * hp_dtype_bytes((hp_dtype)c->dtype))
+                       : 1;
 }
 
 /* A copy reads elements, writes them, and reads what it adds to. */
@@ -296,6 +307,7 @@ static hp_work moved_amounts(const hp_work_case *c) {
 
 static void moved_key(const hp_work_case *c, hp_text key) {
     hp_text_add(key, "%s %s%s", hp_task_infos[c->op].name, c->sums ? "add " : "", hp_dtype_names[c->dtype]);
+    if (c->op == HP_TASK_COPY) hp_text_add(key, " w%lld", (long long)c->run_bytes);
 }
 
 static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
@@ -372,7 +384,10 @@ bool hp_work_case_of(const hp_program *p, const hp_graph *g, const hp_role *r, i
     c->layer = -1;
     c->dtype = (uint8_t)moved_dtype(p, g, r, t);
     c->sums = t->op == HP_TASK_COPY && (t->flags & HP_FLAG_ADD);
-    c->in_elems = t->op == HP_TASK_COPY ? copied_elems(r, t) : (int64_t)operand_bytes(r, t);
+    if (t->op == HP_TASK_COPY)
+        copy_case(r, t, c);
+    else
+        c->in_elems = (int64_t)operand_bytes(r, t);
     return true;
 }
 

@@ -32,6 +32,7 @@ typedef struct hp_work_case {
     int32_t out[HP_AXES]; /* box of the output; stats: of the pixels that are counted */
     int64_t in_elems;     /* of all inputs together */
     int64_t stored_elems, stored_bytes; /* of them, those that are not in the program's dtype */
+    int64_t run_bytes;                  /* of a copy: side by side in both buffers, as its key has it */
 } hp_work_case;
 
 /* The sizes of a task of which there are many: fwd, bwd, bwdw, stats, bstats, copy, accum; false for others. The

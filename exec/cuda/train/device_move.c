@@ -1,32 +1,20 @@
 /* device_move.c - copies between boxes, concatenation, padding, zeros: as runs of elements. */
 #include "exec/cuda/train/device.h"
+#include "plan/program/runs.h"
 
-static int64_t volume(const hp_box *b, int from_axis) {
-    int64_t v = 1;
-    for (int a = from_axis; a < HP_AXES; a++) v *= hp_box_len(b, a);
-    return v;
-}
+#include <string.h>
 
-static int64_t offset_in(const hp_box *box, const hp_box *part) {
-    int64_t e = 0;
-    for (int a = 0; a < HP_AXES; a++) e = e * hp_box_len(box, a) + part->lo[a] - box->lo[a];
-    return e;
-}
-
-/* What two boxes share: a run for each of its pixels, or for as many axes as both have side by side. */
-static hp_cuda_runs runs_between(const hp_box *dst, const hp_box *src, const hp_box *both) {
-    hp_cuda_runs r = {.run = hp_box_len(both, HP_AXIS_C)};
-    bool together = true; /* all inner axes are whole in both */
-    for (int a = HP_AXIS_W; a >= 0; a--) {
-        const int inner = a + 1;
-        together = together && hp_box_len(both, inner) == hp_box_len(dst, inner) &&
-                   hp_box_len(both, inner) == hp_box_len(src, inner);
-        r.n[a] = together ? 1 : hp_box_len(both, a);
-        r.to_stride[a] = volume(dst, inner);
-        r.from_stride[a] = volume(src, inner);
-        if (together) r.run *= hp_box_len(both, a);
-    }
-    return r;
+/* The part of two boxes; `bytes` of an element. */
+static hp_cuda_runs runs_of(void *to, const hp_box *to_box, const void *from, const hp_box *from_box,
+                            const hp_box *part, int bytes) {
+    const hp_runs r = hp_runs_between(to_box, from_box, part);
+    hp_cuda_runs c = {.to = (unsigned char *)to + r.to * bytes,
+                      .from = (const unsigned char *)from + r.from * bytes,
+                      .run = r.run};
+    memcpy(c.n, r.n, sizeof c.n);
+    memcpy(c.to_stride, r.to_stride, sizeof c.to_stride);
+    memcpy(c.from_stride, r.from_stride, sizeof c.from_stride);
+    return c;
 }
 
 hp_status hp_cuda_copy_boxes(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
@@ -34,9 +22,7 @@ hp_status hp_cuda_copy_boxes(hp_device *d, const hp_bound *b, void *self, hp_err
     const hp_box meet = hp_box_and(b->dst_box, b->src_box), both = hp_task_rows(b->task, &meet);
     const int bytes = hp_dtype_bytes(b->dtype);
     if (hp_box_empty(&both)) return HP_OK;
-    hp_cuda_runs r = runs_between(b->dst_box, b->src_box, &both);
-    r.to = (unsigned char *)b->y + offset_in(b->dst_box, &both) * bytes;
-    r.from = (const unsigned char *)b->x[0] + offset_in(b->src_box, &both) * bytes;
+    const hp_cuda_runs r = runs_of(b->y, b->dst_box, b->x[0], b->src_box, &both, bytes);
     if (b->task->flags & HP_FLAG_ADD)
         HP_CUDA(hp_cuda_move_add(b->dtype, &r, d->cuda->compute));
     else
@@ -98,9 +84,7 @@ static hp_status shift(hp_device *d, const hp_bound *b, void *to, const hp_box *
     const hp_box both = hp_box_and(to_box, from_box);
     HP_TRY(clear(d, to, hp_box_elems(to_box) * bytes, err));
     if (hp_box_empty(&both)) return HP_OK;
-    hp_cuda_runs r = runs_between(to_box, from_box, &both);
-    r.to = (unsigned char *)to + offset_in(to_box, &both) * bytes;
-    r.from = (const unsigned char *)from + offset_in(from_box, &both) * bytes;
+    const hp_cuda_runs r = runs_of(to, to_box, from, from_box, &both, bytes);
     HP_CUDA(hp_cuda_move(bytes, &r, d->cuda->compute));
     return HP_OK;
 }
