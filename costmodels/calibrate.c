@@ -87,10 +87,10 @@ hp_status hp_calibration_speed(const hp_calibration *c, const hp_cost_table *t, 
     return HP_OK;
 }
 
-void hp_calibration_hold(hp_calibration *c, double log_error) {
+void hp_calibration_hold(hp_calibration *c, hp_held held) {
     hp_sample_list *l = &c->sample;
     HP_ROOM(c->arena, l->held, l->n_held, l->held_capacity);
-    l->held[l->n_held++] = log_error;
+    l->held[l->n_held++] = held;
 }
 
 /* The samples as on the quiet machine. */

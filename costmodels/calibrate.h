@@ -7,6 +7,7 @@
 #ifndef HP_CALIBRATE_H
 #define HP_CALIBRATE_H
 
+#include "costmodels/error_fit.h"
 #include "costmodels/rows.h"
 #include "plan/base/db.h"
 
@@ -25,8 +26,8 @@ hp_status hp_calibration_add(hp_calibration *c, const char *job, int64_t time_s,
  * added. Errors: HP_EDATA. */
 hp_status hp_calibration_speed(const hp_calibration *c, const hp_cost_table *t, hp_db *db, hp_speed *speed,
                                double *step_s, bool *undisturbed, hp_error *err);
-/* A run that fed no row was predicted: the logarithm of measured over predicted. */
-void hp_calibration_hold(hp_calibration *c, double log_error);
+/* A run that fed no row was predicted. */
+void hp_calibration_hold(hp_calibration *c, hp_held held);
 
 /* What was added so far. */
 typedef struct hp_sample_list hp_sample_list;

@@ -15,7 +15,8 @@ enum { APPLICATION = 0x68706c73 /* "hpls" */, WAIT_MS = 5000 };
 static const char schema[] =
     "CREATE TABLE origin(processor TEXT NOT NULL, jobs TEXT NOT NULL, since_s INTEGER NOT NULL) STRICT;"
     "INSERT INTO origin VALUES('', '', 0);"
-    "CREATE TABLE held(id INTEGER PRIMARY KEY, job TEXT NOT NULL, time_s INTEGER NOT NULL, log_error REAL "
+    "CREATE TABLE held(id INTEGER PRIMARY KEY, job TEXT NOT NULL, time_s INTEGER NOT NULL, step_s REAL NOT "
+    "NULL CHECK(step_s > 0), log_error REAL "
     "NOT NULL) STRICT;"
     "CREATE TABLE run(id INTEGER PRIMARY KEY, job TEXT NOT NULL, time_s INTEGER NOT NULL,"
     " computing INTEGER NOT NULL CHECK(computing > 0)) STRICT;"
@@ -187,12 +188,13 @@ hp_status hp_sample_store_append(const char *path, const char *processor, hp_cal
 }
 
 hp_status hp_sample_store_hold(const char *path, const char *processor, const char *job, int64_t time_s,
-                               double log_error, hp_error *err) {
+                               hp_held held, hp_error *err) {
     hp_db db;
     HP_TRY(open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &db, err));
     hp_status s = begin(&db, processor, err);
     if (s == HP_OK)
-        s = hp_db_exec(&db, err, "INSERT INTO held VALUES(NULL,?,?,?)", "sid", job, time_s, log_error);
+        s = hp_db_exec(&db, err, "INSERT INTO held VALUES(NULL,?,?,?,?)", "sidd", job, time_s, held.step_s,
+                       held.log_error);
     if (s == HP_OK)
         s = hp_db_exec(&db, err, "DELETE FROM held WHERE id <= (SELECT max(id) FROM held) - ?", "i",
                        (int64_t)HP_SAMPLE_STORE_HELD);
@@ -351,11 +353,12 @@ static hp_status read_held(hp_db *db, hp_calibration *c, hp_error *err) {
     sqlite3_stmt *st = NULL;
     bool row = false;
     hp_status s = HP_OK;
-    HP_TRY(hp_db_prepare(db, "SELECT log_error FROM held ORDER BY id", &st, err));
+    HP_TRY(hp_db_prepare(db, "SELECT step_s, log_error FROM held ORDER BY id", &st, err));
     while (s == HP_OK && (s = hp_db_next(db, st, &row, err)) == HP_OK && row) {
-        const double log_error = sqlite3_column_double(st, 0);
-        if (fabs(log_error) <= MOST)
-            hp_calibration_hold(c, log_error);
+        const hp_held held = {.step_s = sqlite3_column_double(st, 0),
+                              .log_error = sqlite3_column_double(st, 1)};
+        if (fabs(held.log_error) <= MOST && held.step_s > 0)
+            hp_calibration_hold(c, held);
         else
             s = fail_open(db, "damaged (an impossible error)", err);
     }

@@ -6,7 +6,7 @@
 #include "costmodels/calibrate.h"
 
 enum {
-    HP_SAMPLE_STORE_VERSION = 1,
+    HP_SAMPLE_STORE_VERSION = 2,
     HP_SAMPLE_STORE_KEPT = 4 /* newest runs of a job */,
     HP_SAMPLE_STORE_HELD = 20 /* newest that were predicted */
 };
@@ -26,7 +26,7 @@ hp_status hp_sample_store_append(const char *path, const char *processor, hp_cal
 
 /* Appends a run that was held against its prediction (hp_calibration_hold). */
 hp_status hp_sample_store_hold(const char *path, const char *processor, const char *job, int64_t time_s,
-                               double log_error, hp_error *err);
+                               hp_held held, hp_error *err);
 
 /* When a calibration of these jobs ("all", "net resnet18 ...") that did not end began; else `now_s`, from which on this one
  * is that. Runs since then need no repetition. Errors: as above. */

@@ -37,7 +37,7 @@ struct hp_sample_list {
     int n, capacity;
     hp_sample_run *run;
     int n_run, run_capacity;
-    double *held; /* logarithms of measured over predicted steps of runs that feed no row */
+    hp_held *held; /* runs that feed no row */
     int n_held, held_capacity;
 };
 

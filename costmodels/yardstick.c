@@ -181,18 +181,16 @@ void hp_jitter_row(hp_cost_table *t, const hp_machine *m, const hp_sample_list *
 /* --- error --- */
 
 void hp_error_row(hp_cost_table *t, const hp_machine *m, const hp_sample_list *l) {
-    enum { PRIOR_RUNS = 2 };
     if (l->n_held == 0) return;
-    double squares = PRIOR_RUNS * HP_MODEL_PRIOR * HP_MODEL_PRIOR;
-    for (int i = 0; i < l->n_held; i++) squares += l->held[i] * l->held[i];
-    double x[1] = {0}, y[1] = {sqrt(squares / (PRIOR_RUNS + l->n_held))};
+    const hp_step_error e = hp_error_fit(l->held, l->n_held);
+    double x[2] = {0, 1}, y[2] = {e.relative, e.seconds};
     const hp_row row = {.kind = HP_ROW_ERROR,
                         .class = m->device.name,
                         .key = "step",
                         .source = HP_SOURCE_MEASURED,
                         .samples = l->n_held,
                         .where = "runs that fed no row",
-                        .n = 1,
+                        .n = 2,
                         .x = x,
                         .y = y};
     hp_rows_add(t, &row);

@@ -17,10 +17,7 @@ hp_speed *hp_run_speeds(const hp_cost_table *t, const hp_machine *m, const hp_sa
  * left of the median variance of tasks over iterations. None without readings. */
 void hp_jitter_row(hp_cost_table *t, const hp_machine *m, const hp_sample_list *l);
 
-/* How far off steps of runs were that fed no row: the root mean square of their logarithms, drawn towards HP_MODEL_PRIOR (4.2 %, the median
- * error of docs/measurements.md, is 0.674 standard deviations) as
- * if that were the error of two more (the mean of a scaled inverse chi-square: Gelman et al. 2013, 3.2). */
-#define HP_MODEL_PRIOR 0.062
+/* How far off steps of runs were that fed no row (error_fit.h). */
 void hp_error_row(hp_cost_table *t, const hp_machine *m, const hp_sample_list *l);
 
 #endif

@@ -1,6 +1,7 @@
 /* interval.c - variances to intervals and ties; the table's rows about itself. */
 #include "sim/interval.h"
 
+#include "costmodels/error_fit.h"
 #include "costmodels/jitter_fit.h"
 #include "costmodels/speed.h"
 #include "costmodels/yardstick.h"
@@ -30,9 +31,10 @@ bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b) {
 
 /* --- the table about itself --- */
 
-double hp_interval_model(const hp_cost_table *t, const hp_machine *m, bool crowded) {
-    const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, crowded ? "step crowded" : "step");
-    return row ? row->y[0] : crowded ? HP_CROWDED_RMS : HP_MODEL_PRIOR;
+double hp_interval_model(const hp_cost_table *t, const hp_machine *m, double step_s, bool crowded) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, "step");
+    const hp_step_error e = row ? (hp_step_error){row->y[0], row->y[1]} : hp_error_prior;
+    return hypot(hp_error_at(&e, step_s), crowded ? HP_CROWDED_RMS : 0);
 }
 
 /* The mean over what a processor may be bound by, of the most ranks that were measured. */

@@ -6,10 +6,10 @@
 #include "cli/options/simulate.h"
 #include "costmodels/calibrate.h"
 
-/* Logarithm of the measured over the predicted step of an executed run of a strategy, at the speed that the machine had in
- * it: what is left is the table's and the simulator's. NaN where other processes disturbed it. Errors: those of reading and predicting. */
+/* An executed run of a strategy against its prediction at the speed that the machine had in it: what is left is the
+ * table's and the simulator's. *undisturbed: other processes did not disturb it. Errors: those of reading and predicting. */
 hp_status calibrate_held_error(hp_arena *arena, const simulate_setup *s, const hp_cost_table *t,
-                               hp_calibration *c, const calibrate_job *job, hp_db *db, double *log_error,
-                               hp_error *err);
+                               hp_calibration *c, const calibrate_job *job, hp_db *db, hp_held *held,
+                               bool *undisturbed, hp_error *err);
 
 #endif

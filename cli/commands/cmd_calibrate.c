@@ -345,12 +345,14 @@ static hp_status hold(void *self, const char *name, hp_db *db, hp_error *err) {
     const held *h = self;
     const quick *q = h->quick;
     hp_cost_table *t = NULL;
-    double log_error;
+    hp_held measured;
+    bool undisturbed;
     HP_TRY(quick_table((void *)q, &t, err));
-    HP_TRY(calibrate_held_error(q->arena, q->search, t, q->calibration, h->job, db, &log_error, err));
-    if (isnan(log_error)) return HP_OK;
-    hp_calibration_hold(q->calibration, log_error);
-    return hp_sample_store_hold(q->setup->store.path, q->setup->store.processor, name, time(NULL), log_error,
+    HP_TRY(calibrate_held_error(q->arena, q->search, t, q->calibration, h->job, db, &measured, &undisturbed,
+                                err));
+    if (!undisturbed) return HP_OK;
+    hp_calibration_hold(q->calibration, measured);
+    return hp_sample_store_hold(q->setup->store.path, q->setup->store.processor, name, time(NULL), measured,
                                 err);
 }
 

@@ -143,9 +143,9 @@ static void set_interval(const hp_eval_setup *o, const hp_program *p, double var
                          hp_evaluation *out) {
     const hp_jitter_process jitter = hp_figures_jitter(o);
     const int ranks = hp_program_ranks(p), here = o->machine->devices_per_node;
-    const double model = hp_interval_model(o->table, o->machine, is_crowded(o, p)),
-                 drift = hp_interval_drift(o->table, o->machine, ranks < here ? ranks : here);
     hp_candidate *c = &out->figures;
+    const double model = hp_interval_model(o->table, o->machine, c->step_s, is_crowded(o, p)),
+                 drift = hp_interval_drift(o->table, o->machine, ranks < here ? ranks : here);
     out->uncertainty =
         (hp_uncertainty){.model = model * model,
                          .costs = fmax(0, hp_exposure_variance(&out->exposure) - model * model),

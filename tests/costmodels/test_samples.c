@@ -214,7 +214,7 @@ static void damaged_samples_are_survived(void **state) {
 /* What runs that fed no row were off by becomes the model's error; few of them move it little. */
 static void errors_of_held_runs_are_kept(void **state) {
     (void)state;
-    static const double off[] = {0.1, -0.2};
+    static const hp_held off[] = {{0.1, 0.01}, {-0.2, 0.003}};
     hp_error err = {HP_OK, ""};
     hp_arena *arena = hp_arena_new();
     const hp_machine m = local_like(2);
@@ -238,9 +238,10 @@ static void errors_of_held_runs_are_kept(void **state) {
     const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, "cpu", "step");
     assert_non_null(row);
     assert_int_equal(row->samples, 2);
-    assert_true(near(row->y[0], sqrt((0.01 + 0.04 + 2 * HP_MODEL_PRIOR * HP_MODEL_PRIOR) / 4), 1e-12));
+    const hp_step_error fit = hp_error_fit(off, 2);
+    assert_true(near(row->y[0], fit.relative, 1e-12) && near(row->y[1], fit.seconds, 1e-12));
     for (int i = 0; i < 2 * HP_SAMPLE_STORE_HELD; i++)
-        ok(hp_sample_store_hold(path, OURS, "held", i, 0.3, &err), &err);
+        ok(hp_sample_store_hold(path, OURS, "held", i, off[0], &err), &err);
     hp_calibration *newest = hp_calibration_new(arena, &m);
     ok(hp_sample_store_read(path, OURS, newest, &other, &err), &err);
     assert_int_equal(hp_calibration_samples(newest)->n_held, HP_SAMPLE_STORE_HELD);
