@@ -221,14 +221,12 @@ static void add_to_family(families *f, const hp_sample_row *s) {
 
 /* Compares a task of a data-parallel run with its duration alone. */
 static void add_contended(families *f, const hp_cost_table *t, const hp_sample_row *s) {
-    double alone_s = 0;
-    bool far = false;
-    if (s->tiles || s->node_ranks < 2 ||
-        !hp_rows_compute(t, s->class, s->key, s->size, &alone_s, &far, NULL) || far)
+    hp_measured_line alone;
+    if (s->tiles || s->node_ranks < 2 || !hp_rows_compute(t, s->class, s->key, s->size, &alone) || alone.far)
         return;
     family *a = find_family(f, s);
     a->measured_s += s->seconds;
-    a->expected_s += alone_s;
+    a->expected_s += alone.seconds;
     a->ranks += s->node_ranks;
     a->contended++;
 }

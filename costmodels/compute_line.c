@@ -59,27 +59,32 @@ static double row_seconds(const hp_row *r, double size, bool *far) {
     return hp_line_at(r->x, r->y, r->n, size);
 }
 
-bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size, double *seconds,
-                     bool *far, const hp_row **row) {
-    int width = 0;
+static double octaves(int w, int row_w) {
+    return w > 0 && row_w > 0 ? fabs(log2((double)w / row_w)) : 0;
+}
+
+/* Between the lines of two row lengths: exact for powers of it. */
+static void between(const nearest *near, int width, double size, hp_measured_line *l) {
+    bool other = false; /* sufficient if one of the two neighbours covers the size */
+    const double share = log((double)width / near->shorter_w) / log((double)near->longer_w / near->shorter_w);
+    l->seconds *= pow(row_seconds(near->longer, size, &other) / l->seconds, share);
+    l->far = l->far && other;
+    if (share > 0.5) l->row = near->longer;
+}
+
+bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size,
+                     hp_measured_line *out) {
+    int width = 0, row_w = 0;
     const int length = hp_key_class(key, &width);
     for (; t; t = t->base) {
         const nearest near = find_nearest(t, class, key, length, width);
         if (!near.shorter && !near.longer) continue;
-        const hp_row *a = near.shorter ? near.shorter : near.longer,
-                     *b = near.longer ? near.longer : near.shorter;
-        *far = !near.shorter ? near.longer_w > 2 * width : !near.longer && width > 2 * near.shorter_w;
-        *seconds = row_seconds(a, size, far);
-        if (near.shorter && near.longer && near.longer_w > near.shorter_w) {
-            bool other = false; /* sufficient if one of the two neighbours covers the size */
-            const double share =
-                log((double)width / near.shorter_w) / log((double)near.longer_w / near.shorter_w);
-            /* exact for powers of the row length */
-            *seconds = *seconds * pow(row_seconds(b, size, &other) / *seconds, share);
-            *far = *far && other;
-            if (share > 0.5) a = b;
-        }
-        if (row) *row = a;
+        *out = (hp_measured_line){.row = near.shorter ? near.shorter : near.longer};
+        out->far = !near.shorter ? near.longer_w > 2 * width : !near.longer && width > 2 * near.shorter_w;
+        out->seconds = row_seconds(out->row, size, &out->far);
+        if (near.shorter && near.longer && near.longer_w > near.shorter_w) between(&near, width, size, out);
+        hp_key_class(out->row->key, &row_w);
+        out->octaves = octaves(width, row_w);
         return true;
     }
     return false;

@@ -1,4 +1,4 @@
-/* error_fit.c - means of both variances over their posterior distribution, on a grid of their logarithms. */
+/* error_fit.c - geometric means of both scales over their posterior distribution, on a grid of their logarithms. */
 #include "costmodels/error_fit.h"
 
 #include <math.h>
@@ -51,11 +51,11 @@ hp_step_error hp_error_fit(const hp_held *held, int n) {
     for (int r = 0; r < POINTS; r++)
         for (int s = 0; s < POINTS; s++) {
             sum += weight[r][s];
-            relative += weight[r][s] * exp(2 * RELATIVE_SPREAD * deviate(r));
-            seconds += weight[r][s] * exp(2 * SECONDS_SPREAD * deviate(s));
+            relative += weight[r][s] * deviate(r);
+            seconds += weight[r][s] * deviate(s);
         }
-    return (hp_step_error){OF_NORMAL * RELATIVE * sqrt(relative / sum),
-                           OF_NORMAL * SECONDS * sqrt(seconds / sum)};
+    return (hp_step_error){OF_NORMAL * RELATIVE * exp(RELATIVE_SPREAD * relative / sum),
+                           OF_NORMAL * SECONDS * exp(SECONDS_SPREAD * seconds / sum)};
 }
 
 double hp_error_at(const hp_step_error *e, double step_s) {

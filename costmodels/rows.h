@@ -74,11 +74,18 @@ void hp_rows_sort(hp_cost_table *t);
 /* The row, or NULL. Class "*" of the base tables matches every class. Cost: a binary search. */
 const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);
 
-/* Duration of a task with `key` (hp_work.key) at `size`: from the line of its row length; else interpolated
- * in logarithms between the lines of the nearest shorter and longer rows. False: no row of its shape class.
- * *far: well outside the measured sizes; *row (may be NULL): the row it mainly depends on. */
-bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size, double *seconds,
-                     bool *far, const hp_row **row);
+/* A task's duration from the measured rows of its shape class. */
+typedef struct hp_measured_line {
+    double seconds;
+    bool far;          /* well outside the measured sizes */
+    double octaves;    /* between its row length and that of `row` */
+    const hp_row *row; /* that it mainly depends on */
+} hp_measured_line;
+
+/* Of a task with `key` (hp_work.key) at `size`: from the line of its row length; else interpolated
+ * in logarithms between the lines of the nearest shorter and longer rows. False: no row of its shape class. */
+bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size,
+                     hp_measured_line *out);
 
 /* Length of a key without its last word " wN"; *width (may be NULL) becomes N, or 0 if there is none. */
 int hp_key_class(const char *key, int *width);

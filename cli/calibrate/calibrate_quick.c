@@ -28,6 +28,7 @@ static const double MEASURE_S = 0.6;    /* of a visit, beside its start */
 static const double START_S = 0.5;      /* of a run, until one was timed */
 static const double SMALL_ERROR = 0.03; /* what a row has after it was measured */
 static const double AGAIN = 0.01;       /* worth of a visit to what is known */
+static const double OF_A_RUN = 0.06;    /* between runs of the same at different times */
 static const double ALONE = 4;          /* of runs of one rank, against the same of several */
 static const double CONTENTION =
     0.15; /* how far off a step is where it is not known what ranks do to each other */
@@ -146,6 +147,11 @@ static double covered(const chooser *c, const planned_run *o) {
     return sum;
 }
 
+/* What is left of a spread in the mean of so many visits: what another one takes away of it. */
+static double removed(int visits) {
+    return visits ? 1 / sqrt(visits) - 1 / sqrt(visits + 1) : 1;
+}
+
 /* Messages first: without them no two ranks can be compared. */
 static double worth(const chooser *c, const planned_run *o) {
     double sum = 0;
@@ -153,7 +159,10 @@ static double worth(const chooser *c, const planned_run *o) {
     for (int i = 0; i < o->has.n; i++) {
         const calibrate_need *n = bsearch(&o->has.need[i], c->needs.need, (size_t)c->needs.n,
                                           sizeof *c->needs.need, calibrate_need_compare);
-        if (n) sum += n->weight * (fmax(0, n->error - SMALL_ERROR) + AGAIN / (1 + o->visits));
+        if (n)
+            sum += n->weight *
+                   ((fmax(0, n->error - SMALL_ERROR) + (o->visits ? OF_A_RUN : 0)) * removed(o->visits) +
+                    AGAIN / (1 + o->visits));
     }
     if (o->visits > 0) return sum;
     /* One rank alone is what everything else is corrected by; beside others the same tasks say how much ranks slow each

@@ -24,6 +24,26 @@ if [ "$(nproc)" -gt 1 ]; then
     complain "the table does not say how fast the machine was"
 fi
 
+# ^C: what was measured until then is kept, and the next calibration begins with it
+runs_kept() { [ -s "$1" ] && sqlite3 "$1" "SELECT count(*) FROM run" 2>/dev/null || echo 0; }
+ranks=$(($(nproc) > 1 ? 2 : 1))
+set -m # so that the job heeds SIGINT
+timeout -k 5 120 "$HPLAN" calibrate --net cnn --image 20 --gpus "$ranks" --seconds 60 -o stopped.cost >out 2>err </dev/null &
+for _ in $(seq 300); do
+  [ "$(runs_kept stopped.samples.db)" -ge 2 ] && break
+  sleep 0.1
+done
+pkill -INT -P $! -x hplan || complain "there is no calibration to stop: $(cat err)"
+wait $!
+got=$?
+set +m
+[ "$got" = 130 ] || complain "^C: exit $got, $(cat err)"
+kept=$(runs_kept stopped.samples.db)
+[ "$kept" -ge 2 ] || complain "^C: $kept runs are kept"
+expect 0 calibrate --net cnn --image 20 --gpus "$ranks" --seconds 0.001 -o stopped.cost
+[ "$(runs_kept stopped.samples.db)" -gt "$kept" ] || complain "after ^C: $kept runs, then $(runs_kept stopped.samples.db)"
+grep -q "^compute cpu fwd.conv" stopped.cost || complain "after ^C the table has no convolutions"
+
 # a run of a plan is taken in: its tasks become rows
 expect 0 simulate --net cnn --image 20 --batch 2 --machine local --strategy dp=1 --out plan.db
 expect 0 run plan.db --steps 5 --trace run.db
