@@ -25,12 +25,12 @@ if [ "$(nproc)" -gt 1 ]; then
 fi
 
 # ^C: what was measured until then is kept, and the next calibration begins with it
-runs_kept() { [ -s "$1" ] && sqlite3 "$1" "SELECT count(*) FROM run" 2>/dev/null || echo 0; }
+runs_kept() { [ -s "$1" ] && sqlite3 "$1" "SELECT count(*) FROM run WHERE job LIKE '${2-}%'" 2>/dev/null || echo 0; }
 ranks=$(($(nproc) > 1 ? 2 : 1))
 set -m # so that the job heeds SIGINT
 timeout -k 5 120 "$HPLAN" calibrate --net cnn --image 20 --gpus "$ranks" --seconds 60 -o stopped.cost >out 2>err </dev/null &
 for _ in $(seq 300); do
-  [ "$(runs_kept stopped.samples.db)" -ge 2 ] && break
+  [ "$(runs_kept stopped.samples.db cnn)" -ge 2 ] && break # messages come first
   sleep 0.1
 done
 pkill -INT -P $! -x hplan || complain "there is no calibration to stop: $(cat err)"
