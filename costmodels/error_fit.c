@@ -59,5 +59,5 @@ hp_step_error hp_error_fit(const hp_held *held, int n) {
 }
 
 double hp_error_at(const hp_step_error *e, double step_s) {
-    return hypot(e->relative, e->seconds / step_s);
+    return step_s > 0 ? hypot(e->relative, e->seconds / step_s) : e->relative;
 }
