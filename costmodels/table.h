@@ -1,6 +1,6 @@
 /* table.h - cost tables: how long a task takes, where the figure comes from, and how far off it may be.
  *
- * A table is a text file: "hplan-cost 1", "machine NAME", "date YYYY-MM-DD", then one row per line, sorted:
+ * A table is a text file: "hplan-cost 2", "machine NAME", "date YYYY-MM-DD", then one row per line, sorted:
  *     KIND CLASS KEY | source residual samples where it comes from | x:y x:y ...
  * compute     a device class and hp_work.key; x is hp_work.size, y seconds
  * fit         a device class and a family ("fwd.conv f32"): t = launch + flops/R + bytes/B of measured rows

@@ -1,7 +1,7 @@
 /* table_text.c - parses and prints the text of a cost table, strictly: a malformed line is an error with its
  * number and is never skipped.
  *
- *   file   = "hplan-cost 1" NL "machine " NAME NL "date " DATE NL
+ *   file   = "hplan-cost 2" NL "machine " NAME NL "date " DATE NL
  *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL] ["speed " ARITH " " L2 " " DRAM NL]
  *            { comment | row }
  *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |"
@@ -28,8 +28,9 @@ typedef struct parser {
 } parser;
 
 static hp_status bad(const parser *p, const char *what, const char *text) {
-    return hp_fail(p->err, HP_EDATA, "%s line %d: %s: '%.60s'; a cost table is written by hplan calibrate",
-                   p->where, p->line, what, text);
+    return hp_fail(p->err, HP_EDATA,
+                   "%s line %d: %s: '%.60s'; remove it, and hplan calibrate measures a new one", p->where,
+                   p->line, what, text);
 }
 
 /* Cuts the text at the next newline; returns the line, NULL at the end. */
@@ -141,8 +142,8 @@ static hp_status parse_row(parser *p, char *text) {
 
 static hp_status parse_header(parser *p, char **rest) {
     char *line = next_line(rest, &p->line);
-    if (!line || strcmp(line, "hplan-cost 1") != 0)
-        return bad(p, "not a cost table of this version, expected 'hplan-cost 1'", line ? line : "");
+    if (!line || strcmp(line, "hplan-cost 2") != 0)
+        return bad(p, "not a cost table of this version, expected 'hplan-cost 2'", line ? line : "");
     char *machine = next_line(rest, &p->line);
     if (!machine || strncmp(machine, "machine ", 8) != 0)
         return bad(p, "expected 'machine NAME'", machine ? machine : "");
@@ -217,7 +218,7 @@ static void print_row(FILE *f, const hp_row *r, bool exact) {
 }
 
 hp_status hp_rows_print(FILE *f, const hp_cost_table *t, bool exact, hp_error *err) {
-    fprintf(f, "hplan-cost 1\nmachine %s\ndate %s\n", t->machine, t->date);
+    fprintf(f, "hplan-cost 2\nmachine %s\ndate %s\n", t->machine, t->date);
     if (*t->processor) fprintf(f, "processor %s\n", t->processor);
     if (*t->driver) fprintf(f, "driver %s\n", t->driver);
     if (*t->status) fprintf(f, "status %s\n", t->status);

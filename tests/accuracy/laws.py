@@ -119,7 +119,7 @@ class Records(unittest.TestCase):
             plan = pathlib.Path(folder, "plan.db")
             db = sqlite3.connect(plan)
             db.execute("CREATE TABLE cost(part INTEGER, body TEXT)")
-            db.execute("INSERT INTO cost VALUES(0, ?)", ("hplan-cost 1\n" + "\n".join(
+            db.execute("INSERT INTO cost VALUES(0, ?)", ("hplan-cost 2\n" + "\n".join(
                 f"yardstick cpu arith r{r} | measured 0.02 40 calibrate | quiet:{r}e-5 mean:{r}.5e-5 spread:0.{r}" for r in (1, 2, 4)),))
             db.commit()
             db.close()

@@ -7,7 +7,7 @@ set -uo pipefail
 
 # table FILE CLASS: a device about a hundred times slower than the shipped rows say
 table() {
-  printf '%s\n' "hplan-cost 1" "machine made-up" "date 2026-01-02" \
+  printf '%s\n' "hplan-cost 2" "machine made-up" "date 2026-01-02" \
     "efficiency $2 * | measured 0.123456789 3 made up | flops:0.0123 bytes:0.0456" >"$1"
 }
 
@@ -83,7 +83,7 @@ expect 0 why e.db dp=1
 grep -q "costs: *old.cost of 2026-01-02 (Abacus 9000)$" out || complain "why: $(cat out)"
 
 # a table from a stranger writes nothing to the terminal but text
-printf 'hplan-cost 1\nmachine m\ndate \033[31m2026\nprocessor \033[2Jx\nefficiency cpu * | guess 1 1 m | flops:0.1 bytes:0.1\n' >$'esc\033[7m.cost'
+printf 'hplan-cost 2\nmachine m\ndate \033[31m2026\nprocessor \033[2Jx\nefficiency cpu * | guess 1 1 m | flops:0.1 bytes:0.1\n' >$'esc\033[7m.cost'
 for words in "simulate --net cnn --image 28 --machine local --strategy dp=1 --out h.db --cost" "explain h.db" "why h.db dp=1"; do
   [ "${words##* }" = --cost ] && set -- $'esc\033[7m.cost' || set --
   # shellcheck disable=SC2086

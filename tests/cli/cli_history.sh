@@ -65,7 +65,7 @@ expect 65 plot error
 grep -q 'history has no run' err || complain "an empty plot of the history says: $(cat err)"
 expect 0 history --json
 processor=$(python3 -c 'import json; print(json.load(open("out"))["processor"])')
-printf 'hplan-cost 1\nmachine local\ndate 2026-01-02\nprocessor %s\ncompute cpu none k1 f32 | measured 0.1 1 test | 1:1 2:2\n' "$processor" >own.cost
+printf 'hplan-cost 2\nmachine local\ndate 2026-01-02\nprocessor %s\ncompute cpu none k1 f32 | measured 0.1 1 test | 1:1 2:2\n' "$processor" >own.cost
 sed 's/^processor .*/processor another/' own.cost >other.cost
 for table in own other; do
   expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=1 --cost $table.cost --out $table.db

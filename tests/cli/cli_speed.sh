@@ -7,7 +7,7 @@ set -uo pipefail
 need_executor
 
 cat >speed.cost <<'END'
-hplan-cost 1
+hplan-cost 2
 machine local
 date 2026-01-02
 compute cpu none k1 f32 | measured 0.1 1 test | 1:1 2:2

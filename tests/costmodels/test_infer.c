@@ -56,7 +56,7 @@ static void types_have_rates_of_their_own(void **state) {
 }
 
 static const char training_alone[] =
-    "hplan-cost 1\nmachine local\ndate 2026-01-01\n"
+    "hplan-cost 2\nmachine local\ndate 2026-01-01\n"
     "compute cpu copy f32 | measured 0.1 9 here | 100:1e-6 200:2e-6\n"
     "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 w9 | measured 0.1 9 here | 100:1e-3 200:2e-3\n"
     "compute cpu fwd.conv k3x3 s1 d1 g8 i8 o8 f32 w9 | measured 0.1 9 here | 150:1.2e-3\n";

@@ -35,7 +35,7 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
 /* --- text --- */
 
 static const char good[] =
-    "hplan-cost 1\nmachine local\ndate 2026-01-02\n"
+    "hplan-cost 2\nmachine local\ndate 2026-01-02\n"
     "# a comment\n"
     "allreduce shm r2 n2 | measured 0.05 9 | 8:1e-06 1024:2e-06\n"
     "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 | measured 0.1 30 hplan calibrate | 100:0.0001 200:0.0003\n"
@@ -93,15 +93,15 @@ static void odd_lines_are_errors_with_their_number(void **state) {
     hp_cost_table *t;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hp_error err = {HP_OK, ""};
-        const char *text = hp_arena_printf(arena, "hplan-cost 1\nmachine m\ndate d\n%s\n", bad[i]);
+        const char *text = hp_arena_printf(arena, "hplan-cost 2\nmachine m\ndate d\n%s\n", bad[i]);
         if (hp_rows_parse(arena, text, "f.cost", &t, &err) != HP_EDATA) fail_msg("accepted: %s", bad[i]);
         assert_non_null(strstr(err.text, "f.cost line 4"));
     }
     hp_error err;
-    assert_int_equal(hp_rows_parse(arena, "hplan-cost 2\nmachine m\ndate d\n", "f", &t, &err), HP_EDATA);
+    assert_int_equal(hp_rows_parse(arena, "hplan-cost 1\nmachine m\ndate d\n", "f", &t, &err), HP_EDATA);
     assert_int_equal(hp_rows_parse(arena, "", "f", &t, &err), HP_EDATA);
     const char *unsorted =
-        "hplan-cost 1\nmachine m\ndate d\np2p b | guess 0 0 | 1:1\np2p a | guess 0 0 | 1:1\n";
+        "hplan-cost 2\nmachine m\ndate d\np2p b | guess 0 0 | 1:1\np2p a | guess 0 0 | 1:1\n";
     assert_int_equal(hp_rows_parse(arena, unsorted, "f", &t, &err), HP_EDATA);
     hp_arena_free(arena);
 }
@@ -173,7 +173,7 @@ static void unmeasured_shares_are_those_of_the_yardsticks(void **state) {
     hp_arena *arena = hp_arena_new();
     const hp_machine m = local_like(2);
     const hp_cost_table *t =
-        parse(arena, "hplan-cost 1\nmachine local\ndate 2026-01-02\n"
+        parse(arena, "hplan-cost 2\nmachine local\ndate 2026-01-02\n"
                      "yardstick cpu arith r1 | measured 0 9 | quiet:1e-4 mean:1e-4 spread:0\n"
                      "yardstick cpu arith r2 | measured 0 9 | quiet:1e-4 mean:1e-4 spread:0\n"
                      "yardstick cpu dram r1 | measured 0 9 | quiet:1e-4 mean:1e-4 spread:0\n"

@@ -20,7 +20,7 @@ static bool near(double have, double want) {
 /* Rows before the shipped ones. */
 static void use_rows(world *w, const char *rows) {
     hp_error err = {HP_OK, ""};
-    const char *text = hp_arena_printf(w->arena, "hplan-cost 1\nmachine m\ndate d\n%s", rows);
+    const char *text = hp_arena_printf(w->arena, "hplan-cost 2\nmachine m\ndate d\n%s", rows);
     hp_cost_table *t = NULL;
     if (hp_rows_parse(w->arena, text, "rows", &t, &err) != HP_OK) fail_msg("%s", err.text);
     t->base = w->t;
@@ -218,12 +218,12 @@ static void a_table_says_its_driver_and_status(void **state) {
     hp_cost_table *t = NULL;
     hp_error err = {HP_OK, ""};
     const char *head =
-        "hplan-cost 1\nmachine m\ndate d\ndriver 580.1\nstatus one GPU\np2p a mpi | guess 0 0 | 1:1\n";
+        "hplan-cost 2\nmachine m\ndate d\ndriver 580.1\nstatus one GPU\np2p a mpi | guess 0 0 | 1:1\n";
     assert_int_equal(hp_rows_parse(arena, head, "f", &t, &err), HP_OK);
     assert_string_equal(t->driver, "580.1");
     assert_string_equal(t->status, "one GPU");
     assert_int_equal(t->n, 1);
-    head = "hplan-cost 1\nmachine m\ndate d\nstatus two GPUs\n";
+    head = "hplan-cost 2\nmachine m\ndate d\nstatus two GPUs\n";
     assert_int_equal(hp_rows_parse(arena, head, "f", &t, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "f line 4"));
     hp_arena_free(arena);

@@ -124,7 +124,7 @@ static void exec_sql(const char *path, const char *sql) {
 static void damaged_costs_are_refused(void **state) {
     (void)state;
     static const char *const harm[] = {"UPDATE cost SET body = replace(body, '0.33', '0.34')",
-                                       "UPDATE cost SET body = 'hplan-cost 1' WHERE part = 1",
+                                       "UPDATE cost SET body = 'hplan-cost 2' WHERE part = 1",
                                        "DELETE FROM cost",
                                        "UPDATE meta SET value = 'rules 7' WHERE key = 'conditions'",
                                        "DELETE FROM meta WHERE key = 'conditions'"};
