@@ -18,8 +18,9 @@ hp_cost hp_cost_of_row(const hp_row *row, double seconds) {
     return (hp_cost){seconds, seconds * (low > 0.1 ? low : 0.1), seconds * (1 + row->residual), row->source};
 }
 
-/* How far off a line is that was measured at half the row length: kernels cut rows into blocks, of which short rows have a
- * few (3 x 3 convolutions of 24 and 12 pixels: 5 to 30 %). */
+/* How far off a line is that was measured at half or twice the row length: kernels cut rows into blocks. Of 1,600 pairs of
+ * rows of convolutions with the same pixels, half are within 4 to 7 % of each other, four in five within 12 to 29 % (the
+ * tables of tests/accuracy, seeds 32 and 33). */
 static const double OF_AN_OCTAVE = 0.15;
 
 /* Far outside the measured sizes a line is a guess: twice the residual, and source `guess`. */

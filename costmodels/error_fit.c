@@ -46,7 +46,6 @@ static void weigh(const hp_held *held, int n, double weight[POINTS][POINTS]) {
 
 hp_step_error hp_error_fit(const hp_held *held, int n) {
     double weight[POINTS][POINTS], sum = 0, relative = 0, seconds = 0;
-    if (n == 0) return hp_error_prior;
     weigh(held, n, weight);
     for (int r = 0; r < POINTS; r++)
         for (int s = 0; s < POINTS; s++) {

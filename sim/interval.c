@@ -34,7 +34,7 @@ bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b) {
 double hp_interval_model(const hp_cost_table *t, const hp_machine *m, double step_s, bool crowded) {
     const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, "step");
     const hp_step_error e = row ? (hp_step_error){row->y[0], row->y[1]} : hp_error_prior;
-    return hypot(hypot(hp_error_at(&e, step_s), HP_BETWEEN_HOURS_RMS), crowded ? HP_CROWDED_RMS : 0);
+    return hypot(hypot(hp_error_at(&e, step_s), HP_LATER_RMS), crowded ? HP_CROWDED_RMS : 0);
 }
 
 /* The mean over what a processor may be bound by, of the most ranks that were measured. */

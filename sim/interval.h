@@ -16,10 +16,10 @@ enum { HP_INTERVAL_STEPS = 10 };
  * error of a step. */
 #define HP_CROWDED_RMS 0.12
 
-/* What changes from hour to hour and no yardstick shows, such as the others' share of the last cache: runs an hour after
- * calibration were off by so much more than those that calibration held against its table (tests/accuracy, seeds 31 to
- * 33: 3.1, 5.9, 3.5 %). */
-#define HP_BETWEEN_HOURS_RMS 0.04
+/* What changes within minutes and no yardstick shows: runs up to a quarter of an hour after calibration were off by so much
+ * more than those that calibration held against its table (tests/accuracy, seeds 31 to 33, no more ranks than cores: root
+ * mean squares of 10.1, 8.3, 10.8 % against 9.6, 5.8, 10.2 %). */
+#define HP_LATER_RMS 0.04
 
 /* Variances of the logarithm of a step, by cause. */
 typedef struct hp_uncertainty {

@@ -122,17 +122,16 @@ static void a_table_tells_its_errors(void **state) {
     hp_arena *arena = hp_arena_new();
     hp_cost_table *t = hp_rows_new(arena, "local", "2026-01-02");
     hp_machine m = {.device = {.name = "cpu"}};
-    assert_true(fabs(hp_interval_model(t, &m, 1e3, false) -
-                     hypot(hp_error_prior.relative, HP_BETWEEN_HOURS_RMS)) < 1e-6);
+    assert_true(fabs(hp_interval_model(t, &m, 1e3, false) - hypot(hp_error_prior.relative, HP_LATER_RMS)) <
+                1e-6);
     assert_true(hp_interval_drift(t, &m, 4) <= 0);
     add(t, HP_ROW_ERROR, "cpu", "step", 2, (double[]){0.03, 4e-5});
     add(t, HP_ROW_YARDSTICK, "cpu", "arith r1", 3, (double[]){1, 1.1, 0.02});
     add(t, HP_ROW_YARDSTICK, "cpu", "arith r2", 3, (double[]){1, 1.1, 0.04});
     add(t, HP_ROW_YARDSTICK, "cpu", "dram r2", 3, (double[]){1, 1.1, 0.08});
     hp_rows_sort(t);
-    assert_true(fabs(hp_interval_model(t, &m, 1, false) - hypot(0.03, HP_BETWEEN_HOURS_RMS)) < 1e-4);
-    assert_true(fabs(hp_interval_model(t, &m, 1e-3, false) - hypot(0.05, HP_BETWEEN_HOURS_RMS)) <
-                1e-12);                                   /* 3-4-5 */
+    assert_true(fabs(hp_interval_model(t, &m, 1, false) - hypot(0.03, HP_LATER_RMS)) < 1e-4);
+    assert_true(fabs(hp_interval_model(t, &m, 1e-3, false) - hypot(0.05, HP_LATER_RMS)) < 1e-12); /* 3-4-5 */
     assert_true(hp_interval_model(t, &m, 1, true) > 0.1); /* more ranks than cores */
     assert_true(fabs(hp_interval_drift(t, &m, 1) - 0.02) < 1e-12);
     assert_true(fabs(hp_interval_drift(t, &m, 4) - 0.06) < 1e-12);

@@ -264,6 +264,7 @@ static void copies_are_as_large_as_what_they_move(void **state) {
     const hp_graph *g = chain(arena, 12, 12, 3, 3, &tensor);
     const hp_strategy s = parsed("sp=2x2");
     const hp_program *p = lower_training(arena, g, &s, 1, false);
+    bool seen[3] = {false};
     for (int role = 0; role < 4; role++) {
         const hp_role *r = &p->role[role];
         double written = 0;
@@ -272,14 +273,23 @@ static void copies_are_as_large_as_what_they_move(void **state) {
             const hp_work w = hp_task_work(p, g, r, t);
             const bool add = r->task[t].flags & HP_FLAG_ADD;
             const hp_buffer *dst = &r->buffer[r->operand[r->task[t].operand]];
-            const char *key = add ? "copy add f32 w" : "copy f32 w";
-            assert_memory_equal(w.key, key, strlen(key));
+            /* 5 channels of 4 bytes: of a column's pixel 20, of a row of 6 or 7 pixels 120 or 140 */
+            static const char *const runs[] = {"16", "64", "128"};
+            bool known = false;
+            for (int i = 0; i < 3; i++) {
+                char key[40];
+                snprintf(key, sizeof key, "copy %sf32 w%s", add ? "add " : "", runs[i]);
+                seen[i] |= strcmp(w.key, key) == 0;
+                known |= strcmp(w.key, key) == 0;
+            }
+            if (!known) fail_msg("%s", w.key);
             assert_true(w.bytes == (add ? 3 : 2) * w.size); // NOLINT: small integers
             if (dst->kind == HP_BUF_TENSOR && dst->what == tensor) written += w.size;
         }
         assert_true(written ==
                     4.0 * 5 * 7 * 7); // NOLINT: 5 channels, a tile of 6 x 6 and a row and a column more
     }
+    assert_true(seen[0] && (seen[1] || seen[2]));
     hp_arena_free(arena);
 }
 

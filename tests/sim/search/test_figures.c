@@ -132,7 +132,7 @@ static void guesses_are_wrong_alike(void **state) {
     for (int i = 0; i < w.t->n; i++)
         if (w.t->row[i].kind == HP_ROW_EFFICIENCY) least = fmin(least, w.t->row[i].residual);
     assert_true(e.figures.measured_share < 1e-9);
-    assert_true(1.645 * sqrt(e.uncertainty.costs + e.uncertainty.model) >=
+    assert_true(1.645 * sqrt(hp_exposure_variance(&e.exposure)) >=
                 0.9 * least * (1 - e.figures.exposed_comm));
     hp_arena_free(w.arena);
 }
