@@ -28,9 +28,10 @@ typedef struct parser {
 } parser;
 
 static hp_status bad(const parser *p, const char *what, const char *text) {
-    return hp_fail(p->err, HP_EDATA,
-                   "%s line %d: %s: '%.60s'; remove it, and hplan calibrate measures a new one", p->where,
-                   p->line, what, text);
+    return hp_fail(
+        p->err, HP_EDATA,
+        "%s line %d: %s: '%.60s'; if an older hplan wrote it, move it away: hplan calibrate writes a new one",
+        p->where, p->line, what, text);
 }
 
 /* Cuts the text at the next newline; returns the line, NULL at the end. */
