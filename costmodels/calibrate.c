@@ -1,5 +1,5 @@
 /* calibrate.c - turns the samples of all runs into rows: a line per shape class, a fit and a share per
- * family, lines for messages and all-reduces. Tasks that only runs over tiles have (copies, statistics) are
+ * family, lines for messages and collectives. Tasks that only runs over tiles have (copies, statistics) are
  * taken from those runs, corrected for the ranks' contention. Rows hold seconds on the quiet machine: a sample is
  * divided by the slowdown of its run, by its class of operations. Uses means: a step is the sum of its tasks, and means
  * add up where medians do not. */
@@ -322,17 +322,6 @@ static void add_tile_rows(hp_cost_table *t, hp_sample_list *l, families *f, int 
     for (int i = first; i < f->n; i++) add_fit_row(t, &f->family[i]);
 }
 
-static void keep_old_rows(hp_cost_table *t, const hp_cost_table *before) {
-    hp_rows_sort(t);
-    const int measured = t->n;
-    for (int i = 0; before && i < before->n; i++) {
-        const hp_row *r = &before->row[i];
-        const hp_cost_table here = {.n = measured, .row = t->row};
-        if (!hp_rows_find(&here, r->kind, r->class, r->key)) hp_rows_add(t, r);
-    }
-    hp_rows_sort(t);
-}
-
 /* A line per shape class of tasks alone, and of messages. */
 static void add_lines(hp_cost_table *t, hp_sample_list *l) {
     for (int i = 0, j; i < l->n; i = j) {
@@ -371,7 +360,7 @@ hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, c
     add_lines(t, &l);
     add_families(t, &l, &f);
     add_tile_rows(t, &l, &f, l.n_run);
-    keep_old_rows(t, before);
+    hp_rows_keep(t, before);
     t->speed = hp_speed_usual(t);
     *out = t;
     return HP_OK;

@@ -2,7 +2,7 @@
  * simulator looks up.
  *
  * Rows of single tasks come from runs of one rank (no contention); shares of the node's compute from
- * data-parallel runs of several ranks, compared with those rows; messages and all-reduces from every run,
+ * data-parallel runs of several ranks, compared with those rows; messages and collectives from every run,
  * where no member was computing. */
 #ifndef HP_CALIBRATE_H
 #define HP_CALIBRATE_H

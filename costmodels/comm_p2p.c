@@ -23,8 +23,15 @@ static hp_cost from_row(const hp_cost_table *t, const hp_link_class *link, const
                           row->y[0] + from_link(t, link, bytes).seconds - from_link(t, link, first).seconds);
 }
 
+/* Whose messages carry it: hplan's own steps go by MPI's; between processors these are those of the link. */
+static hp_wire carrier_of(const hp_machine *m, hp_wire by) {
+    if (m->device.is_cpu) return by == HP_WIRE_SHM ? by : HP_WIRE_ANY;
+    return by == HP_WIRE_OWN ? HP_WIRE_MPI : by;
+}
+
 const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                            bool message) {
+    by = carrier_of(m, by);
     if (by == HP_WIRE_ANY) return NULL;
     const char *link = same_node ? m->intra.name : m->inter.name;
     const hp_row *peer =
@@ -55,6 +62,7 @@ static hp_cost over_path(const hp_cost_table *t, const hp_link_class *link, cons
 
 hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes) {
     const hp_link_class *link = same_node ? &m->intra : &m->inter;
+    by = carrier_of(m, by);
     if (by == HP_WIRE_ANY) return over_link(t, link, bytes);
     const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, hp_backend_names[by - 1]);
     if (row) return from_row(t, link, row, bytes);

@@ -12,7 +12,7 @@ typedef struct hp_roofline {
 /* Duration of work of that many flops and bytes. */
 double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes);
 
-/* --- comm_allreduce.c: steps of collectives; alpha: one message's latency, beta: s/B on the wire, gamma: s/B
+/* --- comm_collective.c: steps of collectives; alpha: one message's latency, beta: s/B on the wire, gamma: s/B
  * of adding. p ranks, S bytes. */
 typedef struct hp_alpha_beta {
     double alpha_s, beta_s_per_byte, gamma_s_per_byte;
@@ -20,14 +20,13 @@ typedef struct hp_alpha_beta {
 typedef struct hp_two_lines {
     hp_alpha_beta intra, inter; /* messages inside a node, between nodes */
 } hp_two_lines;
-/* An algorithm's steps with all members alike; ring: 2(p-1)a + 2(p-1)/p Sb + (p-1)/p Sg. */
-double hp_collective_seconds(const hp_collective_ops *c, const hp_alpha_beta *l, int p, double bytes);
-/* The same with `per_node` members on each node, which share `nics` NICs. */
-double hp_collective_seconds_over(const hp_collective_ops *c, const hp_two_lines *l, int p, int per_node,
-                                  int nics, double bytes);
+/* An algorithm's steps, with `nics` NICs of a node that its members share; an all-reduce by ring on one node:
+ * 2(p-1)a + 2(p-1)/p Sb + (p-1)/p Sg. */
+double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l, int nics,
+                             double bytes);
 
-/* --- comm_library.c: the best that a library could do, over everything that follows */
-double hp_library_seconds(const hp_two_lines *l, int ranks, int per_node, int nics, double bytes);
+/* --- comm_library.c: the best that a library could do */
+double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, int nics, double bytes);
 /* 2 log2 p a + 2(p-1)/p Sb + (p-1)/p Sg (Rabenseifner 2004) */
 double hp_library_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
 /* reduce-scatter in the node, all-reduce of 1/g over the nodes with k NICs for g devices, all-gather in the

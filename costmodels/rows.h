@@ -6,7 +6,7 @@
 #include "plan/program/work.h"
 
 typedef enum hp_row_kind {
-    HP_ROW_ALLREDUCE, /* in alphabetical order: rows are sorted by kind, class, key */
+    HP_ROW_COLLECTIVE, /* in alphabetical order: rows are sorted by kind, class, key */
     HP_ROW_COMPUTE,
     HP_ROW_EFFICIENCY,
     HP_ROW_ERROR,
@@ -60,6 +60,7 @@ struct hp_cost_table {
     char driver[64], status[16]; /* for GPUs, else "" */
     const char *origin;
     hp_speed speed; /* that costs are for */
+    int outdated;   /* rows of an older version that were left out */
     int n, capacity;
     hp_row *row;               /* sorted after hp_rows_sort */
     const hp_cost_table *base; /* consulted where this table has no row; NULL */
@@ -71,6 +72,8 @@ hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *dat
 void hp_rows_add(hp_cost_table *t, const hp_row *row);
 /* Sorts rows by kind, class and key; needed before looking any up. */
 void hp_rows_sort(hp_cost_table *t);
+/* Adds rows of `before` (NULL: none) that the table does not have, and sorts. */
+void hp_rows_keep(hp_cost_table *t, const hp_cost_table *before);
 /* The row, or NULL. Class "*" of the base tables matches every class. Cost: a binary search. */
 const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);
 
@@ -92,6 +95,12 @@ int hp_key_class(const char *key, int *width);
 
 /* "fwd.conv f32" from "fwd.conv k3x3 ... f32 w56": first word and type. `out` holds n bytes. */
 const char *hp_key_family(const char *key, char *out, size_t n);
+
+/* The key of a collective's row: "allreduce own.ring r8 n4", "allreduce nccl r8 n8", "broadcast r8 n8". Returns `out`. */
+enum { HP_COLLECTIVE_KEY = 80 };
+const char *hp_collective_key(const hp_collective_call *c, char out[HP_COLLECTIVE_KEY]);
+/* What a key says; false: it is not one. */
+bool hp_collective_of_key(const char *key, hp_collective_call *c);
 
 /* What a GPU's figures are based on: "never run", "one GPU", "cluster"; ends with NULL. */
 extern const char *const hp_gpu_statuses[];

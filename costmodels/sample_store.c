@@ -289,8 +289,10 @@ static bool is_possible(const hp_sample_row *x) {
 
 static hp_status read_sample(hp_db *db, sqlite3_stmt *st, hp_sample_list *l, hp_error *err) {
     int kind = 0;
+    if (strcmp(hp_db_text(st, 0), "allreduce") == 0)
+        return HP_OK; /* an older version's: not whose steps it was */
     while (kind < (int)HP_ROW_KINDS && strcmp(hp_row_infos[kind].name, hp_db_text(st, 0)) != 0) kind++;
-    if (kind != HP_ROW_COMPUTE && kind != HP_ROW_P2P && kind != HP_ROW_ALLREDUCE)
+    if (kind != HP_ROW_COMPUTE && kind != HP_ROW_P2P && kind != HP_ROW_COLLECTIVE)
         return fail_open(db, "damaged (a sample of no kind that is measured)", err);
     HP_ROOM(l->arena, l->row, l->n, l->capacity);
     hp_sample_row *x = &l->row[l->n++];

@@ -245,9 +245,18 @@ static void add_comm(hp_sample_list *l, hp_row_kind kind, const char *class, con
     s->ranks = ranks;
 }
 
-/* Rows between GPUs are specific to a back end. */
+/* The key of messages. */
 static const char *wire_name(const hp_machine *m, const hp_program *p, const hp_queue *q) {
     return hp_wire_of(m, p->device, q->backend) == HP_WIRE_ANY ? "" : hp_backend_names[q->backend];
+}
+
+static hp_collective_call call_of(const hp_machine *m, const hp_program *p, const hp_queue *q,
+                                  const hp_task *k, int ranks) {
+    return (hp_collective_call){.by = hp_wire_of_collective(m, p->device, q->backend),
+                                .algorithm = (hp_algorithm)k->algorithm,
+                                .what = hp_task_collective(k),
+                                .ranks = ranks,
+                                .per_node = ranks};
 }
 
 /* Messages need both ends: the mean of the ranks' factors. */
@@ -279,13 +288,12 @@ static void add_collectives(hp_sample_list *l, const hp_machine *m, const iterat
             const int task = member_task(it->p, role, g, n);
             if (task < 0) break;
             int ranks;
-            char key[40];
+            char key[HP_COLLECTIVE_KEY];
             const hp_task *k = &it->p->role[role].task[task];
             const double s = collective_seconds(it, g, n, &ranks);
             if (s <= 0 || ranks < 2) continue;
-            const char *name = wire_name(m, it->p, &it->p->role[role].queue[k->queue]);
-            snprintf(key, sizeof key, "r%d n%d%s%s", ranks, ranks, *name ? " " : "", name);
-            add_comm(l, HP_ROW_ALLREDUCE, m->intra.name, key,
+            const hp_collective_call call = call_of(m, it->p, &it->p->role[role].queue[k->queue], k, ranks);
+            add_comm(l, HP_ROW_COLLECTIVE, m->intra.name, hp_collective_key(&call, key),
                      (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, ranks);
         }
     }

@@ -1,4 +1,4 @@
-/* samples.h - internal to calibrate: the samples of tasks, messages and all-reduces in one recorded run. */
+/* samples.h - internal to calibrate: the samples of tasks, messages and collectives in one recorded run. */
 #ifndef HP_SAMPLES_H
 #define HP_SAMPLES_H
 
@@ -17,10 +17,10 @@ typedef struct hp_sample_run {
     int n_reading;
 } hp_sample_run;
 
-/* A task, message or all-reduce of one run, at the mean speed of the run. */
+/* A task, message or collective of one run, at the mean speed of the run. */
 typedef struct hp_sample_row {
     int32_t run;      /* index into hp_sample_list.run */
-    hp_row_kind kind; /* compute, p2p, allreduce */
+    hp_row_kind kind; /* compute, p2p, collective */
     char class[32], key[80];
     double size, flops, bytes, seconds;
     double variance;    /* of a task over the iterations, relative to seconds^2; NaN: fewer than 3 */
@@ -44,7 +44,7 @@ struct hp_sample_list {
 /* Adds the compute tasks of the run, which is the list's last one. */
 void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t,
                         const hp_drift *d);
-/* Adds messages and all-reduces that no computing member delayed. */
+/* Adds messages and collectives that no computing member delayed. */
 void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t,
                      const hp_drift *d);
 

@@ -4,6 +4,7 @@
 
 #include "costmodels/rows.h"
 #include "plan/base/hash.h"
+#include "plan/base/input.h"
 #include "traces/text.h"
 
 #include <stdlib.h>
@@ -57,4 +58,23 @@ hp_status hp_cost_restore(hp_arena *arena, hp_db *db, hp_cost_table **t, hp_erro
     return *t ? HP_OK
               : hp_fail(err, HP_EDATA, "%s: holds no cost table: it is not a plan of `hplan simulate`",
                         db->path);
+}
+
+static bool is_database(const char *path) {
+    static const char magic[] = "SQLite format 3"; /* with the zero byte at its end */
+    char begin[sizeof magic] = "";
+    FILE *f = hp_input_fopen(path);
+    if (!f) return false;
+    const bool read = fread(begin, sizeof begin, 1, f) == 1;
+    fclose(f);
+    return read && memcmp(begin, magic, sizeof magic) == 0;
+}
+
+hp_status hp_cost_open(hp_arena *arena, const char *path, hp_cost_table **t, hp_error *err) {
+    hp_db db = {0};
+    if (!is_database(path)) return hp_cost_load(arena, path, NULL, t, err);
+    HP_TRY(hp_db_open(path, &db, err));
+    const hp_status s = hp_cost_restore(arena, &db, t, err);
+    hp_db_close(&db);
+    return s;
 }

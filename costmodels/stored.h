@@ -11,4 +11,7 @@ hp_status hp_cost_store(hp_db *db, const hp_cost_table *t, hp_error *err);
 /* The stored table. Lives in `arena`. Errors: HP_EDATA where there is none, or it is damaged. */
 hp_status hp_cost_restore(hp_arena *arena, hp_db *db, hp_cost_table **t, hp_error *err);
 
+/* The table of a file: FILE.cost, or the one that plan.db or run.db holds. Lives in `arena`. Errors: HP_EDATA. */
+hp_status hp_cost_open(hp_arena *arena, const char *path, hp_cost_table **t, hp_error *err);
+
 #endif

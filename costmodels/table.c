@@ -1,12 +1,9 @@
 /* table.c - rows in a sorted array, and the choice of tables for a machine. */
 #include "costmodels/rows.h"
-#include "plan/base/input.h"
+#include "costmodels/text_file.h"
 #include "traces/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 const char *const hp_source_names[] = {"measured", "paper", "datasheet", "guess"};
@@ -14,7 +11,7 @@ const char *const hp_source_names[] = {"measured", "paper", "datasheet", "guess"
 const char *const hp_gpu_statuses[] = {"never run", "one GPU", "cluster", NULL};
 
 const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
-    [HP_ROW_ALLREDUCE] = {"allreduce", {NULL}},
+    [HP_ROW_COLLECTIVE] = {"collective", {NULL}},
     [HP_ROW_COMPUTE] = {"compute", {NULL}},
     [HP_ROW_EFFICIENCY] = {"efficiency", {"flops", "bytes", NULL}},
     [HP_ROW_ERROR] = {"error", {"relative", "seconds", NULL}},
@@ -26,8 +23,6 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
     [HP_ROW_YARDSTICK] = {"yardstick", {"quiet", "mean", "spread"}},
 };
-
-enum { TABLE_MAX_BYTES = 64 << 20 }; /* larger files are refused; a table of a million rows is not ours */
 
 hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *date) {
     hp_cost_table *t = HP_NEW(arena, hp_cost_table, 1);
@@ -61,6 +56,16 @@ static int row_compare(const void *a, const void *b) {
 
 void hp_rows_sort(hp_cost_table *t) {
     if (t->n > 0) qsort(t->row, (size_t)t->n, sizeof *t->row, row_compare);
+}
+
+void hp_rows_keep(hp_cost_table *t, const hp_cost_table *before) {
+    hp_rows_sort(t);
+    const hp_cost_table here = {.n = t->n, .row = t->row};
+    for (int i = 0; before && i < before->n; i++) {
+        const hp_row *r = &before->row[i];
+        if (!hp_rows_find(&here, r->kind, r->class, r->key)) hp_rows_add(t, r);
+    }
+    hp_rows_sort(t);
 }
 
 static const hp_row *find_here(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key) {
@@ -125,34 +130,17 @@ const char *hp_cost_stand_in(const hp_cost_table *t, const hp_machine *m) {
     return *d->like && !has_class(t, d->name) && has_class(t, d->like) ? d->like : NULL;
 }
 
-static hp_status read_text(hp_arena *arena, const char *path, char **text, hp_error *err) {
-    FILE *f = hp_input_fopen(path);
-    if (!f)
-        return hp_fail(err, HP_EDATA, "cannot read cost table %s: %s; hplan calibrate writes one", path,
-                       strerror(errno));
-    struct stat st;
-    if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > TABLE_MAX_BYTES) {
-        fclose(f);
-        return hp_fail(err, HP_EDATA, "%s is not a cost table (a text file of at most %d MB)", path,
-                       TABLE_MAX_BYTES >> 20);
-    }
-    *text = hp_arena_alloc(arena, (size_t)st.st_size + 1);
-    const size_t got = fread(*text, 1, (size_t)st.st_size, f);
-    fclose(f);
-    if (strlen(*text) != got)
-        return hp_fail(err, HP_EDATA,
-                       "%s contains zero bytes, so it is not a cost table; hplan calibrate writes one", path);
-    return HP_OK;
-}
-
 static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t, hp_error *err) {
     char *text = NULL;
-    HP_TRY(read_text(arena, path, &text, err));
+    HP_TRY(hp_text_file(arena, path, "cost table", "; hplan calibrate writes one", &text, err));
     HP_TRY(hp_rows_parse(arena, text, path, t, err));
     const char *name = strrchr(path, '/');
     const char *status = (*t)->status;
-    const char *origin = hp_arena_printf(arena, "%s of %s%s%s", name ? name + 1 : path, (*t)->date,
-                                         *status ? ", " : "", status);
+    const char *origin = hp_arena_printf(
+        arena, "%s of %s%s%s%s", name ? name + 1 : path, (*t)->date, *status ? ", " : "", status,
+        (*t)->outdated ? ", without its all-reduces, which an older hplan measured: "
+                         "hplan calibrate --comm measures them anew"
+                       : "");
     (*t)->origin = hp_text_clean(arena, origin);
     return HP_OK;
 }

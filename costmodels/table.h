@@ -8,14 +8,17 @@
  *             bandwidth
  * share       a device class and a family: share of the node's compute, or of its device, the operation takes
  * link        a link class: fractions of the data sheet's latency and bandwidth
- * path        a link class and a back end ("mpi", "nccl"; "ipc": MPI's messages between GPUs of a node): what
+ * path        a link class and a back end ("mpi", "nccl", "shm"; "ipc": MPI's messages between GPUs of a node): what
  *             it adds to the link where nothing was measured
- * p2p         a link class, between GPUs also the back end; x bytes, y seconds
+ * p2p         a link class and the back end ("": MPI's messages between processors); x bytes, y seconds
  * yardstick   a device or link class and "NAME rN" with N ranks computing at a time on the node
  * jitter      a device class: how the time of a task varies around its mean
  * error       a device class and what was predicted ("step"): how far predictions were off that measurements of their own
  *             were held against
- * allreduce   a link class and "rRANKS nPER_NODE", between GPUs also the back end; x bytes, y seconds
+ * collective  a link class and "OP BACKEND.ALGORITHM rRANKS nPER_NODE" (without ALGORITHM: the library's own choice; without
+ *             both: published of no back end in particular); x bytes of the whole data, y seconds. The whole data is
+ *             what an all-reduce, broadcast or reduce is of, all parts together of those with parts, what one rank
+ *             sends in an all-to-all
  *
  * "processor TEXT", "driver TEXT" and "status TEXT" may follow the date: which processor was measured; a table of GPUs has status `one GPU` or `cluster`,
  * figures of a GPU that hplan did not measure `never run`. table_text.c gives the grammar. No constant
@@ -23,6 +26,7 @@
 #ifndef HP_TABLE_H
 #define HP_TABLE_H
 
+#include "plan/collectives/collective.h"
 #include "plan/machine/machine.h"
 #include "plan/program/program.h"
 #include "plan/program/work.h"
@@ -79,30 +83,40 @@ hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_wo
  * (max-min). */
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
 
-/* The back end of a message between devices, as in the strategy's `comm`: 1 + hp_backend; ANY: no particular
- * one, the link as the machine describes it. */
+/* The back end that carries something between devices: 1 + hp_backend; ANY: no particular one, the link as the
+ * machine describes it. */
 typedef enum hp_wire {
     HP_WIRE_ANY = HP_COMM_AUTO,
+    HP_WIRE_OWN = 1 + HP_BACKEND_OWN,
     HP_WIRE_MPI = 1 + HP_BACKEND_MPI,
-    HP_WIRE_NCCL = 1 + HP_BACKEND_NCCL
+    HP_WIRE_NCCL = 1 + HP_BACKEND_NCCL,
+    HP_WIRE_SHM = 1 + HP_BACKEND_SHM
 } hp_wire;
-/* The wire of a back end between the devices of a machine that runs a program of this kind: only GPUs
- * distinguish back ends. */
+static inline bool hp_wire_between_gpus(const hp_machine *m, int32_t device_kind) {
+    return !m->device.is_cpu && hp_device_on_gpu(&hp_devices[device_kind]);
+}
+/* The wire of messages by a back end between the devices of a machine that runs a program of this kind: to processors
+ * MPI's messages are those of the link. */
 static inline hp_wire hp_wire_of(const hp_machine *m, int32_t device_kind, int32_t backend) {
-    const bool gpus = !m->device.is_cpu && hp_device_on_gpu(&hp_devices[device_kind]);
-    return gpus ? (hp_wire)(1 + backend) : HP_WIRE_ANY;
+    const bool shared = m->device.is_cpu && backend == (int32_t)HP_BACKEND_SHM;
+    return shared || hp_wire_between_gpus(m, device_kind) ? (hp_wire)(1 + backend) : HP_WIRE_ANY;
+}
+/* The wire of collectives: processors, too, have several back ends. */
+static inline hp_wire hp_wire_of_collective(const hp_machine *m, int32_t device_kind, int32_t backend) {
+    return m->device.is_cpu || hp_wire_between_gpus(m, device_kind) ? (hp_wire)(1 + backend) : HP_WIRE_ANY;
 }
 
 /* Cost of one message, alone on its links. */
 hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
 
-typedef struct hp_allreduce_case {
+typedef struct hp_collective_call {
     hp_wire by;
-    hp_algorithm algorithm;  /* of the plan; unused where a library has its own */
+    hp_algorithm algorithm; /* of the plan; LIBRARY: the back end's own choice */
+    hp_collective what;
     int32_t ranks, per_node; /* on each node */
-} hp_allreduce_case;
-/* Cost of one all-reduce, alone on its links. */
-hp_cost hp_cost_allreduce(const hp_cost_table *t, const hp_machine *m, const hp_allreduce_case *c,
-                          double bytes);
+} hp_collective_call;
+/* Cost of one collective of so many bytes of the whole data, alone on its links. */
+hp_cost hp_cost_collective(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                           double bytes);
 
 #endif

@@ -116,13 +116,22 @@ static hp_status parse_name(const parser *p, char *text, hp_row *row) {
     if (key) *key++ = 0;
     row->class = class;
     row->key = key ? key : "";
-    return *class ? HP_OK : bad(p, "the class is missing", text);
+    if (!*class) return bad(p, "the class is missing", text);
+    hp_collective_call call;
+    return kind != HP_ROW_COLLECTIVE || hp_collective_of_key(row->key, &call)
+               ? HP_OK
+               : bad(p, "expected an operation, BACKEND.ALGORITHM, rRANKS and nPER_NODE", row->key);
 }
 
 static int order(const hp_row *a, const hp_row *b) {
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
     const int class = strcmp(a->class, b->class);
     return class ? class : strcmp(a->key, b->key);
+}
+
+/* All-reduces as older versions wrote them, which did not say whose steps they were: left out. */
+static bool is_outdated(const char *text) {
+    return strncmp(text, "allreduce ", 10) == 0;
 }
 
 static hp_status parse_row(parser *p, char *text) {
@@ -196,7 +205,10 @@ hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp
     HP_TRY(parse_provenance_lines(&p, &rest));
     const char *speed = optional_line(&p, &rest, "speed");
     for (char *line; (line = next_line(&rest, &p.line)) != NULL;) {
-        if (*line && *line != '#') HP_TRY(parse_row(&p, line));
+        if (is_outdated(line))
+            p.table->outdated++;
+        else if (*line && *line != '#')
+            HP_TRY(parse_row(&p, line));
     }
     HP_TRY(parse_speed(&p, speed));
     *t = p.table;

@@ -1,5 +1,6 @@
 /* plots.c - the table of plot kinds, and loading their sources. */
 #include "plots/plots.h"
+#include "costmodels/stored.h"
 #include "traces/text.h"
 
 #include <string.h>
@@ -8,37 +9,49 @@ const hp_plot_kind hp_plot_kinds[] = {
     {.name = "timeline",
      .meaning = "what every rank does during one step",
      .draw = hp_plot_timeline,
+     .load = hp_plot_load,
      .max_files = 1,
      .width = 1100,
      .height = 620},
     {.name = "scaling",
      .meaning = "images/s against the number of devices",
      .draw = hp_plot_scaling,
+     .load = hp_plot_load,
      .max_files = 16,
      .width = 900,
      .height = 600},
     {.name = "memory",
      .meaning = "planned and observed bytes by rank, and over the step",
      .draw = hp_plot_memory,
+     .load = hp_plot_load,
      .max_files = 1,
      .width = 900,
      .height = 640},
     {.name = "error",
      .meaning = "predicted against measured seconds, task by task, or run by run of the history",
      .draw = hp_plot_error,
+     .load = hp_plot_load,
      .max_files = 1,
      .width = 760,
      .height = 700},
-    {.name = "comm", .meaning = "back-end crossover", .max_files = 1},
+    {.name = "comm",
+     .meaning = "time of collectives by size, and which back end and algorithm is the fastest",
+     .draw = hp_plot_comm,
+     .load = hp_plot_load_costs,
+     .max_files = 1,
+     .width = 1200,
+     .height = 860},
     {.name = "precision",
      .meaning = "throughput, memory and latency by precision and image size",
      .draw = hp_plot_precision,
+     .load = hp_plot_load,
      .max_files = 16,
      .width = 1200,
      .height = 800},
     {.name = "pareto",
      .meaning = "images/s against memory, strategy by strategy",
      .draw = hp_plot_pareto,
+     .load = hp_plot_load,
      .max_files = 16,
      .width = 1000,
      .height = 640},
@@ -124,6 +137,14 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
     const hp_status status = load_all(arena, &db, s, err);
     hp_db_close(&db);
     return status;
+}
+
+hp_status hp_plot_load_costs(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err) {
+    hp_cost_table *t = NULL;
+    *s = (hp_plot_source){.path = hp_text_clean(arena, path), .net = ""};
+    HP_TRY(hp_cost_open(arena, path, &t, err));
+    s->costs = t;
+    return HP_OK;
 }
 
 const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s) {

@@ -2,6 +2,7 @@
 #ifndef HP_PLOTS_H
 #define HP_PLOTS_H
 
+#include "costmodels/table.h"
 #include "plots/canvas.h"
 #include "traces/bench.h"
 #include "traces/ledger.h"
@@ -26,17 +27,21 @@ typedef struct hp_plot_source {
     hp_trace_value *planned, *peak; /* of the executed run, otherwise of the simulated one */
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
     int n_bench;
-    hp_bench_series *bench; /* series measured by `hplan bench` */
+    hp_bench_series *bench;     /* series measured by `hplan bench` */
+    const hp_cost_table *costs; /* hp_plot_load_costs */
 } hp_plot_source;
 
 /* Loads from a plan.db, run.db or bench.db what it holds of a source. Errors: HP_EDATA. */
-hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
+typedef hp_status hp_plot_loader(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
+hp_plot_loader hp_plot_load;
+/* Loads the cost table of FILE.cost, or the one in a plan.db or run.db. Errors: HP_EDATA. */
+hp_plot_loader hp_plot_load_costs;
 
 /* Draws on an open canvas and calls hp_canvas_render. Errors: HP_EDATA when the sources hold no data of that
  * kind, and those of hp_canvas_*. */
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
 hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision,
-    hp_plot_pareto;
+    hp_plot_pareto, hp_plot_comm;
 
 /* The `error` of a history: steps, predicted with their intervals, against measured, as they were and at equal machine
  * speed. use: per entry, whether it counts; `line`: what the figures say. Errors: HP_EDATA (no run counts). */
@@ -50,6 +55,7 @@ int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candid
 typedef struct hp_plot_kind {
     const char *name, *meaning;
     hp_plot_draw *draw; /* NULL: documented, but not in this version */
+    hp_plot_loader *load;
     int max_files;
     int width, height; /* pixels */
 } hp_plot_kind;

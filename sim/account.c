@@ -31,7 +31,7 @@ static bool same_stage(const hp_program *p, const hp_slot *slot, int peer) {
 
 hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
-    if (t->op != HP_TASK_ALLREDUCE)
+    if (!hp_task_is_collective(t))
         return same_stage(p, &r->slot[t->chunk], r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
     if (t->flags & HP_FLAG_METRIC) return HP_SIM_END;
     const int kind = r->buffer[r->operand[t->operand]].kind;

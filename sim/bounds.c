@@ -146,10 +146,9 @@ int64_t hp_sim_comm_bytes(const hp_program *p) {
             const hp_task *k = &r->task[t];
             const double moved = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
             if (k->op == HP_TASK_SEND) bytes += moved;
-            if (k->op != HP_TASK_ALLREDUCE) continue;
-            const double n = hp_group_size(p, r->queue[k->queue].peer);
-            bytes +=
-                2 * (n - 1) / n * moved; /* what a ring moves: communication volume of data parallelism */
+            if (hp_task_is_collective(k))
+                bytes += moved * hp_collective_volume(hp_task_collective(k),
+                                                      hp_group_size(p, r->queue[k->queue].peer));
         }
     }
     return (int64_t)llround(bytes * p->dp);

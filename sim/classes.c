@@ -2,7 +2,7 @@
  * class falls apart any more. Colours are 64-bit hashes; sums make them independent of order. */
 #include "sim/classes.h"
 
-#include "sim/placement.h"
+#include "plan/lower/placement.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "sim/costs.h"
 
 #include "plan/base/hash.h"
-#include "sim/placement.h"
+#include "plan/lower/placement.h"
 #include "plan/program/work.h"
 
 #include <string.h>
@@ -125,14 +125,14 @@ hp_cost hp_costs_p2p(hp_cost_cache *c, hp_wire by, bool same_node, int64_t bytes
     return e->cost;
 }
 
-hp_cost hp_costs_allreduce(hp_cost_cache *c, const hp_allreduce_case *what, int64_t bytes) {
-    hp_work_case key = transfer_case(HP_TASK_ALLREDUCE, bytes);
+hp_cost hp_costs_collective(hp_cost_cache *c, const hp_collective_call *what, int64_t bytes) {
+    hp_work_case key = transfer_case(hp_task_of_collective(what->what), bytes);
     key.in[0] = (int32_t)what->by;
     key.in[1] = (int32_t)what->algorithm;
     key.in[2] = what->ranks;
     key.in[3] = what->per_node;
     cache_entry *e = slot_for(c, &key);
-    if (!e->used) e->cost = hp_cost_allreduce(c->table, c->machine, what, (double)bytes);
+    if (!e->used) e->cost = hp_cost_collective(c->table, c->machine, what, (double)bytes);
     e->used = true;
     return e->cost;
 }
@@ -152,21 +152,23 @@ static int members_per_node(const hp_program_costs *c, const hp_program *p, int 
     return *n;
 }
 
-static hp_cost allreduce_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
+static hp_cost collective_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
     const hp_queue *queue = &p->role[rank % p->n_role].queue[k->queue];
     const int group = queue->peer;
-    const hp_allreduce_case what = {.by = hp_wire_of(c->cache->machine, p->device, queue->backend),
-                                    .algorithm = (hp_algorithm)k->algorithm,
-                                    .ranks = hp_group_size(p, group),
-                                    .per_node = members_per_node(c, p, group, rank / p->n_role)};
-    return hp_costs_allreduce(c->cache, &what, bytes_of(k));
+    const hp_collective_call what = {.by =
+                                         hp_wire_of_collective(c->cache->machine, p->device, queue->backend),
+                                     .algorithm = (hp_algorithm)k->algorithm,
+                                     .what = hp_task_collective(k),
+                                     .ranks = hp_group_size(p, group),
+                                     .per_node = members_per_node(c, p, group, rank / p->n_role)};
+    return hp_costs_collective(c->cache, &what, bytes_of(k));
 }
 
 /* Another replica may lie otherwise on the nodes. */
 static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *t,
                          hp_cost first) {
     if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) return message_cost(c, p, rank, t);
-    return t->op == HP_TASK_ALLREDUCE ? allreduce_cost(c, p, rank, t) : first;
+    return hp_task_is_collective(t) ? collective_cost(c, p, rank, t) : first;
 }
 
 static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
@@ -184,17 +186,41 @@ static double task_share(void *self, const hp_program *p, const hp_graph *g, int
     return c->share[rank % p->n_role][task];
 }
 
+/* Of a message or collective between nodes, how much of its time a core is busy with it: as long as it would take within
+ * a node; the rest is the network's. 0: all of it. */
+static double busy_share(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k,
+                         double seconds) {
+    const hp_queue *queue = &p->role[rank % p->n_role].queue[k->queue];
+    const hp_machine *m = c->cache->machine;
+    double near = 0;
+    if (hp_task_is_collective(k)) {
+        const int ranks = hp_group_size(p, queue->peer);
+        const hp_collective_call what = {.by = hp_wire_of_collective(m, p->device, queue->backend),
+                                         .algorithm = (hp_algorithm)k->algorithm,
+                                         .what = hp_task_collective(k),
+                                         .ranks = ranks,
+                                         .per_node = ranks};
+        if (members_per_node(c, p, queue->peer, rank / p->n_role) < ranks)
+            near = hp_costs_collective(c->cache, &what, bytes_of(k)).seconds;
+    } else if (hp_rank_node(p, m, rank) != hp_rank_node(p, m, rank - rank % p->n_role + queue->peer)) {
+        near = hp_costs_p2p(c->cache, hp_wire_of(m, p->device, queue->backend), true, bytes_of(k)).seconds;
+    }
+    return near > 0 && near < seconds ? near / seconds : 0;
+}
+
 static void fill_role(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
     for (int t = 0; t < r->n_task; t++) {
         const hp_task *k = &r->task[t];
         switch (hp_task_infos[k->op].queue) {
         case HP_QUEUE_COLL:
-            c->cost[role][t] = allreduce_cost(c, p, role, k);
+            c->cost[role][t] = collective_cost(c, p, role, k);
+            c->share[role][t] = busy_share(c, p, role, k, c->cost[role][t].seconds);
             break;
         case HP_QUEUE_SEND:
         case HP_QUEUE_RECV:
             c->cost[role][t] = message_cost(c, p, role, k);
+            c->share[role][t] = busy_share(c, p, role, k, c->cost[role][t].seconds);
             break;
         case HP_QUEUE_COMPUTE: {
             const cache_entry e = compute_cost(c->cache, p, g, r, t);

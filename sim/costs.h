@@ -12,9 +12,9 @@ hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const 
 
 const hp_machine *hp_costs_machine(const hp_cost_cache *c);
 
-/* hp_cost_p2p and hp_cost_allreduce, remembered; of other work, hp_cost_compute. */
+/* hp_cost_p2p and hp_cost_collective, remembered; of other work, hp_cost_compute. */
 hp_cost hp_costs_p2p(hp_cost_cache *c, hp_wire by, bool same_node, int64_t bytes);
-hp_cost hp_costs_allreduce(hp_cost_cache *c, const hp_allreduce_case *what, int64_t bytes);
+hp_cost hp_costs_collective(hp_cost_cache *c, const hp_collective_call *what, int64_t bytes);
 hp_cost hp_costs_work(const hp_cost_cache *c, const hp_work *w);
 
 /* Costs of every task of a program; `costs` points into `arena`. The cache belongs to one graph. */

@@ -15,7 +15,8 @@ typedef struct hp_sim_costs {
     /* duration alone on its resources */
     double (*seconds)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     /* share it takes while it runs, of the node's compute where ranks share the node's cores, of its device's
-     * where a device runs several ranks (0: it contends with no other task); NULL: none does */
+     * where a device runs several ranks (0: it contends with no other task); of messages and collectives, of a core of a
+     * CPU machine (0: all of it); NULL: none does */
     double (*share)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     void *self;
     /* a message of a collective between two ranks of the world; for runs with `steps` alone, else NULL */

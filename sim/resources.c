@@ -29,11 +29,13 @@ int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
         return 1;
     }
     const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
-    share = share > core ? share : core;
+    const bool moves = sim_role(s, rank)->role->task[task].queue != 0;
+    const double busy = moves && share > 0 ? share : 1; /* of its core */
+    share = moves ? busy * core : share > core ? share : core;
     if (share <= 0) return 0;
     use[0] = (hp_share_use){c->node[rank], share * c->on_node[rank]};
     if (!s->slices) return 1;
-    use[1] = (hp_share_use){res_cores(s, c->node[rank]), 1};
+    use[1] = (hp_share_use){res_cores(s, c->node[rank]), busy};
     return 2;
 }
 

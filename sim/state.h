@@ -7,7 +7,7 @@
 #include "sim/fluid.h"
 #include "sim/interp.h"
 #include "sim/periods.h"
-#include "sim/placement.h"
+#include "plan/lower/placement.h"
 #include "plan/program/ready.h"
 
 typedef struct id_list {

@@ -14,9 +14,7 @@ typedef struct stepper {
     int32_t step, steps, left;  /* of it; messages of the step that have not ended */
     bool inside;                /* has entered the step */
     hp_block_step now;
-    const hp_collective_ops *ops;
-    int64_t block, last_block; /* bytes */
-    int32_t blocks;
+    hp_collective_plan plan;
     /* its last message: where to, how long; several in a row are alike */
     int32_t to, n_use;
     int64_t bytes, ns;
@@ -28,8 +26,8 @@ struct sim_steps {
     stepper *member;
 };
 
-static const hp_collective_ops *ops_of(const hp_wired_role *w, int task) {
-    return hp_collectives[w->role->task[task].algorithm];
+static const hp_algorithm_ops *ops_of(const hp_wired_role *w, int task) {
+    return hp_algorithms[w->role->task[task].algorithm];
 }
 
 /* Has every call an algorithm that is known step by step? */
@@ -55,16 +53,14 @@ void sim_steps_init(sim *s, communicator *c) {
 }
 
 /* The first step of the next collective. */
-static void begin(sim *s, stepper *m, int size) {
+static void begin(sim *s, stepper *m, int member) {
     const hp_wired_role *w = sim_role(s, m->rank);
     m->task = w->queue[m->queue].task[m->collective];
-    m->ops = ops_of(w, m->task);
-    m->steps = m->ops->steps(size);
-    m->blocks = m->ops->blocks(size);
     const hp_task *t = &w->role->task[m->task];
-    const int64_t most = (t->count + m->blocks - 1) / m->blocks, last = t->count - (m->blocks - 1) * most;
-    m->block = most * hp_dtype_bytes((hp_dtype)t->dtype);
-    m->last_block = (last > 0 ? last : 0) * hp_dtype_bytes((hp_dtype)t->dtype);
+    const hp_collective_case what = hp_task_case(s->program, w->role, t);
+    const hp_collective_data data = hp_task_data(s->program, t);
+    m->plan = hp_collective_whole((hp_algorithm)t->algorithm, &what, member, &data);
+    m->steps = m->plan.steps;
     sim_account_transfer(s, m->rank, m->task, 1);
 }
 
@@ -85,7 +81,7 @@ static void start_message(sim *s, int comm, int from, int to) {
     stepper *m = &s->comm[comm].steps->member[from];
     const stepper *other = &s->comm[comm].steps->member[to];
     if (!m->inside || !other->inside || other->step != m->step || other->collective != m->collective) return;
-    price(s, m, other, m->now.send_block < m->blocks - 1 ? m->block : m->last_block);
+    price(s, m, other, hp_collective_elems(&m->plan, 0, &m->now.send) * m->plan.data.elem_bytes);
     hp_fluid_start(s->fluid, s->now_ns, m->ns, m->n_use, m->use, owner_make(OWNER_STEP, comm, from));
 }
 
@@ -101,11 +97,11 @@ static void advance(sim *s, stepper *m) {
 
 /* Enters steps as long as there is one without messages. */
 static void enter(sim *s, int comm, int member) {
-    const sim_steps *all = s->comm[comm].steps;
-    stepper *m = &all->member[member];
+    stepper *m = &s->comm[comm].steps->member[member];
     while (!m->inside && m->collective < m->posted) {
-        if (m->step == 0) begin(s, m, all->size);
-        m->now = m->ops->step(all->size, member, m->step);
+        if (m->step == 0) begin(s, m, member);
+        m->now = m->steps ? hp_collective_at(&m->plan, 0, m->step) : (hp_block_step){-1, -1, {0}, {0}, false};
+        if (m->now.send_to == member) m->now.send_to = m->now.recv_from = -1; /* it copies */
         m->left = (m->now.send_to >= 0) + (m->now.recv_from >= 0);
         m->inside = true;
         if (m->left == 0) {

@@ -34,14 +34,20 @@ static int turn_of(const sim *s, const communicator *c, const caller *k) {
 }
 
 /* On cores a member goes a step on whenever it looks, at its boundaries (exec/comm/mpi.c): the next step's messages come
- * once all have done this one. More rounds than these make no difference that would be worth simulating. */
+ * once all have done this one; a library's collectives as often as hplan's would. More rounds than these make no
+ * difference that would be worth simulating. */
 enum { MOST_ROUNDS = 8 };
 
 static int rounds_of(const sim *s, const communicator *c) {
     const caller *k = &c->caller[0];
-    const hp_collective_ops *ops =
-        hp_collectives[sim_role(s, k->rank)->role->task[turn_of(s, c, k)].algorithm];
-    const int steps = ops->step ? ops->steps(c->members) : 1;
+    const hp_role *r = sim_role(s, k->rank)->role;
+    const hp_task *t = &r->task[turn_of(s, c, k)];
+    const hp_collective_case what = hp_task_case(s->program, r, t);
+    const hp_collective_data data = hp_task_data(s->program, t);
+    const hp_algorithm a = t->algorithm
+                               ? (hp_algorithm)t->algorithm
+                               : hp_algorithm_choose(&what, data.count * data.elem_bytes, !data.part);
+    const int steps = hp_algorithms[a]->steps(&what);
     return steps < 1 ? 1 : steps < MOST_ROUNDS ? steps : MOST_ROUNDS;
 }
 

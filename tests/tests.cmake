@@ -107,6 +107,10 @@ foreach(script ${scripts})
   set_tests_properties(${name} PROPERTIES LABELS cli TIMEOUT 600 COST 20
     ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
+# several hosts on this machine, where that is permitted
+add_test(NAME hosts COMMAND bash ${CMAKE_SOURCE_DIR}/tests/hosts/check.sh)
+set_tests_properties(hosts PROPERTIES LABELS "cli;hosts" TIMEOUT 400 PROCESSORS 2 SKIP_RETURN_CODE 77
+  ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
 # a whole epoch on two ranks, which wait for each other at every step: nothing beside it
 set_tests_properties(cli_readme PROPERTIES PROCESSORS 2)
 # tests/fuzz/fuzz_NAME.c: libFuzzer targets; tests/fuzz/run.sh runs them
@@ -145,5 +149,9 @@ foreach(bench ring candidate)
   target_include_directories(bench_${bench} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
   target_link_libraries(bench_${bench} PRIVATE hp_support_sim)
 endforeach()
+if(HPLAN_HAVE_EXEC)
+  add_executable(bench_shm tests/bench/bench_shm.c)
+  target_link_libraries(bench_shm PRIVATE hp_lib_exec)
+endif()
 include(tests/lint/lint.cmake)
 include(tests/accuracy/accuracy.cmake)

@@ -74,7 +74,8 @@ static void end_role(hp_role *r) {
 }
 
 /* A message task that waits for `dep`; -1 = for nothing. */
-static void add_task(hp_role *r, hp_task_op op, int queue, int buffer, int64_t count, int tag, int dep) {
+static void add_task(const hp_program *p, hp_role *r, hp_task_op op, int queue, int buffer, int64_t count,
+                     int tag, int dep) {
     r->operand[r->n_operand] = buffer;
     r->task[r->n_task] = (hp_task){.op = (uint8_t)op,
                                    .dtype = HP_F32,
@@ -85,7 +86,7 @@ static void add_task(hp_role *r, hp_task_op op, int queue, int buffer, int64_t c
                                    .operand = r->n_operand,
                                    .n_operand = 1,
                                    .count = count};
-    r->task[r->n_task].algorithm = (uint8_t)hp_task_algorithm(r, &r->task[r->n_task]);
+    r->task[r->n_task].algorithm = (uint8_t)hp_task_algorithm(p, r, &r->task[r->n_task]);
     r->n_operand++;
     if (dep >= 0) r->dep[r->n_dep++] = dep;
     r->dep_first[++r->n_task] = r->n_dep;
@@ -121,8 +122,8 @@ static hp_program *start_program(hp_arena *arena, int dp, int n_role, const benc
 
 /* --- programs --- */
 
-hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s,
-                            const bench_way *way) {
+hp_program *bench_collectives(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s,
+                              const bench_way *way) {
     hp_program *p = start_program(arena, ranks, 1, way);
     hp_role *r = &p->role[0];
     start_role(arena, g, r, all_rounds(s), most_bytes(s));
@@ -130,7 +131,8 @@ hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const
         (hp_queue){.kind = HP_QUEUE_COLL, .peer = 1, .channel = 0, .backend = (int32_t)way->backend};
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->rounds[i]; k++)
-            add_task(r, HP_TASK_ALLREDUCE, 1, HP_BUF_GRADS, s->elems[i], i, r->n_task - 1);
+            add_task(p, r, hp_task_of_collective(way->what), 1, HP_BUF_GRADS, s->elems[i], i, r->n_task - 1);
+    for (int t = 0; way->algorithm && t < r->n_task; t++) r->task[t].algorithm = (uint8_t)way->algorithm;
     end_role(r);
     return p;
 }
@@ -152,10 +154,10 @@ hp_program *bench_ping_pong(hp_arena *arena, const hp_graph *g, const bench_size
         for (int i = 0; i < s->n; i++)
             for (int k = 0; k < s->rounds[i]; k++, n++) {
                 const int last_recv = n == 0 ? -1 : r->n_task - 1 - role; /* the tasks alternate */
-                if (role == 0) add_task(r, HP_TASK_SEND, 1, OUT, s->elems[i], n, last_recv);
-                add_task(r, HP_TASK_RECV, 2, IN, s->elems[i], n,
+                if (role == 0) add_task(p, r, HP_TASK_SEND, 1, OUT, s->elems[i], n, last_recv);
+                add_task(p, r, HP_TASK_RECV, 2, IN, s->elems[i], n,
                          last_recv); /* posted early, as programs do */
-                if (role == 1) add_task(r, HP_TASK_SEND, 1, OUT, s->elems[i], n, r->n_task - 1);
+                if (role == 1) add_task(p, r, HP_TASK_SEND, 1, OUT, s->elems[i], n, r->n_task - 1);
             }
         end_role(r);
     }

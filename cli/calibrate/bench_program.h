@@ -13,15 +13,18 @@ typedef struct bench_sizes {
 /* From `begin` to `end` bytes by `factor`; `rounds` of each, fewer of the large ones. */
 bench_sizes bench_sizes_make(int64_t begin, int64_t end, int64_t factor, int rounds);
 
-/* What runs a program, and who carries its messages. */
+/* What runs a program, and who carries its messages; of collectives, which and how (LIBRARY: by the rule, or as the
+ * library does it). */
 typedef struct bench_way {
     hp_device_kind device;
     hp_backend backend;
+    hp_collective what;
+    hp_algorithm algorithm;
 } bench_way;
 
-/* All-reduces over `ranks` ranks, one after the other. */
-hp_program *bench_allreduce(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s,
-                            const bench_way *way);
+/* Collectives over `ranks` ranks, in place, one after the other. */
+hp_program *bench_collectives(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s,
+                              const bench_way *way);
 /* A message to the other rank and one back, round by round. */
 hp_program *bench_ping_pong(hp_arena *arena, const hp_graph *g, const bench_sizes *s, const bench_way *way);
 

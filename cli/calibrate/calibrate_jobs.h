@@ -9,7 +9,7 @@
 
 enum { CALIBRATE_JOBS = 256 };
 
-typedef enum calibrate_kind { CALIBRATE_NET, CALIBRATE_ALLREDUCE, CALIBRATE_PING_PONG } calibrate_kind;
+typedef enum calibrate_kind { CALIBRATE_NET, CALIBRATE_COLLECTIVE, CALIBRATE_PING_PONG } calibrate_kind;
 
 typedef struct calibrate_job {
     calibrate_kind kind;
@@ -17,11 +17,13 @@ typedef struct calibrate_job {
     int32_t image_h, image_w;
     hp_mode mode;
     int32_t prec, strips; /* of inference: hp_prec */
-    int32_t dp;           /* data-parallel ranks; of an all-reduce, its ranks */
+    int32_t dp;           /* data-parallel ranks; of a collective, its ranks */
     int32_t clients;      /* ranks that share a GPU; 0: one */
-    hp_backend backend;   /* of messages */
-    int32_t rows, cols;   /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
-    int64_t micro_batch;  /* images per rank */
+    hp_backend backend;   /* of messages and collectives */
+    hp_collective what;
+    hp_algorithm algorithm; /* LIBRARY: by the rule */
+    int32_t rows, cols;     /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
+    int64_t micro_batch;    /* images per rank */
     const hp_strategy
         *strategy; /* of a network that is run with any; the fields above do not count then; NULL */
     int64_t batch; /* of that */
@@ -54,8 +56,9 @@ hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *n
 /* Inference likewise, in float32 and 8 bits, whole and in strips (calibrate_infer.c). */
 hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int image_h,
                                   int image_w, calibrate_jobs *jobs, hp_error *err);
-/* `steps` passes over the sizes. */
-void calibrate_add_comm(const hp_machine *m, int64_t steps, calibrate_jobs *jobs);
+/* `steps` passes over the sizes: messages, and the all-reduces that plans have unless they name another; `all`: every
+ * collective by every algorithm as well. */
+void calibrate_add_comm(const hp_machine *m, int64_t steps, bool all, calibrate_jobs *jobs);
 
 /* The plan of a job. Errors: HP_EPLAN, HP_EUSAGE (no such network). */
 hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_info *device,

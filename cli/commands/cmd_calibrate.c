@@ -1,5 +1,6 @@
 /* cmd_calibrate.c - measures this machine with task programs run by hplan-exec, and writes a cost table. */
 #include "cli/calibrate/calibrate_held.h"
+#include "cli/calibrate/calibrate_import.h"
 #include "cli/calibrate/calibrate_jobs.h"
 #include "cli/calibrate/calibrate_quick.h"
 #include "cli/calibrate/calibrate_store.h"
@@ -24,12 +25,13 @@
 typedef struct options {
     bool compute, comm, json;
     const char *device, *net, *image, *batch, *gpus, *mode, *prec, *seconds, *out, *begin, *end, *factor,
-        *rounds, *warmup, *from, *import;
+        *rounds, *warmup, *from;
+    calibrate_import_options import;
 } options;
 
 static const frame_option OPTIONS[] = {
     {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
-    {"comm", 0, NULL, offsetof(options, comm), 0, "messages and all-reduces only"},
+    {"comm", 0, NULL, offsetof(options, comm), 0, "messages and collectives only"},
     {"device", 0, HP_DEVICE_NAMES, offsetof(options, device), 0, "what to measure: cores, or GPUs (cpu)"},
     {"net", 0, "NAME", offsetof(options, net), 0,
      "what simulate --net NAME needs, the most used and uncertain first"},
@@ -50,7 +52,17 @@ static const frame_option OPTIONS[] = {
     {"warmup", 'w', "N", offsetof(options, warmup), 0, "passes over the sizes before (1)"},
     {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object on stdout"},
     {"from", 0, "RUN.db", offsetof(options, from), 0, "measure nothing: add a run of hplan run to the table"},
-    {"import", 0, "FILE", offsetof(options, import), 0, "nccl-tests or OSU text (not in this version)"},
+    {"import", 0, "FILE...", offsetof(options, import.first), 0,
+     "measure nothing: add what nccl-tests or the OSU micro-benchmarks printed to the table"},
+    {"machine", 0, "NAME|FILE", offsetof(options, import.machine), 0,
+     "with --import: what was measured (this machine)"},
+    {"ranks", 0, "N", offsetof(options, import.ranks), 0,
+     "with --import: ranks, where the text does not say it"},
+    {"per-node", 0, "N", offsetof(options, import.per_node), 0, "with --import: ranks on each node"},
+    {"op", 0, "NAME", offsetof(options, import.op), 0,
+     "with --import: operation, where the text does not say it: all_reduce"},
+    {"algorithm", 0, "NAME", offsetof(options, import.algorithm), 0,
+     "with --import: that the library was made to use (NCCL_ALGO, coll_tuned_..._algorithm): ring"},
     {0}};
 
 typedef struct setup {
@@ -117,7 +129,6 @@ static hp_status choose_device(const options *o, setup *s, hp_error *err) {
 static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *err) {
     int h = 224, w = 224;
     int64_t passes = 0;
-    if (o->import) return hp_fail(err, HP_EUNAVAIL, "this version does not have --import yet");
     HP_TRY(choose_device(o, s, err));
     HP_TRY(parse_sizes(o, s, &passes, err));
     if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
@@ -130,12 +141,12 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
     HP_TRY(ready_folder(s->path, !o->out, err));
     const bool all = o->compute == o->comm && !o->net;
     s->partial = !all || o->from;
-    if (all || o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
+    if (all || o->comm) calibrate_add_comm(&s->machine, passes, o->comm, &s->jobs);
     s->quick = o->net && s->jobs.device->kind == HP_DEVICE_CPU;
     s->seconds = s->quick ? 60 : 0;
     if (o->seconds) HP_TRY(hp_parse_double(o->seconds, "--seconds", 1e-3, 1e6, &s->seconds, err));
     if (s->quick) {
-        if (!o->comm && o->compute == o->comm) calibrate_add_comm(&s->machine, passes, &s->jobs);
+        if (!o->comm && o->compute == o->comm) calibrate_add_comm(&s->machine, passes, false, &s->jobs);
         return HP_OK;
     }
     if (all || o->compute || o->net) {
@@ -418,8 +429,22 @@ static hp_status print(frame *f, const setup *s, const hp_cost_table *t, const c
     return cli_finish_stdout(err);
 }
 
+static hp_status import(frame *f, hp_error *err) {
+    const options *o = f->options;
+    setup *s = HP_NEW(f->arena, setup, 1);
+    calibrate_import_options i = o->import;
+    i.more = f->word, i.n_more = f->n_word;
+    i.out = o->out, i.json = o->json;
+    i.here = &s->machine, i.here_path = s->path;
+    if (!i.machine) HP_TRY(choose_device(o, s, err));
+    if (!i.machine) HP_TRY(ready_folder(s->path, !o->out, err));
+    return calibrate_import(f->arena, &i, err);
+}
+
 static hp_status calibrate(frame *f, hp_error *err) {
     const options *o = f->options;
+    HP_TRY(calibrate_import_check(&o->import, f->n_word ? f->word[0] : NULL, err));
+    if (o->import.first) return import(f, err);
     const double start_s = hp_now_s();
     setup *s = HP_NEW(f->arena, setup, 1);
     hp_cost_table *t = NULL;
@@ -443,7 +468,10 @@ static hp_status calibrate(frame *f, hp_error *err) {
 int cmd_calibrate(int argc, char **argv) {
     static const frame_command command = {
         .option = OPTIONS,
-        .doc = "Measures compute tasks, messages and all-reduces on this machine and writes a cost table.",
+        .usage = "\n--import FILE...",
+        .doc = "Measures compute tasks, messages and collectives on this machine and writes a cost table.",
+        .max_word = FRAME_WORDS,
+        .too_many = "at most 18 files; '%s' is one too many",
         .run = calibrate};
     options o = {0};
     return frame_run(&command, &o, argc, argv);

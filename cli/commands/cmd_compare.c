@@ -1,5 +1,6 @@
 /* cmd_compare.c - predicted beside measured: of one run, of a plan and a run, or two runs. */
 #include "cli/history/speed.h"
+#include "cli/show/comm_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/places.h"
 #include "plan/base/units.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 typedef struct options {
-    bool json, tasks;
+    bool json, tasks, comm;
 } options;
 
 /* --- text --- */
@@ -155,6 +156,9 @@ static hp_status compare(frame *f, hp_error *err) {
     hp_trace a, b;
     hp_comparison c;
     run_speed speed;
+    if (o->comm && f->word[1])
+        return hp_fail(err, HP_EUSAGE, "--comm is about one run: leave out '%s'", f->word[1]);
+    if (o->comm) return comm_show(f->arena, f->word[0], o->json, err);
     HP_TRY(hp_compare_load(f->arena, f->word[0], f->word[1], &a, &b, err));
     HP_TRY(hp_compare(f->arena, &a, &b, &c, err));
     run_speed_of_files(f->arena, f->word[0], f->word[1], &a, &b, &c, &speed);
@@ -170,6 +174,8 @@ static hp_status compare(frame *f, hp_error *err) {
 int cmd_compare(int argc, char **argv) {
     static const frame_option list[] = {
         {"tasks", 't', NULL, offsetof(options, tasks), 0, "also one line per task"},
+        {"comm", 'c', NULL, offsetof(options, comm), 0,
+         "messages and collectives by kind, size and back end"},
         {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
         {0}};
     static const frame_command command = {

@@ -1,6 +1,6 @@
 /* cmd_eval.c - what lower precision costs in accuracy: the same network, weights and test images by
  * precision, each against fp32; or logits that others have computed. */
-#include "cli/commands/bench_list.h"
+#include "cli/bench/bench_list.h"
 #include "cli/show/eval_show.h"
 #include "cli/show/frame.h"
 #include "cli/commands/weights.h"

@@ -1,10 +1,14 @@
-/* cmd_export.c - a trace for other viewers: Chrome/Perfetto JSON, CSV, Nsight-like SQLite. */
+/* cmd_export.c - a trace for other viewers: Chrome/Perfetto JSON, CSV, Nsight-like SQLite; what a cost table found to be
+ * fastest, for NCCL and Open MPI. */
 #include "cli/show/frame.h"
+#include "costmodels/tuning/export.h"
+#include "costmodels/stored.h"
 #include "traces/export.h"
+#include "traces/outfile.h"
 
 #include <string.h>
 
-enum { FORM_CHROME = 1, FORM_CSV, FORM_NSYS };
+enum { FORM_CHROME = 1, FORM_CSV, FORM_NSYS, FORM_NCCL, FORM_OMPI };
 
 typedef struct options {
     const char *output;
@@ -33,6 +37,41 @@ static hp_status export_chrome(hp_arena *arena, hp_db *db, const hp_trace *t, co
     return hp_export_chrome(arena, t, counter, N, path, err);
 }
 
+/* --- of a cost table --- */
+
+static hp_status write_tuning(frame *f, const hp_cost_table *t, hp_tuning_report *r, hp_error *err) {
+    const options *o = f->options;
+    hp_outfile out;
+    HP_TRY(hp_outfile_open(o->output, &out, err));
+    hp_status s = o->form == FORM_NCCL ? hp_export_nccl_tuner(f->arena, t, out.f, r, err)
+                                       : hp_export_ompi_rules(f->arena, t, out.f, r, err);
+    if (s == HP_OK) return hp_outfile_commit(&out, err);
+    hp_outfile_discard(&out);
+    return s;
+}
+
+static hp_status export_tuning(frame *f, hp_error *err) {
+    const options *o = f->options;
+    hp_cost_table *t = NULL;
+    hp_tuning_report r;
+    char plain[4096];
+    if (o->json && strcmp(o->output, "-") == 0)
+        return hp_fail(err, HP_EUSAGE, "-o -: stdout cannot take the rules and --json: give a file name");
+    HP_TRY(hp_cost_open(f->arena, f->word[0], &t, err));
+    HP_TRY(write_tuning(f, t, &r, err));
+    if (o->json)
+        return cli_print_json(json_pack("{s:i, s:s, s:i, s:s}", "schema", 1, "kind",
+                                        o->form == FORM_NCCL ? "nccl-tuner" : "ompi-rules", "rules", r.rules,
+                                        "left_out", r.left_out),
+                              err);
+    if (*r.left_out)
+        fprintf(stderr, "left out for %s: %s\n", o->form == FORM_NCCL ? "NCCL" : "Open MPI", r.left_out);
+    fprintf(stderr, "wrote %s: %d rules\n", cli_plain(o->output, plain, sizeof plain), r.rules);
+    return cli_finish_stdout(err);
+}
+
+/* --- of a run --- */
+
 static hp_status export_run(frame *f, hp_error *err) {
     const options *o = f->options;
     hp_trace t;
@@ -41,6 +80,7 @@ static hp_status export_run(frame *f, hp_error *err) {
     if (to_stdout && (o->json || o->form == FORM_NSYS))
         return hp_fail(err, HP_EUSAGE, "-o -: %s: give a file name",
                        o->json ? "stdout cannot take the trace and --json" : "SQLite cannot write to stdout");
+    HP_TRY(hp_db_open(f->word[0], &f->db, err));
     HP_TRY(find_run(&f->db, o->sim, &run, err));
     HP_TRY(hp_trace_load(f->arena, &f->db, run, true, &t, err));
     if (o->form == FORM_CHROME) HP_TRY(export_chrome(f->arena, &f->db, &t, o->output, err));
@@ -56,6 +96,11 @@ static hp_status export_run(frame *f, hp_error *err) {
     return cli_finish_stdout(err);
 }
 
+static hp_status export(frame *f, hp_error *err) {
+    const options *o = f->options;
+    return o->form >= FORM_NCCL ? export_tuning(f, err) : export_run(f, err);
+}
+
 static bool has_form_and_output(const void *options_) {
     const options *o = options_;
     return o->form && o->output;
@@ -67,23 +112,28 @@ int cmd_export(int argc, char **argv) {
          "Chrome trace JSON, for Perfetto and chrome://tracing"},
         {"csv", 0, NULL, offsetof(options, form), FORM_CSV, "one line per span"},
         {"nsys", 0, NULL, offsetof(options, form), FORM_NSYS, "SQLite with Nsight Systems' tables"},
+        {"nccl-tuner", 0, NULL, offsetof(options, form), FORM_NCCL,
+         "of a cost table: the fastest algorithms, for NCCL's example tuner plugin"},
+        {"ompi-rules", 0, NULL, offsetof(options, form), FORM_OMPI,
+         "of a cost table: the fastest algorithms, as Open MPI's dynamic rules"},
         {"sim", 0, NULL, offsetof(options, sim), 0, "the prediction, also when the file holds a run"},
         {"output", 'o', "FILE", offsetof(options, output), 0, "where to write; - is stdout"},
         {"json", 'j', NULL, offsetof(options, json), 0, "say as JSON what was written"},
         {0}};
     static const frame_command command = {
         .option = list,
-        .usage = "DB --chrome|--csv|--nsys -o FILE",
+        .usage = "DB --chrome|--csv|--nsys -o FILE\nTABLE.cost|DB --nccl-tuner|--ompi-rules -o FILE",
         .doc = "Writes the newest executed run (the simulated one if there is none) for other viewers: the "
-               "newest 512 steps and the evaluation.",
+               "newest 512 steps and the evaluation. Or what a cost table found to be the fastest, for "
+               "communication "
+               "libraries.",
         .min_word = 1,
         .max_word = 1,
         .too_few = "needs a file, a format and an output. For example: hplan export run.db "
                    "--chrome -o trace.json",
         .too_many = "one file at a time: '%s' is one word too many",
         .complete = has_form_and_output,
-        .opens = true,
-        .run = export_run};
+        .run = export};
     options o = {0};
     return frame_run(&command, &o, argc, argv);
 }

@@ -29,14 +29,15 @@ static hp_status find_kind(const char *name, const options *o, int n_path, const
     *kind = hp_plot_find(name);
     if (!*kind)
         return hp_fail(err, HP_EUSAGE,
-                       "there is no plot '%.40s'; there are timeline, scaling, memory, error, "
+                       "there is no plot '%.40s'; there are timeline, scaling, memory, error, comm, "
                        "precision, pareto",
                        name);
     if (!(*kind)->draw)
-        return hp_fail(err, HP_EUNAVAIL,
-                       "this version does not have the plot '%s'; it has timeline, scaling, memory, error, "
-                       "precision, pareto",
-                       (*kind)->name);
+        return hp_fail(
+            err, HP_EUNAVAIL,
+            "this version does not have the plot '%s'; it has timeline, scaling, memory, error, comm, "
+            "precision, pareto",
+            (*kind)->name);
     HP_TRY(check_history(o, *kind, n_path, err));
     if (n_path == 0 && !is_of_history(o, *kind, n_path))
         return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);
@@ -82,7 +83,7 @@ static hp_status draw_history(hp_arena *arena, hp_canvas *canvas, hp_error *err)
 static hp_status draw_files(const frame *f, const hp_plot_kind *kind, int n_path, hp_canvas *canvas,
                             hp_error *err) {
     hp_plot_source *s = HP_NEW(f->arena, hp_plot_source, n_path);
-    for (int i = 0; i < n_path; i++) HP_TRY(hp_plot_load(f->arena, f->word[i + 1], &s[i], err));
+    for (int i = 0; i < n_path; i++) HP_TRY(kind->load(f->arena, f->word[i + 1], &s[i], err));
     return kind->draw(f->arena, s, n_path, canvas, err);
 }
 
@@ -128,7 +129,11 @@ int cmd_plot(int argc, char **argv) {
         .usage = "KIND DB...\nerror",
         .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
                "from one or several plans), memory (planned and observed, by rank), error (predicted against "
-               "measured, task by task; without a file run by run of the history), precision (throughput, "
+               "measured, task by task; without a file run by run of the history), comm (time of collectives "
+               "by size, of "
+               "a cost table or of the one in a plan or run, and which back end and algorithm is the "
+               "fastest), precision "
+               "(throughput, "
                "memory and latency by precision and image "
                "size, from one or several bench databases), pareto (images/s against memory of the "
                "strategies of one "

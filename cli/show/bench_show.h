@@ -2,7 +2,7 @@
 #ifndef HP_CLI_BENCH_SHOW_H
 #define HP_CLI_BENCH_SHOW_H
 
-#include "cli/commands/bench_job.h"
+#include "cli/bench/bench_job.h"
 #include "cli/cli.h"
 
 /* Print as a table; the same as one JSON object. */

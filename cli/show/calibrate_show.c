@@ -19,32 +19,34 @@ static void print_compute(const hp_cost_table *t) {
     }
 }
 
-/* Number of ranks from "r4 n4": ranks, and ranks per node. */
-static int ranks_of(const hp_row *r) {
-    int ranks = 2;
-    return r->kind == HP_ROW_ALLREDUCE && sscanf(r->key, "r%d", &ranks) == 1 ? ranks : 2;
-}
+/* What a row of communication is of. */
+typedef struct comm {
+    const char *name, *redop;
+    char way[40]; /* "own.ring", "nccl", "" */
+    int ranks;
+    double bus_factor; /* bytes on the bus per byte of the data, as nccl-tests defines it; of a message 1 */
+} comm;
 
-/* The back end: the last word of "r4 n4 nccl", or of "nccl". */
-static const char *wire_of(const hp_row *r) {
-    for (const char *const *b = hp_backend_names; *b; b++) {
-        const size_t n = strlen(*b), key = strlen(r->key);
-        if (key >= n && strcmp(r->key + key - n, *b) == 0) return *b;
+static comm comm_of(const hp_row *r) {
+    hp_collective_call c;
+    comm x = {.name = "sendrecv", .redop = "none", .ranks = 2, .bus_factor = 1};
+    if (r->kind == HP_ROW_P2P || !hp_collective_of_key(r->key, &c)) {
+        snprintf(x.way, sizeof x.way, "%s", r->key);
+        return x;
     }
-    return "";
-}
-
-/* Bytes on the bus per byte of the buffer, as nccl-tests defines it: 2(n-1)/n of an all-reduce, 1 of a
- * message. */
-static double bus_factor(const hp_row *r) {
-    const double n = ranks_of(r);
-    return r->kind == HP_ROW_ALLREDUCE ? 2 * (n - 1) / n : 1;
+    x.name = hp_collective_infos[c.what].name;
+    x.redop = hp_collective_infos[c.what].adds ? "sum" : "none";
+    x.ranks = c.ranks;
+    x.bus_factor = hp_collective_bus_factor(c.what, c.ranks);
+    if (c.by)
+        snprintf(x.way, sizeof x.way, "%s%s%s", hp_backend_names[c.by - 1], c.algorithm ? "." : "",
+                 c.algorithm ? hp_algorithms[c.algorithm]->name : "");
+    return x;
 }
 
 static void print_comm(const hp_row *r) {
-    const bool sum = r->kind == HP_ROW_ALLREDUCE;
-    printf("\n# %s, %d ranks, in place%s%s\n", sum ? "all_reduce" : "sendrecv", ranks_of(r),
-           *wire_of(r) ? ", " : "", wire_of(r));
+    const comm c = comm_of(r);
+    printf("\n# %s, %d ranks%s%s\n", c.name, c.ranks, *c.way ? ", " : "", c.way);
     printf("# %10s %12s %8s %8s %6s %10s %8s %8s %7s\n", "size", "count", "type", "redop", "root", "time",
            "algbw", "busbw", "#wrong");
     printf("# %10s %12s %8s %8s %6s %10s %8s %8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
@@ -52,9 +54,9 @@ static void print_comm(const hp_row *r) {
     double bus = 0;
     for (int k = 0; k < r->n; k++) {
         const double rate = r->y[k] > 0 ? 1e-9 * r->x[k] / r->y[k] : 0;
-        bus += rate * bus_factor(r) / r->n;
-        printf("%12.0f %12.0f %8s %8s %6s %10.2f %8.2f %8.2f %7s\n", r->x[k], r->x[k] / 4, "float",
-               sum ? "sum" : "none", "-1", 1e6 * r->y[k], rate, rate * bus_factor(r), "N/A");
+        bus += rate * c.bus_factor / r->n;
+        printf("%12.0f %12.0f %8s %8s %6s %10.2f %8.2f %8.2f %7s\n", r->x[k], r->x[k] / 4, "float", c.redop,
+               "-1", 1e6 * r->y[k], rate, rate * c.bus_factor, "N/A");
     }
     printf("# Avg bus bandwidth    : %g\n", bus);
 }
@@ -63,7 +65,7 @@ void calibrate_print(const hp_cost_table *t) {
     print_compute(t);
     for (int i = 0; i < t->n; i++) {
         const hp_row *r = &t->row[i];
-        if ((r->kind == HP_ROW_P2P || r->kind == HP_ROW_ALLREDUCE) && r->source == HP_SOURCE_MEASURED)
+        if ((r->kind == HP_ROW_P2P || r->kind == HP_ROW_COLLECTIVE) && r->source == HP_SOURCE_MEASURED)
             print_comm(r);
     }
 }

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "costmodels/rows.h"
 
-/* Prints compute rows (one line per shape class), then tables of messages and all-reduces in nccl-tests'
+/* Prints compute rows (one line per shape class), then tables of messages and collectives in nccl-tests'
  * style. */
 void calibrate_print(const hp_cost_table *t);
 /* The same as one JSON object. */

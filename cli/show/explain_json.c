@@ -64,7 +64,7 @@ static json_t *task_json(const hp_plan *plan, const hp_role *r, int task) {
                           (int)t->queue, "layer", (int)t->layer, "micro", (int)t->micro, "flags",
                           (int)t->flags, "count", (json_int_t)t->count, "after", deps);
     if (info->queue == HP_QUEUE_COLL)
-        json_object_set_new(o, "algorithm", json_string(hp_collectives[t->algorithm]->name));
+        json_object_set_new(o, "algorithm", json_string(hp_algorithms[t->algorithm]->name));
     return o;
 }
 

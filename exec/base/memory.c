@@ -1,5 +1,6 @@
 /* memory.c - host memory for buffers, and host views of any memory. */
 #include "exec/base/memory.h"
+#include "exec/base/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,6 +48,51 @@ const hp_memory_ops hp_memory_host = {.name = "host",
                                       .get = host_copy,
                                       .zero = host_zero,
                                       .host = true};
+
+/* --- shared with the node's other processes --- */
+
+static hp_status shared_alloc(const hp_memory *m, int64_t bytes, void **at, hp_error *err) {
+    (void)m;
+    HP_TRY(hp_shared_new(bytes, at, err));
+    const hp_status s = hp_shared_reserve(*at, err);
+    if (s == HP_OK) return HP_OK;
+    hp_shared_free(*at);
+    *at = NULL;
+    return s;
+}
+
+static void shared_free(const hp_memory *m, void *at, int64_t bytes) {
+    (void)m, (void)bytes;
+    hp_shared_free(at);
+}
+
+static hp_status shared_name(const hp_memory *m, void *at, hp_memory_name *name, hp_error *err) {
+    (void)m;
+    return hp_shared_name(at, name, err);
+}
+
+static hp_status shared_open(const hp_memory *m, const hp_memory_name *name, void **at, hp_error *err) {
+    (void)m;
+    return hp_shared_open(name, false, at, err);
+}
+
+static void shared_close(const hp_memory *m, void *at) {
+    (void)m;
+    hp_shared_free(at);
+}
+
+static const hp_peer_ops SHARED_PEERS = {.name = shared_name, .open = shared_open, .close = shared_close};
+
+const hp_memory_ops hp_memory_shared = {.name = "shared",
+                                        .alloc = shared_alloc,
+                                        .free = shared_free,
+                                        .put = host_copy,
+                                        .get = host_copy,
+                                        .zero = host_zero,
+                                        .host = true,
+                                        .peers = &SHARED_PEERS};
+
+/* --- any memory --- */
 
 hp_status hp_memory_open(const hp_memory_ops *ops, const struct hp_placement *ranks, hp_memory *m,
                          hp_error *err) {

@@ -103,6 +103,9 @@ struct hp_memory_ops {
 };
 
 extern const hp_memory_ops hp_memory_host;
+/* Host memory that the other processes of the node can read (shared.h). All of it is taken at once: alloc is the only
+ * call that can fail for want of it. */
+extern const hp_memory_ops hp_memory_shared;
 
 /* Opens what `ops` describes. Errors: those of ops->open. */
 hp_status hp_memory_open(const hp_memory_ops *ops, const struct hp_placement *ranks, hp_memory *m,

@@ -6,20 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const KINDS[] = {"send to rank", "receive from rank", "all-reduce"};
+static const char *const KINDS[] = {"send to rank", "receive from rank", "collective"};
+
+static hp_status with_collectives(hp_status opened, hp_comm **comm) {
+    if (opened == HP_OK) *comm = hp_comm_own(*comm);
+    return opened;
+}
 
 hp_status hp_comm_open(hp_comm **comm, hp_error *err) {
     /* set by Open MPI's mpirun, PMIx and PMI launchers (srun) for each process they start */
     static const char *const SIGNS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof SIGNS / sizeof *SIGNS; i++)
-        if (getenv(SIGNS[i])) return hp_comm_mpi_open(comm, err);
-    return hp_comm_self_open(comm, err);
+        if (getenv(SIGNS[i])) return with_collectives(hp_comm_mpi_open(comm, err), comm);
+    return with_collectives(hp_comm_self_open(comm, err), comm);
 }
 
 static hp_status stalled(const hp_comm *comm, const hp_comm_op *op, double limit_s, const char *what,
                          hp_error *err) {
     char peer[32] = "";
-    if (op->kind != HP_COMM_ALLREDUCE) snprintf(peer, sizeof peer, " %d", op->peer);
+    if (op->kind != HP_COMM_COLLECTIVE) snprintf(peer, sizeof peer, " %d", op->peer);
     return hp_fail(err, HP_ESTALL,
                    "stalled: rank %d waited %.0f s for %s (%s%s); is another rank stopped or dead?",
                    comm->rank, limit_s, what, KINDS[op->kind], peer);
@@ -39,8 +44,11 @@ hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const
 
 hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err) {
     for (int r = 0; r < comm->size; r++) all[r] = r == comm->rank ? value : 0;
-    const hp_comm_op op = {
-        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = comm->size, .data = all};
+    const hp_comm_op op = {.kind = HP_COMM_COLLECTIVE,
+                           .group = HP_COMM_WORLD,
+                           .dtype = HP_F64,
+                           .count = comm->size,
+                           .data = all};
     return hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, what, err);
 }
 
@@ -50,7 +58,7 @@ hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *
     double *value = calloc((size_t)(n * comm->size) + 1, sizeof *value);
     HP_ASSERT(value);
     for (int64_t i = 0; i < n; i++) value[comm->rank * n + i] = ((const unsigned char *)mine)[i];
-    const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE,
+    const hp_comm_op op = {.kind = HP_COMM_COLLECTIVE,
                            .group = HP_COMM_WORLD,
                            .dtype = HP_F64,
                            .count = n * comm->size,

@@ -1,6 +1,6 @@
-/* comm.h - messages between ranks: one small vtable, every operation non-blocking and polled.
+/* comm.h - messages between ranks and collectives: one small vtable, every operation non-blocking and polled.
  *
- * Operations on one (peer, tag) match in the order they are started, and so do the all-reduces of one group.
+ * Operations on one (peer, tag) match in the order they are started, and so do the collectives of one group.
  * Nothing makes progress by itself: the caller polls with test. No call ever blocks, so the caller owns every
  * deadline. */
 #ifndef HP_COMM_H
@@ -9,7 +9,7 @@
 #include "exec/base/memory.h"
 #include "plan/program/program.h"
 
-typedef enum hp_comm_kind { HP_COMM_SEND, HP_COMM_RECV, HP_COMM_ALLREDUCE } hp_comm_kind;
+typedef enum hp_comm_kind { HP_COMM_SEND, HP_COMM_RECV, HP_COMM_COLLECTIVE } hp_comm_kind;
 
 enum { HP_COMM_WORLD = -1 /* group of all ranks; exists before any program is joined */ };
 
@@ -20,16 +20,30 @@ enum { HP_COMM_SETUP_LIMIT_S = 120 };
 typedef struct hp_comm_op {
     int32_t kind;          /* hp_comm_kind */
     int32_t peer;          /* send, recv: rank of the world */
-    int32_t group;         /* all-reduce: group of the joined program, or HP_COMM_WORLD */
-    int32_t tag;           /* send, recv: >= 0 */
-    int32_t dtype;         /* hp_dtype; all-reduce: HP_F32 or HP_F64 */
-    int64_t count;         /* elements */
-    void *data;            /* not to be touched until the operation is done; all-reduce sums in place */
+    int32_t group;         /* collectives: group of the joined program, or HP_COMM_WORLD */
+    int32_t tag;           /* send, recv: >= 0, below HP_COMM_TAGS */
+    int32_t dtype;         /* hp_dtype */
+    int64_t count;         /* elements; of a collective, of the whole data */
+    void *data;            /* not to be touched until the operation is done */
     int32_t backend;       /* hp_backend */
-    int32_t algorithm;     /* all-reduce: hp_algorithm; LIBRARY outside of a program: chosen by its bytes */
     bool device;           /* data is in device memory, not in the host's */
     const hp_order *order; /* ordered back ends: the events around it; read by start alone */
+    int64_t
+        *sent; /* counts the bytes that this rank hands to sends or to peers' copies for it; NULL: nobody */
+
+    /* Collectives. `data` has room for the whole on every member; what a member contributes is at its place there, or
+     * in `source`: all that it contributes, without gaps. At the end it holds what the collective says
+     * (plan/collectives/collectives.def), the rest of it is undefined. */
+    int32_t what;        /* hp_collective */
+    int32_t algorithm;   /* hp_algorithm; LIBRARY: the back end's own, or by the rule of plan/collectives */
+    int32_t reduction;   /* hp_reduction */
+    int32_t root;        /* member */
+    int32_t per_node;    /* as hp_call */
+    const int64_t *part; /* as hp_collective_data; until the operation is done */
+    const void *source;  /* NULL: in place */
 } hp_comm_op;
+
+enum { HP_COMM_TAGS = 1 << 29 }; /* of programs; as many above them are own.c's */
 
 typedef struct hp_comm hp_comm;
 
@@ -37,8 +51,8 @@ typedef struct hp_comm_ops {
     const char *name;
     /* Makes the communicators of the program's groups. Collective: over all ranks. */
     hp_status (*join)(hp_comm *comm, const hp_program *p, hp_error *err);
-    /* Starts an operation. All-reduces: in the same order on all members; the sum is taken in a fixed order
-     * and has the same bits on every member. */
+    /* Starts an operation. Collectives: in the same order on all members. By steps of plan/collectives a sum is taken in
+     * a fixed order; a library's may differ from run to run. */
     hp_status (*start)(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err);
     /* Submits the operations of an ordered back end that were started since the last end, as one group: they
      * progress together, none waits for another. NULL: there is no ordered back end. */
@@ -71,7 +85,13 @@ hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory *memory);
 hp_status hp_comm_peer(hp_comm *inner, const hp_memory *memory, void *arena, int64_t bytes, hp_comm **comm,
                        hp_error *err);
 
-/* A single process: all-reduces over one rank complete at once, messages are refused. */
+/* comm/own.c: collectives of the back ends whose collectives are steps (hp_backend_steps), over messages of `inner`, of
+ * which it takes ownership; all else passes to it. Their data is in the host's memory. */
+hp_comm *hp_comm_own(hp_comm *inner);
+/* What its messages go through, to be wrapped and put back before any is under way. */
+hp_comm **hp_comm_own_inner(hp_comm *own);
+
+/* A single process: messages are refused. */
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err);
 /* MPI_Init and the world. Errors: HP_EUNAVAIL. */
 hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err);

@@ -1,128 +1,205 @@
-/* peer.c - messages between devices of one node, copied from the sender's memory into the receiver's.
+/* peer.c - messages between ranks of one node, copied from the sender's memory into the receiver's: by the receiver's
+ * device, or by the receiver itself where the memory is the host's.
  *
  * Each rank has one allocation, so one handle per rank, exchanged once, gives its peers access to all its
  * messages (peers.c). A message takes three steps: the sender, whose data is ready, sends a note with its
- * address; the receiver, whose buffer is free, copies on its own device and acknowledges when the copy is
- * complete; the acknowledgement tells the sender that its buffer is free again. Notes and acknowledgements
- * are small host messages over the inner communicator.
+ * address; the receiver, whose buffer is free, copies and acknowledges when the copy is complete; the
+ * acknowledgement, a note as well, tells the sender that its buffer is free again. Notes go through queues in
+ * shared memory (notes.c), as a copy within the host can be shorter than the smallest message of MPI.
  *
- * Notes have the message's tag, so they match as the messages would: in order, by (peer, tag). A pair sends
- * all its messages by one route, on which both agreed. Acknowledgements need no order: each has a tag of its
- * own, which the note names.
+ * Which pairs and which messages go this way both ends know. Of these a note tells two kinds that need no
+ * acknowledgement: a few bytes of host memory come with the note, and data that is not in the sender's allocation
+ * comes by the inner communicator. A queue keeps notes in order, so messages match in
+ * order, by (peer, tag): a note that has no receive yet is kept, a receive without a note waits.
  *
- * No deadlock is added: a note waits for its data alone; a copy starts as soon as it is submitted (the data is
- * ready, the buffer is free, and no earlier work of the copy stream waits for another rank); an
- * acknowledgement waits for the copy alone. A send completes only after its receive was started, which the
- * rules of messages allow: programs are checked for it. */
+ * No deadlock is added: a note waits for its data and for room, which the other rank makes whenever it tests an
+ * operation with this one; a copy starts as soon as it is submitted (the data is ready, the buffer is free,
+ * and no earlier work of the copy stream waits for another rank); an acknowledgement waits for the copy and for
+ * room. A send completes only after its receive was started, which the rules of messages allow: programs are
+ * checked for it. */
+#include "exec/comm/copy.h"
 #include "exec/comm/peers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* Above all channels of programs (a few per stage), below the largest tag of MPI in practice, 2^28. */
-enum { ACK_TAG = 1 << 20 };
-
-typedef struct peer_note {
-    int64_t offset, bytes; /* in the sender's memory */
-    int64_t ack;           /* tag of the acknowledgement */
-} peer_note;
+/* MESSAGES tags from MESSAGE_TAG on are above all channels of programs (a few per stage) and below the end of what comm.h
+ * leaves to programs. Messages by the inner communicator have them in turn, so that one matches whenever its receive
+ * starts: an earlier one to the same rank may still wait for its own. */
+enum { MESSAGE_TAG = 1 << 28, MESSAGES = 1 << 20 };
+enum { ACK = -1 /* tag of an acknowledgement's note */ };
+enum { INNER = -1, WITHIN = -2 }; /* offset of data that comes by inner, and in the note */
 
 typedef enum peer_state {
     PEER_INNER,    /* by the inner communicator */
-    PEER_SENT,     /* sender: waits for the note to leave and for the acknowledgement */
+    PEER_UNSENT,   /* sender: waits for room for its note */
+    PEER_SENT,     /* sender: waits for the acknowledgement */
     PEER_EXPECTED, /* receiver: waits for the note */
-    PEER_COPYING,  /* receiver: waits for its copy */
-    PEER_ACKED,    /* receiver: waits for the acknowledgement to leave */
+    PEER_NOTED,    /* receiver: has the note */
+    PEER_COPYING,  /* receiver: waits for its copy, then for room for the acknowledgement */
     PEER_DONE
 } peer_state;
 
 typedef struct peer_op {
     bool used;
     peer_state state;
-    int handle[2]; /* inner's, of the operation or the note, and of the acknowledgement; -1: done */
+    int handle; /* inner's */
     hp_comm_op op;
-    peer_note note;
-    unsigned char ack; /* its value means nothing */
-    hp_event *event;   /* after the copy */
+    hp_note note;
+    hp_event *event; /* after the copy */
+    int next;        /* in its list; -1: last */
 } peer_op;
+
+typedef struct peer_list { /* of operations, as they were started; -1: empty */
+    int first, last;
+} peer_list;
+
+typedef struct peer_link { /* what goes on with one peer */
+    peer_list unsent;      /* sends */
+    peer_list expected;    /* receives */
+    int n_early, early_room;
+    hp_note *early;    /* notes that no receive was started for */
+    uint32_t by_inner; /* messages so far */
+} peer_link;
 
 typedef struct peer_comm {
     hp_comm base;
     hp_comm *inner;
     const hp_memory *memory;
-    unsigned char *arena;
-    int64_t bytes;        /* of the arena */
-    int64_t own_bytes;    /* of notes and acknowledgements sent */
-    unsigned char **peer; /* per rank: its memory as mapped here; NULL: by inner */
+    const unsigned char *arena;
+    int64_t bytes;     /* of the arena */
+    int64_t own_bytes; /* that the handshake sent */
+    hp_peers peers;
+    peer_link *link; /* by rank */
     int n_op;
-    peer_op **op; /* pointers, as notes are sent from inside them */
+    peer_op *op;
 } peer_comm;
-
-/* --- steps of an operation: `advanced` tells whether it got to its next state --- */
-
-static hp_status inner_done(peer_comm *c, int *handle, bool *done, hp_error *err) {
-    *done = *handle < 0;
-    if (!*done) HP_TRY(c->inner->ops->test(c->inner, *handle, done, err));
-    if (*done) *handle = -1;
-    return HP_OK;
-}
-
-static hp_status both_done(peer_comm *c, peer_op *op, bool *done, hp_error *err) {
-    HP_TRY(inner_done(c, &op->handle[0], done, err));
-    return *done ? inner_done(c, &op->handle[1], done, err) : HP_OK;
-}
-
-/* Starts a message of host memory. It has at least one byte: an empty one may complete without the peer. */
-static hp_status start_small(peer_comm *c, hp_comm_op what, int peer, int *handle, hp_error *err) {
-    what.peer = peer;
-    what.dtype = HP_U8;
-    if (what.kind == HP_COMM_SEND) c->own_bytes += what.count;
-    return c->inner->ops->start(c->inner, &what, handle, err);
-}
-
-static hp_status start_note(peer_comm *c, peer_op *op, int kind, hp_error *err) {
-    const hp_comm_op what = {
-        .kind = kind, .tag = op->op.tag, .count = (int64_t)sizeof op->note, .data = &op->note};
-    return start_small(c, what, op->op.peer, &op->handle[0], err);
-}
-
-static hp_status start_ack(peer_comm *c, peer_op *op, int kind, hp_error *err) {
-    const hp_comm_op what = {.kind = kind, .tag = (int32_t)op->note.ack, .count = 1, .data = &op->ack};
-    return start_small(c, what, op->op.peer, &op->handle[1], err);
-}
 
 static int64_t bytes_of(const hp_comm_op *op) {
     return op->count * hp_dtype_bytes((hp_dtype)op->dtype);
 }
 
+/* --- lists --- */
+
+static void append(peer_comm *c, peer_list *list, int op) {
+    c->op[op].next = -1;
+    if (list->first < 0)
+        list->first = op;
+    else
+        c->op[list->last].next = op;
+    list->last = op;
+}
+
+/* Removes the first operation of that tag; -1: there is none. */
+static int remove_tag(peer_comm *c, peer_list *list, int32_t tag) {
+    int before = -1, op = list->first;
+    for (; op >= 0 && c->op[op].op.tag != tag; op = c->op[op].next) before = op;
+    if (op < 0) return -1;
+    if (before < 0)
+        list->first = c->op[op].next;
+    else
+        c->op[before].next = c->op[op].next;
+    if (list->last == op) list->last = before;
+    return op;
+}
+
+static void keep_early(peer_link *l, const hp_note *note) {
+    if (l->n_early == l->early_room) {
+        l->early_room = 2 * l->early_room + 8;
+        l->early = realloc(l->early, sizeof *l->early * (size_t)l->early_room);
+        HP_ASSERT(l->early);
+    }
+    l->early[l->n_early++] = *note;
+}
+
+static bool remove_early(peer_link *l, int32_t tag, hp_note *note) {
+    int i = 0;
+    while (i < l->n_early && l->early[i].tag != tag) i++;
+    if (i == l->n_early) return false;
+    *note = l->early[i];
+    memmove(&l->early[i], &l->early[i + 1], sizeof *note * (size_t)(--l->n_early - i));
+    return true;
+}
+
+/* --- notes --- */
+
+/* A message that its note announces, but does not hold the address of. */
+static hp_status start_inner(peer_comm *c, peer_op *op, hp_error *err) {
+    hp_comm_op what = op->op;
+    what.tag = MESSAGE_TAG + op->note.op;
+    op->state = PEER_INNER;
+    return c->inner->ops->start(c->inner, &what, &op->handle, err);
+}
+
+static hp_status put_notes(peer_comm *c, int peer, hp_error *err) {
+    peer_list *list = &c->link[peer].unsent;
+    while (list->first >= 0) {
+        peer_op *op = &c->op[list->first];
+        if (!hp_note_put(&c->peers.peer[peer].out, &op->note)) return HP_OK;
+        list->first = op->next;
+        op->state = op->note.offset == WITHIN ? PEER_DONE : PEER_SENT;
+        if (op->note.offset == INNER) HP_TRY(start_inner(c, op, err));
+    }
+    return HP_OK;
+}
+
+static void take_note(peer_comm *c, int peer, const hp_note *note) {
+    peer_link *l = &c->link[peer];
+    const int op = note->tag == ACK ? note->op : remove_tag(c, &l->expected, note->tag);
+    if (op < 0) {
+        keep_early(l, note);
+    } else if (note->tag == ACK) {
+        HP_ASSERT(op < c->n_op && c->op[op].state == PEER_SENT && c->op[op].op.peer == peer);
+        c->op[op].state = PEER_DONE;
+    } else {
+        c->op[op].note = *note;
+        c->op[op].state = PEER_NOTED;
+    }
+}
+
+static hp_status exchange_notes(peer_comm *c, int peer, hp_error *err) {
+    hp_note note;
+    while (hp_note_get(&c->peers.peer[peer].in, &note)) take_note(c, peer, &note);
+    return put_notes(c, peer, err);
+}
+
+/* --- steps of an operation: `advanced` tells whether it got to its next state --- */
+
 static hp_status finish(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
-    HP_TRY(both_done(c, op, advanced, err));
+    HP_TRY(c->inner->ops->test(c->inner, op->handle, advanced, err));
     if (*advanced) op->state = PEER_DONE;
     return HP_OK;
 }
 
-static hp_status start_copy(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
-    HP_TRY(inner_done(c, &op->handle[0], advanced, err));
-    if (!*advanced) return HP_OK;
+static hp_status copy(peer_comm *c, peer_op *op, hp_error *err) {
+    const hp_note *note = &op->note;
+    op->state = note->offset == WITHIN ? PEER_DONE : PEER_COPYING;
+    if (op->state == PEER_COPYING)
+        return hp_copy_start(c->memory, op->op.data, c->peers.peer[op->op.peer].memory + note->offset,
+                             note->bytes, op->event, err);
+    if (note->bytes > 0) memcpy(op->op.data, note->data, (size_t)note->bytes);
+    return HP_OK;
+}
+
+static hp_status receive(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
     if (op->note.bytes != bytes_of(&op->op))
         return hp_fail(err, HP_EINTERNAL, "rank %d sends %lld bytes to rank %d, which expects %lld",
                        op->op.peer, (long long)op->note.bytes, c->base.rank, (long long)bytes_of(&op->op));
-    const hp_order order = {.done = op->event};
-    op->state = PEER_COPYING;
-    return c->memory->ops->streams->copy(c->memory, HP_STREAM_COPY, op->op.data,
-                                         c->peer[op->op.peer] + op->note.offset, op->note.bytes, &order, err);
+    *advanced = true;
+    return op->note.offset == INNER ? start_inner(c, op, err) : copy(c, op, err);
 }
 
 static hp_status acknowledge(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
-    HP_TRY(c->memory->ops->streams->query(c->memory, op->event, advanced, err));
-    if (!*advanced) return HP_OK;
-    op->state = PEER_ACKED;
-    return start_ack(c, op, HP_COMM_SEND, err);
+    const hp_note ack = {.tag = ACK, .op = op->note.op};
+    HP_TRY(hp_copy_done(c->memory, op->event, advanced, err));
+    *advanced = *advanced && hp_note_put(&c->peers.peer[op->op.peer].out, &ack);
+    if (*advanced) op->state = PEER_DONE;
+    return HP_OK;
 }
 
-static hp_status (*const steps[])(peer_comm *, peer_op *, bool *advanced, hp_error *) = {
-    [PEER_INNER] = finish,        [PEER_SENT] = finish,  [PEER_EXPECTED] = start_copy,
-    [PEER_COPYING] = acknowledge, [PEER_ACKED] = finish,
-};
+/* The other states end by a note. */
+static hp_status (*const steps[PEER_DONE + 1])(peer_comm *, peer_op *, bool *advanced, hp_error *) = {
+    [PEER_INNER] = finish, [PEER_NOTED] = receive, [PEER_COPYING] = acknowledge};
 
 /* --- the vtable --- */
 
@@ -133,41 +210,68 @@ static hp_status peer_join(hp_comm *comm, const hp_program *p, hp_error *err) {
 
 static int find_op(peer_comm *c) {
     int i = 0;
-    while (i < c->n_op && c->op[i]->used) i++;
+    while (i < c->n_op && c->op[i].used) i++;
     if (i < c->n_op) return i;
     c->op = realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
     HP_ASSERT(c->op);
-    c->op[i] = calloc(1, sizeof **c->op);
-    HP_ASSERT(c->op[i]);
+    c->op[i].event = NULL;
     return c->n_op++;
 }
 
+/* What both ends know. */
 static bool is_direct(const peer_comm *c, const hp_comm_op *op) {
-    return op->device && !op->order && op->kind != HP_COMM_ALLREDUCE && c->peer[op->peer];
+    const bool message = op->kind == HP_COMM_SEND || op->kind == HP_COMM_RECV;
+    return message && !op->order && (op->device || op->backend == HP_BACKEND_SHM) &&
+           c->peers.peer[op->peer].memory;
 }
 
-static hp_status start_send(peer_comm *c, peer_op *op, int tag, hp_error *err) {
-    op->state = PEER_SENT;
-    op->note = (peer_note){(unsigned char *)op->op.data - c->arena, bytes_of(&op->op), tag};
-    HP_ASSERT(op->note.offset >= 0 && op->note.offset + op->note.bytes <= c->bytes);
+static hp_note note_of(const peer_comm *c, int handle) {
+    const hp_comm_op *op = &c->op[handle].op;
+    const int64_t bytes = bytes_of(op), offset = (int64_t)((uintptr_t)op->data - (uintptr_t)c->arena);
+    hp_note note = {.offset = bytes > 0 ? offset : 0, .bytes = bytes, .tag = op->tag, .op = handle};
+    if (!op->device && bytes <= HP_NOTE_BYTES) {
+        note.offset = WITHIN;
+        if (bytes > 0) memcpy(note.data, op->data, (size_t)bytes);
+    } else if (note.offset < 0 || note.offset + bytes > c->bytes) {
+        note.offset = INNER;
+        note.op = (int32_t)(c->link[op->peer].by_inner++ % MESSAGES);
+    }
+    return note;
+}
+
+/* What goes by the inner communicator that counts. */
+static void count_sent(peer_comm *c, const peer_op *op) {
     c->base.direct_bytes += op->note.bytes;
-    HP_TRY(start_ack(c, op, HP_COMM_RECV, err));
-    return start_note(c, op, HP_COMM_SEND, err);
+    if (op->op.sent) *op->op.sent += op->note.bytes;
 }
 
-static hp_status start_recv(peer_comm *c, peer_op *op, hp_error *err) {
+static hp_status start_send(peer_comm *c, int handle, hp_error *err) {
+    peer_op *op = &c->op[handle];
+    op->state = PEER_UNSENT;
+    op->note = note_of(c, handle);
+    if (op->note.offset != INNER) count_sent(c, op);
+    append(c, &c->link[op->op.peer].unsent, handle);
+    return put_notes(c, op->op.peer, err);
+}
+
+static hp_status start_recv(peer_comm *c, int handle, hp_error *err) {
+    peer_op *op = &c->op[handle];
+    peer_link *l = &c->link[op->op.peer];
+    HP_TRY(hp_copy_event(c->memory, &op->event, err));
+    op->state = PEER_NOTED;
+    if (remove_early(l, op->op.tag, &op->note)) return HP_OK;
     op->state = PEER_EXPECTED;
-    if (!op->event) HP_TRY(c->memory->ops->streams->event_new(c->memory, &op->event, err));
-    return start_note(c, op, HP_COMM_RECV, err);
+    append(c, &l->expected, handle);
+    return HP_OK;
 }
 
 static hp_status peer_start(hp_comm *comm, const hp_comm_op *what, int *handle, hp_error *err) {
     peer_comm *c = (peer_comm *)comm;
     *handle = find_op(c);
-    peer_op *op = c->op[*handle];
-    *op = (peer_op){.used = true, .state = PEER_INNER, .handle = {-1, -1}, .op = *what, .event = op->event};
-    if (!is_direct(c, what)) return c->inner->ops->start(c->inner, what, &op->handle[0], err);
-    return what->kind == HP_COMM_SEND ? start_send(c, op, ACK_TAG + *handle, err) : start_recv(c, op, err);
+    peer_op *op = &c->op[*handle];
+    *op = (peer_op){.used = true, .state = PEER_INNER, .op = *what, .event = op->event};
+    if (!is_direct(c, what)) return c->inner->ops->start(c->inner, what, &op->handle, err);
+    return what->kind == HP_COMM_SEND ? start_send(c, *handle, err) : start_recv(c, *handle, err);
 }
 
 static hp_status peer_end(hp_comm *comm, hp_error *err) {
@@ -177,8 +281,9 @@ static hp_status peer_end(hp_comm *comm, hp_error *err) {
 
 static hp_status peer_test(hp_comm *comm, int handle, bool *done, hp_error *err) {
     peer_comm *c = (peer_comm *)comm;
-    peer_op *op = c->op[handle];
-    for (bool on = true; on && op->state != PEER_DONE;) HP_TRY(steps[op->state](c, op, &on, err));
+    peer_op *op = &c->op[handle];
+    if (!steps[op->state] && op->state != PEER_DONE) HP_TRY(exchange_notes(c, op->op.peer, err));
+    for (bool on = true; on && steps[op->state];) HP_TRY(steps[op->state](c, op, &on, err));
     *done = op->state == PEER_DONE;
     op->used = !*done;
     c->base.sent_bytes = c->inner->sent_bytes - c->own_bytes + c->base.direct_bytes;
@@ -196,16 +301,13 @@ static void peer_close(hp_comm *comm) {
     peer_comm *c = (peer_comm *)comm;
     hp_error ignored;
     bool speaker;
-    for (int r = 0; r < c->base.size; r++)
-        if (c->peer[r]) c->memory->ops->peers->close(c->memory, c->peer[r]);
+    hp_peers_close(&c->peers, c->memory);
     hp_comm_agree(c->inner, HP_OK, &speaker, &ignored);
-    for (int i = 0; i < c->n_op; i++) {
-        if (c->op[i]->event) c->memory->ops->streams->event_free(c->memory, c->op[i]->event);
-        free(c->op[i]);
-    }
+    for (int i = 0; i < c->n_op; i++) hp_copy_event_free(c->memory, c->op[i].event);
     c->inner->ops->close(c->inner);
+    for (int r = 0; r < c->base.size; r++) free(c->link[r].early);
+    free(c->link);
     free(c->op);
-    free(c->peer);
     free(c);
 }
 
@@ -235,10 +337,11 @@ hp_status hp_comm_peer(hp_comm *inner, const hp_memory *memory, void *arena, int
         .memory = memory,
         .arena = arena,
         .bytes = bytes,
-        .peer = calloc((size_t)inner->size, sizeof *c->peer)};
-    HP_ASSERT(c->peer);
+        .link = calloc((size_t)inner->size, sizeof *c->link)};
+    HP_ASSERT(c->link);
+    for (int r = 0; r < inner->size; r++) c->link[r].unsent.first = c->link[r].expected.first = -1;
     *comm = &c->base; /* after a failure as well: closing is collective */
-    const hp_status s = hp_peers_open(inner, memory, c->arena, bytes, c->peer, err);
+    const hp_status s = hp_peers_open(inner, memory, arena, bytes, &c->peers, err);
     c->own_bytes = inner->sent_bytes - c->base.sent_bytes;
     return s;
 }

@@ -11,7 +11,7 @@ static hp_status self_join(hp_comm *comm, const hp_program *p, hp_error *err) {
 static hp_status self_start(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err) {
     (void)comm;
     *handle = 0;
-    if (op->kind == HP_COMM_ALLREDUCE) return HP_OK;
+    if (op->kind == HP_COMM_COLLECTIVE) return HP_OK;
     return hp_fail(err, HP_EINTERNAL, "a single process has no rank %d to exchange messages with", op->peer);
 }
 

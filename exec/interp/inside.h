@@ -27,6 +27,7 @@ struct hp_interp {
     int32_t n_flight, left;
     int32_t n_computing; /* of those in flight, tasks of the compute queue */
     interp_flight *flight;
+    int64_t *sent;   /* per task: bytes handed out for it so far */
     int64_t *extent; /* per task: end of the highest buffer among its operands */
     int64_t peak_bytes;
     int32_t iter;

@@ -66,6 +66,9 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
  */
 int64_t hp_interp_peak_bytes(const hp_interp *in);
 
+/* Per task of the role: bytes that this rank handed to sends, or to copies of its peers, in all steps so far. */
+const int64_t *hp_interp_sent_bytes(const hp_interp *in);
+
 /* The metric buffer as it was at the end of the step: HP_METRICS sums. */
 const double *hp_interp_metric(const hp_interp *in);
 

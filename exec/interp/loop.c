@@ -31,6 +31,7 @@ static void index_program(hp_interp *in) {
     for (int q = 0; q < r->n_queue; q++) in->queue[q].ordered = ordered(in, &r->queue[q]);
     in->flight = HP_NEW(in->tables, interp_flight, r->n_task);
     in->extent = HP_NEW(in->tables, int64_t, r->n_task);
+    in->sent = HP_NEW(in->tables, int64_t, r->n_task);
 }
 
 static int64_t buffer_end(const hp_buffer *b) {
@@ -205,6 +206,10 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
     }
     in->n_steps++;
     return interp_read_metric(in, err);
+}
+
+const int64_t *hp_interp_sent_bytes(const hp_interp *in) {
+    return in->sent;
 }
 
 int64_t hp_interp_peak_bytes(const hp_interp *in) {

@@ -6,22 +6,39 @@ int interp_rank_of(const hp_interp *in, int32_t role) {
     return in->c.replica * in->c.program->n_role + role;
 }
 
-static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q) {
-    const int64_t elem = hp_dtype_bytes((hp_dtype)t->dtype);
-    const bool collective = q->kind == HP_QUEUE_COLL;
-    return (hp_comm_op){.kind = collective                 ? HP_COMM_ALLREDUCE
-                                : q->kind == HP_QUEUE_SEND ? HP_COMM_SEND
-                                                           : HP_COMM_RECV,
-                        .backend = q->backend,
-                        .device = !in->c.memory->ops->host,
-                        .peer = collective ? -1 : interp_rank_of(in, q->peer),
-                        .group = collective ? q->peer : -1,
-                        .tag = collective ? 0 : q->channel, /* the two ends of a channel match in order */
-                        .dtype = t->dtype,
+static hp_comm_op message_of(const hp_interp *in, const hp_task *t, const hp_queue *q) {
+    return (hp_comm_op){.kind = q->kind == HP_QUEUE_SEND ? HP_COMM_SEND : HP_COMM_RECV,
+                        .peer = interp_rank_of(in, q->peer),
+                        .group = -1,
+                        .tag = q->channel, /* the two ends of a channel match in order */
+                        .data = interp_buffer(in, interp_operand(in, t, 0))};
+}
+
+static hp_comm_op collective_of(const hp_interp *in, const hp_task *t, const hp_queue *q) {
+    const hp_program *p = in->c.program;
+    const hp_call call = hp_task_call(p, t);
+    const int64_t offset = t->offset * hp_dtype_bytes((hp_dtype)t->dtype);
+    return (hp_comm_op){.kind = HP_COMM_COLLECTIVE,
+                        .peer = -1,
+                        .group = q->peer,
+                        .data = interp_buffer(in, interp_operand(in, t, 0)) + offset,
+                        .what = hp_task_collective(t),
                         .algorithm = t->algorithm,
-                        .count = t->count,
-                        .data = interp_buffer(in, interp_operand(in, t, 0)) +
-                                (collective ? t->offset * elem : 0)};
+                        .reduction = call.reduction,
+                        .root = call.root,
+                        .per_node = call.per_node,
+                        .part = hp_task_data(p, t).part,
+                        .source = t->n_operand > 1 ? interp_buffer(in, interp_operand(in, t, 1)) : NULL};
+}
+
+static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q) {
+    hp_comm_op op = q->kind == HP_QUEUE_COLL ? collective_of(in, t, q) : message_of(in, t, q);
+    op.backend = q->backend;
+    op.device = !in->c.memory->ops->host;
+    op.dtype = t->dtype;
+    op.count = t->count;
+    op.sent = &in->sent[t - in->c.role->task];
+    return op;
 }
 
 static hp_status start_transfer(hp_interp *in, int32_t task, hp_error *err) {

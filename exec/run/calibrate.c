@@ -180,7 +180,7 @@ hp_status hp_qparams_broadcast(hp_constants *c, hp_comm *comm, hp_error *err) {
         value[2 * t] = (double)q.scale;
         value[2 * t + 1] = q.zero;
     }
-    const hp_comm_op op = {.kind = HP_COMM_ALLREDUCE,
+    const hp_comm_op op = {.kind = HP_COMM_COLLECTIVE,
                            .group = HP_COMM_WORLD,
                            .dtype = HP_F64,
                            .count = 2 * (int64_t)g->n_tensor,

@@ -115,7 +115,7 @@ static hp_status sum_group(const hp_job *j, int group, hp_error *err) {
     HP_ASSERT(sum);
     pack(j, group, sum);
     const hp_comm_op op = {
-        .kind = HP_COMM_ALLREDUCE, .group = group, .dtype = j->plan.program->dtype, .count = n, .data = sum};
+        .kind = HP_COMM_COLLECTIVE, .group = group, .dtype = j->plan.program->dtype, .count = n, .data = sum};
     const hp_status s = hp_comm_run(j->comm, &op, limit_s(j), "the running statistics of other ranks", err);
     if (s == HP_OK) unpack(j, group, sum);
     free(sum);

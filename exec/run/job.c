@@ -7,6 +7,7 @@
 #include "exec/run/bind.h"
 #include "exec/run/calibrate.h"
 #include "exec/run/infer_job.h"
+#include "exec/run/room.h"
 #include "exec/run/tuning.h"
 #include "plan/base/clock.h"
 #include "plan/base/new_file.h"
@@ -57,22 +58,41 @@ static hp_status check_same_plan(hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
-/* The device that the plan's placement gives to this rank. */
-static hp_status open_memory(hp_job *j, hp_error *err) {
-    const hp_program *p = j->plan.program;
-    const hp_placement ranks = {.roles = p->n_role, .replicas = p->dp, .clients = p->clients};
-    return hp_memory_open(j->ops->memory, &ranks, &j->device_memory, err);
+static bool has_backend(const hp_program *p, int32_t backend) {
+    for (int r = 0; p && r < p->n_role; r++)
+        for (int q = 0; q < p->role[r].n_queue; q++)
+            if (p->role[r].queue[q].kind != HP_QUEUE_COMPUTE && p->role[r].queue[q].backend == backend)
+                return true;
+    return false;
 }
 
-static hp_status allocate_arena(hp_job *j, hp_error *err) {
-    const hp_program *eval = j->options->eval ? j->plan.eval : NULL;
-    hp_error why;
-    j->arena_bytes = j->plan.program->role[j->role].arena_bytes;
+/* Where ranks read each other's memory it must be such that they can. */
+static const hp_memory_ops *kind_of_memory(const hp_job *j) {
+    const bool wanted = has_backend(j->plan.program, HP_BACKEND_SHM) ||
+                        (j->options->eval && has_backend(j->plan.eval, HP_BACKEND_SHM));
+    const bool shared = wanted && j->options->ipc && j->comm->size > 1 && j->ops->memory->host;
+    return shared ? &hp_memory_shared : j->ops->memory;
+}
+
+/* The device that the plan's placement gives to this rank, and how much of its memory. */
+static hp_status open_memory(hp_job *j, hp_error *err) {
+    const hp_program *p = j->plan.program, *eval = j->options->eval ? j->plan.eval : NULL;
+    const hp_placement ranks = {.roles = p->n_role, .replicas = p->dp, .clients = p->clients};
+    j->arena_bytes = p->role[j->role].arena_bytes;
     if (eval && eval->role[j->role].arena_bytes > j->arena_bytes)
         j->arena_bytes = eval->role[j->role].arena_bytes;
     if (j->options->eval && !eval && !j->plan.graph->deployed)
         return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
-    HP_TRY(open_memory(j, err));
+    return hp_memory_open(kind_of_memory(j), &ranks, &j->device_memory, err);
+}
+
+/* Other memory is taken as it is written to, or by a device that says when it is full. */
+static hp_status check_room(hp_job *j, hp_error *err) {
+    return j->device_memory.ops == &hp_memory_shared ? hp_room_check(j->comm, j->arena_bytes, err) : HP_OK;
+}
+
+static hp_status allocate_arena(hp_job *j, hp_error *err) {
+    hp_error why;
     const hp_status s =
         j->device_memory.ops->alloc(&j->device_memory, j->arena_bytes, (void **)&j->arena, &why);
     if (s == HP_OK) return HP_OK;
@@ -114,26 +134,22 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
     snprintf(path, sizeof path, "%s/rank-%d.ring", dir, j->comm->rank);
     int64_t spans = (j->steps + 1) * j->plan.program->role[j->role].n_task;
     if (j->eval.loader) spans += (hp_loader_steps(j->eval.loader) + 1) * j->eval.role->n_task;
-    const int64_t samples = SAMPLES_PER_STEP * (j->steps + 8);
+    const hp_role *role = &j->plan.program->role[j->role];
+    int64_t samples = SAMPLES_PER_STEP * (j->steps + 8);
+    for (int t = 0; t < role->n_task; t++) samples += role->task[t].queue != 0; /* what it sent, at the end */
     return hp_ring_create(path, j->comm->rank, j->role, spans < MOST_SPANS ? spans : MOST_SPANS,
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->timing.ring, err);
 }
 
-static bool has_backend(const hp_program *p, int32_t backend) {
-    for (int r = 0; r < p->n_role; r++)
-        for (int q = 0; q < p->role[r].n_queue; q++)
-            if (p->role[r].queue[q].kind != HP_QUEUE_COMPUTE && p->role[r].queue[q].backend == backend)
-                return true;
-    return false;
-}
-
 /* Chooses how device memory is sent: through NCCL if the plan says so, otherwise directly from device to
- * device where they can access each other, otherwise through host memory. */
+ * device where they can access each other, otherwise through host memory. Collectives by steps have their data in host
+ * memory, so that messages of host memory that go directly are theirs as well. */
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
+    hp_comm **messages = j->ops->memory->host ? hp_comm_own_inner(j->comm) : &j->comm;
     if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, &j->device_memory);
     if (j->options->ipc)
-        HP_TRY(hp_comm_peer(j->comm, &j->device_memory, j->arena, j->arena_bytes, &j->comm, err));
+        HP_TRY(hp_comm_peer(*messages, &j->device_memory, j->arena, j->arena_bytes, messages, err));
     if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
     HP_TRY(hp_plugin_load(j->plan.device, &plugin, err));
     return plugin->nccl(j->comm, &j->device_memory, &j->comm, err);
@@ -195,6 +211,8 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
     const bool bind = j->options->bind && j->ops->memory->host;
     HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->crowded, err));
+    HP_TRY(hp_comm_agree(j->comm, open_memory(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, check_room(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
     if (j->constants) HP_TRY(hp_qparams_broadcast(j->constants, j->comm, err));

@@ -1,5 +1,6 @@
 /* main.c - hplan-exec: executes one rank of a plan. Rank 0 prints JSON lines; a failed run prints one
  * message. */
+#include "exec/run/bench_comm.h"
 #include "exec/run/check_speed.h"
 #include "exec/run/gather.h"
 #include "exec/run/infer_job.h"
@@ -59,14 +60,16 @@ static int abort_run(hp_job *job, const hp_error *err) {
     return (int)err->code;
 }
 
-static int check_speed(const hp_exec_options *options, hp_comm *comm) {
+/* What needs no plan. Closes the communicator, unless it fails. */
+typedef hp_status measurement(const hp_exec_options *options, const hp_yard_waiter *w, hp_error *err);
+
+static int measure(measurement *what, const hp_exec_options *options, hp_comm *comm) {
     hp_error err = {.code = HP_OK, .text = ""};
     const hp_yard_waiter w = {.comm = comm, .stop = &stop_signal, .limit_s = HP_COMM_SETUP_LIMIT_S};
-    if (hp_check_speed(options, &w, &err) != HP_OK) {
+    if (what(options, &w, &err) != HP_OK) {
         if (!stop_signal) print_error(&err);
         comm->ops->abort(comm, (int)err.code);
     }
-    comm->ops->close(comm);
     return (int)err.code;
 }
 
@@ -78,7 +81,8 @@ int main(int argc, char **argv) {
     if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
     hp_job job = {.options = &options, .stop = &stop_signal};
     if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
-    if (options.check_speed) return check_speed(&options, job.comm);
+    if (options.check_speed) return measure(hp_check_speed, &options, job.comm);
+    if (options.bench.series) return measure(hp_run_bench_comm, &options, job.comm);
     bool speaker = true;
     int code = hp_job_open(&job, &speaker, &err);
     if (code == HP_ESTALL || (code == HP_OK && run_job(&job, &err) != HP_OK)) return abort_run(&job, &err);

@@ -149,7 +149,7 @@ static const double REDUCE_LIMIT_S = 120; /* as for exchanges in comm.c: ranks e
 
 static hp_status sum_over(hp_comm *comm, double *value, int64_t n, hp_error *err) {
     const hp_comm_op op = {
-        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
+        .kind = HP_COMM_COLLECTIVE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
     return hp_comm_run(comm, &op, REDUCE_LIMIT_S, "the other ranks' calibration", err);
 }
 

@@ -57,6 +57,18 @@ static const option_row ROWS[] = {
     {"check-speed", NULL, "no plan: time the yardsticks, print how fast this machine is now", SET,
      AT(check_speed), 0, 0},
     {"seconds", "S", "how long --check-speed takes (2)", REAL, AT(seconds), 0.01, 3600},
+    {"bench-comm", "SERIES", "no plan: time collectives and messages, as in allreduce:own.ring,sendrecv:mpi",
+     TEXT, AT(bench.series), 0, 0},
+    {"bench-from", "B", "bytes of the smallest size (8)", INTEGER, AT(bench.from_bytes), 1, 1e15},
+    {"bench-to", "B", "bytes of the largest (16777216)", INTEGER, AT(bench.to_bytes), 1, 1e15},
+    {"bench-factor", "F", "from one size to the next (4)", INTEGER, AT(bench.factor), 2, 1e9},
+    {"bench-iterations", "N", "of each turn (20)", INTEGER, AT(bench.iterations), 1, 1e6},
+    {"bench-warmup", "N", "iterations that come before each turn (3)", INTEGER, AT(bench.warmup), 0, 1e6},
+    {"bench-turns", "N", "turns of each series (3)", INTEGER, AT(bench.turns), 1, 1000},
+    {"bench-dtype", "T", "type of the elements (f32)", TEXT, AT(bench.dtype), 0, 0},
+    {"bench-reduction", "R", "how they are added up (sum)", TEXT, AT(bench.reduction), 0, 0},
+    {"bench-root", "R", "rank (0)", INTEGER32, AT(bench.root), 0, INT32_MAX},
+    {"bench-per-node", "N", "ranks on each node (all)", INTEGER32, AT(bench.per_node), 0, INT32_MAX},
     {"deadline", "S", "fail after waiting S seconds", REAL, AT(deadline_s), 0.1, 1e9},
 };
 
@@ -131,6 +143,14 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
                            .ipc = true,
                            .yardsticks = true,
                            .bind = true,
+                           .bench = {.dtype = "f32",
+                                     .reduction = "sum",
+                                     .from_bytes = 8,
+                                     .to_bytes = 16 << 20,
+                                     .factor = 4,
+                                     .iterations = 20,
+                                     .warmup = 3,
+                                     .turns = 3},
                            .pixels = hp_data_options_default()};
     options_state state = {o, err};
     argp_err_exit_status = HP_EUSAGE;
@@ -138,7 +158,8 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
     if (argp_parse(&argp, argc, argv, 0, NULL, &state) != 0)
         return err->code != HP_OK ? err->code
                                   : hp_fail(err, HP_EUSAGE, "wrong option; see hplan-exec --help");
-    if (!o->plan && !o->check_speed) return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
+    if (!o->plan && !o->check_speed && !o->bench.series)
+        return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
     if (o->steps && o->epochs)
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
     return HP_OK;

@@ -2,12 +2,13 @@
 #ifndef HP_EXEC_OPTIONS_H
 #define HP_EXEC_OPTIONS_H
 
+#include "exec/bench/bench.h"
 #include "exec/data/dataset/dataset.h"
 
 #include <stdbool.h>
 
 typedef struct hp_exec_options {
-    const char *plan;        /* plan.db or run.db; NULL: --check-speed */
+    const char *plan;        /* plan.db or run.db; NULL: --check-speed, --bench-comm */
     const char *rings;       /* --rings: folder for rank-N.ring and the watchdog's board; NULL: no trace */
     const char *data;        /* --data, "synthetic" */
     const char *init, *save; /* --init, --save: safetensors; NULL */
@@ -27,6 +28,7 @@ typedef struct hp_exec_options {
     bool shuffle, dropout, eval;
     bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
     double seconds;
+    hp_bench_request bench; /* --bench-comm, --bench-...: series NULL: none; runs no plan */
     bool yardsticks;        /* sampled between steps, for the trace; cleared by --no-yardsticks */
     bool bind;              /* ranks to shares of the cores; cleared by --no-bind */
     bool ipc;               /* direct messages between devices of one node; cleared by --no-ipc */

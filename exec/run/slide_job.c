@@ -54,7 +54,7 @@ hp_status hp_job_slide_write(hp_job *j, int64_t first, int64_t n, const float *l
 
 static hp_status sum_votes(hp_job *j, hp_error *err) {
     static const double LIMIT_S = 120;
-    const hp_comm_op sum = {.kind = HP_COMM_ALLREDUCE,
+    const hp_comm_op sum = {.kind = HP_COMM_COLLECTIVE,
                             .group = HP_COMM_WORLD,
                             .dtype = HP_F64,
                             .count = j->sink.votes->n_sum,

@@ -189,6 +189,13 @@ static void report_images(const hp_job *j, hp_report_final *f) {
     f->test_images = endless ? done : all;
 }
 
+static void sample_sent(const hp_job *j) {
+    const hp_role *r = &j->plan.program->role[j->role];
+    const int64_t *sent = hp_interp_sent_bytes(j->train.interp);
+    for (int t = 0; t < r->n_task; t++)
+        if (r->task[t].queue != 0) sample(j, HP_COUNTER_SENT, t, (double)sent[t]);
+}
+
 static void report_slide(const hp_job *j, hp_report_final *f) {
     const hp_verdict v = hp_votes_verdict(j->sink.votes);
     f->has_slide = true;
@@ -212,6 +219,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
     enum { FIGURES = sizeof mine / sizeof *mine };
     static const hp_counter COUNTERS[] = {HP_COUNTER_PEAK, HP_COUNTER_PLANNED, HP_COUNTER_RSS};
     for (int i = 0; i < 3; i++) sample(j, COUNTERS[i], (int32_t)j->steps, mine[i]);
+    sample_sent(j);
     double *all = calloc((size_t)n * FIGURES, sizeof *all);
     HP_ASSERT(all);
     hp_status s = HP_OK;

@@ -23,7 +23,7 @@ static hp_status broadcast_text(hp_comm *comm, int r, int64_t length, const char
     for (int64_t i = length - 1; comm->rank == r && i >= 0; i--)
         value[i / EACH] = 256 * value[i / EACH] + (unsigned char)mine[i];
     const hp_comm_op op = {
-        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
+        .kind = HP_COMM_COLLECTIVE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
     const hp_status s = hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, "the other ranks' kernels", err);
     for (int64_t i = 0; s == HP_OK && i < length; i++)
         (*text)[i] = (char)(unsigned char)((uint64_t)value[i / EACH] >> 8 * (i % EACH));

@@ -36,6 +36,6 @@ hp_status hp_yard_wait(const hp_yard_waiter *w, const hp_comm_op *op, hp_error *
 hp_status hp_yard_line_up(const hp_yard_waiter *w, double *value, int n, hp_error *err) {
     for (int i = 0; i < n && w->comm->rank > 0; i++) value[i] = 0;
     const hp_comm_op op = {
-        .kind = HP_COMM_ALLREDUCE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
+        .kind = HP_COMM_COLLECTIVE, .group = HP_COMM_WORLD, .dtype = HP_F64, .count = n, .data = value};
     return hp_yard_wait(w, &op, err);
 }

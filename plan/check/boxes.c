@@ -321,7 +321,7 @@ static hp_status check_zero(const checker *c) {
 /* A message is a whole box; only arrays without boxes are moved in parts. */
 static hp_status check_transfer(const checker *c) {
     const hp_buffer *b = buffer_of(c, operand(c, 0));
-    if (c->t->op != HP_TASK_ALLREDUCE && c->t->offset)
+    if (!hp_task_is_collective(c->t) && c->t->offset)
         return REFUSED("a message that begins within its buffer");
     if (b->kind == HP_BUF_SUMS || hp_buffer_has_box(b))
         if (c->t->offset || c->t->count * hp_dtype_bytes((hp_dtype)b->dtype) != b->bytes)
@@ -334,11 +334,13 @@ static hp_status check_transfer(const checker *c) {
 
 typedef hp_status task_rule(const checker *c);
 static task_rule *const task_rules[HP_TASK_OPS] = {
-    [HP_TASK_LOAD] = check_load,     [HP_TASK_PACK] = check_pack,          [HP_TASK_STATS] = check_stats,
-    [HP_TASK_FWD] = check_fwd,       [HP_TASK_LOSS] = check_loss,          [HP_TASK_BSTATS] = check_bstats,
-    [HP_TASK_BWD] = check_bwd,       [HP_TASK_BWDW] = check_bwdw,          [HP_TASK_ACCUM] = check_pair,
-    [HP_TASK_COPY] = check_pair,     [HP_TASK_ZERO] = check_zero,          [HP_TASK_SEND] = check_transfer,
-    [HP_TASK_RECV] = check_transfer, [HP_TASK_ALLREDUCE] = check_transfer, [HP_TASK_STORE] = check_store,
+    [HP_TASK_LOAD] = check_load,     [HP_TASK_PACK] = check_pack,   [HP_TASK_STATS] = check_stats,
+    [HP_TASK_FWD] = check_fwd,       [HP_TASK_LOSS] = check_loss,   [HP_TASK_BSTATS] = check_bstats,
+    [HP_TASK_BWD] = check_bwd,       [HP_TASK_BWDW] = check_bwdw,   [HP_TASK_ACCUM] = check_pair,
+    [HP_TASK_COPY] = check_pair,     [HP_TASK_ZERO] = check_zero,   [HP_TASK_SEND] = check_transfer,
+    [HP_TASK_RECV] = check_transfer, [HP_TASK_STORE] = check_store,
+#define COLLECTIVE(ID, ...) [HP_TASK_##ID] = check_transfer,
+#include "plan/collectives/collectives.def"
 };
 
 /* What the row of plan/program/ops.def asks for is there. */

@@ -193,16 +193,6 @@ static hp_status check_count(const hp_program *p, int role, int id, hp_error *er
     return HP_OK;
 }
 
-/* Over messages a collective needs an algorithm; a library has its own. */
-static hp_status check_algorithm(const hp_role *r, int role, int id, hp_error *err) {
-    const hp_task *t = &r->task[id];
-    const bool steps =
-        hp_task_infos[t->op].queue == HP_QUEUE_COLL && r->queue[t->queue].backend == HP_BACKEND_MPI;
-    if (t->algorithm >= HP_ALGORITHMS || steps != (t->algorithm != HP_ALGORITHM_LIBRARY))
-        REFUSE("E-RANGE: rank %d task %d has no algorithm %d of a collective", role, id, t->algorithm);
-    return HP_OK;
-}
-
 static hp_status check_packs(const hp_program *p, const hp_graph *g, int role, hp_error *err) {
     const hp_role *r = &p->role[role];
     for (int l = 0; l < g->n_layer; l++) {
@@ -229,7 +219,7 @@ static hp_status check_role(const hp_program *p, const hp_graph *g, int role, hp
         HP_TRY(check_fields(p, g, role, t, err));
         HP_TRY(check_deps(r, role, t, err));
         HP_TRY(check_count(p, role, t, err));
-        HP_TRY(check_algorithm(r, role, t, err));
+        HP_TRY(hp_check_collective(p, role, t, err));
     }
     return check_packs(p, g, role, err);
 }
@@ -252,6 +242,7 @@ static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph
 hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err) {
     HP_TRY(check_degrees(p, err));
     HP_TRY(hp_check_groups(p, err));
+    HP_TRY(hp_check_calls(p, err));
     for (int r = 0; r < p->n_role; r++) HP_TRY(check_role(p, g, r, err));
     hp_arena *arena = hp_arena_new();
     const hp_status s = check_rest(arena, p, g, err);

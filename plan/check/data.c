@@ -312,7 +312,8 @@ static hp_status walk_recv(walker *w) {
     return write_all(w, id, b->what, gradient_of(b));
 }
 
-static hp_status walk_allreduce(walker *w) {
+/* Sums of a box or of batch norm; the arrays that every role has are check/gradients.c's. */
+static hp_status walk_collective(walker *w) {
     const int32_t id = operand(w, 0);
     const content *c = &w->of[id];
     if (id < HP_BUF_FIXED) return HP_OK;
@@ -328,15 +329,14 @@ static hp_status walk_allreduce(walker *w) {
 
 typedef hp_status walk_fn(walker *w);
 static walk_fn *const walks[HP_TASK_OPS] = {
-    [HP_TASK_LOAD] = walk_load,      [HP_TASK_PACK] = walk_pack,
-    [HP_TASK_STATS] = walk_stats,    [HP_TASK_FWD] = walk_fwd,
-    [HP_TASK_LOSS] = walk_loss,      [HP_TASK_BSTATS] = walk_bstats,
-    [HP_TASK_BWD] = walk_bwd,        [HP_TASK_BWDW] = walk_bwdw,
-    [HP_TASK_ACCUM] = walk_accum,    [HP_TASK_COPY] = walk_copy,
-    [HP_TASK_ZERO] = walk_zero,      [HP_TASK_SGD] = walk_nothing,
-    [HP_TASK_STORE] = walk_store,    [HP_TASK_SEND] = walk_send,
-    [HP_TASK_RECV] = walk_recv,      [HP_TASK_ALLREDUCE] = walk_allreduce,
+    [HP_TASK_LOAD] = walk_load,      [HP_TASK_PACK] = walk_pack, [HP_TASK_STATS] = walk_stats,
+    [HP_TASK_FWD] = walk_fwd,        [HP_TASK_LOSS] = walk_loss, [HP_TASK_BSTATS] = walk_bstats,
+    [HP_TASK_BWD] = walk_bwd,        [HP_TASK_BWDW] = walk_bwdw, [HP_TASK_ACCUM] = walk_accum,
+    [HP_TASK_COPY] = walk_copy,      [HP_TASK_ZERO] = walk_zero, [HP_TASK_SGD] = walk_nothing,
+    [HP_TASK_STORE] = walk_store,    [HP_TASK_SEND] = walk_send, [HP_TASK_RECV] = walk_recv,
     [HP_TASK_FINITE] = walk_nothing,
+#define COLLECTIVE(ID, ...) [HP_TASK_##ID] = walk_collective,
+#include "plan/collectives/collectives.def"
 };
 
 static hp_status walk_role(walker *w) {

@@ -39,6 +39,13 @@ hp_placed hp_placed_params(hp_arena *arena, const hp_role *r, const hp_graph *g,
 /* Index of the first that ends after element `from`. */
 int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
 
+/* --- check/collectives.c --- */
+
+/* E-RANGE, E-COUNT: of all calls. */
+hp_status hp_check_calls(const hp_program *p, hp_error *err);
+/* E-RANGE, E-ROOT, E-COUNT: a task's call and algorithm, of a collective or not. */
+hp_status hp_check_collective(const hp_program *p, int role, int task, hp_error *err);
+
 /* --- check/buffers.c, check/boxes.c --- */
 
 /* E-BOX: boxes lie in their tensors and fill their bytes. */

@@ -165,10 +165,20 @@ static hp_status check_call(const collectives *c, int k, const hp_task *a, const
     if (a->dtype != b->dtype)
         REFUSE("E-TYPE: collective %d of group %d: rank %d has %s, rank %d %s", k, c->group, c->first,
                hp_dtype_names[a->dtype], c->role, hp_dtype_names[b->dtype]);
+    if (a->op != b->op)
+        REFUSE("E-ORDER: collective %d of group %d: rank %d calls a %s, rank %d a %s", k, c->group, c->first,
+               hp_task_infos[a->op].name, c->role, hp_task_infos[b->op].name);
+    if (a->call != b->call)
+        REFUSE("E-ORDER: collective %d of group %d: ranks %d and %d call it with other roots, parts or "
+               "reductions",
+               k, c->group, c->first, c->role);
     if (a->algorithm != b->algorithm)
         REFUSE("E-ORDER: collective %d of group %d: rank %d runs %s, rank %d %s", k, c->group, c->first,
-               hp_collectives[a->algorithm]->name, c->role, hp_collectives[b->algorithm]->name);
-    if (a->count != b->count || a->flags != b->flags ||
+               hp_algorithms[a->algorithm]->name, c->role, hp_algorithms[b->algorithm]->name);
+    if (a->count != b->count)
+        REFUSE("E-COUNT: collective %d of group %d: rank %d has %lld elements, rank %d %lld", k, c->group,
+               c->first, (long long)a->count, c->role, (long long)b->count);
+    if (a->flags != b->flags ||
         sum_of(p, c->first, &c->placed[c->first], a) != sum_of(p, c->role, &c->placed[c->role], b))
         REFUSE("E-ORDER: collective %d of group %d: ranks %d and %d add up different things", k, c->group,
                c->first, c->role);

@@ -1,55 +1,104 @@
-/* collective.c - the table of algorithms, the choice among them, and steps in elements. */
+/* collective.c - the tables of collectives and algorithms, and the choice where nothing was measured. */
 #include "plan/collectives/collective.h"
+
+#include <string.h>
 
 #include "plan/collectives/algorithms.h"
 
-static const hp_collective_ops library = {.name = "library"};
+#define ALL  HP_BLOCKS_ALL
+#define OWN  HP_BLOCKS_OWN
+#define ROOT HP_BLOCKS_ROOT
+#define EACH HP_BLOCKS_EACH
+enum { MOVES, ADDS };
 
-const hp_collective_ops *const hp_collectives[HP_ALGORITHMS] = {
-    [HP_ALGORITHM_LIBRARY] = &library,
-    [HP_ALGORITHM_DOUBLING] = &hp_collective_doubling,
-    [HP_ALGORITHM_RING] = &hp_collective_ring,
+const hp_collective_info hp_collective_infos[HP_COLLECTIVES] = {
+#define COLLECTIVE(ID, name, begins, ends, adds, passes) {name, begins, ends, adds, passes},
+#include "plan/collectives/collectives.def"
 };
 
-/* Up to SHORT_BYTES one exchange of everything is taken to beat two of halves, and a slice of SLICE_BYTES to
- * stay in a core's cache between its arrival and its addition: values that did well on 2 ranks of one node
- * (Open MPI 4.1.4: 0.2 ms for 2 MiB, MPI_Iallreduce 0.5 ms), not the result of a sweep. */
-enum { SHORT_BYTES = 32 << 10, SLICE_BYTES = 256 << 10, MAX_LANES = 1 << 14 };
+const char *const hp_reduction_names[HP_REDUCTIONS + 1] = {"sum", "min", "max", "avg", NULL};
 
-hp_algorithm hp_allreduce_choose(int64_t bytes) {
-    return bytes <= SHORT_BYTES ? HP_ALGORITHM_DOUBLING : HP_ALGORITHM_RING;
+static const hp_algorithm_ops library = {.name = "library"};
+
+const hp_algorithm_ops *const hp_algorithms[HP_ALGORITHMS] = {
+    &library,
+#define ALGORITHM(ID, id) &hp_collective_##id,
+#include "plan/collectives/algorithms.def"
+};
+
+double hp_collective_bus_factor(hp_collective c, int32_t n) {
+    const int32_t passes = hp_collective_infos[c].passes;
+    return passes ? passes * (double)(n - 1) / n : 1;
 }
 
-static int64_t divide_up(int64_t n, int64_t unit) {
-    return (n + unit - 1) / unit;
+int hp_collective_find(const char *name) {
+    for (int c = 0; c < HP_COLLECTIVES; c++)
+        if (strcmp(hp_collective_infos[c].name, name) == 0) return c;
+    return -1;
 }
 
-hp_collective_plan hp_collective_plan_of(hp_algorithm algorithm, int32_t member, int32_t size, int64_t count,
-                                         int elem_bytes) {
-    const hp_collective_ops *ops = hp_collectives[algorithm];
-    hp_collective_plan p = {.ops = ops, .member = member, .size = size, .count = count};
-    p.block = divide_up(count, ops->blocks(size));
-    p.slice = SLICE_BYTES / elem_bytes;
-    if (p.slice > p.block) p.slice = p.block;
-    while (p.block > p.slice * MAX_LANES) p.slice *= 2;
-    p.lanes = p.slice ? (int32_t)divide_up(p.block, p.slice) : 0;
-    p.steps = ops->steps(size);
-    return p;
+int hp_algorithm_find(const char *name) {
+    for (int a = 0; a < HP_ALGORITHMS; a++)
+        if (strcmp(hp_algorithms[a]->name, name) == 0) return a;
+    return -1;
 }
 
-/* Slice `lane` of a block. */
-static void slice_of(const hp_collective_plan *p, int32_t block, int32_t lane, int64_t *offset,
-                     int64_t *count) {
-    const int64_t begin = block * p->block, end = begin + p->block < p->count ? begin + p->block : p->count;
-    *offset = begin + lane * p->slice;
-    *count = *offset + p->slice < end ? p->slice : end - *offset;
-    if (*count < 0) *count = 0;
+bool hp_algorithm_does(hp_algorithm a, const hp_collective_case *c, bool even) {
+    const hp_algorithm_ops *ops = hp_algorithms[a];
+    const uint32_t what = 1u << c->what;
+    return (ops->does & what) && (even || !(ops->even & what)) && (!ops->fits || ops->fits(c));
 }
 
-hp_collective_step hp_collective_at(const hp_collective_plan *p, int32_t lane, int32_t step) {
-    const hp_block_step b = p->ops->step(p->size, p->member, step);
-    hp_collective_step s = {.send_to = b.send_to, .recv_from = b.recv_from, .add = b.add};
-    if (b.send_to >= 0) slice_of(p, b.send_block, lane, &s.send_offset, &s.send_count);
-    if (b.recv_from >= 0) slice_of(p, b.recv_block, lane, &s.recv_offset, &s.recv_count);
-    return s;
+int32_t hp_algorithm_blocks(hp_algorithm a, const hp_collective_case *c) {
+    const hp_algorithm_ops *ops = hp_algorithms[a];
+    if (c->what == HP_COLLECTIVE_ALL_TO_ALL) return 2 * c->size;
+    return ops->blocks ? ops->blocks(c) : c->size;
+}
+
+int32_t hp_one_block(const hp_collective_case *c) {
+    (void)c;
+    return 1;
+}
+
+/* Up to SHORT_BYTES few steps are taken to beat few bytes: a value that did well for an all-reduce of 2 ranks of one
+ * node (Open MPI 4.1.4), not the result of a sweep. Up to LONG_BYTES, four slices of elements.c, data has too few
+ * slices to follow each other through a tree, or to make up for sending it twice. */
+enum { SHORT_BYTES = 32 << 10, LONG_BYTES = 1 << 20 };
+
+/* The first row that fits is taken: the last one of each collective always does. */
+static const struct choice {
+    hp_collective what;
+    hp_algorithm algorithm;
+    int64_t up_to_bytes;
+} choices[] = {
+    {HP_COLLECTIVE_ALLREDUCE, HP_ALGORITHM_DOUBLING, SHORT_BYTES},
+    {HP_COLLECTIVE_ALLREDUCE, HP_ALGORITHM_TWO_LEVELS, INT64_MAX},
+    {HP_COLLECTIVE_ALLREDUCE, HP_ALGORITHM_RING, INT64_MAX},
+    {HP_COLLECTIVE_REDUCE_SCATTER, HP_ALGORITHM_RABENSEIFNER, SHORT_BYTES},
+    {HP_COLLECTIVE_REDUCE_SCATTER, HP_ALGORITHM_TWO_LEVELS, INT64_MAX},
+    {HP_COLLECTIVE_REDUCE_SCATTER, HP_ALGORITHM_RING, INT64_MAX},
+    {HP_COLLECTIVE_ALL_GATHER, HP_ALGORITHM_BRUCK, SHORT_BYTES},
+    {HP_COLLECTIVE_ALL_GATHER, HP_ALGORITHM_TWO_LEVELS, INT64_MAX},
+    {HP_COLLECTIVE_ALL_GATHER, HP_ALGORITHM_RING, INT64_MAX},
+    {HP_COLLECTIVE_ALL_TO_ALL, HP_ALGORITHM_BRUCK, SHORT_BYTES},
+    {HP_COLLECTIVE_ALL_TO_ALL, HP_ALGORITHM_TWO_LEVELS, LONG_BYTES},
+    {HP_COLLECTIVE_ALL_TO_ALL, HP_ALGORITHM_PAIRWISE, INT64_MAX},
+    {HP_COLLECTIVE_BROADCAST, HP_ALGORITHM_TWO_LEVELS, LONG_BYTES},
+    {HP_COLLECTIVE_BROADCAST, HP_ALGORITHM_BINOMIAL, LONG_BYTES},
+    {HP_COLLECTIVE_BROADCAST, HP_ALGORITHM_TWO_TREES, INT64_MAX},
+    {HP_COLLECTIVE_REDUCE, HP_ALGORITHM_TWO_LEVELS, LONG_BYTES},
+    {HP_COLLECTIVE_REDUCE, HP_ALGORITHM_BINOMIAL, LONG_BYTES},
+    {HP_COLLECTIVE_REDUCE, HP_ALGORITHM_TWO_TREES, INT64_MAX},
+    {HP_COLLECTIVE_GATHER, HP_ALGORITHM_BINOMIAL, INT64_MAX},
+    {HP_COLLECTIVE_SCATTER, HP_ALGORITHM_BINOMIAL, INT64_MAX},
+    {HP_COLLECTIVE_BARRIER, HP_ALGORITHM_BRUCK, INT64_MAX},
+};
+
+hp_algorithm hp_algorithm_choose(const hp_collective_case *c, int64_t bytes, bool even) {
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const struct choice *row = &choices[i];
+        if (row->what == c->what && bytes <= row->up_to_bytes && hp_algorithm_does(row->algorithm, c, even))
+            return row->algorithm;
+    }
+    return HP_ALGORITHM_LIBRARY;
 }

@@ -1,35 +1,36 @@
-/* ring.c - all-reduce on a ring: reduce-scatter, then all-gather, 2(p-1) steps of 1/p of the data (Patarasu &
- * Yuan 2009). Moves the fewest bytes; for long messages. */
+/* ring.c - blocks go around a ring of all members: reduce-scatter and all-gather in p-1 steps of 1/p of the data each,
+ * all-reduce as one after the other (Patarasu & Yuan 2009). Moves the fewest bytes; for long messages. */
 #include "plan/collectives/algorithms.h"
 
-static int32_t ring_blocks(int32_t size) {
-    return size;
+static int32_t ring_steps(const hp_collective_case *c) {
+    return (c->what == HP_COLLECTIVE_ALLREDUCE ? 2 : 1) * (c->size - 1);
 }
 
-static int32_t ring_steps(int32_t size) {
-    return 2 * (size - 1);
+/* Block b starts at member b + 1 and collects its sum on the way around to member b; from there it goes around, once
+ * more or for the first time. */
+static hp_block_step ring_step(const hp_collective_case *c, int32_t member, int32_t lane, int32_t step) {
+    (void)lane;
+    const int32_t p = c->size, t = step % (p - 1);
+    const bool add = c->what != HP_COLLECTIVE_ALL_GATHER && step < p - 1;
+    const int32_t out = hp_around(member - t - add, p);
+    return (hp_block_step){.send_to = hp_around(member + 1, p),
+                           .recv_from = hp_around(member - 1, p),
+                           .send = hp_blocks(out, 1),
+                           .recv = hp_blocks(hp_around(out - 1, p), 1),
+                           .add = add};
 }
 
-/* Block b starts at member b and collects its sum on the way around; it arrives whole at member b - 1, and
- * goes around once more. */
-static hp_block_step ring_step(int32_t size, int32_t member, int32_t step) {
-    const bool reduce = step < size - 1;
-    const int32_t t = reduce ? step : step - (size - 1);
-    const int32_t out = ((reduce ? member : member + 1) - t + 2 * size) % size;
-    return (hp_block_step){.send_to = (member + 1) % size,
-                           .send_block = out,
-                           .recv_from = (member - 1 + size) % size,
-                           .recv_block = (out - 1 + size) % size,
-                           .add = reduce};
+/* Of each node one message leaves. */
+static hp_collective_load ring_load(const hp_collective_case *c) {
+    const int32_t steps = ring_steps(c);
+    hp_collective_load load = hp_load_of_rounds(c, steps, (double)steps / c->size, 1);
+    if (c->what != HP_COLLECTIVE_ALL_GATHER) load.added = (double)(c->size - 1) / c->size;
+    return load;
 }
 
-/* On several nodes every step has messages that cross, one from each node. */
-static hp_collective_load ring_load(int32_t size, int32_t per_node) {
-    const int32_t steps = ring_steps(size);
-    const double block = 1.0 / size, sent = steps * block, added = (size - 1) * block;
-    if (per_node >= size) return (hp_collective_load){.inside = {steps, sent}, .added = added};
-    return (hp_collective_load){.across = {steps, sent}, .added = added, .crossing = 1};
-}
-
-const hp_collective_ops hp_collective_ring = {
-    .name = "ring", .blocks = ring_blocks, .steps = ring_steps, .step = ring_step, .load = ring_load};
+const hp_algorithm_ops hp_collective_ring = {.name = "ring",
+                                             .does = HP_DOES(ALLREDUCE) | HP_DOES(REDUCE_SCATTER) |
+                                                     HP_DOES(ALL_GATHER),
+                                             .steps = ring_steps,
+                                             .step = ring_step,
+                                             .load = ring_load};

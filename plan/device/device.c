@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-const char *const hp_backend_names[] = {"mpi", "nccl", NULL};
+const char *const hp_backend_names[] = {"own", "mpi", "nccl", "shm", NULL};
 
 /* The words of the table. */
 enum {
@@ -16,7 +16,12 @@ enum {
     INT8 = 1 << HP_PREC_INT8,
     INT8_DYNAMIC = 1 << HP_PREC_INT8_DYNAMIC
 };
-enum { MPI = 1 << HP_BACKEND_MPI, NCCL = 1 << HP_BACKEND_NCCL };
+enum {
+    OWN = 1 << HP_BACKEND_OWN,
+    MPI = 1 << HP_BACKEND_MPI,
+    NCCL = 1 << HP_BACKEND_NCCL,
+    SHM = 1 << HP_BACKEND_SHM
+};
 #define BUILT_IN(trains, infers) false
 #define PLUGIN                   true
 #define MACHINE_HOST(name)       "local"

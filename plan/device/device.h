@@ -16,9 +16,20 @@ typedef enum hp_device_kind {
     HP_DEVICES
 } hp_device_kind;
 
-/* Libraries that carry messages. */
-typedef enum hp_backend { HP_BACKEND_MPI, HP_BACKEND_NCCL, HP_BACKENDS } hp_backend;
-extern const char *const hp_backend_names[]; /* "mpi", "nccl", NULL */
+/* What carries messages and collectives; the order is that of plan.db. */
+typedef enum hp_backend {
+    HP_BACKEND_OWN, /* collectives as the steps of plan/collectives, by MPI's messages between pairs */
+    HP_BACKEND_MPI, /* messages of MPI; the library's own collectives */
+    HP_BACKEND_NCCL,
+    HP_BACKEND_SHM, /* ranks of a node read each other's memory; collectives as steps over such messages */
+    HP_BACKENDS
+} hp_backend;
+extern const char *const hp_backend_names[]; /* "own", "mpi", "nccl", "shm", NULL */
+
+/* Do the back end's collectives run the steps of plan/collectives? Else they are a library's own. */
+static inline bool hp_backend_steps(int32_t backend) {
+    return backend == (int32_t)HP_BACKEND_OWN || backend == (int32_t)HP_BACKEND_SHM;
+}
 
 typedef enum hp_device_place { HP_PLACE_HOST, HP_PLACE_GPU } hp_device_place;
 

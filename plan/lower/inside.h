@@ -52,6 +52,8 @@ typedef struct hp_lower {
     bool *live;        /* per tensor: the loss depends on it */
     bool *learns;      /* per tensor: it depends on parameters */
     int group_room, member_room;
+    int call_room;
+    int32_t *fill;   /* per group: hp_group_fill; -1: not asked yet */
     int first_stats; /* groups from here on sum statistics; those before it gradients and metrics */
 
     int task_room, operand_room, buffer_room, queue_room;

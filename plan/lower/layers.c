@@ -100,7 +100,7 @@ static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, n->group, 0);
     t.dtype = HP_F64;
     t.count = n->sums;
-    lower_task(c, t, &sums);
+    lower_task(c, t, (int32_t[2]){sums, -1});
 }
 
 static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t x,

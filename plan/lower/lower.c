@@ -207,6 +207,9 @@ static void lower_program(hp_lower_ctx *c) {
     c->p->role = HP_NEW(c->arena, hp_role, c->p->n_role);
     lower_slots(c);
     lower_groups(c);
+    c->call_room = 0;
+    c->fill = HP_NEW(c->arena, int32_t, c->p->n_group);
+    for (int i = 0; i < c->p->n_group; i++) c->fill[i] = -1;
     for (int role = 0; role < c->p->n_role; role++) lower_role(c, role);
 }
 

@@ -2,6 +2,7 @@
 #ifndef HP_LOWER_H
 #define HP_LOWER_H
 
+#include "plan/machine/machine.h"
 #include "plan/program/program.h"
 
 typedef struct hp_lower_options {
@@ -12,7 +13,8 @@ typedef struct hp_lower_options {
     /* Whose back ends comm= may name, what comm=auto means, and whose memory is planned; NULL: any, MPI and the
      * CPU's, for proofs. */
     const hp_device_info *device;
-    bool place; /* false: skip memory placement (arena_bytes = live_bytes), for the search */
+    const hp_machine *machine; /* where ranks sit: for collectives in two levels; NULL: does not matter */
+    bool place;                /* false: skip memory placement (arena_bytes = live_bytes), for the search */
 } hp_lower_options;
 
 /* Lowers a legal strategy to its program. The program lives in `arena`. Errors: HP_EPLAN with the reject's

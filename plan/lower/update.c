@@ -164,14 +164,14 @@ static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
 static int reduce_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
                          int n_ready) {
     if (group < 0) return -1;
-    const int32_t grads = HP_BUF_GRADS;
+    const int32_t grads = HP_BUF_GRADS, operand[2] = {grads, -1};
     hp_task t = {
         .op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = (uint8_t)c->o->dtype};
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group, 0);
     t.offset = from;
     t.count = to - from;
     c->writer[grads] = -1; /* buckets are disjoint: each waits for its own layers only */
-    const int id = lower_task(c, t, &grads);
+    const int id = lower_task(c, t, operand);
     for (int i = 0; i < n_ready; i++) lower_dep(c, id, ready[i]);
     c->writer[grads] = -1;
     return id;
@@ -247,7 +247,7 @@ static int last_compute_task(const hp_role *r) {
 
 /* The step's metrics over all ranks; waits for the rank's last compute task, so a step ends together. */
 static int reduce_metric(hp_lower_ctx *c, int last_compute) {
-    const int32_t metric = HP_BUF_METRIC;
+    const int32_t operand[2] = {HP_BUF_METRIC, -1};
     hp_task t = {.op = HP_TASK_ALLREDUCE,
                  .flags = HP_FLAG_METRIC,
                  .layer = -1,
@@ -256,7 +256,7 @@ static int reduce_metric(hp_lower_ctx *c, int last_compute) {
                  .dtype = HP_F64};
     t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, 0, 0);
     t.count = HP_METRICS;
-    const int id = lower_task(c, t, &metric);
+    const int id = lower_task(c, t, operand);
     lower_dep(c, id, c->metric_writer);
     lower_dep(c, id, last_compute);
     return id;

@@ -35,7 +35,7 @@ static void add_content(hp_text out, const hp_role *r, const hp_task *t) {
     const hp_buffer *a = operand_of(r, t, 0), *b = operand_of(r, t, 1);
     const hp_queue *q = &r->queue[t->queue];
     const bool transfer = q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV, copy = t->op == HP_TASK_COPY;
-    if (!transfer && !copy && t->op != HP_TASK_ZERO && t->op != HP_TASK_ALLREDUCE) return;
+    if (!transfer && !copy && t->op != HP_TASK_ZERO && !hp_task_is_collective(t)) return;
     const bool gradient =
         is_kind(a, HP_BUF_GRADIENT) || (copy && is_kind(b, HP_BUF_GRADIENT)) || (transfer && q->channel & 1);
     if (gradient) hp_text_add(out, " gradient");
@@ -96,15 +96,28 @@ static void print_operands(FILE *f, const hp_graph *g, const hp_role *r, const h
     }
 }
 
+/* "own.ring": what carries a collective; with its root and what it does with the contributions where that is not a
+ * sum. */
+static const char *way_text(const hp_program *p, const hp_role *r, const hp_task *t, char *out, size_t n) {
+    const hp_call call = hp_task_call(p, t);
+    const hp_text l = {out, n};
+    snprintf(out, n, "%s", hp_backend_names[r->queue[t->queue].backend]);
+    if (t->algorithm != HP_ALGORITHM_LIBRARY) hp_text_add(l, ".%s", hp_algorithms[t->algorithm]->name);
+    if (hp_collective_rooted(hp_task_collective(t))) hp_text_add(l, ", root %d", call.root);
+    if (call.reduction != HP_REDUCE_SUM) hp_text_add(l, ", %s", hp_reduction_names[call.reduction]);
+    if (call.n) hp_text_add(l, ", parts of their own");
+    return out;
+}
+
 static void print_task(FILE *f, const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
-    char label[256], size[32];
+    char label[256], size[32], way[80];
     fprintf(f, "%6d  q%-2d %-44s", task, t->queue, hp_task_label(p, g, r, task, label, sizeof label));
     const bool coll = hp_task_infos[t->op].queue == HP_QUEUE_COLL;
     print_operands(f, g, r, t);
     if (hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE)
         fprintf(f, "  (%s%s%s)", hp_format_bytes((double)t->count * hp_dtype_bytes((hp_dtype)t->dtype), size),
-                coll ? ", " : "", coll ? hp_collectives[t->algorithm]->name : "");
+                coll ? ", " : "", coll ? way_text(p, r, t, way, sizeof way) : "");
     if (r->dep_first[task] < r->dep_first[task + 1]) fputs("  after", f);
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++) fprintf(f, " %d", r->dep[i]);
     fputc('\n', f);

@@ -1,6 +1,8 @@
 /* program.c - the tables of the task program's names. */
 #include "plan/program/program.h"
 
+_Static_assert(HP_TASK_BARRIER - HP_TASK_ALLREDUCE == HP_COLLECTIVE_BARRIER, "ops.def has them in one block");
+
 const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward", "backward",
                                                "optimizer", "transfer", "reduce"};
 
@@ -41,8 +43,30 @@ int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]) {
     return n;
 }
 
-hp_algorithm hp_task_algorithm(const hp_role *r, const hp_task *t) {
-    if (hp_task_infos[t->op].queue != HP_QUEUE_COLL || r->queue[t->queue].backend != HP_BACKEND_MPI)
+hp_call hp_task_call(const hp_program *p, const hp_task *t) {
+    return t->call ? p->call[t->call - 1] : (hp_call){.reduction = HP_REDUCE_SUM};
+}
+
+hp_collective_case hp_task_case(const hp_program *p, const hp_role *r, const hp_task *t) {
+    const hp_call call = hp_task_call(p, t);
+    const int32_t size = hp_group_size(p, r->queue[t->queue].peer);
+    return (hp_collective_case){.what = hp_task_collective(t),
+                                .size = size,
+                                .root = call.root,
+                                .per_node = call.per_node ? call.per_node : size};
+}
+
+hp_collective_data hp_task_data(const hp_program *p, const hp_task *t) {
+    const hp_call call = hp_task_call(p, t);
+    return (hp_collective_data){.count = t->count,
+                                .part = call.n ? p->part + call.first : NULL,
+                                .elem_bytes = hp_dtype_bytes((hp_dtype)t->dtype)};
+}
+
+hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_task *t) {
+    if (!hp_task_is_collective(t) || !hp_backend_steps(r->queue[t->queue].backend))
         return HP_ALGORITHM_LIBRARY;
-    return hp_allreduce_choose(t->count * hp_dtype_bytes((hp_dtype)t->dtype));
+    const hp_collective_case c = hp_task_case(p, r, t);
+    const hp_collective_data data = hp_task_data(p, t);
+    return hp_algorithm_choose(&c, data.count * data.elem_bytes, data.part == NULL);
 }

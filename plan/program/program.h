@@ -38,6 +38,11 @@ typedef enum hp_task_op {
     HP_TASK_OPS
 } hp_task_op;
 
+/* Opcodes of collectives follow each other (program.c asserts it). */
+static inline hp_task_op hp_task_of_collective(hp_collective c) {
+    return (hp_task_op)(HP_TASK_ALLREDUCE + c);
+}
+
 typedef struct hp_task_info {
     const char *name;
     hp_queue_kind queue;
@@ -61,8 +66,8 @@ enum {
 typedef struct hp_task {
     uint8_t op; /* hp_task_op */
     uint8_t flags;
-    uint8_t dtype;     /* of the data moved (send, recv, all-reduce) */
-    uint8_t algorithm; /* hp_algorithm of an all-reduce; else 0 */
+    uint8_t dtype;     /* of the data moved (send, recv, collectives) */
+    uint8_t algorithm; /* hp_algorithm of a collective; else 0 */
     int16_t queue;     /* index into role.queue; 0 = compute */
     int16_t chunk;     /* index into role.slot: which of the role's stages this belongs to */
     int32_t layer;     /* fwd, bwd, bwdw, pack; else -1 */
@@ -71,12 +76,14 @@ typedef struct hp_task {
     int32_t operand, n_operand; /* range of role.operand */
     /* fwd, load, copy, store of deployed programs: rows of the tensor that the task is about, of those in its
      * boxes; both 0: all */
-    int32_t row_lo, row_hi, spare2;
-    /* all-reduce, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this
+    int32_t row_lo, row_hi;
+    int32_t
+        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call */
+    /* collectives, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
     int64_t offset;
-    /* send, recv, all-reduce, sgd, zero: elements. bn with a `sums` operand: pixels that the statistics cover
+    /* send, recv, sgd, zero: elements; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
      * on all ranks together */
     int64_t count;
 } hp_task;
@@ -186,6 +193,16 @@ typedef struct hp_role {
     int64_t live_bytes;                    /* lower bound: most bytes alive at once */
 } hp_role;
 
+/* How a collective is called, beside its operation, type and count: the same for all members. */
+typedef struct hp_call {
+    int32_t reduction; /* hp_reduction */
+    int32_t root;      /* member */
+    int32_t
+        per_node; /* members on each node, which they fill one after the other; 0: all are on one, or where they are
+                        * does not matter */
+    int32_t first, n; /* range of program.part: elements of each member's part; n = 0: equal parts */
+} hp_call;
+
 typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
 
 typedef struct hp_program {
@@ -202,15 +219,29 @@ typedef struct hp_program {
     hp_role *role;
     hp_group *group; /* group 0 is the world */
     int32_t *member; /* roles */
+    int32_t n_call, n_part;
+    hp_call *call;
+    int64_t *part;
 } hp_program;
 
 static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
 
-/* The algorithm of a role's all-reduce: over messages by the rule of plan/collectives; NCCL has its own. LIBRARY
- * for all other tasks. */
-hp_algorithm hp_task_algorithm(const hp_role *r, const hp_task *t);
+/* Is the opcode a collective? Which? */
+static inline bool hp_task_is_collective(const hp_task *t) {
+    return hp_task_infos[t->op].queue == HP_QUEUE_COLL;
+}
+static inline hp_collective hp_task_collective(const hp_task *t) {
+    return (hp_collective)(t->op - HP_TASK_ALLREDUCE);
+}
+hp_call hp_task_call(const hp_program *p, const hp_task *t);
+/* What the steps of a collective task depend on, and where its parts lie. */
+hp_collective_case hp_task_case(const hp_program *p, const hp_role *r, const hp_task *t);
+hp_collective_data hp_task_data(const hp_program *p, const hp_task *t);
+/* The algorithm of a collective task that no one chose: LIBRARY where the back end has its own, and for all other
+ * tasks. */
+hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_task *t);
 
 /* --- groups --- */
 

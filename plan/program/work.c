@@ -361,7 +361,8 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
         break;
     case HP_TASK_SEND:
     case HP_TASK_RECV:
-    case HP_TASK_ALLREDUCE:
+#define COLLECTIVE(ID, ...) case HP_TASK_##ID:
+#include "plan/collectives/collectives.def"
         w.size = w.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
         break;
     default:

@@ -127,6 +127,7 @@ static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mod
                                 .dtype = (hp_dtype)plan->dtype,
                                 .batch = plan->batch,
                                 .device = plan->device,
+                                .machine = &plan->machine,
                                 .place = true};
     HP_TRY(hp_lower(arena, plan->graph, &plan->strategy, &o, out, err));
     return hp_program_check(*out, plan->graph, err);

@@ -1,34 +1,58 @@
-/* backend.h - which library carries which messages: the strategy's key `comm`.
+/* backend.h - what carries which messages, and how: the strategy's key `comm`.
  *
- * Its text is `auto`, one back end for everything (`nccl`), or one per kind of traffic, joined by a plus as a
- * comma separates keys: `halo:mpi+allreduce:nccl`. What a list leaves out is `auto`, which is the device's
- * own choice. */
+ * Its text is `auto`, one choice for everything (`nccl`), or one per kind of traffic, joined by a plus as a
+ * comma separates keys: `halo:shm+allreduce:own.ring`. A choice is a back end; of a collective it may name the
+ * algorithm of hplan's own steps after a dot. What a list leaves out is `auto`, which is the device's own choice. */
 #ifndef HP_BACKEND_H
 #define HP_BACKEND_H
 
 #include "plan/base/status.h"
+#include "plan/collectives/collective.h"
 #include "plan/device/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What may have a back end of its own. */
+/* What may have a back end of its own: three kinds that a network's layers and stages have, and every collective.
+ * Gradients, and the metrics that end a step, are all-reduces. */
 typedef enum hp_traffic {
-    HP_TRAFFIC_HALO,      /* messages between the parts of a stage */
-    HP_TRAFFIC_STAGE,     /* messages from stage to stage */
-    HP_TRAFFIC_ALLREDUCE, /* sums of gradients, and of the metrics that end a step */
-    HP_TRAFFIC_STATS,     /* sums of batch norm */
+    HP_TRAFFIC_HALO,  /* messages between the parts of a stage */
+    HP_TRAFFIC_STAGE, /* messages from stage to stage */
+    HP_TRAFFIC_STATS, /* all-reduces of batch norm's sums */
+#define COLLECTIVE(ID, ...) HP_TRAFFIC_##ID,
+#include "plan/collectives/collectives.def"
     HP_TRAFFICS
 } hp_traffic;
+extern const char *const hp_traffic_names[HP_TRAFFICS];
 
-enum { HP_COMM_AUTO = 0 }; /* a choice is this, or 1 + hp_backend */
+static inline bool hp_traffic_collective(hp_traffic t) {
+    return t >= HP_TRAFFIC_STATS;
+}
+
+/* Has a network's step any? The other collectives are those of programs by hand. */
+static inline bool hp_traffic_of_networks(hp_traffic t) {
+    return t <= HP_TRAFFIC_ALLREDUCE;
+}
+
+/* A choice is HP_COMM_AUTO, or made of a back end and an algorithm (LIBRARY: left open). */
+enum { HP_COMM_AUTO = 0, HP_COMM_ALGORITHM = 8, HP_COMM_TEXT = 400 /* bytes of the longest text */ };
+static inline int32_t hp_comm_choice(hp_backend backend, hp_algorithm algorithm) {
+    return (int32_t)(1u + (unsigned)backend) | ((int32_t)algorithm << HP_COMM_ALGORITHM);
+}
+/* The algorithm that a choice names; LIBRARY: none. */
+static inline hp_algorithm hp_comm_algorithm(int32_t choice) {
+    return (hp_algorithm)(choice >> HP_COMM_ALGORITHM);
+}
 
 hp_status hp_comm_parse(const char *value, int32_t choice[HP_TRAFFICS], hp_error *err);
+/* What all traffic of networks shares, all others have as well: then there is one way to write it. */
+void hp_comm_settle(int32_t choice[HP_TRAFFICS]);
 bool hp_comm_is_auto(const int32_t choice[HP_TRAFFICS]);
 void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n);
 
-/* The back end of a choice on a device (NULL: one with MPI for its own) that `clients` ranks share. */
-hp_backend hp_comm_backend(int32_t choice, const hp_device_info *device, int clients);
+/* The back end of a choice for that traffic, on a device (NULL: one that has all, of its own none) that `clients` ranks
+ * share. Messages by `own` are MPI's. */
+hp_backend hp_comm_backend(int32_t choice, hp_traffic traffic, const hp_device_info *device, int clients);
 
 #endif

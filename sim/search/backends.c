@@ -1,31 +1,88 @@
-/* backends.c - one kind of traffic after the other, each kept with the back end that gives the shorter step.
- */
+/* backends.c - one kind of traffic after the other, each kept with the choice that gives the shorter step, and then the
+ * size of the gradients' buckets. */
 #include "sim/search/search.h"
 
-/* Less than the simulator can tell: `auto` then stays. */
-static const double GAIN = 0.005;
+/* Less than the simulator can tell: what stood before then stays. */
+static const double GAIN = 0.01;
+/* Of the work's time that is measured: a choice may not win by what nobody has measured. */
+static const double UNMEASURED = 0.01;
 
-static bool is_open(const hp_eval_setup *o, const hp_strategy *s) {
+typedef struct refiner {
+    hp_eval *eval;
+    hp_arena *arena;
+    hp_eval_depth depth;
+    hp_evaluation *best;
+} refiner;
+
+static hp_status consider(const refiner *r, const hp_strategy *s, hp_error *err) {
+    hp_evaluation v;
+    const hp_candidate *old = &r->best->figures;
+    HP_TRY(hp_evaluate(r->eval, r->arena, s, r->depth, &v, err));
+    if (v.reject.code || v.figures.step_s >= (1 - GAIN) * old->step_s) return HP_OK;
+    if (v.figures.measured_share >= old->measured_share - UNMEASURED) *r->best = v;
+    return HP_OK;
+}
+
+/* --- back ends and algorithms --- */
+
+static bool is_open(const hp_strategy *s) {
     for (int t = 0; t < HP_TRAFFICS; t++)
         if (s->comm[t] != HP_COMM_AUTO) return false;
-    return o->device && hp_device_on_gpu(o->device) && !o->machine->device.is_cpu && s->clients == 1 &&
-           hp_strategy_ranks(s) > 1;
+    return s->clients == 1 && hp_strategy_ranks(s) > 1;
+}
+
+static hp_status consider_choice(const refiner *r, int traffic, hp_backend b, hp_algorithm a, hp_error *err) {
+    hp_strategy other = r->best->strategy;
+    other.comm[traffic] = hp_comm_choice(b, a);
+    hp_comm_settle(other.comm);
+    return consider(r, &other, err);
+}
+
+/* On processors collectives were measured algorithm by algorithm; of GPUs a library's choice, or the rule's, is all that
+ * can be told apart. */
+static hp_status consider_backend(const refiner *r, int traffic, hp_backend b, hp_error *err) {
+    const hp_eval_setup *o = hp_eval_get(r->eval);
+    const hp_backend own = hp_comm_backend(HP_COMM_AUTO, (hp_traffic)traffic, o->device, 1);
+    const bool collective = hp_traffic_collective((hp_traffic)traffic);
+    if (b == HP_BACKEND_OWN && !collective) return HP_OK; /* MPI's messages by another name */
+    if (b != own) HP_TRY(consider_choice(r, traffic, b, HP_ALGORITHM_LIBRARY, err));
+    if (!collective || !hp_backend_steps((int32_t)b) || !o->machine->device.is_cpu) return HP_OK;
+    for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS; a++)
+        if (hp_algorithms[a]->does & 1u << HP_COLLECTIVE_ALLREDUCE)
+            HP_TRY(consider_choice(r, traffic, b, (hp_algorithm)a, err));
+    return HP_OK;
+}
+
+static hp_status choose_backends(const refiner *r, hp_error *err) {
+    const hp_eval_setup *o = hp_eval_get(r->eval);
+    if (!o->device || !is_open(&r->best->strategy)) return HP_OK;
+    for (int t = 0; t < HP_TRAFFICS; t++)
+        for (int b = 0; b < HP_BACKENDS && hp_traffic_of_networks((hp_traffic)t); b++)
+            if (hp_device_has_backend(o->device, (hp_backend)b))
+                HP_TRY(consider_backend(r, t, (hp_backend)b, err));
+    return HP_OK;
+}
+
+/* --- buckets --- */
+
+/* From many small sums, which begin early, to one. */
+static hp_status choose_buckets(const refiner *r, hp_error *err) {
+    static const int64_t SIZES[] = {1000000, 5000000, 100000000};
+    const hp_eval_setup *o = hp_eval_get(r->eval);
+    const int64_t usual = hp_strategy_default().fuse_bytes;
+    const hp_strategy *s = &r->best->strategy;
+    if (o->mode != HP_MODE_TRAIN || s->fuse_bytes != usual || hp_strategy_ranks(s) < 2) return HP_OK;
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
+        hp_strategy other = r->best->strategy;
+        other.fuse_bytes = SIZES[i];
+        HP_TRY(consider(r, &other, err));
+    }
+    return HP_OK;
 }
 
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
-    const hp_eval_setup *o = hp_eval_get(eval);
-    if (!is_open(o, &e->strategy)) return HP_OK;
-    const hp_backend own = hp_comm_backend(HP_COMM_AUTO, o->device, 1);
-    for (int t = 0; t < HP_TRAFFICS; t++) {
-        for (int32_t b = 0; b < (int32_t)HP_BACKENDS; b++) {
-            hp_strategy other = e->strategy;
-            hp_evaluation v;
-            if (b == (int32_t)own || !hp_device_has_backend(o->device, (hp_backend)b)) continue;
-            other.comm[t] = 1 + b;
-            HP_TRY(hp_evaluate(eval, arena, &other, depth, &v, err));
-            if (!v.reject.code && v.figures.step_s < (1 - GAIN) * e->figures.step_s) *e = v;
-        }
-    }
-    return HP_OK;
+    const refiner r = {eval, arena, depth, e};
+    HP_TRY(choose_backends(&r, err));
+    return choose_buckets(&r, err);
 }

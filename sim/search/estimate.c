@@ -58,8 +58,10 @@ static int mirrored_runs(const view *v, mirrored_run run[MOST_RUNS]) {
 
 /* Who carries it. */
 static hp_wire wire(const view *v, hp_traffic traffic) {
-    const hp_backend b = hp_comm_backend(v->s->comm[traffic], v->o->device, v->s->clients);
-    return hp_wire_of(v->o->machine, (int32_t)hp_device_kind_of(v->o->device), (int32_t)b);
+    const hp_backend b = hp_comm_backend(v->s->comm[traffic], traffic, v->o->device, v->s->clients);
+    const int32_t kind = (int32_t)hp_device_kind_of(v->o->device);
+    return hp_traffic_collective(traffic) ? hp_wire_of_collective(v->o->machine, kind, (int32_t)b)
+                                          : hp_wire_of(v->o->machine, kind, (int32_t)b);
 }
 
 /* Between nodes the devices of a node send at the same time, through its NICs. */
@@ -97,11 +99,15 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
 
 /* `here`: room for its ranks on a node. */
 static double allreduce_s(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
-    const hp_allreduce_case c = {.by = wire(v, traffic),
-                                 .algorithm = hp_allreduce_choose((int64_t)bytes),
-                                 .ranks = ranks,
-                                 .per_node = here < ranks ? here : ranks};
-    return hp_costs_allreduce(v->o->costs, &c, (int64_t)bytes).seconds;
+    const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = ranks};
+    const hp_algorithm named = hp_comm_algorithm(v->s->comm[traffic]);
+    const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
+    const hp_collective_call c = {.by = wire(v, traffic),
+                                  .algorithm = can ? named : hp_algorithm_choose(&what, (int64_t)bytes, true),
+                                  .what = HP_COLLECTIVE_ALLREDUCE,
+                                  .ranks = ranks,
+                                  .per_node = here < ranks ? here : ranks};
+    return hp_costs_collective(v->o->costs, &c, (int64_t)bytes).seconds;
 }
 
 /* Exchanges are shared by `halo` layers, and their messages go one after the other. */

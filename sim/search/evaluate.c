@@ -7,7 +7,7 @@
 #include "sim/search/figures.h"
 #include "sim/search/memory_eager.h"
 #include "costmodels/speed.h"
-#include "sim/placement.h"
+#include "plan/lower/placement.h"
 #include "plan/lower/lower.h"
 
 #include <math.h>
@@ -195,6 +195,7 @@ static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool p
                           .dtype = e->setup.dtype,
                           .batch = e->setup.batch,
                           .device = e->setup.device,
+                          .machine = e->setup.machine,
                           .place = placed};
     if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
     return hp_lower(arena, e->setup.graph, s, &o, p, err);

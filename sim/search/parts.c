@@ -158,9 +158,12 @@ static void add_memory(const filler *f, int layer) {
 
 /* --- what a part waits for --- */
 
-static hp_wire own_wire(const filler *f) {
-    const hp_backend own = hp_comm_backend(HP_COMM_AUTO, f->p->device, 1);
-    return hp_wire_of(hp_costs_machine(f->p->cache), (int32_t)hp_device_kind_of(f->p->device), (int32_t)own);
+static hp_wire own_wire(const filler *f, hp_traffic traffic) {
+    const hp_machine *m = hp_costs_machine(f->p->cache);
+    const hp_backend own = hp_comm_backend(HP_COMM_AUTO, traffic, f->p->device, 1);
+    const int32_t kind = (int32_t)hp_device_kind_of(f->p->device);
+    return hp_traffic_collective(traffic) ? hp_wire_of_collective(m, kind, (int32_t)own)
+                                          : hp_wire_of(m, kind, (int32_t)own);
 }
 
 /* At most; more ranks than devices share them. */
@@ -176,11 +179,13 @@ static void add_norm_wait(const filler *f, int layer) {
     const hp_box out = own(f, f->p->g->layer[layer].out);
     if (f->p->mode != HP_MODE_TRAIN || f->p->g->layer[layer].op != HP_BN || parts == 1) return;
     const double bytes = 2.0 * hp_dtype_bytes(HP_F64) * hp_box_len(&out, HP_AXIS_C);
-    const hp_allreduce_case c = {.by = own_wire(f),
-                                 .algorithm = hp_allreduce_choose((int64_t)bytes),
-                                 .ranks = parts,
-                                 .per_node = parts_on_a_node(f, parts)};
-    const hp_cost cost = hp_costs_allreduce(f->p->cache, &c, (int64_t)bytes);
+    const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = parts, .per_node = parts};
+    const hp_collective_call c = {.by = own_wire(f, HP_TRAFFIC_STATS),
+                                  .algorithm = hp_algorithm_choose(&what, (int64_t)bytes, true),
+                                  .what = HP_COLLECTIVE_ALLREDUCE,
+                                  .ranks = parts,
+                                  .per_node = parts_on_a_node(f, parts)};
+    const hp_cost cost = hp_costs_collective(f->p->cache, &c, (int64_t)bytes);
     f->s->norm_waits[unit] += 2 * cost.seconds;
 }
 
@@ -199,7 +204,8 @@ static void add_gather_wait(const filler *f, int layer) {
                  near = (double)(here - 1) * (double)hp_box_elems(&has), far = missing - near;
     if ((here < parts ? far : missing) <= 0) return;
     const double bytes = (here < parts ? far : missing) * element_bytes(f, l->in[0]);
-    const hp_cost cost = hp_costs_p2p(f->p->cache, own_wire(f), here == parts, (int64_t)bytes);
+    const hp_cost cost =
+        hp_costs_p2p(f->p->cache, own_wire(f, HP_TRAFFIC_HALO), here == parts, (int64_t)bytes);
     const int ways = here < parts && m->nics_per_node > 1 ? m->nics_per_node : 1;
     f->s->gather_waits[l->unit] += cost.seconds / ways;
 }

@@ -83,10 +83,10 @@ hp_status hp_search(hp_arena *arena, const hp_eval_setup *setup, const hp_space 
 hp_status hp_search_any_strips(hp_arena *arena, hp_eval *e, const hp_space *space, hp_evaluation *found,
                                int64_t *searched, hp_error *err);
 
-/* Where `comm` is all `auto` and the device has several back ends (backends.c): the kinds of traffic that
- * another than the device's own carries faster get it. What counts is the simulated step, not a message
- * alone: one that is hidden by computing gains nothing (MCR-DL, Anthony et al. 2023, chooses by message
- * size). `e` was evaluated to this depth, and is again. hp_search does this to what it returns. */
+/* Where `comm` is all `auto` (backends.c): the kinds of traffic that another back end or algorithm than the device's own
+ * carries faster get it; and where `fuse` has its default, buckets of another size if they are faster. What counts is
+ * the simulated step, not a message alone: one that is hidden by computing gains nothing (MCR-DL, Anthony et al. 2023,
+ * chooses by message size). `e` was evaluated to this depth, and is again. hp_search does this to what it returns. */
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err);
 

@@ -13,7 +13,7 @@ grep -q 'E-MEM: a rank needs' out || complain "plain data parallelism has no rea
 echo '{"name":"odd","nodes":4,"devices_per_node":3,"device":"NVIDIA L40S"}' >odd.json
 for gpus in 1 3 7 12; do
   expect 0 simulate --net densenet121 --image 256 --machine odd.json --gpus "$gpus" --out odd.db
-  grep -Eq "^[~ ][ 0-9]+ dp=$gpus |^  - dp=$gpus " out || complain "no row for dp=$gpus: $(cat out)"
+  grep -Eq "^[~ ][ 0-9]+ dp=$gpus[, ]|^  - dp=$gpus " out || complain "no row for dp=$gpus: $(cat out)"
   grep -q 'none of those ruled out is faster than number 1' out || complain "unsure of $gpus: $(cat out)"
 done
 grep -q '^  - ' out || complain "12 devices: no family without a candidate: $(cat out)"

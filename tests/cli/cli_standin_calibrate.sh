@@ -20,7 +20,8 @@ grep -q "hplan calibrate --device cuda" err || complain "$(cat err)"
 # messages by back end, between two GPUs; within one by MPI alone
 HPLAN_STANDIN_GPUS=2 expect 0 calibrate --device cuda --comm -e 4Ki -f 16 -n 2 -w 0
 table=$XDG_CACHE_HOME/hplan/local-cuda.cost
-for row in "p2p nvlink mpi" "p2p nvlink nccl" "allreduce nvlink r2 n2 mpi" "allreduce nvlink r2 n2 nccl"; do
+for row in "p2p nvlink mpi" "p2p nvlink nccl" "collective nvlink allreduce mpi r2 n2" \
+  "collective nvlink allreduce nccl r2 n2" "collective nvlink allgather nccl r2 n2"; do
   grep -q "^$row | measured" "$table" || complain "no row '$row'"
 done
 grep -q "^status cluster$" "$table" || complain "status: $(head -5 "$table")"

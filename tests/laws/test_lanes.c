@@ -279,9 +279,12 @@ static void devices_have_their_back_ends(void **state) {
     assert_false(hp_device_allows(&hp_devices[HP_DEVICE_CPU], &s, false, &why));
     assert_int_equal(why.code, HP_REJECT_COMM);
     assert_string_equal(why.fix, "comm=auto");
-    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, &hp_devices[HP_DEVICE_CPU], 1), HP_BACKEND_MPI);
-    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, &hp_devices[HP_DEVICE_CUDA], 1), HP_BACKEND_NCCL);
-    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, &hp_devices[HP_DEVICE_CUDA], 2), HP_BACKEND_MPI);
+    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, HP_TRAFFIC_ALLREDUCE, &hp_devices[HP_DEVICE_CPU], 1),
+                     HP_BACKEND_OWN);
+    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, HP_TRAFFIC_HALO, &hp_devices[HP_DEVICE_CUDA], 1),
+                     HP_BACKEND_NCCL);
+    assert_int_equal(hp_comm_backend(HP_COMM_AUTO, HP_TRAFFIC_HALO, &hp_devices[HP_DEVICE_CUDA], 2),
+                     HP_BACKEND_MPI);
 }
 
 static void ranks_that_share_a_device_have_no_nccl(void **state) {

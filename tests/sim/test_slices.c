@@ -151,10 +151,15 @@ static void who_waits_comes_back_after_a_slice(void **state) {
 
 enum { STEP_NS = 100 }; /* of every all-reduce */
 
+static int steps_of(const hp_program *p, const hp_task *t) {
+    const hp_collective_case c = hp_task_case(p, &p->role[0], t);
+    return hp_algorithms[t->algorithm]->steps(&c);
+}
+
 /* Replicas of different speed. */
 static double uneven_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     const hp_task *t = &p->role[rank % p->n_role].task[task];
-    if (t->queue != 0) return 1e-9 * STEP_NS * hp_collectives[t->algorithm]->steps(p->dp);
+    if (t->queue != 0) return 1e-9 * STEP_NS * steps_of(p, t);
     return (1 + 0.37 * rank) * random_seconds(self, p, g, 0, task);
 }
 
@@ -183,7 +188,7 @@ static int check_reductions(const hp_program *p, const hp_sim_result *r, int que
         if (role->task[t].queue != queue) continue;
         for (int k = 0; k < p->dp; k++)
             if (span_of(r, k, t)->t0_ns > t_ns) t_ns = span_of(r, k, t)->t0_ns;
-        const int steps = hp_collectives[role->task[t].algorithm]->steps(p->dp);
+        const int steps = steps_of(p, &role->task[t]);
         assert_true(steps <= 8); /* all of them are simulated */
         for (int i = 0; i < steps; i++) {
             int64_t last_ns = t_ns;

@@ -4,6 +4,7 @@
 #include "tests/standin/nccl.h"
 #include "tests/standin/mesh.h"
 #include "tests/standin/runtime.h"
+#include "tests/standin/sums.h"
 
 #include <algorithm>
 #include <string.h>
@@ -29,14 +30,15 @@ struct communicator {
 
 using shared = std::shared_ptr<communicator>;
 
-enum class act { SEND, RECV, SUM };
+enum class act { SEND, RECV, SUM, SUM_AT, SUM_PARTS, GIVE, GATHER };
 
 struct operation {
     act what;
     unsigned char *from, *to;
-    size_t count;
+    size_t count; /* of one message */
     ncclDataType_t type;
-    int peer;
+    int peer; /* or root */
+    ncclRedOp_t op;
 };
 
 struct launch { /* a group's operations of one communicator */
@@ -245,31 +247,57 @@ static size_t bytes_of(ncclDataType_t type) {
     return BYTES[type];
 }
 
-template <typename T>
-static void sum(const operation &o, const mesh &m, const std::vector<unsigned char> &theirs) {
-    T *to = (T *)o.to;
-    for (size_t i = 0; i < o.count; i++) {
-        T all = 0;
-        for (int r = 0; r < m.size; r++)
-            all += r == m.rank
-                       ? ((const T *)o.from)[i]
-                       : ((const T *)(const void *)(theirs.data() + (size_t)r * o.count * sizeof(T)))[i];
-        to[i] = all;
-    }
+/* Does rank `r` add up others' contributions? */
+static bool adds(const operation &o, int r) {
+    return o.what == act::SUM || o.what == act::SUM_PARTS || (o.what == act::SUM_AT && r == o.peer);
 }
 
-/* What an operation sends to whom; an all-reduce, all to all. */
+/* What a collective sends to and gets from another member. */
+static void address_member(const operation &o, const mesh &m, int r, std::vector<unsigned char> &theirs,
+                           mesh_traffic &t) {
+    const size_t bytes = o.count * bytes_of(o.type), skip = o.what == act::SUM_PARTS ? (size_t)r * bytes : 0;
+    const bool gives = o.what == act::GATHER || (o.what == act::GIVE && m.rank == o.peer) || adds(o, r);
+    if (gives) t.send[(size_t)r].push_back({o.from + skip, bytes});
+    if (adds(o, m.rank)) t.recv[(size_t)r].push_back({theirs.data() + (size_t)r * bytes, bytes});
+    if (o.what == act::GATHER) t.recv[(size_t)r].push_back({o.to + (size_t)r * bytes, bytes});
+    if (o.what == act::GIVE && r == o.peer) t.recv[(size_t)r].push_back({o.to, bytes});
+}
+
 static void address(const operation &o, const mesh &m, std::vector<unsigned char> &theirs, mesh_traffic &t) {
     const size_t bytes = o.count * bytes_of(o.type);
+    const bool message = o.what == act::SEND || o.what == act::RECV;
+    if (message && o.peer == m.rank) return; /* copy_own */
     if (o.what == act::SEND) t.send[(size_t)o.peer].push_back({o.from, bytes});
     if (o.what == act::RECV) t.recv[(size_t)o.peer].push_back({o.to, bytes});
-    if (o.what != act::SUM) return;
-    theirs.resize(bytes * (size_t)m.size);
-    for (int r = 0; r < m.size; r++) {
-        if (r == m.rank) continue;
-        t.send[(size_t)r].push_back({o.from, bytes});
-        t.recv[(size_t)r].push_back({theirs.data() + (size_t)r * bytes, bytes});
+    if (message) return;
+    if (adds(o, m.rank)) theirs.resize(bytes * (size_t)m.size);
+    for (int r = 0; r < m.size; r++)
+        if (r != m.rank) address_member(o, m, r, theirs, t);
+}
+
+/* A member's messages to itself, in order. */
+static bool copy_own(const launch &l) {
+    std::vector<const operation *> sent, got;
+    for (const operation &o : l.op) {
+        if (o.peer != l.comm->net.rank) continue;
+        if (o.what == act::SEND) sent.push_back(&o);
+        if (o.what == act::RECV) got.push_back(&o);
     }
+    if (sent.size() != got.size()) return false;
+    for (size_t i = 0; i < sent.size(); i++) {
+        if (sent[i]->count != got[i]->count || sent[i]->type != got[i]->type) return false;
+        memmove(got[i]->to, sent[i]->from, sent[i]->count * bytes_of(sent[i]->type));
+    }
+    return true;
+}
+
+static void finish(const operation &o, const mesh &m, const std::vector<unsigned char> &theirs) {
+    const size_t bytes = o.count * bytes_of(o.type), mine = (size_t)m.rank * bytes;
+    if (adds(o, m.rank))
+        standin_add_up({o.type, o.op, o.count, m.size, m.rank}, o.to,
+                       o.from + (o.what == act::SUM_PARTS ? mine : 0), theirs.data());
+    if (o.what == act::GATHER) memmove(o.to + mine, o.from, bytes);
+    if (o.what == act::GIVE && m.rank == o.peer) memmove(o.to, o.from, bytes);
 }
 
 static mesh_end move(const launch &l, int *who) {
@@ -277,12 +305,8 @@ static mesh_end move(const launch &l, int *who) {
     mesh_traffic t(m.size);
     std::vector<std::vector<unsigned char>> theirs(l.op.size());
     for (size_t i = 0; i < l.op.size(); i++) address(l.op[i], m, theirs[i], t);
-    const mesh_end end = mesh_move(m, t, who);
-    for (size_t i = 0; i < l.op.size() && end == mesh_end::WHOLE; i++) {
-        if (l.op[i].what != act::SUM) continue;
-        if (l.op[i].type == ncclFloat32) sum<float>(l.op[i], m, theirs[i]);
-        if (l.op[i].type == ncclFloat64) sum<double>(l.op[i], m, theirs[i]);
-    }
+    const mesh_end end = copy_own(l) ? mesh_move(m, t, who) : mesh_end::MISMATCH;
+    for (size_t i = 0; i < l.op.size() && end == mesh_end::WHOLE; i++) finish(l.op[i], m, theirs[i]);
     return end;
 }
 
@@ -351,10 +375,11 @@ static bool whole(const void *data, size_t count, ncclDataType_t type) {
     return count == 0 || (standin_is_device(data) && standin_in_memory(data, count * bytes_of(type)));
 }
 
-/* Operations outside of groups are groups of one. */
-static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o) {
-    if (!comm || o.peer < 0 || o.peer >= comm->of->net.size || !whole(o.from, o.count, o.type) ||
-        !whole(o.to, o.count, o.type))
+/* Operations outside of groups are groups of one. `reads`, `writes`: how many messages' worth of memory; 0: it is not
+ * touched. */
+static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o, size_t reads, size_t writes) {
+    if (!comm || o.peer < 0 || o.peer >= comm->of->net.size || !whole(o.from, o.count * reads, o.type) ||
+        !whole(o.to, o.count * writes, o.type))
         return ncclInvalidArgument;
     ncclGroupStart();
     launch &l = launch_of(comm->of, stream);
@@ -365,25 +390,76 @@ static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o) {
     return ncclGroupEnd();
 }
 
+static size_t size_of(ncclComm_t comm) {
+    return comm ? (size_t)comm->of->net.size : 0;
+}
+
+static bool is_rank(ncclComm_t comm, int rank) {
+    return comm && comm->of->net.rank == rank;
+}
+
+static bool known(ncclRedOp_t op) {
+    return op == ncclSum || op == ncclMin || op == ncclMax || op == ncclAvg;
+}
+
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank) {
+    if (!comm) return ncclInvalidArgument;
+    *rank = comm->of->net.rank;
+    return ncclSuccess;
+}
+
 ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
     if (standin_fails(__func__)) return ncclSystemError;
     unsigned char *at = (unsigned char *)data;
-    return add(comm, stream, {act::SEND, at, at, count, type, peer});
+    return add(comm, stream, {act::SEND, at, at, count, type, peer, ncclSum}, 1, 1);
 }
 
 ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
     if (standin_fails(__func__)) return ncclSystemError;
     unsigned char *at = (unsigned char *)data;
-    return add(comm, stream, {act::RECV, at, at, count, type, peer});
+    return add(comm, stream, {act::RECV, at, at, count, type, peer, ncclSum}, 1, 1);
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {
     if (standin_fails(__func__)) return ncclSystemError;
-    if (op != ncclSum || (type != ncclFloat32 && type != ncclFloat64)) return ncclInvalidArgument;
-    return add(comm, stream, {act::SUM, (unsigned char *)from, (unsigned char *)to, count, type, 0});
+    if (!known(op)) return ncclInvalidArgument;
+    return add(comm, stream, {act::SUM, (unsigned char *)from, (unsigned char *)to, count, type, 0, op}, 1,
+               1);
+}
+
+ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                        int root, ncclComm_t comm, cudaStream_t stream) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    if (!known(op)) return ncclInvalidArgument;
+    return add(comm, stream, {act::SUM_AT, (unsigned char *)from, (unsigned char *)to, count, type, root, op},
+               1, is_rank(comm, root));
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    if (!known(op)) return ncclInvalidArgument;
+    return add(comm, stream, {act::SUM_PARTS, (unsigned char *)from, (unsigned char *)to, count, type, 0, op},
+               size_of(comm), 1);
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    return add(comm, stream,
+               {act::GATHER, (unsigned char *)from, (unsigned char *)to, count, type, 0, ncclSum}, 1,
+               size_of(comm));
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+    if (standin_fails(__func__)) return ncclSystemError;
+    return add(comm, stream,
+               {act::GIVE, (unsigned char *)from, (unsigned char *)to, count, type, root, ncclSum},
+               is_rank(comm, root), 1);
 }
 
 /* --- errors --- */

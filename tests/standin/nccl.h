@@ -31,7 +31,7 @@ typedef enum ncclResult_t {
     ncclInProgress = 7
 } ncclResult_t;
 
-typedef enum ncclRedOp_t { ncclSum = 0 } ncclRedOp_t;
+typedef enum ncclRedOp_t { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclAvg = 4 } ncclRedOp_t;
 
 typedef enum ncclDataType_t {
     ncclInt8 = 0,
@@ -73,8 +73,18 @@ ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int p
                       cudaStream_t stream);
 ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream);
-/* Of float32 and float64. */
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank);
+/* Of the types that hplan has; sums, averages, smallest and largest. */
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                        int root, ncclComm_t comm, cudaStream_t stream);
+/* count: of what a member gets, or gives. */
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream);
 
 #ifdef __cplusplus

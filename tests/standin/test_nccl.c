@@ -101,7 +101,7 @@ static hp_status give_sum(player *me, hp_error *err) {
     const int group = group_roll(&me->dice, 0, me->p->n_group - 1), number = group_roll(&me->dice, 0, 1000);
     const int role = me->comm->rank % me->p->n_role, replica = me->comm->rank / me->p->n_role;
     const int size = hp_group_size(me->p, group);
-    hp_comm_op op = operation(me, HP_COMM_ALLREDUCE);
+    hp_comm_op op = operation(me, HP_COMM_COLLECTIVE);
     double sum = 0;
     op.group = group;
     for (int k = 0; k < size; k++) sum += value(hp_group_rank(me->p, group, replica, k), number);
@@ -192,6 +192,7 @@ static int ranks_main(double limit_s) {
     hp_memory memory;
     hp_error err;
     if (hp_comm_mpi_open(&inner, &err) != HP_OK) return 1;
+    inner = hp_comm_own(inner);
     if (hp_memory_open(&hp_memory_cuda, NULL, &memory, &err) != HP_OK ||
         hp_comm_nccl(inner, &memory, &comm, &err) != HP_OK) {
         fprintf(stderr, "%s\n", err.text);

@@ -12,7 +12,7 @@ static hp_comm *staged(hp_comm *inner, const hp_memory *memory) {
 }
 
 static hp_strategy by_way_of_the_host(hp_strategy s) {
-    for (int t = 0; t < HP_TRAFFICS; t++) s.comm[t] = 1 + HP_BACKEND_MPI;
+    for (int t = 0; t < HP_TRAFFICS; t++) s.comm[t] = hp_comm_choice(HP_BACKEND_OWN, HP_ALGORITHM_LIBRARY);
     return s;
 }
 

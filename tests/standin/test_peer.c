@@ -118,7 +118,8 @@ static void too_early(void) {
 static void touches(void) {
     const volatile unsigned char *at = opened();
     say("", 1);
-    _exit(at[0] ? 0 : 0);
+    (void)at[0]; /* reads it */
+    _exit(0);
 }
 
 static void offers(void) {
@@ -196,6 +197,7 @@ static int ranks_main(const route_law *route) {
     hp_error err;
     setenv("HPLAN_STANDIN_FAIL", route->fails, 1);
     if (hp_comm_mpi_open(&mpi, &err) != HP_OK) return 1;
+    mpi = hp_comm_own(mpi);
     comm_room room = comm_room_new(&hp_memory_cuda);
     hp_status s = meet(hp_comm_staged(mpi, &room.memory), &room, &comm, &err);
     if (s == HP_OK) s = play_route(comm, &room, route, &err);

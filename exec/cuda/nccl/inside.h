@@ -44,6 +44,10 @@ hp_status hp_nccl_refused(const hp_nccl *c, ncclResult_t code, ncclComm_t comm, 
 hp_status hp_nccl_settled(const hp_nccl *c, ncclComm_t comm, ncclResult_t code, const char *call,
                           hp_error *err);
 
+/* A collective among `n` members of which this is `me`, on `stream`; between ncclGroupStart and ncclGroupEnd. */
+ncclResult_t hp_nccl_collective(const hp_comm_op *op, ncclDataType_t type, int n, int me, ncclComm_t comm,
+                                cudaStream_t stream);
+
 /* The communicator of all ranks; those of the program's groups, in hp_comm_ops.join; their end. Collective:
  * over all ranks. */
 hp_status hp_nccl_open(hp_nccl *c, hp_error *err);

@@ -9,8 +9,8 @@
 /* --- operations --- */
 
 static ncclDataType_t type_of(int32_t dtype) {
-    static const ncclDataType_t TYPES[] = {ncclFloat32, ncclFloat64,  ncclInt32,
-                                           ncclUint8,   ncclBfloat16, ncclFloat16}; /* as hp_dtype */
+    static const ncclDataType_t TYPES[] = {ncclFloat32,  ncclFloat64, ncclInt32, ncclUint8,
+                                           ncclBfloat16, ncclFloat16, ncclInt8}; /* as hp_dtype */
     return TYPES[dtype];
 }
 
@@ -31,11 +31,11 @@ static int free_handle(hp_nccl *c) {
 }
 
 static ncclComm_t comm_of(const hp_nccl *c, const hp_comm_op *op) {
-    return op->kind == HP_COMM_ALLREDUCE ? c->group[op->group] : c->world;
+    return op->kind == HP_COMM_COLLECTIVE ? c->group[op->group] : c->world;
 }
 
 static cudaStream_t stream_of(const hp_nccl *c, const hp_comm_op *op) {
-    return op->kind == HP_COMM_ALLREDUCE ? c->cuda->sums : c->cuda->messages;
+    return op->kind == HP_COMM_COLLECTIVE ? c->cuda->sums : c->cuda->messages;
 }
 
 /* Keeps what start was given until the group is whole. */
@@ -74,15 +74,22 @@ static ncclResult_t give(hp_nccl *c, const hp_comm_op *op) {
     const size_t n = (size_t)op->count;
     if (op->kind == HP_COMM_SEND) return ncclSend(op->data, n, type, op->peer, comm_of(c, op), s);
     if (op->kind == HP_COMM_RECV) return ncclRecv(op->data, n, type, op->peer, comm_of(c, op), s);
-    return ncclAllReduce(op->data, op->data, n, type, ncclSum, comm_of(c, op), s);
+    int me = 0;
+    const ncclResult_t code = ncclCommUserRank(comm_of(c, op), &me);
+    if (code != ncclSuccess) return code;
+    hp_comm_op what = *op;
+    if (what.what == HP_COLLECTIVE_BARRIER) what.data = c->greeting; /* nobody reads it */
+    return hp_nccl_collective(&what, type, hp_group_size(c->program, op->group), me, comm_of(c, op), s);
 }
 
 static void count_sent(hp_nccl *c, const hp_comm_op *op) {
     const int64_t bytes = op->count * hp_dtype_bytes((hp_dtype)op->dtype);
-    if (op->kind == HP_COMM_SEND) c->own_bytes += bytes;
-    if (op->kind != HP_COMM_ALLREDUCE) return;
-    const int64_t n = hp_group_size(c->program, op->group);
-    c->own_bytes += 2 * (n - 1) * bytes / n; /* a ring's; NCCL may choose another */
+    double share = op->kind == HP_COMM_SEND ? 1 : 0;
+    if (op->kind == HP_COMM_COLLECTIVE) /* what it sends if it is ideal: NCCL does not say */
+        share = hp_collective_volume((hp_collective)op->what, hp_group_size(c->program, op->group));
+    const int64_t sent = (int64_t)(share * (double)bytes);
+    c->own_bytes += sent;
+    if (op->sent) *op->sent += sent;
 }
 
 /* Each of its communicators answers for itself, and takes no other call before it has. */

@@ -72,6 +72,7 @@ static int ranks_main(void) {
     hp_comm *comm;
     hp_error err;
     if (hp_comm_mpi_open(&comm, &err) != HP_OK) return 1;
+    comm = hp_comm_own(comm);
     for (uint64_t seed = 1; seed <= 12; seed++)
         if (host_law(comm, seed * 100 + (uint64_t)comm->size, &err) != HP_OK) {
             fprintf(stderr, "%s\n", err.text);

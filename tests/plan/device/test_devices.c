@@ -58,7 +58,9 @@ static void every_device_has_its_own_back_end_and_mpi(void **state) {
         assert_true(hp_device_has_backend(d, d->own_backend));
         assert_true(hp_device_has_backend(d, HP_BACKEND_MPI));
         for (int clients = 1; clients <= 2; clients++)
-            assert_true(hp_device_has_backend(d, hp_comm_backend(HP_COMM_AUTO, d, clients)));
+            for (int t = 0; t < HP_TRAFFICS; t++)
+                assert_true(
+                    hp_device_has_backend(d, hp_comm_backend(HP_COMM_AUTO, (hp_traffic)t, d, clients)));
         assert_true(hp_device_of_machine(d->machine) != NULL);
         assert_int_equal(hp_device_of_machine(d->machine)->place, d->place);
     }

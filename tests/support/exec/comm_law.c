@@ -1,7 +1,22 @@
 /* comm_law.c - the contract of comm.h over random programs of many groups. */
 #include "tests/support/exec/comm_law.h"
 
-enum { MAX_QUEUES = 512, MAX_OPS = 24, TAGS = 3, MESSAGES = 100 /* names of groups are below */ };
+#include "plan/base/clock.h"
+#include "plan/base/hash.h"
+#include "tests/support/exec/collective_case.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MAX_QUEUES = 512,
+    MAX_OPS = 24,
+    SUMS = 8, /* of a group, at most */
+    TAGS = 3,
+    MESSAGES = 100, /* names of groups are below */
+    GUARD = 64      /* bytes before and after everything that an operation may write */
+};
+static const unsigned char GUARD_BYTE = 0x5b;
 
 /* Operations that start in order; which queue goes next is every rank's own affair. */
 typedef struct queue {
@@ -12,8 +27,11 @@ typedef struct queue {
 typedef struct flight {
     int handle;
     const hp_comm_op *op;
-    double expected; /* of element 0; element i has i more per rank that took part */
-    int ranks;
+    double expected; /* messages: of element 0; element i has i more */
+    int64_t source_bytes;
+    collective_test test; /* collectives */
+    int member;
+    double begin_s, end_s;
 } flight;
 
 typedef struct player {
@@ -23,7 +41,9 @@ typedef struct player {
     const hp_program *p;
     hp_arena *arena;
     uint64_t seed;
-    bool sums; /* all-reduces beside messages */
+    bool sums;         /* all-reduces beside messages */
+    uint32_t backends; /* every collective beside messages */
+    int sweep;         /* the first pair of a collective and an algorithm; -1: any */
     int n_queue, n_flight;
     queue queue[MAX_QUEUES];
     flight flight[MAX_QUEUES * MAX_OPS];
@@ -38,6 +58,41 @@ static int64_t bytes_of(const hp_comm_op *op) {
     return op->count * hp_dtype_bytes((hp_dtype)op->dtype);
 }
 
+static bool lies_outside(const player *me) {
+    group_dice d = {me->seed * 64 + (uint64_t)me->comm->rank, (1u << 21) + (uint64_t)me->n_flight};
+    return me->room->outside && group_roll(&d, 0, 2) == 0;
+}
+
+static unsigned char *space(player *me, int64_t bytes) {
+    if (lies_outside(me)) return hp_arena_alloc(me->arena, (size_t)bytes);
+    unsigned char *at = me->room->at + me->used;
+    me->used += bytes;
+    HP_ASSERT(me->used <= me->room->bytes);
+    return at;
+}
+
+/* Room with a guard on both sides, and in it what `data` has. */
+static void *placed(player *me, const void *data, int64_t bytes) {
+    const hp_memory *m = &me->room->memory;
+    unsigned char *at = space(me, 2 * GUARD + (bytes + 63) / 64 * 64), guard[GUARD];
+    memset(guard, GUARD_BYTE, sizeof guard);
+    HP_ASSERT(m->ops->put(m, at, guard, GUARD, NULL) == HP_OK);
+    HP_ASSERT(m->ops->put(m, at + GUARD, data, bytes, NULL) == HP_OK);
+    HP_ASSERT(m->ops->put(m, at + GUARD + bytes, guard, GUARD, NULL) == HP_OK);
+    return at + GUARD;
+}
+
+static bool guarded(const player *me, const void *data, int64_t bytes) {
+    const hp_memory *m = &me->room->memory;
+    const unsigned char *at = data;
+    unsigned char guard[2 * GUARD];
+    HP_ASSERT(m->ops->get(m, guard, at - GUARD, GUARD, NULL) == HP_OK);
+    HP_ASSERT(m->ops->get(m, guard + GUARD, at + bytes, GUARD, NULL) == HP_OK);
+    for (int i = 0; i < 2 * GUARD; i++)
+        if (guard[i] != GUARD_BYTE) return false;
+    return true;
+}
+
 static void give(player *me, hp_comm_op *op, double from) {
     void *data = HP_NEW(me->arena, double, op->count + 1);
     for (int64_t i = 0; i < op->count; i++) {
@@ -47,10 +102,7 @@ static void give(player *me, hp_comm_op *op, double from) {
             ((float *)data)[i] = (float)(from + (double)(i % 1000));
     }
     op->device = !me->room->memory.ops->host;
-    op->data = me->room->at + me->used;
-    me->used += (bytes_of(op) + 63) / 64 * 64;
-    HP_ASSERT(me->used <= me->room->bytes);
-    HP_ASSERT(me->room->memory.ops->put(&me->room->memory, op->data, data, bytes_of(op), NULL) == HP_OK);
+    op->data = placed(me, data, bytes_of(op));
 }
 
 static double got(const hp_comm_op *op, const void *data, int64_t i) {
@@ -64,31 +116,59 @@ static int queue_length(const player *me, int name, int most) {
 }
 
 static hp_comm_op drawn(const player *me, int name, int k) {
-    static const int64_t COUNTS[] = {0, 1, 2, 7, 500, 3000, 30000}; /* short and long: every algorithm */
+    static const int64_t COUNTS[] = {0, 1, 2, 7, 500, 3000};
     group_dice d = {me->seed * 1000 + (uint64_t)name, 100 + 2 * (uint64_t)k};
-    return (hp_comm_op){.count = COUNTS[group_roll(&d, 0, name < MESSAGES ? 6 : 5)],
-                        .dtype = group_roll(&d, HP_F32, HP_F64)};
+    return (hp_comm_op){.count = COUNTS[group_roll(&d, 0, 5)], .dtype = group_roll(&d, HP_F32, HP_F64)};
 }
 
-static void expect(player *me, const hp_comm_op *op, double first, int ranks) {
-    me->flight[me->n_flight++] = (flight){.handle = -1, .op = op, .expected = first, .ranks = ranks};
+static flight *expect(player *me, const hp_comm_op *op) {
+    flight *f = &me->flight[me->n_flight++];
+    *f = (flight){.handle = -1, .op = op};
+    return f;
+}
+
+/* The same on all members. */
+static collective_test draw_collective(const player *me, int group, int k) {
+    group_dice d = {me->seed * 1000 + (uint64_t)group, 100 * ((uint64_t)k + 1)};
+    const int size = hp_group_size(me->p, group);
+    if (me->sums) return collective_draw_sum(&d, size);
+    const int which = me->sweep >= 0 ? me->sweep + k : group_roll(&d, 0, 1 << 20);
+    return collective_draw(me->arena, &d, size, group_backend(me->p, group), which);
+}
+
+static void give_collective(player *me, flight *f, hp_comm_op *op) {
+    const collective_test *t = &f->test;
+    const int64_t bytes = collective_bytes(t), source_bytes = collective_source_bytes(t, f->member);
+    unsigned char *data = hp_arena_alloc(me->arena, (size_t)bytes + 1),
+                  *source = hp_arena_alloc(me->arena, (size_t)source_bytes + 1);
+    collective_fill(t, f->member, data, t->apart ? source : NULL);
+    op->device = !me->room->memory.ops->host;
+    op->data = placed(me, data, bytes);
+    if (!t->apart) return;
+    op->source = placed(me, source, source_bytes);
+    f->source_bytes = source_bytes;
+}
+
+static int member_of(const player *me, int group) {
+    const int replica = me->comm->rank / me->p->n_role;
+    int k = 0;
+    while (hp_group_rank(me->p, group, replica, k) != me->comm->rank) k++;
+    return k;
 }
 
 static void add_group(player *me, int group) {
-    const int replica = me->comm->rank / me->p->n_role;
     queue *q = &me->queue[me->n_queue];
-    const int n = queue_length(me, group, 8), size = hp_group_size(me->p, group);
+    const int n = me->sweep >= 0 ? MAX_OPS : queue_length(me, group, SUMS);
     if (!hp_group_has_role(me->p, group, me->comm->rank % me->p->n_role)) return;
     for (q->n = 0; q->n < n; q->n++) {
         hp_comm_op *op = &q->op[q->n];
-        double sum = 0;
-        *op = drawn(me, group, q->n);
-        op->kind = HP_COMM_ALLREDUCE;
+        flight *f = expect(me, op);
+        f->test = draw_collective(me, group, q->n);
+        f->member = member_of(me, group);
+        *op = f->test.op;
         op->group = group;
-        give(me, op, first_value(me->comm->rank, group, q->n));
-        for (int k = 0; k < size; k++)
-            sum += first_value(hp_group_rank(me->p, group, replica, k), group, q->n);
-        expect(me, op, sum, size);
+        if (me->sums) op->backend = me->room->backend;
+        give_collective(me, f, op);
     }
     me->n_queue++;
 }
@@ -103,15 +183,16 @@ static void add_messages(player *me, int from, int to, int tag) {
         op->kind = send ? HP_COMM_SEND : HP_COMM_RECV;
         op->peer = send ? to : from;
         op->tag = tag;
+        op->backend = me->room->backend;
         give(me, op, send ? first_value(from, name, q->n) : -1);
-        expect(me, op, first_value(from, name, q->n), 1);
+        expect(me, op)->expected = first_value(from, name, q->n);
     }
 }
 
 static void add_queues(player *me) {
     const int rank = me->comm->rank;
     me->n_queue = me->n_flight = 0;
-    for (int g = 0; g < me->p->n_group && me->sums; g++) add_group(me, g);
+    for (int g = 0; g < me->p->n_group && (me->sums || me->backends); g++) add_group(me, g);
     for (int peer = 0; peer < me->comm->size; peer++)
         for (int tag = 0; tag < TAGS && peer != rank; tag++) {
             add_messages(me, rank, peer, tag);
@@ -132,7 +213,9 @@ static hp_status advance(player *me, group_dice *d, int *left, hp_error *err) {
     queue *q = &me->queue[group_roll(d, 0, me->n_queue - 1)];
     if (q->next < q->n) {
         const hp_comm_op *op = &q->op[q->next++];
-        HP_TRY(me->comm->ops->start(me->comm, op, &flight_of(me, op)->handle, err));
+        flight *f = flight_of(me, op);
+        f->begin_s = hp_now_s();
+        HP_TRY(me->comm->ops->start(me->comm, op, &f->handle, err));
     }
     for (int i = 0; i < me->n_flight; i++) {
         bool done = false;
@@ -143,29 +226,116 @@ static hp_status advance(player *me, group_dice *d, int *left, hp_error *err) {
         if (f->op->kind == HP_COMM_SEND)
             HP_TRY(me->room->memory.ops->zero(&me->room->memory, f->op->data, bytes_of(f->op), err));
         f->handle = -1;
+        f->end_s = hp_now_s();
         --*left;
     }
     return HP_OK;
 }
 
-static hp_status check_one(const player *me, const flight *e, hp_error *err) {
-    void *data = HP_NEW(me->arena, double, e->op->count + 1);
-    HP_TRY(me->room->memory.ops->get(&me->room->memory, data, e->op->data, bytes_of(e->op), err));
+static hp_status check_message(const player *me, const flight *e, const void *data, hp_error *err) {
     for (int64_t i = 0; i < e->op->count; i++) {
-        const double want = e->expected + (double)(i % 1000) * e->ranks;
+        const double want = e->expected + (double)(i % 1000);
         if (got(e->op, data, i) != want)
             return hp_fail(err, HP_EINTERNAL,
-                           "seed %d rank %d: kind %d group %d peer %d tag %d, element %d of %d: %g, not %g",
-                           (int)me->seed, me->comm->rank, e->op->kind, e->op->group, e->op->peer, e->op->tag,
-                           (int)i, (int)e->op->count, got(e->op, data, i), want);
+                           "seed %d rank %d: kind %d peer %d tag %d, element %d of %d: %g, not %g",
+                           (int)me->seed, me->comm->rank, e->op->kind, e->op->peer, e->op->tag, (int)i,
+                           (int)e->op->count, got(e->op, data, i), want);
     }
+    return HP_OK;
+}
+
+static hp_status wrong(const player *me, const flight *e, const char *why, hp_error *err) {
+    char text[256];
+    collective_text(&e->test, text, sizeof text);
+    return hp_fail(err, HP_EINTERNAL, "seed %llu rank %d group %d member %d: %s: %s",
+                   (unsigned long long)me->seed, me->comm->rank, e->op->group, e->member, text, why);
+}
+
+static hp_status check_source(const player *me, const flight *e, hp_error *err) {
+    unsigned char *was = hp_arena_alloc(me->arena, (size_t)e->source_bytes + 1),
+                  *is = hp_arena_alloc(me->arena, (size_t)e->source_bytes + 1),
+                  *data = hp_arena_alloc(me->arena, (size_t)bytes_of(e->op) + 1);
+    if (!e->op->source) return HP_OK;
+    collective_fill(&e->test, e->member, data, was);
+    HP_TRY(me->room->memory.ops->get(&me->room->memory, is, e->op->source, e->source_bytes, err));
+    if (memcmp(was, is, (size_t)e->source_bytes) != 0) return wrong(me, e, "the source is another", err);
+    return guarded(me, e->op->source, e->source_bytes) ? HP_OK
+                                                       : wrong(me, e, "written beside the source", err);
+}
+
+static hp_status check_one(const player *me, const flight *e, hp_error *err) {
+    char why[200];
+    const bool collective = e->op->kind == HP_COMM_COLLECTIVE;
+    void *data = HP_NEW(me->arena, double, e->op->count + 1);
+    HP_TRY(me->room->memory.ops->get(&me->room->memory, data, e->op->data, bytes_of(e->op), err));
+    if (!guarded(me, e->op->data, bytes_of(e->op)))
+        return wrong(me, e, collective ? "written beside the data" : "a message beside its room", err);
+    if (!collective) return check_message(me, e, data, err);
+    if (!collective_right(&e->test, e->member, data, why, sizeof why)) return wrong(me, e, why, err);
+    return check_source(me, e, err);
+}
+
+/* What members tell each other of a collective of theirs. */
+typedef struct witness {
+    uint64_t bits; /* of an all-reduce by steps: a hash of its data */
+    double begin_s, end_s;
+} witness;
+
+/* NaNs are one value, whatever their payload: a sum of two keeps that of the first. */
+static void unify_nans(hp_dtype t, void *data, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t *h = data;
+        if (t == HP_F32 && isnan(((float *)data)[i])) ((float *)data)[i] = NAN;
+        if (t == HP_F64 && isnan(((double *)data)[i])) ((double *)data)[i] = (double)NAN;
+        if (t == HP_BF16 && (h[i] & 0x7fff) > 0x7f80) h[i] = 0x7fc0;
+        if (t == HP_F16 && (h[i] & 0x7fff) > 0x7c00) h[i] = 0x7e00;
+    }
+}
+
+static void testify(const player *me, const flight *e, witness *w) {
+    const hp_memory *m = &me->room->memory;
+    w->begin_s = e->begin_s;
+    w->end_s = e->end_s;
+    if (e->op->what != HP_COLLECTIVE_ALLREDUCE || !hp_backend_steps(e->op->backend)) return;
+    unsigned char *data = hp_arena_alloc(me->arena, (size_t)bytes_of(e->op) + 1);
+    HP_ASSERT(m->ops->get(m, data, e->op->data, bytes_of(e->op), NULL) == HP_OK);
+    unify_nans((hp_dtype)e->op->dtype, data, e->op->count);
+    w->bits = hp_hash64(data, (size_t)bytes_of(e->op), 0);
+}
+
+static hp_status compare(const player *me, const flight *e, const witness *mine, const witness *other,
+                         hp_error *err) {
+    if (mine->bits != other->bits) return wrong(me, e, "another member has other bits", err);
+    if (e->op->what == HP_COLLECTIVE_BARRIER && other->begin_s > mine->end_s)
+        return wrong(me, e, "left before another member came", err);
+    return HP_OK;
+}
+
+/* Collective: over all ranks. All operations of the k-th of a group stand in one row. */
+static hp_status compare_members(const player *me, hp_error *err) {
+    const int rows = me->p->n_group * MAX_OPS, size = me->comm->size;
+    witness *mine = HP_NEW(me->arena, witness, rows), *all = HP_NEW(me->arena, witness, rows * size);
+    const flight **of = HP_NEW(me->arena, const flight *, rows);
+    for (int f = 0, k = 0; f < me->n_flight; f++) {
+        const flight *e = &me->flight[f];
+        if (e->op->kind != HP_COMM_COLLECTIVE) continue;
+        k = f > 0 && me->flight[f - 1].op->group == e->op->group ? k + 1 : 0;
+        of[e->op->group * MAX_OPS + k] = e;
+        testify(me, e, &mine[e->op->group * MAX_OPS + k]);
+    }
+    HP_TRY(hp_comm_share_bytes(me->comm, mine, (int64_t)sizeof *mine * rows, all, "the others", err));
+    for (int row = 0; row < rows; row++)
+        for (int m = 0; of[row] && m < of[row]->test.n; m++) {
+            const int other = hp_group_rank(me->p, of[row]->op->group, me->comm->rank / me->p->n_role, m);
+            HP_TRY(compare(me, of[row], &mine[row], &all[other * rows + row], err));
+        }
     return HP_OK;
 }
 
 static hp_status check(const player *me, hp_error *err) {
     for (int f = 0; f < me->n_flight; f++)
         if (me->flight[f].op->kind != HP_COMM_SEND) HP_TRY(check_one(me, &me->flight[f], err));
-    return HP_OK;
+    return me->backends ? compare_members(me, err) : HP_OK;
 }
 
 static hp_status play(player *me, hp_error *err) {
@@ -183,32 +353,73 @@ static hp_status play(player *me, hp_error *err) {
     return HP_OK;
 }
 
-hp_status comm_law(hp_comm *comm, const comm_room *room, bool sums, uint64_t seed, int64_t *sent,
-                   hp_error *err) {
+/* --- laws --- */
+
+static void count_messages(const player *me, int64_t *sent) {
+    for (int f = 0; f < me->n_flight && sent; f++)
+        if (me->flight[f].op->kind == HP_COMM_SEND)
+            sent[me->flight[f].op->peer] += bytes_of(me->flight[f].op);
+}
+
+static hp_status law(const player *like, int64_t *sent, hp_error *err) {
     hp_arena *arena = hp_arena_new();
     player *me = HP_NEW(arena, player, 1);
-    group_dice d = {seed, 0};
-    const hp_program *train = random_groups(arena, &d, comm->size, group_roll(&d, 0, 12));
-    const hp_program *eval = random_groups(arena, &d, comm->size, group_roll(&d, 0, 12));
+    group_dice d = {like->seed, 0};
+    hp_program *p[2];
+    for (int i = 0; i < 2; i++) {
+        p[i] = random_groups(arena, &d, like->comm->size, group_roll(&d, 0, 12));
+        group_queues(arena, &d, p[i], like->backends);
+    }
     hp_status s = HP_OK;
     for (int turn = 0; turn < 3 && s == HP_OK; turn++) {
-        *me = (player){.comm = comm,
-                       .room = room,
-                       .p = turn % 2 ? eval : train,
-                       .arena = arena,
-                       .seed = seed * 3 + (uint64_t)turn,
-                       .sums = sums};
+        *me = *like;
+        me->p = p[turn % 2];
+        me->arena = arena;
+        me->seed = like->seed * 3 + (uint64_t)turn;
         s = play(me, err);
-        for (int f = 0; f < me->n_flight && sent; f++)
-            if (me->flight[f].op->kind == HP_COMM_SEND)
-                sent[me->flight[f].op->peer] += bytes_of(me->flight[f].op);
+        count_messages(me, sent);
     }
     hp_arena_free(arena);
     return s;
 }
 
+hp_status comm_law(hp_comm *comm, const comm_room *room, bool sums, uint64_t seed, int64_t *sent,
+                   hp_error *err) {
+    const player like = {.comm = comm, .room = room, .sums = sums, .seed = seed, .sweep = -1};
+    return law(&like, sent, err);
+}
+
+hp_status comm_law_collectives(hp_comm *comm, const comm_room *room, uint32_t backends, uint64_t seed,
+                               hp_error *err) {
+    const player like = {.comm = comm, .room = room, .backends = backends, .seed = seed, .sweep = -1};
+    return law(&like, NULL, err);
+}
+
+hp_status comm_law_sweep(hp_comm *comm, const comm_room *room, int backend, int times, uint64_t seed,
+                         hp_error *err) {
+    const int all = times * HP_DTYPES * collective_pairs(comm->size, backend);
+    hp_status s = HP_OK;
+    for (int first = 0; first < all && s == HP_OK; first += MAX_OPS) {
+        hp_arena *arena = hp_arena_new();
+        player *me = HP_NEW(arena, player, 1);
+        group_dice d = {seed + (uint64_t)first, 0};
+        hp_program *p = random_groups(arena, &d, comm->size, 0);
+        *me = (player){.comm = comm,
+                       .room = room,
+                       .p = p,
+                       .arena = arena,
+                       .backends = 1u << backend,
+                       .seed = seed + (uint64_t)first,
+                       .sweep = first};
+        group_queues(arena, &d, p, me->backends);
+        s = play(me, err);
+        hp_arena_free(arena);
+    }
+    return s;
+}
+
 comm_room comm_room_new(const hp_memory_ops *memory) {
-    comm_room room = {.bytes = 32 << 20};
+    comm_room room = {.bytes = 256 << 20};
     HP_ASSERT(hp_memory_open(memory, NULL, &room.memory, NULL) == HP_OK);
     HP_ASSERT(memory->alloc(&room.memory, room.bytes, (void **)&room.at, NULL) == HP_OK);
     return room;

@@ -77,7 +77,7 @@ static void late_keep(late_comm *c, const hp_comm_op *op) {
     for (int i = 0; i < op->order->n; i++) c->wait[c->n_wait++].event = op->order->after[i];
     g->op[g->n] = *op;
     g->op[g->n].data = late_real(op->data);
-    if (op->kind != HP_COMM_ALLREDUCE)
+    if (op->kind != HP_COMM_COLLECTIVE)
         g->op[g->n].tag = LATE_TAG; /* a pair's messages match by order alone */
     g->op[g->n++].order = NULL;
 }
@@ -108,7 +108,7 @@ static hp_status late_comm_end(hp_comm *comm, hp_error *err) {
     const int n = g->n;
     hp_event *after[c->n_wait + 1];
     for (int i = 0; i < c->n_wait; i++) after[i] = (hp_event *)(uintptr_t)c->wait[i].event;
-    late_stream *s = late_stream_of(2 + (g->op[0].kind == HP_COMM_ALLREDUCE), 0, 0);
+    late_stream *s = late_stream_of(2 + (g->op[0].kind == HP_COMM_COLLECTIVE), 0, 0);
     late_give(s, &(hp_order){.n = c->n_wait, .after = after}, late_do_group, g);
     for (int i = 0; i < n; i++) late_give(s, &(hp_order){.done = c->done[i]}, NULL, NULL);
     c->n_wait = 0;

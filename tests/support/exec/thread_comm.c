@@ -62,6 +62,7 @@ static instance *thread_meet(thread_comm *c, const hp_comm_op *op) {
     while (t && memcmp(&t->key, &key, sizeof key) != 0) t = t->next;
     if (!t) t = thread_new_instance(c, op, key);
     HP_ASSERT(t->count == op->count && t->dtype == op->dtype);
+    HP_ASSERT(op->what == HP_COLLECTIVE_ALLREDUCE && op->reduction == HP_REDUCE_SUM && !op->source);
     t->data[thread_member(c, op->group)] = op->data;
     if (++t->arrived == t->size) thread_sum(t);
     return t;
@@ -122,8 +123,8 @@ static hp_status thread_start(hp_comm *comm, const hp_comm_op *op, int *handle, 
     *handle = thread_handle(c);
     pthread_mutex_lock(&c->world->lock);
     const bool failed = atomic_load(&c->world->failed);
-    if (!failed && op->kind == HP_COMM_ALLREDUCE) c->flight[*handle].t = thread_meet(c, op);
-    if (!failed && op->kind != HP_COMM_ALLREDUCE) c->flight[*handle].m = thread_post(c, op);
+    if (!failed && op->kind == HP_COMM_COLLECTIVE) c->flight[*handle].t = thread_meet(c, op);
+    if (!failed && op->kind != HP_COMM_COLLECTIVE) c->flight[*handle].m = thread_post(c, op);
     pthread_mutex_unlock(&c->world->lock);
     return failed ? hp_fail(err, HP_EDEAD, "another rank failed") : HP_OK;
 }

@@ -20,6 +20,7 @@ hp_program *random_groups(hp_arena *arena, group_dice *d, int size, int n_group)
     do p->dp = group_roll(d, 1, size);
     while (size % p->dp);
     p->n_role = size / p->dp;
+    p->role = HP_NEW(arena, hp_role, p->n_role); /* without queues */
     p->group = HP_NEW(arena, hp_group, n_group + 1);
     p->member = HP_NEW(arena, int32_t, (n_group + 1) * p->n_role);
     group_add(p, 1);
@@ -31,4 +32,31 @@ hp_program *random_groups(hp_arena *arena, group_dice *d, int size, int n_group)
             if (r == must || group_roll(d, 1, few) == 1) group_member(p, r);
     }
     return p;
+}
+
+static void add_queue(hp_program *p, int group, int backend) {
+    for (int r = 0; r < p->n_role; r++)
+        if (hp_group_has_role(p, group, r))
+            p->role[r].queue[p->role[r].n_queue++] =
+                (hp_queue){.kind = HP_QUEUE_COLL, .peer = group, .backend = backend};
+}
+
+void group_queues(hp_arena *arena, group_dice *d, hp_program *p, uint32_t backends) {
+    p->role = HP_NEW(arena, hp_role, p->n_role);
+    for (int r = 0; r < p->n_role; r++) {
+        p->role[r].queue = HP_NEW(arena, hp_queue, p->n_group + 1);
+        p->role[r].queue[p->role[r].n_queue++] = (hp_queue){.kind = HP_QUEUE_COMPUTE, .peer = -1};
+    }
+    for (int g = 0; g < p->n_group && backends; g++) {
+        int backend = group_roll(d, 0, HP_BACKENDS - 1);
+        while (!(backends >> backend & 1)) backend = (backend + 1) % HP_BACKENDS;
+        add_queue(p, g, backend);
+    }
+}
+
+int group_backend(const hp_program *p, int group) {
+    for (int r = 0; r < p->n_role; r++)
+        for (int q = 1; q < p->role[r].n_queue; q++)
+            if (p->role[r].queue[q].peer == group) return p->role[r].queue[q].backend;
+    return -1;
 }

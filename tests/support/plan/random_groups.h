@@ -15,5 +15,8 @@ void group_member(hp_program *p, int role);
 
 /* On exactly `size` ranks. Group 0 is the world; n_group more, some of the same members, some of one rank. */
 hp_program *random_groups(hp_arena *arena, group_dice *d, int size, int n_group);
+/* Queues of every role for the collectives of its groups, each group by one of the `backends`: bits. */
+void group_queues(hp_arena *arena, group_dice *d, hp_program *p, uint32_t backends);
+int group_backend(const hp_program *p, int group);
 
 #endif

@@ -182,10 +182,25 @@ hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_r
     }
 }
 
+/* `auto`, a back end, or one with an algorithm of its own where that traffic has such. */
+static int32_t draw_choice(dice *d, hp_traffic traffic) {
+    const int32_t b = roll(d, -1, HP_BACKENDS - 1);
+    hp_algorithm a = HP_ALGORITHM_LIBRARY;
+    if (b < 0) return HP_COMM_AUTO;
+    if (traffic >= HP_TRAFFIC_STATS && hp_backend_steps(b) && coin(d))
+        while (a == HP_ALGORITHM_LIBRARY || !(hp_algorithms[a]->does & 1u << HP_COLLECTIVE_ALLREDUCE))
+            a = (hp_algorithm)roll(d, HP_ALGORITHM_LIBRARY + 1, HP_ALGORITHMS - 1);
+    return hp_comm_choice((hp_backend)b, a);
+}
+
 void draw_comm(dice *d, hp_strategy *s) {
-    const int32_t all = roll(d, 0, HP_BACKENDS);
+    const int32_t all = draw_choice(d, HP_TRAFFIC_HALO);
     const bool mix = coin(d);
-    for (int i = 0; i < HP_TRAFFICS && s->clients == 1; i++) s->comm[i] = mix ? roll(d, 0, HP_BACKENDS) : all;
+    for (int i = 0; i < HP_TRAFFICS && s->clients == 1; i++)
+        s->comm[i] = mix && hp_traffic_of_networks((hp_traffic)i) ? draw_choice(d, (hp_traffic)i)
+                     : mix                                        ? HP_COMM_AUTO
+                                                                  : all;
+    hp_comm_settle(s->comm);
 }
 
 hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s) {

@@ -7,6 +7,7 @@
 #include "plan/graph/fuse.h"
 #include "plan/nets/builder.h"
 #include "plan/graph/precision.h"
+#include "plan/program/program.h"
 #include "plan/strategy/strategy.h"
 
 typedef struct dice {

@@ -88,7 +88,8 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
     const gradient_ring *r = self;
     const hp_task *t = &p->role[rank % p->n_role].task[task];
     if (t->op != HP_TASK_ALLREDUCE) return t->op == HP_TASK_FWD ? r->forward_s : r->backward_s;
-    const hp_collective_load load = hp_collectives[t->algorithm]->load(r->ranks, 1);
+    const hp_collective_case c = {HP_COLLECTIVE_ALLREDUCE, r->ranks, 0, 1};
+    const hp_collective_load load = hp_algorithm_load((hp_algorithm)t->algorithm, &c);
     return load.across.rounds * r->latency_s +
            load.across.sent * (double)r->bucket_bytes / r->link_bytes_per_s;
 }

@@ -1,5 +1,5 @@
 /* bench_job.c - the list of combinations and their plans. */
-#include "cli/commands/bench_job.h"
+#include "cli/bench/bench_job.h"
 #include "cli/cli.h"
 #include "cli/commands/run_here.h"
 #include "cli/commands/serve_plan.h"

@@ -3,7 +3,7 @@
 #ifndef HP_CLI_BENCH_JOB_H
 #define HP_CLI_BENCH_JOB_H
 
-#include "cli/commands/bench_list.h"
+#include "cli/bench/bench_list.h"
 #include "cli/launch/workspace.h"
 #include "traces/bench.h"
 

@@ -1,6 +1,6 @@
 /* placement.h - where a program's ranks run on a machine (plan/machine/placement.h). */
-#ifndef HP_SIM_PLACEMENT_H
-#define HP_SIM_PLACEMENT_H
+#ifndef HP_LOWER_PLACEMENT_H
+#define HP_LOWER_PLACEMENT_H
 
 #include "plan/machine/machine.h"
 #include "plan/machine/placement.h"
@@ -26,5 +26,8 @@ static inline int hp_rank_device(const hp_program *p, const hp_machine *m, int r
 
 /* The most members of a group on one node; `replica`: whose, where every replica has its own. */
 int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);
+/* Members on each node, if in every replica they fill node after node with as many each (two-level algorithms want
+ * that); all of them where they are on one node; 0: they lie otherwise. */
+int hp_group_fill(const hp_program *p, const hp_machine *m, int group);
 
 #endif

@@ -1,5 +1,5 @@
 /* bench_turn.c - one turn of a series: hplan-exec started for some queries, its lines read. */
-#include "cli/commands/bench_job.h"
+#include "cli/bench/bench_job.h"
 #include "cli/cli.h"
 #include "cli/commands/serve_plan.h"
 #include "traces/text.h"

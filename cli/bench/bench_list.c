@@ -1,5 +1,5 @@
 /* bench_list.c - cuts an option's argument at its commas. */
-#include "cli/commands/bench_list.h"
+#include "cli/bench/bench_list.h"
 
 #include <string.h>
 

@@ -1,0 +1,22 @@
+/* comm_run.h - `hplan-exec --bench-comm` on its ranks, and its lines as one object. */
+#ifndef HP_CLI_COMM_RUN_H
+#define HP_CLI_COMM_RUN_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+typedef struct comm_request {
+    const char *series; /* comm_series_list */
+    const char *dtype, *reduction, *hostfile, *launcher;
+    int64_t ranks, root, per_node;
+    int64_t from_bytes, to_bytes, factor, iterations, warmup, turns;
+} comm_request;
+
+/* *result: as docs/commands.md describes `bench comm --json`; the caller releases it. Errors: those of cli_launch_run;
+ * HP_EINTERNAL (an answer that is none). */
+hp_status comm_run(hp_arena *arena, const comm_request *r, json_t **result, hp_error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* bench_comm_show.h - the results of `bench comm` as text that nccl-tests' readers understand. */
+#ifndef HP_CLI_BENCH_COMM_SHOW_H
+#define HP_CLI_BENCH_COMM_SHOW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* One table for each series of that mode, with nccl-tests' lines before and after, as if its programs had run one after
+ * another. `spread`: and below each row the spread of its samples. result: as of comm_run. */
+void bench_comm_print(FILE *out, const json_t *result, const char *mode, bool spread);
+
+#endif

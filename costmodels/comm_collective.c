@@ -1,0 +1,165 @@
+/* comm_collective.c - collectives: the measured line of (link, operation, back end, algorithm, ranks, ranks per node),
+ * else the steps of the algorithm that the plan chose (plan/collectives/collective.h), else, of a library, the best
+ * that any algorithm could do (comm_library.c); with what the back end adds once: a launch, and the buffers to the
+ * host and back (Open MPI's coll/accelerator). */
+#include "costmodels/line.h"
+#include "costmodels/models.h"
+#include "costmodels/speed.h"
+
+#include <math.h>
+
+/* A core of a server of the 2020s (machine/local.c), which adds what came to the host. */
+#define HOST_CORE_BYTES_PER_S 10e9
+
+/* --- steps --- */
+
+/* What part of the bytes on the longest path takes time of its own: slices of the data follow each other through the
+ * steps, so that of many slices each but the first takes as long as the busiest member is busy with it. */
+static double not_overlapped(hp_algorithm a, const hp_collective_case *c, const hp_collective_load *load,
+                             double bytes) {
+    const double sent = load->inside.sent + load->across.sent;
+    if (sent <= load->busy) return 1;
+    const hp_collective_data data = {.count = (int64_t)bytes, .elem_bytes = 1};
+    const int lanes = hp_collective_plan_of(a, c, 0, &data).lanes;
+    return lanes > 1 ? (load->busy + (sent - load->busy) / lanes) / sent : 1;
+}
+
+static double part_seconds(const hp_alpha_beta *l, const hp_collective_part *part, double bytes) {
+    return part->rounds * l->alpha_s + part->sent * bytes * l->beta_s_per_byte;
+}
+
+/* Of nodes' members that send at once, each has its share of the NICs; a step that crosses lasts at least as
+ * long as its messages inside a node. */
+static hp_alpha_beta line_across(const hp_two_lines *l, const hp_collective_case *c, int crossing, int nics) {
+    hp_alpha_beta across = l->inter;
+    if (nics > 0 && crossing > nics) across.beta_s_per_byte *= (double)crossing / nics;
+    if (c->per_node > 1) across.beta_s_per_byte = fmax(across.beta_s_per_byte, l->intra.beta_s_per_byte);
+    return across;
+}
+
+double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l, int nics,
+                             double bytes) {
+    const hp_collective_load load = hp_algorithm_load(a, c);
+    const double moved = bytes * not_overlapped(a, c, &load, bytes);
+    const bool one_node = c->per_node >= c->size;
+    const hp_alpha_beta across = line_across(l, c, load.crossing, nics);
+    const double gamma = one_node ? l->intra.gamma_s_per_byte : l->inter.gamma_s_per_byte;
+    return part_seconds(&l->intra, &load.inside, moved) + part_seconds(&across, &load.across, moved) +
+           load.added * bytes * gamma;
+}
+
+/* --- back ends --- */
+
+/* How a back end moves data over the ranks of a node, or over nodes: what the whole operation takes before and
+ * after, and its messages around `bytes` as a latency and a rate. */
+typedef struct transport {
+    double once_s, copies_s_per_byte;
+    hp_alpha_beta line;
+} transport;
+
+/* Through the host's memory. */
+static transport transport_by_host(const hp_row *path, double copies) {
+    const hp_alpha_beta line = {path->y[HP_PATH_HOP], 1 / path->y[HP_PATH_HOST], 3 / HOST_CORE_BYTES_PER_S};
+    return (transport){path->y[HP_PATH_LATENCY], copies, line};
+}
+
+/* The latency of a measured message holds the launch; a collective is launched once. */
+static transport transport_of(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
+                              double bytes) {
+    const hp_row *path = hp_comm_path(t, m, by, same_node, false);
+    const double once = path ? path->y[HP_PATH_LATENCY] : 0,
+                 copies = path && path->y[HP_PATH_COPIES] > 0 ? 1 / path->y[HP_PATH_COPIES] : 0;
+    if (path && same_node && path->y[HP_PATH_HOST] > 0) return transport_by_host(path, copies);
+    /* copies happen once, around it: its messages are those of the link */
+    const hp_wire wire = copies > 0 ? HP_WIRE_ANY : by;
+    const double launch = copies > 0 ? 0 : once;
+    const double small = hp_quiet_p2p(t, m, wire, same_node, 0).seconds,
+                 whole = hp_quiet_p2p(t, m, wire, same_node, bytes).seconds;
+    /* adding streams two operands in and one out */
+    const double gamma = 3 / (copies > 0 ? HOST_CORE_BYTES_PER_S : m->device.bytes_per_s);
+    const double beta = bytes > 0 ? fmax(0, whole - small) / bytes : 0;
+    return (transport){once, copies, {fmax(0, small - launch), beta, gamma}};
+}
+
+/* The part of the whole data that a rank has before or after it. */
+static double part_held(hp_blocks_of blocks, int ranks) {
+    return blocks == HP_BLOCKS_OWN ? 1.0 / ranks : 1;
+}
+
+/* Bytes that are copied to the host and back, against those of a buffer of the whole data both ways. */
+static double copied(const hp_collective_call *c) {
+    const hp_collective_info *i = &hp_collective_infos[c->what];
+    return (part_held(i->begins, c->ranks) + part_held(i->ends, c->ranks)) / 2;
+}
+
+/* Do hplan's own steps run on it? */
+static bool has_steps(hp_wire by) {
+    return by == HP_WIRE_OWN || by == HP_WIRE_SHM;
+}
+
+/* What else a row may be of: a library's own choice; what was published of NCCL, where no back end is meant. */
+static bool next_best(hp_collective_call *c) {
+    if (c->by == HP_WIRE_ANY) return c->by = HP_WIRE_NCCL, true;
+    if (has_steps(c->by) || c->algorithm == HP_ALGORITHM_LIBRARY) return false;
+    return c->algorithm = HP_ALGORITHM_LIBRARY, true;
+}
+
+static const hp_row *measured_row(const hp_cost_table *t, const hp_machine *m, hp_collective_call c) {
+    const char *link = c.per_node >= c.ranks ? m->intra.name : m->inter.name;
+    char key[HP_COLLECTIVE_KEY];
+    const hp_row *row;
+    do {
+        row = hp_rows_find(t, HP_ROW_COLLECTIVE, link, hp_collective_key(&c, key));
+    } while (!row && next_best(&c));
+    return row;
+}
+
+/* hplan's own steps run the plan's algorithm, and so do processors where no back end is meant; how a library does it is
+ * its own affair. */
+static hp_algorithm algorithm_of(const hp_machine *m, const hp_collective_call *c,
+                                 const hp_collective_case *k, double bytes) {
+    if (c->by == HP_WIRE_ANY && m->device.is_cpu) return c->algorithm;
+    if (!has_steps(c->by)) return HP_ALGORITHM_LIBRARY;
+    return c->algorithm ? c->algorithm : hp_algorithm_choose(k, (int64_t)bytes, true);
+}
+
+/* From messages alone. */
+static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                       double bytes) {
+    const transport intra = transport_of(t, m, c->by, true, bytes),
+                    inter = transport_of(t, m, c->by, false, bytes);
+    const transport *outer = c->per_node >= c->ranks ? &intra : &inter;
+    const hp_two_lines lines = {intra.line, inter.line};
+    const hp_collective_case k = {
+        .what = c->what, .size = c->ranks, .per_node = c->per_node < c->ranks ? c->per_node : c->ranks};
+    const hp_algorithm a = algorithm_of(m, c, &k, bytes);
+    const double steps = a == HP_ALGORITHM_LIBRARY
+                             ? hp_library_seconds(&k, &lines, m->nics_per_node, bytes)
+                             : hp_collective_seconds(a, &k, &lines, m->nics_per_node, bytes);
+    return outer->once_s + bytes * copied(c) * outer->copies_s_per_byte + steps;
+}
+
+/* Beyond the measured sizes the model says how much more it takes: few sizes were measured, and far apart. */
+static double from_row(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                       const hp_row *row, double bytes) {
+    const double last = row->x[row->n - 1];
+    if (bytes <= last) return hp_line_at(row->x, row->y, row->n, bytes);
+    return row->y[row->n - 1] + fmax(0, modelled(t, m, c, bytes) - modelled(t, m, c, last));
+}
+
+static hp_cost when_quiet(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                          double bytes) {
+    if (c->ranks <= 1) return (hp_cost){0, 0, 0, HP_SOURCE_MEASURED};
+    const hp_row *row = measured_row(t, m, *c);
+    if (row) return hp_cost_of_row(row, from_row(t, m, c, row, bytes));
+    const double seconds = modelled(t, m, c, bytes);
+    const hp_cost message = hp_quiet_p2p(t, m, c->by, c->per_node >= c->ranks, bytes);
+    const double spread = message.seconds > 0 ? (message.high - message.seconds) / message.seconds : 0;
+    return (hp_cost){seconds, seconds * (1 - spread), seconds * (1 + spread),
+                     message.source == HP_SOURCE_MEASURED ? HP_SOURCE_GUESS : message.source};
+}
+
+hp_cost hp_cost_collective(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                           double bytes) {
+    return hp_cost_times(when_quiet(t, m, c, bytes), hp_speed_of_copy(&t->speed, m, bytes));
+}

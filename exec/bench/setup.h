@@ -1,0 +1,38 @@
+/* setup.h - inside of bench: a request, read. */
+#ifndef HP_BENCH_SETUP_H
+#define HP_BENCH_SETUP_H
+
+#include "exec/bench/bench.h"
+
+enum { HP_BENCH_SENDRECV = HP_COLLECTIVES /* to the next rank, from the one before */ };
+enum { HP_BENCH_MOST_SERIES = 128, HP_BENCH_MOST_SIZES = 64 };
+
+typedef struct hp_bench_series {
+    int32_t what; /* hp_collective, or HP_BENCH_SENDRECV */
+    int32_t backend, algorithm;
+} hp_bench_series;
+
+typedef struct hp_bench_setup {
+    const hp_bench_request *r;
+    hp_dtype dtype;
+    hp_reduction reduction;
+    int ranks;
+    int n_series;
+    hp_bench_series series[HP_BENCH_MOST_SERIES]; /* those of an operation follow each other */
+} hp_bench_setup;
+
+/* Errors: HP_EUSAGE. */
+hp_status hp_bench_setup_make(const hp_bench_request *r, int ranks, hp_bench_setup *s, hp_error *err);
+
+/* Removes the series of a back end. */
+void hp_bench_setup_drop(hp_bench_setup *s, int32_t backend);
+
+const char *hp_bench_name(int32_t what);
+
+/* Elements of the whole data for at most so many bytes, but at least one for every place that data has: equal parts where
+ * every member has a place of its own. */
+int64_t hp_bench_count(int32_t what, int64_t bytes, int elem_bytes, int ranks);
+/* The counts of an operation, ascending, each once; returns how many. */
+int hp_bench_counts(const hp_bench_setup *s, int32_t what, int64_t count[HP_BENCH_MOST_SIZES]);
+
+#endif

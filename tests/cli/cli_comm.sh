@@ -1,0 +1,51 @@
+#!/bin/bash
+# cli_comm.sh - whatever carries messages and collectives, a strategy computes the same.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+
+# losses of three steps in float64, all digits
+losses() {
+  expect 0 run p.db --steps 3 --trace r.db --json --no-history
+  grep -o '"step":[0-9]*,"loss":[^,]*' out
+}
+
+# two members: a sum of two has one order only
+for base in dp=2 sp=2x1 stages=2,micro=2; do
+  want=
+  for comm in mpi auto own shm allreduce:own.ring allreduce:own.doubling allreduce:shm.rabenseifner+stats:own.two_trees \
+    halo:shm+stage:mpi+allreduce:mpi+stats:shm; do
+    expect 0 simulate --net cnn --image 32 --batch 4 --strategy "$base,comm=$comm" --device ref --out p.db
+    got=$(losses)
+    [ "$(wc -l <<<"$got")" = 3 ] || complain "$base,comm=$comm: no losses: $(cat out err)"
+    [ "${want:=$got}" = "$got" ] || complain "$base,comm=$comm: $got, not $want"
+  done
+done
+
+# four members: every algorithm, to rounding
+want=
+for comm in mpi own.ring own.doubling own.rabenseifner own.two_trees shm.ring; do
+  expect 0 simulate --net cnn --image 32 --batch 4 --strategy "dp=4,comm=allreduce:$comm" --device ref --out p.db
+  got=$(losses | sed 's/.*://; s/\(\.[0-9]\{9\}\).*/\1/')
+  [ "${want:=$got}" = "$got" ] || complain "dp=4,comm=allreduce:$comm: $got, not $want"
+done
+expect 0 explain p.db
+grep -q 'allreduce.*shm.ring' out || complain "explain does not say what carries the sums: $(head -20 out)"
+
+# of a run: counted bytes are the least that a ring sends
+expect 0 compare --comm --json r.db
+grep -q '"algorithm": *"ring"' out || complain "no row of the ring: $(cat out)"
+expect 0 compare --comm r.db
+grep -Eq 'allreduce .* 4 shm.ring ' out || complain "no row of the ring: $(cat out)"
+
+# what does not exist
+expect 2 simulate --net cnn --image 32 --strategy dp=2,comm=gloo
+grep -q 'choose auto, own, mpi, nccl or shm' err || complain "$(cat err)"
+expect 2 simulate --net cnn --image 32 --strategy dp=2,comm=allreduce:own.bruck
+grep -q 'bruck is no algorithm for allreduce' err || complain "$(cat err)"
+expect 2 simulate --net cnn --image 32 --strategy dp=2,comm=allreduce:mpi.ring
+grep -q 'only own and shm take one' err || complain "$(cat err)"
+expect 2 simulate --net cnn --image 32 --strategy dp=2,comm=own.ring
+grep -q 'belongs to a collective' err || complain "$(cat err)"
+conclude "whatever carries messages, a strategy computes the same"

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# cli_tuning.sh - output of nccl-tests and OSU becomes a cost table, which predicts, is drawn, and becomes rules that Open
+# MPI takes; what is wrong changes nothing.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# osu NAME LATENCY_US BYTES_PER_US: as osu_NAME prints it
+osu() {
+  echo "# OSU MPI $1 Latency Test v7.4"
+  echo "# Datatype: MPI_CHAR."
+  echo "# Size       Avg Latency(us)"
+  awk -v a="$2" -v b="$3" 'BEGIN { for (s = 4; s <= 1048576; s *= 4) printf "%-10d %24.2f\n", s, a + s / b }'
+}
+osu Allreduce 2 500 >doubling.txt
+osu Allreduce 8 2000 >ring.txt
+osu Allgather 3 1000 >gather.txt
+
+# both sweeps in one table, and what they are of
+import=(calibrate --import)
+at=(--ranks 2 --per-node 2 -o t.cost)
+if [ "$(nproc)" -gt 1 ]; then
+  expect 0 "${import[@]}" doubling.txt gather.txt --algorithm doubling "${at[@]}"
+  expect 0 "${import[@]}" ring.txt --algorithm ring "${at[@]}"
+  for row in "allreduce mpi.doubling" "allreduce mpi.ring" "allgather mpi.doubling"; do
+    grep -q "^collective shm $row r2 n2 | measured .* OSU 7.4, [a-z]*.txt of 20" t.cost ||
+      grep -q "^collective shm $row r2 n2 | measured .* OSU v7.4, [a-z]*.txt of 20" t.cost || complain "no row $row: $(cut -c1-120 t.cost)"
+  done
+  expect 0 simulate --net cnn --image 20 --batch 2 --machine local --strategy dp=2 --cost t.cost --out plan.db
+  grep -q "costs: t.cost" out || complain "$(head -1 out)"
+
+  # nothing is written where anything is wrong
+  cp t.cost before.cost
+  { cat ring.txt; echo "2097152 fast"; } >bad.txt
+  expect 65 "${import[@]}" doubling.txt bad.txt "${at[@]}"
+  grep -q "bad.txt line 14: expected a value above 0: 'fast'" err || complain "malformed: $(cat err)"
+  expect 65 "${import[@]}" /dev/null "${at[@]}"
+  expect 65 "${import[@]}" nowhere.txt "${at[@]}"
+  expect 2 "${import[@]}" ring.txt -o t.cost
+  grep -q -- "--ranks N --per-node N" err || complain "no ranks: $(cat err)"
+  expect 2 "${import[@]}" ring.txt --algorithm pairwise "${at[@]}"
+  expect 2 calibrate ring.txt
+  expect 2 calibrate --ranks 2
+  cmp -s t.cost before.cost || complain "the table changed"
+  expect 73 "${import[@]}" ring.txt --ranks 2 --per-node 2 -o nowhere/t.cost
+
+  # the lines meet where 2 + s/500 = 8 + s/2000: at 4000 bytes
+  expect 0 export t.cost --ompi-rules -o rules
+  grep -q "^0 3 0 0 # doubling$" rules || complain "rules: $(cat rules)"
+  sed -n 's/^\([0-9]*\) 4 0 0 # ring$/\1/p' rules | awk '{ exit !($1 >= 3900 && $1 <= 4100) }' || complain "rules: $(cat rules)"
+  expect 65 export t.cost --nccl-tuner -o conf
+  [ ! -e conf ] || complain "a configuration without a rule"
+  expect 2 export t.cost -o conf
+  expect 65 export rules --ompi-rules -o conf
+
+  # Open MPI itself takes them: with an algorithm that it does not have in the place of ours, it fails, at the sizes of
+  # that rule and at no others (its messages about the file are compiled in only where it was built to be debugged)
+  if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then
+    cat >sum.c <<'C'
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    static float x[65536], y[65536];
+    MPI_Init(&argc, &argv);
+    MPI_Allreduce(x, y, atoi(argv[1]), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    return MPI_Finalize();
+}
+C
+    mpicc sum.c -o sum || complain "mpicc"
+    # sum RULES ELEMENTS: does Open MPI add up so many with these rules?
+    sum() {
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 mpirun --oversubscribe -n 2 \
+        --mca coll_base_verbose 1 --mca coll_tuned_priority 100 --mca coll_tuned_use_dynamic_rules 1 \
+        --mca coll_tuned_dynamic_rules_filename "$PWD/$1" ./sum "$2" >mpi.log 2>&1
+    }
+    sed 's/^\([0-9]*\) 4 0 0 # ring$/\1 99 0 0/' rules >no-ring
+    sed 's/^0 3 0 0 # doubling$/0 99 0 0/' rules >no-doubling
+    for elements in 2 65536; do
+      sum rules "$elements" || complain "Open MPI, $elements elements: $(tail -3 mpi.log)"
+      grep -qi "rule\|configur" mpi.log && complain "Open MPI warns: $(cat mpi.log)"
+    done
+    sum no-ring 65536 && complain "the rule for 256 KiB does not hold there"
+    sum no-ring 2 || complain "the rule for long ones holds for 8 bytes: $(tail -3 mpi.log)"
+    sum no-doubling 2 && complain "the rule for 8 bytes does not hold there"
+    sum no-doubling 65536 || complain "the rule for short ones holds for 256 KiB: $(tail -3 mpi.log)"
+  fi
+  if command -v gnuplot >/dev/null; then
+    expect 0 plot comm t.cost
+    grep -q "mpi.ring" out || complain "no line of mpi.ring"
+    expect 0 plot comm plan.db -o c.svg
+    grep -q "allreduce, 2 ranks" c.svg || complain "no panel of the plan's table"
+  fi
+fi
+: >empty.cost
+expect 65 plot comm empty.cost
+conclude "nccl-tests and OSU text, rules for libraries, and the chart of crossovers"

@@ -1,0 +1,266 @@
+/* test_comm_costs.c - what collectives cost: no less than the data needs, as the formulas of the literature say, as
+ * measured where a row is of exactly that operation, back end, algorithm and placement. */
+#include "costmodels/models.h"
+#include "costmodels/speed.h"
+#include "tests/support/sim/made_up_machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const hp_alpha_beta LINE = {1e-6, 1e-9, 1e-10};
+
+static hp_collective_case flat(hp_collective what, int p) {
+    return (hp_collective_case){.what = what, .size = p, .per_node = p};
+}
+
+static double on_one_node(hp_algorithm a, hp_collective what, int p, double bytes) {
+    const hp_collective_case c = flat(what, p);
+    return hp_collective_seconds(a, &c, &(hp_two_lines){LINE, LINE}, 1, bytes);
+}
+
+/* --- formulas --- */
+
+/* By hand (Thakur et al. 2005), p a power of two: a latency, b bytes on the wire, g bytes added. */
+static void steps_cost_what_the_literature_says(void **state) {
+    (void)state;
+    for (int p = 2, k = 1; p <= 64; p *= 2, k++)
+        for (double s = 1024; s < 2e8; s *= 7) {
+            const double a = LINE.alpha_s, sb = s * LINE.beta_s_per_byte, sg = s * LINE.gamma_s_per_byte,
+                         part = (p - 1.0) / p;
+            const struct {
+                hp_algorithm a;
+                hp_collective what;
+                double seconds;
+            } row[] = {
+                {HP_ALGORITHM_RING, HP_COLLECTIVE_ALLREDUCE, 2 * (p - 1) * a + 2 * part * sb + part * sg},
+                {HP_ALGORITHM_DOUBLING, HP_COLLECTIVE_ALLREDUCE, k * (a + sb + sg)},
+                {HP_ALGORITHM_RABENSEIFNER, HP_COLLECTIVE_ALLREDUCE, 2 * k * a + 2 * part * sb + part * sg},
+                {HP_ALGORITHM_RING, HP_COLLECTIVE_ALL_GATHER, (p - 1) * a + part * sb},
+                {HP_ALGORITHM_RING, HP_COLLECTIVE_REDUCE_SCATTER, (p - 1) * a + part * sb + part * sg},
+                {HP_ALGORITHM_BRUCK, HP_COLLECTIVE_ALL_GATHER, k * a + part * sb},
+                {HP_ALGORITHM_PAIRWISE, HP_COLLECTIVE_ALL_TO_ALL, (p - 1) * a + part * sb},
+                {HP_ALGORITHM_BRUCK, HP_COLLECTIVE_ALL_TO_ALL, k * (a + sb / 2)},
+                {HP_ALGORITHM_BINOMIAL, HP_COLLECTIVE_BROADCAST, k * (a + sb)},
+            };
+            for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+                const double got = on_one_node(row[i].a, row[i].what, p, s);
+                if (!near(got, row[i].seconds, 1e-9))
+                    fail_msg("%s by %s, %d ranks, %g bytes: %g, expected %g",
+                             hp_collective_infos[row[i].what].name, hp_algorithms[row[i].a]->name, p, s, got,
+                             row[i].seconds);
+            }
+            assert_true(
+                near(hp_library_rabenseifner(&LINE, p, s), 2 * k * a + 2 * part * sb + part * sg, 1e-9));
+        }
+}
+
+/* Of much data the slices follow each other through two trees, of which each member is a leaf of one: it sends all of the
+ * data once (Sanders, Speck, Traeff 2009). */
+static void slices_follow_each_other_through_trees(void **state) {
+    (void)state;
+    const double bytes = 4e9, sb = bytes * LINE.beta_s_per_byte;
+    for (int p = 4; p <= 64; p *= 2) {
+        const double trees = on_one_node(HP_ALGORITHM_TWO_TREES, HP_COLLECTIVE_BROADCAST, p, bytes),
+                     whole = on_one_node(HP_ALGORITHM_BINOMIAL, HP_COLLECTIVE_BROADCAST, p, bytes);
+        if (!(trees >= 0.5 * sb && trees <= 1.1 * sb))
+            fail_msg("%d ranks: %g, of data that takes %g", p, trees, sb);
+        assert_true(whole >= log2(p) * sb * (1 - 1e-9));
+    }
+}
+
+/* Whatever the algorithm: information must reach all, ceil(log2 p) rounds, and the data must leave a member. */
+static void nothing_is_cheaper_than_its_data(void **state) {
+    (void)state;
+    for (int what = 0; what < HP_COLLECTIVES; what++)
+        for (int p = 2; p <= 33; p++)
+            for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS; a++) {
+                const hp_collective_case c = flat((hp_collective)what, p);
+                if (!hp_algorithm_does((hp_algorithm)a, &c, true)) continue;
+                for (double s = what == HP_COLLECTIVE_BARRIER ? 0 : 1; s < 1e9;
+                     s = s * 10 + (s <= 0 ? 2e9 : 0)) {
+                    const double got = on_one_node((hp_algorithm)a, c.what, p, s),
+                                 wire = hp_collective_bus_factor(c.what, p) * s * LINE.beta_s_per_byte,
+                                 rounds = ceil(log2(p)) * LINE.alpha_s;
+                    if (got < rounds * (1 - 1e-9) || got < wire * (1 - 1e-9))
+                        fail_msg("%s by %s, %d ranks, %g bytes: %g is less than %g rounds or %g on the wire",
+                                 hp_collective_infos[what].name, hp_algorithms[a]->name, p, s, got, rounds,
+                                 wire);
+                }
+            }
+}
+
+/* A library has something for everything, no dearer than any of its algorithms. */
+static void a_library_takes_its_best(void **state) {
+    (void)state;
+    const hp_two_lines lines = {LINE, {1e-5, 1e-8, 1e-10}};
+    for (int what = 0; what < HP_COLLECTIVES; what++)
+        for (int p = 2; p <= 24; p++)
+            for (int n = 1; n <= p; n++) {
+                const hp_collective_case c = {.what = (hp_collective)what, .size = p, .per_node = n};
+                const double s = what == HP_COLLECTIVE_BARRIER ? 0 : 1e5,
+                             best = hp_library_seconds(&c, &lines, 1, s);
+                if (!(isfinite(best) && best > 0))
+                    fail_msg("%s of %d, %d per node: %g", hp_collective_infos[what].name, p, n, best);
+                for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS && what != HP_COLLECTIVE_ALLREDUCE;
+                     a++)
+                    if (hp_algorithm_does((hp_algorithm)a, &c, true))
+                        assert_true(best <= hp_collective_seconds((hp_algorithm)a, &c, &lines, 1, s));
+            }
+    const hp_collective_case c = flat(HP_COLLECTIVE_ALLREDUCE, 4);
+    assert_true(near(hp_library_hierarchical(&lines, 4, 4, 1, 1e6),
+                     hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, 1, 1e6), 1e-12));
+    assert_true(hp_library_hierarchical(&lines, 16, 4, 1, 1e8) >
+                hp_library_hierarchical(&lines, 16, 4, 4, 1e8));
+}
+
+/* Over nodes: the ring, of which one message leaves a node at a time, needs one NIC; doubling's members share
+ * theirs. */
+static void steps_over_nodes_share_their_nics(void **state) {
+    (void)state;
+    const hp_two_lines lines = {{1e-6, 1e-9, 1e-10}, {1e-5, 1e-8, 1e-10}};
+    for (int per_node = 1; per_node <= 8; per_node *= 2)
+        for (int p = per_node; p <= 64; p *= 2)
+            for (double bytes = 8; bytes < 1e9 && p > 1; bytes *= 10) {
+                const hp_collective_case c = {
+                    .what = HP_COLLECTIVE_ALLREDUCE, .size = p, .per_node = per_node};
+                const double one = hp_collective_seconds(HP_ALGORITHM_DOUBLING, &c, &lines, 1, bytes),
+                             many = hp_collective_seconds(HP_ALGORITHM_DOUBLING, &c, &lines, 8, bytes);
+                assert_true(one >= many && (one > many || per_node == 1 || p == per_node));
+                assert_true(near(hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, 1, bytes),
+                                 hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, 8, bytes), 1e-12));
+                /* the longest message of each step crosses */
+                assert_true(p == per_node || many >= log2((double)p / per_node) * (1e-5 + bytes * 1e-8));
+            }
+}
+
+/* --- rows --- */
+
+static hp_cost_table *table_of(hp_arena *arena, const hp_machine *m, const char *rows) {
+    hp_error err = {HP_OK, ""};
+    hp_cost_table *t = NULL;
+    const char *text = hp_arena_printf(arena, "hplan-cost 2\nmachine m\ndate d\n%s", rows);
+    const char *path = scratch_write("rows.cost", text, strlen(text));
+    if (hp_cost_load(arena, path, m, &t, &err) != HP_OK) fail_msg("%s", err.text);
+    return t;
+}
+
+static double seconds(const hp_cost_table *t, const hp_machine *m, hp_wire by, hp_algorithm a,
+                      hp_collective what, double bytes) {
+    const hp_collective_call c = {by, a, what, 4, 4};
+    return hp_cost_collective(t, m, &c, bytes).seconds;
+}
+
+static void a_row_is_of_what_its_key_says(void **state) {
+    (void)state;
+    static const hp_collective SUM = HP_COLLECTIVE_ALLREDUCE;
+    static const hp_algorithm RING = HP_ALGORITHM_RING, OTHER = HP_ALGORITHM_DOUBLING,
+                              LIBRARY = HP_ALGORITHM_LIBRARY;
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(4);
+    const hp_cost_table *t = table_of(arena, &m,
+                                      "collective shm allgather own.ring r4 n4 | guess 0 0 | 1000:11\n"
+                                      "collective shm allreduce mpi r4 n4 | guess 0 0 | 1000:12\n"
+                                      "collective shm allreduce mpi.ring r4 n4 | guess 0 0 | 1000:13\n"
+                                      "collective shm allreduce own.doubling r4 n4 | guess 0 0 | 1000:14\n"
+                                      "collective shm allreduce own.ring r2 n2 | guess 0 0 | 1000:15\n"
+                                      "collective shm allreduce own.ring r4 n4 | guess 0 0 | 1000:16\n"
+                                      "collective shm allreduce shm.ring r4 n4 | guess 0 0 | 1000:17\n"
+                                      "p2p shm | guess 0 0 | 0:1e-6 1e9:1\n"
+                                      "p2p shm shm | guess 0 0 | 0:1e-7 1e9:0.5\n");
+    const struct {
+        hp_wire by;
+        hp_algorithm algorithm;
+        hp_collective what;
+        double want;
+    } row[] = {{HP_WIRE_OWN, RING, SUM, 16},
+               {HP_WIRE_OWN, OTHER, SUM, 14},
+               {HP_WIRE_SHM, RING, SUM, 17},
+               {HP_WIRE_MPI, LIBRARY, SUM, 12},
+               {HP_WIRE_MPI, RING, SUM, 13},
+               {HP_WIRE_MPI, OTHER, SUM, 12},
+               {HP_WIRE_OWN, RING, HP_COLLECTIVE_ALL_GATHER, 11}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const double got = seconds(t, &m, row[i].by, row[i].algorithm, row[i].what, 1000);
+        if (!near(got, row[i].want, 1e-12)) fail_msg("%d: %g, expected %g", (int)i, got, row[i].want);
+    }
+    /* others are modelled, far below these */
+    assert_true(seconds(t, &m, HP_WIRE_SHM, OTHER, SUM, 1000) < 1);
+    assert_true(seconds(t, &m, HP_WIRE_MPI, LIBRARY, HP_COLLECTIVE_ALL_GATHER, 1000) < 1);
+    hp_arena_free(arena);
+}
+
+/* From the messages of their back end: 3(a + Sb/4) of a ring's all-gather among 4. */
+static void steps_take_the_messages_of_their_back_end(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(4);
+    const hp_cost_table *t = table_of(arena, &m,
+                                      "p2p shm | guess 0 0 | 0:1e-6 1e9:1.000001\n"
+                                      "p2p shm shm | guess 0 0 | 0:1e-7 1e9:0.5000001\n");
+    for (double s = 64; s < 1e9; s *= 10) {
+        assert_true(near(seconds(t, &m, HP_WIRE_OWN, HP_ALGORITHM_RING, HP_COLLECTIVE_ALL_GATHER, s),
+                         3 * (1e-6 + s / 4 * 1e-9), 1e-6));
+        assert_true(near(seconds(t, &m, HP_WIRE_SHM, HP_ALGORITHM_RING, HP_COLLECTIVE_ALL_GATHER, s),
+                         3 * (1e-7 + s / 4 * 5e-10), 1e-6));
+        assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_SHM, true, s).seconds, 1e-7 + s * 5e-10, 1e-6));
+        assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, true, s).seconds, 1e-6 + s * 1e-9, 1e-6));
+    }
+    const hp_cost_table *none = table_of(arena, &m, "");
+    assert_true(near(hp_cost_p2p(none, &m, HP_WIRE_SHM, true, 1e6).seconds,
+                     hp_cost_p2p(none, &m, HP_WIRE_ANY, true, 1e6).seconds, 1e-12));
+    hp_arena_free(arena);
+}
+
+/* SuperBench's log of 8 A100 is shipped: its points come back, for DGX-like nodes only. */
+static void published_points_come_back(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_machine m;
+    hp_error err;
+    hp_cost_table *t;
+    assert_int_equal(hp_machine_load("thetagpu", &m, &err), HP_OK);
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
+    static const hp_wire by[] = {HP_WIRE_ANY, HP_WIRE_NCCL};
+    for (int i = 0; i < 2; i++) {
+        const hp_collective_call c = {by[i], HP_ALGORITHM_LIBRARY, HP_COLLECTIVE_ALLREDUCE, 8, 8};
+        assert_true(near(hp_cost_collective(t, &m, &c, 1 << 20).seconds, 76e-6, 1e-9));
+        assert_true(near(hp_cost_collective(t, &m, &c, 1 << 30).seconds, 8177e-6, 1e-9));
+    }
+    hp_arena_free(arena);
+}
+
+static void keys_say_what_they_are_of(void **state) {
+    (void)state;
+    char key[HP_COLLECTIVE_KEY];
+    hp_collective_call back;
+    for (int by = HP_WIRE_ANY; by <= HP_WIRE_SHM; by++)
+        for (int a = 0; a < HP_ALGORITHMS && (by || !a); a++)
+            for (int what = 0; what < HP_COLLECTIVES; what++) {
+                const hp_collective_call c = {(hp_wire)by, (hp_algorithm)a, (hp_collective)what, 8 + what,
+                                              1 + a};
+                assert_true(hp_collective_of_key(hp_collective_key(&c, key), &back));
+                assert_memory_equal(&c, &back, sizeof c);
+            }
+    const hp_collective_call c = {HP_WIRE_OWN, HP_ALGORITHM_RING, HP_COLLECTIVE_ALLREDUCE, 2, 2};
+    assert_string_equal(hp_collective_key(&c, key), "allreduce own.ring r2 n2");
+    const hp_collective_call open = {HP_WIRE_ANY, HP_ALGORITHM_LIBRARY, HP_COLLECTIVE_BROADCAST, 8, 8};
+    assert_string_equal(hp_collective_key(&open, key), "broadcast r8 n8");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_cost_what_the_literature_says),
+        cmocka_unit_test(slices_follow_each_other_through_trees),
+        cmocka_unit_test(nothing_is_cheaper_than_its_data),
+        cmocka_unit_test(a_library_takes_its_best),
+        cmocka_unit_test(steps_over_nodes_share_their_nics),
+        cmocka_unit_test(a_row_is_of_what_its_key_says),
+        cmocka_unit_test(steps_take_the_messages_of_their_back_end),
+        cmocka_unit_test(published_points_come_back),
+        cmocka_unit_test(keys_say_what_they_are_of),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
