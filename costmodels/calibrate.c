@@ -6,6 +6,7 @@
 #include "costmodels/calibrate.h"
 
 #include "costmodels/fit.h"
+#include "costmodels/link_fit.h"
 #include "costmodels/samples.h"
 #include "costmodels/speed.h"
 #include "costmodels/yardstick.h"
@@ -102,6 +103,7 @@ static hp_sample_list quiet_samples(const hp_calibration *c, const hp_cost_table
     for (int i = 0; i < l.n; i++) {
         hp_sample_row *s = &l.row[i];
         const hp_work w = {.flops = s->flops, .bytes = s->bytes};
+        if (hp_link_leaves(&c->machine, s->class)) continue; /* the link's time, whatever the cores' */
         s->seconds /= s->kind == HP_ROW_COMPUTE ? hp_speed_of_work(&speed[s->run], &c->machine, &w)
                                                 : hp_speed_of_copy(&speed[s->run], &c->machine, s->bytes);
     }
@@ -358,6 +360,7 @@ hp_status hp_calibration_table(hp_calibration *c, const hp_cost_table *before, c
     hp_sample_list l = quiet_samples(c, t);
     qsort(l.row, (size_t)l.n, sizeof *l.row, sample_compare);
     add_lines(t, &l);
+    hp_link_fit_row(t, &c->machine);
     add_families(t, &l, &f);
     add_tile_rows(t, &l, &f, l.n_run);
     hp_rows_keep(t, before);

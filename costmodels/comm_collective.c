@@ -139,12 +139,23 @@ static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_col
     return outer->once_s + bytes * copied(c) * outer->copies_s_per_byte + steps;
 }
 
+/* How much longer it takes here than over the links that were measured: as by the model, of which what messages cost
+ * beside the wire is a part. */
+static double slower(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c, double bytes) {
+    hp_machine measured = *m;
+    measured.inter.bytes_per_s = hp_link_rate(t, &m->inter);
+    if (c->per_node >= c->ranks || fabs(measured.inter.bytes_per_s / m->inter.bytes_per_s - 1) < 1e-9)
+        return 1;
+    return modelled(t, m, c, bytes) / modelled(t, &measured, c, bytes);
+}
+
 /* Beyond the measured sizes the model says how much more it takes: few sizes were measured, and far apart. */
 static double from_row(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                        const hp_row *row, double bytes) {
     const double last = row->x[row->n - 1];
-    if (bytes <= last) return hp_line_at(row->x, row->y, row->n, bytes);
-    return row->y[row->n - 1] + fmax(0, modelled(t, m, c, bytes) - modelled(t, m, c, last));
+    if (bytes <= last) return slower(t, m, c, bytes) * hp_line_at(row->x, row->y, row->n, bytes);
+    return slower(t, m, c, last) * row->y[row->n - 1] +
+           fmax(0, modelled(t, m, c, bytes) - modelled(t, m, c, last));
 }
 
 static hp_cost when_quiet(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
@@ -161,5 +172,6 @@ static hp_cost when_quiet(const hp_cost_table *t, const hp_machine *m, const hp_
 
 hp_cost hp_cost_collective(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                            double bytes) {
-    return hp_cost_times(when_quiet(t, m, c, bytes), hp_speed_of_copy(&t->speed, m, bytes));
+    const double slowdown = c->per_node >= c->ranks ? hp_speed_of_copy(&t->speed, m, bytes) : 1;
+    return hp_cost_times(when_quiet(t, m, c, bytes), slowdown);
 }

@@ -6,21 +6,37 @@
 
 #include <math.h>
 
+static double link_seconds(const hp_row *row, const hp_link_class *link, double rate, double bytes) {
+    return link->latency_s * row->y[HP_LINK_LATENCY] + bytes / (rate * row->y[HP_LINK_BANDWIDTH]);
+}
+
 /* Latency and rate of the data sheet. */
 static hp_cost from_link(const hp_cost_table *t, const hp_link_class *link, double bytes) {
     const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
     HP_ASSERT(row); /* the shipped table has a row for every link */
-    const double seconds =
-        link->latency_s * row->y[HP_LINK_LATENCY] + bytes / (link->bytes_per_s * row->y[HP_LINK_BANDWIDTH]);
-    return hp_cost_of_row(row, seconds);
+    return hp_cost_of_row(row, link_seconds(row, link, link->bytes_per_s, bytes));
+}
+
+double hp_link_rate(const hp_cost_table *t, const hp_link_class *link) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
+    return row && row->y[HP_LINK_RATE] > 0 ? row->y[HP_LINK_RATE] : link->bytes_per_s;
+}
+
+/* How much longer a message takes here than over the link that was measured. */
+static double slower(const hp_cost_table *t, const hp_link_class *link, double bytes) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
+    if (!row || row->y[HP_LINK_RATE] <= 0) return 1;
+    return link_seconds(row, link, link->bytes_per_s, bytes) /
+           link_seconds(row, link, row->y[HP_LINK_RATE], bytes);
 }
 
 static hp_cost from_row(const hp_cost_table *t, const hp_link_class *link, const hp_row *row, double bytes) {
     const double first = row->x[0];
-    if (row->n > 1 || bytes <= first) return hp_cost_of_row(row, hp_line_at(row->x, row->y, row->n, bytes));
+    if (row->n > 1 || bytes <= first)
+        return hp_cost_of_row(row, slower(t, link, bytes) * hp_line_at(row->x, row->y, row->n, bytes));
     /* a single size has no slope: the data sheet's */
-    return hp_cost_of_row(row,
-                          row->y[0] + from_link(t, link, bytes).seconds - from_link(t, link, first).seconds);
+    return hp_cost_of_row(row, slower(t, link, first) * row->y[0] + from_link(t, link, bytes).seconds -
+                                   from_link(t, link, first).seconds);
 }
 
 /* Whose messages carry it: hplan's own steps go by MPI's; between processors these are those of the link. */
@@ -70,5 +86,6 @@ hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bo
 }
 
 hp_cost hp_cost_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes) {
-    return hp_cost_times(hp_quiet_p2p(t, m, by, same_node, bytes), hp_speed_of_copy(&t->speed, m, bytes));
+    const double slowdown = same_node ? hp_speed_of_copy(&t->speed, m, bytes) : 1;
+    return hp_cost_times(hp_quiet_p2p(t, m, by, same_node, bytes), slowdown);
 }

@@ -45,6 +45,8 @@ bool hp_work_kernel(const hp_work *w, hp_work *kernel);
 /* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: no particular back end. */
 const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                            bool message);
+/* The rate of the link that rows of its class were measured on, bytes/s. */
+double hp_link_rate(const hp_cost_table *t, const hp_link_class *link);
 /* hp_cost_p2p on the quiet machine. */
 hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
 /* The sum of two consecutive costs; the source is the less certain of the two. */

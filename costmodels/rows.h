@@ -30,7 +30,9 @@ extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 /* Fields of the rows that are not lines. */
 enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES }; /* seconds, flop/s, bytes/s; 0 = no such term */
 enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data sheet's rates */
-enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH };        /* the same for a link */
+/* The same for a link; the data sheet's rate of the link that rows of its class were measured on, bytes/s (0: whichever
+ * the machine has). */
+enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH, HP_LINK_RATE };
 /* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
  * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };

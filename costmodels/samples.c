@@ -2,6 +2,7 @@
  * (drift.h). A span of communication also covers waiting for the other side; a sample is the time from the moment all
  * ends were ready until completion, on ranks that had nothing else to do. */
 #include "costmodels/samples.h"
+#include "plan/lower/placement.h"
 #include "plan/program/work.h"
 
 #include <math.h>
@@ -256,7 +257,7 @@ static hp_collective_call call_of(const hp_machine *m, const hp_program *p, cons
                                 .algorithm = (hp_algorithm)k->algorithm,
                                 .what = hp_task_collective(k),
                                 .ranks = ranks,
-                                .per_node = ranks};
+                                .per_node = hp_group_per_node(p, m, q->peer, 0)};
 }
 
 /* Messages need both ends: the mean of the ranks' factors. */
@@ -266,6 +267,10 @@ static double step_factor(const hp_drift *d, int iter) {
     return sum / d->n_rank;
 }
 
+static const char *link_between(const hp_machine *m, const hp_program *p, int a, int b) {
+    return hp_rank_node(p, m, a) == hp_rank_node(p, m, b) ? m->intra.name : m->inter.name;
+}
+
 static void add_messages(hp_sample_list *l, const hp_machine *m, const iteration *it) {
     for (int rank = 0; rank < hp_program_ranks(it->p); rank++) {
         const hp_role *r = &it->p->role[rank % it->p->n_role];
@@ -273,9 +278,10 @@ static void add_messages(hp_sample_list *l, const hp_machine *m, const iteration
             const hp_task *k = &r->task[t];
             if (k->op != HP_TASK_RECV) continue;
             const double s = message_seconds(it, rank, t);
+            const hp_queue *q = &r->queue[k->queue];
             if (s > 0)
-                add_comm(l, HP_ROW_P2P, m->intra.name, wire_name(m, it->p, &r->queue[k->queue]),
-                         (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
+                add_comm(l, HP_ROW_P2P, link_between(m, it->p, rank, rank - rank % it->p->n_role + q->peer),
+                         wire_name(m, it->p, q), (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
         }
     }
 }
@@ -293,8 +299,9 @@ static void add_collectives(hp_sample_list *l, const hp_machine *m, const iterat
             const double s = collective_seconds(it, g, n, &ranks);
             if (s <= 0 || ranks < 2) continue;
             const hp_collective_call call = call_of(m, it->p, &it->p->role[role].queue[k->queue], k, ranks);
-            add_comm(l, HP_ROW_COLLECTIVE, m->intra.name, hp_collective_key(&call, key),
-                     (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, ranks);
+            add_comm(l, HP_ROW_COLLECTIVE, call.per_node >= ranks ? m->intra.name : m->inter.name,
+                     hp_collective_key(&call, key), (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s,
+                     ranks);
         }
     }
 }
@@ -310,8 +317,11 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
                      const hp_drift *d) {
     const hp_program *p = plan->program;
     const int ranks = hp_program_ranks(p), first = l->n;
+    hp_machine placed = *m; /* a plan may use one device of each node */
+    placed.nodes = plan->machine.nodes;
+    placed.devices_per_node = plan->machine.devices_per_node;
     /* with more ranks than cores even a waiting rank may not be running, so nothing can be concluded */
-    if (ranks < 2 || t->n_rank != ranks || (m->device.is_cpu && ranks > m->devices_per_node)) return;
+    if (ranks < 2 || t->n_rank != ranks || (m->device.is_cpu && ranks > hp_machine_devices(&placed))) return;
     iteration it = {.p = p, .t = t, .span = HP_NEW(l->arena, const hp_trace_span **, ranks)};
     for (int r = 0; r < ranks; r++)
         it.span[r] = HP_NEW(l->arena, const hp_trace_span *, p->role[r % p->n_role].n_task);
@@ -320,8 +330,8 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
         it.last = t->iter[i].last;
         index_spans(&it);
         const int before = l->n;
-        add_messages(l, m, &it);
-        add_collectives(l, m, &it);
+        add_messages(l, &placed, &it);
+        add_collectives(l, &placed, &it);
         for (int k = before; k < l->n; k++) l->row[k].seconds /= step_factor(d, i);
     }
     const bool benchmark = only_messages(p);

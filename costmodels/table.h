@@ -7,7 +7,8 @@
  * efficiency  a device class and a family: fractions of the data sheet's peak rate in the family's type, and of its
  *             bandwidth
  * share       a device class and a family: share of the node's compute, or of its device, the operation takes
- * link        a link class: fractions of the data sheet's latency and bandwidth
+ * link        a link class: fractions of the data sheet's latency and bandwidth; the rate of the link that rows of this
+ *             class were measured on (0: the machine's), from which they are converted to that of another machine
  * path        a link class and a back end ("mpi", "nccl", "shm"; "ipc": MPI's messages between GPUs of a node): what
  *             it adds to the link where nothing was measured
  * p2p         a link class and the back end ("": MPI's messages between processors); x bytes, y seconds

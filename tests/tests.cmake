@@ -144,7 +144,7 @@ if(TARGET hp_dnn)
   endforeach()
 endif()
 # tests/bench/bench_NAME.c: figures of docs/measurements.md that need no device
-foreach(bench ring candidate)
+foreach(bench ring candidate rates)
   add_executable(bench_${bench} tests/bench/bench_${bench}.c)
   target_include_directories(bench_${bench} PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
   target_link_libraries(bench_${bench} PRIVATE hp_support_sim)

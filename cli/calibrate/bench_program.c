@@ -3,13 +3,10 @@
 
 #include <string.h>
 
-/* A pass over all sizes stays short: no size moves more than this in one. */
-static const double MOST_BYTES = 1 << 28;
-
-bench_sizes bench_sizes_make(int64_t begin, int64_t end, int64_t factor, int rounds) {
+bench_sizes bench_sizes_make(int64_t begin, int64_t end, int64_t factor, int rounds, int64_t most_bytes) {
     bench_sizes s = {.n = 0};
     for (int64_t bytes = begin < 4 ? 4 : begin; bytes <= end && s.n < 64; bytes *= factor) {
-        const double most = MOST_BYTES / (double)bytes;
+        const double most = (double)most_bytes / (double)bytes;
         s.elems[s.n] = bytes / 4;
         s.rounds[s.n++] = most < 2 ? 2 : most < rounds ? (int)most : rounds;
     }
@@ -85,6 +82,7 @@ static void add_task(const hp_program *p, hp_role *r, hp_task_op op, int queue, 
                                    .tag = tag,
                                    .operand = r->n_operand,
                                    .n_operand = 1,
+                                   .call = hp_task_infos[op].queue == HP_QUEUE_COLL ? p->n_call : 0,
                                    .count = count};
     r->task[r->n_task].algorithm = (uint8_t)hp_task_algorithm(p, r, &r->task[r->n_task]);
     r->n_operand++;
@@ -126,6 +124,10 @@ hp_program *bench_collectives(hp_arena *arena, const hp_graph *g, int ranks, con
                               const bench_way *way) {
     hp_program *p = start_program(arena, ranks, 1, way);
     hp_role *r = &p->role[0];
+    if (way->per_node > 0 && way->per_node < ranks) {
+        p->call = HP_NEW(arena, hp_call, 1);
+        p->call[p->n_call++] = (hp_call){.per_node = way->per_node};
+    }
     start_role(arena, g, r, all_rounds(s), most_bytes(s));
     r->queue[r->n_queue++] =
         (hp_queue){.kind = HP_QUEUE_COLL, .peer = 1, .channel = 0, .backend = (int32_t)way->backend};

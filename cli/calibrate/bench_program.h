@@ -10,8 +10,10 @@ typedef struct bench_sizes {
     int rounds[64];    /* of each size */
 } bench_sizes;
 
-/* From `begin` to `end` bytes by `factor`; `rounds` of each, fewer of the large ones. */
-bench_sizes bench_sizes_make(int64_t begin, int64_t end, int64_t factor, int rounds);
+/* From `begin` to `end` bytes by `factor`; `rounds` of each, of the large ones as few (2 or more) as move `most_bytes`: a
+ * pass over all sizes stays short. */
+enum { BENCH_MOST_BYTES = 1 << 28 };
+bench_sizes bench_sizes_make(int64_t begin, int64_t end, int64_t factor, int rounds, int64_t most_bytes);
 
 /* What runs a program, and who carries its messages; of collectives, which and how (LIBRARY: by the rule, or as the
  * library does it). */
@@ -20,6 +22,7 @@ typedef struct bench_way {
     hp_backend backend;
     hp_collective what;
     hp_algorithm algorithm;
+    int32_t per_node; /* ranks on each node; 0: all are on one */
 } bench_way;
 
 /* Collectives over `ranks` ranks, in place, one after the other. */

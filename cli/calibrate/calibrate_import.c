@@ -64,11 +64,8 @@ static hp_status parse_options(import_job *j, hp_error *err) {
 }
 
 hp_status calibrate_import_check(const calibrate_import_options *o, const char *word, hp_error *err) {
-    const char *const of_import[][2] = {{o->machine, "--machine"},
-                                        {o->ranks, "--ranks"},
-                                        {o->per_node, "--per-node"},
-                                        {o->op, "--op"},
-                                        {o->algorithm, "--algorithm"}};
+    const char *const of_import[][2] = {
+        {o->ranks, "--ranks"}, {o->per_node, "--per-node"}, {o->op, "--op"}, {o->algorithm, "--algorithm"}};
     for (size_t i = 0; i < sizeof of_import / sizeof *of_import && !o->first; i++)
         if (of_import[i][0])
             return hp_fail(err, HP_EUSAGE, "%s needs --import: which file?", of_import[i][1]);

@@ -156,63 +156,6 @@ hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *n
     return HP_OK;
 }
 
-/* --- messages --- */
-
-static calibrate_job *add_job(calibrate_jobs *jobs, calibrate_kind kind, int32_t ranks, hp_backend backend,
-                              int64_t steps) {
-    calibrate_job *j = &jobs->job[jobs->n++];
-    *j = (calibrate_job){.kind = kind,
-                         .dp = kind == CALIBRATE_COLLECTIVE ? ranks : 1,
-                         .backend = backend,
-                         .micro_batch = 1,
-                         .steps = steps};
-    return j;
-}
-
-static void add_messages(calibrate_jobs *jobs, hp_backend backend, int64_t steps) {
-    calibrate_job *j = add_job(jobs, CALIBRATE_PING_PONG, 2, backend, steps);
-    snprintf(j->text, sizeof j->text, "messages between 2 ranks by %s", hp_backend_names[backend]);
-}
-
-static void add_collective(calibrate_jobs *jobs, int32_t ranks, hp_backend backend, hp_collective what,
-                           hp_algorithm algorithm, int64_t steps) {
-    const bool in_place = what != HP_COLLECTIVE_ALL_TO_ALL || backend != HP_BACKEND_NCCL; /* NCCL's is not */
-    if (jobs->n == CALIBRATE_JOBS || !in_place) return;
-    calibrate_job *j = add_job(jobs, CALIBRATE_COLLECTIVE, ranks, backend, steps);
-    j->what = what;
-    j->algorithm = algorithm;
-    snprintf(j->text, sizeof j->text, "%s over %d ranks by %s%s%s", hp_collective_infos[what].name, ranks,
-             hp_backend_names[backend], algorithm ? "." : "",
-             algorithm ? hp_algorithms[algorithm]->name : "");
-}
-
-/* Of processors, each algorithm; of GPUs what the rule says, as nothing else is chosen there. */
-static void add_collectives(calibrate_jobs *jobs, int32_t ranks, hp_backend backend, hp_collective what,
-                            bool all, int64_t steps) {
-    const hp_collective_case c = {.what = what, .size = ranks, .per_node = ranks};
-    if (!all || !hp_backend_steps((int32_t)backend) || hp_device_on_gpu(jobs->device)) {
-        add_collective(jobs, ranks, backend, what, HP_ALGORITHM_LIBRARY, steps);
-        return;
-    }
-    for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS; a++)
-        if (hp_algorithm_does((hp_algorithm)a, &c, true))
-            add_collective(jobs, ranks, backend, what, (hp_algorithm)a, steps);
-}
-
-/* Two ranks of one GPU exchange messages too (AccDP), but not by NCCL. */
-void calibrate_add_comm(const hp_machine *m, int64_t steps, bool all, calibrate_jobs *jobs) {
-    const int32_t most = hp_device_on_gpu(jobs->device) && m->devices_per_node < 2 ? 2 : m->devices_per_node;
-    if (most < 2) return;
-    for (int b = 0; b < (int)HP_BACKENDS; b++) {
-        const bool alone = b == (int)HP_BACKEND_NCCL && m->devices_per_node < 2;
-        if (!hp_device_has_backend(jobs->device, (hp_backend)b) || alone) continue;
-        if (b != (int)HP_BACKEND_OWN) add_messages(jobs, (hp_backend)b, steps);
-        for (int32_t ranks = 2; ranks <= most && ranks <= 16; ranks *= 2)
-            for (int c = 0; c < (all ? (int)HP_COLLECTIVE_BARRIER : 1); c++)
-                add_collectives(jobs, ranks, (hp_backend)b, (hp_collective)c, all, steps);
-    }
-}
-
 /* --- plans --- */
 
 static hp_strategy strategy_of(const calibrate_job *job) {
@@ -237,13 +180,22 @@ static hp_strategy strategy_of(const calibrate_job *job) {
 
 static hp_status use_messages(hp_arena *arena, const calibrate_job *job, const bench_sizes *sizes,
                               hp_plan *plan, hp_error *err) {
-    const bench_way way = {plan->device->kind, job->backend, job->what, job->algorithm};
+    const bench_way way = {plan->device->kind, job->backend, job->what, job->algorithm,
+                           plan->machine.nodes > 1 ? plan->machine.devices_per_node : 0};
     hp_program *p = job->kind == CALIBRATE_COLLECTIVE
                         ? bench_collectives(arena, plan->graph, job->dp, sizes, &way)
                         : bench_ping_pong(arena, plan->graph, sizes, &way);
     HP_TRY(hp_lanes(arena, p, plan->graph, err));
     hp_plan_use(plan, p);
     return HP_OK;
+}
+
+/* On as many nodes of the machine as the ranks take. */
+static void place_ranks(const calibrate_job *job, hp_machine *m) {
+    const int32_t ranks = job->kind == CALIBRATE_PING_PONG ? 2 : job->dp;
+    if (job->kind == CALIBRATE_NET || m->nodes < 2) return;
+    m->devices_per_node = job->per_node;
+    m->nodes = ranks / job->per_node;
 }
 
 hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_info *device,
@@ -257,6 +209,7 @@ hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_i
                       .device = device,
                       .strategy = strategy_of(job),
                       .machine = *m};
+    place_ranks(job, &plan->machine);
     plan->batch =
         job->strategy ? job->batch : (int64_t)hp_strategy_replicas(&plan->strategy) * job->micro_batch;
     snprintf(plan->net, sizeof plan->net, "%s",

@@ -19,7 +19,8 @@ typedef struct calibrate_job {
     int32_t prec, strips; /* of inference: hp_prec */
     int32_t dp;           /* data-parallel ranks; of a collective, its ranks */
     int32_t clients;      /* ranks that share a GPU; 0: one */
-    hp_backend backend;   /* of messages and collectives */
+    int32_t per_node;     /* of messages and collectives: ranks on each node; 0: all on one */
+    hp_backend backend;   /* of these */
     hp_collective what;
     hp_algorithm algorithm; /* LIBRARY: by the rule */
     int32_t rows, cols;     /* tiles; 1 x 1 but for the runs that copies and statistics are measured in */
@@ -57,7 +58,8 @@ hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *n
 hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int image_h,
                                   int image_w, calibrate_jobs *jobs, hp_error *err);
 /* `steps` passes over the sizes: messages, and the all-reduces that plans have unless they name another; `all`: every
- * collective by every algorithm as well. */
+ * collective by every algorithm as well. Of a machine with several nodes within a node and between them
+ * (calibrate_comm.c). */
 void calibrate_add_comm(const hp_machine *m, int64_t steps, bool all, calibrate_jobs *jobs);
 
 /* The plan of a job. Errors: HP_EPLAN, HP_EUSAGE (no such network). */

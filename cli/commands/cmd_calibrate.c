@@ -8,6 +8,7 @@
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
 #include "cli/commands/local_gpu.h"
+#include "cli/launch/hostfile.h"
 #include "cli/launch/workspace.h"
 #include "costmodels/sample_store.h"
 #include "plan/base/host.h"
@@ -25,7 +26,7 @@
 typedef struct options {
     bool compute, comm, json;
     const char *device, *net, *image, *batch, *gpus, *mode, *prec, *seconds, *out, *begin, *end, *factor,
-        *rounds, *warmup, *from;
+        *rounds, *warmup, *from, *hostfile;
     calibrate_import_options import;
 } options;
 
@@ -55,7 +56,9 @@ static const frame_option OPTIONS[] = {
     {"import", 0, "FILE...", offsetof(options, import.first), 0,
      "measure nothing: add what nccl-tests or the OSU micro-benchmarks printed to the table"},
     {"machine", 0, "NAME|FILE", offsetof(options, import.machine), 0,
-     "with --import: what was measured (this machine)"},
+     "with --comm and --hostfile: the cluster; with --import: what was measured (this machine)"},
+    {"hostfile", 0, "FILE", offsetof(options, hostfile), 0,
+     "with --comm and --machine: its nodes, as mpirun reads them"},
     {"ranks", 0, "N", offsetof(options, import.ranks), 0,
      "with --import: ranks, where the text does not say it"},
     {"per-node", 0, "N", offsetof(options, import.per_node), 0, "with --import: ranks on each node"},
@@ -73,22 +76,28 @@ typedef struct setup {
     double seconds;        /* 0: no limit */
     calibrate_store store; /* of samples */
     char path[4096];
-    local_gpu gpu; /* where the device is one */
-    bool partial;  /* not everything is measured: keep the table's other rows */
+    local_gpu gpu;        /* where the device is one */
+    const char *hostfile; /* of a cluster; NULL */
+    bool partial;         /* not everything is measured: keep the table's other rows */
 } setup;
 
+/* Between nodes, about so long for each size in a pass. */
+#define SECONDS_OF_A_SIZE 0.1
+
 static hp_status parse_sizes(const options *o, setup *s, int64_t *passes, hp_error *err) {
-    int64_t begin = 0, end = 0, factor = 0, rounds = 0;
+    int64_t begin = 0, end = 0, factor = 0, rounds = 0, most = BENCH_MOST_BYTES;
     HP_TRY(hp_parse_bytes(o->begin ? o->begin : "256", &begin, err));
     HP_TRY(hp_parse_bytes(o->end ? o->end : "64Mi", &end, err));
     HP_TRY(hp_parse_int(o->factor ? o->factor : "4", "-f", 2, 1 << 20, &factor, err));
     HP_TRY(hp_parse_int(o->rounds ? o->rounds : "20", "-n", 1, 10000, &rounds, err));
     HP_TRY(hp_parse_int(o->warmup ? o->warmup : "1", "-w", 0, 1000, passes, err));
+    if (s->machine.nodes > 1) most = (int64_t)(SECONDS_OF_A_SIZE * s->machine.inter.bytes_per_s);
+    if (s->machine.nodes > 1 && !o->end) end = most < 1 << 20 ? 1 << 20 : most < end ? most : end;
     if (end < begin)
         return hp_fail(err, HP_EUSAGE, "-e %s is smaller than -b %s", o->end, o->begin ? o->begin : "256");
     if (end > INT64_C(1) << 32)
         return hp_fail(err, HP_EUSAGE, "-e %s: messages of at most 4Gi are measured", o->end);
-    s->sizes = bench_sizes_make(begin, end, factor, (int)rounds);
+    s->sizes = bench_sizes_make(begin, end, factor, (int)rounds, most);
     *passes += 2; /* at least two are counted */
     return HP_OK;
 }
@@ -111,6 +120,24 @@ static hp_status ready_folder(const char *path, bool make, hp_error *err) {
     return HP_OK;
 }
 
+/* A cluster that the options name, over whose nodes the ranks of --comm run. */
+static hp_status load_cluster(const options *o, setup *s, hp_error *err) {
+    given_nodes given;
+    if (!o->hostfile || !o->comm || o->net || !o->out)
+        return hp_fail(err, HP_EUSAGE,
+                       "--machine is for measuring what is between nodes: calibrate --comm --machine FILE "
+                       "--hostfile FILE -o "
+                       "FILE.cost");
+    HP_TRY(hp_machine_load(o->import.machine, &s->machine, err));
+    if (s->machine.device.is_cpu != !hp_device_on_gpu(s->jobs.device))
+        return hp_fail(err, HP_EUSAGE, "machine %s has no devices of kind %s", s->machine.name,
+                       s->jobs.device->name);
+    HP_TRY(given_nodes_read(o->hostfile, &given, err));
+    if (given.nodes >= s->machine.nodes) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "machine %s has %d nodes, --hostfile %s names %d: give as many",
+                   s->machine.name, s->machine.nodes, o->hostfile, given.nodes);
+}
+
 /* The machine, and where its table goes. */
 static hp_status choose_device(const options *o, setup *s, hp_error *err) {
     s->jobs.device = &hp_devices[HP_DEVICE_CPU];
@@ -121,6 +148,10 @@ static hp_status choose_device(const options *o, setup *s, hp_error *err) {
                        s->jobs.device->name);
     hp_cost_machine_path(s->jobs.device->machine, s->path, sizeof s->path);
     if (o->out) snprintf(s->path, sizeof s->path, "%s", o->out);
+    if (o->import.machine) return load_cluster(o, s, err);
+    if (o->hostfile)
+        return hp_fail(err, HP_EUSAGE,
+                       "--hostfile needs --machine: what are these nodes, and what is between them?");
     if (!gpus) return hp_machine_load("local", &s->machine, err);
     HP_TRY(local_gpu_find(&s->gpu, err));
     return hp_machine_of_gpus(s->jobs.device, &s->gpu.gpu, &s->machine, err);
@@ -130,6 +161,7 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
     int h = 224, w = 224;
     int64_t passes = 0;
     HP_TRY(choose_device(o, s, err));
+    s->hostfile = o->hostfile;
     HP_TRY(parse_sizes(o, s, &passes, err));
     if (o->image) HP_TRY(cli_parse_image(o->image, &h, &w, err));
     HP_TRY(hp_parse_int(o->batch ? o->batch : "64", "--batch", 1, 1 << 20, &s->jobs.most_images, err));
@@ -190,7 +222,7 @@ static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const cal
     hp_plan plan;
     HP_TRY(calibrate_plan(arena, &s->machine, s->jobs.device, job, &s->sizes, &plan, err));
     HP_TRY(write_plan(w, &plan, err));
-    cli_launch l = {.threads = 1, .line = no_line};
+    cli_launch l = {.threads = 1, .hostfile = s->hostfile, .line = no_line};
     l.option[l.n_option++] = hp_arena_printf(arena, "--steps=%lld", (long long)job->steps);
     /* the weights stay as drawn: no number overflows */
     if (plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0";
@@ -320,7 +352,10 @@ static void print_next(hp_arena *arena, const options *o, const setup *s) {
     next_option(&c, "--mode", o->net ? o->mode : NULL);
     next_option(&c, "--prec", o->net ? o->prec : NULL);
     next_option(&c, "--device", gpus ? s->jobs.device->name : NULL);
-    next_option(&c, "--machine", gpus && o->out ? machine_path(arena, s) : s->jobs.device->machine);
+    next_option(&c, "--machine",
+                o->import.machine ? o->import.machine
+                : gpus && o->out  ? machine_path(arena, s)
+                                  : s->jobs.device->machine);
     next_option(&c, "--cost", o->out);
     next_print(stdout, &c);
 }
@@ -388,7 +423,7 @@ static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calib
     quick q = {arena, s, search, c};
     const calibrate_measure measure = {&q, quick_run, quick_table, quick_hold};
     HP_TRY(simulate_prepare(arena, &wanted, search, err));
-    if (s->jobs.n > 0 && !o->end) s->sizes = bench_sizes_make(256, 4 << 20, 4, 20);
+    if (s->jobs.n > 0 && !o->end) s->sizes = bench_sizes_make(256, 4 << 20, 4, 20, BENCH_MOST_BYTES);
     return calibrate_quick(arena, search, &s->jobs, s->seconds, &measure, out, err);
 }
 
@@ -397,9 +432,9 @@ static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calib
 /* What a calibration is of, so that another one does not go on with it. */
 static const char *jobs_text(hp_arena *arena, const options *o, const setup *s) {
     if (s->quick || o->from) return "";
-    return hp_arena_printf(arena, "%s %s %s %s %s %s", o->compute ? "compute" : "", o->comm ? "comm" : "",
+    return hp_arena_printf(arena, "%s %s %s %s %s %s %s", o->compute ? "compute" : "", o->comm ? "comm" : "",
                            o->net ? o->net : "", o->image ? o->image : "", o->batch ? o->batch : "",
-                           o->end ? o->end : "");
+                           o->end ? o->end : "", o->import.machine ? s->machine.name : "");
 }
 
 static bool was_stopped(hp_status s) {

@@ -107,6 +107,8 @@ hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *
     l->plan = w->db;
     l->scratch = w->dir;
     l->ranks = hp_program_ranks(plan->program);
+    const int32_t per_node = plan->strategy.clients * plan->machine.devices_per_node;
+    l->per_node = l->ranks <= per_node * plan->machine.nodes ? per_node : 0;
     *recorded = false;
     const hp_status outcome = cli_launch_run(l, err);
     hp_error own = {.code = HP_OK, .text = ""};
