@@ -124,6 +124,11 @@ yields $((2 * cores)) "192.0.2.1 $over" "192.0.2.2 $full" || complain "more rank
 yields $((2 * cores + 1)) "192.0.2.1 $full" "192.0.2.2 $full" || complain "more ranks than slots do not yield"
 yields $((2 * cores + 1)) "192.0.2.1" "192.0.2.2" || complain "more ranks than cores on two nodes do not yield"
 
+# mpirun ends with 255, not a signal's number, where it cannot reach a node
+printf '#!/bin/sh\necho -----\necho No daemon on two.\necho -----\nexit 255\n' | sed 's/^echo.*/& >\&2/' >standin/mpirun
+PATH=$scratch/standin:$PATH expect 69 bench comm --gpus 2 --hostfile hosts
+says "the launcher failed (exit code 255): No daemon on two."
+
 # --- a batch job's share ---
 SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=31 refused cluster.db --device cpu
 says "64 ranks of at most .* on 32 nodes" "here are 31 nodes"
