@@ -11,6 +11,7 @@ enum { SENDRECV = HP_COLLECTIVES, OPS, MOST_CHOICES = 64 };
 typedef struct choice {
     hp_backend backend;
     hp_algorithm algorithm;
+    bool named; /* asked for one by one: must be of use */
     bool used;
 } choice;
 
@@ -52,19 +53,20 @@ static hp_status parse_ops(hp_arena *arena, const char *text, bool wanted[OPS], 
 
 /* --- back ends --- */
 
-static void add(choices *c, hp_backend backend, hp_algorithm algorithm) {
-    for (int i = 0; i < c->n; i++)
-        if (c->at[i].backend == backend && c->at[i].algorithm == algorithm) return;
-    HP_ASSERT(c->n < MOST_CHOICES);
-    c->at[c->n++] = (choice){.backend = backend, .algorithm = algorithm};
+static void add(choices *c, hp_backend backend, hp_algorithm algorithm, bool named) {
+    int i = 0;
+    while (i < c->n && (c->at[i].backend != backend || c->at[i].algorithm != algorithm)) i++;
+    HP_ASSERT(i < MOST_CHOICES);
+    if (i == c->n) c->at[c->n++] = (choice){.backend = backend, .algorithm = algorithm};
+    c->at[i].named |= named;
 }
 
 static void add_all(choices *c, const hp_device_info *device, bool algorithms) {
     for (int b = 0; b < HP_BACKENDS; b++) {
         if (!hp_device_has_backend(device, (hp_backend)b)) continue;
-        add(c, (hp_backend)b, HP_ALGORITHM_LIBRARY);
+        add(c, (hp_backend)b, HP_ALGORITHM_LIBRARY, false);
         for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS && algorithms && hp_backend_steps(b); a++)
-            add(c, (hp_backend)b, (hp_algorithm)a);
+            add(c, (hp_backend)b, (hp_algorithm)a, false);
     }
 }
 
@@ -97,7 +99,7 @@ static hp_status parse_choice(hp_arena *arena, const comm_where *where, const ch
                        where->device->name, word, all);
     }
     if (word[n]) HP_TRY(find_algorithm(arena, word, word + n + 1, b, &algorithm, err));
-    add(c, (hp_backend)b, (hp_algorithm)algorithm);
+    add(c, (hp_backend)b, (hp_algorithm)algorithm, true);
     return HP_OK;
 }
 
@@ -130,11 +132,9 @@ static const char *choice_text(hp_arena *arena, const choice *c) {
     return hp_arena_printf(arena, "%s.%s", hp_backend_names[c->backend], hp_algorithms[c->algorithm]->name);
 }
 
-/* Names that were asked for one by one must be of use. */
-static hp_status check_used(hp_arena *arena, const comm_where *where, const choices *c, const char *backends,
-                            hp_error *err) {
+static hp_status check_used(hp_arena *arena, const comm_where *where, const choices *c, hp_error *err) {
     for (int i = 0; i < c->n; i++)
-        if (!c->at[i].used && !strstr(backends, "all"))
+        if (c->at[i].named && !c->at[i].used)
             return hp_fail(err, HP_EUSAGE, "--backend: %s does none of the operations among %d ranks",
                            choice_text(arena, &c->at[i]), where->ranks);
     return HP_OK;
@@ -159,5 +159,5 @@ hp_status comm_series_list(hp_arena *arena, const comm_where *where, const char 
             return hp_fail(err, HP_EUSAGE, "--op: %s is not done by --backend %.80s; choose --backend mpi",
                            op_name(op), backends);
     }
-    return check_used(arena, where, &c, backends, err);
+    return check_used(arena, where, &c, err);
 }

@@ -1,62 +1,123 @@
 /* hostfile.c - lines "NAME [slots=N] ..." (Open MPI's mpirun(1), "Specifying Host Nodes"); a name may come twice. */
+#define _GNU_SOURCE
 #include "cli/launch/hostfile.h"
+#include "plan/base/arena.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <netdb.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { LINE = 1024 };
 
-static bool is_this_node(const char *name) {
+/* --- this node --- */
+
+static bool is_own_name(const char *name) {
     char own[HOST_NAME_MAX + 1] = "";
     gethostname(own, sizeof own - 1);
     const size_t plain = strcspn(own, "."), n = strcspn(name, ".");
-    return strcmp(name, "localhost") == 0 || strcmp(name, "127.0.0.1") == 0 || strcmp(name, "::1") == 0 ||
-           (n == plain && strncmp(name, own, n) == 0);
+    return strcmp(name, "localhost") == 0 || (n == plain && strncmp(name, own, n) == 0);
 }
 
-/* Was the name in the file before this line? */
-static bool is_repeated(FILE *f, const char *name, long end) {
-    char line[LINE], earlier[LINE];
-    bool found = false;
-    rewind(f);
-    while (!found && ftell(f) < end && fgets(line, sizeof line, f))
-        found = ftell(f) < end && sscanf(line, "%1023s", earlier) == 1 && strcmp(earlier, name) == 0;
-    fseek(f, end, SEEK_SET);
-    return found;
+/* A socket can be bound to addresses of this machine alone. */
+static bool is_own_address(const struct addrinfo *a) {
+    const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool own = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0;
+    if (fd >= 0) close(fd);
+    return own;
 }
 
-static void add_line(FILE *f, char *line, given_nodes *g, bool *unsaid) {
-    char name[LINE];
+static bool is_this_node(const char *name) {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    bool here = is_own_name(name);
+    if (here || getaddrinfo(name, NULL, &hints, &list) != 0) return here;
+    for (const struct addrinfo *a = list; a && !here; a = a->ai_next) here = is_own_address(a);
+    freeaddrinfo(list);
+    return here;
+}
+
+/* --- the file --- */
+
+typedef struct node {
+    const char *name;
+    int slots;
+    bool unsaid; /* a line without slots */
+} node;
+
+typedef struct node_list {
+    hp_arena *arena;
+    node *at;
+    int n, capacity;
+} node_list;
+
+static node *find_node(node_list *l, const char *name) {
+    for (int i = 0; i < l->n; i++)
+        if (strcmp(l->at[i].name, name) == 0) return &l->at[i];
+    HP_ROOM(l->arena, l->at, l->n, l->capacity);
+    l->at[l->n] = (node){.name = hp_arena_strdup(l->arena, name)};
+    return &l->at[l->n++];
+}
+
+/* The number of "slots=N" or "slots = N", not of "max_slots=N". */
+static int slots_of(const char *words) {
     int slots = 0;
+    const char *said = words;
+    while ((said = strstr(said, "slots")) && said > words && !strchr(" \t", said[-1])) said++;
+    if (said) sscanf(said, "slots = %d", &slots);
+    return slots;
+}
+
+static void add_line(node_list *l, char *line) {
+    char name[LINE];
     line[strcspn(line, "#")] = '\0';
     if (sscanf(line, "%1023s", name) != 1) return;
-    const char *said = strstr(line, "slots");
-    if (said) sscanf(said, "slots = %d", &slots);
-    if (slots > 0) g->slots += slots;
-    *unsaid |= slots <= 0;
-    g->here |= is_this_node(name);
-    g->nodes += !is_repeated(f, name, ftell(f));
+    const int slots = slots_of(line);
+    node *n = find_node(l, name);
+    if (slots > 0) n->slots += slots;
+    n->unsaid |= slots <= 0;
 }
 
-static hp_status read_hostfile(const char *path, given_nodes *g, hp_error *err) {
-    char line[LINE];
+static given_nodes sum_up(const node_list *l) {
+    given_nodes g = {.nodes = l->n};
     bool unsaid = false;
+    for (int i = 0; i < l->n; i++) {
+        g.here = g.here || is_this_node(l->at[i].name);
+        g.slots += l->at[i].slots;
+        if (l->at[i].slots > g.most_slots) g.most_slots = l->at[i].slots;
+        unsaid |= l->at[i].unsaid;
+    }
+    if (unsaid) g.slots = g.most_slots = 0;
+    return g;
+}
+
+static hp_status read_hostfile(hp_arena *arena, const char *path, given_nodes *g, hp_error *err) {
+    char line[LINE];
+    node_list l = {.arena = arena};
     FILE *f = fopen(path, "re");
     if (!f)
         return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", path,
                        strerror(errno));
-    while (fgets(line, sizeof line, f)) add_line(f, line, g, &unsaid);
+    while (fgets(line, sizeof line, f)) add_line(&l, line);
     fclose(f);
-    if (unsaid) g->slots = 0;
+    *g = sum_up(&l);
     return g->nodes ? HP_OK : hp_fail(err, HP_EDATA, "--hostfile %s names no node", path);
 }
 
 hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err) {
     const char *slurm = getenv("SLURM_JOB_ID") ? getenv("SLURM_JOB_NUM_NODES") : NULL;
-    *given = (given_nodes){0};
-    if (path) return read_hostfile(path, given, err);
     *given = (given_nodes){.nodes = slurm && atoi(slurm) > 1 ? atoi(slurm) : 1, .here = true};
-    return HP_OK;
+    if (!path) return HP_OK;
+    hp_arena *arena = hp_arena_new();
+    const hp_status s = read_hostfile(arena, path, given, err);
+    hp_arena_free(arena);
+    return s;
+}
+
+/* --- the ranks --- */
+
+int given_nodes_fullest(const given_nodes *g, int ranks) {
+    if (ranks <= g->slots) return ranks < g->most_slots ? ranks : g->most_slots;
+    return g->most_slots + (ranks - g->slots + g->nodes - 1) / g->nodes;
 }

@@ -8,11 +8,16 @@
 
 typedef struct given_nodes {
     int nodes;
-    int slots; /* over all nodes; 0: not said */
-    bool here; /* this node is one of them, so that what it offers counts */
+    int slots;      /* over all nodes; 0: not said */
+    int most_slots; /* of one node; 0: not said */
+    bool here;      /* this node is one of them, so that what it offers counts */
 } given_nodes;
 
 /* path: NULL without a hostfile. Errors: HP_EDATA. */
 hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err);
+
+/* So many of `ranks` lie on one node, at most: mpirun fills slots node by node and deals what is left evenly. Where the
+ * file does not say slots, they are the nodes' cores, so that an even share finds too many exactly where there are. */
+int given_nodes_fullest(const given_nodes *given, int ranks);
 
 #endif

@@ -190,7 +190,8 @@ static hp_status run_status(const launch_watch *w, int status, hp_error *err) {
     if (w->said.code != HP_OK)
         return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
     if (w->dead_rank >= 0) return fail_dead_rank(w->dead_rank, w->dead_signal, err);
-    if (code > 128) return fail_dead_rank(w->l->ranks == 1 ? 0 : -1, code - 128, err);
+    if (code > 128 && code - 128 < NSIG) /* mpirun also ends with 255: it could not reach a node */
+        return fail_dead_rank(w->l->ranks == 1 ? 0 : -1, code - 128, err);
     if (w->banner_text[0])
         return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/launch/launch_command.h"
 #include "cli/launch/capture.h"
+#include "cli/launch/hostfile.h"
 #include "cli/cli.h"
 #include "plan/machine/here.h"
 
@@ -23,9 +24,13 @@ static void words(launch_command *c, const char *const *list) {
     for (; *list; list++) word(c, "%s", *list);
 }
 
+/* The other nodes' cores are not known: as many as this one's. */
 static bool is_oversubscribed(const cli_launch *l) {
     hp_here here;
-    return hp_here_read(&hp_here_system, &here, NULL) != HP_OK || (int64_t)l->ranks * l->threads > here.cores;
+    given_nodes given;
+    return hp_here_read(&hp_here_system, &here, NULL) != HP_OK ||
+           given_nodes_read(l->hostfile, &given, NULL) != HP_OK ||
+           (int64_t)given_nodes_fullest(&given, l->ranks) * l->threads > here.cores;
 }
 
 static void add_mpirun(const cli_launch *l, launch_command *c) {

@@ -138,9 +138,9 @@ hp_status hp_import_add(hp_import *i, double bytes, double seconds, hp_error *er
     HP_TRY(check_algorithm(i, err));
     p.seconds = seconds;
     p.call.by = i->s.by;
-    p.call.algorithm = i->o.algorithm;
     p.call.what =
         i->s.op == IMPORT_MESSAGES ? HP_COLLECTIVE_BROADCAST : (hp_collective)i->s.op; /* moves it once */
+    HP_TRY(hp_import_algorithm(i, &p.call, bytes, err));
     p.where = hp_arena_printf(i->arena, "%.200s line %d", i->where, i->line);
     p.source = source_of(i);
     HP_ROOM(i->arena, i->point, i->n, i->capacity);
@@ -178,9 +178,9 @@ hp_status hp_import_text(hp_import *i, const char *text, const char *where, cons
         HP_TRY(take_line(i, line, err));
     }
     if (i->n > before || left_out != (bool)*i->left_out) return HP_OK;
-    return hp_fail(
-        err, HP_EDATA,
-        "%.200s holds no times of nccl-tests ('# size count type redop ... time algbw busbw') nor of the "
-        "OSU micro-benchmarks ('# OSU MPI Allreduce Latency Test', '# Size Avg Latency(us)')",
-        where);
+    return hp_fail(err, HP_EDATA,
+                   "%.200s holds no times of nccl-tests or hplan bench comm ('# size count type redop ... "
+                   "time algbw busbw') nor of the "
+                   "OSU micro-benchmarks ('# OSU MPI Allreduce Latency Test', '# Size Avg Latency(us)')",
+                   where);
 }

@@ -1,5 +1,5 @@
-/* import.h - what other programs measured, as rows of a cost table: the text that nccl-tests and the OSU
- * micro-benchmarks print. */
+/* import.h - what other programs measured, as rows of a cost table: the text that nccl-tests, the OSU
+ * micro-benchmarks and `hplan bench comm` print. */
 #ifndef HP_IMPORT_H
 #define HP_IMPORT_H
 

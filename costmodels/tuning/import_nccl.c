@@ -102,6 +102,7 @@ static hp_status read_comment(hp_import *i, char *line, hp_error *err) {
     if (bounds && sscanf(bounds, "Out of bounds values : %ld", &wrong) == 1 && wrong > 0)
         return hp_import_bad(i, "results were wrong, so the times mean nothing", line, err);
     read_versions(i, line);
+    HP_TRY(hp_import_hplan(i, line, err));
     return read_rank(i, line, err);
 }
 
@@ -159,7 +160,8 @@ static hp_status read_row(hp_import *i, char *line, hp_error *err) {
     if (!columns_agree(i, word, size, us)) return hp_import_bad(i, "algbw is not size / time", line, err);
     HP_TRY(check_wrong(i, word, i->column[WRONG], err));
     HP_TRY(check_wrong(i, word, i->column[WRONG_IN_PLACE], err));
-    if (size <= 0) return HP_OK; /* fewer elements than ranks: nothing was moved */
+    if (size <= 0 && i->s.op != HP_COLLECTIVE_BARRIER)
+        return HP_OK; /* fewer elements than ranks: nothing was moved */
     return hp_import_add(i, size, 1e-6 * choose_time(i, word, us), err);
 }
 
@@ -187,10 +189,14 @@ static void read_program(hp_import *i, const char *line) {
     if (i->s.left_out) hp_import_leave_out(i, program);
 }
 
-static hp_status nccl_line(hp_import *i, char *line, hp_error *err) {
+static void begin_section(hp_import *i) {
     i->s.by = HP_WIRE_NCCL;
     i->s.gpus = true;
-    if (!*i->s.tool) snprintf(i->s.tool, sizeof i->s.tool, "nccl-tests");
+    snprintf(i->s.tool, sizeof i->s.tool, "nccl-tests");
+}
+
+static hp_status nccl_line(hp_import *i, char *line, hp_error *err) {
+    if (!*i->s.tool) begin_section(i);
     read_program(i, line);
     if (is_title(line)) return read_title(i, line, err);
     if (*line == '#' || strstr(line, "NCCL version ")) return read_comment(i, line, err);

@@ -20,6 +20,7 @@ typedef struct import_section {
     bool left_out; /* it is of no operation that hplan has */
     bool gpus;     /* between the memories of GPUs, not of hosts */
     hp_wire by;
+    hp_algorithm algorithm;     /* that the back end ran; LIBRARY: not said */
     char tool[80], library[48]; /* "nccl-tests 2.17.6", "NCCL 2.26.2" */
     int32_t ranks;              /* that the text names; 0: none yet */
     int n_host;
@@ -47,6 +48,11 @@ typedef struct import_tool {
     hp_status (*line)(hp_import *i, char *line, hp_error *err);
 } import_tool;
 extern const import_tool hp_import_nccl_tests, hp_import_osu;
+
+/* A comment of `hplan bench comm`; others are passed over. */
+hp_status hp_import_hplan(hp_import *i, const char *line, hp_error *err);
+/* Sets c->algorithm: the text's, the option's, or that of the rule for so many bytes by which hplan's back ends choose. */
+hp_status hp_import_algorithm(const hp_import *i, hp_collective_call *c, double bytes, hp_error *err);
 
 /* "FILE line N: what: 'text'". */
 hp_status hp_import_bad(const hp_import *i, const char *what, const char *text, hp_error *err);

@@ -112,6 +112,8 @@ for s in j["series"]:
 END
 done
 
+expect 0 bench comm --gpus 2 --op sendrecv -e 8 -n 1 --turns 1 --json # without --backend: by those that send messages
+
 # --- every type and reduction ---
 for dtype in f64 i32 u8 bf16 f16 i8; do
   for reduction in sum min max avg; do

@@ -85,9 +85,49 @@ if [ "$cores" -ge 2 ]; then
   printf 'localhost slots=2\n' >hosts
   expect 0 run two.db --device cpu --hostfile hosts --steps 1
 fi
+printf 'one max_slots=9 slots=1\n' >hosts
+refused two.db --device cpu --hostfile hosts
+says "2 ranks, hosts has 1 slot"
 : >hosts
 expect 65 run cluster.db --hostfile hosts
 expect 65 run cluster.db --hostfile "$scratch/none"
+# An address of this machine is this node, whose cores count; another machine's are its own. What stands in for mpirun
+# says what it is asked for.
+mkdir standin
+printf '#!/bin/sh\necho "mpirun $*" >"%s/asked"\nexit 1\n' "$scratch" >standin/mpirun
+chmod +x standin/mpirun
+if [ "$cores" -lt 64 ]; then
+  for address in 127.0.0.1 127.0.1.1 $(ip -o -4 addr show scope global 2>/dev/null | sed 's/.* inet \([0-9.]*\).*/\1/'); do
+    echo "$address slots=64" >hosts
+    refused many.db --hostfile hosts
+    says "64 cores each" "here is 1 node with $cores core"
+  done
+  echo "192.0.2.1 slots=64" >hosts # of no machine: RFC 5737
+  PATH=$scratch/standin:$PATH expect 70 run many.db --hostfile hosts --steps 1
+  grep -q "mpirun -n 64 " asked || complain "mpirun was asked for: $(cat asked)"
+fi
+
+# Ranks yield while they wait where a node has more of them than cores, wherever the others are.
+yields() { # RANKS LINE...: does mpirun have them yield?
+  local ranks=$1
+  shift
+  printf '%s\n' "$@" >hosts
+  rm -f asked
+  PATH=$scratch/standin:$PATH expect 70 bench comm --gpus "$ranks" --hostfile hosts
+  grep -q "mpirun -n $ranks .*--hostfile hosts" asked || complain "mpirun was asked for: $(cat asked)"
+  grep -q 'mpi_yield_when_idle 1' asked
+}
+full="slots=$cores" over="slots=$((cores + 1))"
+yields $((2 * cores)) "192.0.2.1 $full" "192.0.2.2 $full" && complain "a rank for every core of two nodes yields"
+yields $((2 * cores)) "192.0.2.1" "192.0.2.2" && complain "a rank for every core of two nodes without slots yields"
+yields $((2 * cores)) "192.0.2.1 $over" "192.0.2.2 $full" || complain "more ranks than cores on a node do not yield"
+yields $((2 * cores + 1)) "192.0.2.1 $full" "192.0.2.2 $full" || complain "more ranks than slots do not yield"
+yields $((2 * cores + 1)) "192.0.2.1" "192.0.2.2" || complain "more ranks than cores on two nodes do not yield"
+
+# mpirun ends with 255, not a signal's number, where it cannot reach a node
+printf '#!/bin/sh\necho -----\necho No daemon on two.\necho -----\nexit 255\n' | sed 's/^echo.*/& >\&2/' >standin/mpirun
+PATH=$scratch/standin:$PATH expect 69 bench comm --gpus 2 --hostfile hosts
+says "the launcher failed (exit code 255): No daemon on two."
 
 # --- a batch job's share ---
 SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=31 refused cluster.db --device cpu

@@ -90,6 +90,51 @@ C
     grep -q "allreduce, 2 ranks" c.svg || complain "no panel of the plan's table"
   fi
 fi
+# --- hplan's own measurements: rows of the back end and algorithm that each table names ---
+if [ -x "$(dirname "$HPLAN")/hplan-exec" ] && command -v mpirun >/dev/null && [ "$(nproc)" -gt 1 ]; then
+  few=(--gpus 2 -b 64 -e 16Ki -f 16 -n 2 --turns 1)
+  expect 0 bench comm --op allreduce,alltoall,barrier,sendrecv --backend own.ring,own.bruck,mpi,shm "${few[@]}" --out own.txt
+  expect 0 bench comm --op allreduce,alltoall,barrier --backend shm "${few[@]}" --json
+  cp out rule.json
+  expect 0 "${import[@]}" own.txt -o own.cost
+  python3 - <<'EOP' || complain "rows of hplan's own output: $(cut -c1-100 own.cost)"
+import json
+# what the text says: in place, but of an all-to-all
+said, op, way = {}, None, None
+for line in open("own.txt"):
+    if "Collective test starting" in line: op = line.split()[-1].removesuffix("_perf").replace("_", "")
+    if line.startswith("# back end "): way = line.split()[3].strip(",")
+    if not line.startswith("#"):
+        w = line.split()
+        said.setdefault((op, way), []).append((int(w[0]), float(w[5 if op == "alltoall" else 9])))
+# what shm chose, says the JSON of another run
+rule = {(s["op"], r["bytes"]): r["algorithm"] for s in json.load(open("rule.json"))["series"] for r in s["rows"]}
+expected = {}
+for (op, way), rows in said.items():
+    for bytes, us in rows:
+        key = ("p2p shm" + (" shm" if way == "shm" else "") if op == "sendrecv" else
+               "collective shm %s %s r2 n2" % (op, way + "." + rule[op, bytes] if way == "shm" else way))
+        expected.setdefault(key, []).append((bytes, us))
+rows = dict((k.strip(), v) for k, v in (l.split(" | ", 1) for l in open("own.cost") if " | " in l))
+assert rows.keys() == expected.keys() and len(rows) >= 9, (rows.keys(), expected.keys())
+for key, row in rows.items():
+    head, points = row.split(" | ")
+    assert head.startswith("measured") and "hplan bench comm" in head and "own.txt of 20" in head, head
+    got = [tuple(map(float, p.split(":"))) for p in points.split()]
+    assert [b for b, _ in got] == [b for b, _ in expected[key]], key
+    assert all(abs(g[1] - 1e-6 * e[1]) < 1e-12 for g, e in zip(got, expected[key])), (key, got, expected[key])
+EOP
+  expect 2 "${import[@]}" own.txt --algorithm doubling -o own.cost
+  grep -q "leave the option out" err || complain "another algorithm than the text's: $(cat err)"
+  expect 0 bench comm --op allreduce --backend mpi "${few[@]}" --out mpi.txt
+  expect 0 "${import[@]}" mpi.txt --algorithm ring -o mpi.cost # of a library, the caller knows
+  grep -q "^collective shm allreduce mpi.ring r2 n2 |" mpi.cost || complain "$(cat mpi.cost)"
+  expect 0 bench comm --op allreduce --backend mpi --mode barriered "${few[@]}" --out barriered.txt
+  expect 65 "${import[@]}" barriered.txt -o own.cost
+  grep -q "barriered.txt line 3: .*--mode pipelined" err || complain "barriered: $(cat err)"
+  sed 's/back end mpi/back end smoke/' mpi.txt >bad.txt
+  expect 65 "${import[@]}" bad.txt -o own.cost
+fi
 : >empty.cost
 expect 65 plot comm empty.cost
 conclude "nccl-tests and OSU text, rules for libraries, and the chart of crossovers"
