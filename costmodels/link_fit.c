@@ -20,7 +20,7 @@ static const hp_row *messages_over(const hp_cost_table *t, const char *link) {
 /* The rate is that of the large messages: small ones may fit into what a switch or a socket holds. The latency is what the
  * smallest takes beside. */
 static bool fit_line(const hp_row *line, double *latency, double *beta) {
-    static const double LARGE = 1.0 / 64;
+    static const double LARGE = 1.0 / 8;
     int first = line->n - 1;
     double alpha;
     while (first > 0 && line->x[first - 1] >= LARGE * line->x[line->n - 1]) first--;

@@ -148,12 +148,12 @@ static hp_status choose_device(const options *o, setup *s, hp_error *err) {
                        s->jobs.device->name);
     hp_cost_machine_path(s->jobs.device->machine, s->path, sizeof s->path);
     if (o->out) snprintf(s->path, sizeof s->path, "%s", o->out);
+    if (gpus) HP_TRY(local_gpu_find(&s->gpu, err));
     if (o->import.machine) return load_cluster(o, s, err);
     if (o->hostfile)
         return hp_fail(err, HP_EUSAGE,
                        "--hostfile needs --machine: what are these nodes, and what is between them?");
     if (!gpus) return hp_machine_load("local", &s->machine, err);
-    HP_TRY(local_gpu_find(&s->gpu, err));
     return hp_machine_of_gpus(s->jobs.device, &s->gpu.gpu, &s->machine, err);
 }
 
@@ -336,9 +336,10 @@ static hp_status write_table(hp_arena *arena, const setup *s, hp_calibration *c,
     HP_TRY(make_table(arena, s, c, t, err));
     if (s->gpu.gpu.count == 0) return hp_rows_write(*t, s->path, err);
     snprintf((*t)->driver, sizeof(*t)->driver, "%s", s->gpu.driver);
-    snprintf((*t)->status, sizeof(*t)->status, "%s", hp_gpu_statuses[s->gpu.gpu.count > 1 ? 2 : 1]);
+    snprintf((*t)->status, sizeof(*t)->status, "%s",
+             hp_gpu_statuses[s->gpu.gpu.count > 1 || s->hostfile ? 2 : 1]);
     HP_TRY(hp_rows_write(*t, s->path, err));
-    return write_machine(arena, s, err);
+    return s->hostfile ? HP_OK : write_machine(arena, s, err);
 }
 
 /* A plan for what was measured, with what was measured. */
