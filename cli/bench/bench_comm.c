@@ -110,13 +110,13 @@ static hp_status parse(hp_arena *arena, const options *o, comm_request *r, hp_er
 
 /* --- the nodes --- */
 
-/* Nodes are filled one after the other. */
+/* As mpirun does it: where slots are not said, they are the cores. */
 static hp_status place_ranks(const options *o, const hp_here *here, comm_request *r, hp_error *err) {
     given_nodes given;
     HP_TRY(given_nodes_read(o->hostfile, &given, err));
-    const int64_t slots = given.slots > 0 ? (given.slots + given.nodes - 1) / given.nodes : here->cores;
-    if (r->ranks == 0) r->ranks = slots * given.nodes < 2 ? 2 : slots * given.nodes;
-    r->per_node = given.nodes < 2 || slots > r->ranks ? r->ranks : slots;
+    if (!given.slots) given.slots = (given.most_slots = here->cores) * given.nodes;
+    if (r->ranks == 0) r->ranks = given.slots < 2 ? 2 : given.slots;
+    r->per_node = given_nodes_fullest(&given, (int)r->ranks);
     return parse_number(o->root, "--root", 0, r->ranks - 1, &r->root, err);
 }
 

@@ -77,6 +77,20 @@ static void add_row(listener *l, json_t *line) {
     json_array_append(json_object_get(series_of(l, line), "rows"), row);
 }
 
+/* Algorithms of two levels take as many ranks on each node. */
+static void check_hosts(const comm_request *r, const json_t *hosts) {
+    for (size_t i = 1; i < json_array_size(hosts); i++) {
+        const bool next = !json_equal(json_array_get(hosts, i - 1), json_array_get(hosts, i));
+        if (next == (i % (size_t)r->per_node == 0)) continue;
+        fprintf(stderr,
+                "note: rank %zu is on %s, which is not %lld ranks a node, one node after the other: "
+                "algorithms of two "
+                "levels are not at their best; give every node the same slots, and a slot to every rank\n",
+                i, json_string_value(json_array_get(hosts, i)), (long long)r->per_node);
+        return;
+    }
+}
+
 static void show_progress(listener *l, const json_t *line) {
     l->bar.total = (long)json_integer_value(json_object_get(line, "of"));
     cli_progress_update(&l->bar, (long)json_integer_value(json_object_get(line, "done")), NULL);
@@ -92,6 +106,7 @@ static hp_status read_line(void *self, const char *text, hp_error *err) {
         show_progress(l, o);
     else if (object)
         json_object_update(l->result, o);
+    check_hosts(l->r, json_object_get(o, "hosts"));
     l->complete |= json_object_get(o, "yardsticks") != NULL;
     json_decref(o);
     return object

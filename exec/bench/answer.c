@@ -67,18 +67,22 @@ static json_t *whole(double v) {
     return isfinite(v) ? json_integer((json_int_t)v) : json_null();
 }
 
-static json_t *turns_of(const double *all, int ranks, int64_t n, int64_t turns) {
+static json_t *turns_of(const double *all, int ranks, int64_t n, int64_t turns, bool last) {
     json_t *list = json_array();
     for (int64_t t = 0; t < turns; t++)
-        json_array_append_new(list, json_real(hp_bench_time(all, ranks, n, t * (n / turns), n / turns)));
+        json_array_append_new(list,
+                              json_real(hp_bench_time(all, ranks, n, t * (n / turns), n / turns, last)));
     return list;
 }
 
-static json_t *times_of(const double *all, int ranks, int64_t n, int64_t turns, double wrong) {
-    const hp_bench_figures f = hp_bench_figures_of(all, ranks, n);
+/* A rank that only sends may go through all its iterations while their data wait in the library: an operation that is
+ * repeated ends with its last rank. One by one, after barriers, it is OSU's custom to take the mean. */
+static json_t *times_of(const double *all, int ranks, int64_t n, int64_t turns, int mode, double wrong) {
+    const bool last = mode == HP_BENCH_PIPELINED;
+    const hp_bench_figures f = hp_bench_figures_of(all, ranks, n, last);
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "time_s", f.time_s, "min_s", f.min_s, "median_s",
                      f.median_s, "p99_s", f.p99_s, "max_s", f.max_s, "turns_s",
-                     turns_of(all, ranks, n, turns), "wrong", whole(wrong));
+                     turns_of(all, ranks, n, turns, last), "wrong", whole(wrong));
 }
 
 static json_t *line_of(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int mode,
@@ -116,7 +120,7 @@ static hp_status print_mode(const hp_bench_room *room, const hp_bench_series *s,
     hp_status status = HP_OK;
     for (int place = 0; place < HP_BENCH_PLACES && status == HP_OK; place++) {
         status = gather(room->w, row->sample[place][mode], n, all, err);
-        if (speaks) times[place] = times_of(all, room->setup->ranks, n, turns, wrong[place]);
+        if (speaks) times[place] = times_of(all, room->setup->ranks, n, turns, mode, wrong[place]);
     }
     json_t *line = speaks ? line_of(room, s, count, mode, times[0], times[1]) : NULL;
     if (status == HP_OK && speaks) return hp_bench_print(line, err);

@@ -29,7 +29,7 @@ typedef struct hp_bench_room {
 hp_status hp_bench_check(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int place,
                          double *wrong, hp_error *err);
 
-/* A turn: warms up, then times iterations. sample: of the pipelined mode one, the mean; else one of each iteration. */
+/* A turn: warms up, then times iterations. sample: of the pipelined mode one, the time of all iterations divided by their number; else one of each iteration. */
 hp_status hp_bench_turn(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int place,
                         int mode, double *sample, hp_error *err);
 

@@ -43,6 +43,18 @@ if command -v mpirun >/dev/null; then
   expect 0 bench comm --gpus 4 --mode barriered --out file
   expect 0 bench comm --gpus 4 --json
   cp out json
+  # where the ranks lie (here a, a, b, b) is not where the hostfile has them
+  # shellcheck disable=SC2016 # of the program
+  printf '#!/bin/bash\nwhile [ "${1##*/}" != hplan-exec ]; do shift; done\nexec "$@"\n' >standin/mpirun
+  chmod +x standin/mpirun
+  for slots in "2 2" "3 1"; do
+    printf 'x slots=%s\ny slots=%s\n' "${slots% *}" "${slots#* }" >hosts
+    PATH=$scratch/standin:$PATH expect 0 bench comm --hostfile hosts --json
+    grep -q "\"ranks\":4,\"per_node\":${slots% *}," out || complain "slots $slots: $(head -c 200 out)"
+    cp err "err${slots% *}"
+  done
+  [ -s err2 ] && complain "ranks lie as they should: $(cat err2)"
+  grep -q "^note: rank 2 is on b, which is not 3 ranks a node" err3 || complain "no note on where ranks lie: $(cat err3)"
   touch stop
   expect 70 bench comm --gpus 4
   HPLAN=$real
