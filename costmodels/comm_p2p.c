@@ -25,9 +25,9 @@ double hp_link_rate(const hp_cost_table *t, const hp_link_class *link) {
 /* How much longer a message takes here than over the link that was measured. */
 static double slower(const hp_cost_table *t, const hp_link_class *link, double bytes) {
     const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
-    if (!row || row->y[HP_LINK_RATE] <= 0) return 1;
-    return link_seconds(row, link, link->bytes_per_s, bytes) /
-           link_seconds(row, link, row->y[HP_LINK_RATE], bytes);
+    const double there =
+        row && row->y[HP_LINK_RATE] > 0 ? link_seconds(row, link, row->y[HP_LINK_RATE], bytes) : 0;
+    return there > 0 ? link_seconds(row, link, link->bytes_per_s, bytes) / there : 1;
 }
 
 static hp_cost from_row(const hp_cost_table *t, const hp_link_class *link, const hp_row *row, double bytes) {

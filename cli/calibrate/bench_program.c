@@ -128,13 +128,17 @@ hp_program *bench_collectives(hp_arena *arena, const hp_graph *g, int ranks, con
         p->call = HP_NEW(arena, hp_call, 1);
         p->call[p->n_call++] = (hp_call){.per_node = way->per_node};
     }
-    start_role(arena, g, r, all_rounds(s), most_bytes(s));
+    const bool rooted = hp_collective_rooted(way->what);
+    start_role(arena, g, r, (1 + rooted) * all_rounds(s), most_bytes(s));
     r->queue[r->n_queue++] =
         (hp_queue){.kind = HP_QUEUE_COLL, .peer = 1, .channel = 0, .backend = (int32_t)way->backend};
     for (int i = 0; i < s->n; i++)
-        for (int k = 0; k < s->rounds[i]; k++)
+        for (int k = 0; k < s->rounds[i]; k++) {
+            /* nobody runs ahead of the others, so that data would be there before it is asked for */
+            if (rooted) add_task(p, r, HP_TASK_BARRIER, 1, HP_BUF_GRADS, 0, i, r->n_task - 1);
             add_task(p, r, hp_task_of_collective(way->what), 1, HP_BUF_GRADS, s->elems[i], i, r->n_task - 1);
-    for (int t = 0; way->algorithm && t < r->n_task; t++) r->task[t].algorithm = (uint8_t)way->algorithm;
+            if (way->algorithm) r->task[r->n_task - 1].algorithm = (uint8_t)way->algorithm;
+        }
     end_role(r);
     return p;
 }

@@ -74,11 +74,28 @@ static void messages_are_the_line_of_the_link(void **state) {
     hp_arena_free(arena);
 }
 
+/* A link without a latency to speak of. */
+static void nothing_to_send_takes_no_time_at_any_rate(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_cost_table *t = hp_rows_new(arena, "m", "d");
+    hp_machine m = cluster(2, 25e6);
+    double x[3] = {0, 1, 2}, y[3] = {0, 1, 50e6}, bytes[2] = {1000, 2000}, seconds[2] = {2e-5, 4e-5};
+    hp_rows_add(t, &(hp_row){.kind = HP_ROW_LINK, .class = m.inter.name, .key = "", .n = 3, .x = x, .y = y});
+    hp_rows_add(
+        t, &(hp_row){.kind = HP_ROW_P2P, .class = m.inter.name, .key = "", .n = 2, .x = bytes, .y = seconds});
+    hp_rows_sort(t);
+    assert_true(near(1 + hp_cost_p2p(t, &m, HP_WIRE_ANY, false, 0).seconds, 1, 1e-12));
+    assert_true(near(hp_cost_p2p(t, &m, HP_WIRE_ANY, false, 1000).seconds, 4e-5, 1e-9));
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_links_figures_come_back),
         cmocka_unit_test(messages_are_the_line_of_the_link),
         cmocka_unit_test(another_rate_is_predicted),
+        cmocka_unit_test(nothing_to_send_takes_no_time_at_any_rate),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
