@@ -62,10 +62,12 @@ static void print_head(FILE *out, const json_t *result, const json_t *series, co
     fprintf(out, "# Collective test starting: %s_perf\n", program_of(text(series, "op")));
     fprintf(out, "# hplan bench comm %s, %s, %lld ranks\n", hp_version(), text(result, "library"),
             (long long)number(result, "ranks"));
-    fprintf(out,
-            "# back end %s, %s; medians of %lld turns of %lld iterations, in turn with the other back ends\n",
-            backend, text(series, "mode"), (long long)number(result, "turns"),
-            (long long)number(result, "iterations"));
+    const bool pipelined = strcmp(text(series, "mode"), "pipelined") == 0;
+    fprintf(
+        out,
+        "# back end %s, %s; medians of %lld turns of %lld iterations, %s, in turn with the other back ends\n",
+        backend, text(series, "mode"), (long long)number(result, "turns"),
+        (long long)number(result, "iterations"), pipelined ? "until the last rank ends" : "means over ranks");
     fprintf(out,
             "# nThread 1 nGpus 1 minBytes %lld maxBytes %lld step: %lld(factor) warmup iters: %lld iters: "
             "%lld agg "
