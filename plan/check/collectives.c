@@ -97,14 +97,13 @@ static hp_status check_source(const hp_program *p, int role, int id, const hp_co
                               hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
-    const int32_t data = r->operand[t->operand], source = t->n_operand > 1 ? r->operand[t->operand + 1] : -1;
+    const int32_t source = t->n_operand > 1 ? r->operand[t->operand + 1] : -1;
     if (source < 0) return HP_OK;
     const hp_buffer *b = &r->buffer[source];
-    if (source == data || source < HP_BUF_FIXED)
+    if (source < HP_BUF_FIXED)
         REFUSE(
-            "E-OVERLAP: rank %d task %d: a %s into buffer %d cannot read what it contributes from buffer %d; "
-            "leave the source out",
-            role, id, hp_task_infos[t->op].name, data, source);
+            "E-OVERLAP: rank %d task %d: a %s reads what it contributes from buffer %d, which every role has",
+            role, id, hp_task_infos[t->op].name, source);
     if (b->dtype != t->dtype)
         REFUSE("E-TYPE: rank %d task %d: a %s of %s from a source of %s", role, id, hp_task_infos[t->op].name,
                hp_dtype_names[t->dtype], hp_dtype_names[b->dtype]);

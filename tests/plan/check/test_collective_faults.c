@@ -25,7 +25,9 @@ typedef struct broken {
     hp_program *p;
     hp_role *r;
     hp_task *t;
-    int role, group;
+    int role;
+    const made_call *call;
+    int group; /* of the call */
 } broken;
 
 /* --- about the call --- */
@@ -83,6 +85,19 @@ static bool other_order(broken *x) {
     *x->t = *next;
     *next = t;
     return true;
+}
+
+/* An operation that could be called so as well. */
+static bool other_operation(broken *x) {
+    const uint8_t old = x->t->op;
+    const int first = group_roll(&x->d, 0, HP_COLLECTIVES - 1);
+    for (int i = 0; i < HP_COLLECTIVES && !parts_of(x) && !has_source(x->t); i++) {
+        x->t->op = (uint8_t)hp_task_of_collective((hp_collective)((first + i) % HP_COLLECTIVES));
+        const bool even = x->t->op != HP_TASK_ALL_TO_ALL || x->t->count % size_of(x) == 0;
+        if (x->t->op != old && even && made_algorithm_fits(x->p, x->r, x->t, x->t->algorithm)) return true;
+    }
+    x->t->op = old;
+    return false;
 }
 
 static bool other_count(broken *x) {
@@ -181,6 +196,20 @@ static bool no_source(broken *x) {
     return true;
 }
 
+static bool other_flags(broken *x) {
+    x->t->flags ^= HP_FLAG_EVAL;
+    return true;
+}
+
+/* A sum of gradients is not one of other data. */
+static bool other_data(broken *x) {
+    int32_t *buffer = &x->r->operand[x->t->operand];
+    const bool fits = x->t->dtype == HP_F32 && room_of(x->r, HP_BUF_GRADS) >= x->t->offset + x->t->count;
+    if (!fits || *buffer == HP_BUF_GRADS) return false;
+    *buffer = HP_BUF_GRADS;
+    return true;
+}
+
 static bool call_left_out(broken *x) {
     return x->r->n_task > 1 && drop(x->r, x->t);
 }
@@ -240,6 +269,11 @@ static bool unknown_reduction(broken *x) {
     hp_call call = hp_task_call(x->p, x->t);
     call.reduction = HP_REDUCTIONS;
     return call_in_another_way(x, call, parts_of(x));
+}
+
+static bool too_many_parts(broken *x) {
+    x->p->n_part = INT32_MAX;
+    return true;
 }
 
 static bool no_call(broken *x) {
@@ -329,6 +363,7 @@ typedef struct collective_fault {
 #define ANY "E-ORDER E-TYPE E-COUNT E-ROOT E-MATCH"
 static const collective_fault one_differs[] = {
     {"order", other_order, "E-ORDER E-TYPE E-COUNT E-ROOT"},
+    {"operation", other_operation, "E-ORDER"},
     {"count", other_count, "E-COUNT"},
     {"root", other_root, "E-ROOT"},
     {"group", other_group, ANY},
@@ -339,6 +374,8 @@ static const collective_fault one_differs[] = {
     {"part", other_part, "E-COUNT"},
     {"no parts", no_parts, "E-COUNT"},
     {"no source", no_source, "E-ORDER"},
+    {"flags", other_flags, "E-ORDER"},
+    {"data", other_data, "E-ORDER"},
     {"left out", call_left_out, ANY},
     {"added", call_added, "E-MATCH"},
 };
@@ -350,11 +387,12 @@ static const collective_fault nobody_could[] = {
     {"part below zero", part_below_zero, "E-COUNT"},
     {"part outside", part_outside, "E-RANGE"},
     {"unknown reduction", unknown_reduction, "E-RANGE"},
+    {"too many parts", too_many_parts, "E-RANGE"},
     {"no call", no_call, "E-RANGE"},
     {"uneven exchange", uneven_exchange, "E-COUNT"},
     {"wrong algorithm", wrong_algorithm, "E-RANGE"},
     {"algorithm of a message", algorithm_of_a_message, "E-RANGE"},
-    {"data as source", data_as_source, "E-OVERLAP"},
+    {"data as source", data_as_source, "E-BOX E-OVERLAP"},
     {"gradients as source", gradients_as_source, "E-OVERLAP"},
     {"source of another type", source_of_another_type, "E-TYPE"},
     {"little source", little_source, "E-COUNT"},
@@ -369,14 +407,15 @@ static bool names_rank(const char *text, int role) {
     return false;
 }
 
-static bool names_another(const broken *x, const char *text) {
+/* Another than `but`; -1: any. */
+static bool names_another(const broken *x, const char *text, int but) {
     for (int r = 0; r < x->p->n_role; r++)
-        if (r != x->role && names_rank(text, r)) return true;
+        if (r != but && names_rank(text, r)) return true;
     return false;
 }
 
-/* The error begins with one of the codes, and names the ranks; what is wrong with a call that several tasks may share
- * names the call. */
+/* The error begins with one of the codes, and names the ranks; where none could call so, a rank, or the call that tasks
+ * share. */
 static void expect_refused(const broken *x, const hp_graph *g, const collective_fault *f, bool between,
                            uint64_t seed) {
     hp_error err = {HP_OK, ""};
@@ -384,8 +423,8 @@ static void expect_refused(const broken *x, const hp_graph *g, const collective_
     if (hp_program_check(x->p, g, &err) != HP_EPLAN)
         fail_msg("%s, rank %d, seed %llu: not refused", f->name, x->role, (unsigned long long)seed);
     snprintf(code, sizeof code, "%.*s", (int)strcspn(err.text, ":"), err.text);
-    const bool names = between ? names_rank(err.text, x->role) && names_another(x, err.text)
-                               : names_rank(err.text, x->role) || strstr(err.text, ": call ");
+    const bool names = between ? names_rank(err.text, x->role) && names_another(x, err.text, x->role)
+                               : names_another(x, err.text, -1) || strstr(err.text, "call");
     if (!strstr(f->codes, code) || !names)
         fail_msg("%s, rank %d, seed %llu: %s", f->name, x->role, (unsigned long long)seed, err.text);
 }
@@ -397,6 +436,7 @@ static bool pick_call(broken *x, const collective_program *made) {
         const made_call *c = &made->call[(first + i) % made->n_call];
         if (c->group < 0 || x->p->group[c->group].n < 2) continue;
         const hp_group *group = &x->p->group[c->group];
+        x->call = c;
         x->group = c->group;
         x->role = x->p->member[group->first + group_roll(&x->d, 0, group->n - 1)];
         x->r = &x->p->role[x->role];
@@ -406,10 +446,22 @@ static bool pick_call(broken *x, const collective_program *made) {
     return false;
 }
 
+/* All members call alike. */
+static void spread(const broken *x) {
+    for (int r = 0; r < x->p->n_role; r++) {
+        hp_task *t = x->call->task[r] < 0 ? NULL : &x->p->role[r].task[x->call->task[r]];
+        if (!t) continue;
+        t->call = x->t->call;
+        t->count = x->t->count;
+        t->algorithm = x->t->algorithm;
+    }
+}
+
 static bool refused(const collective_program *made, const collective_fault *f, bool between, uint64_t seed) {
     broken x = {.arena = hp_arena_new(), .d = {seed, 7000}};
     x.p = copy_program(x.arena, made->g, made->p);
     const bool found = pick_call(&x, made) && f->inject(&x);
+    if (found && !between) spread(&x);
     if (found) expect_refused(&x, made->g, f, between, seed);
     hp_arena_free(x.arena);
     return found;
