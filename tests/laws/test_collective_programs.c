@@ -253,9 +253,75 @@ static double message_seconds(void *self, const hp_program *p, int from, int to,
     return 1e-6 + bytes / 1e9;
 }
 
+/* Tasks that start while another of the rank is under way. */
+static int count_beside(const hp_span *span, int64_t n) {
+    int beside = 0;
+    int64_t end_ns = 0;
+    for (int64_t i = 0; i < n; i++) { /* in order of start */
+        beside += span[i].t0_ns < end_ns;
+        end_ns = span[i].t1_ns > end_ns ? span[i].t1_ns : end_ns;
+    }
+    return beside;
+}
+
+/* What was drawn so far. */
+typedef struct variety {
+    bool by[HP_BACKENDS][HP_COLLECTIVES][HP_ALGORITHMS], of[HP_COLLECTIVES][HP_DTYPES];
+    bool parts[HP_COLLECTIVES], apart[HP_COLLECTIVES], reduction[HP_REDUCTIONS];
+    int tasks, beside;
+} variety;
+
+static void note_task(variety *v, const hp_program *p, const hp_role *r, const hp_task *t) {
+    const int what = hp_task_collective(t);
+    v->tasks++;
+    if (!hp_task_is_collective(t)) return;
+    v->by[r->queue[t->queue].backend][what][t->algorithm] = true;
+    v->of[what][t->dtype] = true;
+    v->parts[what] |= hp_task_call(p, t).n > 0;
+    v->apart[what] |= t->n_operand > 1;
+    v->reduction[hp_task_call(p, t).reduction] = true;
+}
+
+static void note_program(variety *v, const hp_program *p) {
+    for (int r = 0; r < p->n_role; r++)
+        for (int t = 0; t < p->role[r].n_task; t++) note_task(v, p, &p->role[r], &p->role[r].task[t]);
+}
+
+/* Some number of members and nodes that tests have. */
+static bool algorithm_exists(int what, int algorithm) {
+    for (int n = 2; n <= MAX_RANKS; n++)
+        for (int per_node = 1; per_node <= n; per_node++) {
+            const hp_collective_case c = {(hp_collective)what, n, 0, per_node};
+            if (hp_algorithm_does((hp_algorithm)algorithm, &c, true)) return true;
+        }
+    return false;
+}
+
+static void expect_backend(const variety *v, int backend, int what) {
+    for (int a = 0; a < HP_ALGORITHMS; a++) {
+        const bool library = a == HP_ALGORITHM_LIBRARY;
+        if (library == hp_backend_steps(backend) || (!library && !algorithm_exists(what, a))) continue;
+        if (!v->by[backend][what][a])
+            fail_msg("no %s by %s of %s", hp_collective_infos[what].name, hp_algorithms[a]->name,
+                     hp_backend_names[backend]);
+    }
+}
+
+static void expect_all(const variety *v) {
+    for (int what = 0; what < HP_COLLECTIVES; what++) {
+        for (int b = 0; b < HP_BACKENDS; b++)
+            if (ALL >> b & 1) expect_backend(v, b, what);
+        for (int t = 0; t < HP_DTYPES; t++) assert_true(v->of[what][t]);
+        assert_int_equal(v->parts[what], hp_collective_parts((hp_collective)what));
+        assert_true(v->apart[what]);
+    }
+    for (int r = 0; r < (int)HP_REDUCTIONS; r++) assert_true(v->reduction[r]);
+    assert_true(v->beside * 4 > v->tasks);
+}
+
 /* Every task of every rank ends. */
 static int64_t simulate(const collective_program *made, uint64_t seed, const hp_machine *m, bool fold,
-                        bool steps) {
+                        bool steps, int *beside) {
     hp_arena *arena = hp_arena_new();
     const hp_sim_costs costs = {seconds, share, NULL, message_seconds};
     const hp_sim_options o = {.want_spans = true, .straggler_rank = -1, .fold = fold, .steps = steps};
@@ -266,6 +332,8 @@ static int64_t simulate(const collective_program *made, uint64_t seed, const hp_
     assert_int_equal(result.n_rank, hp_program_ranks(made->p));
     for (int r = 0; r < result.n_rank; r++)
         assert_int_equal(result.n_span[r], made->p->role[r % made->p->n_role].n_task);
+    for (int r = 0; r < made->p->n_role && beside; r++)
+        *beside += count_beside(result.span[r], result.n_span[r]);
     const int64_t makespan_ns = result.makespan_ns;
     hp_arena_free(arena);
     return makespan_ns;
@@ -273,22 +341,27 @@ static int64_t simulate(const collective_program *made, uint64_t seed, const hp_
 
 static void proofs_hold_and_the_simulator_comes_to_the_end(void **state) {
     (void)state;
+    variety v = {0};
     hp_machine gpus;
     hp_error err;
     const hp_machine cores = local_like(MAX_RANKS);
     assert_int_equal(hp_machine_load("thesis-a100", &gpus, &err), HP_OK);
     for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         hp_arena *arena = hp_arena_new();
+        limit_program(seed);
         const collective_program made = collective_program_draw(arena, seed, ranks_of(seed), ALL);
         if (hp_program_check(made.p, made.g, &err) != HP_OK)
             fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
-        assert_int_equal(simulate(&made, seed, &cores, false, false),
-                         simulate(&made, seed, &cores, true, false));
-        assert_int_equal(simulate(&made, seed, &gpus, false, false),
-                         simulate(&made, seed, &gpus, true, false));
-        simulate(&made, seed, &gpus, false, true);
+        assert_int_equal(simulate(&made, seed, &cores, false, false, NULL),
+                         simulate(&made, seed, &cores, true, false, NULL));
+        assert_int_equal(simulate(&made, seed, &gpus, false, false, &v.beside),
+                         simulate(&made, seed, &gpus, true, false, NULL));
+        simulate(&made, seed, &gpus, false, true, NULL);
+        note_program(&v, made.p);
         hp_arena_free(arena);
     }
+    alarm(0);
+    if (law_cases(200) >= 200) expect_all(&v);
 }
 
 int main(int argc, char **argv) {

@@ -13,7 +13,9 @@
 #include <cmocka.h>
 
 enum {
-    PROGRAMS = 1000,
+    PROGRAMS = 2000,
+    TIMES = 4, /* that a fault is tried in each */
+    MAX_FAULTS = 32,
     LEAST = 60, /* faults of each kind */
     ALL = 1 << HP_BACKEND_OWN | 1 << HP_BACKEND_MPI | 1 << HP_BACKEND_SHM
 };
@@ -468,18 +470,20 @@ static bool refused(const collective_program *made, const collective_fault *f, b
 }
 
 static void faults_are_refused(const collective_fault *fault, int n, bool between) {
-    for (int f = 0; f < n; f++) {
-        int seen = 0;
-        for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
-            hp_arena *arena = hp_arena_new();
-            hp_error err;
-            const collective_program made = collective_program_draw(arena, seed, 2 + (int)(seed % 7), ALL);
-            if (f == 0 && hp_program_check(made.p, made.g, &err) != HP_OK) fail_msg("%s", err.text);
-            for (uint64_t k = 0; k < 4; k++) seen += refused(&made, &fault[f], between, seed * 4 + k);
-            hp_arena_free(arena);
-        }
-        if (seen < LEAST) fail_msg("only %d faults of kind '%s'", seen, fault[f].name);
+    int seen[MAX_FAULTS] = {0};
+    assert_true(n <= MAX_FAULTS);
+    for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
+        hp_arena *arena = hp_arena_new();
+        hp_error err;
+        const collective_program made = collective_program_draw(arena, seed, 2 + (int)(seed % 7), ALL);
+        if (hp_program_check(made.p, made.g, &err) != HP_OK) fail_msg("%s", err.text);
+        for (int f = 0; f < n; f++)
+            for (uint64_t k = 0; k < TIMES; k++)
+                seen[f] += refused(&made, &fault[f], between, seed * TIMES + k);
+        hp_arena_free(arena);
     }
+    for (int f = 0; f < n; f++)
+        if (seen[f] < LEAST) fail_msg("only %d faults of kind '%s'", seen[f], fault[f].name);
 }
 
 static void what_one_member_calls_in_another_way_is_refused(void **state) {

@@ -251,9 +251,8 @@ static hp_status check_buffer(const program_reference *f, int rank, int b, const
         ++*known;
         if (!(fabs(have - want.value) <= want.bound))
             return hp_fail(err, HP_EINTERNAL,
-                           "seed %llu rank %d buffer %d (%s) element %lld: %.17g, not %.17g (within %.3g)",
-                           (unsigned long long)f->seed, rank, b, hp_dtype_names[buffer->dtype], (long long)i,
-                           have, want.value, want.bound);
+                           "rank %d buffer %d (%s) element %lld: %.17g, not %.17g (within %.3g)", rank, b,
+                           hp_dtype_names[buffer->dtype], (long long)i, have, want.value, want.bound);
     }
     return HP_OK;
 }
@@ -266,8 +265,8 @@ static hp_status check_gaps(const program_reference *f, int rank, const unsigned
         if (r->buffer[b].bytes == 0) continue;
         for (; from < r->buffer[b].offset; from++)
             if (at[from] != GUARD)
-                return hp_fail(err, HP_EINTERNAL, "seed %llu rank %d: written %lld bytes before buffer %d",
-                               (unsigned long long)f->seed, rank, (long long)(r->buffer[b].offset - from), b);
+                return hp_fail(err, HP_EINTERNAL, "rank %d: written %lld bytes before buffer %d", rank,
+                               (long long)(r->buffer[b].offset - from), b);
         from = r->buffer[b].offset + r->buffer[b].bytes;
     }
     return HP_OK;

@@ -14,6 +14,7 @@ enum {
     KINDS = HP_DTYPES + 1, /* types, and the gradients */
     GRADIENTS = HP_DTYPES,
     MAX_CALLS = 24,
+    TRIES = 20,   /* until an algorithm that was chosen can do it */
     MAX_DEPS = 64 /* of a task */
 };
 
@@ -329,14 +330,11 @@ static void draw_call(maker *m, hp_task *t, int n, int64_t room) {
     t->call = plain ? 0 : made_call_add(m->arena, m->p, call, part);
 }
 
-/* Any that does it; false: none does it in equal parts only, or of so many. */
-static bool draw_algorithm(maker *m, const hp_role *r, hp_task *t) {
-    const int first = group_roll(&m->d, 0, HP_ALGORITHMS - 1);
-    for (int i = 0; i < HP_ALGORITHMS; i++) {
-        t->algorithm = (uint8_t)((first + i) % HP_ALGORITHMS);
-        if (made_algorithm_fits(m->p, r, t, t->algorithm)) return true;
-    }
-    return false;
+/* From `wanted` on, any that does it. */
+static int fitting_algorithm(const hp_program *p, const hp_role *r, const hp_task *t, int wanted) {
+    int a = wanted, left = HP_ALGORITHMS;
+    while (left-- > 0 && !made_algorithm_fits(p, r, t, a)) a = (a + 1) % HP_ALGORITHMS;
+    return left < 0 ? -1 : a;
 }
 
 /* A collective that is being made: where its members' data lies. */
@@ -375,10 +373,16 @@ static hp_task draw_task(maker *m, const members *x, const hp_role *r) {
     const int n = hp_group_size(m->p, x->lane->group);
     hp_task t = {.dtype = (uint8_t)(x->kind == GRADIENTS ? HP_F32 : x->kind), .tag = m->out->n_call};
     t.queue = (int16_t)queue_of(r, HP_QUEUE_COLL, x->lane->group, 0);
-    do {
+    const bool steps = hp_backend_steps(x->lane->backend);
+    const int wanted = steps ? group_roll(&m->d, 1, HP_ALGORITHMS - 1) : HP_ALGORITHM_LIBRARY;
+    const int32_t n_call = m->p->n_call, n_part = m->p->n_part;
+    for (int a = -1, left = TRIES; a < 0 || (a != wanted && left > 0); left--) {
+        m->p->n_call = n_call, m->p->n_part = n_part; /* of the last try */
         t.op = (uint8_t)hp_task_of_collective((hp_collective)group_roll(&m->d, 0, HP_COLLECTIVES - 1));
         draw_call(m, &t, n, least_room(m, x));
-    } while (!draw_algorithm(m, r, &t));
+        a = fitting_algorithm(m->p, r, &t, wanted);
+        t.algorithm = (uint8_t)(a < 0 ? 0 : a);
+    }
     return t;
 }
 
