@@ -5,12 +5,14 @@
  * HPLAN_LAW_CASES=N: N programs. */
 #include "plan/check/check.h"
 #include "sim/interp.h"
+#include "tests/support/exec/collective_case.h"
 #include "tests/support/exec/comm_law.h"
-#include "tests/support/exec/program_reference.h"
 #include "tests/support/exec/thread_comm.h"
 #include "tests/support/plan/law_cases.h"
+#include "tests/support/plan/program_reference.h"
 #include "tests/support/sim/made_up_machine.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -51,6 +53,65 @@ static void limit_program(uint64_t seed) {
     alarm(HUNG_S);
 }
 
+/* --- a rank's memory --- */
+
+/* Between the buffers: nobody may write there. */
+static const unsigned char GUARD = 0x5b;
+
+static const hp_role *role_of(const program_reference *f, int rank) {
+    return &f->of->p->role[rank % f->of->p->n_role];
+}
+
+static void fill_rank(const program_reference *f, int rank, unsigned char *at) {
+    const hp_role *r = role_of(f, rank);
+    memset(at, GUARD, (size_t)r->arena_bytes);
+    for (int b = 0; b < r->n_buffer; b++) {
+        const hp_buffer *buffer = &r->buffer[b];
+        const hp_dtype t = (hp_dtype)buffer->dtype;
+        for (int64_t i = 0; program_reference_covers(r, b) && i < program_reference_elems(buffer); i++)
+            collective_put(t, at + buffer->offset, i, program_reference_first(f->seed, rank, b, i, t));
+    }
+}
+
+static hp_status check_buffer(const program_reference *f, int rank, int b, const unsigned char *at,
+                              int64_t *known, hp_error *err) {
+    const hp_buffer *buffer = &role_of(f, rank)->buffer[b];
+    for (int64_t i = 0; i < program_reference_elems(buffer); i++) {
+        const number want = f->at[rank][b][i];
+        const double have = collective_get((hp_dtype)buffer->dtype, at + buffer->offset, i);
+        if (isinf(want.bound)) continue;
+        ++*known;
+        if (!(fabs(have - want.value) <= want.bound))
+            return hp_fail(err, HP_EINTERNAL,
+                           "rank %d buffer %d (%s) element %lld: %.17g, not %.17g (within %.3g)", rank, b,
+                           hp_dtype_names[buffer->dtype], (long long)i, have, want.value, want.bound);
+    }
+    return HP_OK;
+}
+
+/* Between the buffers, which follow each other in memory. */
+static hp_status check_gaps(const program_reference *f, int rank, const unsigned char *at, hp_error *err) {
+    const hp_role *r = role_of(f, rank);
+    int64_t from = 0;
+    for (int b = 0; b < r->n_buffer; b++) {
+        if (r->buffer[b].bytes == 0) continue;
+        for (; from < r->buffer[b].offset; from++)
+            if (at[from] != GUARD)
+                return hp_fail(err, HP_EINTERNAL, "rank %d: written %lld bytes before buffer %d", rank,
+                               (long long)(r->buffer[b].offset - from), b);
+        from = r->buffer[b].offset + r->buffer[b].bytes;
+    }
+    return HP_OK;
+}
+
+static hp_status check_rank(const program_reference *f, int rank, const unsigned char *at, int64_t *known,
+                            hp_error *err) {
+    const hp_role *r = role_of(f, rank);
+    for (int b = 0; b < r->n_buffer; b++)
+        if (program_reference_covers(r, b)) HP_TRY(check_buffer(f, rank, b, at, known, err));
+    return check_gaps(f, rank, at, err);
+}
+
 /* --- a rank --- */
 
 typedef struct program_rank {
@@ -70,18 +131,13 @@ typedef struct program_rank {
     pthread_t thread;
 } program_rank;
 
-static const hp_role *role_of(const program_rank *me) {
-    const hp_program *p = me->reference->of->p;
-    return &p->role[me->rank % p->n_role];
-}
-
 static hp_status run_steps(program_rank *me, hp_interp *in) {
     const hp_program *p = me->reference->of->p;
     for (int i = 0; i < STEPS; i++) {
         const hp_step step = {.step = i, .replica = me->rank / p->n_role};
-        program_reference_fill(me->reference, me->rank, me->arena);
+        fill_rank(me->reference, me->rank, me->arena);
         HP_TRY(hp_interp_step(in, &step, i, STALLED_S, &me->err));
-        HP_TRY(program_reference_check(me->reference, me->rank, me->arena, &me->known, &me->err));
+        HP_TRY(check_rank(me->reference, me->rank, me->arena, &me->known, &me->err));
     }
     return HP_OK;
 }
@@ -90,7 +146,7 @@ static hp_status interpret(program_rank *me) {
     const collective_program *made = me->reference->of;
     const hp_interp_config config = {.program = made->p,
                                      .graph = made->g,
-                                     .role = role_of(me),
+                                     .role = role_of(me->reference, me->rank),
                                      .replica = me->rank / made->p->n_role,
                                      .memory = me->memory,
                                      .arena = me->arena,
@@ -111,8 +167,11 @@ static hp_status interpret(program_rank *me) {
 /* Collective: over all ranks. */
 static hp_status run_rank(program_rank *me) {
     const collective_program *made = me->reference->of;
-    const hp_device_config config = {
-        .program = made->p, .graph = made->g, .role = role_of(me), .arena = me->arena, .threads = 1};
+    const hp_device_config config = {.program = made->p,
+                                     .graph = made->g,
+                                     .role = role_of(me->reference, me->rank),
+                                     .arena = me->arena,
+                                     .threads = 1};
     HP_TRY(me->comm->ops->join(me->comm, made->p, &me->err));
     HP_TRY(hp_device_null.open(&config, &me->device, &me->err));
     hp_status s = hp_watch_open(NULL, me->rank, me->comm->size, &me->watch, &me->err);
@@ -126,7 +185,7 @@ static hp_status run_rank(program_rank *me) {
 
 static void *thread_main(void *arg) {
     program_rank *me = arg;
-    const int64_t bytes = role_of(me)->arena_bytes;
+    const int64_t bytes = role_of(me->reference, me->rank)->arena_bytes;
     hp_memory memory;
     HP_ASSERT(hp_memory_open(&hp_memory_host, NULL, &memory, NULL) == HP_OK);
     HP_ASSERT(memory.ops->alloc(&memory, bytes, (void **)&me->arena, NULL) == HP_OK);
@@ -186,7 +245,7 @@ static hp_status run_program(hp_comm *comm, const comm_room *room, uint64_t seed
         const program_reference f = program_reference_make(arena, &made, seed);
         program_rank me = {
             .reference = &f, .rank = comm->rank, .comm = comm, .memory = &room->memory, .arena = room->at};
-        HP_ASSERT(role_of(&me)->arena_bytes <= room->bytes);
+        HP_ASSERT(role_of(&f, me.rank)->arena_bytes <= room->bytes);
         s = run_rank(&me);
         if (s != HP_OK) *err = me.err;
     }

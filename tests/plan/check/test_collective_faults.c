@@ -245,20 +245,20 @@ static bool part_missing(broken *x) {
     return call_in_another_way(x, call, part);
 }
 
-static bool part_too_large(broken *x) {
+static bool part_of(broken *x, int64_t elems) {
     const hp_call call = hp_task_call(x->p, x->t);
     int64_t *part = copied_parts(x, &call);
     if (!call.n) return false;
-    part[group_roll(&x->d, 0, call.n - 1)] = x->t->count + 1;
+    part[group_roll(&x->d, 0, call.n - 1)] = elems;
     return call_in_another_way(x, call, part);
 }
 
+static bool part_too_large(broken *x) {
+    return part_of(x, x->t->count + 1);
+}
+
 static bool part_below_zero(broken *x) {
-    const hp_call call = hp_task_call(x->p, x->t);
-    int64_t *part = copied_parts(x, &call);
-    if (!call.n) return false;
-    part[group_roll(&x->d, 0, call.n - 1)] = -1;
-    return call_in_another_way(x, call, part);
+    return part_of(x, -1);
 }
 
 static bool part_outside(broken *x) {
@@ -329,16 +329,15 @@ static bool source_of_another_type(broken *x) {
     return false;
 }
 
-/* Of a role that contributes something: all, or its own part. */
+/* Of what it contributes, an element is missing. */
 static bool little_source(broken *x) {
-    if (!has_source(x->t) || x->t->op == HP_TASK_BARRIER || info_of(x)->begins != HP_BLOCKS_ALL) return false;
-    if (x->t->count == 0) return false;
+    if (!has_source(x->t) || x->t->count == 0 || info_of(x)->begins != HP_BLOCKS_ALL) return false;
     x->r->buffer[x->r->operand[x->t->operand + 1]].bytes =
         (x->t->count - 1) * hp_dtype_bytes((hp_dtype)x->t->dtype);
     return true;
 }
 
-/* The same where members contribute parts: of the largest of a replica's, an element is missing. */
+/* The same where members contribute parts: of the largest of its replicas'. */
 static bool little_part_of_source(broken *x) {
     const int64_t *part = parts_of(x);
     const bool own = info_of(x)->begins == HP_BLOCKS_OWN, each = info_of(x)->begins == HP_BLOCKS_EACH;

@@ -39,7 +39,8 @@ static const type_facts facts[HP_DTYPES] = {
     [HP_U8] = {true, 8, false},   [HP_BF16] = {false, 8, true}, [HP_F16] = {false, 11, true},
     [HP_I8] = {true, 8, true}};
 
-int64_t collective_wrapped(hp_dtype type, int64_t v) {
+/* Modulo 2^bits. */
+static int64_t wrapped(hp_dtype type, int64_t v) {
     const type_facts *f = &facts[type];
     const int64_t all = INT64_C(1) << f->bits, rest = ((v % all) + all) % all;
     return f->signed_ && rest >= all / 2 ? rest - all : rest;
@@ -59,7 +60,7 @@ static uint64_t mixed(uint64_t seed, int member, int64_t i) {
 static double drawn(const collective_test *t, int member, int64_t i) {
     const type_facts *f = &facts[t->op.dtype];
     const uint64_t h = mixed(t->seed, member, i);
-    if (f->whole) return (double)collective_wrapped((hp_dtype)t->op.dtype, (int64_t)(h >> 8));
+    if (f->whole) return (double)wrapped((hp_dtype)t->op.dtype, (int64_t)(h >> 8));
     if (t->values == COLLECTIVE_SPECIAL && h % 5 == 0)
         return h / 5 % 3 == 0 ? (double)NAN : h / 5 % 3 == 1 ? (double)INFINITY : -(double)INFINITY;
     if (t->values == COLLECTIVE_REAL) return ((double)(h >> 11) * 0x1p-53 - 0.5) * 2;
@@ -151,7 +152,7 @@ static result integers(const collective_test *t, int64_t i) {
         least = v < least ? v : least;
         most = v > most ? v : most;
     }
-    sum = collective_wrapped((hp_dtype)t->op.dtype, sum);
+    sum = wrapped((hp_dtype)t->op.dtype, sum);
     const int64_t results[HP_REDUCTIONS] = {sum, least, most, sum / t->n};
     return (result){(double)results[t->op.reduction], 0};
 }

@@ -34,8 +34,6 @@ bool collective_right(const collective_test *t, int member, const void *data, ch
 /* Element i of an array of that type; float64 holds all of them. */
 void collective_put(hp_dtype type, void *at, int64_t i, double v);
 double collective_get(hp_dtype type, const void *at, int64_t i);
-/* An integer as its type has it: modulo 2^bits. */
-int64_t collective_wrapped(hp_dtype type, int64_t v);
 /* "allreduce by ring of 5 x 3 f32 sum root 0 parts apart" */
 void collective_text(const collective_test *t, char *out, size_t n);
 

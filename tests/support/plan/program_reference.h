@@ -17,10 +17,10 @@ typedef struct program_reference {
 } program_reference;
 
 program_reference program_reference_make(hp_arena *arena, const collective_program *made, uint64_t seed);
-/* What a rank begins with: numbers of its own in every buffer, between them bytes that nobody may write. */
-void program_reference_fill(const program_reference *f, int rank, unsigned char *at);
-/* Does it end with what it should? *known: elements that are not just anything. */
-hp_status program_reference_check(const program_reference *f, int rank, const unsigned char *at,
-                                  int64_t *known, hp_error *err);
+/* What a rank has in an element of a buffer at the beginning: a whole number of its own. */
+double program_reference_first(uint64_t seed, int rank, int buffer, int64_t i, hp_dtype t);
+/* Has the buffer such elements? How many? */
+bool program_reference_covers(const hp_role *r, int buffer);
+int64_t program_reference_elems(const hp_buffer *b);
 
 #endif

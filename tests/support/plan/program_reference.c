@@ -1,43 +1,46 @@
 /* program_reference.c - messages and collectives by their definitions, on numbers that know how exact they are. */
-#include "tests/support/exec/program_reference.h"
-
-#include "tests/support/exec/collective_case.h"
+#include "tests/support/plan/program_reference.h"
 
 #include <math.h>
 #include <string.h>
 
-static const unsigned char GUARD = 0x5b;
 static const number ANYTHING = {0, (double)INFINITY};
 
 /* Bits of a significand; 0: an integer. */
 static const int mantissa_bits[HP_DTYPES] = {[HP_F32] = 24, [HP_F64] = 53, [HP_BF16] = 8, [HP_F16] = 11};
 
-static int64_t elems_of(const hp_buffer *b) {
+int64_t program_reference_elems(const hp_buffer *b) {
     return b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
+}
+
+/* Modulo 2^bits. */
+static int64_t wrapped(hp_dtype type, int64_t v) {
+    const int64_t all = INT64_C(1) << 8 * hp_dtype_bytes(type), rest = ((v % all) + all) % all;
+    return type != HP_U8 && rest >= all / 2 ? rest - all : rest;
 }
 
 /* --- the beginning --- */
 
-/* Of a rank, buffer and element: a whole number, so small that a sum over all ranks is exact. */
-static double first_value(uint64_t seed, int rank, int buffer, int64_t i, hp_dtype t) {
+/* So small that a sum over all ranks is exact. */
+double program_reference_first(uint64_t seed, int rank, int buffer, int64_t i, hp_dtype t) {
     const uint64_t stream = (uint64_t)rank * 1000 + (uint64_t)buffer;
     if (!mantissa_bits[t])
-        return (double)collective_wrapped(t, (int64_t)hp_rng_below(seed, stream, (uint64_t)i, 1u << 31) * 2);
+        return (double)wrapped(t, (int64_t)hp_rng_below(seed, stream, (uint64_t)i, 1u << 31) * 2);
     const int most = 1 << (mantissa_bits[t] < 24 ? mantissa_bits[t] - 4 : 20);
     return (double)hp_rng_below(seed, stream, (uint64_t)i, (uint64_t)(2 * most + 1)) - most;
 }
 
-static bool has_numbers(const hp_role *r, int buffer) {
+bool program_reference_covers(const hp_role *r, int buffer) {
     return r->buffer[buffer].bytes > 0 && (buffer == HP_BUF_GRADS || buffer >= HP_BUF_FIXED);
 }
 
 static number **begin_rank(hp_arena *arena, const hp_role *r, int rank, uint64_t seed) {
     number **at = HP_NEW(arena, number *, r->n_buffer);
     for (int b = 0; b < r->n_buffer; b++) {
-        const int64_t n = has_numbers(r, b) ? elems_of(&r->buffer[b]) : 0;
+        const int64_t n = program_reference_covers(r, b) ? program_reference_elems(&r->buffer[b]) : 0;
         at[b] = n ? HP_NEW(arena, number, n) : NULL;
         for (int64_t i = 0; i < n; i++)
-            at[b][i].value = first_value(seed, rank, b, i, (hp_dtype)r->buffer[b].dtype);
+            at[b][i].value = program_reference_first(seed, rank, b, i, (hp_dtype)r->buffer[b].dtype);
     }
     return at;
 }
@@ -52,7 +55,7 @@ static number add_integers(number *const *in, int n, int64_t i, hp_dtype t, hp_r
         least = v < least ? v : least;
         most = v > most ? v : most;
     }
-    sum = collective_wrapped(t, sum);
+    sum = wrapped(t, sum);
     const int64_t of[HP_REDUCTIONS] = {sum, least, most, sum / n};
     return (number){(double)of[how], 0};
 }
@@ -222,60 +225,4 @@ program_reference program_reference_make(hp_arena *arena, const collective_progr
             (c->group >= 0 ? replay_collective : replay_message)(&f, c, replica);
     }
     return f;
-}
-
-/* --- a rank's memory --- */
-
-static const hp_role *role_of(const program_reference *f, int rank) {
-    return &f->of->p->role[rank % f->of->p->n_role];
-}
-
-void program_reference_fill(const program_reference *f, int rank, unsigned char *at) {
-    const hp_role *r = role_of(f, rank);
-    memset(at, GUARD, (size_t)r->arena_bytes);
-    for (int b = 0; b < r->n_buffer; b++) {
-        const hp_buffer *buffer = &r->buffer[b];
-        const hp_dtype t = (hp_dtype)buffer->dtype;
-        for (int64_t i = 0; has_numbers(r, b) && i < elems_of(buffer); i++)
-            collective_put(t, at + buffer->offset, i, first_value(f->seed, rank, b, i, t));
-    }
-}
-
-static hp_status check_buffer(const program_reference *f, int rank, int b, const unsigned char *at,
-                              int64_t *known, hp_error *err) {
-    const hp_buffer *buffer = &role_of(f, rank)->buffer[b];
-    for (int64_t i = 0; i < elems_of(buffer); i++) {
-        const number want = f->at[rank][b][i];
-        const double have = collective_get((hp_dtype)buffer->dtype, at + buffer->offset, i);
-        if (isinf(want.bound)) continue;
-        ++*known;
-        if (!(fabs(have - want.value) <= want.bound))
-            return hp_fail(err, HP_EINTERNAL,
-                           "rank %d buffer %d (%s) element %lld: %.17g, not %.17g (within %.3g)", rank, b,
-                           hp_dtype_names[buffer->dtype], (long long)i, have, want.value, want.bound);
-    }
-    return HP_OK;
-}
-
-/* Between the buffers, which follow each other in memory. */
-static hp_status check_gaps(const program_reference *f, int rank, const unsigned char *at, hp_error *err) {
-    const hp_role *r = role_of(f, rank);
-    int64_t from = 0;
-    for (int b = 0; b < r->n_buffer; b++) {
-        if (r->buffer[b].bytes == 0) continue;
-        for (; from < r->buffer[b].offset; from++)
-            if (at[from] != GUARD)
-                return hp_fail(err, HP_EINTERNAL, "rank %d: written %lld bytes before buffer %d", rank,
-                               (long long)(r->buffer[b].offset - from), b);
-        from = r->buffer[b].offset + r->buffer[b].bytes;
-    }
-    return HP_OK;
-}
-
-hp_status program_reference_check(const program_reference *f, int rank, const unsigned char *at,
-                                  int64_t *known, hp_error *err) {
-    const hp_role *r = role_of(f, rank);
-    for (int b = 0; b < r->n_buffer; b++)
-        if (has_numbers(r, b)) HP_TRY(check_buffer(f, rank, b, at, known, err));
-    return check_gaps(f, rank, at, err);
 }
