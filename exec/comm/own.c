@@ -242,10 +242,11 @@ static hp_status bring_in(own_op *o, hp_error *err) {
     if (o->op.what == HP_COLLECTIVE_ALL_TO_ALL) {
         o->outgoing = (unsigned char *)(uintptr_t)from;
         if (from && !o->plan.ops->spoils) return HP_OK;
-        HP_TRY(make_room(&o->copied, o->plan.data.count * elem, err));
+        /* equal parts, as all algorithms that spoil want them: a source has not what is left over */
+        const int64_t n = o->plan.data.count - (from ? o->plan.data.count % o->plan.c.size : 0);
+        HP_TRY(make_room(&o->copied, n * elem, err));
         o->outgoing = o->copied.at;
-        if (o->plan.data.count)
-            memcpy(o->copied.at, from ? from : o->op.data, (size_t)(o->plan.data.count * elem));
+        if (n) memcpy(o->copied.at, from ? from : o->op.data, (size_t)(n * elem));
         return HP_OK;
     }
     if (!from) return HP_OK;

@@ -61,6 +61,60 @@ static hp_status check_parts(const hp_program *p, int role, int id, const hp_col
     return HP_OK;
 }
 
+/* Elements that a member contributes. */
+static int64_t contribution(const hp_collective_case *c, const hp_collective_data *data, int32_t member) {
+    const int64_t each = (data->count + c->size - 1) / c->size, left = data->count - member * each;
+    if (c->what == HP_COLLECTIVE_BARRIER) return 0;
+    switch (hp_collective_infos[c->what].begins) {
+    case HP_BLOCKS_ROOT:
+        return member == c->root ? data->count : 0;
+    case HP_BLOCKS_OWN:
+        return data->part ? data->part[member] : left < 0 ? 0 : left < each ? left : each;
+    case HP_BLOCKS_EACH:
+        return data->part ? sum_of(data->part + (int64_t)member * c->size, c->size, 1) : data->count;
+    default:
+        return data->count;
+    }
+}
+
+/* The most that a replica of the role contributes. */
+static int64_t most_contributed(const hp_program *p, int role, const hp_task *t,
+                                const hp_collective_case *c) {
+    const hp_collective_data data = hp_task_data(p, t);
+    const hp_group *g = &p->group[p->role[role].queue[t->queue].peer];
+    int32_t at = 0;
+    int64_t most = 0;
+    while (p->member[g->first + at] != role) at++;
+    for (int32_t member = at; member < c->size; member += g->n) {
+        const int64_t n = contribution(c, &data, member);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* What it contributes, where that is not in the data. */
+static hp_status check_source(const hp_program *p, int role, int id, const hp_collective_case *c,
+                              hp_error *err) {
+    const hp_role *r = &p->role[role];
+    const hp_task *t = &r->task[id];
+    const int32_t source = t->n_operand > 1 ? r->operand[t->operand + 1] : -1;
+    if (source < 0) return HP_OK;
+    const hp_buffer *b = &r->buffer[source];
+    if (source < HP_BUF_FIXED)
+        REFUSE(
+            "E-OVERLAP: rank %d task %d: a %s reads what it contributes from buffer %d, which every role has",
+            role, id, hp_task_infos[t->op].name, source);
+    if (b->dtype != t->dtype)
+        REFUSE("E-TYPE: rank %d task %d: a %s of %s from a source of %s", role, id, hp_task_infos[t->op].name,
+               hp_dtype_names[t->dtype], hp_dtype_names[b->dtype]);
+    const int64_t room = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype),
+                  most = most_contributed(p, role, t, c);
+    if (most > room)
+        REFUSE("E-COUNT: rank %d task %d: a %s of %lld elements from a source of %lld", role, id,
+               hp_task_infos[t->op].name, (long long)most, (long long)room);
+    return HP_OK;
+}
+
 hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
@@ -75,6 +129,7 @@ hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *e
     if (c.root >= c.size)
         REFUSE("E-ROOT: rank %d task %d: member %d of a group of %d is the root", role, id, c.root, c.size);
     HP_TRY(check_parts(p, role, id, &c, err));
+    HP_TRY(check_source(p, role, id, &c, err));
     const bool steps = hp_backend_steps(r->queue[t->queue].backend);
     if (t->algorithm >= HP_ALGORITHMS || steps != (t->algorithm != HP_ALGORITHM_LIBRARY))
         REFUSE("E-RANGE: rank %d task %d has no algorithm %d of a collective", role, id, t->algorithm);

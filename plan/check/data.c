@@ -312,7 +312,8 @@ static hp_status walk_recv(walker *w) {
     return write_all(w, id, b->what, gradient_of(b));
 }
 
-/* Sums of a box or of batch norm; the arrays that every role has are check/gradients.c's. */
+/* Sums of a box or of batch norm; the arrays that every role has are check/gradients.c's, and data that is no tensor's
+ * nobody's. */
 static hp_status walk_collective(walker *w) {
     const int32_t id = operand(w, 0);
     const content *c = &w->of[id];
@@ -322,6 +323,7 @@ static hp_status walk_collective(walker *w) {
         note_write(w, id);
         return HP_OK;
     }
+    if (buffer_of(w, id)->kind != HP_BUF_SUMS) return HP_OK;
     if (c->reduced) return hp_check_refuse(&w->at, "E-LOST", "adds up buffer %d twice", id);
     w->of[id].reduced = true;
     return read_plain(w, id);

@@ -160,6 +160,49 @@ typedef struct collectives {
     int group, first, role;  /* first: the member that the others are compared with */
 } collectives;
 
+/* Reduction, root, nodes and parts: what the calls say, wherever they stand. */
+static hp_status check_how(const collectives *c, int k, const hp_task *a, const hp_task *b, hp_error *err) {
+    const hp_program *p = c->m->p;
+    const hp_call x = hp_task_call(p, a), y = hp_task_call(p, b);
+    const int32_t x_nodes = hp_task_case(p, &p->role[c->first], a).per_node,
+                  y_nodes = hp_task_case(p, &p->role[c->role], b).per_node;
+    if (x.reduction != y.reduction)
+        REFUSE("E-ORDER: collective %d of group %d: rank %d takes the %s, rank %d the %s", k, c->group,
+               c->first, hp_reduction_names[x.reduction], c->role, hp_reduction_names[y.reduction]);
+    if (x.root != y.root)
+        REFUSE("E-ROOT: collective %d of group %d: for rank %d member %d is the root, for rank %d member %d",
+               k, c->group, c->first, x.root, c->role, y.root);
+    if (x_nodes != y_nodes)
+        REFUSE("E-ORDER: collective %d of group %d: for rank %d a node has %d members, for rank %d %d", k,
+               c->group, c->first, x_nodes, c->role, y_nodes);
+    if (x.n != y.n)
+        REFUSE("E-COUNT: collective %d of group %d: rank %d has %d parts, rank %d %d (0: equal ones)", k,
+               c->group, c->first, x.n, c->role, y.n);
+    for (int32_t i = 0; i < x.n; i++)
+        if (p->part[x.first + i] != p->part[y.first + i])
+            REFUSE(
+                "E-COUNT: collective %d of group %d: part %d has %lld elements for rank %d, %lld for rank %d",
+                k, c->group, i, (long long)p->part[x.first + i], c->first, (long long)p->part[y.first + i],
+                c->role);
+    return HP_OK;
+}
+
+static bool has_source(const hp_role *r, const hp_task *t) {
+    return t->n_operand > 1 && r->operand[t->operand + 1] >= 0;
+}
+
+/* MPI wants all that contribute to have a source, or none. */
+static hp_status check_sources(const collectives *c, int k, const hp_task *a, const hp_task *b,
+                               hp_error *err) {
+    const hp_program *p = c->m->p;
+    const bool x = has_source(&p->role[c->first], a), y = has_source(&p->role[c->role], b);
+    if (x != y && hp_collective_infos[hp_task_collective(a)].begins != HP_BLOCKS_ROOT)
+        REFUSE(
+            "E-ORDER: collective %d of group %d: rank %d has a source, rank %d none: all have one, or none",
+            k, c->group, x ? c->first : c->role, x ? c->role : c->first);
+    return HP_OK;
+}
+
 static hp_status check_call(const collectives *c, int k, const hp_task *a, const hp_task *b, hp_error *err) {
     const hp_program *p = c->m->p;
     if (a->dtype != b->dtype)
@@ -168,20 +211,18 @@ static hp_status check_call(const collectives *c, int k, const hp_task *a, const
     if (a->op != b->op)
         REFUSE("E-ORDER: collective %d of group %d: rank %d calls a %s, rank %d a %s", k, c->group, c->first,
                hp_task_infos[a->op].name, c->role, hp_task_infos[b->op].name);
-    if (a->call != b->call)
-        REFUSE("E-ORDER: collective %d of group %d: ranks %d and %d call it with other roots, parts or "
-               "reductions",
-               k, c->group, c->first, c->role);
+    if (a->call != b->call) HP_TRY(check_how(c, k, a, b, err));
     if (a->algorithm != b->algorithm)
         REFUSE("E-ORDER: collective %d of group %d: rank %d runs %s, rank %d %s", k, c->group, c->first,
                hp_algorithms[a->algorithm]->name, c->role, hp_algorithms[b->algorithm]->name);
     if (a->count != b->count)
         REFUSE("E-COUNT: collective %d of group %d: rank %d has %lld elements, rank %d %lld", k, c->group,
                c->first, (long long)a->count, c->role, (long long)b->count);
+    HP_TRY(check_sources(c, k, a, b, err));
     if (a->flags != b->flags ||
         sum_of(p, c->first, &c->placed[c->first], a) != sum_of(p, c->role, &c->placed[c->role], b))
-        REFUSE("E-ORDER: collective %d of group %d: ranks %d and %d add up different things", k, c->group,
-               c->first, c->role);
+        REFUSE("E-ORDER: collective %d of group %d: rank %d adds up other things than rank %d", k, c->group,
+               c->role, c->first);
     return HP_OK;
 }
 

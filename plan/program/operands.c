@@ -91,10 +91,11 @@ bool hp_operands_extra(const hp_graph *g, const hp_task *t) {
     return t->n_operand > hp_operands_wanted(g, t);
 }
 
-/* Batch norm alone has EXTRA operands. */
+/* Batch norm and collectives alone have EXTRA operands. */
 bool hp_operand_count_fits(const hp_graph *g, const hp_task *t) {
     const int wanted = hp_operands_wanted(g, t);
-    const bool extra = (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && g->layer[t->layer].op == HP_BN;
+    const bool norm = (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && g->layer[t->layer].op == HP_BN;
+    const bool extra = norm || hp_task_is_collective(t);
     return t->n_operand >= wanted && t->n_operand <= wanted + extra;
 }
 

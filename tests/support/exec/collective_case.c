@@ -9,7 +9,7 @@
 
 /* --- numbers of every type, as float64: they hold all of them --- */
 
-static void put(hp_dtype type, void *at, int64_t i, double v) {
+void collective_put(hp_dtype type, void *at, int64_t i, double v) {
     if (type == HP_F32) ((float *)at)[i] = (float)v;
     if (type == HP_F64) ((double *)at)[i] = v;
     if (type == HP_I32) ((int32_t *)at)[i] = (int32_t)v;
@@ -19,7 +19,7 @@ static void put(hp_dtype type, void *at, int64_t i, double v) {
     if (type == HP_F16) ((uint16_t *)at)[i] = to_f16((float)v);
 }
 
-static double get(hp_dtype type, const void *at, int64_t i) {
+double collective_get(hp_dtype type, const void *at, int64_t i) {
     if (type == HP_F32) return (double)((const float *)at)[i];
     if (type == HP_F64) return ((const double *)at)[i];
     if (type == HP_I32) return ((const int32_t *)at)[i];
@@ -70,8 +70,8 @@ static double drawn(const collective_test *t, int member, int64_t i) {
 
 static double contribution(const collective_test *t, int member, int64_t i) {
     unsigned char one[8];
-    put((hp_dtype)t->op.dtype, one, 0, drawn(t, member, i));
-    return get((hp_dtype)t->op.dtype, one, 0);
+    collective_put((hp_dtype)t->op.dtype, one, 0, drawn(t, member, i));
+    return collective_get((hp_dtype)t->op.dtype, one, 0);
 }
 
 /* --- where they lie --- */
@@ -134,8 +134,8 @@ void collective_fill(const collective_test *t, int member, void *data, void *sou
     const run mine = held(t, info(t)->begins, member);
     memset(data, 0xa5, (size_t)collective_bytes(t));
     for (int64_t i = 0; i < mine.n; i++)
-        put((hp_dtype)t->op.dtype, source ? source : data, source ? i : mine.at + i,
-            drawn(t, member, mine.at + i));
+        collective_put((hp_dtype)t->op.dtype, source ? source : data, source ? i : mine.at + i,
+                       drawn(t, member, mine.at + i));
 }
 
 /* --- what must come of them --- */
@@ -198,7 +198,7 @@ static bool run_right(const collective_test *t, run r, int from, int64_t first, 
                       size_t n) {
     for (int64_t i = 0; i < r.n; i++) {
         const result want = from < 0 ? reduced(t, first + i) : (result){contribution(t, from, first + i), 0};
-        const double have = get((hp_dtype)t->op.dtype, data, r.at + i);
+        const double have = collective_get((hp_dtype)t->op.dtype, data, r.at + i);
         if (same(have, &want)) continue;
         snprintf(why, n, "element %lld is %.17g, not %.17g (within %.3g)", (long long)(r.at + i), have,
                  want.value, want.bound);

@@ -31,6 +31,9 @@ int64_t collective_source_bytes(const collective_test *t, int member);
 void collective_fill(const collective_test *t, int member, void *data, void *source);
 /* Is it what the collective promises to a member? If not, `why` says what is where. */
 bool collective_right(const collective_test *t, int member, const void *data, char *why, size_t n);
+/* Element i of an array of that type; float64 holds all of them. */
+void collective_put(hp_dtype type, void *at, int64_t i, double v);
+double collective_get(hp_dtype type, const void *at, int64_t i);
 /* "allreduce by ring of 5 x 3 f32 sum root 0 parts apart" */
 void collective_text(const collective_test *t, char *out, size_t n);
 
