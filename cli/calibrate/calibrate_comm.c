@@ -1,6 +1,7 @@
 /* calibrate_comm.c - the jobs for messages and collectives: within a node, and between the nodes of a machine that has
  * several. */
 #include "cli/calibrate/calibrate_jobs.h"
+#include "cli/launch/hostfile.h"
 
 /* Ranks, and how many of them each node has. */
 typedef struct spread {
@@ -97,4 +98,16 @@ void calibrate_add_comm(const hp_machine *m, int64_t steps, bool all, calibrate_
     for (int b = 0; b < (int)HP_BACKENDS; b++)
         if (hp_device_has_backend(jobs->device, (hp_backend)b))
             add_backend(m, devices, (hp_backend)b, steps, all, jobs);
+}
+
+hp_status calibrate_cluster(const hp_device_info *device, const char *name, const char *hostfile,
+                            hp_machine *m, hp_error *err) {
+    given_nodes given;
+    HP_TRY(hp_machine_load(name, m, err));
+    if (m->device.is_cpu == hp_device_on_gpu(device))
+        return hp_fail(err, HP_EUSAGE, "machine %s has no devices of kind %s", m->name, device->name);
+    HP_TRY(given_nodes_read(hostfile, &given, err));
+    if (given.nodes >= m->nodes) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "machine %s has %d nodes, --hostfile %s names %d: give as many", m->name,
+                   m->nodes, hostfile, given.nodes);
 }

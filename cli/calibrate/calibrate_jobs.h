@@ -62,6 +62,11 @@ hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const ch
  * (calibrate_comm.c). */
 void calibrate_add_comm(const hp_machine *m, int64_t steps, bool all, calibrate_jobs *jobs);
 
+/* A cluster over whose nodes ranks are to run: the machine of that name or file, which has such devices, and enough nodes in
+ * the hostfile. Errors: HP_EUSAGE, HP_EDATA. */
+hp_status calibrate_cluster(const hp_device_info *device, const char *name, const char *hostfile,
+                            hp_machine *m, hp_error *err);
+
 /* The plan of a job. Errors: HP_EPLAN, HP_EUSAGE (no such network). */
 hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_info *device,
                          const calibrate_job *job, const bench_sizes *sizes, hp_plan *plan, hp_error *err);

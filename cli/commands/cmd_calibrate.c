@@ -8,7 +8,6 @@
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
 #include "cli/commands/local_gpu.h"
-#include "cli/launch/hostfile.h"
 #include "cli/launch/workspace.h"
 #include "costmodels/sample_store.h"
 #include "plan/base/host.h"
@@ -120,24 +119,6 @@ static hp_status ready_folder(const char *path, bool make, hp_error *err) {
     return HP_OK;
 }
 
-/* A cluster that the options name, over whose nodes the ranks of --comm run. */
-static hp_status load_cluster(const options *o, setup *s, hp_error *err) {
-    given_nodes given;
-    if (!o->hostfile || !o->comm || o->net || !o->out)
-        return hp_fail(err, HP_EUSAGE,
-                       "--machine is for measuring what is between nodes: calibrate --comm --machine FILE "
-                       "--hostfile FILE -o "
-                       "FILE.cost");
-    HP_TRY(hp_machine_load(o->import.machine, &s->machine, err));
-    if (s->machine.device.is_cpu != !hp_device_on_gpu(s->jobs.device))
-        return hp_fail(err, HP_EUSAGE, "machine %s has no devices of kind %s", s->machine.name,
-                       s->jobs.device->name);
-    HP_TRY(given_nodes_read(o->hostfile, &given, err));
-    if (given.nodes >= s->machine.nodes) return HP_OK;
-    return hp_fail(err, HP_EUSAGE, "machine %s has %d nodes, --hostfile %s names %d: give as many",
-                   s->machine.name, s->machine.nodes, o->hostfile, given.nodes);
-}
-
 /* The machine, and where its table goes. */
 static hp_status choose_device(const options *o, setup *s, hp_error *err) {
     s->jobs.device = &hp_devices[HP_DEVICE_CPU];
@@ -149,7 +130,12 @@ static hp_status choose_device(const options *o, setup *s, hp_error *err) {
     hp_cost_machine_path(s->jobs.device->machine, s->path, sizeof s->path);
     if (o->out) snprintf(s->path, sizeof s->path, "%s", o->out);
     if (gpus) HP_TRY(local_gpu_find(&s->gpu, err));
-    if (o->import.machine) return load_cluster(o, s, err);
+    if (o->import.machine && (!o->hostfile || !o->comm || o->net || !o->out))
+        return hp_fail(err, HP_EUSAGE,
+                       "--machine is for measuring what is between nodes: calibrate --comm --machine FILE "
+                       "--hostfile FILE -o FILE.cost");
+    if (o->import.machine)
+        return calibrate_cluster(s->jobs.device, o->import.machine, o->hostfile, &s->machine, err);
     if (o->hostfile)
         return hp_fail(err, HP_EUSAGE,
                        "--hostfile needs --machine: what are these nodes, and what is between them?");

@@ -16,7 +16,7 @@ typedef struct cli_launch {
     const char *launcher; /* "mpirun", "srun", "none"; NULL: none for one rank, srun inside a Slurm
                              allocation, otherwise mpirun */
     const char *hostfile; /* NULL */
-    int per_node;         /* ranks on each of its nodes, which are filled in order; 0: as many as it has slots */
+    int per_node; /* ranks on each of its nodes, which are filled in order; 0: as many as it has slots */
     const char *option[LAUNCH_OPTIONS]; /* for hplan-exec, "--name=value" */
     int n_option;
     /* Called with every line of rank 0's stdout, without its newline. An error ends the run. */

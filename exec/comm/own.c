@@ -234,19 +234,16 @@ static hp_piece blocks_of(const own_op *o, hp_blocks_of which) {
     return (hp_piece){.count = none ? 0 : o->plan.data.count};
 }
 
-/* What the member contributes goes to its place; an all-to-all that writes over what it sends, or in place, gets a
- * copy. */
+/* What the member contributes goes to its place; of an all-to-all in place, which would write over it, to a copy. */
 static hp_status bring_in(own_op *o, hp_error *err) {
     const int64_t elem = o->plan.data.elem_bytes;
     const void *from = o->op.source;
     if (o->op.what == HP_COLLECTIVE_ALL_TO_ALL) {
         o->outgoing = (unsigned char *)(uintptr_t)from;
-        if (from && !o->plan.ops->spoils) return HP_OK;
-        /* equal parts, as all algorithms that spoil want them: a source has not what is left over */
-        const int64_t n = o->plan.data.count - (from ? o->plan.data.count % o->plan.c.size : 0);
-        HP_TRY(make_room(&o->copied, n * elem, err));
+        if (from || o->plan.data.count == 0) return HP_OK;
+        HP_TRY(make_room(&o->copied, o->plan.data.count * elem, err));
         o->outgoing = o->copied.at;
-        if (n) memcpy(o->copied.at, from ? from : o->op.data, (size_t)(n * elem));
+        memcpy(o->copied.at, o->op.data, (size_t)(o->plan.data.count * elem));
         return HP_OK;
     }
     if (!from) return HP_OK;

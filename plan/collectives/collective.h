@@ -109,7 +109,6 @@ typedef struct hp_algorithm_ops {
     const char *name; /* "ring" */
     uint32_t does;    /* collectives: 1 << hp_collective */
     uint32_t even;    /* of these collectives: those whose blocks must be of equal size */
-    bool spoils;      /* overwrites what an all-to-all sends */
     bool (*fits)(const hp_collective_case *c); /* NULL: any number of members and nodes */
     /* NULL: as many as members; of all-to-all always 2 x members */
     int32_t (*blocks)(const hp_collective_case *c);
