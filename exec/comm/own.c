@@ -219,7 +219,7 @@ static void most_bytes(const own_op *o, int64_t *in, int64_t *out) {
 }
 
 static hp_status make_room(own_room *r, int64_t bytes, hp_error *err) {
-    if (bytes <= r->bytes) return HP_OK;
+    if (bytes <= 0 || bytes <= r->bytes) return HP_OK;
     free(r->at);
     *r = (own_room){.at = malloc((size_t)bytes), .bytes = bytes};
     if (r->at) return HP_OK;
