@@ -76,26 +76,40 @@ static bool goes_on(const contest *k, double edge, double beyond) {
     return row_of_rule(k, edge) == row_of_rule(k, beyond);
 }
 
-/* Size after size: what held up to here is a class once something else is taken. */
+/* From size to size: which row is taken, and what that is called. */
+typedef struct taken {
+    int row;
+    int32_t choice;
+} taken;
+
+/* Where the choice of the smaller size ends. */
+static double last_of(const contest *k, const taken *from, const taken *to, double a, double b) {
+    if (from->row < 0 || to->row < 0) return b - 1;
+    return fmax(a, ceil(hp_row_crossing(k->g->row[from->row], k->g->row[to->row], a, b)) - 1);
+}
+
+/* A class ends when something else is taken, or with the last size at which its row was measured. */
+static taken step(classes *x, const contest *k, taken from, double a, double b) {
+    if (from.choice != HP_COMM_AUTO && isnan(hp_row_at(k->g->row[from.row], b))) {
+        add_class(x, k, from.choice, a);
+        from = (taken){-1, HP_COMM_AUTO};
+    }
+    taken to = {.row = row_at(k, from.row, b)};
+    to.choice = choice_of(k, to.row, b);
+    if (to.choice != from.choice) add_class(x, k, from.choice, last_of(k, &from, &to, a, b));
+    return to;
+}
+
 static void add_classes(classes *x, const contest *k) {
     double *size;
     const int n = hp_row_sizes(x->arena, k->g->row, k->g->n, &size);
-    int row = -1;
-    int32_t choice = HP_COMM_AUTO;
+    if (n == 0) return;
+    taken t = {.row = row_at(k, -1, size[0])};
+    t.choice = choice_of(k, t.row, size[0]);
     x->first = x->t->n;
-    if (n && !goes_on(k, size[0], 0)) add_class(x, k, HP_COMM_AUTO, size[0] - 1);
-    for (int i = 0; i < n; i++) {
-        const int now = row_at(k, row, size[i]);
-        const int32_t next = choice_of(k, now, size[i]);
-        const double begins = row >= 0 && now >= 0 && i > 0
-                                  ? hp_row_crossing(k->g->row[row], k->g->row[now], size[i - 1], size[i])
-                                  : size[i];
-        if (i > 0 && next != choice) add_class(x, k, choice, fmax(size[i - 1], ceil(begins) - 1));
-        row = now;
-        choice = next;
-    }
-    if (n) add_class(x, k, choice, goes_on(k, size[n - 1], INFINITY) ? INFINITY : size[n - 1]);
-    if (x->t->n == x->first + 1 && choice == HP_COMM_AUTO) x->t->n = x->first; /* nothing new */
+    if (!goes_on(k, size[0], 0)) add_class(x, k, HP_COMM_AUTO, size[0] - 1);
+    for (int i = 1; i < n; i++) t = step(x, k, t, size[i - 1], size[i]);
+    add_class(x, k, t.choice, goes_on(k, size[n - 1], INFINITY) ? INFINITY : size[n - 1]);
 }
 
 /* --- rows that a plan can name --- */
