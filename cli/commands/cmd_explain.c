@@ -42,6 +42,26 @@ static void print_stage(const hp_plan *plan, const explain_stage *s) {
     }
 }
 
+/* "allreduce among 2 ranks: 64 B .. 4 kB shm.doubling, 9 MB own.ring" */
+static void print_collectives(const hp_program *p) {
+    hp_arena *arena = hp_arena_new();
+    explain_way *w;
+    const int n = explain_ways(arena, p, &w);
+    if (n) printf("\ncollectives");
+    for (int i = 0; i < n; i++) {
+        char least[32], most[32], name[EXPLAIN_NAME];
+        if (explain_goes_on(w, i))
+            printf(", ");
+        else
+            printf("\n  %s among %d ranks: ", hp_collective_infos[w[i].what].name, w[i].ranks);
+        printf("%s", hp_format_bytes((double)w[i].least, least));
+        if (w[i].most > w[i].least) printf(" .. %s", hp_format_bytes((double)w[i].most, most));
+        printf(" %s", explain_way_name(&w[i], name));
+    }
+    if (n) putchar('\n');
+    hp_arena_free(arena);
+}
+
 static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
     char from[COSTS_TEXT];
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
@@ -66,6 +86,7 @@ static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
                hp_format_bytes((double)p->role[r].arena_bytes, arena),
                hp_format_bytes((double)p->role[r].live_bytes, live), p->role[r].n_task, p->role[r].n_buffer,
                explain_place(plan, r, place, sizeof place));
+    print_collectives(p);
 }
 
 static void print_roles(const hp_plan *plan, const hp_cost_table *costs, int only) {

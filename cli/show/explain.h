@@ -40,8 +40,25 @@ explain_part explain_part_of(const hp_layout *l, int part); /* part of the layou
  * control characters. `out` holds EXPLAIN_NAME bytes. */
 const char *explain_unit_name(const hp_graph *g, int unit, char *out);
 
+/* --- explain_ways.c --- */
+
+/* Collectives of an operation among as many ranks that one back end does by one algorithm. */
+typedef struct explain_way {
+    hp_collective what;
+    int ranks, backend;
+    hp_algorithm algorithm; /* LIBRARY: the back end's own */
+    int64_t least, most;    /* bytes of the smallest and of the largest one */
+} explain_way;
+/* Of all tasks, sorted by operation, ranks and size. Returns how many, in `arena`. */
+int explain_ways(hp_arena *arena, const hp_program *p, explain_way **way);
+/* Is number i of the same operation and ranks as the one before it? */
+bool explain_goes_on(const explain_way *way, int i);
+/* "own.ring"; `out` holds EXPLAIN_NAME bytes. */
+const char *explain_way_name(const explain_way *w, char *out);
+
 /* {schema, net, ..., units:[...], stages:[{..., layout, ranks, mirrored_ranks}], roles:[{..., slots:[...],
- * tasks:[...]}]}; tasks only of `role`, -1 = all roles. */
+ * tasks:[...]}], collectives:[{op, ranks, ways:[{backend, algorithm, least_bytes,
+ * most_bytes}]}]}; tasks only of `role`, -1 = all roles. */
 json_t *explain_json(const hp_plan *plan, int role);
 
 #endif

@@ -90,6 +90,26 @@ static json_t *role_json(const hp_plan *plan, int role, bool want_tasks) {
     return o;
 }
 
+static json_t *collectives_json(const hp_program *p) {
+    hp_arena *arena = hp_arena_new();
+    json_t *all = json_array(), *ways = NULL;
+    explain_way *w;
+    const int n = explain_ways(arena, p, &w);
+    for (int i = 0; i < n; i++) {
+        if (!explain_goes_on(w, i)) {
+            ways = json_array();
+            json_array_append_new(all, json_pack("{s:s, s:i, s:o}", "op", hp_collective_infos[w[i].what].name,
+                                                 "ranks", w[i].ranks, "ways", ways));
+        }
+        json_array_append_new(ways,
+                              json_pack("{s:s, s:s, s:I, s:I}", "backend", hp_backend_names[w[i].backend],
+                                        "algorithm", hp_algorithms[w[i].algorithm]->name, "least_bytes",
+                                        (json_int_t)w[i].least, "most_bytes", (json_int_t)w[i].most));
+    }
+    hp_arena_free(arena);
+    return all;
+}
+
 json_t *explain_json(const hp_plan *plan, int role) {
     const hp_program *p = plan->program;
     char strategy[HP_STRATEGY_TEXT];
@@ -97,12 +117,12 @@ json_t *explain_json(const hp_plan *plan, int role) {
     for (int r = 0; r < p->n_role; r++)
         json_array_append_new(roles, role_json(plan, r, role < 0 || r == role));
     return json_pack(
-        "{s:i, s:s, s:s, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o}", "schema",
-        1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer", "prec",
+        "{s:i, s:s, s:s, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o, s:o}",
+        "schema", 1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer", "prec",
         hp_prec_names[plan->strategy.prec], "image", (int)plan->image_h, (int)plan->image_w, "classes",
         (int)plan->classes, "parameters", (json_int_t)hp_graph_param_count(plan->graph), "strategy",
         hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device",
         plan->device->name, "ranks", hp_program_ranks(p), "batch", (json_int_t)plan->batch, "micro_batch",
         (json_int_t)p->micro_batch, "step_s", plan->step_s, "units", units_json(plan->graph), "stages",
-        stages_json(plan), "roles", roles);
+        stages_json(plan), "roles", roles, "collectives", collectives_json(p));
 }

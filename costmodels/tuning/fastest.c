@@ -16,8 +16,7 @@ static int number_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The sizes of all rows, each once. */
-static int all_sizes(hp_arena *arena, const hp_row *const *row, int n, double **out) {
+int hp_row_sizes(hp_arena *arena, const hp_row *const *row, int n, double **out) {
     int most = 0, kept = 0;
     for (int r = 0; r < n; r++) most += row[r]->n;
     double *x = *out = HP_NEW(arena, double, most);
@@ -38,8 +37,7 @@ static int lowest_at(const hp_row *const *row, int n, double bytes, int last) {
     return best;
 }
 
-/* Between two sizes, where both are linear; at the second where one was not measured at the first. */
-static double crossing(const hp_row *from, const hp_row *to, double a, double b) {
+double hp_row_crossing(const hp_row *from, const hp_row *to, double a, double b) {
     const double before = hp_row_at(to, a) - hp_row_at(from, a),
                  after = hp_row_at(from, b) - hp_row_at(to, b);
     if (isnan(before) || isnan(after) || before + after <= 0) return b;
@@ -49,12 +47,13 @@ static double crossing(const hp_row *from, const hp_row *to, double a, double b)
 int hp_fastest_of(hp_arena *arena, const hp_row *const *row, int n, hp_fastest **out) {
     double *x;
     int found = 0, last = -1;
-    const int sizes = all_sizes(arena, row, n, &x);
+    const int sizes = hp_row_sizes(arena, row, n, &x);
     *out = HP_NEW(arena, hp_fastest, sizes);
     for (int i = 0; i < sizes; i++) {
         const int now = lowest_at(row, n, x[i], last);
         if (now == last) continue;
-        (*out)[found++] = (hp_fastest){last < 0 ? x[i] : crossing(row[last], row[now], x[i - 1], x[i]), now};
+        (*out)[found++] =
+            (hp_fastest){last < 0 ? x[i] : hp_row_crossing(row[last], row[now], x[i - 1], x[i]), now};
         last = now;
     }
     return found;

@@ -17,6 +17,12 @@ int hp_fastest_of(hp_arena *arena, const hp_row *const *row, int n, hp_fastest *
 /* A row's time at a size; NaN: not measured there. */
 double hp_row_at(const hp_row *row, double bytes);
 
+/* The sizes of n rows, increasing, each once. Returns how many, in `arena`. */
+int hp_row_sizes(hp_arena *arena, const hp_row *const *row, int n, double **out);
+/* Where `to` becomes faster than `from` between sizes a and b, between which both are linear; b where one was not measured
+ * at a. */
+double hp_row_crossing(const hp_row *from, const hp_row *to, double a, double b);
+
 /* Rows of one operation among as many ranks, placed alike. */
 typedef struct hp_rivals {
     hp_collective what;

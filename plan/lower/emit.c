@@ -2,7 +2,6 @@
  * writes. */
 #include "plan/lower/inside.h"
 #include "plan/program/operands.h"
-#include "plan/lower/placement.h"
 
 int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64_t elems, int what,
                      int micro) {
@@ -33,58 +32,13 @@ const hp_box *lower_box_of(const hp_lower_ctx *c, int32_t buffer) {
     return &c->r->buffer[buffer].box;
 }
 
-/* What moves on a queue, see channel_of in lower/move.c and the groups of lower/groups.c. */
-static hp_traffic traffic_of(const hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
-    if (kind == HP_QUEUE_COLL) return peer < c->first_stats ? HP_TRAFFIC_ALLREDUCE : HP_TRAFFIC_STATS;
-    return channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
-}
-
-static hp_backend backend_of(const hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
-    if (kind == HP_QUEUE_COMPUTE) return HP_BACKEND_OWN;
-    const hp_traffic traffic = traffic_of(c, kind, peer, channel);
-    return hp_comm_backend(c->s->comm[traffic], traffic, c->o->device, c->s->clients);
-}
-
-static int32_t fill_of(const hp_lower_ctx *c, int group) {
-    if (!c->o->machine) return 0;
-    if (c->fill[group] < 0) c->fill[group] = hp_group_fill(c->p, c->o->machine, group);
-    return c->fill[group];
-}
-
-/* A sum over a group that lies so on its nodes. */
-static int32_t call_of(hp_lower_ctx *c, int32_t per_node) {
-    hp_program *p = c->p;
-    for (int i = 0; i < p->n_call; i++)
-        if (p->call[i].per_node == per_node) return 1 + i;
-    HP_ROOM(c->arena, p->call, p->n_call, c->call_room);
-    p->call[p->n_call] = (hp_call){.reduction = HP_REDUCE_SUM, .per_node = per_node};
-    return ++p->n_call;
-}
-
-/* The algorithm that the strategy names, if it can do this one; else by the rule of plan/collectives. */
-static void choose_algorithm(hp_lower_ctx *c, hp_task *t) {
-    const hp_queue *q = &c->r->queue[t->queue];
-    if (!hp_task_is_collective(t) || !hp_backend_steps(q->backend)) return;
-    hp_collective_case what = hp_task_case(c->p, c->r, t);
-    const int32_t fill = fill_of(c, q->peer);
-    if (fill) what.per_node = fill;
-    const hp_algorithm named =
-        hp_comm_algorithm(c->s->comm[traffic_of(c, HP_QUEUE_COLL, q->peer, q->channel)]);
-    const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
-    t->algorithm =
-        (uint8_t)(can ? named
-                      : hp_algorithm_choose(&what, t->count * hp_dtype_bytes((hp_dtype)t->dtype), true));
-    if (t->algorithm == HP_ALGORITHM_TWO_LEVELS) t->call = call_of(c, fill);
-}
-
-int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel) {
+int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel, hp_backend by) {
     hp_role *r = c->r;
     for (int i = 0; i < r->n_queue; i++)
         if (r->queue[i].kind == (int32_t)kind && r->queue[i].peer == peer && r->queue[i].channel == channel)
             return i;
     HP_ROOM(c->arena, r->queue, r->n_queue, c->queue_room);
-    r->queue[r->n_queue] =
-        (hp_queue){(int32_t)kind, peer, channel, (int32_t)backend_of(c, kind, peer, channel)};
+    r->queue[r->n_queue] = (hp_queue){(int32_t)kind, peer, channel, (int32_t)by};
     return r->n_queue++;
 }
 
@@ -130,7 +84,6 @@ int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand) {
     hp_role *r = c->r;
     task.operand = r->n_operand;
     task.n_operand = 0;
-    choose_algorithm(c, &task);
     HP_ROOM(c->arena, r->task, r->n_task, c->task_room);
     r->task[r->n_task] = task;
     const int id = r->n_task++;

@@ -53,7 +53,9 @@ typedef struct hp_lower {
     bool *learns;      /* per tensor: it depends on parameters */
     int group_room, member_room;
     int call_room;
-    int32_t *fill;   /* per group: hp_group_fill; -1: not asked yet */
+    /* Of the groups that lower_groups made: */
+    int32_t *fill;   /* hp_group_fill; -1: not asked yet */
+    int32_t *twin;   /* per group and back end: the group of the same members that it serves; -1: none yet */
     int first_stats; /* groups from here on sum statistics; those before it gradients and metrics */
 
     int task_room, operand_room, buffer_room, queue_room;
@@ -107,7 +109,7 @@ int32_t lower_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_dtype dtype, int64
 /* A tensor's, a gradient's or a message's buffer for a box. */
 int32_t lower_box(hp_lower_ctx *c, hp_buffer_kind kind, int tensor, int micro, const hp_box *box);
 const hp_box *lower_box_of(const hp_lower_ctx *c, int32_t buffer);
-int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel);
+int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel, hp_backend by);
 /* Appends a task with its operands, those of its row in plan/program/ops.def: -1 where one is absent, also in
  * the place of an EXTRA one. Dependencies and lifetimes follow from what the row says of each. Returns the task's
  * id. */
@@ -118,6 +120,10 @@ void lower_dep(hp_lower_ctx *c, int task, int on);
 void lower_touch(hp_lower_ctx *c, int32_t buffer);
 /* Zeroes elements of a buffer. Returns the task. */
 int lower_zero(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t buffer, int64_t offset, int64_t count);
+
+/* lower/choice.c */
+/* Sets queue, algorithm and call of a collective over a group, whose type and count are set. */
+void lower_collective(hp_lower_ctx *c, int group, hp_task *t);
 
 /* lower/move.c: boxes from where they are to where they are needed, and their gradients back */
 void lower_recv_inputs(hp_lower_ctx *c, const hp_pass *a);

@@ -97,9 +97,9 @@ static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm
                         bool empty) {
     if (empty) lower_zero(c, a, layer, sums, 0, n->sums);
     hp_task t = lower_layer_task(a, HP_TASK_ALLREDUCE, layer, 0);
-    t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, n->group, 0);
     t.dtype = HP_F64;
     t.count = n->sums;
+    lower_collective(c, n->group, &t);
     lower_task(c, t, (int32_t[2]){sums, -1});
 }
 

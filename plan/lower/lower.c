@@ -181,7 +181,7 @@ static void lower_role(hp_lower_ctx *shared, int role) {
     c->grad_task = HP_NEW(c->arena, int32_t, c->g->n_layer);
     memset(c->grad_task, -1, sizeof(int32_t) * (size_t)c->g->n_layer);
     c->metric_writer = -1;
-    lower_queue(c, HP_QUEUE_COMPUTE, -1, 0);
+    lower_queue(c, HP_QUEUE_COMPUTE, -1, 0, HP_BACKEND_OWN);
     lower_params(c);
     lower_packs(c);
     lower_steps(c);
@@ -209,7 +209,9 @@ static void lower_program(hp_lower_ctx *c) {
     lower_groups(c);
     c->call_room = 0;
     c->fill = HP_NEW(c->arena, int32_t, c->p->n_group);
-    for (int i = 0; i < c->p->n_group; i++) c->fill[i] = -1;
+    c->twin = HP_NEW(c->arena, int32_t, c->p->n_group * HP_BACKENDS);
+    memset(c->fill, -1, sizeof *c->fill * (size_t)c->p->n_group);
+    memset(c->twin, -1, sizeof *c->twin * (size_t)c->p->n_group * HP_BACKENDS);
     for (int role = 0; role < c->p->n_role; role++) lower_role(c, role);
 }
 

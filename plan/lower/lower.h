@@ -2,6 +2,7 @@
 #ifndef HP_LOWER_H
 #define HP_LOWER_H
 
+#include "plan/lower/choice.h"
 #include "plan/machine/machine.h"
 #include "plan/program/program.h"
 
@@ -14,7 +15,9 @@ typedef struct hp_lower_options {
      * CPU's, for proofs. */
     const hp_device_info *device;
     const hp_machine *machine; /* where ranks sit: for collectives in two levels; NULL: does not matter */
-    bool place;                /* false: skip memory placement (arena_bytes = live_bytes), for the search */
+    const hp_comm_table
+        *comm;  /* what comm=auto means where it was measured; NULL: nowhere. Wants a machine. */
+    bool place; /* false: skip memory placement (arena_bytes = live_bytes), for the search */
 } hp_lower_options;
 
 /* Lowers a legal strategy to its program. The program lives in `arena`. Errors: HP_EPLAN with the reject's

@@ -28,9 +28,14 @@ typedef struct route {
     int peer, channel, tensor;
 } route;
 
+static hp_backend carrier(const hp_lower_ctx *c, int channel) {
+    const hp_traffic traffic = channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
+    return hp_comm_backend(c->s->comm[traffic], traffic, c->o->device, c->s->clients);
+}
+
 static void transfer(hp_lower_ctx *c, const hp_pass *a, hp_task_op op, route r, int32_t buffer) {
     hp_task t = lower_layer_task(a, op, c->g->tensor[r.tensor].producer, 0);
-    t.queue = (int16_t)lower_queue(c, hp_task_infos[op].queue, r.peer, r.channel);
+    t.queue = (int16_t)lower_queue(c, hp_task_infos[op].queue, r.peer, r.channel, carrier(c, r.channel));
     t.tag = a->micro * c->g->n_tensor + r.tensor;
     t.dtype = c->r->buffer[buffer].dtype;
     t.count = hp_box_elems(lower_box_of(c, buffer));

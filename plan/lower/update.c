@@ -167,9 +167,9 @@ static int reduce_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, i
     const int32_t grads = HP_BUF_GRADS, operand[2] = {grads, -1};
     hp_task t = {
         .op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = (uint8_t)c->o->dtype};
-    t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group, 0);
     t.offset = from;
     t.count = to - from;
+    lower_collective(c, group, &t);
     c->writer[grads] = -1; /* buckets are disjoint: each waits for its own layers only */
     const int id = lower_task(c, t, operand);
     for (int i = 0; i < n_ready; i++) lower_dep(c, id, ready[i]);
@@ -254,8 +254,8 @@ static int reduce_metric(hp_lower_ctx *c, int last_compute) {
                  .micro = -1,
                  .tag = -1,
                  .dtype = HP_F64};
-    t.queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, 0, 0);
     t.count = HP_METRICS;
+    lower_collective(c, 0, &t);
     const int id = lower_task(c, t, operand);
     lower_dep(c, id, c->metric_writer);
     lower_dep(c, id, last_compute);

@@ -128,6 +128,7 @@ static hp_status build_program(hp_arena *arena, const hp_plan *plan, hp_mode mod
                                 .batch = plan->batch,
                                 .device = plan->device,
                                 .machine = &plan->machine,
+                                .comm = plan->comm,
                                 .place = true};
     HP_TRY(hp_lower(arena, plan->graph, &plan->strategy, &o, out, err));
     return hp_program_check(*out, plan->graph, err);

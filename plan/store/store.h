@@ -20,6 +20,7 @@ typedef struct hp_plan {
     const char *float_layers; /* of inference: layers kept real, separated by commas; NULL: none */
     hp_strategy strategy;     /* with its cut written out */
     hp_machine machine;
+    const hp_comm_table *comm; /* to build with: see hp_lower_options; not stored */
     double step_s;       /* predicted */
     hp_graph *graph;     /* rebuilt: hp_plan_graph; its text is compared with the stored hash */
     hp_program *program; /* the chosen program */

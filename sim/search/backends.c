@@ -45,7 +45,9 @@ static hp_status consider_backend(const refiner *r, int traffic, hp_backend b, h
     const hp_backend own = hp_comm_backend(HP_COMM_AUTO, (hp_traffic)traffic, o->device, 1);
     const bool collective = hp_traffic_collective((hp_traffic)traffic);
     if (b == HP_BACKEND_OWN && !collective) return HP_OK; /* MPI's messages by another name */
-    if (b != own) HP_TRY(consider_choice(r, traffic, b, HP_ALGORITHM_LIBRARY, err));
+    /* where auto goes by the table, what stands alone fastest may hold up the step: its rule is a choice like others */
+    const bool by_table = collective && hp_eval_comm(r->eval)->n > 0;
+    if (b != own || by_table) HP_TRY(consider_choice(r, traffic, b, HP_ALGORITHM_LIBRARY, err));
     if (!collective || !hp_backend_steps((int32_t)b) || !o->machine->device.is_cpu) return HP_OK;
     for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS; a++)
         if (hp_algorithms[a]->does & 1u << HP_COLLECTIVE_ALLREDUCE)

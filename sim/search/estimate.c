@@ -57,8 +57,8 @@ static int mirrored_runs(const view *v, mirrored_run run[MOST_RUNS]) {
 }
 
 /* Who carries it. */
-static hp_wire wire(const view *v, hp_traffic traffic) {
-    const hp_backend b = hp_comm_backend(v->s->comm[traffic], traffic, v->o->device, v->s->clients);
+static hp_wire wire(const view *v, hp_traffic traffic, int32_t choice) {
+    const hp_backend b = hp_comm_backend(choice, traffic, v->o->device, v->s->clients);
     const int32_t kind = (int32_t)hp_device_kind_of(v->o->device);
     return hp_traffic_collective(traffic) ? hp_wire_of_collective(v->o->machine, kind, (int32_t)b)
                                           : hp_wire_of(v->o->machine, kind, (int32_t)b);
@@ -71,7 +71,9 @@ static double message_s(const view *v, hp_traffic traffic, bool same_node, doubl
                                ? (double)m->devices_per_node / m->nics_per_node
                                : 1;
     if (bytes <= 0) return 0;
-    return hp_costs_p2p(v->o->costs, wire(v, traffic), same_node, (int64_t)(bytes * sharing)).seconds;
+    return hp_costs_p2p(v->o->costs, wire(v, traffic, v->s->comm[traffic]), same_node,
+                        (int64_t)(bytes * sharing))
+        .seconds;
 }
 
 /* Of the forward passes, the part that is repeated at least; in GEMS the last one belongs to one of two positions. */
@@ -97,12 +99,22 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
     return most;
 }
 
+/* As plan/lower/choice.c finds it. */
+static int32_t choice_of(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
+    const hp_collective_case what = {
+        .what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = here < ranks ? here : ranks};
+    const int32_t named = v->s->comm[traffic];
+    if (named != HP_COMM_AUTO || v->s->clients > 1) return named;
+    return hp_comm_table_choice(v->o->comm, &what, (int64_t)bytes);
+}
+
 /* `here`: room for its ranks on a node. */
 static double allreduce_s(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
     const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = ranks};
-    const hp_algorithm named = hp_comm_algorithm(v->s->comm[traffic]);
+    const int32_t choice = choice_of(v, traffic, ranks, here, bytes);
+    const hp_algorithm named = hp_comm_algorithm(choice);
     const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
-    const hp_collective_call c = {.by = wire(v, traffic),
+    const hp_collective_call c = {.by = wire(v, traffic, choice),
                                   .algorithm = can ? named : hp_algorithm_choose(&what, (int64_t)bytes, true),
                                   .what = HP_COLLECTIVE_ALLREDUCE,
                                   .ranks = ranks,

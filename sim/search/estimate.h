@@ -21,6 +21,7 @@ typedef struct hp_estimate_setup {
     hp_mode mode;
     hp_dtype dtype;
     const hp_device_info *device; /* as in hp_eval_setup */
+    const hp_comm_table *comm;    /* as in hp_lower_options */
     int64_t batch;
     bool eager; /* memory as an eager framework keeps it */
 } hp_estimate_setup;

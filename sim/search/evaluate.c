@@ -5,6 +5,7 @@
 #include "plan/strategy/legal.h"
 #include "plan/base/units.h"
 #include "sim/search/figures.h"
+#include "costmodels/tuning/size_classes.h"
 #include "sim/search/memory_eager.h"
 #include "costmodels/speed.h"
 #include "plan/lower/placement.h"
@@ -40,6 +41,7 @@ struct hp_eval {
     hp_arena *arena;
     hp_eval_setup setup;
     hp_cost_cache *cache, *quiet; /* at the table's speed; on the quiet machine, NULL: not known */
+    const hp_comm_table *comm;    /* what comm=auto means */
     hp_estimate_setup estimate;
     unit_costs *units; /* per micro-batch size seen */
     int n_units, units_capacity;
@@ -60,7 +62,9 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
     e->quiet = quiet_cache(arena, setup);
     e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
-    hp_parts *parts = hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode, setup->device);
+    e->comm = hp_size_classes(arena, setup->table, setup->machine, setup->device);
+    hp_parts *parts =
+        hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode, setup->device, e->comm);
     e->estimate = (hp_estimate_setup){.parts = parts,
                                       .graph = setup->graph,
                                       .costs = e->cache,
@@ -68,6 +72,7 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
                                       .mode = setup->mode,
                                       .dtype = setup->dtype,
                                       .device = setup->device,
+                                      .comm = e->comm,
                                       .batch = setup->batch,
                                       .eager = setup->eager};
     return e;
@@ -75,6 +80,10 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
 
 const hp_eval_setup *hp_eval_get(const hp_eval *e) {
     return &e->setup;
+}
+
+const hp_comm_table *hp_eval_comm(const hp_eval *e) {
+    return e->comm;
 }
 
 /* --- cuts --- */
@@ -196,6 +205,7 @@ static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool p
                           .batch = e->setup.batch,
                           .device = e->setup.device,
                           .machine = e->setup.machine,
+                          .comm = e->comm,
                           .place = placed};
     if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
     return hp_lower(arena, e->setup.graph, s, &o, p, err);

@@ -33,6 +33,8 @@ typedef struct hp_eval_setup {
 typedef struct hp_eval hp_eval;
 hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup);
 const hp_eval_setup *hp_eval_get(const hp_eval *e);
+/* What comm=auto means, by the cost table. */
+const hp_comm_table *hp_eval_comm(const hp_eval *e);
 
 /* The cost vector of plain balanced cuts, as hp_lower_options.unit_cost and hp_plan_build take it: seconds
  * per unit and micro-batch. */

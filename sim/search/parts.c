@@ -13,6 +13,7 @@ struct hp_parts {
     hp_cost_cache *cache;
     const hp_device_memory *memory;
     const hp_device_info *device;
+    const hp_comm_table *comm;
     hp_dtype dtype;
     hp_mode mode;
     int32_t *last_use;   /* per tensor */
@@ -21,13 +22,14 @@ struct hp_parts {
 };
 
 hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
-                       const hp_device_info *device) {
+                       const hp_device_info *device, const hp_comm_table *comm) {
     hp_parts *p = HP_NEW(arena, hp_parts, 1);
     *p = (hp_parts){.arena = arena,
                     .g = g,
                     .cache = cache,
                     .memory = hp_device_memory_of(hp_device_kind_of(device)),
                     .device = device,
+                    .comm = comm,
                     .dtype = dtype,
                     .mode = mode,
                     .slots = 256};
@@ -158,9 +160,9 @@ static void add_memory(const filler *f, int layer) {
 
 /* --- what a part waits for --- */
 
-static hp_wire own_wire(const filler *f, hp_traffic traffic) {
+static hp_wire wire_of(const filler *f, hp_traffic traffic, int32_t choice) {
     const hp_machine *m = hp_costs_machine(f->p->cache);
-    const hp_backend own = hp_comm_backend(HP_COMM_AUTO, traffic, f->p->device, 1);
+    const hp_backend own = hp_comm_backend(choice, traffic, f->p->device, 1);
     const int32_t kind = (int32_t)hp_device_kind_of(f->p->device);
     return hp_traffic_collective(traffic) ? hp_wire_of_collective(m, kind, (int32_t)own)
                                           : hp_wire_of(m, kind, (int32_t)own);
@@ -179,12 +181,17 @@ static void add_norm_wait(const filler *f, int layer) {
     const hp_box out = own(f, f->p->g->layer[layer].out);
     if (f->p->mode != HP_MODE_TRAIN || f->p->g->layer[layer].op != HP_BN || parts == 1) return;
     const double bytes = 2.0 * hp_dtype_bytes(HP_F64) * hp_box_len(&out, HP_AXIS_C);
-    const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = parts, .per_node = parts};
-    const hp_collective_call c = {.by = own_wire(f, HP_TRAFFIC_STATS),
-                                  .algorithm = hp_algorithm_choose(&what, (int64_t)bytes, true),
+    const int here = parts_on_a_node(f, parts);
+    const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = parts, .per_node = parts},
+                             placed = {.what = HP_COLLECTIVE_ALLREDUCE, .size = parts, .per_node = here};
+    const int32_t choice = hp_comm_table_choice(f->p->comm, &placed, (int64_t)bytes);
+    const hp_algorithm named = hp_comm_algorithm(choice);
+    const hp_collective_call c = {.by = wire_of(f, HP_TRAFFIC_STATS, choice),
+                                  .algorithm =
+                                      named ? named : hp_algorithm_choose(&what, (int64_t)bytes, true),
                                   .what = HP_COLLECTIVE_ALLREDUCE,
                                   .ranks = parts,
-                                  .per_node = parts_on_a_node(f, parts)};
+                                  .per_node = here};
     const hp_cost cost = hp_costs_collective(f->p->cache, &c, (int64_t)bytes);
     f->s->norm_waits[unit] += 2 * cost.seconds;
 }
@@ -205,7 +212,7 @@ static void add_gather_wait(const filler *f, int layer) {
     if ((here < parts ? far : missing) <= 0) return;
     const double bytes = (here < parts ? far : missing) * element_bytes(f, l->in[0]);
     const hp_cost cost =
-        hp_costs_p2p(f->p->cache, own_wire(f, HP_TRAFFIC_HALO), here == parts, (int64_t)bytes);
+        hp_costs_p2p(f->p->cache, wire_of(f, HP_TRAFFIC_HALO, HP_COMM_AUTO), here == parts, (int64_t)bytes);
     const int ways = here < parts && m->nics_per_node > 1 ? m->nics_per_node : 1;
     f->s->gather_waits[l->unit] += cost.seconds / ways;
 }

@@ -3,6 +3,7 @@
 #ifndef HP_SIM_PARTS_H
 #define HP_SIM_PARTS_H
 
+#include "plan/lower/choice.h"
 #include "plan/strategy/layout.h"
 #include "sim/costs.h"
 
@@ -33,7 +34,7 @@ typedef struct hp_part_sums {
 
 typedef struct hp_parts hp_parts;
 hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache, hp_dtype dtype, hp_mode mode,
-                       const hp_device_info *device);
+                       const hp_device_info *device, const hp_comm_table *comm);
 /* Looked up once per layout and samples. */
 const hp_part_sums *hp_parts_of(hp_parts *p, const hp_layout *layout, int64_t samples);
 

@@ -28,6 +28,7 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup,
     plan->step_s = out->evaluation.figures.step_s;
     const double *unit_cost;
     HP_TRY(hp_eval_unit_cost(e, &plan->strategy, &unit_cost, err));
+    plan->comm = hp_eval_comm(e);
     HP_TRY(hp_plan_build(arena, plan, unit_cost, err));
     return hp_eval_trace(e, arena, plan->program, out->evaluation.draw, &out->trace, err);
 }
