@@ -110,6 +110,7 @@ static void add_classes(classes *x, const contest *k) {
     if (!goes_on(k, size[0], 0)) add_class(x, k, HP_COMM_AUTO, size[0] - 1);
     for (int i = 1; i < n; i++) t = step(x, k, t, size[i - 1], size[i]);
     add_class(x, k, t.choice, goes_on(k, size[n - 1], INFINITY) ? INFINITY : size[n - 1]);
+    if (x->t->n == x->first + 1 && x->t->row[x->first].choice == HP_COMM_AUTO) x->t->n = x->first;
 }
 
 /* --- rows that a plan can name --- */

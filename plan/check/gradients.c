@@ -79,7 +79,7 @@ static hp_status reduce_param(walker *w, int param) {
         return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
                                "the gradient of %s is %s", name,
                                w->grad[param] == UNSET ? "not set" : "reduced twice");
-    if (w->r->place[param].group != group)
+    if (!hp_group_equal(w->p, w->r->place[param].group, group))
         return hp_check_refuse(&w->at, "E-MATCH",
                                "sums the gradient of %s over group %d, but group %d shares it", name, group,
                                w->r->place[param].group);

@@ -1,6 +1,8 @@
 /* program.c - the tables of the task program's names. */
 #include "plan/program/program.h"
 
+#include <string.h>
+
 _Static_assert(HP_TASK_BARRIER - HP_TASK_ALLREDUCE == HP_COLLECTIVE_BARRIER, "ops.def has them in one block");
 
 const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward", "backward",
@@ -24,6 +26,13 @@ bool hp_group_has_role(const hp_program *p, int group, int role) {
             high = middle;
     }
     return low < g->n && member[low] == role;
+}
+
+bool hp_group_equal(const hp_program *p, int a, int b) {
+    if (a < 0 || b < 0 || a == b) return a == b;
+    const hp_group *x = &p->group[a], *y = &p->group[b];
+    return x->n == y->n && x->all_replicas == y->all_replicas &&
+           memcmp(p->member + x->first, p->member + y->first, sizeof *p->member * (size_t)x->n) == 0;
 }
 
 hp_dtype hp_tensor_dtype(const hp_tensor *t, hp_dtype real) {

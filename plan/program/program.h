@@ -249,6 +249,8 @@ static inline int hp_group_size(const hp_program *p, int group) {
     return p->group[group].n * (p->group[group].all_replicas ? p->dp : 1);
 }
 bool hp_group_has_role(const hp_program *p, int group, int role);
+/* Of the same members? A back end of its own makes another group of them. -1: of none. */
+bool hp_group_equal(const hp_program *p, int a, int b);
 /* Member `k` of the group as `replica` sees it: a rank of the world. */
 static inline int hp_group_rank(const hp_program *p, int group, int replica, int k) {
     const hp_group *g = &p->group[group];

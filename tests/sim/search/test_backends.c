@@ -17,20 +17,10 @@ static bool near(double have, double want) {
     return fabs(have - want) <= 1e-9 * fabs(want);
 }
 
-/* Rows before the shipped ones. */
-static void use_rows(world *w, const char *rows) {
-    hp_error err = {HP_OK, ""};
-    const char *text = hp_arena_printf(w->arena, "hplan-cost 2\nmachine m\ndate d\n%s", rows);
-    hp_cost_table *t = NULL;
-    if (hp_rows_parse(w->arena, text, "rows", &t, &err) != HP_OK) fail_msg("%s", err.text);
-    t->base = w->t;
-    w->setup.table = t;
-}
-
 static world gpus(const char *machine, const char *rows) {
     world w = make_world(machine, "resnet18", 64, 16);
     w.setup.device = &hp_devices[HP_DEVICE_CUDA];
-    use_rows(&w, rows);
+    world_use_rows(&w, rows);
     return w;
 }
 

@@ -1,6 +1,8 @@
 /* search_world.c - a network, a machine and its costs, and a search over all strategies for them. */
 #include "tests/support/sim/search_world.h"
 
+#include "costmodels/rows.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +23,15 @@ world make_world(const char *machine, const char *net, int image, int64_t batch)
                               .batch = batch,
                               .straggler_rank = -1};
     return w;
+}
+
+void world_use_rows(world *w, const char *rows) {
+    hp_error err = {HP_OK, ""};
+    const char *text = hp_arena_printf(w->arena, "hplan-cost 2\nmachine m\ndate d\n%s", rows);
+    hp_cost_table *t = NULL;
+    if (hp_rows_parse(w->arena, text, "rows", &t, &err) != HP_OK) fail_msg("%s", err.text);
+    t->base = w->t;
+    w->setup.table = t;
 }
 
 hp_space space_of(const world *w, int devices) {
