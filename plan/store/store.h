@@ -21,11 +21,11 @@ typedef struct hp_plan {
     hp_strategy strategy;     /* with its cut written out */
     hp_machine machine;
     const hp_comm_table *comm; /* to build with: see hp_lower_options; not stored */
-    double step_s;       /* predicted */
-    hp_graph *graph;     /* rebuilt: hp_plan_graph; its text is compared with the stored hash */
-    hp_program *program; /* the chosen program */
-    hp_program *eval;    /* the same ranks evaluating the test split (training plans), or NULL */
-    hp_hash hash;        /* of everything above */
+    double step_s;             /* predicted */
+    hp_graph *graph;           /* rebuilt: hp_plan_graph; its text is compared with the stored hash */
+    hp_program *program;       /* the chosen program */
+    hp_program *eval;          /* the same ranks evaluating the test split (training plans), or NULL */
+    hp_hash hash;              /* of everything above */
 } hp_plan;
 
 typedef struct hp_candidate {

@@ -93,17 +93,17 @@ static void without_the_rules_time_nothing_wins(void **state) {
 }
 
 static void only_what_a_plan_can_name_wins(void **state) {
-    static const char *const rows[] = {ROW("nccl", "1000:1e-6 10000:1e-6") ROW(
-                                           "own.doubling", "1000:1e-4 10000:1e-4"), /* processors have none */
-                                       ROW("mpi.ring", "1000:1e-6 10000:1e-6")
-                                           ROW("own.doubling", "1000:1e-4 10000:1e-4"),
-                                       "collective shm allreduce mpi r2 n2 | guess 0.02 9 test | 1000:1e-6 "
-                                       "10000:1e-6\n" /* nobody's measurement */
-                                       ROW("own.doubling", "1000:1e-4 10000:1e-4"),
-                                       "collective eth allreduce mpi r2 n2 | measured 0.02 9 test | "
-                                       "1000:1e-6 10000:1e-6\n" /* another link */
-                                       "collective eth allreduce own.doubling r2 n2 | measured 0.02 9 test | "
-                                       "1000:1e-4 10000:1e-4\n"};
+    static const char *const rows[] = {
+        ROW("nccl", "1000:1e-6 10000:1e-6")
+            ROW("own.doubling", "1000:1e-4 10000:1e-4"), /* processors have none */
+        ROW("mpi.ring", "1000:1e-6 10000:1e-6") ROW("own.doubling", "1000:1e-4 10000:1e-4"),
+        "collective shm allreduce mpi r2 n2 | guess 0.02 9 test | 1000:1e-6 "
+        "10000:1e-6\n" /* nobody's measurement */
+        ROW("own.doubling", "1000:1e-4 10000:1e-4"),
+        "collective eth allreduce mpi r2 n2 | measured 0.02 9 test | "
+        "1000:1e-6 10000:1e-6\n" /* another link */
+        "collective eth allreduce own.doubling r2 n2 | measured 0.02 9 test | "
+        "1000:1e-4 10000:1e-4\n"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(classes(*state, rows[i], HP_DEVICE_CPU)->n, 0);
 }
