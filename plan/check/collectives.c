@@ -75,7 +75,13 @@ hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *e
     if (c.root >= c.size)
         REFUSE("E-ROOT: rank %d task %d: member %d of a group of %d is the root", role, id, c.root, c.size);
     HP_TRY(check_parts(p, role, id, &c, err));
-    const bool steps = hp_backend_steps(r->queue[t->queue].backend);
+    const int32_t backend = r->queue[t->queue].backend;
+    const char *lacks = hp_backend_lacks(backend, c.what, (hp_reduction)hp_task_call(p, t).reduction,
+                                         (hp_dtype)t->dtype, t->n_operand == 1);
+    if (lacks)
+        REFUSE("E-TYPE: rank %d task %d: %s of %s: %s", role, id, hp_collective_infos[c.what].name,
+               hp_dtype_names[t->dtype], lacks);
+    const bool steps = hp_backend_steps(backend);
     if (t->algorithm >= HP_ALGORITHMS || steps != (t->algorithm != HP_ALGORITHM_LIBRARY))
         REFUSE("E-RANGE: rank %d task %d has no algorithm %d of a collective", role, id, t->algorithm);
     if (steps && !hp_algorithm_does((hp_algorithm)t->algorithm, &c, hp_task_data(p, t).part == NULL))
