@@ -115,6 +115,35 @@ static hp_status check_source(const hp_program *p, int role, int id, const hp_co
     return HP_OK;
 }
 
+/* Of what a back end does not do as plan/collectives says, nothing runs. */
+static hp_status check_backend(const hp_program *p, int role, int id, int32_t backend, hp_error *err) {
+    const hp_task *t = &p->role[role].task[id];
+    const char *lacks =
+        hp_backend_lacks(backend, hp_task_collective(t), (hp_reduction)hp_task_call(p, t).reduction,
+                         (hp_dtype)t->dtype, t->n_operand == 1);
+    if (!lacks) return HP_OK;
+    REFUSE("E-TYPE: rank %d task %d: %s of %s: %s", role, id, hp_task_infos[t->op].name,
+           hp_dtype_names[t->dtype], lacks);
+}
+
+/* Gradients, statistics, boxes of tensors and metrics: what a network computes is added up, in place. */
+static bool wants_sum(const hp_role *r, const hp_task *t) {
+    const int32_t id = r->operand[t->operand];
+    const hp_buffer *b = &r->buffer[id];
+    if (id < HP_BUF_FIXED) return id == HP_BUF_METRIC || r->trained_elems > 0;
+    return b->kind == HP_BUF_SUMS || hp_buffer_has_box(b);
+}
+
+static hp_status check_sum(const hp_program *p, int role, int id, hp_error *err) {
+    const hp_role *r = &p->role[role];
+    const hp_task *t = &r->task[id];
+    const int32_t reduction = hp_task_call(p, t).reduction;
+    const bool sum = t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_SUM && t->n_operand == 1;
+    if (sum || !wants_sum(r, t)) return HP_OK;
+    REFUSE("E-TYPE: rank %d task %d: a %s (%s) into buffer %d, which a network's all-reduce adds up in place",
+           role, id, hp_task_infos[t->op].name, hp_reduction_names[reduction], r->operand[t->operand]);
+}
+
 hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
@@ -130,7 +159,10 @@ hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *e
         REFUSE("E-ROOT: rank %d task %d: member %d of a group of %d is the root", role, id, c.root, c.size);
     HP_TRY(check_parts(p, role, id, &c, err));
     HP_TRY(check_source(p, role, id, &c, err));
-    const bool steps = hp_backend_steps(r->queue[t->queue].backend);
+    HP_TRY(check_sum(p, role, id, err));
+    const int32_t backend = r->queue[t->queue].backend;
+    HP_TRY(check_backend(p, role, id, backend, err));
+    const bool steps = hp_backend_steps(backend);
     if (t->algorithm >= HP_ALGORITHMS || steps != (t->algorithm != HP_ALGORITHM_LIBRARY))
         REFUSE("E-RANGE: rank %d task %d has no algorithm %d of a collective", role, id, t->algorithm);
     if (steps && !hp_algorithm_does((hp_algorithm)t->algorithm, &c, hp_task_data(p, t).part == NULL))

@@ -43,7 +43,7 @@ int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
 
 /* E-RANGE, E-COUNT: of all calls. */
 hp_status hp_check_calls(const hp_program *p, hp_error *err);
-/* E-RANGE, E-ROOT, E-COUNT: a task's call and algorithm, of a collective or not. */
+/* E-RANGE, E-ROOT, E-COUNT, E-TYPE: a task's call and algorithm, of a collective or not. */
 hp_status hp_check_collective(const hp_program *p, int role, int task, hp_error *err);
 
 /* --- check/buffers.c, check/boxes.c --- */

@@ -79,3 +79,17 @@ hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_t
     const hp_collective_data data = hp_task_data(p, t);
     return hp_algorithm_choose(&c, data.count * data.elem_bytes, data.part == NULL);
 }
+
+/* NCCL's sends and receives of one group must not overlap, and its kernels call fminf and fmaxf (2.28,
+ * src/device/reduce_kernel.h). */
+const char *hp_backend_lacks(int32_t backend, hp_collective what, hp_reduction reduction, hp_dtype dtype,
+                             bool in_place) {
+    const bool integers = dtype == HP_I32 || dtype == HP_U8 || dtype == HP_I8,
+               least = reduction == HP_REDUCE_MIN || reduction == HP_REDUCE_MAX;
+    if (backend != (int32_t)HP_BACKEND_NCCL) return NULL;
+    if (what == HP_COLLECTIVE_ALL_TO_ALL && in_place)
+        return "NCCL has no all-to-all in place; give it a source apart from its data, or choose comm=mpi";
+    if (hp_collective_infos[what].adds && what != HP_COLLECTIVE_BARRIER && least && !integers)
+        return "NCCL's minima and maxima of floats skip NaNs; choose comm=mpi";
+    return NULL;
+}

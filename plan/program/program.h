@@ -242,6 +242,9 @@ hp_collective_data hp_task_data(const hp_program *p, const hp_task *t);
 /* The algorithm of a collective task that no one chose: LIBRARY where the back end has its own, and for all other
  * tasks. */
 hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_task *t);
+/* Why a back end's library does not do a collective as plan/collectives defines it; NULL: it does. */
+const char *hp_backend_lacks(int32_t backend, hp_collective what, hp_reduction reduction, hp_dtype dtype,
+                             bool in_place);
 
 /* --- groups --- */
 

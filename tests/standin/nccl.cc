@@ -39,6 +39,7 @@ struct operation {
     ncclDataType_t type;
     int peer; /* or root */
     ncclRedOp_t op;
+    size_t reads = 0, writes = 0; /* bytes of its memory */
 };
 
 struct launch { /* a group's operations of one communicator */
@@ -375,6 +376,24 @@ static bool whole(const void *data, size_t count, ncclDataType_t type) {
     return count == 0 || (standin_is_device(data) && standin_in_memory(data, count * bytes_of(type)));
 }
 
+static bool meet(const unsigned char *a, size_t n, const unsigned char *b, size_t m) {
+    return n > 0 && m > 0 && a < b + m && b < a + n;
+}
+
+/* Does the operation read what it writes, other than as NCCL's calls define `in place`? */
+static bool overlaps_itself(const operation &o, const mesh &m) {
+    const size_t mine = (size_t)m.rank * o.count * bytes_of(o.type);
+    const bool in_place = o.what == act::SUM_PARTS ? o.to == o.from + mine
+                          : o.what == act::GATHER  ? o.from == o.to + mine
+                                                   : o.from == o.to;
+    return !in_place && meet(o.from, o.reads, o.to, o.writes);
+}
+
+/* Those of a group run at once: what one writes no other may read. Bytes that nobody reads may be written twice. */
+static bool clashes(const operation &a, const operation &b) {
+    return meet(a.from, a.reads, b.to, b.writes) || meet(a.to, a.writes, b.from, b.reads);
+}
+
 /* Operations outside of groups are groups of one. `reads`, `writes`: how many messages' worth of memory; 0: it is not
  * touched. */
 static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o, size_t reads, size_t writes) {
@@ -386,6 +405,10 @@ static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o, size_
     if (l.stream != stream) return depth--, ncclInvalidUsage;
     o.from = (unsigned char *)standin_real(o.from);
     o.to = (unsigned char *)standin_real(o.to);
+    o.reads = reads * o.count * bytes_of(o.type);
+    o.writes = writes * o.count * bytes_of(o.type);
+    const bool apart = std::none_of(l.op.begin(), l.op.end(), [&](const operation &p) { return clashes(o, p); });
+    if (overlaps_itself(o, comm->of->net) || !apart) return depth--, ncclInvalidUsage;
     l.op.push_back(o);
     return ncclGroupEnd();
 }
@@ -412,14 +435,14 @@ ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int p
                       cudaStream_t stream) {
     if (standin_fails(__func__)) return ncclSystemError;
     unsigned char *at = (unsigned char *)data;
-    return add(comm, stream, {act::SEND, at, at, count, type, peer, ncclSum}, 1, 1);
+    return add(comm, stream, {act::SEND, at, at, count, type, peer, ncclSum}, 1, 0);
 }
 
 ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
     if (standin_fails(__func__)) return ncclSystemError;
     unsigned char *at = (unsigned char *)data;
-    return add(comm, stream, {act::RECV, at, at, count, type, peer, ncclSum}, 1, 1);
+    return add(comm, stream, {act::RECV, at, at, count, type, peer, ncclSum}, 0, 1);
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,

@@ -42,15 +42,23 @@ struct brain_float {
     }
 };
 
-/* Integers wrap around; a NaN wins. */
+/* Integers wrap around; minima and maxima skip NaNs, as NCCL's fminf and fmaxf do. */
 template <typename V> static V combine(V a, V b, ncclRedOp_t op) {
     if constexpr (std::is_integral_v<V>) {
         if (op == ncclSum || op == ncclAvg) return (V)((uint64_t)a + (uint64_t)b);
     } else {
         if (op == ncclSum || op == ncclAvg) return a + b;
-        if (std::isnan(a) || std::isnan(b)) return (V)NAN;
+        return op == ncclMin ? std::fmin(a, b) : std::fmax(a, b);
     }
     return op == ncclMin ? std::min(a, b) : std::max(a, b);
+}
+
+/* A contribution as an average takes it: of floats, times 1/n. */
+template <typename T> static typename T::value shared_by(typename T::value v, int n) {
+    if constexpr (std::is_integral_v<typename T::value>)
+        return v;
+    else
+        return T::get(T::put(v * T::get(T::put((typename T::value)1 / (typename T::value)n))));
 }
 
 struct addition {
@@ -60,21 +68,25 @@ struct addition {
     int size, rank; /* members, and which is this one */
 };
 
-/* Contributions in the order of the members, each rounded to the type. */
+/* Contributions in the order of the members, each rounded to the type. An average of floats multiplies each by 1/n first,
+ * of integers it divides the sum. */
 template <typename T>
 static void add_up(const addition &a, unsigned char *into, const unsigned char *own,
                    const unsigned char *theirs) {
     using stored = typename T::stored;
     using value = typename T::value;
+    constexpr bool whole = std::is_integral_v<value>;
+    const bool averages = a.op == ncclAvg;
     stored *to = (stored *)(void *)into;
     for (size_t i = 0; i < a.count; i++) {
         value all = 0;
         for (int r = 0; r < a.size; r++) {
             const unsigned char *at = r == a.rank ? own : theirs + (size_t)r * a.count * sizeof(stored);
-            const value v = T::get(((const stored *)(const void *)at)[i]);
+            const value given = T::get(((const stored *)(const void *)at)[i]),
+                        v = averages ? shared_by<T>(given, a.size) : given;
             all = r ? T::get(T::put(combine(all, v, a.op))) : v;
         }
-        if (a.op == ncclAvg) all = (value)(all / (value)a.size);
+        if (averages && whole) all = (value)(all / (value)a.size);
         to[i] = T::put(all);
     }
 }

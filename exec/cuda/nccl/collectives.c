@@ -2,8 +2,8 @@
  * receives, or of reductions. */
 #include "exec/cuda/nccl/inside.h"
 
-/* Reductions as hplan's: those of NCCL round after every addition and divide averages as hplan does; of integers it
- * divides the sum as well. */
+/* Reductions as hplan's, but for hp_backend_lacks: those of NCCL round after every addition; an average of integers
+ * divides the sum, towards zero; one of floats multiplies each contribution by 1/n first. */
 static const ncclRedOp_t reductions[HP_REDUCTIONS] = {[HP_REDUCE_SUM] = ncclSum,
                                                       [HP_REDUCE_MIN] = ncclMin,
                                                       [HP_REDUCE_MAX] = ncclMax,
@@ -100,9 +100,8 @@ static ncclResult_t all_gather(const call *k) {
     return ncclSuccess;
 }
 
-/* Out of place: NCCL's sends and receives of one group must not overlap. */
+/* Out of place alone: hp_backend_lacks. */
 static ncclResult_t all_to_all(const call *k) {
-    if (!k->op->source) return ncclInvalidArgument;
     for (int i = 0; i < k->n; i++) {
         const part out = part_of(k, i, true), in = part_of(k, i, false);
         NCCL_TRY(send(k, from(k, 0, out.at), out.count, i));
@@ -143,9 +142,10 @@ static ncclResult_t scatter(const call *k) {
     return root && !k->op->source ? ncclSuccess : receive(k, mine.at, mine.count, k->op->root);
 }
 
-/* A sum of one byte that nobody reads. */
+/* A sum of one byte into the next one, which nobody reads: the barriers of a group share both. */
 static ncclResult_t barrier(const call *k) {
-    return ncclAllReduce(k->op->data, k->op->data, 1, ncclUint8, ncclMax, k->comm, k->stream);
+    return ncclAllReduce(k->op->data, (unsigned char *)k->op->data + 1, 1, ncclUint8, ncclMax, k->comm,
+                         k->stream);
 }
 
 ncclResult_t hp_nccl_collective(const hp_comm_op *op, ncclDataType_t type, int n, int me, ncclComm_t comm,

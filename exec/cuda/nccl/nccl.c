@@ -62,6 +62,15 @@ static hp_status nccl_start(hp_comm *comm, const hp_comm_op *op, int *handle, hp
         o->direct = true;
         return c->inner->ops->start(c->inner, op, &o->handle, err);
     }
+    const char *lacks = op->kind == HP_COMM_COLLECTIVE
+                            ? hp_backend_lacks(op->backend, (hp_collective)op->what,
+                                               (hp_reduction)op->reduction, (hp_dtype)op->dtype, !op->source)
+                            : NULL;
+    if (lacks) {
+        o->used = false;
+        return hp_fail(err, HP_EUNAVAIL, "rank %d: %s of %s: %s", c->base.rank,
+                       hp_collective_infos[op->what].name, hp_dtype_names[op->dtype], lacks);
+    }
     o->comm = comm_of(c, op);
     o->done = (cudaEvent_t)op->order->done;
     keep(c, op);

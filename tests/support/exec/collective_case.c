@@ -307,6 +307,11 @@ static int64_t draw_count(group_dice *d, int n, int bytes) {
     return few[group_roll(d, 0, (int)(sizeof few / sizeof *few) - 1)];
 }
 
+static bool lacks(const collective_test *t) {
+    return hp_backend_lacks(t->op.backend, (hp_collective)t->op.what, (hp_reduction)t->op.reduction,
+                            (hp_dtype)t->op.dtype, !t->apart) != NULL;
+}
+
 collective_test collective_draw(hp_arena *arena, group_dice *d, int n, int backend, int which) {
     collective_test t = {.op = {.kind = HP_COMM_COLLECTIVE, .backend = backend}, .n = n};
     draw_pair(&t, which);
@@ -321,6 +326,10 @@ collective_test collective_draw(hp_arena *arena, group_dice *d, int n, int backe
     if (t.op.what == HP_COLLECTIVE_BARRIER) t.op.count = 0;
     t.apart = group_roll(d, 0, 1);
     t.values = group_roll(d, COLLECTIVE_WHOLE, COLLECTIVE_SPECIAL);
+    while (lacks(&t)) {
+        t.op.reduction = group_roll(d, 0, HP_REDUCTIONS - 1);
+        t.apart = group_roll(d, 0, 1);
+    }
     t.seed = mixed(d->seed, 0, (int64_t)d->n);
     return t;
 }

@@ -21,6 +21,7 @@ static const unsigned char GUARD_BYTE = 0x5b;
 /* Operations that start in order; which queue goes next is every rank's own affair. */
 typedef struct queue {
     int n, next;
+    int group; /* of an ordered back end; -1: its operations may start at any time */
     hp_comm_op op[MAX_OPS];
 } queue;
 
@@ -32,6 +33,7 @@ typedef struct flight {
     collective_test test; /* collectives */
     int member;
     double begin_s, end_s;
+    hp_event *done; /* of an ordered back end */
 } flight;
 
 typedef struct player {
@@ -46,6 +48,8 @@ typedef struct player {
     int sweep;         /* the first pair of a collective and an algorithm; -1: any */
     int n_queue, n_flight;
     queue queue[MAX_QUEUES];
+    group_dice turns;  /* the same on all ranks: whose ordered operation is next */
+    int left[MAX_OPS]; /* per group: ordered operations to start, this rank's or not */
     flight flight[MAX_QUEUES * MAX_OPS];
 } player;
 
@@ -156,9 +160,17 @@ static int member_of(const player *me, int group) {
     return k;
 }
 
+static bool is_ordered(const player *me, int backend) {
+    return me->comm->ops->ordered && me->comm->ops->ordered(me->comm, backend);
+}
+
 static void add_group(player *me, int group) {
     queue *q = &me->queue[me->n_queue];
     const int n = me->sweep >= 0 ? MAX_OPS : queue_length(me, group, SUMS);
+    const hp_memory *m = &me->room->memory;
+    const bool ordered = is_ordered(me, group_backend(me->p, group));
+    HP_ASSERT(group < MAX_OPS);
+    me->left[group] = ordered ? n : 0;
     if (!hp_group_has_role(me->p, group, me->comm->rank % me->p->n_role)) return;
     for (q->n = 0; q->n < n; q->n++) {
         hp_comm_op *op = &q->op[q->n];
@@ -169,7 +181,9 @@ static void add_group(player *me, int group) {
         op->group = group;
         if (me->sums) op->backend = me->room->backend;
         give_collective(me, f, op);
+        if (ordered) HP_ASSERT(m->ops->streams->event_new(m, &f->done, NULL) == HP_OK);
     }
+    q->group = ordered ? group : -1;
     me->n_queue++;
 }
 
@@ -177,6 +191,7 @@ static void add_messages(player *me, int from, int to, int tag) {
     queue *q = &me->queue[me->n_queue++];
     const int name = MESSAGES + (from * me->comm->size + to) * TAGS + tag, n = queue_length(me, name, 4);
     const bool send = from == me->comm->rank;
+    q->group = -1;
     for (q->n = 0; q->n < n; q->n++) {
         hp_comm_op *op = &q->op[q->n];
         *op = drawn(me, name, q->n);
@@ -208,15 +223,44 @@ static flight *flight_of(player *me, const hp_comm_op *op) {
     return f;
 }
 
+static hp_status start(player *me, queue *q, hp_error *err) {
+    hp_comm_op *op = &q->op[q->next++];
+    flight *f = flight_of(me, op);
+    const hp_order order = {.done = f->done};
+    f->begin_s = hp_now_s();
+    op->order = f->done ? &order : NULL;
+    const hp_status s = me->comm->ops->start(me->comm, op, &f->handle, err);
+    op->order = NULL;
+    return s;
+}
+
+/* What streams order must come in one order on all ranks, and as the same groups: the next of any group, and now and then
+ * the end of those since the last. False: there is none. */
+static bool next_turn(player *me, int *group, bool *ends) {
+    int left = 0;
+    for (int g = 0; g < me->p->n_group; g++) left += me->left[g];
+    if (left == 0) return false;
+    int which = group_roll(&me->turns, 0, left - 1);
+    for (*group = 0; which >= me->left[*group]; ++*group) which -= me->left[*group];
+    me->left[*group]--;
+    *ends = left == 1 || group_roll(&me->turns, 0, 2) == 0;
+    return true;
+}
+
+static hp_status advance_ordered(player *me, hp_error *err) {
+    int group;
+    bool ends = false;
+    while (!ends && next_turn(me, &group, &ends))
+        for (int q = 0; q < me->n_queue; q++)
+            if (me->queue[q].group == group) HP_TRY(start(me, &me->queue[q], err));
+    return ends ? me->comm->ops->end(me->comm, err) : HP_OK;
+}
+
 /* Something may go on: one more operation under way, or some less. What was sent is gone at once. */
 static hp_status advance(player *me, group_dice *d, int *left, hp_error *err) {
     queue *q = &me->queue[group_roll(d, 0, me->n_queue - 1)];
-    if (q->next < q->n) {
-        const hp_comm_op *op = &q->op[q->next++];
-        flight *f = flight_of(me, op);
-        f->begin_s = hp_now_s();
-        HP_TRY(me->comm->ops->start(me->comm, op, &f->handle, err));
-    }
+    if (q->group < 0 && q->next < q->n) HP_TRY(start(me, q, err));
+    if (group_roll(d, 0, 3) == 0) HP_TRY(advance_ordered(me, err));
     for (int i = 0; i < me->n_flight; i++) {
         bool done = false;
         flight *f = &me->flight[i];
@@ -225,6 +269,7 @@ static hp_status advance(player *me, group_dice *d, int *left, hp_error *err) {
         if (!done) continue;
         if (f->op->kind == HP_COMM_SEND)
             HP_TRY(me->room->memory.ops->zero(&me->room->memory, f->op->data, bytes_of(f->op), err));
+        if (f->done) me->room->memory.ops->streams->event_free(&me->room->memory, f->done);
         f->handle = -1;
         f->end_s = hp_now_s();
         --*left;
@@ -277,7 +322,7 @@ static hp_status check_one(const player *me, const flight *e, hp_error *err) {
 
 /* What members tell each other of a collective of theirs. */
 typedef struct witness {
-    uint64_t bits; /* of an all-reduce by steps: a hash of its data */
+    uint64_t bits; /* of an all-reduce whose members get identical copies: a hash of its data */
     double begin_s, end_s;
 } witness;
 
@@ -296,7 +341,8 @@ static void testify(const player *me, const flight *e, witness *w) {
     const hp_memory *m = &me->room->memory;
     w->begin_s = e->begin_s;
     w->end_s = e->end_s;
-    if (e->op->what != HP_COLLECTIVE_ALLREDUCE || !hp_backend_steps(e->op->backend)) return;
+    if (e->op->what != HP_COLLECTIVE_ALLREDUCE || e->op->backend == HP_BACKEND_MPI)
+        return; /* MPI promises none */
     unsigned char *data = hp_arena_alloc(me->arena, (size_t)bytes_of(e->op) + 1);
     HP_ASSERT(m->ops->get(m, data, e->op->data, bytes_of(e->op), NULL) == HP_OK);
     unify_nans((hp_dtype)e->op->dtype, data, e->op->count);
@@ -342,6 +388,7 @@ static hp_status play(player *me, hp_error *err) {
     group_dice own = {me->seed * 64 + (uint64_t)me->comm->rank, 1u << 20};
     HP_TRY(me->comm->ops->join(me->comm, me->p, err));
     add_queues(me);
+    me->turns = (group_dice){me->seed, 1u << 22};
     for (int left = me->n_flight; left > 0;) {
         HP_TRY(advance(me, &own, &left, err));
         sched_yield();

@@ -23,8 +23,9 @@ typedef struct comm_room { /* memory for what is sent and received */
  * messages. `sent`: bytes of messages to each rank. */
 hp_status comm_law(hp_comm *comm, const comm_room *room, bool sums, uint64_t seed, int64_t *sent,
                    hp_error *err);
-/* The same with every collective: each group's by one of the `backends`, bits 1 << hp_backend. Members of an all-reduce by
- * steps end with the same bits; nobody leaves a barrier before all have come. */
+/* The same with every collective: each group's by one of the `backends`, bits 1 << hp_backend. Members of an all-reduce,
+ * but by MPI, end with the same bits; nobody leaves a barrier before all have come. What an ordered back end is given
+ * comes in one order on all ranks, several operations at a time. */
 hp_status comm_law_collectives(hp_comm *comm, const comm_room *room, uint32_t backends, uint64_t seed,
                                hp_error *err);
 /* All ranks together: every collective by every algorithm in every type, `times` times, all else drawn. */
