@@ -51,8 +51,7 @@ static void keep(hp_nccl *c, const hp_comm_op *op) {
         HP_ASSERT(c->pending);
     }
     int at = c->n_pending++;
-    for (; at > 0 && lane_of(&c->pending[at - 1].op) > lane_of(op); at--)
-        c->pending[at] = c->pending[at - 1];
+    for (; at > 0 && lane_of(&c->pending[at - 1].op) > lane_of(op); at--) c->pending[at] = c->pending[at - 1];
     hp_nccl_pending *p = &c->pending[at];
     *p = (hp_nccl_pending){.op = *op, .order = *op->order};
     p->after = malloc(sizeof *p->after * (size_t)(op->order->n + 1));
