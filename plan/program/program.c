@@ -80,8 +80,8 @@ hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_t
     return hp_algorithm_choose(&c, data.count * data.elem_bytes, data.part == NULL);
 }
 
-/* NCCL's sends and receives of one group must not overlap, and its kernels call fminf and fmaxf (2.28,
- * src/device/reduce_kernel.h). */
+/* NCCL's sends and receives of one group must not overlap, and its kernels call fminf and fmaxf
+ * (read in its sources, later than 2.28). */
 const char *hp_backend_lacks(int32_t backend, hp_collective what, hp_reduction reduction, hp_dtype dtype,
                              bool in_place) {
     const bool integers = dtype == HP_I32 || dtype == HP_U8 || dtype == HP_I8,

@@ -243,11 +243,6 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 
 /* --- operations --- */
 
-static size_t bytes_of(ncclDataType_t type) {
-    static const size_t BYTES[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-    return BYTES[type];
-}
-
 /* Does rank `r` add up others' contributions? */
 static bool adds(const operation &o, int r) {
     return o.what == act::SUM || o.what == act::SUM_PARTS || (o.what == act::SUM_AT && r == o.peer);
@@ -407,7 +402,8 @@ static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o, size_
     o.to = (unsigned char *)standin_real(o.to);
     o.reads = reads * o.count * bytes_of(o.type);
     o.writes = writes * o.count * bytes_of(o.type);
-    const bool apart = std::none_of(l.op.begin(), l.op.end(), [&](const operation &p) { return clashes(o, p); });
+    const bool apart =
+        std::none_of(l.op.begin(), l.op.end(), [&](const operation &p) { return clashes(o, p); });
     if (overlaps_itself(o, comm->of->net) || !apart) return depth--, ncclInvalidUsage;
     l.op.push_back(o);
     return ncclGroupEnd();

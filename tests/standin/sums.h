@@ -10,6 +10,11 @@
 #include <cstdint>
 #include <type_traits>
 
+static size_t bytes_of(ncclDataType_t type) {
+    static const size_t BYTES[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+    return BYTES[type];
+}
+
 /* How a type is read and written: 16-bit floats by way of float32. */
 template <typename T> struct plain {
     using stored = T;

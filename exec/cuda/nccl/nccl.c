@@ -38,14 +38,21 @@ static cudaStream_t stream_of(const hp_nccl *c, const hp_comm_op *op) {
     return op->kind == HP_COMM_COLLECTIVE ? c->cuda->sums : c->cuda->messages;
 }
 
-/* Keeps what start was given until the group is whole. */
+static int lane_of(const hp_comm_op *op) {
+    return op->kind == HP_COMM_COLLECTIVE ? op->group : HP_COMM_WORLD;
+}
+
+/* Keeps what start was given until the group is whole, communicator by communicator: one stream runs them in the order of
+ * their first calls, and that must be the same on all ranks, though a member without a part of the data makes no call. */
 static void keep(hp_nccl *c, const hp_comm_op *op) {
     if (c->n_pending == c->room) {
         c->room = c->room ? 2 * c->room : 16;
         c->pending = realloc(c->pending, sizeof *c->pending * (size_t)c->room);
         HP_ASSERT(c->pending);
     }
-    hp_nccl_pending *p = &c->pending[c->n_pending++];
+    int at = c->n_pending++;
+    for (; at > 0 && lane_of(&c->pending[at - 1].op) > lane_of(op); at--) c->pending[at] = c->pending[at - 1];
+    hp_nccl_pending *p = &c->pending[at];
     *p = (hp_nccl_pending){.op = *op, .order = *op->order};
     p->after = malloc(sizeof *p->after * (size_t)(op->order->n + 1));
     HP_ASSERT(p->after);

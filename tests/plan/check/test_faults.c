@@ -100,6 +100,35 @@ static void unsafe_reuse_of_memory_is_caught(void **state) {
     hp_arena_free(arena);
 }
 
+/* What NCCL does otherwise than plan/collectives defines; the same by MPI is no fault. */
+static hp_status maximum_by(const char *strategy, hp_error *err) {
+    hp_arena *arena = hp_arena_new();
+    hp_graph *g = NULL;
+    assert_int_equal(hp_net_build(arena, "resnet18", 64, 64, 10, &g, err), HP_OK);
+    hp_program *p = copy_program(arena, g, lower_text(arena, g, strategy));
+    hp_role *r = &p->role[0];
+    int id = 0;
+    while (r->task[id].op != HP_TASK_ALLREDUCE) id++;
+    assert_int_equal(hp_check_collective(p, 0, id, err), HP_OK);
+    p->call = &(hp_call){.reduction = HP_REDUCE_MAX};
+    p->n_call = r->task[id].call = 1;
+    const hp_status s = hp_check_collective(p, 0, id, err);
+    hp_arena_free(arena);
+    return s;
+}
+
+static void what_a_library_lacks_is_refused(void **state) {
+    (void)state;
+    hp_error err = {HP_OK, ""};
+    assert_int_equal(maximum_by("dp=2,comm=mpi", &err), HP_OK);
+    assert_int_equal(maximum_by("dp=2,comm=nccl", &err), HP_EPLAN);
+    assert_non_null(strstr(err.text, "E-TYPE"));
+    assert_non_null(strstr(err.text, "skip NaNs; choose comm=mpi"));
+    for (int b = 0; b < (int)HP_BACKENDS; b++)
+        assert_true(!hp_backend_lacks(b, HP_COLLECTIVE_ALL_TO_ALL, HP_REDUCE_SUM, HP_F32, true) ==
+                    (b != (int)HP_BACKEND_NCCL));
+}
+
 /* --- damage of any kind --- */
 
 /* Whatever stands in a file, the checker answers; under the sanitizers, without touching what it may not. */
@@ -131,6 +160,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seeded_faults_are_all_caught),
         cmocka_unit_test(unsafe_reuse_of_memory_is_caught),
+        cmocka_unit_test(what_a_library_lacks_is_refused),
         cmocka_unit_test(damage_of_any_kind_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
