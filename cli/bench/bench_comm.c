@@ -120,9 +120,9 @@ static hp_status place_ranks(const options *o, const hp_here *here, comm_request
     return parse_number(o->root, "--root", 0, r->ranks - 1, &r->root, err);
 }
 
-/* Two buffers, one that is put aside, and as much again in the library. */
+/* Two buffers, one that is put aside, as many in shared memory, and one in the library. */
 static hp_status check_memory(const hp_here *here, const comm_request *r, hp_error *err) {
-    static const double BUFFERS = 4;
+    static const double BUFFERS = 7;
     char need[32], have[32], fits[32];
     const double bytes = BUFFERS * (double)r->to_bytes * (double)r->per_node;
     if (here->free_bytes <= 0 || bytes <= (double)here->free_bytes) return HP_OK;

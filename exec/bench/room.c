@@ -37,25 +37,36 @@ static hp_status try_shared(const hp_yard_waiter *w, bool *shared, hp_error *err
     return HP_OK;
 }
 
-hp_status hp_bench_room_open(hp_bench_room *room, bool *shared, hp_error *err) {
-    const bool wanted = wants_shared(room->setup);
-    const int64_t each = most_bytes(room->setup);
+static hp_status take(const hp_memory_ops *kind, int64_t each, hp_bench_memory *m, hp_error *err) {
     void *at = NULL;
-    HP_TRY(hp_memory_open(wanted ? &hp_memory_shared : &hp_memory_host, NULL, &room->memory, err));
-    HP_TRY(room->memory.ops->alloc(&room->memory, PARTS * each, &at, err));
+    HP_TRY(hp_memory_open(kind, NULL, &m->memory, err));
+    HP_TRY(m->memory.ops->alloc(&m->memory, PARTS * each, &at, err));
     memset(at, 0, (size_t)(PARTS * each));
-    room->bytes = PARTS * each;
-    room->data = at;
-    room->source = room->data + each;
-    room->aside = room->source + each;
+    m->bytes = PARTS * each;
+    m->data = at;
+    m->source = m->data + each;
+    m->aside = m->source + each;
+    return HP_OK;
+}
+
+static void give_back(hp_bench_memory *m) {
+    if (m->data) m->memory.ops->free(&m->memory, m->data, m->bytes);
+    hp_memory_close(&m->memory);
+}
+
+hp_status hp_bench_room_open(hp_bench_room *room, bool *shared, hp_error *err) {
+    const int64_t each = most_bytes(room->setup);
+    hp_bench_memory *m = &room->shared;
     *shared = true;
-    if (!wanted) return HP_OK;
+    HP_TRY(take(&hp_memory_host, each, &room->private, err));
+    if (!wants_shared(room->setup)) return HP_OK;
+    HP_TRY(take(&hp_memory_shared, each, m, err));
     hp_comm **messages = hp_comm_own_inner(room->w->comm);
-    HP_TRY(hp_comm_peer(*messages, &room->memory, at, room->bytes, messages, err));
+    HP_TRY(hp_comm_peer(*messages, &m->memory, m->data, m->bytes, messages, err));
     return try_shared(room->w, shared, err);
 }
 
 void hp_bench_room_close(hp_bench_room *room) {
-    if (room->data) room->memory.ops->free(&room->memory, room->data, room->bytes);
-    hp_memory_close(&room->memory);
+    give_back(&room->private);
+    give_back(&room->shared);
 }

@@ -25,6 +25,7 @@ typedef struct call {
 
 static call collective(const hp_bench_room *room, const hp_bench_series *s, int64_t count, bool out) {
     const bool barrier = s->what == HP_COLLECTIVE_BARRIER;
+    const hp_bench_memory *at = hp_bench_memory_of(room, s->backend);
     return (call){.op = {{.kind = HP_COMM_COLLECTIVE,
                           .group = HP_COMM_WORLD,
                           .what = s->what,
@@ -35,26 +36,27 @@ static call collective(const hp_bench_room *room, const hp_bench_series *s, int6
                           .root = room->setup->r->root,
                           .per_node = room->setup->r->per_node,
                           .count = count,
-                          .data = room->data,
-                          .source = out && !barrier ? room->source : NULL}},
+                          .data = at->data,
+                          .source = out && !barrier ? at->source : NULL}},
                   .n = 1};
 }
 
 /* In place, what is sent is put aside first, as what arrives takes its place. */
 static call sendrecv(const hp_bench_room *room, const hp_bench_series *s, int64_t count, bool out) {
     const int n = room->setup->ranks, me = room->w->comm->rank;
+    const hp_bench_memory *at = hp_bench_memory_of(room, s->backend);
     const hp_comm_op message = {
         .tag = TAG, .dtype = room->setup->dtype, .count = count, .backend = s->backend};
     call c = {.op = {message, message}, .n = 2};
     c.op[0].kind = HP_COMM_RECV;
     c.op[0].peer = (me + n - 1) % n;
-    c.op[0].data = room->data;
+    c.op[0].data = at->data;
     c.op[1].kind = HP_COMM_SEND;
     c.op[1].peer = (me + 1) % n;
-    c.op[1].data = out ? room->source : room->aside;
+    c.op[1].data = out ? at->source : at->aside;
     if (out) return c;
-    c.from = room->data;
-    c.to = room->aside;
+    c.from = at->data;
+    c.to = at->aside;
     c.bytes = (size_t)(count * hp_dtype_bytes(room->setup->dtype));
     return c;
 }
@@ -138,10 +140,11 @@ hp_status hp_bench_check(const hp_bench_room *room, const hp_bench_series *s, in
                                 .dtype = room->setup->dtype,
                                 .reduction = room->setup->reduction,
                                 .count = count};
-    hp_bench_fill(&data, room->data, place == HP_BENCH_OUT_OF_PLACE ? room->source : NULL);
+    const hp_bench_memory *at = hp_bench_memory_of(room, s->backend);
+    hp_bench_fill(&data, at->data, place == HP_BENCH_OUT_OF_PLACE ? at->source : NULL);
     HP_TRY(line_up(room, err));
     HP_TRY(execute(room, &c, err));
-    *wrong = (double)hp_bench_wrong(&data, room->data);
+    *wrong = (double)hp_bench_wrong(&data, at->data);
     return HP_OK;
 }
 

@@ -14,15 +14,24 @@ static inline int64_t hp_bench_samples(const hp_bench_request *r, int mode) {
     return r->turns * (mode == HP_BENCH_PIPELINED ? 1 : r->iterations);
 }
 
-/* Where operations take place. */
+/* What operations work on. */
+typedef struct hp_bench_memory {
+    hp_memory memory;
+    unsigned char *data, *source, *aside; /* each with room for the largest whole; one allocation */
+    int64_t bytes;                        /* of it */
+} hp_bench_memory;
+
+/* Where operations take place: as in a plan by one back end alone, in memory that is shared only where it reads it. */
 typedef struct hp_bench_room {
     const hp_bench_setup *setup;
     const hp_yard_waiter *w;
     bool crowded;
-    hp_memory memory;
-    unsigned char *data, *source, *aside; /* each with room for the largest whole; one allocation */
-    int64_t bytes;                        /* of it */
+    hp_bench_memory private, shared; /* shared: empty where no series asks for it */
 } hp_bench_room;
+
+static inline const hp_bench_memory *hp_bench_memory_of(const hp_bench_room *room, int32_t backend) {
+    return backend == HP_BACKEND_SHM ? &room->shared : &room->private;
+}
 
 /* Does the operation once. *wrong: elements that are not what they must be, of this rank; of a barrier 1 if this rank left
  * it before the last had come, NaN where clocks cannot tell. Errors: as hp_yard_wait. */

@@ -41,6 +41,8 @@ typedef struct hp_comm_op {
     int32_t per_node;    /* as hp_call */
     const int64_t *part; /* as hp_collective_data; until the operation is done */
     const void *source;  /* NULL: in place */
+    int64_t
+        source_bytes; /* room of `source`, which has to be copied as a whole where it is in device memory */
 } hp_comm_op;
 
 enum { HP_COMM_TAGS = 1 << 29 }; /* of programs; as many above them are own.c's */
@@ -69,13 +71,17 @@ typedef struct hp_comm_ops {
 struct hp_comm {
     const hp_comm_ops *ops;
     int rank, size;
-    int64_t sent_bytes;   /* by this rank so far, collectives included */
-    int64_t direct_bytes; /* of these, bytes that peers copied from this rank's memory (comm/peer.c) */
+    int64_t sent_bytes; /* by this rank so far, collectives included */
+    int64_t
+        direct_bytes; /* of these, bytes that peers copied from this rank's memory (comm/peer.c), or that were
+                           * handed to a library that reads device memory (comm/staged.c) */
+    bool reads_device; /* messages of data in device memory need no staging: GPU-aware MPI */
 };
 
-/* comm/staged.c: messages of data in device memory over a communicator that reads host memory alone: staged
- * through page-locked memory, by copies concurrent with the device's work. Takes ownership of `inner`;
- * operations of ordered back ends pass to it unchanged. Errors: those of the calls it passes on. */
+/* comm/staged.c: messages and collectives of data in device memory over a communicator that reads host memory alone: staged
+ * through page-locked memory, by copies concurrent with the device's work. Messages of one that reads device memory pass
+ * to it unchanged; its collectives are staged, as non-blocking ones of Open MPI want host memory, and hplan's own add on
+ * the host. Takes ownership of `inner`; operations of ordered back ends pass to it unchanged. Errors: those of the calls it passes on. */
 hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory *memory);
 
 /* comm/peer.c: messages between ranks of one node that can map each other's memory: one copy on the receiver's

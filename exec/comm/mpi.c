@@ -4,6 +4,9 @@
 #include "exec/comm/mpi_collectives.h"
 
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h> // MPIX_Query_cuda_support
+#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +228,15 @@ static hp_status check_tags(const mpi_comm *c, hp_error *err) {
                    2 * HP_COMM_TAGS - 1);
 }
 
+/* Open MPI's way to say, at run time, that a device's pointers may be sent and received. */
+static bool reads_device(void) {
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+    return MPIX_Query_cuda_support() == 1;
+#else
+    return false;
+#endif
+}
+
 hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     int provided = 0;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
@@ -234,6 +246,7 @@ hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* inherited by the duplicates */
     MPI_Comm_dup(MPI_COMM_WORLD, &c->p2p);
     c->base.ops = &MPI;
+    c->base.reads_device = reads_device();
     MPI_Comm_rank(c->p2p, &c->base.rank);
     MPI_Comm_size(c->p2p, &c->base.size);
     int *rank = calloc((size_t)c->base.size, sizeof *rank);

@@ -435,8 +435,11 @@ static const hp_comm_ops OWN = {.name = "own",
 hp_comm *hp_comm_own(hp_comm *inner) {
     own_comm *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
-    c->base =
-        (hp_comm){.ops = &OWN, .rank = inner->rank, .size = inner->size, .sent_bytes = inner->sent_bytes};
+    c->base = (hp_comm){.ops = &OWN,
+                        .rank = inner->rank,
+                        .size = inner->size,
+                        .sent_bytes = inner->sent_bytes,
+                        .reads_device = inner->reads_device};
     c->inner = inner;
     c->world = (own_group){
         .n = inner->size, .me = inner->rank, .rank = malloc(sizeof(int32_t) * (size_t)inner->size)};

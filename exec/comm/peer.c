@@ -69,6 +69,7 @@ typedef struct peer_comm {
     const unsigned char *arena;
     int64_t bytes;     /* of the arena */
     int64_t own_bytes; /* that the handshake sent */
+    int64_t copied;    /* that peers copied from this rank's memory */
     hp_peers peers;
     peer_link *link; /* by rank */
     int n_op;
@@ -241,7 +242,7 @@ static hp_note note_of(const peer_comm *c, int handle) {
 
 /* What goes by the inner communicator that counts. */
 static void count_sent(peer_comm *c, const peer_op *op) {
-    c->base.direct_bytes += op->note.bytes;
+    c->copied += op->note.bytes;
     if (op->op.sent) *op->op.sent += op->note.bytes;
 }
 
@@ -286,7 +287,8 @@ static hp_status peer_test(hp_comm *comm, int handle, bool *done, hp_error *err)
     for (bool on = true; on && steps[op->state];) HP_TRY(steps[op->state](c, op, &on, err));
     *done = op->state == PEER_DONE;
     op->used = !*done;
-    c->base.sent_bytes = c->inner->sent_bytes - c->own_bytes + c->base.direct_bytes;
+    c->base.sent_bytes = c->inner->sent_bytes - c->own_bytes + c->copied;
+    c->base.direct_bytes = c->inner->direct_bytes + c->copied;
     return HP_OK;
 }
 

@@ -25,12 +25,24 @@ typedef struct staged_comm {
     hp_comm base;
     hp_comm *inner;
     const hp_memory *memory;
+    int64_t straight;      /* bytes of device memory that the inner communicator was given */
     int n_op, first, last; /* first, last: queue of operations that have not begun; -1: empty */
     staged_op *op;
 } staged_comm;
 
 static int64_t bytes_of(const hp_comm_op *op) {
     return op->count * hp_dtype_bytes((hp_dtype)op->dtype);
+}
+
+/* Page-locked memory: the data, and behind it a collective's source. */
+enum { ALIGN = 64 };
+
+static int64_t source_at(const hp_comm_op *op) {
+    return (bytes_of(op) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int64_t room_of(const hp_comm_op *op) {
+    return op->source ? source_at(op) + op->source_bytes : bytes_of(op);
 }
 
 /* --- operations and their page-locked buffers, reused for messages of about the same size --- */
@@ -47,7 +59,7 @@ static int add_op(staged_comm *c) {
 }
 
 static hp_status find_op(staged_comm *c, const hp_comm_op *what, bool direct, int *found, hp_error *err) {
-    const int64_t bytes = direct ? 0 : bytes_of(what);
+    const int64_t bytes = direct ? 0 : room_of(what);
     int i = 0;
     while (i < c->n_op && !fits(&c->op[i], bytes)) i++;
     *found = i < c->n_op ? i : add_op(c);
@@ -70,17 +82,31 @@ static hp_status begin(staged_comm *c, staged_op *op, hp_error *err) {
     hp_comm_op inner = op->op;
     if (!op->direct) {
         inner.data = op->host;
+        if (inner.source) inner.source = (unsigned char *)op->host + source_at(&inner);
         inner.device = false;
     }
     op->state = STAGE_MOVING;
     return c->inner->ops->start(c->inner, &inner, &op->handle, err);
 }
 
-static hp_status copy(staged_comm *c, staged_op *op, bool out, hp_error *err) {
+static hp_status copy(const staged_comm *c, const staged_op *op, void *to, const void *from, int64_t bytes,
+                      hp_error *err) {
     const hp_order order = {.done = op->event};
-    op->state = out ? STAGE_COPY_OUT : STAGE_COPY_IN;
-    return c->memory->ops->streams->copy(c->memory, HP_STREAM_COPY, out ? op->host : op->op.data,
-                                         out ? op->op.data : op->host, bytes_of(&op->op), &order, err);
+    return c->memory->ops->streams->copy(c->memory, HP_STREAM_COPY, to, from, bytes, &order, err);
+}
+
+/* What the rank sends, or contributes. */
+static hp_status copy_out(const staged_comm *c, staged_op *op, hp_error *err) {
+    const hp_comm_op *o = &op->op;
+    op->state = STAGE_COPY_OUT;
+    if (o->source)
+        return copy(c, op, (unsigned char *)op->host + source_at(o), o->source, o->source_bytes, err);
+    return copy(c, op, op->host, o->data, bytes_of(o), err);
+}
+
+static hp_status copy_in(const staged_comm *c, staged_op *op, hp_error *err) {
+    op->state = STAGE_COPY_IN;
+    return copy(c, op, op->op.data, op->host, bytes_of(&op->op), err);
 }
 
 static hp_status copied(const staged_comm *c, const staged_op *op, bool *yes, hp_error *err) {
@@ -104,7 +130,7 @@ static hp_status moved(staged_comm *c, staged_op *op, hp_error *err) {
     bool done = false;
     HP_TRY(c->inner->ops->test(c->inner, op->handle, &done, err));
     if (!done) return HP_OK;
-    if (!op->direct && op->op.kind != HP_COMM_SEND) return copy(c, op, false, err);
+    if (!op->direct && op->op.kind != HP_COMM_SEND) return copy_in(c, op, err);
     op->state = STAGE_DONE;
     return HP_OK;
 }
@@ -131,12 +157,14 @@ static bool staged_ordered(const hp_comm *comm, int backend) {
 
 static hp_status staged_start(hp_comm *comm, const hp_comm_op *what, int *handle, hp_error *err) {
     staged_comm *c = (staged_comm *)comm;
-    const bool direct = !what->device || staged_ordered(comm, what->backend);
+    const bool reads = c->inner->reads_device && what->kind != HP_COMM_COLLECTIVE,
+               ordered = staged_ordered(comm, what->backend), direct = !what->device || reads || ordered;
+    if (what->device && reads && !ordered && what->kind == HP_COMM_SEND) c->straight += bytes_of(what);
     HP_TRY(find_op(c, what, direct, handle, err));
     staged_op *op = &c->op[*handle];
     if (what->order) return begin(c, op, err); /* its order is the device's */
     op->state = STAGE_MOVING;
-    if (!direct && what->kind != HP_COMM_RECV) HP_TRY(copy(c, op, true, err));
+    if (!direct && what->kind != HP_COMM_RECV) HP_TRY(copy_out(c, op, err));
     append(c, *handle);
     return begin_waiting(c, err);
 }
@@ -154,6 +182,7 @@ static hp_status staged_test(hp_comm *comm, int handle, bool *done, hp_error *er
     if (op->state == STAGE_COPY_IN) HP_TRY(copied(c, op, done, err));
     *done = op->state == STAGE_DONE || (op->state == STAGE_COPY_IN && *done);
     c->base.sent_bytes = c->inner->sent_bytes;
+    c->base.direct_bytes = c->inner->direct_bytes + c->straight;
     if (!*done) return HP_OK;
     op->state = STAGE_FREE;
     op->handle = -1;

@@ -18,6 +18,7 @@ static hp_comm_op collective_of(const hp_interp *in, const hp_task *t, const hp_
     const hp_program *p = in->c.program;
     const hp_call call = hp_task_call(p, t);
     const int64_t offset = t->offset * hp_dtype_bytes((hp_dtype)t->dtype);
+    const int32_t source = t->n_operand > 1 ? interp_operand(in, t, 1) : -1;
     return (hp_comm_op){.kind = HP_COMM_COLLECTIVE,
                         .peer = -1,
                         .group = q->peer,
@@ -28,7 +29,8 @@ static hp_comm_op collective_of(const hp_interp *in, const hp_task *t, const hp_
                         .root = call.root,
                         .per_node = call.per_node,
                         .part = hp_task_data(p, t).part,
-                        .source = t->n_operand > 1 ? interp_buffer(in, interp_operand(in, t, 1)) : NULL};
+                        .source = source >= 0 ? interp_buffer(in, source) : NULL,
+                        .source_bytes = source >= 0 ? in->c.role->buffer[source].bytes : 0};
 }
 
 static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q) {

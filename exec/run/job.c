@@ -142,11 +142,12 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
 }
 
 /* Chooses how device memory is sent: through NCCL if the plan says so, otherwise directly from device to
- * device where they can access each other, otherwise through host memory. Collectives by steps have their data in host
+ * device where they can access each other, otherwise by MPI where it reads device memory, otherwise through host memory. Collectives by steps have their data in host
  * memory, so that messages of host memory that go directly are theirs as well. */
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
     hp_comm **messages = j->ops->memory->host ? hp_comm_own_inner(j->comm) : &j->comm;
+    j->comm->reads_device = j->comm->reads_device && j->options->gpu_mpi;
     if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, &j->device_memory);
     if (j->options->ipc)
         HP_TRY(hp_comm_peer(*messages, &j->device_memory, j->arena, j->arena_bytes, messages, err));

@@ -75,15 +75,24 @@ pipeline="stages=3,micro=2,comm=mpi --net cnn --image 28 --batch 6"
   HPLAN_STANDIN_FAIL=mapping:1@1 run_on cuda ${pipeline/ / wrong }
   HPLAN_STANDIN_FAIL=cudaIpcGetMemHandle:1 run_on cuda ${pipeline/ / staged }
   output=--no-ipc run_on cuda ${pipeline/ / asked }
+  # an MPI that takes device pointers: nothing is staged, unless asked for
+  sanitize=${ASAN_OPTIONS:-}
+  export LD_PRELOAD=${HPLAN_CUDA%/*}/libhplan-gpu-mpi.so ASAN_OPTIONS=$sanitize:verify_asan_link_order=0
+  output=--no-ipc run_on cuda ${pipeline/ / aware }
+  output="--no-ipc --no-gpu-mpi" run_on cuda ${pipeline/ / unaware }
+  unset LD_PRELOAD
+  export ASAN_OPTIONS=$sanitize
 }
 messages_go staged none some
 messages_go asked none some
-for route in mixed wrong staged asked; do
+messages_go aware some 1100
+messages_go unaware none some
+for route in mixed wrong staged asked aware unaware; do
   losses_agree straight "$route" 0
 done
 python3 - <<'PY' || complain "messages: other bytes by another route"
 import json
-final = {n: json.loads(open(n + ".json").readlines()[-1]) for n in ("straight", "mixed", "wrong", "staged", "asked")}
+final = {n: json.loads(open(n + ".json").readlines()[-1]) for n in ("straight", "mixed", "wrong", "staged", "asked", "aware", "unaware")}
 assert all(f["sent_bytes"] == final["straight"]["sent_bytes"] for f in final.values()), final
 # without its pairs of ranks 1 and 2, or 0 and 1
 most = sum(final["straight"]["direct_bytes"])

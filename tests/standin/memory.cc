@@ -44,6 +44,15 @@ space::space() : file(new_file()), fake(reserve(-1)), real(reserve(file)) {
     act.sa_sigaction = on_fault;
     act.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &act, &before);
+    publish();
+}
+
+/* For gpu_mpi.c, which sees nothing else of the stand-in. */
+void space::publish() const {
+    char text[64];
+    snprintf(text, sizeof text, "%llx %llx %llx", (unsigned long long)(uintptr_t)fake,
+             (unsigned long long)(uintptr_t)real, (unsigned long long)RANGE);
+    setenv("HPLAN_STANDIN_MEMORY", text, 1);
 }
 
 space &memory() {

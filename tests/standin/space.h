@@ -24,6 +24,7 @@ struct space {
     /* Offset of byte `begin` in so many new pages; 0: no address is left. The lock is held, as below. */
     size_t take(size_t pages, size_t begin);
     void give_back(size_t first, size_t pages);
+    void publish() const;
 };
 
 struct opened { /* by this process */

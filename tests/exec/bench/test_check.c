@@ -75,9 +75,9 @@ static void *rank_main(void *arg) {
     hp_bench_room room = {.setup = &setup, .w = &w, .crowded = true};
     float *memory = calloc(3 * COUNT, sizeof *memory);
     HP_ASSERT(memory);
-    room.data = (unsigned char *)memory;
-    room.source = (unsigned char *)(memory + COUNT);
-    room.aside = (unsigned char *)(memory + 2 * COUNT);
+    room.private.data = (unsigned char *)memory;
+    room.private.source = (unsigned char *)(memory + COUNT);
+    room.private.aside = (unsigned char *)(memory + 2 * COUNT);
     check_all(me, &room);
     free(memory);
     own->ops->close(own);
