@@ -105,13 +105,9 @@ static bool other_operation(broken *x) {
 static bool other_count(broken *x) {
     const bool exchange = x->t->op == HP_TASK_ALL_TO_ALL;
     const int64_t step = exchange && !parts_of(x) ? size_of(x) : 1;
-    if (room_left(x) >= step && !has_source(x->t))
-        x->t->count += step;
-    else if (x->t->count >= step && !parts_of(x))
-        x->t->count -= step;
-    else
-        return false;
-    return true;
+    const bool more = room_left(x) >= step && !has_source(x->t), less = x->t->count >= step && !parts_of(x);
+    x->t->count += more ? step : less ? -step : 0;
+    return more || less;
 }
 
 static bool other_root(broken *x) {
@@ -206,8 +202,8 @@ static bool other_flags(broken *x) {
 /* A sum of gradients is not one of other data. */
 static bool other_data(broken *x) {
     int32_t *buffer = &x->r->operand[x->t->operand];
-    const bool fits = x->t->dtype == HP_F32 && room_of(x->r, HP_BUF_GRADS) >= x->t->offset + x->t->count;
-    if (!fits || *buffer == HP_BUF_GRADS) return false;
+    const int64_t room = room_of(x->r, HP_BUF_GRADS) - x->t->offset - x->t->count;
+    if (*buffer == HP_BUF_GRADS || x->t->dtype != HP_F32 || room < 0) return false;
     *buffer = HP_BUF_GRADS;
     return true;
 }

@@ -69,7 +69,7 @@ static double drawn(const collective_test *t, int member, int64_t i) {
 }
 
 static double contribution(const collective_test *t, int member, int64_t i) {
-    unsigned char one[8];
+    unsigned char one[8] = {0};
     collective_put((hp_dtype)t->op.dtype, one, 0, drawn(t, member, i));
     return collective_get((hp_dtype)t->op.dtype, one, 0);
 }

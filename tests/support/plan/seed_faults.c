@@ -1,6 +1,8 @@
 /* seed_faults.c - one fault in a copy of a program. */
 #include "tests/support/plan/seed_faults.h"
 
+#include "tests/support/plan/collective_program.h"
+
 static void *copied(hp_arena *arena, const void *from, size_t size) {
     return memcpy(hp_arena_alloc(arena, size + 1), from, size);
 }
@@ -307,6 +309,30 @@ static bool missing_statistics(victim *v) {
     return forgotten(v, is_statistics_sum);
 }
 
+/* All ranks together, of all sums. */
+static bool each_sum(victim *v, int32_t call, hp_task_op op, hp_algorithm algorithm) {
+    bool any = false;
+    for (int r = 0; r < v->p->n_role; r++)
+        for (int i = 0; i < v->p->role[r].n_task; i++) {
+            hp_task *t = &v->p->role[r].task[i];
+            if (t->op != HP_TASK_ALLREDUCE || t->call) continue;
+            t->call = call;
+            t->op = (uint8_t)op;
+            if (algorithm) t->algorithm = (uint8_t)algorithm;
+            any = true;
+        }
+    return any;
+}
+
+static bool wrong_reduction(victim *v) {
+    const int32_t call = made_call_add(v->arena, v->p, (hp_call){.reduction = HP_REDUCE_MAX}, NULL);
+    return each_sum(v, call, HP_TASK_ALLREDUCE, HP_ALGORITHM_LIBRARY);
+}
+
+static bool wrong_collective(victim *v) {
+    return each_sum(v, 0, HP_TASK_REDUCE, HP_ALGORITHM_BINOMIAL);
+}
+
 static bool wrong_pixels(victim *v) {
     hp_task *t = pick_task(v, has_sums);
     if (t) t->count++;
@@ -370,6 +396,8 @@ const struct fault faults[FAULTS] = {
     {"wrong micro-batch", wrong_micro},
     {"missing sum", missing_sum},
     {"missing statistics", missing_statistics},
+    {"wrong reduction", wrong_reduction},
+    {"wrong collective", wrong_collective},
     {"wrong pixels", wrong_pixels},
     {"shared memory", shared_memory},
     {"moved parameter", moved_parameter},
