@@ -7,7 +7,7 @@
 #include "plan/graph/precision.h"
 #include "plan/store/store.h"
 
-enum { CALIBRATE_JOBS = 256 };
+enum { CALIBRATE_JOBS = 1024 }; /* 16 nodes of 16 devices make 686 of messages and collectives */
 
 typedef enum calibrate_kind { CALIBRATE_NET, CALIBRATE_COLLECTIVE, CALIBRATE_PING_PONG } calibrate_kind;
 

@@ -30,7 +30,9 @@ static bool is_oversubscribed(const cli_launch *l) {
     given_nodes given;
     return hp_here_read(&hp_here_system, &here, NULL) != HP_OK ||
            given_nodes_read(l->hostfile, &given, NULL) != HP_OK ||
-           (int64_t)given_nodes_fullest(&given, l->ranks) * l->threads > here.cores;
+           (int64_t)(l->hostfile && l->per_node > 0 ? l->per_node : given_nodes_fullest(&given, l->ranks)) *
+                   l->threads >
+               here.cores;
 }
 
 static void add_mpirun(const cli_launch *l, launch_command *c) {
@@ -144,7 +146,7 @@ void launch_environment(const cli_launch *l) {
     snprintf(threads, sizeof threads, "%d", l->threads);
     setenv("OMP_NUM_THREADS", threads, 1);
     /* Over TCP Open MPI puts large messages, and lets the request for one wait behind the whole of another: two ranks that
-     * exchange then take turns, and the link is half as fast. Sent in fragments, both ways go at once. */
+     * exchange may take turns, and the link is half as fast. Sent in fragments, both ways go at once. */
     setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);
     if (geteuid() != 0) return; /* Open MPI refuses to run as root unless both variables are set */
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
