@@ -239,9 +239,10 @@ static void bad_kernel(void) {
     const cudaStream_t s = new_stream();
     volatile int32_t *gate = new_pinned(4);
     unsigned char *d = new_device(1);
-    *gate = 1;
+    *gate = 0; /* holds the first, so that the second runs after both were launched */
     CUDA(probe_wait((const int32_t *)gate, s));
     CUDA(probe_wait((const int32_t *)gate, s)); /* says nothing yet */
+    *gate = 1;
     CHECK(cudaStreamSynchronize(s) == cudaErrorIllegalAddress);
     CHECK(cudaMemset(d, 0, 1) == cudaErrorIllegalAddress);
     CHECK(cudaGetLastError() == cudaErrorIllegalAddress);
