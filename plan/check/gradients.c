@@ -1,10 +1,11 @@
 /* gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
  * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
- * overflowed, applied. Nothing is counted twice or left out. */
+ * overflowed, applied, and where each rank applies a part, gathered. With zero >= 2 every micro-batch's gradient is
+ * cleared, summed, reduced and added to the part that is kept. Nothing is counted twice or left out. */
 #include "plan/graph/precision.h"
 #include "plan/check/inside.h"
 
-typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED } grad_state;
+typedef enum grad_state { UNSET, CLEARED, SUMMED, REDUCED, KEPT, LOOKED_AT, APPLIED, GATHERED } grad_state;
 
 typedef struct walker {
     hp_check_at at; /* the task */
@@ -13,6 +14,7 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
+    bool *kept;       /* per parameter: the part holds a micro-batch's */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
@@ -35,12 +37,17 @@ static hp_status write_gradients(walker *w) {
         const char *name = w->g->param[param].name;
         if (!hp_param_trained(&w->g->param[param])) continue;
         grad_state *s = &w->grad[param];
-        if (*s > SUMMED)
+        if (*s > SUMMED && *s != KEPT)
             return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s has been reduced or applied before",
                                    name);
         if (*s == SUMMED && !add)
             return hp_check_refuse(&w->at, "E-LOST", "overwrites the gradient of %s, which no task has used",
                                    name);
+        if (hp_keeps_parts(w->p, HP_BUF_GRADS) && *s < CLEARED)
+            return hp_check_refuse(&w->at, "E-UNSET", "no task has cleared the block for the gradient of %s",
+                                   name);
+        if (*s == KEPT)
+            return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is in its part already", name);
         if (*s == UNSET && (add || !all_rows(w, l, i, out)))
             return hp_check_refuse(&w->at, "E-UNSET", "adds to the gradient of %s, which no task has set",
                                    name);
@@ -72,10 +79,50 @@ static hp_status clear_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* A block for the next micro-batch's gradients. */
+static hp_status clear_block_param(walker *w, int param) {
+    if (w->grad[param] != UNSET && w->grad[param] != KEPT)
+        return hp_check_refuse(&w->at, "E-LOST", "clears the gradient of %s before its part was kept",
+                               w->g->param[param].name);
+    w->grad[param] = CLEARED;
+    return HP_OK;
+}
+
+static bool is_shared(const walker *w, int param) {
+    const int group = w->r->place[param].group;
+    return group >= 0 && hp_group_size(w->p, group) > 1;
+}
+
+static hp_status keep_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const grad_state s = w->grad[param];
+    if (w->r->operand[w->t->operand] != HP_BUF_GRADS) return HP_OK; /* parameters for a block */
+    if (is_shared(w, param) ? s != REDUCED : s != CLEARED && s != SUMMED)
+        return hp_check_refuse(&w->at, "E-LOST", "keeps the gradient of %s, which is not reduced", name);
+    if (w->kept[param] != ((w->t->flags & HP_FLAG_ADD) != 0))
+        return hp_check_refuse(&w->at, "E-LOST", "%s the part of the gradient of %s",
+                               w->kept[param] ? "overwrites" : "adds to nothing in", name);
+    w->kept[param] = true;
+    w->grad[param] = KEPT;
+    return HP_OK;
+}
+
+/* The others' parts of updated weights. */
+static hp_status gather_param(walker *w, int param) {
+    if (w->grad[param] != APPLIED)
+        return hp_check_refuse(&w->at, "E-LOST", "gathers parameter %s before it was updated",
+                               w->g->param[param].name);
+    w->grad[param] = GATHERED;
+    return HP_OK;
+}
+
 static hp_status reduce_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->queue[w->t->queue].peer;
-    if (w->grad[param] != SUMMED)
+    if ((w->t->op == HP_TASK_REDUCE_SCATTER) != (w->p->zero > 0 && is_shared(w, param)))
+        return hp_check_refuse(&w->at, "E-LOST",
+                               "leaves the sum of the gradient of %s with others than update it", name);
+    if (w->grad[param] != SUMMED && w->grad[param] != CLEARED)
         return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
                                "the gradient of %s is %s", name,
                                w->grad[param] == UNSET ? "not set" : "reduced twice");
@@ -91,12 +138,13 @@ static hp_status reduce_param(walker *w, int param) {
 static hp_status final_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->place[param].group;
-    const bool shared = group >= 0 && hp_group_size(w->p, group) > 1;
+    if (hp_keeps_parts(w->p, HP_BUF_GRADS) && w->grad[param] < KEPT)
+        return hp_check_refuse(&w->at, "E-UNSET", "the part of the gradient of %s is not kept", name);
     if (w->grad[param] == UNSET)
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
-    if (w->grad[param] == APPLIED)
+    if (w->grad[param] >= APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
-    if (shared && w->grad[param] < REDUCED)
+    if (is_shared(w, param) && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
     return HP_OK;
@@ -122,28 +170,52 @@ static hp_status apply_param(walker *w, int param) {
 
 /* --- tasks --- */
 
+/* Calls for the parameters of a buffer that a task works on: its range of a fixed one, all of a block's. */
+static hp_status each_in(walker *w, int32_t id, param_fn *fn) {
+    if (id < HP_BUF_FIXED) return each_param(w, w->t->offset, w->t->count, fn);
+    const hp_bucket *b = &w->r->bucket[w->r->buffer[id].what];
+    return each_param(w, b->first, b->count, fn);
+}
+
+static hp_status walk_collective(walker *w) {
+    const int32_t id = w->r->operand[w->t->operand];
+    const bool block = w->r->buffer[id].kind == HP_BUF_BLOCK;
+    w->agreed |= w->t->op == HP_TASK_ALLREDUCE && w->t->flags & HP_FLAG_METRIC;
+    if (w->t->op == HP_TASK_ALL_GATHER) return id == HP_BUF_WEIGHTS ? each_in(w, id, gather_param) : HP_OK;
+    return block || id == HP_BUF_GRADS ? each_in(w, id, reduce_param) : HP_OK;
+}
+
 static hp_status walk_task(walker *w) {
     const hp_task *t = w->t;
-    const bool whole_array = t->n_operand == 1 && w->r->operand[t->operand] == HP_BUF_GRADS;
-    if (hp_task_is_layer(t)) return hp_task_gradient(w->g, t) ? write_gradients(w) : HP_OK;
+    const int32_t id = t->n_operand ? w->r->operand[t->operand] : -1;
+    if (hp_task_is_layer(t)) return hp_task_gradient(w->g, w->r, t) ? write_gradients(w) : HP_OK;
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
-    w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
-    if (t->op == HP_TASK_ALLREDUCE && whole_array) return each_param(w, t->offset, t->count, reduce_param);
-    if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);
-    return HP_OK;
+    if (t->op == HP_TASK_PART) return each_param(w, t->offset, t->count, keep_param);
+    if (hp_task_is_collective(t)) return walk_collective(w);
+    if (t->op != HP_TASK_ZERO) return HP_OK;
+    if (id == HP_BUF_GRADS) return each_in(w, id, clear_param);
+    return w->r->buffer[id].kind == HP_BUF_BLOCK ? each_in(w, id, clear_block_param) : HP_OK;
+}
+
+/* What a parameter's gradient comes to. */
+static grad_state last_state(const walker *w, int param) {
+    const bool gathers = w->p->zero && is_shared(w, param) && !hp_keeps_parts(w->p, HP_BUF_WEIGHTS);
+    return gathers ? GATHERED : APPLIED;
 }
 
 static hp_status walk_role(hp_arena *arena, walker *w) {
     w->grad = HP_NEW(arena, grad_state, w->g->n_param);
+    w->kept = HP_NEW(arena, bool, w->g->n_param);
     w->placed = hp_placed_params(arena, w->r, w->g, true);
     for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {
         w->t = &w->r->task[w->at.task];
         HP_TRY(walk_task(w));
     }
     for (int i = 0; i < w->placed.n && w->p->mode == (int)HP_MODE_TRAIN; i++)
-        if (w->grad[w->placed.param[i]] != APPLIED)
-            return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never updates parameter %s", w->at.role,
+        if (w->grad[w->placed.param[i]] != last_state(w, w->placed.param[i]))
+            return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never %s parameter %s", w->at.role,
+                           w->grad[w->placed.param[i]] == APPLIED ? "gathers" : "updates",
                            w->g->param[w->placed.param[i]].name);
     return HP_OK;
 }

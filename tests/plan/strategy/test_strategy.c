@@ -93,7 +93,9 @@ static void bad_strings_are_refused(void **state) {
         {"sp=-2x2", HP_EUSAGE},     {"sp=70000x1", HP_EUSAGE},     {"tail=both", HP_EUSAGE},
         {"bn=none", HP_EUSAGE},     {"gems=0", HP_EUSAGE},         {"halo=0", HP_EUSAGE},
         {"clients=0", HP_EUSAGE},   {"prec=int4", HP_EUNAVAIL},    {"recompute=all", HP_EUSAGE},
-        {"tp=2", HP_EUNAVAIL},      {"zero=1", HP_EUNAVAIL},       {"compress=bf16", HP_EUNAVAIL},
+        {"tp=2", HP_EUNAVAIL},      {"zero=4", HP_EUSAGE},         {"compress=bf16", HP_EUNAVAIL},
+        {"zero=", HP_EUSAGE},       {"zero=:keep", HP_EUSAGE},     {"zero=1:keep", HP_EUSAGE},
+        {"zero=3:65", HP_EUSAGE},   {"zero=3:kept", HP_EUSAGE},    {"zero=-1", HP_EUSAGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hp_strategy s;
