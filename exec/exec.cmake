@@ -33,18 +33,19 @@ hp_folder(exec/data/dataset SEES exec/base exec/data/image plan/program)
 hp_folder(exec/data/slide SEES exec/data/dataset exec/data/output)
 hp_folder(exec/quant SEES exec/data/weights)
 hp_folder(exec/device SEES exec/comm plan/program)
+hp_folder(exec/device/codec SEES exec/device)
 hp_folder(exec/device/infer SEES exec/device exec/data/weights plan/memory)
 hp_folder(exec/device/kernels EXCEPT kernels_f32.c kernels_loops.c kernels_panel.c SEES exec/device/infer)
 hp_folder(exec/device/null SEES exec/device)
-hp_folder(exec/device/ref SEES exec/device/infer exec/device/kernels)
-hp_folder(exec/device/cpu SEES exec/device/infer exec/device/kernels)
+hp_folder(exec/device/ref SEES exec/device/codec exec/device/infer exec/device/kernels)
+hp_folder(exec/device/cpu SEES exec/device/codec exec/device/infer exec/device/kernels)
 hp_folder(exec/interp SEES exec/device traces)
 hp_folder(exec/yardstick EXCEPT isa_loops.c SEES exec/interp exec/device/kernels plan/machine plan/memory)
 hp_folder(exec/bench SEES exec/yardstick)
 hp_folder(exec/run EXCEPT main.c SEES exec/bench exec/yardstick exec/device/cpu exec/data/slide exec/data/weights exec/quant
           plan/store plan/machine LINK MPI::MPI_C PkgConfig::HWLOC)
 hp_archive(exec FOLDERS exec/base exec/comm exec/data/image exec/data/weights exec/data/output exec/data/dataset
-           exec/data/slide exec/quant exec/device exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
+           exec/data/slide exec/quant exec/device exec/device/codec exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
            exec/device/infer exec/interp exec/yardstick exec/bench exec/run
            LINK hp_lib_plan hp_lib_traces MPI::MPI_C PkgConfig::IMAGES ${DNNL_LIBRARY})
 if(OPENSLIDE_FOUND)

@@ -180,6 +180,21 @@ static void bind_copy(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->dtype = (hp_dtype)c->role->buffer[o->dst].dtype;
 }
 
+/* A box of values, or elements of the gradients from the task's first on. */
+static void bind_codec(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const bool encodes = b->task->op == HP_TASK_ENCODE;
+    const int32_t values = encodes ? o->src : o->dst, code = encodes ? o->dst : o->src;
+    const hp_buffer *v = &c->role->buffer[values], *k = &c->role->buffer[code];
+    void *at = k->what < 0 ? element_of(c, values, b->task->offset) : buffer_at(c, values);
+    b->y = encodes ? buffer_at(c, code) : at;
+    b->x[0] = encodes ? at : buffer_at(c, code);
+    b->dtype = (hp_dtype)v->dtype;
+    b->codec = k->codec;
+    b->count = b->task->count;
+    b->cols = k->what < 0 ? 1 : hp_box_len(&k->box, HP_AXIS_C);
+    b->n_codes = k->bytes / hp_codec_bytes(k->codec, b->count / b->cols, b->cols);
+}
+
 static void bind_zero(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     const hp_buffer *buffer = &c->role->buffer[o->buffer];
     b->dtype = (hp_dtype)buffer->dtype;
@@ -198,10 +213,11 @@ static void bind_update(const hp_device_config *c, const hp_operands *o, hp_boun
 
 typedef void bind_fn(const hp_device_config *c, const hp_operands *o, hp_bound *b);
 static bind_fn *const bind_fns[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = bind_pack,  [HP_TASK_STATS] = bind_layer,  [HP_TASK_FWD] = bind_layer,
-    [HP_TASK_LOSS] = bind_loss,  [HP_TASK_BSTATS] = bind_layer, [HP_TASK_BWD] = bind_layer,
-    [HP_TASK_BWDW] = bind_layer, [HP_TASK_ACCUM] = bind_accum,  [HP_TASK_COPY] = bind_copy,
-    [HP_TASK_ZERO] = bind_zero,  [HP_TASK_SGD] = bind_update,   [HP_TASK_FINITE] = bind_update,
+    [HP_TASK_PACK] = bind_pack,    [HP_TASK_STATS] = bind_layer,  [HP_TASK_FWD] = bind_layer,
+    [HP_TASK_LOSS] = bind_loss,    [HP_TASK_BSTATS] = bind_layer, [HP_TASK_BWD] = bind_layer,
+    [HP_TASK_BWDW] = bind_layer,   [HP_TASK_ACCUM] = bind_accum,  [HP_TASK_COPY] = bind_copy,
+    [HP_TASK_ZERO] = bind_zero,    [HP_TASK_SGD] = bind_update,   [HP_TASK_FINITE] = bind_update,
+    [HP_TASK_ENCODE] = bind_codec, [HP_TASK_DECODE] = bind_codec,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {

@@ -31,11 +31,13 @@ typedef struct hp_bound {
     hp_dtype x_dtype[HP_MAX_IN], y_dtype;
     void *pack_forward, *pack_backward, *scratch;
     int64_t scratch_bytes;
-    /* loss: y = dlogits, x[0] = logits; accum, copy: y = dst, x[0] = src; zero: y = first element; sgd, finite:
+    /* loss: y = dlogits, x[0] = logits; accum, copy, encode, decode: y = dst, x[0] = src; zero: y = first element; sgd, finite:
      * first element of the range of each */
     void *sgd_w, *sgd_g, *sgd_m;
     const hp_box *dst_box, *src_box; /* copy */
-    hp_dtype dtype;                  /* copy, zero: of the elements */
+    hp_codec codec;                  /* encode, decode: `count` values in rows of `cols`; of so many codes */
+    int64_t cols, n_codes;
+    hp_dtype dtype; /* copy, zero: of the elements; encode, decode: of the values */
     int32_t *labels;
     double *metric; /* HP_METRICS */
     int64_t count;  /* loss: rows; accum, zero, sgd: elements */

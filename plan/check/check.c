@@ -89,7 +89,7 @@ static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
         REFUSE("E-RANGE: rank %d: an arena of %lld bytes", role, (long long)r->arena_bytes);
     for (int i = 0; i < r->n_buffer; i++) {
         const hp_buffer *b = &r->buffer[i];
-        const bool kind = i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind <= HP_BUF_SUMS;
+        const bool kind = i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind <= HP_BUF_CODE;
         if (!kind || b->dtype >= HP_DTYPES || b->micro < -1 || b->micro >= p->micro)
             REFUSE("E-RANGE: rank %d buffer %d has a field out of range", role, i);
         if (b->bytes < 0 || b->offset < 0 || b->offset % 64 || b->bytes > r->arena_bytes ||
@@ -230,6 +230,7 @@ static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph
     HP_TRY(hp_check_buffers(p, g, err));
     HP_TRY(hp_check_deployed(arena, p, g, err));
     HP_TRY(hp_check_boxes(p, g, err));
+    HP_TRY(hp_check_codes(p, g, err));
     HP_TRY(hp_check_data(arena, p, g, &payload, err));
     HP_TRY(hp_check_gradients(p, g, err));
     const hp_wiring *w = hp_wiring_new(arena, p);

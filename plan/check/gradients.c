@@ -4,7 +4,13 @@
 #include "plan/graph/precision.h"
 #include "plan/check/inside.h"
 
-typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED } grad_state;
+typedef enum grad_state { UNSET, SUMMED, ENCODED, REDUCED, LOOKED_AT, APPLIED } grad_state;
+
+/* A code of the gradients [from, from + count); count 0: none yet. */
+typedef struct code {
+    int64_t from, count;
+    int32_t group; /* whose codes it is the sum of, or all of; -1: this rank's alone */
+} code;
 
 typedef struct walker {
     hp_check_at at; /* the task */
@@ -13,6 +19,7 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
+    code *code;       /* per buffer */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
@@ -72,19 +79,40 @@ static hp_status clear_param(walker *w, int param) {
     return HP_OK;
 }
 
-static hp_status reduce_param(walker *w, int param) {
-    const char *name = w->g->param[param].name;
-    const int group = w->r->queue[w->t->queue].peer;
-    if (w->grad[param] != SUMMED)
-        return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
-                               "the gradient of %s is %s", name,
-                               w->grad[param] == UNSET ? "not set" : "reduced twice");
+/* The gradient goes from one state to the next, and no task has done so before. */
+static hp_status advance(walker *w, int param, grad_state from, grad_state to) {
+    const bool early = w->grad[param] < from;
+    if (w->grad[param] != from)
+        return hp_check_refuse(&w->at, early ? "E-UNSET" : "E-LOST", "the gradient of %s is %s",
+                               w->g->param[param].name,
+                               !early           ? "reduced twice"
+                               : from == SUMMED ? "not set"
+                                                : "not encoded");
+    w->grad[param] = to;
+    return HP_OK;
+}
+
+/* Those who share it have added it up. */
+static hp_status want_group(const walker *w, int param, int group) {
     if (!hp_group_equal(w->p, w->r->place[param].group, group))
         return hp_check_refuse(&w->at, "E-MATCH",
-                               "sums the gradient of %s over group %d, but group %d shares it", name, group,
-                               w->r->place[param].group);
-    w->grad[param] = REDUCED;
+                               "sums the gradient of %s over group %d, but group %d shares it",
+                               w->g->param[param].name, group, w->r->place[param].group);
     return HP_OK;
+}
+
+static hp_status reduce_param(walker *w, int param) {
+    HP_TRY(advance(w, param, SUMMED, REDUCED));
+    return want_group(w, param, w->r->queue[w->t->queue].peer);
+}
+
+static hp_status encode_param(walker *w, int param) {
+    return advance(w, param, SUMMED, ENCODED);
+}
+
+static hp_status decode_param(walker *w, int param) {
+    HP_TRY(advance(w, param, ENCODED, REDUCED));
+    return want_group(w, param, w->code[w->r->operand[w->t->operand + 1]].group);
 }
 
 /* Is the gradient final: summed over all who have a part of it? */
@@ -96,6 +124,8 @@ static hp_status final_param(walker *w, int param) {
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
     if (w->grad[param] == APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
+    if (w->grad[param] == ENCODED)
+        return hp_check_refuse(&w->at, "E-LOST", "no task has decoded the gradient of %s", name);
     if (shared && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
@@ -120,6 +150,40 @@ static hp_status apply_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* --- codes --- */
+
+static bool is_code(const walker *w, int i) {
+    const int32_t id = i < w->t->n_operand ? w->r->operand[w->t->operand + i] : -1;
+    return id >= 0 && hp_buffer_is_code(&w->r->buffer[id]) && w->r->buffer[id].what < 0;
+}
+
+static code *code_of(const walker *w, int i) {
+    return &w->code[w->r->operand[w->t->operand + i]];
+}
+
+static hp_status walk_encode(walker *w) {
+    if (code_of(w, 0)->count) return hp_check_refuse(&w->at, "E-LOST", "a code of gradients is made twice");
+    *code_of(w, 0) = (code){w->t->offset, w->t->count, -1};
+    return each_param(w, w->t->offset, w->t->count, encode_param);
+}
+
+/* The sum of all members' codes, or all of them. */
+static hp_status walk_sum(walker *w) {
+    const code own = *code_of(w, w->t->n_operand - 1);
+    if (!own.count) return hp_check_refuse(&w->at, "E-UNSET", "sums a code that no task has made");
+    if (own.group >= 0 || (w->t->n_operand > 1 && code_of(w, 0)->count))
+        return hp_check_refuse(&w->at, "E-LOST", "sums a code of gradients twice");
+    *code_of(w, 0) = (code){own.from, own.count, w->r->queue[w->t->queue].peer};
+    return HP_OK;
+}
+
+static hp_status walk_decode(walker *w) {
+    const code of = *code_of(w, 1);
+    if (of.group < 0 || of.from != w->t->offset || of.count != w->t->count)
+        return hp_check_refuse(&w->at, "E-LOST", "decodes another code than the sum of these gradients");
+    return each_param(w, w->t->offset, w->t->count, decode_param);
+}
+
 /* --- tasks --- */
 
 static hp_status walk_task(walker *w) {
@@ -129,6 +193,9 @@ static hp_status walk_task(walker *w) {
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
     w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
+    if (t->op == HP_TASK_ENCODE && is_code(w, 0)) return walk_encode(w);
+    if (t->op == HP_TASK_DECODE && is_code(w, 1)) return walk_decode(w);
+    if (hp_task_is_collective(t) && is_code(w, 0)) return walk_sum(w);
     if (t->op == HP_TASK_ALLREDUCE && whole_array) return each_param(w, t->offset, t->count, reduce_param);
     if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);
     return HP_OK;
@@ -136,6 +203,7 @@ static hp_status walk_task(walker *w) {
 
 static hp_status walk_role(hp_arena *arena, walker *w) {
     w->grad = HP_NEW(arena, grad_state, w->g->n_param);
+    w->code = HP_NEW(arena, code, w->r->n_buffer);
     w->placed = hp_placed_params(arena, w->r, w->g, true);
     for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {
         w->t = &w->r->task[w->at.task];

@@ -49,6 +49,9 @@ static hp_status check_payload(const messages *m, const message *e, hp_error *er
         REFUSE("E-BOX: message %d on channel %d: rank %d sends tensor %d%s, rank %d expects tensor %d%s",
                e->k, e->channel, e->from, payload.tensor, payload.gradient == 1 ? "'s gradient" : "", e->to,
                y->what, gradient == 1 ? "'s gradient" : "");
+    if (x->codec != y->codec)
+        REFUSE("E-TYPE: message %d on channel %d: ranks %d and %d code it in other ways", e->k, e->channel,
+               e->from, e->to);
     if (!hp_box_equal(&x->box, &y->box))
         REFUSE(
             "E-BOX: message %d on channel %d: rank %d sends another part of tensor %d than rank %d expects",
@@ -145,11 +148,21 @@ static uint64_t sum_of_gradients(const hp_program *p, int role, const hp_placed 
     return h;
 }
 
+/* What was encoded, and how. */
+static uint64_t sum_of_codes(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
+    const hp_role *r = &p->role[role];
+    const int32_t code = r->operand[t->operand + t->n_operand - 1];
+    const hp_task *encoder = hp_check_encoder(r, code);
+    const summand s = {.kind = HP_BUF_CODE, .what = r->buffer[code].codec};
+    return add_summand(encoder ? sum_of_gradients(p, role, placed, encoder) : 0, &s);
+}
+
 static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
     const hp_role *r = &p->role[role];
     const int32_t id = r->operand[t->operand];
     if (id == HP_BUF_GRADS) return sum_of_gradients(p, role, placed, t);
     const hp_buffer *b = &r->buffer[id];
+    if (hp_buffer_is_code(b)) return sum_of_codes(p, role, placed, t);
     const summand s = {.kind = b->kind, .what = b->what, .box = b->box};
     return add_summand(0, &s);
 }

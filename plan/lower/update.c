@@ -164,6 +164,8 @@ static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
 static int reduce_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
                          int n_ready) {
     if (group < 0) return -1;
+    if (c->s->compress[HP_TRAFFIC_ALLREDUCE])
+        return lower_reduce_coded(c, bucket, group, from, to, ready, n_ready);
     const int32_t grads = HP_BUF_GRADS, operand[2] = {grads, -1};
     hp_task t = {
         .op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = (uint8_t)c->o->dtype};

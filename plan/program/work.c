@@ -329,6 +329,17 @@ static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {
     w->flops = 6 * w->size;
 }
 
+/* "encode bf16 f32": values one way, their code the other. */
+static void codec_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+    const hp_buffer *code = operand(r, t, t->op == HP_TASK_DECODE);
+    char codec[HP_CODEC_TEXT];
+    w->size = (double)t->count;
+    w->bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w->size + (double)code->bytes;
+    w->flops = w->size;
+    snprintf(w->key, sizeof w->key, "%s %s %s", hp_task_infos[t->op].name, hp_codec_text(code->codec, codec),
+             hp_dtype_names[p->dtype]);
+}
+
 /* Reads both, writes one. */
 hp_work hp_work_of_sum(hp_dtype dtype, double elems) {
     hp_work w = {.size = 2 * elems * hp_dtype_bytes(dtype)};
@@ -351,6 +362,10 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
         return w;
     case HP_TASK_LOAD:
         load_work(g, r, t, moved, &w);
+        return w;
+    case HP_TASK_ENCODE:
+    case HP_TASK_DECODE:
+        codec_work(p, r, t, &w);
         return w;
     case HP_TASK_SGD:
         update_work(p, t, &w);

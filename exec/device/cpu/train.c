@@ -1,6 +1,7 @@
 /* train.c - the CPU device in float32: binds every compute task to its kernel before the first step.
  */
 #include "exec/device/cpu/train.h"
+#include "exec/device/codec/code.h"
 #include "exec/device/move.h"
 
 #include <stdlib.h>
@@ -46,6 +47,22 @@ static hp_status zero(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     return HP_OK;
 }
 
+static hp_status encode(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)s;
+    (void)err;
+    hp_code_encode(b);
+    return HP_OK;
+}
+
+static hp_status decode(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)s;
+    (void)err;
+    hp_code_decode(b);
+    return HP_OK;
+}
+
 static hp_cpu_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_cpu_fn *const table[HP_TASK_OPS] = {
@@ -60,6 +77,8 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
         [HP_TASK_BSTATS] = backward_stats[op],
         [HP_TASK_COPY] = copy,
         [HP_TASK_ZERO] = zero,
+        [HP_TASK_ENCODE] = encode,
+        [HP_TASK_DECODE] = decode,
     };
     return table[b->task->op];
 }

@@ -1,5 +1,6 @@
 /* ref.c - the reference device: naive C in float64, the oracle every other device is held against. */
 #include "exec/device/ref/ref.h"
+#include "exec/device/codec/code.h"
 #include "exec/device/move.h"
 #include "plan/graph/precision.h"
 
@@ -45,6 +46,16 @@ static void zero(const hp_bound *b, const hp_step *s) {
     hp_move_zero(b);
 }
 
+static void encode(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    hp_code_encode(b);
+}
+
+static void decode(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    hp_code_decode(b);
+}
+
 static hp_ref_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_ref_fn *const table[HP_TASK_OPS] = {
@@ -60,6 +71,8 @@ static hp_ref_fn *function_of(const hp_bound *b) {
         [HP_TASK_COPY] = copy,
         [HP_TASK_ZERO] = zero,
         [HP_TASK_FINITE] = hp_ref_finite,
+        [HP_TASK_ENCODE] = encode,
+        [HP_TASK_DECODE] = decode,
     };
     return table[b->task->op];
 }

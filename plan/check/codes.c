@@ -1,0 +1,157 @@
+/* codes.c - what codecs make lies in buffers of its own, and only what encodes, sends, sums or decodes it uses them.
+ *
+ * That a code is of the tensor that its reader takes it for is check/data.c's, that codes of gradients are summed and
+ * decoded is check/gradients.c's. */
+#include "plan/check/inside.h"
+
+typedef struct checker {
+    hp_check_at at;
+    const hp_program *p;
+    const hp_graph *g;
+    const hp_role *r;
+    const hp_task *t;
+} checker;
+
+#define REFUSED(code, ...) hp_check_refuse(&c->at, code, __VA_ARGS__)
+
+static const hp_buffer *buffer_of(const checker *c, int i) {
+    return &c->r->buffer[c->r->operand[c->t->operand + i]];
+}
+
+static const hp_codec_info *info_of(const hp_buffer *b) {
+    return hp_codec_info_of(b->codec);
+}
+
+/* --- what holds codes --- */
+
+static hp_status check_buffer(const checker *c, int id) {
+    const hp_buffer *b = &c->r->buffer[id];
+    if (!hp_buffer_is_code(b))
+        return b->codec ? REFUSED("E-TYPE", "buffer %d is no code and has a codec", id) : HP_OK;
+    if (!hp_codec_exists(b->codec))
+        return REFUSED("E-RANGE", "buffer %d has codec %d, which does not exist", id, b->codec);
+    if (b->dtype != (int)info_of(b)->dtype)
+        return REFUSED("E-TYPE", "buffer %d has a code of %s", id, hp_dtype_names[b->dtype]);
+    if (b->what < 0 ? info_of(b)->sum == HP_CODEC_NOT : !info_of(b)->messages)
+        return REFUSED("E-TYPE", "buffer %d: %s is no codec for %s", id, info_of(b)->name,
+                       b->what < 0 ? "gradients" : "messages");
+    if (b->what < 0 && !hp_box_empty(&b->box))
+        return REFUSED("E-BOX", "buffer %d has a box and no tensor", id);
+    if (b->bytes % hp_dtype_bytes((hp_dtype)b->dtype))
+        return REFUSED("E-COUNT", "buffer %d ends within an element", id);
+    return HP_OK;
+}
+
+/* --- encode and decode --- */
+
+/* All of a buffer of values and its code. */
+static hp_status check_box(const checker *c, int code, int values) {
+    const hp_buffer *a = buffer_of(c, code), *b = buffer_of(c, values);
+    if (!hp_buffer_has_box(b) || !hp_box_equal(&a->box, &b->box) || hp_box_empty(&b->box))
+        return REFUSED("E-BOX", "a code and its values are of other boxes");
+    if (b->dtype != c->p->dtype)
+        return REFUSED("E-TYPE", "codecs take %s, not %s", hp_dtype_names[c->p->dtype],
+                       hp_dtype_names[b->dtype]);
+    if (c->t->offset || c->t->count != hp_box_elems(&b->box))
+        return REFUSED("E-COUNT", "%lld values, the box has %lld", (long long)c->t->count,
+                       (long long)hp_box_elems(&b->box));
+    return HP_OK;
+}
+
+/* A range of the gradients; a decoder adds up as many codes as there are. */
+static hp_status check_gradients(const checker *c, int code, int values) {
+    const hp_buffer *a = buffer_of(c, code), *b = buffer_of(c, values);
+    const int64_t elems = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
+    if (b->kind != HP_BUF_GRADS) return REFUSED("E-BOX", "a code without a tensor is one of gradients");
+    if (c->t->count < 1 || c->t->offset > elems || c->t->count > elems - c->t->offset)
+        return REFUSED("E-COUNT", "gradients %lld+%lld of %lld", (long long)c->t->offset,
+                       (long long)c->t->count, (long long)elems);
+    const int64_t each = hp_codec_bytes(a->codec, c->t->count, 1);
+    const bool several = c->t->op == HP_TASK_DECODE && info_of(a)->sum == HP_CODEC_GATHERED;
+    if (several ? a->bytes == 0 || a->bytes % each : a->bytes != each)
+        return REFUSED("E-COUNT", "a code of %lld bytes, %lld gradients make %lld", (long long)a->bytes,
+                       (long long)c->t->count, (long long)each);
+    return HP_OK;
+}
+
+static hp_status check_transcoding(const checker *c) {
+    const int code = c->t->op == HP_TASK_DECODE, values = !code;
+    if (!hp_buffer_is_code(buffer_of(c, code)) || hp_buffer_is_code(buffer_of(c, values)))
+        return REFUSED("E-TYPE", "a codec works between values and a code");
+    if (c->t->flags) return REFUSED("E-RANGE", "a codec has no flags");
+    return buffer_of(c, code)->what < 0 ? check_gradients(c, code, values) : check_box(c, code, values);
+}
+
+/* --- sums --- */
+
+/* Codes are added up in place. */
+static bool adds(const checker *c, const hp_buffer *b) {
+    return c->t->op == HP_TASK_ALLREDUCE && c->t->n_operand == 1 && info_of(b)->sum == HP_CODEC_ADDED &&
+           hp_task_call(c->p, c->t).reduction == HP_REDUCE_SUM;
+}
+
+/* Each member's code comes from a buffer of its own. */
+static bool gathers(const checker *c, const hp_buffer *b) {
+    if (c->t->op != HP_TASK_ALL_GATHER || c->t->n_operand != 2 || info_of(b)->sum != HP_CODEC_GATHERED ||
+        hp_task_call(c->p, c->t).n || c->r->operand[c->t->operand + 1] < 0)
+        return false;
+    const hp_buffer *own = buffer_of(c, 1);
+    const int64_t members = hp_group_size(c->p, c->r->queue[c->t->queue].peer);
+    return hp_buffer_is_code(own) && own->codec == b->codec && own->what < 0 &&
+           own->bytes == b->bytes / members && b->bytes % members == 0;
+}
+
+static hp_status check_sum(const checker *c) {
+    const hp_buffer *b = buffer_of(c, 0);
+    const bool whole = !c->t->offset && c->t->count == b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
+    if (whole && hp_buffer_is_code(b) && b->what < 0 && (adds(c, b) || gathers(c, b))) return HP_OK;
+    return REFUSED("E-TYPE", "codes of gradients are not summed so");
+}
+
+/* --- the others --- */
+
+static bool moves_code(const hp_task *t, const hp_buffer *b) {
+    return b->what >= 0 && (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV);
+}
+
+static bool touches_codes(const checker *c) {
+    for (int i = 0; i < c->t->n_operand; i++)
+        if (c->r->operand[c->t->operand + i] >= 0 && hp_buffer_is_code(buffer_of(c, i))) return true;
+    return false;
+}
+
+static hp_status check_task(const checker *c) {
+    if (c->t->op == HP_TASK_ENCODE || c->t->op == HP_TASK_DECODE) return check_transcoding(c);
+    if (hp_task_is_collective(c->t)) return touches_codes(c) ? check_sum(c) : HP_OK;
+    for (int i = 0; i < c->t->n_operand; i++) {
+        if (c->r->operand[c->t->operand + i] < 0 || !hp_buffer_is_code(buffer_of(c, i))) continue;
+        if (!moves_code(c->t, buffer_of(c, i)))
+            return REFUSED("E-TYPE", "buffer %d is a code, which a %s does not take",
+                           c->r->operand[c->t->operand + i], hp_task_infos[c->t->op].name);
+    }
+    return HP_OK;
+}
+
+static hp_status check_role(checker *c) {
+    c->at.task = -1;
+    for (int b = 0; b < c->r->n_buffer; b++) HP_TRY(check_buffer(c, b));
+    for (c->at.task = 0; c->at.task < c->r->n_task; c->at.task++) {
+        c->t = &c->r->task[c->at.task];
+        HP_TRY(check_task(c));
+    }
+    return HP_OK;
+}
+
+hp_status hp_check_codes(const hp_program *p, const hp_graph *g, hp_error *err) {
+    for (int role = 0; role < p->n_role; role++) {
+        checker c = {.at = {p, g, role, -1, err}, .p = p, .g = g, .r = &p->role[role]};
+        HP_TRY(check_role(&c));
+    }
+    return HP_OK;
+}
+
+const hp_task *hp_check_encoder(const hp_role *r, int32_t code) {
+    for (int t = 0; t < r->n_task; t++)
+        if (r->task[t].op == HP_TASK_ENCODE && r->operand[r->task[t].operand] == code) return &r->task[t];
+    return NULL;
+}

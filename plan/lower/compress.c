@@ -1,0 +1,129 @@
+/* compress.c - messages as codecs make them: encoded before they are sent, decoded where they are read.
+ *
+ * Both ends of a message know its box, and so whether the codec makes it smaller: where it does not, the message is sent
+ * as it is. A bucket of gradients is encoded as soon as the last of them is there, in the middle of the backward pass,
+ * summed as its codec says, and decoded where the sum would have been. */
+#include "plan/lower/inside.h"
+
+/* --- boxes --- */
+
+hp_codec lower_codec(const hp_lower_ctx *c, hp_traffic traffic, const hp_box *box) {
+    const hp_codec codec = (hp_codec)c->s->compress[traffic];
+    const bool smaller = codec && hp_codec_box_bytes(codec, box) < hp_box_elems(box) * hp_dtype_bytes(HP_F32);
+    return smaller ? codec : 0;
+}
+
+static int32_t code_buffer(hp_lower_ctx *c, hp_codec codec, int64_t count, int what, int micro) {
+    const int32_t b = lower_buffer(c, HP_BUF_CODE, hp_codec_info_of(codec)->dtype, count, what, micro);
+    c->r->buffer[b].codec = codec;
+    return b;
+}
+
+int32_t lower_code(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tensor, const hp_box *box) {
+    const int64_t elems = hp_codec_box_bytes(codec, box) / hp_dtype_bytes(hp_codec_info_of(codec)->dtype);
+    const int32_t b = code_buffer(c, codec, elems, tensor, a->micro);
+    c->r->buffer[b].box = *box;
+    return b;
+}
+
+static void transcode(hp_lower_ctx *c, const hp_pass *a, hp_task_op op, int tensor, int32_t dst,
+                      int32_t src) {
+    const int32_t operand[2] = {dst, src};
+    hp_task t = lower_layer_task(a, op, c->g->tensor[tensor].producer, 0);
+    t.count = hp_box_elems(lower_box_of(c, dst));
+    lower_task(c, t, operand);
+}
+
+int32_t lower_encode(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tensor, int32_t src) {
+    const int32_t code = lower_code(c, a, codec, tensor, lower_box_of(c, src));
+    transcode(c, a, HP_TASK_ENCODE, tensor, code, src);
+    return code;
+}
+
+void lower_decode(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t code) {
+    transcode(c, a, HP_TASK_DECODE, tensor, dst, code);
+}
+
+int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int tensor, int32_t buffer) {
+    if (!hp_buffer_is_code(&c->r->buffer[buffer])) return buffer;
+    const hp_box box = *lower_box_of(c, buffer);
+    const int32_t plain = lower_box(c, kind, tensor, a->micro, &box);
+    lower_decode(c, a, tensor, plain, buffer);
+    return plain;
+}
+
+/* --- gradients --- */
+
+/* Of elements [from, to). The ranges of buckets are disjoint: each waits for its own tasks alone. */
+static int transcode_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int64_t from, int64_t to,
+                            const int32_t operand[2]) {
+    const hp_task t = {
+        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = from, .count = to - from};
+    c->writer[HP_BUF_GRADS] = -1;
+    const int id = lower_task(c, t, operand);
+    c->writer[HP_BUF_GRADS] = -1;
+    return id;
+}
+
+static void sum_codes(hp_lower_ctx *c, int bucket, int group, int32_t code) {
+    const hp_buffer *b = &c->r->buffer[code];
+    const int32_t operand[2] = {code, -1};
+    hp_task t = {.op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = b->dtype};
+    t.count = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
+    lower_collective(c, group, &t);
+    lower_task(c, t, operand);
+}
+
+int lower_reduce_coded(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
+                       int n_ready) {
+    const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
+    const int32_t code = code_buffer(c, codec, hp_codec_count(codec, to - from, 1), -1, -1);
+    const int32_t in[2] = {code, HP_BUF_GRADS}, out[2] = {HP_BUF_GRADS, code};
+    const int encoded = transcode_bucket(c, HP_TASK_ENCODE, bucket, from, to, in);
+    for (int i = 0; i < n_ready; i++) lower_dep(c, encoded, ready[i]);
+    sum_codes(c, bucket, group, code);
+    return transcode_bucket(c, HP_TASK_DECODE, bucket, from, to, out);
+}
+
+/* --- as early as possible --- */
+
+static bool encodes_gradients(const hp_task *t) {
+    return t->op == HP_TASK_ENCODE && t->layer < 0;
+}
+
+/* The place of every task once those that encode gradients follow what they wait for; the others keep their order. */
+static int32_t *hoisted(const hp_lower_ctx *c) {
+    const int n = c->r->n_task;
+    int32_t *after = HP_NEW(c->arena, int32_t, n), *first = HP_NEW(c->arena, int32_t, n + 1),
+            *next = HP_NEW(c->arena, int32_t, n), *place = HP_NEW(c->arena, int32_t, n);
+    for (int i = 0; i < n; i++) after[i] = first[i] = -1;
+    for (int i = 0; i < c->n_dep; i++)
+        if (c->dep[i].on > after[c->dep[i].task]) after[c->dep[i].task] = c->dep[i].on;
+    for (int t = n - 1; t >= 0; t--)
+        if (encodes_gradients(&c->r->task[t]) && after[t] >= 0) {
+            next[t] = first[after[t]];
+            first[after[t]] = t;
+        }
+    for (int t = 0, at = 0; t < n; t++) {
+        if (encodes_gradients(&c->r->task[t]) && after[t] >= 0) continue;
+        place[t] = at++;
+        for (int e = first[t]; e >= 0; e = next[e]) place[e] = at++;
+    }
+    return place;
+}
+
+void lower_hoist_codes(hp_lower_ctx *c) {
+    hp_role *r = c->r;
+    if (!c->s->compress[HP_TRAFFIC_ALLREDUCE] || !lower_train(c)) return;
+    const int32_t *place = hoisted(c);
+    hp_task *task = HP_NEW(c->arena, hp_task, r->n_task);
+    for (int t = 0; t < r->n_task; t++) task[place[t]] = r->task[t];
+    for (int b = 0; b < r->n_buffer; b++) {
+        if (r->buffer[b].first < 0) continue;
+        r->buffer[b].first = place[r->buffer[b].first];
+        r->buffer[b].last = place[r->buffer[b].last];
+    }
+    for (int i = 0; i < c->n_dep; i++) c->dep[i] = (hp_dep){place[c->dep[i].task], place[c->dep[i].on]};
+    r->task = task;
+    c->task_room = r->n_task;
+}

@@ -1,0 +1,145 @@
+/* test_codes.c - codecs against their closed forms: how far off a value may be, what is exact, what comes of values that
+ * are not finite, and that the code has the size that plans count with. */
+#include "exec/device/codec/code.h"
+#include "plan/base/rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { MOST = 1500, MARK = 0x5a };
+
+/* Values of all magnitudes that float32 has, or of a few. */
+static void draw(uint64_t seed, int n, int octaves, float *x) {
+    for (int i = 0; i < n; i++) {
+        const int e = (int)hp_rng_below(seed, 1, (uint64_t)i, (uint64_t)octaves) - octaves / 2;
+        x[i] = (float)ldexp(2 * hp_rng_uniform(seed, 2, (uint64_t)i) - 1, e);
+    }
+}
+
+/* There and back as values of `dtype`; nothing is written beyond the code's bytes. */
+static void round_trip(hp_codec codec, hp_dtype dtype, const float *x, int n, float *y) {
+    const int64_t bytes = hp_codec_bytes(codec, n, 1);
+    unsigned char *code = malloc((size_t)bytes + 1);
+    double in[MOST], out[MOST];
+    assert_non_null(code);
+    code[bytes] = MARK;
+    for (int i = 0; i < n; i++) in[i] = (double)x[i];
+    const bool f32 = dtype == HP_F32;
+    hp_bound b = {.codec = codec, .dtype = dtype, .count = n, .cols = 1, .n_codes = 1, .y = code};
+    b.x[0] = f32 ? (void *)(uintptr_t)x : in;
+    hp_code_encode(&b);
+    assert_int_equal(code[bytes], MARK);
+    b.x[0] = code;
+    b.y = f32 ? (void *)y : out;
+    hp_code_decode(&b);
+    for (int i = 0; i < n && !f32; i++) y[i] = (float)out[i];
+    free(code);
+}
+
+/* A float with `mantissa` bits after the point is off by at most half of the last; least: its smallest normal number. */
+static double half_ulp(double v, int mantissa, double least) {
+    int e;
+    frexp(fmax(fabs(v), least), &e);
+    return ldexp(0.5, e - 1 - mantissa);
+}
+
+static void casts_are_off_by_half_an_ulp(void **state) {
+    (void)state;
+    static const struct {
+        hp_codec codec;
+        int mantissa, octaves;
+        double least;
+    } row[] = {{HP_CODEC_BF16, 7, 200, 0x1p-126}, {HP_CODEC_FP16, 10, 30, 0x1p-14}};
+    float x[MOST], y[MOST];
+    for (int k = 0; k < 4; k++) {
+        const hp_dtype dtype = k / 2 ? HP_F64 : HP_F32;
+        draw((uint64_t)k, MOST, row[k % 2].octaves, x);
+        round_trip(row[k % 2].codec, dtype, x, MOST, y);
+        for (int i = 0; i < MOST; i++)
+            assert_true(fabs((double)y[i] - (double)x[i]) <=
+                        half_ulp((double)x[i], row[k % 2].mantissa, row[k % 2].least));
+        float again[MOST]; /* what a code stands for is exact */
+        round_trip(row[k % 2].codec, dtype, y, MOST, again);
+        assert_memory_equal(again, y, sizeof y);
+    }
+}
+
+static void int8_is_off_by_half_a_scale(void **state) {
+    (void)state;
+    float x[MOST], y[MOST];
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        const int n = 1 + (int)hp_rng_below(seed, 9, 0, MOST);
+        draw(seed, n, 1 + (int)seed % 40, x);
+        round_trip(HP_CODEC_INT8, seed % 2 ? HP_F32 : HP_F64, x, n, y);
+        for (int first = 0; first < n; first += HP_CODEC_BLOCK) {
+            double most = 0;
+            for (int i = first; i < n && i < first + HP_CODEC_BLOCK; i++)
+                most = fmax(most, fabs((double)x[i]));
+            for (int i = first; i < n && i < first + HP_CODEC_BLOCK; i++)
+                assert_true(fabs((double)y[i] - (double)x[i]) <= most / 127 / 2 * (1 + 0x1p-20));
+        }
+    }
+}
+
+/* Multiples of a power of two up to 127 of it are exact. */
+static void int8_has_its_multiples(void **state) {
+    (void)state;
+    float x[MOST], y[MOST];
+    for (int i = 0; i < MOST; i++) x[i] = ldexpf((float)(i % 255 - 127), i / HP_CODEC_BLOCK);
+    for (int i = 0; i < MOST; i += HP_CODEC_BLOCK) x[i] = ldexpf(127, i / HP_CODEC_BLOCK);
+    round_trip(HP_CODEC_INT8, HP_F32, x, MOST, y);
+    assert_memory_equal(x, y, sizeof x);
+}
+
+static void sums_are_those_of_what_was_encoded(void **state) {
+    (void)state;
+    enum { CODES = 3, N = 700 };
+    const int64_t bytes = hp_codec_bytes(HP_CODEC_INT8, N, 1);
+    unsigned char *code = malloc((size_t)bytes * CODES);
+    float x[N], y[N], sum[N];
+    double want[N] = {0};
+    assert_non_null(code);
+    hp_bound b = {.codec = HP_CODEC_INT8, .dtype = HP_F32, .count = N, .cols = 1, .n_codes = CODES};
+    for (int k = 0; k < CODES; k++) {
+        draw((uint64_t)k, N, 20, x);
+        b.x[0] = x;
+        b.y = code + k * bytes;
+        hp_code_encode(&b);
+        round_trip(HP_CODEC_INT8, HP_F32, x, N, y);
+        for (int i = 0; i < N; i++) want[i] += (double)y[i];
+    }
+    b.x[0] = code;
+    b.y = sum;
+    hp_code_decode(&b);
+    for (int i = 0; i < N; i++) assert_true(sum[i] == (float)want[i]);
+    free(code);
+}
+
+static void what_is_not_finite_stays_so(void **state) {
+    (void)state;
+    const float x[4] = {1, INFINITY, NAN, -1e30f};
+    float y[4];
+    round_trip(HP_CODEC_BF16, HP_F32, x, 4, y);
+    assert_true(y[0] == 1 && isinf(y[1]) && isnan(y[2]) && isfinite(y[3]));
+    round_trip(HP_CODEC_FP16, HP_F32, x, 4, y);
+    assert_true(y[0] == 1 && isinf(y[1]) && isnan(y[2]) && y[3] == -65504);
+    round_trip(HP_CODEC_INT8, HP_F32, x, 2, y);
+    assert_true(isnan(y[0]) && isnan(y[1]));
+    const float none[2] = {0, 0};
+    round_trip(HP_CODEC_INT8, HP_F32, none, 2, y);
+    assert_true(y[0] == 0 && y[1] == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(casts_are_off_by_half_an_ulp), cmocka_unit_test(int8_is_off_by_half_a_scale),
+        cmocka_unit_test(int8_has_its_multiples),       cmocka_unit_test(sums_are_those_of_what_was_encoded),
+        cmocka_unit_test(what_is_not_finite_stays_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

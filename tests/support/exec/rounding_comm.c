@@ -1,0 +1,119 @@
+/* rounding_comm.c - values through a codec on their way. */
+#include "tests/support/exec/rounding_comm.h"
+
+#include "exec/device/codec/code.h"
+
+#include <stdlib.h>
+
+typedef struct rounding_flight {
+    bool used;
+    int handle;
+    hp_comm_op op;
+    void *code; /* of a sum */
+} rounding_flight;
+
+typedef struct rounding_comm {
+    hp_comm base;
+    hp_comm *inner;
+    hp_codec messages, sums;
+    int n_flight;
+    rounding_flight *flight;
+} rounding_comm;
+
+static hp_bound bound_of(hp_codec codec, const hp_comm_op *op, const void *x, void *y) {
+    return (hp_bound){.codec = codec,
+                      .dtype = (hp_dtype)op->dtype,
+                      .count = op->count,
+                      .cols = 1,
+                      .n_codes = 1,
+                      .x = {(void *)(uintptr_t)x},
+                      .y = y};
+}
+
+static void *encoded(hp_codec codec, const hp_comm_op *op) {
+    void *code = malloc((size_t)hp_codec_bytes(codec, op->count, 1) + 1);
+    HP_ASSERT(code);
+    const hp_bound b = bound_of(codec, op, op->data, code);
+    hp_code_encode(&b);
+    return code;
+}
+
+static void decode(hp_codec codec, const hp_comm_op *op, void *code) {
+    const hp_bound b = bound_of(codec, op, code, op->data);
+    hp_code_decode(&b);
+    free(code);
+}
+
+static hp_status rounding_join(hp_comm *comm, const hp_program *p, hp_error *err) {
+    hp_comm *inner = ((rounding_comm *)comm)->inner;
+    return inner->ops->join(inner, p, err);
+}
+
+static int rounding_handle(rounding_comm *c) {
+    int i = 0;
+    while (i < c->n_flight && c->flight[i].used) i++;
+    if (i == c->n_flight) {
+        c->flight = realloc(c->flight, sizeof *c->flight * (size_t)++c->n_flight);
+        HP_ASSERT(c->flight);
+    }
+    return i;
+}
+
+static bool is_sum(const rounding_comm *c, const hp_comm_op *op) {
+    return c->sums && op->kind == HP_COMM_COLLECTIVE && op->dtype == HP_F32;
+}
+
+static hp_status rounding_start(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err) {
+    rounding_comm *c = (rounding_comm *)comm;
+    *handle = rounding_handle(c);
+    rounding_flight *f = &c->flight[*handle];
+    *f = (rounding_flight){.used = true, .op = *op};
+    hp_comm_op inside = *op;
+    if (is_sum(c, op)) {
+        f->code = encoded(c->sums, op);
+        inside.data = f->code;
+        inside.dtype = (int32_t)hp_codec_info_of(c->sums)->dtype;
+    }
+    return c->inner->ops->start(c->inner, &inside, &f->handle, err);
+}
+
+static void finish(const rounding_comm *c, const rounding_flight *f) {
+    const hp_comm_op *op = &f->op;
+    if (f->code) decode(c->sums, op, f->code);
+    if (!c->messages || op->kind != HP_COMM_RECV) return;
+    if (hp_codec_bytes(c->messages, op->count, 1) < op->count * hp_dtype_bytes(HP_F32))
+        decode(c->messages, op, encoded(c->messages, op));
+}
+
+static hp_status rounding_test(hp_comm *comm, int handle, bool *done, hp_error *err) {
+    rounding_comm *c = (rounding_comm *)comm;
+    rounding_flight *f = &c->flight[handle];
+    HP_TRY(c->inner->ops->test(c->inner, f->handle, done, err));
+    if (!*done) return HP_OK;
+    finish(c, f);
+    f->used = false;
+    return HP_OK;
+}
+
+static void rounding_close(hp_comm *comm) {
+    rounding_comm *c = (rounding_comm *)comm;
+    c->inner->ops->close(c->inner);
+    free(c->flight);
+    free(c);
+}
+
+static const hp_comm_ops ROUNDING = {.name = "rounding",
+                                     .join = rounding_join,
+                                     .start = rounding_start,
+                                     .test = rounding_test,
+                                     .close = rounding_close};
+
+hp_comm *rounding_comm_new(hp_comm *inner, hp_codec messages, hp_codec sums) {
+    rounding_comm *c = calloc(1, sizeof *c);
+    HP_ASSERT(c);
+    *c = (rounding_comm){.base = {.ops = &ROUNDING, .rank = inner->rank, .size = inner->size},
+                         .inner = inner,
+                         .messages = messages,
+                         .sums = sums};
+    return &c->base;
+}

@@ -1,0 +1,13 @@
+/* rounding_comm.h - a communicator that passes values through a codec on their way: what a program that sends codes must
+ * equal bit for bit. Messages are rounded where they arrive, where the codec makes them smaller; all-reduces of float32
+ * are done on codes that are added up. */
+#ifndef HP_TESTS_ROUNDING_COMM_H
+#define HP_TESTS_ROUNDING_COMM_H
+
+#include "exec/comm/comm.h"
+#include "plan/codec/codec.h"
+
+/* Takes `inner` over. A codec of 0 leaves that kind alone. */
+hp_comm *rounding_comm_new(hp_comm *inner, hp_codec messages, hp_codec sums);
+
+#endif
