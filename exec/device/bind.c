@@ -192,6 +192,7 @@ static void bind_codec(const hp_device_config *c, const hp_operands *o, hp_bound
     b->codec = k->codec;
     b->count = b->task->count;
     b->cols = k->what < 0 ? 1 : hp_box_len(&k->box, HP_AXIS_C);
+    b->residual = buffer_at(c, o->residual);
     b->n_codes = k->bytes / hp_codec_bytes(k->codec, b->count / b->cols, b->cols);
 }
 

@@ -37,6 +37,7 @@ typedef struct hp_bound {
     const hp_box *dst_box, *src_box; /* copy */
     hp_codec codec;                  /* encode, decode: `count` values in rows of `cols`; of so many codes */
     int64_t cols, n_codes;
+    void *residual; /* encode: what is lost, of the values' type; NULL: forgotten */
     hp_dtype dtype; /* copy, zero: of the elements; encode, decode: of the values */
     int32_t *labels;
     double *metric; /* HP_METRICS */

@@ -89,7 +89,8 @@ static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
         REFUSE("E-RANGE: rank %d: an arena of %lld bytes", role, (long long)r->arena_bytes);
     for (int i = 0; i < r->n_buffer; i++) {
         const hp_buffer *b = &r->buffer[i];
-        const bool kind = i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind <= HP_BUF_CODE;
+        const bool kind =
+            i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind <= HP_BUF_CARRY;
         if (!kind || b->dtype >= HP_DTYPES || b->micro < -1 || b->micro >= p->micro)
             REFUSE("E-RANGE: rank %d buffer %d has a field out of range", role, i);
         if (b->bytes < 0 || b->offset < 0 || b->offset % 64 || b->bytes > r->arena_bytes ||

@@ -10,6 +10,7 @@ typedef struct checker {
     const hp_graph *g;
     const hp_role *r;
     const hp_task *t;
+    bool *used; /* per buffer: keeps what a code loses */
 } checker;
 
 #define REFUSED(code, ...) hp_check_refuse(&c->at, code, __VA_ARGS__)
@@ -58,6 +59,24 @@ static hp_status check_box(const checker *c, int code, int values) {
     return HP_OK;
 }
 
+/* Where what is lost is added to the next step's gradients, it is kept for that, and for them alone. */
+static hp_status check_residual(const checker *c, const hp_buffer *code) {
+    const int32_t id = c->t->n_operand > 2 ? c->r->operand[c->t->operand + 2] : -1;
+    const bool wanted = code->what < 0 && info_of(code)->sum == HP_CODEC_GATHERED;
+    if (c->t->op != HP_TASK_ENCODE) return HP_OK;
+    if (wanted != (id >= 0))
+        return REFUSED("E-LOST", "what is lost is %s", wanted ? "forgotten" : "kept and never added");
+    if (!wanted) return HP_OK;
+    const hp_buffer *b = &c->r->buffer[id];
+    if (b->kind != HP_BUF_CARRY || b->dtype != c->p->dtype ||
+        b->bytes != c->t->count * hp_dtype_bytes((hp_dtype)c->p->dtype))
+        return REFUSED("E-BOX", "buffer %d does not keep what %lld gradients lose", id,
+                       (long long)c->t->count);
+    if (c->used[id]) return REFUSED("E-LOST", "buffer %d keeps what two codes lose", id);
+    c->used[id] = true;
+    return HP_OK;
+}
+
 /* A range of the gradients; a decoder adds up as many codes as there are. */
 static hp_status check_gradients(const checker *c, int code, int values) {
     const hp_buffer *a = buffer_of(c, code), *b = buffer_of(c, values);
@@ -79,6 +98,7 @@ static hp_status check_transcoding(const checker *c) {
     if (!hp_buffer_is_code(buffer_of(c, code)) || hp_buffer_is_code(buffer_of(c, values)))
         return REFUSED("E-TYPE", "a codec works between values and a code");
     if (c->t->flags) return REFUSED("E-RANGE", "a codec has no flags");
+    HP_TRY(check_residual(c, buffer_of(c, code)));
     return buffer_of(c, code)->what < 0 ? check_gradients(c, code, values) : check_box(c, code, values);
 }
 
@@ -111,12 +131,17 @@ static hp_status check_sum(const checker *c) {
 /* --- the others --- */
 
 static bool moves_code(const hp_task *t, const hp_buffer *b) {
-    return b->what >= 0 && (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV);
+    return hp_buffer_is_code(b) && b->what >= 0 && (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV);
+}
+
+static bool is_codecs(const checker *c, int i) {
+    return c->r->operand[c->t->operand + i] >= 0 &&
+           (hp_buffer_is_code(buffer_of(c, i)) || buffer_of(c, i)->kind == HP_BUF_CARRY);
 }
 
 static bool touches_codes(const checker *c) {
     for (int i = 0; i < c->t->n_operand; i++)
-        if (c->r->operand[c->t->operand + i] >= 0 && hp_buffer_is_code(buffer_of(c, i))) return true;
+        if (is_codecs(c, i)) return true;
     return false;
 }
 
@@ -124,9 +149,8 @@ static hp_status check_task(const checker *c) {
     if (c->t->op == HP_TASK_ENCODE || c->t->op == HP_TASK_DECODE) return check_transcoding(c);
     if (hp_task_is_collective(c->t)) return touches_codes(c) ? check_sum(c) : HP_OK;
     for (int i = 0; i < c->t->n_operand; i++) {
-        if (c->r->operand[c->t->operand + i] < 0 || !hp_buffer_is_code(buffer_of(c, i))) continue;
-        if (!moves_code(c->t, buffer_of(c, i)))
-            return REFUSED("E-TYPE", "buffer %d is a code, which a %s does not take",
+        if (is_codecs(c, i) && !moves_code(c->t, buffer_of(c, i)))
+            return REFUSED("E-TYPE", "buffer %d is a codec's, which a %s does not take",
                            c->r->operand[c->t->operand + i], hp_task_infos[c->t->op].name);
     }
     return HP_OK;
@@ -144,8 +168,12 @@ static hp_status check_role(checker *c) {
 
 hp_status hp_check_codes(const hp_program *p, const hp_graph *g, hp_error *err) {
     for (int role = 0; role < p->n_role; role++) {
+        hp_arena *arena = hp_arena_new();
         checker c = {.at = {p, g, role, -1, err}, .p = p, .g = g, .r = &p->role[role]};
-        HP_TRY(check_role(&c));
+        c.used = HP_NEW(arena, bool, c.r->n_buffer);
+        const hp_status s = check_role(&c);
+        hp_arena_free(arena);
+        HP_TRY(s);
     }
     return HP_OK;
 }

@@ -28,7 +28,7 @@ int32_t lower_code(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tensor
 
 static void transcode(hp_lower_ctx *c, const hp_pass *a, hp_task_op op, int tensor, int32_t dst,
                       int32_t src) {
-    const int32_t operand[2] = {dst, src};
+    const int32_t operand[3] = {dst, src, -1};
     hp_task t = lower_layer_task(a, op, c->g->tensor[tensor].producer, 0);
     t.count = hp_box_elems(lower_box_of(c, dst));
     lower_task(c, t, operand);
@@ -56,7 +56,7 @@ int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int 
 
 /* Of elements [from, to). The ranges of buckets are disjoint: each waits for its own tasks alone. */
 static int transcode_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int64_t from, int64_t to,
-                            const int32_t operand[2]) {
+                            const int32_t *operand) {
     const hp_task t = {
         .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = from, .count = to - from};
     c->writer[HP_BUF_GRADS] = -1;
@@ -65,23 +65,38 @@ static int transcode_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int64_t 
     return id;
 }
 
-static void sum_codes(hp_lower_ctx *c, int bucket, int group, int32_t code) {
-    const hp_buffer *b = &c->r->buffer[code];
-    const int32_t operand[2] = {code, -1};
-    hp_task t = {.op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = b->dtype};
+static void collect(hp_lower_ctx *c, hp_task_op op, int bucket, int group, int32_t into, int32_t from) {
+    const hp_buffer *b = &c->r->buffer[into];
+    const int32_t operand[2] = {into, from};
+    hp_task t = {.op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .dtype = b->dtype};
     t.count = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
     lower_collective(c, group, &t);
     lower_task(c, t, operand);
 }
 
+/* The sum of all members' codes, or all of them: what is to be decoded. */
+static int32_t sum_codes(hp_lower_ctx *c, int bucket, int group, int32_t code) {
+    const hp_codec codec = c->r->buffer[code].codec;
+    if (hp_codec_info_of(codec)->sum == HP_CODEC_ADDED) {
+        collect(c, HP_TASK_ALLREDUCE, bucket, group, code, -1);
+        return code;
+    }
+    const int64_t each = c->r->buffer[code].bytes / hp_dtype_bytes((hp_dtype)c->r->buffer[code].dtype);
+    const int32_t all = code_buffer(c, codec, each * hp_group_size(c->p, group), -1, -1);
+    collect(c, HP_TASK_ALL_GATHER, bucket, group, all, code);
+    return all;
+}
+
 int lower_reduce_coded(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
                        int n_ready) {
     const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
+    const bool feedback = hp_codec_info_of(codec)->sum == HP_CODEC_GATHERED;
     const int32_t code = code_buffer(c, codec, hp_codec_count(codec, to - from, 1), -1, -1);
-    const int32_t in[2] = {code, HP_BUF_GRADS}, out[2] = {HP_BUF_GRADS, code};
+    const int32_t residual = feedback ? lower_buffer(c, HP_BUF_CARRY, c->o->dtype, to - from, -1, -1) : -1;
+    const int32_t in[3] = {code, HP_BUF_GRADS, residual};
     const int encoded = transcode_bucket(c, HP_TASK_ENCODE, bucket, from, to, in);
     for (int i = 0; i < n_ready; i++) lower_dep(c, encoded, ready[i]);
-    sum_codes(c, bucket, group, code);
+    const int32_t out[2] = {HP_BUF_GRADS, sum_codes(c, bucket, group, code)};
     return transcode_bucket(c, HP_TASK_DECODE, bucket, from, to, out);
 }
 

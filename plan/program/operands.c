@@ -31,7 +31,8 @@ const char *const hp_operand_names[HP_OPERAND_KINDS] = {[HP_OPERAND_NONE] = "",
                                                         [HP_OPERAND_PACK_BACKWARD] = "backward",
                                                         [HP_OPERAND_DST] = "dst",
                                                         [HP_OPERAND_SRC] = "src",
-                                                        [HP_OPERAND_BUFFER] = "buffer"};
+                                                        [HP_OPERAND_BUFFER] = "buffer",
+                                                        [HP_OPERAND_RESIDUAL] = "residual"};
 
 /* --- one operand --- */
 
@@ -91,11 +92,11 @@ bool hp_operands_extra(const hp_graph *g, const hp_task *t) {
     return t->n_operand > hp_operands_wanted(g, t);
 }
 
-/* Batch norm and collectives alone have EXTRA operands. */
+/* Batch norm, collectives and codecs alone have EXTRA operands. */
 bool hp_operand_count_fits(const hp_graph *g, const hp_task *t) {
     const int wanted = hp_operands_wanted(g, t);
     const bool norm = (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && g->layer[t->layer].op == HP_BN;
-    const bool extra = norm || hp_task_is_collective(t);
+    const bool extra = norm || hp_task_is_collective(t) || t->op == HP_TASK_ENCODE;
     return t->n_operand >= wanted && t->n_operand <= wanted + extra;
 }
 
@@ -115,6 +116,7 @@ static const size_t fields[HP_OPERAND_KINDS] = {
     FIELD(DST, dst),
     FIELD(SRC, src),
     FIELD(BUFFER, buffer),
+    FIELD(RESIDUAL, residual),
 };
 
 static bool has_each(const hp_task *t) {

@@ -122,7 +122,8 @@ typedef enum hp_buffer_kind {
     HP_BUF_LABELS,
     HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
     HP_BUF_SUMS,    /* bn: two float64 sums per channel, added up over ranks */
-    HP_BUF_CODE     /* what a codec makes of a box, or of gradients (what -1), on its way */
+    HP_BUF_CODE,    /* what a codec makes of a box, or of gradients (what -1), on its way */
+    HP_BUF_CARRY    /* what codecs keep from step to step, all the time; zeros before the first */
 } hp_buffer_kind;
 
 enum { HP_MAX_ROLES = 1 << 16 };

@@ -336,8 +336,10 @@ static void codec_work(const hp_program *p, const hp_role *r, const hp_task *t, 
     w->size = (double)t->count;
     w->bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w->size + (double)code->bytes;
     w->flops = w->size;
-    snprintf(w->key, sizeof w->key, "%s %s %s", hp_task_infos[t->op].name, hp_codec_text(code->codec, codec),
-             hp_dtype_names[p->dtype]);
+    const bool feedback = t->op == HP_TASK_ENCODE && t->n_operand > 2; /* a residual is read and written */
+    if (feedback) w->bytes += 2 * hp_dtype_bytes((hp_dtype)p->dtype) * w->size;
+    snprintf(w->key, sizeof w->key, "%s %s%s %s", hp_task_infos[t->op].name,
+             hp_codec_text(code->codec, codec), feedback ? " feedback" : "", hp_dtype_names[p->dtype]);
 }
 
 /* Reads both, writes one. */

@@ -20,16 +20,15 @@ ROUNDS(fp16_messages, HP_CODEC_FP16, 0)
 ROUNDS(int8_messages, HP_CODEC_INT8, 0)
 ROUNDS(bf16_sums, 0, HP_CODEC_BF16)
 ROUNDS(fp16_sums, 0, HP_CODEC_FP16)
+ROUNDS(int8_sums, 0, HP_CODEC_INT8)
 #undef ROUNDS
 
 static const struct {
     const char *compress;
     hp_comm *(*rounds)(hp_comm *inner, const hp_memory *memory);
-} rows[] = {{"halo:bf16+stage:bf16", bf16_messages},
-            {"halo:fp16+stage:fp16", fp16_messages},
-            {"halo:int8+stage:int8", int8_messages},
-            {"allreduce:bf16", bf16_sums},
-            {"allreduce:fp16", fp16_sums}};
+} rows[] = {{"halo:bf16+stage:bf16", bf16_messages}, {"halo:fp16+stage:fp16", fp16_messages},
+            {"halo:int8+stage:int8", int8_messages}, {"allreduce:bf16", bf16_sums},
+            {"allreduce:fp16", fp16_sums},           {"allreduce:int8", int8_sums}};
 enum { ROWS = sizeof rows / sizeof *rows };
 
 /* Sums by one algorithm, whatever their bytes. */

@@ -3,17 +3,19 @@
 
 #include "exec/device/codec/codes.h"
 
-#include <string.h>
-
 static const hp_code_ops *const ops[HP_CODEC_KINDS] = {
     [HP_CODEC_BF16] = &hp_code_bf16, [HP_CODEC_FP16] = &hp_code_fp16, [HP_CODEC_INT8] = &hp_code_int8};
 
-static void get(const void *values, hp_dtype dtype, int64_t first, int n, float *x) {
-    if (dtype == HP_F32) {
-        memcpy(x, (const float *)values + first, sizeof *x * (size_t)n);
-        return;
-    }
-    for (int i = 0; i < n; i++) x[i] = (float)((const double *)values)[first + i];
+static double value(const void *values, hp_dtype dtype, int64_t i) {
+    return dtype == HP_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+}
+
+static void get(const void *values, hp_dtype dtype, int64_t first, int n, double *x) {
+    for (int i = 0; i < n; i++) x[i] = value(values, dtype, first + i);
+}
+
+static void add(const void *values, hp_dtype dtype, int64_t first, int n, double *x) {
+    for (int i = 0; i < n; i++) x[i] += value(values, dtype, first + i);
 }
 
 static void put(void *values, hp_dtype dtype, int64_t first, int n, const double *x) {
@@ -32,11 +34,18 @@ static hp_code_block block_at(int64_t count, int64_t first) {
 
 void hp_code_encode(const hp_bound *b) {
     const hp_code_ops *codec = ops[hp_codec_kind_of(b->codec)];
-    float x[HP_CODEC_BLOCK];
     for (int64_t first = 0; first < b->count; first += HP_CODEC_BLOCK) {
         const hp_code_block at = block_at(b->count, first);
-        get(b->x[0], b->dtype, first, at.n, x);
+        double exact[HP_CODEC_BLOCK];
+        float x[HP_CODEC_BLOCK];
+        get(b->x[0], b->dtype, first, at.n, exact);
+        if (b->residual) add(b->residual, b->dtype, first, at.n, exact);
+        for (int i = 0; i < at.n; i++) x[i] = (float)exact[i];
         codec->encode(&at, x, b->y);
+        if (!b->residual) continue;
+        codec->decode(&at, b->y, x);
+        for (int i = 0; i < at.n; i++) exact[i] -= (double)x[i];
+        put(b->residual, b->dtype, first, at.n, exact);
     }
 }
 

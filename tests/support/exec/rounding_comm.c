@@ -10,7 +10,14 @@ typedef struct rounding_flight {
     int handle;
     hp_comm_op op;
     void *code; /* of a sum */
+    void *all;  /* the codes of all members; NULL: they are added up */
 } rounding_flight;
+
+/* What was lost of the sum of a range. */
+typedef struct rounding_residual {
+    const void *data;
+    float *lost;
+} rounding_residual;
 
 typedef struct rounding_comm {
     hp_comm base;
@@ -18,9 +25,12 @@ typedef struct rounding_comm {
     hp_codec messages, sums;
     int n_flight;
     rounding_flight *flight;
+    int n_residual;
+    rounding_residual *residual;
+    const hp_program *program;
 } rounding_comm;
 
-static hp_bound bound_of(hp_codec codec, const hp_comm_op *op, const void *x, void *y) {
+static hp_bound bound_of(hp_codec codec, const hp_comm_op *op, const void *x, void *y) { /* of one code */
     return (hp_bound){.codec = codec,
                       .dtype = (hp_dtype)op->dtype,
                       .count = op->count,
@@ -46,6 +56,7 @@ static void decode(hp_codec codec, const hp_comm_op *op, void *code) {
 
 static hp_status rounding_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     hp_comm *inner = ((rounding_comm *)comm)->inner;
+    ((rounding_comm *)comm)->program = p;
     return inner->ops->join(inner, p, err);
 }
 
@@ -59,6 +70,68 @@ static int rounding_handle(rounding_comm *c) {
     return i;
 }
 
+static float *lost_of(rounding_comm *c, const hp_comm_op *op) {
+    for (int i = 0; i < c->n_residual; i++)
+        if (c->residual[i].data == op->data) return c->residual[i].lost;
+    c->residual = realloc(c->residual, sizeof *c->residual * (size_t)(c->n_residual + 1));
+    HP_ASSERT(c->residual);
+    float *lost = calloc((size_t)op->count + 1, sizeof *lost);
+    HP_ASSERT(lost);
+    c->residual[c->n_residual++] = (rounding_residual){op->data, lost};
+    return lost;
+}
+
+/* Encodes gradients plus what was lost of those before. The sum of two floats is rounded where it is encoded, not where
+ * the next loss is found. */
+static void *encoded_with_feedback(rounding_comm *c, const hp_comm_op *op) {
+    float *lost = lost_of(c, op), *x = malloc(sizeof *x * (size_t)op->count);
+    double *exact = malloc(sizeof *exact * (size_t)op->count);
+    HP_ASSERT(x && exact);
+    for (int64_t i = 0; i < op->count; i++) {
+        exact[i] = (double)((const float *)op->data)[i] + (double)lost[i];
+        x[i] = (float)exact[i];
+    }
+    hp_comm_op sum = *op;
+    sum.data = x;
+    void *code = encoded(c->sums, &sum);
+    const hp_bound b = bound_of(c->sums, op, code, x);
+    hp_code_decode(&b);
+    for (int64_t i = 0; i < op->count; i++) lost[i] = (float)(exact[i] - (double)x[i]);
+    free(exact);
+    free(x);
+    return code;
+}
+
+/* All members' codes, in their order. */
+static void gather(rounding_comm *c, const hp_comm_op *op, rounding_flight *f, hp_comm_op *inside) {
+    const int64_t each = hp_codec_bytes(c->sums, op->count, 1), n = hp_group_size(c->program, op->group);
+    f->code = encoded_with_feedback(c, op);
+    f->all = malloc((size_t)(each * n));
+    HP_ASSERT(f->all);
+    inside->what = HP_COLLECTIVE_ALL_GATHER;
+    inside->data = f->all;
+    inside->source = f->code;
+    inside->source_bytes = each;
+    inside->count = each * n;
+}
+
+static void add_all(const rounding_comm *c, const rounding_flight *f) {
+    const int64_t each = hp_codec_bytes(c->sums, f->op.count, 1), n = hp_group_size(c->program, f->op.group);
+    float *x = malloc(sizeof *x * (size_t)f->op.count);
+    double *sum = calloc((size_t)f->op.count, sizeof *sum);
+    HP_ASSERT(x && sum);
+    for (int64_t k = 0; k < n; k++) {
+        const hp_bound b = bound_of(c->sums, &f->op, (unsigned char *)f->all + k * each, x);
+        hp_code_decode(&b);
+        for (int64_t i = 0; i < f->op.count; i++) sum[i] += (double)x[i];
+    }
+    for (int64_t i = 0; i < f->op.count; i++) ((float *)f->op.data)[i] = (float)sum[i];
+    free(sum);
+    free(x);
+    free(f->code);
+    free(f->all);
+}
+
 static bool is_sum(const rounding_comm *c, const hp_comm_op *op) {
     return c->sums && op->kind == HP_COMM_COLLECTIVE && op->dtype == HP_F32;
 }
@@ -70,8 +143,10 @@ static hp_status rounding_start(hp_comm *comm, const hp_comm_op *op, int *handle
     *f = (rounding_flight){.used = true, .op = *op};
     hp_comm_op inside = *op;
     if (is_sum(c, op)) {
-        f->code = encoded(c->sums, op);
-        inside.data = f->code;
+        if (hp_codec_info_of(c->sums)->sum == HP_CODEC_GATHERED)
+            gather(c, op, f, &inside);
+        else
+            inside.data = f->code = encoded(c->sums, op);
         inside.dtype = (int32_t)hp_codec_info_of(c->sums)->dtype;
     }
     return c->inner->ops->start(c->inner, &inside, &f->handle, err);
@@ -79,7 +154,10 @@ static hp_status rounding_start(hp_comm *comm, const hp_comm_op *op, int *handle
 
 static void finish(const rounding_comm *c, const rounding_flight *f) {
     const hp_comm_op *op = &f->op;
-    if (f->code) decode(c->sums, op, f->code);
+    if (f->all)
+        add_all(c, f);
+    else if (f->code)
+        decode(c->sums, op, f->code);
     if (!c->messages || op->kind != HP_COMM_RECV) return;
     if (hp_codec_bytes(c->messages, op->count, 1) < op->count * hp_dtype_bytes(HP_F32))
         decode(c->messages, op, encoded(c->messages, op));
@@ -98,6 +176,8 @@ static hp_status rounding_test(hp_comm *comm, int handle, bool *done, hp_error *
 static void rounding_close(hp_comm *comm) {
     rounding_comm *c = (rounding_comm *)comm;
     c->inner->ops->close(c->inner);
+    for (int i = 0; i < c->n_residual; i++) free(c->residual[i].lost);
+    free(c->residual);
     free(c->flight);
     free(c);
 }

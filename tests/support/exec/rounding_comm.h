@@ -1,6 +1,7 @@
 /* rounding_comm.h - a communicator that passes values through a codec on their way: what a program that sends codes must
  * equal bit for bit. Messages are rounded where they arrive, where the codec makes them smaller; all-reduces of float32
- * are done on codes that are added up. */
+ * are done on codes: those that can be are added up; else all are gathered, decoded and added, and what the codec has lost
+ * of a range of memory is added to what it sums next. */
 #ifndef HP_TESTS_ROUNDING_COMM_H
 #define HP_TESTS_ROUNDING_COMM_H
 

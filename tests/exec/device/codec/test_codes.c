@@ -120,6 +120,40 @@ static void sums_are_those_of_what_was_encoded(void **state) {
     free(code);
 }
 
+/* What was applied and what is still kept are together what there was. */
+static void feedback_loses_nothing(void **state) {
+    (void)state;
+    enum { N = 600, STEPS = 50 };
+    for (int k = 0; k < 2; k++) {
+        double exact[N] = {0}, applied[N] = {0}, residual[N] = {0}, in[N], out[N], most = 0;
+        float in_f[N], out_f[N], residual_f[N] = {0};
+        unsigned char *code = malloc((size_t)hp_codec_bytes(HP_CODEC_INT8, N, 1));
+        assert_non_null(code);
+        hp_bound b = {
+            .codec = HP_CODEC_INT8, .dtype = k ? HP_F64 : HP_F32, .count = N, .cols = 1, .n_codes = 1};
+        for (int step = 0; step < STEPS; step++) {
+            draw((uint64_t)step, N, 20, in_f);
+            for (int i = 0; i < N; i++) exact[i] += in[i] = (double)in_f[i];
+            b.x[0] = k ? (void *)in : in_f;
+            b.y = code;
+            b.residual = k ? (void *)residual : residual_f;
+            hp_code_encode(&b);
+            b.x[0] = code;
+            b.y = k ? (void *)out : out_f;
+            hp_code_decode(&b);
+            for (int i = 0; i < N; i++) applied[i] += k ? out[i] : (double)out_f[i];
+            for (int i = 0; i < N; i++) most = fmax(most, fabs(in[i]));
+        }
+        for (int i = 0; i < N; i++) {
+            const double kept = k ? residual[i] : (double)residual_f[i];
+            assert_true(fabs(applied[i] + kept - exact[i]) <= STEPS * most * (k ? 0x1p-50 : 0x1p-23));
+            assert_true(fabs(kept) <=
+                        most / 127); /* half a scale of values that carry half a scale themselves */
+        }
+        free(code);
+    }
+}
+
 static void what_is_not_finite_stays_so(void **state) {
     (void)state;
     const float x[4] = {1, INFINITY, NAN, -1e30f};
@@ -139,7 +173,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(casts_are_off_by_half_an_ulp), cmocka_unit_test(int8_is_off_by_half_a_scale),
         cmocka_unit_test(int8_has_its_multiples),       cmocka_unit_test(sums_are_those_of_what_was_encoded),
-        cmocka_unit_test(what_is_not_finite_stays_so),
+        cmocka_unit_test(feedback_loses_nothing),       cmocka_unit_test(what_is_not_finite_stays_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
