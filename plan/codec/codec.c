@@ -68,8 +68,15 @@ static int64_t int8_count(int64_t rows, int64_t cols, int number) {
     return 4 * ((n + HP_CODEC_BLOCK - 1) / HP_CODEC_BLOCK) + n;
 }
 
+/* Blocks of 4 x 4, padded at the edges, `rate` bits for each of their values; the stream is written in words, which have up
+ * to 64 bits, as libzfp was built (zfp 1.0: zfp_stream_set_rate, stream_flush). */
+static int64_t zfp_count(int64_t rows, int64_t cols, int rate) {
+    const int64_t blocks = (rows + 3) / 4 * ((cols + 3) / 4);
+    return (blocks * 16 * rate + 63) / 64 * 8;
+}
+
 int64_t hp_codec_count(hp_codec c, int64_t rows, int64_t cols) {
     static int64_t (*const count[HP_CODEC_KINDS])(int64_t, int64_t, int) = {
-        [HP_CODEC_BF16] = cast_count, [HP_CODEC_FP16] = cast_count, [HP_CODEC_INT8] = int8_count};
+        [HP_CODEC_BF16] = cast_count, [HP_CODEC_FP16] = cast_count, [HP_CODEC_INT8] = int8_count, [HP_CODEC_ZFP] = zfp_count};
     return count[hp_codec_kind_of(c)](rows, cols, hp_codec_number(c));
 }

@@ -8,5 +8,7 @@
 /* y = code of x[0]; y = x[0]'s values, of several codes their sum in order. */
 void hp_code_encode(const hp_bound *b);
 void hp_code_decode(const hp_bound *b);
+/* Were the codecs of all the role's messages built in? Errors: HP_EUNAVAIL. */
+hp_status hp_codes_here(const hp_role *r, hp_error *err);
 
 #endif

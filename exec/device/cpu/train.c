@@ -125,6 +125,7 @@ static hp_status cpu_open(const hp_device_config *config, hp_device **device, hp
         return hp_fail(err, HP_EUNAVAIL,
                        "the cpu device computes in float32; this plan was made for another device: "
                        "plan again with --device cpu");
+    HP_TRY(hp_codes_here(config->role, err));
     hp_device *d = device_new(config);
     hp_status status = hp_onednn_open(config->threads > 0 ? config->threads : 1, &d->library, err);
     if (status == HP_OK) status = bind_tasks(d, err);

@@ -82,6 +82,7 @@ static hp_status ref_open(const hp_device_config *config, hp_device **device, hp
         return hp_fail(err, HP_EUNAVAIL,
                        "the ref device computes in float64; this plan was made for another device: "
                        "plan again with --device ref");
+    HP_TRY(hp_codes_here(config->role, err));
     hp_device *d = calloc(1, sizeof *d);
     HP_ASSERT(d != NULL);
     d->config = *config;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <zfp.h>
 
 enum { MOST = 1500, MARK = 0x5a };
 
@@ -169,11 +170,59 @@ static void what_is_not_finite_stays_so(void **state) {
     assert_true(y[0] == 0 && y[1] == 0);
 }
 
+/* libzfp's own routines read and write the same stream. */
+static void zfp_is_libzfps(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        const int rows = 1 + (int)hp_rng_below(seed, 4, 0, 30), cols = 1 + (int)hp_rng_below(seed, 4, 1, 30),
+                  rate = 1 + (int)hp_rng_below(seed, 4, 2, 31);
+        const hp_codec codec = hp_codec_of(HP_CODEC_ZFP, rate);
+        const size_t bytes = (size_t)hp_codec_bytes(codec, rows, cols);
+        float x[900], y[900], theirs[900];
+        double in[900], out[900];
+        unsigned char *code = malloc(bytes + 1), *want = malloc(bytes + 1);
+        assert_non_null(code);
+        assert_non_null(want);
+        draw(seed, rows * cols, 8, x);
+        for (int i = 0; i < rows * cols; i++) in[i] = (double)x[i];
+        bitstream *s = stream_open(want, bytes);
+        zfp_stream *z = zfp_stream_open(s);
+        zfp_stream_set_rate(z, rate, zfp_type_float, 2, zfp_false);
+        zfp_field *f = zfp_field_2d(x, zfp_type_float, (size_t)cols, (size_t)rows);
+        const size_t written = zfp_compress(z, f);
+        assert_in_range(bytes, written, written + (64 - stream_word_bits) / 8); /* what plans count with */
+        code[bytes] = MARK;
+        hp_bound b = {.codec = codec,
+                      .dtype = seed % 2 ? HP_F32 : HP_F64,
+                      .count = rows * cols,
+                      .cols = cols,
+                      .n_codes = 1};
+        b.x[0] = seed % 2 ? (void *)x : in;
+        b.y = code;
+        hp_code_encode(&b);
+        assert_memory_equal(code, want, written);
+        assert_int_equal(code[bytes], MARK);
+        b.x[0] = code;
+        b.y = seed % 2 ? (void *)y : out;
+        hp_code_decode(&b);
+        zfp_stream_rewind(z);
+        zfp_field_set_pointer(f, theirs);
+        assert_true(zfp_decompress(z, f) > 0);
+        for (int i = 0; i < rows * cols; i++) assert_true((seed % 2 ? y[i] : (float)out[i]) == theirs[i]);
+        zfp_field_free(f);
+        zfp_stream_close(z);
+        stream_close(s);
+        free(want);
+        free(code);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(casts_are_off_by_half_an_ulp), cmocka_unit_test(int8_is_off_by_half_a_scale),
         cmocka_unit_test(int8_has_its_multiples),       cmocka_unit_test(sums_are_those_of_what_was_encoded),
-        cmocka_unit_test(feedback_loses_nothing),       cmocka_unit_test(what_is_not_finite_stays_so),
+        cmocka_unit_test(feedback_loses_nothing),       cmocka_unit_test(zfp_is_libzfps),
+        cmocka_unit_test(what_is_not_finite_stays_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
