@@ -3,14 +3,17 @@
 
 #include "exec/device/codec/code.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct rounding_flight {
     bool used;
     int handle;
     hp_comm_op op;
-    void *code; /* of a sum */
-    void *all;  /* the codes of all members; NULL: they are added up */
+    int64_t channels; /* of a message received */
+    void *code;       /* of a sum */
+    void *all;        /* the codes of all members; NULL: they are added up */
 } rounding_flight;
 
 /* What was lost of the sum of a range. */
@@ -23,40 +26,46 @@ typedef struct rounding_comm {
     hp_comm base;
     hp_comm *inner;
     hp_codec messages, sums;
+    double *most;
     int n_flight;
     rounding_flight *flight;
     int n_residual;
     rounding_residual *residual;
     const hp_program *program;
+    int *received; /* per queue of the role: messages so far */
 } rounding_comm;
 
-static hp_bound bound_of(hp_codec codec, const hp_comm_op *op, const void *x, void *y) { /* of one code */
+/* Of one code; a message has channels. */
+static hp_bound bound_of(hp_codec codec, const hp_comm_op *op, int64_t cols, const void *x, void *y) {
     return (hp_bound){.codec = codec,
                       .dtype = (hp_dtype)op->dtype,
                       .count = op->count,
-                      .cols = 1,
+                      .cols = cols,
                       .n_codes = 1,
                       .x = {(void *)(uintptr_t)x},
                       .y = y};
 }
 
-static void *encoded(hp_codec codec, const hp_comm_op *op) {
-    void *code = malloc((size_t)hp_codec_bytes(codec, op->count, 1) + 1);
+static void *encoded(hp_codec codec, const hp_comm_op *op, int64_t cols) {
+    void *code = malloc((size_t)hp_codec_bytes(codec, op->count / cols, cols) + 1);
     HP_ASSERT(code);
-    const hp_bound b = bound_of(codec, op, op->data, code);
+    const hp_bound b = bound_of(codec, op, cols, op->data, code);
     hp_code_encode(&b);
     return code;
 }
 
-static void decode(hp_codec codec, const hp_comm_op *op, void *code) {
-    const hp_bound b = bound_of(codec, op, code, op->data);
+static void decode(hp_codec codec, const hp_comm_op *op, int64_t cols, void *code) {
+    const hp_bound b = bound_of(codec, op, cols, code, op->data);
     hp_code_decode(&b);
     free(code);
 }
 
 static hp_status rounding_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     hp_comm *inner = ((rounding_comm *)comm)->inner;
-    ((rounding_comm *)comm)->program = p;
+    rounding_comm *c = (rounding_comm *)comm;
+    c->program = p;
+    c->received = calloc((size_t)p->role[comm->rank % p->n_role].n_queue, sizeof *c->received);
+    HP_ASSERT(c->received);
     return inner->ops->join(inner, p, err);
 }
 
@@ -93,8 +102,8 @@ static void *encoded_with_feedback(rounding_comm *c, const hp_comm_op *op) {
     }
     hp_comm_op sum = *op;
     sum.data = x;
-    void *code = encoded(c->sums, &sum);
-    const hp_bound b = bound_of(c->sums, op, code, x);
+    void *code = encoded(c->sums, &sum, 1);
+    const hp_bound b = bound_of(c->sums, op, 1, code, x);
     hp_code_decode(&b);
     for (int64_t i = 0; i < op->count; i++) lost[i] = (float)(exact[i] - (double)x[i]);
     free(exact);
@@ -121,7 +130,7 @@ static void add_all(const rounding_comm *c, const rounding_flight *f) {
     double *sum = calloc((size_t)f->op.count, sizeof *sum);
     HP_ASSERT(x && sum);
     for (int64_t k = 0; k < n; k++) {
-        const hp_bound b = bound_of(c->sums, &f->op, (unsigned char *)f->all + k * each, x);
+        const hp_bound b = bound_of(c->sums, &f->op, 1, (unsigned char *)f->all + k * each, x);
         hp_code_decode(&b);
         for (int64_t i = 0; i < f->op.count; i++) sum[i] += (double)x[i];
     }
@@ -132,8 +141,29 @@ static void add_all(const rounding_comm *c, const rounding_flight *f) {
     free(f->all);
 }
 
+/* Channels of the next message of a queue: its tasks come in order, step after step. */
+static int64_t next_channels(rounding_comm *c, const hp_comm_op *op) {
+    const hp_role *r = &c->program->role[c->base.rank % c->program->n_role];
+    int q = 1, n = 0;
+    while (r->queue[q].kind != HP_QUEUE_RECV || r->queue[q].peer != op->peer % c->program->n_role ||
+           r->queue[q].channel != op->tag)
+        q++;
+    for (int t = 0; t < r->n_task; t++) n += r->task[t].queue == q;
+    int k = c->received[q]++ % n, t = 0;
+    while (r->task[t].queue != q || k-- > 0) t++;
+    return hp_box_len(&r->buffer[r->operand[r->task[t].operand]].box, HP_AXIS_C);
+}
+
 static bool is_sum(const rounding_comm *c, const hp_comm_op *op) {
     return c->sums && op->kind == HP_COMM_COLLECTIVE && op->dtype == HP_F32;
+}
+
+static void note_most(const rounding_comm *c, const hp_comm_op *op) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    for (int64_t i = 0; i < op->count; i++)
+        *c->most = fmax(*c->most, fabs((double)((const float *)op->data)[i]));
+    pthread_mutex_unlock(&lock);
 }
 
 static hp_status rounding_start(hp_comm *comm, const hp_comm_op *op, int *handle, hp_error *err) {
@@ -142,11 +172,13 @@ static hp_status rounding_start(hp_comm *comm, const hp_comm_op *op, int *handle
     rounding_flight *f = &c->flight[*handle];
     *f = (rounding_flight){.used = true, .op = *op};
     hp_comm_op inside = *op;
+    if (c->messages && op->kind == HP_COMM_RECV) f->channels = next_channels(c, op);
+    if (op->kind == HP_COMM_COLLECTIVE && op->dtype == HP_F32 && c->most) note_most(c, op);
     if (is_sum(c, op)) {
         if (hp_codec_info_of(c->sums)->sum == HP_CODEC_GATHERED)
             gather(c, op, f, &inside);
         else
-            inside.data = f->code = encoded(c->sums, op);
+            inside.data = f->code = encoded(c->sums, op, 1);
         inside.dtype = (int32_t)hp_codec_info_of(c->sums)->dtype;
     }
     return c->inner->ops->start(c->inner, &inside, &f->handle, err);
@@ -157,10 +189,11 @@ static void finish(const rounding_comm *c, const rounding_flight *f) {
     if (f->all)
         add_all(c, f);
     else if (f->code)
-        decode(c->sums, op, f->code);
+        decode(c->sums, op, 1, f->code);
     if (!c->messages || op->kind != HP_COMM_RECV) return;
-    if (hp_codec_bytes(c->messages, op->count, 1) < op->count * hp_dtype_bytes(HP_F32))
-        decode(c->messages, op, encoded(c->messages, op));
+    if (hp_codec_bytes(c->messages, op->count / f->channels, f->channels) <
+        op->count * hp_dtype_bytes(HP_F32))
+        decode(c->messages, op, f->channels, encoded(c->messages, op, f->channels));
 }
 
 static hp_status rounding_test(hp_comm *comm, int handle, bool *done, hp_error *err) {
@@ -178,6 +211,7 @@ static void rounding_close(hp_comm *comm) {
     c->inner->ops->close(c->inner);
     for (int i = 0; i < c->n_residual; i++) free(c->residual[i].lost);
     free(c->residual);
+    free(c->received);
     free(c->flight);
     free(c);
 }
@@ -188,12 +222,13 @@ static const hp_comm_ops ROUNDING = {.name = "rounding",
                                      .test = rounding_test,
                                      .close = rounding_close};
 
-hp_comm *rounding_comm_new(hp_comm *inner, hp_codec messages, hp_codec sums) {
+hp_comm *rounding_comm_new(hp_comm *inner, hp_codec messages, hp_codec sums, double *most) {
     rounding_comm *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
     *c = (rounding_comm){.base = {.ops = &ROUNDING, .rank = inner->rank, .size = inner->size},
                          .inner = inner,
                          .messages = messages,
-                         .sums = sums};
+                         .sums = sums,
+                         .most = most};
     return &c->base;
 }

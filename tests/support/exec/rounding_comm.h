@@ -8,7 +8,8 @@
 #include "exec/comm/comm.h"
 #include "plan/codec/codec.h"
 
-/* Takes `inner` over. A codec of 0 leaves that kind alone. */
-hp_comm *rounding_comm_new(hp_comm *inner, hp_codec messages, hp_codec sums);
+/* Takes `inner` over. A codec of 0 leaves that kind alone. *most: becomes the largest magnitude of what a rank gives to an
+ * all-reduce of float32; NULL: nobody asks. */
+hp_comm *rounding_comm_new(hp_comm *inner, hp_codec messages, hp_codec sums, double *most);
 
 #endif
