@@ -53,7 +53,8 @@ void sim_list_waits(sim *s) {
 void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns) {
     r->compute_ns += ns;
     if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
-    if (hp_task_infos[t->op].phase == HP_PHASE_PACK && t->op != HP_TASK_PACK) r->packing_ns += ns;
+    if (t->op == HP_TASK_COPY || t->op == HP_TASK_ZERO) r->packing_ns += ns;
+    if (t->op == HP_TASK_ENCODE || t->op == HP_TASK_DECODE) r->coding_ns += ns;
 }
 
 /* --- the result --- */
@@ -97,6 +98,7 @@ void sim_write_result(sim *s, hp_sim_result *out) {
         compute += (double)r->compute_ns * share;
         out->recompute += (double)r->recompute_ns * share;
         out->packing += (double)r->packing_ns * share;
+        out->coding += (double)r->coding_ns * share;
         for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->wait_ns[k] * share;
     }
     for (int k = 0; k < HP_SIM_WAITS; k++) out->exposed_comm += out->wait[k];
