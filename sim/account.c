@@ -1,5 +1,6 @@
 /* account.c - where a rank's time goes: computing, waiting for communication and for what kind of it; and the result
  * of a run. */
+#include "plan/program/factors.h"
 #include "sim/bounds.h"
 #include "sim/state.h"
 
@@ -54,7 +55,7 @@ void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns) {
     r->compute_ns += ns;
     if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
     if (t->op == HP_TASK_COPY || t->op == HP_TASK_ZERO) r->packing_ns += ns;
-    if (t->op == HP_TASK_ENCODE || t->op == HP_TASK_DECODE) r->coding_ns += ns;
+    if (t->op == HP_TASK_ENCODE || t->op == HP_TASK_DECODE || hp_task_factors(t)) r->coding_ns += ns;
 }
 
 /* --- the result --- */

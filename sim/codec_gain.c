@@ -51,8 +51,9 @@ static void add_role(hp_arena *arena, const hp_program *p, const hp_graph *g, co
     const sender *of = senders_of(arena, r);
     for (int t = 0; t < r->n_task; t++) {
         const hp_task *k = &r->task[t];
-        const int at = k->op == HP_TASK_DECODE;
-        if (!is_code(r, k, at)) continue;
+        int at = 0;
+        while (at < k->n_operand && !is_code(r, k, at)) at++;
+        if (at == k->n_operand) continue;
         const sender *s = &of[r->operand[k->operand + at]];
         if (s->traffic < 0) continue;
         hp_codec_gain *to = &gain[s->traffic];
@@ -63,7 +64,7 @@ static void add_role(hp_arena *arena, const hp_program *p, const hp_graph *g, co
         const hp_work w = hp_task_work(p, g, r, t);
         to->codec = r->buffer[r->operand[k->operand + at]].codec;
         to->codec_s += hp_cost_compute(table, m, &w).seconds;
-        if (k->op != HP_TASK_ENCODE) continue;
+        if (k->op != HP_TASK_ENCODE && k->op != HP_TASK_PROJECT) continue;
         to->messages++;
         to->plain_bytes += plain(p, k, s);
     }

@@ -38,6 +38,10 @@ typedef struct hp_bound {
     hp_codec codec;                  /* encode, decode: `count` values in rows of `cols`; of so many codes */
     int64_t cols, n_codes;
     void *residual; /* encode: what is lost, of the values' type; NULL: forgotten */
+    /* project: y = P, x[0] = gradients; factor: y = Q, x[0] = P; expand: y = gradients, x[0] = P, x[1] = Q; residual of
+     * all: what is lost, then the last Q. Of which matrices: plan/program/factors.h. */
+    const hp_graph *graph;
+    const hp_role *role;
     hp_dtype dtype; /* copy, zero: of the elements; encode, decode: of the values */
     int32_t *labels;
     double *metric; /* HP_METRICS */

@@ -40,7 +40,7 @@ static hp_status check_tensor_buffer(const checker *c, int id, const hp_buffer *
 
 /* The type and the codec are check/codes.c's. */
 static hp_status check_code_buffer(const checker *c, int id, const hp_buffer *b) {
-    if (b->what == -1 || !hp_codec_exists(b->codec)) return HP_OK;
+    if (b->what == -1 || !hp_codec_exists(b->codec) || !hp_codec_info_of(b->codec)->messages) return HP_OK;
     if (b->what < 0 || b->what >= c->g->n_tensor || !box_in_tensor(c, &b->box, b->what))
         REFUSE("the box of code %d lies outside tensor %d", id, b->what);
     if (!box_fills(&b->box, hp_box_elems(&b->box), 1) || b->bytes != hp_codec_box_bytes(b->codec, &b->box))

@@ -3,6 +3,7 @@
  * That a code is of the tensor that its reader takes it for is check/data.c's, that codes of gradients are summed and
  * decoded is check/gradients.c's. */
 #include "plan/check/inside.h"
+#include "plan/program/factors.h"
 
 typedef struct checker {
     hp_check_at at;
@@ -31,7 +32,8 @@ static hp_status check_buffer(const checker *c, int id) {
         return b->codec ? REFUSED("E-TYPE", "buffer %d is no code and has a codec", id) : HP_OK;
     if (!hp_codec_exists(b->codec))
         return REFUSED("E-RANGE", "buffer %d has codec %d, which does not exist", id, b->codec);
-    if (b->dtype != (int)info_of(b)->dtype)
+    const bool factors = info_of(b)->sum == HP_CODEC_FACTORED;
+    if (b->dtype != (factors ? c->p->dtype : (int)info_of(b)->dtype))
         return REFUSED("E-TYPE", "buffer %d has a code of %s", id, hp_dtype_names[b->dtype]);
     if (b->what < 0 ? info_of(b)->sum == HP_CODEC_NOT : !info_of(b)->messages)
         return REFUSED("E-TYPE", "buffer %d: %s is no codec for %s", id, info_of(b)->name,
@@ -77,14 +79,18 @@ static hp_status check_residual(const checker *c, const hp_buffer *code) {
     return HP_OK;
 }
 
+static hp_status check_range(const checker *c) {
+    const int64_t elems = c->r->buffer[HP_BUF_GRADS].bytes / hp_dtype_bytes((hp_dtype)c->p->dtype);
+    if (c->t->count >= 1 && c->t->offset <= elems && c->t->count <= elems - c->t->offset) return HP_OK;
+    return REFUSED("E-COUNT", "gradients %lld+%lld of %lld", (long long)c->t->offset, (long long)c->t->count,
+                   (long long)elems);
+}
+
 /* A range of the gradients; a decoder adds up as many codes as there are. */
 static hp_status check_gradients(const checker *c, int code, int values) {
     const hp_buffer *a = buffer_of(c, code), *b = buffer_of(c, values);
-    const int64_t elems = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
     if (b->kind != HP_BUF_GRADS) return REFUSED("E-BOX", "a code without a tensor is one of gradients");
-    if (c->t->count < 1 || c->t->offset > elems || c->t->count > elems - c->t->offset)
-        return REFUSED("E-COUNT", "gradients %lld+%lld of %lld", (long long)c->t->offset,
-                       (long long)c->t->count, (long long)elems);
+    HP_TRY(check_range(c));
     const int64_t each = hp_codec_bytes(a->codec, c->t->count, 1);
     const bool several = c->t->op == HP_TASK_DECODE && info_of(a)->sum == HP_CODEC_GATHERED;
     if (several ? a->bytes == 0 || a->bytes % each : a->bytes != each)
@@ -98,15 +104,51 @@ static hp_status check_transcoding(const checker *c) {
     if (!hp_buffer_is_code(buffer_of(c, code)) || hp_buffer_is_code(buffer_of(c, values)))
         return REFUSED("E-TYPE", "a codec works between values and a code");
     if (c->t->flags) return REFUSED("E-RANGE", "a codec has no flags");
+    if (info_of(buffer_of(c, code))->sum == HP_CODEC_FACTORED)
+        return REFUSED("E-TYPE", "buffer %d holds factors, not a code", c->r->operand[c->t->operand + code]);
     HP_TRY(check_residual(c, buffer_of(c, code)));
     return buffer_of(c, code)->what < 0 ? check_gradients(c, code, values) : check_box(c, code, values);
+}
+
+/* --- factors --- */
+
+static bool holds_factors(const checker *c, int32_t id, hp_codec codec, int64_t elems) {
+    const hp_buffer *b = &c->r->buffer[id];
+    return hp_buffer_is_code(b) && b->what < 0 && b->codec == codec &&
+           b->bytes == elems * hp_dtype_bytes((hp_dtype)c->p->dtype);
+}
+
+static hp_status check_factors(const checker *c) {
+    const hp_operands o = hp_operands_of(c->g, c->r, c->t);
+    const hp_codec codec = c->r->buffer[o.p].codec;
+    const int32_t grads = c->t->op == HP_TASK_PROJECT ? o.src : o.dst;
+    const hp_buffer *kept = &c->r->buffer[o.residual];
+    if (c->t->flags) return REFUSED("E-RANGE", "a codec has no flags");
+    if (!hp_codec_exists(codec) || hp_codec_info_of(codec)->sum != HP_CODEC_FACTORED)
+        return REFUSED("E-TYPE", "buffer %d holds no factors", o.p);
+    if (c->t->op != HP_TASK_FACTOR && grads != HP_BUF_GRADS)
+        return REFUSED("E-BOX", "factors are those of gradients");
+    HP_TRY(check_range(c));
+    const hp_factor_sizes n = hp_factor_sizes_of(c->g, c->r, c->t, hp_codec_number(codec));
+    if (!holds_factors(c, o.p, codec, n.p) || (o.q >= 0 && !holds_factors(c, o.q, codec, n.q)))
+        return REFUSED("E-COUNT", "factors of other sizes than these gradients'");
+    if (kept->kind != HP_BUF_CARRY || kept->dtype != c->p->dtype ||
+        kept->bytes != (c->t->count + n.q) * hp_dtype_bytes((hp_dtype)c->p->dtype))
+        return REFUSED("E-BOX", "buffer %d does not keep what %lld gradients lose", o.residual,
+                       (long long)c->t->count);
+    if (c->t->op != HP_TASK_PROJECT) return HP_OK; /* the same as there: check/gradients.c */
+    if (c->used[o.residual]) return REFUSED("E-LOST", "buffer %d keeps what two codes lose", o.residual);
+    c->used[o.residual] = true;
+    return HP_OK;
 }
 
 /* --- sums --- */
 
 /* Codes are added up in place. */
 static bool adds(const checker *c, const hp_buffer *b) {
-    return c->t->op == HP_TASK_ALLREDUCE && c->t->n_operand == 1 && info_of(b)->sum == HP_CODEC_ADDED &&
+    const hp_codec_sum sum = info_of(b)->sum;
+    return c->t->op == HP_TASK_ALLREDUCE && c->t->n_operand == 1 &&
+           (sum == HP_CODEC_ADDED || sum == HP_CODEC_FACTORED) &&
            hp_task_call(c->p, c->t).reduction == HP_REDUCE_SUM;
 }
 
@@ -147,6 +189,7 @@ static bool touches_codes(const checker *c) {
 
 static hp_status check_task(const checker *c) {
     if (c->t->op == HP_TASK_ENCODE || c->t->op == HP_TASK_DECODE) return check_transcoding(c);
+    if (hp_task_factors(c->t)) return check_factors(c);
     if (hp_task_is_collective(c->t)) return touches_codes(c) ? check_sum(c) : HP_OK;
     for (int i = 0; i < c->t->n_operand; i++) {
         if (is_codecs(c, i) && !moves_code(c->t, buffer_of(c, i)))
@@ -180,6 +223,9 @@ hp_status hp_check_codes(const hp_program *p, const hp_graph *g, hp_error *err) 
 
 const hp_task *hp_check_encoder(const hp_role *r, int32_t code) {
     for (int t = 0; t < r->n_task; t++)
-        if (r->task[t].op == HP_TASK_ENCODE && r->operand[r->task[t].operand] == code) return &r->task[t];
+        if ((r->task[t].op == HP_TASK_ENCODE || r->task[t].op == HP_TASK_PROJECT ||
+             r->task[t].op == HP_TASK_FACTOR) &&
+            r->operand[r->task[t].operand] == code)
+            return &r->task[t];
     return NULL;
 }

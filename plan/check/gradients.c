@@ -9,7 +9,9 @@ typedef enum grad_state { UNSET, SUMMED, ENCODED, REDUCED, LOOKED_AT, APPLIED } 
 /* A code of the gradients [from, from + count); count 0: none yet. */
 typedef struct code {
     int64_t from, count;
-    int32_t group; /* whose codes it is the sum of, or all of; -1: this rank's alone */
+    int32_t group;    /* whose codes it is the sum of, or all of; -1: this rank's alone */
+    int32_t residual; /* of factors: where what is lost is kept */
+    int32_t other;    /* of P: the Q that was made of it; 0: none yet */
 } code;
 
 typedef struct walker {
@@ -163,7 +165,7 @@ static code *code_of(const walker *w, int i) {
 
 static hp_status walk_encode(walker *w) {
     if (code_of(w, 0)->count) return hp_check_refuse(&w->at, "E-LOST", "a code of gradients is made twice");
-    *code_of(w, 0) = (code){w->t->offset, w->t->count, -1};
+    *code_of(w, 0) = (code){w->t->offset, w->t->count, .group = -1};
     return each_param(w, w->t->offset, w->t->count, encode_param);
 }
 
@@ -173,7 +175,8 @@ static hp_status walk_sum(walker *w) {
     if (!own.count) return hp_check_refuse(&w->at, "E-UNSET", "sums a code that no task has made");
     if (own.group >= 0 || (w->t->n_operand > 1 && code_of(w, 0)->count))
         return hp_check_refuse(&w->at, "E-LOST", "sums a code of gradients twice");
-    *code_of(w, 0) = (code){own.from, own.count, w->r->queue[w->t->queue].peer};
+    *code_of(w, 0) = own;
+    code_of(w, 0)->group = w->r->queue[w->t->queue].peer;
     return HP_OK;
 }
 
@@ -181,6 +184,38 @@ static hp_status walk_decode(walker *w) {
     const code of = *code_of(w, 1);
     if (of.group < 0 || of.from != w->t->offset || of.count != w->t->count)
         return hp_check_refuse(&w->at, "E-LOST", "decodes another code than the sum of these gradients");
+    return each_param(w, w->t->offset, w->t->count, decode_param);
+}
+
+/* --- factors --- */
+
+static hp_status walk_project(walker *w) {
+    const int32_t residual = w->r->operand[w->t->operand + 2];
+    if (code_of(w, 0)->count) return hp_check_refuse(&w->at, "E-LOST", "a code of gradients is made twice");
+    *code_of(w, 0) = (code){w->t->offset, w->t->count, .group = -1, .residual = residual};
+    return each_param(w, w->t->offset, w->t->count, encode_param);
+}
+
+/* Is operand i made of the task's gradients, of what it keeps, and summed? */
+static bool is_summed(const walker *w, int i, int32_t residual) {
+    const code *c = code_of(w, i);
+    return c->group >= 0 && c->from == w->t->offset && c->count == w->t->count && c->residual == residual;
+}
+
+static hp_status walk_factor(walker *w) {
+    const int32_t residual = w->r->operand[w->t->operand + 2], q = w->r->operand[w->t->operand];
+    if (!is_summed(w, 1, residual) || code_of(w, 1)->other || w->code[q].count)
+        return hp_check_refuse(&w->at, "E-LOST", "factors something else than the sum of these gradients' P");
+    code_of(w, 1)->other = q;
+    w->code[q] = (code){w->t->offset, w->t->count, .group = -1, .residual = residual};
+    return HP_OK;
+}
+
+static hp_status walk_expand(walker *w) {
+    const int32_t residual = w->r->operand[w->t->operand + 3], q = w->r->operand[w->t->operand + 2];
+    if (!is_summed(w, 1, residual) || !is_summed(w, 2, residual) || code_of(w, 1)->other != q ||
+        !hp_group_equal(w->p, code_of(w, 1)->group, code_of(w, 2)->group))
+        return hp_check_refuse(&w->at, "E-LOST", "expands other factors than the sums of these gradients'");
     return each_param(w, w->t->offset, w->t->count, decode_param);
 }
 
@@ -195,6 +230,9 @@ static hp_status walk_task(walker *w) {
     w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
     if (t->op == HP_TASK_ENCODE && is_code(w, 0)) return walk_encode(w);
     if (t->op == HP_TASK_DECODE && is_code(w, 1)) return walk_decode(w);
+    if (t->op == HP_TASK_PROJECT) return walk_project(w);
+    if (t->op == HP_TASK_FACTOR) return walk_factor(w);
+    if (t->op == HP_TASK_EXPAND) return walk_expand(w);
     if (hp_task_is_collective(t) && is_code(w, 0)) return walk_sum(w);
     if (t->op == HP_TASK_ALLREDUCE && whole_array) return each_param(w, t->offset, t->count, reduce_param);
     if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);

@@ -153,7 +153,8 @@ static uint64_t sum_of_codes(const hp_program *p, int role, const hp_placed *pla
     const hp_role *r = &p->role[role];
     const int32_t code = r->operand[t->operand + t->n_operand - 1];
     const hp_task *encoder = hp_check_encoder(r, code);
-    const summand s = {.kind = HP_BUF_CODE, .what = r->buffer[code].codec};
+    const summand s = {
+        .kind = HP_BUF_CODE, .what = r->buffer[code].codec, .first = encoder ? encoder->op : 0};
     return add_summand(encoder ? sum_of_gradients(p, role, placed, encoder) : 0, &s);
 }
 

@@ -76,7 +76,9 @@ static int64_t zfp_count(int64_t rows, int64_t cols, int rate) {
 }
 
 int64_t hp_codec_count(hp_codec c, int64_t rows, int64_t cols) {
-    static int64_t (*const count[HP_CODEC_KINDS])(int64_t, int64_t, int) = {
-        [HP_CODEC_BF16] = cast_count, [HP_CODEC_FP16] = cast_count, [HP_CODEC_INT8] = int8_count, [HP_CODEC_ZFP] = zfp_count};
+    static int64_t (*const count[HP_CODEC_KINDS])(int64_t, int64_t, int) = {[HP_CODEC_BF16] = cast_count,
+                                                                            [HP_CODEC_FP16] = cast_count,
+                                                                            [HP_CODEC_INT8] = int8_count,
+                                                                            [HP_CODEC_ZFP] = zfp_count};
     return count[hp_codec_kind_of(c)](rows, cols, hp_codec_number(c));
 }

@@ -16,7 +16,7 @@ typedef enum hp_codec_kind {
     HP_CODEC_KINDS
 } hp_codec_kind;
 
-typedef enum hp_codec_sum { HP_CODEC_NOT, HP_CODEC_ADDED, HP_CODEC_GATHERED } hp_codec_sum;
+typedef enum hp_codec_sum { HP_CODEC_NOT, HP_CODEC_ADDED, HP_CODEC_GATHERED, HP_CODEC_FACTORED } hp_codec_sum;
 
 typedef struct hp_codec_info {
     const char *name;
@@ -51,7 +51,7 @@ hp_status hp_codec_parse(const char *word, hp_codec *c, hp_error *err);
 const char *hp_codec_text(hp_codec c, char out[HP_CODEC_TEXT]);
 
 enum { HP_CODEC_BLOCK = 256 /* values of int8 that share a scale */ };
-/* Elements of the codec's type that `rows` x `cols` values become. */
+/* Elements of the codec's type that `rows` x `cols` values become; of codecs that do not factor them. */
 int64_t hp_codec_count(hp_codec c, int64_t rows, int64_t cols);
 static inline int64_t hp_codec_bytes(hp_codec c, int64_t rows, int64_t cols) {
     return hp_codec_count(c, rows, cols) * hp_dtype_bytes(hp_codec_info_of(c)->dtype);

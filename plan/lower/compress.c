@@ -4,6 +4,7 @@
  * as it is. A bucket of gradients is encoded as soon as the last of them is there, in the middle of the backward pass,
  * summed as its codec says, and decoded where the sum would have been. */
 #include "plan/lower/inside.h"
+#include "plan/program/factors.h"
 
 /* --- boxes --- */
 
@@ -87,9 +88,42 @@ static int32_t sum_codes(hp_lower_ctx *c, int bucket, int group, int32_t code) {
     return all;
 }
 
+/* An element type of its own, a size that its parameters say. */
+static int32_t factor_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_codec codec, int64_t count) {
+    const int32_t b = lower_buffer(c, kind, c->o->dtype, count, -1, -1);
+    c->r->buffer[b].codec = kind == HP_BUF_CODE ? codec : 0;
+    return b;
+}
+
+static int reduce_factored(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
+                           int n_ready) {
+    const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
+    const hp_task range = {.offset = from, .count = to - from};
+    const hp_factor_sizes n = hp_factor_sizes_of(c->g, c->r, &range, hp_codec_number(codec));
+    const int32_t p = factor_buffer(c, HP_BUF_CODE, codec, n.p),
+                  q = factor_buffer(c, HP_BUF_CODE, codec, n.q),
+                  residual = factor_buffer(c, HP_BUF_CARRY, codec, to - from + n.q);
+    const int projected =
+        transcode_bucket(c, HP_TASK_PROJECT, bucket, from, to, (int32_t[]){p, HP_BUF_GRADS, residual});
+    for (int i = 0; i < n_ready; i++) lower_dep(c, projected, ready[i]);
+    collect(c, HP_TASK_ALLREDUCE, bucket, group, p, -1);
+    transcode_bucket(c, HP_TASK_FACTOR, bucket, from, to, (int32_t[]){q, p, residual});
+    collect(c, HP_TASK_ALLREDUCE, bucket, group, q, -1);
+    return transcode_bucket(c, HP_TASK_EXPAND, bucket, from, to, (int32_t[]){HP_BUF_GRADS, p, q, residual});
+}
+
+bool lower_codes_bucket(const hp_lower_ctx *c, int64_t from, int64_t to) {
+    const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
+    const hp_task range = {.offset = from, .count = to - from};
+    if (!codec || hp_codec_info_of(codec)->sum != HP_CODEC_FACTORED) return codec != 0;
+    return hp_factor_sizes_of(c->g, c->r, &range, hp_codec_number(codec)).q > 0;
+}
+
 int lower_reduce_coded(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
                        int n_ready) {
     const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
+    if (hp_codec_info_of(codec)->sum == HP_CODEC_FACTORED)
+        return reduce_factored(c, bucket, group, from, to, ready, n_ready);
     const bool feedback = hp_codec_info_of(codec)->sum == HP_CODEC_GATHERED;
     const int32_t code = code_buffer(c, codec, hp_codec_count(codec, to - from, 1), -1, -1);
     const int32_t residual = feedback ? lower_buffer(c, HP_BUF_CARRY, c->o->dtype, to - from, -1, -1) : -1;
@@ -103,7 +137,7 @@ int lower_reduce_coded(hp_lower_ctx *c, int bucket, int group, int64_t from, int
 /* --- as early as possible --- */
 
 static bool encodes_gradients(const hp_task *t) {
-    return t->op == HP_TASK_ENCODE && t->layer < 0;
+    return (t->op == HP_TASK_ENCODE && t->layer < 0) || t->op == HP_TASK_PROJECT;
 }
 
 /* The place of every task once those that encode gradients follow what they wait for; the others keep their order. */

@@ -132,6 +132,8 @@ int32_t lower_encode(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tens
 void lower_decode(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t code);
 /* The buffer, or what it is the code of, decoded into a new one of that kind. */
 int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int tensor, int32_t buffer);
+/* Are the sums of gradients [from, to) compressed? Those without a matrix are not factored. */
+bool lower_codes_bucket(const hp_lower_ctx *c, int64_t from, int64_t to);
 /* Encodes gradients [from, to) once the tasks `ready` are done, sums what all members have encoded, decodes the sum.
  * Returns the task that does. */
 int lower_reduce_coded(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,

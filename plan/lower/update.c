@@ -164,7 +164,7 @@ static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
 static int reduce_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
                          int n_ready) {
     if (group < 0) return -1;
-    if (c->s->compress[HP_TRAFFIC_ALLREDUCE])
+    if (lower_codes_bucket(c, from, to))
         return lower_reduce_coded(c, bucket, group, from, to, ready, n_ready);
     const int32_t grads = HP_BUF_GRADS, operand[2] = {grads, -1};
     hp_task t = {

@@ -32,7 +32,9 @@ const char *const hp_operand_names[HP_OPERAND_KINDS] = {[HP_OPERAND_NONE] = "",
                                                         [HP_OPERAND_DST] = "dst",
                                                         [HP_OPERAND_SRC] = "src",
                                                         [HP_OPERAND_BUFFER] = "buffer",
-                                                        [HP_OPERAND_RESIDUAL] = "residual"};
+                                                        [HP_OPERAND_RESIDUAL] = "residual",
+                                                        [HP_OPERAND_P] = "p",
+                                                        [HP_OPERAND_Q] = "q"};
 
 /* --- one operand --- */
 
@@ -117,6 +119,8 @@ static const size_t fields[HP_OPERAND_KINDS] = {
     FIELD(SRC, src),
     FIELD(BUFFER, buffer),
     FIELD(RESIDUAL, residual),
+    FIELD(P, p),
+    FIELD(Q, q),
 };
 
 static bool has_each(const hp_task *t) {

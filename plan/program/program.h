@@ -80,11 +80,11 @@ typedef struct hp_task {
     int32_t row_lo, row_hi;
     int32_t
         call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call */
-    /* collectives, sgd, zero, encode and decode of gradients: first element within the buffer. bn forward: (groups the role skips before this
+    /* collectives, sgd, zero, tasks of codecs of gradients: first element within the buffer. bn forward: (groups the role skips before this
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
     int64_t offset;
-    /* send, recv, sgd, zero: elements; encode, decode: values; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
+    /* send, recv, sgd, zero: elements; tasks of codecs: values; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
      * on all ranks together */
     int64_t count;
 } hp_task;

@@ -78,7 +78,9 @@ void hp_code_decode(const hp_bound *b) {
 hp_status hp_codes_here(const hp_role *r, hp_error *err) {
     char name[HP_CODEC_TEXT];
     for (int i = 0; i < r->n_buffer; i++)
-        if (hp_buffer_is_code(&r->buffer[i]) && !ops[hp_codec_kind_of(r->buffer[i].codec)])
+        if (hp_buffer_is_code(&r->buffer[i]) &&
+            hp_codec_info_of(r->buffer[i].codec)->sum != HP_CODEC_FACTORED &&
+            !ops[hp_codec_kind_of(r->buffer[i].codec)])
             return hp_fail(
                 err, HP_EUNAVAIL,
                 "this plan sends %s, and this hplan-exec was built without zfp: install libzfp-dev and "

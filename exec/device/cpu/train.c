@@ -63,6 +63,13 @@ static hp_status decode(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     return HP_OK;
 }
 
+static hp_status factors(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)err;
+    hp_code_factors(b, s);
+    return HP_OK;
+}
+
 static hp_cpu_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_cpu_fn *const table[HP_TASK_OPS] = {
@@ -79,6 +86,9 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
         [HP_TASK_ZERO] = zero,
         [HP_TASK_ENCODE] = encode,
         [HP_TASK_DECODE] = decode,
+        [HP_TASK_PROJECT] = factors,
+        [HP_TASK_FACTOR] = factors,
+        [HP_TASK_EXPAND] = factors,
     };
     return table[b->task->op];
 }

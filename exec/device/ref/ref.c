@@ -56,6 +56,10 @@ static void decode(const hp_bound *b, const hp_step *s) {
     hp_code_decode(b);
 }
 
+static void factors(const hp_bound *b, const hp_step *s) {
+    hp_code_factors(b, s);
+}
+
 static hp_ref_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_ref_fn *const table[HP_TASK_OPS] = {
@@ -73,6 +77,9 @@ static hp_ref_fn *function_of(const hp_bound *b) {
         [HP_TASK_FINITE] = hp_ref_finite,
         [HP_TASK_ENCODE] = encode,
         [HP_TASK_DECODE] = decode,
+        [HP_TASK_PROJECT] = factors,
+        [HP_TASK_FACTOR] = factors,
+        [HP_TASK_EXPAND] = factors,
     };
     return table[b->task->op];
 }
