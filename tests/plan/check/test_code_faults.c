@@ -2,6 +2,7 @@
  * the lowering makes them, and no other way. */
 #include "plan/check/check.h"
 #include "plan/lower/lower.h"
+#include "plan/program/factors.h"
 #include "tests/support/plan/collective_program.h"
 #include "tests/support/plan/seed_faults.h"
 
@@ -17,6 +18,8 @@ static const char *const strategies[] = {
     "dp=3,fuse=4k,compress=allreduce:int8",
     "sp=2x2,micro=2,fuse=64k,compress=halo:int8+allreduce:fp16",
     "stages=2,sp=2x1,sched=gems,dp=2,fuse=16k,compress=halo:bf16+stage:int8+allreduce:int8",
+    "dp=2,fuse=16k,compress=allreduce:powersgd:2",
+    "dp=2,stages=2,micro=2,fuse=4M,compress=allreduce:powersgd:1+stage:bf16",
 };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
@@ -168,6 +171,56 @@ static bool decoded_twice(victim *v) {
     return true;
 }
 
+static bool factors(const victim *v, const hp_task *t) {
+    (void)v;
+    return hp_task_factors(t);
+}
+
+static bool reads_factors(const victim *v, const hp_task *t) {
+    return factors(v, t) && t->op != HP_TASK_PROJECT;
+}
+
+static bool missing_factors(victim *v) {
+    return drop(v->r, pick_task(v, coin(&v->d) ? factors : reads_factors));
+}
+
+static bool other_matrices(victim *v) {
+    hp_task *t = pick_task(v, factors);
+    if (t && coin(&v->d))
+        t->offset += 16;
+    else if (t)
+        t->count -= 16;
+    return t != NULL;
+}
+
+static bool other_rank(victim *v) {
+    const hp_task *t = pick_task(v, factors);
+    if (t) buffer_of(v, t, t->op == HP_TASK_EXPAND)->codec += 1 << 8;
+    return t != NULL;
+}
+
+/* P where Q belongs, or another bucket's. */
+static bool other_factors(victim *v) {
+    const hp_task *t = pick_task(v, reads_factors);
+    if (!t) return false;
+    const hp_task *other = another(v, factors, t, 1);
+    if (t->op == HP_TASK_FACTOR || !other || coin(&v->d)) return swap(operand(v, t, 0), operand(v, t, 1));
+    *operand(v, t, 1) = *operand(v, other, 1);
+    return true;
+}
+
+static bool other_kept(victim *v) {
+    const hp_task *t = pick_task(v, factors);
+    if (!t) return false;
+    int32_t *kept = operand(v, t, t->n_operand - 1);
+    for (int b = HP_BUF_FIXED; b < v->r->n_buffer; b++)
+        if (v->r->buffer[b].kind == HP_BUF_CARRY && b != *kept) {
+            *kept = b;
+            return true;
+        }
+    return false;
+}
+
 static bool largest_code(victim *v) {
     const int32_t call = made_call_add(v->arena, v->p, (hp_call){.reduction = HP_REDUCE_MAX}, NULL);
     bool any = false;
@@ -198,6 +251,11 @@ static const struct fault code_faults[] = {
     {"copied code", copied_code},
     {"decoded twice", decoded_twice},
     {"largest code", largest_code},
+    {"missing factors", missing_factors},
+    {"other matrices", other_matrices},
+    {"other rank", other_rank},
+    {"other factors", other_factors},
+    {"other kept", other_kept},
 };
 enum { CODE_FAULTS = sizeof code_faults / sizeof *code_faults };
 
