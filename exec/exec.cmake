@@ -40,6 +40,7 @@ if(NOT ZFP_INCLUDE OR NOT ZFP_LIBRARY)
   set(no_zfp EXCEPT zfp.c)
 endif()
 hp_folder(exec/device/codec ${no_zfp} SEES exec/device)
+target_compile_options(hp_exec_device_codec PRIVATE -O3) # vectors, where -O2 of gcc 12 has none
 if(NOT no_zfp)
   target_compile_definitions(hp_exec_device_codec PRIVATE HP_HAVE_ZFP)
 endif()

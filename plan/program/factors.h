@@ -2,7 +2,7 @@
  * range of gradients are matrices, and where their factors lie.
  *
  * A parameter is a matrix of rows (its first dimension, as many as are here) by all its other dimensions. With factors
- * P (rows, rank) and Q (cols, rank) where that is smaller; else its gradient stands among the P as it is. The P of all
+ * P (rows, rank) and Q (rank, cols) where that is smaller; else its gradient stands among the P as it is. The P of all
  * parameters lie one behind the other, so do the Q; gaps between parameters are left out. */
 #ifndef HP_FACTORS_H
 #define HP_FACTORS_H

@@ -3,6 +3,8 @@
 
 #include "exec/device/codec/codes.h"
 
+#include <string.h>
+
 static const hp_code_ops *const ops[HP_CODEC_KINDS] = {
     [HP_CODEC_BF16] = &hp_code_bf16,
     [HP_CODEC_FP16] = &hp_code_fp16,
@@ -12,50 +14,56 @@ static const hp_code_ops *const ops[HP_CODEC_KINDS] = {
 #endif
 };
 
-static void get(const void *values, hp_dtype dtype, int64_t first, int n, double *x) {
-    for (int i = 0; i < n; i++) x[i] = hp_code_get(values, dtype, first + i);
-}
-
-static void add(const void *values, hp_dtype dtype, int64_t first, int n, double *x) {
-    for (int i = 0; i < n; i++) x[i] += hp_code_get(values, dtype, first + i);
-}
-
-static void put(void *values, hp_dtype dtype, int64_t first, int n, const double *x) {
-    for (int i = 0; i < n; i++) hp_code_put(values, dtype, first + i, x[i]);
-}
-
 static hp_code_block block_at(int64_t count, int64_t first) {
     return (hp_code_block){count, first,
                            (int)(count - first < HP_CODEC_BLOCK ? count - first : HP_CODEC_BLOCK)};
 }
 
+static void encode_f32(const hp_code_ops *codec, const hp_bound *b, const hp_code_block *at) {
+    float x[HP_CODEC_BLOCK] = {0}, back[HP_CODEC_BLOCK], *kept = (float *)b->residual + at->first;
+    memcpy(x, (const float *)b->x[0] + at->first, sizeof *x * (size_t)at->n);
+    for (int i = 0; i < at->n && b->residual; i++) x[i] += kept[i];
+    codec->encode(at, x, b->y);
+    if (!b->residual) return;
+    codec->decode(at, b->y, back);
+    for (int i = 0; i < at->n; i++) kept[i] = x[i] - back[i];
+}
+
+static void encode_f64(const hp_code_ops *codec, const hp_bound *b, const hp_code_block *at) {
+    const double *from = (const double *)b->x[0] + at->first;
+    double *kept = (double *)b->residual + at->first;
+    float x[HP_CODEC_BLOCK] = {0}, back[HP_CODEC_BLOCK];
+    for (int i = 0; i < at->n; i++) x[i] = (float)(from[i] + (b->residual ? kept[i] : 0));
+    codec->encode(at, x, b->y);
+    if (!b->residual) return;
+    codec->decode(at, b->y, back);
+    for (int i = 0; i < at->n; i++) kept[i] += from[i] - (double)back[i];
+}
+
 static void encode_blocks(const hp_code_ops *codec, const hp_bound *b) {
     for (int64_t first = 0; first < b->count; first += HP_CODEC_BLOCK) {
         const hp_code_block at = block_at(b->count, first);
-        double exact[HP_CODEC_BLOCK];
-        float x[HP_CODEC_BLOCK];
-        get(b->x[0], b->dtype, first, at.n, exact);
-        if (b->residual) add(b->residual, b->dtype, first, at.n, exact);
-        for (int i = 0; i < at.n; i++) x[i] = (float)exact[i];
-        codec->encode(&at, x, b->y);
-        if (!b->residual) continue;
-        codec->decode(&at, b->y, x);
-        for (int i = 0; i < at.n; i++) exact[i] -= (double)x[i];
-        put(b->residual, b->dtype, first, at.n, exact);
+        (b->dtype == HP_F32 ? encode_f32 : encode_f64)(codec, b, &at);
     }
+}
+
+/* Summed in float64. */
+static void decode_block(const hp_code_ops *codec, const hp_bound *b, const hp_code_block *at,
+                         int64_t bytes) {
+    double sum[HP_CODEC_BLOCK] = {0};
+    float x[HP_CODEC_BLOCK];
+    for (int64_t k = 0; k < b->n_codes; k++) {
+        codec->decode(at, (const unsigned char *)b->x[0] + k * bytes, x);
+        for (int i = 0; i < HP_CODEC_BLOCK; i++) sum[i] += (double)x[i];
+    }
+    for (int i = 0; i < at->n; i++) hp_code_put(b->y, b->dtype, at->first + i, sum[i]);
 }
 
 static void decode_blocks(const hp_code_ops *codec, const hp_bound *b) {
     const int64_t bytes = hp_codec_bytes(b->codec, b->count / b->cols, b->cols);
-    float x[HP_CODEC_BLOCK];
     for (int64_t first = 0; first < b->count; first += HP_CODEC_BLOCK) {
         const hp_code_block at = block_at(b->count, first);
-        double sum[HP_CODEC_BLOCK] = {0};
-        for (int64_t k = 0; k < b->n_codes; k++) {
-            codec->decode(&at, (const unsigned char *)b->x[0] + k * bytes, x);
-            for (int i = 0; i < at.n; i++) sum[i] += (double)x[i];
-        }
-        put(b->y, b->dtype, first, at.n, sum);
+        decode_block(codec, b, &at, bytes);
     }
 }
 

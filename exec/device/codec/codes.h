@@ -10,7 +10,7 @@ typedef struct hp_code_block {
     int n;
 } hp_code_block;
 
-/* Block by block; or, of codecs that do not work so, all of a task. */
+/* Block by block, x of HP_CODEC_BLOCK values, those after the n are 0 or not looked at; or, of codecs that do not work so, all of a task. */
 typedef struct hp_code_ops {
     void (*encode)(const hp_code_block *b, const float *x, unsigned char *code);
     void (*decode)(const hp_code_block *b, const unsigned char *code, float *x);

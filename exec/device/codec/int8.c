@@ -1,5 +1,7 @@
 /* int8.c - multiples of a scale that a block shares, max|x| / 127: no value is off by more than half of it. The scales of
- * all blocks come first. A block with a value that is not finite has a scale that is none, and decodes to NaN. */
+ * all blocks come first. A block with a value that is not finite has a scale that is none, and decodes to NaN; one whose
+ * scale has no reciprocal (values below 2^-120) to 0. */
+#include "exec/base/half.h"
 #include "exec/device/codec/codes.h"
 
 #include <math.h>
@@ -11,33 +13,38 @@ static int64_t blocks(const hp_code_block *b) {
     return (b->count + HP_CODEC_BLOCK - 1) / HP_CODEC_BLOCK;
 }
 
-static float scale_of(const float *x, int n) {
-    float most = 0, sum = 0;
-    for (int i = 0; i < n; i++) {
-        most = fmaxf(most, fabsf(x[i]));
-        sum += x[i] - x[i]; /* 0 of what is finite, else NaN */
+/* Magnitudes compare as their bits do. */
+static float largest(const float *x) {
+    int32_t most = 0;
+    for (int i = 0; i < HP_CODEC_BLOCK; i++) {
+        const int32_t bits = (int32_t)(bits_of(x[i]) & 0x7fffffff);
+        most = bits > most ? bits : most;
     }
-    return most / MOST + sum;
+    return as_float((uint32_t)most);
 }
 
-static int8_t multiple(float v, float scale) {
-    const float q = v / scale;
-    return (int8_t)(q < -MOST ? -MOST : q > MOST ? MOST : rintf(q));
+/* Adding 1.5 * 2^23 leaves no digits after the point. */
+static int8_t nearest(float v) {
+    static const float ROUND = 0x1.8p23f;
+    return (int8_t)(int32_t)(v + ROUND - ROUND);
 }
 
 static void encode(const hp_code_block *b, const float *x, unsigned char *code) {
-    const float scale = scale_of(x, b->n);
-    int8_t *to = (int8_t *)code + blocks(b) * (int64_t)sizeof scale + b->first;
+    const float most = largest(x), inverse = 1 / (most / MOST);
+    const float scale = !isfinite(most) ? NAN : isfinite(inverse) ? most / MOST : 0;
+    const float by = scale > 0 ? inverse : 0;
+    int8_t multiple[HP_CODEC_BLOCK] = {0};
+    for (int i = 0; i < HP_CODEC_BLOCK && by > 0; i++) multiple[i] = nearest(x[i] * by);
     memcpy(code + b->first / HP_CODEC_BLOCK * (int64_t)sizeof scale, &scale, sizeof scale);
-    memset(to, 0, (size_t)b->n);
-    for (int i = 0; i < b->n && scale > 0; i++) to[i] = multiple(x[i], scale);
+    memcpy(code + blocks(b) * (int64_t)sizeof scale + b->first, multiple, (size_t)b->n);
 }
 
 static void decode(const hp_code_block *b, const unsigned char *code, float *x) {
     float scale;
-    const int8_t *from = (const int8_t *)code + blocks(b) * (int64_t)sizeof scale + b->first;
+    int8_t multiple[HP_CODEC_BLOCK] = {0};
     memcpy(&scale, code + b->first / HP_CODEC_BLOCK * (int64_t)sizeof scale, sizeof scale);
-    for (int i = 0; i < b->n; i++) x[i] = scale * (float)from[i];
+    memcpy(multiple, code + blocks(b) * (int64_t)sizeof scale + b->first, (size_t)b->n);
+    for (int i = 0; i < HP_CODEC_BLOCK; i++) x[i] = scale * (float)multiple[i];
 }
 
-const hp_code_ops hp_code_int8 = {encode, decode};
+const hp_code_ops hp_code_int8 = {.encode = encode, .decode = decode};

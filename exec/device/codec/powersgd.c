@@ -1,6 +1,6 @@
 /* powersgd.c - gradients by a power iteration with error feedback (Vogels, Karimireddy & Jaggi, NeurIPS 2019, algorithms 1
- * and 2), as sums instead of means: M = G + E on each rank; P = M Q by the last step's Q, summed, orthogonal; Q = M^T P,
- * summed; applied is P Q^T. Each rank keeps of M what P and its own Q leave over, so that nothing is lost. */
+ * and 2), as sums instead of means: M = G + E on each rank; P = M Q^T by the last step's Q, summed, orthogonal; Q = P^T M,
+ * summed; applied is P Q. Each rank keeps of M what P and its own Q leave over, so that nothing is lost. */
 #include "exec/device/codec/code.h"
 #include "plan/base/rng.h"
 #include "plan/program/factors.h"
@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+enum { LANES = 16 };
 static const uint64_t STREAM = UINT64_C(1) << 40; /* of random numbers, one for each parameter from here on */
 
 #define REAL     float

@@ -90,23 +90,19 @@ static float *lost_of(rounding_comm *c, const hp_comm_op *op) {
     return lost;
 }
 
-/* Encodes gradients plus what was lost of those before. The sum of two floats is rounded where it is encoded, not where
- * the next loss is found. */
+/* Encodes gradients plus what was lost of those before. */
 static void *encoded_with_feedback(rounding_comm *c, const hp_comm_op *op) {
-    float *lost = lost_of(c, op), *x = malloc(sizeof *x * (size_t)op->count);
-    double *exact = malloc(sizeof *exact * (size_t)op->count);
-    HP_ASSERT(x && exact);
-    for (int64_t i = 0; i < op->count; i++) {
-        exact[i] = (double)((const float *)op->data)[i] + (double)lost[i];
-        x[i] = (float)exact[i];
-    }
+    float *lost = lost_of(c, op), *x = malloc(sizeof *x * (size_t)op->count),
+          *back = malloc(sizeof *back * (size_t)op->count);
+    HP_ASSERT(x && back);
+    for (int64_t i = 0; i < op->count; i++) x[i] = ((const float *)op->data)[i] + lost[i];
     hp_comm_op sum = *op;
     sum.data = x;
     void *code = encoded(c->sums, &sum, 1);
-    const hp_bound b = bound_of(c->sums, op, 1, code, x);
+    const hp_bound b = bound_of(c->sums, op, 1, code, back);
     hp_code_decode(&b);
-    for (int64_t i = 0; i < op->count; i++) lost[i] = (float)(exact[i] - (double)x[i]);
-    free(exact);
+    for (int64_t i = 0; i < op->count; i++) lost[i] = x[i] - back[i];
+    free(back);
     free(x);
     return code;
 }
