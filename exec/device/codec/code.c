@@ -20,22 +20,23 @@ static hp_code_block block_at(int64_t count, int64_t first) {
 }
 
 static void encode_f32(const hp_code_ops *codec, const hp_bound *b, const hp_code_block *at) {
-    float x[HP_CODEC_BLOCK] = {0}, back[HP_CODEC_BLOCK], *kept = (float *)b->residual + at->first;
+    float x[HP_CODEC_BLOCK] = {0}, back[HP_CODEC_BLOCK],
+          *kept = b->residual ? (float *)b->residual + at->first : NULL;
     memcpy(x, (const float *)b->x[0] + at->first, sizeof *x * (size_t)at->n);
-    for (int i = 0; i < at->n && b->residual; i++) x[i] += kept[i];
+    for (int i = 0; i < at->n && kept; i++) x[i] += kept[i];
     codec->encode(at, x, b->y);
-    if (!b->residual) return;
+    if (!kept) return;
     codec->decode(at, b->y, back);
     for (int i = 0; i < at->n; i++) kept[i] = x[i] - back[i];
 }
 
 static void encode_f64(const hp_code_ops *codec, const hp_bound *b, const hp_code_block *at) {
     const double *from = (const double *)b->x[0] + at->first;
-    double *kept = (double *)b->residual + at->first;
+    double *kept = b->residual ? (double *)b->residual + at->first : NULL;
     float x[HP_CODEC_BLOCK] = {0}, back[HP_CODEC_BLOCK];
-    for (int i = 0; i < at->n; i++) x[i] = (float)(from[i] + (b->residual ? kept[i] : 0));
+    for (int i = 0; i < at->n; i++) x[i] = (float)(from[i] + (kept ? kept[i] : 0));
     codec->encode(at, x, b->y);
-    if (!b->residual) return;
+    if (!kept) return;
     codec->decode(at, b->y, back);
     for (int i = 0; i < at->n; i++) kept[i] += from[i] - (double)back[i];
 }
