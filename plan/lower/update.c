@@ -21,14 +21,20 @@ static void zero_missing_gradients(hp_lower_ctx *c) {
             if (c->grad_task[layer] < 0) zero_gradients(c, v, layer);
 }
 
+void lower_after_gradients(hp_lower_ctx *c, int task, int bucket) {
+    for (int layer = c->g->n_layer - 1; layer > 0; layer--)
+        if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->grad_task[layer]);
+}
+
 /* Reduces a bucket once its layers' gradients are final: whole, or to the part that each member updates. Returns
  * the task, or -1 when this rank alone holds them: then the bucket waits for those layers in the compute queue. */
 static int reduce_bucket(hp_lower_ctx *c, int bucket) {
+    if (c->r->bucket[bucket].group >= 0 && lower_codes_bucket(c, bucket))
+        return lower_reduce_coded(c, bucket);
     const hp_task_op op = c->r->bucket[bucket].parts > 1 ? HP_TASK_REDUCE_SCATTER : HP_TASK_ALLREDUCE;
     c->writer[HP_BUF_GRADS] = -1; /* buckets are disjoint: each waits for its own layers only */
     const int id = lower_bucket_collective(c, op, bucket, HP_BUF_GRADS);
-    for (int layer = c->g->n_layer - 1; id >= 0 && layer > 0; layer--)
-        if (lower_bucket(c, layer) == bucket) lower_dep(c, id, c->grad_task[layer]);
+    if (id >= 0) lower_after_gradients(c, id, bucket);
     c->writer[HP_BUF_GRADS] = -1;
     return id;
 }

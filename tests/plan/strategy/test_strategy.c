@@ -20,7 +20,8 @@ static void printing_and_parsing_are_inverse(void **state) {
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         dice d = {seed, 0};
         const hp_graph *g = random_net(arena, seed % 7, 8);
-        const hp_strategy s = random_strategy_of(&d, g, roll(&d, 1, 12), 64, seed % 2 ? DRAW_ALL : 0);
+        hp_strategy s = random_strategy_of(&d, g, roll(&d, 1, 12), 64, seed % 2 ? DRAW_ALL : 0);
+        draw_compress(&d, &s);
         char text[HP_STRATEGY_TEXT], again[HP_STRATEGY_TEXT];
         hp_strategy back;
         hp_error err;
@@ -62,6 +63,9 @@ static void strings_are_canonical(void **state) {
         {"stages=2,sched=gpipe,gems=4", "stages=2,sched=gpipe,gems=4"},
         {"stages=2,sched=lp,gems=4", "stages=2,sched=lp,gems=4"},
         {"stages=2,chunks=2,micro=2", "stages=2,chunks=2,micro=2,sched=interleaved"},
+        {"compress=none,dp=2", "dp=2"},
+        {"compress=allreduce:bf16+stage:fp16+halo:int8,dp=2",
+         "dp=2,compress=halo:int8+stage:fp16+allreduce:bf16"},
         {"stages=2,chunks=2,micro=2,sched=gpipe", "stages=2,chunks=2,micro=2,sched=gpipe"},
         {"clients=2,bn=local,cp=3,sp=5x1,stages=2,micro=2,sched=zb,dp=2",
          "dp=2,stages=2,sp=5x1,cp=3,micro=2,sched=zb,bn=local,clients=2"},
@@ -83,19 +87,52 @@ static void bad_strings_are_refused(void **state) {
         const char *text;
         hp_status code;
     } bad[] = {
-        {"dp", HP_EUSAGE},          {"dp=0", HP_EUSAGE},           {"dp=-1", HP_EUSAGE},
-        {"dp=2x", HP_EUSAGE},       {"dp=2,dp=2", HP_EUSAGE},      {"what=3", HP_EUSAGE},
-        {"sched=fast", HP_EUSAGE},  {"cut=", HP_EUSAGE},           {"cut=1:0", HP_EUSAGE},
-        {"cut=1::2", HP_EUSAGE},    {"cut=1:", HP_EUSAGE},         {"fuse=-1", HP_EUSAGE},
-        {"sp=", HP_EUSAGE},         {"dp=99999999999", HP_EUSAGE}, {"sp=4", HP_EUSAGE},
-        {"sp=2x", HP_EUSAGE},       {"sp=x2", HP_EUSAGE},          {"sp=2x2:", HP_EUSAGE},
-        {"sp=2x2::2x2", HP_EUSAGE}, {"sp=0x2", HP_EUSAGE},         {"sp=2x2x2", HP_EUSAGE},
-        {"sp=-2x2", HP_EUSAGE},     {"sp=70000x1", HP_EUSAGE},     {"tail=both", HP_EUSAGE},
-        {"bn=none", HP_EUSAGE},     {"gems=0", HP_EUSAGE},         {"halo=0", HP_EUSAGE},
-        {"clients=0", HP_EUSAGE},   {"prec=int4", HP_EUNAVAIL},    {"recompute=all", HP_EUSAGE},
-        {"tp=2", HP_EUNAVAIL},      {"zero=4", HP_EUSAGE},         {"compress=bf16", HP_EUNAVAIL},
-        {"zero=", HP_EUSAGE},       {"zero=:keep", HP_EUSAGE},     {"zero=1:keep", HP_EUSAGE},
-        {"zero=3:65", HP_EUSAGE},   {"zero=3:kept", HP_EUSAGE},    {"zero=-1", HP_EUSAGE},
+        {"dp", HP_EUSAGE},
+        {"dp=0", HP_EUSAGE},
+        {"dp=-1", HP_EUSAGE},
+        {"dp=2x", HP_EUSAGE},
+        {"dp=2,dp=2", HP_EUSAGE},
+        {"what=3", HP_EUSAGE},
+        {"sched=fast", HP_EUSAGE},
+        {"cut=", HP_EUSAGE},
+        {"cut=1:0", HP_EUSAGE},
+        {"cut=1::2", HP_EUSAGE},
+        {"cut=1:", HP_EUSAGE},
+        {"fuse=-1", HP_EUSAGE},
+        {"sp=", HP_EUSAGE},
+        {"dp=99999999999", HP_EUSAGE},
+        {"sp=4", HP_EUSAGE},
+        {"sp=2x", HP_EUSAGE},
+        {"sp=x2", HP_EUSAGE},
+        {"sp=2x2:", HP_EUSAGE},
+        {"sp=2x2::2x2", HP_EUSAGE},
+        {"sp=0x2", HP_EUSAGE},
+        {"sp=2x2x2", HP_EUSAGE},
+        {"sp=-2x2", HP_EUSAGE},
+        {"sp=70000x1", HP_EUSAGE},
+        {"tail=both", HP_EUSAGE},
+        {"bn=none", HP_EUSAGE},
+        {"gems=0", HP_EUSAGE},
+        {"halo=0", HP_EUSAGE},
+        {"clients=0", HP_EUSAGE},
+        {"prec=int4", HP_EUNAVAIL},
+        {"recompute=all", HP_EUSAGE},
+        {"tp=2", HP_EUNAVAIL},
+        {"compress=bf16", HP_EUSAGE},
+        {"compress=halo:bf16+halo:bf16", HP_EUSAGE},
+        {"compress=stats:bf16", HP_EUSAGE},
+        {"compress=halo", HP_EUSAGE},
+        {"compress=halo:bf17", HP_EUSAGE},
+        {"compress=halo:int80", HP_EUSAGE},
+        {"compress=", HP_EUSAGE},
+        {"compress=none+halo:bf16", HP_EUSAGE},
+        {"zero=4", HP_EUSAGE},
+        {"zero=", HP_EUSAGE},
+        {"zero=:keep", HP_EUSAGE},
+        {"zero=1:keep", HP_EUSAGE},
+        {"zero=3:65", HP_EUSAGE},
+        {"zero=3:kept", HP_EUSAGE},
+        {"zero=-1", HP_EUSAGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hp_strategy s;
