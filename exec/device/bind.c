@@ -193,7 +193,7 @@ static void bind_update(const hp_device_config *c, const hp_operands *o, hp_boun
     b->sgd_w = element_of(c, HP_BUF_WEIGHTS, b->task->offset);
     b->sgd_g = element_of(c, HP_BUF_GRADS, b->task->offset);
     b->sgd_m = element_of(c, HP_BUF_MOMENTUM, b->task->offset);
-    b->count = b->task->count;
+    b->count = hp_task_works(c->program, c->role, b->task, c->replica) ? b->task->count : 0;
 }
 
 typedef void bind_fn(const hp_device_config *c, const hp_operands *o, hp_bound *b);

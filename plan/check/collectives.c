@@ -134,12 +134,20 @@ static bool wants_sum(const hp_role *r, const hp_task *t) {
     return b->kind == HP_BUF_SUMS || hp_buffer_has_box(b);
 }
 
+/* Gradients go to a server, and parameters come from it. */
+static bool serves(const hp_role *r, const hp_task *t, int32_t reduction) {
+    const int32_t id = r->operand[t->operand];
+    if (t->n_operand > 1) return false;
+    return (t->op == HP_TASK_REDUCE && id == HP_BUF_GRADS && reduction == HP_REDUCE_SUM) ||
+           (t->op == HP_TASK_BROADCAST && id == HP_BUF_WEIGHTS);
+}
+
 static hp_status check_sum(const hp_program *p, int role, int id, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     const int32_t reduction = hp_task_call(p, t).reduction;
     const bool sum = t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_SUM && t->n_operand == 1;
-    if (sum || !wants_sum(r, t)) return HP_OK;
+    if (sum || !wants_sum(r, t) || serves(r, t, reduction)) return HP_OK;
     REFUSE("E-TYPE: rank %d task %d: a %s (%s) into buffer %d, which a network's all-reduce adds up in place",
            role, id, hp_task_infos[t->op].name, hp_reduction_names[reduction], r->operand[t->operand]);
 }
@@ -148,7 +156,8 @@ hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *e
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     if (!hp_task_is_collective(t)) {
-        if (t->algorithm || t->call)
+        const bool served = t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE;
+        if (t->algorithm || t->call < 0 || t->call > (served ? p->n_call : 0))
             REFUSE("E-RANGE: rank %d task %d: a %s is no collective", role, id, hp_task_infos[t->op].name);
         return HP_OK;
     }

@@ -1,10 +1,11 @@
 /* gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
  * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
- * overflowed, applied. Nothing is counted twice or left out. */
+ * overflowed, applied. Nothing is counted twice or left out. What is summed at one rank alone, the server, is
+ * applied there, and the parameters are sent to all others. */
 #include "plan/graph/precision.h"
 #include "plan/check/inside.h"
 
-typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED } grad_state;
+typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED, SENT } grad_state;
 
 typedef struct walker {
     hp_check_at at; /* the task */
@@ -13,6 +14,7 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
+    int32_t *server;  /* per parameter: the member at which it is summed; -1: at all */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
@@ -84,6 +86,19 @@ static hp_status reduce_param(walker *w, int param) {
                                "sums the gradient of %s over group %d, but group %d shares it", name, group,
                                w->r->place[param].group);
     w->grad[param] = REDUCED;
+    if (w->t->op == HP_TASK_REDUCE) w->server[param] = hp_task_call(w->p, w->t).root;
+    return HP_OK;
+}
+
+/* Is the task that of the rank where the sum is? */
+static hp_status by_server(const walker *w, int param) {
+    const int server = w->server[param], root = w->t->call ? hp_task_call(w->p, w->t).root : -1;
+    if (root != server)
+        return hp_check_refuse(&w->at, "E-ROOT", "is of member %d (-1: all), but %s is summed at member %d",
+                               root, w->g->param[param].name, server);
+    if (root >= 0 && !hp_group_equal(w->p, w->r->place[param].group, hp_bucket_group(w->r, w->t->tag)))
+        return hp_check_refuse(&w->at, "E-MATCH", "bucket %d is not of those who share %s", w->t->tag,
+                               w->g->param[param].name);
     return HP_OK;
 }
 
@@ -94,12 +109,12 @@ static hp_status final_param(walker *w, int param) {
     const bool shared = group >= 0 && hp_group_size(w->p, group) > 1;
     if (w->grad[param] == UNSET)
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
-    if (w->grad[param] == APPLIED)
+    if (w->grad[param] >= APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
     if (shared && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
-    return HP_OK;
+    return by_server(w, param);
 }
 
 static hp_status look_at_param(walker *w, int param) {
@@ -120,29 +135,51 @@ static hp_status apply_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* The server's parameters go to all who share them. */
+static hp_status send_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const int root = hp_task_call(w->p, w->t).root;
+    if (w->grad[param] != APPLIED)
+        return hp_check_refuse(&w->at, w->grad[param] == SENT ? "E-LOST" : "E-UNSET", "%s is %s", name,
+                               w->grad[param] == SENT ? "sent twice" : "not updated yet");
+    if (root != w->server[param])
+        return hp_check_refuse(&w->at, "E-ROOT", "sends %s from member %d, member %d (-1: all) updates it",
+                               name, root, w->server[param]);
+    if (!hp_group_equal(w->p, w->r->place[param].group, w->r->queue[w->t->queue].peer))
+        return hp_check_refuse(&w->at, "E-MATCH", "sends %s to others than those who share it", name);
+    w->grad[param] = SENT;
+    return HP_OK;
+}
+
 /* --- tasks --- */
 
 static hp_status walk_task(walker *w) {
     const hp_task *t = w->t;
-    const bool whole_array = t->n_operand == 1 && w->r->operand[t->operand] == HP_BUF_GRADS;
+    const int32_t array = t->n_operand == 1 ? w->r->operand[t->operand] : -1;
+    const bool whole_array = array == HP_BUF_GRADS;
     if (hp_task_is_layer(t)) return hp_task_gradient(w->g, t) ? write_gradients(w) : HP_OK;
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
     w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
-    if (t->op == HP_TASK_ALLREDUCE && whole_array) return each_param(w, t->offset, t->count, reduce_param);
+    if (t->op == HP_TASK_BROADCAST && array == HP_BUF_WEIGHTS)
+        return each_param(w, t->offset, t->count, send_param);
+    if ((t->op == HP_TASK_ALLREDUCE || t->op == HP_TASK_REDUCE) && whole_array)
+        return each_param(w, t->offset, t->count, reduce_param);
     if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);
     return HP_OK;
 }
 
 static hp_status walk_role(hp_arena *arena, walker *w) {
     w->grad = HP_NEW(arena, grad_state, w->g->n_param);
+    w->server = HP_NEW(arena, int32_t, w->g->n_param);
+    for (int i = 0; i < w->g->n_param; i++) w->server[i] = -1;
     w->placed = hp_placed_params(arena, w->r, w->g, true);
     for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {
         w->t = &w->r->task[w->at.task];
         HP_TRY(walk_task(w));
     }
     for (int i = 0; i < w->placed.n && w->p->mode == (int)HP_MODE_TRAIN; i++)
-        if (w->grad[w->placed.param[i]] != APPLIED)
+        if (w->grad[w->placed.param[i]] != (w->server[w->placed.param[i]] < 0 ? APPLIED : SENT))
             return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never updates parameter %s", w->at.role,
                            w->g->param[w->placed.param[i]].name);
     return HP_OK;

@@ -54,8 +54,10 @@ typedef struct hp_lower {
     int group_room, member_room;
     int call_room;
     /* Of the groups that lower_groups made: */
-    int32_t *fill;   /* hp_group_fill; -1: not asked yet */
-    int32_t *twin;   /* per group and back end: the group of the same members that it serves; -1: none yet */
+    int32_t *fill; /* hp_group_fill; -1: not asked yet */
+    int32_t roots; /* communicators that a group may need of each back end, for as many roots */
+    int32_t
+        *twin; /* per group, root and back end: the group of the same members that it serves; -1: none yet */
     int first_stats; /* groups from here on sum statistics; those before it gradients and metrics */
 
     int task_room, operand_room, buffer_room, queue_room;
@@ -124,6 +126,20 @@ int lower_zero(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t buffer, int
 /* lower/choice.c */
 /* Sets queue, algorithm and call of a collective over a group, whose type and count are set. */
 void lower_collective(hp_lower_ctx *c, int group, hp_task *t);
+/* The same of a collective with a root: straight to it or from it, unless the strategy names another algorithm. Each
+ * root has a communicator of its own. */
+void lower_rooted(hp_lower_ctx *c, int group, int root, hp_task *t);
+/* How a task is called that is its root's alone. */
+int32_t lower_call_of_root(hp_lower_ctx *c, int root);
+
+/* lower/sync_ps.c */
+/* The member that serves the group's k-th bucket; -1: all members update it. */
+int lower_server(const hp_lower_ctx *c, int group, int k);
+/* Sums elements of the gradients at the bucket's server. Returns the task. */
+int lower_to_server(hp_lower_ctx *c, int group, int server, int bucket, int64_t first, int64_t count);
+/* Sends the server's parameters to all, once the task is done that updates them. */
+void lower_from_server(hp_lower_ctx *c, int group, int server, int bucket, int64_t first, int64_t count,
+                       int updated);
 
 /* lower/move.c: boxes from where they are to where they are needed, and their gradients back */
 void lower_recv_inputs(hp_lower_ctx *c, const hp_pass *a);

@@ -159,11 +159,7 @@ static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
     }
 }
 
-/* Emits the all-reduce of elements [from, to), final once the tasks `ready` are done. Returns it, or -1
- * when this rank alone holds them: then the bucket waits for those tasks in the compute queue. */
-static int reduce_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
-                         int n_ready) {
-    if (group < 0) return -1;
+static int sum_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to) {
     const int32_t grads = HP_BUF_GRADS, operand[2] = {grads, -1};
     hp_task t = {
         .op = HP_TASK_ALLREDUCE, .layer = -1, .micro = -1, .tag = bucket, .dtype = (uint8_t)c->o->dtype};
@@ -172,14 +168,13 @@ static int reduce_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, i
     lower_collective(c, group, &t);
     c->writer[grads] = -1; /* buckets are disjoint: each waits for its own layers only */
     const int id = lower_task(c, t, operand);
-    for (int i = 0; i < n_ready; i++) lower_dep(c, id, ready[i]);
     c->writer[grads] = -1;
     return id;
 }
 
 typedef struct bucket {
     int64_t from, to;
-    int reduced;
+    int group, server, reduced;
 } bucket;
 
 typedef struct buckets {
@@ -189,11 +184,29 @@ typedef struct buckets {
     int n_ready, *ready;
 } buckets;
 
+/* Buckets so far that the group shares: the same number on all its members, whatever else they hold. */
+static int count_of_group(const buckets *k, int group) {
+    int n = 0;
+    for (int i = 0; i < k->n; i++) n += k->b[i].group == group;
+    return n;
+}
+
+/* Emits the sum of the bucket's gradients, final once the tasks `ready` are done. Returns it, or -1 when this rank
+ * alone holds them: then the bucket waits for those tasks in the compute queue. */
+static int reduce_bucket(hp_lower_ctx *c, const buckets *k, const bucket *b) {
+    if (b->group < 0) return -1;
+    const int id = b->server >= 0 ? lower_to_server(c, b->group, b->server, k->n, b->from, b->to - b->from)
+                                  : sum_bucket(c, k->n, b->group, b->from, b->to);
+    for (int i = 0; i < k->n_ready; i++) lower_dep(c, id, k->ready[i]);
+    return id;
+}
+
 static void end_bucket(hp_lower_ctx *c, buckets *k, int group) {
     if (k->at == k->from) return;
-    k->b[k->n] =
-        (bucket){k->from, k->at, reduce_bucket(c, k->n, group, k->from, k->at, k->ready, k->n_ready)};
-    k->n++;
+    bucket b = {.from = k->from, .to = k->at, .group = group};
+    b.server = lower_server(c, group, count_of_group(k, group));
+    b.reduced = reduce_bucket(c, k, &b);
+    k->b[k->n++] = b;
     k->n_ready = 0;
     k->from = k->at;
 }
@@ -221,6 +234,7 @@ static int bucket_task(hp_lower_ctx *c, hp_task_op op, int number, const bucket 
                        .layer = -1,
                        .micro = -1,
                        .tag = number,
+                       .call = b->server < 0 ? 0 : lower_call_of_root(c, b->server),
                        .offset = b->from,
                        .count = b->to - b->from};
     const int id = lower_task(c, t, NULL);
@@ -236,7 +250,9 @@ static void check_bucket(hp_lower_ctx *c, int number, const bucket *b) {
 }
 
 static void update_bucket(hp_lower_ctx *c, int number, const bucket *b, int after) {
-    lower_dep(c, bucket_task(c, HP_TASK_SGD, number, b), after);
+    const int id = bucket_task(c, HP_TASK_SGD, number, b);
+    lower_dep(c, id, after);
+    if (b->server >= 0) lower_from_server(c, b->group, b->server, number, b->from, b->to - b->from, id);
 }
 
 static int last_compute_task(const hp_role *r) {

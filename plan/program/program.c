@@ -28,6 +28,26 @@ bool hp_group_has_role(const hp_program *p, int group, int role) {
     return low < g->n && member[low] == role;
 }
 
+int hp_group_member(const hp_program *p, int group, int role, int replica) {
+    const hp_group *g = &p->group[group];
+    int k = 0;
+    while (p->member[g->first + k] != role) k++;
+    return g->all_replicas ? replica * g->n + k : k;
+}
+
+int hp_bucket_group(const hp_role *r, int bucket) {
+    for (int i = 0; i < r->n_task; i++)
+        if (r->task[i].op == HP_TASK_REDUCE && r->task[i].tag == bucket)
+            return r->queue[r->task[i].queue].peer;
+    return -1;
+}
+
+bool hp_task_works(const hp_program *p, const hp_role *r, const hp_task *t, int replica) {
+    if (!t->call || hp_task_is_collective(t)) return true;
+    const int group = hp_bucket_group(r, t->tag);
+    return group < 0 || hp_group_member(p, group, (int)(r - p->role), replica) == hp_task_call(p, t).root;
+}
+
 bool hp_group_equal(const hp_program *p, int a, int b) {
     if (a < 0 || b < 0 || a == b) return a == b;
     const hp_group *x = &p->group[a], *y = &p->group[b];

@@ -78,7 +78,8 @@ typedef struct hp_task {
      * boxes; both 0: all */
     int32_t row_lo, row_hi;
     int32_t
-        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call */
+        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call. sgd,
+               * finite: 0: of every rank; else of the call's root alone */
     /* collectives, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
@@ -236,6 +237,11 @@ static inline hp_collective hp_task_collective(const hp_task *t) {
     return (hp_collective)(t->op - HP_TASK_ALLREDUCE);
 }
 hp_call hp_task_call(const hp_program *p, const hp_task *t);
+/* Has this rank something to do in the task? One of the optimiser that has a call is its root's alone: the server's of
+ * the bucket. */
+bool hp_task_works(const hp_program *p, const hp_role *r, const hp_task *t, int replica);
+/* Who sums the gradients of a bucket at its server; -1: nobody. */
+int hp_bucket_group(const hp_role *r, int bucket);
 /* What the steps of a collective task depend on, and where its parts lie. */
 hp_collective_case hp_task_case(const hp_program *p, const hp_role *r, const hp_task *t);
 hp_collective_data hp_task_data(const hp_program *p, const hp_task *t);
@@ -252,6 +258,8 @@ static inline int hp_group_size(const hp_program *p, int group) {
     return p->group[group].n * (p->group[group].all_replicas ? p->dp : 1);
 }
 bool hp_group_has_role(const hp_program *p, int group, int role);
+/* The rank's number among the group's members. */
+int hp_group_member(const hp_program *p, int group, int role, int replica);
 /* Of the same members? A back end of its own makes another group of them. -1: of none. */
 bool hp_group_equal(const hp_program *p, int a, int b);
 /* Member `k` of the group as `replica` sees it: a rank of the world. */

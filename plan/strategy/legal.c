@@ -2,6 +2,7 @@
  * carries its code, the limiting number and the smallest change that meets the rule. */
 #include "plan/strategy/legal.h"
 #include "plan/strategy/rules_mpi4dl.h"
+#include "plan/strategy/sync.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -105,7 +106,7 @@ bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, i
     static bool (*const rules[])(const hp_legal_case *, hp_reject *) = {
         legal_ranks,    legal_stages,   hp_legal_order,    hp_legal_chunks, hp_legal_gems,
         hp_legal_tiles, hp_legal_tail,  hp_legal_channels, legal_cut,       legal_batch,
-        hp_legal_prec,  hp_legal_whole, hp_legal_strips,   hp_legal_comm};
+        hp_legal_prec,  hp_legal_whole, hp_legal_strips,   hp_legal_sync,   hp_legal_comm};
     const hp_strategy canonical = hp_strategy_canonical(s);
     const hp_legal_case c = {&canonical, g, batch, n_devices};
     if (why) memset(why, 0, sizeof *why);

@@ -187,6 +187,7 @@ static hp_status ranks_open(ranks_rank *me, hp_error *err) {
     ranks_job *job = me->job;
     HP_TRY(ranks_constants(me, err));
     const hp_device_config config = {.program = job->p,
+                                     .replica = me->replica,
                                      .graph = job->g,
                                      .role = me->role,
                                      .arena = me->arena,
