@@ -178,7 +178,9 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
     hp_cost cost = c->cost[role][task];
     if (!hp_task_works(p, &p->role[role], &p->role[role].task[task], rank / p->n_role)) return 0;
     if (rank != role) cost = elsewhere(c, p, rank, &p->role[role].task[task], cost);
-    return cost.seconds;
+    /* a step is the mean of those with an average and those without, which nothing of the step overlaps */
+    const bool sometimes = p->role[role].task[task].flags & HP_FLAG_AVERAGE;
+    return sometimes && p->local > 1 ? cost.seconds / p->local : cost.seconds;
 }
 
 /* A message of a collective is one between two members alone. */

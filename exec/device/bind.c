@@ -209,7 +209,7 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
     const hp_buffer *scratch = &c->role->buffer[HP_BUF_SCRATCH];
     hp_bound b = {.task = task,
                   .layer_id = -1,
-                  .batch = c->program->batch,
+                  .batch = c->program->batch / (c->program->local ? c->program->dp : 1),
                   .pixels = logits_pixels(c->graph),
                   .micro_batch = c->program->micro_batch,
                   .dp = c->program->dp,

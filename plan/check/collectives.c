@@ -134,10 +134,13 @@ static bool wants_sum(const hp_role *r, const hp_task *t) {
     return b->kind == HP_BUF_SUMS || hp_buffer_has_box(b);
 }
 
-/* Gradients go to a server, and parameters come from it. */
-static bool serves(const hp_role *r, const hp_task *t, int32_t reduction) {
+/* Gradients go to a server, and parameters come from it; replicas are averaged. */
+static bool keeps_alike(const hp_role *r, const hp_task *t, int32_t reduction) {
     const int32_t id = r->operand[t->operand];
     if (t->n_operand > 1) return false;
+    if (t->flags & HP_FLAG_AVERAGE)
+        return t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_AVG &&
+               (id == HP_BUF_WEIGHTS || id == HP_BUF_MOMENTUM);
     return (t->op == HP_TASK_REDUCE && id == HP_BUF_GRADS && reduction == HP_REDUCE_SUM) ||
            (t->op == HP_TASK_BROADCAST && id == HP_BUF_WEIGHTS);
 }
@@ -147,7 +150,7 @@ static hp_status check_sum(const hp_program *p, int role, int id, hp_error *err)
     const hp_task *t = &r->task[id];
     const int32_t reduction = hp_task_call(p, t).reduction;
     const bool sum = t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_SUM && t->n_operand == 1;
-    if (sum || !wants_sum(r, t) || serves(r, t, reduction)) return HP_OK;
+    if (sum || !wants_sum(r, t) || keeps_alike(r, t, reduction)) return HP_OK;
     REFUSE("E-TYPE: rank %d task %d: a %s (%s) into buffer %d, which a network's all-reduce adds up in place",
            role, id, hp_task_infos[t->op].name, hp_reduction_names[reduction], r->operand[t->operand]);
 }

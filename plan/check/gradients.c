@@ -5,7 +5,10 @@
 #include "plan/graph/precision.h"
 #include "plan/check/inside.h"
 
+#include <string.h>
+
 typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED, SENT } grad_state;
+enum { MEAN_PARAM = 1, MEAN_MOMENTUM = 2, MEAN_BOTH = 3 };
 
 typedef struct walker {
     hp_check_at at; /* the task */
@@ -14,6 +17,7 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
+    int32_t *mean;    /* per parameter: what is averaged over replicas */
     int32_t *server;  /* per parameter: the member at which it is summed; -1: at all */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
@@ -74,6 +78,15 @@ static hp_status clear_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* Are the members of `group` those that share a gradient: all that hold the parameter, or with replicas apart from each
+ * other those of the replica? */
+static bool sums_over(const walker *w, int holders, int group) {
+    const hp_group *x = &w->p->group[group], *y = holders < 0 ? NULL : &w->p->group[holders];
+    if (!w->p->local || !y) return hp_group_equal(w->p, holders, group);
+    return !x->all_replicas && x->n == y->n &&
+           memcmp(w->p->member + x->first, w->p->member + y->first, sizeof(int32_t) * (size_t)x->n) == 0;
+}
+
 static hp_status reduce_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->queue[w->t->queue].peer;
@@ -81,7 +94,7 @@ static hp_status reduce_param(walker *w, int param) {
         return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
                                "the gradient of %s is %s", name,
                                w->grad[param] == UNSET ? "not set" : "reduced twice");
-    if (!hp_group_equal(w->p, w->r->place[param].group, group))
+    if (!sums_over(w, w->r->place[param].group, group))
         return hp_check_refuse(&w->at, "E-MATCH",
                                "sums the gradient of %s over group %d, but group %d shares it", name, group,
                                w->r->place[param].group);
@@ -106,7 +119,7 @@ static hp_status by_server(const walker *w, int param) {
 static hp_status final_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->place[param].group;
-    const bool shared = group >= 0 && hp_group_size(w->p, group) > 1;
+    const bool shared = group >= 0 && (w->p->local ? w->p->group[group].n : hp_group_size(w->p, group)) > 1;
     if (w->grad[param] == UNSET)
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
     if (w->grad[param] >= APPLIED)
@@ -151,6 +164,18 @@ static hp_status send_param(walker *w, int param) {
     return HP_OK;
 }
 
+static hp_status average_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const int which = w->r->operand[w->t->operand] == HP_BUF_WEIGHTS ? MEAN_PARAM : MEAN_MOMENTUM;
+    if (w->grad[param] != APPLIED)
+        return hp_check_refuse(&w->at, "E-UNSET", "averages %s before it is updated", name);
+    if (w->mean[param] & which) return hp_check_refuse(&w->at, "E-LOST", "averages %s twice", name);
+    if (!hp_group_equal(w->p, w->r->place[param].group, w->r->queue[w->t->queue].peer))
+        return hp_check_refuse(&w->at, "E-MATCH", "averages %s over others than those who hold it", name);
+    w->mean[param] |= which;
+    return HP_OK;
+}
+
 /* --- tasks --- */
 
 static hp_status walk_task(walker *w) {
@@ -161,6 +186,8 @@ static hp_status walk_task(walker *w) {
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
     w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
+    if (t->flags & HP_FLAG_AVERAGE && t->op == HP_TASK_ALLREDUCE)
+        return each_param(w, t->offset, t->count, average_param);
     if (t->op == HP_TASK_BROADCAST && array == HP_BUF_WEIGHTS)
         return each_param(w, t->offset, t->count, send_param);
     if ((t->op == HP_TASK_ALLREDUCE || t->op == HP_TASK_REDUCE) && whole_array)
@@ -169,8 +196,20 @@ static hp_status walk_task(walker *w) {
     return HP_OK;
 }
 
+/* Updated, and the same everywhere. */
+static hp_status check_end(const walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    if (w->grad[param] != (w->server[param] < 0 ? APPLIED : SENT))
+        return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never updates parameter %s", w->at.role, name);
+    if (w->p->local && w->mean[param] != MEAN_BOTH)
+        return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never averages parameter %s over replicas",
+                       w->at.role, name);
+    return HP_OK;
+}
+
 static hp_status walk_role(hp_arena *arena, walker *w) {
     w->grad = HP_NEW(arena, grad_state, w->g->n_param);
+    w->mean = HP_NEW(arena, int32_t, w->g->n_param);
     w->server = HP_NEW(arena, int32_t, w->g->n_param);
     for (int i = 0; i < w->g->n_param; i++) w->server[i] = -1;
     w->placed = hp_placed_params(arena, w->r, w->g, true);
@@ -179,9 +218,7 @@ static hp_status walk_role(hp_arena *arena, walker *w) {
         HP_TRY(walk_task(w));
     }
     for (int i = 0; i < w->placed.n && w->p->mode == (int)HP_MODE_TRAIN; i++)
-        if (w->grad[w->placed.param[i]] != (w->server[w->placed.param[i]] < 0 ? APPLIED : SENT))
-            return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never updates parameter %s", w->at.role,
-                           w->g->param[w->placed.param[i]].name);
+        HP_TRY(check_end(w, w->placed.param[i]));
     return HP_OK;
 }
 

@@ -39,7 +39,7 @@ typedef struct memory_check {
     int32_t *done_at; /* per task: last compute task that is done when it starts */
     int32_t *last;    /* per buffer: last task that uses it; -1: none has yet */
     bool *claimed;    /* per buffer: its memory is its own now */
-    uses *of;         /* per buffer, per parameter (its gradient), and per parameter */
+    uses *of;         /* per buffer, then per parameter: its gradient, itself, its momentum */
     int n_async, async_room;
     async_use *async;
     int n_piece, piece_room;
@@ -196,11 +196,12 @@ static hp_status use_gradients(memory_check *m, int task, int64_t from, int64_t 
 }
 
 /* So are parameters, which come from their servers one bucket after the other. */
-static hp_status use_weights(memory_check *m, int task, int64_t from, int64_t count) {
+static hp_status use_params(memory_check *m, int task, int32_t buffer, int64_t from, int64_t count) {
+    const int nth = buffer == HP_BUF_WEIGHTS ? 1 : 2;
     for (int i = hp_placed_from(m->r, &m->placed, from); i < m->placed.n; i++) {
         const int param = m->placed.param[i];
         if (m->r->place[param].offset >= from + count) break;
-        HP_TRY(use(m, &m->of[m->r->n_buffer + m->g->n_param + param], task, true));
+        HP_TRY(use(m, &m->of[m->r->n_buffer + nth * m->g->n_param + param], task, true));
     }
     return HP_OK;
 }
@@ -227,7 +228,8 @@ static hp_status use_hidden(memory_check *m, int task) {
     if (pack >= 0) HP_TRY(use_buffer(m, pack, task, 'r'));
     if (hp_task_is_layer(t) || t->op == HP_TASK_PACK)
         HP_TRY(use_layer_weights(m, task, &m->g->layer[t->layer]));
-    if (t->op == HP_TASK_SGD) HP_TRY(use_weights(m, task, t->offset, t->count));
+    for (int b = HP_BUF_WEIGHTS; b <= HP_BUF_MOMENTUM && t->op == HP_TASK_SGD; b++)
+        if (b != HP_BUF_GRADS) HP_TRY(use_params(m, task, b, t->offset, t->count));
     if (t->op == HP_TASK_LOSS || t->op == HP_TASK_FINITE) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'm'));
     if (t->op == HP_TASK_SGD && hp_graph_metric_first(m->g)) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'r'));
     if (t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE) return use_gradients(m, task, t->offset, t->count);
@@ -241,8 +243,8 @@ static hp_status use_operands(memory_check *m, int task) {
         if (b < 0) continue;
         if (b == HP_BUF_GRADS)
             HP_TRY(use_gradients(m, task, t->offset, t->count));
-        else if (b == HP_BUF_WEIGHTS)
-            HP_TRY(use_weights(m, task, t->offset, t->count));
+        else if (b == HP_BUF_WEIGHTS || b == HP_BUF_MOMENTUM)
+            HP_TRY(use_params(m, task, b, t->offset, t->count));
         else
             HP_TRY(use_buffer(m, b, task, hp_operand_access(m->g, t, i)));
     }
@@ -274,7 +276,7 @@ static hp_status find_last(memory_check *m) {
 
 static hp_status check_role(memory_check *m) {
     const hp_role *r = m->r;
-    const int n = r->n_buffer + 2 * m->g->n_param;
+    const int n = r->n_buffer + 3 * m->g->n_param;
     m->done_by = HP_NEW(m->arena, int32_t, r->n_task);
     m->done_at = HP_NEW(m->arena, int32_t, r->n_task);
     m->last = HP_NEW(m->arena, int32_t, r->n_buffer);

@@ -148,7 +148,7 @@ static uint64_t sum_of_gradients(const hp_program *p, int role, const hp_placed 
 static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
     const hp_role *r = &p->role[role];
     const int32_t id = r->operand[t->operand];
-    if (id == HP_BUF_GRADS || id == HP_BUF_WEIGHTS) return sum_of_gradients(p, role, placed, t);
+    if (id >= HP_BUF_WEIGHTS && id <= HP_BUF_MOMENTUM) return sum_of_gradients(p, role, placed, t);
     const hp_buffer *b = &r->buffer[id];
     const summand s = {.kind = b->kind, .what = b->what, .box = b->box};
     return add_summand(0, &s);

@@ -33,6 +33,7 @@ typedef struct hp_vstage {
     bool *exchanges;    /* per tensor: does any part need more of it than it has? */
     int32_t *first_use; /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
     int32_t *sync_group, *weight_group; /* per flip and slice; per slice (see lower_slice); -1: alone */
+    int32_t *replica_group;             /* of the weights, those of a replica alone */
 } hp_vstage;
 
 typedef struct hp_dep {
@@ -126,11 +127,19 @@ int lower_zero(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t buffer, int
 /* lower/choice.c */
 /* Sets queue, algorithm and call of a collective over a group, whose type and count are set. */
 void lower_collective(hp_lower_ctx *c, int group, hp_task *t);
+/* The same of a collective that does not add. */
+void lower_reduction(hp_lower_ctx *c, int group, hp_reduction reduction, hp_task *t);
 /* The same of a collective with a root: straight to it or from it, unless the strategy names another algorithm. Each
  * root has a communicator of its own. */
 void lower_rooted(hp_lower_ctx *c, int group, int root, hp_task *t);
 /* How a task is called that is its root's alone. */
 int32_t lower_call_of_root(hp_lower_ctx *c, int root);
+
+/* lower/sync_local.c */
+/* Are replicas updated apart from each other? */
+bool lower_is_local(const hp_lower_ctx *c);
+/* Makes elements of all members' parameters and momentum their mean, after the task that updates them. */
+void lower_average(hp_lower_ctx *c, int group, int bucket, int64_t first, int64_t count, int updated);
 
 /* lower/sync_ps.c */
 /* The member that serves the group's k-th bucket; -1: all members update it. */

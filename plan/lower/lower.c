@@ -208,6 +208,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .micro = micro,
                          .clients = c->s->clients,
                          .bn = c->s->bn,
+                         .local = replicas > 1 ? c->s->local : 0,
                          .device = (int32_t)hp_device_kind_of(c->o->device),
                          .batch = c->o->batch,
                          .micro_batch = c->o->batch / ((int64_t)replicas * micro),

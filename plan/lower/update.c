@@ -175,6 +175,7 @@ static int sum_bucket(hp_lower_ctx *c, int bucket, int group, int64_t from, int6
 typedef struct bucket {
     int64_t from, to;
     int group, server, reduced;
+    int replicas; /* whose parameters are averaged with each other; -1: none */
 } bucket;
 
 typedef struct buckets {
@@ -201,9 +202,9 @@ static int reduce_bucket(hp_lower_ctx *c, const buckets *k, const bucket *b) {
     return id;
 }
 
-static void end_bucket(hp_lower_ctx *c, buckets *k, int group) {
+static void end_bucket(hp_lower_ctx *c, buckets *k, int group, int replicas) {
     if (k->at == k->from) return;
-    bucket b = {.from = k->from, .to = k->at, .group = group};
+    bucket b = {.from = k->from, .to = k->at, .group = group, .replicas = replicas};
     b.server = lower_server(c, group, count_of_group(k, group));
     b.reduced = reduce_bucket(c, k, &b);
     k->b[k->n++] = b;
@@ -216,16 +217,18 @@ static void end_bucket(hp_lower_ctx *c, buckets *k, int group) {
 static void cut_buckets(hp_lower_ctx *c, int vstage, buckets *k) {
     const hp_vstage *v = &c->vstage[vstage];
     const int part = c->r->slot[slot_of(c->r, vstage)].part;
-    const int group = v->weight_group[lower_slice(c, part)];
+    const int slice = lower_slice(c, part), shared = v->weight_group[slice];
+    const int group = lower_is_local(c) ? v->replica_group[slice] : shared,
+              replicas = lower_is_local(c) ? shared : -1;
     for (int layer = v->end - 1; layer >= v->first; layer--) {
         const hp_layer *l = &c->g->layer[layer];
         for (int i = 0; i < l->n_param; i++)
             if (hp_param_trained(&c->g->param[l->param[i]]))
                 k->at += hp_round_up(c->r->place[l->param[i]].count, PARAM_ALIGN);
         if (c->grad_task[layer] >= 0) k->ready[k->n_ready++] = c->grad_task[layer];
-        if ((k->at - k->from) * 4 >= c->s->fuse_bytes) end_bucket(c, k, group);
+        if ((k->at - k->from) * 4 >= c->s->fuse_bytes) end_bucket(c, k, group, replicas);
     }
-    end_bucket(c, k, group);
+    end_bucket(c, k, group, replicas);
 }
 
 /* What the compute queue does with a bucket once it is reduced. */
@@ -253,6 +256,7 @@ static void update_bucket(hp_lower_ctx *c, int number, const bucket *b, int afte
     const int id = bucket_task(c, HP_TASK_SGD, number, b);
     lower_dep(c, id, after);
     if (b->server >= 0) lower_from_server(c, b->group, b->server, number, b->from, b->to - b->from, id);
+    if (b->replicas >= 0) lower_average(c, b->replicas, number, b->from, b->to - b->from, id);
 }
 
 static int last_compute_task(const hp_role *r) {

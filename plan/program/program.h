@@ -60,7 +60,9 @@ enum {
     HP_FLAG_EVAL = 4,      /* forward with running statistics, no dropout, loss without gradient */
     HP_FLAG_METRIC = 8,    /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
     HP_FLAG_FIRST = 16, /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
-    HP_FLAG_LAST = 32
+    HP_FLAG_LAST = 32,
+    HP_FLAG_AVERAGE =
+        64 /* all-reduce of parameters and momentum in every program.local-th step, else nothing */
 };
 
 typedef struct hp_task {
@@ -213,6 +215,7 @@ typedef struct hp_program {
     int32_t micro;       /* micro-batches of a replica in one step, all GEMS passes together */
     int32_t clients;     /* ranks that share a device; replicas k*clients .. k*clients+clients-1 do */
     int32_t bn;          /* hp_bn */
+    int32_t local;       /* steps from one average of the replicas to the next; 0: none, they are alike */
     int32_t device;      /* hp_device_kind */
     int64_t batch;       /* global */
     int64_t micro_batch; /* samples of one micro-batch on one replica: batch / (dp*micro) */
