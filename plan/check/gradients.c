@@ -1,13 +1,15 @@
 /* gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
  * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
- * overflowed, applied. Nothing is counted twice or left out. What is summed at one rank alone, the server, is
- * applied there, and the parameters are sent to all others. */
+ * overflowed, applied, and where each rank applies a part, gathered. With zero >= 2 every micro-batch's gradient is
+ * cleared, summed, reduced and added to the part that is kept. Nothing is counted twice or left out. What is summed at
+ * one rank alone, the server, is applied there, and the parameters are sent to all; what is summed in each replica
+ * alone is averaged over them, with its momentum. */
 #include "plan/graph/precision.h"
 #include "plan/check/inside.h"
 
 #include <string.h>
 
-typedef enum grad_state { UNSET, SUMMED, REDUCED, LOOKED_AT, APPLIED, SENT } grad_state;
+typedef enum grad_state { UNSET, CLEARED, SUMMED, REDUCED, KEPT, LOOKED_AT, APPLIED, GATHERED } grad_state;
 enum { MEAN_PARAM = 1, MEAN_MOMENTUM = 2, MEAN_BOTH = 3 };
 
 typedef struct walker {
@@ -17,8 +19,9 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
-    int32_t *mean;    /* per parameter: what is averaged over replicas */
+    bool *kept;       /* per parameter: the part holds a micro-batch's */
     int32_t *server;  /* per parameter: the member at which it is summed; -1: at all */
+    int32_t *mean;    /* per parameter: what is averaged over replicas */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
@@ -41,12 +44,17 @@ static hp_status write_gradients(walker *w) {
         const char *name = w->g->param[param].name;
         if (!hp_param_trained(&w->g->param[param])) continue;
         grad_state *s = &w->grad[param];
-        if (*s > SUMMED)
+        if (*s > SUMMED && *s != KEPT)
             return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s has been reduced or applied before",
                                    name);
         if (*s == SUMMED && !add)
             return hp_check_refuse(&w->at, "E-LOST", "overwrites the gradient of %s, which no task has used",
                                    name);
+        if (hp_keeps_parts(w->p, HP_BUF_GRADS) && *s < CLEARED)
+            return hp_check_refuse(&w->at, "E-UNSET", "no task has cleared the block for the gradient of %s",
+                                   name);
+        if (*s == KEPT)
+            return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is in its part already", name);
         if (*s == UNSET && (add || !all_rows(w, l, i, out)))
             return hp_check_refuse(&w->at, "E-UNSET", "adds to the gradient of %s, which no task has set",
                                    name);
@@ -78,6 +86,35 @@ static hp_status clear_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* A block for the next micro-batch's gradients. */
+static hp_status clear_block_param(walker *w, int param) {
+    if (w->grad[param] != UNSET && w->grad[param] != KEPT)
+        return hp_check_refuse(&w->at, "E-LOST", "clears the gradient of %s before its part was kept",
+                               w->g->param[param].name);
+    w->grad[param] = CLEARED;
+    return HP_OK;
+}
+
+/* Has its gradient parts on several ranks, that are to be summed? */
+static bool is_shared(const walker *w, int param) {
+    const int group = w->r->place[param].group;
+    return group >= 0 && (w->p->local ? w->p->group[group].n : hp_group_size(w->p, group)) > 1;
+}
+
+static hp_status keep_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const grad_state s = w->grad[param];
+    if (w->r->operand[w->t->operand] != HP_BUF_GRADS) return HP_OK; /* parameters for a block */
+    if (is_shared(w, param) ? s != REDUCED : s != CLEARED && s != SUMMED)
+        return hp_check_refuse(&w->at, "E-LOST", "keeps the gradient of %s, which is not reduced", name);
+    if (w->kept[param] != ((w->t->flags & HP_FLAG_ADD) != 0))
+        return hp_check_refuse(&w->at, "E-LOST", "%s the part of the gradient of %s",
+                               w->kept[param] ? "overwrites" : "adds to nothing in", name);
+    w->kept[param] = true;
+    w->grad[param] = KEPT;
+    return HP_OK;
+}
+
 /* Are the members of `group` those that share a gradient: all that hold the parameter, or with replicas apart from each
  * other those of the replica? */
 static bool sums_over(const walker *w, int holders, int group) {
@@ -87,10 +124,22 @@ static bool sums_over(const walker *w, int holders, int group) {
            memcmp(w->p->member + x->first, w->p->member + y->first, sizeof(int32_t) * (size_t)x->n) == 0;
 }
 
+/* The others' parts of updated weights. */
+static hp_status gather_param(walker *w, int param) {
+    if (w->grad[param] != APPLIED)
+        return hp_check_refuse(&w->at, "E-LOST", "gathers parameter %s before it was updated",
+                               w->g->param[param].name);
+    w->grad[param] = GATHERED;
+    return HP_OK;
+}
+
 static hp_status reduce_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->queue[w->t->queue].peer;
-    if (w->grad[param] != SUMMED)
+    if ((w->t->op == HP_TASK_REDUCE_SCATTER) != (w->p->zero > 0 && is_shared(w, param)))
+        return hp_check_refuse(&w->at, "E-LOST",
+                               "leaves the sum of the gradient of %s with others than update it", name);
+    if (w->grad[param] != SUMMED && w->grad[param] != CLEARED)
         return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
                                "the gradient of %s is %s", name,
                                w->grad[param] == UNSET ? "not set" : "reduced twice");
@@ -106,25 +155,22 @@ static hp_status reduce_param(walker *w, int param) {
 /* Is the task that of the rank where the sum is? */
 static hp_status by_server(const walker *w, int param) {
     const int server = w->server[param], root = w->t->call ? hp_task_call(w->p, w->t).root : -1;
-    if (root != server)
-        return hp_check_refuse(&w->at, "E-ROOT", "is of member %d (-1: all), but %s is summed at member %d",
-                               root, w->g->param[param].name, server);
-    if (root >= 0 && !hp_group_equal(w->p, w->r->place[param].group, hp_bucket_group(w->r, w->t->tag)))
-        return hp_check_refuse(&w->at, "E-MATCH", "bucket %d is not of those who share %s", w->t->tag,
-                               w->g->param[param].name);
-    return HP_OK;
+    if (root == server) return HP_OK;
+    return hp_check_refuse(&w->at, "E-ROOT", "is of member %d (-1: all), but %s is summed at member %d", root,
+                           w->g->param[param].name, server);
 }
 
 /* Is the gradient final: summed over all who have a part of it? */
 static hp_status final_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->place[param].group;
-    const bool shared = group >= 0 && (w->p->local ? w->p->group[group].n : hp_group_size(w->p, group)) > 1;
+    if (hp_keeps_parts(w->p, HP_BUF_GRADS) && w->grad[param] < KEPT)
+        return hp_check_refuse(&w->at, "E-UNSET", "the part of the gradient of %s is not kept", name);
     if (w->grad[param] == UNSET)
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
     if (w->grad[param] >= APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
-    if (shared && w->grad[param] < REDUCED)
+    if (is_shared(w, param) && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
     return by_server(w, param);
@@ -153,14 +199,14 @@ static hp_status send_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int root = hp_task_call(w->p, w->t).root;
     if (w->grad[param] != APPLIED)
-        return hp_check_refuse(&w->at, w->grad[param] == SENT ? "E-LOST" : "E-UNSET", "%s is %s", name,
-                               w->grad[param] == SENT ? "sent twice" : "not updated yet");
+        return hp_check_refuse(&w->at, w->grad[param] == GATHERED ? "E-LOST" : "E-UNSET", "%s is %s", name,
+                               w->grad[param] == GATHERED ? "sent twice" : "not updated yet");
     if (root != w->server[param])
         return hp_check_refuse(&w->at, "E-ROOT", "sends %s from member %d, member %d (-1: all) updates it",
                                name, root, w->server[param]);
     if (!hp_group_equal(w->p, w->r->place[param].group, w->r->queue[w->t->queue].peer))
         return hp_check_refuse(&w->at, "E-MATCH", "sends %s to others than those who share it", name);
-    w->grad[param] = SENT;
+    w->grad[param] = GATHERED;
     return HP_OK;
 }
 
@@ -169,6 +215,8 @@ static hp_status average_param(walker *w, int param) {
     const int which = w->r->operand[w->t->operand] == HP_BUF_WEIGHTS ? MEAN_PARAM : MEAN_MOMENTUM;
     if (w->grad[param] != APPLIED)
         return hp_check_refuse(&w->at, "E-UNSET", "averages %s before it is updated", name);
+    if (!w->p->local)
+        return hp_check_refuse(&w->at, "E-TYPE", "averages %s of replicas that are alike", name);
     if (w->mean[param] & which) return hp_check_refuse(&w->at, "E-LOST", "averages %s twice", name);
     if (!hp_group_equal(w->p, w->r->place[param].group, w->r->queue[w->t->queue].peer))
         return hp_check_refuse(&w->at, "E-MATCH", "averages %s over others than those who hold it", name);
@@ -178,29 +226,49 @@ static hp_status average_param(walker *w, int param) {
 
 /* --- tasks --- */
 
+/* Calls for the parameters of a buffer that a task works on: its range of a fixed one, all of a block's. */
+static hp_status each_in(walker *w, int32_t id, param_fn *fn) {
+    if (id < HP_BUF_FIXED) return each_param(w, w->t->offset, w->t->count, fn);
+    const hp_bucket *b = &w->r->bucket[w->r->buffer[id].what];
+    return each_param(w, b->first, b->count, fn);
+}
+
+static hp_status walk_collective(walker *w) {
+    const int32_t id = w->r->operand[w->t->operand];
+    const bool block = w->r->buffer[id].kind == HP_BUF_BLOCK;
+    w->agreed |= w->t->op == HP_TASK_ALLREDUCE && w->t->flags & HP_FLAG_METRIC;
+    if (w->t->flags & HP_FLAG_AVERAGE) return each_in(w, id, average_param);
+    if (w->t->op == HP_TASK_BROADCAST) return id == HP_BUF_WEIGHTS ? each_in(w, id, send_param) : HP_OK;
+    if (w->t->op == HP_TASK_ALL_GATHER) return id == HP_BUF_WEIGHTS ? each_in(w, id, gather_param) : HP_OK;
+    return block || id == HP_BUF_GRADS ? each_in(w, id, reduce_param) : HP_OK;
+}
+
 static hp_status walk_task(walker *w) {
     const hp_task *t = w->t;
-    const int32_t array = t->n_operand == 1 ? w->r->operand[t->operand] : -1;
-    const bool whole_array = array == HP_BUF_GRADS;
-    if (hp_task_is_layer(t)) return hp_task_gradient(w->g, t) ? write_gradients(w) : HP_OK;
+    const int32_t id = t->n_operand ? w->r->operand[t->operand] : -1;
+    if (hp_task_is_layer(t)) return hp_task_gradient(w->g, w->r, t) ? write_gradients(w) : HP_OK;
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
-    w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
-    if (t->flags & HP_FLAG_AVERAGE && t->op == HP_TASK_ALLREDUCE)
-        return each_param(w, t->offset, t->count, average_param);
-    if (t->op == HP_TASK_BROADCAST && array == HP_BUF_WEIGHTS)
-        return each_param(w, t->offset, t->count, send_param);
-    if ((t->op == HP_TASK_ALLREDUCE || t->op == HP_TASK_REDUCE) && whole_array)
-        return each_param(w, t->offset, t->count, reduce_param);
-    if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);
-    return HP_OK;
+    if (t->op == HP_TASK_PART) return each_param(w, t->offset, t->count, keep_param);
+    if (hp_task_is_collective(t)) return walk_collective(w);
+    if (t->op != HP_TASK_ZERO) return HP_OK;
+    if (id == HP_BUF_GRADS) return each_in(w, id, clear_param);
+    return w->r->buffer[id].kind == HP_BUF_BLOCK ? each_in(w, id, clear_block_param) : HP_OK;
+}
+
+/* What a parameter's gradient comes to. */
+static grad_state last_state(const walker *w, int param) {
+    const bool gathers =
+        w->server[param] >= 0 || (w->p->zero && is_shared(w, param) && !hp_keeps_parts(w->p, HP_BUF_WEIGHTS));
+    return gathers ? GATHERED : APPLIED;
 }
 
 /* Updated, and the same everywhere. */
 static hp_status check_end(const walker *w, int param) {
     const char *name = w->g->param[param].name;
-    if (w->grad[param] != (w->server[param] < 0 ? APPLIED : SENT))
-        return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never updates parameter %s", w->at.role, name);
+    if (w->grad[param] != last_state(w, param))
+        return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never %s parameter %s", w->at.role,
+                       w->grad[param] == APPLIED ? "gathers" : "updates", name);
     if (w->p->local && w->mean[param] != MEAN_BOTH)
         return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never averages parameter %s over replicas",
                        w->at.role, name);
@@ -212,6 +280,7 @@ static hp_status walk_role(hp_arena *arena, walker *w) {
     w->mean = HP_NEW(arena, int32_t, w->g->n_param);
     w->server = HP_NEW(arena, int32_t, w->g->n_param);
     for (int i = 0; i < w->g->n_param; i++) w->server[i] = -1;
+    w->kept = HP_NEW(arena, bool, w->g->n_param);
     w->placed = hp_placed_params(arena, w->r, w->g, true);
     for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {
         w->t = &w->r->task[w->at.task];

@@ -83,6 +83,17 @@ static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from, bool a
     return group_of(c, from, role, n, all_replicas);
 }
 
+int lower_replica_group(const hp_lower_ctx *c, int group) {
+    const hp_program *p = c->p;
+    const hp_group *all = &p->group[group];
+    for (int g = 1; g < c->first_stats; g++)
+        if (!p->group[g].all_replicas && p->group[g].n == all->n &&
+            memcmp(p->member + p->group[g].first, p->member + all->first,
+                   sizeof *p->member * (size_t)all->n) == 0)
+            return g;
+    return -1;
+}
+
 static int sync_group(hp_lower_ctx *c, int vstage, int flip, int slice, int from) {
     const hp_geometry *geo = c->vstage[vstage].geo;
     int32_t *role = HP_NEW(c->arena, int32_t, geo->n_part);
@@ -113,9 +124,7 @@ void lower_groups(hp_lower_ctx *c) {
     for (int v = 0; v < c->n_vstage; v++) {
         c->vstage[v].weight_group = HP_NEW(c->arena, int32_t, slices);
         for (int k = 0; k < slices; k++) c->vstage[v].weight_group[k] = weight_group(c, v, k, 1, true);
-        c->vstage[v].replica_group = HP_NEW(c->arena, int32_t, slices);
-        for (int k = 0; k < slices && lower_is_local(c); k++)
-            c->vstage[v].replica_group[k] = weight_group(c, v, k, 1, false);
+        for (int k = 0; k < slices && lower_is_local(c); k++) weight_group(c, v, k, 1, false);
     }
     const int from = c->first_stats = c->p->n_group; /* statistics never share a queue with gradients */
     for (int v = 0; v < c->n_vstage; v++) {

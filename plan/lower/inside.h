@@ -33,7 +33,6 @@ typedef struct hp_vstage {
     bool *exchanges;    /* per tensor: does any part need more of it than it has? */
     int32_t *first_use; /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
     int32_t *sync_group, *weight_group; /* per flip and slice; per slice (see lower_slice); -1: alone */
-    int32_t *replica_group;             /* of the weights, those of a replica alone */
 } hp_vstage;
 
 typedef struct hp_dep {
@@ -80,6 +79,15 @@ typedef struct hp_lower {
     int32_t *sent_after; /* per step: n_sent at its end */
     bool *touched;       /* per layer: its gradients hold a micro-batch already */
     int32_t *grad_task;  /* per layer: last task that wrote its gradients, -1 */
+    int32_t *bucket_of;  /* per layer: see lower_bucket */
+    int32_t *last_of;    /* per layer: the bucket of which it is the last that the backward pass meets, -1 */
+    /* ZeRO, see lower/blocks.c: */
+    struct hp_block *block;   /* per bucket */
+    int32_t *pack_now[2];     /* per layer: packs of open blocks, forward and backward, -1 */
+    int32_t run_from, run_to; /* layers that the pass runs through before it turns */
+    struct {
+        int32_t bucket, buffer;
+    } scattered; /* a block of which the part was not taken yet; bucket -1: none */
 } hp_lower_ctx;
 
 /* Where a pass happens: a slot of the role, its stage and part there, and the micro-batch. */
@@ -138,17 +146,18 @@ int32_t lower_call_of_root(hp_lower_ctx *c, int root);
 /* lower/sync_local.c */
 /* Are replicas updated apart from each other? */
 bool lower_is_local(const hp_lower_ctx *c);
-/* Makes elements of all members' parameters and momentum their mean, after the task that updates them. */
-void lower_average(hp_lower_ctx *c, int group, int bucket, int64_t first, int64_t count, int updated);
+/* Sums the gradients of a bucket over the replica alone. Returns the task; -1: one rank has them all. */
+int lower_local_sum(hp_lower_ctx *c, int bucket);
+/* Makes all replicas' parameters of a bucket, and their momentum, the mean, after the task that updates them. */
+void lower_average(hp_lower_ctx *c, int bucket, int updated);
 
 /* lower/sync_ps.c */
-/* The member that serves the group's k-th bucket; -1: all members update it. */
-int lower_server(const hp_lower_ctx *c, int group, int k);
-/* Sums elements of the gradients at the bucket's server. Returns the task. */
-int lower_to_server(hp_lower_ctx *c, int group, int server, int bucket, int64_t first, int64_t count);
+/* The member of its group that serves a bucket; -1: all members update it. */
+int lower_server(const hp_lower_ctx *c, int bucket);
+/* Sums the gradients of a bucket at its server. Returns the task. */
+int lower_to_server(hp_lower_ctx *c, int bucket);
 /* Sends the server's parameters to all, once the task is done that updates them. */
-void lower_from_server(hp_lower_ctx *c, int group, int server, int bucket, int64_t first, int64_t count,
-                       int updated);
+void lower_from_server(hp_lower_ctx *c, int bucket, int updated);
 
 /* lower/move.c: boxes from where they are to where they are needed, and their gradients back */
 void lower_recv_inputs(hp_lower_ctx *c, const hp_pass *a);
@@ -172,7 +181,8 @@ void lower_return(hp_lower_ctx *c, const hp_pass *a, int tensor);
 void lower_collect(hp_lower_ctx *c, const hp_pass *a, int tensor);
 
 /* lower/layers.c: the tasks of one pass */
-void lower_forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x, int32_t sums);
+void lower_forward_task(hp_lower_ctx *c, const hp_pass *a, hp_task t, int32_t y, int32_t save,
+                        const int32_t *x, int32_t sums);
 void lower_forward(hp_lower_ctx *c, const hp_pass *a);
 void lower_backward(hp_lower_ctx *c, const hp_pass *a);
 void lower_weights(hp_lower_ctx *c, const hp_pass *a); /* weight gradients that backward left out (zb) */
@@ -193,10 +203,44 @@ static inline int lower_slices(const hp_lower_ctx *c) {
     return c->s->cp * c->s->bp;
 }
 int lower_slice(const hp_lower_ctx *c, int part);
+/* Of a group that holds weights, the members of one replica (sync=local); -1: one rank alone. */
+int lower_replica_group(const hp_lower_ctx *c, int group);
 
-/* lower/update.c: parameters, buckets, optimiser */
+/* lower/params.c: where parameters lie, buckets */
 void lower_params(hp_lower_ctx *c);
+/* The role's first slot of a virtual stage; -1: it takes no part. */
+int lower_slot_of(const hp_role *r, int vstage);
+
+/* lower/packs.c */
 void lower_packs(hp_lower_ctx *c);
+/* Packs a layer's weights out of a block; -1: the device reads them as they are. */
+int32_t lower_pack(hp_lower_ctx *c, int slot, int layer, bool backward, int32_t params);
+
+/* lower/blocks.c: buckets of which a rank keeps its part alone (ZeRO) */
+void lower_new_blocks(hp_lower_ctx *c);
+/* The bucket of a layer's parameters; -1: it has none here. */
+int lower_bucket(const hp_lower_ctx *c, int layer);
+/* A task about all of a bucket. */
+hp_task lower_bucket_task(const hp_lower_ctx *c, hp_task_op op, int bucket);
+/* A collective over those who hold a bucket, within a fixed buffer or a block; -1: nobody else does. */
+int lower_bucket_collective(hp_lower_ctx *c, hp_task_op op, int bucket, int32_t buffer);
+/* Before a layer's tasks, on all parts of its stage: its bucket comes together. */
+void lower_open(hp_lower_ctx *c, int layer, bool backward);
+/* Where a task finds the layer's parameters, and its pack for the direction; -1: where the role keeps them. */
+typedef struct hp_params_at {
+    int32_t params, pack;
+} hp_params_at;
+hp_params_at lower_params_at(hp_lower_ctx *c, const hp_pass *a, int layer, bool backward);
+/* Ends a pass: gathered blocks are not needed any more. */
+void lower_give_back(hp_lower_ctx *c);
+/* Where a task writes the layer's gradients; -1: where the role keeps them all. */
+int32_t lower_grads_at(hp_lower_ctx *c, const hp_pass *a, int layer);
+/* After the backward pass of a layer: if it is its bucket's last one, the gradients go to those who update them. */
+void lower_scatter(hp_lower_ctx *c, const hp_pass *a, int layer);
+/* After the last backward pass. */
+void lower_scattered(hp_lower_ctx *c);
+
+/* lower/update.c: reductions, optimiser, metrics */
 void lower_update(hp_lower_ctx *c);
 
 /* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */

@@ -183,6 +183,7 @@ static void lower_role(hp_lower_ctx *shared, int role) {
     c->metric_writer = -1;
     lower_queue(c, HP_QUEUE_COMPUTE, -1, 0, HP_BACKEND_OWN);
     lower_params(c);
+    lower_new_blocks(c);
     lower_packs(c);
     lower_steps(c);
     lower_update(c);
@@ -208,6 +209,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .micro = micro,
                          .clients = c->s->clients,
                          .bn = c->s->bn,
+                         .zero = c->s->zero,
                          .local = replicas > 1 ? c->s->local : 0,
                          .device = (int32_t)hp_device_kind_of(c->o->device),
                          .batch = c->o->batch,

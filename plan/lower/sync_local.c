@@ -11,23 +11,23 @@ bool lower_is_local(const hp_lower_ctx *c) {
     return c->s->sync == HP_SYNC_LOCAL && c->p->dp > 1;
 }
 
-static void average(hp_lower_ctx *c, int group, int bucket, int32_t buffer, int64_t first, int64_t count,
-                    int updated) {
-    hp_task t = {.op = HP_TASK_ALLREDUCE,
-                 .flags = HP_FLAG_AVERAGE,
-                 .layer = -1,
-                 .micro = -1,
-                 .tag = bucket,
-                 .dtype = (uint8_t)c->o->dtype,
-                 .offset = first,
-                 .count = count};
-    lower_reduction(c, group, HP_REDUCE_AVG, &t);
-    c->writer[buffer] = -1; /* buckets are disjoint */
-    lower_dep(c, lower_task(c, t, (int32_t[2]){buffer, -1}), updated);
-    c->writer[buffer] = -1;
+static int collective(hp_lower_ctx *c, int group, hp_reduction reduction, int bucket, int32_t buffer) {
+    hp_task t = lower_bucket_task(c, HP_TASK_ALLREDUCE, bucket);
+    t.dtype = (uint8_t)c->o->dtype;
+    t.flags = reduction == HP_REDUCE_AVG ? HP_FLAG_AVERAGE : 0;
+    lower_reduction(c, group, reduction, &t);
+    return lower_task(c, t, (int32_t[2]){buffer, -1});
 }
 
-void lower_average(hp_lower_ctx *c, int group, int bucket, int64_t first, int64_t count, int updated) {
-    average(c, group, bucket, HP_BUF_WEIGHTS, first, count, updated);
-    average(c, group, bucket, HP_BUF_MOMENTUM, first, count, updated);
+int lower_local_sum(hp_lower_ctx *c, int bucket) {
+    const int group = lower_replica_group(c, c->r->bucket[bucket].group);
+    return group < 0 ? -1 : collective(c, group, HP_REDUCE_SUM, bucket, HP_BUF_GRADS);
+}
+
+void lower_average(hp_lower_ctx *c, int bucket, int updated) {
+    static const int32_t buffers[] = {HP_BUF_WEIGHTS, HP_BUF_MOMENTUM};
+    for (int i = 0; i < 2; i++) {
+        c->writer[buffers[i]] = -1; /* buckets are disjoint */
+        lower_dep(c, collective(c, c->r->bucket[bucket].group, HP_REDUCE_AVG, bucket, buffers[i]), updated);
+    }
 }

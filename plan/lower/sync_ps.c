@@ -6,38 +6,27 @@
 #include "plan/lower/inside.h"
 #include "plan/strategy/sync.h"
 
-int lower_server(const hp_lower_ctx *c, int group, int k) {
-    return group < 0 ? -1 : hp_sync_server(c->s, hp_group_size(c->p, group), k);
+int lower_server(const hp_lower_ctx *c, int bucket) {
+    const hp_bucket *b = c->r->bucket;
+    int k =
+        0; /* buckets that the group shares before it: the same number on all members, whatever else they hold */
+    if (b[bucket].group < 0) return -1;
+    for (int i = 0; i < bucket; i++) k += b[i].group == b[bucket].group;
+    return hp_sync_server(c->s, hp_group_size(c->p, b[bucket].group), k);
 }
 
-static hp_task bucket_collective(const hp_lower_ctx *c, hp_task_op op, int bucket, int64_t first,
-                                 int64_t count) {
-    return (hp_task){.op = (uint8_t)op,
-                     .layer = -1,
-                     .micro = -1,
-                     .tag = bucket,
-                     .dtype = (uint8_t)c->o->dtype,
-                     .offset = first,
-                     .count = count};
+static int rooted(hp_lower_ctx *c, hp_task_op op, int bucket, int32_t buffer) {
+    hp_task t = lower_bucket_task(c, op, bucket);
+    t.dtype = (uint8_t)c->o->dtype;
+    lower_rooted(c, c->r->bucket[bucket].group, lower_server(c, bucket), &t);
+    return lower_task(c, t, (int32_t[2]){buffer, -1});
 }
 
-/* Ranges of buckets are disjoint: each waits for its own tasks only. */
-static int in_place(hp_lower_ctx *c, const hp_task *t, int32_t buffer) {
-    c->writer[buffer] = -1;
-    const int id = lower_task(c, *t, (int32_t[2]){buffer, -1});
-    c->writer[buffer] = -1;
-    return id;
+int lower_to_server(hp_lower_ctx *c, int bucket) {
+    return rooted(c, HP_TASK_REDUCE, bucket, HP_BUF_GRADS);
 }
 
-int lower_to_server(hp_lower_ctx *c, int group, int server, int bucket, int64_t first, int64_t count) {
-    hp_task t = bucket_collective(c, HP_TASK_REDUCE, bucket, first, count);
-    lower_rooted(c, group, server, &t);
-    return in_place(c, &t, HP_BUF_GRADS);
-}
-
-void lower_from_server(hp_lower_ctx *c, int group, int server, int bucket, int64_t first, int64_t count,
-                       int updated) {
-    hp_task t = bucket_collective(c, HP_TASK_BROADCAST, bucket, first, count);
-    lower_rooted(c, group, server, &t);
-    lower_dep(c, in_place(c, &t, HP_BUF_WEIGHTS), updated);
+void lower_from_server(hp_lower_ctx *c, int bucket, int updated) {
+    c->writer[HP_BUF_WEIGHTS] = -1; /* buckets are disjoint */
+    lower_dep(c, rooted(c, HP_TASK_BROADCAST, bucket, HP_BUF_WEIGHTS), updated);
 }

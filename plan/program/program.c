@@ -35,17 +35,26 @@ int hp_group_member(const hp_program *p, int group, int role, int replica) {
     return g->all_replicas ? replica * g->n + k : k;
 }
 
-int hp_bucket_group(const hp_role *r, int bucket) {
-    for (int i = 0; i < r->n_task; i++)
-        if (r->task[i].op == HP_TASK_REDUCE && r->task[i].tag == bucket)
-            return r->queue[r->task[i].queue].peer;
-    return -1;
-}
-
 bool hp_task_works(const hp_program *p, const hp_role *r, const hp_task *t, int replica) {
     if (!t->call || hp_task_is_collective(t)) return true;
-    const int group = hp_bucket_group(r, t->tag);
+    const int group = r->bucket[t->tag].group;
     return group < 0 || hp_group_member(p, group, (int)(r - p->role), replica) == hp_task_call(p, t).root;
+}
+
+int64_t hp_part_elems(const hp_role *r) {
+    const hp_bucket *last = r->n_bucket ? &r->bucket[r->n_bucket - 1] : NULL;
+    return last ? last->shard + hp_bucket_part(last) : 0;
+}
+
+int64_t hp_part_at(const hp_program *p, const hp_role *r, int buffer, int bucket, int member) {
+    const hp_bucket *b = &r->bucket[bucket];
+    const int64_t within = b->parts > 1 ? member * hp_bucket_part(b) : 0;
+    if (buffer >= HP_BUF_FIXED) return within;
+    return hp_keeps_parts(p, buffer) ? b->shard : b->first + within;
+}
+
+int64_t hp_updated_elems(const hp_role *r, const hp_task *t) {
+    return hp_bucket_part(&r->bucket[t->tag]);
 }
 
 bool hp_group_equal(const hp_program *p, int a, int b) {

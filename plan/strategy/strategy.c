@@ -2,6 +2,7 @@
 #include "plan/graph/deploy.h"
 #include "plan/strategy/layout.h"
 #include "plan/strategy/sync.h"
+#include "plan/strategy/zero.h"
 
 #include "plan/base/units.h"
 
@@ -251,6 +252,20 @@ static bool is_auto(const key *k, const hp_strategy *s) {
 
 static const key_kind comm_kind = {parse_comm, print_comm, is_auto};
 
+/* --- ZeRO --- */
+
+static hp_status parse_zero(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    return hp_zero_parse(value, s, err);
+}
+
+static void print_zero(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    hp_zero_text(s, value);
+}
+
+static const key_kind zero_kind = {parse_zero, print_zero, is_zero};
+
 /* --- gradients --- */
 
 static hp_status parse_sync(const key *k, const char *value, hp_strategy *s, hp_error *err) {
@@ -311,7 +326,7 @@ static const key keys[] = {
     {"tp", &later, 0, NULL, "1"},
     {"ep", &later, 0, NULL, "1"},
     {"seq", &later, 0, NULL, "1"},
-    {"zero", &later, 0, NULL, "0"},
+    {"zero", &zero_kind, AT(zero), NULL, NULL},
     {"sync", &sync_kind, AT(sync), NULL, NULL},
     {"ldp", &degree, AT(ldp), NULL, NULL},
     {"tail", &name, AT(tail), tail_names, NULL},
@@ -345,6 +360,7 @@ hp_strategy hp_strategy_default(void) {
                          .halo = 1,
                          .strips = 1,
                          .clients = 1,
+                         .prefetch = HP_ZERO_PREFETCH,
                          .sched = HP_SCHED_LP,
                          .fuse_bytes = DEFAULT_FUSE};
 }

@@ -55,6 +55,8 @@ typedef struct hp_strategy {
     int32_t sync;              /* hp_sync: see plan/strategy/sync.h */
     int32_t servers;           /* sync=ps: members that serve, the first ones; 0: all */
     int32_t local;             /* sync=local: steps from one average to the next; else 0 */
+    int32_t zero;              /* ZeRO's stage: see plan/strategy/zero.h */
+    int32_t prefetch, keep;    /* zero=3: buckets gathered ahead; 1: they stay for the whole step */
     int32_t strips;            /* of the image, one after another through the first layers; 1: whole */
     int32_t deep;              /* units that the strips go through; 0: as many as the first stage has */
     int32_t n_cut;             /* 0 = balanced by cost; else stages*chunks entries */

@@ -56,6 +56,11 @@ bool hp_legal_sync(const hp_legal_case *c, hp_reject *why) {
                   c->s->sync == HP_SYNC_PS ? "ps" : "local");
         return hp_fix(why, "sync=allreduce");
     }
+    if (c->s->zero) {
+        hp_refuse(why, HP_REJECT_SYNC, "zero=%d: each rank updates its part of every bucket, sync=%s",
+                  c->s->zero, c->s->sync == HP_SYNC_PS ? "ps" : "local");
+        return hp_fix(why, "sync=allreduce");
+    }
     if (c->s->sync != HP_SYNC_LOCAL || !hp_graph_metric_first(c->g)) return true;
     hp_refuse(why, HP_REJECT_SYNC,
               "sync=local:%d: updates wait for the metrics of all replicas, where the loss is over pixels or "

@@ -13,6 +13,7 @@ static hp_comm *by_steps(hp_comm *inner, const hp_memory *memory) {
 /* Few bytes make many buckets, so that all members serve. */
 static hp_strategy served(dice *d, const hp_graph *g, int groups, int draws) {
     hp_strategy s = random_strategy_of(d, g, groups, MAX_RANKS, draws);
+    s.zero = 0;
     s.sync = HP_SYNC_PS;
     s.servers = roll(d, 0, 3);
     s.fuse_bytes = coin(d) ? 64 : 4096;
@@ -41,6 +42,7 @@ static void servers_reproduce_one_rank(void **state) {
 
 /* A law of classifiers: others wait for the metrics of all replicas. */
 static bool is_local(hp_strategy *s, const hp_graph *g, int steps) {
+    s->zero = 0;
     s->sync = HP_SYNC_LOCAL;
     s->local = steps;
     return hp_strategy_legal(s, g, hp_strategy_batch(s, 1), 0, NULL);

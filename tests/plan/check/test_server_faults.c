@@ -22,6 +22,7 @@ static hp_program *draw(hp_arena *arena, dice *d, hp_graph **g, hp_strategy *s) 
     *g = random_net(arena, d->seed, roll(d, 3, 7));
     const int groups = roll(d, 2, 6);
     *s = random_strategy_of(d, *g, groups, MAX_RANKS, DRAW_ALL);
+    s->zero = 0;
     s->sync = HP_SYNC_PS;
     s->servers = roll(d, 0, 3);
     s->fuse_bytes = 64;

@@ -106,7 +106,10 @@ static void bad_strings_are_refused(void **state) {
         {"sync=p:1", HP_EUSAGE},     {"sync=ps:", HP_EUSAGE},
         {"sync=psx", HP_EUSAGE},     {"sync=local", HP_EUSAGE},
         {"sync=local:0", HP_EUSAGE}, {"tp=2", HP_EUNAVAIL},
-        {"zero=1", HP_EUNAVAIL},     {"compress=bf16", HP_EUNAVAIL},
+        {"zero=4", HP_EUSAGE},       {"compress=bf16", HP_EUNAVAIL},
+        {"zero=", HP_EUSAGE},        {"zero=:keep", HP_EUSAGE},
+        {"zero=1:keep", HP_EUSAGE},  {"zero=3:65", HP_EUSAGE},
+        {"zero=3:kept", HP_EUSAGE},  {"zero=-1", HP_EUSAGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hp_strategy s;
