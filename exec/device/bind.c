@@ -241,7 +241,8 @@ static void bind_update(const hp_device_config *c, const hp_operands *o, hp_boun
     b->sgd_w = element_of(c, HP_BUF_WEIGHTS, part_at(c, b->task, HP_BUF_WEIGHTS));
     b->sgd_g = element_of(c, HP_BUF_GRADS, part_at(c, b->task, HP_BUF_GRADS));
     b->sgd_m = element_of(c, HP_BUF_MOMENTUM, part_at(c, b->task, HP_BUF_MOMENTUM));
-    b->count = hp_updated_elems(c->role, b->task);
+    b->count =
+        hp_task_works(c->program, c->role, b->task, c->replica) ? hp_updated_elems(c->role, b->task) : 0;
 }
 
 static void bind_part(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
@@ -266,7 +267,7 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
     const hp_buffer *scratch = &c->role->buffer[HP_BUF_SCRATCH];
     hp_bound b = {.task = task,
                   .layer_id = -1,
-                  .batch = c->program->batch,
+                  .batch = c->program->batch / (c->program->local ? c->program->dp : 1),
                   .pixels = logits_pixels(c->graph),
                   .micro_batch = c->program->micro_batch,
                   .dp = c->program->dp,

@@ -1,6 +1,7 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
 #include "plan/graph/deploy.h"
 #include "plan/strategy/layout.h"
+#include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 
 #include "plan/base/units.h"
@@ -284,6 +285,20 @@ static bool is_none(const key *k, const hp_strategy *s) {
 
 static const key_kind compress_kind = {parse_compress, print_compress, is_none};
 
+/* --- gradients --- */
+
+static hp_status parse_sync(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    return hp_sync_parse(value, s, err);
+}
+
+static void print_sync(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    hp_sync_text(s, value);
+}
+
+static const key_kind sync_kind = {parse_sync, print_sync, is_zero};
+
 /* --- units --- */
 
 /* 0: as many as the first stage has. */
@@ -331,6 +346,7 @@ static const key keys[] = {
     {"ep", &later, 0, NULL, "1"},
     {"seq", &later, 0, NULL, "1"},
     {"zero", &zero_kind, AT(zero), NULL, NULL},
+    {"sync", &sync_kind, AT(sync), NULL, NULL},
     {"ldp", &degree, AT(ldp), NULL, NULL},
     {"tail", &name, AT(tail), tail_names, NULL},
     {"micro", &degree, AT(micro), NULL, NULL},

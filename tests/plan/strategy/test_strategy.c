@@ -48,6 +48,10 @@ static void strings_are_canonical(void **state) {
         {"micro=4,sched=zb", "micro=4"},
         {"fuse=1Mi", "fuse=1048576"},
         {"sp=1x1,prec=fp32,bn=sync,ldp=1", "dp=1"},
+        {"sync=allreduce,dp=4", "dp=4"},
+        {"sync=ps,dp=4", "dp=4,sync=ps"},
+        {"sync=local:8,dp=4", "dp=4,sync=local:8"},
+        {"sync=ps:1,dp=4,micro=2", "dp=4,sync=ps:1,micro=2"},
         {"halo=2,sp=2x2", "sp=2x2,halo=2"},
         {"stages=3,sp=2x2:2x1", "stages=3,sp=2x2:2x1"},
         {"stages=3,sp=2x2:1x1", "stages=3,sp=2x2"},
@@ -133,6 +137,13 @@ static void bad_strings_are_refused(void **state) {
         {"zero=3:65", HP_EUSAGE},
         {"zero=3:kept", HP_EUSAGE},
         {"zero=-1", HP_EUSAGE},
+        {"sync=ring", HP_EUSAGE},
+        {"sync=ps:0", HP_EUSAGE},
+        {"sync=p:1", HP_EUSAGE},
+        {"sync=ps:", HP_EUSAGE},
+        {"sync=psx", HP_EUSAGE},
+        {"sync=local", HP_EUSAGE},
+        {"sync=local:0", HP_EUSAGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hp_strategy s;
