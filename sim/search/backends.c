@@ -1,5 +1,5 @@
-/* backends.c - one kind of traffic after the other, each kept with the choice that gives the shorter step, and then the
- * size of the gradients' buckets. */
+/* backends.c - one kind of traffic after the other, each kept with the choice that gives the shorter step, then the
+ * size of the gradients' buckets, and whether their holders share the update. */
 #include "sim/search/search.h"
 
 /* Less than the simulator can tell: what stood before then stays. */
@@ -82,9 +82,21 @@ static hp_status choose_buckets(const refiner *r, hp_error *err) {
     return HP_OK;
 }
 
+/* --- ZeRO --- */
+
+/* The optimiser on a part, for a sum in two halves. */
+static hp_status choose_parts(const refiner *r, hp_error *err) {
+    hp_strategy other = r->best->strategy;
+    if (hp_eval_get(r->eval)->mode != HP_MODE_TRAIN || other.zero || hp_strategy_ranks(&other) < 2)
+        return HP_OK;
+    other.zero = 1;
+    return consider(r, &other, err);
+}
+
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
     const refiner r = {eval, arena, depth, e};
     HP_TRY(choose_backends(&r, err));
-    return choose_buckets(&r, err);
+    HP_TRY(choose_buckets(&r, err));
+    return choose_parts(&r, err);
 }

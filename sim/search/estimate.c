@@ -285,14 +285,18 @@ static double boundaries_s(const view *v) {
     return (trains(v) ? 2 : 1) * v->s->gems * sum;
 }
 
+/* Ranks that hold the same weights. */
+static int holders(const view *v, int i) {
+    return hp_strategy_replicas(v->s) * v->at[i].parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
+}
+
 /* The gradients' all-reduce, as far as the last backward pass does not hide it. */
 static double gradients_s(const view *v) {
     double most = 0;
     if (!trains(v)) return 0;
     for (int i = 0; i < v->n; i++) {
         const position *p = &v->at[i];
-        const int ranks =
-            hp_strategy_replicas(v->s) * p->parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
+        const int ranks = holders(v, i);
         const int here = v->o->machine->devices_per_node / (v->one_node ? v->n : 1);
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
         const double t = allreduce_s(v, HP_TRAFFIC_ALLREDUCE, ranks, here < 1 ? 1 : here, bytes);
@@ -318,6 +322,12 @@ static double device_s(const view *v) {
 
 /* --- memory --- */
 
+/* Of momentum, gradients and weights, those of which each holder keeps a part alone (ZeRO) count so much less. */
+static double copies(const view *v, int i) {
+    const int kept = trains(v) ? 3 : 1, in_parts = v->s->zero - (3 - kept);
+    return in_parts <= 0 ? kept : kept - in_parts * (1 - 1.0 / holders(v, i));
+}
+
 /* Weights, gradients, momentum of a position, and with GEMS of the mirror image of its first rank. */
 static double fixed_bytes(const view *v, int i) {
     double params = v->at[i].params, constants = v->at[i].constants;
@@ -326,7 +336,7 @@ static double fixed_bytes(const view *v, int i) {
         constants += v->at[v->at[i].mirror].constants;
     }
     if (v->o->graph->deployed) return constants;
-    return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * (trains(v) ? 3 : 1);
+    return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * copies(v, i);
 }
 
 /* Where layers run again: all that entered for the micro-batches in flight, as the first backward pass begins; then,

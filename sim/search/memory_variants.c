@@ -3,6 +3,7 @@
 #include "sim/search/fix.h"
 
 #include "plan/strategy/layout.h"
+#include "plan/strategy/zero.h"
 
 typedef struct lister {
     hp_eval *eval;
@@ -38,9 +39,16 @@ static void add_orders(lister *l, hp_strategy s) {
     add_cuts(l, s);
 }
 
+/* Each holder of the same weights with a part of what belongs to them. */
+static void add_parts(lister *l, hp_strategy s) {
+    add_orders(l, s);
+    if (s.zero || hp_strategy_ranks(&s) == s.stages) return;
+    for (s.zero = 1; s.zero <= HP_ZERO_STAGES; s.zero += 2) add_cuts(l, s);
+}
+
 static void add_recomputes(lister *l, hp_strategy s) {
     static const hp_recompute stronger[] = {HP_RECOMPUTE_BOUNDARY, HP_RECOMPUTE_FULL};
-    add_orders(l, s);
+    add_parts(l, s);
     if (s.sched == HP_SCHED_ZB) s.sched = s.micro > 1 ? HP_SCHED_1F1B : HP_SCHED_LP; /* it keeps all */
     for (size_t i = 0; i < sizeof stronger / sizeof *stronger; i++) {
         if (s.recompute == (int32_t)stronger[i]) continue;

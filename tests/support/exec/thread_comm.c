@@ -12,7 +12,7 @@ static hp_status thread_join(hp_comm *comm, const hp_program *p, hp_error *err) 
     return HP_OK;
 }
 
-/* --- all-reduces --- */
+/* --- collectives: a sum leaves all of it at every member, where some of it is all that is asked for --- */
 
 static void thread_sum(instance *t) {
     for (int64_t i = 0; i < t->count; i++) {
@@ -24,6 +24,30 @@ static void thread_sum(instance *t) {
             if (t->dtype == HP_F32) ((float *)t->data[m])[i] = (float)sum;
         }
     }
+}
+
+/* Elements [from, to) of a member's data to all others'. */
+static void thread_spread(instance *t, int member, int64_t from, int64_t to) {
+    const int64_t size = hp_dtype_bytes((hp_dtype)t->dtype);
+    for (int m = 0; m < t->size && from < to; m++)
+        if (m != member)
+            memcpy((char *)t->data[m] + from * size, (const char *)t->data[member] + from * size,
+                   (size_t)((to - from) * size));
+}
+
+static void thread_gather(instance *t) {
+    const int64_t each = (t->count + t->size - 1) / t->size;
+    for (int m = 0; m < t->size; m++)
+        thread_spread(t, m, m * each, (m + 1) * each < t->count ? (m + 1) * each : t->count);
+}
+
+static void thread_do(instance *t) {
+    if (t->what == HP_COLLECTIVE_ALL_GATHER)
+        thread_gather(t);
+    else if (t->what == HP_COLLECTIVE_BROADCAST)
+        thread_spread(t, t->root, 0, t->count);
+    else
+        thread_sum(t);
     atomic_store(&t->done, true);
 }
 
@@ -53,7 +77,17 @@ static instance *thread_new_instance(thread_comm *c, const hp_comm_op *op, insta
     t->size = size;
     t->count = op->count;
     t->dtype = op->dtype;
+    t->what = op->what;
+    t->root = op->root;
     return c->world->instance = t;
+}
+
+/* What networks ask for. */
+static bool does(const hp_comm_op *op) {
+    const bool sums = op->what == HP_COLLECTIVE_ALLREDUCE || op->what == HP_COLLECTIVE_REDUCE_SCATTER ||
+                      op->what == HP_COLLECTIVE_REDUCE;
+    const bool moves = op->what == HP_COLLECTIVE_ALL_GATHER || op->what == HP_COLLECTIVE_BROADCAST;
+    return (sums || moves) && op->reduction == HP_REDUCE_SUM && !op->source && !op->part;
 }
 
 static instance *thread_meet(thread_comm *c, const hp_comm_op *op) {
@@ -62,9 +96,9 @@ static instance *thread_meet(thread_comm *c, const hp_comm_op *op) {
     while (t && memcmp(&t->key, &key, sizeof key) != 0) t = t->next;
     if (!t) t = thread_new_instance(c, op, key);
     HP_ASSERT(t->count == op->count && t->dtype == op->dtype);
-    HP_ASSERT(op->what == HP_COLLECTIVE_ALLREDUCE && op->reduction == HP_REDUCE_SUM && !op->source);
+    HP_ASSERT(does(op) && t->what == op->what && t->root == op->root);
     t->data[thread_member(c, op->group)] = op->data;
-    if (++t->arrived == t->size) thread_sum(t);
+    if (++t->arrived == t->size) thread_do(t);
     return t;
 }
 

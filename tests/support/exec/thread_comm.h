@@ -29,12 +29,12 @@ typedef struct instance_key {
     int program, group, replica, sequence; /* program: how many were joined so far; the world's have 0 */
 } instance_key;
 
-typedef struct instance { /* one all-reduce of a group */
+typedef struct instance { /* one collective of a group */
     struct instance *next;
     instance_key key;
     int size, arrived, left;
     int64_t count;
-    int dtype;
+    int dtype, what, root;
     atomic_bool done;
     void *data[]; /* by member, so that the order of the sum is fixed */
 } instance;
