@@ -1,5 +1,6 @@
 /* account.c - where a rank's time goes: computing, waiting for communication and for what kind of it; and the result
  * of a run. */
+#include "plan/program/factors.h"
 #include "sim/bounds.h"
 #include "sim/state.h"
 
@@ -35,9 +36,9 @@ hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
         return same_stage(p, &r->slot[t->chunk], r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
     if (t->flags & HP_FLAG_METRIC) return HP_SIM_END;
     const int kind = r->buffer[r->operand[t->operand]].kind;
-    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE       ? HP_SIM_NORM
-           : kind <= HP_BUF_MOMENTUM || kind == HP_BUF_BLOCK ? HP_SIM_GRADIENT
-                                                             : HP_SIM_HALO;
+    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE                              ? HP_SIM_NORM
+           : kind <= HP_BUF_MOMENTUM || kind == HP_BUF_BLOCK || kind == HP_BUF_CODE ? HP_SIM_GRADIENT
+                                                                                    : HP_SIM_HALO;
 }
 
 void sim_list_waits(sim *s) {
@@ -54,6 +55,7 @@ void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns) {
     r->compute_ns += ns;
     if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
     if (t->op == HP_TASK_COPY || (t->op == HP_TASK_ZERO && t->layer >= 0)) r->packing_ns += ns;
+    if (t->op == HP_TASK_ENCODE || t->op == HP_TASK_DECODE || hp_task_factors(t)) r->coding_ns += ns;
 }
 
 /* --- the result --- */
@@ -97,6 +99,7 @@ void sim_write_result(sim *s, hp_sim_result *out) {
         compute += (double)r->compute_ns * share;
         out->recompute += (double)r->recompute_ns * share;
         out->packing += (double)r->packing_ns * share;
+        out->coding += (double)r->coding_ns * share;
         for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->wait_ns[k] * share;
     }
     for (int k = 0; k < HP_SIM_WAITS; k++) out->exposed_comm += out->wait[k];

@@ -8,7 +8,7 @@ typedef struct cause {
     double share; /* of the step, mean over ranks */
 } cause;
 
-enum { CAUSES = 7 };
+enum { CAUSES = 8 };
 
 /* What moves between the parts of a stage, or is copied on one. */
 static const char *exchanges(const hp_strategy *s) {
@@ -24,6 +24,7 @@ static void list_causes(const hp_strategy *s, const hp_sim_result *r, cause c[CA
                                {"gradient all-reduce", r->wait[HP_SIM_GRADIENT]},
                                {"end of the step", r->wait[HP_SIM_END]},
                                {s->stages > 1 ? "pipeline bubble" : "imbalance", r->bubble},
+                               {"compression", r->coding},
                                {"memory", r->recompute}};
     for (int i = 0; i < CAUSES; i++) c[i] = all[i];
 }

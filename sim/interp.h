@@ -38,13 +38,14 @@ typedef struct hp_sim_result {
     double bubble;       /* fraction of the step a rank computes nothing and moves nothing, mean over ranks */
     double exposed_comm; /* fraction of the step a rank waits for communication, mean over ranks */
     double wait[HP_SIM_WAITS]; /* exposed_comm by what was moving */
-    double recompute, packing; /* fractions of the step spent on running layers again, and on copying boxes */
-    int64_t comm_bytes;        /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
-    int32_t simulated;         /* classes of ranks: all ranks where nothing is folded */
-    int64_t passed_over;       /* tasks of these that were not simulated, as they repeat others */
-    int32_t n_rank;            /* that have spans: all if wanted, else none */
-    int64_t *n_span;           /* per rank */
-    hp_span **span;            /* per rank, in order of start; ranks of a class share them */
+    /* Fractions of the step spent on running layers again, on copying boxes, and on encoding and decoding. */
+    double recompute, packing, coding;
+    int64_t comm_bytes;  /* sent by all ranks, all-reduce as 2(p-1)/p of its bytes per rank */
+    int32_t simulated;   /* classes of ranks: all ranks where nothing is folded */
+    int64_t passed_over; /* tasks of these that were not simulated, as they repeat others */
+    int32_t n_rank;      /* that have spans: all if wanted, else none */
+    int64_t *n_span;     /* per rank */
+    hp_span **span;      /* per rank, in order of start; ranks of a class share them */
 } hp_sim_result;
 
 typedef struct hp_sim_options {

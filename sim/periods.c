@@ -15,7 +15,7 @@ enum {
     KEPT = 24,     /* states to compare with: a period may be several micro-batches (interleaved schedules) */
     LEAST = 6,     /* micro-batches from which it pays */
     ATTEMPTS = 12, /* to pass over periods: tasks that do not repeat are compared in vain */
-    STATS = 3 + HP_SIM_WAITS
+    STATS = 4 + HP_SIM_WAITS
 };
 
 /* A state. Numbers of queues run over all ranks. */
@@ -143,7 +143,8 @@ static void write_stats(sim *s, snapshot *x, int rank) {
     to[0] = r->compute_ns;
     to[1] = r->recompute_ns;
     to[2] = r->packing_ns;
-    memcpy(&to[3], r->wait_ns, sizeof r->wait_ns);
+    to[3] = r->coding_ns;
+    memcpy(&to[4], r->wait_ns, sizeof r->wait_ns);
 }
 
 static void write_state(sim *s, snapshot *x) {
@@ -279,7 +280,8 @@ static void move_rank(sim *s, int rank, const int32_t *by, int64_t ns, const sna
     r->compute_ns += k * (y[0] - x[0]);
     r->recompute_ns += k * (y[1] - x[1]);
     r->packing_ns += k * (y[2] - x[2]);
-    for (int i = 0; i < HP_SIM_WAITS; i++) r->wait_ns[i] += k * (y[3 + i] - x[3 + i]);
+    r->coding_ns += k * (y[3] - x[3]);
+    for (int i = 0; i < HP_SIM_WAITS; i++) r->wait_ns[i] += k * (y[4 + i] - x[4 + i]);
 }
 
 /* How many ends of a message, or members of a collective, have posted: what their heads say. */

@@ -70,7 +70,7 @@ typedef struct rank_state {
     int32_t running; /* task on the core or device, -1 = none */
     hp_share_use use[6];
     int64_t since_ns; /* start of the running task */
-    int64_t compute_ns, recompute_ns, packing_ns, wait_ns[HP_SIM_WAITS];
+    int64_t compute_ns, recompute_ns, packing_ns, coding_ns, wait_ns[HP_SIM_WAITS];
     int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */
     int32_t moving[HP_SIM_WAITS]; /* device machines: transfers of this rank under way */
     bool awake;

@@ -7,6 +7,7 @@
 #include "plan/base/units.h"
 #include "plan/graph/deploy.h"
 #include "plan/program/print.h"
+#include "sim/codec_gain.h"
 
 #include <string.h>
 
@@ -62,6 +63,29 @@ static void print_collectives(const hp_program *p) {
     hp_arena_free(arena);
 }
 
+/* "halo:int8: 2.1 MB instead of 8.4 MB between ranks, 1.2 ms to encode and decode; pays below 5.1 GB/s" */
+static void print_codecs(const hp_plan *plan, const hp_cost_table *costs) {
+    hp_arena *arena = hp_arena_new();
+    hp_codec_gain gain[HP_TRAFFICS];
+    char codec[HP_CODEC_TEXT], coded[32], plain[32], time[32], rate[32];
+    hp_codec_gains(arena, plan->program, plan->graph, costs, &plan->machine, gain);
+    if (!hp_compress_is_none(plan->strategy.compress))
+        printf("\ncompressed messages of a replica, in a step\n");
+    for (int t = 0; t < HP_TRAFFICS; t++) {
+        const double below = hp_codec_break_even_bytes_per_s(&gain[t]);
+        if (!gain[t].codec) continue;
+        printf("  %s:%s: %lld, %s instead of %s between ranks, %s to encode and decode; ",
+               hp_traffic_names[t], hp_codec_text(gain[t].codec, codec), (long long)gain[t].messages,
+               hp_format_bytes(gain[t].coded_bytes, coded), hp_format_bytes(gain[t].plain_bytes, plain),
+               hp_format_seconds(gain[t].codec_s, time));
+        if (below > 0)
+            printf("pays below %s/s\n", hp_format_bytes(below, rate));
+        else
+            printf("no fewer bytes: never pays\n");
+    }
+    hp_arena_free(arena);
+}
+
 static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
     char from[COSTS_TEXT];
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
@@ -87,6 +111,7 @@ static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
                hp_format_bytes((double)p->role[r].live_bytes, live), p->role[r].n_task, p->role[r].n_buffer,
                explain_place(plan, r, place, sizeof place));
     print_collectives(p);
+    print_codecs(plan, costs);
 }
 
 static void print_roles(const hp_plan *plan, const hp_cost_table *costs, int only) {

@@ -192,6 +192,35 @@ static void bind_copy(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->dtype = (hp_dtype)c->role->buffer[o->dst].dtype;
 }
 
+/* A box of values, or elements of the gradients from the task's first on. */
+static void bind_codec(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const bool encodes = b->task->op == HP_TASK_ENCODE;
+    const int32_t values = encodes ? o->src : o->dst, code = encodes ? o->dst : o->src;
+    const hp_buffer *v = &c->role->buffer[values], *k = &c->role->buffer[code];
+    void *at = k->what < 0 ? element_of(c, values, b->task->offset) : buffer_at(c, values);
+    b->y = encodes ? buffer_at(c, code) : at;
+    b->x[0] = encodes ? at : buffer_at(c, code);
+    b->dtype = (hp_dtype)v->dtype;
+    b->codec = k->codec;
+    b->count = b->task->count;
+    b->cols = k->what < 0 ? 1 : hp_box_len(&k->box, HP_AXIS_C);
+    b->residual = buffer_at(c, o->residual);
+    b->n_codes = k->bytes / hp_codec_bytes(k->codec, b->count / b->cols, b->cols);
+}
+
+static void bind_factors(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    void *grads = element_of(c, HP_BUF_GRADS, b->task->offset), *p = buffer_at(c, o->p);
+    b->y = b->task->op == HP_TASK_PROJECT ? p : b->task->op == HP_TASK_FACTOR ? buffer_at(c, o->q) : grads;
+    b->x[0] = b->task->op == HP_TASK_PROJECT ? grads : p;
+    b->x[1] = b->task->op == HP_TASK_EXPAND ? buffer_at(c, o->q) : NULL;
+    b->residual = buffer_at(c, o->residual);
+    b->dtype = (hp_dtype)c->program->dtype;
+    b->codec = c->role->buffer[o->p].codec;
+    b->count = b->task->count;
+    b->graph = c->graph;
+    b->role = c->role;
+}
+
 static void bind_zero(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     const hp_buffer *buffer = &c->role->buffer[o->buffer];
     b->dtype = (hp_dtype)buffer->dtype;
@@ -225,11 +254,12 @@ static void bind_part(const hp_device_config *c, const hp_operands *o, hp_bound 
 
 typedef void bind_fn(const hp_device_config *c, const hp_operands *o, hp_bound *b);
 static bind_fn *const bind_fns[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = bind_pack,  [HP_TASK_STATS] = bind_layer,  [HP_TASK_FWD] = bind_layer,
-    [HP_TASK_LOSS] = bind_loss,  [HP_TASK_BSTATS] = bind_layer, [HP_TASK_BWD] = bind_layer,
-    [HP_TASK_BWDW] = bind_layer, [HP_TASK_ACCUM] = bind_accum,  [HP_TASK_COPY] = bind_copy,
-    [HP_TASK_ZERO] = bind_zero,  [HP_TASK_SGD] = bind_update,   [HP_TASK_FINITE] = bind_update,
-    [HP_TASK_PART] = bind_part,
+    [HP_TASK_PACK] = bind_pack,      [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
+    [HP_TASK_LOSS] = bind_loss,      [HP_TASK_BSTATS] = bind_layer,   [HP_TASK_BWD] = bind_layer,
+    [HP_TASK_BWDW] = bind_layer,     [HP_TASK_ACCUM] = bind_accum,    [HP_TASK_COPY] = bind_copy,
+    [HP_TASK_ZERO] = bind_zero,      [HP_TASK_SGD] = bind_update,     [HP_TASK_FINITE] = bind_update,
+    [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,   [HP_TASK_PROJECT] = bind_factors,
+    [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors, [HP_TASK_PART] = bind_part,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {

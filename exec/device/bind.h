@@ -32,11 +32,18 @@ typedef struct hp_bound {
     void *pack_forward, *pack_backward, *scratch;
     int64_t pack_forward_bytes, pack_backward_bytes;
     int64_t scratch_bytes;
-    /* loss: y = dlogits, x[0] = logits; accum, copy, part: y = dst, x[0] = src; zero: y = first element; sgd, finite:
+    /* loss: y = dlogits, x[0] = logits; accum, copy, part, encode, decode: y = dst, x[0] = src; zero: y = first element; sgd, finite:
      * first element of the range of each */
     void *sgd_w, *sgd_g, *sgd_m;
     const hp_box *dst_box, *src_box; /* copy */
-    hp_dtype dtype;                  /* copy, zero, part: of the elements */
+    hp_codec codec;                  /* encode, decode: `count` values in rows of `cols`; of so many codes */
+    int64_t cols, n_codes;
+    void *residual; /* encode: what is lost, of the values' type; NULL: forgotten */
+    /* project: y = P, x[0] = gradients; factor: y = Q, x[0] = P; expand: y = gradients, x[0] = P, x[1] = Q; residual of
+     * all: what is lost, then the last Q. Of which matrices: plan/program/factors.h. */
+    const hp_graph *graph;
+    const hp_role *role;
+    hp_dtype dtype; /* copy, zero, part: of the elements; encode, decode: of the values */
     int32_t *labels;
     double *metric; /* HP_METRICS */
     int64_t count;  /* loss: rows; accum, zero, sgd, part: elements */

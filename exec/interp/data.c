@@ -152,6 +152,15 @@ hp_status interp_zero_gradients(hp_interp *in, hp_error *err) {
     return in->c.memory->ops->zero(in->c.memory, interp_buffer(in, HP_BUF_GRADS), bytes, err);
 }
 
+/* What codecs keep from step to step begins with nothing. */
+hp_status interp_zero_carried(hp_interp *in, hp_error *err) {
+    const hp_role *r = in->c.role;
+    for (int b = HP_BUF_FIXED; b < r->n_buffer; b++)
+        if (r->buffer[b].kind == HP_BUF_CARRY)
+            HP_TRY(in->c.memory->ops->zero(in->c.memory, interp_buffer(in, b), r->buffer[b].bytes, err));
+    return HP_OK;
+}
+
 hp_status interp_zero_metric(hp_interp *in, hp_error *err) {
     return in->c.memory->ops->zero(in->c.memory, interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
 }

@@ -107,6 +107,7 @@ hp_status interp_load(hp_interp *in, int32_t task, hp_error *err);
 void interp_loaded(hp_interp *in);
 hp_status interp_store(hp_interp *in, int32_t task, hp_error *err);
 hp_status interp_zero_gradients(hp_interp *in, hp_error *err);
+hp_status interp_zero_carried(hp_interp *in, hp_error *err);
 hp_status interp_zero_metric(hp_interp *in, hp_error *err);
 hp_status interp_read_metric(hp_interp *in, hp_error *err);
 

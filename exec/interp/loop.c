@@ -60,6 +60,7 @@ hp_status hp_interp_new(const hp_interp_config *config, hp_interp **interp, hp_e
     hp_status s = interp_device_open(in, err);
     if (s == HP_OK) s = interp_data_open(in, err);
     if (s == HP_OK) s = interp_zero_gradients(in, err);
+    if (s == HP_OK) s = interp_zero_carried(in, err);
     interp_segments_open(in);
     *interp = s == HP_OK ? in : NULL;
     if (s != HP_OK) hp_interp_free(in);

@@ -38,6 +38,16 @@ static hp_status check_tensor_buffer(const checker *c, int id, const hp_buffer *
     return HP_OK;
 }
 
+/* The type and the codec are check/codes.c's. */
+static hp_status check_code_buffer(const checker *c, int id, const hp_buffer *b) {
+    if (b->what == -1 || !hp_codec_exists(b->codec) || !hp_codec_info_of(b->codec)->messages) return HP_OK;
+    if (b->what < 0 || b->what >= c->g->n_tensor || !box_in_tensor(c, &b->box, b->what))
+        REFUSE("the box of code %d lies outside tensor %d", id, b->what);
+    if (!box_fills(&b->box, hp_box_elems(&b->box), 1) || b->bytes != hp_codec_box_bytes(b->codec, &b->box))
+        REFUSE("buffer %d has %lld bytes, the code of its box another size", id, (long long)b->bytes);
+    return HP_OK;
+}
+
 static hp_status check_save_buffer(const checker *c, int id, const hp_buffer *b) {
     if (b->what < 1 || b->what >= c->g->n_layer || !box_in_tensor(c, &b->box, c->g->layer[b->what].out))
         REFUSE("buffer %d: the box of what a layer saves lies outside its output", id);
@@ -64,6 +74,7 @@ static buffer_rule *const buffer_rules[] = {
     [HP_BUF_TENSOR] = check_tensor_buffer,  [HP_BUF_GRADIENT] = check_tensor_buffer,
     [HP_BUF_SAVE] = check_save_buffer,      [HP_BUF_LABELS] = check_label_buffer,
     [HP_BUF_MESSAGE] = check_tensor_buffer, [HP_BUF_SUMS] = check_sums_buffer,
+    [HP_BUF_CODE] = check_code_buffer,
 };
 
 hp_status hp_check_buffers(const hp_program *p, const hp_graph *g, hp_error *err) {

@@ -237,6 +237,7 @@ static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph
     HP_TRY(hp_check_buffers(p, g, err));
     HP_TRY(hp_check_deployed(arena, p, g, err));
     HP_TRY(hp_check_boxes(p, g, err));
+    HP_TRY(hp_check_codes(p, g, err));
     HP_TRY(hp_check_data(arena, p, g, &payload, err));
     HP_TRY(hp_check_gradients(p, g, err));
     const hp_wiring *w = hp_wiring_new(arena, p);

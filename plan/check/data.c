@@ -335,6 +335,24 @@ static hp_status walk_copy(walker *w) {
     return hp_region_add(w->arena, &to->written, &meet, whole) ? HP_OK : too_many(w, dst);
 }
 
+/* Codes of gradients are check/gradients.c's. */
+static hp_status walk_encode(walker *w) {
+    const int32_t code = operand(w, 0), src = operand(w, 1);
+    const content from = w->of[src];
+    if (!hp_buffer_has_box(buffer_of(w, code))) return HP_OK;
+    HP_TRY(read_all(w, src, from.tensor, from.gradient));
+    return write_all(w, code, from.tensor, from.gradient);
+}
+
+static hp_status walk_decode(walker *w) {
+    const int32_t dst = operand(w, 0), code = operand(w, 1);
+    const content from = w->of[code];
+    const int kind = gradient_of(buffer_of(w, dst));
+    if (!hp_buffer_has_box(buffer_of(w, code))) return HP_OK;
+    HP_TRY(read_all(w, code, from.tensor, kind));
+    return write_all(w, dst, from.tensor, kind == GRADIENT_UNKNOWN ? from.gradient : kind);
+}
+
 static hp_status walk_zero(walker *w) {
     const int32_t id = operand(w, 0);
     const hp_buffer *b = buffer_of(w, id);
@@ -391,12 +409,14 @@ static hp_status walk_collective(walker *w) {
 
 typedef hp_status walk_fn(walker *w);
 static walk_fn *const walks[HP_TASK_OPS] = {
-    [HP_TASK_LOAD] = walk_load,      [HP_TASK_PACK] = walk_pack, [HP_TASK_STATS] = walk_stats,
-    [HP_TASK_FWD] = walk_fwd,        [HP_TASK_LOSS] = walk_loss, [HP_TASK_BSTATS] = walk_bstats,
-    [HP_TASK_BWD] = walk_bwd,        [HP_TASK_BWDW] = walk_bwdw, [HP_TASK_ACCUM] = walk_accum,
-    [HP_TASK_COPY] = walk_copy,      [HP_TASK_ZERO] = walk_zero, [HP_TASK_SGD] = walk_nothing,
-    [HP_TASK_STORE] = walk_store,    [HP_TASK_SEND] = walk_send, [HP_TASK_RECV] = walk_recv,
-    [HP_TASK_FINITE] = walk_nothing, [HP_TASK_PART] = walk_part,
+    [HP_TASK_LOAD] = walk_load,       [HP_TASK_PACK] = walk_pack,      [HP_TASK_STATS] = walk_stats,
+    [HP_TASK_FWD] = walk_fwd,         [HP_TASK_LOSS] = walk_loss,      [HP_TASK_BSTATS] = walk_bstats,
+    [HP_TASK_BWD] = walk_bwd,         [HP_TASK_BWDW] = walk_bwdw,      [HP_TASK_ACCUM] = walk_accum,
+    [HP_TASK_COPY] = walk_copy,       [HP_TASK_ZERO] = walk_zero,      [HP_TASK_SGD] = walk_nothing,
+    [HP_TASK_STORE] = walk_store,     [HP_TASK_SEND] = walk_send,      [HP_TASK_RECV] = walk_recv,
+    [HP_TASK_FINITE] = walk_nothing,  [HP_TASK_ENCODE] = walk_encode,  [HP_TASK_DECODE] = walk_decode,
+    [HP_TASK_PROJECT] = walk_nothing, [HP_TASK_FACTOR] = walk_nothing, [HP_TASK_EXPAND] = walk_nothing,
+    [HP_TASK_PART] = walk_part,
 #define COLLECTIVE(ID, ...) [HP_TASK_##ID] = walk_collective,
 #include "plan/collectives/collectives.def"
 };

@@ -96,11 +96,9 @@ static hp_status check_task(const checker *c) {
 /* --- what a role has --- */
 
 static hp_status check_kinds(const checker *c) {
-    static const bool known[] = {[HP_BUF_PACK] = true,
-                                 [HP_BUF_TENSOR] = true,
-                                 [HP_BUF_LABELS] = true,
-                                 [HP_BUF_MESSAGE] = true,
-                                 [HP_BUF_SUMS] = false};
+    static const bool known[] = {
+        [HP_BUF_PACK] = true,  [HP_BUF_TENSOR] = true, [HP_BUF_LABELS] = true, [HP_BUF_MESSAGE] = true,
+        [HP_BUF_SUMS] = false, [HP_BUF_CODE] = false,  [HP_BUF_CARRY] = false};
     for (int i = HP_BUF_FIXED; i < c->r->n_buffer; i++) {
         const hp_buffer *b = &c->r->buffer[i];
         if (!known[b->kind]) return REFUSED("E-TYPE", "buffer %d is of a kind that only training has", i);

@@ -9,7 +9,25 @@
 
 #include <string.h>
 
-typedef enum grad_state { UNSET, CLEARED, SUMMED, REDUCED, KEPT, LOOKED_AT, APPLIED, GATHERED } grad_state;
+typedef enum grad_state {
+    UNSET,
+    CLEARED,
+    SUMMED,
+    ENCODED,
+    REDUCED,
+    KEPT,
+    LOOKED_AT,
+    APPLIED,
+    GATHERED
+} grad_state;
+
+/* A code of the gradients [from, from + count); count 0: none yet. */
+typedef struct code {
+    int64_t from, count;
+    int32_t group;    /* whose codes it is the sum of, or all of; -1: this rank's alone */
+    int32_t residual; /* of factors: where what is lost is kept */
+    int32_t other;    /* of P: the Q that was made of it; 0: none yet */
+} code;
 enum { MEAN_PARAM = 1, MEAN_MOMENTUM = 2, MEAN_BOTH = 3 };
 
 typedef struct walker {
@@ -20,6 +38,7 @@ typedef struct walker {
     const hp_task *t;
     grad_state *grad; /* per parameter */
     bool *kept;       /* per parameter: the part holds a micro-batch's */
+    code *code;       /* per buffer */
     int32_t *server;  /* per parameter: the member at which it is summed; -1: at all */
     int32_t *mean;    /* per parameter: what is averaged over replicas */
     bool agreed;      /* all ranks have the same metric */
@@ -133,23 +152,45 @@ static hp_status gather_param(walker *w, int param) {
     return HP_OK;
 }
 
-static hp_status reduce_param(walker *w, int param) {
-    const char *name = w->g->param[param].name;
-    const int group = w->r->queue[w->t->queue].peer;
-    if ((w->t->op == HP_TASK_REDUCE_SCATTER) != (w->p->zero > 0 && is_shared(w, param)))
-        return hp_check_refuse(&w->at, "E-LOST",
-                               "leaves the sum of the gradient of %s with others than update it", name);
-    if (w->grad[param] != SUMMED && w->grad[param] != CLEARED)
-        return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
-                               "the gradient of %s is %s", name,
-                               w->grad[param] == UNSET ? "not set" : "reduced twice");
+/* The gradient goes from one state to the next, and no task has done so before. */
+static hp_status advance(walker *w, int param, grad_state from, grad_state to) {
+    const bool early = w->grad[param] < from;
+    if (w->grad[param] != from && !(from == SUMMED && w->grad[param] == CLEARED))
+        return hp_check_refuse(&w->at, early ? "E-UNSET" : "E-LOST", "the gradient of %s is %s",
+                               w->g->param[param].name,
+                               !early           ? "reduced twice"
+                               : from == SUMMED ? "not set"
+                                                : "not encoded");
+    w->grad[param] = to;
+    return HP_OK;
+}
+
+/* Those who share it have added it up. */
+static hp_status want_group(const walker *w, int param, int group) {
     if (!sums_over(w, w->r->place[param].group, group))
         return hp_check_refuse(&w->at, "E-MATCH",
-                               "sums the gradient of %s over group %d, but group %d shares it", name, group,
-                               w->r->place[param].group);
-    w->grad[param] = REDUCED;
-    if (w->t->op == HP_TASK_REDUCE) w->server[param] = hp_task_call(w->p, w->t).root;
+                               "sums the gradient of %s over group %d, but group %d shares it",
+                               w->g->param[param].name, group, w->r->place[param].group);
     return HP_OK;
+}
+
+static hp_status reduce_param(walker *w, int param) {
+    if ((w->t->op == HP_TASK_REDUCE_SCATTER) != (w->p->zero > 0 && is_shared(w, param)))
+        return hp_check_refuse(&w->at, "E-LOST",
+                               "leaves the sum of the gradient of %s with others than update it",
+                               w->g->param[param].name);
+    HP_TRY(advance(w, param, SUMMED, REDUCED));
+    if (w->t->op == HP_TASK_REDUCE) w->server[param] = hp_task_call(w->p, w->t).root;
+    return want_group(w, param, w->r->queue[w->t->queue].peer);
+}
+
+static hp_status encode_param(walker *w, int param) {
+    return advance(w, param, SUMMED, ENCODED);
+}
+
+static hp_status decode_param(walker *w, int param) {
+    HP_TRY(advance(w, param, ENCODED, REDUCED));
+    return want_group(w, param, w->code[w->r->operand[w->t->operand + 1]].group);
 }
 
 /* Is the task that of the rank where the sum is? */
@@ -170,6 +211,8 @@ static hp_status final_param(walker *w, int param) {
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
     if (w->grad[param] >= APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
+    if (w->grad[param] == ENCODED)
+        return hp_check_refuse(&w->at, "E-LOST", "no task has decoded the gradient of %s", name);
     if (is_shared(w, param) && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
@@ -224,6 +267,73 @@ static hp_status average_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* --- codes --- */
+
+static bool is_code(const walker *w, int i) {
+    const int32_t id = i < w->t->n_operand ? w->r->operand[w->t->operand + i] : -1;
+    return id >= 0 && hp_buffer_is_code(&w->r->buffer[id]) && w->r->buffer[id].what < 0;
+}
+
+static code *code_of(const walker *w, int i) {
+    return &w->code[w->r->operand[w->t->operand + i]];
+}
+
+static hp_status walk_encode(walker *w) {
+    if (code_of(w, 0)->count) return hp_check_refuse(&w->at, "E-LOST", "a code of gradients is made twice");
+    *code_of(w, 0) = (code){w->t->offset, w->t->count, .group = -1};
+    return each_param(w, w->t->offset, w->t->count, encode_param);
+}
+
+/* The sum of all members' codes, or all of them. */
+static hp_status walk_sum(walker *w) {
+    const code own = *code_of(w, w->t->n_operand - 1);
+    if (!own.count) return hp_check_refuse(&w->at, "E-UNSET", "sums a code that no task has made");
+    if (own.group >= 0 || (w->t->n_operand > 1 && code_of(w, 0)->count))
+        return hp_check_refuse(&w->at, "E-LOST", "sums a code of gradients twice");
+    *code_of(w, 0) = own;
+    code_of(w, 0)->group = w->r->queue[w->t->queue].peer;
+    return HP_OK;
+}
+
+static hp_status walk_decode(walker *w) {
+    const code of = *code_of(w, 1);
+    if (of.group < 0 || of.from != w->t->offset || of.count != w->t->count)
+        return hp_check_refuse(&w->at, "E-LOST", "decodes another code than the sum of these gradients");
+    return each_param(w, w->t->offset, w->t->count, decode_param);
+}
+
+/* --- factors --- */
+
+static hp_status walk_project(walker *w) {
+    const int32_t residual = w->r->operand[w->t->operand + 2];
+    if (code_of(w, 0)->count) return hp_check_refuse(&w->at, "E-LOST", "a code of gradients is made twice");
+    *code_of(w, 0) = (code){w->t->offset, w->t->count, .group = -1, .residual = residual};
+    return each_param(w, w->t->offset, w->t->count, encode_param);
+}
+
+/* Is operand i made of the task's gradients, of what it keeps, and summed? */
+static bool is_summed(const walker *w, int i, int32_t residual) {
+    const code *c = code_of(w, i);
+    return c->group >= 0 && c->from == w->t->offset && c->count == w->t->count && c->residual == residual;
+}
+
+static hp_status walk_factor(walker *w) {
+    const int32_t residual = w->r->operand[w->t->operand + 2], q = w->r->operand[w->t->operand];
+    if (!is_summed(w, 1, residual) || code_of(w, 1)->other || w->code[q].count)
+        return hp_check_refuse(&w->at, "E-LOST", "factors something else than the sum of these gradients' P");
+    code_of(w, 1)->other = q;
+    w->code[q] = (code){w->t->offset, w->t->count, .group = -1, .residual = residual};
+    return HP_OK;
+}
+
+static hp_status walk_expand(walker *w) {
+    const int32_t residual = w->r->operand[w->t->operand + 3], q = w->r->operand[w->t->operand + 2];
+    if (!is_summed(w, 1, residual) || !is_summed(w, 2, residual) || code_of(w, 1)->other != q ||
+        !hp_group_equal(w->p, code_of(w, 1)->group, code_of(w, 2)->group))
+        return hp_check_refuse(&w->at, "E-LOST", "expands other factors than the sums of these gradients'");
+    return each_param(w, w->t->offset, w->t->count, decode_param);
+}
+
 /* --- tasks --- */
 
 /* Calls for the parameters of a buffer that a task works on: its range of a fixed one, all of a block's. */
@@ -249,6 +359,12 @@ static hp_status walk_task(walker *w) {
     if (hp_task_is_layer(t)) return hp_task_gradient(w->g, w->r, t) ? write_gradients(w) : HP_OK;
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
+    if (t->op == HP_TASK_ENCODE && is_code(w, 0)) return walk_encode(w);
+    if (t->op == HP_TASK_DECODE && is_code(w, 1)) return walk_decode(w);
+    if (t->op == HP_TASK_PROJECT) return walk_project(w);
+    if (t->op == HP_TASK_FACTOR) return walk_factor(w);
+    if (t->op == HP_TASK_EXPAND) return walk_expand(w);
+    if (hp_task_is_collective(t) && is_code(w, 0)) return walk_sum(w);
     if (t->op == HP_TASK_PART) return each_param(w, t->offset, t->count, keep_param);
     if (hp_task_is_collective(t)) return walk_collective(w);
     if (t->op != HP_TASK_ZERO) return HP_OK;
@@ -281,6 +397,7 @@ static hp_status walk_role(hp_arena *arena, walker *w) {
     w->server = HP_NEW(arena, int32_t, w->g->n_param);
     for (int i = 0; i < w->g->n_param; i++) w->server[i] = -1;
     w->kept = HP_NEW(arena, bool, w->g->n_param);
+    w->code = HP_NEW(arena, code, w->r->n_buffer);
     w->placed = hp_placed_params(arena, w->r, w->g, true);
     for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {
         w->t = &w->r->task[w->at.task];

@@ -61,6 +61,13 @@ hp_status hp_check_buffers(const hp_program *p, const hp_graph *g, hp_error *err
 /* E-BOX: every task works between boxes that fit each other, the layer and the buffers. */
 hp_status hp_check_boxes(const hp_program *p, const hp_graph *g, hp_error *err);
 
+/* --- check/codes.c --- */
+
+/* E-TYPE, E-RANGE, E-COUNT, E-BOX: codes have codecs and sizes that exist, and only tasks that know codes use them. */
+hp_status hp_check_codes(const hp_program *p, const hp_graph *g, hp_error *err);
+/* The task that makes a code; NULL: none. */
+const hp_task *hp_check_encoder(const hp_role *r, int32_t code);
+
 /* --- check/packs.c --- */
 
 /* Narrows `out` to the output channels of a layer whose weights are here; all of a transposed convolution. */

@@ -155,9 +155,10 @@ static int cut(memory_check *m, int64_t offset) {
     return i + 1;
 }
 
-/* Set before the first step and used in all: fixed buffers, and a deployed network's constants. */
+/* Set before the first step and used in all: fixed buffers, a deployed network's constants, what codecs keep. */
 static bool is_lasting(const memory_check *m, int b) {
-    return b < HP_BUF_FIXED || (m->g->deployed && m->r->buffer[b].kind == HP_BUF_PACK);
+    const uint8_t kind = m->r->buffer[b].kind;
+    return b < HP_BUF_FIXED || kind == HP_BUF_CARRY || (m->g->deployed && kind == HP_BUF_PACK);
 }
 
 /* Buffer `b` takes over its bytes at its first use. `task` -1: before the first task. */

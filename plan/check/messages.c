@@ -49,6 +49,9 @@ static hp_status check_payload(const messages *m, const message *e, hp_error *er
         REFUSE("E-BOX: message %d on channel %d: rank %d sends tensor %d%s, rank %d expects tensor %d%s",
                e->k, e->channel, e->from, payload.tensor, payload.gradient == 1 ? "'s gradient" : "", e->to,
                y->what, gradient == 1 ? "'s gradient" : "");
+    if (x->codec != y->codec)
+        REFUSE("E-TYPE: message %d on channel %d: ranks %d and %d code it in other ways", e->k, e->channel,
+               e->from, e->to);
     if (!hp_box_equal(&x->box, &y->box))
         REFUSE(
             "E-BOX: message %d on channel %d: rank %d sends another part of tensor %d than rank %d expects",
@@ -146,6 +149,18 @@ static uint64_t sum_of_params(const hp_program *p, int role, const hp_placed *pl
     return h;
 }
 
+/* What was encoded, and how. */
+static uint64_t sum_of_codes(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
+    const hp_role *r = &p->role[role];
+    const int32_t code = r->operand[t->operand + t->n_operand - 1];
+    const hp_task *encoder = hp_check_encoder(r, code);
+    const summand s = {
+        .kind = HP_BUF_CODE, .what = r->buffer[code].codec, .first = encoder ? encoder->op : 0};
+    const uint64_t of =
+        encoder ? sum_of_params(p, role, placed, HP_BUF_GRADS, encoder->offset, encoder->count) : 0;
+    return add_summand(of, &s);
+}
+
 static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
     const hp_role *r = &p->role[role];
     const int32_t id = r->operand[t->operand];
@@ -154,6 +169,7 @@ static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, c
         return sum_of_params(p, role, placed, id, t->offset, t->count);
     if (b->kind == HP_BUF_BLOCK)
         return sum_of_params(p, role, placed, b->kind, r->bucket[b->what].first, r->bucket[b->what].count);
+    if (hp_buffer_is_code(b)) return sum_of_codes(p, role, placed, t);
     const summand s = {.kind = b->kind, .what = b->what, .box = b->box};
     return add_summand(0, &s);
 }

@@ -132,6 +132,25 @@ void lower_touch(hp_lower_ctx *c, int32_t buffer);
 /* Zeroes elements of a buffer. Returns the task. */
 int lower_zero(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t buffer, int64_t offset, int64_t count);
 
+/* lower/compress.c: messages as codecs make them */
+/* What messages of this box are encoded with; 0: sent as they are. */
+hp_codec lower_codec(const hp_lower_ctx *c, hp_traffic traffic, const hp_box *box);
+/* A buffer for the code of a box. */
+int32_t lower_code(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tensor, const hp_box *box);
+/* Encodes all of a buffer. Returns the code. */
+int32_t lower_encode(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tensor, int32_t src);
+/* Into a buffer of the same box. */
+void lower_decode(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t code);
+/* The buffer, or what it is the code of, decoded into a new one of that kind. */
+int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int tensor, int32_t buffer);
+/* Are the sums of a bucket's gradients compressed? Those without a matrix are not factored. */
+bool lower_codes_bucket(const hp_lower_ctx *c, int bucket);
+/* Encodes a bucket's gradients once they are final, sums what all members have encoded, decodes the sum. Returns the task
+ * that does. */
+int lower_reduce_coded(hp_lower_ctx *c, int bucket);
+/* Moves the tasks that encode gradients up to what they wait for. Before memory is placed. */
+void lower_hoist_codes(hp_lower_ctx *c);
+
 /* lower/choice.c */
 /* Sets queue, algorithm and call of a collective over a group, whose type and count are set. */
 void lower_collective(hp_lower_ctx *c, int group, hp_task *t);
@@ -241,6 +260,8 @@ void lower_scatter(hp_lower_ctx *c, const hp_pass *a, int layer);
 void lower_scattered(hp_lower_ctx *c);
 
 /* lower/update.c: reductions, optimiser, metrics */
+/* Waits for the last gradients of the bucket's layers. */
+void lower_after_gradients(hp_lower_ctx *c, int task, int bucket);
 void lower_update(hp_lower_ctx *c);
 
 /* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */

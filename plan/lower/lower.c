@@ -187,6 +187,7 @@ static void lower_role(hp_lower_ctx *shared, int role) {
     lower_packs(c);
     lower_steps(c);
     lower_update(c);
+    lower_hoist_codes(c);
     c->r->buffer[HP_BUF_SCRATCH].bytes = (c->scratch_bytes + 63) / 64 * 64;
     hp_memory_place(c);
     build_csr(c);

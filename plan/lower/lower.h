@@ -25,6 +25,10 @@ typedef struct hp_lower_options {
 hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
                    hp_program **program, hp_error *err);
 
+/* Does zfp, where the strategy asks for it, make every message of a program smaller? Else E-COMPRESS: its blocks of 4 pixels
+ * by 4 channels are padded. (Other codecs leave alone what they would not make smaller.) */
+bool hp_codes_shrink(const hp_program *p, const hp_graph *g, const hp_strategy *s, hp_reject *why);
+
 /* Writes the balanced cut into a strategy that has none (see hp_lower_options.unit_cost). */
 void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strategy *s);
 

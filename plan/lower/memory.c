@@ -146,10 +146,11 @@ static int32_t *by_task(hp_lower_ctx *c, bool last) {
     return list;
 }
 
-/* Of a deployed graph packs hold the constants, filled once and for all. */
+/* Of a deployed graph packs hold the constants, filled once and for all; what codecs keep is for the next step. */
 static void keep_constants(hp_lower_ctx *c) {
-    for (int b = HP_BUF_FIXED; b < c->r->n_buffer && c->g->deployed; b++) {
-        if (c->r->buffer[b].kind != HP_BUF_PACK) continue;
+    for (int b = HP_BUF_FIXED; b < c->r->n_buffer; b++) {
+        const uint8_t kind = c->r->buffer[b].kind;
+        if (kind != HP_BUF_CARRY && !(kind == HP_BUF_PACK && c->g->deployed)) continue;
         c->r->buffer[b].first = 0;
         c->r->buffer[b].last = c->r->n_task;
     }

@@ -28,8 +28,12 @@ typedef struct route {
     int peer, channel, tensor;
 } route;
 
+static hp_traffic traffic_of(int channel) {
+    return channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
+}
+
 static hp_backend carrier(const hp_lower_ctx *c, int channel) {
-    const hp_traffic traffic = channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
+    const hp_traffic traffic = traffic_of(channel);
     return hp_comm_backend(c->s->comm[traffic], traffic, c->o->device, c->s->clients);
 }
 
@@ -38,13 +42,17 @@ static void transfer(hp_lower_ctx *c, const hp_pass *a, hp_task_op op, route r, 
     t.queue = (int16_t)lower_queue(c, hp_task_infos[op].queue, r.peer, r.channel, carrier(c, r.channel));
     t.tag = a->micro * c->g->n_tensor + r.tensor;
     t.dtype = c->r->buffer[buffer].dtype;
-    t.count = hp_box_elems(lower_box_of(c, buffer));
+    t.count = c->r->buffer[buffer].bytes / hp_dtype_bytes((hp_dtype)t.dtype);
     lower_task(c, t, &buffer);
 }
 
 static void copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t src, bool add) {
-    const int32_t operand[2] = {dst, src};
-    const bool same = add && hp_box_equal(lower_box_of(c, dst), lower_box_of(c, src));
+    const bool equal = hp_box_equal(lower_box_of(c, dst), lower_box_of(c, src)), same = add && equal;
+    if (!add && equal && hp_buffer_is_code(&c->r->buffer[src])) {
+        lower_decode(c, a, tensor, dst, src);
+        return;
+    }
+    const int32_t operand[2] = {dst, lower_plain(c, a, HP_BUF_MESSAGE, tensor, src)};
     const hp_task_op op = same ? HP_TASK_ACCUM : HP_TASK_COPY;
     lower_task(c, lower_layer_task(a, op, c->g->tensor[tensor].producer, add && !same ? HP_FLAG_ADD : 0),
                operand);
@@ -54,13 +62,15 @@ void lower_copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int3
     copy(c, a, tensor, dst, src, false);
 }
 
-/* Sends `box` of what lies in `from`: itself when it is just that and no other message reads it. */
+/* Sends `box` of what lies in `from`: itself when it is just that and no other message reads it; or its code. */
 static void send_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *box, int32_t from) {
+    const hp_codec codec = lower_codec(c, traffic_of(r.channel), box);
     int32_t buffer = from;
-    if (!hp_box_equal(box, lower_box_of(c, from)) || c->reader[from] >= 0) {
+    if (!hp_box_equal(box, lower_box_of(c, from)) || (c->reader[from] >= 0 && !codec)) {
         buffer = lower_box(c, HP_BUF_MESSAGE, r.tensor, a->micro, box);
         copy(c, a, r.tensor, buffer, from, false);
     }
+    if (codec) buffer = lower_encode(c, a, codec, r.tensor, buffer);
     transfer(c, a, HP_TASK_SEND, r, buffer);
     const bool within = r.channel & 2;
     if (within && c->keep == 1)
@@ -69,8 +79,11 @@ static void send_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *b
     c->sent[c->n_sent++] = buffer;
 }
 
+/* A code is decoded by who reads it. */
 static int32_t recv_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *box, hp_buffer_kind kind) {
-    const int32_t buffer = lower_box(c, kind, r.tensor, a->micro, box);
+    const hp_codec codec = lower_codec(c, traffic_of(r.channel), box);
+    const int32_t buffer =
+        codec ? lower_code(c, a, codec, r.tensor, box) : lower_box(c, kind, r.tensor, a->micro, box);
     transfer(c, a, HP_TASK_RECV, r, buffer);
     return buffer;
 }
@@ -116,7 +129,7 @@ static void sum_into(hp_lower_ctx *c, const hp_pass *a, int tensor, const hp_box
     bool add = true;
     if (*into < 0 && from->n && covering_first(c, target, from)) {
         if (hp_box_equal(target, lower_box_of(c, from->buffer[0]))) {
-            *into = from->buffer[0];
+            *into = lower_plain(c, a, HP_BUF_GRADIENT, tensor, from->buffer[0]);
         } else {
             *into = lower_box(c, HP_BUF_GRADIENT, tensor, a->micro, target);
             copy(c, a, tensor, *into, from->buffer[0], false);
@@ -169,7 +182,7 @@ static void recv_input(hp_lower_ctx *c, const hp_pass *a, int tensor) {
         }
         const bool whole = hp_box_equal(&box, have);
         const int32_t b = recv_box(c, a, r, &box, whole ? HP_BUF_TENSOR : HP_BUF_MESSAGE);
-        if (whole) a->f->act[tensor] = b;
+        if (whole) a->f->act[tensor] = lower_plain(c, a, HP_BUF_TENSOR, tensor, b);
         arrive(c, &came, n, b);
     }
     if (a->f->act[tensor] >= 0) return;

@@ -21,10 +21,16 @@ static void zero_missing_gradients(hp_lower_ctx *c) {
             if (c->grad_task[layer] < 0) zero_gradients(c, v, layer);
 }
 
+void lower_after_gradients(hp_lower_ctx *c, int task, int bucket) {
+    for (int layer = c->g->n_layer - 1; layer > 0; layer--)
+        if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->grad_task[layer]);
+}
+
 /* Where its gradients are summed: with all who hold them, at its server, or in the replica alone. */
 static int sum_bucket(hp_lower_ctx *c, int bucket) {
     const hp_task_op op = c->r->bucket[bucket].parts > 1 ? HP_TASK_REDUCE_SCATTER : HP_TASK_ALLREDUCE;
     if (c->r->bucket[bucket].group < 0) return -1;
+    if (lower_codes_bucket(c, bucket)) return lower_reduce_coded(c, bucket);
     if (lower_server(c, bucket) >= 0) return lower_to_server(c, bucket);
     if (lower_is_local(c)) return lower_local_sum(c, bucket);
     return lower_bucket_collective(c, op, bucket, HP_BUF_GRADS);
@@ -35,8 +41,7 @@ static int sum_bucket(hp_lower_ctx *c, int bucket) {
 static int reduce_bucket(hp_lower_ctx *c, int bucket) {
     c->writer[HP_BUF_GRADS] = -1; /* buckets are disjoint: each waits for its own layers only */
     const int id = sum_bucket(c, bucket);
-    for (int layer = c->g->n_layer - 1; id >= 0 && layer > 0; layer--)
-        if (lower_bucket(c, layer) == bucket) lower_dep(c, id, c->grad_task[layer]);
+    if (id >= 0) lower_after_gradients(c, id, bucket);
     c->writer[HP_BUF_GRADS] = -1;
     return id;
 }

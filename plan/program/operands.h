@@ -21,6 +21,9 @@ typedef enum hp_operand_kind {
     HP_OPERAND_BUFFER,
     HP_OPERAND_PARAMS,
     HP_OPERAND_GRADS,
+    HP_OPERAND_RESIDUAL,
+    HP_OPERAND_P,
+    HP_OPERAND_Q,
     HP_OPERAND_KINDS
 } hp_operand_kind;
 extern const char *const hp_operand_names[HP_OPERAND_KINDS];
@@ -58,7 +61,8 @@ bool hp_operand_count_fits(const hp_graph *g, const hp_task *t);
 
 /* A task's buffers by what they are; -1: absent. x and dx have n_in entries. */
 typedef struct hp_operands {
-    int32_t y, dy, save, sums, labels, pack_forward, pack_backward, dst, src, buffer, params, grads;
+    int32_t y, dy, save, sums, labels, pack_forward, pack_backward, dst, src, buffer, params, grads, residual,
+        p, q;
     int32_t n_in, x[HP_MAX_IN], dx[HP_MAX_IN];
 } hp_operands;
 hp_operands hp_operands_of(const hp_graph *g, const hp_role *r, const hp_task *t);

@@ -16,7 +16,8 @@ static const hp_buffer *operand_of(const hp_role *r, const hp_task *t, int i) {
 
 static bool has_tensor(const hp_buffer *b) {
     return b && b->what >= 0 &&
-           (b->kind == HP_BUF_TENSOR || b->kind == HP_BUF_GRADIENT || b->kind == HP_BUF_MESSAGE);
+           (b->kind == HP_BUF_TENSOR || b->kind == HP_BUF_GRADIENT || b->kind == HP_BUF_MESSAGE ||
+            b->kind == HP_BUF_CODE);
 }
 
 /* The layer a task is about: its own, or the one that produces what it moves; -1: none. */

@@ -11,6 +11,7 @@
 #ifndef HP_PROGRAM_H
 #define HP_PROGRAM_H
 
+#include "plan/codec/codec.h"
 #include "plan/device/device.h"
 #include "plan/collectives/collective.h"
 #include "plan/graph/graph.h"
@@ -83,11 +84,11 @@ typedef struct hp_task {
     int32_t
         call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call. sgd,
                * finite: 0: of every rank; else of the call's root alone */
-    /* collectives, sgd, zero: first element within the buffer. bn forward: (groups the role skips before this
+    /* collectives, sgd, zero, tasks of codecs of gradients: first element within the buffer. bn forward: (groups the role skips before this
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
     int64_t offset;
-    /* send, recv, sgd, zero: elements; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
+    /* send, recv, sgd, zero: elements; tasks of codecs: values; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
      * on all ranks together */
     int64_t count;
 } hp_task;
@@ -126,6 +127,8 @@ typedef enum hp_buffer_kind {
     HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
     HP_BUF_SUMS,    /* bn: two float64 sums per channel, added up over ranks */
     HP_BUF_BLOCK,   /* parameters of a bucket, or their gradients, of which the rank keeps a part alone */
+    HP_BUF_CODE,    /* what a codec makes of a box, or of gradients (what -1), on its way */
+    HP_BUF_CARRY,   /* what codecs keep from step to step, all the time; zeros before the first */
     HP_BUF_KINDS
 } hp_buffer_kind;
 
@@ -144,9 +147,9 @@ enum {
 };
 
 typedef struct hp_buffer {
-    uint8_t kind;  /* hp_buffer_kind */
-    uint8_t dtype; /* hp_dtype */
-    uint16_t spare;
+    uint8_t kind;        /* hp_buffer_kind */
+    uint8_t dtype;       /* hp_dtype */
+    uint16_t codec;      /* hp_codec; of codes, else 0 */
     int32_t what;        /* tensor or layer id; of a block the bucket; -1 */
     int32_t micro;       /* -1: not of one micro-batch */
     int32_t first, last; /* first and last task of the role that uses it (persistent: 0, n_task) */
@@ -248,6 +251,16 @@ static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
 
+/* Is the buffer what a codec has made? */
+static inline bool hp_buffer_is_code(const hp_buffer *b) {
+    return b->kind == HP_BUF_CODE;
+}
+/* Bytes of a box as the codec makes them: pixels by channels. */
+static inline int64_t hp_codec_box_bytes(hp_codec c, const hp_box *box) {
+    const int64_t channels = hp_box_len(box, HP_AXIS_C);
+    return hp_codec_bytes(c, hp_box_elems(box) / (channels ? channels : 1), channels);
+}
+
 /* Is the opcode a collective? Which? */
 static inline bool hp_task_is_collective(const hp_task *t) {
     return hp_task_infos[t->op].queue == HP_QUEUE_COLL;
@@ -313,7 +326,8 @@ static inline hp_box hp_task_rows(const hp_task *t, const hp_box *box) {
 
 /* Does it hold a part of a tensor, or its gradient? (Programs of messages alone have buffers that do not.) */
 static inline bool hp_buffer_has_box(const hp_buffer *b) {
-    return (b->kind == HP_BUF_TENSOR || b->kind == HP_BUF_GRADIENT || b->kind == HP_BUF_MESSAGE) &&
+    return (b->kind == HP_BUF_TENSOR || b->kind == HP_BUF_GRADIENT || b->kind == HP_BUF_MESSAGE ||
+            b->kind == HP_BUF_CODE) &&
            b->what >= 0;
 }
 

@@ -5,6 +5,7 @@
 #include "plan/base/text.h"
 #include "plan/graph/layer.h"
 #include "plan/graph/precision.h"
+#include "plan/program/factors.h"
 #include "plan/program/operands.h"
 #include "plan/program/runs.h"
 
@@ -331,6 +332,36 @@ static void update_work(const hp_program *p, const hp_role *r, const hp_task *t,
     w->flops = 6 * w->size;
 }
 
+/* "encode bf16 f32": values one way, their code the other. */
+static void codec_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+    const hp_buffer *code = operand(r, t, t->op == HP_TASK_DECODE);
+    char codec[HP_CODEC_TEXT];
+    w->size = (double)t->count;
+    w->bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w->size + (double)code->bytes;
+    w->flops = w->size;
+    const bool feedback = t->op == HP_TASK_ENCODE && t->n_operand > 2; /* a residual is read and written */
+    if (feedback) w->bytes += 2 * hp_dtype_bytes((hp_dtype)p->dtype) * w->size;
+    snprintf(w->key, sizeof w->key, "%s %s%s %s", hp_task_infos[t->op].name,
+             hp_codec_text(code->codec, codec), feedback ? " feedback" : "", hp_dtype_names[p->dtype]);
+}
+
+/* "project powersgd:4 f32": gradients, what is kept of them, and the factors; products of each matrix and a thin one. */
+static void factor_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
+                        hp_work *w) {
+    const hp_buffer *code = operand(r, t, t->op == HP_TASK_EXPAND);
+    const hp_factor_sizes n = hp_factor_sizes_of(g, r, t, hp_codec_number(code->codec));
+    const double passes = t->op == HP_TASK_PROJECT  ? 3
+                          : t->op == HP_TASK_FACTOR ? 2
+                                                    : 1,
+                 products = t->op == HP_TASK_FACTOR ? 2 : 1;
+    char codec[HP_CODEC_TEXT];
+    w->size = (double)t->count;
+    w->bytes = hp_dtype_bytes((hp_dtype)p->dtype) * (passes * w->size + (double)(n.p + n.q));
+    w->flops = products * 2 * (double)n.macs;
+    snprintf(w->key, sizeof w->key, "%s %s %s", hp_task_infos[t->op].name, hp_codec_text(code->codec, codec),
+             hp_dtype_names[p->dtype]);
+}
+
 /* Reads both, writes one. */
 hp_work hp_work_of_sum(hp_dtype dtype, double elems) {
     hp_work w = {.size = 2 * elems * hp_dtype_bytes(dtype)};
@@ -367,6 +398,15 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
         return w;
     case HP_TASK_LOAD:
         load_work(g, r, t, moved, &w);
+        return w;
+    case HP_TASK_ENCODE:
+    case HP_TASK_DECODE:
+        codec_work(p, r, t, &w);
+        return w;
+    case HP_TASK_PROJECT:
+    case HP_TASK_FACTOR:
+    case HP_TASK_EXPAND:
+        factor_work(p, g, r, t, &w);
         return w;
     case HP_TASK_SGD:
         update_work(p, r, t, &w);

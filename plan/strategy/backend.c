@@ -189,5 +189,6 @@ static bool comm_allowed(const hp_strategy *s, const hp_device_info *device, hp_
 }
 
 bool hp_device_allows(const hp_device_info *device, const hp_strategy *s, bool infer, hp_reject *why) {
-    return comm_allowed(s, device, why) && hp_prec_allowed(s->prec, infer, device, why);
+    return comm_allowed(s, device, why) && hp_compress_allowed(s, device, why) &&
+           hp_prec_allowed(s->prec, infer, device, why);
 }

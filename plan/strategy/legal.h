@@ -36,5 +36,8 @@ bool hp_legal_chunks(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_gems(const hp_legal_case *c, hp_reject *why);
 /* backend.c: several ranks of a device */
 bool hp_legal_comm(const hp_legal_case *c, hp_reject *why);
+/* compress.c: codecs of messages; a device that has them */
+bool hp_legal_compress(const hp_legal_case *c, hp_reject *why);
+bool hp_compress_allowed(const hp_strategy *s, const hp_device_info *device, hp_reject *why);
 
 #endif

@@ -266,6 +266,25 @@ static void print_zero(const key *k, const hp_strategy *s, char *value) {
 
 static const key_kind zero_kind = {parse_zero, print_zero, is_zero};
 
+/* --- codecs --- */
+
+static hp_status parse_compress(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    return hp_compress_parse(value, s->compress, err);
+}
+
+static void print_compress(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    hp_compress_text(s->compress, value, HP_STRATEGY_TEXT);
+}
+
+static bool is_none(const key *k, const hp_strategy *s) {
+    (void)k;
+    return hp_compress_is_none(s->compress);
+}
+
+static const key_kind compress_kind = {parse_compress, print_compress, is_none};
+
 /* --- gradients --- */
 
 static hp_status parse_sync(const key *k, const char *value, hp_strategy *s, hp_error *err) {
@@ -343,7 +362,7 @@ static const key keys[] = {
     {"prec", &prec_kind, AT(prec), hp_prec_names, NULL},
     {"comm", &comm_kind, 0, NULL, NULL},
     {"fuse", &fuse_size, 0, NULL, NULL},
-    {"compress", &later, 0, NULL, "none"},
+    {"compress", &compress_kind, 0, NULL, NULL},
 };
 #undef AT
 enum { N_KEYS = sizeof keys / sizeof keys[0] };

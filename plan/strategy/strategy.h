@@ -3,6 +3,7 @@
 #define HP_STRATEGY_H
 
 #include "plan/strategy/backend.h"
+#include "plan/strategy/compress.h"
 #include "plan/strategy/reject.h"
 #include "plan/base/status.h"
 #include "plan/graph/graph.h"
@@ -57,9 +58,10 @@ typedef struct hp_strategy {
     int32_t local;             /* sync=local: steps from one average to the next; else 0 */
     int32_t zero;              /* ZeRO's stage: see plan/strategy/zero.h */
     int32_t prefetch, keep;    /* zero=3: buckets gathered ahead; 1: they stay for the whole step */
-    int32_t strips;            /* of the image, one after another through the first layers; 1: whole */
-    int32_t deep;              /* units that the strips go through; 0: as many as the first stage has */
-    int32_t n_cut;             /* 0 = balanced by cost; else stages*chunks entries */
+    int32_t compress[HP_TRAFFICS]; /* hp_codec; 0: sent as it is */
+    int32_t strips;                /* of the image, one after another through the first layers; 1: whole */
+    int32_t deep;                  /* units that the strips go through; 0: as many as the first stage has */
+    int32_t n_cut;                 /* 0 = balanced by cost; else stages*chunks entries */
     int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
                                    input) */
     int64_t fuse_bytes;         /* gradient bucket */
@@ -89,8 +91,8 @@ int hp_strategy_devices(const hp_strategy *s);
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
 
-/* Has the device (NULL: one that has all) the back ends that the strategy names, and can it train, or infer, in
- * its precision? Else E-COMM, E-PREC. */
+/* Has the device (NULL: one that has all) the back ends and the codecs that the strategy names, and can it train, or
+ * infer, in its precision? Else E-COMM, E-COMPRESS, E-PREC. */
 bool hp_device_allows(const hp_device_info *device, const hp_strategy *s, bool infer, hp_reject *why);
 
 /* Can a device (NULL: one that can all) train, or infer, in a precision? `why` may be NULL. */

@@ -285,6 +285,7 @@ static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp
     HP_TRY(lower(e, scratch, &out->strategy, depth >= HP_EVAL_FITS, &p, err));
     out->tasks = all_tasks(p);
     check_memory(e, scratch, p, out);
+    if (!out->reject.code) hp_codes_shrink(p, e->setup.graph, &out->strategy, &out->reject);
     if (out->reject.code || depth == HP_EVAL_MEMORY || depth == HP_EVAL_FITS) return HP_OK;
     return depth == HP_EVAL_PLACED ? simulate(e, scratch, p, out, err)
                                    : simulate_rank(e, scratch, p, out, err);

@@ -62,6 +62,7 @@ static void add_result(drawn *d, const hp_sim_result *r) {
     s->exposed_comm += r->exposed_comm;
     s->recompute += r->recompute;
     s->packing += r->packing;
+    s->coding += r->coding;
     for (int k = 0; k < HP_SIM_WAITS; k++) s->wait[k] += r->wait[k];
     s->comm_bytes = r->comm_bytes;
 }
@@ -71,6 +72,7 @@ static void divide(hp_sim_result *s, int n) {
     s->exposed_comm /= n;
     s->recompute /= n;
     s->packing /= n;
+    s->coding /= n;
     for (int k = 0; k < HP_SIM_WAITS; k++) s->wait[k] /= n;
 }
 

@@ -1,6 +1,7 @@
 /* train.c - the CPU device in float32: binds every compute task to its kernel before the first step.
  */
 #include "exec/device/cpu/train.h"
+#include "exec/device/codec/code.h"
 #include "exec/device/move.h"
 
 #include <stdlib.h>
@@ -46,6 +47,29 @@ static hp_status zero(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     return HP_OK;
 }
 
+static hp_status encode(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)s;
+    (void)err;
+    hp_code_encode(b);
+    return HP_OK;
+}
+
+static hp_status decode(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)s;
+    (void)err;
+    hp_code_decode(b);
+    return HP_OK;
+}
+
+static hp_status factors(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)err;
+    hp_code_factors(b, s);
+    return HP_OK;
+}
+
 static hp_cpu_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_cpu_fn *const table[HP_TASK_OPS] = {
@@ -61,6 +85,11 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
         [HP_TASK_BSTATS] = backward_stats[op],
         [HP_TASK_COPY] = copy,
         [HP_TASK_ZERO] = zero,
+        [HP_TASK_ENCODE] = encode,
+        [HP_TASK_DECODE] = decode,
+        [HP_TASK_PROJECT] = factors,
+        [HP_TASK_FACTOR] = factors,
+        [HP_TASK_EXPAND] = factors,
     };
     return table[b->task->op];
 }
@@ -107,6 +136,7 @@ static hp_status cpu_open(const hp_device_config *config, hp_device **device, hp
         return hp_fail(err, HP_EUNAVAIL,
                        "the cpu device computes in float32; this plan was made for another device: "
                        "plan again with --device cpu");
+    HP_TRY(hp_codes_here(config->role, err));
     hp_device *d = device_new(config);
     hp_status status = hp_onednn_open(config->threads > 0 ? config->threads : 1, &d->library, err);
     if (status == HP_OK) status = bind_tasks(d, err);

@@ -1,5 +1,6 @@
 /* ref.c - the reference device: naive C in float64, the oracle every other device is held against. */
 #include "exec/device/ref/ref.h"
+#include "exec/device/codec/code.h"
 #include "exec/device/move.h"
 #include "plan/graph/precision.h"
 
@@ -45,6 +46,20 @@ static void zero(const hp_bound *b, const hp_step *s) {
     hp_move_zero(b);
 }
 
+static void encode(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    hp_code_encode(b);
+}
+
+static void decode(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    hp_code_decode(b);
+}
+
+static void factors(const hp_bound *b, const hp_step *s) {
+    hp_code_factors(b, s);
+}
+
 static hp_ref_fn *function_of(const hp_bound *b) {
     const int op = b->layer ? b->layer->op : HP_INPUT;
     hp_ref_fn *const table[HP_TASK_OPS] = {
@@ -61,6 +76,11 @@ static hp_ref_fn *function_of(const hp_bound *b) {
         [HP_TASK_COPY] = copy,
         [HP_TASK_ZERO] = zero,
         [HP_TASK_FINITE] = hp_ref_finite,
+        [HP_TASK_ENCODE] = encode,
+        [HP_TASK_DECODE] = decode,
+        [HP_TASK_PROJECT] = factors,
+        [HP_TASK_FACTOR] = factors,
+        [HP_TASK_EXPAND] = factors,
     };
     return table[b->task->op];
 }
@@ -70,6 +90,7 @@ static hp_status ref_open(const hp_device_config *config, hp_device **device, hp
         return hp_fail(err, HP_EUNAVAIL,
                        "the ref device computes in float64; this plan was made for another device: "
                        "plan again with --device ref");
+    HP_TRY(hp_codes_here(config->role, err));
     hp_device *d = calloc(1, sizeof *d);
     HP_ASSERT(d != NULL);
     d->config = *config;

@@ -37,6 +37,7 @@ static const char *const strategies[] = {
     "sp=3x1,stages=2,ldp=2,halo=2",
     "sp=2x2,stages=2,tail=shared,bn=all,dp=2",
     "sp=5x1,fuse=4k",
+    "dp=2,sp=2x1,stages=2,micro=2,compress=halo:bf16+stage:int8+allreduce:int8",
 };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
@@ -142,11 +143,14 @@ static void damage_of_any_kind_is_survived(void **state) {
         victim v = {.arena = hp_arena_new(), .d = {(uint64_t)seed, 6000}};
         v.g = random_net(v.arena, (uint64_t)(seed % 30), 4);
         hp_strategy s = random_strategy_of(&v.d, v.g, 4, 16, DRAW_ALL);
-        v.g = random_precision(&v.d, v.arena, v.g, &s);
+        if (coin(&v.d))
+            draw_compress(&v.d, &s);
+        else
+            v.g = random_precision(&v.d, v.arena, v.g, &s);
         const hp_lower_options o = {
             .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(&s, 4), .place = true};
         hp_program *whole = NULL;
-        assert_int_equal(hp_lower(v.arena, v.g, &s, &o, &whole, &err), HP_OK);
+        if (hp_lower(v.arena, v.g, &s, &o, &whole, &err)) fail_msg("%s", err.text);
         for (int k = 0; k < 8; k++) {
             damage(&v, whole);
             refused += hp_program_check(v.p, v.g, &err) != HP_OK;

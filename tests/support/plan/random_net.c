@@ -212,6 +212,22 @@ void draw_comm(dice *d, hp_strategy *s) {
     hp_comm_settle(s->comm);
 }
 
+static hp_codec draw_codec(dice *d) {
+    const hp_codec_kind kind = (hp_codec_kind)roll(d, 1, HP_CODEC_KINDS - 1);
+    return hp_codec_of(kind, hp_codec_infos[kind].most ? roll(d, 1, hp_codec_infos[kind].most) : 0);
+}
+
+void draw_compress(dice *d, hp_strategy *s) {
+    static const hp_traffic kinds[] = {HP_TRAFFIC_HALO, HP_TRAFFIC_STAGE, HP_TRAFFIC_ALLREDUCE};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const hp_codec c = draw_codec(d);
+        const bool does = kinds[i] == HP_TRAFFIC_ALLREDUCE ? hp_codec_info_of(c)->sum != HP_CODEC_NOT
+                                                           : hp_codec_info_of(c)->messages;
+        s->compress[kinds[i]] = does && coin(d) ? c : 0;
+    }
+    if (s->zero) s->compress[HP_TRAFFIC_ALLREDUCE] = 0;
+}
+
 hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s) {
     s->prec = roll(d, HP_PREC_FP32, HP_PREC_FP16);
     return hp_graph_train_in(arena, g, s->prec);

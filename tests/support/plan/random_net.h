@@ -60,6 +60,9 @@ hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_r
 /* Back ends: one for all, or one for each kind of traffic. */
 void draw_comm(dice *d, hp_strategy *s);
 
+/* Codecs: none, or one for each kind of messages, or for some. */
+void draw_compress(dice *d, hp_strategy *s);
+
 /* The network as training in a random precision runs it; the strategy says in which. */
 hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s);
 

@@ -1,0 +1,36 @@
+/* factors.h - gradients as products of two thin matrices (PowerSGD: Vogels, Karimireddy & Jaggi, NeurIPS 2019): which of a
+ * range of gradients are matrices, and where their factors lie.
+ *
+ * A parameter is a matrix of rows (its first dimension, as many as are here) by all its other dimensions. With factors
+ * P (rows, rank) and Q (rank, cols) where that is smaller; else its gradient stands among the P as it is. The P of all
+ * parameters lie one behind the other, so do the Q; gaps between parameters are left out. */
+#ifndef HP_FACTORS_H
+#define HP_FACTORS_H
+
+#include "plan/program/program.h"
+
+typedef struct hp_factor {
+    int32_t param;      /* -1: before the first */
+    int64_t at;         /* of the gradient, within the range */
+    int64_t rows, cols; /* cols 0: `rows` elements, as they are */
+    int64_t p, q;       /* first elements of its factors; after the last parameter: how many there are */
+} hp_factor;
+
+static inline hp_factor hp_factor_first(void) {
+    return (hp_factor){.param = -1};
+}
+/* The next parameter of the gradients [t->offset, t->offset + t->count). false: there is none. */
+bool hp_factor_next(const hp_graph *g, const hp_role *r, const hp_task *t, int rank, hp_factor *f);
+
+/* Elements of all P, of all Q; and multiply-adds of one pass over all matrices. */
+typedef struct hp_factor_sizes {
+    int64_t p, q, macs;
+} hp_factor_sizes;
+hp_factor_sizes hp_factor_sizes_of(const hp_graph *g, const hp_role *r, const hp_task *t, int rank);
+
+/* Is it one of the three tasks that work on factors? */
+static inline bool hp_task_factors(const hp_task *t) {
+    return t->op == HP_TASK_PROJECT || t->op == HP_TASK_FACTOR || t->op == HP_TASK_EXPAND;
+}
+
+#endif
