@@ -1,5 +1,5 @@
-/* test_server_faults.c - programs of parameter servers: what they send, and one seeded fault in each: an update where the sum
- * is not, parameters from elsewhere, too early or never. */
+/* test_sync_faults.c - programs of parameter servers and of local SGD: what servers send, and one seeded fault in each: an
+ * update where the sum is not, parameters from elsewhere, too early or never; averages that are none. */
 #include "plan/check/check.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/seed_faults.h"
@@ -16,16 +16,18 @@
 
 enum { PROGRAMS = 120, MAX_RANKS = 12, LEAST = 20 };
 
-static hp_program *draw(hp_arena *arena, dice *d, hp_graph **g, hp_strategy *s) {
+static hp_program *draw(hp_arena *arena, dice *d, hp_sync sync, hp_graph **g, hp_strategy *s) {
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
     *g = random_net(arena, d->seed, roll(d, 3, 7));
     const int groups = roll(d, 2, 6);
     *s = random_strategy_of(d, *g, groups, MAX_RANKS, DRAW_ALL);
     s->zero = 0;
-    s->sync = HP_SYNC_PS;
-    s->servers = roll(d, 0, 3);
+    s->sync = (int32_t)sync;
+    s->servers = sync == HP_SYNC_PS ? roll(d, 0, 3) : 0;
+    s->local = sync == HP_SYNC_LOCAL ? roll(d, 1, 9) : 0;
     s->fuse_bytes = 64;
+    if (!hp_strategy_legal(s, *g, hp_strategy_batch(s, groups), 0, NULL)) return NULL; /* pixels */
     const hp_lower_options o = {
         .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(s, groups), .place = true};
     if (hp_lower(arena, *g, s, &o, &p, &err) != HP_OK || hp_program_check(p, *g, &err) != HP_OK)
@@ -78,7 +80,7 @@ static void workers_send_each_bucket_once_and_servers_to_all_others(void **state
         hp_arena *arena = hp_arena_new();
         hp_graph *g;
         hp_strategy s;
-        const hp_program *p = draw(arena, &d, &g, &s);
+        const hp_program *p = draw(arena, &d, HP_SYNC_PS, &g, &s);
         for (int role = 0; role < p->n_role; role++) expect_volume(&s, p, role);
         hp_arena_free(arena);
     }
@@ -198,6 +200,67 @@ static bool empty_sent(victim *v) {
     return t != NULL;
 }
 
+static bool is_average(const victim *v, const hp_task *t) {
+    (void)v;
+    return t->flags & HP_FLAG_AVERAGE;
+}
+
+static bool never_averaged(victim *v) {
+    const hp_task *t = pick_task(v, is_average);
+    if (t) of_all(v, t, forget_it);
+    return t != NULL;
+}
+
+static void always(victim *v, hp_role *r, hp_task *t) {
+    (void)v, (void)r;
+    t->flags = 0;
+}
+
+static bool averaged_always(victim *v) {
+    const hp_task *t = pick_task(v, is_average);
+    if (t) of_all(v, t, always);
+    return t != NULL;
+}
+
+static void added(victim *v, hp_role *r, hp_task *t) {
+    (void)v, (void)r;
+    t->call = 0;
+}
+
+static bool added_up(victim *v) {
+    const hp_task *t = pick_task(v, is_average);
+    if (t) of_all(v, t, added);
+    return t != NULL;
+}
+
+/* Momentum follows in the same queue. */
+static bool is_average_of_params(const victim *v, const hp_task *t) {
+    return is_average(v, t) && v->r->operand[t->operand] == HP_BUF_WEIGHTS;
+}
+
+static bool averaged_too_early(victim *v) {
+    const hp_task *t = pick_task(v, is_average_of_params);
+    if (!t) return false;
+    const int id = (int)(t - v->r->task);
+    for (int i = v->r->dep_first[id]; i < v->r->dep_first[id + 1]; i++) v->r->dep[i] = 0;
+    return true;
+}
+
+/* The program says that there is nothing to average. */
+static bool replicas_alike(victim *v) {
+    v->p->local = 0;
+    return pick_task(v, is_average) != NULL;
+}
+
+static const struct fault local[] = {
+    {"never averaged", never_averaged},
+    {"averaged in every step", averaged_always},
+    {"added up", added_up},
+    {"averaged too early", averaged_too_early},
+    {"replicas alike", replicas_alike},
+};
+enum { LOCAL = sizeof local / sizeof *local };
+
 static const struct fault served[] = {
     {"summed elsewhere", summed_elsewhere},   {"sent from elsewhere", sent_from_elsewhere},
     {"never summed", never_summed},           {"never sent", never_sent},
@@ -207,39 +270,54 @@ static const struct fault served[] = {
 };
 enum { SERVED = sizeof served / sizeof *served };
 
-static void seeded_faults_are_all_caught(void **state) {
-    (void)state;
-    int caught[SERVED] = {0};
+static void try_faults(hp_arena *arena, hp_graph *g, const hp_program *p, uint64_t seed,
+                       const struct fault *fault, int n, int *caught) {
     hp_error err = {HP_OK, ""};
+    for (int f = 0; f < n; f++) {
+        victim v = {.arena = arena, .g = g, .d = {seed * (uint64_t)n + (uint64_t)f, 7400}};
+        v.p = copy_program(arena, g, p);
+        v.role = roll(&v.d, 0, p->n_role - 1);
+        v.r = &v.p->role[v.role];
+        if (!fault[f].inject(&v)) continue;
+        if (hp_program_check(v.p, g, &err) != HP_EPLAN)
+            fail_msg("seed %llu: %s in rank %d was not caught", (unsigned long long)seed, fault[f].name,
+                     v.role);
+        assert_memory_equal(err.text, "E-", 2);
+        caught[f]++;
+    }
+}
+
+static void expect_caught(hp_sync sync, const struct fault *fault, int n) {
+    int caught[SERVED + LOCAL] = {0};
     for (uint64_t seed = 1; seed <= law_cases(PROGRAMS); seed++) {
         dice d = {seed, 7300};
         hp_arena *arena = hp_arena_new();
         hp_graph *g;
         hp_strategy s;
-        const hp_program *p = draw(arena, &d, &g, &s);
-        for (int f = 0; f < SERVED; f++) {
-            victim v = {.arena = arena, .g = g, .d = {seed * SERVED + (uint64_t)f, 7400}};
-            v.p = copy_program(arena, g, p);
-            v.role = roll(&v.d, 0, p->n_role - 1);
-            v.r = &v.p->role[v.role];
-            if (!served[f].inject(&v)) continue;
-            if (hp_program_check(v.p, g, &err) != HP_EPLAN)
-                fail_msg("seed %llu: %s in rank %d was not caught", (unsigned long long)seed, served[f].name,
-                         v.role);
-            assert_memory_equal(err.text, "E-", 2);
-            caught[f]++;
-        }
+        const hp_program *p = draw(arena, &d, sync, &g, &s);
+        if (p) try_faults(arena, g, p, seed, fault, n, caught);
         hp_arena_free(arena);
     }
-    for (int f = 0; f < SERVED; f++)
+    for (int f = 0; f < n; f++)
         if (caught[f] < LEAST && law_cases(PROGRAMS) >= PROGRAMS)
-            fail_msg("only %d faults of kind %s", caught[f], served[f].name);
+            fail_msg("only %d faults of kind %s", caught[f], fault[f].name);
+}
+
+static void faults_of_servers_are_all_caught(void **state) {
+    (void)state;
+    expect_caught(HP_SYNC_PS, served, SERVED);
+}
+
+static void faults_of_averages_are_all_caught(void **state) {
+    (void)state;
+    expect_caught(HP_SYNC_LOCAL, local, LOCAL);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_send_each_bucket_once_and_servers_to_all_others),
-        cmocka_unit_test(seeded_faults_are_all_caught),
+        cmocka_unit_test(faults_of_servers_are_all_caught),
+        cmocka_unit_test(faults_of_averages_are_all_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
