@@ -36,9 +36,10 @@ hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
         return same_stage(p, &r->slot[t->chunk], r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
     if (t->flags & HP_FLAG_METRIC) return HP_SIM_END;
     const int kind = r->buffer[r->operand[t->operand]].kind;
-    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE   ? HP_SIM_NORM
-           : kind == HP_BUF_GRADS || kind == HP_BUF_CODE ? HP_SIM_GRADIENT
-                                                         : HP_SIM_HALO;
+    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE ? HP_SIM_NORM
+           : kind == HP_BUF_GRADS || kind == HP_BUF_WEIGHTS || kind == HP_BUF_BLOCK || kind == HP_BUF_CODE
+               ? HP_SIM_GRADIENT
+               : HP_SIM_HALO;
 }
 
 void sim_list_waits(sim *s) {
@@ -54,7 +55,7 @@ void sim_list_waits(sim *s) {
 void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns) {
     r->compute_ns += ns;
     if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
-    if (t->op == HP_TASK_COPY || t->op == HP_TASK_ZERO) r->packing_ns += ns;
+    if (t->op == HP_TASK_COPY || (t->op == HP_TASK_ZERO && t->layer >= 0)) r->packing_ns += ns;
     if (t->op == HP_TASK_ENCODE || t->op == HP_TASK_DECODE || hp_task_factors(t)) r->coding_ns += ns;
 }
 

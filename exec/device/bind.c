@@ -61,7 +61,13 @@ static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands
     }
 }
 
-static void bind_params(const hp_device_config *c, hp_bound *b) {
+/* An element of the role's parameters or their gradients: in the fixed buffer, or in the block of a bucket. */
+static void *trained_at(const hp_device_config *c, int32_t block, int fixed, int64_t element) {
+    if (block < 0) return element_of(c, fixed, element);
+    return element_of(c, block, element - c->role->bucket[c->role->buffer[block].what].first);
+}
+
+static void bind_params(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     if (c->graph->deployed) return; /* constants: see exec/device/infer/prepare.h */
     for (int i = 0; i < b->layer->n_param; i++) {
         const int p = b->layer->param[i];
@@ -70,14 +76,19 @@ static void bind_params(const hp_device_config *c, hp_bound *b) {
         const int64_t row = hp_param_row(c->graph, b->layer, i),
                       skip = row > 0 ? b->shape.oc0 * row - place->first : 0;
         HP_ASSERT(place->here && skip >= 0 && skip + row * b->shape.oc <= place->count);
-        b->param[i] = element_of(c, trained ? HP_BUF_WEIGHTS : HP_BUF_STATE, place->offset + skip);
-        b->grad[i] = trained ? element_of(c, HP_BUF_GRADS, place->offset + skip) : NULL;
+        b->param[i] = trained ? trained_at(c, o->params, HP_BUF_WEIGHTS, place->offset + skip)
+                              : element_of(c, HP_BUF_STATE, place->offset + skip);
+        b->grad[i] = trained ? trained_at(c, o->grads, HP_BUF_GRADS, place->offset + skip) : NULL;
     }
 }
 
-static void bind_packs(const hp_device_config *c, hp_bound *b) {
-    b->pack_forward = buffer_at(c, c->role->pack_forward[b->layer_id]);
-    b->pack_backward = buffer_at(c, c->role->pack_backward[b->layer_id]);
+static void bind_packs(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const int32_t forward = o->pack_forward >= 0 ? o->pack_forward : c->role->pack_forward[b->layer_id],
+                  backward = o->pack_backward >= 0 ? o->pack_backward : c->role->pack_backward[b->layer_id];
+    b->pack_forward = buffer_at(c, forward);
+    b->pack_backward = buffer_at(c, backward);
+    b->pack_forward_bytes = forward < 0 ? 0 : c->role->buffer[forward].bytes;
+    b->pack_backward_bytes = backward < 0 ? 0 : c->role->buffer[backward].bytes;
 }
 
 static void name_layer(const hp_device_config *c, hp_bound *b) {
@@ -112,8 +123,8 @@ static void bind_views(const hp_device_config *c, hp_bound *b, const hp_operands
 static void bind_layer(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     name_layer(c, b);
     bind_shape(c, b, o);
-    bind_params(c, b);
-    bind_packs(c, b);
+    bind_params(c, o, b);
+    bind_packs(c, o, b);
     b->y = buffer_at(c, o->y);
     b->dy = buffer_at(c, o->dy);
     b->save = buffer_at(c, o->save);
@@ -142,8 +153,9 @@ static void bind_pack(const hp_device_config *c, const hp_operands *o, hp_bound 
         in.hi[HP_AXIS_C] = need.hi[HP_AXIS_C];
     }
     b->shape = hp_shape_between(c->graph, b->layer_id, &in, &out);
-    bind_params(c, b);
-    b->pack_forward = buffer_at(c, o->pack_forward);
+    bind_params(c, o, b);
+    bind_packs(c, o, b);
+    b->pack_forward = buffer_at(c, o->pack_forward); /* those that it writes */
     b->pack_backward = buffer_at(c, o->pack_backward);
 }
 
@@ -217,22 +229,36 @@ static void bind_zero(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->y = c->arena + buffer->offset + b->task->offset * hp_dtype_bytes(b->dtype);
 }
 
+static int64_t part_at(const hp_device_config *c, const hp_task *t, int32_t buffer) {
+    const int group = c->role->bucket[t->tag].group;
+    const int member =
+        group < 0 ? 0 : hp_group_member(c->program, group, (int)(c->role - c->program->role), c->replica);
+    return hp_part_at(c->program, c->role, buffer, t->tag, member);
+}
+
 static void bind_update(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     (void)o;
-    b->sgd_w = element_of(c, HP_BUF_WEIGHTS, b->task->offset);
-    b->sgd_g = element_of(c, HP_BUF_GRADS, b->task->offset);
-    b->sgd_m = element_of(c, HP_BUF_MOMENTUM, b->task->offset);
-    b->count = b->task->count;
+    b->sgd_w = element_of(c, HP_BUF_WEIGHTS, part_at(c, b->task, HP_BUF_WEIGHTS));
+    b->sgd_g = element_of(c, HP_BUF_GRADS, part_at(c, b->task, HP_BUF_GRADS));
+    b->sgd_m = element_of(c, HP_BUF_MOMENTUM, part_at(c, b->task, HP_BUF_MOMENTUM));
+    b->count = hp_updated_elems(c->role, b->task);
+}
+
+static void bind_part(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    b->y = element_of(c, o->dst, part_at(c, b->task, o->dst));
+    b->x[0] = element_of(c, o->src, part_at(c, b->task, o->src));
+    b->count = hp_updated_elems(c->role, b->task);
+    b->dtype = (hp_dtype)c->program->dtype;
 }
 
 typedef void bind_fn(const hp_device_config *c, const hp_operands *o, hp_bound *b);
 static bind_fn *const bind_fns[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = bind_pack,      [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
-    [HP_TASK_LOSS] = bind_loss,      [HP_TASK_BSTATS] = bind_layer,   [HP_TASK_BWD] = bind_layer,
-    [HP_TASK_BWDW] = bind_layer,     [HP_TASK_ACCUM] = bind_accum,    [HP_TASK_COPY] = bind_copy,
-    [HP_TASK_ZERO] = bind_zero,      [HP_TASK_SGD] = bind_update,     [HP_TASK_FINITE] = bind_update,
-    [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,   [HP_TASK_PROJECT] = bind_factors,
-    [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors,
+    [HP_TASK_PACK] = bind_pack,       [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
+    [HP_TASK_LOSS] = bind_loss,       [HP_TASK_BSTATS] = bind_layer,   [HP_TASK_BWD] = bind_layer,
+    [HP_TASK_BWDW] = bind_layer,      [HP_TASK_ACCUM] = bind_accum,    [HP_TASK_COPY] = bind_copy,
+    [HP_TASK_ZERO] = bind_zero,       [HP_TASK_SGD] = bind_update,     [HP_TASK_FINITE] = bind_update,
+    [HP_TASK_PART] = bind_part,       [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,
+    [HP_TASK_PROJECT] = bind_factors, [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {

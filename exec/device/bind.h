@@ -30,8 +30,9 @@ typedef struct hp_bound {
      * the last input on entry where hp_layer_adds(layer). */
     hp_dtype x_dtype[HP_MAX_IN], y_dtype;
     void *pack_forward, *pack_backward, *scratch;
+    int64_t pack_forward_bytes, pack_backward_bytes;
     int64_t scratch_bytes;
-    /* loss: y = dlogits, x[0] = logits; accum, copy, encode, decode: y = dst, x[0] = src; zero: y = first element; sgd, finite:
+    /* loss: y = dlogits, x[0] = logits; accum, copy, part, encode, decode: y = dst, x[0] = src; zero: y = first element; sgd, finite:
      * first element of the range of each */
     void *sgd_w, *sgd_g, *sgd_m;
     const hp_box *dst_box, *src_box; /* copy */
@@ -42,10 +43,10 @@ typedef struct hp_bound {
      * all: what is lost, then the last Q. Of which matrices: plan/program/factors.h. */
     const hp_graph *graph;
     const hp_role *role;
-    hp_dtype dtype; /* copy, zero: of the elements; encode, decode: of the values */
+    hp_dtype dtype; /* copy, zero, part: of the elements; encode, decode: of the values */
     int32_t *labels;
     double *metric; /* HP_METRICS */
-    int64_t count;  /* loss: rows; accum, zero, sgd: elements */
+    int64_t count;  /* loss: rows; accum, zero, sgd, part: elements */
     int64_t batch;  /* global batch */
     int64_t pixels; /* loss, sgd: of the network's whole logits map; 1 for a classifier */
     int64_t micro_batch;

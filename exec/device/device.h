@@ -16,6 +16,7 @@ typedef struct hp_device_config {
     const hp_program *program;
     const hp_graph *graph;
     const hp_role *role;
+    int32_t replica; /* data replica of this rank */
     unsigned char *arena;
     int threads;
     struct hp_constants *constants; /* exec/data/weights/constants.h; of a deployed graph, else NULL */

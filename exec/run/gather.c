@@ -2,6 +2,8 @@
  * replicas, trained parameters over stages and channel slices. */
 #include "exec/run/gather.h"
 
+#include "exec/run/parts.h"
+
 #include "exec/data/weights/weights.h"
 
 #include <math.h>
@@ -258,8 +260,16 @@ static hp_status save_viewed(hp_job *j, hp_error *err) {
 
 static hp_status save_weights(hp_job *j, hp_error *err) {
     hp_status s = view_open(j, HP_BUF_WEIGHTS, err);
+    unsigned char *const own = j->view[HP_BUF_WEIGHTS], *whole = NULL;
+    if (s == HP_OK && hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS)) {
+        j->view[HP_BUF_WEIGHTS] = whole = malloc((size_t)(role_of(j)->trained_elems * elem_bytes(j)) + 1);
+        HP_ASSERT(whole);
+        s = hp_parts_join(j->comm, j->plan.program, j->role, j->replica, own, whole, limit_s(j), err);
+    }
     if (s == HP_OK) s = view_open(j, HP_BUF_STATE, err);
     if (s == HP_OK) s = save_viewed(j, err);
+    j->view[HP_BUF_WEIGHTS] = own;
+    free(whole);
     view_close(j, HP_BUF_WEIGHTS, false, err);
     view_close(j, HP_BUF_STATE, false, err);
     return s;

@@ -1,5 +1,6 @@
 /* job.c - sets a rank up: each part fails with its own message, before any step runs. */
 #include "exec/run/job.h"
+#include "exec/run/parts.h"
 
 #include "exec/data/weights/constants.h"
 #include "exec/data/weights/weights.h"
@@ -113,14 +114,23 @@ static hp_status prepare_weights(hp_job *j, hp_error *err) {
                     .mode = j->plan.program->mode,
                     .replica = j->replica};
     if (j->plan.graph->deployed) return hp_job_constants(j, err);
-    HP_TRY(hp_memory_view(m, j->arena + weights->offset, weights->bytes, &w.weights, err));
+    unsigned char *view = NULL;
+    HP_TRY(hp_memory_view(m, j->arena + weights->offset, weights->bytes, (void **)&view, err));
     hp_status s = hp_memory_view(m, j->arena + state->offset, state->bytes, &w.state, err);
+    w.weights = hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS)
+                    ? malloc((size_t)(r->trained_elems * hp_dtype_bytes(w.dtype)) + 1)
+                    : view;
+    HP_ASSERT(w.weights || !weights->bytes);
     if (s == HP_OK && j->options->init)
         s = hp_weights_load(j->options->init, &w, err);
     else if (s == HP_OK)
         hp_weights_init(&w, j->plan.seed);
+    if (hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS)) {
+        if (s == HP_OK) hp_parts_split(j->plan.program, j->role, j->replica, w.weights, view);
+        free(w.weights);
+    }
     const hp_status put[] = {
-        hp_memory_view_end(m, j->arena + weights->offset, weights->bytes, w.weights, s == HP_OK, err),
+        hp_memory_view_end(m, j->arena + weights->offset, weights->bytes, view, s == HP_OK, err),
         hp_memory_view_end(m, j->arena + state->offset, state->bytes, w.state, s == HP_OK, err)};
     return s != HP_OK ? s : put[0] != HP_OK ? put[0] : put[1];
 }

@@ -61,6 +61,7 @@ static hp_status open_device(hp_job *j, hp_job_pass *pass, hp_error *err) {
     const hp_device_config d = {.program = pass->program,
                                 .graph = j->plan.graph,
                                 .role = pass->role,
+                                .replica = j->replica,
                                 .memory = &j->device_memory,
                                 .arena = j->arena,
                                 .threads = (int)j->options->threads,

@@ -20,9 +20,41 @@ typedef struct checker {
 
 /* --- parameters and packed weights --- */
 
+/* A block where the role keeps parts alone, and nowhere else: of the bucket in which the parameter lies. */
+static hp_status want_block_of(const checker *c, int32_t id, int fixed, bool wanted, const hp_param *param,
+                               const hp_param_place *at) {
+    const bool present = wanted && hp_keeps_parts(c->p, fixed);
+    if (present != (id >= 0))
+        return REFUSED("a block of %s is %s", param->name, present ? "missing" : "not what the task wants");
+    if (!present) return HP_OK;
+    const hp_buffer *b = &c->r->buffer[id];
+    const hp_bucket *k = b->kind == HP_BUF_BLOCK ? &c->r->bucket[b->what] : NULL;
+    if (!k || at->offset < k->first || at->offset + at->count > k->first + k->count)
+        return REFUSED("buffer %d has no room for %s", id, param->name);
+    return HP_OK;
+}
+
+static bool trained_params(const checker *c) {
+    for (int i = 0; i < c->l->n_param; i++)
+        if (hp_param_trained(&c->g->param[c->l->param[i]])) return true;
+    return false;
+}
+
+static hp_status want_block(const checker *c, const hp_param *param, const hp_param_place *at) {
+    const bool reads = c->t->op != HP_TASK_BWDW && c->t->op != HP_TASK_STATS;
+    HP_TRY(want_block_of(c, c->o.params, HP_BUF_WEIGHTS, reads, param, at));
+    if (!hp_task_gradient(c->g, c->r, c->t)) return HP_OK;
+    if (c->r->buffer[HP_BUF_GRADS].bytes == 0)
+        return REFUSED("there is no room for the gradient of %s", param->name);
+    return want_block_of(c, c->o.grads, HP_BUF_GRADS, true, param, at);
+}
+
 /* Parameters of the layer for the channels of `out`: here, and with room for their gradients. */
 static hp_status want_params(const checker *c, const hp_box *out) {
     if (c->g->deployed) return HP_OK; /* they are in the pack */
+    if (c->o.sums >= 0 && c->l->op != HP_BN) return REFUSED("sums are batch norm's");
+    if ((c->o.grads >= 0 && !hp_task_gradient(c->g, c->r, c->t)) || (c->o.params >= 0 && !trained_params(c)))
+        return REFUSED("a block of parameters that the task does not work on");
     for (int i = 0; i < c->l->n_param; i++) {
         const hp_param *param = &c->g->param[c->l->param[i]];
         const hp_param_place *at = &c->r->place[c->l->param[i]];
@@ -31,18 +63,26 @@ static hp_status want_params(const checker *c, const hp_box *out) {
         if (!at->here || from < at->first || to > at->first + at->count)
             return REFUSED("parameter %s is not here for channels %d..%d", param->name, out->lo[HP_AXIS_C],
                            out->hi[HP_AXIS_C] - 1);
-        const int64_t end = (at->offset + at->count) * hp_dtype_bytes((hp_dtype)c->p->dtype);
-        if (hp_task_gradient(c->g, c->t) && hp_param_trained(param) && end > c->r->buffer[HP_BUF_GRADS].bytes)
-            return REFUSED("there is no room for the gradient of %s", param->name);
+        if (hp_param_trained(param)) HP_TRY(want_block(c, param, at));
     }
     return HP_OK;
+}
+
+/* A buffer for the layer's weights in the device's layout, out of a block. */
+static bool is_pack_of(const checker *c, int32_t id, bool backward) {
+    const hp_buffer *b = &c->r->buffer[id];
+    return hp_keeps_parts(c->p, HP_BUF_WEIGHTS) && b->kind == HP_BUF_PACK && b->what == c->t->layer &&
+           b->bytes >= hp_pack_wanted(&c->at, c->t->layer, backward);
 }
 
 /* Where the device packs a layer's weights, the task needs them: of exactly its channels. */
 static hp_status want_pack(const checker *c, const hp_box *out) {
     if (c->l->n_param == 0 || (c->t->op != HP_TASK_FWD && c->t->op != HP_TASK_BWD)) return HP_OK;
     const bool backward = c->t->op == HP_TASK_BWD;
-    const int32_t pack = (backward ? c->r->pack_backward : c->r->pack_forward)[c->t->layer];
+    const int32_t own = backward ? c->o.pack_backward : c->o.pack_forward,
+                  pack = own >= 0 ? own : (backward ? c->r->pack_backward : c->r->pack_forward)[c->t->layer];
+    if (own >= 0 && !is_pack_of(c, own, backward))
+        return REFUSED("buffer %d holds no packed weights of it", own);
     const bool wanted = hp_pack_wanted(&c->at, c->t->layer, backward) > 0;
     if (wanted != (pack >= 0))
         return REFUSED("packed weights are %s", wanted ? "missing" : "not what this layer reads");
@@ -271,9 +311,16 @@ static hp_status check_load(const checker *c) {
 
 static hp_status check_pack(const checker *c) {
     const int32_t pack[2] = {c->r->pack_forward[c->t->layer], c->r->pack_backward[c->t->layer]};
+    const hp_layer *l = &c->g->layer[c->t->layer];
+    const bool out_of_block = c->t->n_operand > 2;
     for (int k = 0; k < 2; k++)
-        if (operand(c, k) >= 0 && operand(c, k) != pack[k])
+        if (operand(c, k) >= 0 &&
+            !(out_of_block ? is_pack_of(c, operand(c, k), k > 0) : operand(c, k) == pack[k]))
             return REFUSED("buffer %d is not for this layer's packed weights", operand(c, k));
+    for (int i = 0; i < l->n_param; i++)
+        if (hp_param_trained(&c->g->param[l->param[i]]))
+            HP_TRY(want_block_of(c, out_of_block ? operand(c, 2) : -1, HP_BUF_WEIGHTS, true,
+                                 &c->g->param[l->param[i]], &c->r->place[l->param[i]]));
     return HP_OK;
 }
 
@@ -313,7 +360,8 @@ static hp_status check_pair(const checker *c) {
 
 static hp_status check_zero(const checker *c) {
     const uint8_t kind = buffer_of(c, operand(c, 0))->kind;
-    if (hp_buffer_has_box(buffer_of(c, operand(c, 0))) || kind == HP_BUF_GRADS || kind == HP_BUF_SUMS)
+    if (hp_buffer_has_box(buffer_of(c, operand(c, 0))) || kind == HP_BUF_GRADS || kind == HP_BUF_SUMS ||
+        kind == HP_BUF_BLOCK)
         return HP_OK;
     return REFUSED("buffer %d is not one to be cleared", operand(c, 0));
 }

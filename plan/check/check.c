@@ -3,6 +3,7 @@
  * Here: structure, every id and number in range, so that all later proofs may follow them. Then where
  * parameters lie, boxes, data, messages, the wait-for graph and memory, each in a file of its own. Ranks in
  * the messages are those of the first replica: the others run the same lists. */
+#include "plan/strategy/zero.h"
 #include "plan/check/inside.h"
 #include "plan/program/print.h"
 
@@ -35,6 +36,7 @@ static hp_status check_degrees(const hp_program *p, hp_error *err) {
         p->micro < 1 || p->micro > MAX_MICRO || p->clients < 1 || p->dp % p->clients)
         REFUSE("E-RANGE: %d roles in %d replicas, %d per device, %d micro-batches: out of range", p->n_role,
                p->dp, p->clients, p->micro);
+    if (p->zero < 0 || p->zero > HP_ZERO_STAGES) REFUSE("E-RANGE: ZeRO has no stage %d", p->zero);
     const int64_t groups = (int64_t)p->dp * p->micro;
     if (p->micro_batch > INT32_MAX)
         REFUSE("E-RANGE: a micro-batch of %lld samples is too large, at most %d: a smaller --batch, or more "
@@ -89,8 +91,7 @@ static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
         REFUSE("E-RANGE: rank %d: an arena of %lld bytes", role, (long long)r->arena_bytes);
     for (int i = 0; i < r->n_buffer; i++) {
         const hp_buffer *b = &r->buffer[i];
-        const bool kind =
-            i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind <= HP_BUF_CARRY;
+        const bool kind = i < HP_BUF_FIXED ? b->kind == i : b->kind >= HP_BUF_FIXED && b->kind < HP_BUF_KINDS;
         if (!kind || b->dtype >= HP_DTYPES || b->micro < -1 || b->micro >= p->micro)
             REFUSE("E-RANGE: rank %d buffer %d has a field out of range", role, i);
         if (b->bytes < 0 || b->offset < 0 || b->offset % 64 || b->bytes > r->arena_bytes ||
@@ -101,6 +102,11 @@ static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
     return HP_OK;
 }
 
+/* Elements of the parameters' buffer, their gradients' or their momentum's. */
+static int64_t kept_elems(const hp_program *p, const hp_role *r, int buffer) {
+    return hp_keeps_parts(p, buffer) ? hp_part_elems(r) : r->trained_elems;
+}
+
 /* The buffers that every role has; gradients and momentum are absent where nothing is trained. */
 static hp_status check_fixed(const hp_program *p, int role, hp_error *err) {
     const hp_role *r = &p->role[role];
@@ -109,12 +115,13 @@ static hp_status check_fixed(const hp_program *p, int role, hp_error *err) {
     for (int i = 0; i < HP_BUF_FIXED; i++)
         if (b[i].dtype != types[i])
             REFUSE("E-TYPE: rank %d buffer %d holds %s", role, i, hp_dtype_names[b[i].dtype]);
-    const int64_t element = hp_dtype_bytes((hp_dtype)p->dtype), trained = b[HP_BUF_WEIGHTS].bytes;
-    if (trained % element || r->trained_elems != trained / element || b[HP_BUF_METRIC].bytes < HP_METRICS * 8)
+    if (r->trained_elems < 0 || r->n_bucket < 0 || b[HP_BUF_METRIC].bytes < HP_METRICS * 8)
         REFUSE("E-RANGE: rank %d: weights or metrics have the wrong size", role);
-    if (p->mode == (int)HP_MODE_TRAIN &&
-        (b[HP_BUF_GRADS].bytes != trained || b[HP_BUF_MOMENTUM].bytes != trained))
-        REFUSE("E-RANGE: rank %d: gradients or momentum are not as large as the weights", role);
+    const int most = p->mode == (int)HP_MODE_TRAIN ? HP_BUF_MOMENTUM : HP_BUF_WEIGHTS;
+    for (int i = HP_BUF_WEIGHTS; i <= most; i++)
+        if (b[i].bytes != kept_elems(p, r, i) * hp_dtype_bytes((hp_dtype)p->dtype))
+            REFUSE("E-RANGE: rank %d: weights, gradients or momentum (buffer %d) have the wrong size", role,
+                   i);
     return HP_OK;
 }
 
@@ -158,36 +165,23 @@ static hp_status check_deps(const hp_role *r, int role, int id, hp_error *err) {
     return HP_OK;
 }
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-/* Is it about a range of the optimiser's arrays? */
-static bool updates(const hp_task *t) {
-    return t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE;
-}
-
-/* Elements that offset and count may reach: of the optimiser's arrays, or of the buffer. */
-static int64_t elements(const hp_program *p, const hp_role *r, const hp_task *t) {
-    const hp_buffer *b = r->buffer;
-    if (updates(t))
-        return least(b[HP_BUF_WEIGHTS].bytes, least(b[HP_BUF_GRADS].bytes, b[HP_BUF_MOMENTUM].bytes)) /
-               hp_dtype_bytes((hp_dtype)p->dtype);
-    const hp_buffer *moved = &b[r->operand[t->operand]];
-    return moved->bytes / hp_dtype_bytes((hp_dtype)moved->dtype);
+/* Is it about a bucket? */
+static bool of_bucket(const hp_task *t) {
+    return t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE || t->op == HP_TASK_PART;
 }
 
 static hp_status check_count(const hp_program *p, int role, int id, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     const bool moves = hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE;
-    if (!moves && !updates(t) && t->op != HP_TASK_ZERO) return HP_OK;
-    if (!updates(t) && r->operand[t->operand] < 0)
+    if (!moves && t->op != HP_TASK_ZERO) return HP_OK;
+    if (r->operand[t->operand] < 0)
         REFUSE("E-COUNT: rank %d task %d: a %s without a buffer", role, id, hp_task_infos[t->op].name);
     if (moves && r->buffer[r->operand[t->operand]].dtype != t->dtype)
         REFUSE("E-TYPE: rank %d task %d moves %s from a buffer of %s", role, id, hp_dtype_names[t->dtype],
                hp_dtype_names[r->buffer[r->operand[t->operand]].dtype]);
-    const int64_t room = elements(p, r, t);
+    const hp_buffer *b = &r->buffer[r->operand[t->operand]];
+    const int64_t room = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
     if (t->offset > room || t->count > room - t->offset)
         REFUSE("E-COUNT: rank %d task %d: elements %lld+%lld of %lld", role, id, (long long)t->offset,
                (long long)t->count, (long long)room);
@@ -225,9 +219,20 @@ static hp_status check_role(const hp_program *p, const hp_graph *g, int role, hp
     return check_packs(p, g, role, err);
 }
 
+static hp_status check_bucket_tasks(const hp_program *p, const hp_graph *g, hp_error *err) {
+    for (int role = 0; role < p->n_role; role++)
+        for (int t = 0; t < p->role[role].n_task; t++) {
+            const hp_check_at at = {p, g, role, t, err};
+            if (of_bucket(&p->role[role].task[t])) HP_TRY(hp_check_bucket_task(&at));
+        }
+    return HP_OK;
+}
+
 static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err) {
     hp_payload **payload = NULL;
     HP_TRY(hp_check_places(p, g, err));
+    HP_TRY(hp_check_buckets(p, g, err));
+    HP_TRY(check_bucket_tasks(p, g, err));
     HP_TRY(hp_check_buffers(p, g, err));
     HP_TRY(hp_check_deployed(arena, p, g, err));
     HP_TRY(hp_check_boxes(p, g, err));

@@ -134,12 +134,28 @@ static bool wants_sum(const hp_role *r, const hp_task *t) {
     return b->kind == HP_BUF_SUMS || hp_buffer_has_box(b);
 }
 
+/* Of a bucket's gradients and parameters each member keeps a part: equal ones of all of the bucket. */
+static bool is_of_parts(const hp_program *p, const hp_role *r, const hp_task *t) {
+    const int32_t id = r->operand[t->operand];
+    const bool block = r->buffer[id].kind == HP_BUF_BLOCK;
+    if (t->tag < 0 || t->tag >= r->n_bucket || t->n_operand > 1 || hp_task_call(p, t).n) return false;
+    const hp_bucket *b = &r->bucket[t->tag];
+    if (b->parts < 2 || t->count != b->count || t->offset != (block ? 0 : b->first) ||
+        !hp_group_equal(p, b->group, r->queue[t->queue].peer))
+        return false;
+    if (block) return r->buffer[id].what == t->tag;
+    return id == (t->op == HP_TASK_ALL_GATHER ? HP_BUF_WEIGHTS : HP_BUF_GRADS) && !hp_keeps_parts(p, id);
+}
+
 static hp_status check_sum(const hp_program *p, int role, int id, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     const int32_t reduction = hp_task_call(p, t).reduction;
-    const bool sum = t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_SUM && t->n_operand == 1;
-    if (sum || !wants_sum(r, t)) return HP_OK;
+    const bool sum = t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_SUM && t->n_operand == 1,
+               parts = (t->op == HP_TASK_REDUCE_SCATTER && reduction == HP_REDUCE_SUM) ||
+                       t->op == HP_TASK_ALL_GATHER,
+               block = r->buffer[r->operand[t->operand]].kind == HP_BUF_BLOCK;
+    if ((parts && is_of_parts(p, r, t)) || (sum && !block) || (!block && !wants_sum(r, t))) return HP_OK;
     REFUSE("E-TYPE: rank %d task %d: a %s (%s) into buffer %d, which a network's all-reduce adds up in place",
            role, id, hp_task_infos[t->op].name, hp_reduction_names[reduction], r->operand[t->operand]);
 }

@@ -151,6 +151,55 @@ static hp_status read_sums(walker *w, const hp_operands *o) {
     return hp_check_refuse(&w->at, "E-LOST", "buffer %d holds the sums of this rank alone", o->sums);
 }
 
+/* --- blocks of buckets (ZeRO) --- */
+
+/* Are there other members whose parts are elsewhere? */
+static bool is_shared(const walker *w, int32_t block) {
+    return w->r->bucket[buffer_of(w, block)->what].parts > 1;
+}
+
+/* Parameters: the rank's part was put there and the others' gathered. */
+static hp_status read_params(walker *w, int32_t id) {
+    if (id < 0) return HP_OK;
+    const content *c = &w->of[id];
+    if (c->written.whole && c->gradient == ACTIVATION && (c->reduced || !is_shared(w, id))) return HP_OK;
+    return hp_check_refuse(&w->at, "E-UNSET", "reads parameters from block %d, which holds no gathered ones",
+                           id);
+}
+
+static hp_status write_grads(walker *w, int32_t id) {
+    if (id < 0) return HP_OK;
+    const content *c = &w->of[id];
+    if (c->written.whole && c->gradient == GRADIENT && !c->reduced) return HP_OK;
+    return hp_check_refuse(&w->at, "E-UNSET",
+                           "writes gradients into block %d, which was not cleared for them", id);
+}
+
+static hp_status walk_part(walker *w) {
+    const int32_t dst = operand(w, 0), src = operand(w, 1);
+    if (dst >= HP_BUF_FIXED) { /* parameters */
+        w->of[dst] =
+            (content){.tensor = -1, .gradient = ACTIVATION, .written = {.whole = true}, .writer = -1};
+        return HP_OK;
+    }
+    content *c = &w->of[src];
+    if (!c->written.whole || c->gradient != GRADIENT || (is_shared(w, src) && !c->reduced))
+        return hp_check_refuse(&w->at, "E-UNSET",
+                               "takes a part of block %d, which holds no reduced gradients", src);
+    c->gradient = GRADIENT_UNKNOWN;
+    return HP_OK;
+}
+
+static hp_status walk_block_collective(walker *w, int32_t id) {
+    content *c = &w->of[id];
+    const int wanted = w->t->op == HP_TASK_ALL_GATHER ? ACTIVATION : GRADIENT;
+    if (!c->written.whole || c->gradient != wanted || c->reduced)
+        return hp_check_refuse(&w->at, "E-UNSET", "block %d holds nothing to be %s", id,
+                               wanted == ACTIVATION ? "gathered" : "reduced");
+    c->reduced = true;
+    return HP_OK;
+}
+
 /* --- tasks --- */
 
 static hp_status walk_load(walker *w) {
@@ -163,6 +212,7 @@ static hp_status walk_load(walker *w) {
 }
 
 static hp_status walk_pack(walker *w) {
+    if (w->t->n_operand > 2) HP_TRY(read_params(w, operand(w, 2)));
     write_plain(w, operand(w, 0));
     write_plain(w, operand(w, 1));
     return HP_OK;
@@ -184,6 +234,11 @@ static hp_status read_inputs(walker *w, const hp_operands *o, const hp_box *out)
     return HP_OK;
 }
 
+/* Packed weights: those of the task, or those that the role has. */
+static int32_t pack_of(const walker *w, int32_t own, const int32_t *role) {
+    return own >= 0 ? own : role[w->t->layer];
+}
+
 static hp_status walk_fwd(walker *w) {
     const hp_layer *l = &w->g->layer[w->t->layer];
     const hp_operands o = hp_operands_of(w->g, w->r, w->t);
@@ -191,7 +246,8 @@ static hp_status walk_fwd(walker *w) {
     const bool over = o.y == o.x[0] || (hp_layer_adds(l) && o.y == o.x[l->n_in - 1]);
     HP_TRY(read_inputs(w, &o, &rows));
     HP_TRY(read_sums(w, &o));
-    if (!w->g->deployed) HP_TRY(read_plain(w, w->r->pack_forward[w->t->layer]));
+    HP_TRY(read_params(w, o.params));
+    if (!w->g->deployed) HP_TRY(read_plain(w, pack_of(w, o.pack_forward, w->r->pack_forward)));
     write_plain(w, o.save);
     if (over) return replace(w, o.y, l->out, &rows);
     return hp_box_equal(box, &rows) ? write_all(w, o.y, l->out, ACTIVATION)
@@ -213,6 +269,8 @@ static hp_status walk_loss(walker *w) {
 /* What both backward tasks of a layer read. */
 static hp_status read_backward(walker *w, const hp_operands *o) {
     const hp_layer *l = &w->g->layer[w->t->layer];
+    HP_TRY(read_params(w, o->params));
+    HP_TRY(write_grads(w, o->grads));
     HP_TRY(read_all(w, o->dy, l->out, GRADIENT));
     HP_TRY(read_all(w, o->y, l->out, ACTIVATION));
     HP_TRY(read_inputs(w, o, &buffer_of(w, o->dy)->box));
@@ -224,7 +282,7 @@ static hp_status walk_bwd(walker *w) {
     const hp_operands o = hp_operands_of(w->g, w->r, w->t);
     HP_TRY(read_backward(w, &o));
     HP_TRY(read_sums(w, &o));
-    HP_TRY(read_plain(w, w->r->pack_backward[w->t->layer]));
+    HP_TRY(read_plain(w, pack_of(w, o.pack_backward, w->r->pack_backward)));
     for (int k = 0; k < l->n_in; k++) {
         if (o.dx[k] < 0 || o.dx[k] != o.dy) {
             HP_TRY(write_all(w, o.dx[k], l->in[k], GRADIENT));
@@ -303,6 +361,7 @@ static hp_status walk_zero(walker *w) {
         return hp_check_refuse(&w->at, "E-COUNT", "clears a part of buffer %d", id);
     if (hp_buffer_has_box(b)) return write_all(w, id, b->what, gradient_of(b));
     write_plain(w, id);
+    if (b->kind == HP_BUF_BLOCK) w->of[id].gradient = GRADIENT;
     return HP_OK;
 }
 
@@ -341,6 +400,7 @@ static hp_status walk_collective(walker *w) {
         note_write(w, id);
         return HP_OK;
     }
+    if (buffer_of(w, id)->kind == HP_BUF_BLOCK) return walk_block_collective(w, id);
     if (buffer_of(w, id)->kind != HP_BUF_SUMS) return HP_OK;
     if (c->reduced) return hp_check_refuse(&w->at, "E-LOST", "adds up buffer %d twice", id);
     w->of[id].reduced = true;
@@ -349,13 +409,14 @@ static hp_status walk_collective(walker *w) {
 
 typedef hp_status walk_fn(walker *w);
 static walk_fn *const walks[HP_TASK_OPS] = {
-    [HP_TASK_LOAD] = walk_load,       [HP_TASK_PACK] = walk_pack,      [HP_TASK_STATS] = walk_stats,
-    [HP_TASK_FWD] = walk_fwd,         [HP_TASK_LOSS] = walk_loss,      [HP_TASK_BSTATS] = walk_bstats,
-    [HP_TASK_BWD] = walk_bwd,         [HP_TASK_BWDW] = walk_bwdw,      [HP_TASK_ACCUM] = walk_accum,
-    [HP_TASK_COPY] = walk_copy,       [HP_TASK_ZERO] = walk_zero,      [HP_TASK_SGD] = walk_nothing,
-    [HP_TASK_STORE] = walk_store,     [HP_TASK_SEND] = walk_send,      [HP_TASK_RECV] = walk_recv,
-    [HP_TASK_FINITE] = walk_nothing,  [HP_TASK_ENCODE] = walk_encode,  [HP_TASK_DECODE] = walk_decode,
-    [HP_TASK_PROJECT] = walk_nothing, [HP_TASK_FACTOR] = walk_nothing, [HP_TASK_EXPAND] = walk_nothing,
+    [HP_TASK_LOAD] = walk_load,      [HP_TASK_PACK] = walk_pack,       [HP_TASK_STATS] = walk_stats,
+    [HP_TASK_FWD] = walk_fwd,        [HP_TASK_LOSS] = walk_loss,       [HP_TASK_BSTATS] = walk_bstats,
+    [HP_TASK_BWD] = walk_bwd,        [HP_TASK_BWDW] = walk_bwdw,       [HP_TASK_ACCUM] = walk_accum,
+    [HP_TASK_COPY] = walk_copy,      [HP_TASK_ZERO] = walk_zero,       [HP_TASK_SGD] = walk_nothing,
+    [HP_TASK_STORE] = walk_store,    [HP_TASK_SEND] = walk_send,       [HP_TASK_RECV] = walk_recv,
+    [HP_TASK_FINITE] = walk_nothing, [HP_TASK_PART] = walk_part,       [HP_TASK_ENCODE] = walk_encode,
+    [HP_TASK_DECODE] = walk_decode,  [HP_TASK_PROJECT] = walk_nothing, [HP_TASK_FACTOR] = walk_nothing,
+    [HP_TASK_EXPAND] = walk_nothing,
 #define COLLECTIVE(ID, ...) [HP_TASK_##ID] = walk_collective,
 #include "plan/collectives/collectives.def"
 };

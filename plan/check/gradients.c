@@ -1,10 +1,21 @@
 /* gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
  * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
- * overflowed, applied. Nothing is counted twice or left out. */
+ * overflowed, applied, and where each rank applies a part, gathered. With zero >= 2 every micro-batch's gradient is
+ * cleared, summed, reduced and added to the part that is kept. Nothing is counted twice or left out. */
 #include "plan/graph/precision.h"
 #include "plan/check/inside.h"
 
-typedef enum grad_state { UNSET, SUMMED, ENCODED, REDUCED, LOOKED_AT, APPLIED } grad_state;
+typedef enum grad_state {
+    UNSET,
+    CLEARED,
+    SUMMED,
+    ENCODED,
+    REDUCED,
+    KEPT,
+    LOOKED_AT,
+    APPLIED,
+    GATHERED
+} grad_state;
 
 /* A code of the gradients [from, from + count); count 0: none yet. */
 typedef struct code {
@@ -22,6 +33,7 @@ typedef struct walker {
     const hp_task *t;
     grad_state *grad; /* per parameter */
     code *code;       /* per buffer */
+    bool *kept;       /* per parameter: the part holds a micro-batch's */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
@@ -44,12 +56,17 @@ static hp_status write_gradients(walker *w) {
         const char *name = w->g->param[param].name;
         if (!hp_param_trained(&w->g->param[param])) continue;
         grad_state *s = &w->grad[param];
-        if (*s > SUMMED)
+        if (*s > SUMMED && *s != KEPT)
             return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s has been reduced or applied before",
                                    name);
         if (*s == SUMMED && !add)
             return hp_check_refuse(&w->at, "E-LOST", "overwrites the gradient of %s, which no task has used",
                                    name);
+        if (hp_keeps_parts(w->p, HP_BUF_GRADS) && *s < CLEARED)
+            return hp_check_refuse(&w->at, "E-UNSET", "no task has cleared the block for the gradient of %s",
+                                   name);
+        if (*s == KEPT)
+            return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is in its part already", name);
         if (*s == UNSET && (add || !all_rows(w, l, i, out)))
             return hp_check_refuse(&w->at, "E-UNSET", "adds to the gradient of %s, which no task has set",
                                    name);
@@ -81,16 +98,40 @@ static hp_status clear_param(walker *w, int param) {
     return HP_OK;
 }
 
-/* The gradient goes from one state to the next, and no task has done so before. */
-static hp_status advance(walker *w, int param, grad_state from, grad_state to) {
-    const bool early = w->grad[param] < from;
-    if (w->grad[param] != from)
-        return hp_check_refuse(&w->at, early ? "E-UNSET" : "E-LOST", "the gradient of %s is %s",
-                               w->g->param[param].name,
-                               !early           ? "reduced twice"
-                               : from == SUMMED ? "not set"
-                                                : "not encoded");
-    w->grad[param] = to;
+/* A block for the next micro-batch's gradients. */
+static hp_status clear_block_param(walker *w, int param) {
+    if (w->grad[param] != UNSET && w->grad[param] != KEPT)
+        return hp_check_refuse(&w->at, "E-LOST", "clears the gradient of %s before its part was kept",
+                               w->g->param[param].name);
+    w->grad[param] = CLEARED;
+    return HP_OK;
+}
+
+static bool is_shared(const walker *w, int param) {
+    const int group = w->r->place[param].group;
+    return group >= 0 && hp_group_size(w->p, group) > 1;
+}
+
+static hp_status keep_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const grad_state s = w->grad[param];
+    if (w->r->operand[w->t->operand] != HP_BUF_GRADS) return HP_OK; /* parameters for a block */
+    if (is_shared(w, param) ? s != REDUCED : s != CLEARED && s != SUMMED)
+        return hp_check_refuse(&w->at, "E-LOST", "keeps the gradient of %s, which is not reduced", name);
+    if (w->kept[param] != ((w->t->flags & HP_FLAG_ADD) != 0))
+        return hp_check_refuse(&w->at, "E-LOST", "%s the part of the gradient of %s",
+                               w->kept[param] ? "overwrites" : "adds to nothing in", name);
+    w->kept[param] = true;
+    w->grad[param] = KEPT;
+    return HP_OK;
+}
+
+/* The others' parts of updated weights. */
+static hp_status gather_param(walker *w, int param) {
+    if (w->grad[param] != APPLIED)
+        return hp_check_refuse(&w->at, "E-LOST", "gathers parameter %s before it was updated",
+                               w->g->param[param].name);
+    w->grad[param] = GATHERED;
     return HP_OK;
 }
 
@@ -104,16 +145,38 @@ static hp_status want_group(const walker *w, int param, int group) {
 }
 
 static hp_status reduce_param(walker *w, int param) {
-    HP_TRY(advance(w, param, SUMMED, REDUCED));
-    return want_group(w, param, w->r->queue[w->t->queue].peer);
+    const char *name = w->g->param[param].name;
+    const int group = w->r->queue[w->t->queue].peer;
+    if ((w->t->op == HP_TASK_REDUCE_SCATTER) != (w->p->zero > 0 && is_shared(w, param)))
+        return hp_check_refuse(&w->at, "E-LOST",
+                               "leaves the sum of the gradient of %s with others than update it", name);
+    if (w->grad[param] != SUMMED && w->grad[param] != CLEARED)
+        return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
+                               "the gradient of %s is %s", name,
+                               w->grad[param] == UNSET ? "not set" : "reduced twice");
+    HP_TRY(want_group(w, param, group));
+    w->grad[param] = REDUCED;
+    return HP_OK;
 }
 
 static hp_status encode_param(walker *w, int param) {
-    return advance(w, param, SUMMED, ENCODED);
+    const char *name = w->g->param[param].name;
+    if (w->p->zero > 0)
+        return hp_check_refuse(&w->at, "E-LOST", "encodes the gradient of %s, of which others update parts",
+                               name);
+    if (w->grad[param] != SUMMED)
+        return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
+                               "the gradient of %s is %s", name,
+                               w->grad[param] == UNSET ? "not set" : "reduced twice");
+    w->grad[param] = ENCODED;
+    return HP_OK;
 }
 
 static hp_status decode_param(walker *w, int param) {
-    HP_TRY(advance(w, param, ENCODED, REDUCED));
+    if (w->grad[param] != ENCODED)
+        return hp_check_refuse(&w->at, "E-LOST", "decodes the gradient of %s, which is not encoded",
+                               w->g->param[param].name);
+    w->grad[param] = REDUCED;
     return want_group(w, param, w->code[w->r->operand[w->t->operand + 1]].group);
 }
 
@@ -121,14 +184,15 @@ static hp_status decode_param(walker *w, int param) {
 static hp_status final_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->place[param].group;
-    const bool shared = group >= 0 && hp_group_size(w->p, group) > 1;
+    if (hp_keeps_parts(w->p, HP_BUF_GRADS) && w->grad[param] < KEPT)
+        return hp_check_refuse(&w->at, "E-UNSET", "the part of the gradient of %s is not kept", name);
     if (w->grad[param] == UNSET)
         return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is not set", name);
-    if (w->grad[param] == APPLIED)
+    if (w->grad[param] >= APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is applied twice", name);
     if (w->grad[param] == ENCODED)
         return hp_check_refuse(&w->at, "E-LOST", "no task has decoded the gradient of %s", name);
-    if (shared && w->grad[param] < REDUCED)
+    if (is_shared(w, param) && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
     return HP_OK;
@@ -221,26 +285,49 @@ static hp_status walk_expand(walker *w) {
 
 /* --- tasks --- */
 
+/* Calls for the parameters of a buffer that a task works on: its range of a fixed one, all of a block's. */
+static hp_status each_in(walker *w, int32_t id, param_fn *fn) {
+    if (id < HP_BUF_FIXED) return each_param(w, w->t->offset, w->t->count, fn);
+    const hp_bucket *b = &w->r->bucket[w->r->buffer[id].what];
+    return each_param(w, b->first, b->count, fn);
+}
+
+static hp_status walk_collective(walker *w) {
+    const int32_t id = w->r->operand[w->t->operand];
+    const bool block = w->r->buffer[id].kind == HP_BUF_BLOCK;
+    w->agreed |= w->t->op == HP_TASK_ALLREDUCE && w->t->flags & HP_FLAG_METRIC;
+    if (w->t->op == HP_TASK_ALL_GATHER) return id == HP_BUF_WEIGHTS ? each_in(w, id, gather_param) : HP_OK;
+    return block || id == HP_BUF_GRADS ? each_in(w, id, reduce_param) : HP_OK;
+}
+
 static hp_status walk_task(walker *w) {
     const hp_task *t = w->t;
-    const bool whole_array = t->n_operand == 1 && w->r->operand[t->operand] == HP_BUF_GRADS;
-    if (hp_task_is_layer(t)) return hp_task_gradient(w->g, t) ? write_gradients(w) : HP_OK;
+    const int32_t id = t->n_operand ? w->r->operand[t->operand] : -1;
+    if (hp_task_is_layer(t)) return hp_task_gradient(w->g, w->r, t) ? write_gradients(w) : HP_OK;
     if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
-    w->agreed |= t->op == HP_TASK_ALLREDUCE && t->flags & HP_FLAG_METRIC;
     if (t->op == HP_TASK_ENCODE && is_code(w, 0)) return walk_encode(w);
     if (t->op == HP_TASK_DECODE && is_code(w, 1)) return walk_decode(w);
     if (t->op == HP_TASK_PROJECT) return walk_project(w);
     if (t->op == HP_TASK_FACTOR) return walk_factor(w);
     if (t->op == HP_TASK_EXPAND) return walk_expand(w);
     if (hp_task_is_collective(t) && is_code(w, 0)) return walk_sum(w);
-    if (t->op == HP_TASK_ALLREDUCE && whole_array) return each_param(w, t->offset, t->count, reduce_param);
-    if (t->op == HP_TASK_ZERO && whole_array) return each_param(w, t->offset, t->count, clear_param);
-    return HP_OK;
+    if (t->op == HP_TASK_PART) return each_param(w, t->offset, t->count, keep_param);
+    if (hp_task_is_collective(t)) return walk_collective(w);
+    if (t->op != HP_TASK_ZERO) return HP_OK;
+    if (id == HP_BUF_GRADS) return each_in(w, id, clear_param);
+    return w->r->buffer[id].kind == HP_BUF_BLOCK ? each_in(w, id, clear_block_param) : HP_OK;
+}
+
+/* What a parameter's gradient comes to. */
+static grad_state last_state(const walker *w, int param) {
+    const bool gathers = w->p->zero && is_shared(w, param) && !hp_keeps_parts(w->p, HP_BUF_WEIGHTS);
+    return gathers ? GATHERED : APPLIED;
 }
 
 static hp_status walk_role(hp_arena *arena, walker *w) {
     w->grad = HP_NEW(arena, grad_state, w->g->n_param);
+    w->kept = HP_NEW(arena, bool, w->g->n_param);
     w->code = HP_NEW(arena, code, w->r->n_buffer);
     w->placed = hp_placed_params(arena, w->r, w->g, true);
     for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {
@@ -248,8 +335,9 @@ static hp_status walk_role(hp_arena *arena, walker *w) {
         HP_TRY(walk_task(w));
     }
     for (int i = 0; i < w->placed.n && w->p->mode == (int)HP_MODE_TRAIN; i++)
-        if (w->grad[w->placed.param[i]] != APPLIED)
-            return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never updates parameter %s", w->at.role,
+        if (w->grad[w->placed.param[i]] != last_state(w, w->placed.param[i]))
+            return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never %s parameter %s", w->at.role,
+                           w->grad[w->placed.param[i]] == APPLIED ? "gathers" : "updates",
                            w->g->param[w->placed.param[i]].name);
     return HP_OK;
 }

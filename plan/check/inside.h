@@ -39,6 +39,14 @@ hp_placed hp_placed_params(hp_arena *arena, const hp_role *r, const hp_graph *g,
 /* Index of the first that ends after element `from`. */
 int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
 
+/* --- check/buckets.c --- */
+
+/* E-RANGE, E-MATCH: buckets follow each other without gaps, each in equal parts for those who hold it, and every trained
+ * parameter lies in one of its group; blocks have room for their buckets. */
+hp_status hp_check_buckets(const hp_program *p, const hp_graph *g, hp_error *err);
+/* E-RANGE, E-TYPE: a task about a bucket. */
+hp_status hp_check_bucket_task(const hp_check_at *at);
+
 /* --- check/collectives.c --- */
 
 /* E-RANGE, E-COUNT: of all calls. */

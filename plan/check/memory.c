@@ -3,7 +3,7 @@
  *
  * Compute tasks follow each other. A send, receive or collective runs beside them: it starts after the
  * compute tasks it depends on, and is known to be done only where a compute task (or the message in question)
- * depends on it. One walk over the list keeps, per buffer and per parameter's gradient, the uses that a next
+ * depends on it. One walk over the list keeps, per buffer, parameter and gradient of one, the uses that a next
  * writer has to wait for, and per byte of the arena the buffer that had it last: whoever takes it over waits
  * for that buffer's uses, which have waited for the one before. */
 #include "plan/graph/precision.h"
@@ -39,7 +39,7 @@ typedef struct memory_check {
     int32_t *done_at; /* per task: last compute task that is done when it starts */
     int32_t *last;    /* per buffer: last task that uses it; -1: none has yet */
     bool *claimed;    /* per buffer: its memory is its own now */
-    uses *of;         /* per buffer, then per parameter (its gradient) */
+    uses *of;         /* per buffer, then per parameter its gradient, then the parameter */
     int n_async, async_room;
     async_use *async;
     int n_piece, piece_room;
@@ -186,21 +186,36 @@ static hp_status use_buffer(memory_check *m, int b, int task, char access) {
 
 /* --- what a task uses --- */
 
-/* Gradients of parameters are ordered one by one, so that buckets are reduced while others are summed. */
-static hp_status use_gradients(memory_check *m, int task, int64_t from, int64_t count) {
+/* Parameters and their gradients are ordered one by one, so that buckets are reduced while others are summed. */
+static uses *of_param(memory_check *m, int fixed, int param) {
+    return &m->of[m->r->n_buffer + (fixed == HP_BUF_WEIGHTS ? m->g->n_param : 0) + param];
+}
+
+/* Of a buffer of parts there is one order. */
+static hp_status use_range(memory_check *m, int task, int fixed, int64_t from, int64_t count, char access) {
+    if (hp_keeps_parts(m->p, fixed)) return use_buffer(m, fixed, task, access);
     for (int i = hp_placed_from(m->r, &m->placed, from); i < m->placed.n; i++) {
         const int param = m->placed.param[i];
         if (m->r->place[param].offset >= from + count) break;
-        HP_TRY(use(m, &m->of[m->r->n_buffer + param], task, true));
+        HP_TRY(use(m, of_param(m, fixed, param), task, access != 'r'));
     }
     return HP_OK;
 }
 
-static hp_status use_layer_gradients(memory_check *m, int task, const hp_layer *l) {
+/* Those of the task's layer, where the role keeps them all. */
+static hp_status use_layer(memory_check *m, int task, int fixed, char access) {
+    const hp_layer *l = &m->g->layer[m->r->task[task].layer];
+    if (m->g->deployed || hp_keeps_parts(m->p, fixed)) return HP_OK;
     for (int i = 0; i < l->n_param; i++)
         if (hp_param_trained(&m->g->param[l->param[i]]))
-            HP_TRY(use(m, &m->of[m->r->n_buffer + l->param[i]], task, true));
+            HP_TRY(use(m, of_param(m, fixed, l->param[i]), task, access != 'r'));
     return HP_OK;
+}
+
+static hp_status use_update(memory_check *m, int task) {
+    const hp_task *t = &m->r->task[task];
+    HP_TRY(use_range(m, task, HP_BUF_GRADS, t->offset, t->count, 'm'));
+    return t->op == HP_TASK_SGD ? use_range(m, task, HP_BUF_WEIGHTS, t->offset, t->count, 'm') : HP_OK;
 }
 
 static hp_status use_hidden(memory_check *m, int task) {
@@ -208,11 +223,13 @@ static hp_status use_hidden(memory_check *m, int task) {
     const int32_t pack = t->op == HP_TASK_FWD   ? m->r->pack_forward[t->layer]
                          : t->op == HP_TASK_BWD ? m->r->pack_backward[t->layer]
                                                 : -1;
+    const bool layer = hp_task_is_layer(t) || t->op == HP_TASK_PACK;
     if (pack >= 0) HP_TRY(use_buffer(m, pack, task, 'r'));
     if (t->op == HP_TASK_LOSS || t->op == HP_TASK_FINITE) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'm'));
     if (t->op == HP_TASK_SGD && hp_graph_metric_first(m->g)) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'r'));
-    if (t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE) return use_gradients(m, task, t->offset, t->count);
-    return hp_task_gradient(m->g, t) ? use_layer_gradients(m, task, &m->g->layer[t->layer]) : HP_OK;
+    if (t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE) return use_update(m, task);
+    if (layer && t->op != HP_TASK_BWDW) HP_TRY(use_layer(m, task, HP_BUF_WEIGHTS, 'r'));
+    return hp_task_gradient(m->g, m->r, t) ? use_layer(m, task, HP_BUF_GRADS, 'm') : HP_OK;
 }
 
 static hp_status use_operands(memory_check *m, int task) {
@@ -220,10 +237,9 @@ static hp_status use_operands(memory_check *m, int task) {
     for (int i = 0; i < t->n_operand; i++) {
         const int32_t b = m->r->operand[t->operand + i];
         if (b < 0) continue;
-        if (b == HP_BUF_GRADS)
-            HP_TRY(use_gradients(m, task, t->offset, t->count));
-        else
-            HP_TRY(use_buffer(m, b, task, hp_operand_access(m->g, t, i)));
+        const char access = hp_operand_access(m->g, t, i);
+        HP_TRY(b == HP_BUF_GRADS || b == HP_BUF_WEIGHTS ? use_range(m, task, b, t->offset, t->count, access)
+                                                        : use_buffer(m, b, task, access));
     }
     return use_hidden(m, task);
 }
@@ -253,7 +269,7 @@ static hp_status find_last(memory_check *m) {
 
 static hp_status check_role(memory_check *m) {
     const hp_role *r = m->r;
-    const int n = r->n_buffer + m->g->n_param;
+    const int n = r->n_buffer + 2 * m->g->n_param;
     m->done_by = HP_NEW(m->arena, int32_t, r->n_task);
     m->done_at = HP_NEW(m->arena, int32_t, r->n_task);
     m->last = HP_NEW(m->arena, int32_t, r->n_buffer);

@@ -135,14 +135,15 @@ static uint64_t add_summand(uint64_t h, const summand *s) {
     return hp_hash64(s, sizeof *s, h);
 }
 
-static uint64_t sum_of_gradients(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
+/* The parameters in elements [from, from + count), or their gradients. */
+static uint64_t sum_of_params(const hp_program *p, int role, const hp_placed *placed, int kind, int64_t from,
+                              int64_t count) {
     const hp_role *r = &p->role[role];
     uint64_t h = 0;
-    for (int i = hp_placed_from(r, placed, t->offset); i < placed->n; i++) {
+    for (int i = hp_placed_from(r, placed, from); i < placed->n; i++) {
         const hp_param_place *at = &r->place[placed->param[i]];
-        if (at->offset >= t->offset + t->count) break;
-        const summand s = {HP_BUF_GRADS, placed->param[i],       at->first,
-                           at->count,    at->offset - t->offset, {{0}, {0}}};
+        if (at->offset >= from + count) break;
+        const summand s = {kind, placed->param[i], at->first, at->count, at->offset - from, {{0}, {0}}};
         h = add_summand(h, &s);
     }
     return h;
@@ -155,14 +156,18 @@ static uint64_t sum_of_codes(const hp_program *p, int role, const hp_placed *pla
     const hp_task *encoder = hp_check_encoder(r, code);
     const summand s = {
         .kind = HP_BUF_CODE, .what = r->buffer[code].codec, .first = encoder ? encoder->op : 0};
-    return add_summand(encoder ? sum_of_gradients(p, role, placed, encoder) : 0, &s);
+    return add_summand(
+        encoder ? sum_of_params(p, role, placed, HP_BUF_GRADS, encoder->offset, encoder->count) : 0, &s);
 }
 
 static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
     const hp_role *r = &p->role[role];
     const int32_t id = r->operand[t->operand];
-    if (id == HP_BUF_GRADS) return sum_of_gradients(p, role, placed, t);
     const hp_buffer *b = &r->buffer[id];
+    if (id == HP_BUF_GRADS || id == HP_BUF_WEIGHTS)
+        return sum_of_params(p, role, placed, id, t->offset, t->count);
+    if (b->kind == HP_BUF_BLOCK)
+        return sum_of_params(p, role, placed, b->kind, r->bucket[b->what].first, r->bucket[b->what].count);
     if (hp_buffer_is_code(b)) return sum_of_codes(p, role, placed, t);
     const summand s = {.kind = b->kind, .what = b->what, .box = b->box};
     return add_summand(0, &s);

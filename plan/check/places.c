@@ -80,8 +80,9 @@ static hp_status check_place(const hp_program *p, const hp_graph *g, int role, i
     const hp_param *whole = &g->param[param];
     if (!at->here) return HP_OK;
     const int64_t row = whole->count / whole->dim[0],
-                  room = r->buffer[hp_param_trained(whole) ? HP_BUF_WEIGHTS : HP_BUF_STATE].bytes /
-                         hp_dtype_bytes((hp_dtype)p->dtype);
+                  room = hp_param_trained(whole)
+                             ? r->trained_elems
+                             : r->buffer[HP_BUF_STATE].bytes / hp_dtype_bytes((hp_dtype)p->dtype);
     if (at->here & ~(HP_HERE | HP_HOME | HP_START) || !(at->here & HP_HERE) || at->first < 0 ||
         at->count < 1 || at->first > whole->count || at->count > whole->count - at->first ||
         at->first % row || at->count % row)

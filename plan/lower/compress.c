@@ -55,36 +55,42 @@ int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int 
 
 /* --- gradients --- */
 
-/* Of elements [from, to). The ranges of buckets are disjoint: each waits for its own tasks alone. */
-static int transcode_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int64_t from, int64_t to,
-                            const int32_t *operand) {
+/* The ranges of buckets are disjoint: each waits for its own tasks alone. */
+static int bucket_task(hp_lower_ctx *c, hp_task_op op, int bucket, const int32_t *operand) {
+    const hp_bucket *b = &c->r->bucket[bucket];
     const hp_task t = {
-        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = from, .count = to - from};
+        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = b->first, .count = b->count};
     c->writer[HP_BUF_GRADS] = -1;
     const int id = lower_task(c, t, operand);
     c->writer[HP_BUF_GRADS] = -1;
     return id;
 }
 
-static void collect(hp_lower_ctx *c, hp_task_op op, int bucket, int group, int32_t into, int32_t from) {
+/* Waits for the gradients of the bucket's layers. */
+static void after_layers(hp_lower_ctx *c, int bucket, int task) {
+    for (int layer = c->g->n_layer - 1; layer > 0; layer--)
+        if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->grad_task[layer]);
+}
+
+static void collect(hp_lower_ctx *c, hp_task_op op, int bucket, int32_t into, int32_t from) {
     const hp_buffer *b = &c->r->buffer[into];
     const int32_t operand[2] = {into, from};
     hp_task t = {.op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .dtype = b->dtype};
     t.count = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
-    lower_collective(c, group, &t);
+    lower_collective(c, c->r->bucket[bucket].group, &t);
     lower_task(c, t, operand);
 }
 
 /* The sum of all members' codes, or all of them: what is to be decoded. */
-static int32_t sum_codes(hp_lower_ctx *c, int bucket, int group, int32_t code) {
+static int32_t sum_codes(hp_lower_ctx *c, int bucket, int32_t code) {
     const hp_codec codec = c->r->buffer[code].codec;
     if (hp_codec_info_of(codec)->sum == HP_CODEC_ADDED) {
-        collect(c, HP_TASK_ALLREDUCE, bucket, group, code, -1);
+        collect(c, HP_TASK_ALLREDUCE, bucket, code, -1);
         return code;
     }
     const int64_t each = c->r->buffer[code].bytes / hp_dtype_bytes((hp_dtype)c->r->buffer[code].dtype);
-    const int32_t all = code_buffer(c, codec, each * hp_group_size(c->p, group), -1, -1);
-    collect(c, HP_TASK_ALL_GATHER, bucket, group, all, code);
+    const int32_t all = code_buffer(c, codec, each * hp_group_size(c->p, c->r->bucket[bucket].group), -1, -1);
+    collect(c, HP_TASK_ALL_GATHER, bucket, all, code);
     return all;
 }
 
@@ -95,43 +101,41 @@ static int32_t factor_buffer(hp_lower_ctx *c, hp_buffer_kind kind, hp_codec code
     return b;
 }
 
-static int reduce_factored(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
-                           int n_ready) {
+static hp_factor_sizes factors_of(const hp_lower_ctx *c, int bucket) {
     const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
-    const hp_task range = {.offset = from, .count = to - from};
-    const hp_factor_sizes n = hp_factor_sizes_of(c->g, c->r, &range, hp_codec_number(codec));
+    const hp_task range = {.offset = c->r->bucket[bucket].first, .count = c->r->bucket[bucket].count};
+    return hp_factor_sizes_of(c->g, c->r, &range, hp_codec_number(codec));
+}
+
+static int reduce_factored(hp_lower_ctx *c, int bucket) {
+    const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
+    const hp_factor_sizes n = factors_of(c, bucket);
     const int32_t p = factor_buffer(c, HP_BUF_CODE, codec, n.p),
                   q = factor_buffer(c, HP_BUF_CODE, codec, n.q),
-                  residual = factor_buffer(c, HP_BUF_CARRY, codec, to - from + n.q);
-    const int projected =
-        transcode_bucket(c, HP_TASK_PROJECT, bucket, from, to, (int32_t[]){p, HP_BUF_GRADS, residual});
-    for (int i = 0; i < n_ready; i++) lower_dep(c, projected, ready[i]);
-    collect(c, HP_TASK_ALLREDUCE, bucket, group, p, -1);
-    transcode_bucket(c, HP_TASK_FACTOR, bucket, from, to, (int32_t[]){q, p, residual});
-    collect(c, HP_TASK_ALLREDUCE, bucket, group, q, -1);
-    return transcode_bucket(c, HP_TASK_EXPAND, bucket, from, to, (int32_t[]){HP_BUF_GRADS, p, q, residual});
+                  residual = factor_buffer(c, HP_BUF_CARRY, codec, c->r->bucket[bucket].count + n.q);
+    after_layers(c, bucket, bucket_task(c, HP_TASK_PROJECT, bucket, (int32_t[]){p, HP_BUF_GRADS, residual}));
+    collect(c, HP_TASK_ALLREDUCE, bucket, p, -1);
+    bucket_task(c, HP_TASK_FACTOR, bucket, (int32_t[]){q, p, residual});
+    collect(c, HP_TASK_ALLREDUCE, bucket, q, -1);
+    return bucket_task(c, HP_TASK_EXPAND, bucket, (int32_t[]){HP_BUF_GRADS, p, q, residual});
 }
 
-bool lower_codes_bucket(const hp_lower_ctx *c, int64_t from, int64_t to) {
+bool lower_codes_bucket(const hp_lower_ctx *c, int bucket) {
     const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
-    const hp_task range = {.offset = from, .count = to - from};
-    if (!codec || hp_codec_info_of(codec)->sum != HP_CODEC_FACTORED) return codec != 0;
-    return hp_factor_sizes_of(c->g, c->r, &range, hp_codec_number(codec)).q > 0;
+    if (!codec || c->r->bucket[bucket].group < 0) return false;
+    return hp_codec_info_of(codec)->sum != HP_CODEC_FACTORED || factors_of(c, bucket).q > 0;
 }
 
-int lower_reduce_coded(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
-                       int n_ready) {
+int lower_reduce_coded(hp_lower_ctx *c, int bucket) {
     const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
-    if (hp_codec_info_of(codec)->sum == HP_CODEC_FACTORED)
-        return reduce_factored(c, bucket, group, from, to, ready, n_ready);
+    const int64_t count = c->r->bucket[bucket].count;
+    if (hp_codec_info_of(codec)->sum == HP_CODEC_FACTORED) return reduce_factored(c, bucket);
     const bool feedback = hp_codec_info_of(codec)->sum == HP_CODEC_GATHERED;
-    const int32_t code = code_buffer(c, codec, hp_codec_count(codec, to - from, 1), -1, -1);
-    const int32_t residual = feedback ? lower_buffer(c, HP_BUF_CARRY, c->o->dtype, to - from, -1, -1) : -1;
-    const int32_t in[3] = {code, HP_BUF_GRADS, residual};
-    const int encoded = transcode_bucket(c, HP_TASK_ENCODE, bucket, from, to, in);
-    for (int i = 0; i < n_ready; i++) lower_dep(c, encoded, ready[i]);
-    const int32_t out[2] = {HP_BUF_GRADS, sum_codes(c, bucket, group, code)};
-    return transcode_bucket(c, HP_TASK_DECODE, bucket, from, to, out);
+    const int32_t code = code_buffer(c, codec, hp_codec_count(codec, count, 1), -1, -1);
+    const int32_t residual = feedback ? lower_buffer(c, HP_BUF_CARRY, c->o->dtype, count, -1, -1) : -1;
+    after_layers(c, bucket,
+                 bucket_task(c, HP_TASK_ENCODE, bucket, (int32_t[]){code, HP_BUF_GRADS, residual}));
+    return bucket_task(c, HP_TASK_DECODE, bucket, (int32_t[]){HP_BUF_GRADS, sum_codes(c, bucket, code)});
 }
 
 /* --- as early as possible --- */

@@ -80,6 +80,13 @@ static void add_operand(hp_lower_ctx *c, int task, int32_t buffer, char access) 
     use_operand(c, task, buffer, access);
 }
 
+/* Is one of the EXTRA operands from this on present? */
+static bool any_left(const hp_operand_info *o, const int32_t *operand) {
+    for (; o->kind != HP_OPERAND_NONE; o++)
+        if (*operand++ >= 0) return true;
+    return false;
+}
+
 int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand) {
     hp_role *r = c->r;
     task.operand = r->n_operand;
@@ -88,7 +95,7 @@ int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand) {
     r->task[r->n_task] = task;
     const int id = r->n_task++;
     for (const hp_operand_info *o = hp_task_operands[task.op]; o->kind != HP_OPERAND_NONE; o++) {
-        if (o->count == HP_OPERAND_EXTRA && *operand < 0) break;
+        if (o->count == HP_OPERAND_EXTRA && !any_left(o, operand)) break;
         const int n = o->count == HP_OPERAND_EACH ? c->g->layer[task.layer].n_in : 1;
         for (int k = 0; k < n; k++) add_operand(c, id, *operand++, o->access);
     }

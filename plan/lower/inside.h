@@ -77,6 +77,15 @@ typedef struct hp_lower {
     int32_t *sent_after; /* per step: n_sent at its end */
     bool *touched;       /* per layer: its gradients hold a micro-batch already */
     int32_t *grad_task;  /* per layer: last task that wrote its gradients, -1 */
+    int32_t *bucket_of;  /* per layer: see lower_bucket */
+    int32_t *last_of;    /* per layer: the bucket of which it is the last that the backward pass meets, -1 */
+    /* ZeRO, see lower/blocks.c: */
+    struct hp_block *block;   /* per bucket */
+    int32_t *pack_now[2];     /* per layer: packs of open blocks, forward and backward, -1 */
+    int32_t run_from, run_to; /* layers that the pass runs through before it turns */
+    struct {
+        int32_t bucket, buffer;
+    } scattered; /* a block of which the part was not taken yet; bucket -1: none */
 } hp_lower_ctx;
 
 /* Where a pass happens: a slot of the role, its stage and part there, and the micro-batch. */
@@ -132,12 +141,11 @@ int32_t lower_encode(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tens
 void lower_decode(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t code);
 /* The buffer, or what it is the code of, decoded into a new one of that kind. */
 int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int tensor, int32_t buffer);
-/* Are the sums of gradients [from, to) compressed? Those without a matrix are not factored. */
-bool lower_codes_bucket(const hp_lower_ctx *c, int64_t from, int64_t to);
-/* Encodes gradients [from, to) once the tasks `ready` are done, sums what all members have encoded, decodes the sum.
- * Returns the task that does. */
-int lower_reduce_coded(hp_lower_ctx *c, int bucket, int group, int64_t from, int64_t to, const int *ready,
-                       int n_ready);
+/* Is the sum of a bucket's gradients compressed? Those without a matrix are not factored. */
+bool lower_codes_bucket(const hp_lower_ctx *c, int bucket);
+/* Encodes a bucket's gradients once they are final, sums what all members have encoded, decodes the sum. Returns the task
+ * that does. */
+int lower_reduce_coded(hp_lower_ctx *c, int bucket);
 /* Moves the tasks that encode gradients up to what they wait for. Before memory is placed. */
 void lower_hoist_codes(hp_lower_ctx *c);
 
@@ -167,7 +175,8 @@ void lower_return(hp_lower_ctx *c, const hp_pass *a, int tensor);
 void lower_collect(hp_lower_ctx *c, const hp_pass *a, int tensor);
 
 /* lower/layers.c: the tasks of one pass */
-void lower_forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x, int32_t sums);
+void lower_forward_task(hp_lower_ctx *c, const hp_pass *a, hp_task t, int32_t y, int32_t save,
+                        const int32_t *x, int32_t sums);
 void lower_forward(hp_lower_ctx *c, const hp_pass *a);
 void lower_backward(hp_lower_ctx *c, const hp_pass *a);
 void lower_weights(hp_lower_ctx *c, const hp_pass *a); /* weight gradients that backward left out (zb) */
@@ -189,9 +198,39 @@ static inline int lower_slices(const hp_lower_ctx *c) {
 }
 int lower_slice(const hp_lower_ctx *c, int part);
 
-/* lower/update.c: parameters, buckets, optimiser */
+/* lower/params.c: where parameters lie, buckets */
 void lower_params(hp_lower_ctx *c);
+/* The role's first slot of a virtual stage; -1: it takes no part. */
+int lower_slot_of(const hp_role *r, int vstage);
+
+/* lower/packs.c */
 void lower_packs(hp_lower_ctx *c);
+/* Packs a layer's weights out of a block; -1: the device reads them as they are. */
+int32_t lower_pack(hp_lower_ctx *c, int slot, int layer, bool backward, int32_t params);
+
+/* lower/blocks.c: buckets of which a rank keeps its part alone (ZeRO) */
+void lower_new_blocks(hp_lower_ctx *c);
+/* The bucket of a layer's parameters; -1: it has none here. */
+int lower_bucket(const hp_lower_ctx *c, int layer);
+/* A collective over those who hold a bucket, within a fixed buffer or a block; -1: nobody else does. */
+int lower_bucket_collective(hp_lower_ctx *c, hp_task_op op, int bucket, int32_t buffer);
+/* Before a layer's tasks, on all parts of its stage: its bucket comes together. */
+void lower_open(hp_lower_ctx *c, int layer, bool backward);
+/* Where a task finds the layer's parameters, and its pack for the direction; -1: where the role keeps them. */
+typedef struct hp_params_at {
+    int32_t params, pack;
+} hp_params_at;
+hp_params_at lower_params_at(hp_lower_ctx *c, const hp_pass *a, int layer, bool backward);
+/* Ends a pass: gathered blocks are not needed any more. */
+void lower_give_back(hp_lower_ctx *c);
+/* Where a task writes the layer's gradients; -1: where the role keeps them all. */
+int32_t lower_grads_at(hp_lower_ctx *c, const hp_pass *a, int layer);
+/* After the backward pass of a layer: if it is its bucket's last one, the gradients go to those who update them. */
+void lower_scatter(hp_lower_ctx *c, const hp_pass *a, int layer);
+/* After the last backward pass. */
+void lower_scattered(hp_lower_ctx *c);
+
+/* lower/update.c: reductions, optimiser, metrics */
 void lower_update(hp_lower_ctx *c);
 
 /* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */

@@ -139,15 +139,19 @@ static int32_t save_buffer(hp_lower_ctx *c, const hp_pass *a, int layer, const h
 }
 
 /* The forward task of a layer between buffers. */
-void lower_forward_task(hp_lower_ctx *c, hp_task t, int32_t y, int32_t save, const int32_t *x, int32_t sums) {
+void lower_forward_task(hp_lower_ctx *c, const hp_pass *a, hp_task t, int32_t y, int32_t save,
+                        const int32_t *x, int32_t sums) {
     const hp_layer *l = &c->g->layer[t.layer];
-    int32_t operand[3 + HP_MAX_IN] = {y, save};
+    const hp_params_at at = lower_params_at(c, a, t.layer, false);
+    int32_t operand[5 + HP_MAX_IN] = {y, save};
     int32_t in = -1;
     for (int k = 0; k < l->n_in; k++) {
         operand[2 + k] = x[k];
         if (in < 0) in = x[k];
     }
     operand[2 + l->n_in] = sums;
+    operand[3 + l->n_in] = at.params;
+    operand[4 + l->n_in] = at.pack;
     const int task = lower_task(c, t, operand);
     use_pack(c, task, c->r->pack_forward[t.layer]);
     const hp_box out = hp_task_rows(&t, lower_box_of(c, y)), need = hp_layer_need(c->g, t.layer, 0, &out),
@@ -168,7 +172,7 @@ static void forward_box(hp_lower_ctx *c, const hp_pass *a, int layer, const hp_b
         lower_copy(c, a, l->in[0], x, from);
     }
     const int32_t part = lower_box(c, HP_BUF_TENSOR, l->out, a->micro, out);
-    lower_forward_task(c, lower_layer_task(a, HP_TASK_FWD, layer, flags), part, -1, &x, -1);
+    lower_forward_task(c, a, lower_layer_task(a, HP_TASK_FWD, layer, flags), part, -1, &x, -1);
     lower_copy(c, a, l->out, y, part);
 }
 
@@ -231,7 +235,7 @@ static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const 
         t.row_lo = have->lo[HP_AXIS_H];
         t.row_hi = have->hi[HP_AXIS_H];
     }
-    lower_forward_task(c, t, y, f->save[layer], x, sums);
+    lower_forward_task(c, a, t, y, f->save[layer], x, sums);
     f->act[l->out] = y;
 }
 
@@ -248,6 +252,16 @@ static void forward_layer(hp_lower_ctx *c, const hp_pass *a, int layer, int end,
     if ((flags & HP_FLAG_RECOMPUTE) && a->v->first_use[l->out] >= end) return;
     a->f->ext[l->out] = -1;
     lower_exchange(c, a, l->out);
+}
+
+/* Layers that run one after the other; training, unless as recomputation, all of the pass. */
+static void run_layers(hp_lower_ctx *c, const hp_pass *a, int from, int end, int flags) {
+    c->run_from = from;
+    c->run_to = end;
+    for (int layer = from; layer < end; layer++) {
+        lower_open(c, layer, false);
+        forward_layer(c, a, layer, end, flags);
+    }
 }
 
 /* --- input, loss --- */
@@ -305,10 +319,11 @@ void lower_forward(hp_lower_ctx *c, const hp_pass *a) {
         lower_streamed(c, a, a->v->deep);
         layer = a->v->deep;
     }
-    for (; layer < a->v->end; layer++) forward_layer(c, a, layer, a->v->end, 0);
+    run_layers(c, a, layer, a->v->end, 0);
     if (labels >= 0) loss(c, a, labels);
     if (c->g->deployed && a->stage == c->n_vstage - 1) store(c, a);
     if (a->stage < c->n_vstage - 1) lower_send_outputs(c, a);
+    lower_give_back(c);
 }
 
 /* --- backward --- */
@@ -321,7 +336,8 @@ static int gradient_flags(hp_lower_ctx *c, int layer) {
 
 static void backward_weights(hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
-    const int32_t operand[2] = {a->f->grad[l->out], a->f->in[lower_need_index(a, layer, 0)]};
+    const int32_t operand[3] = {a->f->grad[l->out], a->f->in[lower_need_index(a, layer, 0)],
+                                lower_grads_at(c, a, layer)};
     c->grad_task[layer] =
         lower_task(c, lower_layer_task(a, HP_TASK_BWDW, layer, gradient_flags(c, layer)), operand);
     const hp_shape s = shape_of(c, layer, operand[1], operand[0]);
@@ -334,9 +350,13 @@ static int32_t backward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const
     const bool here = dy >= 0;
     if (n->group < 0 || n->sums == 0) return -1;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, n->sums, layer, a->micro);
-    const int32_t operand[5] = {sums, dy, here && hp_layer_backward_reads_y(l) ? a->f->act[l->out] : -1,
+    const int32_t operand[7] = {sums,
+                                dy,
+                                here && hp_layer_backward_reads_y(l) ? a->f->act[l->out] : -1,
                                 here ? a->f->save[layer] : -1,
-                                here ? a->f->in[lower_need_index(a, layer, 0)] : -1};
+                                here ? a->f->in[lower_need_index(a, layer, 0)] : -1,
+                                here ? lower_params_at(c, a, layer, true).params : -1,
+                                here ? lower_grads_at(c, a, layer) : -1};
     if (here)
         c->grad_task[layer] =
             lower_task(c, lower_layer_task(a, HP_TASK_BSTATS, layer, gradient_flags(c, layer)), operand);
@@ -345,12 +365,12 @@ static int32_t backward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const
 }
 
 typedef struct bwd_operands {
-    int32_t id[4 + 2 * HP_MAX_IN];
+    int32_t id[7 + 2 * HP_MAX_IN];
     bool wanted; /* does any gradient go on? */
     int32_t in;  /* an input's buffer */
 } bwd_operands;
 
-/* dy, y, save, x.., dx.., sums */
+/* dy, y, save, x.., dx.., sums; behind them params, gradients, pack */
 static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t dy, int32_t sums) {
     const hp_layer *l = &c->g->layer[layer];
     const int n = l->n_in, replace = hp_backward_in_place(l);
@@ -376,9 +396,14 @@ static void backward_data(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t 
     const norm n = norm_of(c, a, layer);
     const int32_t sums = backward_sums(c, a, layer, &n, dy);
     if (dy < 0) return;
-    const bwd_operands o = bwd_operands_of(c, a, layer, dy, sums);
+    bwd_operands o = bwd_operands_of(c, a, layer, dy, sums);
     const bool own_params = l->op == HP_BN && sums < 0; /* the task is needed for its parameters alone */
     if (!o.wanted && !own_params) return;
+    const hp_params_at at = lower_params_at(c, a, layer, true);
+    int32_t *extra = &o.id[4 + 2 * l->n_in];
+    extra[0] = at.params;
+    extra[1] = own_params ? lower_grads_at(c, a, layer) : -1;
+    extra[2] = at.pack;
     hp_task t = lower_layer_task(a, HP_TASK_BWD, layer, own_params ? gradient_flags(c, layer) : 0);
     if (sums >= 0) t.count = n.pixels;
     const int task = lower_task(c, t, o.id);
@@ -415,6 +440,16 @@ void lower_weights(hp_lower_ctx *c, const hp_pass *a) {
     }
 }
 
+static void run_back(hp_lower_ctx *c, const hp_pass *a, int from, int end) {
+    c->run_from = from;
+    c->run_to = end;
+    for (int layer = end - 1; layer >= from; layer--) {
+        lower_open(c, layer, true);
+        backward_layer(c, a, layer);
+        lower_scatter(c, a, layer);
+    }
+}
+
 /* First layer of the group that is recomputed together with `layer`. */
 static int group_first(const hp_lower_ctx *c, const hp_vstage *v, int layer) {
     if (c->s->recompute != HP_RECOMPUTE_BOUNDARY) return v->first;
@@ -436,10 +471,10 @@ void lower_backward(hp_lower_ctx *c, const hp_pass *a) {
     }
     for (int end = v->end; end > v->first;) {
         const int first = group_first(c, v, end - 1), from = first ? first : 1;
-        if (recomputes(c, a->micro))
-            for (int layer = from; layer < end; layer++) forward_layer(c, a, layer, end, HP_FLAG_RECOMPUTE);
-        for (int layer = end - 1; layer >= from; layer--) backward_layer(c, a, layer);
+        if (recomputes(c, a->micro)) run_layers(c, a, from, end, HP_FLAG_RECOMPUTE);
+        run_back(c, a, from, end);
         end = first;
     }
     if (a->stage > 0) lower_send_gradients(c, a);
+    lower_give_back(c);
 }

@@ -183,6 +183,7 @@ static void lower_role(hp_lower_ctx *shared, int role) {
     c->metric_writer = -1;
     lower_queue(c, HP_QUEUE_COMPUTE, -1, 0, HP_BACKEND_OWN);
     lower_params(c);
+    lower_new_blocks(c);
     lower_packs(c);
     lower_steps(c);
     lower_update(c);
@@ -201,6 +202,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .micro = micro,
                          .clients = c->s->clients,
                          .bn = c->s->bn,
+                         .zero = c->s->zero,
                          .device = (int32_t)hp_device_kind_of(c->o->device),
                          .batch = c->o->batch,
                          .micro_batch = c->o->batch / ((int64_t)replicas * micro),

@@ -173,7 +173,7 @@ static void compute_rows(stream *s, int layer) {
     }
     hp_task t = lower_layer_task(s->a, HP_TASK_FWD, layer, HP_FLAG_EVAL);
     set_rows(y, &t);
-    lower_forward_task(s->c, t, y->buffer, -1, x, -1);
+    lower_forward_task(s->c, s->a, t, y->buffer, -1, x, -1);
     fetch_tail(s, l->out);
 }
 

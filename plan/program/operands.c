@@ -34,7 +34,9 @@ const char *const hp_operand_names[HP_OPERAND_KINDS] = {[HP_OPERAND_NONE] = "",
                                                         [HP_OPERAND_BUFFER] = "buffer",
                                                         [HP_OPERAND_RESIDUAL] = "residual",
                                                         [HP_OPERAND_P] = "p",
-                                                        [HP_OPERAND_Q] = "q"};
+                                                        [HP_OPERAND_Q] = "q",
+                                                        [HP_OPERAND_PARAMS] = "params",
+                                                        [HP_OPERAND_GRADS] = "grads"};
 
 /* --- one operand --- */
 
@@ -90,16 +92,11 @@ int hp_operands_wanted(const hp_graph *g, const hp_task *t) {
     return n;
 }
 
-bool hp_operands_extra(const hp_graph *g, const hp_task *t) {
-    return t->n_operand > hp_operands_wanted(g, t);
-}
-
-/* Batch norm, collectives and codecs alone have EXTRA operands. */
 bool hp_operand_count_fits(const hp_graph *g, const hp_task *t) {
-    const int wanted = hp_operands_wanted(g, t);
-    const bool norm = (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && g->layer[t->layer].op == HP_BN;
-    const bool extra = norm || hp_task_is_collective(t) || t->op == HP_TASK_ENCODE;
-    return t->n_operand >= wanted && t->n_operand <= wanted + extra;
+    int most = 0;
+    for (const hp_operand_info *o = hp_task_operands[t->op]; o->kind != HP_OPERAND_NONE; o++)
+        most += count_of(g, t, o);
+    return t->n_operand >= hp_operands_wanted(g, t) && t->n_operand <= most;
 }
 
 /* --- all of them --- */
@@ -121,6 +118,8 @@ static const size_t fields[HP_OPERAND_KINDS] = {
     FIELD(RESIDUAL, residual),
     FIELD(P, p),
     FIELD(Q, q),
+    FIELD(PARAMS, params),
+    FIELD(GRADS, grads),
 };
 
 static bool has_each(const hp_task *t) {
@@ -144,10 +143,10 @@ hp_operands hp_operands_of(const hp_graph *g, const hp_role *r, const hp_task *t
 
 /* --- tasks of layers --- */
 
-bool hp_task_gradient(const hp_graph *g, const hp_task *t) {
+bool hp_task_gradient(const hp_graph *g, const hp_role *r, const hp_task *t) {
     if (t->op == HP_TASK_BWDW || t->op == HP_TASK_BSTATS) return true;
     const bool norm = t->op == HP_TASK_BWD && g->layer[t->layer].op == HP_BN;
-    return norm && !hp_operands_extra(g, t); /* with sums, bstats has done it */
+    return norm && hp_operand_buffer(g, r, t, HP_OPERAND_SUMS, 0) < 0; /* with sums, bstats has done it */
 }
 
 static bool is_elementwise(const hp_layer *l) {

@@ -22,6 +22,8 @@ typedef enum hp_operand_kind {
     HP_OPERAND_RESIDUAL,
     HP_OPERAND_P,
     HP_OPERAND_Q,
+    HP_OPERAND_PARAMS,
+    HP_OPERAND_GRADS,
     HP_OPERAND_KINDS
 } hp_operand_kind;
 extern const char *const hp_operand_names[HP_OPERAND_KINDS];
@@ -40,7 +42,7 @@ typedef struct hp_operand_info {
 } hp_operand_info;
 
 /* Operands of an opcode in order, ended by HP_OPERAND_NONE. */
-enum { HP_OPERAND_ROW = 7 };
+enum { HP_OPERAND_ROW = 11 };
 extern const hp_operand_info hp_task_operands[HP_TASK_OPS][HP_OPERAND_ROW];
 
 /* What the task's operand `i` is; *k: of several of the kind, which. NONE: it has no such operand. */
@@ -52,16 +54,15 @@ const char *hp_operand_label(const hp_graph *g, const hp_task *t, int i, char *o
 /* The buffer of a task's k-th operand of that kind; -1: absent. */
 int32_t hp_operand_buffer(const hp_graph *g, const hp_role *r, const hp_task *t, hp_operand_kind kind, int k);
 
-/* Operands that the row asks for, without an EXTRA one. A layer's task must name a layer. */
+/* Operands that the row asks for, without EXTRA ones. A layer's task must name a layer. */
 int hp_operands_wanted(const hp_graph *g, const hp_task *t);
-/* Is an EXTRA one present? */
-bool hp_operands_extra(const hp_graph *g, const hp_task *t);
-/* Are there as many as the row allows? */
+/* Are there as many as the row allows, EXTRA ones included? */
 bool hp_operand_count_fits(const hp_graph *g, const hp_task *t);
 
 /* A task's buffers by what they are; -1: absent. x and dx have n_in entries. */
 typedef struct hp_operands {
-    int32_t y, dy, save, sums, labels, pack_forward, pack_backward, dst, src, buffer, residual, p, q;
+    int32_t y, dy, save, sums, labels, pack_forward, pack_backward, dst, src, buffer, params, grads, residual,
+        p, q;
     int32_t n_in, x[HP_MAX_IN], dx[HP_MAX_IN];
 } hp_operands;
 hp_operands hp_operands_of(const hp_graph *g, const hp_role *r, const hp_task *t);
@@ -73,7 +74,7 @@ static inline bool hp_task_is_layer(const hp_task *t) {
            t->op == HP_TASK_BSTATS;
 }
 /* Does the task compute the gradients of its layer's parameters? */
-bool hp_task_gradient(const hp_graph *g, const hp_task *t);
+bool hp_task_gradient(const hp_graph *g, const hp_role *r, const hp_task *t);
 /* Work in place. The input that a layer's output may overwrite; -1: none. A layer that adds computes into its
  * last input, an elementwise one may into its first. */
 int hp_forward_in_place(const hp_layer *l);

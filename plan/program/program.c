@@ -28,6 +28,29 @@ bool hp_group_has_role(const hp_program *p, int group, int role) {
     return low < g->n && member[low] == role;
 }
 
+int hp_group_member(const hp_program *p, int group, int role, int replica) {
+    const hp_group *g = &p->group[group];
+    int k = 0;
+    while (p->member[g->first + k] != role) k++;
+    return g->all_replicas ? replica * g->n + k : k;
+}
+
+int64_t hp_part_elems(const hp_role *r) {
+    const hp_bucket *last = r->n_bucket ? &r->bucket[r->n_bucket - 1] : NULL;
+    return last ? last->shard + hp_bucket_part(last) : 0;
+}
+
+int64_t hp_part_at(const hp_program *p, const hp_role *r, int buffer, int bucket, int member) {
+    const hp_bucket *b = &r->bucket[bucket];
+    const int64_t within = b->parts > 1 ? member * hp_bucket_part(b) : 0;
+    if (buffer >= HP_BUF_FIXED) return within;
+    return hp_keeps_parts(p, buffer) ? b->shard : b->first + within;
+}
+
+int64_t hp_updated_elems(const hp_role *r, const hp_task *t) {
+    return hp_bucket_part(&r->bucket[t->tag]);
+}
+
 bool hp_group_equal(const hp_program *p, int a, int b) {
     if (a < 0 || b < 0 || a == b) return a == b;
     const hp_group *x = &p->group[a], *y = &p->group[b];

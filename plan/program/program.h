@@ -73,7 +73,8 @@ typedef struct hp_task {
     int16_t chunk;     /* index into role.slot: which of the role's stages this belongs to */
     int32_t layer;     /* fwd, bwd, bwdw, pack; else -1 */
     int32_t micro;     /* micro-batch or -1 */
-    int32_t tag;       /* send/recv: position of the message within its channel; sgd, all-reduce: bucket */
+    int32_t tag;       /* send/recv: position of the message within its channel; sgd, finite, part, and
+                        * collectives of parameters and their gradients: bucket */
     int32_t operand, n_operand; /* range of role.operand */
     /* fwd, load, copy, store of deployed programs: rows of the tensor that the task is about, of those in its
      * boxes; both 0: all */
@@ -122,8 +123,10 @@ typedef enum hp_buffer_kind {
     HP_BUF_LABELS,
     HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
     HP_BUF_SUMS,    /* bn: two float64 sums per channel, added up over ranks */
+    HP_BUF_BLOCK,   /* parameters of a bucket, or their gradients, of which the rank keeps a part alone */
     HP_BUF_CODE,    /* what a codec makes of a box, or of gradients (what -1), on its way */
-    HP_BUF_CARRY    /* what codecs keep from step to step, all the time; zeros before the first */
+    HP_BUF_CARRY,   /* what codecs keep from step to step, all the time; zeros before the first */
+    HP_BUF_KINDS
 } hp_buffer_kind;
 
 enum { HP_MAX_ROLES = 1 << 16 };
@@ -144,7 +147,7 @@ typedef struct hp_buffer {
     uint8_t kind;        /* hp_buffer_kind */
     uint8_t dtype;       /* hp_dtype */
     uint16_t codec;      /* hp_codec; of codes, else 0 */
-    int32_t what;        /* tensor or layer id, -1 */
+    int32_t what;        /* tensor or layer id; of a block the bucket; -1 */
     int32_t micro;       /* -1: not of one micro-batch */
     int32_t first, last; /* first and last task of the role that uses it (persistent: 0, n_task) */
     int32_t spare2;
@@ -171,6 +174,17 @@ typedef struct hp_param_place {
     int64_t first, count; /* elements of the parameter that are here */
 } hp_param_place;
 
+/* Trained parameters that are reduced and updated together. With ZeRO each member of the group updates a part. */
+typedef struct hp_bucket {
+    int64_t first, count; /* elements of the role's parameters, padding included: equal parts */
+    int64_t shard;        /* first element of the rank's part in a buffer of parts alone */
+    int32_t group;        /* who holds them, each of them all; -1: this rank alone */
+    int32_t parts;        /* into which the members divide the update; 1: each does all of it */
+} hp_bucket;
+static inline int64_t hp_bucket_part(const hp_bucket *b) {
+    return b->count / b->parts;
+}
+
 /* A stage that a role takes part in. */
 typedef struct hp_slot {
     int32_t stage; /* virtual stage: chunk * stages + stage */
@@ -189,9 +203,10 @@ typedef struct hp_role {
     int32_t *dep;       /* task ids of the same role, each smaller than the task that waits */
     hp_buffer *buffer;
     hp_queue *queue;
+    hp_bucket *bucket;                     /* in memory order; programs that are not of a network have none */
     hp_param_place *place;                 /* per graph parameter */
     int32_t *pack_forward, *pack_backward; /* per graph layer: buffer id or -1 */
-    int64_t trained_elems;                 /* elements of WEIGHTS, padding included */
+    int64_t trained_elems;                 /* elements of all its trained parameters, padding included */
     int64_t arena_bytes;                   /* planned peak */
     int64_t live_bytes;                    /* lower bound: most bytes alive at once */
 } hp_role;
@@ -215,6 +230,7 @@ typedef struct hp_program {
     int32_t micro;       /* micro-batches of a replica in one step, all GEMS passes together */
     int32_t clients;     /* ranks that share a device; replicas k*clients .. k*clients+clients-1 do */
     int32_t bn;          /* hp_bn */
+    int32_t zero;        /* ZeRO's stage */
     int32_t device;      /* hp_device_kind */
     int64_t batch;       /* global */
     int64_t micro_batch; /* samples of one micro-batch on one replica: batch / (dp*micro) */
@@ -259,12 +275,30 @@ hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_t
 const char *hp_backend_lacks(int32_t backend, hp_collective what, hp_reduction reduction, hp_dtype dtype,
                              bool in_place);
 
+/* --- parameters --- */
+
+/* Does each rank keep its parts of this fixed buffer alone? (Rajbhandari et al., SC 2020, section 5.) */
+static inline bool hp_keeps_parts(const hp_program *p, int buffer) {
+    return p->zero >= (buffer == HP_BUF_MOMENTUM  ? 1
+                       : buffer == HP_BUF_GRADS   ? 2
+                       : buffer == HP_BUF_WEIGHTS ? 3
+                                                  : INT32_MAX);
+}
+/* Elements of a buffer of parts alone. */
+int64_t hp_part_elems(const hp_role *r);
+/* First element of the rank's part of a bucket in a fixed buffer or a block. */
+int64_t hp_part_at(const hp_program *p, const hp_role *r, int buffer, int bucket, int member);
+/* Elements that a task about a bucket's parts works on. */
+int64_t hp_updated_elems(const hp_role *r, const hp_task *t);
+
 /* --- groups --- */
 
 static inline int hp_group_size(const hp_program *p, int group) {
     return p->group[group].n * (p->group[group].all_replicas ? p->dp : 1);
 }
 bool hp_group_has_role(const hp_program *p, int group, int role);
+/* The rank's number among the group's members. */
+int hp_group_member(const hp_program *p, int group, int role, int replica);
 /* Of the same members? A back end of its own makes another group of them. -1: of none. */
 bool hp_group_equal(const hp_program *p, int a, int b);
 /* Member `k` of the group as `replica` sees it: a rank of the world. */
@@ -292,7 +326,7 @@ static inline bool hp_buffer_has_box(const hp_buffer *b) {
 
 /* Every buffer a task touches, -1 left out: its operands, and the packed weights of its layer. Returns how
  * many. */
-enum { HP_MAX_USES = 2 * HP_MAX_IN + 5 };
+enum { HP_MAX_USES = 2 * HP_MAX_IN + 8 };
 int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]);
 
 #endif

@@ -79,7 +79,8 @@ static void layer_case(const hp_graph *g, const hp_role *r, const hp_task *t, hp
     const bool matrix = l->op == HP_CONV || l->op == HP_LINEAR;
     c->layer = t->layer;
     c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix && !g->deployed;
-    c->sums = hp_operands_extra(g, t);
+    c->sums =
+        (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && hp_operand_buffer(g, r, t, HP_OPERAND_SUMS, 0) >= 0;
     const hp_box made = hp_task_rows(t, &out->box);
     set_lengths(c->out, &made);
     set_inputs(g, l, in ? &in->box : NULL, &made, c);
@@ -272,12 +273,13 @@ static hp_dtype moved_dtype(const hp_program *p, const hp_graph *g, const hp_rol
 static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
                       hp_work *w) {
     const hp_layer *l = &g->layer[t->layer];
-    const int forward = buffer_of(g, r, t, HP_OPERAND_PACK_FORWARD) != NULL,
-              backward = buffer_of(g, r, t, HP_OPERAND_PACK_BACKWARD) != NULL;
+    const hp_buffer *forward = buffer_of(g, r, t, HP_OPERAND_PACK_FORWARD),
+                    *backward = buffer_of(g, r, t, HP_OPERAND_PACK_BACKWARD);
     w->size = (double)r->place[l->param[0]].count;
-    w->bytes += w->size * hp_dtype_bytes((hp_dtype)p->dtype);
+    w->bytes = w->size * hp_dtype_bytes((hp_dtype)p->dtype) + (forward ? (double)forward->bytes : 0) +
+               (backward ? (double)backward->bytes : 0);
     snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->kh,
-             forward + backward, hp_dtype_names[p->dtype]);
+             (forward != NULL) + (backward != NULL), hp_dtype_names[p->dtype]);
 }
 
 /* Short runs of bytes cost as much as longer ones; beyond a page length makes no difference. A power of two. */
@@ -324,8 +326,8 @@ static void load_work(const hp_graph *g, const hp_role *r, const hp_task *t, hp_
     snprintf(w->key, sizeof w->key, "load %s %s", image ? "image" : "labels", hp_dtype_names[dtype]);
 }
 
-static void update_work(const hp_program *p, const hp_task *t, hp_work *w) {
-    w->size = (double)t->count;
+static void update_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
+    w->size = (double)hp_updated_elems(r, t);
     w->bytes = 5 * hp_dtype_bytes((hp_dtype)p->dtype) * w->size; /* reads w, g, m; writes w, m */
     w->flops = 6 * w->size;
 }
@@ -368,6 +370,20 @@ hp_work hp_work_of_sum(hp_dtype dtype, double elems) {
     return w;
 }
 
+/* A part of a bucket is copied, or added. */
+static hp_work part_work(const hp_program *p, const hp_role *r, const hp_task *t) {
+    const int64_t elems = hp_updated_elems(r, t);
+    if (t->flags & HP_FLAG_ADD) return hp_work_of_sum((hp_dtype)p->dtype, (double)elems);
+    const hp_work_case c = {.layer = -1,
+                            .op = HP_TASK_COPY,
+                            .dtype = (uint8_t)p->dtype,
+                            .in_elems = elems,
+                            .run_bytes = run_class(elems * hp_dtype_bytes((hp_dtype)p->dtype))};
+    hp_work w = moved_amounts(&c);
+    moved_key(&c, (hp_text){w.key, sizeof w.key});
+    return w;
+}
+
 static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
     hp_work w = {.size = operand_bytes(r, t)};
@@ -393,12 +409,14 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
         factor_work(p, g, r, t, &w);
         return w;
     case HP_TASK_SGD:
-        update_work(p, t, &w);
+        update_work(p, r, t, &w);
         break;
     case HP_TASK_FINITE:
-        w.size = (double)t->count;
+        w.size = (double)hp_updated_elems(r, t);
         w.bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w.size;
         break;
+    case HP_TASK_PART:
+        return part_work(p, r, t);
     case HP_TASK_SEND:
     case HP_TASK_RECV:
 #define COLLECTIVE(ID, ...) case HP_TASK_##ID:

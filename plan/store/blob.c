@@ -5,7 +5,7 @@
 
 _Static_assert(sizeof(hp_task) == 56 && sizeof(hp_call) == 20 && sizeof(hp_buffer) == 72 &&
                    sizeof(hp_queue) == 16 && sizeof(hp_param_place) == 32 && sizeof(hp_group) == 16 &&
-                   sizeof(hp_slot) == 16,
+                   sizeof(hp_slot) == 16 && sizeof(hp_bucket) == 32,
                "stored structures have no hidden padding");
 
 typedef struct role_head {
@@ -14,13 +14,13 @@ typedef struct role_head {
 } role_head;
 
 typedef struct program_head {
-    int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, device, n_call, n_part;
+    int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, device, n_call, n_part, zero, spare;
     int64_t batch, micro_batch;
 } program_head;
 
 static program_head head_of(const hp_program *p) {
     return (program_head){p->mode,    p->dtype, p->dp,     p->micro,  p->n_role, p->n_group, p->n_member,
-                          p->clients, p->bn,    p->device, p->n_call, p->n_part, p->batch,   p->micro_batch};
+                          p->clients, p->bn,    p->device, p->n_call, p->n_part, p->zero, 0, p->batch,   p->micro_batch};
 }
 
 static role_head role_head_of(const hp_role *r) {
@@ -47,6 +47,7 @@ hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *f
         HP_TRY(fn(self, i, "dep", r->dep, sizeof *r->dep * (size_t)r->n_dep, err));
         HP_TRY(fn(self, i, "buffer", r->buffer, sizeof *r->buffer * (size_t)r->n_buffer, err));
         HP_TRY(fn(self, i, "queue", r->queue, sizeof *r->queue * (size_t)r->n_queue, err));
+        HP_TRY(fn(self, i, "bucket", r->bucket, sizeof *r->bucket * (size_t)r->n_bucket, err));
         HP_TRY(fn(self, i, "place", r->place, sizeof *r->place * (size_t)g->n_param, err));
         HP_TRY(
             fn(self, i, "pack_forward", r->pack_forward, sizeof *r->pack_forward * (size_t)g->n_layer, err));
@@ -90,6 +91,7 @@ static hp_status read_role(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
     FETCH("dep", dep, h.n_dep);
     FETCH("buffer", buffer, h.n_buffer);
     FETCH("queue", queue, h.n_queue);
+    FETCH("bucket", bucket, h.n_bucket);
     FETCH("place", place, g->n_param);
     FETCH("pack_forward", pack_forward, g->n_layer);
     FETCH("pack_backward", pack_backward, g->n_layer);
@@ -118,7 +120,8 @@ hp_status hp_program_fetch(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                       .bn = h.bn,
                       .device = h.device,
                       .n_call = h.n_call,
-                      .n_part = h.n_part};
+                      .n_part = h.n_part,
+                      .zero = h.zero};
     HP_TRY(fetch(arena, fn, self, -1, "group", sizeof *p->group, h.n_group, (void **)&p->group, err));
     HP_TRY(fetch(arena, fn, self, -1, "member", sizeof *p->member, h.n_member, (void **)&p->member, err));
     HP_TRY(fetch(arena, fn, self, -1, "call", sizeof *p->call, h.n_call, (void **)&p->call, err));

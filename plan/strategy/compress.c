@@ -69,6 +69,13 @@ bool hp_legal_compress(const hp_legal_case *c, hp_reject *why) {
                   c->g->net);
         return hp_fix(why, "compress=none");
     }
+    if (c->s->zero && c->s->compress[HP_TRAFFIC_ALLREDUCE]) {
+        hp_refuse(why, HP_REJECT_COMPRESS,
+                  "zero=%d leaves parts of each sum with the ranks that update them; codecs "
+                  "compress whole sums",
+                  c->s->zero);
+        return hp_fix(why, "zero=0");
+    }
     if (c->s->prec == HP_PREC_FP32 || c->s->prec == HP_PREC_TF32) return true;
     hp_refuse(why, HP_REJECT_COMPRESS, "codecs compress float32; prec=%s sends 16 bits or fewer already",
               hp_prec_names[c->s->prec]);

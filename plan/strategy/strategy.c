@@ -1,6 +1,7 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
 #include "plan/graph/deploy.h"
 #include "plan/strategy/layout.h"
+#include "plan/strategy/zero.h"
 
 #include "plan/base/units.h"
 
@@ -269,6 +270,20 @@ static bool is_none(const key *k, const hp_strategy *s) {
 
 static const key_kind compress_kind = {parse_compress, print_compress, is_none};
 
+/* --- ZeRO --- */
+
+static hp_status parse_zero(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    return hp_zero_parse(value, s, err);
+}
+
+static void print_zero(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    hp_zero_text(s, value);
+}
+
+static const key_kind zero_kind = {parse_zero, print_zero, is_zero};
+
 /* --- units --- */
 
 /* 0: as many as the first stage has. */
@@ -315,7 +330,7 @@ static const key keys[] = {
     {"tp", &later, 0, NULL, "1"},
     {"ep", &later, 0, NULL, "1"},
     {"seq", &later, 0, NULL, "1"},
-    {"zero", &later, 0, NULL, "0"},
+    {"zero", &zero_kind, AT(zero), NULL, NULL},
     {"ldp", &degree, AT(ldp), NULL, NULL},
     {"tail", &name, AT(tail), tail_names, NULL},
     {"micro", &degree, AT(micro), NULL, NULL},
@@ -348,6 +363,7 @@ hp_strategy hp_strategy_default(void) {
                          .halo = 1,
                          .strips = 1,
                          .clients = 1,
+                         .prefetch = HP_ZERO_PREFETCH,
                          .sched = HP_SCHED_LP,
                          .fuse_bytes = DEFAULT_FUSE};
 }

@@ -53,6 +53,8 @@ typedef struct hp_strategy {
     int32_t prec;              /* hp_prec (plan/graph/deploy.h) */
     int32_t comm[HP_TRAFFICS]; /* hp_comm_choice, or HP_COMM_AUTO */
     int32_t compress[HP_TRAFFICS]; /* hp_codec; 0: sent as it is */
+    int32_t zero;                  /* ZeRO's stage: see plan/strategy/zero.h */
+    int32_t prefetch, keep;        /* zero=3: buckets gathered ahead; 1: they stay for the whole step */
     int32_t strips;                /* of the image, one after another through the first layers; 1: whole */
     int32_t deep;                  /* units that the strips go through; 0: as many as the first stage has */
     int32_t n_cut;                 /* 0 = balanced by cost; else stages*chunks entries */

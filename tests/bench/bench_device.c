@@ -42,7 +42,8 @@ static hp_status prepare(bench *b, char **argv, hp_error *err) {
     if (!getenv("SMALL_PAGES")) madvise(b->memory, bytes, MADV_HUGEPAGE);
     memset(b->memory, 0, bytes);
     b->task_s = HP_NEW(b->arena, double, b->role->n_task);
-    const hp_device_config c = {b->program, b->graph, b->role, b->memory, 1};
+    const hp_device_config c = {
+        .program = b->program, .graph = b->graph, .role = b->role, .arena = b->memory, .threads = 1};
     return hp_device_cpu.open(&c, &b->device, err);
 }
 

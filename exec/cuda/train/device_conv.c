@@ -37,16 +37,11 @@ static hp_status run_pack(hp_device *d, const hp_bound *b, void *self, hp_error 
     return HP_OK;
 }
 
-static int64_t pack_bytes(const hp_device *d, const hp_bound *b, bool backward) {
-    const hp_role *r = d->config.role;
-    const int32_t id = (backward ? r->pack_backward : r->pack_forward)[b->layer_id];
-    return id < 0 ? 0 : r->buffer[id].bytes;
-}
-
 hp_status hp_cuda_prepare_pack(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     const int64_t bytes = hp_gpu_weight_elems(b->layer, &b->shape) * hp_dtype_bytes(hp_cuda_elements(d, b));
+    const int64_t room[2] = {b->pack_forward_bytes, b->pack_backward_bytes};
     for (int i = 0; i < 2; i++)
-        if (pack_bytes(d, b, i > 0) > 0 && pack_bytes(d, b, i > 0) < bytes)
+        if (room[i] > 0 && room[i] < bytes)
             return hp_fail(err, HP_EPLAN,
                            "the packed weights of layer %s need %lld bytes: plan again for cuda",
                            b->layer->name, (long long)bytes);

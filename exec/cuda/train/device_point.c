@@ -96,6 +96,13 @@ hp_status hp_cuda_accumulate(hp_device *d, const hp_bound *b, void *self, hp_err
     return HP_OK;
 }
 
+hp_status hp_cuda_copy_part(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    const size_t bytes = (size_t)(b->count * hp_dtype_bytes(b->dtype));
+    if (b->task->flags & HP_FLAG_ADD) return hp_cuda_accumulate(d, b, self, err);
+    HP_CUDA(cudaMemcpyAsync(b->y, b->x[0], bytes, cudaMemcpyDeviceToDevice, d->cuda->compute));
+    return HP_OK;
+}
+
 hp_status hp_cuda_sgd_step(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
     const hp_cuda_sgd a = {.w = b->sgd_w,

@@ -37,11 +37,6 @@ static hp_conv_choice *choice_of(hp_device *d, const hp_bound *b) {
     return &d->conv[hp_cpu_task_of(d, b)];
 }
 
-static int64_t pack_bytes(const hp_device *d, const hp_bound *b, bool backward) {
-    const int32_t *ids = backward ? d->config.role->pack_backward : d->config.role->pack_forward;
-    return ids[b->layer_id] < 0 ? 0 : d->config.role->buffer[ids[b->layer_id]].bytes;
-}
-
 /* Where a repacked task keeps its weights: in scratch, after the library's own. */
 static int64_t repack_at(const hp_onednn_kernel *k) {
     return (hp_onednn_kernel_scratch_bytes(k) + 63) / 64 * 64;
@@ -60,7 +55,8 @@ static void agree_on_pack(hp_device *d, const hp_bound *b, hp_conv_choice *c, bo
 static hp_status find(hp_device *d, const hp_bound *b, hp_onednn_kind kind, hp_error *err) {
     hp_conv_choice *c = choice_of(d, b);
     const bool backward = kind == HP_ONEDNN_BACKWARD_DATA;
-    const hp_onednn_limits limits = {pack_bytes(d, b, backward), b->scratch_bytes};
+    const hp_onednn_limits limits = {backward ? b->pack_backward_bytes : b->pack_forward_bytes,
+                                     b->scratch_bytes};
     HP_TRY(hp_onednn_kernel_find(d->library, kind, &b->shape, has_bias(b), limits, &c->library, err));
     if (c->library && kind != HP_ONEDNN_BACKWARD_WEIGHTS) agree_on_pack(d, b, c, backward);
     return HP_OK;

@@ -52,6 +52,12 @@ hp_status hp_cpu_accum(hp_device *d, const hp_bound *b, const hp_step *s, hp_err
     return HP_OK;
 }
 
+hp_status hp_cpu_part(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    if (b->task->flags & HP_FLAG_ADD) return hp_cpu_accum(d, b, s, err);
+    memcpy(b->y, b->x[0], (size_t)b->count * sizeof(float));
+    return HP_OK;
+}
+
 hp_status hp_cpu_sgd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)err;
     const float factor = (float)hp_metric_gradient_factor(b);

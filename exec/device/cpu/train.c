@@ -79,6 +79,7 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
         [HP_TASK_LOSS] = hp_cpu_loss,
         [HP_TASK_BWDW] = backward_weights[op],
         [HP_TASK_ACCUM] = hp_cpu_accum,
+        [HP_TASK_PART] = hp_cpu_part,
         [HP_TASK_SGD] = hp_cpu_sgd,
         [HP_TASK_STATS] = stats[op],
         [HP_TASK_BSTATS] = backward_stats[op],

@@ -69,6 +69,7 @@ static hp_ref_fn *function_of(const hp_bound *b) {
         [HP_TASK_LOSS] = hp_ref_loss,
         [HP_TASK_BWDW] = backward_weights[op],
         [HP_TASK_ACCUM] = hp_ref_accum,
+        [HP_TASK_PART] = hp_ref_part,
         [HP_TASK_SGD] = hp_ref_sgd,
         [HP_TASK_STATS] = stats[op],
         [HP_TASK_BSTATS] = backward_stats[op],

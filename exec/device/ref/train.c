@@ -3,6 +3,7 @@
 #include "exec/device/metric.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Loss of one row; `top`: its first maximum. Writes (softmax - onehot) / rows when `dlogits` is given. */
 static double row_loss(const double *logits, int classes, int top, int label, double rows, double *dlogits) {
@@ -46,6 +47,13 @@ void hp_ref_accum(const hp_bound *b, const hp_step *s) {
     double *dst = b->y;
     const double *src = b->x[0];
     for (int64_t i = 0; i < b->count; i++) dst[i] += src[i];
+}
+
+void hp_ref_part(const hp_bound *b, const hp_step *s) {
+    if (b->task->flags & HP_FLAG_ADD)
+        hp_ref_accum(b, s);
+    else
+        memcpy(b->y, b->x[0], (size_t)b->count * sizeof(double));
 }
 
 void hp_ref_sgd(const hp_bound *b, const hp_step *s) {

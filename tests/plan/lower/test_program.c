@@ -105,7 +105,7 @@ static int64_t covered_by(const hp_role *r, hp_task_op op, int64_t from, int64_t
     for (int t = 0; t < r->n_task; t++) {
         const hp_task *k = &r->task[t];
         if (k->op != (uint8_t)op || k->flags & HP_FLAG_METRIC) continue;
-        if (op == HP_TASK_ALLREDUCE && r->operand[k->operand] != HP_BUF_GRADS) continue;
+        if (hp_task_is_collective(k) && r->operand[k->operand] >= HP_BUF_FIXED) continue;
         const int64_t lo = k->offset > from ? k->offset : from,
                       hi = k->offset + k->count < to ? k->offset + k->count : to;
         if (hi > lo) n += hi - lo;
@@ -120,8 +120,8 @@ static int64_t home_elems(const hp_program *p, int param) {
     return n;
 }
 
-/* Every trained element is saved by exactly one rank, applied once on each rank that holds it, and summed
- * once where others hold it too. */
+/* Every trained element is saved by exactly one rank, applied once on each rank that holds it, or on one of them (ZeRO),
+ * and summed once where others hold it too. */
 static void every_parameter_has_one_home_and_one_update(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 120; seed++) {
@@ -144,7 +144,11 @@ static void every_parameter_has_one_home_and_one_update(void **state) {
                 if (!at->here) continue;
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_SGD, at->offset, end), at->count);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_ALLREDUCE, at->offset, end),
-                                 shared ? at->count : 0);
+                                 shared && s.zero == 0 ? at->count : 0);
+                assert_int_equal(covered_by(&p->role[r], HP_TASK_REDUCE_SCATTER, at->offset, end),
+                                 shared && s.zero == 1 ? at->count : 0);
+                assert_int_equal(covered_by(&p->role[r], HP_TASK_ALL_GATHER, at->offset, end),
+                                 shared && (s.zero == 1 || s.zero == 2) ? at->count : 0);
             }
         }
         hp_arena_free(arena);

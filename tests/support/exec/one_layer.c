@@ -197,6 +197,10 @@ static void rig_own_tasks(rig *r, int flags) {
     rig_task(r, RIG_LOSS, HP_TASK_LOSS, 0, loss, 3);
     rig_task(r, RIG_LOSS_EVAL, HP_TASK_LOSS, HP_FLAG_EVAL, (const int32_t[]){-1, r->y, r->labels}, 3);
     r->task[RIG_SGD].count = r->role.trained_elems;
+    r->task[RIG_SGD].tag = 0;
+    r->bucket = (hp_bucket){.count = r->role.trained_elems, .group = -1, .parts = 1};
+    r->role.bucket = &r->bucket;
+    r->role.n_bucket = 1;
 }
 
 /* The same tasks with the sums as their last operand, and those that fill them. */

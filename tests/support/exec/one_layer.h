@@ -51,6 +51,7 @@ typedef struct rig {
     hp_param_place place[HP_MAX_LAYER_PARAMS];
     hp_program program;
     hp_role role;
+    hp_bucket bucket; /* all parameters */
     hp_task task[RIG_TASKS];
     int32_t operand[RIG_OPERANDS], pack_forward[2], pack_backward[2];
     hp_buffer buffer[RIG_BUFFERS];

@@ -1,6 +1,8 @@
 /* run_ranks.c - runs a program on all its ranks, as threads, on random samples. */
 #include "tests/support/exec/run_ranks.h"
 
+#include "exec/run/parts.h"
+
 typedef struct ranks_rank {
     ranks_job *job;
     int rank, replica;
@@ -124,8 +126,12 @@ static hp_status ranks_store(void *self, int32_t iter, int32_t micro, const void
 
 /* --- a rank --- */
 
-/* With copies of its arrays. */
-static hp_weights ranks_weights_of(const ranks_rank *me) {
+static int ranks_role(const ranks_rank *me) {
+    return (int)(me->role - me->job->p->role);
+}
+
+/* With copies of its arrays; joined: the parts of other ranks too, where it keeps parts of them alone. */
+static hp_weights ranks_weights_of(const ranks_rank *me, bool joined) {
     const hp_buffer *weights = &me->role->buffer[HP_BUF_WEIGHTS], *state = &me->role->buffer[HP_BUF_STATE];
     const hp_memory *m = &me->memory;
     hp_weights w = {.graph = me->job->g,
@@ -133,10 +139,17 @@ static hp_weights ranks_weights_of(const ranks_rank *me) {
                     .dtype = me->job->p->dtype,
                     .mode = me->job->p->mode,
                     .replica = me->replica,
-                    .weights = malloc((size_t)weights->bytes + 1),
+                    .weights = malloc((size_t)me->role->trained_elems * 8 + 1),
                     .state = malloc((size_t)state->bytes + 1)};
     HP_ASSERT(w.weights && w.state);
-    HP_ASSERT(m->ops->get(m, w.weights, me->arena + weights->offset, weights->bytes, NULL) == HP_OK);
+    unsigned char *kept = malloc((size_t)weights->bytes + 1);
+    HP_ASSERT(kept && m->ops->get(m, kept, me->arena + weights->offset, weights->bytes, NULL) == HP_OK);
+    if (joined && hp_keeps_parts(me->job->p, HP_BUF_WEIGHTS))
+        HP_ASSERT(hp_parts_join(me->comm, me->job->p, ranks_role(me), me->replica, kept, w.weights, 60,
+                                NULL) == HP_OK);
+    else
+        memcpy(w.weights, kept, (size_t)weights->bytes);
+    free(kept);
     HP_ASSERT(m->ops->get(m, w.state, me->arena + state->offset, state->bytes, NULL) == HP_OK);
     return w;
 }
@@ -144,7 +157,14 @@ static hp_weights ranks_weights_of(const ranks_rank *me) {
 static void ranks_weights_put(const ranks_rank *me, hp_weights *w) {
     const hp_buffer *weights = &me->role->buffer[HP_BUF_WEIGHTS], *state = &me->role->buffer[HP_BUF_STATE];
     const hp_memory *m = &me->memory;
-    HP_ASSERT(m->ops->put(m, me->arena + weights->offset, w->weights, weights->bytes, NULL) == HP_OK);
+    unsigned char *kept = w->weights;
+    if (hp_keeps_parts(me->job->p, HP_BUF_WEIGHTS)) {
+        kept = malloc((size_t)weights->bytes + 1);
+        HP_ASSERT(kept);
+        hp_parts_split(me->job->p, ranks_role(me), me->replica, w->weights, kept);
+    }
+    HP_ASSERT(m->ops->put(m, me->arena + weights->offset, kept, weights->bytes, NULL) == HP_OK);
+    if (kept != w->weights) free(kept);
     HP_ASSERT(m->ops->put(m, me->arena + state->offset, w->state, state->bytes, NULL) == HP_OK);
     free(w->weights);
     free(w->state);
@@ -163,14 +183,14 @@ static void ranks_fill(ranks_rank *me) {
     HP_ASSERT(m->ops->zero(m, me->arena + momentum->offset, momentum->bytes, NULL) == HP_OK);
     free(other);
     if (me->job->g->deployed) return;
-    hp_weights w = ranks_weights_of(me);
+    hp_weights w = ranks_weights_of(me, false);
     hp_weights_init(&w, me->job->seed);
     if (me->job->start) ranks_param_fill(&w, me->job->start);
     ranks_weights_put(me, &w);
 }
 
 static void ranks_hold(const ranks_rank *me) {
-    if (!me->job->g->deployed) me->job->held[me->rank] = ranks_weights_of(me);
+    if (!me->job->g->deployed) me->job->held[me->rank] = ranks_weights_of(me, true);
 }
 
 static hp_status ranks_constants(ranks_rank *me, hp_error *err) {
@@ -187,6 +207,7 @@ static hp_status ranks_open(ranks_rank *me, hp_error *err) {
     ranks_job *job = me->job;
     HP_TRY(ranks_constants(me, err));
     const hp_device_config config = {.program = job->p,
+                                     .replica = me->replica,
                                      .graph = job->g,
                                      .role = me->role,
                                      .arena = me->arena,
@@ -260,7 +281,7 @@ static void *ranks_main(void *arg) {
     ranks_rank *me = arg;
     hp_error err = {HP_OK, ""};
     ranks_fill(me);
-    me->comm = thread_comm_new(me->job->world, me->rank);
+    me->comm = hp_comm_own(thread_comm_new(me->job->world, me->rank));
     if (me->job->comm) me->comm = me->job->comm(me->comm, &me->memory);
     hp_status s = ranks_open(me, &err);
     if (s == HP_OK) s = ranks_steps(me, &err);

@@ -167,6 +167,15 @@ void draw_cut(dice *d, const hp_graph *g, hp_strategy *s) {
     }
 }
 
+static hp_strategy draw_zero(dice *d, const hp_graph *g, int groups, int axes, hp_strategy s) {
+    hp_strategy z = s;
+    if (!draw_one_in(d, axes, DRAW_ZERO, 2)) return s;
+    z.zero = roll(d, 1, 3);
+    if (z.zero == 3) z.prefetch = roll(d, 0, 2);
+    if (z.zero == 3) z.keep = coin(d);
+    return hp_strategy_legal(&z, g, hp_strategy_batch(&s, groups), 0, NULL) ? z : s;
+}
+
 hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_ranks, int axes) {
     for (;;) {
         hp_strategy s = hp_strategy_default();
@@ -178,7 +187,7 @@ hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_r
         draw_tiles(d, axes, &s);
         if (hp_strategy_ranks(&s) <= max_ranks &&
             hp_strategy_legal(&s, g, hp_strategy_batch(&s, groups), 0, NULL))
-            return s;
+            return draw_zero(d, g, groups, axes, s);
     }
 }
 
@@ -214,7 +223,8 @@ void draw_compress(dice *d, hp_strategy *s) {
         const hp_codec c = draw_codec(d);
         const bool does = kinds[i] == HP_TRAFFIC_ALLREDUCE ? hp_codec_info_of(c)->sum != HP_CODEC_NOT
                                                            : hp_codec_info_of(c)->messages;
-        s->compress[kinds[i]] = does && coin(d) ? c : 0;
+        const bool whole = kinds[i] != HP_TRAFFIC_ALLREDUCE || !s->zero;
+        s->compress[kinds[i]] = does && whole && coin(d) ? c : 0;
     }
 }
 

@@ -39,7 +39,8 @@ enum {
     DRAW_CLIENTS = 256,
     DRAW_BRANCHES = 512,
     DRAW_OVERLAP = 1024,
-    DRAW_ALL = 2047,
+    DRAW_ZERO = 2048,
+    DRAW_ALL = 4095,
     DRAW_EXACT = DRAW_ALL - DRAW_BN /* all that equals one rank with the same groups */
 };
 

@@ -1,0 +1,141 @@
+/* params.c - where parameters lie, and the buckets in which they are reduced and updated.
+ *
+ * Parameters lie in the order in which their gradients become final (last stage first, layers backwards), so
+ * that a bucket is a contiguous range and its reduction overlaps the rest of the backward pass (Li et al.,
+ * VLDB 2020). A role that takes part in a stage twice (GEMS mirrors it onto itself) keeps one copy and adds
+ * both passes' gradients into it. With ZeRO a bucket is padded to parts of equal size, one for each member of
+ * the group that holds it, so that all of them remain one role (Rajbhandari et al., SC 2020). */
+#include "plan/lower/inside.h"
+#include "plan/base/round.h"
+
+enum { PARAM_ALIGN = 16 /* elements: a cache line of float32 */ };
+
+int lower_slot_of(const hp_role *r, int vstage) {
+    for (int i = 0; i < r->n_slot; i++)
+        if (r->slot[i].stage == vstage) return i;
+    return -1;
+}
+
+/* --- where parameters lie --- */
+
+/* Of a layer's running statistics, one rank per orientation counts: the first that computes some of the
+ * layer, or one that runs both. */
+static bool state_home(const hp_lower_ctx *c, int vstage, int layer, int slice) {
+    int first[2] = {-1, -1}, both = -1;
+    for (int role = 0; role < c->p->n_role; role++) {
+        const int slot = lower_slot_of(&c->p->role[role], vstage);
+        if (slot < 0 || c->p->role[role].slot[slot].part % lower_slices(c) != slice) continue;
+        const bool runs[2] = {lower_runs(c, role, vstage, layer, 0), lower_runs(c, role, vstage, layer, 1)};
+        for (int flip = 0; flip < 2; flip++)
+            if (runs[flip] && first[flip] < 0) first[flip] = role;
+        if (runs[0] && runs[1] && both < 0) both = role;
+    }
+    return both >= 0 ? c->role == both : c->role == first[0] || c->role == first[1];
+}
+
+/* Rows of a layer's parameters that this part holds: its channels of the output. */
+static void rows_of(const hp_lower_ctx *c, int vstage, int part, int layer, const hp_param *p, int64_t *first,
+                    int64_t *count) {
+    const hp_geometry *geo = c->vstage[vstage].geo;
+    *first = 0;
+    *count = p->count;
+    if (geo->branch_of[c->g->layer[layer].out] != part % geo->branches) *count = 0;
+    if (geo->layout.channels == 1 || !*count) return;
+    const hp_box *own = hp_geometry_own(geo, c->g, part, c->g->layer[layer].out);
+    if (c->g->layer[layer].op == HP_CONVT) { /* whole on one slice */
+        if (!hp_box_len(own, HP_AXIS_C)) *count = 0;
+        return;
+    }
+    const int64_t row = p->count / p->dim[0];
+    *first = own->lo[HP_AXIS_C] * row;
+    *count = hp_box_len(own, HP_AXIS_C) * row;
+}
+
+typedef struct places {
+    int64_t trained, state; /* elements so far */
+    int64_t bucket;         /* where the open one begins */
+    int64_t shard;          /* elements of the parts of those before it */
+} places;
+
+static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places *at) {
+    const hp_layer *l = &c->g->layer[layer];
+    const int slice = lower_slice(c, part), group = c->vstage[vstage].weight_group[slice];
+    const bool home = l->op == HP_BN && state_home(c, vstage, layer, slice);
+    const bool saves = group < 0 || c->p->member[c->p->group[group].first] == c->role;
+    for (int i = 0; i < l->n_param; i++) {
+        const hp_param *param = &c->g->param[l->param[i]];
+        const bool trained = hp_param_trained(param);
+        int64_t *to = trained ? &at->trained : &at->state;
+        hp_param_place p = {.group = group, .offset = *to};
+        rows_of(c, vstage, part, layer, param, &p.first, &p.count);
+        if (p.count)
+            p.here = HP_HERE | ((trained ? saves : home) ? HP_HOME : 0) |
+                     (lower_runs(c, c->role, vstage, layer, 0) ? HP_START : 0);
+        c->r->place[l->param[i]] = p;
+        *to += hp_round_up(p.count, PARAM_ALIGN);
+    }
+}
+
+/* --- buckets --- */
+
+/* Ends the open bucket with layer `last`; without parameters there is none. */
+static void end_bucket(hp_lower_ctx *c, int group, int last, places *at) {
+    hp_role *r = c->r;
+    const int parts = c->s->zero && group >= 0 ? hp_group_size(c->p, group) : 1;
+    const int64_t count = hp_round_up(at->trained - at->bucket, (int64_t)PARAM_ALIGN * parts);
+    if (!count) return;
+    r->bucket[r->n_bucket] = (hp_bucket){at->bucket, count, at->shard, group, parts};
+    c->last_of[last] = r->n_bucket++;
+    at->shard += count / parts;
+    at->bucket = at->trained = at->bucket + count;
+}
+
+/* A stage's parameters, in buckets of at least fuse_bytes; counted as float32 in every dtype, so that the
+ * reference device sums the same buckets. */
+static void place_stage(hp_lower_ctx *c, int v, int part, places *at) {
+    const int group = c->vstage[v].weight_group[lower_slice(c, part)];
+    for (int layer = c->vstage[v].end - 1; layer >= c->vstage[v].first; layer--) {
+        place_layer(c, v, part, layer, at);
+        c->bucket_of[layer] = c->r->n_bucket;
+        if ((at->trained - at->bucket) * 4 >= c->s->fuse_bytes) end_bucket(c, group, layer, at);
+    }
+    end_bucket(c, group, c->vstage[v].first ? c->vstage[v].first : 1, at);
+}
+
+static void new_buckets(hp_lower_ctx *c) {
+    const int n = c->g->n_layer;
+    c->r->bucket = HP_NEW(c->arena, hp_bucket, n + c->n_vstage);
+    c->bucket_of = HP_NEW(c->arena, int32_t, n);
+    c->last_of = HP_NEW(c->arena, int32_t, n);
+    for (int i = 0; i < n; i++) c->bucket_of[i] = c->last_of[i] = -1;
+}
+
+/* Elements of a fixed buffer. */
+static int64_t elems_of(const hp_lower_ctx *c, int buffer) {
+    if (!lower_train(c) && buffer != HP_BUF_WEIGHTS) return 0;
+    return hp_keeps_parts(c->p, buffer) ? hp_part_elems(c->r) : c->r->trained_elems;
+}
+
+void lower_params(hp_lower_ctx *c) {
+    places at = {0, 0, 0, 0};
+    c->r->place = HP_NEW(c->arena, hp_param_place, c->g->n_param);
+    new_buckets(c);
+    for (int i = 0; i < c->g->n_param; i++) c->r->place[i].group = -1;
+    for (int v = c->n_vstage - 1; v >= 0; v--) {
+        const int slot = lower_slot_of(c->r, v);
+        if (slot >= 0) place_stage(c, v, c->r->slot[slot].part, &at);
+    }
+    if (c->g->deployed) { /* constants lie in packs */
+        for (int i = 0; i < c->g->n_param; i++) c->r->place[i] = (hp_param_place){.group = -1};
+        at = (places){0, 0, 0, 0};
+        c->r->n_bucket = 0;
+    }
+    c->r->trained_elems = at.trained;
+    const hp_dtype t = c->o->dtype;
+    lower_buffer(c, HP_BUF_WEIGHTS, t, elems_of(c, HP_BUF_WEIGHTS), -1, -1);
+    lower_buffer(c, HP_BUF_GRADS, t, elems_of(c, HP_BUF_GRADS), -1, -1);
+    lower_buffer(c, HP_BUF_MOMENTUM, t, elems_of(c, HP_BUF_MOMENTUM), -1, -1);
+    lower_buffer(c, HP_BUF_STATE, t, at.state, -1, -1);
+    lower_buffer(c, HP_BUF_METRIC, HP_F64, HP_METRICS, -1, -1);
+    lower_buffer(c, HP_BUF_SCRATCH, HP_U8, 0, -1, -1);
+}

@@ -1,0 +1,75 @@
+/* zero.c - see zero.h. */
+#include "plan/strategy/zero.h"
+
+#include "plan/base/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_AHEAD = 64, TEXT = 32 };
+
+static hp_status parse_option(const char *word, hp_strategy *s, hp_error *err) {
+    int64_t ahead = 0;
+    if (strcmp(word, "keep") == 0) {
+        s->keep = 1;
+        return HP_OK;
+    }
+    HP_TRY(hp_parse_int(word, "strategy: zero=3:", 0, MOST_AHEAD, &ahead, err));
+    s->prefetch = (int32_t)ahead;
+    return HP_OK;
+}
+
+hp_status hp_zero_parse(const char *value, hp_strategy *s, hp_error *err) {
+    char copy[TEXT], *rest = NULL;
+    int64_t stage = 0;
+    if (snprintf(copy, sizeof copy, "%s", value) >= (int)sizeof copy || !copy[0] || copy[0] == ':')
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: zero=%.40s is no stage of ZeRO; for example zero=1 or zero=3:2:keep",
+                       value);
+    HP_TRY(hp_parse_int(strtok_r(copy, ":", &rest), "strategy: zero", 0, HP_ZERO_STAGES, &stage, err));
+    s->zero = (int32_t)stage;
+    for (char *word = strtok_r(NULL, ":", &rest); word; word = strtok_r(NULL, ":", &rest)) {
+        if (stage < HP_ZERO_STAGES)
+            return hp_fail(
+                err, HP_EUSAGE,
+                "strategy: zero=%.40s: only zero=3 gathers parameters, ahead or to keep them: zero=%d", value,
+                s->zero);
+        HP_TRY(parse_option(word, s, err));
+    }
+    return HP_OK;
+}
+
+void hp_zero_text(const hp_strategy *s, char *out) {
+    int n = sprintf(out, "%d", s->zero);
+    if (s->zero == HP_ZERO_STAGES && s->prefetch != HP_ZERO_PREFETCH)
+        n += sprintf(out + n, ":%d", s->prefetch);
+    if (s->zero == HP_ZERO_STAGES && s->keep) sprintf(out + n, ":keep");
+}
+
+bool hp_legal_zero(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    if (!s->zero) return true;
+    if (c->g->deployed) {
+        hp_refuse(why, HP_REJECT_ZERO,
+                  "zero=%d: a deployed network's weights are packed constants, in no parts", s->zero);
+        return hp_fix(why, "zero=0");
+    }
+    if (s->zero >= 2 && s->sched == HP_SCHED_ZB) {
+        hp_refuse(why, HP_REJECT_ZERO,
+                  "zero=%d scatters a micro-batch's gradients after its backward pass, sched=zb computes "
+                  "them later",
+                  s->zero);
+        return hp_fix(why, "zero=1");
+    }
+    if (s->zero >= 2 && s->gems > 1) {
+        hp_refuse(why, HP_REJECT_ZERO,
+                  "zero=%d: mirrored passes of GEMS work on the same parameters at different times, so their "
+                  "ranks cannot "
+                  "gather or scatter them together",
+                  s->zero);
+        return hp_fix(why, "zero=1");
+    }
+    if (s->zero < HP_ZERO_STAGES || s->strips == 1) return true;
+    hp_refuse(why, HP_REJECT_ZERO, "zero=3 would gather the parameters for each of %d strips", s->strips);
+    return hp_fix(why, "zero=0");
+}
