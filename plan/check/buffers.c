@@ -70,7 +70,7 @@ static hp_status check_sums_buffer(const checker *c, int id, const hp_buffer *b)
 }
 
 typedef hp_status buffer_rule(const checker *c, int id, const hp_buffer *b);
-static buffer_rule *const buffer_rules[] = {
+static buffer_rule *const buffer_rules[HP_BUF_KINDS] = {
     [HP_BUF_TENSOR] = check_tensor_buffer,  [HP_BUF_GRADIENT] = check_tensor_buffer,
     [HP_BUF_SAVE] = check_save_buffer,      [HP_BUF_LABELS] = check_label_buffer,
     [HP_BUF_MESSAGE] = check_tensor_buffer, [HP_BUF_SUMS] = check_sums_buffer,
