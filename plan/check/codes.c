@@ -108,8 +108,8 @@ static hp_status check_transcoding(const checker *c) {
     if (c->t->flags) return REFUSED("E-RANGE", "a codec has no flags");
     if (info_of(buffer_of(c, code))->sum == HP_CODEC_FACTORED)
         return REFUSED("E-TYPE", "buffer %d holds factors, not a code", c->r->operand[c->t->operand + code]);
-    HP_TRY(check_residual(c, buffer_of(c, code)));
-    return buffer_of(c, code)->what < 0 ? check_gradients(c, code, values) : check_box(c, code, values);
+    HP_TRY(buffer_of(c, code)->what < 0 ? check_gradients(c, code, values) : check_box(c, code, values));
+    return check_residual(c, buffer_of(c, code));
 }
 
 /* --- factors --- */
