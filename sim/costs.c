@@ -176,8 +176,26 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
     const hp_program_costs *c = self;
     const int role = rank % p->n_role;
     hp_cost cost = c->cost[role][task];
+    if (!hp_task_works(p, &p->role[role], &p->role[role].task[task], rank / p->n_role)) return 0;
     if (rank != role) cost = elsewhere(c, p, rank, &p->role[role].task[task], cost);
-    return cost.seconds;
+    /* a step is the mean of those with an average and those without, which nothing of the step overlaps */
+    const bool sometimes = p->role[role].task[task].flags & HP_FLAG_AVERAGE;
+    return sometimes && p->local > 1 ? cost.seconds / p->local : cost.seconds;
+}
+
+/* A message of a collective is one between two members alone. */
+static double message_seconds(void *self, const hp_program *p, const hp_task *t, int from, int to,
+                              double bytes) {
+    const hp_program_costs *c = self;
+    const hp_machine *m = c->cache->machine;
+    const bool near = hp_rank_node(p, m, from) == hp_rank_node(p, m, to);
+    const hp_queue *queue = &p->role[from % p->n_role].queue[t->queue];
+    const hp_collective_call two = {.by = hp_wire_of_collective(m, p->device, queue->backend),
+                                    .algorithm = (hp_algorithm)t->algorithm,
+                                    .what = hp_task_collective(t),
+                                    .ranks = 2,
+                                    .per_node = near ? 2 : 1};
+    return hp_costs_collective(c->cache, &two, (int64_t)bytes).seconds;
 }
 
 static double task_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
@@ -245,7 +263,7 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
         fill_role(c, p, g, r);
     }
-    return (hp_sim_costs){task_seconds, task_share, c};
+    return (hp_sim_costs){task_seconds, task_share, c, message_seconds};
 }
 
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p) {

@@ -215,13 +215,23 @@ static void ranks_init(sim *s) {
     for (int i = 0; i < s->n_rank; i++) rank_init(s, i);
 }
 
+/* Do some ranks do what others of their role do not? Then each is simulated, and what goes to the servers and back step
+ * by step: several serve at once, and each is a bottleneck of its own. */
+static bool has_servers(const hp_program *p) {
+    for (int r = 0; r < p->n_role; r++)
+        for (int t = 0; t < p->role[r].n_task; t++)
+            if (p->role[r].task[t].op == HP_TASK_SGD && p->role[r].task[t].call) return true;
+    return false;
+}
+
 hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
                      const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result,
                      hp_error *err) {
     sim *s = HP_NEW(arena, sim, 1);
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
     s->wiring = hp_wiring_new(arena, p);
-    s->classes = hp_classes_of(arena, s->wiring, m, o->fold && !o->steps, o->straggler_rank);
+    s->serves = has_servers(p);
+    s->classes = hp_classes_of(arena, s->wiring, m, o->fold && !o->steps && !s->serves, o->straggler_rank);
     s->n_rank = s->classes->n;
     s->on_cores = m->share_cpu;
     const hp_placement at = hp_placement_of(p, m);

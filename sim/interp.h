@@ -19,8 +19,8 @@ typedef struct hp_sim_costs {
      * CPU machine (0: all of it); NULL: none does */
     double (*share)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
     void *self;
-    /* a message of a collective between two ranks of the world; for runs with `steps` alone, else NULL */
-    double (*message)(void *self, const hp_program *p, int from, int to, double bytes);
+    /* a message of a collective task between two ranks of the world; NULL: collectives are simulated as a whole */
+    double (*message)(void *self, const hp_program *p, const hp_task *t, int from, int to, double bytes);
 } hp_sim_costs;
 
 /* What a rank without anything to compute waits for while it moves. */

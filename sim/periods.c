@@ -39,7 +39,7 @@ struct sim_periods {
 
 sim_periods *sim_periods_new(sim *s) {
     const hp_sim_options *o = s->options;
-    if (!o->fold || s->slices || o->steps || o->want_spans || hp_jitters(&o->jitter) ||
+    if (!o->fold || s->serves || s->slices || o->steps || o->want_spans || hp_jitters(&o->jitter) ||
         s->program->micro < LEAST)
         return NULL;
     sim_periods *p = HP_NEW(s->arena, sim_periods, 1);

@@ -171,7 +171,7 @@ static void communicators_init(sim *s) {
             c->members = c->group->n * (p->group[g].all_replicas ? p->dp : 1);
             c->posted = HP_NEW(s->arena, int32_t, c->group->calls);
             list_callers(s, c, &t);
-            if (s->options->steps) sim_steps_init(s, c);
+            if (s->options->steps || sim_is_star(s, c)) sim_steps_init(s, c);
             communicator_uses(s, g, k->comm[world], c, &t);
         }
     }

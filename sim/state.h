@@ -98,6 +98,7 @@ struct sim {
     uint8_t **wait;        /* per role and task: hp_sim_wait_of of communication */
     id_list awake, starts; /* ranks that make progress, and that may start something */
     bool on_cores;         /* communication is work of the cores */
+    bool serves;           /* buckets have servers: ranks are not folded */
     bool shared_devices;   /* a device runs more than one rank */
     sim_slices *slices;    /* NULL: no more ranks than cores, or they share them evenly */
     sim_periods *periods;  /* NULL: every micro-batch is simulated */
@@ -155,6 +156,8 @@ void sim_message_done(sim *s, int rank, int queue); /* device machines */
 void sim_collective_done(sim *s, int comm);         /* device machines */
 
 /* steps.c */
+/* Is it a star, of a bucket's server? */
+bool sim_is_star(const sim *s, const communicator *c);
 void sim_steps_init(sim *s, communicator *c); /* c->steps, where its steps can be told */
 void sim_steps_post(sim *s, int comm, int member);
 void sim_step_done(sim *s, int comm, int from);

@@ -39,6 +39,13 @@ static bool steps_known(const sim *s, const caller *k) {
     return true;
 }
 
+bool sim_is_star(const sim *s, const communicator *c) {
+    if (!s->serves || c->n_caller < 2 || !c->group->calls) return false;
+    const caller *k = &c->caller[0];
+    const hp_wired_role *w = sim_role(s, k->rank);
+    return w->role->task[hp_wired_task(w, k->queue, 0)].algorithm == HP_ALGORITHM_DIRECT;
+}
+
 void sim_steps_init(sim *s, communicator *c) {
     if (!s->costs->message || s->on_cores || c->n_caller < 2) return;
     if (!steps_known(s, &c->caller[0])) return;
@@ -71,8 +78,9 @@ static void price(sim *s, stepper *m, const stepper *to, int64_t bytes) {
         return;
     m->to = to->rank;
     m->bytes = bytes;
-    m->ns = llround(1e9 * s->costs->message(s->costs->self, s->program, s->rank[m->rank].world,
-                                            s->rank[to->rank].world, (double)bytes));
+    m->ns = llround(1e9 * s->costs->message(s->costs->self, s->program,
+                                            &sim_role(s, m->rank)->role->task[m->task],
+                                            s->rank[m->rank].world, s->rank[to->rank].world, (double)bytes));
 }
 
 /* Once both ends are in its step: the later one starts it. */

@@ -48,12 +48,32 @@ static int rounds_of(const sim *s, const communicator *c) {
                                ? (hp_algorithm)t->algorithm
                                : hp_algorithm_choose(&what, data.count * data.elem_bytes, !data.part);
     const int steps = hp_algorithms[a]->steps(&what);
-    return steps < 1 ? 1 : steps < MOST_ROUNDS ? steps : MOST_ROUNDS;
+    return steps < 1 ? 1 : steps < MOST_ROUNDS || sim_is_star(s, c) ? steps : MOST_ROUNDS;
+}
+
+static void start_part(sim *s, communicator *c, int k) {
+    c->parts_left++;
+    sim_push_part(s, c->caller[k].rank, turn_of(s, c, &c->caller[k]));
+}
+
+/* A round of a star is a message between the root and another one, the others go on computing. */
+static void start_message_of_star(sim *s, communicator *c) {
+    const caller *k = &c->caller[0];
+    const hp_role *r = sim_role(s, k->rank)->role;
+    const hp_collective_case what = hp_task_case(s->program, r, &r->task[turn_of(s, c, k)]);
+    const int step = c->rounds - c->rounds_left;
+    for (int32_t m = 0; m < what.size; m++) {
+        const hp_block_step at = hp_algorithms[HP_ALGORITHM_DIRECT]->step(&what, m, 0, step);
+        if (at.send_to >= 0 || at.recv_from >= 0) start_part(s, c, m);
+    }
 }
 
 static void start_round(sim *s, communicator *c) {
-    c->parts_left = c->n_caller;
-    for (int k = 0; k < c->n_caller; k++) sim_push_part(s, c->caller[k].rank, turn_of(s, c, &c->caller[k]));
+    if (sim_is_star(s, c)) {
+        start_message_of_star(s, c);
+        return;
+    }
+    for (int k = 0; k < c->n_caller; k++) start_part(s, c, k);
 }
 
 int64_t sim_part_ns(const sim *s, int rank, int task, int64_t ns) {

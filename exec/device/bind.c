@@ -241,7 +241,8 @@ static void bind_update(const hp_device_config *c, const hp_operands *o, hp_boun
     b->sgd_w = element_of(c, HP_BUF_WEIGHTS, part_at(c, b->task, HP_BUF_WEIGHTS));
     b->sgd_g = element_of(c, HP_BUF_GRADS, part_at(c, b->task, HP_BUF_GRADS));
     b->sgd_m = element_of(c, HP_BUF_MOMENTUM, part_at(c, b->task, HP_BUF_MOMENTUM));
-    b->count = hp_updated_elems(c->role, b->task);
+    b->count =
+        hp_task_works(c->program, c->role, b->task, c->replica) ? hp_updated_elems(c->role, b->task) : 0;
 }
 
 static void bind_part(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
@@ -253,12 +254,12 @@ static void bind_part(const hp_device_config *c, const hp_operands *o, hp_bound 
 
 typedef void bind_fn(const hp_device_config *c, const hp_operands *o, hp_bound *b);
 static bind_fn *const bind_fns[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = bind_pack,       [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
-    [HP_TASK_LOSS] = bind_loss,       [HP_TASK_BSTATS] = bind_layer,   [HP_TASK_BWD] = bind_layer,
-    [HP_TASK_BWDW] = bind_layer,      [HP_TASK_ACCUM] = bind_accum,    [HP_TASK_COPY] = bind_copy,
-    [HP_TASK_ZERO] = bind_zero,       [HP_TASK_SGD] = bind_update,     [HP_TASK_FINITE] = bind_update,
-    [HP_TASK_PART] = bind_part,       [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,
-    [HP_TASK_PROJECT] = bind_factors, [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors,
+    [HP_TASK_PACK] = bind_pack,      [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
+    [HP_TASK_LOSS] = bind_loss,      [HP_TASK_BSTATS] = bind_layer,   [HP_TASK_BWD] = bind_layer,
+    [HP_TASK_BWDW] = bind_layer,     [HP_TASK_ACCUM] = bind_accum,    [HP_TASK_COPY] = bind_copy,
+    [HP_TASK_ZERO] = bind_zero,      [HP_TASK_SGD] = bind_update,     [HP_TASK_FINITE] = bind_update,
+    [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,   [HP_TASK_PROJECT] = bind_factors,
+    [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors, [HP_TASK_PART] = bind_part,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {
@@ -266,7 +267,7 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
     const hp_buffer *scratch = &c->role->buffer[HP_BUF_SCRATCH];
     hp_bound b = {.task = task,
                   .layer_id = -1,
-                  .batch = c->program->batch,
+                  .batch = c->program->batch / (c->program->local ? c->program->dp : 1),
                   .pixels = logits_pixels(c->graph),
                   .micro_batch = c->program->micro_batch,
                   .dp = c->program->dp,

@@ -47,7 +47,7 @@ typedef struct hp_bound {
     int32_t *labels;
     double *metric; /* HP_METRICS */
     int64_t count;  /* loss: rows; accum, zero, sgd, part: elements */
-    int64_t batch;  /* global batch */
+    int64_t batch;  /* over which the loss is a mean: the global one, or the replica's alone */
     int64_t pixels; /* loss, sgd: of the network's whole logits map; 1 for a classifier */
     int64_t micro_batch;
     int32_t dp, micro, bn; /* of the program */

@@ -14,7 +14,8 @@ enum {
     MAX_RANKS = 1 << 24,
     MAX_MICRO = 1 << 20,
     MAX_CHANNEL = 1 << 24, /* below the tags that the executor keeps for itself */
-    ALL_FLAGS = HP_FLAG_ADD | HP_FLAG_RECOMPUTE | HP_FLAG_EVAL | HP_FLAG_METRIC | HP_FLAG_FIRST | HP_FLAG_LAST
+    ALL_FLAGS = HP_FLAG_ADD | HP_FLAG_RECOMPUTE | HP_FLAG_EVAL | HP_FLAG_METRIC | HP_FLAG_FIRST |
+                HP_FLAG_LAST | HP_FLAG_AVERAGE
 };
 static const int64_t MAX_ARENA = INT64_C(1) << 56; /* so that sums of a few sizes stay within 63 bits */
 
@@ -46,7 +47,7 @@ static hp_status check_degrees(const hp_program *p, hp_error *err) {
         REFUSE("E-RANGE: a batch of %lld is not %lld micro-batches of %lld", (long long)p->batch,
                (long long)groups, (long long)p->micro_batch);
     if (p->mode < 0 || p->mode > (int)HP_MODE_INFER || p->dtype < 0 || p->dtype > (int)HP_F64 || p->bn < 0 ||
-        p->bn > (int)HP_BN_LOCAL || p->device < 0 || p->device >= (int)HP_DEVICES)
+        p->bn > (int)HP_BN_LOCAL || p->local < 0 || p->device < 0 || p->device >= (int)HP_DEVICES)
         REFUSE("E-RANGE: mode %d, type %d, batch norm %d or device %d is unknown", p->mode, p->dtype, p->bn,
                p->device);
     return HP_OK;

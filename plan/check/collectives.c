@@ -147,6 +147,17 @@ static bool is_of_parts(const hp_program *p, const hp_role *r, const hp_task *t)
     return id == (t->op == HP_TASK_ALL_GATHER ? HP_BUF_WEIGHTS : HP_BUF_GRADS) && !hp_keeps_parts(p, id);
 }
 
+/* Gradients go to a server, and parameters come from it; replicas are averaged. */
+static bool keeps_alike(const hp_program *p, const hp_role *r, const hp_task *t) {
+    const int32_t id = r->operand[t->operand], reduction = hp_task_call(p, t).reduction;
+    if (t->n_operand > 1 || hp_keeps_parts(p, id)) return false;
+    if (t->flags & HP_FLAG_AVERAGE)
+        return t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_AVG &&
+               (id == HP_BUF_WEIGHTS || id == HP_BUF_MOMENTUM);
+    return (t->op == HP_TASK_REDUCE && id == HP_BUF_GRADS && reduction == HP_REDUCE_SUM) ||
+           (t->op == HP_TASK_BROADCAST && id == HP_BUF_WEIGHTS);
+}
+
 static hp_status check_sum(const hp_program *p, int role, int id, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
@@ -155,7 +166,10 @@ static hp_status check_sum(const hp_program *p, int role, int id, hp_error *err)
                parts = (t->op == HP_TASK_REDUCE_SCATTER && reduction == HP_REDUCE_SUM) ||
                        t->op == HP_TASK_ALL_GATHER,
                block = r->buffer[r->operand[t->operand]].kind == HP_BUF_BLOCK;
-    if ((parts && is_of_parts(p, r, t)) || (sum && !block) || (!block && !wants_sum(r, t))) return HP_OK;
+    const bool plain = !(t->flags & HP_FLAG_AVERAGE);
+    if (keeps_alike(p, r, t)) return HP_OK;
+    if (plain && ((parts && is_of_parts(p, r, t)) || (sum && !block) || (!block && !wants_sum(r, t))))
+        return HP_OK;
     REFUSE("E-TYPE: rank %d task %d: a %s (%s) into buffer %d, which a network's all-reduce adds up in place",
            role, id, hp_task_infos[t->op].name, hp_reduction_names[reduction], r->operand[t->operand]);
 }
@@ -164,7 +178,8 @@ hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *e
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     if (!hp_task_is_collective(t)) {
-        if (t->algorithm || t->call)
+        const bool served = t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE;
+        if (t->algorithm || t->call < 0 || t->call > (served ? p->n_call : 0))
             REFUSE("E-RANGE: rank %d task %d: a %s is no collective", role, id, hp_task_infos[t->op].name);
         return HP_OK;
     }

@@ -1,9 +1,13 @@
 /* gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
  * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
  * overflowed, applied, and where each rank applies a part, gathered. With zero >= 2 every micro-batch's gradient is
- * cleared, summed, reduced and added to the part that is kept. Nothing is counted twice or left out. */
+ * cleared, summed, reduced and added to the part that is kept. Nothing is counted twice or left out. What is summed at
+ * one rank alone, the server, is applied there, and the parameters are sent to all; what is summed in each replica
+ * alone is averaged over them, with its momentum. */
 #include "plan/graph/precision.h"
 #include "plan/check/inside.h"
+
+#include <string.h>
 
 typedef enum grad_state {
     UNSET,
@@ -24,6 +28,7 @@ typedef struct code {
     int32_t residual; /* of factors: where what is lost is kept */
     int32_t other;    /* of P: the Q that was made of it; 0: none yet */
 } code;
+enum { MEAN_PARAM = 1, MEAN_MOMENTUM = 2, MEAN_BOTH = 3 };
 
 typedef struct walker {
     hp_check_at at; /* the task */
@@ -32,8 +37,10 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
-    code *code;       /* per buffer */
     bool *kept;       /* per parameter: the part holds a micro-batch's */
+    code *code;       /* per buffer */
+    int32_t *server;  /* per parameter: the member at which it is summed; -1: at all */
+    int32_t *mean;    /* per parameter: what is averaged over replicas */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
@@ -107,9 +114,10 @@ static hp_status clear_block_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* Has its gradient parts on several ranks, that are to be summed? */
 static bool is_shared(const walker *w, int param) {
     const int group = w->r->place[param].group;
-    return group >= 0 && hp_group_size(w->p, group) > 1;
+    return group >= 0 && (w->p->local ? w->p->group[group].n : hp_group_size(w->p, group)) > 1;
 }
 
 static hp_status keep_param(walker *w, int param) {
@@ -126,6 +134,15 @@ static hp_status keep_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* Are the members of `group` those that share a gradient: all that hold the parameter, or with replicas apart from each
+ * other those of the replica? */
+static bool sums_over(const walker *w, int holders, int group) {
+    const hp_group *x = &w->p->group[group], *y = holders < 0 ? NULL : &w->p->group[holders];
+    if (!w->p->local || !y) return hp_group_equal(w->p, holders, group);
+    return !x->all_replicas && x->n == y->n &&
+           memcmp(w->p->member + x->first, w->p->member + y->first, sizeof(int32_t) * (size_t)x->n) == 0;
+}
+
 /* The others' parts of updated weights. */
 static hp_status gather_param(walker *w, int param) {
     if (w->grad[param] != APPLIED)
@@ -135,9 +152,22 @@ static hp_status gather_param(walker *w, int param) {
     return HP_OK;
 }
 
+/* The gradient goes from one state to the next, and no task has done so before. */
+static hp_status advance(walker *w, int param, grad_state from, grad_state to) {
+    const bool early = w->grad[param] < from;
+    if (w->grad[param] != from && !(from == SUMMED && w->grad[param] == CLEARED))
+        return hp_check_refuse(&w->at, early ? "E-UNSET" : "E-LOST", "the gradient of %s is %s",
+                               w->g->param[param].name,
+                               !early           ? "reduced twice"
+                               : from == SUMMED ? "not set"
+                                                : "not encoded");
+    w->grad[param] = to;
+    return HP_OK;
+}
+
 /* Those who share it have added it up. */
 static hp_status want_group(const walker *w, int param, int group) {
-    if (!hp_group_equal(w->p, w->r->place[param].group, group))
+    if (!sums_over(w, w->r->place[param].group, group))
         return hp_check_refuse(&w->at, "E-MATCH",
                                "sums the gradient of %s over group %d, but group %d shares it",
                                w->g->param[param].name, group, w->r->place[param].group);
@@ -145,39 +175,30 @@ static hp_status want_group(const walker *w, int param, int group) {
 }
 
 static hp_status reduce_param(walker *w, int param) {
-    const char *name = w->g->param[param].name;
-    const int group = w->r->queue[w->t->queue].peer;
     if ((w->t->op == HP_TASK_REDUCE_SCATTER) != (w->p->zero > 0 && is_shared(w, param)))
         return hp_check_refuse(&w->at, "E-LOST",
-                               "leaves the sum of the gradient of %s with others than update it", name);
-    if (w->grad[param] != SUMMED && w->grad[param] != CLEARED)
-        return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
-                               "the gradient of %s is %s", name,
-                               w->grad[param] == UNSET ? "not set" : "reduced twice");
-    HP_TRY(want_group(w, param, group));
-    w->grad[param] = REDUCED;
-    return HP_OK;
+                               "leaves the sum of the gradient of %s with others than update it",
+                               w->g->param[param].name);
+    HP_TRY(advance(w, param, SUMMED, REDUCED));
+    if (w->t->op == HP_TASK_REDUCE) w->server[param] = hp_task_call(w->p, w->t).root;
+    return want_group(w, param, w->r->queue[w->t->queue].peer);
 }
 
 static hp_status encode_param(walker *w, int param) {
-    const char *name = w->g->param[param].name;
-    if (w->p->zero > 0)
-        return hp_check_refuse(&w->at, "E-LOST", "encodes the gradient of %s, of which others update parts",
-                               name);
-    if (w->grad[param] != SUMMED)
-        return hp_check_refuse(&w->at, w->grad[param] == UNSET ? "E-UNSET" : "E-LOST",
-                               "the gradient of %s is %s", name,
-                               w->grad[param] == UNSET ? "not set" : "reduced twice");
-    w->grad[param] = ENCODED;
-    return HP_OK;
+    return advance(w, param, SUMMED, ENCODED);
 }
 
 static hp_status decode_param(walker *w, int param) {
-    if (w->grad[param] != ENCODED)
-        return hp_check_refuse(&w->at, "E-LOST", "decodes the gradient of %s, which is not encoded",
-                               w->g->param[param].name);
-    w->grad[param] = REDUCED;
+    HP_TRY(advance(w, param, ENCODED, REDUCED));
     return want_group(w, param, w->code[w->r->operand[w->t->operand + 1]].group);
+}
+
+/* Is the task that of the rank where the sum is? */
+static hp_status by_server(const walker *w, int param) {
+    const int server = w->server[param], root = w->t->call ? hp_task_call(w->p, w->t).root : -1;
+    if (root == server) return HP_OK;
+    return hp_check_refuse(&w->at, "E-ROOT", "is of member %d (-1: all), but %s is summed at member %d", root,
+                           w->g->param[param].name, server);
 }
 
 /* Is the gradient final: summed over all who have a part of it? */
@@ -195,7 +216,7 @@ static hp_status final_param(walker *w, int param) {
     if (is_shared(w, param) && w->grad[param] < REDUCED)
         return hp_check_refuse(&w->at, "E-LOST", "the gradient of %s is not summed over group %d", name,
                                group);
-    return HP_OK;
+    return by_server(w, param);
 }
 
 static hp_status look_at_param(walker *w, int param) {
@@ -213,6 +234,36 @@ static hp_status apply_param(walker *w, int param) {
         return hp_check_refuse(&w->at, "E-UNSET", "no task has checked whether the gradient of %s overflowed",
                                w->g->param[param].name);
     w->grad[param] = APPLIED;
+    return HP_OK;
+}
+
+/* The server's parameters go to all who share them. */
+static hp_status send_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const int root = hp_task_call(w->p, w->t).root;
+    if (w->grad[param] != APPLIED)
+        return hp_check_refuse(&w->at, w->grad[param] == GATHERED ? "E-LOST" : "E-UNSET", "%s is %s", name,
+                               w->grad[param] == GATHERED ? "sent twice" : "not updated yet");
+    if (root != w->server[param])
+        return hp_check_refuse(&w->at, "E-ROOT", "sends %s from member %d, member %d (-1: all) updates it",
+                               name, root, w->server[param]);
+    if (!hp_group_equal(w->p, w->r->place[param].group, w->r->queue[w->t->queue].peer))
+        return hp_check_refuse(&w->at, "E-MATCH", "sends %s to others than those who share it", name);
+    w->grad[param] = GATHERED;
+    return HP_OK;
+}
+
+static hp_status average_param(walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    const int which = w->r->operand[w->t->operand] == HP_BUF_WEIGHTS ? MEAN_PARAM : MEAN_MOMENTUM;
+    if (w->grad[param] != APPLIED)
+        return hp_check_refuse(&w->at, "E-UNSET", "averages %s before it is updated", name);
+    if (!w->p->local)
+        return hp_check_refuse(&w->at, "E-TYPE", "averages %s of replicas that are alike", name);
+    if (w->mean[param] & which) return hp_check_refuse(&w->at, "E-LOST", "averages %s twice", name);
+    if (!hp_group_equal(w->p, w->r->place[param].group, w->r->queue[w->t->queue].peer))
+        return hp_check_refuse(&w->at, "E-MATCH", "averages %s over others than those who hold it", name);
+    w->mean[param] |= which;
     return HP_OK;
 }
 
@@ -296,6 +347,8 @@ static hp_status walk_collective(walker *w) {
     const int32_t id = w->r->operand[w->t->operand];
     const bool block = w->r->buffer[id].kind == HP_BUF_BLOCK;
     w->agreed |= w->t->op == HP_TASK_ALLREDUCE && w->t->flags & HP_FLAG_METRIC;
+    if (w->t->flags & HP_FLAG_AVERAGE) return each_in(w, id, average_param);
+    if (w->t->op == HP_TASK_BROADCAST) return id == HP_BUF_WEIGHTS ? each_in(w, id, send_param) : HP_OK;
     if (w->t->op == HP_TASK_ALL_GATHER) return id == HP_BUF_WEIGHTS ? each_in(w, id, gather_param) : HP_OK;
     return block || id == HP_BUF_GRADS ? each_in(w, id, reduce_param) : HP_OK;
 }
@@ -321,12 +374,28 @@ static hp_status walk_task(walker *w) {
 
 /* What a parameter's gradient comes to. */
 static grad_state last_state(const walker *w, int param) {
-    const bool gathers = w->p->zero && is_shared(w, param) && !hp_keeps_parts(w->p, HP_BUF_WEIGHTS);
+    const bool gathers =
+        w->server[param] >= 0 || (w->p->zero && is_shared(w, param) && !hp_keeps_parts(w->p, HP_BUF_WEIGHTS));
     return gathers ? GATHERED : APPLIED;
+}
+
+/* Updated, and the same everywhere. */
+static hp_status check_end(const walker *w, int param) {
+    const char *name = w->g->param[param].name;
+    if (w->grad[param] != last_state(w, param))
+        return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never %s parameter %s", w->at.role,
+                       w->grad[param] == APPLIED ? "gathers" : "updates", name);
+    if (w->p->local && w->mean[param] != MEAN_BOTH)
+        return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never averages parameter %s over replicas",
+                       w->at.role, name);
+    return HP_OK;
 }
 
 static hp_status walk_role(hp_arena *arena, walker *w) {
     w->grad = HP_NEW(arena, grad_state, w->g->n_param);
+    w->mean = HP_NEW(arena, int32_t, w->g->n_param);
+    w->server = HP_NEW(arena, int32_t, w->g->n_param);
+    for (int i = 0; i < w->g->n_param; i++) w->server[i] = -1;
     w->kept = HP_NEW(arena, bool, w->g->n_param);
     w->code = HP_NEW(arena, code, w->r->n_buffer);
     w->placed = hp_placed_params(arena, w->r, w->g, true);
@@ -335,10 +404,7 @@ static hp_status walk_role(hp_arena *arena, walker *w) {
         HP_TRY(walk_task(w));
     }
     for (int i = 0; i < w->placed.n && w->p->mode == (int)HP_MODE_TRAIN; i++)
-        if (w->grad[w->placed.param[i]] != last_state(w, w->placed.param[i]))
-            return hp_fail(w->at.err, HP_EPLAN, "E-LOST: rank %d never %s parameter %s", w->at.role,
-                           w->grad[w->placed.param[i]] == APPLIED ? "gathers" : "updates",
-                           w->g->param[w->placed.param[i]].name);
+        HP_TRY(check_end(w, w->placed.param[i]));
     return HP_OK;
 }
 

@@ -39,7 +39,7 @@ typedef struct memory_check {
     int32_t *done_at; /* per task: last compute task that is done when it starts */
     int32_t *last;    /* per buffer: last task that uses it; -1: none has yet */
     bool *claimed;    /* per buffer: its memory is its own now */
-    uses *of;         /* per buffer, then per parameter its gradient, then the parameter */
+    uses *of;         /* per buffer, then per parameter: itself, its gradient, its momentum */
     int n_async, async_room;
     async_use *async;
     int n_piece, piece_room;
@@ -188,7 +188,7 @@ static hp_status use_buffer(memory_check *m, int b, int task, char access) {
 
 /* Parameters and their gradients are ordered one by one, so that buckets are reduced while others are summed. */
 static uses *of_param(memory_check *m, int fixed, int param) {
-    return &m->of[m->r->n_buffer + (fixed == HP_BUF_WEIGHTS ? m->g->n_param : 0) + param];
+    return &m->of[m->r->n_buffer + fixed * m->g->n_param + param];
 }
 
 /* Of a buffer of parts there is one order. */
@@ -215,7 +215,9 @@ static hp_status use_layer(memory_check *m, int task, int fixed, char access) {
 static hp_status use_update(memory_check *m, int task) {
     const hp_task *t = &m->r->task[task];
     HP_TRY(use_range(m, task, HP_BUF_GRADS, t->offset, t->count, 'm'));
-    return t->op == HP_TASK_SGD ? use_range(m, task, HP_BUF_WEIGHTS, t->offset, t->count, 'm') : HP_OK;
+    if (t->op != HP_TASK_SGD) return HP_OK;
+    HP_TRY(use_range(m, task, HP_BUF_MOMENTUM, t->offset, t->count, 'm'));
+    return use_range(m, task, HP_BUF_WEIGHTS, t->offset, t->count, 'm');
 }
 
 static hp_status use_hidden(memory_check *m, int task) {
@@ -238,8 +240,9 @@ static hp_status use_operands(memory_check *m, int task) {
         const int32_t b = m->r->operand[t->operand + i];
         if (b < 0) continue;
         const char access = hp_operand_access(m->g, t, i);
-        HP_TRY(b == HP_BUF_GRADS || b == HP_BUF_WEIGHTS ? use_range(m, task, b, t->offset, t->count, access)
-                                                        : use_buffer(m, b, task, access));
+        HP_TRY(b >= HP_BUF_WEIGHTS && b <= HP_BUF_MOMENTUM
+                   ? use_range(m, task, b, t->offset, t->count, access)
+                   : use_buffer(m, b, task, access));
     }
     return use_hidden(m, task);
 }
@@ -269,7 +272,7 @@ static hp_status find_last(memory_check *m) {
 
 static hp_status check_role(memory_check *m) {
     const hp_role *r = m->r;
-    const int n = r->n_buffer + 2 * m->g->n_param;
+    const int n = r->n_buffer + 3 * m->g->n_param;
     m->done_by = HP_NEW(m->arena, int32_t, r->n_task);
     m->done_at = HP_NEW(m->arena, int32_t, r->n_task);
     m->last = HP_NEW(m->arena, int32_t, r->n_buffer);

@@ -156,15 +156,16 @@ static uint64_t sum_of_codes(const hp_program *p, int role, const hp_placed *pla
     const hp_task *encoder = hp_check_encoder(r, code);
     const summand s = {
         .kind = HP_BUF_CODE, .what = r->buffer[code].codec, .first = encoder ? encoder->op : 0};
-    return add_summand(
-        encoder ? sum_of_params(p, role, placed, HP_BUF_GRADS, encoder->offset, encoder->count) : 0, &s);
+    const uint64_t of =
+        encoder ? sum_of_params(p, role, placed, HP_BUF_GRADS, encoder->offset, encoder->count) : 0;
+    return add_summand(of, &s);
 }
 
 static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
     const hp_role *r = &p->role[role];
     const int32_t id = r->operand[t->operand];
     const hp_buffer *b = &r->buffer[id];
-    if (id == HP_BUF_GRADS || id == HP_BUF_WEIGHTS)
+    if (id >= HP_BUF_WEIGHTS && id <= HP_BUF_MOMENTUM)
         return sum_of_params(p, role, placed, id, t->offset, t->count);
     if (b->kind == HP_BUF_BLOCK)
         return sum_of_params(p, role, placed, b->kind, r->bucket[b->what].first, r->bucket[b->what].count);

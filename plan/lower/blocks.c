@@ -39,26 +39,22 @@ static int32_t new_block(hp_lower_ctx *c, int bucket) {
 
 /* The rank's part, between a block and a buffer of parts. */
 static int part_task(hp_lower_ctx *c, int bucket, int32_t dst, int32_t src, int flags) {
-    const hp_bucket *b = &c->r->bucket[bucket];
-    const hp_task t = {.op = HP_TASK_PART,
-                       .flags = (uint8_t)flags,
-                       .layer = -1,
-                       .micro = -1,
-                       .tag = bucket,
-                       .offset = b->first,
-                       .count = b->count};
+    hp_task t = lower_bucket_task(c, HP_TASK_PART, bucket);
+    t.flags = (uint8_t)flags;
     return lower_task(c, t, (int32_t[2]){dst, src});
+}
+
+hp_task lower_bucket_task(const hp_lower_ctx *c, hp_task_op op, int bucket) {
+    const hp_bucket *b = &c->r->bucket[bucket];
+    return (hp_task){
+        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = b->first, .count = b->count};
 }
 
 int lower_bucket_collective(hp_lower_ctx *c, hp_task_op op, int bucket, int32_t buffer) {
     const hp_bucket *b = &c->r->bucket[bucket];
-    hp_task t = {.op = (uint8_t)op,
-                 .layer = -1,
-                 .micro = -1,
-                 .tag = bucket,
-                 .dtype = (uint8_t)c->o->dtype,
-                 .offset = buffer < HP_BUF_FIXED ? b->first : 0,
-                 .count = b->count};
+    hp_task t = lower_bucket_task(c, op, bucket);
+    t.dtype = (uint8_t)c->o->dtype;
+    if (buffer >= HP_BUF_FIXED) t.offset = 0;
     if (b->group < 0) return -1;
     lower_collective(c, b->group, &t);
     return lower_task(c, t, (int32_t[2]){buffer, -1});

@@ -56,7 +56,7 @@ int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int 
 /* --- gradients --- */
 
 /* The ranges of buckets are disjoint: each waits for its own tasks alone. */
-static int bucket_task(hp_lower_ctx *c, hp_task_op op, int bucket, const int32_t *operand) {
+static int transcode_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, const int32_t *operand) {
     const hp_bucket *b = &c->r->bucket[bucket];
     const hp_task t = {
         .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = b->first, .count = b->count};
@@ -64,12 +64,6 @@ static int bucket_task(hp_lower_ctx *c, hp_task_op op, int bucket, const int32_t
     const int id = lower_task(c, t, operand);
     c->writer[HP_BUF_GRADS] = -1;
     return id;
-}
-
-/* Waits for the gradients of the bucket's layers. */
-static void after_layers(hp_lower_ctx *c, int bucket, int task) {
-    for (int layer = c->g->n_layer - 1; layer > 0; layer--)
-        if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->grad_task[layer]);
 }
 
 static void collect(hp_lower_ctx *c, hp_task_op op, int bucket, int32_t into, int32_t from) {
@@ -113,17 +107,19 @@ static int reduce_factored(hp_lower_ctx *c, int bucket) {
     const int32_t p = factor_buffer(c, HP_BUF_CODE, codec, n.p),
                   q = factor_buffer(c, HP_BUF_CODE, codec, n.q),
                   residual = factor_buffer(c, HP_BUF_CARRY, codec, c->r->bucket[bucket].count + n.q);
-    after_layers(c, bucket, bucket_task(c, HP_TASK_PROJECT, bucket, (int32_t[]){p, HP_BUF_GRADS, residual}));
+    const int projected =
+        transcode_bucket(c, HP_TASK_PROJECT, bucket, (int32_t[]){p, HP_BUF_GRADS, residual});
+    lower_after_gradients(c, projected, bucket);
     collect(c, HP_TASK_ALLREDUCE, bucket, p, -1);
-    bucket_task(c, HP_TASK_FACTOR, bucket, (int32_t[]){q, p, residual});
+    transcode_bucket(c, HP_TASK_FACTOR, bucket, (int32_t[]){q, p, residual});
     collect(c, HP_TASK_ALLREDUCE, bucket, q, -1);
-    return bucket_task(c, HP_TASK_EXPAND, bucket, (int32_t[]){HP_BUF_GRADS, p, q, residual});
+    return transcode_bucket(c, HP_TASK_EXPAND, bucket, (int32_t[]){HP_BUF_GRADS, p, q, residual});
 }
 
 bool lower_codes_bucket(const hp_lower_ctx *c, int bucket) {
     const hp_codec codec = (hp_codec)c->s->compress[HP_TRAFFIC_ALLREDUCE];
-    if (!codec || c->r->bucket[bucket].group < 0) return false;
-    return hp_codec_info_of(codec)->sum != HP_CODEC_FACTORED || factors_of(c, bucket).q > 0;
+    if (!codec || hp_codec_info_of(codec)->sum != HP_CODEC_FACTORED) return codec != 0;
+    return factors_of(c, bucket).q > 0;
 }
 
 int lower_reduce_coded(hp_lower_ctx *c, int bucket) {
@@ -133,9 +129,11 @@ int lower_reduce_coded(hp_lower_ctx *c, int bucket) {
     const bool feedback = hp_codec_info_of(codec)->sum == HP_CODEC_GATHERED;
     const int32_t code = code_buffer(c, codec, hp_codec_count(codec, count, 1), -1, -1);
     const int32_t residual = feedback ? lower_buffer(c, HP_BUF_CARRY, c->o->dtype, count, -1, -1) : -1;
-    after_layers(c, bucket,
-                 bucket_task(c, HP_TASK_ENCODE, bucket, (int32_t[]){code, HP_BUF_GRADS, residual}));
-    return bucket_task(c, HP_TASK_DECODE, bucket, (int32_t[]){HP_BUF_GRADS, sum_codes(c, bucket, code)});
+    const int encoded =
+        transcode_bucket(c, HP_TASK_ENCODE, bucket, (int32_t[]){code, HP_BUF_GRADS, residual});
+    lower_after_gradients(c, encoded, bucket);
+    const int32_t out[2] = {HP_BUF_GRADS, sum_codes(c, bucket, code)};
+    return transcode_bucket(c, HP_TASK_DECODE, bucket, out);
 }
 
 /* --- as early as possible --- */

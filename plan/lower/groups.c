@@ -72,7 +72,7 @@ static int group_of(hp_lower_ctx *c, int from, int32_t *role, int n, bool all_re
     return p->n_group++;
 }
 
-static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from) {
+static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from, bool all_replicas) {
     const hp_geometry *geo = c->vstage[vstage].geo;
     int32_t *role = HP_NEW(c->arena, int32_t, 2 * geo->n_part);
     int n = 0;
@@ -80,7 +80,18 @@ static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from) {
     for (int flip = 0; flip < hp_flips(c->s); flip++)
         for (int p = 0; p < geo->n_part; p++)
             if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
-    return group_of(c, from, role, n, true);
+    return group_of(c, from, role, n, all_replicas);
+}
+
+int lower_replica_group(const hp_lower_ctx *c, int group) {
+    const hp_program *p = c->p;
+    const hp_group *all = &p->group[group];
+    for (int g = 1; g < c->first_stats; g++)
+        if (!p->group[g].all_replicas && p->group[g].n == all->n &&
+            memcmp(p->member + p->group[g].first, p->member + all->first,
+                   sizeof *p->member * (size_t)all->n) == 0)
+            return g;
+    return -1;
 }
 
 static int sync_group(hp_lower_ctx *c, int vstage, int flip, int slice, int from) {
@@ -112,7 +123,8 @@ void lower_groups(hp_lower_ctx *c) {
     c->p->group[0] = (hp_group){.first = 0, .n = c->p->n_role, .all_replicas = 1};
     for (int v = 0; v < c->n_vstage; v++) {
         c->vstage[v].weight_group = HP_NEW(c->arena, int32_t, slices);
-        for (int k = 0; k < slices; k++) c->vstage[v].weight_group[k] = weight_group(c, v, k, 1);
+        for (int k = 0; k < slices; k++) c->vstage[v].weight_group[k] = weight_group(c, v, k, 1, true);
+        for (int k = 0; k < slices && lower_is_local(c); k++) weight_group(c, v, k, 1, false);
     }
     const int from = c->first_stats = c->p->n_group; /* statistics never share a queue with gradients */
     for (int v = 0; v < c->n_vstage; v++) {

@@ -54,8 +54,10 @@ typedef struct hp_lower {
     int group_room, member_room;
     int call_room;
     /* Of the groups that lower_groups made: */
-    int32_t *fill;   /* hp_group_fill; -1: not asked yet */
-    int32_t *twin;   /* per group and back end: the group of the same members that it serves; -1: none yet */
+    int32_t *fill; /* hp_group_fill; -1: not asked yet */
+    int32_t roots; /* communicators that a group may need of each back end, for as many roots */
+    int32_t
+        *twin; /* per group, root and back end: the group of the same members that it serves; -1: none yet */
     int first_stats; /* groups from here on sum statistics; those before it gradients and metrics */
 
     int task_room, operand_room, buffer_room, queue_room;
@@ -141,7 +143,7 @@ int32_t lower_encode(hp_lower_ctx *c, const hp_pass *a, hp_codec codec, int tens
 void lower_decode(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int32_t code);
 /* The buffer, or what it is the code of, decoded into a new one of that kind. */
 int32_t lower_plain(hp_lower_ctx *c, const hp_pass *a, hp_buffer_kind kind, int tensor, int32_t buffer);
-/* Is the sum of a bucket's gradients compressed? Those without a matrix are not factored. */
+/* Are the sums of a bucket's gradients compressed? Those without a matrix are not factored. */
 bool lower_codes_bucket(const hp_lower_ctx *c, int bucket);
 /* Encodes a bucket's gradients once they are final, sums what all members have encoded, decodes the sum. Returns the task
  * that does. */
@@ -152,6 +154,29 @@ void lower_hoist_codes(hp_lower_ctx *c);
 /* lower/choice.c */
 /* Sets queue, algorithm and call of a collective over a group, whose type and count are set. */
 void lower_collective(hp_lower_ctx *c, int group, hp_task *t);
+/* The same of a collective that does not add. */
+void lower_reduction(hp_lower_ctx *c, int group, hp_reduction reduction, hp_task *t);
+/* The same of a collective with a root: straight to it or from it, unless the strategy names another algorithm. Each
+ * root has a communicator of its own. */
+void lower_rooted(hp_lower_ctx *c, int group, int root, hp_task *t);
+/* How a task is called that is its root's alone. */
+int32_t lower_call_of_root(hp_lower_ctx *c, int root);
+
+/* lower/sync_local.c */
+/* Are replicas updated apart from each other? */
+bool lower_is_local(const hp_lower_ctx *c);
+/* Sums the gradients of a bucket over the replica alone. Returns the task; -1: one rank has them all. */
+int lower_local_sum(hp_lower_ctx *c, int bucket);
+/* Makes all replicas' parameters of a bucket, and their momentum, the mean, after the task that updates them. */
+void lower_average(hp_lower_ctx *c, int bucket, int updated);
+
+/* lower/sync_ps.c */
+/* The member of its group that serves a bucket; -1: all members update it. */
+int lower_server(const hp_lower_ctx *c, int bucket);
+/* Sums the gradients of a bucket at its server. Returns the task. */
+int lower_to_server(hp_lower_ctx *c, int bucket);
+/* Sends the server's parameters to all, once the task is done that updates them. */
+void lower_from_server(hp_lower_ctx *c, int bucket, int updated);
 
 /* lower/move.c: boxes from where they are to where they are needed, and their gradients back */
 void lower_recv_inputs(hp_lower_ctx *c, const hp_pass *a);
@@ -197,6 +222,8 @@ static inline int lower_slices(const hp_lower_ctx *c) {
     return c->s->cp * c->s->bp;
 }
 int lower_slice(const hp_lower_ctx *c, int part);
+/* Of a group that holds weights, the members of one replica (sync=local); -1: one rank alone. */
+int lower_replica_group(const hp_lower_ctx *c, int group);
 
 /* lower/params.c: where parameters lie, buckets */
 void lower_params(hp_lower_ctx *c);
@@ -212,6 +239,8 @@ int32_t lower_pack(hp_lower_ctx *c, int slot, int layer, bool backward, int32_t 
 void lower_new_blocks(hp_lower_ctx *c);
 /* The bucket of a layer's parameters; -1: it has none here. */
 int lower_bucket(const hp_lower_ctx *c, int layer);
+/* A task about all of a bucket. */
+hp_task lower_bucket_task(const hp_lower_ctx *c, hp_task_op op, int bucket);
 /* A collective over those who hold a bucket, within a fixed buffer or a block; -1: nobody else does. */
 int lower_bucket_collective(hp_lower_ctx *c, hp_task_op op, int bucket, int32_t buffer);
 /* Before a layer's tasks, on all parts of its stage: its bucket comes together. */
@@ -231,6 +260,8 @@ void lower_scatter(hp_lower_ctx *c, const hp_pass *a, int layer);
 void lower_scattered(hp_lower_ctx *c);
 
 /* lower/update.c: reductions, optimiser, metrics */
+/* Waits for the last gradients of the bucket's layers. */
+void lower_after_gradients(hp_lower_ctx *c, int task, int bucket);
 void lower_update(hp_lower_ctx *c);
 
 /* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */

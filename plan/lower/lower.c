@@ -193,6 +193,14 @@ static void lower_role(hp_lower_ctx *shared, int role) {
     build_csr(c);
 }
 
+/* Members of the largest group, where each may be a root. */
+static int most_roots(const hp_lower_ctx *c) {
+    int most = 1;
+    for (int g = 0; g < c->p->n_group && c->s->sync == HP_SYNC_PS; g++)
+        if (hp_group_size(c->p, g) > most) most = hp_group_size(c->p, g);
+    return most;
+}
+
 static void lower_program(hp_lower_ctx *c) {
     const int replicas = hp_strategy_replicas(c->s), micro = hp_strategy_groups(c->s);
     c->p = HP_NEW(c->arena, hp_program, 1);
@@ -203,6 +211,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .clients = c->s->clients,
                          .bn = c->s->bn,
                          .zero = c->s->zero,
+                         .local = replicas > 1 ? c->s->local : 0,
                          .device = (int32_t)hp_device_kind_of(c->o->device),
                          .batch = c->o->batch,
                          .micro_batch = c->o->batch / ((int64_t)replicas * micro),
@@ -212,9 +221,10 @@ static void lower_program(hp_lower_ctx *c) {
     lower_groups(c);
     c->call_room = 0;
     c->fill = HP_NEW(c->arena, int32_t, c->p->n_group);
-    c->twin = HP_NEW(c->arena, int32_t, c->p->n_group * HP_BACKENDS);
+    c->roots = most_roots(c);
+    c->twin = HP_NEW(c->arena, int32_t, (int64_t)c->p->n_group * c->roots * HP_BACKENDS);
     memset(c->fill, -1, sizeof *c->fill * (size_t)c->p->n_group);
-    memset(c->twin, -1, sizeof *c->twin * (size_t)c->p->n_group * HP_BACKENDS);
+    memset(c->twin, -1, sizeof *c->twin * (size_t)c->p->n_group * (size_t)c->roots * HP_BACKENDS);
     for (int role = 0; role < c->p->n_role; role++) lower_role(c, role);
 }
 

@@ -21,24 +21,36 @@ static void zero_missing_gradients(hp_lower_ctx *c) {
             if (c->grad_task[layer] < 0) zero_gradients(c, v, layer);
 }
 
+void lower_after_gradients(hp_lower_ctx *c, int task, int bucket) {
+    for (int layer = c->g->n_layer - 1; layer > 0; layer--)
+        if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->grad_task[layer]);
+}
+
+/* Where its gradients are summed: with all who hold them, at its server, or in the replica alone. */
+static int sum_bucket(hp_lower_ctx *c, int bucket) {
+    const hp_task_op op = c->r->bucket[bucket].parts > 1 ? HP_TASK_REDUCE_SCATTER : HP_TASK_ALLREDUCE;
+    if (c->r->bucket[bucket].group < 0) return -1;
+    if (lower_codes_bucket(c, bucket)) return lower_reduce_coded(c, bucket);
+    if (lower_server(c, bucket) >= 0) return lower_to_server(c, bucket);
+    if (lower_is_local(c)) return lower_local_sum(c, bucket);
+    return lower_bucket_collective(c, op, bucket, HP_BUF_GRADS);
+}
+
 /* Reduces a bucket once its layers' gradients are final: whole, or to the part that each member updates. Returns
  * the task, or -1 when this rank alone holds them: then the bucket waits for those layers in the compute queue. */
 static int reduce_bucket(hp_lower_ctx *c, int bucket) {
-    const hp_task_op op = c->r->bucket[bucket].parts > 1 ? HP_TASK_REDUCE_SCATTER : HP_TASK_ALLREDUCE;
-    if (lower_codes_bucket(c, bucket)) return lower_reduce_coded(c, bucket);
     c->writer[HP_BUF_GRADS] = -1; /* buckets are disjoint: each waits for its own layers only */
-    const int id = lower_bucket_collective(c, op, bucket, HP_BUF_GRADS);
-    for (int layer = c->g->n_layer - 1; id >= 0 && layer > 0; layer--)
-        if (lower_bucket(c, layer) == bucket) lower_dep(c, id, c->grad_task[layer]);
+    const int id = sum_bucket(c, bucket);
+    if (id >= 0) lower_after_gradients(c, id, bucket);
     c->writer[HP_BUF_GRADS] = -1;
     return id;
 }
 
 /* What the compute queue does with a bucket, or the rank's part of it, once it is reduced. */
 static int bucket_task(hp_lower_ctx *c, hp_task_op op, int bucket, int reduced) {
-    const hp_bucket *b = &c->r->bucket[bucket];
-    const hp_task t = {
-        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = b->first, .count = b->count};
+    const int server = lower_server(c, bucket);
+    hp_task t = lower_bucket_task(c, op, bucket);
+    if (server >= 0) t.call = lower_call_of_root(c, server);
     const int id = lower_task(c, t, NULL);
     lower_dep(c, id, reduced);
     return id;
@@ -51,10 +63,13 @@ static void check_bucket(hp_lower_ctx *c, int bucket, int reduced) {
     c->metric_writer = id;
 }
 
-/* The optimiser, and where each member has updated its part of a whole, the others' parts. */
+/* The optimiser, and what makes all who hold the bucket alike again: the server's parameters, the mean of replicas, or
+ * where each member has updated its part of a whole, the others' parts. */
 static void update_bucket(hp_lower_ctx *c, int bucket, int reduced, int after) {
     const int id = bucket_task(c, HP_TASK_SGD, bucket, reduced);
     lower_dep(c, id, after);
+    if (lower_server(c, bucket) >= 0) lower_from_server(c, bucket, id);
+    if (lower_is_local(c)) lower_average(c, bucket, id);
     if (c->r->bucket[bucket].parts == 1 || hp_keeps_parts(c->p, HP_BUF_WEIGHTS)) return;
     c->writer[HP_BUF_WEIGHTS] = -1;
     lower_dep(c, lower_bucket_collective(c, HP_TASK_ALL_GATHER, bucket, HP_BUF_WEIGHTS), id);

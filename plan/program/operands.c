@@ -32,11 +32,11 @@ const char *const hp_operand_names[HP_OPERAND_KINDS] = {[HP_OPERAND_NONE] = "",
                                                         [HP_OPERAND_DST] = "dst",
                                                         [HP_OPERAND_SRC] = "src",
                                                         [HP_OPERAND_BUFFER] = "buffer",
+                                                        [HP_OPERAND_PARAMS] = "params",
+                                                        [HP_OPERAND_GRADS] = "grads",
                                                         [HP_OPERAND_RESIDUAL] = "residual",
                                                         [HP_OPERAND_P] = "p",
-                                                        [HP_OPERAND_Q] = "q",
-                                                        [HP_OPERAND_PARAMS] = "params",
-                                                        [HP_OPERAND_GRADS] = "grads"};
+                                                        [HP_OPERAND_Q] = "q"};
 
 /* --- one operand --- */
 
@@ -115,11 +115,11 @@ static const size_t fields[HP_OPERAND_KINDS] = {
     FIELD(DST, dst),
     FIELD(SRC, src),
     FIELD(BUFFER, buffer),
+    FIELD(PARAMS, params),
+    FIELD(GRADS, grads),
     FIELD(RESIDUAL, residual),
     FIELD(P, p),
     FIELD(Q, q),
-    FIELD(PARAMS, params),
-    FIELD(GRADS, grads),
 };
 
 static bool has_each(const hp_task *t) {

@@ -19,11 +19,11 @@ typedef enum hp_operand_kind {
     HP_OPERAND_DST,
     HP_OPERAND_SRC,
     HP_OPERAND_BUFFER,
+    HP_OPERAND_PARAMS,
+    HP_OPERAND_GRADS,
     HP_OPERAND_RESIDUAL,
     HP_OPERAND_P,
     HP_OPERAND_Q,
-    HP_OPERAND_PARAMS,
-    HP_OPERAND_GRADS,
     HP_OPERAND_KINDS
 } hp_operand_kind;
 extern const char *const hp_operand_names[HP_OPERAND_KINDS];

@@ -55,6 +55,7 @@ const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role 
     const hp_text l = {out, n};
     snprintf(out, n, "%s", hp_task_infos[t->op].name);
     if (t->flags & HP_FLAG_METRIC) hp_text_add(l, " metric");
+    if (t->flags & HP_FLAG_AVERAGE) hp_text_add(l, " average");
     if (t->flags & HP_FLAG_RECOMPUTE) hp_text_add(l, " again");
     if (layer >= 0) hp_text_add(l, " %s", g->layer[layer].name);
     add_content(l, r, t);

@@ -35,6 +35,12 @@ int hp_group_member(const hp_program *p, int group, int role, int replica) {
     return g->all_replicas ? replica * g->n + k : k;
 }
 
+bool hp_task_works(const hp_program *p, const hp_role *r, const hp_task *t, int replica) {
+    if (!t->call || hp_task_is_collective(t)) return true;
+    const int group = r->bucket[t->tag].group;
+    return group < 0 || hp_group_member(p, group, (int)(r - p->role), replica) == hp_task_call(p, t).root;
+}
+
 int64_t hp_part_elems(const hp_role *r) {
     const hp_bucket *last = r->n_bucket ? &r->bucket[r->n_bucket - 1] : NULL;
     return last ? last->shard + hp_bucket_part(last) : 0;

@@ -61,7 +61,9 @@ enum {
     HP_FLAG_EVAL = 4,      /* forward with running statistics, no dropout, loss without gradient */
     HP_FLAG_METRIC = 8,    /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
     HP_FLAG_FIRST = 16, /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
-    HP_FLAG_LAST = 32
+    HP_FLAG_LAST = 32,
+    /* all-reduce of parameters and momentum in every program.local-th step, else nothing */
+    HP_FLAG_AVERAGE = 64
 };
 
 typedef struct hp_task {
@@ -80,7 +82,8 @@ typedef struct hp_task {
      * boxes; both 0: all */
     int32_t row_lo, row_hi;
     int32_t
-        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call */
+        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call. sgd,
+               * finite: 0: of every rank; else of the call's root alone */
     /* collectives, sgd, zero, tasks of codecs of gradients: first element within the buffer. bn forward: (groups the role skips before this
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
@@ -231,6 +234,7 @@ typedef struct hp_program {
     int32_t clients;     /* ranks that share a device; replicas k*clients .. k*clients+clients-1 do */
     int32_t bn;          /* hp_bn */
     int32_t zero;        /* ZeRO's stage */
+    int32_t local;       /* steps from one average of the replicas to the next; 0: none, they are alike */
     int32_t device;      /* hp_device_kind */
     int64_t batch;       /* global */
     int64_t micro_batch; /* samples of one micro-batch on one replica: batch / (dp*micro) */
@@ -265,6 +269,9 @@ static inline hp_collective hp_task_collective(const hp_task *t) {
     return (hp_collective)(t->op - HP_TASK_ALLREDUCE);
 }
 hp_call hp_task_call(const hp_program *p, const hp_task *t);
+/* Has this rank something to do in the task? One of the optimiser that has a call is its root's alone: the server's of
+ * the bucket. */
+bool hp_task_works(const hp_program *p, const hp_role *r, const hp_task *t, int replica);
 /* What the steps of a collective task depend on, and where its parts lie. */
 hp_collective_case hp_task_case(const hp_program *p, const hp_role *r, const hp_task *t);
 hp_collective_data hp_task_data(const hp_program *p, const hp_task *t);

@@ -14,13 +14,15 @@ typedef struct role_head {
 } role_head;
 
 typedef struct program_head {
-    int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, device, n_call, n_part, zero, spare;
+    int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, device, n_call, n_part, zero,
+        local;
     int64_t batch, micro_batch;
 } program_head;
 
 static program_head head_of(const hp_program *p) {
-    return (program_head){p->mode,    p->dtype, p->dp,     p->micro,  p->n_role, p->n_group, p->n_member,
-                          p->clients, p->bn,    p->device, p->n_call, p->n_part, p->zero, 0, p->batch,   p->micro_batch};
+    return (program_head){p->mode,     p->dtype,   p->dp,    p->micro,      p->n_role, p->n_group,
+                          p->n_member, p->clients, p->bn,    p->device,     p->n_call, p->n_part,
+                          p->zero,     p->local,   p->batch, p->micro_batch};
 }
 
 static role_head role_head_of(const hp_role *r) {
@@ -121,7 +123,8 @@ hp_status hp_program_fetch(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                       .device = h.device,
                       .n_call = h.n_call,
                       .n_part = h.n_part,
-                      .zero = h.zero};
+                      .zero = h.zero,
+                      .local = h.local};
     HP_TRY(fetch(arena, fn, self, -1, "group", sizeof *p->group, h.n_group, (void **)&p->group, err));
     HP_TRY(fetch(arena, fn, self, -1, "member", sizeof *p->member, h.n_member, (void **)&p->member, err));
     HP_TRY(fetch(arena, fn, self, -1, "call", sizeof *p->call, h.n_call, (void **)&p->call, err));

@@ -70,11 +70,15 @@ bool hp_legal_compress(const hp_legal_case *c, hp_reject *why) {
         return hp_fix(why, "compress=none");
     }
     if (c->s->zero && c->s->compress[HP_TRAFFIC_ALLREDUCE]) {
-        hp_refuse(why, HP_REJECT_COMPRESS,
-                  "zero=%d leaves parts of each sum with the ranks that update them; codecs "
-                  "compress whole sums",
+        hp_refuse(why, HP_REJECT_COMPRESS, "zero=%d sums gradients to parts, and codecs sum whole buckets",
                   c->s->zero);
         return hp_fix(why, "zero=0");
+    }
+    if (c->s->sync && c->s->compress[HP_TRAFFIC_ALLREDUCE]) {
+        hp_refuse(why, HP_REJECT_COMPRESS,
+                  "codecs of gradients are summed by all who hold them, not with sync=%s",
+                  c->s->sync == HP_SYNC_PS ? "ps" : "local");
+        return hp_fix(why, "sync=allreduce");
     }
     if (c->s->prec == HP_PREC_FP32 || c->s->prec == HP_PREC_TF32) return true;
     hp_refuse(why, HP_REJECT_COMPRESS, "codecs compress float32; prec=%s sends 16 bits or fewer already",

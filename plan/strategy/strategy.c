@@ -1,6 +1,7 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
 #include "plan/graph/deploy.h"
 #include "plan/strategy/layout.h"
+#include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 
 #include "plan/base/units.h"
@@ -251,6 +252,20 @@ static bool is_auto(const key *k, const hp_strategy *s) {
 
 static const key_kind comm_kind = {parse_comm, print_comm, is_auto};
 
+/* --- ZeRO --- */
+
+static hp_status parse_zero(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    (void)k;
+    return hp_zero_parse(value, s, err);
+}
+
+static void print_zero(const key *k, const hp_strategy *s, char *value) {
+    (void)k;
+    hp_zero_text(s, value);
+}
+
+static const key_kind zero_kind = {parse_zero, print_zero, is_zero};
+
 /* --- codecs --- */
 
 static hp_status parse_compress(const key *k, const char *value, hp_strategy *s, hp_error *err) {
@@ -270,19 +285,19 @@ static bool is_none(const key *k, const hp_strategy *s) {
 
 static const key_kind compress_kind = {parse_compress, print_compress, is_none};
 
-/* --- ZeRO --- */
+/* --- gradients --- */
 
-static hp_status parse_zero(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+static hp_status parse_sync(const key *k, const char *value, hp_strategy *s, hp_error *err) {
     (void)k;
-    return hp_zero_parse(value, s, err);
+    return hp_sync_parse(value, s, err);
 }
 
-static void print_zero(const key *k, const hp_strategy *s, char *value) {
+static void print_sync(const key *k, const hp_strategy *s, char *value) {
     (void)k;
-    hp_zero_text(s, value);
+    hp_sync_text(s, value);
 }
 
-static const key_kind zero_kind = {parse_zero, print_zero, is_zero};
+static const key_kind sync_kind = {parse_sync, print_sync, is_zero};
 
 /* --- units --- */
 
@@ -331,6 +346,7 @@ static const key keys[] = {
     {"ep", &later, 0, NULL, "1"},
     {"seq", &later, 0, NULL, "1"},
     {"zero", &zero_kind, AT(zero), NULL, NULL},
+    {"sync", &sync_kind, AT(sync), NULL, NULL},
     {"ldp", &degree, AT(ldp), NULL, NULL},
     {"tail", &name, AT(tail), tail_names, NULL},
     {"micro", &degree, AT(micro), NULL, NULL},

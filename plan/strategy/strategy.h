@@ -34,6 +34,7 @@ typedef enum hp_overlap {
     HP_OVERLAP_NONE,    /* a layer waits for its halo */
     HP_OVERLAP_INTERIOR /* convolutions compute what needs no halo while it flies, then the borders */
 } hp_overlap;
+typedef enum hp_sync { HP_SYNC_ALLREDUCE, HP_SYNC_PS, HP_SYNC_LOCAL } hp_sync;
 typedef enum hp_bn { HP_BN_SYNC, HP_BN_ALL, HP_BN_LOCAL } hp_bn;
 
 typedef struct hp_strategy {
@@ -52,9 +53,12 @@ typedef struct hp_strategy {
     int32_t recompute;         /* hp_recompute */
     int32_t prec;              /* hp_prec (plan/graph/deploy.h) */
     int32_t comm[HP_TRAFFICS]; /* hp_comm_choice, or HP_COMM_AUTO */
+    int32_t sync;              /* hp_sync: see plan/strategy/sync.h */
+    int32_t servers;           /* sync=ps: members that serve, the first ones; 0: all */
+    int32_t local;             /* sync=local: steps from one average to the next; else 0 */
+    int32_t zero;              /* ZeRO's stage: see plan/strategy/zero.h */
+    int32_t prefetch, keep;    /* zero=3: buckets gathered ahead; 1: they stay for the whole step */
     int32_t compress[HP_TRAFFICS]; /* hp_codec; 0: sent as it is */
-    int32_t zero;                  /* ZeRO's stage: see plan/strategy/zero.h */
-    int32_t prefetch, keep;        /* zero=3: buckets gathered ahead; 1: they stay for the whole step */
     int32_t strips;                /* of the image, one after another through the first layers; 1: whole */
     int32_t deep;                  /* units that the strips go through; 0: as many as the first stage has */
     int32_t n_cut;                 /* 0 = balanced by cost; else stages*chunks entries */

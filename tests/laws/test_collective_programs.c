@@ -307,8 +307,9 @@ static double share(void *self, const hp_program *p, const hp_graph *g, int rank
     return 0;
 }
 
-static double message_seconds(void *self, const hp_program *p, int from, int to, double bytes) {
-    (void)self, (void)p, (void)from, (void)to;
+static double message_seconds(void *self, const hp_program *p, const hp_task *t, int from, int to,
+                              double bytes) {
+    (void)self, (void)p, (void)t, (void)from, (void)to;
     return 1e-6 + bytes / 1e9;
 }
 

@@ -272,13 +272,12 @@ static const struct {
             {"allreduce:int8", int8_sums}};
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* Sums by one algorithm, whatever their bytes; where they are compressed, of whole gradients. */
-static hp_strategy draw(dice *d, const hp_graph *g, bool sums) {
-    hp_strategy s = random_strategy_of(d, g, roll(d, 1, 4), MAX_RANKS, DRAW_EXACT);
+/* Sums by one algorithm, whatever their bytes. */
+static hp_strategy draw(dice *d, const hp_graph *g) {
+    hp_strategy s = random_strategy_of(d, g, roll(d, 1, 4), MAX_RANKS, DRAW_EXACT - DRAW_ZERO);
     s.comm[HP_TRAFFIC_ALLREDUCE] = s.comm[HP_TRAFFIC_STATS] =
         hp_comm_choice(HP_BACKEND_OWN, HP_ALGORITHM_RING);
     s.fuse_bytes = 1 << roll(d, 8, 20);
-    if (sums) s.zero = s.prefetch = s.keep = 0;
     return s;
 }
 
@@ -288,16 +287,11 @@ static void a_code_is_what_rounds_a_message(void **state) {
         dice d = {seed, 3000};
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
-        const int row = (int)(seed % ROWS);
-        const bool sums = strstr(rows[row].compress, "allreduce") != NULL;
-        law_training t = {.g = g,
-                          .s = draw(&d, g, sums),
-                          .ops = &hp_device_cpu,
-                          .steps = LAW_STEPS,
-                          .lr = 0.05,
-                          .seed = seed};
+        law_training t = {
+            .g = g, .s = draw(&d, g), .ops = &hp_device_cpu, .steps = LAW_STEPS, .lr = 0.05, .seed = seed};
         t.batch = hp_strategy_batch(&t.s, 2 * law_groups(&t.s));
         law_training plain = t;
+        const int row = (int)(seed % ROWS);
         assert_int_equal(hp_compress_parse(rows[row].compress, t.s.compress, NULL), HP_OK);
         t.comm = own_comm;
         plain.comm = rows[row].rounds;
@@ -335,8 +329,7 @@ static void one_step_is_within_the_codecs_bound(void **state) {
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
         const char *codec = codecs[seed % 3];
         char compress[32];
-        law_training t = {
-            .g = g, .s = draw(&d, g, true), .ops = &hp_device_cpu, .steps = 1, .lr = 1, .seed = seed};
+        law_training t = {.g = g, .s = draw(&d, g), .ops = &hp_device_cpu, .steps = 1, .lr = 1, .seed = seed};
         t.batch = hp_strategy_batch(&t.s, 2 * law_groups(&t.s));
         law_training plain = t;
         snprintf(compress, sizeof compress, "allreduce:%s", codec);

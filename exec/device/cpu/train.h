@@ -41,7 +41,7 @@ hp_cpu_fn hp_cpu_act_fwd, hp_cpu_act_bwd, hp_cpu_add_fwd, hp_cpu_add_bwd; /* cpu
 hp_cpu_fn hp_cpu_concat_fwd, hp_cpu_concat_bwd, hp_cpu_dropout_fwd, hp_cpu_dropout_bwd;
 hp_status hp_cpu_convt_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/convt.c */
 hp_cpu_fn hp_cpu_convt_fwd, hp_cpu_convt_bwd, hp_cpu_convt_bwdw;
-hp_cpu_fn hp_cpu_pad_fwd, hp_cpu_pad_bwd;        /* cpu/pad.c */
+hp_cpu_fn hp_cpu_pad_fwd, hp_cpu_pad_bwd;                     /* cpu/pad.c */
 hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_part, hp_cpu_sgd; /* cpu/step.c */
 
 static inline int hp_cpu_task_of(const hp_device *d, const hp_bound *b) {

@@ -204,6 +204,8 @@ static const given papers[] = {
     {HP_ALGORITHM_BRUCK, HP_COLLECTIVE_BARRIER, false, logarithm, logarithm, logarithm},
     {HP_ALGORITHM_PAIRWISE, HP_COLLECTIVE_ALL_TO_ALL, false, others, share, none},
     {HP_ALGORITHM_PAIRWISE, HP_COLLECTIVE_REDUCE_SCATTER, false, others, share, share},
+    {HP_ALGORITHM_DIRECT, HP_COLLECTIVE_BROADCAST, false, others, others, none},
+    {HP_ALGORITHM_DIRECT, HP_COLLECTIVE_REDUCE, false, others, others, others},
     {HP_ALGORITHM_BINOMIAL, HP_COLLECTIVE_BROADCAST, false, logarithm, logarithm, none},
     {HP_ALGORITHM_BINOMIAL, HP_COLLECTIVE_REDUCE, false, logarithm, logarithm, logarithm},
     {HP_ALGORITHM_BINOMIAL, HP_COLLECTIVE_GATHER, true, logarithm, share, none},
@@ -239,6 +241,24 @@ static void two_trees_send_all_data_once(void **unused) {
     }
 }
 
+/* With a root each, that all begin at once, no member gets two messages, or sends two, in any step. */
+static void roots_at_once_never_want_the_same_member(void **unused) {
+    (void)unused;
+    for (int32_t p = 2; p <= MOST; p++)
+        for (int32_t step = 0; step < p - 1; step++) {
+            int32_t sends[MOST] = {0}, receives[MOST] = {0};
+            for (int32_t root = 0; root < p; root++)
+                for (int32_t m = 0; m < p; m++) {
+                    const hp_collective_case c = {
+                        .what = HP_COLLECTIVE_REDUCE, .size = p, .root = root, .per_node = p};
+                    const hp_block_step s = hp_algorithms[HP_ALGORITHM_DIRECT]->step(&c, m, 0, step);
+                    sends[m] += s.send_to >= 0;
+                    receives[m] += s.recv_from >= 0;
+                }
+            for (int32_t m = 0; m < p; m++) assert_true(sends[m] == 1 && receives[m] == 1);
+        }
+}
+
 /* Of N nodes of g members: an all-reduce sends 2(N-1)/N of 1/g of the data from each member, an all-to-all one message to
  * each other node instead of one to each member of these, with as many bytes. */
 static void two_levels_spare_the_network(void **unused) {
@@ -267,6 +287,7 @@ int main(void) {
         cmocka_unit_test(no_algorithm_idles_at_its_end),
         cmocka_unit_test(loads_on_a_node_are_those_of_the_papers),
         cmocka_unit_test(two_trees_send_all_data_once),
+        cmocka_unit_test(roots_at_once_never_want_the_same_member),
         cmocka_unit_test(two_levels_spare_the_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

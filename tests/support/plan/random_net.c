@@ -226,6 +226,7 @@ void draw_compress(dice *d, hp_strategy *s) {
         const bool whole = kinds[i] != HP_TRAFFIC_ALLREDUCE || !s->zero;
         s->compress[kinds[i]] = does && whole && coin(d) ? c : 0;
     }
+    if (s->zero) s->compress[HP_TRAFFIC_ALLREDUCE] = 0;
 }
 
 hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s) {

@@ -94,8 +94,9 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
            load.across.sent * (double)r->bucket_bytes / r->link_bytes_per_s;
 }
 
-static double message_seconds(void *self, const hp_program *p, int from, int to, double bytes) {
-    (void)p, (void)from, (void)to;
+static double message_seconds(void *self, const hp_program *p, const hp_task *t, int from, int to,
+                              double bytes) {
+    (void)p, (void)t, (void)from, (void)to;
     return message_s(self, bytes);
 }
 

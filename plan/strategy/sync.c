@@ -1,0 +1,75 @@
+/* sync.c - see sync.h. */
+#include "plan/strategy/sync.h"
+
+#include "plan/base/units.h"
+#include "plan/graph/precision.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST = 65536 };
+
+static hp_status parse_ps(const char *servers, hp_strategy *s, hp_error *err) {
+    int64_t n = 0;
+    if (*servers) HP_TRY(hp_parse_int(servers + 1, "strategy: sync=ps:", 1, MOST, &n, err));
+    s->sync = HP_SYNC_PS;
+    s->servers = (int32_t)n;
+    return HP_OK;
+}
+
+static hp_status parse_local(const char *steps, hp_strategy *s, hp_error *err) {
+    int64_t n = 0;
+    HP_TRY(hp_parse_int(*steps ? steps + 1 : "", "strategy: sync=local:", 1, MOST, &n, err));
+    s->sync = HP_SYNC_LOCAL;
+    s->local = (int32_t)n;
+    return HP_OK;
+}
+
+hp_status hp_sync_parse(const char *value, hp_strategy *s, hp_error *err) {
+    const size_t word = strcspn(value, ":");
+    s->sync = HP_SYNC_ALLREDUCE;
+    s->servers = s->local = 0;
+    if (strcmp(value, "allreduce") == 0) return HP_OK;
+    if (word == 2 && strncmp(value, "ps", word) == 0) return parse_ps(value + word, s, err);
+    if (word == 5 && strncmp(value, "local", word) == 0) return parse_local(value + word, s, err);
+    return hp_fail(err, HP_EUSAGE,
+                   "strategy: sync=%.40s is unknown; choose allreduce, ps, ps:1 for a single server, local:8 "
+                   "to average every 8 steps",
+                   value);
+}
+
+void hp_sync_text(const hp_strategy *s, char *out) {
+    if (s->sync == HP_SYNC_LOCAL)
+        sprintf(out, "local:%d", s->local);
+    else if (s->sync != HP_SYNC_PS)
+        strcpy(out, "allreduce");
+    else if (s->servers)
+        sprintf(out, "ps:%d", s->servers);
+    else
+        strcpy(out, "ps");
+}
+
+bool hp_legal_sync(const hp_legal_case *c, hp_reject *why) {
+    if (c->s->sync == HP_SYNC_ALLREDUCE) return true;
+    if (c->g->deployed) {
+        hp_refuse(why, HP_REJECT_SYNC, "a deployed network has no gradients to synchronise, sync=%s",
+                  c->s->sync == HP_SYNC_PS ? "ps" : "local");
+        return hp_fix(why, "sync=allreduce");
+    }
+    if (c->s->zero) {
+        hp_refuse(why, HP_REJECT_SYNC, "zero=%d: each rank updates its part of every bucket, sync=%s",
+                  c->s->zero, c->s->sync == HP_SYNC_PS ? "ps" : "local");
+        return hp_fix(why, "sync=allreduce");
+    }
+    if (c->s->sync != HP_SYNC_LOCAL || !hp_graph_metric_first(c->g)) return true;
+    hp_refuse(why, HP_REJECT_SYNC,
+              "sync=local:%d: updates wait for the metrics of all replicas, where the loss is over pixels or "
+              "scaled (fp16)",
+              c->s->local);
+    return hp_fix(why, "sync=allreduce");
+}
+
+int hp_sync_server(const hp_strategy *s, int size, int k) {
+    const int servers = s->servers && s->servers < size ? s->servers : size;
+    return s->sync == HP_SYNC_PS ? k % servers : -1;
+}
