@@ -18,12 +18,16 @@ static bool box_in_tensor(const checker *c, const hp_box *b, int tensor) {
     return true;
 }
 
-/* Do `bytes` hold the box exactly? In floating point first, because boxes of strangers multiply beyond 63
- * bits. */
-static bool box_fills(const hp_box *b, int64_t bytes, int64_t element) {
+/* In floating point, because boxes of strangers multiply beyond 63 bits. */
+static double box_size(const hp_box *b) {
     double elems = 1;
     for (int a = 0; a < HP_AXES; a++) elems *= hp_box_len(b, a);
-    return elems * (double)element < 0x1p60 && hp_box_elems(b) * element == bytes;
+    return elems;
+}
+
+/* Do `bytes` hold the box exactly? */
+static bool box_fills(const hp_box *b, int64_t bytes, int64_t element) {
+    return box_size(b) * (double)element < 0x1p60 && hp_box_elems(b) * element == bytes;
 }
 
 static hp_status check_tensor_buffer(const checker *c, int id, const hp_buffer *b) {
@@ -43,7 +47,7 @@ static hp_status check_code_buffer(const checker *c, int id, const hp_buffer *b)
     if (b->what == -1 || !hp_codec_exists(b->codec) || !hp_codec_info_of(b->codec)->messages) return HP_OK;
     if (b->what < 0 || b->what >= c->g->n_tensor || !box_in_tensor(c, &b->box, b->what))
         REFUSE("the box of code %d lies outside tensor %d", id, b->what);
-    if (!box_fills(&b->box, hp_box_elems(&b->box), 1) || b->bytes != hp_codec_box_bytes(b->codec, &b->box))
+    if (box_size(&b->box) > 0x1p48 || b->bytes != hp_codec_box_bytes(b->codec, &b->box))
         REFUSE("buffer %d has %lld bytes, the code of its box another size", id, (long long)b->bytes);
     return HP_OK;
 }
@@ -70,7 +74,7 @@ static hp_status check_sums_buffer(const checker *c, int id, const hp_buffer *b)
 }
 
 typedef hp_status buffer_rule(const checker *c, int id, const hp_buffer *b);
-static buffer_rule *const buffer_rules[] = {
+static buffer_rule *const buffer_rules[HP_BUF_KINDS] = {
     [HP_BUF_TENSOR] = check_tensor_buffer,  [HP_BUF_GRADIENT] = check_tensor_buffer,
     [HP_BUF_SAVE] = check_save_buffer,      [HP_BUF_LABELS] = check_label_buffer,
     [HP_BUF_MESSAGE] = check_tensor_buffer, [HP_BUF_SUMS] = check_sums_buffer,

@@ -79,9 +79,11 @@ static hp_status check_residual(const checker *c, const hp_buffer *code) {
     return HP_OK;
 }
 
+/* All of a bucket. */
 static hp_status check_range(const checker *c) {
     const int64_t elems = c->r->buffer[HP_BUF_GRADS].bytes / hp_dtype_bytes((hp_dtype)c->p->dtype);
-    if (c->t->count >= 1 && c->t->offset <= elems && c->t->count <= elems - c->t->offset) return HP_OK;
+    HP_TRY(hp_check_bucket_task(&c->at));
+    if (c->t->offset <= elems && c->t->count <= elems - c->t->offset) return HP_OK;
     return REFUSED("E-COUNT", "gradients %lld+%lld of %lld", (long long)c->t->offset, (long long)c->t->count,
                    (long long)elems);
 }
@@ -106,8 +108,8 @@ static hp_status check_transcoding(const checker *c) {
     if (c->t->flags) return REFUSED("E-RANGE", "a codec has no flags");
     if (info_of(buffer_of(c, code))->sum == HP_CODEC_FACTORED)
         return REFUSED("E-TYPE", "buffer %d holds factors, not a code", c->r->operand[c->t->operand + code]);
-    HP_TRY(check_residual(c, buffer_of(c, code)));
-    return buffer_of(c, code)->what < 0 ? check_gradients(c, code, values) : check_box(c, code, values);
+    HP_TRY(buffer_of(c, code)->what < 0 ? check_gradients(c, code, values) : check_box(c, code, values));
+    return check_residual(c, buffer_of(c, code));
 }
 
 /* --- factors --- */

@@ -96,7 +96,7 @@ static hp_status check_task(const checker *c) {
 /* --- what a role has --- */
 
 static hp_status check_kinds(const checker *c) {
-    static const bool known[] = {
+    static const bool known[HP_BUF_KINDS] = {
         [HP_BUF_PACK] = true,  [HP_BUF_TENSOR] = true, [HP_BUF_LABELS] = true, [HP_BUF_MESSAGE] = true,
         [HP_BUF_SUMS] = false, [HP_BUF_CODE] = false,  [HP_BUF_CARRY] = false};
     for (int i = HP_BUF_FIXED; i < c->r->n_buffer; i++) {

@@ -113,7 +113,7 @@ static int64_t same_sums(const hp_graph *g, const hp_program *p, const hp_role *
         }
         const bool gathered = gradients && c == HP_CODEC_INT8;
         const int64_t members = gathered ? hp_group_size(p, queue_of(code, b)->peer) : 1;
-        assert_int_equal(b->op, gathered ? HP_TASK_ALL_GATHER : HP_TASK_ALLREDUCE);
+        assert_int_equal(b->op, gathered ? HP_TASK_ALL_GATHER : a->op);
         assert_int_equal(bytes_of(b), gradients ? members * coded(c, a->count, 1) : bytes_of(a));
         if (gathered) kept += 4 * a->count;
     }
@@ -174,6 +174,8 @@ static void what_cannot_be_compressed_is_refused(void **state) {
     assert_int_equal(code_of("dp=2,compress=allreduce:int8", "ref", false), HP_FEASIBLE);
     assert_int_equal(code_of("dp=2,compress=allreduce:int8", "cuda", false), HP_REJECT_COMPRESS);
     assert_int_equal(code_of("dp=2,prec=bf16,compress=allreduce:int8", "ref", false), HP_REJECT_COMPRESS);
+    assert_int_equal(code_of("dp=2,zero=1,compress=allreduce:int8", "cpu", false), HP_REJECT_COMPRESS);
+    assert_int_equal(code_of("dp=2,stages=2,zero=3,compress=stage:int8", "cpu", false), HP_FEASIBLE);
     assert_int_equal(code_of("stages=2,compress=stage:bf16", "cpu", true), HP_REJECT_COMPRESS);
 }
 

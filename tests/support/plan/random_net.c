@@ -223,7 +223,8 @@ void draw_compress(dice *d, hp_strategy *s) {
         const hp_codec c = draw_codec(d);
         const bool does = kinds[i] == HP_TRAFFIC_ALLREDUCE ? hp_codec_info_of(c)->sum != HP_CODEC_NOT
                                                            : hp_codec_info_of(c)->messages;
-        s->compress[kinds[i]] = does && coin(d) ? c : 0;
+        const bool whole = kinds[i] != HP_TRAFFIC_ALLREDUCE || !s->zero;
+        s->compress[kinds[i]] = does && whole && coin(d) ? c : 0;
     }
     if (s->zero) s->compress[HP_TRAFFIC_ALLREDUCE] = 0;
 }
