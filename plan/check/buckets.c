@@ -9,7 +9,7 @@ static int parts_of(const hp_program *p, const hp_bucket *b) {
     return p->zero && b->group >= 0 ? hp_group_size(p, b->group) : 1;
 }
 
-static hp_status check_list(const hp_program *p, int role, hp_error *err) {
+hp_status hp_check_bucket_list(const hp_program *p, int role, hp_error *err) {
     const hp_role *r = &p->role[role];
     int64_t end = 0, shard = 0;
     for (int i = 0; i < r->n_bucket; i++) {
@@ -64,8 +64,7 @@ hp_status hp_check_buckets(const hp_program *p, const hp_graph *g, hp_error *err
     for (int role = 0; role < p->n_role && s == HP_OK; role++) {
         hp_arena *arena = hp_arena_new();
         const hp_placed l = hp_placed_params(arena, &p->role[role], g, true);
-        if (l.n || p->role[role].n_bucket) s = check_list(p, role, err);
-        if (s == HP_OK) s = check_inside(p, g, role, &l, err);
+        s = check_inside(p, g, role, &l, err);
         if (s == HP_OK) s = check_blocks(p, role, err);
         hp_arena_free(arena);
     }

@@ -116,8 +116,10 @@ static hp_status check_fixed(const hp_program *p, int role, hp_error *err) {
     for (int i = 0; i < HP_BUF_FIXED; i++)
         if (b[i].dtype != types[i])
             REFUSE("E-TYPE: rank %d buffer %d holds %s", role, i, hp_dtype_names[b[i].dtype]);
-    if (r->trained_elems < 0 || r->n_bucket < 0 || b[HP_BUF_METRIC].bytes < HP_METRICS * 8)
+    if (r->trained_elems < 0 || r->trained_elems > MAX_ARENA / hp_dtype_bytes(HP_F64) || r->n_bucket < 0 ||
+        b[HP_BUF_METRIC].bytes < HP_METRICS * 8)
         REFUSE("E-RANGE: rank %d: weights or metrics have the wrong size", role);
+    if (r->n_bucket) HP_TRY(hp_check_bucket_list(p, role, err));
     const int most = p->mode == (int)HP_MODE_TRAIN ? HP_BUF_MOMENTUM : HP_BUF_WEIGHTS;
     for (int i = HP_BUF_WEIGHTS; i <= most; i++)
         if (b[i].bytes != kept_elems(p, r, i) * hp_dtype_bytes((hp_dtype)p->dtype))

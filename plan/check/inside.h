@@ -41,8 +41,9 @@ int hp_placed_from(const hp_role *r, const hp_placed *l, int64_t from);
 
 /* --- check/buckets.c --- */
 
-/* E-RANGE, E-MATCH: buckets follow each other without gaps, each in equal parts for those who hold it, and every trained
- * parameter lies in one of its group; blocks have room for their buckets. */
+/* E-RANGE: a role's buckets follow each other without gaps, each in equal parts for those who hold it. */
+hp_status hp_check_bucket_list(const hp_program *p, int role, hp_error *err);
+/* E-RANGE, E-MATCH: every trained parameter lies in a bucket of its group; blocks have room for their buckets. */
 hp_status hp_check_buckets(const hp_program *p, const hp_graph *g, hp_error *err);
 /* E-RANGE, E-TYPE: a task about a bucket. */
 hp_status hp_check_bucket_task(const hp_check_at *at);
