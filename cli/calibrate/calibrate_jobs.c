@@ -148,9 +148,36 @@ static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *ne
     return HP_OK;
 }
 
+/* Compressed gradients of two ranks, and halos of two tiles: what encodes and decodes them. */
+static hp_status add_codecs(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
+                            calibrate_jobs *jobs, hp_error *err) {
+    static const char *const compressed[] = {
+        "dp=2,compress=allreduce:bf16",       "dp=2,compress=allreduce:fp16", "dp=2,compress=allreduce:int8",
+        "dp=2,compress=allreduce:powersgd:4", "sp=2x1,compress=halo:bf16",    "sp=2x1,compress=halo:zfp8"};
+    hp_graph *g = NULL;
+    HP_TRY(hp_net_build(arena, net, h, w, hp_net_default_classes(net), &g, err));
+    for (size_t i = 0; i < sizeof compressed / sizeof *compressed && jobs->n < CALIBRATE_JOBS; i++) {
+        hp_strategy *s = HP_NEW(arena, hp_strategy, 1);
+        hp_reject why;
+        HP_TRY(hp_strategy_parse(compressed[i], s, err));
+        if (!hp_strategy_legal(s, g, 8, 0, &why) || !hp_device_allows(jobs->device, s, false, &why) ||
+            hp_machine_devices(m) < 2)
+            continue;
+        calibrate_job *j = add_net(jobs, g, 4, HP_PREC_FP32);
+        j->strategy = s;
+        j->batch = 8;
+        snprintf(j->text, sizeof j->text, "%s", compressed[i]);
+    }
+    return HP_OK;
+}
+
 hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                              calibrate_jobs *jobs, hp_error *err) {
-    if (net) return add_series(arena, m, net, h, w, ONE_NET, jobs, err);
+    if (net) {
+        HP_TRY(add_series(arena, m, net, h, w, ONE_NET, jobs, err));
+        return add_codecs(arena, m, net, h, w, jobs, err);
+    }
+    HP_TRY(add_codecs(arena, m, "resnet18", 64, 64, jobs, err));
     for (const series *s = hp_device_on_gpu(jobs->device) ? ON_GPUS : ON_CORES; s->net; s++)
         HP_TRY(add_series(arena, m, s->net, s->image, s->image, s->micro_batch, jobs, err));
     return HP_OK;

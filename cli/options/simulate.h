@@ -8,7 +8,7 @@
 #include "sim/search/predict.h"
 #include "sim/search/search.h"
 
-enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8 };
+enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8, SIM_MAX_GAINS = 8 };
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
@@ -46,6 +46,13 @@ typedef struct simulate_setup {
     char note[SIM_MAX_NOTES][400]; /* what was assumed; the user is told */
 } simulate_setup;
 
+/* How many times as fast the selected plan would be with something that changes its numbers: a precision, or a strategy's
+ * key. option: what of the command line takes it, "" a strategy. */
+typedef struct simulate_gain {
+    const char *option, *what;
+    double ratio;
+} simulate_gain;
+
 /* What was found for all counts together. */
 typedef struct simulate_found {
     int64_t searched, valid, simulated, cut_off, open, batch;
@@ -61,7 +68,8 @@ typedef struct simulate_found {
     double gap;   /* what was not simulated is at most this part faster than number 1 */
     bool stopped; /* by the user */
     double elapsed_s;
-    double gain[HP_PRECS]; /* the selected plan in float32: how many times as fast it would be; 0: unknown */
+    int n_gain;
+    simulate_gain gain[SIM_MAX_GAINS];
 } simulate_found;
 
 extern const struct argp simulate_argp;
@@ -102,8 +110,10 @@ hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch);
 /* Searches every count and precision; shows progress; ^C ends it with the best so far (simulate_found.stopped). */
 hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
 
-/* Predicts the selected plan in lower precisions: simulate_found.gain. */
+/* Predicts the selected plan with what changes its numbers: simulate_found.gain. */
 void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f);
+void simulate_print_gains(const simulate_found *f);
+json_t *simulate_gains_json(const simulate_found *f);
 /* The parts of the two below that say machine, device and precision. */
 void simulate_print_device(const simulate_setup *s, const simulate_found *f);
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o);

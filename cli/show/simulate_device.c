@@ -1,60 +1,9 @@
 /* simulate_device.c - on what and in which precision a simulation is: said above every table, with what was assumed of
- * the machine, and how much faster the selected plan would be in a lower precision that its devices have. */
+ * the machine. */
 #include "cli/history/speed.h"
 #include "cli/options/simulate.h"
 
 #include "plan/base/text.h"
-
-/* Precisions that a user of float32 may not have thought of: of those with 16 bits the first one there is. */
-static const hp_prec sixteen_bits[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_TF32},
-                     eight_bits[] = {HP_PREC_INT8};
-
-static bool available(const simulate_setup *s, hp_prec prec) {
-    return hp_prec_allowed((int32_t)prec, s->mode == HP_MODE_INFER, s->device, NULL) &&
-           hp_device_class_has(&s->machine.device, prec);
-}
-
-/* The same strategy, simulated again; 0: not possible. */
-static double gain_in(hp_arena *arena, const simulate_setup *s, const simulate_found *f, hp_prec prec) {
-    const hp_evaluation *chosen = &f->list[f->chosen];
-    simulate_setup other = *s;
-    hp_strategy strategy = chosen->strategy;
-    hp_evaluation v;
-    hp_error ignored;
-    strategy.prec = (int32_t)prec;
-    if (simulate_precision(arena, &other, (int)prec, &ignored) != HP_OK) return 0;
-    hp_eval *e = simulate_eval(arena, &other, f->batch);
-    if (hp_evaluate(e, arena, &strategy, HP_EVAL_PLACED, &v, &ignored) != HP_OK || v.reject.code) return 0;
-    return v.figures.step_s > 0 ? chosen->figures.step_s / v.figures.step_s : 0;
-}
-
-static void add_gain(hp_arena *arena, const simulate_setup *s, simulate_found *f, const hp_prec *prec,
-                     int n) {
-    for (int i = 0; i < n; i++) {
-        if (!available(s, prec[i])) continue;
-        f->gain[prec[i]] = gain_in(arena, s, f, prec[i]);
-        return;
-    }
-}
-
-void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
-    if (!f->n || s->n_prec > 1 || f->list[f->chosen].strategy.prec != HP_PREC_FP32) return;
-    add_gain(arena, s, f, sixteen_bits, (int)(sizeof sixteen_bits / sizeof *sixteen_bits));
-    if (s->mode == HP_MODE_INFER)
-        add_gain(arena, s, f, eight_bits, (int)(sizeof eight_bits / sizeof *eight_bits));
-}
-
-/* --- text --- */
-
-static void print_gains(const simulate_found *f) {
-    static const double WORTH_SAYING = 1.1;
-    bool first = true;
-    for (int p = 0; p < HP_PRECS; p++) {
-        if (f->gain[p] < WORTH_SAYING) continue;
-        printf("%s%s: about %.2gx", first ? "; --prec " : ", ", hp_prec_names[p], f->gain[p]);
-        first = false;
-    }
-}
 
 /* ", 1 day old, of this processor, at usual speed (1.2x the time of the quiet machine); --check-speed: at the speed now" */
 static void print_costs(const simulate_setup *s) {
@@ -89,7 +38,7 @@ void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
     if (*m->assumed) printf("assumed: %s\n", cli_plain(m->assumed, text, sizeof text));
     printf("device %s", s->device->name);
     for (int i = 0; i < s->n_prec; i++) printf(", %s", hp_prec_names[s->prec[i]]);
-    print_gains(f);
+    simulate_print_gains(f);
     printf("\n");
 }
 
@@ -114,17 +63,15 @@ static json_t *costs_json(const simulate_setup *s) {
 }
 
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o) {
-    json_t *notes = json_array(), *gains = json_object();
+    json_t *notes = json_array();
     char precs[128] = "";
     for (int i = 0; i < s->n_prec; i++)
         hp_text_add((hp_text){precs, sizeof precs}, "%s%s", i ? "," : "", hp_prec_names[s->prec[i]]);
     for (int i = 0; i < s->n_note; i++) json_array_append_new(notes, json_string(s->note[i]));
-    for (int p = 0; p < HP_PRECS; p++)
-        if (f->gain[p] > 0) json_object_set_new(gains, hp_prec_names[p], json_real(f->gain[p]));
     json_object_set_new(o, "device", json_string(s->device->name));
     json_object_set_new(o, "device_class", json_string(s->machine.device.name));
     json_object_set_new(o, "prec", json_string(precs));
-    json_object_set_new(o, "gains", gains);
+    json_object_set_new(o, "gains", simulate_gains_json(f));
     json_object_set_new(o, "costs", json_string(hp_cost_origin(s->table)));
     json_object_set_new(o, "cost_table", costs_json(s));
     json_object_set_new(o, "notes", notes);

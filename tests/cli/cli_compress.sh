@@ -41,4 +41,22 @@ refused sp=2x1,compress=halo:zfp31 "halo:zfp31 makes .* in blocks of 4 x 4" --ma
 refused compress=bf16 "for example compress=allreduce:bf16+halo:int8" --machine local
 refused dp=2,compress=halo:powersgd:2 "no codec for halo" --machine local
 refused dp=2,compress=allreduce:zfp8 "no codec for allreduce" --machine local
+# where ranks wait for gradients, what codecs and averages would gain is said, and is what they do gain
+cat >slow.json <<'JSON'
+{"name": "slow", "source": "made up", "nodes": 4, "devices_per_node": 1, "cores_per_node": 1, "nics_per_node": 1,
+ "device": {"name": "core", "is_cpu": true, "memory_bytes": 8e9, "flops_per_s": 1e11, "bytes_per_s": 2e10},
+ "inter": {"name": "slow", "latency_s": 5e-5, "bytes_per_s": 1.25e7}}
+JSON
+slow=(--net cnn --image 28 --machine slow.json --device cpu --batch 32)
+expect 0 simulate "${slow[@]}" --strategy dp=4 --json --out slow.db
+cp out slow.json-out
+expect 0 simulate "${slow[@]}" --strategy dp=4,compress=allreduce:int8 --json --out slow8.db
+python3 - <<'PY' || complain "gains of codecs are not those of their strategies: $(head -c 300 slow.json-out)"
+import json
+a, b = json.load(open("slow.json-out")), json.load(open("out"))
+gain = a["gains"]["compress=allreduce:int8"]
+step = lambda o: o["candidates"][0]["step_s"]
+assert gain > 1.5 and abs(gain - step(a) / step(b)) < 1e-9 * gain, (gain, step(a), step(b))
+assert a["gains"]["sync=local:8"] > 1.5, a["gains"]
+PY
 conclude "compressed messages are planned, explained, run and refused"

@@ -1,0 +1,84 @@
+/* simulate_gains.c - how much faster the selected plan would be with what changes its numbers, and is not chosen unasked: a
+ * lower precision that its devices have; gradients that are compressed, or averaged now and then. */
+#include "cli/options/simulate.h"
+
+/* Precisions that a user of float32 may not have thought of: of those with 16 bits the first one there is. */
+static const hp_prec sixteen_bits[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_TF32},
+                     eight_bits[] = {HP_PREC_INT8};
+/* Where ranks wait for gradients. */
+static const char *const looser[] = {"compress=allreduce:bf16", "compress=allreduce:int8",
+                                     "compress=allreduce:powersgd:4", "sync=local:8"};
+static const double WORTH_TRYING = 0.05; /* of the step */
+
+static bool available(const simulate_setup *s, hp_prec prec) {
+    return hp_prec_allowed((int32_t)prec, s->mode == HP_MODE_INFER, s->device, NULL) &&
+           hp_device_class_has(&s->machine.device, prec);
+}
+
+/* The selected plan as another strategy, simulated again; 0: not possible. */
+static double ratio_of(hp_arena *arena, const simulate_setup *s, const simulate_found *f,
+                       const hp_strategy *other) {
+    hp_evaluation v;
+    hp_error ignored;
+    hp_eval *e = simulate_eval(arena, s, f->batch);
+    if (hp_evaluate(e, arena, other, HP_EVAL_PLACED, &v, &ignored) != HP_OK || v.reject.code) return 0;
+    return v.figures.step_s > 0 ? f->list[f->chosen].figures.step_s / v.figures.step_s : 0;
+}
+
+static void add_ratio(simulate_found *f, const char *option, const char *what, double ratio) {
+    if (ratio > 0) f->gain[f->n_gain++] = (simulate_gain){option, what, ratio};
+}
+
+static void add_precision(hp_arena *arena, const simulate_setup *s, simulate_found *f, const hp_prec *prec,
+                          int n) {
+    for (int i = 0; i < n; i++) {
+        if (!available(s, prec[i])) continue;
+        simulate_setup other = *s;
+        hp_strategy strategy = f->list[f->chosen].strategy;
+        hp_error ignored;
+        strategy.prec = (int32_t)prec[i];
+        if (simulate_precision(arena, &other, (int)prec[i], &ignored) == HP_OK)
+            add_ratio(f, "--prec ", hp_prec_names[prec[i]], ratio_of(arena, &other, f, &strategy));
+        return;
+    }
+}
+
+static void add_looser(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
+    const hp_evaluation *chosen = &f->list[f->chosen];
+    const double waits = (double)chosen->exposure.share[HP_COST_OF_WAITS + HP_SIM_GRADIENT];
+    if (s->mode != HP_MODE_TRAIN || waits < WORTH_TRYING) return;
+    for (size_t i = 0; i < sizeof looser / sizeof *looser; i++) {
+        hp_strategy other;
+        hp_error ignored; /* it is compressed already, say */
+        const char *text = hp_arena_printf(arena, "%s,%s", chosen->figures.strategy, looser[i]);
+        if (hp_strategy_parse(text, &other, &ignored) == HP_OK)
+            add_ratio(f, "", looser[i], ratio_of(arena, s, f, &other));
+    }
+}
+
+void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
+    if (!f->n) return;
+    const bool fp32 = s->n_prec == 1 && f->list[f->chosen].strategy.prec == HP_PREC_FP32;
+    if (fp32) add_precision(arena, s, f, sixteen_bits, (int)(sizeof sixteen_bits / sizeof *sixteen_bits));
+    if (fp32 && s->mode == HP_MODE_INFER)
+        add_precision(arena, s, f, eight_bits, (int)(sizeof eight_bits / sizeof *eight_bits));
+    add_looser(arena, s, f);
+}
+
+void simulate_print_gains(const simulate_found *f) {
+    static const double WORTH_SAYING = 1.1;
+    bool first = true;
+    for (int i = 0; i < f->n_gain; i++) {
+        const simulate_gain *g = &f->gain[i];
+        if (g->ratio < WORTH_SAYING) continue;
+        printf("%s%s%s: about %.2gx", first ? "; " : ", ", g->option, g->what, g->ratio);
+        first = false;
+    }
+}
+
+json_t *simulate_gains_json(const simulate_found *f) {
+    json_t *gains = json_object();
+    for (int i = 0; i < f->n_gain; i++)
+        json_object_set_new(gains, f->gain[i].what, json_real(f->gain[i].ratio));
+    return gains;
+}
