@@ -10,12 +10,13 @@ hp_folder(plan/collectives SEES plan/base)
 hp_folder(plan/codec SEES plan/base plan/graph)
 hp_folder(plan/strategy SEES plan/device plan/tiles plan/collectives plan/codec)
 hp_folder(plan/program SEES plan/graph plan/tiles plan/strategy)
+hp_folder(plan/replay SEES plan/program)
 hp_folder(plan/memory SEES plan/program)
 hp_folder(plan/check SEES plan/program plan/memory)
 hp_folder(plan/lower SEES plan/program plan/memory plan/check plan/machine)
 hp_folder(plan/store SEES plan/lower plan/machine LINK PkgConfig::SQLITE)
 hp_archive(plan FOLDERS plan/base plan/graph plan/nets plan/device plan/machine plan/tiles plan/strategy plan/collectives plan/codec
-           plan/program
+           plan/program plan/replay
            plan/memory plan/check plan/lower plan/store
            LINK PkgConfig::SQLITE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::HWLOC)
 

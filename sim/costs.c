@@ -84,9 +84,16 @@ static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype
     return *e;
 }
 
+/* Its length is given. */
+static cache_entry dummy_cost(const hp_task *t) {
+    const double s = (double)t->count * 1e-9;
+    return (cache_entry){.cost = {.seconds = s, .low = s, .high = s, .source = HP_SOURCE_MEASURED}};
+}
+
 static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                                 int task) {
     hp_work_case key;
+    if (r->task[task].op == HP_TASK_DUMMY) return dummy_cost(&r->task[task]);
     if (hp_work_case_of(p, g, r, task, &key)) return case_cost(c, g, (hp_dtype)p->dtype, &key);
     const hp_work w = hp_task_work(p, g, r, task);
     return look_up(c, &w);

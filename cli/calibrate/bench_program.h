@@ -25,7 +25,11 @@ typedef struct bench_way {
     int32_t per_node; /* ranks on each node; 0: all are on one */
 } bench_way;
 
-/* Collectives over `ranks` ranks, in place, one after the other. */
+/* An all-to-all has two buffers, as in programs; NCCL knows no other. */
+static inline bool bench_in_place(hp_collective what) {
+    return what != HP_COLLECTIVE_ALL_TO_ALL;
+}
+/* Collectives over `ranks` ranks, one after the other. */
 hp_program *bench_collectives(hp_arena *arena, const hp_graph *g, int ranks, const bench_sizes *s,
                               const bench_way *way);
 /* A message to the other rank and one back, round by round. */

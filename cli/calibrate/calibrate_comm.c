@@ -51,7 +51,8 @@ static void add_messages(calibrate_jobs *jobs, const spread *at, hp_backend back
 
 static void add_collective(calibrate_jobs *jobs, const spread *at, hp_backend backend, hp_collective what,
                            hp_algorithm algorithm, int64_t steps) {
-    if (jobs->n == CALIBRATE_JOBS || hp_backend_lacks((int32_t)backend, what, HP_REDUCE_SUM, HP_F32, true))
+    if (jobs->n == CALIBRATE_JOBS ||
+        hp_backend_lacks((int32_t)backend, what, HP_REDUCE_SUM, HP_F32, bench_in_place(what)))
         return;
     calibrate_job *j = add_job(jobs, CALIBRATE_COLLECTIVE, at, backend, steps);
     j->what = what;

@@ -1,6 +1,7 @@
 /* cmd_bench.c - how fast networks serve, by precision: MLPerf's single-stream, multi-stream and offline
  * scenarios. Every series takes its turn in every round, so that what disturbs the machine disturbs all. */
 #include "cli/bench/bench_comm.h"
+#include "cli/replay/replay.h"
 #include "cli/show/bench_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
@@ -138,13 +139,20 @@ int cmd_bench(int argc, char **argv) {
             "MLPerf Inference: single-stream (one image a query), multi-stream (eight), offline "
             "(batches).\vFor example: hplan bench --net resnet50 --prec fp32,int8 --image 224,1024\n\nhplan "
             "bench comm "
-            "measures communication instead: hplan bench comm --help",
+            "measures communication instead (hplan bench comm --help), hplan bench replay the traffic of "
+            "other "
+            "networks (hplan bench replay --help)",
         .run = bench};
     options o = {0};
     if (argc > 1 && strcmp(argv[1], "comm") == 0) {
         static char title[] = "hplan bench comm";
         argv[1] = title;
         return bench_comm(argc - 1, argv + 1);
+    }
+    if (argc > 1 && strcmp(argv[1], "replay") == 0) {
+        static char title[] = "hplan bench replay";
+        argv[1] = title;
+        return bench_replay(argc - 1, argv + 1);
     }
     return frame_run(&command, &o, argc, argv);
 }

@@ -99,18 +99,13 @@ static hp_status make_plan(frame *f, const workspace *w, hp_plan *plan, hp_error
     const options *o = f->options;
     hp_eval_setup under;
     hp_prediction p = {0};
-    hp_db db = {0};
     HP_TRY(f->n_word ? plan_of_file(f, plan, &under, err) : plan_of_options(f, plan, &under, err));
     plain(&plan->strategy);
     plan->float_layers = NULL;
     if (o->batch) HP_TRY(hp_parse_int(o->batch, "--batch", 1, 1 << 20, &plan->batch, err));
     plan->batch = hp_strategy_batch(&plan->strategy, plan->batch);
     HP_TRY(hp_predict(f->arena, plan, &under, &p, err));
-    hp_status status = hp_db_create(w->db, &db, err);
-    if (status == HP_OK) status = hp_predict_write(&db, plan, &p, err);
-    if (status == HP_OK) status = hp_db_commit(&db, err);
-    hp_db_close(&db);
-    return status;
+    return hp_predict_store(w->db, plan, &p, NULL, err);
 }
 
 static hp_status ignore_line(void *self, const char *line, hp_error *err) {

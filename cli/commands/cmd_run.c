@@ -36,13 +36,7 @@ static hp_status rebuild(hp_arena *arena, hp_db *db, workspace *w, hp_plan *plan
     HP_TRY(hp_candidates_read(arena, db, &c, &n, &r, &n_rejected, err));
     HP_TRY(hp_conditions_read(arena, db, plan, &setup, err));
     HP_TRY(hp_predict(arena, plan, &setup, &p, err));
-    hp_db out = {0};
-    hp_status s = hp_db_create(w->db, &out, err);
-    if (s == HP_OK) s = hp_predict_write(&out, plan, &p, err);
-    if (s == HP_OK) s = hp_candidates_write(&out, c, n, r, n_rejected, err);
-    if (s == HP_OK) s = hp_db_commit(&out, err);
-    hp_db_close(&out);
-    return s;
+    return hp_predict_store(w->db, plan, &p, &(hp_ranking){c, n, r, n_rejected}, err);
 }
 
 static hp_status check_weights(const run_options *o, const hp_plan *plan, hp_error *err) {

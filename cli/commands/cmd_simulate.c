@@ -75,13 +75,8 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
     HP_TRY(hp_predict(arena, &plan, &s->eval, &prediction, err));
     hp_candidate *c = HP_NEW(arena, hp_candidate, f->n);
     for (int i = 0; i < f->n; i++) c[i] = f->list[i].figures;
-    hp_db db = {0};
-    hp_status status = hp_db_create(path, &db, err);
-    if (status == HP_OK) status = hp_predict_write(&db, &plan, &prediction, err);
-    if (status == HP_OK) status = hp_candidates_write(&db, c, f->n, f->rejected, f->n_rejected, err);
-    if (status == HP_OK) status = hp_db_commit(&db, err);
-    hp_db_close(&db);
-    return status;
+    const hp_ranking ranking = {c, f->n, f->rejected, f->n_rejected};
+    return hp_predict_store(path, &plan, &prediction, &ranking, err);
 }
 
 /* In inference alone layers differ in how they are stored. */

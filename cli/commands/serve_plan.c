@@ -17,15 +17,6 @@ static const char *strategy_text(hp_arena *arena, const serve_request *r) {
                                         : hp_arena_printf(arena, "%s,prec=%s", r->strategy, r->prec);
 }
 
-static hp_status store(const char *path, const hp_plan *plan, const hp_prediction *p, hp_error *err) {
-    hp_db db = {0};
-    hp_status status = hp_db_create(path, &db, err);
-    if (status == HP_OK) status = hp_predict_write(&db, plan, p, err);
-    if (status == HP_OK) status = hp_db_commit(&db, err);
-    hp_db_close(&db);
-    return status;
-}
-
 /* The network of a stored plan in another precision. */
 static hp_status serve_another(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
                                hp_error *err) {
@@ -38,7 +29,7 @@ static hp_status serve_another(hp_arena *arena, const serve_request *r, const ch
     plan->batch =
         r->batch ? r->batch : hp_strategy_batch(&plan->strategy, hp_strategy_devices(&plan->strategy));
     HP_TRY(hp_predict(arena, plan, r->under, &p, err));
-    return store(path, plan, &p, err);
+    return hp_predict_store(path, plan, &p, NULL, err);
 }
 
 hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
@@ -61,5 +52,5 @@ hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *
         s.batch ? s.batch : hp_strategy_batch(&s.strategy, hp_strategy_devices(&s.strategy));
     *plan = simulate_plan(&s, &s.strategy, batch);
     HP_TRY(hp_predict(arena, plan, &s.eval, &p, err));
-    return store(path, plan, &p, err);
+    return hp_predict_store(path, plan, &p, NULL, err);
 }

@@ -14,6 +14,7 @@ typedef struct race_options {
     const char *path;           /* plan.db, rewritten */
     const char *keep;           /* folder for the run.db of each candidate; NULL */
     const char *launcher;       /* NULL: the usual one */
+    const char *hostfile;       /* NULL */
     int64_t top, steps, rounds; /* steps of a round, 0: by time; rounds at most, 0: by time */
     double seconds;
     uint64_t seed; /* of the order within rounds */

@@ -61,7 +61,8 @@ hp_status race_round(hp_arena *arena, const race_options *o, race_entry *e, doub
     const int steps = steps_of(o, e, target_s);
     hp_arena *scratch = hp_arena_new();
     listener self = {.step_s = HP_NEW(scratch, double, steps), .room = steps};
-    cli_launch l = {.threads = 1, .launcher = o->launcher, .line = read_line, .self = &self};
+    cli_launch l = {
+        .threads = 1, .launcher = o->launcher, .hostfile = o->hostfile, .line = read_line, .self = &self};
     l.option[l.n_option++] = hp_arena_printf(scratch, "--steps=%d", steps + WARM_UP);
     /* the weights stay as drawn: no number overflows */
     if (e->plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0";

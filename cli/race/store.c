@@ -31,12 +31,7 @@ static hp_status make_plan(hp_arena *arena, hp_db *db, const hp_plan *stored, co
     const run_here here = {.path = path};
     HP_TRY(run_here_check(arena, &e->plan, &here, err));
     e->expected_s = e->plan.step_s > 0 ? e->plan.step_s : 1;
-    hp_db out = {0};
-    hp_status s = hp_db_create(e->work.db, &out, err);
-    if (s == HP_OK) s = hp_predict_write(&out, &e->plan, &e->prediction, err);
-    if (s == HP_OK) s = hp_db_commit(&out, err);
-    hp_db_close(&out);
-    return s;
+    return hp_predict_store(e->work.db, &e->plan, &e->prediction, NULL, err);
 }
 
 /* The plan's own is the best of its number of devices; a strategy that is no candidate (--cut by hand) is none. */
@@ -171,13 +166,8 @@ static hp_status keep_runs(const race_options *o, race *r, hp_error *err) {
 static hp_status write_winner(const race *r, const hp_rejected *rejected, int n_rejected, const char *path,
                               hp_error *err) {
     const race_entry *e = &r->entry[r->winner];
-    hp_db out = {0};
-    hp_status s = hp_db_create(path, &out, err);
-    if (s == HP_OK) s = hp_predict_write(&out, &e->plan, &e->prediction, err);
-    if (s == HP_OK) s = hp_candidates_write(&out, r->candidate, r->n_candidate, rejected, n_rejected, err);
-    if (s == HP_OK) s = hp_db_commit(&out, err);
-    hp_db_close(&out);
-    return s;
+    const hp_ranking ranking = {r->candidate, r->n_candidate, rejected, n_rejected};
+    return hp_predict_store(path, &e->plan, &e->prediction, &ranking, err);
 }
 
 hp_status race_store(hp_arena *arena, const race_options *o, race *r, hp_error *err) {

@@ -22,7 +22,7 @@ static const tables training = {.task = hp_cuda_tasks,
 static const tables inference = {.task = hp_cuda_infer_tasks, .layer = {[HP_TASK_FWD] = hp_cuda_infer}};
 
 static bool is_mine(const hp_task *t) {
-    return hp_task_infos[t->op].queue == HP_QUEUE_COMPUTE && t->op != HP_TASK_LOAD && t->op != HP_TASK_STORE;
+    return hp_task_infos[t->op].queue == HP_QUEUE_COMPUTE && !hp_task_of_executor(t->op);
 }
 
 static hp_status prepare(hp_device *d, const tables *of, int task, hp_error *err) {

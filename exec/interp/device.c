@@ -21,7 +21,7 @@ hp_status interp_device_open(hp_interp *in, hp_error *err) {
     in->after = interp_zeroed((size_t)most_deps(r), sizeof *in->after);
     HP_TRY(in->streams->event_new(in->c.memory, &in->zero, err));
     for (int t = 0; t < r->n_task; t++)
-        if (in->queue[r->task[t].queue].ordered && r->task[t].op != HP_TASK_STORE)
+        if (in->queue[r->task[t].queue].ordered && !hp_task_on_host(r->task[t].op))
             HP_TRY(in->streams->event_new(in->c.memory, &in->event[t], err));
     return HP_OK;
 }

@@ -10,7 +10,7 @@ static bool waits_outside(const hp_role *r, int32_t task) {
 }
 
 static bool by_host(const hp_task *t) {
-    return t->op == HP_TASK_LOAD || t->op == HP_TASK_STORE;
+    return hp_task_of_executor(t->op);
 }
 
 void hp_graph_segments(const hp_role *r, int32_t *length) {

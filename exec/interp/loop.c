@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* --- construction --- */
 
@@ -85,7 +86,7 @@ static const interp_queue *queue_of(const hp_interp *in, int32_t task) {
 /* May `task` start once a task that it depends on has started? What a store reads must be there. */
 static bool follows_events(const hp_interp *in, int32_t before, int32_t task) {
     return queue_of(in, before)->ordered && queue_of(in, task)->ordered &&
-           interp_task(in, task)->op != HP_TASK_STORE;
+           !hp_task_on_host(interp_task(in, before)->op) && !hp_task_on_host(interp_task(in, task)->op);
 }
 
 static void release(hp_interp *in, int32_t task, bool by_event) {
@@ -118,13 +119,32 @@ void interp_complete(hp_interp *in, int32_t task, int64_t t0_ns, int64_t t1_ns) 
 
 /* --- one step --- */
 
+static int64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Of this thread's time, as computing would be: ranks that share a core take turns. */
+static void keep_busy(const hp_interp *in, int64_t ns) {
+    const int64_t end_ns = cpu_ns() + ns;
+    while (cpu_ns() < end_ns && !(in->c.stop && *in->c.stop)) hp_watch_beat(in->c.watch);
+}
+
+static hp_status do_on_host(hp_interp *in, int32_t task, hp_error *err) {
+    const hp_task *t = interp_task(in, task);
+    if (t->op == HP_TASK_STORE) return interp_store(in, task, err);
+    keep_busy(in, t->count);
+    return HP_OK;
+}
+
 static hp_status compute_here(hp_interp *in, int32_t task, const hp_step *step, hp_error *err) {
     const int op = interp_task(in, task)->op;
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
     if (op == HP_TASK_LOAD)
         HP_TRY(interp_load(in, task, err));
-    else if (op == HP_TASK_STORE)
-        HP_TRY(interp_store(in, task, err));
+    else if (hp_task_on_host(op))
+        HP_TRY(do_on_host(in, task, err));
     else
         HP_TRY(in->c.ops->run(in->c.device, task, step, err));
     interp_complete(in, task, t0_ns, hp_clock_now_ns(in->c.clock));
@@ -135,8 +155,8 @@ static hp_status compute_here(hp_interp *in, int32_t task, const hp_step *step, 
 static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
     const int op = interp_task(in, task)->op;
     const int64_t t0_ns = hp_clock_now_ns(in->c.clock);
-    if (op == HP_TASK_STORE) { /* by the host */
-        HP_TRY(interp_store(in, task, err));
+    if (hp_task_on_host(op)) {
+        HP_TRY(do_on_host(in, task, err));
         interp_started(in, task);
         interp_complete(in, task, t0_ns, in->done_ns[task] = hp_clock_now_ns(in->c.clock));
         return HP_OK;
@@ -151,10 +171,10 @@ static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
     return HP_OK;
 }
 
-/* A store is the host's work, and yet comes after all compute tasks before it. */
+/* What the host does comes after all compute tasks before it all the same. */
 static bool may_compute(const hp_interp *in) {
     const int task = hp_ready_task(&in->ready, 0);
-    return task >= 0 && (interp_task(in, task)->op != HP_TASK_STORE || in->n_computing == 0);
+    return task >= 0 && (!hp_task_on_host(interp_task(in, task)->op) || in->n_computing == 0);
 }
 
 static hp_status start_compute(hp_interp *in, const hp_step *step, hp_error *err) {

@@ -17,6 +17,7 @@ enum {
     ALL_FLAGS = HP_FLAG_ADD | HP_FLAG_RECOMPUTE | HP_FLAG_EVAL | HP_FLAG_METRIC | HP_FLAG_FIRST |
                 HP_FLAG_LAST | HP_FLAG_AVERAGE
 };
+static const int64_t MAX_DUMMY_NS = INT64_C(3600) * 1000000000;
 static const int64_t MAX_ARENA = INT64_C(1) << 56; /* so that sums of a few sizes stay within 63 bits */
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
@@ -177,6 +178,8 @@ static hp_status check_count(const hp_program *p, int role, int id, hp_error *er
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     const bool moves = hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE;
+    if (t->op == HP_TASK_DUMMY && t->count > MAX_DUMMY_NS)
+        REFUSE("E-RANGE: rank %d task %d computes nothing for more than an hour", role, id);
     if (!moves && t->op != HP_TASK_ZERO) return HP_OK;
     if (r->operand[t->operand] < 0)
         REFUSE("E-COUNT: rank %d task %d: a %s without a buffer", role, id, hp_task_infos[t->op].name);

@@ -416,7 +416,7 @@ static walk_fn *const walks[HP_TASK_OPS] = {
     [HP_TASK_STORE] = walk_store,     [HP_TASK_SEND] = walk_send,      [HP_TASK_RECV] = walk_recv,
     [HP_TASK_FINITE] = walk_nothing,  [HP_TASK_ENCODE] = walk_encode,  [HP_TASK_DECODE] = walk_decode,
     [HP_TASK_PROJECT] = walk_nothing, [HP_TASK_FACTOR] = walk_nothing, [HP_TASK_EXPAND] = walk_nothing,
-    [HP_TASK_PART] = walk_part,
+    [HP_TASK_PART] = walk_part,       [HP_TASK_DUMMY] = walk_nothing,
 #define COLLECTIVE(ID, ...) [HP_TASK_##ID] = walk_collective,
 #include "plan/collectives/collectives.def"
 };

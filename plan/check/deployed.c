@@ -165,11 +165,11 @@ static hp_status check_other(checker *c) {
     return HP_OK;
 }
 
-/* Messages alone (a benchmark of them) have nothing of a network, deployed or not. */
+/* Messages alone (a benchmark of them), or between dummies, have nothing of a network, deployed or not. */
 static bool computes(const hp_program *p) {
     for (int role = 0; role < p->n_role; role++)
         for (int t = 0; t < p->role[role].n_task; t++)
-            if (hp_task_infos[p->role[role].task[t].op].queue == HP_QUEUE_COMPUTE) return true;
+            if (p->role[role].task[t].queue == 0 && p->role[role].task[t].op != HP_TASK_DUMMY) return true;
     return false;
 }
 

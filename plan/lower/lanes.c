@@ -63,7 +63,7 @@ static void wait_for_members(relay *r, int first, int end) {
         for (int i = r->from->dep_first[old]; i < r->from->dep_first[old + 1]; i++) {
             const int on = r->now[r->from->dep[i]];
             const hp_task *t = &r->from->task[r->from->dep[i]];
-            int *last = &compute[t->op == HP_TASK_STORE];
+            int *last = &compute[hp_task_on_host(t->op)];
             if (t->queue != 0)
                 wait_for(r, first, on);
             else if (on > *last)

@@ -88,7 +88,7 @@ typedef struct hp_task {
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
     int64_t offset;
-    /* send, recv, sgd, zero: elements; tasks of codecs: values; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
+    /* send, recv, sgd, zero: elements; tasks of codecs: values; dummy: nanoseconds; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
      * on all ranks together */
     int64_t count;
 } hp_task;
@@ -261,6 +261,14 @@ static inline int64_t hp_codec_box_bytes(hp_codec c, const hp_box *box) {
     return hp_codec_bytes(c, hp_box_elems(box) / (channels ? channels : 1), channels);
 }
 
+/* Is the opcode the host's work, done before anything after it in the compute queue begins? */
+static inline bool hp_task_on_host(int op) {
+    return op == HP_TASK_STORE || op == HP_TASK_DUMMY;
+}
+/* Is the opcode one that the executor does itself, whatever the device? */
+static inline bool hp_task_of_executor(int op) {
+    return op == HP_TASK_LOAD || hp_task_on_host(op);
+}
 /* Is the opcode a collective? Which? */
 static inline bool hp_task_is_collective(const hp_task *t) {
     return hp_task_infos[t->op].queue == HP_QUEUE_COLL;

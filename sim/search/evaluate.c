@@ -324,6 +324,16 @@ hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval
     return status;
 }
 
+hp_status hp_eval_program(hp_eval *e, hp_arena *arena, const hp_program *p, const hp_strategy *s,
+                          hp_evaluation *out, hp_error *err) {
+    *out = (hp_evaluation){.strategy = *s, .tasks = all_tasks(p)};
+    hp_strategy_text(s, out->figures.strategy);
+    out->figures.gpus = hp_program_ranks(p);
+    out->figures.batch = e->setup.batch;
+    check_memory(e, arena, p, out);
+    return out->reject.code ? HP_OK : simulate(e, arena, p, out, err);
+}
+
 hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_draws draw,
                         hp_sim_result *result, hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);

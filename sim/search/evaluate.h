@@ -78,6 +78,10 @@ typedef enum hp_eval_depth {
 hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
                       hp_evaluation *out, hp_error *err);
 
+/* The same, with all figures, of a program that was written by hand; the strategy says how its ranks are named. */
+hp_status hp_eval_program(hp_eval *e, hp_arena *arena, const hp_program *p, const hp_strategy *s,
+                          hp_evaluation *out, hp_error *err);
+
 /* The predicted trace of a lowered program, with a draw of its jitter: the spans of all ranks when they are few, else
  * those of the first replica. */
 hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_draws draw,

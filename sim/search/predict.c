@@ -33,6 +33,21 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup,
     return hp_eval_trace(e, arena, plan->program, out->evaluation.draw, &out->trace, err);
 }
 
+hp_status hp_predict_program(hp_arena *arena, hp_plan *plan, hp_program *program, const hp_eval_setup *setup,
+                             hp_prediction *out, hp_error *err) {
+    out->setup = *setup;
+    hp_conditions_of_plan(plan, &out->setup);
+    hp_eval *e = hp_eval_new(arena, &out->setup);
+    const hp_reject *reject = &out->evaluation.reject;
+    HP_TRY(hp_eval_program(e, arena, program, &plan->strategy, &out->evaluation, err));
+    if (reject->code)
+        return hp_fail(err, HP_EPLAN, "%s: %s: %s", out->evaluation.figures.strategy,
+                       hp_reject_text(reject->code), reject->limit);
+    plan->step_s = out->evaluation.figures.step_s;
+    hp_plan_use(plan, program);
+    return hp_eval_trace(e, arena, plan->program, out->evaluation.draw, &out->trace, err);
+}
+
 static hp_status write_rank(hp_db *db, int64_t run, const hp_plan *plan, const hp_sim_result *t, int rank,
                             hp_error *err) {
     const int role = rank % plan->program->n_role;
@@ -72,4 +87,15 @@ hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *
         HP_TRY(write_rank(db, run, plan, &p->trace, rank, err));
     HP_TRY(write_step(db, run, plan, err));
     return hp_trace_end(db, run, 0, err);
+}
+
+hp_status hp_predict_store(const char *path, const hp_plan *plan, const hp_prediction *p, const hp_ranking *r,
+                           hp_error *err) {
+    hp_db db = {0};
+    hp_status s = hp_db_create(path, &db, err);
+    if (s == HP_OK) s = hp_predict_write(&db, plan, p, err);
+    if (s == HP_OK && r) s = hp_candidates_write(&db, r->candidate, r->n, r->rejected, r->n_rejected, err);
+    if (s == HP_OK) s = hp_db_commit(&db, err);
+    hp_db_close(&db);
+    return s;
 }

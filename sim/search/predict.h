@@ -19,8 +19,24 @@ typedef struct hp_prediction {
 hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup, hp_prediction *out,
                      hp_error *err);
 
+/* Of an inference plan that was built (hp_plan_build) and gets a program written by hand in the place of its own. Errors:
+ * HP_EPLAN where its ranks do not fit in memory. */
+hp_status hp_predict_program(hp_arena *arena, hp_plan *plan, hp_program *program, const hp_eval_setup *setup,
+                             hp_prediction *out, hp_error *err);
+
 /* Writes the plan, its simulated run (tasks, spans, memory over time) and what it rests on (conditions.h) into
  * a database that was just created. */
 hp_status hp_predict_write(hp_db *db, const hp_plan *plan, const hp_prediction *p, hp_error *err);
+
+/* The candidates that a plan was chosen from. */
+typedef struct hp_ranking {
+    const hp_candidate *candidate;
+    int n;
+    const hp_rejected *rejected;
+    int n_rejected;
+} hp_ranking;
+/* A new plan.db, with its ranking unless that is NULL. Errors: HP_ECREATE, HP_EIO. */
+hp_status hp_predict_store(const char *path, const hp_plan *plan, const hp_prediction *p, const hp_ranking *r,
+                           hp_error *err);
 
 #endif

@@ -95,7 +95,7 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
 }
 
 static bool is_mine(const hp_task *t) {
-    return hp_task_infos[t->op].queue == HP_QUEUE_COMPUTE && t->op != HP_TASK_LOAD;
+    return hp_task_infos[t->op].queue == HP_QUEUE_COMPUTE && !hp_task_of_executor(t->op);
 }
 
 static hp_status bind_tasks(hp_device *d, hp_error *err) {

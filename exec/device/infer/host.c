@@ -133,8 +133,7 @@ static hp_status prepare_all(hp_device *d, const hp_infer_host *host, hp_error *
     const hp_role *r = d->config.role;
     for (int t = 0; t < r->n_task; t++) {
         const int op = r->task[t].op;
-        if (hp_task_infos[op].queue != HP_QUEUE_COMPUTE || op == HP_TASK_LOAD || op == HP_TASK_STORE)
-            continue;
+        if (hp_task_infos[op].queue != HP_QUEUE_COMPUTE || hp_task_of_executor((int)op)) continue;
         if (!runs[op])
             return hp_fail(err, HP_EDATA, "task %d (%s) does not belong in inference", t,
                            hp_task_infos[op].name);

@@ -1,0 +1,66 @@
+#!/bin/bash
+# cli_replay.sh - hplan bench replay: wrong words are explained; the bytes that ranks hand out are those of the formulas, by
+# every back end that counts; no step is shorter than its compute; a mix is compared with the best single back end. No other
+# time is asserted.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+
+expect 2 bench replay
+expect 2 bench replay dlrn
+expect 2 bench replay dlrm:batch
+expect 2 bench replay moe:top=99
+expect 2 bench replay dlrm --gpus 1
+expect 2 bench replay dlrm --comm nccl
+expect 2 bench replay dlrm --comm alltoall:nosuch
+expect 2 bench replay dlrm --rounds 0
+expect 2 bench replay dlrm --as nosuchmachine
+expect 3 bench replay dlrm --machine thesis-a100
+expect 3 bench replay dlrm:batch=1000000,tables=4000,dim=4000 --gpus 2
+grep -q "smaller batch" err || complain "too much memory: no fix is said: $(cat err)"
+need_executor
+
+some=(--comm "own,mpi,shm,allreduce:own+alltoall:mpi,allreduce:shm+alltoall:own")
+for what in dlrm:batch=2048,tables=5,dim=32 moe:layers=2,hidden=128,tokens=1024,top=2; do
+  expect 0 bench replay "$what" --gpus 4 --rounds 2 --seconds 0.05 --as thesis-a100 "${some[@]}" --json
+  python3 - "$what" <<'PY' || complain "bench replay $what: $(head -c 600 out)"
+import json, sys
+o = json.load(open("out"))
+want = {v["operation"]: v["sent_bytes"] for v in o["volumes"]}
+n = 4
+if sys.argv[1].startswith("dlrm"):
+    top = 32 + 6 * 5 // 2
+    params = 14 * 512 + 513 * 256 + 257 * 32 + (top + 1) * 1024 + 1025 * 1024 + 1025 * 512 + 513 * 256 + 257
+    closed = {"alltoall": 2 * n * (n - 1) * 2048 * 2 * 32 * 4, "allreduce": 2 * (n - 1) * 4 * params}
+else:
+    closed = {"alltoall": 2 * 4 * (n - 1) * 1024 * 128 * 2 * 4, "allreduce": 2 * 2 * (n - 1) * 16 * 128 * 128 * 4}
+assert want == closed, (want, closed)
+ways = {s["comm"]: s for s in o["series"]}
+assert len(ways) == 5 and sum(s["mix"] for s in ways.values()) == 2, list(ways)
+for name, s in ways.items():
+    assert len(s["rounds_s"]) == 2 and all(t > 0 for t in s["rounds_s"]), s
+    assert (name == o["best_single"]) != ("to_single" in s), s
+    for op, bytes_ in want.items():
+        counts = not (name == "mpi" or f"{op}:mpi" in name)
+        assert (s.get(f"sent_{op}_bytes") == bytes_) if counts else f"sent_{op}_bytes" not in s, (name, s)
+assert not ways[o["best_single"]]["mix"]
+PY
+done
+# compute as long as a machine says whose devices do 1 Gflop/s: 6 times parameters times samples of this time, at least
+cat >slow.json <<'JSON'
+{"name": "slow", "source": "made up", "nodes": 1, "devices_per_node": 2, "nics_per_node": 1,
+ "device": {"name": "slow", "memory_bytes": 8e9, "flops_per_s": 1e9, "bytes_per_s": 1e12}}
+JSON
+expect 0 bench replay dlrm:batch=8,tables=2,dim=16 --gpus 2 --rounds 1 --seconds 0.05 --comm own,mpi --as slow.json --json
+python3 - <<'PY' || complain "steps are shorter than their compute: $(cat out)"
+import json
+top = 16 + 3
+params = 14 * 512 + 513 * 256 + 257 * 16 + (top + 1) * 1024 + 1025 * 1024 + 1025 * 512 + 513 * 256 + 257
+least = 6 * 8 * params / 1e9
+for s in json.load(open("out"))["series"]:
+    assert min(s["rounds_s"]) >= least and s["predicted_s"] >= least, (least, s)
+PY
+expect 0 bench replay moe:layers=1,hidden=16,tokens=16 --gpus 2 --rounds 2 --seconds 0.05
+grep -q "^the best mix, .*interval" out || complain "no verdict on mixing: $(cat out)"
+grep -q "own: the same" out || complain "no count beside the formula: $(cat out)"
+conclude "bench replay: volumes counted equal their formulas"
