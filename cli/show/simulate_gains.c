@@ -25,6 +25,8 @@ static double ratio_of(hp_arena *arena, const simulate_setup *s, const simulate_
     return v.figures.step_s > 0 ? f->list[f->chosen].figures.step_s / v.figures.step_s : 0;
 }
 
+static const char as_precision[] = "--prec ", as_strategy[] = "";
+
 static void add_ratio(simulate_found *f, const char *option, const char *what, double ratio) {
     if (ratio > 0) f->gain[f->n_gain++] = (simulate_gain){option, what, ratio};
 }
@@ -38,7 +40,7 @@ static void add_precision(hp_arena *arena, const simulate_setup *s, simulate_fou
         hp_error ignored;
         strategy.prec = (int32_t)prec[i];
         if (simulate_precision(arena, &other, (int)prec[i], &ignored) == HP_OK)
-            add_ratio(f, "--prec ", hp_prec_names[prec[i]], ratio_of(arena, &other, f, &strategy));
+            add_ratio(f, as_precision, hp_prec_names[prec[i]], ratio_of(arena, &other, f, &strategy));
         return;
     }
 }
@@ -52,7 +54,7 @@ static void add_looser(hp_arena *arena, const simulate_setup *s, simulate_found 
         hp_error ignored; /* it is compressed already, say */
         const char *text = hp_arena_printf(arena, "%s,%s", chosen->figures.strategy, looser[i]);
         if (hp_strategy_parse(text, &other, &ignored) == HP_OK)
-            add_ratio(f, "", looser[i], ratio_of(arena, s, f, &other));
+            add_ratio(f, as_strategy, looser[i], ratio_of(arena, s, f, &other));
     }
 }
 
@@ -67,12 +69,13 @@ void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f)
 
 void simulate_print_gains(const simulate_found *f) {
     static const double WORTH_SAYING = 1.1;
-    bool first = true;
+    const char *option = NULL; /* of the one before */
     for (int i = 0; i < f->n_gain; i++) {
         const simulate_gain *g = &f->gain[i];
         if (g->ratio < WORTH_SAYING) continue;
-        printf("%s%s%s: about %.2gx", first ? "; " : ", ", g->option, g->what, g->ratio);
-        first = false;
+        const bool other = option != g->option;
+        printf("%s%s%s: about %.2gx", other ? "; " : ", ", other ? g->option : "", g->what, g->ratio);
+        option = g->option;
     }
 }
 
