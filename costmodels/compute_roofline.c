@@ -4,6 +4,7 @@
  * where most layers are bound by memory. */
 #include "costmodels/models.h"
 #include "costmodels/speed.h"
+#include "costmodels/tiles.h"
 #include "plan/program/work.h"
 
 #include <math.h>
@@ -41,9 +42,8 @@ static hp_cost from_fit(const hp_row *row, const hp_work *w) {
     return hp_cost_of_row(row, t);
 }
 
-static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w, hp_prec prec) {
-    const hp_roofline r = {m->device.launch_s,
-                           hp_device_class_peak(&m->device, prec) * row->y[HP_EFFICIENCY_FLOPS],
+static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w, double peak) {
+    const hp_roofline r = {m->device.launch_s, peak * row->y[HP_EFFICIENCY_FLOPS],
                            m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
     return hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
 }
@@ -66,11 +66,12 @@ static hp_prec prec_of(const char *type) {
 }
 
 /* A row of the device's class, else of the one that it is like; the table's own rows of any class after those. */
-static const hp_row *class_row(const hp_cost_table *t, const hp_device_class *d, const char *key) {
+static const hp_row *class_row(const hp_cost_table *t, hp_row_kind kind, const hp_device_class *d,
+                               const char *key) {
     const hp_cost_table here = {.n = t->n, .row = t->row};
-    const hp_row *own = hp_rows_find(&here, HP_ROW_EFFICIENCY, d->name, key);
+    const hp_row *own = hp_rows_find(&here, kind, d->name, key);
     if (own && strcmp(own->class, "*") != 0) return own;
-    const hp_row *like = *d->like ? hp_rows_find(&here, HP_ROW_EFFICIENCY, d->like, key) : NULL;
+    const hp_row *like = *d->like ? hp_rows_find(&here, kind, d->like, key) : NULL;
     return like ? like : own;
 }
 
@@ -83,11 +84,25 @@ static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, con
     for (; t; t = t->base) {
         const char *const keys[] = {family, typed, "*"};
         for (int i = 0; i < 3; i++) {
-            const hp_row *r = class_row(t, &m->device, keys[i]);
+            const hp_row *r = class_row(t, HP_ROW_EFFICIENCY, &m->device, keys[i]);
             if (r) return r;
         }
     }
     return NULL;
+}
+
+/* How the device's multiprocessors share a product; false: it is none, or nothing is known of them. */
+static bool tiling_of(const hp_cost_table *t, const hp_machine *m, const char *type, const hp_work *w,
+                      hp_tiling *out) {
+    const hp_row *tile = NULL, *units = NULL;
+    for (; t && w->rows > 0 && !m->device.is_cpu; t = t->base) {
+        if (!tile) tile = class_row(t, HP_ROW_TILE, &m->device, type);
+        if (!units) units = class_row(t, HP_ROW_UNITS, &m->device, "");
+    }
+    if (!tile || !units) return false;
+    *out = (hp_tiling){tile->y[HP_TILE_ROWS], tile->y[HP_TILE_COLS], tile->y[HP_TILE_LEAST],
+                       tile->y[HP_TILE_PENALTY], units->y[HP_UNITS_COUNT]};
+    return true;
 }
 
 static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
@@ -96,7 +111,10 @@ static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp
     type_of(family, type, sizeof type);
     const hp_row *row = efficiency(t, m, family, type);
     HP_ASSERT(row); /* the generic table has a row for every operation */
-    return from_roofline(row, m, w, prec_of(type));
+    hp_tiling tiling;
+    double peak = hp_device_class_peak(&m->device, prec_of(type));
+    if (tiling_of(t, m, type, w, &tiling)) peak *= hp_tiling_fraction(&tiling, w->rows, w->cols, w->depth);
+    return from_roofline(row, m, w, peak);
 }
 
 static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
@@ -155,6 +173,15 @@ static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, cons
     return hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
 }
 
+/* Of a device's multiprocessors, while a kernel runs. */
+static double busy_part(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    hp_tiling tiling;
+    char family[80], type[16];
+    hp_key_family(w->key, family, sizeof family);
+    type_of(family, type, sizeof type);
+    return tiling_of(t, m, type, w, &tiling) ? hp_tiling_busy(&tiling, w->rows, w->cols, w->depth) : 1;
+}
+
 double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     const hp_row *row = share_row(t, m, w);
     hp_work fallback, kernel;
@@ -167,5 +194,5 @@ double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work 
     }
     if (row) return row->y[0];
     const double seconds = hp_cost_compute(t, m, w).seconds;
-    return seconds > 0 ? fmax(0, 1 - m->device.launch_s / seconds) : 0;
+    return seconds > 0 ? busy_part(t, m, w) * fmax(0, 1 - m->device.launch_s / seconds) : 0;
 }

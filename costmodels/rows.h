@@ -16,6 +16,8 @@ typedef enum hp_row_kind {
     HP_ROW_P2P,
     HP_ROW_PATH,
     HP_ROW_SHARE,
+    HP_ROW_TILE,
+    HP_ROW_UNITS,
     HP_ROW_YARDSTICK,
     HP_ROW_KINDS
 } hp_row_kind;
@@ -33,6 +35,9 @@ enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data she
 /* The same for a link; the data sheet's rate of the link that rows of its class were measured on, bytes/s (0: whichever
  * the machine has). */
 enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH, HP_LINK_RATE };
+/* Of a matrix product on a GPU (tiles.h): its tile; multiprocessors of a device. */
+enum { HP_TILE_ROWS, HP_TILE_COLS, HP_TILE_LEAST, HP_TILE_PENALTY };
+enum { HP_UNITS_COUNT };
 /* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
  * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };

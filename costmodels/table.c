@@ -21,6 +21,8 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_P2P] = {"p2p", {NULL}},
     [HP_ROW_PATH] = {"path", {"latency", "copies", "host", "hop"}},
     [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
+    [HP_ROW_TILE] = {"tile", {"rows", "cols", "least", "penalty"}},
+    [HP_ROW_UNITS] = {"units", {"count", NULL}},
     [HP_ROW_YARDSTICK] = {"yardstick", {"quiet", "mean", "spread"}},
 };
 

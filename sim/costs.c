@@ -2,10 +2,13 @@
  * looked up once. */
 #include "sim/costs.h"
 
+#include "costmodels/framework.h"
+
 #include "plan/base/hash.h"
 #include "plan/lower/placement.h"
 #include "plan/program/work.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct cache_entry {
@@ -13,19 +16,22 @@ typedef struct cache_entry {
     bool used;
     hp_cost cost;
     double share;
+    int kernels; /* that a framework runs for it */
 } cache_entry;
 
 struct hp_cost_cache {
     hp_arena *arena;
     const hp_cost_table *table;
     const hp_machine *machine;
-    cache_entry *entry; /* open addressing, a power of two of slots */
+    const hp_framework *framework; /* NULL: hplan itself */
+    cache_entry *entry;            /* open addressing, a power of two of slots */
     int n, slots;
 };
 
-hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m) {
+hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m,
+                                 const hp_framework *f) {
     hp_cost_cache *c = HP_NEW(arena, hp_cost_cache, 1);
-    *c = (hp_cost_cache){.arena = arena, .table = t, .machine = m, .slots = 4096};
+    *c = (hp_cost_cache){.arena = arena, .table = t, .machine = m, .framework = f, .slots = 4096};
     c->entry = HP_NEW(arena, cache_entry, c->slots);
     return c;
 }
@@ -70,15 +76,33 @@ static cache_entry *slot_for(hp_cost_cache *c, const hp_work_case *key) {
 
 static cache_entry look_up(const hp_cost_cache *c, const hp_work *w) {
     return (cache_entry){.used = true,
+                         .kernels = 1,
                          .cost = hp_cost_compute(c->table, c->machine, w),
                          .share = hp_cost_share(c->table, c->machine, w)};
+}
+
+/* What a framework does beside the kernel. */
+static void add_passes(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *key,
+                       cache_entry *e) {
+    const hp_framework_passes p = hp_framework_passes_of(c->framework, c->machine, g, dtype, key);
+    hp_work pass = {.bytes = p.kernels > 0 ? p.bytes / p.kernels : 0};
+    snprintf(pass.key, sizeof pass.key, "pass %s", hp_dtype_names[dtype]);
+    for (int k = 0; k < p.kernels; k++) {
+        const hp_cost one = hp_cost_compute(c->table, c->machine, &pass);
+        e->cost.seconds += one.seconds;
+        e->cost.low += one.low;
+        e->cost.high += one.high;
+    }
+    e->kernels += p.kernels;
 }
 
 static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *key) {
     cache_entry *e = slot_for(c, key);
     if (!e->used) {
-        const hp_work w = hp_work_of_case(g, dtype, key);
+        hp_work w = hp_work_of_case(g, dtype, key);
+        if (c->framework) hp_framework_units(c->framework, c->machine, &w);
         *e = look_up(c, &w);
+        if (c->framework) add_passes(c, g, dtype, key, e);
         e->key = *key;
     }
     return *e;
@@ -256,6 +280,48 @@ static void fill_role(const hp_program_costs *c, const hp_program *p, const hp_g
     }
 }
 
+/* --- a framework's host --- */
+
+/* Operations that start the task's kernels: of the optimiser some for every tensor. */
+static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_graph *g, const hp_role *r,
+                     int task) {
+    const hp_task *t = &r->task[task];
+    double tensors = 0;
+    if (t->op != HP_TASK_SGD) return compute_cost(c->cache, p, g, r, task).kernels;
+    for (int i = 0; i < g->n_param; i++)
+        tensors += hp_param_trained(&g->param[i]) && r->place[i].here && r->place[i].offset >= t->offset &&
+                   r->place[i].offset < t->offset + t->count;
+    return c->cache->framework->update_ops * tensors;
+}
+
+static bool waits_for_others(const hp_role *r, int task) {
+    for (int d = r->dep_first[task]; d < r->dep_first[task + 1]; d++)
+        if (r->task[r->dep[d]].queue != 0) return true;
+    return false;
+}
+
+/* The host starts operations one after another and runs ahead of the device, which waits where its kernels are shorter
+ * than their operations take to be started: a task then takes that much longer. After a message the host is as far as the
+ * device. */
+static void add_dispatch(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
+    const hp_role *r = &p->role[role];
+    const double each_s = c->cache->framework->dispatch_s;
+    double host_s = 0, device_s = 0;
+    for (int t = 0; t < r->n_task; t++) {
+        hp_cost *cost = &c->cost[role][t];
+        if (r->task[t].queue != 0) continue;
+        if (waits_for_others(r, t)) host_s = fmin(host_s, device_s);
+        const double alone_s = cost->seconds;
+        host_s += each_s * ops_of(c, p, g, r, t);
+        const double late_s = fmax(0, host_s - device_s - alone_s); /* the last kernel is started then */
+        cost->seconds += late_s;
+        cost->low += late_s;
+        cost->high += late_s;
+        if (cost->seconds > 0) c->share[role][t] *= alone_s / cost->seconds;
+        device_s += cost->seconds;
+    }
+}
+
 hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
                                  const hp_graph *g) {
     hp_program_costs *c = HP_NEW(arena, hp_program_costs, 1);
@@ -269,6 +335,7 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
         c->cost[r] = HP_NEW(arena, hp_cost, p->role[r].n_task);
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
         fill_role(c, p, g, r);
+        if (cache->framework && cache->framework->dispatch_s > 0) add_dispatch(c, p, g, r);
     }
     return (hp_sim_costs){task_seconds, task_share, c, message_seconds};
 }

@@ -8,7 +8,10 @@
 /* Costs of tasks for one network, device, precision: looked up once per operation, layer and sizes of the
  * operands' boxes; of messages and collectives, once per way and bytes. */
 typedef struct hp_cost_cache hp_cost_cache;
-hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m);
+struct hp_framework;
+/* framework: that runs the network (costmodels/framework.h); NULL: hplan itself. */
+hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m,
+                                 const struct hp_framework *framework);
 
 const hp_machine *hp_costs_machine(const hp_cost_cache *c);
 

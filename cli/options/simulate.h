@@ -12,7 +12,7 @@ enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8, SIM_MAX_GAINS = 8 };
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
-        *seed, *out, *rules, *memory, *prec, *onnx, *float_layers;
+        *seed, *out, *rules, *memory, *prec, *onnx, *float_layers, *as;
     const char *memory_limit, *jitter, *straggler;
     const char *measure, *seconds;
     bool all, no_fold, json, check_speed;

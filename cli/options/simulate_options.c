@@ -1,6 +1,8 @@
 /* simulate_options.c - the options of `simulate`: from words to values, each mistake with its own message. */
 #include "cli/options/simulate.h"
 
+#include "costmodels/framework.h"
+
 #include "plan/base/host.h"
 #include "plan/base/units.h"
 #include "plan/graph/json.h"
@@ -36,7 +38,8 @@ enum option_key {
     KEY_ONNX,
     KEY_MEASURE,
     KEY_SECONDS,
-    KEY_CHECK_SPEED
+    KEY_CHECK_SPEED,
+    KEY_AS
 };
 
 static const struct argp_option option_list[] = {
@@ -64,6 +67,8 @@ static const struct argp_option option_list[] = {
      "show the best K; otherwise one row per family, of 10 and each family's best stored", 3},
     {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
     {"sort", KEY_SORT, "time|images|memory", 0, "order (time)", 3},
+    {"as", KEY_AS, "FRAMEWORK", 0,
+     "what such a framework would take: pytorch-1.13, mpi4dl, torchgpipe, tensorrt (hplan itself)", 2},
     {"rules", KEY_RULES, "hplan|mpi4dl", 0, "whose validity rules (hplan)", 3},
     {"no-fold", KEY_NO_FOLD, NULL, 0,
      "simulate every rank and micro-batch, alike or not: the same times; with --jitter each draws its own",
@@ -82,6 +87,8 @@ static const struct argp_option option_list[] = {
 /* Options that are just words. */
 static const char **text_option(simulate_options *o, int key) {
     switch (key) {
+    case KEY_AS:
+        return &o->as;
     case KEY_NET:
         return &o->net;
     case KEY_IMAGE:
@@ -318,6 +325,8 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
         .top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort, .all_of_top = s->top_given};
     s->eval =
         (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
+    HP_TRY(hp_framework_find(o->as, &s->eval.framework, err));
+    if (s->eval.framework && !o->memory) s->eval.eager = s->eval.framework->eager;
     if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));
     if (o->memory_limit && s->eval.memory_limit < 1)
         return hp_fail(err, HP_EUSAGE, "--memory-limit %.40s: nothing fits in it; leave it out for no limit",

@@ -225,6 +225,21 @@ static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, ch
              x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
 }
 
+/* As an implicit product: pixels by channels; of the weights' gradient, channels by window. */
+static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
+    const hp_layer *l = &g->layer[c->layer];
+    if (!hp_layer_is_matrix(l) || l->groups > 1) return;
+    const bool inputs = c->op == HP_TASK_BWD;
+    const int32_t *map = inputs ? c->in : c->out;
+    w->rows = length_product(map, HP_AXIS_N, HP_AXIS_W);
+    w->cols = map[HP_AXIS_C];
+    w->depth = inputs ? (double)c->out[HP_AXIS_C] * l->kh * l->kw : (double)g->param[l->param[0]].fan_in;
+    if (c->op != HP_TASK_BWDW) return;
+    w->depth = w->rows;
+    w->rows = c->out[HP_AXIS_C];
+    w->cols = (double)g->param[l->param[0]].fan_in;
+}
+
 /* Everything but the key. */
 static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
@@ -236,6 +251,7 @@ static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_ca
     w.bytes = trained_norm ? hp_dtype_bytes(map) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     w.passes = passes(dtype, l, c);
     w.bytes += w.passes;
+    set_product(g, c, &w);
     return w;
 }
 

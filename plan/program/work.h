@@ -13,8 +13,10 @@ typedef struct hp_work {
      * element. Layers only. */
     char key[80];
     double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
-    double flops;  /* of the task */
-    double bytes;  /* of memory traffic, reading and writing each operand once */
+    double flops; /* of the task */
+    double bytes; /* of memory traffic, reading and writing each operand once */
+    double rows, cols,
+        depth; /* of a matrix product's result, such as pixels and channels, and of its sums; 0: it is none */
     double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
 } hp_work;
 

@@ -1,10 +1,11 @@
 /* conditions.c - the cost table goes into its own table of plan.db, the rest into one line of `meta`. */
 #include "sim/search/conditions.h"
 
+#include "costmodels/framework.h"
 #include "costmodels/stored.h"
 
 /* How the line is read; it is written in the same order. */
-static const char format[] = "rules %d eager %d limit %lld jitter %lg straggler %d %lg unfolded %d";
+static const char format[] = "rules %d eager %d limit %lld jitter %lg straggler %d %lg unfolded %d as %31s";
 
 void hp_conditions_of_plan(const hp_plan *plan, hp_eval_setup *e) {
     e->graph = plan->graph;
@@ -19,24 +20,28 @@ void hp_conditions_of_plan(const hp_plan *plan, hp_eval_setup *e) {
 
 hp_status hp_conditions_write(hp_db *db, const hp_eval_setup *e, hp_error *err) {
     char text[240];
-    snprintf(text, sizeof text, "rules %d eager %d limit %lld jitter %.17g straggler %d %.17g unfolded %d",
-             (int)e->rules, (int)e->eager, (long long)e->memory_limit, e->jitter_cv, e->straggler_rank,
-             e->straggler_factor, (int)e->no_fold);
+    snprintf(text, sizeof text,
+             "rules %d eager %d limit %lld jitter %.17g straggler %d %.17g unfolded %d as %s", (int)e->rules,
+             (int)e->eager, (long long)e->memory_limit, e->jitter_cv, e->straggler_rank, e->straggler_factor,
+             (int)e->no_fold, e->framework ? e->framework->name : "hplan");
     HP_TRY(hp_db_exec(db, err, "INSERT INTO meta(key, value) VALUES('conditions', ?)", "s", text));
     return hp_cost_store(db, e->table, err);
 }
 
 static bool parse(const char *text, hp_eval_setup *e) {
+    char framework[32] = "hplan"; /* what older plans do not say */
+    hp_error unknown;
     int rules = 0, eager = 0, unfolded = 0;
     long long limit = 0;
     const int n = sscanf(text, format, &rules, &eager, &limit, &e->jitter_cv, &e->straggler_rank,
-                         &e->straggler_factor, &unfolded);
+                         &e->straggler_factor, &unfolded, framework);
     e->rules = (hp_rules)rules;
     e->eager = eager != 0;
     e->memory_limit = limit;
     e->no_fold = unfolded != 0;
-    return n == 7 && rules >= 0 && rules <= (int)HP_RULES_MPI4DL && limit >= 0 && e->straggler_rank >= -1 &&
-           e->jitter_cv >= -1 && e->jitter_cv < 100 && e->straggler_factor >= 0 && e->straggler_factor < 1e6;
+    return n >= 7 && hp_framework_find(framework, &e->framework, &unknown) == HP_OK && rules >= 0 &&
+           rules <= (int)HP_RULES_MPI4DL && limit >= 0 && e->straggler_rank >= -1 && e->jitter_cv >= -1 &&
+           e->jitter_cv < 100 && e->straggler_factor >= 0 && e->straggler_factor < 1e6;
 }
 
 hp_status hp_conditions_read(hp_arena *arena, hp_db *db, const hp_plan *plan, hp_eval_setup *e,

@@ -1,6 +1,8 @@
 /* evaluate.c - from strategy to figures, with what candidates have in common computed once. */
 #include "sim/search/evaluate.h"
 
+#include "costmodels/framework.h"
+
 #include "plan/base/hash.h"
 #include "plan/strategy/legal.h"
 #include "plan/base/units.h"
@@ -52,14 +54,16 @@ static hp_cost_cache *quiet_cache(hp_arena *arena, const hp_eval_setup *setup) {
     const hp_machine *m = setup->machine;
     const hp_speed quiet = hp_speed_quiet();
     if (!hp_yardstick_row(setup->table, m->device.name, HP_YARD_ARITH, m->cores_per_node)) return NULL;
-    return hp_cost_cache_new(arena, hp_cost_at(arena, setup->table, &quiet), m);
+    return hp_cost_cache_new(arena, hp_cost_at(arena, setup->table, &quiet), m, setup->framework);
 }
 
 hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     hp_eval *e = HP_NEW(arena, hp_eval, 1);
     e->arena = arena;
     e->setup = *setup;
-    e->cache = hp_cost_cache_new(arena, setup->table, setup->machine);
+    if (setup->framework) e->setup.table = hp_framework_table(arena, setup->framework, setup->table);
+    setup = &e->setup;
+    e->cache = hp_cost_cache_new(arena, setup->table, setup->machine, setup->framework);
     e->quiet = quiet_cache(arena, setup);
     e->cut = HP_NEW(arena, known_cut, KNOWN_CUTS);
     e->comm = hp_size_classes(arena, setup->table, setup->machine, setup->device);

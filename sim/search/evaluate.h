@@ -18,10 +18,11 @@ typedef struct hp_eval_setup {
     const hp_cost_table *table;
     hp_mode mode;
     hp_dtype dtype;
-    const hp_device_info *device; /* that will run the plan; NULL: one that has every back end */
-    int64_t batch;                /* global */
-    int64_t memory_limit;         /* bytes of one rank, 0 = the device's */
-    bool eager;                   /* memory as an eager framework keeps it, not as planned */
+    const hp_device_info *device;         /* that will run the plan; NULL: one that has every back end */
+    int64_t batch;                        /* global */
+    int64_t memory_limit;                 /* bytes of one rank, 0 = the device's */
+    const struct hp_framework *framework; /* that runs it; NULL: hplan itself */
+    bool eager;                           /* memory as an eager framework keeps it, not as planned */
     hp_rules rules;
     bool no_fold;
     double jitter_cv;   /* of each task, given by hand; 0: as the table says, below: none */

@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
     need(hp_machine_load(argv[1], &b.machine, &err), &err);
     need(hp_net_build(arena, argv[2], image, image, hp_net_default_classes(argv[2]), &b.graph, &err), &err);
     need(hp_cost_load(arena, NULL, &b.machine, &table, &err), &err);
-    b.cache = hp_cost_cache_new(arena, table, &b.machine);
+    b.cache = hp_cost_cache_new(arena, table, &b.machine, NULL);
     for (int i = 4; i < argc; i++) measure(&b, argv[i]);
     hp_arena_free(arena);
     return 0;

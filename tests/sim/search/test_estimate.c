@@ -203,7 +203,7 @@ static void cuts_over_unequal_stages_are_optimal(void **state) {
             s.sp_rows[i] = roll(&d, 1, 3);
             s.sp_cols[i] = roll(&d, 1, 3);
         }
-        hp_cost_cache *cache = hp_cost_cache_new(w.arena, w.t, &w.m);
+        hp_cost_cache *cache = hp_cost_cache_new(w.arena, w.t, &w.m, NULL);
         hp_parts *parts = hp_parts_new(w.arena, w.g, cache, HP_F32, HP_MODE_TRAIN, NULL, NULL);
         int32_t counts[HP_MAX_STAGES];
         hp_cut_stages(parts, w.g, &s, 2, HP_CUT_TIME, false, counts);

@@ -1,0 +1,124 @@
+/* framework.c - the table of frameworks, and what they do to a layer. */
+#include "costmodels/framework.h"
+
+#include "costmodels/rows.h"
+
+#include "plan/graph/layer.h"
+#include "plan/graph/precision.h"
+
+#include <string.h>
+
+/* An operation's way through Python, autograd and the dispatcher to its launch takes 5 to 25 us; 10 is near the
+ * geometric mean. */
+static const double EAGER_DISPATCH_S = 10e-6;
+
+/* MPI that reads the device's memory: its messages go over the link, as NCCL's do. */
+static const char gpu_aware[] =
+    "hplan-cost 2\nmachine any\ndate 2026-11-23\n"
+    "path * ipc | guess 0.5 0 never run: GPU-aware MPI | latency:20e-6 copies:0 host:0 hop:0\n"
+    "path * mpi | guess 0.5 0 never run: GPU-aware MPI | latency:20e-6 copies:0 host:0 hop:0\n";
+
+static const char eager_source[] =
+    "5 to 25 us for an operation in eager mode (descriptions of its way through the dispatcher); SGD with "
+    "momentum and "
+    "weight decay: four operations for every tensor (torch.optim); torch.backends.cudnn.allow_tf32 is on by "
+    "default "
+    "(documentation of 1.11); nothing is fused in eager mode; contiguous tensors are channels first";
+
+#define EAGER_PYTORCH                                                                                        \
+    .dispatch_s = EAGER_DISPATCH_S, .update_ops = 4, .tf32 = true, .channels_first = true,                   \
+    .rows = gpu_aware, .source = eager_source
+
+const hp_framework hp_frameworks[] = {
+    {.name = "pytorch-1.13", EAGER_PYTORCH, .eager = true},
+    {.name = "mpi4dl", EAGER_PYTORCH, .eager = true},
+    {.name = "torchgpipe", EAGER_PYTORCH}, /* recomputes what it does not keep */
+    {.name = "tensorrt",
+     .fuses = true,
+     .source = "convolution, bias, norm, activation and addition are one kernel; engines are launched whole"},
+    {0}};
+
+hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *err) {
+    char all[200] = "hplan";
+    *f = NULL;
+    if (!name || strcmp(name, "hplan") == 0) return HP_OK;
+    for (int i = 0; hp_frameworks[i].name; i++) {
+        if (strcmp(hp_frameworks[i].name, name) == 0) *f = &hp_frameworks[i];
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, ", %s", hp_frameworks[i].name);
+    }
+    return *f ? HP_OK : hp_fail(err, HP_EUSAGE, "--as: there is no framework '%.40s'; choose %s", name, all);
+}
+
+hp_cost_table *hp_framework_table(hp_arena *arena, const hp_framework *f, const hp_cost_table *t) {
+    hp_cost_table *own = NULL, *all = HP_NEW(arena, hp_cost_table, 1);
+    hp_error err;
+    *all = *t;
+    if (!f->rows) return all;
+    const hp_status parsed = hp_rows_parse(arena, f->rows, f->name, &own, &err);
+    HP_ASSERT(parsed == HP_OK); /* tests read them all */
+    all->n = own->n;
+    all->row = own->row;
+    all->base = t;
+    return all;
+}
+
+static double elems(const int32_t length[HP_AXES]) {
+    double n = 1;
+    for (int a = 0; a < HP_AXES; a++) n *= length[a];
+    return n;
+}
+
+/* --- kernels of their own --- */
+
+static void add_pass(hp_framework_passes *p, double bytes) {
+    p->kernels++;
+    p->bytes += bytes;
+}
+
+/* What follows in the same kernel here: a norm (read, written), an addition (two read), an activation. */
+static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double y, hp_framework_passes *p) {
+    const bool matrix = hp_layer_is_matrix(l), alone = !deployed && l->op == HP_ACT;
+    if (op == HP_TASK_FWD) {
+        if (deployed && l->n_norm) add_pass(p, 2 * y);
+        if (deployed && matrix && hp_layer_adds(l)) add_pass(p, 3 * y);
+        if (l->act && !alone) add_pass(p, 2 * y);
+    } else if (op == HP_TASK_BWD && l->act && !alone) {
+        /* the output is read here, no more by the norm's two passes */
+        add_pass(p, l->op == HP_BN ? y : 3 * y);
+    }
+}
+
+/* Matrix units of 16 bits, and of tf32. */
+static bool on_matrix_units(const hp_framework *f, const hp_machine *m, hp_dtype x, bool tf32) {
+    if (x == HP_BF16) return m->device.bf16_flops_per_s > 0;
+    if (x == HP_F16) return m->device.fp16_flops_per_s > 0;
+    return (f->tf32 || tf32) && m->device.tf32_flops_per_s > 0;
+}
+
+hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+                                           hp_dtype dtype, const hp_work_case *c) {
+    hp_framework_passes p = {0, 0};
+    if (c->layer < 0 || m->device.is_cpu) return p;
+    const hp_layer *l = &g->layer[c->layer];
+    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
+                   y = hp_tensor_dtype(&g->tensor[l->out], dtype);
+    const double x_bytes = elems(c->in) * hp_dtype_bytes(x), y_bytes = elems(c->out) * hp_dtype_bytes(y);
+    if (!f->fuses) add_unfused(l, (hp_task_op)c->op, g->deployed, y_bytes, &p);
+    const bool transposes = f->channels_first && (l->op == HP_CONV || l->op == HP_CONVT) &&
+                            on_matrix_units(f, m, x, g->prec == HP_PREC_TF32);
+    if (transposes) {
+        add_pass(&p, 2 * x_bytes);
+        add_pass(&p, 2 * y_bytes);
+    }
+    return p;
+}
+
+void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) {
+    char *conv = strstr(w->key, ".conv"), *type = strstr(w->key, " f32");
+    if (!f->tf32 || m->device.tf32_flops_per_s <= 0 || !conv || !type) return;
+    const size_t rest = strlen(type + 1);
+    if ((size_t)(type - w->key) + rest + 3 > sizeof w->key) return;
+    memmove(type + 2, type + 1, rest + 1);
+    type[1] = 't';
+}

@@ -1,0 +1,42 @@
+/* framework.h - what a deep-learning framework does beside the kernels of hplan's plans: what it runs as kernels of their
+ * own, how long its host takes for each, in which units it multiplies. `--as` predicts what such a framework would take;
+ * without it a plan is hplan's own. Every figure has a source, none is fitted to a published total. */
+#ifndef HP_FRAMEWORK_H
+#define HP_FRAMEWORK_H
+
+#include "costmodels/table.h"
+#include "plan/graph/graph.h"
+#include "plan/machine/machine.h"
+#include "plan/program/work.h"
+
+typedef struct hp_framework {
+    const char *name;    /* "pytorch-1.13" */
+    double dispatch_s;   /* host time of an operation that starts a kernel */
+    double update_ops;   /* operations of the optimiser for every trained tensor */
+    bool fuses;          /* norms, activations and additions go with the kernel before them */
+    bool tf32;           /* convolutions of float32 are multiplied in tf32 where a device can */
+    bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
+    bool eager;          /* keeps every saved tensor until its backward pass */
+    const char *rows; /* of cost tables, that stand before all others: its communication; NULL: as hplan's */
+    const char *source; /* of these, in words */
+} hp_framework;
+
+/* The frameworks, ended by a name of NULL. */
+extern const hp_framework hp_frameworks[];
+/* NULL where `name` is NULL or "hplan". Errors: HP_EUSAGE, with the names. */
+hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *err);
+
+/* The table with the framework's rows before its own. Lives in `arena`. */
+hp_cost_table *hp_framework_table(hp_arena *arena, const hp_framework *f, const hp_cost_table *t);
+
+/* Kernels beside the layer's own, and the bytes that they move. */
+typedef struct hp_framework_passes {
+    int kernels;
+    double bytes;
+} hp_framework_passes;
+hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+                                           hp_dtype dtype, const hp_work_case *c);
+/* Changes the work's key to that of the units that the framework multiplies in. */
+void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w);
+
+#endif

@@ -1,0 +1,21 @@
+/* tiles.h - how well a matrix product fills a GPU: libraries cut its result into tiles of fixed size, each the work of one
+ * thread block, and a device computes as many at a time as it has multiprocessors. What hangs over the edge of the result
+ * and what is missing from the last wave is computed for nothing (tile and wave quantisation: NVIDIA, Matrix Multiplication
+ * Background). */
+#ifndef HP_TILES_H
+#define HP_TILES_H
+
+typedef struct hp_tiling {
+    double rows, cols; /* of the largest tile */
+    double least;      /* of the smallest, of each side */
+    double penalty;    /* rate of a tile of half the size */
+    double units;      /* multiprocessors */
+} hp_tiling;
+
+/* Useful part of the device's rate for a result of rows x cols, each a sum of `depth` products, with the tile that suits
+ * it best; 0 < result <= 1. Where tiles are fewer than multiprocessors, long sums are split among several. */
+double hp_tiling_fraction(const hp_tiling *t, double rows, double cols, double depth);
+/* Part of the multiprocessors that have work then, in the mean over the waves: what is left may be another process's. */
+double hp_tiling_busy(const hp_tiling *t, double rows, double cols, double depth);
+
+#endif
