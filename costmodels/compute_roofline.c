@@ -100,8 +100,8 @@ static bool tiling_of(const hp_cost_table *t, const hp_machine *m, const char *t
         if (!units) units = class_row(t, HP_ROW_UNITS, &m->device, "");
     }
     if (!tile || !units) return false;
-    *out = (hp_tiling){tile->y[HP_TILE_ROWS], tile->y[HP_TILE_COLS], tile->y[HP_TILE_LEAST],
-                       tile->y[HP_TILE_PENALTY], units->y[HP_UNITS_COUNT]};
+    *out = (hp_tiling){tile->y[HP_TILE_ROWS],    tile->y[HP_TILE_COLS], tile->y[HP_TILE_LEAST],
+                       tile->y[HP_TILE_PENALTY], tile->y[HP_TILE_FILL], units->y[HP_UNITS_COUNT]};
     return true;
 }
 

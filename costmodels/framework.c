@@ -76,9 +76,12 @@ static void add_pass(hp_framework_passes *p, double bytes) {
     p->bytes += bytes;
 }
 
-/* What follows in the same kernel here: a norm (read, written), an addition (two read), an activation. */
+/* What goes with the same kernel here: a convolution's bias (read, written; its gradient sums one), a norm (read, written), an addition (two read), an activation. */
 static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double y, hp_framework_passes *p) {
-    const bool matrix = hp_layer_is_matrix(l), alone = !deployed && l->op == HP_ACT;
+    const bool matrix = hp_layer_is_matrix(l), alone = !deployed && l->op == HP_ACT,
+               bias = (l->op == HP_CONV || l->op == HP_CONVT) && l->n_param > 1;
+    if (bias && op == HP_TASK_FWD) add_pass(p, 2 * y);
+    if (bias && op == HP_TASK_BWDW) add_pass(p, y);
     if (op == HP_TASK_FWD) {
         if (deployed && l->n_norm) add_pass(p, 2 * y);
         if (deployed && matrix && hp_layer_adds(l)) add_pass(p, 3 * y);
@@ -89,11 +92,10 @@ static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double 
     }
 }
 
-/* Matrix units of 16 bits, and of tf32. */
-static bool on_matrix_units(const hp_framework *f, const hp_machine *m, hp_dtype x, bool tf32) {
-    if (x == HP_BF16) return m->device.bf16_flops_per_s > 0;
-    if (x == HP_F16) return m->device.fp16_flops_per_s > 0;
-    return (f->tf32 || tf32) && m->device.tf32_flops_per_s > 0;
+/* On matrix units of 16 bits; of tf32 there are kernels for either layout. */
+static bool on_matrix_units(const hp_machine *m, hp_dtype x) {
+    return (x == HP_BF16 && m->device.bf16_flops_per_s > 0) ||
+           (x == HP_F16 && m->device.fp16_flops_per_s > 0);
 }
 
 hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machine *m, const hp_graph *g,
@@ -105,8 +107,8 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
                    y = hp_tensor_dtype(&g->tensor[l->out], dtype);
     const double x_bytes = elems(c->in) * hp_dtype_bytes(x), y_bytes = elems(c->out) * hp_dtype_bytes(y);
     if (!f->fuses) add_unfused(l, (hp_task_op)c->op, g->deployed, y_bytes, &p);
-    const bool transposes = f->channels_first && (l->op == HP_CONV || l->op == HP_CONVT) &&
-                            on_matrix_units(f, m, x, g->prec == HP_PREC_TF32);
+    const bool transposes =
+        f->channels_first && (l->op == HP_CONV || l->op == HP_CONVT) && on_matrix_units(m, x);
     if (transposes) {
         add_pass(&p, 2 * x_bytes);
         add_pass(&p, 2 * y_bytes);

@@ -22,7 +22,7 @@ typedef enum hp_row_kind {
     HP_ROW_KINDS
 } hp_row_kind;
 
-enum { HP_ROW_FIELDS = 4 };
+enum { HP_ROW_FIELDS = 5 };
 typedef struct hp_row_info {
     const char *name;
     const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: increasing numbers (a line) */
@@ -36,7 +36,7 @@ enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data she
  * the machine has). */
 enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH, HP_LINK_RATE };
 /* Of a matrix product on a GPU (tiles.h): its tile; multiprocessors of a device. */
-enum { HP_TILE_ROWS, HP_TILE_COLS, HP_TILE_LEAST, HP_TILE_PENALTY };
+enum { HP_TILE_ROWS, HP_TILE_COLS, HP_TILE_LEAST, HP_TILE_PENALTY, HP_TILE_FILL };
 enum { HP_UNITS_COUNT };
 /* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
  * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */

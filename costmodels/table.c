@@ -21,7 +21,7 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_P2P] = {"p2p", {NULL}},
     [HP_ROW_PATH] = {"path", {"latency", "copies", "host", "hop"}},
     [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
-    [HP_ROW_TILE] = {"tile", {"rows", "cols", "least", "penalty"}},
+    [HP_ROW_TILE] = {"tile", {"rows", "cols", "least", "penalty", "fill"}},
     [HP_ROW_UNITS] = {"units", {"count", NULL}},
     [HP_ROW_YARDSTICK] = {"yardstick", {"quiet", "mean", "spread"}},
 };
@@ -120,10 +120,11 @@ const char *hp_cost_processor(const hp_cost_table *t) {
     return t->processor;
 }
 
+/* Rows that say how fast it is: how many multiprocessors it has is known of all. */
 static bool has_class(const hp_cost_table *t, const char *class) {
     for (; t; t = t->base)
         for (int i = 0; i < t->n; i++)
-            if (strcmp(t->row[i].class, class) == 0) return true;
+            if (t->row[i].kind != HP_ROW_UNITS && strcmp(t->row[i].class, class) == 0) return true;
     return false;
 }
 

@@ -15,7 +15,8 @@ static cut cut_into(const hp_tiling *t, double tile_rows, double tile_cols, doub
     const double tiles = ceil(rows / tile_rows) * ceil(cols / tile_cols);
     const double splits = fmax(1, fmin(floor(t->units / tiles), floor(depth / LEAST_DEPTH)));
     const double waves = ceil(tiles * splits / t->units), busy = tiles * splits / (waves * t->units);
-    return (cut){busy * rows * cols / (tiles * tile_rows * tile_cols), busy};
+    const double part = fmax(1, depth / splits), going = part / (part + t->fill);
+    return (cut){going * busy * rows * cols / (tiles * tile_rows * tile_cols), busy};
 }
 
 static cut best_cut(const hp_tiling *t, double rows, double cols, double depth) {

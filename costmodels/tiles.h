@@ -9,6 +9,7 @@ typedef struct hp_tiling {
     double rows, cols; /* of the largest tile */
     double least;      /* of the smallest, of each side */
     double penalty;    /* rate of a tile of half the size */
+    double fill;       /* terms of a sum that could be added up while its first ones are loaded */
     double units;      /* multiprocessors */
 } hp_tiling;
 

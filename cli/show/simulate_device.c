@@ -2,6 +2,7 @@
  * the machine. */
 #include "cli/history/speed.h"
 #include "cli/options/simulate.h"
+#include "costmodels/framework.h"
 
 #include "plan/base/text.h"
 
@@ -38,6 +39,7 @@ void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
     if (*m->assumed) printf("assumed: %s\n", cli_plain(m->assumed, text, sizeof text));
     printf("device %s", s->device->name);
     for (int i = 0; i < s->n_prec; i++) printf(", %s", hp_prec_names[s->prec[i]]);
+    if (s->eval.framework) printf("; as %s", s->eval.framework->name);
     simulate_print_gains(f);
     printf("\n");
 }
@@ -71,6 +73,7 @@ void simulate_json_device(const simulate_setup *s, const simulate_found *f, json
     json_object_set_new(o, "device", json_string(s->device->name));
     json_object_set_new(o, "device_class", json_string(s->machine.device.name));
     json_object_set_new(o, "prec", json_string(precs));
+    json_object_set_new(o, "as", json_string(s->eval.framework ? s->eval.framework->name : "hplan"));
     json_object_set_new(o, "gains", simulate_gains_json(f));
     json_object_set_new(o, "costs", json_string(hp_cost_origin(s->table)));
     json_object_set_new(o, "cost_table", costs_json(s));

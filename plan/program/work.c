@@ -230,10 +230,11 @@ static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
     if (!hp_layer_is_matrix(l) || l->groups > 1) return;
     const bool inputs = c->op == HP_TASK_BWD;
+    const double window = l->op == HP_LINEAR ? 1 : l->kh * l->kw;
     const int32_t *map = inputs ? c->in : c->out;
     w->rows = length_product(map, HP_AXIS_N, HP_AXIS_W);
     w->cols = map[HP_AXIS_C];
-    w->depth = inputs ? (double)c->out[HP_AXIS_C] * l->kh * l->kw : (double)g->param[l->param[0]].fan_in;
+    w->depth = inputs ? c->out[HP_AXIS_C] * window : (double)g->param[l->param[0]].fan_in;
     if (c->op != HP_TASK_BWDW) return;
     w->depth = w->rows;
     w->rows = c->out[HP_AXIS_C];

@@ -15,13 +15,13 @@
 #include "tests/support/sim/search_world.h"
 
 /* H200 data sheet, dense, FLOP/s. Half of the peak, as said of matrix-shaped kernels of unknown libraries; in float32
- * what the A100, its nearest kin with a published figure, reaches: 14.7 of 19.5 TFLOP/s. */
+ * what is assumed of the A100, its nearest kin: nine tenths. Tiles that fill it are left out here (test_tiles.c). */
 static const struct {
     int32_t prec;
     const char *type;
     double peak, reached;
     int bytes;
-} SHEET[] = {{HP_PREC_FP32, "f32", 67e12, 14.7 / 19.5, 4},
+} SHEET[] = {{HP_PREC_FP32, "f32", 67e12, 0.9, 4},
              {HP_PREC_TF32, "tf32", 494e12, 0.5, 4},
              {HP_PREC_BF16, "bf16", 989e12, 0.5, 2},
              {HP_PREC_FP16, "f16", 989e12, 0.5, 2}};
@@ -51,7 +51,7 @@ static void convolutions_take_their_precisions_rate(void **state) {
         char type[16];
         snprintf(type, sizeof type, " %s ", SHEET[i].type);
         if (!strstr(k.key, type)) fail_msg("'%s' has no '%s'", k.key, type);
-        k.bytes = 0;
+        k.bytes = k.rows = 0;
         const double seconds = hp_cost_compute(w.t, &w.m, &k).seconds - w.m.device.launch_s;
         assert_true(fabs(seconds / (k.flops / SHEET[i].reached / SHEET[i].peak) - 1) < 0.01);
     }
