@@ -4,7 +4,7 @@
  * where most layers are bound by memory. */
 #include "costmodels/models.h"
 #include "costmodels/speed.h"
-#include "costmodels/tiles.h"
+#include "costmodels/gpu/tiles.h"
 #include "plan/program/work.h"
 
 #include <math.h>

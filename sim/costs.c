@@ -2,7 +2,7 @@
  * looked up once. */
 #include "sim/costs.h"
 
-#include "costmodels/framework.h"
+#include "costmodels/framework/framework.h"
 
 #include "plan/base/hash.h"
 #include "plan/lower/placement.h"

@@ -9,7 +9,7 @@
  * operands' boxes; of messages and collectives, once per way and bytes. */
 typedef struct hp_cost_cache hp_cost_cache;
 struct hp_framework;
-/* framework: that runs the network (costmodels/framework.h); NULL: hplan itself. */
+/* framework: that runs the network (costmodels/framework/framework.h); NULL: hplan itself. */
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m,
                                  const struct hp_framework *framework);
 

@@ -1,7 +1,7 @@
 /* simulate_options.c - the options of `simulate`: from words to values, each mistake with its own message. */
 #include "cli/options/simulate.h"
 
-#include "costmodels/framework.h"
+#include "costmodels/framework/framework.h"
 
 #include "plan/base/host.h"
 #include "plan/base/units.h"

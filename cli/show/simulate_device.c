@@ -2,7 +2,7 @@
  * the machine. */
 #include "cli/history/speed.h"
 #include "cli/options/simulate.h"
-#include "costmodels/framework.h"
+#include "costmodels/framework/framework.h"
 
 #include "plan/base/text.h"
 

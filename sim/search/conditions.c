@@ -1,7 +1,7 @@
 /* conditions.c - the cost table goes into its own table of plan.db, the rest into one line of `meta`. */
 #include "sim/search/conditions.h"
 
-#include "costmodels/framework.h"
+#include "costmodels/framework/framework.h"
 #include "costmodels/stored.h"
 
 /* How the line is read; it is written in the same order. */

@@ -1,7 +1,7 @@
 /* evaluate.c - from strategy to figures, with what candidates have in common computed once. */
 #include "sim/search/evaluate.h"
 
-#include "costmodels/framework.h"
+#include "costmodels/framework/framework.h"
 
 #include "plan/base/hash.h"
 #include "plan/strategy/legal.h"

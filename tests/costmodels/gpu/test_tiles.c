@@ -1,6 +1,6 @@
 /* test_tiles.c - how full a device is: closed forms for products that fill it, miss a tile's edge, or leave a wave half
  * empty; long sums are split; more work never gets a smaller part of the rate than what it contains. */
-#include "costmodels/tiles.h"
+#include "costmodels/gpu/tiles.h"
 
 #include "plan/base/rng.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,5 +1,5 @@
 /* tiles.c - the best of all halvings of a tile. */
-#include "costmodels/tiles.h"
+#include "costmodels/gpu/tiles.h"
 
 #include <math.h>
 
@@ -19,17 +19,22 @@ static cut cut_into(const hp_tiling *t, double tile_rows, double tile_cols, doub
     return (cut){going * busy * rows * cols / (tiles * tile_rows * tile_cols), busy};
 }
 
+/* Of a side, until it would be shorter than the least. */
+static int halvings(double side, double least) {
+    int n = 0;
+    while (ldexp(side, -(n + 1)) >= least) n++;
+    return n;
+}
+
 static cut best_cut(const hp_tiling *t, double rows, double cols, double depth) {
     cut best = {0, 0};
-    double row_rate = 1;
-    for (double r = t->rows; r >= t->least; r /= 2, row_rate *= t->penalty) {
-        double rate = row_rate;
-        for (double c = t->cols; c >= t->least; c /= 2, rate *= t->penalty) {
-            cut x = cut_into(t, r, c, rows, cols, depth);
-            x.rate *= rate;
+    const int halvings_r = halvings(t->rows, t->least), halvings_c = halvings(t->cols, t->least);
+    for (int r = 0; r <= halvings_r; r++)
+        for (int c = 0; c <= halvings_c; c++) {
+            cut x = cut_into(t, ldexp(t->rows, -r), ldexp(t->cols, -c), rows, cols, depth);
+            x.rate *= pow(t->penalty, r + c);
             if (x.rate > best.rate) best = x;
         }
-    }
     return best;
 }
 

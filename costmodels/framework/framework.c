@@ -1,5 +1,5 @@
 /* framework.c - the table of frameworks, and what they do to a layer. */
-#include "costmodels/framework.h"
+#include "costmodels/framework/framework.h"
 
 #include "costmodels/rows.h"
 

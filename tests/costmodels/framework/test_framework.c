@@ -1,6 +1,6 @@
 /* test_framework.c - what frameworks add to a layer, counted by hand; their rows can be read and stand before others; the
  * figures of a device that nobody fitted come out within what is said of them. */
-#include "costmodels/framework.h"
+#include "costmodels/framework/framework.h"
 
 #include "costmodels/rows.h"
 #include "plan/graph/deploy.h"
