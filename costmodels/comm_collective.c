@@ -2,11 +2,13 @@
  * else the steps of the algorithm that the plan chose (plan/collectives/collective.h), else, of a library, the best
  * that any algorithm could do (comm_library.c); with what the back end adds once: a launch, and the buffers to the
  * host and back (Open MPI's coll/accelerator). */
+#include "costmodels/gpu/nccl.h"
 #include "costmodels/line.h"
 #include "costmodels/models.h"
 #include "costmodels/speed.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A core of a server of the 2020s (machine/local.c), which adds what came to the host. */
 #define HOST_CORE_BYTES_PER_S 10e9
@@ -123,9 +125,53 @@ static hp_algorithm algorithm_of(const hp_machine *m, const hp_collective_call *
     return c->algorithm ? c->algorithm : hp_algorithm_choose(k, (int64_t)bytes, true);
 }
 
+/* --- NCCL --- */
+
+static hp_nccl_chip chip_of(const hp_device_class *d) {
+    return d->name[0] == 'h' ? HP_NCCL_HOPPER : d->tf32_flops_per_s > 0 ? HP_NCCL_AMPERE : HP_NCCL_VOLTA;
+}
+
+/* Of the collectives that its tuner knows; false: another. */
+static bool tuned(hp_collective what, hp_nccl_what *out) {
+    static const struct {
+        hp_collective what;
+        hp_nccl_what nccl;
+    } rows[] = {{HP_COLLECTIVE_ALLREDUCE, HP_NCCL_ALLREDUCE},
+                {HP_COLLECTIVE_ALL_GATHER, HP_NCCL_HALF},
+                {HP_COLLECTIVE_REDUCE_SCATTER, HP_NCCL_HALF},
+                {HP_COLLECTIVE_BROADCAST, HP_NCCL_ROOTED},
+                {HP_COLLECTIVE_REDUCE, HP_NCCL_ROOTED}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].what == what) return *out = rows[i].nccl, true;
+    return false;
+}
+
+static double effective(const hp_cost_table *t, const hp_link_class *link) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
+    return link->bytes_per_s * (row ? row->y[HP_LINK_BANDWIDTH] : 1);
+}
+
+/* As NCCL's tuner expects it, on a machine of GPUs: whoever else carries it there is modelled by messages. */
+static bool by_nccl(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c, double bytes,
+                    double *seconds) {
+    hp_nccl_what what;
+    if (c->by != HP_WIRE_NCCL || m->device.is_cpu || !tuned(c->what, &what)) return false;
+    const hp_nccl_net net = {.ranks = c->ranks,
+                             .per_node = c->per_node,
+                             .chip = chip_of(&m->device),
+                             .nvlink = strncmp(m->intra.name, "nv", 2) == 0,
+                             .intra_bytes_per_s = effective(t, &m->intra),
+                             .net_bytes_per_s =
+                                 effective(t, &m->inter) * (m->nics_per_node > 0 ? m->nics_per_node : 1)};
+    *seconds = hp_nccl_choose(what, &net, bytes).seconds;
+    return true;
+}
+
 /* From messages alone. */
 static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                        double bytes) {
+    double seconds;
+    if (by_nccl(t, m, c, bytes, &seconds)) return seconds;
     const transport intra = transport_of(t, m, c->by, true, bytes),
                     inter = transport_of(t, m, c->by, false, bytes);
     const transport *outer = c->per_node >= c->ranks ? &intra : &inter;

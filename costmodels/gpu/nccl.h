@@ -1,0 +1,34 @@
+/* nccl.h - what NCCL's own tuner expects of its collectives: the fastest of ring and tree by each of its protocols (LL,
+ * LL128, Simple). Constants are those of NCCL 2.30, src/graph/tuning.cc, which change from release to release. */
+#ifndef HP_NCCL_H
+#define HP_NCCL_H
+
+#include <stdbool.h>
+
+typedef enum hp_nccl_chip { HP_NCCL_VOLTA, HP_NCCL_AMPERE, HP_NCCL_HOPPER, HP_NCCL_CHIPS } hp_nccl_chip;
+
+/* Passes of the whole data around a ring. */
+typedef enum hp_nccl_what {
+    HP_NCCL_ALLREDUCE,
+    HP_NCCL_HALF /* all-gather, reduce-scatter */,
+    HP_NCCL_ROOTED
+} hp_nccl_what;
+
+typedef struct hp_nccl_net {
+    int ranks, per_node; /* per_node >= ranks: one node */
+    hp_nccl_chip chip;
+    bool nvlink;              /* within a node; else PCIe */
+    double intra_bytes_per_s; /* of a device to its node's others, one direction */
+    double net_bytes_per_s;   /* of a node's NICs together */
+} hp_nccl_net;
+
+typedef struct hp_nccl_choice {
+    double seconds;
+    bool tree;
+    int protocol; /* 0 LL, 1 LL128, 2 Simple */
+} hp_nccl_choice;
+
+/* bytes: of the whole data. At least two ranks. */
+hp_nccl_choice hp_nccl_choose(hp_nccl_what what, const hp_nccl_net *n, double bytes);
+
+#endif
