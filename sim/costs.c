@@ -294,6 +294,20 @@ static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_gr
     return c->cache->framework->update_ops * tensors;
 }
 
+/* Sums of gradients wait half a cycle in the mean until somebody looks for them (Horovod). */
+static void add_cycles(const hp_program_costs *c, const hp_program *p, int role) {
+    const hp_role *r = &p->role[role];
+    const double wait_s = c->cache->framework->cycle_s / 2;
+    for (int t = 0; t < r->n_task; t++) {
+        const hp_task *k = &r->task[t];
+        if (k->op != HP_TASK_ALLREDUCE || k->n_operand < 1 || r->operand[k->operand] != HP_BUF_GRADS)
+            continue;
+        c->cost[role][t].seconds += wait_s;
+        c->cost[role][t].low += wait_s;
+        c->cost[role][t].high += wait_s;
+    }
+}
+
 static bool waits_for_others(const hp_role *r, int task) {
     for (int d = r->dep_first[task]; d < r->dep_first[task + 1]; d++)
         if (r->task[r->dep[d]].queue != 0) return true;
@@ -306,6 +320,7 @@ static bool waits_for_others(const hp_role *r, int task) {
 static void add_dispatch(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
     const double each_s = c->cache->framework->dispatch_s;
+    const bool itself = c->cache->machine->device.is_cpu; /* the host computes, too */
     double host_s = 0, device_s = 0;
     for (int t = 0; t < r->n_task; t++) {
         hp_cost *cost = &c->cost[role][t];
@@ -313,7 +328,8 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
         if (waits_for_others(r, t)) host_s = fmin(host_s, device_s);
         const double alone_s = cost->seconds;
         host_s += each_s * ops_of(c, p, g, r, t);
-        const double late_s = fmax(0, host_s - device_s - alone_s); /* the last kernel is started then */
+        /* the last kernel is started when its operation is */
+        const double late_s = itself ? each_s * ops_of(c, p, g, r, t) : fmax(0, host_s - device_s - alone_s);
         cost->seconds += late_s;
         cost->low += late_s;
         cost->high += late_s;
@@ -336,6 +352,7 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
         fill_role(c, p, g, r);
         if (cache->framework && cache->framework->dispatch_s > 0) add_dispatch(c, p, g, r);
+        if (cache->framework && cache->framework->cycle_s > 0) add_cycles(c, p, r);
     }
     return (hp_sim_costs){task_seconds, task_share, c, message_seconds};
 }

@@ -68,7 +68,7 @@ static const struct argp_option option_list[] = {
     {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
     {"sort", KEY_SORT, "time|images|memory", 0, "order (time)", 3},
     {"as", KEY_AS, "FRAMEWORK", 0,
-     "what such a framework would take: pytorch-1.13, mpi4dl, torchgpipe, tensorrt (hplan itself)", 2},
+     "what such a framework would take: pytorch-1.13, mpi4dl, torchgpipe, horovod-tf, tensorrt (hplan itself)", 2},
     {"rules", KEY_RULES, "hplan|mpi4dl", 0, "whose validity rules (hplan)", 3},
     {"no-fold", KEY_NO_FOLD, NULL, 0,
      "simulate every rank and micro-batch, alike or not: the same times; with --jitter each draws its own",

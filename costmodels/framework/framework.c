@@ -33,6 +33,16 @@ const hp_framework hp_frameworks[] = {
     {.name = "pytorch-1.13", EAGER_PYTORCH, .eager = true},
     {.name = "mpi4dl", EAGER_PYTORCH, .eager = true},
     {.name = "torchgpipe", EAGER_PYTORCH}, /* recomputes what it does not keep */
+    {.name = "horovod-tf",
+     .dispatch_s = EAGER_DISPATCH_S,
+     .update_ops = 1,
+     .cycle_s = 5e-3,
+     .fuses = true,
+     .eager = true,
+     .rows = gpu_aware,
+     .source = "HOROVOD_CYCLE_TIME 5 ms before 0.21.0 (its release notes); a graph executor that fuses what "
+               "it may and "
+               "starts an operation as PyTorch does (a guess)"},
     {.name = "tensorrt",
      .fuses = true,
      .source = "convolution, bias, norm, activation and addition are one kernel; engines are launched whole"},

@@ -10,11 +10,12 @@
 #include "plan/program/work.h"
 
 typedef struct hp_framework {
-    const char *name;    /* "pytorch-1.13" */
-    double dispatch_s;   /* host time of an operation that starts a kernel */
-    double update_ops;   /* operations of the optimiser for every trained tensor */
-    bool fuses;          /* norms, activations and additions go with the kernel before them */
-    bool tf32;           /* convolutions of float32 are multiplied in tf32 where a device can */
+    const char *name;  /* "pytorch-1.13" */
+    double dispatch_s; /* host time of an operation that starts a kernel */
+    double update_ops; /* operations of the optimiser for every trained tensor */
+    double cycle_s; /* time from one look for gradients that may be summed to the next; 0: hooks start them */
+    bool fuses;     /* norms, activations and additions go with the kernel before them */
+    bool tf32;      /* convolutions of float32 are multiplied in tf32 where a device can */
     bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
     bool eager;          /* keeps every saved tensor until its backward pass */
     const char *rows; /* of cost tables, that stand before all others: its communication; NULL: as hplan's */
