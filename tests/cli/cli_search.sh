@@ -14,7 +14,9 @@ echo '{"name":"odd","nodes":4,"devices_per_node":3,"device":"NVIDIA L40S"}' >odd
 for gpus in 1 3 7 12; do
   expect 0 simulate --net densenet121 --image 256 --machine odd.json --gpus "$gpus" --out odd.db
   grep -Eq "^[~ ][ 0-9]+ dp=$gpus[, ]|^  - dp=$gpus " out || complain "no row for dp=$gpus: $(cat out)"
-  grep -q 'none of those ruled out is faster than number 1' out || complain "unsure of $gpus: $(cat out)"
+  # kernels that are too small for their device take as long in halves, which bounds do not know
+  grep -Eq 'none of those ruled out is faster than number 1|^[0-9]+ not simulated: at most 1?[0-9](\.[0-9])?% faster' out ||
+    complain "unsure of $gpus: $(cat out)"
 done
 grep -q '^  - ' out || complain "12 devices: no family without a candidate: $(cat out)"
 grep -q 'not in the space' out || complain "nothing is said of what is not in the space: $(cat out)"
