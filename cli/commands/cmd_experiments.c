@@ -13,19 +13,20 @@ static void count(experiment_report *r) {
         for (int i = 0; i < f->n; i++) {
             const experiment_result x = experiment_judge(f, i, r->run[k]);
             const experiment_result y = experiment_judge(f, i, r->roofline[k]);
-            experiment_count(&r->tally, f, &f->row[i], &x);
-            experiment_count(&r->tally_roofline, f, &f->row[i], &y);
+            experiment_add(&r->tally, f, &f->row[i], &x);
+            experiment_add(&r->tally_roofline, f, &f->row[i], &y);
         }
     }
 }
 
 static hp_status show(const experiment_report *r, const options *o, hp_error *err) {
+    const experiment_count *exact = &r->tally.of[EXPERIMENT_EXACT];
     if (o->json)
         HP_TRY(cli_print_json(experiment_json(r), err));
     else
         experiment_print(r);
     HP_TRY(cli_finish_stdout(err));
-    return r->tally.hit[EXPERIMENT_EXACT] == r->tally.known[EXPERIMENT_EXACT] ? HP_OK : HP_DIFF;
+    return exact->hit == exact->known ? HP_OK : HP_DIFF;
 }
 
 static hp_status compare(frame *f, const experiment_book *book, hp_error *err) {

@@ -118,16 +118,20 @@ typedef struct experiment_result {
 } experiment_result;
 experiment_result experiment_judge(const experiment_file *f, int row, const experiment_run *run);
 
-/* How many, and how well. */
-typedef struct experiment_tally {
-    int rows[EXPERIMENT_KINDS], known[EXPERIMENT_KINDS], hit[EXPERIMENT_KINDS];
-    int signs, right; /* of all ratios, whatever their kind */
-    int used;         /* points that the table rests on */
+/* How many, and how well: by kind, points of memory apart. */
+enum { EXPERIMENT_MEMORY = EXPERIMENT_KINDS, EXPERIMENT_CLASSES };
+typedef struct experiment_count {
+    int rows, known, hit;
+    int used, unused; /* of the known ones, those that the table rests on, and not */
     double error, error_unused;
-    int unused; /* points known that it does not rest on */
+} experiment_count;
+typedef struct experiment_tally {
+    experiment_count of[EXPERIMENT_CLASSES];
+    int signs, right; /* of all ratios, whatever their kind */
 } experiment_tally;
-void experiment_count(experiment_tally *t, const experiment_file *f, const experiment_row *row,
-                      const experiment_result *r);
+bool experiment_is_time(experiment_measure m);
+void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,
+                    const experiment_result *r);
 double experiment_mean(double sum, int n); /* NAN of none */
 
 /* Whether the strategy that was published as the best of several is predicted to be. */

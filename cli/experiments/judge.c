@@ -56,21 +56,26 @@ experiment_result experiment_judge(const experiment_file *f, int row, const expe
     return x;
 }
 
-void experiment_count(experiment_tally *t, const experiment_file *f, const experiment_row *row,
-                      const experiment_result *r) {
+bool experiment_is_time(experiment_measure m) {
+    return m == EXPERIMENT_images_per_s || m == EXPERIMENT_step_s;
+}
+
+void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,
+                    const experiment_result *r) {
     if (row->kind == EXPERIMENT_NONE) return;
-    const bool used = row->used && f->in_table;
-    t->rows[row->kind]++;
-    t->known[row->kind] += r->verdict != EXPERIMENT_OPEN;
-    t->hit[row->kind] += r->verdict == EXPERIMENT_HIT;
+    const bool memory = row->kind == EXPERIMENT_POINT && !experiment_is_time(row->measure);
+    experiment_count *c = &t->of[memory ? (int)EXPERIMENT_MEMORY : (int)row->kind];
+    c->rows++;
+    c->known += r->verdict != EXPERIMENT_OPEN;
+    c->hit += r->verdict == EXPERIMENT_HIT;
     t->signs += r->sign != EXPERIMENT_OPEN;
     t->right += r->sign == EXPERIMENT_HIT;
-    if (row->kind != EXPERIMENT_POINT) return;
-    t->used += used;
-    if (isnan(r->error)) return;
-    t->error += fabs(r->error);
-    t->unused += !used;
-    if (!used) t->error_unused += fabs(r->error);
+    if (row->kind != EXPERIMENT_POINT || isnan(r->error)) return;
+    const bool used = row->used && f->in_table;
+    c->used += used;
+    c->unused += !used;
+    c->error += fabs(r->error);
+    if (!used) c->error_unused += fabs(r->error);
 }
 
 double experiment_mean(double sum, int n) {

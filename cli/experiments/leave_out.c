@@ -22,7 +22,7 @@ hp_status experiment_dimension(const char *name, size_t *at, hp_error *err) {
 }
 
 static bool is_point(const experiment_row *r) {
-    return r->kind == EXPERIMENT_POINT && !r->missing;
+    return r->kind == EXPERIMENT_POINT && experiment_is_time(r->measure) && !r->missing;
 }
 
 /* The mean error of a value's points, and how many they are. */

@@ -49,7 +49,8 @@ static void print_row(const experiment_file *f, const experiment_row *r, const e
            r->has_figure ? experiment_measure_names[r->measure] : "-", published(r, paper),
            simulated(r, x, value), percent(x->error, true, error), percent(roofline->error, true, other),
            experiment_kind_names[r->kind], r->used && f->in_table ? ", used" : "", remark(r, x));
-    if (r->has_figure && !r->missing && experiment_origin(f, r)->as && r->runs) printf(" (as %s)", r->as);
+    if (r->has_figure && !r->missing && experiment_origin(f, r)->as && r->runs)
+        printf(" (measured with %s)", r->as);
     if (r->missing) printf(" not simulated: %s", cli_plain(r->missing, plain, sizeof plain));
     if (!r->missing && *x->why) printf(" %s", cli_plain(x->why, plain, sizeof plain));
     if (*r->note) printf("; %s", cli_plain(r->note, plain, sizeof plain));
@@ -76,25 +77,31 @@ static void print_file(const experiment_report *r, int k) {
     printf("\n");
 }
 
-static void print_counts(const char *what, const experiment_tally *t, experiment_kind kind) {
-    printf("%s %d of %d", what, t->hit[kind], t->known[kind]);
-    if (t->rows[kind] > t->known[kind]) printf(" (%d more not simulated)", t->rows[kind] - t->known[kind]);
+static void print_count(const char *what, const experiment_count *c) {
+    printf("%s %d of %d", what, c->hit, c->known);
+    if (c->rows > c->known) printf(" (%d more not simulated)", c->rows - c->known);
+    printf("\n");
+}
+
+static void print_points(const char *what, const experiment_count *c, const experiment_count *roofline) {
+    char all[16], unused[16], other[16];
+    print_count(what, c);
+    printf("  mean error %s; %d used for calibration, the other %d %s",
+           percent(experiment_mean(c->error, c->known), false, all), c->used, c->unused,
+           percent(experiment_mean(c->error_unused, c->unused), false, unused));
+    if (roofline)
+        printf("; roofline %s, %d of %d",
+               percent(experiment_mean(roofline->error, roofline->known), false, other), roofline->hit,
+               roofline->known);
     printf("\n");
 }
 
 static void print_tally(const experiment_tally *t, const experiment_tally *roofline) {
-    char all[16], unused[16], other[16];
-    const int points = t->known[EXPERIMENT_POINT];
-    print_counts("exact: held", t, EXPERIMENT_EXACT);
-    print_counts("points: within 15 %", t, EXPERIMENT_POINT);
-    printf("  mean error %s; of the %d that nothing was calibrated with %s (%d used); roofline %s, %d within "
-           "15 %%\n",
-           percent(experiment_mean(t->error, points), false, all), t->unused,
-           percent(experiment_mean(t->error_unused, t->unused), false, unused), t->used,
-           percent(experiment_mean(roofline->error, roofline->known[EXPERIMENT_POINT]), false, other),
-           roofline->hit[EXPERIMENT_POINT]);
-    print_counts("bands: hit", t, EXPERIMENT_BAND);
-    print_counts("signs and outcomes: right", t, EXPERIMENT_SIGN);
+    print_count("exact: held", &t->of[EXPERIMENT_EXACT]);
+    print_points("points: within 15 %", &t->of[EXPERIMENT_POINT], &roofline->of[EXPERIMENT_POINT]);
+    print_points("points of memory: within 15 %", &t->of[EXPERIMENT_MEMORY], NULL);
+    print_count("bands: hit", &t->of[EXPERIMENT_BAND]);
+    print_count("signs and outcomes: right", &t->of[EXPERIMENT_SIGN]);
     printf("ratios on the published side of 1: %d of %d (roofline %d of %d)\n", t->right, t->signs,
            roofline->right, roofline->signs);
 }

@@ -40,17 +40,19 @@ static json_t *file_json(const experiment_report *r, int k) {
                      rows);
 }
 
+static json_t *count_json(const experiment_count *c) {
+    return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o}", "rows", c->rows, "simulated", c->known, "hit", c->hit,
+                     "used", c->used, "mean_error",
+                     cli_json_number(experiment_mean(c->error, c->used + c->unused)), "mean_error_unused",
+                     cli_json_number(experiment_mean(c->error_unused, c->unused)));
+}
+
 static json_t *tally_json(const experiment_tally *t) {
     json_t *o = json_object();
-    for (int k = EXPERIMENT_EXACT; k < EXPERIMENT_KINDS; k++)
-        json_object_set_new(
-            o, experiment_kind_names[k],
-            json_pack("{s:i, s:i, s:i}", "rows", t->rows[k], "simulated", t->known[k], "hit", t->hit[k]));
-    json_object_set_new(o, "mean_error",
-                        cli_json_number(experiment_mean(t->error, t->known[EXPERIMENT_POINT])));
-    json_object_set_new(o, "mean_error_unused", cli_json_number(experiment_mean(t->error_unused, t->unused)));
-    json_object_set_new(o, "used", json_integer(t->used));
-    json_object_set_new(o, "signs", json_pack("{s:i, s:i}", "simulated", t->signs, "right", t->right));
+    for (int k = EXPERIMENT_EXACT; k < EXPERIMENT_CLASSES; k++)
+        json_object_set_new(o, k == EXPERIMENT_MEMORY ? "memory" : experiment_kind_names[k],
+                            count_json(&t->of[k]));
+    json_object_set_new(o, "ratios", json_pack("{s:i, s:i}", "simulated", t->signs, "right", t->right));
     return o;
 }
 
