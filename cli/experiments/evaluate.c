@@ -56,7 +56,7 @@ static hp_status prepare(hp_arena *arena, const experiment_row *row, const exper
     hp_machine m;
     if (o.machine && hp_machine_load(o.machine, &m, err) != HP_OK)
         return hp_fail(err, HP_EUNAVAIL, "no such machine yet: %.80s", o.machine);
-    /* FRAMEWORK: when simulate knows --as, this is the place: if (!c->roofline) o.as = row->as; */
+    if (c->roofline) o.as = NULL; /* of no framework */
     HP_TRY(simulate_prepare(arena, &o, s, err));
     return experiment_use_costs(arena, c, s, err);
 }

@@ -31,7 +31,6 @@ typedef struct experiment_row {
     const char *name;
     bool runs; /* has options of its own */
     simulate_options options;
-    const char *as;      /* the framework that was measured, NULL: none */
     const char *missing; /* why it is not simulated; NULL: it is */
     int first, second;   /* rows of the same file that it is the figure, or the ratio, of; -1: none */
     bool has_figure;

@@ -21,25 +21,12 @@ static int split(char *text, char **word) {
     return n;
 }
 
-/* --as NAME: the framework that was measured. simulate has no such option yet. */
-static void take_framework(char **word, int *n, experiment_row *row) {
-    int kept = 0;
-    for (int i = 0; i < *n; i++) {
-        if (strcmp(word[i], "--as") == 0 && i + 1 < *n)
-            row->as = word[++i];
-        else
-            word[kept++] = word[i];
-    }
-    *n = kept;
-}
-
 hp_status experiment_parse_options(hp_arena *arena, const char *text, experiment_row *row, hp_error *err) {
     char **word = HP_NEW(arena, char *, MOST_WORDS + 2);
     static char command[] = "simulate";
     word[0] = command;
-    int n = split(hp_arena_strdup(arena, text), word + 1);
+    const int n = split(hp_arena_strdup(arena, text), word + 1);
     if (n < 0) return hp_fail(err, HP_EUSAGE, "an open quote, or more than %d words of options", MOST_WORDS);
-    take_framework(word + 1, &n, row);
     word[n + 1] = NULL;
     for (int i = 1; i <= n; i += 2)
         if (strncmp(word[i], "--", 2) != 0 || i == n)
