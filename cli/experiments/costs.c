@@ -40,10 +40,10 @@ hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simul
     return hp_rows_parse(arena, PEAK, "peak rates", &s->table, err);
 }
 
-hp_status experiment_cited(hp_arena *arena, const char *cited, bool *found, hp_error *err) {
+hp_status experiment_cited(hp_arena *arena, const char *cited, int *rows, hp_error *err) {
     hp_cost_table *shipped = NULL;
-    *found = false;
+    *rows = 0;
     HP_TRY(hp_rows_parse(arena, hp_shipped_table(), "shipped table", &shipped, err));
-    for (int i = 0; i < shipped->n; i++) *found |= cites(&shipped->row[i], &cited, 1);
+    for (int i = 0; i < shipped->n; i++) *rows += cites(&shipped->row[i], &cited, 1);
     return HP_OK;
 }

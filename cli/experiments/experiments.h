@@ -49,7 +49,7 @@ typedef struct experiment_file {
     const char *source, *what, *setup, *section;
     const char *cited; /* words by which rows of the shipped table name it; NULL: none does */
     const char *all;   /* options of every row */
-    bool in_table;     /* a row of the shipped table cites it */
+    int in_table;      /* rows of the shipped table that cite it */
     int n, capacity;
     experiment_row *row;
 } experiment_file;
@@ -81,8 +81,8 @@ typedef struct experiment_costs {
 } experiment_costs;
 /* Makes them those of a set-up. */
 hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err);
-/* Does a row of the shipped table name it? */
-hp_status experiment_cited(hp_arena *arena, const char *cited, bool *found, hp_error *err);
+/* How many rows of the shipped table name it. */
+hp_status experiment_cited(hp_arena *arena, const char *cited, int *rows, hp_error *err);
 
 /* What came of one row's options. NAN, NULL: not known. */
 typedef struct experiment_run {

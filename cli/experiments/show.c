@@ -105,6 +105,13 @@ static void print_tally(const experiment_tally *t, const experiment_tally *roofl
            roofline->right, roofline->signs);
 }
 
+/* What may have been fitted to these figures. */
+static void print_cited(const experiment_book *b) {
+    int rows = 0;
+    for (int k = 0; k < b->n; k++) rows += b->file[k].in_table;
+    printf("rows of the cost table that were taken from these figures: %d\n", rows);
+}
+
 static const char *named(const experiment_row *r) {
     return r ? r->name : "-";
 }
@@ -148,6 +155,7 @@ static void print_left_out(const experiment_report *r) {
 void experiment_print(const experiment_report *r) {
     for (int k = 0; k < r->book->n; k++) print_file(r, k);
     print_tally(&r->tally, &r->tally_roofline);
+    print_cited(r->book);
     print_ranking(r);
     print_left_out(r);
 }

@@ -80,8 +80,10 @@ two    | --batch 128 --strategy dp=2 | step_s 0.1       | point
 ratio  | two / one                   | images_per_s 2   | point
 rising | two / one                   | images_per_s above | sign
 fallen | two / one                   | images_per_s 0.5 | sign
+sinking | one / two | images_per_s above | sign
 in     | one                         | images_per_s 1..1e6 | band
 out    | one                         | images_per_s 1e6.. | band
+over   | one                         | images_per_s 1..2   | band
 best   | --gpus 2 --batch 128        | images_per_s 100 | point
 none   | --machine nowhere --strategy dp=1 | images_per_s 100 | point
 never  | not simulated: too far      | images_per_s 100 | point
@@ -101,7 +103,7 @@ near "$(value memory simulated)" "$(awk -v b="$bytes_1" 'BEGIN { printf "%.12g",
 near "$(value two simulated)" "$step_2" 1e-9 || complain "two: $(value two simulated), simulate says $step_2"
 near "$(value ratio simulated)" "$(awk -v a="$rate_2" -v b="$rate_1" 'BEGIN { printf "%.12g", a / b }')" 1e-6 || complain "ratio: $(value ratio simulated)"
 near "$(value best simulated)" "$rate_best" 1e-9 || complain "best: $(value best simulated), simulate says $rate_best"
-for case in 'rising true' 'fallen false' 'in true' 'out false' 'none null' 'never null'; do
+for case in 'rising true' 'fallen false' 'in true' 'out false' 'over false' 'sinking false' 'none null' 'never null'; do
   [ "$(value "${case% *}" hit)" = "${case#* }" ] || complain "${case% *} is $(value "${case% *}" hit)"
 done
 row none | grep -q 'no such machine yet: nowhere' || complain "an unknown machine: $(row none)"
@@ -123,8 +125,9 @@ cat >rank/rank.txt <<END
 $head
 cited: 334.0 img/s
 all: --net resnet50 --machine lassen
-slow | --batch 64 --strategy dp=1  | images_per_s 334 | point, used, of group
+first | --batch 64 --strategy dp=1 | images_per_s 334 | point, used, of group
 fast | --batch 128 --strategy dp=2 | - | best group
+last | --batch 64 --strategy dp=1 | - | of group
 END
 expect 0 experiments --folder rank --leave-out machine --json
 [ "$(json published)" = fast ] && [ "$(json predicted)" = fast ] || complain "ranking: $(grep -o '"ranking".*' out)"
