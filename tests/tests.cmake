@@ -107,6 +107,8 @@ foreach(script ${scripts})
   set_tests_properties(${name} PROPERTIES LABELS cli TIMEOUT 600 COST 20
     ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
+# published figures: ctest -L experiments
+set_tests_properties(cli_experiments PROPERTIES LABELS "cli;experiments")
 # several hosts on this machine, where that is permitted
 add_test(NAME hosts COMMAND bash ${CMAKE_SOURCE_DIR}/tests/hosts/check.sh)
 set_tests_properties(hosts PROPERTIES LABELS "cli;hosts" TIMEOUT 400 PROCESSORS 2 SKIP_RETURN_CODE 77

@@ -1,0 +1,49 @@
+/* costs.c - what predicts: the machine's table, the same without some of its rows, or a plain roofline. */
+#include "cli/experiments/experiments.h"
+
+#include "costmodels/rows.h"
+
+#include <string.h>
+
+/* Peak rates of the data sheets; nothing is started, nothing waits. */
+static const char PEAK[] = "hplan-cost 2\n"
+                           "machine any\n"
+                           "date 2026-11-23\n"
+                           "efficiency * * | datasheet 0 0 peak rates | flops:1 bytes:1\n"
+                           "link * | datasheet 0 0 peak rate | latency:0 bandwidth:1 rate:0\n"
+                           "path * ipc | datasheet 0 0 the link alone | latency:0 copies:0 host:0 hop:0\n"
+                           "path * mpi | datasheet 0 0 the link alone | latency:0 copies:0 host:0 hop:0\n"
+                           "path * nccl | datasheet 0 0 the link alone | latency:0 copies:0 host:0 hop:0\n"
+                           "path * shm | datasheet 0 0 the link alone | latency:0 copies:0 host:0 hop:0\n";
+
+static bool cites(const hp_row *row, const char *const *cited, int n) {
+    for (int i = 0; i < n; i++)
+        if (strstr(row->where, cited[i])) return true;
+    return false;
+}
+
+static hp_cost_table *without(hp_arena *arena, const hp_cost_table *t, const experiment_costs *c) {
+    hp_cost_table *left = hp_rows_new(arena, t->machine, t->date);
+    for (int i = 0; i < t->n; i++)
+        if (!cites(&t->row[i], c->without, c->n_without)) hp_rows_add(left, &t->row[i]);
+    hp_rows_sort(left);
+    left->origin = t->origin;
+    left->speed = t->speed;
+    left->base = t->base ? without(arena, t->base, c) : NULL;
+    return left;
+}
+
+hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err) {
+    if (c->n_without) s->table = without(arena, s->table, c);
+    if (!c->roofline) return HP_OK;
+    s->machine.device.launch_s = 0;
+    return hp_rows_parse(arena, PEAK, "peak rates", &s->table, err);
+}
+
+hp_status experiment_cited(hp_arena *arena, const char *cited, int *rows, hp_error *err) {
+    hp_cost_table *shipped = NULL;
+    *rows = 0;
+    HP_TRY(hp_rows_parse(arena, hp_shipped_table(), "shipped table", &shipped, err));
+    for (int i = 0; i < shipped->n; i++) *rows += cites(&shipped->row[i], &cited, 1);
+    return HP_OK;
+}

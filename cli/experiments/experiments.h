@@ -1,0 +1,172 @@
+/* experiments.h - inside of `experiments`: published figures as text files (docs/experiments.md), what simulate predicts for
+ * their set-ups, and how far off that is. */
+#ifndef HP_CLI_EXPERIMENTS_H
+#define HP_CLI_EXPERIMENTS_H
+
+#include "cli/options/simulate.h"
+
+typedef enum experiment_measure {
+#define MEASURE(name) EXPERIMENT_##name,
+#define WORD(name)    EXPERIMENT_##name,
+#include "cli/experiments/measures.def"
+#undef MEASURE
+#undef WORD
+    EXPERIMENT_MEASURES,
+    EXPERIMENT_FIRST_WORD = EXPERIMENT_outcome
+} experiment_measure;
+extern const char *const experiment_measure_names[]; /* ends with NULL */
+
+typedef enum experiment_kind {
+    EXPERIMENT_NONE, /* a run that other rows are of */
+    EXPERIMENT_EXACT,
+    EXPERIMENT_POINT,
+    EXPERIMENT_BAND,
+    EXPERIMENT_SIGN, /* of a ratio: above or below 1; of a word: the same one */
+    EXPERIMENT_KINDS
+} experiment_kind;
+extern const char *const experiment_kind_names[]; /* ends with NULL */
+
+typedef struct experiment_row {
+    int line;
+    const char *name;
+    bool runs; /* has options of its own */
+    simulate_options options;
+    const char *missing; /* why it is not simulated; NULL: it is */
+    int first, second;   /* rows of the same file that it is the figure, or the ratio, of; -1: none */
+    bool has_figure;
+    experiment_measure measure;
+    double low, high; /* published; equal but for bands */
+    const char *word; /* published, of a word */
+    experiment_kind kind;
+    bool used;         /* for the rows of the shipped table that cite the file */
+    const char *group; /* of rows whose best one was published; NULL: none */
+    bool best;         /* it is that one */
+    const char *note;
+} experiment_row;
+
+typedef struct experiment_file {
+    const char *name, *path;
+    const char *source, *what, *setup, *section;
+    const char *cited; /* words by which rows of the shipped table name it; NULL: none does */
+    const char *all;   /* options of every row */
+    int in_table;      /* rows of the shipped table that cite it */
+    int n, capacity;
+    experiment_row *row;
+} experiment_file;
+
+typedef struct experiment_book {
+    int n, capacity;
+    experiment_file *file;
+} experiment_book;
+
+/* Where they lie: `folder` if it is given, else that of the installation, of the sources, or ./experiments. Errors: HP_EDATA. */
+hp_status experiment_folder(hp_arena *arena, const char *folder, const char **found, hp_error *err);
+/* The files of these names, or all. Errors: HP_EUSAGE (no such name), HP_EDATA (with file and line). */
+hp_status experiment_read(hp_arena *arena, const char *folder, const char *const *name, int n_name,
+                          experiment_book *book, hp_error *err);
+/* One file, from its text, which is taken apart. Errors: HP_EDATA. */
+hp_status experiment_parse(hp_arena *arena, char *text, experiment_file *f, hp_error *err);
+/* One row, of a line. Errors: HP_EDATA. */
+hp_status experiment_parse_row(hp_arena *arena, char *line, int number, experiment_file *f, hp_error *err);
+/* Options as on a command line. Errors: HP_EUSAGE. */
+hp_status experiment_parse_options(hp_arena *arena, const char *text, experiment_row *row, hp_error *err);
+/* Without the blanks around it; `text` is changed. */
+char *experiment_trim(char *text);
+
+/* What predicts. */
+typedef struct experiment_costs {
+    bool roofline;              /* peak rates of the data sheets and nothing else */
+    const char *const *without; /* the machine's table without the rows that cite these; NULL: all rows */
+    int n_without;
+} experiment_costs;
+/* Makes them those of a set-up. */
+hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err);
+/* How many rows of the shipped table name it. */
+hp_status experiment_cited(hp_arena *arena, const char *cited, int *rows, hp_error *err);
+
+/* What came of one row's options. NAN, NULL: not known. */
+typedef struct experiment_run {
+    double figure[EXPERIMENT_FIRST_WORD];
+    const char *outcome, *family;
+    char why[256]; /* there is not all */
+} experiment_run;
+void experiment_evaluate(const experiment_row *row, const experiment_costs *c, experiment_run *run);
+
+/* Which rows are wanted. */
+typedef struct experiment_filter {
+    size_t at;         /* byte of simulate_options: an option as text */
+    const char *value; /* that it has; NULL: any */
+} experiment_filter;
+bool experiment_wants(const experiment_filter *w, const experiment_file *f, const experiment_row *row);
+/* The row whose options a row's figure is of; the first one of a ratio. */
+const experiment_row *experiment_origin(const experiment_file *f, const experiment_row *row);
+
+/* The runs of every file and row: run[file][row]. */
+experiment_run **experiment_evaluate_all(hp_arena *arena, const experiment_book *b, const experiment_costs *c,
+                                         const experiment_filter *w);
+
+typedef enum experiment_verdict { EXPERIMENT_OPEN, EXPERIMENT_MISS, EXPERIMENT_HIT } experiment_verdict;
+
+/* A prediction beside what was published. */
+typedef struct experiment_result {
+    double value;     /* NAN: none */
+    const char *word; /* NULL: none */
+    double error;     /* relative; NAN: none */
+    experiment_verdict verdict, sign;
+    const char *why; /* there is none; "" */
+} experiment_result;
+experiment_result experiment_judge(const experiment_file *f, int row, const experiment_run *run);
+
+/* How many, and how well: by kind, points of memory apart. */
+enum { EXPERIMENT_MEMORY = EXPERIMENT_KINDS, EXPERIMENT_CLASSES };
+typedef struct experiment_count {
+    int rows, known, hit;
+    int used, unused; /* of the known ones, those that the table rests on, and not */
+    double error, error_unused;
+} experiment_count;
+typedef struct experiment_tally {
+    experiment_count of[EXPERIMENT_CLASSES];
+    int signs, right; /* of all ratios, whatever their kind */
+} experiment_tally;
+bool experiment_is_time(experiment_measure m);
+void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,
+                    const experiment_result *r);
+double experiment_mean(double sum, int n); /* NAN of none */
+
+/* Whether the strategy that was published as the best of several is predicted to be. */
+typedef struct experiment_ranking {
+    const experiment_file *file;
+    const char *group;
+    const experiment_row *published, *predicted, *roofline; /* NULL: not known */
+    bool data, spatial;                                     /* it is plain data parallelism; it has tiles */
+} experiment_ranking;
+int experiment_rank(hp_arena *arena, const experiment_book *b, experiment_run *const *run,
+                    experiment_run *const *roofline, experiment_ranking **list);
+
+/* Points of one network, machine or image size, with and without the rows of the table that rest on it. */
+typedef struct experiment_left_out {
+    const char *value;
+    int points, n_without;
+    double with, without, roofline;
+} experiment_left_out;
+/* "net", "machine", "image". Errors: HP_EUSAGE. */
+hp_status experiment_dimension(const char *name, size_t *at, hp_error *err);
+int experiment_leave_out(hp_arena *arena, const experiment_book *b, size_t at, experiment_run *const *run,
+                         experiment_run *const *roofline, experiment_left_out **list);
+
+/* All of it. */
+typedef struct experiment_report {
+    const experiment_book *book;
+    experiment_run **run, **roofline;
+    experiment_tally tally, tally_roofline;
+    int n_ranking, n_left_out;
+    experiment_ranking *ranking;
+    const char *left_out_by; /* NULL: nothing was */
+    experiment_left_out *left_out;
+} experiment_report;
+void experiment_print(const experiment_report *r);
+json_t *experiment_json(const experiment_report *r);
+void experiment_print_list(const experiment_book *b);
+json_t *experiment_json_list(const experiment_book *b);
+
+#endif

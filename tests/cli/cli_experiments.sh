@@ -1,0 +1,182 @@
+#!/bin/bash
+# cli_experiments.sh - published figures: the shipped files are read, what must hold exactly does, wrong files are refused
+# with file and line, and what is shown is what simulate predicts. No prediction is asserted. HPLAN is the binary.
+set -u
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+
+# json KEY: the first number (or word) of that key in ./out.
+json() { grep -oE "\"$1\": ?[^,}]*" out | head -1 | sed 's/.*: *//; s/"//g'; }
+# row NAME: that row of ./out as JSON.
+row() { grep -oE "\{[^{}]*\"name\": ?\"$1\"[^{}]*\}" out; }
+value() { row "$1" | grep -oE "\"$2\": ?[^,}]*" | head -1 | sed 's/.*: *//; s/"//g'; }
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; exit !(a != "" && b != "" && (d < 0 ? -d : d) <= t * (b < 0 ? -b : b)) }'; }
+
+# --- what is shipped ---
+expect 0 experiments --list
+files=$(find "$HPLAN_SOURCE/experiments" -name "*.txt" | wc -l)
+[ "$(wc -l <out)" = "$files" ] || complain "--list names $(wc -l <out) of $files files"
+expect 0 experiments --json
+held=$(grep -oE '"exact": ?\{[^}]*\}' out | head -1)
+[ "$(echo "$held" | grep -oE '"simulated": ?[0-9]+' | grep -oE '[0-9]+')" -ge 20 ] || complain "hardly any exact row: $held"
+[ "$(echo "$held" | grep -oE '"simulated": ?[0-9]+' | grep -oE '[0-9]+')" = "$(echo "$held" | grep -oE '"hit": ?[0-9]+' | grep -oE '[0-9]+')" ] ||
+  complain "exact rows do not hold: $held"
+cp out all.json
+expect 2 experiments nothing-of-this-name
+expect 2 experiments --leave-out colour
+expect 0 experiments layouts table-2.1
+[ "$(grep -c '^[a-z].*: thesis' out)" = 2 ] || complain "two names, and: $(grep '^[a-z]' out)"
+
+# every section of the published targets has a file, where they are at hand
+targets=$HPLAN_SOURCE/../shared/targets.md
+if [ -r "$targets" ]; then
+  sed -n 's/^## //p' "$targets" >sections
+  [ -s sections ] || complain "no sections in $targets"
+  while read -r section; do
+    grep -qxF "section: $section" "$HPLAN_SOURCE"/experiments/*.txt -h || complain "no experiment of section '$section'"
+  done <sections
+fi
+
+# --- text and JSON say the same ---
+expect 0 experiments
+python3 - out all.json <<'END' || complain "text and JSON differ"
+import json, sys
+rows, file, seen, wrong = {}, None, 0, []
+for f in json.load(open(sys.argv[2]))["files"]:
+    for r in f["rows"]:
+        rows[f["name"], r["name"]] = r
+for line in open(sys.argv[1]):
+    words = line.split()
+    if line[:1].isalpha():
+        file = line.split(":")[0]
+    r = rows.get((file, words[0])) if line.startswith("  ") and words else None
+    if not r or len(words) < 6 or words[1] != r["measure"] or words[3] == "-":
+        continue
+    seen += 1
+    number, error = r["simulated"], r["error"]
+    same = words[3] == r["simulated_word"] if number is None else abs(float(words[3]) - number) <= 1e-3 * abs(number)
+    same &= error is None if words[4] == "-" else abs(float(words[4].rstrip("%")) - 100 * error) <= 0.051
+    same &= ("MISS" in line or "WRONG" in line or "NOT HELD" in line) == (r["hit"] is False)
+    if not same:
+        wrong.append((line, r))
+shown = sum(r["simulated"] is not None or r["simulated_word"] is not None for r in rows.values())
+print(*wrong, f"{seen} rows of {shown} in the JSON", file=sys.stderr) if wrong or seen != shown else None
+sys.exit(bool(wrong) or seen != shown or seen < 30)
+END
+
+# --- what is shown is what simulate predicts ---
+head='source: made up
+what: a test
+setup: none'
+one='--net resnet50 --machine lassen --batch 64 --strategy dp=1'
+two='--net resnet50 --machine lassen --batch 128 --strategy dp=2'
+mkdir own
+cat >own/own.txt <<END
+$head
+all: --net resnet50 --machine lassen
+one    | --batch 64 --strategy dp=1  | images_per_s 100 | point
+memory | one                         | memory_gb 1      | point
+two    | --batch 128 --strategy dp=2 | step_s 0.1       | point
+ratio  | two / one                   | images_per_s 2   | point
+rising | two / one                   | images_per_s above | sign
+fallen | two / one                   | images_per_s 0.5 | sign
+sinking | one / two | images_per_s above | sign
+in     | one                         | images_per_s 1..1e6 | band
+out    | one                         | images_per_s 1e6.. | band
+over   | one                         | images_per_s 1..2   | band
+best   | --gpus 2 --batch 128        | images_per_s 100 | point
+none   | --machine nowhere --strategy dp=1 | images_per_s 100 | point
+never  | not simulated: too far      | images_per_s 100 | point
+END
+"$HPLAN" experiments --folder own --json >own.json 2>err || complain "own files: $(cat err)"
+# simulated WORDS...: images/s, step and GB of number 1
+simulated() { timeout -k 5 120 "$HPLAN" simulate --json "$@" >out 2>err </dev/null && echo "$(json images_per_s) $(json step_s) $(json memory_bytes)"; }
+# shellcheck disable=SC2086
+read -r rate_1 _ bytes_1 <<<"$(simulated $one)"
+# shellcheck disable=SC2086
+read -r rate_2 step_2 _ <<<"$(simulated $two)"
+read -r rate_best _ _ <<<"$(simulated --net resnet50 --machine lassen --gpus 2 --batch 128)"
+cp own.json out
+near "$(value one simulated)" "$rate_1" 1e-9 || complain "one: $(value one simulated), simulate says $rate_1"
+near "$(value one error)" "$(awk -v r="$rate_1" 'BEGIN { printf "%.12g", r / 100 - 1 }')" 1e-6 || complain "one: error $(value one error) of $rate_1"
+near "$(value memory simulated)" "$(awk -v b="$bytes_1" 'BEGIN { printf "%.12g", b / 1e9 }')" 1e-6 || complain "memory: $(value memory simulated), simulate says $bytes_1"
+near "$(value two simulated)" "$step_2" 1e-9 || complain "two: $(value two simulated), simulate says $step_2"
+near "$(value ratio simulated)" "$(awk -v a="$rate_2" -v b="$rate_1" 'BEGIN { printf "%.12g", a / b }')" 1e-6 || complain "ratio: $(value ratio simulated)"
+near "$(value best simulated)" "$rate_best" 1e-9 || complain "best: $(value best simulated), simulate says $rate_best"
+for case in 'rising true' 'fallen false' 'in true' 'out false' 'over false' 'sinking false' 'none null' 'never null'; do
+  [ "$(value "${case% *}" hit)" = "${case#* }" ] || complain "${case% *} is $(value "${case% *}" hit)"
+done
+row none | grep -q 'no such machine yet: nowhere' || complain "an unknown machine: $(row none)"
+# rates at their peak and nothing else: never slower
+awk -v a="$(value one roofline)" -v b="$rate_1" 'BEGIN { exit !(a > b) }' || complain "roofline $(value one roofline) is slower than $rate_1"
+grep -oE '"bands?": ?\{[^}]*\}' out | head -1 | grep -q '"hit": *1' || complain "bands: $(grep -oE '"band": ?\{[^}]*\}' out | head -1)"
+
+# --- what must hold exactly, and does not ---
+mkdir exact
+printf '%s\n%s\n' "$head" 'a | --net resnet18 --machine lassen --strategy dp=1 | parameters 11689513 | exact' >exact/exact.txt
+expect 1 experiments --folder exact
+grep -q 'NOT HELD' out || complain "an exact row that does not hold: $(cat out)"
+sed -i 's/11689513/11689512/' exact/exact.txt
+expect 0 experiments --folder exact
+
+# --- the best strategy, and what a table rests on ---
+mkdir rank
+cat >rank/rank.txt <<END
+$head
+cited: 334.0 img/s
+all: --net resnet50 --machine lassen
+first | --batch 64 --strategy dp=1 | images_per_s 334 | point, used, of group
+fast | --batch 128 --strategy dp=2 | - | best group
+last | --batch 64 --strategy dp=1 | - | of group
+END
+expect 0 experiments --folder rank --leave-out machine --json
+[ "$(json published)" = fast ] && [ "$(json predicted)" = fast ] || complain "ranking: $(grep -o '"ranking".*' out)"
+with=$(json with) without=$(json without)
+awk -v a="$with" -v b="$without" 'BEGIN { exit !(a != b && b > 0) }' || complain "left out: error $with with, $without without"
+sed -i 's/^cited.*/cited: no row of any table/' rank/rank.txt
+expect 0 experiments --folder rank --leave-out machine --json
+[ "$(json with)" = "$(json without)" ] || complain "nothing was left out, and the errors are $(json with) and $(json without)"
+
+# --- wrong files: file and line ---
+# wrong LINE TEXT: a file of the head and these lines
+wrong() {
+  rm -rf wrong && mkdir wrong
+  printf '%s\n%s\n' "$head" "$2" >wrong/bad.txt
+  expect 65 experiments --folder wrong
+  grep -q "wrong/bad.txt:$1:" err || complain "'$2': $(cat err)"
+  [ "$(wc -l <err)" = 1 ] || complain "'$2': not one line: $(cat err)"
+}
+good='a | --strategy dp=1 | step_s 1 | point'
+wrong 4 'colour: blue'
+wrong 4 'nothing'
+wrong 4 'what: twice'
+wrong 5 "$good
+section: late"
+wrong 1 '# no row'
+wrong 4 'a | --strategy dp=1'
+wrong 4 'a | --strategy dp=1 | step_s 1 | point | note | more'
+wrong 4 'a | --strategy dp=1 | speed 1 | point'
+wrong 4 'a | --strategy dp=1 | step_s one | point'
+wrong 4 'a | --strategy dp=1 | step_s 2..1 | band'
+wrong 4 'a | --strategy dp=1 | step_s 1..2 | point'
+wrong 4 'a | --strategy dp=1 | step_s 1 | band'
+wrong 4 'a | --strategy dp=1 | step_s 1 | sign'
+wrong 4 'a | --strategy dp=1 | step_s 0 | point'
+wrong 4 'a | --strategy dp=1 | step_s 1 | dot'
+wrong 4 'a | --strategy dp=1 | step_s 1 |'
+wrong 4 'a | --strategy dp=1 | outcome oom | point'
+wrong 4 'a | --strategy | step_s 1 | point'
+wrong 4 'a | --stratgy dp=1 | step_s 1 | point'
+wrong 4 'a | --strategy "dp=1 | step_s 1 | point'
+wrong 4 'a | not simulated: | step_s 1 | point'
+wrong 5 "$good
+a | --strategy dp=2 | step_s 1 | point"
+wrong 5 "$good
+b | a / c | step_s 1 | point"
+wrong 5 "$good
+b c | a | step_s 1 | point"
+mkdir empty
+expect 65 experiments --folder empty
+expect 65 experiments --folder missing
+
+conclude "published figures are read, and shown as predicted"
