@@ -7,56 +7,17 @@
 
 #include <string.h>
 
-/* Just one strategy: a refusal is the answer. */
-static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
-    f->gpus = hp_strategy_devices(&s->strategy);
-    f->batch = s->batch ? s->batch : hp_strategy_batch(&s->strategy, f->gpus);
-    hp_eval *e = simulate_eval(arena, s, f->batch);
-    f->list = HP_NEW(arena, hp_evaluation, 1);
-    hp_question q = hp_eval_question(e, &s->strategy, s->n_count ? s->count[0] : 0);
-    q.batch = s->batch;
-    HP_TRY(hp_question_evaluate(e, &q, HP_EVAL_PLACED, arena, f->list, err));
-    hp_reject *why = &f->list->reject;
-    if (why->code) HP_TRY(hp_search_fix(e, &q, HP_FIX_THOROUGH, why, err));
-    f->searched = 1;
-    if (!why->code) {
-        f->n = 1;
-        f->valid = f->simulated = 1;
-        return HP_OK;
-    }
-    f->rejected = HP_NEW(arena, hp_rejected, 1);
-    f->n_rejected = 1;
-    f->rejected->code = why->code;
-    f->rejected->count = 1;
-    snprintf(f->rejected->example, sizeof f->rejected->example, "%s", f->list->figures.strategy);
-    memcpy(f->rejected->limit, why->limit, sizeof why->limit);
-    memcpy(f->rejected->fix, why->fix, sizeof why->fix);
-    return HP_OK;
-}
-
 static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
     const double start_s = hp_now_s();
-    if (s->has_strategy)
-        HP_TRY(evaluate_one(arena, s, f, err));
-    else
-        HP_TRY(simulate_search(arena, s, f, err));
+    HP_TRY((s->has_strategy ? simulate_curves : simulate_search)(arena, s, f, err));
+    simulate_rate_points(s, f);
     f->elapsed_s = hp_now_s() - start_s;
     return HP_OK;
 }
 
-/* What a fix helps, before what only lacks memory and is legal, before the most frequent. */
-static bool says_more(const hp_rejected *a, const hp_rejected *b) {
-    const bool a_memory = a->code == HP_REJECT_MEM, b_memory = b->code == HP_REJECT_MEM;
-    const bool a_fixed = hp_fix_found(a->fix), b_fixed = hp_fix_found(b->fix);
-    if (a_fixed != b_fixed) return a_fixed;
-    return a_memory != b_memory ? a_memory : a->count > b->count;
-}
-
 static hp_status no_plan(const simulate_found *f, hp_error *err) {
     if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
-    const hp_rejected *r = &f->rejected[0];
-    for (int i = 1; i < f->n_rejected; i++)
-        if (says_more(&f->rejected[i], r)) r = &f->rejected[i];
+    const hp_rejected *r = simulate_nearest(NULL, f->rejected, f->n_rejected);
     if (f->open)
         return hp_fail(
             err, HP_EPLAN,
@@ -75,7 +36,7 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
     HP_TRY(hp_predict(arena, &plan, &s->eval, &prediction, err));
     hp_candidate *c = HP_NEW(arena, hp_candidate, f->n);
     for (int i = 0; i < f->n; i++) c[i] = f->list[i].figures;
-    const hp_ranking ranking = {c, f->n, f->rejected, f->n_rejected};
+    const hp_ranking ranking = {c, f->n, f->rejected, f->n_rejected, simulate_curves_text(arena, f)};
     return hp_predict_store(path, &plan, &prediction, &ranking, err);
 }
 

@@ -17,6 +17,10 @@ static hp_status with_star(const char *text, int star, hp_strategy *s, hp_error 
     return hp_strategy_parse(filled, s, err);
 }
 
+hp_status hp_template_smallest(const char *text, hp_strategy *s, hp_error *err) {
+    return with_star(text, 1, s, err);
+}
+
 /* Devices with this star; 0: no strategy has it. */
 static int devices_with(const char *text, int star, hp_strategy *s) {
     hp_error ignored;
