@@ -124,7 +124,7 @@ static hp_status explain_gap(hp_arena *arena, simulate_setup *s, const hp_filled
     hp_reject why = {.code = HP_REJECT_GPUS, .fix = HP_FIX_NONE};
     if (f->star) hp_strategy_text(&f->s, below);
     if (f->has_above) hp_strategy_text(&f->above, above);
-    snprintf(why.limit, sizeof why.limit, "%d devices: ", p->gpus);
+    snprintf(why.limit, sizeof why.limit, "%d device%s: ", p->gpus, p->gpus == 1 ? "" : "s");
     char *end = why.limit + strlen(why.limit);
     const size_t room = sizeof why.limit - strlen(why.limit);
     if (f->star && f->has_above)

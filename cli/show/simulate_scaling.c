@@ -47,7 +47,11 @@ static void print_plan(const simulate_setup *s, const simulate_found *f, const s
 }
 
 static void print_missing(const simulate_point *p, int width) {
-    printf("  - %-*s%6d%8lld  ", width, *p->curve ? p->curve : "", p->gpus, (long long)p->batch);
+    printf("  - %-*s%6d%8lld  ", width,
+           *p->curve ? p->curve
+           : p->why  ? p->why->example
+                     : "",
+           p->gpus, (long long)p->batch);
     if (!p->why) {
         printf("no strategy was searched\n");
         return;

@@ -1,6 +1,6 @@
 /* front.c - the Pareto front of three objectives: points by memory, each against the fastest before it of every number
  * of devices. */
-#include "plan/store/front.h"
+#include "plan/base/front.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct ranked {
 } ranked;
 
 static bool is_point(const hp_front_point *p) {
-    return p->gpus > 0 && isfinite(p->images_per_s) && p->images_per_s > 0 && isfinite(p->memory_bytes) &&
+    return p->gpus >= 0 && isfinite(p->images_per_s) && p->images_per_s > 0 && isfinite(p->memory_bytes) &&
            p->memory_bytes > 0;
 }
 

@@ -1,6 +1,6 @@
 /* test_front.c - the front of time, memory and device hours against its definition, pair by pair. */
 #include "plan/base/rng.h"
-#include "plan/store/front.h"
+#include "plan/base/front.h"
 
 #include <math.h>
 #include <setjmp.h>
