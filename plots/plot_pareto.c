@@ -38,10 +38,11 @@ static const char script[] =
     "all(i) = sprintf('all%d', i)\n"
     "front(i) = sprintf('front%d', i)\n"
     "set palette defined (0 '#0072B2', 1 '#E69F00', 2 '#D55E00')\n"
-    "set cblabel 'device hours per million images'\n"
+    "set cblabel 'device hours per million images' offset 2\n"
     "set format cb '%.3g'\n"
     "if (by_hours) {\n"
     "set rmargin at screen 0.82\n"
+    "set cbrange [0.9 * min_hours : 1.1 * max_hours]\n"
     "plot all(0) using 1:2 with points lc rgb '#999999' pt 6 ps 0.6 notitle, \\\n"
     "  'hours' using 1:2:3 with points palette pt 7 ps 1.4 title columnheader(4), \\\n"
     "  " NAMES "} else {\n"
@@ -115,8 +116,13 @@ static hp_status write_front(hp_canvas *c, int index, const char *name, const hp
     return hp_canvas_data_end(f, err);
 }
 
-static hp_status write_hours(hp_canvas *c, const hp_plot_candidate **front, int n, hp_error *err) {
+/* Of a million images. */
+static double hours_of(const hp_plot_candidate *c) {
     static const double HOUR_S = 3600;
+    return 1e6 * c->gpus / c->images_per_s / HOUR_S;
+}
+
+static hp_status write_hours(hp_canvas *c, const hp_plot_candidate **front, int n, hp_error *err) {
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(c, "hours", &f, err));
     fputs("bytes\timages\thours\t", f);
@@ -124,7 +130,7 @@ static hp_status write_hours(hp_canvas *c, const hp_plot_candidate **front, int 
     fputc('\n', f);
     for (int i = 0; i < n; i++)
         fprintf(f, "%.9g\t%.9g\t%.9g\t\n", front[i]->memory_bytes, front[i]->images_per_s,
-                1e6 * front[i]->gpus / front[i]->images_per_s / HOUR_S);
+                hours_of(front[i]));
     return hp_canvas_data_end(f, err);
 }
 
@@ -144,6 +150,7 @@ typedef struct extent {
     double min_bytes, max_bytes, max_rate;
     int n_name;
     bool by_hours;
+    double min_hours, max_hours; /* of the front, where it has them */
 } extent;
 
 static void extend(extent *e, const hp_plot_source *s) {
@@ -163,11 +170,13 @@ static hp_status render(hp_canvas *c, int n_series, const extent *e, hp_error *e
     hp_canvas_number(c, "max_rate", e->max_rate);
     hp_canvas_number(c, "n_name", e->n_name);
     hp_canvas_number(c, "by_hours", e->by_hours);
+    if (e->by_hours) hp_canvas_number(c, "min_hours", e->min_hours);
+    if (e->by_hours) hp_canvas_number(c, "max_hours", e->max_hours);
     return hp_canvas_render(c, script, err);
 }
 
 hp_status hp_plot_pareto(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
-    extent e = {INFINITY, 0, 0, 0, false};
+    extent e = {.min_bytes = INFINITY, .min_hours = INFINITY};
     int n_series = 0;
     const char *net = "";
     for (int i = 0; i < n; i++) {
@@ -178,6 +187,10 @@ hp_status hp_plot_pareto(hp_arena *arena, const hp_plot_source *s, int n, hp_can
         HP_TRY(write_front(c, n_series++, series_name(arena, &s[i], n), front, on_it, err));
         e.by_hours = n == 1 && has_counts(front, on_it);
         if (e.by_hours) HP_TRY(write_hours(c, front, on_it, err));
+        for (int k = 0; k < on_it; k++) {
+            e.min_hours = fmin(e.min_hours, hours_of(front[k]));
+            e.max_hours = fmax(e.max_hours, hours_of(front[k]));
+        }
         if (n == 1 && on_it <= MOST_NAMES) e.n_name = on_it;
         if (e.n_name) HP_TRY(write_names(arena, c, front, on_it, err));
         extend(&e, &s[i]);

@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
+hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
     const double start_s = hp_now_s();
     HP_TRY((s->has_strategy ? simulate_curves : simulate_search)(arena, s, f, err));
+    if (f->chosen >= f->n) f->chosen = 0;
     simulate_rate_points(s, f);
     f->elapsed_s = hp_now_s() - start_s;
     return HP_OK;
@@ -88,32 +89,37 @@ static hp_status measure(hp_arena *arena, const race_options *o, simulate_found 
     return s;
 }
 
-static hp_status print_json(const simulate_setup *s, const simulate_found *f, const race *r, hp_error *err) {
+static hp_status print_json(const simulate_setup *s, const simulate_found *f, const simulate_sizes *sizes,
+                            const race *r, hp_error *err) {
     json_t *all = simulate_json(s, f);
     simulate_json_device(s, f, all);
+    if (sizes->n) json_object_set_new(all, "images", simulate_sizes_json(sizes));
     if (r->winner >= 0) json_object_set_new(all, "race", race_json(r));
     return cli_print_json(all, err);
 }
 
-static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {
+static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     simulate_setup s;
     simulate_found f = {0};
+    simulate_sizes sizes = {0};
     race_options ro;
     race r = {.winner = -1};
     hp_status ran = HP_OK;
     const char *path = o->out ? o->out : "plan.db";
+    HP_TRY(simulate_earlier_sizes(arena, o, &sizes, err));
     HP_TRY(simulate_prepare(arena, o, &s, err));
     HP_TRY(parse_race(o, &s, path, &ro, err));
     simulate_tell(&s);
     HP_TRY(check_float_layers(o, &s, err));
-    HP_TRY(find(arena, &s, &f, err));
-    if (f.chosen >= f.n) f.chosen = 0;
+    HP_TRY(simulate_find(arena, &s, &f, err));
+    if (sizes.n) simulate_add_size(&s, &f, &sizes);
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
     if (!f.stopped) simulate_gains(arena, &s, &f);
+    if (!o->json && sizes.n) simulate_print_sizes(&sizes);
     if (!o->json) simulate_print(&s, &f);
     if (!o->json) HP_TRY(cli_finish_stdout(err));
     if (o->measure && f.n && !f.stopped) ran = measure(arena, &ro, &f, &r, err);
-    if (o->json) HP_TRY(print_json(&s, &f, &r, ran == HP_OK ? err : NULL));
+    if (o->json) HP_TRY(print_json(&s, &f, &sizes, &r, ran == HP_OK ? err : NULL));
     if (!o->json && r.winner >= 0) race_print(&r);
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));

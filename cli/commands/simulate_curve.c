@@ -107,13 +107,17 @@ static hp_status evaluate(hp_arena *arena, simulate_setup *s, hp_strategy asked,
     return HP_OK;
 }
 
-/* Another count that the template fills, if that has a plan. */
-static hp_status suggest(hp_arena *arena, simulate_setup *s, const hp_strategy *filled, hp_reject *why,
-                         hp_error *err) {
+/* Another count that the template fills, if that has a plan, as it is or, with most_tasks, with other changes besides. */
+static hp_status suggest(hp_arena *arena, simulate_setup *s, const hp_strategy *filled, int64_t most_tasks,
+                         hp_reject *why, hp_error *err) {
     simulate_point p = {.plan = NULL};
-    if (hp_fix_found(why->fix)) return HP_OK;
-    HP_TRY(evaluate(arena, s, *filled, 0, 0, &p, err));
-    if (p.plan) snprintf(why->fix, sizeof why->fix, "--gpus %d", hp_strategy_devices(filled));
+    const int gpus = hp_strategy_devices(filled);
+    if (hp_fix_found(why->fix) || gpus > hp_machine_devices(&s->machine)) return HP_OK;
+    HP_TRY(evaluate(arena, s, *filled, gpus, most_tasks, &p, err));
+    if (p.plan)
+        snprintf(why->fix, sizeof why->fix, "--gpus %d", gpus);
+    else if (most_tasks && hp_fix_found(p.why->fix) && !strstr(p.why->fix, "--gpus"))
+        snprintf(why->fix, sizeof why->fix, "--gpus %d, %.280s", gpus, p.why->fix);
     return HP_OK;
 }
 
@@ -134,8 +138,11 @@ static hp_status explain_gap(hp_arena *arena, simulate_setup *s, const hp_filled
         snprintf(end, room, "%.50s occupies %d, and no strategy more", below, hp_strategy_devices(&f->s));
     else
         snprintf(end, room, "%.50s occupies %d", above, hp_strategy_devices(&f->above));
-    if (f->star) HP_TRY(suggest(arena, s, &f->s, &why, err));
-    if (f->has_above) HP_TRY(suggest(arena, s, &f->above, &why, err));
+    for (int k = 0; k < 2; k++) {
+        const int64_t most_tasks = k ? HP_FIX_QUICK : 0;
+        if (f->star) HP_TRY(suggest(arena, s, &f->s, most_tasks, &why, err));
+        if (f->has_above) HP_TRY(suggest(arena, s, &f->above, most_tasks, &why, err));
+    }
     p->batch = simulate_batch(s, p->gpus);
     p->why = reason(arena, p->curve, &why);
     return HP_OK;

@@ -96,6 +96,20 @@ typedef struct simulate_found {
     const hp_rejected *nearest; /* of the count at hand */
 } simulate_found;
 
+/* What was found for one of several image sizes. */
+typedef struct simulate_size {
+    char image[32];
+    int gpus;
+    int64_t batch;
+    const hp_evaluation *plan; /* NULL: none */
+    const hp_rejected *why;    /* then the nearest; may be NULL */
+} simulate_size;
+
+typedef struct simulate_sizes {
+    int n; /* 0: one size is asked for */
+    simulate_size size[SIM_MAX_COUNTS];
+} simulate_sizes;
+
 extern const struct argp simulate_argp;
 
 hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err);
@@ -139,6 +153,15 @@ hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f,
 
 /* Evaluates every strategy that was given at every count that it can occupy. */
 hp_status simulate_curves(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
+
+/* One of the two, as --strategy says, with its points and how long it took. */
+hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
+
+/* Of a list in --image: finds the plans of all sizes but the last, which becomes the options' own. */
+hp_status simulate_earlier_sizes(hp_arena *arena, simulate_options *o, simulate_sizes *sizes, hp_error *err);
+void simulate_add_size(const simulate_setup *s, const simulate_found *f, simulate_sizes *sizes);
+void simulate_print_sizes(const simulate_sizes *sizes);
+json_t *simulate_sizes_json(const simulate_sizes *sizes);
 
 /* The global batch of so many devices; 0: not given. */
 int64_t simulate_batch(const simulate_setup *s, int gpus);

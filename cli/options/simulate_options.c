@@ -50,7 +50,8 @@ enum option_key {
 static const struct argp_option option_list[] = {
     {"gpus", KEY_GPUS, "N[,N...]", 0,
      "devices (default: all of the machine); a list sweeps, also 1,2,4,...,64", 1},
-    {"image", KEY_IMAGE, "S|HxW", 0, "image size (224)", 1},
+    {"image", KEY_IMAGE, "S|HxW[,S...]", 0,
+     "image size (224); of several each has its plan, the last is written", 1},
     {"net", KEY_NET, "NAME", 0, "network (resnet101)", 1},
     {"onnx", KEY_ONNX, "FILE", 0, "network from an ONNX file, or from a model.db of `hplan import`", 1},
     {"classes", KEY_CLASSES, "K", 0, "classes (1000; 10 for the CIFAR family and cnn)", 1},

@@ -68,6 +68,19 @@ grep -Eq '^  - .* 1 +2 +E-MEM: ' out || complain "a count without a plan is sile
 expect 3 simulate --net unet:64 --image 8192 --machine summit --gpus 1,2 --batch-per-gpu 4 --strategy 'dp=*' --out none.db
 [ "$(grep -Ec '^  - dp=\* .*E-MEM: ' out)" = 2 ] || complain "rows without a plan: $(cat out)"
 
+# Several image sizes: each as if it were asked for alone, the last is the plan.
+expect 0 simulate --net unet:16 --image 256,512x256,512 --machine thesis-a100 --gpus 2 --batch 4 --json --out sizes.db
+sizes=$(jq -c '[.images[] | [.image, .strategy, .step_s]]' out)
+for image in 256x256 512x256 512x512; do
+  expect 0 simulate --net unet:16 --image "$image" --machine thesis-a100 --gpus 2 --batch 4 --json --out alone.db
+  jq -e --argjson sizes "$sizes" '[.image, .candidates[.chosen - 1].strategy, .candidates[.chosen - 1].step_s] as $alone |
+    $sizes | index([$alone]) != null' out >/dev/null || complain "$image alone is not in $sizes"
+done
+[ "$(jq length <<<"$sizes")" = 3 ] || complain "three sizes are $sizes"
+cmp -s sizes.db alone.db || complain "the plan is not the last size's"
+expect 0 simulate --net unet:64 --image 8192,1024 --machine thesis-a100 --gpus 1 --out sizes.db
+grep -Eq '^ +8192x8192 +1 +1 +E-MEM: .*; fix: ' out || complain "a size without a plan is silent: $(head -3 out)"
+
 # One count: an epoch is said all the same.
 expect 0 simulate --net cnn --image 28 --machine thesis-a100 --gpus 2 --batch 64 --strategy dp=2 --data fashion-mnist --out one.db
 grep -q 'an epoch of 60000 samples: ' out || complain "no epoch: $(cat out)"
