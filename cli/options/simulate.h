@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "plan/graph/deploy.h"
-#include "sim/epoch.h"
+#include "plan/program/epoch.h"
 #include "sim/search/fix.h"
 #include "sim/search/predict.h"
 #include "sim/search/search.h"

@@ -1,6 +1,6 @@
 /* test_epoch.c - speed-up, epochs, energy and cost by hand; operations of published networks. */
 #include "plan/nets/nets.h"
-#include "sim/epoch.h"
+#include "plan/program/epoch.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* epoch.c - closed forms of what a step's length means. */
-#include "sim/epoch.h"
+#include "plan/program/epoch.h"
 
 #include "plan/graph/layer.h"
 #include "plan/program/work.h"
