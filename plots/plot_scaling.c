@@ -1,5 +1,5 @@
-/* plot_scaling.c - the best candidate's images/s against the number of devices, one line per file; measured
- * runs as points. */
+/* plot_scaling.c - images/s against the number of devices, one line per strategy that was swept, else the best of each
+ * file; the ideal line from its first point; measured runs as points. */
 #include "plots/plots.h"
 #include "traces/text.h"
 
@@ -24,6 +24,9 @@ static const char script[] =
     "0.7 notitle, \\\n"
     "  for [i = 0:n_series-1] file(i) using 1:2 with lines lc rgb color(i) lw 2 title columnheader(6), \\\n"
     "  for [i = 0:n_series-1] file(i) using 1:6 with points lc rgb color(i) pt 2 ps 1.5 lw 2 notitle, \\\n"
+    "  n_run ? 'measured' : file(0) using 1:(n_run ? $2 : NaN) with points lc rgb '#000000' pt 2 ps 1.5 lw 2 "
+    "notitle, "
+    "\\\n"
     "  keyentry with lines lc rgb '#666666' dt 3 title 'ideal', \\\n"
     "  keyentry with points pt 2 ps 1.5 lw 2 lc rgb '#666666' title (any_measured ? 'measured' : '')\n";
 
@@ -45,14 +48,21 @@ static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_p
     return c->images_per_s * c->step_s / hp_median(hp_trace_steps(arena, &t), t.n_iter);
 }
 
-/* For every number of devices the candidate with the most images/s, with its measurement if there is one. */
-static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, best *out) {
+static bool is_of(const hp_plot_curve *curve, const hp_plot_candidate *c) {
+    for (int i = 0; curve && i < curve->n; i++)
+        if (strcmp(curve->strategy[i], c->strategy) == 0) return true;
+    return !curve;
+}
+
+/* For every number of devices the candidate of a curve (NULL: of all) with the most images/s, with its measurement if
+ * there is one. */
+static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, const hp_plot_curve *curve, best *out) {
     int n = 0;
     for (int i = 0; i < s->n_candidate; i++) {
         const hp_plot_candidate *c = &s->candidate[i];
         const bool possible =
             c->gpus > 0 && c->step_s > 0 && isfinite(c->images_per_s) && c->images_per_s > 0;
-        if (!possible) continue;
+        if (!possible || !is_of(curve, c)) continue;
         int k = 0;
         while (k < n && out[k].c->gpus != c->gpus) k++;
         if (k == n) out[n++] = (best){c, NAN};
@@ -64,9 +74,11 @@ static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, best *out) {
     return n;
 }
 
-static const char *series_name(hp_arena *arena, const hp_plot_source *s, int n_source) {
+static const char *series_name(hp_arena *arena, const hp_plot_source *s, const hp_plot_curve *curve,
+                               bool alone) {
     const char *slash = strrchr(s->path, '/'), *file = slash ? slash + 1 : s->path;
-    if (n_source == 1) return "predicted, best strategy";
+    if (alone) return curve ? curve->name : "predicted, best strategy";
+    if (curve) return hp_text_clean(arena, hp_arena_printf(arena, "%.80s (%.100s)", curve->name, file));
     return hp_text_clean(arena, hp_arena_printf(arena, "%.60s (%.100s)", s->net, file));
 }
 
@@ -117,31 +129,87 @@ static void extend(extent *e, const best *first, const best *b) {
     e->any_measured = e->any_measured || !isnan(b->measured);
 }
 
-hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
-    int n_series = 0;
-    extent e = {INFINITY, 0, INFINITY, 0, false};
-    const char *net = "";
-    for (int i = 0; i < n; i++) {
-        best *b = HP_NEW(arena, best, s[i].n_candidate);
-        const int m = best_by_gpus(arena, &s[i], b);
-        if (m == 0) continue;
-        HP_TRY(write_series(c, n_series++, series_name(arena, &s[i], n), b, m, err));
-        for (int k = 0; k < m; k++) extend(&e, &b[0], &b[k]);
-        net = s[i].net;
+/* --- files --- */
+
+/* What is drawn so far. */
+typedef struct drawing {
+    hp_arena *arena;
+    hp_canvas *c;
+    int n_series, n_run;
+    bool alone; /* one file has curves */
+    const char *net;
+    extent e;
+} drawing;
+
+/* A run beside plans gives points; runs alone are plans with their measurements. */
+static bool gives_points(const hp_plot_source *s, int n, int i) {
+    bool plans = false;
+    for (int k = 0; k < n; k++) plans |= !s[k].has_exec;
+    return plans && s[i].has_exec;
+}
+
+static hp_status add_series(drawing *d, const hp_plot_source *s, const hp_plot_curve *curve, hp_error *err) {
+    best *b = HP_NEW(d->arena, best, s->n_candidate);
+    const int m = best_by_gpus(d->arena, s, curve, b);
+    if (m == 0) return HP_OK;
+    HP_TRY(write_series(d->c, d->n_series++, series_name(d->arena, s, curve, d->alone), b, m, err));
+    for (int k = 0; k < m; k++) extend(&d->e, &b[0], &b[k]);
+    d->net = s->net;
+    return HP_OK;
+}
+
+static hp_status add_curves(drawing *d, const hp_plot_source *s, hp_error *err) {
+    if (!s->n_curve) return add_series(d, s, NULL, err);
+    for (int i = 0; i < s->n_curve; i++) HP_TRY(add_series(d, s, &s->curve[i], err));
+    return HP_OK;
+}
+
+static void write_run(drawing *d, const hp_plot_source *s, FILE *f) {
+    for (int i = 0; i < s->n_candidate; i++) {
+        best b = {&s->candidate[i], measured_rate(d->arena, s, &s->candidate[i])};
+        if (isnan(b.measured) || b.c->gpus <= 0) continue;
+        fprintf(f, "%d\t%.9g\n", b.c->gpus, b.measured);
+        extend(&d->e, &b, &b);
+        d->n_run++;
+        return;
     }
-    if (n_series == 0)
+}
+
+static hp_status add_runs(drawing *d, const hp_plot_source *s, int n, hp_error *err) {
+    FILE *f = NULL;
+    HP_TRY(hp_canvas_data(d->c, "measured", &f, err));
+    for (int i = 0; i < n; i++)
+        if (gives_points(s, n, i)) write_run(d, &s[i], f);
+    return hp_canvas_data_end(f, err);
+}
+
+static hp_status render(const drawing *d, hp_error *err) {
+    const extent *e = &d->e;
+    HP_TRY(hp_canvas_title(d->c,
+                           d->alone ? hp_arena_printf(d->arena, "%s: throughput by number of devices", d->net)
+                                    : "throughput by number of devices",
+                           err));
+    hp_canvas_number(d->c, "n_series", d->n_series);
+    hp_canvas_number(d->c, "n_run", d->n_run);
+    hp_canvas_number(d->c, "min_gpus", e->min_gpus);
+    hp_canvas_number(d->c, "max_gpus", e->max_gpus);
+    hp_canvas_number(d->c, "min_rate", e->min_rate);
+    hp_canvas_number(d->c, "max_rate", e->max_rate);
+    hp_canvas_number(d->c, "any_measured", e->any_measured);
+    return hp_canvas_render(d->c, script, err);
+}
+
+hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
+    drawing d = {.arena = arena, .c = c, .net = "", .e = {INFINITY, 0, INFINITY, 0, false}};
+    int n_plan = 0;
+    for (int i = 0; i < n; i++) n_plan += !gives_points(s, n, i);
+    d.alone = n_plan == 1;
+    for (int i = 0; i < n; i++)
+        if (!gives_points(s, n, i)) HP_TRY(add_curves(&d, &s[i], err));
+    if (d.n_series == 0)
         return hp_fail(err, HP_EDATA,
                        "%s: holds no candidates; make some with `hplan simulate --gpus 1,2,4 --out plan.db`",
                        s->path);
-    HP_TRY(hp_canvas_title(c,
-                           n == 1 ? hp_arena_printf(arena, "%s: throughput by number of devices", net)
-                                  : "throughput by number of devices",
-                           err));
-    hp_canvas_number(c, "n_series", n_series);
-    hp_canvas_number(c, "min_gpus", e.min_gpus);
-    hp_canvas_number(c, "max_gpus", e.max_gpus);
-    hp_canvas_number(c, "min_rate", e.min_rate);
-    hp_canvas_number(c, "max_rate", e.max_rate);
-    hp_canvas_number(c, "any_measured", e.any_measured);
-    return hp_canvas_render(c, script, err);
+    HP_TRY(add_runs(&d, s, n, err));
+    return render(&d, err);
 }

@@ -49,7 +49,7 @@ const hp_plot_kind hp_plot_kinds[] = {
      .width = 1200,
      .height = 800},
     {.name = "pareto",
-     .meaning = "images/s against memory, strategy by strategy",
+     .meaning = "images/s against memory and device hours, strategy by strategy",
      .draw = hp_plot_pareto,
      .load = hp_plot_load,
      .max_files = 16,
@@ -104,6 +104,47 @@ static hp_status load_candidates(hp_arena *arena, hp_db *db, hp_plot_source *s, 
     return status;
 }
 
+/* Text of the file: each row a curve's name and one of its strategies, by curve. */
+static hp_status load_curves(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
+    static const char query[] =
+        "SELECT c.key, e.value FROM meta m, json_each(m.value) c, json_each(c.value) e"
+        " WHERE m.key = 'curves' AND json_valid(m.value) AND c.type = 'array' AND e.type = 'text'";
+    sqlite3_stmt *st = NULL;
+    int room = 0, strategies = 0;
+    bool row = true;
+    hp_status status = HP_OK;
+    HP_TRY(hp_db_prepare(db, query, &st, err));
+    while ((status = hp_db_next(db, st, &row, err)) == HP_OK && row) {
+        const char *name = hp_text_clean(arena, hp_db_text(st, 0));
+        if (!s->n_curve || strcmp(s->curve[s->n_curve - 1].name, name) != 0) {
+            HP_ROOM(arena, s->curve, s->n_curve, room);
+            s->curve[s->n_curve++] = (hp_plot_curve){.name = name};
+            strategies = 0;
+        }
+        hp_plot_curve *c = &s->curve[s->n_curve - 1];
+        HP_ROOM(arena, c->strategy, c->n, strategies);
+        c->strategy[c->n++] = hp_text_clean(arena, hp_db_text(st, 1));
+    }
+    sqlite3_finalize(st);
+    return status;
+}
+
+static hp_status load_front(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
+    static const char query[] = "SELECT e.value FROM meta m, json_each(m.value) e"
+                                " WHERE m.key = 'front' AND json_valid(m.value) AND e.type = 'integer'";
+    sqlite3_stmt *st = NULL;
+    int room = 0;
+    bool row = true;
+    hp_status status = HP_OK;
+    HP_TRY(hp_db_prepare(db, query, &st, err));
+    while ((status = hp_db_next(db, st, &row, err)) == HP_OK && row) {
+        HP_ROOM(arena, s->front, s->n_front, room);
+        s->front[s->n_front++] = sqlite3_column_int(st, 0);
+    }
+    sqlite3_finalize(st);
+    return status;
+}
+
 static hp_status load_counters(hp_arena *arena, hp_db *db, int64_t sim, int64_t exec, hp_plot_source *s,
                                hp_error *err) {
     const int64_t run = exec >= 0 ? exec : sim;
@@ -121,6 +162,8 @@ static hp_status load_all(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_erro
     HP_TRY(hp_trace_find_pair(db, &sim, &exec, err));
     HP_TRY(load_net(arena, db, s, err));
     HP_TRY(load_candidates(arena, db, s, err));
+    HP_TRY(load_curves(arena, db, s, err));
+    HP_TRY(load_front(arena, db, s, err));
     HP_TRY(load_counters(arena, db, sim, exec, s, err));
     HP_TRY(hp_bench_read(arena, db, &s->bench, &s->n_bench, err));
     s->has_sim = sim >= 0;

@@ -16,6 +16,13 @@ typedef struct hp_plot_candidate {
     double memory_bytes;
 } hp_plot_candidate;
 
+/* Of a sweep: a strategy as it was given, "dp=*", and what it became. */
+typedef struct hp_plot_curve {
+    const char *name;
+    int n;
+    const char **strategy;
+} hp_plot_curve;
+
 typedef struct hp_plot_source {
     const char *net; /* "" if unknown */
     const char *path;
@@ -23,6 +30,10 @@ typedef struct hp_plot_source {
     hp_trace sim, exec; /* newest of each kind, without evaluation */
     int n_candidate;
     hp_plot_candidate *candidate; /* by rank: best first */
+    int n_curve;                  /* 0: the best of every number of devices is the one there is */
+    hp_plot_curve *curve;
+    int n_front;
+    int32_t *front; /* ranks of candidates, as stored; none in files of earlier versions */
     int64_t n_planned, n_peak, n_memory[2];
     hp_trace_value *planned, *peak; /* of the executed run, otherwise of the simulated one */
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
@@ -48,7 +59,7 @@ hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, h
 hp_status hp_plot_history(const hp_ledger_entry *e, const bool *use, int n, const char *line, hp_canvas *c,
                           hp_error *err);
 
-/* The candidates on the Pareto front of memory and images/s, less memory first; of equal ones the first.
+/* The candidates on the front of memory, images/s and device hours (plan/base/front.h), as stored or else found anew.
  * front: room for all. Returns how many. */
 int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate **front);
 

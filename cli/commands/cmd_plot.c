@@ -128,14 +128,16 @@ int cmd_plot(int argc, char **argv) {
         .option = list,
         .usage = "KIND DB...\nerror",
         .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
-               "from one or several plans), memory (planned and observed, by rank), error (predicted against "
+               "from one or several plans, a line per strategy that was swept, runs beside them as points), "
+               "memory (planned and observed, by rank), error (predicted against "
                "measured, task by task; without a file run by run of the history), comm (time of collectives "
                "by size, of "
                "a cost table or of the one in a plan or run, and which back end and algorithm is the "
                "fastest), precision "
                "(throughput, "
                "memory and latency by precision and image "
-               "size, from one or several bench databases), pareto (images/s against memory of the "
+               "size, from one or several bench databases), pareto (images/s against memory and device hours "
+               "of the "
                "strategies of one "
                "or several plans, and which of them nothing beats).",
         .min_word = 1,

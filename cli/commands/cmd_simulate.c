@@ -7,56 +7,18 @@
 
 #include <string.h>
 
-/* Just one strategy: a refusal is the answer. */
-static hp_status evaluate_one(hp_arena *arena, const simulate_setup *s, simulate_found *f, hp_error *err) {
-    f->gpus = hp_strategy_devices(&s->strategy);
-    f->batch = s->batch ? s->batch : hp_strategy_batch(&s->strategy, f->gpus);
-    hp_eval *e = simulate_eval(arena, s, f->batch);
-    f->list = HP_NEW(arena, hp_evaluation, 1);
-    hp_question q = hp_eval_question(e, &s->strategy, s->n_count ? s->count[0] : 0);
-    q.batch = s->batch;
-    HP_TRY(hp_question_evaluate(e, &q, HP_EVAL_PLACED, arena, f->list, err));
-    hp_reject *why = &f->list->reject;
-    if (why->code) HP_TRY(hp_search_fix(e, &q, HP_FIX_THOROUGH, why, err));
-    f->searched = 1;
-    if (!why->code) {
-        f->n = 1;
-        f->valid = f->simulated = 1;
-        return HP_OK;
-    }
-    f->rejected = HP_NEW(arena, hp_rejected, 1);
-    f->n_rejected = 1;
-    f->rejected->code = why->code;
-    f->rejected->count = 1;
-    snprintf(f->rejected->example, sizeof f->rejected->example, "%s", f->list->figures.strategy);
-    memcpy(f->rejected->limit, why->limit, sizeof why->limit);
-    memcpy(f->rejected->fix, why->fix, sizeof why->fix);
-    return HP_OK;
-}
-
-static hp_status find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
+hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
     const double start_s = hp_now_s();
-    if (s->has_strategy)
-        HP_TRY(evaluate_one(arena, s, f, err));
-    else
-        HP_TRY(simulate_search(arena, s, f, err));
+    HP_TRY((s->has_strategy ? simulate_curves : simulate_search)(arena, s, f, err));
+    if (f->chosen >= f->n) f->chosen = 0;
+    simulate_rate_points(s, f);
     f->elapsed_s = hp_now_s() - start_s;
     return HP_OK;
 }
 
-/* What a fix helps, before what only lacks memory and is legal, before the most frequent. */
-static bool says_more(const hp_rejected *a, const hp_rejected *b) {
-    const bool a_memory = a->code == HP_REJECT_MEM, b_memory = b->code == HP_REJECT_MEM;
-    const bool a_fixed = hp_fix_found(a->fix), b_fixed = hp_fix_found(b->fix);
-    if (a_fixed != b_fixed) return a_fixed;
-    return a_memory != b_memory ? a_memory : a->count > b->count;
-}
-
 static hp_status no_plan(const simulate_found *f, hp_error *err) {
     if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
-    const hp_rejected *r = &f->rejected[0];
-    for (int i = 1; i < f->n_rejected; i++)
-        if (says_more(&f->rejected[i], r)) r = &f->rejected[i];
+    const hp_rejected *r = simulate_nearest(NULL, f->rejected, f->n_rejected);
     if (f->open)
         return hp_fail(
             err, HP_EPLAN,
@@ -75,7 +37,7 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
     HP_TRY(hp_predict(arena, &plan, &s->eval, &prediction, err));
     hp_candidate *c = HP_NEW(arena, hp_candidate, f->n);
     for (int i = 0; i < f->n; i++) c[i] = f->list[i].figures;
-    const hp_ranking ranking = {c, f->n, f->rejected, f->n_rejected};
+    const hp_ranking ranking = {c, f->n, f->rejected, f->n_rejected, simulate_curves_text(arena, f)};
     return hp_predict_store(path, &plan, &prediction, &ranking, err);
 }
 
@@ -127,32 +89,37 @@ static hp_status measure(hp_arena *arena, const race_options *o, simulate_found 
     return s;
 }
 
-static hp_status print_json(const simulate_setup *s, const simulate_found *f, const race *r, hp_error *err) {
+static hp_status print_json(const simulate_setup *s, const simulate_found *f, const simulate_sizes *sizes,
+                            const race *r, hp_error *err) {
     json_t *all = simulate_json(s, f);
     simulate_json_device(s, f, all);
+    if (sizes->n) json_object_set_new(all, "images", simulate_sizes_json(sizes));
     if (r->winner >= 0) json_object_set_new(all, "race", race_json(r));
     return cli_print_json(all, err);
 }
 
-static hp_status simulate(hp_arena *arena, const simulate_options *o, hp_error *err) {
+static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     simulate_setup s;
     simulate_found f = {0};
+    simulate_sizes sizes = {0};
     race_options ro;
     race r = {.winner = -1};
     hp_status ran = HP_OK;
     const char *path = o->out ? o->out : "plan.db";
+    HP_TRY(simulate_earlier_sizes(arena, o, &sizes, err));
     HP_TRY(simulate_prepare(arena, o, &s, err));
     HP_TRY(parse_race(o, &s, path, &ro, err));
     simulate_tell(&s);
     HP_TRY(check_float_layers(o, &s, err));
-    HP_TRY(find(arena, &s, &f, err));
-    if (f.chosen >= f.n) f.chosen = 0;
+    HP_TRY(simulate_find(arena, &s, &f, err));
+    if (sizes.n) simulate_add_size(&s, &f, &sizes);
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
     if (!f.stopped) simulate_gains(arena, &s, &f);
+    if (!o->json && sizes.n) simulate_print_sizes(&sizes);
     if (!o->json) simulate_print(&s, &f);
     if (!o->json) HP_TRY(cli_finish_stdout(err));
     if (o->measure && f.n && !f.stopped) ran = measure(arena, &ro, &f, &r, err);
-    if (o->json) HP_TRY(print_json(&s, &f, &r, ran == HP_OK ? err : NULL));
+    if (o->json) HP_TRY(print_json(&s, &f, &sizes, &r, ran == HP_OK ? err : NULL));
     if (!o->json && r.winner >= 0) race_print(&r);
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));

@@ -13,7 +13,7 @@ static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
     return a->code == b->code && !strstr(a->example, "sp=") == !strstr(b->example, "sp=");
 }
 
-static void add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
+void simulate_add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
     hp_rejected *all = HP_NEW(arena, hp_rejected, f->n_rejected + n);
     if (f->n_rejected) memcpy(all, f->rejected, sizeof *all * (size_t)f->n_rejected);
     for (int i = 0; i < n; i++) {
@@ -36,7 +36,7 @@ static void note_open(const simulate_setup *s, const hp_search_result *r, simula
 /* In the precision at hand: candidates of this count come from `first` on. */
 static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int gpus, int first,
                                   simulate_found *f, hp_error *err) {
-    const int64_t batch = s->batch ? s->batch : gpus;
+    const int64_t asked = simulate_batch(s, gpus), batch = asked ? asked : gpus;
     hp_eval *e = simulate_eval(arena, s, batch);
     const hp_space space = {.graph = s->graph,
                             .mode = s->mode,
@@ -54,7 +54,8 @@ static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int 
     f->cut_off += r.cut_off;
     f->open += r.open;
     f->stopped |= r.stopped;
-    add_rejects(arena, f, r.rejected, r.n_rejected);
+    simulate_add_rejects(arena, f, r.rejected, r.n_rejected);
+    f->nearest = simulate_nearest(f->nearest, r.rejected, r.n_rejected);
     hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
     if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
     if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
@@ -76,10 +77,16 @@ static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int 
 static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simulate_found *f,
                               hp_error *err) {
     const int first = f->n;
+    const int64_t asked = simulate_batch(s, gpus);
+    f->nearest = NULL;
     for (int i = 0; i < s->n_prec; i++) {
         HP_TRY(simulate_precision(arena, s, s->prec[i], err));
         HP_TRY(search_precision(arena, s, gpus, first, f, err));
     }
+    if (f->stopped && f->n == first) return HP_OK;
+    simulate_point *p = simulate_add_point(arena, f, "", gpus, asked ? asked : gpus);
+    p->plan = f->n > first ? &f->list[first] : NULL;
+    p->why = f->nearest;
     return HP_OK;
 }
 

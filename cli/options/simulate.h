@@ -4,17 +4,21 @@
 
 #include "cli/cli.h"
 #include "plan/graph/deploy.h"
+#include "plan/program/epoch.h"
 #include "sim/search/fix.h"
 #include "sim/search/predict.h"
 #include "sim/search/search.h"
 
-enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8, SIM_MAX_GAINS = 8 };
+enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8, SIM_MAX_GAINS = 8, SIM_MAX_STRATEGIES = 8 };
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
         *seed, *out, *rules, *memory, *prec, *onnx, *float_layers, *as;
     const char *memory_limit, *jitter, *straggler;
     const char *measure, *seconds;
+    const char *batch_per_gpu, *samples, *data, *price;
+    int n_more; /* --strategy after the first */
+    const char *more[SIM_MAX_STRATEGIES];
     bool all, no_fold, json, check_speed;
 } simulate_options;
 
@@ -37,7 +41,13 @@ typedef struct simulate_setup {
     int n_prec, prec[HP_PRECS];
     int n_count, count[SIM_MAX_COUNTS]; /* --gpus */
     bool has_strategy;
-    hp_strategy strategy;
+    hp_strategy strategy; /* the first: with 1 for its star */
+    int n_template;       /* --strategy, as given */
+    const char *template[SIM_MAX_STRATEGIES];
+    bool sweep;            /* several counts or strategies, or a star: a curve for each strategy */
+    int64_t batch_per_gpu; /* 0: not given */
+    int64_t samples;       /* of an epoch; 0: not given */
+    double price;          /* of a device's hour; 0: not given */
     hp_rules rules;
     bool top_given;
     hp_search_options search;
@@ -52,6 +62,17 @@ typedef struct simulate_gain {
     const char *option, *what;
     double ratio;
 } simulate_gain;
+
+/* A count of one curve: its best plan, or why there is none. */
+typedef struct simulate_point {
+    const char *curve; /* the strategy as given; "": the best of a search */
+    int gpus;
+    int64_t batch;
+    const hp_evaluation *plan;  /* NULL: none */
+    const hp_rejected *why;     /* then the nearest; NULL: nothing was searched */
+    double speedup, efficiency; /* against the curve's smallest count that has a plan; NaN without one */
+    hp_epoch epoch;
+} simulate_point;
 
 /* What was found for all counts together. */
 typedef struct simulate_found {
@@ -70,7 +91,24 @@ typedef struct simulate_found {
     double elapsed_s;
     int n_gain;
     simulate_gain gain[SIM_MAX_GAINS];
+    int n_point; /* curve by curve as they were given, counts too */
+    simulate_point *point;
+    const hp_rejected *nearest; /* of the count at hand */
 } simulate_found;
+
+/* What was found for one of several image sizes. */
+typedef struct simulate_size {
+    char image[32];
+    int gpus;
+    int64_t batch;
+    const hp_evaluation *plan; /* NULL: none */
+    const hp_rejected *why;    /* then the nearest; may be NULL */
+} simulate_size;
+
+typedef struct simulate_sizes {
+    int n; /* 0: one size is asked for */
+    simulate_size size[SIM_MAX_COUNTS];
+} simulate_sizes;
 
 extern const struct argp simulate_argp;
 
@@ -78,6 +116,9 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
 
 /* The part of it that settles counts, machine and device. */
 hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err);
+
+/* The part of it that reads --gpus, --batch-per-gpu, --strategy, and what an epoch is. Errors: HP_EUSAGE. */
+hp_status simulate_parse_curves(const simulate_options *o, simulate_setup *s, hp_error *err);
 
 /* The part of it that settles at which speed of the machine the cost table predicts. Errors: HP_EUSAGE, HP_EUNAVAIL. */
 hp_status simulate_choose_speed(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err);
@@ -110,6 +151,29 @@ hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch);
 /* Searches every count and precision; shows progress; ^C ends it with the best so far (simulate_found.stopped). */
 hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
 
+/* Evaluates every strategy that was given at every count that it can occupy. */
+hp_status simulate_curves(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
+
+/* One of the two, as --strategy says, with its points and how long it took. */
+hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
+
+/* Of a list in --image: finds the plans of all sizes but the last, which becomes the options' own. */
+hp_status simulate_earlier_sizes(hp_arena *arena, simulate_options *o, simulate_sizes *sizes, hp_error *err);
+void simulate_add_size(const simulate_setup *s, const simulate_found *f, simulate_sizes *sizes);
+void simulate_print_sizes(const simulate_sizes *sizes);
+json_t *simulate_sizes_json(const simulate_sizes *sizes);
+
+/* The global batch of so many devices; 0: not given. */
+int64_t simulate_batch(const simulate_setup *s, int gpus);
+/* Adds reasons to those there are, and a point without a plan, or with the one that was found for it. */
+void simulate_add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n);
+simulate_point *simulate_add_point(hp_arena *arena, simulate_found *f, const char *curve, int gpus,
+                                   int64_t batch);
+/* Which reason says more, of the best so far (NULL: none) and n others. */
+const hp_rejected *simulate_nearest(const hp_rejected *best, const hp_rejected *r, int n);
+/* Fills in what follows from the points' steps. */
+void simulate_rate_points(const simulate_setup *s, simulate_found *f);
+
 /* Predicts the selected plan with what changes its numbers: simulate_found.gain. */
 void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f);
 void simulate_print_gains(const simulate_found *f);
@@ -120,6 +184,12 @@ void simulate_json_device(const simulate_setup *s, const simulate_found *f, json
 void simulate_print(const simulate_setup *s, const simulate_found *f);
 /* Its parts: candidates and families without one; how sure the answer is. */
 void simulate_print_table(const simulate_setup *s, const simulate_found *f);
+/* One row per count of each curve; what an epoch of the selected plan takes. */
+void simulate_print_scaling(const simulate_setup *s, const simulate_found *f);
+void simulate_print_epoch(const simulate_setup *s, const simulate_found *f);
+json_t *simulate_scaling_json(const simulate_found *f);
+/* As plan.db keeps them for plots: {"dp=*": ["dp=1", "dp=2"]}; "": none. */
+const char *simulate_curves_text(hp_arena *arena, const simulate_found *f);
 /* Where the plan is, and the commands that may follow. */
 void simulate_next(const simulate_setup *s, const simulate_found *f, const char *path);
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f);

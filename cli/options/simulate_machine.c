@@ -3,25 +3,10 @@
 #include "cli/options/simulate.h"
 
 #include "plan/base/units.h"
+#include "plan/strategy/template.h"
 
 #include <stdarg.h>
 #include <string.h>
-
-static hp_status parse_counts(const char *text, simulate_setup *s, hp_error *err) {
-    char copy[256];
-    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
-        return hp_fail(err, HP_EUSAGE, "--gpus: the list is too long, at most %d counts", SIM_MAX_COUNTS);
-    char *save = NULL;
-    for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-        int64_t n;
-        if (s->n_count == SIM_MAX_COUNTS)
-            return hp_fail(err, HP_EUSAGE, "--gpus: at most %d counts", SIM_MAX_COUNTS);
-        HP_TRY(hp_parse_int(word, "--gpus", 1, 1 << 20, &n, err));
-        s->count[s->n_count++] = (int)n;
-    }
-    return s->n_count ? HP_OK
-                      : hp_fail(err, HP_EUSAGE, "--gpus is empty; for example --gpus 8 or --gpus 1,2,4");
-}
 
 /* Of --gpus; a strategy with too many is rejected as such. */
 static int largest_count(const simulate_setup *s) {
@@ -59,7 +44,7 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
     }
     HP_TRY(load_at_hand(o, &s->machine, err));
     const int here = hp_machine_devices(&s->machine);
-    if (s->has_strategy || largest_count(s) <= here) return HP_OK;
+    if ((s->has_strategy && !s->sweep) || largest_count(s) <= here) return HP_OK;
     HP_TRY(hp_machine_load(elsewhere, &s->machine, err));
     simulate_note(s,
                   "this machine has %d device%s: simulating %s, whose devices are %s (choose with --machine)",
@@ -83,11 +68,17 @@ static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_
     return HP_OK;
 }
 
+static bool has_star(const simulate_setup *s) {
+    for (int i = 0; i < s->n_template; i++)
+        if (hp_template_has_star(s->template[i])) return true;
+    return false;
+}
+
 static hp_status check_counts(simulate_setup *s, hp_error *err) {
     const int devices = hp_machine_devices(&s->machine);
-    if (!s->n_count && !s->has_strategy) s->count[s->n_count++] = devices;
+    if (!s->n_count && (!s->has_strategy || has_star(s))) s->count[s->n_count++] = devices;
     const int asked = largest_count(s);
-    const int ranks = s->has_strategy ? hp_strategy_ranks(&s->strategy) : asked;
+    const int ranks = s->has_strategy && !s->sweep ? hp_strategy_ranks(&s->strategy) : asked;
     if (!s->machine.device.is_cpu && asked > devices)
         return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; give --gpus %d", asked, s->machine.name,
                        devices, devices);
@@ -98,7 +89,6 @@ static hp_status check_counts(simulate_setup *s, hp_error *err) {
 }
 
 hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
-    if (o->gpus) HP_TRY(parse_counts(o->gpus, s, err));
     HP_TRY(choose_machine(o, s, err));
     HP_TRY(choose_device(o, s, err));
     return check_counts(s, err);

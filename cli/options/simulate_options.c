@@ -6,6 +6,7 @@
 #include "plan/base/host.h"
 #include "plan/base/units.h"
 #include "plan/graph/json.h"
+#include "plan/strategy/template.h"
 
 #include <limits.h>
 #include <string.h>
@@ -39,17 +40,27 @@ enum option_key {
     KEY_MEASURE,
     KEY_SECONDS,
     KEY_CHECK_SPEED,
-    KEY_AS
+    KEY_AS,
+    KEY_BATCH_PER_GPU,
+    KEY_SAMPLES,
+    KEY_DATA,
+    KEY_PRICE
 };
 
 static const struct argp_option option_list[] = {
-    {"gpus", KEY_GPUS, "N[,N...]", 0, "devices (default: all of the machine); a list sweeps", 1},
-    {"image", KEY_IMAGE, "S|HxW", 0, "image size (224)", 1},
+    {"gpus", KEY_GPUS, "N[,N...]", 0,
+     "devices (default: all of the machine); a list sweeps, also 1,2,4,...,64", 1},
+    {"image", KEY_IMAGE, "S|HxW[,S...]", 0,
+     "image size (224); of several each has its plan, the last is written", 1},
     {"net", KEY_NET, "NAME", 0, "network (resnet101)", 1},
     {"onnx", KEY_ONNX, "FILE", 0, "network from an ONNX file, or from a model.db of `hplan import`", 1},
     {"classes", KEY_CLASSES, "K", 0, "classes (1000; 10 for the CIFAR family and cnn)", 1},
     {"mode", KEY_MODE, "train|infer", 0, "what a step is (train)", 1},
     {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
+    {"batch-per-gpu", KEY_BATCH_PER_GPU, "B", 0, "batch of each device: the global one grows with them", 1},
+    {"samples", KEY_SAMPLES, "N", 0, "of an epoch: says its time, device hours and energy", 1},
+    {"data", KEY_DATA, "NAME", 0, "the same by name: fashion-mnist", 1},
+    {"price", KEY_PRICE, "X", 0, "of a device's hour: says what an epoch costs", 1},
     {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
     {"check-speed", KEY_CHECK_SPEED, NULL, 0, "predict for the speed that this machine has now: takes 2 s",
@@ -62,7 +73,8 @@ static const struct argp_option option_list[] = {
     {"memory-limit", KEY_LIMIT, "BYTES", 0, "memory of one rank", 2},
     {"memory", KEY_MEMORY, "planned|eager", 0,
      "memory as planned (planned), or what an eager framework keeps; that without recomputation", 2},
-    {"strategy", KEY_STRATEGY, "S", 0, "evaluate just this strategy", 3},
+    {"strategy", KEY_STRATEGY, "S", 0,
+     "evaluate just this strategy; dp=* is as wide as --gpus; several are compared", 3},
     {"top", KEY_TOP, "K", 0,
      "show the best K; otherwise one row per family, of 10 and each family's best stored", 3},
     {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
@@ -105,8 +117,10 @@ static const char **text_option(simulate_options *o, int key) {
         return &o->cost;
     case KEY_GPUS:
         return &o->gpus;
-    case KEY_STRATEGY:
-        return &o->strategy;
+    case KEY_STRATEGY: /* one too many is said by simulate_parse_curves */
+        return !o->strategy                     ? &o->strategy
+               : o->n_more < SIM_MAX_STRATEGIES ? &o->more[o->n_more++]
+                                                : &o->more[SIM_MAX_STRATEGIES - 1];
     case KEY_DEVICE:
         return &o->device;
     case KEY_TOP:
@@ -137,6 +151,14 @@ static const char **text_option(simulate_options *o, int key) {
         return &o->measure;
     case KEY_SECONDS:
         return &o->seconds;
+    case KEY_BATCH_PER_GPU:
+        return &o->batch_per_gpu;
+    case KEY_SAMPLES:
+        return &o->samples;
+    case KEY_DATA:
+        return &o->data;
+    case KEY_PRICE:
+        return &o->price;
     default:
         return NULL;
     }
@@ -276,6 +298,20 @@ static hp_status check_precision(const simulate_setup *s, int prec, hp_error *er
                    hp_device_class_has(class, HP_PREC_FP16) ? "fp16" : "fp32");
 }
 
+/* Strategies beside the first may have precisions of their own, which then stand among those named. */
+static hp_status check_templates(simulate_setup *s, hp_error *err) {
+    for (int i = 1; i < s->n_template; i++) {
+        hp_strategy smallest;
+        HP_TRY(hp_template_smallest(s->template[i], &smallest, err));
+        const int prec = smallest.prec;
+        bool named = prec == HP_PREC_FP32;
+        for (int k = 0; k < s->n_prec; k++) named |= s->prec[k] == prec;
+        if (!named) HP_TRY(check_precision(s, prec, err));
+        if (!named && s->n_prec < HP_PRECS) s->prec[s->n_prec++] = prec;
+    }
+    return HP_OK;
+}
+
 static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, hp_error *err) {
     char copy[64], *save = NULL;
     if (!o->prec) {
@@ -294,7 +330,7 @@ static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, 
                        hp_prec_names[s->strategy.prec], o->prec);
     if (s->has_strategy) s->strategy.prec = s->prec[0];
     for (int i = 0; i < s->n_prec; i++) HP_TRY(check_precision(s, s->prec[i], err));
-    return HP_OK;
+    return check_templates(s, err);
 }
 
 hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err) {
@@ -339,8 +375,7 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
 hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
     *s = (simulate_setup){0};
     HP_TRY(parse_values(o, s, err));
-    s->has_strategy = o->strategy != NULL;
-    if (o->strategy) HP_TRY(hp_strategy_parse(o->strategy, &s->strategy, err));
+    HP_TRY(simulate_parse_curves(o, s, err));
     HP_TRY(simulate_choose_machine(o, s, err));
     HP_TRY(parse_network(arena, o, s, err));
     HP_TRY(parse_precisions(o, s, err));

@@ -85,9 +85,12 @@ static void print_header(const simulate_setup *s, const simulate_found *f) {
 void simulate_print(const simulate_setup *s, const simulate_found *f) {
     print_header(s, f);
     if (f->n) {
-        simulate_print_table(s, f);
+        if (s->sweep) simulate_print_scaling(s, f);
+        if (!s->sweep || s->top_given) simulate_print_table(s, f);
         print_notes(s, f);
+        simulate_print_epoch(s, f);
         print_gap(s, f);
     }
-    print_rejects(f);
+    if (s->sweep && !f->n) simulate_print_scaling(s, f);
+    if (!s->sweep || !f->n) print_rejects(f);
 }

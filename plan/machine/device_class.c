@@ -9,31 +9,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where words leave several, the first: the one most sold comes first. */
+/* Where words leave several, the first: the one most sold comes first. The last figure is the TDP in watts, of the data
+ * sheets of data_sheets.h: where one gives a range or may be configured, the most. */
 static const hp_gpu_model models[] = {
-    {CLASS_A100_40, LINK_NVLINK, LINK_HDR},
-    {CLASS_A100_80, LINK_NVLINK, LINK_HDR},
-    {CLASS_A100_80_PCIE, LINK_PCIE4, LINK_HDR},
-    {CLASS_H100, LINK_NVSWITCH_H, LINK_NDR},
-    {CLASS_H100_PCIE, LINK_PCIE5, LINK_NDR},
-    {CLASS_H100_NVL, LINK_PCIE5, LINK_NDR},
-    {CLASS_H200, LINK_NVSWITCH_H, LINK_NDR},
-    {CLASS_L40S, LINK_PCIE4, LINK_HDR},
-    {CLASS_L4, LINK_PCIE4, LINK_HDR},
-    {CLASS_A10, LINK_PCIE4, LINK_HDR},
-    {CLASS_A30, LINK_PCIE4, LINK_HDR},
-    {CLASS_A40, LINK_PCIE4, LINK_HDR},
-    {CLASS_V100_16, LINK_NVLINK_V, LINK_EDR},
-    {CLASS_V100_32, LINK_NVLINK_V, LINK_EDR},
-    {CLASS_V100_16_PCIE, LINK_PCIE, LINK_EDR},
-    {CLASS_V100_32_PCIE, LINK_PCIE, LINK_EDR},
-    {CLASS_T4, LINK_PCIE, LINK_EDR},
-    {CLASS_P40, LINK_PCIE, LINK_EDR},
+    {CLASS_A100_40, LINK_NVLINK, LINK_HDR, 400},
+    {CLASS_A100_80, LINK_NVLINK, LINK_HDR, 400},
+    {CLASS_A100_80_PCIE, LINK_PCIE4, LINK_HDR, 300},
+    {CLASS_H100, LINK_NVSWITCH_H, LINK_NDR, 700},
+    {CLASS_H100_PCIE, LINK_PCIE5, LINK_NDR, 350},
+    {CLASS_H100_NVL, LINK_PCIE5, LINK_NDR, 400},
+    {CLASS_H200, LINK_NVSWITCH_H, LINK_NDR, 700},
+    {CLASS_L40S, LINK_PCIE4, LINK_HDR, 350},
+    {CLASS_L4, LINK_PCIE4, LINK_HDR, 72},
+    {CLASS_A10, LINK_PCIE4, LINK_HDR, 150},
+    {CLASS_A30, LINK_PCIE4, LINK_HDR, 165},
+    {CLASS_A40, LINK_PCIE4, LINK_HDR, 300},
+    {CLASS_V100_16, LINK_NVLINK_V, LINK_EDR, 300},
+    {CLASS_V100_32, LINK_NVLINK_V, LINK_EDR, 300},
+    {CLASS_V100_16_PCIE, LINK_PCIE, LINK_EDR, 250},
+    {CLASS_V100_32_PCIE, LINK_PCIE, LINK_EDR, 250},
+    {CLASS_T4, LINK_PCIE, LINK_EDR, 70},
+    {CLASS_P40, LINK_PCIE, LINK_EDR, 250},
 };
 enum { N_MODELS = sizeof models / sizeof models[0] };
 
 const hp_gpu_model *hp_gpu_model_at(int i) {
     return i >= 0 && i < N_MODELS ? &models[i] : NULL;
+}
+
+double hp_device_class_tdp(const hp_device_class *d) {
+    for (int i = 0; i < N_MODELS; i++)
+        if (strcmp(models[i].device.name, d->name) == 0) return models[i].tdp_w;
+    return 0;
 }
 
 /* --- names --- */

@@ -32,6 +32,7 @@ typedef struct hp_gpu_model {
     hp_device_class device;
     hp_link_class peer; /* between two GPUs of a node */
     hp_link_class nic;
+    double tdp_w; /* thermal design power, the most it draws for long */
 } hp_gpu_model;
 
 /* The GPU of a name, as classes are called ("a100-40") or as drivers print it ("NVIDIA A100-SXM4-40GB"), whatever its
@@ -43,6 +44,9 @@ const hp_gpu_model *hp_gpu_model_find(const char *name, int64_t memory_bytes, bo
 const hp_gpu_model *hp_gpu_model_nearest(const hp_device_class *d);
 /* The table, for tests and messages; NULL after the last. */
 const hp_gpu_model *hp_gpu_model_at(int i);
+
+/* Of the class that `d` is, in watts; 0: it is none. */
+double hp_device_class_tdp(const hp_device_class *d);
 
 /* What is known of a device that is no class: the rates in `d` that are 0 become those of `model`, matrix rates in
  * proportion to its float32. */

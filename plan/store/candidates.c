@@ -1,7 +1,27 @@
 /* candidates.c - the search's table: candidates and rejects. */
+#include "plan/base/front.h"
 #include "plan/store/store.h"
 
 #include <string.h>
+
+/* The ranks of those that none beats, as a JSON array. */
+static hp_status write_front(hp_db *db, const hp_candidate *c, int n, hp_error *err) {
+    enum { RANK_TEXT = 12 };
+    hp_arena *scratch = hp_arena_new();
+    hp_front_point *p = HP_NEW(scratch, hp_front_point, n + 1);
+    int *front = HP_NEW(scratch, int, n + 1);
+    for (int i = 0; i < n; i++)
+        p[i] = (hp_front_point){c[i].images_per_s, (double)c[i].memory_bytes, c[i].gpus};
+    const int n_front = hp_front(scratch, p, n, front);
+    const size_t size = 3 + (size_t)n_front * RANK_TEXT;
+    char *text = HP_NEW(scratch, char, size), *end = text;
+    *end = '\0';
+    for (int i = 0; i < n_front; i++) end += sprintf(end, "%s%d", i ? "," : "[", front[i] + 1);
+    strcpy(end, n_front ? "]" : "[]");
+    const hp_status s = hp_db_exec(db, err, "INSERT OR REPLACE INTO meta VALUES('front', ?)", "s", text);
+    hp_arena_free(scratch);
+    return s;
+}
 
 hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_rejected *r, int n_rejected,
                               hp_error *err) {
@@ -15,7 +35,7 @@ hp_status hp_candidates_write(hp_db *db, const hp_candidate *c, int n, const hp_
     for (int i = 0; i < n_rejected; i++)
         HP_TRY(hp_db_exec(db, err, "INSERT INTO rejected VALUES(?,?,?,?,?)", "sisss",
                           hp_reject_text(r[i].code), r[i].count, r[i].example, r[i].limit, r[i].fix));
-    return HP_OK;
+    return write_front(db, c, n, err);
 }
 
 static void copy_text(char *out, size_t n, sqlite3_stmt *st, int column) {

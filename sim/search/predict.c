@@ -95,6 +95,8 @@ hp_status hp_predict_store(const char *path, const hp_plan *plan, const hp_predi
     hp_status s = hp_db_create(path, &db, err);
     if (s == HP_OK) s = hp_predict_write(&db, plan, p, err);
     if (s == HP_OK && r) s = hp_candidates_write(&db, r->candidate, r->n, r->rejected, r->n_rejected, err);
+    if (s == HP_OK && r && r->curves && *r->curves)
+        s = hp_db_exec(&db, err, "INSERT INTO meta VALUES('curves', ?)", "s", r->curves);
     if (s == HP_OK) s = hp_db_commit(&db, err);
     hp_db_close(&db);
     return s;

@@ -34,6 +34,7 @@ typedef struct hp_ranking {
     int n;
     const hp_rejected *rejected;
     int n_rejected;
+    const char *curves; /* which of them are a sweep's curves, for plots: docs/formats.md; NULL, "": none */
 } hp_ranking;
 /* A new plan.db, with its ranking unless that is NULL. Errors: HP_ECREATE, HP_EIO. */
 hp_status hp_predict_store(const char *path, const hp_plan *plan, const hp_prediction *p, const hp_ranking *r,

@@ -133,6 +133,22 @@ static void the_nearest_device_is_the_same_one(void **state) {
     assert_non_null(hp_gpu_model_nearest(&(hp_device_class){.is_cpu = false}));
 }
 
+/* Data sheets: no accelerator of these draws less than a slot gives or more than 700 W, and of one chip the module draws
+ * more than the card. */
+static void every_class_has_its_power(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"a100-80", "a100-80-pcie"}, {"h100", "h100-pcie"}, {"v100-16", "v100-16-pcie"}};
+    for (int i = 0; hp_gpu_model_at(i); i++) {
+        const double tdp_w = hp_device_class_tdp(&hp_gpu_model_at(i)->device);
+        assert_true(tdp_w >= 70 && tdp_w <= 700);
+    }
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_true(hp_device_class_tdp(&find(pairs[i][0], true)->device) >
+                    hp_device_class_tdp(&find(pairs[i][1], true)->device));
+    assert_true(hp_device_class_tdp(&(hp_device_class){.name = "cpu"}) <= 0); /* not known */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_the_driver_find_their_class),
@@ -142,6 +158,7 @@ int main(void) {
         cmocka_unit_test(rates_of_a_data_sheet_agree),
         cmocka_unit_test(older_gpus_lack_precisions),
         cmocka_unit_test(the_nearest_device_is_the_same_one),
+        cmocka_unit_test(every_class_has_its_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

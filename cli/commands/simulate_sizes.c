@@ -1,0 +1,36 @@
+/* simulate_sizes.c - a list of image sizes: one after another, each with a network of its own; the last is the plan. */
+#include "cli/options/simulate.h"
+
+#include <string.h>
+
+static hp_status find_one(hp_arena *arena, const simulate_options *o, simulate_sizes *sizes, hp_error *err) {
+    simulate_setup s;
+    simulate_found f = {0};
+    HP_TRY(simulate_prepare(arena, o, &s, err));
+    HP_TRY(simulate_find(arena, &s, &f, err));
+    if (f.stopped) return hp_fail(err, (hp_status)(128 + SIGINT), "stopped at --image %s", o->image);
+    simulate_add_size(&s, &f, sizes);
+    return HP_OK;
+}
+
+hp_status simulate_earlier_sizes(hp_arena *arena, simulate_options *o, simulate_sizes *sizes, hp_error *err) {
+    simulate_options one = *o;
+    if (!o->image || !strchr(o->image, ',')) return HP_OK;
+    char *rest = hp_arena_strdup(arena, o->image);
+    for (char *comma; (comma = strchr(rest, ',')) != NULL; rest = comma + 1) {
+        *comma = '\0';
+        one.image = rest;
+        if (sizes->n + 1 == SIM_MAX_COUNTS)
+            return hp_fail(err, HP_EUSAGE, "--image: at most %d sizes", SIM_MAX_COUNTS);
+        HP_TRY(find_one(arena, &one, sizes, err));
+    }
+    o->image = rest;
+    return HP_OK;
+}
+
+void simulate_add_size(const simulate_setup *s, const simulate_found *f, simulate_sizes *sizes) {
+    simulate_size *z = &sizes->size[sizes->n++];
+    *z = (simulate_size){.gpus = f->gpus, .batch = f->batch, .plan = f->n ? &f->list[f->chosen] : NULL};
+    snprintf(z->image, sizeof z->image, "%dx%d", s->image_h, s->image_w);
+    if (!f->n) z->why = simulate_nearest(NULL, f->rejected, f->n_rejected);
+}

@@ -1,0 +1,73 @@
+/* simulate_counts.c - what a simulation sweeps over: counts of devices, the batch of each, strategies; and what an epoch
+ * is. */
+#include "cli/options/simulate.h"
+
+#include "plan/base/counts.h"
+#include "plan/base/units.h"
+#include "plan/strategy/template.h"
+
+#include <string.h>
+
+static const int64_t MOST_BATCH = INT64_C(1) << 40;
+
+/* Training splits of data sets that `run --data` takes by name: Xiao, Rasul and Vollgraf 2017. */
+static const struct {
+    const char *name;
+    int64_t samples;
+} data_sets[] = {{"fashion-mnist", 60000}};
+
+static hp_status parse_data(const char *name, int64_t *samples, hp_error *err) {
+    for (size_t i = 0; i < sizeof data_sets / sizeof *data_sets; i++) {
+        if (strcmp(name, data_sets[i].name) != 0) continue;
+        *samples = data_sets[i].samples;
+        return HP_OK;
+    }
+    return hp_fail(err, HP_EUSAGE,
+                   "--data '%.60s': only the size of fashion-mnist is known; give --samples N", name);
+}
+
+static hp_status parse_epoch(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    if (o->samples && o->data)
+        return hp_fail(err, HP_EUSAGE, "--samples and --data both say how long an epoch is: give one");
+    if (o->samples) HP_TRY(hp_parse_int(o->samples, "--samples", 1, INT64_C(1) << 50, &s->samples, err));
+    if (o->data) HP_TRY(parse_data(o->data, &s->samples, err));
+    if (o->price && !s->samples)
+        return hp_fail(err, HP_EUSAGE, "--price is of the hours that an epoch takes: give --samples N too");
+    return o->price ? hp_parse_double(o->price, "--price", 1e-6, 1e6, &s->price, err) : HP_OK;
+}
+
+static hp_status parse_batch(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    if (!o->batch_per_gpu) return HP_OK;
+    if (o->batch)
+        return hp_fail(
+            err, HP_EUSAGE,
+            "--batch is the same for all counts of --gpus, --batch-per-gpu grows with them: give one");
+    return hp_parse_int(o->batch_per_gpu, "--batch-per-gpu", 1, MOST_BATCH >> 20, &s->batch_per_gpu, err);
+}
+
+static hp_status parse_strategies(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    s->has_strategy = o->strategy != NULL;
+    if (!o->strategy) return HP_OK;
+    if (o->n_more >= SIM_MAX_STRATEGIES)
+        return hp_fail(err, HP_EUSAGE, "--strategy: more than %d of them; leave some out",
+                       SIM_MAX_STRATEGIES);
+    s->template[s->n_template++] = o->strategy;
+    for (int i = 0; i < o->n_more; i++) s->template[s->n_template++] = o->more[i];
+    for (int i = 0; i < s->n_template; i++) {
+        HP_TRY(hp_template_check(s->template[i], err));
+        s->sweep |= hp_template_has_star(s->template[i]);
+    }
+    return hp_template_smallest(s->template[0], &s -> strategy, err);
+}
+
+hp_status simulate_parse_curves(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    if (o->gpus) HP_TRY(hp_parse_counts(o->gpus, "--gpus", SIM_MAX_COUNTS, s->count, &s->n_count, err));
+    HP_TRY(parse_batch(o, s, err));
+    HP_TRY(parse_strategies(o, s, err));
+    s->sweep |= s->n_count > 1 || s->n_template > 1;
+    return parse_epoch(o, s, err);
+}
+
+int64_t simulate_batch(const simulate_setup *s, int gpus) {
+    return s->batch_per_gpu ? s->batch_per_gpu * gpus : s->batch;
+}
