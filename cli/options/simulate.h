@@ -8,13 +8,15 @@
 #include "sim/search/predict.h"
 #include "sim/search/search.h"
 
-enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8, SIM_MAX_GAINS = 8 };
+enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8, SIM_MAX_GAINS = 8, SIM_MAX_CHANGES = 16 };
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
         *seed, *out, *rules, *memory, *prec, *onnx, *float_layers;
     const char *memory_limit, *jitter, *straggler;
     const char *measure, *seconds;
+    const char *set[SIM_MAX_CHANGES]; /* changes of the machine */
+    int n_set;
     bool all, no_fold, json, check_speed;
 } simulate_options;
 

@@ -15,6 +15,7 @@ enum option_key {
     KEY_MODE,
     KEY_BATCH,
     KEY_MACHINE,
+    KEY_SET,
     KEY_COST,
     KEY_GPUS,
     KEY_STRATEGY,
@@ -47,7 +48,9 @@ static const struct argp_option option_list[] = {
     {"classes", KEY_CLASSES, "K", 0, "classes (1000; 10 for the CIFAR family and cnn)", 1},
     {"mode", KEY_MODE, "train|infer", 0, "what a step is (train)", 1},
     {"batch", KEY_BATCH, "B", 0, "global batch (one per device)", 1},
-    {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
+    {"machine", KEY_MACHINE, "NAME|FILE|TEXT", 0,
+     "local, a shipped machine, a file, or \"nodes=8; node=4 x a100-80\" (hplan machine)", 2},
+    {"set", KEY_SET, "CHANGE", 0, "what if: nic=2x, nodes=16, a100.memory=80G; again for more", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
     {"check-speed", KEY_CHECK_SPEED, NULL, 0, "predict for the speed that this machine has now: takes 2 s",
      2},
@@ -143,6 +146,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
         return 0;
     }
     switch (key) {
+    case KEY_SET:
+        if (o->n_set == SIM_MAX_CHANGES) argp_error(state, "--set: at most %d of them", SIM_MAX_CHANGES);
+        o->set[o->n_set++] = arg;
+        return 0;
     case KEY_ALL:
         o->all = true;
         return 0;
@@ -171,10 +178,9 @@ const struct argp simulate_argp = {
     "the best one "
     "to plan.db.\vFor example: hplan simulate --net resnet101 --image 1024 --gpus 128 --machine "
     "thesis-a100\n\n"
-    "A machine file says as little as {\"nodes\": 8, \"devices_per_node\": 4, \"device\": "
-    "\"A100-SXM4-80GB\"}: "
-    "devices are called as nvidia-smi prints them, and what is assumed is said. All fields: docs/formats.md, "
-    "Machine files.",
+    "A machine is described as in \"nodes=8; node=4 x A100-SXM4-80GB\", on the command line or in a file: "
+    "devices "
+    "are called as nvidia-smi prints them, and what is assumed is said. All of it: docs/machines.md.",
     NULL,
     NULL,
     NULL};
