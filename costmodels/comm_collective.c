@@ -32,14 +32,15 @@ static double part_seconds(const hp_alpha_beta *l, const hp_collective_part *par
 
 /* Of nodes' members that send at once, each has its share of the NICs; a step that crosses lasts at least as
  * long as its messages inside a node. */
-static hp_alpha_beta line_across(const hp_two_lines *l, const hp_collective_case *c, int crossing, int nics) {
+static hp_alpha_beta line_across(const hp_two_lines *l, const hp_collective_case *c, int crossing,
+                                 double nics) {
     hp_alpha_beta across = l->inter;
-    if (nics > 0 && crossing > nics) across.beta_s_per_byte *= (double)crossing / nics;
+    if (nics > 0 && crossing > nics) across.beta_s_per_byte *= crossing / nics;
     if (c->per_node > 1) across.beta_s_per_byte = fmax(across.beta_s_per_byte, l->intra.beta_s_per_byte);
     return across;
 }
 
-double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l, int nics,
+double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l, double nics,
                              double bytes) {
     const hp_collective_load load = hp_algorithm_load(a, c);
     const double moved = bytes * not_overlapped(a, c, &load, bytes);
@@ -179,9 +180,9 @@ static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_col
     const hp_collective_case k = {
         .what = c->what, .size = c->ranks, .per_node = c->per_node < c->ranks ? c->per_node : c->ranks};
     const hp_algorithm a = algorithm_of(m, c, &k, bytes);
-    const double steps = a == HP_ALGORITHM_LIBRARY
-                             ? hp_library_seconds(&k, &lines, m->nics_per_node, bytes)
-                             : hp_collective_seconds(a, &k, &lines, m->nics_per_node, bytes);
+    const double nics = m->nics_per_node / hp_machine_taper(m); /* that get through when all nodes send */
+    const double steps = a == HP_ALGORITHM_LIBRARY ? hp_library_seconds(&k, &lines, nics, bytes)
+                                                   : hp_collective_seconds(a, &k, &lines, nics, bytes);
     return outer->once_s + bytes * copied(c) * outer->copies_s_per_byte + steps;
 }
 

@@ -33,27 +33,28 @@ static double cheapest(const hp_alpha_beta *l, int p, double bytes) {
     return best;
 }
 
-double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, int nics, double bytes) {
+double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, double nics, double bytes) {
     const int nodes = (ranks + per_node - 1) / per_node;
     const double inside = per_node > 1 ? flat_seconds(HP_ALGORITHM_RING, &l->intra, per_node, bytes) : 0;
     if (nodes == 1) return inside;
     hp_alpha_beta shared = l->inter;
-    if (nics > 0 && per_node > nics) shared.beta_s_per_byte *= (double)per_node / nics;
+    if (nics > 0 && per_node > nics) shared.beta_s_per_byte *= per_node / nics;
     return inside + cheapest(&shared, nodes, bytes / per_node);
 }
 
-static double allreduce_seconds(const hp_collective_case *c, const hp_two_lines *l, int nics, double bytes) {
+static double allreduce_seconds(const hp_collective_case *c, const hp_two_lines *l, double nics,
+                                double bytes) {
     const int ranks = c->size, per_node = c->per_node;
     if (per_node >= ranks) return cheapest(&l->intra, ranks, bytes);
     hp_alpha_beta shared = l->inter; /* flat over all ranks: those of a node share its NICs */
-    if (nics > 0 && per_node > nics) shared.beta_s_per_byte *= (double)per_node / nics;
+    if (nics > 0 && per_node > nics) shared.beta_s_per_byte *= per_node / nics;
     if (per_node > 1) shared.beta_s_per_byte = fmax(shared.beta_s_per_byte, l->intra.beta_s_per_byte);
     return fmin(cheapest(&shared, ranks, bytes), hp_library_hierarchical(l, ranks, per_node, nics, bytes));
 }
 
 /* --- all --- */
 
-double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, int nics, double bytes) {
+double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, double nics, double bytes) {
     if (c->what == HP_COLLECTIVE_ALLREDUCE) return allreduce_seconds(c, l, nics, bytes);
     double best = INFINITY;
     for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS; a++)

@@ -4,7 +4,10 @@ target_compile_definitions(hp_plan_base PRIVATE HPLAN_VERSION="${PROJECT_VERSION
 hp_folder(plan/graph SEES plan/base LINK PkgConfig::JANSSON)
 hp_folder(plan/nets SEES plan/graph)
 hp_folder(plan/device SEES plan/graph)
-hp_folder(plan/machine SEES plan/device LINK PkgConfig::JANSSON PkgConfig::HWLOC)
+hp_folder(plan/machine SEES plan/device LINK PkgConfig::HWLOC)
+target_compile_definitions(hp_plan_machine PRIVATE HPLAN_MACHINE_DIR="${CMAKE_SOURCE_DIR}/plan/machine/data")
+file(GLOB machine_data CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/plan/machine/data/*.machine)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/plan/machine/shipped.c PROPERTIES OBJECT_DEPENDS "${machine_data}") # embedded
 hp_folder(plan/tiles SEES plan/graph)
 hp_folder(plan/collectives SEES plan/base)
 hp_folder(plan/codec SEES plan/base plan/graph)

@@ -286,11 +286,11 @@ static hp_status run_jobs(const setup *s, hp_calibration *c, calibrate_outcome *
     return status;
 }
 
-/* Beside the table, "x.json" of "x.cost": what --machine takes. */
+/* Beside the table, "x.machine" of "x.cost": what --machine takes. */
 static const char *machine_path(hp_arena *arena, const setup *s) {
     const size_t n = strlen(s->path);
     const bool suffix = n > 5 && strcmp(s->path + n - 5, ".cost") == 0;
-    return hp_arena_printf(arena, "%.*s.json", (int)(suffix ? n - 5 : n), s->path);
+    return hp_arena_printf(arena, "%.*s.machine", (int)(suffix ? n - 5 : n), s->path);
 }
 
 static hp_status write_machine(hp_arena *arena, const setup *s, hp_error *err) {

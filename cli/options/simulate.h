@@ -9,7 +9,13 @@
 #include "sim/search/predict.h"
 #include "sim/search/search.h"
 
-enum { SIM_MAX_COUNTS = 32, SIM_MAX_NOTES = 8, SIM_MAX_GAINS = 8, SIM_MAX_STRATEGIES = 8 };
+enum {
+    SIM_MAX_COUNTS = 32,
+    SIM_MAX_NOTES = 8,
+    SIM_MAX_GAINS = 8,
+    SIM_MAX_STRATEGIES = 8,
+    SIM_MAX_CHANGES = 16
+};
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
@@ -19,6 +25,8 @@ typedef struct simulate_options {
     const char *batch_per_gpu, *samples, *data, *price;
     int n_more; /* --strategy after the first */
     const char *more[SIM_MAX_STRATEGIES];
+    const char *set[SIM_MAX_CHANGES]; /* changes of the machine */
+    int n_set;
     bool all, no_fold, json, check_speed;
 } simulate_options;
 

@@ -53,6 +53,15 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
     return HP_OK;
 }
 
+/* --set: of the machine that was chosen. */
+static hp_status change_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    for (int i = 0; i < o->n_set; i++) HP_TRY(hp_machine_set(&s->machine, o->set[i], err));
+    if (o->n_set)
+        simulate_note(s, "what if: %s with %.100s%s%.100s%s", s->machine.name, o->set[0],
+                      o->n_set > 1 ? ", " : "", o->n_set > 1 ? o->set[1] : "", o->n_set > 2 ? ", ..." : "");
+    return HP_OK;
+}
+
 static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_error *err) {
     const hp_machine *m = &s->machine;
     const hp_device_info *fits = hp_device_by_default(m->name, m->device.is_cpu);
@@ -90,6 +99,7 @@ static hp_status check_counts(simulate_setup *s, hp_error *err) {
 
 hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
     HP_TRY(choose_machine(o, s, err));
+    HP_TRY(change_machine(o, s, err));
     HP_TRY(choose_device(o, s, err));
     return check_counts(s, err);
 }

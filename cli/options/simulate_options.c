@@ -18,6 +18,7 @@ enum option_key {
     KEY_MODE,
     KEY_BATCH,
     KEY_MACHINE,
+    KEY_SET,
     KEY_COST,
     KEY_GPUS,
     KEY_STRATEGY,
@@ -61,7 +62,9 @@ static const struct argp_option option_list[] = {
     {"samples", KEY_SAMPLES, "N", 0, "of an epoch: says its time, device hours and energy", 1},
     {"data", KEY_DATA, "NAME", 0, "the same by name: fashion-mnist", 1},
     {"price", KEY_PRICE, "X", 0, "of a device's hour: says what an epoch costs", 1},
-    {"machine", KEY_MACHINE, "NAME|FILE", 0, "local, a shipped machine, or a JSON file", 2},
+    {"machine", KEY_MACHINE, "NAME|FILE|TEXT", 0,
+     "local, a shipped machine, a file, or \"nodes=8; node=4 x a100-80\" (hplan machine)", 2},
+    {"set", KEY_SET, "CHANGE", 0, "what if: nic=2x, nodes=16, a100.memory=80G; again for more", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
     {"check-speed", KEY_CHECK_SPEED, NULL, 0, "predict for the speed that this machine has now: takes 2 s",
      2},
@@ -80,7 +83,9 @@ static const struct argp_option option_list[] = {
     {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
     {"sort", KEY_SORT, "time|images|memory", 0, "order (time)", 3},
     {"as", KEY_AS, "FRAMEWORK", 0,
-     "what such a framework would take: pytorch-1.13, mpi4dl, torchgpipe, horovod-tf, tensorrt (hplan itself)", 2},
+     "what such a framework would take: pytorch-1.13, mpi4dl, torchgpipe, horovod-tf, tensorrt (hplan "
+     "itself)",
+     2},
     {"rules", KEY_RULES, "hplan|mpi4dl", 0, "whose validity rules (hplan)", 3},
     {"no-fold", KEY_NO_FOLD, NULL, 0,
      "simulate every rank and micro-batch, alike or not: the same times; with --jitter each draws its own",
@@ -172,6 +177,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
         return 0;
     }
     switch (key) {
+    case KEY_SET:
+        if (o->n_set == SIM_MAX_CHANGES) argp_error(state, "--set: at most %d of them", SIM_MAX_CHANGES);
+        o->set[o->n_set++] = arg;
+        return 0;
     case KEY_ALL:
         o->all = true;
         return 0;
@@ -200,10 +209,9 @@ const struct argp simulate_argp = {
     "the best one "
     "to plan.db.\vFor example: hplan simulate --net resnet101 --image 1024 --gpus 128 --machine "
     "thesis-a100\n\n"
-    "A machine file says as little as {\"nodes\": 8, \"devices_per_node\": 4, \"device\": "
-    "\"A100-SXM4-80GB\"}: "
-    "devices are called as nvidia-smi prints them, and what is assumed is said. All fields: docs/formats.md, "
-    "Machine files.",
+    "A machine is described as in \"nodes=8; node=4 x A100-SXM4-80GB\", on the command line or in a file: "
+    "devices "
+    "are called as nvidia-smi prints them, and what is assumed is said. All of it: docs/machines.md.",
     NULL,
     NULL,
     NULL};

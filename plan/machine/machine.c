@@ -1,4 +1,4 @@
-/* machine.c - finding a machine: this one, a shipped one, or a JSON file. */
+/* machine.c - finding a machine: this one, a shipped one, a file, or the words themselves. */
 #include "plan/machine/machine.h"
 #include "plan/base/input.h"
 
@@ -11,13 +11,6 @@
 
 enum { MAX_FILE = 1 << 16 }; /* a machine's text has about 1 kB */
 
-/* Kept beside the shipped table by a test. */
-#define SHIPPED_NAMES "thesis-a100, lassen, summit, pitzer, thetagpu, dgx-h200"
-
-const char *hp_machine_names(void) {
-    return SHIPPED_NAMES;
-}
-
 const char *hp_cache_path(const char *file, char *out, size_t n) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache && cache[0] == '/')
@@ -27,18 +20,13 @@ const char *hp_cache_path(const char *file, char *out, size_t n) {
     return out;
 }
 
-static const hp_machine *find_shipped(const char *name) {
-    for (int i = 0; i < hp_machines_shipped_count; i++)
-        if (strcmp(hp_machines_shipped[i].name, name) == 0) return &hp_machines_shipped[i];
-    return NULL;
-}
-
 static hp_status not_found(const char *name, int why, hp_error *err) {
     const bool path = strchr(name, '/') || strchr(name, '.');
     if (path || why != ENOENT) return hp_fail(err, HP_EDATA, "machine file %.300s: %s", name, strerror(why));
     return hp_fail(err, HP_EUSAGE,
-                   "unknown machine '%.300s'; known are %s, " SHIPPED_NAMES ", or a JSON file", name,
-                   hp_device_machines);
+                   "unknown machine '%.300s'; known are %s, %s, a file, or words such as \"nodes=8; node=4 x "
+                   "a100-80\"",
+                   name, hp_device_machines, hp_machine_names());
 }
 
 /* Reads at most MAX_FILE bytes into text (of MAX_FILE + 1), and ends them. */
@@ -68,18 +56,24 @@ static hp_status load_file(const char *name, hp_machine *m, hp_error *err) {
 
 static hp_status load_gpus(const hp_device_info *device, hp_machine *m, hp_error *err) {
     char path[4096], file[64];
-    snprintf(file, sizeof file, "%s.json", device->machine);
+    snprintf(file, sizeof file, "%s.machine", device->machine);
     if (access(hp_cache_path(file, path, sizeof path), R_OK) == 0) return load_file(path, m, err);
     return hp_fail(err, HP_EUNAVAIL,
                    "nothing is known of this machine's GPUs yet (no %.300s): hplan calibrate --device %s",
                    path, device->name);
 }
 
-hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err) {
-    const hp_device_info *here = hp_device_of_machine(name_or_file);
+/* A mistake of the command line, not of a file. */
+static hp_status load_words(const char *text, hp_machine *m, hp_error *err) {
+    const hp_status status = hp_machine_parse(text, "--machine", m, err);
+    if (status != HP_OK && err) err->code = HP_EUSAGE;
+    return status == HP_OK ? status : HP_EUSAGE;
+}
+
+hp_status hp_machine_load(const char *what, hp_machine *m, hp_error *err) {
+    const hp_device_info *here = hp_device_of_machine(what);
     if (here) return hp_device_on_gpu(here) ? load_gpus(here, m, err) : hp_machine_local(m, err);
-    const hp_machine *shipped = find_shipped(name_or_file);
-    if (!shipped) return load_file(name_or_file, m, err);
-    *m = *shipped;
-    return HP_OK;
+    const char *shipped = hp_machine_shipped(what);
+    if (shipped) return hp_machine_parse(shipped, what, m, err);
+    return strchr(what, '=') && access(what, F_OK) != 0 ? load_words(what, m, err) : load_file(what, m, err);
 }

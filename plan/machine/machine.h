@@ -21,6 +21,7 @@ typedef struct hp_machine {
     hp_device_class device;
     hp_link_class intra; /* between two devices of a node */
     hp_link_class inter; /* one NIC */
+    double taper;        /* of the network above the nodes' NICs, 2 for a fat tree of 2:1; 0 and 1: none */
     bool share_cpu;      /* compute tasks of a node's ranks contend for its cores and memory */
     char assumed[256];   /* what a file did not say; "": nothing. Not part of the machine's text */
 } hp_machine;
@@ -39,15 +40,22 @@ hp_status hp_machine_of_gpus(const hp_device_info *device, const hp_gpu *g, hp_m
 /* $XDG_CACHE_HOME/hplan/FILE: the user's cache, which holds calibrations of this machine. */
 const char *hp_cache_path(const char *file, char *out, size_t n);
 
-/* "local" (this machine), "local-<device>" (its GPUs, once `hplan calibrate` has measured them), a shipped name,
- * or a JSON file. */
-hp_status hp_machine_load(const char *name_or_file, hp_machine *m, hp_error *err);
-/* Canonical JSON text of a machine: equal machines have equal text. */
+/* "local" (this machine), "local-<device>" (its GPUs, once `hplan calibrate` has measured them), a shipped name, a
+ * file, or a machine's text itself: a word with = in it that names no file. */
+hp_status hp_machine_load(const char *what, hp_machine *m, hp_error *err);
+/* Canonical text of a machine (docs/machines.md): equal machines have equal text. */
 char *hp_machine_text(hp_arena *arena, const hp_machine *m);
 /* Fills what the text does not say from the data sheet of its device. Errors: HP_EDATA, with everything wrong. */
-hp_status hp_machine_parse(const char *json, const char *where, hp_machine *m, hp_error *err);
+hp_status hp_machine_parse(const char *text, const char *where, hp_machine *m, hp_error *err);
+/* What if: "nodes=16", "nic=2x", "a100.memory=80G", or a clause of its text. Errors: HP_EUSAGE. */
+hp_status hp_machine_set(hp_machine *m, const char *change, hp_error *err);
 /* Comma-separated shipped names, for messages. */
 const char *hp_machine_names(void);
+
+/* How much less than its NICs' sum a node has between nodes when all nodes send at once; at least 1. */
+static inline double hp_machine_taper(const hp_machine *m) {
+    return m->taper > 1 ? m->taper : 1;
+}
 
 static inline int hp_machine_devices(const hp_machine *m) {
     return m->nodes * m->devices_per_node;

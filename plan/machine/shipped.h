@@ -1,11 +1,13 @@
-/* shipped.h - the machines hplan knows without a file. */
+/* shipped.h - the machines hplan knows without a file: plan/machine/data, compiled into the binary. */
 #ifndef HP_MACHINE_SHIPPED_H
 #define HP_MACHINE_SHIPPED_H
 
 #include "plan/machine/machine.h"
 
-extern const hp_machine hp_machines_shipped[];
-extern const int hp_machines_shipped_count;
+/* The text of a machine; NULL: there is none of this name. */
+const char *hp_machine_shipped(const char *name);
+/* Names, in the order of shipped.def; NULL after the last. */
+const char *hp_machine_shipped_name(int i);
 
 /* This machine: one device per core it may use, all of its memory. Errors: HP_EUNAVAIL. */
 hp_status hp_machine_local(hp_machine *m, hp_error *err);

@@ -14,7 +14,7 @@ static hp_status load(const char *synthetic, hwloc_topology_t *t, hp_error *err)
     if (good) good = hwloc_topology_set_flags(*t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0;
     if (good && hwloc_topology_load(*t) == 0) return HP_OK;
     hp_fail(err, HP_EUNAVAIL,
-            "hwloc finds no processors: %s; describe the machine in a JSON file for --machine",
+            "hwloc finds no processors: %s; describe the machine for --machine (docs/machines.md)",
             strerror(errno));
     if (made) hwloc_topology_destroy(*t);
     return HP_EUNAVAIL;

@@ -42,12 +42,11 @@ refused compress=bf16 "for example compress=allreduce:bf16+halo:int8" --machine 
 refused dp=2,compress=halo:powersgd:2 "no codec for halo" --machine local
 refused dp=2,compress=allreduce:zfp8 "no codec for allreduce" --machine local
 # where ranks wait for gradients, what codecs and averages would gain is said, and is what they do gain
-cat >slow.json <<'JSON'
-{"name": "slow", "source": "made up", "nodes": 4, "devices_per_node": 1, "cores_per_node": 1, "nics_per_node": 1,
- "device": {"name": "core", "is_cpu": true, "memory_bytes": 8e9, "flops_per_s": 1e11, "bytes_per_s": 2e10},
- "inter": {"name": "slow", "latency_s": 5e-5, "bytes_per_s": 1.25e7}}
-JSON
-slow=(--net cnn --image 28 --machine slow.json --device cpu --batch 32)
+cat >slow.machine <<'END'
+name=slow; nodes=4; node=1 x core; cores=1; nic=1 x 12.5MB/s, slow, latency=50us
+device=core, memory=8GB, fp32=100GFLOP/s, bandwidth=20GB/s; cpu
+END
+slow=(--net cnn --image 28 --machine slow.machine --device cpu --batch 32)
 expect 0 simulate "${slow[@]}" --strategy dp=4 --json --out slow.db
 cp out slow.json-out
 expect 0 simulate "${slow[@]}" --strategy dp=4,compress=allreduce:int8 --json --out slow8.db

@@ -59,18 +59,17 @@ if [ "$cores" -ge 2 ]; then
 fi
 
 # --- memory: more than is free, forced or not ---
-cat >large.json <<'JSON'
-{"name": "large", "source": "test", "nodes": 1, "devices_per_node": 1, "cores_per_node": 1, "nics_per_node": 1, "share_cpu": true,
- "device": {"name": "cpu", "is_cpu": true, "memory_bytes": 1000000000000000, "flops_per_s": 1e12, "bytes_per_s": 1e11, "launch_s": 0},
- "intra": {"name": "shm", "latency_s": 0, "bytes_per_s": 1e9}, "inter": {"name": "tcp", "latency_s": 0, "bytes_per_s": 1e9}}
-JSON
-expect 0 simulate --net resnet18 --image 512 --machine large.json --device cpu --batch 65536 --strategy dp=1 --out large.db
+cat >large.machine <<'END'
+name=large; nodes=1; node=1 x cpu, shm=1GB/s, latency=0; cores=1; nic=1 x 1GB/s, tcp, latency=0
+device=cpu, memory=1000TB, fp32=1TFLOP/s, bandwidth=100GB/s, launch=0
+END
+expect 0 simulate --net resnet18 --image 512 --machine large.machine --device cpu --batch 65536 --strategy dp=1 --out large.db
 for force in --no-shuffle --force; do
   refused large.db "$force"
   says "is for large and needs .* TB of memory" "1 rank" "are free" "hplan simulate --net resnet18 --image 512 .* --batch 65536"
 done
 
-expect 0 simulate --net resnet18 --image 512 --mode infer --machine large.json --device cpu --batch 262144 --strategy dp=1 --out large.db
+expect 0 simulate --net resnet18 --image 512 --mode infer --machine large.machine --device cpu --batch 262144 --strategy dp=1 --out large.db
 expect 3 eval large.db --batch 262144 --random-weights
 says "resnet18 .* needs .* TB of memory" "smaller --batch"
 

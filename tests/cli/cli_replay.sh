@@ -47,11 +47,11 @@ assert not ways[o["best_single"]]["mix"]
 PY
 done
 # compute as long as a machine says whose devices do 1 Gflop/s: 6 times parameters times samples of this time, at least
-cat >slow.json <<'JSON'
-{"name": "slow", "source": "made up", "nodes": 1, "devices_per_node": 2, "nics_per_node": 1,
- "device": {"name": "slow", "memory_bytes": 8e9, "flops_per_s": 1e9, "bytes_per_s": 1e12}}
-JSON
-expect 0 bench replay dlrm:batch=8,tables=2,dim=16 --gpus 2 --rounds 1 --seconds 0.05 --comm own,mpi --as slow.json --json
+cat >slow.machine <<'END'
+name=slow; nodes=1; node=2 x slow
+device=slow, memory=8GB, fp32=1GFLOP/s, bandwidth=1TB/s
+END
+expect 0 bench replay dlrm:batch=8,tables=2,dim=16 --gpus 2 --rounds 1 --seconds 0.05 --comm own,mpi --as slow.machine --json
 python3 - <<'PY' || complain "steps are shorter than their compute: $(cat out)"
 import json
 top = 16 + 3

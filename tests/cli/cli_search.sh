@@ -10,9 +10,9 @@ grep -q 'recompute=' out || complain "unet on one A100: $(head -12 out)"
 grep -q 'E-MEM: a rank needs' out || complain "plain data parallelism has no reason: $(head -12 out)"
 
 # A stranger's machine, odd counts of devices: plain data parallelism has a row, possible or not.
-echo '{"name":"odd","nodes":4,"devices_per_node":3,"device":"NVIDIA L40S"}' >odd.json
+echo 'name=odd; nodes=4; node=3 x NVIDIA L40S' >odd.machine
 for gpus in 1 3 7 12; do
-  expect 0 simulate --net densenet121 --image 256 --machine odd.json --gpus "$gpus" --out odd.db
+  expect 0 simulate --net densenet121 --image 256 --machine odd.machine --gpus "$gpus" --out odd.db
   grep -Eq "^[~ ][ 0-9]+ dp=$gpus[, ]|^  - dp=$gpus " out || complain "no row for dp=$gpus: $(cat out)"
   # kernels that are too small for their device take as long in halves, which bounds do not know
   grep -Eq 'none of those ruled out is faster than number 1|^[0-9]+ not simulated: at most 1?[0-9](\.[0-9])?% faster' out ||
@@ -22,14 +22,14 @@ grep -q '^  - ' out || complain "12 devices: no family without a candidate: $(ca
 grep -q 'not in the space' out || complain "nothing is said of what is not in the space: $(cat out)"
 
 # Where nothing fits, no plan is written, and plain words say so.
-expect 3 simulate --net resnet18 --image 224 --machine odd.json --gpus 3 --memory-limit 20M --out none.db
+expect 3 simulate --net resnet18 --image 224 --machine odd.machine --gpus 3 --memory-limit 20M --out none.db
 [ -e none.db ] && complain "a plan that does not fit was written"
 grep -q 'no feasible plan\|none of the strategies' err || complain "no word of it: $(cat err)"
 
 # The rows are numbered as `why` and `run --plan` count: --top shows what is between them.
-expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --out six.db
+expect 0 simulate --net resnet18 --image 224 --machine odd.machine --gpus 6 --out six.db
 shown=$(grep -Ec '^[~ ][ 0-9]{2} [a-z]+=' out)
-expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --top 10 --out six.db
+expect 0 simulate --net resnet18 --image 224 --machine odd.machine --gpus 6 --top 10 --out six.db
 more=$(grep -Ec '^[~ ][ 0-9]{2} [a-z]+=' out)
 [ "$more" -gt "$shown" ] && [ "$more" -ge 10 ] || complain "--top 10 shows $more rows, without it $shown"
 
@@ -38,10 +38,10 @@ more=$(grep -Ec '^[~ ][ 0-9]{2} [a-z]+=' out)
 expect 0 simulate --net resnet18 --image 64 --machine local --gpus 2 --sort memory --out memory.db
 grep -q 'is smaller than number 1' out || complain "sorted by memory: $(cat out)"
 grep -q 'faster than number' out && complain "the smallest is called the fastest: $(cat out)"
-expect 0 simulate --net unet:16 --image 64 --machine odd.json --gpus 1 --out one.db
+expect 0 simulate --net unet:16 --image 64 --machine odd.machine --gpus 1 --out one.db
 grep -q '^~' out && complain "a tie where one row was wanted: $(cat out)"
 grep -q '~not distinguishable' out && complain "a mark that no row has is explained: $(cat out)"
-expect 0 simulate --net cnn --image 28 --machine odd.json --mode infer --strategy dp=1 --batch 1 --out tiny.db
+expect 0 simulate --net cnn --image 28 --machine odd.machine --mode infer --strategy dp=1 --batch 1 --out tiny.db
 grep -Eq '[0-9]\([0-9]' out && complain "columns run together: $(cat out)"
 
 # `why` writes the interval as the table does.
@@ -51,7 +51,7 @@ expect 0 why slow.db 1
 grep -q -- "interval.* $interval ms" out || complain "the table has $interval: $(cat out)"
 
 # JSON says how sure it is.
-expect 0 simulate --net resnet18 --image 224 --machine odd.json --gpus 6 --json --out six.db
+expect 0 simulate --net resnet18 --image 224 --machine odd.machine --gpus 6 --json --out six.db
 jq -e '.open == 0 and .gap == 0 and (.stopped | not) and .simulated + .cut_off == .valid' out >/dev/null ||
   complain "figures of the search: $(jq 'del(.candidates, .rejected)' out)"
 

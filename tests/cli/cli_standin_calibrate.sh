@@ -37,7 +37,7 @@ for row in "compute stand-in-for-a-gpu fwd.conv .* f32" "compute stand-in-for-a-
   "compute stand-in-for-a-gpu infer.conv .* bf16" "share stand-in-for-a-gpu fwd.conv" "p2p same-gpu mpi"; do
   grep -q "^$row" one.cost || complain "no row '$row'"
 done
-expect 0 simulate --net cnn --image 12 --device cuda --machine one.json --cost one.cost --strategy clients=2
+expect 0 simulate --net cnn --image 12 --device cuda --machine one.machine --cost one.cost --strategy clients=2
 grep -q "machine local-cuda: 1 x 1 stand-in-for-a-gpu; costs: one.cost of .*, one GPU" out || complain "$(head -1 out)"
 
 # AccDP: two ranks of each of two GPUs, as one rank that splits the batch likewise; NCCL refuses them before a run

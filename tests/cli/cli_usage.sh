@@ -11,7 +11,7 @@ expect_message() {
   grep -qF -- "$2" err || complain "$1: the message does not say '$2': $(head -c 300 err)"
 }
 
-commands=(doctor calibrate simulate explain why run bench eval compare check plot export)
+commands=(doctor calibrate machine simulate explain why run bench eval compare check plot export)
 later=(report sbatch status diagnose)
 
 # --- help ---

@@ -20,17 +20,17 @@ done
 
 # Within the hosts: messages and collectives between them.
 cat >measure.sh <<'EOS'
-cp "$HPLAN_MACHINE" "$1.json"
+cp "$HPLAN_MACHINE" "$1.machine"
 [ -f "$1.cost" ] || { cp compute.cost "$1.cost" &&
   "$HPLAN" calibrate --comm --machine "$HPLAN_MACHINE" --hostfile "$HPLAN_HOSTS" -o "$1.cost" -n 10; }
 EOS
 
 # Within the hosts, one rank on each: predicted from the other rate's table, run, compared.
 cat >steps.sh <<'EOS'
-sed 's/"devices_per_node": 2/"devices_per_node": 1/' "$HPLAN_MACHINE" >one.json
+sed 's/node=2 x/node=1 x/' "$HPLAN_MACHINE" >one.machine
 sed 's/slots=2/slots=1/' "$HPLAN_HOSTS" >one.hosts
 while read -r net image batch strategy; do
-  "$HPLAN" simulate --machine one.json --cost "$2.cost" --net "$net" --image "$image" --batch "$batch" \
+  "$HPLAN" simulate --machine one.machine --cost "$2.cost" --net "$net" --image "$image" --batch "$batch" \
     --strategy "$strategy" --out step.db >/dev/null || exit 1
   for i in 1 2; do
     "$HPLAN" run step.db --hostfile one.hosts --steps 6 --trace "step-$i.db" --no-history --force --json >"step-$i.json" || exit 1

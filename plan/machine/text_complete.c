@@ -1,0 +1,136 @@
+/* text_complete.c - a machine as people describe it: the numbers of nodes and devices and the name of the device are
+ * enough; what else is known of such a device fills the gaps, and what is given wins. */
+#include "plan/machine/text.h"
+
+#include "plan/machine/data_sheets.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+
+#define ENOUGH "nodes=8; node=4 x a100-80 (docs/machines.md)"
+
+static bool gives(const machine_reading *r, machine_field_id i) {
+    return r->field[i] == GIVEN || r->field[i] == KEPT;
+}
+
+static void assumed(hp_machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void assumed(hp_machine *m, const char *format, ...) {
+    const size_t used = strlen(m->assumed);
+    va_list words;
+    va_start(words, format);
+    if (used) snprintf(m->assumed + used, sizeof m->assumed - used, "; ");
+    vsnprintf(m->assumed + strlen(m->assumed), sizeof m->assumed - strlen(m->assumed), format, words);
+    va_end(words);
+}
+
+static void name_device(const machine_reading *r, hp_device_class *d) {
+    if (machine_name_ok(r->device) && strlen(r->device) < sizeof d->name)
+        snprintf(d->name, sizeof d->name, "%.31s", r->device);
+    else
+        hp_device_class_slug(r->device, d->name, sizeof d->name);
+}
+
+/* A CPU has no data sheet here: its memory and rates must be given. */
+static void suppose_cpu(const machine_reading *r, hp_machine *like) {
+    static const hp_link_class shm = LINK_SHM, tcp = LINK_TCP;
+    like->device = (hp_device_class){.like = "cpu", .is_cpu = true};
+    name_device(r, &like->device);
+    like->share_cpu = true;
+    like->intra = shm;
+    like->inter = tcp;
+}
+
+static void suppose_gpu(const machine_reading *r, hp_machine *like) {
+    bool sure;
+    const hp_gpu_model *known = hp_gpu_model_find(r->device, r->m.device.memory_bytes, &sure);
+    const hp_gpu_model *g = known ? known : hp_gpu_model_nearest(&r->m.device);
+    like->device = r->m.device;
+    if (known) {
+        like->device = known->device;
+        if (!sure) assumed(like, "device \"%.60s\" taken as %s", r->device, known->device.name);
+    } else {
+        hp_device_class_assume(&like->device, g);
+        name_device(r, &like->device);
+        if (*r->device && !gives(r, M_LIKE))
+            assumed(like, "device \"%.60s\" is unknown: %s is assumed where nothing is given", r->device,
+                    g->device.name);
+    }
+    like->intra = g->peer;
+    like->inter = g->nic;
+}
+
+/* A link that is named has its usual rate, if it has one. */
+static void suppose_link(const machine_reading *r, machine_field_id name, const hp_link_class *given,
+                         hp_link_class *like) {
+    const hp_link_class *known = hp_link_class_find(given->name);
+    const hp_link_class none = {"", like->latency_s, 0};
+    if (gives(r, name) && strcmp(given->name, like->name) != 0) *like = known ? *known : none;
+}
+
+/* Its rate is given, or what links of its name have. */
+static bool describes(const machine_reading *r, machine_field_id name, machine_field_id rate,
+                      const hp_link_class *link) {
+    return gives(r, rate) || (gives(r, name) && hp_link_class_find(link->name));
+}
+
+static void say_links(const machine_reading *r, hp_machine *m) {
+    const bool intra = describes(r, M_LINK, M_LINK_RATE, &m->intra) || m->devices_per_node == 1,
+               inter = (describes(r, M_NIC, M_NIC_RATE, &m->inter) && gives(r, M_NICS)) || m->nodes == 1;
+    if (!intra) assumed(m, "%s of %g GB/s inside a node", m->intra.name, 1e-9 * m->intra.bytes_per_s);
+    if (!inter)
+        assumed(m, "%d x %s of %g GB/s between nodes", m->nics_per_node, m->inter.name,
+                1e-9 * m->inter.bytes_per_s);
+}
+
+/* Numbers below their range are unknown. */
+static bool is_unknown(const machine_field *f, const void *v) {
+    return (f->type == TYPE_INT32 && *(const int32_t *)v < f->low) ||
+           (f->type == TYPE_INT64 && (double)*(const int64_t *)v < f->low) ||
+           (f->type == TYPE_DOUBLE && *(const double *)v < f->low);
+}
+
+static void fill_gaps(machine_reading *r, const hp_machine *like) {
+    const char *said = "";
+    for (int i = 0; i < MACHINE_FIELDS; i++) {
+        const machine_field *f = &machine_fields[i];
+        char *out = (char *)&r->m + f->offset;
+        if (!gives(r, (machine_field_id)i) || i == M_DEVICE)
+            memcpy(out, (const char *)like + f->offset, f->size);
+        if (r->field[i] != ABSENT || (i != M_DEVICE && !is_unknown(f, out)) || strcmp(said, f->form) == 0)
+            continue;
+        said = f->form;
+        machine_complain(r, "%s is missing", f->form);
+    }
+}
+
+void machine_complete(machine_reading *r) {
+    hp_machine like = {.nics_per_node = 1, .taper = 1};
+    const bool cpu = gives(r, M_CPU) ? r->m.device.is_cpu : strcasecmp(r->device, "cpu") == 0;
+    if (*r->described && *r->device && strcasecmp(r->described, r->device) != 0)
+        machine_complain(r, "device=%.40s: the node's devices are called %.40s", r->described, r->device);
+    like.cores_per_node = r->m.devices_per_node > 0 ? r->m.devices_per_node : 1;
+    if (cpu)
+        suppose_cpu(r, &like);
+    else
+        suppose_gpu(r, &like);
+    suppose_link(r, M_LINK, &r->m.intra, &like.intra);
+    suppose_link(r, M_NIC, &r->m.inter, &like.inter);
+    snprintf(like.name, sizeof like.name, "%dx%d-%.31s", r->m.nodes, r->m.devices_per_node, like.device.name);
+    snprintf(like.source, sizeof like.source, "%s", cpu ? "" : "data sheet where nothing was given");
+    fill_gaps(r, &like);
+    memcpy(r->m.assumed, like.assumed, sizeof like.assumed);
+    say_links(r, &r->m);
+}
+
+hp_status hp_machine_parse(const char *text, const char *where, hp_machine *m, hp_error *err) {
+    machine_reading r = {0};
+    if (text[strspn(text, " \t\r\n")] == '{')
+        return hp_fail(err, HP_EDATA, "%.300s: machines are not written in JSON but as " ENOUGH, where);
+    machine_read_clauses(&r, text);
+    machine_complete(&r);
+    if (*r.problems)
+        return hp_fail(err, HP_EDATA, "%.120s: no machine: %s; enough is " ENOUGH, where, r.problems);
+    *m = r.m;
+    return HP_OK;
+}
