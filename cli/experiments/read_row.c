@@ -84,12 +84,9 @@ static hp_status parse_figure(char *figure, experiment_row *r, hp_error *err) {
     r->has_figure = true;
     r->measure = (experiment_measure)m;
     r->low = r->high = NAN;
-    if (m >= EXPERIMENT_FIRST_WORD)
-        r->word = value;
-    else if (strcmp(value, "above") == 0 || strcmp(value, "below") == 0)
-        r->word = value;
-    else
+    if (m < EXPERIMENT_FIRST_WORD && strcmp(value, "above") != 0 && strcmp(value, "below") != 0)
         return parse_range(value, r, err);
+    r->word = value;
     return HP_OK;
 }
 

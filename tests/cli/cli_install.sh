@@ -8,6 +8,7 @@ cmake --install "$build" --prefix "$scratch/a place" >log 2>&1 || complain "cmak
 HPLAN="$scratch/a place/bin/hplan"
 [ -e "$scratch/a place/share/doc/hplan/README.md" ] || complain "no README: $(ls -R "$scratch/a place/share")"
 [ -e "$scratch/a place/share/doc/hplan/docs/commands.md" ] || complain "no docs"
+expect 0 experiments --list # finds those of the installation
 expect 0 simulate --net cnn --image 28 --machine local --batch 4 --strategy dp=1
 need_executor
 expect 0 run plan.db --steps 1
