@@ -269,10 +269,8 @@ static void a_tapered_network_is_shared_by_all_nodes(void **state) {
         double ring_s[3], all_s[3];
         m.nodes = nodes;
         m.nics_per_node = 1;
-        const double wire = s *
-                            (hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, s).seconds -
-                             hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, 0).seconds) /
-                            s;
+        const double wire = (hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, s).seconds -
+                             hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, 0).seconds);
         for (int i = 0; i < 3; i++) {
             m.taper = taper[i];
             ring_s[i] = hp_cost_collective(t, &m, &ring, s).seconds;
