@@ -80,7 +80,7 @@ const char *hp_quantity_text(double value, hp_quantity kind, char out[48]) {
     snprintf(out, 48, "%.15g%s%s", value / pow(10, kinds[kind].exponent), kinds[kind].usual,
              kinds[kind].units[0].name);
     if (value == 0) snprintf(out, 48, "0");
-    if (!hp_quantity_read(out, kind, &back) || back != value)
+    if (!hp_quantity_read(out, kind, &back) || back != value || (kind == HP_QUANTITY_SECONDS && value >= 1))
         snprintf(out, 48, "%.17g%s", value, kinds[kind].units[0].name);
     return out;
 }

@@ -74,6 +74,10 @@ static void change(machine_reading *r, const char *text) {
     } else {
         machine_read_clauses(r, text);
     }
+    bool changed = false;
+    for (int k = 0; k < MACHINE_FIELDS; k++) changed = changed || r->field[k] != KEPT;
+    if (!changed && !*r->described && !*r->problems)
+        machine_complain(r, "nothing to change; for example nic=2x or nodes=16");
     *r->clause = '\0';
 }
 

@@ -250,6 +250,42 @@ static void keys_say_what_they_are_of(void **state) {
     assert_string_equal(hp_collective_key(&open, key), "broadcast r8 n8");
 }
 
+/* A network above the nodes of 2:1 carries half of what the NICs could send when all do: rings and all-to-alls over N
+ * nodes of one rank take 2(N-1)/N S and (N-1)/N S bytes twice as long on the wire (Thakur et al. 2005), and nothing
+ * else. With a second NIC that one rank does not use, half is enough. */
+static void a_tapered_network_is_shared_by_all_nodes(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_machine m = local_like(1);
+    hp_cost_table *t;
+    hp_error err;
+    const double s = 64e6;
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
+    for (int nodes = 2; nodes <= 64; nodes *= 2) {
+        const hp_collective_call ring = {HP_WIRE_ANY, HP_ALGORITHM_RING, HP_COLLECTIVE_ALLREDUCE, nodes, 1},
+                                 all = {HP_WIRE_ANY, HP_ALGORITHM_PAIRWISE, HP_COLLECTIVE_ALL_TO_ALL, nodes,
+                                        1};
+        const double part = (nodes - 1.0) / nodes, taper[] = {1, 2, 4};
+        double ring_s[3], all_s[3];
+        m.nodes = nodes;
+        m.nics_per_node = 1;
+        const double wire = (hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, s).seconds -
+                             hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, 0).seconds);
+        for (int i = 0; i < 3; i++) {
+            m.taper = taper[i];
+            ring_s[i] = hp_cost_collective(t, &m, &ring, s).seconds;
+            all_s[i] = hp_cost_collective(t, &m, &all, s).seconds;
+            assert_true(near(ring_s[i] - ring_s[0], (taper[i] - 1) * 2 * part * wire, 1e-6));
+            assert_true(near(all_s[i] - all_s[0], (taper[i] - 1) * part * wire, 1e-6));
+        }
+        m.taper = 2;
+        m.nics_per_node = 2;
+        assert_true(near(hp_cost_collective(t, &m, &ring, s).seconds, ring_s[0], 1e-12));
+        m.nics_per_node = 1;
+    }
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_cost_what_the_literature_says),
@@ -259,6 +295,7 @@ int main(void) {
         cmocka_unit_test(steps_over_nodes_share_their_nics),
         cmocka_unit_test(a_row_is_of_what_its_key_says),
         cmocka_unit_test(steps_take_the_messages_of_their_back_end),
+        cmocka_unit_test(a_tapered_network_is_shared_by_all_nodes),
         cmocka_unit_test(published_points_come_back),
         cmocka_unit_test(keys_say_what_they_are_of),
     };

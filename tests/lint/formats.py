@@ -1,10 +1,11 @@
-"""formats.py - docs/formats.md describes every table and column of the databases, field of a machine, kind of row.
+"""formats.py - docs/formats.md describes every table and column of the databases, kind of row; docs/machines.md what machines say.
 
-Both ways: what the code has is described, and what is described exists.
+Both ways: what the code has is described, and what is described exists; of machines, the first.
 """
 import re
 
 DOCUMENT = "docs/formats.md"
+MACHINES = "docs/machines.md"
 
 
 def described(tree):
@@ -32,18 +33,29 @@ def schema(tree):
 
 def in_code(tree):
     lists = schema(tree)
-    fields = re.findall(r'FIELD\("(\w*)", "(\w+)"', tree.text("plan/machine/json.c"))
-    lists["Machine files"] = [f"{group}.{key}" if group else key for group, key in fields]
     rows = tree.text("costmodels/table.c").split("hp_row_infos")[1].split("};")[0]
     lists["history.db"] = re.findall(r"^(?:TEXT|COUNT|TIME|FIGURE)\((\w+)\)", tree.text("traces/ledger.def"), re.M)
     lists["Rows"] = re.findall(r'= \{"(\w+)"', rows)
     return lists
 
 
+def machines(tree):
+    """Clauses and parts of a machine's text, but for links and rates, which are called as the link is."""
+    text = tree.text("plan/machine/text.c")
+    words = re.findall(r'FIELD\("([\w-]+)", "(\w*)"', text) + [("", key) for key in re.findall(r'DEVICE\("(\w+)"', text)]
+    told = " ".join(re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`[^|]*) \|", tree.text(MACHINES), re.M))))
+    if not words:
+        yield "machines: nothing found in the code: has its form changed?"
+    for word in sorted({w for pair in words for w in pair} - {"", "link", "rate"}):
+        if not re.search(rf"(?<![\w-]){word}(?![\w-])", told):
+            yield f"{MACHINES}: machines have {word}, which is not described"
+
+
 def run(tree):
     if DOCUMENT not in tree.files:
         yield f"there is no {DOCUMENT}"
         return
+    yield from machines(tree)
     told = described(tree)
     for heading, names in in_code(tree).items():
         there = told.get(heading, [])

@@ -49,17 +49,14 @@ END
   printf 'const char hp_db_schema[] = "CREATE TABLE meta(key TEXT, value TEXT, PRIMARY KEY(key)) STRICT;";\n' \
     >plan/base/schema.c
   printf 'TEXT(plan)\n' >traces/ledger.def
-  printf 'int fields[] = {FIELD("device", "name", 0)};\n' >plan/machine/json.c
+  printf 'int fields[] = {FIELD("nic", "latency", 0)};\n' >plan/machine/text.c
+  printf '| `nic=K, latency=T` | |\n' >docs/machines.md
   printf 'int hp_row_infos[] = {\n    [0] = {"fit", 0},\n};\n' >costmodels/table.c
   cat >docs/formats.md <<'END'
 ### `meta`
 
 | `key` | |
 | `value` | |
-
-## Machine files
-
-| `device.name` | |
 
 ### Rows
 
@@ -138,14 +135,14 @@ printf 'true %s as gone.py\n' '#' >plots/x.sh
 finds references 'plots/x.sh:1: there is no gone.py'
 
 sed -i 's/int graph(int a);/int graph(long a);/' docs/formats.md
-finds excerpts 'docs/formats.md:15: not in plan/graph/graph.c'
+finds excerpts 'docs/formats.md:11: not in plan/graph/graph.c'
 
 sed -i '/`value`/d' docs/formats.md
 finds formats 'meta has value, which is not described'
 sed -i 's/`fit`/`fat`/' docs/formats.md
 finds formats 'Rows has no fat'
-sed -i 's/"name", 0/"title", 0/' plan/machine/json.c
-finds formats 'Machine files has device.title'
+sed -i 's/"latency", 0/"delay", 0/' plan/machine/text.c
+finds formats 'machines have delay, which is not described'
 
 printf 'LATER(command, "plot", "there already")\n' >>cli/later.def
 finds planned 'hplan plot: exit status 2, expected 69'
