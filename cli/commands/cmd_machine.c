@@ -80,11 +80,6 @@ static hp_status run(frame *f, hp_error *err) {
     return cli_finish_stdout(err);
 }
 
-static bool has_work(const void *o) {
-    (void)o;
-    return true;
-}
-
 int cmd_machine(int argc, char **argv) {
     static const frame_option option_list[] = {
         {"detect", 0, NULL, offsetof(options, detect), 0, "describe the machine at hand"},
@@ -101,7 +96,6 @@ int cmd_machine(int argc, char **argv) {
         .min_word = 0,
         .max_word = 2,
         .too_few = "needs list, show, check or --detect. For example: hplan machine list",
-        .complete = has_work,
         .run = run};
     options o = {0};
     return frame_run(&command, &o, argc, argv);
