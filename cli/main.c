@@ -113,7 +113,7 @@ static void print_planned(const char *kind, const char *title) {
 
 static int print_help(void) {
     printf("Usage: hplan COMMAND [OPTION...]\n\nCommands:\n");
-    for (int i = 0; i < N_COMMAND; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    for (int i = 0; i < N_COMMAND; i++) printf("  %-11s %s\n", commands[i].name, commands[i].summary);
     printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command.\n"
            "Results go to stdout, messages to stderr; --json prints one JSON object.\n\n"
            "Planned, not in this version (exit code 69):\n");
