@@ -147,6 +147,11 @@ static bool tuned(hp_collective what, hp_nccl_what *out) {
     return false;
 }
 
+/* NICs of a node that get through when all nodes send. */
+static double open_nics(const hp_machine *m) {
+    return m->nics_per_node / hp_machine_taper(m);
+}
+
 static double effective(const hp_cost_table *t, const hp_link_class *link) {
     const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
     return link->bytes_per_s * (row ? row->y[HP_LINK_BANDWIDTH] : 1);
@@ -163,7 +168,7 @@ static bool by_nccl(const hp_cost_table *t, const hp_machine *m, const hp_collec
                              .nvlink = strncmp(m->intra.name, "nv", 2) == 0,
                              .intra_bytes_per_s = effective(t, &m->intra),
                              .net_bytes_per_s =
-                                 effective(t, &m->inter) * (m->nics_per_node > 0 ? m->nics_per_node : 1)};
+                                 effective(t, &m->inter) * (m->nics_per_node > 0 ? open_nics(m) : 1)};
     *seconds = hp_nccl_choose(what, &net, bytes).seconds;
     return true;
 }
@@ -180,9 +185,9 @@ static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_col
     const hp_collective_case k = {
         .what = c->what, .size = c->ranks, .per_node = c->per_node < c->ranks ? c->per_node : c->ranks};
     const hp_algorithm a = algorithm_of(m, c, &k, bytes);
-    const double nics = m->nics_per_node / hp_machine_taper(m); /* that get through when all nodes send */
-    const double steps = a == HP_ALGORITHM_LIBRARY ? hp_library_seconds(&k, &lines, nics, bytes)
-                                                   : hp_collective_seconds(a, &k, &lines, nics, bytes);
+    const double steps = a == HP_ALGORITHM_LIBRARY
+                             ? hp_library_seconds(&k, &lines, open_nics(m), bytes)
+                             : hp_collective_seconds(a, &k, &lines, open_nics(m), bytes);
     return outer->once_s + bytes * copied(c) * outer->copies_s_per_byte + steps;
 }
 

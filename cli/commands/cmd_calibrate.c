@@ -177,11 +177,6 @@ static hp_status prepare(hp_arena *arena, const options *o, setup *s, hp_error *
 }
 
 /* hplan-exec's lines are not wanted here. */
-static hp_status no_line(void *self, const char *line, hp_error *err) {
-    (void)self, (void)line, (void)err;
-    return HP_OK;
-}
-
 static hp_status write_plan(workspace *w, const hp_plan *plan, hp_error *err) {
     hp_db db = {0};
     hp_status s = hp_db_create(w->db, &db, err);
@@ -208,7 +203,7 @@ static hp_status run_in(workspace *w, hp_arena *arena, const setup *s, const cal
     hp_plan plan;
     HP_TRY(calibrate_plan(arena, &s->machine, s->jobs.device, job, &s->sizes, &plan, err));
     HP_TRY(write_plan(w, &plan, err));
-    cli_launch l = {.threads = 1, .hostfile = s->hostfile, .line = no_line};
+    cli_launch l = {.threads = 1, .hostfile = s->hostfile};
     l.option[l.n_option++] = hp_arena_printf(arena, "--steps=%lld", (long long)job->steps);
     /* the weights stay as drawn: no number overflows */
     if (plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0";

@@ -108,11 +108,6 @@ static hp_status make_plan(frame *f, const workspace *w, hp_plan *plan, hp_error
     return hp_predict_store(w->db, plan, &p, NULL, err);
 }
 
-static hp_status ignore_line(void *self, const char *line, hp_error *err) {
-    (void)self, (void)line, (void)err;
-    return HP_OK;
-}
-
 static void pass(hp_arena *arena, cli_launch *l, const char *name, const char *value) {
     if (value) l->option[l->n_option++] = hp_arena_printf(arena, "--%s=%s", name, value);
 }
@@ -122,11 +117,8 @@ static hp_status launch(frame *f, const workspace *w, const hp_plan *plan, const
     const options *o = f->options;
     int64_t threads = 1;
     if (o->threads) HP_TRY(hp_parse_int(o->threads, "--threads", 1, 4096, &threads, err));
-    cli_launch l = {.plan = w->db,
-                    .scratch = w->dir,
-                    .ranks = hp_program_ranks(plan->program),
-                    .threads = (int)threads,
-                    .line = ignore_line};
+    cli_launch l = {
+        .plan = w->db, .scratch = w->dir, .ranks = hp_program_ranks(plan->program), .threads = (int)threads};
     pass(f->arena, &l, "quantise", hp_arena_printf(f->arena, "%s/quantised", w->dir));
     pass(f->arena, &l, "data", o->calib);
     pass(f->arena, &l, "init", weights);

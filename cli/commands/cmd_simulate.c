@@ -106,6 +106,7 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     race r = {.winner = -1};
     hp_status ran = HP_OK;
     const char *path = o->out ? o->out : "plan.db";
+    o->sweeps = true;
     HP_TRY(simulate_earlier_sizes(arena, o, &sizes, err));
     HP_TRY(simulate_prepare(arena, o, &s, err));
     HP_TRY(parse_race(o, &s, path, &ro, err));

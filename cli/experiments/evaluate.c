@@ -53,9 +53,6 @@ static hp_status one_strategy(hp_arena *arena, const simulate_setup *s, experime
 static hp_status prepare(hp_arena *arena, const experiment_row *row, const experiment_costs *c,
                          simulate_setup *s, hp_error *err) {
     simulate_options o = row->options;
-    hp_machine m;
-    if (o.machine && hp_machine_load(o.machine, &m, err) != HP_OK)
-        return hp_fail(err, HP_EUNAVAIL, "no such machine yet: %.80s", o.machine);
     if (c->roofline) o.as = NULL; /* of no framework */
     HP_TRY(simulate_prepare(arena, &o, s, err));
     return experiment_use_costs(arena, c, s, err);

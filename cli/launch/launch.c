@@ -53,7 +53,8 @@ static void signal_ranks(launch_watch *w, int number) {
 /* --- lines --- */
 
 static void handle_out_line(launch_watch *w, const char *line) {
-    if (w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK) signal_ranks(w, SIGTERM);
+    if (w->l->line && w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK)
+        signal_ranks(w, SIGTERM);
 }
 
 /* Lines to suppress: once the run is ending, everything that Open MPI's run-time and the killed ranks print;

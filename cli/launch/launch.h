@@ -19,7 +19,7 @@ typedef struct cli_launch {
     int per_node; /* ranks on each of its nodes, which are filled in order; 0: as many as it has slots */
     const char *option[LAUNCH_OPTIONS]; /* for hplan-exec, "--name=value" */
     int n_option;
-    /* Called with every line of rank 0's stdout, without its newline. An error ends the run. */
+    /* Called with every line of rank 0's stdout, without its newline; NULL: nobody reads them. An error ends the run. */
     hp_status (*line)(void *self, const char *line, hp_error *err);
     void *self;
 } cli_launch;

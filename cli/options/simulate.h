@@ -27,6 +27,7 @@ typedef struct simulate_options {
     const char *more[SIM_MAX_STRATEGIES];
     const char *set[SIM_MAX_CHANGES]; /* changes of the machine */
     int n_set;
+    bool sweeps; /* strategies may be several, and leave a number open */
     bool all, no_fold, json, check_speed;
 } simulate_options;
 

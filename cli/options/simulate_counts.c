@@ -48,6 +48,7 @@ static hp_status parse_batch(const simulate_options *o, simulate_setup *s, hp_er
 static hp_status parse_strategies(const simulate_options *o, simulate_setup *s, hp_error *err) {
     s->has_strategy = o->strategy != NULL;
     if (!o->strategy) return HP_OK;
+    if (!o->sweeps) return hp_strategy_parse(o->strategy, &s->strategy, err);
     if (o->n_more >= SIM_MAX_STRATEGIES)
         return hp_fail(err, HP_EUSAGE, "--strategy: more than %d of them; leave some out",
                        SIM_MAX_STRATEGIES);

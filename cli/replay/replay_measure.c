@@ -22,11 +22,6 @@ static hp_status run_rounds(hp_arena *arena, const replay_request *r, replay_res
     return s;
 }
 
-static hp_status pass_line(void *self, const char *line, hp_error *err) {
-    (void)self, (void)line, (void)err;
-    return HP_OK;
-}
-
 /* A few steps with a trace: every message's bytes as they were handed out. */
 static hp_status count(hp_arena *arena, const replay_request *r, replay_series *s, hp_error *err) {
     enum { STEPS = 3 };
@@ -35,7 +30,7 @@ static hp_status count(hp_arena *arena, const replay_request *r, replay_series *
     int64_t run = -1, n_sent;
     hp_trace t;
     hp_trace_value *sent;
-    cli_launch l = {.threads = 1, .launcher = r->launcher, .hostfile = r->hostfile, .line = pass_line};
+    cli_launch l = {.threads = 1, .launcher = r->launcher, .hostfile = r->hostfile};
     l.option[l.n_option++] = hp_arena_printf(arena, "--steps=%d", STEPS);
     HP_TRY(workspace_run(&s->entry.work, &s->entry.plan, &l, &recorded, err));
     HP_TRY(hp_db_open(s->entry.work.db, &db, err));

@@ -2,7 +2,6 @@
 #include "costmodels/framework/framework.h"
 
 #include "costmodels/rows.h"
-
 #include "plan/graph/layer.h"
 #include "plan/graph/precision.h"
 
@@ -19,11 +18,10 @@ static const char gpu_aware[] =
     "path * mpi | guess 0.5 0 never run: GPU-aware MPI | latency:20e-6 copies:0 host:0 hop:0\n";
 
 static const char eager_source[] =
-    "5 to 25 us for an operation in eager mode (descriptions of its way through the dispatcher); SGD with "
-    "momentum and "
-    "weight decay: four operations for every tensor (torch.optim); torch.backends.cudnn.allow_tf32 is on by "
-    "default "
-    "(documentation of 1.11); nothing is fused in eager mode; contiguous tensors are channels first";
+    "5 to 25 us for an operation in eager mode: descriptions of its way through the dispatcher. "
+    "Four operations for every tensor: SGD with momentum and weight decay, torch.optim. "
+    "allow_tf32 of torch.backends.cudnn is on by default: documentation of 1.11. "
+    "Nothing is fused in eager mode; contiguous tensors are channels first.";
 
 #define EAGER_PYTORCH                                                                                        \
     .dispatch_s = EAGER_DISPATCH_S, .update_ops = 4, .tf32 = true, .channels_first = true,                   \
@@ -40,9 +38,9 @@ const hp_framework hp_frameworks[] = {
      .fuses = true,
      .eager = true,
      .rows = gpu_aware,
-     .source = "HOROVOD_CYCLE_TIME 5 ms before 0.21.0 (its release notes); a graph executor that fuses what "
-               "it may and "
-               "starts an operation as PyTorch does (a guess)"},
+     .source =
+         "HOROVOD_CYCLE_TIME 5 ms before 0.21.0: its release notes. A graph executor fuses what it may. "
+         "Time to start an operation as of PyTorch: a guess."},
     {.name = "tensorrt",
      .fuses = true,
      .source = "convolution, bias, norm, activation and addition are one kernel; engines are launched whole"},
@@ -86,7 +84,8 @@ static void add_pass(hp_framework_passes *p, double bytes) {
     p->bytes += bytes;
 }
 
-/* What goes with the same kernel here: a convolution's bias (read, written; its gradient sums one), a norm (read, written), an addition (two read), an activation. */
+/* What goes with the same kernel here: a convolution's bias (read, written; its gradient is a sum), a norm (read,
+ * written), an addition (two read, one written), an activation. */
 static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double y, hp_framework_passes *p) {
     const bool matrix = hp_layer_is_matrix(l), alone = !deployed && l->op == HP_ACT,
                bias = (l->op == HP_CONV || l->op == HP_CONVT) && l->n_param > 1;

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where words leave several, the first: the one most sold comes first. The last figure is the TDP in watts, of the data
- * sheets of data_sheets.h: where one gives a range or may be configured, the most. */
+/* Where words leave several, the first: the one most sold comes first. The last figure is the TDP in watts as
+ * published for the class, the most where it may be configured: of H100 PCIe read in NVIDIA's product brief, the others
+ * not checked against their data sheets. */
 static const hp_gpu_model models[] = {
     {CLASS_A100_40, LINK_NVLINK, LINK_HDR, 400},
     {CLASS_A100_80, LINK_NVLINK, LINK_HDR, 400},

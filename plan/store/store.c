@@ -233,7 +233,11 @@ static hp_status read_scalars(hp_arena *arena, hp_db *db, hp_plan *p, hp_error *
     HP_TRY(read_meta(arena, db, "step_s", &text, err));
     p->step_s = strtod(text, NULL);
     HP_TRY(read_meta(arena, db, "machine", &text, err));
-    HP_TRY(hp_machine_parse(text, db->path, &p->machine, err));
+    if (hp_machine_parse(text, db->path, &p->machine, NULL) != HP_OK)
+        return hp_fail(
+            err, HP_EDATA,
+            "%s: its machine cannot be read (damaged, or written by another version): simulate again",
+            db->path);
     HP_TRY(read_meta(arena, db, "strategy", &text, err));
     return hp_strategy_parse(text, &p->strategy, err);
 }

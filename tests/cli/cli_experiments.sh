@@ -106,7 +106,7 @@ near "$(value best simulated)" "$rate_best" 1e-9 || complain "best: $(value best
 for case in 'rising true' 'fallen false' 'in true' 'out false' 'over false' 'sinking false' 'none null' 'never null'; do
   [ "$(value "${case% *}" hit)" = "${case#* }" ] || complain "${case% *} is $(value "${case% *}" hit)"
 done
-row none | grep -q 'no such machine yet: nowhere' || complain "an unknown machine: $(row none)"
+row none | grep -q "machine 'nowhere'" || complain "an unknown machine: $(row none)"
 # rates at their peak and nothing else: never slower
 awk -v a="$(value one roofline)" -v b="$rate_1" 'BEGIN { exit !(a > b) }' || complain "roofline $(value one roofline) is slower than $rate_1"
 grep -oE '"bands?": ?\{[^}]*\}' out | head -1 | grep -q '"hit": *1' || complain "bands: $(grep -oE '"band": ?\{[^}]*\}' out | head -1)"

@@ -286,6 +286,23 @@ static void a_tapered_network_is_shared_by_all_nodes(void **state) {
     hp_arena_free(arena);
 }
 
+/* NCCL's rings, too: of data so large that bandwidth is all, half of it takes twice as long. */
+static void a_tapered_network_slows_nccl(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_machine m;
+    hp_cost_table *t;
+    hp_error err;
+    assert_int_equal(hp_machine_load("thesis-a100", &m, &err), HP_OK);
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
+    const hp_collective_call c = {HP_WIRE_NCCL, HP_ALGORITHM_LIBRARY, HP_COLLECTIVE_ALLREDUCE, 16, 2};
+    m.taper = 1;
+    const double open = hp_cost_collective(t, &m, &c, 64e9).seconds;
+    m.taper = 2;
+    assert_true(near(hp_cost_collective(t, &m, &c, 64e9).seconds, 2 * open, 0.01));
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_cost_what_the_literature_says),
@@ -296,6 +313,7 @@ int main(void) {
         cmocka_unit_test(a_row_is_of_what_its_key_says),
         cmocka_unit_test(steps_take_the_messages_of_their_back_end),
         cmocka_unit_test(a_tapered_network_is_shared_by_all_nodes),
+        cmocka_unit_test(a_tapered_network_slows_nccl),
         cmocka_unit_test(published_points_come_back),
         cmocka_unit_test(keys_say_what_they_are_of),
     };
