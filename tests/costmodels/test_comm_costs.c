@@ -27,9 +27,9 @@ static double on_one_node(hp_algorithm a, hp_collective what, int p, double byte
 static void steps_cost_what_the_literature_says(void **state) {
     (void)state;
     for (int p = 2, k = 1; p <= 64; p *= 2, k++)
-        for (double s = 1024; s < 2e8; s *= 7) {
-            const double a = LINE.alpha_s, sb = s * LINE.beta_s_per_byte, sg = s * LINE.gamma_s_per_byte,
-                         part = (p - 1.0) / p;
+        for (size_t bytes = 1024; bytes < 200000000; bytes *= 7) {
+            const double s = (double)bytes, a = LINE.alpha_s, sb = s * LINE.beta_s_per_byte,
+                         sg = s * LINE.gamma_s_per_byte, part = (p - 1.0) / p;
             const struct {
                 hp_algorithm a;
                 hp_collective what;
@@ -79,9 +79,9 @@ static void nothing_is_cheaper_than_its_data(void **state) {
             for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS; a++) {
                 const hp_collective_case c = flat((hp_collective)what, p);
                 if (!hp_algorithm_does((hp_algorithm)a, &c, true)) continue;
-                for (double s = what == HP_COLLECTIVE_BARRIER ? 0 : 1; s < 1e9;
-                     s = s * 10 + (s <= 0 ? 2e9 : 0)) {
-                    const double got = on_one_node((hp_algorithm)a, c.what, p, s),
+                for (size_t bytes = 1; bytes < 1000000000; bytes *= 10) {
+                    const double s = what == HP_COLLECTIVE_BARRIER ? 0 : (double)bytes,
+                                 got = on_one_node((hp_algorithm)a, c.what, p, s),
                                  wire = hp_collective_bus_factor(c.what, p) * s * LINE.beta_s_per_byte,
                                  rounds = ceil(log2(p)) * LINE.alpha_s;
                     if (got < rounds * (1 - 1e-9) || got < wire * (1 - 1e-9))
@@ -200,7 +200,8 @@ static void steps_take_the_messages_of_their_back_end(void **state) {
     const hp_cost_table *t = table_of(arena, &m,
                                       "p2p shm | guess 0 0 | 0:1e-6 1e9:1.000001\n"
                                       "p2p shm shm | guess 0 0 | 0:1e-7 1e9:0.5000001\n");
-    for (double s = 64; s < 1e9; s *= 10) {
+    for (size_t bytes = 64; bytes < 1000000000; bytes *= 10) {
+        const double s = (double)bytes;
         assert_true(near(seconds(t, &m, HP_WIRE_OWN, HP_ALGORITHM_RING, HP_COLLECTIVE_ALL_GATHER, s),
                          3 * (1e-6 + s / 4 * 1e-9), 1e-6));
         assert_true(near(seconds(t, &m, HP_WIRE_SHM, HP_ALGORITHM_RING, HP_COLLECTIVE_ALL_GATHER, s),
