@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
 #include "cli/launch/launch_command.h"
+#include "plan/machine/quota.h"
 #include "plan/base/clock.h"
 
 #include <errno.h>
@@ -227,6 +228,7 @@ static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *b
     }
     kill(-w->child, SIGKILL); /* any process left in the group */
     reap_orphans();
+    hp_quota_sweep(""); /* of ranks that were killed */
     close(w->out.fd);
     close(w->err.fd);
     return run_status(w, status, err);

@@ -57,6 +57,10 @@ static const row ROWS[] = {
     {"eval", NULL, "accuracy on the test split after training", PASS, 0, false},
     {"deterministic", NULL, "same plan, same bits: always so in this version", PASS, 0, false},
     {"no-bind", NULL, "ranks may use all cores: for a machine that other work shares", PASS, 0, false},
+    {"quota", "SHARE:..",
+     "processors of each rank, as in 1:0.5, or of all: control groups hold them to that, as if devices were "
+     "slower",
+     PASS, 0, false},
     {"no-gpu-mpi", NULL, "messages of GPU memory go by way of the host, though MPI would take them", PASS, 0,
      false},
     {"no-ipc", NULL, "messages between GPUs of one node go by way of the host", PASS, 0, false},

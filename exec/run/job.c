@@ -202,9 +202,17 @@ static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error
     return hp_tuning_share(j->comm, j->ops->tuning, pass->device, err);
 }
 
-/* Only for a trace; every rank has one or none has. */
+/* As --quota says; after the cores were counted, which a quota makes fewer. */
+static hp_status slow_down(hp_job *j, hp_error *err) {
+    double processors;
+    if (!j->options->quota) return HP_OK;
+    HP_TRY(hp_quota_parse(j->options->quota, j->comm->rank, j->comm->size, &processors, err));
+    return hp_quota_join(&j->quota, "", processors, err);
+}
+
+/* Only for a trace; every rank has one or none has. Yardsticks would take a quota for a machine that is slow today. */
 static void open_sampler(hp_job *j) {
-    if (!j->timing.ring || !j->options->yardsticks) return;
+    if (!j->timing.ring || !j->options->yardsticks || j->options->quota) return;
     const hp_sampler_config c = {.comm = j->comm,
                                  .clock = &j->timing.clock,
                                  .ring = j->timing.ring,
@@ -222,6 +230,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
     const bool bind = j->options->bind && j->ops->memory->host;
     HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->crowded, err));
+    HP_TRY(hp_comm_agree(j->comm, slow_down(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_memory(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, check_room(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));
@@ -253,6 +262,7 @@ void hp_job_close(hp_job *j) {
     j->comm->ops->close(j->comm); /* before the arena, which other processes may have mapped */
     if (j->arena) j->device_memory.ops->free(&j->device_memory, j->arena, j->arena_bytes);
     hp_memory_close(&j->device_memory);
+    hp_quota_leave(&j->quota);
     hp_arena_free(j->memory);
     j->timing.ring = NULL, j->timing.watch = NULL, j->timing.sampler = NULL, j->arena = NULL,
     j->memory = NULL, j->comm = NULL;

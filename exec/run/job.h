@@ -7,6 +7,7 @@
 #include "exec/run/options.h"
 #include "exec/run/pass.h"
 #include "exec/yardstick/sampler.h"
+#include "plan/machine/quota.h"
 #include "plan/store/store.h"
 
 #include <signal.h>
@@ -45,6 +46,7 @@ typedef struct hp_job {
     int32_t role, replica;
     bool crowded; /* ranks share cores */
     const hp_device_ops *ops;
+    hp_quota quota; /* --quota */
     hp_memory device_memory;
     unsigned char *arena;         /* the rank's one allocation for the program, in device_memory */
     int64_t arena_bytes;          /* planned peak: the larger of the training and evaluation programs */

@@ -52,6 +52,8 @@ static const option_row ROWS[] = {
     {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},
     {"deterministic", NULL, "results are always deterministic; accepted for scripts", IGNORED, 0, 0, 0},
     {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
+    {"quota", "SHARE:..", "of each rank, in processors: a control group holds it to that", TEXT, AT(quota), 0,
+     0},
     {"no-gpu-mpi", NULL, "send messages of GPU memory through the host, though MPI would take them", CLEAR,
      AT(gpu_mpi), 0, 0},
     {"no-ipc", NULL, "send messages between GPUs of one node through the host", CLEAR, AT(ipc), 0, 0},

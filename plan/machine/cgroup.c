@@ -162,14 +162,21 @@ static const char *below_top(const char *group, const char *top) {
     return inside && !strstr(group, "/..") ? group + n : "";
 }
 
-static void walk_up(const char *root, const hierarchy *h, hp_cgroup *out) {
-    char group[LINE], folder[3 * LINE];
+/* The folder of the process's group; the length of the mounted one's name, which it begins with, 0: there is none. */
+static int find_folder(const char *root, const hierarchy *h, char folder[3 * LINE]) {
+    char group[LINE];
     mount m;
-    if (!find_group(root, h, group) || !find_mount(root, h, &m)) return;
-    const int top = snprintf(folder, sizeof folder, "%.1024s%s", root, m.point);
-    snprintf(folder + top, sizeof folder - (size_t)top, "%s", below_top(group, m.top));
+    if (!find_group(root, h, group) || !find_mount(root, h, &m)) return 0;
+    const int top = snprintf(folder, 3 * LINE, "%.1024s%s", root, m.point);
+    snprintf(folder + top, (size_t)(3 * LINE - top), "%s", below_top(group, m.top));
     for (size_t n = strlen(folder); n > (size_t)top && folder[n - 1] == '/'; n--) folder[n - 1] = '\0';
-    for (;;) {
+    return top;
+}
+
+static void walk_up(const char *root, const hierarchy *h, hp_cgroup *out) {
+    char folder[3 * LINE];
+    const int top = find_folder(root, h, folder);
+    while (top) {
         h->apply(folder, out);
         char *last = strrchr(folder + top, '/');
         if (!last) return;
@@ -180,4 +187,16 @@ static void walk_up(const char *root, const hierarchy *h, hp_cgroup *out) {
 void hp_cgroup_read(const char *root, hp_cgroup *out) {
     *out = (hp_cgroup){.memory_bytes = INT64_MAX, .memory_free_bytes = INT64_MAX, .cpus = HUGE_VAL};
     for (size_t i = 0; i < sizeof HIERARCHIES / sizeof *HIERARCHIES; i++) walk_up(root, &HIERARCHIES[i], out);
+}
+
+bool hp_cgroup_cpu(const char *root, char folder[HP_CGROUP_PATH], bool *version_2) {
+    static const hierarchy *const VERSIONS[] = {&HIERARCHIES[1], &HIERARCHIES[2]};
+    for (int i = 0; i < 2; i++) {
+        char path[3 * LINE];
+        if (!find_folder(root, VERSIONS[i], path) || strlen(path) >= HP_CGROUP_PATH) continue;
+        strcpy(folder, path);
+        *version_2 = i == 1;
+        return true;
+    }
+    return false;
 }

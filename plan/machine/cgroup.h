@@ -3,6 +3,7 @@
 #ifndef HP_CGROUP_H
 #define HP_CGROUP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { HP_CGROUP_PATH = 512 };
@@ -18,5 +19,8 @@ typedef struct hp_cgroup {
 /* Reads /proc/self/cgroup, /proc/self/mountinfo and the groups' files, all of them below `root` ("": the system's
  * own). What cannot be read limits nothing. */
 void hp_cgroup_read(const char *root, hp_cgroup *out);
+
+/* The folder of this process's group where CPU time is shared out. False: there is none. */
+bool hp_cgroup_cpu(const char *root, char folder[HP_CGROUP_PATH], bool *version_2);
 
 #endif
