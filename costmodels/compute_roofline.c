@@ -105,6 +105,12 @@ static bool tiling_of(const hp_cost_table *t, const hp_machine *m, const char *t
     return true;
 }
 
+double hp_cost_block_rate(const hp_cost_table *t, const hp_machine *m) {
+    const hp_row *row = NULL;
+    for (; t && !row && !m->device.is_cpu; t = t->base) row = class_row(t, HP_ROW_BLOCK, &m->device, "");
+    return row ? row->y[HP_BLOCK_RATE] : 0;
+}
+
 static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     char family[80], type[16];
     hp_key_family(w->key, family, sizeof family);

@@ -7,6 +7,7 @@
  * efficiency  a device class and a family: fractions of the data sheet's peak rate in the family's type, and of its
  *             bandwidth
  * share       a device class and a family: share of the node's compute, or of its device, the operation takes
+ * block       a device class: bytes per second that one thread block of a GPU moves at most
  * link        a link class: fractions of the data sheet's latency and bandwidth; the rate of the link that rows of this
  *             class were measured on (0: the machine's), from which they are converted to that of another machine
  * path        a link class and a back end ("mpi", "nccl", "shm"; "ipc": MPI's messages between GPUs of a node): what
@@ -78,6 +79,8 @@ hp_cost_table *hp_cost_at(hp_arena *arena, const hp_cost_table *t, const hp_spee
 /* Cost of one compute task alone on its device: measured rows of the key (piecewise linear in the size), else
  * a fitted model of the key's operator, else the machine's roofline. */
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
+/* Bytes per second that one thread block of the machine's GPUs moves at most; 0: nothing is known of it. */
+double hp_cost_block_rate(const hp_cost_table *t, const hp_machine *m);
 /* Share of the shared resource that the task uses while it runs: on CPUs the node's compute (cores and memory
  * bandwidth together); where several ranks run on one device (AccDP), the device: all of the time except the
  * launch, during which the device is idle. Tasks whose shares sum to more than 1 slow each other down

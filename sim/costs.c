@@ -96,13 +96,34 @@ static void add_passes(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype
     e->kernels += p.kernels;
 }
 
+/* A kernel of few thread blocks leaves the rest of the device idle. */
+static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, const hp_work_case *key,
+                            const hp_work *w, cache_entry *e) {
+    const int blocks = hp_framework_blocks(c->framework, c->machine, g, key);
+    const double rate = blocks ? hp_cost_block_rate(c->table, c->machine) : 0;
+    if (rate <= 0) return;
+    const double least_s = c->machine->device.launch_s + w->bytes / (blocks * rate);
+    const double longer = e->cost.seconds > 0 ? least_s / e->cost.seconds : 1;
+    if (longer <= 1) return;
+    e->cost.seconds *= longer;
+    e->cost.low *= longer;
+    e->cost.high *= longer;
+    e->share /= longer;
+}
+
 static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *key) {
     cache_entry *e = slot_for(c, key);
     if (!e->used) {
         hp_work w = hp_work_of_case(g, dtype, key);
-        if (c->framework) hp_framework_units(c->framework, c->machine, &w);
+        if (c->framework) {
+            hp_framework_units(c->framework, c->machine, &w);
+            hp_framework_pad(c->framework, c->machine, g, key, &w);
+        }
         *e = look_up(c, &w);
-        if (c->framework) add_passes(c, g, dtype, key, e);
+        if (c->framework) {
+            limit_by_blocks(c, g, key, &w, e);
+            add_passes(c, g, dtype, key, e);
+        }
         e->key = *key;
     }
     return *e;
@@ -282,16 +303,23 @@ static void fill_role(const hp_program_costs *c, const hp_program *p, const hp_g
 
 /* --- a framework's host --- */
 
+static bool sums_gradients(const hp_role *r, int task) {
+    const hp_task *t = &r->task[task];
+    return t->op == HP_TASK_ALLREDUCE && t->n_operand > 0 && r->operand[t->operand] == HP_BUF_GRADS;
+}
+
 /* Operations that start the task's kernels: of the optimiser some for every tensor. */
 static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                      int task) {
     const hp_task *t = &r->task[task];
     double tensors = 0;
+    bool sums = false;
+    for (int k = 0; k < r->n_task && !sums && t->op == HP_TASK_SGD; k++) sums = sums_gradients(r, k);
     if (t->op != HP_TASK_SGD) return compute_cost(c->cache, p, g, r, task).kernels;
     for (int i = 0; i < g->n_param; i++)
         tensors += hp_param_trained(&g->param[i]) && r->place[i].here && r->place[i].offset >= t->offset &&
                    r->place[i].offset < t->offset + t->count;
-    return c->cache->framework->update_ops * tensors;
+    return (c->cache->framework->update_ops + (sums ? c->cache->framework->sum_ops : 0)) * tensors;
 }
 
 /* Sums of gradients wait half a cycle in the mean until somebody looks for them (Horovod). */
@@ -299,9 +327,7 @@ static void add_cycles(const hp_program_costs *c, const hp_program *p, int role)
     const hp_role *r = &p->role[role];
     const double wait_s = c->cache->framework->cycle_s / 2;
     for (int t = 0; t < r->n_task; t++) {
-        const hp_task *k = &r->task[t];
-        if (k->op != HP_TASK_ALLREDUCE || k->n_operand < 1 || r->operand[k->operand] != HP_BUF_GRADS)
-            continue;
+        if (!sums_gradients(r, t)) continue;
         c->cost[role][t].seconds += wait_s;
         c->cost[role][t].low += wait_s;
         c->cost[role][t].high += wait_s;
@@ -314,19 +340,49 @@ static bool waits_for_others(const hp_role *r, int task) {
     return false;
 }
 
+/* Is it one that brings values of another rank's rows, or takes them there? Their gradients are not sent (MPI4DL). */
+static bool is_exchange(const hp_role *r, const hp_task *t) {
+    return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) && !(r->queue[t->queue].channel & 1);
+}
+
+/* Adds a halo's gradient to a map: a framework that had pasted the halo copies the gradient of the whole map instead. */
+static bool undoes_paste(const hp_role *r, const hp_task *t) {
+    return t->op == HP_TASK_COPY && (t->flags & HP_FLAG_ADD) &&
+           r->buffer[r->operand[t->operand + 1]].kind == HP_BUF_MESSAGE;
+}
+
+static void add_pastes(const hp_program_costs *c, const hp_program *p, int role) {
+    const hp_role *r = &p->role[role];
+    hp_work pass = {.flops = 0};
+    snprintf(pass.key, sizeof pass.key, "pass %s", hp_dtype_names[p->dtype]);
+    for (int t = 0; t < r->n_task; t++) {
+        if (!undoes_paste(r, &r->task[t])) continue;
+        pass.bytes = 2 * (double)r->buffer[r->operand[r->task[t].operand]].bytes;
+        const hp_cost copy = hp_cost_compute(c->cache->table, c->cache->machine, &pass);
+        if (copy.seconds > c->cost[role][t].seconds) c->cost[role][t] = copy;
+    }
+}
+
 /* The host starts operations one after another and runs ahead of the device, which waits where its kernels are shorter
- * than their operations take to be started: a task then takes that much longer. After a message the host is as far as the
- * device. */
+ * than their operations take to be started: a task then takes that much longer. While it waits for
+ * a message, the host catches up with it; where the host waits itself (MPI4DL), it is not ahead after one either. */
 static void add_dispatch(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
     const double each_s = c->cache->framework->dispatch_s;
     const bool itself = c->cache->machine->device.is_cpu; /* the host computes, too */
-    double host_s = 0, device_s = 0;
+    /* cuda.synchronize around messages and before an update */
+    const bool waits = c->cache->framework->message_ops > 0 && !itself;
+    double host_s = 0, device_s = 0, idle_s = 0;
     for (int t = 0; t < r->n_task; t++) {
         hp_cost *cost = &c->cost[role][t];
+        if (is_exchange(r, &r->task[t])) idle_s += each_s * c->cache->framework->message_ops;
         if (r->task[t].queue != 0) continue;
-        if (waits_for_others(r, t)) host_s = fmin(host_s, device_s);
+        const bool joined = waits && (r->task[t].op == HP_TASK_SGD || waits_for_others(r, t));
+        if (joined || waits_for_others(r, t)) host_s = joined ? device_s : fmin(host_s, device_s);
         const double alone_s = cost->seconds;
+        if (idle_s > 0)
+            host_s = fmax(host_s, device_s + alone_s) + idle_s; /* after the device was waited for */
+        idle_s = 0;
         host_s += each_s * ops_of(c, p, g, r, t);
         /* the last kernel is started when its operation is */
         const double late_s = itself ? each_s * ops_of(c, p, g, r, t) : fmax(0, host_s - device_s - alone_s);
@@ -351,6 +407,7 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
         c->cost[r] = HP_NEW(arena, hp_cost, p->role[r].n_task);
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
         fill_role(c, p, g, r);
+        if (cache->framework && cache->framework->pastes) add_pastes(c, p, r);
         if (cache->framework && cache->framework->dispatch_s > 0) add_dispatch(c, p, g, r);
         if (cache->framework && cache->framework->cycle_s > 0) add_cycles(c, p, r);
     }

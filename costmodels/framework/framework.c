@@ -5,6 +5,7 @@
 #include "plan/graph/layer.h"
 #include "plan/graph/precision.h"
 
+#include <math.h>
 #include <string.h>
 
 /* An operation's way through Python, autograd and the dispatcher to its launch takes 5 to 25 us; 10 is near the
@@ -21,16 +22,35 @@ static const char eager_source[] =
     "5 to 25 us for an operation in eager mode: descriptions of its way through the dispatcher. "
     "Four operations for every tensor: SGD with momentum and weight decay, torch.optim. "
     "allow_tf32 of torch.backends.cudnn is on by default: documentation of 1.11. "
-    "Nothing is fused in eager mode; contiguous tensors are channels first.";
+    "Nothing is fused in eager mode; contiguous tensors are channels first: the gradients' kernels in tf32 "
+    "want channels "
+    "last (a profile of AlexNet's training on an A100, handbook of the Kempner Institute: fprop for either "
+    "layout, dgrad "
+    "and wgrad between nchwToNhwc). cuDNN's bn_fw_tr_1C11 and bn_bw_1C11 are launched with a block of 512 "
+    "threads for "
+    "each channel (traces of profilers: grids of 64 and 128).";
 
 #define EAGER_PYTORCH                                                                                        \
     .dispatch_s = EAGER_DISPATCH_S, .update_ops = 4, .tf32 = true, .channels_first = true,                   \
-    .rows = gpu_aware, .source = eager_source
+    .norm_blocks = true, .rows = gpu_aware
+#define LAZY_CONTEXT                                                                                         \
+    287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
 
 const hp_framework hp_frameworks[] = {
-    {.name = "pytorch-1.13", EAGER_PYTORCH, .eager = true},
-    {.name = "mpi4dl", EAGER_PYTORCH, .eager = true},
-    {.name = "torchgpipe", EAGER_PYTORCH}, /* recomputes what it does not keep */
+    {.name = "pytorch-1.13",
+     EAGER_PYTORCH,
+     .eager = true,
+     .context_bytes = LAZY_CONTEXT,
+     .source = eager_source},
+    {.name = "mpi4dl", /* 1.12, which loads all kernels */
+     EAGER_PYTORCH,
+     .eager = true,
+     .sum_ops = 4, /* clone, cat; clone, divide: torchgems/comm.py */
+     .message_ops =
+         2.5,        /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems/spatial.py */
+     .pastes = true, /* there, and CopySlices of PyTorch's torch/csrc/autograd/functions/tensor.cpp */
+     .source = eager_source},
+    {.name = "torchgpipe", EAGER_PYTORCH, .source = eager_source}, /* recomputes what it does not keep */
     {.name = "horovod-tf",
      .dispatch_s = EAGER_DISPATCH_S,
      .update_ops = 1,
@@ -43,7 +63,10 @@ const hp_framework hp_frameworks[] = {
          "Time to start an operation as of PyTorch: a guess."},
     {.name = "tensorrt",
      .fuses = true,
-     .source = "convolution, bias, norm, activation and addition are one kernel; engines are launched whole"},
+     .vector = 32,
+     .source =
+         "convolution, bias, norm, activation and addition are one kernel; engines are launched whole. "
+         "INT8 is laid out in vectors of 32 channels, NC/32HW32: developer guide, data format descriptions."},
     {0}};
 
 hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *err) {
@@ -101,7 +124,11 @@ static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double 
     }
 }
 
-/* On matrix units of 16 bits; of tf32 there are kernels for either layout. */
+static bool in_tf32(const hp_framework *f, const hp_machine *m, hp_dtype x) {
+    return f->tf32 && x == HP_F32 && m->device.tf32_flops_per_s > 0;
+}
+
+/* On matrix units of 16 bits; in tf32 a forward pass has kernels for either layout. */
 static bool on_matrix_units(const hp_machine *m, hp_dtype x) {
     return (x == HP_BF16 && m->device.bf16_flops_per_s > 0) ||
            (x == HP_F16 && m->device.fp16_flops_per_s > 0);
@@ -116,8 +143,9 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
                    y = hp_tensor_dtype(&g->tensor[l->out], dtype);
     const double x_bytes = elems(c->in) * hp_dtype_bytes(x), y_bytes = elems(c->out) * hp_dtype_bytes(y);
     if (!f->fuses) add_unfused(l, (hp_task_op)c->op, g->deployed, y_bytes, &p);
-    const bool transposes =
-        f->channels_first && (l->op == HP_CONV || l->op == HP_CONVT) && on_matrix_units(m, x);
+    const bool gradient = c->op == HP_TASK_BWD || c->op == HP_TASK_BWDW;
+    const bool transposes = f->channels_first && (l->op == HP_CONV || l->op == HP_CONVT) &&
+                            (on_matrix_units(m, x) || (gradient && in_tf32(f, m, x)));
     if (transposes) {
         add_pass(&p, 2 * x_bytes);
         add_pass(&p, 2 * y_bytes);
@@ -132,4 +160,40 @@ void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) 
     if ((size_t)(type - w->key) + rest + 3 > sizeof w->key) return;
     memmove(type + 2, type + 1, rest + 1);
     type[1] = 't';
+}
+
+static double padded(double channels, int vector) {
+    return vector * ceil(channels / vector);
+}
+
+void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,
+                      hp_work *w) {
+    if (f->vector <= 0 || c->layer < 0 || m->device.is_cpu || m->device.int8_ops_per_s <= 0) return;
+    const hp_layer *l = &g->layer[c->layer];
+    const double ins = c->in[HP_AXIS_C], outs = c->out[HP_AXIS_C];
+    if (ins < 1 || outs < 1) return;
+    const double more_in = padded(ins, f->vector) / ins, more_out = padded(outs, f->vector) / outs;
+    const bool x_vector = g->tensor[l->in[0]].store == HP_STORE_U8,
+               y_vector = g->tensor[l->out].store == HP_STORE_U8;
+    if (x_vector) w->bytes += (more_in - 1) * (double)c->in_elems;
+    if (y_vector) w->bytes += (more_out - 1) * elems(c->out);
+    if (!x_vector || !hp_layer_is_matrix(l) || l->groups > 1) return;
+    w->flops *= more_in * more_out;
+    w->depth *= more_in;
+    w->cols *= more_out;
+}
+
+int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+                        const hp_work_case *c) {
+    const bool trains = c->layer >= 0 && !c->eval && !g->deployed && g->layer[c->layer].op == HP_BN;
+    return f->norm_blocks && trains && !m->device.is_cpu ? c->out[HP_AXIS_C] : 0;
+}
+
+int hp_framework_numbers(const hp_framework *f) {
+    const double own[] = {f->dispatch_s,  f->update_ops, f->sum_ops,      f->cycle_s,
+                          f->message_ops, f->vector,     f->context_bytes};
+    int n = 0;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) n += own[i] > 0;
+    for (const char *s = f->rows; s && (s = strstr(s, "latency:")); s++) n++;
+    return n;
 }

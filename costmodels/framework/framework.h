@@ -13,11 +13,17 @@ typedef struct hp_framework {
     const char *name;  /* "pytorch-1.13" */
     double dispatch_s; /* host time of an operation that starts a kernel */
     double update_ops; /* operations of the optimiser for every trained tensor */
+    double sum_ops;    /* and more where its gradient is summed over ranks */
     double cycle_s; /* time from one look for gradients that may be summed to the next; 0: hooks start them */
     bool fuses;     /* norms, activations and additions go with the kernel before them */
     bool tf32;      /* convolutions of float32 are multiplied in tf32 where a device can */
     bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
     bool eager;          /* keeps every saved tensor until its backward pass */
+    bool norm_blocks;    /* a batch norm in training has a thread block for each channel */
+    double message_ops;  /* operations of the host at each end of a message, the device being idle */
+    bool pastes; /* writes what it received into a map, whose gradient is then copied for each of them */
+    int vector;  /* maps of bytes have a multiple of so many channels; 0: as many as they have */
+    double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
     const char *rows; /* of cost tables, that stand before all others: its communication; NULL: as hplan's */
     const char *source; /* of these, in words */
 } hp_framework;
@@ -39,5 +45,13 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
                                            hp_dtype dtype, const hp_work_case *c);
 /* Changes the work's key to that of the units that the framework multiplies in. */
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w);
+/* Adds the channels that only fill a vector: they are moved and multiplied, too. */
+void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,
+                      hp_work *w);
+/* Thread blocks of the layer's kernel, where they are too few for some devices; 0: as many as it wants. */
+int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c);
+
+/* How many numbers describe it: what could be fitted, were it not for their sources. Yes and no are not counted. */
+int hp_framework_numbers(const hp_framework *f);
 
 #endif

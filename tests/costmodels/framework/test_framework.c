@@ -6,6 +6,8 @@
 #include "plan/graph/deploy.h"
 #include "plan/graph/precision.h"
 #include "plan/nets/nets.h"
+#include "sim/costs.h"
+#include "sim/search/evaluate.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>
@@ -117,12 +119,137 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
     hp_arena_free(v.arena);
 }
 
+/* There and back between layouts: two passes over each map. Forward kernels read either layout. */
+static void gradients_in_tf32_are_transposed(void **state) {
+    (void)state;
+    world a = make_world("thesis-a100", "resnet18", 64, 2), v = make_world("lassen", "resnet18", 64, 2);
+    const hp_framework *torch = named("pytorch-1.13");
+    const int conv = layer_named(a.g, "layer1.0.conv1");
+    const double x = bytes_of(a.g, a.g->layer[conv].in[0], 4), y = bytes_of(a.g, a.g->layer[conv].out, 4);
+    want(passes(torch, &a.m, a.g, conv, HP_TASK_FWD), 0, 0);
+    want(passes(torch, &a.m, a.g, conv, HP_TASK_BWD), 2, 2 * (x + y));
+    want(passes(torch, &a.m, a.g, conv, HP_TASK_BWDW), 2, 2 * (x + y));
+    want(passes(torch, &v.m, v.g, conv, HP_TASK_BWD), 0, 0); /* a V100 has no tf32 */
+    hp_arena_free(a.arena);
+    hp_arena_free(v.arena);
+}
+
+/* --- thread blocks --- */
+
+static double norm_seconds(const world *w, const hp_framework *f, int layer, hp_work *work) {
+    const hp_tensor *y = &w->g->tensor[w->g->layer[layer].out];
+    const hp_box out = {{0, 0, 0, 0}, {1, y->h, y->w, y->c}};
+    const hp_work_case c = hp_work_case_at(w->g, layer, HP_TASK_STATS, &out);
+    double share;
+    *work = hp_work_of_case(w->g, HP_F32, &c);
+    return hp_costs_case(hp_cost_cache_new(w->arena, w->t, &w->m, f), w->g, HP_F32, &c, &share).seconds;
+}
+
+/* As many blocks as channels: 16 move what they can, and no more; 64 of an A100 as much as the memory does. */
+static void few_channels_leave_a_norm_few_blocks(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
+    const hp_framework *torch = named("pytorch-1.13");
+    const double rate = hp_cost_block_rate(w.t, &w.m);
+    const int few = layer_named(w.g, "layer1.1.bn2"), many = layer_named(w.g, "layer1.1.bn1");
+    hp_work work;
+    assert_true(rate > 0 && 16 * rate < 0.8 * w.m.device.bytes_per_s);
+    const double own = norm_seconds(&w, NULL, few, &work), theirs = norm_seconds(&w, torch, few, &work);
+    assert_true(fabs(theirs - w.m.device.launch_s - work.bytes / (16 * rate)) < 1e-9 && theirs > own);
+    assert_true(fabs(norm_seconds(&w, torch, many, &work) - norm_seconds(&w, NULL, many, &work)) < 1e-9);
+    hp_arena_free(w.arena);
+}
+
+/* --- vectors --- */
+
+static hp_work padded(const world *w, const hp_graph *g, int layer) {
+    const hp_tensor *y = &g->tensor[g->layer[layer].out];
+    const hp_box out = {{0, 0, 0, 0}, {1, y->h, y->w, y->c}};
+    const hp_work_case c = hp_work_case_at(g, layer, HP_TASK_FWD, &out);
+    hp_work work = hp_work_of_case(g, HP_F32, &c);
+    hp_framework_pad(named("tensorrt"), &w->m, g, &c, &work);
+    return work;
+}
+
+/* 16 channels of bytes move as 32, between layers that have 16 and 64; from 64 on nothing is added. */
+static void bytes_come_in_vectors(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet-v2-110", 256, 1);
+    hp_graph *g = NULL;
+    const hp_deploy_options o = {.prec = HP_PREC_INT8};
+    assert_int_equal(hp_graph_deploy(w.arena, w.g, &o, &g, NULL), HP_OK);
+    const int narrow = layer_named(g, "layer1.1.conv2"), wide = layer_named(g, "layer2.1.conv2");
+    for (int i = 0; i < 2; i++) {
+        const int layer = i ? wide : narrow;
+        const hp_tensor *y = &g->tensor[g->layer[layer].out];
+        const hp_box out = {{0, 0, 0, 0}, {1, y->h, y->w, y->c}};
+        const hp_work_case c = hp_work_case_at(g, layer, HP_TASK_FWD, &out);
+        const hp_work plain = hp_work_of_case(g, HP_F32, &c), vector = padded(&w, g, layer);
+        const double maps = i ? 0 : 16.0 * (double)y->h * y->w; /* 16 more channels of each */
+        const double more = vector.bytes - plain.bytes;
+        if (fabs(more - 2 * maps) > 0.02 * maps || fabs(vector.depth - (i ? 1 : 2) * plain.depth) > 0.5)
+            fail_msg("%s: %g bytes more, not %g", g->layer[layer].name, more, 2 * maps);
+    }
+    hp_arena_free(w.arena);
+}
+
+/* --- the host at messages --- */
+
+static double step_of(world *w, const hp_framework *f, const char *strategy) {
+    hp_eval_setup setup = w->setup;
+    hp_strategy s;
+    hp_evaluation v;
+    hp_error err;
+    setup.framework = f;
+    setup.machine = &w->m;
+    setup.memory_limit = INT64_MAX / 2;
+    assert_int_equal(hp_strategy_parse(strategy, &s, &err), HP_OK);
+    hp_eval *e = hp_eval_new(w->arena, &setup);
+    if (hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK || v.reject.code)
+        fail_msg("%s is not evaluated", strategy);
+    return v.figures.step_s;
+}
+
+static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet-v2-110", 256, 1);
+    hp_framework none = *named("mpi4dl"), host = none, paste = none;
+    none.message_ops = none.sum_ops = 0;
+    none.pastes = false;
+    host.pastes = false;
+    host.sum_ops = 0;
+    paste.message_ops = paste.sum_ops = 0;
+    static const char *const tiled = "sp=2x2,stages=2,cut=19:19";
+    const double before = step_of(&w, &none, tiled);
+    assert_true(step_of(&w, &host, tiled) > before && step_of(&w, &paste, tiled) > before);
+    assert_true(step_of(&w, &paste, "dp=1") == step_of(&w, &none, "dp=1"));
+    hp_arena_free(w.arena);
+}
+
+/* --- numbers --- */
+
+static void numbers_are_counted(void **state) {
+    (void)state;
+    hp_framework f = {.name = "f"};
+    assert_int_equal(hp_framework_numbers(&f), 0);
+    f.dispatch_s = 1;
+    f.tf32 = true;
+    assert_int_equal(hp_framework_numbers(&f), 1);
+    f.rows = "path * mpi | guess 0.5 0 x | latency:1 copies:0 host:0 hop:0\n";
+    assert_int_equal(hp_framework_numbers(&f), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_found_or_listed),
         cmocka_unit_test(their_rows_stand_before_others),
         cmocka_unit_test(eager_layers_have_kernels_of_their_own),
         cmocka_unit_test(float32_is_multiplied_in_tf32_where_it_can_be),
+        cmocka_unit_test(gradients_in_tf32_are_transposed),
+        cmocka_unit_test(few_channels_leave_a_norm_few_blocks),
+        cmocka_unit_test(bytes_come_in_vectors),
+        cmocka_unit_test(halos_cost_a_host_time_and_a_gradient_its_copies),
+        cmocka_unit_test(numbers_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
