@@ -220,8 +220,11 @@ hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s) {
 }
 
 static int64_t role_bytes(const hp_eval *e, const hp_program *p, int role) {
+    const hp_framework *f = e->setup.framework;
+    const bool engine = f && f->fuses && p->mode != HP_MODE_TRAIN; /* its memory is planned, too */
     if (!e->setup.eager) return p->role[role].arena_bytes;
-    return hp_eager_bytes(p, e->setup.graph, role) + hp_context_bytes(e->setup.machine, true);
+    return (engine ? p->role[role].arena_bytes : hp_eager_bytes(p, e->setup.graph, role)) +
+           hp_framework_context_bytes(e->setup.machine, e->setup.framework);
 }
 
 static void check_memory(const hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out) {

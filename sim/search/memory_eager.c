@@ -2,6 +2,7 @@
 #include "sim/search/memory_eager.h"
 
 #include "sim/interp.h"
+#include "sim/search/memory_infer.h"
 
 #include <string.h>
 
@@ -12,6 +13,11 @@ enum { CONTEXT_MB = 300, EAGER_CONTEXT_MB = 1000 };
 int64_t hp_context_bytes(const hp_machine *m, bool eager) {
     if (m->share_cpu || m->device.is_cpu) return 0;
     return (eager ? EAGER_CONTEXT_MB : CONTEXT_MB) * INT64_C(1000000);
+}
+
+int64_t hp_framework_context_bytes(const hp_machine *m, const hp_framework *f) {
+    const int64_t usual = hp_context_bytes(m, true);
+    return usual && f && f->context_bytes > 0 ? (int64_t)f->context_bytes : usual;
 }
 
 const hp_eager_rule hp_eager_rules[HP_LAYER_OPS] = {
@@ -223,7 +229,7 @@ static int64_t parameter_bytes(const hp_program *p, const hp_graph *g, const hp_
 
 int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
-    if (p->mode != HP_MODE_TRAIN) return r->arena_bytes;
+    if (p->mode != HP_MODE_TRAIN) return hp_eager_infer_bytes(p, g, role) + parameter_bytes(p, g, r);
     walk w = {.p = p, .g = g, .r = r, .arena = hp_arena_new()};
     w.copies = count_activations(w.arena, g);
     find_frames(&w);

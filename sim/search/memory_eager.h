@@ -8,6 +8,7 @@
 #ifndef HP_SIM_MEMORY_EAGER_H
 #define HP_SIM_MEMORY_EAGER_H
 
+#include "costmodels/framework/framework.h"
 #include "plan/machine/machine.h"
 #include "plan/program/program.h"
 
@@ -22,10 +23,12 @@ extern const hp_eager_rule hp_eager_rules[HP_LAYER_OPS];
  * own. Paths whose results are concatenated right away belong to one module. 1 for other layers. */
 int hp_eager_activations(const hp_graph *g, int layer);
 
-/* Peak bytes of a role without the device's context. Inference keeps nothing: the plan's own peak. */
+/* Peak bytes of a role without the device's context. Inference: memory_infer.h. */
 int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role);
 
 /* Of one process on the device before any tensor; 0 on CPUs. */
 int64_t hp_context_bytes(const hp_machine *m, bool eager);
+/* The same of a framework (NULL: any), which may say it itself. */
+int64_t hp_framework_context_bytes(const hp_machine *m, const hp_framework *f);
 
 #endif

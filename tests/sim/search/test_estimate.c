@@ -3,6 +3,7 @@
 #include "plan/graph/deploy.h"
 #include "plan/memory/device.h"
 #include "sim/search/memory_eager.h"
+#include "sim/search/memory_infer.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
@@ -277,6 +278,25 @@ static void published_counts_of_saved_tensors(void **state) {
     hp_arena_free(arena);
 }
 
+/* Of inference three maps of 64 channels, when a norm's input stays for the addition at the block's end: itself, its norm,
+ * and that one's activation; as many at the addition. */
+static void inference_holds_three_maps(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_graph *g = NULL;
+    hp_program *p = NULL;
+    hp_strategy s;
+    hp_error err = {HP_OK, ""};
+    const hp_deploy_options d = {.prec = HP_PREC_FP32};
+    const hp_lower_options o = {.mode = HP_MODE_INFER, .dtype = HP_F32, .batch = 2};
+    must(hp_graph_deploy(arena, net_of(arena, "resnet-v2-110", 256, 10), &d, &g, &err), &err);
+    must(hp_strategy_parse("dp=1", &s, &err), &err);
+    must(hp_lower(arena, g, &s, &o, &p, &err), &err);
+    const double maps = (double)hp_eager_infer_bytes(p, g, 0) / (2.0 * 64 * 256 * 256 * 4);
+    if (fabs(maps - 3) > 1e-6) fail_msg("%.9g maps", maps); /* and labels */
+    hp_arena_free(arena);
+}
+
 /* GPipe keeps every micro-batch, 1F1B as many as there are stages from it on, GEMS those of one pass;
  * recomputation keeps less. */
 static void schedules_keep_what_their_tables_say(void **state) {
@@ -380,6 +400,7 @@ int main(void) {
         cmocka_unit_test(one_rank_holds_what_the_graph_says),
         cmocka_unit_test(cuts_over_unequal_stages_are_optimal),
         cmocka_unit_test(published_counts_of_saved_tensors),
+        cmocka_unit_test(inference_holds_three_maps),
         cmocka_unit_test(schedules_keep_what_their_tables_say),
         cmocka_unit_test(published_limits_of_spatial_and_layer_parallelism),
         cmocka_unit_test(each_bound_is_named),
