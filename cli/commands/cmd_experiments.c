@@ -38,6 +38,7 @@ static hp_status compare(frame *f, const experiment_book *book, hp_error *err) {
     r.run = experiment_evaluate_all(f->arena, book, &own, NULL);
     r.roofline = experiment_evaluate_all(f->arena, book, &peak, NULL);
     count(&r);
+    r.n_profile = experiment_profiles(f->arena, book, r.run, &r.profile);
     r.n_ranking = experiment_rank(f->arena, book, r.run, r.roofline, &r.ranking);
     if (o->leave_out) r.n_left_out = experiment_leave_out(f->arena, book, at, r.run, r.roofline, &r.left_out);
     return show(&r, o, err);

@@ -4,6 +4,7 @@
 #define HP_CLI_EXPERIMENTS_H
 
 #include "cli/options/simulate.h"
+#include "costmodels/framework/framework.h"
 
 typedef enum experiment_measure {
 #define MEASURE(name) EXPERIMENT_##name,
@@ -154,12 +155,23 @@ hp_status experiment_dimension(const char *name, size_t *at, hp_error *err);
 int experiment_leave_out(hp_arena *arena, const experiment_book *b, size_t at, experiment_run *const *run,
                          experiment_run *const *roofline, experiment_left_out **list);
 
+/* A framework and the points, of time and memory, that it was predicted as. */
+typedef struct experiment_profile {
+    const hp_framework *framework;
+    int points, hit;
+    double error; /* sum */
+} experiment_profile;
+/* Those with points. */
+int experiment_profiles(hp_arena *arena, const experiment_book *b, experiment_run *const *run,
+                        experiment_profile **list);
+
 /* All of it. */
 typedef struct experiment_report {
     const experiment_book *book;
     experiment_run **run, **roofline;
     experiment_tally tally, tally_roofline;
-    int n_ranking, n_left_out;
+    int n_profile, n_ranking, n_left_out;
+    experiment_profile *profile;
     experiment_ranking *ranking;
     const char *left_out_by; /* NULL: nothing was */
     experiment_left_out *left_out;

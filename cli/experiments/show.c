@@ -112,6 +112,19 @@ static void print_cited(const experiment_book *b) {
     printf("rows of the cost table that were taken from these figures: %d\n", rows);
 }
 
+/* What could have been fitted to them, though nothing was. */
+static void print_profiles(const experiment_report *r) {
+    char error[16];
+    if (r->n_profile)
+        printf("\nframework      %14s %8s %14s %12s\n", "numbers in it", "points", "within 15 %",
+               "mean error");
+    for (int i = 0; i < r->n_profile; i++) {
+        const experiment_profile *p = &r->profile[i];
+        printf("%-14s %14d %8d %14d %12s\n", p->framework->name, hp_framework_numbers(p->framework),
+               p->points, p->hit, percent(experiment_mean(p->error, p->points), false, error));
+    }
+}
+
 static const char *named(const experiment_row *r) {
     return r ? r->name : "-";
 }
@@ -156,6 +169,7 @@ void experiment_print(const experiment_report *r) {
     for (int k = 0; k < r->book->n; k++) print_file(r, k);
     print_tally(&r->tally, &r->tally_roofline);
     print_cited(r->book);
+    print_profiles(r);
     print_ranking(r);
     print_left_out(r);
 }

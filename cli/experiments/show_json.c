@@ -56,6 +56,18 @@ static json_t *tally_json(const experiment_tally *t) {
     return o;
 }
 
+static json_t *profiles_json(const experiment_report *r) {
+    json_t *list = json_array();
+    for (int i = 0; i < r->n_profile; i++) {
+        const experiment_profile *p = &r->profile[i];
+        json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:o}", "framework", p->framework->name,
+                                              "numbers", hp_framework_numbers(p->framework), "points",
+                                              p->points, "hit", p->hit, "mean_error",
+                                              cli_json_number(experiment_mean(p->error, p->points))));
+    }
+    return list;
+}
+
 static json_t *name_of(const experiment_row *r) {
     return r ? json_string(r->name) : json_null();
 }
@@ -91,9 +103,9 @@ static json_t *left_out_json(const experiment_report *r) {
 json_t *experiment_json(const experiment_report *r) {
     json_t *files = json_array();
     for (int k = 0; k < r->book->n; k++) json_array_append_new(files, file_json(r, k));
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "files", files, "summary",
-                     tally_json(&r->tally), "roofline", tally_json(&r->tally_roofline), "ranking",
-                     ranking_json(r), "left_out", left_out_json(r));
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "files", files, "summary",
+                     tally_json(&r->tally), "roofline", tally_json(&r->tally_roofline), "frameworks",
+                     profiles_json(r), "ranking", ranking_json(r), "left_out", left_out_json(r));
 }
 
 json_t *experiment_json_list(const experiment_book *b) {
