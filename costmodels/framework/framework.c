@@ -45,10 +45,10 @@ const hp_framework hp_frameworks[] = {
     {.name = "mpi4dl", /* 1.12, which loads all kernels */
      EAGER_PYTORCH,
      .eager = true,
-     .sum_ops = 4, /* clone, cat; clone, divide: torchgems/comm.py */
+     .sum_ops = 4, /* clone, cat; clone, divide: torchgems.comm */
      .message_ops =
-         2.5,        /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems/spatial.py */
-     .pastes = true, /* there, and CopySlices of PyTorch's torch/csrc/autograd/functions/tensor.cpp */
+         2.5,        /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems.spatial */
+     .pastes = true, /* there, and CopySlices of PyTorch */
      .source = eager_source},
     {.name = "torchgpipe", EAGER_PYTORCH, .source = eager_source}, /* recomputes what it does not keep */
     {.name = "horovod-tf",

@@ -2,7 +2,6 @@
 #include "sim/search/memory_eager.h"
 
 #include "sim/interp.h"
-#include "sim/search/memory_infer.h"
 
 #include <string.h>
 
@@ -99,7 +98,7 @@ static void hold(walk *w, frame *f, int layer, int64_t bytes) {
 
 /* A tensor's box is kept until the backward pass of the first layer that wants it: layers come in order. */
 static void keep(walk *w, frame *f, int tensor, const hp_box *box, int layer) {
-    for (int32_t k = f->first[tensor]; k >= 0; k = w->kept[k].next)
+    for (int32_t k = f->first[tensor]; w->kept && k >= 0; k = w->kept[k].next)
         if (hp_box_equal(&w->kept[k].box, box)) return;
     HP_ROOM(w->arena, w->kept, w->n_kept, w->capacity);
     w->kept[w->n_kept] = (kept){*box, f->first[tensor]};
@@ -124,6 +123,7 @@ static bool left_behind(const frame *f, const hp_buffer *b) {
 static void forward(walk *w, frame *f, const hp_task *t) {
     const hp_layer *l = &w->g->layer[t->layer];
     const hp_buffer *x = operand(w, t, 2), *y = operand(w, t, 0);
+    HP_ASSERT(y);
     if (f->again[t->layer] && !(t->flags & HP_FLAG_RECOMPUTE)) return;
     const bool wants_x = hp_eager_rules[l->op].input || hp_act_reads_x(l);
     if (wants_x && x && !left_behind(f, x)) keep(w, f, l->in[0], &x->box, t->layer);

@@ -23,8 +23,12 @@ extern const hp_eager_rule hp_eager_rules[HP_LAYER_OPS];
  * own. Paths whose results are concatenated right away belong to one module. 1 for other layers. */
 int hp_eager_activations(const hp_graph *g, int layer);
 
-/* Peak bytes of a role without the device's context. Inference: memory_infer.h. */
+/* Peak bytes of a role without the device's context. */
 int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role);
+/* memory_infer.c: of inference, without parameters either. Every operation writes a tensor of its own, norms, additions
+ * and activations among them. What an allocator keeps beyond that (nvidia-smi shows it) it lets go before it fails;
+ * workspaces of libraries are not known. */
+int64_t hp_eager_infer_bytes(const hp_program *p, const hp_graph *g, int role);
 
 /* Of one process on the device before any tensor; 0 on CPUs. */
 int64_t hp_context_bytes(const hp_machine *m, bool eager);

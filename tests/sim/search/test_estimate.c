@@ -3,7 +3,6 @@
 #include "plan/graph/deploy.h"
 #include "plan/memory/device.h"
 #include "sim/search/memory_eager.h"
-#include "sim/search/memory_infer.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
