@@ -351,15 +351,33 @@ static bool undoes_paste(const hp_role *r, const hp_task *t) {
            r->buffer[r->operand[t->operand + 1]].kind == HP_BUF_MESSAGE;
 }
 
+/* Copies a map into one with room for halos: a framework fills that with zeros first (ZeroPad2d). */
+static bool pads(const hp_role *r, const hp_task *t) {
+    if (t->op != HP_TASK_COPY || (t->flags & HP_FLAG_ADD)) return false;
+    const hp_buffer *to = &r->buffer[r->operand[t->operand]], *from = &r->buffer[r->operand[t->operand + 1]];
+    return to->kind == HP_BUF_TENSOR && from->kind == HP_BUF_TENSOR && to->bytes > from->bytes;
+}
+
+static hp_cost whole_map(const hp_program_costs *c, const hp_program *p, const hp_role *r, int task,
+                         int times) {
+    hp_work pass = {.bytes = times * (double)r->buffer[r->operand[r->task[task].operand]].bytes};
+    snprintf(pass.key, sizeof pass.key, "pass %s", hp_dtype_names[p->dtype]);
+    return hp_cost_compute(c->cache->table, c->cache->machine, &pass);
+}
+
 static void add_pastes(const hp_program_costs *c, const hp_program *p, int role) {
     const hp_role *r = &p->role[role];
-    hp_work pass = {.flops = 0};
-    snprintf(pass.key, sizeof pass.key, "pass %s", hp_dtype_names[p->dtype]);
     for (int t = 0; t < r->n_task; t++) {
-        if (!undoes_paste(r, &r->task[t])) continue;
-        pass.bytes = 2 * (double)r->buffer[r->operand[r->task[t].operand]].bytes;
-        const hp_cost copy = hp_cost_compute(c->cache->table, c->cache->machine, &pass);
-        if (copy.seconds > c->cost[role][t].seconds) c->cost[role][t] = copy;
+        hp_cost *cost = &c->cost[role][t];
+        if (undoes_paste(r, &r->task[t])) {
+            const hp_cost copy = whole_map(c, p, r, t, 2);
+            if (copy.seconds > cost->seconds) *cost = copy;
+        } else if (pads(r, &r->task[t])) {
+            const hp_cost fill = whole_map(c, p, r, t, 1);
+            cost->seconds += fill.seconds;
+            cost->low += fill.low;
+            cost->high += fill.high;
+        }
     }
 }
 

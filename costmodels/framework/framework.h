@@ -21,8 +21,9 @@ typedef struct hp_framework {
     bool eager;          /* keeps every saved tensor until its backward pass */
     bool norm_blocks;    /* a batch norm in training has a thread block for each channel */
     double message_ops;  /* operations of the host at each end of a message, the device being idle */
-    bool pastes; /* writes what it received into a map, whose gradient is then copied for each of them */
-    int vector;  /* maps of bytes have a multiple of so many channels; 0: as many as they have */
+    bool
+        pastes; /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
+    int vector;           /* maps of bytes have a multiple of so many channels; 0: as many as they have */
     double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
     const char *rows; /* of cost tables, that stand before all others: its communication; NULL: as hplan's */
     const char *source; /* of these, in words */

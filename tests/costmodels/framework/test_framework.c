@@ -212,7 +212,7 @@ static double step_of(world *w, const hp_framework *f, const char *strategy) {
 
 static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
     (void)state;
-    world w = make_world("thesis-a100", "resnet-v2-110", 256, 1);
+    world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
     hp_framework none = *named("mpi4dl"), host = none, paste = none;
     none.message_ops = none.sum_ops = 0;
     none.pastes = false;
