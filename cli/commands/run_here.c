@@ -6,7 +6,7 @@
 #include "cli/launch/hostfile.h"
 #include "plan/base/units.h"
 #include "plan/machine/here.h"
-#include "plan/machine/placement.h"
+#include "plan/lower/placement.h"
 
 /* What a rank's process holds beside its plan: 13 MB alone, 37 MB with Open MPI 4.1 (docs/measurements.md), rounded up. */
 static const int64_t PROCESS_BYTES = 40000000;
@@ -29,11 +29,7 @@ static int64_t bytes_of(const hp_plan *plan, int role, bool eval) {
 static demand demand_of(hp_arena *arena, const hp_plan *plan, bool eval) {
     const hp_program *p = plan->program;
     const hp_machine *m = &plan->machine;
-    const hp_placement at = {.roles = p->n_role,
-                             .replicas = p->dp,
-                             .clients = p->clients,
-                             .nodes = m->nodes,
-                             .devices_per_node = m->devices_per_node};
+    const hp_placement at = hp_placement_of(p, m);
     demand d = {.ranks = hp_program_ranks(p)};
     int64_t *node = HP_NEW(arena, int64_t, m->nodes);
     for (int r = 0; r < d.ranks; r++) {

@@ -74,11 +74,28 @@ static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int 
     return HP_OK;
 }
 
+/* A count that the machine does not have: a point with that as its reason. */
+static void add_beyond(hp_arena *arena, const simulate_setup *s, int gpus, simulate_found *f) {
+    const int64_t asked = simulate_batch(s, gpus);
+    const int devices = hp_machine_devices(&s->machine);
+    hp_rejected *r = HP_NEW(arena, hp_rejected, 1);
+    *r = (hp_rejected){.code = HP_REJECT_GPUS, .count = 1};
+    snprintf(r->example, sizeof r->example, "dp=%d", gpus);
+    snprintf(r->limit, sizeof r->limit, "%d devices, %s has %d", gpus, s->machine.name, devices);
+    snprintf(r->fix, sizeof r->fix, "--gpus %d", devices);
+    simulate_add_rejects(arena, f, r, 1);
+    simulate_add_point(arena, f, "", gpus, asked ? asked : gpus)->why = r;
+}
+
 static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simulate_found *f,
                               hp_error *err) {
     const int first = f->n;
     const int64_t asked = simulate_batch(s, gpus);
     f->nearest = NULL;
+    if (!s->machine.device.is_cpu && gpus > hp_machine_devices(&s->machine)) {
+        add_beyond(arena, s, gpus, f);
+        return HP_OK;
+    }
     for (int i = 0; i < s->n_prec; i++) {
         HP_TRY(simulate_precision(arena, s, s->prec[i], err));
         HP_TRY(search_precision(arena, s, gpus, first, f, err));

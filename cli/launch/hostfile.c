@@ -92,17 +92,16 @@ static given_nodes sum_up(const node_list *l) {
     return g;
 }
 
-static hp_status read_hostfile(hp_arena *arena, const char *path, given_nodes *g, hp_error *err) {
+static hp_status read_hostfile(hp_arena *arena, const char *path, node_list *l, hp_error *err) {
     char line[LINE];
-    node_list l = {.arena = arena};
+    *l = (node_list){.arena = arena};
     FILE *f = fopen(path, "re");
     if (!f)
         return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", path,
                        strerror(errno));
-    while (fgets(line, sizeof line, f)) add_line(&l, line);
+    while (fgets(line, sizeof line, f)) add_line(l, line);
     fclose(f);
-    *g = sum_up(&l);
-    return g->nodes ? HP_OK : hp_fail(err, HP_EDATA, "--hostfile %s names no node", path);
+    return l->n ? HP_OK : hp_fail(err, HP_EDATA, "--hostfile %s names no node", path);
 }
 
 hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err) {
@@ -110,7 +109,28 @@ hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err) 
     *given = (given_nodes){.nodes = slurm && atoi(slurm) > 1 ? atoi(slurm) : 1, .here = true};
     if (!path) return HP_OK;
     hp_arena *arena = hp_arena_new();
-    const hp_status s = read_hostfile(arena, path, given, err);
+    node_list l;
+    const hp_status s = read_hostfile(arena, path, &l, err);
+    if (s == HP_OK) *given = sum_up(&l);
+    hp_arena_free(arena);
+    return s;
+}
+
+static hp_status write_names(const node_list *l, const int32_t *node_of, int ranks, const char *out,
+                             hp_error *err) {
+    FILE *f = fopen(out, "we");
+    bool good = f != NULL;
+    for (int r = 0; good && r < ranks; r++) good = fprintf(f, "%s\n", l->at[node_of[r] % l->n].name) > 0;
+    if (f && fclose(f) != 0) good = false;
+    return good ? HP_OK : hp_fail(err, HP_EIO, "cannot write %s: %s", out, strerror(errno));
+}
+
+hp_status given_nodes_deal(const char *hostfile, const int32_t *node_of, int ranks, const char *out,
+                           hp_error *err) {
+    hp_arena *arena = hp_arena_new();
+    node_list l;
+    hp_status s = read_hostfile(arena, hostfile, &l, err);
+    if (s == HP_OK) s = write_names(&l, node_of, ranks, out, err);
     hp_arena_free(arena);
     return s;
 }

@@ -5,6 +5,7 @@
 #include "plan/base/status.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct given_nodes {
     int nodes;
@@ -15,6 +16,11 @@ typedef struct given_nodes {
 
 /* path: NULL without a hostfile. Errors: HP_EDATA. */
 hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err);
+
+/* Writes a line for each rank, the name of its node (Open MPI's --map-by seq, Slurm's SLURM_HOSTFILE): the nodes are
+ * those of the hostfile in turn, node_of numbers them. Errors: HP_EDATA, HP_EIO. */
+hp_status given_nodes_deal(const char *hostfile, const int32_t *node_of, int ranks, const char *out,
+                           hp_error *err);
 
 /* So many of `ranks` lie on one node, at most: mpirun fills slots node by node and deals what is left evenly. Where the
  * file does not say slots, they are the nodes' cores, so that an even share finds too many exactly where there are. */

@@ -16,6 +16,7 @@ typedef struct cli_launch {
     const char *launcher; /* "mpirun", "srun", "none"; NULL: none for one rank, srun inside a Slurm
                              allocation, otherwise mpirun */
     const char *hostfile; /* NULL */
+    bool in_order;        /* of the hostfile: it has a line for each rank, with its node */
     int per_node; /* ranks on each of its nodes, which are filled in order; 0: as many as it has slots */
     const char *option[LAUNCH_OPTIONS]; /* for hplan-exec, "--name=value" */
     int n_option;

@@ -30,7 +30,8 @@ static bool is_oversubscribed(const cli_launch *l) {
     given_nodes given;
     return hp_here_read(&hp_here_system, &here, NULL) != HP_OK ||
            given_nodes_read(l->hostfile, &given, NULL) != HP_OK ||
-           (int64_t)(l->hostfile && l->per_node > 0 ? l->per_node : given_nodes_fullest(&given, l->ranks)) *
+           (int64_t)(l->hostfile && l->per_node > 0 && !l->in_order ? l->per_node
+                                                                    : given_nodes_fullest(&given, l->ranks)) *
                    l->threads >
                here.cores;
 }
@@ -67,8 +68,10 @@ static void add_mpirun(const cli_launch *l, launch_command *c) {
     }
     word(c, "--hostfile");
     word(c, "%s", l->hostfile);
-    if (l->per_node > 0) {
-        word(c, "--map-by");
+    if (l->in_order || l->per_node > 0) word(c, "--map-by");
+    if (l->in_order) {
+        word(c, "seq");
+    } else if (l->per_node > 0) {
         word(c, "ppr:%d:node", l->per_node);
     }
     word(c, "-x");
@@ -81,6 +84,7 @@ static void add_srun(const cli_launch *l, launch_command *c) {
     word(c, "--ntasks=%d", l->ranks);
     word(c, "--cpus-per-task=%d", l->threads);
     word(c, "--kill-on-bad-exit=1");
+    if (l->in_order) word(c, "--distribution=arbitrary"); /* SLURM_HOSTFILE */
 }
 
 static void add_none(const cli_launch *l, launch_command *c) {
@@ -145,6 +149,7 @@ void launch_environment(const cli_launch *l) {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", l->threads);
     setenv("OMP_NUM_THREADS", threads, 1);
+    if (l->in_order) setenv("SLURM_HOSTFILE", l->hostfile, 1);
     /* Over TCP Open MPI puts large messages, and lets the request for one wait behind the whole of another: two ranks that
      * exchange may take turns, and the link is half as fast. Sent in fragments, both ways go at once. */
     setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "cli/launch/workspace.h"
 
+#include "cli/launch/hostfile.h"
 #include "plan/base/new_file.h"
+#include "plan/lower/placement.h"
 #include "traces/trace.h"
 
 #include <dirent.h>
@@ -103,6 +105,28 @@ static hp_status merge_rings(workspace *w, const hp_plan *plan, int status, bool
     return s;
 }
 
+/* The plan's ranks where its machine has them: nodes that they do not fill one after another need names. */
+static hp_status place_ranks(workspace *w, const hp_plan *plan, cli_launch *l, hp_error *err) {
+    given_nodes given;
+    const hp_program *p = plan->program;
+    if (!p->n_seat || l->ranks == 1) return HP_OK;
+    HP_TRY(given_nodes_read(l->hostfile, &given, err));
+    if (given.nodes == 1) return HP_OK;
+    if (!l->hostfile)
+        return hp_fail(err, HP_EPLAN,
+                       "the plan deals its ranks to nodes by place=: name the nodes with --hostfile, or give "
+                       "--plan a strategy without place=");
+    int32_t *node = malloc(sizeof *node * (size_t)l->ranks);
+    HP_ASSERT(node);
+    for (int r = 0; r < l->ranks; r++) node[r] = hp_rank_node(p, &plan->machine, r);
+    snprintf(w->hosts, sizeof w->hosts, "%s/hosts", w->dir);
+    const hp_status s = given_nodes_deal(l->hostfile, node, l->ranks, w->hosts, err);
+    free(node);
+    l->hostfile = w->hosts;
+    l->in_order = true;
+    return s;
+}
+
 hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err) {
     l->plan = w->db;
     l->scratch = w->dir;
@@ -110,6 +134,7 @@ hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *
     const int32_t per_node = plan->strategy.clients * plan->machine.devices_per_node;
     l->per_node = l->ranks <= per_node * plan->machine.nodes ? per_node : 0;
     *recorded = false;
+    HP_TRY(place_ranks(w, plan, l, err));
     const hp_status outcome = cli_launch_run(l, err);
     hp_error own = {.code = HP_OK, .text = ""};
     const hp_status s = merge_rings(w, plan, (int)outcome, recorded, &own);

@@ -13,6 +13,7 @@ typedef struct workspace {
     char final[4096]; /* the trace's name */
     char dir[4128];   /* scratch folder */
     char db[4160];    /* working database in it: the plan, its prediction, then the trace */
+    char hosts[4160]; /* node of each rank, where they do not fill node after node */
     char kept[4128];  /* workspace_keep: where the file of that name is now; "" there was none */
 } workspace;
 

@@ -22,6 +22,7 @@ typedef struct simulate_options {
         *seed, *out, *rules, *memory, *prec, *onnx, *float_layers, *as;
     const char *memory_limit, *jitter, *straggler;
     const char *measure, *seconds;
+    const char *ranks_per_node;
     const char *batch_per_gpu, *samples, *data, *price;
     int n_more; /* --strategy after the first */
     const char *more[SIM_MAX_STRATEGIES];

@@ -8,6 +8,13 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* A sweep has a row for the count that is too large. */
+static int smallest_count(const simulate_setup *s) {
+    int least = s->n_count ? s->count[0] : 0;
+    for (int i = 1; i < s->n_count; i++) least = s->count[i] < least ? s->count[i] : least;
+    return least;
+}
+
 /* Of --gpus; a strategy with too many is rejected as such. */
 static int largest_count(const simulate_setup *s) {
     int most = 0;
@@ -62,6 +69,15 @@ static hp_status change_machine(const simulate_options *o, simulate_setup *s, hp
     return HP_OK;
 }
 
+/* --ranks-per-node: NICs, cores and memory stay those of the whole node. */
+static hp_status leave_empty(const simulate_options *o, simulate_setup *s, hp_error *err) {
+    int64_t n = s->machine.devices_per_node;
+    if (o->ranks_per_node)
+        HP_TRY(hp_parse_int(o->ranks_per_node, "--ranks-per-node", 1, s->machine.devices_per_node, &n, err));
+    s->machine.devices_per_node = (int32_t)n;
+    return HP_OK;
+}
+
 static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_error *err) {
     const hp_machine *m = &s->machine;
     const hp_device_info *fits = hp_device_by_default(m->name, m->device.is_cpu);
@@ -88,9 +104,9 @@ static hp_status check_counts(simulate_setup *s, hp_error *err) {
     if (!s->n_count && (!s->has_strategy || has_star(s))) s->count[s->n_count++] = devices;
     const int asked = largest_count(s);
     const int ranks = s->has_strategy && !s->sweep ? hp_strategy_ranks(&s->strategy) : asked;
-    if (!s->machine.device.is_cpu && asked > devices)
-        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; give --gpus %d", asked, s->machine.name,
-                       devices, devices);
+    if (!s->machine.device.is_cpu && (s->sweep ? smallest_count(s) : asked) > devices)
+        return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; give --gpus %d",
+                       s->sweep ? smallest_count(s) : asked, s->machine.name, devices, devices);
     if (s->eval.straggler_rank >= ranks)
         return hp_fail(err, HP_EUSAGE, "--straggler: rank %d of %d; the ranks are 0 to %d",
                        s->eval.straggler_rank, ranks, ranks - 1);
@@ -100,6 +116,7 @@ static hp_status check_counts(simulate_setup *s, hp_error *err) {
 hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
     HP_TRY(choose_machine(o, s, err));
     HP_TRY(change_machine(o, s, err));
+    HP_TRY(leave_empty(o, s, err));
     HP_TRY(choose_device(o, s, err));
     return check_counts(s, err);
 }

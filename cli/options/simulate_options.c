@@ -19,6 +19,7 @@ enum option_key {
     KEY_BATCH,
     KEY_MACHINE,
     KEY_SET,
+    KEY_RANKS_PER_NODE,
     KEY_COST,
     KEY_GPUS,
     KEY_STRATEGY,
@@ -64,6 +65,7 @@ static const struct argp_option option_list[] = {
     {"price", KEY_PRICE, "X", 0, "of a device's hour: says what an epoch costs", 1},
     {"machine", KEY_MACHINE, "NAME|FILE|TEXT", 0,
      "local, a shipped machine, a file, or \"nodes=8; node=4 x a100-80\" (hplan machine)", 2},
+    {"ranks-per-node", KEY_RANKS_PER_NODE, "N", 0, "devices of a node beyond N stay empty", 2},
     {"set", KEY_SET, "CHANGE", 0, "what if: nic=2x, nodes=16, a100.memory=80G; again for more", 2},
     {"cost", KEY_COST, "FILE", 0, "cost table, as hplan calibrate writes it", 2},
     {"check-speed", KEY_CHECK_SPEED, NULL, 0, "predict for the speed that this machine has now: takes 2 s",
@@ -164,6 +166,8 @@ static const char **text_option(simulate_options *o, int key) {
         return &o->data;
     case KEY_PRICE:
         return &o->price;
+    case KEY_RANKS_PER_NODE:
+        return &o->ranks_per_node;
     default:
         return NULL;
     }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HP_DB_APPLICATION = 0x68706c6e /* "hpln" */, HP_DB_VERSION = 8 };
+enum { HP_DB_APPLICATION = 0x68706c6e /* "hpln" */, HP_DB_VERSION = 9 };
 
 typedef struct hp_db {
     sqlite3 *sql;

@@ -1,6 +1,7 @@
 /* lower.c - strategy to program: cut the network into stages, walk each role's schedule, place the memory. */
 #include "plan/program/lanes.h"
 #include "plan/lower/inside.h"
+#include "plan/lower/placement.h"
 #include "plan/check/check.h"
 #include "plan/program/work.h"
 
@@ -201,6 +202,14 @@ static int most_roots(const hp_lower_ctx *c) {
     return most;
 }
 
+static void lower_seats(hp_lower_ctx *c) {
+    const int32_t *seat = c->o->machine ? hp_seats_of(c->arena, c->s, c->o->machine) : NULL;
+    if (!seat) return;
+    c->p->n_seat = hp_strategy_devices(c->s);
+    c->p->seat = HP_NEW(c->arena, int32_t, c->p->n_seat);
+    memcpy(c->p->seat, seat, sizeof *seat * (size_t)c->p->n_seat);
+}
+
 static void lower_program(hp_lower_ctx *c) {
     const int replicas = hp_strategy_replicas(c->s), micro = hp_strategy_groups(c->s);
     c->p = HP_NEW(c->arena, hp_program, 1);
@@ -217,6 +226,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .micro_batch = c->o->batch / ((int64_t)replicas * micro),
                          .n_role = hp_strategy_roles(c->s)};
     c->p->role = HP_NEW(c->arena, hp_role, c->p->n_role);
+    lower_seats(c);
     lower_slots(c);
     lower_groups(c);
     c->call_room = 0;

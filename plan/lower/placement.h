@@ -11,7 +11,8 @@ static inline hp_placement hp_placement_of(const hp_program *p, const hp_machine
                           .replicas = p->dp,
                           .clients = p->clients,
                           .nodes = m->nodes,
-                          .devices_per_node = m->devices_per_node};
+                          .devices_per_node = m->devices_per_node,
+                          .seat = p->n_seat ? p->seat : NULL};
 }
 
 static inline int hp_rank_node(const hp_program *p, const hp_machine *m, int rank) {
@@ -23,6 +24,13 @@ static inline int hp_rank_device(const hp_program *p, const hp_machine *m, int r
     const hp_placement at = hp_placement_of(p, m);
     return hp_placement_device(&at, rank);
 }
+
+/* The seats that the strategy's `place` gives to its places on such a machine; NULL: their own.
+ *
+ * tile: a block is what a stage's tiles exchange halos within: rectangles of a x b tiles, alike in a grid, a and b dividing
+ * its rows and columns, as many tiles as a node has room for and of those the most nearly square ones (the shortest
+ * border); a tile's channel slices and branches stay together. Ranks of stages without tiles are blocks of one. */
+const int32_t *hp_seats_of(hp_arena *arena, const hp_strategy *s, const hp_machine *m);
 
 /* The most members of a group on one node; `replica`: whose, where every replica has its own. */
 int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);

@@ -245,6 +245,8 @@ typedef struct hp_program {
     int32_t n_call, n_part;
     hp_call *call;
     int64_t *part;
+    int32_t n_seat; /* of all places, or 0: each has its own (plan/machine/placement.h) */
+    int32_t *seat;
 } hp_program;
 
 static inline int hp_program_ranks(const hp_program *p) {

@@ -30,6 +30,7 @@ bool hp_legal_tail(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_strips(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_whole(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_prec(const hp_legal_case *c, hp_reject *why);
+bool hp_legal_place(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_channels(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_order(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_chunks(const hp_legal_case *c, hp_reject *why);

@@ -106,3 +106,19 @@ bool hp_legal_strips(const hp_legal_case *c, hp_reject *why) {
     if (s->n_sp && s->ldp > 1) return hp_fix(why, "ldp=1");
     return hp_fix(why, "micro=%lld", (long long)(samples / slices * s->micro));
 }
+
+/* Several processes of a device are told apart on their node by order alone (exec/cuda/runtime/cuda.c). */
+bool hp_legal_place(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    const int roles = hp_strategy_roles(s), places = hp_strategy_devices(s);
+    if (s->place != HP_PLACE_BLOCK && s->clients > 1 && roles > 1) {
+        hp_refuse(why, HP_REJECT_PLACE,
+                  "place wants one rank on a device, or replicas of one rank: clients=%d with %d ranks each",
+                  s->clients, roles);
+        return hp_fix(why, "place=block");
+    }
+    if (s->place != HP_PLACE_LIST || s->n_seat == roles || s->n_seat == places) return true;
+    hp_refuse(why, HP_REJECT_PLACE, "place has %d entries, a replica has %d rank%s and all of them %d",
+              s->n_seat, roles, roles == 1 ? "" : "s", places);
+    return hp_fix(why, "place=block");
+}

@@ -16,6 +16,7 @@ static const char *const recompute_names[] = {"none", "boundary", "full", "excep
 static const char *const tail_names[] = {"own", "shared", NULL};
 static const char *const overlap_names[] = {"none", "interior", NULL};
 static const char *const bn_names[] = {"sync", "all", "local", NULL};
+static const char *const place_names[] = {"block", "cyclic", "tile", NULL};
 
 typedef struct key key;
 
@@ -310,6 +311,48 @@ static hp_status parse_deep(const key *k, const char *value, hp_strategy *s, hp_
 
 static const key_kind deep_kind = {parse_deep, print_degree, is_zero};
 
+/* --- places --- */
+
+static hp_status read_seats(const char *value, hp_strategy *s, hp_error *err) {
+    bool taken[HP_MAX_SEATS] = {false};
+    char copy[HP_STRATEGY_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", value);
+    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
+        int64_t seat = 0;
+        HP_TRY(hp_parse_int(part, "strategy: place", 0, HP_MAX_SEATS - 1, &seat, err));
+        if (s->n_seat == HP_MAX_SEATS || taken[seat])
+            return hp_fail(err, HP_EUSAGE, "strategy: place has %s %d",
+                           taken[seat] ? "two ranks on seat" : "more entries than",
+                           taken[seat] ? (int)seat : HP_MAX_SEATS);
+        taken[seat] = true;
+        s->seat[s->n_seat++] = (int32_t)seat;
+    }
+    for (int k = 0; k < s->n_seat; k++)
+        if (!taken[k])
+            return hp_fail(err, HP_EUSAGE,
+                           "strategy: place has %d entries and nobody on seat %d: write each of 0 to %d once",
+                           s->n_seat, k, s->n_seat - 1);
+    return HP_OK;
+}
+
+static hp_status parse_place(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    s->n_seat = 0;
+    if (!strchr(value, ':')) return parse_name(k, value, s, err);
+    s->place = HP_PLACE_LIST;
+    return read_seats(value, s, err);
+}
+
+static void print_place(const key *k, const hp_strategy *s, char *value) {
+    if (s->place != HP_PLACE_LIST) {
+        print_name(k, s, value);
+        return;
+    }
+    for (int i = 0; i < s->n_seat; i++)
+        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "", s->seat[i]);
+}
+
+static const key_kind place_kind = {parse_place, print_place, is_zero};
+
 /* --- keys of later versions --- */
 
 static hp_status parse_later(const key *k, const char *value, hp_strategy *s, hp_error *err) {
@@ -363,6 +406,7 @@ static const key keys[] = {
     {"comm", &comm_kind, 0, NULL, NULL},
     {"fuse", &fuse_size, 0, NULL, NULL},
     {"compress", &compress_kind, 0, NULL, NULL},
+    {"place", &place_kind, AT(place), place_names, NULL},
 };
 #undef AT
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
@@ -384,6 +428,12 @@ hp_strategy hp_strategy_default(void) {
                          .fuse_bytes = DEFAULT_FUSE};
 }
 
+static bool is_in_order(const hp_strategy *s) {
+    for (int k = 0; k < s->n_seat; k++)
+        if (s->seat[k] != k) return false;
+    return true;
+}
+
 hp_strategy hp_strategy_canonical(const hp_strategy *s) {
     hp_strategy c = *s;
     const bool plain_tail = c.tail == HP_TAIL_OWN && c.ldp == 1;
@@ -391,6 +441,7 @@ hp_strategy hp_strategy_canonical(const hp_strategy *s) {
            (int64_t)c.sp_rows[c.n_sp - 1] * c.sp_cols[c.n_sp - 1] == 1)
         c.n_sp--;
     if (c.strips == 1) c.deep = 0;
+    if (c.place == HP_PLACE_LIST && is_in_order(&c)) c.place = HP_PLACE_BLOCK;
     if (hp_positions(&c) == 1 && c.chunks == 1 && c.sched != HP_SCHED_GEMS)
         c.sched = (int32_t)plain_sched(&c);
     return c;

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The longest text: 256 cuts and 32 tile grids of 5-digit numbers, and a word or number of each other key. */
-enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_STRATEGY_TEXT = 2400 };
+/* The longest text: 256 cuts and 32 tile grids of 5-digit numbers, 256 seats of 3, and a word or number of each other key. */
+enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_MAX_SEATS = 256, HP_STRATEGY_TEXT = 3600 };
 
 typedef enum hp_sched {
     HP_SCHED_LP,
@@ -34,6 +34,12 @@ typedef enum hp_overlap {
     HP_OVERLAP_NONE,    /* a layer waits for its halo */
     HP_OVERLAP_INTERIOR /* convolutions compute what needs no halo while it flies, then the borders */
 } hp_overlap;
+typedef enum hp_place {
+    HP_PLACE_BLOCK,  /* ranks fill node after node */
+    HP_PLACE_CYCLIC, /* dealt to the nodes in turn */
+    HP_PLACE_TILE,   /* neighbouring tiles of a stage together */
+    HP_PLACE_LIST    /* as written */
+} hp_place;
 typedef enum hp_sync { HP_SYNC_ALLREDUCE, HP_SYNC_PS, HP_SYNC_LOCAL } hp_sync;
 typedef enum hp_bn { HP_BN_SYNC, HP_BN_ALL, HP_BN_LOCAL } hp_bn;
 
@@ -61,6 +67,9 @@ typedef struct hp_strategy {
     int32_t compress[HP_TRAFFICS]; /* hp_codec; 0: sent as it is */
     int32_t strips;                /* of the image, one after another through the first layers; 1: whole */
     int32_t deep;                  /* units that the strips go through; 0: as many as the first stage has */
+    int32_t place;                 /* hp_place: which rank sits where (plan/machine/placement.h) */
+    int32_t n_seat;                /* of HP_PLACE_LIST: of a replica's places, or of all */
+    int32_t seat[HP_MAX_SEATS];    /* per place, a permutation */
     int32_t n_cut;                 /* 0 = balanced by cost; else stages*chunks entries */
     int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
                                    input) */

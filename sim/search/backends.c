@@ -1,6 +1,8 @@
 /* backends.c - one kind of traffic after the other, each kept with the choice that gives the shorter step, then the
- * size of the gradients' buckets, and whether their holders share the update. */
+ * size of the gradients' buckets, and whether their holders share the update; before all that, where the ranks sit. */
 #include "sim/search/search.h"
+
+#include "plan/lower/placement.h"
 
 /* Less than the simulator can tell: what stood before then stays. */
 static const double GAIN = 0.01;
@@ -93,9 +95,24 @@ static hp_status choose_parts(const refiner *r, hp_error *err) {
     return consider(r, &other, err);
 }
 
+/* --- places --- */
+
+/* Where ranks sit, once there is more than one node for them. */
+static hp_status choose_places(const refiner *r, hp_error *err) {
+    static const int32_t KINDS[] = {HP_PLACE_CYCLIC, HP_PLACE_TILE};
+    const hp_strategy asked = r->best->strategy;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && asked.place == HP_PLACE_BLOCK; i++) {
+        hp_strategy other = asked;
+        other.place = KINDS[i];
+        if (hp_seats_of(r->arena, &other, hp_eval_get(r->eval)->machine)) HP_TRY(consider(r, &other, err));
+    }
+    return HP_OK;
+}
+
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
     const refiner r = {eval, arena, depth, e};
+    HP_TRY(choose_places(&r, err));
     HP_TRY(choose_backends(&r, err));
     HP_TRY(choose_buckets(&r, err));
     return choose_parts(&r, err);

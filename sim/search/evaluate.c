@@ -236,7 +236,8 @@ static void check_memory(const hp_eval *e, hp_arena *arena, const hp_program *p,
         if (out->memory_by_role[r] > out->figures.memory_bytes)
             out->figures.memory_bytes = out->memory_by_role[r];
     }
-    const hp_memory_demand d = {out->memory_by_role, p->n_role, p->dp, p->clients};
+    const hp_memory_demand d = {out->memory_by_role, p->n_role, p->dp, p->clients,
+                                p->n_seat ? p->seat : NULL};
     hp_memory_fits(&limit, e->setup.machine, &d, &out->reject);
 }
 

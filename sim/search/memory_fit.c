@@ -46,7 +46,8 @@ static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
                              .replicas = d->dp,
                              .clients = d->clients,
                              .nodes = m->nodes,
-                             .devices_per_node = m->devices_per_node};
+                             .devices_per_node = m->devices_per_node,
+                             .seat = d->seat};
     double *sum = calloc((size_t)m->nodes, sizeof *sum), most = 0;
     HP_ASSERT(sum);
     for (int rank = 0; rank < d->n_role * d->dp; rank++) {

@@ -18,6 +18,7 @@ hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int 
 typedef struct hp_memory_demand {
     const int64_t *by_role;
     int n_role, dp, clients; /* dp: data replicas, clients included */
+    const int32_t *seat;     /* hp_placement's */
 } hp_memory_demand;
 
 /* False: why gets E-MEM, the limiting number. */

@@ -166,12 +166,14 @@ static void ranks_of_a_node_share_its_memory(void **state) {
     const struct {
         hp_memory_demand d;
         bool fits;
-    } cases[] = {
-        {{one, 1, 1, 1}, true},   {{one, 1, 2, 1}, false},
-        {{small, 1, 4, 1}, true}, {{small, 1, 6, 1}, false}, /* more ranks than devices: they wrap around */
-        {{mixed, 2, 2, 1}, true}, {{mixed_more, 2, 2, 1}, false},
-        {{one, 1, 2, 2}, false}, /* two on one device, 120 on the node */
-        {{small, 1, 4, 2}, false}};
+    } cases[] = {{{one, 1, 1, 1, NULL}, true},
+                 {{one, 1, 2, 1, NULL}, false},
+                 {{small, 1, 4, 1, NULL}, true},
+                 {{small, 1, 6, 1, NULL}, false}, /* more ranks than devices: they wrap around */
+                 {{mixed, 2, 2, 1, NULL}, true},
+                 {{mixed_more, 2, 2, 1, NULL}, false},
+                 {{one, 1, 2, 2, NULL}, false}, /* two on one device, 120 on the node */
+                 {{small, 1, 4, 2, NULL}, false}};
     hp_reject why;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(hp_memory_fits(&l, &m, &cases[i].d, &why), cases[i].fits);
@@ -179,7 +181,7 @@ static void ranks_of_a_node_share_its_memory(void **state) {
     }
     m.share_cpu = false;
     const hp_memory_limit own = hp_memory_limit_of(&m, 0, 1, false);
-    const hp_memory_demand many = {one, 1, 4, 1};
+    const hp_memory_demand many = {one, 1, 4, 1, NULL};
     assert_true(hp_memory_fits(&own, &m, &many, &why));
 }
 
