@@ -1,6 +1,8 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
 #include "plan/graph/deploy.h"
+#include "plan/strategy/grids.h"
 #include "plan/strategy/layout.h"
+#include "plan/strategy/place.h"
 #include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 
@@ -8,15 +10,14 @@
 
 #include <string.h>
 
-enum { MAX_DEGREE = 65536, DEFAULT_FUSE = 25000000, DEFAULT_GEMS = 2 };
-static const char BALANCED[] = "balanced", NO_TILES[] = "none"; /* cut by cost; not spatial */
+enum { MAX_DEGREE = HP_MAX_DEGREE, DEFAULT_FUSE = 25000000, DEFAULT_GEMS = 2 };
+static const char BALANCED[] = "balanced"; /* cut by cost */
 
 static const char *const sched_names[] = {"lp", "gpipe", "1f1b", "interleaved", "zb", "gems", NULL};
 static const char *const recompute_names[] = {"none", "boundary", "full", "except-last", NULL};
 static const char *const tail_names[] = {"own", "shared", NULL};
 static const char *const overlap_names[] = {"none", "interior", NULL};
 static const char *const bn_names[] = {"sync", "all", "local", NULL};
-static const char *const place_names[] = {"block", "cyclic", "tile", NULL};
 
 typedef struct key key;
 
@@ -150,42 +151,14 @@ static bool is_balanced(const key *k, const hp_strategy *s) {
     return !s->n_cut || (s->n_cut == 1 && (int64_t)s->stages * s->chunks == 1);
 }
 
-/* "ROWSxCOLS" */
-static hp_status parse_grid(char *text, int32_t *rows, int32_t *cols, hp_error *err) {
-    char *x = strchr(text, 'x');
-    if (!x)
-        return hp_fail(err, HP_EUSAGE,
-                       "strategy: sp=%.40s is not ROWSxCOLS, for example sp=2x2 or sp=4x1:2x1", text);
-    *x = 0;
-    int64_t r = 0, c = 0;
-    HP_TRY(hp_parse_int(text, "strategy: rows of sp", 1, MAX_DEGREE, &r, err));
-    HP_TRY(hp_parse_int(x + 1, "strategy: columns of sp", 1, MAX_DEGREE, &c, err));
-    *rows = (int32_t)r;
-    *cols = (int32_t)c;
-    return HP_OK;
-}
-
 static hp_status parse_tiles(const key *k, const char *value, hp_strategy *s, hp_error *err) {
     (void)k;
-    char copy[HP_STRATEGY_TEXT], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", value);
-    s->n_sp = 0;
-    if (strcmp(value, NO_TILES) == 0) return HP_OK;
-    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
-        if (s->n_sp == HP_MAX_SPATIAL)
-            return hp_fail(err, HP_EUSAGE, "strategy: sp has more than %d entries", HP_MAX_SPATIAL);
-        HP_TRY(parse_grid(part, &s->sp_rows[s->n_sp], &s->sp_cols[s->n_sp], err));
-        s->n_sp++;
-    }
-    return HP_OK;
+    return hp_grids_parse(value, s, err);
 }
 
 static void print_tiles(const key *k, const hp_strategy *s, char *value) {
     (void)k;
-    if (!s->n_sp) strcpy(value, NO_TILES);
-    for (int i = 0; i < s->n_sp; i++)
-        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%dx%d", i ? ":" : "",
-                 s->sp_rows[i], s->sp_cols[i]);
+    hp_grids_text(s, value);
 }
 
 static bool has_no_tiles(const key *k, const hp_strategy *s) {
@@ -313,42 +286,14 @@ static const key_kind deep_kind = {parse_deep, print_degree, is_zero};
 
 /* --- places --- */
 
-static hp_status read_seats(const char *value, hp_strategy *s, hp_error *err) {
-    bool taken[HP_MAX_SEATS] = {false};
-    char copy[HP_STRATEGY_TEXT], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", value);
-    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
-        int64_t seat = 0;
-        HP_TRY(hp_parse_int(part, "strategy: place", 0, HP_MAX_SEATS - 1, &seat, err));
-        if (s->n_seat == HP_MAX_SEATS || taken[seat])
-            return hp_fail(err, HP_EUSAGE, "strategy: place has %s %d",
-                           taken[seat] ? "two ranks on seat" : "more entries than",
-                           taken[seat] ? (int)seat : HP_MAX_SEATS);
-        taken[seat] = true;
-        s->seat[s->n_seat++] = (int32_t)seat;
-    }
-    for (int k = 0; k < s->n_seat; k++)
-        if (!taken[k])
-            return hp_fail(err, HP_EUSAGE,
-                           "strategy: place has %d entries and nobody on seat %d: write each of 0 to %d once",
-                           s->n_seat, k, s->n_seat - 1);
-    return HP_OK;
-}
-
 static hp_status parse_place(const key *k, const char *value, hp_strategy *s, hp_error *err) {
-    s->n_seat = 0;
-    if (!strchr(value, ':')) return parse_name(k, value, s, err);
-    s->place = HP_PLACE_LIST;
-    return read_seats(value, s, err);
+    (void)k;
+    return hp_place_parse(value, s, err);
 }
 
 static void print_place(const key *k, const hp_strategy *s, char *value) {
-    if (s->place != HP_PLACE_LIST) {
-        print_name(k, s, value);
-        return;
-    }
-    for (int i = 0; i < s->n_seat; i++)
-        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "", s->seat[i]);
+    (void)k;
+    hp_place_text(s, value);
 }
 
 static const key_kind place_kind = {parse_place, print_place, is_zero};
@@ -406,7 +351,7 @@ static const key keys[] = {
     {"comm", &comm_kind, 0, NULL, NULL},
     {"fuse", &fuse_size, 0, NULL, NULL},
     {"compress", &compress_kind, 0, NULL, NULL},
-    {"place", &place_kind, AT(place), place_names, NULL},
+    {"place", &place_kind, AT(place), NULL, NULL},
 };
 #undef AT
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
@@ -428,12 +373,6 @@ hp_strategy hp_strategy_default(void) {
                          .fuse_bytes = DEFAULT_FUSE};
 }
 
-static bool is_in_order(const hp_strategy *s) {
-    for (int k = 0; k < s->n_seat; k++)
-        if (s->seat[k] != k) return false;
-    return true;
-}
-
 hp_strategy hp_strategy_canonical(const hp_strategy *s) {
     hp_strategy c = *s;
     const bool plain_tail = c.tail == HP_TAIL_OWN && c.ldp == 1;
@@ -441,7 +380,7 @@ hp_strategy hp_strategy_canonical(const hp_strategy *s) {
            (int64_t)c.sp_rows[c.n_sp - 1] * c.sp_cols[c.n_sp - 1] == 1)
         c.n_sp--;
     if (c.strips == 1) c.deep = 0;
-    if (c.place == HP_PLACE_LIST && is_in_order(&c)) c.place = HP_PLACE_BLOCK;
+    if (hp_place_is_plain(&c)) c.place = HP_PLACE_BLOCK;
     if (hp_positions(&c) == 1 && c.chunks == 1 && c.sched != HP_SCHED_GEMS)
         c.sched = (int32_t)plain_sched(&c);
     return c;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { HP_MAX_DEGREE = 65536 };
 /* The longest text: 256 cuts and 32 tile grids of 5-digit numbers, 256 seats of 3, and a word or number of each other key. */
 enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_MAX_SEATS = 256, HP_STRATEGY_TEXT = 3600 };
 

@@ -1,0 +1,65 @@
+/* place.c - reads and writes `place`: a name, or the seat of each place. */
+#include "plan/strategy/place.h"
+
+#include "plan/base/units.h"
+
+#include <string.h>
+
+static const char *const names[] = {"block", "cyclic", "tile", NULL};
+
+static hp_status add_seat(const char *text, bool *taken, hp_strategy *s, hp_error *err) {
+    int64_t seat = 0;
+    HP_TRY(hp_parse_int(text, "strategy: place", 0, HP_MAX_SEATS - 1, &seat, err));
+    if (taken[seat])
+        return hp_fail(err, HP_EUSAGE, "strategy: place has two ranks on seat %d; write each seat once",
+                       (int)seat);
+    taken[seat] = true;
+    s->seat[s->n_seat++] = (int32_t)seat; /* as many as there are seats, at most */
+    return HP_OK;
+}
+
+static hp_status read_seats(const char *value, hp_strategy *s, hp_error *err) {
+    bool taken[HP_MAX_SEATS] = {false};
+    char copy[HP_STRATEGY_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", value);
+    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":"))
+        HP_TRY(add_seat(part, taken, s, err));
+    for (int k = 0; k < s->n_seat; k++)
+        if (!taken[k])
+            return hp_fail(err, HP_EUSAGE,
+                           "strategy: place has %d entries and nobody on seat %d: write each of 0 to %d once",
+                           s->n_seat, k, s->n_seat - 1);
+    return HP_OK;
+}
+
+hp_status hp_place_parse(const char *value, hp_strategy *s, hp_error *err) {
+    s->n_seat = 0;
+    s->place = HP_PLACE_LIST;
+    if (strchr(value, ':')) return read_seats(value, s, err);
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(names[i], value) != 0) continue;
+        s->place = i;
+        return HP_OK;
+    }
+    return hp_fail(
+        err, HP_EUSAGE,
+        "strategy: place=%.40s is unknown; choose one of block, cyclic, tile, or write the seat of "
+        "each rank, as 0:2:1:3",
+        value);
+}
+
+void hp_place_text(const hp_strategy *s, char *out) {
+    if (s->place != HP_PLACE_LIST) {
+        strcpy(out, names[s->place]);
+        return;
+    }
+    out[0] = 0;
+    for (int i = 0; i < s->n_seat; i++)
+        snprintf(out + strlen(out), HP_STRATEGY_TEXT - strlen(out), "%s%d", i ? ":" : "", s->seat[i]);
+}
+
+bool hp_place_is_plain(const hp_strategy *s) {
+    bool plain = s->place == HP_PLACE_LIST || s->place == HP_PLACE_BLOCK;
+    for (int k = 0; k < s->n_seat; k++) plain = plain && s->seat[k] == k;
+    return plain;
+}
