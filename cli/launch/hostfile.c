@@ -116,6 +116,14 @@ hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err) 
     return s;
 }
 
+/* mpirun knows its own node by the name that the node has itself, whatever the hostfile calls it. */
+static void name_own_node(node_list *l) {
+    char own[HOST_NAME_MAX + 1] = "";
+    gethostname(own, sizeof own - 1);
+    for (int i = 0; i < l->n; i++)
+        if (is_this_node(l->at[i].name)) l->at[i].name = hp_arena_strdup(l->arena, own);
+}
+
 static hp_status write_names(const node_list *l, const int32_t *node_of, int ranks, const char *out,
                              hp_error *err) {
     FILE *f = fopen(out, "we");
@@ -130,6 +138,7 @@ hp_status given_nodes_deal(const char *hostfile, const int32_t *node_of, int ran
     hp_arena *arena = hp_arena_new();
     node_list l;
     hp_status s = read_hostfile(arena, hostfile, &l, err);
+    if (s == HP_OK) name_own_node(&l);
     if (s == HP_OK) s = write_names(&l, node_of, ranks, out, err);
     hp_arena_free(arena);
     return s;

@@ -129,4 +129,23 @@ usage '--samples' --price 3
 # shellcheck disable=SC2046
 usage 'more than 8' $(printf -- '--strategy dp=%d ' 1 2 3 4 5 6 7 8 9)
 
+# --- a count that the machine does not have is a row of its own, in a search and of a template; alone it is an error ---
+small="nodes=2; node=2 x a100-40, nvlink=100GB/s; nic=1 x 24GB/s"
+for how in "" "--strategy dp=*"; do
+  # shellcheck disable=SC2086
+  expect 0 simulate --net cnn --image 28 --machine "$small" --gpus 2,4,64 $how --json
+  [ "$(jq '[.scaling[].gpus]' out | tr -d ' \n')" = "[2,4,64]" ] || complain "rows of $how: $(jq -c .scaling out)"
+  jq -e '.scaling[2] | .. | strings | select(test("E-GPUS|there are 4|has 4"))' out >/dev/null || complain "no reason: $(jq -c '.scaling[2]' out)"
+done
+expect 3 simulate --net cnn --image 28 --machine "$small" --gpus 64
+
+# --- a node with empty devices: as one that has fewer, but for the NICs, which stay ---
+expect 0 simulate --net cnn --image 28 --machine "$small" --ranks-per-node 1 --strategy dp=2 --batch 8 --json
+left=$(jq '.candidates[0].step_s' out)
+expect 0 simulate --net cnn --image 28 --machine "${small/2 x a100/1 x a100}" --strategy dp=2 --batch 8 --json
+[ "$left" = "$(jq '.candidates[0].step_s' out)" ] || complain "--ranks-per-node 1: $left against $(jq '.candidates[0].step_s' out)"
+expect 0 simulate --net cnn --image 28 --machine "$small" --strategy dp=2 --batch 8 --json
+[ "$left" != "$(jq '.candidates[0].step_s' out)" ] || complain "two ranks of a node as fast as of two"
+expect 2 simulate --net cnn --image 28 --machine "$small" --ranks-per-node 3
+
 conclude "curves add up"

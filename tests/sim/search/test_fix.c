@@ -186,6 +186,7 @@ static void every_kind_of_reject_gets_a_fix_that_works(void **state) {
         {"dp=2,sync=ps", "resnet18", HP_REJECT_SYNC, .image = 64, .infer = true},
         {"dp=2,zero=1,sync=local:4", "resnet18", HP_REJECT_SYNC, .image = 64},
         {"dp=2,zero=1", "resnet18", HP_REJECT_ZERO, .image = 64, .infer = true},
+        {"dp=2,sp=2x2,place=1:0", "resnet18", HP_REJECT_PLACE, .image = 64},
         {"stages=2,compress=stage:bf16", "resnet18", HP_REJECT_COMPRESS, .image = 64, .infer = true},
     };
     bool seen[HP_REJECTS] = {false};
