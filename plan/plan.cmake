@@ -1,5 +1,5 @@
 # plan.cmake - what is to be done. Folders from the ground up: each sees only folders above it in this list.
-hp_folder(plan/base LINK PkgConfig::SQLITE PkgConfig::XXHASH)
+hp_folder(plan/base LINK PkgConfig::SQLITE PkgConfig::XXHASH PkgConfig::JANSSON)
 target_compile_definitions(hp_plan_base PRIVATE HPLAN_VERSION="${PROJECT_VERSION}" HPLAN_COMMIT="${HPLAN_COMMIT}")
 hp_folder(plan/graph SEES plan/base LINK PkgConfig::JANSSON)
 hp_folder(plan/nets SEES plan/graph)
@@ -15,12 +15,13 @@ hp_folder(plan/strategy SEES plan/device plan/tiles plan/collectives plan/codec)
 hp_folder(plan/program SEES plan/graph plan/tiles plan/strategy)
 hp_folder(plan/replay SEES plan/program)
 hp_folder(plan/memory SEES plan/program)
+hp_folder(plan/checkpoint SEES plan/program LINK PkgConfig::JANSSON PkgConfig::XXHASH)
 hp_folder(plan/check SEES plan/program plan/memory)
 hp_folder(plan/lower SEES plan/program plan/memory plan/check plan/machine)
 hp_folder(plan/store SEES plan/lower plan/machine LINK PkgConfig::SQLITE)
 hp_archive(plan FOLDERS plan/base plan/graph plan/nets plan/device plan/machine plan/tiles plan/strategy plan/collectives plan/codec
            plan/program plan/replay
-           plan/memory plan/check plan/lower plan/store
+           plan/memory plan/checkpoint plan/check plan/lower plan/store
            LINK PkgConfig::SQLITE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::HWLOC)
 
 # plan/onnx is a library of its own: hplan-exec links no protobuf-c. Its messages are generated from onnx.proto.

@@ -51,26 +51,43 @@ static json_t *notes_of(const file_content *c) {
     return notes;
 }
 
-/* Header text, padded with spaces so that the data begin at a multiple of 8. The caller frees it. */
-static char *header(const file_content *c, size_t *length) {
+enum { PREFIX = 8 /* bytes of the header's length */ };
+
+static json_t *describe_all(const file_content *c) {
     json_t *root = json_object();
-    const hp_st_tensor *tensor = c->tensor;
     json_object_set_new(root, "__metadata__", notes_of(c));
     int64_t at = 0;
     for (int i = 0; i < c->n; i++) {
-        HP_ASSERT(!json_object_get(root, tensor[i].name));
-        json_object_set_new(root, tensor[i].name, describe(&tensor[i], at));
-        at += bytes_of(&tensor[i]);
+        HP_ASSERT(!json_object_get(root, c->tensor[i].name));
+        json_object_set_new(root, c->tensor[i].name, describe(&c->tensor[i], at));
+        at += bytes_of(&c->tensor[i]);
     }
+    return root;
+}
+
+static hp_status head_of(const file_content *c, char **head, size_t *bytes, hp_error *err) {
+    json_t *root = describe_all(c);
     char *text = json_dumps(root, JSON_COMPACT);
     json_decref(root);
     HP_ASSERT(text);
-    const size_t used = strlen(text);
-    *length = (used + 7) & ~(size_t)7;
-    char *padded = realloc(text, *length + 1);
-    HP_ASSERT(padded);
-    memset(padded + used, ' ', *length - used);
-    return padded;
+    const size_t used = strlen(text), length = (used + 7) & ~(size_t)7;
+    *bytes = PREFIX + length;
+    *head = malloc(*bytes);
+    HP_ASSERT(*head);
+    for (int i = 0; i < PREFIX; i++) (*head)[i] = (char)((uint64_t)length >> 8 * i & 255);
+    memset(*head + PREFIX, ' ', length);
+    memcpy(*head + PREFIX, text, used);
+    free(text);
+    if (length <= HP_ST_MAX_HEADER) return HP_OK;
+    free(*head);
+    return hp_fail(err, HP_ECREATE, "the names of %d tensors do not fit into a header of %d bytes", c->n,
+                   HP_ST_MAX_HEADER);
+}
+
+hp_status hp_safetensors_head(const hp_st_note *note, int n_note, const hp_st_tensor *tensor, int n,
+                              char **head, size_t *bytes, hp_error *err) {
+    const file_content c = {note, tensor, n_note, n, NULL};
+    return head_of(&c, head, bytes, err);
 }
 
 static hp_status io_failed(const char *path, hp_error *err) {
@@ -89,17 +106,11 @@ static hp_status write_tensors(FILE *f, const char *tmp, const file_content *c, 
 }
 
 static hp_status write_body(FILE *f, const char *tmp, const file_content *c, hp_error *err) {
-    size_t length;
-    char *text = header(c, &length);
-    unsigned char prefix[8];
-    if (length > HP_ST_MAX_HEADER) {
-        free(text);
-        return hp_fail(err, HP_ECREATE, "%s: the names of %d tensors do not fit into a header of %d bytes",
-                       tmp, c->n, HP_ST_MAX_HEADER);
-    }
-    for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)((uint64_t)length >> 8 * i);
-    const int ok = fwrite(prefix, 1, 8, f) == 8 && fwrite(text, 1, length, f) == length;
-    free(text);
+    size_t bytes;
+    char *head;
+    if (head_of(c, &head, &bytes, err) != HP_OK) return err ? hp_fail_in(err, tmp) : HP_ECREATE;
+    const int ok = fwrite(head, 1, bytes, f) == bytes;
+    free(head);
     if (!ok) return io_failed(tmp, err);
     HP_TRY(write_tensors(f, tmp, c, err));
     if (fflush(f) != 0 || fsync(fileno(f)) != 0) return io_failed(tmp, err);

@@ -1,6 +1,6 @@
 /* st_write.h - writing safetensors files: an 8-byte little-endian header length, a JSON object name ->
  * {dtype, shape, data_offsets}, the tensors' bytes. Format: huggingface/safetensors, README "Format".
- * exec/data/weights/safetensors.h reads them. */
+ * st_read.h reads them. */
 #ifndef HP_ST_WRITE_H
 #define HP_ST_WRITE_H
 
@@ -53,6 +53,11 @@ typedef struct hp_st_source {
 typedef struct hp_st_note { /* an entry of __metadata__ */
     const char *key, *text;
 } hp_st_note;
+
+/* What comes before the tensors' bytes: the length and the header, padded so that they begin at a multiple of 8. *bytes
+ * long; the caller frees it. Errors: HP_ECREATE (too many names). */
+hp_status hp_safetensors_head(const hp_st_note *note, int n_note, const hp_st_tensor *tensor, int n,
+                              char **head, size_t *bytes, hp_error *err);
 
 /* Writes a file beside `path`, syncs it and renames it: an earlier file of that name stays intact on every failure.
  * `tensor`: name (unique), dtype, n_dim and dim of each; count and data are not read. Metadata: the notes,

@@ -1,5 +1,5 @@
-/* st_read.c - opens safetensors files and checks every claim of the header; see safetensors.h. */
-#include "exec/data/weights/safetensors.h"
+/* st_read.c - opens safetensors files and checks every claim of the header; see st_read.h. */
+#include "plan/base/st_read.h"
 #include "plan/base/input.h"
 #include "plan/base/arena.h"
 
