@@ -101,6 +101,7 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     cli_launch l = {.threads = (int)o->threads,
                     .launcher = o->launcher,
                     .hostfile = o->hostfile,
+                    .saves = run_options_passed(o, "checkpoint") != NULL,
                     .line = run_show_line,
                     .self = &show};
     for (int i = 0; i < o->n_pass; i++) l.option[l.n_option++] = o->pass[i];

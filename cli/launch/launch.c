@@ -38,6 +38,7 @@ typedef struct launch_watch {
     int dead_rank, dead_signal; /* as reported by mpirun; -1: none */
     int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
     double own_signal_s;        /* when the first one arrived */
+    double asked_s;             /* when the ranks were last asked to save and end; 0 */
     double kill_s;              /* when to kill the run; 0: not set */
     hp_error said, *error;      /* hplan-exec's message; hplan's own */
 } launch_watch;
@@ -151,6 +152,12 @@ static void handle_signal(launch_watch *w) {
         if (hp_now_s() > w->own_signal_s + AGAIN_S) signal_ranks(w, SIGKILL);
         return;
     }
+    if (w->l->saves && (info.ssi_signo == SIGUSR1 || (info.ssi_signo == SIGTERM && !w->asked_s))) {
+        w->asked_s = hp_now_s();
+        kill(-w->child, SIGUSR1); /* mpirun and srun pass it on */
+        return;
+    }
+    if (info.ssi_signo == SIGTERM && w->asked_s && hp_now_s() < w->asked_s + AGAIN_S) return;
     w->own_signal = (int)info.ssi_signo;
     w->own_signal_s = hp_now_s();
     signal_ranks(w, SIGTERM);
@@ -236,19 +243,20 @@ static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *b
 
 /* Signals that end a run, including SIGHUP unless nohup ignores it (a blocked signal would reach the signalfd
  * even if ignored). */
-static void ending_signals(sigset_t *set) {
+static void ending_signals(bool saves, sigset_t *set) {
     struct sigaction hangup;
     sigemptyset(set);
     sigaddset(set, SIGINT);
     sigaddset(set, SIGTERM);
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(set, SIGHUP);
+    if (saves) sigaddset(set, SIGUSR1);
 }
 
 hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     launch_command c;
     HP_TRY(launch_command_make(l, &c, err));
     sigset_t ours, before;
-    ending_signals(&ours);
+    ending_signals(l->saves, &ours);
     sigprocmask(SIG_BLOCK, &ours, &before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     err->code = HP_OK;

@@ -31,6 +31,7 @@ typedef struct hp_step {
     bool dropout;    /* false: --no-dropout */
     double lr, momentum, weight_decay;
     double loss_scale; /* 0: of a program that scales none, 1 */
+    double ask;        /* this rank's term of HP_METRIC_ASKED */
 } hp_step;
 
 /* What the loss's gradient is multiplied with, and the optimiser divides by: a power of two. */

@@ -161,8 +161,12 @@ hp_status interp_zero_carried(hp_interp *in, hp_error *err) {
     return HP_OK;
 }
 
-hp_status interp_zero_metric(hp_interp *in, hp_error *err) {
-    return in->c.memory->ops->zero(in->c.memory, interp_buffer(in, HP_BUF_METRIC), sizeof in->metric, err);
+hp_status interp_start_metric(hp_interp *in, const hp_step *step, hp_error *err) {
+    unsigned char *metric = interp_buffer(in, HP_BUF_METRIC);
+    HP_TRY(in->c.memory->ops->zero(in->c.memory, metric, sizeof in->metric, err));
+    if (step->ask == 0) return HP_OK;
+    return in->c.memory->ops->put(in->c.memory, metric + HP_METRIC_ASKED * sizeof step->ask, &step->ask,
+                                  sizeof step->ask, err);
 }
 
 hp_status interp_read_metric(hp_interp *in, hp_error *err) {

@@ -108,7 +108,8 @@ void interp_loaded(hp_interp *in);
 hp_status interp_store(hp_interp *in, int32_t task, hp_error *err);
 hp_status interp_zero_gradients(hp_interp *in, hp_error *err);
 hp_status interp_zero_carried(hp_interp *in, hp_error *err);
-hp_status interp_zero_metric(hp_interp *in, hp_error *err);
+/* All sums begin with 0, but what this rank asks for. */
+hp_status interp_start_metric(hp_interp *in, const hp_step *step, hp_error *err);
 hp_status interp_read_metric(hp_interp *in, hp_error *err);
 
 /* --- stall.c --- */

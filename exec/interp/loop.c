@@ -211,7 +211,7 @@ static hp_status begin_step(hp_interp *in, const hp_step *step, int32_t iter, do
     in->iter = iter;
     in->idle_since_ns = 0;
     in->limit_s = limit_s;
-    HP_TRY(interp_zero_metric(in, err));
+    HP_TRY(interp_start_metric(in, step, err));
     return interp_device_begin(in, step, err);
 }
 

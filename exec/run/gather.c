@@ -222,18 +222,11 @@ static const void *get_param(void *self, int param, hp_error *err) {
     return collect_param(g, param, n, err) == HP_OK ? g->whole : NULL;
 }
 
-/* Number of updates of the running statistics so far; none in inference. */
-static int64_t count_updates(const hp_job *j) {
-    const hp_program *p = j->plan.program;
-    if (p->mode == HP_MODE_INFER) return 0;
-    return j->steps * p->micro * (p->bn == HP_BN_ALL ? 1 : p->dp);
-}
-
 static hp_status write_all(gather_source *g, hp_error *err) {
     const hp_job *j = g->j;
     const hp_weights_source source = {.get = get_param, .self = g};
     return hp_weights_save(j->options->save, j->plan.graph, (hp_dtype)j->plan.program->dtype, &source,
-                           count_updates(j), err);
+                           hp_job_updates(j, j->steps), err);
 }
 
 static hp_status send_all(gather_source *g, hp_error *err) {

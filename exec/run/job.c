@@ -240,6 +240,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->train, err), speaker, err));
     if (j->eval.device) HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->eval, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
+    HP_TRY(hp_job_checkpoint_open(j, speaker, err));
     HP_TRY(hp_clock_open(j->comm, &j->timing.clock, err));
     open_sampler(j);
     j->timing.patience = (hp_patience){.fixed_s = j->options->deadline_s,
@@ -247,10 +248,12 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
                                        .predicted_here = hp_device_of_machine(j->plan.machine.name) != NULL};
     HP_TRY(hp_job_output_open(j, speaker, err));
     HP_TRY(hp_job_pass_start(j, &j->train, err));
+    if (j->checkpoint) HP_TRY(hp_checkpoint_load(j->checkpoint, speaker, err));
     return j->plan.eval && j->options->eval ? hp_job_pass_start(j, &j->eval, err) : HP_OK;
 }
 
 void hp_job_close(hp_job *j) {
+    hp_checkpoint_close(j->checkpoint);
     hp_job_output_discard(j);
     hp_job_pass_close(j, &j->eval);
     hp_job_pass_close(j, &j->train);
@@ -265,5 +268,5 @@ void hp_job_close(hp_job *j) {
     hp_quota_leave(&j->quota);
     hp_arena_free(j->memory);
     j->timing.ring = NULL, j->timing.watch = NULL, j->timing.sampler = NULL, j->arena = NULL,
-    j->memory = NULL, j->comm = NULL;
+    j->memory = NULL, j->comm = NULL, j->checkpoint = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef HP_EXEC_JOB_H
 #define HP_EXEC_JOB_H
 
+#include "exec/checkpoint/checkpoint.h"
 #include "exec/run/loss_scale.h"
 #include "exec/run/options.h"
 #include "exec/run/pass.h"
@@ -37,9 +38,13 @@ typedef struct hp_job_scores {
     double iou; /* intersection over union of the foreground; NaN without a label map or any foreground */
 } hp_job_scores;
 
+typedef struct hp_job_begin { /* what was done before this run, by the checkpoint that it goes on from */
+    int64_t step, updates;    /* updates: of the running statistics */
+} hp_job_begin;
+
 typedef struct hp_job {
     const hp_exec_options *options;
-    const volatile sig_atomic_t *stop;
+    const volatile sig_atomic_t *stop, *leave; /* signals: to end at once; to save and end */
     hp_comm *comm;
     hp_arena *memory; /* memory of the plan */
     hp_plan plan;
@@ -54,7 +59,10 @@ typedef struct hp_job {
     struct hp_constants *constants; /* of a deployed network, else NULL */
     struct hp_observer *observer;   /* set while a deployed program is being observed */
     hp_job_pass train, eval;
-    int64_t steps; /* number of steps, planned and then done */
+    int64_t steps; /* number of steps, planned and then done, those before this run too */
+    hp_job_begin begin;
+    hp_checkpoint *checkpoint; /* NULL: none are asked for */
+    bool leaves;               /* a checkpoint was asked for by a signal, and is there */
     hp_job_timing timing;
     hp_job_sink sink;
     hp_job_scores scores;
@@ -71,5 +79,14 @@ static inline const hp_tensor *hp_job_logits(const hp_job *j) {
  * (they agree on each part's status; when one rank fails all do, and *speaker says whether this one prints). */
 hp_status hp_job_open(hp_job *job, bool *speaker, hp_error *err);
 void hp_job_close(hp_job *job);
+
+/* --- checkpoint.c: nothing without --checkpoint. Collective: over all ranks --- */
+
+/* After the data are open. Sets `begin` and the scores when the run goes on from a checkpoint. */
+hp_status hp_job_checkpoint_open(hp_job *job, bool *speaker, hp_error *err);
+/* After each step. Sets `leaves`. */
+hp_status hp_job_checkpoint_visit(hp_job *job, int64_t done, hp_error *err);
+/* Updates of the running statistics so far. Collective: no. */
+int64_t hp_job_updates(const hp_job *job, int64_t done);
 
 #endif

@@ -11,10 +11,16 @@
 
 #include <sys/prctl.h>
 
-static volatile sig_atomic_t stop_signal; /* set by the signal handler */
+static volatile sig_atomic_t stop_signal, leave_signal; /* set by the signal handlers */
 
 static void on_signal(int number) {
     stop_signal = number;
+}
+
+/* The first SIGTERM asks for a checkpoint, the second ends the run. */
+static void on_leave(int number) {
+    if (number == SIGTERM && leave_signal == SIGTERM) stop_signal = number;
+    leave_signal = number;
 }
 
 static void catch_signals(void) {
@@ -23,6 +29,13 @@ static void catch_signals(void) {
     sigaction(SIGINT, &act, NULL);
     signal(SIGPIPE, SIG_IGN);         /* a closed stdout is reported as an error with a message */
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank must not outlive its launcher */
+}
+
+/* With checkpoints. */
+static void catch_leave(void) {
+    const struct sigaction act = {.sa_handler = on_leave, .sa_flags = SA_RESTART};
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGUSR1, &act, NULL);
 }
 
 static int print_error(const hp_error *err) {
@@ -43,6 +56,7 @@ static void warn_distorted(const hp_job *job) {
 static hp_status run_job(hp_job *job, hp_error *err) {
     warn_distorted(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
+    if (job->leaves) return HP_OK;
     if (job->options->eval && job->plan.eval)
         HP_TRY(hp_job_eval(job, err)); /* inference's steps are its evaluation */
     if (job->options->save) HP_TRY(hp_job_save(job, err));
@@ -79,7 +93,8 @@ int main(int argc, char **argv) {
     catch_signals();
     argp_program_version_hook = hp_exec_print_version;
     if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
-    hp_job job = {.options = &options, .stop = &stop_signal};
+    if (options.checkpoint) catch_leave();
+    hp_job job = {.options = &options, .stop = &stop_signal, .leave = &leave_signal};
     if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
     if (options.check_speed) return measure(hp_check_speed, &options, job.comm);
     if (options.bench.series) return measure(hp_run_bench_comm, &options, job.comm);
@@ -87,6 +102,11 @@ int main(int argc, char **argv) {
     int code = hp_job_open(&job, &speaker, &err);
     if (code == HP_ESTALL || (code == HP_OK && run_job(&job, &err) != HP_OK)) return abort_run(&job, &err);
     if (code != HP_OK && speaker) print_error(&err);
+    const bool tells = job.leaves && job.comm->rank == 0;
+    if (job.leaves)
+        code = hp_fail(&err, HP_EREQUEUE, "step %lld is saved in %s: go on from there with --resume",
+                       (long long)job.steps, options.checkpoint);
     hp_job_close(&job);
+    if (tells) print_error(&err);
     return code;
 }

@@ -5,6 +5,7 @@
 
 #include <argp.h>
 #include <stddef.h>
+#include <string.h>
 
 typedef enum option_kind { TEXT, INTEGER, INTEGER32, REAL, CHANNELS, SET, CLEAR, IGNORED } option_kind;
 
@@ -22,6 +23,12 @@ static const option_row ROWS[] = {
     {"data", "DATA", "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)", TEXT, AT(data), 0, 0},
     {"init", "FILE", "initial weights, safetensors (drawn from the plan's seed)", TEXT, AT(init), 0, 0},
     {"save", "FILE", "write the weights at the end, safetensors", TEXT, AT(save), 0, 0},
+    {"checkpoint", "DIR", "save the run's state there, a folder that all ranks share", TEXT, AT(checkpoint),
+     0, 0},
+    {"every", "N|TIME", "steps, or time as in 30s, 10min, 2h, between checkpoints (10min)", TEXT, AT(every),
+     0, 0},
+    {"keep", "N", "newest checkpoints to keep (2)", INTEGER, AT(keep), 1, 1000000},
+    {"resume", NULL, "go on from the newest checkpoint that is whole", SET, AT(resume), 0, 0},
     {"steps", "N", "optimiser steps (10)", INTEGER, AT(steps), 1, INT32_MAX},
     {"epochs", "N", "passes over the training data", INTEGER, AT(epochs), 1, INT32_MAX},
     {"threads", "T", "threads per rank (1)", INTEGER, AT(threads), 1, 4096},
@@ -124,6 +131,33 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     return set_option(&ROWS[key - FIRST_KEY], s->o, arg, s->err) == HP_OK ? 0 : EINVAL;
 }
 
+/* "100": steps; "30s", "10min", "2h". */
+static hp_status parse_every(hp_exec_options *o, hp_error *err) {
+    static const struct {
+        const char *name;
+        double s;
+    } UNITS[] = {{"s", 1}, {"min", 60}, {"h", 3600}};
+    const char *text = o->every ? o->every : "10min";
+    const size_t digits = strspn(text, "0123456789.");
+    char number[32] = "";
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && digits < sizeof number; i++) {
+        if (strcmp(text + digits, UNITS[i].name) != 0) continue;
+        memcpy(number, text, digits);
+        HP_TRY(hp_parse_double(number, "--every", 1e-3, 1e9, &o->every_s, err));
+        o->every_s *= UNITS[i].s;
+        return HP_OK;
+    }
+    if (text[digits] == '\0') return hp_parse_int(text, "--every", 1, INT32_MAX, &o->every_steps, err);
+    return hp_fail(err, HP_EUSAGE, "--every %s: give steps (100) or a time (30s, 10min, 2h)", text);
+}
+
+static hp_status check_checkpoint(hp_exec_options *o, hp_error *err) {
+    if (o->checkpoint && *o->checkpoint) return parse_every(o, err);
+    if (!o->checkpoint && !o->resume && !o->every && !o->keep) return HP_OK;
+    return hp_fail(err, HP_EUSAGE,
+                   "--every, --keep and --resume are about checkpoints: which folder? --checkpoint DIR");
+}
+
 hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err) {
     struct argp_option options[N_ROW + 1] = {0};
     for (int i = 0; i < N_ROW; i++)
@@ -167,5 +201,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
         return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
     if (o->steps && o->epochs)
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
+    HP_TRY(check_checkpoint(o, err));
+    if (!o->keep) o->keep = 2;
     return HP_OK;
 }

@@ -12,8 +12,12 @@ typedef struct hp_exec_options {
     const char *rings;       /* --rings: folder for rank-N.ring and the watchdog's board; NULL: no trace */
     const char *data;        /* --data, "synthetic" */
     const char *init, *save; /* --init, --save: safetensors; NULL */
-    const char *input;       /* --input: one image instead of --data; NULL */
-    const char *quantise;    /* --quantise: calibrates and writes this file instead of results; NULL */
+    const char *checkpoint, *every; /* --checkpoint: folder, NULL; --every: steps or time */
+    int64_t every_steps, keep;
+    double every_s; /* 0: by steps */
+    bool resume;
+    const char *input;    /* --input: one image instead of --data; NULL */
+    const char *quantise; /* --quantise: calibrates and writes this file instead of results; NULL */
     const char *observer, *float_layers; /* of --quantise: "mse"; layers kept real, NULL */
     double percentile;
     int64_t images;         /* number of calibration images */

@@ -99,7 +99,8 @@ hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .watch = j->timing.watch,
                                 .stop = j->stop,
                                 .yield = j->crowded,
-                                .n_steps = pass == &j->eval ? hp_loader_steps(pass->loader) : j->steps};
+                                .n_steps = pass == &j->eval ? hp_loader_steps(pass->loader)
+                                                            : j->steps - j->begin.step};
     return hp_interp_new(&c, &pass->interp, err);
 }
 

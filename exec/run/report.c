@@ -50,6 +50,12 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
         number("loss_scale", f->loss_scale);
         printf(",\"skipped_steps\":%lld", (long long)f->skipped);
     }
+    if (f->checkpoint.saves > 0) {
+        printf(",\"checkpoints\":{\"saves\":%lld,\"bytes\":%lld", (long long)f->checkpoint.saves,
+               (long long)f->checkpoint.bytes);
+        number("held_up_s", f->checkpoint.total_s);
+        printf("}");
+    }
     if (f->has_eval) {
         number("accuracy", f->accuracy);
         if (f->has_iou) number("iou", f->iou);

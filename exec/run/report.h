@@ -2,7 +2,7 @@
 #ifndef HP_REPORT_H
 #define HP_REPORT_H
 
-#include "plan/base/status.h"
+#include "exec/checkpoint/checkpoint.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +36,7 @@ typedef struct hp_report_final {
     int64_t patches;
     int32_t mean_class, majority_class;
     double mean_share, majority_share;
+    hp_checkpoint_cost checkpoint; /* saves 0: none */
     int ranks;
     const double *peak_bytes, *planned_bytes, *rss_bytes, *yardstick_bytes, *sent_bytes,
         *direct_bytes; /* per rank */

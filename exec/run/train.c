@@ -71,7 +71,8 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
                           .lr = j->options->lr,
                           .momentum = j->options->momentum,
                           .weight_decay = j->options->weight_decay,
-                          .loss_scale = j->scores.loss_scale.value};
+                          .loss_scale = j->scores.loss_scale.value,
+                          .ask = hp_checkpoint_ask(j->checkpoint)};
     const double cpu0_s = cpu_now_s();
     const int64_t t0 = hp_clock_now_ns(&j->timing.clock);
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->timing.patience), err));
@@ -101,6 +102,15 @@ static hp_status sample_speed(hp_job *j, int64_t done, hp_error *err) {
     return hp_sampler_visit(j->timing.sampler, done, done == j->steps, limit_s, err);
 }
 
+/* What a save holds the run up for is a sample of the step after which it came. */
+static hp_status visit_checkpoint(hp_job *j, int64_t done, hp_error *err) {
+    if (!j->checkpoint) return HP_OK;
+    HP_TRY(hp_job_checkpoint_visit(j, done, err));
+    const hp_checkpoint_cost cost = hp_checkpoint_cost_of(j->checkpoint);
+    if (cost.last_s > 0) sample(j, HP_COUNTER_CHECKPOINT, (int32_t)done - 1, cost.last_s);
+    return HP_OK;
+}
+
 /* Room for one more; grows, since a run may be asked for more steps than it will do. */
 static double *make_room(double *step_s, int64_t done) {
     if (done & (done - 1)) return step_s; /* full at powers of two */
@@ -109,21 +119,31 @@ static double *make_room(double *step_s, int64_t done) {
     return step_s;
 }
 
+/* Step `done`, and what comes between it and the next. */
+static hp_status train_one(hp_job *j, int64_t *done, double *step_s, hp_error *err) {
+    HP_TRY(run_step(j, (int32_t)*done, step_s, err));
+    ++*done;
+    HP_TRY(visit_checkpoint(j, *done, err));
+    return sample_speed(j, *done, err);
+}
+
 hp_status hp_job_train(hp_job *j, hp_error *err) {
     double *step_s = NULL;
+    const int64_t first = j->begin.step;
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
-    if (hp_graph_scales_loss(j->plan.graph)) j->scores.loss_scale = hp_loss_scale_start();
+    if (hp_graph_scales_loss(j->plan.graph) && j->scores.loss_scale.value <= 0)
+        j->scores.loss_scale = hp_loss_scale_start();
     hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
-    int64_t done = 0;
-    if (s == HP_OK) s = sample_speed(j, 0, err);
-    while (s == HP_OK && done < j->steps) {
-        step_s = make_room(step_s, done);
-        s = run_step(j, (int32_t)done, &step_s[done], err);
-        if (s == HP_OK) s = sample_speed(j, ++done, err);
+    int64_t done = first;
+    if (s == HP_OK) s = sample_speed(j, first, err);
+    while (s == HP_OK && done < j->steps && !j->leaves) {
+        step_s = make_room(step_s, done - first);
+        s = train_one(j, &done, &step_s[done - first], err);
     }
     j->steps = done;
-    const int64_t warm_up = done >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
-    j->scores.step_s = done > 0 ? median(step_s + warm_up, done - warm_up) : 0;
+    const int64_t n = done - first,
+                  warm_up = n >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
+    j->scores.step_s = n > 0 ? median(step_s + warm_up, n - warm_up) : 0;
     free(step_s);
     return s;
 }
@@ -243,6 +263,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .yardstick_bytes = all + 5 * n,
                          .sent_bytes = all + 3 * n,
                          .direct_bytes = all + 4 * n};
+    if (j->checkpoint) f.checkpoint = hp_checkpoint_cost_of(j->checkpoint);
     if (scored) report_images(j, &f);
     if (j->sink.votes) report_slide(j, &f);
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);

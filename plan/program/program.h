@@ -143,8 +143,10 @@ enum {
     HP_METRIC_PREDICTED, /* foreground */
     HP_METRIC_LABELLED,  /* foreground */
     HP_METRIC_OVERFLOW,  /* gradients that are not finite: where there are, the optimiser does nothing */
-    HP_METRICS = 8
+    HP_METRIC_ASKED,     /* not of samples: what the ranks want of each other after the step (hp_step.ask) */
+    HP_METRICS
 };
+_Static_assert(HP_METRICS == 8, "what stored programs sum");
 
 typedef struct hp_buffer {
     uint8_t kind;        /* hp_buffer_kind */

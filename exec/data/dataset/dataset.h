@@ -82,6 +82,9 @@ hp_status hp_dataset_labels(hp_dataset *d, int64_t index, const hp_box *box, int
 /* Number of labels of one sample in `box`. */
 int64_t hp_dataset_label_count(const hp_dataset *d, const hp_box *box);
 
+/* A number that is another when samples, their order or how they are read change (fingerprint.c). Errors: HP_EDATA. */
+hp_status hp_dataset_fingerprint(hp_dataset *d, uint64_t *fingerprint, hp_error *err);
+
 void hp_dataset_close(hp_dataset *d); /* NULL is fine */
 
 #endif

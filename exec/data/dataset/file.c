@@ -40,6 +40,10 @@ static const char *path_of(const hp_dataset *d, int64_t index) {
     return ((const hp_names *)d->self)->name[index];
 }
 
+static const char *file_of(const hp_dataset *d, int64_t index, int k) {
+    return k == 0 ? path_of(d, index) : NULL;
+}
+
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
     return hp_reader_pool_size(&d->readers, index, path_of(d, index), view, err);
 }
@@ -93,5 +97,6 @@ const hp_dataset_kind hp_dataset_file = {
     .pixels = pixels,
     .label = label,
     .map = map,
+    .file = file_of,
     .close = close_file,
 };

@@ -20,6 +20,8 @@ typedef struct hp_dataset_kind {
     int32_t (*label)(const hp_dataset *d, int64_t index);
     /* A window of the label map (label_h x label_w), dense. NULL: the data only have a class per image. */
     hp_status (*map)(hp_dataset *d, int64_t index, const hp_crop *window, int32_t *label, hp_error *err);
+    /* The k-th file of a sample, NULL after the last. NULL: samples have no files of their own. */
+    const char *(*file)(const hp_dataset *d, int64_t index, int k);
     void (*close)(hp_dataset *d); /* self may be NULL */
 } hp_dataset_kind;
 

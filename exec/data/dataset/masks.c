@@ -128,6 +128,11 @@ static hp_status map(hp_dataset *d, int64_t index, const hp_crop *window, int32_
     return HP_OK;
 }
 
+static const char *file_of(const hp_dataset *d, int64_t index, int k) {
+    const pair *p = pair_of(d, index);
+    return k == 0 ? p->image : k == 1 ? p->mask : NULL;
+}
+
 static void close_masks(hp_dataset *d) {
     masks *m = d->self;
     if (m) hp_reader_pool_free(&m->readers);
@@ -140,5 +145,6 @@ const hp_dataset_kind hp_dataset_masks = {
     .size = size,
     .pixels = pixels,
     .map = map,
+    .file = file_of,
     .close = close_masks,
 };

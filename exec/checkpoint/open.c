@@ -1,0 +1,152 @@
+/* open.c - a folder that all ranks share and one run writes to, and room for a copy of the state. */
+#include "exec/checkpoint/inside.h"
+
+#include "plan/base/clock.h"
+#include "plan/base/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+hp_status checkpoint_share(const hp_checkpoint *c, double value, double *all, hp_error *err) {
+    for (int r = 0; r < c->o.comm->size; r++) all[r] = r == c->o.comm->rank ? value : 0;
+    const hp_comm_op op = {.kind = HP_COMM_COLLECTIVE,
+                           .group = HP_COMM_WORLD,
+                           .dtype = HP_F64,
+                           .count = c->o.comm->size,
+                           .data = all};
+    return hp_comm_run(c->o.comm, &op, CHECKPOINT_LIMIT_S, "the other ranks' part of a checkpoint", err);
+}
+
+hp_status checkpoint_agree(const hp_checkpoint *c, hp_status mine, bool *speaker, hp_error *err) {
+    double *all = calloc((size_t)c->o.comm->size, sizeof *all);
+    HP_ASSERT(all);
+    hp_error own = {.code = HP_OK, .text = ""};
+    hp_status s = checkpoint_share(c, (double)mine, all, &own);
+    *speaker = true;
+    if (s != HP_OK && mine == HP_OK && err) *err = own;
+    if (s != HP_OK && mine != HP_OK) s = mine;
+    for (int r = 0; r < c->o.comm->size && s == HP_OK; r++) {
+        s = (hp_status)all[r];
+        *speaker = s != HP_OK && r == c->o.comm->rank;
+    }
+    free(all);
+    return s;
+}
+
+/* --- the folder --- */
+
+/* Held as long as the process lives. Where a file system has no locks, none is held. */
+static hp_status lock_folder(hp_checkpoint *c, hp_error *err) {
+    const char *path = hp_arena_printf(c->arena, "%s/lock", c->o.dir);
+    c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (c->lock < 0)
+        return hp_fail(err, HP_ECREATE, "--checkpoint %s: cannot create files there: %s", c->o.dir,
+                       strerror(errno));
+    if (flock(c->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HP_OK;
+    return hp_fail(err, HP_ECREATE, "--checkpoint %s: another run is writing there; give a folder of its own",
+                   c->o.dir);
+}
+
+static hp_status refuse_older(hp_checkpoint *c, hp_error *err) {
+    int64_t *step;
+    int n;
+    HP_TRY(hp_checkpoint_list(c->arena, c->o.dir, &step, &n, err));
+    if (n == 0 || c->o.resume) return HP_OK;
+    return hp_fail(err, HP_EDATA,
+                   "--checkpoint %s holds a checkpoint of step %lld: go on from it with --resume, or give an "
+                   "empty folder",
+                   c->o.dir, (long long)step[0]);
+}
+
+/* Rank 0 puts something there that the others must find. */
+static hp_status make_token(hp_checkpoint *c, const char *path, const char *text, hp_error *err) {
+    HP_TRY(hp_disk_folder(&hp_disk, c->o.dir, err));
+    HP_TRY(lock_folder(c, err));
+    HP_TRY(refuse_older(c, err));
+    hp_checkpoint_clean(&hp_disk, c->o.dir);
+    unlink(path);
+    return hp_disk_put(&hp_disk, path, text, err);
+}
+
+static hp_status find_token(const hp_checkpoint *c, const char *path, const char *text, hp_error *err) {
+    char found[32] = "", host[64] = "";
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, found, sizeof found - 1);
+    if (fd >= 0) close(fd);
+    if (n > 0 && strcmp(found, text) == 0) return HP_OK;
+    gethostname(host, sizeof host - 1);
+    return hp_fail(
+        err, HP_ECREATE,
+        "--checkpoint %s: rank %d on %s does not see what rank 0 writes there: give a folder that all "
+        "nodes share",
+        c->o.dir, c->o.comm->rank, host);
+}
+
+static hp_status share_folder(hp_checkpoint *c, bool *speaker, hp_error *err) {
+    const char *path = hp_arena_printf(c->arena, "%s/shared", c->o.dir);
+    double *all = HP_NEW(c->arena, double, c->o.comm->size);
+    const int64_t secret[] = {(int64_t)getpid(), (int64_t)time(NULL), (int64_t)(1e9 * hp_now_s())};
+    const bool first = c->o.comm->rank == 0;
+    HP_TRY(checkpoint_share(c, (double)(hp_hash64(secret, sizeof secret, 0) >> 16), all, err));
+    const char *text = hp_arena_printf(c->arena, "%.0f", all[0]);
+    HP_TRY(checkpoint_agree(c, first ? make_token(c, path, text, err) : HP_OK, speaker, err));
+    const hp_status s = checkpoint_agree(c, find_token(c, path, text, err), speaker, err);
+    if (first) unlink(path);
+    return s;
+}
+
+/* --- the rank --- */
+
+/* Written to at once, so that want of memory is an error here and not in the middle of the run. */
+static hp_status take_memory(hp_checkpoint *c, hp_error *err) {
+    c->copy = malloc((size_t)c->bytes + 1);
+    if (!c->copy)
+        return hp_fail(err, HP_EPLAN, "rank %d has no memory for the %lld bytes of a checkpoint's copy",
+                       c->o.comm->rank, (long long)c->bytes);
+    memset(c->copy, 0, (size_t)c->bytes + 1);
+    return HP_OK;
+}
+
+static hp_status open_all(hp_checkpoint *c, bool *speaker, hp_error *err) {
+    HP_TRY(share_folder(c, speaker, err));
+    HP_TRY(checkpoint_agree(c, take_memory(c, err), speaker, err));
+    return c->o.resume ? checkpoint_find(c, speaker, err) : HP_OK;
+}
+
+hp_status hp_checkpoint_open(const hp_checkpoint_config *config, hp_checkpoint **out, bool *speaker,
+                             hp_error *err) {
+    hp_checkpoint *c = calloc(1, sizeof *c);
+    HP_ASSERT(c);
+    c->o = *config;
+    c->lock = -1;
+    c->arena = hp_arena_new();
+    c->piece = hp_state_pieces(c->arena, c->o.program, c->o.graph, c->o.role, c->o.replica, &c->n);
+    c->bytes = hp_state_bytes(c->o.program, c->piece, c->n);
+    c->saved_s = hp_now_s();
+    *out = c;
+    return open_all(c, speaker, err);
+}
+
+void hp_checkpoint_close(hp_checkpoint *c) {
+    if (!c) return;
+    checkpoint_join(&c->write, NULL);
+    checkpoint_settle(c);
+    if (c->lock >= 0) close(c->lock);
+    free(c->chunks.hash);
+    free(c->copy);
+    hp_arena_free(c->arena);
+    free(c);
+}
+
+const hp_manifest *hp_checkpoint_resumed(const hp_checkpoint *c) {
+    return c && c->resumed ? &c->stored : NULL;
+}
+
+hp_checkpoint_cost hp_checkpoint_cost_of(const hp_checkpoint *c) {
+    return c->cost;
+}
