@@ -62,6 +62,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     HP_TRY(same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err));
     const run_here here = {.path = o->path,
                            .hostfile = o->hostfile,
+                           .saves = run_options_passed(o, "checkpoint") != NULL,
                            .eval = run_options_passed(o, "eval") != NULL,
                            .force = o->force};
     return run_here_check(arena, plan, &here, err);

@@ -5,6 +5,7 @@
 #include "cli/commands/local_gpu.h"
 #include "cli/launch/hostfile.h"
 #include "plan/base/units.h"
+#include "plan/checkpoint/state.h"
 #include "plan/machine/here.h"
 #include "plan/lower/placement.h"
 
@@ -17,7 +18,8 @@ typedef struct demand {
     int ranks, nodes;
     int devices;                     /* of the fullest node, of those that the plan's machine has */
     int64_t node_bytes, total_bytes; /* of the fullest node, of all ranks */
-    int64_t rank_bytes;              /* the largest rank's plan */
+    int64_t rank_bytes;              /* the largest rank's plan, and its copy */
+    int64_t saved_bytes;             /* of that the largest copy for a checkpoint; 0: none are made */
 } demand;
 
 static int64_t bytes_of(const hp_plan *plan, int role, bool eval) {
@@ -26,19 +28,30 @@ static int64_t bytes_of(const hp_plan *plan, int role, bool eval) {
     return step > test ? step : test;
 }
 
-static demand demand_of(hp_arena *arena, const hp_plan *plan, bool eval) {
+/* The copy of its state that a rank writes from. */
+static int64_t saved_bytes(hp_arena *arena, const hp_plan *plan, int rank) {
+    int n;
+    const int roles = plan->program->n_role;
+    const hp_state_piece *piece =
+        hp_state_pieces(arena, plan->program, plan->graph, rank % roles, rank / roles, &n);
+    return hp_state_bytes(plan->program, piece, n);
+}
+
+static demand demand_of(hp_arena *arena, const hp_plan *plan, const run_here *here) {
     const hp_program *p = plan->program;
     const hp_machine *m = &plan->machine;
     const hp_placement at = hp_placement_of(p, m);
     demand d = {.ranks = hp_program_ranks(p)};
     int64_t *node = HP_NEW(arena, int64_t, m->nodes);
     for (int r = 0; r < d.ranks; r++) {
-        const int64_t bytes = bytes_of(plan, r % p->n_role, eval);
+        const int64_t saved = here->saves ? saved_bytes(arena, plan, r) : 0,
+                      bytes = bytes_of(plan, r % p->n_role, here->eval) + saved;
         const int n = hp_placement_node(&at, r);
         node[n] += bytes + PROCESS_BYTES;
         d.total_bytes += bytes + PROCESS_BYTES;
         if (node[n] > d.node_bytes) d.node_bytes = node[n];
         if (bytes > d.rank_bytes) d.rank_bytes = bytes;
+        if (saved > d.saved_bytes) d.saved_bytes = saved;
         if (n >= d.nodes) d.nodes = n + 1;
     }
     const int places = hp_placement_places(&at);
@@ -126,16 +139,23 @@ static hp_status refuse_slots(const run_here *r, const demand *d, const offer *o
                    r->path, d->ranks, plural(d->ranks), r->hostfile, o->given.slots, plural(o->given.slots));
 }
 
+static const char *saved_text(hp_arena *arena, const demand *d) {
+    char bytes[32];
+    return d->saved_bytes ? hp_arena_printf(arena, " (up to %s of it to write checkpoints from)",
+                                            hp_format_bytes((double)d->saved_bytes, bytes))
+                          : "";
+}
+
 static hp_status refuse_memory(hp_arena *arena, const hp_plan *plan, const run_here *r, const demand *d,
                                int64_t bytes, const offer *o, hp_error *err) {
     char needs[32], rank[32], process[32], unused[32], all[32];
     return hp_fail(
         err, HP_EPLAN,
-        "%s is for %s and needs %s of memory on this node: %d rank%s in all, of at most %s and %s for the "
+        "%s is for %s and needs %s of memory on this node: %d rank%s in all, of at most %s%s and %s for the "
         "process; here %s of %s are free%s: free some, or %s",
         r->path, plan->machine.name, hp_format_bytes((double)bytes, needs), d->ranks, plural(d->ranks),
-        hp_format_bytes((double)d->rank_bytes, rank), hp_format_bytes((double)PROCESS_BYTES, process),
-        hp_format_bytes((double)o->here.free_bytes, unused),
+        hp_format_bytes((double)d->rank_bytes, rank), saved_text(arena, d),
+        hp_format_bytes((double)PROCESS_BYTES, process), hp_format_bytes((double)o->here.free_bytes, unused),
         hp_format_bytes((double)o->here.memory_bytes, all), limited_by(arena, o->here.memory_limit),
         r->smaller ? r->smaller : plan_again(arena, plan));
 }
@@ -143,7 +163,7 @@ static hp_status refuse_memory(hp_arena *arena, const hp_plan *plan, const run_h
 hp_status run_here_check(hp_arena *arena, const hp_plan *plan, const run_here *r, hp_error *err) {
     offer o;
     HP_TRY(read_offer(plan, r, &o, err));
-    const demand d = demand_of(arena, plan, r->eval);
+    const demand d = demand_of(arena, plan, r);
     const bool known = !hp_device_on_gpu(plan->device) || o.gpus;
     const bool short_of = d.nodes > o.given.nodes || (known && o.given.here && d.devices > o.devices);
     if (short_of && !r->force) return refuse_machine(arena, plan, r, &d, &o, err);

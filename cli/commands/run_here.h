@@ -7,6 +7,7 @@
 typedef struct run_here {
     const char *path;     /* of the plan, for messages */
     const char *hostfile; /* the nodes that are given; NULL: Slurm's, else this one */
+    bool saves;           /* checkpoints: a copy of what each rank saves */
     bool eval;            /* the evaluation program runs too */
     bool force;           /* run although the machine is another; never without the memory */
     const char *smaller;  /* what would need less; NULL: to plan for this machine */

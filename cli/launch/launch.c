@@ -63,6 +63,7 @@ static void handle_out_line(launch_watch *w, const char *line) {
  * before that, warnings about the shared memory of a dead rank, and libevent's about its closed pipe. */
 static bool is_noise(const launch_watch *w, const char *line) {
     static const char *const NOISE[] = {"] Read -1, expected ", "[warn] Epoll "};
+    if (w->asked_s && strstr(line, "Forwarding signal ")) return true; /* mpirun says so */
     for (size_t i = 0; i < sizeof NOISE / sizeof *NOISE; i++)
         if (line[0] == '[' && strstr(line, NOISE[i])) return true;
     return w->kill_s > 0;

@@ -22,6 +22,7 @@ static bool no_labels(double loss) {
 
 static void show_step(run_show *s, const json_t *o) {
     char detail[80], time[32];
+    s->steps_s += number(o, "step_s");
     if (isnan(s->first_loss)) s->first_loss = number(o, "loss");
     hp_format_seconds(number(o, "step_s"), time);
     if (no_labels(number(o, "loss")))
@@ -93,6 +94,16 @@ static void show_accuracy(const json_t *f) {
     printf("the test split, loss %.4f\n", number(f, "eval_loss"));
 }
 
+/* What saving cost, of the time that the steps took. */
+static void show_checkpoints(const json_t *c, double steps_s) {
+    char bytes[32], time[32];
+    if (!c) return;
+    printf("checkpoints: %.0f of %s; saving held steps up for %s (%.2g %% of their time)\n",
+           number(c, "saves"), hp_format_bytes(number(c, "bytes"), bytes),
+           hp_format_seconds(number(c, "held_up_s"), time),
+           steps_s > 0 ? 100 * number(c, "held_up_s") / steps_s : 0.0);
+}
+
 /* Results of classification by patches. */
 static void show_slide(const json_t *s) {
     if (!s) return;
@@ -132,6 +143,7 @@ static void show_summary(const run_show *s, const run_outcome *r, const char *tr
            hp_format_bytes(largest(json_object_get(f, "peak_bytes")), b),
            hp_format_bytes(largest(json_object_get(f, "rss_bytes")), c));
     show_messages(f);
+    show_checkpoints(json_object_get(f, "checkpoints"), s->steps_s);
     char plain[4096], before[4096];
     printf("wrote %s", cli_plain(trace, plain, sizeof plain));
     if (kept[0]) printf(" (the one before is now %s)", cli_plain(kept, before, sizeof before));

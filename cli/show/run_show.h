@@ -9,8 +9,8 @@ typedef struct run_show {
     bool json;
     cli_progress bar;
     bool started;
-    double first_loss;
-    json_t *final; /* the last line; NULL until it arrives */
+    double first_loss, steps_s; /* steps_s: of all steps together */
+    json_t *final;              /* the last line; NULL until it arrives */
 } run_show;
 
 /* Starts the output of a run. json: print lines unchanged. */

@@ -140,3 +140,34 @@ hp_status hp_shards_read(const hp_shards *s, int32_t kind, const char *param, in
     free(b);
     return HP_OK;
 }
+
+/* --- by name --- */
+
+const char *hp_shards_next(const hp_shards *s, int32_t kind, const char *name) {
+    int i = find(s, kind, name ? name : "");
+    while (name && i < s->n && s->shard[i].kind == kind && strcmp(s->shard[i].param, name) == 0) i++;
+    return i < s->n && s->shard[i].kind == kind ? s->shard[i].param : NULL;
+}
+
+/* "64,3,7,7" */
+static bool read_shape(const char *text, int64_t *dim, int32_t *n) {
+    int64_t elems = 1;
+    *n = 0;
+    for (char *end; text && *text; text = *end == ',' ? end + 1 : end) {
+        if (*n == HP_ST_MAX_DIM || *text < '0' || *text > '9') return false;
+        dim[*n] = strtoll(text, &end, 10);
+        if (__builtin_mul_overflow(elems, dim[(*n)++], &elems) || (*end && *end != ',')) return false;
+    }
+    return text != NULL;
+}
+
+hp_status hp_shards_shape(const hp_shards *s, int32_t kind, const char *name, int64_t *dim, int32_t *n,
+                          hp_error *err) {
+    const int i = find(s, kind, name);
+    char shown[64];
+    if (i < s->n && s->shard[i].kind == kind && strcmp(s->shard[i].param, name) == 0 &&
+        read_shape(hp_safetensors_note(s->file[s->shard[i].rank], name), dim, n))
+        return HP_OK;
+    return hp_fail(err, HP_EDATA, "the checkpoint does not say which shape '%s' has",
+                   hp_st_printable(name, shown));
+}

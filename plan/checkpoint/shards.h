@@ -21,4 +21,10 @@ enum { HP_SHARDS_ALL = -1 };
 hp_status hp_shards_read(const hp_shards *s, int32_t kind, const char *param, int64_t first, int64_t count,
                          int64_t rank, hp_dtype dtype, void *out, int64_t *missing, hp_error *err);
 
+/* The parameters that ranks have saved of a kind, by name: the first after `name` (NULL: of all), or NULL. */
+const char *hp_shards_next(const hp_shards *s, int32_t kind, const char *name);
+/* Its dimensions, at most HP_ST_MAX_DIM, *n of them. Errors: HP_EDATA. */
+hp_status hp_shards_shape(const hp_shards *s, int32_t kind, const char *name, int64_t *dim, int32_t *n,
+                          hp_error *err);
+
 #endif
