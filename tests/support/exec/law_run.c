@@ -31,21 +31,25 @@ static hp_program *law_program(hp_arena *arena, const law_training *t) {
 outcome law_run(hp_arena *arena, const law_training *t) {
     outcome out = {.n = ranks_param_elems(t->g)};
     out.weights = HP_NEW(arena, double, out.n);
-    ranks_job job = {.g = t->g,
-                     .p = law_program(arena, t),
-                     .ops = t->ops,
-                     .comm = t->comm,
-                     .steps = t->steps,
-                     .lr = t->lr,
-                     .momentum = 0.9,
-                     .weight_decay = 1e-4,
-                     .seed = t->seed,
-                     .start = law_parameters(arena, t->g, t->seed),
-                     .loss_scale = t->loss_scale,
-                     .loss = out.loss,
-                     .weights = out.weights};
     char text[HP_STRATEGY_TEXT];
     hp_strategy_text(&t->s, text);
+    ranks_job job = {
+        .g = t->g,
+        .p = law_program(arena, t),
+        .ops = t->ops,
+        .comm = t->comm,
+        .steps = t->steps,
+        .lr = t->lr,
+        .momentum = 0.9,
+        .weight_decay = 1e-4,
+        .seed = t->seed,
+        .start = law_parameters(arena, t->g, t->seed),
+        .loss_scale = t->loss_scale,
+        .checkpoint = t->checkpoint,
+        .layout = text,
+        .resume = t->resume,
+        .loss = out.loss,
+        .weights = t->checkpoint && !t->resume ? NULL : out.weights}; /* at a break replicas may differ */
     if (run_ranks(&job) != HP_OK)
         fail_msg("seed %llu, %s: %s", (unsigned long long)t->seed, text, job.err.text);
     return out;

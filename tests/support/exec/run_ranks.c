@@ -1,6 +1,7 @@
 /* run_ranks.c - runs a program on all its ranks, as threads, on random samples. */
 #include "tests/support/exec/run_ranks.h"
 
+#include "exec/checkpoint/checkpoint.h"
 #include "exec/run/parts.h"
 
 typedef struct ranks_rank {
@@ -224,6 +225,48 @@ static hp_status ranks_open(ranks_rank *me, hp_error *err) {
                           &me->ring, err);
 }
 
+/* --- saved and taken up --- */
+
+static hp_status ranks_checkpoint_open(const ranks_rank *me, hp_checkpoint **c, hp_error *err) {
+    static const volatile sig_atomic_t NO_SIGNAL;
+    const ranks_job *job = me->job;
+    bool speaker = true;
+    if (!job->checkpoint) return HP_OK;
+    const hp_checkpoint_config config = {.dir = job->checkpoint,
+                                         .resume = job->resume,
+                                         .every_steps = job->steps,
+                                         .keep = 1,
+                                         .comm = me->comm,
+                                         .memory = &me->memory,
+                                         .arena = me->arena,
+                                         .program = job->p,
+                                         .graph = job->g,
+                                         .role = ranks_role(me),
+                                         .replica = me->replica,
+                                         .run = {.net = "random",
+                                                 .model = "",
+                                                 .seed = "",
+                                                 .dtype = job->p->dtype == HP_F64 ? "F64" : "F32",
+                                                 .data_hash = "",
+                                                 .data = "",
+                                                 .layout = job->layout,
+                                                 .strategy = "",
+                                                 .ranks = job->world->size,
+                                                 .local = job->p->local},
+                                         .stop = &NO_SIGNAL,
+                                         .leave = &NO_SIGNAL};
+    HP_TRY(hp_checkpoint_open(&config, c, &speaker, err));
+    return hp_checkpoint_load(*c, &speaker, err);
+}
+
+static hp_status ranks_checkpoint_visit(const ranks_rank *me, hp_checkpoint *c, const hp_interp *in, int done,
+                                        hp_error *err) {
+    bool leave;
+    const hp_checkpoint_now now = {
+        .done = done, .last = done == me->job->steps, .asked = hp_interp_metric(in)[HP_METRIC_ASKED]};
+    return hp_checkpoint_visit(c, &now, &leave, err);
+}
+
 static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *err) {
     ranks_job *job = me->job;
     const hp_step step = {.step = iter,
@@ -260,8 +303,15 @@ static hp_status ranks_steps(ranks_rank *me, hp_error *err) {
                                      .yield = true,
                                      .n_steps = me->job->steps};
     hp_interp *in = NULL;
+    hp_checkpoint *c = NULL;
     hp_status s = hp_interp_new(&config, &in, err);
-    for (int i = 0; i < me->job->steps && s == HP_OK; i++) s = ranks_step(me, in, i, err);
+    if (s == HP_OK) s = ranks_checkpoint_open(me, &c, err);
+    const int first = hp_checkpoint_resumed(c) ? (int)hp_checkpoint_resumed(c)->step : 0;
+    for (int i = first; i < me->job->steps && s == HP_OK; i++) {
+        s = ranks_step(me, in, i, err);
+        if (s == HP_OK) s = ranks_checkpoint_visit(me, c, in, i + 1, err);
+    }
+    hp_checkpoint_close(c);
     if (s == HP_OK && me->job->steps > 0) HP_ASSERT(hp_interp_peak_bytes(in) == me->role->arena_bytes);
     hp_interp_free(in);
     return s;
@@ -315,7 +365,7 @@ hp_status run_ranks(ranks_job *job) {
     HP_ASSERT(job->held);
     job->status = HP_OK;
     ranks_run_threads(job, n);
-    if (job->status == HP_OK && !job->g->deployed)
+    if (job->status == HP_OK && !job->g->deployed && job->weights)
         job->status = ranks_param_whole(job->p, job->g, job->held, job->weights, &job->err);
     for (int i = 0; i < n; i++) {
         free(job->held[i].weights);

@@ -28,10 +28,14 @@ typedef struct ranks_job {
     bool bytes; /* images are bytes for others too */
     double loss_scale;
     const hp_qparam *qparam;
+    const char *checkpoint; /* folder: saved after the last step; NULL: not */
+    const char *layout;     /* the same of runs by the same plan */
+    bool resume;            /* from what is there: the steps before are left out */
     /* results */
-    double *loss;    /* steps */
-    double *output;  /* deployed: what the network puts out, (batch, h, w, c) of the last step */
-    double *weights; /* every parameter of the graph, in order; running statistics summed over their homes */
+    double *loss;   /* steps */
+    double *output; /* deployed: what the network puts out, (batch, h, w, c) of the last step */
+    double *
+        weights; /* NULL: not wanted, ranks may differ; else every parameter of the graph, in order; running statistics summed over their homes */
     hp_status status;
     hp_error err;
     /* inside */

@@ -1,0 +1,105 @@
+/* test_resume.c - a training that was saved and taken up again is the training that was not: to the last bit in the same
+ * plan, over random networks and strategies, with all that codecs carry and replicas have of their own; within rounding
+ * in any other plan of the same network. */
+#define _GNU_SOURCE /* nftw */
+#include "tests/support/exec/law_run.h"
+
+#include <ftw.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 8, BREAK = 2 /* steps before it */ };
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at) {
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+/* As t, but begun with `first`, saved after two steps, and taken up with t's strategy. */
+static outcome law_resumed(hp_arena *arena, const law_training *t, const hp_strategy *first) {
+    char dir[] = "/tmp/hplan-resume-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    law_training before = *t, after = *t;
+    before.s = *first;
+    before.steps = BREAK;
+    before.checkpoint = after.checkpoint = dir;
+    after.resume = true;
+    law_run(arena, &before);
+    const outcome out = law_run(arena, &after);
+    nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return out;
+}
+
+static void assert_same_bits(const law_training *t, const outcome *want, const outcome *have) {
+    char text[HP_STRATEGY_TEXT];
+    hp_strategy_text(&t->s, text);
+    if (memcmp(&want->loss[BREAK], &have->loss[BREAK], sizeof *want->loss * (LAW_STEPS - BREAK)) != 0 ||
+        memcmp(want->weights, have->weights, sizeof *want->weights * (size_t)want->n) != 0)
+        fail_msg("seed %llu, %s: other bits after a break", (unsigned long long)t->seed, text);
+}
+
+static hp_strategy strategy_of(dice *d, const hp_graph *g, int axes) {
+    hp_strategy s = random_strategy_of(d, g, roll(d, 1, 4), MAX_RANKS, axes);
+    s.fuse_bytes = 4096;
+    if (s.zero == 0) draw_compress(d, &s);
+    const hp_strategy plain = s;
+    if (roll(d, 0, 3) == 0 && s.zero == 0)
+        s.sync = HP_SYNC_LOCAL, s.local = LAW_STEPS; /* the break is between two averages */
+    return hp_strategy_legal(&s, g, hp_strategy_batch(&s, 2 * law_groups(&s)), 0, NULL) ? s : plain;
+}
+
+static void the_same_plan_gives_the_same_bits(void **state) {
+    (void)state;
+    int carried = 0, local = 0;
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
+        dice d = {seed, 9100};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        law_training t = {.g = g, .ops = &hp_device_ref, .steps = LAW_STEPS, .lr = 0.05, .seed = seed};
+        t.s = strategy_of(&d, g, DRAW_ALL);
+        t.batch = hp_strategy_batch(&t.s, 2 * law_groups(&t.s));
+        const outcome want = law_run(arena, &t), have = law_resumed(arena, &t, &t.s);
+        assert_same_bits(&t, &want, &have);
+        carried += t.s.compress[HP_TRAFFIC_ALLREDUCE] != 0 && hp_strategy_replicas(&t.s) > 1;
+        local += t.s.sync == HP_SYNC_LOCAL;
+        hp_arena_free(arena);
+    }
+    if (law_cases(60) >= 60) {
+        assert_in_range(carried, 3, 60);
+        assert_in_range(local, 3, 60);
+    }
+}
+
+static void another_plan_gives_the_same_training(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
+        dice d = {seed, 9200};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const int groups = roll(&d, 1, 6);
+        law_training t = {.g = g, .ops = &hp_device_ref, .steps = LAW_STEPS, .lr = 0.05, .seed = seed};
+        t.s = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT);
+        hp_strategy first = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT);
+        t.s.fuse_bytes = 4096;
+        const int64_t one = hp_strategy_batch(&t.s, 2 * groups),
+                      other = hp_strategy_batch(&first, 2 * groups);
+        if (first.zero == 0 && coin(&d)) first.sync = HP_SYNC_PS;
+        if (one == other) {
+            t.batch = one;
+            law_training whole = t;
+            whole.s = law_one_rank(groups);
+            const outcome want = law_run(arena, &whole);
+            outcome have = law_resumed(arena, &t, &first);
+            for (int i = 0; i < BREAK; i++) have.loss[i] = want.loss[i]; /* of the first part */
+            law_close(&t, &want, &have, 1e-9, 1e-9);
+        }
+        hp_arena_free(arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_plan_gives_the_same_bits),
+        cmocka_unit_test(another_plan_gives_the_same_training),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
