@@ -63,7 +63,7 @@ static void handle_out_line(launch_watch *w, const char *line) {
  * before that, warnings about the shared memory of a dead rank, and libevent's about its closed pipe. */
 static bool is_noise(const launch_watch *w, const char *line) {
     static const char *const NOISE[] = {"] Read -1, expected ", "[warn] Epoll "};
-    if (w->asked_s && strstr(line, "Forwarding signal ")) return true; /* mpirun says so */
+    if (w->asked_s > 0 && strstr(line, "Forwarding signal ")) return true; /* mpirun says so */
     for (size_t i = 0; i < sizeof NOISE / sizeof *NOISE; i++)
         if (line[0] == '[' && strstr(line, NOISE[i])) return true;
     return w->kill_s > 0;
@@ -153,12 +153,12 @@ static void handle_signal(launch_watch *w) {
         if (hp_now_s() > w->own_signal_s + AGAIN_S) signal_ranks(w, SIGKILL);
         return;
     }
-    if (w->l->saves && (info.ssi_signo == SIGUSR1 || (info.ssi_signo == SIGTERM && !w->asked_s))) {
+    if (w->l->saves && (info.ssi_signo == SIGUSR1 || (info.ssi_signo == SIGTERM && w->asked_s <= 0))) {
         w->asked_s = hp_now_s();
         kill(-w->child, SIGUSR1); /* mpirun and srun pass it on */
         return;
     }
-    if (info.ssi_signo == SIGTERM && w->asked_s && hp_now_s() < w->asked_s + AGAIN_S) return;
+    if (info.ssi_signo == SIGTERM && w->asked_s > 0 && hp_now_s() < w->asked_s + AGAIN_S) return;
     w->own_signal = (int)info.ssi_signo;
     w->own_signal_s = hp_now_s();
     signal_ranks(w, SIGTERM);

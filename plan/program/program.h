@@ -146,7 +146,6 @@ enum {
     HP_METRIC_ASKED,     /* not of samples: what the ranks want of each other after the step (hp_step.ask) */
     HP_METRICS
 };
-_Static_assert(HP_METRICS == 8, "what stored programs sum");
 
 typedef struct hp_buffer {
     uint8_t kind;        /* hp_buffer_kind */
