@@ -9,9 +9,10 @@
 #include "exec/run/train.h"
 #include "exec/run/version.h"
 
+#include <pthread.h>
 #include <sys/prctl.h>
 
-static volatile sig_atomic_t stop_signal, leave_signal; /* set by the signal handlers */
+static volatile sig_atomic_t stop_signal, leave_signal; /* set by signals */
 
 static void on_signal(int number) {
     stop_signal = number;
@@ -31,11 +32,33 @@ static void catch_signals(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank must not outlive its launcher */
 }
 
-/* With checkpoints. */
+static void leave_set(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGUSR1);
+}
+
+/* In a thread of its own: a handler that returns into a kernel of oneDNN 2.7 leaves it with wrong registers now and then,
+ * which then write anywhere. Signals that end the run never return there. */
+static void *wait_for_leave(void *self) {
+    sigset_t set;
+    int number;
+    (void)self;
+    leave_set(&set);
+    while (sigwait(&set, &number) == 0) on_leave(number);
+    return NULL;
+}
+
+/* With checkpoints. Before any other thread starts, which inherits that these signals are blocked. */
 static void catch_leave(void) {
-    const struct sigaction act = {.sa_handler = on_leave, .sa_flags = SA_RESTART};
-    sigaction(SIGTERM, &act, NULL);
-    sigaction(SIGUSR1, &act, NULL);
+    sigset_t set;
+    pthread_t thread;
+    leave_set(&set);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) == 0 &&
+        pthread_create(&thread, NULL, wait_for_leave, NULL) == 0)
+        pthread_detach(thread);
+    else
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static int print_error(const hp_error *err) {
