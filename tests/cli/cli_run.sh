@@ -182,7 +182,9 @@ expect 65 run cpu.db --input=x.png
 expect 2 run cpu.db --output=x.npy
 expect 65 run cpu.db --data "$scratch/no-such-folder"
 expect 65 run cpu.db --init cpu.db
-for later in --resume --fit-here --checkpoint=d --every=2 --device=cuda; do
+expect 2 run cpu.db --resume
+expect 2 run cpu.db --every=2
+for later in --fit-here --device=cuda; do
   expect 69 run cpu.db "$later"
   [ "$(wc -l <err)" = 1 ] || complain "$later: $(wc -l <err) lines on stderr"
 done
