@@ -38,8 +38,8 @@ static void leave_set(sigset_t *set) {
     sigaddset(set, SIGUSR1);
 }
 
-/* In a thread of its own: a handler that returns into a kernel of oneDNN 2.7 leaves it with wrong registers now and then,
- * which then write anywhere. Signals that end the run never return there. */
+/* In a thread of its own: runs whose handlers returned into kernels of oneDNN 2.7 ended with damaged heaps now and
+ * then. Signals that end the run do not go on computing. */
 static void *wait_for_leave(void *self) {
     sigset_t set;
     int number;
