@@ -12,30 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
+static const char OTHERS[] = "the other ranks' part of a checkpoint";
+
 hp_status checkpoint_share(const hp_checkpoint *c, double value, double *all, hp_error *err) {
-    for (int r = 0; r < c->o.comm->size; r++) all[r] = r == c->o.comm->rank ? value : 0;
-    const hp_comm_op op = {.kind = HP_COMM_COLLECTIVE,
-                           .group = HP_COMM_WORLD,
-                           .dtype = HP_F64,
-                           .count = c->o.comm->size,
-                           .data = all};
-    return hp_comm_run(c->o.comm, &op, CHECKPOINT_LIMIT_S, "the other ranks' part of a checkpoint", err);
+    return hp_comm_share_within(c->o.comm, value, all, CHECKPOINT_LIMIT_S, OTHERS, err);
 }
 
 hp_status checkpoint_agree(const hp_checkpoint *c, hp_status mine, bool *speaker, hp_error *err) {
-    double *all = calloc((size_t)c->o.comm->size, sizeof *all);
-    HP_ASSERT(all);
-    hp_error own = {.code = HP_OK, .text = ""};
-    hp_status s = checkpoint_share(c, (double)mine, all, &own);
-    *speaker = true;
-    if (s != HP_OK && mine == HP_OK && err) *err = own;
-    if (s != HP_OK && mine != HP_OK) s = mine;
-    for (int r = 0; r < c->o.comm->size && s == HP_OK; r++) {
-        s = (hp_status)all[r];
-        *speaker = s != HP_OK && r == c->o.comm->rank;
-    }
-    free(all);
-    return s;
+    return hp_comm_agree_within(c->o.comm, mine, speaker, CHECKPOINT_LIMIT_S, OTHERS, err);
 }
 
 /* --- the folder --- */

@@ -42,14 +42,19 @@ hp_status hp_comm_run(hp_comm *comm, const hp_comm_op *op, double limit_s, const
     }
 }
 
-hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err) {
+hp_status hp_comm_share_within(hp_comm *comm, double value, double *all, double limit_s, const char *what,
+                               hp_error *err) {
     for (int r = 0; r < comm->size; r++) all[r] = r == comm->rank ? value : 0;
     const hp_comm_op op = {.kind = HP_COMM_COLLECTIVE,
                            .group = HP_COMM_WORLD,
                            .dtype = HP_F64,
                            .count = comm->size,
                            .data = all};
-    return hp_comm_run(comm, &op, HP_COMM_SETUP_LIMIT_S, what, err);
+    return hp_comm_run(comm, &op, limit_s, what, err);
+}
+
+hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *what, hp_error *err) {
+    return hp_comm_share_within(comm, value, all, HP_COMM_SETUP_LIMIT_S, what, err);
 }
 
 /* As sums of whole numbers that double precision carries, all but one of them zero. */
@@ -70,11 +75,12 @@ hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *
     return s;
 }
 
-hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err) {
+hp_status hp_comm_agree_within(hp_comm *comm, hp_status mine, bool *speaker, double limit_s, const char *what,
+                               hp_error *err) {
     double *all = malloc(sizeof(double) * (size_t)comm->size);
     HP_ASSERT(all);
     hp_error own = {.code = HP_OK, .text = ""};
-    hp_status result = hp_comm_share(comm, (double)mine, all, "the other ranks to get ready", &own);
+    hp_status result = hp_comm_share_within(comm, (double)mine, all, limit_s, what, &own);
     *speaker = true;
     if (result != HP_OK) { /* the exchange itself failed: an error of this rank weighs more */
         if (mine == HP_OK && err) *err = own;
@@ -87,4 +93,9 @@ hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *
     }
     free(all);
     return result;
+}
+
+hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err) {
+    return hp_comm_agree_within(comm, mine, speaker, HP_COMM_SETUP_LIMIT_S, "the other ranks to get ready",
+                                err);
 }

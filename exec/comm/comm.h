@@ -119,5 +119,10 @@ hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *
 /* The outcome of a step that every rank takes: HP_OK if all succeeded, else the code of the lowest rank that
  * failed, on all ranks; *speaker: this rank is the one that prints its message. */
 hp_status hp_comm_agree(hp_comm *comm, hp_status mine, bool *speaker, hp_error *err);
+/* The same for what takes longer than getting ready; `what` is waited for. */
+hp_status hp_comm_share_within(hp_comm *comm, double value, double *all, double limit_s, const char *what,
+                               hp_error *err);
+hp_status hp_comm_agree_within(hp_comm *comm, hp_status mine, bool *speaker, double limit_s, const char *what,
+                               hp_error *err);
 
 #endif

