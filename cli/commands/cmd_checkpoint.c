@@ -10,6 +10,7 @@
 
 typedef struct options {
     const char *output, *step;
+    bool json;
 } options;
 
 /* --- ls, verify --- */
@@ -27,13 +28,34 @@ static void show(int64_t step, const hp_manifest *m, const char *state) {
            m->ranks == 1 ? "" : "s", cli_plain(m->strategy, plain, sizeof plain), state);
 }
 
+static json_t *to_json(int64_t step, const hp_manifest *m) {
+    return json_pack("{s:I, s:I, s:o, s:I, s:s}", "step", (json_int_t)step, "bytes", (json_int_t)bytes_of(m),
+                     "loss", cli_json_number(m->loss), "ranks", (json_int_t)m->ranks, "strategy",
+                     m->strategy);
+}
+
 static void show_damaged(int64_t step, const hp_error *why) {
     char plain[600];
     printf("step %-10lld damaged: %s\n", (long long)step, cli_plain(why->text, plain, sizeof plain));
 }
 
-/* *damaged: how many are not what was written, as far as was looked. */
-static hp_status list(frame *f, const char *dir, bool all_of_it, int *damaged, hp_error *err) {
+static void print(const options *o, json_t *all, int64_t step, const hp_manifest *m, const char *state) {
+    if (o->json)
+        json_array_append_new(all, to_json(step, m));
+    else
+        show(step, m, state);
+}
+
+static void print_damaged(const options *o, json_t *all, int64_t step, const hp_error *why) {
+    if (o->json)
+        json_array_append_new(all, json_pack("{s:I, s:s}", "step", (json_int_t)step, "damaged", why->text));
+    else
+        show_damaged(step, why);
+}
+
+/* *damaged: how many are not what was written, as far as was looked. `all` gets them with --json. */
+static hp_status list(frame *f, const char *dir, bool all_of_it, json_t *all, int *damaged, hp_error *err) {
+    const options *o = f->options;
     int64_t *step;
     int n;
     *damaged = 0;
@@ -45,18 +67,26 @@ static hp_status list(frame *f, const char *dir, bool all_of_it, int *damaged, h
         if (s == HP_OK && all_of_it) s = hp_checkpoint_verify(f->arena, dir, &m, 0, 1, &why);
         *damaged += s != HP_OK;
         if (s == HP_OK)
-            show(step[i], &m, all_of_it ? ": whole" : "");
+            print(o, all, step[i], &m, all_of_it ? ": whole" : "");
         else
-            show_damaged(step[i], &why);
+            print_damaged(o, all, step[i], &why);
     }
     if (n == 0) return hp_fail(err, HP_EDATA, "%s holds no checkpoint", dir);
     return HP_OK;
 }
 
-static hp_status verify(frame *f, const char *dir, hp_error *err) {
+/* all_of_it: every byte is compared, and damage is an error. */
+static hp_status look(frame *f, const char *dir, bool all_of_it, hp_error *err) {
+    const options *o = f->options;
     int damaged;
-    HP_TRY(list(f, dir, true, &damaged, err));
-    if (!damaged) return HP_OK;
+    json_t *all = json_array();
+    const hp_status s = list(f, dir, all_of_it, all, &damaged, err);
+    if (s == HP_OK && o->json)
+        HP_TRY(cli_print_json(json_pack("{s:i, s:s, s:o}", "schema", 1, "folder", dir, "checkpoints", all),
+                              err));
+    else
+        json_decref(all);
+    if (s != HP_OK || !all_of_it || !damaged) return s;
     return hp_fail(err, HP_EDATA, "%d checkpoint%s of %s %s not what was written: --resume leaves %s out",
                    damaged, damaged == 1 ? "" : "s", dir, damaged == 1 ? "is" : "are",
                    damaged == 1 ? "it" : "them");
@@ -144,8 +174,14 @@ static hp_status write_weights(frame *f, const char *dir, const hp_manifest *m, 
     if (s == HP_OK) s = hp_safetensors_write(o->output, e.tensor, e.n, &source, err);
     free(e.data);
     hp_shards_close(shards);
-    if (s == HP_OK) printf("wrote %s: the weights of step %lld\n", o->output, (long long)m->step);
-    return s;
+    if (s != HP_OK) return s;
+    if (o->json)
+        return cli_print_json(
+            json_pack("{s:i, s:s, s:I}", "schema", 1, "output", o->output, "step", (json_int_t)m->step), err);
+    char plain[4096];
+    printf("wrote %s: the weights of step %lld\n", cli_plain(o->output, plain, sizeof plain),
+           (long long)m->step);
+    return HP_OK;
 }
 
 /* The newest that is whole, or the one that was asked for. */
@@ -166,20 +202,19 @@ static hp_status export(frame *f, const char *dir, hp_error *err) {
         hp_status s = hp_checkpoint_read(f->arena, dir, step[i], &m, err);
         if (s == HP_OK) s = write_weights(f, dir, &m, err);
         if (s != HP_EDATA || o->step) return s;
-        show_damaged(step[i], err);
+        if (!o->json) show_damaged(step[i], err);
     }
     return hp_fail(err, HP_EDATA, "%s holds no checkpoint%s that is whole", dir,
                    o->step ? " of that step" : "");
 }
 
 static hp_status run(frame *f, hp_error *err) {
-    int damaged;
     const char *what = f->word[0], *dir = f->word[1];
     hp_status s;
     if (strcmp(what, "ls") == 0)
-        s = list(f, dir, false, &damaged, err);
+        s = look(f, dir, false, err);
     else if (strcmp(what, "verify") == 0)
-        s = verify(f, dir, err);
+        s = look(f, dir, true, err);
     else if (strcmp(what, "export") == 0)
         s = export(f, dir, err);
     else
@@ -192,6 +227,7 @@ int cmd_checkpoint(int argc, char **argv) {
     static const frame_option option_list[] = {
         {"output", 'o', "FILE", offsetof(options, output), 0,
          "of export: safetensors, with torchvision's names"},
+        {"json", 0, NULL, offsetof(options, json), 0, "one JSON object"},
         {"step", 0, "N", offsetof(options, step), 0, "of export: that one (the newest that is whole)"},
         {0}};
     static const frame_command command = {

@@ -133,6 +133,9 @@ expect 0 checkpoint export held -o exported.st
 python3 tensors.py held.st exported.st 0 || complain "exported weights are not those of --save"
 printf '\1' | dd of=held/step-000000000003/rank-0.safetensors bs=1 seek=5000 conv=notrunc 2>dd.log
 expect 65 checkpoint verify held
+expect 65 checkpoint verify held --json
+[ "$(jq -c '[.checkpoints[] | [.step, has("damaged")]]' out)" = "[[3,true],[2,false],[1,false]]" ] ||
+  complain "damage in JSON: $(cat out)"
 truncate -s -1 held/step-000000000002/rank-1.safetensors
 expect 65 checkpoint export held --step 2 -o none.st
 [ -e none.st ] && complain "a damaged checkpoint is exported"
