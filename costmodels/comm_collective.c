@@ -166,6 +166,7 @@ static bool by_nccl(const hp_cost_table *t, const hp_machine *m, const hp_collec
                              .per_node = c->per_node,
                              .chip = chip_of(&m->device),
                              .nvlink = strncmp(m->intra.name, "nv", 2) == 0,
+                             .nvswitch = strncmp(m->intra.name, "nvswitch", 8) == 0,
                              .intra_bytes_per_s = effective(t, &m->intra),
                              .net_bytes_per_s =
                                  effective(t, &m->inter) * (m->nics_per_node > 0 ? open_nics(m) : 1)};

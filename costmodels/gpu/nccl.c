@@ -88,15 +88,55 @@ static double tree_latency(const shape *s, int protocol) {
                                       floor(log2(s->nodes)) * tree_hop[NET][protocol]);
 }
 
+/* --- sums in switches: of all-reduces, by protocol Simple only --- */
+
+/* Channels are as many as NCCL takes on eight H100; of each, what one carries, what gets through, and, of the tree, the most
+ * with two and more nodes. */
+static const double nvls_channels = 16, nvls_channel = 20, nvls_efficiency = 0.85,
+                    nvls_tree_channel[] = {57.7, 45.5}, nvls_hop = 25, nvls_tree_net = 20.9;
+
+static double nvls_rate(const hp_nccl_net *n, const shape *s) {
+    const double one = fmin(nvls_channel, n->intra_bytes_per_s * 1e-9 / nvls_channels),
+                 added = 2 * one * nvls_efficiency * (nvls_channels - 1) / nvls_channels;
+    double bus = added * nvls_channels;
+    if (s->nodes > 1) {
+        const double across = n->net_bytes_per_s * 1e-9 * (s->nodes == 2 ? 2 : 1);
+        bus = fmin(fmin(bus, across), nvls_tree_channel[s->nodes > 2] * nvls_channels);
+    }
+    return bus * s->ranks / steps_of(HP_NCCL_ALLREDUCE, s->ranks);
+}
+
+static double nvls_latency(const shape *s) {
+    return nvls_hop + (s->nodes > 1 ? 2 * floor(log2(s->nodes)) * nvls_tree_net : 0);
+}
+
+/* --- the choice --- */
+
+static double microseconds(hp_nccl_way way, int protocol, hp_nccl_what what, const hp_nccl_net *n,
+                           const shape *s, double bytes) {
+    const double kb = bytes * 1e-3;
+    if (way == HP_NCCL_RING)
+        return ring_latency(what, s, protocol) + kb / ring_rate(what, n->chip, s, protocol);
+    if (way == HP_NCCL_TREE) return tree_latency(s, protocol) + kb / tree_rate(n->chip, s, protocol, bytes);
+    return nvls_latency(s) + kb / nvls_rate(n, s);
+}
+
+static bool offered(hp_nccl_way way, int protocol, hp_nccl_what what, const hp_nccl_net *n, const shape *s) {
+    if (way == HP_NCCL_RING) return true;
+    if (what != HP_NCCL_ALLREDUCE) return false;
+    if (way == HP_NCCL_TREE) return s->nodes > 1;
+    return protocol == SIMPLE && n->nvswitch && n->chip == HP_NCCL_HOPPER && s->per_node > 1 &&
+           (way == HP_NCCL_NVLS) == (s->nodes == 1);
+}
+
 hp_nccl_choice hp_nccl_choose(hp_nccl_what what, const hp_nccl_net *n, double bytes) {
     const shape s = shape_of(n);
-    hp_nccl_choice best = {INFINITY, false, 0};
+    hp_nccl_choice best = {INFINITY, HP_NCCL_RING, 0};
     for (int p = 0; p < PROTOCOLS; p++)
-        for (int tree = 0; tree <= (what == HP_NCCL_ALLREDUCE && s.nodes > 1); tree++) {
-            const double us =
-                tree ? tree_latency(&s, p) + bytes * 1e-3 / tree_rate(n->chip, &s, p, bytes)
-                     : ring_latency(what, &s, p) + bytes * 1e-3 / ring_rate(what, n->chip, &s, p);
-            if (us * 1e-6 < best.seconds) best = (hp_nccl_choice){us * 1e-6, tree, p};
+        for (hp_nccl_way way = 0; way < HP_NCCL_WAYS; way++) {
+            if (!offered(way, p, what, n, &s)) continue;
+            const double us = microseconds(way, p, what, n, &s, bytes);
+            if (us * 1e-6 < best.seconds) best = (hp_nccl_choice){us * 1e-6, way, p};
         }
     return best;
 }

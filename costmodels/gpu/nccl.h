@@ -1,5 +1,6 @@
 /* nccl.h - what NCCL's own tuner expects of its collectives: the fastest of ring and tree by each of its protocols (LL,
- * LL128, Simple). Constants are those of NCCL 2.30, src/graph/tuning.cc, which change from release to release. */
+ * LL128, Simple), and of sums inside NVSwitches (NVLS). Constants are those of NCCL 2.30, src/graph/tuning.cc, which change
+ * from release to release. */
 #ifndef HP_NCCL_H
 #define HP_NCCL_H
 
@@ -18,13 +19,23 @@ typedef struct hp_nccl_net {
     int ranks, per_node; /* per_node >= ranks: one node */
     hp_nccl_chip chip;
     bool nvlink;              /* within a node; else PCIe */
+    bool nvswitch;            /* within a node; those of Hopper add up what passes them */
     double intra_bytes_per_s; /* of a device to its node's others, one direction */
     double net_bytes_per_s;   /* of a node's NICs together */
 } hp_nccl_net;
 
+/* NVLS: the switches of the one node add. NVLS tree: those of each node, and a tree of the nodes. */
+typedef enum hp_nccl_way {
+    HP_NCCL_RING,
+    HP_NCCL_TREE,
+    HP_NCCL_NVLS,
+    HP_NCCL_NVLS_TREE,
+    HP_NCCL_WAYS
+} hp_nccl_way;
+
 typedef struct hp_nccl_choice {
     double seconds;
-    bool tree;
+    hp_nccl_way way;
     int protocol; /* 0 LL, 1 LL128, 2 Simple */
 } hp_nccl_choice;
 

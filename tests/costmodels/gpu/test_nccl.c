@@ -48,14 +48,61 @@ static void ways_change_where_nccl_changes_them(void **state) {
       many[] = {{4096, true, 0}, {1 << 20, true, 1}, {16 << 20, false, 1}, {512 << 20, false, 2}};
     for (size_t i = 0; i < 3; i++) {
         const hp_nccl_choice c = hp_nccl_choose(HP_NCCL_ALLREDUCE, &dgx, one_node[i].bytes);
-        if (c.tree != one_node[i].tree || c.protocol != one_node[i].protocol)
-            fail_msg("one node, %.0f bytes: tree %d protocol %d", one_node[i].bytes, c.tree, c.protocol);
+        if ((c.way == HP_NCCL_TREE) != one_node[i].tree || c.protocol != one_node[i].protocol)
+            fail_msg("one node, %.0f bytes: way %d protocol %d", one_node[i].bytes, c.way, c.protocol);
     }
     for (size_t i = 0; i < 4; i++) {
         const hp_nccl_choice c = hp_nccl_choose(HP_NCCL_ALLREDUCE, &pairs, many[i].bytes);
-        if (c.tree != many[i].tree || c.protocol != many[i].protocol)
-            fail_msg("16 nodes, %.0f bytes: tree %d protocol %d", many[i].bytes, c.tree, c.protocol);
+        if ((c.way == HP_NCCL_TREE) != many[i].tree || c.protocol != many[i].protocol)
+            fail_msg("16 nodes, %.0f bytes: way %d protocol %d", many[i].bytes, c.way, c.protocol);
     }
+}
+
+/* Eight H100 behind NVSwitch, bus bandwidths of nccl-tests: 476-480 GB/s with NVLS; what they have without it, and for what
+ * switches do not add up, is a ring's, at most a link's 370.8. */
+static void switches_add_faster_than_rings(void **state) {
+    (void)state;
+    const hp_nccl_net dgx_h = {.ranks = 8,
+                               .per_node = 8,
+                               .chip = HP_NCCL_HOPPER,
+                               .nvlink = true,
+                               .nvswitch = true,
+                               .intra_bytes_per_s = 370.8e9};
+    const double bytes = 8e9;
+    const hp_nccl_choice c = hp_nccl_choose(HP_NCCL_ALLREDUCE, &dgx_h, bytes);
+    assert_int_equal(c.way, HP_NCCL_NVLS);
+    const double bus = 2 * 7.0 / 8 * bytes / c.seconds;
+    if (fabs(bus / 478e9 - 1) > 0.1) fail_msg("%.0f GB/s, measured 476-480", bus * 1e-9);
+    hp_nccl_net links = dgx_h;
+    links.nvswitch = false;
+    const double ring = 2 * 7.0 / 8 * bytes / hp_nccl_choose(HP_NCCL_ALLREDUCE, &links, bytes).seconds;
+    assert_true(ring < 370.8e9 && ring > 0.95 * 370.8e9);
+    assert_int_equal(hp_nccl_choose(HP_NCCL_HALF, &dgx_h, bytes).way, HP_NCCL_RING);
+    assert_int_not_equal(hp_nccl_choose(HP_NCCL_ALLREDUCE, &dgx_h, 1024).way, HP_NCCL_NVLS);
+    hp_nccl_net older = dgx_h;
+    older.chip = HP_NCCL_AMPERE;
+    assert_int_equal(hp_nccl_choose(HP_NCCL_ALLREDUCE, &older, bytes).way, HP_NCCL_RING);
+}
+
+/* Between nodes no way is faster than what must leave each node without switches that add there: 2 (N-1)/N of the data; the
+ * tuner counts ranks, not nodes, a sixteenth less. */
+static void switches_do_not_widen_the_network(void **state) {
+    (void)state;
+    hp_nccl_net n = {.ranks = 64,
+                     .per_node = 8,
+                     .chip = HP_NCCL_HOPPER,
+                     .nvlink = true,
+                     .nvswitch = true,
+                     .intra_bytes_per_s = 370.8e9,
+                     .net_bytes_per_s = 8 * 48e9};
+    for (n.ranks = 16; n.ranks <= 1024; n.ranks *= 2)
+        for (int power = 10; power < 34; power++) {
+            const double bytes = ldexp(1, power), nodes = n.ranks / 8.0;
+            const double least = 0.93 * 2 * (nodes - 1) / nodes * bytes / n.net_bytes_per_s;
+            const hp_nccl_choice c = hp_nccl_choose(HP_NCCL_ALLREDUCE, &n, bytes);
+            if (c.seconds < least) fail_msg("%d ranks, %.0f bytes: faster than the NICs", n.ranks, bytes);
+            assert_int_not_equal(c.way, HP_NCCL_NVLS);
+        }
 }
 
 /* Large data are moved at the ring's bandwidth: 2 (p-1)/p of it over the slowest link. */
@@ -85,6 +132,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_gpus_take_what_was_measured),
         cmocka_unit_test(ways_change_where_nccl_changes_them),
+        cmocka_unit_test(switches_add_faster_than_rings),
+        cmocka_unit_test(switches_do_not_widen_the_network),
         cmocka_unit_test(large_data_take_the_links_time),
         cmocka_unit_test(nothing_comes_for_free),
     };
