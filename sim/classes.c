@@ -79,12 +79,19 @@ static void spread(const refinement *x, int group, int comm, int32_t *on_node, i
     x->comm[comm] = mix((uint64_t)group, most);
 }
 
-static void start_colours(refinement *x, int apart) {
+/* The class of a rank's device, and its speed in millionths. */
+static uint64_t device_kind(const refinement *x, const hp_machine *m, int rank) {
+    if (!hp_machine_mixed(m)) return 0;
+    const int device = x->c->rank_device[rank];
+    return mix((uint64_t)hp_machine_class_at(m, device), (uint64_t)(1e6 * hp_machine_speed_at(m, device)));
+}
+
+static void start_colours(refinement *x, const hp_machine *m, int apart) {
     int32_t *on_node = HP_NEW(x->arena, int32_t, x->n_node),
             *on_device = HP_NEW(x->arena, int32_t, x->n_device);
     for (int r = 0; r < x->n_rank; r++) {
         const uint64_t role = (uint64_t)(r % x->p->n_role);
-        x->rank[r] = mix(role, r == apart) + ways(x, r);
+        x->rank[r] = mix(role, r == apart) + ways(x, r) + device_kind(x, m, r);
     }
     for (int g = 0; g < x->p->n_group; g++)
         for (int c = x->c->world_comm[g]; c < x->c->world_comm[g + 1]; c++)
@@ -239,7 +246,7 @@ hp_classes *hp_classes_of(hp_arena *arena, const hp_wiring *w, const hp_machine 
     x.node = HP_NEW(arena, uint64_t, x.n_node);
     x.device = HP_NEW(arena, uint64_t, x.n_device);
     if (fold && p->dp > 1) {
-        start_colours(&x, apart);
+        start_colours(&x, m, apart);
         refine(&x);
     } else {
         tell_all_apart(&x);

@@ -33,7 +33,7 @@ typedef struct hp_classes {
 } hp_classes;
 
 /* fold: false, every rank is a class of its own. apart: ranks that are like no other (stragglers; n_apart of them). Costs
- * of a rank may depend on its role and on where the ranks that it communicates with run, on nothing else.
+ * of a rank may depend on its role, its device's class and speed, and where the ranks run that it communicates with.
  * Cost: ranks x queues, times the longest way over which a difference is felt. */
 hp_classes *hp_classes_of(hp_arena *arena, const hp_wiring *w, const hp_machine *m, bool fold, int apart);
 

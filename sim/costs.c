@@ -26,6 +26,7 @@ struct hp_cost_cache {
     const hp_framework *framework; /* NULL: hplan itself */
     cache_entry *entry;            /* open addressing, a power of two of slots */
     int n, slots;
+    hp_cost_cache *of_class[1 + HP_MORE_CLASSES]; /* where there are several; else NULL */
 };
 
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m,
@@ -33,7 +34,16 @@ hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const 
     hp_cost_cache *c = HP_NEW(arena, hp_cost_cache, 1);
     *c = (hp_cost_cache){.arena = arena, .table = t, .machine = m, .framework = f, .slots = 4096};
     c->entry = HP_NEW(arena, cache_entry, c->slots);
+    for (int k = 0; k < hp_machine_classes(m) && m->mix.n_class > 0; k++) {
+        hp_machine *one = HP_NEW(arena, hp_machine, 1);
+        *one = hp_machine_of_class(m, k);
+        c->of_class[k] = hp_cost_cache_new(arena, t, one, f);
+    }
     return c;
+}
+
+hp_cost_cache *hp_costs_of_class(hp_cost_cache *c, int class) {
+    return c->of_class[class] ? c->of_class[class] : c;
 }
 
 hp_cost hp_costs_work(const hp_cost_cache *c, const hp_work *w) {
@@ -146,9 +156,13 @@ static cache_entry compute_cost(hp_cost_cache *c, const hp_program *p, const hp_
 
 hp_cost hp_costs_case(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
                       double *share) {
-    const cache_entry e = case_cost(cache, g, dtype, c);
-    *share = e.share;
-    return e.cost;
+    cache_entry best = case_cost(hp_costs_of_class(cache, 0), g, dtype, c);
+    for (int k = 1; k < hp_machine_classes(cache->machine); k++) {
+        const cache_entry e = case_cost(hp_costs_of_class(cache, k), g, dtype, c);
+        if (e.cost.seconds < best.cost.seconds) best = e;
+    }
+    *share = best.share;
+    return best.cost;
 }
 
 /* Messages and collectives share the table; no layer has such a number. */
@@ -223,13 +237,31 @@ static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int ran
     return hp_task_is_collective(t) ? collective_cost(c, p, rank, t) : first;
 }
 
+static hp_program_costs *costs_of_class(hp_program_costs *c, const hp_program *p, const hp_graph *g,
+                                        int class);
+
+/* Of the class of a rank's device, where the task computes. */
+static const hp_program_costs *costs_at(hp_program_costs *c, const hp_program *p, const hp_graph *g, int rank,
+                                        int task) {
+    const hp_machine *m = c->cache->machine;
+    const bool computes = p->role[rank % p->n_role].task[task].queue == 0;
+    if (m->mix.n_class == 0 || !computes) return c;
+    return costs_of_class(c, p, g, hp_machine_class_at(m, hp_rank_device(p, m, rank)));
+}
+
+static double slowness(const hp_program_costs *c, const hp_program *p, int rank, int task) {
+    const hp_machine *m = c->cache->machine;
+    if (m->mix.n_slow == 0 || p->role[rank % p->n_role].task[task].queue != 0) return 1;
+    return 1 / hp_machine_speed_at(m, hp_rank_device(p, m, rank));
+}
+
 static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
-    (void)g;
-    const hp_program_costs *c = self;
+    hp_program_costs *c = self;
     const int role = rank % p->n_role;
-    hp_cost cost = c->cost[role][task];
     if (!hp_task_works(p, &p->role[role], &p->role[role].task[task], rank / p->n_role)) return 0;
+    hp_cost cost = costs_at(c, p, g, rank, task)->cost[role][task];
     if (rank != role) cost = elsewhere(c, p, rank, &p->role[role].task[task], cost);
+    cost.seconds *= slowness(c, p, rank, task);
     /* a step is the mean of those with an average and those without, which nothing of the step overlaps */
     const bool sometimes = p->role[role].task[task].flags & HP_FLAG_AVERAGE;
     return sometimes && p->local > 1 ? cost.seconds / p->local : cost.seconds;
@@ -251,9 +283,7 @@ static double message_seconds(void *self, const hp_program *p, const hp_task *t,
 }
 
 static double task_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
-    (void)g;
-    const hp_program_costs *c = self;
-    return c->share[rank % p->n_role][task];
+    return costs_at(self, p, g, rank, task)->share[rank % p->n_role][task];
 }
 
 /* Of a message or collective between nodes, how much of its time a core is busy with it: as long as it would take within
@@ -412,8 +442,7 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
     }
 }
 
-hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
-                                 const hp_graph *g) {
+static hp_program_costs *fill(hp_arena *arena, hp_cost_cache *cache, const hp_program *p, const hp_graph *g) {
     hp_program_costs *c = HP_NEW(arena, hp_program_costs, 1);
     c->cache = cache;
     c->cost = HP_NEW(arena, hp_cost *, p->n_role);
@@ -429,16 +458,28 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
         if (cache->framework && cache->framework->dispatch_s > 0) add_dispatch(c, p, g, r);
         if (cache->framework && cache->framework->cycle_s > 0) add_cycles(c, p, r);
     }
-    return (hp_sim_costs){task_seconds, task_share, c, message_seconds};
+    c->arena = arena;
+    return c;
 }
 
-double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p) {
-    const hp_program_costs *c = costs->self;
+static hp_program_costs *costs_of_class(hp_program_costs *c, const hp_program *p, const hp_graph *g,
+                                        int class) {
+    if (!c->of_class[class]) c->of_class[class] = fill(c->arena, hp_costs_of_class(c->cache, class), p, g);
+    return c->of_class[class];
+}
+
+hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
+                                 const hp_graph *g) {
+    return (hp_sim_costs){task_seconds, task_share, fill(arena, cache, p, g), message_seconds};
+}
+
+double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g) {
     double measured = 0, all = 0;
     for (int r = 0; r < p->n_role; r++) {
         for (int t = 0; t < p->role[r].n_task; t++) {
-            all += c->cost[r][t].seconds;
-            if (c->cost[r][t].source == HP_SOURCE_MEASURED) measured += c->cost[r][t].seconds;
+            const hp_cost *cost = &costs_at(costs->self, p, g, r, t)->cost[r][t];
+            all += cost->seconds;
+            if (cost->source == HP_SOURCE_MEASURED) measured += cost->seconds;
         }
     }
     return all > 0 ? measured / all : 0;

@@ -33,12 +33,19 @@ static hp_status show(frame *f, const char *name, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status check(const char *what, hp_error *err) {
+/* "2 x a100-80 + 2 x v100-16", or "4 a100-80". */
+static const char *node_words(frame *f, const hp_machine *m) {
+    return m->mix.n_class > 0 ? hp_machine_node_text(f->arena, m)
+                              : hp_arena_printf(f->arena, "%d %s", m->devices_per_node, m->device.name);
+}
+
+static hp_status check(frame *f, const char *what, hp_error *err) {
     hp_machine m;
     char plain[512];
     HP_TRY(hp_machine_load(what, &m, err));
-    printf("%s: %d node%s of %d %s, %d devices\n", m.name, m.nodes, m.nodes == 1 ? "" : "s",
-           m.devices_per_node, m.device.name, hp_machine_devices(&m));
+    printf("%s: %d node%s of %s, %d devices\n", m.name, m.nodes, m.nodes == 1 ? "" : "s", node_words(f, &m),
+           hp_machine_devices(&m));
+    if (m.mix.n_slow > 0) printf("%s\n", hp_machine_slow_text(f->arena, &m));
     if (*m.assumed) printf("assumed: %s\n", cli_plain(m.assumed, plain, sizeof plain));
     return HP_OK;
 }
@@ -70,7 +77,7 @@ static hp_status run(frame *f, hp_error *err) {
     else if (!o->detect && strcmp(what, "show") == 0 && name)
         status = show(f, name, err);
     else if (!o->detect && strcmp(what, "check") == 0 && name)
-        status = check(name, err);
+        status = check(f, name, err);
     else
         return hp_fail(
             err, HP_EUSAGE,

@@ -5,6 +5,7 @@
 #include "cli/options/simulate.h"
 #include "plan/base/units.h"
 #include "sim/search/conditions.h"
+#include "sim/search/mix_cost.h"
 
 #include <math.h>
 #include <string.h>
@@ -176,7 +177,8 @@ static void use_stored(const question *q, hp_evaluation *asked) {
 
 typedef struct answer {
     hp_evaluation asked, best;
-    bool selected; /* they are the same */
+    bool selected;   /* they are the same */
+    hp_mix_cost mix; /* of the asked one, where devices are not all alike */
     const hp_cost_table *table;
 } answer;
 
@@ -206,6 +208,8 @@ static hp_status evaluate_both(frame *f, const hp_plan *plan, const question *q,
     HP_TRY(eval_in(f, plan, &q->strategy, &setup, &e, err));
     HP_TRY(hp_evaluate(e, f->arena, &q->strategy, HP_EVAL_PLACED, &a->asked, err));
     if (!o->cost) use_stored(q, &a->asked);
+    if (hp_machine_mixed(&plan->machine) && !a->asked.reject.code)
+        HP_TRY(hp_mix_cost_of(f->arena, &setup, &a->asked.strategy, &a->mix, err));
     hp_reject *why = &a->asked.reject;
     const int asked = a->asked.figures.gpus, best = a->best.figures.gpus;
     const hp_question rejected = hp_eval_question(e, &q->strategy, asked > best ? asked : best);
@@ -227,6 +231,10 @@ static hp_status why(frame *f, hp_error *err) {
         return cli_print_json(why_json(&plan, &a.asked, &a.best, hp_cost_origin(a.table), text), err);
     printf("%s\n%s\n", a.asked.figures.strategy, text);
     if (!a.asked.reject.code) print_comparison(&a.asked, &a.best);
+    if (hp_machine_mixed(&plan.machine) && !a.asked.reject.code) {
+        hp_mix_cost_text(&a.mix, &plan.machine, a.asked.figures.step_s, text, sizeof text);
+        printf("  mix:      %s\n", text);
+    }
     printf("  machine:  %s, device %s\n", cli_plain(plan.machine.name, machine, sizeof machine),
            plan.device->name);
     printf("  costs:    %s\n", costs_text(a.table, costs));

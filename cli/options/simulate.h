@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "plan/graph/deploy.h"
 #include "plan/program/epoch.h"
+#include "sim/search/mix_cost.h"
 #include "sim/search/fix.h"
 #include "sim/search/predict.h"
 #include "sim/search/search.h"
@@ -101,7 +102,8 @@ typedef struct simulate_found {
     double elapsed_s;
     int n_gain;
     simulate_gain gain[SIM_MAX_GAINS];
-    int n_point; /* curve by curve as they were given, counts too */
+    hp_mix_cost mix; /* of the chosen one, on a machine whose devices are not all alike; else zero */
+    int n_point;     /* curve by curve as they were given, counts too */
     simulate_point *point;
     const hp_rejected *nearest; /* of the count at hand */
 } simulate_found;

@@ -31,8 +31,15 @@ void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
     char name[64], text[256];
     const hp_machine *m = &s->machine;
     const char *kin = hp_cost_stand_in(s->table, m);
-    printf("machine %s: %d x %d %s; ", cli_plain(m->name, name, sizeof name), m->nodes, m->devices_per_node,
-           m->device.name);
+    hp_arena *words = hp_arena_new();
+    if (hp_machine_mixed(m))
+        printf("machine %s: %d node%s of %s%s%s; ", cli_plain(m->name, name, sizeof name), m->nodes,
+               m->nodes == 1 ? "" : "s", hp_machine_node_text(words, m), m->mix.n_slow ? ", " : "",
+               hp_machine_slow_text(words, m));
+    else
+        printf("machine %s: %d x %d %s; ", cli_plain(m->name, name, sizeof name), m->nodes,
+               m->devices_per_node, m->device.name);
+    hp_arena_free(words);
     print_costs(s);
     if (kin) printf(", no rows for %s: those of %s assumed, scaled by data-sheet rates", m->device.name, kin);
     printf("; seed %llu\n", (unsigned long long)s->seed);
@@ -64,6 +71,17 @@ static json_t *costs_json(const simulate_setup *s) {
                      "speed_now", s->checked ? speed_json(&s->now) : json_null());
 }
 
+/* Seconds of the chosen one's step if all devices were alike, and with stages as for equal ones; 0: not possible. */
+static json_t *mix_json(const simulate_setup *s, const simulate_found *f) {
+    hp_arena *words = hp_arena_new();
+    json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:f}", "node", hp_machine_node_text(words, &s->machine),
+                          "slow", hp_machine_slow_text(words, &s->machine), "alike_class",
+                          hp_machine_class(&s->machine, f->mix.class)->name, "alike_s", f->mix.alike_s,
+                          "even_stages_s", f->mix.even_s);
+    hp_arena_free(words);
+    return o;
+}
+
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o) {
     json_t *notes = json_array();
     char precs[128] = "";
@@ -72,6 +90,7 @@ void simulate_json_device(const simulate_setup *s, const simulate_found *f, json
     for (int i = 0; i < s->n_note; i++) json_array_append_new(notes, json_string(s->note[i]));
     json_object_set_new(o, "device", json_string(s->device->name));
     json_object_set_new(o, "device_class", json_string(s->machine.device.name));
+    if (hp_machine_mixed(&s->machine)) json_object_set_new(o, "mix", mix_json(s, f));
     json_object_set_new(o, "prec", json_string(precs));
     json_object_set_new(o, "as", json_string(s->eval.framework ? s->eval.framework->name : "hplan"));
     json_object_set_new(o, "gains", simulate_gains_json(f));

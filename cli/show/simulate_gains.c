@@ -58,6 +58,14 @@ static void add_looser(hp_arena *arena, const simulate_setup *s, simulate_found 
     }
 }
 
+/* Alike devices, even stages; where that cannot be said, nothing is. */
+static void add_mix(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
+    hp_error ignored;
+    const hp_eval_setup *setup = hp_eval_get(simulate_eval(arena, s, f->batch));
+    if (hp_mix_cost_of(arena, setup, &f->list[f->chosen].strategy, &f->mix, &ignored) != HP_OK)
+        f->mix = (hp_mix_cost){0};
+}
+
 void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
     if (!f->n) return;
     const bool fp32 = s->n_prec == 1 && f->list[f->chosen].strategy.prec == HP_PREC_FP32;
@@ -65,6 +73,7 @@ void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f)
     if (fp32 && s->mode == HP_MODE_INFER)
         add_precision(arena, s, f, eight_bits, (int)(sizeof eight_bits / sizeof *eight_bits));
     add_looser(arena, s, f);
+    if (hp_machine_mixed(&s->machine)) add_mix(arena, s, f);
 }
 
 void simulate_print_gains(const simulate_found *f) {

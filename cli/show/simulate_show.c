@@ -51,6 +51,11 @@ static void print_notes(const simulate_setup *s, const simulate_found *f) {
     const hp_candidate *best = &f->list[f->chosen].figures;
     print_certainty(f);
     printf("number %d: %s\n", f->chosen + 1, best->note);
+    if (hp_machine_mixed(&s->machine)) {
+        char mix[400];
+        hp_mix_cost_text(&f->mix, &s->machine, best->step_s, mix, sizeof mix);
+        printf("number %d: %s\n", f->chosen + 1, mix);
+    }
     print_groups(s, f);
     if (best->measured_share < 0.5)
         printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: "

@@ -88,7 +88,7 @@ static double tree_latency(const shape *s, int protocol) {
                                       floor(log2(s->nodes)) * tree_hop[NET][protocol]);
 }
 
-/* --- sums in switches: of all-reduces, by protocol Simple only --- */
+/* --- sums in switches: of all-reduces, by protocol Simple only, of more than two devices a node --- */
 
 /* Channels are as many as NCCL takes on eight H100; of each, what one carries, what gets through, and, of the tree, the most
  * with two and more nodes. */
@@ -125,7 +125,7 @@ static bool offered(hp_nccl_way way, int protocol, hp_nccl_what what, const hp_n
     if (way == HP_NCCL_RING) return true;
     if (what != HP_NCCL_ALLREDUCE) return false;
     if (way == HP_NCCL_TREE) return s->nodes > 1;
-    return protocol == SIMPLE && n->nvswitch && n->chip == HP_NCCL_HOPPER && s->per_node > 1 &&
+    return protocol == SIMPLE && n->nvswitch && n->chip == HP_NCCL_HOPPER && s->per_node > 2 &&
            (way == HP_NCCL_NVLS) == (s->nodes == 1);
 }
 

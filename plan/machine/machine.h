@@ -7,6 +7,7 @@
 #include "plan/base/status.h"
 #include "plan/device/device.h"
 #include "plan/machine/device_class.h"
+#include "plan/machine/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,12 +19,13 @@ typedef struct hp_machine {
     int32_t devices_per_node;
     int32_t cores_per_node; /* cpu devices: what ranks share when there are more of them */
     int32_t nics_per_node;  /* shared by the node's devices */
-    hp_device_class device;
-    hp_link_class intra; /* between two devices of a node */
-    hp_link_class inter; /* one NIC */
-    double taper;        /* of the network above the nodes' NICs, 2 for a fat tree of 2:1; 0 and 1: none */
-    bool share_cpu;      /* compute tasks of a node's ranks contend for its cores and memory */
-    char assumed[256];   /* what a file did not say; "": nothing. Not part of the machine's text */
+    hp_device_class device; /* of all, or the first of several classes */
+    hp_mix mix;             /* the other classes, and who is slower than its class; zero: all are alike */
+    hp_link_class intra;    /* between two devices of a node */
+    hp_link_class inter;    /* one NIC */
+    double taper;           /* of the network above the nodes' NICs, 2 for a fat tree of 2:1; 0 and 1: none */
+    bool share_cpu;         /* compute tasks of a node's ranks contend for its cores and memory */
+    char assumed[256];      /* what a file did not say; "": nothing. Not part of the machine's text */
 } hp_machine;
 
 /* A node's GPUs as the driver describes them; rates of 0 are unknown. */
@@ -45,6 +47,9 @@ const char *hp_cache_path(const char *file, char *out, size_t n);
 hp_status hp_machine_load(const char *what, hp_machine *m, hp_error *err);
 /* Canonical text of a machine (docs/machines.md): equal machines have equal text. */
 char *hp_machine_text(hp_arena *arena, const hp_machine *m);
+/* Of it: "4 x a100-80", or "2 x a100-80 + 2 x v100-16"; "slow=3:70%", or nothing. */
+const char *hp_machine_node_text(hp_arena *arena, const hp_machine *m);
+const char *hp_machine_slow_text(hp_arena *arena, const hp_machine *m);
 /* Fills what the text does not say from the data sheet of its device. Errors: HP_EDATA, with everything wrong. */
 hp_status hp_machine_parse(const char *text, const char *where, hp_machine *m, hp_error *err);
 /* What if: "nodes=16", "nic=2x", "a100.memory=80G", or a clause of its text. Errors: HP_EUSAGE. */
@@ -60,5 +65,25 @@ static inline double hp_machine_taper(const hp_machine *m) {
 static inline int hp_machine_devices(const hp_machine *m) {
     return m->nodes * m->devices_per_node;
 }
+
+/* Are some devices unlike others? */
+static inline bool hp_machine_mixed(const hp_machine *m) {
+    return m->mix.n_class > 0 || m->mix.n_slow > 0;
+}
+
+/* Classes of devices are numbered from 0, which is m->device. */
+static inline int hp_machine_classes(const hp_machine *m) {
+    return 1 + m->mix.n_class;
+}
+static inline const hp_device_class *hp_machine_class(const hp_machine *m, int class) {
+    return class == 0 ? &m->device : &m->mix.class[class - 1];
+}
+
+/* Of a device, numbered node by node: its class; its speed as a share of its class's. */
+int hp_machine_class_at(const hp_machine *m, int device);
+double hp_machine_speed_at(const hp_machine *m, int device);
+
+/* As if all devices were of that class, at full speed. */
+hp_machine hp_machine_of_class(const hp_machine *m, int class);
 
 #endif

@@ -87,15 +87,19 @@ static const char *device_text(hp_arena *arena, const hp_device_class *d) {
 char *hp_machine_text(hp_arena *arena, const hp_machine *m) {
     char link[48], wait[48], nic[48], nic_wait[48];
     const double taper = hp_machine_taper(m);
-    return hp_arena_printf(arena,
-                           "name=%s\nsource=%s\nnodes=%d\nnode=%d x %s, %s=%s, latency=%s\ncores=%d\nnic=%d "
-                           "x %s, %s, latency=%s\n"
-                           "%sshare-cpu=%s\ncpu=%s\n%s",
-                           m->name, quoted(arena, m->source), m->nodes, m->devices_per_node, m->device.name,
-                           m->intra.name, hp_quantity_text(m->intra.bytes_per_s, HP_QUANTITY_RATE, link),
-                           hp_quantity_text(m->intra.latency_s, HP_QUANTITY_SECONDS, wait), m->cores_per_node,
-                           m->nics_per_node, hp_quantity_text(m->inter.bytes_per_s, HP_QUANTITY_RATE, nic),
-                           m->inter.name, hp_quantity_text(m->inter.latency_s, HP_QUANTITY_SECONDS, nic_wait),
-                           taper > 1 ? taper_text(arena, taper) : "", m->share_cpu ? "yes" : "no",
-                           m->device.is_cpu ? "yes" : "no", device_text(arena, &m->device));
+    const char *devices = "";
+    for (int k = 0; k < hp_machine_classes(m); k++)
+        devices = hp_arena_printf(arena, "%s%s", devices, device_text(arena, hp_machine_class(m, k)));
+    return hp_arena_printf(
+        arena,
+        "name=%s\nsource=%s\nnodes=%s\nnode=%s, %s=%s, latency=%s\ncores=%d\nnic=%d "
+        "x %s, %s, latency=%s\n"
+        "%s%s%sshare-cpu=%s\ncpu=%s\n%s",
+        m->name, quoted(arena, m->source), machine_nodes_text(arena, m), hp_machine_node_text(arena, m),
+        m->intra.name, hp_quantity_text(m->intra.bytes_per_s, HP_QUANTITY_RATE, link),
+        hp_quantity_text(m->intra.latency_s, HP_QUANTITY_SECONDS, wait), m->cores_per_node, m->nics_per_node,
+        hp_quantity_text(m->inter.bytes_per_s, HP_QUANTITY_RATE, nic), m->inter.name,
+        hp_quantity_text(m->inter.latency_s, HP_QUANTITY_SECONDS, nic_wait),
+        taper > 1 ? taper_text(arena, taper) : "", hp_machine_slow_text(arena, m), m->mix.n_slow ? "\n" : "",
+        m->share_cpu ? "yes" : "no", m->device.is_cpu ? "yes" : "no", devices);
 }

@@ -57,13 +57,26 @@ extern const machine_field machine_fields[MACHINE_FIELDS];
 /* What a text said of a field; KEPT: a change leaves it as it was. */
 typedef enum machine_found { ABSENT, GIVEN, KEPT, WRONG } machine_found;
 
+/* Which devices a text names, and where they are. */
+enum { MACHINE_NAME = 128 };
+typedef struct machine_shape {
+    int n_name, n_kind, n_nodes; /* n_nodes: numbers of nodes */
+    char name[1 + HP_MORE_CLASSES][MACHINE_NAME];
+    hp_node_kind kind[HP_NODE_KINDS];
+    int32_t nodes[HP_NODE_KINDS];
+} machine_shape;
+
 typedef struct machine_reading {
     hp_machine m;
     machine_found field[MACHINE_FIELDS];
-    char device[128];    /* as the node's clause calls it */
-    char described[128]; /* as the device's clause does */
-    char clause[64];     /* at hand, for messages */
-    char problems[760];  /* joined by "; " */
+    machine_shape shape;          /* as this text has it */
+    machine_shape whole;          /* as known from reading it before; zero: not known */
+    int pick;                     /* the class that is read now, of `whole` */
+    bool slow;                    /* the text says who is slow */
+    char device[MACHINE_NAME];    /* as the node's clause calls it */
+    char described[MACHINE_NAME]; /* as the device's clause does */
+    char clause[64];              /* at hand, for messages */
+    char problems[760];           /* joined by "; " */
 } machine_reading;
 
 /* Adds a problem, with the clause at hand. */
@@ -71,6 +84,21 @@ void machine_complain(machine_reading *r, const char *format, ...) __attribute__
 /* Reads a value of a field. */
 void machine_put(machine_reading *r, machine_field_id i, const char *value);
 void machine_read_clauses(machine_reading *r, const char *text);
+/* "4 x a100": leaves the number, and in *rest what follows the x; false: not so. */
+bool machine_counted(char *text, char **rest);
+
+/* mix: "2 x a + 2 x b | 4 x c" of a node, "6 + 2" of nodes, "3:70%" of a slow place. */
+bool machine_read_shape(machine_reading *r, char *text);
+bool machine_read_nodes(machine_reading *r, char *text);
+void machine_read_slow(machine_reading *r, const char *text);
+/* Is a device's name another class's than the one that is read? */
+bool machine_of_another(const machine_reading *r, const char *name);
+/* Reads a text once for each class in it; reads: starts from *start, and completes. */
+typedef void machine_read(machine_reading *r, const char *text);
+void machine_read_mix(const machine_reading *start, const char *text, machine_read *reads,
+                      machine_reading *out);
+/* "8", or "6 + 2" of nodes that are not alike. */
+const char *machine_nodes_text(hp_arena *arena, const hp_machine *m);
 /* Fills what was not said, and complains about what is missing. */
 void machine_complete(machine_reading *r);
 bool machine_name_ok(const char *s);

@@ -116,19 +116,25 @@ void machine_complete(machine_reading *r) {
         suppose_gpu(r, &like);
     suppose_link(r, M_LINK, &r->m.intra, &like.intra);
     suppose_link(r, M_NIC, &r->m.inter, &like.inter);
-    snprintf(like.name, sizeof like.name, "%dx%d-%.31s", r->m.nodes, r->m.devices_per_node, like.device.name);
+    snprintf(like.name, sizeof like.name, "%dx%d-%.31s%s", r->m.nodes, r->m.devices_per_node,
+             like.device.name, r->shape.n_name > 1 ? "-mix" : "");
     snprintf(like.source, sizeof like.source, "%s", cpu ? "" : "data sheet where nothing was given");
     fill_gaps(r, &like);
     memcpy(r->m.assumed, like.assumed, sizeof like.assumed);
     say_links(r, &r->m);
 }
 
+static void read_all(machine_reading *r, const char *text) {
+    machine_read_clauses(r, text);
+    machine_complete(r);
+}
+
 hp_status hp_machine_parse(const char *text, const char *where, hp_machine *m, hp_error *err) {
-    machine_reading r = {0};
+    const machine_reading start = {0};
+    machine_reading r;
     if (text[strspn(text, " \t\r\n")] == '{')
         return hp_fail(err, HP_EDATA, "%.300s: machines are not written in JSON but as " ENOUGH, where);
-    machine_read_clauses(&r, text);
-    machine_complete(&r);
+    machine_read_mix(&start, text, read_all, &r);
     if (*r.problems)
         return hp_fail(err, HP_EDATA, "%.120s: no machine: %s; enough is " ENOUGH, where, r.problems);
     *m = r.m;

@@ -98,8 +98,7 @@ void machine_put(machine_reading *r, machine_field_id i, const char *value) {
     r->field[i] = good ? GIVEN : WRONG;
 }
 
-/* "4 x a100": the number, and in *rest what follows the x; false: not so. */
-static bool counted(char *text, char **rest) {
+bool machine_counted(char *text, char **rest) {
     char *at = text + strspn(text, "+-0123456789.eE");
     char *end = at;
     while (*at == ' ') at++;
@@ -154,16 +153,12 @@ static void read_link(machine_reading *r, const part *p, const char *clause, mac
 }
 
 static void read_node(machine_reading *r, const part *p, int n) {
-    char *device;
-    if (!p->value || !counted(p->value, &device)) {
-        machine_complain(r, "a node is K x DEVICE, for example node=4 x a100-80");
+    if (r->field[M_DEVICE] == GIVEN) machine_complain(r, "node is said twice");
+    if (!p->value || !machine_read_shape(r, p->value)) {
+        if (!p->value) machine_complain(r, "a node is K x DEVICE, for example node=4 x a100-80");
         r->field[M_DEVICES] = r->field[M_DEVICE] = WRONG;
     } else {
-        if (r->field[M_DEVICE] == GIVEN) machine_complain(r, "node is said twice");
-        machine_put(r, M_DEVICES, p->value);
-        r->field[M_DEVICE] = strlen(device) < sizeof r->device ? GIVEN : WRONG;
-        if (r->field[M_DEVICE] == WRONG) machine_complain(r, "the device's name is too long");
-        snprintf(r->device, sizeof r->device, "%s", device);
+        r->field[M_DEVICE] = GIVEN;
     }
     for (int i = 1; i < n; i++) read_link(r, &p[i], "node", M_LINK, M_LINK_RATE, M_LINK_LATENCY);
 }
@@ -184,7 +179,7 @@ static const char *link_of_rate(double bytes_per_s) {
 
 static void read_nic(machine_reading *r, const part *p, int n) {
     char *what;
-    const bool whole = p->value && counted(p->value, &what);
+    const bool whole = p->value && machine_counted(p->value, &what);
     if (!whole) {
         machine_complain(r, "NICs are K x RATE, for example nic=2 x 200Gb/s, or K x LINK");
         r->field[M_NICS] = r->field[M_NIC_RATE] = WRONG;
@@ -201,7 +196,22 @@ static void read_nic(machine_reading *r, const part *p, int n) {
         machine_put(r, M_NIC, link_of_rate(r->m.inter.bytes_per_s));
 }
 
+static void read_nodes(machine_reading *r, const part *p, int n) {
+    if (!p->value) machine_complain(r, "it is written nodes=N");
+    if (!p->value || !machine_read_nodes(r, p->value)) r->field[M_NODES] = WRONG;
+    if (n > 1) refuse_part(r, p[1].key, "nodes");
+}
+
+static void read_slow(machine_reading *r, const part *p, int n) {
+    if (r->slow) machine_complain(r, "slow is said twice");
+    r->slow = true;
+    r->m.mix.n_slow = 0;
+    machine_read_slow(r, p->value ? p->value : "");
+    for (int i = 1; i < n; i++) machine_read_slow(r, p[i].key);
+}
+
 static void read_device(machine_reading *r, const part *p, int n) {
+    if (p->value && machine_of_another(r, p->value)) return;
     if (!p->value || !*p->value || strlen(p->value) >= sizeof r->described)
         machine_complain(r, "a device has a name: device=NAME");
     else
@@ -243,9 +253,10 @@ static void read_parts(machine_reading *r, const part *p, int n) {
     static const struct {
         const char *name;
         void (*read)(machine_reading *r, const part *p, int n);
-    } special[] = {{"node", read_node}, {"nic", read_nic}, {"device", read_device}, {"fat-tree", read_taper}};
-    static const char *const names[] = {"name", "source", "nodes",     "node", "cores",
-                                        "nic",  "device", "share-cpu", "cpu",  "fat-tree"};
+    } special[] = {{"nodes", read_nodes},   {"node", read_node},      {"nic", read_nic},
+                   {"device", read_device}, {"fat-tree", read_taper}, {"slow", read_slow}};
+    static const char *const names[] = {"name",   "source",    "nodes", "node",     "cores", "nic",
+                                        "device", "share-cpu", "cpu",   "fat-tree", "slow"};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (strcasecmp(p->key, special[i].name) == 0) {
             special[i].read(r, p, n);
@@ -258,7 +269,8 @@ static void read_parts(machine_reading *r, const part *p, int n) {
         }
     const char *near = hp_nearest(p->key, names, sizeof names / sizeof *names);
     machine_complain(r, "there is no such clause (%s)",
-                     near ? near : "name, source, nodes, node, cores, nic, device, share-cpu, cpu, fat-tree");
+                     near ? near
+                          : "name, source, nodes, node, cores, nic, device, share-cpu, cpu, fat-tree, slow");
 }
 
 /* --- text --- */

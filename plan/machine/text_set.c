@@ -64,7 +64,8 @@ static void change(machine_reading *r, const char *text) {
     snprintf(key, sizeof key, "%.*s", one ? (int)(equals - text) : 0, text);
     snprintf(value, sizeof value, "%s", one ? equals + 1 : "");
     const int i = one ? field_of(&r->m, key) : -1;
-    const bool clause = i == M_NIC_RATE || i == M_DEVICES || i == M_TAPER;
+    const bool clause =
+        i == M_NIC_RATE || i == M_DEVICES || i == M_TAPER || (i == M_NODES && strchr(value, '+'));
     snprintf(r->clause, sizeof r->clause, "%.60s", text);
     if (i >= 0 && is_factor(value, &factor)) {
         const machine_field *f = &machine_fields[i];
@@ -74,25 +75,50 @@ static void change(machine_reading *r, const char *text) {
     } else {
         machine_read_clauses(r, text);
     }
-    bool changed = false;
+    bool changed = r->slow;
     for (int k = 0; k < MACHINE_FIELDS; k++) changed = changed || r->field[k] != KEPT;
     if (!changed && !*r->described && !*r->problems)
         machine_complain(r, "nothing to change; for example nic=2x or nodes=16");
     *r->clause = '\0';
 }
 
+static void set(machine_reading *r, const char *text) {
+    change(r, text);
+    if (strcasecmp(r->device, r->m.device.name) != 0) forget_device(r);
+    machine_complete(r);
+}
+
+/* The class that "v100.memory=32G" means: the first unless the word is another's. */
+static int class_meant(const hp_machine *m, const char *text) {
+    const size_t n = strcspn(text, ".=");
+    for (int k = 0; k < hp_machine_classes(m) && text[n] == '.'; k++) {
+        const hp_machine one = hp_machine_of_class(m, k);
+        if (means_device(&one, text, n)) return k;
+    }
+    return 0;
+}
+
+/* Exchanges the first class and another. */
+static void turn(hp_machine *m, int class) {
+    if (class == 0) return;
+    const hp_device_class first = m->device;
+    m->device = m->mix.class[class - 1];
+    m->mix.class[class - 1] = first;
+}
+
 hp_status hp_machine_set(hp_machine *m, const char *text, hp_error *err) {
-    machine_reading r = {.m = *m};
+    const int class = class_meant(m, text);
+    machine_reading start = {.m = *m}, r;
     char before[sizeof m->assumed];
     memcpy(before, m->assumed, sizeof before);
-    for (int i = 0; i < MACHINE_FIELDS; i++) r.field[i] = KEPT;
-    snprintf(r.device, sizeof r.device, "%s", m->device.name);
-    if (!(r.m.taper >= 1)) r.m.taper = 1;
-    change(&r, text);
-    if (strcasecmp(r.device, m->device.name) != 0) forget_device(&r);
-    machine_complete(&r);
+    turn(&start.m, class);
+    for (int i = 0; i < MACHINE_FIELDS; i++) start.field[i] = KEPT;
+    snprintf(start.device, sizeof start.device, "%s", start.m.device.name);
+    if (!(start.m.taper >= 1)) start.m.taper = 1;
+    machine_read_mix(&start, text, set, &r);
     if (*r.problems) return hp_fail(err, HP_EUSAGE, "--set: %s", r.problems);
     if (*before && !*r.m.assumed) memcpy(r.m.assumed, before, sizeof before);
+    turn(&r.m, class);
     *m = r.m;
     return HP_OK;
 }

@@ -6,16 +6,24 @@
 
 #include <math.h>
 
+/* What units cost on devices of a class, and how much more on the slowest of these; memory: than of the first class. */
+typedef struct ground {
+    const hp_part_sums *on;
+    double slower, tighter;
+} ground;
+
 typedef struct cutter {
     const hp_strategy *s;
-    const hp_part_sums *on[HP_MAX_STAGES]; /* per virtual stage */
-    double held[HP_MAX_STAGES];            /* micro-batches in flight */
+    ground at[HP_MAX_STAGES][1 + HP_MORE_CLASSES]; /* per virtual stage, the classes that its ranks are on */
+    int grounds[HP_MAX_STAGES];
+    double held[HP_MAX_STAGES]; /* micro-batches in flight */
     hp_cut_kind kind;
     bool eager;
 } cutter;
 
-bool hp_cut_is_plain(const hp_strategy *s) {
+bool hp_cut_is_plain(const hp_strategy *s, const hp_machine *m) {
     const int first = hp_stage_parts(s, 0);
+    if (hp_machine_mixed(m)) return s->stages == 1;
     for (int stage = 1; stage < s->stages; stage++)
         if (hp_stage_parts(s, stage) != first) return false;
     return true;
@@ -28,13 +36,22 @@ static double inference_bytes(const hp_part_sums *p, int first, int end) {
     return p->constants[end] - p->constants[first] + most;
 }
 
-static double cost(const cutter *c, int stage, int first, int end) {
-    const hp_part_sums *p = c->on[stage];
+static double cost_on(const cutter *c, int stage, const ground *at, int first, int end) {
+    const hp_part_sums *p = at->on;
     if (c->kind != HP_CUT_MEMORY)
-        return p->forward[end] - p->forward[first] + p->backward[end] - p->backward[first];
-    if (p->peak) return inference_bytes(p, first, end);
+        return at->slower * (p->forward[end] - p->forward[first] + p->backward[end] - p->backward[first]);
+    if (p->peak) return at->tighter * inference_bytes(p, first, end);
     const double *kept = c->eager ? p->eager_bytes : p->kept_bytes;
-    return c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]);
+    return at->tighter *
+           (c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]));
+}
+
+/* Its slowest, or fullest, ranks decide. */
+static double cost(const cutter *c, int stage, int first, int end) {
+    double most = 0;
+    for (int k = 0; k < c->grounds[stage]; k++)
+        most = fmax(most, cost_on(c, stage, &c->at[stage][k], first, end));
+    return most;
 }
 
 /* Where a stage that begins at `first` ends best; rest[end]: what the stages after it make of the units from
@@ -73,13 +90,27 @@ static void balance(const cutter *c, int from, int to, int first, int end, int32
     hp_arena_free(scratch);
 }
 
-void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
+static void list_grounds(cutter *c, const hp_cut_costs *costs, const hp_unlike_place *place, int v,
+                         int64_t micro_batch) {
+    const hp_machine *m = costs->machine;
+    const hp_layout layout = hp_stage_layout(c->s, v % c->s->stages);
+    const double *speed = place[hp_position_of(c->s, v % c->s->stages)].speed;
+    for (int k = 0; k < hp_machine_classes(m); k++) {
+        if (speed[k] == 0) continue;
+        const double tighter = (double)m->device.memory_bytes / (double)hp_machine_class(m, k)->memory_bytes;
+        c->at[v][c->grounds[v]++] =
+            (ground){hp_parts_of(costs->of_class[k], &layout, micro_batch), 1 / speed[k], tighter};
+    }
+}
+
+void hp_cut_stages(const hp_cut_costs *costs, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
                    hp_cut_kind kind, bool eager, int32_t *counts) {
     cutter c = {.s = s, .kind = kind, .eager = eager};
+    hp_unlike_place place[HP_MAX_STAGES];
     const int n = s->stages * s->chunks;
+    hp_unlike_places(s, costs->machine, place);
     for (int v = 0; v < n; v++) {
-        const hp_layout layout = hp_stage_layout(s, v % s->stages);
-        c.on[v] = hp_parts_of(parts, &layout, micro_batch);
+        list_grounds(&c, costs, place, v, micro_batch);
         c.held[v] = hp_schedule_in_flight(s, hp_position_of(s, v % s->stages));
     }
     const int tail = s->stages - s->n_sp;

@@ -4,6 +4,7 @@
 #define HP_SIM_CUTS_H
 
 #include "sim/search/parts.h"
+#include "sim/search/unlike.h"
 #include "plan/lower/lower.h"
 
 typedef enum hp_cut_kind {
@@ -12,11 +13,17 @@ typedef enum hp_cut_kind {
     HP_CUT_MEMORY /* the largest stage as small as possible */
 } hp_cut_kind;
 
-/* Are all stages equally wide? Then plain balancing by cost (hp_lower_options.unit_cost) is right. */
-bool hp_cut_is_plain(const hp_strategy *s);
+/* What units cost on each of a machine's classes of devices. */
+typedef struct hp_cut_costs {
+    const hp_machine *machine;
+    hp_parts *of_class[1 + HP_MORE_CLASSES];
+} hp_cut_costs;
+
+/* Are all stages equally wide, on equal devices? Then plain balancing by cost (hp_lower_options.unit_cost) is right. */
+bool hp_cut_is_plain(const hp_strategy *s, const hp_machine *m);
 
 /* Units per virtual stage (stages * chunks entries); micro_batch: samples of one before it is sliced. */
-void hp_cut_stages(hp_parts *parts, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
+void hp_cut_stages(const hp_cut_costs *costs, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
                    hp_cut_kind kind, bool eager, int32_t *counts);
 
 #endif

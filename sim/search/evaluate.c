@@ -8,7 +8,7 @@
 #include "plan/base/units.h"
 #include "sim/search/figures.h"
 #include "costmodels/tuning/size_classes.h"
-#include "sim/search/memory_eager.h"
+#include "sim/memory/eager.h"
 #include "costmodels/speed.h"
 #include "plan/lower/placement.h"
 #include "plan/lower/lower.h"
@@ -45,6 +45,7 @@ struct hp_eval {
     hp_cost_cache *cache, *quiet; /* at the table's speed; on the quiet machine, NULL: not known */
     const hp_comm_table *comm;    /* what comm=auto means */
     hp_estimate_setup estimate;
+    hp_cut_costs cuts;
     unit_costs *units; /* per micro-batch size seen */
     int n_units, units_capacity;
     known_cut *cut; /* KNOWN_CUTS of them */
@@ -69,6 +70,10 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->comm = hp_size_classes(arena, setup->table, setup->machine, setup->device);
     hp_parts *parts =
         hp_parts_new(arena, setup->graph, e->cache, setup->dtype, setup->mode, setup->device, e->comm);
+    e->cuts = (hp_cut_costs){setup->machine, {parts}};
+    for (int k = 0; k < hp_machine_classes(setup->machine) && setup->machine->mix.n_class > 0; k++)
+        e->cuts.of_class[k] = hp_parts_new(arena, setup->graph, hp_costs_of_class(e->cache, k), setup->dtype,
+                                           setup->mode, setup->device, e->comm);
     e->estimate = (hp_estimate_setup){.parts = parts,
                                       .graph = setup->graph,
                                       .costs = e->cache,
@@ -175,12 +180,12 @@ static cut_key key_of(const hp_eval *e, const hp_strategy *s, hp_cut_kind kind) 
 
 void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
     if (s->n_cut || s->stages * s->chunks == 1) return;
-    if (hp_cut_is_plain(s) && kind != HP_CUT_MEMORY) return;
+    if (hp_cut_is_plain(s, e->setup.machine) && kind != HP_CUT_MEMORY) return;
     const cut_key key = key_of(e, s, kind);
-    known_cut other, *known = s->n_sp <= 2 ? &e->cut[hp_hash64(&key, sizeof key, 0) % KNOWN_CUTS] : &other;
+    const bool keyed = s->n_sp <= 2 && !hp_machine_mixed(e->setup.machine); /* else placement decides, too */
+    known_cut other, *known = keyed ? &e->cut[hp_hash64(&key, sizeof key, 0) % KNOWN_CUTS] : &other;
     if (known == &other || memcmp(&known->key, &key, sizeof key) != 0)
-        hp_cut_stages(e->estimate.parts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager,
-                      known->counts);
+        hp_cut_stages(&e->cuts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager, known->counts);
     known->key = key;
     s->n_cut = s->stages * s->chunks;
     memcpy(s->cut, known->counts, sizeof *s->cut * (size_t)s->n_cut);
@@ -189,7 +194,7 @@ void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
 hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, hp_error *err) {
     hp_strategy whole;
     const int32_t *counts = s->cut;
-    if (!s->n_cut && hp_cut_is_plain(s)) {
+    if (!s->n_cut && hp_cut_is_plain(s, e->setup.machine)) {
         HP_TRY(plain_cut(e, s, &counts, err));
     } else if (!s->n_cut) {
         whole = *s;

@@ -6,7 +6,7 @@
 
 #include "plan/store/store.h"
 #include "sim/interval.h"
-#include "sim/search/memory_fit.h"
+#include "sim/memory/fit.h"
 #include "sim/search/estimate.h"
 #include "plan/lower/lower.h"
 

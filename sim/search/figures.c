@@ -198,7 +198,7 @@ hp_status hp_figures_of(const hp_eval_setup *o, const hp_figures_costs *costs, c
     c->bubble = d.sum.bubble;
     c->exposed_comm = d.sum.exposed_comm;
     c->comm_bytes = d.sum.comm_bytes;
-    c->measured_share = hp_costs_measured_share(usual, p);
+    c->measured_share = hp_costs_measured_share(usual, p, o->graph);
     const int role = busiest_role(o, p, usual);
     hp_exposure_of(usual, p, o->graph, role, &d.sum, &out->exposure);
     set_interval(o, p, variance, of_mean, out);

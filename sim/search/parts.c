@@ -4,7 +4,7 @@
 #include "plan/base/hash.h"
 #include "plan/memory/device.h"
 #include "sim/search/live.h"
-#include "sim/search/memory_eager.h"
+#include "sim/memory/eager.h"
 #include "plan/program/work.h"
 
 struct hp_parts {

@@ -182,4 +182,15 @@ expect 3 simulate --net cnn --image 28 --gpus 4 --machine thesis-a100 --set node
 expect 2 simulate --net cnn --image 28 --machine thesis-a100 --set nodse=2
 grep -q "nodse.*(node" err || complain "--set nodse=2: $(cat err)"
 
+
+# --- devices that are not all alike ---
+expect 0 simulate --net resnet18 --image 128 --batch 16 --gpus 2 --machine 'nodes=1; node=1 x a100-40 + 1 x v100-16' --strategy stages=2,micro=4 --out mixed.db
+grep -q 'all devices a100-40 at full speed: .*x as fast; with stages as for equal devices (cut=' out || complain "simulate does not say what the mix costs: $(cat out)"
+expect 0 why mixed.db dp=2
+grep -q 'mix: *all devices a100-40' out || complain "why does not say what the mix costs: $(cat out)"
+expect 0 explain mixed.db
+expect 2 simulate --net resnet18 --image 128 --gpus 2 --machine thesis-a100 --set 'slow=600:50%'
+grep -q 'there are .* nodes, numbered from 0' err || complain "a slow node that is not there: $(cat err)"
+[ "$(step_of --machine thesis-a100 --set 'slow=0.1:50%')" != "$(step_of --machine thesis-a100)" ] || complain "a slow device changes nothing"
+
 conclude "machines are what they are called"

@@ -2,7 +2,7 @@
  * and memory, cuts; what an eager framework keeps, against published counts; what bounds a step. */
 #include "plan/graph/deploy.h"
 #include "plan/memory/device.h"
-#include "sim/search/memory_eager.h"
+#include "sim/memory/eager.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
@@ -206,7 +206,8 @@ static void cuts_over_unequal_stages_are_optimal(void **state) {
         hp_cost_cache *cache = hp_cost_cache_new(w.arena, w.t, &w.m, NULL);
         hp_parts *parts = hp_parts_new(w.arena, w.g, cache, HP_F32, HP_MODE_TRAIN, NULL, NULL);
         int32_t counts[HP_MAX_STAGES];
-        hp_cut_stages(parts, w.g, &s, 2, HP_CUT_TIME, false, counts);
+        const hp_cut_costs by = {&w.m, {parts}};
+        hp_cut_stages(&by, w.g, &s, 2, HP_CUT_TIME, false, counts);
         double slowest = 0;
         int first = 0;
         for (int stage = 0; stage < s.stages; first += counts[stage++]) {

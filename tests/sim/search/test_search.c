@@ -2,7 +2,7 @@
  * What it knows before lowering is in test_estimate.c, inference in tests/sim/search/test_infer.c. */
 #include "plan/graph/precision.h"
 #include "plan/memory/yardstick.h"
-#include "sim/search/memory_eager.h"
+#include "sim/memory/eager.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/plan/random_net.h"

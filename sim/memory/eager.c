@@ -1,5 +1,5 @@
-/* memory_eager.c - walks a role's tasks in order and counts what autograd would hold at each of them. */
-#include "sim/search/memory_eager.h"
+/* eager.c - walks a role's tasks in order and counts what autograd would hold at each of them. */
+#include "sim/memory/eager.h"
 
 #include "sim/interp.h"
 

@@ -1,20 +1,24 @@
-/* memory_fit.c - memory first: most candidates of a large image die here, and cheaply. */
-#include "sim/search/memory_fit.h"
+/* fit.c - memory first: most candidates of a large image die here, and cheaply. */
+#include "sim/memory/fit.h"
 
 #include "plan/base/units.h"
 #include "plan/machine/placement.h"
 #include "plan/memory/yardstick.h"
-#include "sim/search/memory_eager.h"
+#include "sim/memory/eager.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int clients, bool eager) {
-    const int64_t device = m->device.memory_bytes;
     const int64_t contexts = clients > 1 && !eager ? clients * hp_context_bytes(m, false) : 0;
-    hp_memory_limit l = {m->share_cpu ? device : (device - contexts) / clients, m->share_cpu ? device : 0};
-    if (user_limit > 0) l.rank_bytes = user_limit;
+    hp_memory_limit l = {.node_bytes = m->share_cpu ? m->device.memory_bytes : 0};
+    for (int k = 0; k < hp_machine_classes(m); k++) {
+        const int64_t device = hp_machine_class(m, k)->memory_bytes;
+        l.class_bytes[k] = m->share_cpu ? device : (device - contexts) / clients;
+        if (user_limit > 0 && (k == 0 || user_limit < l.class_bytes[k])) l.class_bytes[k] = user_limit;
+        if (l.class_bytes[k] > l.rank_bytes) l.rank_bytes = l.class_bytes[k];
+    }
     return l;
 }
 
@@ -41,13 +45,37 @@ bool hp_memory_refuse(hp_reject *why, const hp_memory_limit *limit, int position
     return refuse(why, who, bytes, (double)limit->rank_bytes);
 }
 
+static hp_placement placement_of(const hp_machine *m, const hp_memory_demand *d) {
+    return (hp_placement){.roles = d->n_role,
+                          .replicas = d->dp,
+                          .clients = d->clients,
+                          .nodes = m->nodes,
+                          .devices_per_node = m->devices_per_node,
+                          .seat = d->seat};
+}
+
+/* Every rank on the device that it gets; false: why names the one that lacks most. */
+static bool ranks_fit(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d,
+                      hp_reject *why) {
+    const hp_placement at = placement_of(m, d);
+    int worst = -1, class = 0;
+    double most = 1;
+    for (int rank = 0; rank < d->n_role * d->dp; rank++) {
+        const int k = hp_machine_class_at(m, hp_placement_device(&at, rank));
+        const double part = (double)d->by_role[rank % d->n_role] / (double)limit->class_bytes[k];
+        if (part <= most) continue;
+        most = part;
+        worst = rank;
+        class = k;
+    }
+    if (worst < 0) return true;
+    char who[60];
+    snprintf(who, sizeof who, "rank %d, on a %.20s, needs", worst, hp_machine_class(m, class)->name);
+    return refuse(why, who, (double)d->by_role[worst % d->n_role], (double)limit->class_bytes[class]);
+}
+
 static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
-    const hp_placement at = {.roles = d->n_role,
-                             .replicas = d->dp,
-                             .clients = d->clients,
-                             .nodes = m->nodes,
-                             .devices_per_node = m->devices_per_node,
-                             .seat = d->seat};
+    const hp_placement at = placement_of(m, d);
     double *sum = calloc((size_t)m->nodes, sizeof *sum), most = 0;
     HP_ASSERT(sum);
     for (int rank = 0; rank < d->n_role * d->dp; rank++) {
@@ -70,6 +98,7 @@ bool hp_memory_fits(const hp_memory_limit *limit, const hp_machine *m, const hp_
         snprintf(who, sizeof who, d->n_role > 1 ? "rank %d of a replica needs" : "a rank needs", fullest);
         return refuse(why, who, (double)d->by_role[fullest], (double)limit->rank_bytes);
     }
+    if (m->mix.n_class > 0 && !ranks_fit(limit, m, d, why)) return false;
     if (limit->node_bytes == 0) return true;
     const double node = fullest_node(m, d);
     return node <= (double)limit->node_bytes ? true

@@ -1,6 +1,6 @@
-/* memory_infer.c - what an eager framework needs for inference: counts tensors task by task, with the operations that a
+/* infer.c - what an eager framework needs for inference: counts tensors task by task, with the operations that a
  * plan has fused. */
-#include "sim/search/memory_eager.h"
+#include "sim/memory/eager.h"
 
 #include "plan/graph/layer.h"
 #include "plan/program/operands.h"

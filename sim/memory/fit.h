@@ -1,4 +1,4 @@
-/* memory_fit.h - does a program's planned memory fit: per device, and on CPU machines per node, whose RAM is
+/* fit.h - does a program's planned memory fit: per device, and on CPU machines per node, whose RAM is
  * shared. */
 #ifndef HP_SIM_MEMORY_FIT_H
 #define HP_SIM_MEMORY_FIT_H
@@ -7,7 +7,9 @@
 #include "plan/strategy/strategy.h"
 
 typedef struct hp_memory_limit {
-    int64_t rank_bytes; /* of one rank: the device's over its clients, unless the user gave a limit */
+    int64_t
+        rank_bytes; /* of one rank: the device's over its clients, unless the user gave a limit; of the largest class */
+    int64_t class_bytes[1 + HP_MORE_CLASSES]; /* likewise, of a rank on each class */
     int64_t node_bytes; /* of all ranks on a node, 0 = no such limit: CPU devices share the node's memory */
 } hp_memory_limit;
 /* user_limit: bytes of one rank, 0 = none given. clients: ranks on a device; several have a context each,

@@ -1,4 +1,4 @@
-/* memory_eager.h - what an eager framework keeps on a rank: PyTorch's rules on the tasks of a program.
+/* eager.h - what an eager framework keeps on a rank: PyTorch's rules on the tasks of a program.
  *
  * Convolutions, linear layers, batch norms and poolings keep their inputs, activations their outputs,
  * max-pooling an int64 index per output, dropout a byte; a halo-padded copy of an input is kept beside the
@@ -25,7 +25,7 @@ int hp_eager_activations(const hp_graph *g, int layer);
 
 /* Peak bytes of a role without the device's context. */
 int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role);
-/* memory_infer.c: of inference, without parameters either. Every operation writes a tensor of its own, norms, additions
+/* infer.c: of inference, without parameters either. Every operation writes a tensor of its own, norms, additions
  * and activations among them. What an allocator keeps beyond that (nvidia-smi shows it) it lets go before it fails;
  * workspaces of libraries are not known. */
 int64_t hp_eager_infer_bytes(const hp_program *p, const hp_graph *g, int role);

@@ -1,0 +1,86 @@
+/* mix_cost.c - the same strategy on other devices, and another cut on the same. */
+#include "sim/search/mix_cost.h"
+
+#include "plan/base/text.h"
+#include "plan/base/units.h"
+#include "plan/lower/lower.h"
+
+#include <string.h>
+
+/* 0: it does not fit. */
+static hp_status seconds_of(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s,
+                            double *seconds, hp_error *err) {
+    hp_evaluation v;
+    HP_TRY(hp_evaluate(hp_eval_new(arena, setup), arena, s, HP_EVAL_PLACED, &v, err));
+    *seconds = v.reject.code ? 0 : v.figures.step_s;
+    return HP_OK;
+}
+
+/* A cut that is left open is made for the machine. */
+static void open_cut(hp_strategy *s) {
+    s->n_cut = 0;
+    memset(s->cut, 0, sizeof s->cut);
+}
+
+static hp_status on_each_class(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s,
+                               hp_mix_cost *out, hp_error *err) {
+    hp_strategy open = *s;
+    open_cut(&open);
+    for (int k = 0; k < hp_machine_classes(setup->machine); k++) {
+        const hp_machine alike = hp_machine_of_class(setup->machine, k);
+        hp_eval_setup on = *setup;
+        double seconds;
+        on.machine = &alike;
+        HP_TRY(seconds_of(arena, &on, &open, &seconds, err));
+        if (seconds <= 0 || (out->alike_s > 0 && seconds >= out->alike_s)) continue;
+        out->class = k;
+        out->alike_s = seconds;
+    }
+    return HP_OK;
+}
+
+/* The cut for devices that are all like the first. */
+static hp_status with_even_cut(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s,
+                               hp_mix_cost *out, hp_error *err) {
+    const hp_machine alike = hp_machine_of_class(setup->machine, 0);
+    hp_eval_setup on = *setup;
+    hp_strategy even = *s;
+    const double *unit_cost;
+    on.machine = &alike;
+    open_cut(&even);
+    hp_eval *e = hp_eval_new(arena, &on);
+    hp_eval_complete(e, &even, HP_CUT_TIME);
+    HP_TRY(hp_eval_unit_cost(e, &even, &unit_cost, err));
+    hp_strategy_fill_cut(setup->graph, unit_cost, &even);
+    hp_strategy_text(&even, out->even_cut);
+    return seconds_of(arena, setup, &even, &out->even_s, err);
+}
+
+hp_status hp_mix_cost_of(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s, hp_mix_cost *out,
+                         hp_error *err) {
+    *out = (hp_mix_cost){0};
+    HP_TRY(on_each_class(arena, setup, s, out, err));
+    return s->stages > 1 ? with_even_cut(arena, setup, s, out, err) : HP_OK;
+}
+
+/* The cut alone of a strategy's text. */
+static void add_cut(hp_text to, const char *strategy) {
+    const char *cut = strstr(strategy, "cut=");
+    if (cut) hp_text_add(to, " (%.*s)", (int)strcspn(cut, ","), cut);
+}
+
+void hp_mix_cost_text(const hp_mix_cost *c, const hp_machine *m, double step_s, char *out, size_t n) {
+    const hp_text to = {out, n};
+    char time[32];
+    *out = '\0';
+    if (c->alike_s > 0)
+        hp_text_add(to, "all devices %s at full speed: %s, %.2fx as fast",
+                    hp_machine_class(m, c->class)->name, hp_format_seconds(c->alike_s, time),
+                    step_s / c->alike_s);
+    else
+        hp_text_add(to, "on no class of its devices alone would it fit");
+    if (c->even_s <= 0) return;
+    hp_text_add(to, "; with stages as for equal devices");
+    add_cut(to, c->even_cut);
+    hp_text_add(to, ": %s, %.2fx as long", hp_format_seconds(c->even_s, time), c->even_s / step_s);
+}

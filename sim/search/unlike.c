@@ -1,0 +1,27 @@
+/* unlike.c - every rank on its device, by the rule that the program is placed by. */
+#include "sim/search/unlike.h"
+
+#include "plan/lower/placement.h"
+
+#include <string.h>
+
+void hp_unlike_places(const hp_strategy *s, const hp_machine *m, hp_unlike_place place[HP_MAX_STAGES]) {
+    hp_arena *scratch = hp_arena_new();
+    const int roles = hp_strategy_roles(s), replicas = hp_strategy_replicas(s);
+    const hp_placement at = {.roles = roles,
+                             .replicas = replicas,
+                             .clients = s->clients,
+                             .nodes = m->nodes,
+                             .devices_per_node = m->devices_per_node,
+                             .seat = hp_seats_of(scratch, s, m)};
+    memset(place, 0, sizeof *place * HP_MAX_STAGES);
+    for (int rank = 0; rank < roles * replicas; rank++) {
+        const int device = hp_placement_device(&at, rank);
+        int position, part;
+        hp_role_place(s, rank % roles, 0, &position, &part);
+        double *speed = &place[position].speed[hp_machine_class_at(m, device)];
+        const double own = hp_machine_speed_at(m, device);
+        if (*speed == 0 || own < *speed) *speed = own;
+    }
+    hp_arena_free(scratch);
+}
