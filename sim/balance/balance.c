@@ -1,0 +1,124 @@
+/* balance.c - what a configuration takes, and the counting of tries. */
+#include "sim/balance/balance.h"
+
+#include "sim/balance/methods.h"
+
+#include <math.h>
+#include <string.h>
+
+int hp_chain_places(const hp_chain *c) {
+    int n = 0;
+    for (int k = 0; k < c->n_class; k++) n += c->places[k];
+    return n;
+}
+
+int hp_chain_class(const hp_chain *c, int place) {
+    int k = 0;
+    while (k + 1 < c->n_class && place >= c->places[k]) place -= c->places[k++];
+    return k;
+}
+
+static double stage_seconds(const hp_chain *c, int class, int first, int end) {
+    double seconds = 0, bytes = 0;
+    for (int u = first; u < end; u++) {
+        seconds += c->seconds[class][u];
+        if (c->bytes) bytes += c->bytes[u];
+    }
+    return c->bytes && bytes > c->memory[class] ? INFINITY : seconds;
+}
+
+double hp_balance_seconds(const hp_chain *c, const hp_balance *b, int *slowest) {
+    double most = 0;
+    for (int s = 0, first = 0; s < b->n_stage; first += b->units[s++]) {
+        const double own = stage_seconds(c, hp_chain_class(c, b->place[s]), first, first + b->units[s]);
+        if (own < most) continue;
+        most = own;
+        if (slowest) *slowest = s;
+    }
+    return most;
+}
+
+bool hp_balance_valid(const hp_chain *c, const hp_balance *b) {
+    bool taken[HP_BALANCE_PLACES] = {false};
+    int units = 0;
+    if (b->n_stage < 1 || b->n_stage > hp_chain_places(c)) return false;
+    for (int s = 0; s < b->n_stage; s++) {
+        if (b->units[s] < 1 || b->place[s] < 0 || b->place[s] >= hp_chain_places(c) || taken[b->place[s]])
+            return false;
+        taken[b->place[s]] = true;
+        units += b->units[s];
+    }
+    return units == c->n_unit;
+}
+
+hp_balance_run hp_balance_start(hp_arena *arena, const hp_chain *c, uint64_t seed, int64_t most_tries) {
+    return (hp_balance_run){
+        .chain = c, .arena = arena, .seed = seed, .most_tries = most_tries, .best_s = INFINITY};
+}
+
+bool hp_balance_try(hp_balance_run *r, const hp_balance *b, double *seconds) {
+    *seconds = INFINITY;
+    if (r->most_tries > 0 && r->tries >= r->most_tries) return false;
+    *seconds = hp_balance_seconds(r->chain, b, NULL);
+    r->tries++;
+    if (isinf(*seconds)) return true; /* it is refused before it runs */
+    r->spent_s += *seconds;
+    if (*seconds >= r->best_s) return true;
+    r->best_s = *seconds;
+    r->best = *b;
+    HP_ROOM(r->arena, r->curve, r->n_curve, r->curve_capacity);
+    r->curve[r->n_curve++] = (hp_balance_step){r->tries, r->spent_s, r->best_s};
+    return true;
+}
+
+const hp_balancer hp_balancers[] = {
+    {"dp", "dynamic programme over units and places left of each class", true, false, balance_exact},
+    {"exhaustive", "every configuration", true, false, balance_exhaustive},
+    {"annealing", "simulated annealing of GSL, from a random start", false, true, balance_annealing},
+    {"climb", "the best neighbour, again from a random start where there is none better", false, true,
+     balance_climb},
+    {"walk", "a random neighbour, always", false, true, balance_walk},
+    {"pipe-search", "configurations in the order of an estimate made before", false, false,
+     balance_pipe_search},
+    {"shisha-h1", "heaviest stage on the fastest place; to the nearest fast place", false, true,
+     balance_shisha_h1},
+    {"shisha-h2", "heaviest stage on the fastest place; to the lightest fast place", false, true,
+     balance_shisha_h2},
+    {"shisha-h3", "heaviest stage on the fastest place; to the nearest of the lightest", false, true,
+     balance_shisha_h3},
+    {"shisha-h4", "longest stage on the fastest place; to the nearest fast place", false, true,
+     balance_shisha_h4},
+    {"shisha-h5", "longest stage on the fastest place; to the lightest fast place", false, true,
+     balance_shisha_h5},
+    {"shisha-h6", "longest stage on the fastest place; to the nearest of the lightest", false, true,
+     balance_shisha_h6},
+};
+const int hp_n_balancers = sizeof hp_balancers / sizeof *hp_balancers;
+
+const hp_balancer *hp_balancer_find(const char *name) {
+    for (int i = 0; i < hp_n_balancers; i++)
+        if (strcmp(hp_balancers[i].name, name) == 0) return &hp_balancers[i];
+    return NULL;
+}
+
+static double choose(int n, int k) {
+    double c = 1;
+    for (int i = 1; i <= k; i++) c = c * (n - k + i) / i;
+    return k < 0 || k > n ? 0 : c;
+}
+
+/* Orders of `stages` stages over classes of which n places each are left: words with at most n of a letter. */
+static double words(const hp_chain *c, int class, int stages) {
+    double sum = 0;
+    if (class == c->n_class) return stages == 0;
+    for (int own = 0; own <= c->places[class] && own <= stages; own++)
+        sum += choose(stages, own) * words(c, class + 1, stages - own);
+    return sum;
+}
+
+double hp_balance_space(const hp_chain *c) {
+    double sum = 0;
+    for (int n = 1; n <= hp_chain_places(c) && n <= c->n_unit; n++)
+        sum += choose(c->n_unit - 1, n - 1) * words(c, 0, n);
+    return sum;
+}
