@@ -1,5 +1,7 @@
 /* canvas.c - the temporary folder of a picture, its files, and copying the result out of it. */
 #include "plots/canvas.h"
+
+#include <stdbool.h>
 #include "traces/outfile.h"
 
 #include <dirent.h>
@@ -52,6 +54,13 @@ static hp_status make_dir(hp_canvas *c, hp_error *err) {
     return hp_fail(err, HP_ECREATE,
                    "cannot make a temporary folder in %s: %s; set TMPDIR to a folder with space", tmp,
                    strerror(errno));
+}
+
+hp_status hp_canvas_format_of(const char *path, hp_canvas_format *format, hp_error *err) {
+    const char *dot = strrchr(path, '.');
+    const bool svg = dot && strcmp(dot, ".svg") == 0, png = dot && strcmp(dot, ".png") == 0;
+    *format = svg ? HP_CANVAS_SVG : HP_CANVAS_PNG;
+    return svg || png ? HP_OK : hp_fail(err, HP_EUSAGE, "the output's name must end in .svg or .png");
 }
 
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err) {

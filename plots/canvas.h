@@ -18,6 +18,9 @@ typedef struct hp_canvas {
     FILE *script;
 } hp_canvas;
 
+/* Of a file's name. Errors: HP_EUSAGE: it ends neither in .svg nor in .png. */
+hp_status hp_canvas_format_of(const char *path, hp_canvas_format *format, hp_error *err);
+
 /* Pixels for pictures, characters for HP_CANVAS_DUMB. Errors: HP_ECREATE (no temporary folder; set
  * TMPDIR). */
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err);

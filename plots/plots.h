@@ -54,6 +54,20 @@ typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, 
 hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision,
     hp_plot_pareto, hp_plot_comm;
 
+/* What a way of balancing had found on a chain when it last got better: after so many configurations, and steps of the best
+ * one in time; the slowest stage against the best one's. */
+typedef struct hp_plot_balance_step {
+    double tries, spent, ratio;
+} hp_plot_balance_step;
+/* A way of balancing: its steps on each chain, none where it was not tried. */
+typedef struct hp_plot_balance_line {
+    const char *name;
+    const int *n_step;
+    const hp_plot_balance_step *const *step;
+} hp_plot_balance_line;
+/* What they found against tries and time, over n chains; at most 16 ways. */
+hp_status hp_plot_balance(const hp_plot_balance_line *line, int n_line, int n, hp_canvas *c, hp_error *err);
+
 /* The `error` of a history: steps, predicted with their intervals, against measured, as they were and at equal machine
  * speed. use: per entry, whether it counts; `line`: what the figures say. Errors: HP_EDATA (no run counts). */
 hp_status hp_plot_history(const hp_ledger_entry *e, const bool *use, int n, const char *line, hp_canvas *c,

@@ -1,5 +1,6 @@
 /* cmd_bench.c - how fast networks serve, by precision: MLPerf's single-stream, multi-stream and offline
  * scenarios. Every series takes its turn in every round, so that what disturbs the machine disturbs all. */
+#include "cli/bench/bench_balance.h"
 #include "cli/bench/bench_comm.h"
 #include "cli/replay/replay.h"
 #include "cli/show/bench_show.h"
@@ -141,13 +142,20 @@ int cmd_bench(int argc, char **argv) {
             "bench comm "
             "measures communication instead (hplan bench comm --help), hplan bench replay the traffic of "
             "other "
-            "networks (hplan bench replay --help)",
+            "networks (hplan bench replay --help), hplan bench balance ways of cutting pipelines over unlike "
+            "devices "
+            "(hplan bench balance --help)",
         .run = bench};
     options o = {0};
     if (argc > 1 && strcmp(argv[1], "comm") == 0) {
         static char title[] = "hplan bench comm";
         argv[1] = title;
         return bench_comm(argc - 1, argv + 1);
+    }
+    if (argc > 1 && strcmp(argv[1], "balance") == 0) {
+        static char title[] = "hplan bench balance";
+        argv[1] = title;
+        return bench_balance(argc - 1, argv + 1);
     }
     if (argc > 1 && strcmp(argv[1], "replay") == 0) {
         static char title[] = "hplan bench replay";

@@ -52,14 +52,7 @@ static hp_status find_format(const options *o, hp_canvas_format *format, hp_erro
     *format = HP_CANVAS_DUMB;
     if (!o->output) return HP_OK;
     if (o->dumb) return hp_fail(err, HP_EUSAGE, "--dumb prints to the terminal and takes no -o");
-    const char *dot = strrchr(o->output, '.');
-    if (dot && strcmp(dot, ".svg") == 0)
-        *format = HP_CANVAS_SVG;
-    else if (dot && strcmp(dot, ".png") == 0)
-        *format = HP_CANVAS_PNG;
-    else
-        return hp_fail(err, HP_EUSAGE, "the output's name must end in .svg or .png");
-    return HP_OK;
+    return hp_canvas_format_of(o->output, format, err);
 }
 
 enum { DUMB_LINES = 40, DUMB_COLUMNS_MAX = 160 };

@@ -84,7 +84,8 @@ static const hp_net_row rows[] = {
     {.name = "resnet50", .args = {.depth = 50}, .default_classes = 1000, .write = hp_net_write_resnet},
     {.name = "resnet101", .args = {.depth = 101}, .default_classes = 1000, .write = hp_net_write_resnet},
     {.name = "resnet152", .args = {.depth = 152}, .default_classes = 1000, .write = hp_net_write_resnet},
-    {.name = "vgg19", .default_classes = 1000, .write = hp_net_write_vgg19},
+    {.name = "vgg16", .args = {.depth = 16}, .default_classes = 1000, .write = hp_net_write_vgg},
+    {.name = "vgg19", .args = {.depth = 19}, .default_classes = 1000, .write = hp_net_write_vgg},
     {.name = "mobilenetv2", .default_classes = 1000, .write = hp_net_write_mobilenetv2},
     {.name = "densenet121", .default_classes = 1000, .write = hp_net_write_densenet121},
     {.name = "amoebanetd",
@@ -101,7 +102,7 @@ static const hp_net_row rows[] = {
 };
 
 #define NET_NAMES                                                                                            \
-    "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg19, mobilenetv2, densenet121, "             \
+    "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg16, vgg19, mobilenetv2, densenet121, "      \
     "amoebanetd:L,F "                                                                                        \
     "(L = 3n), unet:F, resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
 

@@ -18,7 +18,7 @@ hp_net_writer hp_net_write_cnn;
 hp_net_writer hp_net_write_resnet;   /* depth 18, 34, 50, 101, 152 */
 hp_net_writer hp_net_write_cifar_v1; /* depth 6n+2 */
 hp_net_writer hp_net_write_cifar_v2; /* depth 9n+2 */
-hp_net_writer hp_net_write_vgg19;
+hp_net_writer hp_net_write_vgg;
 hp_net_writer hp_net_write_mobilenetv2;
 hp_net_writer hp_net_write_densenet121;
 hp_net_writer hp_net_write_amoebanetd; /* layers divisible by 3, filters >= 8 */

@@ -9,7 +9,7 @@ double balance_draw(const hp_balance_run *r, uint64_t stream, uint64_t k) {
 
 void balance_random(const hp_balance_run *r, uint64_t k, hp_balance *b) {
     const int places = hp_chain_places(r->chain), units = r->chain->n_unit;
-    int32_t order[HP_BALANCE_PLACES];
+    int32_t order[HP_BALANCE_PLACES] = {0};
     b->n_stage = places < units ? places : units;
     for (int i = 0; i < places; i++) order[i] = i;
     for (int i = places - 1; i > 0; i--) { /* Fisher and Yates */

@@ -52,7 +52,7 @@ static int by_length(const void *x, const void *y) {
 /* Places are numbered from the fastest class on. */
 static void plant(const hp_balance_run *r, ranking how, hp_balance *b) {
     const hp_chain *c = r->chain;
-    seed_stage s[HP_BALANCE_UNITS];
+    seed_stage s[HP_BALANCE_UNITS] = {0};
     for (int u = 0; u < c->n_unit; u++) s[u] = (seed_stage){c->seconds[0][u], 1, 0};
     b->n_stage = merge_lightest(s, c->n_unit, hp_chain_places(c));
     for (int i = 0; i < b->n_stage; i++) {

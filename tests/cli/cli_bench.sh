@@ -145,4 +145,18 @@ expect 0 simulate --net cnn --image 28 --machine local --batch 8 --strategy dp=1
 expect 65 plot precision plan.db
 grep -q 'hplan bench' err || complain "plot precision of a plan does not say what to do: $(cat err)"
 
+# --- balancing pipelines over unlike devices ---
+expect 0 bench balance --net chain:6 --places 4 --speeds 2 --rows -o balance.svg
+[ -s balance.svg ] || complain "bench balance: no picture"
+expect 0 bench balance --net vgg16 --places 4 --speeds 3 --json
+# the exact answer is what trying everything finds, and nobody is better
+jq -e '[.rows[] | select(.way == "dp" or .way == "exhaustive") | .to_best] | length == 2 and all(. > 0.999999 and . < 1.000001)' out >/dev/null ||
+  complain "bench balance: dp and exhaustive differ: $(cat out)"
+jq -e '[.rows[].to_best] | min > 0.999999' out >/dev/null || complain "bench balance: better than the best: $(cat out)"
+jq -e '(.rows | map({(.way): .gained_in_best}) | add) as $t | $t["shisha-h1"] < $t.annealing' out >/dev/null ||
+  complain "bench balance: Shisha takes longer than annealing: $(cat out)"
+expect 2 bench balance --method foo
+expect 2 bench balance --places 1
+expect 2 bench balance -o balance.txt
+
 conclude "bench, its picture and eval's figures hold"

@@ -9,9 +9,10 @@
 #include <cmocka.h>
 
 static const char *const all_nets[] = {
-    "cnn",          "resnet18",      "resnet34",         "resnet50",        "resnet101",
-    "resnet152",    "vgg19",         "mobilenetv2",      "densenet121",     "resnet-v1-8",
-    "resnet-v2-11", "resnet-v2-110", "resnet-v2-20:131", "amoebanetd:3,32", "amoebanetd:6,53",
+    "cnn",           "resnet18",         "resnet34",        "resnet50",
+    "resnet101",     "resnet152",        "vgg16",           "vgg19",
+    "mobilenetv2",   "densenet121",      "resnet-v1-8",     "resnet-v2-11",
+    "resnet-v2-110", "resnet-v2-20:131", "amoebanetd:3,32", "amoebanetd:6,53",
     "unet:4"};
 enum { N_NETS = sizeof all_nets / sizeof all_nets[0] };
 
@@ -42,8 +43,9 @@ typedef struct published {
 static const published torchvision_counts[] = {
     {"resnet18", 224, 1000, 11689512, 1.81, 0.01},   {"resnet34", 224, 1000, 21797672, 3.66, 0.01},
     {"resnet50", 224, 1000, 25557032, 4.09, 0.01},   {"resnet101", 224, 1000, 44549160, 7.80, 0.01},
-    {"resnet152", 224, 1000, 60192808, 11.51, 0.01}, {"vgg19", 224, 1000, 143667240, 19.63, 0.01},
-    {"mobilenetv2", 224, 1000, 3504872, 0.30, 0.01}, {"densenet121", 224, 1000, 7978856, 2.83, 0.01},
+    {"resnet152", 224, 1000, 60192808, 11.51, 0.01}, {"vgg16", 224, 1000, 138357544, 15.47, 0.01},
+    {"vgg19", 224, 1000, 143667240, 19.63, 0.01},    {"mobilenetv2", 224, 1000, 3504872, 0.30, 0.01},
+    {"densenet121", 224, 1000, 7978856, 2.83, 0.01},
 };
 
 /* The CIFAR family with 10 classes, counted from MPI4DL's model definitions; 0: not given */
