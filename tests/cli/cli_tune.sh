@@ -210,4 +210,35 @@ want = sorted((want + [k for k in range(2, len(found)) if k not in want])[:2])
 assert ran[2:] == want, (ran, want)
 EOF
 
+# --- Shisha's moves: from what each trace shows, whatever it shows ---
+HPLAN=$real
+unset LOG FACTORS
+expect 0 simulate --net resnet18 --image 32 --batch 8 --gpus 2 --machine local --strategy stages=2,micro=2 --out pipe.db
+cp pipe.db before.db
+expect 0 tune pipe.db --moves shisha --alpha 3 --steps 3 --json
+cut_of() { "$HPLAN" explain "$1" | sed -n 's/^strategy .*cut=\([0-9:]*\).*/\1/p' | head -1; }
+jq -e '.tried | length >= 1 and length <= 12' out >/dev/null || complain "tune --moves: $(cat out)"
+jq -e '(.tried | map(.step_s) | min) == .tried[.best].step_s' out >/dev/null || complain "tune --moves: the best is not: $(cat out)"
+# every cut follows from the one before: a unit from the slower of the two stages to the other
+jq -e '.tried as $t | [range(1; $t | length)] | all(. as $i | ($t[$i - 1].cut | split(":") | map(tonumber)) as $a |
+  ($t[$i].cut | split(":") | map(tonumber)) as $b | $t[$i - 1].stage_s as $s |
+  if $s[1] > $s[0] then $b[0] == $a[0] + 1 and $b[1] == $a[1] - 1 else $b[0] == $a[0] - 1 and $b[1] == $a[1] + 1 end)' out >/dev/null ||
+  complain "tune --moves: not the slowest stage's unit: $(cat out)"
+jq -e '(.spent_s - (.tried | map(.spent_s) | add)) | fabs < 1e-6' out >/dev/null || complain "tune --moves: the cost is not the sum: $(cat out)"
+jq -e '[.tried[].cut] | length == (unique | length)' out >/dev/null || complain "tune --moves: a cut ran twice: $(cat out)"
+if [ "$(jq .wrote out)" = true ]; then
+  [ "$(cut_of pipe.db)" = "$(jq -r '.tried[.best].cut' out)" ] || complain "tune --moves: the plan is not the best: $(cut_of pipe.db)"
+else
+  cmp -s pipe.db before.db || complain "tune --moves changed a plan that was the best"
+fi
+expect 0 run pipe.db --steps 1
+expect 2 tune pipe.db --moves magic
+expect 2 tune pipe.db --moves shisha --top 3
+expect 2 tune pipe.db --alpha 3
+expect 0 simulate --net cnn --image 28 --batch 8 --gpus 2 --machine local --strategy dp=2 --out flat.db
+expect 3 tune flat.db --moves shisha
+grep -q 'one stage' err || complain "tune --moves without stages: $(cat err)"
+expect 0 simulate --net resnet18 --image 64 --batch 8 --gpus 2 --machine dgx-a100 --strategy stages=2 --out far.db
+expect 3 tune far.db --moves shisha
+
 conclude "races run in random order, drop what is slower and make the fastest the plan"
