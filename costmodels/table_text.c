@@ -11,6 +11,7 @@
  * negative. */
 #include "costmodels/rows.h"
 #include "costmodels/speed.h"
+#include "traces/outfile.h"
 
 #include <errno.h>
 #include <math.h>
@@ -245,22 +246,10 @@ hp_status hp_rows_print(FILE *f, const hp_cost_table *t, bool exact, hp_error *e
 }
 
 hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err) {
-    char tmp[4104];
-    if ((size_t)snprintf(tmp, sizeof tmp, "%s.tmp", path) >= sizeof tmp)
-        return hp_fail(err, HP_ECREATE, "the name of the cost table is too long: %.80s...", path);
-    FILE *f = fopen(tmp, "w");
-    if (!f)
-        return hp_fail(err, HP_ECREATE, "cannot create %s: %s; choose another place with -o", tmp,
-                       strerror(errno));
-    hp_status status = hp_rows_print(f, t, false, err);
-    if (status == HP_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0))
-        status =
-            hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
-    if (fclose(f) != 0 && status == HP_OK)
-        status =
-            hp_fail(err, HP_EIO, "writing %s failed: %s; the earlier table is kept", path, strerror(errno));
-    if (status == HP_OK && rename(tmp, path) != 0)
-        status = hp_fail(err, HP_EIO, "cannot rename %s to %s: %s", tmp, path, strerror(errno));
-    if (status != HP_OK) unlink(tmp);
+    hp_outfile o;
+    HP_TRY(hp_outfile_open(path, &o, err));
+    const hp_status status = hp_rows_print(o.f, t, false, err);
+    if (status == HP_OK) return hp_outfile_commit(&o, err);
+    hp_outfile_discard(&o);
     return status;
 }

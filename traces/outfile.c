@@ -32,6 +32,7 @@ hp_status hp_outfile_commit(hp_outfile *o, hp_error *err) {
     o->f = NULL;
     if (good && file) good = rename(o->tmp, o->path) == 0;
     const int e = errno;
+    if (good && file) hp_new_file_sync_folder(o->path);
     if (good) o->tmp[0] = '\0';
     hp_outfile_discard(o);
     if (good) return HP_OK;

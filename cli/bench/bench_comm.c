@@ -7,9 +7,9 @@
 #include "cli/launch/hostfile.h"
 #include "cli/show/bench_comm_show.h"
 #include "cli/show/frame.h"
-#include "plan/base/new_file.h"
 #include "plan/base/units.h"
 #include "plan/machine/here.h"
+#include "traces/outfile.h"
 
 #include <errno.h>
 #include <string.h>
@@ -145,17 +145,10 @@ static hp_status write_result(FILE *out, const json_t *result, const char *mode,
 }
 
 static hp_status write_file(const json_t *result, const char *mode, const options *o, hp_error *err) {
-    char temporary[HP_NEW_FILE_TEMPORARY];
-    int fd;
-    HP_TRY(hp_new_file_create(o->out, temporary, &fd, err));
-    FILE *out = fdopen(fd, "w");
-    hp_status s = out ? write_result(out, result, mode, o) : HP_EIO;
-    if (out && fclose(out) != 0) s = HP_EIO;
-    if (s == HP_OK && rename(temporary, o->out) != 0) s = HP_EIO;
-    if (s == HP_OK) return HP_OK;
-    hp_fail(err, s, "writing %s failed: %s", o->out, strerror(errno));
-    unlink(temporary);
-    return s;
+    hp_outfile out;
+    HP_TRY(hp_outfile_open(o->out, &out, err));
+    write_result(out.f, result, mode, o); /* what fails is seen at the end */
+    return hp_outfile_commit(&out, err);
 }
 
 static hp_status measure(hp_arena *arena, const comm_request *r, const char *mode, const options *o,

@@ -12,6 +12,7 @@
 #include "costmodels/sample_store.h"
 #include "plan/base/host.h"
 #include "plan/base/units.h"
+#include "traces/outfile.h"
 #include "plan/base/clock.h"
 
 #include <errno.h>
@@ -290,11 +291,10 @@ static const char *machine_path(hp_arena *arena, const setup *s) {
 
 static hp_status write_machine(hp_arena *arena, const setup *s, hp_error *err) {
     const char *path = machine_path(arena, s), *text = hp_machine_text(arena, &s->machine);
-    FILE *f = fopen(path, "we");
-    if (!f) return hp_fail(err, HP_ECREATE, "cannot write %.300s: %s", path, strerror(errno));
-    const bool written = fputs(text, f) >= 0;
-    if (fclose(f) == 0 && written) return HP_OK;
-    return hp_fail(err, HP_EIO, "writing %.300s failed: %s", path, strerror(errno));
+    hp_outfile o;
+    HP_TRY(hp_outfile_open(path, &o, err));
+    fputs(text, o.f);
+    return hp_outfile_commit(&o, err);
 }
 
 /* Of all that was measured so far. */

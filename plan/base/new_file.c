@@ -41,3 +41,12 @@ hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPOR
     fchmod(*fd, 0666 & ~mask);
     return HP_OK;
 }
+
+void hp_new_file_sync_folder(const char *path) {
+    char copy[HP_NEW_FILE_PATH + 64];
+    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) return;
+    const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}

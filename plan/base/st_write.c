@@ -117,16 +117,6 @@ static hp_status write_body(FILE *f, const char *tmp, const file_content *c, hp_
     return HP_OK;
 }
 
-/* Makes the rename itself durable. Some network file systems cannot sync a folder, which is not an error. */
-static void sync_folder(const char *path) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    close(fd);
-}
-
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
                                      const hp_st_tensor *tensor, int n, const hp_st_source *source,
                                      hp_error *err) {
@@ -142,7 +132,7 @@ hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, i
         s = hp_fail(err, HP_ECREATE, "cannot rename %s to %s: %s; give another name", tmp, path,
                     strerror(errno));
     if (s == HP_OK)
-        sync_folder(path);
+        hp_new_file_sync_folder(path);
     else
         unlink(tmp);
     return s;

@@ -144,4 +144,63 @@ expect 0 run small.db --force --steps 3 --trace r.db --checkpoint held --resume 
 grep -q "goes on after step 1" err || complain "the newest that is whole: $(cat err)"
 cmp -s held.st after.st || complain "after damage: other weights"
 
+# --- job scripts: run with an hplan and a scontrol of known behaviour ---
+expect 0 simulate --net cnn --image 28 --batch 8 --gpus 2 --machine 'nodes=2; node=1 x a100-40' --strategy dp=2 --out "it's \$(touch pwned).db"
+for kind in slurm pbs plain; do
+  expect 0 sbatch "it's \$(touch pwned).db" -t 1:00:00 --kind $kind -m 'a,b' -- --data "t'x y" --epochs 9
+  cp out $kind.sh
+  bash -n $kind.sh || complain "sbatch --kind $kind: no shell script: $(cat $kind.sh)"
+  if command -v shellcheck >/dev/null; then
+    shellcheck -e SC2016 $kind.sh >err || complain "sbatch --kind $kind: $(cat err)"
+  fi
+done
+for line in '--nodes=2' '--ntasks=2' '--ntasks-per-node=1' '--gpus-per-node=1' '--time=1:00:00' '--signal=B:USR1@120' '--requeue'; do
+  grep -qx "#SBATCH $line" slurm.sh || complain "sbatch: no $line: $(cat slurm.sh)"
+done
+grep -qx '#PBS -l select=2:ncpus=1:mpiprocs=1:ngpus=1' pbs.sh || complain "sbatch --kind pbs: $(cat pbs.sh)"
+grep -q 'sleep 3480' pbs.sh || complain "sbatch --kind pbs: nobody signals: $(cat pbs.sh)"
+mkdir -p jobs
+cat >jobs/hplan <<'EOP'
+#!/bin/bash
+printf '%s\n' "$@" >words
+trap 'echo saved >>log; exit 75' USR1 TERM
+touch started
+for _ in $(seq "${LASTS:-100}"); do sleep 0.05; done
+exit "${ENDS:-0}"
+EOP
+cat >jobs/scontrol <<'EOP'
+#!/bin/bash
+echo "$*" >>log
+exit "${REFUSES:-0}"
+EOP
+printf '#!/bin/bash\ntrue\n' >jobs/module
+chmod +x jobs/*
+# job KIND SIGNAL: its script with that signal once hplan runs; sets status
+job() {
+  rm -f log started
+  PATH=$PWD/jobs:$PATH SLURM_JOB_ID=17 bash "$1.sh" 2>err &
+  local script=$!
+  for _ in $(seq 200); do [ -e started ] && break; sleep 0.05; done
+  [ "$2" = none ] || kill -s "$2" $script
+  wait $script
+  status=$?
+}
+job slurm USR1
+[ $status = 0 ] && [ "$(tr '\n' ' ' <log)" = 'saved requeue 17 ' ] || complain "a job whose time is nearly over: $status, $(cat log err)"
+[ "$(sed -n 2p words)" = "it's \$(touch pwned).db" ] && [ "$(tail -4 words | head -2 | tr '\n' ' ')" = "--data t'x y " ] ||
+  complain "words of a job: $(cat words)"
+REFUSES=1 job slurm USR1
+[ $status = 75 ] && grep -q 'submit it once more' err || complain "a job that cannot be queued again: $status, $(cat err)"
+job slurm TERM
+[ $status = 75 ] && [ "$(cat log)" = saved ] || complain "a job that is cancelled: $status, $(cat log)"
+LASTS=1 ENDS=3 job slurm none
+[ $status = 3 ] && [ ! -e log ] || complain "a job that fails: $status"
+job plain USR1
+[ $status = 75 ] && [ "$(cat log)" = saved ] || complain "a plain job: $status, $(cat log)"
+[ ! -e pwned ] || complain "a name in a job script was executed"
+expect 2 sbatch "it's \$(touch pwned).db" -t soon
+expect 2 sbatch "it's \$(touch pwned).db" -t 1:00
+expect 2 sbatch "it's \$(touch pwned).db" --kind lsf
+expect 2 sbatch "it's \$(touch pwned).db" --partition 'a b'
+
 conclude "runs go on as if nothing had been"

@@ -12,7 +12,7 @@ expect_message() {
 }
 
 commands=(doctor calibrate machine simulate explain why run bench eval compare check plot export)
-later=(report sbatch status diagnose)
+later=(report status diagnose)
 
 # --- help ---
 expect 0

@@ -1,10 +1,10 @@
 /* finish.c - turns PATH.part into PATH: converts it if necessary, syncs and renames it. */
 #include "exec/data/output/kind.h"
 
+#include "plan/base/new_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,16 +33,6 @@ static hp_status sync_file(const char *path, hp_error *err) {
     return s;
 }
 
-/* Makes the rename itself durable. Some network file systems cannot sync a folder, which is not an error. */
-static void sync_folder(const char *path) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    close(fd);
-}
-
 static hp_status convert(const hp_output_spec *s, const char *part, const char *tmp, hp_error *err) {
     const hp_output_layout l = hp_output_layout_of(s);
     const int fd = open(part, O_RDONLY | O_CLOEXEC);
@@ -58,7 +48,7 @@ static hp_status commit(const hp_output_spec *s, const char *from, hp_error *err
     if (rename(from, s->path) != 0)
         return hp_fail(err, HP_ECREATE, "cannot rename %s to %s: %s; give another name", from, s->path,
                        strerror(errno));
-    sync_folder(s->path);
+    hp_new_file_sync_folder(s->path);
     return HP_OK;
 }
 

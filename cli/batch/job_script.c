@@ -1,0 +1,184 @@
+/* job_script.c - what batch systems want to know, and the same shell program below it for all of them. */
+#include "cli/batch/job_script.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct writer {
+    hp_arena *arena;
+    const job_script *j;
+    const char *text;
+} writer;
+
+#define ADD(w, ...)                                                                                          \
+    ((w)->text = hp_arena_printf((w)->arena, "%s%s", (w)->text, hp_arena_printf((w)->arena, __VA_ARGS__)))
+
+/* 'as it is', for the shell. */
+static const char *quoted(hp_arena *arena, const char *s) {
+    char *out = hp_arena_alloc(arena, 4 * strlen(s) + 3), *at = out;
+    *at++ = '\'';
+    for (; *s; s++) {
+        if (*s == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *s;
+        }
+    }
+    strcpy(at, "'");
+    return out;
+}
+
+/* --- what the batch system reads --- */
+
+static bool even(const job_script *j) {
+    return j->ranks == j->nodes * j->per_node;
+}
+
+static void slurm_head(writer *w) {
+    const job_script *j = w->j;
+    ADD(w, "#SBATCH --job-name=%s\n#SBATCH --nodes=%d\n#SBATCH --ntasks=%d\n", j->name, j->nodes, j->ranks);
+    if (even(j)) ADD(w, "#SBATCH --ntasks-per-node=%d\n", j->per_node);
+    ADD(w, "#SBATCH --cpus-per-task=%d\n", j->threads);
+    if (j->gpus_per_node) ADD(w, "#SBATCH --gpus-per-node=%d\n", j->gpus_per_node);
+    if (j->time) ADD(w, "#SBATCH --time=%s\n", j->time);
+    if (j->partition) ADD(w, "#SBATCH --partition=%s\n", j->partition);
+    if (j->account) ADD(w, "#SBATCH --account=%s\n", j->account);
+    ADD(w,
+        "#SBATCH --signal=B:USR1@%d\n#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH "
+        "--output=%s-%%j.log\n",
+        j->notice_s, j->name);
+}
+
+static void pbs_head(writer *w) {
+    const job_script *j = w->j;
+    ADD(w, "#PBS -N %s\n#PBS -l select=%d:ncpus=%d:mpiprocs=%d", j->name, j->nodes, j->per_node * j->threads,
+        j->per_node);
+    if (j->gpus_per_node) ADD(w, ":ngpus=%d", j->gpus_per_node);
+    ADD(w, "\n");
+    if (j->time) ADD(w, "#PBS -l walltime=%s\n", j->time);
+    if (j->partition) ADD(w, "#PBS -q %s\n", j->partition);
+    if (j->account) ADD(w, "#PBS -A %s\n", j->account);
+    ADD(w, "#PBS -j oe\n#PBS -r y\n");
+}
+
+static void plain_head(writer *w) {
+    ADD(w,
+        "# %d rank%s on %d node%s. Several nodes: HPLAN_HOSTFILE=FILE, as mpirun reads it, with slots=%d "
+        "each.\n",
+        w->j->ranks, w->j->ranks == 1 ? "" : "s", w->j->nodes, w->j->nodes == 1 ? "" : "s", w->j->per_node);
+}
+
+/* How the kinds differ: where the job was submitted, who is signalled how long before the end, how it goes on. */
+typedef struct kind {
+    const char *name;
+    void (*head)(writer *w);
+    const char *folder;  /* to go to */
+    const char *attempt; /* number of this attempt */
+    const char *launch;  /* words of `hplan run` */
+    const char *again;   /* into the queue once more, within an if; NULL: nobody queues it */
+    bool timed;          /* nobody signals before the time is over: the script does */
+} kind;
+
+static const kind kinds[] = {
+    {"slurm", slurm_head, "cd \"${SLURM_SUBMIT_DIR:-.}\" || exit 1\n", "${SLURM_RESTART_COUNT:-0}",
+     " --launcher srun", "scontrol requeue \"$SLURM_JOB_ID\"", false},
+    {"pbs", pbs_head, "cd \"${PBS_O_WORKDIR:-.}\" || exit 1\n", "${PBS_JOBID:-0}",
+     " --launcher mpirun --hostfile \"$PBS_NODEFILE\"", "qsub \"$0\"", true},
+    {"plain", plain_head, "", "$(date +%s)", "${HPLAN_HOSTFILE:+ --hostfile \"$HPLAN_HOSTFILE\"}", NULL,
+     false},
+};
+
+static const kind *kind_of(const char *name) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
+    return NULL;
+}
+
+/* --- the program --- */
+
+static void run_it(writer *w, const kind *k) {
+    const job_script *j = w->j;
+    ADD(w, "trace=%s-\"%s\".db # of this attempt; earlier ones stay\n", quoted(w->arena, j->name),
+        k->attempt);
+    ADD(w, "saved=%s\nhplan run %s%s \\\n  --checkpoint \"$saved\" --resume --trace \"$trace\"",
+        quoted(w->arena, j->checkpoint), quoted(w->arena, j->plan), k->launch);
+    if (j->every) ADD(w, " --every %s", quoted(w->arena, j->every));
+    if (j->threads > 1) ADD(w, " --threads %d", j->threads);
+    for (int i = 0; i < j->n_option; i++) ADD(w, " %s", quoted(w->arena, j->option[i]));
+    ADD(w, " &\nrun=$!\n");
+}
+
+/* A signal interrupts `wait`: then it is waited for again, and bash knows the status of one that ended meanwhile. */
+static void wait_for_it(writer *w, const kind *k) {
+    const char *noted = k->again ? "again=1 " : "";
+    ADD(w, "%ssignalled=1 status=0\n", k->again ? "again=0 " : "");
+    ADD(w, "trap '%ssignalled=1; kill -s USR1 \"$run\" 2>/dev/null' USR1 # the time is nearly over: save\n",
+        noted);
+    ADD(w, "trap 'signalled=1; kill -s TERM \"$run\" 2>/dev/null' TERM # save, and do not go on\n"
+           "while [ \"$signalled\" = 1 ]; do\n  signalled=0\n  wait \"$run\"\n  status=$?\ndone\n\n");
+}
+
+/* 75: saved, and not done. */
+static void go_on(writer *w, const kind *k) {
+    if (k->again)
+        ADD(w,
+            "if [ \"$status\" = 75 ] && [ \"$again\" = 1 ]; then\n  if %s; then exit 0; fi\n"
+            "  echo \"the run is saved in $saved but the job could not be queued again: submit it once "
+            "more\" >&2\nfi\n",
+            k->again);
+    ADD(w, "exit \"$status\"\n");
+}
+
+/* Where nobody signals before the time is over, the script does. */
+static void set_timer(writer *w, const kind *k, int64_t seconds) {
+    if (k->timed && seconds > w->j->notice_s)
+        ADD(w,
+            "(sleep %lld && kill -s USR1 \"$$\") >/dev/null 2>&1 &\ntimer=$!\ntrap 'kill \"$timer\" "
+            "2>/dev/null' EXIT\n",
+            (long long)(seconds - w->j->notice_s));
+}
+
+hp_status job_script_write(hp_arena *arena, const job_script *j, const char **text, hp_error *err) {
+    writer w = {arena, j, ""};
+    const kind *k = kind_of(j->kind);
+    int64_t seconds = 0;
+    if (!k) return hp_fail(err, HP_EUSAGE, "--kind: '%.40s' is none of slurm, pbs, plain", j->kind);
+    if (j->time) HP_TRY(job_seconds(j->time, &seconds, err));
+    ADD(&w, "#!/bin/bash\n");
+    k->head(&w);
+    ADD(&w, "# Runs a plan with checkpoints%s.\nset -u\n%s",
+        k->again ? ", and goes into the queue again until it is done" : "", k->folder);
+    for (int i = 0; i < j->n_module; i++) ADD(&w, "module load %s\n", quoted(arena, j->module[i]));
+    ADD(&w, "\n");
+    run_it(&w, k);
+    set_timer(&w, k, seconds);
+    wait_for_it(&w, k);
+    go_on(&w, k);
+    *text = w.text;
+    return HP_OK;
+}
+
+/* --- time --- */
+
+hp_status job_seconds(const char *time, int64_t *seconds, hp_error *err) {
+    long days = 0, part[3] = {0};
+    int n = 0, used = 0;
+    const char *at = time, *dash = strchr(time, '-');
+    bool good = time[strspn(time, "0123456789:-")] == '\0' && isdigit((unsigned char)time[0]);
+    if (good && dash) {
+        good = sscanf(time, "%6ld-%n", &days, &used) == 1 && time + used == dash + 1;
+        at = dash + 1;
+    }
+    if (good) n = sscanf(at, "%6ld:%6ld:%6ld%n", &part[0], &part[1], &part[2], &used);
+    if (good && n < 3) n = sscanf(at, "%6ld:%6ld%n", &part[0], &part[1], &used);
+    if (good && n < 2) n = sscanf(at, "%6ld%n", &part[0], &used);
+    good = good && n > 0 && at[used] == '\0';
+    const int64_t hms = part[0] * INT64_C(3600) + part[1] * INT64_C(60) + part[2];
+    const int64_t ms = part[0] * INT64_C(60) + part[1];
+    *seconds = days * INT64_C(86400) + (n == 3 || dash ? hms : n == 2 ? ms : part[0] * INT64_C(60));
+    if (good && *seconds > 0) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "--time: '%.40s' is no time such as 4:00:00, 90 (minutes) or 2-12:00:00",
+                   time);
+}
