@@ -109,6 +109,9 @@ foreach(script ${scripts})
 endforeach()
 # published figures: ctest -L experiments
 set_tests_properties(cli_experiments PROPERTIES LABELS "cli;experiments")
+# a Slurm on this machine: root, slurm-wlm, munge; three to five minutes
+add_test(NAME slurm COMMAND bash ${CMAKE_SOURCE_DIR}/tests/slurm/requeue.sh CONFIGURATIONS Long)
+set_tests_properties(slurm PROPERTIES LABELS slurm TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>")
 # several hosts on this machine, where that is permitted
 add_test(NAME hosts COMMAND bash ${CMAKE_SOURCE_DIR}/tests/hosts/check.sh)
 set_tests_properties(hosts PROPERTIES LABELS "cli;hosts" TIMEOUT 400 PROCESSORS 2 SKIP_RETURN_CODE 77

@@ -27,15 +27,14 @@ hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err) {
 
 hp_status hp_outfile_commit(hp_outfile *o, hp_error *err) {
     const bool file = o->tmp[0];
-    bool good = !ferror(o->f) && fflush(o->f) == 0 && (!file || fsync(fileno(o->f)) == 0);
+    bool good = !ferror(o->f) && fflush(o->f) == 0;
     good = fclose(o->f) == 0 && good;
-    o->f = NULL;
-    if (good && file) good = rename(o->tmp, o->path) == 0;
     const int e = errno;
-    if (good && file) hp_new_file_sync_folder(o->path);
-    if (good) o->tmp[0] = '\0';
+    o->f = NULL;
+    const hp_status s = good && file ? hp_new_file_commit(o->tmp, o->path, err) : HP_OK;
+    if (good && s == HP_OK) o->tmp[0] = '\0';
     hp_outfile_discard(o);
-    if (good) return HP_OK;
+    if (good) return s;
     return hp_fail(err, HP_EIO, "%s: cannot write: %s; free some space or write elsewhere", o->path,
                    strerror(e ? e : EIO));
 }

@@ -163,7 +163,5 @@ hp_status workspace_keep(workspace *w, hp_error *err) {
 }
 
 hp_status workspace_commit(workspace *w, hp_error *err) {
-    if (rename(w->db, w->final) != 0)
-        return hp_fail(err, HP_EIO, "cannot rename %s to %s: %s", w->db, w->final, strerror(errno));
-    return HP_OK;
+    return hp_new_file_commit(w->db, w->final, err);
 }

@@ -188,11 +188,7 @@ hp_status hp_db_open_rw(const char *path, hp_db *db, hp_error *err) {
 }
 
 static hp_status db_sync_rename(hp_db *db, hp_error *err) {
-    const int fd = open(db->tmp, O_RDONLY | O_CLOEXEC);
-    const bool synced = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0) close(fd);
-    if (!synced || rename(db->tmp, db->path) != 0)
-        return hp_fail(err, HP_EIO, "%s: cannot finish writing: %m", db->path);
+    HP_TRY(hp_new_file_commit(db->tmp, db->path, err));
     db->tmp[0] = 0;
     return HP_OK;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,11 +43,25 @@ hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPOR
     return HP_OK;
 }
 
-void hp_new_file_sync_folder(const char *path) {
-    char copy[HP_NEW_FILE_PATH + 64];
+/* Some network file systems cannot sync a folder, which is not an error. */
+static void sync_folder(const char *path) {
+    char copy[HP_NEW_FILE_PATH];
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) return;
     const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
     (void)fsync(fd);
     close(fd);
+}
+
+hp_status hp_new_file_commit(const char *temporary, const char *path, hp_error *err) {
+    const int fd = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const bool synced = fd >= 0 && fsync(fd) == 0;
+    const int why = errno;
+    if (fd >= 0) close(fd);
+    if (!synced) return hp_fail(err, HP_EIO, "%s: cannot finish writing: %s", path, strerror(why));
+    if (rename(temporary, path) != 0)
+        return hp_fail(err, HP_ECREATE, "cannot rename %s to %s: %s; give another name", temporary, path,
+                       strerror(errno));
+    sync_folder(path);
+    return HP_OK;
 }

@@ -16,8 +16,8 @@ hp_status hp_new_file_check(const char *path, hp_error *err);
  * those of any new file. *fd: open for writing. Errors: HP_ECREATE. */
 hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPORARY], int *fd, hp_error *err);
 
-/* Brings a file that was just renamed to `path` to the disk under that name. Some network file systems cannot sync a folder,
- * which is not an error. */
-void hp_new_file_sync_folder(const char *path);
+/* Makes the finished temporary `path`: its bytes reach the disk before the name does, then the name. On an error the
+ * temporary and an earlier file stay. Errors: HP_EIO (its bytes cannot be synced), HP_ECREATE (it cannot be renamed). */
+hp_status hp_new_file_commit(const char *temporary, const char *path, hp_error *err);
 
 #endif

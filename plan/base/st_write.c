@@ -113,8 +113,7 @@ static hp_status write_body(FILE *f, const char *tmp, const file_content *c, hp_
     free(head);
     if (!ok) return io_failed(tmp, err);
     HP_TRY(write_tensors(f, tmp, c, err));
-    if (fflush(f) != 0 || fsync(fileno(f)) != 0) return io_failed(tmp, err);
-    return HP_OK;
+    return fflush(f) == 0 ? HP_OK : io_failed(tmp, err);
 }
 
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
@@ -128,13 +127,8 @@ hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, i
     HP_ASSERT(f);
     hp_status s = write_body(f, tmp, &content, err);
     if (fclose(f) != 0 && s == HP_OK) s = io_failed(tmp, err);
-    if (s == HP_OK && rename(tmp, path) != 0)
-        s = hp_fail(err, HP_ECREATE, "cannot rename %s to %s: %s; give another name", tmp, path,
-                    strerror(errno));
-    if (s == HP_OK)
-        hp_new_file_sync_folder(path);
-    else
-        unlink(tmp);
+    if (s == HP_OK) s = hp_new_file_commit(tmp, path, err);
+    if (s != HP_OK) unlink(tmp);
     return s;
 }
 

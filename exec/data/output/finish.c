@@ -24,15 +24,6 @@ hp_status hp_output_read(int part, void *to, size_t bytes, int64_t offset, hp_er
     return HP_OK;
 }
 
-/* The data must reach the disk before the file is renamed. */
-static hp_status sync_file(const char *path, hp_error *err) {
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
-    const bool ok = fd >= 0 && fsync(fd) == 0;
-    const hp_status s = ok ? HP_OK : hp_output_failed(path, err);
-    if (fd >= 0) close(fd);
-    return s;
-}
-
 static hp_status convert(const hp_output_spec *s, const char *part, const char *tmp, hp_error *err) {
     const hp_output_layout l = hp_output_layout_of(s);
     const int fd = open(part, O_RDONLY | O_CLOEXEC);
@@ -42,24 +33,24 @@ static hp_status convert(const hp_output_spec *s, const char *part, const char *
     return status;
 }
 
-/* Syncs `from` and renames it to PATH. */
-static hp_status commit(const hp_output_spec *s, const char *from, hp_error *err) {
-    HP_TRY(sync_file(from, err));
-    if (rename(from, s->path) != 0)
-        return hp_fail(err, HP_ECREATE, "cannot rename %s to %s: %s; give another name", from, s->path,
-                       strerror(errno));
-    hp_new_file_sync_folder(s->path);
-    return HP_OK;
+/* Into a file of its own, which then becomes PATH. */
+static hp_status convert_and_commit(const hp_output_spec *s, const char *part, hp_error *err) {
+    char tmp[HP_NEW_FILE_TEMPORARY];
+    int fd;
+    HP_TRY(hp_new_file_create(s->path, tmp, &fd, err));
+    close(fd);
+    hp_status status = convert(s, part, tmp, err);
+    if (status == HP_OK) status = hp_new_file_commit(tmp, s->path, err);
+    if (status != HP_OK) unlink(tmp);
+    return status;
 }
 
 hp_status hp_output_finish(const hp_output_spec *s, hp_error *err) {
-    char part[4096], tmp[4096];
+    char part[4096];
     HP_TRY(hp_output_part_name(s, part, err));
-    snprintf(tmp, sizeof tmp, "%.*s.tmp", (int)(strlen(part) - strlen(".part")), part);
     const bool converts = hp_output_kind_of(s->path)->convert != NULL;
-    hp_status status = converts ? convert(s, part, tmp, err) : HP_OK;
-    if (status == HP_OK) status = commit(s, converts ? tmp : part, err);
-    if (status != HP_OK && converts) unlink(tmp);
+    const hp_status status =
+        converts ? convert_and_commit(s, part, err) : hp_new_file_commit(part, s->path, err);
     hp_output_discard(s);
     return status;
 }

@@ -102,14 +102,37 @@ static void weights_do_not_follow_a_planted_link(void **state) {
     assert_true(S_ISREG(st.st_mode));
 }
 
+static void a_commit_that_fails_keeps_both_files(void **state) {
+    const tree *t = *state;
+    const in_tree target = at(t, "/w"), folder = at(t, "/folder"), link = at(t, "/link");
+    char tmp[HP_NEW_FILE_TEMPORARY];
+    int fd;
+    struct stat st;
+    hp_error err = {0};
+    tree_write(t, "/w", "earlier");
+    tree_write(t, "/folder/file", "");
+    assert_int_equal(hp_new_file_create(target.path, tmp, &fd, &err), HP_OK);
+    assert_int_equal(write(fd, "new", 3), 3);
+    close(fd);
+    assert_int_equal(hp_new_file_commit(tmp, folder.path, &err), HP_ECREATE);
+    assert_int_equal(stat(tmp, &st), 0);
+    assert_int_equal(symlink(tmp, link.path), 0);
+    assert_int_equal(hp_new_file_commit(link.path, target.path, &err), HP_EIO); /* not a link to it */
+    assert_int_equal(stat(target.path, &st), 0);
+    assert_int_equal(st.st_size, 7);
+    assert_int_equal(hp_new_file_commit(tmp, target.path, &err), HP_OK);
+    assert_int_equal(stat(target.path, &st), 0);
+    assert_int_equal(st.st_size, 3);
+    assert_int_equal(stat(tmp, &st), -1);
+}
+
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_open, tree_close)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_TREE(what_cannot_be_written_is_refused),
-        IN_TREE(a_temporary_is_nobody_elses),
-        IN_TREE(two_writers_of_one_database_both_succeed),
-        IN_TREE(weights_do_not_follow_a_planted_link),
+        IN_TREE(what_cannot_be_written_is_refused),        IN_TREE(a_temporary_is_nobody_elses),
+        IN_TREE(two_writers_of_one_database_both_succeed), IN_TREE(weights_do_not_follow_a_planted_link),
+        IN_TREE(a_commit_that_fails_keeps_both_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

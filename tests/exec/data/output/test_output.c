@@ -140,13 +140,11 @@ static void check_npy(const hp_output_spec *s) {
 
 /* The numbers of a nested array, in order. */
 static void flatten(const json_t *j, double *out, int64_t *n) {
-    size_t i;
-    json_t *item;
     if (!json_is_array(j)) {
         out[(*n)++] = json_is_null(j) ? (double)NAN : json_number_value(j);
         return;
     }
-    json_array_foreach(j, i, item) flatten(item, out, n);
+    for (size_t i = 0; i < json_array_size(j); i++) flatten(json_array_get(j, i), out, n);
 }
 
 static void check_json(const hp_output_spec *s) {
@@ -155,7 +153,7 @@ static void check_json(const hp_output_spec *s) {
     if (!root) fail_msg("%s", e.text);
     double *got = malloc((size_t)elems(s) * sizeof *got);
     int64_t n = 0, dims = 0;
-    double shape[4];
+    double shape[4] = {0};
     assert_int_equal(json_integer_value(json_object_get(root, "schema")), 1);
     flatten(json_object_get(root, "shape"), shape, &dims);
     assert_int_equal(dims, (s->h * s->w > 1 ? 3 : 1) + !s->classes);
@@ -307,19 +305,25 @@ static void a_full_disk_leaves_the_earlier_file(void **state) {
 }
 
 /* The system's own full device, under the name of the converted file. */
-static void dev_full_is_an_input_output_error(void **state) {
+/* What somebody planted beside the output is neither written through nor removed. */
+static void a_planted_link_is_not_followed(void **state) {
     (void)state;
     const hp_output_spec s = {scratch_path("x.json"), 1, 20, 20, 1, false};
     const hp_box all = {{0}, {1, 20, 20, 1}};
+    const char *link = scratch_path("x.json.tmp");
     hp_error err = {0};
     hp_output *o = NULL;
+    struct stat st;
     assert_int_equal(hp_output_create(&s, &o, NULL), HP_OK);
     put(o, &s, &all);
     assert_int_equal(hp_output_close(o, NULL), HP_OK);
-    assert_int_equal(symlink("/dev/full", scratch_path("x.json.tmp")), 0);
-    assert_int_equal(hp_output_finish(&s, &err), HP_EIO);
-    assert_non_null(strstr(err.text, "No space left"));
-    assert_int_not_equal(access(s.path, F_OK), 0);
+    assert_int_equal(symlink("/dev/full", link), 0);
+    assert_int_equal(hp_output_finish(&s, &err), HP_OK);
+    assert_int_equal(lstat(s.path, &st), 0);
+    assert_true(S_ISREG(st.st_mode) && st.st_size > 400);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    unlink(link);
     nothing_else_is_left(s.path);
 }
 
@@ -330,7 +334,7 @@ int main(void) {
         IN_SCRATCH(numbers_that_json_has_not_become_null),
         IN_SCRATCH(names_that_say_nothing_are_refused_with_the_fix),
         IN_SCRATCH(a_full_disk_leaves_the_earlier_file),
-        IN_SCRATCH(dev_full_is_an_input_output_error),
+        IN_SCRATCH(a_planted_link_is_not_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
