@@ -77,13 +77,15 @@ typedef struct kind {
     const char *folder;  /* to go to */
     const char *attempt; /* number of this attempt */
     const char *launch;  /* words of `hplan run` */
-    const char *again;   /* into the queue once more, within an if; NULL: nobody queues it */
-    bool timed;          /* nobody signals before the time is over: the script does */
+    /* Into the queue once more, within an if; NULL: nobody queues it. Slurm ends the script meanwhile: its own end could be taken
+     * for that of the next attempt. */
+    const char *again;
+    bool timed; /* nobody signals before the time is over: the script does */
 } kind;
 
 static const kind kinds[] = {
     {"slurm", slurm_head, "cd \"${SLURM_SUBMIT_DIR:-.}\" || exit 1\n", "${SLURM_RESTART_COUNT:-0}",
-     " --launcher srun", "scontrol requeue \"$SLURM_JOB_ID\"", false},
+     " --launcher srun", "scontrol requeue \"$SLURM_JOB_ID\" && sleep 60", false},
     {"pbs", pbs_head, "cd \"${PBS_O_WORKDIR:-.}\" || exit 1\n", "${PBS_JOBID:-0}",
      " --launcher mpirun --hostfile \"$PBS_NODEFILE\"", "qsub \"$0\"", true},
     {"plain", plain_head, "", "$(date +%s)", "${HPLAN_HOSTFILE:+ --hostfile \"$HPLAN_HOSTFILE\"}", NULL,

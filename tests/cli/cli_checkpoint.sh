@@ -174,6 +174,7 @@ echo "$*" >>log
 exit "${REFUSES:-0}"
 EOP
 printf '#!/bin/bash\ntrue\n' >jobs/module
+printf '#!/bin/bash\n[ "$1" = 60 ] || exec /bin/sleep "$1"\n' >jobs/sleep
 chmod +x jobs/*
 # job KIND SIGNAL: its script with that signal once hplan runs; sets status
 job() {

@@ -22,17 +22,27 @@ die() {
   exit 1
 }
 
-# end_of JOB: waits for it; what would wait two minutes to be queued again begins at once
+# end_of JOB: waits for it; what would wait two minutes to be queued again begins at once. A job that is queued again looks
+# completed for a moment.
 end_of() {
-  local state
+  local state restarts ended=0 hurried=
   for _ in $(seq 600); do
     state=$(scontrol -o show job "$1")
     case $state in
-    *JobState=COMPLETED*) return ;;
-    *Reason=BeginTime*) scontrol update JobId="$1" StartTime=now ;;
+    *JobState=COMPLETED*)
+      ended=$((ended + 1))
+      [ $ended -lt 6 ] || return 0
+      ;;
+    *Reason=BeginTime*)
+      restarts=${state##*Restarts=}
+      restarts=${restarts%% *}
+      [ "$hurried" = "$restarts" ] || scontrol update JobId="$1" StartTime=now+5 || true
+      hurried=$restarts
+      ;;
     *JobState=PENDING* | *JobState=RUNNING* | *JobState=COMPLETING* | *JobState=CONFIGURING*) ;;
     *) die "job $1: $state" ;;
     esac
+    case $state in *JobState=COMPLETED*) ;; *) ended=0 ;; esac
     sleep 1
   done
   die "job $1 does not end"
