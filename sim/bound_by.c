@@ -1,6 +1,8 @@
 /* bound_by.c - shares of a step by cause, the largest named. */
 #include "sim/bound_by.h"
 
+#include "plan/strategy/layout.h"
+
 #include <stdio.h>
 
 typedef struct cause {
@@ -48,8 +50,9 @@ const char *hp_bound_by(const hp_strategy *s, const hp_sim_result *r, int busies
     int used =
         computes ? snprintf(note, n, "bound by compute: %.0f%% of the step", 100 * useful)
                  : snprintf(note, n, "bound by %s: %.0f%% of the step", c[first].name, 100 * c[first].share);
-    if (computes && hp_strategy_devices(s) > s->dp)
-        used += snprintf(note + used, n - (size_t)used, ", most on rank %d of a replica", busiest);
+    if (computes && hp_strategy_roles(s) > 1)
+        used += snprintf(note + used, n - (size_t)used, ", most on rank %d%s", busiest,
+                         s->by[HP_AXIS_N].n ? "" : " of a replica");
     if (c[next].share >= 0.005)
         snprintf(note + used, n - (size_t)used, "; then %s: %.0f%%", c[next].name, 100 * c[next].share);
     return computes ? "compute" : c[first].name;

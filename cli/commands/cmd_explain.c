@@ -86,6 +86,15 @@ static void print_codecs(const hp_plan *plan, const hp_cost_table *costs) {
     hp_arena_free(arena);
 }
 
+/* How the batch is split, without an end of line. */
+static void print_batch(const hp_program *p) {
+    printf("batch %lld = ", (long long)p->batch);
+    if (!p->n_share) printf("%d replicas x ", p->dp);
+    printf("%d micro-batches x %lld", p->micro, (long long)p->micro_batch);
+    for (int i = 0; i < p->n_share; i++)
+        printf("%s%lld", i ? "+" : " on replicas of ", (long long)p->share[i]);
+}
+
 static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
     char from[COSTS_TEXT];
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
@@ -94,9 +103,8 @@ static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
            p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net, hp_prec_names[plan->strategy.prec],
            plan->image_h, plan->image_w, plan->classes, (long long)hp_graph_param_count(plan->graph));
     printf("strategy %s\n", hp_strategy_text(&plan->strategy, strategy));
-    printf("batch %lld = %d replicas x %d micro-batches x %lld; %d ranks on %s (device %s); %s predicted per "
-           "step\n",
-           (long long)plan->batch, p->dp, p->micro, (long long)p->micro_batch, hp_program_ranks(p),
+    print_batch(p);
+    printf("; %d ranks on %s (device %s); %s predicted per step\n", hp_program_ranks(p),
            cli_plain(plan->machine.name, machine, sizeof machine), plan->device->name,
            hp_format_seconds(plan->step_s, step));
     printf("costs: %s\n", costs_text(costs, from));

@@ -79,11 +79,22 @@ explain_part explain_part_of(const hp_layout *l, int part) {
     return (explain_part){tile % map / l->cols, tile % l->cols, tile / map, channel};
 }
 
+/* The first ones of many. */
+static void add_proportions(hp_text t, const char *of, const hp_proportions *w) {
+    enum { SHOWN = 6 };
+    if (w->n) hp_text_add(t, "%s ", of);
+    for (int i = 0; i < w->n && i < SHOWN; i++) hp_text_add(t, "%s%d", i ? ":" : "", w->of[i]);
+    if (w->n > SHOWN) hp_text_add(t, ":..");
+}
+
 const char *explain_layout(const hp_layout *l, char *out) {
     const hp_text t = {out, EXPLAIN_NAME};
     out[0] = 0;
     if (l->rows * l->cols > 1) hp_text_add(t, "%dx%d tiles", l->rows, l->cols);
+    add_proportions(t, ", rows", &l->by[HP_AXIS_H]);
+    add_proportions(t, ", columns", &l->by[HP_AXIS_W]);
     if (l->slices > 1) hp_text_add(t, "%s%d slices of the batch", out[0] ? " x " : "", l->slices);
+    add_proportions(t, ",", &l->by[HP_AXIS_N]);
     if (l->channels > 1) hp_text_add(t, "%s%d channel slices", out[0] ? " x " : "", l->channels);
     return out;
 }

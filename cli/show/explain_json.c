@@ -18,9 +18,23 @@ static json_t *units_json(const hp_graph *g) {
     return units;
 }
 
+static void add_proportions(json_t *o, const char *key, const hp_proportions *w) {
+    json_t *of = json_array();
+    for (int i = 0; i < w->n; i++) json_array_append_new(of, json_integer(w->of[i]));
+    if (w->n)
+        json_object_set_new(o, key, of);
+    else
+        json_decref(of);
+}
+
+/* Proportions only where parts are not equal. */
 static json_t *layout_json(const hp_layout *l) {
-    return json_pack("{s:i, s:i, s:i, s:i}", "rows", (int)l->rows, "cols", (int)l->cols, "slices",
-                     (int)l->slices, "channels", (int)l->channels);
+    json_t *o = json_pack("{s:i, s:i, s:i, s:i}", "rows", (int)l->rows, "cols", (int)l->cols, "slices",
+                          (int)l->slices, "channels", (int)l->channels);
+    add_proportions(o, "share_of_slices", &l->by[HP_AXIS_N]);
+    add_proportions(o, "share_of_rows", &l->by[HP_AXIS_H]);
+    add_proportions(o, "share_of_cols", &l->by[HP_AXIS_W]);
+    return o;
 }
 
 /* The roles of a stage's parts, in order. */

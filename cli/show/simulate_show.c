@@ -29,10 +29,13 @@ static bool has_batch_norm(const hp_graph *g) {
 /* Several micro-batches change what a network with batch norm learns: of which plain data parallelism has one. */
 static void print_groups(const simulate_setup *s, const simulate_found *f) {
     const hp_strategy *best = &f->list[f->chosen].strategy;
-    const int64_t share = f->batch / hp_strategy_replicas(best), groups = best->gems * best->micro;
+    const hp_proportions *by = &best->by[HP_AXIS_N];
+    const int64_t replicas = by->n ? best->dp : hp_strategy_replicas(best), share = f->batch / replicas,
+                  groups = best->gems * best->micro;
     if (s->mode != HP_MODE_TRAIN || groups == 1 || !has_batch_norm(s->graph)) return;
-    printf("note: batch norm averages over groups of %lld sample%s (%lld without micro-batches)\n",
-           (long long)(share / groups), share == groups ? "" : "s", (long long)share);
+    printf("note: batch norm averages over groups of %lld sample%s%s (%lld without micro-batches)\n",
+           (long long)(share / groups), share == groups ? "" : "s", by->n ? " in the mean, by share" : "",
+           (long long)share);
 }
 
 /* What the table may have no room for. */

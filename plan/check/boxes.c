@@ -159,7 +159,7 @@ static int64_t summed_pixels(const checker *c) {
     const hp_box *own = &buffer_of(c, c->o.save)->box;
     if (c->p->bn == (int)HP_BN_LOCAL)
         return (int64_t)hp_box_len(own, HP_AXIS_N) * hp_box_len(own, HP_AXIS_H) * hp_box_len(own, HP_AXIS_W);
-    return c->p->micro_batch * y->h * y->w * (c->p->bn == (int)HP_BN_ALL ? c->p->dp : 1);
+    return hp_norm_samples(c->p, c->at.role) * y->h * y->w;
 }
 
 /* Two float64 sums per channel. */

@@ -54,6 +54,22 @@ static hp_status check_degrees(const hp_program *p, hp_error *err) {
     return HP_OK;
 }
 
+/* Samples of a micro-batch, shared out to replicas of as many roles. */
+static hp_status check_shares(const hp_program *p, hp_error *err) {
+    int64_t left = p->micro_batch;
+    if (p->n_share == 0) return HP_OK;
+    if (p->n_share < 0 || p->n_share > p->n_role || p->n_role % p->n_share || p->dp > 1)
+        REFUSE("E-RANGE: %d shares of %d roles in %d replicas", p->n_share, p->n_role, p->dp);
+    for (int i = 0; i < p->n_share; i++) {
+        if (p->share[i] < 1 || p->share[i] > left)
+            REFUSE("E-RANGE: share %d of a micro-batch of %lld samples is %lld", i, (long long)p->micro_batch,
+                   (long long)p->share[i]);
+        left -= p->share[i];
+    }
+    if (left) REFUSE("E-RANGE: %lld samples of a micro-batch are in no share", (long long)left);
+    return HP_OK;
+}
+
 /* --- of one role --- */
 
 static hp_status check_slots(const hp_program *p, int role, hp_error *err) {
@@ -254,6 +270,7 @@ static hp_status check_rest(hp_arena *arena, const hp_program *p, const hp_graph
 
 hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err) {
     HP_TRY(check_degrees(p, err));
+    HP_TRY(check_shares(p, err));
     HP_TRY(hp_check_groups(p, err));
     HP_TRY(hp_check_calls(p, err));
     for (int r = 0; r < p->n_role; r++) HP_TRY(check_role(p, g, r, err));

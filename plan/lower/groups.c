@@ -39,6 +39,10 @@ int lower_slice(const hp_lower_ctx *c, int part) {
     return part % lower_slices(c);
 }
 
+int lower_share_of(const hp_lower_ctx *c, int vstage, int part) {
+    return part / (c->vstage[vstage].geo->n_part / hp_shares(c->s));
+}
+
 /* --- groups --- */
 
 static int ascending(const void *a, const void *b) {
@@ -94,14 +98,26 @@ int lower_replica_group(const hp_lower_ctx *c, int group) {
     return -1;
 }
 
-static int sync_group(hp_lower_ctx *c, int vstage, int flip, int slice, int from) {
+/* With bn=all over all replicas, with or without shares of their own. */
+static int sync_group(hp_lower_ctx *c, int vstage, int flip, int slice, int share, int from) {
     const hp_geometry *geo = c->vstage[vstage].geo;
+    const bool all = c->s->bn == HP_BN_ALL;
     int32_t *role = HP_NEW(c->arena, int32_t, geo->n_part);
     int n = 0;
     if (c->s->bn == HP_BN_LOCAL || !lower_train(c)) return -1;
     for (int p = 0; p < geo->n_part; p++)
-        if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
-    return group_of(c, from, role, n, c->s->bn == HP_BN_ALL);
+        if (lower_slice(c, p) == slice && (all || lower_share_of(c, vstage, p) == share))
+            role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
+    return group_of(c, from, role, n, all);
+}
+
+static int sync_groups(const hp_lower_ctx *c) {
+    return hp_flips(c->s) * hp_shares(c->s) * lower_slices(c);
+}
+
+int32_t lower_sync_group(const hp_lower_ctx *c, int vstage, int part, int flip) {
+    const int share = flip * hp_shares(c->s) + lower_share_of(c, vstage, part);
+    return c->vstage[vstage].sync_group[share * lower_slices(c) + lower_slice(c, part)];
 }
 
 static bool has_bn(const hp_lower_ctx *c, const hp_vstage *v) {
@@ -128,10 +144,11 @@ void lower_groups(hp_lower_ctx *c) {
     }
     const int from = c->first_stats = c->p->n_group; /* statistics never share a queue with gradients */
     for (int v = 0; v < c->n_vstage; v++) {
-        c->vstage[v].sync_group = HP_NEW(c->arena, int32_t, 2 * slices);
-        for (int i = 0; i < 2 * slices; i++) {
-            const bool used = i / slices < hp_flips(c->s) && has_bn(c, &c->vstage[v]);
-            c->vstage[v].sync_group[i] = used ? sync_group(c, v, i / slices, i % slices, from) : -1;
+        const bool used = has_bn(c, &c->vstage[v]);
+        c->vstage[v].sync_group = HP_NEW(c->arena, int32_t, sync_groups(c));
+        for (int i = 0; i < sync_groups(c); i++) {
+            const int flip = i / slices / hp_shares(c->s), share = i / slices % hp_shares(c->s);
+            c->vstage[v].sync_group[i] = used ? sync_group(c, v, flip, i % slices, share, from) : -1;
         }
     }
 }

@@ -29,10 +29,11 @@ typedef struct hp_vstage {
     int32_t n_in, *in;        /* tensors received from the virtual stage before, forwarded ones included */
     int32_t n_out, *out;      /* tensors sent to the one after */
     hp_geometry *geo;
-    hp_box *ext;        /* [part * n_tensor + tensor]: box that an exchange brings together; empty: none */
-    bool *exchanges;    /* per tensor: does any part need more of it than it has? */
-    int32_t *first_use; /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
-    int32_t *sync_group, *weight_group; /* per flip and slice; per slice (see lower_slice); -1: alone */
+    hp_box *ext;         /* [part * n_tensor + tensor]: box that an exchange brings together; empty: none */
+    bool *exchanges;     /* per tensor: does any part need more of it than it has? */
+    int32_t *first_use;  /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
+    int32_t *sync_group; /* see lower_sync_group */
+    int32_t *weight_group; /* per slice (see lower_slice); -1: alone */
 } hp_vstage;
 
 typedef struct hp_dep {
@@ -222,6 +223,10 @@ static inline int lower_slices(const hp_lower_ctx *c) {
     return c->s->cp * c->s->bp;
 }
 int lower_slice(const hp_lower_ctx *c, int part);
+/* Of replicas with shares of their own, the one that a part of a virtual stage belongs to. */
+int lower_share_of(const hp_lower_ctx *c, int vstage, int part);
+/* Who adds up the statistics of a batch norm: the parts of a replica that hold the same weights. -1: one alone. */
+int32_t lower_sync_group(const hp_lower_ctx *c, int vstage, int part, int flip);
 /* Of a group that holds weights, the members of one replica (sync=local); -1: one rank alone. */
 int lower_replica_group(const hp_lower_ctx *c, int group);
 

@@ -83,12 +83,10 @@ typedef struct norm {
 static norm norm_of(const hp_lower_ctx *c, const hp_pass *a, int layer) {
     const hp_layer *l = &c->g->layer[layer];
     if (l->op != HP_BN || !lower_train(c)) return (norm){-1, 0, 0};
-    const int slice = lower_slice(c, a->part);
-    const int group = a->v->sync_group[a->flip * lower_slices(c) + slice];
+    const int group = lower_sync_group(c, a->stage, a->part, a->flip);
     if (group < 0) return (norm){-1, 0, 0};
     const hp_tensor *t = &c->g->tensor[l->out];
-    const int64_t replicas = c->p->group[group].all_replicas ? c->p->dp : 1;
-    return (norm){group, replicas * c->p->micro_batch * t->h * t->w,
+    return (norm){group, hp_norm_samples(c->p, c->role) * t->h * t->w,
                   2 * hp_box_len(lower_own(c, a, l->out), HP_AXIS_C)};
 }
 
@@ -113,7 +111,8 @@ static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const 
     return sums;
 }
 
-/* Where this group stands among those the role runs in a step, for the running statistics. */
+/* Where this group stands among those the role runs in a step, for the running statistics; the groups of replicas with
+ * shares of their own follow each other. */
 static void note_group(const hp_lower_ctx *c, const hp_pass *a, hp_task *t) {
     const bool both =
         c->s->gems == 1 || lower_runs(c, c->role, a->stage, t->layer, !a->flip); /* all passes come by here */
@@ -121,8 +120,12 @@ static void note_group(const hp_lower_ctx *c, const hp_pass *a, hp_task *t) {
     const int first_pass = both ? 0 : a->flip, last_pass = both ? passes - 1 : passes - 2 + a->flip;
     const bool opens = a->micro % micro == 0, first = opens && pass == first_pass;
     const bool last = a->micro == last_pass * micro + micro - 1;
-    const int64_t skipped = !opens || both ? 0 : first ? (int64_t)first_pass * micro : micro;
-    const int64_t after = last ? (int64_t)(passes - 1 - last_pass) * micro : 0;
+    const bool apart = c->s->bn != HP_BN_ALL;
+    const int share = apart ? lower_share_of(c, a->stage, a->part) : 0, shares = apart ? hp_shares(c->s) : 1;
+    const int64_t before = first ? (int64_t)share * passes * micro : 0;
+    const int64_t skipped = before + (!opens || both ? 0 : first ? (int64_t)first_pass * micro : micro);
+    const int64_t after =
+        last ? (int64_t)(passes - 1 - last_pass + (shares - 1 - share) * passes) * micro : 0;
     t->offset = skipped << 32 | after;
     t->flags = (uint8_t)(t->flags | (first ? HP_FLAG_FIRST : 0) | (last ? HP_FLAG_LAST : 0));
 }

@@ -210,6 +210,14 @@ static void lower_seats(hp_lower_ctx *c) {
     memcpy(c->p->seat, seat, sizeof *seat * (size_t)c->p->n_seat);
 }
 
+/* Of a micro-batch, each replica's samples. */
+static void lower_shares(hp_lower_ctx *c) {
+    const hp_proportions *by = &c->s->by[HP_AXIS_N];
+    c->p->n_share = by->n;
+    c->p->share = HP_NEW(c->arena, int64_t, by->n);
+    for (int i = 0; i < by->n; i++) c->p->share[i] = c->p->micro_batch / hp_proportions_sum(by) * by->of[i];
+}
+
 static void lower_program(hp_lower_ctx *c) {
     const int replicas = hp_strategy_replicas(c->s), micro = hp_strategy_groups(c->s);
     c->p = HP_NEW(c->arena, hp_program, 1);
@@ -226,6 +234,7 @@ static void lower_program(hp_lower_ctx *c) {
                          .micro_batch = c->o->batch / ((int64_t)replicas * micro),
                          .n_role = hp_strategy_roles(c->s)};
     c->p->role = HP_NEW(c->arena, hp_role, c->p->n_role);
+    lower_shares(c);
     lower_seats(c);
     lower_slots(c);
     lower_groups(c);

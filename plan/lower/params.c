@@ -18,11 +18,17 @@ int lower_slot_of(const hp_role *r, int vstage) {
 
 /* --- where parameters lie --- */
 
-/* Of a layer's running statistics, one rank per orientation counts: the first that computes some of the
+/* Of the replicas with shares of their own, the role's, where each takes statistics by itself; else 0. */
+static int share_apart(const hp_lower_ctx *c, int role) {
+    return c->s->bn == HP_BN_ALL ? 0 : role / (c->p->n_role / hp_shares(c->s));
+}
+
+/* Of a layer's running statistics, one rank per orientation and share counts: the first that computes some of the
  * layer, or one that runs both. */
 static bool state_home(const hp_lower_ctx *c, int vstage, int layer, int slice) {
     int first[2] = {-1, -1}, both = -1;
     for (int role = 0; role < c->p->n_role; role++) {
+        if (share_apart(c, role) != share_apart(c, c->role)) continue;
         const int slot = lower_slot_of(&c->p->role[role], vstage);
         if (slot < 0 || c->p->role[role].slot[slot].part % lower_slices(c) != slice) continue;
         const bool runs[2] = {lower_runs(c, role, vstage, layer, 0), lower_runs(c, role, vstage, layer, 1)};
@@ -61,6 +67,7 @@ static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places
     const hp_layer *l = &c->g->layer[layer];
     const int slice = lower_slice(c, part), group = c->vstage[vstage].weight_group[slice];
     const bool home = l->op == HP_BN && state_home(c, vstage, layer, slice);
+    const bool starts = share_apart(c, c->role) == 0 && lower_runs(c, c->role, vstage, layer, 0);
     const bool saves = group < 0 || c->p->member[c->p->group[group].first] == c->role;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &c->g->param[l->param[i]];
@@ -68,9 +75,7 @@ static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places
         int64_t *to = trained ? &at->trained : &at->state;
         hp_param_place p = {.group = group, .offset = *to};
         rows_of(c, vstage, part, layer, param, &p.first, &p.count);
-        if (p.count)
-            p.here = HP_HERE | ((trained ? saves : home) ? HP_HOME : 0) |
-                     (lower_runs(c, c->role, vstage, layer, 0) ? HP_START : 0);
+        if (p.count) p.here = HP_HERE | ((trained ? saves : home) ? HP_HOME : 0) | (starts ? HP_START : 0);
         c->r->place[l->param[i]] = p;
         *to += hp_round_up(p.count, PARAM_ALIGN);
     }

@@ -41,7 +41,7 @@ static void add_position(block_list *l, const hp_strategy *s, int position, int 
     const hp_layout t = hp_stage_layout(s, position);
     const int each = t.channels * s->bp, slice = t.rows * t.cols * each;
     const rectangle of = rectangle_of(t.rows, t.cols, per_node / each > 1 ? per_node / each : 1);
-    for (int k = 0; k < t.slices; k++)
+    for (int k = 0; k < t.slices / hp_shares(s); k++)
         for (int r = 0; r < t.rows; r += of.rows)
             for (int c = 0; c < t.cols; c += of.cols) add_rectangle(l, &t, of, r, c, first + k * slice, each);
 }
@@ -50,7 +50,7 @@ static void seats_tile(hp_arena *arena, const hp_strategy *s, int per_node, int3
     const int places = hp_strategy_devices(s);
     block_list l = {.member = HP_NEW(arena, int32_t, places), .size = HP_NEW(arena, int32_t, places)};
     for (int first = 0; first < places;)
-        for (int p = 0; p < hp_positions(s); first += hp_stage_parts(s, p++))
+        for (int p = 0; p < hp_positions(s); first += hp_stage_parts(s, p++) / hp_shares(s))
             add_position(&l, s, p, first, per_node);
     hp_seats_pack(per_node, l.member, l.size, l.n, seat);
 }

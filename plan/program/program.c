@@ -101,6 +101,11 @@ hp_collective_data hp_task_data(const hp_program *p, const hp_task *t) {
                                 .elem_bytes = hp_dtype_bytes((hp_dtype)t->dtype)};
 }
 
+int64_t hp_norm_samples(const hp_program *p, int role) {
+    if (p->bn == (int)HP_BN_ALL) return p->micro_batch * p->dp;
+    return p->n_share ? p->share[role / (p->n_role / p->n_share)] : p->micro_batch;
+}
+
 hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_task *t) {
     if (!hp_task_is_collective(t) || !hp_backend_steps(r->queue[t->queue].backend))
         return HP_ALGORITHM_LIBRARY;

@@ -246,12 +246,22 @@ typedef struct hp_program {
     int32_t n_call, n_part;
     hp_call *call;
     int64_t *part;
+    int32_t
+        n_share; /* data replicas that are roles of one program, as many roles in a row each; 0: dp are alike */
+    int64_t *share; /* samples of each in a micro-batch */
     int32_t n_seat; /* of all places, or 0: each has its own (plan/machine/placement.h) */
     int32_t *seat;
 } hp_program;
 
 static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
+}
+
+/* Samples over which the role's batch norms take their statistics, unless it is alone with what it has (bn=local). */
+int64_t hp_norm_samples(const hp_program *p, int role);
+/* How often a step's running statistics take up a batch norm's, one after another. */
+static inline int64_t hp_norm_groups(const hp_program *p) {
+    return (int64_t)p->micro * (p->bn == (int)HP_BN_ALL ? 1 : p->n_share ? p->n_share : p->dp);
 }
 
 /* Is the buffer what a codec has made? */

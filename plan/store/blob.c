@@ -16,14 +16,14 @@ typedef struct role_head {
 
 typedef struct program_head {
     int32_t mode, dtype, dp, micro, n_role, n_group, n_member, clients, bn, device, n_call, n_part, zero,
-        local, n_seat, spare;
+        local, n_seat, n_share;
     int64_t batch, micro_batch;
 } program_head;
 
 static program_head head_of(const hp_program *p) {
-    return (program_head){p->mode,     p->dtype,   p->dp,     p->micro,  p->n_role, p->n_group,
-                          p->n_member, p->clients, p->bn,     p->device, p->n_call, p->n_part,
-                          p->zero,     p->local,   p->n_seat, 0,         p->batch,  p->micro_batch};
+    return (program_head){p->mode,     p->dtype,   p->dp,     p->micro,   p->n_role, p->n_group,
+                          p->n_member, p->clients, p->bn,     p->device,  p->n_call, p->n_part,
+                          p->zero,     p->local,   p->n_seat, p->n_share, p->batch,  p->micro_batch};
 }
 
 static role_head role_head_of(const hp_role *r) {
@@ -40,6 +40,7 @@ hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *f
     HP_TRY(fn(self, -1, "call", p->call, sizeof *p->call * (size_t)p->n_call, err));
     HP_TRY(fn(self, -1, "part", p->part, sizeof *p->part * (size_t)p->n_part, err));
     HP_TRY(fn(self, -1, "seat", p->seat, sizeof *p->seat * (size_t)p->n_seat, err));
+    if (p->n_share) HP_TRY(fn(self, -1, "share", p->share, sizeof *p->share * (size_t)p->n_share, err));
     for (int i = 0; i < p->n_role; i++) {
         const hp_role *r = &p->role[i];
         const role_head h = role_head_of(r);
@@ -127,12 +128,15 @@ hp_status hp_program_fetch(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                       .n_part = h.n_part,
                       .zero = h.zero,
                       .local = h.local,
-                      .n_seat = h.n_seat};
+                      .n_seat = h.n_seat,
+                      .n_share = h.n_share};
     HP_TRY(fetch(arena, fn, self, -1, "group", sizeof *p->group, h.n_group, (void **)&p->group, err));
     HP_TRY(fetch(arena, fn, self, -1, "member", sizeof *p->member, h.n_member, (void **)&p->member, err));
     HP_TRY(fetch(arena, fn, self, -1, "call", sizeof *p->call, h.n_call, (void **)&p->call, err));
     HP_TRY(fetch(arena, fn, self, -1, "part", sizeof *p->part, h.n_part, (void **)&p->part, err));
     HP_TRY(fetch(arena, fn, self, -1, "seat", sizeof *p->seat, h.n_seat, (void **)&p->seat, err));
+    if (h.n_share)
+        HP_TRY(fetch(arena, fn, self, -1, "share", sizeof *p->share, h.n_share, (void **)&p->share, err));
     p->role = HP_NEW(arena, hp_role, h.n_role);
     for (int i = 0; i < h.n_role; i++) HP_TRY(read_role(arena, g, fn, self, i, &p->role[i], err));
     *program = p;

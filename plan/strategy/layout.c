@@ -14,6 +14,10 @@ static int count(int64_t n) {
     return n > INT32_MAX ? INT32_MAX : (int)n;
 }
 
+int hp_shares(const hp_strategy *s) {
+    return s->by[HP_AXIS_N].n ? s->dp : 1;
+}
+
 int hp_positions(const hp_strategy *s) {
     return s->tail == HP_TAIL_SHARED && s->n_sp > 0 && s->n_sp < s->stages ? s->n_sp : s->stages;
 }
@@ -23,33 +27,58 @@ int hp_position_of(const hp_strategy *s, int stage) {
     return stage < n ? stage : n - 1;
 }
 
+/* Of one of the replicas with shares of their own. */
+typedef struct grid {
+    int32_t rows, cols, slices;
+} grid;
+
+static grid grid_of(const hp_strategy *s, int stage) {
+    if (stage < s->n_sp) return (grid){s->sp_rows[stage], s->sp_cols[stage], 1};
+    if (hp_positions(s) == s->stages) return (grid){1, 1, s->ldp};
+    const int last = s->n_sp - 1; /* tail=shared: tiles become slices of the samples */
+    return (grid){1, 1, count(times(s->sp_rows[last], s->sp_cols[last]))};
+}
+
 hp_layout hp_stage_layout(const hp_strategy *s, int stage) {
-    if (stage < s->n_sp) return (hp_layout){s->sp_rows[stage], s->sp_cols[stage], 1, s->cp};
-    if (hp_positions(s) < s->stages) { /* tail=shared: tiles become slices of the samples */
-        const int last = s->n_sp - 1;
-        return (hp_layout){1, 1, count(times(s->sp_rows[last], s->sp_cols[last])), s->cp};
-    }
-    return (hp_layout){1, 1, s->ldp, s->cp};
+    const grid g = grid_of(s, stage);
+    hp_layout l = {.rows = g.rows,
+                   .cols = g.cols,
+                   .slices = count(times(hp_shares(s), g.slices)),
+                   .channels = s->cp,
+                   .by = {s->by[HP_AXIS_N]}};
+    if (g.rows > 1) l.by[HP_AXIS_H] = s->by[HP_AXIS_H];
+    if (g.cols > 1) l.by[HP_AXIS_W] = s->by[HP_AXIS_W];
+    return l;
+}
+
+/* Parts of a stage in one of the replicas with shares of their own. */
+static int own_parts(const hp_strategy *s, int stage) {
+    const grid g = grid_of(s, stage);
+    return count(times(times(times(g.rows, g.cols), times(g.slices, s->cp)), s->bp));
 }
 
 int hp_stage_parts(const hp_strategy *s, int stage) {
-    const hp_layout l = hp_stage_layout(s, stage);
-    return count(times(times(times(l.rows, l.cols), times(l.slices, l.channels)), s->bp));
+    return count(times(own_parts(s, stage), hp_shares(s)));
 }
 
-/* Roles of the positions before this one. */
+/* Roles of the positions before this one, of one of these replicas. */
 static int first_role(const hp_strategy *s, int position) {
     int64_t role = 0;
-    for (int p = 0; p < position; p++) role += hp_stage_parts(s, p);
+    for (int p = 0; p < position; p++) role += own_parts(s, p);
     return count(role);
 }
 
-int hp_strategy_roles(const hp_strategy *s) {
+/* Of one of these replicas. */
+static int own_roles(const hp_strategy *s) {
     return first_role(s, hp_positions(s));
 }
 
+int hp_strategy_roles(const hp_strategy *s) {
+    return count(times(own_roles(s), hp_shares(s)));
+}
+
 int hp_strategy_replicas(const hp_strategy *s) {
-    return count(times(s->dp, s->clients));
+    return count(times(s->dp / hp_shares(s), s->clients));
 }
 
 int hp_strategy_ranks(const hp_strategy *s) {
@@ -57,12 +86,13 @@ int hp_strategy_ranks(const hp_strategy *s) {
 }
 
 int hp_strategy_devices(const hp_strategy *s) {
-    return count(times(s->dp, hp_strategy_roles(s)));
+    return count(times(s->dp, own_roles(s)));
 }
 
 int64_t hp_strategy_divisor(const hp_strategy *s) {
-    const int slices = hp_stage_layout(s, s->stages - 1).slices; /* the last stage has the most */
-    return times(times(hp_strategy_replicas(s), slices), times(s->gems, s->micro));
+    const int slices = grid_of(s, s->stages - 1).slices; /* the last stage has the most */
+    const int64_t shares = s->by[HP_AXIS_N].n ? hp_proportions_sum(&s->by[HP_AXIS_N]) : 1;
+    return times(times(hp_strategy_replicas(s), shares), times(slices, times(s->gems, s->micro)));
 }
 
 int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least) {
@@ -70,21 +100,23 @@ int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least) {
     return (n < 1 ? 1 : n) * group;
 }
 
-/* The role that sits where `role` does in the mirror image; its own inverse. Channel slices and branches stay
- * as they are, so that a role keeps the same slice of whatever stage it has. */
+/* The role that sits where `role` of the same replica does in the mirror image; its own inverse. Channel slices and
+ * branches stay as they are, so that a role keeps the same slice of whatever stage it has. */
 static int mirrored(const hp_strategy *s, int role) {
-    const int block = s->cp * s->bp, blocks = hp_strategy_roles(s) / block;
+    const int block = s->cp * s->bp, blocks = own_roles(s) / block;
     return (blocks - 1 - role / block) * block + role % block;
 }
 
 int hp_role_of(const hp_strategy *s, int stage, int part, int flip) {
-    const int role = first_role(s, hp_position_of(s, stage)) + part;
-    return flip ? mirrored(s, role) : role;
+    const int parts = own_parts(s, stage);
+    const int role = first_role(s, hp_position_of(s, stage)) + part % parts;
+    return part / parts * own_roles(s) + (flip ? mirrored(s, role) : role);
 }
 
 void hp_role_place(const hp_strategy *s, int role, int flip, int *position, int *part) {
-    int left = flip ? mirrored(s, role) : role, p = 0;
-    while (left >= hp_stage_parts(s, p)) left -= hp_stage_parts(s, p++);
+    const int replica = role / own_roles(s), own = role % own_roles(s);
+    int left = flip ? mirrored(s, own) : own, p = 0;
+    while (left >= own_parts(s, p)) left -= own_parts(s, p++);
     *position = p;
-    *part = left;
+    *part = replica * own_parts(s, p) + left;
 }

@@ -4,13 +4,18 @@
  * parts have consecutive roles. Flipped (GEMS, every second pass) everything sits mirrored: role n_role-1-r
  * does what role r does (Jain et al., SC 2020); with channel parallelism, blocks of `cp` roles are mirrored,
  * so that a role keeps its channel slice. With tail=shared the stage after the spatial ones shares the last
- * spatial position. */
+ * spatial position.
+ *
+ * Data replicas that take unequal shares of the batch (share=3:1) cannot be copies of one program: they are slices of
+ * the samples of one replica of it, with the same roles in a row for each. */
 #ifndef HP_LAYOUT_H
 #define HP_LAYOUT_H
 
 #include "plan/strategy/strategy.h"
 #include "plan/tiles/tile.h"
 
+/* Data replicas with shares of their own, whose slices are the first factor of every layout's; 1: replicas are alike. */
+int hp_shares(const hp_strategy *s);
 /* Positions of the pipeline: stages, or the spatial stages alone with tail=shared. */
 int hp_positions(const hp_strategy *s);
 int hp_position_of(const hp_strategy *s, int stage);
@@ -18,7 +23,7 @@ int hp_position_of(const hp_strategy *s, int stage);
 hp_layout hp_stage_layout(const hp_strategy *s, int stage);
 /* Parts of a stage; the ranks of a position. */
 int hp_stage_parts(const hp_strategy *s, int stage);
-/* Ranks of one data replica. */
+/* Ranks of one data replica, or of all those with shares of their own. */
 int hp_strategy_roles(const hp_strategy *s);
 /* The role of part `part` of `stage`; flip 1: mirrored. */
 int hp_role_of(const hp_strategy *s, int stage, int part, int flip);

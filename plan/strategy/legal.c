@@ -85,8 +85,9 @@ static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
 
 /* "dp*micro", and what else divides the batch. */
 static void name_divisor(const hp_strategy *s, char *out, size_t n) {
-    const int slices = hp_stage_layout(s, s->stages - 1).slices;
-    snprintf(out, n, "dp%s%s*micro%s", s->clients > 1 ? "*clients" : "", s->gems > 1 ? "*gems" : "",
+    const int slices = hp_stage_layout(s, s->stages - 1).slices / hp_shares(s);
+    snprintf(out, n, "%s%s%s*micro%s", s->by[HP_AXIS_N].n ? "sum of share" : "dp",
+             s->clients > 1 ? "*clients" : "", s->gems > 1 ? "*gems" : "",
              slices == 1                 ? ""
              : s->tail == HP_TAIL_SHARED ? "*tiles"
                                          : "*ldp");
@@ -105,10 +106,10 @@ static bool legal_batch(const hp_legal_case *c, hp_reject *why) {
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
                        hp_reject *why) {
     static bool (*const rules[])(const hp_legal_case *, hp_reject *) = {
-        legal_ranks,    legal_stages,      hp_legal_order,    hp_legal_chunks, hp_legal_gems,
-        hp_legal_tiles, hp_legal_tail,     hp_legal_channels, legal_cut,       legal_batch,
-        hp_legal_prec,  hp_legal_whole,    hp_legal_strips,   hp_legal_zero,   hp_legal_sync,
-        hp_legal_comm,  hp_legal_compress, hp_legal_place};
+        legal_ranks,          legal_stages,  hp_legal_order,    hp_legal_chunks,   hp_legal_gems,
+        hp_legal_tiles,       hp_legal_tail, hp_legal_channels, legal_cut,         hp_legal_shares,
+        hp_legal_proportions, legal_batch,   hp_legal_prec,     hp_legal_whole,    hp_legal_strips,
+        hp_legal_zero,        hp_legal_sync, hp_legal_comm,     hp_legal_compress, hp_legal_place};
     const hp_strategy canonical = hp_strategy_canonical(s);
     const hp_legal_case c = {&canonical, g, batch, n_devices};
     if (why) memset(why, 0, sizeof *why);

@@ -26,6 +26,8 @@ bool hp_fix(hp_reject *why, const char *fix, ...) __attribute__((format(printf, 
 
 /* legal_layout.c: tiles, slices, channels. legal_schedule.c: schedules, passes. */
 bool hp_legal_tiles(const hp_legal_case *c, hp_reject *why);
+bool hp_legal_shares(const hp_legal_case *c, hp_reject *why);
+bool hp_legal_proportions(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_tail(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_strips(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_whole(const hp_legal_case *c, hp_reject *why);

@@ -3,6 +3,7 @@
 #include "plan/strategy/grids.h"
 #include "plan/strategy/layout.h"
 #include "plan/strategy/place.h"
+#include "plan/strategy/proportions_text.h"
 #include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 
@@ -27,6 +28,9 @@ typedef struct key_kind {
     hp_status (*parse)(const key *k, const char *value, hp_strategy *s, hp_error *err);
     void (*print)(const key *k, const hp_strategy *s, char *value);
     bool (*omits)(const key *k, const hp_strategy *s);
+    /* of kinds with a file of their own */
+    hp_status (*read)(const char *value, hp_strategy *s, hp_error *err);
+    void (*write)(const hp_strategy *s, char *value);
 } key_kind;
 
 struct key {
@@ -69,8 +73,8 @@ static bool is_default_gems(const key *k, const hp_strategy *s) {
     return s->gems == (s->sched == HP_SCHED_GEMS ? DEFAULT_GEMS : 1);
 }
 
-static const key_kind degree = {parse_degree, print_degree, is_one},
-                      gems_kind = {parse_degree, print_degree, is_default_gems};
+static const key_kind degree = {parse_degree, print_degree, is_one, NULL, NULL},
+                      gems_kind = {parse_degree, print_degree, is_default_gems, NULL, NULL};
 
 /* --- names --- */
 
@@ -114,8 +118,8 @@ static bool is_implied_sched(const key *k, const hp_strategy *s) {
     return sched == plain_sched(s) && sched == implied_sched(s);
 }
 
-static const key_kind name = {parse_name, print_name, is_zero},
-                      sched_kind = {parse_name, print_name, is_implied_sched};
+static const key_kind name = {parse_name, print_name, is_zero, NULL, NULL},
+                      sched_kind = {parse_name, print_name, is_implied_sched, NULL, NULL};
 
 /* --- lists --- */
 
@@ -151,23 +155,48 @@ static bool is_balanced(const key *k, const hp_strategy *s) {
     return !s->n_cut || (s->n_cut == 1 && (int64_t)s->stages * s->chunks == 1);
 }
 
-static hp_status parse_tiles(const key *k, const char *value, hp_strategy *s, hp_error *err) {
-    (void)k;
-    return hp_grids_parse(value, s, err);
-}
-
-static void print_tiles(const key *k, const hp_strategy *s, char *value) {
-    (void)k;
-    hp_grids_text(s, value);
-}
-
 static bool has_no_tiles(const key *k, const hp_strategy *s) {
     (void)k;
     return s->n_sp == 0;
 }
 
-static const key_kind cut_list = {parse_cut, print_cut, is_balanced},
-                      tile_list = {parse_tiles, print_tiles, has_no_tiles};
+static const key_kind cut_list = {parse_cut, print_cut, is_balanced, NULL, NULL};
+
+/* --- kinds with a file of their own --- */
+
+static hp_status parse_elsewhere(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    return k->kind->read(value, s, err);
+}
+
+static void print_elsewhere(const key *k, const hp_strategy *s, char *value) {
+    k->kind->write(s, value);
+}
+
+static const key_kind tile_list = {parse_elsewhere, print_elsewhere, has_no_tiles, hp_grids_parse,
+                                   hp_grids_text},
+                      zero_kind = {parse_elsewhere, print_elsewhere, is_zero, hp_zero_parse, hp_zero_text},
+                      sync_kind = {parse_elsewhere, print_elsewhere, is_zero, hp_sync_parse, hp_sync_text},
+                      place_kind = {parse_elsewhere, print_elsewhere, is_zero, hp_place_parse, hp_place_text};
+
+/* --- proportions --- */
+
+static hp_proportions *weights(const hp_strategy *s, const key *k) {
+    return (hp_proportions *)(void *)((char *)(uintptr_t)s + k->offset);
+}
+
+static hp_status parse_weights(const key *k, const char *value, hp_strategy *s, hp_error *err) {
+    return hp_proportions_read(k->name, value, weights(s, k), err);
+}
+
+static void print_weights(const key *k, const hp_strategy *s, char *value) {
+    hp_proportions_write(weights(s, k), value);
+}
+
+static bool is_even(const key *k, const hp_strategy *s) {
+    return weights(s, k)->n == 0;
+}
+
+static const key_kind proportions = {parse_weights, print_weights, is_even, NULL, NULL};
 
 /* --- bytes --- */
 
@@ -190,7 +219,7 @@ static bool is_default_fuse(const key *k, const hp_strategy *s) {
     return s->fuse_bytes == DEFAULT_FUSE;
 }
 
-static const key_kind fuse_size = {parse_fuse, print_fuse, is_default_fuse};
+static const key_kind fuse_size = {parse_fuse, print_fuse, is_default_fuse, NULL, NULL};
 
 /* --- precision --- */
 
@@ -205,7 +234,7 @@ static hp_status parse_prec(const key *k, const char *value, hp_strategy *s, hp_
     return parse_name(k, value, s, err);
 }
 
-static const key_kind prec_kind = {parse_prec, print_name, is_zero};
+static const key_kind prec_kind = {parse_prec, print_name, is_zero, NULL, NULL};
 
 /* --- back ends --- */
 
@@ -224,21 +253,7 @@ static bool is_auto(const key *k, const hp_strategy *s) {
     return hp_comm_is_auto(s->comm);
 }
 
-static const key_kind comm_kind = {parse_comm, print_comm, is_auto};
-
-/* --- ZeRO --- */
-
-static hp_status parse_zero(const key *k, const char *value, hp_strategy *s, hp_error *err) {
-    (void)k;
-    return hp_zero_parse(value, s, err);
-}
-
-static void print_zero(const key *k, const hp_strategy *s, char *value) {
-    (void)k;
-    hp_zero_text(s, value);
-}
-
-static const key_kind zero_kind = {parse_zero, print_zero, is_zero};
+static const key_kind comm_kind = {parse_comm, print_comm, is_auto, NULL, NULL};
 
 /* --- codecs --- */
 
@@ -257,21 +272,7 @@ static bool is_none(const key *k, const hp_strategy *s) {
     return hp_compress_is_none(s->compress);
 }
 
-static const key_kind compress_kind = {parse_compress, print_compress, is_none};
-
-/* --- gradients --- */
-
-static hp_status parse_sync(const key *k, const char *value, hp_strategy *s, hp_error *err) {
-    (void)k;
-    return hp_sync_parse(value, s, err);
-}
-
-static void print_sync(const key *k, const hp_strategy *s, char *value) {
-    (void)k;
-    hp_sync_text(s, value);
-}
-
-static const key_kind sync_kind = {parse_sync, print_sync, is_zero};
+static const key_kind compress_kind = {parse_compress, print_compress, is_none, NULL, NULL};
 
 /* --- units --- */
 
@@ -282,21 +283,7 @@ static hp_status parse_deep(const key *k, const char *value, hp_strategy *s, hp_
     return HP_OK;
 }
 
-static const key_kind deep_kind = {parse_deep, print_degree, is_zero};
-
-/* --- places --- */
-
-static hp_status parse_place(const key *k, const char *value, hp_strategy *s, hp_error *err) {
-    (void)k;
-    return hp_place_parse(value, s, err);
-}
-
-static void print_place(const key *k, const hp_strategy *s, char *value) {
-    (void)k;
-    hp_place_text(s, value);
-}
-
-static const key_kind place_kind = {parse_place, print_place, is_zero};
+static const key_kind deep_kind = {parse_deep, print_degree, is_zero, NULL, NULL};
 
 /* --- keys of later versions --- */
 
@@ -317,17 +304,20 @@ static bool is_only(const key *k, const hp_strategy *s) {
     return true;
 }
 
-static const key_kind later = {parse_later, print_later, is_only};
+static const key_kind later = {parse_later, print_later, is_only, NULL, NULL};
 
 /* --- the table --- */
 
 #define AT(member) offsetof(hp_strategy, member)
 static const key keys[] = {
     {"dp", &degree, AT(dp), NULL, NULL},
+    {"share", &proportions, AT(by[HP_AXIS_N]), NULL, NULL},
     {"stages", &degree, AT(stages), NULL, NULL},
     {"chunks", &degree, AT(chunks), NULL, NULL},
     {"cut", &cut_list, 0, NULL, NULL},
     {"sp", &tile_list, 0, NULL, NULL},
+    {"rows", &proportions, AT(by[HP_AXIS_H]), NULL, NULL},
+    {"cols", &proportions, AT(by[HP_AXIS_W]), NULL, NULL},
     {"cp", &degree, AT(cp), NULL, NULL},
     {"bp", &degree, AT(bp), NULL, NULL},
     {"tp", &later, 0, NULL, "1"},
@@ -379,6 +369,7 @@ hp_strategy hp_strategy_canonical(const hp_strategy *s) {
     while (plain_tail && c.n_sp > 0 && c.n_sp <= c.stages &&
            (int64_t)c.sp_rows[c.n_sp - 1] * c.sp_cols[c.n_sp - 1] == 1)
         c.n_sp--;
+    for (int axis = 0; axis < HP_AXIS_C; axis++) c.by[axis] = hp_proportions_reduced(&c.by[axis]);
     if (c.strips == 1) c.deep = 0;
     if (hp_place_is_plain(&c)) c.place = HP_PLACE_BLOCK;
     if (hp_positions(&c) == 1 && c.chunks == 1 && c.sched != HP_SCHED_GEMS)

@@ -7,13 +7,15 @@
 #include "plan/strategy/reject.h"
 #include "plan/base/status.h"
 #include "plan/graph/graph.h"
+#include "plan/tiles/tile.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { HP_MAX_DEGREE = 65536 };
-/* The longest text: 256 cuts and 32 tile grids of 5-digit numbers, 256 seats of 3, and a word or number of each other key. */
-enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_MAX_SEATS = 256, HP_STRATEGY_TEXT = 3600 };
+/* The longest text: 256 cuts, 32 tile grids and 3 times 64 weights of 5-digit numbers, 256 seats of 3, and a word or
+ * number of each other key. */
+enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_MAX_SEATS = 256, HP_STRATEGY_TEXT = 4800 };
 
 typedef enum hp_sched {
     HP_SCHED_LP,
@@ -48,6 +50,8 @@ typedef struct hp_strategy {
     int32_t dp, stages, chunks, micro;
     int32_t n_sp;                                             /* spatial stages, from the first on; 0: none */
     int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
+    /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns (plan/tiles/tile.h) */
+    hp_proportions by[HP_AXIS_C];
     int32_t cp, ldp;
     int32_t bp;                /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
     int32_t tail;              /* hp_tail */
@@ -92,8 +96,8 @@ bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b);
  * of one position (every order is gradient accumulation there). */
 hp_strategy hp_strategy_canonical(const hp_strategy *s);
 
-/* Data replicas (dp * clients), ranks of the world, devices they occupy; INT32_MAX where that is too small a
- * number. See plan/strategy/layout.h. */
+/* Data replicas that are alike (dp * clients, or one where shares make them parts of it), ranks of the world, devices
+ * they occupy; INT32_MAX where that is too small a number. See plan/strategy/layout.h. */
 int hp_strategy_replicas(const hp_strategy *s);
 int hp_strategy_ranks(const hp_strategy *s);
 int hp_strategy_devices(const hp_strategy *s);
@@ -117,7 +121,8 @@ extern const char *const hp_rules_names[]; /* "hplan", "mpi4dl", NULL */
 bool hp_rules_allow(hp_rules rules, const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
                     hp_reject *why);
 
-/* Samples come in whole groups of this many: replicas * passes * micro-batches * slices of a micro-batch. */
+/* Samples come in whole groups of this many: replicas (the sum of their shares) * passes * micro-batches * slices of a
+ * micro-batch. */
 int64_t hp_strategy_divisor(const hp_strategy *s);
 /* Smallest batch >= at_least that the strategy divides. */
 int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least);

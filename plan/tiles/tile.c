@@ -66,6 +66,11 @@ static int channel_unit(const hp_graph *g, int tensor) {
     return l->op == HP_CONV && l->groups > 1 ? g->tensor[tensor].c / l->groups : 1;
 }
 
+static int32_t start_of(const hp_layout *l, int axis, int64_t items, int parts, int k) {
+    return axis == HP_AXIS_C ? hp_split_at(items, parts, k)
+                             : hp_proportions_at(&l->by[axis], items, parts, k);
+}
+
 hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t samples, int part) {
     const hp_tensor *t = &g->tensor[tensor];
     const int unit = channel_unit(g, tensor);
@@ -81,8 +86,8 @@ hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t 
     hp_box b;
     for (int a = 0; a < HP_AXES; a++) {
         const int width = a == HP_AXIS_C ? unit : 1;
-        b.lo[a] = width * hp_split_at(items[a], parts[a], k[a]);
-        b.hi[a] = width * hp_split_at(items[a], parts[a], k[a] + 1);
+        b.lo[a] = width * start_of(l, a, items[a], parts[a], k[a]);
+        b.hi[a] = width * start_of(l, a, items[a], parts[a], k[a] + 1);
     }
     return b;
 }

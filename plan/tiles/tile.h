@@ -9,6 +9,7 @@
 #define HP_TILE_H
 
 #include "plan/graph/graph.h"
+#include "plan/tiles/proportions.h"
 
 enum { HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C, HP_AXES };
 
@@ -33,6 +34,7 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples);
  * ((slice * rows + row) * cols + col) * channels + channel. */
 typedef struct hp_layout {
     int32_t rows, cols, slices, channels;
+    hp_proportions by[HP_AXIS_C]; /* of samples, rows and columns: in which proportions */
 } hp_layout;
 
 static inline int hp_layout_parts(const hp_layout *l) {

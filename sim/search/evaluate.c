@@ -178,11 +178,16 @@ static cut_key key_of(const hp_eval *e, const hp_strategy *s, hp_cut_kind kind) 
     return k;
 }
 
+static bool proportioned(const hp_strategy *s) {
+    return s->by[HP_AXIS_N].n || s->by[HP_AXIS_H].n || s->by[HP_AXIS_W].n;
+}
+
 void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
     if (s->n_cut || s->stages * s->chunks == 1) return;
     if (hp_cut_is_plain(s, e->setup.machine) && kind != HP_CUT_MEMORY) return;
     const cut_key key = key_of(e, s, kind);
-    const bool keyed = s->n_sp <= 2 && !hp_machine_mixed(e->setup.machine); /* else placement decides, too */
+    const bool keyed = s->n_sp <= 2 && !proportioned(s) &&
+                       !hp_machine_mixed(e->setup.machine); /* else placement decides, too */
     known_cut other, *known = keyed ? &e->cut[hp_hash64(&key, sizeof key, 0) % KNOWN_CUTS] : &other;
     if (known == &other || memcmp(&known->key, &key, sizeof key) != 0)
         hp_cut_stages(&e->cuts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager, known->counts);

@@ -81,9 +81,8 @@ static void add_passes(lister *l, const hp_strategy *s) {
 /* More micro-batches, up to one sample each. */
 static void add_micros(lister *l, hp_strategy s) {
     enum { MOST = 4096 };
-    const int slices = hp_stage_layout(&s, s.stages - 1).slices;
     const hp_question q = {.s = s, .batch = l->q->batch};
-    const int64_t groups = (int64_t)hp_strategy_replicas(&s) * s.gems * slices;
+    const int64_t groups = hp_strategy_divisor(&s) / s.micro;
     const int64_t share = hp_question_batch(&q) / groups, micro = s.micro;
     add_passes(l, &s);
     for (int64_t m = 2 * micro; m <= share && m <= MOST; m = m < share && 2 * m > share ? share : 2 * m) {
@@ -100,6 +99,7 @@ static void add_micros(lister *l, hp_strategy s) {
 /* `factor` times as many ranks per replica, of fewer replicas where they can be had. */
 static void add_ranks(lister *l, hp_strategy s, int factor) {
     if (s.dp % factor == 0) s.dp /= factor;
+    if (factor > 1) s.by[HP_AXIS_N].n = 0;
     s.n_cut = 0;
     if (!l->n_devices || hp_strategy_devices(&s) <= l->n_devices) add_micros(l, s);
 }
@@ -122,6 +122,7 @@ static void add_stages(lister *l, const hp_strategy *s, int factor) {
 static void add_tiles(lister *l, const hp_strategy *s, int factor) {
     const hp_graph *g = hp_eval_get(l->eval)->graph;
     hp_strategy more = *s;
+    more.by[HP_AXIS_H].n = more.by[HP_AXIS_W].n = 0;
     for (int i = 0; i < s->n_sp; i++)
         if (!grid(g, s->sp_rows[i] * s->sp_cols[i] * factor, &more.sp_rows[i], &more.sp_cols[i])) return;
     if (s->n_sp) add_ranks(l, more, factor);
@@ -150,6 +151,7 @@ static void add_layouts(lister *l, const hp_strategy *s) {
     for (int f = 2; f <= MOST_TILES; f *= 2) add_tiles(l, s, f);
     for (int f = 2; f <= MOST_TILES; f *= 2) add_whole_tiles(l, s, f);
     hp_strategy fewer = *s; /* replicas that share a node's memory */
+    fewer.by[HP_AXIS_N].n = 0;
     for (fewer.dp /= 2; fewer.dp >= 1 && hp_eval_get(l->eval)->machine->share_cpu; fewer.dp /= 2)
         add_micros(l, fewer);
 }

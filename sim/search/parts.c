@@ -43,7 +43,7 @@ hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache,
 typedef struct filler {
     hp_parts *p;
     hp_part_sums *s;
-    int part;           /* the part that stands for all */
+    int part, least;    /* the part that stands for all, and the one that owns least */
     bool *kept, *eager; /* per tensor: counted already */
 } filler;
 
@@ -119,7 +119,7 @@ static bool same_lengths(const hp_box *a, const hp_box *b) {
 static double add_times(const filler *f, int layer) {
     const hp_layer *l = &f->p->g->layer[layer];
     const hp_box most = own(f, l->out),
-                 least = hp_layout_own(&f->s->layout, f->p->g, l->out, f->s->samples, 0);
+                 least = hp_layout_own(&f->s->layout, f->p->g, l->out, f->s->samples, f->least);
     const double forward = f->s->forward[l->unit], backward = f->s->backward[l->unit];
     add_time(f, layer);
     const double forward_s = f->s->forward[l->unit] - forward;
@@ -302,6 +302,14 @@ static void sum_up(double *v, int n) {
     }
 }
 
+/* Of the layout's first channel slice, or the last, which owns no less. */
+static int extreme_part(const hp_layout *l, int (*extreme)(const hp_proportions *w, int parts)) {
+    const int slice = extreme(&l->by[HP_AXIS_N], l->slices), row = extreme(&l->by[HP_AXIS_H], l->rows),
+              col = extreme(&l->by[HP_AXIS_W], l->cols);
+    const hp_proportions even = {.n = 0};
+    return ((slice * l->rows + row) * l->cols + col) * l->channels + extreme(&even, l->channels);
+}
+
 static void fill_sums(hp_parts *p, hp_part_sums *s) {
     const hp_graph *g = p->g;
     const int n = g->n_unit;
@@ -314,7 +322,11 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);
     hp_arena *scratch = hp_arena_new();
-    const filler f = {p, s, hp_layout_parts(&s->layout) - 1, HP_NEW(scratch, bool, g->n_tensor),
+    const filler f = {p,
+                      s,
+                      extreme_part(&s->layout, hp_proportions_heaviest),
+                      extreme_part(&s->layout, hp_proportions_lightest),
+                      HP_NEW(scratch, bool, g->n_tensor),
                       HP_NEW(scratch, bool, g->n_tensor)};
     for (int layer = 1; layer < g->n_layer; layer++) {
         const double forward_s = add_times(&f, layer);
@@ -333,15 +345,26 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
     hp_arena_free(scratch);
 }
 
-static hp_part_sums **slot_of(const hp_parts *p, const hp_layout *l, int64_t samples) {
+static uint64_t layout_hash(const hp_layout *l, int64_t samples) {
     const int64_t key[5] = {l->rows, l->cols, l->slices, l->channels, samples};
-    for (uint64_t i = hp_hash64(key, sizeof key, 0);; i++) {
+    uint64_t hash = hp_hash64(key, sizeof key, 0);
+    for (int axis = 0; axis < HP_AXIS_C; axis++)
+        if (l->by[axis].n)
+            hash = hp_hash64(l->by[axis].of, sizeof *l->by[axis].of * (size_t)l->by[axis].n, hash);
+    return hash;
+}
+
+static bool same_layout(const hp_layout *a, const hp_layout *b) {
+    bool same =
+        a->rows == b->rows && a->cols == b->cols && a->slices == b->slices && a->channels == b->channels;
+    for (int axis = 0; axis < HP_AXIS_C; axis++) same &= hp_proportions_equal(&a->by[axis], &b->by[axis]);
+    return same;
+}
+
+static hp_part_sums **slot_of(const hp_parts *p, const hp_layout *l, int64_t samples) {
+    for (uint64_t i = layout_hash(l, samples);; i++) {
         hp_part_sums **s = &p->sums[i & (uint64_t)(p->slots - 1)];
-        if (!*s) return s;
-        const hp_layout *o = &(*s)->layout;
-        if ((*s)->samples == samples && o->rows == l->rows && o->cols == l->cols && o->slices == l->slices &&
-            o->channels == l->channels)
-            return s;
+        if (!*s || ((*s)->samples == samples && same_layout(&(*s)->layout, l))) return s;
     }
 }
 

@@ -21,7 +21,7 @@ static void any_strategy_reproduces_one_rank_on_ref(void **state) {
         hp_arena *arena = hp_arena_new();
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 7));
         assert_non_null(g);
-        const hp_strategy s = random_strategy_of(&d, g, roll(&d, 1, 6), MAX_RANKS, DRAW_EXACT);
+        const hp_strategy s = random_strategy_of(&d, g, roll(&d, 1, 6), MAX_RANKS, DRAW_EXACT | DRAW_SHARES);
         holds_on_ref(seed, g, &s, arena);
         hp_arena_free(arena);
     }
@@ -60,10 +60,10 @@ static void one_step_on_onednn_stays_within_rounding(void **state) {
         const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
         const int groups = roll(&d, 1, 4);
         law_training t = {.g = g, .ops = &hp_device_cpu, .steps = 1, .lr = 0.01, .seed = seed};
-        t.s = random_strategy_of(&d, g, groups, 8, DRAW_EXACT);
+        t.s = random_strategy_of(&d, g, groups, 8, DRAW_EXACT | DRAW_SHARES);
         t.batch = hp_strategy_batch(&t.s, 2 * groups);
         law_training one = t;
-        one.s = law_one_rank(groups);
+        one.s = law_one_rank(law_groups(&t.s));
         one.ops = &hp_device_ref;
         const outcome exact = law_run(arena, &one), have = law_run(arena, &t);
         const double eps = 0x1p-24, terms = 4096, depth = g->n_layer;

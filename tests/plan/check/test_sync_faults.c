@@ -21,7 +21,7 @@ static hp_program *draw(hp_arena *arena, dice *d, hp_sync sync, hp_graph **g, hp
     hp_program *p = NULL;
     *g = random_net(arena, d->seed, roll(d, 3, 7));
     const int groups = roll(d, 2, 6);
-    *s = random_strategy_of(d, *g, groups, MAX_RANKS, DRAW_ALL);
+    *s = random_strategy_of(d, *g, groups, MAX_RANKS, DRAW_ALL - DRAW_SHARES);
     s->zero = 0;
     s->sync = (int32_t)sync;
     s->servers = sync == HP_SYNC_PS ? roll(d, 0, 3) : 0;

@@ -20,12 +20,24 @@ typedef struct drawn {
     int first, end, samples, halo, branches;
 } drawn;
 
+static void draw_layout_weights(dice *d, hp_layout *l) {
+    const int parts[HP_AXIS_C] = {l->slices, l->rows, l->cols};
+    for (int axis = 0; axis < HP_AXIS_C; axis++) {
+        l->by[axis].n = coin(d) ? parts[axis] : 0;
+        for (int i = 0; i < l->by[axis].n; i++) l->by[axis].of[i] = (uint16_t)roll(d, 1, 6);
+    }
+}
+
 static drawn draw_stage(hp_arena *arena, uint64_t seed) {
     dice d = {seed, 4000};
     drawn s = {.g = any_net(arena, seed, roll(&d, 3, 9)), .samples = roll(&d, 1, 4), .halo = roll(&d, 1, 5)};
     assert_non_null(s.g);
     const bool plain = s.halo > 1; /* channels and branches exchange before every convolution */
-    s.layout = (hp_layout){roll(&d, 1, 5), roll(&d, 1, 4), roll(&d, 1, 3), plain ? 1 : roll(&d, 1, 3)};
+    s.layout = (hp_layout){.rows = roll(&d, 1, 5),
+                           .cols = roll(&d, 1, 4),
+                           .slices = roll(&d, 1, 3),
+                           .channels = plain ? 1 : roll(&d, 1, 3)};
+    draw_layout_weights(&d, &s.layout);
     s.branches = plain ? 1 : roll(&d, 1, 3);
     const int from = roll(&d, 0, s.g->n_unit - 1), to = roll(&d, from + 1, s.g->n_unit);
     s.first = s.g->unit_first[from];

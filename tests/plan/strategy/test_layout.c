@@ -32,10 +32,11 @@ static void ranks_follow_the_formula(void **state) {
         int parts = s.tail == HP_TAIL_SHARED ? 0 : (s.stages - s.n_sp) * s.ldp;
         for (int i = 0; i < s.n_sp; i++) parts += s.sp_rows[i] * s.sp_cols[i];
         parts *= s.cp * s.bp;
-        assert_int_equal(hp_strategy_roles(&s), parts);
+        const int shares = s.by[HP_AXIS_N].n ? s.dp : 1; /* replicas that are roles of one program */
+        assert_int_equal(hp_strategy_roles(&s), shares * parts);
         assert_int_equal(hp_strategy_ranks(&s), s.dp * s.clients * parts);
         assert_int_equal(hp_strategy_devices(&s) * s.clients, hp_strategy_ranks(&s));
-        assert_int_equal(hp_strategy_replicas(&s), s.dp * s.clients);
+        assert_int_equal(hp_strategy_replicas(&s), s.dp / shares * s.clients);
     }
     hp_arena_free(arena);
 }
@@ -63,10 +64,10 @@ static void published_worlds_have_their_sizes(void **state) {
     }
 }
 
-/* Position by position, part by part; the mirror image counts from the other end, in blocks of the channel
+/* Replica by replica with shares of their own, position by position, part by part; the mirror image counts from the other end, in blocks of the channel
  * slices, which every role keeps. */
 static int role_counted(const hp_strategy *s, int k, int flip) {
-    const int n = hp_strategy_roles(s), block = s->cp * s->bp, slice = k % block;
+    const int n = hp_strategy_roles(s) / hp_shares(s), block = s->cp * s->bp, slice = k % block;
     return flip ? n - block - (k - slice) + slice : k;
 }
 
@@ -79,15 +80,17 @@ static void roles_and_places_are_inverse(void **state) {
         const int n = hp_strategy_roles(&s);
         for (int flip = 0; flip < hp_flips(&s); flip++) {
             int next = 0;
-            for (int p = 0; p < hp_positions(&s); p++) {
-                for (int part = 0; part < hp_stage_parts(&s, p); part++, next++) {
-                    const int role = hp_role_of(&s, p, part, flip);
-                    int position, k;
-                    hp_role_place(&s, role, flip, &position, &k);
-                    assert_true(position == p && k == part);
-                    assert_int_equal(role, role_counted(&s, next, flip));
+            for (int share = 0; share < hp_shares(&s); share++)
+                for (int p = 0; p < hp_positions(&s); p++) {
+                    const int parts = hp_stage_parts(&s, p) / hp_shares(&s);
+                    for (int part = share * parts; part < (share + 1) * parts; part++, next++) {
+                        const int role = hp_role_of(&s, p, part, flip), own = n / hp_shares(&s);
+                        int position, k;
+                        hp_role_place(&s, role, flip, &position, &k);
+                        assert_true(position == p && k == part);
+                        assert_int_equal(role, share * own + role_counted(&s, next % own, flip));
+                    }
                 }
-            }
             assert_int_equal(next, n);
         }
     }

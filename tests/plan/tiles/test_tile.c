@@ -5,6 +5,7 @@
 #include "tests/support/plan/single_layer.h"
 #include "tests/support/plan/law_cases.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ static void boxes_of_all_parts_cover_every_tensor_once(void **state) {
         throws d = {seed, 0};
         single s = draw_layer(&d);
         point_at_own(&s);
-        const hp_layout l = draw_layout(&d);
+        hp_layout l = draw_layout(&d);
+        if (seed % 2) draw_weights(&d, &l);
         for (int t = 0; t < s.g.n_tensor; t++) {
             const hp_box whole = hp_box_whole(&s.g, t, s.samples);
             const int64_t n = hp_box_elems(&whole);
@@ -46,6 +48,39 @@ static void boxes_of_all_parts_cover_every_tensor_once(void **state) {
             free(count);
         }
     }
+}
+
+/* Within one of what its weight says: the boundaries are the exact ones, rounded down. Equal weights split as none do. */
+static void parts_are_in_proportion(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(2000); seed++) {
+        throws d = {seed, 7};
+        hp_layout l = draw_layout(&d);
+        draw_weights(&d, &l);
+        const hp_proportions *w = &l.by[HP_AXIS_H];
+        const int n = draw(&d, 1, 4000), each = w->n ? l.rows / w->n : 1;
+        double total = 0, before = 0;
+        for (int k = 0; k < l.rows; k++) total += w->n ? w->of[k / each] : 1;
+        for (int k = 0; k <= l.rows; k++) {
+            const double exact = n * before / total;
+            assert_true(fabs(exact - hp_proportions_at(w, n, l.rows, k) - 0.5) <= 0.5 + 1e-9 * n);
+            before += k == l.rows ? 0 : w->n ? w->of[k / each] : 1;
+        }
+        hp_proportions equal = {.n = w->n};
+        for (int i = 0; i < equal.n; i++) equal.of[i] = w->of[0];
+        for (int k = 0; k <= l.rows; k++)
+            assert_int_equal(hp_proportions_at(&equal, n, l.rows, k), hp_split_at(n, l.rows, k));
+        assert_int_equal(hp_proportions_reduced(&equal).n, 0);
+    }
+}
+
+/* The largest there can be. */
+static void proportions_do_not_overflow(void **state) {
+    (void)state;
+    hp_proportions w = {.n = HP_MAX_PROPORTIONS};
+    for (int i = 0; i < w.n; i++) w.of[i] = UINT16_MAX;
+    assert_int_equal(hp_proportions_at(&w, INT32_MAX, 1 << 16, 1 << 16), INT32_MAX);
+    assert_int_equal(hp_proportions_at(&w, INT32_MAX, 1 << 16, 1 << 15), INT32_MAX / 2);
 }
 
 /* Rows, columns and samples of any two parts differ by one at most. */
@@ -352,6 +387,8 @@ static void an_interior_needs_no_halo(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxes_of_all_parts_cover_every_tensor_once),
+        cmocka_unit_test(parts_are_in_proportion),
+        cmocka_unit_test(proportions_do_not_overflow),
         cmocka_unit_test(parts_are_even),
         cmocka_unit_test(a_layer_needs_the_box_around_its_taps),
         cmocka_unit_test(a_halo_is_what_even_tiles_lack),

@@ -43,6 +43,7 @@ outcome law_run(hp_arena *arena, const law_training *t) {
         .momentum = 0.9,
         .weight_decay = 1e-4,
         .seed = t->seed,
+        .first_sample = t->first_sample,
         .start = law_parameters(arena, t->g, t->seed),
         .loss_scale = t->loss_scale,
         .checkpoint = t->checkpoint,

@@ -23,8 +23,8 @@ typedef struct law_training {
     hp_strategy s;
     const hp_device_ops *ops;
     hp_comm *(*comm)(hp_comm *inner, const hp_memory *memory); /* see ranks_job; NULL */
-    int64_t batch;
-    int steps; /* at most LAW_STEPS */
+    int64_t batch, first_sample;                               /* see ranks_job */
+    int steps;                                                 /* at most LAW_STEPS */
     double lr, loss_scale;
     uint64_t seed;
     const char *checkpoint; /* as ranks_job */

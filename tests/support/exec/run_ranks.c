@@ -26,7 +26,8 @@ static uint64_t ranks_stream(const ranks_rank *me, int32_t iter, int32_t micro, 
     const hp_program *p = me->job->p;
     const int64_t joined = me->job->joined_replicas > 1 ? me->job->joined_replicas : 1;
     const int64_t each = p->micro_batch / joined, replica = me->replica * joined + i / each;
-    return (uint64_t)iter * 1000003u + (uint64_t)((replica * p->micro + micro) * each + i % each);
+    return (uint64_t)iter * 1000003u +
+           (uint64_t)(me->job->first_sample + (replica * p->micro + micro) * each + i % each);
 }
 
 static float ranks_pixel(const ranks_rank *me, uint64_t stream, int y, int x, int c) {

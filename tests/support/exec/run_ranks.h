@@ -20,6 +20,7 @@ typedef struct ranks_job {
     const char *ring_dir; /* not NULL: spans go to ring_dir/rank-N.ring */
     /* > 1: a micro-batch holds what micro-batch j of that many replicas would: the grouping of bn=all. */
     int joined_replicas;
+    int64_t first_sample; /* the batch is the samples from there on of a larger one */
     /* of deployed graphs: weights file, NULL: drawn from the seed; quantisation of every tensor that wants it
      */
     const char *constants;

@@ -217,8 +217,8 @@ hp_graph *random_infer_net(hp_arena *arena, uint64_t seed, int n_block) {
 }
 
 hp_strategy random_infer_strategy(dice *d, const hp_graph *g, int max_ranks, int64_t *batch) {
-    const int axes =
-        DRAW_TILES | DRAW_LDP | DRAW_SHARED | DRAW_HALO | DRAW_BRANCHES | DRAW_OVERLAP | DRAW_CLIENTS;
+    const int axes = DRAW_TILES | DRAW_LDP | DRAW_SHARED | DRAW_HALO | DRAW_BRANCHES | DRAW_OVERLAP |
+                     DRAW_CLIENTS | DRAW_PROPORTIONS | DRAW_SHARES | DRAW_BN;
     for (;;) {
         hp_strategy s = hp_strategy_default();
         s.prec = g->prec;
@@ -229,6 +229,8 @@ hp_strategy random_infer_strategy(dice *d, const hp_graph *g, int max_ranks, int
         s.recompute = HP_RECOMPUTE_NONE;
         if (coin(d)) draw_cut(d, g, &s);
         draw_tiles(d, axes, &s);
+        draw_proportions(d, axes, &s);
+        s.bn = HP_BN_SYNC;
         if (coin(d)) s.strips = roll(d, 2, 9);
         if (s.strips > 1 && coin(d)) s.deep = roll(d, 1, g->n_unit);
         *batch = hp_strategy_divisor(&s) * (s.strips > 1 ? 1 : roll(d, 1, 2));

@@ -157,6 +157,22 @@ void draw_tiles(dice *d, int axes, hp_strategy *s) {
     if (axes & DRAW_BN) s->bn = roll(d, 0, 2);
 }
 
+static hp_proportions draw_weights(dice *d, int n) {
+    hp_proportions w = {.n = n};
+    for (int i = 0; i < n; i++) w.of[i] = (uint16_t)roll(d, 1, coin(d) ? 3 : 9);
+    return hp_proportions_reduced(&w);
+}
+
+void draw_proportions(dice *d, int axes, hp_strategy *s) {
+    for (int axis = HP_AXIS_H; s->n_sp && axis <= HP_AXIS_W; axis++)
+        if (draw_one_in(d, axes, DRAW_PROPORTIONS, 2))
+            s->by[axis] =
+                draw_weights(d, (axis == HP_AXIS_H ? s->sp_rows : s->sp_cols)[roll(d, 1, s->n_sp) - 1]);
+    if (s->dp == 1 || s->clients > 1 || !draw_one_in(d, axes, DRAW_SHARES, 3)) return;
+    s->by[HP_AXIS_N] = draw_weights(d, s->dp);
+    if (s->by[HP_AXIS_N].n && !(axes & DRAW_BN)) s->bn = HP_BN_ALL;
+}
+
 void draw_cut(dice *d, const hp_graph *g, hp_strategy *s) {
     s->n_cut = s->stages * s->chunks;
     int left = g->n_unit;
@@ -185,6 +201,7 @@ hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_r
         s.fuse_bytes = coin(d) ? 25000000 : roll(d, 64, 4096);
         if (coin(d)) draw_cut(d, g, &s);
         draw_tiles(d, axes, &s);
+        draw_proportions(d, axes, &s);
         if (hp_strategy_ranks(&s) <= max_ranks &&
             hp_strategy_legal(&s, g, hp_strategy_batch(&s, groups), 0, NULL))
             return draw_zero(d, g, groups, axes, s);

@@ -40,8 +40,10 @@ enum {
     DRAW_BRANCHES = 512,
     DRAW_OVERLAP = 1024,
     DRAW_ZERO = 2048,
-    DRAW_ALL = 4095,
-    DRAW_EXACT = DRAW_ALL - DRAW_BN /* all that equals one rank with the same groups */
+    DRAW_PROPORTIONS = 4096, /* of rows and columns */
+    DRAW_SHARES = 8192,
+    DRAW_ALL = 16383,
+    DRAW_EXACT = DRAW_ALL - DRAW_BN - DRAW_SHARES /* all that equals one rank with the same groups */
 };
 
 /* Shares `groups` out to replicas, passes and micro-batches; false where the roll does not divide them. */
@@ -50,6 +52,9 @@ void draw_schedule(dice *d, int axes, hp_strategy *s);
 
 /* Tiles from strips of five to squares of nine, the same or others in the next stage. */
 void draw_tiles(dice *d, int axes, hp_strategy *s);
+/* Tiles of unequal sizes, and replicas with unequal shares; these with bn=all unless axes has DRAW_BN: the batch of one
+ * rank has groups of one size. */
+void draw_proportions(dice *d, int axes, hp_strategy *s);
 void draw_cut(dice *d, const hp_graph *g, hp_strategy *s);
 
 /* A strategy with replicas * passes * micro-batches == groups, on at most max_ranks ranks, legal for the

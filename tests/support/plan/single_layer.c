@@ -155,7 +155,20 @@ void point_at_own(single *s) { /* after a copy */
 
 hp_layout draw_layout(throws *d) {
     static const int tiles[] = {1, 1, 2, 3, 4, 5, 7, 30}, few[] = {1, 1, 2, 3, 4};
-    return (hp_layout){draw_of(d, tiles, 8), draw_of(d, tiles, 7), draw_of(d, few, 5), draw_of(d, few, 5)};
+    return (hp_layout){.rows = draw_of(d, tiles, 8),
+                       .cols = draw_of(d, tiles, 7),
+                       .slices = draw_of(d, few, 5),
+                       .channels = draw_of(d, few, 5)};
+}
+
+void draw_weights(throws *d, hp_layout *l) {
+    const int parts[HP_AXIS_C] = {l->slices, l->rows, l->cols};
+    for (int axis = 0; axis < HP_AXIS_C; axis++) {
+        hp_proportions *w = &l->by[axis];
+        w->n = draw(d, 0, parts[axis]);
+        if (w->n && parts[axis] % w->n) w->n = parts[axis];
+        for (int i = 0; i < w->n; i++) w->of[i] = (uint16_t)draw(d, 1, draw(d, 0, 2) ? 5 : UINT16_MAX);
+    }
 }
 
 hp_box draw_output(throws *d, const single *s) {

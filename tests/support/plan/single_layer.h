@@ -30,7 +30,8 @@ single draw_layer(throws *d);
 void point_at_own(single *s);
 
 /* Strips, prime counts, more tiles than there are rows. */
-hp_layout draw_layout(throws *d);
+hp_layout draw_layout(throws *d); /* even */
+void draw_weights(throws *d, hp_layout *l);
 
 /* A box that a part may have of the layer's output: what it owns, or some of its pixels. */
 hp_box draw_output(throws *d, const single *s);
