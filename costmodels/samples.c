@@ -107,6 +107,15 @@ static void leave_out_absence(hp_sample_row *row, const double *all, int n, doub
     for (int i = 0; i < n; i++) row[i].seconds *= sum[length_of(row[i].seconds)];
 }
 
+/* The class of devices that the rank ran on; NULL: one that the plan's machine calls slow, which says nothing of the class. */
+static const char *class_of(const hp_machine *m, const hp_plan *plan, int rank) {
+    const hp_machine *on = &plan->machine;
+    const int device = hp_machine_mixed(on) ? hp_rank_device(plan->program, on, rank) : 0;
+    if (!hp_machine_mixed(on)) return m->device.name;
+    return hp_machine_speed_at(on, device) < 1 ? NULL
+                                               : hp_machine_class(on, hp_machine_class_at(on, device))->name;
+}
+
 void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *plan, const hp_trace *t,
                         const hp_drift *d) {
     int64_t n;
@@ -117,11 +126,13 @@ void hp_samples_compute(hp_sample_list *l, const hp_machine *m, const hp_plan *p
     const int first = l->n;
     for (int64_t i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && span[j].rank == span[i].rank && span[j].task == span[i].task;) j++;
+        const char *class = class_of(m, plan, span[i].rank);
+        if (!class) continue;
         const hp_trace_task *k = &t->task[span[i].task];
         const hp_work w = hp_task_work(plan->program, plan->graph, &plan->program->role[k->role], k->task);
         hp_sample_row *s = add_row(l);
         s->kind = HP_ROW_COMPUTE;
-        snprintf(s->class, sizeof s->class, "%s", m->device.name);
+        snprintf(s->class, sizeof s->class, "%s", class);
         snprintf(s->key, sizeof s->key, "%s", w.key);
         s->size = w.size;
         s->flops = w.flops;

@@ -109,6 +109,11 @@ foreach(script ${scripts})
 endforeach()
 # published figures: ctest -L experiments
 set_tests_properties(cli_experiments PROPERTIES LABELS "cli;experiments")
+# runs that are killed and go on; KILLS=500 by hand
+if(HPLAN_HAVE_EXEC)
+  add_test(NAME kills COMMAND bash ${CMAKE_SOURCE_DIR}/tests/faults/kills.sh)
+  set_tests_properties(kills PROPERTIES LABELS cli TIMEOUT 600 ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>")
+endif()
 # a Slurm on this machine: root, slurm-wlm, munge; three to five minutes
 add_test(NAME slurm COMMAND bash ${CMAKE_SOURCE_DIR}/tests/slurm/requeue.sh CONFIGURATIONS Long)
 set_tests_properties(slurm PROPERTIES LABELS slurm TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>")

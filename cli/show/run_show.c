@@ -83,7 +83,7 @@ static void show_messages(const json_t *f) {
     char all[32], straight[32];
     const double direct = total(json_object_get(f, "direct_bytes"));
     if (!(direct > 0)) return;
-    printf("messages: %s sent, %s of them straight from one GPU's memory into another's\n",
+    printf("messages: %s sent, %s of them straight from one rank's memory into another's\n",
            hp_format_bytes(total(json_object_get(f, "sent_bytes")), all), hp_format_bytes(direct, straight));
 }
 

@@ -3,6 +3,7 @@
 #include "sim/search/search.h"
 
 #include "plan/lower/placement.h"
+#include "sim/place/traffic.h"
 
 /* Less than the simulator can tell: what stood before then stays. */
 static const double GAIN = 0.01;
@@ -109,10 +110,32 @@ static hp_status choose_places(const refiner *r, hp_error *err) {
     return HP_OK;
 }
 
+/* By what the ranks send each other, from where they sit. */
+static hp_status choose_seats(const refiner *r, hp_error *err) {
+    enum { MOST = 64 }; /* a list that can be read */
+    const hp_machine *m = hp_eval_get(r->eval)->machine;
+    hp_strategy other = r->best->strategy;
+    const int n = hp_strategy_ranks(&other), per_node = m->devices_per_node;
+    hp_program *p = NULL;
+    if (other.place == HP_PLACE_LIST || other.clients > 1 || n <= per_node || n > MOST ||
+        n > hp_machine_devices(m))
+        return HP_OK;
+    HP_TRY(hp_eval_lower(r->eval, r->arena, &other, &p, err));
+    const double *traffic = hp_traffic_of(r->arena, p);
+    const double before = hp_traffic_between_nodes(traffic, n, per_node, p->n_seat ? p->seat : NULL);
+    for (int k = 0; k < n; k++) other.seat[k] = p->n_seat ? p->seat[k] : k;
+    hp_traffic_exchange(traffic, n, m, other.seat);
+    if (hp_traffic_between_nodes(traffic, n, per_node, other.seat) >= 0.99 * before) return HP_OK;
+    other.place = HP_PLACE_LIST;
+    other.n_seat = n;
+    return consider(r, &other, err);
+}
+
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
     const refiner r = {eval, arena, depth, e};
     HP_TRY(choose_places(&r, err));
+    HP_TRY(choose_seats(&r, err));
     HP_TRY(choose_backends(&r, err));
     HP_TRY(choose_buckets(&r, err));
     return choose_parts(&r, err);

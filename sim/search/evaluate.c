@@ -143,6 +143,13 @@ hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **uni
     return HP_OK;
 }
 
+double hp_eval_class_seconds(hp_eval *e, const hp_strategy *s, int class) {
+    const hp_layout whole = {.rows = 1, .cols = 1, .slices = 1, .channels = 1};
+    hp_parts *on = e->cuts.of_class[class] ? e->cuts.of_class[class] : e->cuts.of_class[0];
+    const hp_part_sums *p = hp_parts_of(on, &whole, micro_batch_of(e, s));
+    return p->forward[e->setup.graph->n_unit] + p->backward[e->setup.graph->n_unit];
+}
+
 static hp_status plain_cut(hp_eval *e, const hp_strategy *s, const int32_t **counts, hp_error *err) {
     unit_costs *u;
     HP_TRY(units_of(e, micro_batch_of(e, s), &u, err));
@@ -223,6 +230,12 @@ static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool p
                           .place = placed};
     if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
     return hp_lower(arena, e->setup.graph, s, &o, p, err);
+}
+
+hp_status hp_eval_lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_program **p, hp_error *err) {
+    hp_strategy whole = *s;
+    hp_eval_complete(e, &whole, HP_CUT_TIME);
+    return lower(e, arena, &whole, false, p, err);
 }
 
 hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s) {

@@ -40,6 +40,9 @@ const hp_comm_table *hp_eval_comm(const hp_eval *e);
 /* The cost vector of plain balanced cuts, as hp_lower_options.unit_cost and hp_plan_build take it: seconds
  * per unit and micro-batch. */
 hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **unit_cost, hp_error *err);
+/* What all units take on one device of that class for a micro-batch of the strategy, at full speed: one pass forward, and
+ * backward in training. */
+double hp_eval_class_seconds(hp_eval *e, const hp_strategy *s, int class);
 /* Writes out the cut of a strategy that has none, where stages differ in width or memory decides; plain
  * balanced cuts stay as they are. */
 void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind);
@@ -64,6 +67,9 @@ hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, h
 bool hp_eval_allows(const hp_eval_setup *setup, const hp_strategy *s, int n_devices, hp_reject *why);
 /* What a rank may use. */
 hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s);
+
+/* The strategy's program, its cut completed, without offsets in memory. */
+hp_status hp_eval_lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_program **p, hp_error *err);
 
 /* How much is found out about a strategy. */
 typedef enum hp_eval_depth {

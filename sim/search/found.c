@@ -194,6 +194,8 @@ static hp_status complete(found *f, hp_error *err) {
     int n = 0;
     for (int i = 0; i < r->n; i++) {
         hp_evaluation e;
+        if (i == 0 || r->best[i].tasks <= HP_LARGE_TASKS)
+            HP_TRY(hp_search_uneven(eval_of(f), f->arena, &r->best[i], err));
         HP_TRY(hp_evaluate(eval_of(f), f->arena, &r->best[i].strategy, HP_EVAL_PLACED, &e, err));
         found_tell(f, "figures", i + 1, r->n);
         if (!e.reject.code) r->best[n++] = e;

@@ -1,5 +1,6 @@
 /* mix_cost.c - the same strategy on other devices, and another cut on the same. */
 #include "sim/search/mix_cost.h"
+#include "sim/search/search.h"
 
 #include "plan/base/text.h"
 #include "plan/base/units.h"
@@ -56,10 +57,33 @@ static hp_status with_even_cut(hp_arena *arena, const hp_eval_setup *setup, cons
     return seconds_of(arena, setup, &even, &out->even_s, err);
 }
 
+static hp_status with_equal_parts(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s,
+                                  hp_mix_cost *out, hp_error *err) {
+    hp_strategy equal = *s;
+    bool has = false;
+    for (int axis = 0; axis < HP_AXIS_C; axis++) {
+        has |= s->by[axis].n > 0;
+        equal.by[axis].n = 0;
+    }
+    return has ? seconds_of(arena, setup, &equal, &out->equal_s, err) : HP_OK;
+}
+
+static hp_status with_better_parts(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s,
+                                   hp_mix_cost *out, hp_error *err) {
+    hp_evaluation v;
+    hp_eval *e = hp_eval_new(arena, setup);
+    HP_TRY(hp_evaluate(e, arena, s, HP_EVAL_RANK, &v, err));
+    HP_TRY(hp_search_uneven(e, arena, &v, err));
+    if (v.reject.code || hp_strategy_change(s, &v.strategy, out->uneven) == 0) return HP_OK;
+    return seconds_of(arena, setup, &v.strategy, &out->uneven_s, err);
+}
+
 hp_status hp_mix_cost_of(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s, hp_mix_cost *out,
                          hp_error *err) {
     *out = (hp_mix_cost){0};
     HP_TRY(on_each_class(arena, setup, s, out, err));
+    HP_TRY(with_equal_parts(arena, setup, s, out, err));
+    HP_TRY(with_better_parts(arena, setup, s, out, err));
     return s->stages > 1 ? with_even_cut(arena, setup, s, out, err) : HP_OK;
 }
 
@@ -79,6 +103,12 @@ void hp_mix_cost_text(const hp_mix_cost *c, const hp_machine *m, double step_s, 
                     step_s / c->alike_s);
     else
         hp_text_add(to, "on no class of its devices alone would it fit");
+    if (c->equal_s > 0)
+        hp_text_add(to, "; with equal shares and tiles: %s, %.2fx as long",
+                    hp_format_seconds(c->equal_s, time), c->equal_s / step_s);
+    if (c->uneven_s > 0)
+        hp_text_add(to, "; with %.200s: %s, %.2fx as fast", c->uneven, hp_format_seconds(c->uneven_s, time),
+                    step_s / c->uneven_s);
     if (c->even_s <= 0) return;
     hp_text_add(to, "; with stages as for equal devices");
     add_cut(to, c->even_cut);

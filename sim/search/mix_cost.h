@@ -9,9 +9,12 @@ typedef struct hp_mix_cost {
     double alike_s; /* seconds of a step there, none of them slow; 0: it does not fit */
     double even_s;  /* here, with stages as for equal devices; 0: without stages, or it does not fit */
     char even_cut[HP_STRATEGY_TEXT]; /* the strategy with that cut */
+    double equal_s;  /* here, with equal shares and tiles; 0: it has those, or it does not fit */
+    double uneven_s; /* here, with shares and tiles that suit the devices better; 0: none are known */
+    char uneven[HP_STRATEGY_TEXT]; /* these keys */
 } hp_mix_cost;
 
-/* Of a strategy with its cut, under the conditions of `setup`. Results live in `arena`. */
+/* Of a strategy that fits, with its cut, under the conditions of `setup`. Results live in `arena`. */
 hp_status hp_mix_cost_of(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s, hp_mix_cost *out,
                          hp_error *err);
 

@@ -90,6 +90,11 @@ hp_status hp_search_any_strips(hp_arena *arena, hp_eval *e, const hp_space *spac
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err);
 
+/* Where a machine's devices are not all alike (uneven.c): shares of the batch, and proportions of the tiles' rows and
+ * columns, with which the strategy is faster than with equal ones; what it has already stays. `e` was evaluated, and is
+ * again, to HP_EVAL_RANK. hp_search does this to what it returns. */
+hp_status hp_search_uneven(hp_eval *eval, hp_arena *arena, hp_evaluation *e, hp_error *err);
+
 /* Can two candidates not be told apart? By what was measured of both (intervals that overlap), else by their predictions
  * (hp_interval_tie). Two counts of gpus never tie. */
 bool hp_search_tie(const hp_evaluation *a, const hp_evaluation *b);

@@ -287,8 +287,41 @@ static void the_file_lies_beside_the_table(void **state) {
     assert_string_equal(hp_sample_store_path("odd", out, sizeof out), "odd.samples.db");
 }
 
+/* Tasks of the run's ranks that are known to be on that class. */
+static int tasks_on(hp_arena *arena, const hp_machine *on, const char *class) {
+    hp_calibration *c = hp_calibration_new(arena, on);
+    int n = 0;
+    run_job(arena, on, c, 2); /* dp=2 */
+    const hp_sample_list *l = hp_calibration_samples(c);
+    for (int i = 0; i < l->n; i++)
+        n += l->row[i].kind == HP_ROW_COMPUTE && strcmp(l->row[i].class, class) == 0;
+    return n;
+}
+
+/* Each rank's tasks are of the class of its device; those of a slow device say nothing of its class. */
+static void tasks_are_of_their_ranks_class(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    static const char figures[] = "device=cpu, memory=8GB, fp32=50GFLOP/s, bandwidth=10GB/s";
+    static const char *const nodes[] = {"2 x cpu", "1 x cpu + 1 x t4", "2 x cpu; slow=0.1:50%"};
+    hp_machine m[3];
+    for (int i = 0; i < 3; i++) {
+        hp_error err = {HP_OK, ""};
+        char text[160];
+        snprintf(text, sizeof text, "nodes=1; node=%s; %s", nodes[i], figures);
+        ok(hp_machine_parse(text, "text", &m[i], &err), &err);
+    }
+    const int all = tasks_on(arena, &m[0], "cpu");
+    assert_true(all > 0 && all % 2 == 0);
+    assert_int_equal(tasks_on(arena, &m[1], "cpu"), all / 2);
+    assert_int_equal(tasks_on(arena, &m[1], "t4"), all / 2);
+    assert_int_equal(tasks_on(arena, &m[2], "cpu"), all / 2);
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_are_of_their_ranks_class),
         cmocka_unit_test(a_calibration_that_stops_goes_on),
         cmocka_unit_test(jobs_since_the_calibration_began_need_no_repetition),
         cmocka_unit_test(old_runs_of_a_job_make_room),

@@ -4,6 +4,7 @@
 #include "plan/nets/nets.h"
 #include "sim/search/evaluate.h"
 #include "sim/search/mix_cost.h"
+#include "sim/search/search.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -176,6 +177,47 @@ static void cuts_follow_the_devices(void **state) {
     }
 }
 
+/* Every other proportion of two members, simulated: key=a:b with a + b = total. */
+static double best_of_all(world *w, const char *base, const char *key, int total) {
+    double best = INFINITY;
+    for (int first = 1; first < total; first++) {
+        char text[96];
+        snprintf(text, sizeof text, "%s,%s=%d:%d", base, key, first, total - first);
+        const hp_evaluation e = evaluate(w, text);
+        if (!e.reject.code) best = fmin(best, e.figures.step_s);
+    }
+    return best;
+}
+
+/* Shares of the batch and heights and widths of tiles, against all there are; nothing changes where devices are alike. */
+static void shares_and_tiles_follow_the_devices(void **state) {
+    (void)state;
+    static const char *const machines[] = {
+        "nodes=1; node=2 x t4", "nodes=1; node=2 x t4; slow=0.1:50%", "nodes=2; node=1 x t4; slow=0:30%",
+        "nodes=1; node=1 x a100-40 + 1 x v100-16",
+        "nodes=1; node=1 x foo + 1 x bar; device=foo, " SLOWER "; device=bar, " FIGURES};
+    static const struct {
+        const char *base, *key;
+        int total;
+    } rows[] = {
+        {"dp=2", "share", 24}, {"dp=2,micro=2", "share", 12}, {"sp=2x1", "rows", 32}, {"sp=1x2", "cols", 32}};
+    for (int m = 0; m < 5; m++)
+        for (int i = 0; i < 4; i++) {
+            world w;
+            hp_error err = {0};
+            build(&w, machines[m], 24);
+            hp_evaluation e = evaluate(&w, rows[i].base);
+            const double even = e.figures.step_s,
+                         best = best_of_all(&w, rows[i].base, rows[i].key, rows[i].total);
+            assert_int_equal(hp_search_uneven(w.eval, w.arena, &e, &err), HP_OK);
+            if (e.figures.step_s > 1.03 * fmin(best, even))
+                fail_msg("%s: %s takes %.4g s, the best of all %.4g s, equal parts %.4g s", machines[m],
+                         e.figures.strategy, e.figures.step_s, best, even);
+            if (m == 0) assert_true(e.figures.step_s == even);
+            hp_arena_free(w.arena);
+        }
+}
+
 /* A rank's memory is that of the device that it gets. */
 static void each_rank_fits_its_own_device(void **state) {
     (void)state;
@@ -232,6 +274,7 @@ int main(void) {
         cmocka_unit_test(the_slowest_sets_the_step),
         cmocka_unit_test(folded_or_not_it_is_the_same),
         cmocka_unit_test(cuts_follow_the_devices),
+        cmocka_unit_test(shares_and_tiles_follow_the_devices),
         cmocka_unit_test(each_rank_fits_its_own_device),
         cmocka_unit_test(a_mix_costs_what_equal_devices_gain),
     };
