@@ -14,8 +14,9 @@
 
 #include <cmocka.h>
 
-#define FIGURES "memory=40GB, fp32=20TFLOP/s, bandwidth=1500GB/s, launch=5us, like=a100-40"
-#define SLOWER  "memory=20GB, fp32=5TFLOP/s, bandwidth=400GB/s, launch=5us, like=a100-40"
+#define FIGURES     "memory=40GB, fp32=20TFLOP/s, bandwidth=1500GB/s, launch=5us, like=a100-40"
+#define TWO_CLASSES "nodes=1; node=1 x foo + 1 x bar; device=foo, " SLOWER "; device=bar, " FIGURES
+#define SLOWER      "memory=20GB, fp32=5TFLOP/s, bandwidth=400GB/s, launch=5us, like=a100-40"
 
 typedef struct world {
     hp_arena *arena;
@@ -153,10 +154,9 @@ static void folded_or_not_it_is_the_same(void **state) {
  * messages and the pipeline's ends add to the slowest stage. */
 static void cuts_follow_the_devices(void **state) {
     (void)state;
-    static const char *const machines[] = {
-        "nodes=1; node=2 x t4; slow=0.1:50%", "nodes=1; node=2 x t4; slow=0.0:30%",
-        "nodes=1; node=1 x a100-40 + 1 x v100-16",
-        "nodes=1; node=1 x foo + 1 x bar; device=foo, " SLOWER "; device=bar, " FIGURES};
+    static const char *const machines[] = {"nodes=1; node=2 x t4; slow=0.1:50%",
+                                           "nodes=1; node=2 x t4; slow=0.0:30%",
+                                           "nodes=1; node=1 x a100-40 + 1 x v100-16", TWO_CLASSES};
     for (int m = 0; m < 4; m++) {
         world w;
         build(&w, machines[m], 16);
@@ -192,10 +192,9 @@ static double best_of_all(world *w, const char *base, const char *key, int total
 /* Shares of the batch and heights and widths of tiles, against all there are; nothing changes where devices are alike. */
 static void shares_and_tiles_follow_the_devices(void **state) {
     (void)state;
-    static const char *const machines[] = {
-        "nodes=1; node=2 x t4", "nodes=1; node=2 x t4; slow=0.1:50%", "nodes=2; node=1 x t4; slow=0:30%",
-        "nodes=1; node=1 x a100-40 + 1 x v100-16",
-        "nodes=1; node=1 x foo + 1 x bar; device=foo, " SLOWER "; device=bar, " FIGURES};
+    static const char *const machines[] = {"nodes=1; node=2 x t4", "nodes=1; node=2 x t4; slow=0.1:50%",
+                                           "nodes=2; node=1 x t4; slow=0:30%",
+                                           "nodes=1; node=1 x a100-40 + 1 x v100-16", TWO_CLASSES};
     static const struct {
         const char *base, *key;
         int total;
