@@ -100,6 +100,17 @@ static int measure(measurement *what, const hp_exec_options *options, hp_comm *c
     return (int)err.code;
 }
 
+/* What was saved is whole once the checkpoint is closed. Said before ranks end: the first one that ends with another code
+ * than 0 has its launcher kill the others. */
+static int leave(hp_job *job, hp_error *err) {
+    hp_checkpoint_close(job->checkpoint);
+    job->checkpoint = NULL;
+    hp_fail(err, HP_EREQUEUE, "step %lld is saved in %s: go on from there with --resume",
+            (long long)job->steps, job->options->checkpoint);
+    if (job->comm->rank == 0) print_error(err);
+    return HP_EREQUEUE;
+}
+
 int main(int argc, char **argv) {
     hp_exec_options options;
     hp_error err = {.code = HP_OK, .text = ""};
@@ -114,11 +125,7 @@ int main(int argc, char **argv) {
     int code = hp_job_open(&job, &speaker, &err);
     if (code == HP_ESTALL || (code == HP_OK && run_job(&job, &err) != HP_OK)) return abort_run(&job, &err);
     if (code != HP_OK && speaker) print_error(&err);
-    const bool tells = job.leaves && job.comm->rank == 0;
-    if (job.leaves)
-        code = hp_fail(&err, HP_EREQUEUE, "step %lld is saved in %s: go on from there with --resume",
-                       (long long)job.steps, options.checkpoint);
+    if (job.leaves) code = leave(&job, &err);
     hp_job_close(&job);
-    if (tells) print_error(&err);
     return code;
 }

@@ -54,13 +54,21 @@ strike() {
   kill -"$([ $whom = saver ] && echo TERM || echo KILL)" "$target" 2>/dev/null || return 1
 }
 
-# no_rank_left PLAN: within some seconds none runs on.
+# ranks_here: those of runs in this folder.
+ranks_here() {
+  local p
+  for p in $(pgrep hplan-exec || true); do
+    [ "$(readlink /proc/"$p"/cwd)" != "$work" ] || echo "$p"
+  done
+}
+
+# no_rank_left: within some seconds none runs on.
 no_rank_left() {
-  for _ in $(seq 100); do
-    pgrep -f "hplan-exec.*$work" >/dev/null || return 0
+  for _ in $(seq 50); do
+    [ -n "$(ranks_here)" ] || return 0
     sleep 0.2
   done
-  die "ranks go on after $whom was killed: $(pgrep -af "hplan-exec.*$work")"
+  die "ranks go on 10 s after $whom was killed: $(ranks_here)"
 }
 
 n=0

@@ -14,9 +14,10 @@
 
 #include <cmocka.h>
 
-#define FIGURES     "memory=40GB, fp32=20TFLOP/s, bandwidth=1500GB/s, launch=5us, like=a100-40"
-#define TWO_CLASSES "nodes=1; node=1 x foo + 1 x bar; device=foo, " SLOWER "; device=bar, " FIGURES
-#define SLOWER      "memory=20GB, fp32=5TFLOP/s, bandwidth=400GB/s, launch=5us, like=a100-40"
+#define FIGURES "memory=40GB, fp32=20TFLOP/s, bandwidth=1500GB/s, launch=5us, like=a100-40"
+#define SLOWER  "memory=20GB, fp32=5TFLOP/s, bandwidth=400GB/s, launch=5us, like=a100-40"
+static const char two_classes[] =
+    "nodes=1; node=1 x foo + 1 x bar; device=foo, " SLOWER "; device=bar, " FIGURES;
 
 typedef struct world {
     hp_arena *arena;
@@ -156,7 +157,7 @@ static void cuts_follow_the_devices(void **state) {
     (void)state;
     static const char *const machines[] = {"nodes=1; node=2 x t4; slow=0.1:50%",
                                            "nodes=1; node=2 x t4; slow=0.0:30%",
-                                           "nodes=1; node=1 x a100-40 + 1 x v100-16", TWO_CLASSES};
+                                           "nodes=1; node=1 x a100-40 + 1 x v100-16", two_classes};
     for (int m = 0; m < 4; m++) {
         world w;
         build(&w, machines[m], 16);
@@ -194,7 +195,7 @@ static void shares_and_tiles_follow_the_devices(void **state) {
     (void)state;
     static const char *const machines[] = {"nodes=1; node=2 x t4", "nodes=1; node=2 x t4; slow=0.1:50%",
                                            "nodes=2; node=1 x t4; slow=0:30%",
-                                           "nodes=1; node=1 x a100-40 + 1 x v100-16", TWO_CLASSES};
+                                           "nodes=1; node=1 x a100-40 + 1 x v100-16", two_classes};
     static const struct {
         const char *base, *key;
         int total;
@@ -241,7 +242,8 @@ static void each_rank_fits_its_own_device(void **state) {
         hp_reject why;
         const bool fits = hp_memory_fits(&l, &m, &cases[i].d, &why);
         assert_int_equal(fits, cases[i].says == NULL);
-        if (!fits && !strstr(why.limit, cases[i].says)) fail_msg("case %zu: %s", i, why.limit);
+        if (!fits && cases[i].says && !strstr(why.limit, cases[i].says))
+            fail_msg("case %zu: %s", i, why.limit);
         if (!fits) assert_int_equal(why.code, HP_REJECT_MEM);
     }
 }
