@@ -49,7 +49,7 @@ hp_folder(exec/device/kernels EXCEPT kernels_f32.c kernels_loops.c kernels_panel
 hp_folder(exec/device/null SEES exec/device)
 hp_folder(exec/device/ref SEES exec/device/codec exec/device/infer exec/device/kernels)
 hp_folder(exec/device/cpu SEES exec/device/codec exec/device/infer exec/device/kernels)
-hp_folder(exec/interp SEES exec/device traces)
+hp_folder(exec/interp SEES exec/device traces traces/faults)
 hp_folder(exec/yardstick EXCEPT isa_loops.c SEES exec/interp exec/device/kernels plan/machine plan/memory)
 hp_folder(exec/bench SEES exec/yardstick)
 hp_folder(exec/checkpoint SEES exec/comm plan/checkpoint)

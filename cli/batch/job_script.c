@@ -1,6 +1,8 @@
 /* job_script.c - what batch systems want to know, and the same shell program below it for all of them. */
 #include "cli/batch/job_script.h"
 
+#include "plan/base/text.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,22 +15,6 @@ typedef struct writer {
 
 #define ADD(w, ...)                                                                                          \
     ((w)->text = hp_arena_printf((w)->arena, "%s%s", (w)->text, hp_arena_printf((w)->arena, __VA_ARGS__)))
-
-/* 'as it is', for the shell. */
-static const char *quoted(hp_arena *arena, const char *s) {
-    char *out = hp_arena_alloc(arena, 4 * strlen(s) + 3), *at = out;
-    *at++ = '\'';
-    for (; *s; s++) {
-        if (*s == '\'') {
-            memcpy(at, "'\\''", 4);
-            at += 4;
-        } else {
-            *at++ = *s;
-        }
-    }
-    strcpy(at, "'");
-    return out;
-}
 
 /* --- what the batch system reads --- */
 
@@ -102,13 +88,13 @@ static const kind *kind_of(const char *name) {
 
 static void run_it(writer *w, const kind *k) {
     const job_script *j = w->j;
-    ADD(w, "trace=%s-\"%s\".db # of this attempt; earlier ones stay\n", quoted(w->arena, j->name),
+    ADD(w, "trace=%s-\"%s\".db # of this attempt; earlier ones stay\n", hp_shell_quoted(w->arena, j->name),
         k->attempt);
     ADD(w, "saved=%s\nhplan run %s%s \\\n  --checkpoint \"$saved\" --resume --trace \"$trace\"",
-        quoted(w->arena, j->checkpoint), quoted(w->arena, j->plan), k->launch);
-    if (j->every) ADD(w, " --every %s", quoted(w->arena, j->every));
+        hp_shell_quoted(w->arena, j->checkpoint), hp_shell_quoted(w->arena, j->plan), k->launch);
+    if (j->every) ADD(w, " --every %s", hp_shell_quoted(w->arena, j->every));
     if (j->threads > 1) ADD(w, " --threads %d", j->threads);
-    for (int i = 0; i < j->n_option; i++) ADD(w, " %s", quoted(w->arena, j->option[i]));
+    for (int i = 0; i < j->n_option; i++) ADD(w, " %s", hp_shell_quoted(w->arena, j->option[i]));
     ADD(w, " &\nrun=$!\n");
 }
 
@@ -152,7 +138,7 @@ hp_status job_script_write(hp_arena *arena, const job_script *j, const char **te
     k->head(&w);
     ADD(&w, "# Runs a plan with checkpoints%s.\nset -u\n%s",
         k->again ? ", and goes into the queue again until it is done" : "", k->folder);
-    for (int i = 0; i < j->n_module; i++) ADD(&w, "module load %s\n", quoted(arena, j->module[i]));
+    for (int i = 0; i < j->n_module; i++) ADD(&w, "module load %s\n", hp_shell_quoted(arena, j->module[i]));
     ADD(&w, "\n");
     run_it(&w, k);
     set_timer(&w, k, seconds);

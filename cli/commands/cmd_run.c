@@ -1,6 +1,7 @@
 /* cmd_run.c - executes a stored plan through hplan-exec and records its trace beside its prediction. */
 #include "cli/cli.h"
 #include "cli/options/run_options.h"
+#include "cli/show/dry_run.h"
 #include "cli/show/run_show.h"
 #include "cli/commands/run_here.h"
 #include "cli/commands/weights.h"
@@ -75,11 +76,13 @@ static bool keeps(hp_status outcome, bool recorded) {
 
 /* An earlier run is kept, unless a complete one is to replace it. */
 static hp_status commit(const run_options *o, workspace *w, hp_status outcome, hp_error *err) {
+    const bool stopped = outcome == HP_ESTALL || outcome == HP_EDEAD;
     if (!o->no_history || outcome != HP_OK) HP_TRY(workspace_keep(w, err));
     HP_TRY(workspace_commit(w, err));
     if (outcome != HP_OK)
-        fprintf(stderr, "hplan: the trace up to there is in %s%s%s\n", o->trace,
-                w->kept[0] ? "; the one before is now " : "", w->kept);
+        fprintf(stderr, "hplan: the trace up to there is in %s%s%s%s%s\n", o->trace,
+                w->kept[0] ? "; the one before is now " : "", w->kept,
+                stopped ? "; who waited for whom: hplan diagnose " : "", stopped ? o->trace : "");
     return HP_OK;
 }
 
@@ -109,8 +112,16 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     const char *weights = NULL;
     HP_TRY(cli_weights_file(arena, o->init, plan.image_h, plan.image_w, w->dir, &weights, err));
     if (weights) l.option[l.n_option++] = hp_arena_printf(arena, "--init=%s", weights);
+    if (o->dry_run) {
+        HP_TRY(workspace_launch(w, &plan, &l, err));
+        return dry_run_show(&plan, &l, o->trace, o->json, err);
+    }
     bool recorded = false;
+    run_status status;
+    HP_TRY(run_status_begin(&status, w, &plan, run_options_passed(o, "checkpoint"), o->metrics, err));
+    show.status = &status;
     const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);
+    run_status_end(&status, outcome);
     run_show_end(&show);
     if (keeps(outcome, recorded)) HP_TRY(commit(o, w, outcome, outcome == HP_OK ? err : NULL));
     if (outcome != HP_OK || !recorded) {

@@ -145,15 +145,23 @@ void launch_command_free(launch_command *c) {
     c->n = 0;
 }
 
-void launch_environment(const cli_launch *l) {
-    char threads[16];
-    snprintf(threads, sizeof threads, "%d", l->threads);
-    setenv("OMP_NUM_THREADS", threads, 1);
-    if (l->in_order) setenv("SLURM_HOSTFILE", l->hostfile, 1);
+int launch_variables(const cli_launch *l, char threads[16], launch_variable list[LAUNCH_VARIABLES]) {
+    int n = 0;
+    snprintf(threads, 16, "%d", l->threads);
+    list[n++] = (launch_variable){"OMP_NUM_THREADS", threads, true};
+    if (l->in_order) list[n++] = (launch_variable){"SLURM_HOSTFILE", l->hostfile, true};
     /* Over TCP Open MPI puts large messages, and lets the request for one wait behind the whole of another: two ranks that
      * exchange may take turns, and the link is half as fast. Sent in fragments, both ways go at once. */
-    setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);
-    if (geteuid() != 0) return; /* Open MPI refuses to run as root unless both variables are set */
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    list[n++] = (launch_variable){"OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", false};
+    if (geteuid() != 0) return n; /* Open MPI refuses to run as root unless both variables are set */
+    list[n++] = (launch_variable){"OMPI_ALLOW_RUN_AS_ROOT", "1", true};
+    list[n++] = (launch_variable){"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", true};
+    return n;
+}
+
+void launch_environment(const cli_launch *l) {
+    char threads[16];
+    launch_variable list[LAUNCH_VARIABLES];
+    const int n = launch_variables(l, threads, list);
+    for (int i = 0; i < n; i++) setenv(list[i].name, list[i].value, list[i].must);
 }

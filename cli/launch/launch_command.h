@@ -15,7 +15,15 @@ typedef struct launch_command {
  * HP_EUSAGE. */
 hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *err);
 void launch_command_free(launch_command *c);
-/* Sets the ranks' environment variables; called in the forked child. */
+/* A variable of the ranks' environment; where it is set already, it stays unless it must be this one. */
+typedef struct launch_variable {
+    const char *name, *value;
+    bool must;
+} launch_variable;
+enum { LAUNCH_VARIABLES = 6 };
+/* Those of a run; `threads` holds the text of a number. Returns how many. */
+int launch_variables(const cli_launch *l, char threads[16], launch_variable list[LAUNCH_VARIABLES]);
+/* Sets them; called in the forked child. */
 void launch_environment(const cli_launch *l);
 
 #endif

@@ -127,14 +127,18 @@ static hp_status place_ranks(workspace *w, const hp_plan *plan, cli_launch *l, h
     return s;
 }
 
-hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err) {
+hp_status workspace_launch(workspace *w, const hp_plan *plan, cli_launch *l, hp_error *err) {
     l->plan = w->db;
     l->scratch = w->dir;
     l->ranks = hp_program_ranks(plan->program);
     const int32_t per_node = plan->strategy.clients * plan->machine.devices_per_node;
     l->per_node = l->ranks <= per_node * plan->machine.nodes ? per_node : 0;
+    return place_ranks(w, plan, l, err);
+}
+
+hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err) {
     *recorded = false;
-    HP_TRY(place_ranks(w, plan, l, err));
+    HP_TRY(workspace_launch(w, plan, l, err));
     const hp_status outcome = cli_launch_run(l, err);
     hp_error own = {.code = HP_OK, .text = ""};
     const hp_status s = merge_rings(w, plan, (int)outcome, recorded, &own);

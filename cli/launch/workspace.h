@@ -25,8 +25,11 @@ void workspace_close(workspace *w);
 /* Copies an opened plan to the working database, without any runs it contains. Errors: HP_EIO (disk full). */
 hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err);
 
-/* Runs the plan in the working database and adds its trace, also after a failure. Sets l->plan and
- * l->scratch. *recorded: the trace contains spans. Errors: cli_launch_run's; HP_EIO. */
+/* How the plan in the working database is launched: sets l->plan, l->scratch, ranks and nodes. Errors: HP_EPLAN (places
+ * without names of nodes), HP_EIO. */
+hp_status workspace_launch(workspace *w, const hp_plan *plan, cli_launch *l, hp_error *err);
+
+/* Runs the plan in the working database and adds its trace, also after a failure. *recorded: the trace contains spans. Errors: cli_launch_run's; HP_EIO. */
 hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err);
 
 /* Keeps a file that has the final name already: run.db also becomes run-1.db, or the next number that is free.

@@ -11,11 +11,11 @@
 enum { RUN_PASS = 32 };
 
 typedef struct run_options {
-    const char *path;                                        /* plan.db */
-    const char *init;                                        /* weights: safetensors or ONNX */
-    const char *trace, *plan, *device, *launcher, *hostfile; /* NULL: not given; trace: run.db */
+    const char *path;                                                  /* plan.db */
+    const char *init;                                                  /* weights: safetensors or ONNX */
+    const char *trace, *plan, *device, *launcher, *hostfile, *metrics; /* NULL: not given; trace: run.db */
     int64_t threads;
-    bool json, force, no_history, random_weights;
+    bool json, force, no_history, random_weights, dry_run;
     int n_pass;
     const char *pass[RUN_PASS]; /* "--name=value" for hplan-exec */
 } run_options;

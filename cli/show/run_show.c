@@ -45,6 +45,7 @@ hp_status run_show_line(void *self, const char *line, hp_error *err) {
         return hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
     }
     hp_status status = HP_OK;
+    if (s->status) run_status_note(s->status, o);
     const json_t *plan = json_object_get(o, "planned_steps");
     if (plan) { /* for the progress bar only */
         s->started = !s->json;

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/history/outcome.h"
+#include "cli/launch/run_status.h"
 
 typedef struct run_show {
     bool json;
@@ -11,6 +12,7 @@ typedef struct run_show {
     bool started;
     double first_loss, steps_s; /* steps_s: of all steps together */
     json_t *final;              /* the last line; NULL until it arrives */
+    run_status *status;         /* is told every line; NULL: nobody is */
 } run_show;
 
 /* Starts the output of a run. json: print lines unchanged. */

@@ -2,31 +2,19 @@
 #include "exec/interp/watchdog.h"
 
 #include "plan/base/hash.h"
+#include "traces/faults/board.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-typedef struct watch_row { /* one cache line, so that ranks do not slow each other */
-    _Atomic uint64_t beat;
-    _Atomic int64_t doing;  /* iter << 32 | task */
-    _Atomic uint64_t host;  /* 0: the rank has not opened the board */
-    _Atomic int32_t spoken; /* of row 0, the board's own */
-    char pad[64 - 3 * 8 - 4];
-} watch_row;
-
 struct hp_watch {
     int rank, ranks;
-    watch_row *row; /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
+    hp_board_row *row; /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
 };
-
-static size_t board_bytes(int ranks) {
-    return sizeof(watch_row) * (size_t)(ranks + 1);
-}
 
 static uint64_t host_number(void) {
     char name[256] = "";
@@ -37,18 +25,18 @@ static uint64_t host_number(void) {
 static hp_status board_file(const char *path, int ranks, int *fd, hp_error *err) {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*fd < 0) return hp_fail(err, HP_ECREATE, "cannot create %s: %s", path, strerror(errno));
-    const int code =
-        posix_fallocate(*fd, 0, (off_t)board_bytes(ranks)); /* a full disk is an error now, no signal later */
+    const int code = posix_fallocate(
+        *fd, 0, (off_t)hp_board_bytes(ranks)); /* a full disk is an error now, no signal later */
     if (code == 0) return HP_OK;
     close(*fd);
-    return hp_fail(err, HP_EIO, "cannot reserve %zu bytes for %s: %s", board_bytes(ranks), path,
+    return hp_fail(err, HP_EIO, "cannot reserve %zu bytes for %s: %s", hp_board_bytes(ranks), path,
                    strerror(code));
 }
 
 hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_error *err) {
     int fd = -1;
     if (path) HP_TRY(board_file(path, ranks, &fd, err));
-    void *map = mmap(NULL, board_bytes(ranks), PROT_READ | PROT_WRITE,
+    void *map = mmap(NULL, hp_board_bytes(ranks), PROT_READ | PROT_WRITE,
                      path ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     if (fd >= 0) close(fd);
     if (map == MAP_FAILED)
@@ -64,19 +52,19 @@ hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_
 void hp_watch_close(hp_watch *w) {
     if (!w) return;
     atomic_store(&w->row[w->rank + 1].host, 0); /* gone in good order: not silent */
-    munmap(w->row, board_bytes(w->ranks));
+    munmap(w->row, hp_board_bytes(w->ranks));
     free(w);
 }
 
 void hp_watch_note(hp_watch *w, int32_t task, int32_t iter) {
-    watch_row *r = &w->row[w->rank + 1];
+    hp_board_row *r = &w->row[w->rank + 1];
     atomic_store_explicit(&r->doing, (int64_t)((uint64_t)(uint32_t)iter << 32 | (uint32_t)task),
                           memory_order_relaxed);
     hp_watch_beat(w);
 }
 
 void hp_watch_beat(hp_watch *w) {
-    watch_row *r = &w->row[w->rank + 1];
+    hp_board_row *r = &w->row[w->rank + 1];
     atomic_store_explicit(&r->beat, atomic_load_explicit(&r->beat, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }
@@ -107,11 +95,12 @@ static void pause_beating(hp_watch *w) {
 
 int hp_watch_silent(hp_watch *w, int32_t *task, int32_t *iter) {
     const uint64_t host = host_number();
-    uint64_t before[w->ranks];
-    for (int r = 0; r < w->ranks; r++) before[r] = atomic_load(&w->row[r + 1].beat);
+    const int n = w->ranks;
+    uint64_t before[n];
+    for (int r = 0; r < n; r++) before[r] = atomic_load(&w->row[r + 1].beat);
     pause_beating(w);
-    for (int r = 0; r < w->ranks; r++) {
-        watch_row *row = &w->row[r + 1];
+    for (int r = 0; r < n; r++) {
+        hp_board_row *row = &w->row[r + 1];
         if (r == w->rank || atomic_load(&row->host) != host || atomic_load(&row->beat) != before[r]) continue;
         const int64_t doing = atomic_load(&row->doing);
         *task = (int32_t)(uint32_t)doing;

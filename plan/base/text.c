@@ -12,3 +12,18 @@ void hp_text_add(hp_text t, const char *fmt, ...) {
     if (have < t.n) vsnprintf(t.out + have, t.n - have, fmt, ap);
     va_end(ap);
 }
+
+const char *hp_shell_quoted(hp_arena *arena, const char *s) {
+    char *out = hp_arena_alloc(arena, 4 * strlen(s) + 3), *at = out;
+    *at++ = '\'';
+    for (; *s; s++) {
+        if (*s == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *s;
+        }
+    }
+    strcpy(at, "'");
+    return out;
+}

@@ -2,6 +2,8 @@
 #ifndef HP_TEXT_H
 #define HP_TEXT_H
 
+#include "plan/base/arena.h"
+
 #include <stddef.h>
 
 typedef struct hp_text {
@@ -11,5 +13,8 @@ typedef struct hp_text {
 
 /* Appends formatted text; what does not fit is cut off. */
 void hp_text_add(hp_text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* 'As it is', for a shell. Lives in `arena`. */
+const char *hp_shell_quoted(hp_arena *arena, const char *s);
 
 #endif

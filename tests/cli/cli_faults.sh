@@ -63,6 +63,31 @@ for victim in 1 4; do
   readable "killed rank"
 done
 
+# --- who waited for whom: never a rank that did not stop ---
+for victim in 1 3; do
+  start --deadline 4 --metrics "$scratch/run.prom"
+  "$HPLAN" status "$scratch/run.db" >shown 2>&1 || complain "status of a run: $(cat shown)"
+  grep -q '^step [0-9]* of 10000000, loss' shown || complain "status shows no step: $(cat shown)"
+  "$HPLAN" status "$scratch/run.db" --json | python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+assert s["up"] == 1 and s["ranks"] == 4 and len(s["rank"]) == 4 and s["step"] >= 1 and s["mean_step_s"] > 0, s' ||
+    complain "status --json"
+  kill -STOP "$(nth_rank $victim)"
+  finish 124 15 "rank $((victim - 1)) gives no sign of life"
+  grep -q '^hplan_run_up 0$' run.prom || complain "metrics of a run that is over: $(cat run.prom)"
+  "$HPLAN" diagnose run.db --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["culprit"] in (-1, int(sys.argv[1])) and len(d["rank"]) == 4 and not d["complete"], d' $((victim - 1)) ||
+    complain "diagnose names another rank than $((victim - 1)): $("$HPLAN" diagnose run.db)"
+done
+expect 65 status run.db # it is over
+expect 0 run plan.db --steps 3 --dry-run --json
+python3 -c 'import json; d = json.load(open("out")); assert d["ranks"] == 4 and "--steps=3" in d["command"] and "mpirun" in d["command"][0], d' ||
+  complain "dry run: $(cat out)"
+[ -z "$(ours)" ] || complain "a dry run starts ranks"
+
 # --- F3: the launcher is killed, then hplan itself ---
 start
 kill -9 "$(pgrep -f "^mpirun.*$scratch")"

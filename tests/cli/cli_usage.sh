@@ -12,7 +12,7 @@ expect_message() {
 }
 
 commands=(doctor calibrate machine simulate explain why run bench eval compare check plot export)
-later=(report status diagnose)
+later=(report)
 
 # --- help ---
 expect 0

@@ -1,0 +1,36 @@
+/* board.h - what the ranks of a node do now, in a small file that all of them map: a row each. Ranks write their own, anyone
+ * may read. It stays readable after a kill. */
+#ifndef HP_BOARD_H
+#define HP_BOARD_H
+
+#include "plan/base/status.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hp_board_row { /* one cache line, so that ranks do not slow each other */
+    _Atomic uint64_t beat;    /* moves with every poll and every task */
+    _Atomic int64_t doing;    /* iter << 32 | task; -1: nothing yet */
+    _Atomic uint64_t host;    /* 0: the rank has not opened the board, or closed it in good order */
+    _Atomic int32_t spoken;   /* of row 0, the board's own */
+    char pad[64 - 3 * 8 - 4];
+} hp_board_row;
+
+/* Of a board of so many ranks: row 0 is the board's, rank r has row r + 1. */
+static inline size_t hp_board_bytes(int ranks) {
+    return sizeof(hp_board_row) * (size_t)(ranks + 1);
+}
+
+/* A row, as it is now. */
+typedef struct hp_board_entry {
+    bool here; /* a rank of the node that the file is of, which has not ended in good order */
+    uint64_t beat;
+    int32_t task, iter; /* -1: none yet */
+} hp_board_entry;
+
+/* Errors: HP_EDATA (no such file, or not of so many ranks). */
+hp_status hp_board_read(const char *path, int ranks, hp_board_entry *entry, hp_error *err);
+
+#endif
