@@ -133,16 +133,41 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     return cli_finish_stdout(err);
 }
 
+static hp_status attempt(const run_options *o, hp_error *err) {
+    hp_arena *arena = hp_arena_new();
+    hp_db db = {0};
+    workspace w = {.dir = ""};
+    const hp_status s = execute(arena, o, &db, &w, err);
+    workspace_close(&w);
+    hp_db_close(&db);
+    hp_arena_free(arena);
+    return s;
+}
+
+/* A rank was lost: what was saved is as it was. */
+static bool may_go_on(hp_status s) {
+    return s == HP_EDEAD || s == HP_ESTALL;
+}
+
+static hp_status run(run_options *o, hp_error *err) {
+    if (o->restarts && !run_options_passed(o, "checkpoint"))
+        return hp_fail(err, HP_EUSAGE, "--restarts goes on from checkpoints: give --checkpoint DIR");
+    for (int64_t n = 0;; n++) {
+        const hp_status s = attempt(o, err);
+        if (!may_go_on(s) || n == o->restarts) return s;
+        fprintf(stderr, "hplan: %s\nhplan: restart %lld of %lld, from the newest checkpoint\n", err->text,
+                (long long)n + 1, (long long)o->restarts);
+        if (!run_options_passed(o, "resume") && o->n_pass < RUN_PASS) o->pass[o->n_pass++] = "--resume";
+        err->code = HP_OK;
+    }
+}
+
 int cmd_run(int argc, char **argv) {
     run_options o;
     hp_error err = {.code = HP_OK, .text = ""};
     hp_arena *arena = hp_arena_new();
-    hp_db db = {0};
-    workspace w = {.dir = ""};
     hp_status s = run_options_parse(arena, argc, argv, &o, &err);
-    if (s == HP_OK) s = execute(arena, &o, &db, &w, &err);
-    workspace_close(&w);
-    hp_db_close(&db);
+    if (s == HP_OK) s = run(&o, &err);
     hp_arena_free(arena);
     if (s == HP_OK) return 0;
     err.code = s;

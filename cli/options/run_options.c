@@ -11,7 +11,7 @@
 typedef enum row_kind {
     OWN /* text, at `at` */,
     FLAG /* at `at` */,
-    THREADS,
+    COUNT /* a number, at `at` */,
     PASS /* hplan-exec's */,
     LATER
 } row_kind;
@@ -35,7 +35,7 @@ static const row ROWS[] = {
     {"launcher", "mpirun|srun|none",
      "what starts the ranks (none for one rank, srun inside Slurm, else mpirun)", OWN, AT(launcher), false},
     {"hostfile", "FILE", "nodes, for mpirun", OWN, AT(hostfile), false},
-    {"threads", "T", "threads per rank (1)", THREADS, 0, false},
+    {"threads", "T", "threads per rank (1)", COUNT, AT(threads), false},
     {"json", NULL, "one object per step on stdout, a last one with \"final\"", FLAG, AT(json), false},
     {"force", NULL, "run although the plan's machine is not here; never without its memory", FLAG, AT(force),
      false},
@@ -60,6 +60,7 @@ static const row ROWS[] = {
     {"save", "FILE", "write the weights at the end, safetensors", PASS, 0, false},
     {"eval", NULL, "accuracy on the test split after training", PASS, 0, false},
     {"deterministic", NULL, "same plan, same bits: always so in this version", PASS, 0, false},
+    {"on-nan", "stop|go-on", "when the loss is not a finite number (stop)", PASS, 0, false},
     {"no-bind", NULL, "ranks may use all cores: for a machine that other work shares", PASS, 0, false},
     {"quota", "SHARE:..",
      "processors of each rank, as in 1:0.5, or of all: control groups hold them to that, as if devices were "
@@ -76,7 +77,11 @@ static const row ROWS[] = {
     {"keep", "N", "how many of them to keep (2)", PASS, 0, false},
     {"resume", NULL, "go on from the newest checkpoint that is whole, in this plan or another", PASS, 0,
      false},
-    {"deadline", "S", "give up after waiting S seconds for another rank", PASS, 0, true},
+    {"restarts", "N",
+     "after a rank has died, or stopped, go on by itself from the newest checkpoint, at most N times (0)",
+     COUNT, AT(restarts), false},
+    {"deadline", "S", "give up after waiting S seconds for another rank (10, or 20 times the predicted step)",
+     PASS, 0, false},
     {"fit-here", NULL, "shrink the plan to this machine (not in this version)", LATER, 0, false},
     {"input", "IMAGE", "inference on one image", PASS, 0, false},
     {"heatmap", "FILE", "with --data patches:IMAGE: probabilities over the image, .npy or .tif", PASS, 0,
@@ -93,6 +98,13 @@ typedef struct parse_state {
     hp_error *err;
 } parse_state;
 
+/* A run has a thread at least. */
+static hp_status parse_count(const row *r, const char *arg, int64_t *count, hp_error *err) {
+    char what[32];
+    snprintf(what, sizeof what, "--%s", r->name);
+    return hp_parse_int(arg, what, r->at == AT(threads), 4096, count, err);
+}
+
 static hp_status apply(const parse_state *s, const row *r, char *arg) {
     run_options *o = s->o;
     switch (r->kind) {
@@ -102,8 +114,8 @@ static hp_status apply(const parse_state *s, const row *r, char *arg) {
     case FLAG:
         *(bool *)((char *)o + r->at) = true;
         break;
-    case THREADS:
-        return hp_parse_int(arg, "--threads", 1, 4096, &o->threads, s->err);
+    case COUNT:
+        return parse_count(r, arg, (int64_t *)(void *)((char *)o + r->at), s->err);
     case PASS:
         if (o->n_pass == RUN_PASS) return hp_fail(s->err, HP_EUSAGE, "too many options");
         o->pass[o->n_pass++] = arg ? hp_arena_printf(s->arena, "--%s=%s", r->name, arg)

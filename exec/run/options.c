@@ -58,6 +58,7 @@ static const option_row ROWS[] = {
     {"no-dropout", NULL, "no dropout", CLEAR, AT(dropout), 0, 0},
     {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},
     {"deterministic", NULL, "results are always deterministic; accepted for scripts", IGNORED, 0, 0, 0},
+    {"on-nan", "stop|go-on", "when the loss is not a finite number (stop)", TEXT, AT(on_nan), 0, 0},
     {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
     {"quota", "SHARE:..", "of each rank, in processors: a control group holds it to that", TEXT, AT(quota), 0,
      0},
@@ -174,6 +175,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
                            .momentum = 0.9,
                            .shuffle = true,
                            .correct = true,
+                           .on_nan = "stop",
                            .observer = "mse",
                            .percentile = 99.99,
                            .images = 256,
@@ -201,6 +203,9 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
         return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
     if (o->steps && o->epochs)
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
+    if (strcmp(o->on_nan, "stop") != 0 && strcmp(o->on_nan, "go-on") != 0)
+        return hp_fail(err, HP_EUSAGE, "--on-nan %.40s: stop or go-on", o->on_nan);
+    o->ignore_nan = strcmp(o->on_nan, "go-on") == 0;
     HP_TRY(check_checkpoint(o, err));
     if (!o->keep) o->keep = 2;
     return HP_OK;

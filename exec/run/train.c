@@ -119,10 +119,24 @@ static double *make_room(double *step_s, int64_t done) {
     return step_s;
 }
 
+/* Weights that are no numbers stay so, and nobody wants them saved. With a loss scale a step that overflowed is left out
+ * (loss_scale.c). Every rank has the same loss, and so comes to the same answer. */
+static hp_status check_loss(const hp_job *j, int64_t done, hp_error *err) {
+    if (isfinite(j->scores.loss) || j->options->ignore_nan || j->scores.loss_scale.value > 0 ||
+        j->plan.program->mode != (int)HP_MODE_TRAIN)
+        return HP_OK;
+    return hp_fail(
+        err, HP_EPLAN,
+        "the loss of step %lld is not a finite number: nothing of it is saved; lower --lr (--on-nan go-on "
+        "trains on all the same)",
+        (long long)done);
+}
+
 /* Step `done`, and what comes between it and the next. */
 static hp_status train_one(hp_job *j, int64_t *done, double *step_s, hp_error *err) {
     HP_TRY(run_step(j, (int32_t)*done, step_s, err));
     ++*done;
+    HP_TRY(check_loss(j, *done, err));
     HP_TRY(visit_checkpoint(j, *done, err));
     return sample_speed(j, *done, err);
 }

@@ -88,6 +88,24 @@ python3 -c 'import json; d = json.load(open("out")); assert d["ranks"] == 4 and 
   complain "dry run: $(cat out)"
 [ -z "$(ours)" ] || complain "a dry run starts ranks"
 
+# --- a rank dies twice: the run goes on by itself, and ends with the weights of one that was not disturbed ---
+expect 2 run plan.db --restarts 2
+expect 0 run plan.db --steps 300 --deterministic --save whole.st --trace whole.db
+timeout -k 5 100 "$HPLAN" run plan.db --steps 300 --deterministic --save parts.st --trace "$scratch/run.db" --checkpoint saved --every 20 \
+  --restarts 3 --json >out 2>err </dev/null &
+run=$!
+for restart in 1 2; do
+  for _ in $(seq 200); do
+    [ "$(grep -c '"step"' out)" -ge $((60 * restart)) ] && [ "$(grep -c restart err)" = $((restart - 1)) ] && break
+    sleep 0.05
+  done
+  kill -9 "$(nth_rank 2)" 2>/dev/null || complain "no rank to kill before restart $restart"
+done
+wait "$run" || complain "a run with restarts: exit $?: $(cat err)"
+grep -q '^hplan: restart 2 of 3, from the newest checkpoint' err || complain "no second restart: $(cat err)"
+cmp whole.st parts.st || complain "other weights after restarts"
+rm -rf saved ./*-[0-9].db
+
 # --- F3: the launcher is killed, then hplan itself ---
 start
 kill -9 "$(pgrep -f "^mpirun.*$scratch")"

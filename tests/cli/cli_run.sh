@@ -151,6 +151,9 @@ fi
 cp w1.safetensors good.safetensors
 rm -f nan.db
 expect 3 run cpu.db --steps 30 --lr 1e6 --data $data --save good.safetensors --trace nan.db
+grep -q 'the loss of step [0-9]* is not a finite number' err || complain "no word of a loss that is not finite: $(cat err)"
+cmp -s w1.safetensors good.safetensors || complain "a run that lost its loss replaces good weights"
+expect 3 run cpu.db --steps 30 --lr 1e6 --data $data --save good.safetensors --trace nan.db --on-nan go-on
 grep -q 'not written to good.safetensors' err || complain "no word of weights that are not finite: $(cat err)"
 cmp -s w1.safetensors good.safetensors || complain "weights that are not finite replace good ones"
 expect 0 compare nan.db
