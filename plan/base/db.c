@@ -2,6 +2,8 @@
  * sqlite.org/security.html. */
 #include "plan/base/db.h"
 
+#include "plan/base/db_content.h"
+
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
@@ -78,7 +80,9 @@ hp_status hp_db_create(const char *path, hp_db *db, hp_error *err) {
     char pragmas[80];
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d", HP_DB_APPLICATION,
              HP_DB_VERSION);
-    return db_create(path, pragmas, hp_db_schema, db, err);
+    HP_TRY(db_create(path, pragmas, hp_db_schema, db, err));
+    db->ours = true;
+    return HP_OK;
 }
 
 hp_status hp_db_create_other(const char *path, const char *schema, hp_db *db, hp_error *err) {
@@ -151,6 +155,11 @@ static hp_status db_verify(hp_db *db, hp_error *err) {
     if (!db_schema_is_ours(db->sql))
         return hp_fail(err, HP_EDATA, "%s: its tables are not hplan's; write it again with this version",
                        db->path);
+    if (!hp_db_content_holds(db->sql))
+        return hp_fail(err, HP_EDATA,
+                       "%s: holds something else than hplan wrote (damaged, or changed by another program); "
+                       "write it again",
+                       db->path);
     return HP_OK;
 }
 
@@ -182,6 +191,7 @@ hp_status hp_db_open(const char *path, hp_db *db, hp_error *err) {
 
 hp_status hp_db_open_rw(const char *path, hp_db *db, hp_error *err) {
     HP_TRY(db_open(path, SQLITE_OPEN_READWRITE, db, err));
+    db->ours = true;
     const hp_status s = db_run(db, "BEGIN IMMEDIATE", HP_EIO, "cannot write", err);
     if (s != HP_OK) hp_db_close(db);
     return s;
@@ -194,6 +204,7 @@ static hp_status db_sync_rename(hp_db *db, hp_error *err) {
 }
 
 hp_status hp_db_commit(hp_db *db, hp_error *err) {
+    if (db->ours && !hp_db_content_note(db->sql)) return db_fail_write(db, "cannot write", err);
     if (sqlite3_exec(db->sql, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         return db_fail_write(db, "cannot write", err);
     if (!db->tmp[0]) return HP_OK;

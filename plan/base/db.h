@@ -2,7 +2,8 @@
  * hardened.
  *
  * Every file hplan writes has application_id HP_DB_APPLICATION, user_version HP_DB_VERSION and exactly the
- * STRICT tables of schema.c; a file with anything else in its schema is rejected. Writing goes to
+ * STRICT tables of schema.c; a file with anything else in its schema is rejected, and one that does not hold what was written
+ * (db_content.h). Writing goes to
  * a file beside it, which hp_db_commit renames, so that an earlier file survives every failure. */
 #ifndef HP_DB_H
 #define HP_DB_H
@@ -13,12 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HP_DB_APPLICATION = 0x68706c6e /* "hpln" */, HP_DB_VERSION = 9 };
+enum { HP_DB_APPLICATION = 0x68706c6e /* "hpln" */, HP_DB_VERSION = 10 };
 
 typedef struct hp_db {
     sqlite3 *sql;
     char path[HP_NEW_FILE_PATH];     /* final name */
     char tmp[HP_NEW_FILE_TEMPORARY]; /* name while being written; "" when opened for reading or in place */
+    bool ours;                       /* of schema.c, being written: its content is noted at the commit */
 } hp_db;
 
 extern const char hp_db_schema[]; /* schema.c */

