@@ -86,7 +86,7 @@ static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
 /* "dp*micro", and what else divides the batch. */
 static void name_divisor(const hp_strategy *s, char *out, size_t n) {
     const int slices = hp_stage_layout(s, s->stages - 1).slices / hp_shares(s);
-    snprintf(out, n, "%s%s%s*micro%s", s->by[HP_AXIS_N].n ? "sum of share" : "dp",
+    snprintf(out, n, "%s%s%s*micro%s", s->by[HP_AXIS_N].n ? "(sum of share)" : "dp",
              s->clients > 1 ? "*clients" : "", s->gems > 1 ? "*gems" : "",
              slices == 1                 ? ""
              : s->tail == HP_TAIL_SHARED ? "*tiles"

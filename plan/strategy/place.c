@@ -2,6 +2,7 @@
 #include "plan/strategy/place.h"
 
 #include "plan/base/units.h"
+#include "plan/strategy/layout.h"
 
 #include <string.h>
 
@@ -59,7 +60,9 @@ void hp_place_text(const hp_strategy *s, char *out) {
 }
 
 bool hp_place_is_plain(const hp_strategy *s) {
-    bool plain = s->place == HP_PLACE_LIST || s->place == HP_PLACE_BLOCK;
+    const bool fits =
+        s->n_seat == hp_strategy_roles(s) || s->n_seat == hp_strategy_devices(s); /* else it is refused */
+    bool plain = s->place == HP_PLACE_BLOCK || (s->place == HP_PLACE_LIST && fits);
     for (int k = 0; k < s->n_seat; k++) plain = plain && s->seat[k] == k;
     return plain;
 }

@@ -30,6 +30,22 @@ void hp_proportions_write(const hp_proportions *w, char *out) {
         n += snprintf(out + n, HP_STRATEGY_TEXT - (size_t)n, "%s%d", i ? ":" : "", w->of[i]);
 }
 
+bool hp_proportions_fit(const hp_strategy *s, int axis, int *misfit) {
+    const int n = s->by[axis].n;
+    bool several = false;
+    if (n == 0) return true;
+    if (axis == HP_AXIS_N) return n == s->dp;
+    if (misfit) *misfit = -1;
+    for (int i = 0; i < s->n_sp; i++) {
+        const int degree = axis == HP_AXIS_H ? s->sp_rows[i] : s->sp_cols[i];
+        several |= degree > 1;
+        if (degree == 1 || degree % n == 0) continue;
+        if (misfit) *misfit = i;
+        return false;
+    }
+    return several;
+}
+
 /* --- legality --- */
 
 /* Each replica has its own part of every collective and every step. */
@@ -37,7 +53,7 @@ bool hp_legal_shares(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     const int n = s->by[HP_AXIS_N].n;
     if (!n) return true;
-    if (n != s->dp) {
+    if (!hp_proportions_fit(s, HP_AXIS_N, NULL)) {
         hp_refuse(why, HP_REJECT_SHARE, "share has %d entries, one per data replica, dp=%d", n, s->dp);
         return s->dp == 1 ? hp_fix(why, "dp=%d", n) : hp_fix(why, "share=even");
     }
@@ -51,22 +67,19 @@ bool hp_legal_shares(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "sync=allreduce");
 }
 
-static bool splits(const hp_strategy *s, int axis, const char *key, const int32_t *degree, hp_reject *why) {
+static bool splits(const hp_strategy *s, int axis, const char *key, hp_reject *why) {
     const int n = s->by[axis].n;
-    bool used = false;
-    for (int i = 0; i < s->n_sp; i++) {
-        used |= degree[i] > 1;
-        if (n == 0 || degree[i] == 1 || degree[i] % n == 0) continue;
+    int stage;
+    if (hp_proportions_fit(s, axis, &stage)) return true;
+    if (stage < 0)
+        hp_refuse(why, HP_REJECT_SP, "%s has %d entries, no stage has so many tiles", key, n);
+    else
         hp_refuse(why, HP_REJECT_SP, "%s has %d entries, which do not divide the %d %s of tiles of sp=%dx%d",
-                  key, n, degree[i], axis == HP_AXIS_H ? "rows" : "columns", s->sp_rows[i], s->sp_cols[i]);
-        return hp_fix(why, "%s=even", key);
-    }
-    if (n == 0 || used) return true;
-    hp_refuse(why, HP_REJECT_SP, "%s has %d entries, no stage has so many tiles", key, n);
+                  key, n, axis == HP_AXIS_H ? s->sp_rows[stage] : s->sp_cols[stage],
+                  axis == HP_AXIS_H ? "rows" : "columns", s->sp_rows[stage], s->sp_cols[stage]);
     return hp_fix(why, "%s=even", key);
 }
 
 bool hp_legal_proportions(const hp_legal_case *c, hp_reject *why) {
-    return splits(c->s, HP_AXIS_H, "rows", c->s->sp_rows, why) &&
-           splits(c->s, HP_AXIS_W, "cols", c->s->sp_cols, why);
+    return splits(c->s, HP_AXIS_H, "rows", why) && splits(c->s, HP_AXIS_W, "cols", why);
 }

@@ -9,4 +9,8 @@ hp_status hp_proportions_read(const char *key, const char *value, hp_proportions
 /* `out` holds HP_STRATEGY_TEXT bytes. */
 void hp_proportions_write(const hp_proportions *w, char *out);
 
+/* Are there as many as an axis has replicas, rows or columns of tiles, or a divisor of those? *misfit, if not NULL: the first
+ * spatial stage that they do not fit, -1 where none has several. */
+bool hp_proportions_fit(const hp_strategy *s, int axis, int *misfit);
+
 #endif

@@ -369,7 +369,8 @@ hp_strategy hp_strategy_canonical(const hp_strategy *s) {
     while (plain_tail && c.n_sp > 0 && c.n_sp <= c.stages &&
            (int64_t)c.sp_rows[c.n_sp - 1] * c.sp_cols[c.n_sp - 1] == 1)
         c.n_sp--;
-    for (int axis = 0; axis < HP_AXIS_C; axis++) c.by[axis] = hp_proportions_reduced(&c.by[axis]);
+    for (int axis = 0; axis < HP_AXIS_C; axis++)
+        if (hp_proportions_fit(&c, axis, NULL)) c.by[axis] = hp_proportions_reduced(&c.by[axis]);
     if (c.strips == 1) c.deep = 0;
     if (hp_place_is_plain(&c)) c.place = HP_PLACE_BLOCK;
     if (hp_positions(&c) == 1 && c.chunks == 1 && c.sched != HP_SCHED_GEMS)

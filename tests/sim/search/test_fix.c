@@ -165,6 +165,9 @@ static void every_kind_of_reject_gets_a_fix_that_works(void **state) {
         {"cols=1:2", "resnet18", HP_REJECT_SP, .image = 64},
         {"share=3:1", "resnet18", HP_REJECT_SHARE, .image = 64},
         {"dp=3,share=3:1", "resnet18", HP_REJECT_SHARE, .image = 64},
+        {"dp=2,share=3", "resnet18", HP_REJECT_SHARE, .image = 64},
+        {"dp=2,share=1:1:1", "resnet18", HP_REJECT_SHARE, .image = 64},
+        {"sp=2x1,rows=1:1:1", "resnet18", HP_REJECT_SP, .image = 64},
         {"dp=2,share=3:1,clients=2", "resnet18", HP_REJECT_SHARE, .image = 64},
         {"dp=2,share=3:1,sync=ps", "resnet18", HP_REJECT_SHARE, .image = 64},
         {"dp=2,share=3:1", "resnet18", HP_REJECT_BATCH, .image = 64, .batch = 6},
@@ -194,6 +197,7 @@ static void every_kind_of_reject_gets_a_fix_that_works(void **state) {
         {"dp=2,zero=1,sync=local:4", "resnet18", HP_REJECT_SYNC, .image = 64},
         {"dp=2,zero=1", "resnet18", HP_REJECT_ZERO, .image = 64, .infer = true},
         {"dp=2,sp=2x2,place=1:0", "resnet18", HP_REJECT_PLACE, .image = 64},
+        {"dp=2,place=0:1:2", "resnet18", HP_REJECT_PLACE, .image = 64},
         {"stages=2,compress=stage:bf16", "resnet18", HP_REJECT_COMPRESS, .image = 64, .infer = true},
     };
     bool seen[HP_REJECTS] = {false};
