@@ -101,10 +101,12 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     hp_plan plan;
     HP_TRY(prepare(arena, o, db, w, &plan, err));
     run_show show;
+    const char *deadline = run_options_passed(o, "deadline"); /* hplan-exec checks it */
     run_show_start(&show, o->json);
     cli_launch l = {.threads = (int)o->threads,
                     .launcher = o->launcher,
                     .hostfile = o->hostfile,
+                    .deadline_s = deadline ? strtod(deadline, NULL) : 0,
                     .saves = run_options_passed(o, "checkpoint") != NULL,
                     .line = run_show_line,
                     .self = &show};

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
 #include "cli/launch/launch_command.h"
+#include "cli/launch/stopped.h"
 #include "plan/machine/quota.h"
 #include "plan/base/clock.h"
 
@@ -20,6 +21,9 @@
 /* Time for mpirun to clean up once a run was told to end or reported a failure. Its own SIGTERM, pause,
  * SIGKILL take 1 to 2 s. */
 static const double GRACE_S = 8;
+/* Ranks notice one of them that is stopped after 10 s, and say what they wait for; all of them, the only one, or their
+ * launcher nobody but hplan notices. */
+static const double STOPPED_S = 15, AFTER_DEADLINE_S = 5, LOOK_EVERY_S = 1;
 
 typedef struct stream { /* a pipe from the child, split into lines */
     int fd;
@@ -39,8 +43,10 @@ typedef struct launch_watch {
     int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
     double own_signal_s;        /* when the first one arrived */
     double asked_s;             /* when the ranks were last asked to save and end; 0 */
-    double kill_s;              /* when to kill the run; 0: not set */
-    hp_error said, *error;      /* hplan-exec's message; hplan's own */
+    double stopped_s,
+        looked_s;          /* since when a process has been stopped, 0: none is; when that was looked at */
+    double kill_s;         /* when to kill the run; 0: not set */
+    hp_error said, *error; /* hplan-exec's message; hplan's own */
 } launch_watch;
 
 static void start_grace(launch_watch *w) {
@@ -164,6 +170,25 @@ static void handle_signal(launch_watch *w) {
     signal_ranks(w, SIGTERM);
 }
 
+/* A while of hplan's own, in which it could not look, does not count: it was stopped, too. */
+static void look_for_stopped(launch_watch *w) {
+    char who[96] = "";
+    const double now = hp_now_s(), since = w->looked_s;
+    const double limit = w->l->deadline_s > 0 ? w->l->deadline_s + AFTER_DEADLINE_S : STOPPED_S;
+    if (w->kill_s > 0 || now < since + LOOK_EVERY_S) return;
+    w->looked_s = now;
+    if (!launch_is_stopped(w->child, who, sizeof who) || now > since + 3 * LOOK_EVERY_S) {
+        w->stopped_s = 0;
+    } else if (w->stopped_s <= 0) {
+        w->stopped_s = now;
+    } else if (now > w->stopped_s + limit) {
+        hp_fail(w->error, HP_ESTALL, "stalled: stopped for %.0f s by SIGSTOP, or a suspended job: %s",
+                now - w->stopped_s, who);
+        kill(-w->child, SIGKILL); /* what is stopped takes no other signal; ranks end with their launcher */
+        start_grace(w);
+    }
+}
+
 /* Runs until both streams end: then no process that could still write is left. */
 static void poll_streams(launch_watch *w) {
     bool out = true, err = true;
@@ -174,6 +199,7 @@ static void poll_streams(launch_watch *w) {
         if (fd[0].revents) handle_signal(w);
         if (fd[1].revents) out = drain(w, &w->out, handle_out_line);
         if (fd[2].revents) err = drain(w, &w->err, handle_err_line);
+        look_for_stopped(w);
         if (w->kill_s > 0 && hp_now_s() > w->kill_s) {
             kill(-w->child, SIGKILL); /* the ranks end with their parent: PR_SET_PDEATHSIG */
             w->kill_s = hp_now_s() + GRACE_S;

@@ -20,7 +20,8 @@ typedef struct cli_launch {
     int per_node; /* ranks on each of its nodes, which are filled in order; 0: as many as it has slots */
     const char *option[LAUNCH_OPTIONS]; /* for hplan-exec, "--name=value" */
     int n_option;
-    bool saves; /* a checkpoint is made when hplan is sent SIGUSR1 or SIGTERM: the run ends after it */
+    double deadline_s; /* > 0: of the ranks' waits, as they were given it */
+    bool saves;        /* a checkpoint is made when hplan is sent SIGUSR1 or SIGTERM: the run ends after it */
     /* Called with every line of rank 0's stdout, without its newline; NULL: nobody reads them. An error ends the run. */
     hp_status (*line)(void *self, const char *line, hp_error *err);
     void *self;
@@ -28,7 +29,8 @@ typedef struct cli_launch {
 
 /* Executes the plan to its end. Forwards SIGINT and SIGTERM, escalating to SIGKILL. With `saves` the first SIGTERM, and SIGUSR1, become
  * a SIGUSR1 to the ranks, which may take as long as they need; HP_EREQUEUE when they have saved. Errors: what hplan-exec
- * reported, with its exit code; HP_EDEAD naming the rank that died; HP_EUNAVAIL (no mpirun, no hplan-exec);
+ * reported, with its exit code; HP_EDEAD naming the rank that died; HP_ESTALL naming a process that
+ * has been stopped for longer than ranks would wait; HP_EUNAVAIL (no mpirun, no hplan-exec);
  * 128+n after a signal to hplan. */
 hp_status cli_launch_run(const cli_launch *l, hp_error *err);
 

@@ -88,6 +88,14 @@ python3 -c 'import json; d = json.load(open("out")); assert d["ranks"] == 4 and 
   complain "dry run: $(cat out)"
 [ -z "$(ours)" ] || complain "a dry run starts ranks"
 
+# --- all ranks are stopped, or their launcher: nobody but hplan is left to notice ---
+start --deadline 2
+for n in 1 2 3 4; do kill -STOP "$(nth_rank $n)"; done
+finish 124 15 "stopped for [0-9]* s by SIGSTOP, or a suspended job: rank [0-9] (process [0-9]*) and 3 more"
+start --deadline 2
+kill -STOP "$(pgrep -f "^mpirun.*$scratch")"
+finish 124 15 "stopped for [0-9]* s by SIGSTOP, or a suspended job: the launcher"
+
 # --- a rank dies twice: the run goes on by itself, and ends with the weights of one that was not disturbed ---
 expect 2 run plan.db --restarts 2
 expect 0 run plan.db --steps 300 --deterministic --save whole.st --trace whole.db

@@ -1,0 +1,76 @@
+/* stopped.c - what /proc says of the processes of a run on this node. */
+#include "cli/launch/stopped.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEP = 8 };
+
+/* The process' state as a letter, T: stopped; 0: it is gone. */
+static char state_of(pid_t pid) {
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')'); /* of its name, which may hold anything */
+    return end && end[1] == ' ' ? end[2] : '\0';
+}
+
+/* As Open MPI and Slurm tell it; -1: it is none. */
+static int rank_of(pid_t pid) {
+    static const char *const NAMES[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "SLURM_PROCID="};
+    char path[64];
+    char *line = NULL;
+    size_t room = 0;
+    int rank = -1;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && rank < 0 && getdelim(&line, &room, '\0', f) > 0)
+        for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && rank < 0; i++)
+            if (strncmp(line, NAMES[i], strlen(NAMES[i])) == 0) rank = atoi(line + strlen(NAMES[i]));
+    if (f) fclose(f);
+    free(line);
+    return rank;
+}
+
+static bool is_executor(pid_t pid) {
+    char path[64], command[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *f = fopen(path, "r");
+    const bool known = f && fgets(command, sizeof command, f);
+    if (f) fclose(f);
+    return known && strncmp(command, "hplan-exec", strlen("hplan-exec")) == 0;
+}
+
+/* One that no launcher has started is the only rank. */
+static void name(pid_t pid, bool top, char *who, size_t n) {
+    const int rank = top && is_executor(pid) ? 0 : top ? -1 : rank_of(pid);
+    if (rank >= 0)
+        snprintf(who, n, "rank %d (process %d)", rank, (int)pid);
+    else
+        snprintf(who, n, "%s (process %d)", top ? "the launcher" : "a process of the run", (int)pid);
+}
+
+static void look(pid_t pid, int depth, int *stopped, char *who, size_t n) {
+    char path[64], list[8192];
+    if (state_of(pid) == 'T' && (*stopped)++ == 0) name(pid, depth == 0, who, n);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *f = depth < DEEP ? fopen(path, "r") : NULL;
+    const size_t got = f ? fread(list, 1, sizeof list - 1, f) : 0;
+    char *save = NULL;
+    if (f) fclose(f);
+    list[got] = '\0';
+    for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
+        if (atoi(p) > 1) look((pid_t)atoi(p), depth + 1, stopped, who, n);
+}
+
+bool launch_is_stopped(pid_t child, char *who, size_t n) {
+    int stopped = 0;
+    look(child, 0, &stopped, who, n);
+    const size_t used = stopped ? strlen(who) : 0;
+    if (stopped > 1) snprintf(who + used, n - used, " and %d more", stopped - 1);
+    return stopped > 0;
+}
