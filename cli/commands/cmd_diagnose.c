@@ -119,9 +119,10 @@ static void print_rank(const stop_report *r, int rank) {
 }
 
 static void print_verdict(const stop_report *r) {
-    int waits = 0, together = 0;
+    int waits = 0, together = 0, begun = 0;
     for (int k = 0; k < r->ranks; k++) {
         waits += r->at[k].kind == HP_STOP_WAITS;
+        begun += r->at[k].kind != HP_STOP_BETWEEN && r->at[k].kind != HP_STOP_UNKNOWN;
         together += r->at[k].kind == HP_STOP_WAITS && r->at[k].n_for == 0;
     }
     if (r->whole)
@@ -132,6 +133,10 @@ static void print_verdict(const stop_report *r) {
         printf("all had come to what %d rank%s waited for: one of them stopped in it, or what is between "
                "them did\n",
                together, together == 1 ? "" : "s");
+    else if (begun < r->ranks && waits > 0)
+        printf("%d of %d ranks waited, %d had not begun the step: between steps ranks wait for each other, "
+               "too\n",
+               waits, r->ranks, r->ranks - begun);
     else if (waits == 0)
         printf(
             "no rank waited for another: what ended the run came from outside, or is said by its message\n");

@@ -147,7 +147,9 @@ int hp_diagnosis_culprit(const hp_diagnosis *d, const hp_stopped *stopped) {
         for (int k = 0; k < s->n_for && k < HP_STOP_NAMED; k++) {
             const int other = s->for_rank[k];
             if (stopped[other].kind == HP_STOP_WAITS) continue;
-            if (culprit >= 0 && culprit != other) return -1;
+            const bool known =
+                stopped[other].kind == HP_STOP_COMPUTES; /* between steps ranks wait for each other, too */
+            if (!known || (culprit >= 0 && culprit != other)) return -1;
             culprit = other;
         }
     }

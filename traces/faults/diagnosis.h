@@ -30,8 +30,9 @@ hp_diagnosis *hp_diagnosis_new(hp_arena *arena, const hp_program *p);
 void hp_diagnosis_done(hp_diagnosis *d, int rank, int32_t iter, int32_t task);
 /* Of all ranks; nothing may be noted after it. */
 void hp_diagnosis_conclude(hp_diagnosis *d, hp_stopped *stopped);
-/* The rank that others waited for, directly or not, and that waited for nobody; -1: there is none, or more than one, or what
- * others waited for was a message or collective to which all had come: one of them stopped in it, or what is between them. */
+/* The rank that others waited for, directly or not, and that waited for nobody; -1: there is none, or more than one, or it had
+ * not begun its step (what ranks do between steps is in no program), or what others waited for was a message or collective
+ * to which all had come: one of them stopped in it, or what is between them. */
 int hp_diagnosis_culprit(const hp_diagnosis *d, const hp_stopped *stopped);
 
 #endif
