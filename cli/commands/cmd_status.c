@@ -12,6 +12,7 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +42,9 @@ static hp_status find_folder(const char *what, char dir[PATH], hp_error *err) {
         fprintf(stderr, "hplan: note: %zu runs write %s; this is %s\n", found.gl_pathc, what, dir);
     globfree(&found);
     if (any) return HP_OK;
+    struct stat st;
+    if (stat(what, &st) == 0 && S_ISDIR(st.st_mode))
+        return hp_fail(err, HP_EDATA, "%s holds no status.json: it is not the folder of a run", what);
     if (access(what, R_OK) == 0)
         return hp_fail(err, HP_EDATA, "no run is writing %s now: what it holds is shown by hplan compare %s",
                        what, what);
@@ -195,7 +199,8 @@ static void print_view(view *v) {
     print_checkpoint(v);
     print_ranks(v);
     if (goes_on(v)) return;
-    printf("its process is gone: it was killed, and left %s\n", v->dir);
+    printf("its process is gone: it was killed, and left %s; hplan diagnose %s says what its ranks were at\n",
+           v->dir, v->dir);
 }
 
 static hp_status show(const char *what, const options *o, bool *over, hp_error *err) {
