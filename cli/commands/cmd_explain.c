@@ -16,13 +16,18 @@ typedef struct options {
     bool dot, json;
 } options;
 
-/* "rank 0", "ranks 0..3"; the parts of a stage have consecutive ranks. */
+/* "rank 0", "ranks 0..3", "ranks 0..1, 4..5": a stage's parts have consecutive ranks, in each replica with a share of its
+ * own. */
 static void print_ranks(const hp_plan *plan, const explain_stage *s, int flip) {
-    const int a = explain_role_of(plan, s->stage, 0, flip),
-              b = explain_role_of(plan, s->stage, s->parts - 1, flip);
-    if (a < 0 || b < 0) return;
-    printf("%s rank%s %d", flip ? ", mirrored on" : " on", a == b ? "" : "s", a < b ? a : b);
-    if (a != b) printf("..%d", a < b ? b : a);
+    const int shares = hp_shares(&plan->strategy), parts = s->parts / shares;
+    for (int share = 0; share < shares; share++) {
+        const int a = explain_role_of(plan, s->stage, share * parts, flip),
+                  b = explain_role_of(plan, s->stage, (share + 1) * parts - 1, flip);
+        if (a < 0 || b < 0) return;
+        if (share == 0) printf("%s rank%s", flip ? ", mirrored on" : " on", s->parts == 1 ? "" : "s");
+        printf("%s %d", share ? "," : "", a < b ? a : b);
+        if (a != b) printf("..%d", a < b ? b : a);
+    }
 }
 
 static void print_stage(const hp_plan *plan, const explain_stage *s) {
