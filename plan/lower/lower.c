@@ -192,6 +192,9 @@ static void lower_role(hp_lower_ctx *shared, int role) {
     c->r->buffer[HP_BUF_SCRATCH].bytes = (c->scratch_bytes + 63) / 64 * 64;
     hp_memory_place(c);
     build_csr(c);
+    shared->group_room = c->group_room; /* of arrays that all roles add to */
+    shared->member_room = c->member_room;
+    shared->call_room = c->call_room;
 }
 
 /* Members of the largest group, where each may be a root. */

@@ -129,7 +129,8 @@ static void passing_over_periods_changes_nothing(void **state) {
         }
         hp_arena_free(w.arena);
     }
-    assert_true(passed > tasks / 10); /* there was something to pass over */
+    assert_true(passed > 0); /* there was something to pass over */
+    if (law_cases(30) >= 30) assert_true(passed > tasks / 10);
 }
 
 /* Replicas that fill nodes evenly, one to a device, are one class per role, however many. */
