@@ -24,6 +24,19 @@ enum { MOST_SHOWN = 16, PATH = 4200 };
 
 /* --- which run --- */
 
+/* The one that was written last: others may be of runs that were killed. */
+static const char *newest_of(const glob_t *found) {
+    struct stat st;
+    time_t latest = 0;
+    const char *newest = found->gl_pathv[0];
+    for (size_t i = 0; i < found->gl_pathc; i++) {
+        if (stat(found->gl_pathv[i], &st) != 0 || st.st_mtime < latest) continue;
+        latest = st.st_mtime;
+        newest = found->gl_pathv[i];
+    }
+    return newest;
+}
+
 /* The folder, or the newest beside a trace of that name. */
 static hp_status find_folder(const char *what, char dir[PATH], hp_error *err) {
     char pattern[PATH];
@@ -35,11 +48,11 @@ static hp_status find_folder(const char *what, char dir[PATH], hp_error *err) {
     }
     snprintf(pattern, sizeof pattern, "%s.tmp-*/status.json", what);
     const bool any = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 0;
-    if (any)
-        snprintf(dir, PATH, "%.*s", (int)(strlen(found.gl_pathv[0]) - strlen("/status.json")),
-                 found.gl_pathv[0]);
+    const char *newest = any ? newest_of(&found) : "";
+    if (any) snprintf(dir, PATH, "%.*s", (int)(strlen(newest) - strlen("/status.json")), newest);
     if (any && found.gl_pathc > 1)
-        fprintf(stderr, "hplan: note: %zu runs write %s; this is %s\n", found.gl_pathc, what, dir);
+        fprintf(stderr, "hplan: note: %zu folders of runs lie beside %s; this is the newest, %s\n",
+                found.gl_pathc, what, dir);
     globfree(&found);
     if (any) return HP_OK;
     struct stat st;
@@ -77,8 +90,8 @@ static bool goes_on(const view *v) {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     if (strcmp(host, text(v, "host")) != 0) return true;
-    const pid_t pid = (pid_t)number(v, "pid");
-    return pid > 1 && (kill(pid, 0) == 0 || errno == EPERM);
+    const double pid = number(v, "pid"); /* the file may be anyone's */
+    return pid > 1 && pid < INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
 /* The plan names the tasks; without it, or the board, less is told. */
@@ -106,8 +119,9 @@ static hp_status read_view(view *v, const char *what, hp_error *err) {
     HP_TRY(find_folder(what, v->dir, err));
     snprintf(path, sizeof path, "%s/status.json", v->dir);
     v->o = json_load_file(path, 0, &why);
-    v->ranks = v->o ? (int)number(v, "ranks") : 0;
-    if (v->ranks < 1 || v->ranks > 1 << 20)
+    const double ranks = v->o ? number(v, "ranks") : 0;
+    v->ranks = ranks >= 1 && ranks <= 1 << 20 ? (int)ranks : 0;
+    if (v->ranks == 0)
         return hp_fail(err, HP_EDATA, "%s: not a run's status: %.80s", path,
                        v->o ? "no number of ranks" : why.text);
     read_ranks(v);
@@ -186,11 +200,12 @@ static void print_pace(const view *v) {
 }
 
 static void print_view(view *v) {
-    char strategy[300], net[100], since[32];
+    char strategy[300], net[100], device[32], since[32];
     const double started = number(v, "started"), loss = number(v, "loss");
     printf("%s by %s on %d rank%s of %s, process %.0f, for %s\n", cli_plain(text(v, "net"), net, sizeof net),
            cli_plain(text(v, "strategy"), strategy, sizeof strategy), v->ranks, v->ranks == 1 ? "" : "s",
-           text(v, "device"), number(v, "pid"), hp_format_seconds((double)time(NULL) - started, since));
+           cli_plain(text(v, "device"), device, sizeof device), number(v, "pid"),
+           hp_format_seconds((double)time(NULL) - started, since));
     printf("step %.0f", number(v, "step"));
     if (!isnan(number(v, "steps"))) printf(" of %.0f", number(v, "steps"));
     if (!isnan(loss)) printf(", loss %.4f", loss);

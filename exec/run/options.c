@@ -205,7 +205,6 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
     if (strcmp(o->on_nan, "stop") != 0 && strcmp(o->on_nan, "go-on") != 0)
         return hp_fail(err, HP_EUSAGE, "--on-nan %.40s: stop or go-on", o->on_nan);
-    o->ignore_nan = strcmp(o->on_nan, "go-on") == 0;
     HP_TRY(check_checkpoint(o, err));
     if (!o->keep) o->keep = 2;
     return HP_OK;

@@ -28,9 +28,9 @@ typedef struct hp_exec_options {
     int64_t steps, epochs;  /* 0: not given */
     int64_t threads;
     double lr, momentum, weight_decay;
-    double deadline_s;                       /* > 0: timeout that replaces the rule of watchdog.h */
-    bool shuffle, dropout, eval, ignore_nan; /* ignore_nan: --on-nan go-on */
-    const char *on_nan;
+    double deadline_s;  /* > 0: timeout that replaces the rule of watchdog.h */
+    const char *on_nan; /* --on-nan: "stop" or "go-on" when the loss is not a finite number */
+    bool shuffle, dropout, eval;
     bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
     double seconds;
     hp_bench_request bench; /* --bench-comm, --bench-...: series NULL: none; runs no plan */

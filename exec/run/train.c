@@ -122,8 +122,8 @@ static double *make_room(double *step_s, int64_t done) {
 /* Weights that are no numbers stay so, and nobody wants them saved. With a loss scale a step that overflowed is left out
  * (loss_scale.c). Every rank has the same loss, and so comes to the same answer. */
 static hp_status check_loss(const hp_job *j, int64_t done, hp_error *err) {
-    if (isfinite(j->scores.loss) || j->options->ignore_nan || j->scores.loss_scale.value > 0 ||
-        j->plan.program->mode != (int)HP_MODE_TRAIN)
+    if (isfinite(j->scores.loss) || strcmp(j->options->on_nan, "go-on") == 0 ||
+        j->scores.loss_scale.value > 0 || j->plan.program->mode != (int)HP_MODE_TRAIN)
         return HP_OK;
     return hp_fail(
         err, HP_EPLAN,

@@ -70,8 +70,8 @@ char *hp_arena_printf(hp_arena *a, const char *fmt, ...) {
 
 void *hp_arena_grow(hp_arena *a, void *array, size_t elem_size, int count, int *capacity) {
     if (count < *capacity) return array;
-    int more = *capacity ? *capacity * 2 : 16;
-    while (more <= count) more *= 2; /* a copy of the capacity may be behind */
+    const int more = *capacity ? *capacity * 2 : 16;
+    HP_ASSERT(count <= *capacity); /* the capacity is that of this array, not of an earlier one */
     void *grown = hp_arena_alloc(a, elem_size * (size_t)more);
     if (count) memcpy(grown, array, elem_size * (size_t)count);
     *capacity = more;

@@ -31,6 +31,8 @@ static inline int hp_rank_device(const hp_program *p, const hp_machine *m, int r
  * its rows and columns, as many tiles as a node has room for and of those the most nearly square ones (the shortest
  * border); a tile's channel slices and branches stay together. Ranks of stages without tiles are blocks of one. */
 const int32_t *hp_seats_of(hp_arena *arena, const hp_strategy *s, const hp_machine *m);
+/* Where the ranks of its program would run, before there is one; the seats live in `arena`. */
+hp_placement hp_placement_of_strategy(hp_arena *arena, const hp_strategy *s, const hp_machine *m);
 
 /* The most members of a group on one node; `replica`: whose, where every replica has its own. */
 int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);

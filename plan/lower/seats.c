@@ -75,3 +75,12 @@ const int32_t *hp_seats_of(hp_arena *arena, const hp_strategy *s, const hp_machi
         seats_as_written(s, seat);
     return hp_seats_are_plain(places, seat) ? NULL : seat;
 }
+
+hp_placement hp_placement_of_strategy(hp_arena *arena, const hp_strategy *s, const hp_machine *m) {
+    return (hp_placement){.roles = hp_strategy_roles(s),
+                          .replicas = hp_strategy_replicas(s),
+                          .clients = s->clients,
+                          .nodes = m->nodes,
+                          .devices_per_node = m->devices_per_node,
+                          .seat = hp_seats_of(arena, s, m)};
+}

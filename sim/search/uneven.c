@@ -29,7 +29,7 @@ typedef struct members {
     int n, kind[HP_MAX_PROPORTIONS];
     double speed[HP_MAX_PROPORTIONS];
     int n_kind, count[MOST_KINDS];
-    double of_kind[MOST_KINDS]; /* the first is the fastest */
+    double of_kind[MOST_KINDS]; /* in the order of the members */
 } members;
 
 /* --- speeds --- */
@@ -48,14 +48,9 @@ static void note_speed(members *m, int member, double speed) {
 
 static void add_speeds(const refiner *r, const hp_strategy *s, int axis, members *m) {
     const hp_machine *machine = hp_eval_get(r->eval)->machine;
-    const int roles = hp_strategy_roles(s), replicas = hp_strategy_replicas(s);
-    const hp_placement at = {.roles = roles,
-                             .replicas = replicas,
-                             .clients = s->clients,
-                             .nodes = machine->nodes,
-                             .devices_per_node = machine->devices_per_node,
-                             .seat = hp_seats_of(r->arena, s, machine)};
-    for (int rank = 0; rank < roles * replicas; rank++) {
+    const int roles = hp_strategy_roles(s);
+    const hp_placement at = hp_placement_of_strategy(r->arena, s, machine);
+    for (int rank = 0; rank < hp_strategy_ranks(s); rank++) {
         const int device = hp_placement_device(&at, rank);
         const double speed = hp_machine_speed_at(machine, device) /
                              hp_eval_class_seconds(r->eval, s, hp_machine_class_at(machine, device));
@@ -106,7 +101,7 @@ static double slowest_of(const members *m, const int *units) {
     return slowest / (work / speed);
 }
 
-/* Samples are handed out to the last one. */
+/* The fastest kind takes the samples that the others leave. */
 static void add_trial(trials *t, trial at) {
     int64_t left = t->samples;
     for (int k = 0; k < t->m->n_kind; k++)

@@ -7,15 +7,10 @@
 
 void hp_unlike_places(const hp_strategy *s, const hp_machine *m, hp_unlike_place place[HP_MAX_STAGES]) {
     hp_arena *scratch = hp_arena_new();
-    const int roles = hp_strategy_roles(s), replicas = hp_strategy_replicas(s);
-    const hp_placement at = {.roles = roles,
-                             .replicas = replicas,
-                             .clients = s->clients,
-                             .nodes = m->nodes,
-                             .devices_per_node = m->devices_per_node,
-                             .seat = hp_seats_of(scratch, s, m)};
+    const int roles = hp_strategy_roles(s);
+    const hp_placement at = hp_placement_of_strategy(scratch, s, m);
     memset(place, 0, sizeof *place * HP_MAX_STAGES);
-    for (int rank = 0; rank < roles * replicas; rank++) {
+    for (int rank = 0; rank < hp_strategy_ranks(s); rank++) {
         const int device = hp_placement_device(&at, rank);
         int position, part;
         hp_role_place(s, rank % roles, 0, &position, &part);
