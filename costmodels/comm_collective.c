@@ -6,6 +6,7 @@
 #include "costmodels/line.h"
 #include "costmodels/models.h"
 #include "costmodels/speed.h"
+#include "plan/machine/network.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,22 +31,33 @@ static double part_seconds(const hp_alpha_beta *l, const hp_collective_part *par
     return part->rounds * l->alpha_s + part->sent * bytes * l->beta_s_per_byte;
 }
 
-/* Of nodes' members that send at once, each has its share of the NICs; a step that crosses lasts at least as
- * long as its messages inside a node. */
-static hp_alpha_beta line_across(const hp_two_lines *l, const hp_collective_case *c, int crossing,
-                                 double nics) {
+/* How many messages leave a leaf switch at once: as many as would leave a node of all its devices. */
+static int crossing_leaves(hp_algorithm a, const hp_collective_case *c, const hp_uplinks *up) {
+    hp_collective_case wide = *c;
+    const int64_t under = (int64_t)c->per_node * up->leaf_nodes;
+    if (under >= c->size) return 0;
+    wide.per_node = (int32_t)under;
+    return hp_algorithm_load(a, &wide).crossing;
+}
+
+/* Of nodes' members that send at once, each has its share of the NICs, and of the links between leaf switches; a step that
+ * crosses lasts at least as long as its messages inside a node. */
+static hp_alpha_beta line_across(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l,
+                                 int crossing, const hp_uplinks *up) {
     hp_alpha_beta across = l->inter;
-    if (nics > 0 && crossing > nics) across.beta_s_per_byte *= crossing / nics;
+    double share = up->nics > 0 ? fmax(1, crossing / up->nics) : 1;
+    if (up->leaf_links > 0 && crossing > 0) share = fmax(share, crossing_leaves(a, c, up) / up->leaf_links);
+    across.beta_s_per_byte *= share;
     if (c->per_node > 1) across.beta_s_per_byte = fmax(across.beta_s_per_byte, l->intra.beta_s_per_byte);
     return across;
 }
 
-double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l, double nics,
-                             double bytes) {
+double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l,
+                             const hp_uplinks *up, double bytes) {
     const hp_collective_load load = hp_algorithm_load(a, c);
     const double moved = bytes * not_overlapped(a, c, &load, bytes);
     const bool one_node = c->per_node >= c->size;
-    const hp_alpha_beta across = line_across(l, c, load.crossing, nics);
+    const hp_alpha_beta across = line_across(a, c, l, load.crossing, up);
     const double gamma = one_node ? l->intra.gamma_s_per_byte : l->inter.gamma_s_per_byte;
     return part_seconds(&l->intra, &load.inside, moved) + part_seconds(&across, &load.across, moved) +
            load.added * bytes * gamma;
@@ -147,9 +159,18 @@ static bool tuned(hp_collective what, hp_nccl_what *out) {
     return false;
 }
 
-/* NICs of a node that get through when all nodes send. */
-static double open_nics(const hp_machine *m) {
-    return m->nics_per_node / hp_machine_taper(m);
+static hp_uplinks uplinks_of(const hp_machine *m, int per_node) {
+    if (m->nics_per_node <= 0) return (hp_uplinks){.leaf_nodes = 1};
+    return (hp_uplinks){.nics = hp_network_nics(m, per_node),
+                        .leaf_links = hp_machine_taper(m) > 1 ? hp_network_leaf_links(m) : 0,
+                        .leaf_nodes = hp_network_leaf_nodes(m)};
+}
+
+/* NICs of a node that NCCL's rings and trees get through: they go around from node to node, so that at a leaf switch one
+ * node's worth of them leaves. */
+static double open_nics(const hp_uplinks *up) {
+    const double nics = up->nics > 0 ? up->nics : 1;
+    return up->leaf_links > 0 ? fmin(nics, up->leaf_links) : nics;
 }
 
 static double effective(const hp_cost_table *t, const hp_link_class *link) {
@@ -162,14 +183,14 @@ static bool by_nccl(const hp_cost_table *t, const hp_machine *m, const hp_collec
                     double *seconds) {
     hp_nccl_what what;
     if (c->by != HP_WIRE_NCCL || m->device.is_cpu || !tuned(c->what, &what)) return false;
+    const hp_uplinks up = uplinks_of(m, c->per_node);
     const hp_nccl_net net = {.ranks = c->ranks,
                              .per_node = c->per_node,
                              .chip = chip_of(&m->device),
-                             .nvlink = strncmp(m->intra.name, "nv", 2) == 0,
+                             .nvlink = hp_link_is_nvlink(&m->intra),
                              .nvswitch = strncmp(m->intra.name, "nvswitch", 8) == 0,
                              .intra_bytes_per_s = effective(t, &m->intra),
-                             .net_bytes_per_s =
-                                 effective(t, &m->inter) * (m->nics_per_node > 0 ? open_nics(m) : 1)};
+                             .net_bytes_per_s = effective(t, &m->inter) * open_nics(&up)};
     *seconds = hp_nccl_choose(what, &net, bytes).seconds;
     return true;
 }
@@ -185,10 +206,10 @@ static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_col
     const hp_two_lines lines = {intra.line, inter.line};
     const hp_collective_case k = {
         .what = c->what, .size = c->ranks, .per_node = c->per_node < c->ranks ? c->per_node : c->ranks};
+    const hp_uplinks up = uplinks_of(m, k.per_node);
     const hp_algorithm a = algorithm_of(m, c, &k, bytes);
-    const double steps = a == HP_ALGORITHM_LIBRARY
-                             ? hp_library_seconds(&k, &lines, open_nics(m), bytes)
-                             : hp_collective_seconds(a, &k, &lines, open_nics(m), bytes);
+    const double steps = a == HP_ALGORITHM_LIBRARY ? hp_library_seconds(&k, &lines, &up, bytes)
+                                                   : hp_collective_seconds(a, &k, &lines, &up, bytes);
     return outer->once_s + bytes * copied(c) * outer->copies_s_per_byte + steps;
 }
 

@@ -21,44 +21,62 @@ double hp_library_rabenseifner(const hp_alpha_beta *l, int p, double bytes) {
 /* All members alike. */
 static double flat_seconds(hp_algorithm a, const hp_alpha_beta *l, int p, double bytes) {
     const hp_collective_case c = {.what = HP_COLLECTIVE_ALLREDUCE, .size = p, .per_node = p};
-    return hp_collective_seconds(a, &c, &(hp_two_lines){*l, *l}, 0, bytes);
+    return hp_collective_seconds(a, &c, &(hp_two_lines){*l, *l}, &(hp_uplinks){0}, bytes);
 }
 
-static double cheapest(const hp_alpha_beta *l, int p, double bytes) {
-    static const hp_algorithm flat[] = {HP_ALGORITHM_DOUBLING, HP_ALGORITHM_RING};
+/* Of the steps of a ring, and of others, whose partners are further away. */
+typedef struct distances {
+    hp_alpha_beta ring, others;
+} distances;
+
+static double cheapest(const distances *l, int p, double bytes) {
     if (p <= 1) return 0;
-    double best = hp_library_rabenseifner(l, p, bytes);
-    for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
-        best = fmin(best, flat_seconds(flat[i], l, p, bytes));
-    return best;
+    return fmin(fmin(hp_library_rabenseifner(&l->others, p, bytes),
+                     flat_seconds(HP_ALGORITHM_DOUBLING, &l->others, p, bytes)),
+                flat_seconds(HP_ALGORITHM_RING, &l->ring, p, bytes));
 }
 
-double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, double nics, double bytes) {
+/* Each of `per_node` members of a node has its share of its NICs, and of the links that go up from its leaf switch: a
+ * ring goes around from node to node, so that at a leaf switch one node's members send further. */
+static distances shared_by(const hp_alpha_beta *l, const hp_uplinks *up, int per_node) {
+    const double nics = up->nics > 0 ? fmax(1, per_node / up->nics) : 1,
+                 leaf = up->leaf_links > 0 ? per_node / up->leaf_links : 0;
+    distances d = {*l, *l};
+    d.ring.beta_s_per_byte *= fmax(nics, leaf);
+    d.others.beta_s_per_byte *= fmax(nics, leaf * up->leaf_nodes);
+    return d;
+}
+
+double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, const hp_uplinks *up,
+                               double bytes) {
     const int nodes = (ranks + per_node - 1) / per_node;
     const double inside = per_node > 1 ? flat_seconds(HP_ALGORITHM_RING, &l->intra, per_node, bytes) : 0;
     if (nodes == 1) return inside;
-    hp_alpha_beta shared = l->inter;
-    if (nics > 0 && per_node > nics) shared.beta_s_per_byte *= per_node / nics;
-    return inside + cheapest(&shared, nodes, bytes / per_node);
+    const distances d = shared_by(&l->inter, up, per_node);
+    return inside + cheapest(&d, nodes, bytes / per_node);
 }
 
-static double allreduce_seconds(const hp_collective_case *c, const hp_two_lines *l, double nics,
+static double allreduce_seconds(const hp_collective_case *c, const hp_two_lines *l, const hp_uplinks *up,
                                 double bytes) {
     const int ranks = c->size, per_node = c->per_node;
-    if (per_node >= ranks) return cheapest(&l->intra, ranks, bytes);
-    hp_alpha_beta shared = l->inter; /* flat over all ranks: those of a node share its NICs */
-    if (nics > 0 && per_node > nics) shared.beta_s_per_byte *= per_node / nics;
-    if (per_node > 1) shared.beta_s_per_byte = fmax(shared.beta_s_per_byte, l->intra.beta_s_per_byte);
-    return fmin(cheapest(&shared, ranks, bytes), hp_library_hierarchical(l, ranks, per_node, nics, bytes));
+    const distances inside = {l->intra, l->intra};
+    if (per_node >= ranks) return cheapest(&inside, ranks, bytes);
+    distances d = shared_by(&l->inter, up, per_node); /* flat over all ranks */
+    if (per_node > 1) {
+        d.ring.beta_s_per_byte = fmax(d.ring.beta_s_per_byte, l->intra.beta_s_per_byte);
+        d.others.beta_s_per_byte = fmax(d.others.beta_s_per_byte, l->intra.beta_s_per_byte);
+    }
+    return fmin(cheapest(&d, ranks, bytes), hp_library_hierarchical(l, ranks, per_node, up, bytes));
 }
 
 /* --- all --- */
 
-double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, double nics, double bytes) {
-    if (c->what == HP_COLLECTIVE_ALLREDUCE) return allreduce_seconds(c, l, nics, bytes);
+double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, const hp_uplinks *up,
+                          double bytes) {
+    if (c->what == HP_COLLECTIVE_ALLREDUCE) return allreduce_seconds(c, l, up, bytes);
     double best = INFINITY;
     for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS; a++)
         if (hp_algorithm_does((hp_algorithm)a, c, true))
-            best = fmin(best, hp_collective_seconds((hp_algorithm)a, c, l, nics, bytes));
+            best = fmin(best, hp_collective_seconds((hp_algorithm)a, c, l, up, bytes));
     return best;
 }

@@ -20,18 +20,25 @@ typedef struct hp_alpha_beta {
 typedef struct hp_two_lines {
     hp_alpha_beta intra, inter; /* messages inside a node, between nodes */
 } hp_two_lines;
-/* An algorithm's steps, with `nics` NICs of a node that its members share (fewer under a tapered network); an all-reduce by ring on one node:
- * 2(p-1)a + 2(p-1)/p Sb + (p-1)/p Sg. */
-double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l, double nics,
-                             double bytes);
+/* What members share between nodes: the NICs of a node that they reach; the links that go up from a leaf switch with so
+ * many nodes, in NICs (0: as many as go down). */
+typedef struct hp_uplinks {
+    double nics, leaf_links;
+    int leaf_nodes;
+} hp_uplinks;
+/* An algorithm's steps; an all-reduce by ring on one node: 2(p-1)a + 2(p-1)/p Sb + (p-1)/p Sg. */
+double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l,
+                             const hp_uplinks *up, double bytes);
 
 /* --- comm_library.c: the best that a library could do */
-double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, double nics, double bytes);
+double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, const hp_uplinks *up,
+                          double bytes);
 /* 2 log2 p a + 2(p-1)/p Sb + (p-1)/p Sg (Rabenseifner 2004) */
 double hp_library_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
 /* reduce-scatter in the node, all-reduce of 1/g over the nodes with k NICs for g devices, all-gather in the
  * node */
-double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, double nics, double bytes);
+double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, const hp_uplinks *up,
+                               double bytes);
 
 /* --- compute_fallback.c: keys of similar tasks for an inference task. fallback 0: the same task in float32;
  * 1: training's forward task. False: there is none. */

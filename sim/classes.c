@@ -1,8 +1,9 @@
-/* classes.c - colour refinement: colours of ranks, communicators, nodes and devices take in each other's until no
- * class falls apart any more. Colours are 64-bit hashes; sums make them independent of order. */
+/* classes.c - colour refinement: colours of ranks, communicators and places take in each other's until no class falls
+ * apart any more. Colours are 64-bit hashes; sums make them independent of order. */
 #include "sim/classes.h"
 
 #include "plan/lower/placement.h"
+#include "plan/machine/network.h"
 
 #include <string.h>
 
@@ -10,9 +11,10 @@ typedef struct refinement {
     hp_arena *arena;
     const hp_wiring *w;
     const hp_program *p;
-    bool devices; /* ranks may contend on a device, not only on a node */
-    int n_rank, n_node, n_device, n_comm;
-    uint64_t *rank, *comm, *node, *device; /* colours */
+    bool felt[HP_PLACES]; /* may ranks contend there? */
+    const hp_machine *m;
+    int n_rank, n_comm;
+    uint64_t *rank, *comm, *place[HP_PLACES]; /* colours */
     uint64_t *next;
     hp_classes *c;
 } refinement;
@@ -31,15 +33,29 @@ static int first_of_replica(const refinement *x, int rank) {
 
 /* --- what a colour starts with: the role, and how far what it talks to is away --- */
 
+/* Places that are as other ones are (NICs that the node's devices share, leaf switches that carry all) tell nobody apart. */
+static bool tells_apart(const refinement *x, int kind) {
+    return kind < HP_PLACE_NICS || x->felt[kind];
+}
+
+/* At which kinds of places are two ranks together? Who is at one leaf switch may still send through others. */
+static uint64_t together(const refinement *x, int a, int b) {
+    uint64_t bits = 0;
+    for (int k = 0; k < HP_PLACES; k++) {
+        const int32_t *at = x->c->place[k].at;
+        if (tells_apart(x, k)) bits |= (uint64_t)(at[a] == at[b]) << k;
+    }
+    if (x->m->nic_use != HP_NICS_RAILS) return bits;
+    const int32_t *device = x->c->place[HP_PLACE_DEVICE].at;
+    return mix(bits, hp_network_meet(x->m, device[a], device[b]));
+}
+
 static uint64_t ways(const refinement *x, int rank) {
     const hp_role *r = &x->p->role[rank % x->p->n_role];
-    const int32_t *node = x->c->rank_node, *device = x->c->rank_device;
     uint64_t sum = 0;
-    for (int q = 1; q < r->n_queue; q++) {
-        if (r->queue[q].kind == HP_QUEUE_COLL) continue;
-        const int peer = first_of_replica(x, rank) + r->queue[q].peer;
-        sum += mix((uint64_t)q, (node[rank] == node[peer]) | (device[rank] == device[peer]) << 1);
-    }
+    for (int q = 1; q < r->n_queue; q++)
+        if (r->queue[q].kind != HP_QUEUE_COLL)
+            sum += mix((uint64_t)q, together(x, rank, first_of_replica(x, rank) + r->queue[q].peer));
     return sum;
 }
 
@@ -55,65 +71,60 @@ static int members(const refinement *x, int group) {
     return x->w->group[group].n * (x->p->group[group].all_replicas ? x->p->dp : 1);
 }
 
-/* How many members of its communicator run on the node and the device of each. */
-static void spread(const refinement *x, int group, int comm, int32_t *on_node, int32_t *on_device) {
+/* How many members of its communicator are at the place of each. */
+static void spread_over(const refinement *x, int group, int comm, int kind, int32_t *here) {
     const int n = members(x, group);
-    const int32_t *node = x->c->rank_node, *device = x->c->rank_device;
+    const int32_t *at = x->c->place[kind].at;
     uint64_t most = 0;
     int queue;
+    for (int k = 0; k < n; k++) here[at[member_rank(x, group, comm, k, &queue)]]++;
     for (int k = 0; k < n; k++) {
         const int rank = member_rank(x, group, comm, k, &queue);
-        on_node[node[rank]]++;
-        on_device[device[rank]]++;
+        const uint64_t with = (uint64_t)here[at[rank]];
+        if (with > most) most = with;
+        x->rank[rank] += mix(mix((uint64_t)queue, with), (uint64_t)kind);
     }
-    for (int k = 0; k < n; k++) {
-        const int rank = member_rank(x, group, comm, k, &queue);
-        const uint64_t here = (uint64_t)on_node[node[rank]], with = (uint64_t)on_device[device[rank]];
-        if (here > most) most = here;
-        x->rank[rank] += mix(mix((uint64_t)queue, here), with);
-    }
-    for (int k = 0; k < n; k++) {
-        const int rank = member_rank(x, group, comm, k, &queue);
-        on_node[node[rank]] = on_device[device[rank]] = 0;
-    }
-    x->comm[comm] = mix((uint64_t)group, most);
+    for (int k = 0; k < n; k++) here[at[member_rank(x, group, comm, k, &queue)]] = 0;
+    x->comm[comm] = mix(mix((uint64_t)group, most), x->comm[comm]);
 }
 
 /* The class of a rank's device, and its speed in millionths. */
-static uint64_t device_kind(const refinement *x, const hp_machine *m, int rank) {
+static uint64_t device_kind(const refinement *x, int rank) {
+    const hp_machine *m = x->m;
     if (!hp_machine_mixed(m)) return 0;
-    const int device = x->c->rank_device[rank];
+    const int device = x->c->place[HP_PLACE_DEVICE].at[rank];
     return mix((uint64_t)hp_machine_class_at(m, device), (uint64_t)(1e6 * hp_machine_speed_at(m, device)));
 }
 
-static void start_colours(refinement *x, const hp_machine *m, int apart) {
-    int32_t *on_node = HP_NEW(x->arena, int32_t, x->n_node),
-            *on_device = HP_NEW(x->arena, int32_t, x->n_device);
+static void start_colours(refinement *x, int apart) {
+    int32_t *here = HP_NEW(x->arena, int32_t, x->c->places);
     for (int r = 0; r < x->n_rank; r++) {
         const uint64_t role = (uint64_t)(r % x->p->n_role);
-        x->rank[r] = mix(role, r == apart) + ways(x, r) + device_kind(x, m, r);
+        x->rank[r] = mix(role, r == apart) + ways(x, r) + device_kind(x, r);
     }
-    for (int g = 0; g < x->p->n_group; g++)
-        for (int c = x->c->world_comm[g]; c < x->c->world_comm[g + 1]; c++)
-            spread(x, g, c, on_node, on_device);
+    for (int kind = 0; kind < HP_PLACES; kind++)
+        for (int g = 0; g < x->p->n_group && tells_apart(x, kind); g++)
+            for (int c = x->c->world_comm[g]; c < x->c->world_comm[g + 1]; c++)
+                spread_over(x, g, c, kind, here);
 }
 
 /* --- a round --- */
 
 static void colour_places(refinement *x) {
-    memset(x->node, 0, sizeof *x->node * (size_t)x->n_node);
-    memset(x->device, 0, sizeof *x->device * (size_t)x->n_device);
-    for (int r = 0; r < x->n_rank; r++) {
-        x->node[x->c->rank_node[r]] += mix(x->rank[r], 1);
-        x->device[x->c->rank_device[r]] += mix(x->rank[r], 2);
+    for (int kind = 0; kind < HP_PLACES; kind++) {
+        const int32_t *at = x->c->place[kind].at;
+        if (!tells_apart(x, kind)) continue;
+        memset(x->place[kind], 0, sizeof *x->place[kind] * (size_t)x->c->place[kind].all);
+        for (int r = 0; r < x->n_rank; r++) x->place[kind][at[r]] += mix(x->rank[r], 1 + (uint64_t)kind);
     }
 }
 
 static void colour_ranks(refinement *x) {
     for (int r = 0; r < x->n_rank; r++) {
         const hp_role *role = &x->p->role[r % x->p->n_role];
-        uint64_t sum = mix(x->rank[r], x->node[x->c->rank_node[r]]);
-        if (x->devices) sum = mix(sum, x->device[x->c->rank_device[r]]);
+        uint64_t sum = x->rank[r];
+        for (int kind = 0; kind < HP_PLACES; kind++)
+            if (x->felt[kind]) sum = mix(sum, x->place[kind][x->c->place[kind].at[r]]);
         for (int q = 1; q < role->n_queue; q++)
             if (role->queue[q].kind != HP_QUEUE_COLL)
                 sum += mix(x->rank[first_of_replica(x, r) + role->queue[q].peer], (uint64_t)q);
@@ -172,31 +183,36 @@ static void refine(refinement *x) {
 
 static void tell_all_apart(refinement *x) {
     for (int i = 0; i < x->n_rank; i++) x->rank[i] = (uint64_t)i;
-    for (int i = 0; i < x->n_node; i++) x->node[i] = (uint64_t)i;
-    for (int i = 0; i < x->n_device; i++) x->device[i] = (uint64_t)i;
     for (int i = 0; i < x->n_comm; i++) x->comm[i] = (uint64_t)i;
+    for (int kind = 0; kind < HP_PLACES; kind++)
+        for (int i = 0; i < x->c->place[kind].all; i++) x->place[kind][i] = (uint64_t)i;
 }
 
 /* --- from colours to classes --- */
 
+/* The classes of the places, and those of their ranks. */
+static void list_places(refinement *x, int kind) {
+    hp_classes *c = x->c;
+    hp_places *p = &c->place[kind];
+    p->n = number(x->arena, x->place[kind], p->all, p->class_of);
+    p->of = HP_NEW(x->arena, int32_t, c->n);
+    p->beside = HP_NEW(x->arena, int32_t, c->n);
+    for (int i = 0; i < c->n; i++) p->of[i] = p->class_of[p->at[c->first[i]]];
+    for (int r = 0; r < x->n_rank; r++) p->beside[c->of[r]] += p->at[r] == p->at[c->first[c->of[r]]];
+}
+
 static void list_ranks(refinement *x) {
     hp_classes *c = x->c;
     c->n = number(x->arena, x->rank, x->n_rank, c->of);
-    int32_t **per_class[] = {&c->first, &c->size, &c->node, &c->device, &c->on_node, &c->on_device};
-    for (int i = 0; i < 6; i++) *per_class[i] = HP_NEW(x->arena, int32_t, c->n);
+    c->first = HP_NEW(x->arena, int32_t, c->n);
+    c->size = HP_NEW(x->arena, int32_t, c->n);
     for (int r = x->n_rank - 1; r >= 0; r--) {
         c->first[c->of[r]] = r;
         c->size[c->of[r]]++;
     }
-    for (int i = 0; i < c->n; i++) {
-        c->node[i] = c->node_class[c->rank_node[c->first[i]]];
-        c->device[i] = c->device_class[c->rank_device[c->first[i]]];
-    }
-    for (int r = 0; r < x->n_rank; r++) {
-        const int of = c->of[r], like = c->first[of];
-        c->on_node[of] += c->rank_node[r] == c->rank_node[like];
-        c->on_device[of] += c->rank_device[r] == c->rank_device[like];
-    }
+    for (int kind = 0; kind < HP_PLACES; kind++)
+        if (tells_apart(x, kind)) list_places(x, kind);
+    if (!x->felt[HP_PLACE_NICS]) c->place[HP_PLACE_NICS] = c->place[HP_PLACE_NODE];
 }
 
 static void list_comms(refinement *x) {
@@ -209,19 +225,43 @@ static void list_comms(refinement *x) {
     for (int i = 0; i < x->n_comm; i++) c->comm_member[c->comm_first[c->comm[i] + 1]++] = i;
 }
 
-static void place_ranks(refinement *x, const hp_machine *m) {
-    hp_classes *c = x->c;
-    c->rank_node = HP_NEW(x->arena, int32_t, x->n_rank);
-    c->rank_device = HP_NEW(x->arena, int32_t, x->n_rank);
-    for (int r = 0; r < x->n_rank; r++) {
-        c->rank_device[r] = hp_rank_device(x->p, m, r);
-        c->rank_node[r] = c->rank_device[r] / m->devices_per_node;
-        if (c->rank_device[r] >= x->n_device) x->n_device = c->rank_device[r] + 1;
+static int place_of(const hp_machine *m, hp_place_kind kind, int device) {
+    switch (kind) {
+    case HP_PLACE_NODE:
+        return device / m->devices_per_node;
+    case HP_PLACE_NICS:
+        return device / m->devices_per_node * hp_network_sets(m) + hp_network_set_at(m, device);
+    case HP_PLACE_LEAF:
+        return hp_network_leaf_at(m, device);
+    default:
+        return device;
     }
-    c->places = x->n_device;
-    x->n_node = (x->n_device + m->devices_per_node - 1) / m->devices_per_node;
-    c->node_class = HP_NEW(x->arena, int32_t, x->n_node);
-    c->device_class = HP_NEW(x->arena, int32_t, x->n_device);
+}
+
+static void open_places(refinement *x, hp_place_kind kind, const int32_t *device) {
+    hp_places *p = &x->c->place[kind];
+    p->at = HP_NEW(x->arena, int32_t, x->n_rank);
+    for (int r = 0; r < x->n_rank; r++) {
+        p->at[r] = place_of(x->m, kind, device[r]);
+        if (p->at[r] >= p->all) p->all = p->at[r] + 1;
+    }
+    p->class_of = HP_NEW(x->arena, int32_t, p->all);
+    x->place[kind] = HP_NEW(x->arena, uint64_t, p->all);
+    if (p->all > x->c->places) x->c->places = p->all;
+}
+
+/* On processors only nodes are shared. What nobody can feel is one place for all: the network where it carries all that
+ * NICs send; or another: a node's NICs where all its devices share them. */
+static void place_ranks(refinement *x) {
+    const hp_machine *m = x->m;
+    int32_t *device = HP_NEW(x->arena, int32_t, x->n_rank);
+    for (int r = 0; r < x->n_rank; r++) device[r] = hp_rank_device(x->p, m, r);
+    x->felt[HP_PLACE_NODE] = true;
+    x->felt[HP_PLACE_DEVICE] = !m->share_cpu;
+    x->felt[HP_PLACE_NICS] = !m->share_cpu && hp_network_sets(m) > 1;
+    x->felt[HP_PLACE_LEAF] = !m->share_cpu && hp_machine_taper(m) > 1;
+    for (int kind = 0; kind < HP_PLACES; kind++)
+        if (tells_apart(x, kind)) open_places(x, (hp_place_kind)kind, device);
 }
 
 static void number_comms(refinement *x) {
@@ -235,24 +275,19 @@ static void number_comms(refinement *x) {
 hp_classes *hp_classes_of(hp_arena *arena, const hp_wiring *w, const hp_machine *m, bool fold, int apart) {
     const hp_program *p = w->program;
     hp_classes *c = HP_NEW(arena, hp_classes, 1);
-    refinement x = {
-        .arena = arena, .w = w, .p = p, .devices = !m->share_cpu, .n_rank = hp_program_ranks(p), .c = c};
+    refinement x = {.arena = arena, .w = w, .p = p, .m = m, .n_rank = hp_program_ranks(p), .c = c};
     c->of = HP_NEW(arena, int32_t, x.n_rank);
-    place_ranks(&x, m);
+    place_ranks(&x);
     number_comms(&x);
     x.rank = HP_NEW(arena, uint64_t, x.n_rank);
     x.next = HP_NEW(arena, uint64_t, x.n_rank);
     x.comm = HP_NEW(arena, uint64_t, x.n_comm);
-    x.node = HP_NEW(arena, uint64_t, x.n_node);
-    x.device = HP_NEW(arena, uint64_t, x.n_device);
     if (fold && p->dp > 1) {
-        start_colours(&x, m, apart);
+        start_colours(&x, apart);
         refine(&x);
     } else {
         tell_all_apart(&x);
     }
-    c->n_node = number(arena, x.node, x.n_node, c->node_class);
-    c->n_device = number(arena, x.device, x.n_device, c->device_class);
     list_ranks(&x);
     list_comms(&x);
     return c;

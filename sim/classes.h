@@ -1,9 +1,9 @@
-/* classes.h - ranks that cannot be told apart are simulated once: classes of ranks, of the nodes and devices they
- * run on and of the communicators they take part in.
+/* classes.h - ranks that cannot be told apart are simulated once: classes of ranks, of the places they run at (nodes,
+ * devices) and send through (NICs, leaf switches) and of the communicators they take part in.
  *
  * The classes are the coarsest equitable partition (McKay 1981; colour refinement): ranks of a class have the
- * same role, messages to and from ranks of equal classes over equal ways, communicators, nodes and devices of
- * equal classes. From a state in which equals do equal things at equal times the simulator's rules lead to such
+ * same role, messages to and from ranks of equal classes over equal ways, communicators and places of equal
+ * classes. From a state in which equals do equal things at equal times the simulator's rules lead to such
  * a state again, and max-min fair rates are unique, so equals get equal ones: one member's run is everyone's. */
 #ifndef HP_SIM_CLASSES_H
 #define HP_SIM_CLASSES_H
@@ -12,24 +12,36 @@
 #include "plan/machine/machine.h"
 #include "plan/program/wiring.h"
 
+/* Where a rank runs, and what it sends through. NICs: those of its node that are near to it (plan/machine/network.h). */
+typedef enum hp_place_kind {
+    HP_PLACE_NODE,
+    HP_PLACE_DEVICE,
+    HP_PLACE_NICS,
+    HP_PLACE_LEAF,
+    HP_PLACES
+} hp_place_kind;
+
+typedef struct hp_places {
+    int32_t *at;       /* per rank of the world: its place */
+    int32_t *class_of; /* per place: its class */
+    int32_t *of;       /* per class of ranks: the class of its place */
+    int32_t *beside;   /* per class of ranks: ranks of the class at each such place */
+    int32_t n, all;    /* classes of places; places */
+} hp_places;
+
 typedef struct hp_classes {
-    int32_t n;                /* of ranks, in order of their first ranks */
-    int32_t *of;              /* per rank of the world */
-    int32_t *first;           /* per class: the rank that is simulated */
-    int32_t *size;            /* ranks of the class */
-    int32_t *node;            /* class of its node */
-    int32_t *device;          /* and of its device */
-    int32_t *on_node;         /* ranks of the class on each such node */
-    int32_t *on_device;       /* and device */
-    int32_t n_node, n_device; /* classes of nodes, of devices */
-    int32_t places;           /* devices that hold ranks: no fewer than nodes */
-    int32_t *world_comm;      /* per group: its first communicator in the world: one, or one per replica */
-    int32_t *comm;            /* per communicator of the world: its class */
-    int32_t n_comm;           /* classes of communicators */
-    int32_t *comm_first;      /* n_comm + 1: CSR into comm_member */
-    int32_t *comm_member;     /* communicators of the world by class, ascending */
-    int32_t *rank_node, *rank_device; /* per rank of the world: where it runs */
-    int32_t *node_class, *device_class;
+    int32_t n;      /* of ranks, in order of their first ranks */
+    int32_t *of;    /* per rank of the world */
+    int32_t *first; /* per class: the rank that is simulated */
+    int32_t *size;  /* ranks of the class */
+    /* NICS where all of a node are shared: as NODE; LEAF where nobody contends there: none */
+    hp_places place[HP_PLACES];
+    int32_t places;       /* of the kind that has most */
+    int32_t *world_comm;  /* per group: its first communicator in the world: one, or one per replica */
+    int32_t *comm;        /* per communicator of the world: its class */
+    int32_t n_comm;       /* classes of communicators */
+    int32_t *comm_first;  /* n_comm + 1: CSR into comm_member */
+    int32_t *comm_member; /* communicators of the world by class, ascending */
 } hp_classes;
 
 /* fold: false, every rank is a class of its own. apart: ranks that are like no other (stragglers; n_apart of them). Costs

@@ -1,6 +1,8 @@
 /* resources.c - how long a task takes alone, and what it takes of the processors, links and cards that ranks share. */
 #include "sim/state.h"
 
+#include "plan/machine/network.h"
+
 #include <math.h>
 
 int64_t sim_duration_ns(sim *s, int rank, int task) {
@@ -25,7 +27,8 @@ int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
         costs->share ? costs->share(costs->self, s->program, s->graph, s->rank[rank].world, task) : 0;
     if (!s->on_cores) {
         if (!s->shared_devices || share <= 0) return 0;
-        *use = (hp_share_use){res_device(s, c->device[rank]), share * c->on_device[rank]};
+        const hp_places *device = &c->place[HP_PLACE_DEVICE];
+        *use = (hp_share_use){sim_resource(s, RES_DEVICE, device->of[rank]), share * device->beside[rank]};
         return 1;
     }
     const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
@@ -33,18 +36,39 @@ int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
     const double busy = moves && share > 0 ? share : 1; /* of its core */
     share = moves ? busy * core : share > core ? share : core;
     if (share <= 0) return 0;
-    use[0] = (hp_share_use){c->node[rank], share * c->on_node[rank]};
+    const hp_places *node = &c->place[HP_PLACE_NODE];
+    use[0] = (hp_share_use){sim_resource(s, RES_NODE, node->of[rank]), share * node->beside[rank]};
     if (!s->slices) return 1;
-    use[1] = (hp_share_use){res_cores(s, c->node[rank]), busy};
+    use[1] = (hp_share_use){sim_resource(s, RES_CORES, node->of[rank]), busy};
     return 2;
 }
 
+hp_place_kind sim_place_of(sim_resource_kind kind) {
+    static const hp_place_kind at[RES_KINDS] = {
+        [RES_NODE] = HP_PLACE_NODE,      [RES_NICS_OUT] = HP_PLACE_NICS,  [RES_NICS_IN] = HP_PLACE_NICS,
+        [RES_LEAF_UP] = HP_PLACE_LEAF,   [RES_LEAF_DOWN] = HP_PLACE_LEAF, [RES_LINK_OUT] = HP_PLACE_DEVICE,
+        [RES_LINK_IN] = HP_PLACE_DEVICE, [RES_DEVICE] = HP_PLACE_DEVICE,  [RES_HOST_OUT] = HP_PLACE_DEVICE,
+        [RES_HOST_IN] = HP_PLACE_DEVICE, [RES_CORES] = HP_PLACE_NODE};
+    return at[kind];
+}
+
+/* Of a set of NICs, or a leaf switch, in NICs; of others 1. */
+static double capacity_of(const hp_machine *m, sim_resource_kind kind) {
+    const double nics = m->nics_per_node > 0 ? m->nics_per_node : 1;
+    if (kind == RES_NICS_OUT || kind == RES_NICS_IN) return nics / hp_network_sets(m);
+    return kind == RES_LEAF_UP || kind == RES_LEAF_DOWN ? hp_network_leaf_links(m) : 1;
+}
+
 void sim_open_resources(sim *s) {
-    const hp_machine *m = s->machine;
-    const int n_node = s->classes->n_node, n_resource = res_cores(s, s->slices ? n_node : 0);
-    double *capacity = HP_NEW(s->arena, double, n_resource);
-    for (int r = 0; r < n_resource; r++) capacity[r] = 1;
-    for (int r = n_node; r < 3 * n_node; r++) capacity[r] = m->nics_per_node > 0 ? m->nics_per_node : 1;
-    s->fluid = hp_fluid_new(s->arena, n_resource, capacity, &s->events);
+    int32_t *first = s->resource_first;
+    for (int k = 0; k < RES_KINDS; k++) {
+        const bool any = k != RES_CORES || s->slices;
+        first[k + 1] = first[k] + (any ? s->classes->place[sim_place_of((sim_resource_kind)k)].n : 0);
+    }
+    double *capacity = HP_NEW(s->arena, double, first[RES_KINDS]);
+    for (int k = 0; k < RES_KINDS; k++)
+        for (int r = first[k]; r < first[k + 1]; r++)
+            capacity[r] = capacity_of(s->machine, (sim_resource_kind)k);
+    s->fluid = hp_fluid_new(s->arena, first[RES_KINDS], capacity, &s->events);
     sim_slices_open(s);
 }

@@ -2,6 +2,10 @@
  * takes part in each class of communicators and what their collectives take. */
 #include "sim/state.h"
 
+#include "plan/machine/network.h"
+
+#include <math.h>
+
 /* Does MPI carry it, between GPUs? What leaves the node, and all-reduces, goes through the host's memory
  * then. */
 static bool by_host(const sim *s, const hp_queue *q) {
@@ -10,29 +14,60 @@ static bool by_host(const sim *s, const hp_queue *q) {
 
 /* --- messages --- */
 
-/* A message holds its sender's way out and its receiver's way in; ranks of its ends' classes on the same node or
- * device send and receive theirs beside it. */
-static int message_uses(const sim *s, int from, int to, int to_world, bool host, hp_share_use *use) {
-    const hp_classes *k = s->classes;
-    const int32_t *node = k->rank_node, *device = k->rank_device;
-    const int from_world = s->rank[from].world;
-    int n = 0;
-    if (node[from_world] != node[to_world]) {
-        if (host) {
-            use[n++] = (hp_share_use){res_host(s, k->device[from], false), k->on_device[from]};
-            use[n++] = (hp_share_use){res_host(s, k->device[to], true), k->on_device[to]};
-        }
-        use[n++] = (hp_share_use){res_nic(s, k->node[from], false), k->on_node[from]};
-        use[n++] = (hp_share_use){res_nic(s, k->node[to], true), k->on_node[to]};
-    } else if (!s->on_cores && device[from_world] != device[to_world]) {
-        use[n++] = (hp_share_use){res_link(s, k->device[from], false), k->on_device[from]};
-        use[n++] = (hp_share_use){res_link(s, k->device[to], true), k->on_device[to]};
-    }
-    return n;
+typedef struct route {
+    const sim *s;
+    hp_share_use *use;
+    int n;
+} route;
+
+/* A class of ranks uses a resource of its place; others of the class there use it beside it. */
+static void use(route *r, sim_resource_kind kind, int rank) {
+    const hp_places *p = &r->s->classes->place[sim_place_of(kind)];
+    r->use[r->n++] = (hp_share_use){sim_resource(r->s, kind, p->of[rank]), p->beside[rank]};
 }
 
-int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[4]) {
-    return message_uses(s, from, to, s->rank[to].world, by_host(s, queue), use);
+static bool apart(const sim *s, hp_place_kind kind, int a, int b) {
+    const int32_t *at = s->classes->place[kind].at;
+    return at && at[a] != at[b];
+}
+
+/* Of two ranks' devices (plan/machine/network.h). */
+static unsigned meet(const sim *s, int a, int b) {
+    const int32_t *device = s->classes->place[HP_PLACE_DEVICE].at;
+    return hp_network_meet(s->machine, device[a], device[b]);
+}
+
+/* Does the sender's node hand it over to the receiver's rail (NCCL's PXN, over NVLink)? */
+static bool changes_rail(const sim *s, int from, int to, const hp_queue *q) {
+    return s->machine->nic_use == HP_NICS_RAILS && q->backend == HP_BACKEND_NCCL &&
+           hp_link_is_nvlink(&s->machine->intra) && !(meet(s, from, to) & HP_NETWORK_RAIL);
+}
+
+/* Up from a leaf switch and down to another. */
+static bool climbs(const sim *s, int from, int to, const hp_queue *q) {
+    const bool same = changes_rail(s, from, to, q) && (meet(s, from, to) & HP_NETWORK_LEAVES);
+    return apart(s, HP_PLACE_LEAF, from, to) && !same;
+}
+
+/* A message holds its sender's way out and its receiver's way in. What a node hands over to another rail counts on the
+ * sender's NICs: as many come from others. */
+static int message_uses(const sim *s, int from, int to, int to_world, const hp_queue *q,
+                        hp_share_use uses[SIM_WAY]) {
+    const int from_world = s->rank[from].world;
+    route r = {s, uses, 0};
+    if (apart(s, HP_PLACE_NODE, from_world, to_world)) {
+        if (by_host(s, q)) use(&r, RES_HOST_OUT, from), use(&r, RES_HOST_IN, to);
+        if (changes_rail(s, from_world, to_world, q)) use(&r, RES_LINK_OUT, from);
+        use(&r, RES_NICS_OUT, from), use(&r, RES_NICS_IN, to);
+        if (climbs(s, from_world, to_world, q)) use(&r, RES_LEAF_UP, from), use(&r, RES_LEAF_DOWN, to);
+    } else if (!s->on_cores && apart(s, HP_PLACE_DEVICE, from_world, to_world)) {
+        use(&r, RES_LINK_OUT, from), use(&r, RES_LINK_IN, to);
+    }
+    return r.n;
+}
+
+int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use uses[SIM_WAY]) {
+    return message_uses(s, from, to, s->rank[to].world, queue, uses);
 }
 
 static void channels_init(sim *s, int rank) {
@@ -51,7 +86,7 @@ static void channels_init(sim *s, int rank) {
         r->peer[q] = s->classes->of[to];
         if (queue->kind != HP_QUEUE_SEND) continue;
         r->channel[q].posted = HP_NEW(s->arena, uint8_t, w->queue[q].n);
-        r->channel[q].n_use = message_uses(s, rank, r->peer[q], to, by_host(s, queue), r->channel[q].use);
+        r->channel[q].n_use = message_uses(s, rank, r->peer[q], to, queue, r->channel[q].use);
     }
 }
 
@@ -64,9 +99,10 @@ static int world_rank(const sim *s, const hp_wired_group *g, int replica, int me
 /* Scratch, all 0 between uses. */
 typedef struct tally {
     int32_t *seen;  /* per class of ranks: its caller, + 1 */
-    int32_t *on;    /* per node or device: communicators of a class with members there */
+    int32_t *on;    /* per place: communicators of a class with members there */
     int32_t *stamp; /* the last of them that was counted, + 1 */
-    bool *taken;    /* per class of nodes or devices */
+    int32_t *here;  /* per place: members of a communicator */
+    bool *taken;    /* per class of places */
 } tally;
 
 /* Members of a class post together: they are one caller. */
@@ -87,16 +123,16 @@ static void list_callers(sim *s, communicator *c, const tally *t) {
     }
 }
 
-/* Which places a communicator's collectives use, and as what. */
+/* What a communicator's collectives use of the places where it has members: as much as it has members there, at most
+ * `most`, of each `share`. */
 typedef struct way {
-    const int32_t *place, *class_of; /* per rank: node or device; per node or device: its class */
-    int32_t (*resource)(const sim *s, int place, bool in);
-    double demand;
+    sim_resource_kind out, in;
+    double share, most;
 } way;
 
 static int place_of(const sim *s, const communicator *c, int comm, int member, const way *w) {
     const int replica = comm - s->classes->world_comm[c->group - s->wiring->group];
-    return w->place[world_rank(s, c->group, replica, member)];
+    return s->classes->place[sim_place_of(w->out)].at[world_rank(s, c->group, replica, member)];
 }
 
 static void count_places(const sim *s, const communicator *c, int comm, const way *w, const tally *t,
@@ -112,23 +148,53 @@ static void count_places(const sim *s, const communicator *c, int comm, const wa
     }
 }
 
+static void count_members(const sim *s, const communicator *c, int comm, const way *w, const tally *t,
+                          bool on) {
+    for (int m = 0; m < c->members; m++) {
+        int32_t *here = &t->here[place_of(s, c, comm, m, w)];
+        *here = on ? *here + 1 : 0;
+    }
+}
+
 /* Both ways of every place where the communicator has members, once per class of places; others of its class beside
  * it. */
 static void use_places(sim *s, int like, communicator *c, const way *w, const tally *t) {
     const hp_classes *k = s->classes;
+    const int32_t *class_of = k->place[sim_place_of(w->out)].class_of;
     for (int i = k->comm_first[like]; i < k->comm_first[like + 1]; i++)
         count_places(s, c, k->comm_member[i], w, t, true);
     const int first = k->comm_member[k->comm_first[like]];
+    count_members(s, c, first, w, t, true);
     for (int m = 0; m < c->members; m++) {
-        const int place = place_of(s, c, first, m, w), of = w->class_of[place];
+        const int place = place_of(s, c, first, m, w), of = class_of[place];
         if (t->taken[of]) continue;
         t->taken[of] = true;
-        c->use[c->n_use++] = (hp_share_use){w->resource(s, of, false), w->demand * t->on[place]};
-        c->use[c->n_use++] = (hp_share_use){w->resource(s, of, true), w->demand * t->on[place]};
+        const double demand = fmin(w->share * t->here[place], w->most) * t->on[place];
+        c->use[c->n_use++] = (hp_share_use){sim_resource(s, w->out, of), demand};
+        c->use[c->n_use++] = (hp_share_use){sim_resource(s, w->in, of), demand};
     }
-    for (int m = 0; m < c->members; m++) t->taken[w->class_of[place_of(s, c, first, m, w)]] = false;
+    for (int m = 0; m < c->members; m++) t->taken[class_of[place_of(s, c, first, m, w)]] = false;
+    count_members(s, c, first, w, t, false);
     for (int i = k->comm_first[like]; i < k->comm_first[like + 1]; i++)
         count_places(s, c, k->comm_member[i], w, t, false);
+}
+
+/* Has it members at several leaf switches? */
+static bool spans_leaves(const sim *s, const communicator *c) {
+    const int32_t *at = s->classes->place[HP_PLACE_LEAF].at;
+    for (int m = 1; m < c->members && at; m++)
+        if (at[world_rank(s, c->group, c->replica, m)] != at[world_rank(s, c->group, c->replica, 0)])
+            return true;
+    return false;
+}
+
+/* Of all that goes out of a node, what leaves the leaf switch: all of all-to-alls; of others as much as one node sends, as
+ * they go around from node to node. What they take alone allows for the links that there are. */
+static way way_by_leaf(const sim *s, const hp_task *first, int per_node) {
+    const hp_machine *m = s->machine;
+    const bool all = hp_task_collective(first) == HP_COLLECTIVE_ALL_TO_ALL;
+    const double nics = fmin(per_node, hp_network_nics(m, per_node)), links = hp_network_leaf_links(m);
+    return (way){RES_LEAF_UP, RES_LEAF_DOWN, nics / per_node, all ? links : fmin(nics, links)};
 }
 
 /* A collective takes, on every node it spans, as many NICs as it has members there; inside a node, its members'
@@ -136,21 +202,24 @@ static void use_places(sim *s, int like, communicator *c, const way *w, const ta
 static void communicator_uses(sim *s, int group, int like, communicator *c, const tally *t) {
     const hp_classes *k = s->classes;
     const int ranks = hp_group_size(s->program, group);
-    if (s->on_cores || c->members == 0 || ranks == 1) return;
-    const int per_node = hp_group_per_node(s->program, s->machine, group, c->replica),
-              nics = s->machine->nics_per_node;
-    const int most = k->n_node + k->n_device;
-    c->use = HP_NEW(s->arena, hp_share_use, 2 * (2 * c->members < most ? 2 * c->members : most));
-    const hp_queue *queue = &s->wiring->role[c->group->role[0]].role->queue[c->group->queue[0]];
-    const bool host = by_host(s, queue), one_node = per_node == ranks;
-    const way by_memory = {k->rank_device, k->device_class, res_host, 1},
-              by_link = {k->rank_device, k->device_class, res_link, 1},
-              by_nic = {k->rank_node, k->node_class, res_nic, per_node < nics ? per_node : nics};
+    if (s->on_cores || c->members == 0 || ranks == 1 || c->group->calls == 0) return;
+    const int per_node = hp_group_per_node(s->program, s->machine, group, c->replica);
+    const int most = 3 * (c->members < k->places ? c->members : k->places);
+    c->use = HP_NEW(s->arena, hp_share_use, 2 * most);
+    const hp_wired_role *w = &s->wiring->role[c->group->role[0]];
+    const int queue = c->group->queue[0];
+    const bool host = by_host(s, &w->role->queue[queue]), one_node = per_node == ranks;
+    const double nics = s->machine->nics_per_node > 0 ? s->machine->nics_per_node : 1;
+    const way by_memory = {RES_HOST_OUT, RES_HOST_IN, 1, 1}, by_link = {RES_LINK_OUT, RES_LINK_IN, 1, 1},
+              by_nic = {RES_NICS_OUT, RES_NICS_IN, 1, nics / hp_network_sets(s->machine)};
     if (host) use_places(s, like, c, &by_memory, t);
     if (!one_node)
         use_places(s, like, c, &by_nic, t);
     else if (!host)
         use_places(s, like, c, &by_link, t);
+    if (!spans_leaves(s, c)) return;
+    const way by_leaf = way_by_leaf(s, &w->role->task[hp_wired_task(w, queue, 0)], per_node);
+    use_places(s, like, c, &by_leaf, t);
 }
 
 static void communicators_init(sim *s) {
@@ -159,6 +228,7 @@ static void communicators_init(sim *s) {
     const tally t = {.seen = HP_NEW(s->arena, int32_t, k->n),
                      .on = HP_NEW(s->arena, int32_t, k->places),
                      .stamp = HP_NEW(s->arena, int32_t, k->places),
+                     .here = HP_NEW(s->arena, int32_t, k->places),
                      .taken = HP_NEW(s->arena, bool, k->places)};
     s->comm = HP_NEW(s->arena, communicator, k->n_comm);
     for (int g = 0; g < p->n_group; g++) {

@@ -58,7 +58,7 @@ double sim_slices_beside(int ranks, int cores, int computing) {
 
 static bool crowded(const sim *s, const int32_t *ranks) {
     int most = 0;
-    for (int n = 0; n < s->classes->n_node; n++) most = ranks[n] > most ? ranks[n] : most;
+    for (int n = 0; n < s->classes->place[HP_PLACE_NODE].n; n++) most = ranks[n] > most ? ranks[n] : most;
     return most > s->machine->cores_per_node;
 }
 
@@ -66,8 +66,8 @@ sim_slices *sim_slices_new(sim *s) {
     if (!s->on_cores || s->options->slice_s <= 0 || s->machine->cores_per_node < 1 ||
         s->n_rank != hp_program_ranks(s->program))
         return NULL;
-    int32_t *ranks = HP_NEW(s->arena, int32_t, s->classes->n_node);
-    for (int r = 0; r < s->n_rank; r++) ranks[s->classes->node[r]]++;
+    int32_t *ranks = HP_NEW(s->arena, int32_t, s->classes->place[HP_PLACE_NODE].n);
+    for (int r = 0; r < s->n_rank; r++) ranks[s->classes->place[HP_PLACE_NODE].of[r]]++;
     if (!crowded(s, ranks)) return NULL;
     sim_slices *x = HP_NEW(s->arena, sim_slices, 1);
     *x = (sim_slices){s->options->slice_s * 1e9, ranks, HP_NEW(s->arena, place, s->n_rank)};
@@ -76,18 +76,19 @@ sim_slices *sim_slices_new(sim *s) {
 
 void sim_slices_open(const sim *s) {
     const int cores = s->machine->cores_per_node;
-    for (int node = 0; s->slices && node < s->classes->n_node; node++) {
+    for (int node = 0; s->slices && node < s->classes->place[HP_PLACE_NODE].n; node++) {
         const int n = s->slices->ranks[node];
         double *busy = HP_NEW(s->arena, double, n + 1);
         for (int k = 1; k <= n; k++) busy[k] = sim_slices_busy(n, cores, k);
-        hp_fluid_capacities(s->fluid, res_cores(s, node), busy);
+        hp_fluid_capacities(s->fluid, sim_resource(s, RES_CORES, node), busy);
     }
 }
 
 static int computing_beside(const sim *s, int rank) {
     int n = 0;
     for (int r = 0; r < s->n_rank; r++)
-        n += r != rank && s->rank[r].running >= 0 && s->classes->node[r] == s->classes->node[rank];
+        n += r != rank && s->rank[r].running >= 0 &&
+             s->classes->place[HP_PLACE_NODE].of[r] == s->classes->place[HP_PLACE_NODE].of[rank];
     return n;
 }
 
@@ -98,8 +99,8 @@ bool sim_slices_wait(sim *s, int rank) {
     const int computing = !p->off || p->may ? 0 : computing_beside(s, rank);
     if (computing == 0) return false;
     if (!p->pending) {
-        const double beside =
-            sim_slices_beside(x->ranks[s->classes->node[rank]], s->machine->cores_per_node, computing);
+        const double beside = sim_slices_beside(x->ranks[s->classes->place[HP_PLACE_NODE].of[rank]],
+                                                s->machine->cores_per_node, computing);
         p->pending = true;
         p->look = (p->look + 1) & 0xfffffff;
         hp_fluid_start(s->fluid, s->now_ns, llround(beside * x->slice_ns), 0, NULL,
@@ -127,5 +128,7 @@ void sim_slices_use(sim *s, int rank, bool computes) {
     p->may = false;
     if (computes || computing_beside(s, rank) > 0) return;
     for (int r = 0; r < s->n_rank; r++)
-        if (x->of[r].pending && s->classes->node[r] == s->classes->node[rank]) come_back(s, r);
+        if (x->of[r].pending &&
+            s->classes->place[HP_PLACE_NODE].of[r] == s->classes->place[HP_PLACE_NODE].of[rank])
+            come_back(s, r);
 }

@@ -15,12 +15,33 @@ typedef struct id_list {
     int32_t first, n, capacity; /* live: id[first .. n-1] */
 } id_list;
 
+/* What ranks share: a node's compute, its NICs' ways out and in, a leaf switch's links up and down, a device's link out and
+ * in, its compute, its way to the host's memory out and in, which is not its link to other devices, the cores of a node that
+ * has fewer of them than ranks. */
+typedef enum sim_resource_kind {
+    RES_NODE,
+    RES_NICS_OUT,
+    RES_NICS_IN,
+    RES_LEAF_UP,
+    RES_LEAF_DOWN,
+    RES_LINK_OUT,
+    RES_LINK_IN,
+    RES_DEVICE,
+    RES_HOST_OUT,
+    RES_HOST_IN,
+    RES_CORES,
+    RES_KINDS
+} sim_resource_kind;
+
+/* What a message uses on its way, at most: host's memory, NICs, leaf switches or links at both ends. */
+enum { SIM_WAY = 8 };
+
 /* A channel from a sender to its receiver: messages match and travel in order. Kept at the sender's queue. */
 typedef struct channel {
     uint8_t *posted; /* per message: ends posted, 0 to 2 */
     int32_t next;    /* first message that has not arrived */
     bool active;
-    hp_share_use use[4];
+    hp_share_use use[SIM_WAY];
     int32_t n_use;
 } channel;
 
@@ -91,6 +112,7 @@ struct sim {
     int32_t n_rank; /* classes of ranks: "rank" means one of them from here on */
     hp_events events;
     hp_fluid *fluid;
+    int32_t resource_first[RES_KINDS + 1];
     int64_t now_ns;
     int64_t left; /* tasks not yet done, over all ranks */
     rank_state *rank;
@@ -113,25 +135,12 @@ static inline const hp_wired_role *sim_role(const sim *s, int rank) {
     return &s->wiring->role[s->rank[rank].role];
 }
 
-/* Resource numbers, of classes: a node's compute, its NICs out and in, a device's link out and in, its compute,
- * its way to the host's memory out and in, which is not its link to other devices. */
-static inline int32_t res_nic(const sim *s, int node, bool in) {
-    return (in ? 2 : 1) * s->classes->n_node + node;
+/* A resource, by the class of its place. */
+static inline int32_t sim_resource(const sim *s, sim_resource_kind kind, int32_t place) {
+    return s->resource_first[kind] + place;
 }
-static inline int32_t res_link(const sim *s, int device, bool in) {
-    return 3 * s->classes->n_node + (in ? s->classes->n_device : 0) + device;
-}
-static inline int32_t res_device(const sim *s, int device) {
-    return 3 * s->classes->n_node + 2 * s->classes->n_device + device;
-}
-static inline int32_t res_host(const sim *s, int device, bool in) {
-    return 3 * s->classes->n_node + (in ? 4 : 3) * s->classes->n_device + device;
-}
-
-/* The cores of a node that has fewer of them than ranks. */
-static inline int32_t res_cores(const sim *s, int node) {
-    return 3 * s->classes->n_node + 5 * s->classes->n_device + node;
-}
+/* Where such resources are. */
+hp_place_kind sim_place_of(sim_resource_kind kind);
 
 /* interp.c: the steps of a rank */
 void sim_push(sim *s, id_list *l, int32_t id);
@@ -145,7 +154,7 @@ void sim_complete(sim *s, int rank, int task);
 /* routes.c: where messages and collectives go, and what they take */
 void sim_routes_init(sim *s);
 /* What a message between two ranks takes on its way; returns the number of uses. */
-int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[4]);
+int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[SIM_WAY]);
 
 /* transfer.c: messages and collectives */
 void sim_start_transfer(sim *s, int rank, int task);

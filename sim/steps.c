@@ -18,7 +18,7 @@ typedef struct stepper {
     /* its last message: where to, how long; several in a row are alike */
     int32_t to, n_use;
     int64_t bytes, ns;
-    hp_share_use use[4];
+    hp_share_use use[SIM_WAY];
 } stepper;
 
 struct sim_steps {

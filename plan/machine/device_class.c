@@ -172,6 +172,10 @@ bool hp_device_class_has(const hp_device_class *d, hp_prec prec) {
 
 /* --- links --- */
 
+bool hp_link_is_nvlink(const hp_link_class *l) {
+    return strncmp(l->name, "nv", 2) == 0;
+}
+
 const hp_link_class *hp_link_class_find(const char *name) {
     static const hp_link_class links[] = {LINK_SHM,   LINK_TCP,    LINK_PCIE,     LINK_PCIE4,
                                           LINK_PCIE5, LINK_NVLINK, LINK_NVSWITCH, LINK_NVSWITCH_H,

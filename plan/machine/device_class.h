@@ -26,6 +26,7 @@ typedef struct hp_link_class {
     double latency_s;
     double bytes_per_s; /* one direction */
 } hp_link_class;
+bool hp_link_is_nvlink(const hp_link_class *l);
 
 /* A GPU, and the links of a node of such GPUs where nothing else is said. */
 typedef struct hp_gpu_model {

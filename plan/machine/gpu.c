@@ -33,6 +33,7 @@ hp_status hp_machine_of_gpus(const hp_device_info *device, const hp_gpu *g, hp_m
                                   : "rates: guesses");
     m->devices_per_node = g->count;
     m->share_cpu = false;
+    m->nic_use = HP_NICS_NEAR;
     m->device = device_of(g, known, &like);
     m->intra = like->peer;
     if (g->count == 1) {

@@ -12,20 +12,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Who sends through which NIC of a node: plan/machine/network.h. */
+typedef enum hp_nic_use { HP_NICS_SHARED, HP_NICS_NEAR, HP_NICS_RAILS, HP_NIC_USES } hp_nic_use;
+extern const char *const hp_nic_use_names[HP_NIC_USES];
+
 typedef struct hp_machine {
     char name[64];
     char source[256]; /* of the figures */
     int32_t nodes;
     int32_t devices_per_node;
     int32_t cores_per_node; /* cpu devices: what ranks share when there are more of them */
-    int32_t nics_per_node;  /* shared by the node's devices */
+    int32_t nics_per_node;  /* of the node's devices together */
+    int32_t nic_use;        /* hp_nic_use */
     hp_device_class device; /* of all, or the first of several classes */
     hp_mix mix;             /* the other classes, and who is slower than its class; zero: all are alike */
     hp_link_class intra;    /* between two devices of a node */
     hp_link_class inter;    /* one NIC */
-    double taper;           /* of the network above the nodes' NICs, 2 for a fat tree of 2:1; 0 and 1: none */
-    bool share_cpu;         /* compute tasks of a node's ranks contend for its cores and memory */
-    char assumed[256];      /* what a file did not say; "": nothing. Not part of the machine's text */
+    double taper;      /* of the network above the leaf switches, 2 for a fat tree of 2:1; 0 and 1: none */
+    int32_t leaf;      /* nodes under a leaf switch; 0: not known */
+    bool share_cpu;    /* compute tasks of a node's ranks contend for its cores and memory */
+    char assumed[256]; /* what a file did not say; "": nothing. Not part of the machine's text */
 } hp_machine;
 
 /* A node's GPUs as the driver describes them; rates of 0 are unknown. */
@@ -57,7 +63,7 @@ hp_status hp_machine_set(hp_machine *m, const char *change, hp_error *err);
 /* Comma-separated shipped names, for messages. */
 const char *hp_machine_names(void);
 
-/* How much less than its NICs' sum a node has between nodes when all nodes send at once; at least 1. */
+/* How much less than its NICs' sum a leaf switch has to others when all its nodes send at once; at least 1. */
 static inline double hp_machine_taper(const hp_machine *m) {
     return m->taper > 1 ? m->taper : 1;
 }

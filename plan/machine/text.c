@@ -33,7 +33,9 @@ const machine_field machine_fields[MACHINE_FIELDS] = {
     [M_NIC_RATE] = FIELD("nic", "rate", TYPE_DOUBLE, RATE, inter.bytes_per_s, 1, 1e18, NIC),
     [M_NIC_LATENCY] =
         FIELD("nic", "latency", TYPE_DOUBLE, SECONDS, inter.latency_s, 0, 1, NIC ", latency=TIME"),
+    [M_NIC_USE] = FIELD("nic", "rails", TYPE_NIC_USE, COUNT, nic_use, 0, HP_NIC_USES - 1, NIC ", rails"),
     [M_TAPER] = FIELD("fat-tree", "", TYPE_DOUBLE, COUNT, taper, 1, 1024, "fat-tree A:B"),
+    [M_LEAF] = FIELD("fat-tree", "leaf", TYPE_INT32, COUNT, leaf, 0, 1e6, "fat-tree A:B, leaf=N"),
     [M_SHARE] = FIELD("share-cpu", "", TYPE_YES, COUNT, share_cpu, 0, 0, "share-cpu=yes"),
     [M_CPU] = FIELD("cpu", "", TYPE_YES, COUNT, device.is_cpu, 0, 0, "cpu"),
     [M_MEMORY] = DEVICE("memory", TYPE_INT64, BYTES, memory_bytes, 1, 1e15),
@@ -63,9 +65,28 @@ static char *quoted(hp_arena *arena, const char *s) {
 static const char *taper_text(hp_arena *arena, double taper) {
     for (int b = 1; b <= 64; b++) {
         const double a = round(taper * b);
-        if (a / b == taper) return hp_arena_printf(arena, "fat-tree %.0f:%d\n", a, b);
+        if (a / b == taper) return hp_arena_printf(arena, "%.0f:%d", a, b);
     }
-    return hp_arena_printf(arena, "fat-tree %.17g:1\n", taper);
+    return hp_arena_printf(arena, "%.17g:1", taper);
+}
+
+static const char *tree_text(hp_arena *arena, const hp_machine *m) {
+    const double taper = hp_machine_taper(m);
+    if (taper <= 1 && m->leaf <= 0) return "";
+    const char *leaf = m->leaf > 0 ? hp_arena_printf(arena, ", leaf=%d", m->leaf) : "";
+    return hp_arena_printf(arena, "fat-tree %s%s\n", taper_text(arena, taper), leaf);
+}
+
+const char *const hp_nic_use_names[HP_NIC_USES] = {"shared", "near", "rails"};
+
+hp_nic_use machine_usual_nic_use(bool cpu) {
+    return cpu ? HP_NICS_SHARED : HP_NICS_NEAR;
+}
+
+/* Of the NICs, where it is not the usual one. */
+static const char *use_text(hp_arena *arena, const hp_machine *m) {
+    if (m->nic_use == (int32_t)machine_usual_nic_use(m->device.is_cpu)) return "";
+    return hp_arena_printf(arena, ", %s", hp_nic_use_names[m->nic_use]);
 }
 
 static const char *device_text(hp_arena *arena, const hp_device_class *d) {
@@ -86,20 +107,19 @@ static const char *device_text(hp_arena *arena, const hp_device_class *d) {
 
 char *hp_machine_text(hp_arena *arena, const hp_machine *m) {
     char link[48], wait[48], nic[48], nic_wait[48];
-    const double taper = hp_machine_taper(m);
     const char *devices = "";
     for (int k = 0; k < hp_machine_classes(m); k++)
         devices = hp_arena_printf(arena, "%s%s", devices, device_text(arena, hp_machine_class(m, k)));
     return hp_arena_printf(
         arena,
         "name=%s\nsource=%s\nnodes=%s\nnode=%s, %s=%s, latency=%s\ncores=%d\nnic=%d "
-        "x %s, %s, latency=%s\n"
+        "x %s, %s, latency=%s%s\n"
         "%s%s%sshare-cpu=%s\ncpu=%s\n%s",
         m->name, quoted(arena, m->source), machine_nodes_text(arena, m), hp_machine_node_text(arena, m),
         m->intra.name, hp_quantity_text(m->intra.bytes_per_s, HP_QUANTITY_RATE, link),
         hp_quantity_text(m->intra.latency_s, HP_QUANTITY_SECONDS, wait), m->cores_per_node, m->nics_per_node,
         hp_quantity_text(m->inter.bytes_per_s, HP_QUANTITY_RATE, nic), m->inter.name,
-        hp_quantity_text(m->inter.latency_s, HP_QUANTITY_SECONDS, nic_wait),
-        taper > 1 ? taper_text(arena, taper) : "", hp_machine_slow_text(arena, m), m->mix.n_slow ? "\n" : "",
+        hp_quantity_text(m->inter.latency_s, HP_QUANTITY_SECONDS, nic_wait), use_text(arena, m),
+        tree_text(arena, m), hp_machine_slow_text(arena, m), m->mix.n_slow ? "\n" : "",
         m->share_cpu ? "yes" : "no", m->device.is_cpu ? "yes" : "no", devices);
 }

@@ -8,7 +8,8 @@
 typedef enum machine_type {
     TYPE_NAME, /* stands in cost tables between spaces */
     TYPE_TEXT,
-    TYPE_YES, /* yes or no */
+    TYPE_YES,     /* yes or no */
+    TYPE_NIC_USE, /* one of hp_nic_use_names */
     TYPE_INT32,
     TYPE_INT64,
     TYPE_DOUBLE
@@ -28,7 +29,9 @@ typedef enum machine_field_id {
     M_NIC,
     M_NIC_RATE,
     M_NIC_LATENCY,
+    M_NIC_USE,
     M_TAPER,
+    M_LEAF,
     M_SHARE,
     M_CPU,
     M_MEMORY,
@@ -97,6 +100,8 @@ bool machine_of_another(const machine_reading *r, const char *name);
 typedef void machine_read(machine_reading *r, const char *text);
 void machine_read_mix(const machine_reading *start, const char *text, machine_read *reads,
                       machine_reading *out);
+/* Who sends through which NIC where nothing is said. */
+hp_nic_use machine_usual_nic_use(bool cpu);
 /* "8", or "6 + 2" of nodes that are not alike. */
 const char *machine_nodes_text(hp_arena *arena, const hp_machine *m);
 /* Fills what was not said, and complains about what is missing. */

@@ -3,6 +3,7 @@
 #include "plan/machine/text.h"
 
 #include "plan/machine/data_sheets.h"
+#include "plan/machine/network.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -119,7 +120,9 @@ void machine_complete(machine_reading *r) {
     snprintf(like.name, sizeof like.name, "%dx%d-%.31s%s", r->m.nodes, r->m.devices_per_node,
              like.device.name, r->shape.n_name > 1 ? "-mix" : "");
     snprintf(like.source, sizeof like.source, "%s", cpu ? "" : "data sheet where nothing was given");
+    like.nic_use = machine_usual_nic_use(cpu);
     fill_gaps(r, &like);
+    if (hp_machine_taper(&r->m) > 1 && r->m.leaf == 0) r->m.leaf = hp_network_usual_leaf(&r->m);
     memcpy(r->m.assumed, like.assumed, sizeof like.assumed);
     say_links(r, &r->m);
 }

@@ -80,6 +80,12 @@ static bool put_yes(machine_reading *r, const machine_field *f, const char *valu
     return yes || no;
 }
 
+static bool put_nic_use(const char *value, char *out) {
+    for (int i = 0; i < HP_NIC_USES; i++)
+        if (strcasecmp(value, hp_nic_use_names[i]) == 0) return *(int32_t *)(void *)out = i, true;
+    return false;
+}
+
 void machine_put(machine_reading *r, machine_field_id i, const char *value) {
     const machine_field *f = &machine_fields[i];
     char *out = (char *)&r->m + f->offset;
@@ -90,6 +96,8 @@ void machine_put(machine_reading *r, machine_field_id i, const char *value) {
         good = put_string(r, f, value, out);
     else if (f->type == TYPE_YES)
         good = put_yes(r, f, value, out);
+    else if (f->type == TYPE_NIC_USE)
+        good = put_nic_use(value, out);
     else if (hp_quantity_read(value, f->unit, &v))
         good = put_number(r, f, v, out);
     else
@@ -177,6 +185,11 @@ static const char *link_of_rate(double bytes_per_s) {
     return best;
 }
 
+static bool is_nic_use(const char *word) {
+    int32_t use;
+    return put_nic_use(word, (char *)&use);
+}
+
 static void read_nic(machine_reading *r, const part *p, int n) {
     char *what;
     const bool whole = p->value && machine_counted(p->value, &what);
@@ -191,7 +204,12 @@ static void read_nic(machine_reading *r, const part *p, int n) {
         else
             refuse_link(r, what), r->field[M_NIC_RATE] = r->field[M_NIC] = WRONG;
     }
-    for (int i = 1; i < n; i++) read_link(r, &p[i], "nic", M_NIC, M_NIC_RATE, M_NIC_LATENCY);
+    for (int i = 1; i < n; i++) {
+        if (!p[i].value && is_nic_use(p[i].key))
+            machine_put(r, M_NIC_USE, p[i].key);
+        else
+            read_link(r, &p[i], "nic", M_NIC, M_NIC_RATE, M_NIC_LATENCY);
+    }
     if (whole && r->field[M_NIC_RATE] == GIVEN && r->field[M_NIC] != GIVEN && r->field[M_NIC] != WRONG)
         machine_put(r, M_NIC, link_of_rate(r->m.inter.bytes_per_s));
 }
@@ -238,7 +256,12 @@ static void read_taper(machine_reading *r, const part *p, int n) {
     }
     snprintf(text, sizeof text, "%.17g", down / up);
     machine_put(r, M_TAPER, text);
-    if (n > 1) refuse_part(r, p[1].key, "fat-tree");
+    for (int i = 1; i < n; i++) {
+        if (strcasecmp(p[i].key, "leaf") == 0 && p[i].value)
+            machine_put(r, M_LEAF, p[i].value);
+        else
+            refuse_part(r, p[i].key, "fat-tree");
+    }
 }
 
 static void read_plain(machine_reading *r, machine_field_id i, const part *p, int n) {

@@ -23,7 +23,8 @@ static int field_of(const hp_machine *m, const char *key) {
     for (int i = 0; i < MACHINE_FIELDS; i++) {
         const machine_field *f = &machine_fields[i];
         const bool device = i >= M_MEMORY;
-        if (f->type == TYPE_NAME || f->type == TYPE_TEXT || f->type == TYPE_YES) continue;
+        if (f->type == TYPE_NAME || f->type == TYPE_TEXT || f->type == TYPE_YES || f->type == TYPE_NIC_USE)
+            continue;
         if (!dot && strcasecmp(key, device ? f->key : *f->key ? "" : f->clause) == 0) return i;
         if (dot && *f->key && strcasecmp(last, f->key) == 0 &&
             (device ? means_device(m, key, n)

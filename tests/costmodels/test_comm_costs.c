@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+static const hp_uplinks one_nic = {.nics = 1};
+
 static const hp_alpha_beta LINE = {1e-6, 1e-9, 1e-10};
 
 static hp_collective_case flat(hp_collective what, int p) {
@@ -18,7 +20,7 @@ static hp_collective_case flat(hp_collective what, int p) {
 
 static double on_one_node(hp_algorithm a, hp_collective what, int p, double bytes) {
     const hp_collective_case c = flat(what, p);
-    return hp_collective_seconds(a, &c, &(hp_two_lines){LINE, LINE}, 1, bytes);
+    return hp_collective_seconds(a, &c, &(hp_two_lines){LINE, LINE}, &one_nic, bytes);
 }
 
 /* --- formulas --- */
@@ -101,19 +103,19 @@ static void a_library_takes_its_best(void **state) {
             for (int n = 1; n <= p; n++) {
                 const hp_collective_case c = {.what = (hp_collective)what, .size = p, .per_node = n};
                 const double s = what == HP_COLLECTIVE_BARRIER ? 0 : 1e5,
-                             best = hp_library_seconds(&c, &lines, 1, s);
+                             best = hp_library_seconds(&c, &lines, &one_nic, s);
                 if (!(isfinite(best) && best > 0))
                     fail_msg("%s of %d, %d per node: %g", hp_collective_infos[what].name, p, n, best);
                 for (int a = HP_ALGORITHM_LIBRARY + 1; a < HP_ALGORITHMS && what != HP_COLLECTIVE_ALLREDUCE;
                      a++)
                     if (hp_algorithm_does((hp_algorithm)a, &c, true))
-                        assert_true(best <= hp_collective_seconds((hp_algorithm)a, &c, &lines, 1, s));
+                        assert_true(best <= hp_collective_seconds((hp_algorithm)a, &c, &lines, &one_nic, s));
             }
     const hp_collective_case c = flat(HP_COLLECTIVE_ALLREDUCE, 4);
-    assert_true(near(hp_library_hierarchical(&lines, 4, 4, 1, 1e6),
-                     hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, 1, 1e6), 1e-12));
-    assert_true(hp_library_hierarchical(&lines, 16, 4, 1, 1e8) >
-                hp_library_hierarchical(&lines, 16, 4, 4, 1e8));
+    assert_true(near(hp_library_hierarchical(&lines, 4, 4, &one_nic, 1e6),
+                     hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, &one_nic, 1e6), 1e-12));
+    assert_true(hp_library_hierarchical(&lines, 16, 4, &one_nic, 1e8) >
+                hp_library_hierarchical(&lines, 16, 4, &(hp_uplinks){.nics = 4}, 1e8));
 }
 
 /* Over nodes: the ring, of which one message leaves a node at a time, needs one NIC; doubling's members share
@@ -126,11 +128,14 @@ static void steps_over_nodes_share_their_nics(void **state) {
             for (double bytes = 8; bytes < 1e9 && p > 1; bytes *= 10) {
                 const hp_collective_case c = {
                     .what = HP_COLLECTIVE_ALLREDUCE, .size = p, .per_node = per_node};
-                const double one = hp_collective_seconds(HP_ALGORITHM_DOUBLING, &c, &lines, 1, bytes),
-                             many = hp_collective_seconds(HP_ALGORITHM_DOUBLING, &c, &lines, 8, bytes);
+                const double one = hp_collective_seconds(HP_ALGORITHM_DOUBLING, &c, &lines, &one_nic, bytes),
+                             many = hp_collective_seconds(HP_ALGORITHM_DOUBLING, &c, &lines,
+                                                          &(hp_uplinks){.nics = 8}, bytes);
                 assert_true(one >= many && (one > many || per_node == 1 || p == per_node));
-                assert_true(near(hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, 1, bytes),
-                                 hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, 8, bytes), 1e-12));
+                assert_true(near(
+                    hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, &one_nic, bytes),
+                    hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, &(hp_uplinks){.nics = 8}, bytes),
+                    1e-12));
                 /* the longest message of each step crosses */
                 assert_true(p == per_node || many >= log2((double)p / per_node) * (1e-5 + bytes * 1e-8));
             }
@@ -304,6 +309,63 @@ static void a_tapered_network_slows_nccl(void **state) {
     hp_arena_free(arena);
 }
 
+/* Nodes of one rank behind leaf switches of eight, 4:1: a ring has one message between two of them, which two links carry;
+ * of an all-to-all eight messages leave each switch over its two links. */
+static void leaf_switches_keep_rings_off_the_spine(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_machine m = local_like(1);
+    hp_cost_table *t;
+    hp_error err;
+    const double s = 64e6;
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
+    m.leaf = 8;
+    for (int nodes = 2; nodes <= 64; nodes *= 2) {
+        const hp_collective_call ring = {HP_WIRE_ANY, HP_ALGORITHM_RING, HP_COLLECTIVE_ALLREDUCE, nodes, 1},
+                                 all = {HP_WIRE_ANY, HP_ALGORITHM_PAIRWISE, HP_COLLECTIVE_ALL_TO_ALL, nodes,
+                                        1};
+        const double part = (nodes - 1.0) / nodes;
+        m.nodes = nodes;
+        m.taper = 1;
+        const double wire = (hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, s).seconds -
+                             hp_quiet_p2p(t, &m, HP_WIRE_ANY, false, 0).seconds),
+                     ring_s = hp_cost_collective(t, &m, &ring, s).seconds,
+                     all_s = hp_cost_collective(t, &m, &all, s).seconds;
+        m.taper = 4;
+        assert_true(near(hp_cost_collective(t, &m, &ring, s).seconds, ring_s, 1e-12));
+        const double more = hp_cost_collective(t, &m, &all, s).seconds - all_s;
+        if (nodes <= 8)
+            assert_true(fabs(more) < 1e-12);
+        else
+            assert_true(near(more, (4 - 1) * part * wire, 1e-6));
+    }
+    hp_arena_free(arena);
+}
+
+/* One GPU of each node has one NIC of eight near to it, all of them have all: 2(p-1)/p S over so many. */
+static void nccl_takes_the_nics_of_its_members(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    hp_machine m;
+    hp_cost_table *t;
+    hp_error err;
+    const double s = 64e9;
+    assert_int_equal(hp_machine_load("dgx-a100", &m, &err), HP_OK);
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
+    for (int per_node = 1; per_node <= 8; per_node *= 2) {
+        const int p = 16 * per_node;
+        const hp_collective_call c = {HP_WIRE_NCCL, HP_ALGORITHM_LIBRARY, HP_COLLECTIVE_ALLREDUCE, p,
+                                      per_node};
+        const double want = 2 * (p - 1.0) / p * s / (per_node * 24e9);
+        assert_true(near(hp_cost_collective(t, &m, &c, s).seconds, want, 0.01));
+        m.nic_use = HP_NICS_SHARED;
+        const double shared = 2 * (p - 1.0) / p * s / (8 * 24e9);
+        assert_true(near(hp_cost_collective(t, &m, &c, s).seconds, shared, 0.01));
+        m.nic_use = HP_NICS_NEAR;
+    }
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_cost_what_the_literature_says),
@@ -315,6 +377,8 @@ int main(void) {
         cmocka_unit_test(steps_take_the_messages_of_their_back_end),
         cmocka_unit_test(a_tapered_network_is_shared_by_all_nodes),
         cmocka_unit_test(a_tapered_network_slows_nccl),
+        cmocka_unit_test(leaf_switches_keep_rings_off_the_spine),
+        cmocka_unit_test(nccl_takes_the_nics_of_its_members),
         cmocka_unit_test(published_points_come_back),
         cmocka_unit_test(keys_say_what_they_are_of),
     };

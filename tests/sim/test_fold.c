@@ -16,7 +16,11 @@ static hp_machine odd_machine(dice *d) {
     const int nodes = roll(d, 1, 5), here = roll(d, 1, 9);
     hp_machine m = test_machine(nodes, here, coin(d));
     if (coin(d)) m = test_machine(coin(d) ? 1 : 32, coin(d) ? 64 : 4, m.share_cpu);
-    m.nics_per_node = roll(d, 1, 3);
+    m.nics_per_node = roll(d, 1, 4);
+    m.nic_use = roll(d, 0, HP_NIC_USES - 1);
+    m.taper = roll(d, 1, 3);
+    m.leaf = roll(d, 1, 3);
+    if (coin(d)) snprintf(m.intra.name, sizeof m.intra.name, "nvlink");
     return m;
 }
 

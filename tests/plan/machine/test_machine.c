@@ -18,6 +18,7 @@ static void assert_same(const hp_machine *a, const hp_machine *b) {
     assert_string_equal(a->source, b->source);
     assert_true(a->nodes == b->nodes && a->devices_per_node == b->devices_per_node);
     assert_true(a->cores_per_node == b->cores_per_node && a->nics_per_node == b->nics_per_node);
+    assert_true(a->nic_use == b->nic_use && a->leaf == b->leaf);
     assert_true(hp_machine_taper(a) == hp_machine_taper(b) && a->share_cpu == b->share_cpu);
     assert_string_equal(a->device.name, b->device.name);
     assert_string_equal(a->device.like, b->device.like);
@@ -67,6 +68,8 @@ static hp_machine random_machine(uint64_t s) {
                     .devices_per_node = 1 + (int)(1023 * hp_rng_uniform(s, 2, 0)),
                     .cores_per_node = 1 + (int)(1e4 * hp_rng_uniform(s, 3, 0)),
                     .nics_per_node = 1 + (int)(15 * hp_rng_uniform(s, 4, 0)),
+                    .nic_use = (int32_t)(s % HP_NIC_USES),
+                    .leaf = 1 + (int)(s % 48),
                     .taper = s % 2 ? 1 + 3 * hp_rng_uniform(s, 5, 0) : (double)(1 + s % 5),
                     .share_cpu = s % 7 == 0};
     snprintf(m.name, sizeof m.name, "m-%d", (int)s);
@@ -190,6 +193,9 @@ static void every_mistake_is_named(void **state) {
         {NODES "h200; fat-tree 1:2", "a taper is A:B"},
         {NODES "h200; fat-tree 2", "a taper is A:B"},
         {NODES "h200; fat-tree 2:0", "a taper is A:B"},
+        {NODES "h200; fat-tree 2:1, leaf=1.5", "leaf must be a whole number"},
+        {NODES "h200; fat-tree 2:1, leaves=3", "(leaf)"},
+        {NODES "h200; nic=1 x ib-hdr, rials", "'rials'"},
         {NODES "h200; share-cpu=3", "share-cpu is yes or no"},
         {NODES "h200; device=h200, memry=3GB", "no 'memry' here (memory)"},
         {NODES "h200; device=h200, memory=-4GB", "memory must be"},
@@ -306,6 +312,8 @@ static void a_change_changes_what_it_names(void **state) {
         {"a100.memory=2x", "nodes=8; node=2 x a100-40; nic=1 x ib-hdr; device=a100-40, memory=80GB"},
         {"bandwidth=1TB/s", "nodes=8; node=2 x a100-40; nic=1 x ib-hdr; device=a100-40, bandwidth=1TB/s"},
         {"fat-tree 2:1", "nodes=8; node=2 x a100-40; nic=1 x ib-hdr; fat-tree 2:1"},
+        {"fat-tree 2:1, leaf=4", "nodes=8; node=2 x a100-40; nic=1 x ib-hdr; fat-tree 2:1, leaf=4"},
+        {"nic=1 x ib-hdr, rails", "nodes=8; node=2 x a100-40; nic=1 x ib-hdr, rails"},
         {"node=8 x h100", "nodes=8; node=8 x h100; cores=2; nic=1 x ib-hdr"},
     };
     hp_arena *a = hp_arena_new();

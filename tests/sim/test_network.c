@@ -1,0 +1,184 @@
+/* test_network.c - messages that leave at once share NICs, and links between leaf switches: times are those of the
+ * narrowest place that they share, since max-min shares of equal messages are equal there. */
+#include "plan/machine/network.h"
+#include "sim/interp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { ALONE_NS = 1000000, RANKS = 32, MESSAGES = 64 };
+
+typedef struct message {
+    int from, to;
+} message;
+
+static double one_ms(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)self, (void)p, (void)g, (void)rank, (void)task;
+    return 1e-9 * ALONE_NS;
+}
+
+/* A rank's end of a message is a queue of its own with one task: all start together. */
+static void add_end(hp_role *r, hp_queue_kind kind, int peer, int channel, hp_backend by) {
+    const int q = r->n_queue++;
+    r->queue[q] = (hp_queue){kind, peer, channel, by};
+    r->task[r->n_task++] = (hp_task){.op = kind == HP_QUEUE_SEND ? HP_TASK_SEND : HP_TASK_RECV,
+                                     .queue = (uint8_t)q,
+                                     .dtype = HP_F32,
+                                     .count = 1,
+                                     .layer = -1};
+}
+
+static hp_program *program_of(hp_arena *arena, const message *m, int n, hp_backend by) {
+    hp_program *p = HP_NEW(arena, hp_program, 1);
+    *p = (hp_program){.mode = HP_MODE_TRAIN,
+                      .dtype = HP_F32,
+                      .device = HP_DEVICE_CUDA,
+                      .dp = 1,
+                      .micro = 1,
+                      .clients = 1,
+                      .n_role = RANKS,
+                      .role = HP_NEW(arena, hp_role, RANKS)};
+    for (int k = 0; k < RANKS; k++) {
+        hp_role *r = &p->role[k];
+        r->queue = HP_NEW(arena, hp_queue, MESSAGES + 1);
+        r->task = HP_NEW(arena, hp_task, MESSAGES);
+        r->dep_first = HP_NEW(arena, int32_t, MESSAGES + 1);
+        r->queue[r->n_queue++] = (hp_queue){HP_QUEUE_COMPUTE, -1, 0, by};
+    }
+    for (int i = 0; i < n; i++) {
+        add_end(&p->role[m[i].from], HP_QUEUE_SEND, m[i].to, i, by);
+        add_end(&p->role[m[i].to], HP_QUEUE_RECV, m[i].from, i, by);
+    }
+    return p;
+}
+
+/* All of them together, in times of one alone. */
+static double times_alone(const hp_machine *m, const message *list, int n, hp_backend by) {
+    hp_arena *arena = hp_arena_new();
+    const hp_sim_costs costs = {.seconds = one_ms};
+    const hp_sim_options o = {.straggler_rank = -1};
+    hp_sim_result r;
+    hp_error err = {HP_OK, ""};
+    if (hp_sim_run(arena, program_of(arena, list, n, by), NULL, m, &costs, &o, &r, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    const double times = (double)r.makespan_ns / ALONE_NS;
+    hp_arena_free(arena);
+    return times;
+}
+
+static void takes(const hp_machine *m, const message *list, int n, hp_backend by, double want) {
+    const double have = times_alone(m, list, n, by);
+    if (have < want * (1 - 1e-4) || have > want * (1 + 1e-4))
+        fail_msg("%d messages take %g times as long as one, expected %g", n, have, want);
+}
+
+static hp_machine machine(int devices, int nics, hp_nic_use use) {
+    return (hp_machine){.name = "test",
+                        .nodes = RANKS / devices,
+                        .devices_per_node = devices,
+                        .nics_per_node = nics,
+                        .nic_use = use,
+                        .intra = {"nvlink", 1e-6, 1e9},
+                        .inter = {"net", 1e-5, 1e8}};
+}
+
+/* Of K NICs and G devices, device i sends through number i K / G, or shares it. */
+static void a_device_sends_through_the_nics_near_to_it(void **state) {
+    (void)state;
+    static const struct {
+        int devices, nics;
+        double near, shared; /* two messages of device 0 to two nodes */
+    } cases[] = {{8, 8, 2, 1}, {8, 4, 2, 1}, {4, 8, 1, 1}, {8, 1, 2, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int d = cases[i].devices;
+        const hp_machine near = machine(d, cases[i].nics, HP_NICS_NEAR),
+                         shared = machine(d, cases[i].nics, HP_NICS_SHARED);
+        const message two[] = {{0, d}, {0, 2 * d}};
+        takes(&near, two, 2, HP_BACKEND_NCCL, cases[i].near);
+        takes(&shared, two, 2, HP_BACKEND_NCCL, cases[i].shared);
+        message all[8]; /* every device to the next node's: G messages over K NICs */
+        for (int k = 0; k < d; k++) all[k] = (message){k, d + k};
+        const double each = d > cases[i].nics ? (double)d / cases[i].nics : 1;
+        takes(&near, all, d, HP_BACKEND_NCCL, each);
+        takes(&shared, all, d, HP_BACKEND_NCCL, each);
+    }
+}
+
+/* From n nodes of one leaf switch of four, whose links up are half as many: n messages over two links at least. Within it
+ * nothing is shared. */
+static void messages_share_the_links_between_leaf_switches(void **state) {
+    (void)state;
+    hp_machine m = machine(1, 1, HP_NICS_NEAR);
+    m.taper = 2;
+    m.leaf = 4;
+    for (int n = 1; n <= 4; n++) {
+        message out[4], in[4], inside[4];
+        for (int k = 0; k < n; k++) {
+            out[k] = (message){k, 4 * (k + 1)}; /* to as many other leaf switches */
+            in[k] = (message){4 * (k + 1), k};
+            inside[k] = (message){k, (k + 1) % 4};
+        }
+        takes(&m, out, n, HP_BACKEND_NCCL, n > 2 ? n / 2.0 : 1);
+        takes(&m, in, n, HP_BACKEND_NCCL, n > 2 ? n / 2.0 : 1);
+        takes(&m, inside, n, HP_BACKEND_NCCL, 1);
+    }
+    m.taper = 1;
+    const message four[] = {{0, 4}, {1, 5}, {2, 6}, {3, 7}};
+    takes(&m, four, 4, HP_BACKEND_NCCL, 1);
+}
+
+/* Four nodes of four devices on four rails, whose leaf switches have one link up for four down. To the same rail nothing is
+ * shared; to another one each leaf switch's four messages go up its one link, unless NCCL hands them over inside the nodes. */
+static void another_rail_is_reached_over_the_spine_or_nvlink(void **state) {
+    (void)state;
+    hp_machine m = machine(4, 4, HP_NICS_RAILS);
+    m.taper = 4;
+    m.leaf = 4;
+    message same[16], other[16];
+    for (int k = 0; k < 16; k++) {
+        const int node = k / 4, rail = k % 4, to = 4 * ((node + 1) % 4);
+        same[k] = (message){k, to + rail};
+        other[k] = (message){k, to + (rail + 1) % 4};
+    }
+    takes(&m, same, 16, HP_BACKEND_NCCL, 1);
+    takes(&m, same, 16, HP_BACKEND_MPI, 1);
+    takes(&m, other, 16, HP_BACKEND_NCCL, 1);
+    takes(&m, other, 16, HP_BACKEND_MPI, 4);
+    snprintf(m.intra.name, sizeof m.intra.name, "pcie");
+    takes(&m, other, 16, HP_BACKEND_NCCL, 4);
+    m.nic_use = HP_NICS_NEAR; /* all four NICs of a node at one leaf switch: none goes up */
+    takes(&m, other, 16, HP_BACKEND_MPI, 1);
+}
+
+/* A switch of R ports with a taper of A:B has R A/(A + B) down: Frontera's of 40 HDR ports, 22 and 18. */
+static void leaf_switches_have_their_ports(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int leaf;
+    } cases[] = {{"nodes=99; node=1 x h100; nic=1 x ib-hdr; fat-tree 22:18", 22},
+                 {"nodes=99; node=1 x h100; nic=1 x ib-edr; fat-tree 2:1", 24},
+                 {"nodes=99; node=8 x h100; nic=8 x ib-ndr; fat-tree 3:1", 6},
+                 {"nodes=99; node=8 x h100; nic=8 x ib-ndr, rails; fat-tree 3:1", 48},
+                 {"nodes=99; node=8 x h100; nic=8 x ib-ndr; fat-tree 3:1, leaf=5", 5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hp_machine m;
+        hp_error err = {HP_OK, ""};
+        if (hp_machine_parse(cases[i].text, "test", &m, &err) != HP_OK) fail_msg("%s", err.text);
+        assert_int_equal(m.leaf, cases[i].leaf);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_device_sends_through_the_nics_near_to_it),
+        cmocka_unit_test(messages_share_the_links_between_leaf_switches),
+        cmocka_unit_test(another_rail_is_reached_over_the_spine_or_nvlink),
+        cmocka_unit_test(leaf_switches_have_their_ports),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
