@@ -109,10 +109,15 @@ foreach(script ${scripts})
 endforeach()
 # published figures: ctest -L experiments
 set_tests_properties(cli_experiments PROPERTIES LABELS "cli;experiments")
-# runs that are killed and go on; KILLS=500 by hand
+# what may go wrong in a run: tests/faults/NAME.sh; KILLS=500 for kills.sh by hand
 if(HPLAN_HAVE_EXEC)
-  add_test(NAME kills COMMAND bash ${CMAKE_SOURCE_DIR}/tests/faults/kills.sh)
-  set_tests_properties(kills PROPERTIES LABELS cli TIMEOUT 600 ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>")
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/faults/*.sh)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    add_test(NAME faults_${name} COMMAND bash ${script})
+    set_tests_properties(faults_${name} PROPERTIES LABELS "cli;faults" TIMEOUT 600 COST 20 SKIP_RETURN_CODE 77
+      ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
+  endforeach()
 endif()
 # a Slurm on this machine: root, slurm-wlm, munge; three to five minutes
 add_test(NAME slurm COMMAND bash ${CMAKE_SOURCE_DIR}/tests/slurm/requeue.sh CONFIGURATIONS Long)

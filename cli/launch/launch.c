@@ -6,6 +6,7 @@
 #include "cli/launch/stopped.h"
 #include "plan/machine/quota.h"
 #include "plan/base/clock.h"
+#include "traces/faults/board.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +22,19 @@
 /* Time for mpirun to clean up once a run was told to end or reported a failure. Its own SIGTERM, pause,
  * SIGKILL take 1 to 2 s. */
 static const double GRACE_S = 8;
-/* Ranks notice one of them that is stopped after 10 s, and say what they wait for; all of them, the only one, or their
- * launcher nobody but hplan notices. */
-static const double STOPPED_S = 15, AFTER_DEADLINE_S = 5, LOOK_EVERY_S = 1;
+/* Ranks notice one of them that does not move after 10 s, and say what they wait for; all of them, the only one, or their
+ * launcher nobody but hplan notices. A process may wait long for its disk, and go on. */
+static const double AFTER_DEADLINE_S = 5, LOOK_EVERY_S = 1;
+static const struct {
+    hp_process_state state;
+    double limit_s; /* without --deadline */
+    bool unmoved;   /* only where no rank has moved meanwhile */
+    const char *what, *why;
+} HALTS[] = {
+    {HP_PROCESS_STOPPED, 15, false, "stopped for", "by SIGSTOP, or a suspended job"},
+    {HP_PROCESS_DISK, 60, true, "no rank has moved for", "as a disk or file system does not answer"},
+};
+enum { N_HALT = sizeof HALTS / sizeof *HALTS };
 
 typedef struct stream { /* a pipe from the child, split into lines */
     int fd;
@@ -43,10 +54,12 @@ typedef struct launch_watch {
     int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
     double own_signal_s;        /* when the first one arrived */
     double asked_s;             /* when the ranks were last asked to save and end; 0 */
-    double stopped_s,
-        looked_s;          /* since when a process has been stopped, 0: none is; when that was looked at */
-    double kill_s;         /* when to kill the run; 0: not set */
-    hp_error said, *error; /* hplan-exec's message; hplan's own */
+    double halted_s[N_HALT];    /* since when there is such a process; 0: there is none */
+    double looked_s;            /* when that was looked at */
+    uint64_t beats;             /* then, of all ranks of this node */
+    double kill_s;              /* when to kill the run; 0: not set */
+    int kills;                  /* how often that was done */
+    hp_error said, *error;      /* hplan-exec's message; hplan's own */
 } launch_watch;
 
 static void start_grace(launch_watch *w) {
@@ -170,37 +183,63 @@ static void handle_signal(launch_watch *w) {
     signal_ranks(w, SIGTERM);
 }
 
+/* Has a rank of this node moved since the last look? Before there is a board nobody knows. */
+static bool has_moved(launch_watch *w) {
+    const int n = w->l->ranks;
+    char path[4200];
+    uint64_t beats = 0;
+    hp_error ignored;
+    hp_board_entry *entry = calloc((size_t)n, sizeof *entry);
+    HP_ASSERT(entry);
+    snprintf(path, sizeof path, "%s/board", w->l->scratch ? w->l->scratch : "");
+    const bool known = w->l->scratch && hp_board_read(path, n, entry, &ignored) == HP_OK;
+    for (int r = 0; known && r < n; r++) beats += entry[r].beat;
+    free(entry);
+    const bool moved = beats != w->beats;
+    w->beats = beats;
+    return !known || moved;
+}
+
+static void end_halted(launch_watch *w, int h, const char *who) {
+    hp_fail(w->error, HP_ESTALL, "stalled: %s %.0f s %s: %s", HALTS[h].what, hp_now_s() - w->halted_s[h],
+            HALTS[h].why, who);
+    kill(-w->child, SIGKILL); /* what is stopped takes no other signal; ranks end with their launcher */
+    start_grace(w);
+}
+
 /* A while of hplan's own, in which it could not look, does not count: it was stopped, too. */
-static void look_for_stopped(launch_watch *w) {
-    char who[96] = "";
-    const double now = hp_now_s(), since = w->looked_s;
-    const double limit = w->l->deadline_s > 0 ? w->l->deadline_s + AFTER_DEADLINE_S : STOPPED_S;
+static void look_for_halted(launch_watch *w) {
+    const double now = hp_now_s(), since = w->looked_s, deadline_s = w->l->deadline_s;
     if (w->kill_s > 0 || now < since + LOOK_EVERY_S) return;
     w->looked_s = now;
-    if (!launch_is_stopped(w->child, who, sizeof who) || now > since + 3 * LOOK_EVERY_S) {
-        w->stopped_s = 0;
-    } else if (w->stopped_s <= 0) {
-        w->stopped_s = now;
-    } else if (now > w->stopped_s + limit) {
-        hp_fail(w->error, HP_ESTALL, "stalled: stopped for %.0f s by SIGSTOP, or a suspended job: %s",
-                now - w->stopped_s, who);
-        kill(-w->child, SIGKILL); /* what is stopped takes no other signal; ranks end with their launcher */
-        start_grace(w);
+    const bool moved = has_moved(w), could_look = now <= since + 3 * LOOK_EVERY_S;
+    for (int h = 0; h < N_HALT && w->kill_s == 0; h++) {
+        char who[96] = "";
+        const double limit_s = deadline_s > 0 ? deadline_s + AFTER_DEADLINE_S : HALTS[h].limit_s;
+        const bool halted = launch_is_halted(w->child, HALTS[h].state, who, sizeof who);
+        if (!halted || !could_look || (HALTS[h].unmoved && moved))
+            w->halted_s[h] = 0;
+        else if (w->halted_s[h] <= 0)
+            w->halted_s[h] = now;
+        else if (now > w->halted_s[h] + limit_s)
+            end_halted(w, h, who);
     }
 }
 
-/* Runs until both streams end: then no process that could still write is left. */
+/* Runs until both streams end: then no process that could still write is left. One that waits in the kernel for a disk cannot be
+ * killed before that answers; it is left behind. */
 static void poll_streams(launch_watch *w) {
     bool out = true, err = true;
-    while (out || err) {
+    while ((out || err) && w->kills < 2) {
         struct pollfd fd[] = {
             {w->signals, POLLIN, 0}, {out ? w->out.fd : -1, POLLIN, 0}, {err ? w->err.fd : -1, POLLIN, 0}};
         poll(fd, 3, 200);
         if (fd[0].revents) handle_signal(w);
         if (fd[1].revents) out = drain(w, &w->out, handle_out_line);
         if (fd[2].revents) err = drain(w, &w->err, handle_err_line);
-        look_for_stopped(w);
+        look_for_halted(w);
         if (w->kill_s > 0 && hp_now_s() > w->kill_s) {
+            w->kills++;
             kill(-w->child, SIGKILL); /* the ranks end with their parent: PR_SET_PDEATHSIG */
             w->kill_s = hp_now_s() + GRACE_S;
         }
@@ -258,7 +297,7 @@ static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *b
     HP_TRY(fork_child(w, c, before, err));
     poll_streams(w);
     int status = 0;
-    while (waitpid(w->child, &status, 0) < 0 && errno == EINTR) {
+    while (waitpid(w->child, &status, w->kills < 2 ? 0 : WNOHANG) < 0 && errno == EINTR) {
     }
     kill(-w->child, SIGKILL); /* any process left in the group */
     reap_orphans();

@@ -7,18 +7,6 @@
 
 enum { DEEP = 8 };
 
-/* The process' state as a letter, T: stopped; 0: it is gone. */
-static char state_of(pid_t pid) {
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "r");
-    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f) fclose(f);
-    text[n] = '\0';
-    const char *end = strrchr(text, ')'); /* of its name, which may hold anything */
-    return end && end[1] == ' ' ? end[2] : '\0';
-}
-
 /* As Open MPI and Slurm tell it; -1: it is none. */
 static int rank_of(pid_t pid) {
     static const char *const NAMES[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "SLURM_PROCID="};
@@ -54,9 +42,9 @@ static void name(pid_t pid, bool top, char *who, size_t n) {
         snprintf(who, n, "%s (process %d)", top ? "the launcher" : "a process of the run", (int)pid);
 }
 
-static void look(pid_t pid, int depth, int *stopped, char *who, size_t n) {
+static void look(pid_t pid, hp_process_state state, int depth, int *halted, char *who, size_t n) {
     char path[64], list[8192];
-    if (state_of(pid) == 'T' && (*stopped)++ == 0) name(pid, depth == 0, who, n);
+    if (hp_process_state_of(pid) == state && (*halted)++ == 0) name(pid, depth == 0, who, n);
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
     FILE *f = depth < DEEP ? fopen(path, "r") : NULL;
     const size_t got = f ? fread(list, 1, sizeof list - 1, f) : 0;
@@ -64,13 +52,13 @@ static void look(pid_t pid, int depth, int *stopped, char *who, size_t n) {
     if (f) fclose(f);
     list[got] = '\0';
     for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
-        if (atoi(p) > 1) look((pid_t)atoi(p), depth + 1, stopped, who, n);
+        if (atoi(p) > 1) look((pid_t)atoi(p), state, depth + 1, halted, who, n);
 }
 
-bool launch_is_stopped(pid_t child, char *who, size_t n) {
-    int stopped = 0;
-    look(child, 0, &stopped, who, n);
-    const size_t used = stopped ? strlen(who) : 0;
-    if (stopped > 1) snprintf(who + used, n - used, " and %d more", stopped - 1);
-    return stopped > 0;
+bool launch_is_halted(pid_t child, hp_process_state state, char *who, size_t n) {
+    int halted = 0;
+    look(child, state, 0, &halted, who, n);
+    const size_t used = halted ? strlen(who) : 0;
+    if (halted > 1) snprintf(who + used, n - used, " and %d more", halted - 1);
+    return halted > 0;
 }

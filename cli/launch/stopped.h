@@ -2,12 +2,13 @@
 #ifndef HP_STOPPED_H
 #define HP_STOPPED_H
 
+#include "traces/faults/process.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Is a process of the tree below hplan's child stopped? `who`: "rank 1 (process 123)", "the launcher (process 120)"; of
- * several the first, and how many more. One under a debugger is not. */
-bool launch_is_stopped(pid_t child, char *who, size_t n);
+/* Is the launcher or a process below it, on this node, in that state? Says which: the rank where it is one. */
+bool launch_is_halted(pid_t child, hp_process_state state, char *who, size_t n);
 
 #endif

@@ -74,8 +74,12 @@ void interp_data_close(hp_interp *in) {
 static hp_status load_rows(const hp_interp *in, int32_t iter, const hp_task *t, const loaded *l, void *x,
                            void *labels, hp_error *err) {
     const hp_buffer *b = in->c.role->buffer;
-    return in->c.load(in->c.loader, iter, t->micro, x, l->x < 0 ? HP_F32 : (hp_dtype)b[l->x].dtype,
-                      l->x < 0 ? NULL : &l->box, labels, l->labels < 0 ? NULL : &b[l->labels].box, err);
+    hp_watch_reads(in->c.watch, true);
+    const hp_status s =
+        in->c.load(in->c.loader, iter, t->micro, x, l->x < 0 ? HP_F32 : (hp_dtype)b[l->x].dtype,
+                   l->x < 0 ? NULL : &l->box, labels, l->labels < 0 ? NULL : &b[l->labels].box, err);
+    hp_watch_reads(in->c.watch, false);
+    return s;
 }
 
 static hp_status load_here(hp_interp *in, const hp_task *t, const loaded *l, hp_error *err) {

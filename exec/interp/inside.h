@@ -116,6 +116,7 @@ hp_status interp_read_metric(hp_interp *in, hp_error *err);
 
 /* "step 3" or "evaluation batch 3" of an iteration. */
 const char *interp_when(int32_t iter, char out[40]);
-hp_status interp_stalled(hp_interp *in, hp_error *err);
+/* Fails: this rank has waited too long, for that one. */
+hp_status interp_stalled(const hp_interp *in, const hp_suspect *suspect, hp_error *err);
 
 #endif

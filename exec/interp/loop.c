@@ -189,9 +189,18 @@ static hp_status start_compute(hp_interp *in, const hp_step *step, hp_error *err
 
 static hp_status wait(hp_interp *in, hp_error *err) {
     const int64_t now_ns = hp_clock_now_ns(in->c.clock);
-    hp_watch_beat(in->c.watch);
+    hp_suspect suspect;
     if (in->idle_since_ns == 0) in->idle_since_ns = now_ns;
-    if ((double)(now_ns - in->idle_since_ns) > in->limit_s * 1e9) return interp_stalled(in, err);
+    const double waited_s = 1e-9 * (double)(now_ns - in->idle_since_ns);
+    switch (hp_watch_wait(in->c.watch, waited_s, in->limit_s, &suspect)) {
+    case HP_WAITED_WAIT:
+        break;
+    case HP_WAITED_AGAIN:
+        in->idle_since_ns = 0;
+        break;
+    case HP_WAITED_STALLED:
+        return interp_stalled(in, &suspect, err);
+    }
     if (in->c.yield) sched_yield();
     return HP_OK;
 }

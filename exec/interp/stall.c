@@ -18,9 +18,7 @@ const char *interp_when(int32_t iter, char out[40]) {
     return out;
 }
 
-hp_status interp_stalled(hp_interp *in, hp_error *err) {
-    int32_t its_task = -1, its_iter = 0;
-    const int blame = hp_watch_silent(in->c.watch, &its_task, &its_iter);
+hp_status interp_stalled(const hp_interp *in, const hp_suspect *suspect, hp_error *err) {
     const int n_role = in->c.program->n_role, rank = in->c.comm->rank;
     const int32_t task = awaited(in);
     const hp_queue *q = &in->c.role->queue[in->c.role->task[task].queue];
@@ -28,16 +26,15 @@ hp_status interp_stalled(hp_interp *in, hp_error *err) {
     hp_task_label(in->c.program, in->c.graph, in->c.role, task, label, sizeof label);
     if (q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV)
         snprintf(peer, sizeof peer, "rank %d", interp_rank_of(in, q->peer));
-    if (blame < 0)
+    if (suspect->rank < 0)
         return hp_fail(err, HP_ESTALL, "stalled: rank %d waited %.0f s in %s for `%s` with %s", rank,
                        in->limit_s, interp_when(in->iter, when), label, peer);
-    const hp_role *role = &in->c.program->role[blame % n_role];
-    if (its_task >= 0 && its_task < role->n_task)
-        hp_task_label(in->c.program, in->c.graph, role, its_task, theirs, sizeof theirs);
+    const hp_role *role = &in->c.program->role[suspect->rank % n_role];
+    if (suspect->task >= 0 && suspect->task < role->n_task)
+        hp_task_label(in->c.program, in->c.graph, role, suspect->task, theirs, sizeof theirs);
     return hp_fail(err, HP_ESTALL,
-                   "stalled: rank %d gives no sign of life in `%s` of %s; rank %d waited %.0f s in %s for "
-                   "`%s` with %s; is "
-                   "the process of rank %d stopped?",
-                   blame, theirs, interp_when(its_iter, its_when), rank, in->limit_s,
-                   interp_when(in->iter, when), label, peer, blame);
+                   "stalled: rank %d gives no sign of life in `%s` of %s: %s; rank %d waited %.0f s in %s "
+                   "for `%s` with %s",
+                   suspect->rank, theirs, interp_when(suspect->iter, its_when), hp_suspect_words(suspect),
+                   rank, in->limit_s, interp_when(in->iter, when), label, peer);
 }

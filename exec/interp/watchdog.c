@@ -14,6 +14,8 @@
 struct hp_watch {
     int rank, ranks;
     hp_board_row *row; /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
+    bool remembers;    /* the beats of half a wait ago */
+    uint64_t *beat;
 };
 
 static uint64_t host_number(void) {
@@ -44,6 +46,9 @@ hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_
     *w = calloc(1, sizeof **w);
     HP_ASSERT(*w);
     **w = (hp_watch){.rank = rank, .ranks = ranks, .row = map};
+    (*w)->beat = calloc((size_t)ranks, sizeof *(*w)->beat);
+    HP_ASSERT((*w)->beat);
+    atomic_store(&(*w)->row[rank + 1].pid, (int32_t)getpid());
     atomic_store(&(*w)->row[rank + 1].doing, -1);
     atomic_store(&(*w)->row[rank + 1].host, host_number());
     return HP_OK;
@@ -53,6 +58,7 @@ void hp_watch_close(hp_watch *w) {
     if (!w) return;
     atomic_store(&w->row[w->rank + 1].host, 0); /* gone in good order: not silent */
     munmap(w->row, hp_board_bytes(w->ranks));
+    free(w->beat);
     free(w);
 }
 
@@ -67,6 +73,11 @@ void hp_watch_beat(hp_watch *w) {
     hp_board_row *r = &w->row[w->rank + 1];
     atomic_store_explicit(&r->beat, atomic_load_explicit(&r->beat, memory_order_relaxed) + 1,
                           memory_order_relaxed);
+}
+
+void hp_watch_reads(hp_watch *w, bool begins) {
+    atomic_fetch_add(&w->row[w->rank + 1].reads, begins ? 1 : -1);
+    hp_watch_beat(w);
 }
 
 double hp_patience_limit_s(const hp_patience *p) {
@@ -93,21 +104,60 @@ static void pause_beating(hp_watch *w) {
     }
 }
 
-int hp_watch_silent(hp_watch *w, int32_t *task, int32_t *iter) {
+static void note_beats(const hp_watch *w, uint64_t *beat) {
+    for (int r = 0; r < w->ranks; r++) beat[r] = atomic_load(&w->row[r + 1].beat);
+}
+
+static hp_suspect suspect_of(const hp_watch *w, int rank) {
+    const hp_board_row *row = &w->row[rank + 1];
+    const int64_t doing = atomic_load(&row->doing);
+    return (hp_suspect){.rank = rank,
+                        .task = doing < 0 ? -1 : (int32_t)(uint32_t)doing,
+                        .iter = doing < 0 ? -1 : (int32_t)(doing >> 32),
+                        .reads = atomic_load(&row->reads) > 0,
+                        .state = hp_process_state_of(atomic_load(&row->pid))};
+}
+
+/* *reads: one of those that move reads. */
+static hp_suspect find_silent(hp_watch *w, bool *reads) {
     const uint64_t host = host_number();
-    const int n = w->ranks;
-    uint64_t before[n];
-    for (int r = 0; r < n; r++) before[r] = atomic_load(&w->row[r + 1].beat);
+    uint64_t before[w->ranks];
+    note_beats(w, before);
     pause_beating(w);
-    for (int r = 0; r < n; r++) {
+    for (int r = 0; r < w->ranks; r++) {
         hp_board_row *row = &w->row[r + 1];
-        if (r == w->rank || atomic_load(&row->host) != host || atomic_load(&row->beat) != before[r]) continue;
-        const int64_t doing = atomic_load(&row->doing);
-        *task = (int32_t)(uint32_t)doing;
-        *iter = (int32_t)(doing >> 32);
-        return r;
+        if (r == w->rank || atomic_load(&row->host) != host) continue;
+        const bool reading = atomic_load(&row->reads) > 0;
+        const uint64_t since = reading && w->remembers ? w->beat[r] : before[r];
+        if (atomic_load(&row->beat) == since) return suspect_of(w, r);
+        *reads |= reading;
     }
-    return -1;
+    return (hp_suspect){.rank = -1, .task = -1, .iter = -1};
+}
+
+hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect *suspect) {
+    bool reads = false;
+    hp_watch_beat(w);
+    if (waited_s < limit_s / 2) {
+        w->remembers = false;
+        return HP_WAITED_WAIT;
+    }
+    if (!w->remembers) note_beats(w, w->beat);
+    w->remembers = true;
+    if (waited_s <= limit_s) return HP_WAITED_WAIT;
+    *suspect = find_silent(w, &reads);
+    return suspect->rank < 0 && reads ? HP_WAITED_AGAIN : HP_WAITED_STALLED;
+}
+
+const char *hp_suspect_words(const hp_suspect *s) {
+    static const char *const STATE[HP_PROCESS_STATES] = {
+        [HP_PROCESS_GONE] = "its process is gone",
+        [HP_PROCESS_RUNS] = "its process computes all the time",
+        [HP_PROCESS_SLEEPS] = "its process sleeps",
+        [HP_PROCESS_DISK] = "its process waits in the kernel for a disk or file system that does not answer",
+        [HP_PROCESS_STOPPED] = "its process is stopped (SIGSTOP, a suspended job)"};
+    if (s->reads && s->state == HP_PROCESS_SLEEPS) return "its process waits for a file that yields nothing";
+    return STATE[s->state];
 }
 
 bool hp_watch_speak(hp_watch *w) {

@@ -7,6 +7,7 @@
 #define HP_WATCHDOG_H
 
 #include "plan/program/program.h"
+#include "traces/faults/process.h"
 
 typedef struct hp_watch hp_watch;
 
@@ -27,9 +28,30 @@ typedef struct hp_patience {
 } hp_patience;
 double hp_patience_limit_s(const hp_patience *p);
 
-/* The rank without a heart beat, what it last did, or -1 when all ranks of this node move. Takes a fifth of a
- * second. */
-int hp_watch_silent(hp_watch *w, int32_t *task, int32_t *iter);
+/* This rank begins or ends to read data, in any thread: meanwhile it beats with every row, and others wait for as long as it
+ * does. */
+void hp_watch_reads(hp_watch *w, bool begins);
+
+/* A rank without a heart beat. */
+typedef struct hp_suspect {
+    int rank;           /* -1: all ranks of this node move */
+    int32_t task, iter; /* what it last did */
+    bool reads;         /* it was reading data */
+    hp_process_state state;
+} hp_suspect;
+/* Why it may be silent, in words that follow "rank 3 gives no sign of life: ". */
+const char *hp_suspect_words(const hp_suspect *s);
+
+typedef enum hp_waited {
+    HP_WAITED_WAIT,    /* not yet too long */
+    HP_WAITED_AGAIN,   /* another rank still reads its data: begin to count anew */
+    HP_WAITED_STALLED, /* the suspect is set */
+} hp_waited;
+/* Of a rank that polls, has waited so long, and may wait for `limit_s`; to be called with every poll. A beat. Takes a fifth of a second once
+ * the limit is reached. A rank that computes is silent without a beat in that fifth of a second, one that reads without one in
+ * the second half of the wait. */
+hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect *suspect);
+
 /* True for the first rank of the node that asks: the one that speaks. */
 bool hp_watch_speak(hp_watch *w);
 

@@ -136,11 +136,16 @@ static hp_status prepare_weights(hp_job *j, hp_error *err) {
     return s != HP_OK ? s : put[0] != HP_OK ? put[0] : put[1];
 }
 
-static hp_status open_trace(hp_job *j, hp_error *err) {
+static hp_status open_watch(hp_job *j, hp_error *err) {
     char path[4096];
     const char *dir = j->options->rings;
     if (dir) snprintf(path, sizeof path, "%s/board", dir);
-    HP_TRY(hp_watch_open(dir ? path : NULL, j->comm->rank, j->comm->size, &j->timing.watch, err));
+    return hp_watch_open(dir ? path : NULL, j->comm->rank, j->comm->size, &j->timing.watch, err);
+}
+
+static hp_status open_trace(hp_job *j, hp_error *err) {
+    char path[4096];
+    const char *dir = j->options->rings;
     if (!dir) return HP_OK;
     snprintf(path, sizeof path, "%s/rank-%d.ring", dir, j->comm->rank);
     int64_t spans = (j->steps + 1) * j->plan.program->role[j->role].n_task;
@@ -228,6 +233,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->memory = hp_arena_new();
     HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
+    HP_TRY(hp_comm_agree(j->comm, open_watch(j, err), speaker, err));
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
     const bool bind = j->options->bind && j->ops->memory->host;
     HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->crowded, err));

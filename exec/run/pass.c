@@ -14,6 +14,10 @@ static hp_status load_samples(void *pass, int32_t iter, int32_t micro, void *x, 
     return hp_loader_read_typed(p->loader, step, micro, x, x_dtype, x_box, labels, label_box, err);
 }
 
+static void beat(void *job) {
+    hp_watch_beat(((const hp_job *)job)->timing.watch);
+}
+
 static bool has_load_task(const hp_role *r) {
     for (int t = 0; t < r->n_task; t++)
         if (r->task[t].op == HP_TASK_LOAD) return true;
@@ -33,6 +37,7 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
     d.label_h = hp_job_logits(j)->h, d.label_w = hp_job_logits(j)->w;
     d.classes = j->plan.classes;
     d.seed = j->plan.seed;
+    d.pulse = (hp_pulse){beat, j};
     hp_status opened = hp_dataset_open(&d, &pass->data, err);
     /* maps of a deployed network are not scored: any labels are accepted */
     if (opened != HP_OK && j->plan.graph->deployed) {

@@ -5,30 +5,36 @@
 
 #include <sched.h>
 
-static hp_status stalled(const hp_yard_waiter *w, hp_error *err) {
-    int32_t task = -1, iter = -1;
-    const int blame = w->watch ? hp_watch_silent(w->watch, &task, &iter) : -1;
-    if (blame < 0)
+static hp_status stalled(const hp_yard_waiter *w, const hp_suspect *suspect, hp_error *err) {
+    if (suspect->rank < 0)
         return hp_fail(err, HP_ESTALL, "stalled: rank %d waited %.0f s for the other ranks to end a step",
                        w->comm->rank, w->limit_s);
     return hp_fail(
         err, HP_ESTALL,
-        "stalled: rank %d gives no sign of life since step %d; rank %d waited %.0f s for the other "
-        "ranks to end a step; is the process of rank %d stopped?",
-        blame, iter + 1, w->comm->rank, w->limit_s, blame);
+        "stalled: rank %d gives no sign of life since step %d: %s; rank %d waited %.0f s for the other "
+        "ranks to end a step",
+        suspect->rank, suspect->iter + 1, hp_suspect_words(suspect), w->comm->rank, w->limit_s);
+}
+
+/* Without a board nobody is known to read, or to be silent. */
+static hp_waited judge(const hp_yard_waiter *w, double waited_s, hp_suspect *suspect) {
+    if (w->watch) return hp_watch_wait(w->watch, waited_s, w->limit_s, suspect);
+    return waited_s > w->limit_s ? HP_WAITED_STALLED : HP_WAITED_WAIT;
 }
 
 hp_status hp_yard_wait(const hp_yard_waiter *w, const hp_comm_op *op, hp_error *err) {
     int handle = -1;
     HP_TRY(w->comm->ops->start(w->comm, op, &handle, err));
-    const double start_s = hp_now_s();
+    double start_s = hp_now_s();
     for (bool done = false;;) {
+        hp_suspect suspect = {.rank = -1};
         if (w->stop && *w->stop)
             return hp_fail(err, (hp_status)(128 + (int)*w->stop), "ended by signal %d", (int)*w->stop);
         HP_TRY(w->comm->ops->test(w->comm, handle, &done, err));
         if (done) return HP_OK;
-        if (w->watch) hp_watch_beat(w->watch);
-        if (hp_now_s() - start_s > w->limit_s) return stalled(w, err);
+        const hp_waited v = judge(w, hp_now_s() - start_s, &suspect);
+        if (v == HP_WAITED_STALLED) return stalled(w, &suspect, err);
+        if (v == HP_WAITED_AGAIN) start_s = hp_now_s();
         sched_yield();
     }
 }

@@ -21,6 +21,8 @@ hp_status hp_board_read(const char *path, int ranks, hp_board_entry *entry, hp_e
         const int64_t doing = atomic_load(&row[r + 1].doing);
         entry[r] = (hp_board_entry){.here = atomic_load(&row[r + 1].host) != 0,
                                     .beat = atomic_load(&row[r + 1].beat),
+                                    .pid = atomic_load(&row[r + 1].pid),
+                                    .reads = atomic_load(&row[r + 1].reads) > 0,
                                     .task = doing < 0 ? -1 : (int32_t)(uint32_t)doing,
                                     .iter = doing < 0 ? -1 : (int32_t)(doing >> 32)};
     }

@@ -99,6 +99,7 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
         for (int v = 0; v < 256; v++) d->table[c][v] = (float)((v / 255.0 - o->mean[c]) / o->std[c]);
     hp_status s = check_labels(d, err);
     if (s == HP_OK) s = kind->open(d, err);
+    d->readers.o.pulse = o->pulse;
     if (s != HP_OK) {
         hp_dataset_close(d);
         return s;

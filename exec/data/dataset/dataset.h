@@ -15,6 +15,7 @@
 #ifndef HP_DATASET_H
 #define HP_DATASET_H
 
+#include "exec/data/image/pulse.h"
 #include "plan/base/status.h"
 #include "plan/program/program.h"
 #include "plan/tiles/tile.h"
@@ -37,7 +38,8 @@ typedef struct hp_data_options {
     int32_t channels; /* --channels: 0 as in the file, 1 to grey first, 3 to colour; then to image_c */
     int32_t resize;   /* --resize S: shorter side to S, then centre crop; 0: directly to image_h x image_w */
     double mean[HP_DATA_CHANNELS], std[HP_DATA_CHANNELS];
-    uint64_t seed; /* of synthetic images */
+    uint64_t seed;  /* of synthetic images */
+    hp_pulse pulse; /* while a sample is read */
 } hp_data_options;
 
 /* mean = std = 0.5, a class per image, everything else zero. */

@@ -41,6 +41,7 @@ typedef struct sample {
 
 static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view, hp_error *err) {
     const sample *s = self;
+    hp_pulse_beat(&s->d->o.pulse);
     return s->d->kind->pixels(s->d, s->index, window, view, err);
 }
 

@@ -48,6 +48,7 @@ static hp_status decode_band(hp_bands *b, hp_reader *r, const hp_crop *band, hp_
     if (!b->raster)
         return hp_fail(err, HP_EDATA, "%s: no memory to decode %d x %d pixels; scale the image down", r->path,
                        hp_crop_rows(band), hp_crop_columns(band));
+    hp_pulse_beat(&r->o.pulse);
     HP_TRY(b->decode(r, band, b->raster, err));
     b->held = *band;
     return HP_OK;

@@ -12,6 +12,8 @@
 typedef struct jpeg {
     struct jpeg_decompress_struct d;
     struct jpeg_error_mgr mgr;
+    struct jpeg_progress_mgr progress;
+    const hp_pulse *pulse;
     jmp_buf escape;
     char text[JMSG_LENGTH_MAX];
     FILE *file;
@@ -33,6 +35,11 @@ static void emit(j_common_ptr d, int level) {
 
 static void silent(j_common_ptr d) {
     (void)d;
+}
+
+/* Also while jpeg_start_decompress reads a progressive file. */
+static void progress(j_common_ptr d) {
+    hp_pulse_beat(((const jpeg *)((char *)d - offsetof(jpeg, d)))->pulse);
 }
 
 /* Runs a sequence of libjpeg calls, any of which may end in the error exit. */
@@ -68,6 +75,9 @@ static hp_status begin(hp_reader *r, const step *s, hp_error *err) {
     (void)s;
     jpeg *p = r->self;
     jpeg_create_decompress(&p->d);
+    p->pulse = &r->o.pulse;
+    p->progress.progress_monitor = progress;
+    p->d.progress = &p->progress;
     HP_TRY(read_head(r, err));
     p->row = malloc((size_t)r->kept.w * (size_t)r->kept.c);
     return p->row ? HP_OK : hp_fail(err, HP_EDATA, "%s: no memory to decode it", r->path);

@@ -75,6 +75,7 @@ static hp_status decode_band(hp_reader *r, const hp_crop *band, uint32_t *raster
     for (int32_t x = band->x0; x < band->x1; x += s->bands.columns) {
         const int32_t x1 = band->x1 - x < s->bands.columns ? band->x1 : x + s->bands.columns;
         const hp_crop tile = {band->y0, x, band->y1, x1};
+        hp_pulse_beat(&r->o.pulse);
         HP_TRY(decode_tile(r, &tile, band, raster, err));
     }
     return HP_OK;

@@ -142,7 +142,10 @@ static hp_status read_interlaced(hp_reader *r, hp_error *err) {
     r->decoder_bytes = (size_t)size.h * bytes;
     p->next = -1; /* until the whole image is decoded */
     for (int pass = 0; pass < 7; pass++)
-        for (int32_t y = 0; y < size.h; y++) png_read_row(p->png, p->whole + (size_t)y * bytes, NULL);
+        for (int32_t y = 0; y < size.h; y++) {
+            hp_pulse_beat(&r->o.pulse);
+            png_read_row(p->png, p->whole + (size_t)y * bytes, NULL);
+        }
     png_read_end(p->png, NULL);
     p->next = size.h;
     return HP_OK;
@@ -152,6 +155,7 @@ static hp_status read_interlaced(hp_reader *r, hp_error *err) {
 static const uint8_t *next_row(const hp_reader *r, int32_t y) {
     png *p = r->self;
     if (p->interlaced) return p->whole + (size_t)y * (size_t)r->kept.w * (size_t)r->kept.c;
+    hp_pulse_beat(&r->o.pulse);
     png_read_row(p->png, p->row, NULL);
     p->next = y + 1;
     return p->row;

@@ -12,13 +12,15 @@
 #define HP_READER_H
 
 #include "exec/data/image/image.h"
+#include "exec/data/image/pulse.h"
 
 typedef struct hp_reader hp_reader;
 
 typedef struct hp_reader_options {
-    bool mask;     /* stored values of a PNG, as hp_mask_read */
-    bool slide;    /* through OpenSlide for any name, so that `level` can be chosen */
-    int32_t level; /* of a slide; 0 is the largest */
+    bool mask;      /* stored values of a PNG, as hp_mask_read */
+    bool slide;     /* through OpenSlide for any name, so that `level` can be chosen */
+    int32_t level;  /* of a slide; 0 is the largest */
+    hp_pulse pulse; /* with every row, or piece that is decoded at once */
 } hp_reader_options;
 
 /* Chooses the format by the name's suffix for slides (OpenSlide's formats except TIFF), otherwise by the

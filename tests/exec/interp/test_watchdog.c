@@ -14,14 +14,14 @@ enum { RANKS = 4, STOPPED = 2, TASK = 7, ITER = 5 };
 typedef struct asking {
     hp_watch *watch;
     pthread_barrier_t *start;
-    int blamed;
-    int32_t task, iter;
+    hp_waited verdict;
+    hp_suspect suspect;
 } asking;
 
 static void *ask(void *self) {
     asking *a = self;
     pthread_barrier_wait(a->start);
-    a->blamed = hp_watch_silent(a->watch, &a->task, &a->iter);
+    a->verdict = hp_watch_wait(a->watch, 2, 1, &a->suspect);
     return NULL;
 }
 
@@ -49,9 +49,10 @@ static void ranks_that_look_together_name_the_stopped_one(void **state) {
         if (r != STOPPED) pthread_join(thread[r], NULL);
     for (int r = 0; r < RANKS; r++) {
         if (r == STOPPED) continue;
-        assert_int_equal(rank[r].blamed, STOPPED);
-        assert_int_equal(rank[r].task, TASK);
-        assert_int_equal(rank[r].iter, ITER);
+        assert_int_equal(rank[r].verdict, HP_WAITED_STALLED);
+        assert_int_equal(rank[r].suspect.rank, STOPPED);
+        assert_int_equal(rank[r].suspect.task, TASK);
+        assert_int_equal(rank[r].suspect.iter, ITER);
     }
     assert_true(hp_watch_speak(rank[0].watch));
     assert_false(hp_watch_speak(rank[1].watch)); /* one message is enough */
@@ -60,7 +61,44 @@ static void ranks_that_look_together_name_the_stopped_one(void **state) {
     unlink(path);
 }
 
+/* Reading, one row in some seconds is a sign of life; computing, a fifth of a second without one is not. */
+static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
+    (void)state;
+    char path[] = "/tmp/hplan-board-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    hp_error err;
+    hp_suspect who;
+    hp_watch *me, *reader;
+    assert_int_equal(hp_watch_open(path, 0, 2, &me, &err), HP_OK);
+    assert_int_equal(hp_watch_open(path, 1, 2, &reader, &err), HP_OK);
+    hp_watch_note(reader, TASK, ITER);
+    hp_watch_reads(reader, true);
+    for (int turn = 0; turn < 3; turn++) { /* a row after the first half of the wait, nothing at its end */
+        assert_int_equal(hp_watch_wait(me, 0.1, 10, &who), HP_WAITED_WAIT);
+        assert_int_equal(hp_watch_wait(me, 6, 10, &who), HP_WAITED_WAIT);
+        hp_watch_beat(reader);
+        assert_int_equal(hp_watch_wait(me, 11, 10, &who), HP_WAITED_AGAIN);
+    }
+    assert_int_equal(hp_watch_wait(me, 0.1, 10, &who), HP_WAITED_WAIT);
+    assert_int_equal(hp_watch_wait(me, 6, 10, &who), HP_WAITED_WAIT); /* and no row after it */
+    assert_int_equal(hp_watch_wait(me, 11, 10, &who), HP_WAITED_STALLED);
+    assert_int_equal(who.rank, 1);
+    assert_true(who.reads);
+    assert_int_equal(who.state, HP_PROCESS_RUNS); /* both are this process */
+    hp_watch_beat(reader);
+    hp_watch_reads(reader, false);
+    assert_int_equal(hp_watch_wait(me, 11, 10, &who), HP_WAITED_STALLED);
+    assert_false(who.reads);
+    hp_watch_close(reader);
+    hp_watch_close(me);
+    unlink(path);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ranks_that_look_together_name_the_stopped_one)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_look_together_name_the_stopped_one),
+        cmocka_unit_test(a_rank_that_reads_is_waited_for_as_long_as_rows_come)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,14 @@
+/* pulse.h - long reads say that they go on: those who wait for them are patient then (exec/interp/watchdog.h). */
+#ifndef HP_PULSE_H
+#define HP_PULSE_H
+
+typedef struct hp_pulse {
+    void (*beat)(void *self); /* NULL: nobody listens */
+    void *self;
+} hp_pulse;
+
+static inline void hp_pulse_beat(const hp_pulse *p) {
+    if (p->beat) p->beat(p->self);
+}
+
+#endif

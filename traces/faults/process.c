@@ -1,0 +1,68 @@
+/* process.c - /proc/PID/stat of each thread: proc(5). */
+#include "traces/faults/process.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What follows the name, which may hold anything, in `text`: the state comes first, as field 3. NULL: no such file. */
+static const char *after_name(const char *path, char text[1024]) {
+    FILE *f = fopen(path, "re");
+    const size_t n = f ? fread(text, 1, 1023, f) : 0;
+    if (f) fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    return end && end[1] == ' ' ? end + 2 : NULL;
+}
+
+static hp_process_state state_of_letter(char letter) {
+    switch (letter) {
+    case 'R':
+        return HP_PROCESS_RUNS;
+    case 'D':
+        return HP_PROCESS_DISK;
+    case 'T':
+    case 't':
+        return HP_PROCESS_STOPPED;
+    case 'Z':
+    case 'X':
+        return HP_PROCESS_GONE;
+    default:
+        return HP_PROCESS_SLEEPS;
+    }
+}
+
+/* Of its threads the one that waits for a disk says most, then one that computes. */
+static hp_process_state state_of_all(hp_process_state a, hp_process_state b) {
+    static const int WEIGHT[HP_PROCESS_STATES] = {
+        [HP_PROCESS_SLEEPS] = 1, [HP_PROCESS_RUNS] = 2, [HP_PROCESS_DISK] = 3, [HP_PROCESS_STOPPED] = 4};
+    return WEIGHT[b] > WEIGHT[a] ? b : a;
+}
+
+hp_process_state hp_process_state_of(int32_t pid) {
+    char path[64], text[1024];
+    hp_process_state s = HP_PROCESS_GONE;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, atoi(e->d_name));
+        const char *state = after_name(path, text);
+        if (state) s = state_of_all(s, state_of_letter(*state));
+    }
+    if (d) closedir(d);
+    return s;
+}
+
+uint64_t hp_process_begin(int32_t pid) {
+    enum { STATE = 3, START = 22 };
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    const char *at = after_name(path, text);
+    for (int field = STATE; at && field < START; field++) {
+        at = strchr(at, ' ');
+        if (at) at++;
+    }
+    return at ? strtoull(at, NULL, 10) : 0;
+}
