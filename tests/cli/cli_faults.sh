@@ -90,7 +90,8 @@ python3 -c 'import json; d = json.load(open("out")); assert d["ranks"] == 4 and 
 
 # --- all ranks are stopped, or their launcher: nobody but hplan is left to notice ---
 start --deadline 2
-for n in 1 2 3 4; do kill -STOP "$(nth_rank $n)"; done
+mapfile -t ranks < <(ours)
+kill -STOP "${ranks[@]}"
 finish 124 15 "stopped for [0-9]* s by SIGSTOP, or a suspended job: rank [0-9] (process [0-9]*) and 3 more"
 start --deadline 2
 kill -STOP "$(pgrep -f "^mpirun.*$scratch")"
