@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio_ext.h>
@@ -50,6 +51,7 @@ hp_status cli_finish_stdout(hp_error *err) {
     const int why = errno;
     __fpurge(stdout); /* reported once: do not retry the write at exit */
     clearerr(stdout);
+    if (why == EPIPE) return hp_fail(err, (hp_status)(128 + SIGPIPE), "nobody reads stdout any more");
     return hp_fail(err, HP_EIO, "writing to stdout failed: %s",
                    why ? strerror(why) : "an earlier write had failed");
 }

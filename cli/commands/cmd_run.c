@@ -6,6 +6,7 @@
 #include "cli/commands/run_here.h"
 #include "cli/commands/weights.h"
 #include "cli/history/record.h"
+#include "cli/launch/leftovers.h"
 #include "cli/launch/workspace.h"
 #include "plan/base/units.h"
 #include "sim/search/conditions.h"
@@ -57,6 +58,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, plan, err));
     if (o->device) HP_TRY(hp_plan_on_device(plan, o->device, err));
     HP_TRY(check_weights(o, plan, err));
+    leftovers_tell(o->trace);
     HP_TRY(workspace_open(o->trace, w, err));
     const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&
                       stored.batch == plan->batch;

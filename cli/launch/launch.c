@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
 #include "cli/launch/launch_command.h"
+#include "cli/launch/leftovers.h"
+#include "cli/launch/owners.h"
 #include "cli/launch/stopped.h"
 #include "plan/machine/quota.h"
 #include "plan/base/clock.h"
@@ -135,6 +137,7 @@ static void exec_launcher(const cli_launch *l, launch_command *c, const int out[
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, before, NULL);
+    signal(SIGPIPE, SIG_DFL);
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
     const int null = open("/dev/null", O_RDONLY);
@@ -158,8 +161,10 @@ static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *
     close(complaints[1]);
     w->out.fd = out[0];
     w->err.fd = complaints[0];
-    if (w->child > 0) return HP_OK;
-    return hp_fail(err, HP_EINTERNAL, "cannot start a process: %s", strerror(errno));
+    if (w->child < 0) return hp_fail(err, HP_EINTERNAL, "cannot start a process: %s", strerror(errno));
+    hp_error ignored; /* it is for those who recover what a kill has left */
+    if (w->l->scratch) owners_note(w->l->scratch, "launcher", w->child, &ignored);
+    return HP_OK;
 }
 
 /* The first signal asks the ranks to clean up, the second kills them. timeout(1) signals its child and then
@@ -255,7 +260,7 @@ static hp_status fail_dead_rank(int rank, int number, hp_error *err) {
                    number == SIGKILL ? "; if it was not killed on purpose, the node ran out of memory" : "");
 }
 
-static hp_status run_status(const launch_watch *w, int status, hp_error *err) {
+static hp_status run_status(const launch_watch *w, const char *launcher, int status, hp_error *err) {
     if (w->error->code != HP_OK) return w->error->code;
     if (w->own_signal)
         return hp_fail(err, (hp_status)(128 + w->own_signal), "ended by signal %d (%s)", w->own_signal,
@@ -265,6 +270,9 @@ static hp_status run_status(const launch_watch *w, int status, hp_error *err) {
     if (w->said.code != HP_OK)
         return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
     if (w->dead_rank >= 0) return fail_dead_rank(w->dead_rank, w->dead_signal, err);
+    if (WIFSIGNALED(status) && w->l->ranks > 1)
+        return hp_fail(err, HP_EDEAD, "the launcher %s died (signal %d, %s), and its ranks with it", launcher,
+                       WTERMSIG(status), strsignal(WTERMSIG(status)));
     if (code > 128 && code - 128 < NSIG) /* mpirun also ends with 255: it could not reach a node */
         return fail_dead_rank(w->l->ranks == 1 ? 0 : -1, code - 128, err);
     if (w->banner_text[0])
@@ -302,27 +310,27 @@ static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *b
     kill(-w->child, SIGKILL); /* any process left in the group */
     reap_orphans();
     hp_quota_sweep(""); /* of ranks that were killed */
+    leftovers_sweep_mpirun(w->child);
     close(w->out.fd);
     close(w->err.fd);
-    return run_status(w, status, err);
+    return run_status(w, c->word[0], status, err);
 }
 
-/* Signals that end a run, including SIGHUP unless nohup ignores it (a blocked signal would reach the signalfd
- * even if ignored). */
-static void ending_signals(bool saves, sigset_t *set) {
+/* Signals that would end hplan, SIGHUP unless nohup ignores it (a blocked signal would reach the signalfd even if
+ * ignored). */
+static void ending_signals(sigset_t *set) {
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
     struct sigaction hangup;
     sigemptyset(set);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
+    for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) sigaddset(set, SIGNALS[i]);
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(set, SIGHUP);
-    if (saves) sigaddset(set, SIGUSR1);
 }
 
 hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     launch_command c;
     HP_TRY(launch_command_make(l, &c, err));
     sigset_t ours, before;
-    ending_signals(l->saves, &ours);
+    ending_signals(&ours);
     sigprocmask(SIG_BLOCK, &ours, &before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     err->code = HP_OK;

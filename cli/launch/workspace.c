@@ -3,6 +3,7 @@
 #include "cli/launch/workspace.h"
 
 #include "cli/launch/hostfile.h"
+#include "cli/launch/owners.h"
 #include "plan/base/new_file.h"
 #include "plan/lower/placement.h"
 #include "traces/trace.h"
@@ -10,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,8 +26,16 @@ hp_status workspace_open(const char *final, workspace *w, hp_error *err) {
         return hp_fail(err, errno == ENOSPC ? HP_EIO : HP_ECREATE, "cannot make a folder beside %s: %s",
                        final, strerror(errno));
     strcpy(w->dir, dir);
+    signal(SIGPIPE, SIG_IGN); /* the folder is to be removed: a closed stdout is an error now, no end */
     snprintf(w->db, sizeof w->db, "%s/run.db", w->dir);
-    return HP_OK;
+    return owners_note(w->dir, "hplan", getpid(), err);
+}
+
+void workspace_adopt(const char *dir, const char *final, workspace *w) {
+    *w = (workspace){.dir = ""};
+    snprintf(w->final, sizeof w->final, "%s", final);
+    snprintf(w->dir, sizeof w->dir, "%s", dir);
+    snprintf(w->db, sizeof w->db, "%s/run.db", w->dir);
 }
 
 void workspace_close(workspace *w) {
@@ -64,14 +74,18 @@ static hp_status forget_runs(hp_db *db, hp_error *err) {
     return HP_OK;
 }
 
-hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err) {
-    HP_TRY(copy_database(w->db, plan, err));
+static hp_status forget(workspace *w, hp_error *err) {
     hp_db db = {0};
     hp_status s = hp_db_open_rw(w->db, &db, err);
     if (s == HP_OK) s = forget_runs(&db, err);
     if (s == HP_OK) s = hp_db_commit(&db, err);
     hp_db_close(&db);
     return s;
+}
+
+hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err) {
+    HP_TRY(copy_database(w->db, plan, err));
+    return forget(w, err);
 }
 
 static hp_status has_spans(hp_db *db, int64_t run, bool *any, hp_error *err) {
@@ -146,18 +160,38 @@ hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *
     return outcome;
 }
 
+hp_status workspace_recover(workspace *w, const hp_plan *plan, hp_status status, bool *recorded,
+                            hp_error *err) {
+    HP_TRY(forget(w, err)); /* it may have been killed while it merged */
+    return merge_rings(w, plan, (int)status, recorded, err);
+}
+
 /* A second name for it, so that there is a run.db at every moment; where a file system has no links, a new name. */
 static bool keep_as(const char *from, const char *to) {
     if (link(from, to) == 0) return true;
     return errno != EEXIST && access(to, F_OK) != 0 && rename(from, to) == 0;
 }
 
+/* NAME-1.db, NAME-2.db, ... of NAME.db. */
+static void number_name(const char *path, int i, char *out, size_t size) {
+    const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
+    const int stem = (int)(suffix ? suffix - path : (long)strlen(path));
+    snprintf(out, size, "%.*s-%d%s", stem, path, i, suffix ? suffix : "");
+}
+
+void workspace_free_name(workspace *w) {
+    char next[sizeof w->final], first[sizeof w->final];
+    strcpy(first, w->final);
+    for (int i = 1; access(w->final, F_OK) == 0; i++) {
+        number_name(first, i, next, sizeof next);
+        strcpy(w->final, next);
+    }
+}
+
 hp_status workspace_keep(workspace *w, hp_error *err) {
-    const char *name = strrchr(w->final, '/'), *suffix = strrchr(name ? name : w->final, '.');
-    const int stem = (int)(suffix ? suffix - w->final : (long)strlen(w->final));
     if (access(w->final, F_OK) != 0) return HP_OK;
     for (int i = 1;; i++) {
-        snprintf(w->kept, sizeof w->kept, "%.*s-%d%s", stem, w->final, i, suffix ? suffix : "");
+        number_name(w->final, i, w->kept, sizeof w->kept);
         if (keep_as(w->final, w->kept)) return HP_OK;
         const int why = errno;
         if (access(w->kept, F_OK) == 0) continue; /* taken */

@@ -22,6 +22,9 @@ hp_status workspace_open(const char *final, workspace *w, hp_error *err);
 /* Removes the folder and its contents. Safe on a zeroed workspace. */
 void workspace_close(workspace *w);
 
+/* The folder of a run that is over: workspace_close removes it. `final`: the trace's name. */
+void workspace_adopt(const char *dir, const char *final, workspace *w);
+
 /* Copies an opened plan to the working database, without any runs it contains. Errors: HP_EIO (disk full). */
 hp_status workspace_copy(workspace *w, hp_db *plan, hp_error *err);
 
@@ -31,6 +34,13 @@ hp_status workspace_launch(workspace *w, const hp_plan *plan, cli_launch *l, hp_
 
 /* Runs the plan in the working database and adds its trace, also after a failure. *recorded: the trace contains spans. Errors: cli_launch_run's; HP_EIO. */
 hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err);
+
+/* Adds the trace of a run that was killed with hplan, as far as its rings go; `status`: how it ended. *recorded: the trace contains spans.
+ * Errors: HP_EIO, HP_EDATA. */
+hp_status workspace_recover(workspace *w, const hp_plan *plan, hp_status status, bool *recorded,
+                            hp_error *err);
+/* Where there is a file of the final name, the final name becomes run-1.db, or the next number that is free. */
+void workspace_free_name(workspace *w);
 
 /* Keeps a file that has the final name already: run.db also becomes run-1.db, or the next number that is free.
  * Errors: HP_EIO. */

@@ -49,6 +49,7 @@ hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_
     (*w)->beat = calloc((size_t)ranks, sizeof *(*w)->beat);
     HP_ASSERT((*w)->beat);
     atomic_store(&(*w)->row[rank + 1].pid, (int32_t)getpid());
+    atomic_store(&(*w)->row[rank + 1].begin, hp_process_begin((int32_t)getpid()));
     atomic_store(&(*w)->row[rank + 1].doing, -1);
     atomic_store(&(*w)->row[rank + 1].host, host_number());
     return HP_OK;

@@ -22,6 +22,7 @@ hp_status hp_board_read(const char *path, int ranks, hp_board_entry *entry, hp_e
         entry[r] = (hp_board_entry){.here = atomic_load(&row[r + 1].host) != 0,
                                     .beat = atomic_load(&row[r + 1].beat),
                                     .pid = atomic_load(&row[r + 1].pid),
+                                    .begin = atomic_load(&row[r + 1].begin),
                                     .reads = atomic_load(&row[r + 1].reads) > 0,
                                     .task = doing < 0 ? -1 : (int32_t)(uint32_t)doing,
                                     .iter = doing < 0 ? -1 : (int32_t)(doing >> 32)};
