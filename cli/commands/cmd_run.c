@@ -3,7 +3,7 @@
 #include "cli/options/run_options.h"
 #include "cli/show/dry_run.h"
 #include "cli/show/run_show.h"
-#include "cli/commands/run_here.h"
+#include "cli/commands/run_fit.h"
 #include "cli/commands/weights.h"
 #include "cli/history/record.h"
 #include "cli/launch/leftovers.h"
@@ -25,6 +25,7 @@ static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp
     if (n == 0) return hp_fail(err, HP_EPLAN, "%s holds no candidates: give --plan a strategy", db->path);
     HP_TRY(hp_parse_int(which, "--plan", 1, n, &rank, err));
     plan->batch = c[rank - 1].batch;
+    plan->step_s = c[rank - 1].step_s;
     return hp_strategy_parse(c[rank - 1].strategy, &plan->strategy, err);
 }
 
@@ -60,14 +61,21 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     HP_TRY(check_weights(o, plan, err));
     leftovers_tell(o->trace);
     HP_TRY(workspace_open(o->trace, w, err));
-    const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&
-                      stored.batch == plan->batch;
-    HP_TRY(same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err));
     const run_here here = {.path = o->path,
                            .hostfile = o->hostfile,
                            .saves = run_options_passed(o, "checkpoint") != NULL,
                            .eval = run_options_passed(o, "eval") != NULL,
                            .force = o->force};
+    const run_fit fit = {.here = o->fit_here, .keep_device = o->device != NULL};
+    hp_prediction p = {0};
+    bool fitted = false;
+    HP_TRY(run_fit_plan(arena, db, &fit, &here, plan, &p, &fitted, err));
+    const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&
+                      stored.batch == plan->batch;
+    if (fitted)
+        HP_TRY(hp_predict_store(w->db, plan, &p, NULL, err));
+    else
+        HP_TRY(same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err));
     return run_here_check(arena, plan, &here, err);
 }
 

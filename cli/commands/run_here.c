@@ -3,10 +3,8 @@
 #include "cli/commands/run_here.h"
 
 #include "cli/commands/local_gpu.h"
-#include "cli/launch/hostfile.h"
 #include "plan/base/units.h"
 #include "plan/checkpoint/state.h"
-#include "plan/machine/here.h"
 #include "plan/lower/placement.h"
 
 /* What a rank's process holds beside its plan: 13 MB alone, 37 MB with Open MPI 4.1 (docs/measurements.md), rounded up. */
@@ -61,26 +59,32 @@ static demand demand_of(hp_arena *arena, const hp_plan *plan, const run_here *he
 
 /* --- what is here --- */
 
-typedef struct offer {
-    given_nodes given;
-    int devices; /* of this node */
-    bool gpus;
-    hp_here here;
-} offer;
-
 /* GPUs at hand are hplan-exec's to find, or to miss with the reason. */
 static bool asks_for_other_gpus(const hp_plan *plan) {
     return hp_device_on_gpu(plan->device) && !hp_device_of_machine(plan->machine.name);
 }
 
-static hp_status read_offer(const hp_plan *plan, const run_here *r, offer *o, hp_error *err) {
+hp_status run_offer_read(const hp_plan *plan, const char *hostfile, run_offer *o, hp_error *err) {
     local_gpu gpu;
-    *o = (offer){.gpus = asks_for_other_gpus(plan)};
-    HP_TRY(given_nodes_read(r->hostfile, &o->given, err));
+    *o = (run_offer){.gpus = asks_for_other_gpus(plan)};
+    HP_TRY(given_nodes_read(hostfile, &o->given, err));
     HP_TRY(hp_here_read(&hp_here_system, &o->here, err));
     o->devices = o->here.cores;
     if (o->gpus) o->devices = local_gpu_find(&gpu, NULL) == HP_OK ? gpu.gpu.count : 0;
     return HP_OK;
+}
+
+/* On this node; forced onto fewer nodes than it was made for, ranks share them evenly. */
+static int64_t bytes_here(const hp_plan *plan, const demand *d, const run_offer *o) {
+    const int64_t forced = d->total_bytes / o->given.nodes;
+    if (hp_device_on_gpu(plan->device) || !o->given.here) return 0;
+    return forced > d->node_bytes ? forced : d->node_bytes;
+}
+
+int64_t run_here_lacks(hp_arena *arena, const hp_plan *plan, const run_here *r, const run_offer *o) {
+    const demand d = demand_of(arena, plan, r);
+    const int64_t bytes = bytes_here(plan, &d, o);
+    return bytes > o->here.free_bytes ? bytes - o->here.free_bytes : 0;
 }
 
 /* --- the answer --- */
@@ -107,7 +111,7 @@ static const char *plural(int n) {
 }
 
 /* What would do, beside planning for this machine. */
-static const char *ways_on(hp_arena *arena, const demand *d, const offer *o) {
+static const char *ways_on(hp_arena *arena, const demand *d, const run_offer *o) {
     if (d->nodes > o->given.nodes) return hp_arena_printf(arena, "give %d nodes with --hostfile, ", d->nodes);
     const bool on_cores = d->devices <= o->here.cores && d->node_bytes <= o->here.free_bytes;
     return o->gpus && on_cores ? "try it on the CPU with --device cpu, " : "";
@@ -118,22 +122,22 @@ static const char *limited_by(hp_arena *arena, const char *limit) {
 }
 
 static hp_status refuse_machine(hp_arena *arena, const hp_plan *plan, const run_here *r, const demand *d,
-                                const offer *o, hp_error *err) {
+                                const run_offer *o, hp_error *err) {
     const char *what = hp_device_on_gpu(plan->device) ? "GPU" : "core";
     const bool none = o->devices == 0; /* then --force has nothing to run on */
     char rank[32];
     return hp_fail(
         err, HP_EPLAN,
         "%s is for %s: %d rank%s of at most %s on %d node%s with %d %s%s each; here %s %d node%s with "
-        "%d %s%s%s: %s%s%s",
+        "%d %s%s%s: %s%s; or shrink it to what is here with --fit-here, queue it with hplan sbatch%s",
         r->path, plan->machine.name, d->ranks, plural(d->ranks), hp_format_bytes((double)d->rank_bytes, rank),
         d->nodes, plural(d->nodes), d->devices, what, plural(d->devices), o->given.nodes == 1 ? "is" : "are",
         o->given.nodes, plural(o->given.nodes), o->devices, what, plural(o->devices),
         o->gpus ? "" : limited_by(arena, o->here.cores_limit), ways_on(arena, d, o), plan_again(arena, plan),
-        none ? "" : "; or run it all the same with --force");
+        none ? "" : ", or run it all the same with --force");
 }
 
-static hp_status refuse_slots(const run_here *r, const demand *d, const offer *o, hp_error *err) {
+static hp_status refuse_slots(const run_here *r, const demand *d, const run_offer *o, hp_error *err) {
     return hp_fail(err, HP_EPLAN,
                    "%s has %d rank%s, %s has %d slot%s: add slots, or run it all the same with --force",
                    r->path, d->ranks, plural(d->ranks), r->hostfile, o->given.slots, plural(o->given.slots));
@@ -147,32 +151,28 @@ static const char *saved_text(hp_arena *arena, const demand *d) {
 }
 
 static hp_status refuse_memory(hp_arena *arena, const hp_plan *plan, const run_here *r, const demand *d,
-                               int64_t bytes, const offer *o, hp_error *err) {
+                               int64_t bytes, const run_offer *o, hp_error *err) {
     char needs[32], rank[32], process[32], unused[32], all[32];
     return hp_fail(
         err, HP_EPLAN,
         "%s is for %s and needs %s of memory on this node: %d rank%s in all, of at most %s%s and %s for the "
-        "process; here %s of %s are free%s: free some, or %s",
+        "process; here %s of %s are free%s: free some, %s%s",
         r->path, plan->machine.name, hp_format_bytes((double)bytes, needs), d->ranks, plural(d->ranks),
         hp_format_bytes((double)d->rank_bytes, rank), saved_text(arena, d),
         hp_format_bytes((double)PROCESS_BYTES, process), hp_format_bytes((double)o->here.free_bytes, unused),
         hp_format_bytes((double)o->here.memory_bytes, all), limited_by(arena, o->here.memory_limit),
+        r->smaller ? "or " : "shrink it with --fit-here, or ",
         r->smaller ? r->smaller : plan_again(arena, plan));
 }
 
 hp_status run_here_check(hp_arena *arena, const hp_plan *plan, const run_here *r, hp_error *err) {
-    offer o;
-    HP_TRY(read_offer(plan, r, &o, err));
+    run_offer o;
+    HP_TRY(run_offer_read(plan, r->hostfile, &o, err));
     const demand d = demand_of(arena, plan, r);
     const bool known = !hp_device_on_gpu(plan->device) || o.gpus;
     const bool short_of = d.nodes > o.given.nodes || (known && o.given.here && d.devices > o.devices);
     if (short_of && !r->force) return refuse_machine(arena, plan, r, &d, &o, err);
     if (o.given.slots && d.ranks > o.given.slots && !r->force) return refuse_slots(r, &d, &o, err);
-    /* forced onto fewer nodes, ranks share them evenly */
-    const int64_t forced = d.total_bytes / o.given.nodes,
-                  bytes = forced > d.node_bytes ? forced : d.node_bytes;
-    const bool host = !hp_device_on_gpu(plan->device);
-    if (host && o.given.here && bytes > o.here.free_bytes)
-        return refuse_memory(arena, plan, r, &d, bytes, &o, err);
-    return HP_OK;
+    const int64_t bytes = bytes_here(plan, &d, &o);
+    return bytes > o.here.free_bytes ? refuse_memory(arena, plan, r, &d, bytes, &o, err) : HP_OK;
 }

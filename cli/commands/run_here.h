@@ -2,6 +2,8 @@
 #ifndef HP_RUN_HERE_H
 #define HP_RUN_HERE_H
 
+#include "cli/launch/hostfile.h"
+#include "plan/machine/here.h"
 #include "plan/store/store.h"
 
 typedef struct run_here {
@@ -12,6 +14,20 @@ typedef struct run_here {
     bool force;           /* run although the machine is another; never without the memory */
     const char *smaller;  /* what would need less; NULL: to plan for this machine */
 } run_here;
+
+/* What is here for a plan's device: this node, times the nodes that are given. */
+typedef struct run_offer {
+    given_nodes given;
+    int devices; /* of this node: cores, or GPUs */
+    bool gpus;   /* the plan asks for GPUs of some machine that is named */
+    hp_here here;
+} run_offer;
+/* Errors: HP_EDATA (hostfile); HP_EUNAVAIL. */
+hp_status run_offer_read(const hp_plan *plan, const char *hostfile, run_offer *o, hp_error *err);
+
+/* Of the plan's memory on this node, its processes and copies for checkpoints included: what is not free; 0: all of it is, or
+ * it is on GPUs. */
+int64_t run_here_lacks(hp_arena *arena, const hp_plan *plan, const run_here *r, const run_offer *o);
 
 /* Errors: HP_EPLAN with what the plan needs, what is here, and the command that plans for this machine; HP_EDATA
  * (hostfile); HP_EUNAVAIL. */

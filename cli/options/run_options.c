@@ -12,8 +12,7 @@ typedef enum row_kind {
     OWN /* text, at `at` */,
     FLAG /* at `at` */,
     COUNT /* a number, at `at` */,
-    PASS /* hplan-exec's */,
-    LATER
+    PASS /* hplan-exec's */
 } row_kind;
 
 typedef struct row {
@@ -82,7 +81,9 @@ static const row ROWS[] = {
      COUNT, AT(restarts), false},
     {"deadline", "S", "give up after waiting S seconds for another rank (10, or 20 times the predicted step)",
      PASS, 0, false},
-    {"fit-here", NULL, "shrink the plan to this machine (not in this version)", LATER, 0, false},
+    {"fit-here", NULL,
+     "where the plan's machine is not here: the same kind of plan, shrunk to what is; the batch stays", FLAG,
+     AT(fit_here), false},
     {"input", "IMAGE", "inference on one image", PASS, 0, false},
     {"heatmap", "FILE", "with --data patches:IMAGE: probabilities over the image, .npy or .tif", PASS, 0,
      false},
@@ -121,8 +122,6 @@ static hp_status apply(const parse_state *s, const row *r, char *arg) {
         o->pass[o->n_pass++] = arg ? hp_arena_printf(s->arena, "--%s=%s", r->name, arg)
                                    : hp_arena_printf(s->arena, "--%s", r->name);
         break;
-    case LATER:
-        return hp_fail(s->err, HP_EUNAVAIL, "this version does not have --%s yet", r->name);
     }
     return HP_OK;
 }

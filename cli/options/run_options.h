@@ -15,7 +15,7 @@ typedef struct run_options {
     const char *init;                                                  /* weights: safetensors or ONNX */
     const char *trace, *plan, *device, *launcher, *hostfile, *metrics; /* NULL: not given; trace: run.db */
     int64_t threads, restarts;
-    bool json, force, no_history, random_weights, dry_run;
+    bool json, force, no_history, random_weights, dry_run, fit_here;
     int n_pass;
     const char *pass[RUN_PASS]; /* "--name=value" for hplan-exec */
 } run_options;
@@ -23,7 +23,7 @@ typedef struct run_options {
 /* What an option of hplan-exec was given, "" where it takes nothing; NULL: it was not. */
 const char *run_options_passed(const run_options *o, const char *name);
 
-/* Errors: HP_EUSAGE; HP_EUNAVAIL naming the option that this version does not have. */
+/* Errors: HP_EUSAGE. */
 hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options *o, hp_error *err);
 
 #endif

@@ -119,9 +119,14 @@ static void add_plain(finder *f) {
     legalise(f, &plain, 0);
 }
 
-int fix_roots(fix_worlds *w, hp_question found[FIX_ROOTS]) {
+int fix_near(fix_worlds *w, hp_question found[FIX_ROOTS]) {
     finder f = {.worlds = w, .found = found};
     legalise(&f, w->asked, 0);
+    return f.n;
+}
+
+int fix_roots(fix_worlds *w, hp_question found[FIX_ROOTS]) {
+    finder f = {.worlds = w, .found = found, .n = fix_near(w, found)};
     if (!f.n) add_plain(&f);
     return f.n;
 }

@@ -27,8 +27,10 @@ int fix_most_devices(const hp_machine *m, const hp_question *q);
 /* Everything but memory. `e` has the question's batch. */
 bool fix_is_legal(const hp_eval *e, const hp_question *q, hp_reject *why);
 
-/* Legal questions near the one that was asked (fix_roots.c), and how many. */
+/* Legal questions near the one that was asked, which rules' proposals lead to, and how many (fix_roots.c); the second has
+ * plain data parallelism where they lead nowhere. */
 enum { FIX_ROOTS = 8 };
+int fix_near(fix_worlds *w, hp_question found[FIX_ROOTS]);
 int fix_roots(fix_worlds *w, hp_question found[FIX_ROOTS]);
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/bash
 # cli_here.sh - `run` starts nothing that is not here: fewer nodes, cores or bytes than the plan asks for are refused with the
-# figures and a command that works; --force overrides the machine, never the memory; what fits runs.
+# figures and a command that works; --force overrides the machine, never the memory; --fit-here shrinks the plan; what fits runs.
 set -uo pipefail
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh" || exit 1
@@ -135,6 +135,58 @@ says "64 ranks of at most .* on 32 nodes" "here are 31 nodes"
 expect 0 simulate $cnn --machine local --batch 8 --strategy dp=1 --out small.db
 SLURM_MEM_PER_NODE=32 refused small.db
 says "of 33.6 MB are free, limited by SLURM_MEM_PER_NODE"
+
+# --- --fit-here runs plans of other machines on this one: on no more ranks than there are cores, with the losses that the whole plan has,
+# from its checkpoint on, too; what does not fit is refused with what limits it ---
+# of_cluster NAME STRATEGY [OPTIONS]: of a cluster
+of_cluster() {
+  expect 0 simulate --net resnet18 --image 16 --classes 10 --machine thesis-a100 --batch 8 --strategy "$2" --out "$1.db" "${@:3}"
+}
+# losses FILE: of the steps from the third on
+losses() {
+  jq -c 'select(.step >= 3) | .loss' "$1" 2>/dev/null
+}
+# close A B TOLERANCE
+close() {
+  paste "$1" "$2" | awk -v t="$3" '{ d = $1 - $2; if (NF != 2 || (d < 0 ? -d : d) > t * $1) bad = 1 } END { exit bad || NR != 2 }'
+}
+
+# in float64: the losses are those of eight ranks, to 1e-9
+of_cluster big dp=4,stages=2 --device ref
+expect 3 run big.db --steps 1
+grep -q -- --fit-here err || complain "the refusal does not name --fit-here: $(cat err)"
+expect 0 run big.db --force --json --steps 4 --lr 0.001 --trace whole-run.db
+losses out >whole
+expect 0 run big.db --force --steps 2 --lr 0.001 --checkpoint saved --every 2 --trace begun.db
+expect 0 run big.db --fit-here --json --steps 4 --lr 0.001 --checkpoint saved --resume --trace fit.db
+losses out >fitted
+close whole fitted 1e-9 || complain "other losses: $(paste whole fitted)"
+if [ "$cores" = 2 ]; then
+  grep -q "fitted to 2 cores on 1 node: dp=4,stages=2 -> stages=2,micro=4; batch 8 as before: the same results but for rounding" err ||
+    complain "what became of the plan is not said: $(cat err)"
+fi
+# its trace holds the plan that ran
+expect 0 explain fit.db --json
+[ "$(jq .ranks out)" -le "$cores" ] || complain "more ranks than cores: $(jq -c .strategy out)"
+
+# what a GPU has and a core has not
+of_cluster gpu dp=8,prec=bf16
+expect 0 run gpu.db --fit-here --steps 1 --trace gpu-run.db
+grep -q "on device cpu.*the results differ, as its numbers have another precision" err || complain "$(cat err)"
+
+# what fits stays; what cannot fit is refused
+expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=1 --out small.db
+expect 0 run small.db --fit-here --steps 1 --trace small-run.db
+grep -q fitted err && complain "a plan that fits was changed: $(cat err)"
+SLURM_MEM_PER_NODE=32 expect 3 run big.db --fit-here --steps 1 --trace none.db
+[ "$(wc -l <err)" = 1 ] && grep -q "nothing like it fits on .*E-MEM.*has 33.6 MB" err || complain "$(cat err)"
+[ ! -e none.db ] || complain "a refused run left a trace"
+
+# an allocation of two nodes: both are used
+if [ "$cores" = 2 ]; then
+  SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=2 expect 0 run big.db --fit-here --steps 1 --launcher mpirun --dry-run
+  grep -q "fitted to 4 cores on 2 nodes: dp=4,stages=2 -> dp=2,stages=2,micro=2" err || complain "two nodes: $(cat err)"
+fi
 
 # --- a real control group, where this user may make one ---
 group=/sys/fs/cgroup/memory/hplan-test-$$ limit=memory.limit_in_bytes

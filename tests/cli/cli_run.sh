@@ -187,10 +187,8 @@ expect 65 run cpu.db --data "$scratch/no-such-folder"
 expect 65 run cpu.db --init cpu.db
 expect 2 run cpu.db --resume
 expect 2 run cpu.db --every=2
-for later in --fit-here --device=cuda; do
-  expect 69 run cpu.db "$later"
-  [ "$(wc -l <err)" = 1 ] || complain "$later: $(wc -l <err) lines on stderr"
-done
+expect 69 run cpu.db --device=cuda
+[ "$(wc -l <err)" = 1 ] || complain "--device=cuda: $(wc -l <err) lines on stderr"
 timeout -k 5 60 "$(dirname "$HPLAN")/hplan-exec" cpu.db >out 2>err
 [ $? = 3 ] && grep -q 'needs 2 ranks, started with 1: mpirun -n 2' err || complain "wrong number of ranks: $(cat err)"
 

@@ -1,7 +1,8 @@
 /* test_resume.c - a training that was saved and taken up again is the training that was not: to the last bit in the same
  * plan, over random networks and strategies, with all that codecs carry and replicas have of their own; within rounding
- * in any other plan of the same network. */
+ * in any other plan of the same network, as of the same kind on fewer devices. */
 #define _GNU_SOURCE /* nftw */
+#include "sim/shrink/fewer.h"
 #include "tests/support/exec/law_run.h"
 
 #include <ftw.h>
@@ -96,10 +97,47 @@ static void another_plan_gives_the_same_training(void **state) {
     }
 }
 
+/* As `run --fit-here --resume`: what the first plan's replicas do side by side, the second's do one after the other. */
+static void the_same_plan_on_fewer_devices_gives_the_same_training(void **state) {
+    (void)state;
+    enum { MOST = 64 };
+    int tried = 0, smaller = 0;
+    for (uint64_t seed = 1; seed <= law_cases(45); seed++) {
+        dice d = {seed, 9300};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const int groups = roll(&d, 1, 6);
+        const hp_strategy first = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT | DRAW_SHARES);
+        law_training t = {.g = g, .ops = &hp_device_ref, .steps = LAW_STEPS, .lr = 0.05, .seed = seed};
+        hp_strategy *list = HP_NEW(arena, hp_strategy, MOST);
+        char unlike[HP_UNLIKE_TEXT];
+        const int n = hp_strategy_fewer(&first, roll(&d, 1, MAX_RANKS / 2), list, MOST);
+        t.batch = hp_strategy_batch(&first, 2 * groups);
+        t.s = list[roll(&d, 0, n > 3 ? 3 : n - 1)];
+        t.s.fuse_bytes = 4096;
+        if (hp_strategy_legal(&t.s, g, t.batch, 0, NULL) && hp_trains_alike(&first, &t.s, true, unlike)) {
+            law_training whole = t;
+            whole.s = first;
+            const outcome want = law_run(arena, &whole);
+            outcome have = law_resumed(arena, &t, &first);
+            for (int i = 0; i < BREAK; i++) have.loss[i] = want.loss[i];
+            law_close(&t, &want, &have, 1e-9, 1e-9);
+            tried++;
+            smaller += hp_strategy_ranks(&t.s) < hp_strategy_ranks(&first);
+        }
+        hp_arena_free(arena);
+    }
+    if (law_cases(45) >= 45) {
+        assert_in_range(tried, 20, 45);
+        assert_in_range(smaller, 10, 45);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_plan_gives_the_same_bits),
         cmocka_unit_test(another_plan_gives_the_same_training),
+        cmocka_unit_test(the_same_plan_on_fewer_devices_gives_the_same_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

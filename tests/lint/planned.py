@@ -14,8 +14,7 @@ COMMAND = re.compile(r"^COMMAND\((\w+),", re.M)
 # kind of a row -> the command line that asks for it
 ASK = {
     "command": lambda name: [name],
-    "option": lambda name: [*(name if is_flag(name) else name + "=1").split(),
-                            *(["plan.db"] if name.startswith("run ") else [])],
+    "option": lambda name: [*name.split(), *(["plan.db"] if name.startswith("run ") else [])],
     "key": lambda name: ["simulate", "--strategy", name],
     "precision": lambda name: ["simulate", "--prec", name],
     "network": lambda name: ["simulate", "--net", name],
@@ -24,10 +23,6 @@ ASK = {
 
 # heading of a document's table -> kind of its first column
 TABLES = {"Commands": "command", "Networks": "network", "Plots": "plot", "Keys": "key", "Exit codes": "exit_code"}
-
-
-def is_flag(name):
-    return name.split()[1] in ("--fit-here", "--resume")
 
 
 class Program:

@@ -1,0 +1,21 @@
+/* run_fit.h - a stored plan, made to fit what is here: on the machine at hand (--fit-here), or on those nodes of its own that
+ * are left (--elastic). */
+#ifndef HP_RUN_FIT_H
+#define HP_RUN_FIT_H
+
+#include "cli/commands/run_here.h"
+#include "sim/search/predict.h"
+
+typedef struct run_fit {
+    bool here;        /* the machine at hand takes the place of the plan's */
+    bool elastic;     /* nodes that are not given are left out of the plan's machine */
+    bool keep_device; /* the user named it: no other */
+    int lost;         /* devices that are not to be used any more */
+} run_fit;
+
+/* Shrinks the plan where it does not fit (sim/shrink/shrink.h), and says so on stderr with what it costs. *fitted: it is another
+ * plan now, and *p its prediction. Errors: HP_EPLAN with what limits it; HP_EDATA, HP_EUNAVAIL. */
+hp_status run_fit_plan(hp_arena *arena, hp_db *db, const run_fit *f, const run_here *here, hp_plan *plan,
+                       hp_prediction *p, bool *fitted, hp_error *err);
+
+#endif

@@ -1,0 +1,207 @@
+/* fewer.c - every way to make a replica smaller, sorted by what it loses; replicas for what is left. */
+#include "sim/shrink/fewer.h"
+
+#include "plan/strategy/layout.h"
+
+#include <string.h>
+
+/* Degrees within a replica: what becomes of them. */
+typedef struct shape {
+    int32_t stages, ldp, cp, bp;
+    int32_t rows, cols; /* of the largest grid; the others in proportion */
+    int lost, roles, order;
+    int64_t skew; /* of the grid against the one there was */
+} shape;
+
+enum { MOST_SHAPES = 4096 };
+
+/* --- one replica --- */
+
+static int32_t scaled(int32_t n, int32_t of, int32_t most) {
+    const int32_t part = (int32_t)((int64_t)n * of / most);
+    return part > 1 ? part : 1;
+}
+
+static int32_t most(const int32_t *list, int n) {
+    int32_t largest = 1;
+    for (int i = 0; i < n; i++) largest = list[i] > largest ? list[i] : largest;
+    return largest;
+}
+
+static bool has_tiles(const hp_strategy *s) {
+    return most(s->sp_rows, s->n_sp) > 1 || most(s->sp_cols, s->n_sp) > 1;
+}
+
+/* Stages after the spatial ones stay where there are stages to spare. */
+static void scale_tiles(const hp_strategy *from, const shape *h, hp_strategy *s) {
+    const int after = from->stages > from->n_sp && h->stages > 1;
+    if (s->n_sp > h->stages - after) s->n_sp = h->stages - after;
+    const int32_t rows = most(from->sp_rows, from->n_sp), cols = most(from->sp_cols, from->n_sp);
+    for (int i = 0; i < s->n_sp; i++) {
+        s->sp_rows[i] = scaled(s->sp_rows[i], h->rows, rows);
+        s->sp_cols[i] = scaled(s->sp_cols[i], h->cols, cols);
+    }
+    if (h->rows < rows) s->by[HP_AXIS_H].n = 0;
+    if (h->cols < cols) s->by[HP_AXIS_W].n = 0;
+    if (!has_tiles(s)) s->n_sp = 0;
+    if (s->tail == HP_TAIL_SHARED && s->stages != s->n_sp + 1) s->tail = HP_TAIL_OWN;
+}
+
+/* What only a pipeline has goes with it; passes of GEMS become micro-batches. */
+static void leave_pipeline(hp_strategy *s) {
+    s->chunks = 1;
+    s->micro *= s->gems;
+    s->gems = 1;
+    s->sched = s->micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
+}
+
+static bool is_shape_of(const hp_strategy *s, const shape *h) {
+    return h->stages == s->stages && h->ldp == s->ldp && h->cp == s->cp && h->bp == s->bp &&
+           h->rows == most(s->sp_rows, s->n_sp) && h->cols == most(s->sp_cols, s->n_sp);
+}
+
+static hp_strategy shaped(const hp_strategy *from, const shape *h) {
+    hp_strategy s = *from;
+    if (is_shape_of(from, h)) return s;
+    s.stages = h->stages;
+    s.ldp = h->ldp;
+    s.cp = h->cp;
+    s.bp = h->bp;
+    if (s.n_sp > 0) scale_tiles(from, h, &s);
+    if (s.stages != from->stages) s.n_cut = 0;
+    if (s.stages == 1 && from->stages > 1) leave_pipeline(&s);
+    return s;
+}
+
+/* --- all replicas --- */
+
+static bool on_all(const hp_strategy *s) {
+    return s->bn == HP_BN_ALL;
+}
+
+/* Statistics over all replicas' samples are those of fewer with larger micro-batches. */
+static hp_strategy replicated(const hp_strategy *one, int replicas, int dp) {
+    hp_strategy s = *one;
+    s.dp = dp;
+    s.clients = 1;
+    if (dp == replicas) return s;
+    s.by[HP_AXIS_N].n = 0;
+    if (!on_all(&s)) s.micro *= replicas / dp;
+    if (s.sched == HP_SCHED_LP && s.micro > 1) s.sched = HP_SCHED_GPIPE;
+    if (s.servers > dp) s.servers = dp;
+    return s;
+}
+
+static void place_anew(const hp_strategy *from, hp_strategy *s) {
+    if (s->place != HP_PLACE_LIST || hp_strategy_devices(from) == hp_strategy_devices(s)) return;
+    s->place = HP_PLACE_BLOCK;
+    s->n_seat = 0;
+}
+
+/* --- the shapes, in order --- */
+
+static int kinds(const hp_strategy *s) {
+    return (s->stages > 1) + has_tiles(s) + (s->ldp > 1) + (s->cp > 1) + (s->bp > 1) + (s->gems > 1) +
+           (s->chunks > 1);
+}
+
+static int compare_shapes(const void *a, const void *b) {
+    const shape *x = a, *y = b;
+    if (x->lost != y->lost) return x->lost < y->lost ? -1 : 1;
+    if (x->roles != y->roles) return x->roles > y->roles ? -1 : 1;
+    if (x->skew != y->skew) return x->skew < y->skew ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+static int32_t next_divisor(int32_t n, int32_t d) {
+    do d++;
+    while (d <= n && n % d);
+    return d;
+}
+
+typedef struct shape_list {
+    const hp_strategy *from;
+    int n_devices, n;
+    shape *at;
+} shape_list;
+
+static void add_shape(shape_list *l, shape h) {
+    hp_strategy one = shaped(l->from, &h);
+    one.dp = one.clients = 1;
+    one.by[HP_AXIS_N].n = 0;
+    h.roles = hp_strategy_devices(&one);
+    h.lost = kinds(l->from) - kinds(&one);
+    h.order = l->n;
+    if (h.roles <= l->n_devices && l->n < MOST_SHAPES) l->at[l->n++] = h;
+}
+
+/* Slices, channels and branches: divisors of what there are. */
+static void add_others(shape_list *l, shape h) {
+    const hp_strategy *s = l->from;
+    for (int32_t a = 1; a <= s->ldp; a = next_divisor(s->ldp, a))
+        for (int32_t b = 1; b <= s->cp; b = next_divisor(s->cp, b))
+            for (int32_t c = 1; c <= s->bp; c = next_divisor(s->bp, c)) {
+                h.ldp = s->ldp / a;
+                h.cp = s->cp / b;
+                h.bp = s->bp / c;
+                add_shape(l, h);
+            }
+}
+
+/* Among equals, fewer stages come before fewer tiles, and grids of the same shape before others. */
+static void list_shapes(shape_list *l) {
+    const hp_strategy *s = l->from;
+    const int32_t rows = most(s->sp_rows, s->n_sp), cols = most(s->sp_cols, s->n_sp);
+    for (int32_t r = rows; r >= 1; r--)
+        for (int32_t c = cols; c >= 1; c--)
+            for (int32_t stages = s->stages; stages >= 1; stages--)
+                add_others(l, (shape){.stages = stages,
+                                      .rows = r,
+                                      .cols = c,
+                                      .skew = llabs((int64_t)r * cols - (int64_t)c * rows)});
+    qsort(l->at, (size_t)l->n, sizeof *l->at, compare_shapes);
+}
+
+int hp_strategy_fewer(const hp_strategy *s, int n_devices, hp_strategy *out, int room) {
+    shape_list l = {.from = s, .n_devices = n_devices, .at = calloc(MOST_SHAPES, sizeof(shape))};
+    HP_ASSERT(l.at);
+    const int32_t replicas = s->dp * s->clients;
+    int n = 0;
+    list_shapes(&l);
+    for (int i = 0; i < l.n; i++) {
+        const hp_strategy one = shaped(s, &l.at[i]);
+        for (int32_t by = 1; by <= replicas && n < room; by = next_divisor(replicas, by)) {
+            if ((int64_t)(replicas / by) * l.at[i].roles > n_devices) continue;
+            out[n] = replicated(&one, replicas, replicas / by);
+            place_anew(s, &out[n++]);
+        }
+    }
+    free(l.at);
+    return n;
+}
+
+/* --- is it the same training? --- */
+
+int64_t hp_sample_groups(const hp_strategy *s) {
+    return (int64_t)hp_strategy_groups(s) * (on_all(s) ? 1 : hp_strategy_replicas(s));
+}
+
+static bool unlike(char why[HP_UNLIKE_TEXT], const char *what) {
+    snprintf(why, HP_UNLIKE_TEXT, "%s", what);
+    return false;
+}
+
+bool hp_trains_alike(const hp_strategy *from, const hp_strategy *to, bool bn, char why[HP_UNLIKE_TEXT]) {
+    const bool fewer = from->dp * from->clients != to->dp * to->clients;
+    const bool shares = hp_shares(from) != hp_shares(to) && !on_all(from);
+    if (from->prec != to->prec) return unlike(why, "its numbers have another precision");
+    if (fewer && (from->sync == HP_SYNC_LOCAL || to->sync == HP_SYNC_LOCAL))
+        return unlike(why, "sync=local averages fewer replicas");
+    if (bn && from->bn == HP_BN_LOCAL && hp_strategy_roles(from) != hp_strategy_roles(to))
+        return unlike(why, "bn=local takes statistics over other parts of the image");
+    if (bn && (shares || hp_sample_groups(from) != hp_sample_groups(to)))
+        return unlike(why, "batch norms take statistics over other groups of samples");
+    for (int t = 0; t < HP_TRAFFICS; t++)
+        if (from->compress[t] || to->compress[t]) return unlike(why, "codecs round other messages");
+    return true;
+}
