@@ -49,8 +49,11 @@ static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands
         if (i == 0) b->in_elems = hp_box_elems(&in);
         b->in_c[i] = hp_box_len(&in, HP_AXIS_C);
         b->in_at[i] = before + in.lo[HP_AXIS_C] - out.lo[HP_AXIS_C];
+        if (i < HP_BOUND_BOXES) b->in_box[i] = in;
         before += g->tensor[b->layer->in[i]].c;
     }
+    b->graph = c->graph;
+    b->out_box = out;
     b->out_elems = hp_box_elems(&out);
     b->sample0 = out.lo[HP_AXIS_N];
     if (o->sums < 0) return;
@@ -73,9 +76,10 @@ static void bind_params(const hp_device_config *c, const hp_operands *o, hp_boun
         const int p = b->layer->param[i];
         const hp_param_place *place = &c->role->place[p];
         const bool trained = hp_param_trained(&c->graph->param[p]);
-        const int64_t row = hp_param_row(c->graph, b->layer, i),
-                      skip = row > 0 ? b->shape.oc0 * row - place->first : 0;
-        HP_ASSERT(place->here && skip >= 0 && skip + row * b->shape.oc <= place->count);
+        const hp_elements e =
+            hp_param_elements(c->graph, b->layer, i, b->shape.oc0, b->shape.oc0 + b->shape.oc);
+        const int64_t skip = e.first - place->first;
+        HP_ASSERT(place->here && skip >= 0 && skip + e.count <= place->count);
         b->param[i] = trained ? trained_at(c, o->params, HP_BUF_WEIGHTS, place->offset + skip)
                               : element_of(c, HP_BUF_STATE, place->offset + skip);
         b->grad[i] = trained ? trained_at(c, o->grads, HP_BUF_GRADS, place->offset + skip) : NULL;
@@ -142,16 +146,14 @@ static void bind_layer(const hp_device_config *c, const hp_operands *o, hp_bound
 static void bind_pack(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     name_layer(c, b);
     const hp_param_place *place = &c->role->place[b->layer->param[0]];
-    const int64_t row = hp_param_row(c->graph, b->layer, 0);
+    const hp_extent here = hp_param_channels(c->graph, b->layer, (hp_elements){place->first, place->count});
     hp_box out = hp_box_whole(c->graph, b->layer->out, b->micro_batch),
            in = hp_box_whole(c->graph, b->layer->in[0], b->micro_batch);
-    if (row > 0) {
-        out.lo[HP_AXIS_C] = (int32_t)(place->first / row);
-        out.hi[HP_AXIS_C] = (int32_t)((place->first + place->count) / row);
-        const hp_box need = hp_layer_need(c->graph, b->layer_id, 0, &out);
-        in.lo[HP_AXIS_C] = need.lo[HP_AXIS_C];
-        in.hi[HP_AXIS_C] = need.hi[HP_AXIS_C];
-    }
+    out.lo[HP_AXIS_C] = here.lo;
+    out.hi[HP_AXIS_C] = here.hi;
+    const hp_box need = hp_layer_need(c->graph, b->layer_id, 0, &out);
+    in.lo[HP_AXIS_C] = need.lo[HP_AXIS_C];
+    in.hi[HP_AXIS_C] = need.hi[HP_AXIS_C];
     b->shape = hp_shape_between(c->graph, b->layer_id, &in, &out);
     bind_params(c, o, b);
     bind_packs(c, o, b);

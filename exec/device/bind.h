@@ -8,6 +8,8 @@
 
 #include "exec/device/device.h"
 
+enum { HP_BOUND_BOXES = 2 };
+
 typedef struct hp_bound {
     const hp_task *task;
     const hp_layer *layer; /* of pack, fwd, bwd, bwdw, stats, bstats; else NULL */
@@ -17,7 +19,8 @@ typedef struct hp_bound {
     int64_t in_elems, out_elems; /* of the boxes: first input, output */
     int32_t in_c[HP_MAX_IN];     /* channels of each input's box */
     int32_t in_at[HP_MAX_IN];    /* concat: where they lie among the channels of the output's box */
-    int64_t sample0;             /* first sample of the output's box, within the micro-batch */
+    hp_box in_box[HP_BOUND_BOXES], out_box; /* of the first inputs and the output, in the whole maps */
+    int64_t sample0;                        /* first sample of the output's box, within the micro-batch */
     /* Operands; NULL = absent. Activations are (N, H, W, C) in the program's dtype. */
     void *y, *dy, *save;
     void *x[HP_MAX_IN], *dx[HP_MAX_IN];
@@ -41,7 +44,7 @@ typedef struct hp_bound {
     void *residual; /* encode: what is lost, of the values' type; NULL: forgotten */
     /* project: y = P, x[0] = gradients; factor: y = Q, x[0] = P; expand: y = gradients, x[0] = P, x[1] = Q; residual of
      * all: what is lost, then the last Q. Of which matrices: plan/program/factors.h. */
-    const hp_graph *graph;
+    const hp_graph *graph; /* layers, codecs of gradients */
     const hp_role *role;
     hp_dtype dtype; /* copy, zero, part: of the elements; encode, decode: of the values */
     int32_t *labels;
@@ -68,6 +71,12 @@ typedef struct hp_clamp {
     float lo, hi;
 } hp_clamp;
 hp_clamp hp_clamp_of(int act);
+
+/* The row of an embedding's table that an id names; one that is none names the nearest. */
+static inline int64_t hp_embedding_row(const hp_bound *b, double id) {
+    const double last = b->graph->param[b->layer->param[0]].dim[0] - 1;
+    return id > 0 ? (int64_t)(id < last ? id : last) : 0;
+}
 
 /* Dropout keeps an element of the global batch or not: the same in forward, recomputation and backward, and
  * however the batch and the map are split. Fills keep (W, C) with 0 or 1/(1-p) for row `y` of sample `n` of

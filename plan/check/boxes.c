@@ -58,9 +58,8 @@ static hp_status want_params(const checker *c, const hp_box *out) {
     for (int i = 0; i < c->l->n_param; i++) {
         const hp_param *param = &c->g->param[c->l->param[i]];
         const hp_param_place *at = &c->r->place[c->l->param[i]];
-        const int64_t row = hp_param_row(c->g, c->l, i), from = row * out->lo[HP_AXIS_C],
-                      to = row ? row * out->hi[HP_AXIS_C] : param->count;
-        if (!at->here || from < at->first || to > at->first + at->count)
+        const hp_elements e = hp_param_elements(c->g, c->l, i, out->lo[HP_AXIS_C], out->hi[HP_AXIS_C]);
+        if (!at->here || e.first < at->first || e.first + e.count > at->first + at->count)
             return REFUSED("parameter %s is not here for channels %d..%d", param->name, out->lo[HP_AXIS_C],
                            out->hi[HP_AXIS_C] - 1);
         if (hp_param_trained(param)) HP_TRY(want_block(c, param, at));
@@ -251,9 +250,8 @@ static hp_status check_bwd(const checker *c) {
     HP_TRY(want_part(c, c->o.dy, c->l->out, "the output's gradient", &dy));
     if (c->o.y < 0 && hp_layer_backward_reads_y(c->l)) return REFUSED("the output is missing");
     HP_TRY(want_equal(c, c->o.y, c->l->out, "the output", dy));
-    const bool wants_x = c->l->op == HP_BN || hp_act_reads_x(c->l);
-    if (wants_x && c->o.x[0] < 0) return REFUSED("the input is missing");
     for (int k = 0; k < c->l->n_in; k++) {
+        if (hp_layer_data_reads_x(c->l, k) && c->o.x[k] < 0) return REFUSED("input %d is missing", k);
         HP_TRY(want_input(c, c->o.x[k], k, dy));
         HP_TRY(want_input(c, c->o.dx[k], k, dy));
     }
@@ -265,8 +263,7 @@ static hp_status check_bwd(const checker *c) {
 
 static hp_status check_bwdw(const checker *c) {
     const hp_box *dy = NULL;
-    if (c->l->op != HP_CONV && c->l->op != HP_CONVT && c->l->op != HP_LINEAR)
-        return REFUSED("the layer has no weights");
+    if (!hp_layer_gradients_apart(c->l)) return REFUSED("the layer has no weights");
     HP_TRY(want_part(c, c->o.dy, c->l->out, "the output's gradient", &dy));
     HP_TRY(want_input(c, c->o.x[0], 0, dy));
     return want_layer(c, dy);

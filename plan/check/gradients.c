@@ -48,9 +48,8 @@ typedef struct walker {
 /* Does the task write the gradient of all rows that are here? Else they must have been set before. */
 static bool all_rows(const walker *w, const hp_layer *l, int i, const hp_box *out) {
     const hp_param_place *at = &w->r->place[l->param[i]];
-    const int64_t row = hp_param_row(w->g, l, i);
-    return row == 0 ||
-           (row * out->lo[HP_AXIS_C] == at->first && row * hp_box_len(out, HP_AXIS_C) == at->count);
+    const hp_elements e = hp_param_elements(w->g, l, i, out->lo[HP_AXIS_C], out->hi[HP_AXIS_C]);
+    return e.first == at->first && e.count == at->count;
 }
 
 static hp_status write_gradients(walker *w) {

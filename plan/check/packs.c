@@ -6,11 +6,10 @@
 
 void hp_pack_rows(const hp_check_at *at, const hp_layer *l, hp_box *out) {
     if (at->g->deployed) return; /* all of them: see legal_layout.c */
-    const int64_t row = hp_param_row(at->g, l, 0);
     const hp_param_place *place = &at->p->role[at->role].place[l->param[0]];
-    if (row == 0) return;
-    out->lo[HP_AXIS_C] = (int32_t)(place->first / row);
-    out->hi[HP_AXIS_C] = (int32_t)((place->first + place->count) / row);
+    const hp_extent here = hp_param_channels(at->g, l, (hp_elements){place->first, place->count});
+    out->lo[HP_AXIS_C] = here.lo;
+    out->hi[HP_AXIS_C] = here.hi;
 }
 
 int64_t hp_pack_wanted(const hp_check_at *at, int layer, bool backward) {

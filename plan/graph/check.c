@@ -72,6 +72,14 @@ static const op_rule rules[HP_LAYER_OPS] = {
     [HP_SCALE] = {1, 1, false, false, true, 1, 2},
     [HP_RESIZE] = {1, 1},
     [HP_SOFTMAX] = {1, 1},
+    [HP_LAYERNORM] = {1, 1, .least_param = 1, .most_param = 2},
+    [HP_RMSNORM] = {1, 1, .least_param = 1, .most_param = 1},
+    [HP_ATTENTION] = {3, 3, .groups = true, .most_param = 1},
+    [HP_EMBEDDING] = {1, 1, .least_param = 1, .most_param = 1},
+    [HP_POSITION] = {1, 1, .least_param = 1, .most_param = 1},
+    [HP_CLASSTOKEN] = {1, 1, .least_param = 1, .most_param = 1},
+    [HP_CROP] = {1, 1},
+    [HP_MERGE] = {1, 1},
 };
 
 static bool between(int32_t v, int32_t low, int32_t high) {
@@ -92,7 +100,9 @@ static bool numbers_in_range(const hp_layer *l) {
            between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
            between(l->interpolation, 0, HP_BILINEAR) && between(l->corners, 0, HP_CORNERS - 1) &&
            between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&
-           l->p >= 0 && l->p < 1 && l->eps >= 0 && isfinite(l->eps) && l->momentum >= 0 && l->momentum <= 1;
+           between(l->kv_heads, 0, MOST_SIZE) && between(l->causal, 0, 1) && between(l->kh, 0, MOST_SIZE) &&
+           between(l->kw, 0, MOST_SIZE) && l->rotary >= 0 && isfinite(l->rotary) && l->p >= 0 && l->p < 1 &&
+           l->eps >= 0 && isfinite(l->eps) && l->momentum >= 0 && l->momentum <= 1;
 }
 
 static hp_status check_layer(const hp_graph *g, int at, hp_error *err) {
@@ -149,13 +159,20 @@ static expected_shape expected_weight(const hp_graph *g, const hp_layer *l) {
         const int64_t in = hp_tensor_elems(g, l->in[0]);
         return (expected_shape){HP_PARAM_LINEAR_W, {y->c, in}, in};
     }
+    if (l->op == HP_ATTENTION)
+        return (expected_shape){
+            HP_PARAM_TABLE, {l->groups, (2 * (int64_t)l->kh - 1) * (2 * (int64_t)l->kw - 1)}, 0};
+    if (l->op == HP_POSITION) return (expected_shape){HP_PARAM_TABLE, {(int64_t)y->h * y->w, y->c}, 0};
+    if (l->op == HP_CLASSTOKEN) return (expected_shape){HP_PARAM_TOKEN, {y->c}, 0};
+    if (l->op == HP_LAYERNORM || l->op == HP_RMSNORM) return (expected_shape){HP_PARAM_BN_GAMMA, {y->c}, 0};
     return (expected_shape){l->op == HP_BN ? HP_PARAM_BN_GAMMA : HP_PARAM_FACTOR, {y->c}, 0};
 }
 
 static expected_shape expected_vector(const hp_graph *g, const hp_layer *l, int i) {
     static const hp_param_kind norm[HP_NORM_PARAMS] = {HP_PARAM_BN_GAMMA, HP_PARAM_BN_BETA, HP_PARAM_BN_MEAN,
                                                        HP_PARAM_BN_VAR};
-    return (expected_shape){l->op == HP_BN ? norm[i] : HP_PARAM_BIAS, {g->tensor[l->out].c}, 0};
+    const bool normalises = l->op == HP_BN || l->op == HP_LAYERNORM;
+    return (expected_shape){normalises ? norm[i] : HP_PARAM_BIAS, {g->tensor[l->out].c}, 0};
 }
 
 static bool param_fits(const hp_param *p, const expected_shape *w) {
@@ -168,16 +185,29 @@ static bool param_fits(const hp_param *p, const expected_shape *w) {
         if (d >= p->n_dim || p->dim[d] != w->dim[d] || __builtin_mul_overflow(count, w->dim[d], &count))
             return false;
     }
-    return p->kind == (int32_t)w->kind && p->count == count && between(p->init, 0, HP_INIT_TORCH_DEFAULT) &&
-           (w->fan_in ? p->fan_in == w->fan_in : p->fan_in >= 0);
+    return p->kind == (int32_t)w->kind && p->count == count && between(p->init, 0, HP_INIT_UNIFORM) &&
+           isfinite(p->init_scale) && (w->fan_in ? p->fan_in == w->fan_in : p->fan_in >= 0);
+}
+
+/* Products of one pixel and its channels: their weights may be those of a linear layer, or tied to a table's. */
+static expected_shape expected_of(const hp_graph *g, const hp_layer *l, int i, const hp_param *p) {
+    const bool flat =
+        l->op == HP_CONV && i == 0 && p->n_dim == 2 && l->kh == 1 && l->kw == 1 && l->groups == 1;
+    const int64_t in = g->tensor[l->in[0]].c;
+    if (flat)
+        return (expected_shape){
+            p->kind == HP_PARAM_TABLE ? HP_PARAM_TABLE : HP_PARAM_LINEAR_W, {g->tensor[l->out].c, in}, in};
+    if (l->op == HP_EMBEDDING) return (expected_shape){HP_PARAM_TABLE, {p->dim[0], g->tensor[l->out].c}, 0};
+    return i == 0 ? expected_weight(g, l) : expected_vector(g, l, i);
 }
 
 static hp_status check_params(const hp_graph *g, int at, hp_error *err) {
     const hp_layer *l = &g->layer[at];
     for (int i = 0; i < l->n_param; i++) {
-        const expected_shape w = i == 0 ? expected_weight(g, l) : expected_vector(g, l, i);
         const hp_param *p = &g->param[l->param[i]];
-        if (p->layer != at || !param_fits(p, &w))
+        const expected_shape w = expected_of(g, l, i, p);
+        const bool tied = p->layer < at && l->op == HP_CONV && p->kind == HP_PARAM_TABLE && l->n_param == 1;
+        if ((p->layer != at && !tied) || !param_fits(p, &w))
             return fail(err, at, "a parameter of another shape than it needs");
     }
     return HP_OK;
@@ -186,7 +216,10 @@ static hp_status check_params(const hp_graph *g, int at, hp_error *err) {
 static hp_status check_work(const hp_graph *g, int at, int64_t *total, hp_error *err) {
     const hp_layer *l = &g->layer[at];
     const bool matrix = l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+    const hp_tensor *y = &g->tensor[l->out];
     int64_t macs = 0;
+    if (l->op == HP_ATTENTION && (double)hp_tensor_elems(g, l->in[1]) * (double)y->h * (double)y->w > 0x1p58)
+        return fail(err, at, "too many multiply-adds");
     if (matrix && __builtin_mul_overflow(hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out),
                                          g->param[l->param[0]].fan_in, &macs))
         return fail(err, at, "too many multiply-adds");

@@ -192,7 +192,7 @@ static void copy_params(hp_arena *arena, hp_graph *g) {
     hp_param *param = HP_NEW(arena, hp_param, g->n_param + 1);
     if (g->n_param) memcpy(param, g->param, sizeof *param * (size_t)g->n_param);
     g->param = param;
-    for (int l = 0; l < g->n_layer; l++) {
+    for (int l = g->n_layer - 1; l >= 0; l--) { /* of layers that are tied, the first has it */
         for (int i = 0; i < g->layer[l].n_param; i++) param[g->layer[l].param[i]].layer = l;
         for (int i = 0; i < g->layer[l].n_norm; i++) param[g->layer[l].norm[i]].layer = l;
     }
@@ -245,8 +245,24 @@ static int32_t *producers(hp_arena *arena, const hp_graph *g, int n_tensor) {
     return p;
 }
 
+/* Layers without kernels for deployed graphs. */
+static hp_status check_layers(const hp_graph *g, hp_error *err) {
+    static const bool trained_only[HP_LAYER_OPS] = {
+        [HP_LAYERNORM] = true, [HP_RMSNORM] = true,    [HP_ATTENTION] = true, [HP_EMBEDDING] = true,
+        [HP_POSITION] = true,  [HP_CLASSTOKEN] = true, [HP_CROP] = true,      [HP_MERGE] = true};
+    for (int l = 0; l < g->n_layer; l++)
+        if (trained_only[g->layer[l].op])
+            return hp_fail(
+                err, HP_EUNAVAIL,
+                "layer %s: this version does not run %s in inference; `hplan eval` and `run --eval` score "
+                "the network as it is trained",
+                g->layer[l].name, hp_layer_infos[g->layer[l].op].name);
+    return HP_OK;
+}
+
 hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_options *o, hp_graph **out,
                           hp_error *err) {
+    HP_TRY(check_layers(g, err));
     hp_graph *folded = fold_layers(arena, g);
     hp_deploy_concats(folded);
     hp_graph *late = late_branches(arena, folded, producers(arena, folded, g->n_tensor));

@@ -72,7 +72,8 @@ static void emit_layers(const fuse_state *s, hp_graph *out) {
         out->tensor[id] = s->g->tensor[layer->out];
         out->tensor[id].producer = id;
         layer->out = id;
-        for (int i = 0; i < layer->n_param; i++) out->param[layer->param[i]].layer = id;
+        for (int i = 0; i < layer->n_param; i++)
+            if (s->g->param[layer->param[i]].layer == l) out->param[layer->param[i]].layer = id;
     }
     out->n_tensor = out->n_layer;
 }

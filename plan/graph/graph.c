@@ -1,11 +1,14 @@
 /* graph.c - properties of a network graph: sizes, multiply-adds, lifetimes, and its text. */
 #include "plan/graph/graph.h"
 
+#include "plan/graph/attention.h"
+
 #include <inttypes.h>
 #include <math.h>
 
 const hp_layer_info hp_layer_infos[HP_LAYER_OPS] = {
-#define LAYER(id, name, inputs, needs_x, needs_y, meaning) {name, inputs, needs_x, needs_y, meaning},
+#define LAYER(id, name, inputs, x, y, gradients, meaning)                                                    \
+    {name, inputs, HP_X_##x, HP_Y_##y, HP_GRADIENTS_##gradients, meaning},
 #include "plan/graph/layers.def"
 #undef LAYER
 };
@@ -36,11 +39,17 @@ hp_act_bounds hp_act_bounds_of(const hp_layer *l) {
 }
 
 bool hp_layer_backward_reads_x(const hp_layer *l) {
-    return hp_layer_infos[l->op].backward_needs_x || hp_act_reads_x(l);
+    return hp_layer_infos[l->op].x != HP_X_NOTHING || hp_act_reads_x(l);
 }
 
 bool hp_layer_backward_reads_y(const hp_layer *l) {
-    return hp_layer_infos[l->op].backward_needs_y && l->act != HP_ACT_NONE && !hp_act_reads_x(l);
+    const hp_reads_y y = hp_layer_infos[l->op].y;
+    return y == HP_Y_ALWAYS || (y == HP_Y_MASK && l->act != HP_ACT_NONE && !hp_act_reads_x(l));
+}
+
+bool hp_layer_data_reads_x(const hp_layer *l, int k) {
+    if (hp_layer_infos[l->op].x == HP_X_DATA) return l->op != HP_BN || k == 0;
+    return k == 0 && hp_act_reads_x(l);
 }
 
 int64_t hp_graph_param_count(const hp_graph *g) {
@@ -57,9 +66,13 @@ int64_t hp_tensor_elems(const hp_graph *g, int tensor) {
 
 /* Every output element of a convolution needs one multiply-add per weight of its output channel: I/groups *
  * kh * kw, the weight's fan-in. A linear layer is the same with one output pixel. A transposed convolution
- * needs O * kh * kw per input element, which torch calls its fan-in. */
+ * needs O * kh * kw per input element, which torch calls its fan-in. Attention multiplies a query with each key, and adds
+ * up their values. */
 int64_t hp_layer_macs(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
+    const hp_tensor *y = &g->tensor[l->out];
+    if (l->op == HP_ATTENTION)
+        return 2 * hp_attention_pairs(g, l, (hp_extent){0, y->h}, (hp_extent){0, y->w}) * y->c;
     if (l->op != HP_CONV && l->op != HP_CONVT && l->op != HP_LINEAR) return 0;
     return hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out) * g->param[l->param[0]].fan_in;
 }
@@ -109,6 +122,17 @@ static void print_attributes(FILE *f, const hp_layer *l) {
     case HP_DROPOUT:
         fprintf(f, " p%.9g", l->p);
         break;
+    case HP_LAYERNORM:
+    case HP_RMSNORM:
+        fprintf(f, " eps%.9g", l->eps);
+        break;
+    case HP_ATTENTION:
+        fprintf(f, " heads%d,%d window%dx%d at%d,%d causal%d rotary%.9g", l->groups, l->kv_heads, l->kh,
+                l->kw, l->pad_h, l->pad_w, l->causal, l->rotary);
+        break;
+    case HP_CROP:
+        fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->pad_h, l->pad_w);
+        break;
     case HP_BN:
         fprintf(f, " eps%.9g momentum%.9g", l->eps, l->momentum);
         break;
@@ -120,7 +144,9 @@ static void print_attributes(FILE *f, const hp_layer *l) {
 }
 
 static void print_param(FILE *f, const hp_param *p) {
-    fprintf(f, "    %s kind%d init%d (", p->name, p->kind, p->init);
+    fprintf(f, "    %s kind%d init%d", p->name, p->kind, p->init);
+    if (p->init_scale != 0) fprintf(f, " scale%.9g", p->init_scale);
+    fprintf(f, " (");
     for (int d = 0; d < p->n_dim; d++) fprintf(f, "%s%d", d ? "," : "", p->dim[d]);
     fprintf(f, ")\n");
 }
@@ -153,7 +179,28 @@ char *hp_graph_text(hp_arena *arena, const hp_graph *g) {
     return copy;
 }
 
-int64_t hp_param_row(const hp_graph *g, const hp_layer *l, int i) {
+/* A transposed convolution's weights are not contiguous per output channel, tables neither. Of attention's table a head
+ * has a row. */
+hp_elements hp_param_elements(const hp_graph *g, const hp_layer *l, int i, int32_t lo, int32_t hi) {
     const hp_param *p = &g->param[l->param[i]];
-    return l->op == HP_CONVT && i == 0 ? 0 : p->count / p->dim[0];
+    const int32_t row = p->dim[0] > 0 ? (int32_t)(g->tensor[l->out].c / p->dim[0]) : 1;
+    if (hp_layer_is_whole(l) && i == 0) return (hp_elements){0, p->count};
+    const int64_t elems = p->count / p->dim[0], from = lo / row, to = (hi + row - 1) / row;
+    return (hp_elements){from * elems, (to - from) * elems};
+}
+
+hp_extent hp_param_channels(const hp_graph *g, const hp_layer *l, hp_elements e) {
+    const hp_param *p = &g->param[l->param[0]];
+    const int64_t elems = p->count / p->dim[0];
+    const int32_t c = g->tensor[l->out].c;
+    if (hp_layer_is_whole(l)) return (hp_extent){0, c};
+    return (hp_extent){(int32_t)(e.first / elems * (c / p->dim[0])),
+                       (int32_t)((e.first + e.count) / elems * (c / p->dim[0]))};
+}
+
+int32_t hp_graph_ids(const hp_graph *g) {
+    for (int l = 1; l < g->n_layer; l++)
+        if (g->layer[l].op == HP_EMBEDDING && g->layer[l].in[0] == 0)
+            return g->param[g->layer[l].param[0]].dim[0];
+    return 0;
 }

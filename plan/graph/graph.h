@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 typedef enum hp_layer_op {
-#define LAYER(id, name, inputs, needs_x, needs_y, meaning) HP_##id,
+#define LAYER(id, name, inputs, x, y, gradients, meaning) HP_##id,
 #include "plan/graph/layers.def"
 #undef LAYER
     HP_LAYER_OPS
@@ -53,11 +53,17 @@ typedef enum hp_store {
     HP_STORES
 } hp_store;
 
+/* Columns of layers.def. */
+typedef enum hp_reads_x { HP_X_NOTHING, HP_X_WEIGHTS, HP_X_DATA } hp_reads_x;
+typedef enum hp_reads_y { HP_Y_NOTHING, HP_Y_MASK, HP_Y_ALWAYS } hp_reads_y;
+typedef enum hp_gradients { HP_GRADIENTS_NONE, HP_GRADIENTS_APART, HP_GRADIENTS_ALONG } hp_gradients;
+
 typedef struct hp_layer_info {
     const char *name;
     int max_in;
-    bool backward_needs_x,
-        backward_needs_y; /* saved for the backward pass (y only when an activation masks its gradient) */
+    hp_reads_x x; /* saved for the backward pass */
+    hp_reads_y y;
+    hp_gradients gradients;
     const char *meaning;
 } hp_layer_info;
 
@@ -77,7 +83,9 @@ typedef enum hp_param_kind {
     HP_PARAM_BN_BETA,  /* (C) */
     HP_PARAM_BN_MEAN,  /* (C) running mean: state, not trained */
     HP_PARAM_BN_VAR,   /* (C) running variance: state, not trained */
-    HP_PARAM_FACTOR    /* (C) of scale: a constant factor per channel */
+    HP_PARAM_FACTOR,   /* (C) of scale: a constant factor per channel */
+    HP_PARAM_TABLE, /* (rows, C): one per id or place; of attention (heads, places relative to each other) */
+    HP_PARAM_TOKEN  /* (C) */
 } hp_param_kind;
 
 /* How torchvision draws a weight (`hp_param_init` in exec/data reads it). */
@@ -88,18 +96,31 @@ typedef enum hp_init {
                               * grouped */
     HP_INIT_KAIMING_FAN_IN,  /* normal, std = sqrt(2 / fan_in) */
     HP_INIT_NORMAL_001,      /* normal, std 0.01 */
-    HP_INIT_TORCH_DEFAULT    /* uniform in +-1/sqrt(fan_in): nn.Conv2d, nn.Linear weights and biases */
+    HP_INIT_TORCH_DEFAULT,   /* uniform in +-1/sqrt(fan_in): nn.Conv2d, nn.Linear weights and biases */
+    HP_INIT_NORMAL,          /* normal, std init_scale */
+    HP_INIT_UNIFORM          /* uniform in +-init_scale */
 } hp_init;
+
+/* A tensor of a file, of which a parameter is all, or some rows. */
+typedef struct hp_stored {
+    const char *name; /* NULL: the parameter's, as it is */
+    int32_t n_dim, dim[4];
+    int64_t
+        first;   /* of the parameter's elements, in the file's tensor as (rows, columns) of the parameter's */
+    bool turned; /* the file has (columns, rows) */
+} hp_stored;
 
 typedef struct hp_param {
     const char *name; /* state-dict name, "layer1.0.conv1.weight" */
     int32_t kind;     /* hp_param_kind */
     int32_t init;     /* hp_init */
-    int32_t layer;
+    int32_t layer;    /* the first that has it: others may be tied to it */
     int32_t n_dim;
     int32_t dim[4]; /* row-major, the layout in memory and in files */
     int64_t count;  /* elements */
     int64_t fan_in; /* of the layer's weight, also for its bias */
+    double init_scale;
+    hp_stored stored;
 } hp_param;
 
 static inline bool hp_param_trained(const hp_param *p) {
@@ -117,15 +138,20 @@ typedef struct hp_layer {
     int32_t unit;
     int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w,
         groups; /* conv, convt, pools; pad: pad_h, pad_w. Padding on top and left; that on the bottom and
-                 * right follows from the sizes */
+                 * right follows from the sizes. attention: kh x kw pixels of a window, 0: all; the first lines
+                 * between windows are pad_h, pad_w; groups: heads. crop: pad_h, pad_w */
+    int32_t kv_heads, causal; /* attention: heads of keys and values; only up to the own pixel, row by row */
     int32_t ceil_mode, count_include_pad; /* pools */
     int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
     int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
     double p;                       /* dropout probability */
-    double eps, momentum;           /* bn: epsilon; running <- (1-momentum)*running + momentum*batch */
+    double rotary;                  /* attention: base of rotary positions; 0: none */
+    double eps, momentum;           /* norms: epsilon; bn: running <- (1-momentum)*running + momentum*batch */
     int32_t n_param, param[HP_MAX_LAYER_PARAMS]; /* conv, convt, linear: weight[, bias]; bn: gamma, beta,
                                                   * mean, var; scale: factor[, bias]; deployed concat: those
-                                                  * of a bn or scale, if any */
+                                                  * of a bn or scale, if any; layernorm: gamma[, beta]; rmsnorm:
+                                                  * gamma; attention: [bias]; embedding, position: table;
+                                                  * classtoken: token */
     int32_t n_norm, norm[HP_NORM_PARAMS]; /* deployed conv, convt, linear: the batch norm folded into it */
     int32_t dynamic; /* deployed conv, convt, linear: quantises its real input at run time, sample by
                       * sample */
@@ -181,6 +207,33 @@ hp_act_bounds hp_act_bounds_of(const hp_layer *l);
 /* What the backward pass of the layer reads beside gradients. */
 bool hp_layer_backward_reads_x(const hp_layer *l);
 bool hp_layer_backward_reads_y(const hp_layer *l);
+/* Do the gradients of its inputs need input k? */
+bool hp_layer_data_reads_x(const hp_layer *l, int k);
+/* Are the gradients of its parameters a task of their own; or part of the one of its inputs'? */
+static inline bool hp_layer_gradients_apart(const hp_layer *l) {
+    return hp_layer_infos[l->op].gradients == HP_GRADIENTS_APART;
+}
+static inline bool hp_layer_gradients_along(const hp_layer *l) {
+    return hp_layer_infos[l->op].gradients == HP_GRADIENTS_ALONG && l->n_param > 0;
+}
+
+/* --- attention --- */
+
+static inline int hp_head_channels(const hp_graph *g, const hp_layer *l) {
+    return g->tensor[l->out].c / l->groups;
+}
+/* Does a pixel attend to a window's, rather than to all or those before it? */
+static inline bool hp_layer_is_windowed(const hp_layer *l) {
+    return l->op == HP_ATTENTION && l->kh > 0;
+}
+/* The window that pixel i of n lies in; windows begin at `shift` and every `window` before and after it. */
+typedef struct hp_extent {
+    int32_t lo, hi;
+} hp_extent;
+static inline hp_extent hp_window_of(int32_t i, int32_t window, int32_t shift, int32_t n) {
+    const int32_t from = i - ((i - shift) % window + window) % window, end = from + window;
+    return (hp_extent){from < 0 ? 0 : from, end > n ? n : end};
+}
 
 /* Does the activation's derivative follow from what it read? */
 static inline bool hp_act_reads_x(const hp_layer *l) {
@@ -192,10 +245,22 @@ static inline bool hp_layer_is_norm(const hp_layer *l) {
     return l->n_param == HP_NORM_PARAMS;
 }
 
+/* Rows of the table whose ids the image holds; 0: it holds pixels. */
+int32_t hp_graph_ids(const hp_graph *g);
+
 /* Text of the graph's structure, for hashing and `explain`: equal structures have equal texts. */
 char *hp_graph_text(hp_arena *arena, const hp_graph *g);
 
-/* Elements per output channel in parameter `i` of a layer (its position in layer.param); 0: never split. */
-int64_t hp_param_row(const hp_graph *g, const hp_layer *l, int i);
+/* Elements of parameter `i` of a layer (its position in layer.param) for output channels [lo, hi). */
+typedef struct hp_elements {
+    int64_t first, count;
+} hp_elements;
+hp_elements hp_param_elements(const hp_graph *g, const hp_layer *l, int i, int32_t lo, int32_t hi);
+/* The other way round: the channels whose elements of its first parameter these are; of those that are whole, all. */
+hp_extent hp_param_channels(const hp_graph *g, const hp_layer *l, hp_elements e);
+/* Are the layer's parameters and its output's channels never split? */
+static inline bool hp_layer_is_whole(const hp_layer *l) {
+    return l->op == HP_CONVT || l->op == HP_EMBEDDING || l->op == HP_POSITION;
+}
 
 #endif

@@ -39,6 +39,9 @@ static const number numbers[] = {
     WHOLE(count_include_pad),
     WHOLE(interpolation),
     WHOLE(corners),
+    WHOLE(kv_heads),
+    WHOLE(causal),
+    REAL(rotary),
     REAL(act_a),
     REAL(act_b),
     REAL(p),
@@ -49,10 +52,10 @@ static const number numbers[] = {
 #undef REAL
 enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };
 
-static const char *const kind_names[] = {"conv_weight", "linear_weight", "bias",   "bn_weight",
-                                         "bn_bias",     "bn_mean",       "bn_var", "factor"};
-static const char *const init_names[] = {"zero",           "one",        "kaiming_fan_out",
-                                         "kaiming_fan_in", "normal_001", "torch"};
+static const char *const kind_names[] = {"conv_weight", "linear_weight", "bias",   "bn_weight", "bn_bias",
+                                         "bn_mean",     "bn_var",        "factor", "table",     "token"};
+static const char *const init_names[] = {"zero",       "one",   "kaiming_fan_out", "kaiming_fan_in",
+                                         "normal_001", "torch", "normal",          "uniform"};
 enum {
     N_KINDS = sizeof kind_names / sizeof kind_names[0],
     N_INITS = sizeof init_names / sizeof init_names[0]
@@ -70,14 +73,31 @@ static json_t *dims_of(const int32_t *dim, int n) {
     return array;
 }
 
-static json_t *param_object(const hp_param *p) {
+/* Where files have it otherwise than it is. */
+static void set_stored(json_t *o, const hp_stored *s) {
+    if (!s->name && !s->n_dim) return;
+    if (s->name) set_member(o, "file", json_string(s->name));
+    set_member(o, "file_dim", dims_of(s->dim, s->n_dim));
+    if (s->first) set_member(o, "file_first", json_integer(s->first));
+    if (s->turned) set_member(o, "file_turned", json_integer(1));
+}
+
+/* Of layers that are tied, the first has the parameter, the others name it. */
+static json_t *param_object(const hp_param *p, bool tied) {
     json_t *o = json_object();
-    set_member(o, "name", json_string(p->name));
+    set_member(o, tied ? "tied" : "name", json_string(p->name));
+    if (tied) return o;
     set_member(o, "kind", json_string(kind_names[p->kind]));
     set_member(o, "init", json_string(init_names[p->init]));
     set_member(o, "dim", dims_of(p->dim, p->n_dim));
     set_member(o, "fan_in", json_integer(p->fan_in));
+    if (p->init_scale != 0) set_member(o, "init_scale", json_real(p->init_scale));
+    set_stored(o, &p->stored);
     return o;
+}
+
+static bool is_tied(const hp_graph *g, const hp_layer *l, int i) {
+    return g->param[l->param[i]].layer != l - g->layer;
 }
 
 static json_t *layer_object(const hp_graph *g, const hp_layer *l) {
@@ -96,7 +116,7 @@ static json_t *layer_object(const hp_graph *g, const hp_layer *l) {
             set_member(o, numbers[i].key, numbers[i].real ? json_real(real) : json_integer(whole));
     }
     for (int i = 0; i < l->n_param; i++)
-        HP_ASSERT(json_array_append_new(params, param_object(&g->param[l->param[i]])) == 0);
+        HP_ASSERT(json_array_append_new(params, param_object(&g->param[l->param[i]], is_tied(g, l, i))) == 0);
     if (l->n_param)
         set_member(o, "params", params);
     else
@@ -189,17 +209,42 @@ static hp_status read_number(const reading *r, const json_t *o, const number *f,
     return HP_OK;
 }
 
+static hp_status read_stored(const reading *r, const json_t *o, hp_stored *s) {
+    const json_t *first = json_object_get(o, "file_first");
+    if (!json_object_get(o, "file_dim")) return HP_OK;
+    HP_TRY(read_wholes(r, o, "file_dim", 4, s->dim, &s->n_dim));
+    if (json_object_get(o, "file")) HP_TRY(read_text(r, o, "file", &s->name));
+    if (first && !json_is_integer(first)) return bad(r, "file_first", "a whole number");
+    s->first = json_integer_value(first);
+    s->turned = json_integer_value(json_object_get(o, "file_turned")) == 1;
+    return HP_OK;
+}
+
+static hp_status read_tied(const reading *r, const json_t *o, hp_layer *l) {
+    const char *name = "";
+    HP_TRY(read_text(r, o, "tied", &name));
+    for (int i = 0; i < r->g->n_param; i++) {
+        if (strcmp(r->g->param[i].name, name) != 0) continue;
+        l->param[l->n_param++] = i;
+        return HP_OK;
+    }
+    return bad(r, "tied", "a parameter of an earlier layer");
+}
+
 static hp_status read_param(reading *r, const json_t *o, hp_layer *l) {
     hp_graph *g = r->g;
     hp_param p = {.layer = r->at, .count = 1};
     const json_t *fan_in = json_object_get(o, "fan_in");
     if (!json_is_object(o)) return bad(r, "params", "objects");
+    if (json_object_get(o, "tied")) return read_tied(r, o, l);
     HP_TRY(read_text(r, o, "name", &p.name));
     HP_TRY(read_choice(r, o, "kind", kind_names, N_KINDS, &p.kind));
     HP_TRY(read_choice(r, o, "init", init_names, N_INITS, &p.init));
     HP_TRY(read_wholes(r, o, "dim", 4, p.dim, &p.n_dim));
     if (!json_is_integer(fan_in)) return bad(r, "fan_in", "a whole number");
     p.fan_in = json_integer_value(fan_in);
+    p.init_scale = json_number_value(json_object_get(o, "init_scale"));
+    HP_TRY(read_stored(r, o, &p.stored));
     for (int d = 0; d < p.n_dim; d++)
         if (p.dim[d] < 1 || __builtin_mul_overflow(p.count, (int64_t)p.dim[d], &p.count))
             return bad(r, "dim", "positive, and not too large");

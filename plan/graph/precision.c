@@ -18,6 +18,8 @@ hp_graph *hp_graph_train_in(hp_arena *arena, const hp_graph *g, int32_t prec) {
         out->tensor[t] = g->tensor[t];
         out->tensor[t].store = hp_prec_store(prec);
     }
+    for (int l = 0; l < g->n_layer; l++) /* ids stay exact */
+        if (g->layer[l].op == HP_EMBEDDING) out->tensor[g->layer[l].in[0]].store = HP_STORE_REAL;
     return out;
 }
 

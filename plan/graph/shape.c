@@ -142,6 +142,60 @@ static hp_status mul_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_t
     return HP_OK;
 }
 
+/* Heads divide the channels; keys and values are of the same pixels, and of the queries' where these are told apart. */
+static hp_status attention_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                                 hp_error *err) {
+    const hp_tensor *q = &g->tensor[l->in[0]], *k = &g->tensor[l->in[1]], *v = &g->tensor[l->in[2]];
+    const bool placed = l->causal || l->kh > 0 || l->n_param > 0 || l->rotary > 0;
+    const int heads = l->groups, kv_heads = l->kv_heads;
+    (void)out_c;
+    *out = *q;
+    if (heads < 1 || kv_heads < 1 || q->c % heads || heads % kv_heads || k->c != q->c / heads * kv_heads)
+        return hp_fail(err, HP_EPLAN, "layer %s: %d channels in %d heads, %d in %d", l->name, q->c, heads,
+                       k->c, kv_heads);
+    if (k->h != v->h || k->w != v->w || k->c != v->c || (placed && (k->h != q->h || k->w != q->w)))
+        return hp_fail(err, HP_EINTERNAL, "layer %s: queries, keys and values of other shapes", l->name);
+    if ((l->kh > 0) != (l->kw > 0) || (l->kh > 0 && l->causal) || (l->rotary > 0 && q->c / heads % 2))
+        return hp_fail(err, HP_EINTERNAL, "layer %s: attends to no such pixels", l->name);
+    return HP_OK;
+}
+
+static hp_status embedding_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                                 hp_error *err) {
+    *out = g->tensor[l->in[0]];
+    if (out->c != 1) return hp_fail(err, HP_EINTERNAL, "layer %s: ids of %d channels", l->name, out->c);
+    out->c = out_c;
+    return HP_OK;
+}
+
+static hp_status classtoken_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                                  hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    const int64_t tokens = 1 + (int64_t)x->h * x->w;
+    (void)out_c;
+    if (tokens > INT32_MAX) return hp_fail(err, HP_EPLAN, "layer %s: too many tokens", l->name);
+    *out = (hp_tensor){.h = (int32_t)tokens, .w = 1, .c = x->c};
+    return HP_OK;
+}
+
+static hp_status crop_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    (void)out_c;
+    if (l->pad_h < 0 || l->pad_w < 0 || l->out_h < 1 || l->out_w < 1 || l->pad_h > x->h - l->out_h ||
+        l->pad_w > x->w - l->out_w)
+        return hp_fail(err, HP_EINTERNAL, "layer %s: %dx%d at %d,%d do not lie in %dx%d", l->name, l->out_h,
+                       l->out_w, l->pad_h, l->pad_w, x->h, x->w);
+    *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = x->c};
+    return HP_OK;
+}
+
+static hp_status merge_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    (void)l, (void)out_c, (void)err;
+    *out = (hp_tensor){.h = (x->h + 1) / 2, .w = (x->w + 1) / 2, .c = 4 * x->c};
+    return HP_OK;
+}
+
 static hp_status input_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     (void)l, (void)out_c, (void)err;
     *out = (hp_tensor){.h = g->image_h, .w = g->image_w, .c = g->image_c};
@@ -151,13 +205,33 @@ static hp_status input_shape(const hp_graph *g, const hp_layer *l, int out_c, hp
 typedef hp_status shape_rule(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err);
 
 static shape_rule *const rules[HP_LAYER_OPS] = {
-    [HP_INPUT] = input_shape,   [HP_CONV] = conv_shape,    [HP_LINEAR] = linear_shape,
-    [HP_BN] = same_shape,       [HP_ACT] = same_shape,     [HP_ADD] = same_shape,
-    [HP_MAXPOOL] = pool_shape,  [HP_AVGPOOL] = pool_shape, [HP_ADAPTPOOL] = sized_shape,
-    [HP_CONCAT] = concat_shape, [HP_DROPOUT] = same_shape, [HP_CONVT] = convt_shape,
-    [HP_PAD] = pad_shape,       [HP_MUL] = mul_shape,      [HP_SCALE] = same_shape,
-    [HP_RESIZE] = sized_shape,  [HP_SOFTMAX] = same_shape, [HP_QUANT] = same_shape,
+    [HP_INPUT] = input_shape,
+    [HP_CONV] = conv_shape,
+    [HP_LINEAR] = linear_shape,
+    [HP_BN] = same_shape,
+    [HP_ACT] = same_shape,
+    [HP_ADD] = same_shape,
+    [HP_MAXPOOL] = pool_shape,
+    [HP_AVGPOOL] = pool_shape,
+    [HP_ADAPTPOOL] = sized_shape,
+    [HP_CONCAT] = concat_shape,
+    [HP_DROPOUT] = same_shape,
+    [HP_CONVT] = convt_shape,
+    [HP_PAD] = pad_shape,
+    [HP_MUL] = mul_shape,
+    [HP_SCALE] = same_shape,
+    [HP_RESIZE] = sized_shape,
+    [HP_SOFTMAX] = same_shape,
+    [HP_QUANT] = same_shape,
     [HP_DEQUANT] = same_shape,
+    [HP_LAYERNORM] = same_shape,
+    [HP_RMSNORM] = same_shape,
+    [HP_ATTENTION] = attention_shape,
+    [HP_EMBEDDING] = embedding_shape,
+    [HP_POSITION] = same_shape,
+    [HP_CLASSTOKEN] = classtoken_shape,
+    [HP_CROP] = crop_shape,
+    [HP_MERGE] = merge_shape,
 };
 
 hp_status hp_layer_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {

@@ -96,7 +96,7 @@ static void leave_behind(hp_lower_ctx *c, int bucket, bool backward) {
 static bool reads_params(const hp_lower_ctx *c, int layer, bool backward) {
     const hp_layer *l = &c->g->layer[layer];
     if (!gathers(c) || lower_bucket(c, layer) < 0) return false;
-    if (!backward || l->op == HP_BN) return !backward || lower_wants_gradient(c, l->out);
+    if (!backward || hp_layer_gradients_along(l)) return !backward || lower_wants_gradient(c, l->out);
     return lower_wants_gradient(c, l->out) && lower_wants_gradient(c, l->in[0]);
 }
 

@@ -21,10 +21,6 @@ static void clear_frame(hp_lower_ctx *c, hp_frame *f, const hp_vstage *v) {
     memset(f->in, -1, sizeof(int32_t) * (size_t)v->geo->n_need);
 }
 
-static bool has_weight_task(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
-}
-
 /* Does the backward pass of a layer before this one read the tensor as it is? */
 static bool read_again(const hp_lower_ctx *c, int tensor, int layer) {
     for (int l = c->g->tensor[tensor].producer + 1; l < layer; l++)
@@ -332,8 +328,9 @@ void lower_forward(hp_lower_ctx *c, const hp_pass *a) {
 /* --- backward --- */
 
 static int gradient_flags(hp_lower_ctx *c, int layer) {
-    const int flags = c->touched[layer] ? HP_FLAG_ADD : 0;
-    c->touched[layer] = true;
+    bool *touched = &c->touched[lower_holder(c, layer)];
+    const int flags = *touched ? HP_FLAG_ADD : 0;
+    *touched = true;
     return flags;
 }
 
@@ -383,7 +380,7 @@ static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer
     for (int k = 0; k < n; k++) {
         const int32_t in = a->f->in[lower_need_index(a, layer, k)];
         if (o.in < 0) o.in = in;
-        o.id[3 + k] = k == 0 && (l->op == HP_BN || hp_act_reads_x(l)) ? in : -1;
+        o.id[3 + k] = hp_layer_data_reads_x(l, k) ? in : -1;
         const bool wanted = in >= 0 && lower_wants_gradient(c, l->in[k]);
         o.wanted |= wanted;
         o.id[3 + n + k] = !wanted ? -1
@@ -400,7 +397,8 @@ static void backward_data(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t 
     const int32_t sums = backward_sums(c, a, layer, &n, dy);
     if (dy < 0) return;
     bwd_operands o = bwd_operands_of(c, a, layer, dy, sums);
-    const bool own_params = l->op == HP_BN && sums < 0; /* the task is needed for its parameters alone */
+    const bool own_params =
+        hp_layer_gradients_along(l) && sums < 0; /* the task is needed for its parameters alone */
     if (!o.wanted && !own_params) return;
     const hp_params_at at = lower_params_at(c, a, layer, true);
     int32_t *extra = &o.id[4 + 2 * l->n_in];
@@ -425,12 +423,13 @@ static void backward_layer(hp_lower_ctx *c, const hp_pass *a, int layer) {
     if (!lower_wants_gradient(c, l->out)) return;
     lower_collect(c, a, l->out);
     const bool here = !hp_box_empty(lower_have(c, a, l->out));
-    const bool weights = here && has_weight_task(l) && !c->defers;
+    const bool weights = here && hp_layer_gradients_apart(l) && !c->defers;
     const bool flies = weights && a->v->exchanges[l->in[0]];
     if (weights && !flies) backward_weights(c, a, layer);
     backward_data(c, a, layer, here ? a->f->grad[l->out] : -1);
     for (int k = 0; k < l->n_in; k++) {
-        const bool again = k > 0 && l->in[k] == l->in[0];
+        bool again = false;
+        for (int i = 0; i < k; i++) again |= l->in[i] == l->in[k];
         if (a->v->first_use[l->in[k]] == layer && !again) lower_return(c, a, l->in[k]);
     }
     if (flies) backward_weights(c, a, layer);
@@ -439,7 +438,8 @@ static void backward_layer(hp_lower_ctx *c, const hp_pass *a, int layer) {
 void lower_weights(hp_lower_ctx *c, const hp_pass *a) {
     for (int layer = a->v->end - 1; layer >= (a->v->first ? a->v->first : 1); layer--) {
         const hp_layer *l = &c->g->layer[layer];
-        if (has_weight_task(l) && c->live[l->out] && a->f->grad[l->out] >= 0) backward_weights(c, a, layer);
+        if (hp_layer_gradients_apart(l) && c->live[l->out] && a->f->grad[l->out] >= 0)
+            backward_weights(c, a, layer);
     }
 }
 

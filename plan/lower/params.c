@@ -39,22 +39,17 @@ static bool state_home(const hp_lower_ctx *c, int vstage, int layer, int slice) 
     return both >= 0 ? c->role == both : c->role == first[0] || c->role == first[1];
 }
 
-/* Rows of a layer's parameters that this part holds: its channels of the output. */
-static void rows_of(const hp_lower_ctx *c, int vstage, int part, int layer, const hp_param *p, int64_t *first,
-                    int64_t *count) {
+/* Elements of a layer's parameter that this part holds: those of its channels of the output. */
+static hp_elements elements_of(const hp_lower_ctx *c, int vstage, int part, int layer, int i) {
+    const hp_param *p = &c->g->param[c->g->layer[layer].param[i]];
     const hp_geometry *geo = c->vstage[vstage].geo;
-    *first = 0;
-    *count = p->count;
-    if (geo->branch_of[c->g->layer[layer].out] != part % geo->branches) *count = 0;
-    if (geo->layout.channels == 1 || !*count) return;
-    const hp_box *own = hp_geometry_own(geo, c->g, part, c->g->layer[layer].out);
-    if (c->g->layer[layer].op == HP_CONVT) { /* whole on one slice */
-        if (!hp_box_len(own, HP_AXIS_C)) *count = 0;
-        return;
-    }
-    const int64_t row = p->count / p->dim[0];
-    *first = own->lo[HP_AXIS_C] * row;
-    *count = hp_box_len(own, HP_AXIS_C) * row;
+    const hp_layer *l = &c->g->layer[layer];
+    hp_elements e = {0, p->count};
+    if (geo->branch_of[l->out] != part % geo->branches) e.count = 0;
+    if (geo->layout.channels == 1 || !e.count) return e;
+    const hp_box *own = hp_geometry_own(geo, c->g, part, l->out);
+    if (!hp_box_len(own, HP_AXIS_C)) return (hp_elements){0, 0};
+    return hp_param_elements(c->g, l, i, own->lo[HP_AXIS_C], own->hi[HP_AXIS_C]);
 }
 
 typedef struct places {
@@ -71,10 +66,11 @@ static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places
     const bool saves = group < 0 || c->p->member[c->p->group[group].first] == c->role;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &c->g->param[l->param[i]];
+        if (param->layer != layer) continue; /* tied */
+        const hp_elements e = elements_of(c, vstage, part, layer, i);
         const bool trained = hp_param_trained(param);
         int64_t *to = trained ? &at->trained : &at->state;
-        hp_param_place p = {.group = group, .offset = *to};
-        rows_of(c, vstage, part, layer, param, &p.first, &p.count);
+        hp_param_place p = {.group = group, .offset = *to, .first = e.first, .count = e.count};
         if (p.count) p.here = HP_HERE | ((trained ? saves : home) ? HP_HOME : 0) | (starts ? HP_START : 0);
         c->r->place[l->param[i]] = p;
         *to += hp_round_up(p.count, PARAM_ALIGN);
@@ -101,10 +97,15 @@ static void place_stage(hp_lower_ctx *c, int v, int part, places *at) {
     const int group = c->vstage[v].weight_group[lower_slice(c, part)];
     for (int layer = c->vstage[v].end - 1; layer >= c->vstage[v].first; layer--) {
         place_layer(c, v, part, layer, at);
-        c->bucket_of[layer] = c->r->n_bucket;
+        c->bucket_of[layer] = c->r->n_bucket; /* the holder's, of those that are tied: see place_tied */
         if ((at->trained - at->bucket) * 4 >= c->s->fuse_bytes) end_bucket(c, group, layer, at);
     }
     end_bucket(c, group, c->vstage[v].first ? c->vstage[v].first : 1, at);
+}
+
+static void place_tied(hp_lower_ctx *c) {
+    for (int layer = 0; layer < c->g->n_layer; layer++)
+        c->bucket_of[layer] = c->bucket_of[lower_holder(c, layer)];
 }
 
 static void new_buckets(hp_lower_ctx *c) {
@@ -130,6 +131,7 @@ void lower_params(hp_lower_ctx *c) {
         const int slot = lower_slot_of(c->r, v);
         if (slot >= 0) place_stage(c, v, c->r->slot[slot].part, &at);
     }
+    place_tied(c);
     if (c->g->deployed) { /* constants lie in packs */
         for (int i = 0; i < c->g->n_param; i++) c->r->place[i] = (hp_param_place){.group = -1};
         at = (places){0, 0, 0, 0};

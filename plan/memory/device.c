@@ -122,6 +122,11 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shap
     return 4 * (hp_conv_winograd_part(g, layer, s) ? winograd_pack(s, backward) : library_weights(l, s));
 }
 
+/* Floats: nine blocks of pixels by channels, two of scores, two of queries. */
+int64_t hp_attend_scratch(int head_channels) {
+    return HP_ATTEND_BLOCK * (9 * hp_round_up(head_channels, HP_WINOGRAD_PANEL) + 2 * HP_ATTEND_BLOCK + 2);
+}
+
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32) return 0;
@@ -129,6 +134,9 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
     if (l->op == HP_DROPOUT)
         return hp_round_up(4 * (int64_t)s->oh * s->ow * s->oc, LINES); /* one sample's mask */
     if (l->op == HP_LINEAR) return linear_scratch(s);
+    if (l->op == HP_ATTENTION) return hp_round_up(4 * hp_attend_scratch(hp_head_channels(g, l)), LINES);
+    if (l->op == HP_LAYERNORM || l->op == HP_RMSNORM)
+        return hp_round_up(op == HP_TASK_BWD ? 24 * (int64_t)s->oc : 0, LINES); /* float64 and float32 sums */
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
     if (l->op == HP_CONVT && compute) return hp_round_up(4 * convt_scratch(l, s), LINES);
     if (l->op != HP_CONV) return 0;
@@ -138,9 +146,16 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
     return hp_round_up(4 * winograd_scratch(s, op), LINES);
 }
 
+int64_t hp_attention_heads(const hp_graph *g, int layer, const hp_shape *s) {
+    const int head = hp_head_channels(g, &g->layer[layer]);
+    return (s->oc0 + s->oc + head - 1) / head - s->oc0 / head;
+}
+
 int64_t hp_save_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (l->op == HP_BN) return 2 * (int64_t)s->oc * hp_dtype_bytes(dtype);
     if (l->op == HP_MAXPOOL) return s->n * s->oh * s->ow * s->oc;
+    if (l->op == HP_ATTENTION)
+        return hp_attention_heads(g, layer, s) * s->n * s->oh * s->ow * hp_dtype_bytes(dtype);
     return 0;
 }

@@ -19,8 +19,10 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
  */
 int64_t hp_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);
 int64_t hp_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real);
-/* What a layer keeps from forward to backward (HP_BUF_SAVE): bn mean and inverse std, max-pool argmax (u8);
- * 0: none. */
+/* Heads of which the shape has some channels. */
+int64_t hp_attention_heads(const hp_graph *g, int layer, const hp_shape *s);
+/* What a layer keeps from forward to backward (HP_BUF_SAVE): bn mean and inverse std, max-pool argmax (u8), attention's
+ * logarithm of each pixel's and head's sum; 0: none. */
 int64_t hp_save_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype dtype);
 
 /* --- the same for each device --- */
@@ -57,6 +59,8 @@ enum {
     HP_WINOGRAD_PANEL = 32,  /* outputs side by side in a pack: two 512-bit vectors */
     HP_WINOGRAD_ROWS = 8     /* tiles computed together */
 };
+enum { HP_ATTEND_BLOCK = 64 }; /* queries, and keys, of a block of scores */
+int64_t hp_attend_scratch(int head_channels);
 enum { HP_GRADIENT_ROWS = 512 }; /* pixels per block of a weight gradient's matrix product */
 enum { HP_CONVT_PIXELS = 256 };  /* input pixels per block of a transposed convolution's */
 #define HP_WINOGRAD_ZEROS(channels)                                                                          \

@@ -1,5 +1,5 @@
 /* builder.c - appends layers, tensors and parameters to a growing graph. */
-#include "plan/nets/builder.h"
+#include "plan/nets/builder_inside.h"
 
 #include "plan/graph/shape.h"
 
@@ -12,8 +12,7 @@ static int or_one(int value) {
     return value ? value : 1;
 }
 
-/* Appends the layer and its output tensor; returns the tensor, or 0 after a failure. */
-static int append(hp_builder *b, hp_layer l, const char *name, int out_c) {
+int hp_build_append(hp_builder *b, hp_layer l, const char *name, int out_c) {
     hp_graph *g = b->g;
     if (b->status != HP_OK) return 0;
     l.name = hp_arena_printf(b->arena, "%s%s", b->scope, name);
@@ -30,9 +29,8 @@ static int append(hp_builder *b, hp_layer l, const char *name, int out_c) {
     return l.out;
 }
 
-/* Adds a parameter "<layer>.<suffix>" to the last layer; the shape ends at the first 0 of `dim`. */
-static void append_param(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init, int64_t fan_in,
-                         const int dim[4]) {
+void hp_build_append_param(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init,
+                           int64_t fan_in, const int dim[4]) {
     hp_graph *g = b->g;
     if (b->status != HP_OK) return;
     hp_layer *l = &g->layer[g->n_layer - 1];
@@ -40,7 +38,7 @@ static void append_param(hp_builder *b, const char *suffix, hp_param_kind kind, 
     HP_ROOM(b->arena, g->param, g->n_param, b->cap_param);
     l->param[l->n_param++] = g->n_param;
     hp_param *p = &g->param[g->n_param++];
-    *p = (hp_param){.name = hp_arena_printf(b->arena, "%s.%s", l->name, suffix),
+    *p = (hp_param){.name = suffix ? hp_arena_printf(b->arena, "%s.%s", l->name, suffix) : l->name,
                     .kind = kind,
                     .init = init,
                     .layer = g->n_layer - 1,
@@ -55,7 +53,7 @@ static void append_param(hp_builder *b, const char *suffix, hp_param_kind kind, 
 /* Adds a parameter of shape (c). */
 static void append_vector(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init, int64_t fan_in,
                           int c) {
-    append_param(b, suffix, kind, init, fan_in, (const int[4]){c});
+    hp_build_append_param(b, suffix, kind, init, fan_in, (const int[4]){c});
 }
 
 hp_builder hp_builder_start(hp_arena *arena, const char *net, int image_h, int image_w, int classes,
@@ -67,13 +65,14 @@ hp_builder hp_builder_start(hp_arena *arena, const char *net, int image_h, int i
                     .conv_init = HP_INIT_TORCH_DEFAULT,
                     .conv_bias_init = HP_INIT_TORCH_DEFAULT,
                     .linear_init = HP_INIT_TORCH_DEFAULT,
-                    .linear_bias_init = HP_INIT_TORCH_DEFAULT};
+                    .linear_bias_init = HP_INIT_TORCH_DEFAULT,
+                    .norm_eps = bn_eps};
     b.g->net = hp_arena_strdup(arena, net);
     b.g->image_h = image_h;
     b.g->image_w = image_w;
     b.g->image_c = 3;
     b.g->classes = classes;
-    append(&b, (hp_layer){.op = HP_INPUT}, "image", 0);
+    hp_build_append(&b, (hp_layer){.op = HP_INPUT}, "image", 0);
     return b;
 }
 
@@ -115,9 +114,10 @@ static hp_layer window_layer(hp_layer_op op, int x, hp_window w) {
 }
 
 static int append_conv(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
-    const int y = append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c / l.groups;
+    const int y = hp_build_append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c / l.groups;
     const int64_t fan_in = (int64_t)in_c * l.kh * l.kw;
-    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, (const int[4]){out_c, in_c, l.kh, l.kw});
+    hp_build_append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in,
+                          (const int[4]){out_c, in_c, l.kh, l.kw});
     if (bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
     return y;
 }
@@ -135,9 +135,10 @@ int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh
 
 /* torch takes a weight's fan-in from its second dimension, which holds the outputs of a group here. */
 static int append_convt(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
-    const int y = append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c, outs = out_c / l.groups;
+    const int y = hp_build_append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c, outs = out_c / l.groups;
     const int64_t fan_in = (int64_t)outs * l.kh * l.kw;
-    append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in, (const int[4]){in_c, outs, l.kh, l.kw});
+    hp_build_append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in,
+                          (const int[4]){in_c, outs, l.kh, l.kw});
     if (bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
     return y;
 }
@@ -173,20 +174,21 @@ int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp
 
 int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like) {
     HP_ASSERT(like->op == HP_MAXPOOL || like->op == HP_AVGPOOL);
-    return append(b, windows_as(like, x), name, 0);
+    return hp_build_append(b, windows_as(like, x), name, 0);
 }
 
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c) {
-    const int y = append(b, (hp_layer){.op = HP_LINEAR, .n_in = 1, .in = {x}}, name, out_c);
+    const int y = hp_build_append(b, (hp_layer){.op = HP_LINEAR, .n_in = 1, .in = {x}}, name, out_c);
     const int64_t fan_in = hp_tensor_elems(b->g, x);
-    append_param(b, "weight", HP_PARAM_LINEAR_W, b->linear_init, fan_in, (const int[4]){out_c, (int)fan_in});
+    hp_build_append_param(b, "weight", HP_PARAM_LINEAR_W, b->linear_init, fan_in,
+                          (const int[4]){out_c, (int)fan_in});
     append_vector(b, "bias", HP_PARAM_BIAS, b->linear_bias_init, fan_in, out_c);
     return y;
 }
 
 int hp_build_bn(hp_builder *b, int x, const char *name) {
     const hp_layer l = {.op = HP_BN, .n_in = 1, .in = {x}, .eps = bn_eps, .momentum = bn_momentum};
-    const int y = append(b, l, name, 0), c = b->g->tensor[x].c;
+    const int y = hp_build_append(b, l, name, 0), c = b->g->tensor[x].c;
     append_vector(b, "weight", HP_PARAM_BN_GAMMA, HP_INIT_ONE, c, c);
     append_vector(b, "bias", HP_PARAM_BN_BETA, HP_INIT_ZERO, c, c);
     append_vector(b, "running_mean", HP_PARAM_BN_MEAN, HP_INIT_ZERO, c, c);
@@ -195,24 +197,25 @@ int hp_build_bn(hp_builder *b, int x, const char *name) {
 }
 
 int hp_build_act(hp_builder *b, int x, const char *name, hp_act act) {
-    return append(b, (hp_layer){.op = HP_ACT, .act = act, .n_in = 1, .in = {x}}, name, 0);
+    return hp_build_append(b, (hp_layer){.op = HP_ACT, .act = act, .n_in = 1, .in = {x}}, name, 0);
 }
 
 int hp_build_act_with(hp_builder *b, int x, const char *name, hp_act act, double act_a, double act_b) {
     const hp_layer l = {.op = HP_ACT, .act = act, .act_a = act_a, .act_b = act_b, .n_in = 1, .in = {x}};
-    return append(b, l, name, 0);
+    return hp_build_append(b, l, name, 0);
 }
 
 int hp_build_add(hp_builder *b, int x, int y, const char *name) {
-    return append(b, (hp_layer){.op = HP_ADD, .n_in = 2, .in = {x, y}}, name, 0);
+    return hp_build_append(b, (hp_layer){.op = HP_ADD, .n_in = 2, .in = {x, y}}, name, 0);
 }
 
 int hp_build_mul(hp_builder *b, int x, int y, const char *name) {
-    return append(b, (hp_layer){.op = HP_MUL, .n_in = 2, .in = {x, y}}, name, 0);
+    return hp_build_append(b, (hp_layer){.op = HP_MUL, .n_in = 2, .in = {x, y}}, name, 0);
 }
 
 int hp_build_scale(hp_builder *b, int x, const char *name, bool bias) {
-    const int y = append(b, (hp_layer){.op = HP_SCALE, .n_in = 1, .in = {x}}, name, 0), c = b->g->tensor[x].c;
+    const int y = hp_build_append(b, (hp_layer){.op = HP_SCALE, .n_in = 1, .in = {x}}, name, 0),
+              c = b->g->tensor[x].c;
     append_vector(b, "weight", HP_PARAM_FACTOR, HP_INIT_ONE, c, c);
     if (bias) append_vector(b, "bias", HP_PARAM_BIAS, HP_INIT_ZERO, c, c);
     return y;
@@ -227,11 +230,11 @@ int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_int
                         .out_w = w,
                         .interpolation = interpolation,
                         .corners = corners};
-    return append(b, l, name, 0);
+    return hp_build_append(b, l, name, 0);
 }
 
 int hp_build_softmax(hp_builder *b, int x, const char *name) {
-    return append(b, (hp_layer){.op = HP_SOFTMAX, .n_in = 1, .in = {x}}, name, 0);
+    return hp_build_append(b, (hp_layer){.op = HP_SOFTMAX, .n_in = 1, .in = {x}}, name, 0);
 }
 
 int hp_build_concat(hp_builder *b, int x, int y, const char *name) {
@@ -242,7 +245,7 @@ int hp_build_concat_all(hp_builder *b, const int *x, int n, const char *name) {
     hp_layer l = {.op = HP_CONCAT, .n_in = n};
     HP_ASSERT(n <= HP_MAX_IN);
     for (int i = 0; i < n; i++) l.in[i] = x[i];
-    return append(b, l, name, 0);
+    return hp_build_append(b, l, name, 0);
 }
 
 int hp_build_pad(hp_builder *b, int x, const char *name, int h, int w) {
@@ -255,34 +258,34 @@ int hp_build_pad(hp_builder *b, int x, const char *name, int h, int w) {
                         .pad_w = (w - t->w) / 2,
                         .out_h = h,
                         .out_w = w};
-    return append(b, l, name, 0);
+    return hp_build_append(b, l, name, 0);
 }
 
 int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w) {
-    return append(b, window_layer(HP_MAXPOOL, x, w), name, 0);
+    return hp_build_append(b, window_layer(HP_MAXPOOL, x, w), name, 0);
 }
 
 int hp_build_maxpool_ceil(hp_builder *b, int x, const char *name, hp_window w) {
     hp_layer l = window_layer(HP_MAXPOOL, x, w);
     l.ceil_mode = true;
-    return append(b, l, name, 0);
+    return hp_build_append(b, l, name, 0);
 }
 
 int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w) {
     hp_layer l = window_layer(HP_AVGPOOL, x, w);
     l.count_include_pad = true; /* nn.AvgPool2d's default */
-    return append(b, l, name, 0);
+    return hp_build_append(b, l, name, 0);
 }
 
 int hp_build_avgpool_inside(hp_builder *b, int x, const char *name, hp_window w) {
-    return append(b, window_layer(HP_AVGPOOL, x, w), name, 0);
+    return hp_build_append(b, window_layer(HP_AVGPOOL, x, w), name, 0);
 }
 
 int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int out_w) {
-    return append(b, (hp_layer){.op = HP_ADAPTPOOL, .n_in = 1, .in = {x}, .out_h = out_h, .out_w = out_w},
-                  name, 0);
+    return hp_build_append(
+        b, (hp_layer){.op = HP_ADAPTPOOL, .n_in = 1, .in = {x}, .out_h = out_h, .out_w = out_w}, name, 0);
 }
 
 int hp_build_dropout(hp_builder *b, int x, const char *name, double p) {
-    return append(b, (hp_layer){.op = HP_DROPOUT, .n_in = 1, .in = {x}, .p = p}, name, 0);
+    return hp_build_append(b, (hp_layer){.op = HP_DROPOUT, .n_in = 1, .in = {x}, .p = p}, name, 0);
 }

@@ -16,6 +16,7 @@ typedef struct hp_builder {
     const char *scope; /* "layer1.0.": prefix of names */
     int32_t unit;
     hp_init conv_init, conv_bias_init, linear_init, linear_bias_init;
+    double norm_eps; /* of layer and RMS norms */
     int cap_layer, cap_tensor, cap_param;
 } hp_builder;
 
@@ -69,5 +70,33 @@ int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w);
 int hp_build_avgpool_inside(hp_builder *b, int x, const char *name, hp_window w); /* padding not counted */
 int hp_build_adaptpool(hp_builder *b, int x, const char *name, int out_h, int out_w);
 int hp_build_dropout(hp_builder *b, int x, const char *name, double p);
+
+/* --- transformers --- */
+
+/* A linear layer on the channels of every pixel: a convolution of one pixel whose weight is (O, I). */
+int hp_build_project(hp_builder *b, int x, const char *name, int out_c, bool bias);
+/* The same without bias, whose weight is the table of the embedding layer that made tensor `embedded`. */
+int hp_build_project_tied(hp_builder *b, int x, const char *name, int embedded);
+int hp_build_layernorm(hp_builder *b, int x, const char *name);
+int hp_build_rmsnorm(hp_builder *b, int x, const char *name);
+typedef struct hp_heads {
+    int heads, kv_heads; /* 0: as many */
+    bool causal;
+    int window_h, window_w, shift_h, shift_w; /* window 0: no windows */
+    bool bias;                                /* by relative position in a window */
+    double rotary;
+} hp_heads;
+int hp_build_attention(hp_builder *b, int q, int k, int v, const char *name, hp_heads h);
+/* ids: one channel. */
+int hp_build_embedding(hp_builder *b, int ids, const char *name, int rows, int out_c);
+/* Its table is "<name>.<suffix>", or without suffix "<name>". */
+int hp_build_position(hp_builder *b, int x, const char *name, const char *suffix);
+int hp_build_classtoken(hp_builder *b, int x, const char *name);
+int hp_build_crop(hp_builder *b, int x, const char *name, int at_h, int at_w, int h, int w);
+int hp_build_merge(hp_builder *b, int x, const char *name);
+
+/* How the last layer's parameter `i` begins, what files call it, and which rows of what they have it is. */
+hp_param *hp_build_param(hp_builder *b, int i);
+void hp_build_init(hp_builder *b, int i, hp_init init, double scale);
 
 #endif

@@ -145,12 +145,13 @@ hp_operands hp_operands_of(const hp_graph *g, const hp_role *r, const hp_task *t
 
 bool hp_task_gradient(const hp_graph *g, const hp_role *r, const hp_task *t) {
     if (t->op == HP_TASK_BWDW || t->op == HP_TASK_BSTATS) return true;
-    const bool norm = t->op == HP_TASK_BWD && g->layer[t->layer].op == HP_BN;
-    return norm && hp_operand_buffer(g, r, t, HP_OPERAND_SUMS, 0) < 0; /* with sums, bstats has done it */
+    const bool along = t->op == HP_TASK_BWD && hp_layer_gradients_along(&g->layer[t->layer]);
+    return along && hp_operand_buffer(g, r, t, HP_OPERAND_SUMS, 0) < 0; /* with sums, bstats has done it */
 }
 
 static bool is_elementwise(const hp_layer *l) {
-    return l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN || l->op == HP_SCALE;
+    return l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN || l->op == HP_SCALE ||
+           l->op == HP_POSITION;
 }
 
 int hp_forward_in_place(const hp_layer *l) {

@@ -1,10 +1,8 @@
 /* work.c - what a task's duration may depend on: its shape class, its size, its arithmetic and its memory
  * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
-#include "plan/program/work.h"
+#include "plan/program/work_inside.h"
 
-#include "plan/base/text.h"
-#include "plan/graph/layer.h"
-#include "plan/graph/precision.h"
+#include "plan/graph/attention.h"
 #include "plan/program/factors.h"
 #include "plan/program/operands.h"
 #include "plan/program/runs.h"
@@ -72,6 +70,13 @@ static void set_inputs(const hp_graph *g, const hp_layer *l, const hp_box *have,
     }
 }
 
+static void set_pairs(const hp_graph *g, const hp_layer *l, const hp_box *out, hp_work_case *c) {
+    if (l->op != HP_ATTENTION || hp_box_empty(out)) return;
+    const hp_extent rows = {out->lo[HP_AXIS_H], out->hi[HP_AXIS_H]},
+                    cols = {out->lo[HP_AXIS_W], out->hi[HP_AXIS_W]};
+    c->pairs = hp_box_len(out, HP_AXIS_N) * hp_attention_pairs(g, l, rows, cols);
+}
+
 static void layer_case(const hp_graph *g, const hp_role *r, const hp_task *t, hp_work_case *c) {
     const hp_layer *l = &g->layer[t->layer];
     const hp_buffer *out = output_of(g, r, t), *in = input_of(g, r, t);
@@ -84,6 +89,7 @@ static void layer_case(const hp_graph *g, const hp_role *r, const hp_task *t, hp
     const hp_box made = hp_task_rows(t, &out->box);
     set_lengths(c->out, &made);
     set_inputs(g, l, in ? &in->box : NULL, &made, c);
+    set_pairs(g, l, &made, c);
 }
 
 hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const hp_box *out) {
@@ -93,60 +99,17 @@ hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const 
     c.op = (uint8_t)op;
     set_lengths(c.out, out);
     set_inputs(g, &g->layer[layer], NULL, out, &c);
+    set_pairs(g, &g->layer[layer], out, &c);
     return c;
 }
 
 /* --- from sizes to work --- */
 
-static double length_product(const int32_t length[HP_AXES], int first, int last) {
-    double n = 1;
-    for (int a = first; a <= last; a++) n *= length[a];
-    return n;
-}
-
-static int local_groups(const hp_graph *g, const hp_layer *l, int outs) {
-    if (l->groups <= 1) return 1;
-    const int per_group = g->tensor[l->out].c / l->groups;
-    return per_group > 0 && outs >= per_group ? outs / per_group : 1;
-}
-
-/* Shape class of a layer without its size: what selects the kernel. */
-static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, size_t n) {
-    const hp_layer *l = &g->layer[c->layer];
-    const int ins = c->in[HP_AXIS_C], outs = c->out[HP_AXIS_C];
-    if (c->op == HP_TASK_STATS || c->op == HP_TASK_BSTATS) {
-        snprintf(text, n, "c%d", outs);
-        return;
-    }
-    switch (l->op) {
-    case HP_CONV:
-    case HP_CONVT:
-        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d%s", l->kh, l->kw, l->stride_h,
-                 l->dil_h > 1 ? l->dil_h : 1, local_groups(g, l, outs), ins, outs,
-                 hp_layer_adds(l) ? " add" : "");
-        break;
-    case HP_RESIZE:
-        snprintf(text, n, "%s c%d", l->interpolation == HP_NEAREST ? "nearest" : "linear", outs);
-        break;
-    case HP_LINEAR:
-        snprintf(text, n, "o%d", outs);
-        break;
-    case HP_MAXPOOL:
-    case HP_AVGPOOL:
-        snprintf(text, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, outs);
-        break;
-    default:
-        snprintf(text, n, "%sn%d c%d%s%s", c->sums ? "sums " : "", l->n_in, outs, l->act ? " " : "",
-                 hp_act_names[l->act]);
-        break;
-    }
-}
-
 /* Multiply-adds per element: of the output, of a transposed convolution's input. */
 static double macs(const hp_graph *g, const hp_work_case *c, double x, double y) {
     const hp_layer *l = &g->layer[c->layer];
     if (l->op == HP_CONVT)
-        return x * l->kh * l->kw * c->out[HP_AXIS_C] / local_groups(g, l, c->out[HP_AXIS_C]);
+        return x * l->kh * l->kw * c->out[HP_AXIS_C] / hp_local_groups(g, l, c->out[HP_AXIS_C]);
     return y * (double)g->param[l->param[0]].fan_in;
 }
 
@@ -173,56 +136,31 @@ static double norm_traffic(const hp_work_case *c, double x, double y) {
     }
 }
 
-/* The map whose pixels are the size axis: the output, or the input of a pooling to one pixel. */
-static const int32_t *size_map(const hp_graph *g, const hp_work_case *c) {
-    return g->layer[c->layer].op == HP_ADAPTPOOL ? c->in : c->out;
-}
-
-static int row_length(const hp_graph *g, const hp_work_case *c) {
-    const bool linear = g->layer[c->layer].op == HP_LINEAR;
-    return linear ? (int)length_product(c->in, HP_AXIS_H, HP_AXIS_C) : size_map(g, c)[HP_AXIS_W];
-}
-
 /* A range of what it reads, then its bytes: of layers that quantise their input. */
 static double passes(hp_dtype dtype, const hp_layer *l, const hp_work_case *c) {
-    return l->dynamic ? (2 * hp_dtype_bytes(dtype) + 1) * length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+    return l->dynamic ? (2 * hp_dtype_bytes(dtype) + 1) * hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
 }
 
-/* Each operand once: what layers other than a trained batch norm move. 8-bit maps are multiplied with 8-bit
- * weights. */
+/* The gradient of a table is written whole: rows that are not read get zeros. */
+static double table_traffic(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    const bool whole = hp_layer_is_whole(l) && l->op != HP_CONVT;
+    return whole && (c->op == HP_TASK_BWDW || (c->op == HP_TASK_BWD && l->op == HP_POSITION))
+               ? param_elems(g, c)
+               : 0;
+}
+
+/* Each operand once: what layers other than a trained batch norm move; backward, attention reads its inputs and its output
+ * again. 8-bit maps are multiplied with 8-bit weights. */
 static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, double y) {
     const hp_layer *l = &g->layer[c->layer];
     const double element = hp_dtype_bytes(dtype),
                  made = hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype)),
                  weight = l->dynamic || g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element,
-                 narrowed = l->dynamic ? (element - 1) * length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+                 narrowed = l->dynamic ? (element - 1) * hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
     return element * (double)(c->in_elems - c->stored_elems) - narrowed + (double)c->stored_bytes + made * y +
-           (hp_layer_is_matrix(l) ? weight * param_elems(g, c) : 0);
-}
-
-/* Tasks of deployed graphs run other kernels than training's: "infer.conv ...", "infer.copy u8". */
-#define DEPLOYED "infer"
-
-/* Depthwise convolutions are bound by other things than dense ones, concatenations that scale than copies. */
-static const char *class_name(const hp_graph *g, const hp_work_case *c) {
-    const hp_layer *l = &g->layer[c->layer];
-    const bool depthwise =
-        g->deployed && l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c;
-    const bool scales = l->op == HP_CONCAT && l->n_param > 0;
-    return depthwise ? "depthwise" : scales ? "join" : hp_layer_infos[l->op].name;
-}
-
-/* The factors of its products are rounded on the way into them. */
-static bool rounds(const hp_graph *g, const hp_layer *l) {
-    return hp_layer_is_matrix(l) && g->prec == HP_PREC_TF32;
-}
-
-/* "f32"; "u8>f32" where a layer turns one into the other; "tf32" where float32 is multiplied so. */
-static void dtype_class(const hp_graph *g, const hp_layer *l, hp_dtype dtype, char *text, size_t n) {
-    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
-                   y = hp_tensor_dtype(&g->tensor[l->out], dtype);
-    snprintf(text, n, "%s%s%s%s", x == HP_F32 && rounds(g, l) ? "t" : "", hp_dtype_names[x],
-             x == y ? "" : ">", x == y ? "" : hp_dtype_names[y]);
+           (hp_layer_is_matrix(l) ? weight * param_elems(g, c) : 0) + element * table_traffic(g, c) +
+           (l->op == HP_ATTENTION && c->op == HP_TASK_BWD ? element * (double)c->in_elems + 2 * made * y : 0);
 }
 
 /* As an implicit product: pixels by channels; of the weights' gradient, channels by window. */
@@ -232,7 +170,7 @@ static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     const bool inputs = c->op == HP_TASK_BWD;
     const double window = l->op == HP_LINEAR ? 1 : l->kh * l->kw;
     const int32_t *map = inputs ? c->in : c->out;
-    w->rows = length_product(map, HP_AXIS_N, HP_AXIS_W);
+    w->rows = hp_length_product(map, HP_AXIS_N, HP_AXIS_W);
     w->cols = map[HP_AXIS_C];
     w->depth = inputs ? c->out[HP_AXIS_C] * window : (double)g->param[l->param[0]].fan_in;
     if (c->op != HP_TASK_BWDW) return;
@@ -241,29 +179,26 @@ static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     w->cols = (double)g->param[l->param[0]].fan_in;
 }
 
+/* Products of two matrices, of queries by keys or by channels: scores, sums of values; backward scores again and their
+ * gradients, those of queries, keys and values (Dao et al., NeurIPS 2022, algorithm 4). */
+static double attention_products(const hp_work_case *c) {
+    return c->op == HP_TASK_BWD ? 5 : 2;
+}
+
 /* Everything but the key. */
 static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const bool trained_norm = l->op == HP_BN && !g->deployed;
-    const double x = (double)c->in_elems, y = length_product(c->out, HP_AXIS_N, HP_AXIS_C);
+    const double x = (double)c->in_elems, y = hp_length_product(c->out, HP_AXIS_N, HP_AXIS_C);
     hp_work w = {.flops = hp_layer_is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
+    if (l->op == HP_ATTENTION) w.flops = 2 * attention_products(c) * (double)c->pairs * c->out[HP_AXIS_C];
     const hp_dtype map = hp_tensor_dtype(&g->tensor[l->out], dtype);
-    w.size = length_product(size_map(g, c), HP_AXIS_N, HP_AXIS_W);
+    w.size = hp_length_product(hp_size_map(g, c), HP_AXIS_N, HP_AXIS_W);
     w.bytes = trained_norm ? hp_dtype_bytes(map) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     w.passes = passes(dtype, l, c);
     w.bytes += w.passes;
     set_product(g, c, &w);
     return w;
-}
-
-static void layer_key(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, hp_text key) {
-    const hp_layer *l = &g->layer[c->layer];
-    char shape[48], elements[16];
-    layer_class(g, c, shape, sizeof shape);
-    dtype_class(g, l, dtype, elements, sizeof elements);
-    hp_text_add(key, "%s.%s%s ", g->deployed ? DEPLOYED : hp_task_infos[c->op].name,
-                l->dynamic ? "dynamic-" : "", class_name(g, c));
-    hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row_length(g, c));
 }
 
 /* --- other tasks --- */
@@ -471,7 +406,7 @@ static hp_work deployed_work(const hp_graph *g, hp_work w) {
     if (!g->deployed) return w;
     char key[sizeof w.key];
     memcpy(key, w.key, sizeof key);
-    snprintf(w.key, sizeof w.key, DEPLOYED ".%.60s", key);
+    snprintf(w.key, sizeof w.key, HP_WORK_DEPLOYED ".%.60s", key);
     return w;
 }
 
@@ -483,7 +418,7 @@ hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c
     hp_work w = hp_work_amounts(g, dtype, c);
     const hp_text key = {w.key, sizeof w.key};
     if (c->layer >= 0) {
-        layer_key(g, dtype, c, key);
+        hp_layer_key(g, dtype, c, key);
         return w;
     }
     moved_key(c, key);

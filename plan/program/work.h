@@ -34,6 +34,7 @@ typedef struct hp_work_case {
     int32_t out[HP_AXES]; /* box of the output; stats: of the pixels that are counted */
     int64_t in_elems;     /* of all inputs together */
     int64_t stored_elems, stored_bytes; /* of them, those that are not in the program's dtype */
+    int64_t pairs;                      /* attention: of queries and keys, of all samples and one head */
     int64_t run_bytes;                  /* of a copy: side by side in both buffers, as its key has it */
 } hp_work_case;
 

@@ -109,7 +109,8 @@ bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, i
         legal_ranks,          legal_stages,  hp_legal_order,    hp_legal_chunks,   hp_legal_gems,
         hp_legal_tiles,       hp_legal_tail, hp_legal_channels, legal_cut,         hp_legal_shares,
         hp_legal_proportions, legal_batch,   hp_legal_prec,     hp_legal_whole,    hp_legal_strips,
-        hp_legal_zero,        hp_legal_sync, hp_legal_comm,     hp_legal_compress, hp_legal_place};
+        hp_legal_zero,        hp_legal_sync, hp_legal_comm,     hp_legal_compress, hp_legal_place,
+        hp_legal_tied};
     const hp_strategy canonical = hp_strategy_canonical(s);
     const hp_legal_case c = {&canonical, g, batch, n_devices};
     if (why) memset(why, 0, sizeof *why);

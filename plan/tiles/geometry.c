@@ -25,11 +25,13 @@ static hp_box *need_at(const build *b, int part, int layer, int k) {
     return &geo->need[(int64_t)part * geo->n_need + geo->need_first[layer - geo->first] + k];
 }
 
-/* Reads the whole input for any output: the parts must exchange it. */
+/* Reads the whole input, or some other place of it, for any output: the parts must exchange it. */
 static bool gathers(const hp_graph *g, const hp_layer *l, int k) {
     const hp_tensor *x = &g->tensor[l->in[k]];
     const bool vector = l->op == HP_MUL && k == 1 && (int64_t)x->h * x->w == 1;
-    return l->op == HP_LINEAR || l->op == HP_ADAPTPOOL || vector;
+    const bool attends = l->op == HP_ATTENTION && k > 0 && !hp_layer_is_windowed(l);
+    return l->op == HP_LINEAR || l->op == HP_ADAPTPOOL || l->op == HP_CLASSTOKEN || l->op == HP_CROP ||
+           vector || attends;
 }
 
 static bool enters(const build *b, int tensor) {

@@ -1,6 +1,7 @@
 /* tile.c - boxes, even splits, and the input that a layer needs for a part of its output. */
 #include "plan/tiles/tile.h"
 
+#include "plan/graph/attention.h"
 #include "plan/graph/resample.h"
 
 #include <string.h>
@@ -58,11 +59,12 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
 
 /* --- splits --- */
 
-/* Channels that must stay together: the outputs of one group of a grouped convolution; all of a transposed
- * convolution, whose weights are not contiguous per output channel. */
+/* Channels that must stay together: the outputs of one group of a grouped convolution, those of a head; all where
+ * parameters are not contiguous per output channel. */
 static int channel_unit(const hp_graph *g, int tensor) {
     const hp_layer *l = &g->layer[g->tensor[tensor].producer];
-    if (l->op == HP_CONVT) return g->tensor[tensor].c;
+    if (hp_layer_is_whole(l)) return g->tensor[tensor].c;
+    if (l->op == HP_ATTENTION) return hp_head_channels(g, l);
     return l->op == HP_CONV && l->groups > 1 ? g->tensor[tensor].c / l->groups : 1;
 }
 
@@ -153,7 +155,20 @@ static range second_range(range out, int n) {
     return n == 1 ? (range){0, 1} : out;
 }
 
+/* Keys and values. */
+static range attended_range(const hp_graph *g, const hp_layer *l, bool rows, range out) {
+    const hp_extent keys = hp_attention_keys(g, l, rows, (hp_extent){(int32_t)out.lo, (int32_t)out.hi});
+    return (range){keys.lo, keys.hi};
+}
+
+/* Token t > 0 is pixel t - 1, row by row; the class token is none. */
+static range token_rows(range out, const hp_tensor *in) {
+    const int64_t first = out.lo > 0 ? out.lo - 1 : 0, last = out.hi > 1 ? out.hi - 2 : 0;
+    return (range){first / in->w, last / in->w + 1};
+}
+
 static window window_of(const hp_layer *l, bool rows) {
+    if (l->op == HP_MERGE) return (window){2, 2, 0, 1};
     const int dil = rows ? l->dil_h : l->dil_w, stride = rows ? l->stride_h : l->stride_w;
     return (window){rows ? l->kh : l->kw, stride > 0 ? stride : 1, rows ? l->pad_h : l->pad_w,
                     dil > 0 ? dil : 1};
@@ -163,11 +178,13 @@ static window window_of(const hp_layer *l, bool rows) {
 static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, range out) {
     const hp_tensor *in = &g->tensor[l->in[k]], *y = &g->tensor[l->out];
     const int n = rows ? in->h : in->w;
+    if (l->op == HP_ATTENTION) return k == 0 ? out : attended_range(g, l, rows, out);
     if (k > 0 && l->op != HP_CONCAT) return second_range(out, n);
     switch (l->op) {
     case HP_CONV:
     case HP_MAXPOOL:
     case HP_AVGPOOL:
+    case HP_MERGE:
         return clip(window_range(out, window_of(l, rows)), n);
     case HP_CONVT:
         return clip(transposed_range(out, window_of(l, rows), n), n);
@@ -179,6 +196,12 @@ static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, r
         return adaptive_range(out, n, rows ? y->h : y->w);
     case HP_RESIZE:
         return resized_range(l, out, n, rows ? y->h : y->w);
+    case HP_CROP: {
+        const int from = rows ? l->pad_h : l->pad_w;
+        return (range){out.lo + from, out.hi + from};
+    }
+    case HP_CLASSTOKEN:
+        return rows ? token_rows(out, in) : (range){0, n};
     case HP_LINEAR:
         return (range){0, n};
     default:
@@ -186,10 +209,26 @@ static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, r
     }
 }
 
+/* Channels of the heads of queries that `out` belongs to, or of the heads of keys and values that these share. */
+static range head_range(const hp_graph *g, const hp_layer *l, int k, range out) {
+    const int head = hp_head_channels(g, l), shared = k == 0 ? 1 : l->groups / l->kv_heads;
+    return (range){out.lo / head / shared * head, ((out.hi + head - 1) / head + shared - 1) / shared * head};
+}
+
+/* A quarter of the channels comes from each pixel of four. */
+static range merged_range(range out, int c) {
+    const bool one = out.lo / c == (out.hi - 1) / c;
+    return one ? (range){out.lo % c, (out.hi - 1) % c + 1} : (range){0, c};
+}
+
 static range channel_range(const hp_graph *g, const hp_layer *l, int k, range out) {
     const hp_tensor *in = &g->tensor[l->in[k]];
     if (hp_layer_adds(l) && k == l->n_in - 1) return out;
-    if (l->op == HP_LINEAR || l->op == HP_CONVT || l->op == HP_SOFTMAX) return (range){0, in->c};
+    if (l->op == HP_LINEAR || l->op == HP_CONVT || l->op == HP_SOFTMAX || l->op == HP_LAYERNORM ||
+        l->op == HP_RMSNORM || l->op == HP_EMBEDDING)
+        return (range){0, in->c};
+    if (l->op == HP_ATTENTION) return head_range(g, l, k, out);
+    if (l->op == HP_MERGE) return merged_range(out, in->c);
     if (l->op == HP_CONV) {
         const int groups = l->groups > 1 ? l->groups : 1;
         const int outs = g->tensor[l->out].c / groups, ins = in->c / groups;
@@ -237,11 +276,14 @@ static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tens
 
 bool hp_layer_reads_all_rows(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    return l->op == HP_LINEAR || l->dynamic || (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
+    const bool moves = l->op == HP_CLASSTOKEN || l->op == HP_CROP; /* its rows are others */
+    return l->op == HP_LINEAR || l->dynamic || moves || (l->op == HP_ATTENTION && !hp_layer_is_windowed(l)) ||
+           (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
 }
 
 bool hp_layer_has_halo(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
+    if (hp_layer_is_windowed(l)) return l->kh > 1 || l->kw > 1;
     if (l->op == HP_RESIZE) return resize_has_halo(l, &g->tensor[l->in[0]], &g->tensor[l->out]);
     if (l->op == HP_CONVT)
         return (l->kh - 1) * l->dil_h + 1 > l->stride_h || (l->kw - 1) * l->dil_w + 1 > l->stride_w;

@@ -54,9 +54,9 @@ hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t 
 hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out);
 
 /* Does the layer read rows or columns beyond those at its output position (a window larger than its
- * stride)? */
+ * stride, or one that is attended to)? */
 bool hp_layer_has_halo(const hp_graph *g, int layer);
-/* Does one row of the output depend on all rows of the input? */
+/* Does one row of the output depend on all rows of the input, or on others than those at its position? */
 bool hp_layer_reads_all_rows(const hp_graph *g, int layer);
 
 /* May the layer read its input from a buffer of box `have` (at least `need`) without a copy? */

@@ -80,13 +80,9 @@ static void add_task(const filler *f, int layer, hp_task_op op, const hp_box *ou
     f->s->busy[unit] += share * s;
 }
 
-/* Then it has no gradient to pass on, but a batch norm one of its own. */
+/* Then it has no gradient to pass on; those of its parameters may come along with it. */
 static bool reads_image_alone(const filler *f, const hp_layer *l) {
-    return l->n_in == 1 && f->p->g->tensor[l->in[0]].producer == 0 && l->op != HP_BN;
-}
-
-static bool has_weights_task(const hp_layer *l) {
-    return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
+    return l->n_in == 1 && f->p->g->tensor[l->in[0]].producer == 0 && !hp_layer_gradients_along(l);
 }
 
 static void add_time(const filler *f, int layer) {
@@ -96,7 +92,7 @@ static void add_time(const filler *f, int layer) {
     if (hp_box_empty(&out)) return;
     add_task(f, layer, HP_TASK_FWD, &out, f->s->forward);
     if (f->p->mode != HP_MODE_TRAIN) return;
-    if (has_weights_task(l)) add_task(f, layer, HP_TASK_BWDW, &out, f->s->backward);
+    if (hp_layer_gradients_apart(l)) add_task(f, layer, HP_TASK_BWDW, &out, f->s->backward);
     if (!reads_image_alone(f, l)) add_task(f, layer, HP_TASK_BWD, &out, f->s->backward);
 }
 
@@ -105,7 +101,7 @@ static void add_least(const filler *f, int layer, const hp_box *out) {
     if (hp_box_empty(out)) return;
     f->s->least_forward[l->unit] += seconds(f, layer, HP_TASK_FWD, out);
     if (f->p->mode != HP_MODE_TRAIN) return;
-    if (has_weights_task(l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWDW, out);
+    if (hp_layer_gradients_apart(l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWDW, out);
     if (!reads_image_alone(f, l)) f->s->least_backward[l->unit] += seconds(f, layer, HP_TASK_BWD, out);
 }
 
@@ -143,9 +139,11 @@ static void add_memory(const filler *f, int layer) {
     const bool wants_x = hp_layer_backward_reads_x(l);
     const hp_eager_rule rule = hp_eager_rules[l->op];
     const double y = own_bytes(f, l->out), element = element_bytes(f, l->out);
-    if (wants_x) keep_once(f, f->kept, f->s->kept_bytes, l->in[0], l->unit);
+    for (int k = 0; k < l->n_in; k++)
+        if ((wants_x && k == 0) || hp_layer_data_reads_x(l, k))
+            keep_once(f, f->kept, f->s->kept_bytes, l->in[k], l->unit);
     if (rule.input || hp_act_reads_x(l)) keep_once(f, f->eager, f->s->eager_bytes, l->in[0], l->unit);
-    if (l->act != HP_ACT_NONE && !hp_act_reads_x(l)) {
+    if (hp_layer_backward_reads_y(l)) {
         keep_once(f, f->kept, f->s->kept_bytes, l->out, l->unit);
         keep_once(f, f->eager, f->s->eager_bytes, l->out, l->unit);
     }
@@ -154,7 +152,7 @@ static void add_memory(const filler *f, int layer) {
     if (l->op == HP_MAXPOOL) f->s->kept_bytes[l->unit] += y / element;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &f->p->g->param[l->param[i]];
-        if (hp_param_trained(param)) f->s->params[l->unit] += (double)param->count;
+        if (hp_param_trained(param) && param->layer == layer) f->s->params[l->unit] += (double)param->count;
     }
 }
 

@@ -67,6 +67,10 @@ static double scale_bound(const hp_param *p) {
     return 1.0 / sqrt((double)p->fan_in);
 }
 
+static double scale_own(const hp_param *p) {
+    return p->init_scale;
+}
+
 static const struct scheme {
     draw_fn draw;
     double (*scale)(const hp_param *p); /* standard deviation, or half the width of the interval */
@@ -77,6 +81,8 @@ static const struct scheme {
     [HP_INIT_KAIMING_FAN_IN] = {draw_normal, scale_fan_in},
     [HP_INIT_NORMAL_001] = {draw_normal, scale_001},
     [HP_INIT_TORCH_DEFAULT] = {draw_uniform, scale_bound},
+    [HP_INIT_NORMAL] = {draw_normal, scale_own},
+    [HP_INIT_UNIFORM] = {draw_uniform, scale_own},
 };
 
 /* Elements first .. first+count-1; the range may begin and end within a draw of four. */

@@ -7,21 +7,53 @@
 #include <stdlib.h>
 
 static hp_cpu_fn *const forward[HP_LAYER_OPS] = {
-    [HP_CONV] = hp_cpu_conv_fwd,        [HP_LINEAR] = hp_cpu_linear_fwd, [HP_BN] = hp_cpu_bn_fwd,
-    [HP_ACT] = hp_cpu_act_fwd,          [HP_ADD] = hp_cpu_add_fwd,       [HP_MAXPOOL] = hp_cpu_maxpool_fwd,
-    [HP_AVGPOOL] = hp_cpu_meanpool_fwd, [HP_CONCAT] = hp_cpu_concat_fwd, [HP_ADAPTPOOL] = hp_cpu_meanpool_fwd,
-    [HP_DROPOUT] = hp_cpu_dropout_fwd,  [HP_CONVT] = hp_cpu_convt_fwd,   [HP_PAD] = hp_cpu_pad_fwd,
+    [HP_CONV] = hp_cpu_conv_fwd,
+    [HP_LINEAR] = hp_cpu_linear_fwd,
+    [HP_BN] = hp_cpu_bn_fwd,
+    [HP_ACT] = hp_cpu_act_fwd,
+    [HP_ADD] = hp_cpu_add_fwd,
+    [HP_MAXPOOL] = hp_cpu_maxpool_fwd,
+    [HP_AVGPOOL] = hp_cpu_meanpool_fwd,
+    [HP_CONCAT] = hp_cpu_concat_fwd,
+    [HP_ADAPTPOOL] = hp_cpu_meanpool_fwd,
+    [HP_DROPOUT] = hp_cpu_dropout_fwd,
+    [HP_CONVT] = hp_cpu_convt_fwd,
+    [HP_PAD] = hp_cpu_pad_fwd,
+    [HP_LAYERNORM] = hp_cpu_layernorm_fwd,
+    [HP_RMSNORM] = hp_cpu_layernorm_fwd,
+    [HP_ATTENTION] = hp_cpu_attention_fwd,
+    [HP_EMBEDDING] = hp_cpu_embedding_fwd,
+    [HP_POSITION] = hp_cpu_position_fwd,
+    [HP_CLASSTOKEN] = hp_cpu_classtoken_fwd,
+    [HP_CROP] = hp_cpu_crop_fwd,
+    [HP_MERGE] = hp_cpu_merge_fwd,
 };
 static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
-    [HP_CONV] = hp_cpu_conv_bwd,        [HP_LINEAR] = hp_cpu_linear_bwd, [HP_BN] = hp_cpu_bn_bwd,
-    [HP_ACT] = hp_cpu_act_bwd,          [HP_ADD] = hp_cpu_add_bwd,       [HP_MAXPOOL] = hp_cpu_maxpool_bwd,
-    [HP_AVGPOOL] = hp_cpu_meanpool_bwd, [HP_CONCAT] = hp_cpu_concat_bwd, [HP_ADAPTPOOL] = hp_cpu_meanpool_bwd,
-    [HP_DROPOUT] = hp_cpu_dropout_bwd,  [HP_CONVT] = hp_cpu_convt_bwd,   [HP_PAD] = hp_cpu_pad_bwd,
+    [HP_CONV] = hp_cpu_conv_bwd,
+    [HP_LINEAR] = hp_cpu_linear_bwd,
+    [HP_BN] = hp_cpu_bn_bwd,
+    [HP_ACT] = hp_cpu_act_bwd,
+    [HP_ADD] = hp_cpu_add_bwd,
+    [HP_MAXPOOL] = hp_cpu_maxpool_bwd,
+    [HP_AVGPOOL] = hp_cpu_meanpool_bwd,
+    [HP_CONCAT] = hp_cpu_concat_bwd,
+    [HP_ADAPTPOOL] = hp_cpu_meanpool_bwd,
+    [HP_DROPOUT] = hp_cpu_dropout_bwd,
+    [HP_CONVT] = hp_cpu_convt_bwd,
+    [HP_PAD] = hp_cpu_pad_bwd,
+    [HP_LAYERNORM] = hp_cpu_layernorm_bwd,
+    [HP_RMSNORM] = hp_cpu_layernorm_bwd,
+    [HP_ATTENTION] = hp_cpu_attention_bwd,
+    [HP_POSITION] = hp_cpu_position_bwd,
+    [HP_CLASSTOKEN] = hp_cpu_classtoken_bwd,
+    [HP_CROP] = hp_cpu_crop_bwd,
+    [HP_MERGE] = hp_cpu_merge_bwd,
 };
 static hp_cpu_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwdw,
     [HP_LINEAR] = hp_cpu_linear_bwdw,
     [HP_CONVT] = hp_cpu_convt_bwdw,
+    [HP_EMBEDDING] = hp_cpu_embedding_bwdw,
 };
 static hp_cpu_fn *const stats[HP_LAYER_OPS] = {[HP_BN] = hp_cpu_bn_stats};
 static hp_cpu_fn *const backward_stats[HP_LAYER_OPS] = {[HP_BN] = hp_cpu_bn_bstats};
@@ -29,7 +61,7 @@ static hp_cpu_fn *const backward_stats[HP_LAYER_OPS] = {[HP_BN] = hp_cpu_bn_bsta
 static hp_status (*const prepare[HP_LAYER_OPS])(hp_device *, const hp_bound *, hp_error *) = {
     [HP_CONV] = hp_cpu_conv_prepare,      [HP_CONVT] = hp_cpu_convt_prepare,
     [HP_MAXPOOL] = hp_cpu_pool_prepare,   [HP_AVGPOOL] = hp_cpu_pool_prepare,
-    [HP_ADAPTPOOL] = hp_cpu_pool_prepare,
+    [HP_ADAPTPOOL] = hp_cpu_pool_prepare, [HP_ATTENTION] = hp_cpu_attention_prepare,
 };
 
 static hp_status copy(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
@@ -126,6 +158,7 @@ static hp_device *device_new(const hp_device_config *config) {
     d->bound = HP_NEW(d->arena, hp_bound, config->role->n_task);
     d->run = HP_NEW(d->arena, hp_cpu_fn *, config->role->n_task);
     d->conv = HP_NEW(d->arena, hp_conv_choice, config->role->n_task);
+    d->turns = HP_NEW(d->arena, float *, config->graph->n_layer);
     d->windows = HP_NEW(d->arena, hp_pool_windows *, config->role->n_task);
     for (int i = 0; i < 2; i++) d->packed[i] = HP_NEW(d->arena, hp_onednn_kernel *, config->graph->n_layer);
     return d;

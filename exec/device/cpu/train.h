@@ -28,6 +28,7 @@ struct hp_device {
     hp_conv_choice *conv;         /* per task */
     hp_onednn_kernel **packed[2]; /* forward, backward; per graph layer: whose layout the pack has, or NULL */
     hp_pool_windows **windows;    /* per task */
+    float **turns;                /* per graph layer: cosines and sines of rotary positions */
     hp_pool_windows *all_windows; /* list: tasks of equal geometry share theirs */
 };
 
@@ -41,7 +42,14 @@ hp_cpu_fn hp_cpu_act_fwd, hp_cpu_act_bwd, hp_cpu_add_fwd, hp_cpu_add_bwd; /* cpu
 hp_cpu_fn hp_cpu_concat_fwd, hp_cpu_concat_bwd, hp_cpu_dropout_fwd, hp_cpu_dropout_bwd;
 hp_status hp_cpu_convt_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/convt.c */
 hp_cpu_fn hp_cpu_convt_fwd, hp_cpu_convt_bwd, hp_cpu_convt_bwdw;
-hp_cpu_fn hp_cpu_pad_fwd, hp_cpu_pad_bwd;                     /* cpu/pad.c */
+hp_cpu_fn hp_cpu_pad_fwd, hp_cpu_pad_bwd;                                           /* cpu/pad.c */
+hp_cpu_fn hp_cpu_layernorm_fwd, hp_cpu_layernorm_bwd;                               /* cpu/layernorm.c */
+hp_status hp_cpu_attention_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/attention.c */
+hp_cpu_fn hp_cpu_attention_fwd, hp_cpu_attention_bwd;
+hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
+    hp_cpu_position_bwd; /* cpu/tokens.c */
+hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_crop_bwd;
+hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;
 hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_part, hp_cpu_sgd; /* cpu/step.c */
 
 static inline int hp_cpu_task_of(const hp_device *d, const hp_bound *b) {

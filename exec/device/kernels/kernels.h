@@ -45,6 +45,57 @@ typedef struct hp_norm_kernels {
                       hp_clamp k);
 } hp_norm_kernels;
 
+/* Norms over a pixel's `ins` channels, of which outputs first .. first+outs-1 are made. centred: layer norm, else RMS
+ * norm. gamma, beta, gradients: of the outputs. `tmp`: 2*outs floats. */
+typedef struct hp_layernorm {
+    int64_t pixels;
+    int ins, first, outs;
+    float eps;
+    bool centred;
+} hp_layernorm;
+
+typedef struct hp_layernorm_kernels {
+    void (*fwd)(float *y, const float *x, const float *gamma, const float *beta,
+                const hp_layernorm *l); /* beta may be NULL */
+    /* dx: of all inputs, may be NULL; dgamma and dbeta are written. */
+    void (*bwd)(float *dx, double *dgamma, double *dbeta, const float *dy, const float *x, const float *gamma,
+                const hp_layernorm *l, float *tmp);
+} hp_layernorm_kernels;
+
+/* Pixels of the whole map. */
+typedef struct hp_rect {
+    int32_t y0, x0, h, w;
+} hp_rect;
+
+/* One sample of a box whose first pixel is (y0, x0): `at`, and `step` floats from a pixel to the next. at NULL: absent. */
+typedef struct hp_attend_map {
+    float *at;
+    int32_t y0, x0, w;
+    int64_t step;
+} hp_attend_map;
+
+/* Attention of one head of one sample. */
+typedef struct hp_attend {
+    int32_t channels, from, to; /* of the head; those that the output has */
+    int32_t map_w;              /* of the whole map */
+    float scale;
+    bool causal; /* then keys are whole rows, from the first on */
+    hp_rect queries, keys;
+    hp_attend_map q, k, v, y, log_sum; /* log_sum: of the weights before they are divided by it */
+    hp_attend_map dy, dq, dk, dv;      /* dq, dk, dv are added to */
+    const float *bias;                 /* at no distance; rows of bias_w; NULL: none */
+    float *dbias;                      /* added to */
+    int32_t bias_w;
+    const float
+        *turn; /* per pixel of the whole map: cosines, then sines, of half a head's channels; NULL: none */
+    float *scratch; /* hp_attend_scratch floats (plan/memory/device.h) */
+} hp_attend;
+
+typedef struct hp_attend_kernels {
+    void (*fwd)(const hp_attend *a);
+    void (*bwd)(const hp_attend *a);
+} hp_attend_kernels;
+
 /* Windows of mean pooling along one axis: output o averages [edge[2*o], edge[2*o+1]) of the box, divided by
  * the product of both axes' `divisor`. */
 typedef struct hp_windows {
@@ -87,6 +138,8 @@ typedef struct hp_f32_kernels {
     hp_norm_kernels norm;
     hp_pool_kernels pool;
     hp_conv_kernels conv;
+    hp_layernorm_kernels layernorm;
+    hp_attend_kernels attend;
 } hp_f32_kernels;
 
 extern const hp_f32_kernels hp_f32_kernels_base, hp_f32_kernels_avx2, hp_f32_kernels_avx512;

@@ -15,6 +15,8 @@
 #include "exec/device/kernels/isa_winograd.inc"
 #include "exec/device/kernels/isa_gradient.inc"
 #include "exec/device/kernels/isa_any.inc"
+#include "exec/device/kernels/isa_layernorm.inc"
+#include "exec/device/kernels/isa_attention.inc"
 
 #define NAME_(isa)   hp_f32_kernels_##isa
 #define NAME(isa)    NAME_(isa)
@@ -45,4 +47,6 @@ const hp_f32_kernels NAME(HP_ISA) = {
              .any = any_fwd,
              .any_bwd = any_bwd,
              .any_bwdw = any_bwdw},
+    .layernorm = {.fwd = layernorm_fwd, .bwd = layernorm_bwd},
+    .attend = {.fwd = attend_fwd, .bwd = attend_bwd},
 };

@@ -13,8 +13,13 @@ hp_ref_fn hp_ref_act_fwd, hp_ref_act_bwd, hp_ref_add_fwd, hp_ref_add_bwd;  /* re
 hp_ref_fn hp_ref_concat_fwd, hp_ref_concat_bwd, hp_ref_dropout_fwd, hp_ref_dropout_bwd;
 hp_ref_fn hp_ref_maxpool_fwd, hp_ref_maxpool_bwd, hp_ref_avgpool_fwd, hp_ref_avgpool_bwd; /* ref/pool.c */
 hp_ref_fn hp_ref_adaptpool_fwd, hp_ref_adaptpool_bwd;
-hp_ref_fn hp_ref_convt_fwd, hp_ref_convt_bwd, hp_ref_convt_bwdw;             /* ref/convt.c */
-hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                                    /* ref/pad.c */
+hp_ref_fn hp_ref_convt_fwd, hp_ref_convt_bwd, hp_ref_convt_bwdw; /* ref/convt.c */
+hp_ref_fn hp_ref_pad_fwd, hp_ref_pad_bwd;                        /* ref/pad.c */
+hp_ref_fn hp_ref_layernorm_fwd, hp_ref_layernorm_bwd;            /* ref/layernorm.c, RMS norm too */
+hp_ref_fn hp_ref_attention_fwd, hp_ref_attention_bwd;            /* ref/attention.c */
+hp_ref_fn hp_ref_embedding_fwd, hp_ref_embedding_bwdw;           /* ref/tokens.c */
+hp_ref_fn hp_ref_position_fwd, hp_ref_position_bwd, hp_ref_classtoken_fwd, hp_ref_classtoken_bwd;
+hp_ref_fn hp_ref_crop_fwd, hp_ref_crop_bwd, hp_ref_merge_fwd, hp_ref_merge_bwd;
 hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_part, hp_ref_sgd, hp_ref_finite; /* ref/train.c */
 
 /* Runs f on float64 copies of what the task reads, rounded as the network's precision has it, and rounds what

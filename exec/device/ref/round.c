@@ -80,9 +80,8 @@ static copied operand_at(const hp_device_config *c, const hp_task *t, int i) {
 
 static double *rounded_weights(const hp_device_config *c, const hp_bound *b) {
     if (!multiplies(b) || !b->param[0]) return NULL;
-    const int64_t n = hp_param_row(c->graph, b->layer, 0) > 0
-                          ? hp_param_row(c->graph, b->layer, 0) * b->shape.oc
-                          : c->role->place[b->layer->param[0]].count;
+    const int32_t from = b->shape.oc0;
+    const int64_t n = hp_param_elements(c->graph, b->layer, 0, from, from + b->shape.oc).count;
     double *w = copy_of(b->param[0], HP_F64, n);
     round_factors(w, n, c->graph->prec);
     return w;

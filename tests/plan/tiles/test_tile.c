@@ -273,8 +273,15 @@ static void local_channels(const hp_layer *l, const hp_shape *s, int o, tap_list
     for (int i = 0; all && i < ins; i++) tap_add(to, first + i, i);
 }
 
+/* Kernels of these go by the boxes' places in the whole maps. */
+static bool goes_by_boxes(const hp_layer *l) {
+    return l->op == HP_LAYERNORM || l->op == HP_RMSNORM || l->op == HP_ATTENTION || l->op == HP_EMBEDDING ||
+           l->op == HP_CLASSTOKEN || l->op == HP_CROP || l->op == HP_MERGE;
+}
+
 static void same_taps(const single *s, uint64_t seed, const hp_box *in, const hp_box *out) {
     const hp_layer *l = &s->layer[1];
+    if (goes_by_boxes(l)) return;
     const hp_shape shape = hp_shape_between(&s->g, 1, in, out);
     const hp_box all = hp_box_whole(&s->g, 0, s->samples);
     assert_true(shape.n == hp_box_len(out, HP_AXIS_N) && shape.full_oh == s->tensor[l->out].h);

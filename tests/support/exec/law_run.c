@@ -44,7 +44,7 @@ outcome law_run(hp_arena *arena, const law_training *t) {
         .weight_decay = 1e-4,
         .seed = t->seed,
         .first_sample = t->first_sample,
-        .start = law_parameters(arena, t->g, t->seed),
+        .start = t->start ? t->start : law_parameters(arena, t->g, t->seed),
         .loss_scale = t->loss_scale,
         .checkpoint = t->checkpoint,
         .layout = text,

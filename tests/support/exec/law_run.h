@@ -27,6 +27,7 @@ typedef struct law_training {
     int steps;                                                 /* at most LAW_STEPS */
     double lr, loss_scale;
     uint64_t seed;
+    const double *start;    /* parameters; NULL: law_parameters */
     const char *checkpoint; /* as ranks_job */
     bool resume;
 } law_training;

@@ -34,6 +34,8 @@ static float ranks_pixel(const ranks_rank *me, uint64_t stream, int y, int x, in
     const hp_graph *g = me->job->g;
     const uint64_t at =
         ((uint64_t)y * (uint64_t)g->image_w + (uint64_t)x) * (uint64_t)g->image_c + (uint64_t)c;
+    const int32_t ids = hp_graph_ids(g);
+    if (ids) return (float)hp_rng_below(me->job->seed, stream, at, (uint64_t)ids);
     return (float)(2 * hp_rng_uniform(me->job->seed, stream, at) - 1);
 }
 

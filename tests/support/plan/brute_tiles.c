@@ -113,6 +113,50 @@ static void taps_joined(const tap_call *c, int o) {
     if (k == c->k) c->visit(c->state, o, 0);
 }
 
+/* Windows are numbered from the line at `shift` on. */
+static int window_number(int i, int window, int shift) {
+    int k = 0;
+    while (shift + k * window > i) k--;
+    while (shift + (k + 1) * window <= i) k++;
+    return k;
+}
+
+/* Along an axis: what some query of that row or column attends to. */
+static void taps_attended(const tap_call *c, int o) {
+    const hp_layer *l = c->l;
+    const int window = by_axis(c, l->kh, l->kw), shift = by_axis(c, l->pad_h, l->pad_w);
+    for (int i = 0; i < taps_in(c); i++) {
+        const bool near = !window || window_number(i, window, shift) == window_number(o, window, shift),
+                   before = !l->causal || c->axis != HP_AXIS_H || i <= o;
+        if (c->k == 0 ? i == o : near && before) c->visit(c->state, i, 0);
+    }
+}
+
+/* The head, or the one that it shares. */
+static void taps_head(const tap_call *c, int o) {
+    const int head = taps_out(c) / c->l->groups, shared = c->k ? c->l->groups / c->l->kv_heads : 1;
+    for (int i = 0; i < head; i++) c->visit(c->state, o / head / shared * head + i, 0);
+}
+
+static void taps_token(const tap_call *c, int o) {
+    const int w = c->g->tensor[c->l->in[0]].w;
+    if (c->axis == HP_AXIS_W) taps_all(c, o);
+    if (c->axis == HP_AXIS_H && o > 0) c->visit(c->state, (o - 1) / w, 0);
+}
+
+static void taps_crop(const tap_call *c, int o) {
+    c->visit(c->state, o + by_axis(c, c->l->pad_h, c->l->pad_w), 0);
+}
+
+static void taps_pair(const tap_call *c, int o) {
+    c->visit(c->state, 2 * o, 0);
+    c->visit(c->state, 2 * o + 1, 1);
+}
+
+static void taps_quarter(const tap_call *c, int o) {
+    c->visit(c->state, o % taps_in(c), 0);
+}
+
 typedef void axis_fn(const tap_call *c, int o);
 
 static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
@@ -121,20 +165,27 @@ static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
     [HP_MAXPOOL] = taps_window, [HP_AVGPOOL] = taps_window,   [HP_ADAPTPOOL] = taps_adaptive,
     [HP_PAD] = taps_pad,        [HP_CONCAT] = taps_same,      [HP_DROPOUT] = taps_same,
     [HP_MUL] = taps_same,       [HP_SCALE] = taps_same,       [HP_RESIZE] = taps_resize,
-    [HP_SOFTMAX] = taps_same,   [HP_QUANT] = taps_same,       [HP_DEQUANT] = taps_same};
+    [HP_SOFTMAX] = taps_same,   [HP_QUANT] = taps_same,       [HP_DEQUANT] = taps_same,
+    [HP_LAYERNORM] = taps_same, [HP_RMSNORM] = taps_same,     [HP_ATTENTION] = taps_attended,
+    [HP_EMBEDDING] = taps_same, [HP_POSITION] = taps_same,    [HP_CLASSTOKEN] = taps_token,
+    [HP_CROP] = taps_crop,      [HP_MERGE] = taps_pair};
 
 static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
-    [HP_CONV] = taps_grouped,   [HP_CONVT] = taps_all,   [HP_LINEAR] = taps_all,    [HP_BN] = taps_same,
-    [HP_ACT] = taps_same,       [HP_ADD] = taps_same,    [HP_MAXPOOL] = taps_same,  [HP_AVGPOOL] = taps_same,
-    [HP_ADAPTPOOL] = taps_same, [HP_PAD] = taps_same,    [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same,
-    [HP_MUL] = taps_same,       [HP_SCALE] = taps_same,  [HP_RESIZE] = taps_same,   [HP_SOFTMAX] = taps_all,
-    [HP_QUANT] = taps_same,     [HP_DEQUANT] = taps_same};
+    [HP_CONV] = taps_grouped,  [HP_CONVT] = taps_all,     [HP_LINEAR] = taps_all,
+    [HP_BN] = taps_same,       [HP_ACT] = taps_same,      [HP_ADD] = taps_same,
+    [HP_MAXPOOL] = taps_same,  [HP_AVGPOOL] = taps_same,  [HP_ADAPTPOOL] = taps_same,
+    [HP_PAD] = taps_same,      [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same,
+    [HP_MUL] = taps_same,      [HP_SCALE] = taps_same,    [HP_RESIZE] = taps_same,
+    [HP_SOFTMAX] = taps_all,   [HP_QUANT] = taps_same,    [HP_DEQUANT] = taps_same,
+    [HP_LAYERNORM] = taps_all, [HP_RMSNORM] = taps_all,   [HP_ATTENTION] = taps_head,
+    [HP_EMBEDDING] = taps_all, [HP_POSITION] = taps_same, [HP_CLASSTOKEN] = taps_same,
+    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter};
 
 void brute_taps(const hp_graph *g, int layer, int k, int axis, int o, tap_fn *visit, void *state) {
     const tap_call c = {g, &g->layer[layer], k, axis, visit, state};
     if (axis == HP_AXIS_N) {
         taps_same(&c, o);
-    } else if (k > 0 && c.l->op != HP_CONCAT) {
+    } else if (k > 0 && c.l->op != HP_CONCAT && c.l->op != HP_ATTENTION) {
         (axis == HP_AXIS_C ? taps_same : taps_second)(&c, o);
     } else {
         (axis == HP_AXIS_C ? taps_of_channels : taps_of_pixels)[c.l->op](&c, o);

@@ -103,15 +103,63 @@ static void draw_inputs(throws *d, single *s) {
     }
 }
 
+static void draw_attention(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    const int head = draw(d, 1, 4), kind = draw(d, 0, 2);
+    l->n_in = 3;
+    l->kv_heads = draw(d, 1, 3);
+    l->groups = l->kv_heads * draw(d, 1, 3);
+    l->causal = kind == 1;
+    l->kh = kind == 2 ? draw(d, 1, 9) : 0;
+    l->kw = kind == 2 ? draw(d, 1, 9) : 0;
+    l->pad_h = kind == 2 ? draw(d, 0, l->kh - 1) : 0;
+    l->pad_w = kind == 2 ? draw(d, 0, l->kw - 1) : 0;
+    s->tensor[1] = s->tensor[2] = s->tensor[0];
+    s->tensor[0].c = head * l->groups;
+    s->tensor[1].c = s->tensor[2].c = head * l->kv_heads;
+}
+
+static void draw_embedding(throws *d, single *s) {
+    s->tensor[0].c = 1;
+    s->tensor[1].c = draw(d, 1, 9);
+}
+
+static void draw_crop(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    l->pad_h = draw(d, 0, s->tensor[0].h - 1);
+    l->pad_w = draw(d, 0, s->tensor[0].w - 1);
+    l->out_h = draw(d, 1, s->tensor[0].h - l->pad_h);
+    l->out_w = draw(d, 1, s->tensor[0].w - l->pad_w);
+}
+
 typedef void draw_fn(throws *d, single *s);
 
-static draw_fn *const draws[HP_LAYER_OPS] = {
-    [HP_CONV] = draw_conv,       [HP_CONVT] = draw_convt,     [HP_LINEAR] = draw_linear,
-    [HP_BN] = draw_inputs,       [HP_ACT] = draw_inputs,      [HP_ADD] = draw_inputs,
-    [HP_MAXPOOL] = draw_maxpool, [HP_AVGPOOL] = draw_avgpool, [HP_ADAPTPOOL] = draw_target,
-    [HP_PAD] = draw_target,      [HP_CONCAT] = draw_inputs,   [HP_DROPOUT] = draw_inputs,
-    [HP_MUL] = draw_mul,         [HP_SCALE] = draw_inputs,    [HP_RESIZE] = draw_resize,
-    [HP_SOFTMAX] = draw_inputs,  [HP_QUANT] = draw_inputs,    [HP_DEQUANT] = draw_inputs};
+static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
+                                             [HP_CONVT] = draw_convt,
+                                             [HP_LINEAR] = draw_linear,
+                                             [HP_BN] = draw_inputs,
+                                             [HP_ACT] = draw_inputs,
+                                             [HP_ADD] = draw_inputs,
+                                             [HP_MAXPOOL] = draw_maxpool,
+                                             [HP_AVGPOOL] = draw_avgpool,
+                                             [HP_ADAPTPOOL] = draw_target,
+                                             [HP_PAD] = draw_target,
+                                             [HP_CONCAT] = draw_inputs,
+                                             [HP_DROPOUT] = draw_inputs,
+                                             [HP_MUL] = draw_mul,
+                                             [HP_SCALE] = draw_inputs,
+                                             [HP_RESIZE] = draw_resize,
+                                             [HP_SOFTMAX] = draw_inputs,
+                                             [HP_QUANT] = draw_inputs,
+                                             [HP_DEQUANT] = draw_inputs,
+                                             [HP_LAYERNORM] = draw_inputs,
+                                             [HP_RMSNORM] = draw_inputs,
+                                             [HP_ATTENTION] = draw_attention,
+                                             [HP_EMBEDDING] = draw_embedding,
+                                             [HP_POSITION] = draw_inputs,
+                                             [HP_CLASSTOKEN] = draw_inputs,
+                                             [HP_CROP] = draw_crop,
+                                             [HP_MERGE] = draw_inputs};
 
 /* A deployed convolution may add a map like its output. */
 static void draw_added(throws *d, single *s) {

@@ -1,0 +1,14 @@
+/* random_tokens.h - random small transformers of images and text: what the laws are tried on besides random_net's. */
+#ifndef HP_TESTS_RANDOM_TOKENS_H
+#define HP_TESTS_RANDOM_TOKENS_H
+
+#include "tests/support/plan/random_net.h"
+
+/* Attention of every kind, norms, products on channels, tables, class tokens, crops, merged pixels. */
+int random_token_block(hp_builder *b, dice *d, int x);
+/* One in two reads ids, one in two of these has a head that is tied to its table. */
+hp_graph *random_tokens(hp_arena *arena, uint64_t seed, int n_block);
+/* One of random_net's, or one in three of these. */
+hp_graph *random_trained(hp_arena *arena, uint64_t seed, int n_block);
+
+#endif
