@@ -283,7 +283,13 @@ static hp_status parse_network(hp_arena *arena, const simulate_options *o, simul
     int64_t classes = hp_net_default_classes(s->net);
     HP_TRY(parse_int(o->classes, "--classes", 1, 1 << 24, &classes, err));
     s->classes = (int)classes;
-    return hp_net_build(arena, s->net, s->image_h, s->image_w, s->classes, &s->trained, err);
+    HP_TRY(hp_net_build(arena, s->net, s->image_h, s->image_w, s->classes, &s->trained, err));
+    if (o->image && hp_graph_ids(s->trained) > 0)
+        return hp_fail(err, HP_EUSAGE, "network %s reads ids, not images: leave out --image", s->net);
+    s->image_h = s->trained->image_h; /* of a network of text they are in its name */
+    s->image_w = s->trained->image_w;
+    s->classes = s->trained->classes;
+    return HP_OK;
 }
 
 /* A list of names; the strategy's own precision when there is one. */

@@ -10,7 +10,13 @@ enum { /* limits for names from untrusted plan files: memory, and multiply-adds 
        MAX_DEPTH = 20000,
        MAX_AMOEBA_LAYERS = 300,
        MAX_AMOEBA_FILTERS = 1024,
-       MAX_UNET_FILTERS = 512
+       MAX_UNET_FILTERS = 512,
+       MAX_BLOCKS = 1000,
+       MAX_HIDDEN = 1 << 16,
+       MAX_HEADS = 1024,
+       MAX_PATCH = 1 << 10,
+       MAX_TOKENS = 1 << 20,
+       MAX_IDS = 1 << 20
 };
 
 /* Parses an integer at *text, without sign or leading zero, and advances *text past it. */
@@ -77,6 +83,58 @@ static hp_status parse_unet(const char *net, const char *rest, hp_net_args *args
     return parse_end(net, rest, "unet or unet:F", err);
 }
 
+/* Numbers with commas between them. */
+typedef struct number {
+    const char *what;
+    int high, *value;
+} number;
+
+static hp_status parse_numbers(const char *net, const char *rest, const char *form, const number *list, int n,
+                               hp_error *err) {
+    for (int i = 0; i < n; i++) {
+        if (*rest++ != (i ? ',' : ':'))
+            return hp_fail(err, HP_EUSAGE, "network %s: the form is %s", net, form);
+        HP_TRY(parse_number(&rest, list[i].what, 1, list[i].high, list[i].value, err));
+    }
+    return parse_end(net, rest, form, err);
+}
+
+/* A perceptron's hidden layer is four times as wide. */
+static hp_status check_heads(const char *net, hp_net_args *args, hp_error *err) {
+    args->mlp = 4 * args->hidden;
+    if (args->hidden % args->heads == 0) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "network %s: %d heads do not divide %d channels, for example %d heads",
+                   net, args->heads, args->hidden, args->hidden % 64 ? 1 : args->hidden / 64);
+}
+
+static hp_status parse_gpt(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
+    const number list[] = {{"the layers of gpt", MAX_BLOCKS, &args->layers},
+                           {"the channels of gpt", MAX_HIDDEN, &args->hidden},
+                           {"the heads of gpt", MAX_HEADS, &args->heads},
+                           {"the tokens of gpt", MAX_TOKENS, &args->seq},
+                           {"the ids of gpt", MAX_IDS, &args->vocab}};
+    HP_TRY(parse_numbers(net, rest, "gpt:LAYERS,CHANNELS,HEADS,TOKENS,IDS, for example gpt:4,128,4,256,256",
+                         list, 5, err));
+    return check_heads(net, args, err);
+}
+
+static hp_status parse_vit(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
+    const number list[] = {{"the layers of vit", MAX_BLOCKS, &args->layers},
+                           {"the channels of vit", MAX_HIDDEN, &args->hidden},
+                           {"the heads of vit", MAX_HEADS, &args->heads},
+                           {"the pixels of a patch of vit", MAX_PATCH, &args->patch}};
+    HP_TRY(
+        parse_numbers(net, rest, "vit:LAYERS,CHANNELS,HEADS,PATCH, for example vit:4,96,4,4", list, 4, err));
+    return check_heads(net, args, err);
+}
+
+#define VIT(l, c, h, m, p)                                                                                   \
+    { .layers = l, .hidden = c, .heads = h, .mlp = m, .patch = p }
+#define SWIN(l, c, h)                                                                                        \
+    { .layers = l, .hidden = c, .heads = h }
+#define GPT(l, c, h, s)                                                                                      \
+    { .layers = l, .hidden = c, .heads = h, .mlp = 4 * (c), .seq = s, .vocab = 50257 }
+
 static const hp_net_row rows[] = {
     {.name = "cnn", .default_classes = 10, .write = hp_net_write_cnn},
     {.name = "resnet18", .args = {.depth = 18}, .default_classes = 1000, .write = hp_net_write_resnet},
@@ -97,6 +155,29 @@ static const hp_net_row rows[] = {
      .default_classes = 2,
      .write = hp_net_write_unet,
      .parse = parse_unet},
+    {.name = "vit-b16",
+     .args = VIT(12, 768, 12, 3072, 16),
+     .default_classes = 1000,
+     .write = hp_net_write_vit},
+    {.name = "vit-l16",
+     .args = VIT(24, 1024, 16, 4096, 16),
+     .default_classes = 1000,
+     .write = hp_net_write_vit},
+    {.name = "vit-h14",
+     .args = VIT(32, 1280, 16, 5120, 14),
+     .default_classes = 1000,
+     .write = hp_net_write_vit},
+    {.name = "vit", .default_classes = 1000, .write = hp_net_write_vit, .parse = parse_vit},
+    {.name = "swin-t", .args = SWIN(6, 96, 3), .default_classes = 1000, .write = hp_net_write_swin},
+    {.name = "swin-b", .args = SWIN(18, 128, 4), .default_classes = 1000, .write = hp_net_write_swin},
+    {.name = "gpt", .write = hp_net_write_gpt, .parse = parse_gpt},
+    {.name = "gpt2", .args = GPT(12, 768, 12, 1024), .write = hp_net_write_gpt},
+    {.name = "gpt2-medium", .args = GPT(24, 1024, 16, 1024), .write = hp_net_write_gpt},
+    {.name = "gpt2-large", .args = GPT(36, 1280, 20, 1024), .write = hp_net_write_gpt},
+    {.name = "gpt2-xl", .args = GPT(48, 1600, 25, 1024), .write = hp_net_write_gpt},
+    {.name = "gpt3-6.7b", .args = GPT(32, 4096, 32, 2048), .write = hp_net_write_gpt},
+    {.name = "gpt3-13b", .args = GPT(40, 5120, 40, 2048), .write = hp_net_write_gpt}, /* printed as 5140 */
+    {.name = "gpt3-175b", .args = GPT(96, 12288, 96, 2048), .write = hp_net_write_gpt},
     {.name = "resnet-v1-", .default_classes = 10, .write = hp_net_write_cifar_v1, .parse = parse_v1},
     {.name = "resnet-v2-", .default_classes = 10, .write = hp_net_write_cifar_v2, .parse = parse_v2},
 };
@@ -104,10 +185,13 @@ static const hp_net_row rows[] = {
 #define NET_NAMES                                                                                            \
     "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg16, vgg19, mobilenetv2, densenet121, "      \
     "amoebanetd:L,F "                                                                                        \
-    "(L = 3n), unet:F, resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
+    "(L = 3n), unet:F, vit-b16, vit-l16, vit-h14, vit:LAYERS,CHANNELS,HEADS,PATCH, swin-t, swin-b, gpt2, "   \
+    "gpt2-medium, gpt2-large, gpt2-xl, gpt3-6.7b, gpt3-13b, gpt3-175b, "                                     \
+    "gpt:LAYERS,CHANNELS,HEADS,TOKENS,IDS, "                                                                 \
+    "resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
 
 /* Networks that the command line's documentation names but this version does not have. */
-static const char *const planned[] = {"gpt", "moe-gpt", "dlrm"};
+static const char *const planned[] = {"moe-gpt", "dlrm"};
 
 /* Does `net` start with `name`, alone or before a colon? */
 static bool has_base_name(const char *net, const char *name) {
@@ -140,5 +224,7 @@ hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *arg
 
 int hp_net_default_classes(const char *net) {
     const hp_net_row *row = hp_net_find(net);
-    return row ? row->default_classes : 1000; /* ImageNet's */
+    return row && row->args.vocab        ? row->args.vocab
+           : row && row->default_classes ? row->default_classes
+                                         : 1000; /* ImageNet's */
 }

@@ -17,7 +17,10 @@ typedef struct request {
 
 static hp_status write_graph(hp_arena *arena, const request *r, int h, int w, int classes, hp_graph **graph,
                              hp_error *err) {
-    hp_builder b = hp_builder_start(arena, r->net, h, w, classes, err);
+    const bool text = r->args.seq > 0;
+    hp_builder b = hp_builder_start(arena, r->net, text ? r->args.seq : h, text ? 1 : w,
+                                    text ? r->args.vocab : classes, err);
+    if (text) b.g->image_c = b.g->tensor[0].c = 1;
     r->row->write(&b, &r->args);
     hp_graph *plain = NULL;
     HP_TRY(hp_builder_finish(&b, &plain));

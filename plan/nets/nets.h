@@ -9,6 +9,9 @@ typedef struct hp_net_args {
     int depth;           /* residual networks: layers with weights */
     int layers, filters; /* amoebanetd:L,F; unet:F */
     bool narrow_first;   /* resnet-v2: kernels 1-3-1 instead of 3-3-1 */
+    /* transformers: layers (swin: of the third stage), channels (of the first stage), heads (of the first stage), channels
+     * of the hidden layer of a block's perceptron, pixels of a patch; gpt: tokens, ids */
+    int hidden, heads, mlp, patch, seq, vocab;
 } hp_net_args;
 
 /* Writes one network of the family into a builder that was just started. */
@@ -23,6 +26,9 @@ hp_net_writer hp_net_write_mobilenetv2;
 hp_net_writer hp_net_write_densenet121;
 hp_net_writer hp_net_write_amoebanetd; /* layers divisible by 3, filters >= 8 */
 hp_net_writer hp_net_write_unet;
+hp_net_writer hp_net_write_vit;
+hp_net_writer hp_net_write_swin;
+hp_net_writer hp_net_write_gpt; /* seq > 0: the image is (seq, 1, 1), ids; the classes are these */
 
 /* --- names.c: finding a name's row and arguments --- */
 

@@ -1,6 +1,6 @@
 /* differences.c - compares names, shapes and types of a safetensors file with the expected ones; see
  * differences.h. */
-#include "exec/data/weights/differences.h"
+#include "exec/data/weights/stored.h"
 
 #include "plan/base/arena.h"
 
@@ -73,6 +73,15 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* What state dicts have beside parameters: counters, the places of biases, masks of attention. */
+static bool is_constant(const char *name) {
+    static const char *const ends[] = {".num_batches_tracked", ".relative_position_index", ".attn.bias",
+                                       ".attn.masked_bias"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(name, ends[i])) return true;
+    return false;
+}
+
 static void compare_extra(const hp_safetensors *st, const hp_st_expected *want, int n, hp_differences *d) {
     hp_arena *a = hp_arena_new();
     const char **known = HP_NEW(a, const char *, n + 1);
@@ -81,9 +90,7 @@ static void compare_extra(const hp_safetensors *st, const hp_st_expected *want, 
     for (int i = 0; i < hp_safetensors_count(st); i++) {
         const char *name = hp_safetensors_tensor(st, i)->name;
         char shown[64];
-        if (ends_with(name, ".num_batches_tracked") ||
-            bsearch(&name, known, (size_t)n, sizeof *known, by_text))
-            continue;
+        if (is_constant(name) || bsearch(&name, known, (size_t)n, sizeof *known, by_text)) continue;
         add_difference(d, "%s%s is not in the network", d->n ? ", " : "", hp_st_printable(name, shown));
     }
     hp_arena_free(a);
@@ -97,13 +104,8 @@ void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int
 hp_status hp_weights_compare(const char *path, const hp_safetensors *st, const hp_graph *g, hp_error *err) {
     hp_arena *a = hp_arena_new();
     hp_st_expected *want = HP_NEW(a, hp_st_expected, g->n_param + 1);
-    for (int32_t i = 0; i < g->n_param; i++) {
-        const hp_param *p = &g->param[i];
-        want[i] = (hp_st_expected){.name = p->name, .dtype = HP_ST_ANY_REAL, .n_dim = p->n_dim};
-        memcpy(want[i].dim, p->dim, sizeof want[i].dim);
-    }
     hp_differences d = {0};
-    hp_st_differences(st, want, g->n_param, &d);
+    hp_st_differences(st, want, hp_stored_expected(g, want), &d);
     hp_arena_free(a);
     if (d.n == 0) return HP_OK;
     return hp_fail(

@@ -22,7 +22,8 @@ typedef struct hp_differences {
     char text[640];
 } hp_differences;
 
-/* The differences between the file and `want` (n entries); tensors *.num_batches_tracked are ignored. */
+/* The differences between the file and `want` (n entries); tensors that state dicts have
+ * beside parameters are ignored (*.num_batches_tracked). */
 void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int n, hp_differences *d);
 /* Follows the last difference shown: "" or ", ...". */
 const char *hp_differences_ellipsis(const hp_differences *d);

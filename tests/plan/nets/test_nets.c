@@ -333,7 +333,7 @@ static void wrong_requests_are_refused_with_the_fix(void **state) {
         {"unet:", 64, 10, HP_EUSAGE, "filters"},
         {"unet:8:2", 64, 10, HP_EUSAGE, "unexpected"},
         {"unet", 15, 10, HP_EPLAN, "16x16"},
-        {"gpt:1", 64, 10, HP_EUNAVAIL, "this version"},
+        {"moe-gpt:1", 64, 10, HP_EUNAVAIL, "this version"},
         {"resnet18", 0, 10, HP_EUSAGE, "image"},
         {"resnet18", 1 << 30, 10, HP_EUSAGE, "image"},
         {"resnet18", 64, 0, HP_EUSAGE, "classes"},

@@ -1,0 +1,28 @@
+/* stored.h - parameters as files have them: their own tensors, or rows of one that several share, turned or not. */
+#ifndef HP_STORED_H
+#define HP_STORED_H
+
+#include "exec/data/weights/differences.h"
+#include "exec/data/weights/weights.h"
+
+/* The name of the file's tensor. */
+const char *hp_stored_name(const hp_param *p);
+/* Tensors that a file of the network has; each parameter's is among them. Returns how many; `want` has room for all
+ * parameters. */
+int hp_stored_expected(const hp_graph *g, hp_st_expected *want);
+/* Elements [first, first + count) of the parameter, out of a file that has been compared with the network, as float32 or
+ * float64. */
+void hp_stored_read(const hp_safetensors *st, const hp_param *p, int64_t first, int64_t count, hp_dtype dtype,
+                    void *to);
+
+/* Puts together the file's tensors from parameters, which are taken in order, once each. */
+typedef struct hp_stored_writer hp_stored_writer;
+hp_stored_writer *hp_stored_writer_new(hp_arena *arena, const hp_graph *g, hp_dtype dtype,
+                                       const hp_weights_source *source);
+/* The tensor in which parameter `param`, the first of its tensor's, is; valid until the next call. NULL: `err` is set. */
+const void *hp_stored_bytes(hp_stored_writer *w, int param, hp_error *err);
+void hp_stored_writer_free(hp_stored_writer *w);
+/* The first parameter that lies in the same tensor. */
+int hp_stored_first(const hp_graph *g, int param);
+
+#endif
