@@ -87,6 +87,40 @@ static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from, bool a
     return group_of(c, from, role, n, all_replicas);
 }
 
+static int stage_of(const hp_lower_ctx *c, int layer) {
+    int v = 0;
+    while (layer >= c->vstage[v].end) v++;
+    return v;
+}
+
+/* All parts of the stages of layers that have the parameter. Layers on one stage need no other group than the stage's. */
+static int32_t tied_group(hp_lower_ctx *c, int param) {
+    int32_t *role = HP_NEW(c->arena, int32_t, 2 * c->p->n_role * c->n_vstage);
+    int n = 0, first = -1;
+    bool apart = false;
+    for (int layer = 1; layer < c->g->n_layer; layer++) {
+        const hp_layer *l = &c->g->layer[layer];
+        if (!l->n_param || l->param[0] != param) continue;
+        const int v = stage_of(c, layer);
+        apart |= first >= 0 && v != first;
+        first = v;
+        for (int flip = 0; flip < hp_flips(c->s); flip++)
+            for (int p = 0; p < c->vstage[v].geo->n_part; p++)
+                role[n++] = hp_role_of(c->s, v % c->s->stages, p, flip);
+    }
+    return apart ? group_of(c, 1, role, n, true) : -1;
+}
+
+static void tied_groups(hp_lower_ctx *c) {
+    c->tied_group = HP_NEW(c->arena, int32_t, c->g->n_layer);
+    for (int layer = 0; layer < c->g->n_layer; layer++) c->tied_group[layer] = -1;
+    for (int layer = 1; layer < c->g->n_layer && !c->g->deployed; layer++) {
+        const hp_layer *l = &c->g->layer[layer];
+        const int first = l->n_param ? c->g->param[l->param[0]].layer : layer;
+        if (first != layer) c->tied_group[layer] = c->tied_group[first] = tied_group(c, l->param[0]);
+    }
+}
+
 int lower_replica_group(const hp_lower_ctx *c, int group) {
     const hp_program *p = c->p;
     const hp_group *all = &p->group[group];
@@ -142,6 +176,7 @@ void lower_groups(hp_lower_ctx *c) {
         for (int k = 0; k < slices; k++) c->vstage[v].weight_group[k] = weight_group(c, v, k, 1, true);
         for (int k = 0; k < slices && lower_is_local(c); k++) weight_group(c, v, k, 1, false);
     }
+    tied_groups(c);
     const int from = c->first_stats = c->p->n_group; /* statistics never share a queue with gradients */
     for (int v = 0; v < c->n_vstage; v++) {
         const bool used = has_bn(c, &c->vstage[v]);

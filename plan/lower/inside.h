@@ -80,6 +80,8 @@ typedef struct hp_lower {
     int32_t *sent_after; /* per step: n_sent at its end */
     bool *touched;       /* per layer that holds its parameters: the gradients hold a micro-batch already */
     int32_t *grad_task;  /* per layer: last task that wrote its gradients, -1 */
+    int32_t *holder;     /* per layer: see lower_holder */
+    int32_t *tied_group; /* per layer: who holds a parameter that layers of other stages are tied to; -1 */
     int32_t *bucket_of;  /* per layer: see lower_bucket */
     int32_t *last_of;    /* per layer: the bucket of which it is the last that the backward pass meets, -1 */
     /* ZeRO, see lower/blocks.c: */
@@ -242,10 +244,10 @@ int32_t lower_pack(hp_lower_ctx *c, int slot, int layer, bool backward, int32_t 
 
 /* lower/blocks.c: buckets of which a rank keeps its part alone (ZeRO) */
 void lower_new_blocks(hp_lower_ctx *c);
-/* The layer that holds a layer's parameters: itself, or the first of those that are tied. */
+/* The layer with which a layer's parameters lie on the role: itself, or of those that are tied the first that the role
+ * runs, whose gradients are the last to be final. */
 static inline int lower_holder(const hp_lower_ctx *c, int layer) {
-    const hp_layer *l = &c->g->layer[layer];
-    return l->n_param ? c->g->param[l->param[0]].layer : layer;
+    return c->holder[layer];
 }
 /* The bucket of a layer's parameters; -1: it has none here. */
 int lower_bucket(const hp_lower_ctx *c, int layer);

@@ -58,15 +58,21 @@ typedef struct places {
     int64_t shard;          /* elements of the parts of those before it */
 } places;
 
+/* Who holds the layer's parameters. */
+static int group_of_layer(const hp_lower_ctx *c, int vstage, int part, int layer) {
+    const int tied = c->tied_group[layer];
+    return tied >= 0 ? tied : c->vstage[vstage].weight_group[lower_slice(c, part)];
+}
+
 static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places *at) {
     const hp_layer *l = &c->g->layer[layer];
-    const int slice = lower_slice(c, part), group = c->vstage[vstage].weight_group[slice];
+    const int slice = lower_slice(c, part), group = group_of_layer(c, vstage, part, layer);
     const bool home = l->op == HP_BN && state_home(c, vstage, layer, slice);
     const bool starts = share_apart(c, c->role) == 0 && lower_runs(c, c->role, vstage, layer, 0);
     const bool saves = group < 0 || c->p->member[c->p->group[group].first] == c->role;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &c->g->param[l->param[i]];
-        if (param->layer != layer) continue; /* tied */
+        if (lower_holder(c, layer) != layer) continue; /* tied */
         const hp_elements e = elements_of(c, vstage, part, layer, i);
         const bool trained = hp_param_trained(param);
         int64_t *to = trained ? &at->trained : &at->state;
@@ -96,11 +102,29 @@ static void end_bucket(hp_lower_ctx *c, int group, int last, places *at) {
 static void place_stage(hp_lower_ctx *c, int v, int part, places *at) {
     const int group = c->vstage[v].weight_group[lower_slice(c, part)];
     for (int layer = c->vstage[v].end - 1; layer >= c->vstage[v].first; layer--) {
+        const int of_layer = group_of_layer(c, v, part, layer);
+        if (of_layer != group) end_bucket(c, group, layer + 1, at); /* a bucket of its own */
         place_layer(c, v, part, layer, at);
         c->bucket_of[layer] = c->r->n_bucket; /* the holder's, of those that are tied: see place_tied */
-        if ((at->trained - at->bucket) * 4 >= c->s->fuse_bytes) end_bucket(c, group, layer, at);
+        if (of_layer != group || (at->trained - at->bucket) * 4 >= c->s->fuse_bytes)
+            end_bucket(c, of_layer, layer, at);
     }
     end_bucket(c, group, c->vstage[v].first ? c->vstage[v].first : 1, at);
+}
+
+/* Layers backwards: of those with one parameter the first that the role runs remains. */
+static void find_holders(hp_lower_ctx *c) {
+    int32_t *first = HP_NEW(c->arena, int32_t, c->g->n_param);
+    c->holder = HP_NEW(c->arena, int32_t, c->g->n_layer);
+    for (int v = c->n_vstage - 1; v >= 0; v--)
+        for (int layer = c->vstage[v].end - 1; layer >= c->vstage[v].first && lower_slot_of(c->r, v) >= 0;
+             layer--)
+            if (c->g->layer[layer].n_param) first[c->g->layer[layer].param[0]] = layer;
+    for (int layer = 0; layer < c->g->n_layer; layer++) {
+        const hp_layer *l = &c->g->layer[layer];
+        const bool shared = l->n_param && first[l->param[0]] > 0;
+        c->holder[layer] = shared ? first[l->param[0]] : layer;
+    }
 }
 
 static void place_tied(hp_lower_ctx *c) {
@@ -125,6 +149,7 @@ static int64_t elems_of(const hp_lower_ctx *c, int buffer) {
 void lower_params(hp_lower_ctx *c) {
     places at = {0, 0, 0, 0};
     c->r->place = HP_NEW(c->arena, hp_param_place, c->g->n_param);
+    find_holders(c);
     new_buckets(c);
     for (int i = 0; i < c->g->n_param; i++) c->r->place[i].group = -1;
     for (int v = c->n_vstage - 1; v >= 0; v--) {

@@ -18,7 +18,8 @@ static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
 static void zero_missing_gradients(hp_lower_ctx *c) {
     for (int v = c->n_vstage - 1; v >= 0; v--)
         for (int layer = c->vstage[v].first; lower_slot_of(c->r, v) >= 0 && layer < c->vstage[v].end; layer++)
-            if (c->grad_task[layer] < 0 && !c->touched[lower_holder(c, layer)]) zero_gradients(c, v, layer);
+            if (lower_holder(c, layer) == layer && c->grad_task[layer] < 0 && !c->touched[layer])
+                zero_gradients(c, v, layer);
 }
 
 void lower_after_gradients(hp_lower_ctx *c, int task, int bucket) {

@@ -1,5 +1,6 @@
-/* legal_tied.c - layers that are tied to one parameter, such as a head to the table of ids (Press and Wolf 2017), lie on one
- * stage and are not sliced: there is one copy of it on each rank, into which all of them add their gradients. */
+/* legal_tied.c - layers that are tied to one parameter, such as a head to the table of ids (Press and Wolf 2017): each rank
+ * has one copy, into which all of its layers add their gradients. It is not sliced; on several stages its gradient is
+ * summed over all of their ranks, which only an all-reduce after the last backward pass does. */
 #include "plan/strategy/legal.h"
 
 /* A layer whose parameter another one holds; -1: none. */
@@ -9,14 +10,21 @@ static int first_tied(const hp_graph *g) {
     return -1;
 }
 
+/* The key that is in the way, as it would have to be; NULL: none is. */
+static const char *in_the_way(const hp_strategy *s) {
+    const bool stages = s->stages * s->chunks > 1;
+    if (s->cp > 1) return "cp=1";
+    if (s->bp > 1) return "bp=1";
+    if (stages && s->zero > 1) return "zero=1";
+    return stages && s->sync != HP_SYNC_ALLREDUCE ? "sync=allreduce" : NULL;
+}
+
 bool hp_legal_tied(const hp_legal_case *c, hp_reject *why) {
-    const hp_strategy *s = c->s;
-    const int tied = s->stages * s->chunks * s->cp * s->bp > 1 ? first_tied(c->g) : -1;
+    const char *fix = in_the_way(c->s);
+    const int tied = fix ? first_tied(c->g) : -1;
     if (tied < 0) return true;
     const hp_layer *l = &c->g->layer[tied];
-    hp_refuse(why, HP_REJECT_TIED, "layer %.60s has the parameter of layer %.60s: both on one stage, whole",
+    hp_refuse(why, HP_REJECT_TIED, "layer %.60s has the parameter of layer %.60s, which is kept whole",
               l->name, c->g->layer[c->g->param[l->param[0]].layer].name);
-    if (s->cp > 1) return hp_fix(why, "cp=1");
-    if (s->bp > 1) return hp_fix(why, "bp=1");
-    return hp_fix(why, s->chunks > 1 ? "chunks=1" : "stages=1");
+    return hp_fix(why, "%s", fix);
 }
