@@ -105,7 +105,7 @@ hp_status hp_weights_compare(const char *path, const hp_safetensors *st, const h
     hp_arena *a = hp_arena_new();
     hp_st_expected *want = HP_NEW(a, hp_st_expected, g->n_param + 1);
     hp_differences d = {0};
-    hp_st_differences(st, want, hp_stored_expected(g, want), &d);
+    hp_st_differences(st, want, hp_stored_accepted(st, g, want), &d);
     hp_arena_free(a);
     if (d.n == 0) return HP_OK;
     return hp_fail(

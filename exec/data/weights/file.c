@@ -13,11 +13,13 @@ static bool all_finite(hp_dtype dtype, const void *value, int64_t n) {
 }
 
 /* `to`: the start of the parameter's place. */
-static hp_status read_param(const hp_safetensors *st, const hp_param *p, const hp_param_place *at,
-                            hp_dtype dtype, void *to, const char *path, hp_error *err) {
+static hp_status read_param(const hp_safetensors *st, const hp_weights *w, int param, void *to,
+                            const char *path, hp_error *err) {
+    const hp_param *p = &w->graph->param[param];
+    const hp_param_place *at = &w->role->place[param];
     char name[64];
-    hp_stored_read(st, p, at->first, at->count, dtype, to);
-    if (all_finite(dtype, to, at->count)) return HP_OK;
+    hp_stored_read(st, w->graph, param, at->first, at->count, w->dtype, to);
+    if (all_finite(w->dtype, to, at->count)) return HP_OK;
     return hp_fail(
         err, HP_EDATA,
         "%s: tensor '%s' holds a value that is not a finite number; give weights of a run that did "
@@ -36,7 +38,7 @@ hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err) 
         if (!at->here) continue;
         const bool trained = hp_param_trained(p);
         char *to = (char *)(trained ? w->weights : w->state) + at->offset * hp_dtype_bytes(w->dtype);
-        s = read_param(st, p, at, w->dtype, to, path, err);
+        s = read_param(st, w, i, to, path, err);
         if (!trained && !hp_weights_start(w, at))
             memset(to, 0, (size_t)(at->count * hp_dtype_bytes(w->dtype)));
     }

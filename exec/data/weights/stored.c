@@ -2,6 +2,8 @@
  * (I, O) instead of (O, I). */
 #include "exec/data/weights/stored.h"
 
+#include "exec/data/weights/places.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +33,17 @@ int hp_stored_expected(const hp_graph *g, hp_st_expected *want) {
     return n;
 }
 
+int hp_stored_accepted(const hp_safetensors *st, const hp_graph *g, hp_st_expected *want) {
+    const int n = hp_stored_expected(g, want);
+    for (int i = 0, at = 0; i < g->n_param; i++) {
+        if (hp_stored_first(g, i) != i) continue;
+        const hp_st_tensor *t = hp_safetensors_find(st, want[at].name);
+        if (hp_places_stretch(t, g, i)) want[at].dim[1] = (int32_t)t->dim[1];
+        at++;
+    }
+    return n;
+}
+
 /* Where the file's tensor has an element of a parameter that is turned: it has (columns, rows). */
 static int64_t turned_at(const hp_param *p, int64_t element) {
     const int64_t at = p->stored.first + element, cols = p->stored.dim[0], rows = p->stored.dim[1];
@@ -44,9 +57,26 @@ static void convert(const hp_st_tensor *t, hp_dtype dtype, void *to, int64_t at)
         hp_st_to_f64(t, (double *)to + at);
 }
 
-void hp_stored_read(const hp_safetensors *st, const hp_param *p, int64_t first, int64_t count, hp_dtype dtype,
-                    void *to) {
+static void read_stretched(const hp_st_tensor *t, const hp_graph *g, int param, int64_t first, int64_t count,
+                           hp_dtype dtype, void *to) {
+    for (int64_t i = 0; i < count; i++) {
+        double v;
+        hp_places_read(t, g, param, first + i, 1, &v);
+        if (dtype == HP_F32)
+            ((float *)to)[i] = (float)v;
+        else
+            ((double *)to)[i] = v;
+    }
+}
+
+void hp_stored_read(const hp_safetensors *st, const hp_graph *g, int param, int64_t first, int64_t count,
+                    hp_dtype dtype, void *to) {
+    const hp_param *p = &g->param[param];
     const hp_st_tensor *t = hp_safetensors_find(st, hp_stored_name(p));
+    if (hp_places_stretch(t, g, param)) {
+        read_stretched(t, g, param, first, count, dtype, to);
+        return;
+    }
     if (!p->stored.turned) {
         const hp_st_tensor slice = hp_st_slice(t, p->stored.first + first, count);
         convert(&slice, dtype, to, 0);

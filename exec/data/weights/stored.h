@@ -10,10 +10,12 @@ const char *hp_stored_name(const hp_param *p);
 /* Tensors that a file of the network has; each parameter's is among them. Returns how many; `want` has room for all
  * parameters. */
 int hp_stored_expected(const hp_graph *g, hp_st_expected *want);
-/* Elements [first, first + count) of the parameter, out of a file that has been compared with the network, as float32 or
- * float64. */
-void hp_stored_read(const hp_safetensors *st, const hp_param *p, int64_t first, int64_t count, hp_dtype dtype,
-                    void *to);
+/* The same, where the file's places may be of another image. */
+int hp_stored_accepted(const hp_safetensors *st, const hp_graph *g, hp_st_expected *want);
+/* Elements [first, first + count) of a parameter, out of a file that has been compared with the network, as float32 or
+ * float64. Learned places are stretched to the network's image. */
+void hp_stored_read(const hp_safetensors *st, const hp_graph *g, int param, int64_t first, int64_t count,
+                    hp_dtype dtype, void *to);
 
 /* Puts together the file's tensors from parameters, which are taken in order, once each. */
 typedef struct hp_stored_writer hp_stored_writer;

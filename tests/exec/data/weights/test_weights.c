@@ -300,9 +300,12 @@ static void load(const char *path, const hp_weights *w) {
 
 static void saved_weights_load_into_any_placement(void **state) {
     (void)state;
-    for (int dtype = HP_F32; dtype <= HP_F64; dtype++) {
+    for (int i = 0; i < 6; i++) {
+        static const char *const nets[] = {"cnn", "vit:2,24,3,14",
+                                           "gpt:2,24,3,10,30"}; /* the latter share tensors */
+        const int dtype = i % 2 ? HP_F64 : HP_F32;
         hp_arena *a = hp_arena_new();
-        const hp_graph *g = build(a, "cnn", 28, 10);
+        const hp_graph *g = build(a, nets[i / 2], 28, 10);
         hp_weights whole = place(a, g, 0, 1, 0, (hp_dtype)dtype);
         hp_weights_init(&whole, 3);
         if (dtype == HP_F64) ((double *)whole.weights)[0] = 1.0 / 3.0; /* float64 is kept to the last bit */
@@ -320,7 +323,8 @@ static void files_load_slice_by_slice(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         hp_arena *a = hp_arena_new();
-        const hp_graph *g = build(a, "resnet-v2-20", 32, 10);
+        static const char *const nets[] = {"resnet-v2-20", "vit:2,24,3,8", "gpt:2,24,3,10,30"};
+        const hp_graph *g = build(a, nets[seed % 3], 32, 10);
         hp_weights whole = place(a, g, 0, 1, 0, seed % 2 ? HP_F32 : HP_F64);
         const hp_weights w = place_slices(a, g, seed, seed % 4 < 2 ? HP_F32 : HP_F64);
         hp_weights_init(&whole, seed);
