@@ -113,8 +113,9 @@ static hp_status parse_gpt(const char *net, const char *rest, hp_net_args *args,
                            {"the heads of gpt", MAX_HEADS, &args->heads},
                            {"the tokens of gpt", MAX_TOKENS, &args->seq},
                            {"the ids of gpt", MAX_IDS, &args->vocab}};
-    HP_TRY(parse_numbers(net, rest, "gpt:LAYERS,CHANNELS,HEADS,TOKENS,IDS, for example gpt:4,128,4,256,256",
-                         list, 5, err));
+    HP_TRY(parse_numbers(
+        net, rest, "gpt:L,C,H,S,V (layers, channels, heads, tokens, ids), for example gpt:4,128,4,256,256",
+        list, 5, err));
     return check_heads(net, args, err);
 }
 
@@ -123,8 +124,9 @@ static hp_status parse_vit(const char *net, const char *rest, hp_net_args *args,
                            {"the channels of vit", MAX_HIDDEN, &args->hidden},
                            {"the heads of vit", MAX_HEADS, &args->heads},
                            {"the pixels of a patch of vit", MAX_PATCH, &args->patch}};
-    HP_TRY(
-        parse_numbers(net, rest, "vit:LAYERS,CHANNELS,HEADS,PATCH, for example vit:4,96,4,4", list, 4, err));
+    HP_TRY(parse_numbers(net, rest,
+                         "vit:L,C,H,P (layers, channels, heads, pixels of a patch), for example vit:4,96,4,4",
+                         list, 4, err));
     return check_heads(net, args, err);
 }
 
@@ -185,9 +187,9 @@ static const hp_net_row rows[] = {
 #define NET_NAMES                                                                                            \
     "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg16, vgg19, mobilenetv2, densenet121, "      \
     "amoebanetd:L,F "                                                                                        \
-    "(L = 3n), unet:F, vit-b16, vit-l16, vit-h14, vit:LAYERS,CHANNELS,HEADS,PATCH, swin-t, swin-b, gpt2, "   \
+    "(L = 3n), unet:F, vit-b16, vit-l16, vit-h14, vit:L,C,H,P, swin-t, swin-b, gpt2, "                       \
     "gpt2-medium, gpt2-large, gpt2-xl, gpt3-6.7b, gpt3-13b, gpt3-175b, "                                     \
-    "gpt:LAYERS,CHANNELS,HEADS,TOKENS,IDS, "                                                                 \
+    "gpt:L,C,H,S,V, "                                                                                        \
     "resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
 
 /* Networks that the command line's documentation names but this version does not have. */

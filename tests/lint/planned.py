@@ -58,7 +58,7 @@ def existing(tree, program):
     plots = re.search(r"there are (.*)", program.run(["plot", "?", "x.db"])[1])
     if networks:
         has["network"] = {re.split(r"[:N]", re.sub(r"\(.*?\)", "", n).strip())[0]
-                          for n in re.sub(r"\([^)]*\)", "", networks.group(1)).replace("L,F", "").split(",")}
+                          for n in re.sub(r"\([^)]*\)|:[A-Z](,[A-Z])*", "", networks.group(1)).split(",")}
     if plots:
         has["plot"] = {w.strip() for w in plots.group(1).split(",")}
     return has
