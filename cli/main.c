@@ -3,6 +3,7 @@
  * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
 #include "cli/cli.h"
 
+#include "plan/base/alloc.h"
 #include "plan/base/nearest.h"
 #include "plan/base/version.h"
 
@@ -11,6 +12,8 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <jansson.h>
 
 typedef struct command {
     const char *name;
@@ -123,9 +126,10 @@ static int print_help(void) {
     print_planned("precision", "precisions");
     print_planned("network", "networks");
     print_planned("plot", "plots");
-    printf("\nExit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
-           "  65 bad input, 69 missing device or feature, 70 bug, 73/74 cannot create or write,\n"
-           "  75 please requeue (planned), 124 stalled, 137 a rank died, 128+n signal n\n");
+    printf(
+        "\nExit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
+        "  65 bad input, 69 missing device or feature, 70 bug or no memory, 73/74 cannot create or write,\n"
+        "  75 please requeue (planned), 124 stalled, 137 a rank died, 128+n signal n\n");
     return finish(HP_OK);
 }
 
@@ -157,7 +161,9 @@ static void keep_freed_memory(void) {
 
 int main(int argc, char **argv) {
     keep_freed_memory();
-    signal(SIGPIPE, SIG_DFL); /* some parents leave it ignored */
+    json_set_alloc_funcs(hp_alloc,
+                         free); /* an object without one of its members would be wrong, and not seen to be */
+    signal(SIGPIPE, SIG_DFL);   /* some parents leave it ignored */
     argp_err_exit_status = HP_EUSAGE;
     atexit(check_stdout_at_exit);
     if (argc < 2) return print_short_help();

@@ -2,6 +2,7 @@
  * sample interrupted by the operating system counts little (bisquare weights, Holland & Welsch 1977, as in
  * gsl_multifit_robust). */
 #include "costmodels/fit.h"
+#include "plan/base/alloc.h"
 
 #include "traces/query.h"
 
@@ -59,8 +60,7 @@ static double predicted(const hp_fit *f, const hp_fit_sample *s) {
 }
 
 static double median_error(const hp_fit *f, const hp_fit_sample *sample, int n) {
-    double *error = malloc(sizeof(double) * (size_t)n);
-    if (!error) return 1;
+    double *error = hp_alloc(sizeof(double) * (size_t)n);
     for (int i = 0; i < n; i++) error[i] = fabs(predicted(f, &sample[i]) / sample[i].seconds - 1);
     const double m = hp_median(error, n);
     free(error);
@@ -90,8 +90,7 @@ bool hp_fit_work(const hp_fit_sample *sample, int n, hp_fit *fit) {
 bool hp_fit_alpha_beta(const double *bytes, const double *seconds, int n, double *alpha_s,
                        double *beta_s_per_byte) {
     if (n < 2) return false;
-    double *weight = malloc(sizeof(double) * (size_t)n);
-    if (!weight) return false;
+    double *weight = hp_alloc(sizeof(double) * (size_t)n);
     for (int i = 0; i < n; i++) weight[i] = 1 / (seconds[i] * seconds[i]);
     double c00, c01, c11, chi2;
     gsl_fit_wlinear(bytes, 1, weight, 1, seconds, 1, (size_t)n, alpha_s, beta_s_per_byte, &c00, &c01, &c11,

@@ -1,5 +1,6 @@
 /* bench.c - writes series of queries to SQLite and reads them back; files are untrusted. */
 #include "traces/bench.h"
+#include "plan/base/alloc.h"
 
 #include "traces/text.h"
 
@@ -135,8 +136,7 @@ hp_status hp_bench_read(hp_arena *arena, hp_db *db, hp_bench_series **s, int *n,
 /* --- statistics --- */
 
 static double *seconds(const hp_bench_query *q, int64_t n) {
-    double *v = calloc((size_t)n, sizeof *v);
-    HP_ASSERT(v);
+    double *v = hp_zeroed((size_t)n, sizeof *v);
     for (int64_t i = 0; i < n; i++) v[i] = 1e-9 * (double)q[i].ns;
     return v;
 }
@@ -154,8 +154,7 @@ hp_serving hp_bench_pooled(const hp_bench_series *s) {
 
 hp_serving hp_bench_median(const hp_bench_series *s) {
     int n = 0;
-    hp_serving *round = calloc((size_t)s->n_query, sizeof *round);
-    HP_ASSERT(round);
+    hp_serving *round = hp_zeroed((size_t)s->n_query, sizeof *round);
     for (int64_t first = 0, end; first < s->n_query; first = end) {
         end = first + 1;
         while (end < s->n_query && s->query[end].round == s->query[first].round) end++;

@@ -1,5 +1,6 @@
 /* ledger_figures.c - how good predictions have been: errors and coverage over the runs of a history. */
 #include "traces/ledger.h"
+#include "plan/base/alloc.h"
 
 #include "plan/device/device.h"
 #include "traces/query.h"
@@ -19,9 +20,8 @@ static double measured_of(const hp_ledger_entry *e, bool equal_speed) {
 
 hp_ledger_figures hp_ledger_sum(const hp_ledger_entry *e, int n, const bool *use, bool equal_speed) {
     hp_ledger_figures f = {.n = 0};
-    double *error = calloc((size_t)n + 1, sizeof *error), sum = 0, squares = 0;
+    double *error = hp_zeroed((size_t)n + 1, sizeof *error), sum = 0, squares = 0;
     int inside = 0;
-    HP_ASSERT(error);
     for (int i = 0; i < n; i++) {
         const double measured_s = measured_of(&e[i], equal_speed);
         if ((use && !use[i]) || !(measured_s > 0)) continue;

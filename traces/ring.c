@@ -4,6 +4,7 @@
  * the slot after the head may be half written when the rank is killed, so the reader skips it and still gets
  * `capacity` complete entries. Heads count entries ever written and are stored (release) after the entry. */
 #include "traces/ring.h"
+#include "plan/base/alloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,8 +101,7 @@ hp_status hp_ring_create(const char *path, int rank, int role, int64_t span_capa
         return status;
     }
     fill_header(header, rank, role, span_capacity, sample_capacity);
-    hp_ring *r = calloc(1, sizeof *r);
-    HP_ASSERT(r != NULL);
+    hp_ring *r = hp_zeroed(1, sizeof *r);
     r->header = header;
     r->span = (hp_span *)((char *)header + HEADER_BYTES);
     r->sample = (hp_sample *)(r->span + span_capacity + 1);
@@ -154,8 +154,7 @@ static hp_status check_header(const char *path, const ring_header *h, size_t byt
 static int64_t copy_entries(const void *slots, size_t size, int64_t capacity, uint64_t head, void **out) {
     const int64_t n = head < (uint64_t)capacity ? (int64_t)head : capacity;
     const uint64_t n_slot = (uint64_t)capacity + 1;
-    char *copy = malloc(n ? (size_t)n * size : 1);
-    HP_ASSERT(copy != NULL);
+    char *copy = hp_alloc((size_t)n * size);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t slot = (head - (uint64_t)n + (uint64_t)i) % n_slot;
         memcpy(copy + (size_t)i * size, (const char *)slots + slot * size, size);

@@ -1,5 +1,6 @@
 /* serving.c - percentiles of latency, their confidence, and MLPerf's requirements for a run. */
 #include "traces/serving.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/status.h"
 #include "plan/base/text.h"
@@ -47,8 +48,7 @@ hp_serving hp_serving_of(double *latency_s, int64_t n, int64_t query_images) {
 /* --- rounds --- */
 
 static double median_at(const hp_serving *round, int n, size_t at) {
-    double *v = calloc((size_t)n, sizeof *v);
-    HP_ASSERT(v);
+    double *v = hp_zeroed((size_t)n, sizeof *v);
     for (int i = 0; i < n; i++) memcpy(&v[i], (const char *)&round[i] + at, sizeof *v);
     qsort(v, (size_t)n, sizeof *v, ascending);
     const double m = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;

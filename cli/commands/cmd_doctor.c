@@ -2,6 +2,7 @@
  * missing part is an answer here. Other programs are asked (hplan links neither MPI nor CUDA), with a time
  * limit each. */
 #include "cli/launch/capture.h"
+#include "plan/base/alloc.h"
 #include "cli/cli.h"
 #include "cli/commands/local_gpu.h"
 #include "cli/history/line.h"
@@ -12,6 +13,7 @@
 #include "plan/base/version.h"
 #include "plan/machine/here.h"
 
+#include <errno.h>
 #include <gsl/gsl_version.h>
 #include <limits.h>
 #include <math.h>
@@ -369,7 +371,7 @@ int cmd_doctor(int argc, char **argv) {
         options, parse_option, NULL, "What this machine offers, and what to do next. Always exits 0.",
         NULL,    NULL,         NULL};
     bool json = false;
-    argp_parse(&argp, argc, argv, 0, NULL, &json);
+    if (argp_parse(&argp, argc, argv, 0, NULL, &json) == ENOMEM) hp_allocated(NULL);
 
     finding found[N_PROBE] = {0};
     json_t *facts = json_object();

@@ -1,10 +1,12 @@
 /* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
  * rejects, and stores the best one as a plan with its predicted trace. */
 #include "cli/options/simulate.h"
+#include "plan/base/alloc.h"
 #include "cli/race/race.h"
 #include "plan/base/clock.h"
 #include "plan/base/units.h"
 
+#include <errno.h>
 #include <string.h>
 
 hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
@@ -133,7 +135,7 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
 
 int cmd_simulate(int argc, char **argv) {
     simulate_options o = {0};
-    argp_parse(&simulate_argp, argc, argv, 0, NULL, &o);
+    if (argp_parse(&simulate_argp, argc, argv, 0, NULL, &o) == ENOMEM) hp_allocated(NULL);
     hp_error err = {0};
     hp_arena *arena = hp_arena_new();
     const hp_status status = simulate(arena, &o, &err);

@@ -2,6 +2,7 @@
  * threads or signal handlers. */
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
+#include "plan/base/alloc.h"
 #include "cli/launch/launch_command.h"
 #include "cli/launch/leftovers.h"
 #include "cli/launch/owners.h"
@@ -334,8 +335,7 @@ hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     sigprocmask(SIG_BLOCK, &ours, &before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     err->code = HP_OK;
-    launch_watch *w = calloc(1, sizeof *w);
-    HP_ASSERT(w);
+    launch_watch *w = hp_zeroed(1, sizeof *w);
     *w = (launch_watch){
         .l = l, .dead_rank = -1, .error = err, .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
     const hp_status s = run_child(w, &c, &before, err);

@@ -1,6 +1,7 @@
 /* workspace.c - produces a run.db from a plan in a scratch folder. */
 #define _GNU_SOURCE
 #include "cli/launch/workspace.h"
+#include "plan/base/alloc.h"
 
 #include "cli/launch/hostfile.h"
 #include "cli/launch/owners.h"
@@ -130,8 +131,7 @@ static hp_status place_ranks(workspace *w, const hp_plan *plan, cli_launch *l, h
         return hp_fail(err, HP_EPLAN,
                        "the plan deals its ranks to nodes by place=: name the nodes with --hostfile, or give "
                        "--plan a strategy without place=");
-    int32_t *node = malloc(sizeof *node * (size_t)l->ranks);
-    HP_ASSERT(node);
+    int32_t *node = hp_alloc(sizeof *node * (size_t)l->ranks);
     for (int r = 0; r < l->ranks; r++) node[r] = hp_rank_node(p, &plan->machine, r);
     snprintf(w->hosts, sizeof w->hosts, "%s/hosts", w->dir);
     const hp_status s = given_nodes_deal(l->hostfile, node, l->ranks, w->hosts, err);

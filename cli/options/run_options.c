@@ -1,10 +1,12 @@
 /* run_options.c - one table: what each option of `hplan run` is, and who understands it. */
 #include "cli/options/run_options.h"
+#include "plan/base/alloc.h"
 
 #include "cli/cli.h"
 #include "plan/base/units.h"
 #include "plan/device/device.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -161,6 +163,6 @@ hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options 
     *o = (run_options){.trace = "run.db", .threads = 1};
     parse_state s = {arena, o, err};
     err->code = HP_OK;
-    argp_parse(&argp, argc, argv, 0, NULL, &s);
+    if (argp_parse(&argp, argc, argv, 0, NULL, &s) == ENOMEM) hp_allocated(NULL);
     return err->code;
 }

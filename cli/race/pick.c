@@ -1,5 +1,6 @@
 /* pick.c - which candidates are worth running: the best, and the best of what the model may be wrong about. */
 #include "cli/race/race.h"
+#include "plan/base/alloc.h"
 
 #include "plan/strategy/family.h"
 
@@ -20,8 +21,7 @@ static bool is_new_family(const hp_candidate *c, const bool *picked, int i) {
 
 void race_pick(const hp_candidate *c, int n_candidate, int first, int top, int *pick, int *n) {
     enum { BEST, FAMILIES, REST, PASSES };
-    bool *picked = calloc((size_t)n_candidate, sizeof *picked);
-    HP_ASSERT(picked);
+    bool *picked = hp_zeroed((size_t)n_candidate, sizeof *picked);
     int count = 0;
     for (int pass = BEST; pass < PASSES; pass++) {
         const int room = pass == BEST ? (top + 1) / 2 : top;

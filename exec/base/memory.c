@@ -1,5 +1,6 @@
 /* memory.c - host memory for buffers, and host views of any memory. */
 #include "exec/base/memory.h"
+#include "plan/base/alloc.h"
 #include "exec/base/shared.h"
 
 #include <errno.h>
@@ -108,8 +109,7 @@ void hp_memory_close(hp_memory *m) {
 hp_status hp_memory_view(const hp_memory *m, void *at, int64_t bytes, void **view, hp_error *err) {
     *view = at;
     if (m->ops->host) return HP_OK;
-    *view = malloc((size_t)bytes + 1);
-    HP_ASSERT(*view);
+    *view = hp_alloc((size_t)bytes + 1);
     const hp_status s = m->ops->get(m, *view, at, bytes, err);
     if (s == HP_OK) return HP_OK;
     free(*view);

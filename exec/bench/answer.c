@@ -1,5 +1,6 @@
 /* answer.c - gathers what the ranks have, prints it as JSON; see bench.h. */
 #include "exec/bench/answer.h"
+#include "plan/base/alloc.h"
 
 #include "exec/bench/figures.h"
 
@@ -27,8 +28,7 @@ typedef struct whereabouts {
 
 hp_status hp_bench_print_start(const hp_yard_waiter *w, hp_error *err) {
     char library[80];
-    whereabouts mine = {.pid = (int32_t)getpid()}, *all = calloc((size_t)w->comm->size, sizeof *all);
-    HP_ASSERT(all);
+    whereabouts mine = {.pid = (int32_t)getpid()}, *all = hp_zeroed((size_t)w->comm->size, sizeof *all);
     gethostname(mine.host, sizeof mine.host - 1);
     const hp_status s = hp_comm_share_bytes(w->comm, &mine, sizeof mine, all, "the other ranks' names", err);
     json_t *hosts = json_array(), *pids = json_array();
@@ -132,9 +132,8 @@ hp_status hp_bench_print_row(const hp_bench_room *room, const hp_bench_series *s
                              const hp_bench_row *row, hp_error *err) {
     double wrong[HP_BENCH_PLACES];
     HP_TRY(sum_wrong(room, row, wrong, err));
-    double *all = malloc(sizeof *all *
-                         (size_t)(room->setup->ranks * hp_bench_samples(room->setup->r, HP_BENCH_BARRIERED)));
-    HP_ASSERT(all);
+    double *all = hp_alloc(
+        sizeof *all * (size_t)(room->setup->ranks * hp_bench_samples(room->setup->r, HP_BENCH_BARRIERED)));
     hp_status status = HP_OK;
     for (int mode = 0; mode < HP_BENCH_MODES && status == HP_OK; mode++)
         status = print_mode(room, s, count, mode, row, wrong, all, err);

@@ -1,5 +1,6 @@
 /* figures.c - medians and percentiles; see figures.h. */
 #include "exec/bench/figures.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/status.h"
 
@@ -12,8 +13,7 @@ static int ascending(const void *a, const void *b) {
 }
 
 static double *room(int64_t n) {
-    double *v = malloc(sizeof *v * (size_t)n);
-    HP_ASSERT(v);
+    double *v = hp_alloc(sizeof *v * (size_t)n);
     return v;
 }
 

@@ -1,5 +1,6 @@
 /* open.c - a folder that all ranks share and one run writes to, and room for a copy of the state. */
 #include "exec/checkpoint/inside.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/clock.h"
 #include "plan/base/hash.h"
@@ -104,8 +105,7 @@ static hp_status open_all(hp_checkpoint *c, bool *speaker, hp_error *err) {
 
 hp_status hp_checkpoint_open(const hp_checkpoint_config *config, hp_checkpoint **out, bool *speaker,
                              hp_error *err) {
-    hp_checkpoint *c = calloc(1, sizeof *c);
-    HP_ASSERT(c);
+    hp_checkpoint *c = hp_zeroed(1, sizeof *c);
     c->o = *config;
     c->lock = -1;
     c->arena = hp_arena_new();

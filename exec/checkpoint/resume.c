@@ -1,5 +1,6 @@
 /* resume.c - the newest checkpoint that is whole, and its state for the plan at hand. */
 #include "exec/checkpoint/inside.h"
+#include "plan/base/alloc.h"
 
 #include "plan/checkpoint/shards.h"
 
@@ -97,8 +98,7 @@ static hp_status load_pieces(const hp_checkpoint *c, const hp_shards *shards, hp
     int64_t most = 0;
     for (int i = 0; i < c->n; i++)
         if (c->piece[i].count > most) most = c->piece[i].count;
-    void *room = malloc((size_t)(most * hp_dtype_bytes((hp_dtype)c->o.program->dtype)) + 1);
-    HP_ASSERT(room);
+    void *room = hp_alloc((size_t)(most * hp_dtype_bytes((hp_dtype)c->o.program->dtype)) + 1);
     hp_status s = HP_OK;
     for (int i = 0; i < c->n && s == HP_OK; i++) s = load_piece(c, shards, &c->piece[i], room, err);
     free(room);

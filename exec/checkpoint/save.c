@@ -1,5 +1,6 @@
 /* save.c - one save: copied, written by a thread, completed by rank 0 when all ranks have written. */
 #include "exec/checkpoint/inside.h"
+#include "plan/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,13 +111,11 @@ static hp_status wait_for_disk(const hp_checkpoint *c, hp_error *err) {
 static int64_t make_files(hp_checkpoint *c, const double *bytes) {
     int64_t most = 0;
     c->cost.bytes = 0;
-    c->now.file = calloc((size_t)c->o.comm->size, sizeof *c->now.file);
-    HP_ASSERT(c->now.file);
+    c->now.file = hp_zeroed((size_t)c->o.comm->size, sizeof *c->now.file);
     for (int r = 0; r < c->o.comm->size; r++) {
         hp_chunks *f = &c->now.file[r];
         *f = (hp_chunks){.bytes = (int64_t)bytes[r], .n = (int32_t)hp_chunks_of((int64_t)bytes[r])};
-        f->hash = calloc((size_t)f->n + 1, sizeof *f->hash);
-        HP_ASSERT(f->hash);
+        f->hash = hp_zeroed((size_t)f->n + 1, sizeof *f->hash);
         if (f->n > most) most = f->n;
         c->cost.bytes += f->bytes;
     }
@@ -126,8 +125,7 @@ static int64_t make_files(hp_checkpoint *c, const double *bytes) {
 /* Every rank learns what all files hold, for rank 0 to write it down. */
 static hp_status share_chunks(hp_checkpoint *c, hp_error *err) {
     const int n = c->o.comm->size;
-    double *bytes = calloc((size_t)n, sizeof *bytes);
-    HP_ASSERT(bytes);
+    double *bytes = hp_zeroed((size_t)n, sizeof *bytes);
     hp_status s = checkpoint_share(c, (double)c->chunks.bytes, bytes, err);
     const int64_t most = s == HP_OK ? make_files(c, bytes) : 0;
     uint64_t *mine = calloc((size_t)most + 1, sizeof *mine),

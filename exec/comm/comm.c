@@ -1,5 +1,6 @@
 /* comm.c - waiting with a deadline, and the small exchanges of a run's start and end. */
 #include "exec/comm/comm.h"
+#include "plan/base/alloc.h"
 #include "plan/base/clock.h"
 
 #include <sched.h>
@@ -60,8 +61,7 @@ hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *wh
 /* As sums of whole numbers that double precision carries, all but one of them zero. */
 hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *all, const char *what,
                               hp_error *err) {
-    double *value = calloc((size_t)(n * comm->size) + 1, sizeof *value);
-    HP_ASSERT(value);
+    double *value = hp_zeroed((size_t)(n * comm->size) + 1, sizeof *value);
     for (int64_t i = 0; i < n; i++) value[comm->rank * n + i] = ((const unsigned char *)mine)[i];
     const hp_comm_op op = {.kind = HP_COMM_COLLECTIVE,
                            .group = HP_COMM_WORLD,
@@ -77,8 +77,7 @@ hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *
 
 hp_status hp_comm_agree_within(hp_comm *comm, hp_status mine, bool *speaker, double limit_s, const char *what,
                                hp_error *err) {
-    double *all = malloc(sizeof(double) * (size_t)comm->size);
-    HP_ASSERT(all);
+    double *all = hp_alloc(sizeof(double) * (size_t)comm->size);
     hp_error own = {.code = HP_OK, .text = ""};
     hp_status result = hp_comm_share_within(comm, (double)mine, all, limit_s, what, &own);
     *speaker = true;

@@ -1,6 +1,7 @@
 /* mpi.c - messages over MPI, non-blocking, and the library's own collectives. MPI makes no progress in the background: all
  * progress is made inside test. */
 #include "exec/comm/comm.h"
+#include "plan/base/alloc.h"
 #include "exec/comm/mpi_collectives.h"
 
 #include <mpi.h>
@@ -91,10 +92,8 @@ static hp_status message_start(mpi_comm *c, mpi_op *op, const hp_comm_op *what, 
 static int free_handle(mpi_comm *c) {
     for (int i = 0; i < c->n_op; i++)
         if (!c->op[i]->used) return i;
-    c->op = realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
-    HP_ASSERT(c->op);
-    c->op[c->n_op] = calloc(1, sizeof **c->op);
-    HP_ASSERT(c->op[c->n_op]);
+    c->op = hp_realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
+    c->op[c->n_op] = hp_zeroed(1, sizeof **c->op);
     return c->n_op++;
 }
 
@@ -133,8 +132,7 @@ static int find_group(const mpi_comm *c, const int *rank, int n) {
 
 /* Takes ownership of `rank`. Collective: over the ranks listed. */
 static hp_status add_group(mpi_comm *c, int *rank, int n, int tag, hp_error *err) {
-    c->group = realloc(c->group, sizeof *c->group * (size_t)(c->n_group + 1));
-    HP_ASSERT(c->group);
+    c->group = hp_realloc(c->group, sizeof *c->group * (size_t)(c->n_group + 1));
     mpi_group *group = &c->group[c->n_group++];
     *group = (mpi_group){.comm = MPI_COMM_NULL, .n = n, .rank = rank};
     while (rank[group->me] != c->base.rank) group->me++;
@@ -165,8 +163,7 @@ static hp_status join_group(mpi_comm *c, const hp_program *p, int group, hp_erro
     c->group_of[group] = -1;
     if (!hp_group_has_role(p, group, role) || !calls_library(p, group)) return HP_OK;
     const int n = hp_group_size(p, group);
-    int *rank = calloc((size_t)n, sizeof *rank);
-    HP_ASSERT(rank);
+    int *rank = hp_zeroed((size_t)n, sizeof *rank);
     for (int k = 0; k < n; k++) rank[k] = hp_group_rank(p, group, replica, k);
     int32_t at = find_group(c, rank, n);
     if (at < 0) {
@@ -183,8 +180,7 @@ static hp_status join_group(mpi_comm *c, const hp_program *p, int group, hp_erro
 /* Groups are made in order, each by its members alone: no two groups can wait for each other. */
 static hp_status mpi_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     mpi_comm *c = (mpi_comm *)comm;
-    c->group_of = realloc(c->group_of, sizeof *c->group_of * (size_t)p->n_group);
-    HP_ASSERT(c->group_of);
+    c->group_of = hp_realloc(c->group_of, sizeof *c->group_of * (size_t)p->n_group);
     for (int i = 0; i < c->n_group; i++) c->group[i].used = false;
     for (int g = 0; g < p->n_group; g++) HP_TRY(join_group(c, p, g, err));
     return HP_OK;
@@ -241,16 +237,14 @@ hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     int provided = 0;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
         return hp_fail(err, HP_EUNAVAIL, "MPI does not start; see `hplan doctor`");
-    mpi_comm *c = calloc(1, sizeof *c);
-    HP_ASSERT(c);
+    mpi_comm *c = hp_zeroed(1, sizeof *c);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* inherited by the duplicates */
     MPI_Comm_dup(MPI_COMM_WORLD, &c->p2p);
     c->base.ops = &MPI;
     c->base.reads_device = reads_device();
     MPI_Comm_rank(c->p2p, &c->base.rank);
     MPI_Comm_size(c->p2p, &c->base.size);
-    int *rank = calloc((size_t)c->base.size, sizeof *rank);
-    HP_ASSERT(rank);
+    int *rank = hp_zeroed((size_t)c->base.size, sizeof *rank);
     for (int r = 0; r < c->base.size; r++) rank[r] = r;
     *comm = &c->base;
     HP_TRY(check_tags(c, err));

@@ -7,6 +7,7 @@
  * takes the lanes s, s + slots, ... one after another: so messages of a slot match by their order, and its number is all
  * that a message's tag must tell beside the collective. */
 #include "exec/comm/comm.h"
+#include "plan/base/alloc.h"
 #include "exec/comm/reduce.h"
 
 #include <stdlib.h>
@@ -315,10 +316,8 @@ static hp_status progress(own_comm *c, own_op *o, bool *done, hp_error *err) {
 static int free_op(own_comm *c) {
     for (int i = 0; i < c->n_op; i++)
         if (!c->op[i]->used) return i;
-    c->op = realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
-    HP_ASSERT(c->op);
-    c->op[c->n_op] = calloc(1, sizeof **c->op);
-    HP_ASSERT(c->op[c->n_op]);
+    c->op = hp_realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
+    c->op[c->n_op] = hp_zeroed(1, sizeof **c->op);
     return c->n_op++;
 }
 
@@ -386,8 +385,7 @@ static void list_members(own_comm *c, const hp_program *p, int group) {
     own_group *g = &c->group[group];
     if (!hp_group_has_role(p, group, role)) return;
     g->n = hp_group_size(p, group);
-    g->rank = malloc(sizeof *g->rank * (size_t)g->n);
-    HP_ASSERT(g->rank);
+    g->rank = hp_alloc(sizeof *g->rank * (size_t)g->n);
     for (int k = 0; k < g->n; k++) {
         g->rank[k] = hp_group_rank(p, group, replica, k);
         if (g->rank[k] == c->base.rank) g->me = k;
@@ -398,8 +396,7 @@ static hp_status own_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     own_comm *c = (own_comm *)comm;
     free_groups(c);
     c->n_group = p->n_group;
-    c->group = calloc((size_t)p->n_group, sizeof *c->group);
-    HP_ASSERT(c->group);
+    c->group = hp_zeroed((size_t)p->n_group, sizeof *c->group);
     for (int g = 0; g < p->n_group; g++) list_members(c, p, g);
     return c->inner->ops->join(c->inner, p, err);
 }
@@ -433,8 +430,7 @@ static const hp_comm_ops OWN = {.name = "own",
                                 .abort = own_abort};
 
 hp_comm *hp_comm_own(hp_comm *inner) {
-    own_comm *c = calloc(1, sizeof *c);
-    HP_ASSERT(c);
+    own_comm *c = hp_zeroed(1, sizeof *c);
     c->base = (hp_comm){.ops = &OWN,
                         .rank = inner->rank,
                         .size = inner->size,

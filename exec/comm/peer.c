@@ -18,6 +18,7 @@
  * room. A send completes only after its receive was started, which the rules of messages allow: programs are
  * checked for it. */
 #include "exec/comm/copy.h"
+#include "plan/base/alloc.h"
 #include "exec/comm/peers.h"
 
 #include <stdlib.h>
@@ -107,8 +108,7 @@ static int remove_tag(peer_comm *c, peer_list *list, int32_t tag) {
 static void keep_early(peer_link *l, const hp_note *note) {
     if (l->n_early == l->early_room) {
         l->early_room = 2 * l->early_room + 8;
-        l->early = realloc(l->early, sizeof *l->early * (size_t)l->early_room);
-        HP_ASSERT(l->early);
+        l->early = hp_realloc(l->early, sizeof *l->early * (size_t)l->early_room);
     }
     l->early[l->n_early++] = *note;
 }
@@ -213,8 +213,7 @@ static int find_op(peer_comm *c) {
     int i = 0;
     while (i < c->n_op && c->op[i].used) i++;
     if (i < c->n_op) return i;
-    c->op = realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
-    HP_ASSERT(c->op);
+    c->op = hp_realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
     c->op[i].event = NULL;
     return c->n_op++;
 }
@@ -331,8 +330,7 @@ hp_status hp_comm_peer(hp_comm *inner, const hp_memory *memory, void *arena, int
                        hp_error *err) {
     *comm = inner;
     if (!memory->ops->peers || inner->size == 1) return HP_OK;
-    peer_comm *c = calloc(1, sizeof *c);
-    HP_ASSERT(c);
+    peer_comm *c = hp_zeroed(1, sizeof *c);
     *c = (peer_comm){
         .base = {.ops = &PEER, .rank = inner->rank, .size = inner->size, .sent_bytes = inner->sent_bytes},
         .inner = inner,

@@ -1,5 +1,6 @@
 /* self.c - the communicator of a single process: a sum over one rank is its own data. */
 #include "exec/comm/comm.h"
+#include "plan/base/alloc.h"
 
 #include <stdlib.h>
 
@@ -39,8 +40,7 @@ static const hp_comm_ops SELF = {.name = "self",
 
 hp_status hp_comm_self_open(hp_comm **comm, hp_error *err) {
     (void)err;
-    *comm = calloc(1, sizeof **comm);
-    HP_ASSERT(*comm);
+    *comm = hp_zeroed(1, sizeof **comm);
     **comm = (hp_comm){.ops = &SELF, .rank = 0, .size = 1, .sent_bytes = 0};
     return HP_OK;
 }

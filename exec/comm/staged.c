@@ -5,6 +5,7 @@
  * which they were started: one whose data is not yet copied out holds back those after it. Copies run in that
  * order as well, on their one stream. */
 #include "exec/comm/comm.h"
+#include "plan/base/alloc.h"
 
 #include <stdlib.h>
 
@@ -52,8 +53,7 @@ static bool fits(const staged_op *op, int64_t bytes) {
 }
 
 static int add_op(staged_comm *c) {
-    c->op = realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
-    HP_ASSERT(c->op);
+    c->op = hp_realloc(c->op, sizeof *c->op * (size_t)(c->n_op + 1));
     c->op[c->n_op] = (staged_op){.state = STAGE_FREE, .handle = -1, .next = -1};
     return c->n_op++;
 }
@@ -215,8 +215,7 @@ static const hp_comm_ops STAGED = {.name = "staged",
                                    .abort = staged_abort};
 
 hp_comm *hp_comm_staged(hp_comm *inner, const hp_memory *memory) {
-    staged_comm *c = calloc(1, sizeof *c);
-    HP_ASSERT(c);
+    staged_comm *c = hp_zeroed(1, sizeof *c);
     *c = (staged_comm){
         .base = {.ops = &STAGED, .rank = inner->rank, .size = inner->size, .sent_bytes = inner->sent_bytes},
         .inner = inner,

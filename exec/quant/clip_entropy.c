@@ -2,6 +2,7 @@
  * divergence between the clipped histogram and its 128-level approximation (Migacz 2017, "8-bit Inference
  * with TensorRT", GTC S7310). */
 #include "exec/quant/clip.h"
+#include "plan/base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,8 +83,7 @@ static window least_divergence(const hp_histogram *h, const sums *s, int zero) {
 hp_range hp_clip_entropy(const hp_histogram *h) {
     const double width = hp_histogram_width(h), at = rint(-h->range.lo / width);
     const int zero = at <= 0 ? 0 : at >= HP_BINS ? HP_BINS : (int)at;
-    sums *s = calloc(1, sizeof *s);
-    HP_ASSERT(s);
+    sums *s = hp_zeroed(1, sizeof *s);
     sum_prefixes(h, s);
     const window best = least_divergence(h, s, zero);
     free(s);

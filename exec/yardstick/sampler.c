@@ -1,5 +1,6 @@
 /* sampler.c - samples the yardsticks between a run's steps; see sampler.h. */
 #include "exec/yardstick/sampler.h"
+#include "plan/base/alloc.h"
 
 #include "exec/yardstick/budget.h"
 #include "exec/yardstick/message.h"
@@ -16,8 +17,7 @@ struct hp_sampler {
 };
 
 hp_sampler *hp_sampler_open(const hp_sampler_config *config) {
-    hp_sampler *s = malloc(sizeof *s);
-    HP_ASSERT(s);
+    hp_sampler *s = hp_alloc(sizeof *s);
     *s = (hp_sampler){.c = *config, .yard = hp_yardsticks_open()};
     return s;
 }

@@ -1,5 +1,6 @@
 /* survey.c - keeps every sample, sums up over ranks at the end; see survey.h. */
 #include "exec/yardstick/survey.h"
+#include "plan/base/alloc.h"
 
 #include "exec/yardstick/message.h"
 #include "exec/yardstick/yardstick.h"
@@ -21,8 +22,7 @@ struct hp_yard_survey {
 };
 
 hp_yard_survey *hp_yard_survey_open(const hp_yard_waiter *w) {
-    hp_yard_survey *s = calloc(1, sizeof *s);
-    HP_ASSERT(s);
+    hp_yard_survey *s = hp_zeroed(1, sizeof *s);
     s->w = *w;
     s->yard = hp_yardsticks_open();
     return s;
@@ -40,8 +40,7 @@ void hp_yard_survey_close(hp_yard_survey *s) {
 static void add(sampled *s, double value) {
     if (s->n == s->room) {
         s->room = s->room ? 2 * s->room : 1024;
-        s->value = realloc(s->value, sizeof *s->value * (size_t)s->room);
-        HP_ASSERT(s->value);
+        s->value = hp_realloc(s->value, sizeof *s->value * (size_t)s->room);
     }
     s->value[s->n++] = value;
 }

@@ -1,5 +1,6 @@
 /* yardstick.c - buffers and timing of the kernels; see yardstick.h. */
 #include "exec/yardstick/yardstick.h"
+#include "plan/base/alloc.h"
 
 #include "exec/yardstick/flush.h"
 #include "plan/machine/here.h"
@@ -38,8 +39,7 @@ static unsigned char *allocate(int64_t bytes) {
 }
 
 hp_yardsticks *hp_yardsticks_open(void) {
-    hp_yardsticks *y = calloc(1, sizeof *y);
-    HP_ASSERT(y);
+    hp_yardsticks *y = hp_zeroed(1, sizeof *y);
     hp_yard_buffers *b = &y->buffers;
     b->loops = hp_yard_loops_pick();
     b->near_bytes = near_bytes();

@@ -1,11 +1,39 @@
-/* arena.c - chained blocks, bump allocation. */
+/* arena.c - chained blocks, bump allocation; and where memory comes from. */
 #include "plan/base/arena.h"
 
+#include "plan/base/alloc.h"
 #include "plan/base/status.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+
+/* --- one end for all that is out of memory --- */
+
+void *hp_allocated(void *p) {
+    static const char MESSAGE[] = "hplan: out of memory\n";
+    if (p) return p;
+    fputs(MESSAGE, stderr);
+    exit(HP_EINTERNAL);
+}
+
+void *hp_alloc(size_t bytes) {
+    return hp_allocated(malloc(bytes ? bytes : 1));
+}
+
+void *hp_zeroed(size_t n, size_t size) {
+    return hp_allocated(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *hp_realloc(void *p, size_t bytes) {
+    return hp_allocated(realloc(p, bytes ? bytes : 1));
+}
+
+char *hp_strdup(const char *s) {
+    return hp_allocated(strdup(s));
+}
+
+/* --- blocks --- */
 
 typedef struct block {
     struct block *next;
@@ -17,16 +45,8 @@ struct hp_arena {
     block *head;
 };
 
-static void *arena_check(void *p) {
-    if (!p) {
-        fprintf(stderr, "hplan: out of memory\n");
-        exit(HP_EINTERNAL);
-    }
-    return p;
-}
-
 hp_arena *hp_arena_new(void) {
-    return arena_check(calloc(1, sizeof(hp_arena)));
+    return hp_zeroed(1, sizeof(hp_arena));
 }
 
 void hp_arena_free(hp_arena *a) {
@@ -44,7 +64,7 @@ void *hp_arena_alloc(hp_arena *a, size_t size) {
     size = (size + 15) & ~(size_t)15;
     if (!a->head || a->head->size - a->head->used < size) {
         const size_t room = size > 65536 ? size : 65536;
-        block *b = arena_check(calloc(1, sizeof(block) + room));
+        block *b = hp_zeroed(1, sizeof(block) + room);
         b->size = room;
         b->next = a->head;
         a->head = b;
@@ -60,12 +80,16 @@ char *hp_arena_strdup(hp_arena *a, const char *s) {
 }
 
 char *hp_arena_printf(hp_arena *a, const char *fmt, ...) {
-    va_list ap;
+    va_list ap, again;
     va_start(ap, fmt);
-    char text[4096];
-    vsnprintf(text, sizeof text, fmt, ap);
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    return hp_arena_strdup(a, text);
+    HP_ASSERT(n >= 0);
+    char *text = hp_arena_alloc(a, (size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return text;
 }
 
 void *hp_arena_grow(hp_arena *a, void *array, size_t elem_size, int count, int *capacity) {

@@ -11,7 +11,7 @@ void hp_arena_free(hp_arena *a); /* NULL is fine */
 
 /* `size` zeroed bytes aligned to 16; lives as long as the arena. Never NULL. */
 void *hp_arena_alloc(hp_arena *a, size_t size);
-/* Copies of a text, or of at most 4095 formatted characters, in the arena. */
+/* Copies of a text, or of formatted characters, in the arena. */
 char *hp_arena_strdup(hp_arena *a, const char *s);
 char *hp_arena_printf(hp_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

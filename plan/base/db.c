@@ -2,6 +2,7 @@
  * sqlite.org/security.html. */
 #include "plan/base/db.h"
 
+#include "plan/base/alloc.h"
 #include "plan/base/db_content.h"
 
 #include <fcntl.h>
@@ -226,19 +227,22 @@ hp_status hp_db_prepare(hp_db *db, const char *sql, sqlite3_stmt **st, hp_error 
     return HP_OK;
 }
 
+/* A value that could not be bound would be NULL. */
 static void db_bind_list(sqlite3_stmt *st, const char *types, va_list ap) {
     for (int i = 0; types[i]; i++) {
+        int code;
         if (types[i] == 'i') {
-            sqlite3_bind_int64(st, i + 1, va_arg(ap, int64_t));
+            code = sqlite3_bind_int64(st, i + 1, va_arg(ap, int64_t));
         } else if (types[i] == 'd') {
-            sqlite3_bind_double(st, i + 1, va_arg(ap, double));
+            code = sqlite3_bind_double(st, i + 1, va_arg(ap, double));
         } else if (types[i] == 's') {
-            sqlite3_bind_text(st, i + 1, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
+            code = sqlite3_bind_text(st, i + 1, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
         } else {
             HP_ASSERT(types[i] == 'b');
             const void *p = va_arg(ap, const void *);
-            sqlite3_bind_blob(st, i + 1, p, va_arg(ap, int), SQLITE_TRANSIENT);
+            code = sqlite3_bind_blob(st, i + 1, p, va_arg(ap, int), SQLITE_TRANSIENT);
         }
+        if (code == SQLITE_NOMEM) hp_allocated(NULL);
     }
 }
 
@@ -276,6 +280,6 @@ hp_status hp_db_next(hp_db *db, sqlite3_stmt *st, bool *row, hp_error *err) {
 }
 
 const char *hp_db_text(sqlite3_stmt *st, int column) {
-    const unsigned char *t = sqlite3_column_text(st, column);
-    return t ? (const char *)t : "";
+    if (sqlite3_column_type(st, column) == SQLITE_NULL) return "";
+    return hp_allocated((char *)(uintptr_t)sqlite3_column_text(st, column));
 }

@@ -1,6 +1,7 @@
 /* db_content.c - a sum of hashes, one for each row. */
 #include "plan/base/db_content.h"
 
+#include "plan/base/alloc.h"
 #include "plan/base/hash.h"
 
 #include <inttypes.h>
@@ -21,6 +22,7 @@ static uint64_t hash_value(sqlite3_stmt *st, int column, uint64_t seed) {
     }
     const void *bytes = type == SQLITE_NULL ? NULL : sqlite3_column_blob(st, column);
     const int n = sqlite3_column_bytes(st, column);
+    if (n > 0) hp_allocated((void *)(uintptr_t)bytes);
     return bytes && n > 0 ? hp_hash64(bytes, (size_t)n, h) : h;
 }
 

@@ -1,5 +1,6 @@
 /* st_write.c - writes safetensors files under a temporary name, syncs and renames them; see st_write.h. */
 #include "plan/base/st_write.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/new_file.h"
 
@@ -72,8 +73,7 @@ static hp_status head_of(const file_content *c, char **head, size_t *bytes, hp_e
     HP_ASSERT(text);
     const size_t used = strlen(text), length = (used + 7) & ~(size_t)7;
     *bytes = PREFIX + length;
-    *head = malloc(*bytes);
-    HP_ASSERT(*head);
+    *head = hp_alloc(*bytes);
     for (int i = 0; i < PREFIX; i++) (*head)[i] = (char)((uint64_t)length >> 8 * i & 255);
     memset(*head + PREFIX, ' ', length);
     memcpy(*head + PREFIX, text, used);

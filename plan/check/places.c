@@ -1,6 +1,7 @@
 /* places.c - groups of ranks, and where parameters lie: inside the role's arrays, apart from each
  * other, the same rows on all ranks that share them, each row with one rank that saves it. */
 #include "plan/check/inside.h"
+#include "plan/base/alloc.h"
 
 #include <stdlib.h>
 
@@ -209,8 +210,7 @@ hp_status hp_check_places(const hp_program *p, const hp_graph *g, hp_error *err)
     if (!holds_any(p, g)) return HP_OK;
     for (int r = 0; r < p->n_role; r++)
         for (int i = 0; i < g->n_param; i++) HP_TRY(check_shared(p, g, r, i, err));
-    rows *list = calloc((size_t)p->n_role, sizeof *list);
-    HP_ASSERT(list);
+    rows *list = hp_zeroed((size_t)p->n_role, sizeof *list);
     hp_status s = HP_OK;
     for (int i = 0; i < g->n_param && s == HP_OK; i++) s = check_param(p, g, i, list, err);
     free(list);

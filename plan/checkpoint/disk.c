@@ -1,5 +1,6 @@
 /* disk.c - see disk.h. */
 #include "plan/checkpoint/disk.h"
+#include "plan/base/alloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -151,8 +152,7 @@ hp_status hp_disk_verify(const char *path, const hp_chunks *want, hp_error *err)
     hp_status s = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != want->bytes
                       ? hp_fail(err, HP_EDATA, "%s is not a file of %lld bytes", path, (long long)want->bytes)
                       : HP_OK;
-    unsigned char *room = malloc(HP_DISK_CHUNK);
-    HP_ASSERT(room);
+    unsigned char *room = hp_alloc(HP_DISK_CHUNK);
     for (int32_t i = 0; i < want->n && s == HP_OK; i++) s = check_chunk(fd, path, want, i, room, err);
     free(room);
     close(fd);

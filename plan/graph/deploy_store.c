@@ -1,5 +1,6 @@
 /* deploy_store.c - chooses how inference stores each tensor, and inserts the conversions between stores. */
 #include "plan/graph/deploy_inside.h"
+#include "plan/base/alloc.h"
 #include "plan/graph/shape.h"
 
 #include <string.h>
@@ -23,9 +24,8 @@ static int replaced_input(const hp_graph *g, int layer, const int32_t *last) {
 }
 
 int64_t hp_graph_live_bytes(const hp_graph *g) {
-    int32_t *last = calloc((size_t)g->n_tensor, sizeof *last);
+    int32_t *last = hp_zeroed((size_t)g->n_tensor, sizeof *last);
     int64_t live = 0, most = 0;
-    HP_ASSERT(last);
     for (int l = 0; l < g->n_layer; l++)
         for (int k = 0; k < g->layer[l].n_in; k++) last[g->layer[l].in[k]] = l;
     for (int l = 0; l < g->n_layer; l++) {

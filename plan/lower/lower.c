@@ -1,5 +1,6 @@
 /* lower.c - strategy to program: cut the network into stages, walk each role's schedule, place the memory. */
 #include "plan/program/lanes.h"
+#include "plan/base/alloc.h"
 #include "plan/lower/inside.h"
 #include "plan/lower/placement.h"
 #include "plan/check/check.h"
@@ -19,11 +20,8 @@ static void default_unit_costs(const hp_graph *g, double *cost) {
 
 void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strategy *s) {
     if (s->n_cut) return;
-    double *cost = unit_cost ? NULL : malloc(sizeof(double) * (size_t)g->n_unit);
-    if (!unit_cost) {
-        HP_ASSERT(cost);
-        default_unit_costs(g, cost);
-    }
+    double *cost = unit_cost ? NULL : hp_alloc(sizeof(double) * (size_t)g->n_unit);
+    if (!unit_cost) default_unit_costs(g, cost);
     s->n_cut = s->stages * s->chunks;
     hp_cut_balanced(unit_cost ? unit_cost : cost, g->n_unit, s->n_cut, s->cut);
     free(cost);

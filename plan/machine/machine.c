@@ -1,5 +1,6 @@
 /* machine.c - finding a machine: this one, a shipped one, a file, or the words themselves. */
 #include "plan/machine/machine.h"
+#include "plan/base/alloc.h"
 #include "plan/base/input.h"
 
 #include "plan/machine/shipped.h"
@@ -46,8 +47,7 @@ static hp_status read_file(const char *name, char *text, hp_error *err) {
 }
 
 static hp_status load_file(const char *name, hp_machine *m, hp_error *err) {
-    char *text = malloc(MAX_FILE + 1);
-    if (!text) return hp_fail(err, HP_EINTERNAL, "out of memory");
+    char *text = hp_alloc(MAX_FILE + 1);
     hp_status status = read_file(name, text, err);
     if (status == HP_OK) status = hp_machine_parse(text, name, m, err);
     free(text);

@@ -1,6 +1,7 @@
 /* text_read.c - clauses of a machine's text: nodes=8; node=4 x a100-80, nvlink=300GB/s; nic=2 x 200Gb/s. Lines count as
  * clauses, # begins a comment. All that is wrong is said at once. */
 #include "plan/machine/text.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/nearest.h"
 #include "plan/base/text.h"
@@ -370,8 +371,7 @@ void machine_read_clauses(machine_reading *r, const char *text) {
             machine_complain(r, "a machine's text has no control characters");
             return;
         }
-    char *copy = strdup(text), *at = copy, last;
-    HP_ASSERT(copy);
+    char *copy = hp_strdup(text), *at = copy, last;
     for (char *s = copy; *s; s++)
         if (*s == '\r' || *s == '\t') *s = ' ';
     while (*at) {

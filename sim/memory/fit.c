@@ -1,5 +1,6 @@
 /* fit.c - memory first: most candidates of a large image die here, and cheaply. */
 #include "sim/memory/fit.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/units.h"
 #include "plan/machine/placement.h"
@@ -76,8 +77,7 @@ static bool ranks_fit(const hp_memory_limit *limit, const hp_machine *m, const h
 
 static double fullest_node(const hp_machine *m, const hp_memory_demand *d) {
     const hp_placement at = placement_of(m, d);
-    double *sum = calloc((size_t)m->nodes, sizeof *sum), most = 0;
-    HP_ASSERT(sum);
+    double *sum = hp_zeroed((size_t)m->nodes, sizeof *sum), most = 0;
     for (int rank = 0; rank < d->n_role * d->dp; rank++) {
         double *node = &sum[hp_placement_node(&at, rank)];
         *node += (double)d->by_role[rank % d->n_role] + HP_YARDSTICK_BYTES;

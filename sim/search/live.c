@@ -1,6 +1,7 @@
 /* live.c - walks the layers once: a tensor comes with its producer and goes with the last layer that reads it
  * here. */
 #include "sim/search/live.h"
+#include "plan/base/alloc.h"
 
 #include <stdlib.h>
 
@@ -76,10 +77,9 @@ static void raise_to(double *most, double bytes) {
 }
 
 void hp_live_peaks(const hp_graph *g, const hp_live_part *p, double *peak, double *whole) {
-    live_walk w = {g, p, calloc((size_t)g->n_tensor, sizeof *w.t)};
+    live_walk w = {g, p, hp_zeroed((size_t)g->n_tensor, sizeof *w.t)};
     double live = 0;
     bool streamed_over = false;
-    HP_ASSERT(w.t);
     find_readers(&w);
     for (int u = 0; u < g->n_unit; u++) peak[u] = whole[u] = 0;
     for (int l = 0; l < g->n_layer; l++) {

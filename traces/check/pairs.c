@@ -1,5 +1,6 @@
 /* pairs.c - paired t statistics of a race's rounds, and who leaves it when. */
 #include "traces/check/pairs.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/status.h"
 
@@ -67,9 +68,8 @@ static double noise(const hp_pairs *p, const bool *who, int *df) {
 
 hp_pair hp_pairs_of(const hp_pairs *p, const bool *pool, int a, int b) {
     hp_pair pair = {0};
-    bool *who = calloc((size_t)p->n, sizeof *who);
+    bool *who = hp_zeroed((size_t)p->n, sizeof *who);
     int all = 0;
-    HP_ASSERT(who);
     double sum = 0;
     who[a] = who[b] = true;
     for (int r = 0; r < p->n_round; r++)
@@ -119,9 +119,8 @@ int hp_race_best(const hp_pairs *p, const bool *live) {
 
 int hp_race_drop(const hp_pairs *p, int look, bool *live) {
     const int best = hp_race_best(p, live);
-    bool *slower = calloc((size_t)p->n, sizeof *slower);
+    bool *slower = hp_zeroed((size_t)p->n, sizeof *slower);
     int n = 0;
-    HP_ASSERT(slower);
     for (int i = 0; best >= 0 && i < p->n; i++) {
         if (!live[i] || i == best) continue;
         const hp_pair pair = hp_pairs_of(p, live, best, i);
@@ -147,8 +146,7 @@ bool hp_race_settled(const hp_pairs *p, int look, const bool *live) {
 int hp_race_halve(const hp_pairs *p, bool *live) {
     int n = 0, removed = 0;
     for (int i = 0; i < p->n; i++) n += live[i];
-    bool *left = calloc((size_t)p->n, sizeof *left);
-    HP_ASSERT(left);
+    bool *left = hp_zeroed((size_t)p->n, sizeof *left);
     for (int i = 0; i < p->n; i++) left[i] = live[i];
     for (int keep = (n + 1) / 2; keep > 0; keep--) {
         const int best = hp_race_best(p, left);

@@ -5,6 +5,7 @@
  * every possible sum of doubled ranks, in how many ways it can occur: all counts stay below 2^53, so doubles
  * represent them exactly. */
 #include "traces/check/ranktest.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/status.h"
 
@@ -23,12 +24,6 @@ typedef struct ranked {
 static int compare_values(const void *a, const void *b) {
     const double x = ((const ranked *)a)->value, y = ((const ranked *)b)->value;
     return (x > y) - (x < y);
-}
-
-static void *new_array(size_t n, size_t size) {
-    void *p = calloc(n ? n : 1, size);
-    HP_ASSERT(p != NULL);
-    return p;
 }
 
 /* Sorts and ranks; returns the sum of t^3 - t over the groups of t ties. */
@@ -63,7 +58,7 @@ static double tail_share(const double *ways, int n, int middle2, int sum) {
 /* ways[k][s]: number of k-element subsets of the ranks with sum s; only row nx is needed. */
 static double exact_two_samples(const ranked *v, int n, int nx, int sum) {
     const int width = n * (n + 1) + 1; /* the sum of all doubled ranks is n (n + 1) */
-    double *ways = new_array((size_t)(nx + 1) * (size_t)width, sizeof *ways);
+    double *ways = hp_zeroed((size_t)(nx + 1) * (size_t)width, sizeof *ways);
     ways[0] = 1;
     for (int i = 0; i < n; i++)
         for (int k = nx; k >= 1; k--)
@@ -77,7 +72,7 @@ static double exact_two_samples(const ranked *v, int n, int nx, int sum) {
 double hp_mann_whitney(const double *x, int nx, const double *y, int ny) {
     if (nx <= 0 || ny <= 0) return 1;
     const int n = nx + ny;
-    ranked *v = new_array((size_t)n, sizeof *v);
+    ranked *v = hp_zeroed((size_t)n, sizeof *v);
     for (int i = 0; i < n; i++) v[i] = (ranked){i < nx ? x[i] : y[i - nx], i, 0};
     const double ties = rank_values(v, n);
     double sum2 = 0; /* of x, doubled */
@@ -98,7 +93,7 @@ double hp_mann_whitney(const double *x, int nx, const double *y, int ny) {
 /* ways[s]: number of sign assignments in which the positive ranks sum to s. */
 static double exact_signed(const ranked *v, int n, int sum) {
     const int width = n * (n + 1) + 1;
-    double *ways = new_array((size_t)width, sizeof *ways);
+    double *ways = hp_zeroed((size_t)width, sizeof *ways);
     ways[0] = 1;
     for (int i = 0; i < n; i++)
         for (int s = width - 1; s >= v[i].rank2; s--) ways[s] += ways[s - v[i].rank2];
@@ -108,7 +103,7 @@ static double exact_signed(const ranked *v, int n, int sum) {
 }
 
 double hp_wilcoxon(const double *x, int n, double center) {
-    ranked *v = new_array((size_t)(n > 0 ? n : 0), sizeof *v);
+    ranked *v = hp_zeroed((size_t)(n > 0 ? n : 0), sizeof *v);
     int m = 0;
     for (int i = 0; i < n; i++)
         if (x[i] != center) v[m++] = (ranked){fabs(x[i] - center), i, 0};

@@ -1,5 +1,6 @@
 /* quantised_info.c - reads the metadata of a quantised file; see quantised.h. */
 #include "exec/data/weights/quantised.h"
+#include "plan/base/alloc.h"
 
 #include "plan/base/input.h"
 #include "plan/base/hash.h"
@@ -86,8 +87,7 @@ hp_status hp_quantised_info_read(hp_arena *a, const char *path, hp_quantised_inf
 /* In chunks: the file may be larger than memory. */
 static uint64_t hash_stream(FILE *f) {
     static const size_t chunk = 1 << 20;
-    unsigned char *bytes = malloc(chunk);
-    HP_ASSERT(bytes);
+    unsigned char *bytes = hp_alloc(chunk);
     uint64_t hash = 0;
     for (size_t n; (n = fread(bytes, 1, chunk, f)) > 0;) hash = hp_hash64(bytes, n, hash);
     free(bytes);

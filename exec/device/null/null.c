@@ -7,6 +7,7 @@
  * It is also the smallest device. To add another, copy this folder, give it a row in plan/device/devices.def
  * and a line in exec/exec.cmake, and replace what the comments say. exec/device/ref is the next one to read. */
 #include "exec/device/device.h"
+#include "plan/base/alloc.h"
 
 #include <stdlib.h>
 
@@ -22,8 +23,7 @@ struct hp_device {
  * Frees what it has made where it fails. */
 static hp_status null_open(const hp_device_config *config, hp_device **device, hp_error *err) {
     (void)err; /* nothing can be missing */
-    hp_device *d = calloc(1, sizeof *d);
-    HP_ASSERT(d);
+    hp_device *d = hp_zeroed(1, sizeof *d);
     d->config = *config;
     *device = d;
     return HP_OK;

@@ -3,6 +3,7 @@
  * times the tap's matrix of weights. The weights are turned so that the innermost loop runs over neighbours
  * in memory. */
 #include "exec/device/ref/ref.h"
+#include "plan/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,7 @@ static int64_t turned_at(const hp_shape *s, int o, int i, int tap, bool outputs_
 
 static double *turned(const hp_shape *s, const double *w, bool outputs_first) {
     const int ins = s->ic / s->groups, taps = s->kh * s->kw;
-    double *t = calloc((size_t)s->oc * (size_t)ins * (size_t)taps + 1, sizeof *t);
-    HP_ASSERT(t);
+    double *t = hp_zeroed((size_t)s->oc * (size_t)ins * (size_t)taps + 1, sizeof *t);
     for (int o = 0; w && o < s->oc; o++)
         for (int i = 0; i < ins; i++)
             for (int k = 0; k < taps; k++) t[turned_at(s, o, i, k, outputs_first)] = *w++;

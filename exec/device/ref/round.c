@@ -2,6 +2,7 @@
  * stored, and what it puts out is rounded to how that is stored. Matrix layers read weights, and in tf32 maps
  * too, rounded to what their products take. */
 #include "exec/device/ref/ref.h"
+#include "plan/base/alloc.h"
 #include "exec/base/half.h"
 #include "plan/graph/precision.h"
 #include "plan/program/operands.h"
@@ -40,8 +41,7 @@ typedef struct copied {
 } copied;
 
 static double *copy_of(void *x, hp_dtype t, int64_t n) {
-    double *value = malloc(sizeof *value * (size_t)(n + 1));
-    HP_ASSERT(value);
+    double *value = hp_alloc(sizeof *value * (size_t)(n + 1));
     for (int64_t i = 0; i < n; i++) value[i] = read_as(t, x, i);
     return value;
 }
