@@ -38,6 +38,23 @@ static void print_groups(const simulate_setup *s, const simulate_found *f) {
            (long long)share);
 }
 
+/* One value has no variance: what such a layer puts out says nothing of what it read. */
+static void print_single_values(const simulate_setup *s, const simulate_found *f) {
+    const hp_strategy *best = &f->list[f->chosen].strategy;
+    const int64_t replicas = hp_strategy_replicas(best), apart = best->bn == HP_BN_ALL ? 1 : replicas,
+                  samples = f->batch / (apart * best->gems * best->micro);
+    for (int l = 0; s->mode == HP_MODE_TRAIN && samples == 1 && l < s->graph->n_layer; l++) {
+        const hp_layer *layer = &s->graph->layer[l];
+        const hp_tensor *x = &s->graph->tensor[layer->out];
+        if (layer->op != HP_BN || (int64_t)x->h * x->w > 1) continue;
+        printf("note: batch norm %s averages over a single value per channel, which teaches it nothing: a "
+               "larger "
+               "--batch or --image\n",
+               layer->name);
+        return;
+    }
+}
+
 /* What the table may have no room for. */
 static void print_certainty(const simulate_found *f) {
     const hp_candidate *best = &f->list[f->chosen].figures;
@@ -60,6 +77,7 @@ static void print_notes(const simulate_setup *s, const simulate_found *f) {
         printf("number %d: %s\n", f->chosen + 1, mix);
     }
     print_groups(s, f);
+    print_single_values(s, f);
     if (best->measured_share < 0.5)
         printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: "
                "hplan calibrate\n",

@@ -103,14 +103,42 @@ static bool legal_batch(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "--batch %lld", (long long)hp_strategy_batch(c->s, c->batch));
 }
 
+static bool legal_passes(const hp_legal_case *c, hp_reject *why) {
+    const int64_t passes = (int64_t)c->s->gems * c->s->micro;
+    if (passes <= HP_MAX_PASSES) return true;
+    hp_refuse(why, HP_REJECT_BATCH, "%s%d is %lld passes a step, at most %d",
+              c->s->gems > 1 ? "gems*micro = " : "micro=", c->s->gems > 1 ? (int)passes : c->s->micro,
+              (long long)passes, HP_MAX_PASSES);
+    return c->s->gems > HP_MAX_PASSES ? hp_fix(why, "gems=1")
+                                      : hp_fix(why, "micro=%d", HP_MAX_PASSES / c->s->gems);
+}
+
+/* Sizes are counted in 64 bits: elements of all tensors, for all samples of a replica, times 8 bytes and what is kept of
+ * them twice. No machine has as much. */
+static bool legal_amount(const hp_legal_case *c, hp_reject *why) {
+    static const double MOST = (double)((int64_t)1 << 58);
+    const int64_t group = hp_strategy_divisor(c->s), replica = c->batch / hp_strategy_replicas(c->s);
+    const int64_t pass = replica / ((int64_t)c->s->gems * c->s->micro);
+    double elems = 0;
+    for (int t = 0; t < c->g->n_tensor; t++) elems += (double)hp_tensor_elems(c->g, t);
+    if (pass <= INT32_MAX && elems * (double)replica <= MOST / 8) return true;
+    if (pass > INT32_MAX)
+        hp_refuse(why, HP_REJECT_BATCH, "a micro-batch of %lld samples, at most %d", (long long)pass,
+                  INT32_MAX);
+    else
+        hp_refuse(why, HP_REJECT_BATCH, "%.3g bytes of %lld samples in a replica, at most %.3g",
+                  8 * elems * (double)replica, (long long)replica, MOST);
+    return hp_fix(why, "--batch %lld", (long long)group);
+}
+
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
                        hp_reject *why) {
     static bool (*const rules[])(const hp_legal_case *, hp_reject *) = {
-        legal_ranks,          legal_stages,  hp_legal_order,    hp_legal_chunks,   hp_legal_gems,
-        hp_legal_tiles,       hp_legal_tail, hp_legal_channels, legal_cut,         hp_legal_shares,
-        hp_legal_proportions, legal_batch,   hp_legal_prec,     hp_legal_whole,    hp_legal_strips,
-        hp_legal_zero,        hp_legal_sync, hp_legal_comm,     hp_legal_compress, hp_legal_place,
-        hp_legal_tied};
+        legal_ranks,          legal_stages,    hp_legal_order,    hp_legal_chunks, hp_legal_gems,
+        hp_legal_tiles,       hp_legal_tail,   hp_legal_channels, legal_cut,       hp_legal_shares,
+        hp_legal_proportions, legal_passes,    legal_batch,       legal_amount,    hp_legal_prec,
+        hp_legal_whole,       hp_legal_strips, hp_legal_zero,     hp_legal_sync,   hp_legal_comm,
+        hp_legal_compress,    hp_legal_place,  hp_legal_tied};
     const hp_strategy canonical = hp_strategy_canonical(s);
     const hp_legal_case c = {&canonical, g, batch, n_devices};
     if (why) memset(why, 0, sizeof *why);
