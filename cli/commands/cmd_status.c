@@ -2,6 +2,7 @@
 #include "cli/launch/run_status.h"
 #include "cli/show/frame.h"
 #include "plan/base/clock.h"
+#include "plan/base/input.h"
 #include "plan/base/units.h"
 #include "plan/checkpoint/folder.h"
 #include "plan/program/print.h"
@@ -118,7 +119,10 @@ static hp_status read_view(view *v, const char *what, hp_error *err) {
     json_error_t why;
     HP_TRY(find_folder(what, v->dir, err));
     snprintf(path, sizeof path, "%s/status.json", v->dir);
-    v->o = json_load_file(path, 0, &why);
+    FILE *f = hp_input_fopen(path);
+    snprintf(why.text, sizeof why.text, "%s", f ? "" : strerror(errno));
+    v->o = f ? json_loadf(f, 0, &why) : NULL;
+    if (f) fclose(f);
     const double ranks = v->o ? number(v, "ranks") : 0;
     v->ranks = ranks >= 1 && ranks <= 1 << 20 ? (int)ranks : 0;
     if (v->ranks == 0)

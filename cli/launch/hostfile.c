@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/launch/hostfile.h"
 #include "plan/base/arena.h"
+#include "plan/base/input.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -95,7 +96,7 @@ static given_nodes sum_up(const node_list *l) {
 static hp_status read_hostfile(hp_arena *arena, const char *path, node_list *l, hp_error *err) {
     char line[LINE];
     *l = (node_list){.arena = arena};
-    FILE *f = fopen(path, "re");
+    FILE *f = hp_input_fopen(path);
     if (!f)
         return hp_fail(err, HP_EDATA, "--hostfile %s: %s; give a readable file of node names", path,
                        strerror(errno));

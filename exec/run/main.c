@@ -8,7 +8,9 @@
 #include "exec/run/quantise.h"
 #include "exec/run/train.h"
 #include "exec/run/version.h"
+#include "plan/base/alloc.h"
 
+#include <jansson.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -66,8 +68,19 @@ static void warn_distorted(const hp_job *job) {
                 job->options->input, w, h, job->plan.image_w, job->plan.image_h);
 }
 
+static void warn_left_out(const hp_job *job) {
+    const char *example = NULL;
+    if (job->comm->rank > 0 || !job->train.data) return;
+    const int64_t n = hp_dataset_left_out(job->train.data, &example);
+    if (n > 0)
+        fprintf(stderr,
+                "note: --data %s: %lld file%s left out, as %s: images are .png, .jpg, .jpeg, .tif, .tiff\n",
+                job->options->data, (long long)n, n == 1 ? " is" : "s are", example);
+}
+
 static hp_status run_job(hp_job *job, hp_error *err) {
     warn_distorted(job);
+    warn_left_out(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
     if (job->leaves) return HP_OK;
     if (job->options->eval && job->plan.eval)
@@ -115,6 +128,7 @@ int main(int argc, char **argv) {
     hp_exec_options options;
     hp_error err = {.code = HP_OK, .text = ""};
     argp_program_version_hook = hp_exec_print_version;
+    json_set_alloc_funcs(hp_alloc, free);
     if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
     catch_signals(options.checkpoint != NULL);
     hp_job job = {.options = &options, .stop = &stop_signal, .leave = &leave_signal};

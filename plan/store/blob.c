@@ -62,11 +62,12 @@ hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *f
     return HP_OK;
 }
 
-/* Fetches a part of exactly `bytes` into the arena. */
+/* Fetches a part into the arena; memory is taken for what is there, whatever the head says. */
 static hp_status fetch(hp_arena *arena, hp_fetch_fn *fn, void *self, int role, const char *part, size_t elem,
                        int64_t n, void **out, hp_error *err) {
     if (n < 0 || n > INT32_MAX)
         return hp_fail(err, HP_EDATA, "program part %s of stage %d has an impossible size", part, role);
+    HP_TRY(fn(self, role, part, NULL, elem * (size_t)n, err));
     *out = hp_arena_alloc(arena, elem * (size_t)n + 1);
     return fn(self, role, part, *out, elem * (size_t)n, err);
 }

@@ -6,7 +6,7 @@
 
 typedef hp_status hp_blob_fn(void *self, int role, const char *part, const void *data, size_t size,
                              hp_error *err);
-/* Must fill `data` with exactly `size` bytes or fail. */
+/* Must fill `data` with exactly `size` bytes or fail; data NULL: only fails, if it could not. */
 typedef hp_status hp_fetch_fn(void *self, int role, const char *part, void *data, size_t size, hp_error *err);
 
 /* Calls fn for every part, in a fixed order. */

@@ -2,6 +2,7 @@
  * recomputes it, so that a flipped byte is a rejected plan and never a different one. */
 #include "plan/store/store.h"
 
+#include "plan/base/alloc.h"
 #include "plan/store/blob.h"
 #include "plan/graph/deploy.h"
 #include "plan/graph/json.h"
@@ -251,7 +252,7 @@ static hp_status read_part(void *self, int role, const char *part, void *data, s
     if (!row || (size_t)sqlite3_column_bytes(io->st, 0) != size)
         return hp_fail(err, HP_EDATA, "%s: damaged: part %s of stage %d is missing or has another size",
                        io->db->path, part, role);
-    if (size) memcpy(data, sqlite3_column_blob(io->st, 0), size);
+    if (size && data) memcpy(data, hp_allocated((void *)(uintptr_t)sqlite3_column_blob(io->st, 0)), size);
     return HP_OK;
 }
 

@@ -117,6 +117,11 @@ void hp_dataset_close(hp_dataset *d) {
     hp_arena_free(d->arena);
 }
 
+int64_t hp_dataset_left_out(const hp_dataset *d, const char **example) {
+    *example = d->other;
+    return d->left_out;
+}
+
 int64_t hp_dataset_count(const hp_dataset *d) {
     return d->count;
 }

@@ -58,6 +58,9 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **d, hp_error *er
 /* Number of samples. */
 int64_t hp_dataset_count(const hp_dataset *d);
 
+/* Files beside the images that are none, by their names, as .bmp and .webp; *example: one of them, or NULL. */
+int64_t hp_dataset_left_out(const hp_dataset *d, const char **example);
+
 /* Is a single image distorted to fit the network: no --resize, and an aspect ratio that differs by more than
  * rounding to whole pixels? h, w: its size. */
 bool hp_dataset_distorts(hp_dataset *d, int32_t *h, int32_t *w);

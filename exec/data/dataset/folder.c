@@ -38,6 +38,7 @@ static hp_status add_class(hp_dataset *d, const char *dir, int32_t label, hp_err
     folder *f = d->self;
     hp_names files = {0};
     HP_TRY(hp_names_list(d->arena, dir, hp_is_image, &files, err));
+    hp_names_count_others(d, &files);
     if (files.n == 0)
         return hp_fail(err, HP_EDATA,
                        "%s has no .png, .jpg, .jpeg, .tif or .tiff; add images or remove the folder", dir);

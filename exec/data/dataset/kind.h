@@ -30,6 +30,8 @@ struct hp_dataset {
     hp_data_options o; /* name is a copy */
     hp_arena *arena;
     int64_t count;
+    int64_t left_out;  /* files beside the samples that are no images */
+    const char *other; /* one of them */
     void *self;
     hp_reader_pool readers;             /* open files of the samples, by index */
     hp_image drawn, resized;            /* buffers reused for every sample */
@@ -55,11 +57,15 @@ bool hp_is_image(const char *path); /* a file whose name hp_is_image_name accept
 typedef struct hp_names {
     char **name;
     int n, capacity;
+    int others;        /* files that were not wanted */
+    const char *other; /* one of them */
 } hp_names;
 
 /* Paths in `dir` that `wanted` accepts, without hidden files, sorted bytewise. Errors: HP_EDATA. */
 hp_status hp_names_list(hp_arena *a, const char *dir, bool (*wanted)(const char *path), hp_names *out,
                         hp_error *err);
+/* Remembers what was not wanted among images. */
+void hp_names_count_others(hp_dataset *d, const hp_names *names);
 /* Index of `name`, or -1. */
 int hp_names_find(const hp_names *names, const char *name);
 /* "train" or "test". */

@@ -32,13 +32,22 @@ hp_status hp_names_list(hp_arena *a, const char *dir, bool (*wanted)(const char 
                        strerror(errno));
     *out = (hp_names){0};
     for (struct dirent *e; (e = readdir(d));) {
-        if (e->d_name[0] == '.' || !wanted(hp_arena_printf(a, "%s/%s", dir, e->d_name))) continue;
+        const char *path = e->d_name[0] == '.' ? NULL : hp_arena_printf(a, "%s/%s", dir, e->d_name);
+        if (!path || !wanted(path)) {
+            if (path && hp_is_file(path) && !out->others++) out->other = path;
+            continue;
+        }
         HP_ROOM(a, out->name, out->n, out->capacity);
         out->name[out->n++] = hp_arena_strdup(a, e->d_name);
     }
     closedir(d);
     if (out->n) qsort(out->name, (size_t)out->n, sizeof *out->name, by_bytes);
     return HP_OK;
+}
+
+void hp_names_count_others(hp_dataset *d, const hp_names *names) {
+    if (!d->other) d->other = names->other;
+    d->left_out += names->others;
 }
 
 int hp_names_find(const hp_names *names, const char *name) {

@@ -1,5 +1,6 @@
 /* loader.c - reads boxes of batches from a data set; see loader.h for which sample goes where. */
 #include "exec/data/dataset/loader.h"
+#include "plan/base/alloc.h"
 
 #include "exec/data/dataset/kind.h"
 #include "exec/data/dataset/shuffle.h"
@@ -18,8 +19,7 @@ hp_status hp_loader_open(const hp_loader_options *o, hp_loader **out, hp_error *
         return hp_fail(err, HP_EDATA,
                        "--data %s has %lld samples, one batch takes %lld; simulate with --batch %lld or less",
                        o->data->o.name, (long long)count, (long long)batch, (long long)count);
-    hp_loader *l = calloc(1, sizeof *l);
-    HP_ASSERT(l);
+    hp_loader *l = hp_zeroed(1, sizeof *l);
     l->o = *o;
     l->steps = o->eval ? (count + batch - 1) / batch : count / batch;
     *out = l;

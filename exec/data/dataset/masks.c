@@ -46,6 +46,7 @@ static hp_status open_masks(hp_dataset *d, hp_error *err) {
     if (!has_both(d->o.name, d->o.split))
         return hp_fail(err, HP_EDATA, "%s has no images and masks folders; add both", dir);
     HP_TRY(hp_names_list(d->arena, images, hp_is_image, &files, err));
+    hp_names_count_others(d, &files);
     if (files.n == 0)
         return hp_fail(err, HP_EDATA, "%s has no .png, .jpg, .jpeg, .tif or .tiff; add images", images);
     m->pair = HP_NEW(d->arena, pair, files.n);

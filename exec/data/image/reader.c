@@ -1,6 +1,8 @@
 /* reader.c - chooses the decoder by a file's name and first bytes, and slides a window over the image. */
 #include "exec/data/image/reader_kind.h"
 
+#include "plan/base/input.h"
+
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -47,7 +49,7 @@ int hp_is_image_name(const char *name) {
 
 static hp_status find_by_bytes(const char *path, const hp_reader_kind **kind, hp_error *err) {
     char head[8] = {0};
-    FILE *f = fopen(path, "rbe");
+    FILE *f = hp_input_fopen(path);
     if (!f)
         return hp_fail(err, HP_EDATA, "cannot open %s: %s; check the path and its permissions", path,
                        strerror(errno));

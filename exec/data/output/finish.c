@@ -26,7 +26,7 @@ hp_status hp_output_read(int part, void *to, size_t bytes, int64_t offset, hp_er
 
 static hp_status convert(const hp_output_spec *s, const char *part, const char *tmp, hp_error *err) {
     const hp_output_layout l = hp_output_layout_of(s);
-    const int fd = open(part, O_RDONLY | O_CLOEXEC);
+    const int fd = open(part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return hp_fail(err, HP_EIO, "cannot open %s: %s", part, strerror(errno));
     const hp_status status = hp_output_kind_of(s->path)->convert(&l, fd, tmp, err);
     close(fd);

@@ -1,6 +1,9 @@
 /* output.c - writes boxes of logits to their positions in PATH.part; see output.h. */
 #define _GNU_SOURCE /* fallocate */
 #include "exec/data/output/kind.h"
+#include "plan/base/alloc.h"
+
+#include "plan/base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,13 +108,12 @@ static hp_status make_room(const hp_output *o, const hp_output_spec *s, hp_error
 
 static hp_status open_part(const hp_output_spec *s, int flags, hp_output **out, hp_error *err) {
     HP_TRY(hp_output_check(s, err));
-    hp_output *o = calloc(1, sizeof *o);
-    HP_ASSERT(o);
+    hp_output *o = hp_zeroed(1, sizeof *o);
     o->layout = hp_output_layout_of(s);
     o->c = s->c;
     o->classes = s->classes;
     const hp_status named = hp_output_part_name(s, o->name, err);
-    o->fd = named == HP_OK ? open(o->name, flags | O_CLOEXEC, 0666) : -1;
+    o->fd = named == HP_OK ? open(o->name, flags | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
     if (o->fd >= 0) {
         *out = o;
         return HP_OK;
@@ -124,17 +127,31 @@ static hp_status open_part(const hp_output_spec *s, int flags, hp_output **out, 
     return status;
 }
 
+/* What an earlier run left under that name is overwritten, what a run is writing is not. */
+static hp_status claim(const hp_output *o, hp_error *err) {
+    struct stat st;
+    if (fstat(o->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+        return hp_fail(err, HP_ECREATE, "%s is no file of hplan's: remove it, or give another name", o->name);
+    if (flock(o->fd, LOCK_EX | LOCK_NB) != 0)
+        return hp_fail(err, HP_ECREATE, "%s is being written by another run: give another name", o->name);
+    return ftruncate(o->fd, 0) == 0 ? HP_OK : hp_output_failed(o->name, err);
+}
+
 hp_status hp_output_create(const hp_output_spec *s, hp_output **out, hp_error *err) {
     hp_output *o;
-    HP_TRY(open_part(s, O_RDWR | O_CREAT | O_TRUNC, &o, err));
-    const hp_status status = make_room(o, s, err);
-    if (status != HP_OK) {
-        hp_output_close(o, NULL);
-        hp_output_discard(s);
-        return status;
+    HP_TRY(hp_output_check(s, err));
+    HP_TRY(hp_new_file_check(s->path, err));
+    HP_TRY(open_part(s, O_RDWR | O_CREAT, &o, err));
+    hp_status status = claim(o, err);
+    const bool ours = status == HP_OK;
+    if (ours) status = make_room(o, s, err);
+    if (status == HP_OK) {
+        *out = o;
+        return HP_OK;
     }
-    *out = o;
-    return HP_OK;
+    hp_output_close(o, NULL);
+    if (ours) hp_output_discard(s);
+    return status;
 }
 
 hp_status hp_output_join(const hp_output_spec *s, hp_output **out, hp_error *err) {
