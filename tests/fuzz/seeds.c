@@ -1,5 +1,6 @@
-/* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image, DIR/safetensors and
- * DIR/onnx. */
+/* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image, DIR/onnx, DIR/db, ...
+ * (what is text is in corpus/). */
+#include "tests/fuzz/seeds.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/onnx/onnx_odd.h"
 
@@ -9,7 +10,7 @@
 
 enum { H = 9, W = 13 };
 
-static char *path_in(const char *dir, const char *name) {
+char *path_in(const char *dir, const char *name) {
     static char path[4096];
     snprintf(path, sizeof path, "%s/%s", dir, name);
     return path;
@@ -70,5 +71,9 @@ int main(int argc, char **argv) {
     make_images(argv[1]);
     make_safetensors(argv[1]);
     make_onnx(argv[1]);
+    make_databases(argv[1]);
+    make_checkpoint(argv[1]);
+    make_ring(argv[1]);
+    make_graphs(argv[1]);
     return 0;
 }

@@ -1,0 +1,25 @@
+/* fuzz_text.h - the fuzzer's bytes as a text, up to the first zero byte. */
+#ifndef FUZZ_TEXT_H
+#define FUZZ_TEXT_H
+
+#include "plan/base/arena.h"
+#include "plan/base/status.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline char *fuzz_text(hp_arena *a, const uint8_t *data, size_t size) {
+    char *text = hp_arena_alloc(a, size + 1);
+    if (size) memcpy(text, data, size);
+    return text;
+}
+
+/* One of two codes, with a message. */
+static inline void fuzz_refused(hp_status s, hp_status a, hp_status b, const hp_error *err) {
+    if ((s != a && s != b) || !err->text[0]) abort();
+}
+
+#endif
