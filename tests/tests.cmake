@@ -119,9 +119,6 @@ if(HPLAN_HAVE_EXEC)
       ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
   endforeach()
 endif()
-# what strangers send, and what users get wrong
-add_test(NAME hostile COMMAND bash ${CMAKE_SOURCE_DIR}/tests/faults/hostile.sh)
-set_tests_properties(hostile PROPERTIES LABELS cli TIMEOUT 600 COST 20 ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>")
 # every kind of allocation and of writing fails, at a few places; all of them by hand: tests/faults/enumerate.py HPLAN no_memory.so 0
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND NOT HPLAN_SANITIZE AND NOT HPLAN_FUZZ)
