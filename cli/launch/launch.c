@@ -5,6 +5,7 @@
 #include "plan/base/alloc.h"
 #include "cli/launch/launch_command.h"
 #include "cli/launch/leftovers.h"
+#include "cli/launch/oom.h"
 #include "cli/launch/owners.h"
 #include "cli/launch/stopped.h"
 #include "plan/machine/quota.h"
@@ -62,6 +63,7 @@ typedef struct launch_watch {
     uint64_t beats;             /* then, of all ranks of this node */
     double kill_s;              /* when to kill the run; 0: not set */
     int kills;                  /* how often that was done */
+    oom_count killed;           /* before the run began */
     hp_error said, *error;      /* hplan-exec's message; hplan's own */
 } launch_watch;
 
@@ -254,14 +256,17 @@ static void poll_streams(launch_watch *w) {
 
 /* --- the run's status --- */
 
-static hp_status fail_dead_rank(int rank, int number, hp_error *err) {
-    char who[48] = "a rank";
-    if (rank >= 0) snprintf(who, sizeof who, "rank %d", rank);
-    return hp_fail(err, HP_EDEAD, "%s died (signal %d, %s)%s", who, number, strsignal(number),
-                   number == SIGKILL ? "; if it was not killed on purpose, the node ran out of memory" : "");
+/* rank -1: unknown which. Of other nodes nobody can tell here. */
+static hp_status fail_dead(const launch_watch *w, const char *who, int rank, int number, hp_error *err) {
+    char name[48] = "a rank", why[600] = "";
+    if (rank >= 0) snprintf(name, sizeof name, "rank %d", rank);
+    if (number == SIGKILL) oom_words(&w->killed, w->l->needs, why, sizeof why);
+    return hp_fail(err, HP_EDEAD, "%s died (signal %d, %s)%s", who ? who : name, number, strsignal(number),
+                   why);
 }
 
 static hp_status run_status(const launch_watch *w, const char *launcher, int status, hp_error *err) {
+    char who[96];
     if (w->error->code != HP_OK) return w->error->code;
     if (w->own_signal)
         return hp_fail(err, (hp_status)(128 + w->own_signal), "ended by signal %d (%s)", w->own_signal,
@@ -270,12 +275,11 @@ static hp_status run_status(const launch_watch *w, const char *launcher, int sta
     if (code == 0) return HP_OK;
     if (w->said.code != HP_OK)
         return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
-    if (w->dead_rank >= 0) return fail_dead_rank(w->dead_rank, w->dead_signal, err);
-    if (WIFSIGNALED(status) && w->l->ranks > 1)
-        return hp_fail(err, HP_EDEAD, "the launcher %s died (signal %d, %s), and its ranks with it", launcher,
-                       WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (w->dead_rank >= 0) return fail_dead(w, NULL, w->dead_rank, w->dead_signal, err);
+    snprintf(who, sizeof who, "the launcher %.64s", launcher);
+    if (WIFSIGNALED(status) && w->l->ranks > 1) return fail_dead(w, who, -1, WTERMSIG(status), err);
     if (code > 128 && code - 128 < NSIG) /* mpirun also ends with 255: it could not reach a node */
-        return fail_dead_rank(w->l->ranks == 1 ? 0 : -1, code - 128, err);
+        return fail_dead(w, NULL, w->l->ranks == 1 ? 0 : -1, code - 128, err);
     if (w->banner_text[0])
         return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);
@@ -336,8 +340,11 @@ hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     err->code = HP_OK;
     launch_watch *w = hp_zeroed(1, sizeof *w);
-    *w = (launch_watch){
-        .l = l, .dead_rank = -1, .error = err, .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
+    *w = (launch_watch){.l = l,
+                        .killed = oom_count_read(),
+                        .dead_rank = -1,
+                        .error = err,
+                        .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
     const hp_status s = run_child(w, &c, &before, err);
     close(w->signals);
     free(w);

@@ -21,6 +21,7 @@ typedef struct cli_launch {
     const char *option[LAUNCH_OPTIONS]; /* for hplan-exec, "--name=value" */
     int n_option;
     double deadline_s; /* > 0: of the ranks' waits, as they were given it */
+    char needs[160];   /* what memory it takes, in words; "": unknown */
     bool saves;        /* a checkpoint is made when hplan is sent SIGUSR1 or SIGTERM: the run ends after it */
     /* Called with every line of rank 0's stdout, without its newline; NULL: nobody reads them. An error ends the run. */
     hp_status (*line)(void *self, const char *line, hp_error *err);

@@ -6,6 +6,7 @@
 #include "cli/launch/hostfile.h"
 #include "cli/launch/owners.h"
 #include "plan/base/new_file.h"
+#include "plan/base/units.h"
 #include "plan/lower/placement.h"
 #include "traces/trace.h"
 
@@ -141,10 +142,26 @@ static hp_status place_ranks(workspace *w, const hp_plan *plan, cli_launch *l, h
     return s;
 }
 
+/* The figures of a message when a rank is killed for want of memory. */
+static void describe_needs(const hp_plan *plan, cli_launch *l) {
+    const hp_program *p = plan->program;
+    int64_t all = 0, most = 0;
+    char a[32], b[32];
+    for (int r = 0; r < p->n_role; r++) {
+        all += p->role[r].arena_bytes;
+        if (p->role[r].arena_bytes > most) most = p->role[r].arena_bytes;
+    }
+    snprintf(l->needs, sizeof l->needs,
+             "the plan takes %s for %d rank%s, at most %s for one, beside their processes",
+             hp_format_bytes((double)(all * hp_program_ranks(p) / p->n_role), a), hp_program_ranks(p),
+             hp_program_ranks(p) == 1 ? "" : "s", hp_format_bytes((double)most, b));
+}
+
 hp_status workspace_launch(workspace *w, const hp_plan *plan, cli_launch *l, hp_error *err) {
     l->plan = w->db;
     l->scratch = w->dir;
     l->ranks = hp_program_ranks(plan->program);
+    describe_needs(plan, l);
     const int32_t per_node = plan->strategy.clients * plan->machine.devices_per_node;
     l->per_node = l->ranks <= per_node * plan->machine.nodes ? per_node : 0;
     return place_ranks(w, plan, l, err);

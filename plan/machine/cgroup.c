@@ -28,13 +28,13 @@ static int64_t read_bytes(const char *folder, const char *file) {
     return end == line ? -1 : value;
 }
 
-/* A row of memory.stat; 0 if it is missing. */
-static int64_t read_stat(const char *folder, const char *key) {
+/* A row "KEY NUMBER" of a file; `missing` if there is none. */
+static int64_t read_row(const char *folder, const char *file, const char *key, int64_t missing) {
     char path[LINE], line[128];
-    int64_t value = 0;
-    if (snprintf(path, sizeof path, "%s/memory.stat", folder) >= (int)sizeof path) return 0;
+    int64_t value = missing;
+    if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) return missing;
     FILE *f = fopen(path, "re");
-    if (!f) return 0;
+    if (!f) return missing;
     const size_t n = strlen(key);
     while (fgets(line, sizeof line, f))
         if (strncmp(line, key, n) == 0 && line[n] == ' ') value = strtoll(line + n, NULL, 10);
@@ -47,18 +47,22 @@ static int64_t read_stat(const char *folder, const char *key) {
 typedef struct memory_files {
     const char *limit, *used;
     const char *inactive, *active; /* rows of memory.stat: pages of files, lately unused and used */
+    const char *events;            /* its row oom_kill counts processes that were killed */
 } memory_files;
 
 static const memory_files MEMORY_V1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
-                                       "total_inactive_file", "total_active_file"},
-                          MEMORY_V2 = {"memory.max", "memory.current", "inactive_file", "active_file"};
+                                       "total_inactive_file", "total_active_file", "memory.oom_control"},
+                          MEMORY_V2 = {"memory.max", "memory.current", "inactive_file", "active_file",
+                                       "memory.events"};
 
 static void limit_memory(const char *folder, const memory_files *files, hp_cgroup *out) {
     static const int64_t NO_LIMIT_V1 = INT64_MAX - (1 << 20); /* INT64_MAX in whole pages */
+    if (out->oom_kills < 0) out->oom_kills = read_row(folder, files->events, "oom_kill", -1);
     const int64_t limit = read_bytes(folder, files->limit), used = read_bytes(folder, files->used);
     if (limit < 0 || limit >= NO_LIMIT_V1) return;
     /* pages of files are dropped before the limit is exceeded, as MemAvailable counts them for the node */
-    const int64_t held = used - read_stat(folder, files->inactive) - read_stat(folder, files->active);
+    const int64_t held = used - read_row(folder, "memory.stat", files->inactive, 0) -
+                         read_row(folder, "memory.stat", files->active, 0);
     const int64_t left = held <= 0 ? limit : held < limit ? limit - held : 0;
     if (left < out->memory_free_bytes) out->memory_free_bytes = left;
     if (limit >= out->memory_bytes) return;
@@ -185,7 +189,8 @@ static void walk_up(const char *root, const hierarchy *h, hp_cgroup *out) {
 }
 
 void hp_cgroup_read(const char *root, hp_cgroup *out) {
-    *out = (hp_cgroup){.memory_bytes = INT64_MAX, .memory_free_bytes = INT64_MAX, .cpus = HUGE_VAL};
+    *out = (hp_cgroup){
+        .memory_bytes = INT64_MAX, .memory_free_bytes = INT64_MAX, .cpus = HUGE_VAL, .oom_kills = -1};
     for (size_t i = 0; i < sizeof HIERARCHIES / sizeof *HIERARCHIES; i++) walk_up(root, &HIERARCHIES[i], out);
 }
 

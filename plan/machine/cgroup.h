@@ -9,9 +9,11 @@
 enum { HP_CGROUP_PATH = 512 };
 
 typedef struct hp_cgroup {
-    int64_t memory_bytes;             /* the smallest limit from the group to the root; INT64_MAX: none */
-    int64_t memory_free_bytes;        /* the least that a limited group still has; INT64_MAX: no limit */
-    double cpus;                      /* the smallest quota: seconds of CPU time per second; HUGE_VAL: none */
+    int64_t memory_bytes;      /* the smallest limit from the group to the root; INT64_MAX: none */
+    int64_t memory_free_bytes; /* the least that a limited group still has; INT64_MAX: no limit */
+    int64_t oom_kills;         /* processes of this one's group that were killed for want of memory; -1: not
+                                         counted */
+    double cpus;               /* the smallest quota: seconds of CPU time per second; HUGE_VAL: none */
     char memory_file[HP_CGROUP_PATH]; /* where the limit stands; "" without one */
     char cpus_file[HP_CGROUP_PATH];
 } hp_cgroup;
