@@ -106,49 +106,126 @@ static void drop(const char *dir) {
 
 /* --- a disk that fails at its k-th call --- */
 
-typedef enum failure { DIES, DIES_HALF_WAY, FAILS_ONCE, FAILS_FOR_EVER, FAILURES } failure;
+typedef enum failure { DIES, DIES_HALF_WAY, LOSES_POWER, FAILS_ONCE, FAILS_FOR_EVER, FAILURES } failure;
+enum { DRAWS = 10 };     /* of what a loss of power takes */
 static int calls, fatal; /* of this process */
 static failure how;
+
+/* --- what the kernel has not been told to put on the disk: POSIX promises bytes after fsync of the file, names after fsync of
+ * their folder, and nothing of the order of what was not synced --- */
+
+typedef struct change {
+    enum { CREATED, WRITTEN, MADE, RENAMED, UNLINKED } kind;
+    char path[256], other[256]; /* RENAMED: to; UNLINKED: where it is kept */
+    bool safe;
+} change;
+static change changed[256];
+static int n_changed;
+
+static void path_of(int fd, char path[256]) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(link, path, 255);
+    path[n > 0 ? n : 0] = '\0';
+}
+
+static void note(int kind, const char *path, const char *other) {
+    change *c = &changed[n_changed++];
+    assert_true(n_changed < 256);
+    *c = (change){.kind = kind};
+    snprintf(c->path, sizeof c->path, "%s", path);
+    snprintf(c->other, sizeof c->other, "%s", other);
+}
+
+static bool lies_in(const char *path, const char *folder) {
+    const size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && path[n] == '/' && !strchr(path + n + 1, '/');
+}
+
+static void note_synced(const char *path) {
+    for (int i = 0; i < n_changed; i++)
+        if (changed[i].kind == WRITTEN ? strcmp(changed[i].path, path) == 0 : lies_in(changed[i].path, path))
+            changed[i].safe = true;
+}
+
+/* Undone are some of the changes that are not safe, the last first; what cannot be undone any more is not. */
+static void lose_power(void) {
+    for (int i = n_changed; i-- > 0;) {
+        const change *c = &changed[i];
+        struct stat st;
+        if (c->safe || random() % 2) continue;
+        if (c->kind == CREATED) unlink(c->path);
+        if (c->kind == MADE) rmdir(c->path);
+        if (c->kind == RENAMED) rename(c->other, c->path);
+        if (c->kind == UNLINKED) link(c->other, c->path);
+        if (c->kind == WRITTEN && stat(c->path, &st) == 0 && st.st_size > 0)
+            assert_int_equal(truncate(c->path, random() % st.st_size), 0);
+    }
+}
 
 /* Does this call fail? Does the process end? */
 static bool strikes(void) {
     calls++;
     if (calls < fatal || (calls > fatal && how != FAILS_FOR_EVER)) return false;
-    if (how == DIES) _exit(9);
+    if (how == LOSES_POWER) lose_power();
+    if (how == DIES || how == LOSES_POWER) _exit(9);
     errno = ENOSPC;
     return true;
 }
 
 static int bad_create(const char *path) {
-    return strikes() ? -1 : hp_disk.create(path);
+    if (strikes()) return -1;
+    note(CREATED, path, "");
+    return hp_disk.create(path);
 }
 static ssize_t bad_write(int fd, const void *data, size_t bytes) {
-    if (!strikes()) return write(fd, data, bytes);
-    if (how != DIES_HALF_WAY) return -1;
-    assert_true(write(fd, data, bytes / 2) >= 0);
-    _exit(9);
+    char path[256];
+    if (strikes()) {
+        if (how != DIES_HALF_WAY) return -1;
+        assert_true(write(fd, data, bytes / 2) >= 0);
+        _exit(9);
+    }
+    path_of(fd, path);
+    note(WRITTEN, path, "");
+    return write(fd, data, bytes);
 }
 static int bad_fsync(int fd) {
-    return strikes() ? -1 : fsync(fd);
+    char path[256];
+    if (strikes()) return -1;
+    path_of(fd, path);
+    note_synced(path);
+    return fsync(fd);
 }
 static int bad_mkdir(const char *path, mode_t mode) {
-    return strikes() ? -1 : mkdir(path, mode);
+    if (strikes()) return -1;
+    const int result = mkdir(path, mode);
+    if (result == 0) note(MADE, path, "");
+    return result;
 }
 static int bad_rename(const char *from, const char *to) {
-    return strikes() ? -1 : rename(from, to);
+    if (strikes()) return -1;
+    const int result = rename(from, to);
+    if (result == 0) note(RENAMED, from, to);
+    return result;
 }
 static int bad_unlink(const char *path) {
-    return strikes() ? -1 : unlink(path);
+    char kept[64];
+    if (strikes()) return -1;
+    snprintf(kept, sizeof kept, "/tmp/hplan-lost-%d-%d", (int)getpid(), calls);
+    if (how == LOSES_POWER && link(path, kept) == 0) note(UNLINKED, path, kept);
+    return unlink(path);
 }
 static const hp_disk_ops BAD = {bad_create, bad_write, bad_fsync, bad_mkdir, bad_rename, bad_unlink};
 
 /* What a save comes to that fails at call k; *all: calls it made. A process of its own, as it may die. */
-static int save_badly(const char *dir, int64_t step, int k, failure f) {
+static int save_badly(const char *dir, int64_t step, int k, failure f, int draw) {
     const pid_t child = fork();
     if (child == 0) {
         hp_error err;
-        calls = 0, fatal = k, how = f;
+        calls = n_changed = 0, fatal = k, how = f;
+        srandom((unsigned)(1000 * k + draw));
         const hp_status s = save(&BAD, dir, step, &err);
+        if (how == LOSES_POWER) lose_power(); /* what was said to be saved is */
         _exit(s == HP_OK ? (calls < k ? 100 : 0) : 1);
     }
     int status = 0;
@@ -157,29 +234,36 @@ static int save_badly(const char *dir, int64_t step, int k, failure f) {
     return WEXITSTATUS(status);
 }
 
+/* Returns the step that loads after a save of step 2 beside step 1 that fails at call k; *code: what became of it. */
+static int64_t step_after(int k, failure f, int draw, int *code) {
+    char dir[64];
+    hp_error err;
+    fresh(dir);
+    assert_int_equal(save(&hp_disk, dir, 1, &err), HP_OK);
+    *code = save_badly(dir, 2, k, f, draw);
+    const int64_t step = load(dir, &err);
+    if (step != 1 && step != 2)
+        fail_msg("failure %d at call %d, draw %d: nothing loads: %s", f, k, draw, err.text);
+    assert_true((*code != 0 && *code != 100) || step == 2); /* what is said to be there is */
+    /* and the next run's save works */
+    hp_checkpoint_clean(&hp_disk, dir);
+    if (step == 1) assert_int_equal(save(&hp_disk, dir, 2, &err), HP_OK);
+    assert_int_equal(save(&hp_disk, dir, 3, &err), HP_OK);
+    assert_int_equal(load(dir, &err), 3);
+    drop(dir);
+    return step;
+}
+
 static void a_save_that_ends_anywhere_leaves_one_that_loads(void **state) {
     (void)state;
     for (int f = 0; f < FAILURES; f++) {
         int k = 1, old = 0, new = 0;
-        for (int code = 0; code != 100; k++) {
-            char dir[64];
-            hp_error err;
-            fresh(dir);
-            assert_int_equal(save(&hp_disk, dir, 1, &err), HP_OK);
-            code = save_badly(dir, 2, k, (failure)f);
-            const int64_t step = load(dir, &err);
-            if (step != 1 && step != 2) fail_msg("failure %d at call %d: nothing loads: %s", f, k, err.text);
-            assert_true(code != 0 || step == 2); /* what is said to be there is */
-            step == 1 ? old++ : new ++;
-            /* and the next run's save works */
-            hp_checkpoint_clean(&hp_disk, dir);
-            if (step == 1) assert_int_equal(save(&hp_disk, dir, 2, &err), HP_OK);
-            assert_int_equal(save(&hp_disk, dir, 3, &err), HP_OK);
-            assert_int_equal(load(dir, &err), 3);
-            drop(dir);
-        }
+        for (int code = 0; code != 100; k++)
+            for (int draw = 0; draw < (f == LOSES_POWER ? DRAWS : 1); draw++)
+                step_after(k, (failure)f, draw, &code) == 1 ? old++ : new ++;
         assert_true(k > 15 && old > 10 && new > 1); /* both outcomes were seen */
     }
+    assert_int_equal(system("rm -f /tmp/hplan-lost-*"), 0);
 }
 
 /* --- damage --- */
