@@ -1,5 +1,5 @@
 /* plot_scaling.c - images/s against the number of devices, one line per strategy that was swept, else the best of each
- * file; the ideal line from its first point; measured runs as points. */
+ * file; the ideal line from its first point; measured runs, and measurements of others, as points. */
 #include "plots/plots.h"
 #include "traces/text.h"
 
@@ -27,6 +27,9 @@ static const char script[] =
     "  n_run ? 'measured' : file(0) using 1:(n_run ? $2 : NaN) with points lc rgb '#000000' pt 2 ps 1.5 lw 2 "
     "notitle, "
     "\\\n"
+    "  for [i = 0:n_others-1] sprintf('others%d', i) using 1:2 with points lc rgb '#000000' pt 4 + 2 * i ps "
+    "1.5 lw "
+    "2 title columnheader(3), \\\n"
     "  keyentry with lines lc rgb '#666666' dt 3 title 'ideal', \\\n"
     "  keyentry with points pt 2 ps 1.5 lw 2 lc rgb '#666666' title (any_measured ? 'measured' : '')\n";
 
@@ -135,7 +138,7 @@ static void extend(extent *e, const best *first, const best *b) {
 typedef struct drawing {
     hp_arena *arena;
     hp_canvas *c;
-    int n_series, n_run;
+    int n_series, n_run, n_others;
     bool alone; /* one file has curves */
     const char *net;
     extent e;
@@ -144,8 +147,8 @@ typedef struct drawing {
 /* A run beside plans gives points; runs alone are plans with their measurements. */
 static bool gives_points(const hp_plot_source *s, int n, int i) {
     bool plans = false;
-    for (int k = 0; k < n; k++) plans |= !s[k].has_exec;
-    return plans && s[i].has_exec;
+    for (int k = 0; k < n; k++) plans |= !s[k].has_exec && !s[k].n_point;
+    return s[i].n_point || (plans && s[i].has_exec);
 }
 
 static hp_status add_series(drawing *d, const hp_plot_source *s, const hp_plot_curve *curve, hp_error *err) {
@@ -179,7 +182,27 @@ static hp_status add_runs(drawing *d, const hp_plot_source *s, int n, hp_error *
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(d->c, "measured", &f, err));
     for (int i = 0; i < n; i++)
-        if (gives_points(s, n, i)) write_run(d, &s[i], f);
+        if (!s[i].n_point && gives_points(s, n, i)) write_run(d, &s[i], f);
+    return hp_canvas_data_end(f, err);
+}
+
+static hp_status add_others(drawing *d, const hp_plot_source *s, hp_error *err) {
+    char file[32];
+    FILE *f = NULL;
+    snprintf(file, sizeof file, "others%d", d->n_others++);
+    HP_TRY(hp_canvas_data(d->c, file, &f, err));
+    fputs("gpus\timages\t", f);
+    hp_canvas_text(f, hp_arena_printf(d->arena, "measured: %.100s", s->points_from));
+    fputc('\n', f);
+    for (int i = 0; i < s->n_point; i++) {
+        const hp_plot_point *p = &s->point[i];
+        extent *e = &d->e;
+        fprintf(f, "%.0f\t%.9g\t\n", p->gpus, p->images_per_s);
+        e->min_gpus = fmin(e->min_gpus, p->gpus);
+        e->max_gpus = fmax(e->max_gpus, p->gpus);
+        e->min_rate = fmin(e->min_rate, p->images_per_s);
+        e->max_rate = fmax(e->max_rate, p->images_per_s);
+    }
     return hp_canvas_data_end(f, err);
 }
 
@@ -191,6 +214,7 @@ static hp_status render(const drawing *d, hp_error *err) {
                            err));
     hp_canvas_number(d->c, "n_series", d->n_series);
     hp_canvas_number(d->c, "n_run", d->n_run);
+    hp_canvas_number(d->c, "n_others", d->n_others);
     hp_canvas_number(d->c, "min_gpus", e->min_gpus);
     hp_canvas_number(d->c, "max_gpus", e->max_gpus);
     hp_canvas_number(d->c, "min_rate", e->min_rate);
@@ -211,5 +235,7 @@ hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_ca
                        "%s: holds no candidates; make some with `hplan simulate --gpus 1,2,4 --out plan.db`",
                        s->path);
     HP_TRY(add_runs(&d, s, n, err));
+    for (int i = 0; i < n; i++)
+        if (s[i].n_point) HP_TRY(add_others(&d, &s[i], err));
     return render(&d, err);
 }

@@ -23,6 +23,11 @@ typedef struct hp_plot_curve {
     const char **strategy;
 } hp_plot_curve;
 
+/* A measurement of others: images/s of so many devices. */
+typedef struct hp_plot_point {
+    double gpus, images_per_s;
+} hp_plot_point;
+
 typedef struct hp_plot_source {
     const char *net; /* "" if unknown */
     const char *path;
@@ -40,6 +45,9 @@ typedef struct hp_plot_source {
     int n_bench;
     hp_bench_series *bench;     /* series measured by `hplan bench` */
     const hp_cost_table *costs; /* hp_plot_load_costs */
+    int n_point;                /* of a text of points (points.c), which is nothing else; else 0 */
+    hp_plot_point *point;
+    const char *points_from;
 } hp_plot_source;
 
 /* Loads from a plan.db, run.db or bench.db what it holds of a source. Errors: HP_EDATA. */
@@ -47,6 +55,8 @@ typedef hp_status hp_plot_loader(hp_arena *arena, const char *path, hp_plot_sour
 hp_plot_loader hp_plot_load;
 /* Loads the cost table of FILE.cost, or the one in a plan.db or run.db. Errors: HP_EDATA. */
 hp_plot_loader hp_plot_load_costs;
+/* Also a text of points. Errors: HP_EDATA. */
+hp_plot_loader hp_plot_load_scaling;
 
 /* Draws on an open canvas and calls hp_canvas_render. Errors: HP_EDATA when the sources hold no data of that
  * kind, and those of hp_canvas_*. */

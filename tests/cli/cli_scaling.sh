@@ -108,6 +108,14 @@ PY
 if command -v gnuplot >/dev/null; then
   expect 0 plot scaling front.db -o front.svg
   grep -q 'dp=\*,recompute=boundary' front.svg && grep -q 'stages=4' front.svg || complain "curves without names"
+  printf 'source: somebody, somewhere\n# a comment\n2 55.5\n4 1e2\n' > points.txt
+  expect 0 plot scaling front.db points.txt -o points.svg
+  grep -q 'measured: somebody, somewhere' points.svg || complain "points without their source"
+  printf '2 55.5\n' > nobody.txt
+  expect 65 plot scaling front.db nobody.txt -o nobody.svg
+  printf 'source: x\n2 fast\n' > wrong.txt
+  expect 65 plot scaling front.db wrong.txt -o wrong.svg
+  grep -q 'wrong.txt line 2' err || complain "no line: $(cat err)"
   expect 0 plot pareto front.db -o pareto.svg
   grep -q 'device hours' pareto.svg || complain "the front says no device hours"
 fi
