@@ -78,10 +78,17 @@ static transport transport_by_host(const hp_row *path, double copies) {
     return (transport){path->y[HP_PATH_LATENCY], copies, line};
 }
 
+/* Do messages take GPU memory by the rules of the machine's MPI? */
+static bool has_regimes(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node) {
+    return !m->device.is_cpu && (by == HP_WIRE_MPI || by == HP_WIRE_OWN) &&
+           hp_mpi_regime(t, m, same_node, 0) != NULL;
+}
+
 /* The latency of a measured message holds the launch; a collective is launched once. */
 static transport transport_of(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                               double bytes) {
-    const hp_row *path = hp_comm_path(t, m, by, same_node, false);
+    const bool direct = has_regimes(t, m, by, same_node);
+    const hp_row *path = direct ? NULL : hp_comm_path(t, m, by, same_node, false);
     const double once = path ? path->y[HP_PATH_LATENCY] : 0,
                  copies = path && path->y[HP_PATH_COPIES] > 0 ? 1 / path->y[HP_PATH_COPIES] : 0;
     if (path && same_node && path->y[HP_PATH_HOST] > 0) return transport_by_host(path, copies);
@@ -149,11 +156,9 @@ static bool tuned(hp_collective what, hp_nccl_what *out) {
     static const struct {
         hp_collective what;
         hp_nccl_what nccl;
-    } rows[] = {{HP_COLLECTIVE_ALLREDUCE, HP_NCCL_ALLREDUCE},
-                {HP_COLLECTIVE_ALL_GATHER, HP_NCCL_HALF},
-                {HP_COLLECTIVE_REDUCE_SCATTER, HP_NCCL_HALF},
-                {HP_COLLECTIVE_BROADCAST, HP_NCCL_ROOTED},
-                {HP_COLLECTIVE_REDUCE, HP_NCCL_ROOTED}};
+    } rows[] = {{HP_COLLECTIVE_ALLREDUCE, HP_NCCL_ALLREDUCE}, {HP_COLLECTIVE_ALL_GATHER, HP_NCCL_HALF},
+                {HP_COLLECTIVE_REDUCE_SCATTER, HP_NCCL_HALF}, {HP_COLLECTIVE_BROADCAST, HP_NCCL_ROOTED},
+                {HP_COLLECTIVE_REDUCE, HP_NCCL_ROOTED},       {HP_COLLECTIVE_ALL_TO_ALL, HP_NCCL_ALL_TO_ALL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].what == what) return *out = rows[i].nccl, true;
     return false;
@@ -173,9 +178,10 @@ static double open_nics(const hp_uplinks *up) {
     return up->leaf_links > 0 ? fmin(nics, up->leaf_links) : nics;
 }
 
-static double effective(const hp_cost_table *t, const hp_link_class *link) {
-    const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
-    return link->bytes_per_s * (row ? row->y[HP_LINK_BANDWIDTH] : 1);
+/* Where all nodes of a leaf switch send to others. */
+static double all_nics(const hp_uplinks *up) {
+    const double nics = up->nics > 0 ? up->nics : 1;
+    return up->leaf_links > 0 ? fmin(nics, up->leaf_links / up->leaf_nodes) : nics;
 }
 
 /* As NCCL's tuner expects it, on a machine of GPUs: whoever else carries it there is modelled by messages. */
@@ -184,15 +190,47 @@ static bool by_nccl(const hp_cost_table *t, const hp_machine *m, const hp_collec
     hp_nccl_what what;
     if (c->by != HP_WIRE_NCCL || m->device.is_cpu || !tuned(c->what, &what)) return false;
     const hp_uplinks up = uplinks_of(m, c->per_node);
+    const double nics = c->what == HP_COLLECTIVE_ALL_TO_ALL ? all_nics(&up) : open_nics(&up);
     const hp_nccl_net net = {.ranks = c->ranks,
                              .per_node = c->per_node,
                              .chip = chip_of(&m->device),
                              .nvlink = hp_link_is_nvlink(&m->intra),
+                             .sharp = m->sharp,
                              .nvswitch = strncmp(m->intra.name, "nvswitch", 8) == 0,
-                             .intra_bytes_per_s = effective(t, &m->intra),
-                             .net_bytes_per_s = effective(t, &m->inter) * open_nics(&up)};
+                             .intra_bytes_per_s = hp_link_effective(t, &m->intra),
+                             .net_bytes_per_s = hp_link_effective(t, &m->inter) * nics};
     *seconds = hp_nccl_choose(what, &net, bytes).seconds;
     return true;
+}
+
+/* --- Open MPI's staging --- */
+
+static double staged_steps(const hp_collective_case *k, const hp_two_lines *l, const hp_uplinks *up,
+                           double bytes) {
+    if (k->what != HP_COLLECTIVE_ALLREDUCE) return hp_library_seconds(k, l, up, bytes);
+    const hp_mpi_algorithm a = hp_mpi_tuned_allreduce(k->size, bytes);
+    if (!a.two_trees) return hp_collective_seconds(a.algorithm, k, l, up, bytes);
+    hp_collective_case half = *k;
+    double seconds = 0;
+    for (int i = 0; i < 2; i++) {
+        half.what = i ? HP_COLLECTIVE_BROADCAST : HP_COLLECTIVE_REDUCE;
+        seconds += hp_collective_seconds(a.algorithm, &half, l, up, bytes);
+    }
+    return seconds;
+}
+
+/* To the host's memory, there as between processors, and back. */
+static double staged(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                     const hp_collective_case *k, const hp_row *stage, double bytes) {
+    const hp_row *path = hp_comm_path(t, m, HP_WIRE_MPI, true, false);
+    const transport near = transport_by_host(path, 0), far = transport_of(t, m, HP_WIRE_ANY, false, bytes);
+    hp_two_lines lines = {near.line, far.line};
+    lines.inter.gamma_s_per_byte = near.line.gamma_s_per_byte;
+    const hp_uplinks up = uplinks_of(m, k->per_node);
+    const hp_collective_info *i = &hp_collective_infos[c->what];
+    return stage->y[HP_STAGE_LATENCY] + bytes * part_held(i->begins, c->ranks) / stage->y[HP_STAGE_OUT] +
+           bytes * part_held(i->ends, c->ranks) / stage->y[HP_STAGE_BACK] +
+           staged_steps(k, &lines, &up, bytes);
 }
 
 /* From messages alone. */
@@ -200,12 +238,15 @@ static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_col
                        double bytes) {
     double seconds;
     if (by_nccl(t, m, c, bytes, &seconds)) return seconds;
+    const hp_collective_case k = {
+        .what = c->what, .size = c->ranks, .per_node = c->per_node < c->ranks ? c->per_node : c->ranks};
+    const hp_row *stage =
+        c->by == HP_WIRE_MPI && !m->device.is_cpu ? hp_mpi_stage(t, m, c->what, bytes) : NULL;
+    if (stage) return staged(t, m, c, &k, stage, bytes);
     const transport intra = transport_of(t, m, c->by, true, bytes),
                     inter = transport_of(t, m, c->by, false, bytes);
     const transport *outer = c->per_node >= c->ranks ? &intra : &inter;
     const hp_two_lines lines = {intra.line, inter.line};
-    const hp_collective_case k = {
-        .what = c->what, .size = c->ranks, .per_node = c->per_node < c->ranks ? c->per_node : c->ranks};
     const hp_uplinks up = uplinks_of(m, k.per_node);
     const hp_algorithm a = algorithm_of(m, c, &k, bytes);
     const double steps = a == HP_ALGORITHM_LIBRARY ? hp_library_seconds(&k, &lines, &up, bytes)

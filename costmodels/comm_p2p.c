@@ -17,6 +17,11 @@ static hp_cost from_link(const hp_cost_table *t, const hp_link_class *link, doub
     return hp_cost_of_row(row, link_seconds(row, link, link->bytes_per_s, bytes));
 }
 
+double hp_link_effective(const hp_cost_table *t, const hp_link_class *link) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
+    return link->bytes_per_s * (row ? row->y[HP_LINK_BANDWIDTH] : 1);
+}
+
 double hp_link_rate(const hp_cost_table *t, const hp_link_class *link) {
     const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
     return row && row->y[HP_LINK_RATE] > 0 ? row->y[HP_LINK_RATE] : link->bytes_per_s;
@@ -82,6 +87,9 @@ hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bo
     if (by == HP_WIRE_ANY) return over_link(t, link, bytes);
     const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, hp_backend_names[by - 1]);
     if (row) return from_row(t, link, row, bytes);
+    const hp_row *regime = by == HP_WIRE_MPI ? hp_mpi_regime(t, m, same_node, bytes) : NULL;
+    if (regime)
+        return hp_cost_of_row(regime, hp_mpi_message_seconds(regime, hp_link_effective(t, link), bytes));
     return over_path(t, link, hp_comm_path(t, m, by, same_node, true), same_node, bytes);
 }
 

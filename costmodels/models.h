@@ -40,6 +40,22 @@ double hp_library_rabenseifner(const hp_alpha_beta *l, int p, double bytes);
 double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, const hp_uplinks *up,
                                double bytes);
 
+/* --- comm_mpi.c: MPI libraries that take GPU memory */
+/* The regime of a message of so many bytes by the machine's MPI; NULL: the machine names none of which there are rows. */
+const hp_row *hp_mpi_regime(const hp_cost_table *t, const hp_machine *m, bool same_node, double bytes);
+/* Seconds of a message in it, over a link of that rate: latency + first block / copies + bytes / slowest. */
+double hp_mpi_message_seconds(const hp_row *regime, double link_bytes_per_s, double bytes);
+
+/* How a collective goes through the host's memory; NULL: it does not. */
+const hp_row *hp_mpi_stage(const hp_cost_table *t, const hp_machine *m, hp_collective what, double bytes);
+
+/* Open MPI's all-reduce of host memory (coll/tuned): one of these, or a reduction followed by a broadcast. */
+typedef struct hp_mpi_algorithm {
+    hp_algorithm algorithm;
+    bool two_trees; /* binomial trees: a reduction, then a broadcast */
+} hp_mpi_algorithm;
+hp_mpi_algorithm hp_mpi_tuned_allreduce(int ranks, double bytes);
+
 /* --- compute_fallback.c: keys of similar tasks for an inference task. fallback 0: the same task in float32;
  * 1: training's forward task. False: there is none. */
 enum { HP_FALLBACKS = 2 };
@@ -54,6 +70,8 @@ const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire 
                            bool message);
 /* The rate of the link that rows of its class were measured on, bytes/s. */
 double hp_link_rate(const hp_cost_table *t, const hp_link_class *link);
+/* What it carries at most. */
+double hp_link_effective(const hp_cost_table *t, const hp_link_class *link);
 /* hp_cost_p2p on the quiet machine. */
 hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
 /* The sum of two consecutive costs; the source is the less certain of the two. */

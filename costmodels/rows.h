@@ -16,7 +16,9 @@ typedef enum hp_row_kind {
     HP_ROW_LINK,
     HP_ROW_P2P,
     HP_ROW_PATH,
+    HP_ROW_REGIME,
     HP_ROW_SHARE,
+    HP_ROW_STAGE,
     HP_ROW_TILE,
     HP_ROW_UNITS,
     HP_ROW_YARDSTICK,
@@ -44,6 +46,14 @@ enum { HP_BLOCK_RATE };
 /* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
  * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };
+
+/* Of a message by an MPI library between GPUs (comm_mpi.c): up to so many bytes (0: all), seconds with the link's, bytes/s of
+ * copies before and after the wire (0: none), of the first block alone where blocks follow each other (bytes; 0: of all), and
+ * the slowest of these then (0: the link). */
+enum { HP_REGIME_MOST, HP_REGIME_LATENCY, HP_REGIME_COPIES, HP_REGIME_BLOCK, HP_REGIME_STAGE };
+/* Of a collective through the host's memory: up to so many bytes (0: all), seconds of its copies, bytes/s to the host and
+ * back. */
+enum { HP_STAGE_MOST, HP_STAGE_LATENCY, HP_STAGE_OUT, HP_STAGE_BACK };
 
 /* Of yardsticks: seconds on the quiet machine, mean seconds over the calibration, relative standard deviation of the
  * means over a few seconds: what one run finds another not to have. */

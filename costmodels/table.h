@@ -12,6 +12,8 @@
  *             class were measured on (0: the machine's), from which they are converted to that of another machine
  * path        a link class and a back end ("mpi", "nccl", "shm"; "ipc": MPI's messages between GPUs of a node): what
  *             it adds to the link where nothing was measured
+ * regime      a link class and "LIBRARY near|far eager|direct|pipelined": a message between GPUs by that MPI library
+ * stage       a link class and "LIBRARY OPERATION": a collective that it takes through the host's memory
  * p2p         a link class and the back end ("": MPI's messages between processors); x bytes, y seconds
  * yardstick   a device or link class and "NAME rN" with N ranks computing at a time on the node
  * jitter      a device class: how the time of a task varies around its mean

@@ -61,6 +61,13 @@ static double ring_rate(hp_nccl_what what, hp_nccl_chip chip, const shape *s, in
     return rate * s->ranks / steps_of(what, s->ranks);
 }
 
+/* Over nodes a ring's Simple messages do not follow each other as closely as that, unless they are tiny. */
+static double plateau(hp_nccl_what what, hp_nccl_chip chip, const shape *s, int protocol, double bytes) {
+    const bool any = what == HP_NCCL_ALLREDUCE && protocol == SIMPLE && s->nodes > 1;
+    if (!any || bytes / (s->channels * s->ranks) < 64) return 1;
+    return chip < HP_NCCL_AMPERE ? 1.9 : 1.4;
+}
+
 static double ring_latency(hp_nccl_what what, const shape *s, int protocol) {
     const double overhead = protocol == SIMPLE ? 3 * OVERHEAD : OVERHEAD,
                  inter = (s->per_node == 1 ? tree_hop : ring_hop)[NET][protocol];
@@ -110,21 +117,61 @@ static double nvls_latency(const shape *s) {
     return nvls_hop + (s->nodes > 1 ? 2 * floor(log2(s->nodes)) * nvls_tree_net : 0);
 }
 
+/* --- sums in switches of the network: of all-reduces over nodes, by protocol Simple --- */
+
+/* A chain's hop over NVLink, and the way to the switches and back; of what NICs carry as much gets through as NCCL 2.12
+ * says. Each byte goes up and down once, both at a time, where a ring sends it twice; inside the nodes it goes along and
+ * back a chain of each NIC's. */
+static const double collnet_hop = 2.8, collnet_net = 30, collnet_efficiency = 0.9;
+
+static double collnet_rate(const hp_nccl_net *n, const shape *s) {
+    const double net = n->net_bytes_per_s * 1e-9, near = n->intra_bytes_per_s * 1e-9;
+    return collnet_efficiency * (s->per_node > 1 ? fmin(net, near) : net);
+}
+
+static double collnet_latency(const shape *s) {
+    return 2 * (s->per_node - 1) * collnet_hop + collnet_net;
+}
+
+/* --- all pairs: sends and receives --- */
+
+/* What fills a link before it flows: 128 KiB to the network, 512 KiB over NVLink; and of each peer as much of the host as a
+ * step. */
+static const double net_chunk_kb = 131.072, near_chunk_kb = 524.288;
+
+/* Of a node's g members, each of which sends S in all, g S (N-1)/N leave it over its NICs; inside it a member sends (g-1)/p
+ * S. */
+static double pairs_microseconds(const hp_nccl_net *n, const shape *s, double bytes) {
+    const double net = n->net_bytes_per_s * 1e-9, near = n->intra_bytes_per_s * 1e-9, kb = bytes * 1e-3;
+    const double across = s->per_node * kb * (s->nodes - 1) / s->nodes / net,
+                 inside = kb * (s->per_node - 1) / s->ranks / near,
+                 fill = s->nodes > 1 ? fmin(net_chunk_kb, kb / s->ranks) * s->per_node / net
+                                     : fmin(near_chunk_kb, kb / s->ranks) / near;
+    const double hop = s->nodes > 1 ? ring_hop[NET][SIMPLE] : ring_hop[s->near][SIMPLE];
+    return ring_base[SIMPLE] + hop + (s->ranks - 1) * OVERHEAD + fill + fmax(across, inside);
+}
+
 /* --- the choice --- */
 
 static double microseconds(hp_nccl_way way, int protocol, hp_nccl_what what, const hp_nccl_net *n,
                            const shape *s, double bytes) {
     const double kb = bytes * 1e-3;
     if (way == HP_NCCL_RING)
-        return ring_latency(what, s, protocol) + kb / ring_rate(what, n->chip, s, protocol);
+        return plateau(what, n->chip, s, protocol, bytes) * ring_latency(what, s, protocol) +
+               kb / ring_rate(what, n->chip, s, protocol);
     if (way == HP_NCCL_TREE) return tree_latency(s, protocol) + kb / tree_rate(n->chip, s, protocol, bytes);
+    if (way == HP_NCCL_COLLNET) return collnet_latency(s) + kb / collnet_rate(n, s);
+    if (way == HP_NCCL_PAIRS) return pairs_microseconds(n, s, bytes);
     return nvls_latency(s) + kb / nvls_rate(n, s);
 }
 
 static bool offered(hp_nccl_way way, int protocol, hp_nccl_what what, const hp_nccl_net *n, const shape *s) {
+    if (what == HP_NCCL_ALL_TO_ALL || way == HP_NCCL_PAIRS)
+        return what == HP_NCCL_ALL_TO_ALL && way == HP_NCCL_PAIRS && protocol == SIMPLE;
     if (way == HP_NCCL_RING) return true;
     if (what != HP_NCCL_ALLREDUCE) return false;
     if (way == HP_NCCL_TREE) return s->nodes > 1;
+    if (way == HP_NCCL_COLLNET) return protocol == SIMPLE && n->sharp && s->nodes > 1;
     return protocol == SIMPLE && n->nvswitch && n->chip == HP_NCCL_HOPPER && s->per_node > 2 &&
            (way == HP_NCCL_NVLS) == (s->nodes == 1);
 }

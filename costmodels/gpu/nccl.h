@@ -12,24 +12,29 @@ typedef enum hp_nccl_chip { HP_NCCL_VOLTA, HP_NCCL_AMPERE, HP_NCCL_HOPPER, HP_NC
 typedef enum hp_nccl_what {
     HP_NCCL_ALLREDUCE,
     HP_NCCL_HALF /* all-gather, reduce-scatter */,
-    HP_NCCL_ROOTED
+    HP_NCCL_ROOTED,
+    HP_NCCL_ALL_TO_ALL /* sends and receives of all pairs, which its tuner does not choose for */
 } hp_nccl_what;
 
 typedef struct hp_nccl_net {
     int ranks, per_node; /* per_node >= ranks: one node */
     hp_nccl_chip chip;
     bool nvlink;              /* within a node; else PCIe */
+    bool sharp;               /* switches of the network add up what passes them */
     bool nvswitch;            /* within a node; those of Hopper add up what passes them */
     double intra_bytes_per_s; /* of a device to its node's others, one direction */
     double net_bytes_per_s;   /* of a node's NICs together */
 } hp_nccl_net;
 
-/* NVLS: the switches of the one node add. NVLS tree: those of each node, and a tree of the nodes. */
+/* NVLS: the switches of the one node add. NVLS tree: those of each node, and a tree of the nodes. CollNet: chains inside the
+ * nodes, and switches of the network add. */
 typedef enum hp_nccl_way {
     HP_NCCL_RING,
     HP_NCCL_TREE,
     HP_NCCL_NVLS,
     HP_NCCL_NVLS_TREE,
+    HP_NCCL_COLLNET,
+    HP_NCCL_PAIRS,
     HP_NCCL_WAYS
 } hp_nccl_way;
 

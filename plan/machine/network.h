@@ -1,8 +1,8 @@
 /* network.h - which NICs a device sends through, and which leaf switches these are at.
  *
  * A node's NICs are shared by its devices, or each device sends through those near to it: K NICs of G devices fall into
- * gcd(K, G) sets, the first set for the first devices (NCCL and UCX take the NIC nearest on PCIe, which boards spread like
- * that: NVIDIA DGX A100 and H100 user guides, IBM AC922). Rails: NIC i of all nodes is at a leaf switch with each
+ * gcd(K, G) sets, the first set for the first devices (NCCL and UCX take the NIC nearest on PCIe; a DGX A100 has its NICs under its GPUs' switches: "Validate PCI Switch System
+ * Topology", NVIDIA AI Enterprise). Rails: NIC i of all nodes is at a leaf switch with each
  * other's ("InfiniBand Cluster Bring-up Procedure", NVIDIA 2024: rail-optimized). */
 #ifndef HP_NETWORK_H
 #define HP_NETWORK_H

@@ -32,6 +32,8 @@ typedef enum machine_field_id {
     M_NIC_USE,
     M_TAPER,
     M_LEAF,
+    M_MPI,
+    M_SHARP,
     M_SHARE,
     M_CPU,
     M_MEMORY,

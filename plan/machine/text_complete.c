@@ -105,6 +105,14 @@ static void fill_gaps(machine_reading *r, const hp_machine *like) {
     }
 }
 
+/* Libraries of whose messages between GPUs cost tables have rows (costmodels/comm_mpi.c). */
+static void check_mpi(machine_reading *r) {
+    static const char *const known[] = {"", "mvapich2-gdr", "openmpi"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(r->m.mpi, known[i]) == 0) return;
+    machine_complain(r, "mpi=%s: known are mvapich2-gdr and openmpi", r->m.mpi);
+}
+
 void machine_complete(machine_reading *r) {
     hp_machine like = {.nics_per_node = 1, .taper = 1};
     const bool cpu = gives(r, M_CPU) ? r->m.device.is_cpu : strcasecmp(r->device, "cpu") == 0;
@@ -122,6 +130,7 @@ void machine_complete(machine_reading *r) {
     snprintf(like.source, sizeof like.source, "%s", cpu ? "" : "data sheet where nothing was given");
     like.nic_use = machine_usual_nic_use(cpu);
     fill_gaps(r, &like);
+    check_mpi(r);
     if (hp_machine_taper(&r->m) > 1 && r->m.leaf == 0) r->m.leaf = hp_network_usual_leaf(&r->m);
     memcpy(r->m.assumed, like.assumed, sizeof like.assumed);
     say_links(r, &r->m);

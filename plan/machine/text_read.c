@@ -280,7 +280,7 @@ static void read_parts(machine_reading *r, const part *p, int n) {
     } special[] = {{"nodes", read_nodes},   {"node", read_node},      {"nic", read_nic},
                    {"device", read_device}, {"fat-tree", read_taper}, {"slow", read_slow}};
     static const char *const names[] = {"name",   "source",    "nodes", "node",     "cores", "nic",
-                                        "device", "share-cpu", "cpu",   "fat-tree", "slow"};
+                                        "device", "share-cpu", "cpu",   "fat-tree", "slow",  "mpi"};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (strcasecmp(p->key, special[i].name) == 0) {
             special[i].read(r, p, n);
@@ -292,9 +292,10 @@ static void read_parts(machine_reading *r, const part *p, int n) {
             return;
         }
     const char *near = hp_nearest(p->key, names, sizeof names / sizeof *names);
-    machine_complain(r, "there is no such clause (%s)",
-                     near ? near
-                          : "name, source, nodes, node, cores, nic, device, share-cpu, cpu, fat-tree, slow");
+    machine_complain(
+        r, "there is no such clause (%s)",
+        near ? near
+             : "name, source, nodes, node, cores, nic, device, share-cpu, cpu, fat-tree, slow, mpi, sharp");
 }
 
 /* --- text --- */

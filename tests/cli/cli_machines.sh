@@ -132,7 +132,8 @@ for name in thesis-a100 lassen summit pitzer frontera thetagpu perlmutter dgx-a1
   grep -q "^$name " out || complain "machine list has no $name"
 done
 # what is shown is accepted, and is the same machine again; with sources, where it is shipped
-for what in thesis-a100 frontera local 'nodes=8; node=4 x a100-80, nvlink=300GB/s; nic=2 x 200Gb/s; fat-tree 2:1'; do
+for what in thesis-a100 frontera local 'nodes=8; node=4 x a100-80, nvlink=300GB/s; nic=2 x 200Gb/s; fat-tree 2:1' \
+  'nodes=8; node=8 x h100; nic=8 x 400Gb/s, rails; fat-tree 2:1, leaf=16; mpi=openmpi; sharp=yes'; do
   expect 0 machine show "$what"
   cp out shown.machine
   expect 0 machine check shown.machine

@@ -154,6 +154,24 @@ static void another_rail_is_reached_over_the_spine_or_nvlink(void **state) {
     takes(&m, other, 16, HP_BACKEND_MPI, 1);
 }
 
+/* All pairs at once, on N nodes of g devices with k NICs: of a node g g (N-1) messages leave over them. */
+static void all_pairs_take_the_nics(void **state) {
+    (void)state;
+    static message all[RANKS * RANKS];
+    for (int g = 1; g <= 8; g *= 2)
+        for (int k = 1; k <= g; k *= 2) {
+            hp_machine m = machine(g, k, HP_NICS_NEAR);
+            int n = 0;
+            for (int from = 0; from < RANKS; from++)
+                for (int to = 0; to < RANKS; to++)
+                    if (from / g != to / g) all[n++] = (message){from, to};
+            const double each = (double)g * g * (RANKS / g - 1) / k; /* NOLINT: g divides it */
+            takes(&m, all, n, HP_BACKEND_NCCL, each);
+            m.nic_use = HP_NICS_SHARED;
+            takes(&m, all, n, HP_BACKEND_NCCL, each);
+        }
+}
+
 /* A switch of R ports with a taper of A:B has R A/(A + B) down: Frontera's of 40 HDR ports, 22 and 18. */
 static void leaf_switches_have_their_ports(void **state) {
     (void)state;
@@ -178,6 +196,7 @@ int main(void) {
         cmocka_unit_test(a_device_sends_through_the_nics_near_to_it),
         cmocka_unit_test(messages_share_the_links_between_leaf_switches),
         cmocka_unit_test(another_rail_is_reached_over_the_spine_or_nvlink),
+        cmocka_unit_test(all_pairs_take_the_nics),
         cmocka_unit_test(leaf_switches_have_their_ports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

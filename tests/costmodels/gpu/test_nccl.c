@@ -128,8 +128,51 @@ static void nothing_comes_for_free(void **state) {
     }
 }
 
+/* An all-to-all of S from each of g N ranks: g S (N-1)/N leave a node over its NICs; on one node (g-1)/g S each device. */
+static void all_to_alls_take_the_nics(void **state) {
+    (void)state;
+    const double bytes = 64e9;
+    for (int g = 1; g <= 8; g *= 2)
+        for (int nodes = 1; nodes <= 64; nodes *= 4) {
+            if (g * nodes < 2) continue;
+            const hp_nccl_net n = {.ranks = g * nodes,
+                                   .per_node = g,
+                                   .chip = HP_NCCL_AMPERE,
+                                   .nvlink = true,
+                                   .intra_bytes_per_s = 220e9,
+                                   .net_bytes_per_s = 24e9};
+            const hp_nccl_choice c = hp_nccl_choose(HP_NCCL_ALL_TO_ALL, &n, bytes);
+            const double want =
+                nodes > 1 ? g * bytes * (nodes - 1) / nodes / 24e9 : (g - 1.0) / g * bytes / 220e9;
+            if (c.way != HP_NCCL_PAIRS || fabs(c.seconds / want - 1) > 0.01)
+                fail_msg("%d x %d: %g s, expected %g", nodes, g, c.seconds, want);
+        }
+}
+
+/* Switches that add halve what goes over the NICs, S each way instead of 2 S (p-1)/p; on one node there is none. */
+static void switches_that_add_halve_the_traffic(void **state) {
+    (void)state;
+    const double bytes = 64e9;
+    hp_nccl_net n = pairs;
+    for (int nodes = 4; nodes <= 256; nodes *= 4) {
+        n.ranks = 2 * nodes;
+        n.sharp = false;
+        const double ring_s = hp_nccl_choose(HP_NCCL_ALLREDUCE, &n, bytes).seconds;
+        n.sharp = true;
+        const hp_nccl_choice c = hp_nccl_choose(HP_NCCL_ALLREDUCE, &n, bytes);
+        assert_int_equal(c.way, HP_NCCL_COLLNET);
+        assert_true(fabs(c.seconds / (bytes / (0.9 * 24e9)) - 1) < 0.01);
+        assert_true(c.seconds < ring_s);
+        assert_int_equal(hp_nccl_choose(HP_NCCL_HALF, &n, bytes).way, HP_NCCL_RING);
+    }
+    n.ranks = 2;
+    assert_int_not_equal(hp_nccl_choose(HP_NCCL_ALLREDUCE, &n, bytes).way, HP_NCCL_COLLNET);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_to_alls_take_the_nics),
+        cmocka_unit_test(switches_that_add_halve_the_traffic),
         cmocka_unit_test(eight_gpus_take_what_was_measured),
         cmocka_unit_test(ways_change_where_nccl_changes_them),
         cmocka_unit_test(switches_add_faster_than_rings),

@@ -18,7 +18,8 @@ static void assert_same(const hp_machine *a, const hp_machine *b) {
     assert_string_equal(a->source, b->source);
     assert_true(a->nodes == b->nodes && a->devices_per_node == b->devices_per_node);
     assert_true(a->cores_per_node == b->cores_per_node && a->nics_per_node == b->nics_per_node);
-    assert_true(a->nic_use == b->nic_use && a->leaf == b->leaf);
+    assert_true(a->nic_use == b->nic_use && a->leaf == b->leaf && a->sharp == b->sharp);
+    assert_string_equal(a->mpi, b->mpi);
     assert_true(hp_machine_taper(a) == hp_machine_taper(b) && a->share_cpu == b->share_cpu);
     assert_string_equal(a->device.name, b->device.name);
     assert_string_equal(a->device.like, b->device.like);
@@ -71,7 +72,9 @@ static hp_machine random_machine(uint64_t s) {
                     .nic_use = (int32_t)(s % HP_NIC_USES),
                     .leaf = 1 + (int)(s % 48),
                     .taper = s % 2 ? 1 + 3 * hp_rng_uniform(s, 5, 0) : (double)(1 + s % 5),
+                    .sharp = s % 3 == 0,
                     .share_cpu = s % 7 == 0};
+    snprintf(m.mpi, sizeof m.mpi, "%s", s % 4 == 0 ? "openmpi" : s % 4 == 1 ? "mvapich2-gdr" : "");
     snprintf(m.name, sizeof m.name, "m-%d", (int)s);
     snprintf(m.source, sizeof m.source, "%s", s % 2 ? "a \"quoted\" \\ text, with ; and # and \xc3\xa4" : "");
     m.device = (hp_device_class){.is_cpu = s % 5 == 0, .memory_bytes = (int64_t)random_rate(s, 6, 1e12)};
@@ -194,6 +197,7 @@ static void every_mistake_is_named(void **state) {
         {NODES "h200; fat-tree 2", "a taper is A:B"},
         {NODES "h200; fat-tree 2:0", "a taper is A:B"},
         {NODES "h200; fat-tree 2:1, leaf=1.5", "leaf must be a whole number"},
+        {NODES "h200; mpi=openmp", "mpi=openmp: known are mvapich2-gdr and openmpi"},
         {NODES "h200; fat-tree 2:1, leaves=3", "(leaf)"},
         {NODES "h200; nic=1 x ib-hdr, rials", "'rials'"},
         {NODES "h200; share-cpu=3", "share-cpu is yes or no"},
