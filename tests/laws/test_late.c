@@ -2,8 +2,8 @@
  * that are the device's work and messages that are not, its tasks given one by one or segment by segment: the
  * same bits as when every task is done at once, and spans in an order that the program allows. */
 #include "exec/interp/graph_segments.h"
-#include "tests/support/exec/late_comm.h"
-#include "tests/support/exec/late_device.h"
+#include "tests/support/exec/late/late_comm.h"
+#include "tests/support/exec/late/late_device.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"

@@ -4,7 +4,7 @@
 #define HP_TESTS_LATE_COMM_H
 
 #include "exec/comm/comm.h"
-#include "tests/support/exec/late_memory.h"
+#include "tests/support/exec/late/late_memory.h"
 
 typedef struct late_group { /* operations that move together */
     struct late_comm *comm;

@@ -1,5 +1,5 @@
 /* late_memory.c - memory of a device whose work is done later. */
-#include "tests/support/exec/late_memory.h"
+#include "tests/support/exec/late/late_memory.h"
 
 _Atomic int64_t late_relaunched; /* captured tasks, each time they are given */
 

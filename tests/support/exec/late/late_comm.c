@@ -1,5 +1,5 @@
 /* late_comm.c - a communicator whose messages by HP_BACKEND_NCCL are the late device's work, played over any other. */
-#include "tests/support/exec/late_comm.h"
+#include "tests/support/exec/late/late_comm.h"
 
 enum { LATE_TAG = 1 << 23 }; /* no channel's */
 

@@ -1,5 +1,5 @@
 /* late_streams.c - work done later. */
-#include "tests/support/exec/late_streams.h"
+#include "tests/support/exec/late/late_streams.h"
 
 _Thread_local late_rank *late_me;
 

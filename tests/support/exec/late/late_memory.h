@@ -3,7 +3,7 @@
 #ifndef HP_TESTS_LATE_MEMORY_H
 #define HP_TESTS_LATE_MEMORY_H
 
-#include "tests/support/exec/late_streams.h"
+#include "tests/support/exec/late/late_streams.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
 #ifndef HP_TESTS_LATE_DEVICE_H
 #define HP_TESTS_LATE_DEVICE_H
 
-#include "tests/support/exec/late_memory.h"
+#include "tests/support/exec/late/late_memory.h"
 
 extern _Atomic int64_t late_given; /* tasks by themselves */
 ;

@@ -1,5 +1,5 @@
 /* late_device.c - a device whose work is done later, played by threads over any other device. */
-#include "tests/support/exec/late_device.h"
+#include "tests/support/exec/late/late_device.h"
 
 _Atomic int64_t late_given; /* tasks by themselves */
 
