@@ -52,12 +52,13 @@ hp_folder(exec/device/cpu SEES exec/device/codec exec/device/infer exec/device/k
 hp_folder(exec/interp SEES exec/device traces traces/faults)
 hp_folder(exec/yardstick EXCEPT isa_loops.c SEES exec/interp exec/device/kernels plan/machine plan/memory)
 hp_folder(exec/bench SEES exec/yardstick)
+hp_folder(exec/train SEES exec/device)
 hp_folder(exec/checkpoint SEES exec/comm plan/checkpoint)
-hp_folder(exec/run EXCEPT main.c SEES exec/bench exec/checkpoint exec/yardstick exec/device/cpu exec/data/slide exec/data/weights exec/quant
+hp_folder(exec/run EXCEPT main.c SEES exec/bench exec/checkpoint exec/train exec/yardstick exec/device/cpu exec/data/slide exec/data/weights exec/quant
           plan/store plan/machine LINK MPI::MPI_C PkgConfig::HWLOC)
 hp_archive(exec FOLDERS exec/base exec/comm exec/data/image exec/data/weights exec/data/output exec/data/dataset
            exec/data/slide exec/quant exec/device exec/device/codec exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
-           exec/device/infer exec/interp exec/yardstick exec/bench exec/checkpoint exec/run
+           exec/device/infer exec/interp exec/yardstick exec/bench exec/train exec/checkpoint exec/run
            LINK hp_lib_plan hp_lib_traces MPI::MPI_C PkgConfig::IMAGES ${DNNL_LIBRARY})
 if(NOT no_zfp)
   target_link_libraries(hp_lib_exec PRIVATE ${ZFP_LIBRARY})

@@ -36,9 +36,9 @@ hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
         return same_stage(p, &r->slot[t->chunk], r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
     if (t->flags & HP_FLAG_METRIC) return HP_SIM_END;
     const int kind = r->buffer[r->operand[t->operand]].kind;
-    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE                              ? HP_SIM_NORM
-           : kind <= HP_BUF_MOMENTUM || kind == HP_BUF_BLOCK || kind == HP_BUF_CODE ? HP_SIM_GRADIENT
-                                                                                    : HP_SIM_HALO;
+    return kind == HP_BUF_SUMS || kind == HP_BUF_STATE                               ? HP_SIM_NORM
+           : kind <= HP_BUF_OPTIMIZER || kind == HP_BUF_BLOCK || kind == HP_BUF_CODE ? HP_SIM_GRADIENT
+                                                                                     : HP_SIM_HALO;
 }
 
 void sim_list_waits(sim *s) {

@@ -344,12 +344,13 @@ static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_gr
     const hp_task *t = &r->task[task];
     double tensors = 0;
     bool sums = false;
-    for (int k = 0; k < r->n_task && !sums && t->op == HP_TASK_SGD; k++) sums = sums_gradients(r, k);
-    if (t->op != HP_TASK_SGD) return compute_cost(c->cache, p, g, r, task).kernels;
+    for (int k = 0; k < r->n_task && !sums && t->op == HP_TASK_UPDATE; k++) sums = sums_gradients(r, k);
+    if (t->op != HP_TASK_UPDATE) return compute_cost(c->cache, p, g, r, task).kernels;
     for (int i = 0; i < g->n_param; i++)
         tensors += hp_param_trained(&g->param[i]) && r->place[i].here && r->place[i].offset >= t->offset &&
                    r->place[i].offset < t->offset + t->count;
-    return (c->cache->framework->update_ops + (sums ? c->cache->framework->sum_ops : 0)) * tensors;
+    return (c->cache->framework->update_ops[g->optimizer] + (sums ? c->cache->framework->sum_ops : 0)) *
+           tensors;
 }
 
 /* Sums of gradients wait half a cycle in the mean until somebody looks for them (Horovod). */
@@ -425,7 +426,7 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
         hp_cost *cost = &c->cost[role][t];
         if (is_exchange(r, &r->task[t])) idle_s += each_s * c->cache->framework->message_ops;
         if (r->task[t].queue != 0) continue;
-        const bool joined = waits && (r->task[t].op == HP_TASK_SGD || waits_for_others(r, t));
+        const bool joined = waits && (r->task[t].op == HP_TASK_UPDATE || waits_for_others(r, t));
         if (joined || waits_for_others(r, t)) host_s = joined ? device_s : fmin(host_s, device_s);
         const double alone_s = cost->seconds;
         if (idle_s > 0)

@@ -1,5 +1,6 @@
 /* calibrate_jobs.c - the list of training and message runs, and the plans of all. */
 #include "cli/calibrate/calibrate_jobs.h"
+#include "plan/graph/optimizer.h"
 #include "plan/program/lanes.h"
 
 #include <stdarg.h>
@@ -171,13 +172,31 @@ static hp_status add_codecs(hp_arena *arena, const hp_machine *m, const char *ne
     return HP_OK;
 }
 
+/* By the optimisers that other runs do not have, their gradients clipped. */
+static hp_status add_optimizers(hp_arena *arena, const char *net, int h, int w, calibrate_jobs *jobs,
+                                hp_error *err) {
+    hp_graph *g = NULL;
+    HP_TRY(hp_net_build(arena, net, h, w, hp_net_default_classes(net), &g, err));
+    if (!hp_graph_trains(g, NULL)) return HP_OK;
+    for (int32_t i = 0; i < HP_OPTIMIZERS && jobs->n < CALIBRATE_JOBS; i++) {
+        if (i == HP_SGD) continue;
+        calibrate_job *j = add_net(jobs, g, 4, HP_PREC_FP32);
+        j->optimizer = i;
+        j->clips = true;
+        say(j, ", by %s", hp_optimizer_infos[i].name);
+    }
+    return HP_OK;
+}
+
 hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                              calibrate_jobs *jobs, hp_error *err) {
     if (net) {
         HP_TRY(add_series(arena, m, net, h, w, ONE_NET, jobs, err));
+        HP_TRY(add_optimizers(arena, net, h, w, jobs, err));
         return add_codecs(arena, m, net, h, w, jobs, err);
     }
     HP_TRY(add_codecs(arena, m, "resnet18", 64, 64, jobs, err));
+    HP_TRY(add_optimizers(arena, "resnet18", 64, 64, jobs, err));
     for (const series *s = hp_device_on_gpu(jobs->device) ? ON_GPUS : ON_CORES; s->net; s++)
         HP_TRY(add_series(arena, m, s->net, s->image, s->image, s->micro_batch, jobs, err));
     return HP_OK;
@@ -233,6 +252,8 @@ hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_i
                       .mode = net ? (int32_t)job->mode : HP_MODE_INFER,
                       .dtype = device->dtype,
                       .seed = 1,
+                      .optimizer = job->optimizer,
+                      .clips = job->clips,
                       .device = device,
                       .strategy = strategy_of(job),
                       .machine = *m};

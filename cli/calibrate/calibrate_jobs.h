@@ -28,6 +28,7 @@ typedef struct calibrate_job {
     const hp_strategy
         *strategy; /* of a network that is run with any; the fields above do not count then; NULL */
     int64_t batch; /* of that */
+    int32_t optimizer, clips; /* see hp_plan */
     int64_t steps;
     char text[96]; /* for people */
 } calibrate_job;

@@ -20,7 +20,7 @@ enum {
 
 typedef struct simulate_options {
     const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
-        *seed, *out, *rules, *memory, *prec, *onnx, *float_layers, *as;
+        *seed, *out, *rules, *memory, *prec, *onnx, *float_layers, *as, *optimizer;
     const char *memory_limit, *jitter, *straggler;
     const char *measure, *seconds;
     const char *ranks_per_node;
@@ -30,7 +30,7 @@ typedef struct simulate_options {
     const char *set[SIM_MAX_CHANGES]; /* changes of the machine */
     int n_set;
     bool sweeps; /* strategies may be several, and leave a number open */
-    bool all, no_fold, json, check_speed;
+    bool all, no_fold, json, check_speed, clip_norm;
 } simulate_options;
 
 /* Options as values. */
@@ -42,6 +42,7 @@ typedef struct simulate_setup {
     hp_dtype dtype;
     int64_t batch; /* 0 = default */
     uint64_t seed;
+    int32_t optimizer, clips; /* see hp_plan */
     hp_machine machine;
     hp_cost_table *table;
     bool checked;                     /* --check-speed: the table predicts for the speed now */

@@ -46,7 +46,9 @@ enum option_key {
     KEY_BATCH_PER_GPU,
     KEY_SAMPLES,
     KEY_DATA,
-    KEY_PRICE
+    KEY_PRICE,
+    KEY_OPTIMIZER,
+    KEY_CLIP_NORM
 };
 
 static const struct argp_option option_list[] = {
@@ -74,6 +76,9 @@ static const struct argp_option option_list[] = {
      2},
     {"prec", KEY_PREC, "LIST", 0,
      "precisions: fp32, tf32, bf16, fp16; in inference int8, int8-dynamic (fp32)", 2},
+    {"optimizer", KEY_OPTIMIZER, hp_optimizer_names + 1, 0, "what trains the parameters (sgd)", 2},
+    {"clip-norm", KEY_CLIP_NORM, NULL, 0,
+     "gradients are clipped by the norm of all of them (hplan run --clip-norm X)", 2},
     {"float-layers", KEY_FLOAT, "LIST", 0, "layers that low precision leaves real, by name", 2},
     {"memory-limit", KEY_LIMIT, "BYTES", 0, "memory of one rank", 2},
     {"memory", KEY_MEMORY, "planned|eager", 0,
@@ -108,6 +113,8 @@ static const char **text_option(simulate_options *o, int key) {
     switch (key) {
     case KEY_AS:
         return &o->as;
+    case KEY_OPTIMIZER:
+        return &o->optimizer;
     case KEY_NET:
         return &o->net;
     case KEY_IMAGE:
@@ -190,6 +197,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
         return 0;
     case KEY_CHECK_SPEED:
         o->check_speed = true;
+        return 0;
+    case KEY_CLIP_NORM:
+        o->clip_norm = true;
         return 0;
     case KEY_NO_FOLD:
         o->no_fold = true;
@@ -355,6 +365,8 @@ hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_er
     const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
     if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
     s->graph = hp_graph_train_in(arena, s->trained, prec);
+    s->graph->optimizer = s->optimizer;
+    s->graph->clips = s->clips;
     return HP_OK;
 }
 
@@ -373,6 +385,11 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
     HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
+    HP_TRY(hp_optimizer_find(o->optimizer, &s->optimizer, err));
+    s->clips = o->clip_norm;
+    if (s->mode == HP_MODE_INFER && (o->optimizer || o->clip_norm))
+        return hp_fail(err, HP_EUSAGE,
+                       "--optimizer and --clip-norm are about training: leave out --mode infer");
     s->seed = (uint64_t)seed;
     s->rules = (hp_rules)rules;
     s->search = (hp_search_options){
@@ -411,6 +428,8 @@ hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int6
                     .dtype = (int32_t)s->dtype,
                     .batch = batch,
                     .seed = s->seed,
+                    .optimizer = s->optimizer,
+                    .clips = s->clips,
                     .device = s->device,
                     .strategy = *strategy,
                     .machine = s->machine,

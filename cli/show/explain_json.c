@@ -2,6 +2,7 @@
 #include "cli/show/explain.h"
 
 #include "cli/cli.h"
+#include "plan/graph/optimizer.h"
 #include "plan/graph/deploy.h"
 #include "plan/program/print.h"
 
@@ -131,8 +132,10 @@ json_t *explain_json(const hp_plan *plan, int role) {
     for (int r = 0; r < p->n_role; r++)
         json_array_append_new(roles, role_json(plan, r, role < 0 || r == role));
     return json_pack(
-        "{s:i, s:s, s:s, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o, s:o}",
-        "schema", 1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer", "prec",
+        "{s:i, s:s, s:s, s:s, s:b, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o, "
+        "s:o}",
+        "schema", 1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer", "optimizer",
+        hp_optimizer_infos[plan->optimizer].name, "clipped", plan->clips, "prec",
         hp_prec_names[plan->strategy.prec], "image", (int)plan->image_h, (int)plan->image_w, "classes",
         (int)plan->classes, "parameters", (json_int_t)hp_graph_param_count(plan->graph), "strategy",
         hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device",

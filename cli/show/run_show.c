@@ -88,6 +88,14 @@ static void show_messages(const json_t *f) {
            hp_format_bytes(total(json_object_get(f, "sent_bytes")), all), hp_format_bytes(direct, straight));
 }
 
+static void show_text(const json_t *f) {
+    printf("%.4f bits per byte on %.0f bytes of text that were held out, perplexity %.4f, loss %.4f nats; "
+           "the next byte "
+           "was right in %.2f%%\n",
+           number(f, "bits_per_byte"), number(f, "eval_bytes"), number(f, "perplexity"),
+           number(f, "eval_loss"), 100 * number(f, "accuracy"));
+}
+
 static void show_accuracy(const json_t *f) {
     const double images = number(f, "eval_images"), all = number(f, "test_images");
     printf("accuracy %.4f on ", number(f, "accuracy"));
@@ -131,7 +139,7 @@ static void show_summary(const run_show *s, const run_outcome *r, const char *tr
         printf(", loss %.4f at first, %.4f at last", s->first_loss, number(f, "loss"));
     printf("\n");
     show_step_time(f, r);
-    if (json_object_get(f, "accuracy")) show_accuracy(f);
+    if (json_object_get(f, "accuracy")) (json_object_get(f, "bits_per_byte") ? show_text : show_accuracy)(f);
     if (json_object_get(f, "iou"))
         printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
     show_slide(json_object_get(f, "slide"));

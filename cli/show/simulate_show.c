@@ -1,5 +1,6 @@
 /* simulate_show.c - what `simulate` prints around its table. */
 #include "cli/options/simulate.h"
+#include "plan/graph/optimizer.h"
 
 #include "plan/base/units.h"
 
@@ -93,13 +94,20 @@ static void print_rejects(const simulate_found *f) {
     }
 }
 
+/* "train by adamw, clipped" */
+static const char *mode_text(const simulate_setup *s, char out[64]) {
+    if (s->mode == HP_MODE_INFER) return "infer";
+    snprintf(out, 64, "train%s%s%s", s->optimizer ? " by " : "",
+             s->optimizer ? hp_optimizer_infos[s->optimizer].name : "", s->clips ? ", clipped" : "");
+    return out;
+}
+
 static void print_header(const simulate_setup *s, const simulate_found *f) {
-    char elapsed[32];
+    char elapsed[32], mode[64];
     simulate_print_device(s, f);
     printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d device%s\n", s->net, s->image_h,
-           s->image_w, s->classes, (double)hp_graph_param_count(s->graph) * 1e-6,
-           s->mode == HP_MODE_TRAIN ? "train" : "infer", (long long)f->batch, f->gpus,
-           f->gpus == 1 ? "" : "s");
+           s->image_w, s->classes, (double)hp_graph_param_count(s->graph) * 1e-6, mode_text(s, mode),
+           (long long)f->batch, f->gpus, f->gpus == 1 ? "" : "s");
     printf("searched %lld strateg%s in %s: %lld valid, %lld rejected", (long long)f->searched,
            f->searched == 1 ? "y" : "ies", hp_format_seconds(f->elapsed_s, elapsed), (long long)f->valid,
            (long long)(f->searched - f->valid));

@@ -20,7 +20,7 @@ static const char gpu_aware[] =
 
 static const char eager_source[] =
     "5 to 25 us for an operation in eager mode: descriptions of its way through the dispatcher. "
-    "Four operations for every tensor: SGD with momentum and weight decay, torch.optim. "
+    "Four operations for every tensor: SGD with momentum and weight decay, nine: AdamW, torch.optim. "
     "allow_tf32 of torch.backends.cudnn is on by default: documentation of 1.11. "
     "Nothing is fused in eager mode; contiguous tensors are channels first: the gradients' kernels in tf32 "
     "want channels "
@@ -31,8 +31,8 @@ static const char eager_source[] =
     "each channel (traces of profilers: grids of 64 and 128).";
 
 #define EAGER_PYTORCH                                                                                        \
-    .dispatch_s = EAGER_DISPATCH_S, .update_ops = 4, .tf32 = true, .channels_first = true,                   \
-    .norm_blocks = true, .rows = gpu_aware
+    .dispatch_s = EAGER_DISPATCH_S, .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true,              \
+    .channels_first = true, .norm_blocks = true, .rows = gpu_aware
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
 
@@ -53,7 +53,7 @@ const hp_framework hp_frameworks[] = {
     {.name = "torchgpipe", EAGER_PYTORCH, .source = eager_source}, /* recomputes what it does not keep */
     {.name = "horovod-tf",
      .dispatch_s = EAGER_DISPATCH_S,
-     .update_ops = 1,
+     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .cycle_s = 5e-3,
      .fuses = true,
      .eager = true,
@@ -190,8 +190,8 @@ int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_gra
 }
 
 int hp_framework_numbers(const hp_framework *f) {
-    const double own[] = {f->dispatch_s,  f->update_ops, f->sum_ops,      f->cycle_s,
-                          f->message_ops, f->vector,     f->context_bytes};
+    const double own[] = {f->dispatch_s, f->update_ops[HP_SGD], f->sum_ops, f->cycle_s, f->message_ops,
+                          f->vector,     f->context_bytes};
     int n = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) n += own[i] > 0;
     for (const char *s = f->rows; s && (s = strstr(s, "latency:")); s++) n++;

@@ -5,15 +5,15 @@
 #define HP_FRAMEWORK_H
 
 #include "costmodels/table.h"
-#include "plan/graph/graph.h"
+#include "plan/graph/optimizer.h"
 #include "plan/machine/machine.h"
 #include "plan/program/work.h"
 
 typedef struct hp_framework {
-    const char *name;  /* "pytorch-1.13" */
-    double dispatch_s; /* host time of an operation that starts a kernel */
-    double update_ops; /* operations of the optimiser for every trained tensor */
-    double sum_ops;    /* and more where its gradient is summed over ranks */
+    const char *name;                 /* "pytorch-1.13" */
+    double dispatch_s;                /* host time of an operation that starts a kernel */
+    double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
+    double sum_ops;                   /* and more where its gradient is summed over ranks */
     double cycle_s; /* time from one look for gradients that may be summed to the next; 0: hooks start them */
     bool fuses;     /* norms, activations and additions go with the kernel before them */
     bool tf32;      /* convolutions of float32 are multiplied in tf32 where a device can */

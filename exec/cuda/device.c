@@ -98,10 +98,9 @@ static hp_status cuda_begin(hp_device *d, const hp_step *step, hp_error *err) {
                             .replica = step->replica,
                             .dropout = step->dropout,
                             .seed = step->seed,
-                            .lr = step->lr,
-                            .momentum = step->momentum,
-                            .weight_decay = step->weight_decay,
-                            .loss_scale = hp_step_loss_scale(step)};
+                            .loss_scale = hp_step_loss_scale(step),
+                            .clip_norm = step->clip_norm,
+                            .rates = hp_step_rates(step)};
     if (memcmp(&s, d->host_step, sizeof s) == 0) return HP_OK;
     *d->host_step = s;
     HP_CUDA(cudaMemcpyAsync(d->step, d->host_step, sizeof s, cudaMemcpyHostToDevice, d->cuda->compute));

@@ -4,6 +4,7 @@
 
 #include "plan/base/rng.h"
 #include "plan/program/operands.h"
+#include "plan/program/update.h"
 
 #include <math.h>
 #include <string.h>
@@ -231,20 +232,35 @@ static void bind_zero(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->y = c->arena + buffer->offset + b->task->offset * hp_dtype_bytes(b->dtype);
 }
 
-static int64_t part_at(const hp_device_config *c, const hp_task *t, int32_t buffer) {
+static int member_of(const hp_device_config *c, const hp_task *t) {
     const int group = c->role->bucket[t->tag].group;
-    const int member =
-        group < 0 ? 0 : hp_group_member(c->program, group, (int)(c->role - c->program->role), c->replica);
-    return hp_part_at(c->program, c->role, buffer, t->tag, member);
+    return group < 0 ? 0 : hp_group_member(c->program, group, (int)(c->role - c->program->role), c->replica);
+}
+
+static int64_t part_at(const hp_device_config *c, const hp_task *t, int32_t buffer) {
+    return hp_part_at(c->program, c->role, buffer, t->tag, member_of(c, t));
 }
 
 static void bind_update(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const int64_t state = part_at(c, b->task, HP_BUF_OPTIMIZER),
+                  elems = hp_state_elems(c->program, c->graph, c->role);
     (void)o;
-    b->sgd_w = element_of(c, HP_BUF_WEIGHTS, part_at(c, b->task, HP_BUF_WEIGHTS));
-    b->sgd_g = element_of(c, HP_BUF_GRADS, part_at(c, b->task, HP_BUF_GRADS));
-    b->sgd_m = element_of(c, HP_BUF_MOMENTUM, part_at(c, b->task, HP_BUF_MOMENTUM));
-    b->count =
-        hp_task_works(c->program, c->role, b->task, c->replica) ? hp_updated_elems(c->role, b->task) : 0;
+    b->optimizer = c->graph->optimizer;
+    b->weight = element_of(c, HP_BUF_WEIGHTS, part_at(c, b->task, HP_BUF_WEIGHTS));
+    b->gradient = element_of(c, HP_BUF_GRADS, part_at(c, b->task, HP_BUF_GRADS));
+    for (int k = 0; k < HP_MAX_OPTIMIZER_STATES; k++)
+        b->state[k] =
+            element_of(c, HP_BUF_OPTIMIZER, state + (k < hp_optimizer_of(c->graph)->states ? k * elems : 0));
+    if (!hp_task_works(c->program, c->role, b->task, c->replica)) return;
+    b->count = hp_updated_elems(c->role, b->task);
+    b->decayed = hp_decayed_elems(c->graph, c->role, b->task, member_of(c, b->task));
+}
+
+static void bind_norm(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
+    const hp_norm_share share = hp_norm_share_of(c->program, c->role, b->task, member_of(c, b->task));
+    (void)o;
+    b->gradient = element_of(c, HP_BUF_GRADS, share.first);
+    b->count = share.count;
 }
 
 static void bind_part(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
@@ -259,9 +275,10 @@ static bind_fn *const bind_fns[HP_TASK_OPS] = {
     [HP_TASK_PACK] = bind_pack,      [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
     [HP_TASK_LOSS] = bind_loss,      [HP_TASK_BSTATS] = bind_layer,   [HP_TASK_BWD] = bind_layer,
     [HP_TASK_BWDW] = bind_layer,     [HP_TASK_ACCUM] = bind_accum,    [HP_TASK_COPY] = bind_copy,
-    [HP_TASK_ZERO] = bind_zero,      [HP_TASK_SGD] = bind_update,     [HP_TASK_FINITE] = bind_update,
+    [HP_TASK_ZERO] = bind_zero,      [HP_TASK_UPDATE] = bind_update,  [HP_TASK_FINITE] = bind_update,
     [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,   [HP_TASK_PROJECT] = bind_factors,
     [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors, [HP_TASK_PART] = bind_part,
+    [HP_TASK_NORM] = bind_norm,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {
@@ -278,6 +295,7 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
                   .scratch_bytes = scratch->bytes};
     b.scratch = scratch->bytes > 0 ? buffer_at(c, HP_BUF_SCRATCH) : NULL;
     b.metric = buffer_at(c, HP_BUF_METRIC);
+    b.clips = c->graph->clips;
     const hp_operands o = hp_operands_of(c->graph, c->role, task);
     HP_ASSERT(bind_fns[task->op] != NULL);
     bind_fns[task->op](c, &o, &b);

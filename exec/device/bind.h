@@ -7,6 +7,7 @@
 #define HP_BIND_H
 
 #include "exec/device/device.h"
+#include "plan/graph/optimizer.h"
 
 enum { HP_BOUND_BOXES = 2 };
 
@@ -35,9 +36,13 @@ typedef struct hp_bound {
     void *pack_forward, *pack_backward, *scratch;
     int64_t pack_forward_bytes, pack_backward_bytes;
     int64_t scratch_bytes;
-    /* loss: y = dlogits, x[0] = logits; accum, copy, part, encode, decode: y = dst, x[0] = src; zero: y = first element; sgd, finite:
-     * first element of the range of each */
-    void *sgd_w, *sgd_g, *sgd_m;
+    /* loss: y = dlogits, x[0] = logits; accum, copy, part, encode, decode: y = dst, x[0] = src; zero: y = first element;
+     * update, finite, norm: first element of the range of each, `count` of which the first `decayed` decay; states that the
+     * optimiser does not have are the first one */
+    void *weight, *gradient, *state[HP_MAX_OPTIMIZER_STATES];
+    int32_t optimizer;
+    bool clips; /* gradients, by HP_METRIC_SQUARES */
+    int64_t decayed;
     const hp_box *dst_box, *src_box; /* copy */
     hp_codec codec;                  /* encode, decode: `count` values in rows of `cols`; of so many codes */
     int64_t cols, n_codes;
@@ -49,9 +54,9 @@ typedef struct hp_bound {
     hp_dtype dtype; /* copy, zero, part: of the elements; encode, decode: of the values */
     int32_t *labels;
     double *metric; /* HP_METRICS */
-    int64_t count;  /* loss: rows; accum, zero, sgd, part: elements */
+    int64_t count;  /* loss: rows; accum, zero, update, norm, part: elements */
     int64_t batch;  /* over which the loss is a mean: the global one, or the replica's alone */
-    int64_t pixels; /* loss, sgd: of the network's whole logits map; 1 for a classifier */
+    int64_t pixels; /* loss, update: of the network's whole logits map; 1 for a classifier */
     int64_t micro_batch;
     int32_t dp, micro, bn; /* of the program */
 } hp_bound;

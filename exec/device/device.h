@@ -8,6 +8,7 @@
 #define HP_DEVICE_H
 
 #include "exec/base/memory.h"
+#include "exec/device/update.h"
 #include "plan/program/program.h"
 
 typedef struct hp_device hp_device; /* each back end's own */
@@ -30,14 +31,20 @@ typedef struct hp_step {
     uint64_t seed;   /* dropout */
     bool dropout;    /* false: --no-dropout */
     double lr, momentum, weight_decay;
-    double loss_scale; /* 0: of a program that scales none, 1 */
-    double ask;        /* this rank's term of HP_METRIC_ASKED */
+    double beta1, beta2, eps; /* of AdamW */
+    double clip_norm;         /* of all gradients, in programs that clip them */
+    int64_t updates;          /* done before this one: steps but those that overflowed */
+    double loss_scale;        /* 0: of a program that scales none, 1 */
+    double ask;               /* this rank's term of HP_METRIC_ASKED */
 } hp_step;
 
 /* What the loss's gradient is multiplied with, and the optimiser divides by: a power of two. */
 static inline double hp_step_loss_scale(const hp_step *s) {
     return s->loss_scale > 0 ? s->loss_scale : 1;
 }
+
+/* What the optimiser does in this step. */
+hp_update_rates_f64 hp_step_rates(const hp_step *s);
 
 /* Kernels that a device chose by timing them: ranks tell each other, so that all use the same. */
 typedef struct hp_tuning_ops {

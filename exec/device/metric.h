@@ -4,6 +4,8 @@
 
 #include "exec/device/bind.h"
 
+#include <math.h>
+
 /* Has this row a label? Negative ones say that it has none, and so does 255 in masks of fewer classes. */
 static inline bool hp_metric_counts(int label, int classes) {
     return label >= 0 && label < classes;
@@ -29,7 +31,9 @@ static inline double hp_metric_gradient_factor(const hp_bound *b) {
 /* What the optimiser multiplies gradients with. 0: somewhere one has overflowed, nothing is to change. */
 static inline double hp_metric_descent_factor(const hp_bound *b, const hp_step *s) {
     if (b->metric[HP_METRIC_OVERFLOW] > 0) return 0;
-    return hp_metric_gradient_factor(b) / hp_step_loss_scale(s);
+    const double factor = hp_metric_gradient_factor(b) / hp_step_loss_scale(s);
+    if (!b->clips) return factor;
+    return factor * hp_update_clip_factor(factor * sqrt(b->metric[HP_METRIC_SQUARES]), s->clip_norm);
 }
 
 #endif

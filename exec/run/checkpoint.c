@@ -4,6 +4,7 @@
 #include "exec/interp/interp.h"
 #include "plan/base/st_write.h"
 #include "plan/base/version.h"
+#include "plan/graph/optimizer.h"
 
 #include <string.h>
 
@@ -28,6 +29,8 @@ static hp_manifest describe(const hp_job *j, const char *data_hash) {
     char strategy[HP_STRATEGY_TEXT];
     const hp_plan *plan = &j->plan;
     const hp_exec_options *o = j->options;
+    const hp_rates *r = &j->rates;
+    char schedule[HP_LR_TEXT];
     return (hp_manifest){
         .net = plan->net,
         .model = plan->model ? hp_arena_strdup(j->memory, hp_hash_bytes(plan->model, strlen(plan->model)).hex)
@@ -41,9 +44,15 @@ static hp_manifest describe(const hp_job *j, const char *data_hash) {
         .data_hash = data_hash,
         .samples = j->train.data ? hp_dataset_count(j->train.data) : 0,
         .shuffle = o->shuffle,
-        .lr = o->lr,
-        .momentum = o->momentum,
-        .weight_decay = o->weight_decay,
+        .optimizer = hp_optimizer_of(plan->graph)->name,
+        .lr = r->schedule.lr,
+        .lr_schedule = hp_arena_strdup(j->memory, hp_lr_text(&r->schedule, j->steps, schedule)),
+        .momentum = r->momentum,
+        .beta1 = r->beta1,
+        .beta2 = r->beta2,
+        .adam_eps = r->eps,
+        .weight_decay = r->weight_decay,
+        .clip_norm = r->clip_norm,
         .dropout = o->dropout,
         .data = o->data,
         .layout = layout_of(j),

@@ -39,6 +39,8 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
                        "device %s computes in %s, the plan is in %s: make the plan with --device %s",
                        j->ops->name, hp_dtype_names[j->ops->dtype], hp_dtype_names[j->plan.program->dtype],
                        j->plan.device->name);
+    if (j->plan.program->mode == (int32_t)HP_MODE_TRAIN)
+        HP_TRY(hp_rates_parse(&j->options->rates, j->plan.graph, &j->rates, err));
     /* before anything is trained */
     return j->options->save && j->comm->rank == 0 ? hp_new_file_check(j->options->save, err) : HP_OK;
 }

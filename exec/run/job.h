@@ -4,9 +4,9 @@
 #define HP_EXEC_JOB_H
 
 #include "exec/checkpoint/checkpoint.h"
-#include "exec/run/loss_scale.h"
 #include "exec/run/options.h"
 #include "exec/run/pass.h"
+#include "exec/train/loss_scale.h"
 #include "exec/yardstick/sampler.h"
 #include "plan/machine/quota.h"
 #include "plan/store/store.h"
@@ -35,6 +35,7 @@ typedef struct hp_job_scores {
     hp_loss_scale loss_scale; /* of fp16; value 0: none */
     double sum[HP_METRICS];   /* over all steps */
     double accuracy, eval_loss;
+    int64_t eval_labels; /* over which these are means */
     double iou; /* intersection over union of the foreground; NaN without a label map or any foreground */
 } hp_job_scores;
 
@@ -61,6 +62,7 @@ typedef struct hp_job {
     hp_job_pass train, eval;
     int64_t steps; /* number of steps, planned and then done, those before this run too */
     hp_job_begin begin;
+    hp_rates rates;            /* of training */
     hp_checkpoint *checkpoint; /* NULL: none are asked for */
     bool leaves;               /* a checkpoint was asked for by a signal, and is there */
     hp_job_timing timing;

@@ -4,6 +4,7 @@
 
 #include "exec/bench/bench.h"
 #include "exec/data/dataset/dataset.h"
+#include "exec/train/rates.h"
 
 #include <stdbool.h>
 
@@ -27,9 +28,9 @@ typedef struct hp_exec_options {
     const char *output;     /* --output: file for the output of a deployed network; NULL */
     int64_t steps, epochs;  /* 0: not given */
     int64_t threads;
-    double lr, momentum, weight_decay;
-    double deadline_s;  /* > 0: timeout that replaces the rule of watchdog.h */
-    const char *on_nan; /* --on-nan: "stop" or "go-on" when the loss is not a finite number */
+    hp_rate_words rates; /* --lr, --betas, ... */
+    double deadline_s;   /* > 0: timeout that replaces the rule of watchdog.h */
+    const char *on_nan;  /* --on-nan: "stop" or "go-on" when the loss is not a finite number */
     bool shuffle, dropout, eval;
     bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
     double seconds;

@@ -36,6 +36,7 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
     d.image_h = j->plan.image_h, d.image_w = j->plan.image_w, d.image_c = j->plan.graph->image_c;
     d.label_h = hp_job_logits(j)->h, d.label_w = hp_job_logits(j)->w;
     d.classes = j->plan.classes;
+    d.ids = hp_graph_reads_ids(j->plan.graph);
     d.seed = j->plan.seed;
     d.pulse = (hp_pulse){beat, j};
     hp_status opened = hp_dataset_open(&d, &pass->data, err);

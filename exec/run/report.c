@@ -36,6 +36,8 @@ hp_status hp_report_step(const hp_report_step_of *s, hp_error *err) {
     number("step_s", s->step_s);
     number("step_cpu_s", s->step_cpu_s);
     number("images_per_s", s->images_per_s);
+    if (s->lr > 0) number("lr", s->lr);
+    if (s->norm >= 0) number("gradient_norm", s->norm);
     if (s->loss_scale > 0) number("loss_scale", s->loss_scale);
     printf("}\n");
     return flushed(err);
@@ -62,6 +64,11 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
         number("eval_loss", f->eval_loss);
         printf(",\"eval_images\":%lld,\"test_images\":%lld", (long long)f->eval_images,
                (long long)f->test_images);
+    }
+    if (f->eval_bytes > 0) {
+        number("perplexity", exp(f->eval_loss));
+        number("bits_per_byte", f->eval_loss / log(2));
+        printf(",\"eval_bytes\":%lld", (long long)f->eval_bytes);
     }
     if (f->has_slide) {
         printf(",\"slide\":{\"patches\":%lld,\"mean_class\":%d", (long long)f->patches, f->mean_class);

@@ -14,6 +14,8 @@ typedef struct hp_report_step_of {
     double loss, step_s;
     double step_cpu_s; /* CPU time of rank 0, less affected by other programs */
     double images_per_s;
+    double lr;   /* of this step */
+    double norm; /* of its gradients, where they are clipped; else negative, and the member is omitted */
     double loss_scale; /* of this step; 0: loss scaling is not used, and the member is omitted */
 } hp_report_step_of;
 
@@ -30,6 +32,7 @@ typedef struct hp_report_final {
     bool has_eval;
     double accuracy, eval_loss;       /* accuracy: of images, or of pixels */
     int64_t eval_images, test_images; /* images that were looked at, of how many */
+    int64_t eval_bytes;               /* of text, whose next ones were predicted; 0: the data are none */
     bool has_iou;                     /* the network predicts a class per pixel */
     double iou;                       /* NaN: no foreground in data or predictions */
     bool has_slide;                   /* the data are patches of an image */

@@ -63,16 +63,25 @@ static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
     return HP_OK;
 }
 
+/* As it was before they were clipped; negative: nobody asked. */
+static double gradient_norm(const hp_job *j, const hp_step *s) {
+    const double *metric = hp_interp_metric(j->train.interp);
+    const double labels = metric[HP_METRIC_COUNTED],
+                 rows = (double)j->plan.batch * hp_job_logits(j)->h * hp_job_logits(j)->w;
+    if (!j->plan.graph->clips) return -1;
+    const double factor = rows > (double)j->plan.batch && labels > 0 ? rows / labels : 1;
+    return factor * sqrt(metric[HP_METRIC_SQUARES]) / hp_step_loss_scale(s);
+}
+
 static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err) {
-    const hp_step step = {.step = iter,
-                          .replica = j->replica,
-                          .seed = j->plan.seed,
-                          .dropout = j->options->dropout,
-                          .lr = j->options->lr,
-                          .momentum = j->options->momentum,
-                          .weight_decay = j->options->weight_decay,
-                          .loss_scale = j->scores.loss_scale.value,
-                          .ask = hp_checkpoint_ask(j->checkpoint)};
+    hp_step step = {.step = iter,
+                    .replica = j->replica,
+                    .seed = j->plan.seed,
+                    .dropout = j->options->dropout,
+                    .updates = iter - j->scores.loss_scale.skipped,
+                    .loss_scale = j->scores.loss_scale.value,
+                    .ask = hp_checkpoint_ask(j->checkpoint)};
+    hp_rates_set(&j->rates, j->steps, &step);
     const double cpu0_s = cpu_now_s();
     const int64_t t0 = hp_clock_now_ns(&j->timing.clock);
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->timing.patience), err));
@@ -91,6 +100,8 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
                                  .step_s = *step_s,
                                  .step_cpu_s = step_cpu_s,
                                  .images_per_s = (double)j->plan.batch / *step_s,
+                                 .lr = step.lr,
+                                 .norm = gradient_norm(j, &step),
                                  .loss_scale = step.loss_scale};
     return hp_report_step(&r, err);
 }
@@ -176,6 +187,7 @@ static hp_status eval_batches(hp_job *j, hp_error *err) {
     }
     j->scores.accuracy = mean(sum, HP_METRIC_CORRECT);
     j->scores.eval_loss = mean(sum, HP_METRIC_LOSS);
+    j->scores.eval_labels = (int64_t)sum[HP_METRIC_COUNTED];
     j->scores.iou = foreground_iou(j, sum);
     if (j->comm->rank == 0) sample(j, HP_COUNTER_ACCURACY, (int32_t)j->steps, j->scores.accuracy);
     return HP_OK;
@@ -209,6 +221,7 @@ static bool score_steps(hp_job *j) {
     if (j->scores.sum[HP_METRIC_COUNTED] <= 0) return false;
     j->scores.accuracy = mean(j->scores.sum, HP_METRIC_CORRECT);
     j->scores.eval_loss = mean(j->scores.sum, HP_METRIC_LOSS);
+    j->scores.eval_labels = (int64_t)j->scores.sum[HP_METRIC_COUNTED];
     j->scores.iou = foreground_iou(j, j->scores.sum);
     return true;
 }
@@ -219,6 +232,8 @@ static void report_images(const hp_job *j, hp_report_final *f) {
     const int64_t steps = pass == &j->eval && pass->loader ? hp_loader_steps(pass->loader) : j->steps;
     const int64_t done = steps * pass->program->batch, all = hp_dataset_count(pass->data);
     const bool endless = !j->options->input && strcmp(j->options->data, "synthetic") == 0;
+    f->eval_bytes = hp_dataset_is_text(pass->data) ? j->scores.eval_labels : 0;
+    f->has_iou = f->has_iou && !f->eval_bytes;
     f->eval_images = endless || done < all ? done : all;
     f->test_images = endless ? done : all;
 }

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HP_DB_APPLICATION = 0x68706c6e /* "hpln" */, HP_DB_VERSION = 10 };
+enum { HP_DB_APPLICATION = 0x68706c6e /* "hpln" */, HP_DB_VERSION = 11 };
 
 typedef struct hp_db {
     sqlite3 *sql;

@@ -1,6 +1,7 @@
 /* buckets.c - trained parameters in buckets: in memory order, in equal parts, each with one group; and what tasks say
  * of them. */
 #include "plan/check/inside.h"
+#include "plan/graph/optimizer.h"
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
 
@@ -32,7 +33,7 @@ hp_status hp_check_bucket_list(const hp_program *p, int role, hp_error *err) {
     return HP_OK;
 }
 
-/* Parameters lie in their buckets, both in memory order. */
+/* Parameters lie in their buckets, both in memory order; in a bucket matrices come first (plan/program/update.h). */
 static hp_status check_inside(const hp_program *p, const hp_graph *g, int role, const hp_placed *l,
                               hp_error *err) {
     const hp_role *r = &p->role[role];
@@ -40,6 +41,11 @@ static hp_status check_inside(const hp_program *p, const hp_graph *g, int role, 
         const hp_param_place *at = &r->place[l->param[i]];
         while (k < r->n_bucket && at->offset >= r->bucket[k].first + r->bucket[k].count) k++;
         const hp_bucket *b = k < r->n_bucket ? &r->bucket[k] : NULL;
+        const hp_param_place *before = i > 0 ? &r->place[l->param[i - 1]] : NULL;
+        if (b && before && before->offset >= b->first && hp_param_is_matrix(&g->param[l->param[i]]) &&
+            !hp_param_is_matrix(&g->param[l->param[i - 1]]))
+            REFUSE("E-MATCH: rank %d: the matrix %s lies after %s in its bucket", role,
+                   g->param[l->param[i]].name, g->param[l->param[i - 1]].name);
         if (!b || at->offset + at->count > b->first + b->count || at->group != b->group)
             REFUSE("E-MATCH: rank %d: parameter %s lies in no bucket of its group", role,
                    g->param[l->param[i]].name);

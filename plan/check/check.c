@@ -3,6 +3,7 @@
  * Here: structure, every id and number in range, so that all later proofs may follow them. Then where
  * parameters lie, boxes, data, messages, the wait-for graph and memory, each in a file of its own. Ranks in
  * the messages are those of the first replica: the others run the same lists. */
+#include "plan/graph/optimizer.h"
 #include "plan/strategy/zero.h"
 #include "plan/check/inside.h"
 #include "plan/program/print.h"
@@ -120,13 +121,14 @@ static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
     return HP_OK;
 }
 
-/* Elements of the parameters' buffer, their gradients' or their momentum's. */
-static int64_t kept_elems(const hp_program *p, const hp_role *r, int buffer) {
-    return hp_keeps_parts(p, buffer) ? hp_part_elems(r) : r->trained_elems;
+/* Elements of the parameters' buffer, their gradients' or the optimiser's. */
+static int64_t kept_elems(const hp_program *p, const hp_graph *g, const hp_role *r, int buffer) {
+    const int64_t elems = hp_keeps_parts(p, buffer) ? hp_part_elems(r) : r->trained_elems;
+    return buffer == HP_BUF_OPTIMIZER ? hp_optimizer_of(g)->states * elems : elems;
 }
 
-/* The buffers that every role has; gradients and momentum are absent where nothing is trained. */
-static hp_status check_fixed(const hp_program *p, int role, hp_error *err) {
+/* The buffers that every role has; gradients and the optimiser's state are absent where nothing is trained. */
+static hp_status check_fixed(const hp_program *p, const hp_graph *g, int role, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_buffer *b = r->buffer;
     const int types[HP_BUF_FIXED] = {p->dtype, p->dtype, p->dtype, p->dtype, HP_F64, HP_U8};
@@ -137,11 +139,12 @@ static hp_status check_fixed(const hp_program *p, int role, hp_error *err) {
         b[HP_BUF_METRIC].bytes < HP_METRICS * 8)
         REFUSE("E-RANGE: rank %d: weights or metrics have the wrong size", role);
     if (r->n_bucket) HP_TRY(hp_check_bucket_list(p, role, err));
-    const int most = p->mode == (int)HP_MODE_TRAIN ? HP_BUF_MOMENTUM : HP_BUF_WEIGHTS;
+    const int most = p->mode == (int)HP_MODE_TRAIN ? HP_BUF_OPTIMIZER : HP_BUF_WEIGHTS;
     for (int i = HP_BUF_WEIGHTS; i <= most; i++)
-        if (b[i].bytes != kept_elems(p, r, i) * hp_dtype_bytes((hp_dtype)p->dtype))
-            REFUSE("E-RANGE: rank %d: weights, gradients or momentum (buffer %d) have the wrong size", role,
-                   i);
+        if (b[i].bytes != kept_elems(p, g, r, i) * hp_dtype_bytes((hp_dtype)p->dtype))
+            REFUSE("E-RANGE: rank %d: weights, gradients or the optimiser's state (buffer %d) have the wrong "
+                   "size",
+                   role, i);
     return HP_OK;
 }
 
@@ -187,7 +190,8 @@ static hp_status check_deps(const hp_role *r, int role, int id, hp_error *err) {
 
 /* Is it about a bucket? */
 static bool of_bucket(const hp_task *t) {
-    return t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE || t->op == HP_TASK_PART;
+    return t->op == HP_TASK_UPDATE || t->op == HP_TASK_FINITE || t->op == HP_TASK_NORM ||
+           t->op == HP_TASK_PART;
 }
 
 static hp_status check_count(const hp_program *p, int role, int id, hp_error *err) {
@@ -231,7 +235,7 @@ static hp_status check_role(const hp_program *p, const hp_graph *g, int role, hp
     HP_TRY(check_slots(p, role, err));
     HP_TRY(check_queues(p, role, err));
     HP_TRY(check_buffers(p, role, err));
-    HP_TRY(check_fixed(p, role, err));
+    HP_TRY(check_fixed(p, g, role, err));
     for (int t = 0; t < r->n_task; t++) {
         HP_TRY(check_fields(p, g, role, t, err));
         HP_TRY(check_deps(r, role, t, err));

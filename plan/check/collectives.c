@@ -153,7 +153,7 @@ static bool keeps_alike(const hp_program *p, const hp_role *r, const hp_task *t)
     if (t->n_operand > 1 || hp_keeps_parts(p, id)) return false;
     if (t->flags & HP_FLAG_AVERAGE)
         return t->op == HP_TASK_ALLREDUCE && reduction == HP_REDUCE_AVG &&
-               (id == HP_BUF_WEIGHTS || id == HP_BUF_MOMENTUM);
+               (id == HP_BUF_WEIGHTS || id == HP_BUF_OPTIMIZER);
     return (t->op == HP_TASK_REDUCE && id == HP_BUF_GRADS && reduction == HP_REDUCE_SUM) ||
            (t->op == HP_TASK_BROADCAST && id == HP_BUF_WEIGHTS);
 }
@@ -178,7 +178,7 @@ hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *e
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     if (!hp_task_is_collective(t)) {
-        const bool served = t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE;
+        const bool served = t->op == HP_TASK_UPDATE || t->op == HP_TASK_FINITE || t->op == HP_TASK_NORM;
         if (t->algorithm || t->call < 0 || t->call > (served ? p->n_call : 0))
             REFUSE("E-RANGE: rank %d task %d: a %s is no collective", role, id, hp_task_infos[t->op].name);
         return HP_OK;

@@ -412,11 +412,11 @@ static walk_fn *const walks[HP_TASK_OPS] = {
     [HP_TASK_LOAD] = walk_load,       [HP_TASK_PACK] = walk_pack,      [HP_TASK_STATS] = walk_stats,
     [HP_TASK_FWD] = walk_fwd,         [HP_TASK_LOSS] = walk_loss,      [HP_TASK_BSTATS] = walk_bstats,
     [HP_TASK_BWD] = walk_bwd,         [HP_TASK_BWDW] = walk_bwdw,      [HP_TASK_ACCUM] = walk_accum,
-    [HP_TASK_COPY] = walk_copy,       [HP_TASK_ZERO] = walk_zero,      [HP_TASK_SGD] = walk_nothing,
+    [HP_TASK_COPY] = walk_copy,       [HP_TASK_ZERO] = walk_zero,      [HP_TASK_UPDATE] = walk_nothing,
     [HP_TASK_STORE] = walk_store,     [HP_TASK_SEND] = walk_send,      [HP_TASK_RECV] = walk_recv,
     [HP_TASK_FINITE] = walk_nothing,  [HP_TASK_ENCODE] = walk_encode,  [HP_TASK_DECODE] = walk_decode,
     [HP_TASK_PROJECT] = walk_nothing, [HP_TASK_FACTOR] = walk_nothing, [HP_TASK_EXPAND] = walk_nothing,
-    [HP_TASK_PART] = walk_part,       [HP_TASK_DUMMY] = walk_nothing,
+    [HP_TASK_PART] = walk_part,       [HP_TASK_DUMMY] = walk_nothing,  [HP_TASK_NORM] = walk_nothing,
 #define COLLECTIVE(ID, ...) [HP_TASK_##ID] = walk_collective,
 #include "plan/collectives/collectives.def"
 };

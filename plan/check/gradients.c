@@ -38,6 +38,7 @@ typedef struct walker {
     const hp_task *t;
     grad_state *grad; /* per parameter */
     bool *kept;       /* per parameter: the part holds a micro-batch's */
+    bool *measured;   /* per parameter: the norm counts its gradient */
     code *code;       /* per buffer */
     int32_t *server;  /* per parameter: the member at which it is summed; -1: at all */
     int32_t *mean;    /* per parameter: what is averaged over replicas */
@@ -227,8 +228,20 @@ static hp_status look_at_param(walker *w, int param) {
     return HP_OK;
 }
 
+static hp_status measure_param(walker *w, int param) {
+    HP_TRY(final_param(w, param));
+    if (w->measured[param] || w->agreed)
+        return hp_check_refuse(&w->at, "E-LOST", "counts the gradient of %s twice in the norm, or too late",
+                               w->g->param[param].name);
+    w->measured[param] = true;
+    return HP_OK;
+}
+
 static hp_status apply_param(walker *w, int param) {
     HP_TRY(final_param(w, param));
+    if (w->g->clips && (!w->measured[param] || !w->agreed))
+        return hp_check_refuse(&w->at, "E-UNSET", "the gradient of %s is in no norm that all ranks know",
+                               w->g->param[param].name);
     if (hp_graph_scales_loss(w->g) && (w->grad[param] != LOOKED_AT || !w->agreed))
         return hp_check_refuse(&w->at, "E-UNSET", "no task has checked whether the gradient of %s overflowed",
                                w->g->param[param].name);
@@ -356,8 +369,9 @@ static hp_status walk_task(walker *w) {
     const hp_task *t = w->t;
     const int32_t id = t->n_operand ? w->r->operand[t->operand] : -1;
     if (hp_task_is_layer(t)) return hp_task_gradient(w->g, w->r, t) ? write_gradients(w) : HP_OK;
-    if (t->op == HP_TASK_SGD) return each_param(w, t->offset, t->count, apply_param);
+    if (t->op == HP_TASK_UPDATE) return each_param(w, t->offset, t->count, apply_param);
     if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
+    if (t->op == HP_TASK_NORM) return each_param(w, t->offset, t->count, measure_param);
     if (t->op == HP_TASK_ENCODE && is_code(w, 0)) return walk_encode(w);
     if (t->op == HP_TASK_DECODE && is_code(w, 1)) return walk_decode(w);
     if (t->op == HP_TASK_PROJECT) return walk_project(w);
@@ -396,6 +410,7 @@ static hp_status walk_role(hp_arena *arena, walker *w) {
     w->server = HP_NEW(arena, int32_t, w->g->n_param);
     for (int i = 0; i < w->g->n_param; i++) w->server[i] = -1;
     w->kept = HP_NEW(arena, bool, w->g->n_param);
+    w->measured = HP_NEW(arena, bool, w->g->n_param);
     w->code = HP_NEW(arena, code, w->r->n_buffer);
     w->placed = hp_placed_params(arena, w->r, w->g, true);
     for (w->at.task = 0; w->at.task < w->r->n_task; w->at.task++) {

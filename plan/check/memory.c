@@ -39,7 +39,7 @@ typedef struct memory_check {
     int32_t *done_at; /* per task: last compute task that is done when it starts */
     int32_t *last;    /* per buffer: last task that uses it; -1: none has yet */
     bool *claimed;    /* per buffer: its memory is its own now */
-    uses *of;         /* per buffer, then per parameter: itself, its gradient, its momentum */
+    uses *of;         /* per buffer, then per parameter: itself, its gradient, the optimiser's state of it */
     int n_async, async_room;
     async_use *async;
     int n_piece, piece_room;
@@ -214,9 +214,9 @@ static hp_status use_layer(memory_check *m, int task, int fixed, char access) {
 
 static hp_status use_update(memory_check *m, int task) {
     const hp_task *t = &m->r->task[task];
-    HP_TRY(use_range(m, task, HP_BUF_GRADS, t->offset, t->count, 'm'));
-    if (t->op != HP_TASK_SGD) return HP_OK;
-    HP_TRY(use_range(m, task, HP_BUF_MOMENTUM, t->offset, t->count, 'm'));
+    HP_TRY(use_range(m, task, HP_BUF_GRADS, t->offset, t->count, t->op == HP_TASK_NORM ? 'r' : 'm'));
+    if (t->op != HP_TASK_UPDATE) return HP_OK;
+    HP_TRY(use_range(m, task, HP_BUF_OPTIMIZER, t->offset, t->count, 'm'));
     return use_range(m, task, HP_BUF_WEIGHTS, t->offset, t->count, 'm');
 }
 
@@ -227,9 +227,11 @@ static hp_status use_hidden(memory_check *m, int task) {
                                                 : -1;
     const bool layer = hp_task_is_layer(t) || t->op == HP_TASK_PACK;
     if (pack >= 0) HP_TRY(use_buffer(m, pack, task, 'r'));
-    if (t->op == HP_TASK_LOSS || t->op == HP_TASK_FINITE) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'm'));
-    if (t->op == HP_TASK_SGD && hp_graph_metric_first(m->g)) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'r'));
-    if (t->op == HP_TASK_SGD || t->op == HP_TASK_FINITE) return use_update(m, task);
+    const bool measures = t->op == HP_TASK_FINITE || t->op == HP_TASK_NORM;
+    if (t->op == HP_TASK_LOSS || measures) HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'm'));
+    if (t->op == HP_TASK_UPDATE && hp_graph_metric_first(m->g))
+        HP_TRY(use_buffer(m, HP_BUF_METRIC, task, 'r'));
+    if (t->op == HP_TASK_UPDATE || measures) return use_update(m, task);
     if (layer && t->op != HP_TASK_BWDW) HP_TRY(use_layer(m, task, HP_BUF_WEIGHTS, 'r'));
     return hp_task_gradient(m->g, m->r, t) ? use_layer(m, task, HP_BUF_GRADS, 'm') : HP_OK;
 }
@@ -240,7 +242,7 @@ static hp_status use_operands(memory_check *m, int task) {
         const int32_t b = m->r->operand[t->operand + i];
         if (b < 0) continue;
         const char access = hp_operand_access(m->g, t, i);
-        HP_TRY(b >= HP_BUF_WEIGHTS && b <= HP_BUF_MOMENTUM
+        HP_TRY(b >= HP_BUF_WEIGHTS && b <= HP_BUF_OPTIMIZER
                    ? use_range(m, task, b, t->offset, t->count, access)
                    : use_buffer(m, b, task, access));
     }

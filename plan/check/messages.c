@@ -165,7 +165,7 @@ static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, c
     const hp_role *r = &p->role[role];
     const int32_t id = r->operand[t->operand];
     const hp_buffer *b = &r->buffer[id];
-    if (id >= HP_BUF_WEIGHTS && id <= HP_BUF_MOMENTUM)
+    if (id >= HP_BUF_WEIGHTS && id <= HP_BUF_OPTIMIZER)
         return sum_of_params(p, role, placed, id, t->offset, t->count);
     if (b->kind == HP_BUF_BLOCK)
         return sum_of_params(p, role, placed, b->kind, r->bucket[b->what].first, r->bucket[b->what].count);

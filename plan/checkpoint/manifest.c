@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-enum { VERSION = 1, MOST_RANKS = 1 << 22 };
+enum { VERSION = 2, MOST_RANKS = 1 << 22 };
 
 typedef enum item_type { TEXT, WHOLE, REAL } item_type;
 typedef enum item_rule { SAME, NOTED, FREE } item_rule;

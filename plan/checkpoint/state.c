@@ -1,9 +1,18 @@
 /* state.c - the pieces of a rank's state, from where the program keeps parameters and who updates them. */
 #include "plan/checkpoint/state.h"
 
+#include "plan/program/update.h"
+
 #include <string.h>
 
-const char *const hp_state_names[HP_STATE_KINDS] = {"weights", "momentum", "statistics", "carry"};
+const char *const hp_state_names[HP_STATE_KINDS] = {
+    "weights",
+    "statistics",
+    "carry",
+#define STATE(id, name) name,
+#define OPTIMIZER(...)
+#include "plan/graph/optimizers.def"
+};
 
 typedef struct collector {
     hp_arena *arena;
@@ -21,10 +30,10 @@ static void add(collector *c, hp_state_piece piece) {
     c->piece[c->n++] = piece;
 }
 
-/* Does this rank update the bucket? With sync=ps its server alone does, and knows the momentum. */
+/* Does this rank update the bucket? With sync=ps its server alone does, and knows its state. */
 static bool updates(const collector *c, int bucket) {
     for (int t = 0; t < c->r->n_task; t++)
-        if (c->r->task[t].op == HP_TASK_SGD && c->r->task[t].tag == bucket)
+        if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].tag == bucket)
             return hp_task_works(c->p, c->r, &c->r->task[t], c->replica);
     return true;
 }
@@ -32,19 +41,19 @@ static bool updates(const collector *c, int bucket) {
 /* Has anyone else a task of this bucket's server? */
 static bool is_served(const collector *c, int bucket) {
     for (int t = 0; t < c->r->n_task; t++)
-        if (c->r->task[t].op == HP_TASK_SGD && c->r->task[t].tag == bucket) return c->r->task[t].call != 0;
+        if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].tag == bucket) return c->r->task[t].call != 0;
     return false;
 }
 
 static bool is_home(const collector *c, int buffer, int bucket, const hp_param_place *at) {
     if (c->p->local > 0) return true;
     if (hp_keeps_parts(c->p, buffer) && c->r->bucket[bucket].parts > 1) return true;
-    if (buffer == HP_BUF_MOMENTUM && is_served(c, bucket)) return updates(c, bucket);
+    if (buffer == HP_BUF_OPTIMIZER && is_served(c, bucket)) return updates(c, bucket);
     return c->replica == 0 && (at->here & HP_HOME);
 }
 
-/* The part of a parameter that the rank keeps of a bucket. */
-static void add_range(collector *c, int kind, int buffer, int param, int bucket) {
+/* The part of a parameter that the rank keeps of a bucket; `from`: where such a state begins in the buffer. */
+static void add_range(collector *c, int kind, int buffer, int64_t from, int param, int bucket) {
     const hp_param_place *at = &c->r->place[param];
     const hp_bucket *b = &c->r->bucket[bucket];
     const bool alone = hp_keeps_parts(c->p, buffer);
@@ -60,13 +69,14 @@ static void add_range(collector *c, int kind, int buffer, int param, int bucket)
                             .home = is_home(c, buffer, bucket, at),
                             .first = at->first + lo - at->offset,
                             .count = hi - lo,
-                            .at = alone ? b->shard + lo - begin : lo});
+                            .at = from + (alone ? b->shard + lo - begin : lo)});
 }
 
-static void add_trained(collector *c, int kind, int buffer) {
+static void add_trained(collector *c, int kind, int buffer, int64_t from) {
     for (int i = 0; i < c->g->n_param; i++)
         for (int b = 0; b < c->r->n_bucket; b++)
-            if (hp_param_trained(&c->g->param[i]) && c->r->place[i].here) add_range(c, kind, buffer, i, b);
+            if (hp_param_trained(&c->g->param[i]) && c->r->place[i].here)
+                add_range(c, kind, buffer, from, i, b);
 }
 
 /* With bn=all every replica has the whole value: the first one's counts. */
@@ -99,8 +109,11 @@ static void add_carried(collector *c) {
 hp_state_piece *hp_state_pieces(hp_arena *arena, const hp_program *p, const hp_graph *g, int role,
                                 int replica, int *n) {
     collector c = {.arena = arena, .p = p, .g = g, .r = &p->role[role], .role = role, .replica = replica};
-    add_trained(&c, HP_STATE_WEIGHTS, HP_BUF_WEIGHTS);
-    add_trained(&c, HP_STATE_MOMENTUM, HP_BUF_MOMENTUM);
+    const hp_optimizer_info *o = hp_optimizer_of(g);
+    add_trained(&c, HP_STATE_WEIGHTS, HP_BUF_WEIGHTS, 0);
+    for (int k = 0; k < o->states; k++)
+        add_trained(&c, HP_STATE_OPTIMIZER + (int)o->first + k, HP_BUF_OPTIMIZER,
+                    k * hp_state_elems(p, g, c.r));
     add_statistics(&c);
     add_carried(&c);
     *n = c.n;

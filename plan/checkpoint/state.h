@@ -1,22 +1,24 @@
-/* state.h - what the next step needs of a rank's memory, and which of it this rank saves: trained parameters, momentum,
- * its share of the running statistics, and what codecs carry from step to step.
+/* state.h - what the next step needs of a rank's memory, and which of it this rank saves: trained parameters, the
+ * optimiser's state of them, its share of the running statistics, and what codecs carry from step to step.
  *
  * In pieces: ranges of parameters, which any other plan of the same network can be given by name. Each element of weights
- * and momentum is home on exactly one rank, but with sync=local, where each replica has its own: then all ranks save
+ * and of the optimiser's state is home on exactly one rank, but with sync=local, where each replica has its own: then all ranks save
  * what they have. A pure function of the program. */
 #ifndef HP_CHECKPOINT_STATE_H
 #define HP_CHECKPOINT_STATE_H
 
 #include "plan/base/arena.h"
+#include "plan/graph/optimizer.h"
 #include "plan/program/program.h"
 
 typedef enum hp_state_kind {
     HP_STATE_WEIGHTS,
-    HP_STATE_MOMENTUM,
     HP_STATE_STATISTICS, /* the true value is the sum over the homes */
     HP_STATE_CARRY,      /* residuals of error feedback, low-rank factors: of this rank of this plan alone */
-    HP_STATE_KINDS
+    HP_STATE_OPTIMIZER,  /* from here on: of any optimiser (hp_optimizer_state) */
+    HP_STATE_KINDS = HP_STATE_OPTIMIZER + HP_OPTIMIZER_STATES
 } hp_state_kind;
+/* "weights", "statistics", "carry", "momentum", ... */
 extern const char *const hp_state_names[HP_STATE_KINDS];
 
 typedef struct hp_state_piece {

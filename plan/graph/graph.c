@@ -2,6 +2,7 @@
 #include "plan/graph/graph.h"
 
 #include "plan/graph/attention.h"
+#include "plan/graph/optimizer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -80,6 +81,12 @@ int64_t hp_layer_macs(const hp_graph *g, int layer) {
 static bool layer_reads(const hp_layer *l, int tensor) {
     for (int i = 0; i < l->n_in; i++)
         if (l->in[i] == tensor) return true;
+    return false;
+}
+
+bool hp_graph_reads_ids(const hp_graph *g) {
+    for (int l = 0; l < g->n_layer; l++)
+        if (g->layer[l].op == HP_EMBEDDING && g->layer[l].in[0] == g->layer[0].out) return true;
     return false;
 }
 
@@ -172,6 +179,8 @@ char *hp_graph_text(hp_arena *arena, const hp_graph *g) {
     HP_ASSERT(f);
     fprintf(f, "net %s image %dx%dx%d classes %d parameters %" PRId64 "\n", g->net, g->image_h, g->image_w,
             g->image_c, g->classes, hp_graph_param_count(g));
+    if (g->optimizer) fprintf(f, "optimizer %s\n", hp_optimizer_infos[g->optimizer].name);
+    if (g->clips) fprintf(f, "clips\n");
     for (int l = 0; l < g->n_layer; l++) print_layer(f, g, l);
     HP_ASSERT(fclose(f) == 0);
     char *copy = hp_arena_strdup(arena, text);

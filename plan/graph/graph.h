@@ -171,8 +171,10 @@ typedef enum hp_corners {
 typedef struct hp_graph {
     const char *net; /* "resnet50", the argument of --net */
     int32_t image_h, image_w, image_c, classes;
-    int32_t deployed; /* made for inference by plan/graph/deploy.h */
-    int32_t prec;     /* hp_prec (plan/graph/precision.h) */
+    int32_t deployed;  /* made for inference by plan/graph/deploy.h */
+    int32_t prec;      /* hp_prec (plan/graph/precision.h) */
+    int32_t optimizer; /* hp_optimizer (plan/graph/optimizer.h) of the training */
+    int32_t clips;     /* gradients are clipped by the norm of all of them */
     int32_t n_layer, n_tensor, n_param, n_unit;
     /* Layer 0 is HP_INPUT. The last layer's output is the logits (N, h, w, classes): h = w = 1 classifies
      * images, otherwise every pixel has a label. */
@@ -195,6 +197,9 @@ int64_t hp_graph_param_count(const hp_graph *g);        /* trained parameters */
 int64_t hp_layer_macs(const hp_graph *g, int layer);    /* multiply-adds of one sample's forward pass */
 int64_t hp_tensor_elems(const hp_graph *g, int tensor); /* of one sample */
 int hp_graph_last_use(const hp_graph *g, int tensor);   /* last layer that reads it; logits: n_layer */
+
+/* Does the network take ids, rows of a table, and no image? */
+bool hp_graph_reads_ids(const hp_graph *g);
 
 /* Does the layer add its last input to its result before the activation? Deployed convolutions do. */
 static inline bool hp_layer_adds(const hp_layer *l) {

@@ -29,5 +29,5 @@ bool hp_graph_scales_loss(const hp_graph *g) {
 
 bool hp_graph_metric_first(const hp_graph *g) {
     const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
-    return logits->h * logits->w > 1 || hp_graph_scales_loss(g);
+    return logits->h * logits->w > 1 || hp_graph_scales_loss(g) || (g->clips && !g->deployed);
 }

@@ -274,6 +274,8 @@ void lower_scattered(hp_lower_ctx *c);
 /* lower/update.c: reductions, optimiser, metrics */
 /* Waits for the last gradients of the bucket's layers. */
 void lower_after_gradients(hp_lower_ctx *c, int task, int bucket);
+/* Plans what a task needs that sums into the metric. */
+void lower_metric_scratch(hp_lower_ctx *c);
 void lower_update(hp_lower_ctx *c);
 
 /* memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */

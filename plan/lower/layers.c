@@ -299,8 +299,7 @@ static void store(hp_lower_ctx *c, const hp_pass *a) {
 
 static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
     const int logits = c->g->layer[c->g->n_layer - 1].out, end = c->g->n_layer;
-    const int64_t scratch = hp_device_memory_of(c->p->device)->loss();
-    if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
+    lower_metric_scratch(c);
     int32_t operand[3] = {-1, lower_input(c, a, end, 0, logits), labels};
     if (lower_train(c))
         operand[0] = lower_box(c, HP_BUF_GRADIENT, logits, a->micro, lower_box_of(c, operand[1]));

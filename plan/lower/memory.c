@@ -115,13 +115,13 @@ static void note_users(placer *p) {
 /* Buffers of the whole program: fixed ones, in an order that training and evaluation share. */
 static int64_t place_fixed(hp_role *r) {
     static const int order[HP_BUF_FIXED] = {HP_BUF_WEIGHTS, HP_BUF_STATE, HP_BUF_METRIC,
-                                            HP_BUF_SCRATCH, HP_BUF_GRADS, HP_BUF_MOMENTUM};
+                                            HP_BUF_SCRATCH, HP_BUF_GRADS, HP_BUF_OPTIMIZER};
     int64_t at = 0;
     for (int i = 0; i < HP_BUF_FIXED; i++) {
         hp_buffer *b = &r->buffer[order[i]];
         b->first = 0;
         b->last = r->n_task;
-        b->offset = at;
+        b->offset = b->bytes ? at : 0; /* what is empty lies in no arena's end */
         at += align_up(b->bytes);
     }
     return at;

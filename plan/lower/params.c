@@ -7,6 +7,7 @@
  * the group that holds it, so that all of them remain one role (Rajbhandari et al., SC 2020). */
 #include "plan/lower/inside.h"
 #include "plan/base/round.h"
+#include "plan/graph/optimizer.h"
 
 enum { PARAM_ALIGN = 16 /* elements: a cache line of float32 */ };
 
@@ -64,7 +65,8 @@ static int group_of_layer(const hp_lower_ctx *c, int vstage, int part, int layer
     return tied >= 0 ? tied : c->vstage[vstage].weight_group[lower_slice(c, part)];
 }
 
-static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places *at) {
+/* Those of a layer that are trained matrices, or its others. */
+static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, bool matrices, places *at) {
     const hp_layer *l = &c->g->layer[layer];
     const int slice = lower_slice(c, part), group = group_of_layer(c, vstage, part, layer);
     const bool home = l->op == HP_BN && state_home(c, vstage, layer, slice);
@@ -75,12 +77,22 @@ static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, places
         if (lower_holder(c, layer) != layer) continue; /* tied */
         const hp_elements e = elements_of(c, vstage, part, layer, i);
         const bool trained = hp_param_trained(param);
+        if ((trained && hp_param_is_matrix(param)) != matrices) continue;
         int64_t *to = trained ? &at->trained : &at->state;
         hp_param_place p = {.group = group, .offset = *to, .first = e.first, .count = e.count};
         if (p.count) p.here = HP_HERE | ((trained ? saves : home) ? HP_HOME : 0) | (starts ? HP_START : 0);
         c->r->place[l->param[i]] = p;
         *to += hp_round_up(p.count, PARAM_ALIGN);
     }
+}
+
+static int64_t layer_elems(const hp_lower_ctx *c, int vstage, int part, int layer) {
+    const hp_layer *l = &c->g->layer[layer];
+    int64_t elems = 0;
+    for (int i = 0; i < l->n_param && lower_holder(c, layer) == layer; i++)
+        if (hp_param_trained(&c->g->param[l->param[i]]))
+            elems += hp_round_up(elements_of(c, vstage, part, layer, i).count, PARAM_ALIGN);
+    return elems;
 }
 
 /* --- buckets --- */
@@ -97,19 +109,35 @@ static void end_bucket(hp_lower_ctx *c, int group, int last, places *at) {
     at->bucket = at->trained = at->bucket + count;
 }
 
+/* Layers first .. last, from the last on, as a bucket: first their matrices, so that what decays is one range
+ * (plan/program/update.h), then biases and what else is there. */
+static void place_bucket(hp_lower_ctx *c, int v, int part, int group, int first, int last, places *at) {
+    for (int matrices = 1; matrices >= 0; matrices--)
+        for (int layer = last; layer >= first; layer--) place_layer(c, v, part, layer, matrices, at);
+    end_bucket(c, group, first ? first : 1, at);
+}
+
 /* A stage's parameters, in buckets of at least fuse_bytes; counted as float32 in every dtype, so that the
  * reference device sums the same buckets. */
 static void place_stage(hp_lower_ctx *c, int v, int part, places *at) {
-    const int group = c->vstage[v].weight_group[lower_slice(c, part)];
-    for (int layer = c->vstage[v].end - 1; layer >= c->vstage[v].first; layer--) {
+    const int group = c->vstage[v].weight_group[lower_slice(c, part)], first = c->vstage[v].first;
+    int last = c->vstage[v].end - 1; /* of the open bucket */
+    int64_t elems = 0;
+    for (int layer = last; layer >= first; layer--) {
         const int of_layer = group_of_layer(c, v, part, layer);
-        if (of_layer != group) end_bucket(c, group, layer + 1, at); /* a bucket of its own */
-        place_layer(c, v, part, layer, at);
+        if (of_layer != group) { /* a bucket of its own */
+            place_bucket(c, v, part, group, layer + 1, last, at);
+            last = layer;
+            elems = 0;
+        }
+        elems += layer_elems(c, v, part, layer);
         c->bucket_of[layer] = c->r->n_bucket; /* the holder's, of those that are tied: see place_tied */
-        if (of_layer != group || (at->trained - at->bucket) * 4 >= c->s->fuse_bytes)
-            end_bucket(c, of_layer, layer, at);
+        if (of_layer == group && elems * 4 < c->s->fuse_bytes) continue;
+        place_bucket(c, v, part, of_layer, layer, last, at);
+        last = layer - 1;
+        elems = 0;
     }
-    end_bucket(c, group, c->vstage[v].first ? c->vstage[v].first : 1, at);
+    place_bucket(c, v, part, group, first, last, at);
 }
 
 /* Layers backwards: of those with one parameter the first that the role runs remains. */
@@ -166,7 +194,8 @@ void lower_params(hp_lower_ctx *c) {
     const hp_dtype t = c->o->dtype;
     lower_buffer(c, HP_BUF_WEIGHTS, t, elems_of(c, HP_BUF_WEIGHTS), -1, -1);
     lower_buffer(c, HP_BUF_GRADS, t, elems_of(c, HP_BUF_GRADS), -1, -1);
-    lower_buffer(c, HP_BUF_MOMENTUM, t, elems_of(c, HP_BUF_MOMENTUM), -1, -1);
+    lower_buffer(c, HP_BUF_OPTIMIZER, t, hp_optimizer_of(c->g)->states * elems_of(c, HP_BUF_OPTIMIZER), -1,
+                 -1);
     lower_buffer(c, HP_BUF_STATE, t, at.state, -1, -1);
     lower_buffer(c, HP_BUF_METRIC, HP_F64, HP_METRICS, -1, -1);
     lower_buffer(c, HP_BUF_SCRATCH, HP_U8, 0, -1, -1);

@@ -25,7 +25,7 @@ int lower_local_sum(hp_lower_ctx *c, int bucket) {
 }
 
 void lower_average(hp_lower_ctx *c, int bucket, int updated) {
-    static const int32_t buffers[] = {HP_BUF_WEIGHTS, HP_BUF_MOMENTUM};
+    static const int32_t buffers[] = {HP_BUF_WEIGHTS, HP_BUF_OPTIMIZER};
     for (int i = 0; i < 2; i++) {
         c->writer[buffers[i]] = -1; /* buckets are disjoint */
         lower_dep(c, collective(c, c->r->bucket[bucket].group, HP_REDUCE_AVG, bucket, buffers[i]), updated);

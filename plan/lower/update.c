@@ -2,6 +2,7 @@
  * with ZeRO the rank's part of it, and the metrics are summed. */
 #include "plan/lower/inside.h"
 #include "plan/graph/precision.h"
+#include "plan/memory/device.h"
 
 /* A layer whose gradients no task wrote (no pixel of it is here) takes part in the sum with zeros. */
 static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
@@ -57,17 +58,31 @@ static int bucket_task(hp_lower_ctx *c, hp_task_op op, int bucket, int reduced) 
     return id;
 }
 
-/* Counts what has overflowed into the metric, so that all ranks agree to skip a step. */
-static void check_bucket(hp_lower_ctx *c, int bucket, int reduced) {
-    const int id = bucket_task(c, HP_TASK_FINITE, bucket, reduced);
+void lower_metric_scratch(hp_lower_ctx *c) {
+    const int64_t scratch = hp_device_memory_of(c->p->device)->loss();
+    if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
+}
+
+/* What all ranks have to agree on, by way of the metric, before anything is updated: whether a gradient has overflowed,
+ * so that they skip the step; the norm of all of them, by which they are clipped. */
+static void measure_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int reduced) {
+    const int id = bucket_task(c, op, bucket, reduced);
+    lower_metric_scratch(c);
     lower_dep(c, id, c->metric_writer);
     c->metric_writer = id;
+}
+
+static void measure_buckets(hp_lower_ctx *c, const int *reduced) {
+    for (int i = 0; i < c->r->n_bucket; i++) {
+        if (hp_graph_scales_loss(c->g)) measure_bucket(c, HP_TASK_FINITE, i, reduced[i]);
+        if (c->g->clips) measure_bucket(c, HP_TASK_NORM, i, reduced[i]);
+    }
 }
 
 /* The optimiser, and what makes all who hold the bucket alike again: the server's parameters, the mean of replicas, or
  * where each member has updated its part of a whole, the others' parts. */
 static void update_bucket(hp_lower_ctx *c, int bucket, int reduced, int after) {
-    const int id = bucket_task(c, HP_TASK_SGD, bucket, reduced);
+    const int id = bucket_task(c, HP_TASK_UPDATE, bucket, reduced);
     lower_dep(c, id, after);
     if (lower_server(c, bucket) >= 0) lower_from_server(c, bucket, id);
     if (lower_is_local(c)) lower_average(c, bucket, id);
@@ -117,7 +132,7 @@ void lower_update(hp_lower_ctx *c) {
         return;
     }
     const int *reduced = reduce_buckets(c);
-    for (int i = 0; i < c->r->n_bucket && hp_graph_scales_loss(c->g); i++) check_bucket(c, i, reduced[i]);
+    measure_buckets(c, reduced);
     const int known = hp_graph_metric_first(c->g) ? reduce_metric(c, last_compute_task(c->r)) : -1;
     for (int i = 0; i < c->r->n_bucket; i++) update_bucket(c, i, reduced[i], known);
     if (known < 0) reduce_metric(c, last_compute_task(c->r));

@@ -68,7 +68,7 @@ void hp_compose_begin(hp_arena *arena, const hp_graph *g, hp_role *r, const hp_c
     for (int l = 0; l < g->n_layer; l++) r->pack_forward[l] = r->pack_backward[l] = -1;
     add_buffer(r, HP_BUF_WEIGHTS, HP_F32, 0);
     add_buffer(r, HP_BUF_GRADS, HP_F32, grad_bytes);
-    add_buffer(r, HP_BUF_MOMENTUM, HP_F32, 0);
+    add_buffer(r, HP_BUF_OPTIMIZER, HP_F32, 0);
     add_buffer(r, HP_BUF_STATE, HP_F32, 0);
     add_buffer(r, HP_BUF_METRIC, HP_F64, HP_METRICS * 8);
     add_buffer(r, HP_BUF_SCRATCH, HP_U8, 0);

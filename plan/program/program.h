@@ -62,7 +62,7 @@ enum {
     HP_FLAG_METRIC = 8,    /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
     HP_FLAG_FIRST = 16, /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
     HP_FLAG_LAST = 32,
-    /* all-reduce of parameters and momentum in every program.local-th step, else nothing */
+    /* all-reduce of parameters and the optimiser's state in every program.local-th step, else nothing */
     HP_FLAG_AVERAGE = 64
 };
 
@@ -75,20 +75,20 @@ typedef struct hp_task {
     int16_t chunk;     /* index into role.slot: which of the role's stages this belongs to */
     int32_t layer;     /* fwd, bwd, bwdw, pack; else -1 */
     int32_t micro;     /* micro-batch or -1 */
-    int32_t tag;       /* send/recv: position of the message within its channel; sgd, finite, part, and
+    int32_t tag; /* send/recv: position of the message within its channel; update, finite, norm, part, and
                         * collectives of parameters and their gradients: bucket */
     int32_t operand, n_operand; /* range of role.operand */
     /* fwd, load, copy, store of deployed programs: rows of the tensor that the task is about, of those in its
      * boxes; both 0: all */
     int32_t row_lo, row_hi;
     int32_t
-        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call. sgd,
-               * finite: 0: of every rank; else of the call's root alone */
-    /* collectives, sgd, zero, tasks of codecs of gradients: first element within the buffer. bn forward: (groups the role skips before this
+        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call. update,
+               * finite, norm: 0: of every rank; else of the call's root alone */
+    /* collectives, update, zero, tasks of codecs of gradients: first element within the buffer. bn forward: (groups the role skips before this
      * one)
      * << 32 | (groups that follow its last one), for the running statistics */
     int64_t offset;
-    /* send, recv, sgd, zero: elements; tasks of codecs: values; dummy: nanoseconds; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
+    /* send, recv, update, zero: elements; tasks of codecs: values; dummy: nanoseconds; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
      * on all ranks together */
     int64_t count;
 } hp_task;
@@ -112,9 +112,9 @@ typedef struct hp_group {
 } hp_group;
 
 typedef enum hp_buffer_kind {
-    HP_BUF_WEIGHTS,             /* trained parameters of the role, one flat array (buffer 0) */
-    HP_BUF_GRADS,               /* same layout (1); absent (0 bytes) in inference */
-    HP_BUF_MOMENTUM,            /* same layout (2); absent in inference */
+    HP_BUF_WEIGHTS, /* trained parameters of the role, one flat array (buffer 0) */
+    HP_BUF_GRADS,   /* same layout (1); absent (0 bytes) in inference */
+    HP_BUF_OPTIMIZER, /* the optimiser's states, one after another, each of the same layout (2); absent in inference */
     HP_BUF_STATE,               /* running statistics (3) */
     HP_BUF_METRIC,              /* HP_METRICS float64 (4) */
     HP_BUF_SCRATCH,             /* the device's scratch (5) */
@@ -143,6 +143,7 @@ enum {
     HP_METRIC_PREDICTED, /* foreground */
     HP_METRIC_LABELLED,  /* foreground */
     HP_METRIC_OVERFLOW,  /* gradients that are not finite: where there are, the optimiser does nothing */
+    HP_METRIC_SQUARES,   /* of all gradients, where they are clipped: their sum */
     HP_METRIC_ASKED,     /* not of samples: what the ranks want of each other after the step (hp_step.ask) */
     HP_METRICS
 };
@@ -172,9 +173,10 @@ enum {
     HP_START = 4 /* running statistics begin with the initial value on replica 0, else with zero */
 };
 typedef struct hp_param_place {
-    int32_t here;         /* HP_HERE | ...; 0: not on this role */
-    int32_t group;        /* roles and replicas that hold the same range, -1: this rank alone */
-    int64_t offset;       /* first element in WEIGHTS/GRADS/MOMENTUM, or in STATE for running statistics */
+    int32_t here;  /* HP_HERE | ...; 0: not on this role */
+    int32_t group; /* roles and replicas that hold the same range, -1: this rank alone */
+    int64_t
+        offset; /* first element in WEIGHTS, GRADS, each state of OPTIMIZER, or in STATE for running statistics */
     int64_t first, count; /* elements of the parameter that are here */
 } hp_param_place;
 
@@ -307,7 +309,7 @@ const char *hp_backend_lacks(int32_t backend, hp_collective what, hp_reduction r
 
 /* Does each rank keep its parts of this fixed buffer alone? (Rajbhandari et al., SC 2020, section 5.) */
 static inline bool hp_keeps_parts(const hp_program *p, int buffer) {
-    return p->zero >= (buffer == HP_BUF_MOMENTUM  ? 1
+    return p->zero >= (buffer == HP_BUF_OPTIMIZER ? 1
                        : buffer == HP_BUF_GRADS   ? 2
                        : buffer == HP_BUF_WEIGHTS ? 3
                                                   : INT32_MAX);

@@ -6,6 +6,7 @@
 #include "plan/program/factors.h"
 #include "plan/program/operands.h"
 #include "plan/program/runs.h"
+#include "plan/program/update.h"
 
 #include <string.h>
 
@@ -278,12 +279,6 @@ static void load_work(const hp_graph *g, const hp_role *r, const hp_task *t, hp_
     snprintf(w->key, sizeof w->key, "load %s %s", image ? "image" : "labels", hp_dtype_names[dtype]);
 }
 
-static void update_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
-    w->size = (double)hp_updated_elems(r, t);
-    w->bytes = 5 * hp_dtype_bytes((hp_dtype)p->dtype) * w->size; /* reads w, g, m; writes w, m */
-    w->flops = 6 * w->size;
-}
-
 /* "encode bf16 f32": values one way, their code the other. */
 static void codec_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
     const hp_buffer *code = operand(r, t, t->op == HP_TASK_DECODE);
@@ -360,9 +355,9 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
     case HP_TASK_EXPAND:
         factor_work(p, g, r, t, &w);
         return w;
-    case HP_TASK_SGD:
-        update_work(p, r, t, &w);
-        break;
+    case HP_TASK_UPDATE:
+    case HP_TASK_NORM:
+        return hp_update_work(p, g, r, t);
     case HP_TASK_FINITE:
         w.size = (double)hp_updated_elems(r, t);
         w.bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w.size;

@@ -7,7 +7,7 @@ _Static_assert(sizeof(hp_task) == 56 && sizeof(hp_call) == 20 && sizeof(hp_buffe
                    sizeof(hp_queue) == 16 && sizeof(hp_param_place) == 32 && sizeof(hp_group) == 16 &&
                    sizeof(hp_slot) == 16 && sizeof(hp_bucket) == 32,
                "stored structures have no hidden padding");
-_Static_assert(HP_METRICS == 8, "what stored programs sum");
+_Static_assert(HP_METRICS == 9, "what stored programs sum");
 
 typedef struct role_head {
     int32_t stage, n_task, n_operand, n_dep, n_buffer, n_queue, n_bucket, n_slot;

@@ -6,6 +6,7 @@
 #include "plan/store/blob.h"
 #include "plan/graph/deploy.h"
 #include "plan/graph/json.h"
+#include "plan/graph/optimizer.h"
 #include "plan/base/units.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
@@ -33,7 +34,7 @@ static hp_status hash_part(void *self, int role, const char *part, const void *d
 }
 
 /* The scalar fields, as stored in table meta. */
-enum { N_FIELDS = 15 };
+enum { N_FIELDS = 17 };
 typedef struct field {
     const char *key;
     char *value;
@@ -50,6 +51,8 @@ static void plan_fields(hp_arena *arena, const hp_plan *p, field f[N_FIELDS]) {
         {"dtype", hp_arena_printf(arena, "%d", p->dtype)},
         {"batch", hp_arena_printf(arena, "%lld", (long long)p->batch)},
         {"seed", hp_arena_printf(arena, "%llu", (unsigned long long)p->seed)},
+        {"optimizer", hp_arena_strdup(arena, hp_optimizer_infos[p->optimizer].name)},
+        {"clips", hp_arena_printf(arena, "%d", p->clips)},
         {"device", hp_arena_strdup(arena, p->device->name)},
         {"model", hp_arena_strdup(arena, p->model ? p->model : "")},
         {"float_layers", hp_arena_strdup(arena, p->float_layers ? p->float_layers : "")},
@@ -150,6 +153,8 @@ hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, 
         HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &trained, err));
     if (plan->mode == HP_MODE_INFER) return hp_graph_deploy(arena, trained, &o, graph, err);
     *graph = hp_graph_train_in(arena, trained, plan->strategy.prec);
+    (*graph)->optimizer = plan->optimizer;
+    (*graph)->clips = plan->clips;
     return HP_OK;
 }
 
@@ -225,6 +230,11 @@ static hp_status read_scalars(hp_arena *arena, hp_db *db, hp_plan *p, hp_error *
     HP_TRY(read_int(arena, db, "batch", 1, INT64_C(1) << 40, &p->batch, err));
     HP_TRY(read_meta(arena, db, "seed", &text, err));
     p->seed = strtoull(text, NULL, 10);
+    HP_TRY(read_meta(arena, db, "optimizer", &text, err));
+    if (hp_optimizer_find(text, &p->optimizer, NULL) != HP_OK)
+        return hp_fail(err, HP_EDATA, "%s: damaged: there is no optimiser '%.40s'", db->path, text);
+    HP_TRY(read_int(arena, db, "clips", 0, 1, &v, err));
+    p->clips = (int32_t)v;
     HP_TRY(read_meta(arena, db, "device", &text, err));
     HP_TRY(find_device(db, text, &p->device, err));
     HP_TRY(read_meta(arena, db, "model", &text, err));

@@ -2,6 +2,7 @@
 #include "plan/strategy/sync.h"
 
 #include "plan/base/units.h"
+#include "plan/graph/optimizer.h"
 #include "plan/graph/precision.h"
 
 #include <stdio.h>
@@ -61,11 +62,21 @@ bool hp_legal_sync(const hp_legal_case *c, hp_reject *why) {
                   c->s->zero, c->s->sync == HP_SYNC_PS ? "ps" : "local");
         return hp_fix(why, "sync=allreduce");
     }
-    if (c->s->sync != HP_SYNC_LOCAL || !hp_graph_metric_first(c->g)) return true;
-    hp_refuse(why, HP_REJECT_SYNC,
-              "sync=local:%d: updates wait for the metrics of all replicas, where the loss is over pixels or "
-              "scaled (fp16)",
-              c->s->local);
+    if (c->s->sync != HP_SYNC_LOCAL) return true;
+    if (!hp_optimizer_of(c->g)->linear)
+        hp_refuse(
+            why, HP_REJECT_SYNC,
+            "sync=local:%d: the mean of what %s makes of the replicas' gradients is not what it makes of "
+            "their mean",
+            c->s->local, hp_optimizer_of(c->g)->name);
+    else if (hp_graph_metric_first(c->g))
+        hp_refuse(
+            why, HP_REJECT_SYNC,
+            "sync=local:%d: updates wait for the metrics of all replicas, where the loss is over pixels "
+            "or scaled (fp16), or gradients are clipped",
+            c->s->local);
+    else
+        return true;
     return hp_fix(why, "sync=allreduce");
 }
 

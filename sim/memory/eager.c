@@ -1,6 +1,7 @@
 /* eager.c - walks a role's tasks in order and counts what autograd would hold at each of them. */
 #include "sim/memory/eager.h"
 
+#include "plan/graph/optimizer.h"
 #include "sim/interp.h"
 
 #include <string.h>
@@ -222,7 +223,8 @@ static const int32_t *count_activations(hp_arena *arena, const hp_graph *g) {
 
 static int64_t parameter_bytes(const hp_program *p, const hp_graph *g, const hp_role *r) {
     int64_t elems = 0;
-    const int copies = p->mode == HP_MODE_TRAIN ? 3 : 1; /* weights, gradients, momentum */
+    const int copies =
+        p->mode == HP_MODE_TRAIN ? 2 + hp_optimizer_of(g)->states : 1; /* weights, gradients, states */
     for (int i = 0; i < g->n_param; i++)
         if (r->place[i].here) elems += r->place[i].count * (hp_param_trained(&g->param[i]) ? copies : 1);
     return elems * hp_dtype_bytes((hp_dtype)p->dtype);

@@ -1,6 +1,7 @@
 /* estimate.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
 #include "sim/search/estimate.h"
 
+#include "plan/graph/optimizer.h"
 #include "plan/strategy/schedule.h"
 #include "sim/bounds.h"
 
@@ -322,13 +323,16 @@ static double device_s(const view *v) {
 
 /* --- memory --- */
 
-/* Of momentum, gradients and weights, those of which each holder keeps a part alone (ZeRO) count so much less. */
+/* Of the optimiser's states, gradients and weights, those of which each holder keeps a part alone (ZeRO) count so much
+ * less. */
 static double copies(const view *v, int i) {
-    const int kept = trains(v) ? 3 : 1, in_parts = v->s->zero - (3 - kept);
-    return in_parts <= 0 ? kept : kept - in_parts * (1 - 1.0 / holders(v, i));
+    const int states = hp_optimizer_of(v->o->graph)->states;
+    if (!trains(v)) return v->s->zero < 3 ? 1 : 1.0 / holders(v, i);
+    const int in_parts = v->s->zero < 1 ? 0 : states + v->s->zero - 1;
+    return 2 + states - in_parts * (1 - 1.0 / holders(v, i));
 }
 
-/* Weights, gradients, momentum of a position, and with GEMS of the mirror image of its first rank. */
+/* Weights, gradients, states of a position, and with GEMS of the mirror image of its first rank. */
 static double fixed_bytes(const view *v, int i) {
     double params = v->at[i].params, constants = v->at[i].constants;
     if (v->s->gems > 1 && v->at[i].mirror != i) {

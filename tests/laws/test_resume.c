@@ -54,7 +54,7 @@ static void the_same_plan_gives_the_same_bits(void **state) {
     for (uint64_t seed = 1; seed <= law_cases(90); seed++) {
         dice d = {seed, 9100};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const hp_graph *g = random_optimizer(&d, arena, random_net(arena, seed, roll(&d, 3, 6)));
         law_training t = {.g = g, .ops = &hp_device_ref, .steps = LAW_STEPS, .lr = 0.05, .seed = seed};
         t.s = strategy_of(&d, g, DRAW_ALL);
         t.batch = hp_strategy_batch(&t.s, 2 * law_groups(&t.s));
@@ -75,7 +75,7 @@ static void another_plan_gives_the_same_training(void **state) {
     for (uint64_t seed = 1; seed <= law_cases(90); seed++) {
         dice d = {seed, 9200};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const hp_graph *g = random_optimizer(&d, arena, random_net(arena, seed, roll(&d, 3, 6)));
         const int groups = roll(&d, 1, 6);
         law_training t = {.g = g, .ops = &hp_device_ref, .steps = LAW_STEPS, .lr = 0.05, .seed = seed};
         t.s = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT);

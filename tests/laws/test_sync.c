@@ -25,7 +25,7 @@ static void servers_reproduce_one_rank(void **state) {
     for (uint64_t seed = 1; seed <= law_cases(150); seed++) {
         dice d = {seed, 7100};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 7));
+        const hp_graph *g = random_optimizer(&d, arena, random_net(arena, seed, roll(&d, 3, 7)));
         law_training t = {
             .g = g, .ops = &hp_device_ref, .steps = LAW_STEPS, .lr = 0.05, .seed = seed, .comm = by_steps};
         t.s = served(&d, g, roll(&d, 1, 6), DRAW_EXACT);

@@ -27,6 +27,18 @@ static void any_strategy_reproduces_one_rank_on_ref(void **state) {
     }
 }
 
+static void any_optimiser_reproduces_one_rank_on_ref(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
+        dice d = {seed, 1100};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_optimizer(&d, arena, random_net(arena, seed, roll(&d, 3, 7)));
+        const hp_strategy s = random_strategy_of(&d, g, roll(&d, 1, 6), MAX_RANKS, DRAW_EXACT | DRAW_SHARES);
+        holds_on_ref(seed, g, &s, arena);
+        hp_arena_free(arena);
+    }
+}
+
 /* The figures of the literature, on small networks: MPI4DL refuses the first (tiles of one replica on tiles
  * of the other), its released code cannot run the third (ranks twice in a group). */
 static void published_layouts_reproduce_one_rank(void **state) {
@@ -92,6 +104,7 @@ static void the_same_run_twice_gives_the_same_bits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_strategy_reproduces_one_rank_on_ref),
+        cmocka_unit_test(any_optimiser_reproduces_one_rank_on_ref),
         cmocka_unit_test(published_layouts_reproduce_one_rank),
         cmocka_unit_test(one_step_on_onednn_stays_within_rounding),
         cmocka_unit_test(the_same_run_twice_gives_the_same_bits),

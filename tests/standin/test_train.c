@@ -1,6 +1,7 @@
 /* test_train.c - training on a GPU, or on what stands in for one: every task against the reference,
  * over drawn shapes, within bounds that follow from the arithmetic of float32 and bf16. */
 #include "exec/cuda/runtime/device.h"
+#include "tests/support/exec/adamw_case.h"
 #include "tests/support/exec/draw_matrix.h"
 
 /* Both devices on the same layer and numbers; `size`: the reference on absolute values. */
@@ -314,11 +315,22 @@ static void sgd_is_torchs(void **state) {
     assert_int_equal(rig_run(t.fast, RIG_SGD), HP_OK);
     for (int64_t i = 0; i < n; i++) {
         const double old = rig_get(t.exact, HP_BUF_WEIGHTS, i),
-                     m = 0.9 * rig_get(t.exact, HP_BUF_MOMENTUM, i) + rig_get(t.exact, HP_BUF_GRADS, i) +
+                     m = 0.9 * rig_get(t.exact, HP_BUF_OPTIMIZER, i) + rig_get(t.exact, HP_BUF_GRADS, i) +
                          1e-4 * old;
-        assert_true(fabs(rig_get(t.fast, HP_BUF_MOMENTUM, i) - m) <= 6 * eps());
+        assert_true(fabs(rig_get(t.fast, HP_BUF_OPTIMIZER, i) - m) <= 6 * eps());
         assert_true(fabs(rig_get(t.fast, HP_BUF_WEIGHTS, i) - (old - 0.1 * m)) <= 6 * eps());
     }
+    trio_free(&t);
+}
+
+static void adamw_and_the_norm_are_as_published(void **state) {
+    (void)state;
+    draw d = {
+        .layer = {.op = HP_LINEAR, .n_in = 1}, .samples = 1, .out = {.h = 1, .w = 1, .c = 333}, .bias = true};
+    d.in[0] = (hp_tensor){.h = 1, .w = 1, .c = 5};
+    const trio t = trio_new(&d, HP_STORE_REAL, -1, 1);
+    adamw_check(t.fast, 8 * eps());
+    norm_check(t.fast, 1e-14);
     trio_free(&t);
 }
 
@@ -345,6 +357,7 @@ int main(void) {
         cmocka_unit_test(in_place_equals_out_of_place),
         cmocka_unit_test(loss_matches_the_reference),
         cmocka_unit_test(sgd_is_torchs),
+        cmocka_unit_test(adamw_and_the_norm_are_as_published),
         cmocka_unit_test(reruns_give_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

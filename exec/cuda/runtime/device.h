@@ -17,7 +17,8 @@ typedef struct hp_cuda_step {
     int64_t step;
     int32_t replica, dropout;
     uint64_t seed;
-    double lr, momentum, weight_decay, loss_scale;
+    double loss_scale, clip_norm;
+    hp_update_rates_f64 rates;
 } hp_cuda_step;
 
 struct hp_dnn; /* exec/cuda/dnn/dnn.h */
@@ -50,7 +51,7 @@ typedef struct hp_cuda_launch {
 typedef hp_status hp_cuda_prepare_fn(hp_device *d, const hp_bound *b, hp_cuda_launch *launch, hp_error *err);
 
 /* By task, and by layer operator where the task is a layer's: NULL where there is none. */
-extern hp_cuda_prepare_fn *const hp_cuda_tasks[HP_TASK_OPS]; /* pack, loss, accum, sgd, copy, zero */
+extern hp_cuda_prepare_fn *const hp_cuda_tasks[HP_TASK_OPS]; /* pack, loss, accum, update, copy, zero */
 extern hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS],
     *const hp_cuda_backward[HP_LAYER_OPS], *const hp_cuda_backward_weights[HP_LAYER_OPS],
                                                *const hp_cuda_stats[HP_LAYER_OPS],

@@ -27,8 +27,8 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
 static hp_cuda_launch_fn *const others[HP_TASK_OPS] = {
     [HP_TASK_LOSS] = hp_cuda_loss_rows,           [HP_TASK_ACCUM] = hp_cuda_accumulate,
     [HP_TASK_COPY] = hp_cuda_copy_boxes,          [HP_TASK_ZERO] = hp_cuda_zero,
-    [HP_TASK_PART] = hp_cuda_copy_part,           [HP_TASK_SGD] = hp_cuda_sgd_step,
-    [HP_TASK_FINITE] = hp_cuda_look_for_overflow,
+    [HP_TASK_PART] = hp_cuda_copy_part,           [HP_TASK_UPDATE] = hp_cuda_update_step,
+    [HP_TASK_FINITE] = hp_cuda_look_for_overflow, [HP_TASK_NORM] = hp_cuda_norm_of_gradients,
 };
 
 hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err) {
@@ -66,7 +66,8 @@ static hp_status prepare_layer(hp_device *d, const hp_bound *b, hp_cuda_launch *
 
 static hp_status prepare_other(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     (void)d;
-    if (b->task->op == HP_TASK_LOSS) HP_TRY(hp_cuda_check_scratch(b, hp_gpu_loss_bytes(), err));
+    if (b->task->op == HP_TASK_LOSS || b->task->op == HP_TASK_NORM)
+        HP_TRY(hp_cuda_check_scratch(b, hp_gpu_loss_bytes(), err));
     *l = (hp_cuda_launch){.run = others[b->task->op], .name = "own"};
     return HP_OK;
 }
@@ -75,8 +76,8 @@ static hp_status prepare_other(hp_device *d, const hp_bound *b, hp_cuda_launch *
 
 hp_cuda_prepare_fn *const hp_cuda_tasks[HP_TASK_OPS] = {
     [HP_TASK_PACK] = hp_cuda_prepare_pack, [HP_TASK_LOSS] = prepare_other, [HP_TASK_ACCUM] = prepare_other,
-    [HP_TASK_COPY] = prepare_other,        [HP_TASK_ZERO] = prepare_other, [HP_TASK_SGD] = prepare_other,
-    [HP_TASK_FINITE] = prepare_other,      [HP_TASK_PART] = prepare_other,
+    [HP_TASK_COPY] = prepare_other,        [HP_TASK_ZERO] = prepare_other, [HP_TASK_UPDATE] = prepare_other,
+    [HP_TASK_FINITE] = prepare_other,      [HP_TASK_PART] = prepare_other, [HP_TASK_NORM] = prepare_other,
 };
 hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv, [HP_CONVT] = hp_cuda_prepare_conv, [HP_LINEAR] = hp_cuda_prepare_linear,

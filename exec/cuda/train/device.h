@@ -32,8 +32,8 @@ hp_cuda_launch_fn hp_cuda_maxpool_fwd, hp_cuda_maxpool_bwd, hp_cuda_meanpool_fwd
 hp_cuda_launch_fn hp_cuda_act_fwd, hp_cuda_act_bwd, hp_cuda_add_fwd, hp_cuda_add_bwd;
 hp_cuda_launch_fn hp_cuda_dropout_fwd, hp_cuda_dropout_bwd;
 hp_cuda_launch_fn hp_cuda_concat_fwd, hp_cuda_concat_bwd, hp_cuda_pad_fwd, hp_cuda_pad_bwd;
-hp_cuda_launch_fn hp_cuda_copy_boxes, hp_cuda_zero, hp_cuda_accumulate, hp_cuda_copy_part, hp_cuda_sgd_step,
-    hp_cuda_loss_rows;
+hp_cuda_launch_fn hp_cuda_copy_boxes, hp_cuda_zero, hp_cuda_accumulate, hp_cuda_copy_part,
+    hp_cuda_update_step, hp_cuda_norm_of_gradients, hp_cuda_loss_rows;
 hp_cuda_launch_fn hp_cuda_look_for_overflow;
 
 #endif

@@ -103,21 +103,30 @@ hp_status hp_cuda_copy_part(hp_device *d, const hp_bound *b, void *self, hp_erro
     return HP_OK;
 }
 
-hp_status hp_cuda_sgd_step(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+hp_status hp_cuda_update_step(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    const hp_cuda_sgd a = {.w = b->sgd_w,
-                           .m = b->sgd_m,
-                           .g = b->sgd_g,
-                           .n = b->count,
-                           .rows = b->pixels > 1 ? (double)b->batch * (double)b->pixels : 0,
-                           .metric = b->metric,
-                           .step = d->step};
-    HP_CUDA(hp_cuda_descend(&a, d->cuda->compute));
+    const hp_cuda_update a = {.w = b->weight,
+                              .m = b->state[0],
+                              .v = b->state[1],
+                              .g = b->gradient,
+                              .n = b->count,
+                              .decayed = b->decayed,
+                              .rows = b->pixels > 1 ? (double)b->batch * (double)b->pixels : 0,
+                              .clips = b->clips,
+                              .metric = b->metric,
+                              .step = d->step};
+    HP_CUDA(hp_cuda_descend(b->optimizer, &a, d->cuda->compute));
+    return HP_OK;
+}
+
+hp_status hp_cuda_norm_of_gradients(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    (void)self;
+    HP_CUDA(hp_cuda_squares(b->gradient, b->count, b->scratch, b->metric, d->cuda->compute));
     return HP_OK;
 }
 
 hp_status hp_cuda_look_for_overflow(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    HP_CUDA(hp_cuda_finite(b->sgd_g, b->count, b->metric, d->cuda->compute));
+    HP_CUDA(hp_cuda_finite(b->gradient, b->count, b->metric, d->cuda->compute));
     return HP_OK;
 }

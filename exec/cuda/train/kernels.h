@@ -133,16 +133,19 @@ typedef struct hp_cuda_loss {
 } hp_cuda_loss;
 cudaError_t hp_cuda_softmax_loss(hp_dtype t, const hp_cuda_loss *l, cudaStream_t s);
 
-typedef struct hp_cuda_sgd {
-    float *w, *m;
+typedef struct hp_cuda_update {
+    float *w, *m, *v;
     const float *g;
-    int64_t n;
+    int64_t n, decayed;   /* the first of which decay */
     double rows;          /* of all labels, present or not; 0: the gradients are means already */
+    bool clips;           /* by metric[HP_METRIC_SQUARES] */
     const double *metric; /* HP_METRIC_COUNTED of these are present */
     const hp_cuda_step *step;
-} hp_cuda_sgd;
+} hp_cuda_update;
 /* Nothing where HP_METRIC_OVERFLOW says so. */
-cudaError_t hp_cuda_descend(const hp_cuda_sgd *a, cudaStream_t s);
+cudaError_t hp_cuda_descend(int32_t optimizer, const hp_cuda_update *a, cudaStream_t s);
+/* metric[HP_METRIC_SQUARES] += their sum. partial: scratch, HP_GPU_LOSS_BLOCKS. */
+cudaError_t hp_cuda_squares(const float *g, int64_t n, double *partial, double *metric, cudaStream_t s);
 /* metric[HP_METRIC_OVERFLOW] = 1 where g has an infinity or a NaN. */
 cudaError_t hp_cuda_finite(const float *g, int64_t n, double *metric, cudaStream_t s);
 

@@ -1,5 +1,5 @@
-/* step.cu - softmax cross-entropy with the step's metric, and stochastic gradient descent. Definitions:
- * exec/device/cpu/step.c, exec/device/metric.h. */
+/* step.cu - softmax cross-entropy with the step's metric, and the optimisers. Definitions:
+ * exec/device/cpu/step.c, exec/device/metric.h, exec/device/update.inc. */
 #include "exec/cuda/train/kernel.h"
 
 /* --- a row's loss: L threads share its classes --- */
@@ -103,20 +103,45 @@ static __global__ void end_loss(hp_cuda_loss a, unsigned blocks) {
 /* --- optimiser --- */
 
 /* hp_metric_descent_factor, where nothing has overflowed */
-static __device__ inline float gradient_factor(const hp_cuda_sgd &a) {
-    const double counted = a.metric[HP_METRIC_COUNTED];
-    return (float)((a.rows > 0 && counted > 0 ? a.rows / counted : 1) / a.step->loss_scale);
+static __device__ inline float gradient_factor(const hp_cuda_update &a) {
+    const double counted = a.metric[HP_METRIC_COUNTED],
+                 factor = (a.rows > 0 && counted > 0 ? a.rows / counted : 1) / a.step->loss_scale;
+    if (!a.clips) return (float)factor;
+    const double norm = factor * sqrt(a.metric[HP_METRIC_SQUARES]);
+    return (float)(factor * hp_update_clip_factor(norm, a.step->clip_norm));
 }
 
-static __global__ void descend(hp_cuda_sgd a) {
-    const float lr = (float)a.step->lr, momentum = (float)a.step->momentum,
-                decay = (float)a.step->weight_decay, factor = gradient_factor(a);
-    if (a.metric[HP_METRIC_OVERFLOW] > 0) return;
-    for (int64_t i = thread_index(); i < a.n; i += all_threads()) {
-        const float v = momentum * a.m[i] + (factor * a.g[i] + decay * a.w[i]);
-        a.m[i] = v;
-        a.w[i] -= lr * v;
+#define STATE(...)
+#define OPTIMIZER(id, name, function, ...)                                                                   \
+    static __global__ void descend_by_##function(hp_cuda_update a) {                                         \
+        const hp_update_rates_f32 rates = hp_update_rates_as_f32(&a.step->rates);                            \
+        const float factor = gradient_factor(a);                                                             \
+        if (a.metric[HP_METRIC_OVERFLOW] > 0) return;                                                        \
+        for (int64_t i = thread_index(); i < a.n; i += all_threads())                                        \
+            a.w[i] = hp_update_##function##_f32(a.w[i], factor * a.g[i], &a.m[i], &a.v[i],                   \
+                                                i < a.decayed ? rates.decay : 0, &rates);                    \
     }
+#include "plan/graph/optimizers.def"
+
+/* --- the norm of gradients --- */
+
+static __global__ void sum_squares(const float *g, int64_t n, double *partial) {
+    __shared__ double part[THREADS];
+    double mine = 0;
+    for (int64_t i = thread_index(); i < n; i += all_threads()) mine += (double)g[i] * (double)g[i];
+    part[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) partial[blockIdx.x] = part[0];
+}
+
+static __global__ void end_squares(const double *partial, unsigned blocks, double *metric) {
+    double sum = 0;
+    for (unsigned i = 0; threadIdx.x == 0 && i < blocks; i++) sum += partial[i];
+    if (threadIdx.x == 0) metric[HP_METRIC_SQUARES] += sum;
 }
 
 /* Whoever finds one writes the same number. */
@@ -146,9 +171,25 @@ cudaError_t hp_cuda_softmax_loss(hp_dtype t, const hp_cuda_loss *l, cudaStream_t
     return HP_LAUNCH(end_loss, 1, THREADS, s, *l, blocks);
 }
 
-cudaError_t hp_cuda_descend(const hp_cuda_sgd *a, cudaStream_t s) {
+cudaError_t hp_cuda_descend(int32_t optimizer, const hp_cuda_update *a, cudaStream_t s) {
     if (a->n == 0) return cudaSuccess;
-    return HP_LAUNCH(descend, blocks_for(a->n), THREADS, s, *a);
+    switch (optimizer) {
+#define STATE(...)
+#define OPTIMIZER(id, name, function, ...)                                                                   \
+    case HP_##id:                                                                                            \
+        return HP_LAUNCH(descend_by_##function, blocks_for(a->n), THREADS, s, *a);
+#include "plan/graph/optimizers.def"
+    }
+    return cudaErrorInvalidValue;
+}
+
+cudaError_t hp_cuda_squares(const float *g, int64_t n, double *partial, double *metric, cudaStream_t s) {
+    if (n == 0) return cudaSuccess;
+    unsigned blocks = blocks_for(n);
+    if (blocks > HP_GPU_LOSS_BLOCKS) blocks = HP_GPU_LOSS_BLOCKS;
+    const cudaError_t e = HP_LAUNCH(sum_squares, blocks, THREADS, s, g, n, partial);
+    if (e != cudaSuccess) return e;
+    return HP_LAUNCH(end_squares, 1, THREADS, s, partial, blocks, metric);
 }
 
 cudaError_t hp_cuda_finite(const float *g, int64_t n, double *metric, cudaStream_t s) {

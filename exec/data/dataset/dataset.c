@@ -7,8 +7,9 @@
 #include <string.h>
 
 /* In order: the first kind that recognises the name opens it. */
-static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_idx,     &hp_dataset_masks,
-                                               &hp_dataset_folder,    &hp_dataset_patched, &hp_dataset_file};
+static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_text,   &hp_dataset_idx,
+                                               &hp_dataset_masks,     &hp_dataset_folder, &hp_dataset_patched,
+                                               &hp_dataset_file};
 
 hp_data_options hp_data_options_default(void) {
     hp_data_options o = {.label_h = 1, .label_w = 1};
@@ -68,6 +69,12 @@ static const hp_dataset_kind *find_kind(const char *name) {
  * not. */
 static hp_status check_labels(const hp_dataset *d, hp_error *err) {
     const hp_data_options *o = &d->o;
+    const bool text = d->kind == &hp_dataset_text;
+    if (o->ids && !text && d->kind != &hp_dataset_synthetic)
+        return hp_fail(err, HP_EDATA,
+                       "--data %s are images, the network reads ids: give --data text:FILE, or synthetic",
+                       o->name);
+    if (text) return HP_OK; /* which says itself what it wants */
     if (hp_dataset_maps(d) ? d->kind->map != NULL : d->kind->label != NULL) return HP_OK;
     if (d->kind->label)
         return hp_fail(
@@ -96,7 +103,8 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
     d->o.name = hp_arena_strdup(arena, o->name);
     d->arena = arena;
     for (int c = 0; c < o->image_c; c++)
-        for (int v = 0; v < 256; v++) d->table[c][v] = (float)((v / 255.0 - o->mean[c]) / o->std[c]);
+        for (int v = 0; v < 256; v++)
+            d->table[c][v] = o->ids ? (float)v : (float)((v / 255.0 - o->mean[c]) / o->std[c]);
     hp_status s = check_labels(d, err);
     if (s == HP_OK) s = kind->open(d, err);
     d->readers.o.pulse = o->pulse;
@@ -120,6 +128,10 @@ void hp_dataset_close(hp_dataset *d) {
 int64_t hp_dataset_left_out(const hp_dataset *d, const char **example) {
     *example = d->other;
     return d->left_out;
+}
+
+bool hp_dataset_is_text(const hp_dataset *d) {
+    return d->kind == &hp_dataset_text;
 }
 
 int64_t hp_dataset_count(const hp_dataset *d) {

@@ -1,12 +1,12 @@
 /* dataset.h - labelled images by name: --data
- * synthetic|fashion-mnist|DIR|FILE[,FILE]...|slide:FILE|patches:FILE.
+ * synthetic|fashion-mnist|DIR|FILE[,FILE]...|slide:FILE|patches:FILE|text:PATH[,PATH]...
  *
  * DIR holds IDX files ({train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, plain or .gz), class folders
  * ({train,test}/CLASS/ with PNG, JPEG, TIFF), or images with masks ({train,test}/{images,masks}/, a mask
  * masks/NAME.png for every images/NAME.png|jpg|tif: class numbers, 255 = ignored). FILE is an IDX images file
  * with its labels beside it (for any split), or one image without a label, or several (test split only:
  * inference). slide:FILE[,level=N] is opened with OpenSlide, patches:FILE[,KEY=NUMBER]... are the patches of
- * one image (slide/dataset.c).
+ * one image (slide/dataset.c); text:PATH are bytes of text (text.c).
  *
  * Every kind provides 8-bit pixels, which are all processed alike: bilinear resize when the sizes differ,
  * conversion of channels, x/255, (v - mean) / std. Masks are resized to the nearest pixel. Reading a box of a
@@ -38,6 +38,7 @@ typedef struct hp_data_options {
     int32_t channels; /* --channels: 0 as in the file, 1 to grey first, 3 to colour; then to image_c */
     int32_t resize;   /* --resize S: shorter side to S, then centre crop; 0: directly to image_h x image_w */
     double mean[HP_DATA_CHANNELS], std[HP_DATA_CHANNELS];
+    bool ids;       /* the network reads ids, not pixels: numbers as they are in the data */
     uint64_t seed;  /* of synthetic images */
     hp_pulse pulse; /* while a sample is read */
 } hp_data_options;
@@ -64,6 +65,9 @@ int64_t hp_dataset_left_out(const hp_dataset *d, const char **example);
 /* Is a single image distorted to fit the network: no --resize, and an aspect ratio that differs by more than
  * rounding to whole pixels? h, w: its size. */
 bool hp_dataset_distorts(hp_dataset *d, int32_t *h, int32_t *w);
+
+/* Are samples bytes of text, and labels those that come next? */
+bool hp_dataset_is_text(const hp_dataset *d);
 
 /* Positions of the samples of patches:IMAGE in it; NULL: samples are not patches. */
 struct hp_patches;

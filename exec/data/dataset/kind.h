@@ -39,7 +39,7 @@ struct hp_dataset {
 };
 
 extern const hp_dataset_kind hp_dataset_synthetic, hp_dataset_idx, hp_dataset_masks, hp_dataset_folder,
-    hp_dataset_patched, hp_dataset_file;
+    hp_dataset_patched, hp_dataset_file, hp_dataset_text;
 
 static inline bool hp_dataset_maps(const hp_dataset *d) {
     return (int64_t)d->o.label_h * d->o.label_w > 1;

@@ -58,12 +58,22 @@ hp_status hp_cpu_part(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     return HP_OK;
 }
 
-hp_status hp_cpu_sgd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+hp_status hp_cpu_update(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)err;
-    const float factor = (float)hp_metric_gradient_factor(b);
-    float *g = b->sgd_g;
-    for (int64_t i = 0; factor != 1 && i < b->count; i++) g[i] *= factor;
-    d->kernels->point.sgd(b->sgd_w, g, b->sgd_m, b->count, (float)s->lr, (float)s->momentum,
-                          (float)s->weight_decay);
+    const float factor = (float)hp_metric_descent_factor(b, s);
+    const hp_update_rates_f64 exact = hp_step_rates(s);
+    const hp_update_rates_f32 rates = hp_update_rates_as_f32(&exact);
+    float *w = b->weight, *m = b->state[0], *v = b->state[1];
+    const float *g = b->gradient;
+    const int64_t n = b->decayed; /* those before it decay, the others do not */
+    d->kernels->point.update[b->optimizer](w, g, m, v, n, factor, rates.decay, &rates);
+    d->kernels->point.update[b->optimizer](w + n, g + n, m + n, v + n, b->count - n, factor, 0, &rates);
+    return HP_OK;
+}
+
+hp_status hp_cpu_norm(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)s;
+    (void)err;
+    b->metric[HP_METRIC_SQUARES] += d->kernels->point.squares(b->gradient, b->count);
     return HP_OK;
 }

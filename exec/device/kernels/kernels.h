@@ -21,8 +21,10 @@ typedef struct hp_point_kernels {
     void (*add)(float *y, const float *a, const float *b, int64_t n, hp_clamp k);
     void (*accum)(float *dst, const float *src, int64_t n);
     void (*scale)(float *y, const float *x, const float *factor, int64_t n);
-    /* g += decay*w; m = momentum*m + g; w -= lr*m */
-    void (*sgd)(float *w, const float *g, float *m, int64_t n, float lr, float momentum, float decay);
+    /* By optimiser (exec/device/update.h), with gradients times a factor. */
+    void (*update[HP_OPTIMIZERS])(float *w, const float *g, float *m, float *v, int64_t n, float factor,
+                                  float decay, const hp_update_rates_f32 *rates);
+    double (*squares)(const float *x, int64_t n); /* their sum, in float64 */
 } hp_point_kernels;
 
 /* Batch norm over `rows` pixels of `channels`. `tmp`: 2*channels floats. */

@@ -32,7 +32,13 @@ const hp_f32_kernels NAME(HP_ISA) = {
               .add = point_add,
               .accum = point_accum,
               .scale = point_scale,
-              .sgd = point_sgd},
+              .squares = point_squares,
+              .update =
+                  {
+#define STATE(...)
+#define OPTIMIZER(id, name, function, ...) [HP_##id] = point_##function,
+#include "plan/graph/optimizers.def"
+                  }},
     .norm = {.sums = norm_sums,
              .add_sums = norm_add_sums,
              .apply = norm_apply,

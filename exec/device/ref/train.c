@@ -1,4 +1,4 @@
-/* train.c - softmax cross-entropy, gradient sums and stochastic gradient descent, float64. */
+/* train.c - softmax cross-entropy, gradient sums and the optimisers, float64. */
 #include "exec/device/ref/ref.h"
 #include "exec/device/metric.h"
 
@@ -56,19 +56,33 @@ void hp_ref_part(const hp_bound *b, const hp_step *s) {
         memcpy(b->y, b->x[0], (size_t)b->count * sizeof(double));
 }
 
-void hp_ref_sgd(const hp_bound *b, const hp_step *s) {
-    double *w = b->sgd_w, *m = b->sgd_m;
-    const double *g = b->sgd_g, factor = hp_metric_descent_factor(b, s);
+typedef double update_fn(double w, double g, double *m, double *v, double decay,
+                         const hp_update_rates_f64 *rates);
+static update_fn *const updates[HP_OPTIMIZERS] = {
+#define STATE(...)
+#define OPTIMIZER(id, name, function, ...) [HP_##id] = hp_update_##function##_f64,
+#include "plan/graph/optimizers.def"
+};
+
+void hp_ref_update(const hp_bound *b, const hp_step *s) {
+    double *w = b->weight, *m = b->state[0], *v = b->state[1];
+    const double *g = b->gradient, factor = hp_metric_descent_factor(b, s);
+    const hp_update_rates_f64 rates = hp_step_rates(s);
     if (factor == 0) return;
-    for (int64_t i = 0; i < b->count; i++) {
-        m[i] = s->momentum * m[i] + factor * g[i] + s->weight_decay * w[i];
-        w[i] -= s->lr * m[i];
-    }
+    for (int64_t i = 0; i < b->count; i++)
+        w[i] = updates[b->optimizer](w[i], factor * g[i], &m[i], &v[i], i < b->decayed ? rates.decay : 0,
+                                     &rates);
 }
 
 void hp_ref_finite(const hp_bound *b, const hp_step *s) {
     (void)s;
-    const double *g = b->sgd_g;
+    const double *g = b->gradient;
     for (int64_t i = 0; i < b->count; i++)
         if (!isfinite(g[i])) b->metric[HP_METRIC_OVERFLOW] = 1;
+}
+
+void hp_ref_norm(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const double *g = b->gradient;
+    for (int64_t i = 0; i < b->count; i++) b->metric[HP_METRIC_SQUARES] += g[i] * g[i];
 }

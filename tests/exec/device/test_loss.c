@@ -174,9 +174,9 @@ static void check_update(int device, int size, double counted, double factor) {
     assert_int_equal(rig_run(r, RIG_SGD), HP_OK);
     for (int64_t i = 0; i < r->param[0].count; i++) {
         const double w = rig_get(before, HP_BUF_WEIGHTS, i), g = rig_get(before, HP_BUF_GRADS, i);
-        const double m = 0.9 * rig_get(before, HP_BUF_MOMENTUM, i) + factor * g + 1e-4 * w;
+        const double m = 0.9 * rig_get(before, HP_BUF_OPTIMIZER, i) + factor * g + 1e-4 * w;
         const double bound = (device == REF ? 1e-15 : (double)FLT_EPSILON) * 4 * (2 + fabs(factor));
-        assert_true(fabs(rig_get(r, HP_BUF_MOMENTUM, i) - m) <= bound);
+        assert_true(fabs(rig_get(r, HP_BUF_OPTIMIZER, i) - m) <= bound);
         assert_true(fabs(rig_get(r, HP_BUF_WEIGHTS, i) - (w - 0.1 * m)) <= bound);
     }
     rig_free(before);

@@ -1,6 +1,7 @@
 /* test_own.c - the fast device's own kernels (batch norm, pooling, elementwise, loss, optimiser)
  * against the reference, over drawn shapes, within bounds that follow from float32 arithmetic; in place where
  * plans do so. */
+#include "tests/support/exec/adamw_case.h"
 #include "tests/support/exec/draw_layer.h"
 
 /* Both devices on the same layer and numbers. */
@@ -191,7 +192,7 @@ static void sgd_is_torchs(void **state) {
     double *w = HP_NEW(p.exact->arena, double, n), *m = HP_NEW(p.exact->arena, double, n);
     for (int64_t i = 0; i < n; i++) {
         const double old = rig_get(p.exact, HP_BUF_WEIGHTS, i);
-        m[i] = 0.9 * rig_get(p.exact, HP_BUF_MOMENTUM, i) + rig_get(p.exact, HP_BUF_GRADS, i) + 1e-4 * old;
+        m[i] = 0.9 * rig_get(p.exact, HP_BUF_OPTIMIZER, i) + rig_get(p.exact, HP_BUF_GRADS, i) + 1e-4 * old;
         w[i] = old - 0.1 * m[i];
     }
     for (int k = 0; k < 2; k++) {
@@ -201,9 +202,22 @@ static void sgd_is_torchs(void **state) {
         const double bound = (k ? 6 : 1e-8) * eps();
         for (int64_t i = 0; i < n; i++) {
             assert_true(fabs(rig_get(r, HP_BUF_WEIGHTS, i) - w[i]) <= bound);
-            assert_true(fabs(rig_get(r, HP_BUF_MOMENTUM, i) - m[i]) <= bound);
+            assert_true(fabs(rig_get(r, HP_BUF_OPTIMIZER, i) - m[i]) <= bound);
         }
     }
+    duo_free(p);
+}
+
+static void adamw_and_the_norm_are_as_published(void **state) {
+    (void)state;
+    draw d = {
+        .layer = {.op = HP_LINEAR, .n_in = 1}, .samples = 1, .out = {.h = 1, .w = 1, .c = 33}, .bias = true};
+    d.in[0] = (hp_tensor){.h = 1, .w = 1, .c = 5};
+    const duo p = duo_new(&d, -1, 1);
+    adamw_check(p.exact, 1e-14);
+    norm_check(p.exact, 1e-14);
+    adamw_check(p.fast, 8 * eps());
+    norm_check(p.fast, 1e-14);
     duo_free(p);
 }
 
@@ -224,6 +238,7 @@ int main(void) {
         cmocka_unit_test(in_place_equals_out_of_place),
         cmocka_unit_test(fast_loss_and_optimiser_match_the_reference),
         cmocka_unit_test(sgd_is_torchs),
+        cmocka_unit_test(adamw_and_the_norm_are_as_published),
         cmocka_unit_test(reruns_give_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

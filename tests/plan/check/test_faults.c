@@ -141,7 +141,7 @@ static void damage_of_any_kind_is_survived(void **state) {
     int refused = 0;
     for (int seed = 0; seed < 1500; seed++) {
         victim v = {.arena = hp_arena_new(), .d = {(uint64_t)seed, 6000}};
-        v.g = random_net(v.arena, (uint64_t)(seed % 30), 4);
+        v.g = random_optimizer(&v.d, v.arena, random_net(v.arena, (uint64_t)(seed % 30), 4));
         hp_strategy s = random_strategy_of(&v.d, v.g, 4, 16, DRAW_ALL);
         if (coin(&v.d))
             draw_compress(&v.d, &s);

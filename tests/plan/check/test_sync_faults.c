@@ -100,7 +100,7 @@ static bool is_broadcast(const victim *v, const hp_task *t) {
 
 static bool is_served(const victim *v, const hp_task *t) {
     (void)v;
-    return t->op == HP_TASK_SGD && t->call;
+    return t->op == HP_TASK_UPDATE && t->call;
 }
 
 /* The same task of all members that make it: they agree with each other. */

@@ -1,4 +1,4 @@
-/* test_state.c - over random networks and strategies every element of parameters and momentum is home on one rank, and
+/* test_state.c - over random networks and strategies every element of parameters and of the optimiser's state is home on one rank, and
  * every rank's pieces lie in its buffers, apart from each other. */
 #include "plan/checkpoint/state.h"
 
@@ -16,7 +16,7 @@
 enum { MAX_RANKS = 12 };
 
 typedef struct counts { /* per kind and parameter: how many homes each element has */
-    unsigned char *home[HP_STATE_CARRY][256];
+    unsigned char *home[HP_STATE_KINDS][256];
 } counts;
 
 static void check_piece(const hp_program *p, const hp_role *r, const hp_state_piece *s, unsigned char *used) {
@@ -32,7 +32,7 @@ static void count_rank(hp_arena *arena, const hp_program *p, const hp_graph *g, 
     unsigned char *used = HP_NEW(arena, unsigned char, p->role[role].arena_bytes);
     for (int i = 0; i < n; i++) {
         check_piece(p, &p->role[role], &s[i], used);
-        for (int64_t e = s[i].first; s[i].home && s[i].kind < HP_STATE_CARRY && e < s[i].first + s[i].count;
+        for (int64_t e = s[i].first; s[i].home && s[i].kind != HP_STATE_CARRY && e < s[i].first + s[i].count;
              e++)
             c->home[s[i].kind][s[i].param][e]++;
     }
@@ -41,9 +41,13 @@ static void count_rank(hp_arena *arena, const hp_program *p, const hp_graph *g, 
 /* Statistics may be shared out: there is at least one home. */
 static void assert_homes(const hp_graph *g, const counts *c, const char *text) {
     for (int i = 0; i < g->n_param; i++)
-        for (int kind = 0; kind < HP_STATE_CARRY; kind++) {
+        for (int kind = 0; kind < HP_STATE_KINDS; kind++) {
+            const hp_optimizer_info *o = hp_optimizer_of(g);
+            const int state = kind - HP_STATE_OPTIMIZER - (int)o->first;
             const bool trained = hp_param_trained(&g->param[i]),
-                       wanted = trained == (kind < HP_STATE_STATISTICS);
+                       wanted = kind == HP_STATE_STATISTICS ? !trained
+                                : kind == HP_STATE_WEIGHTS  ? trained
+                                                            : trained && state >= 0 && state < o->states;
             for (int64_t e = 0; e < g->param[i].count; e++) {
                 const int n = c->home[kind][i][e];
                 if (n != wanted && !(wanted && !trained && n > 0))
@@ -58,7 +62,7 @@ static void every_element_is_home_once(void **state) {
     for (uint64_t seed = 1; seed <= law_cases(150); seed++) {
         dice d = {seed, 9300};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const hp_graph *g = random_optimizer(&d, arena, random_net(arena, seed, roll(&d, 3, 6)));
         hp_strategy s = random_strategy_of(&d, g, roll(&d, 1, 6), MAX_RANKS, DRAW_ALL);
         char text[HP_STRATEGY_TEXT];
         hp_program *p;
@@ -71,7 +75,7 @@ static void every_element_is_home_once(void **state) {
         counts *c = HP_NEW(arena, counts, 1);
         assert_true(g->n_param <= 256);
         for (int i = 0; i < g->n_param; i++)
-            for (int k = 0; k < HP_STATE_CARRY; k++)
+            for (int k = 0; k < HP_STATE_KINDS; k++)
                 c->home[k][i] = HP_NEW(arena, unsigned char, g->param[i].count);
         for (int r = 0; r < hp_program_ranks(p); r++) count_rank(arena, p, g, r, c);
         assert_homes(g, c, hp_strategy_text(&s, text));

@@ -127,7 +127,7 @@ static void every_parameter_has_one_home_and_one_update(void **state) {
     for (uint64_t seed = 1; seed <= 120; seed++) {
         dice d = {seed, 4000};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, 9);
+        const hp_graph *g = random_optimizer(&d, arena, random_net(arena, seed, 9));
         const hp_strategy s = random_strategy_of(&d, g, 4, 64, DRAW_ALL);
         hp_error err;
         hp_program *p = NULL;
@@ -142,7 +142,9 @@ static void every_parameter_has_one_home_and_one_update(void **state) {
                 const bool shared = at->group >= 0 && hp_group_size(p, at->group) > 1;
                 const int64_t end = at->offset + at->count;
                 if (!at->here) continue;
-                assert_int_equal(covered_by(&p->role[r], HP_TASK_SGD, at->offset, end), at->count);
+                assert_int_equal(covered_by(&p->role[r], HP_TASK_UPDATE, at->offset, end), at->count);
+                assert_int_equal(covered_by(&p->role[r], HP_TASK_NORM, at->offset, end),
+                                 g->clips ? at->count : 0);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_ALLREDUCE, at->offset, end),
                                  shared && s.zero == 0 ? at->count : 0);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_REDUCE_SCATTER, at->offset, end),

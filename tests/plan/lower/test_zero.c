@@ -20,7 +20,7 @@ typedef struct made {
 static made make(uint64_t seed, dice *d, hp_strategy *s) {
     made m = {.arena = hp_arena_new()};
     hp_error err;
-    m.g = random_net(m.arena, seed, roll(d, 3, 8));
+    m.g = random_optimizer(d, m.arena, random_net(m.arena, seed, roll(d, 3, 8)));
     s->fuse_bytes = coin(d) ? 25000000 : roll(d, 64, 8192);
     const hp_lower_options o = {
         .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(s, 1), .place = true};
@@ -63,7 +63,8 @@ static void check_kept(const made *m, const hp_strategy *s) {
     const int64_t all = 4 * r->trained_elems, part = all / s->dp;
     assert_int_equal(r->buffer[HP_BUF_WEIGHTS].bytes, s->zero >= 3 ? part : all);
     assert_int_equal(r->buffer[HP_BUF_GRADS].bytes, s->zero >= 2 ? part : all);
-    assert_int_equal(r->buffer[HP_BUF_MOMENTUM].bytes, s->zero >= 1 ? part : all);
+    assert_int_equal(r->buffer[HP_BUF_OPTIMIZER].bytes,
+                     hp_optimizer_of(m->g)->states * (s->zero >= 1 ? part : all));
     int64_t params = 0;
     for (int i = 0; i < m->g->n_param; i++)
         if (hp_param_trained(&m->g->param[i])) params += m->g->param[i].count;

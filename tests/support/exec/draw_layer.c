@@ -194,7 +194,7 @@ void fill(rig *r, double low, double high) {
     rig_fill(r, r->dy, 20, low, high);
     rig_fill(r, HP_BUF_WEIGHTS, 21, low, high);
     rig_fill(r, HP_BUF_GRADS, 22, low, high);
-    rig_fill(r, HP_BUF_MOMENTUM, 23, low, high);
+    rig_fill(r, HP_BUF_OPTIMIZER, 23, low, high);
     rig_fill(r, HP_BUF_STATE, 24, 0.5, 1.5);
 }
 

@@ -1,6 +1,8 @@
 /* one_layer.c - a program of one layer, its tasks and buffers laid out by hand, to run on any device. */
 #include "tests/support/exec/one_layer.h"
 
+#include "plan/graph/optimizer.h"
+
 static int32_t rig_buffer(rig *r, hp_buffer_kind kind, int64_t bytes) {
     hp_buffer *b = &r->buffer[r->role.n_buffer];
     *b = (hp_buffer){.kind = (uint8_t)kind,
@@ -66,7 +68,7 @@ static void rig_param(rig *r, hp_param_kind kind, int64_t rows, int64_t row) {
     r->param[p] = (hp_param){.name = "p",
                              .kind = kind,
                              .layer = 1,
-                             .n_dim = 2,
+                             .n_dim = kind == HP_PARAM_CONV_W || kind == HP_PARAM_LINEAR_W ? 2 : 1,
                              .dim = {(int32_t)rows, (int32_t)row},
                              .count = rows * row};
     r->place[p] = (hp_param_place){
@@ -151,8 +153,9 @@ static int32_t rig_save(rig *r) {
 
 static void rig_buffers(rig *r) {
     const int64_t e = hp_dtype_bytes((hp_dtype)r->program.dtype);
-    for (int k = HP_BUF_WEIGHTS; k <= HP_BUF_MOMENTUM; k++)
-        rig_buffer(r, (hp_buffer_kind)k, r->role.trained_elems * e);
+    rig_buffer(r, HP_BUF_WEIGHTS, r->role.trained_elems * e);
+    rig_buffer(r, HP_BUF_GRADS, r->role.trained_elems * e);
+    rig_buffer(r, HP_BUF_OPTIMIZER, HP_MAX_OPTIMIZER_STATES * r->role.trained_elems * e);
     rig_buffer(r, HP_BUF_STATE, r->role.live_bytes * e);
     rig_buffer(r, HP_BUF_METRIC, HP_METRICS * 8);
     rig_buffer(r, HP_BUF_SCRATCH, rig_scratch(r));
@@ -192,12 +195,12 @@ static void rig_own_tasks(rig *r, int flags) {
     rig_task(r, RIG_BWD, HP_TASK_BWD, flags & HP_FLAG_ADD, bwd, 3 + 2 * n);
     rig_task(r, RIG_BWDW, HP_TASK_BWDW, flags & HP_FLAG_ADD, bwdw, 2);
     rig_task(r, RIG_EVAL, HP_TASK_FWD, HP_FLAG_EVAL, fwd, 2 + n);
-    rig_task(r, RIG_SGD, HP_TASK_SGD, 0, NULL, 0);
+    rig_task(r, RIG_SGD, HP_TASK_UPDATE, 0, NULL, 0);
+    rig_task(r, RIG_NORM, HP_TASK_NORM, 0, NULL, 0);
     rig_task(r, RIG_ACCUM, HP_TASK_ACCUM, 0, sum, 2);
     rig_task(r, RIG_LOSS, HP_TASK_LOSS, 0, loss, 3);
     rig_task(r, RIG_LOSS_EVAL, HP_TASK_LOSS, HP_FLAG_EVAL, (const int32_t[]){-1, r->y, r->labels}, 3);
-    r->task[RIG_SGD].count = r->role.trained_elems;
-    r->task[RIG_SGD].tag = 0;
+    r->task[RIG_SGD].count = r->task[RIG_NORM].count = r->role.trained_elems;
     r->bucket = (hp_bucket){.count = r->role.trained_elems, .group = -1, .parts = 1};
     r->role.bucket = &r->bucket;
     r->role.n_bucket = 1;
@@ -347,9 +350,13 @@ hp_status rig_run(rig *r, int task) {
                           .replica = 0,
                           .seed = 11,
                           .dropout = true,
-                          .lr = 0.1,
+                          .lr = RIG_LR,
                           .momentum = 0.9,
-                          .weight_decay = 1e-4};
+                          .weight_decay = RIG_DECAY,
+                          .beta1 = RIG_BETA1,
+                          .beta2 = RIG_BETA2,
+                          .eps = RIG_EPS,
+                          .updates = RIG_UPDATES};
     hp_error err = {0};
     const hp_status s = rig_run_there(r, task, &step, &err);
     if (s != HP_OK) fprintf(stderr, "%s\n", err.text);

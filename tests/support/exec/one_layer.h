@@ -24,7 +24,8 @@ enum {
     RIG_BWD,
     RIG_BWDW,
     RIG_EVAL,
-    RIG_SGD,
+    RIG_SGD, /* the optimiser, gradient descent unless graph.optimizer says otherwise */
+    RIG_NORM,
     RIG_ACCUM,
     RIG_LOSS,
     RIG_LOSS_EVAL,
@@ -36,6 +37,14 @@ enum {
     RIG_MORE_FWD = RIG_USED, /* a second part beside the first: rig_add_part */
     RIG_MORE_BWD
 };
+
+/* Of the step that rig_run runs. */
+#define RIG_LR    0.1
+#define RIG_DECAY 1e-4
+#define RIG_BETA1 0.9
+#define RIG_BETA2 0.95
+#define RIG_EPS   1e-3
+enum { RIG_UPDATES = 4 };
 
 /* Which part of its tensors a rig holds. own: pixels of the output that its statistics count. */
 typedef struct rig_boxes {

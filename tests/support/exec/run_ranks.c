@@ -175,7 +175,7 @@ static void ranks_weights_put(const ranks_rank *me, hp_weights *w) {
 }
 
 static void ranks_fill(ranks_rank *me) {
-    const hp_buffer *momentum = &me->role->buffer[HP_BUF_MOMENTUM];
+    const hp_buffer *momentum = &me->role->buffer[HP_BUF_OPTIMIZER];
     const hp_memory *m = &me->memory;
     const int64_t bytes = me->role->arena_bytes;
     unsigned char *other = malloc((size_t)bytes + 1);
@@ -279,6 +279,11 @@ static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *e
                           .lr = job->lr - iter * job->lr_falls,
                           .momentum = job->momentum,
                           .weight_decay = job->weight_decay,
+                          .beta1 = 0.9,
+                          .beta2 = 0.999,
+                          .eps = 1e-6, /* well above what rounding leaves of a gradient that is 0 */
+                          .clip_norm = RANKS_CLIP_NORM,
+                          .updates = iter,
                           .loss_scale = job->loss_scale};
     HP_TRY(hp_interp_step(in, &step, iter, 60, err));
     if (me->rank == 0 && job->loss)

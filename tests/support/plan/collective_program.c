@@ -117,7 +117,7 @@ static void add_places(maker *m, int role, int large) {
     r->buffer = HP_NEW(m->arena, hp_buffer, HP_BUF_FIXED + KINDS * PLACES);
     add_buffer(r, HP_BUF_WEIGHTS, HP_F32, 0);
     add_buffer(r, HP_BUF_GRADS, HP_F32, PARTS * part * 4);
-    add_buffer(r, HP_BUF_MOMENTUM, HP_F32, 0);
+    add_buffer(r, HP_BUF_OPTIMIZER, HP_F32, 0);
     add_buffer(r, HP_BUF_STATE, HP_F32, 0);
     add_buffer(r, HP_BUF_METRIC, HP_F64, HP_METRICS * 8);
     add_buffer(r, HP_BUF_SCRATCH, HP_U8, 0);

@@ -246,6 +246,14 @@ void draw_compress(dice *d, hp_strategy *s) {
     if (s->zero) s->compress[HP_TRAFFIC_ALLREDUCE] = 0;
 }
 
+hp_graph *random_optimizer(dice *d, hp_arena *arena, const hp_graph *g) {
+    hp_graph *out = HP_NEW(arena, hp_graph, 1);
+    *out = *g;
+    out->optimizer = roll(d, 0, HP_OPTIMIZERS - 1);
+    out->clips = coin(d);
+    return out;
+}
+
 hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s) {
     s->prec = roll(d, HP_PREC_FP32, HP_PREC_FP16);
     return hp_graph_train_in(arena, g, s->prec);

@@ -6,6 +6,7 @@
 #include "plan/base/rng.h"
 #include "plan/graph/fuse.h"
 #include "plan/nets/builder.h"
+#include "plan/graph/optimizer.h"
 #include "plan/graph/precision.h"
 #include "plan/program/program.h"
 #include "plan/strategy/strategy.h"
@@ -67,6 +68,9 @@ void draw_comm(dice *d, hp_strategy *s);
 
 /* Codecs: none, or one for each kind of messages, or for some. */
 void draw_compress(dice *d, hp_strategy *s);
+
+/* The network as a random optimiser trains it, its gradients clipped or not. */
+hp_graph *random_optimizer(dice *d, hp_arena *arena, const hp_graph *g);
 
 /* The network as training in a random precision runs it; the strategy says in which. */
 hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s);

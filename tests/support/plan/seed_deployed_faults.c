@@ -37,7 +37,7 @@ static bool of_some_rows(const victim *v, const hp_task *t) {
 
 static bool is_any(const victim *v, const hp_task *t) {
     (void)v;
-    return t->op != HP_TASK_SGD;
+    return t->op != HP_TASK_UPDATE;
 }
 
 static bool is_store(const victim *v, const hp_task *t) {
@@ -160,7 +160,7 @@ static bool some_channels(victim *v) {
 
 static bool trained(victim *v) {
     static const uint8_t ops[] = {HP_TASK_PACK, HP_TASK_STATS, HP_TASK_BSTATS, HP_TASK_BWD,
-                                  HP_TASK_BWDW, HP_TASK_ACCUM, HP_TASK_ZERO,   HP_TASK_SGD};
+                                  HP_TASK_BWDW, HP_TASK_ACCUM, HP_TASK_ZERO,   HP_TASK_UPDATE};
     hp_task *t = pick_task(v, is_any);
     if (t) t->op = ops[roll(&v->d, 0, (int)sizeof ops - 1)];
     return t != NULL;

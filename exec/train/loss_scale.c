@@ -1,5 +1,5 @@
 /* loss_scale.c - when the loss scale is doubled and halved. */
-#include "exec/run/loss_scale.h"
+#include "exec/train/loss_scale.h"
 
 enum { STEPS_TO_DOUBLE = 2000 };
 
