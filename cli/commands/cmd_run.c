@@ -3,7 +3,8 @@
 #include "cli/options/run_options.h"
 #include "cli/show/dry_run.h"
 #include "cli/show/run_show.h"
-#include "cli/commands/run_fit.h"
+#include "cli/run/run_again.h"
+#include "cli/run/run_disk.h"
 #include "cli/commands/weights.h"
 #include "cli/history/record.h"
 #include "cli/launch/leftovers.h"
@@ -51,8 +52,8 @@ static hp_status check_weights(const run_options *o, const hp_plan *plan, hp_err
                : HP_OK;
 }
 
-static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_plan *plan,
-                         hp_error *err) {
+static hp_status prepare(hp_arena *arena, const run_options *o, const run_again *a, hp_db *db, workspace *w,
+                         hp_plan *plan, hp_error *err) {
     HP_TRY(hp_db_open(o->path, db, err));
     HP_TRY(hp_plan_read(arena, db, plan, err));
     const hp_plan stored = *plan;
@@ -62,21 +63,22 @@ static hp_status prepare(hp_arena *arena, const run_options *o, hp_db *db, works
     leftovers_tell(o->trace);
     HP_TRY(workspace_open(o->trace, w, err));
     const run_here here = {.path = o->path,
-                           .hostfile = o->hostfile,
+                           .hostfile = a->hostfile,
                            .saves = run_options_passed(o, "checkpoint") != NULL,
                            .eval = run_options_passed(o, "eval") != NULL,
                            .force = o->force};
-    const run_fit fit = {.here = o->fit_here, .keep_device = o->device != NULL};
     hp_prediction p = {0};
     bool fitted = false;
-    HP_TRY(run_fit_plan(arena, db, &fit, &here, plan, &p, &fitted, err));
+    HP_TRY(run_fit_plan(arena, db, &a->fit, &here, plan, &p, &fitted, err));
     const bool same = hp_strategy_equal(&stored.strategy, &plan->strategy) && stored.device == plan->device &&
                       stored.batch == plan->batch;
     if (fitted)
         HP_TRY(hp_predict_store(w->db, plan, &p, NULL, err));
     else
         HP_TRY(same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err));
-    return run_here_check(arena, plan, &here, err);
+    HP_TRY(run_here_check(arena, plan, &here, err));
+    return run_disk_check(arena, plan, run_options_passed(o, "checkpoint"), run_options_passed(o, "keep"),
+                          err);
 }
 
 /* A trace is worth keeping when the run reached its steps, however it then ended; not where no file can be written. */
@@ -107,19 +109,21 @@ static run_outcome conclude(hp_arena *arena, const run_options *o, const hp_plan
     return r;
 }
 
-static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, workspace *w, hp_error *err) {
+static hp_status execute(hp_arena *arena, const run_options *o, const run_again *a, hp_db *db, workspace *w,
+                         cli_lost *lost, hp_error *err) {
     hp_plan plan;
-    HP_TRY(prepare(arena, o, db, w, &plan, err));
+    HP_TRY(prepare(arena, o, a, db, w, &plan, err));
     run_show show;
     const char *deadline = run_options_passed(o, "deadline"); /* hplan-exec checks it */
     run_show_start(&show, o->json);
     cli_launch l = {.threads = (int)o->threads,
                     .launcher = o->launcher,
-                    .hostfile = o->hostfile,
+                    .hostfile = a->hostfile,
                     .deadline_s = deadline ? strtod(deadline, NULL) : 0,
                     .saves = run_options_passed(o, "checkpoint") != NULL,
                     .line = run_show_line,
-                    .self = &show};
+                    .self = &show,
+                    .lost = lost};
     for (int i = 0; i < o->n_pass; i++) l.option[l.n_option++] = o->pass[i];
     const char *weights = NULL;
     HP_TRY(cli_weights_file(arena, o->init, plan.image_h, plan.image_w, w->dir, &weights, err));
@@ -145,33 +149,28 @@ static hp_status execute(hp_arena *arena, const run_options *o, hp_db *db, works
     return cli_finish_stdout(err);
 }
 
-static hp_status attempt(const run_options *o, hp_error *err) {
+static hp_status attempt(const run_options *o, const run_again *a, cli_lost *lost, hp_error *err) {
     hp_arena *arena = hp_arena_new();
     hp_db db = {0};
     workspace w = {.dir = ""};
-    const hp_status s = execute(arena, o, &db, &w, err);
+    *lost = (cli_lost){.rank = -1};
+    const hp_status s = execute(arena, o, a, &db, &w, lost, err);
     workspace_close(&w);
     hp_db_close(&db);
     hp_arena_free(arena);
     return s;
 }
 
-/* A rank was lost: what was saved is as it was. */
-static bool may_go_on(hp_status s) {
-    return s == HP_EDEAD || s == HP_ESTALL;
-}
-
-static hp_status run(run_options *o, hp_error *err) {
+static hp_status run(hp_arena *arena, run_options *o, hp_error *err) {
     if (o->restarts && !run_options_passed(o, "checkpoint"))
         return hp_fail(err, HP_EUSAGE, "--restarts goes on from checkpoints: give --checkpoint DIR");
-    for (int64_t n = 0;; n++) {
-        const hp_status s = attempt(o, err);
-        if (!may_go_on(s) || n == o->restarts) return s;
-        fprintf(stderr, "hplan: %s\nhplan: restart %lld of %lld, from the newest checkpoint\n", err->text,
-                (long long)n + 1, (long long)o->restarts);
-        if (!run_options_passed(o, "resume") && o->n_pass < RUN_PASS) o->pass[o->n_pass++] = "--resume";
-        err->code = HP_OK;
-    }
+    run_again a = run_again_first(o);
+    cli_lost lost;
+    hp_status s;
+    do s = err->code = attempt(o, &a, &lost, err);
+    while (s != HP_OK && run_again_may(arena, o, &a, &lost, err));
+    run_again_end(&a);
+    return s == HP_OK ? HP_OK : err->code;
 }
 
 int cmd_run(int argc, char **argv) {
@@ -179,7 +178,7 @@ int cmd_run(int argc, char **argv) {
     hp_error err = {.code = HP_OK, .text = ""};
     hp_arena *arena = hp_arena_new();
     hp_status s = run_options_parse(arena, argc, argv, &o, &err);
-    if (s == HP_OK) s = run(&o, &err);
+    if (s == HP_OK) s = run(arena, &o, &err);
     hp_arena_free(arena);
     if (s == HP_OK) return 0;
     err.code = s;

@@ -81,6 +81,10 @@ static int64_t bytes_here(const hp_plan *plan, const demand *d, const run_offer 
     return forced > d->node_bytes ? forced : d->node_bytes;
 }
 
+int run_here_nodes(hp_arena *arena, const hp_plan *plan, const run_here *r) {
+    return demand_of(arena, plan, r).nodes;
+}
+
 int64_t run_here_lacks(hp_arena *arena, const hp_plan *plan, const run_here *r, const run_offer *o) {
     const demand d = demand_of(arena, plan, r);
     const int64_t bytes = bytes_here(plan, &d, o);

@@ -25,6 +25,9 @@ typedef struct run_offer {
 /* Errors: HP_EDATA (hostfile); HP_EUNAVAIL. */
 hp_status run_offer_read(const hp_plan *plan, const char *hostfile, run_offer *o, hp_error *err);
 
+/* How many nodes the plan's ranks lie on. */
+int run_here_nodes(hp_arena *arena, const hp_plan *plan, const run_here *r);
+
 /* Of the plan's memory on this node, its processes and copies for checkpoints included: what is not free; 0: all of it is, or
  * it is on GPUs. */
 int64_t run_here_lacks(hp_arena *arena, const hp_plan *plan, const run_here *r, const run_offer *o);

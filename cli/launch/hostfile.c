@@ -29,7 +29,7 @@ static bool is_own_address(const struct addrinfo *a) {
     return own;
 }
 
-static bool is_this_node(const char *name) {
+bool given_node_is_here(const char *name) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
     bool here = is_own_name(name);
@@ -84,7 +84,7 @@ static given_nodes sum_up(const node_list *l) {
     given_nodes g = {.nodes = l->n};
     bool unsaid = false;
     for (int i = 0; i < l->n; i++) {
-        g.here = g.here || is_this_node(l->at[i].name);
+        g.here = g.here || given_node_is_here(l->at[i].name);
         g.slots += l->at[i].slots;
         if (l->at[i].slots > g.most_slots) g.most_slots = l->at[i].slots;
         unsaid |= l->at[i].unsaid;
@@ -117,12 +117,21 @@ hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err) 
     return s;
 }
 
+bool given_nodes_name(const char *path, int number, char *name, size_t n) {
+    hp_arena *arena = hp_arena_new();
+    node_list l;
+    const bool there = read_hostfile(arena, path, &l, NULL) == HP_OK && number >= 0 && number < l.n;
+    if (there) snprintf(name, n, "%s", l.at[number].name);
+    hp_arena_free(arena);
+    return there;
+}
+
 /* mpirun knows its own node by the name that the node has itself, whatever the hostfile calls it. */
 static void name_own_node(node_list *l) {
     char own[HOST_NAME_MAX + 1] = "";
     gethostname(own, sizeof own - 1);
     for (int i = 0; i < l->n; i++)
-        if (is_this_node(l->at[i].name)) l->at[i].name = hp_arena_strdup(l->arena, own);
+        if (given_node_is_here(l->at[i].name)) l->at[i].name = hp_arena_strdup(l->arena, own);
 }
 
 static hp_status write_names(const node_list *l, const int32_t *node_of, int ranks, const char *out,

@@ -17,6 +17,12 @@ typedef struct given_nodes {
 /* path: NULL without a hostfile. Errors: HP_EDATA. */
 hp_status given_nodes_read(const char *path, given_nodes *given, hp_error *err);
 
+/* Is that a name or an address of this node? */
+bool given_node_is_here(const char *name);
+
+/* The name of a hostfile's node of that number; false: it has none. */
+bool given_nodes_name(const char *path, int number, char *name, size_t n);
+
 /* Writes a line for each rank, the name of its node (Open MPI's --map-by seq, Slurm's SLURM_HOSTFILE): the nodes are
  * those of the hostfile in turn, node_of numbers them. Errors: HP_EDATA, HP_EIO. */
 hp_status given_nodes_deal(const char *hostfile, const int32_t *node_of, int ranks, const char *out,

@@ -55,6 +55,7 @@ typedef struct launch_watch {
     char banner_text[600]; /* of the first block: the reason if mpirun could not start the run */
     int banners;
     int dead_rank, dead_signal; /* as reported by mpirun; -1: none */
+    char lost_node[256];        /* likewise, of a daemon that it lost; "": none */
     int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
     double own_signal_s;        /* when the first one arrived */
     double asked_s;             /* when the ranks were last asked to save and end; 0 */
@@ -78,8 +79,15 @@ static void signal_ranks(launch_watch *w, int number) {
 
 /* --- lines --- */
 
+static const char BANNER[] = "-----"; /* begins and ends what mpirun says */
+
+static void handle_err_line(launch_watch *w, const char *line);
+
+/* What a remote node's daemon has to say comes with the ranks' own lines. */
 static void handle_out_line(launch_watch *w, const char *line) {
-    if (w->l->line && w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK)
+    if (w->banner || strncmp(line, BANNER, strlen(BANNER)) == 0)
+        handle_err_line(w, line);
+    else if (w->l->line && w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK)
         signal_ranks(w, SIGTERM);
 }
 
@@ -96,12 +104,13 @@ static bool is_noise(const launch_watch *w, const char *line) {
 /* Keeps hplan-exec's message for the caller, parses mpirun's banners for the rank that died, and passes
  * everything else on. */
 static void handle_err_line(launch_watch *w, const char *line) {
-    static const char MESSAGE[] = "hplan: ";
+    static const char MESSAGE[] = "hplan: ", ON_NODE[] = " on node ";
+    const char *daemon = strstr(line, "Remote daemon:");
     const char *rank = strstr(line, "process rank "), *number = strstr(line, "exited on signal ");
     if (!strncmp(line, MESSAGE, strlen(MESSAGE))) {
         if (w->said.code == HP_OK) hp_fail(&w->said, HP_EINTERNAL, "%s", line + strlen(MESSAGE));
         start_grace(w);
-    } else if (!strncmp(line, "-----", 5)) {
+    } else if (!strncmp(line, BANNER, strlen(BANNER))) {
         w->banner = !w->banner;
         w->banners += w->banner;
     } else if (!w->banner) {
@@ -109,6 +118,9 @@ static void handle_err_line(launch_watch *w, const char *line) {
     } else if (rank && number && w->dead_rank < 0) {
         w->dead_rank = atoi(rank + strlen("process rank "));
         w->dead_signal = atoi(number + strlen("exited on signal "));
+    } else if (daemon) {
+        sscanf(strstr(daemon, ON_NODE) ? strstr(daemon, ON_NODE) + strlen(ON_NODE) : "", "%255s",
+               w->lost_node);
     } else if (w->banners == 1) {
         const size_t n = strlen(w->banner_text);
         snprintf(w->banner_text + n, sizeof w->banner_text - n, "%s%s", n && line[0] ? " " : "", line);
@@ -275,6 +287,11 @@ static hp_status run_status(const launch_watch *w, const char *launcher, int sta
     if (code == 0) return HP_OK;
     if (w->said.code != HP_OK)
         return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
+    if (w->lost_node[0])
+        return hp_fail(
+            err, HP_EDEAD,
+            "node %s is out of reach: its link was cut, or it, or the launcher's daemon there, ended",
+            w->lost_node);
     if (w->dead_rank >= 0) return fail_dead(w, NULL, w->dead_rank, w->dead_signal, err);
     snprintf(who, sizeof who, "the launcher %.64s", launcher);
     if (WIFSIGNALED(status) && w->l->ranks > 1) return fail_dead(w, who, -1, WTERMSIG(status), err);
@@ -318,6 +335,10 @@ static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *b
     leftovers_sweep_mpirun(w->child);
     close(w->out.fd);
     close(w->err.fd);
+    if (w->l->lost) {
+        w->l->lost->rank = w->dead_rank;
+        snprintf(w->l->lost->node, sizeof w->l->lost->node, "%s", w->lost_node);
+    }
     return run_status(w, c->word[0], status, err);
 }
 

@@ -9,6 +9,13 @@
 
 enum { LAUNCH_OPTIONS = 64 };
 
+/* Whom a run has lost. */
+typedef struct cli_lost {
+    int rank; /* that died; -1: none is known */
+    char node
+        [256]; /* its node as the hostfile calls it, or one whose daemon is out of reach; "": none is known */
+} cli_lost;
+
 typedef struct cli_launch {
     const char *plan;    /* plan.db; NULL: the options say everything */
     const char *scratch; /* folder of the ring files */
@@ -26,11 +33,13 @@ typedef struct cli_launch {
     /* Called with every line of rank 0's stdout, without its newline; NULL: nobody reads them. An error ends the run. */
     hp_status (*line)(void *self, const char *line, hp_error *err);
     void *self;
+    cli_lost *lost; /* who was lost, where HP_EDEAD comes back; NULL: nobody asks */
 } cli_launch;
 
 /* Executes the plan to its end. Forwards SIGINT and SIGTERM, escalating to SIGKILL. With `saves` the first SIGTERM, and SIGUSR1, become
  * a SIGUSR1 to the ranks, which may take as long as they need; HP_EREQUEUE when they have saved. Errors: what hplan-exec
- * reported, with its exit code; HP_EDEAD naming the rank that died; HP_ESTALL naming a process that
+ * reported, with its exit code; HP_EDEAD naming the rank that died, or the node that is
+ * out of reach; HP_ESTALL naming a process that
  * has been stopped for longer than ranks would wait; HP_EUNAVAIL (no mpirun, no hplan-exec);
  * 128+n after a signal to hplan. */
 hp_status cli_launch_run(const cli_launch *l, hp_error *err);

@@ -37,22 +37,13 @@ static bool is_oversubscribed(const cli_launch *l) {
 }
 
 static void add_mpirun(const cli_launch *l, launch_command *c) {
-    /* keep-alives end a run 6 s after a node is cut off, instead of 480 s */
     static const char *const ALWAYS[] = {"--oversubscribe", /* ranks bind themselves: exec/run/bind.h */
                                          "--bind-to",
                                          "none",
                                          "--mca",
                                          "orte_base_help_aggregate",
                                          "0", /* no lines about suppressed messages */
-                                         "--mca",
-                                         "oob_tcp_keepalive_time",
-                                         "3",
-                                         "--mca",
-                                         "oob_tcp_keepalive_intvl",
-                                         "1",
-                                         "--mca",
-                                         "oob_tcp_keepalive_probes",
-                                         "3",
+                                         LAUNCH_KEEP_ALIVE,
                                          NULL};
     static const char *const ONE_NODE[] = {"--mca", "btl", "self,vader", NULL};
     static const char *const YIELD[] = {"--mca", "mpi_yield_when_idle", "1",

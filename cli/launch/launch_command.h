@@ -11,6 +11,11 @@ typedef struct launch_command {
     int n;
 } launch_command;
 
+/* mpirun's words for keep-alives, which end a run 6 s after a node is cut off, instead of 480 s. */
+#define LAUNCH_KEEP_ALIVE                                                                                    \
+    "--mca", "oob_tcp_keepalive_time", "3", "--mca", "oob_tcp_keepalive_intvl", "1", "--mca",                \
+        "oob_tcp_keepalive_probes", "3"
+
 /* Errors: HP_EUNAVAIL (launcher or hplan-exec missing), HP_EPLAN (one process for a plan of several ranks),
  * HP_EUSAGE. */
 hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *err);

@@ -167,10 +167,34 @@ hp_status workspace_launch(workspace *w, const hp_plan *plan, cli_launch *l, hp_
     return place_ranks(w, plan, l, err);
 }
 
+/* The hostfile's name of a dead rank's node, and the ranks of a lost node: nodes are filled in order, or as dealt. */
+static void name_lost(const hp_plan *plan, const char *hostfile, bool known, cli_lost *lost, hp_error *err) {
+    const hp_program *p = plan->program;
+    const char *before = ":";
+    if (!known || !hostfile) return;
+    if (!lost->node[0] && lost->rank >= 0)
+        given_nodes_name(hostfile, hp_rank_node(p, &plan->machine, lost->rank), lost->node,
+                         sizeof lost->node);
+    else
+        for (int r = 0; lost->node[0] && r < hp_program_ranks(p); r++) {
+            char name[sizeof lost->node];
+            const size_t n = strlen(err->text);
+            if (!given_nodes_name(hostfile, hp_rank_node(p, &plan->machine, r), name, sizeof name) ||
+                strcmp(name, lost->node) != 0)
+                continue;
+            snprintf(err->text + n, sizeof err->text - n, "%s rank %d",
+                     *before == ':' ? "; lost are" : before, r);
+            before = ",";
+        }
+}
+
 hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *recorded, hp_error *err) {
     *recorded = false;
+    const char *hostfile = l->hostfile;
     HP_TRY(workspace_launch(w, plan, l, err));
     const hp_status outcome = cli_launch_run(l, err);
+    if (outcome == HP_EDEAD && l->lost)
+        name_lost(plan, hostfile, l->in_order || l->per_node > 0, l->lost, err);
     hp_error own = {.code = HP_OK, .text = ""};
     const hp_status s = merge_rings(w, plan, (int)outcome, recorded, &own);
     if (outcome == HP_OK && s != HP_OK) return hp_fail(err, s, "%s", own.text);

@@ -90,6 +90,10 @@ static const row ROWS[] = {
     {"restarts", "N",
      "after a rank has died, or stopped, go on by itself from the newest checkpoint, at most N times (0)",
      COUNT, AT(restarts), false},
+    {"elastic", NULL,
+     "go on where nodes are lost, too: without those that do not answer, as the same kind of plan with the "
+     "same batch",
+     FLAG, AT(elastic), false},
     {"deadline", "S", "give up after waiting S seconds for another rank (10, or 20 times the predicted step)",
      PASS, 0, false},
     {"fit-here", NULL,

@@ -15,7 +15,7 @@ typedef struct run_options {
     const char *init;                                                  /* weights: safetensors or ONNX */
     const char *trace, *plan, *device, *launcher, *hostfile, *metrics; /* NULL: not given; trace: run.db */
     int64_t threads, restarts;
-    bool json, force, no_history, random_weights, dry_run, fit_here;
+    bool json, force, no_history, random_weights, dry_run, fit_here, elastic;
     int n_pass;
     const char *pass[RUN_PASS]; /* "--name=value" for hplan-exec */
 } run_options;

@@ -119,6 +119,10 @@ static hp_suspect suspect_of(const hp_watch *w, int rank) {
                         .state = hp_process_state_of(atomic_load(&row->pid))};
 }
 
+bool hp_watch_sees(const hp_watch *w, int rank) {
+    return rank == w->rank || atomic_load(&w->row[rank + 1].host) == host_number();
+}
+
 /* *reads: one of those that move reads. */
 static hp_suspect find_silent(hp_watch *w, bool *reads) {
     const uint64_t host = host_number();

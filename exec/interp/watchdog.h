@@ -52,6 +52,9 @@ typedef enum hp_waited {
  * the second half of the wait. */
 hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect *suspect);
 
+/* Is that rank one of this node, whose beats are seen? */
+bool hp_watch_sees(const hp_watch *w, int rank);
+
 /* True for the first rank of the node that asks: the one that speaks. */
 bool hp_watch_speak(hp_watch *w);
 

@@ -149,6 +149,9 @@ timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --json --trace "$scratch/run.db" 
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=2m tmpfs small 2>/dev/null; then
   mounted=$scratch/small
   cp run.db small/run.db 2>/dev/null || cp plan.db small/run.db
+  expect 74 run plan.db --steps 3 --trace r.db --checkpoint small/saved # before anything starts
+  grep -q 'checkpoints in small/saved need .*, 3 of .* each, and .* are free there' err || complain "no room for checkpoints: $(cat err)"
+  [ ! -e small/saved ] || complain "a refused run has made the folder of its checkpoints"
   before=$(sha256sum <small/run.db)
   timeout -k 5 60 "$HPLAN" run plan.db --steps 10000000 --trace small/run.db >out 2>err
   [ $? = 74 ] || complain "full disk under the trace: $(cat err)"

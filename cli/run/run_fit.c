@@ -1,5 +1,5 @@
 /* run_fit.c - which machine there is, and the plan's strategy on it. */
-#include "cli/commands/run_fit.h"
+#include "cli/run/run_fit.h"
 
 #include "cli/commands/local_gpu.h"
 #include "plan/base/units.h"
@@ -131,7 +131,7 @@ static bool wanted(hp_arena *arena, const run_fit *f, const run_here *here, cons
                    const hp_plan *plan) {
     hp_error why;
     if (f->here) return f->lost > 0 || run_here_check(arena, plan, here, &why) == HP_EPLAN;
-    return f->elastic && (f->lost > 0 || o->given.nodes < plan->machine.nodes);
+    return f->elastic && (f->lost > 0 || o->given.nodes < run_here_nodes(arena, plan, here));
 }
 
 hp_status run_fit_plan(hp_arena *arena, hp_db *db, const run_fit *f, const run_here *here, hp_plan *plan,

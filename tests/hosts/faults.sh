@@ -1,0 +1,115 @@
+#!/bin/bash
+# faults.sh - what happens between hosts: a link is cut for a while, or for good, a daemon is killed, a host stops or its link becomes
+# slow. Each is noticed within the deadline and 5 s, with the host, its ranks or the operation named; a run with --restarts goes on and ends with the
+# weights of one that nothing happened to, on one host less (--elastic) with its losses; nothing is left. TIMES=N: so many of each (1).
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/cli/lib.sh
+. "$here/../cli/lib.sh" || exit 1
+need_executor
+"$here/hosts" 2 400mbit -- true || exit $?
+times=${TIMES:-1}
+
+cat >inside.sh <<'EOS'
+# within the first host
+fail() { echo "FAIL: $*: $(cat err)"; }
+# begin OPTIONS...: a run in the background, until step 30
+begin() {
+  rm -rf saved parts.st err
+  timeout -k 5 170 "$HPLAN" run plan.db --hostfile "$HPLAN_HOSTS" --steps 120 --deterministic --no-history --json --deadline 10 \
+    --trace "$PWD/run.db" --checkpoint saved --every 10 --save parts.st "$@" >out 2>err </dev/null &
+  run=$!
+  for _ in $(seq 600); do
+    [ "$(grep -c '"step"' out)" -ge 30 ] && return
+    sleep 0.1
+  done
+  fail "no 30 steps"
+}
+# said SECONDS WORDS...: each is on stderr by then
+said() {
+  local start=${EPOCHREALTIME/./} limit=$1 word
+  shift
+  for word in "$@"; do
+    until grep -q -- "$word" err; do
+      [ $((${EPOCHREALTIME/./} - start)) -lt $((limit * 1000000)) ] || { fail "not said in $limit s: $word"; return; }
+      sleep 0.1
+    done
+  done
+  echo "noticed $(((${EPOCHREALTIME/./} - start) / 100000)) $*"
+}
+ends() { # CODE WHAT
+  wait $run
+  local got=$?
+  [ $got = "$1" ] || fail "$2: exit $got, expected $1"
+  for _ in $(seq 50); do
+    [ -n "$(pgrep -f "hplan-exec.*$PWD" | while read -r p; do [ "$(cat /proc/$p/comm)" != hplan-exec ] || echo $p; done)" ] || break
+    sleep 0.2
+  done
+  [ -z "$(pgrep -f "hplan-exec.*$PWD" | while read -r p; do [ "$(cat /proc/$p/comm)" != hplan-exec ] || echo $p; done)" ] || fail "$2: ranks are left"
+  ls -d "$PWD"/run.db.tmp* "$PWD"/run.db.hosts* 2>/dev/null && fail "$2: files are left"
+}
+same() { cmp whole.st parts.st >/dev/null || fail "$1: other weights"; }
+ranks_of() { # HOST: its ranks' processes
+  for p in $(pgrep hplan-exec); do [ "$(stat -Lc %i /proc/$p/ns/net)" = "$(ip netns exec hplan-$HPLAN_FIXTURE-$1 stat -Lc %i /proc/self/ns/net)" ] && echo $p; done
+}
+"$HPLAN" simulate --machine "$HPLAN_MACHINE" --net cnn --image 32 --classes 10 --batch 16 --strategy dp=4 --out plan.db >/dev/null || exit 1
+"$HPLAN" run plan.db --hostfile "$HPLAN_HOSTS" --steps 120 --deterministic --no-history --json --save whole.st --trace whole.db >whole 2>err || fail "a run without faults"
+
+for _ in $(seq "$TIMES"); do
+  # a link that is cut for a while
+  begin --restarts 3
+  "$FIXTURE" link 2 down
+  said 15 "node 10.99.0.2 is out of reach.*lost are rank 2, rank 3"
+  "$FIXTURE" link 2 up
+  ends 0 "a link that comes back"
+  same "a link that comes back"
+
+  # a daemon that is killed
+  begin --restarts 3
+  kill -9 "$(pgrep -f "orted.*" | while read -r p; do [ "$(cat /proc/$p/comm)" = orted ] && echo $p; done | head -1)"
+  said 15 "node 10.99.0.2 is out of reach.*lost are rank 2, rank 3"
+  ends 0 "a daemon that is killed"
+  same "a daemon that is killed"
+
+  # the launcher
+  begin
+  kill -9 "$(pgrep -f "^mpirun.*$PWD")"
+  said 15 "launcher mpirun died (signal 9"
+  ends 137 "a launcher that is killed"
+
+  # a host that stops
+  begin --restarts 1
+  for p in $(ranks_of 2); do kill -STOP "$p"; done
+  said 15 "stalled: rank [01] waited .* for .allreduce bucket 0. with its group: those on this node move; ranks elsewhere: 2, 3"
+  ends 0 "a host that stops"
+  same "a host that stops"
+
+  # a link that becomes too slow
+  begin --restarts 1
+  "$FIXTURE" link 2 8kbit
+  said 16 "stalled: rank [0-3] waited .* s in .* for .allreduce.* those on this node move\|node 10.99.0.2 is out of reach"
+  "$FIXTURE" link 2 400mbit
+  ends 0 "a link that becomes slow"
+  same "a link that becomes slow"
+
+  # a link that is cut for good: one host less, the same batch
+  begin --restarts 2 --elastic
+  "$FIXTURE" link 2 down
+  said 15 "node 10.99.0.2 is out of reach.*lost are rank 2, rank 3"
+  ends 0 "a node that is gone"
+  "$FIXTURE" link 2 up
+  grep -q "left out: 10.99.0.2" err && grep -q "fitted to 2 cores on 1 node: dp=4 -> dp=2,micro=2; batch 16 as before: the same" err || fail "what it goes on with is not said"
+  python3 - <<'EOP' || fail "a node that is gone: other losses"
+import json
+def losses(n): return {o["step"]: o["loss"] for o in map(json.loads, open(n)) if "step" in o}
+a, b = losses("whole"), losses("out")
+assert sorted(b)[-1] == 120 and all(abs(a[k] - b[k]) <= 1e-3 * (1 + abs(a[k])) for k in range(1, 121)), [(k, a[k], b.get(k)) for k in a][-3:]
+EOP
+done
+EOS
+export HPLAN TIMES=$times FIXTURE=$here/hosts
+timeout -k 10 $((60 + 400 * times)) "$here/hosts" 2 400mbit -- bash inside.sh >told 2>&1 || complain "the hosts' run: $(cat told)"
+grep FAIL told >&2 && failures=$((failures + $(grep -c FAIL told)))
+grep noticed told
+[ "$(grep -c noticed told)" = $((6 * times)) ] || complain "not all faults were noticed: $(cat told)"
+conclude "faults between hosts are named, and runs go on"
