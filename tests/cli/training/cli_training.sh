@@ -4,7 +4,7 @@
 # binary.
 set -uo pipefail
 # shellcheck source=tests/cli/lib.sh
-. "$(dirname "$0")/lib.sh" || exit 1
+. "$(dirname "$0")/../lib.sh" || exit 1
 need_executor
 
 # plan NAME STRATEGY [OPTIONS]
