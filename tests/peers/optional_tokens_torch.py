@@ -98,7 +98,8 @@ class Case:
         if self.text:
             return GPT(*self.numbers)
         if self.net == "swin-t":
-            m = torchvision.models.swin_t(num_classes=CLASSES, stochastic_depth_prob=0.0)
+            m = torchvision.models.swin_transformer.SwinTransformer(
+                [4, 4], 96, [2, 2, 6, 2], [3, 6, 12, 24], [7, 7], stochastic_depth_prob=0.0, num_classes=CLASSES)
         else:
             m = torchvision.models.vit_b_16(num_classes=CLASSES, image_size=64)
         for p in m.parameters():  # torchvision's head and class token begin with zeros, biases too
@@ -176,7 +177,8 @@ def main():
     hplan = pathlib.Path(sys.argv[1]).resolve()
     good = []
     for net in sys.argv[2:] or ["gpt:4,64,4,64,256", "vit-b16", "swin-t"]:
-        tiled = ("dp=1", 1), ("sp=2x1", 1), ("sp=2x1,micro=2,recompute=boundary", 2)
+        tiled = (("dp=1", 1), ("sp=2x1", 1), ("sp=2x1,micro=2,recompute=boundary", 2),
+                 ("stages=2,micro=2,sched=1f1b", 2))
         good += [gradients(hplan, net, s, m) for s, m in tiled]
         good.append(steps(hplan, net))
     return 0 if all(good) else 1
