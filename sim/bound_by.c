@@ -16,6 +16,7 @@ enum { CAUSES = 8 };
 static const char *exchanges(const hp_strategy *s) {
     if (s->n_sp > 0) return s->strips > 1 ? "halo and strips" : "halo";
     if (s->strips > 1) return "strips";
+    if (s->tp > 1 || s->seq > 1) return "tokens and heads";
     return s->cp > 1 ? "channels" : "exchanges between branches";
 }
 

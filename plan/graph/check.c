@@ -79,6 +79,7 @@ static const op_rule rules[HP_LAYER_OPS] = {
     [HP_POSITION] = {1, 1, .least_param = 1, .most_param = 1},
     [HP_CLASSTOKEN] = {1, 1, .least_param = 1, .most_param = 1},
     [HP_CROP] = {1, 1},
+    [HP_SUM] = {1, 1, .most_param = 1},
     [HP_MERGE] = {1, 1},
 };
 
@@ -92,11 +93,18 @@ static bool window_in_range(const hp_layer *l) {
            between(l->dil_h, 1, MOST_SIZE) && between(l->dil_w, 1, MOST_SIZE);
 }
 
+/* A product with a matrix, pixel by pixel: ranks can share it. */
+static bool one_pixel(const hp_layer *l) {
+    return l->op == HP_CONV && l->kh == 1 && l->kw == 1 && l->stride_h == 1 && l->stride_w == 1 &&
+           l->groups == 1;
+}
+
 static bool numbers_in_range(const hp_layer *l) {
     const op_rule *r = &rules[l->op];
     return (!r->window || window_in_range(l)) && between(l->groups, r->groups ? 1 : 0, MOST_SIZE) &&
            between(l->pad_h, 0, MOST_SIZE) && between(l->pad_w, 0, MOST_SIZE) &&
            between(l->out_h, 0, MOST_SIZE) && between(l->out_w, 0, MOST_SIZE) &&
+           between(l->tp, 0, one_pixel(l) ? HP_TP_ROW : 0) && between(l->summands, 0, 0) &&
            between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
            between(l->interpolation, 0, HP_BILINEAR) && between(l->corners, 0, HP_CORNERS - 1) &&
            between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&
@@ -149,6 +157,8 @@ typedef struct expected_shape {
 static expected_shape expected_weight(const hp_graph *g, const hp_layer *l) {
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     const int64_t window = (int64_t)l->kh * l->kw;
+    if (l->tp == (int32_t)HP_TP_ROW) return (expected_shape){HP_PARAM_LINEAR_W, {x->c, y->c}, x->c};
+    if (l->op == HP_SUM) return (expected_shape){HP_PARAM_BIAS, {y->c}, 0};
     if (l->op == HP_CONV)
         return (expected_shape){
             HP_PARAM_CONV_W, {y->c, x->c / l->groups, l->kh, l->kw}, x->c / l->groups * window};

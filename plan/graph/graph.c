@@ -3,6 +3,7 @@
 
 #include "plan/graph/attention.h"
 #include "plan/graph/optimizer.h"
+#include "plan/graph/summands.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -75,7 +76,8 @@ int64_t hp_layer_macs(const hp_graph *g, int layer) {
     if (l->op == HP_ATTENTION)
         return 2 * hp_attention_pairs(g, l, (hp_extent){0, y->h}, (hp_extent){0, y->w}) * y->c;
     if (l->op != HP_CONV && l->op != HP_CONVT && l->op != HP_LINEAR) return 0;
-    return hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out) * g->param[l->param[0]].fan_in;
+    return hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out) * g->param[l->param[0]].fan_in /
+           hp_summands(l);
 }
 
 static bool layer_reads(const hp_layer *l, int tensor) {
@@ -188,19 +190,43 @@ char *hp_graph_text(hp_arena *arena, const hp_graph *g) {
     return copy;
 }
 
+/* Of a row layer's weights, which are stored input by input: those of the inputs of the summands that the channels are of. */
+static hp_elements summed_elements(const hp_graph *g, const hp_layer *l, int32_t lo, int32_t hi) {
+    const hp_param *p = &g->param[l->param[0]];
+    const int width = g->tensor[l->out].c / hp_summands(l);
+    const int64_t row = p->count / p->dim[0], from = hp_summand_at(g, l, lo / width).in_lo,
+                  to = hi > lo ? hp_summand_at(g, l, (hi - 1) / width).in_hi : from;
+    return (hp_elements){from * row, (to - from) * row};
+}
+
 /* A transposed convolution's weights are not contiguous per output channel, tables neither. Of attention's table a head
  * has a row. */
 hp_elements hp_param_elements(const hp_graph *g, const hp_layer *l, int i, int32_t lo, int32_t hi) {
     const hp_param *p = &g->param[l->param[i]];
     const int32_t row = p->dim[0] > 0 ? (int32_t)(g->tensor[l->out].c / p->dim[0]) : 1;
     if (hp_layer_is_whole(l) && i == 0) return (hp_elements){0, p->count};
+    if (l->tp == (int32_t)HP_TP_ROW) return summed_elements(g, l, lo, hi);
     const int64_t elems = p->count / p->dim[0], from = lo / row, to = (hi + row - 1) / row;
     return (hp_elements){from * elems, (to - from) * elems};
+}
+
+/* The summands of which these are the weights. */
+static hp_extent summed_channels(const hp_graph *g, const hp_layer *l, int32_t first, int32_t end) {
+    hp_extent e = {0, 0};
+    for (int k = 0; k < hp_summands(l); k++) {
+        const hp_summand s = hp_summand_at(g, l, k);
+        if (s.in_lo >= s.in_hi || s.in_lo < first || s.in_hi > end) continue;
+        if (e.hi == 0) e.lo = s.out_lo;
+        e.hi = s.out_hi;
+    }
+    return e;
 }
 
 hp_extent hp_param_channels(const hp_graph *g, const hp_layer *l, hp_elements e) {
     const hp_param *p = &g->param[l->param[0]];
     const int64_t elems = p->count / p->dim[0];
+    if (l->tp == (int32_t)HP_TP_ROW)
+        return summed_channels(g, l, (int32_t)(e.first / elems), (int32_t)((e.first + e.count) / elems));
     const int32_t c = g->tensor[l->out].c;
     if (hp_layer_is_whole(l)) return (hp_extent){0, c};
     return (hp_extent){(int32_t)(e.first / elems * (c / p->dim[0])),

@@ -73,7 +73,12 @@ typedef struct hp_tensor {
     int32_t h, w, c;  /* per sample */
     int32_t producer; /* layer id */
     int32_t store;    /* hp_store */
+    int32_t
+        tp_unit; /* channels that ranks of tensor parallelism split, so many together; 0: they split rows */
 } hp_tensor;
+
+/* How ranks share a linear layer (plan/graph/summands.h). */
+typedef enum hp_tp { HP_TP_NONE, HP_TP_COLUMN, HP_TP_ROW } hp_tp;
 
 typedef enum hp_param_kind {
     HP_PARAM_CONV_W,   /* (O, I/groups, kh, kw); transposed convolution: (I, O, kh, kw), never split */
@@ -140,6 +145,7 @@ typedef struct hp_layer {
         groups; /* conv, convt, pools; pad: pad_h, pad_w. Padding on top and left; that on the bottom and
                  * right follows from the sizes. attention: kh x kw pixels of a window, 0: all; the first lines
                  * between windows are pad_h, pad_w; groups: heads. crop: pad_h, pad_w */
+    int32_t tp, summands;     /* hp_tp; of a row layer: parts of its input, see plan/graph/summands.h */
     int32_t kv_heads, causal; /* attention: heads of keys and values; only up to the own pixel, row by row */
     int32_t ceil_mode, count_include_pad; /* pools */
     int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */

@@ -2,6 +2,8 @@
  * ceil mode included), unless the layer gives their number. */
 #include "plan/graph/shape.h"
 
+#include "plan/graph/summands.h"
+
 #include <inttypes.h>
 
 /* Number of windows along one axis; 0 when none fits. In ceil mode the last window may extend beyond the end
@@ -202,6 +204,16 @@ static hp_status input_shape(const hp_graph *g, const hp_layer *l, int out_c, hp
     return HP_OK;
 }
 
+/* As many channels as a block has. */
+static hp_status sum_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
+    *out = g->tensor[l->in[0]];
+    if (out_c < 1 || out->c % out_c != 0)
+        return hp_fail(err, HP_EINTERNAL, "layer %s: %d channels are no blocks of %d", l->name, out->c,
+                       out_c);
+    out->c = out_c;
+    return HP_OK;
+}
+
 typedef hp_status shape_rule(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err);
 
 static shape_rule *const rules[HP_LAYER_OPS] = {
@@ -232,6 +244,7 @@ static shape_rule *const rules[HP_LAYER_OPS] = {
     [HP_CLASSTOKEN] = classtoken_shape,
     [HP_CROP] = crop_shape,
     [HP_MERGE] = merge_shape,
+    [HP_SUM] = sum_shape,
 };
 
 hp_status hp_layer_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
@@ -240,6 +253,7 @@ hp_status hp_layer_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_ten
 }
 
 void hp_graph_index_units(hp_arena *arena, hp_graph *g) {
+    hp_graph_mark_split(g);
     g->n_unit = g->layer[g->n_layer - 1].unit + 1;
     g->unit_first = HP_NEW(arena, int32_t, g->n_unit + 1);
     int unit = -1;

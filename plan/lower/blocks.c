@@ -11,13 +11,21 @@
 #include "plan/lower/inside.h"
 
 typedef struct hp_block {
-    int32_t params, grads; /* open blocks; -1: none */
-    bool kept;             /* the gradients of a micro-batch are in the part already */
+    int32_t lowest, highest; /* layers of the bucket */
+    int32_t params, grads;   /* open blocks; -1: none */
+    bool kept;               /* the gradients of a micro-batch are in the part already */
 } block;
 
 void lower_new_blocks(hp_lower_ctx *c) {
     c->block = HP_NEW(c->arena, block, c->r->n_bucket + 1);
-    for (int i = 0; i < c->r->n_bucket; i++) c->block[i] = (block){.params = -1, .grads = -1};
+    for (int i = 0; i < c->r->n_bucket; i++)
+        c->block[i] = (block){.lowest = c->g->n_layer, .highest = -1, .params = -1, .grads = -1};
+    for (int l = 0; l < c->g->n_layer; l++) {
+        if (lower_bucket(c, l) < 0) continue;
+        block *b = &c->block[lower_bucket(c, l)];
+        if (l < b->lowest) b->lowest = l;
+        b->highest = l;
+    }
     for (int k = 0; k < 2; k++) {
         c->pack_now[k] = HP_NEW(c->arena, int32_t, c->g->n_layer);
         for (int l = 0; l < c->g->n_layer; l++) c->pack_now[k][l] = -1;
@@ -85,10 +93,12 @@ void lower_give_back(hp_lower_ctx *c) {
         if (c->block[i].params >= 0) give_back(c, i);
 }
 
-/* Buckets that lie behind the pass. */
-static void leave_behind(hp_lower_ctx *c, int bucket, bool backward) {
-    for (int i = 0; i < c->r->n_bucket && !c->s->keep; i++)
-        if (c->block[i].params >= 0 && (backward ? i < bucket : i > bucket)) give_back(c, i);
+/* Buckets all of whose layers lie behind the pass. */
+static void leave_behind(hp_lower_ctx *c, int layer, bool backward) {
+    for (int i = 0; i < c->r->n_bucket && !c->s->keep; i++) {
+        const block *b = &c->block[i];
+        if (b->params >= 0 && (backward ? b->lowest > layer : b->highest < layer)) give_back(c, i);
+    }
 }
 
 /* Does a task of the layer read its parameters? The same for all parts of a stage, also those that have nothing of it:
@@ -114,7 +124,7 @@ static void gather_ahead(hp_lower_ctx *c, int layer, bool backward) {
 
 void lower_open(hp_lower_ctx *c, int layer, bool backward) {
     if (!reads_params(c, layer, backward)) return;
-    leave_behind(c, lower_bucket(c, layer), backward); /* buckets are in the order of the backward pass */
+    leave_behind(c, layer, backward);
     gather(c, lower_bucket(c, layer));
     gather_ahead(c, layer, backward);
 }

@@ -35,8 +35,9 @@ bool lower_runs(const hp_lower_ctx *c, int role, int vstage, int layer, int flip
     return false;
 }
 
-int lower_slice(const hp_lower_ctx *c, int part) {
-    return part % lower_slices(c);
+int lower_slice(const hp_lower_ctx *c, int part, bool split) {
+    const int slice = part % lower_slices(c), bp = c->s->bp;
+    return split ? slice : slice - slice / bp % c->s->tp * bp;
 }
 
 int lower_share_of(const hp_lower_ctx *c, int vstage, int part) {
@@ -62,7 +63,7 @@ static int unique(int32_t *v, int n) {
 static int group_of(hp_lower_ctx *c, int from, int32_t *role, int n, bool all_replicas) {
     hp_program *p = c->p;
     n = unique(role, n);
-    if (n * (all_replicas ? p->dp : 1) == 1) return -1;
+    if (n * (all_replicas ? p->dp : 1) <= 1) return -1;
     for (int g = from; g < p->n_group; g++)
         if (p->group[g].n == n && p->group[g].all_replicas == all_replicas &&
             memcmp(p->member + p->group[g].first, role, sizeof *role * (size_t)n) == 0)
@@ -76,15 +77,20 @@ static int group_of(hp_lower_ctx *c, int from, int32_t *role, int n, bool all_re
     return p->n_group++;
 }
 
-static int weight_group(hp_lower_ctx *c, int vstage, int slice, int from, bool all_replicas) {
+static int weight_group(hp_lower_ctx *c, int vstage, int slice, bool split, int from, bool all_replicas) {
     const hp_geometry *geo = c->vstage[vstage].geo;
     int32_t *role = HP_NEW(c->arena, int32_t, 2 * geo->n_part);
     int n = 0;
     if (c->g->deployed) return -1;
     for (int flip = 0; flip < hp_flips(c->s); flip++)
         for (int p = 0; p < geo->n_part; p++)
-            if (lower_slice(c, p) == slice) role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
+            if (lower_slice(c, p, split) == slice)
+                role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
     return group_of(c, from, role, n, all_replicas);
+}
+
+int lower_weight_group(const hp_lower_ctx *c, int vstage, int part, bool split) {
+    return c->vstage[vstage].weight_group[split * lower_slices(c) + lower_slice(c, part, split)];
 }
 
 static int stage_of(const hp_lower_ctx *c, int layer) {
@@ -140,7 +146,7 @@ static int sync_group(hp_lower_ctx *c, int vstage, int flip, int slice, int shar
     int n = 0;
     if (c->s->bn == HP_BN_LOCAL || !lower_train(c)) return -1;
     for (int p = 0; p < geo->n_part; p++)
-        if (lower_slice(c, p) == slice && (all || lower_share_of(c, vstage, p) == share))
+        if (lower_slice(c, p, false) == slice && (all || lower_share_of(c, vstage, p) == share))
             role[n++] = hp_role_of(c->s, vstage % c->s->stages, p, flip);
     return group_of(c, from, role, n, all);
 }
@@ -151,7 +157,7 @@ static int sync_groups(const hp_lower_ctx *c) {
 
 int32_t lower_sync_group(const hp_lower_ctx *c, int vstage, int part, int flip) {
     const int share = flip * hp_shares(c->s) + lower_share_of(c, vstage, part);
-    return c->vstage[vstage].sync_group[share * lower_slices(c) + lower_slice(c, part)];
+    return c->vstage[vstage].sync_group[share * lower_slices(c) + lower_slice(c, part, false)];
 }
 
 static bool has_bn(const hp_lower_ctx *c, const hp_vstage *v) {
@@ -172,9 +178,11 @@ void lower_groups(hp_lower_ctx *c) {
     c->group_room = 1;
     c->p->group[0] = (hp_group){.first = 0, .n = c->p->n_role, .all_replicas = 1};
     for (int v = 0; v < c->n_vstage; v++) {
-        c->vstage[v].weight_group = HP_NEW(c->arena, int32_t, slices);
-        for (int k = 0; k < slices; k++) c->vstage[v].weight_group[k] = weight_group(c, v, k, 1, true);
-        for (int k = 0; k < slices && lower_is_local(c); k++) weight_group(c, v, k, 1, false);
+        c->vstage[v].weight_group = HP_NEW(c->arena, int32_t, 2 * slices);
+        for (int k = 0; k < 2 * slices; k++)
+            c->vstage[v].weight_group[k] = weight_group(c, v, k % slices, k >= slices, 1, true);
+        for (int k = 0; k < 2 * slices && lower_is_local(c); k++)
+            weight_group(c, v, k % slices, k >= slices, 1, false);
     }
     tied_groups(c);
     const int from = c->first_stats = c->p->n_group; /* statistics never share a queue with gradients */

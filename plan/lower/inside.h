@@ -33,7 +33,7 @@ typedef struct hp_vstage {
     bool *exchanges;     /* per tensor: does any part need more of it than it has? */
     int32_t *first_use;  /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
     int32_t *sync_group; /* see lower_sync_group */
-    int32_t *weight_group; /* per slice (see lower_slice); -1: alone */
+    int32_t *weight_group; /* of whole layers, then of split ones, per slice (see lower_slice); -1: alone */
 } hp_vstage;
 
 typedef struct hp_dep {
@@ -220,11 +220,17 @@ void lower_slots(hp_lower_ctx *c);
 void lower_groups(hp_lower_ctx *c);
 /* Does the role compute something of that layer with that orientation? */
 bool lower_runs(const hp_lower_ctx *c, int role, int vstage, int layer, int flip);
-/* Parts with the same slice number hold the same weights: a channel slice of a branch. */
+/* Parts with the same slice number hold the same weights: a channel slice of a branch; of a layer that tensor-parallel
+ * ranks split, one of these. */
 static inline int lower_slices(const hp_lower_ctx *c) {
-    return c->s->cp * c->s->bp;
+    return c->s->cp * c->s->tp * c->s->bp;
 }
-int lower_slice(const hp_lower_ctx *c, int part);
+int lower_slice(const hp_lower_ctx *c, int part, bool split);
+static inline bool lower_is_split(const hp_lower_ctx *c, int layer) {
+    return c->g->tensor[c->g->layer[layer].out].tp_unit > 0;
+}
+/* Who holds the weights of a virtual stage's layers, whole or split, that the part has. -1: it alone. */
+int lower_weight_group(const hp_lower_ctx *c, int vstage, int part, bool split);
 /* Of replicas with shares of their own, the one that a part of a virtual stage belongs to. */
 int lower_share_of(const hp_lower_ctx *c, int vstage, int part);
 /* Who adds up the statistics of a batch norm: the parts of a replica that hold the same weights. -1: one alone. */

@@ -5,6 +5,7 @@
 #include "plan/lower/placement.h"
 #include "plan/check/check.h"
 #include "plan/program/work.h"
+#include "plan/graph/summands.h"
 
 #include <string.h>
 
@@ -89,8 +90,10 @@ static void build_vstages(hp_lower_ctx *c) {
             s->in = c->vstage[v - 1].out;
             s->n_in = c->vstage[v - 1].n_out;
         }
-        /* channels are gathered before every convolution, and another branch's tensors before every reader */
-        const int halo = c->s->cp > 1 || c->s->bp > 1 ? 1 : c->s->halo;
+        /* channels are gathered before every convolution, another branch's tensors before every reader, and rows or
+         * channels where ranks that share them change over */
+        const bool gathers = c->s->cp * c->s->bp * c->s->tp * c->s->seq > 1;
+        const int halo = gathers ? 1 : c->s->halo;
         s->deep = v ? 0 : lower_stream_end(c->g, c->s, c->s->cut[0]);
         s->geo =
             hp_geometry_deep(c->arena, c->g, &layout, c->s->bp, s->first, s->end, samples, halo, s->deep);
@@ -258,6 +261,7 @@ static hp_status check_waits(const hp_program *p, const hp_graph *g, hp_error *e
 hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, const hp_lower_options *o,
                    hp_program **program, hp_error *err) {
     hp_reject why;
+    HP_ASSERT(!hp_graph_summands(g) || hp_graph_summands(g) == s->tp);
     const bool trains = o->mode != HP_MODE_TRAIN || hp_graph_trains(g, &why);
     if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why) ||
         !hp_device_allows(o->device, s, g->deployed, &why))

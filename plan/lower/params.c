@@ -31,7 +31,7 @@ static bool state_home(const hp_lower_ctx *c, int vstage, int layer, int slice) 
     for (int role = 0; role < c->p->n_role; role++) {
         if (share_apart(c, role) != share_apart(c, c->role)) continue;
         const int slot = lower_slot_of(&c->p->role[role], vstage);
-        if (slot < 0 || c->p->role[role].slot[slot].part % lower_slices(c) != slice) continue;
+        if (slot < 0 || lower_slice(c, c->p->role[role].slot[slot].part, false) != slice) continue;
         const bool runs[2] = {lower_runs(c, role, vstage, layer, 0), lower_runs(c, role, vstage, layer, 1)};
         for (int flip = 0; flip < 2; flip++)
             if (runs[flip] && first[flip] < 0) first[flip] = role;
@@ -47,7 +47,7 @@ static hp_elements elements_of(const hp_lower_ctx *c, int vstage, int part, int 
     const hp_layer *l = &c->g->layer[layer];
     hp_elements e = {0, p->count};
     if (geo->branch_of[l->out] != part % geo->branches) e.count = 0;
-    if (geo->layout.channels == 1 || !e.count) return e;
+    if (geo->layout.channels * geo->layout.tp == 1 || !e.count) return e;
     const hp_box *own = hp_geometry_own(geo, c->g, part, l->out);
     if (!hp_box_len(own, HP_AXIS_C)) return (hp_elements){0, 0};
     return hp_param_elements(c->g, l, i, own->lo[HP_AXIS_C], own->hi[HP_AXIS_C]);
@@ -62,14 +62,14 @@ typedef struct places {
 /* Who holds the layer's parameters. */
 static int group_of_layer(const hp_lower_ctx *c, int vstage, int part, int layer) {
     const int tied = c->tied_group[layer];
-    return tied >= 0 ? tied : c->vstage[vstage].weight_group[lower_slice(c, part)];
+    return tied >= 0 ? tied : lower_weight_group(c, vstage, part, lower_is_split(c, layer));
 }
 
 /* Those of a layer that are trained matrices, or its others. */
 static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, bool matrices, places *at) {
     const hp_layer *l = &c->g->layer[layer];
-    const int slice = lower_slice(c, part), group = group_of_layer(c, vstage, part, layer);
-    const bool home = l->op == HP_BN && state_home(c, vstage, layer, slice);
+    const int group = group_of_layer(c, vstage, part, layer);
+    const bool home = l->op == HP_BN && state_home(c, vstage, layer, lower_slice(c, part, false));
     const bool starts = share_apart(c, c->role) == 0 && lower_runs(c, c->role, vstage, layer, 0);
     const bool saves = group < 0 || c->p->member[c->p->group[group].first] == c->role;
     for (int i = 0; i < l->n_param; i++) {
@@ -109,35 +109,42 @@ static void end_bucket(hp_lower_ctx *c, int group, int last, places *at) {
     at->bucket = at->trained = at->bucket + count;
 }
 
-/* Layers first .. last, from the last on, as a bucket: first their matrices, so that what decays is one range
- * (plan/program/update.h), then biases and what else is there. */
-static void place_bucket(hp_lower_ctx *c, int v, int part, int group, int first, int last, places *at) {
+/* Of layers first .. last, those that ranks split, or the others, from the last on, as a bucket: first their matrices, so
+ * that what decays is one range (plan/program/update.h), then biases and what else is there. */
+static void place_bucket(hp_lower_ctx *c, int v, int part, bool split, int group, int first, int last,
+                         places *at) {
+    int lowest = -1;
     for (int matrices = 1; matrices >= 0; matrices--)
-        for (int layer = last; layer >= first; layer--) place_layer(c, v, part, layer, matrices, at);
-    end_bucket(c, group, first ? first : 1, at);
+        for (int layer = last; layer >= first; layer--) {
+            if (lower_is_split(c, layer) != split) continue;
+            place_layer(c, v, part, layer, matrices, at);
+            lowest = layer ? layer : 1;
+        }
+    if (lowest >= 0) end_bucket(c, group, lowest, at);
 }
 
-/* A stage's parameters, in buckets of at least fuse_bytes; counted as float32 in every dtype, so that the
- * reference device sums the same buckets. */
-static void place_stage(hp_lower_ctx *c, int v, int part, places *at) {
-    const int group = c->vstage[v].weight_group[lower_slice(c, part)], first = c->vstage[v].first;
+/* A stage's parameters of layers that ranks split, or of the others, in buckets of at least fuse_bytes; counted as float32
+ * in every dtype, so that the reference device sums the same buckets. */
+static void place_stage(hp_lower_ctx *c, int v, int part, bool split, places *at) {
+    const int group = lower_weight_group(c, v, part, split), first = c->vstage[v].first;
     int last = c->vstage[v].end - 1; /* of the open bucket */
     int64_t elems = 0;
     for (int layer = last; layer >= first; layer--) {
+        if (lower_is_split(c, layer) != split) continue;
         const int of_layer = group_of_layer(c, v, part, layer);
         if (of_layer != group) { /* a bucket of its own */
-            place_bucket(c, v, part, group, layer + 1, last, at);
+            place_bucket(c, v, part, split, group, layer + 1, last, at);
             last = layer;
             elems = 0;
         }
         elems += layer_elems(c, v, part, layer);
         c->bucket_of[layer] = c->r->n_bucket; /* the holder's, of those that are tied: see place_tied */
         if (of_layer == group && elems * 4 < c->s->fuse_bytes) continue;
-        place_bucket(c, v, part, of_layer, layer, last, at);
+        place_bucket(c, v, part, split, of_layer, layer, last, at);
         last = layer - 1;
         elems = 0;
     }
-    place_bucket(c, v, part, group, first, last, at);
+    place_bucket(c, v, part, split, group, first, last, at);
 }
 
 /* Layers backwards: of those with one parameter the first that the role runs remains. */
@@ -182,7 +189,8 @@ void lower_params(hp_lower_ctx *c) {
     for (int i = 0; i < c->g->n_param; i++) c->r->place[i].group = -1;
     for (int v = c->n_vstage - 1; v >= 0; v--) {
         const int slot = lower_slot_of(c->r, v);
-        if (slot >= 0) place_stage(c, v, c->r->slot[slot].part, &at);
+        for (int split = 0; slot >= 0 && split < 2; split++)
+            place_stage(c, v, c->r->slot[slot].part, split, &at);
     }
     place_tied(c);
     if (c->g->deployed) { /* constants lie in packs */

@@ -39,7 +39,7 @@ static void add_rectangle(block_list *l, const hp_layout *tiles, rectangle of, i
 /* `first`: the place of its first part. Stages without tiles have one tile. */
 static void add_position(block_list *l, const hp_strategy *s, int position, int first, int per_node) {
     const hp_layout t = hp_stage_layout(s, position);
-    const int each = t.channels * s->bp, slice = t.rows * t.cols * each;
+    const int each = hp_layout_per_tile(&t) * s->bp, slice = t.rows * t.cols * each;
     const rectangle of = rectangle_of(t.rows, t.cols, per_node / each > 1 ? per_node / each : 1);
     for (int k = 0; k < t.slices / hp_shares(s); k++)
         for (int r = 0; r < t.rows; r += of.rows)

@@ -10,6 +10,7 @@ static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
     const hp_pass a = {.slot = lower_slot_of(c->r, vstage), .micro = -1};
     for (int i = 0; i < l->n_param; i++) {
         const hp_param_place *p = &c->r->place[l->param[i]];
+        if (lower_holder(c, layer) != layer) continue; /* tied */
         if (!p->here || !hp_param_trained(&c->g->param[l->param[i]])) continue;
         c->writer[HP_BUF_GRADS] = -1; /* the ranges are disjoint */
         c->grad_task[layer] = lower_zero(c, &a, layer, HP_BUF_GRADS, p->offset, p->count);

@@ -127,6 +127,10 @@ int64_t hp_attend_scratch(int head_channels) {
     return HP_ATTEND_BLOCK * (9 * hp_round_up(head_channels, HP_WINOGRAD_PANEL) + 2 * HP_ATTEND_BLOCK + 2);
 }
 
+int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {
+    return l->tp == (int32_t)HP_TP_ROW ? hp_round_up(4 * (int64_t)s->ic * s->oc, LINES) : 0;
+}
+
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32) return 0;
@@ -141,8 +145,9 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
     if (l->op == HP_CONVT && compute) return hp_round_up(4 * convt_scratch(l, s), LINES);
     if (l->op != HP_CONV) return 0;
     if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer))
-        return hp_round_up(4 * gradient_scratch(l, s), LINES);
-    if (!compute || !hp_conv_winograd_part(g, layer, s)) return library_scratch(l, s, op);
+        return hp_round_up(4 * gradient_scratch(l, s), LINES) + hp_turned_bytes(l, s);
+    if (!compute || !hp_conv_winograd_part(g, layer, s))
+        return hp_round_up(library_scratch(l, s, op), LINES) + hp_turned_bytes(l, s);
     return hp_round_up(4 * winograd_scratch(s, op), LINES);
 }
 

@@ -77,6 +77,10 @@ int hp_build_dropout(hp_builder *b, int x, const char *name, double p);
 int hp_build_project(hp_builder *b, int x, const char *name, int out_c, bool bias);
 /* The same without bias, whose weight is the table of the embedding layer that made tensor `embedded`. */
 int hp_build_project_tied(hp_builder *b, int x, const char *name, int embedded);
+/* Linear layers that tensor-parallel ranks share: the first of a pair, and the second, whose bias is added once the ranks'
+ * summands are (plan/graph/summands.h). */
+int hp_build_column(hp_builder *b, int x, const char *name, int out_c, bool bias);
+int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias);
 int hp_build_layernorm(hp_builder *b, int x, const char *name);
 int hp_build_rmsnorm(hp_builder *b, int x, const char *name);
 typedef struct hp_heads {
@@ -95,7 +99,7 @@ int hp_build_classtoken(hp_builder *b, int x, const char *name);
 int hp_build_crop(hp_builder *b, int x, const char *name, int at_h, int at_w, int h, int w);
 int hp_build_merge(hp_builder *b, int x, const char *name);
 
-/* How the last layer's parameter `i` begins, what files call it, and which rows of what they have it is. */
+/* How the last layer (of a row layer, it and the one that adds up)'s parameter `i` begins, what files call it, and which rows of what they have it is. */
 hp_param *hp_build_param(hp_builder *b, int i);
 void hp_build_init(hp_builder *b, int i, hp_init init, double scale);
 

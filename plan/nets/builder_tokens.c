@@ -1,6 +1,10 @@
 /* builder_tokens.c - layers of transformers; see builder.h. */
 #include "plan/nets/builder_inside.h"
 
+static hp_layer *last_layer(hp_builder *b) {
+    return &b->g->layer[b->g->n_layer - 1];
+}
+
 int hp_build_project(hp_builder *b, int x, const char *name, int out_c, bool bias) {
     const int in_c = b->g->tensor[x].c;
     const hp_layer l = {.op = HP_CONV,
@@ -17,6 +21,30 @@ int hp_build_project(hp_builder *b, int x, const char *name, int out_c, bool bia
     hp_build_append_param(b, "weight", HP_PARAM_LINEAR_W, b->linear_init, in_c, (const int[4]){out_c, in_c});
     if (bias)
         hp_build_append_param(b, "bias", HP_PARAM_BIAS, b->linear_bias_init, in_c, (const int[4]){out_c});
+    return y;
+}
+
+int hp_build_column(hp_builder *b, int x, const char *name, int out_c, bool bias) {
+    const int y = hp_build_project(b, x, name, out_c, bias);
+    if (b->status == HP_OK) last_layer(b)->tp = HP_TP_COLUMN;
+    return y;
+}
+
+/* Weights (I, O), so that what belongs to some inputs lies together; files have (O, I). */
+int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias) {
+    int y = hp_build_project(b, x, name, out_c, false);
+    if (b->status != HP_OK) return 0;
+    last_layer(b)->tp = HP_TP_ROW;
+    hp_param *w = hp_build_param(b, 0);
+    w->stored = (hp_stored){.name = w->name, .n_dim = 2, .dim = {w->dim[0], w->dim[1]}, .turned = true};
+    w->dim[0] = w->stored.dim[1];
+    w->dim[1] = w->stored.dim[0];
+    y = hp_build_append(b, (hp_layer){.op = HP_SUM, .n_in = 1, .in = {y}},
+                        hp_arena_printf(b->arena, "%s.sum", name), out_c);
+    if (!bias) return y;
+    hp_build_append_param(b, NULL, HP_PARAM_BIAS, b->linear_bias_init, w->fan_in, (const int[4]){out_c});
+    if (b->status == HP_OK)
+        hp_build_param(b, 1)->name = hp_arena_printf(b->arena, "%s%s.bias", b->scope, name);
     return y;
 }
 
@@ -105,8 +133,10 @@ int hp_build_merge(hp_builder *b, int x, const char *name) {
 }
 
 hp_param *hp_build_param(hp_builder *b, int i) {
-    hp_layer *l = &b->g->layer[b->g->n_layer - 1];
-    return b->status == HP_OK ? &b->g->param[l->param[i]] : NULL;
+    if (b->status != HP_OK) return NULL;
+    const hp_layer *l = last_layer(b);
+    if (l->op == HP_SUM && i == 0) l--; /* the row layer before it */
+    return &b->g->param[l->param[l->op == HP_SUM ? 0 : i]];
 }
 
 void hp_build_init(hp_builder *b, int i, hp_init init, double scale) {

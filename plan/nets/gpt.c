@@ -20,9 +20,11 @@ static int block(hp_builder *b, int x, int i, const hp_net_args *a) {
     hp_build_scope(b, "h.%d.", i);
     x = hp_build_add(b, x, y, "add_1");
     y = hp_build_layernorm(b, x, "ln_2");
-    y = hp_tokens_project(b, y, "mlp.c_fc", a->mlp, true, HP_INIT_NORMAL, std);
+    y = hp_tokens_project(b, y, (hp_tokens_linear){"mlp.c_fc", HP_TP_COLUMN, true}, a->mlp, HP_INIT_NORMAL,
+                          std);
     y = hp_build_act(b, y, "mlp.act", HP_ACT_GELU_TANH);
-    y = hp_tokens_project(b, y, "mlp.c_proj", a->hidden, true, HP_INIT_NORMAL, last);
+    y = hp_tokens_project(b, y, (hp_tokens_linear){"mlp.c_proj", HP_TP_ROW, true}, a->hidden, HP_INIT_NORMAL,
+                          last);
     return hp_build_add(b, x, y, "add_2");
 }
 

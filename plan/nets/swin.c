@@ -29,9 +29,10 @@ static int block(hp_builder *b, int x, int stage, int i, const hp_net_args *a) {
     hp_build_scope(b, "features.%d.%d.", 2 * stage + 1, i);
     x = hp_build_add(b, x, y, "add1");
     y = hp_build_layernorm(b, x, "norm2");
-    y = hp_tokens_project(b, y, "mlp.0", WIDER * t.c, false, HP_INIT_NORMAL, std);
+    y = hp_tokens_project(b, y, (hp_tokens_linear){"mlp.0", HP_TP_COLUMN, false}, WIDER * t.c, HP_INIT_NORMAL,
+                          std);
     y = hp_build_act(b, y, "mlp.1", HP_ACT_GELU);
-    y = hp_tokens_project(b, y, "mlp.3", t.c, false, HP_INIT_NORMAL, std);
+    y = hp_tokens_project(b, y, (hp_tokens_linear){"mlp.3", HP_TP_ROW, false}, t.c, HP_INIT_NORMAL, std);
     return hp_build_add(b, x, y, "add2");
 }
 

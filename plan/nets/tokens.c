@@ -13,18 +13,21 @@ static void store(hp_builder *b, int i, const char *name, int k, int n, bool tur
                             .turned = turned && cols};
 }
 
-int hp_tokens_project(hp_builder *b, int x, const char *name, int out_c, bool turned, hp_init init,
-                      double scale) {
-    const int y = hp_build_project(b, x, name, out_c, true);
+int hp_tokens_project(hp_builder *b, int x, hp_tokens_linear t, int out_c, hp_init init, double scale) {
+    const bool row = t.tp == HP_TP_ROW; /* (I, O) here */
+    const int y = row ? hp_build_row(b, x, t.name, out_c, true) : hp_build_column(b, x, t.name, out_c, true);
     hp_build_init(b, 0, init, scale);
-    if (turned) store(b, 0, NULL, 0, 1, true);
+    hp_param *w = hp_build_param(b, 0);
+    if (w && row == t.turned) w->stored = (hp_stored){.name = NULL};
+    if (w && !row && t.turned) store(b, 0, NULL, 0, 1, true);
     return y;
 }
 
 static int part(hp_builder *b, int x, hp_tokens t, int k, int out_c, hp_init init, double scale) {
     static const char *const names[] = {"q", "k", "v"};
     const char *dot = t.joined ? "" : ".";
-    const int y = hp_tokens_project(b, x, names[k], out_c, false, init, scale);
+    const hp_tokens_linear one = {.name = names[k], .tp = HP_TP_COLUMN};
+    const int y = hp_tokens_project(b, x, one, out_c, init, scale);
     store(b, 0, hp_arena_printf(b->arena, "%s%s%sweight", b->scope, t.qkv, dot), k, 3, t.turned);
     store(b, 1, hp_arena_printf(b->arena, "%s%s%sbias", b->scope, t.qkv, dot), k, 3, false);
     return y;
@@ -38,7 +41,8 @@ int hp_tokens_attend(hp_builder *b, int x, hp_tokens t, hp_heads h, hp_init init
         store(b, 0, hp_arena_printf(b->arena, "%srelative_position_bias_table", b->scope), 0, 1, true);
         hp_build_init(b, 0, HP_INIT_NORMAL, scale);
     }
-    return hp_tokens_project(b, y, t.out, c, t.turned, init, scale);
+    const hp_tokens_linear out = {.name = t.out, .tp = HP_TP_ROW, .turned = t.turned};
+    return hp_tokens_project(b, y, out, c, init, scale);
 }
 
 void hp_tokens_stored_flat(hp_builder *b, int i) {

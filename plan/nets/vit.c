@@ -42,12 +42,12 @@ static int attend(hp_builder *b, int x, const hp_net_args *a) {
 
 static int perceptron(hp_builder *b, int x, const hp_net_args *a) {
     const double xavier = sqrt(6.0 / (a->hidden + a->mlp));
-    x = hp_build_project(b, x, "mlp.0", a->mlp, true);
-    hp_build_init(b, 0, HP_INIT_UNIFORM, xavier);
+    x = hp_tokens_project(b, x, (hp_tokens_linear){"mlp.0", HP_TP_COLUMN, false}, a->mlp, HP_INIT_UNIFORM,
+                          xavier);
     hp_build_init(b, 1, HP_INIT_NORMAL, 1e-6);
     x = hp_build_act(b, x, "mlp.1", HP_ACT_GELU);
-    x = hp_build_project(b, x, "mlp.3", a->hidden, true);
-    hp_build_init(b, 0, HP_INIT_UNIFORM, xavier);
+    x = hp_tokens_project(b, x, (hp_tokens_linear){"mlp.3", HP_TP_ROW, false}, a->hidden, HP_INIT_UNIFORM,
+                          xavier);
     hp_build_init(b, 1, HP_INIT_NORMAL, 1e-6);
     return x;
 }

@@ -1,6 +1,8 @@
 /* operands.c - the rows of plan/program/ops.def as a table, and what follows from it. */
 #include "plan/program/operands.h"
 
+#include "plan/graph/summands.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,7 +153,7 @@ bool hp_task_gradient(const hp_graph *g, const hp_role *r, const hp_task *t) {
 
 static bool is_elementwise(const hp_layer *l) {
     return l->op == HP_ACT || l->op == HP_ADD || l->op == HP_DROPOUT || l->op == HP_BN || l->op == HP_SCALE ||
-           l->op == HP_POSITION;
+           l->op == HP_POSITION || (l->op == HP_SUM && hp_summands(l) == 1);
 }
 
 int hp_forward_in_place(const hp_layer *l) {

@@ -106,12 +106,18 @@ hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const 
 
 /* --- from sizes to work --- */
 
+/* Inputs that an output is a sum over; of a row layer as many as are here. */
+static double reads_per_output(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    return l->tp == (int32_t)HP_TP_ROW ? c->in[HP_AXIS_C] : (double)g->param[l->param[0]].fan_in;
+}
+
 /* Multiply-adds per element: of the output, of a transposed convolution's input. */
 static double macs(const hp_graph *g, const hp_work_case *c, double x, double y) {
     const hp_layer *l = &g->layer[c->layer];
     if (l->op == HP_CONVT)
         return x * l->kh * l->kw * c->out[HP_AXIS_C] / hp_local_groups(g, l, c->out[HP_AXIS_C]);
-    return y * (double)g->param[l->param[0]].fan_in;
+    return y * reads_per_output(g, c);
 }
 
 /* Parameters of the output channels that are computed here. */
@@ -173,11 +179,11 @@ static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     const int32_t *map = inputs ? c->in : c->out;
     w->rows = hp_length_product(map, HP_AXIS_N, HP_AXIS_W);
     w->cols = map[HP_AXIS_C];
-    w->depth = inputs ? c->out[HP_AXIS_C] * window : (double)g->param[l->param[0]].fan_in;
+    w->depth = inputs ? c->out[HP_AXIS_C] * window : reads_per_output(g, c);
     if (c->op != HP_TASK_BWDW) return;
     w->depth = w->rows;
     w->rows = c->out[HP_AXIS_C];
-    w->cols = (double)g->param[l->param[0]].fan_in;
+    w->cols = reads_per_output(g, c);
 }
 
 /* Products of two matrices, of queries by keys or by channels: scores, sums of values; backward scores again and their

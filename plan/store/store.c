@@ -7,6 +7,7 @@
 #include "plan/graph/deploy.h"
 #include "plan/graph/json.h"
 #include "plan/graph/optimizer.h"
+#include "plan/graph/summands.h"
 #include "plan/base/units.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
@@ -153,6 +154,7 @@ hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, 
         HP_TRY(hp_net_build(arena, plan->net, plan->image_h, plan->image_w, plan->classes, &trained, err));
     if (plan->mode == HP_MODE_INFER) return hp_graph_deploy(arena, trained, &o, graph, err);
     *graph = hp_graph_train_in(arena, trained, plan->strategy.prec);
+    if (plan->strategy.tp > 1) *graph = hp_graph_with_summands(arena, *graph, plan->strategy.tp);
     (*graph)->optimizer = plan->optimizer;
     (*graph)->clips = plan->clips;
     return HP_OK;

@@ -13,6 +13,8 @@ static const char *const names[HP_FAMILIES] = {[HP_FAMILY_DATA] = "data",
                                                [HP_FAMILY_SPATIAL_GEMS] = "spatial+GEMS",
                                                [HP_FAMILY_CHANNEL] = "channel",
                                                [HP_FAMILY_BRANCH] = "branch",
+                                               [HP_FAMILY_TENSOR] = "tensor",
+                                               [HP_FAMILY_SEQUENCE] = "sequence",
                                                [HP_FAMILY_CLIENTS] = "clients",
                                                [HP_FAMILY_STRIPS] = "strips"};
 
@@ -31,6 +33,8 @@ hp_family hp_family_of(const hp_strategy *s) {
     if (s->clients > 1) return HP_FAMILY_CLIENTS;
     if (s->bp > 1) return HP_FAMILY_BRANCH;
     if (s->cp > 1) return HP_FAMILY_CHANNEL;
+    if (s->tp > 1) return HP_FAMILY_TENSOR;
+    if (s->seq > 1) return HP_FAMILY_SEQUENCE;
     if (s->n_sp > 0 && s->n_sp == s->stages && s->stages == 1) return HP_FAMILY_SPATIAL;
     if (s->n_sp > 0) return staged(s, HP_FAMILY_SPATIAL_LAYER);
     return s->stages > 1 ? staged(s, HP_FAMILY_LAYER) : HP_FAMILY_DATA;

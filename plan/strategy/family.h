@@ -17,6 +17,8 @@ typedef enum hp_family {
     HP_FAMILY_SPATIAL_GEMS,
     HP_FAMILY_CHANNEL,
     HP_FAMILY_BRANCH,
+    HP_FAMILY_TENSOR,   /* linear layers shared, stages or not */
+    HP_FAMILY_SEQUENCE, /* tokens shared */
     HP_FAMILY_CLIENTS,
     HP_FAMILY_STRIPS,
     HP_FAMILIES

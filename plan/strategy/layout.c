@@ -45,6 +45,9 @@ hp_layout hp_stage_layout(const hp_strategy *s, int stage) {
                    .cols = g.cols,
                    .slices = count(times(hp_shares(s), g.slices)),
                    .channels = s->cp,
+                   .tp = s->tp,
+                   .seq = s->seq,
+                   .seq_by_heads = s->seq_by == (int32_t)HP_SEQ_A2A,
                    .by = {s->by[HP_AXIS_N]}};
     if (g.rows > 1) l.by[HP_AXIS_H] = s->by[HP_AXIS_H];
     if (g.cols > 1) l.by[HP_AXIS_W] = s->by[HP_AXIS_W];
@@ -54,7 +57,8 @@ hp_layout hp_stage_layout(const hp_strategy *s, int stage) {
 /* Parts of a stage in one of the replicas with shares of their own. */
 static int own_parts(const hp_strategy *s, int stage) {
     const grid g = grid_of(s, stage);
-    return count(times(times(times(g.rows, g.cols), times(g.slices, s->cp)), s->bp));
+    const int64_t tokens = times(s->tp, s->seq), tiles = times(times(g.rows, g.cols), g.slices);
+    return count(times(times(tiles, tokens), times(s->cp, s->bp)));
 }
 
 int hp_stage_parts(const hp_strategy *s, int stage) {
@@ -103,7 +107,7 @@ int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least) {
 /* The role that sits where `role` of the same replica does in the mirror image; its own inverse. Channel slices and
  * branches stay as they are, so that a role keeps the same slice of whatever stage it has. */
 static int mirrored(const hp_strategy *s, int role) {
-    const int block = s->cp * s->bp, blocks = own_roles(s) / block;
+    const int block = s->cp * s->tp * s->bp, blocks = own_roles(s) / block;
     return (blocks - 1 - role / block) * block + role % block;
 }
 

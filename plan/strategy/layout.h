@@ -2,8 +2,8 @@
  *
  * Roles 0 .. n_role-1 are the ranks of one data replica. Stage positions follow one another; a position's
  * parts have consecutive roles. Flipped (GEMS, every second pass) everything sits mirrored: role n_role-1-r
- * does what role r does (Jain et al., SC 2020); with channel parallelism, blocks of `cp` roles are mirrored,
- * so that a role keeps its channel slice. With tail=shared the stage after the spatial ones shares the last
+ * does what role r does (Jain et al., SC 2020); with channel and tensor parallelism, blocks of `cp` and `tp` roles
+ * are mirrored, so that a role keeps its channel slice. With tail=shared the stage after the spatial ones shares the last
  * spatial position.
  *
  * Data replicas that take unequal shares of the batch (share=3:1) cannot be copies of one program: they are slices of

@@ -1,6 +1,7 @@
 /* legal.c - which strategies are possible for a network, a batch and a number of devices; each refusal
  * carries its code, the limiting number and the smallest change that meets the rule. */
 #include "plan/strategy/legal.h"
+#include "plan/strategy/sequence.h"
 #include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 #include "plan/strategy/rules_mpi4dl.h"
@@ -37,6 +38,8 @@ static bool fewer_ranks(const hp_strategy *s, hp_reject *why) {
     if (s->clients > 1) return hp_fix(why, "clients=1");
     if (s->cp > 1) return hp_fix(why, "cp=1");
     if (s->bp > 1) return hp_fix(why, "bp=1");
+    if (s->tp > 1) return hp_fix(why, "tp=1");
+    if (s->seq > 1) return hp_fix(why, "seq=1");
     if (s->ldp > 1) return hp_fix(why, "ldp=1");
     return hp_fix(why, "sp=1x1");
 }
@@ -109,8 +112,10 @@ static bool legal_passes(const hp_legal_case *c, hp_reject *why) {
     hp_refuse(why, HP_REJECT_BATCH, "%s%d is %lld passes a step, at most %d",
               c->s->gems > 1 ? "gems*micro = " : "micro=", c->s->gems > 1 ? (int)passes : c->s->micro,
               (long long)passes, HP_MAX_PASSES);
+    const int group = c->s->sched == HP_SCHED_INTERLEAVED ? hp_positions(c->s) : 1,
+              most = HP_MAX_PASSES / c->s->gems;
     return c->s->gems > HP_MAX_PASSES ? hp_fix(why, "gems=1")
-                                      : hp_fix(why, "micro=%d", HP_MAX_PASSES / c->s->gems);
+                                      : hp_fix(why, "micro=%d", most < group ? most : most / group * group);
 }
 
 /* Sizes are counted in 64 bits: elements of all tensors, for all samples of a replica, times 8 bytes and what is kept of
@@ -134,11 +139,11 @@ static bool legal_amount(const hp_legal_case *c, hp_reject *why) {
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
                        hp_reject *why) {
     static bool (*const rules[])(const hp_legal_case *, hp_reject *) = {
-        legal_ranks,          legal_stages,    hp_legal_order,    hp_legal_chunks, hp_legal_gems,
-        hp_legal_tiles,       hp_legal_tail,   hp_legal_channels, legal_cut,       hp_legal_shares,
-        hp_legal_proportions, legal_passes,    legal_batch,       legal_amount,    hp_legal_prec,
-        hp_legal_whole,       hp_legal_strips, hp_legal_zero,     hp_legal_sync,   hp_legal_comm,
-        hp_legal_compress,    hp_legal_place,  hp_legal_tied};
+        legal_ranks,          legal_stages,    hp_legal_order,    hp_legal_chunks,  hp_legal_gems,
+        hp_legal_tiles,       hp_legal_tail,   hp_legal_channels, legal_cut,        hp_legal_shares,
+        hp_legal_proportions, legal_passes,    legal_batch,       legal_amount,     hp_legal_prec,
+        hp_legal_whole,       hp_legal_strips, hp_legal_zero,     hp_legal_sync,    hp_legal_comm,
+        hp_legal_compress,    hp_legal_place,  hp_legal_tied,     hp_legal_sequence};
     const hp_strategy canonical = hp_strategy_canonical(s);
     const hp_legal_case c = {&canonical, g, batch, n_devices};
     if (why) memset(why, 0, sizeof *why);

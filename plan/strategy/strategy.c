@@ -4,6 +4,7 @@
 #include "plan/strategy/layout.h"
 #include "plan/strategy/place.h"
 #include "plan/strategy/proportions_text.h"
+#include "plan/strategy/sequence.h"
 #include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 
@@ -176,7 +177,8 @@ static const key_kind tile_list = {parse_elsewhere, print_elsewhere, has_no_tile
                                    hp_grids_text},
                       zero_kind = {parse_elsewhere, print_elsewhere, is_zero, hp_zero_parse, hp_zero_text},
                       sync_kind = {parse_elsewhere, print_elsewhere, is_zero, hp_sync_parse, hp_sync_text},
-                      place_kind = {parse_elsewhere, print_elsewhere, is_zero, hp_place_parse, hp_place_text};
+                      place_kind = {parse_elsewhere, print_elsewhere, is_zero, hp_place_parse, hp_place_text},
+                      seq_kind = {parse_elsewhere, print_elsewhere, is_one, hp_seq_parse, hp_seq_text};
 
 /* --- proportions --- */
 
@@ -320,9 +322,9 @@ static const key keys[] = {
     {"cols", &proportions, AT(by[HP_AXIS_W]), NULL, NULL},
     {"cp", &degree, AT(cp), NULL, NULL},
     {"bp", &degree, AT(bp), NULL, NULL},
-    {"tp", &later, 0, NULL, "1"},
+    {"tp", &degree, AT(tp), NULL, NULL},
     {"ep", &later, 0, NULL, "1"},
-    {"seq", &later, 0, NULL, "1"},
+    {"seq", &seq_kind, AT(seq), NULL, NULL},
     {"zero", &zero_kind, AT(zero), NULL, NULL},
     {"sync", &sync_kind, AT(sync), NULL, NULL},
     {"ldp", &degree, AT(ldp), NULL, NULL},
@@ -352,6 +354,8 @@ hp_strategy hp_strategy_default(void) {
                          .chunks = 1,
                          .micro = 1,
                          .cp = 1,
+                         .tp = 1,
+                         .seq = 1,
                          .ldp = 1,
                          .bp = 1,
                          .gems = 1,

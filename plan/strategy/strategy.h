@@ -43,6 +43,8 @@ typedef enum hp_place {
     HP_PLACE_TILE,   /* neighbouring tiles of a stage together */
     HP_PLACE_LIST    /* as written */
 } hp_place;
+/* How ranks share attention's tokens: see plan/strategy/sequence.h. */
+typedef enum hp_seq { HP_SEQ_RING, HP_SEQ_A2A } hp_seq;
 typedef enum hp_sync { HP_SYNC_ALLREDUCE, HP_SYNC_PS, HP_SYNC_LOCAL } hp_sync;
 typedef enum hp_bn { HP_BN_SYNC, HP_BN_ALL, HP_BN_LOCAL } hp_bn;
 
@@ -53,6 +55,8 @@ typedef struct hp_strategy {
     /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns (plan/tiles/tile.h) */
     hp_proportions by[HP_AXIS_C];
     int32_t cp, ldp;
+    int32_t tp;                /* ranks that share linear layers and heads: see plan/strategy/sequence.h */
+    int32_t seq, seq_by;       /* ranks that share the tokens; hp_seq */
     int32_t bp;                /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
     int32_t tail;              /* hp_tail */
     int32_t gems;              /* passes per update; 1 without GEMS */

@@ -86,7 +86,8 @@ static void request_loss(build *b) {
         hp_box need = *box_at(b->geo->own, b, p, logits);
         need.lo[HP_AXIS_C] = 0;
         need.hi[HP_AXIS_C] = b->g->tensor[logits].c;
-        const bool speaks = p / b->geo->branches % b->geo->layout.channels == 0 && !hp_box_empty(&need);
+        const bool speaks =
+            p / b->geo->branches / b->geo->layout.tp % b->geo->layout.channels == 0 && !hp_box_empty(&need);
         *need_at(b, p, b->g->n_layer, 0) = speaks ? need : (hp_box){{0}, {0}};
     }
 }

@@ -3,6 +3,7 @@
 
 #include "plan/graph/attention.h"
 #include "plan/graph/resample.h"
+#include "plan/graph/summands.h"
 
 #include <string.h>
 
@@ -62,34 +63,58 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
 /* Channels that must stay together: the outputs of one group of a grouped convolution, those of a head; all where
  * parameters are not contiguous per output channel. */
 static int channel_unit(const hp_graph *g, int tensor) {
+    if (g->tensor[tensor].tp_unit > 0) return g->tensor[tensor].tp_unit;
     const hp_layer *l = &g->layer[g->tensor[tensor].producer];
     if (hp_layer_is_whole(l)) return g->tensor[tensor].c;
     if (l->op == HP_ATTENTION) return hp_head_channels(g, l);
     return l->op == HP_CONV && l->groups > 1 ? g->tensor[tensor].c / l->groups : 1;
 }
 
-static int32_t start_of(const hp_layout *l, int axis, int64_t items, int parts, int k) {
-    return axis == HP_AXIS_C ? hp_split_at(items, parts, k)
-                             : hp_proportions_at(&l->by[axis], items, parts, k);
+/* Into how many parts an axis is split, and which of them it is. */
+typedef struct share {
+    int parts, k;
+} share;
+
+/* Each part of `outer` split again. */
+static share within(share outer, share inner) {
+    return (share){outer.parts * inner.parts, outer.k * inner.parts + inner.k};
+}
+
+/* The next factor of the part's number. */
+static share next(int *part, int parts) {
+    const share s = {parts, *part % parts};
+    *part /= parts;
+    return s;
+}
+
+/* What the layout's numbers say of a part; ranks that share rows of one tensor and channels of another have either. */
+static void shares_of(const hp_layout *l, const hp_graph *g, int tensor, int part, share of[HP_AXES]) {
+    const share tp = next(&part, l->tp), channel = next(&part, l->channels), seq = next(&part, l->seq);
+    const bool heads = l->seq_by_heads && g->layer[g->tensor[tensor].producer].op == HP_ATTENTION;
+    const share whole = {1, 0};
+    const bool wide = g->tensor[tensor].tp_unit > 0;
+    of[HP_AXIS_W] = next(&part, l->cols);
+    of[HP_AXIS_H] = within(within(next(&part, l->rows), heads ? whole : seq), wide ? whole : tp);
+    of[HP_AXIS_N] = (share){l->slices, part};
+    of[HP_AXIS_C] = within(within(channel, wide ? tp : whole), heads ? seq : whole);
+}
+
+static int32_t start_of(const hp_layout *l, int axis, int64_t items, share s) {
+    return axis == HP_AXIS_C ? hp_split_at(items, s.parts, s.k)
+                             : hp_proportions_at(&l->by[axis], items, s.parts, s.k);
 }
 
 hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t samples, int part) {
     const hp_tensor *t = &g->tensor[tensor];
     const int unit = channel_unit(g, tensor);
-    const int parts[HP_AXES] = {l->slices, l->rows, l->cols, l->channels};
     const int64_t items[HP_AXES] = {samples, t->h, t->w, t->c / unit};
-    int k[HP_AXES];
-    k[HP_AXIS_C] = part % l->channels;
-    part /= l->channels;
-    k[HP_AXIS_W] = part % l->cols;
-    part /= l->cols;
-    k[HP_AXIS_H] = part % l->rows;
-    k[HP_AXIS_N] = part / l->rows;
+    share of[HP_AXES];
+    shares_of(l, g, tensor, part, of);
     hp_box b;
     for (int a = 0; a < HP_AXES; a++) {
         const int width = a == HP_AXIS_C ? unit : 1;
-        b.lo[a] = width * start_of(l, a, items[a], parts[a], k[a]);
-        b.hi[a] = width * start_of(l, a, items[a], parts[a], k[a] + 1);
+        b.lo[a] = width * start_of(l, a, items[a], of[a]);
+        b.hi[a] = width * start_of(l, a, items[a], (share){of[a].parts, of[a].k + 1});
     }
     return b;
 }
@@ -221,12 +246,21 @@ static range merged_range(range out, int c) {
     return one ? (range){out.lo % c, (out.hi - 1) % c + 1} : (range){0, c};
 }
 
+/* Input channels of the summands that `out` belongs to. */
+static range summed_range(const hp_graph *g, const hp_layer *l, range out) {
+    const int width = g->tensor[l->out].c / hp_summands(l);
+    return (range){hp_summand_at(g, l, (int)(out.lo / width)).in_lo,
+                   hp_summand_at(g, l, (int)((out.hi - 1) / width)).in_hi};
+}
+
 static range channel_range(const hp_graph *g, const hp_layer *l, int k, range out) {
     const hp_tensor *in = &g->tensor[l->in[k]];
     if (hp_layer_adds(l) && k == l->n_in - 1) return out;
     if (l->op == HP_LINEAR || l->op == HP_CONVT || l->op == HP_SOFTMAX || l->op == HP_LAYERNORM ||
         l->op == HP_RMSNORM || l->op == HP_EMBEDDING)
         return (range){0, in->c};
+    if (l->tp == (int32_t)HP_TP_ROW) return summed_range(g, l, out);
+    if (l->op == HP_SUM && hp_summands(l) > 1) return (range){0, in->c};
     if (l->op == HP_ATTENTION) return head_range(g, l, k, out);
     if (l->op == HP_MERGE) return merged_range(out, in->c);
     if (l->op == HP_CONV) {

@@ -30,15 +30,22 @@ hp_box hp_box_around(const hp_box *a,
                      const hp_box *b); /* smallest box that contains both; empty boxes are ignored */
 hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples);
 
-/* How the tensors of one stage are split: rows x cols tiles x slices of the samples x channel slices. Part =
- * ((slice * rows + row) * cols + col) * channels + channel. */
+/* How the tensors of one stage are split: rows x cols tiles x slices of the samples x channel slices, and by ranks that
+ * share rows of one tensor and channels of another (tp, seq: plan/strategy/sequence.h). Part =
+ * ((((slice * rows + row) * cols + col) * seq + s) * channels + channel) * tp + t. */
 typedef struct hp_layout {
     int32_t rows, cols, slices, channels;
+    int32_t tp, seq;
+    bool seq_by_heads;            /* seq splits the channels of what attention puts out, not its rows */
     hp_proportions by[HP_AXIS_C]; /* of samples, rows and columns: in which proportions */
 } hp_layout;
 
+/* Parts that share a tile. */
+static inline int hp_layout_per_tile(const hp_layout *l) {
+    return l->seq * l->channels * l->tp;
+}
 static inline int hp_layout_parts(const hp_layout *l) {
-    return l->rows * l->cols * l->slices * l->channels;
+    return l->rows * l->cols * l->slices * hp_layout_per_tile(l);
 }
 
 /* Start of part `k` when `n` items are split evenly over `parts`; its end is the start of part k + 1. */

@@ -1,6 +1,9 @@
 /* evaluate.c - from strategy to figures, with what candidates have in common computed once. */
 #include "sim/search/evaluate.h"
 
+#include "plan/graph/summands.h"
+#include "plan/strategy/sequence.h"
+
 #include "costmodels/framework/framework.h"
 
 #include "plan/base/hash.h"
@@ -30,7 +33,7 @@ typedef struct unit_costs {
 /* What a cut over unequal stages depends on. */
 typedef struct cut_key {
     int64_t micro_batch;
-    int32_t stages, chunks, n_sp, rows[2], cols[2], ldp, cp, bp, tail, sched, micro, kind;
+    int32_t stages, chunks, n_sp, rows[2], cols[2], ldp, cp, tp, seq, seq_by, bp, tail, sched, micro, kind;
 } cut_key;
 
 typedef struct known_cut {
@@ -42,6 +45,9 @@ enum { KNOWN_CUTS = 1024 }; /* a cache with one place per key */
 struct hp_eval {
     hp_arena *arena;
     hp_eval_setup setup;
+    const hp_graph *graph;   /* as the strategy at hand runs it (hp_strategy_graph) */
+    const hp_graph **graphs; /* all that were wanted so far */
+    int n_graph, graph_room;
     hp_cost_cache *cache, *quiet; /* at the table's speed; on the quiet machine, NULL: not known */
     const hp_comm_table *comm;    /* what comm=auto means */
     hp_estimate_setup estimate;
@@ -63,6 +69,8 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
     e->arena = arena;
     e->setup = *setup;
     if (setup->framework) e->setup.table = hp_framework_table(arena, setup->framework, setup->table);
+    const hp_strategy one = hp_strategy_default();
+    e->graph = e->setup.graph = hp_strategy_graph(arena, setup->graph, &one);
     setup = &e->setup;
     e->cache = hp_cost_cache_new(arena, setup->table, setup->machine, setup->framework);
     e->quiet = quiet_cache(arena, setup);
@@ -85,6 +93,16 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
                                       .batch = setup->batch,
                                       .eager = setup->eager};
     return e;
+}
+
+static void use_graph(hp_eval *e, const hp_strategy *s) {
+    for (int i = 0; i < e->n_graph; i++) {
+        const int ranks = hp_graph_summands(e->graphs[i]);
+        e->graph = e->graphs[i];
+        if (ranks == 0 || ranks == s->tp) return;
+    }
+    HP_ROOM(e->arena, e->graphs, e->n_graph, e->graph_room);
+    e->graph = e->graphs[e->n_graph++] = hp_strategy_graph(e->arena, e->setup.graph, s);
 }
 
 const hp_eval_setup *hp_eval_get(const hp_eval *e) {
@@ -144,7 +162,7 @@ hp_status hp_eval_unit_cost(hp_eval *e, const hp_strategy *s, const double **uni
 }
 
 double hp_eval_class_seconds(hp_eval *e, const hp_strategy *s, int class) {
-    const hp_layout whole = {.rows = 1, .cols = 1, .slices = 1, .channels = 1};
+    const hp_layout whole = {.rows = 1, .cols = 1, .slices = 1, .channels = 1, .tp = 1, .seq = 1};
     hp_parts *on = e->cuts.of_class[class] ? e->cuts.of_class[class] : e->cuts.of_class[0];
     const hp_part_sums *p = hp_parts_of(on, &whole, micro_batch_of(e, s));
     return p->forward[e->setup.graph->n_unit] + p->backward[e->setup.graph->n_unit];
@@ -173,6 +191,9 @@ static cut_key key_of(const hp_eval *e, const hp_strategy *s, hp_cut_kind kind) 
                   {0},
                   s->ldp,
                   s->cp,
+                  s->tp,
+                  s->seq,
+                  s->seq_by,
                   s->bp,
                   s->tail,
                   s->sched,
@@ -229,7 +250,8 @@ static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool p
                           .comm = e->comm,
                           .place = placed};
     if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
-    return hp_lower(arena, e->setup.graph, s, &o, p, err);
+    use_graph(e, s);
+    return hp_lower(arena, e->graph, s, &o, p, err);
 }
 
 hp_status hp_eval_lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_program **p, hp_error *err) {
@@ -246,7 +268,7 @@ static int64_t role_bytes(const hp_eval *e, const hp_program *p, int role) {
     const hp_framework *f = e->setup.framework;
     const bool engine = f && f->fuses && p->mode != HP_MODE_TRAIN; /* its memory is planned, too */
     if (!e->setup.eager) return p->role[role].arena_bytes;
-    return (engine ? p->role[role].arena_bytes : hp_eager_bytes(p, e->setup.graph, role)) +
+    return (engine ? p->role[role].arena_bytes : hp_eager_bytes(p, e->graph, role)) +
            hp_framework_context_bytes(e->setup.machine, e->setup.framework);
 }
 
@@ -286,13 +308,15 @@ static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_
 
 static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                           hp_error *err) {
-    hp_figures_costs costs = {hp_costs_of_program(arena, e->cache, p, e->setup.graph), NULL};
+    hp_figures_costs costs = {hp_costs_of_program(arena, e->cache, p, e->graph), NULL};
     hp_sim_costs quiet;
     if (e->quiet) {
-        quiet = hp_costs_of_program(arena, e->quiet, p, e->setup.graph);
+        quiet = hp_costs_of_program(arena, e->quiet, p, e->graph);
         costs.quiet = &quiet;
     }
-    HP_TRY(hp_figures_of(&e->setup, &costs, p, out, err));
+    hp_eval_setup as_run = e->setup;
+    as_run.graph = e->graph;
+    HP_TRY(hp_figures_of(&as_run, &costs, p, out, err));
     if (out->strategy.strips == 1) return HP_OK;
     return note_strips(e, &out->strategy, out->figures.note, sizeof out->figures.note, err);
 }
@@ -300,10 +324,10 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_e
 /* What ranks alone. */
 static hp_status simulate_rank(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                                hp_error *err) {
-    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
+    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->graph);
     const hp_sim_options o = hp_figures_options(&e->setup, p);
     hp_sim_result result;
-    HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, &result, err));
+    HP_TRY(hp_sim_run(arena, p, e->graph, e->setup.machine, &costs, &o, &result, err));
     out->figures.step_s = (double)result.makespan_ns * 1e-9;
     return HP_OK;
 }
@@ -316,7 +340,7 @@ static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp
     HP_TRY(lower(e, scratch, &out->strategy, depth >= HP_EVAL_FITS, &p, err));
     out->tasks = all_tasks(p);
     check_memory(e, scratch, p, out);
-    if (!out->reject.code) hp_codes_shrink(p, e->setup.graph, &out->strategy, &out->reject);
+    if (!out->reject.code) hp_codes_shrink(p, e->graph, &out->strategy, &out->reject);
     if (out->reject.code || depth == HP_EVAL_MEMORY || depth == HP_EVAL_FITS) return HP_OK;
     return depth == HP_EVAL_PLACED ? simulate(e, scratch, p, out, err)
                                    : simulate_rank(e, scratch, p, out, err);
@@ -361,16 +385,17 @@ hp_status hp_eval_program(hp_eval *e, hp_arena *arena, const hp_program *p, cons
     hp_strategy_text(s, out->figures.strategy);
     out->figures.gpus = hp_program_ranks(p);
     out->figures.batch = e->setup.batch;
+    use_graph(e, s);
     check_memory(e, arena, p, out);
     return out->reject.code ? HP_OK : simulate(e, arena, p, out, err);
 }
 
 hp_status hp_eval_trace(hp_eval *e, hp_arena *arena, const hp_program *p, hp_draws draw,
                         hp_sim_result *result, hp_error *err) {
-    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->setup.graph);
+    const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->graph);
     hp_sim_options o = hp_figures_drawn(&e->setup, p, draw);
     o.want_spans = true;
-    HP_TRY(hp_sim_run(arena, p, e->setup.graph, e->setup.machine, &costs, &o, result, err));
+    HP_TRY(hp_sim_run(arena, p, e->graph, e->setup.machine, &costs, &o, result, err));
     if (all_tasks(p) * p->dp > TRACE_SPANS) result->n_rank = p->n_role;
     return HP_OK;
 }

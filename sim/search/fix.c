@@ -25,7 +25,7 @@ enum { KINDS = 8 };
 
 /* Estimates are good to some percent on plain ranks, but for tiles, shared channels and stages each in its way. */
 static int kind_of(const hp_strategy *s) {
-    return (s->n_sp > 0) | (s->cp * s->bp > 1) << 1 | (s->stages > 1) << 2;
+    return (s->n_sp > 0) | (s->cp * s->tp * s->bp > 1) << 1 | (s->stages > 1) << 2;
 }
 
 typedef enum state { LISTED, ESTIMATED, DONE } state;
@@ -90,6 +90,7 @@ static int64_t tasks_of(const fix_world *w, const hp_strategy *s) {
                   .ldp = s->ldp,
                   .gems = s->gems,
                   .cp = (int16_t)s->cp,
+                  .tp = (int16_t)s->tp,
                   .bp = (int16_t)s->bp,
                   .strips = (int16_t)s->strips,
                   .deep = (int16_t)s->deep,
@@ -100,7 +101,8 @@ static int64_t tasks_of(const fix_world *w, const hp_strategy *s) {
         p.rows[0] = s->sp_rows[i];
         p.cols[0] = s->sp_cols[i];
     }
-    const int shared = s->cp * s->bp, few = 8; /* more of them exchange with each other, pair by pair */
+    const int shared = s->cp * s->tp * s->seq * s->bp,
+              few = 8; /* more of them exchange with each other, pair by pair */
     return hp_space_tasks(&space, &p) * (shared > few ? shared / few : 1);
 }
 

@@ -2,6 +2,7 @@
 #include "sim/search/parts.h"
 
 #include "plan/base/hash.h"
+#include "plan/graph/summands.h"
 #include "plan/memory/device.h"
 #include "sim/search/live.h"
 #include "sim/memory/eager.h"
@@ -134,6 +135,14 @@ static void keep_once(const filler *f, bool *counted, double *bytes, int tensor,
     bytes[unit] += own_bytes(f, tensor);
 }
 
+/* Of a parameter: of layers that tensor-parallel ranks share the part's own. Channel slices are counted elsewhere. */
+static double elements_here(const filler *f, const hp_layer *l, int i) {
+    const hp_box out = own(f, l->out);
+    if (f->s->layout.tp == 1 || f->p->g->tensor[l->out].tp_unit == 0)
+        return (double)f->p->g->param[l->param[i]].count;
+    return (double)hp_param_elements(f->p->g, l, i, out.lo[HP_AXIS_C], out.hi[HP_AXIS_C]).count;
+}
+
 static void add_memory(const filler *f, int layer) {
     const hp_layer *l = &f->p->g->layer[layer];
     const bool wants_x = hp_layer_backward_reads_x(l);
@@ -152,7 +161,7 @@ static void add_memory(const filler *f, int layer) {
     if (l->op == HP_MAXPOOL) f->s->kept_bytes[l->unit] += y / element;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &f->p->g->param[l->param[i]];
-        if (hp_param_trained(param) && param->layer == layer) f->s->params[l->unit] += (double)param->count;
+        if (hp_param_trained(param) && param->layer == layer) f->s->params[l->unit] += elements_here(f, l, i);
     }
 }
 
@@ -227,7 +236,7 @@ static void add_constants(const filler *f, int layer) {
 
 /* The part in the middle has neighbours on all sides, if any part has. */
 static int middle_part(const hp_layout *l) {
-    return (l->rows / 2 * l->cols + l->cols / 2) * l->channels;
+    return (l->rows / 2 * l->cols + l->cols / 2) * hp_layout_per_tile(l);
 }
 
 static void add_halo(const filler *f, int layer, double forward_s) {
@@ -300,12 +309,13 @@ static void sum_up(double *v, int n) {
     }
 }
 
-/* Of the layout's first channel slice, or the last, which owns no less. */
+/* Of those that share a tile, the first, or the last, which owns no less. */
 static int extreme_part(const hp_layout *l, int (*extreme)(const hp_proportions *w, int parts)) {
     const int slice = extreme(&l->by[HP_AXIS_N], l->slices), row = extreme(&l->by[HP_AXIS_H], l->rows),
               col = extreme(&l->by[HP_AXIS_W], l->cols);
     const hp_proportions even = {.n = 0};
-    return ((slice * l->rows + row) * l->cols + col) * l->channels + extreme(&even, l->channels);
+    const int tile = (slice * l->rows + row) * l->cols + col, n = hp_layout_per_tile(l);
+    return tile * n + extreme(&even, n);
 }
 
 static void fill_sums(hp_parts *p, hp_part_sums *s) {
@@ -344,7 +354,7 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
 }
 
 static uint64_t layout_hash(const hp_layout *l, int64_t samples) {
-    const int64_t key[5] = {l->rows, l->cols, l->slices, l->channels, samples};
+    const int64_t key[] = {l->rows, l->cols, l->slices, l->channels, l->tp, l->seq, l->seq_by_heads, samples};
     uint64_t hash = hp_hash64(key, sizeof key, 0);
     for (int axis = 0; axis < HP_AXIS_C; axis++)
         if (l->by[axis].n)
@@ -353,8 +363,9 @@ static uint64_t layout_hash(const hp_layout *l, int64_t samples) {
 }
 
 static bool same_layout(const hp_layout *a, const hp_layout *b) {
-    bool same =
-        a->rows == b->rows && a->cols == b->cols && a->slices == b->slices && a->channels == b->channels;
+    bool same = a->rows == b->rows && a->cols == b->cols && a->slices == b->slices &&
+                a->channels == b->channels && a->tp == b->tp && a->seq == b->seq &&
+                a->seq_by_heads == b->seq_by_heads;
     for (int axis = 0; axis < HP_AXIS_C; axis++) same &= hp_proportions_equal(&a->by[axis], &b->by[axis]);
     return same;
 }
@@ -380,7 +391,9 @@ const hp_part_sums *hp_parts_of(hp_parts *p, const hp_layout *l, int64_t samples
     if (*slot) return *slot;
     hp_part_sums *s = *slot = HP_NEW(p->arena, hp_part_sums, 1);
     *s = (hp_part_sums){.layout = *l, .samples = samples};
-    fill_sums(p, s);
+    hp_parts shared = *p;
+    if (l->tp > 1) shared.g = hp_graph_with_summands(p->arena, p->g, l->tp);
+    fill_sums(&shared, s);
     if (2 * ++p->n > p->slots) grow(p);
     return s;
 }

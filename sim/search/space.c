@@ -2,6 +2,7 @@
 #include "sim/search/space.h"
 
 #include "plan/graph/branch.h"
+#include "plan/graph/summands.h"
 #include "plan/strategy/layout.h"
 #include "sim/depths.h"
 
@@ -17,7 +18,7 @@ typedef struct lister {
 static const int chunk_counts[] = {2, 4}; /* Narayanan et al. 2021 see most of the gain by 4 */
 static const int pass_counts[] = {2, 4};  /* GEMS: MAST, and the smallest MASTER */
 static const int strip_counts[] = {4, 16, 64, 256};
-static const int channel_counts[] = {2, 4}, branch_counts[] = {2, 3};
+static const int channel_counts[] = {2, 4}, branch_counts[] = {2, 3}, tensor_counts[] = {2, 4, 8};
 static const int probing_micros[] = {1, 2, 4,
                                      8}; /* also tried where they do not divide: their reject is a hint */
 enum {
@@ -218,19 +219,20 @@ static void add_replica(lister *l, const hp_point *p, int roles) {
         add_micros(l, &plain);
     else
         add_sched(l, plain, HP_SCHED_LP, 1, 1); /* one reject says it */
-    if (p->clients > 1 || p->cp > 1 || p->bp > 1) return;
+    if (p->clients > 1 || p->cp > 1 || p->tp > 1 || p->bp > 1) return;
     for (int tiles = 2; tiles <= roles; tiles++)
         if (worth_tiles(tiles, roles)) add_grids(l, p, tiles, roles - tiles);
 }
 
-static void add_degrees(lister *l, int clients, int cp, int bp) {
+static void add_degrees(lister *l, int clients, int cp, int tp, int bp) {
     const int devices = l->space->n_devices;
-    for (int roles = 1; roles * cp * bp <= devices && roles <= HP_MAX_STAGES; roles++) {
-        if (devices % (roles * cp * bp) != 0) continue;
+    for (int roles = 1; roles * cp * tp * bp <= devices && roles <= HP_MAX_STAGES; roles++) {
+        if (devices % (roles * cp * tp * bp) != 0) continue;
         const hp_point p = {.prec = (uint8_t)l->space->graph->prec,
-                            .dp = devices / (roles * cp * bp),
+                            .dp = devices / (roles * cp * tp * bp),
                             .clients = (int16_t)clients,
                             .cp = (int16_t)cp,
+                            .tp = (int16_t)tp,
                             .bp = (int16_t)bp,
                             .micro = 1,
                             .ldp = 1,
@@ -255,12 +257,14 @@ static bool has_branches(const hp_graph *g) {
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list) {
     lister l = {.arena = arena, .space = space};
     l.n_depth = hp_depths(space->graph, l.depth);
-    add_degrees(&l, 1, 1, 1);
-    for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1, 1);
+    add_degrees(&l, 1, 1, 1, 1);
+    for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1, 1, 1);
     for (size_t i = 0; i < COUNT(channel_counts) && !space->graph->deployed; i++)
-        add_degrees(&l, 1, channel_counts[i], 1);
+        add_degrees(&l, 1, channel_counts[i], 1, 1);
     for (size_t i = 0; i < COUNT(branch_counts) && has_branches(space->graph); i++)
-        add_degrees(&l, 1, 1, branch_counts[i]);
+        add_degrees(&l, 1, 1, 1, branch_counts[i]);
+    for (size_t i = 0; i < COUNT(tensor_counts) && hp_graph_summands(space->graph); i++)
+        add_degrees(&l, 1, 1, tensor_counts[i], 1);
     *list = l.list;
     return l.n;
 }
@@ -275,6 +279,7 @@ hp_strategy hp_space_strategy(const hp_point *p) {
     s.gems = p->gems;
     s.clients = p->clients;
     s.cp = p->cp;
+    s.tp = p->tp;
     s.bp = p->bp;
     s.chunks = p->chunks;
     s.halo = p->halo;
@@ -296,7 +301,7 @@ int64_t hp_space_tasks(const hp_space *space, const hp_point *p) {
     /* copies, sends, receives around the tasks of a tile: counted on residual nets */
     static const double strip = 1.7, grid = 2.9, slice = 1.2, streamed = 2.2;
     const int passes = space->mode == HP_MODE_INFER ? 1 : p->recompute == HP_RECOMPUTE_NONE ? 3 : 4;
-    const int shared = p->cp * p->bp;
+    const int shared = p->cp * p->tp * p->bp;
     double parts = shared > 1 ? shared * grid : 1;
     for (int i = 0; i < p->n_sp; i++) { /* most layers may lie on any of the spatial stages */
         const double factor = p->rows[i] > 1 && p->cols[i] > 1 ? grid : strip;

@@ -24,7 +24,7 @@ enum { HP_SPACE_SPATIAL = 2 /* spatial stages with grids of their own */ };
 typedef struct hp_point {
     int32_t dp, stages, micro, ldp, gems;
     int32_t rows[HP_SPACE_SPATIAL], cols[HP_SPACE_SPATIAL];
-    int16_t clients, cp, bp, chunks, halo, strips, deep;
+    int16_t clients, cp, tp, bp, chunks, halo, strips, deep;
     uint8_t prec, n_sp, tail, sched, recompute, overlap;
     uint8_t cut; /* hp_cut_kind; plain stages are cut by time */
 } hp_point;

@@ -37,7 +37,7 @@ typedef struct members {
 /* Which row or column of tiles a part is in; -1: its stage has none. */
 static int tile_of(const hp_strategy *s, int axis, int position, int part) {
     const hp_layout l = hp_stage_layout(s, position);
-    const int tile = part / s->bp / l.channels, parts = axis == HP_AXIS_H ? l.rows : l.cols;
+    const int tile = part / s->bp / hp_layout_per_tile(&l), parts = axis == HP_AXIS_H ? l.rows : l.cols;
     if (parts == 1) return -1;
     return axis == HP_AXIS_H ? tile / l.cols % l.rows : tile % l.cols;
 }

@@ -1,9 +1,52 @@
 /* conv.c - convolution tasks: Winograd where the rule of plan/memory/device.h says
  * so, else oneDNN's first acceptable kernel, else our own that takes any shape. The choice depends on the
- * task's shape and the processor alone, never on a timing, so that reruns give the same bits. */
+ * task's shape and the processor alone, never on a timing, so that reruns give the same bits. A row layer's weights are
+ * (I, O) (plan/graph/summands.h): they, or their gradient, are turned in the end of scratch. */
 #include "exec/device/cpu/train.h"
 
 #include "plan/memory/device.h"
+
+/* --- weights of a row layer --- */
+
+static bool is_turned(const hp_bound *b) {
+    return b->layer->tp == (int32_t)HP_TP_ROW;
+}
+
+/* Scratch without the room for turned weights. */
+static int64_t scratch_of(const hp_bound *b) {
+    return b->scratch_bytes - hp_turned_bytes(b->layer, &b->shape);
+}
+
+static float *turned_room(const hp_bound *b) {
+    return (float *)(void *)((unsigned char *)b->scratch + scratch_of(b));
+}
+
+/* (O, I). */
+static const float *weights_of(const hp_bound *b) {
+    const int ins = b->shape.ic, outs = b->shape.oc;
+    const float *w = b->param[0];
+    float *t = turned_room(b);
+    if (!is_turned(b)) return w;
+    for (int o = 0; o < outs; o++)
+        for (int i = 0; i < ins; i++) t[(int64_t)o * ins + i] = w[(int64_t)i * outs + o];
+    return t;
+}
+
+/* Where the gradient comes to be, as (O, I); of a row layer it is put where it belongs then. */
+static float *gradient_of(const hp_bound *b) {
+    return is_turned(b) ? turned_room(b) : b->grad[0];
+}
+
+static void put_gradient(const hp_bound *b) {
+    const int ins = b->shape.ic, outs = b->shape.oc;
+    const bool add = b->task->flags & HP_FLAG_ADD;
+    const float *t = turned_room(b);
+    float *to = b->grad[0];
+    for (int i = 0; is_turned(b) && i < ins; i++)
+        for (int o = 0; o < outs; o++, to++) *to = (add ? *to : 0) + t[(int64_t)o * ins + i];
+}
+
+/* --- kernels --- */
 
 static bool has_bias(const hp_bound *b) {
     return b->layer->n_param > 1;
@@ -48,7 +91,7 @@ static void agree_on_pack(hp_device *d, const hp_bound *b, hp_conv_choice *c, bo
     hp_onednn_kernel **first = &d->packed[backward][b->layer_id];
     if (!*first) *first = c->library;
     c->repack = !hp_onednn_same_layout(*first, c->library);
-    if (c->repack && repack_at(c->library) + hp_onednn_kernel_pack_bytes(c->library) > b->scratch_bytes)
+    if (c->repack && repack_at(c->library) + hp_onednn_kernel_pack_bytes(c->library) > scratch_of(b))
         c->library = NULL;
 }
 
@@ -56,7 +99,7 @@ static hp_status find(hp_device *d, const hp_bound *b, hp_onednn_kind kind, hp_e
     hp_conv_choice *c = choice_of(d, b);
     const bool backward = kind == HP_ONEDNN_BACKWARD_DATA;
     const hp_onednn_limits limits = {backward ? b->pack_backward_bytes : b->pack_forward_bytes,
-                                     b->scratch_bytes};
+                                     scratch_of(b)};
     HP_TRY(hp_onednn_kernel_find(d->library, kind, &b->shape, has_bias(b), limits, &c->library, err));
     if (c->library && kind != HP_ONEDNN_BACKWARD_WEIGHTS) agree_on_pack(d, b, c, backward);
     return HP_OK;
@@ -84,7 +127,7 @@ hp_status hp_cpu_pack(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
         if (choice_of(d, b)->winograd)
             d->kernels->conv.wino_pack(packs[i], b->param[0], b->shape.oc, b->shape.ic, i > 0);
         else if (library)
-            HP_TRY(hp_onednn_pack(library, b->param[0], packs[i], err));
+            HP_TRY(hp_onednn_pack(library, weights_of(b), packs[i], err));
     }
     return HP_OK;
 }
@@ -96,7 +139,7 @@ static hp_status packed_weights(const hp_conv_choice *c, const hp_bound *b, cons
     if (!c->repack) return HP_OK;
     float *own = (float *)((unsigned char *)b->scratch + repack_at(c->library));
     *weights = own;
-    return hp_onednn_pack(c->library, b->param[0], own, err);
+    return hp_onednn_pack(c->library, weights_of(b), own, err);
 }
 
 static hp_status library_forward(const hp_conv_choice *c, const hp_bound *b, const float *bias,
@@ -114,7 +157,7 @@ hp_status hp_cpu_conv_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     if (c->winograd)
         d->kernels->conv.wino(b->y, b->x[0], b->pack_forward, bias, &b->shape, b->scratch);
     else
-        d->kernels->conv.any(b->y, b->x[0], b->param[0], bias, &b->shape);
+        d->kernels->conv.any(b->y, b->x[0], weights_of(b), bias, &b->shape);
     return HP_OK;
 }
 
@@ -132,26 +175,32 @@ hp_status hp_cpu_conv_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     if (c->winograd)
         d->kernels->conv.wino(b->dx[0], b->dy, b->pack_backward, NULL, &back, b->scratch);
     else
-        d->kernels->conv.any_bwd(b->dx[0], b->dy, b->param[0], &b->shape);
+        d->kernels->conv.any_bwd(b->dx[0], b->dy, weights_of(b), &b->shape);
+    return HP_OK;
+}
+
+static hp_status weight_gradient(hp_device *d, const hp_bound *b, bool add, hp_error *err) {
+    const hp_conv_choice *c = choice_of(d, b);
+    const hp_shape *g = &b->shape;
+    float *w = gradient_of(b);
+    if (c->library)
+        return hp_onednn_backward_weights(c->library, w, has_bias(b) ? b->grad[1] : NULL, b->x[0], b->dy, add,
+                                          b->scratch, err);
+    if (c->winograd)
+        d->kernels->conv.wino_bwdw(w, b->x[0], b->dy, g, add, b->scratch);
+    else if (c->gemm_gradient)
+        d->kernels->conv.gemm_bwdw(w, b->x[0], b->dy, g, add, b->scratch);
+    else
+        d->kernels->conv.any_bwdw(w, b->x[0], b->dy, g, add);
+    if (has_bias(b))
+        d->kernels->conv.bias_bwd(b->grad[1], b->dy, g->n * g->oh * g->ow, g->oc, add, b->scratch);
     return HP_OK;
 }
 
 hp_status hp_cpu_conv_bwdw(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
-    const hp_conv_choice *c = choice_of(d, b);
-    const hp_shape *g = &b->shape;
-    const bool add = b->task->flags & HP_FLAG_ADD;
-    if (c->library)
-        return hp_onednn_backward_weights(c->library, b->grad[0], has_bias(b) ? b->grad[1] : NULL, b->x[0],
-                                          b->dy, add, b->scratch, err);
-    if (c->winograd)
-        d->kernels->conv.wino_bwdw(b->grad[0], b->x[0], b->dy, g, add, b->scratch);
-    else if (c->gemm_gradient)
-        d->kernels->conv.gemm_bwdw(b->grad[0], b->x[0], b->dy, g, add, b->scratch);
-    else
-        d->kernels->conv.any_bwdw(b->grad[0], b->x[0], b->dy, g, add);
-    if (has_bias(b))
-        d->kernels->conv.bias_bwd(b->grad[1], b->dy, g->n * g->oh * g->ow, g->oc, add, b->scratch);
+    HP_TRY(weight_gradient(d, b, (b->task->flags & HP_FLAG_ADD) && !is_turned(b), err));
+    put_gradient(b);
     return HP_OK;
 }
 

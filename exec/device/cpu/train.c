@@ -27,6 +27,7 @@ static hp_cpu_fn *const forward[HP_LAYER_OPS] = {
     [HP_CLASSTOKEN] = hp_cpu_classtoken_fwd,
     [HP_CROP] = hp_cpu_crop_fwd,
     [HP_MERGE] = hp_cpu_merge_fwd,
+    [HP_SUM] = hp_cpu_sum_fwd,
 };
 static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwd,
@@ -48,6 +49,7 @@ static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
     [HP_CLASSTOKEN] = hp_cpu_classtoken_bwd,
     [HP_CROP] = hp_cpu_crop_bwd,
     [HP_MERGE] = hp_cpu_merge_bwd,
+    [HP_SUM] = hp_cpu_sum_bwd,
 };
 static hp_cpu_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwdw,

@@ -57,12 +57,25 @@ static int64_t turned_at(const hp_shape *s, int o, int i, int tap, bool outputs_
     return matrix + (outputs_first ? (int64_t)(o % outs) * ins + i : (int64_t)i * outs + o % outs);
 }
 
-static double *turned(const hp_shape *s, const double *w, bool outputs_first) {
-    const int ins = s->ic / s->groups, taps = s->kh * s->kw;
-    double *t = hp_zeroed((size_t)s->oc * (size_t)ins * (size_t)taps + 1, sizeof *t);
-    for (int o = 0; w && o < s->oc; o++)
-        for (int i = 0; i < ins; i++)
-            for (int k = 0; k < taps; k++) t[turned_at(s, o, i, k, outputs_first)] = *w++;
+static double *room_for(const hp_shape *s) {
+    return hp_zeroed((size_t)s->oc * (size_t)(s->ic / s->groups) * (size_t)(s->kh * s->kw) + 1, sizeof(double));
+}
+
+/* Index of a weight as the parameter has it: (O, I/groups, taps); of a row layer, of one pixel and one group, (I, O). */
+static int64_t stored_at(const hp_bound *b, int o, int i, int tap) {
+    const hp_shape *s = &b->shape;
+    if (b->layer->tp == (int32_t)HP_TP_ROW) return (int64_t)i * s->oc + o;
+    return ((int64_t)o * (s->ic / s->groups) + i) * s->kh * s->kw + tap;
+}
+
+static double *turned(const hp_bound *b, bool outputs_first) {
+    const hp_shape *s = &b->shape;
+    const double *w = b->param[0];
+    double *t = room_for(s);
+    for (int o = 0; o < s->oc; o++)
+        for (int i = 0; i < s->ic / s->groups; i++)
+            for (int k = 0; k < s->kh * s->kw; k++)
+                t[turned_at(s, o, i, k, outputs_first)] = w[stored_at(b, o, i, k)];
     return t;
 }
 
@@ -70,7 +83,7 @@ static double *turned(const hp_shape *s, const double *w, bool outputs_first) {
 
 void hp_ref_conv_fwd(const hp_bound *b, const hp_step *s) {
     (void)s;
-    double *y = b->y, *w = turned(&b->shape, b->param[0], false);
+    double *y = b->y, *w = turned(b, false);
     const double *bias = b->layer->n_param > 1 ? b->param[1] : NULL;
     for (int64_t i = 0; i < b->out_elems; i++) y[i] = bias ? bias[i % b->shape.oc] : 0;
     every_pixel(&b->shape, y, b->x[0], w, add_output);
@@ -79,7 +92,7 @@ void hp_ref_conv_fwd(const hp_bound *b, const hp_step *s) {
 
 void hp_ref_conv_bwd(const hp_bound *b, const hp_step *s) {
     (void)s;
-    double *w = turned(&b->shape, b->param[0], true);
+    double *w = turned(b, true);
     memset(b->dx[0], 0, (size_t)b->in_elems * sizeof(double));
     every_pixel(&b->shape, b->dy, b->dx[0], w, add_input);
     free(w);
@@ -90,11 +103,14 @@ void hp_ref_conv_bwdw(const hp_bound *b, const hp_step *s) {
     const hp_shape *g = &b->shape;
     const bool add = b->task->flags & HP_FLAG_ADD;
     const int ins = g->ic / g->groups, taps = g->kh * g->kw;
-    double *w = turned(g, NULL, false), *to = b->grad[0], *dy = b->dy;
+    double *w = room_for(g), *dy = b->dy;
     every_pixel(g, dy, b->x[0], w, add_weight);
     for (int o = 0; o < g->oc; o++)
         for (int i = 0; i < ins; i++)
-            for (int k = 0; k < taps; k++, to++) *to = (add ? *to : 0) + w[turned_at(g, o, i, k, false)];
+            for (int k = 0; k < taps; k++) {
+                double *to = (double *)b->grad[0] + stored_at(b, o, i, k);
+                *to = (add ? *to : 0) + w[turned_at(g, o, i, k, false)];
+            }
     free(w);
     if (b->layer->n_param < 2) return;
     double *bias = b->grad[1];

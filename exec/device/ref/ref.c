@@ -31,6 +31,7 @@ static hp_ref_fn *const forward[HP_LAYER_OPS] = {
     [HP_CLASSTOKEN] = hp_ref_classtoken_fwd,
     [HP_CROP] = hp_ref_crop_fwd,
     [HP_MERGE] = hp_ref_merge_fwd,
+    [HP_SUM] = hp_ref_sum_fwd,
 };
 static hp_ref_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwd,
@@ -52,6 +53,7 @@ static hp_ref_fn *const backward[HP_LAYER_OPS] = {
     [HP_CLASSTOKEN] = hp_ref_classtoken_bwd,
     [HP_CROP] = hp_ref_crop_bwd,
     [HP_MERGE] = hp_ref_merge_bwd,
+    [HP_SUM] = hp_ref_sum_bwd,
 };
 static hp_ref_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwdw,

@@ -137,3 +137,28 @@ void hp_ref_merge_bwd(const hp_bound *b, const hp_step *s) {
         if (at >= 0) dx[at] = dy[i];
     }
 }
+
+/* --- blocks of channels added up --- */
+
+void hp_ref_sum_fwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const double *x = b->x[0], *bias = b->layer->n_param > 0 ? b->param[0] : NULL;
+    const int outs = b->shape.oc, ins = b->shape.ic;
+    double *y = b->y;
+    for (int64_t i = 0; i < b->out_elems; i++) {
+        double sum = bias ? bias[i % outs] : 0;
+        for (int64_t c = i % outs; c < ins; c += outs) sum += x[i / outs * ins + c];
+        y[i] = sum;
+    }
+}
+
+void hp_ref_sum_bwd(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const double *dy = b->dy;
+    const int outs = b->shape.oc, ins = b->shape.ic;
+    double *dx = b->dx[0], *bias = b->layer->n_param > 0 ? b->grad[0] : NULL;
+    if (bias) clear(b, outs);
+    for (int64_t i = 0; bias && i < b->out_elems; i++) bias[i % outs] += dy[i];
+    for (int64_t i = 0; dx && i < b->out_elems; i++)
+        for (int64_t c = i % outs; c < ins; c += outs) dx[i / outs * ins + c] = dy[i];
+}

@@ -178,7 +178,7 @@ static void a_chain_exchanges_once_per_group_but_for_the_first(void **state) {
         const int length = roll(&d, 1, 9), halo = roll(&d, 1, 6), rows = roll(&d, 1, 3),
                   cols = roll(&d, 2, 3);
         const hp_graph *g = chain(arena, &d, length, roll(&d, 3, 40), roll(&d, 3, 40));
-        const hp_layout layout = {rows, cols, 1, 1};
+        const hp_layout layout = {rows, cols, 1, 1, 1, 1};
         const hp_geometry *geo = hp_geometry_new(arena, g, &layout, 1, 0, g->n_layer, 1, halo);
         assert_int_equal(count_exchanges(g, geo), (length + halo - 1) / halo - 1);
         hp_arena_free(arena);
@@ -204,7 +204,7 @@ static void redundant_rows_of_a_chain_follow_the_closed_form(void **state) {
         hp_arena *arena = hp_arena_new();
         const int length = roll(&d, 1, 9), h = roll(&d, 1, 6), strips = roll(&d, 2, 5);
         const hp_graph *g = chain(arena, &d, length, strips * 6 + roll(&d, 0, 9), 5);
-        const hp_layout layout = {strips, 1, 1, 1};
+        const hp_layout layout = {strips, 1, 1, 1, 1, 1};
         const hp_geometry *geo = hp_geometry_new(arena, g, &layout, 1, 0, g->n_layer, 1, h);
         const int full = (length - 1) / h, rest = length - full * h;
         assert_int_equal(redundant_rows(g, geo), (strips - 1) * (full * h * (h - 1) + rest * (rest - 1)));
@@ -224,7 +224,7 @@ static void what_is_read_whole_is_not_computed_twice(void **state) {
         const int x = hp_build_conv(&b, 0, "a", 4, (hp_window){.k = 3, .pad = 1});
         hp_build_conv(&b, hp_build_adaptpool(&b, x, "pool", 8, 8), "b", 4, (hp_window){.k = 3, .pad = 1});
         if (hp_builder_finish(&b, &g) != HP_OK) fail_msg("%s", err.text);
-        const hp_layout layout = {2, 2, 1, 1};
+        const hp_layout layout = {2, 2, 1, 1, 1, 1};
         const hp_geometry *geo = hp_geometry_new(arena, g, &layout, 1, 0, g->n_layer, 1, halo);
         for (int p = 0; p < 4; p++)
             assert_true(hp_box_equal(hp_geometry_have(geo, g, p, x), hp_geometry_own(geo, g, p, x)));
@@ -259,7 +259,7 @@ static hp_graph *blocks(hp_arena *arena, int n, bool before, int strided, int h)
 }
 
 static const hp_geometry *three_strips(hp_arena *arena, const hp_graph *g, int halo) {
-    const hp_layout strips = {3, 1, 1, 1};
+    const hp_layout strips = {3, 1, 1, 1, 1, 1};
     return hp_geometry_new(arena, g, &strips, 1, g->unit_first[1], g->n_layer, 1, halo);
 }
 

@@ -28,6 +28,8 @@ static void strategies_belong_to_the_family_that_marks_them(void **state) {
         {"stages=3,sp=4x1,sched=gems,gems=4", "spatial+GEMS", false},
         {"dp=2,cp=2", "channel", false},
         {"dp=2,bp=2", "branch", false},
+        {"dp=2,tp=2", "tensor", false},
+        {"seq=2:a2a", "sequence", false},
         {"dp=2,clients=2", "clients", false},
         {"strips=4", "strips", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

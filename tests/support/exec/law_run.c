@@ -1,6 +1,8 @@
 /* law_run.c - one training run of a law test. */
 #include "tests/support/exec/law_run.h"
 
+#include "plan/strategy/sequence.h"
+
 const double *law_parameters(hp_arena *arena, const hp_graph *g, uint64_t seed) {
     double *start = HP_NEW(arena, double, ranks_param_elems(g)), *to = start;
     for (int i = 0; i < g->n_param; i++)
@@ -15,7 +17,7 @@ const double *law_parameters(hp_arena *arena, const hp_graph *g, uint64_t seed) 
     return start;
 }
 
-static hp_program *law_program(hp_arena *arena, const law_training *t) {
+static hp_program *law_program(hp_arena *arena, const law_training *t, const hp_graph *g) {
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
     const hp_device_info *device = NULL; /* the CPU stands for any */
@@ -23,19 +25,21 @@ static hp_program *law_program(hp_arena *arena, const law_training *t) {
         assert_int_equal(hp_device_find(t->ops->name, &device, NULL), HP_OK);
     const hp_lower_options o = {
         .mode = HP_MODE_TRAIN, .dtype = t->ops->dtype, .batch = t->batch, .device = device, .place = true};
-    if (hp_lower(arena, t->g, &t->s, &o, &p, &err) != HP_OK || hp_program_check(p, t->g, &err) != HP_OK)
-        fail_msg("seed %llu: %s", (unsigned long long)t->seed, err.text);
+    if (hp_lower(arena, g, &t->s, &o, &p, &err) != HP_OK || hp_program_check(p, g, &err) != HP_OK)
+        fail_msg("seed %llu, %s: %s", (unsigned long long)t->seed,
+                 hp_strategy_text(&t->s, (char[HP_STRATEGY_TEXT]){0}), err.text);
     return p;
 }
 
 outcome law_run(hp_arena *arena, const law_training *t) {
-    outcome out = {.n = ranks_param_elems(t->g)};
+    const hp_graph *g = hp_strategy_graph(arena, t->g, &t->s);
+    outcome out = {.n = ranks_param_elems(g)};
     out.weights = HP_NEW(arena, double, out.n);
     char text[HP_STRATEGY_TEXT];
     hp_strategy_text(&t->s, text);
     ranks_job job = {
-        .g = t->g,
-        .p = law_program(arena, t),
+        .g = g,
+        .p = law_program(arena, t, g),
         .ops = t->ops,
         .comm = t->comm,
         .steps = t->steps,

@@ -157,6 +157,14 @@ void draw_tiles(dice *d, int axes, hp_strategy *s) {
     if (axes & DRAW_BN) s->bn = roll(d, 0, 2);
 }
 
+/* Refused where there is nothing to share. */
+static void draw_tokens(dice *d, int axes, hp_strategy *s) {
+    if (draw_one_in(d, axes, DRAW_TOKENS, 3)) s->tp = roll(d, 2, 4);
+    if (!draw_one_in(d, axes, DRAW_TOKENS, 3)) return;
+    s->seq = roll(d, 2, 4);
+    s->seq_by = roll(d, HP_SEQ_RING, HP_SEQ_A2A);
+}
+
 static hp_proportions draw_weights(dice *d, int n) {
     hp_proportions w = {.n = n};
     for (int i = 0; i < n; i++) w.of[i] = (uint16_t)roll(d, 1, coin(d) ? 3 : 9);
@@ -192,6 +200,12 @@ static hp_strategy draw_zero(dice *d, const hp_graph *g, int groups, int axes, h
     return hp_strategy_legal(&z, g, hp_strategy_batch(&s, groups), 0, NULL) ? z : s;
 }
 
+static bool has_attention(const hp_graph *g) {
+    for (int l = 0; l < g->n_layer; l++)
+        if (g->layer[l].op == HP_ATTENTION) return true;
+    return false;
+}
+
 hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_ranks, int axes) {
     for (;;) {
         hp_strategy s = hp_strategy_default();
@@ -202,6 +216,7 @@ hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_r
         if (coin(d)) draw_cut(d, g, &s);
         draw_tiles(d, axes, &s);
         draw_proportions(d, axes, &s);
+        if (has_attention(g)) draw_tokens(d, axes, &s);
         if (hp_strategy_ranks(&s) <= max_ranks &&
             hp_strategy_legal(&s, g, hp_strategy_batch(&s, groups), 0, NULL))
             return draw_zero(d, g, groups, axes, s);

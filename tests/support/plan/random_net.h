@@ -43,7 +43,8 @@ enum {
     DRAW_ZERO = 2048,
     DRAW_PROPORTIONS = 4096, /* of rows and columns */
     DRAW_SHARES = 8192,
-    DRAW_ALL = 16383,
+    DRAW_TOKENS = 16384, /* tp and seq */
+    DRAW_ALL = 32767,
     DRAW_EXACT = DRAW_ALL - DRAW_BN - DRAW_SHARES /* all that equals one rank with the same groups */
 };
 

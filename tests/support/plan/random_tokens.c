@@ -31,22 +31,31 @@ static hp_heads draw_heads(dice *d, const hp_tensor *t) {
     return h;
 }
 
+/* One that ranks may share, or not. */
+typedef int project_fn(hp_builder *b, int x, const char *name, int out_c, bool bias);
+
 static int attended(hp_builder *b, dice *d, int x) {
     const hp_tensor t = b->g->tensor[x];
     const hp_heads h = draw_heads(d, &t);
     const int head = 2 * roll(d, 1, 3), from = normed(b, d, x);
-    const int q = hp_build_project(b, from, "q", head * h.heads, coin(d)),
-              k = hp_build_project(b, from, "k", head * h.kv_heads, coin(d)),
-              v = roll(d, 0, 3) ? hp_build_project(b, from, "v", head * h.kv_heads, coin(d)) : k;
-    return hp_build_add(
-        b, x, hp_build_project(b, hp_build_attention(b, q, k, v, "attend", h), "out", t.c, coin(d)), "sum");
+    const bool shared = coin(d);
+    project_fn *const first = shared ? hp_build_column : hp_build_project, *const second =
+                                                                               shared ? hp_build_row
+                                                                                      : hp_build_project;
+    const int q = first(b, from, "q", head * h.heads, coin(d)),
+              k = first(b, from, "k", head * h.kv_heads, coin(d)),
+              v = roll(d, 0, 3) ? first(b, from, "v", head * h.kv_heads, coin(d)) : k;
+    return hp_build_add(b, x, second(b, hp_build_attention(b, q, k, v, "attend", h), "out", t.c, coin(d)),
+                        "add");
 }
 
 static int perceptron(hp_builder *b, dice *d, int x) {
     const int c = b->g->tensor[x].c;
-    int y = hp_build_project(b, normed(b, d, x), "up", roll(d, 1, 3) * c, coin(d));
+    const bool shared = coin(d);
+    int y =
+        (shared ? hp_build_column : hp_build_project)(b, normed(b, d, x), "up", roll(d, 1, 3) * c, coin(d));
     y = hp_build_act(b, y, "act", coin(d) ? HP_ACT_GELU : HP_ACT_SILU);
-    y = hp_build_project(b, y, "down", c, coin(d));
+    y = (shared ? hp_build_row : hp_build_project)(b, y, "down", c, coin(d));
     return hp_build_add(b, x, coin(d) ? hp_build_dropout(b, y, "drop", 0.25) : y, "sum");
 }
 
