@@ -34,7 +34,7 @@ bool hp_legal_whole(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_prec(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_place(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_channels(const hp_legal_case *c, hp_reject *why);
-/* legal_tied.c: layers that share a parameter */
+/* legal_training.c: layers that share a parameter */
 bool hp_legal_tied(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_order(const hp_legal_case *c, hp_reject *why);
 bool hp_legal_chunks(const hp_legal_case *c, hp_reject *why);
