@@ -8,11 +8,13 @@
 
 static void take_memory(const hp_evaluation *v, int ranks, experiment_run *run) {
     if (!v->n_role) return;
-    int64_t most = 0;
+    int64_t most = 0, sum = 0;
     for (int i = 0; i < v->n_role; i++) most = v->memory_by_role[i] > most ? v->memory_by_role[i] : most;
+    for (int i = 0; i < ranks; i++) sum += v->memory_by_role[i % v->n_role];
     run->figure[EXPERIMENT_memory_gb] = (double)most / 1e9;
     run->figure[EXPERIMENT_memory_first_gb] = (double)v->memory_by_role[0] / 1e9;
     run->figure[EXPERIMENT_memory_last_gb] = (double)v->memory_by_role[(ranks - 1) % v->n_role] / 1e9;
+    run->figure[EXPERIMENT_memory_sum_gb] = (double)sum / 1e9;
 }
 
 static void take(const hp_evaluation *v, experiment_run *run) {
