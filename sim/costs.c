@@ -127,6 +127,7 @@ static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype
         hp_work w = hp_work_of_case(g, dtype, key);
         if (c->framework) {
             hp_framework_units(c->framework, c->machine, &w);
+            hp_framework_shorten(c->framework, c->machine, g, key, &w);
             hp_framework_pad(c->framework, c->machine, g, key, &w);
         }
         *e = look_up(c, &w);
@@ -412,6 +413,14 @@ static void add_pastes(const hp_program_costs *c, const hp_program *p, int role)
     }
 }
 
+/* The host's time to start a task's kernels: modules of Python in the forward pass, which is then done again. */
+static double starting_s(const hp_program_costs *c, const hp_program *p, const hp_graph *g, const hp_role *r,
+                         int task) {
+    const hp_framework *f = c->cache->framework;
+    const bool by_module = f->module_s > 0 && r->task[task].op == HP_TASK_FWD;
+    return (by_module ? f->module_s : f->dispatch_s) * ops_of(c, p, g, r, task);
+}
+
 /* The host starts operations one after another and runs ahead of the device, which waits where its kernels are shorter
  * than their operations take to be started: a task then takes that much longer. While it waits for
  * a message, the host catches up with it; where the host waits itself (MPI4DL), it is not ahead after one either. */
@@ -432,9 +441,9 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
         if (idle_s > 0)
             host_s = fmax(host_s, device_s + alone_s) + idle_s; /* after the device was waited for */
         idle_s = 0;
-        host_s += each_s * ops_of(c, p, g, r, t);
+        host_s += starting_s(c, p, g, r, t);
         /* the last kernel is started when its operation is */
-        const double late_s = itself ? each_s * ops_of(c, p, g, r, t) : fmax(0, host_s - device_s - alone_s);
+        const double late_s = itself ? starting_s(c, p, g, r, t) : fmax(0, host_s - device_s - alone_s);
         cost->seconds += late_s;
         cost->low += late_s;
         cost->high += late_s;

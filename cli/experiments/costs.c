@@ -1,4 +1,4 @@
-/* costs.c - what predicts: the machine's table, the same without some of its rows, or a plain roofline. */
+/* costs.c - what predicts: the machine's table, the same without some of its numbers, or a plain roofline. */
 #include "cli/experiments/experiments.h"
 
 #include "costmodels/rows.h"
@@ -16,16 +16,16 @@ static const char PEAK[] = "hplan-cost 2\n"
                            "path * nccl | datasheet 0 0 the link alone | latency:0 copies:0 host:0 hop:0\n"
                            "path * shm | datasheet 0 0 the link alone | latency:0 copies:0 host:0 hop:0\n";
 
-static bool cites(const hp_row *row, const char *const *cited, int n) {
+static bool cites(const char *source, const char *const *cited, int n) {
     for (int i = 0; i < n; i++)
-        if (strstr(row->where, cited[i])) return true;
+        if (strstr(source, cited[i])) return true;
     return false;
 }
 
 static hp_cost_table *without(hp_arena *arena, const hp_cost_table *t, const experiment_costs *c) {
     hp_cost_table *left = hp_rows_new(arena, t->machine, t->date);
     for (int i = 0; i < t->n; i++)
-        if (!cites(&t->row[i], c->without, c->n_without)) hp_rows_add(left, &t->row[i]);
+        if (!cites(t->row[i].where, c->without, c->n_without)) hp_rows_add(left, &t->row[i]);
     hp_rows_sort(left);
     left->origin = t->origin;
     left->speed = t->speed;
@@ -33,8 +33,18 @@ static hp_cost_table *without(hp_arena *arena, const hp_cost_table *t, const exp
     return left;
 }
 
+/* The framework without the number that was taken from published figures: what a module of Python takes. */
+static const hp_framework *unfitted(hp_arena *arena, const hp_framework *f, const experiment_costs *c) {
+    if (!f || !cites(f->source, c->without, c->n_without)) return f;
+    hp_framework *left = HP_NEW(arena, hp_framework, 1);
+    *left = *f;
+    left->module_s = 0;
+    return left;
+}
+
 hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err) {
     if (c->n_without) s->table = without(arena, s->table, c);
+    s->eval.framework = unfitted(arena, s->eval.framework, c);
     if (!c->roofline) return HP_OK;
     s->machine.device.launch_s = 0;
     return hp_rows_parse(arena, PEAK, "peak rates", &s->table, err);
@@ -44,6 +54,9 @@ hp_status experiment_cited(hp_arena *arena, const char *cited, int *rows, hp_err
     hp_cost_table *shipped = NULL;
     *rows = 0;
     HP_TRY(hp_rows_parse(arena, hp_shipped_table(), "shipped table", &shipped, err));
-    for (int i = 0; i < shipped->n; i++) *rows += cites(&shipped->row[i], &cited, 1);
+    for (int i = 0; i < shipped->n; i++) *rows += cites(shipped->row[i].where, &cited, 1);
+    bool framework = false;
+    for (const hp_framework *f = hp_frameworks; f->name; f++) framework |= cites(f->source, &cited, 1);
+    *rows += framework;
     return HP_OK;
 }

@@ -48,9 +48,9 @@ typedef struct experiment_row {
 typedef struct experiment_file {
     const char *name, *path;
     const char *source, *what, *setup, *section;
-    const char *cited; /* words by which rows of the shipped table name it; NULL: none does */
+    const char *cited; /* words by which rows of the shipped table, or frameworks, name it; NULL: none does */
     const char *all;   /* options of every row */
-    int in_table;      /* rows of the shipped table that cite it */
+    int in_table;      /* rows of the shipped table, and frameworks as one, that cite it */
     int n, capacity;
     experiment_row *row;
 } experiment_file;

@@ -109,7 +109,7 @@ static void print_tally(const experiment_tally *t, const experiment_tally *roofl
 static void print_cited(const experiment_book *b) {
     int rows = 0;
     for (int k = 0; k < b->n; k++) rows += b->file[k].in_table;
-    printf("rows of the cost table that were taken from these figures: %d\n", rows);
+    printf("numbers of the cost table and of frameworks that were taken from these figures: %d\n", rows);
 }
 
 /* What could have been fitted to them, though nothing was. */

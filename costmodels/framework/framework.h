@@ -10,17 +10,19 @@
 #include "plan/program/work.h"
 
 typedef struct hp_framework {
-    const char *name;                 /* "pytorch-1.13" */
-    double dispatch_s;                /* host time of an operation that starts a kernel */
+    const char *name;  /* "pytorch-1.13" */
+    double dispatch_s; /* host time of an operation that starts a kernel */
+    double module_s;   /* and of one that a module of Python starts: in the forward pass; 0: as others */
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
     double sum_ops;                   /* and more where its gradient is summed over ranks */
     double cycle_s; /* time from one look for gradients that may be summed to the next; 0: hooks start them */
     bool fuses;     /* norms, activations and additions go with the kernel before them */
     bool tf32;      /* convolutions of float32 are multiplied in tf32 where a device can */
     bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
-    bool eager;          /* keeps every saved tensor until its backward pass */
-    bool norm_blocks;    /* a batch norm in training has a thread block for each channel */
-    double message_ops;  /* operations of the host at each end of a message, the device being idle */
+    bool winograd;    /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
+    bool eager;       /* keeps every saved tensor until its backward pass */
+    bool norm_blocks; /* a batch norm in training has a thread block for each channel */
+    double message_ops; /* operations of the host at each end of a message, the device being idle */
     bool
         pastes; /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
     int vector;           /* maps of bytes have a multiple of so many channels; 0: as many as they have */
@@ -46,6 +48,9 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
                                            hp_dtype dtype, const hp_work_case *c);
 /* Changes the work's key to that of the units that the framework multiplies in. */
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w);
+/* Takes off the multiplications that its convolution does without; after hp_framework_units. */
+void hp_framework_shorten(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+                          const hp_work_case *c, hp_work *w);
 /* Adds the channels that only fill a vector: they are moved and multiplied, too. */
 void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,
                       hp_work *w);

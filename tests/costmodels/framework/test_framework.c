@@ -119,6 +119,35 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
     hp_arena_free(v.arena);
 }
 
+/* Of 36 products Winograd's F(2x2, 3x3) leaves 16, in every pass, where float32 is multiplied and a window moves by one. */
+static void three_by_three_in_float32_multiplies_less(void **state) {
+    (void)state;
+    world a = make_world("thesis-a100", "resnet50", 64, 2), v = make_world("lassen", "resnet50", 64, 2);
+    const hp_framework *torch = named("pytorch-1.13");
+    static const struct {
+        const char *layer;
+        double left;
+    } wanted[] = {{"layer1.0.conv2", 16.0 / 36}, {"layer2.0.conv2", 1}, {"layer1.0.conv1", 1}};
+    static const hp_task_op ops[] = {HP_TASK_FWD, HP_TASK_BWD, HP_TASK_BWDW};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 3; k++) {
+            const int layer = layer_named(v.g, wanted[i].layer);
+            const hp_tensor *y = &v.g->tensor[v.g->layer[layer].out];
+            const hp_box out = {{0, 0, 0, 0}, {2, y->h, y->w, y->c}};
+            const hp_work_case c = hp_work_case_at(v.g, layer, ops[k], &out);
+            const hp_work plain = hp_work_of_case(v.g, HP_F32, &c);
+            hp_work on_v100 = plain, on_a100 = plain;
+            hp_framework_units(torch, &v.m, &on_v100);
+            hp_framework_shorten(torch, &v.m, v.g, &c, &on_v100);
+            hp_framework_units(torch, &a.m, &on_a100);
+            hp_framework_shorten(torch, &a.m, v.g, &c, &on_a100); /* multiplies in tf32 */
+            assert_true(fabs(on_v100.flops / plain.flops - wanted[i].left) < 1e-12);
+            assert_true(on_a100.flops == plain.flops);
+        }
+    hp_arena_free(a.arena);
+    hp_arena_free(v.arena);
+}
+
 /* There and back between layouts: two passes over each map. Forward kernels read either layout. */
 static void gradients_in_tf32_are_transposed(void **state) {
     (void)state;
@@ -210,6 +239,9 @@ static double step_of(world *w, const hp_framework *f, const char *strategy) {
     return v.figures.step_s;
 }
 
+/* Of ResNet-50 in training: 53 convolutions and as many norms, 49 activations, two poolings, the classifier. */
+enum { FORWARD_OPERATIONS = 53 + 53 + 49 + 3 };
+
 static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
@@ -223,6 +255,22 @@ static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
     const double before = step_of(&w, &none, tiled);
     assert_true(step_of(&w, &host, tiled) > before && step_of(&w, &paste, tiled) > before);
     assert_true(step_of(&w, &paste, "dp=1") == step_of(&w, &none, "dp=1"));
+    hp_arena_free(w.arena);
+}
+
+/* The host is later than the device with one small image: a forward pass then takes what modules take, and twice as
+ * much where they take twice as much; with large batches nothing. */
+static void modules_take_their_time_forward(void **state) {
+    (void)state;
+    world w = make_world("lassen", "resnet50", 32, 1);
+    hp_framework slow = *named("pytorch-1.13"), twice = slow, none = slow;
+    slow.module_s = 1e-3;
+    twice.module_s = 2e-3;
+    none.module_s = 0;
+    const double more = step_of(&w, &slow, "dp=1") - step_of(&w, &none, "dp=1"),
+                 most = step_of(&w, &twice, "dp=1") - step_of(&w, &none, "dp=1");
+    if (more <= 0 || fabs((most - more) - 1e-3 * FORWARD_OPERATIONS) > 1e-6)
+        fail_msg("another ms for each operation takes %g s", most - more);
     hp_arena_free(w.arena);
 }
 
@@ -245,10 +293,12 @@ int main(void) {
         cmocka_unit_test(their_rows_stand_before_others),
         cmocka_unit_test(eager_layers_have_kernels_of_their_own),
         cmocka_unit_test(float32_is_multiplied_in_tf32_where_it_can_be),
+        cmocka_unit_test(three_by_three_in_float32_multiplies_less),
         cmocka_unit_test(gradients_in_tf32_are_transposed),
         cmocka_unit_test(few_channels_leave_a_norm_few_blocks),
         cmocka_unit_test(bytes_come_in_vectors),
         cmocka_unit_test(halos_cost_a_host_time_and_a_gradient_its_copies),
+        cmocka_unit_test(modules_take_their_time_forward),
         cmocka_unit_test(numbers_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
