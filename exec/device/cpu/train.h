@@ -47,7 +47,7 @@ hp_cpu_fn hp_cpu_layernorm_fwd, hp_cpu_layernorm_bwd;                           
 hp_status hp_cpu_attention_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/attention.c */
 hp_cpu_fn hp_cpu_attention_fwd, hp_cpu_attention_bwd;
 hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
-    hp_cpu_position_bwd; /* cpu/tokens.c */
+    hp_cpu_position_bwd;                  /* cpu/tokens.c */
 hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd; /* cpu/sum.c */
 hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_crop_bwd;
 hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;

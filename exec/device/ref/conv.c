@@ -58,7 +58,8 @@ static int64_t turned_at(const hp_shape *s, int o, int i, int tap, bool outputs_
 }
 
 static double *room_for(const hp_shape *s) {
-    return hp_zeroed((size_t)s->oc * (size_t)(s->ic / s->groups) * (size_t)(s->kh * s->kw) + 1, sizeof(double));
+    return hp_zeroed((size_t)s->oc * (size_t)(s->ic / s->groups) * (size_t)(s->kh * s->kw) + 1,
+                     sizeof(double));
 }
 
 /* Index of a weight as the parameter has it: (O, I/groups, taps); of a row layer, of one pixel and one group, (I, O). */

@@ -241,7 +241,8 @@ static void parts_add_up_to_the_whole(void **state) {
         uint64_t c = 1000;
         draw d = round % 4 ? draw_convt(round) : draw_pad(round);
         d.flags = 0;
-        const hp_layout layout = {pick(round, &c, 1, 6), pick(round, &c, 1, 6), pick(round, &c, 1, 2), 1, 1, 1};
+        const hp_layout layout = {
+            pick(round, &c, 1, 6), pick(round, &c, 1, 6), pick(round, &c, 1, 2), 1, 1, 1};
         rig *whole = build(devices[round % 2], &d);
         fill_whole(whole);
         run_all(whole);
