@@ -204,12 +204,12 @@ static hp_status input_shape(const hp_graph *g, const hp_layer *l, int out_c, hp
     return HP_OK;
 }
 
-/* As many channels as a block has. */
+/* As many channels as a block has; of a layer that no ranks share there is one block. */
 static hp_status sum_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     *out = g->tensor[l->in[0]];
-    if (out_c < 1 || out->c % out_c != 0)
-        return hp_fail(err, HP_EINTERNAL, "layer %s: %d channels are no blocks of %d", l->name, out->c,
-                       out_c);
+    if (out_c < 1 || (int64_t)out_c * hp_summands(l) != out->c)
+        return hp_fail(err, HP_EINTERNAL, "layer %s: %d channels are not %d blocks of %d", l->name, out->c,
+                       hp_summands(l), out_c);
     out->c = out_c;
     return HP_OK;
 }

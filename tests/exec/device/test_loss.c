@@ -159,7 +159,8 @@ static void check_grid(int device, int size, const hp_layout *grid) {
 
 static void the_loss_of_any_tiling_is_that_of_the_whole_map(void **state) {
     (void)state;
-    static const hp_layout grids[] = {{2, 1, 1, 1}, {1, 3, 1, 1}, {2, 2, 1, 1}, {5, 2, 2, 1}, {1, 1, 2, 1}};
+    static const hp_layout grids[] = {
+        {2, 1, 1, 1, 1, 1}, {1, 3, 1, 1, 1, 1}, {2, 2, 1, 1, 1, 1}, {5, 2, 2, 1, 1, 1}, {1, 1, 2, 1, 1, 1}};
     for (int device = 0; device < DEVICES; device++)
         for (int size = 2; size < SIZES; size++)
             for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) check_grid(device, size, &grids[g]);

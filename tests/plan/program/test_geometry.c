@@ -36,7 +36,9 @@ static drawn draw_stage(hp_arena *arena, uint64_t seed) {
     s.layout = (hp_layout){.rows = roll(&d, 1, 5),
                            .cols = roll(&d, 1, 4),
                            .slices = roll(&d, 1, 3),
-                           .channels = plain ? 1 : roll(&d, 1, 3)};
+                           .channels = plain ? 1 : roll(&d, 1, 3),
+                           .tp = 1,
+                           .seq = 1};
     draw_layout_weights(&d, &s.layout);
     s.branches = plain ? 1 : roll(&d, 1, 3);
     const int from = roll(&d, 0, s.g->n_unit - 1), to = roll(&d, from + 1, s.g->n_unit);

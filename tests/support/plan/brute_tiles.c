@@ -168,7 +168,7 @@ static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
     [HP_SOFTMAX] = taps_same,   [HP_QUANT] = taps_same,       [HP_DEQUANT] = taps_same,
     [HP_LAYERNORM] = taps_same, [HP_RMSNORM] = taps_same,     [HP_ATTENTION] = taps_attended,
     [HP_EMBEDDING] = taps_same, [HP_POSITION] = taps_same,    [HP_CLASSTOKEN] = taps_token,
-    [HP_CROP] = taps_crop,      [HP_MERGE] = taps_pair};
+    [HP_CROP] = taps_crop,      [HP_MERGE] = taps_pair,       [HP_SUM] = taps_same};
 
 static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
     [HP_CONV] = taps_grouped,  [HP_CONVT] = taps_all,     [HP_LINEAR] = taps_all,
@@ -179,7 +179,7 @@ static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
     [HP_SOFTMAX] = taps_all,   [HP_QUANT] = taps_same,    [HP_DEQUANT] = taps_same,
     [HP_LAYERNORM] = taps_all, [HP_RMSNORM] = taps_all,   [HP_ATTENTION] = taps_head,
     [HP_EMBEDDING] = taps_all, [HP_POSITION] = taps_same, [HP_CLASSTOKEN] = taps_same,
-    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter};
+    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter, [HP_SUM] = taps_same};
 
 void brute_taps(const hp_graph *g, int layer, int k, int axis, int o, tap_fn *visit, void *state) {
     const tap_call c = {g, &g->layer[layer], k, axis, visit, state};

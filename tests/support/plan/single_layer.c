@@ -159,7 +159,8 @@ static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
                                              [HP_POSITION] = draw_inputs,
                                              [HP_CLASSTOKEN] = draw_inputs,
                                              [HP_CROP] = draw_crop,
-                                             [HP_MERGE] = draw_inputs};
+                                             [HP_MERGE] = draw_inputs,
+                                             [HP_SUM] = draw_inputs};
 
 /* A deployed convolution may add a map like its output. */
 static void draw_added(throws *d, single *s) {
@@ -206,7 +207,9 @@ hp_layout draw_layout(throws *d) {
     return (hp_layout){.rows = draw_of(d, tiles, 8),
                        .cols = draw_of(d, tiles, 7),
                        .slices = draw_of(d, few, 5),
-                       .channels = draw_of(d, few, 5)};
+                       .channels = draw_of(d, few, 5),
+                       .tp = 1,
+                       .seq = 1};
 }
 
 void draw_weights(throws *d, hp_layout *l) {

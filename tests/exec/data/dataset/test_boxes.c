@@ -207,8 +207,9 @@ static void check_grid(hp_dataset *d, hp_dtype dtype, const hp_layout *layout) {
 /* Strips, columns, grids, more tiles than rows, slices of the batch, slices of the channels. */
 static void parts_of_every_grid_are_the_batch(void **state) {
     (void)state;
-    static const hp_layout grids[] = {{1, 1, 1, 1}, {2, 1, 1, 1}, {1, 3, 1, 1}, {2, 2, 1, 1},  {5, 1, 1, 1},
-                                      {3, 2, 3, 1}, {1, 1, 2, 1}, {2, 1, 1, 3}, {29, 1, 1, 1}, {1, 1, 5, 1}};
+    static const hp_layout grids[] = {
+        {1, 1, 1, 1, 1, 1}, {2, 1, 1, 1, 1, 1}, {1, 3, 1, 1, 1, 1}, {2, 2, 1, 1, 1, 1},  {5, 1, 1, 1, 1, 1},
+        {3, 2, 3, 1, 1, 1}, {1, 1, 2, 1, 1, 1}, {2, 1, 1, 3, 1, 1}, {29, 1, 1, 1, 1, 1}, {1, 1, 5, 1, 1, 1}};
     hp_data_options o = options("synthetic", 23, 19);
     hp_dataset *synthetic = open_ok(&o);
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++)
