@@ -109,22 +109,28 @@ foreach(script ${scripts})
 endforeach()
 # published figures: ctest -L experiments
 set_tests_properties(cli_experiments PROPERTIES LABELS "cli;experiments")
-# what may go wrong in a run: tests/faults/NAME.sh; KILLS=500 for kills.sh by hand
+# what may go wrong in a run: tests/faults/NAME.sh; KILLS=500 for kills.sh by hand. By hand alone: memory.sh, minutes of ranks
+# that run out of memory in control groups
 if(HPLAN_HAVE_EXEC)
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/faults/*.sh)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
-    add_test(NAME faults_${name} COMMAND bash ${script})
+    if(name STREQUAL memory)
+      add_test(NAME faults_${name} COMMAND bash ${script} CONFIGURATIONS Long)
+    else()
+      add_test(NAME faults_${name} COMMAND bash ${script})
+    endif()
     set_tests_properties(faults_${name} PROPERTIES LABELS "cli;faults" TIMEOUT 600 COST 20 SKIP_RETURN_CODE 77
       ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
   endforeach()
 endif()
-# every kind of allocation and of writing fails, at a few places; all of them by hand: tests/faults/enumerate.py HPLAN no_memory.so 0
+# every kind of allocation and of writing fails, at a few places, by hand (minutes); at all of them: tests/faults/enumerate.py
+# HPLAN no_memory.so 0
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND NOT HPLAN_SANITIZE AND NOT HPLAN_FUZZ)
   add_library(no_memory MODULE tests/faults/no_memory.c)
   add_test(NAME failures COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/faults/enumerate.py $<TARGET_FILE:hplan>
-           $<TARGET_FILE:no_memory> 4)
+           $<TARGET_FILE:no_memory> 4 CONFIGURATIONS Long)
   set_tests_properties(failures PROPERTIES LABELS cli TIMEOUT 600)
 endif()
 # a Slurm on this machine: root, slurm-wlm, munge; three to five minutes
