@@ -3,7 +3,7 @@
 
 const fixture_task fixture_tasks[FIXTURE_TASKS] = {
     {"load", "load", true},         {"fwd.conv", "forward", true}, {"bwd.conv", "backward", true},
-    {"sgd", "optimizer", true},     {"send", "transfer", false},   {"recv", "transfer", false},
+    {"update", "optimizer", true},  {"send", "transfer", false},   {"recv", "transfer", false},
     {"allreduce", "reduce", false},
 };
 
