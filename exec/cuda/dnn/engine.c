@@ -306,7 +306,7 @@ hp_status hp_dnn_engine_find(hp_dnn *d, const hp_dnn_conv *c, int64_t workspace,
     }
     search s = {.d = d, .c = c, .cap = workspace, .wanted = d->handle ? MOST_TIMED : 1};
     hp_dnn_owner o = {0};
-    const cudnnBackendDescriptor_t graph = hp_dnn_graph_of(&o, c);
+    const cudnnBackendDescriptor_t graph = hp_dnn_graph_of(&o, d->handle, c);
     const json_t *choice = json_object_get(d->choices, key);
     if (choice && o.status == CUDNN_STATUS_SUCCESS) consider_choice(&s, graph, choice);
     const bool chosen = s.n > 0;

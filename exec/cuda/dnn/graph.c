@@ -204,7 +204,7 @@ static void append(chain *k, cudnnPointwiseMode_t mode, cudnnBackendDescriptor_t
     k->op[k->n++] = pointwise(k->o, mode, x, b, next_tensor(k), upper);
 }
 
-cudnnBackendDescriptor_t hp_dnn_graph_of(hp_dnn_owner *o, const hp_dnn_conv *c) {
+cudnnBackendDescriptor_t hp_dnn_graph_of(hp_dnn_owner *o, cudnnHandle_t handle, const hp_dnn_conv *c) {
     const bool adds = c->add && c->kind == HP_DNN_FORWARD;
     chain k = {.o = o, .c = c, .left = 1 + c->bias + adds + (c->act != HP_ACT_NONE)};
     k.op[k.n++] = convolution(o, c, next_tensor(&k));
@@ -215,6 +215,8 @@ cudnnBackendDescriptor_t hp_dnn_graph_of(hp_dnn_owner *o, const hp_dnn_conv *c) 
     const cudnnBackendDescriptor_t graph = hp_dnn_make(o, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     hp_dnn_set(o, graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, k.n,
                (const void *)k.op);
+    if (handle)
+        hp_dnn_set(o, graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, (const void *)&handle);
     hp_dnn_finish(o, graph);
     return graph;
 }

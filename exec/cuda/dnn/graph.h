@@ -32,7 +32,9 @@ void hp_dnn_release(hp_dnn_owner *o);
 /* Tensors as a variant pack names them. */
 typedef enum hp_dnn_uid { HP_DNN_X = 1, HP_DNN_W, HP_DNN_Y, HP_DNN_Z, HP_DNN_BIAS } hp_dnn_uid;
 
-/* The finished operation graph of a convolution, with what is fused into it. */
-cudnnBackendDescriptor_t hp_dnn_graph_of(hp_dnn_owner *o, const hp_dnn_conv *c);
+/* The finished operation graph of a convolution, with what is fused into it. handle: of the GPU it is for;
+ * NULL where engines are asked for by a description: without either, heuristics name engines and no plan of
+ * theirs can be finished (cuDNN 9.19 on an H100: "assert_finalized"). */
+cudnnBackendDescriptor_t hp_dnn_graph_of(hp_dnn_owner *o, cudnnHandle_t handle, const hp_dnn_conv *c);
 
 #endif

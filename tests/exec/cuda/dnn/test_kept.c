@@ -292,7 +292,7 @@ static void what_is_built_ahead_can_be_used(void **state) {
     if (hp_dnn_engine_find(dnn, &c, 64 << 20, &e, &err) != HP_OK) fail_msg("%s", err.text);
     assert_true(e->compiled);
     for (int i = 0; i < N; i++) ahead[i] = like(e);
-    const cudnnBackendDescriptor_t graph = hp_dnn_graph_of(&o, &c);
+    const cudnnBackendDescriptor_t graph = hp_dnn_graph_of(&o, NULL, &c);
     hp_dnn_build_ahead(dnn, graph, each, N);
     for (int i = 0; i < N; i++) {
         ahead[i].compiled = true;
