@@ -60,12 +60,17 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
 
 /* --- splits --- */
 
+/* Kernels add up whole blocks, each as wide as their output. */
+static bool adds_blocks(const hp_layer *l) {
+    return l->op == HP_SUM && hp_summands(l) > 1;
+}
+
 /* Channels that must stay together: the outputs of one group of a grouped convolution, those of a head; all where
- * parameters are not contiguous per output channel. */
+ * blocks are added up or parameters are not contiguous per output channel. */
 static int channel_unit(const hp_graph *g, int tensor) {
     if (g->tensor[tensor].tp_unit > 0) return g->tensor[tensor].tp_unit;
     const hp_layer *l = &g->layer[g->tensor[tensor].producer];
-    if (hp_layer_is_whole(l)) return g->tensor[tensor].c;
+    if (hp_layer_is_whole(l) || adds_blocks(l)) return g->tensor[tensor].c;
     if (l->op == HP_ATTENTION) return hp_head_channels(g, l);
     return l->op == HP_CONV && l->groups > 1 ? g->tensor[tensor].c / l->groups : 1;
 }
@@ -260,7 +265,7 @@ static range channel_range(const hp_graph *g, const hp_layer *l, int k, range ou
         l->op == HP_RMSNORM || l->op == HP_EMBEDDING)
         return (range){0, in->c};
     if (l->tp == (int32_t)HP_TP_ROW) return summed_range(g, l, out);
-    if (l->op == HP_SUM && hp_summands(l) > 1) return (range){0, in->c};
+    if (adds_blocks(l)) return (range){0, in->c};
     if (l->op == HP_ATTENTION) return head_range(g, l, k, out);
     if (l->op == HP_MERGE) return merged_range(out, in->c);
     if (l->op == HP_CONV) {

@@ -269,7 +269,8 @@ static void local_channels(const hp_layer *l, const hp_shape *s, int o, tap_list
                all = grouped || l->op == HP_CONVT || l->op == HP_LINEAR || l->op == HP_SOFTMAX;
     const int ins = grouped ? s->ic / s->groups : s->ic, first = grouped ? o / (s->oc / s->groups) * ins : 0;
     to->hi = s->ic;
-    if (!all) tap_add(to, o, 0);
+    for (int i = o; l->op == HP_SUM && i < s->ic; i += s->oc) tap_add(to, i, 0);
+    if (!all && l->op != HP_SUM) tap_add(to, o, 0);
     for (int i = 0; all && i < ins; i++) tap_add(to, first + i, i);
 }
 

@@ -153,6 +153,11 @@ static void taps_pair(const tap_call *c, int o) {
     c->visit(c->state, 2 * o + 1, 1);
 }
 
+/* Blocks of as many channels as the output has. */
+static void taps_blocks(const tap_call *c, int o) {
+    for (int i = o; i < taps_in(c); i += taps_out(c)) c->visit(c->state, i, 0);
+}
+
 static void taps_quarter(const tap_call *c, int o) {
     c->visit(c->state, o % taps_in(c), 0);
 }
@@ -179,7 +184,7 @@ static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
     [HP_SOFTMAX] = taps_all,   [HP_QUANT] = taps_same,    [HP_DEQUANT] = taps_same,
     [HP_LAYERNORM] = taps_all, [HP_RMSNORM] = taps_all,   [HP_ATTENTION] = taps_head,
     [HP_EMBEDDING] = taps_all, [HP_POSITION] = taps_same, [HP_CLASSTOKEN] = taps_same,
-    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter, [HP_SUM] = taps_same};
+    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter, [HP_SUM] = taps_blocks};
 
 void brute_taps(const hp_graph *g, int layer, int k, int axis, int o, tap_fn *visit, void *state) {
     const tap_call c = {g, &g->layer[layer], k, axis, visit, state};

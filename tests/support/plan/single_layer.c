@@ -1,6 +1,12 @@
 /* single_layer.c - a network of one random layer. */
 #include "tests/support/plan/single_layer.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
 int draw(throws *d, int low, int high) { /* inclusive */
     return low + (int)hp_rng_below(d->seed, 79, d->n++, (uint64_t)(high - low + 1));
 }
@@ -132,6 +138,13 @@ static void draw_crop(throws *d, single *s) {
     l->out_w = draw(d, 1, s->tensor[0].w - l->pad_w);
 }
 
+/* Up to four summands, as of so many ranks that share the layer before it. */
+static void draw_sum(throws *d, single *s) {
+    s->layer[1].summands = draw(d, 1, 4);
+    s->tensor[1].c = s->tensor[0].c;
+    s->tensor[0].c *= s->layer[1].summands;
+}
+
 typedef void draw_fn(throws *d, single *s);
 
 static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
@@ -160,7 +173,7 @@ static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
                                              [HP_CLASSTOKEN] = draw_inputs,
                                              [HP_CROP] = draw_crop,
                                              [HP_MERGE] = draw_inputs,
-                                             [HP_SUM] = draw_inputs};
+                                             [HP_SUM] = draw_sum};
 
 /* A deployed convolution may add a map like its output. */
 static void draw_added(throws *d, single *s) {
@@ -193,7 +206,8 @@ bool try_layer(throws *d, int op, single *s) {
 single draw_layer(throws *d) {
     single s;
     const int op = 1 + (int)(d->seed % (HP_LAYER_OPS - 1));
-    while (!try_layer(d, op, &s)) continue;
+    for (int tries = 0; !try_layer(d, op, &s); tries++)
+        if (tries == 10000) fail_msg("no %s layer can be drawn", hp_layer_infos[op].name);
     return s;
 }
 
