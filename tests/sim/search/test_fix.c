@@ -174,6 +174,14 @@ static void every_kind_of_reject_gets_a_fix_that_works(void **state) {
         {"stages=3,sp=2x2,tail=shared", "resnet18", HP_REJECT_TAIL, .image = 64},
         {"sp=2x2,ldp=2", "resnet18", HP_REJECT_TAIL, .image = 64},
         {"cp=1000", "resnet18", HP_REJECT_CP, .image = 64},
+        {"tp=2", "resnet18", HP_REJECT_TP, .image = 64},
+        {"tp=2,cp=2", "vit:2,32,4,8", HP_REJECT_TP, .image = 32},
+        {"tp=5", "vit:2,32,4,8", HP_REJECT_TP, .image = 32},
+        {"seq=2", "resnet18", HP_REJECT_SEQ, .image = 64},
+        {"seq=2,cp=2", "vit:2,32,4,8", HP_REJECT_SEQ, .image = 32},
+        {"seq=2:a2a", "swin-t", HP_REJECT_SEQ, .image = 32},
+        {"seq=5:a2a", "vit:2,32,4,8", HP_REJECT_SEQ, .image = 32},
+        {"tp=4,seq=2:a2a", "vit:2,32,4,8", HP_REJECT_SEQ, .image = 32},
         {"prec=tf32", "cnn", HP_REJECT_PREC, .image = 32, .prec = HP_PREC_TF32},
         {"sp=2x1,prec=int8-dynamic", "resnet18", HP_REJECT_PREC, .image = 64, .prec = HP_PREC_INT8_DYNAMIC,
          .infer = true},
@@ -199,6 +207,8 @@ static void every_kind_of_reject_gets_a_fix_that_works(void **state) {
         {"dp=2,sp=2x2,place=1:0", "resnet18", HP_REJECT_PLACE, .image = 64},
         {"dp=2,place=0:1:2", "resnet18", HP_REJECT_PLACE, .image = 64},
         {"stages=2,compress=stage:bf16", "resnet18", HP_REJECT_COMPRESS, .image = 64, .infer = true},
+        {"dp=2,stages=2,zero=2", "gpt:2,32,4,16,64", HP_REJECT_TIED, .image = 16},
+        {"dp=2,stages=2,sync=ps", "gpt:2,32,4,16,64", HP_REJECT_TIED, .image = 16},
     };
     bool seen[HP_REJECTS] = {false};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
