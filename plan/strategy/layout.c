@@ -65,10 +65,13 @@ int hp_stage_parts(const hp_strategy *s, int stage) {
     return count(times(own_parts(s, stage), hp_shares(s)));
 }
 
-/* Roles of the positions before this one, of one of these replicas. */
+/* Roles of the positions before this one, of one of these replicas. Those after the tiled ones are alike, and may be
+ * as many as a user types. */
 static int first_role(const hp_strategy *s, int position) {
+    const int tiled = position < s->n_sp ? position : s->n_sp;
     int64_t role = 0;
-    for (int p = 0; p < position; p++) role += own_parts(s, p);
+    for (int p = 0; p < tiled; p++) role += own_parts(s, p);
+    if (position > tiled) role += (int64_t)(position - tiled) * own_parts(s, tiled);
     return count(role);
 }
 
