@@ -1,6 +1,7 @@
 # plan.cmake - what is to be done. Folders from the ground up: each sees only folders above it in this list.
 hp_folder(plan/base LINK PkgConfig::SQLITE PkgConfig::XXHASH PkgConfig::JANSSON)
 target_compile_definitions(hp_plan_base PRIVATE HPLAN_VERSION="${PROJECT_VERSION}" HPLAN_COMMIT="${HPLAN_COMMIT}")
+set_source_files_properties(plan/base/rng.c PROPERTIES COMPILE_OPTIONS -O3) # its rounds unrolled
 hp_folder(plan/graph SEES plan/base LINK PkgConfig::JANSSON)
 hp_folder(plan/nets SEES plan/graph)
 hp_folder(plan/device SEES plan/graph)

@@ -4,20 +4,42 @@
 
 #include <math.h>
 
-hp_rng4 hp_philox(uint64_t key, uint64_t hi, uint64_t lo) {
-    uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi, c3 = (uint32_t)(hi >> 32);
+enum { LANES = 4 /* counters computed at a time: the vectors of every processor */ };
+
+/* Of `lanes` neighbouring counters, a constant: each step of the rounds is a loop over them, which becomes vectors. */
+static inline __attribute__((always_inline)) void philox(uint64_t key, uint64_t hi, uint64_t lo, int lanes,
+                                                         hp_rng4 *out) {
+    uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int l = 0; l < lanes; l++) {
+        const uint64_t at = lo + (uint64_t)l;
+        c0[l] = (uint32_t)at, c1[l] = (uint32_t)(at >> 32), c2[l] = (uint32_t)hi,
+        c3[l] = (uint32_t)(hi >> 32);
+    }
     for (int round = 0; round < 10; round++) {
-        const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
-        const uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)p1;
-        c3 = (uint32_t)p0;
-        c0 = n0;
-        c2 = n2;
+        for (int l = 0; l < lanes; l++) {
+            const uint64_t p0 = (uint64_t)0xD2511F53u * c0[l], p1 = (uint64_t)0xCD9E8D57u * c2[l];
+            const uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1[l] ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3[l] ^ k1;
+            c1[l] = (uint32_t)p1;
+            c3[l] = (uint32_t)p0;
+            c0[l] = n0;
+            c2[l] = n2;
+        }
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    return (hp_rng4){{c0, c1, c2, c3}};
+    for (int l = 0; l < lanes; l++) out[l] = (hp_rng4){{c0[l], c1[l], c2[l], c3[l]}};
+}
+
+hp_rng4 hp_philox(uint64_t key, uint64_t hi, uint64_t lo) {
+    hp_rng4 r;
+    philox(key, hi, lo, 1, &r);
+    return r;
+}
+
+void hp_philox_run(uint64_t key, uint64_t hi, uint64_t lo, int64_t n, hp_rng4 *out) {
+    for (; n >= LANES; n -= LANES, lo += LANES, out += LANES) philox(key, hi, lo, LANES, out);
+    for (; n > 0; n--) *out++ = hp_philox(key, hi, lo++);
 }
 
 static double to_unit(uint32_t high, uint32_t low) {

@@ -37,6 +37,24 @@ static void philox_gives_the_published_vectors(void **state) {
     }
 }
 
+/* Wherever it begins, also where the counter's words overflow, and however long it is. */
+static void a_run_of_counters_gives_what_each_gives(void **state) {
+    (void)state;
+    enum { MOST = 70 };
+    static const uint64_t first[] = {0, 1, 0xffffffdeull, 0xffffffffffffffdeull};
+    for (size_t k = 0; k < sizeof first / sizeof *first; k++)
+        for (int n = 0; n <= MOST; n++) {
+            hp_rng4 run[MOST + 1] = {{{0}}};
+            const hp_rng4 after = run[n];
+            hp_philox_run(~5ull, 0x0370734413198a2eull, first[k], n, run);
+            for (int i = 0; i < n; i++) {
+                const hp_rng4 one = hp_philox(~5ull, 0x0370734413198a2eull, first[k] + (uint64_t)i);
+                assert_memory_equal(run[i].v, one.v, sizeof one.v);
+            }
+            assert_memory_equal(run[n].v, after.v, sizeof after.v);
+        }
+}
+
 enum { DRAWS = 200000 };
 
 /* Five standard errors of the mean: a correct generator fails once in 1.7 million seeds, and the seed is
@@ -310,6 +328,7 @@ static void the_version_is_three_numbers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_vectors),
+        cmocka_unit_test(a_run_of_counters_gives_what_each_gives),
         cmocka_unit_test(uniform_has_the_moments_of_the_uniform_law),
         cmocka_unit_test(normal_has_the_moments_of_the_normal_law),
         cmocka_unit_test(below_is_in_range_and_even),
