@@ -30,6 +30,7 @@ endif()
 hp_folder(exec/data/weights SEES exec/base plan/program)
 hp_folder(exec/data/output SEES plan/tiles LINK PkgConfig::IMAGES)
 hp_folder(exec/data/dataset SEES exec/base exec/data/image plan/program)
+set_source_files_properties(exec/data/dataset/read.c PROPERTIES COMPILE_OPTIONS -O3) # 196,608 bytes of a 256 x 256 image, each looked up
 hp_folder(exec/data/slide SEES exec/data/dataset exec/data/output)
 hp_folder(exec/quant SEES exec/data/weights)
 hp_folder(exec/device SEES exec/comm plan/program)

@@ -1,5 +1,6 @@
 /* dataset.c - opens data by name: finds its kind and checks that it fits the network. */
 #include "exec/data/dataset/kind.h"
+#include "exec/base/half.h"
 #include "plan/base/units.h"
 
 #include <errno.h>
@@ -89,6 +90,17 @@ static hp_status check_labels(const hp_dataset *d, hp_error *err) {
         o->name);
 }
 
+static void fill_tables(hp_dataset *d) {
+    const hp_data_options *o = &d->o;
+    for (int c = 0; c < o->image_c; c++)
+        for (int v = 0; v < 256; v++) {
+            const float x = o->ids ? (float)v : (float)((v / 255.0 - o->mean[c]) / o->std[c]);
+            d->f32[c][v] = x;
+            d->bf16[c][v] = to_bf16(x);
+            d->f16[c][v] = to_f16(x);
+        }
+}
+
 hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *err) {
     HP_TRY(check_options(o, err));
     const hp_dataset_kind *kind = find_kind(o->name);
@@ -102,9 +114,7 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
     d->o = *o;
     d->o.name = hp_arena_strdup(arena, o->name);
     d->arena = arena;
-    for (int c = 0; c < o->image_c; c++)
-        for (int v = 0; v < 256; v++)
-            d->table[c][v] = o->ids ? (float)v : (float)((v / 255.0 - o->mean[c]) / o->std[c]);
+    fill_tables(d);
     hp_status s = check_labels(d, err);
     if (s == HP_OK) s = kind->open(d, err);
     d->readers.o.pulse = o->pulse;

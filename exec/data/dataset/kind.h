@@ -33,9 +33,10 @@ struct hp_dataset {
     int64_t left_out;  /* files beside the samples that are no images */
     const char *other; /* one of them */
     void *self;
-    hp_reader_pool readers;             /* open files of the samples, by index */
-    hp_image drawn, resized;            /* buffers reused for every sample */
-    float table[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
+    hp_reader_pool readers;           /* open files of the samples, by index */
+    hp_image drawn, resized;          /* buffers reused for every sample */
+    float f32[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
+    uint16_t bf16[HP_DATA_CHANNELS][256], f16[HP_DATA_CHANNELS][256]; /* the same rounded */
 };
 
 extern const hp_dataset_kind hp_dataset_synthetic, hp_dataset_idx, hp_dataset_masks, hp_dataset_folder,

@@ -1,8 +1,8 @@
 /* read.c - reads a box of a sample: from the 8-bit pixels it needs to the network's input. */
 #include "exec/data/dataset/kind.h"
-#include "exec/base/half.h"
 
 #include <math.h>
+#include <string.h>
 
 /* --resize S as torchvision's Resize(S): the shorter side becomes S, the longer keeps the ratio, rounded
  * down. */
@@ -80,54 +80,80 @@ static hp_crop window_of(const hp_box *b) {
     return (hp_crop){b->lo[HP_AXIS_H], b->lo[HP_AXIS_W], b->hi[HP_AXIS_H], b->hi[HP_AXIS_W]};
 }
 
-hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err) {
+/* 8-bit pixels of at least the box, as many channels as the network takes, or *grey: one value for all of
+ * them. */
+static hp_status find_pixels(hp_dataset *d, int64_t index, const hp_box *box, hp_pixels *view, bool *grey,
+                             hp_error *err) {
     HP_ASSERT(index >= 0 && index < d->count);
     const hp_data_options *o = &d->o;
     const hp_crop w = window_of(box);
-    hp_pixels view;
-    HP_TRY(fetch(d, index, &w, &view, err));
-    const bool grey = view.c == 1 || (view.c == 3 && (o->image_c == 1 || o->channels == 1));
-    if (!grey && view.c != o->image_c)
-        return hp_fail(err, HP_EDATA,
-                       "--data %s: sample %lld has %d channels, the network takes %d; give --channels 1",
-                       o->name, (long long)index, view.c, o->image_c);
-    const int32_t columns = hp_crop_columns(&w);
-    const size_t row = (size_t)columns * (size_t)hp_box_len(box, HP_AXIS_C);
-    for (int32_t y = w.y0; y < w.y1; y++, px += row) {
-        const uint8_t *from = hp_pixels_row(&view, y) + (size_t)(w.x0 - view.window.x0) * (size_t)view.c;
-        (grey ? spread : copy)(from, view.c, columns, box, px);
-    }
-    return HP_OK;
+    HP_TRY(fetch(d, index, &w, view, err));
+    *grey = view->c == 1 || (view->c == 3 && (o->image_c == 1 || o->channels == 1));
+    if (*grey || view->c == o->image_c) return HP_OK;
+    return hp_fail(err, HP_EDATA,
+                   "--data %s: sample %lld has %d channels, the network takes %d; give --channels 1", o->name,
+                   (long long)index, view->c, o->image_c);
 }
 
-/* Converts in place: the bytes are at the end of the buffer that the numbers fill from its start, so no
- * number overwrites a byte that has not been read yet. */
-#define EXPAND(name, type, convert)                                                                          \
-    static void name(const hp_dataset *d, const hp_box *box, size_t pixels, void *room) {                    \
-        type *x = room;                                                                                      \
-        const size_t n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);                                        \
-        const unsigned char *from = (const unsigned char *)x + n * (sizeof *x - 1);                          \
+/* The network's bytes of a row of the box: the view's own where they are the same, else made in `room`. */
+static const uint8_t *row_bytes(const hp_pixels *view, bool grey, const hp_box *box, int32_t y,
+                                uint8_t *room) {
+    const hp_crop w = window_of(box);
+    const uint8_t *from = hp_pixels_row(view, y) + (size_t)(w.x0 - view->window.x0) * (size_t)view->c;
+    if (hp_box_len(box, HP_AXIS_C) == view->c && (view->c == 1 || !grey)) return from;
+    (grey ? spread : copy)(from, view->c, hp_crop_columns(&w), box, room);
+    return room;
+}
+
+/* Looks up every byte of a row in its channel's table. The bytes may lie at the end of the numbers' memory,
+ * which is filled from its start: no number overwrites a byte that has not been read yet. Three channels, the
+ * usual, are a loop that the compiler unrolls. */
+#define EXPAND(name, type, table)                                                                            \
+    static inline __attribute__((always_inline)) void name##_of(                                             \
+        const hp_dataset *d, int32_t c0, int nc, size_t pixels, const uint8_t *from, type *x) {              \
         for (size_t i = 0; i < pixels; i++)                                                                  \
-            for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++)                                \
-                *x++ = convert(d->table[c][*from++]);                                                        \
+            for (int c = 0; c < nc; c++) *x++ = d->table[c0 + c][*from++];                                   \
+    }                                                                                                        \
+    static void name(const hp_dataset *d, const hp_box *box, size_t pixels, const uint8_t *from, void *x) {  \
+        const int nc = hp_box_len(box, HP_AXIS_C);                                                           \
+        if (nc == 3)                                                                                         \
+            name##_of(d, box->lo[HP_AXIS_C], 3, pixels, from, x);                                            \
+        else                                                                                                 \
+            name##_of(d, box->lo[HP_AXIS_C], nc, pixels, from, x);                                           \
     }
-EXPAND(expand_f32, float, (float))
-EXPAND(expand_f64, double, (double))
-EXPAND(expand_bf16, uint16_t, to_bf16)
-EXPAND(expand_f16, uint16_t, to_f16)
+EXPAND(expand_f32, float, f32)
+EXPAND(expand_f64, double, f32)
+EXPAND(expand_bf16, uint16_t, bf16)
+EXPAND(expand_f16, uint16_t, f16)
 #undef EXPAND
+
+static void expand_u8(const hp_dataset *d, const hp_box *box, size_t pixels, const uint8_t *from, void *x) {
+    (void)d;
+    if (from != x) memcpy(x, from, pixels * (size_t)hp_box_len(box, HP_AXIS_C));
+}
 
 hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
                           hp_error *err) {
-    static void (*const expand[HP_DTYPES])(const hp_dataset *, const hp_box *, size_t, void *) = {
-        [HP_F32] = expand_f32, [HP_F64] = expand_f64, [HP_BF16] = expand_bf16, [HP_F16] = expand_f16};
-    if (dtype == HP_U8) return hp_dataset_bytes(d, index, box, x, err);
+    static void (*const expand[HP_DTYPES])(const hp_dataset *, const hp_box *, size_t, const uint8_t *,
+                                           void *) = {[HP_F32] = expand_f32,
+                                                      [HP_F64] = expand_f64,
+                                                      [HP_BF16] = expand_bf16,
+                                                      [HP_F16] = expand_f16,
+                                                      [HP_U8] = expand_u8};
     HP_ASSERT(expand[dtype]);
-    const size_t pixels = (size_t)hp_box_len(box, HP_AXIS_H) * (size_t)hp_box_len(box, HP_AXIS_W),
-                 n = pixels * (size_t)hp_box_len(box, HP_AXIS_C);
-    HP_TRY(hp_dataset_bytes(d, index, box, (uint8_t *)x + n * (size_t)(hp_dtype_bytes(dtype) - 1), err));
-    expand[dtype](d, box, pixels, x);
+    const size_t columns = (size_t)hp_box_len(box, HP_AXIS_W),
+                 row = columns * (size_t)hp_box_len(box, HP_AXIS_C), size = (size_t)hp_dtype_bytes(dtype);
+    unsigned char *to = x;
+    hp_pixels view;
+    bool grey;
+    HP_TRY(find_pixels(d, index, box, &view, &grey, err));
+    for (int32_t y = box->lo[HP_AXIS_H]; y < box->hi[HP_AXIS_H]; y++, to += row * size)
+        expand[dtype](d, box, columns, row_bytes(&view, grey, box, y, to + row * (size - 1)), to);
     return HP_OK;
+}
+
+hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err) {
+    return hp_dataset_read(d, index, box, HP_U8, px, err);
 }
 
 hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err) {
