@@ -1,7 +1,7 @@
 # gpu.cmake - what tests/gpu/pack takes to a machine with a GPU: the tests of tests/standin/test_*.c linked with
 # the GPU's part itself, and probes. With the stand-in instead, the same script is tested where there is no GPU.
 set(gpu ${CMAKE_SOURCE_DIR}/tests/gpu)
-set(gpu_tests train infer nets infer_nets)
+set(gpu_tests check train infer nets infer_nets)
 
 # gpu_part(NAME FILE...)
 function(gpu_part name)
