@@ -109,7 +109,9 @@ static bool is_smooth(const cell *c) {
         [HP_ACT_SIGMOID] = true, [HP_ACT_TANH] = true,      [HP_ACT_ERF] = true,
         [HP_ACT_GELU] = true,    [HP_ACT_GELU_TANH] = true, [HP_ACT_SILU] = true};
     const hp_layer *l = &c->s.layer[1];
-    return smooth[l->act] && !(l->op == HP_ACT && dtype_of(c, 0) == HP_U8); /* a table, from the host */
+    const bool table =
+        l->op == HP_ACT && dtype_of(c, 0) == HP_U8 && dtype_of(c, l->out) == HP_U8; /* the host's */
+    return smooth[l->act] && !table;
 }
 
 static void compare_bytes(cell *c, const unsigned char *cpu, const unsigned char *gpu, int64_t n, int worst,

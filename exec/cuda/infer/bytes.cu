@@ -184,32 +184,59 @@ template <int BN> static __device__ inline void put_sums(const Warps<BN> &w, int
                 w.sum[i][n][k];
 }
 
-/* V neighbours of a row. */
+/* What ends the sums of V neighbouring outputs: the same for all pixels but at borders. */
+template <int V> struct Ends {
+    int64_t output; /* first */
+    float scale[V], shift[V];
+    uint32_t share[V]; /* the zero point's */
+};
+
 template <int V>
-static __device__ inline void finish_sums(const hp_cuda_bytes &c, const Pixel &p, int64_t y, int64_t output,
-                                          int32_t zero, const int32_t *sum) {
+static __device__ inline Ends<V> ends_of(const hp_cuda_bytes &c, int64_t output, int32_t zero) {
+    Ends<V> e = {output, {}, {}, {}};
+    for (int k = 0; k < V; k++) {
+        e.scale[k] = c.scale[output + k];
+        e.shift[k] = c.share ? 0 : c.shift[output + k];
+        e.share[k] = c.total ? (uint32_t)zero * (uint32_t)c.total[output + k] : 0;
+    }
+    return e;
+}
+
+/* V neighbours of a row. All 32 bits wrap, as in whole_sum(). */
+template <int V>
+static __device__ inline void finish_sums(const hp_cuda_bytes &c, const Pixel &p, int64_t y, const Ends<V> &e,
+                                          const int32_t *sum) {
     float v[V];
     for (int k = 0; k < V; k++)
-        v[k] = __fmaf_rn(c.scale[output + k], (float)whole_sum(c, zero, output + k, sum[k]),
-                         shift_of(c, p, output + k));
+        v[k] = __fmaf_rn(e.scale[k], (float)(int32_t)((uint32_t)sum[k] - e.share[k]),
+                         c.share ? shift_of(c, p, e.output + k) : e.shift[k]);
     finish_at<V>(c.finish, y, v);
 }
 
+/* Outputs of one thread of a slab: four columns, of every so manieth row. */
+template <int BN> struct Column {
+    static const int ACROSS = BN / 4, DOWN = THREADS / ACROSS;
+    int first, row;
+    static __device__ inline Column of_thread() {
+        return {(int)threadIdx.x % ACROSS * 4, (int)threadIdx.x / ACROSS};
+    }
+};
+
 template <int BN>
 static __device__ inline void finish_slab(const hp_cuda_bytes &c, const Block &b, int m, int32_t zero,
-                                          bool fours, const Slab<BN> &s) {
-    for (int i = (int)threadIdx.x; i < Slab<BN>::ROWS * BN / 4; i += THREADS) {
-        const int row = i / (BN / 4), column = i % (BN / 4) * 4;
+                                          bool fours, const Ends<4> &ends, const Slab<BN> &s) {
+    const Column<BN> mine = Column<BN>::of_thread();
+    const int32_t out = b.out + mine.first;
+    for (int row = mine.row; row < Slab<BN>::ROWS && out < c.taps.outs; row += Column<BN>::DOWN) {
         const int64_t pixel = b.pixel + (row / 16 * Warps<BN>::MT + m) * 16 + row % 16;
-        const int32_t out = b.out + column;
-        if (pixel >= pixels_of(c.taps) || out >= c.taps.outs) continue;
+        if (pixel >= pixels_of(c.taps)) continue;
         const Pixel p = c.share ? pixel_of(c.taps, pixel) : Pixel{};
         const int64_t output = (int64_t)b.g * c.taps.outs + out, y = pixel * c.taps.shape.oc + output;
-        const int32_t *sum = s.at + row * Slab<BN>::PITCH + column;
+        const int32_t *sum = s.at + row * Slab<BN>::PITCH + mine.first;
         HP_ROLLED
         for (int k = 0; !fours && k < 4 && out + k < c.taps.outs; k++)
-            finish_sums<1>(c, p, y + k, output + k, zero, sum + k);
-        if (fours) finish_sums<4>(c, p, y, output, zero, sum);
+            finish_sums<1>(c, p, y + k, ends_of<1>(c, output + k, zero), sum + k);
+        if (fours) finish_sums<4>(c, p, y, ends, sum);
     }
 }
 
@@ -219,11 +246,14 @@ static __device__ inline void finish(const hp_cuda_bytes &c, const Block &b, con
     const unsigned aligned = c.finish.put.to.dtype == HP_U8 ? 4 : 16;
     const bool fours =
         c.taps.shape.oc % 4 == 0 && c.taps.outs % 4 == 0 && (uint64_t)c.finish.y % aligned == 0;
+    const int32_t out = b.out + Column<BN>::of_thread().first;
+    Ends<4> ends = {};
+    if (fours && out < c.taps.outs) ends = ends_of<4>(c, (int64_t)b.g * c.taps.outs + out, zero);
     HP_ROLLED
     for (int m = 0; m < Warps<BN>::MT; m++) {
         put_sums<BN>(w, m, s);
         __syncthreads();
-        finish_slab<BN>(c, b, m, zero, fours, s);
+        finish_slab<BN>(c, b, m, zero, fours, ends, s);
         __syncthreads();
     }
 }
