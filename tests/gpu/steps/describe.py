@@ -52,6 +52,15 @@ def loading(s):
     return "its GPU part does not load: " + " | ".join((done.err + done.out).split("\n"))[:400]
 
 
+def machine(s, data):
+    """This GPU as `--machine` takes it: rates of its data sheet, which what is predicted stands on."""
+    done = s.command([s.place.program("hplan"), "machine", "--detect"], 30)
+    data["machine"] = done.out if done.code == 0 else done.why()
+    if done.code == 0:
+        s.known["machine"] = s.work / "here.machine"
+        s.known["machine"].write_text(done.out)
+
+
 def describe(s, data):
     data.update(s.place.facts())
     gpu(s, data)
@@ -64,4 +73,6 @@ def describe(s, data):
     if not s.known["gpu"]:
         lacks = f"; this machine lacks {', '.join(s.place.missing())}" if s.place.missing() else ""
         raise Refused(f"hplan finds no GPU: {part or loading(s)}{lacks}")
+    if not s.place.stand_in:  # whose rates are nobody's
+        machine(s, data)
     properties(s, data)

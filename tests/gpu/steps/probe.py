@@ -40,9 +40,11 @@ SHAPES = [("resnet101", 256, 16), ("amoebanetd:6,190", 256, 2), ("unet:64", 512,
 
 
 def timed(s, net, image, batch, mode, prec, steps):
-    plan(s, "layers", net, image, mode=mode, batch=batch, strategy="dp=1" if prec == "fp32" else f"dp=1,prec={prec}")
-    result = run(s, "layers", steps=steps)
-    return {"batch": batch, "image": image, "step_s": result["step_s"], "tasks": layers(s.work / "layers.run.db"), **memory(result)}
+    name = f"layers-{net}-{mode}-{prec}".replace(":", "-").replace(",", "-")
+    predicted = plan(s, name, net, image, mode=mode, batch=batch, strategy="dp=1" if prec == "fp32" else f"dp=1,prec={prec}")
+    result = run(s, name, steps=steps)
+    return {"batch": batch, "image": image, "predicted_s": predicted["step_s"], "step_s": result["step_s"],
+            "tasks": layers(s.work / f"{name}.run.db"), **memory(result)}
 
 
 def per_layer(s, data):
