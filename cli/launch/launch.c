@@ -152,7 +152,8 @@ static void exec_launcher(const cli_launch *l, launch_command *c, const int out[
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, before, NULL);
-    signal(SIGPIPE, SIG_DFL);
+    /* once hplan was killed nobody reads, and mpirun, its own handlers gone, is still to remove its session */
+    signal(SIGPIPE, SIG_IGN);
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
     const int null = open("/dev/null", O_RDONLY);
