@@ -16,12 +16,17 @@ ranks() {
   done
 }
 
+# runs_on PID: a process that is there, and not only to be waited for.
+runs_on() {
+  case $(ps -o stat= -p "$1" 2>/dev/null) in '' | Z*) return 1 ;; esac
+}
+
 # start: a run in the background that has done some steps: $run is hplan, $launcher mpirun, $segments its shared memory.
 start() {
   : >out
   "$HPLAN" run plan.db --steps 10000000 --trace "$scratch/run.db" --json "$@" >out 2>err </dev/null &
   run=$!
-  for _ in $(seq 300); do
+  for _ in $(seq 600); do
     [ "$(grep -c '"step"' out)" -ge 3 ] && break
     sleep 0.1
   done
@@ -39,13 +44,20 @@ count() {
   ls -d $1 2>/dev/null | wc -l
 }
 
-# nothing_left WORDS: within some seconds.
-nothing_left() {
-  for _ in $(seq 200); do
-    [ -n "$(ranks)" ] || [ "$(count "$segments")" != 0 ] || [ "$(count "$TMPDIR/ompi.*/pid.*")" != 0 ] || return 0
+# all_ended WORDS: no process goes on, within some seconds.
+all_ended() {
+  for _ in $(seq 300); do
+    [ -n "$(ranks)" ] || runs_on "$launcher" || return 0
     sleep 0.1
   done
-  complain "$1: left are ranks $(ranks | tr '\n' ' '), $(count "$segments") segments, $(count "$TMPDIR/ompi.*/pid.*") session folders"
+  complain "$1: left are ranks $(ranks | tr '\n' ' '), $(ps -o pid=,args= -p "$launcher")"
+}
+
+# nothing_left WORDS: what ends removes its own before.
+nothing_left() {
+  all_ended "$1"
+  [ "$(count "$segments")" = 0 ] && [ "$(count "$TMPDIR/ompi.*/pid.*")" = 0 ] ||
+    complain "$1: left are $(count "$segments") segments, $(count "$TMPDIR/ompi.*/pid.*") session folders: $(find "$TMPDIR"/ompi.*)"
 }
 
 no_folder() {
@@ -97,7 +109,7 @@ for round in $(seq "$rounds"); do
   start
   kill -9 "$run" "$launcher"
   wait "$run" 2>/dev/null
-  sleep 1
+  all_ended "both killed"
   expect 0 recover run.db --json
   python3 -c 'import json; d = json.load(open("out")); assert [f["state"] for f in d["folders"]] == ["recovered"], d' || complain "both killed: $(cat out)"
   nothing_left "both killed, recovered"
@@ -119,6 +131,7 @@ for round in $(seq "$rounds"); do
   [ "${PIPESTATUS[0]}" = 141 ] || complain "a closed stdout: exit code is not 141: $(cat err)"
   [ "$(wc -l <out)" = 3 ] || complain "three lines were wanted"
   segments=/dev/shm/none
+  launcher=0
   nothing_left "a closed stdout"
   no_folder "a closed stdout"
   expect 0 compare run.db
