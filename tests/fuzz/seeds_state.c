@@ -91,7 +91,7 @@ void make_checkpoint(const char *dir) {
     static hp_param param[] = {{.name = "w", .count = 6, .n_dim = 2, .dim = {2, 3}}};
     static const hp_graph g = {.n_param = 1, .param = param};
     const hp_state_piece piece[] = {{.kind = HP_STATE_WEIGHTS, .home = true, .count = 6},
-                                    {.kind = HP_STATE_MOMENTUM, .home = true, .count = 6}};
+                                    {.kind = HP_STATE_OPTIMIZER, .home = true, .count = 6}};
     const float value[12] = {1, 2, 3, 4, 5, 6};
     hp_chunks chunks = {0};
     hp_error err = {0};
@@ -105,6 +105,8 @@ void make_checkpoint(const char *dir) {
                            .seed = "1",
                            .dtype = "F32",
                            .data_hash = "",
+                           .optimizer = "sgd",
+                           .lr_schedule = "constant",
                            .data = "d",
                            .layout = "l",
                            .strategy = "dp=1",
