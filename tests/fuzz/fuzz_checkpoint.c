@@ -57,13 +57,10 @@ static void read_all(const hp_shards *s) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static char dir[64];
+    char dir[] = "/dev/shm/fuzz-checkpoint-XXXXXX";
     const uint8_t *end = memchr(data, 0, size);
     if (!end) return 0;
-    if (!dir[0]) {
-        strcpy(dir, "/dev/shm/hplan-fuzz-XXXXXX");
-        if (!mkdtemp(dir)) abort();
-    }
+    if (!mkdtemp(dir)) abort();
     hp_arena *a = hp_arena_new();
     const char *path = hp_checkpoint_path(a, dir, 1, false), *file = hp_checkpoint_file(a, path, 0);
     const char *manifest = hp_arena_printf(a, "%s/%s", path, HP_MANIFEST);
@@ -84,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hp_shards_close(shards);
     unlink(manifest);
     unlink(file);
-    rmdir(path);
+    if (rmdir(path) != 0 || rmdir(dir) != 0) abort();
     hp_arena_free(a);
     return 0;
 }

@@ -69,7 +69,7 @@ static void use(hp_arena *a, hp_db *db) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static char path[64];
-    snprintf(path, sizeof path, "/dev/shm/hplan-fuzz-%d.db", (int)getpid());
+    snprintf(path, sizeof path, "/dev/shm/fuzz-%d.db", (int)getpid());
     FILE *f = fopen(path, "wb");
     if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) abort();
     hp_arena *a = hp_arena_new();

@@ -14,7 +14,7 @@ static volatile int64_t sum;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[64];
-    snprintf(path, sizeof path, "/dev/shm/hplan-fuzz-%d.ring", (int)getpid());
+    snprintf(path, sizeof path, "/dev/shm/fuzz-%d.ring", (int)getpid());
     FILE *f = fopen(path, "wb");
     if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) abort();
     hp_ring_data ring;
