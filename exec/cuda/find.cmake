@@ -12,6 +12,7 @@ if(CMAKE_CUDA_COMPILER)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90) # A100, H100 and H200; and PTX for what comes after them
   endif()
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared) # one runtime, also of programs that link kernels
   enable_language(CUDA)
   find_package(CUDAToolkit)
   find_path(CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
