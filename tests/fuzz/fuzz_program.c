@@ -22,6 +22,7 @@ typedef struct part {
 } part;
 
 typedef struct base {
+    hp_arena *arena; /* for as long as the fuzzer runs */
     hp_plan plan;
     part part[MOST_PARTS];
     int n;
@@ -41,7 +42,7 @@ static hp_status keep_part(void *self, int role, const char *name, const void *d
 
 static void make_base(base *b, const char *strategy, hp_mode mode) {
     hp_error err = {0};
-    hp_arena *a = hp_arena_new(); /* for as long as the fuzzer runs */
+    hp_arena *a = b->arena = hp_arena_new();
     b->plan = (hp_plan){.net = "cnn",
                         .image_h = 12,
                         .image_w = 12,
