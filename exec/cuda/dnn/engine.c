@@ -137,8 +137,8 @@ static bool refuse(search *s, hp_dnn_engine *e) {
     return broken || large;
 }
 
-/* NULL: it may not be used. */
-static hp_dnn_engine *candidate(search *s, cudnnBackendDescriptor_t config) {
+/* NULL: it may not be used. fallback: the heuristic of last resorts names it. */
+static hp_dnn_engine *candidate(search *s, cudnnBackendDescriptor_t config, bool fallback) {
     const facts f = facts_of(config);
     s->named++;
     if (!exact_enough(s->c, &f)) {
@@ -151,7 +151,9 @@ static hp_dnn_engine *candidate(search *s, cudnnBackendDescriptor_t config) {
     e->tensor_cores = has(&f, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
     e->compiled = f.compiled;
     hp_dnn_key(s->c, e->key);
+    e->last_resort = fallback || f.index == 0;
     e->choice = hp_dnn_choice_of(config, f.index);
+    if (e->last_resort) json_object_set_new(e->choice, HP_DNN_LAST_RESORT, json_true());
     return e;
 }
 
@@ -169,8 +171,8 @@ static void settle(search *s, hp_dnn_engine *e, hp_dnn_owner *of, cudnnBackendDe
     s->found[s->n++] = e;
 }
 
-static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t config) {
-    hp_dnn_engine *e = candidate(s, config);
+static void consider(search *s, hp_dnn_owner *of, cudnnBackendDescriptor_t config, bool fallback) {
+    hp_dnn_engine *e = candidate(s, config, fallback);
     if (e) settle(s, e, of, config);
 }
 
@@ -229,7 +231,8 @@ static void consider_compiled(search *s, named *h, cudnnBackendDescriptor_t grap
     for (int64_t i = 0; i < h->n && !enough(s, COMPILED);) {
         int n = 0;
         for (const int most = batch(s); i < h->n && n < most; i++)
-            if (sort_of(h->config[i]) == COMPILED && (e[n] = candidate(s, h->config[i])))
+            if (sort_of(h->config[i]) == COMPILED &&
+                (e[n] = candidate(s, h->config[i], h->mode == CUDNN_HEUR_MODE_FALLBACK)))
                 config[n++] = h->config[i];
         hp_dnn_build_ahead(s->d, graph, e, n);
         for (int k = 0; k < n; k++) settle(s, e[k], &h->own, config[k]);
@@ -238,7 +241,8 @@ static void consider_compiled(search *s, named *h, cudnnBackendDescriptor_t grap
 
 static void consider_named(search *s, named *h, sort of) {
     for (int64_t i = 0; i < h->n && !enough(s, of); i++)
-        if (sort_of(h->config[i]) == of) consider(s, &h->own, h->config[i]);
+        if (sort_of(h->config[i]) == of)
+            consider(s, &h->own, h->config[i], h->mode == CUDNN_HEUR_MODE_FALLBACK);
 }
 
 static void consider_sort(search *s, named *h, cudnnBackendDescriptor_t graph, sort of) {
@@ -268,7 +272,8 @@ static void consider_all(search *s, cudnnBackendDescriptor_t graph) {
 static void consider_choice(search *s, cudnnBackendDescriptor_t graph, const json_t *choice) {
     hp_dnn_owner o = {0};
     const cudnnBackendDescriptor_t config = hp_dnn_config_of(&o, graph, s->d, choice);
-    if (o.status == CUDNN_STATUS_SUCCESS) consider(s, &o, config);
+    if (o.status == CUDNN_STATUS_SUCCESS)
+        consider(s, &o, config, json_is_true(json_object_get(choice, HP_DNN_LAST_RESORT)));
     while (s->n > 0 && o.n > 0) hp_dnn_give(&o, o.made[o.n - 1], &s->found[0]->own);
     hp_dnn_release(&o);
 }

@@ -17,10 +17,12 @@ typedef struct hp_dnn_engine {
     cudnnBackendDescriptor_t plan;
     int64_t index, workspace;
     bool tensor_cores, compiled; /* compiled: at run time */
+    bool last_resort;            /* the generic one, or named by the heuristic of what works at all */
     bool kept;                   /* the plan was made from the cache's text */
     char *text;                  /* of a plan that was built ahead and is to be made of it; else NULL */
-    json_t *choice;              /* {"engine": 46, "knobs": {"2": 8, ...}} */
+    json_t *choice;              /* {"engine": 46, "knobs": {"2": 8, ...}}; HP_DNN_LAST_RESORT: true */
 } hp_dnn_engine;
+#define HP_DNN_LAST_RESORT "last-resort"
 
 struct hp_dnn {
     hp_cuda *cuda;        /* NULL: of a description */

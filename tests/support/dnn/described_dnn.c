@@ -5,7 +5,7 @@ hp_dnn *described_dnn(bool compile) {
     char text[8192];
     hp_dnn *dnn = NULL;
     hp_error err = {HP_OK, ""};
-    FILE *f = fopen(HPLAN_TEST_DATA "/h200_like.json", "re");
+    FILE *f = fopen(HPLAN_TEST_DATA "/h100.json", "re");
     assert_non_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     fclose(f);

@@ -1,7 +1,7 @@
 /* test_plans.c - without a GPU: cuDNN has an acceptable engine for every convolution of every built-in
  * network, in every precision and direction; choices survive being written down.
  *
- * The GPU is one that tests/data/h200_like.json describes, by hand; nothing here has run on one. By hand:
+ * The GPU is the H100 whose description by cuDNN is tests/data/h100.json; nothing here runs on it. By hand:
  * HPLAN_CUDA_PLANS=all tries every distinct problem (else a sample of them) and compiles what cuDNN compiles
  * at run time (minutes); HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
 #include "plan/memory/device.h"
@@ -281,8 +281,28 @@ static void sizes_that_do_not_belong_together_are_refused(void **state) {
     assert_non_null(strstr(err.text, "do not belong together"));
 }
 
+/* A convolution with a sum, fused by an engine of last resort, is a fiftieth as fast as alone: the residual blocks of
+ * ResNet-101 in strict float32. */
+static void what_only_a_last_resort_fuses_stays_alone(void **state) {
+    (void)state;
+    hp_dnn_conv c = square_conv(HP_DNN_FORWARD, HP_F32, 64, 16, 256);
+    hp_dnn_plan *joined = NULL, *fused = NULL;
+    hp_error err;
+    c.bias = true;
+    c.act = HP_ACT_RELU;
+    if (hp_dnn_plan_conv(dnn, &c, WORKSPACE, &fused, &err) != HP_OK) fail_msg("%s", err.text);
+    c.add = true;
+    if (hp_dnn_plan_conv(dnn, &c, WORKSPACE, &joined, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_true(hp_dnn_plan_fused(fused));
+    assert_false(hp_dnn_plan_fused(joined));
+    c.dtype = HP_BF16;
+    if (hp_dnn_plan_conv(dnn, &c, WORKSPACE, &joined, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_true(hp_dnn_plan_fused(joined));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tensors_of_2_to_the_31_elements_are_cut),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_only_a_last_resort_fuses_stays_alone),
+                                       cmocka_unit_test(tensors_of_2_to_the_31_elements_are_cut),
                                        cmocka_unit_test(choices_written_down_are_the_choices),
                                        cmocka_unit_test(damaged_choices_are_refused),
                                        cmocka_unit_test(sizes_that_do_not_belong_together_are_refused),
