@@ -13,9 +13,9 @@
 
 struct hp_watch {
     int rank, ranks;
-    hp_board_row *row; /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
-    bool remembers;    /* the beats of half a wait ago */
-    uint64_t *beat;
+    hp_board_row *row;    /* ranks + 1; row 0 is the board's, rank r has row r + 1 */
+    bool remembers;       /* the beats of half a wait ago */
+    uint64_t *beat, *now; /* and those that silence is measured from; one allocation */
 };
 
 static uint64_t host_number(void) {
@@ -46,8 +46,9 @@ hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_
     *w = calloc(1, sizeof **w);
     HP_ASSERT(*w);
     **w = (hp_watch){.rank = rank, .ranks = ranks, .row = map};
-    (*w)->beat = calloc((size_t)ranks, sizeof *(*w)->beat);
+    (*w)->beat = calloc(2 * (size_t)ranks, sizeof *(*w)->beat);
     HP_ASSERT((*w)->beat);
+    (*w)->now = (*w)->beat + ranks;
     atomic_store(&(*w)->row[rank + 1].pid, (int32_t)getpid());
     atomic_store(&(*w)->row[rank + 1].begin, hp_process_begin((int32_t)getpid()));
     atomic_store(&(*w)->row[rank + 1].doing, -1);
@@ -71,9 +72,7 @@ void hp_watch_note(hp_watch *w, int32_t task, int32_t iter) {
 }
 
 void hp_watch_beat(hp_watch *w) {
-    hp_board_row *r = &w->row[w->rank + 1];
-    atomic_store_explicit(&r->beat, atomic_load_explicit(&r->beat, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    atomic_fetch_add_explicit(&w->row[w->rank + 1].beat, 1, memory_order_relaxed);
 }
 
 void hp_watch_reads(hp_watch *w, bool begins) {
@@ -126,14 +125,13 @@ bool hp_watch_sees(const hp_watch *w, int rank) {
 /* *reads: one of those that move reads. */
 static hp_suspect find_silent(hp_watch *w, bool *reads) {
     const uint64_t host = host_number();
-    uint64_t before[w->ranks];
-    note_beats(w, before);
+    note_beats(w, w->now);
     pause_beating(w);
     for (int r = 0; r < w->ranks; r++) {
         hp_board_row *row = &w->row[r + 1];
         if (r == w->rank || atomic_load(&row->host) != host) continue;
         const bool reading = atomic_load(&row->reads) > 0;
-        const uint64_t since = reading && w->remembers ? w->beat[r] : before[r];
+        const uint64_t since = reading && w->remembers ? w->beat[r] : w->now[r];
         if (atomic_load(&row->beat) == since) return suspect_of(w, r);
         *reads |= reading;
     }

@@ -15,9 +15,9 @@ typedef struct hp_watch hp_watch;
 hp_status hp_watch_open(const char *path, int rank, int ranks, hp_watch **w, hp_error *err);
 void hp_watch_close(hp_watch *w);
 
-/* What this rank does now: a task of its role at iteration `iter`; cheap (two stores). */
+/* What this rank does now: a task of its role at iteration `iter`; cheap (a store and an atomic addition). */
 void hp_watch_note(hp_watch *w, int32_t task, int32_t iter);
-void hp_watch_beat(hp_watch *w);
+void hp_watch_beat(hp_watch *w); /* from any thread */
 
 /* How long this rank may go without any task done. */
 typedef struct hp_patience {
