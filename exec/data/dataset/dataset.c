@@ -1,6 +1,7 @@
 /* dataset.c - opens data by name: finds its kind and checks that it fits the network. */
 #include "exec/data/dataset/kind.h"
 #include "exec/base/half.h"
+#include "plan/base/alloc.h"
 #include "plan/base/units.h"
 
 #include <errno.h>
@@ -117,7 +118,7 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
     fill_tables(d);
     hp_status s = check_labels(d, err);
     if (s == HP_OK) s = kind->open(d, err);
-    d->readers.o.pulse = o->pulse;
+    d->readers.o.pulse = d->masks.o.pulse = o->pulse;
     if (s != HP_OK) {
         hp_dataset_close(d);
         return s;
@@ -128,11 +129,34 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
 
 void hp_dataset_close(hp_dataset *d) {
     if (!d) return;
-    d->kind->close(d);
     hp_reader_pool_free(&d->readers);
+    hp_reader_pool_free(&d->masks);
     hp_image_free(&d->drawn);
     hp_image_free(&d->resized);
+    if (d->of) {
+        free(d);
+        return;
+    }
+    d->kind->close(d);
     hp_arena_free(d->arena);
+}
+
+static hp_dataset *another(hp_dataset *d) {
+    hp_dataset *a = hp_alloc(sizeof *a);
+    *a = *d;
+    a->of = d;
+    a->readers = (hp_reader_pool){.o = d->readers.o, .sharers = d->readers.sharers};
+    a->masks = (hp_reader_pool){.o = d->masks.o, .sharers = d->masks.sharers};
+    a->drawn = a->resized = (hp_image){0};
+    return a;
+}
+
+int32_t hp_dataset_handles(hp_dataset *d, int32_t n, hp_dataset **handle) {
+    if (d->kind->one_file) n = 1;
+    d->readers.sharers = d->masks.sharers = n;
+    handle[0] = d;
+    for (int32_t i = 1; i < n; i++) handle[i] = another(d);
+    return n;
 }
 
 int64_t hp_dataset_left_out(const hp_dataset *d, const char **example) {

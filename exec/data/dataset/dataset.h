@@ -94,6 +94,12 @@ int64_t hp_dataset_label_count(const hp_dataset *d, const hp_box *box);
 /* A number that is another when samples, their order or how they are read change (fingerprint.c). Errors: HP_EDATA. */
 hp_status hp_dataset_fingerprint(hp_dataset *d, uint64_t *fingerprint, hp_error *err);
 
+/* Handles of the same samples for n threads, as one is for one thread at a time: the first is d itself. What
+ * opening read they share; open files and buffers each has its own, all together within the limits of one.
+ * Returns how many there are: n, or 1 where all samples come from one file that is read from top to bottom.
+ * The others are to be closed before d. */
+int32_t hp_dataset_handles(hp_dataset *d, int32_t n, hp_dataset **handle);
+
 void hp_dataset_close(hp_dataset *d); /* NULL is fine */
 
 #endif

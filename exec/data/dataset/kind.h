@@ -8,6 +8,7 @@
 
 typedef struct hp_dataset_kind {
     const char *name;
+    bool one_file; /* samples are parts of one image, which is read from its top to its bottom */
     /* Is --data `name` of this kind? The first kind in the list that says so opens it. */
     bool (*accepts)(const char *name);
     /* Sets count and self; close is called even after an error. */
@@ -30,10 +31,11 @@ struct hp_dataset {
     hp_data_options o; /* name is a copy */
     hp_arena *arena;
     int64_t count;
-    int64_t left_out;  /* files beside the samples that are no images */
-    const char *other; /* one of them */
-    void *self;
-    hp_reader_pool readers;           /* open files of the samples, by index */
+    int64_t left_out;                 /* files beside the samples that are no images */
+    const char *other;                /* one of them */
+    void *self;                       /* not changed after open: all handles share it */
+    hp_dataset *of;                   /* the handle that owns arena and self; NULL: this one */
+    hp_reader_pool readers, masks;    /* open files of the samples, by index */
     hp_image drawn, resized;          /* buffers reused for every sample */
     float f32[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
     uint16_t bf16[HP_DATA_CHANNELS][256], f16[HP_DATA_CHANNELS][256]; /* the same rounded */

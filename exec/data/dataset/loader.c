@@ -1,15 +1,30 @@
-/* loader.c - reads boxes of batches from a data set; see loader.h for which sample goes where. */
+/* loader.c - reads boxes of batches from a data set; see loader.h for which sample goes where.
+ *
+ * Samples do not depend on each other: several threads read those of one call, each with its own handle of the
+ * data. The handle is chosen by the sample's place in the batch, so that the strips of an image, read one
+ * after the other, find its file open. */
 #include "exec/data/dataset/loader.h"
-#include "plan/base/alloc.h"
 
 #include "exec/data/dataset/kind.h"
 #include "exec/data/dataset/shuffle.h"
+#include "plan/base/alloc.h"
+#include "plan/base/parallel.h"
 
 #include <string.h>
+
+/* How a handle's samples went. */
+typedef struct outcome {
+    hp_status status;
+    hp_error err;
+    int32_t sample; /* that failed */
+} outcome;
 
 struct hp_loader {
     hp_loader_options o;
     int64_t steps; /* per epoch */
+    int32_t n;     /* handles, each for one thread at a time */
+    hp_dataset **handle;
+    outcome *outcome;
 };
 
 hp_status hp_loader_open(const hp_loader_options *o, hp_loader **out, hp_error *err) {
@@ -20,13 +35,22 @@ hp_status hp_loader_open(const hp_loader_options *o, hp_loader **out, hp_error *
                        "--data %s has %lld samples, one batch takes %lld; simulate with --batch %lld or less",
                        o->data->o.name, (long long)count, (long long)batch, (long long)count);
     hp_loader *l = hp_zeroed(1, sizeof *l);
+    const int64_t samples = o->program->micro * o->program->micro_batch; /* of this replica */
+    const int32_t most = o->threads < samples ? o->threads : (int32_t)samples, threads = most > 1 ? most : 1;
     l->o = *o;
     l->steps = o->eval ? (count + batch - 1) / batch : count / batch;
+    l->handle = hp_zeroed((size_t)threads, sizeof *l->handle);
+    l->outcome = hp_zeroed((size_t)threads, sizeof *l->outcome);
+    l->n = hp_dataset_handles(o->data, threads, l->handle);
     *out = l;
     return HP_OK;
 }
 
 void hp_loader_close(hp_loader *l) {
+    if (!l) return;
+    for (int32_t i = 1; i < l->n; i++) hp_dataset_close(l->handle[i]);
+    free(l->handle);
+    free(l->outcome);
     free(l);
 }
 
@@ -45,43 +69,75 @@ static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
     return l->o.shuffle ? hp_shuffle(l->o.seed, step / l->steps, position, count) : position;
 }
 
-/* Index of sample `i` of a micro-batch, or -1. */
-static int64_t index_of(const hp_loader *l, int64_t step, int32_t micro, int32_t i) {
-    const hp_program *p = l->o.program;
-    return sample_at(l, step, ((int64_t)l->o.replica * p->micro + micro) * p->micro_batch + i);
-}
+/* What one call reads: a box of each of its samples, of `bytes` bytes. */
+typedef struct reading {
+    hp_loader *l;
+    hp_status (*read)(const struct reading *r, hp_dataset *d, int64_t index, void *to, hp_error *err);
+    const hp_box *box;
+    hp_dtype dtype; /* of images */
+    int64_t step;
+    int64_t first; /* place in the batch of the micro-batch's sample 0, among this replica's */
+    unsigned char *to;
+    size_t bytes;
+    int32_t lanes; /* threads among which the samples are dealt */
+} reading;
 
-static hp_status read_images(hp_loader *l, int64_t step, int32_t micro, unsigned char *x, hp_dtype dtype,
-                             const hp_box *box, hp_error *err) {
-    if (hp_box_empty(box)) return HP_OK;
-    const size_t n = (size_t)(hp_box_elems(box) / hp_box_len(box, HP_AXIS_N)),
-                 bytes = n * (size_t)hp_dtype_bytes(dtype);
-    for (int32_t i = box->lo[HP_AXIS_N]; i < box->hi[HP_AXIS_N]; i++, x += bytes) {
-        const int64_t index = index_of(l, step, micro, i);
-        if (index < 0)
-            memset(x, 0, bytes);
-        else
-            HP_TRY(hp_dataset_read(l->o.data, index, box, dtype, x, err));
-    }
+static hp_status read_image(const reading *r, hp_dataset *d, int64_t index, void *to, hp_error *err) {
+    if (index >= 0) return hp_dataset_read(d, index, r->box, r->dtype, to, err);
+    memset(to, 0, r->bytes);
     return HP_OK;
 }
 
-static hp_status read_labels(hp_loader *l, int64_t step, int32_t micro, int32_t *labels, const hp_box *box,
-                             hp_error *err) {
-    if (hp_box_empty(box)) return HP_OK;
-    const int64_t n = hp_dataset_label_count(l->o.data, box);
-    for (int32_t i = box->lo[HP_AXIS_N]; i < box->hi[HP_AXIS_N]; i++, labels += n) {
-        const int64_t index = index_of(l, step, micro, i);
-        if (index >= 0) HP_TRY(hp_dataset_labels(l->o.data, index, box, labels, err));
-        for (int64_t k = 0; index < 0 && k < n; k++) labels[k] = HP_LABEL_IGNORED;
-    }
+static hp_status read_labels(const reading *r, hp_dataset *d, int64_t index, void *to, hp_error *err) {
+    int32_t *labels = to;
+    if (index >= 0) return hp_dataset_labels(d, index, r->box, labels, err);
+    for (size_t k = 0; k < r->bytes / sizeof *labels; k++) labels[k] = HP_LABEL_IGNORED;
     return HP_OK;
+}
+
+/* Every lanes-th sample from the lane's first on, up to one that fails. */
+static void read_lane(void *self, int thread, int lane) {
+    (void)thread;
+    const reading *r = self;
+    const hp_loader *l = r->l;
+    const int64_t replica = (int64_t)l->o.replica * l->o.program->micro * l->o.program->micro_batch;
+    const int32_t begin = r->box->lo[HP_AXIS_N], end = r->box->hi[HP_AXIS_N];
+    outcome *o = &l->outcome[lane];
+    *o = (outcome){.status = HP_OK};
+    for (int32_t i = begin + lane; i < end && o->status == HP_OK; i += r->lanes) {
+        o->sample = i;
+        o->status =
+            r->read(r, l->handle[(r->first + i) % l->n], sample_at(l, r->step, replica + r->first + i),
+                    r->to + (size_t)(i - begin) * r->bytes, &o->err);
+    }
+}
+
+/* Reads with up to `threads` threads. The error is that of the first sample that fails, whoever reads it. */
+static hp_status read_samples(reading *r, int32_t threads, hp_error *err) {
+    const outcome *of = r->l->outcome, *first = NULL;
+    const int32_t count = hp_box_len(r->box, HP_AXIS_N);
+    r->lanes = count < threads ? count : threads;
+    hp_parallel_for(r->lanes, r->lanes, read_lane, r);
+    for (int32_t k = 0; k < r->lanes; k++)
+        if (of[k].status != HP_OK && (!first || of[k].sample < first->sample)) first = &of[k];
+    if (!first) return HP_OK;
+    if (err) *err = first->err;
+    return first->status;
 }
 
 hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
                                const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err) {
-    if (x) HP_TRY(read_images(l, step, micro, x, dtype, x_box, err));
-    return labels ? read_labels(l, step, micro, labels, label_box, err) : HP_OK;
+    reading r = {.l = l, .step = step, .first = (int64_t)micro * l->o.program->micro_batch};
+    if (x && !hp_box_empty(x_box)) {
+        r.read = read_image, r.box = x_box, r.dtype = dtype, r.to = x;
+        r.bytes =
+            (size_t)(hp_box_elems(x_box) / hp_box_len(x_box, HP_AXIS_N)) * (size_t)hp_dtype_bytes(dtype);
+        HP_TRY(read_samples(&r, l->n, err));
+    }
+    if (!labels || hp_box_empty(label_box)) return HP_OK;
+    r.read = read_labels, r.box = label_box, r.to = (unsigned char *)labels;
+    r.bytes = (size_t)hp_dataset_label_count(l->o.data, label_box) * sizeof *labels;
+    return read_samples(&r, hp_dataset_maps(l->o.data) ? l->n : 1, err); /* a class is there, a map is read */
 }
 
 hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,

@@ -21,6 +21,7 @@ typedef struct hp_loader_options {
     bool shuffle;              /* false: --no-shuffle */
     bool eval;                 /* one pass in file order; a partial last batch is padded with label -1 */
     uint64_t seed;
+    int32_t threads; /* that read the samples of one call; 0: one */
 } hp_loader_options;
 
 /* Errors: HP_EDATA: fewer samples than one batch (training only). */
@@ -35,7 +36,9 @@ int64_t hp_loader_steps(const hp_loader *l);
  * pixels, before normalisation), and labels, int32: one for each sample of label_box, or with a label map the
  * box's rows and columns of each. Either may be NULL. Step counts from 0 through all epochs; in evaluation,
  * positions past the end give zeros and label -1. Boxes of one image from its top to its bottom, such as
- * streamed tiles, cost one pass through its file. Errors: HP_EDATA. */
+ * streamed tiles, cost one pass through its file. The options' threads read; what they fill in, and the error,
+ * which is that of the first sample that cannot be read, do not depend on how many they are. One call at a
+ * time. Errors: HP_EDATA. */
 hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
                                const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err);
 /* The same in the program's dtype. */

@@ -11,11 +11,6 @@ typedef struct pair {
     const char *image, *mask; /* paths */
 } pair;
 
-typedef struct masks {
-    pair *pair;
-    hp_reader_pool readers; /* of the masks */
-} masks;
-
 static bool has_both(const char *name, int32_t split) {
     hp_arena *a = hp_arena_new();
     const bool both = hp_is_dir(hp_arena_printf(a, "%s/%s/images", name, hp_split_name(split))) &&
@@ -38,8 +33,7 @@ static hp_status find_mask(hp_dataset *d, const char *dir, const char *image, co
 }
 
 static hp_status open_masks(hp_dataset *d, hp_error *err) {
-    masks *m = d->self = HP_NEW(d->arena, masks, 1);
-    m->readers.o.mask = true;
+    d->masks.o.mask = true;
     const char *dir = hp_arena_printf(d->arena, "%s/%s", d->o.name, hp_split_name(d->o.split));
     const char *images = hp_arena_printf(d->arena, "%s/images", dir);
     hp_names files = {0};
@@ -49,17 +43,17 @@ static hp_status open_masks(hp_dataset *d, hp_error *err) {
     hp_names_count_others(d, &files);
     if (files.n == 0)
         return hp_fail(err, HP_EDATA, "%s has no .png, .jpg, .jpeg, .tif or .tiff; add images", images);
-    m->pair = HP_NEW(d->arena, pair, files.n);
+    pair *pairs = d->self = HP_NEW(d->arena, pair, files.n);
     for (int i = 0; i < files.n; i++) {
-        m->pair[i].image = hp_arena_printf(d->arena, "%s/%s", images, files.name[i]);
-        HP_TRY(find_mask(d, dir, files.name[i], &m->pair[i].mask, err));
+        pairs[i].image = hp_arena_printf(d->arena, "%s/%s", images, files.name[i]);
+        HP_TRY(find_mask(d, dir, files.name[i], &pairs[i].mask, err));
     }
     d->count = files.n;
     return HP_OK;
 }
 
 static const pair *pair_of(const hp_dataset *d, int64_t index) {
-    return &((const masks *)d->self)->pair[index];
+    return (const pair *)d->self + index;
 }
 
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
@@ -111,7 +105,7 @@ static hp_status map(hp_dataset *d, int64_t index, const hp_crop *window, int32_
     hp_resize fit;
     hp_pixels image, view;
     HP_TRY(size(d, index, &image, err));
-    HP_TRY(hp_reader_pool_get(&((masks *)d->self)->readers, index, p->mask, &mask, err));
+    HP_TRY(hp_reader_pool_get(&d->masks, index, p->mask, &mask, err));
     view = hp_reader_size(mask);
     HP_TRY(check_size(p, &image, &view, err));
     HP_TRY(hp_dataset_fit(d, view.h, view.w, &fit, err));
@@ -135,8 +129,7 @@ static const char *file_of(const hp_dataset *d, int64_t index, int k) {
 }
 
 static void close_masks(hp_dataset *d) {
-    masks *m = d->self;
-    if (m) hp_reader_pool_free(&m->readers);
+    (void)d; /* all memory is the arena's */
 }
 
 const hp_dataset_kind hp_dataset_masks = {

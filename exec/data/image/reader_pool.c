@@ -28,10 +28,16 @@ static size_t bytes(const hp_reader_pool *p) {
     return sum;
 }
 
+static bool full(const hp_reader_pool *p) {
+    const int32_t sharers = p->sharers > 1 ? p->sharers : 1;
+    return p->n >= (HP_POOL_READERS + sharers - 1) / sharers ||
+           bytes(p) > (size_t)HP_POOL_BYTES / (size_t)sharers;
+}
+
 hp_status hp_reader_pool_get(hp_reader_pool *p, int64_t key, const char *path, hp_reader **r, hp_error *err) {
     int i = find(p, key);
     if (i < 0) {
-        while (p->n == HP_POOL_READERS || bytes(p) > HP_POOL_BYTES) drop(p, oldest(p));
+        while (p->n > 0 && full(p)) drop(p, oldest(p));
         i = p->n;
         HP_TRY(hp_reader_open(path, &p->o, &p->reader[i], err));
         p->key[i] = key;

@@ -6,10 +6,11 @@
 
 #include "exec/data/image/reader.h"
 
-enum { HP_POOL_READERS = 64, HP_POOL_BYTES = 64 << 20 };
+enum { HP_POOL_READERS = 64, HP_POOL_BYTES = 64 << 20 }; /* of all pools that share the limits */
 
 typedef struct hp_reader_pool { /* empty when all zero */
     hp_reader_options o;
+    int32_t sharers; /* pools that share the limits; 0: this alone */
     hp_reader *reader[HP_POOL_READERS];
     int64_t key[HP_POOL_READERS], used[HP_POOL_READERS];
     int64_t uses;

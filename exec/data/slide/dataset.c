@@ -140,6 +140,7 @@ static void close_patches(hp_dataset *d) {
 
 const hp_dataset_kind hp_dataset_patched = {
     .name = "patches",
+    .one_file = true,
     .accepts = accepts_name,
     .open = open_patches,
     .size = size,
