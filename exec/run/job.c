@@ -238,7 +238,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, open_watch(j, err), speaker, err));
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
     const bool bind = j->options->bind && j->ops->memory->host;
-    HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->crowded, err));
+    HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->bound, err));
     HP_TRY(hp_comm_agree(j->comm, slow_down(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_memory(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, check_room(j, err), speaker, err));

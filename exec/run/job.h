@@ -4,6 +4,7 @@
 #define HP_EXEC_JOB_H
 
 #include "exec/checkpoint/checkpoint.h"
+#include "exec/run/bind.h"
 #include "exec/run/options.h"
 #include "exec/run/pass.h"
 #include "exec/train/loss_scale.h"
@@ -50,7 +51,7 @@ typedef struct hp_job {
     hp_arena *memory; /* memory of the plan */
     hp_plan plan;
     int32_t role, replica;
-    bool crowded; /* ranks share cores */
+    hp_bound bound;
     const hp_device_ops *ops;
     hp_quota quota; /* --quota */
     hp_memory device_memory;

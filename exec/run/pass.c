@@ -24,6 +24,13 @@ static bool has_load_task(const hp_role *r) {
     return false;
 }
 
+/* While a device computes, the processors are free to read, but for the one that feeds the device. Where they
+ * compute themselves they wait for a load: as many threads read as compute. */
+static int32_t reading_threads(const hp_job *j) {
+    if (!j->ops->memory->streams) return (int32_t)j->options->threads;
+    return j->bound.cores > 2 ? j->bound.cores - 1 : 1;
+}
+
 /* Every rank opens the data, also one without a load task, as the number of steps must be the same on all.
  * Programs that only exchange messages need none. */
 static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
@@ -51,6 +58,7 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
                                  .program = pass->program,
                                  .replica = j->replica,
                                  .seed = j->plan.seed,
+                                 .threads = reading_threads(j),
                                  .shuffle = j->options->shuffle && split == HP_SPLIT_TRAIN,
                                  .eval = split == HP_SPLIT_TEST || j->plan.graph->deployed};
     return hp_loader_open(&l, &pass->loader, err);
@@ -104,7 +112,7 @@ hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .ring = j->timing.ring,
                                 .watch = j->timing.watch,
                                 .stop = j->stop,
-                                .yield = j->crowded,
+                                .yield = j->bound.crowded,
                                 .n_steps = pass == &j->eval ? hp_loader_steps(pass->loader)
                                                             : j->steps - j->begin.step};
     return hp_interp_new(&c, &pass->interp, err);
