@@ -84,8 +84,8 @@ static void kin_stand_in_for_classes_without_rows(void **state) {
     (void)state;
     static const struct {
         const char *class, *kin;
-    } rows[] = {
-        {"l40s", "a100-40"}, {"h100", "a100-40"}, {"v100-32", "v100-16"}, {"a100-40", NULL}, {"cpu", NULL}};
+    } rows[] = {{"l40s", "a100-40"}, {"h200", "a100-40"}, {"v100-32", "v100-16"},
+                {"h100", NULL},      {"a100-40", NULL},   {"cpu", NULL}};
     hp_arena *arena = hp_arena_new();
     hp_machine kin, m;
     assert_int_equal(hp_machine_load("thesis-a100", &kin, NULL), HP_OK);
