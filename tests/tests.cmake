@@ -87,7 +87,7 @@ foreach(row ${test_links})
   endforeach()
 endforeach()
 # Seconds of processor time of those that take more than three: they start first, so that none is left alone at the end.
-foreach(cost exec/cuda/dnn/plans=31 exec/device/infer/conv=26 sim/search/search=15 standin/nccl_collectives=30 standin/peer=14 exec/device/infer/point=8
+foreach(cost exec/cuda/dnn/plans=31 exec/device/infer/conv=26 sim/search/search=15 sim/search/fix=12 standin/nccl_collectives=30 standin/peer=14 exec/device/infer/point=8
         standin/infer=7 standin/train=6 exec/comm/comm=6 exec/run/calibrate=6 exec/data/weights/weights=6 laws/train=5
         laws/collective_programs=19 plan/strategy/strategy=5 exec/cuda/dnn/kept=5 plan/lower/lowering=5 exec/device/split=5 standin/nets=4
         laws/late=4 standin/parts=4 plots/plots=3 exec/device/infer/dynamic=3)
