@@ -70,7 +70,8 @@ static const row ROWS[] = {
     {"save", "FILE", "write the weights at the end, safetensors", PASS, 0, false},
     {"eval", NULL, "accuracy on the test split after training", PASS, 0, false},
     {"deterministic", NULL, "same plan, same bits: always so in this version", PASS, 0, false},
-    {"on-nan", "stop|go-on", "when the loss is not a finite number (stop)", PASS, 0, false},
+    {"on-nan", "stop|skip[:N]|go-on", "when a loss or gradient is not finite (stop); N skipped in a row (10)",
+     PASS, 0, false},
     {"no-bind", NULL, "ranks may use all cores: for a machine that other work shares", PASS, 0, false},
     {"quota", "SHARE:..",
      "processors of each rank, as in 1:0.5, or of all: control groups hold them to that, as if devices were "

@@ -143,7 +143,9 @@ static void show_summary(const run_show *s, const run_outcome *r, const char *tr
     if (json_object_get(f, "iou"))
         printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));
     show_slide(json_object_get(f, "slide"));
-    if (number(f, "skipped_steps") > 0)
+    if (number(f, "skipped_steps") > 0 && isnan(number(f, "loss_scale")))
+        printf("steps skipped since gradients were not finite: %.0f\n", number(f, "skipped_steps"));
+    else if (number(f, "skipped_steps") > 0)
         printf("%.0f steps skipped: gradients overflowed fp16; the loss's scale is now %.10g\n",
                number(f, "skipped_steps"), number(f, "loss_scale"));
     if (isnan(number(f, "loss"))) printf("note: the loss is not a finite number any more: lower --lr\n");

@@ -37,7 +37,7 @@ typedef struct hp_interp_config {
     hp_status (*store)(void *sink, int32_t iter, int32_t micro, const void *data, const hp_box *box,
                        hp_dtype dtype, hp_error *err);
     void *sink;
-    /* Called after a forward or load task with what it has written, of deployed programs, for calibration; NULL. */
+    /* Called after a compute task, of deployed programs, for calibration; NULL. */
     hp_status (*observe)(void *observer, int32_t task, hp_error *err);
     void *observer;
     hp_comm *comm; /* joined to the program */
@@ -61,6 +61,13 @@ void hp_interp_free(hp_interp *in);
  * Errors: HP_ESTALL naming the operation and the rank to blame, 128+n after a signal, and what the device,
  * the loader and the communicator report. */
 hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err);
+
+/* The step that was just done once more, for a look at what its tasks write: `observe` is called after every compute
+ * task, and nothing is recorded. Only where all work is complete on return: without streams. Collective and errors: as
+ * hp_interp_step. */
+hp_status hp_interp_again(hp_interp *in, const hp_step *step, int32_t iter, double limit_s,
+                          hp_status (*observe)(void *observer, int32_t task, hp_error *err), void *observer,
+                          hp_error *err);
 
 /* End of the highest buffer that a task has used so far, persistent ones included: equals role->arena_bytes.
  */

@@ -148,8 +148,7 @@ static hp_status compute_here(hp_interp *in, int32_t task, const hp_step *step, 
     else
         HP_TRY(in->c.ops->run(in->c.device, task, step, err));
     interp_complete(in, task, t0_ns, hp_clock_now_ns(in->c.clock));
-    const bool seen = in->c.observe && (op == HP_TASK_FWD || op == HP_TASK_LOAD);
-    return seen ? in->c.observe(in->c.observer, task, err) : HP_OK;
+    return in->c.observe ? in->c.observe(in->c.observer, task, err) : HP_OK;
 }
 
 static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
@@ -236,6 +235,20 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
     }
     in->n_steps++;
     return interp_read_metric(in, err);
+}
+
+hp_status hp_interp_again(hp_interp *in, const hp_step *step, int32_t iter, double limit_s,
+                          hp_status (*observe)(void *observer, int32_t task, hp_error *err), void *observer,
+                          hp_error *err) {
+    const hp_interp_config c = in->c;
+    HP_ASSERT(!in->streams);
+    in->c.observe = observe;
+    in->c.observer = observer;
+    in->c.ring = NULL;
+    const hp_status s = hp_interp_step(in, step, iter, limit_s, err);
+    in->c = c;
+    in->n_steps--;
+    return s;
 }
 
 const int64_t *hp_interp_sent_bytes(const hp_interp *in) {

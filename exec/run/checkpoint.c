@@ -114,7 +114,7 @@ hp_status hp_job_checkpoint_open(hp_job *j, bool *speaker, hp_error *err) {
 int64_t hp_job_updates(const hp_job *j, int64_t done) {
     const hp_program *p = j->plan.program;
     if (p->mode == HP_MODE_INFER) return 0;
-    return j->begin.updates + (done - j->begin.step) * hp_norm_groups(p);
+    return j->begin.updates + (done - j->begin.step - j->strange.restored) * hp_norm_groups(p);
 }
 
 hp_status hp_job_checkpoint_visit(hp_job *j, int64_t done, hp_error *err) {

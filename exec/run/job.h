@@ -40,6 +40,16 @@ typedef struct hp_job_scores {
     double iou; /* intersection over union of the foreground; NaN without a label map or any foreground */
 } hp_job_scores;
 
+typedef struct hp_job_strange { /* nonfinite.c: numbers that are not finite */
+    bool looks_first;           /* all ranks know of such gradients before any updates */
+    unsigned char *kept;        /* running statistics before the step; NULL: such steps are not left out */
+    bool now, gradient;         /* of the last step: a loss or a gradient; the loss is finite */
+    bool skipped;               /* the last step changed nothing */
+    int64_t in_row, restored;   /* steps skipped since the last that was not, and in this run */
+    char first[240],
+        of_row[240]; /* the first such number of the last step, and of the first in a row, in words */
+} hp_job_strange;
+
 typedef struct hp_job_begin { /* what was done before this run, by the checkpoint that it goes on from */
     int64_t step, updates;    /* updates: of the running statistics */
 } hp_job_begin;
@@ -69,6 +79,7 @@ typedef struct hp_job {
     hp_job_timing timing;
     hp_job_sink sink;
     hp_job_scores scores;
+    hp_job_strange strange;
 } hp_job;
 
 /* The logits tensor: h = w = 1 for a class per image. */

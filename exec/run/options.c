@@ -67,7 +67,8 @@ static const option_row ROWS[] = {
     {"no-dropout", NULL, "no dropout", CLEAR, AT(dropout), 0, 0},
     {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},
     {"deterministic", NULL, "results are always deterministic; accepted for scripts", IGNORED, 0, 0, 0},
-    {"on-nan", "stop|go-on", "when the loss is not a finite number (stop)", TEXT, AT(on_nan), 0, 0},
+    {"on-nan", "stop|skip[:N]|go-on", "when a loss or gradient is not finite (stop); N in a row (10)", TEXT,
+     AT(on_nan), 0, 0},
     {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
     {"quota", "SHARE:..", "of each rank, in processors: a control group holds it to that", TEXT, AT(quota), 0,
      0},
@@ -168,6 +169,19 @@ static hp_status check_checkpoint(hp_exec_options *o, hp_error *err) {
                    "--every, --keep and --resume are about checkpoints: which folder? --checkpoint DIR");
 }
 
+/* 10 is a choice: an input that is broken is skipped, and a training that diverged soon ends. */
+enum { SKIPS_IN_A_ROW = 10 };
+
+static hp_status parse_on_nan(hp_exec_options *o, hp_error *err) {
+    o->goes_on = strcmp(o->on_nan, "go-on") == 0;
+    if (o->goes_on || strcmp(o->on_nan, "stop") == 0) return HP_OK;
+    o->skips = SKIPS_IN_A_ROW;
+    if (strcmp(o->on_nan, "skip") == 0) return HP_OK;
+    if (strncmp(o->on_nan, "skip:", 5) == 0)
+        return hp_parse_int(o->on_nan + 5, "--on-nan skip:N", 1, 1 << 30, &o->skips, err);
+    return hp_fail(err, HP_EUSAGE, "--on-nan %.40s: stop, skip, skip:N or go-on", o->on_nan);
+}
+
 hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err) {
     struct argp_option options[N_ROW + 1] = {0};
     for (int i = 0; i < N_ROW; i++)
@@ -210,8 +224,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
         return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
     if (o->steps && o->epochs)
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
-    if (strcmp(o->on_nan, "stop") != 0 && strcmp(o->on_nan, "go-on") != 0)
-        return hp_fail(err, HP_EUSAGE, "--on-nan %.40s: stop or go-on", o->on_nan);
+    HP_TRY(parse_on_nan(o, err));
     HP_TRY(check_checkpoint(o, err));
     if (!o->keep) o->keep = 2;
     return HP_OK;

@@ -30,7 +30,9 @@ typedef struct hp_exec_options {
     int64_t threads;
     hp_rate_words rates; /* --lr, --betas, ... */
     double deadline_s;   /* > 0: timeout that replaces the rule of watchdog.h */
-    const char *on_nan;  /* --on-nan: "stop" or "go-on" when the loss is not a finite number */
+    const char *on_nan;  /* --on-nan: "stop", "go-on", "skip" or "skip:N" when a number is not finite */
+    bool goes_on;        /* the second */
+    int64_t skips;       /* of the others: steps in a row that may be skipped; 0: none */
     bool shuffle, dropout, eval;
     bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
     double seconds;

@@ -20,6 +20,17 @@ static void numbers(const char *key, const double *value, int n) {
     printf("]");
 }
 
+/* Layers' names may come from an ONNX file. */
+static void string(const char *key, const char *s) {
+    printf(",\"%s\":\"", key);
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == '"' || *s == '\\')
+            printf("\\u%04x", (unsigned)(unsigned char)*s);
+        else
+            putchar(*s);
+    printf("\"");
+}
+
 static hp_status flushed(hp_error *err) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return HP_OK;
     return hp_fail(err, HP_EIO, "cannot write to stdout: %s", strerror(errno));
@@ -39,6 +50,8 @@ hp_status hp_report_step(const hp_report_step_of *s, hp_error *err) {
     if (s->lr > 0) number("lr", s->lr);
     if (s->norm >= 0) number("gradient_norm", s->norm);
     if (s->loss_scale > 0) number("loss_scale", s->loss_scale);
+    if (s->skipped) printf(",\"skipped\":true");
+    if (s->strange[0]) string("not_finite", s->strange);
     printf("}\n");
     return flushed(err);
 }
@@ -48,10 +61,8 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
     number("loss", f->loss);
     number("step_s", f->step_s);
     number("images_per_s", f->images_per_s);
-    if (f->loss_scale > 0) {
-        number("loss_scale", f->loss_scale);
-        printf(",\"skipped_steps\":%lld", (long long)f->skipped);
-    }
+    if (f->loss_scale > 0) number("loss_scale", f->loss_scale);
+    if (f->loss_scale > 0 || f->skips) printf(",\"skipped_steps\":%lld", (long long)f->skipped);
     if (f->checkpoint.saves > 0) {
         printf(",\"checkpoints\":{\"saves\":%lld,\"bytes\":%lld", (long long)f->checkpoint.saves,
                (long long)f->checkpoint.bytes);

@@ -16,7 +16,9 @@ typedef struct hp_report_step_of {
     double images_per_s;
     double lr;   /* of this step */
     double norm; /* of its gradients, where they are clipped; else negative, and the member is omitted */
-    double loss_scale; /* of this step; 0: loss scaling is not used, and the member is omitted */
+    double loss_scale;   /* of this step; 0: loss scaling is not used, and the member is omitted */
+    bool skipped;        /* nothing was updated; else the member is omitted */
+    const char *strange; /* its first number that is not finite, in words; "": not looked for */
 } hp_report_step_of;
 
 /* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}. Errors: HP_EIO (stdout is full). */
@@ -28,7 +30,8 @@ typedef struct hp_report_final {
     double step_s;       /* median */
     double images_per_s; /* at the median */
     double loss_scale;   /* final value; 0: none */
-    int64_t skipped;     /* steps whose gradients overflowed */
+    bool skips;          /* steps may be skipped without a loss scale */
+    int64_t skipped;     /* steps whose gradients were not finite */
     bool has_eval;
     double accuracy, eval_loss;       /* accuracy: of images, or of pixels */
     int64_t eval_images, test_images; /* images that were looked at, of how many */

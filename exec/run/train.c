@@ -3,6 +3,7 @@
 
 #include "exec/data/slide/votes.h"
 #include "exec/run/gather.h"
+#include "exec/run/nonfinite.h"
 #include "exec/run/report.h"
 #include "plan/graph/precision.h"
 
@@ -82,27 +83,33 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
                     .loss_scale = j->scores.loss_scale.value,
                     .ask = hp_checkpoint_ask(j->checkpoint)};
     hp_rates_set(&j->rates, j->steps, &step);
+    HP_TRY(hp_job_nonfinite_keep(j, err));
     const double cpu0_s = cpu_now_s();
     const int64_t t0 = hp_clock_now_ns(&j->timing.clock);
     HP_TRY(hp_interp_step(j->train.interp, &step, iter, hp_patience_limit_s(&j->timing.patience), err));
     *step_s = 1e-9 * (double)(hp_clock_now_ns(&j->timing.clock) - t0);
     const double step_cpu_s = cpu_now_s() - cpu0_s;
     if (*step_s > j->timing.patience.longest_s) j->timing.patience.longest_s = *step_s;
-    j->scores.loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS);
+    const double loss = mean(hp_interp_metric(j->train.interp), HP_METRIC_LOSS),
+                 norm = gradient_norm(j, &step);
     for (int m = 0; m < HP_METRICS; m++) j->scores.sum[m] += hp_interp_metric(j->train.interp)[m];
+    HP_TRY(hp_job_nonfinite_look(j, &step, loss, err));
+    if (!j->strange.skipped) j->scores.loss = loss;
     HP_TRY(scale_loss(j, iter, err));
     sample(j, HP_COUNTER_STEP, iter, *step_s);
     sample(j, HP_COUNTER_STEP_CPU, iter, step_cpu_s);
     if (j->comm->rank > 0) return HP_OK;
-    sample(j, HP_COUNTER_LOSS, iter, j->scores.loss);
+    if (!j->strange.skipped) sample(j, HP_COUNTER_LOSS, iter, loss);
     const hp_report_step_of r = {.step = iter + 1,
-                                 .loss = j->scores.loss,
+                                 .loss = loss,
                                  .step_s = *step_s,
                                  .step_cpu_s = step_cpu_s,
                                  .images_per_s = (double)j->plan.batch / *step_s,
                                  .lr = step.lr,
-                                 .norm = gradient_norm(j, &step),
-                                 .loss_scale = step.loss_scale};
+                                 .norm = norm,
+                                 .loss_scale = step.loss_scale,
+                                 .skipped = j->strange.skipped,
+                                 .strange = j->strange.first};
     return hp_report_step(&r, err);
 }
 
@@ -130,24 +137,11 @@ static double *make_room(double *step_s, int64_t done) {
     return step_s;
 }
 
-/* Weights that are no numbers stay so, and nobody wants them saved. With a loss scale a step that overflowed is left out
- * (loss_scale.c). Every rank has the same loss, and so comes to the same answer. */
-static hp_status check_loss(const hp_job *j, int64_t done, hp_error *err) {
-    if (isfinite(j->scores.loss) || strcmp(j->options->on_nan, "go-on") == 0 ||
-        j->scores.loss_scale.value > 0 || j->plan.program->mode != (int)HP_MODE_TRAIN)
-        return HP_OK;
-    return hp_fail(
-        err, HP_EPLAN,
-        "the loss of step %lld is not a finite number: nothing of it is saved; lower --lr (--on-nan go-on "
-        "trains on all the same)",
-        (long long)done);
-}
-
 /* Step `done`, and what comes between it and the next. */
 static hp_status train_one(hp_job *j, int64_t *done, double *step_s, hp_error *err) {
     HP_TRY(run_step(j, (int32_t)*done, step_s, err));
     ++*done;
-    HP_TRY(check_loss(j, *done, err));
+    HP_TRY(hp_job_nonfinite_judge(j, *done, err));
     HP_TRY(visit_checkpoint(j, *done, err));
     return sample_speed(j, *done, err);
 }
@@ -158,13 +152,15 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
     if (hp_graph_scales_loss(j->plan.graph) && j->scores.loss_scale.value <= 0)
         j->scores.loss_scale = hp_loss_scale_start();
-    hp_status s = j->comm->rank == 0 ? hp_report_begin(j->steps, err) : HP_OK;
+    hp_status s = hp_job_nonfinite_open(j, err);
+    if (s == HP_OK && j->comm->rank == 0) s = hp_report_begin(j->steps, err);
     int64_t done = first;
     if (s == HP_OK) s = sample_speed(j, first, err);
     while (s == HP_OK && done < j->steps && !j->leaves) {
         step_s = make_room(step_s, done - first);
         s = train_one(j, &done, &step_s[done - first], err);
     }
+    hp_job_nonfinite_close(j);
     j->steps = done;
     const int64_t n = done - first,
                   warm_up = n >= 3 ? 1 : 0; /* the first step touches its memory for the first time */
@@ -284,6 +280,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .has_iou = scored && j->options->eval && !isnan(j->scores.iou),
                          .iou = j->scores.iou,
                          .loss_scale = j->scores.loss_scale.value,
+                         .skips = j->options->skips > 0,
                          .skipped = j->scores.loss_scale.skipped,
                          .ranks = n,
                          .peak_bytes = all,

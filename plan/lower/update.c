@@ -73,9 +73,10 @@ static void measure_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int reduc
     c->metric_writer = id;
 }
 
+/* Where updates wait for the metric anyway, it also says whether a gradient is not finite: run --on-nan skip. */
 static void measure_buckets(hp_lower_ctx *c, const int *reduced) {
     for (int i = 0; i < c->r->n_bucket; i++) {
-        if (hp_graph_scales_loss(c->g)) measure_bucket(c, HP_TASK_FINITE, i, reduced[i]);
+        if (hp_graph_scales_loss(c->g) || c->g->clips) measure_bucket(c, HP_TASK_FINITE, i, reduced[i]);
         if (c->g->clips) measure_bucket(c, HP_TASK_NORM, i, reduced[i]);
     }
 }

@@ -65,9 +65,26 @@ hp_status hp_cpu_update(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     const hp_update_rates_f32 rates = hp_update_rates_as_f32(&exact);
     float *w = b->weight, *m = b->state[0], *v = b->state[1];
     const float *g = b->gradient;
-    const int64_t n = b->decayed; /* those before it decay, the others do not */
+    if (factor == 0) return HP_OK; /* 0 times a gradient that is not finite is not 0 */
+    const int64_t n = b->decayed;  /* those before it decay, the others do not */
     d->kernels->point.update[b->optimizer](w, g, m, v, n, factor, rates.decay, &rates);
     d->kernels->point.update[b->optimizer](w + n, g + n, m + n, v + n, b->count - n, factor, 0, &rates);
+    return HP_OK;
+}
+
+/* An infinity or a NaN has all bits of the exponent set. */
+hp_status hp_cpu_finite(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    const uint32_t exponent = 0x7f800000;
+    const float *g = b->gradient;
+    uint32_t most = 0;
+    (void)d, (void)s, (void)err;
+    for (int64_t i = 0; i < b->count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &g[i], sizeof bits);
+        bits &= exponent;
+        most = bits > most ? bits : most;
+    }
+    if (most == exponent) b->metric[HP_METRIC_OVERFLOW] = 1;
     return HP_OK;
 }
 

@@ -115,6 +115,7 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
         [HP_TASK_ACCUM] = hp_cpu_accum,
         [HP_TASK_PART] = hp_cpu_part,
         [HP_TASK_UPDATE] = hp_cpu_update,
+        [HP_TASK_FINITE] = hp_cpu_finite,
         [HP_TASK_NORM] = hp_cpu_norm,
         [HP_TASK_STATS] = stats[op],
         [HP_TASK_BSTATS] = backward_stats[op],

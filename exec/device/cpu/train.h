@@ -51,7 +51,7 @@ hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
 hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd; /* cpu/sum.c */
 hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_crop_bwd;
 hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;
-hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_part, hp_cpu_update, hp_cpu_norm; /* cpu/step.c */
+hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_part, hp_cpu_update, hp_cpu_finite, hp_cpu_norm; /* cpu/step.c */
 
 static inline int hp_cpu_task_of(const hp_device *d, const hp_bound *b) {
     return (int)(b - d->bound);

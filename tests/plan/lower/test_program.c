@@ -145,6 +145,8 @@ static void every_parameter_has_one_home_and_one_update(void **state) {
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_UPDATE, at->offset, end), at->count);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_NORM, at->offset, end),
                                  g->clips ? at->count : 0);
+                assert_int_equal(covered_by(&p->role[r], HP_TASK_FINITE, at->offset, end),
+                                 g->clips ? at->count : 0);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_ALLREDUCE, at->offset, end),
                                  shared && s.zero == 0 ? at->count : 0);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_REDUCE_SCATTER, at->offset, end),
