@@ -1,5 +1,6 @@
 /* cmd_compare.c - predicted beside measured: of one run, of a plan and a run, or two runs. */
 #include "cli/history/speed.h"
+#include "cli/show/bits_show.h"
 #include "cli/show/comm_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/places.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 
 typedef struct options {
-    bool json, tasks, comm;
+    bool json, tasks, comm, bits;
 } options;
 
 /* --- text --- */
@@ -158,6 +159,9 @@ static hp_status compare(frame *f, hp_error *err) {
     run_speed speed;
     if (o->comm && f->word[1])
         return hp_fail(err, HP_EUSAGE, "--comm is about one run: leave out '%s'", f->word[1]);
+    if (o->bits && (o->comm || o->tasks || !f->word[1]))
+        return hp_fail(err, HP_EUSAGE, "--bits is about two runs: hplan compare --bits A.db B.db");
+    if (o->bits) return bits_show(f->arena, f->word[0], f->word[1], o->json, err);
     if (o->comm) return comm_show(f->arena, f->word[0], o->json, err);
     HP_TRY(hp_compare_load(f->arena, f->word[0], f->word[1], &a, &b, err));
     HP_TRY(hp_compare(f->arena, &a, &b, &c, err));
@@ -176,6 +180,8 @@ int cmd_compare(int argc, char **argv) {
         {"tasks", 't', NULL, offsetof(options, tasks), 0, "also one line per task"},
         {"comm", 'c', NULL, offsetof(options, comm), 0,
          "messages and collectives by kind, size and back end"},
+        {"bits", 'b', NULL, offsetof(options, bits), 0,
+         "have two runs --deterministic the same bits? Exit status 1: no, and where not"},
         {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
         {0}};
     static const frame_command command = {

@@ -145,6 +145,18 @@ static hp_status open_watch(hp_job *j, hp_error *err) {
     return hp_watch_open(dir ? path : NULL, j->comm->rank, j->comm->size, &j->timing.watch, err);
 }
 
+/* Samples of --deterministic: of each parameter of the rank, if there is room and it is known where they lie (not with
+ * ZeRO's third stage); else of all weights and of the running statistics. */
+static int64_t count_hashes(hp_job *j, int64_t room) {
+    const hp_role *r = &j->plan.program->role[j->role];
+    const int64_t steps = j->steps + 1;
+    int64_t n = 0;
+    for (int p = 0; p < j->plan.graph->n_param; p++) n += r->place[p].here != 0;
+    j->hashes = j->options->deterministic && j->plan.program->mode == (int)HP_MODE_TRAIN;
+    j->hashes_params = !hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS) && n <= room / steps;
+    return j->hashes ? steps * (j->hashes_params ? n : 2) : 0;
+}
+
 static hp_status open_trace(hp_job *j, hp_error *err) {
     char path[4096];
     const char *dir = j->options->rings;
@@ -155,6 +167,7 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
     const hp_role *role = &j->plan.program->role[j->role];
     int64_t samples = SAMPLES_PER_STEP * (j->steps + 8);
     for (int t = 0; t < role->n_task; t++) samples += role->task[t].queue != 0; /* what it sent, at the end */
+    samples += count_hashes(j, MOST_SAMPLES - samples);
     return hp_ring_create(path, j->comm->rank, j->role, spans < MOST_SPANS ? spans : MOST_SPANS,
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->timing.ring, err);
 }

@@ -73,9 +73,10 @@ typedef struct hp_job {
     hp_job_pass train, eval;
     int64_t steps; /* number of steps, planned and then done, those before this run too */
     hp_job_begin begin;
-    hp_rates rates;            /* of training */
-    hp_checkpoint *checkpoint; /* NULL: none are asked for */
-    bool leaves;               /* a checkpoint was asked for by a signal, and is there */
+    hp_rates rates;             /* of training */
+    hp_checkpoint *checkpoint;  /* NULL: none are asked for */
+    bool hashes, hashes_params; /* --deterministic: of the weights after every step; parameter by parameter */
+    bool leaves;                /* a checkpoint was asked for by a signal, and is there */
     hp_job_timing timing;
     hp_job_sink sink;
     hp_job_scores scores;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef enum option_kind { TEXT, INTEGER, INTEGER32, REAL, CHANNELS, SET, CLEAR, IGNORED } option_kind;
+typedef enum option_kind { TEXT, INTEGER, INTEGER32, REAL, CHANNELS, SET, CLEAR } option_kind;
 
 typedef struct option_row {
     const char *name, *arg, *doc;
@@ -66,7 +66,8 @@ static const option_row ROWS[] = {
     {"no-shuffle", NULL, "samples in file order", CLEAR, AT(shuffle), 0, 0},
     {"no-dropout", NULL, "no dropout", CLEAR, AT(dropout), 0, 0},
     {"eval", NULL, "accuracy on the test split at the end", SET, AT(eval), 0, 0},
-    {"deterministic", NULL, "results are always deterministic; accepted for scripts", IGNORED, 0, 0, 0},
+    {"deterministic", NULL, "results always are; records hashes of the weights", SET, AT(deterministic), 0,
+     0},
     {"on-nan", "stop|skip[:N]|go-on", "when a loss or gradient is not finite (stop); N in a row (10)", TEXT,
      AT(on_nan), 0, 0},
     {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
@@ -120,8 +121,6 @@ static hp_status set_option(const option_row *row, hp_exec_options *o, const cha
     case INTEGER32:
         HP_TRY(hp_parse_int(arg, what, (int64_t)row->low, (int64_t)row->high, &whole, err));
         *(int32_t *)field = (int32_t)whole;
-        return HP_OK;
-    case IGNORED:
         return HP_OK;
     }
     return HP_OK;

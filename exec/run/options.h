@@ -31,8 +31,9 @@ typedef struct hp_exec_options {
     hp_rate_words rates; /* --lr, --betas, ... */
     double deadline_s;   /* > 0: timeout that replaces the rule of watchdog.h */
     const char *on_nan;  /* --on-nan: "stop", "go-on", "skip" or "skip:N" when a number is not finite */
-    bool goes_on;        /* the second */
-    int64_t skips;       /* of the others: steps in a row that may be skipped; 0: none */
+    bool deterministic;  /* --deterministic: records hashes of the weights after every step */
+    bool goes_on;        /* --on-nan go-on */
+    int64_t skips;       /* --on-nan skip: steps in a row that may be skipped; 0: none */
     bool shuffle, dropout, eval;
     bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
     double seconds;

@@ -5,7 +5,9 @@
 #include "exec/run/gather.h"
 #include "exec/run/nonfinite.h"
 #include "exec/run/report.h"
+#include "plan/base/hash.h"
 #include "plan/graph/precision.h"
+#include "traces/bits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,9 +139,38 @@ static double *make_room(double *step_s, int64_t done) {
     return step_s;
 }
 
+static void sample_hash(const hp_job *j, int32_t iter, int64_t what, const void *data, int64_t bytes) {
+    sample(j, HP_COUNTER_BITS, iter, hp_bits_value(what, hp_hash64(data, (size_t)bytes, 0)));
+}
+
+/* Of a buffer's parameters, or of all of it as number n_param or n_param + 1 (traces/bits.h). */
+static hp_status hash_buffer(const hp_job *j, int32_t iter, hp_buffer_kind kind, hp_error *err) {
+    const hp_role *r = j->train.role;
+    const hp_buffer *b = &r->buffer[kind];
+    const hp_graph *g = j->plan.graph;
+    const int64_t elem = hp_dtype_bytes((hp_dtype)b->dtype);
+    unsigned char *view = NULL;
+    if (b->bytes == 0) return HP_OK;
+    HP_TRY(hp_memory_view(&j->device_memory, j->arena + b->offset, b->bytes, (void **)&view, err));
+    if (!j->hashes_params) sample_hash(j, iter, g->n_param + (kind == HP_BUF_STATE), view, b->bytes);
+    for (int p = 0; p < g->n_param && j->hashes_params; p++) {
+        const hp_param_place *at = &r->place[p];
+        if (at->here && hp_param_trained(&g->param[p]) == (kind == HP_BUF_WEIGHTS))
+            sample_hash(j, iter, p, view + at->offset * elem, at->count * elem);
+    }
+    return hp_memory_view_end(&j->device_memory, j->arena + b->offset, b->bytes, view, false, err);
+}
+
+static hp_status hash_weights(const hp_job *j, int32_t iter, hp_error *err) {
+    if (!j->timing.ring || !j->hashes) return HP_OK;
+    HP_TRY(hash_buffer(j, iter, HP_BUF_WEIGHTS, err));
+    return hash_buffer(j, iter, HP_BUF_STATE, err);
+}
+
 /* Step `done`, and what comes between it and the next. */
 static hp_status train_one(hp_job *j, int64_t *done, double *step_s, hp_error *err) {
     HP_TRY(run_step(j, (int32_t)*done, step_s, err));
+    HP_TRY(hash_weights(j, (int32_t)*done, err));
     ++*done;
     HP_TRY(hp_job_nonfinite_judge(j, *done, err));
     HP_TRY(visit_checkpoint(j, *done, err));
