@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SHARE = 6 };
+enum { SHARE = 3 };
 #else
 enum { SHARE = 1 };
 #endif
