@@ -12,7 +12,8 @@
  * operations for 16 KiB of loads, 128 operations to a byte, most of which the second-level cache serves;
  * mma.sync reaches a part of what wgmma does. Layers of few channels, 1x1 ones of 64 to 256, are bound by
  * memory: by their own bytes, since every output is written once and every input comes from memory about once.
- * Where a group's inputs are no multiple of 16 a load is 4 bytes or one, bound by the arithmetic of addresses; groups of few outputs leave most of a tile empty. */
+ * Where a group's inputs are no multiple of 16 a load is 4 bytes or one, bound by the arithmetic of addresses;
+ * groups of few outputs leave most of a tile empty. */
 #include "exec/cuda/infer/pixels.h"
 #include "exec/cuda/runtime/mma.h"
 
