@@ -1,6 +1,7 @@
 /* watchdog.c - the board of heart beats, and patience. */
 #include "exec/interp/watchdog.h"
 
+#include "plan/base/clock.h"
 #include "plan/base/hash.h"
 #include "traces/faults/board.h"
 
@@ -76,6 +77,7 @@ void hp_watch_beat(hp_watch *w) {
 }
 
 void hp_watch_reads(hp_watch *w, bool begins) {
+    if (!begins) atomic_store(&w->row[w->rank + 1].read_ns, (int64_t)(1e9 * hp_now_s()));
     atomic_fetch_add(&w->row[w->rank + 1].reads, begins ? 1 : -1);
     hp_watch_beat(w);
 }
@@ -138,6 +140,19 @@ static hp_suspect find_silent(hp_watch *w, bool *reads) {
     return (hp_suspect){.rank = -1, .task = -1, .iter = -1};
 }
 
+/* When another rank of the node last ended to read, in seconds of hp_now_s. */
+static double last_read_s(const hp_watch *w) {
+    const uint64_t host = host_number();
+    int64_t last = 0;
+    for (int r = 0; r < w->ranks; r++) {
+        hp_board_row *row = &w->row[r + 1];
+        if (r == w->rank || atomic_load(&row->host) != host) continue;
+        const int64_t ended = atomic_load(&row->read_ns);
+        if (ended > last) last = ended;
+    }
+    return 1e-9 * (double)last;
+}
+
 hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect *suspect) {
     bool reads = false;
     hp_watch_beat(w);
@@ -147,7 +162,7 @@ hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect
     }
     if (!w->remembers) note_beats(w, w->beat);
     w->remembers = true;
-    if (waited_s <= limit_s) return HP_WAITED_WAIT;
+    if (waited_s <= limit_s || hp_now_s() - last_read_s(w) <= limit_s) return HP_WAITED_WAIT;
     *suspect = find_silent(w, &reads);
     return suspect->rank < 0 && reads ? HP_WAITED_AGAIN : HP_WAITED_STALLED;
 }

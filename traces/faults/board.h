@@ -16,9 +16,10 @@ typedef struct hp_board_row { /* one cache line, so that ranks do not slow each 
     _Atomic uint64_t host;    /* 0: the rank has not opened the board, or closed it in good order */
     _Atomic int32_t spoken;   /* of row 0, the board's own */
     _Atomic int32_t pid;
-    _Atomic int32_t reads;  /* threads of the rank that read data: their beats are of rows, not of polls */
-    _Atomic uint64_t begin; /* of the process: hp_process_begin */
-    char pad[64 - 4 * 8 - 4 * 4];
+    _Atomic int32_t reads;   /* threads of the rank that read data: their beats are of rows, not of polls */
+    _Atomic uint64_t begin;  /* of the process: hp_process_begin */
+    _Atomic int64_t read_ns; /* hp_now_s when it last ended to read, in ns; 0: never */
+    char pad[64 - 5 * 8 - 4 * 4];
 } hp_board_row;
 
 /* Of a board of so many ranks: row 0 is the board's, rank r has row r + 1. */

@@ -88,8 +88,11 @@ static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
     assert_true(who.reads);
     assert_int_equal(who.state, HP_PROCESS_RUNS); /* both are this process */
     hp_watch_beat(reader);
-    hp_watch_reads(reader, false);
-    assert_int_equal(hp_watch_wait(me, 11, 10, &who), HP_WAITED_STALLED);
+    hp_watch_reads(reader, false); /* the step goes on now: it has its time from here */
+    assert_int_equal(hp_watch_wait(me, 11, 10, &who), HP_WAITED_WAIT);
+    usleep(20000);
+    assert_int_equal(hp_watch_wait(me, 11, 0.01, &who), HP_WAITED_STALLED);
+    assert_int_equal(who.rank, 1); /* without a beat */
     assert_false(who.reads);
     hp_watch_close(reader);
     hp_watch_close(me);
