@@ -54,6 +54,7 @@ static void cuda_close(hp_device *d) {
     cudaDeviceSynchronize();
     hp_dnn_close(d->dnn);
     hp_lt_close(d->lt);
+    for (int l = 0; l < d->config.graph->n_layer; l++) cudaFree(d->angles[l]);
     cudaFree(d->step);
     cudaFreeHost(d->host_step);
     hp_arena_free(d->arena);
@@ -69,6 +70,7 @@ static hp_status open_tables(const hp_device_config *config, const tables *of, h
     d->bound = HP_NEW(d->arena, hp_bound, config->role->n_task);
     d->launch = HP_NEW(d->arena, hp_cuda_launch, config->role->n_task);
     d->packed = HP_NEW(d->arena, bool, config->graph->n_layer);
+    d->angles = HP_NEW(d->arena, float *, config->graph->n_layer);
     d->cuda = hp_cuda_of(config->memory);
     hp_status s = hp_dnn_open(d->cuda, &d->dnn, err);
     if (s == HP_OK) s = hp_lt_open(d->cuda, &d->lt, err);

@@ -2,7 +2,9 @@
  * into the canonical layout. */
 #include "plan/memory/gpu_scratch.h"
 
+#include "plan/graph/layer.h"
 #include "plan/memory/column_sums.h"
+#include "plan/memory/device.h"
 #include "plan/base/round.h"
 
 enum { LINE = 64 }; /* bytes: the libraries' workspace begins aligned */
@@ -12,7 +14,8 @@ static int64_t larger(int64_t a, int64_t b) {
 }
 
 hp_gpu_weights hp_gpu_weights_of(const hp_layer *l, const hp_shape *s) {
-    const int32_t groups = s->groups > 0 ? s->groups : 1; /* 0: of no channels */
+    const int32_t groups = s->groups > 0 ? s->groups : 1;                      /* 0: of no channels */
+    if (l->tp == (int32_t)HP_TP_ROW) return (hp_gpu_weights){1, s->oc, s->ic}; /* canonical: (I, O) */
     if (l->op == HP_LINEAR) return (hp_gpu_weights){s->oc, s->ih * s->iw, s->ic};
     if (l->op == HP_CONVT) return (hp_gpu_weights){s->ic, s->kh * s->kw, s->oc / groups};
     return (hp_gpu_weights){s->oc, s->kh * s->kw, s->ic / groups};
@@ -31,9 +34,17 @@ static int64_t gradient_bytes(const hp_layer *l, const hp_shape *s) {
 
 int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s) {
     const hp_layer *l = &g->layer[layer];
+    const int64_t pixels = s->n * s->oh * s->ow;
+    if (op == HP_TASK_BWD && l->op == HP_ATTENTION)
+        return hp_round_up(4 * pixels * hp_attention_heads(g, layer, s), LINE);
+    if (op == HP_TASK_BWD && (l->op == HP_LAYERNORM || l->op == HP_RMSNORM))
+        return hp_round_up(hp_column_sums_bytes(pixels, s->oc) + 2 * 4 * pixels, LINE);
+    if (op == HP_TASK_BWD && l->op == HP_SUM && l->n_param > 0)
+        return hp_round_up(hp_column_sums_bytes(pixels, s->oc), LINE);
+    if (op == HP_TASK_BWDW && !hp_layer_is_matrix(l)) return 0;
     if (op == HP_TASK_BWDW) return hp_round_up(gradient_bytes(l, s), LINE);
     if (l->op == HP_BN) /* and three factors per channel */
-        return hp_round_up(hp_column_sums_bytes(s->n * s->oh * s->ow, s->oc) + 3 * 4 * (int64_t)s->oc, LINE);
+        return hp_round_up(hp_column_sums_bytes(pixels, s->oc) + 3 * 4 * (int64_t)s->oc, LINE);
     if (op == HP_TASK_FWD && hp_gpu_mean_rows(l, s))
         return hp_round_up(hp_column_sums_bytes((int64_t)s->ih * s->iw, s->oc), LINE);
     return 0;

@@ -4,6 +4,7 @@
 #include "exec/cuda/runtime/device.h"
 #include "plan/graph/precision.h"
 #include "tests/support/exec/law_run.h"
+#include "tests/support/plan/random_tokens.h"
 
 enum { MAX_RANKS = 6 };
 
@@ -63,12 +64,13 @@ static void holds(uint64_t seed, const hp_graph *g, const hp_strategy *s, int gr
         fail_msg("seed %llu: the update is off by %g of it", (unsigned long long)seed, off);
 }
 
-static void one_rank_stays_within_rounding(void **state) {
-    (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(20); seed++) {
+typedef hp_graph *net_fn(hp_arena *arena, uint64_t seed, int n_block);
+
+static void one_rank(net_fn *net, uint64_t first, uint64_t cases) {
+    for (uint64_t seed = first; seed < first + law_cases(cases); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const hp_graph *g = net(arena, seed, roll(&d, 3, 6));
         const int groups = roll(&d, 1, 3);
         const hp_strategy s = law_one_rank(groups);
         holds(seed, g, &s, groups, arena);
@@ -76,12 +78,11 @@ static void one_rank_stays_within_rounding(void **state) {
     }
 }
 
-static void any_strategy_stays_within_rounding(void **state) {
-    (void)state;
-    for (uint64_t seed = 101; seed <= 100 + law_cases(20); seed++) {
+static void any_strategy(net_fn *net, uint64_t first, uint64_t cases) {
+    for (uint64_t seed = first; seed < first + law_cases(cases); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const hp_graph *g = net(arena, seed, roll(&d, 3, 6));
         const int groups = roll(&d, 1, 4);
         const hp_strategy s = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT);
         holds(seed, g, &s, groups, arena);
@@ -89,19 +90,65 @@ static void any_strategy_stays_within_rounding(void **state) {
     }
 }
 
-static void any_strategy_in_low_precision_stays_within_rounding(void **state) {
-    (void)state;
+static void low_precision(net_fn *net, uint64_t first, uint64_t cases) {
     static const int32_t low[] = {HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
-    for (uint64_t seed = 301; seed <= 300 + law_cases(24); seed++) {
+    for (uint64_t seed = first; seed < first + law_cases(cases); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_net(arena, seed, roll(&d, 3, 6));
+        const hp_graph *g = net(arena, seed, roll(&d, 3, 6));
         const int groups = roll(&d, 1, 4), prec = low[seed % 3];
         hp_strategy s = random_strategy_of(&d, g, groups, MAX_RANKS, DRAW_EXACT);
         s.prec = prec;
         holds(seed, hp_graph_train_in(arena, g, prec), &s, groups, arena);
         hp_arena_free(arena);
     }
+}
+
+static void one_rank_stays_within_rounding(void **state) {
+    (void)state;
+    one_rank(random_net, 1, 20);
+    one_rank(random_tokens, 1, 20);
+}
+
+/* Attention whose heads take several turns of 32 channels, over several tiles of pixels. */
+static hp_graph *wide_heads(hp_arena *arena, uint64_t seed, int n_block) {
+    static const int channels[] = {34, 64, 98, 130, 256};
+    const int head = channels[seed % 5], heads = 1 + (int)(seed % 2), shared = 1 + (int)(seed / 2 % 2);
+    const hp_heads kinds[] = {
+        {.causal = true}, {.window_h = 5, .window_w = 4, .shift_w = 2, .bias = true}, {.rotary = 50}};
+    (void)n_block;
+    hp_error err;
+    hp_builder b = hp_builder_start(arena, "wide", 9, 9, 3, &err);
+    hp_heads h = kinds[seed % 3];
+    h.kv_heads = shared;
+    h.heads = heads * shared;
+    const int x = hp_build_conv(&b, 0, "patch", 6, (hp_window){.k = 1, .stride = 1, .bias = true}),
+              q = hp_build_project(&b, x, "q", head * h.heads, true),
+              k = hp_build_project(&b, x, "k", head * shared, true),
+              v = hp_build_project(&b, x, "v", head * shared, true),
+              y = hp_build_attention(&b, q, k, v, "attend", h);
+    hp_build_linear(&b, hp_build_crop(&b, y, "first", 4, 4, 2, 1), "fc", 3);
+    hp_graph *g = NULL;
+    assert_int_equal(hp_builder_finish(&b, &g), HP_OK);
+    return hp_graph_fuse(arena, g);
+}
+
+static void heads_of_many_channels_stay_within_rounding(void **state) {
+    (void)state;
+    one_rank(wide_heads, 1, 10);
+    low_precision(wide_heads, 31, 5);
+}
+
+static void any_strategy_stays_within_rounding(void **state) {
+    (void)state;
+    any_strategy(random_net, 101, 20);
+    any_strategy(random_tokens, 101, 20);
+}
+
+static void any_strategy_in_low_precision_stays_within_rounding(void **state) {
+    (void)state;
+    low_precision(random_net, 301, 24);
+    low_precision(random_tokens, 301, 12);
 }
 
 static void the_same_run_twice_gives_the_same_bits(void **state) {
@@ -134,6 +181,7 @@ static int open_gpu(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_stays_within_rounding),
+        cmocka_unit_test(heads_of_many_channels_stay_within_rounding),
         cmocka_unit_test(any_strategy_stays_within_rounding),
         cmocka_unit_test(any_strategy_in_low_precision_stays_within_rounding),
         cmocka_unit_test(the_same_run_twice_gives_the_same_bits),

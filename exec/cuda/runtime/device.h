@@ -35,6 +35,7 @@ struct hp_device {
     hp_cuda_step *step;            /* in device memory */
     hp_cuda_step *host_step;       /* page-locked */
     bool *packed;                  /* per layer of a deployed graph: its constants are there */
+    float **angles;                /* per layer: of rotary positions, in device memory, or NULL */
 };
 
 /* Enqueues on d->cuda->compute. Never synchronises, never allocates. */

@@ -11,7 +11,16 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
                      [HP_ADAPTPOOL] = hp_cuda_meanpool_fwd,
                      [HP_CONCAT] = hp_cuda_concat_fwd,
                      [HP_DROPOUT] = hp_cuda_dropout_fwd,
-                     [HP_PAD] = hp_cuda_pad_fwd},
+                     [HP_PAD] = hp_cuda_pad_fwd,
+                     [HP_LAYERNORM] = hp_cuda_layernorm_fwd,
+                     [HP_RMSNORM] = hp_cuda_layernorm_fwd,
+                     [HP_ATTENTION] = hp_cuda_attention_fwd,
+                     [HP_EMBEDDING] = hp_cuda_embedding_fwd,
+                     [HP_POSITION] = hp_cuda_position_fwd,
+                     [HP_CLASSTOKEN] = hp_cuda_classtoken_fwd,
+                     [HP_CROP] = hp_cuda_crop_fwd,
+                     [HP_MERGE] = hp_cuda_merge_fwd,
+                     [HP_SUM] = hp_cuda_sum_fwd},
     [HP_TASK_BWD] = {[HP_BN] = hp_cuda_norm_bwd,
                      [HP_ACT] = hp_cuda_act_bwd,
                      [HP_ADD] = hp_cuda_add_bwd,
@@ -20,7 +29,16 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
                      [HP_ADAPTPOOL] = hp_cuda_meanpool_bwd,
                      [HP_CONCAT] = hp_cuda_concat_bwd,
                      [HP_DROPOUT] = hp_cuda_dropout_bwd,
-                     [HP_PAD] = hp_cuda_pad_bwd},
+                     [HP_PAD] = hp_cuda_pad_bwd,
+                     [HP_LAYERNORM] = hp_cuda_layernorm_bwd,
+                     [HP_RMSNORM] = hp_cuda_layernorm_bwd,
+                     [HP_ATTENTION] = hp_cuda_attention_bwd,
+                     [HP_POSITION] = hp_cuda_position_bwd,
+                     [HP_CLASSTOKEN] = hp_cuda_classtoken_bwd,
+                     [HP_CROP] = hp_cuda_crop_bwd,
+                     [HP_MERGE] = hp_cuda_merge_bwd,
+                     [HP_SUM] = hp_cuda_sum_bwd},
+    [HP_TASK_BWDW] = {[HP_EMBEDDING] = hp_cuda_embedding_bwdw},
     [HP_TASK_STATS] = {[HP_BN] = hp_cuda_norm_sums},
     [HP_TASK_BSTATS] = {[HP_BN] = hp_cuda_norm_bwd_sums},
 };
@@ -42,7 +60,7 @@ hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err)
 static hp_status check_elements(const hp_device *d, const hp_bound *b, hp_error *err) {
     const hp_dtype real = (hp_dtype)d->config.program->dtype, t = hp_cuda_elements(d, b);
     bool equal = t == HP_F32 || t == HP_BF16 || t == HP_F16;
-    for (int i = 0; i < b->n_in; i++)
+    for (int i = 0; i < b->n_in && b->layer->op != HP_EMBEDDING; i++) /* which reads ids */
         equal = equal && hp_tensor_dtype(&d->config.graph->tensor[b->layer->in[i]], real) == t;
     if (equal) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL, "the cuda device trains in f32, bf16 or f16; layer %s is in %s",
@@ -61,6 +79,19 @@ static hp_status prepare_layer(hp_device *d, const hp_bound *b, hp_cuda_launch *
     HP_TRY(check_window(b, err));
     HP_TRY(hp_cuda_check_scratch(b, hp_cuda_own_scratch(d, b), err));
     *l = (hp_cuda_launch){.run = layers[b->task->op][b->layer->op], .name = "own"};
+    return HP_OK;
+}
+
+static hp_status prepare_attention(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
+    const int32_t channels = hp_head_channels(b->graph, b->layer);
+    const float *angles = NULL;
+    if (channels > HP_CUDA_HEAD_CHANNELS)
+        return hp_fail(err, HP_EUNAVAIL,
+                       "layer %s: heads of %d channels, the cuda device takes at most %d: use more heads",
+                       b->layer->name, channels, HP_CUDA_HEAD_CHANNELS);
+    HP_TRY(prepare_layer(d, b, l, err));
+    HP_TRY(hp_cuda_attention_angles(d, b, &angles, err));
+    l->self = (void *)(uintptr_t)angles;
     return HP_OK;
 }
 
@@ -84,17 +115,24 @@ hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS] = {
     [HP_BN] = prepare_layer,          [HP_ACT] = prepare_layer,          [HP_ADD] = prepare_layer,
     [HP_MAXPOOL] = prepare_layer,     [HP_AVGPOOL] = prepare_layer,      [HP_ADAPTPOOL] = prepare_layer,
     [HP_CONCAT] = prepare_layer,      [HP_DROPOUT] = prepare_layer,      [HP_PAD] = prepare_layer,
+    [HP_LAYERNORM] = prepare_layer,   [HP_RMSNORM] = prepare_layer,      [HP_ATTENTION] = prepare_attention,
+    [HP_EMBEDDING] = prepare_layer,   [HP_POSITION] = prepare_layer,     [HP_CLASSTOKEN] = prepare_layer,
+    [HP_CROP] = prepare_layer,        [HP_MERGE] = prepare_layer,        [HP_SUM] = prepare_layer,
 };
 hp_cuda_prepare_fn *const hp_cuda_backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv, [HP_CONVT] = hp_cuda_prepare_conv, [HP_LINEAR] = hp_cuda_prepare_linear,
     [HP_BN] = prepare_layer,          [HP_ACT] = prepare_layer,          [HP_ADD] = prepare_layer,
     [HP_MAXPOOL] = prepare_layer,     [HP_AVGPOOL] = prepare_layer,      [HP_ADAPTPOOL] = prepare_layer,
     [HP_CONCAT] = prepare_layer,      [HP_DROPOUT] = prepare_layer,      [HP_PAD] = prepare_layer,
+    [HP_LAYERNORM] = prepare_layer,   [HP_RMSNORM] = prepare_layer,      [HP_ATTENTION] = prepare_attention,
+    [HP_POSITION] = prepare_layer,    [HP_CLASSTOKEN] = prepare_layer,   [HP_CROP] = prepare_layer,
+    [HP_MERGE] = prepare_layer,       [HP_SUM] = prepare_layer,
 };
 hp_cuda_prepare_fn *const hp_cuda_backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv,
     [HP_CONVT] = hp_cuda_prepare_conv,
     [HP_LINEAR] = hp_cuda_prepare_linear,
+    [HP_EMBEDDING] = prepare_layer,
 };
 hp_cuda_prepare_fn *const hp_cuda_stats[HP_LAYER_OPS] = {[HP_BN] = prepare_layer};
 hp_cuda_prepare_fn *const hp_cuda_backward_stats[HP_LAYER_OPS] = {[HP_BN] = prepare_layer};

@@ -32,8 +32,15 @@ hp_cuda_launch_fn hp_cuda_maxpool_fwd, hp_cuda_maxpool_bwd, hp_cuda_meanpool_fwd
 hp_cuda_launch_fn hp_cuda_act_fwd, hp_cuda_act_bwd, hp_cuda_add_fwd, hp_cuda_add_bwd;
 hp_cuda_launch_fn hp_cuda_dropout_fwd, hp_cuda_dropout_bwd;
 hp_cuda_launch_fn hp_cuda_concat_fwd, hp_cuda_concat_bwd, hp_cuda_pad_fwd, hp_cuda_pad_bwd;
+hp_cuda_launch_fn hp_cuda_layernorm_fwd, hp_cuda_layernorm_bwd, hp_cuda_attention_fwd, hp_cuda_attention_bwd;
+hp_cuda_launch_fn hp_cuda_embedding_fwd, hp_cuda_embedding_bwdw, hp_cuda_position_fwd, hp_cuda_position_bwd;
+hp_cuda_launch_fn hp_cuda_classtoken_fwd, hp_cuda_classtoken_bwd, hp_cuda_crop_fwd, hp_cuda_crop_bwd;
+hp_cuda_launch_fn hp_cuda_merge_fwd, hp_cuda_merge_bwd, hp_cuda_sum_fwd, hp_cuda_sum_bwd;
 hp_cuda_launch_fn hp_cuda_copy_boxes, hp_cuda_zero, hp_cuda_accumulate, hp_cuda_copy_part,
     hp_cuda_update_step, hp_cuda_norm_of_gradients, hp_cuda_loss_rows;
 hp_cuda_launch_fn hp_cuda_look_for_overflow;
+
+/* Of a layer with rotary positions, in the GPU's memory up to the device's close; else NULL. Errors: HP_ECUDA's. */
+hp_status hp_cuda_attention_angles(hp_device *d, const hp_bound *b, const float **there, hp_error *err);
 
 #endif

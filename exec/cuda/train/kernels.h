@@ -104,6 +104,82 @@ cudaError_t hp_cuda_meanpool_backward(hp_dtype t, void *dx, const void *dy, cons
 cudaError_t hp_cuda_mean_rows(hp_dtype t, void *y, const void *x, int64_t samples, int64_t rows,
                               int32_t channels, double *partial, cudaStream_t s);
 
+/* --- train/layernorm.cu: layer norm and RMS norm --- */
+
+typedef struct hp_cuda_layernorm {
+    hp_dtype dtype;
+    int64_t pixels;
+    int32_t ins, first, outs; /* channels that are read; those of them that are made */
+    bool centred, add;        /* layer norm, else RMS norm; to the gradients */
+    float eps;
+    const void *x, *dy;
+    void *y, *dx; /* dx: NULL = not wanted */
+    const float *gamma, *beta;
+    float *dgamma, *dbeta; /* of no beta: NULL */
+    double *partial;       /* scratch of the backward pass: hp_column_sums_bytes, */
+    float *moments;        /* and two per pixel */
+} hp_cuda_layernorm;
+cudaError_t hp_cuda_layernorm_forward(const hp_cuda_layernorm *l, cudaStream_t s);
+cudaError_t hp_cuda_layernorm_backward(const hp_cuda_layernorm *l, cudaStream_t s);
+
+/* --- train/tokens.cu: tables --- */
+
+typedef struct hp_cuda_embedding {
+    int64_t pixels;
+    int32_t rows, width, first, channels; /* of the table; of those the channels that are here */
+    const float *id;                      /* one that is no row names the nearest */
+} hp_cuda_embedding;
+cudaError_t hp_cuda_embed(hp_dtype t, void *y, const float *table, const hp_cuda_embedding *e,
+                          cudaStream_t s);
+/* grad (+)= dy, added up pixel by pixel. */
+cudaError_t hp_cuda_embed_backward(hp_dtype t, float *grad, const void *dy, const hp_cuda_embedding *e,
+                                   bool add, cudaStream_t s);
+
+/* A box of a table (H, W, C) beside the same box of every sample's map. */
+typedef struct hp_cuda_places {
+    int64_t samples, sample, first; /* elements from one sample to the next; of the table before the box */
+    int32_t h, w, c;                /* of the box */
+    int64_t row, pixel;             /* of the table, from one row, pixel to the next */
+} hp_cuda_places;
+/* y = x + table; x NULL: the table alone. */
+cudaError_t hp_cuda_add_places(hp_dtype t, void *y, const void *x, const float *table,
+                               const hp_cuda_places *p, cudaStream_t s);
+/* grad (+)= the samples' dy. */
+cudaError_t hp_cuda_sum_places(hp_dtype t, float *grad, const void *dy, const hp_cuda_places *p, bool add,
+                               cudaStream_t s);
+/* y = blocks of channels of x, added up, + bias; bias: NULL = none. In place of one block. */
+cudaError_t hp_cuda_sum_blocks(hp_dtype t, void *y, const void *x, const float *bias, int64_t pixels,
+                               int32_t outs, int32_t ins, cudaStream_t s);
+
+/* --- train/attention.cu, attention_back.cu --- */
+
+enum { HP_CUDA_HEAD_CHANNELS = 256 }; /* at most */
+
+/* A box of maps whose channels are those of heads. */
+typedef struct hp_cuda_heads {
+    void *at; /* NULL: not there */
+    int32_t y0, x0, h, w, c0, c;
+} hp_cuda_heads;
+
+/* Queries are the pixels of y, keys those of k; both are in the same windows of the map, or in one that is all of it. */
+typedef struct hp_cuda_attend {
+    hp_dtype dtype;
+    int64_t samples;
+    int32_t channels, first_head, heads,
+        group; /* of a head; heads that are here; that share keys and values */
+    hp_cuda_heads q, k, v, y, dy, dq, dk, dv;
+    int32_t map_h, map_w, window_h, window_w, shift_h, shift_w;
+    bool causal, add; /* to the bias's gradient */
+    float scale;
+    const float *bias; /* (heads, 2 window_h - 1, 2 window_w - 1) or NULL */
+    float *dbias;
+    const float *turn; /* (map_h * map_w, channels): cosines, then sines, of each place; or NULL */
+    float *log_sum;    /* (pixels of y, heads); NULL: not kept */
+    float *product;    /* the same, scratch of the backward pass */
+} hp_cuda_attend;
+cudaError_t hp_cuda_attend_forward(const hp_cuda_attend *a, cudaStream_t s);
+cudaError_t hp_cuda_attend_backward(const hp_cuda_attend *a, cudaStream_t s);
+
 /* --- train/weights.cu --- */
 
 /* Weights (outer, ins, taps), float32, to (outer, taps, ins). */

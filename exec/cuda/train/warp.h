@@ -1,0 +1,39 @@
+/* warp.h - kernels that give a row to each warp: threadIdx.x is the lane. All lanes get the same sum, added up in the
+ * same order in every run. */
+#ifndef HP_TRAIN_WARP_H
+#define HP_TRAIN_WARP_H
+
+#include "exec/cuda/train/kernel.h"
+
+enum { WARP = 32 };
+
+static __device__ inline float warp_sum(float mine) {
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) mine += __shfl_xor_sync(~0u, mine, lanes);
+    return mine;
+}
+
+static __device__ inline float warp_most(float mine) {
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) mine = fmaxf(mine, __shfl_xor_sync(~0u, mine, lanes));
+    return mine;
+}
+
+static __device__ inline int64_t warp_index() {
+    return (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+}
+
+static __device__ inline int64_t all_warps() {
+    return (int64_t)gridDim.x * blockDim.y;
+}
+
+/* --- on the host --- */
+
+static inline dim3 warps() {
+    return dim3(WARP, THREADS / WARP);
+}
+
+/* Blocks for so many rows. */
+static inline dim3 warps_for(int64_t rows) {
+    return dim3(blocks_for(rows * WARP));
+}
+
+#endif
