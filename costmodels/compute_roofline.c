@@ -2,6 +2,7 @@
  * family, else that of a similar task (compute_fallback.c), else the device's roofline with the family's
  * efficiency. Flops and bytes both matter: a model of flops alone is far off for high-resolution images,
  * where most layers are bound by memory. */
+#include "costmodels/line.h"
 #include "costmodels/models.h"
 #include "costmodels/speed.h"
 #include "costmodels/gpu/tiles.h"
@@ -105,10 +106,10 @@ static bool tiling_of(const hp_cost_table *t, const hp_machine *m, const char *t
     return true;
 }
 
-double hp_cost_block_rate(const hp_cost_table *t, const hp_machine *m) {
+double hp_cost_block_seconds(const hp_cost_table *t, const hp_machine *m, const char *kernel, int blocks) {
     const hp_row *row = NULL;
-    for (; t && !row && !m->device.is_cpu; t = t->base) row = class_row(t, HP_ROW_BLOCK, &m->device, "");
-    return row ? row->y[HP_BLOCK_RATE] : 0;
+    for (; t && !row && !m->device.is_cpu; t = t->base) row = class_row(t, HP_ROW_BLOCK, &m->device, kernel);
+    return row ? hp_line_at(row->x, row->y, row->n, blocks) : 0;
 }
 
 static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {

@@ -41,8 +41,6 @@ enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH, HP_LINK_RATE };
 /* Of a matrix product on a GPU (tiles.h): its tile; multiprocessors of a device. */
 enum { HP_TILE_ROWS, HP_TILE_COLS, HP_TILE_LEAST, HP_TILE_PENALTY, HP_TILE_FILL };
 enum { HP_UNITS_COUNT };
-/* Bytes per second that one thread block moves at most. */
-enum { HP_BLOCK_RATE };
 /* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
  * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };

@@ -11,7 +11,7 @@ const char *const hp_source_names[] = {"measured", "paper", "datasheet", "guess"
 const char *const hp_gpu_statuses[] = {"never run", "one GPU", "cluster", NULL};
 
 const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
-    [HP_ROW_BLOCK] = {"block", {"rate", NULL}},
+    [HP_ROW_BLOCK] = {"block", {NULL}},
     [HP_ROW_COLLECTIVE] = {"collective", {NULL}},
     [HP_ROW_COMPUTE] = {"compute", {NULL}},
     [HP_ROW_EFFICIENCY] = {"efficiency", {"flops", "bytes", NULL}},

@@ -81,8 +81,9 @@ hp_cost_table *hp_cost_at(hp_arena *arena, const hp_cost_table *t, const hp_spee
 /* Cost of one compute task alone on its device: measured rows of the key (piecewise linear in the size), else
  * a fitted model of the key's operator, else the machine's roofline. */
 hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
-/* Bytes per second that one thread block of the machine's GPUs moves at most; 0: nothing is known of it. */
-double hp_cost_block_rate(const hp_cost_table *t, const hp_machine *m);
+/* Seconds that each of so many thread blocks of a kernel ("fwd.bn") takes on the machine's GPUs for an element that it
+ * reads or writes; 0: nothing is known of it. */
+double hp_cost_block_seconds(const hp_cost_table *t, const hp_machine *m, const char *kernel, int blocks);
 /* Share of the shared resource that the task uses while it runs: on CPUs the node's compute (cores and memory
  * bandwidth together); where several ranks run on one device (AccDP), the device: all of the time except the
  * launch, during which the device is idle. Tasks whose shares sum to more than 1 slow each other down

@@ -107,12 +107,14 @@ static void add_passes(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype
 }
 
 /* A kernel of few thread blocks leaves the rest of the device idle. */
-static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, const hp_work_case *key,
-                            const hp_work *w, cache_entry *e) {
+static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype,
+                            const hp_work_case *key, const hp_work *w, cache_entry *e) {
     const int blocks = hp_framework_blocks(c->framework, c->machine, g, key);
-    const double rate = blocks ? hp_cost_block_rate(c->table, c->machine) : 0;
-    if (rate <= 0) return;
-    const double least_s = c->machine->device.launch_s + w->bytes / (blocks * rate);
+    if (!blocks) return;
+    const bool backward = key->op == HP_TASK_BWD || key->op == HP_TASK_BSTATS;
+    const double each_s = hp_cost_block_seconds(c->table, c->machine, backward ? "bwd.bn" : "fwd.bn", blocks);
+    const hp_dtype type = hp_tensor_dtype(&g->tensor[g->layer[key->layer].out], dtype);
+    const double least_s = c->machine->device.launch_s + each_s * w->bytes / hp_dtype_bytes(type) / blocks;
     const double longer = e->cost.seconds > 0 ? least_s / e->cost.seconds : 1;
     if (longer <= 1) return;
     e->cost.seconds *= longer;
@@ -127,12 +129,12 @@ static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype
         hp_work w = hp_work_of_case(g, dtype, key);
         if (c->framework) {
             hp_framework_units(c->framework, c->machine, &w);
-            hp_framework_shorten(c->framework, c->machine, g, key, &w);
+            hp_framework_shorten(c->framework, c->machine, g, dtype, key, &w);
             hp_framework_pad(c->framework, c->machine, g, key, &w);
         }
         *e = look_up(c, &w);
         if (c->framework) {
-            limit_by_blocks(c, g, key, &w, e);
+            limit_by_blocks(c, g, dtype, key, &w, e);
             add_passes(c, g, dtype, key, e);
         }
         e->key = *key;

@@ -126,8 +126,7 @@ static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double 
         if (deployed && matrix && hp_layer_adds(l)) add_pass(p, 3 * y);
         if (l->act && !alone) add_pass(p, 2 * y);
     } else if (op == HP_TASK_BWD && l->act && !alone) {
-        /* the output is read here, no more by the norm's two passes */
-        add_pass(p, l->op == HP_BN ? y : 3 * y);
+        add_pass(p, 3 * y);
     }
 }
 
@@ -172,10 +171,22 @@ void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) 
 /* F(2x2, 3x3) makes 4 results of 16 products instead of 36 (Lavin, Gray, arXiv 1509.09308). */
 static const double WINOGRAD_SAVES = 36.0 / 16;
 
-void hp_framework_shorten(const hp_framework *f, const hp_machine *m, const hp_graph *g,
-                          const hp_work_case *c, hp_work *w) {
-    if (!f->winograd || m->device.is_cpu || c->layer < 0) return;
+/* Where an activation's gradient is a kernel of its own, that alone reads the output, and no pass of the norm's does. */
+static void shorten_norm(const hp_framework *f, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
+                         hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
+    if (f->fuses || g->deployed || l->op != HP_BN) return;
+    if (c->op != HP_TASK_BWD && c->op != HP_TASK_BSTATS) return;
+    const int passes = c->op == HP_TASK_BWD && !c->sums ? 2 : 1;
+    w->bytes -= passes * elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype));
+}
+
+void hp_framework_shorten(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
+                          const hp_work_case *c, hp_work *w) {
+    if (m->device.is_cpu || c->layer < 0) return;
+    const hp_layer *l = &g->layer[c->layer];
+    shorten_norm(f, g, dtype, c, w);
+    if (!f->winograd) return;
     const bool suits = l->op == HP_CONV && l->kh == 3 && l->kw == 3 && l->stride_h == 1 && l->stride_w == 1 &&
                        l->dil_h <= 1 && l->dil_w <= 1 && l->groups <= 1;
     const bool in_f32 = strstr(w->key, " f32") != NULL; /* after hp_framework_units */

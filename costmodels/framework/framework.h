@@ -48,8 +48,9 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
                                            hp_dtype dtype, const hp_work_case *c);
 /* Changes the work's key to that of the units that the framework multiplies in. */
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w);
-/* Takes off the multiplications that its convolution does without; after hp_framework_units. */
-void hp_framework_shorten(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+/* Takes off the multiplications that its convolution does without, and what its norm does not read; after
+ * hp_framework_units. */
+void hp_framework_shorten(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
                           const hp_work_case *c, hp_work *w);
 /* Adds the channels that only fill a vector: they are moved and multiplied, too. */
 void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,

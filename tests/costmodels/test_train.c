@@ -21,7 +21,7 @@ static const struct {
     const char *type;
     double peak, reached;
     int bytes;
-} SHEET[] = {{HP_PREC_FP32, "f32", 67e12, 0.725, 4},
+} SHEET[] = {{HP_PREC_FP32, "f32", 67e12, 0.78, 4},
              {HP_PREC_TF32, "tf32", 494e12, 0.5, 4},
              {HP_PREC_BF16, "bf16", 989e12, 0.5, 2},
              {HP_PREC_FP16, "f16", 989e12, 0.5, 2}};

@@ -87,7 +87,7 @@ static void eager_layers_have_kernels_of_their_own(void **state) {
     const int norm = layer_named(w.g, "bn1"), conv = layer_named(w.g, "layer1.0.conv1");
     const double y = bytes_of(w.g, w.g->layer[norm].out, 4);
     want(passes(torch, &w.m, w.g, norm, HP_TASK_FWD), 1, 2 * y); /* its ReLU */
-    want(passes(torch, &w.m, w.g, norm, HP_TASK_BWD), 1, y);
+    want(passes(torch, &w.m, w.g, norm, HP_TASK_BWD), 1, 3 * y);
     want(passes(torch, &w.m, w.g, conv, HP_TASK_FWD), 0, 0); /* torchvision's have no bias */
     want(passes(fused, &w.m, w.g, norm, HP_TASK_FWD), 0, 0);
     /* 16 bits on matrix units: channels last and back */
@@ -138,9 +138,9 @@ static void three_by_three_in_float32_multiplies_less(void **state) {
             const hp_work plain = hp_work_of_case(v.g, HP_F32, &c);
             hp_work on_v100 = plain, on_a100 = plain;
             hp_framework_units(torch, &v.m, &on_v100);
-            hp_framework_shorten(torch, &v.m, v.g, &c, &on_v100);
+            hp_framework_shorten(torch, &v.m, v.g, HP_F32, &c, &on_v100);
             hp_framework_units(torch, &a.m, &on_a100);
-            hp_framework_shorten(torch, &a.m, v.g, &c, &on_a100); /* multiplies in tf32 */
+            hp_framework_shorten(torch, &a.m, v.g, HP_F32, &c, &on_a100); /* multiplies in tf32 */
             assert_true(fabs(on_v100.flops / plain.flops - wanted[i].left) < 1e-12);
             assert_true(on_a100.flops == plain.flops);
         }
@@ -165,27 +165,58 @@ static void gradients_in_tf32_are_transposed(void **state) {
 
 /* --- thread blocks --- */
 
-static double norm_seconds(const world *w, const hp_framework *f, int layer, hp_work *work) {
+static double norm_seconds(const world *w, const hp_framework *f, int layer, hp_task_op op, hp_work *work) {
     const hp_tensor *y = &w->g->tensor[w->g->layer[layer].out];
     const hp_box out = {{0, 0, 0, 0}, {1, y->h, y->w, y->c}};
-    const hp_work_case c = hp_work_case_at(w->g, layer, HP_TASK_STATS, &out);
+    const hp_work_case c = hp_work_case_at(w->g, layer, op, &out);
     double share;
     *work = hp_work_of_case(w->g, HP_F32, &c);
     return hp_costs_case(hp_cost_cache_new(w->arena, w->t, &w->m, f), w->g, HP_F32, &c, &share).seconds;
 }
 
-/* As many blocks as channels: 16 move what they can, and no more; 64 of an A100 as much as the memory does. */
+/* PyTorch on an A100-SXM4-40GB took 0.871 ms forward and 2.319 ms backward for one map of 112 x 112 x 112 and 16 channels,
+ * in three and five passes; the rows are from 16 such maps. As few blocks as channels move what they can, and no more; many
+ * move as much as the memory does. */
 static void few_channels_leave_a_norm_few_blocks(void **state) {
+    (void)state;
+    static const struct {
+        const char *kernel;
+        double ms, passes;
+    } seen[] = {{"fwd.bn", 0.871, 3}, {"bwd.bn", 2.319, 5}};
+    world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
+    for (int i = 0; i < 2; i++) {
+        const double each_s = hp_cost_block_seconds(w.t, &w.m, seen[i].kernel, 16);
+        const double ms = 1e3 * each_s * seen[i].passes * pow(112, 3);
+        if (fabs(ms / seen[i].ms - 1) > 0.05) fail_msg("%s: %g ms, not %g", seen[i].kernel, ms, seen[i].ms);
+    }
+    const hp_framework *torch = named("pytorch-1.13");
+    const int few = layer_named(w.g, "layer1.1.bn2"), many = layer_named(w.g, "layer3.1.bn1");
+    hp_work work;
+    const double own = norm_seconds(&w, NULL, few, HP_TASK_STATS, &work),
+                 theirs = norm_seconds(&w, torch, few, HP_TASK_STATS, &work),
+                 each_s = hp_cost_block_seconds(w.t, &w.m, "fwd.bn", 16);
+    assert_true(fabs(theirs - w.m.device.launch_s - each_s * work.bytes / 4 / 16) < 1e-9 && theirs > own);
+    assert_true(fabs(norm_seconds(&w, torch, many, HP_TASK_STATS, &work) -
+                     norm_seconds(&w, NULL, many, HP_TASK_STATS, &work)) < 1e-9);
+    hp_arena_free(w.arena);
+}
+
+/* The gradient of an activation after a norm is a kernel that reads the output and its gradient and writes one; the norm's
+ * own then reads its input and that gradient twice, and writes a gradient. */
+static void an_activation_of_its_own_reads_the_output_alone(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
     const hp_framework *torch = named("pytorch-1.13");
-    const double rate = hp_cost_block_rate(w.t, &w.m);
-    const int few = layer_named(w.g, "layer1.1.bn2"), many = layer_named(w.g, "layer1.1.bn1");
-    hp_work work;
-    assert_true(rate > 0 && 16 * rate < 0.8 * w.m.device.bytes_per_s);
-    const double own = norm_seconds(&w, NULL, few, &work), theirs = norm_seconds(&w, torch, few, &work);
-    assert_true(fabs(theirs - w.m.device.launch_s - work.bytes / (16 * rate)) < 1e-9 && theirs > own);
-    assert_true(fabs(norm_seconds(&w, torch, many, &work) - norm_seconds(&w, NULL, many, &work)) < 1e-9);
+    const int layer = layer_named(w.g, "layer3.1.bn1");
+    const double map = bytes_of(w.g, w.g->layer[layer].out, 4);
+    const hp_tensor *y = &w.g->tensor[w.g->layer[layer].out];
+    const hp_box out = {{0, 0, 0, 0}, {2, y->h, y->w, y->c}};
+    const hp_work_case c = hp_work_case_at(w.g, layer, HP_TASK_BWD, &out);
+    hp_work work = hp_work_of_case(w.g, HP_F32, &c);
+    assert_true(fabs(work.bytes - 7 * map) < 1);
+    hp_framework_shorten(torch, &w.m, w.g, HP_F32, &c, &work);
+    assert_true(fabs(work.bytes - 5 * map) < 1);
+    want(passes(torch, &w.m, w.g, layer, HP_TASK_BWD), 1, 3 * map);
     hp_arena_free(w.arena);
 }
 
@@ -296,6 +327,7 @@ int main(void) {
         cmocka_unit_test(three_by_three_in_float32_multiplies_less),
         cmocka_unit_test(gradients_in_tf32_are_transposed),
         cmocka_unit_test(few_channels_leave_a_norm_few_blocks),
+        cmocka_unit_test(an_activation_of_its_own_reads_the_output_alone),
         cmocka_unit_test(bytes_come_in_vectors),
         cmocka_unit_test(halos_cost_a_host_time_and_a_gradient_its_copies),
         cmocka_unit_test(modules_take_their_time_forward),
