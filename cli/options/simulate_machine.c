@@ -33,10 +33,12 @@ static hp_status load_at_hand(const simulate_options *o, hp_machine *m, hp_error
     return status;
 }
 
-/* One that nobody named gets as many nodes as it takes. */
-static void grow_machine(simulate_setup *s, int devices) {
+/* A product gets as many nodes as it takes. */
+static void grow_machine(simulate_setup *s) {
     hp_machine *m = &s->machine;
-    if (devices <= hp_machine_devices(m)) return;
+    const int ranks = s->has_strategy && !s->sweep ? hp_strategy_devices(&s->strategy) : 0,
+              asked = largest_count(s), devices = asked > ranks ? asked : ranks;
+    if (!m->any_size || hp_machine_mixed(m) || devices <= hp_machine_devices(m)) return;
     simulate_note(s, "%s has %d nodes: simulating as many as %d devices take", m->name, m->nodes, devices);
     m->nodes = (devices + m->devices_per_node - 1) / m->devices_per_node;
 }
@@ -56,7 +58,6 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
     simulate_note(s,
                   "this machine has %d device%s: simulating %s, whose devices are %s (choose with --machine)",
                   here, here == 1 ? "" : "s", elsewhere, s->machine.device.name);
-    grow_machine(s, largest_count(s));
     return HP_OK;
 }
 
@@ -117,6 +118,7 @@ hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, 
     HP_TRY(choose_machine(o, s, err));
     HP_TRY(change_machine(o, s, err));
     HP_TRY(leave_empty(o, s, err));
+    grow_machine(s);
     HP_TRY(choose_device(o, s, err));
     return check_counts(s, err);
 }

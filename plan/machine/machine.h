@@ -30,6 +30,7 @@ typedef struct hp_machine {
     hp_link_class inter;    /* one NIC */
     double taper;      /* of the network above the leaf switches, 2 for a fat tree of 2:1; 0 and 1: none */
     int32_t leaf;      /* nodes under a leaf switch; 0: not known */
+    bool any_size;     /* a product: any number of its nodes can be had; else there are as many as it says */
     bool sharp;        /* its switches add up what passes them (SHARP), which NCCL uses */
     char mpi[24];      /* which library its MPI is, of those that cost tables know; "": not said */
     bool share_cpu;    /* compute tasks of a node's ranks contend for its cores and memory */

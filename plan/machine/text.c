@@ -38,6 +38,7 @@ const machine_field machine_fields[MACHINE_FIELDS] = {
     [M_LEAF] = FIELD("fat-tree", "leaf", TYPE_INT32, COUNT, leaf, 0, 1e6, "fat-tree A:B, leaf=N"),
     [M_MPI] = FIELD("mpi", "", TYPE_NAME, COUNT, mpi, 0, 23, "mpi=LIBRARY"),
     [M_SHARP] = FIELD("sharp", "", TYPE_YES, COUNT, sharp, 0, 0, "sharp=yes"),
+    [M_ANY_SIZE] = FIELD("any-size", "", TYPE_YES, COUNT, any_size, 0, 0, "any-size=yes"),
     [M_SHARE] = FIELD("share-cpu", "", TYPE_YES, COUNT, share_cpu, 0, 0, "share-cpu=yes"),
     [M_CPU] = FIELD("cpu", "", TYPE_YES, COUNT, device.is_cpu, 0, 0, "cpu"),
     [M_MEMORY] = DEVICE("memory", TYPE_INT64, BYTES, memory_bytes, 1, 1e15),
@@ -116,13 +117,13 @@ char *hp_machine_text(hp_arena *arena, const hp_machine *m) {
         arena,
         "name=%s\nsource=%s\nnodes=%s\nnode=%s, %s=%s, latency=%s\ncores=%d\nnic=%d "
         "x %s, %s, latency=%s%s\n"
-        "%s%s%s%s%sshare-cpu=%s\ncpu=%s\n%s",
+        "%s%s%s%s%s%sshare-cpu=%s\ncpu=%s\n%s",
         m->name, quoted(arena, m->source), machine_nodes_text(arena, m), hp_machine_node_text(arena, m),
         m->intra.name, hp_quantity_text(m->intra.bytes_per_s, HP_QUANTITY_RATE, link),
         hp_quantity_text(m->intra.latency_s, HP_QUANTITY_SECONDS, wait), m->cores_per_node, m->nics_per_node,
         hp_quantity_text(m->inter.bytes_per_s, HP_QUANTITY_RATE, nic), m->inter.name,
         hp_quantity_text(m->inter.latency_s, HP_QUANTITY_SECONDS, nic_wait), use_text(arena, m),
-        tree_text(arena, m), m->sharp ? "sharp=yes\n" : "",
+        tree_text(arena, m), m->sharp ? "sharp=yes\n" : "", m->any_size ? "any-size=yes\n" : "",
         *m->mpi ? hp_arena_printf(arena, "mpi=%s\n", m->mpi) : "", hp_machine_slow_text(arena, m),
         m->mix.n_slow ? "\n" : "", m->share_cpu ? "yes" : "no", m->device.is_cpu ? "yes" : "no", devices);
 }

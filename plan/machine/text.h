@@ -34,6 +34,7 @@ typedef enum machine_field_id {
     M_LEAF,
     M_MPI,
     M_SHARP,
+    M_ANY_SIZE,
     M_SHARE,
     M_CPU,
     M_MEMORY,

@@ -292,10 +292,10 @@ static void read_parts(machine_reading *r, const part *p, int n) {
             return;
         }
     const char *near = hp_nearest(p->key, names, sizeof names / sizeof *names);
-    machine_complain(
-        r, "there is no such clause (%s)",
-        near ? near
-             : "name, source, nodes, node, cores, nic, device, share-cpu, cpu, fat-tree, slow, mpi, sharp");
+    machine_complain(r, "there is no such clause (%s)",
+                     near ? near
+                          : "name, source, nodes, node, cores, nic, device, share-cpu, cpu, fat-tree, slow, "
+                            "mpi, sharp, any-size");
 }
 
 /* --- text --- */

@@ -85,6 +85,7 @@ static void change(machine_reading *r, const char *text) {
 
 static void set(machine_reading *r, const char *text) {
     change(r, text);
+    if (r->field[M_NODES] == GIVEN && r->field[M_ANY_SIZE] != GIVEN) r->m.any_size = false;
     if (strcasecmp(r->device, r->m.device.name) != 0) forget_device(r);
     machine_complete(r);
 }

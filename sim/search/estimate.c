@@ -381,6 +381,13 @@ static void find_memory(const view *v, hp_estimate *out) {
     }
 }
 
+double hp_estimate_weights(const hp_estimate_setup *o, const hp_strategy *s) {
+    const int copies = o->mode == HP_MODE_TRAIN ? 2 + hp_optimizer_of(o->graph)->states : 1;
+    if (o->graph->deployed || s->zero > 0) return 0;
+    const double ranks = (double)s->cp * s->bp * s->tp * hp_positions(s);
+    return o->params / ranks * hp_dtype_bytes(o->dtype) * copies;
+}
+
 hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, const int32_t *counts) {
     view v = {.o = o, .s = s, .one_node = hp_strategy_roles(s) <= o->machine->devices_per_node};
     v.micro_batch = o->batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));

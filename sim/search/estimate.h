@@ -23,10 +23,15 @@ typedef struct hp_estimate_setup {
     const hp_device_info *device; /* as in hp_eval_setup */
     const hp_comm_table *comm;    /* as in hp_lower_options */
     int64_t batch;
-    bool eager; /* memory as an eager framework keeps it */
+    double params; /* trained elements of the graph */
+    bool eager;    /* memory as an eager framework keeps it */
 } hp_estimate_setup;
 
 /* Of a legal strategy whose cut is written out, or is `counts`. */
 hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, const int32_t *counts);
+
+/* A lower bound of memory_bytes for any cut, in no time: the fullest position has its share of the weights, their
+ * gradients and the optimiser's states at least. 0 where nothing is known. */
+double hp_estimate_weights(const hp_estimate_setup *o, const hp_strategy *s);
 
 #endif

@@ -91,6 +91,7 @@ hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup) {
                                       .device = setup->device,
                                       .comm = e->comm,
                                       .batch = setup->batch,
+                                      .params = (double)hp_graph_param_count(setup->graph),
                                       .eager = setup->eager};
     return e;
 }
@@ -222,6 +223,10 @@ void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
     known->key = key;
     s->n_cut = s->stages * s->chunks;
     memcpy(s->cut, known->counts, sizeof *s->cut * (size_t)s->n_cut);
+}
+
+double hp_eval_weights(const hp_eval *e, const hp_strategy *s) {
+    return hp_estimate_weights(&e->estimate, s);
 }
 
 hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, hp_error *err) {

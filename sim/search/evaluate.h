@@ -63,6 +63,7 @@ typedef struct hp_evaluation {
 
 /* Bounds and an estimate without lowering (estimate.h). */
 hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, hp_error *err);
+double hp_eval_weights(const hp_eval *e, const hp_strategy *s);
 /* Do the rules, the device and the network allow it on at most n_devices (0: any number)? Everything but memory. */
 bool hp_eval_allows(const hp_eval_setup *setup, const hp_strategy *s, int n_devices, hp_reject *why);
 /* What a rank may use. */

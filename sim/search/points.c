@@ -97,6 +97,18 @@ static double patience(const hp_space *space, const hp_point *p) {
     return tasks > HP_LARGE_TASKS ? 1 + 0.03 * log2(tasks / HP_LARGE_TASKS) : 1;
 }
 
+/* Its weights alone are too much, and those of others were nearer to what there is. */
+static bool too_heavy(hp_search_worker *w, const hp_strategy *strategy, int order) {
+    const double weights = hp_eval_weights(w->eval, strategy);
+    const hp_miss miss = {strategy, weights, order};
+    const hp_reject why = {.code = HP_REJECT_MEM};
+    if (weights <= (double)hp_eval_limit(w->eval, strategy).rank_bytes ||
+        hp_tally_wants(&w->tally, why.code, &miss))
+        return false;
+    hp_tally_add(&w->tally, &why, &miss);
+    return true;
+}
+
 static hp_status consider(scorer *s, int thread, int i, hp_error *err) {
     hp_search_worker *w = &s->worker[thread];
     hp_point p = s->point[i];
@@ -114,6 +126,10 @@ static hp_status consider(scorer *s, int thread, int i, hp_error *err) {
     if (!idle && p.strips > 1) HP_TRY(needs_no_strips(s, w->eval, &p, &idle, err));
     if (idle) {
         s->outcome[i] = DROPPED;
+        return HP_OK;
+    }
+    if (too_heavy(w, &strategy, i)) {
+        s->short_of[thread] = true;
         return HP_OK;
     }
     HP_TRY(estimate_point(w->eval, &p, &strategy, &out, &fits, err));

@@ -19,6 +19,7 @@ static void assert_same(const hp_machine *a, const hp_machine *b) {
     assert_true(a->nodes == b->nodes && a->devices_per_node == b->devices_per_node);
     assert_true(a->cores_per_node == b->cores_per_node && a->nics_per_node == b->nics_per_node);
     assert_true(a->nic_use == b->nic_use && a->leaf == b->leaf && a->sharp == b->sharp);
+    assert_true(a->any_size == b->any_size);
     assert_string_equal(a->mpi, b->mpi);
     assert_true(hp_machine_taper(a) == hp_machine_taper(b) && a->share_cpu == b->share_cpu);
     assert_string_equal(a->device.name, b->device.name);
@@ -73,6 +74,7 @@ static hp_machine random_machine(uint64_t s) {
                     .leaf = 1 + (int)(s % 48),
                     .taper = s % 2 ? 1 + 3 * hp_rng_uniform(s, 5, 0) : (double)(1 + s % 5),
                     .sharp = s % 3 == 0,
+                    .any_size = s % 2 == 0,
                     .share_cpu = s % 7 == 0};
     snprintf(m.mpi, sizeof m.mpi, "%s", s % 4 == 0 ? "openmpi" : s % 4 == 1 ? "mvapich2-gdr" : "");
     snprintf(m.name, sizeof m.name, "m-%d", (int)s);
