@@ -5,6 +5,7 @@
 #include "costmodels/framework/framework.h"
 
 #include "plan/base/hash.h"
+#include "plan/graph/alike.h"
 #include "plan/lower/placement.h"
 #include "plan/program/work.h"
 
@@ -26,6 +27,7 @@ struct hp_cost_cache {
     const hp_framework *framework; /* NULL: hplan itself */
     cache_entry *entry;            /* open addressing, a power of two of slots */
     int n, slots;
+    const int32_t *alike; /* per layer of the network that it is for; NULL: not known yet */
     hp_cost_cache *of_class[1 + HP_MORE_CLASSES]; /* where there are several; else NULL */
 };
 
@@ -123,7 +125,17 @@ static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, hp_dtype 
     e->share /= longer;
 }
 
-static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *key) {
+/* Layers that are alike take as long. What a framework does goes by a layer's neighbours, too. */
+static hp_work_case shared_case(hp_cost_cache *c, const hp_graph *g, const hp_work_case *key) {
+    hp_work_case shared = *key;
+    if (c->framework || g->deployed || key->layer < 0) return shared;
+    if (!c->alike) c->alike = hp_graph_alike(c->arena, g);
+    shared.layer = c->alike[key->layer];
+    return shared;
+}
+
+static cache_entry case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *own) {
+    const hp_work_case shared = shared_case(c, g, own), *key = &shared;
     cache_entry *e = slot_for(c, key);
     if (!e->used) {
         hp_work w = hp_work_of_case(g, dtype, key);

@@ -383,7 +383,7 @@ static void find_memory(const view *v, hp_estimate *out) {
 
 double hp_estimate_weights(const hp_estimate_setup *o, const hp_strategy *s) {
     const int copies = o->mode == HP_MODE_TRAIN ? 2 + hp_optimizer_of(o->graph)->states : 1;
-    if (o->graph->deployed || s->zero > 0) return 0;
+    if (o->graph->deployed || s->zero > 0 || s->sync != HP_SYNC_ALLREDUCE) return 0;
     const double ranks = (double)s->cp * s->bp * s->tp * hp_positions(s);
     return o->params / ranks * hp_dtype_bytes(o->dtype) * copies;
 }

@@ -77,6 +77,9 @@ static void must_bound(world *w, const hp_strategy *s, int seed) {
     if (out.memory_bytes > (double)v.figures.memory_bytes)
         fail_msg("seed %d %s: bound %g, memory %lld", seed, hp_strategy_text(s, text), out.memory_bytes,
                  (long long)v.figures.memory_bytes);
+    if (hp_eval_weights(w->e, s) > (double)v.figures.memory_bytes)
+        fail_msg("seed %d %s: weights %g, memory %lld", seed, hp_strategy_text(s, text),
+                 hp_eval_weights(w->e, s), (long long)v.figures.memory_bytes);
 }
 
 /* Over all axes, in every precision of training. */
