@@ -48,7 +48,7 @@ try() {
 
 a100=(--machine thesis-a100)
 try "${a100[@]}" --image 64 --gpus 8 dp=4,stages=4
-try "${a100[@]}" --image 64 dp=2000
+try --machine lassen --image 64 dp=4000
 try "${a100[@]}" --image 64 --batch 2048 dp=32,stages=64
 try "${a100[@]}" --image 64 dp=2,stages=64
 try "${a100[@]}" --image 64 stages=2,cut=1:1
