@@ -93,18 +93,21 @@ int64_t run_here_lacks(hp_arena *arena, const hp_plan *plan, const run_here *r, 
 
 /* --- the answer --- */
 
-/* The command that plans the same work for this machine. */
-static const char *plan_again(hp_arena *arena, const hp_plan *plan) {
-    if (plan->model) return "make the plan again with hplan simulate --machine local";
+/* Options of the network's input; those of text say it in the network's name. */
+static const char *input_of(hp_arena *arena, const hp_plan *plan) {
+    if (hp_graph_reads_ids(plan->graph)) return "";
     const char *image = plan->image_h == plan->image_w
                             ? hp_arena_printf(arena, "%d", plan->image_h)
                             : hp_arena_printf(arena, "%dx%d", plan->image_h, plan->image_w);
+    return hp_arena_printf(arena, " --image %s --classes %d", image, plan->classes);
+}
+
+/* The command that plans the same work for this machine. */
+static const char *plan_again(hp_arena *arena, const hp_plan *plan) {
+    if (plan->model) return "make the plan again with hplan simulate --machine local";
     return hp_arena_printf(
-        arena,
-        "plan for this machine: hplan simulate --net %s --image %s --classes %d%s --batch %lld "
-        "--machine local%s",
-        plan->net, image, plan->classes, plan->mode == HP_MODE_INFER ? " --mode infer" : "",
-        (long long)plan->batch,
+        arena, "plan for this machine: hplan simulate --net %s%s%s --batch %lld --machine local%s", plan->net,
+        input_of(arena, plan), plan->mode == HP_MODE_INFER ? " --mode infer" : "", (long long)plan->batch,
         hp_device_on_gpu(plan->device) || plan->device->kind == HP_DEVICE_CPU
             ? ""
             : hp_arena_printf(arena, " --device %s", plan->device->name));

@@ -18,7 +18,7 @@ int64_t hp_gpu_loss_bytes(void);
 bool hp_gpu_mean_rows(const hp_layer *l, const hp_shape *s);
 
 /* A layer's weights as a GPU reads them, (outer, taps, ins): of a convolution (O, kh*kw, I/groups),
- * transposed (I, kh*kw, O/groups), fully connected (O, H*W, C). Canonical ones are (outer, ins, taps). */
+ * transposed (I, kh*kw, O/groups), fully connected (O, H*W, C); of a row layer (hp_tp), canonically (I, O), (1, O, I). Canonical ones are (outer, ins, taps). */
 typedef struct hp_gpu_weights {
     int64_t outer;
     int32_t taps, ins;

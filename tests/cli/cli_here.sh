@@ -174,6 +174,14 @@ of_cluster gpu dp=8,prec=bf16
 expect 0 run gpu.db --fit-here --steps 1 --trace gpu-run.db
 grep -q "on device cpu.*the results differ, as its numbers have another precision" err || complain "$(cat err)"
 
+# a network of text has no image to name
+expect 0 simulate --net gpt:2,32,2,16,64 --machine dgx-h100 --gpus 2 --batch 4 --strategy dp=2 --out text.db
+expect 3 run text.db --steps 1
+again=$(sed -n 's/.*plan for this machine: hplan \([^;]*\);.*/\1/p' err)
+[ -n "$again" ] || complain "no command that plans for this machine: $(cat err)"
+# shellcheck disable=SC2086 # words
+expect 0 $again --strategy dp=1 --out again.db
+
 # what fits stays; what cannot fit is refused
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=1 --out small.db
 expect 0 run small.db --fit-here --steps 1 --trace small-run.db

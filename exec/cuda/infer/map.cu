@@ -3,6 +3,7 @@
  * plan/graph/resample.h). A thread makes an element; neighbours in a warp are channels, so that reads lie side by
  * side. */
 #include "exec/cuda/infer/kernel.h"
+#include "exec/cuda/runtime/warp.h"
 
 /* An element of the output. */
 typedef struct Spot {
@@ -210,19 +211,6 @@ static __global__ void resize_map(hp_cuda_map m) {
 }
 
 /* --- softmax: a warp to a pixel --- */
-
-static __device__ inline float warp_most(float v) {
-    for (int by = 16; by > 0; by /= 2) {
-        const float other = __shfl_xor_sync(0xffffffffu, v, by);
-        v = other > v ? other : v;
-    }
-    return v;
-}
-
-static __device__ inline double warp_sum(double v) {
-    for (int by = 16; by > 0; by /= 2) v += __shfl_xor_sync(0xffffffffu, v, by);
-    return v;
-}
 
 /* All channels are read, those of the output's box made. */
 static __global__ void softmax_map(hp_cuda_map m) {

@@ -6,7 +6,8 @@
 #ifndef HP_TRAIN_ATTEND_H
 #define HP_TRAIN_ATTEND_H
 
-#include "exec/cuda/train/warp.h"
+#include "exec/cuda/runtime/warp.h"
+#include "exec/cuda/train/kernel.h"
 
 enum { TILE = WARP, DEEP = THREADS / WARP, OWN = TILE / DEEP }; /* rows of a tile, its warps, rows of each */
 
@@ -119,6 +120,15 @@ static __device__ inline Channels<T> channels_of(const hp_cuda_attend &a, const 
     c.map_w = a.map_w;
     c.turn = turns ? a.turn : NULL;
     return c;
+}
+
+/* What a query's head reads. */
+template <typename T> struct Operands { Channels<T> q, k, v; };
+
+template <typename T>
+static __device__ inline Operands<T> operands_of(const hp_cuda_attend &a, int64_t n, int32_t head) {
+    return {channels_of<T>(a, a.q, n, head, true), channels_of<T>(a, a.k, n, head / a.group, true),
+            channels_of<T>(a, a.v, n, head / a.group, false)};
 }
 
 /* --- products --- */

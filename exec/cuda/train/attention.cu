@@ -21,16 +21,14 @@ template <typename T, int CHUNKS> static __global__ void attend_forward(hp_cuda_
     const int32_t head = a.first_head + (int32_t)blockIdx.y;
     const Rect window = window_in(a, work.ky, work.kx, a.k);
     for (int64_t n = blockIdx.z; n < a.samples && rows.n > 0; n += gridDim.z) {
-        const Channels<T> q = channels_of<T>(a, a.q, n, head, true),
-                          k = channels_of<T>(a, a.k, n, head / a.group, true),
-                          v = channels_of<T>(a, a.v, n, head / a.group, false);
+        const Operands<T> of = operands_of<T>(a, n, head);
         Running run[OWN];
         float out[CHUNKS][OWN] = {}, score[OWN];
         for (int i = 0; i < OWN; i++) run[i] = {-INFINITY, 0};
         for (int32_t from = 0; from < pixels_of(window); from += TILE) {
             const Pixels keys = pixels_from(window, from);
             if (!any_seen(a, rows, keys)) break;
-            multiply(score, q, rows, k, keys, left, right);
+            multiply(score, of.q, rows, of.k, keys, left, right);
             for (int i = 0; i < OWN; i++) {
                 const int32_t r = (int32_t)threadIdx.y + i * DEEP, j = (int32_t)threadIdx.x;
                 const Pair p = {rows.y(r), rows.x(r), keys.y(j), keys.x(j)};
@@ -40,7 +38,7 @@ template <typename T, int CHUNKS> static __global__ void attend_forward(hp_cuda_
 #pragma unroll
                 for (int c = 0; c < CHUNKS; c++) out[c][i] *= scale;
             }
-            add_weighted(out, weight, v, keys, right);
+            add_weighted(out, weight, of.v, keys, right);
         }
         float scale[OWN];
         for (int i = 0; i < OWN; i++) {

@@ -41,16 +41,14 @@ template <typename T, int CHUNKS> static __global__ void attend_queries(hp_cuda_
     const int32_t head = a.first_head + (int32_t)blockIdx.y;
     const Rect window = window_in(a, work.ky, work.kx, a.k);
     for (int64_t n = blockIdx.z; n < a.samples && rows.n > 0; n += gridDim.z) {
-        const Channels<T> q = channels_of<T>(a, a.q, n, head, true),
-                          k = channels_of<T>(a, a.k, n, head / a.group, true),
-                          v = channels_of<T>(a, a.v, n, head / a.group, false),
-                          dy = channels_of<T>(a, a.dy, n, head, false);
+        const Operands<T> of = operands_of<T>(a, n, head);
+        const Channels<T> dy = channels_of<T>(a, a.dy, n, head, false);
         float dq[CHUNKS][OWN] = {}, score[OWN], dweight[OWN];
         for (int32_t from = 0; from < pixels_of(window); from += TILE) {
             const Pixels keys = pixels_from(window, from);
             if (!any_seen(a, rows, keys)) break;
-            multiply(score, q, rows, k, keys, left, right);
-            multiply(dweight, dy, rows, v, keys, left, right);
+            multiply(score, of.q, rows, of.k, keys, left, right);
+            multiply(dweight, dy, rows, of.v, keys, left, right);
             for (int i = 0; i < OWN; i++) {
                 const int32_t r = (int32_t)threadIdx.y + i * DEEP, j = (int32_t)threadIdx.x;
                 const Pair p = {rows.y(r), rows.x(r), keys.y(j), keys.x(j)};
@@ -60,7 +58,7 @@ template <typename T, int CHUNKS> static __global__ void attend_queries(hp_cuda_
                                .score
                          : 0.0f;
             }
-            add_weighted(dq, dscore, k, keys, right);
+            add_weighted(dq, dscore, of.k, keys, right);
         }
         float scale[OWN];
         for (int i = 0; i < OWN; i++) scale[i] = a.scale;
@@ -132,14 +130,13 @@ template <typename T> static __global__ void attend_bias(hp_cuda_attend a) {
                    same = floor_of(p.qy - a.shift_h, a.window_h) == floor_of(p.ky - a.shift_h, a.window_h) &&
                           floor_of(p.qx - a.shift_w, a.window_w) == floor_of(p.kx - a.shift_w, a.window_w);
         if (!inside || !same || !is_seen(a, p)) continue;
-        const Channels<T> q = channels_of<T>(a, a.q, n, head, true),
-                          k = channels_of<T>(a, a.k, n, head / a.group, true),
-                          v = channels_of<T>(a, a.v, n, head / a.group, false),
-                          of_dy = channels_of<T>(a, a.dy, n, head, false);
+        const Operands<T> of = operands_of<T>(a, n, head);
+        const Channels<T> of_dy = channels_of<T>(a, a.dy, n, head, false);
         float score = 0, dweight = 0;
-        for (int32_t c = 0; c < a.channels; c++) score += q.value(p.qy, p.qx, c) * k.value(p.ky, p.kx, c);
+        for (int32_t c = 0; c < a.channels; c++)
+            score += of.q.value(p.qy, p.qx, c) * of.k.value(p.ky, p.kx, c);
         for (int32_t c = of_dy.from; c < of_dy.to; c++)
-            dweight += of_dy.value(p.qy, p.qx, c) * v.value(p.ky, p.kx, c);
+            dweight += of_dy.value(p.qy, p.qx, c) * of.v.value(p.ky, p.kx, c);
         sum += (double)gradient_of(a, head, p, query_at(a, n, p.qy, p.qx, head), score, dweight).score;
     }
     part[me] = sum;

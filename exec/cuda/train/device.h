@@ -25,6 +25,8 @@ static inline int64_t hp_cuda_own_scratch(const hp_device *d, const hp_bound *b)
     return hp_gpu_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, &b->shape);
 }
 hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err);
+/* Zeros. */
+hp_status hp_cuda_clear(hp_device *d, void *at, int64_t bytes, hp_error *err);
 
 hp_cuda_prepare_fn hp_cuda_prepare_pack, hp_cuda_prepare_conv, hp_cuda_prepare_linear;
 hp_cuda_launch_fn hp_cuda_norm_fwd, hp_cuda_norm_bwd, hp_cuda_norm_sums, hp_cuda_norm_bwd_sums;
@@ -40,7 +42,7 @@ hp_cuda_launch_fn hp_cuda_copy_boxes, hp_cuda_zero, hp_cuda_accumulate, hp_cuda_
     hp_cuda_update_step, hp_cuda_norm_of_gradients, hp_cuda_loss_rows;
 hp_cuda_launch_fn hp_cuda_look_for_overflow;
 
-/* Of a layer with rotary positions, in the GPU's memory up to the device's close; else NULL. Errors: HP_ECUDA's. */
+/* Of a layer with rotary positions, in the GPU's memory up to the device's close; else NULL. Errors: as cudaMalloc's. */
 hp_status hp_cuda_attention_angles(hp_device *d, const hp_bound *b, const float **there, hp_error *err);
 
 #endif

@@ -1,5 +1,7 @@
 /* device_attention.c - attention tasks: what their kernels are told, and a table of angles for rotary positions. */
 #include "exec/cuda/train/device.h"
+#include "exec/device/rotary.h"
+#include "plan/base/alloc.h"
 #include "plan/memory/device.h"
 
 #include <math.h>
@@ -73,35 +75,20 @@ hp_status hp_cuda_attention_bwd(hp_device *d, const hp_bound *b, void *self, hp_
     return HP_OK;
 }
 
-/* --- rotary positions (Su et al. 2021): (pixels, channels), half of them cosines --- */
-
-static float *angles_of(const hp_bound *b, int64_t pixels, int channels) {
-    const int half = channels / 2;
-    float *turn = malloc(sizeof *turn * (size_t)(pixels * channels + 1));
-    HP_ASSERT(turn);
-    for (int64_t p = 0; p < pixels; p++)
-        for (int c = 0; c < half; c++) {
-            const double angle = (double)p * pow(b->layer->rotary, -(double)c / half);
-            turn[p * channels + c] = (float)cos(angle);
-            turn[p * channels + half + c] = (float)sin(angle);
-        }
-    return turn;
-}
+/* --- rotary positions --- */
 
 hp_status hp_cuda_attention_angles(hp_device *d, const hp_bound *b, const float **there, hp_error *err) {
-    const int channels = hp_head_channels(b->graph, b->layer);
-    const int64_t pixels = (int64_t)b->shape.full_oh * b->shape.full_ow;
-    if (b->layer->rotary <= 0 || d->angles[b->layer_id]) {
-        *there = d->angles[b->layer_id];
-        return HP_OK;
-    }
-    const size_t bytes = sizeof(float) * (size_t)(pixels * channels);
-    float *turn = angles_of(b, pixels, channels);
-    hp_status s = hp_cuda_checked(cudaMalloc((void **)&d->angles[b->layer_id], bytes), "cudaMalloc", err);
+    const int64_t n = hp_rotary_elems(b);
+    float **at = &d->angles[b->layer_id];
+    *there = *at;
+    if (n == 0 || *at) return HP_OK;
+    const size_t bytes = sizeof(float) * (size_t)n;
+    float *turn = hp_zeroed((size_t)n, sizeof *turn);
+    hp_rotary_fill(b, turn);
+    hp_status s = hp_cuda_checked(cudaMalloc((void **)at, bytes), "cudaMalloc", err);
     if (s == HP_OK)
-        s = hp_cuda_checked(cudaMemcpy(d->angles[b->layer_id], turn, bytes, cudaMemcpyHostToDevice),
-                            "cudaMemcpy", err);
+        s = hp_cuda_checked(cudaMemcpy(*at, turn, bytes, cudaMemcpyHostToDevice), "cudaMemcpy", err);
     free(turn);
-    *there = d->angles[b->layer_id];
+    *there = *at;
     return s;
 }

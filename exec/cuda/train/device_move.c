@@ -30,14 +30,14 @@ hp_status hp_cuda_copy_boxes(hp_device *d, const hp_bound *b, void *self, hp_err
     return HP_OK;
 }
 
-static hp_status clear(hp_device *d, void *at, int64_t bytes, hp_error *err) {
+hp_status hp_cuda_clear(hp_device *d, void *at, int64_t bytes, hp_error *err) {
     if (bytes > 0) HP_CUDA(cudaMemsetAsync(at, 0, (size_t)bytes, d->cuda->compute));
     return HP_OK;
 }
 
 hp_status hp_cuda_zero(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    return clear(d, b->y, b->count * hp_dtype_bytes(b->dtype), err);
+    return hp_cuda_clear(d, b->y, b->count * hp_dtype_bytes(b->dtype), err);
 }
 
 /* --- concatenation: channels of each input's box to or from where they lie in the output's --- */
@@ -82,7 +82,7 @@ static hp_status shift(hp_device *d, const hp_bound *b, void *to, const hp_box *
                        const hp_box *from_box, hp_error *err) {
     const int bytes = hp_dtype_bytes(hp_cuda_elements(d, b));
     const hp_box both = hp_box_and(to_box, from_box);
-    HP_TRY(clear(d, to, hp_box_elems(to_box) * bytes, err));
+    HP_TRY(hp_cuda_clear(d, to, hp_box_elems(to_box) * bytes, err));
     if (hp_box_empty(&both)) return HP_OK;
     const hp_cuda_runs r = runs_of(to, to_box, from, from_box, &both, bytes);
     HP_CUDA(hp_cuda_move(bytes, &r, d->cuda->compute));

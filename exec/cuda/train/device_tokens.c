@@ -6,11 +6,6 @@ static bool adds(const hp_bound *b) {
     return b->task->flags & HP_FLAG_ADD;
 }
 
-static hp_status clear(hp_device *d, void *at, int64_t bytes, hp_error *err) {
-    if (bytes > 0) HP_CUDA(cudaMemsetAsync(at, 0, (size_t)bytes, d->cuda->compute));
-    return HP_OK;
-}
-
 static hp_status copy(hp_device *d, void *to, const void *from, int64_t bytes, hp_error *err) {
     if (to != from && bytes > 0)
         HP_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, d->cuda->compute));
@@ -78,7 +73,8 @@ hp_status hp_cuda_embedding_fwd(hp_device *d, const hp_bound *b, void *self, hp_
 hp_status hp_cuda_embedding_bwdw(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
     const hp_cuda_embedding e = embedding_of(b);
-    if (!adds(b) && e.channels < e.width) HP_TRY(clear(d, b->grad[0], 4 * (int64_t)e.rows * e.width, err));
+    if (!adds(b) && e.channels < e.width)
+        HP_TRY(hp_cuda_clear(d, b->grad[0], 4 * (int64_t)e.rows * e.width, err));
     HP_CUDA(hp_cuda_embed_backward(hp_cuda_elements(d, b), b->grad[0], b->dy, &e, adds(b), d->cuda->compute));
     return HP_OK;
 }
@@ -109,7 +105,7 @@ hp_status hp_cuda_position_bwd(hp_device *d, const hp_bound *b, void *self, hp_e
     const hp_cuda_places p = places_of(&b->shape);
     const int64_t table = b->graph->param[b->layer->param[0]].count, box = (int64_t)p.h * p.w * p.c;
     const hp_dtype t = hp_cuda_elements(d, b);
-    if (!adds(b) && box < table) HP_TRY(clear(d, b->grad[0], 4 * table, err));
+    if (!adds(b) && box < table) HP_TRY(hp_cuda_clear(d, b->grad[0], 4 * table, err));
     HP_CUDA(hp_cuda_sum_places(t, b->grad[0], b->dy, &p, adds(b), d->cuda->compute));
     return b->dx[0] ? copy(d, b->dx[0], b->dy, b->out_elems * hp_dtype_bytes(t), err) : HP_OK;
 }
@@ -161,13 +157,13 @@ hp_status hp_cuda_classtoken_bwd(hp_device *d, const hp_bound *b, void *self, hp
     const hp_cuda_places token = token_of(&b->shape);
     if (b->dx[0]) {
         const hp_cuda_runs r = pixels_of(b, b->dy, b->dx[0], true, bytes);
-        HP_TRY(clear(d, b->dx[0], b->in_elems * bytes, err));
+        HP_TRY(hp_cuda_clear(d, b->dx[0], b->in_elems * bytes, err));
         HP_CUDA(hp_cuda_move(bytes, &r, d->cuda->compute));
     }
     if (b->shape.oy0 == 0)
         HP_CUDA(hp_cuda_sum_places(t, b->grad[0], b->dy, &token, adds(b), d->cuda->compute));
     else if (!adds(b))
-        HP_TRY(clear(d, b->grad[0], 4 * (int64_t)b->shape.oc, err));
+        HP_TRY(hp_cuda_clear(d, b->grad[0], 4 * (int64_t)b->shape.oc, err));
     return HP_OK;
 }
 
@@ -219,7 +215,7 @@ static hp_cuda_runs quarter_of(const hp_bound *b, int which, void *merged, void 
 
 static hp_status merge(hp_device *d, const hp_bound *b, void *merged, void *map, bool back, hp_error *err) {
     const int bytes = hp_dtype_bytes(hp_cuda_elements(d, b));
-    HP_TRY(clear(d, back ? map : merged, (back ? b->in_elems : b->out_elems) * bytes, err));
+    HP_TRY(hp_cuda_clear(d, back ? map : merged, (back ? b->in_elems : b->out_elems) * bytes, err));
     for (int which = 0; which < 4; which++) {
         const hp_cuda_runs r = quarter_of(b, which, merged, map, back, bytes);
         HP_CUDA(hp_cuda_move(bytes, &r, d->cuda->compute));

@@ -1,7 +1,7 @@
 /* layernorm.cu - layer norm and RMS norm: a warp for each pixel, in float32; the parameters' gradients are column
  * sums in float64. Definition: exec/device/ref/layernorm.c. */
 #include "exec/cuda/train/sums.h"
-#include "exec/cuda/train/warp.h"
+#include "exec/cuda/runtime/warp.h"
 
 struct LayerMoments {
     float mean, inverse; /* 1 / deviation */

@@ -1,5 +1,6 @@
 /* attention.c - attention tasks: each head of each sample, over the whole box or window by window. */
 #include "exec/device/cpu/train.h"
+#include "exec/device/rotary.h"
 #include "plan/graph/attention.h"
 
 #include <math.h>
@@ -7,20 +8,13 @@
 
 typedef void attend_fn(const hp_attend *a);
 
-/* Cosines and sines by which the pixels' places turn pairs of channels: a table, like those of pooling's windows. */
+/* A table, like those of pooling's windows. */
 hp_status hp_cpu_attention_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
-    const hp_layer *l = b->layer;
-    const int channels = hp_head_channels(b->graph, l), half = channels / 2;
+    const int64_t n = hp_rotary_elems(b);
     (void)err;
-    if (l->rotary <= 0 || d->turns[b->layer_id]) return HP_OK;
-    const int64_t pixels = (int64_t)b->shape.full_oh * b->shape.full_ow;
-    float *turn = HP_NEW(d->arena, float, pixels *channels);
-    for (int64_t p = 0; p < pixels; p++)
-        for (int c = 0; c < half; c++) {
-            const double angle = (double)p * pow(l->rotary, -(double)c / half);
-            turn[p * channels + c] = (float)cos(angle);
-            turn[p * channels + half + c] = (float)sin(angle);
-        }
+    if (n == 0 || d->turns[b->layer_id]) return HP_OK;
+    float *turn = HP_NEW(d->arena, float, n);
+    hp_rotary_fill(b, turn);
     d->turns[b->layer_id] = turn;
     return HP_OK;
 }

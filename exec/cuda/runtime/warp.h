@@ -1,19 +1,22 @@
 /* warp.h - kernels that give a row to each warp: threadIdx.x is the lane. All lanes get the same sum, added up in the
  * same order in every run. */
-#ifndef HP_TRAIN_WARP_H
-#define HP_TRAIN_WARP_H
+#ifndef HP_WARP_H
+#define HP_WARP_H
 
-#include "exec/cuda/train/kernel.h"
+#include "exec/cuda/runtime/elements.h"
 
 enum { WARP = 32 };
 
-static __device__ inline float warp_sum(float mine) {
+template <typename T> static __device__ inline T warp_sum(T mine) {
     for (int lanes = WARP / 2; lanes > 0; lanes /= 2) mine += __shfl_xor_sync(~0u, mine, lanes);
     return mine;
 }
 
 static __device__ inline float warp_most(float mine) {
-    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) mine = fmaxf(mine, __shfl_xor_sync(~0u, mine, lanes));
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
+        const float other = __shfl_xor_sync(~0u, mine, lanes);
+        mine = other > mine ? other : mine;
+    }
     return mine;
 }
 
