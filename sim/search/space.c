@@ -4,7 +4,7 @@
 #include "plan/graph/branch.h"
 #include "plan/graph/summands.h"
 #include "plan/strategy/layout.h"
-#include "sim/depths.h"
+#include "plan/graph/depths.h"
 
 typedef struct lister {
     hp_arena *arena;
@@ -256,7 +256,7 @@ static bool has_branches(const hp_graph *g) {
 
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list) {
     lister l = {.arena = arena, .space = space};
-    l.n_depth = hp_depths(space->graph, l.depth);
+    l.n_depth = hp_graph_depths(space->graph, l.depth);
     add_degrees(&l, 1, 1, 1, 1);
     for (int clients = 2; clients <= space->most_clients; clients *= 2) add_degrees(&l, clients, 1, 1, 1);
     for (size_t i = 0; i < COUNT(channel_counts) && !space->graph->deployed; i++)

@@ -1,7 +1,7 @@
 /* test_infer.c - the search in inference: strips of the image where memory is short, held against
  * trying everything. */
 #include "plan/graph/deploy.h"
-#include "sim/depths.h"
+#include "plan/graph/depths.h"
 #include "sim/search/fix.h"
 #include "sim/search/search.h"
 
@@ -115,7 +115,7 @@ static int64_t least_placed(const world *w) {
     hp_eval *e = hp_eval_new(w->arena, &w->setup);
     int64_t least = INT64_MAX;
     int32_t depth[HP_DEPTHS];
-    const int n = hp_depths(w->g, depth);
+    const int n = hp_graph_depths(w->g, depth);
     for (int strips = 1; strips <= w->g->image_h; strips *= 2)
         for (int k = 0; k < n; k++) {
             hp_error err = {HP_OK, ""};
@@ -160,7 +160,7 @@ static void depths_end_where_the_map_shrinks(void **state) {
     for (int i = 0; i < 5; i++) {
         world w = infer_world("thesis-a100", nets[i], 256, 1, HP_PREC_INT8);
         int32_t depth[HP_DEPTHS];
-        const int n = hp_depths(w.g, depth);
+        const int n = hp_graph_depths(w.g, depth);
         assert_true(n > 2 && depth[0] == 0);
         for (int k = 1; k < n; k++) {
             assert_true(depth[k] < (k > 1 ? depth[k - 1] : w.g->n_unit));

@@ -1,5 +1,5 @@
 /* depths.c - where the map gets smaller. */
-#include "sim/depths.h"
+#include "plan/graph/depths.h"
 
 /* How often the map has been divided by four since the image. */
 static int quarters(const hp_graph *g, int tensor) {
@@ -10,7 +10,7 @@ static int quarters(const hp_graph *g, int tensor) {
     return n;
 }
 
-int hp_depths(const hp_graph *g, int32_t depth[HP_DEPTHS]) {
+int hp_graph_depths(const hp_graph *g, int32_t depth[HP_DEPTHS]) {
     int32_t found[HP_DEPTHS];
     int n = 0, seen = 0, out = 0;
     for (int u = 0; u + 1 < g->n_unit; u++) {
