@@ -6,7 +6,10 @@ static int quarters(const hp_graph *g, int tensor) {
     const double image = (double)g->image_h * g->image_w;
     double pixels = (double)g->tensor[tensor].h * g->tensor[tensor].w * 3.5; /* sizes are rounded */
     int n = 0;
-    for (; pixels < image; pixels *= 4) n++;
+    while (pixels < image) {
+        pixels *= 4;
+        n++;
+    }
     return n;
 }
 
