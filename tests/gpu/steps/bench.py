@@ -10,13 +10,16 @@ from steps.harness import Failed, Items, OutOfTime, Refused, end_session
 from steps.plans import layers, memory, plan, run
 
 
+TORCH = {"vit-b16": "vit_b_16", "swin-t": "swin_t"}  # torchvision's names
+
+
 class Peer:
     """steps/peer.py, kept running: `turn` times some steps there."""
 
     def __init__(self, s, net, image, batch, mode, prec):
         self.s = s
         self.process = subprocess.Popen(
-            [sys.executable, str(s.place.root / "steps/peer.py"), net, str(image), str(batch), mode, prec,
+            [sys.executable, str(s.place.root / "steps/peer.py"), TORCH.get(net, net), str(image), str(batch), mode, prec,
              "cpu" if s.smoke else "cuda"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=s.work, start_new_session=True)
         self.ready = self.answer(min(90, s.left()))
@@ -131,6 +134,17 @@ def bench_train(s, data):
         items.check(prec, compared, s, net, image, batch, "train", prec, steps, 1 if s.smoke else 2, optional=True, limit_s=60)
 
 
+def bench_transformers(s, data):
+    """Training ViT-B/16 and Swin-T at 224x224 and GPT-2 (124 M) on texts of 1024 tokens, beside PyTorch's fused attention."""
+    items = Items(s, data)
+    if s.smoke:
+        items.check("vit bf16", compared, s, "vit:1,16,2,7", 28, 2, "train", "bf16", 2, 1)
+        return
+    for net, image, batch, prec in (("vit-b16", 224, 64, "bf16"), ("gpt2", 1024, 8, "bf16"), ("swin-t", 224, 64, "bf16"),
+                                    ("vit-b16", 224, 64, "tf32")):
+        items.check(f"{net} {prec}", compared, s, net, image, batch, "train", prec, 10, 1, optional=True, limit_s=60)
+
+
 # --- trained for real ---
 
 def cut(s, images):
@@ -167,3 +181,24 @@ def fashion(s, data):
     accuracy = [i["accuracy"] for i in data["items"] if i["ok"]]
     if len(accuracy) == 2 and not s.smoke and accuracy[0] < accuracy[1] - 0.02:
         raise Failed(f"bf16 reaches {accuracy[0]:.4f}, float32 {accuracy[1]:.4f}")
+
+
+def text(s, data):
+    """A GPT of 2.8 M parameters reads Debian's documentation: in bits per byte, below what three letters tell of the next."""
+    folder = s.place.root / "data/text"
+    if not folder.is_dir():
+        raise Refused("the pack holds no text: it was not installed where the pack was made")
+    if s.smoke:
+        page = s.work / "page.html"
+        page.write_bytes(next(folder.rglob("*.html")).read_bytes()[:4000])
+    what = (page, "gpt:1,16,2,16,256", 2, 9.0) if s.smoke else (folder, "gpt:6,192,6,256,256", 1200, 2.263)
+    Items(s, data).check("bf16", reads, s, *what)
+
+
+def reads(s, place, net, steps, most):
+    plan(s, "text", net, None, batch=8, strategy="dp=1,prec=bf16", options=["--optimizer", "adamw", "--clip-norm"])
+    result = run(s, "text", steps=steps, options=["--data", f"text:{place}", "--lr", "2e-3", "--lr-schedule", "cosine", "--warmup",
+                                                  "100" if steps > 100 else "1", "--min-lr", "1e-4", "--betas", "0.9,0.95",
+                                                  "--weight-decay", "0.1", "--clip-norm", "1", "--eval"])
+    bits = result["final"]["bits_per_byte"]
+    return {"ok": bits <= most, "bits_per_byte": bits, "most": most, "loss": result["final"]["loss"], "step_s": result["step_s"]}

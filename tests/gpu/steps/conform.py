@@ -165,6 +165,15 @@ def train_nets(s, data):
         items.check(net, same_training, s, net, image, batch, steps)
 
 
+def train_tokens(s, data):
+    """Transformers: images by patches and by windows that shift, text."""
+    items = Items(s, data)
+    cases = [("vit:1,16,2,7", 28, 2, 2)] if s.smoke else [("gpt:4,128,4,128,256", 128, 4, 4), ("vit:4,96,3,8", 64, 8, 4),
+                                                           ("swin-t", 224, 2, 2)]
+    for net, image, batch, steps in cases:
+        items.check(net, same_training, s, net, image, batch, steps)
+
+
 # --- ranks ---
 
 def by_routes(s, name, steps, options, outcome):

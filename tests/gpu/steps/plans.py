@@ -12,10 +12,12 @@ REFUSED = (2, 3, 69)  # usage, no feasible plan, not in this build or on this ma
 
 
 def plan(s, name, net, image, *, device="cuda", strategy="dp=1", mode="train", batch=1, gpus=1, options=()):
-    """NAME.db; returns what is predicted of it. Raises Refused where this build does not know the words."""
+    """NAME.db; returns what is predicted of it. Raises Refused where this build does not know the words. A network of text says
+    itself how long its texts are."""
+    size = [] if net.startswith("gpt") else ["--image", image]
     machine = s.known.get("machine", "local") if device == "cuda" and gpus == 1 else "local"
     done = s.command([s.place.program("hplan"), "simulate", "--machine", machine, "--gpus", gpus, "--device", device, "--net", net,
-                      "--image", image, "--mode", mode, "--batch", batch, "--strategy", strategy, "--json", "--out", f"{name}.db",
+                      *size, "--mode", mode, "--batch", batch, "--strategy", strategy, "--json", "--out", f"{name}.db",
                       *options])
     if done.code in REFUSED:
         raise Refused(f"{strategy}: {done.why()}")
