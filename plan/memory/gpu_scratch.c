@@ -32,11 +32,21 @@ static int64_t gradient_bytes(const hp_layer *l, const hp_shape *s) {
     return larger(4 * hp_gpu_weight_elems(l, s), bias);
 }
 
+int64_t hp_gpu_attend_products(const hp_graph *g, int layer, const hp_shape *s) {
+    return hp_round_up(4 * s->n * s->oh * s->ow * hp_attention_heads(g, layer, s), LINE);
+}
+
+static int64_t attend_bytes(const hp_graph *g, int layer, const hp_shape *s) {
+    const hp_layer *l = &g->layer[layer];
+    const int64_t places = l->n_param > 0 ? (2 * (int64_t)l->kh - 1) * (2 * l->kw - 1) : 0;
+    return hp_gpu_attend_products(g, layer, s) +
+           hp_round_up(8 * HP_GPU_BIAS_PARTS * places * hp_attention_heads(g, layer, s), LINE);
+}
+
 int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s) {
     const hp_layer *l = &g->layer[layer];
     const int64_t pixels = s->n * s->oh * s->ow;
-    if (op == HP_TASK_BWD && l->op == HP_ATTENTION)
-        return hp_round_up(4 * pixels * hp_attention_heads(g, layer, s), LINE);
+    if (op == HP_TASK_BWD && l->op == HP_ATTENTION) return attend_bytes(g, layer, s);
     if (op == HP_TASK_BWD && (l->op == HP_LAYERNORM || l->op == HP_RMSNORM))
         return hp_round_up(hp_column_sums_bytes(pixels, s->oc) + 2 * 4 * pixels, LINE);
     if (op == HP_TASK_BWD && l->op == HP_SUM && l->n_param > 0)

@@ -10,8 +10,13 @@ enum {
     HP_GPU_MEAN_ROWS = 1024
 }; /* means of as many pixels or more are column sums (plan/memory/column_sums.h) */
 
+enum { HP_GPU_BIAS_PARTS = 128 }; /* of the sum of a relative position's gradient */
+
 /* For one task of a layer between boxes: a multiple of 64. */
 int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s);
+/* Of which the first bytes of an attention's backward pass are a float for each query and head; behind them lie the parts of the
+ * gradient of a bias. */
+int64_t hp_gpu_attend_products(const hp_graph *g, int layer, const hp_shape *s);
 /* For a loss task. */
 int64_t hp_gpu_loss_bytes(void);
 /* Is this adaptive pooling the mean of whole, large maps? */

@@ -2,6 +2,8 @@
 #include "exec/cuda/runtime/mma.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Every lane shows its fragments and computes its own four sums. */
 void hp_mma_u8s8_16x8x32(int32_t d[4], const uint32_t a[4], const uint32_t b[2]) {
@@ -20,6 +22,64 @@ void hp_mma_u8s8_16x8x32(int32_t d[4], const uint32_t a[4], const uint32_t b[2])
         }
         d[i] = (int32_t)sum;
     }
+}
+
+/* --- floats of 16 bits --- */
+
+template <typename T> static float half_of(const unsigned char *at, int i) {
+    T v;
+    memcpy(&v, at + 2 * i, sizeof v);
+    return v;
+}
+
+template <typename T> static void product_of(float d[4], const uint32_t a[4], const uint32_t b[2]) {
+    const int lane = standin_lane(), g = lane / 4, t = lane % 4;
+    const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+    const unsigned char *slots = standin_show(mine, sizeof mine, 0xffffffffu);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 16; k++) {
+            const int holder = k % 8 / 2, half = k / 8;
+            const unsigned char *row = slots + (4 * g + holder) * STANDIN_SLOT;
+            const unsigned char *column = slots + (4 * (2 * t + i % 2) + holder) * STANDIN_SLOT;
+            d[i] +=
+                half_of<T>(row + 4 * (2 * half + i / 2), k % 2) * half_of<T>(column + 16 + 4 * half, k % 2);
+        }
+}
+
+void hp_mma_16x8x16(float d[4], const uint32_t a[4], const uint32_t b[2], __nv_bfloat16) {
+    product_of<__nv_bfloat16>(d, a, b);
+}
+
+void hp_mma_16x8x16(float d[4], const uint32_t a[4], const uint32_t b[2], __half) {
+    product_of<__half>(d, a, b);
+}
+
+/* Row r of matrix m is where lane 8m + r says. */
+static const uint16_t *row_of_matrix(const unsigned char *slots, int m, int r) {
+    const uint16_t *at;
+    memcpy(&at, slots + (8 * m + r) * STANDIN_SLOT, sizeof at);
+    return at;
+}
+
+static const unsigned char *shown_rows(const void *row) {
+    if ((uintptr_t)row % 16 != 0) {
+        fprintf(stderr, "the stand-in for a GPU: a row of 8 elements that is not aligned to its 16 bytes\n");
+        abort();
+    }
+    return standin_show(&row, sizeof row, 0xffffffffu);
+}
+
+void hp_load_8x8(uint32_t r[4], const void *row) {
+    const int g = standin_lane() / 4, t = standin_lane() % 4;
+    const unsigned char *slots = shown_rows(row);
+    for (int m = 0; m < 4; m++) memcpy(&r[m], row_of_matrix(slots, m, g) + 2 * t, sizeof r[m]);
+}
+
+void hp_load_8x8_transposed(uint32_t r[4], const void *row) {
+    const int g = standin_lane() / 4, t = standin_lane() % 4;
+    const unsigned char *slots = shown_rows(row);
+    for (int m = 0; m < 4; m++)
+        r[m] = row_of_matrix(slots, m, 2 * t)[g] | (uint32_t)row_of_matrix(slots, m, 2 * t + 1)[g] << 16;
 }
 
 float standin_from_f16(uint16_t h) {

@@ -1,62 +1,114 @@
 /* attention.cu - attention with a running maximum and sum (Milakov and Gimelshein 2018): a tile of queries meets its
  * keys tile by tile. Definition: exec/device/ref/attention.c. */
-#include "exec/cuda/train/attend.h"
+#include "exec/cuda/train/attend_tile.h"
 
-/* Scores of a row become weights, and what was added up before is scaled to the new maximum. */
-struct Running {
-    float most, sum;
-    __device__ float add(float score, float *weight) {
-        const float top = warp_most(fmaxf(score, most)), scale = top == -INFINITY ? 1.0f : expf(most - top);
-        *weight = score == -INFINITY ? 0.0f : expf(score - top);
-        sum = sum * scale + warp_sum(*weight);
-        most = top;
-        return scale;
+/* The other lanes of a row are the next to it. */
+static __device__ inline float row_most(float mine) {
+    mine = fmaxf(mine, __shfl_xor_sync(~0u, mine, 1));
+    return fmaxf(mine, __shfl_xor_sync(~0u, mine, 2));
+}
+static __device__ inline float row_sum(float mine) {
+    mine += __shfl_xor_sync(~0u, mine, 1);
+    return mine + __shfl_xor_sync(~0u, mine, 2);
+}
+
+/* Of the lane's two rows: the largest score, the lane's part of the sum of weights. */
+struct RunningRows {
+    float most[2], sum[2];
+
+    /* Scores become weights; scale: of what was added up before. */
+    template <int C> __device__ void add(float (&score)[C][4], float (&scale)[2]) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float top = most[half];
+#pragma unroll
+            for (int n = 0; n < C; n++) top = fmaxf(top, fmaxf(score[n][2 * half], score[n][2 * half + 1]));
+            top = row_most(top);
+            const float base = top == -INFINITY ? 0.0f : top; /* of a row that sees nothing yet */
+            scale[half] = exp2f(most[half] - base);
+            most[half] = top;
+            sum[half] *= scale[half];
+#pragma unroll
+            for (int n = 0; n < C; n++)
+                for (int e = 2 * half; e < 2 * half + 2; e++) {
+                    score[n][e] = exp2f(score[n][e] - base);
+                    sum[half] += score[n][e];
+                }
+        }
     }
 };
 
-template <typename T, int CHUNKS> static __global__ void attend_forward(hp_cuda_attend a, Windows windows) {
-    __shared__ Tile left, right, weight;
-    const Work work = work_of(a, windows, a.y);
+template <typename T, int D> union ForwardRoom {
+    struct {
+        SharedTile<T, D, ROWS> q;
+        SharedTile<T, D, Sizes<T, D>::COLUMNS> k, v;
+    } in;
+    Stage<D> out;
+};
+
+template <typename T, int D>
+static __global__ __launch_bounds__(BLOCK) void attend_forward(hp_cuda_attend a, Windows windows) {
+    const int COLUMNS = Sizes<T, D>::COLUMNS;
+    __shared__ ForwardRoom<T, D> room;
+    __shared__ Spot key_at[COLUMNS];
+    const Work work = work_of(a, windows, a.y, (int32_t)blockIdx.x);
     const Pixels &rows = work.rows;
+    if (rows.n <= 0) return;
     const int32_t head = a.first_head + (int32_t)blockIdx.y;
     const Rect window = window_in(a, work.ky, work.kx, a.k);
-    for (int64_t n = blockIdx.z; n < a.samples && rows.n > 0; n += gridDim.z) {
+    const Scores scores = scores_of(a, head);
+    const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
+    for (int64_t n = blockIdx.z; n < a.samples; n += gridDim.z) {
         const Operands<T> of = operands_of<T>(a, n, head);
-        Running run[OWN];
-        float out[CHUNKS][OWN] = {}, score[OWN];
-        for (int i = 0; i < OWN; i++) run[i] = {-INFINITY, 0};
-        for (int32_t from = 0; from < pixels_of(window); from += TILE) {
-            const Pixels keys = pixels_from(window, from);
+        RunningRows run = {{-INFINITY, -INFINITY}, {0, 0}};
+        float out[D / 8][4] = {}, scale[2];
+        __syncthreads();
+        fill(room.in.q, of.q, rows);
+        for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
+            const Pixels keys = pixels_from(window, from, COLUMNS);
             if (!any_seen(a, rows, keys)) break;
-            multiply(score, of.q, rows, of.k, keys, left, right);
-            for (int i = 0; i < OWN; i++) {
-                const int32_t r = (int32_t)threadIdx.y + i * DEEP, j = (int32_t)threadIdx.x;
-                const Pair p = {rows.y(r), rows.x(r), keys.y(j), keys.x(j)};
-                const bool seen = r < rows.n && j < keys.n && is_seen(a, p);
-                const float scale =
-                    run[i].add(seen ? score[i] * a.scale + bias_of(a, head, p) : -INFINITY, &weight[r][j]);
+            __syncthreads();
+            fill(room.in.k, of.k, keys);
+            fill(room.in.v, of.v, keys);
+            find_spots(key_at, keys);
+            __syncthreads();
+            float score[COLUMNS / 8][4] = {};
+            multiply(score, room.in.q, room.in.k);
 #pragma unroll
-                for (int c = 0; c < CHUNKS; c++) out[c][i] *= scale;
-            }
-            add_weighted(out, weight, of.v, keys, right);
+            for (int c = 0; c < COLUMNS / 8; c++)
+                for (int e = 0; e < 4; e++) {
+                    const int32_t j = column_of(c, e);
+                    const Spot key = key_at[j], query = mine[e / 2];
+                    score[c][e] = j < keys.n && scores.sees(query, key) ? scores.of(score[c][e], query, key)
+                                                                        : -INFINITY;
+                }
+            run.add(score, scale);
+#pragma unroll
+            for (int c = 0; c < D / 8; c++)
+                for (int e = 0; e < 4; e++) out[c][e] *= scale[e / 2];
+            add_weighted(out, score, room.in.v);
         }
-        float scale[OWN];
-        for (int i = 0; i < OWN; i++) {
-            const int32_t r = (int32_t)threadIdx.y + i * DEEP;
-            scale[i] = 1 / run[i].sum;
-            if (a.log_sum && r < rows.n && threadIdx.x == 0)
-                a.log_sum[query_at(a, n, rows.y(r), rows.x(r), head)] = run[i].most + logf(run[i].sum);
+        for (int half = 0; half < 2; half++) {
+            const float sum = row_sum(run.sum[half]);
+            scale[half] = 1 / sum;
+            if (a.log_sum && row_of(half) < rows.n && threadIdx.x % 4 == 0)
+                a.log_sum[query_at(a, n, mine[half].y, mine[half].x, head)] =
+                    (run.most[half] + log2f(sum)) * LN_2;
         }
-        store_rows(out, channels_of<T>(a, a.y, n, head, false), rows, scale);
+        __syncthreads();
+        put_down(room.out, out, scale);
+        __syncthreads();
+        store(room.out, channels_of<T>(a, a.y, n, head, false), rows);
     }
 }
 
 cudaError_t hp_cuda_attend_forward(const hp_cuda_attend *a, cudaStream_t s) {
     if (a->samples == 0 || a->heads == 0) return cudaSuccess;
-    const Windows w = windows_of(a, &a->y);
-    return with_head(a->dtype, a->channels, [&](auto type, auto chunks) {
+    if (!fits_tile(a)) return hp_attend_wide_forward(a, s);
+    const Windows w = windows_of(a, &a->y, ROWS);
+    return with_tile(a, [&](auto type, auto d) {
         using T = decltype(type);
-        constexpr int CHUNKS = decltype(chunks)::value;
-        return HP_LAUNCH((attend_forward<T, CHUNKS>), blocks_of(w, a->heads, a->samples), warps(), s, *a, w);
+        constexpr int D = decltype(d)::value;
+        return HP_LAUNCH((attend_forward<T, D>), blocks_of(w, a->heads, a->samples), strips(), s, *a, w);
     });
 }

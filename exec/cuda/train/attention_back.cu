@@ -1,7 +1,7 @@
 /* attention_back.cu - gradients of attention: scores come again from the logarithm of each query's sum. Queries' gradients
  * by tiles of queries, keys' and values' by tiles of keys, the bias's by its places: each is added up by those that own
  * it, in a fixed order. Definition: exec/device/ref/attention.c. */
-#include "exec/cuda/train/attend.h"
+#include "exec/cuda/train/attend_tile.h"
 
 /* --- dy times y of each query and head, which is the sum of its weights times their gradients --- */
 
@@ -21,167 +21,264 @@ template <typename T> static __global__ void attend_products(hp_cuda_attend a) {
     }
 }
 
-/* A pair's weight, and the gradient of its score from that of the weight. */
-struct Gradient {
-    float weight, score;
+/* --- a tile of pairs: rows and columns of queries and keys, whichever --- */
+
+template <typename T, int D> struct TilePair {
+    SharedTile<T, D, ROWS> row[2];                    /* of queries: q, dy; of keys: k, v */
+    SharedTile<T, D, Sizes<T, D>::COLUMNS> column[2]; /* the others */
 };
 
-static __device__ inline Gradient gradient_of(const hp_cuda_attend &a, int32_t head, const Pair &p,
-                                              int64_t query, float score, float dweight) {
-    const float weight = expf(score * a.scale + bias_of(a, head, p) - a.log_sum[query]);
-    return {weight, weight * (dweight - a.product[query])};
+template <typename T, int D> union BackRoom {
+    TilePair<T, D> in;
+    Stage<D> out;
+};
+
+/* Products of queries and keys, of dy and values; then weights, and gradients of scores. */
+template <int C> struct Grade { float weight[C][4], dscore[C][4]; };
+
+template <typename T, int D, int C> static __device__ inline Grade<C> products_of(const TilePair<T, D> &in) {
+    Grade<C> g = {};
+    multiply(g.weight, in.row[0], in.column[0]);
+    multiply(g.dscore, in.row[1], in.column[1]);
+    return g;
+}
+
+/* A pair's weight, and the gradient of its score, from products. */
+static __device__ inline void grade(const Scores &of, bool here, const Spot &query, const Spot &key,
+                                    const Query &known, float *weight, float *dscore) {
+    const bool seen = here && of.sees(query, key);
+    *weight = seen ? exp2f(of.of(*weight, query, key) - known.log_sum) : 0.0f;
+    *dscore = seen ? *weight * (*dscore - known.product) : 0.0f;
+}
+
+/* Rows of queries. */
+template <int C>
+static __device__ inline void grade_queries(Grade<C> &g, const Scores &of, const Spot (&query)[2],
+                                            const Query (&known)[2], const Spot *key, int32_t keys) {
+#pragma unroll
+    for (int n = 0; n < C; n++)
+        for (int e = 0; e < 4; e++) {
+            const int32_t j = column_of(n, e);
+            grade(of, j < keys, query[e / 2], key[j], known[e / 2], &g.weight[n][e], &g.dscore[n][e]);
+        }
 }
 
 /* --- queries --- */
 
-template <typename T, int CHUNKS> static __global__ void attend_queries(hp_cuda_attend a, Windows windows) {
-    __shared__ Tile left, right, dscore;
-    const Work work = work_of(a, windows, a.y);
+template <typename T, int D>
+static __global__ __launch_bounds__(BLOCK) void attend_queries(hp_cuda_attend a, Windows windows) {
+    const int COLUMNS = Sizes<T, D>::COLUMNS;
+    __shared__ BackRoom<T, D> room;
+    __shared__ Spot key_at[COLUMNS];
+    const Work work = work_of(a, windows, a.y, (int32_t)blockIdx.x);
     const Pixels &rows = work.rows;
+    if (rows.n <= 0) return;
     const int32_t head = a.first_head + (int32_t)blockIdx.y;
     const Rect window = window_in(a, work.ky, work.kx, a.k);
-    for (int64_t n = blockIdx.z; n < a.samples && rows.n > 0; n += gridDim.z) {
+    const Scores scores = scores_of(a, head);
+    const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
+    for (int64_t n = blockIdx.z; n < a.samples; n += gridDim.z) {
         const Operands<T> of = operands_of<T>(a, n, head);
-        const Channels<T> dy = channels_of<T>(a, a.dy, n, head, false);
-        float dq[CHUNKS][OWN] = {}, score[OWN], dweight[OWN];
-        for (int32_t from = 0; from < pixels_of(window); from += TILE) {
-            const Pixels keys = pixels_from(window, from);
+        const Query known[2] = {query_of(a, n, head, mine[0]), query_of(a, n, head, mine[1])};
+        float dq[D / 8][4] = {};
+        __syncthreads();
+        fill(room.in.row[0], of.q, rows);
+        fill(room.in.row[1], channels_of<T>(a, a.dy, n, head, false), rows);
+        for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
+            const Pixels keys = pixels_from(window, from, COLUMNS);
             if (!any_seen(a, rows, keys)) break;
-            multiply(score, of.q, rows, of.k, keys, left, right);
-            multiply(dweight, dy, rows, of.v, keys, left, right);
-            for (int i = 0; i < OWN; i++) {
-                const int32_t r = (int32_t)threadIdx.y + i * DEEP, j = (int32_t)threadIdx.x;
-                const Pair p = {rows.y(r), rows.x(r), keys.y(j), keys.x(j)};
-                const bool seen = r < rows.n && j < keys.n && is_seen(a, p);
-                dscore[r][j] =
-                    seen ? gradient_of(a, head, p, query_at(a, n, p.qy, p.qx, head), score[i], dweight[i])
-                               .score
-                         : 0.0f;
-            }
-            add_weighted(dq, dscore, of.k, keys, right);
+            __syncthreads();
+            fill(room.in.column[0], of.k, keys);
+            fill(room.in.column[1], of.v, keys);
+            find_spots(key_at, keys);
+            __syncthreads();
+            auto g = products_of<T, D, COLUMNS / 8>(room.in);
+            grade_queries(g, scores, mine, known, key_at, keys.n);
+            add_weighted(dq, g.dscore, room.in.column[0]);
         }
-        float scale[OWN];
-        for (int i = 0; i < OWN; i++) scale[i] = a.scale;
-        store_rows(dq, channels_of<T>(a, a.dq, n, head, true), rows, scale);
+        const float scale[2] = {a.scale, a.scale};
+        __syncthreads();
+        put_down(room.out, dq, scale);
+        __syncthreads();
+        store(room.out, channels_of<T>(a, a.dq, n, head, true), rows);
     }
 }
 
 /* --- keys and values: of all heads that share them --- */
 
-template <typename T, int CHUNKS>
-static __global__ void attend_keys(hp_cuda_attend a, Windows windows, int32_t first) {
-    __shared__ Tile left, right, weight, dscore;
-    const Work work = work_of(a, windows, a.k);
+template <typename T, int D>
+static __global__ __launch_bounds__(BLOCK) void attend_keys(hp_cuda_attend a, Windows windows,
+                                                            int32_t first) {
+    const int COLUMNS = Sizes<T, D>::COLUMNS;
+    __shared__ BackRoom<T, D> room;
+    __shared__ Spot query_spot[COLUMNS];
+    __shared__ Query known[COLUMNS];
+    const Work work = work_of(a, windows, a.k, (int32_t)blockIdx.x);
     const Pixels &rows = work.rows;
+    if (rows.n <= 0) return;
     const int32_t shared = first + (int32_t)blockIdx.y;
     const Rect window = window_in(a, work.ky, work.kx, a.y);
-    for (int64_t n = blockIdx.z; n < a.samples && rows.n > 0; n += gridDim.z) {
-        const Channels<T> k = channels_of<T>(a, a.k, n, shared, true),
-                          v = channels_of<T>(a, a.v, n, shared, false);
-        float dk[CHUNKS][OWN] = {}, dv[CHUNKS][OWN] = {}, score[OWN], dweight[OWN];
+    const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
+    for (int64_t n = blockIdx.z; n < a.samples; n += gridDim.z) {
+        float dk[D / 8][4] = {}, dv[D / 8][4] = {};
+        __syncthreads();
+        fill(room.in.row[0], channels_of<T>(a, a.k, n, shared, true), rows);
+        fill(room.in.row[1], channels_of<T>(a, a.v, n, shared, false), rows);
         for (int32_t head = shared * a.group; head < (shared + 1) * a.group; head++) {
             if (head < a.first_head || head >= a.first_head + a.heads) continue;
             const Channels<T> q = channels_of<T>(a, a.q, n, head, true),
                               dy = channels_of<T>(a, a.dy, n, head, false);
-            for (int32_t from = 0; from < pixels_of(window); from += TILE) {
-                const Pixels queries = pixels_from(window, from);
+            const Scores scores = scores_of(a, head);
+            for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
+                const Pixels queries = pixels_from(window, from, COLUMNS);
                 if (!any_seen(a, queries, rows)) continue;
-                multiply(score, k, rows, q, queries, left, right);
-                multiply(dweight, v, rows, dy, queries, left, right);
-                for (int i = 0; i < OWN; i++) {
-                    const int32_t r = (int32_t)threadIdx.y + i * DEEP, j = (int32_t)threadIdx.x;
-                    const Pair p = {queries.y(j), queries.x(j), rows.y(r), rows.x(r)};
-                    Gradient g = {0, 0};
-                    if (r < rows.n && j < queries.n && is_seen(a, p))
-                        g = gradient_of(a, head, p, query_at(a, n, p.qy, p.qx, head), score[i], dweight[i]);
-                    weight[r][j] = g.weight;
-                    dscore[r][j] = g.score;
-                }
-                add_weighted(dv, weight, dy, queries, right);
-                add_weighted(dk, dscore, q, queries, right);
+                __syncthreads();
+                fill(room.in.column[0], q, queries);
+                fill(room.in.column[1], dy, queries);
+                find_spots(query_spot, queries);
+                if (thread_of_block() < COLUMNS)
+                    known[thread_of_block()] = query_of(a, n, head, spot_of(queries, thread_of_block()));
+                __syncthreads();
+                auto g = products_of<T, D, COLUMNS / 8>(room.in);
+#pragma unroll
+                for (int c = 0; c < COLUMNS / 8; c++)
+                    for (int e = 0; e < 4; e++) {
+                        const int32_t j = column_of(c, e);
+                        grade(scores, j < queries.n, query_spot[j], mine[e / 2], known[j], &g.weight[c][e],
+                              &g.dscore[c][e]);
+                    }
+                add_weighted(dv, g.weight, room.in.column[1]);
+                add_weighted(dk, g.dscore, room.in.column[0]);
             }
         }
-        float scale[OWN], one[OWN];
-        for (int i = 0; i < OWN; i++) {
-            scale[i] = a.scale;
-            one[i] = 1;
+        const float scale[2] = {a.scale, a.scale}, one[2] = {1, 1};
+        if (a.dk.at) {
+            __syncthreads();
+            put_down(room.out, dk, scale);
+            __syncthreads();
+            store(room.out, channels_of<T>(a, a.dk, n, shared, true), rows);
         }
-        if (a.dk.at) store_rows(dk, channels_of<T>(a, a.dk, n, shared, true), rows, scale);
-        if (a.dv.at) store_rows(dv, channels_of<T>(a, a.dv, n, shared, false), rows, one);
+        if (a.dv.at) {
+            __syncthreads();
+            put_down(room.out, dv, one);
+            __syncthreads();
+            store(room.out, channels_of<T>(a, a.dv, n, shared, false), rows);
+        }
     }
 }
 
-/* --- the bias by relative position: a block for each place of the table --- */
+/* --- the bias by relative position --- */
 
-template <typename T> static __global__ void attend_bias(hp_cuda_attend a) {
-    __shared__ double part[THREADS];
-    const int32_t me = (int32_t)threadIdx.x, wide = 2 * a.window_w - 1;
-    const int32_t dy = (int32_t)blockIdx.x / wide - a.window_h + 1,
-                  dx = (int32_t)blockIdx.x % wide - a.window_w + 1;
-    const int32_t head = a.first_head + (int32_t)blockIdx.y;
-    const int64_t pixels = (int64_t)a.y.h * a.y.w;
-    double sum = 0;
-    for (int64_t i = me; i < a.samples * pixels; i += THREADS) {
-        const int64_t n = i / pixels;
-        const int32_t pixel = (int32_t)(i - n * pixels);
-        const Pair p = {a.y.y0 + pixel / a.y.w, a.y.x0 + pixel % a.y.w, a.y.y0 + pixel / a.y.w - dy,
-                        a.y.x0 + pixel % a.y.w - dx};
-        const bool inside = p.ky >= 0 && p.ky < a.map_h && p.kx >= 0 && p.kx < a.map_w,
-                   same = floor_of(p.qy - a.shift_h, a.window_h) == floor_of(p.ky - a.shift_h, a.window_h) &&
-                          floor_of(p.qx - a.shift_w, a.window_w) == floor_of(p.kx - a.shift_w, a.window_w);
-        if (!inside || !same || !is_seen(a, p)) continue;
+/* Sums of a tile's gradients by place: each place has a thread, which goes through its queries. */
+template <int C>
+static __device__ inline void add_places(const hp_cuda_attend &a, const float (&dscore)[ROWS][C],
+                                         const Pixels &queries, const Pixels &keys, double *partial) {
+    const int32_t wide = 2 * a.window_w - 1, places = (2 * a.window_h - 1) * wide;
+    for (int32_t place = thread_of_block(); place < places; place += BLOCK) {
+        const int32_t dy = place / wide - a.window_h + 1, dx = place % wide - a.window_w + 1;
+        float sum = 0;
+        for (int32_t r = 0; r < queries.n; r++) {
+            const int32_t y = queries.y(r) - dy - keys.in.y0, x = queries.x(r) - dx - keys.in.x0;
+            const int32_t j = y * keys.in.w + x - keys.first;
+            if (y >= 0 && x >= 0 && x < keys.in.w && j >= 0 && j < keys.n) sum += dscore[r][j];
+        }
+        partial[place] += (double)sum;
+    }
+}
+
+/* A block has every so manieth tile of queries, window and sample of one head. */
+template <typename T, int D>
+static __global__ __launch_bounds__(BLOCK) void attend_bias(hp_cuda_attend a, Windows windows) {
+    const int COLUMNS = Sizes<T, D>::COLUMNS;
+    __shared__ TilePair<T, D> in;
+    __shared__ float dscore[ROWS][COLUMNS + 1];
+    __shared__ Spot key_at[COLUMNS];
+    const int32_t head = a.first_head + (int32_t)blockIdx.y,
+                  places = (2 * a.window_h - 1) * (2 * a.window_w - 1),
+                  tiles = windows.h * windows.w * windows.tiles;
+    double *partial = a.partial + ((int64_t)blockIdx.x * gridDim.y + blockIdx.y) * places;
+    const Scores scores = scores_of(a, head);
+    for (int32_t place = thread_of_block(); place < places; place += BLOCK) partial[place] = 0;
+    for (int64_t i = blockIdx.x; i < a.samples * tiles; i += gridDim.x) {
+        const int64_t n = i / tiles;
+        const Work work = work_of(a, windows, a.y, (int32_t)(i - n * tiles));
+        const Pixels &rows = work.rows;
+        if (rows.n <= 0) continue;
+        const Rect window = window_in(a, work.ky, work.kx, a.k);
         const Operands<T> of = operands_of<T>(a, n, head);
-        const Channels<T> of_dy = channels_of<T>(a, a.dy, n, head, false);
-        float score = 0, dweight = 0;
-        for (int32_t c = 0; c < a.channels; c++)
-            score += of.q.value(p.qy, p.qx, c) * of.k.value(p.ky, p.kx, c);
-        for (int32_t c = of_dy.from; c < of_dy.to; c++)
-            dweight += of_dy.value(p.qy, p.qx, c) * of.v.value(p.ky, p.kx, c);
-        sum += (double)gradient_of(a, head, p, query_at(a, n, p.qy, p.qx, head), score, dweight).score;
-    }
-    part[me] = sum;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (me < half) part[me] += part[me + half];
+        const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
+        const Query known[2] = {query_of(a, n, head, mine[0]), query_of(a, n, head, mine[1])};
         __syncthreads();
+        fill(in.row[0], of.q, rows);
+        fill(in.row[1], channels_of<T>(a, a.dy, n, head, false), rows);
+        for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
+            const Pixels keys = pixels_from(window, from, COLUMNS);
+            __syncthreads();
+            fill(in.column[0], of.k, keys);
+            fill(in.column[1], of.v, keys);
+            find_spots(key_at, keys);
+            __syncthreads();
+            auto g = products_of<T, D, COLUMNS / 8>(in);
+            grade_queries(g, scores, mine, known, key_at, keys.n);
+#pragma unroll
+            for (int c = 0; c < COLUMNS / 8; c++)
+                for (int e = 0; e < 4; e++) dscore[row_of(e / 2)][column_of(c, e)] = g.dscore[c][e];
+            __syncthreads();
+            add_places(a, dscore, rows, keys, partial);
+        }
     }
-    float *to = a.dbias + (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
-    if (me == 0) *to = (a.add ? *to : 0.0f) + (float)part[0];
+}
+
+static __global__ void attend_bias_sum(hp_cuda_attend a, int32_t places) {
+    for (int64_t i = thread_index(); i < (int64_t)places * a.heads; i += all_threads()) {
+        double sum = 0;
+        for (int part = 0; part < HP_GPU_BIAS_PARTS; part++)
+            sum += a.partial[part * (int64_t)places * a.heads + i];
+        a.dbias[i] = (a.add ? a.dbias[i] : 0.0f) + (float)sum;
+    }
 }
 
 /* --- launchers --- */
 
-template <typename T> static cudaError_t back_of_bias(const hp_cuda_attend *a, cudaStream_t s) {
+template <typename T, int D> static cudaError_t back_of_bias(const hp_cuda_attend *a, cudaStream_t s) {
     if (!a->dbias) return cudaSuccess;
-    const dim3 grid((unsigned)((2 * a->window_h - 1) * (2 * a->window_w - 1)), (unsigned)a->heads);
-    return HP_LAUNCH(attend_bias<T>, grid, THREADS, s, *a);
+    const int32_t places = (2 * a->window_h - 1) * (2 * a->window_w - 1);
+    const dim3 parts(HP_GPU_BIAS_PARTS, (unsigned)a->heads);
+    const cudaError_t e = HP_LAUNCH((attend_bias<T, D>), parts, strips(), s, *a, windows_of(a, &a->y, ROWS));
+    if (e != cudaSuccess) return e;
+    return HP_LAUNCH(attend_bias_sum, blocks_for((int64_t)places * a->heads), THREADS, s, *a, places);
 }
 
-template <typename T, int CHUNKS> static cudaError_t back_of_keys(const hp_cuda_attend *a, cudaStream_t s) {
+template <typename T, int D> static cudaError_t back_of_keys(const hp_cuda_attend *a, cudaStream_t s) {
     if (!a->dk.at && !a->dv.at) return cudaSuccess;
-    const Windows w = windows_of(a, &a->k);
-    const int32_t first = a->first_head / a->group,
-                  end = (a->first_head + a->heads + a->group - 1) / a->group;
-    return HP_LAUNCH((attend_keys<T, CHUNKS>), blocks_of(w, end - first, a->samples), warps(), s, *a, w,
-                     first);
+    const Shared heads = shared_of(a);
+    const Windows w = windows_of(a, &a->k, ROWS);
+    return HP_LAUNCH((attend_keys<T, D>), blocks_of(w, heads.n, a->samples), strips(), s, *a, w, heads.first);
 }
 
-template <typename T, int CHUNKS>
-static cudaError_t back_of_queries(const hp_cuda_attend *a, cudaStream_t s) {
+template <typename T, int D> static cudaError_t back_of_queries(const hp_cuda_attend *a, cudaStream_t s) {
     if (!a->dq.at) return cudaSuccess;
-    const Windows w = windows_of(a, &a->y);
-    return HP_LAUNCH((attend_queries<T, CHUNKS>), blocks_of(w, a->heads, a->samples), warps(), s, *a, w);
+    const Windows w = windows_of(a, &a->y, ROWS);
+    return HP_LAUNCH((attend_queries<T, D>), blocks_of(w, a->heads, a->samples), strips(), s, *a, w);
+}
+
+static cudaError_t products(const hp_cuda_attend *a, cudaStream_t s) {
+    const int64_t rows = a->samples * a->y.h * a->y.w * a->heads;
+    return with_type(a->dtype, [&](auto type) {
+        return HP_LAUNCH(attend_products<decltype(type)>, warps_for(rows), warps(), s, *a);
+    });
 }
 
 cudaError_t hp_cuda_attend_backward(const hp_cuda_attend *a, cudaStream_t s) {
     if (a->samples == 0 || a->heads == 0) return cudaSuccess;
-    return with_head(a->dtype, a->channels, [&](auto type, auto chunks) {
+    const cudaError_t e = products(a, s);
+    if (e != cudaSuccess) return e;
+    if (!fits_tile(a)) return hp_attend_wide_backward(a, s);
+    return with_tile(a, [&](auto type, auto d) {
         using T = decltype(type);
-        constexpr int CHUNKS = decltype(chunks)::value;
-        const int64_t rows = a->samples * a->y.h * a->y.w * a->heads;
-        cudaError_t e = HP_LAUNCH(attend_products<T>, warps_for(rows), warps(), s, *a);
-        if (e == cudaSuccess) e = back_of_queries<T, CHUNKS>(a, s);
-        if (e == cudaSuccess) e = back_of_keys<T, CHUNKS>(a, s);
-        return e == cudaSuccess ? back_of_bias<T>(a, s) : e;
+        constexpr int D = decltype(d)::value;
+        cudaError_t x = back_of_queries<T, D>(a, s);
+        if (x == cudaSuccess) x = back_of_keys<T, D>(a, s);
+        return x == cudaSuccess ? back_of_bias<T, D>(a, s) : x;
     });
 }

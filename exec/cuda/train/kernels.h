@@ -176,6 +176,7 @@ typedef struct hp_cuda_attend {
     const float *turn; /* (map_h * map_w, channels): cosines, then sines, of each place; or NULL */
     float *log_sum;    /* (pixels of y, heads); NULL: not kept */
     float *product;    /* the same, scratch of the backward pass */
+    double *partial;   /* scratch of the bias's gradient: (HP_GPU_BIAS_PARTS, heads, places) */
 } hp_cuda_attend;
 cudaError_t hp_cuda_attend_forward(const hp_cuda_attend *a, cudaStream_t s);
 cudaError_t hp_cuda_attend_backward(const hp_cuda_attend *a, cudaStream_t s);

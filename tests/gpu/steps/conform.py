@@ -51,7 +51,7 @@ def norms(s, data):
 # --- laws ---
 
 # drawn cases of a law: each shape is another plan of cuDNN's
-CASES = {"check": 36, "train": 40, "infer": 60, "nets": 10, "infer_nets": 8}
+CASES = {"check": 36, "train": 40, "infer": 60, "nets": 5, "infer_nets": 8}
 
 def law(s, program, test):
     done = s.command([s.place.program(f"gpu_{program}")], 60 if not s.smoke else 20,
