@@ -86,6 +86,11 @@ template <typename T> struct Channels {
     __device__ const T *pixel(int32_t y, int32_t x) const {
         return at + ((int64_t)(y - box.y0) * box.w + x - box.x0) * box.c;
     }
+    /* Of pixel i; where rows follow each other it needs no division. */
+    __device__ const T *pixel_of(const Pixels &p, int32_t i) const {
+        if (p.in.x0 != box.x0 || p.in.w != box.w) return pixel(p.y(i), p.x(i));
+        return at + ((int64_t)(p.in.y0 - box.y0) * box.w + p.first + i) * box.c;
+    }
     __device__ float value(int32_t y, int32_t x, int32_t c) const {
         const T *p = pixel(y, x);
         const int32_t half = channels / 2;

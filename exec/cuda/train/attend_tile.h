@@ -58,25 +58,54 @@ template <typename T> static __device__ inline bool is_aligned(const Channels<T>
            (uintptr_t)c.at % 16 == 0;
 }
 
-/* What is not there is 0. */
+/* May a head be read 16 bytes at a time, as it is? */
+template <typename T> static __device__ inline bool is_plain(const Channels<T> &c) {
+    return is_aligned(c) && !c.turn;
+}
+
+/* A thread's part of a tile of N pixels on its way, where the head is plain; else it is read when it arrives. What is not there
+ * is 0. */
+template <typename T, int D, int N> struct OnTheWay {
+    static const int UNIT = 16 / (int)sizeof(T), UNITS = D / UNIT, MINE = N * UNITS / BLOCK;
+    static_assert(N * UNITS % BLOCK == 0, "all threads have as many");
+    using Unit = Pack<T, UNIT>; /* 16 bytes */
+    Unit unit[MINE];
+
+    static __device__ int32_t row(int m) {
+        return (thread_of_block() + m * BLOCK) / UNITS;
+    }
+    static __device__ int32_t channel(int m) {
+        return (thread_of_block() + m * BLOCK) % UNITS * UNIT;
+    }
+    __device__ void fetch(const Channels<T> &of, const Pixels &p) {
+        const bool plain = is_plain(of);
+#pragma unroll
+        for (int m = 0; m < MINE; m++) {
+            unit[m] = Unit{};
+            if (plain && row(m) < p.n && channel(m) < of.channels)
+                unit[m] = *(const Unit *)(of.pixel_of(p, row(m)) + channel(m));
+        }
+    }
+    __device__ void arrive(SharedTile<T, D, N> &to, const Channels<T> &of, const Pixels &p) const {
+        if (is_plain(of)) {
+#pragma unroll
+            for (int m = 0; m < MINE; m++) *(Unit *)&to.at[row(m)][channel(m)] = unit[m];
+            return;
+        }
+#pragma unroll 1
+        for (int32_t i = thread_of_block(); i < N * D; i += BLOCK) {
+            const int32_t r = i / D, c = i % D;
+            const bool there = r < p.n && c >= of.from && c < of.to;
+            round_to(&to.at[r][c], there ? of.value(p.y(r), p.x(r), c) : 0.0f);
+        }
+    }
+};
+
 template <typename T, int D, int N>
 static __device__ inline void fill(SharedTile<T, D, N> &to, const Channels<T> &of, const Pixels &p) {
-    const int UNIT = 16 / (int)sizeof(T), UNITS = D / UNIT;
-    const bool aligned = is_aligned(of) && !of.turn;
-    for (int32_t i = thread_of_block(); i < N * UNITS; i += BLOCK) {
-        const int32_t r = i / UNITS, c0 = i % UNITS * UNIT;
-        Pack<T, UNIT> unit;
-        if (aligned && r < p.n && c0 < of.channels) {
-            unit = *(const Pack<T, UNIT> *)(of.pixel(p.y(r), p.x(r)) + c0);
-        } else {
-            for (int u = 0; u < UNIT; u++) {
-                const int32_t c = c0 + u;
-                round_to(&unit.at[u],
-                         r < p.n && c >= of.from && c < of.to ? of.value(p.y(r), p.x(r), c) : 0.0f);
-            }
-        }
-        *(Pack<T, UNIT> *)&to.at[r][c0] = unit;
-    }
+    OnTheWay<T, D, N> all;
+    all.fetch(of, p);
+    all.arrive(to, of, p);
 }
 
 /* Results on their way, in float32. */
@@ -102,21 +131,24 @@ static __device__ inline float turned_back(const Stage<D> &s, const Channels<T> 
 }
 
 template <typename T, int D>
-static __device__ inline void store(const Stage<D> &from, const Channels<T> &to, const Pixels &p) {
+static __device__ inline void give(const Stage<D> &from, const Channels<T> &to, const Pixels &p) {
     const int UNIT = 16 / (int)sizeof(T), UNITS = D / UNIT;
-    const bool aligned = is_aligned(to);
-    for (int32_t i = thread_of_block(); i < p.n * UNITS; i += BLOCK) {
-        const int32_t r = i / UNITS, c0 = i % UNITS * UNIT;
-        const Spot spot = spot_of(p, r);
-        T *at = (T *)to.pixel(spot.y, spot.x) + c0;
-        Pack<T, UNIT> unit;
-        for (int u = 0; u < UNIT; u++) {
-            const int32_t c = c0 + u;
-            if (c < to.from || c >= to.to) continue;
-            round_to(&unit.at[u], turned_back(from, to, spot, r, c));
-            if (!aligned) at[u] = unit.at[u];
+    if (is_plain(to)) {
+#pragma unroll 1
+        for (int32_t i = thread_of_block(); i < p.n * UNITS; i += BLOCK) {
+            const int32_t r = i / UNITS, c = i % UNITS * UNIT;
+            if (c >= to.channels) continue;
+            float v[UNIT];
+            for (int u = 0; u < UNIT; u++) v[u] = from.at[r][c + u];
+            store<T, UNIT>((T *)to.pixel_of(p, r), c, v);
         }
-        if (aligned && c0 < to.channels) *(Pack<T, UNIT> *)at = unit;
+        return;
+    }
+#pragma unroll 1
+    for (int32_t i = thread_of_block(); i < p.n * D; i += BLOCK) {
+        const int32_t r = i / D, c = i % D;
+        if (c < to.from || c >= to.to) continue;
+        round_to((T *)to.pixel_of(p, r) + c, turned_back(from, to, spot_of(p, r), r, c));
     }
 }
 
@@ -221,6 +253,17 @@ static __device__ inline void add_weighted(float (&sum)[D / 8][4], const float (
 
 /* --- scores --- */
 
+/* 2^x within two units of its last place; less than 2^-126 is 0. */
+static __device__ inline float power_of_two(float x) {
+#if defined(HP_CUDA_STANDIN)
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
 /* Of a head, in powers of two. */
 struct Scores {
     const float *bias; /* of two pixels in the same place; NULL */
@@ -230,6 +273,10 @@ struct Scores {
 
     __device__ bool sees(const Spot &query, const Spot &key) const {
         return !causal || key.y < query.y || (key.y == query.y && key.x <= query.x);
+    }
+    /* Of a tile that is full: need no pair be looked at? first: of the queries; last: of the keys. */
+    __device__ bool all_alike(const Spot &first, const Spot &last) const {
+        return !bias && sees(first, last);
     }
     __device__ float of(float product, const Spot &query, const Spot &key) const {
         const float s = product * scale;
@@ -258,6 +305,11 @@ static __device__ inline Query query_of(const hp_cuda_attend &a, int64_t n, int3
 }
 
 /* --- on the host --- */
+
+/* Blocks of a processor at least: registers are shared out for so many. */
+template <int D> static constexpr int blocks_at_once(int of_narrow) {
+    return D > 64 ? 2 : of_narrow;
+}
 
 static inline dim3 strips() {
     return dim3(WARP, STRIPS);

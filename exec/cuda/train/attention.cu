@@ -25,18 +25,24 @@ struct RunningRows {
             for (int n = 0; n < C; n++) top = fmaxf(top, fmaxf(score[n][2 * half], score[n][2 * half + 1]));
             top = row_most(top);
             const float base = top == -INFINITY ? 0.0f : top; /* of a row that sees nothing yet */
-            scale[half] = exp2f(most[half] - base);
+            scale[half] = power_of_two(most[half] - base);
             most[half] = top;
             sum[half] *= scale[half];
 #pragma unroll
             for (int n = 0; n < C; n++)
                 for (int e = 2 * half; e < 2 * half + 2; e++) {
-                    score[n][e] = exp2f(score[n][e] - base);
+                    score[n][e] = power_of_two(score[n][e] - base);
                     sum[half] += score[n][e];
                 }
         }
     }
 };
+
+static __device__ inline float score_of(const Scores &of, bool alike, float product, int32_t keys,
+                                        const Spot &query, const Spot *key, int32_t j) {
+    if (alike) return product * of.scale;
+    return j < keys && of.sees(query, key[j]) ? of.of(product, query, key[j]) : -INFINITY;
+}
 
 template <typename T, int D> union ForwardRoom {
     struct {
@@ -47,7 +53,8 @@ template <typename T, int D> union ForwardRoom {
 };
 
 template <typename T, int D>
-static __global__ __launch_bounds__(BLOCK) void attend_forward(hp_cuda_attend a, Windows windows) {
+static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(4)) void attend_forward(hp_cuda_attend a,
+                                                                                     Windows windows) {
     const int COLUMNS = Sizes<T, D>::COLUMNS;
     __shared__ ForwardRoom<T, D> room;
     __shared__ Spot key_at[COLUMNS];
@@ -58,30 +65,35 @@ static __global__ __launch_bounds__(BLOCK) void attend_forward(hp_cuda_attend a,
     const Rect window = window_in(a, work.ky, work.kx, a.k);
     const Scores scores = scores_of(a, head);
     const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
+    const Spot first = spot_of(rows, 0);
     for (int64_t n = blockIdx.z; n < a.samples; n += gridDim.z) {
         const Operands<T> of = operands_of<T>(a, n, head);
         RunningRows run = {{-INFINITY, -INFINITY}, {0, 0}};
         float out[D / 8][4] = {}, scale[2];
+        OnTheWay<T, D, COLUMNS> k, v;
+        Pixels keys = pixels_from(window, 0, COLUMNS);
+        k.fetch(of.k, keys);
+        v.fetch(of.v, keys);
         __syncthreads();
         fill(room.in.q, of.q, rows);
-        for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
-            const Pixels keys = pixels_from(window, from, COLUMNS);
-            if (!any_seen(a, rows, keys)) break;
+        while (keys.n > 0 && any_seen(a, rows, keys)) {
+            const int32_t here = keys.n;
+            const bool alike = here == COLUMNS && scores.all_alike(first, spot_of(keys, here - 1));
             __syncthreads();
-            fill(room.in.k, of.k, keys);
-            fill(room.in.v, of.v, keys);
+            k.arrive(room.in.k, of.k, keys);
+            v.arrive(room.in.v, of.v, keys);
             find_spots(key_at, keys);
             __syncthreads();
+            keys = pixels_from(window, keys.first + COLUMNS, COLUMNS);
+            k.fetch(of.k, keys);
+            v.fetch(of.v, keys);
             float score[COLUMNS / 8][4] = {};
             multiply(score, room.in.q, room.in.k);
 #pragma unroll
             for (int c = 0; c < COLUMNS / 8; c++)
-                for (int e = 0; e < 4; e++) {
-                    const int32_t j = column_of(c, e);
-                    const Spot key = key_at[j], query = mine[e / 2];
-                    score[c][e] = j < keys.n && scores.sees(query, key) ? scores.of(score[c][e], query, key)
-                                                                        : -INFINITY;
-                }
+                for (int e = 0; e < 4; e++)
+                    score[c][e] =
+                        score_of(scores, alike, score[c][e], here, mine[e / 2], key_at, column_of(c, e));
             run.add(score, scale);
 #pragma unroll
             for (int c = 0; c < D / 8; c++)
@@ -98,7 +110,7 @@ static __global__ __launch_bounds__(BLOCK) void attend_forward(hp_cuda_attend a,
         __syncthreads();
         put_down(room.out, out, scale);
         __syncthreads();
-        store(room.out, channels_of<T>(a, a.y, n, head, false), rows);
+        give(room.out, channels_of<T>(a, a.y, n, head, false), rows);
     }
 }
 

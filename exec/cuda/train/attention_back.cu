@@ -44,29 +44,31 @@ template <typename T, int D, int C> static __device__ inline Grade<C> products_o
 }
 
 /* A pair's weight, and the gradient of its score, from products. */
-static __device__ inline void grade(const Scores &of, bool here, const Spot &query, const Spot &key,
-                                    const Query &known, float *weight, float *dscore) {
-    const bool seen = here && of.sees(query, key);
-    *weight = seen ? exp2f(of.of(*weight, query, key) - known.log_sum) : 0.0f;
+static __device__ inline void grade(const Scores &of, bool alike, bool here, const Spot &query,
+                                    const Spot &key, const Query &known, float *weight, float *dscore) {
+    const bool seen = alike || (here && of.sees(query, key));
+    const float score = alike ? *weight * of.scale : of.of(*weight, query, key);
+    *weight = seen ? power_of_two(score - known.log_sum) : 0.0f;
     *dscore = seen ? *weight * (*dscore - known.product) : 0.0f;
 }
 
 /* Rows of queries. */
 template <int C>
-static __device__ inline void grade_queries(Grade<C> &g, const Scores &of, const Spot (&query)[2],
+static __device__ inline void grade_queries(Grade<C> &g, const Scores &of, bool alike, const Spot (&query)[2],
                                             const Query (&known)[2], const Spot *key, int32_t keys) {
 #pragma unroll
     for (int n = 0; n < C; n++)
         for (int e = 0; e < 4; e++) {
             const int32_t j = column_of(n, e);
-            grade(of, j < keys, query[e / 2], key[j], known[e / 2], &g.weight[n][e], &g.dscore[n][e]);
+            grade(of, alike, j < keys, query[e / 2], key[j], known[e / 2], &g.weight[n][e], &g.dscore[n][e]);
         }
 }
 
 /* --- queries --- */
 
 template <typename T, int D>
-static __global__ __launch_bounds__(BLOCK) void attend_queries(hp_cuda_attend a, Windows windows) {
+static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_queries(hp_cuda_attend a,
+                                                                                     Windows windows) {
     const int COLUMNS = Sizes<T, D>::COLUMNS;
     __shared__ BackRoom<T, D> room;
     __shared__ Spot key_at[COLUMNS];
@@ -76,39 +78,47 @@ static __global__ __launch_bounds__(BLOCK) void attend_queries(hp_cuda_attend a,
     const int32_t head = a.first_head + (int32_t)blockIdx.y;
     const Rect window = window_in(a, work.ky, work.kx, a.k);
     const Scores scores = scores_of(a, head);
-    const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
+    const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))}, first = spot_of(rows, 0);
     for (int64_t n = blockIdx.z; n < a.samples; n += gridDim.z) {
         const Operands<T> of = operands_of<T>(a, n, head);
         const Query known[2] = {query_of(a, n, head, mine[0]), query_of(a, n, head, mine[1])};
         float dq[D / 8][4] = {};
+        OnTheWay<T, D, COLUMNS> k, v;
+        Pixels keys = pixels_from(window, 0, COLUMNS);
+        k.fetch(of.k, keys);
+        v.fetch(of.v, keys);
         __syncthreads();
         fill(room.in.row[0], of.q, rows);
         fill(room.in.row[1], channels_of<T>(a, a.dy, n, head, false), rows);
-        for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
-            const Pixels keys = pixels_from(window, from, COLUMNS);
-            if (!any_seen(a, rows, keys)) break;
+        while (keys.n > 0 && any_seen(a, rows, keys)) {
+            const int32_t here = keys.n;
+            const bool alike = here == COLUMNS && scores.all_alike(first, spot_of(keys, here - 1));
             __syncthreads();
-            fill(room.in.column[0], of.k, keys);
-            fill(room.in.column[1], of.v, keys);
+            k.arrive(room.in.column[0], of.k, keys);
+            v.arrive(room.in.column[1], of.v, keys);
             find_spots(key_at, keys);
             __syncthreads();
+            keys = pixels_from(window, keys.first + COLUMNS, COLUMNS);
+            k.fetch(of.k, keys);
+            v.fetch(of.v, keys);
             auto g = products_of<T, D, COLUMNS / 8>(room.in);
-            grade_queries(g, scores, mine, known, key_at, keys.n);
+            grade_queries(g, scores, alike, mine, known, key_at, here);
             add_weighted(dq, g.dscore, room.in.column[0]);
         }
         const float scale[2] = {a.scale, a.scale};
         __syncthreads();
         put_down(room.out, dq, scale);
         __syncthreads();
-        store(room.out, channels_of<T>(a, a.dq, n, head, true), rows);
+        give(room.out, channels_of<T>(a, a.dq, n, head, true), rows);
     }
 }
 
 /* --- keys and values: of all heads that share them --- */
 
 template <typename T, int D>
-static __global__ __launch_bounds__(BLOCK) void attend_keys(hp_cuda_attend a, Windows windows,
-                                                            int32_t first) {
+static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_keys(hp_cuda_attend a,
+                                                                                  Windows windows,
+                                                                                  int32_t first) {
     const int COLUMNS = Sizes<T, D>::COLUMNS;
     __shared__ BackRoom<T, D> room;
     __shared__ Spot query_spot[COLUMNS];
@@ -118,7 +128,8 @@ static __global__ __launch_bounds__(BLOCK) void attend_keys(hp_cuda_attend a, Wi
     if (rows.n <= 0) return;
     const int32_t shared = first + (int32_t)blockIdx.y;
     const Rect window = window_in(a, work.ky, work.kx, a.y);
-    const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
+    const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))},
+               last = spot_of(rows, rows.n - 1);
     for (int64_t n = blockIdx.z; n < a.samples; n += gridDim.z) {
         float dk[D / 8][4] = {}, dv[D / 8][4] = {};
         __syncthreads();
@@ -129,22 +140,31 @@ static __global__ __launch_bounds__(BLOCK) void attend_keys(hp_cuda_attend a, Wi
             const Channels<T> q = channels_of<T>(a, a.q, n, head, true),
                               dy = channels_of<T>(a, a.dy, n, head, false);
             const Scores scores = scores_of(a, head);
-            for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
-                const Pixels queries = pixels_from(window, from, COLUMNS);
-                if (!any_seen(a, queries, rows)) continue;
+            OnTheWay<T, D, COLUMNS> q_next, dy_next;
+            Pixels queries = pixels_from(window, 0, COLUMNS);
+            while (queries.n > 0 && !any_seen(a, queries, rows))
+                queries = pixels_from(window, queries.first + COLUMNS, COLUMNS);
+            q_next.fetch(q, queries);
+            dy_next.fetch(dy, queries);
+            while (queries.n > 0) {
+                const int32_t here = queries.n;
+                const bool alike = here == COLUMNS && scores.all_alike(spot_of(queries, 0), last);
                 __syncthreads();
-                fill(room.in.column[0], q, queries);
-                fill(room.in.column[1], dy, queries);
+                q_next.arrive(room.in.column[0], q, queries);
+                dy_next.arrive(room.in.column[1], dy, queries);
                 find_spots(query_spot, queries);
                 if (thread_of_block() < COLUMNS)
                     known[thread_of_block()] = query_of(a, n, head, spot_of(queries, thread_of_block()));
                 __syncthreads();
+                queries = pixels_from(window, queries.first + COLUMNS, COLUMNS);
+                q_next.fetch(q, queries);
+                dy_next.fetch(dy, queries);
                 auto g = products_of<T, D, COLUMNS / 8>(room.in);
 #pragma unroll
                 for (int c = 0; c < COLUMNS / 8; c++)
                     for (int e = 0; e < 4; e++) {
                         const int32_t j = column_of(c, e);
-                        grade(scores, j < queries.n, query_spot[j], mine[e / 2], known[j], &g.weight[c][e],
+                        grade(scores, alike, j < here, query_spot[j], mine[e / 2], known[j], &g.weight[c][e],
                               &g.dscore[c][e]);
                     }
                 add_weighted(dv, g.weight, room.in.column[1]);
@@ -156,13 +176,13 @@ static __global__ __launch_bounds__(BLOCK) void attend_keys(hp_cuda_attend a, Wi
             __syncthreads();
             put_down(room.out, dk, scale);
             __syncthreads();
-            store(room.out, channels_of<T>(a, a.dk, n, shared, true), rows);
+            give(room.out, channels_of<T>(a, a.dk, n, shared, true), rows);
         }
         if (a.dv.at) {
             __syncthreads();
             put_down(room.out, dv, one);
             __syncthreads();
-            store(room.out, channels_of<T>(a, a.dv, n, shared, false), rows);
+            give(room.out, channels_of<T>(a, a.dv, n, shared, false), rows);
         }
     }
 }
@@ -172,13 +192,14 @@ static __global__ __launch_bounds__(BLOCK) void attend_keys(hp_cuda_attend a, Wi
 /* Sums of a tile's gradients by place: each place has a thread, which goes through its queries. */
 template <int C>
 static __device__ inline void add_places(const hp_cuda_attend &a, const float (&dscore)[ROWS][C],
-                                         const Pixels &queries, const Pixels &keys, double *partial) {
+                                         const Spot *query, int32_t queries, const Pixels &keys,
+                                         double *partial) {
     const int32_t wide = 2 * a.window_w - 1, places = (2 * a.window_h - 1) * wide;
     for (int32_t place = thread_of_block(); place < places; place += BLOCK) {
         const int32_t dy = place / wide - a.window_h + 1, dx = place % wide - a.window_w + 1;
         float sum = 0;
-        for (int32_t r = 0; r < queries.n; r++) {
-            const int32_t y = queries.y(r) - dy - keys.in.y0, x = queries.x(r) - dx - keys.in.x0;
+        for (int32_t r = 0; r < queries; r++) {
+            const int32_t y = query[r].y - dy - keys.in.y0, x = query[r].x - dx - keys.in.x0;
             const int32_t j = y * keys.in.w + x - keys.first;
             if (y >= 0 && x >= 0 && x < keys.in.w && j >= 0 && j < keys.n) sum += dscore[r][j];
         }
@@ -188,11 +209,12 @@ static __device__ inline void add_places(const hp_cuda_attend &a, const float (&
 
 /* A block has every so manieth tile of queries, window and sample of one head. */
 template <typename T, int D>
-static __global__ __launch_bounds__(BLOCK) void attend_bias(hp_cuda_attend a, Windows windows) {
+static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_bias(hp_cuda_attend a,
+                                                                                  Windows windows) {
     const int COLUMNS = Sizes<T, D>::COLUMNS;
     __shared__ TilePair<T, D> in;
     __shared__ float dscore[ROWS][COLUMNS + 1];
-    __shared__ Spot key_at[COLUMNS];
+    __shared__ Spot key_at[COLUMNS], query_spot[ROWS];
     const int32_t head = a.first_head + (int32_t)blockIdx.y,
                   places = (2 * a.window_h - 1) * (2 * a.window_w - 1),
                   tiles = windows.h * windows.w * windows.tiles;
@@ -209,6 +231,7 @@ static __global__ __launch_bounds__(BLOCK) void attend_bias(hp_cuda_attend a, Wi
         const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
         const Query known[2] = {query_of(a, n, head, mine[0]), query_of(a, n, head, mine[1])};
         __syncthreads();
+        find_spots(query_spot, rows);
         fill(in.row[0], of.q, rows);
         fill(in.row[1], channels_of<T>(a, a.dy, n, head, false), rows);
         for (int32_t from = 0; from < pixels_of(window); from += COLUMNS) {
@@ -219,12 +242,12 @@ static __global__ __launch_bounds__(BLOCK) void attend_bias(hp_cuda_attend a, Wi
             find_spots(key_at, keys);
             __syncthreads();
             auto g = products_of<T, D, COLUMNS / 8>(in);
-            grade_queries(g, scores, mine, known, key_at, keys.n);
+            grade_queries(g, scores, false, mine, known, key_at, keys.n);
 #pragma unroll
             for (int c = 0; c < COLUMNS / 8; c++)
                 for (int e = 0; e < 4; e++) dscore[row_of(e / 2)][column_of(c, e)] = g.dscore[c][e];
             __syncthreads();
-            add_places(a, dscore, rows, keys, partial);
+            add_places(a, dscore, query_spot, rows.n, keys, partial);
         }
     }
 }
