@@ -14,12 +14,12 @@
  *   stages: u forward and u backward at each boundary (Narayanan et al. 2021)
  * and for m bytes of parameters that n ranks share, in a step of k micro-batches (Rajbhandari et al. 2020, section 7;
  * n-1 times the data for a scatter or gather among n, Patarasu and Yuan 2009): see `shared`. */
-#include "plan/nets/tokens.h"
 #include "plan/program/traffic.h"
 #include "plan/strategy/sequence.h"
 #include "sim/bounds.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_net.h"
+#include "tests/support/plan/token_stack.h"
 #include "plan/lower/lower.h"
 
 #include <math.h>
@@ -29,15 +29,8 @@
 
 #include <cmocka.h>
 
-/* A transformer whose sizes leave nothing to pad and nothing uneven. */
-typedef struct shape {
-    int layers, heads, tokens, ids, logits;
-    int width, inner; /* channels outside and inside of the perceptron */
-    bool causal;
-} shape;
-
 typedef struct draw {
-    shape net;
+    token_stack net; /* its sizes leave nothing to pad and nothing uneven */
     hp_strategy s;
     int samples; /* of a micro-batch */
     hp_dtype dtype;
@@ -68,47 +61,20 @@ static draw draw_case(uint64_t seed) {
     draw c = {.s = draw_strategy(&d), .samples = roll(&d, 1, 3)};
     const int parts = c.s.tp * c.s.seq, multiple = ALIGN * parts * c.s.dp;
     c.dtype = c.s.prec == (int)HP_PREC_FP32 && coin(&d) ? HP_F64 : HP_F32;
-    c.net = (shape){.layers = roll(&d, c.s.stages, 4),
-                    .heads = parts * roll(&d, 1, 2),
-                    .tokens = parts * roll(&d, 1, 6),
-                    .ids = roll(&d, 2, 40),
-                    .logits = multiple,
-                    .width = 2 * multiple,
-                    .inner = multiple * roll(&d, 1, 4),
-                    .causal = coin(&d)};
+    c.net = (token_stack){.layers = roll(&d, c.s.stages, 4),
+                          .heads = parts * roll(&d, 1, 2),
+                          .tokens = parts * roll(&d, 1, 6),
+                          .ids = roll(&d, 2, 40),
+                          .logits = multiple,
+                          .width = 2 * multiple,
+                          .inner = multiple * roll(&d, 1, 4),
+                          .causal = coin(&d),
+                          .drops = coin(&d)};
     return c;
 }
 
-static int layer(hp_builder *b, const shape *n, int x) {
-    const hp_tokens_linear up = {"up", HP_TP_COLUMN, false}, down = {"down", HP_TP_ROW, false};
-    int y = hp_build_layernorm(b, x, "norm1");
-    y = hp_tokens_attend(b, y, (hp_tokens){.qkv = "qkv", .out = "out"},
-                         (hp_heads){.heads = n->heads, .causal = n->causal}, HP_INIT_ZERO, 1);
-    x = hp_build_add(b, x, y, "add1");
-    y = hp_tokens_project(b, hp_build_layernorm(b, x, "norm2"), up, n->inner, HP_INIT_ZERO, 1);
-    y = hp_tokens_project(b, hp_build_act(b, y, "act", HP_ACT_GELU), down, n->width, HP_INIT_ZERO, 1);
-    return hp_build_add(b, x, y, "add2");
-}
-
-static const hp_graph *build(hp_arena *arena, const shape *n) {
-    hp_error err = {HP_OK, ""};
-    hp_builder b = hp_builder_start(arena, "stack", n->tokens, 1, n->logits, &err);
-    b.g->image_c = b.g->tensor[0].c = 1;
-    int x = hp_build_embedding(&b, 0, "ids", n->ids, n->width);
-    for (int i = 0; i < n->layers; i++) {
-        hp_build_unit(&b);
-        hp_build_scope(&b, "layer%d.", i);
-        x = layer(&b, n, x);
-    }
-    hp_build_unit(&b);
-    hp_build_project(&b, x, "head", n->logits, true);
-    hp_graph *g = NULL;
-    if (hp_builder_finish(&b, &g) != HP_OK) fail_msg("%s", err.text);
-    return g;
-}
-
 static const hp_program *lower(hp_arena *arena, const draw *c) {
-    const hp_graph *g = hp_graph_train_in(arena, build(arena, &c->net), c->s.prec);
+    const hp_graph *g = hp_graph_train_in(arena, token_stack_build(arena, &c->net), c->s.prec);
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
     const hp_lower_options o = {
@@ -144,7 +110,7 @@ static int64_t of_layer(const draw *c, int64_t u) {
 }
 
 static void expect(const draw *c, int64_t want[HP_TRAFFICS]) {
-    const shape *n = &c->net;
+    const token_stack *n = &c->net;
     const hp_strategy *s = &c->s;
     const int64_t real = c->dtype == HP_F64 ? 8 : 4, e = s->prec == (int)HP_PREC_BF16 ? 2 : real,
                   h = n->width, f = n->inner, layers = n->layers, holders = (int64_t)s->seq * s->dp,
