@@ -2,6 +2,7 @@
 #include "sim/bounds.h"
 
 #include "plan/program/ready.h"
+#include "plan/program/traffic.h"
 
 #include <math.h>
 
@@ -139,17 +140,9 @@ int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_g
 }
 
 int64_t hp_sim_comm_bytes(const hp_program *p) {
+    hp_sent sent[HP_TRAFFICS];
     double bytes = 0;
-    for (int i = 0; i < p->n_role; i++) {
-        const hp_role *r = &p->role[i];
-        for (int t = 0; t < r->n_task; t++) {
-            const hp_task *k = &r->task[t];
-            const double moved = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
-            if (k->op == HP_TASK_SEND) bytes += moved;
-            if (hp_task_is_collective(k))
-                bytes += moved * hp_collective_volume(hp_task_collective(k),
-                                                      hp_group_size(p, r->queue[k->queue].peer));
-        }
-    }
-    return (int64_t)llround(bytes * p->dp);
+    hp_program_sends(p, sent);
+    for (int k = 0; k < HP_TRAFFICS; k++) bytes += sent[k].bytes;
+    return (int64_t)llround(bytes);
 }

@@ -10,7 +10,7 @@
 int64_t hp_sim_critical_path_ns(hp_arena *arena, const hp_program *p, const hp_graph *g,
                                 const hp_sim_costs *costs);
 
-/* Bytes sent by all ranks in a step: messages, and 2(p-1)/p of each all-reduce per member. */
+/* Bytes sent by all ranks in a step: of all kinds together (plan/program/traffic.h). */
 int64_t hp_sim_comm_bytes(const hp_program *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* codec_gain.c - bytes saved and seconds spent by the encode and decode tasks of a program. */
 #include "sim/codec_gain.h"
 
+#include "plan/program/traffic.h"
 #include "plan/program/work.h"
 
 #include <math.h>
@@ -22,12 +23,11 @@ static sender *senders_of(hp_arena *arena, const hp_role *r) {
     for (int t = 0; t < r->n_task; t++) {
         const hp_task *k = &r->task[t];
         const hp_queue *q = &r->queue[k->queue];
-        const bool within = q->channel & HP_CHANNEL_WITHIN;
         for (int i = 0; i < k->n_operand && q->kind != HP_QUEUE_COMPUTE; i++)
             if (is_code(r, k, i))
-                s[r->operand[k->operand + i]] =
-                    q->kind == HP_QUEUE_COLL ? (sender){HP_TRAFFIC_ALLREDUCE, q->peer}
-                                             : (sender){within ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE, -1};
+                s[r->operand[k->operand + i]] = q->kind == HP_QUEUE_COLL
+                                                    ? (sender){HP_TRAFFIC_ALLREDUCE, q->peer}
+                                                    : (sender){hp_channel_traffic(q->channel), -1};
     }
     return s;
 }

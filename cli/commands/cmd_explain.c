@@ -7,6 +7,7 @@
 #include "plan/base/units.h"
 #include "plan/graph/deploy.h"
 #include "plan/program/print.h"
+#include "plan/program/traffic.h"
 #include "sim/codec_gain.h"
 
 #include <string.h>
@@ -46,6 +47,19 @@ static void print_stage(const hp_plan *plan, const explain_stage *s) {
         const hp_tensor *t = &g->tensor[g->layer[g->unit_first[u + 1] - 1].out];
         printf("  unit %3d  %-28s -> %d x %d x %d\n", u, explain_unit_name(g, u, name), t->h, t->w, t->c);
     }
+}
+
+/* "  halo           1.05 MB in 32 messages" */
+static void print_traffic(const hp_program *p) {
+    hp_sent sent[HP_TRAFFICS];
+    char bytes[32];
+    hp_program_sends(p, sent);
+    if (hp_program_ranks(p) > 1) printf("\nsent by all ranks in a step\n");
+    for (int k = 0; k < HP_TRAFFICS; k++)
+        if (sent[k].number)
+            printf("  %-13s %10s in %lld %s\n", hp_traffic_names[k], hp_format_bytes(sent[k].bytes, bytes),
+                   (long long)sent[k].number,
+                   hp_traffic_collective((hp_traffic)k) ? "calls, one of each member" : "messages");
 }
 
 /* "allreduce among 2 ranks: 64 B .. 4 kB shm.doubling, 9 MB own.ring" */
@@ -123,6 +137,7 @@ static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
                hp_format_bytes((double)p->role[r].arena_bytes, arena),
                hp_format_bytes((double)p->role[r].live_bytes, live), p->role[r].n_task, p->role[r].n_buffer,
                explain_place(plan, r, place, sizeof place));
+    print_traffic(p);
     print_collectives(p);
     print_codecs(plan, costs);
 }

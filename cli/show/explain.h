@@ -58,7 +58,7 @@ const char *explain_way_name(const explain_way *w, char *out);
 
 /* {schema, net, ..., units:[...], stages:[{..., layout, ranks, mirrored_ranks}], roles:[{..., slots:[...],
  * tasks:[...]}], collectives:[{op, ranks, ways:[{backend, algorithm, least_bytes,
- * most_bytes}]}]}; tasks only of `role`, -1 = all roles. */
+ * most_bytes}]}], traffic:[{kind, sent_bytes, number}]}; tasks only of `role`, -1 = all roles. */
 json_t *explain_json(const hp_plan *plan, int role);
 
 #endif

@@ -5,6 +5,7 @@
 #include "plan/graph/optimizer.h"
 #include "plan/graph/deploy.h"
 #include "plan/program/print.h"
+#include "plan/program/traffic.h"
 
 static json_t *units_json(const hp_graph *g) {
     json_t *units = json_array();
@@ -125,6 +126,18 @@ static json_t *collectives_json(const hp_program *p) {
     return all;
 }
 
+static json_t *traffic_json(const hp_program *p) {
+    hp_sent sent[HP_TRAFFICS];
+    json_t *kinds = json_array();
+    hp_program_sends(p, sent);
+    for (int k = 0; k < HP_TRAFFICS; k++)
+        if (sent[k].number)
+            json_array_append_new(kinds,
+                                  json_pack("{s:s, s:f, s:I}", "kind", hp_traffic_names[k], "sent_bytes",
+                                            sent[k].bytes, "number", (json_int_t)sent[k].number));
+    return kinds;
+}
+
 json_t *explain_json(const hp_plan *plan, int role) {
     const hp_program *p = plan->program;
     char strategy[HP_STRATEGY_TEXT];
@@ -133,7 +146,7 @@ json_t *explain_json(const hp_plan *plan, int role) {
         json_array_append_new(roles, role_json(plan, r, role < 0 || r == role));
     return json_pack(
         "{s:i, s:s, s:s, s:s, s:b, s:s, s:[i,i], s:i, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:o, "
-        "s:o}",
+        "s:o, s:o}",
         "schema", 1, "net", plan->net, "mode", p->mode == HP_MODE_TRAIN ? "train" : "infer", "optimizer",
         hp_optimizer_infos[plan->optimizer].name, "clipped", plan->clips, "prec",
         hp_prec_names[plan->strategy.prec], "image", (int)plan->image_h, (int)plan->image_w, "classes",
@@ -141,5 +154,5 @@ json_t *explain_json(const hp_plan *plan, int role) {
         hp_strategy_text(&plan->strategy, strategy), "machine", plan->machine.name, "device",
         plan->device->name, "ranks", hp_program_ranks(p), "batch", (json_int_t)plan->batch, "micro_batch",
         (json_int_t)p->micro_batch, "step_s", plan->step_s, "units", units_json(plan->graph), "stages",
-        stages_json(plan), "roles", roles, "collectives", collectives_json(p));
+        stages_json(plan), "roles", roles, "collectives", collectives_json(p), "traffic", traffic_json(p));
 }

@@ -7,6 +7,7 @@
  * owner and are added there. A message is a box: it is the intersection of what one side owns and the other
  * needs. */
 #include "plan/lower/inside.h"
+#include "plan/program/traffic.h"
 
 #include <stdlib.h>
 
@@ -28,12 +29,8 @@ typedef struct route {
     int peer, channel, tensor;
 } route;
 
-static hp_traffic traffic_of(int channel) {
-    return channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
-}
-
 static hp_backend carrier(const hp_lower_ctx *c, int channel) {
-    const hp_traffic traffic = traffic_of(channel);
+    const hp_traffic traffic = hp_channel_traffic(channel);
     return hp_comm_backend(c->s->comm[traffic], traffic, c->o->device, c->s->clients);
 }
 
@@ -64,7 +61,7 @@ void lower_copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int3
 
 /* Sends `box` of what lies in `from`: itself when it is just that and no other message reads it; or its code. */
 static void send_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *box, int32_t from) {
-    const hp_codec codec = lower_codec(c, traffic_of(r.channel), box);
+    const hp_codec codec = lower_codec(c, hp_channel_traffic(r.channel), box);
     int32_t buffer = from;
     if (!hp_box_equal(box, lower_box_of(c, from)) || (c->reader[from] >= 0 && !codec)) {
         buffer = lower_box(c, HP_BUF_MESSAGE, r.tensor, a->micro, box);
@@ -81,7 +78,7 @@ static void send_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *b
 
 /* A code is decoded by who reads it. */
 static int32_t recv_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *box, hp_buffer_kind kind) {
-    const hp_codec codec = lower_codec(c, traffic_of(r.channel), box);
+    const hp_codec codec = lower_codec(c, hp_channel_traffic(r.channel), box);
     const int32_t buffer =
         codec ? lower_code(c, a, codec, r.tensor, box) : lower_box(c, kind, r.tensor, a->micro, box);
     transfer(c, a, HP_TASK_RECV, r, buffer);

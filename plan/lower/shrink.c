@@ -1,20 +1,17 @@
 /* shrink.c - messages that zfp would not make smaller. */
 #include "plan/lower/lower.h"
+#include "plan/program/traffic.h"
 #include "plan/strategy/legal.h"
-
-static hp_traffic traffic_of(const hp_role *r, const hp_task *t) {
-    return r->queue[t->queue].channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
-}
 
 /* zfp is asked for and not used. */
 static bool left_plain(const hp_role *r, const hp_task *t, const hp_strategy *s) {
     if (t->op != HP_TASK_SEND || hp_buffer_is_code(&r->buffer[r->operand[t->operand]])) return false;
-    return hp_codec_kind_of((hp_codec)s->compress[traffic_of(r, t)]) == HP_CODEC_ZFP;
+    return hp_codec_kind_of((hp_codec)s->compress[hp_task_traffic(r, t)]) == HP_CODEC_ZFP;
 }
 
 static bool refuse(const hp_role *r, const hp_task *t, const hp_graph *g, const hp_strategy *s,
                    hp_reject *why) {
-    const hp_traffic traffic = traffic_of(r, t);
+    const hp_traffic traffic = hp_task_traffic(r, t);
     const hp_codec codec = (hp_codec)s->compress[traffic];
     const hp_buffer *b = &r->buffer[r->operand[t->operand]];
     const int channels = hp_box_len(&b->box, HP_AXIS_C);

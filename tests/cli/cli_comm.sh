@@ -39,6 +39,36 @@ grep -q '"algorithm": *"ring"' out || complain "no row of the ring: $(cat out)"
 expect 0 compare --comm r.db
 grep -Eq 'allreduce .* 4 shm.ring ' out || complain "no row of the ring: $(cat out)"
 
+# bytes of each kind: those of the formulas (tests/laws/test_volumes.c), in the plan and as counted in a run. Two layers of
+# 64 channels, 4 samples of 32 tokens; what two ranks share by tokens or samples is 106240 parameters, by heads 7040
+u=$((4 * 32 * 64 * 4)) all=$((4 * (2 * (12 * 64 * 64 + 13 * 64) + (64 + 32 + 2) * 64)))
+whole=$((4 * (2 * 6 * 64 + (64 + 32 + 2) * 64))) metrics=$((2 * 9 * 8))
+cat >kinds.py <<'PY'
+import json, sys
+plan = {t["kind"]: t["sent_bytes"] for t in json.load(open("explain.json"))["traffic"]}
+run = dict.fromkeys(plan, 0)
+for row in json.load(open("compare.json"))["rows"]: run[row["operation"]] += row["sent_bytes"]
+assert plan == run == {k: int(v) for k, v in (w.split("=") for w in sys.argv[1:])}, (plan, run)
+PY
+# kinds STRATEGY KIND=BYTES...
+kinds() {
+  expect 0 simulate --net gpt:2,64,4,32,64 --batch 4 --machine local --device cpu --strategy "$1,fuse=1G" --out p.db
+  expect 0 explain p.db
+  sed -n '/^sent by all ranks/,/^$/p' out | grep -q "^  ${2%%=*} .* in " || complain "$1: explain does not show ${2%%=*}: $(head -20 out)"
+  expect 0 explain --json p.db
+  cp out explain.json
+  expect 0 run p.db --steps 3 --trace r.db --no-history
+  expect 0 compare --comm --json r.db
+  cp out compare.json
+  python3 kinds.py "${@:2}" || complain "$1: other bytes"
+}
+kinds tp=2 halo=$((8 * u * 2)) allreduce=$((2 * whole + metrics))
+kinds seq=2:ring halo=$((2 * u * 2)) allreduce=$((2 * all + metrics))
+kinds seq=2:a2a halo=$((4 * u * 2)) allreduce=$((2 * all + metrics))
+kinds dp=2,zero=1 reducescatter=$all allgather=$all allreduce=$metrics
+kinds dp=2,micro=2,zero=2 reducescatter=$((2 * all)) allgather=$all allreduce=$metrics
+kinds dp=2,micro=2,zero=3 reducescatter=$((2 * all)) allgather=$((4 * all)) allreduce=$metrics
+
 # what does not exist
 expect 2 simulate --net cnn --image 32 --strategy dp=2,comm=gloo
 grep -q 'choose auto, own, mpi, nccl or shm' err || complain "$(cat err)"
