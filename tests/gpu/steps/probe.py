@@ -75,7 +75,7 @@ def calibrate(s, data):
     if s.smoke:
         raise Refused("some dozen runs: too many for the stand-in")
     done = s.command([s.place.program("hplan"), "calibrate", "--device", "cuda", "--compute", "--net", net, "--image", image,
-                      "--seconds", 60, "-o", "gpu.cost", "--json"])
+                      "--batch", 32, "--seconds", 60, "-o", "gpu.cost", "--json"])
     if done.code in (2, 64, 69):
         raise Refused(f"not in this build: {done.why()}")
     if done.code:
