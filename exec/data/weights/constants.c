@@ -175,7 +175,10 @@ hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t
 hp_status hp_constants_param(hp_constants *c, int param, hp_dtype dtype, void *to, hp_error *err) {
     const hp_param *p = &c->graph->param[param];
     double *value = constants_reserve(&c->row, (size_t)p->count * sizeof *value);
-    constants_read_param(c, param, 0, p->count, value);
+    if (c->stored)
+        hp_st_to_f64(hp_safetensors_find(c->st, p->name), value);
+    else
+        constants_read_param(c, param, 0, p->count, value);
     for (int64_t i = 0; i < p->count; i++) {
         if (!isfinite(value[i]))
             return hp_fail(err, HP_EDATA,
