@@ -68,13 +68,14 @@ static bool has_norm(const hp_graph *g) {
     return false;
 }
 
-/* bound: relative to the largest logit. */
-static void agree(hp_arena *a, const hp_graph *g, uint64_t seed, const char *device, double bound) {
+/* file: the network whose weights the file has. bound: relative to the largest logit. */
+static void agree_from(hp_arena *a, const hp_graph *file, const hp_graph *g, uint64_t seed,
+                       const char *device, double bound) {
     char path[] = "/tmp/hplan-logits-XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    source_weights w = source_draw(a, g, HP_F32);
+    source_weights w = source_draw(a, file, HP_F32);
     source_save(path, &w);
     const int64_t n = hp_tensor_elems(g, g->layer[g->n_layer - 1].out);
     double *image = draw_image(a, g, seed), *have = HP_NEW(a, double, n), size = 1e-3;
@@ -90,6 +91,10 @@ static void agree(hp_arena *a, const hp_graph *g, uint64_t seed, const char *dev
                      have[i], want[i]);
     infer_once_close(&r);
     unlink(path);
+}
+
+static void agree(hp_arena *a, const hp_graph *g, uint64_t seed, const char *device, double bound) {
+    agree_from(a, g, g, seed, device, bound);
 }
 
 /* Constants are float32: those of the file, exact in float64; folded batch norms are rounded to it. */
@@ -129,8 +134,25 @@ static void so_are_those_of_vit_and_gpt(void **state) {
     }
 }
 
+static const hp_graph *vit_of(hp_arena *a, int h, int w) {
+    hp_graph *g = NULL;
+    hp_error err;
+    assert_int_equal(hp_net_build(a, "vit:2,24,3,8", h, w, 10, &g, &err), HP_OK);
+    return g;
+}
+
+/* Learned places of another image than the file's. */
+static void places_are_stretched_as_for_training(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    agree_from(a, vit_of(a, 32, 32), vit_of(a, 40, 56), 5, "ref", 1e-12);
+    agree_from(a, vit_of(a, 32, 32), vit_of(a, 40, 56), 6, "cpu", 512 * 40 * 0x1p-24);
+    hp_arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_are_stretched_as_for_training),
         cmocka_unit_test(so_are_those_of_vit_and_gpt),
         cmocka_unit_test(deployed_logits_are_those_of_training_s_forward_pass),
         cmocka_unit_test(on_the_processor_within_rounding),
