@@ -69,7 +69,7 @@ static hp_status read_plan(hp_arena *arena, const char *path, serve_request *r, 
 static hp_status parse_network(hp_arena *arena, const frame *f, serve_request *r, hp_error *err) {
     const options *o = f->options;
     const bool plan = f->n_word > 0;
-    int h = o->onnx ? 0 : 224, w = h; /* an ONNX file may say its own */
+    int h = 0, w = 0; /* what the ONNX file or the name of a network of text says, or the default */
     if (plan + (o->net != NULL) + (o->onnx != NULL) != 1)
         return hp_fail(
             err, HP_EUSAGE,

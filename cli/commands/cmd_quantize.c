@@ -147,6 +147,7 @@ static void add_pixels(next_command *c, const options *o) {
 static void add_network(hp_arena *arena, next_command *c, const options *o, const hp_plan *plan) {
     next_option(c, "--net", o->onnx ? NULL : plan->net);
     next_option(c, "--onnx", o->onnx);
+    if (hp_graph_reads_ids(plan->graph)) return; /* its name says all */
     next_option(c, "--image", hp_arena_printf(arena, "%dx%d", plan->image_h, plan->image_w));
     next_option(c, "--classes", o->onnx ? NULL : hp_arena_printf(arena, "%d", plan->classes));
 }

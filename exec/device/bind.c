@@ -3,6 +3,7 @@
 #include "exec/device/bind.h"
 
 #include "plan/base/rng.h"
+#include "plan/graph/deploy.h"
 #include "plan/program/operands.h"
 #include "plan/program/update.h"
 
@@ -71,8 +72,19 @@ static void *trained_at(const hp_device_config *c, int32_t block, int fixed, int
     return element_of(c, block, element - c->role->bucket[c->role->buffer[block].what].first);
 }
 
+/* Of deployed layers that run as trained; what others have in their packs: see exec/device/infer/prepare.h. */
+static void bind_constants(const hp_device_config *c, hp_bound *b) {
+    const int32_t pack = c->role->pack_forward[b->layer_id];
+    for (int i = 0; i < b->layer->n_param && hp_layer_as_trained(b->layer); i++)
+        b->param[i] = (unsigned char *)buffer_at(c, pack) +
+                      hp_constant_at(c->graph, b->layer, i, (hp_dtype)c->program->dtype);
+}
+
 static void bind_params(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
-    if (c->graph->deployed) return; /* constants: see exec/device/infer/prepare.h */
+    if (c->graph->deployed) {
+        bind_constants(c, b);
+        return;
+    }
     for (int i = 0; i < b->layer->n_param; i++) {
         const int p = b->layer->param[i];
         const hp_param_place *place = &c->role->place[p];

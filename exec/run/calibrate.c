@@ -114,18 +114,21 @@ static hp_status open_device(small_run *r, const hp_plan *plan, hp_error *err) {
 
 /* --- running it --- */
 
-/* Random bytes, normalised like those of an image. */
+/* Random ids, or bytes, normalised like those of an image. */
 static void fill_image(const small_run *r, int image, const hp_buffer *x) {
     float scale[4], zero[4];
     hp_constants_pixels(r->constants, scale, zero);
     const int64_t n = hp_box_elems(&x->box);
     const int c = r->g->image_c;
+    const int32_t ids = hp_graph_ids(r->g);
+    const uint64_t stream = HP_STREAM_PIXELS | (uint64_t)image;
     void *data = r->arena + x->offset;
     hp_rng4 words = {0};
     for (int64_t i = 0; i < n; i++) {
-        if (i % 16 == 0) words = hp_philox(r->seed, HP_STREAM_PIXELS | (uint64_t)image, (uint64_t)i / 16);
+        if (i % 16 == 0) words = hp_philox(r->seed, stream, (uint64_t)i / 16);
         const int k = (int)(i % c) % 4;
-        const float v = scale[k] * ((float)((const uint8_t *)words.v)[i % 16] - zero[k]);
+        const float v = ids ? (float)hp_rng_below(r->seed, stream, (uint64_t)i, (uint64_t)ids)
+                            : scale[k] * ((float)((const uint8_t *)words.v)[i % 16] - zero[k]);
         if (x->dtype == HP_F64)
             ((double *)data)[i] = (double)v;
         else

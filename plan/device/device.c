@@ -14,7 +14,8 @@ enum {
     BF16 = 1 << HP_PREC_BF16,
     FP16 = 1 << HP_PREC_FP16,
     INT8 = 1 << HP_PREC_INT8,
-    INT8_DYNAMIC = 1 << HP_PREC_INT8_DYNAMIC
+    INT8_DYNAMIC = 1 << HP_PREC_INT8_DYNAMIC,
+    TOKENS = 1 << HP_PRECS
 };
 enum {
     OWN = 1 << HP_BACKEND_OWN,
@@ -86,6 +87,10 @@ hp_status hp_device_find(const char *name, const hp_device_info **device, hp_err
 
 bool hp_device_computes(const hp_device_info *d, int32_t prec, bool infer) {
     return !d || ((infer ? d->infers : d->trains) >> prec & 1);
+}
+
+bool hp_device_infers_tokens(const hp_device_info *d) {
+    return !d || (d->infers & TOKENS);
 }
 
 bool hp_device_has_backend(const hp_device_info *d, hp_backend backend) {

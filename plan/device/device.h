@@ -37,7 +37,7 @@ typedef struct hp_device_info {
     const char *name; /* as --device says it */
     hp_device_kind kind;
     hp_dtype dtype;          /* of its programs */
-    uint32_t trains, infers; /* precisions: 1 << hp_prec */
+    uint32_t trains, infers; /* precisions: 1 << hp_prec; see hp_device_infers_tokens */
     uint32_t backends;       /* 1 << hp_backend */
     hp_backend own_backend;  /* of comm=auto */
     hp_device_place place;
@@ -74,6 +74,9 @@ static inline bool hp_device_on_gpu(const hp_device_info *d) {
 
 /* Does it train, or infer, in this precision (hp_prec)? NULL: a device that can all, for tests and proofs. */
 bool hp_device_computes(const hp_device_info *d, int32_t prec, bool infer);
+
+/* Has it kernels for the layers of a deployed network that run as trained (plan/graph/deploy.h)? NULL as above. */
+bool hp_device_infers_tokens(const hp_device_info *d);
 
 /* Does the back end carry messages of this device? NULL: a device that has all. */
 bool hp_device_has_backend(const hp_device_info *d, hp_backend backend);

@@ -2,9 +2,11 @@
  * the stores. */
 #include "plan/graph/deploy.h"
 
+#include "plan/base/round.h"
 #include "plan/graph/deploy_inside.h"
 #include "plan/graph/shape.h"
 #include "plan/graph/layer.h"
+#include "plan/graph/summands.h"
 
 #include <string.h>
 
@@ -77,8 +79,25 @@ static void fold_act(fold_state *s, int l) {
     if (takes && can_fuse_anywhere(&s->layer[l])) absorb_layer(s, host, l);
 }
 
+/* All ranks have all of a linear layer. A row layer's weights (I, O) are those of a transposed convolution of one pixel. */
+static void join_shares(hp_layer *layer) {
+    HP_ASSERT(hp_summands(layer) == 1);
+    if (layer->tp == (int32_t)HP_TP_ROW) layer->op = HP_CONVT;
+    layer->tp = HP_TP_NONE;
+}
+
+/* The sum of a row layer's only block is its bias. */
+static void fold_sum(fold_state *s, int l) {
+    const hp_layer *sum = &s->layer[l];
+    hp_layer *host = fusable_producer(s, sum->in[0]);
+    if (!host || host->op != HP_CONVT || host->n_param > 1) return;
+    if (sum->n_param > 0) host->param[host->n_param++] = sum->param[0];
+    absorb_layer(s, host, l);
+}
+
 static void fold_layer(fold_state *s, int l) {
     hp_layer *layer = &s->layer[l];
+    join_shares(layer);
     for (int k = 0; k < layer->n_in; k++) layer->in[k] = replacement_of(s, layer->in[k]);
     if (layer->op == HP_DROPOUT) {
         s->replaced_by[layer->out] = layer->in[0];
@@ -87,6 +106,7 @@ static void fold_layer(fold_state *s, int l) {
     }
     if (layer->op == HP_BN) fold_norm(s, l);
     if (layer->op == HP_ADD) fold_add(s, l);
+    if (layer->op == HP_SUM) fold_sum(s, l);
     if (layer->op == HP_ACT) fold_act(s, l);
 }
 
@@ -245,24 +265,22 @@ static int32_t *producers(hp_arena *arena, const hp_graph *g, int n_tensor) {
     return p;
 }
 
-/* Layers without kernels for deployed graphs. */
-static hp_status check_layers(const hp_graph *g, hp_error *err) {
-    static const bool trained_only[HP_LAYER_OPS] = {
+bool hp_layer_as_trained(const hp_layer *l) {
+    static const bool kept[HP_LAYER_OPS] = {
         [HP_LAYERNORM] = true, [HP_RMSNORM] = true,    [HP_ATTENTION] = true, [HP_EMBEDDING] = true,
         [HP_POSITION] = true,  [HP_CLASSTOKEN] = true, [HP_CROP] = true,      [HP_MERGE] = true};
-    for (int l = 0; l < g->n_layer; l++)
-        if (trained_only[g->layer[l].op])
-            return hp_fail(
-                err, HP_EUNAVAIL,
-                "layer %s: this version does not run %s in inference; `hplan eval` and `run --eval` score "
-                "the network as it is trained",
-                g->layer[l].name, hp_layer_infos[g->layer[l].op].name);
-    return HP_OK;
+    return kept[l->op];
+}
+
+int64_t hp_constant_at(const hp_graph *g, const hp_layer *l, int i, hp_dtype real) {
+    enum { LINES = 64 };
+    int64_t at = 0;
+    for (int k = 0; k < i; k++) at += hp_round_up(g->param[l->param[k]].count * hp_dtype_bytes(real), LINES);
+    return at;
 }
 
 hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_options *o, hp_graph **out,
                           hp_error *err) {
-    HP_TRY(check_layers(g, err));
     hp_graph *folded = fold_layers(arena, g);
     hp_deploy_concats(folded);
     hp_graph *late = late_branches(arena, folded, producers(arena, folded, g->n_tensor));
@@ -275,6 +293,7 @@ hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_op
     folded->prec = o->prec;
     HP_TRY(hp_deploy_stores(arena, folded, o, err));
     copy_params(arena, folded);
+    hp_graph_mark_split(folded);
     *out = folded;
     return HP_OK;
 }

@@ -72,7 +72,16 @@ static bool kept_real(const store_state *s, const hp_layer *l) {
     return is_listed(s->o->float_layers, l->name);
 }
 
-static bool stores_low(const store_state *s, int layer) {
+/* Is it the input of a layer that runs as trained, on real numbers? */
+static bool read_as_trained(const store_state *s, int32_t tensor) {
+    for (int l = s->g->tensor[tensor].producer + 1; l < s->g->n_layer; l++)
+        for (int k = 0; k < s->g->layer[l].n_in; k++)
+            if (s->g->layer[l].in[k] == tensor && hp_layer_as_trained(&s->g->layer[l])) return true;
+    return false;
+}
+
+/* Matrix layers read low what they could store low, though others may want their output real. */
+static bool computes_low(const store_state *s, int layer) {
     static const bool may[HP_LAYER_OPS] = {
         [HP_CONV] = true,    [HP_CONVT] = true,  [HP_BN] = true,     [HP_ACT] = true,
         [HP_ADD] = true,     [HP_MUL] = true,    [HP_SCALE] = true,  [HP_MAXPOOL] = true,
@@ -81,15 +90,20 @@ static bool stores_low(const store_state *s, int layer) {
     enum { RAW_CHANNELS = 4 }; /* of an image stored as bytes */
     const hp_layer *l = &s->g->layer[layer];
     if (s->low == HP_STORE_REAL || layer == s->g->n_layer - 1 || !is_map(s->g, l->out)) return false;
-    if (l->op == HP_INPUT) return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS && !kept_real(s, l);
+    if (l->op == HP_INPUT)
+        return s->low == HP_STORE_U8 && s->g->image_c <= RAW_CHANNELS && !hp_graph_ids(s->g) &&
+               !kept_real(s, l);
     return may[l->op] && !kept_real(s, l);
 }
 
 /* The store in which the layer must read input `k`; -1: either. `low`: its output is stored low. */
-static int required_store(const store_state *s, const hp_layer *l, int k, bool low) {
+static int required_store(const store_state *s, int layer, int k, bool low) {
+    const hp_layer *l = &s->g->layer[layer];
     const bool matrix = l->op == HP_CONV || l->op == HP_CONVT;
     const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* scales each input by itself */
-    if (l->op == HP_ADAPTPOOL || scales || (matrix && k == 0 && !low && !kept_real(s, l))) return -1;
+    const bool either = matrix && k == 0 && !computes_low(s, layer) && !kept_real(s, l);
+    if (l->op == HP_ADAPTPOOL || scales || either) return -1;
+    if (matrix && k == 0 && computes_low(s, layer)) return (int)s->low;
     if (!low || (l->op == HP_MUL && k == 1 && !is_map(s->g, l->in[k]))) return HP_STORE_REAL;
     return (int)s->low;
 }
@@ -124,10 +138,10 @@ static int32_t converted_tensor(store_state *s, int32_t tensor, hp_store to, int
 
 static void store_layer(store_state *s, int layer) {
     hp_layer l = s->g->layer[layer];
-    const bool low = stores_low(s, layer);
+    const bool low = computes_low(s, layer) && !read_as_trained(s, l.out);
     s->tensor[l.out].store = low ? (int32_t)s->low : HP_STORE_REAL;
     for (int k = 0; k < l.n_in; k++) {
-        const int want = required_store(s, &l, k, low);
+        const int want = required_store(s, layer, k, low);
         /* raw pixels are not a quantised tensor: only a convolution reads them directly */
         const bool raw = s->g->tensor[l.in[k]].producer == 0 && s->tensor[l.in[k]].store == HP_STORE_U8;
         const bool reads_raw = l.op == HP_CONV && k == 0 && want != HP_STORE_REAL;

@@ -68,16 +68,17 @@ int64_t hp_tensor_elems(const hp_graph *g, int tensor) {
 
 /* Every output element of a convolution needs one multiply-add per weight of its output channel: I/groups *
  * kh * kw, the weight's fan-in. A linear layer is the same with one output pixel. A transposed convolution
- * needs O * kh * kw per input element, which torch calls its fan-in. Attention multiplies a query with each key, and adds
+ * needs O/groups * kh * kw per input element. Attention multiplies a query with each key, and adds
  * up their values. */
 int64_t hp_layer_macs(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     const hp_tensor *y = &g->tensor[l->out];
     if (l->op == HP_ATTENTION)
         return 2 * hp_attention_pairs(g, l, (hp_extent){0, y->h}, (hp_extent){0, y->w}) * y->c;
-    if (l->op != HP_CONV && l->op != HP_CONVT && l->op != HP_LINEAR) return 0;
-    return hp_tensor_elems(g, l->op == HP_CONVT ? l->in[0] : l->out) * g->param[l->param[0]].fan_in /
-           hp_summands(l);
+    if (l->op == HP_CONVT)
+        return hp_tensor_elems(g, l->in[0]) * l->kh * l->kw * y->c / (l->groups > 1 ? l->groups : 1);
+    if (l->op != HP_CONV && l->op != HP_LINEAR) return 0;
+    return hp_tensor_elems(g, l->out) * g->param[l->param[0]].fan_in / hp_summands(l);
 }
 
 static bool layer_reads(const hp_layer *l, int tensor) {

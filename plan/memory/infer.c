@@ -2,6 +2,7 @@
  * the device keeps them, and scratch. */
 #include "plan/memory/device.h"
 #include "plan/memory/panels.h"
+#include "plan/graph/deploy.h"
 #include "plan/graph/layer.h"
 
 /* A factor and a bias, float32. */
@@ -12,12 +13,14 @@ static int64_t affine_bytes(const hp_layer *l, const hp_shape *s) {
 
 int64_t hp_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
+    if (hp_layer_as_trained(l)) return hp_constant_at(g, l, l->n_param, real);
     if (s->oc < 1 || !hp_layer_is_matrix(l)) return affine_bytes(l, s);
     const hp_panels p = hp_panels_of(g, layer, s, real);
     return hp_panels_place(&p).bytes;
 }
 
 int64_t hp_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
+    if (hp_layer_as_trained(&g->layer[layer])) return hp_scratch_bytes(g, layer, HP_TASK_FWD, s, real);
     if (s->oc < 1 || !hp_layer_is_matrix(&g->layer[layer])) return 0;
     const hp_panels p = hp_panels_of(g, layer, s, real);
     return hp_panels_scratch_of(&p).bytes;

@@ -113,10 +113,11 @@ static double reads_per_output(const hp_graph *g, const hp_work_case *c) {
 }
 
 /* Multiply-adds per element: of the output, of a transposed convolution's input. */
-static double macs(const hp_graph *g, const hp_work_case *c, double x, double y) {
+static double macs(const hp_graph *g, const hp_work_case *c, double y) {
     const hp_layer *l = &g->layer[c->layer];
     if (l->op == HP_CONVT)
-        return x * l->kh * l->kw * c->out[HP_AXIS_C] / hp_local_groups(g, l, c->out[HP_AXIS_C]);
+        return hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) * l->kh * l->kw * c->out[HP_AXIS_C] /
+               hp_local_groups(g, l, c->out[HP_AXIS_C]);
     return y * reads_per_output(g, c);
 }
 
@@ -197,7 +198,7 @@ static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_ca
     const hp_layer *l = &g->layer[c->layer];
     const bool trained_norm = l->op == HP_BN && !g->deployed;
     const double x = (double)c->in_elems, y = hp_length_product(c->out, HP_AXIS_N, HP_AXIS_C);
-    hp_work w = {.flops = hp_layer_is_matrix(l) ? 2 * macs(g, c, x, y) : 4 * (x + y)};
+    hp_work w = {.flops = hp_layer_is_matrix(l) ? 2 * macs(g, c, y) : 4 * (x + y)};
     if (l->op == HP_ATTENTION) w.flops = 2 * attention_products(c) * (double)c->pairs * c->out[HP_AXIS_C];
     const hp_dtype map = hp_tensor_dtype(&g->tensor[l->out], dtype);
     w.size = hp_length_product(hp_size_map(g, c), HP_AXIS_N, HP_AXIS_W);

@@ -46,13 +46,15 @@ static int row_length(const hp_graph *g, const hp_work_case *c) {
     return linear ? (int)hp_length_product(c->in, HP_AXIS_H, HP_AXIS_C) : hp_size_map(g, c)[HP_AXIS_W];
 }
 
-/* Depthwise convolutions are bound by other things than dense ones, concatenations that scale than copies. */
+/* Depthwise convolutions are bound by other things than dense ones, concatenations that scale than copies; a transposed
+ * convolution of one pixel is a convolution. */
 static const char *class_name(const hp_graph *g, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const bool depthwise =
         g->deployed && l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c;
+    const bool turned = g->deployed && l->op == HP_CONVT && l->kh * l->kw * l->stride_h * l->stride_w == 1;
     const bool scales = l->op == HP_CONCAT && l->n_param > 0;
-    return depthwise ? "depthwise" : scales ? "join" : hp_layer_infos[l->op].name;
+    return depthwise ? "depthwise" : scales ? "join" : hp_layer_infos[turned ? HP_CONV : l->op].name;
 }
 
 /* The factors of its products are rounded on the way into them. */

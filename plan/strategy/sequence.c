@@ -58,13 +58,13 @@ static bool legal_tp(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     const int heads = fewest_heads(c->g);
     if (s->tp == 1) return true;
+    if (c->g->deployed) {
+        hp_refuse(why, HP_REJECT_TP, "inference keeps each layer's constants whole, tp=%d", s->tp);
+        return hp_fix(why, "tp=1");
+    }
     if (!hp_graph_summands(c->g)) {
         hp_refuse(why, HP_REJECT_TP, "%.60s has no linear layers that ranks could share, tp=%d", c->g->net,
                   s->tp);
-        return hp_fix(why, "tp=1");
-    }
-    if (c->g->deployed) {
-        hp_refuse(why, HP_REJECT_TP, "inference keeps each layer's constants whole, tp=%d", s->tp);
         return hp_fix(why, "tp=1");
     }
     if (s->cp > 1 || s->bp > 1) {
@@ -83,6 +83,10 @@ static bool legal_seq(const hp_legal_case *c, hp_reject *why) {
     if (heads == 0) {
         hp_refuse(why, HP_REJECT_SEQ, "%.60s has no attention, seq=%d; tiles (sp) split rows", c->g->net,
                   s->seq);
+        return hp_fix(why, "seq=1");
+    }
+    if (c->g->deployed) {
+        hp_refuse(why, HP_REJECT_SEQ, "inference splits tokens by tiles (sp), seq=%d", s->seq);
         return hp_fix(why, "seq=1");
     }
     if (s->cp > 1 || s->bp > 1) {

@@ -124,6 +124,32 @@ as_planned "under a limit"
 expect 0 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0 --output l.npy --heatmap heat.tif --argmax
 grep -q '20 patches: class' out || complain "no verdict on the patches: $(cat out)"
 
+# --- transformers: an image's and a text's, quantised and cut; a GPU is refused by name ---
+cp "$HPLAN_SOURCE/LICENSE" text.txt
+# transformer NAME DATA OPTIONS...: trained for a step, calibrated, cut
+transformer() {
+  local name=$1 data=$2 strategy
+  shift 2
+  expect 0 simulate "$@" --machine local --batch 2 --strategy dp=1 --out "$name.db"
+  expect 0 run "$name.db" --steps 3 --save "$name.w"
+  expect 0 quantize "$@" --weights "$name.w" --calib "$data" --images 4 -o "$name.q"
+  for strategy in dp=1 sp=2x1 stages=2 sp=3x1,stages=2; do
+    expect 0 simulate "$@" --mode infer --prec int8 --machine local --batch 2 --strategy "$strategy" --out "$name.db"
+    expect 0 run "$name.db" --init "$name.q" --data "$data" --steps 1 --output "$name-$strategy.npy" --json
+    as_planned "$name with $strategy"
+    cmp -s "$name-dp=1.npy" "$name-$strategy.npy" || complain "$name with $strategy: the 8-bit answer has other bits"
+  done
+  expect 0 eval "$@" --weights "$name.w" --quant "$name.q" --data "$data" --json
+  python3 -c 'import json; r = json.load(open("out"))["results"]; assert r[1]["sqnr_db"] > 15, r' || complain "$name: $(cat out)"
+  expect 69 simulate "$@" --mode infer --machine thesis-a100 --gpus 1 --device cuda
+  grep -q 'E-PREC: device cuda has no .* in inference' err || complain "$name on a GPU: $(cat err)"
+  for strategy in tp=2 seq=2; do
+    expect 3 simulate "$@" --mode infer --machine local --batch 2 --strategy $strategy
+  done
+}
+transformer vit x.png,calib.png --net vit:2,24,3,8 --image 32 --classes 10
+transformer gpt text:text.txt --net gpt:2,32,4,16,256
+
 # --- refusals ---
 expect 2 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0 --heatmap heat.png
 grep -q 'heat.png: end the name' err || complain "the wrong option is blamed: $(cat err)"

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Gradients of transformers beside PyTorch's in float64, and ten steps in float32 within PyTorch's own spread.
+"""Gradients and logits of transformers beside PyTorch's in float64, and ten steps in float32 within PyTorch's own spread.
 
     optional_tokens_torch.py HPLAN [NET...]     (vit-b16, swin-t, gpt:4,64,4,64,256 by default)
 
 The first law is optional_gradients_torch.py's: one step with lr 1, gradients apart by no more than 1e-9 of each tensor's largest. The
 second optional_train_torch.py's: hplan's losses differ from PyTorch's by no more than three times what PyTorch's differ by
-where it adds up in another order (one thread or two, oneDNN or not), or 2e-6. ViT is torchvision's for images of 64 pixels, Swin
+where it adds up in another order (one thread or two, oneDNN or not), or 2e-6. Logits are
+those of inference, in float64 and float32, whole and in tiles; apart by no more than 1e-6 and 1e-4 of the largest. ViT is torchvision's for images of 64 pixels, Swin
 its own for 224, GPT is written below from torch.nn and has GPT-2's names. Dropout and stochastic depth are off. Needs
 python3-torch, python3-torchvision, libopenblas0-pthread."""
 import json
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import numpy
 import torch
 import torchvision
 
@@ -23,6 +25,7 @@ from optional_train_torch import CLASSES, write_idx
 from optional_weights_torch import read, write
 
 LAW, STEPS = 1e-9, 10
+LOGITS = {"ref": 1e-6, "cpu": 1e-4}  # constants and what is put out are float32
 
 
 class Block(torch.nn.Module):
@@ -113,10 +116,10 @@ class Case:
         return torch.nn.functional.cross_entropy(model(x if self.text else x.to(next(model.parameters()).dtype)),
                                                  labels.flatten())
 
-    def run(self, hplan, strategy, device, batch, *options):
+    def run(self, hplan, strategy, device, batch, *options, mode="train"):
         plan = self.folder / "p.db"
         subprocess.run([hplan, "simulate", "--net", self.net, *self.options, "--machine", "local", "--batch", str(batch), "--strategy",
-                        strategy, "--device", device, "--out", plan], check=True, capture_output=True)
+                        strategy, "--device", device, "--mode", mode, "--out", plan], check=True, capture_output=True)
         return subprocess.run([hplan, "run", plan, "--data", self.data, "--no-shuffle", "--no-dropout", "--init", self.folder / "w",
                                "--trace", self.folder / "r.db", "--json", *options], check=True, capture_output=True,
                               text=True).stdout
@@ -173,6 +176,24 @@ def steps(hplan, net):
     return len(ours) == STEPS and apart <= max(3 * own, 2e-6)
 
 
+def logits(hplan, net, device, strategy):
+    batch = 2
+    with tempfile.TemporaryDirectory() as name:
+        case = Case(net, pathlib.Path(name), batch)
+        m = case.model().double().eval()
+        write(case.folder / "w", case.named(m, m.state_dict()))
+        if case.text:  # its last twentieth is for tests
+            held = (case.folder / "text").read_bytes()[:case.x.numel() + 1]
+            (case.folder / "text").write_bytes(b"a" * (19 * len(held)) + held)
+        case.run(hplan, strategy, device, batch, "--output", case.folder / "y.npy", mode="infer")
+        ours = torch.from_numpy(numpy.load(case.folder / "y.npy")).double()
+    with torch.no_grad():
+        theirs = m(case.x)
+    apart = (ours.reshape(theirs.shape) - theirs).abs().max().item() / theirs.abs().max().item()
+    print(f"{net} {strategy} on {device}: logits within {apart:.1e} of PyTorch's", flush=True)
+    return apart <= LOGITS[device]
+
+
 def main():
     hplan = pathlib.Path(sys.argv[1]).resolve()
     good = []
@@ -181,6 +202,7 @@ def main():
                  ("stages=2,micro=2,sched=1f1b", 2))
         good += [gradients(hplan, net, s, m) for s, m in tiled]
         good.append(steps(hplan, net))
+        good += [logits(hplan, net, device, s) for device in LOGITS for s in ("dp=1", "sp=2x1", "stages=2")]
     return 0 if all(good) else 1
 
 

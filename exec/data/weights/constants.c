@@ -2,9 +2,10 @@
  * constants.h. */
 #include "exec/data/weights/constants_state.h"
 
-#include "exec/data/weights/differences.h"
 #include "exec/data/weights/quantised.h"
+#include "exec/data/weights/stored.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -31,7 +32,7 @@ constants_shape constants_shape_of(const hp_graph *g, int layer) {
     if (l->op == HP_CONVT)
         s = (constants_shape){.lead = w->dim[0],
                               .outs = w->dim[1],
-                              .per = (int64_t)w->dim[2] * w->dim[3],
+                              .per = w->count / w->dim[0] / w->dim[1],
                               .groups = l->groups > 1 ? l->groups : 1};
     s.channels = s.outs * s.groups;
     return s;
@@ -100,10 +101,7 @@ hp_status hp_constants_open(const hp_constants_options *o, hp_constants **out, h
 /* The file is known to be the network's; only sizes may differ. */
 static hp_status open_other_size(hp_constants *c, hp_error *err) {
     HP_TRY(hp_safetensors_open(c->o.path, &c->st, err));
-    for (int32_t i = 0; i < c->graph->n_param; i++) {
-        const hp_st_tensor *t = hp_safetensors_find(c->st, c->graph->param[i].name);
-        c->foreign[i] = !t || !hp_st_is_real(t) || t->count != c->graph->param[i].count;
-    }
+    for (int32_t i = 0; i < c->graph->n_param; i++) c->foreign[i] = !hp_stored_fits(c->st, c->graph, i);
     return HP_OK;
 }
 
@@ -172,6 +170,27 @@ hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t
     /* all was copied; keep at most one layer of the file in memory */
     if (c->st) hp_safetensors_release_pages(c->st);
     return s;
+}
+
+hp_status hp_constants_param(hp_constants *c, int param, hp_dtype dtype, void *to, hp_error *err) {
+    const hp_param *p = &c->graph->param[param];
+    double *value = constants_reserve(&c->row, (size_t)p->count * sizeof *value);
+    if (c->stored)
+        hp_st_to_f64(hp_safetensors_find(c->st, p->name), value);
+    else
+        constants_read_param(c, param, 0, p->count, value);
+    for (int64_t i = 0; i < p->count; i++) {
+        if (!isfinite(value[i]))
+            return hp_fail(err, HP_EDATA,
+                           "%s: %s is not all finite numbers; give weights of a run that did not diverge",
+                           c->o.path ? c->o.path : "drawn weights", p->name);
+        if (dtype == HP_F64)
+            ((double *)to)[i] = value[i];
+        else
+            ((float *)to)[i] = (float)value[i];
+    }
+    if (c->st) hp_safetensors_release_pages(c->st);
+    return HP_OK;
 }
 
 static const float *kept(hp_constants *c, const float *from, int64_t n) {

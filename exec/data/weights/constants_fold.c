@@ -3,8 +3,8 @@
  * needed beyond the result. */
 #include "exec/data/weights/constants_state.h"
 
+#include "exec/data/weights/stored.h"
 #include "exec/data/weights/weight_walk.h"
-#include "exec/data/weights/weights.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,20 +39,30 @@ static void draw_param(const hp_constants *c, int param, int64_t first, int64_t 
     }
 }
 
-/* Elements first .. first+count-1 of a parameter. */
-static void read_param(const hp_constants *c, int param, int64_t first, int64_t count, double *out) {
-    if (!c->st || c->foreign[param]) {
+static bool is_drawn(const hp_constants *c, int param) {
+    return !c->st || c->foreign[param];
+}
+
+void constants_read_param(const hp_constants *c, int param, int64_t first, int64_t count, double *out) {
+    if (is_drawn(c, param))
         draw_param(c, param, first, count, out);
+    else
+        hp_stored_read(c->st, c->graph, param, first, count, HP_F64, out);
+}
+
+/* `count` elements that lie `step` apart. */
+static void read_apart(const hp_constants *c, int param, int64_t first, int64_t count, int64_t step,
+                       double *out) {
+    if (!is_drawn(c, param)) {
+        hp_stored_read_apart(c->st, c->graph, param, first, count, step, out);
         return;
     }
-    const hp_st_tensor *t = hp_safetensors_find(c->st, c->graph->param[param].name);
-    const hp_st_tensor slice = hp_st_slice(t, first, count);
-    hp_st_to_f64(&slice, out);
+    for (int64_t i = 0; i < count; i++) draw_param(c, param, first + i * step, 1, &out[i]);
 }
 
 static double read_one(const folding *d, int param, int64_t channel) {
     double v;
-    read_param(d->c, param, channel, 1, &v);
+    constants_read_param(d->c, param, channel, 1, &v);
     return v;
 }
 
@@ -96,21 +106,30 @@ static void scale_inputs(const folding *d, int64_t first, double *w) {
     }
 }
 
-/* Row `i` of the leading axis of an output channel. */
-static void read_row(const folding *d, const constants_channel *at, int64_t i, double *w) {
-    const int64_t per = d->whole.per, first = (i * d->whole.outs + at->out) * per;
+/* First weight of row `i` of the leading axis of an output channel. */
+static int64_t first_of(const folding *d, const constants_channel *at, int64_t i) {
+    return (i * d->whole.outs + at->out) * d->whole.per;
+}
+
+/* All rows of an output channel. */
+static void read_channel(const folding *d, const constants_channel *at) {
+    const int64_t rows = at->end - at->first, per = d->whole.per, first = first_of(d, at, at->first);
+    const int32_t param = d->l->param[0];
     if (hp_layer_is_norm(d->l))
-        w[0] = 1.0;
+        d->value[0] = 1.0;
+    else if (per == 1)
+        read_apart(d->c, param, first, rows, d->whole.outs, d->value);
     else
-        read_param(d->c, d->l->param[0], first, per, w);
-    if (d->change->in || d->pixel_scale) scale_inputs(d, first, w);
+        for (int64_t i = 0; i < rows; i++)
+            constants_read_param(d->c, param, first_of(d, at, at->first + i), per, d->value + i * per);
+    for (int64_t i = 0; i < rows && (d->change->in || d->pixel_scale); i++)
+        scale_inputs(d, first_of(d, at, at->first + i), d->value + i * per);
 }
 
 /* Folds the weights of channel `o` of the range into d->row; returns how many. */
 static int64_t fold_channel(folding *d, const constants_channel *at, int64_t o) {
     const int64_t n = (at->end - at->first) * d->whole.per;
-    for (int64_t i = at->first; i < at->end; i++)
-        read_row(d, at, i, d->value + (i - at->first) * d->whole.per);
+    read_channel(d, at);
     for (int64_t e = 0; e < n; e++) {
         d->row[e] = (float)(d->value[e] * d->factor[o]);
         d->finite = d->finite && isfinite(d->row[e]);

@@ -64,6 +64,8 @@ static inline int64_t constants_place(const constants_shape *part, const constan
 }
 
 /* constants_fold.c: from the network's own parameters. */
+/* Elements first .. first+count-1 of a parameter of the source. */
+void constants_read_param(const hp_constants *c, int param, int64_t first, int64_t count, double *out);
 hp_status constants_fold(hp_constants *c, int layer, int64_t first, int64_t outs, bool quantised,
                          hp_filter *f, hp_error *err);
 

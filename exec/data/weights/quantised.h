@@ -7,7 +7,8 @@
  *     LAYER.output_scale  F32 (1), of every U8 tensor but the image, under its producer's name
  *     LAYER.output_zero   I32 (1)
  *
- * bn and scale layers that were not folded: weight and bias (channels), F32. Metadata: format
+ * bn and scale layers that were not folded: weight and bias (channels), F32. Layers that run as trained: their parameters under
+ * their own names, F32, as the graph has them. Metadata: format
  * "hplan-quantised 1", net, observer, images, mean, std, float_layers, source (hash of the weights' file, or
  * the seed). */
 #ifndef HP_QUANTISED_H

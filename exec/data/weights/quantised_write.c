@@ -1,12 +1,21 @@
 /* quantised_write.c - the list of a quantised file's tensors, and writing them layer by layer; see
  * quantised.h. */
 #include "exec/data/weights/quantised.h"
+#include "plan/graph/deploy.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 /* What a tensor of the file contains. */
-typedef enum written_kind { WEIGHT, WEIGHT_SCALE, BIAS, OUTPUT_SCALE, OUTPUT_ZERO, KINDS } written_kind;
+typedef enum written_kind {
+    WEIGHT,
+    WEIGHT_SCALE,
+    BIAS,
+    OUTPUT_SCALE,
+    OUTPUT_ZERO,
+    KINDS,
+    PARAM
+} written_kind;
 static const char *const suffixes[KINDS] = {"weight", "weight_scale", "bias", "output_scale", "output_zero"};
 
 typedef struct listing {
@@ -16,18 +25,23 @@ typedef struct listing {
     hp_st_expected *want;
     struct written {
         written_kind kind;
-        int layer;
+        int of; /* layer; PARAM: parameter */
     } * at;
 } listing;
 
-static void add_tensor(listing *s, int layer, written_kind kind, int dtype, int n_dim, const int32_t *dim) {
+static void add_named(listing *s, const char *name, struct written at, int dtype, int n_dim,
+                      const int32_t *dim) {
     HP_ROOM(s->arena, s->want, s->n, s->room);
     HP_ROOM(s->arena, s->at, s->n, s->at_room);
     hp_st_expected *e = &s->want[s->n];
-    *e = (hp_st_expected){.dtype = dtype, .n_dim = n_dim};
-    e->name = hp_arena_printf(s->arena, "%s.%s", s->g->layer[layer].name, suffixes[kind]);
+    *e = (hp_st_expected){.name = name, .dtype = dtype, .n_dim = n_dim};
     memcpy(e->dim, dim, (size_t)n_dim * sizeof *dim);
-    s->at[s->n++] = (struct written){kind, layer};
+    s->at[s->n++] = at;
+}
+
+static void add_tensor(listing *s, int layer, written_kind kind, int dtype, int n_dim, const int32_t *dim) {
+    const char *name = hp_arena_printf(s->arena, "%s.%s", s->g->layer[layer].name, suffixes[kind]);
+    add_named(s, name, (struct written){kind, layer}, dtype, n_dim, dim);
 }
 
 static bool has_bias(const hp_layer *l) {
@@ -46,15 +60,28 @@ static void add_floats(listing *s, int layer) {
     if (eight || has_bias(l)) add_tensor(s, layer, BIAS, HP_ST_F32, 1, &channels);
 }
 
+/* Does a layer that runs as trained read the parameter? */
+static bool is_read_whole(const hp_graph *g, int param) {
+    for (int l = 0; l < g->n_layer; l++)
+        for (int i = 0; i < g->layer[l].n_param && hp_layer_as_trained(&g->layer[l]); i++)
+            if (g->layer[l].param[i] == param) return true;
+    return false;
+}
+
 /* Bytes last, so that all floats are aligned. */
 static listing list_tensors(hp_arena *arena, const hp_graph *g) {
     static const int32_t one = 1;
     listing s = {.arena = arena, .g = g};
     for (int l = 0; l < g->n_layer; l++) {
-        if (g->layer[l].n_param > 0) add_floats(&s, l);
+        if (g->layer[l].n_param > 0 && !hp_layer_as_trained(&g->layer[l])) add_floats(&s, l);
         if (!hp_tensor_wants_qparam(g, g->layer[l].out)) continue;
         add_tensor(&s, l, OUTPUT_SCALE, HP_ST_F32, 1, &one);
         add_tensor(&s, l, OUTPUT_ZERO, HP_ST_I32, 1, &one);
+    }
+    for (int i = 0; i < g->n_param; i++) {
+        const hp_param *p = &g->param[i];
+        if (is_read_whole(g, i))
+            add_named(&s, p->name, (struct written){PARAM, i}, HP_ST_F32, p->n_dim, p->dim);
     }
     for (int l = 0; l < g->n_layer; l++) {
         if (g->layer[l].n_param == 0 || !hp_layer_weights8(g, l)) continue;
@@ -79,6 +106,7 @@ typedef struct quantised_writer {
     hp_filter filter;
     hp_qparam q;
     float *zeros; /* bias of a layer without one */
+    float *param; /* one that is written whole */
 } quantised_writer;
 
 static const void *bytes_of(const quantised_writer *w, written_kind kind) {
@@ -95,14 +123,16 @@ static const void *bytes_of(const quantised_writer *w, written_kind kind) {
 static const void *data_of(void *self, int i, hp_error *err) {
     quantised_writer *w = self;
     const struct written *at = &w->list->at[i];
-    const hp_layer *l = &w->list->g->layer[at->layer];
+    if (at->kind == PARAM)
+        return hp_constants_param(w->c, at->of, HP_F32, w->param, err) == HP_OK ? w->param : NULL;
+    const hp_layer *l = &w->list->g->layer[at->of];
     if (at->kind == OUTPUT_SCALE) w->q = hp_constants_qparam(w->c, l->out);
-    if (at->kind < OUTPUT_SCALE && at->layer != w->layer) {
+    if (at->kind < OUTPUT_SCALE && at->of != w->layer) {
         w->layer = -1;
-        if (hp_constants_filter(w->c, at->layer, 0, w->list->g->tensor[l->out].c,
-                                hp_layer_weights8(w->list->g, at->layer), &w->filter, err) != HP_OK)
+        if (hp_constants_filter(w->c, at->of, 0, w->list->g->tensor[l->out].c,
+                                hp_layer_weights8(w->list->g, at->of), &w->filter, err) != HP_OK)
             return NULL;
-        w->layer = at->layer;
+        w->layer = at->of;
     }
     return bytes_of(w, at->kind);
 }
@@ -120,8 +150,12 @@ hp_status hp_quantised_write(const char *path, hp_constants *c, const hp_quantis
     const hp_graph *g = hp_constants_graph(c);
     const listing l = list_tensors(a, g);
     int widest = 1;
+    int64_t most = 1;
     for (int t = 0; t < g->n_tensor; t++) widest = g->tensor[t].c > widest ? g->tensor[t].c : widest;
-    quantised_writer w = {.list = &l, .c = c, .layer = -1, .zeros = HP_NEW(a, float, widest)};
+    for (int i = 0; i < g->n_param; i++)
+        if (is_read_whole(g, i) && g->param[i].count > most) most = g->param[i].count;
+    quantised_writer w = {
+        .list = &l, .c = c, .layer = -1, .zeros = HP_NEW(a, float, widest), .param = HP_NEW(a, float, most)};
     const hp_st_note note[] = {{"format", "hplan-quantised 1"},
                                {"net", info->net},
                                {"observer", info->observer},

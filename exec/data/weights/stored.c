@@ -88,6 +88,27 @@ void hp_stored_read(const hp_safetensors *st, const hp_graph *g, int param, int6
     }
 }
 
+void hp_stored_read_apart(const hp_safetensors *st, const hp_graph *g, int param, int64_t first,
+                          int64_t count, int64_t step, double *to) {
+    const hp_param *p = &g->param[param];
+    const hp_st_tensor *t = hp_safetensors_find(st, hp_stored_name(p));
+    HP_ASSERT(!hp_places_stretch(t, g, param));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = first + i * step;
+        const hp_st_tensor one =
+            hp_st_slice(t, p->stored.turned ? turned_at(p, at) : p->stored.first + at, 1);
+        hp_st_to_f64(&one, &to[i]);
+    }
+}
+
+bool hp_stored_fits(const hp_safetensors *st, const hp_graph *g, int param) {
+    const hp_st_expected e = expected_of(&g->param[param]);
+    const hp_st_tensor *t = hp_safetensors_find(st, e.name);
+    int64_t count = 1;
+    for (int d = 0; d < e.n_dim; d++) count *= e.dim[d];
+    return t && hp_st_is_real(t) && (t->count == count || hp_places_stretch(t, g, param));
+}
+
 /* --- writing --- */
 
 struct hp_stored_writer {

@@ -17,6 +17,12 @@ int hp_stored_accepted(const hp_safetensors *st, const hp_graph *g, hp_st_expect
 void hp_stored_read(const hp_safetensors *st, const hp_graph *g, int param, int64_t first, int64_t count,
                     hp_dtype dtype, void *to);
 
+/* The same of `count` elements that lie `step` apart: a column of a matrix. */
+void hp_stored_read_apart(const hp_safetensors *st, const hp_graph *g, int param, int64_t first,
+                          int64_t count, int64_t step, double *to);
+/* Has a file of the network, for whatever image, the parameter in a size from which it can be read? */
+bool hp_stored_fits(const hp_safetensors *st, const hp_graph *g, int param);
+
 /* Puts together the file's tensors from parameters, which are taken in order, once each. */
 typedef struct hp_stored_writer hp_stored_writer;
 hp_stored_writer *hp_stored_writer_new(hp_arena *arena, const hp_graph *g, hp_dtype dtype,

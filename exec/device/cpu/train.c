@@ -66,6 +66,10 @@ static hp_status (*const prepare[HP_LAYER_OPS])(hp_device *, const hp_bound *, h
     [HP_ADAPTPOOL] = hp_cpu_pool_prepare, [HP_ATTENTION] = hp_cpu_attention_prepare,
 };
 
+hp_cpu_fn *hp_cpu_forward(const hp_layer *l) {
+    return forward[l->op];
+}
+
 static hp_status copy(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
     (void)err;

@@ -53,6 +53,9 @@ hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_
 hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;
 hp_cpu_fn hp_cpu_loss, hp_cpu_accum, hp_cpu_part, hp_cpu_update, hp_cpu_finite, hp_cpu_norm; /* cpu/step.c */
 
+/* The function of a layer's forward task. */
+hp_cpu_fn *hp_cpu_forward(const hp_layer *l);
+
 static inline int hp_cpu_task_of(const hp_device *d, const hp_bound *b) {
     return (int)(b - d->bound);
 }

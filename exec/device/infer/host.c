@@ -2,6 +2,7 @@
 #include "exec/device/infer/host.h"
 #include "exec/device/metric.h"
 #include "exec/device/move.h"
+#include "plan/graph/deploy.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -115,6 +116,18 @@ static hp_status prepare_loop(const hp_infer_host *host, hp_infer *in, const hp_
     return HP_OK;
 }
 
+/* --- layers that run as trained --- */
+
+static hp_status prepare_trained(const hp_infer_host *host, hp_infer *in, const hp_bound *b,
+                                 hp_infer_kernel *k, hp_error *err) {
+    const hp_layer *l = b->layer;
+    const hp_dtype real = (hp_dtype)in->config->program->dtype;
+    for (int i = 0; i < l->n_param && !in->packed[b->layer_id]; i++)
+        HP_TRY(hp_constants_param(in->config->constants, l->param[i], real, b->param[i], err));
+    in->packed[b->layer_id] = true;
+    return host->trained(in, b, k, err);
+}
+
 /* --- opening --- */
 
 static bool is_matrix(const hp_layer *l) {
@@ -124,6 +137,7 @@ static bool is_matrix(const hp_layer *l) {
 hp_status hp_infer_prepare(const hp_infer_host *host, hp_infer *in, const hp_bound *b, hp_infer_kernel *k,
                            hp_error *err) {
     if (is_matrix(b->layer)) return host->matrix(in, b, k, err);
+    if (hp_layer_as_trained(b->layer)) return prepare_trained(host, in, b, k, err);
     if (host->loops->run[b->layer->op]) return prepare_loop(host, in, b, k, err);
     return hp_fail(err, HP_EUNAVAIL, "layer %s: this device runs no %s in inference", b->layer->name,
                    hp_layer_infos[b->layer->op].name);

@@ -1,5 +1,5 @@
 /* host.h - a deployed graph on a processor: every kernel and constant is prepared at open. A device brings
- * its loops and its matrix layers.
+ * its loops, its matrix layers, and the kernels with which it trains transformers.
  *
  * A kernel reads b->x[k], b->shape and writes b->y; the elements are b->x_dtype[k] and b->y_dtype, dense (N,
  * H, W, C). What it needs beside is in the layer's pack buffer, filled by the first task of the layer, and in
@@ -24,6 +24,7 @@ typedef hp_status hp_infer_prepare_fn(hp_infer *in, const hp_bound *b, hp_infer_
 typedef struct hp_infer_host {
     const hp_infer_loops *loops, *wide; /* wide: of tasks with a float64 operand */
     hp_infer_prepare_fn *matrix;        /* y = act(conv(x, w) + bias [+ y]): conv, convt, linear */
+    hp_infer_prepare_fn *trained;       /* layers that run as trained (plan/graph/deploy.h), on b->param */
 } hp_infer_host;
 
 /* `self` of every other layer's kernel. */

@@ -12,6 +12,7 @@ typedef struct hp_infer {
     const hp_device_config *config;
     hp_arena *arena; /* of what is prepared; lives as long as the device */
     bool *packed;    /* per layer: pack buffer is filled */
+    void *shared;    /* what kernels of training share, the device's own; NULL until one is prepared */
 } hp_infer;
 
 /* How elements of the tensor are stored as `dtype`. Bytes of the image are raw pixels, whose scales differ by

@@ -64,6 +64,10 @@ static hp_ref_fn *const backward_weights[HP_LAYER_OPS] = {
 static hp_ref_fn *const stats[HP_LAYER_OPS] = {[HP_BN] = hp_ref_bn_stats};
 static hp_ref_fn *const backward_stats[HP_LAYER_OPS] = {[HP_BN] = hp_ref_bn_bstats};
 
+hp_ref_fn *hp_ref_forward(const hp_layer *l) {
+    return forward[l->op];
+}
+
 /* The weights stay canonical here: nothing to pack. */
 static void nothing(const hp_bound *b, const hp_step *s) {
     (void)b;

@@ -23,6 +23,9 @@ hp_ref_fn hp_ref_crop_fwd, hp_ref_crop_bwd, hp_ref_merge_fwd, hp_ref_merge_bwd;
 hp_ref_fn hp_ref_sum_fwd, hp_ref_sum_bwd;
 hp_ref_fn hp_ref_loss, hp_ref_accum, hp_ref_part, hp_ref_update, hp_ref_finite, hp_ref_norm; /* ref/train.c */
 
+/* The loop of a layer's forward task. */
+hp_ref_fn *hp_ref_forward(const hp_layer *l);
+
 /* Runs f on float64 copies of what the task reads, rounded as the network's precision has it, and rounds what
  * it has written to how that is stored (ref/round.c). */
 void hp_ref_run_rounded(const hp_device_config *c, const hp_bound *b, hp_ref_fn *f, const hp_step *s);

@@ -178,8 +178,8 @@ static void corrected_layer_keeps_its_mean(hp_arena *a, hp_constants *c, int lay
 
 static void correction_restores_the_mean(void **state) {
     (void)state;
-    static const char *const some[] = {"cnn", "resnet-v1-8", "unet:4", "mobilenetv2"};
-    for (int k = 0; k < 4; k++) {
+    static const char *const some[] = {"cnn", "resnet-v1-8", "unet:4", "mobilenetv2", "vit:2,24,3,8"};
+    for (int k = 0; k < 5; k++) {
         hp_arena *a = hp_arena_new();
         const hp_graph *g = source_graph(a, some[k], 32, HP_PREC_INT8);
         hp_constants *c = open_constants(g);

@@ -21,9 +21,9 @@ static hp_graph *deployed(hp_arena *a, const char *net, int h, int w, int prec) 
     return d;
 }
 
-static const char *const nets[] = {"cnn",    "resnet18",       "resnet50",    "resnet101",
-                                   "vgg19",  "densenet121",    "mobilenetv2", "resnet-v2-29",
-                                   "unet:8", "amoebanetd:3,32"};
+static const char *const nets[] = {"cnn",    "resnet18",        "resnet50",    "resnet101",
+                                   "vgg19",  "densenet121",     "mobilenetv2", "resnet-v2-29",
+                                   "unet:8", "amoebanetd:3,32", "swin-t"};
 enum { N_NETS = sizeof nets / sizeof *nets };
 
 static int count(const hp_graph *g, int op) {
@@ -111,6 +111,45 @@ static void resnet101_is_convolutions(void **state) {
     for (int l = 0; l < d->n_layer; l++) added += hp_layer_adds(&d->layer[l]);
     assert_int_equal(added, 33);
     hp_arena_free(a);
+}
+
+/* torchvision's ViT-B/16: patches, class token and places; of each of 12 blocks two norms, queries, keys and values, attention,
+ * three more products, of which two add what goes around them, and GELU; the last norm, the class token, the head. */
+static void vit_b16_is_products_norms_and_attention(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    const hp_graph *d = deployed(a, "vit-b16", 224, 224, HP_PREC_FP32);
+    assert_int_equal(d->n_layer, 1 + 3 + 12 * 10 + 3);
+    assert_int_equal(count(d, HP_CONV) + count(d, HP_CONVT), 1 + 12 * 6);
+    assert_int_equal(count(d, HP_SUM) + count(d, HP_ADD), 0);
+    int added = 0;
+    for (int l = 0; l < d->n_layer; l++) added += hp_layer_adds(&d->layer[l]);
+    assert_int_equal(added, 12 * 2);
+    hp_arena_free(a);
+}
+
+/* Products read bytes: norms' and attention's outputs are quantised once for all of their readers. What these read is real,
+ * so is what goes around. Ids are numbers. */
+static void int8_quantises_the_products_of_transformers(void **state) {
+    static const char *const names[] = {"vit-b16", "gpt:12,24,3,16,32"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        hp_arena *a = hp_arena_new();
+        const hp_graph *d = deployed(a, names[i], 224, 224, HP_PREC_INT8);
+        assert_int_equal(d->tensor[0].store, i ? HP_STORE_REAL : HP_STORE_U8);
+        assert_int_equal(count(d, HP_QUANT), 12 * 3);
+        assert_int_equal(count(d, HP_DEQUANT), 0);
+        for (int l = 1; l < d->n_layer - 1; l++) {
+            const hp_layer *layer = &d->layer[l];
+            const bool product = layer->op == HP_CONV || layer->op == HP_CONVT;
+            if (product) assert_int_equal(d->tensor[layer->in[0]].store, HP_STORE_U8);
+            for (int k = 0; k < layer->n_in && hp_layer_as_trained(layer); k++)
+                assert_int_equal(d->tensor[layer->in[k]].store, HP_STORE_REAL);
+            if (hp_layer_adds(layer) || hp_layer_as_trained(layer))
+                assert_int_equal(d->tensor[layer->out].store, HP_STORE_REAL);
+        }
+        hp_arena_free(a);
+    }
 }
 
 /* The optimum at operator granularity, 8192^2: 6.98 GB (float32), 1.74 GB (8 bits). Counted by
@@ -269,6 +308,8 @@ int main(void) {
         cmocka_unit_test(convolutions_read_joined_maps),
         cmocka_unit_test(resnet101_is_convolutions),
         cmocka_unit_test(resnet101_at_8192_needs_its_widest_block),
+        cmocka_unit_test(vit_b16_is_products_norms_and_attention),
+        cmocka_unit_test(int8_quantises_the_products_of_transformers),
         cmocka_unit_test(int8_keeps_ends_real),
         cmocka_unit_test(listed_layers_stay_real),
         cmocka_unit_test(programs_are_proved),

@@ -49,7 +49,7 @@ static int32_t ranks_label(const ranks_rank *me, uint64_t stream, int y, int x) 
     return (int32_t)hp_rng_below(me->job->seed, stream, at, (uint64_t)g->classes);
 }
 
-/* Images of deployed networks are bytes; where they are wanted as numbers, (x / 255 - 1/2) / (1/2). */
+/* Images of deployed networks are bytes, ids are numbers; where they are wanted as numbers, (x / 255 - 1/2) / (1/2). */
 static uint8_t ranks_byte(const ranks_rank *me, uint64_t stream, int y, int x, int c) {
     return (uint8_t)(127.99f * (1 + ranks_pixel(me, stream, y, x, c)));
 }
@@ -95,7 +95,8 @@ static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, hp
                             const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {
     const ranks_rank *me = self;
     (void)err;
-    if (x && (me->job->g->deployed || me->job->bytes))
+    const bool bytes = me->job->g->deployed || me->job->bytes;
+    if (x && bytes && !hp_graph_ids(me->job->g))
         ranks_load_bytes(self, iter, micro, x_box, x_dtype, x);
     else if (x)
         ranks_load_pixels(self, iter, micro, x_dtype, x_box, x);

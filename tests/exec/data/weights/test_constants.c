@@ -31,7 +31,7 @@ static void equal(double got, long double want, const char *what, int64_t at) {
 /* Output channel of weight e: dimension 0, of transposed convolutions dimension 1. */
 static int64_t channel_of(const hp_layer *l, const hp_param *w, int64_t e) {
     if (l->op != HP_CONVT) return e / (w->count / w->dim[0]);
-    const int64_t per = (int64_t)w->dim[2] * w->dim[3], i = e / per / w->dim[1];
+    const int64_t per = w->count / w->dim[0] / w->dim[1], i = e / per / w->dim[1];
     const int64_t groups = l->groups > 1 ? l->groups : 1;
     return i / (w->dim[0] / groups) * w->dim[1] + e / per % w->dim[1];
 }
@@ -66,7 +66,35 @@ static void layer_is_folded(const source_weights *s, hp_constants *c, int layer)
     }
 }
 
-static const char *const nets[] = {"cnn", "resnet-v1-8", "mobilenetv2", "resnet-v2-29", "unet:4"};
+/* Parameters of a layer that runs as trained are the source's. */
+static void layer_is_as_trained(const source_weights *s, hp_constants *c, int layer) {
+    const hp_layer *l = &s->g->layer[layer];
+    for (int i = 0; i < l->n_param; i++) {
+        const int64_t n = s->g->param[l->param[i]].count;
+        double *wide = calloc((size_t)n, sizeof *wide);
+        float *narrow = calloc((size_t)n, sizeof *narrow);
+        hp_error err = {0};
+        if (hp_constants_param(c, l->param[i], HP_F64, wide, &err) != HP_OK ||
+            hp_constants_param(c, l->param[i], HP_F32, narrow, &err) != HP_OK)
+            fail_msg("%s", err.text);
+        for (int64_t e = 0; e < n; e++) {
+            assert_true(wide[e] == s->value[l->param[i]][e]);
+            assert_true(narrow[e] == (float)wide[e]);
+        }
+        free(wide);
+        free(narrow);
+    }
+}
+
+static void layer_is_right(const source_weights *s, hp_constants *c, int layer) {
+    if (hp_layer_as_trained(&s->g->layer[layer]))
+        layer_is_as_trained(s, c, layer);
+    else if (s->g->layer[layer].n_param)
+        layer_is_folded(s, c, layer);
+}
+
+static const char *const nets[] = {"cnn",    "resnet-v1-8",  "mobilenetv2",     "resnet-v2-29",
+                                   "unet:4", "vit:2,24,3,8", "gpt:2,32,4,16,64"};
 enum { N_NETS = sizeof nets / sizeof *nets };
 
 static void norms_fold_by_the_formula(void **state) {
@@ -78,8 +106,7 @@ static void norms_fold_by_the_formula(void **state) {
         const char *path = scratch_path("w.safetensors");
         source_save(path, &s);
         hp_constants *c = open_constants(g, path);
-        for (int l = 0; l < g->n_layer; l++)
-            if (g->layer[l].n_param) layer_is_folded(&s, c, l);
+        for (int l = 0; l < g->n_layer; l++) layer_is_right(&s, c, l);
         hp_constants_close(c);
         hp_arena_free(a);
     }
@@ -187,7 +214,7 @@ static void slices_are_parts_of_the_whole(void **state) {
         hp_constants *c = open_constants(g, NULL);
         for (int layer = 0; layer < g->n_layer; layer++) {
             const hp_layer *l = &g->layer[layer];
-            if (!l->n_param) continue;
+            if (!l->n_param || hp_layer_as_trained(l)) continue;
             const hp_param *w = &g->param[l->param[0]];
             const int outs = g->tensor[l->out].c,
                       first = (int)hp_rng_below(1, 0, (uint64_t)layer, (uint64_t)outs);
@@ -223,8 +250,7 @@ static void resting_changes_nothing(void **state) {
     source_save(scratch_path("w.safetensors"), &s);
     hp_constants *c = open_constants(g, scratch_path("w.safetensors"));
     for (int turn = 0; turn < 2; turn++) {
-        for (int l = 0; l < g->n_layer; l++)
-            if (g->layer[l].n_param) layer_is_folded(&s, c, l);
+        for (int l = 0; l < g->n_layer; l++) layer_is_right(&s, c, l);
         hp_constants_release(c);
     }
     hp_constants_close(c);
@@ -259,7 +285,7 @@ static void factors_multiply_channels(void **state) {
                 int64_t i = e / (w->count / w->dim[0]); /* convt */
                 if (l->op == HP_LINEAR) i = e % w->dim[1] / (w->dim[1] / in_c);
                 if (l->op == HP_CONV)
-                    i = o / (out_c / groups) * w->dim[1] + e / ((int64_t)w->dim[2] * w->dim[3]) % w->dim[1];
+                    i = o / (out_c / groups) * w->dim[1] + e / (w->count / w->dim[0] / w->dim[1]) % w->dim[1];
                 equal((double)y.weight[e],
                       (long double)x.weight[e] * (long double)in[i] * (long double)out[o], l->name, e);
             }

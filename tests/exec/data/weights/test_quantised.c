@@ -68,9 +68,21 @@ static void same_layer(hp_constants *a, hp_constants *b, const hp_graph *g, int 
     same_numbers(x.bias, y.bias, o);
 }
 
+static void same_param(hp_constants *a, hp_constants *b, const hp_graph *g, int param) {
+    const int64_t n = g->param[param].count;
+    float *x = calloc((size_t)n * 2, sizeof *x), *y = x + n;
+    hp_error err = {0};
+    if (hp_constants_param(a, param, HP_F32, x, &err) != HP_OK ||
+        hp_constants_param(b, param, HP_F32, y, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    assert_memory_equal(x, y, (size_t)n * sizeof *x);
+    free(x);
+}
+
 static void files_hold_what_they_were_written_from(void **state) {
     (void)state;
-    static const char *const nets[] = {"cnn", "resnet-v1-8", "mobilenetv2", "resnet-v2-29", "unet:4"};
+    static const char *const nets[] = {"cnn",    "resnet-v1-8",  "mobilenetv2",     "resnet-v2-29",
+                                       "unet:4", "vit:2,24,3,8", "gpt:2,32,4,16,64"};
     for (size_t k = 0; k < sizeof nets / sizeof *nets; k++) {
         hp_arena *a = hp_arena_new();
         const hp_graph *g = source_graph(a, nets[k], 32, HP_PREC_INT8);
@@ -88,8 +100,12 @@ static void files_hold_what_they_were_written_from(void **state) {
         hp_constants_pixels(to, scale[1], zero[1]);
         assert_memory_equal(scale[0], scale[1], 3 * sizeof(float));
         assert_memory_equal(zero[0], zero[1], 3 * sizeof(float));
-        for (int l = 0; l < g->n_layer; l++)
-            if (g->layer[l].n_param) same_layer(from, to, g, l);
+        for (int l = 0; l < g->n_layer; l++) {
+            const hp_layer *layer = &g->layer[l];
+            const bool kept = hp_layer_as_trained(layer);
+            for (int i = 0; i < layer->n_param && kept; i++) same_param(from, to, g, layer->param[i]);
+            if (layer->n_param && !kept) same_layer(from, to, g, l);
+        }
         hp_constants_close(from);
         hp_constants_close(to);
         hp_arena_free(a);
