@@ -48,9 +48,8 @@ def simulate(hplan, words, folder, cores):
     plan.unlink(missing_ok=True)
     r = subprocess.run([hplan, "simulate", *words, "--json", "--out", "plan.db"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
                        preexec_fn=lambda: os.sched_setaffinity(0, cores), env=dict(os.environ, XDG_CACHE_HOME=folder, XDG_STATE_HOME=folder))
-    said = json.loads(r.stdout) if r.returncode == 0 else r.stdout.decode()
-    if r.returncode == 0:
-        del said["elapsed_s"]
+    said = json.loads(r.stdout) if r.stdout else {}
+    said.pop("elapsed_s", None)
     return r.returncode, json.dumps(said), r.stderr.decode() if r.returncode else "", plan.read_bytes() if plan.exists() else b""
 
 
