@@ -27,8 +27,8 @@ static hp_status make_plan(hp_arena *arena, const bench_setup *setup, const benc
                              .prec = s->prec,
                              .strategy = setup->strategy,
                              .device = setup->device,
-                             .image_h = s->image_h,
-                             .image_w = s->image_w,
+                             .image_h = setup->any_image ? 0 : s->image_h,
+                             .image_w = setup->any_image ? 0 : s->image_w,
                              .batch = s->batch};
     HP_TRY(serve_plan_write(arena, &r, job->plan, plan, err));
     const run_here here = {.path = s->net, .force = true, .smaller = "give a smaller --batch or --image"};
@@ -49,6 +49,8 @@ static void keep_plan(hp_arena *arena, const bench_setup *setup, const hp_plan *
     b->strategy = setup->strategy;
     b->machine = hp_arena_strdup(arena, plan->machine.name);
     b->device = plan->device->name;
+    b->image_h = plan->graph->image_h;
+    b->image_w = plan->graph->image_w;
     b->version = hp_version();
     b->started = now_text(arena);
     b->threads = (int32_t)setup->threads;

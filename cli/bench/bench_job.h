@@ -10,7 +10,8 @@
 typedef struct bench_setup {
     bench_list net, image, prec, scenario;
     const char *strategy, *device;
-    int64_t batch; /* of offline; 0: by image size */
+    bool any_image; /* none was asked for: the networks' own */
+    int64_t batch;  /* of offline; 0: by image size */
     int64_t threads, rounds;
     int64_t queries; /* of a series, over all rounds; 0: by time */
     double seconds;  /* of a series, over all rounds */

@@ -20,7 +20,8 @@ static const frame_option OPTIONS[] = {
     {"net", 0, "LIST", offsetof(options, net), 0,
      "networks (mobilenetv2,vgg19,densenet121,resnet50,resnet101)"},
     {"prec", 0, "LIST", offsetof(options, prec), 0, "precisions (fp32,bf16,int8)"},
-    {"image", 0, "S|HxW,...", offsetof(options, image), 0, "image sizes (224)"},
+    {"image", 0, "S|HxW,...", offsetof(options, image), 0,
+     "image sizes (224); networks of text have theirs in their names"},
     {"scenario", 0, "LIST", offsetof(options, scenario), 0, "of single-stream,multi-stream,offline (all)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time, offline (16 of 224x224, fewer larger)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how each is run (dp=1)"},
@@ -49,6 +50,7 @@ static hp_status parse_lists(hp_arena *arena, const options *o, bench_setup *s, 
 static hp_status parse(hp_arena *arena, const options *o, bench_setup *s, hp_error *err) {
     *s = (bench_setup){.strategy = o->strategy ? o->strategy : "dp=1",
                        .device = o->device,
+                       .any_image = !o->image,
                        .threads = 1,
                        .rounds = 3,
                        .seconds = 6};

@@ -3,6 +3,7 @@
 #ifndef HP_ACT_H
 #define HP_ACT_H
 
+#include "exec/device/erfc.h"
 #include "plan/graph/graph.h"
 
 #include <math.h>
@@ -16,7 +17,11 @@
 #define HP_REAL       float
 #define HP_FN(name)   hp_act_##name##_f32
 #define HP_LIBM(name) name##f
+#define HP_ERFC       hp_erfc_f32
+#define HP_EXP        hp_exp_f32
 #include "exec/device/act.inc"
+#undef HP_ERFC
+#undef HP_EXP
 #undef HP_REAL
 #undef HP_FN
 #undef HP_LIBM
@@ -24,7 +29,11 @@
 #define HP_REAL       double
 #define HP_FN(name)   hp_act_##name##_f64
 #define HP_LIBM(name) name
+#define HP_ERFC       erfc
+#define HP_EXP        exp
 #include "exec/device/act.inc"
+#undef HP_ERFC
+#undef HP_EXP
 #undef HP_REAL
 #undef HP_FN
 #undef HP_LIBM
