@@ -111,6 +111,8 @@ void standin_translate(void *argument, size_t bytes) {
     for (size_t at = 0; at + sizeof(void *) <= bytes; at += alignof(void *)) {
         void *word;
         memcpy(&word, (unsigned char *)argument + at, sizeof word);
+        /* padding may hold half of an old address: what lies in no allocation is none */
+        if (!standin_is_device(word) || !standin_in_memory(word, 0)) continue;
         word = standin_real(word);
         memcpy((unsigned char *)argument + at, &word, sizeof word);
     }
