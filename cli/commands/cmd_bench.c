@@ -20,7 +20,7 @@ static const frame_option OPTIONS[] = {
     {"net", 0, "LIST", offsetof(options, net), 0,
      "networks (mobilenetv2,vgg19,densenet121,resnet50,resnet101)"},
     {"prec", 0, "LIST", offsetof(options, prec), 0, "precisions (fp32,bf16,int8)"},
-    {"image", 0, "S|HxW,...", offsetof(options, image), 0, "image sizes (224; not of text)"},
+    {"image", 0, "S|HxW,...", offsetof(options, image), 0, "image sizes (224)"},
     {"scenario", 0, "LIST", offsetof(options, scenario), 0, "of single-stream,multi-stream,offline (all)"},
     {"batch", 0, "B", offsetof(options, batch), 0, "images at a time, offline (16 of 224x224, fewer larger)"},
     {"strategy", 0, "S", offsetof(options, strategy), 0, "how each is run (dp=1)"},
