@@ -4,15 +4,10 @@
 #define HP_ACT_H
 
 #include "exec/device/erfc.h"
+#include "exec/device/host_device.h"
 #include "plan/graph/graph.h"
 
 #include <math.h>
-
-#if defined(__CUDACC__)
-#define HP_ACT_INLINE static __host__ __device__ inline
-#else
-#define HP_ACT_INLINE static inline
-#endif
 
 #define HP_REAL       float
 #define HP_FN(name)   hp_act_##name##_f32

@@ -3,38 +3,38 @@
 #ifndef HP_ERFC_H
 #define HP_ERFC_H
 
+#include "exec/device/host_device.h"
+
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__CUDACC__)
-#define HP_ERFC_INLINE static __host__ __device__ inline
-#else
-#define HP_ERFC_INLINE static inline
-#endif
+/* exp, of numbers or of vectors of them (Moshier, Cephes: expf): x = n log(2) + r, n whole; exp(r) by a polynomial. */
+#define HP_EXP_ROUND      12582912.0f /* 1.5 * 2^23: x log2(e) + this is whole, its low bits are n */
+#define HP_EXP_LOG2_E     1.44269504088896341f
+#define HP_EXP_REST(x, n) (((x) - (n)*0.693359375f) + (n)*2.12194440e-4f)
+/* clang-format off */
+#define HP_EXP_OF_REST(r) \
+    ((((((1.9875691500e-4f * (r) + 1.3981999507e-3f) * (r) + 8.3334519073e-3f) * (r) + 4.1665795894e-2f) * (r) \
+       + 1.6666665459e-1f) * (r) + 5.0000001201e-1f) * (r) * (r) + (r) + 1)
+/* clang-format on */
+#define HP_EXP_LEAST -87.0f      /* of x: below, exp would be no normal number */
+#define HP_EXP_ONE   0x3f800000u /* the bits of 1: n << 23 more are those of 2^n */
 
-/* x <= 0; to about 2 units in the last place, nothing below exp(-87). 2^n times a polynomial in the rest (Moshier, Cephes: expf). */
-HP_ERFC_INLINE float hp_exp_f32(float x) {
-    const float magic = 12582912.0f; /* 1.5 * 2^23: rounds to whole numbers */
-    x = x < -87.0f ? -87.0f : x;
-    const float t = x * 1.44269504088896341f + magic, n = t - magic;
-    const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    float p = 1.9875691500e-4f, scale;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1;
+/* x <= 0; to about 2 units in the last place, nothing below exp(HP_EXP_LEAST). */
+HP_HOST_DEVICE float hp_exp_f32(float x) {
+    x = x < HP_EXP_LEAST ? HP_EXP_LEAST : x;
+    const float t = x * HP_EXP_LOG2_E + HP_EXP_ROUND, n = t - HP_EXP_ROUND, r = HP_EXP_REST(x, n);
     uint32_t power;
-    memcpy(&power, &t, sizeof power); /* whose low bits are n */
-    power = (power << 23) + 0x3f800000u;
+    float scale;
+    memcpy(&power, &t, sizeof power);
+    power = (power << 23) + HP_EXP_ONE;
     memcpy(&scale, &power, sizeof scale);
-    return p * scale;
+    return HP_EXP_OF_REST(r) * scale;
 }
 
 /* t exp(-z^2 + a polynomial in t), t = 1 / (1 + z / 2), z = |x|: off by 1.2e-7 of itself at most, before rounding (Press and others,
  * Numerical Recipes in C, 6.2: erfcc). */
-HP_ERFC_INLINE float hp_erfc_f32(float x) {
+HP_HOST_DEVICE float hp_erfc_f32(float x) {
     const float z = x < 0 ? -x : x, t = 1 / (1 + 0.5f * z);
     float p = 0.17087277f;
     p = p * t - 0.82215223f;

@@ -3,13 +3,9 @@
 #ifndef HP_UPDATE_OF_DEVICE_H
 #define HP_UPDATE_OF_DEVICE_H
 
-#include <math.h>
+#include "exec/device/host_device.h"
 
-#if defined(__CUDACC__)
-#define HP_UPDATE_INLINE static __host__ __device__ inline
-#else
-#define HP_UPDATE_INLINE static inline
-#endif
+#include <math.h>
 
 #define HP_REAL       float
 #define HP_FN(name)   hp_update_##name##_f32
@@ -28,13 +24,13 @@
 #undef HP_LIBM
 
 /* Gradients of this norm become no longer than `longest`: times this, as torch.nn.utils.clip_grad_norm_ has it. */
-HP_UPDATE_INLINE double hp_update_clip_factor(double norm, double longest) {
+HP_HOST_DEVICE double hp_update_clip_factor(double norm, double longest) {
     const double factor = longest / (norm + 1e-6);
     if (!(norm < INFINITY)) return NAN; /* a diverged training must be seen */
     return factor < 1 ? factor : 1;
 }
 
-HP_UPDATE_INLINE hp_update_rates_f32 hp_update_rates_as_f32(const hp_update_rates_f64 *r) {
+HP_HOST_DEVICE hp_update_rates_f32 hp_update_rates_as_f32(const hp_update_rates_f64 *r) {
     hp_update_rates_f32 f;
     f.lr = (float)r->lr;
     f.momentum = (float)r->momentum;

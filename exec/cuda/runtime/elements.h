@@ -27,6 +27,17 @@ static __device__ inline void round_to(__half *to, float v) {
     *to = __float2half(v);
 }
 
+/* 2^x within two units of its last place; less than 2^-126 is 0. */
+static __device__ inline float power_of_two(float x) {
+#if defined(HP_CUDA_STANDIN)
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
 /* V neighbours, read and written at once. */
 template <typename T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
 

@@ -3,7 +3,7 @@
  *
  * Kernels are `static __global__ void`, started by HP_LAUNCH from launchers that kernels.h declares, which
  * are extern "C". They use threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __shared__ arrays of
- * constant size, __shfl_xor_sync and __shfl_down_sync by whole warps, integer atomics, and what is here. Sums
+ * constant size, __shfl_sync, __shfl_xor_sync and __shfl_down_sync by whole warps, integer atomics, and what is here. Sums
  * are taken in a fixed order: no atomics of floats. Offsets into tensors are int64_t. Addresses of the device
  * come as arguments of the kernel, by themselves or in a struct, never from memory: the stand-in translates
  * them there. There is no dynamic shared memory. */

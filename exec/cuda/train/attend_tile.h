@@ -253,17 +253,6 @@ static __device__ inline void add_weighted(float (&sum)[D / 8][4], const float (
 
 /* --- scores --- */
 
-/* 2^x within two units of its last place; less than 2^-126 is 0. */
-static __device__ inline float power_of_two(float x) {
-#if defined(HP_CUDA_STANDIN)
-    return exp2f(x);
-#else
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
-
 /* Of a head, in powers of two. */
 struct Scores {
     const float *bias; /* of two pixels in the same place; NULL */

@@ -133,8 +133,8 @@ static hp_status prepare_dense(hp_device *d, const hp_bound *b, product *p, int6
     return HP_OK;
 }
 
-/* A product of matrices in 16 bits whose rows are no multiples of 16 bytes, as the scores of 50257 words: for those cuDNN 9.19 has
- * but its generic engine on an H100, a hundredth as fast. */
+/* A product of matrices in 16 bits whose rows are no multiples of 16 bytes, as the scores of 50257 words: for their weights' gradient
+ * cuDNN 9.19 names but its generic engine on an H100. */
 static bool is_odd_matrix(const hp_dnn_conv *c) {
     return c->kh == 1 && c->kw == 1 && c->stride_h == 1 && c->stride_w == 1 && c->groups == 1 &&
            c->ih == c->oh && c->iw == c->ow && c->pad_top == 0 && c->pad_left == 0 && c->dtype != HP_F32 &&

@@ -1,0 +1,11 @@
+/* host_device.h - functions of numbers that processors and kernels of a GPU share. */
+#ifndef HP_HOST_DEVICE_H
+#define HP_HOST_DEVICE_H
+
+#if defined(__CUDACC__)
+#define HP_HOST_DEVICE static __host__ __device__ inline
+#else
+#define HP_HOST_DEVICE static inline
+#endif
+
+#endif
