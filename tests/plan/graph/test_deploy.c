@@ -193,7 +193,7 @@ static void listed_layers_stay_real(void **state) {
     int seen = 0;
     for (int l = 0; l < d->n_layer; l++) {
         const char *name = d->layer[l].name;
-        if (strcmp(name, "layer2.0.conv1") && strcmp(name, "layer3.0.conv2")) continue;
+        if (strcmp(name, "layer2.0.conv1") != 0 && strcmp(name, "layer3.0.conv2") != 0) continue;
         assert_int_equal(d->tensor[d->layer[l].out].store, HP_STORE_REAL);
         assert_int_equal(d->tensor[d->layer[l].in[0]].store, HP_STORE_REAL);
         seen++;
