@@ -76,15 +76,17 @@ static const hp_row *class_row(const hp_cost_table *t, hp_row_kind kind, const h
     return like ? like : own;
 }
 
-/* Efficiency of the family on this device, else of any operation of its type, else of any operation, else
- * from the generic table. */
-static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const char *family,
-                                const char *type) {
-    char typed[32];
+/* Efficiency on this device of kernels with rates of their own, else of the family, else of any operation of its type,
+ * else of any operation, else from the generic table. */
+static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const hp_work *w,
+                                const char *family, const char *type) {
+    char own[80], typed[32];
+    snprintf(own, sizeof own, "%.*s.%s %.20s", (int)strcspn(family, "."), family, w->rates ? w->rates : "",
+             type);
     snprintf(typed, sizeof typed, "* %.24s", type);
     for (; t; t = t->base) {
-        const char *const keys[] = {family, typed, "*"};
-        for (int i = 0; i < 3; i++) {
+        const char *const keys[] = {own, family, typed, "*"};
+        for (int i = w->rates ? 0 : 1; i < 4; i++) {
             const hp_row *r = class_row(t, HP_ROW_EFFICIENCY, &m->device, keys[i]);
             if (r) return r;
         }
@@ -116,7 +118,7 @@ static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp
     char family[80], type[16];
     hp_key_family(w->key, family, sizeof family);
     type_of(family, type, sizeof type);
-    const hp_row *row = efficiency(t, m, family, type);
+    const hp_row *row = efficiency(t, m, w, family, type);
     HP_ASSERT(row); /* the generic table has a row for every operation */
     hp_tiling tiling;
     double peak = hp_device_class_peak(&m->device, prec_of(type));

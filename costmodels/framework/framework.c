@@ -29,17 +29,20 @@ static const char eager_source[] =
     "Convolutions of 3x3 with stride 1 in float32 by Winograd's algorithm, in all three passes: "
     "tensorflow/tensorflow, issue 9322, lists what PyTorch chose; F(2x2, 3x3): arXiv 1509.09308. "
     "Four operations for every tensor: SGD with momentum and weight decay, nine: AdamW, torch.optim. "
-    "allow_tf32 of torch.backends.cudnn is on by default: documentation of 1.11. "
+    "allow_tf32 of torch.backends.cudnn is on by default, that of torch.backends.cuda.matmul is not: "
+    "documentation of 1.12. "
     "Nothing is fused in eager mode; contiguous tensors are channels first: the gradients' kernels in "
     "tf32 want channels last (a profile of AlexNet's training on an A100, handbook of the Kempner "
     "Institute: fprop for either layout, dgrad and wgrad between nchwToNhwc). cuDNN's bn_fw_tr_1C11 and "
     "bn_bw_1C11 are launched with a block of 512 threads for each channel (traces of profilers: grids of "
-    "64 and 128).";
+    "64 and 128). Attention of 1.13 is baddbmm, softmax, bmm on scores that are stored: one write, a read "
+    "and a write, "
+    "one read; backward their gradients, seven.";
 
 #define EAGER_PYTORCH                                                                                        \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S,                                              \
     .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .channels_first = true, .winograd = true,    \
-    .norm_blocks = true, .rows = gpu_aware
+    .norm_blocks = true, .score_passes = {4, 7}, .rows = gpu_aware
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
 
@@ -58,6 +61,21 @@ const hp_framework hp_frameworks[] = {
      .pastes = true, /* there, and CopySlices of PyTorch */
      .source = eager_source},
     {.name = "torchgpipe", EAGER_PYTORCH, .source = eager_source}, /* recomputes what it does not keep */
+    {.name = "megatron-lm",
+     .dispatch_s = EAGER_DISPATCH_S,
+     .module_s = EAGER_MODULE_S,
+     .fuses = true,
+     .eager = true,
+     .context_bytes = LAZY_CONTEXT,
+     .score_passes = {6.5, 9.5},
+     .rows = gpu_aware,
+     .source = "NVIDIA/Megatron-LM, model/transformer.py before flash attention: baddbmm writes the scores, "
+               "a fused kernel scales, "
+               "masks and makes probabilities, dropout reads and writes them and writes a mask of a byte, "
+               "bmm reads them; backward "
+               "their gradients. Bias, GELU, dropout and additions are fused, one kernel updates all "
+               "parameters (apex). Host times "
+               "as of PyTorch."},
     {.name = "horovod-tf",
      .dispatch_s = EAGER_DISPATCH_S,
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
@@ -114,12 +132,13 @@ static void add_pass(hp_framework_passes *p, double bytes) {
     p->bytes += bytes;
 }
 
-/* What goes with the same kernel here: a convolution's bias (read, written; its gradient is a sum), a norm (read,
- * written), an addition (two read, one written), an activation. */
-static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double y, hp_framework_passes *p) {
-    const bool matrix = hp_layer_is_matrix(l), alone = !deployed && l->op == HP_ACT,
+/* What goes with the same kernel here: a convolution's bias (read, written, which the libraries of matrices do with the
+ * product; its gradient is a sum), a norm (read, written), an addition (two read, one written), an activation. */
+static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
+                        hp_framework_passes *p) {
+    const bool deployed = g->deployed, matrix = hp_layer_is_matrix(l), alone = !deployed && l->op == HP_ACT,
                bias = (l->op == HP_CONV || l->op == HP_CONVT) && l->n_param > 1;
-    if (bias && op == HP_TASK_FWD) add_pass(p, 2 * y);
+    if (bias && op == HP_TASK_FWD && !hp_layer_is_dense(g, l)) add_pass(p, 2 * y);
     if (bias && op == HP_TASK_BWDW) add_pass(p, y);
     if (op == HP_TASK_FWD) {
         if (deployed && l->n_norm) add_pass(p, 2 * y);
@@ -128,6 +147,24 @@ static void add_unfused(const hp_layer *l, hp_task_op op, bool deployed, double 
     } else if (op == HP_TASK_BWD && l->act && !alone) {
         add_pass(p, 3 * y);
     }
+}
+
+/* All queries by all keys, those of the future included, of each head. */
+static double scores(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    const hp_tensor *keys = &g->tensor[l->in[1]];
+    const double heads = (double)c->out[HP_AXIS_C] / hp_head_channels(g, l);
+    const double all = (double)c->out[HP_AXIS_N] * c->out[HP_AXIS_H] * c->out[HP_AXIS_W] * keys->h * keys->w;
+    return heads * (l->causal ? all : (double)c->pairs);
+}
+
+/* A product makes the scores, another reads them; between, they are scaled, masked, made probabilities, dropped. */
+static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
+                       hp_framework_passes *p) {
+    const bool backward = c->op == HP_TASK_BWD;
+    if (g->layer[c->layer].op != HP_ATTENTION || f->score_passes[backward] <= 0) return;
+    p->kernels += (int)ceil(f->score_passes[backward] / 2); /* one reads them and writes them */
+    p->bytes += f->score_passes[backward] * scores(g, c) * element;
 }
 
 static bool in_tf32(const hp_framework *f, const hp_machine *m, hp_dtype x) {
@@ -148,10 +185,12 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
     const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
                    y = hp_tensor_dtype(&g->tensor[l->out], dtype);
     const double x_bytes = elems(c->in) * hp_dtype_bytes(x), y_bytes = elems(c->out) * hp_dtype_bytes(y);
-    if (!f->fuses) add_unfused(l, (hp_task_op)c->op, g->deployed, y_bytes, &p);
+    if (!f->fuses) add_unfused(g, l, (hp_task_op)c->op, y_bytes, &p);
+    add_scores(f, g, c, hp_dtype_bytes(y), &p);
     const bool gradient = c->op == HP_TASK_BWD || c->op == HP_TASK_BWDW;
-    const bool transposes = f->channels_first && (l->op == HP_CONV || l->op == HP_CONVT) &&
-                            (on_matrix_units(m, x) || (gradient && in_tf32(f, m, x)));
+    const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(g, l);
+    const bool transposes =
+        f->channels_first && map && (on_matrix_units(m, x) || (gradient && in_tf32(f, m, x)));
     if (transposes) {
         add_pass(&p, 2 * x_bytes);
         add_pass(&p, 2 * y_bytes);
@@ -161,7 +200,7 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
 
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) {
     char *conv = strstr(w->key, ".conv"), *type = strstr(w->key, " f32");
-    if (!f->tf32 || m->device.tf32_flops_per_s <= 0 || !conv || !type) return;
+    if (!f->tf32 || m->device.tf32_flops_per_s <= 0 || !conv || !type || w->rates) return;
     const size_t rest = strlen(type + 1);
     if ((size_t)(type - w->key) + rest + 3 > sizeof w->key) return;
     memmove(type + 2, type + 1, rest + 1);
@@ -181,11 +220,13 @@ static void shorten_norm(const hp_framework *f, const hp_graph *g, hp_dtype dtyp
     w->bytes -= passes * elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype));
 }
 
-void hp_framework_shorten(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
+void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
                           const hp_work_case *c, hp_work *w) {
     if (m->device.is_cpu || c->layer < 0) return;
     const hp_layer *l = &g->layer[c->layer];
     shorten_norm(f, g, dtype, c, w);
+    if (l->op == HP_ATTENTION && f->score_passes[0] > 0)
+        w->flops *= scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
     if (!f->winograd) return;
     const bool suits = l->op == HP_CONV && l->kh == 3 && l->kw == 3 && l->stride_h == 1 && l->stride_w == 1 &&
                        l->dil_h <= 1 && l->dil_w <= 1 && l->groups <= 1;
@@ -221,8 +262,9 @@ int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_gra
 }
 
 int hp_framework_numbers(const hp_framework *f) {
-    const double own[] = {f->dispatch_s,  f->module_s, f->update_ops[HP_SGD], f->sum_ops, f->cycle_s,
-                          f->message_ops, f->vector,   f->context_bytes};
+    const double own[] = {
+        f->dispatch_s,  f->module_s, f->update_ops[HP_SGD], f->sum_ops,         f->cycle_s,
+        f->message_ops, f->vector,   f->context_bytes,      f->score_passes[0], f->score_passes[1]};
     int n = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) n += own[i] > 0;
     for (const char *s = f->rows; s && (s = strstr(s, "latency:")); s++) n++;

@@ -25,6 +25,9 @@ typedef struct hp_framework {
     double message_ops; /* operations of the host at each end of a message, the device being idle */
     bool
         pastes; /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
+    double score_passes
+        [2]; /* how often the scores of attention, stored whole, are read or written: forward, backward; 0: blocks
+                             * are on the device alone */
     int vector;           /* maps of bytes have a multiple of so many channels; 0: as many as they have */
     double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
     const char *rows; /* of cost tables, that stand before all others: its communication; NULL: as hplan's */
@@ -48,9 +51,9 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
                                            hp_dtype dtype, const hp_work_case *c);
 /* Changes the work's key to that of the units that the framework multiplies in. */
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w);
-/* Takes off the multiplications that its convolution does without, and what its norm does not read; after
- * hp_framework_units. */
-void hp_framework_shorten(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
+/* Takes off the multiplications that its convolution does without, and what its norm does not read; adds those of scores
+ * that are masked afterwards. After hp_framework_units. */
+void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
                           const hp_work_case *c, hp_work *w);
 /* Adds the channels that only fill a vector: they are moved and multiplied, too. */
 void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,

@@ -9,4 +9,10 @@ static inline bool hp_layer_is_matrix(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
+/* Is it one of matrices as they are: does no window run over a map? */
+static inline bool hp_layer_is_dense(const hp_graph *g, const hp_layer *l) {
+    const hp_param_kind kind = hp_layer_is_matrix(l) ? g->param[l->param[0]].kind : HP_PARAM_BIAS;
+    return kind == HP_PARAM_LINEAR_W || kind == HP_PARAM_TABLE;
+}
+
 #endif

@@ -51,6 +51,13 @@ void lower_dep(hp_lower_ctx *c, int task, int on) {
     c->dep[c->n_dep++] = (hp_dep){task, on};
 }
 
+int32_t lower_list_add(hp_arena *arena, hp_lists *l, int32_t task, int32_t list) {
+    HP_ROOM(arena, l->at, l->n, l->room);
+    l->at[l->n].task = task;
+    l->at[l->n].next = list;
+    return l->n++;
+}
+
 void lower_touch(hp_lower_ctx *c, int32_t buffer) {
     hp_buffer *b = &c->r->buffer[buffer];
     const int now = c->r->n_task - 1;
@@ -64,11 +71,12 @@ static void use_operand(hp_lower_ctx *c, int task, int32_t buffer, char access) 
     lower_touch(c, buffer);
     lower_dep(c, task, c->writer[buffer]);
     if (access == 'w' || access == 'm') {
-        lower_dep(c, task, c->reader[buffer]);
+        for (int32_t i = c->reader[buffer]; i >= 0; i = c->readers.at[i].next)
+            lower_dep(c, task, c->readers.at[i].task);
         c->writer[buffer] = task;
         c->reader[buffer] = -1;
     } else if (sending) {
-        c->reader[buffer] = task;
+        c->reader[buffer] = lower_list_add(c->arena, &c->readers, task, c->reader[buffer]);
     }
 }
 

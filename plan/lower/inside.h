@@ -40,6 +40,14 @@ typedef struct hp_dep {
     int32_t task, on;
 } hp_dep;
 
+/* Lists of tasks, all in one array: a list is where its first lies, -1 if it is empty. */
+typedef struct hp_lists {
+    int32_t n, room;
+    struct {
+        int32_t task, next;
+    } * at;
+} hp_lists;
+
 typedef struct hp_lower {
     hp_arena *arena;
     const hp_graph *g;
@@ -65,8 +73,9 @@ typedef struct hp_lower {
     int n_dep, dep_room;
     hp_dep *dep;
     int writer_room, reader_room;
+    hp_lists readers;
     int32_t *writer; /* per buffer: last task that wrote it, -1 */
-    int32_t *reader; /* per buffer: last send that reads it, -1 */
+    int32_t *reader; /* per buffer: sends that read it since, a list */
 
     int32_t role;
     hp_frame *frame;       /* per slot * micro */
@@ -130,6 +139,8 @@ int32_t lower_queue(hp_lower_ctx *c, hp_queue_kind kind, int peer, int channel, 
 int lower_task(hp_lower_ctx *c, hp_task task, const int32_t *operand);
 hp_task lower_layer_task(const hp_pass *a, hp_task_op op, int layer, int flags);
 void lower_dep(hp_lower_ctx *c, int task, int on);
+/* Puts a task before the first of a list. Returns the list. */
+int32_t lower_list_add(hp_arena *arena, hp_lists *l, int32_t task, int32_t list);
 /* Keeps a buffer alive up to the task emitted last. */
 void lower_touch(hp_lower_ctx *c, int32_t buffer);
 /* Zeroes elements of a buffer. Returns the task. */

@@ -16,8 +16,8 @@ typedef struct gap {
 /* Memory given back, and who may still be using it. */
 typedef struct ghost {
     int64_t offset, end;
-    int32_t compute;  /* last compute task that used it, -1 */
-    int32_t async[2]; /* last send and receive that used it, -1 */
+    int32_t compute; /* last compute task that used it, -1 */
+    int32_t async;   /* messages and collectives that used it, a list */
 } ghost;
 
 typedef struct placer {
@@ -26,7 +26,10 @@ typedef struct placer {
     int n_free, room;
     ghost *ghost;
     int n_ghost, ghost_room;
-    int32_t (*user)[3]; /* per buffer: last compute, send, receive */
+    struct {
+        int32_t compute, async; /* as of a ghost */
+    } * user;                   /* per buffer */
+    hp_lists users;
 } placer;
 
 static int64_t align_up(int64_t bytes) {
@@ -73,8 +76,8 @@ static void wait_for_ghosts(placer *p, const hp_buffer *b) {
         const ghost g = p->ghost[i];
         if (g.offset < end && b->offset < g.end) {
             if (g.compute > compute) compute = g.compute;
-            for (int k = 0; k < 2; k++)
-                if (g.async[k] < b->first) lower_dep(p->c, b->first, g.async[k]);
+            for (int32_t k = g.async; k >= 0; k = p->users.at[k].next)
+                if (p->users.at[k].task < b->first) lower_dep(p->c, b->first, p->users.at[k].task);
             if (!async && b->offset <= g.offset && g.end <= end)
                 continue; /* covered: later users wait through us */
         }
@@ -86,12 +89,11 @@ static void wait_for_ghosts(placer *p, const hp_buffer *b) {
 
 static void leave_ghost(placer *p, int id) {
     const hp_buffer *b = &p->c->r->buffer[id];
-    const ghost g = {
-        b->offset, b->offset + align_up(b->bytes), p->user[id][0], {p->user[id][1], p->user[id][2]}};
+    const ghost g = {b->offset, b->offset + align_up(b->bytes), p->user[id].compute, p->user[id].async};
     for (int i = 0; i < p->n_ghost;
          i++) { /* a newer compute-only ghost of the same place replaces the old one */
         ghost *old = &p->ghost[i];
-        if (old->offset == g.offset && old->end == g.end && old->async[0] < 0 && old->async[1] < 0) {
+        if (old->offset == g.offset && old->end == g.end && old->async < 0) {
             *old = g;
             return;
         }
@@ -105,10 +107,14 @@ static void note_users(placer *p) {
     p->user = hp_arena_alloc(p->c->arena, sizeof *p->user * (size_t)(r->n_buffer + 1));
     memset(p->user, -1, sizeof *p->user * (size_t)(r->n_buffer + 1));
     for (int t = 0; t < r->n_task; t++) {
-        const int kind = hp_task_infos[r->task[t].op].queue;
-        const int slot = kind == HP_QUEUE_COMPUTE ? 0 : kind == HP_QUEUE_RECV ? 2 : 1;
+        const bool compute = hp_task_infos[r->task[t].op].queue == HP_QUEUE_COMPUTE;
         int32_t used[HP_MAX_USES];
-        for (int n = hp_task_uses(r, t, used), i = 0; i < n; i++) p->user[used[i]][slot] = t;
+        for (int n = hp_task_uses(r, t, used), i = 0; i < n; i++) {
+            if (compute)
+                p->user[used[i]].compute = t;
+            else if (used[i] >= HP_BUF_FIXED)
+                p->user[used[i]].async = lower_list_add(p->c->arena, &p->users, t, p->user[used[i]].async);
+        }
     }
 }
 

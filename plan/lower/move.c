@@ -59,21 +59,28 @@ void lower_copy(hp_lower_ctx *c, const hp_pass *a, int tensor, int32_t dst, int3
     copy(c, a, tensor, dst, src, false);
 }
 
-/* Sends `box` of what lies in `from`: itself when it is just that and no other message reads it; or its code. */
-static void send_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *box, int32_t from) {
+/* What is sent of `box` of what lies in `from`: that itself when it is just the box; or its code. */
+static int32_t message_of(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *box, int32_t from) {
     const hp_codec codec = lower_codec(c, hp_channel_traffic(r.channel), box);
     int32_t buffer = from;
-    if (!hp_box_equal(box, lower_box_of(c, from)) || (c->reader[from] >= 0 && !codec)) {
+    if (!hp_box_equal(box, lower_box_of(c, from))) {
         buffer = lower_box(c, HP_BUF_MESSAGE, r.tensor, a->micro, box);
         copy(c, a, r.tensor, buffer, from, false);
     }
-    if (codec) buffer = lower_encode(c, a, codec, r.tensor, buffer);
+    return codec ? lower_encode(c, a, codec, r.tensor, buffer) : buffer;
+}
+
+static void send(hp_lower_ctx *c, const hp_pass *a, route r, int32_t buffer) {
     transfer(c, a, HP_TASK_SEND, r, buffer);
     const bool within = r.channel & 2;
     if (within && c->keep == 1)
         return; /* the parts of a stage run the same layers at the same time: no send is pending for long */
     HP_ROOM(c->arena, c->sent, c->n_sent, c->sent_room);
     c->sent[c->n_sent++] = buffer;
+}
+
+static void send_box(hp_lower_ctx *c, const hp_pass *a, route r, const hp_box *box, int32_t from) {
+    send(c, a, r, message_of(c, a, r, box, from));
 }
 
 /* A code is decoded by who reads it. */
@@ -272,23 +279,35 @@ static hp_box piece_of(const hp_lower_ctx *c, const hp_pass *a, int tensor, int 
     return hp_box_and(ext_of(c, a, reader, tensor), hp_geometry_own(a->v->geo, c->g, owner, tensor));
 }
 
-/* One round of messages: this part receives the boxes get(q) and sends the boxes give(q) of `from`. */
+/* The piece that goes to part q, or comes from it; empty: none. */
+static hp_box piece_with(const hp_lower_ctx *c, const hp_pass *a, int tensor, int q, bool reads) {
+    hp_box none = {{0}, {0}};
+    if (q == a->part) return none;
+    return piece_of(c, a, tensor, reads ? a->part : q, reads ? q : a->part);
+}
+
+/* One round of messages: this part receives its pieces of the others, then sends them theirs of `from`, to its successor
+ * first. All messages are there before the first is sent: memory that one gave back would hold up the next. */
 static void round_of(hp_lower_ctx *c, const hp_pass *a, int tensor, bool backward, hp_arrivals *came,
                      int32_t from) {
-    const int at = vstage_of(c, a), n = stage_parts(c, at), me = a->part;
+    const int at = vstage_of(c, a), n = stage_parts(c, at), channel = channel_of(at, a->flip, true, backward);
+    int32_t *go = HP_NEW(c->arena, int32_t, n);
     *came = (hp_arrivals){0, NULL};
-    for (int side = 0; side < 2; side++) /* receives first */
-        for (int q = 0; q < n; q++) {
-            const bool reads = (side == 0) != backward; /* is this part the reader of the piece? */
-            const hp_box box = piece_of(c, a, tensor, reads ? me : q, reads ? q : me);
-            if (q == me || hp_box_empty(&box)) continue;
-            const route r = {role_at(c, a, at, q), channel_of(at, a->flip, true, backward), tensor};
-            if (side == 0) {
-                arrive(c, came, n, recv_box(c, a, r, &box, HP_BUF_MESSAGE));
-            } else {
-                send_box(c, a, r, &box, from);
-            }
-        }
+    for (int q = 0; q < n; q++) {
+        const hp_box box = piece_with(c, a, tensor, q, !backward);
+        const route r = {role_at(c, a, at, q), channel, tensor};
+        if (!hp_box_empty(&box)) arrive(c, came, n, recv_box(c, a, r, &box, HP_BUF_MESSAGE));
+    }
+    for (int k = 1; k < n; k++) {
+        const int q = (a->part + k) % n;
+        const hp_box box = piece_with(c, a, tensor, q, backward);
+        const route r = {role_at(c, a, at, q), channel, tensor};
+        go[k] = hp_box_empty(&box) ? -1 : message_of(c, a, r, &box, from);
+    }
+    for (int k = 1; k < n; k++) {
+        const route r = {role_at(c, a, at, (a->part + k) % n), channel, tensor};
+        if (go[k] >= 0) send(c, a, r, go[k]);
+    }
 }
 
 void lower_exchange(hp_lower_ctx *c, const hp_pass *a, int tensor) {

@@ -171,6 +171,17 @@ static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_cas
            (l->op == HP_ATTENTION && c->op == HP_TASK_BWD ? element * (double)c->in_elems + 2 * made * y : 0);
 }
 
+/* Kernels that move 16 bytes at a time are not for rows of another length. */
+static const char *rates_of(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
+    enum { VECTOR = 16 };
+    const hp_layer *l = &g->layer[c->layer];
+    if (l->op == HP_ATTENTION) return l->n_param ? "biased" : NULL;
+    if (!hp_layer_is_dense(g, l)) return NULL;
+    const int x = c->in[HP_AXIS_C] * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->in[0]], dtype)),
+              y = c->out[HP_AXIS_C] * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype));
+    return x % VECTOR || y % VECTOR ? "odd" : "dense";
+}
+
 /* As an implicit product: pixels by channels; of the weights' gradient, channels by window. */
 static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
@@ -205,6 +216,7 @@ static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_ca
     w.bytes = trained_norm ? hp_dtype_bytes(map) * norm_traffic(c, x, y) : layer_traffic(g, dtype, c, y);
     w.passes = passes(dtype, l, c);
     w.bytes += w.passes;
+    w.rates = rates_of(g, dtype, c);
     set_product(g, c, &w);
     return w;
 }

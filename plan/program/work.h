@@ -17,6 +17,9 @@ typedef struct hp_work {
     double bytes; /* of memory traffic, reading and writing each operand once */
     double rows, cols,
         depth; /* of a matrix product's result, such as pixels and channels, and of its sums; 0: it is none */
+    /* Of kernels with rates of their own among those of the operation: a product of matrices as they are ("dense"), of which
+     * rows are no whole 16 bytes ("odd"); attention with a bias ("biased"); or NULL. */
+    const char *rates;
     double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
 } hp_work;
 

@@ -119,6 +119,31 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
     hp_arena_free(v.arena);
 }
 
+/* Of n samples of t tokens n a t t scores, a of them heads; a causal mask is applied to all. A bias goes with its product,
+ * which is of float32 and of rows, so that nothing is transposed. */
+static void scores_are_stored(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
+    const hp_framework *torch = named("pytorch-1.13"), *megatron = named("megatron-lm");
+    const int attention = layer_named(w.g, "h.0.attn.attention"), product = layer_named(w.g, "h.0.mlp.c_fc");
+    const double scores = 2.0 * 4 * 32 * 32 * 4;
+    want(passes(torch, &w.m, w.g, attention, HP_TASK_FWD), 2, 4 * scores);
+    want(passes(torch, &w.m, w.g, attention, HP_TASK_BWD), 4, 7 * scores);
+    want(passes(megatron, &w.m, w.g, attention, HP_TASK_FWD), 4, 6.5 * scores);
+    want(passes(named("tensorrt"), &w.m, w.g, attention, HP_TASK_FWD), 0, 0);
+    want(passes(torch, &w.m, w.g, product, HP_TASK_FWD), 0, 0);
+    const hp_graph *half = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
+    want(passes(torch, &w.m, half, product, HP_TASK_FWD), 0, 0);
+    const hp_box out = {{0, 0, 0, 0}, {2, 32, 1, 64}};
+    const hp_work_case c = hp_work_case_at(w.g, attention, HP_TASK_FWD, &out);
+    hp_work own = hp_work_of_case(w.g, HP_F32, &c), theirs = own;
+    hp_framework_amounts(torch, &w.m, w.g, HP_F32, &c, &theirs);
+    assert_true(own.flops ==
+                2.0 * 2 * 2 * 64 * 528); /* two products, of 32 queries by keys up to their own */
+    assert_true(theirs.flops == 2.0 * 2 * 2 * 64 * 32 * 32);
+    hp_arena_free(w.arena);
+}
+
 /* Of 36 products Winograd's F(2x2, 3x3) leaves 16, in every pass, where float32 is multiplied and a window moves by one. */
 static void three_by_three_in_float32_multiplies_less(void **state) {
     (void)state;
@@ -138,9 +163,9 @@ static void three_by_three_in_float32_multiplies_less(void **state) {
             const hp_work plain = hp_work_of_case(v.g, HP_F32, &c);
             hp_work on_v100 = plain, on_a100 = plain;
             hp_framework_units(torch, &v.m, &on_v100);
-            hp_framework_shorten(torch, &v.m, v.g, HP_F32, &c, &on_v100);
+            hp_framework_amounts(torch, &v.m, v.g, HP_F32, &c, &on_v100);
             hp_framework_units(torch, &a.m, &on_a100);
-            hp_framework_shorten(torch, &a.m, v.g, HP_F32, &c, &on_a100); /* multiplies in tf32 */
+            hp_framework_amounts(torch, &a.m, v.g, HP_F32, &c, &on_a100); /* multiplies in tf32 */
             assert_true(fabs(on_v100.flops / plain.flops - wanted[i].left) < 1e-12);
             assert_true(on_a100.flops == plain.flops);
         }
@@ -214,7 +239,7 @@ static void an_activation_of_its_own_reads_the_output_alone(void **state) {
     const hp_work_case c = hp_work_case_at(w.g, layer, HP_TASK_BWD, &out);
     hp_work work = hp_work_of_case(w.g, HP_F32, &c);
     assert_true(fabs(work.bytes - 7 * map) < 1);
-    hp_framework_shorten(torch, &w.m, w.g, HP_F32, &c, &work);
+    hp_framework_amounts(torch, &w.m, w.g, HP_F32, &c, &work);
     assert_true(fabs(work.bytes - 5 * map) < 1);
     want(passes(torch, &w.m, w.g, layer, HP_TASK_BWD), 1, 3 * map);
     hp_arena_free(w.arena);
@@ -324,6 +349,7 @@ int main(void) {
         cmocka_unit_test(their_rows_stand_before_others),
         cmocka_unit_test(eager_layers_have_kernels_of_their_own),
         cmocka_unit_test(float32_is_multiplied_in_tf32_where_it_can_be),
+        cmocka_unit_test(scores_are_stored),
         cmocka_unit_test(three_by_three_in_float32_multiplies_less),
         cmocka_unit_test(gradients_in_tf32_are_transposed),
         cmocka_unit_test(few_channels_leave_a_norm_few_blocks),
