@@ -124,7 +124,9 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shap
 
 /* Floats: nine blocks of pixels by channels, two of scores, two of queries. */
 int64_t hp_attend_scratch(int head_channels) {
-    return HP_ATTEND_BLOCK * (9 * hp_round_up(head_channels, HP_WINOGRAD_PANEL) + 2 * HP_ATTEND_BLOCK + 2);
+    enum { BLOCKS = 7 + 2 * HP_ATTEND_PASS };
+    return HP_ATTEND_BLOCK * (BLOCKS * hp_round_up(head_channels, HP_WINOGRAD_PANEL) + 2 * HP_ATTEND_BLOCK +
+                              2 * HP_ATTEND_PASS);
 }
 
 int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {

@@ -61,7 +61,10 @@ enum {
     HP_WINOGRAD_PANEL = 32,  /* outputs side by side in a pack: two 512-bit vectors */
     HP_WINOGRAD_ROWS = 8     /* tiles computed together */
 };
-enum { HP_ATTEND_BLOCK = 64 }; /* queries, and keys, of a block of scores */
+enum {
+    HP_ATTEND_BLOCK = 64, /* queries, and keys, of a block of scores */
+    HP_ATTEND_PASS = 4    /* blocks of queries for which a block of keys is packed once */
+};
 int64_t hp_attend_scratch(int head_channels);
 enum { HP_GRADIENT_ROWS = 512 }; /* pixels per block of a weight gradient's matrix product */
 enum { HP_CONVT_PIXELS = 256 };  /* input pixels per block of a transposed convolution's */
