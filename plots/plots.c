@@ -55,6 +55,13 @@ const hp_plot_kind hp_plot_kinds[] = {
      .max_files = 16,
      .width = 1000,
      .height = 640},
+    {.name = "size",
+     .meaning = "time of a step and memory by the size of a sample, strategy by strategy",
+     .draw = hp_plot_size,
+     .load = hp_plot_load,
+     .max_files = 16,
+     .width = 900,
+     .height = 900},
     {.name = NULL},
 };
 
@@ -70,11 +77,16 @@ const hp_plot_kind *hp_plot_find(const char *name) {
 }
 
 static hp_status load_net(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
+    static const char query[] = "SELECT (SELECT value FROM meta WHERE key = 'net'),"
+                                " (SELECT value FROM meta WHERE key = 'image_h'),"
+                                " (SELECT value FROM meta WHERE key = 'image_w')";
     sqlite3_stmt *st = NULL;
-    HP_TRY(hp_db_prepare(db, "SELECT value FROM meta WHERE key = 'net'", &st, err));
+    HP_TRY(hp_db_prepare(db, query, &st, err));
     bool row = false;
     const hp_status status = hp_db_next(db, st, &row, err);
     s->net = hp_text_clean(arena, row ? hp_db_text(st, 0) : "");
+    s->height = row ? sqlite3_column_int(st, 1) : 0;
+    s->width = row ? sqlite3_column_int(st, 2) : 0;
     sqlite3_finalize(st);
     return status;
 }

@@ -29,7 +29,8 @@ typedef struct hp_plot_point {
 } hp_plot_point;
 
 typedef struct hp_plot_source {
-    const char *net; /* "" if unknown */
+    const char *net;       /* "" if unknown */
+    int32_t height, width; /* of a sample, pixels or tokens and 1; 0 if unknown */
     const char *path;
     bool has_sim, has_exec;
     hp_trace sim, exec; /* newest of each kind, without evaluation */
@@ -62,7 +63,7 @@ hp_plot_loader hp_plot_load_scaling;
  * kind, and those of hp_canvas_*. */
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
 hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision,
-    hp_plot_pareto, hp_plot_comm;
+    hp_plot_pareto, hp_plot_comm, hp_plot_size;
 
 /* What a way of balancing had found on a chain when it last got better: after so many configurations, and steps of the best
  * one in time; the slowest stage against the best one's. */

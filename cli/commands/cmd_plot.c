@@ -30,13 +30,13 @@ static hp_status find_kind(const char *name, const options *o, int n_path, const
     if (!*kind)
         return hp_fail(err, HP_EUSAGE,
                        "there is no plot '%.40s'; there are timeline, scaling, memory, error, comm, "
-                       "precision, pareto",
+                       "precision, pareto, size",
                        name);
     if (!(*kind)->draw)
         return hp_fail(
             err, HP_EUNAVAIL,
             "this version does not have the plot '%s'; it has timeline, scaling, memory, error, comm, "
-            "precision, pareto",
+            "precision, pareto, size",
             (*kind)->name);
     HP_TRY(check_history(o, *kind, n_path, err));
     if (n_path == 0 && !is_of_history(o, *kind, n_path))
@@ -132,7 +132,8 @@ int cmd_plot(int argc, char **argv) {
                "size, from one or several bench databases), pareto (images/s against memory and device hours "
                "of the "
                "strategies of one "
-               "or several plans, and which of them nothing beats).",
+               "or several plans, and which of them nothing beats), size (time of a step and memory by the "
+               "length of a text or the side of an image, of plans of several, a line per strategy).",
         .min_word = 1,
         .max_word = FRAME_WORDS,
         .too_few = "which plot of which file? For example: hplan plot timeline run.db -o timeline.svg",

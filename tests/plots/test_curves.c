@@ -170,12 +170,42 @@ static void the_front_of_a_sweep_says_device_hours(void **state) {
     hp_arena_free(arena);
 }
 
+/* A strategy that a plan lacks has no point there; of an image the side counts. */
+static void a_strategy_has_a_line_over_sizes(void **state) {
+    (void)state;
+    hp_plot_candidate large[] = {candidate("tp=2", 1, 2, 0.4, 10, 9e9), candidate("dp=2", 2, 2, 0.5, 8, 8e9)},
+                      small[] = {candidate("dp=2", 1, 2, 0.1, 40, 2e9)};
+    hp_plot_source plans[] = {
+        {.net = "net", .path = "b.db", .height = 64, .width = 36, .n_candidate = 2, .candidate = large},
+        {.net = "net", .path = "a.db", .height = 8, .width = 8, .n_candidate = 1, .candidate = small}};
+    static const double wanted[2][2][3] = {{{48, 400, 9e9}}, {{8, 100, 2e9}, {48, 500, 8e9}}};
+    hp_arena *arena = hp_arena_new();
+    hp_error err;
+    hp_canvas c;
+    table t;
+    draw(arena, "size", plans, 2, &c);
+    for (int k = 0; k < 2; k++) {
+        assert_true(read_table(&c, k ? "series1" : "series0", 1, &t));
+        assert_int_equal(t.n, k + 1);
+        for (int i = 0; i <= k; i++) {
+            close_to(t.cell[i][0], wanted[k][i][0]);
+            close_to(t.cell[i][1], wanted[k][i][1]);
+            close_to(t.cell[i][4], wanted[k][i][2]);
+        }
+    }
+    assert_int_equal(hp_plot_size(arena, plans, 1, &c, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "of one size"));
+    hp_canvas_close(&c);
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_strategy_has_its_curve_and_ideal_line),
         cmocka_unit_test(a_search_has_one_curve_of_the_best),
         cmocka_unit_test(a_run_beside_a_plan_is_a_point),
         cmocka_unit_test(the_front_of_a_sweep_says_device_hours),
+        cmocka_unit_test(a_strategy_has_a_line_over_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

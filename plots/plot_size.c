@@ -1,0 +1,118 @@
+/* plot_size.c - time of a step and memory against the size of a sample, one line per strategy: plans of one network at several
+ * lengths of text or sides of an image. Where lines cross, another strategy is the better one. */
+#include "plots/plots.h"
+#include "traces/text.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char script[] =
+    "set multiplot layout 2, 1 title picture_title noenhanced\n"
+    "set logscale x 2\n"
+    "set logscale y\n"
+    "set xrange [min_size / 1.25 : max_size * 1.25]\n"
+    "set xlabel (is_text ? 'tokens' : 'pixels of a side')\n"
+    "set key top left reverse Left samplen 2\n"
+    "color(i) = word('#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #999999 #000000', i % 8 + 1)\n"
+    "file(i) = sprintf('series%d', i)\n"
+    "set ylabel 'ms a step'\n"
+    "plot for [i = 0:n_series-1] file(i) using 1:2:3:4:xtic(1) with yerrorlines lc rgb color(i) lw 2 pt 7 ps "
+    "0.7 title "
+    "columnheader(5)\n"
+    "unset key\n"
+    "set ylabel 'memory of the fullest rank'\n"
+    "set format y '%.0s %cB'\n"
+    "plot for [i = 0:n_series-1] file(i) using 1:5:xtic(1) with linespoints lc rgb color(i) lw 2 pt 7 ps "
+    "0.7\n"
+    "unset multiplot\n";
+
+typedef struct point {
+    double size;
+    const hp_plot_candidate *c;
+} point;
+
+/* Of an image, the square's side that has as many pixels. */
+static double size_of(const hp_plot_source *s) {
+    return s->width == 1 ? s->height : sqrt((double)s->height * s->width);
+}
+
+static int compare_sizes(const void *a, const void *b) {
+    const double x = ((const point *)a)->size, y = ((const point *)b)->size;
+    return (x > y) - (x < y);
+}
+
+/* What all plans say of a strategy, by size. */
+static int points_of(const hp_plot_source *s, int n, const char *strategy, point *out) {
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < s[i].n_candidate; j++) {
+            const hp_plot_candidate *c = &s[i].candidate[j];
+            if (c->step_s > 0 && isfinite(c->step_s) && strcmp(c->strategy, strategy) == 0)
+                out[k++] = (point){size_of(&s[i]), c};
+        }
+    qsort(out, (size_t)k, sizeof *out, compare_sizes);
+    return k;
+}
+
+static hp_status write_series(hp_canvas *c, int index, const char *name, const point *p, int n,
+                              hp_error *err) {
+    char file[32];
+    FILE *f = NULL;
+    snprintf(file, sizeof file, "series%d", index);
+    HP_TRY(hp_canvas_data(c, file, &f, err));
+    fputs("size\tms\tlow\thigh\t", f);
+    hp_canvas_text(f, name);
+    fputc('\n', f);
+    for (int i = 0; i < n; i++) {
+        const hp_plot_candidate *k = p[i].c;
+        fprintf(f, "%.9g\t%.9g\t%.9g\t%.9g\t%.9g\n", p[i].size, 1e3 * k->step_s,
+                1e3 * (k->step_low_s > 0 ? k->step_low_s : k->step_s),
+                1e3 * (k->step_high_s > 0 ? k->step_high_s : k->step_s), k->memory_bytes);
+    }
+    return hp_canvas_data_end(f, err);
+}
+
+/* The strategies of all plans, each once, as the first that has it ranks it; at most `most`. */
+static int strategies_of(const hp_plot_source *s, int n, const char **out, int most) {
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < s[i].n_candidate && k < most; j++) {
+            const char *name = s[i].candidate[j].strategy;
+            int at = 0;
+            while (at < k && strcmp(out[at], name) != 0) at++;
+            if (at == k) out[k++] = name;
+        }
+    return k;
+}
+
+hp_status hp_plot_size(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
+    enum { MOST = 16 };
+    const char *strategy[MOST];
+    const int n_series = strategies_of(s, n, strategy, MOST);
+    double least = INFINITY, most = 0;
+    int room = 0;
+    for (int i = 0; i < n; i++) {
+        room += s[i].n_candidate;
+        if (!s[i].n_candidate || s[i].height <= 0 || s[i].width <= 0)
+            return hp_fail(err, HP_EDATA,
+                           "%s: holds no candidates; make some with `hplan simulate --out plan.db`",
+                           s[i].path);
+        least = fmin(least, size_of(&s[i]));
+        most = fmax(most, size_of(&s[i]));
+    }
+    if (least == most)
+        return hp_fail(err, HP_EDATA,
+                       "%s: of one size; plans of several make lines: hplan plot size small.db large.db",
+                       s->path);
+    point *p = HP_NEW(arena, point, room);
+    for (int i = 0; i < n_series; i++) {
+        const int m = points_of(s, n, strategy[i], p);
+        HP_TRY(write_series(c, i, strategy[i], p, m, err));
+    }
+    HP_TRY(hp_canvas_title(c, "a step by the size of a sample", err));
+    hp_canvas_number(c, "n_series", n_series);
+    hp_canvas_number(c, "is_text", s->width == 1);
+    hp_canvas_number(c, "min_size", least);
+    hp_canvas_number(c, "max_size", most);
+    return hp_canvas_render(c, script, err);
+}
