@@ -96,8 +96,8 @@ typedef struct onnx_part {
 typedef struct onnx_view {
     int n, end[ONNX_MOST_DIMS]; /* dimension d: part[end[d - 1]] .. part[end[d] - 1] */
     onnx_part part[ONNX_MOST_PARTS];
-    int64_t first[HP_AXES];
-    double factor; /* the value is this many times the elements */
+    int64_t first[HP_AXES], roll[HP_AXES]; /* first index; roll is added to it, modulo the axis */
+    double factor;                         /* the value is this many times the elements */
 } onnx_view;
 
 typedef struct onnx_value {
@@ -122,7 +122,8 @@ typedef struct onnx_term {
     onnx_value x, keys;      /* normalised; or queries and keys */
     double eps, factor;      /* of the variance; of the scores */
     const onnx_const *gamma; /* NULL: 1 */
-    bool causal;
+    const onnx_const *bias;  /* by relative position, (heads, L, L); NULL: none */
+    bool causal, windowed;   /* what its masks hide: later tokens; what was rolled into a window */
 } onnx_term;
 
 /* --- the reader --- */
@@ -232,6 +233,8 @@ static inline onnx_value *onnx_in(const onnx_call *c, int k) {
 }
 /* The node's output k; NULL: it has none. */
 onnx_value *onnx_out(const onnx_call *c, size_t k);
+/* Replaces 0 and -1 in the dimensions of a Reshape of x (ops/move.c). */
+hp_status onnx_resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim, int n);
 /* Slice of a dimension of n: bounds beyond the ends are clamped. */
 hp_status onnx_slice_bounds(const onnx_call *c, int64_t n, int64_t start, int64_t end, int64_t step,
                             int64_t *first, int64_t *count);

@@ -28,8 +28,7 @@ static hp_status emit_regrouped(onnx_call *c, const onnx_value *x, const int64_t
 }
 
 /* Shape with 0 (keep the input's) and one -1 (the rest). */
-static hp_status resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim,
-                               int n) {
+hp_status onnx_resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim, int n) {
     int64_t known = 1, whole = product(x->dim, 0, x->n_dim);
     int open = -1;
     for (int i = 0; i < n; i++) {
@@ -60,7 +59,7 @@ hp_status onnx_read_reshape(onnx_call *c) {
     HP_TRY(onnx_attr_int(c, "allowzero", 0, 1, &allow_zero));
     if (!onnx_in(c, 1) && !onnx_attr(c, "shape")) return onnx_fail(c, "its shape is missing");
     HP_TRY(onnx_ints(c, "shape", 1, ONNX_MOST_DIMS, dim, &n));
-    HP_TRY(resolve_shape(c, x, allow_zero != 0, dim, n));
+    HP_TRY(onnx_resolve_shape(c, x, allow_zero != 0, dim, n));
     return emit_regrouped(c, x, dim, n);
 }
 

@@ -97,11 +97,17 @@ bool onnx_view_cut(onnx_view *w, int d, int64_t size, int64_t first, int64_t cou
 
 /* --- to values --- */
 
+bool onnx_view_rolls(const onnx_view *w) {
+    bool rolls = false;
+    for (int a = 0; a < HP_AXES; a++) rolls |= w->roll[a] != 0;
+    return rolls;
+}
+
 /* Does the view have every element of the tensor, each axis in one part? Then `order` is that of the axes. */
 static bool is_whole(const onnx_reader *r, const onnx_value *x, const onnx_view *w, int8_t order[HP_AXES]) {
     bool seen[HP_AXES] = {0};
     int n = 0;
-    if (w->factor != 1) return false;
+    if (w->factor != 1 || onnx_view_rolls(w)) return false;
     for (int i = 0; i < w->n; i++) {
         const onnx_part *p = &w->part[i];
         if (seen[p->axis] || p->step != 1 || p->extent != onnx_extent(r, x, p->axis)) return false;

@@ -12,6 +12,8 @@ bool onnx_view_reshape(onnx_view *w, const int64_t *dim, int n_dim);
 void onnx_view_permute(onnx_view *w, const int *perm, int n_dim);
 /* Keeps `count` indices of dimension d, from `first` on in steps; false: it is of several parts. */
 bool onnx_view_cut(onnx_view *w, int d, int64_t size, int64_t first, int64_t count, int64_t step);
+/* Does an axis begin elsewhere than at its first place, as torch.roll makes it? */
+bool onnx_view_rolls(const onnx_view *w);
 /* The parts of dimension d. */
 typedef struct onnx_parts {
     const onnx_part *part;

@@ -116,7 +116,7 @@ static hp_status settle_view(const onnx_call *c, onnx_value *v) {
     bool single = true;
     for (int a = 0; a < HP_AXES; a++)
         single &= places_on(&w, a, &at[a]) && (a == HP_AXIS_C || at[a].step == 1);
-    if (!single)
+    if (!single || onnx_view_rolls(&w))
         return onnx_fail(
             c, "reads '%s', which is %s: only Reshape, Transpose and the nodes of attention take that",
             onnx_clean(c->r->scratch, v->name), onnx_kind_name(v->kind));
