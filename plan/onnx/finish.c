@@ -86,7 +86,8 @@ static void append_row(onnx_reader *r, const renumbering *n, const hp_layer *l, 
     row.n_param = 1;
     append(r, n, &row, t, (onnx_note){0});
     turn_weight(r, &g->param[g->n_param - 1], &r->data[g->n_param - 1]);
-    const hp_layer sum = {.name = hp_arena_printf(r->arena, "%s.sum", l->name),
+    const char *name = hp_arena_printf(r->scratch, "%s.sum", l->name);
+    const hp_layer sum = {.name = onnx_unique(r->arena, &r->layer_names, name),
                           .op = HP_SUM,
                           .n_in = 1,
                           .in = {g->n_layer - 1},

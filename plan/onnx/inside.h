@@ -269,6 +269,8 @@ hp_status onnx_emit(const onnx_call *c, hp_layer l, int64_t out_c, int32_t *tens
  * where weights are not read. */
 hp_status onnx_emit_param(const onnx_call *c, hp_param_kind kind, const char *name, const char *suffix,
                           int n_dim, const int64_t *dim, int64_t fan_in, hp_onnx_param data);
+/* Gives the last layer a parameter that another has too. */
+hp_status onnx_emit_tied(const onnx_call *c, int32_t param);
 /* y = factor x + bias, per channel; bias may be NULL. */
 hp_status onnx_emit_scale(const onnx_call *c, int32_t x, const float *factor, const float *bias,
                           int32_t *tensor);

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Transformers that PyTorch exports, read with hplan import: logits and losses of training beside PyTorch's in float64.
 
-    optional_onnx_tokens.py [BUILD [NET...]]     (the folder of the build: build; "vit of 2 blocks", gpt, vit_b_16)
+    optional_onnx_tokens.py [BUILD [NET...]]     (the folder of the build: build; "vit of 2 blocks", gpt, "swin of 2 stages", swin_t, vit_b_16)
 
-torchvision's ViT-B/16 at 64 pixels and one of two blocks, and a GPT-2 written below from torch.nn as its exporters spell it; opsets
+torchvision's ViT-B/16 at 64 pixels and one of two blocks, its Swin-T and one of two stages, and a GPT-2 written below from torch.nn as its exporters spell it; opsets
 13, 14 and 17, sizes fixed and open. Logits apart by no more than 1e-6 (ref) and 1e-5 (cpu) of the largest; losses of three steps of SGD
 (ref) by no more than 1e-9. Needs python3-torch, python3-torchvision."""
 import json
@@ -65,6 +65,9 @@ def nets():
     vit = torchvision.models.VisionTransformer
     yield "vit of 2 blocks", vit(32, 8, 2, 2, 24, 40, num_classes=10), 32, (13, 14, 17)
     yield "gpt", GPT(2, 24, 2), None, (13, 17)
+    swin = torchvision.models.swin_transformer.SwinTransformer
+    yield "swin of 2 stages", swin([4, 4], 12, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, num_classes=10), 64, (13, 17)
+    yield "swin_t", swin([4, 4], 96, [2, 2, 6, 2], [3, 6, 12, 24], [7, 7], stochastic_depth_prob=0.0, num_classes=10), 224, (17,)
     yield "vit_b_16", torchvision.models.vit_b_16(image_size=64, num_classes=10), 64, (17,)
 
 
@@ -143,7 +146,7 @@ def check(hplan, name, net, image, opsets):
                     print(f"{name}, opset {opset}, {device}, {strategy}: logits within {apart:.1e}", flush=True)
                     yield apart <= most
         wanted = case.torch_losses()
-        for strategy in ("dp=1", "tp=2", "seq=2", "stages=2"):
+        for strategy in ("dp=1", "tp=2", "sp=2x1" if name.startswith("swin") else "seq=2", "stages=2"):
             ours = case.losses(strategy)
             apart = max(abs(a - b) for a, b in zip(ours, wanted))
             print(f"{name}, {strategy}: losses {ours[0]:.6f} .. {ours[-1]:.6f} within {apart:.1e}", flush=True)

@@ -118,7 +118,9 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
                        r->file, r->batch);
     extent[HP_AXIS_N] = r->batch;
     hp_graph *graph = r->graph = HP_NEW(r->arena, hp_graph, 1);
-    HP_TRY(need_size(r, extent[HP_AXIS_H], "the image's height", "give --image HxW", &graph->image_h));
+    const bool tokens = v->n_dim == 2 && v->order[1] == HP_AXIS_H;
+    HP_TRY(need_size(r, extent[HP_AXIS_H], tokens ? "how many tokens there are" : "the image's height",
+                     tokens ? "give --image TOKENS" : "give --image HxW", &graph->image_h));
     HP_TRY(need_size(r, extent[HP_AXIS_W], "the image's width", "give --image HxW", &graph->image_w));
     HP_TRY(need_size(r, extent[HP_AXIS_C], "its channels", "export it with fixed ones", &graph->image_c));
     for (int i = 0; i < v->n_dim; i++) v->dim[i] = extent[v->order[i]];

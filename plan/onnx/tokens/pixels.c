@@ -43,25 +43,36 @@ hp_status onnx_term_pixels(onnx_call *c, onnx_value *const *in, bool *fits) {
 
 /* --- torch.roll --- */
 
-static bool same_parts(const onnx_view *a, const onnx_view *b, int but) {
-    bool same = a->n == b->n && a->factor == b->factor && memcmp(a->roll, b->roll, sizeof a->roll) == 0;
+static bool same_view(const onnx_view *a, const onnx_view *b, int n_dim) {
+    bool same = a->n == b->n && a->factor == b->factor && memcmp(a->roll, b->roll, sizeof a->roll) == 0 &&
+                memcmp(a->first, b->first, sizeof a->first) == 0;
+    for (int d = 0; d < n_dim && same; d++) same = a->end[d] == b->end[d];
     for (int i = 0; i < a->n && same; i++)
         same = a->part[i].axis == b->part[i].axis && a->part[i].step == b->part[i].step &&
-               (i == but || a->part[i].extent == b->part[i].extent);
+               a->part[i].extent == b->part[i].extent;
     return same;
 }
 
-/* The axis that joining b after a along dimension d rolls: a is its end, b its beginning. -1: none. */
-static int rolled_axis(const onnx_reader *r, const onnx_value *a, const onnx_value *b, int d) {
-    const onnx_view *v = a->view, *w = b->view;
-    const onnx_parts p = onnx_view_parts(v, d), q = onnx_view_parts(w, d);
-    if (a->tensor != b->tensor || a->n_dim != b->n_dim || p.n != 1 || q.n != 1) return -1;
-    const int axis = p.part[0].axis, at = (int)(p.part - v->part);
-    bool joins = (axis == HP_AXIS_H || axis == HP_AXIS_W) && same_parts(v, w, at) && p.part[0].step == 1;
-    for (int k = 0; k < HP_AXES; k++) joins &= k == axis || v->first[k] == w->first[k];
-    joins &= w->first[axis] == 0 && v->first[axis] == q.part[0].extent &&
-             p.part[0].extent + q.part[0].extent == onnx_extent(r, a, axis);
-    return joins ? axis : -1;
+/* Is v what is cut off `whole` along dimension d? */
+static bool is_cut(const onnx_view *whole, const onnx_value *v, int d, int64_t size, int64_t first) {
+    onnx_view w = *whole;
+    return onnx_view_cut(&w, d, size, first, v->dim[d], 1) && same_view(&w, v->view, v->n_dim);
+}
+
+/* The view of which a is the end and b the beginning, along dimension d, and the axis; -1: there is none. */
+static int whole_of(const onnx_reader *r, const onnx_value *a, const onnx_value *b, int d, onnx_view *whole) {
+    const onnx_value *longer = a->dim[d] > 1 ? a : b;
+    const onnx_parts p = onnx_view_parts(longer->view, d);
+    if (a->tensor != b->tensor || a->n_dim != b->n_dim || p.n != 1) return -1;
+    const int axis = p.part[0].axis;
+    const int64_t n = onnx_extent(r, a, axis);
+    *whole = *longer->view;
+    whole->part[p.part - longer->view->part].extent = n;
+    whole->first[axis] = 0;
+    const bool rolls = (axis == HP_AXIS_H || axis == HP_AXIS_W) && p.part[0].step == 1 &&
+                       a->dim[d] + b->dim[d] == n && is_cut(whole, a, d, n, b->dim[d]) &&
+                       is_cut(whole, b, d, n, 0);
+    return rolls ? axis : -1;
 }
 
 static hp_status joined_dim(const onnx_call *c, int n_dim, int *d) {
@@ -72,18 +83,15 @@ static hp_status joined_dim(const onnx_call *c, int n_dim, int *d) {
 
 hp_status onnx_term_rolled(onnx_call *c, onnx_value *const *in, bool *fits) {
     const onnx_value *a = in[0], *b = in[1];
-    onnx_view w = *a->view;
+    onnx_view w;
     int64_t dim[ONNX_MOST_DIMS];
     int d;
-    *fits = false;
     HP_TRY(joined_dim(c, a->n_dim, &d));
-    const int axis = rolled_axis(c->r, a, b, d);
-    if (axis < 0) return HP_OK;
-    *fits = true;
+    const int axis = whole_of(c->r, a, b, d, &w);
+    *fits = axis >= 0;
+    if (!*fits) return HP_OK;
     const int64_t n = onnx_extent(c->r, a, axis);
-    w.part[onnx_view_parts(&w, d).part - w.part].extent = n;
-    w.roll[axis] = (w.roll[axis] + w.first[axis]) % n;
-    w.first[axis] = 0;
+    w.roll[axis] = (w.roll[axis] + b->dim[d]) % n;
     memcpy(dim, a->dim, sizeof dim);
     dim[d] = n;
     onnx_result_view(c, c->out, a, &w, a->n_dim, dim);

@@ -54,10 +54,8 @@ hp_status onnx_term_tied(onnx_call *c, onnx_value *const *in, bool *fits) {
     *fits = table >= 0 && w->n_dim == 2 && onnx_is_channel_dim(c->r, x, x->n_dim - 1) &&
             w->dim[0] == onnx_extent(c->r, x, HP_AXIS_C);
     if (!*fits) return HP_OK;
-    hp_layer l = onnx_pixel_layer(x->tensor);
-    l.n_param = 1;
-    l.param[0] = table;
-    HP_TRY(onnx_emit(c, l, w->dim[1], &y));
+    HP_TRY(onnx_emit(c, onnx_pixel_layer(x->tensor), w->dim[1], &y));
+    HP_TRY(onnx_emit_tied(c, table));
     onnx_value like = *x;
     like.dim[like.n_dim - 1] = w->dim[1];
     onnx_result_like(c, y, &like);

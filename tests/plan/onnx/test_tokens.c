@@ -22,12 +22,16 @@ enum { SPELLINGS = 64 * SPLITS * MASKS };
 static const struct net {
     const char *name;
     int h, w;
-} nets[] = {{"vit:2,8,2,4", 8, 12}, {"gpt:2,12,3,5,11", 5, 1}};
+} nets[] = {{"vit:2,8,2,4", 8, 12}, {"gpt:2,12,3,5,11", 5, 1}, {"windows", 16, 24}};
 
 static const hp_graph *built(hp_arena *a, const struct net *net) {
     hp_graph *g;
     hp_error err = {0};
-    if (hp_net_build(a, net->name, net->h, net->w, 7, &g, &err) != HP_OK) fail_msg("%s", err.text);
+    if (strcmp(net->name, "windows") == 0)
+        g = tokens_windows(a, net->h, net->w, &err);
+    else if (hp_net_build(a, net->name, net->h, net->w, 7, &g, &err) != HP_OK)
+        g = NULL;
+    if (!g) fail_msg("%s", err.text);
     return g;
 }
 
@@ -62,7 +66,8 @@ static void assert_same_layer(const hp_graph *a, const hp_graph *b, int at) {
     for (int i = 0; i < l->n_in; i++) assert_int_equal(l->in[i], k->in[i]);
     assert_true(x->h == y->h && x->w == y->w && x->c == y->c && x->tp_unit == y->tp_unit);
     assert_true(l->act == k->act && l->tp == k->tp && l->groups == k->groups && l->kv_heads == k->kv_heads &&
-                l->causal == k->causal && l->kh == k->kh && l->kw == k->kw && l->stride_h == k->stride_h);
+                l->causal == k->causal && l->pad_h == k->pad_h && l->pad_w == k->pad_w && l->kh == k->kh &&
+                l->kw == k->kw && l->stride_h == k->stride_h);
     assert_true(fabs(l->eps - k->eps) <= 1e-6 * k->eps);
     assert_int_equal(l->n_param, k->n_param);
     for (int i = 0; i < l->n_param; i++) assert_int_equal(l->param[i], k->param[i]);
@@ -122,7 +127,7 @@ static void a_database_holds_transformers(void **state) {
 
 /* --- refusals --- */
 
-/* Changes the first node of the operator. */
+/* Changes a node. */
 typedef void change_fn(onnx_writer *w, Onnx__NodeProto *n);
 
 static void another_axis(onnx_writer *w, Onnx__NodeProto *n) {
@@ -152,6 +157,20 @@ static void no_minus_infinity(onnx_writer *w, Onnx__NodeProto *n) {
     n->input[1] = hp_arena_strdup(w->arena, "minus.one");
 }
 
+static void another_roll(onnx_writer *w, Onnx__NodeProto *n) {
+    onnx_write_integers(w, "three", 1, (const int64_t[1]){1}, (const int64_t[1]){3});
+    for (size_t i = 0; i < w->graph.n_node; i++) /* both slices of the first roll */
+        for (size_t k = 0; k < w->graph.node[i]->n_output; k++)
+            for (size_t j = 0; j < n->n_input; j++)
+                if (strcmp(w->graph.node[i]->output[k], n->input[j]) == 0)
+                    w->graph.node[i]->input[j == 0 ? 1 : 2] = hp_arena_strdup(w->arena, "three");
+}
+
+static void uneven_bias(onnx_writer *w, Onnx__NodeProto *n) {
+    onnx_write_floats(w, "uneven", 4, (const int64_t[4]){1, 2, 16, 16}, drawn(w->arena, 98, 512));
+    n->input[1] = hp_arena_strdup(w->arena, "uneven");
+}
+
 static void two_tokens(onnx_writer *w, Onnx__NodeProto *n) {
     onnx_write_floats(w, "tokens", 3, (const int64_t[3]){1, 2, 8}, drawn(w->arena, 99, 16));
     n->input[0] = hp_arena_strdup(w->arena, "tokens");
@@ -161,15 +180,18 @@ static const struct refusal {
     int net;
     unsigned bits;
     const char *op;
+    int nth; /* node of the operator */
     change_fn *change;
     const char *node, *says;
 } refusals[] = {
-    {0, 0, "Softmax", another_axis, "(Softmax)", "not the last"},
-    {0, 0, "Softmax", of_scores_relu, "(Relu)", "queries times keys"},
-    {0, 0, "Gather", two_indices, "(Gather)", "takes 2 indices"},
-    {0, 0, "Concat", two_tokens, "(Concat)", "one class token"},
-    {1, 0, "Where", other_mask, "(Where)", "hides other tokens"},
-    {1, 0, "Where", no_minus_infinity, "(Where)", "minus infinity"},
+    {0, 0, "Softmax", 0, another_axis, "(Softmax)", "not the last"},
+    {0, 0, "Softmax", 0, of_scores_relu, "(Relu)", "queries times keys"},
+    {0, 0, "Gather", 0, two_indices, "(Gather)", "takes 2 indices"},
+    {0, 0, "Concat", 0, two_tokens, "(Concat)", "one class token"},
+    {1, 0, "Where", 0, other_mask, "(Where)", "hides other tokens"},
+    {2, 0, "Concat", 0, another_roll, "(Add)", "its mask hides other tokens"},
+    {2, 1, "Add", 1, uneven_bias, "(MatMul)", "by relative position"},
+    {1, 0, "Where", 0, no_minus_infinity, "(Where)", "minus infinity"},
 };
 
 static void what_is_no_transformer_is_refused_at_its_node(void **state) {
@@ -182,7 +204,7 @@ static void what_is_no_transformer_is_refused_at_its_node(void **state) {
         hp_onnx_model m;
         hp_error err = {0};
         size_t n = 0;
-        while (strcmp(w.graph.node[n]->op_type, r->op) != 0) n++;
+        for (int left = r->nth; strcmp(w.graph.node[n]->op_type, r->op) != 0 || left-- > 0;) n++;
         r->change(&w, w.graph.node[n]);
         const hp_status s = read_model(&w, &m, &err);
         assert_int_equal(s, HP_EDATA);

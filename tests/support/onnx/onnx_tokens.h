@@ -1,4 +1,4 @@
-/* onnx_tokens.h - writes vit: and gpt: networks (plan/nets) as ONNX, in the ways exporters spell them. */
+/* onnx_tokens.h - writes vit: and gpt: networks (plan/nets), and small Swins, as ONNX, in the ways exporters spell them. */
 #ifndef TESTS_ONNX_TOKENS_H
 #define TESTS_ONNX_TOKENS_H
 
@@ -24,5 +24,8 @@ typedef struct tokens_spelling {
 tokens_spelling tokens_spelling_of(unsigned bits);
 /* param: the data of each parameter of g, a network for one rank. */
 onnx_writer tokens_model(hp_arena *a, const hp_graph *g, const float *const *param, tokens_spelling s);
+/* A Swin of two blocks, the second's windows shifted by 2 rows and 1 column, and one of windows as wide as the map, of 7
+ * classes; for images of 16x24. NULL: it cannot be built. */
+hp_graph *tokens_windows(hp_arena *a, int h, int w, hp_error *err);
 
 #endif
