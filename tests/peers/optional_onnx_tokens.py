@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Transformers that PyTorch exports, read with hplan import: logits and losses of training beside PyTorch's in float64.
 
-    optional_onnx_tokens.py [BUILD [NET...]]     (the folder of the build: build; "vit of 2 blocks", gpt, "swin of 2 stages", swin_t, vit_b_16)
+    optional_onnx_tokens.py [BUILD [NET...]]
 
-torchvision's ViT-B/16 at 64 pixels and one of two blocks, its Swin-T and one of two stages, and a GPT-2 written below from torch.nn as its exporters spell it; opsets
-13, 14 and 17, sizes fixed and open. Logits apart by no more than 1e-6 (ref) and 1e-5 (cpu) of the largest; losses of three steps of SGD
-(ref) by no more than 1e-9. Needs python3-torch, python3-torchvision."""
+BUILD: the folder of the build (build); NET: "vit of 2 blocks", gpt, "swin of 2 stages", swin_t, vit_b_16 (all). torchvision's ViT-B/16 at
+64 pixels and one of two blocks, its Swin-T and one of two stages, and a GPT-2 written below from torch.nn as its exporters spell it;
+opsets 13, 14 and 17, sizes fixed and open. Logits apart by no more than 1e-6 (ref) and 1e-5 (cpu) of the largest; losses of three steps
+of SGD (ref, the small ones) by no more than 1e-9. Needs python3-torch, python3-torchvision."""
 import json
 import math
 import pathlib
@@ -25,6 +26,7 @@ from optional_train_torch import write_idx
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST = {"ref": 1e-6, "cpu": 1e-5}
 IDS, TOKENS, STEPS = 256, 12, 3
+LARGE = ("vit_b_16", "swin_t")  # by definition, in float64, they would train for minutes
 
 
 class Block(torch.nn.Module):
@@ -141,10 +143,12 @@ def check(hplan, name, net, image, opsets):
         for opset in opsets:
             case.export(opset, opset == 17)
             for device, most in MOST.items():
-                for strategy in ("dp=1", "sp=2x1", "stages=2"):
+                for strategy in ("dp=1",) if name in LARGE else ("dp=1", "sp=2x1", "stages=2"):
                     apart = ((case.logits(device, strategy).reshape(theirs.shape) - theirs).abs().max() / theirs.abs().max()).item()
                     print(f"{name}, opset {opset}, {device}, {strategy}: logits within {apart:.1e}", flush=True)
                     yield apart <= most
+        if name in LARGE:
+            return
         wanted = case.torch_losses()
         for strategy in ("dp=1", "tp=2", "sp=2x1" if name.startswith("swin") else "seq=2", "stages=2"):
             ours = case.losses(strategy)

@@ -24,30 +24,31 @@ hp_status onnx_term_scores(onnx_call *c, onnx_value *const *in, bool *fits) {
 }
 
 /* Of views and scores. */
-static void scaled(onnx_call *c, const onnx_value *x, double factor) {
+static hp_status scaled(onnx_call *c, const onnx_value *x, double factor) {
     if (x->kind == ONNX_SCORES) {
         onnx_term t = *x->term;
+        if (t.causal || t.windowed || t.bias)
+            return onnx_fail(c, "scales attention's scores after their mask or bias, which is not supported");
         t.factor *= factor;
         onnx_term_result(c, ONNX_SCORES, x, t);
-        return;
+        return HP_OK;
     }
     onnx_view w = *x->view;
     w.factor *= factor;
     onnx_result_view(c, c->out, x, &w, x->n_dim, x->dim);
+    return HP_OK;
 }
 
 hp_status onnx_term_times(onnx_call *c, onnx_value *const *in, bool *fits) {
     double factor = 0;
     *fits = onnx_is_number(in[1], &factor) && isfinite(factor);
-    if (*fits) scaled(c, in[0], factor);
-    return HP_OK;
+    return *fits ? scaled(c, in[0], factor) : HP_OK;
 }
 
 hp_status onnx_term_over(onnx_call *c, onnx_value *const *in, bool *fits) {
     double divisor = 0;
     *fits = onnx_is_number(in[1], &divisor) && isfinite(1 / divisor);
-    if (*fits) scaled(c, in[0], 1 / divisor);
-    return HP_OK;
+    return *fits ? scaled(c, in[0], 1 / divisor) : HP_OK;
 }
 
 /* Other dimensions before the last two. */

@@ -15,6 +15,11 @@ static bool is_over_channels(const onnx_call *c, const onnx_value *x) {
            onnx_axis(c, axes[0], x->n_dim, &d) == HP_OK && d == x->n_dim - 1 && keeps_dims(c);
 }
 
+/* Do both terms, or a term and a tensor, belong to the same layout of a tensor? */
+static bool of_same(const onnx_call *c, const onnx_value *a, const onnx_value *b) {
+    return a->tensor == b->tensor && a->n_dim == b->n_dim && onnx_same_axes(c->r, a, b);
+}
+
 hp_status onnx_term_mean(onnx_call *c, onnx_value *const *in, bool *fits) {
     const onnx_value *x = in[0];
     *fits = x->n_dim > 1 && is_over_channels(c, x) && onnx_is_channel_dim(c->r, x, x->n_dim - 1) &&
@@ -27,7 +32,7 @@ hp_status onnx_term_mean(onnx_call *c, onnx_value *const *in, bool *fits) {
 
 hp_status onnx_term_centred(onnx_call *c, onnx_value *const *in, bool *fits) {
     const onnx_value *x = in[0], *mean = in[1];
-    *fits = mean->term->x.tensor == x->tensor && mean->n_dim == x->n_dim;
+    *fits = of_same(c, &mean->term->x, x);
     if (*fits) onnx_term_result(c, ONNX_CENTRED, x, (onnx_term){.x = *x});
     return HP_OK;
 }
@@ -40,7 +45,7 @@ hp_status onnx_term_squared(onnx_call *c, onnx_value *const *in, bool *fits) {
 }
 
 hp_status onnx_term_product(onnx_call *c, onnx_value *const *in, bool *fits) {
-    *fits = in[0]->term->x.tensor == in[1]->term->x.tensor;
+    *fits = of_same(c, &in[0]->term->x, &in[1]->term->x);
     if (*fits) onnx_term_result(c, ONNX_SQUARED, in[0], *in[0]->term);
     return HP_OK;
 }
@@ -69,7 +74,7 @@ hp_status onnx_term_deviation(onnx_call *c, onnx_value *const *in, bool *fits) {
 }
 
 hp_status onnx_term_normed(onnx_call *c, onnx_value *const *in, bool *fits) {
-    *fits = in[0]->term->x.tensor == in[1]->term->x.tensor;
+    *fits = of_same(c, &in[0]->term->x, &in[1]->term->x);
     if (*fits) onnx_term_result(c, ONNX_NORMED, in[0], *in[1]->term);
     return HP_OK;
 }
