@@ -44,7 +44,8 @@ static void count_ops(const hp_graph *g, op_row row[HP_LAYER_OPS]) {
         op_row *r = &row[layer->op];
         r->layers++;
         r->macs += hp_layer_macs(g, l);
-        for (int i = 0; i < layer->n_param; i++) r->parameters += g->param[layer->param[i]].count;
+        for (int i = 0; i < layer->n_param; i++) /* tied ones once */
+            if (g->param[layer->param[i]].layer == l) r->parameters += g->param[layer->param[i]].count;
     }
 }
 

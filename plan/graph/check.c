@@ -201,8 +201,8 @@ static bool param_fits(const hp_param *p, const expected_shape *w) {
 
 /* Products of one pixel and its channels: their weights may be those of a linear layer, or tied to a table's. */
 static expected_shape expected_of(const hp_graph *g, const hp_layer *l, int i, const hp_param *p) {
-    const bool flat =
-        l->op == HP_CONV && i == 0 && p->n_dim == 2 && l->kh == 1 && l->kw == 1 && l->groups == 1;
+    const bool flat = l->op == HP_CONV && i == 0 && p->n_dim == 2 && l->kh == 1 && l->kw == 1 &&
+                      l->groups == 1 && l->tp != (int32_t)HP_TP_ROW;
     const int64_t in = g->tensor[l->in[0]].c;
     if (flat)
         return (expected_shape){

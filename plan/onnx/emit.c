@@ -111,6 +111,13 @@ hp_status onnx_emit_param(const onnx_call *c, hp_param_kind kind, const char *na
     return HP_OK;
 }
 
+hp_status onnx_emit_tied(const onnx_call *c, int32_t param) {
+    hp_graph *g = c->r->graph;
+    hp_layer *l = &g->layer[g->n_layer - 1];
+    l->param[l->n_param++] = param;
+    return check_work(c, l, g->param[param].fan_in);
+}
+
 const float *onnx_floats(const onnx_call *c, const onnx_const *k) {
     if (!k->data || (!c->r->weights && k->count > INT64_C(1) << 16)) return NULL;
     if (k->type == ONNX_FLOAT) return k->data;

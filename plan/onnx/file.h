@@ -20,4 +20,8 @@ void onnx_file_close(const void *data, size_t size);
 hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, size_t size,
                           Onnx__ModelProto **model, hp_error *err);
 
+/* A matrix that the file has once more, transposed, becomes a Transpose node of the first: exporters fold heads that
+ * are tied to a table of ids (ties.c). */
+void onnx_tie(hp_arena *arena, Onnx__GraphProto *g);
+
 #endif

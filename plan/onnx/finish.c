@@ -28,44 +28,92 @@ static const hp_init inits[] = {
     [HP_PARAM_BN_MEAN] = HP_INIT_ZERO,
     [HP_PARAM_BN_VAR] = HP_INIT_ONE,
     [HP_PARAM_FACTOR] = HP_INIT_ONE,
+    [HP_PARAM_TABLE] = HP_INIT_NORMAL,
+    [HP_PARAM_TOKEN] = HP_INIT_ZERO,
 };
+static const double table_std = 0.02; /* as GPT-2's and torchvision's ViT's tables */
 
-static void number_params(onnx_reader *r, hp_layer *l, int layer, const hp_param *old,
-                          const hp_onnx_param *old_data) {
+/* The graph, and its data, before the renumbering; `now` are a parameter's new number plus 1. */
+typedef struct renumbering {
+    hp_graph old;
+    const hp_onnx_param *data;
+    const onnx_note *note;
+    int32_t *tensor, *now;
+} renumbering;
+
+/* Moves parameter i of the layer; a tied one has moved already. */
+static void number_param(onnx_reader *r, const renumbering *n, hp_layer *l, int i) {
     hp_graph *g = r->graph;
-    for (int i = 0; i < l->n_param; i++) {
-        g->param[g->n_param] = old[l->param[i]];
-        g->param[g->n_param].layer = layer;
-        g->param[g->n_param].init = inits[g->param[g->n_param].kind];
-        r->data[g->n_param] = old_data[l->param[i]];
-        l->param[i] = g->n_param++;
+    const int32_t from = l->param[i];
+    if (n->now[from] == 0) {
+        hp_param *p = &g->param[g->n_param];
+        *p = n->old.param[from];
+        p->layer = g->n_layer - 1;
+        p->init = inits[p->kind];
+        p->init_scale = p->kind == HP_PARAM_TABLE ? table_std : 0;
+        r->data[g->n_param] = n->data[from];
+        n->now[from] = ++g->n_param;
     }
+    l->param[i] = n->now[from] - 1;
 }
 
-/* Drops layers that the output does not need, with their parameters, which no other layer shares. */
-static void drop_dead(onnx_reader *r, const bool *live) {
+static void append(onnx_reader *r, const renumbering *n, const hp_layer *l, hp_tensor t, onnx_note note) {
     hp_graph *g = r->graph;
-    const hp_graph old = *g;
-    const hp_onnx_param *old_data = r->data;
-    const onnx_note *old_note = r->note;
-    int32_t *id = HP_NEW(r->scratch, int32_t, old.n_tensor);
-    g->tensor = HP_NEW(r->arena, hp_tensor, old.n_layer);
-    g->param = HP_NEW(r->arena, hp_param, old.n_param + 1);
-    r->data = HP_NEW(r->arena, hp_onnx_param, old.n_param + 1);
-    r->note = HP_NEW(r->scratch, onnx_note, old.n_layer);
+    const int at = g->n_layer++;
+    hp_layer *layer = &g->layer[at];
+    *layer = *l;
+    layer->out = at;
+    g->tensor[at] = t;
+    g->tensor[at].producer = at;
+    r->note[at] = note;
+    for (int i = 0; i < layer->n_param; i++) number_param(r, n, layer, i);
+}
+
+/* (O, I) becomes (I, O). */
+static void turn_weight(onnx_reader *r, hp_param *p, hp_onnx_param *d) {
+    const int64_t outs = p->dim[0], ins = p->dim[1];
+    float *f = d->data ? HP_NEW(r->arena, float, p->count) : NULL;
+    for (int64_t i = 0; f && i < p->count; i++) f[i % ins * outs + i / ins] = d->data[i];
+    *d = (hp_onnx_param){.data = f};
+    p->dim[0] = (int32_t)ins;
+    p->dim[1] = (int32_t)outs;
+}
+
+/* The second of a pair that ranks may share: its bias is that of the layer that adds up. */
+static void append_row(onnx_reader *r, const renumbering *n, const hp_layer *l, hp_tensor t, onnx_note note) {
+    hp_graph *g = r->graph;
+    hp_layer row = *l;
+    row.n_param = 1;
+    append(r, n, &row, t, (onnx_note){0});
+    turn_weight(r, &g->param[g->n_param - 1], &r->data[g->n_param - 1]);
+    const char *name = hp_arena_printf(r->scratch, "%s.sum", l->name);
+    const hp_layer sum = {.name = onnx_unique(r->arena, &r->layer_names, name),
+                          .op = HP_SUM,
+                          .n_in = 1,
+                          .in = {g->n_layer - 1},
+                          .n_param = l->n_param - 1,
+                          .param = {l->param[1]}};
+    append(r, n, &sum, t, note);
+}
+
+/* Drops layers that the output does not need, with their parameters. */
+static void drop_dead(onnx_reader *r, const bool *live, const int8_t *tp) {
+    hp_graph *g = r->graph;
+    const renumbering n = {*g, r->data, r->note, HP_NEW(r->scratch, int32_t, g->n_tensor),
+                           HP_NEW(r->scratch, int32_t, g->n_param + 1)};
+    g->layer = HP_NEW(r->arena, hp_layer, 2 * g->n_layer);
+    g->tensor = HP_NEW(r->arena, hp_tensor, 2 * g->n_layer);
+    g->param = HP_NEW(r->arena, hp_param, g->n_param + 1);
+    r->data = HP_NEW(r->arena, hp_onnx_param, g->n_param + 1);
+    r->note = HP_NEW(r->scratch, onnx_note, 2 * g->n_layer);
     g->n_layer = g->n_param = 0;
-    for (int l = 0; l < old.n_layer; l++) {
+    for (int l = 0; l < n.old.n_layer; l++) {
+        hp_layer layer = n.old.layer[l];
         if (!live[l]) continue;
-        const int n = g->n_layer++;
-        hp_layer *layer = &g->layer[n];
-        *layer = old.layer[l];
-        for (int k = 0; k < layer->n_in; k++) layer->in[k] = id[layer->in[k]];
-        g->tensor[n] = old.tensor[layer->out];
-        g->tensor[n].producer = n;
-        r->note[n] = old_note[layer->out];
-        id[layer->out] = n;
-        layer->out = n;
-        number_params(r, layer, n, old.param, old_data);
+        for (int k = 0; k < layer.n_in; k++) layer.in[k] = n.tensor[layer.in[k]];
+        layer.tp = tp[l];
+        (tp[l] == HP_TP_ROW ? append_row : append)(r, &n, &layer, n.old.tensor[layer.out], n.note[layer.out]);
+        n.tensor[layer.out] = g->n_layer - 1;
     }
     g->n_tensor = g->n_layer;
 }
@@ -77,8 +125,8 @@ enum { FAR = 16, LONG = 32 };
 
 static bool begins_unit(const hp_layer *l) {
     static const bool begins[HP_LAYER_OPS] = {
-        [HP_CONV] = true,    [HP_CONVT] = true,   [HP_LINEAR] = true,
-        [HP_MAXPOOL] = true, [HP_AVGPOOL] = true, [HP_RESIZE] = true,
+        [HP_CONV] = true,    [HP_CONVT] = true,  [HP_LINEAR] = true,    [HP_MAXPOOL] = true,
+        [HP_AVGPOOL] = true, [HP_RESIZE] = true, [HP_LAYERNORM] = true,
     };
     return begins[l->op];
 }
@@ -130,7 +178,8 @@ hp_status onnx_finish(onnx_reader *r, int32_t output, hp_onnx_model *m) {
         const onnx_call c = {.r = r};
         HP_TRY(onnx_emit(&c, (hp_layer){.op = HP_ACT, .n_in = 1, .in = {0}}, 0, &output));
     }
-    drop_dead(r, onnx_live(r, output));
+    const bool *live = onnx_live(r, output);
+    drop_dead(r, live, onnx_shared(r, live, output));
     set_units(r);
     list_qparams(r, m);
     g->net = net_name(r);

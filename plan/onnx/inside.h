@@ -2,7 +2,8 @@
  *
  * A value of the model is a constant (weights, shapes: folded during reading) or a tensor of the graph being
  * built. A tensor's ONNX dimensions are groups of hplan's axes N, C, H, W in some order: reshapes and
- * transpositions change only the grouping and the order, never data. */
+ * transpositions change only the grouping and the order, never data. Where they cut an axis, as into heads, the
+ * value is a view of the tensor; what only together makes a layer, as a mean and a deviation do, is a term of it. */
 #ifndef HP_ONNX_INSIDE_H
 #define HP_ONNX_INSIDE_H
 
@@ -14,6 +15,7 @@
 
 enum {
     ONNX_MOST_DIMS = 8,
+    ONNX_MOST_PARTS = 16,      /* of the axes of a view */
     ONNX_MOST_IN = 64,         /* inputs of one node */
     ONNX_MOST_ITEMS = 1 << 16, /* nodes, initializers, layers */
     ONNX_MOST_SIZE = 1 << 24,  /* rows, columns, channels, window sizes */
@@ -34,7 +36,8 @@ typedef struct onnx_const {
     int n_dim;
     int64_t dim[ONNX_MOST_DIMS];
     int64_t count;
-    const void *data; /* count elements of the type; NULL: not stored (a model without weights) */
+    const void *data;   /* count elements of the type; NULL: not stored (a model without weights) */
+    const char *turned; /* the initializer that this one is, transposed; NULL: none */
     /* Where a float constant was dequantised from, or NULL: data = scale (q - zero) along `axis`. */
     const struct onnx_const *q, *q_scale, *q_zero;
     int q_axis;
@@ -64,7 +67,38 @@ typedef struct onnx_quant {
     int low, high; /* of the type */
 } onnx_quant;
 
-typedef enum onnx_kind { ONNX_NOTHING, ONNX_CONST, ONNX_TENSOR } onnx_kind;
+typedef enum onnx_kind {
+    ONNX_NOTHING,
+    ONNX_CONST,
+    ONNX_TENSOR,
+    ONNX_VIEW, /* some of a tensor, or a tensor cut through an axis */
+    /* terms of a layer norm of x */
+    ONNX_MEAN,
+    ONNX_CENTRED, /* x - mean */
+    ONNX_SQUARED, /* (x - mean)^2 */
+    ONNX_VARIANCE,
+    ONNX_DEVIATION, /* sqrt(variance + eps) */
+    ONNX_NORMED,    /* (x - mean) / deviation, also times gamma */
+    /* of attention */
+    ONNX_SCORES, /* queries times keys */
+    ONNX_SHARES, /* their softmax */
+    ONNX_KINDS
+} onnx_kind;
+
+/* Numbers 0 .. extent - 1 that stand for the places 0, step, 2 step, ... of an axis. */
+typedef struct onnx_part {
+    int axis;
+    int64_t extent, step;
+} onnx_part;
+
+/* Which elements of a tensor a value has: the parts of its dimensions, in the order of ONNX's memory, add up to places of
+ * the axes. */
+typedef struct onnx_view {
+    int n, end[ONNX_MOST_DIMS]; /* dimension d: part[end[d - 1]] .. part[end[d] - 1] */
+    onnx_part part[ONNX_MOST_PARTS];
+    int64_t first[HP_AXES], roll[HP_AXES]; /* first index; roll is added to it, modulo the axis */
+    double factor;                         /* the value is this many times the elements */
+} onnx_view;
 
 typedef struct onnx_value {
     const char *name;
@@ -78,7 +112,19 @@ typedef struct onnx_value {
     int64_t dim[ONNX_MOST_DIMS];
     int8_t order[HP_AXES];   /* hp_axis in the order of ONNX's memory */
     const onnx_quant *quant; /* the value is the integers, the tensor the reals they represent */
+    const onnx_view *view;   /* of a view */
+    const struct onnx_term *term;
+    int32_t table; /* the parameter that the constant is, a table, plus 1 */
 } onnx_value;
+
+typedef struct onnx_term {
+    const Onnx__NodeProto *node;
+    onnx_value x, keys;      /* normalised; or queries and keys */
+    double eps, factor;      /* of the variance; of the scores */
+    const onnx_const *gamma; /* NULL: 1 */
+    const onnx_const *bias;  /* by relative position, (heads, L, L); NULL: none */
+    bool causal, windowed;   /* what its masks hide: later tokens; what was rolled into a window */
+} onnx_term;
 
 /* --- the reader --- */
 
@@ -176,11 +222,22 @@ hp_status onnx_spend(const onnx_call *c, int64_t bytes);
 hp_status onnx_need_const(const onnx_call *c, int k, const char *what, const onnx_const **out);
 /* Input k as a tensor; an error when it is omitted or constant. */
 hp_status onnx_need_tensor(const onnx_call *c, int k, onnx_value **x);
+/* The same, or a view of one. */
+hp_status onnx_need_view(const onnx_call *c, int k, onnx_value **x);
+/* Makes the value a tensor, by layers that cut, pick or normalise; an error where none do. */
+hp_status onnx_settle(const onnx_call *c, onnx_value *v);
 /* Input k as one number; *value keeps its default when the input is omitted. */
 hp_status onnx_need_number(const onnx_call *c, int k, const char *what, double *value);
 static inline onnx_value *onnx_in(const onnx_call *c, int k) {
     return k < c->n_in ? c->in[k] : NULL;
 }
+/* The node's output k; NULL: it has none. */
+onnx_value *onnx_out(const onnx_call *c, size_t k);
+/* Replaces 0 and -1 in the dimensions of a Reshape of x (ops/move.c). */
+hp_status onnx_resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim, int n);
+/* Slice of a dimension of n: bounds beyond the ends are clamped. */
+hp_status onnx_slice_bounds(const onnx_call *c, int64_t n, int64_t start, int64_t end, int64_t step,
+                            int64_t *first, int64_t *count);
 
 /* --- layouts (ops/layout.c) --- */
 
@@ -212,6 +269,8 @@ hp_status onnx_emit(const onnx_call *c, hp_layer l, int64_t out_c, int32_t *tens
  * where weights are not read. */
 hp_status onnx_emit_param(const onnx_call *c, hp_param_kind kind, const char *name, const char *suffix,
                           int n_dim, const int64_t *dim, int64_t fan_in, hp_onnx_param data);
+/* Gives the last layer a parameter that another has too. */
+hp_status onnx_emit_tied(const onnx_call *c, int32_t param);
 /* y = factor x + bias, per channel; bias may be NULL. */
 hp_status onnx_emit_scale(const onnx_call *c, int32_t x, const float *factor, const float *bias,
                           int32_t *tensor);
@@ -225,7 +284,18 @@ const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);
 /* Notes that tensor y has x's scale and zero point. */
 void onnx_note_as(onnx_reader *r, int32_t y, int32_t x);
 
+/* --- nodes that together make a layer (onnx/tokens) --- */
+
+/* Reads a node whose inputs are terms, or that makes one; *done: it was one. */
+hp_status onnx_read_term(onnx_call *c, bool *done);
+/* What a kind is in messages. */
+const char *onnx_kind_name(onnx_kind kind);
+
 /* --- shared by several operators --- */
+
+/* A layer norm over x's channels; gamma NULL: 1, beta NULL: none (ops/norm.c). */
+hp_status onnx_emit_layernorm(const onnx_call *c, int32_t x, double eps, const onnx_const *gamma,
+                              const onnx_const *beta, int32_t *y);
 
 /* Adds or multiplies two tensors with the layouts of x and y (ops/arith.c). */
 hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor,
@@ -245,5 +315,7 @@ int32_t onnx_simplify(onnx_reader *r, int32_t output);
 /* Simplifies, drops unread layers, sets units and renumbers (onnx/finish.c). */
 hp_status onnx_finish(onnx_reader *r, int32_t output, hp_onnx_model *m);
 const bool *onnx_live(const onnx_reader *r, int32_t output); /* per layer: does the output need it? */
+/* Per layer, the hp_tp of a pair of linear layers that ranks may share (tokens/share.c). */
+const int8_t *onnx_shared(const onnx_reader *r, const bool *live, int32_t output);
 
 #endif

@@ -28,6 +28,10 @@ static onnx_value *value_of(const onnx_reader *r, const char *name) {
     return i < 0 ? NULL : &r->value[i];
 }
 
+onnx_value *onnx_out(const onnx_call *c, size_t k) {
+    return k < c->node->n_output && *c->node->output[k] ? value_of(c->r, c->node->output[k]) : NULL;
+}
+
 static hp_status add_value(onnx_reader *r, const char *name, int32_t producer, onnx_value **value) {
     bool added;
     if (!name || !*name)
@@ -123,7 +127,7 @@ static hp_status collect_inputs(onnx_call *c, bool *constant) {
         if (c->in[i]->kind == ONNX_NOTHING)
             return onnx_fail(c, "reads '%s', which is not computed before it or is not a supported output",
                              onnx_clean(r->scratch, name));
-        if (c->in[i]->kind == ONNX_TENSOR) *constant = false;
+        if (c->in[i]->kind != ONNX_CONST) *constant = false;
         if (c->in[i]->quant && !c->op->quantised)
             return onnx_fail(c, "does not take quantised inputs here: put DequantizeLinear before it");
     }
@@ -162,6 +166,9 @@ static hp_status read_node(onnx_reader *r, const Onnx__NodeProto *node) {
     HP_TRY(collect_inputs(&c, &constant));
     c.out = value_of(r, node->output[0]);
     if (constant) return fold_node(&c);
+    bool done;
+    HP_TRY(onnx_read_term(&c, &done));
+    if (done) return HP_OK;
     if (!c.op->read) return onnx_fail(&c, "of a tensor is not supported: only of constants and sizes");
     return c.op->read(&c);
 }
@@ -177,11 +184,13 @@ static int64_t opset_of(const Onnx__ModelProto *m) {
 }
 
 static hp_status read_output(onnx_reader *r, const char *name, hp_onnx_model *m) {
-    const onnx_value *v = value_of(r, name);
+    onnx_value *v = value_of(r, name);
     hp_onnx_layout *o = &m->output;
-    if (v->kind != ONNX_TENSOR)
+    const onnx_call c = {.r = r, .node = v->producer < 0 ? NULL : r->model->graph->node[v->producer]};
+    if (v->kind == ONNX_CONST || v->kind == ONNX_NOTHING)
         return hp_fail(r->err, HP_EDATA, "%s: its output '%s' does not depend on an image", r->file,
                        onnx_clean(r->scratch, name));
+    HP_TRY(onnx_settle(&c, v));
     *o = (hp_onnx_layout){.n_dim = v->n_dim, .quantised = v->quant != NULL};
     memcpy(o->dim, v->dim, sizeof o->dim);
     for (int i = 0; i < HP_AXES; i++) o->order[i] = v->order[i];

@@ -3,6 +3,7 @@
 #include "tests/fuzz/seeds.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/onnx/onnx_odd.h"
+#include "tests/support/onnx/onnx_tokens.h"
 
 #include "exec/data/weights/safetensors.h"
 
@@ -54,14 +55,37 @@ static void make_safetensors(const char *dir) {
     if (hp_safetensors_write(path_in(dir, "safetensors/a"), tensor, 3, &source, NULL) != HP_OK) abort();
 }
 
+static void write_model(const char *dir, const char *name, onnx_writer *w) {
+    size_t size;
+    const void *data = onnx_writer_pack(w, &size);
+    FILE *f = fopen(path_in(dir, name), "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) abort();
+}
+
+static void make_transformer(const char *dir, const char *name, const hp_graph *g, unsigned bits) {
+    hp_arena *a = hp_arena_new();
+    const float **param = HP_NEW(a, const float *, g->n_param);
+    for (int i = 0; i < g->n_param; i++) param[i] = drawn(a, (uint64_t)i, g->param[i].count);
+    onnx_writer model = tokens_model(a, g, param, tokens_spelling_of(bits));
+    write_model(dir, name, &model);
+    hp_arena_free(a);
+}
+
+static const hp_graph *built(hp_arena *a, const char *net, int h, int w) {
+    hp_graph *g;
+    if (hp_net_build(a, net, h, w, 3, &g, NULL) != HP_OK) abort();
+    return g;
+}
+
 static void make_onnx(const char *dir) {
     hp_arena *a = hp_arena_new();
     onnx_writer w = odd_model(a);
-    size_t size;
-    const void *data = onnx_writer_pack(&w, &size);
     mkdir(path_in(dir, "onnx"), 0777);
-    FILE *f = fopen(path_in(dir, "onnx/odd"), "wb");
-    if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) abort();
+    write_model(dir, "onnx/odd", &w);
+    make_transformer(dir, "onnx/vit", built(a, "vit:1,4,2,2", 4, 6), 1);
+    make_transformer(dir, "onnx/vit13", built(a, "vit:1,4,2,2", 4, 6), 2 + 16 + 32 + 64);
+    make_transformer(dir, "onnx/gpt", built(a, "gpt:1,4,2,3,5", 3, 1), 4 + 8 + 128);
+    make_transformer(dir, "onnx/windows", tokens_windows(a, 16, 24, NULL), 1);
     hp_arena_free(a);
 }
 

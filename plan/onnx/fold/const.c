@@ -140,10 +140,20 @@ hp_status onnx_need_number(const onnx_call *c, int k, const char *what, double *
     return HP_OK;
 }
 
-hp_status onnx_need_tensor(const onnx_call *c, int k, onnx_value **x) {
+static hp_status need_variable(const onnx_call *c, int k, onnx_value **x) {
     onnx_value *v = onnx_in(c, k);
     if (!v) return onnx_fail(c, "its input %d is missing", k + 1);
-    if (v->kind != ONNX_TENSOR) return onnx_fail(c, "its input %d must depend on the image", k + 1);
+    if (v->kind == ONNX_CONST) return onnx_fail(c, "its input %d must depend on the image", k + 1);
     *x = v;
     return HP_OK;
+}
+
+hp_status onnx_need_view(const onnx_call *c, int k, onnx_value **x) {
+    HP_TRY(need_variable(c, k, x));
+    return (*x)->kind == ONNX_VIEW ? HP_OK : onnx_settle(c, *x);
+}
+
+hp_status onnx_need_tensor(const onnx_call *c, int k, onnx_value **x) {
+    HP_TRY(need_variable(c, k, x));
+    return onnx_settle(c, *x);
 }

@@ -33,7 +33,7 @@ static bool stays_inside(int out, int in, int k, int stride, int pad, int dil) {
 static bool can_absorb_scale(const onnx_passes *p, const hp_layer *l, bool bias) {
     const hp_graph *g = p->r->graph;
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
-    if (l->op != HP_CONV && l->op != HP_LINEAR) return false;
+    if ((l->op != HP_CONV && l->op != HP_LINEAR) || onnx_is_tied(p, l)) return false;
     if (p->r->data[l->param[0]].data8) return false; /* their weight scale is per output channel */
     return l->op == HP_LINEAR || !bias ||
            (stays_inside(y->h, x->h, l->kh, l->stride_h, l->pad_h, l->dil_h) &&

@@ -195,8 +195,32 @@ hp_status onnx_fold_transpose(onnx_call *c, onnx_const *out) {
         out->dim[d] = x->dim[perm[d]];
         step[d] = own[perm[d]];
     }
+    if (x->n_dim == 2 && perm[0] == 1 && *x->name) out->turned = x->name;
     HP_TRY(onnx_const_room(c, x->data != NULL, out, &data));
     copy_strided(x, out, data, 0, step);
+    return HP_OK;
+}
+
+/* The elements on and above a diagonal, or on and below it, of the last two dimensions; 0 elsewhere. */
+hp_status onnx_fold_trilu(onnx_call *c, onnx_const *out) {
+    const onnx_const *x;
+    const int64_t zero = 0;
+    const onnx_const nothing = {.name = "", .type = ONNX_INT64, .count = 1, .data = &zero};
+    int64_t upper = 1;
+    double k = 0;
+    void *data;
+    HP_TRY(onnx_need_const(c, 0, "input", &x));
+    HP_TRY(onnx_attr_int(c, "upper", 0, 1, &upper));
+    HP_TRY(onnx_need_number(c, 1, "diagonal", &k));
+    if (x->n_dim < 2) return onnx_fail(c, "its input is not a matrix");
+    *out = (onnx_const){.name = "", .type = onnx_result_type(x->type), .n_dim = x->n_dim};
+    memcpy(out->dim, x->dim, sizeof out->dim);
+    HP_TRY(onnx_const_room(c, x->data != NULL, out, &data));
+    for (int64_t i = 0; data && i < out->count; i++) {
+        const int64_t cols = x->dim[x->n_dim - 1], row = i / cols % x->dim[x->n_dim - 2], col = i % cols;
+        const bool keep = upper ? (double)(col - row) >= k : (double)(col - row) <= k;
+        onnx_put(out, data, i, keep ? x : &nothing, keep ? i : 0);
+    }
     return HP_OK;
 }
 
@@ -208,7 +232,8 @@ hp_status onnx_fold_expand(onnx_call *c, onnx_const *out) {
     HP_TRY(onnx_need_const(c, 0, "input", &x));
     HP_TRY(onnx_ints(c, "shape", 1, ONNX_MOST_DIMS, wish, &n));
     steps_of(x, own);
-    *out = (onnx_const){.name = "", .type = onnx_result_type(x->type), .n_dim = n > x->n_dim ? n : x->n_dim};
+    *out = (onnx_const){
+        .name = x->name, .type = onnx_result_type(x->type), .n_dim = n > x->n_dim ? n : x->n_dim};
     for (int d = 0; d < out->n_dim; d++) {
         const int x_d = d - (out->n_dim - x->n_dim), w_d = d - (out->n_dim - n);
         const int64_t a = x_d >= 0 ? x->dim[x_d] : 1, b = w_d >= 0 ? wish[w_d] : 1;
@@ -217,6 +242,7 @@ hp_status onnx_fold_expand(onnx_call *c, onnx_const *out) {
         step[d] = a == 1 ? 0 : own[x_d];
     }
     HP_TRY(onnx_const_room(c, x->data != NULL, out, &data));
+    if (out->count != x->count) out->name = "";
     copy_strided(x, out, data, 0, step);
     return HP_OK;
 }
@@ -292,9 +318,8 @@ hp_status onnx_fold_gather(onnx_call *c, onnx_const *out) {
     return HP_OK;
 }
 
-/* Slice of one dimension: first, count, step. Bounds beyond the ends are clamped. */
-static hp_status slice_bounds(const onnx_call *c, int64_t n, int64_t start, int64_t end, int64_t step,
-                              int64_t *first, int64_t *count) {
+hp_status onnx_slice_bounds(const onnx_call *c, int64_t n, int64_t start, int64_t end, int64_t step,
+                            int64_t *first, int64_t *count) {
     if (step == 0 || step == INT64_MIN) return onnx_fail(c, "has a step of 0");
     start = start < 0 ? start + n : start;
     end = end < 0 && end >= -n ? end + n : end;
@@ -329,8 +354,8 @@ hp_status onnx_fold_slice(onnx_call *c, onnx_const *out) {
         int axis;
         int64_t first = 0;
         HP_TRY(onnx_axis(c, n_axes ? axes[i] : i, x->n_dim, &axis));
-        HP_TRY(
-            slice_bounds(c, x->dim[axis], start[i], end[i], n_pace ? pace[i] : 1, &first, &out->dim[axis]));
+        HP_TRY(onnx_slice_bounds(c, x->dim[axis], start[i], end[i], n_pace ? pace[i] : 1, &first,
+                                 &out->dim[axis]));
         if (cut[axis]) return onnx_fail(c, "cuts a dimension twice");
         cut[axis] = true;
         base += first * own[axis];

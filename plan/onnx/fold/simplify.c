@@ -92,6 +92,10 @@ static bool gated_sum(onnx_passes *p, hp_layer *l) {
 
 /* --- folding a scale into the layer before it --- */
 
+bool onnx_is_tied(const onnx_passes *p, const hp_layer *l) {
+    return p->r->graph->param[l->param[0]].kind == HP_PARAM_TABLE;
+}
+
 float *onnx_own(onnx_passes *p, int32_t param) {
     hp_onnx_param *d = &p->r->data[param];
     const int64_t count = p->r->graph->param[param].count;
@@ -147,7 +151,8 @@ static bool fold_into_host(onnx_passes *p, hp_layer *l) {
         [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true, [HP_SCALE] = true};
     if (l->op != HP_SCALE || l->act != HP_ACT_NONE) return false;
     hp_layer *host = onnx_maker(p, l->in[0]);
-    if (!hosts[host->op] || !onnx_sole_maker(p, l->in[0], (hp_layer_op)host->op) || host->act != HP_ACT_NONE)
+    if (!hosts[host->op] || onnx_is_tied(p, host) || !onnx_sole_maker(p, l->in[0], (hp_layer_op)host->op) ||
+        host->act != HP_ACT_NONE)
         return false;
     const int64_t channels = p->r->graph->tensor[l->out].c;
     const float *factor = data_of(p, l, 0), *more = data_of(p, l, 1);

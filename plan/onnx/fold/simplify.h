@@ -22,6 +22,8 @@ bool onnx_all_are(const onnx_passes *p, const hp_layer *l, int i, double value);
 void onnx_replace_layer(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x);
 /* A layer that ends an activation's pattern becomes the activation (fold/acts.c). */
 bool onnx_act_pattern(onnx_passes *p, hp_layer *l);
+/* Is the layer's weight a table that another layer reads too? */
+bool onnx_is_tied(const onnx_passes *p, const hp_layer *l);
 /* The parameter's data, copied so that they may be changed; NULL when they are not known. */
 float *onnx_own(onnx_passes *p, int32_t param);
 /* Adds a bias of zeros; `known`: with data. */

@@ -1,5 +1,5 @@
-/* strip.c - a model without its weights: the same messages with large constants left empty. It still builds
- * the graph for any image size, and fits into a database. */
+/* strip.c - a model without its weights: the same messages with large constants left empty, apart from masks. It still
+ * builds the graph for any image size, and fits into a database. */
 #include "plan/onnx/inside.h"
 
 #include "plan/onnx/file.h"
@@ -13,8 +13,23 @@ static bool is_large(const Onnx__TensorProto *t) {
     return onnx_count((int)t->n_dims, dim, &count) && count > ONNX_KEPT;
 }
 
+/* Truths, or reals of two different values: what attention must not see. */
+static bool is_mask(const Onnx__TensorProto *t) {
+    const unsigned char *at = t->has_raw_data ? t->raw_data.data : (const unsigned char *)t->float_data,
+                        *other = NULL;
+    const size_t n = t->has_raw_data ? t->raw_data.len / 4 : t->n_float_data;
+    if (t->data_type == ONNX_BOOL) return true;
+    if (t->data_type != ONNX_FLOAT) return false;
+    for (size_t i = 1; i < n; i++) {
+        if (memcmp(at + 4 * i, at, 4) == 0 || (other && memcmp(at + 4 * i, other, 4) == 0)) continue;
+        if (other) return false;
+        other = at + 4 * i;
+    }
+    return other != NULL;
+}
+
 static void strip_tensor(Onnx__TensorProto *t) {
-    if (!is_large(t)) return;
+    if (!is_large(t) || is_mask(t)) return;
     t->has_raw_data = 0;
     t->raw_data = (ProtobufCBinaryData){0, NULL};
     t->n_float_data = t->n_int32_data = t->n_int64_data = t->n_double_data = t->n_uint64_data = 0;

@@ -127,8 +127,11 @@ static hp_status read_operands(const onnx_call *c, operands *o) {
     o->constant_first = a->kind == ONNX_CONST;
     o->x = o->constant_first ? b : a;
     o->y = o->constant_first ? a : b;
-    if (o->y->kind == ONNX_CONST) o->k = &o->y->c;
-    return HP_OK;
+    if (o->y->kind == ONNX_CONST)
+        o->k = &o->y->c;
+    else
+        HP_TRY(onnx_settle(c, o->y));
+    return onnx_settle(c, o->x);
 }
 
 hp_status onnx_read_add(onnx_call *c) {

@@ -84,16 +84,17 @@ static hp_status need_size(const onnx_reader *r, int64_t size, const char *what,
     return HP_OK;
 }
 
-/* Assigns an axis to each dimension of the input. */
+/* Assigns an axis to each dimension of the input: ids are (N, tokens), a column of one channel. */
 static void set_order(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, onnx_value *v) {
     static const int8_t nchw[HP_AXES] = {HP_AXIS_N, HP_AXIS_C, HP_AXIS_H, HP_AXIS_W},
                         nhwc[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C},
                         nhcw[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_C, HP_AXIS_W},
                         cnhw[HP_AXES] = {HP_AXIS_C, HP_AXIS_N, HP_AXIS_H, HP_AXIS_W};
+    const bool ids = v->n_dim == 2 && (v->type == ONNX_INT64 || v->type == ONNX_INT32);
     const int8_t *order = is_channels_last(r, g, needed, v) ? nhwc : nchw;
     if (r->channels_last && v->n_dim == 3) order = nhcw;
     if (r->channels_last && v->n_dim == 1) order = cnhw;
-    memcpy(v->order, order, sizeof nchw);
+    memcpy(v->order, ids ? nhwc : order, sizeof nchw);
 }
 
 hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, int image_h,
@@ -107,15 +108,19 @@ hp_status onnx_read_image(onnx_reader *r, const Onnx__GraphProto *g, const bool 
     for (int i = 0; i < v->n_dim; i++) extent[v->order[i]] = v->dim[i];
     m->declared_h = (int32_t)extent[HP_AXIS_H];
     m->declared_w = (int32_t)extent[HP_AXIS_W];
-    if (image_h > 0 && v->n_dim >= 3) extent[HP_AXIS_H] = image_h;
-    if (image_w > 0 && v->n_dim >= 4) extent[HP_AXIS_W] = image_w;
+    for (int i = 0; i < v->n_dim; i++) {
+        if (image_h > 0 && v->order[i] == HP_AXIS_H) extent[HP_AXIS_H] = image_h;
+        if (image_w > 0 && v->order[i] == HP_AXIS_W) extent[HP_AXIS_W] = image_w;
+    }
     r->batch = extent[HP_AXIS_N] > 0 ? extent[HP_AXIS_N] : 1;
     if (r->batch > MOST_BATCH)
         return hp_fail(r->err, HP_EDATA, "%s: a batch of %" PRId64 " is not supported: leave it open",
                        r->file, r->batch);
     extent[HP_AXIS_N] = r->batch;
     hp_graph *graph = r->graph = HP_NEW(r->arena, hp_graph, 1);
-    HP_TRY(need_size(r, extent[HP_AXIS_H], "the image's height", "give --image HxW", &graph->image_h));
+    const bool tokens = v->n_dim == 2 && v->order[1] == HP_AXIS_H;
+    HP_TRY(need_size(r, extent[HP_AXIS_H], tokens ? "how many tokens there are" : "the image's height",
+                     tokens ? "give --image TOKENS" : "give --image HxW", &graph->image_h));
     HP_TRY(need_size(r, extent[HP_AXIS_W], "the image's width", "give --image HxW", &graph->image_w));
     HP_TRY(need_size(r, extent[HP_AXIS_C], "its channels", "export it with fixed ones", &graph->image_c));
     for (int i = 0; i < v->n_dim; i++) v->dim[i] = extent[v->order[i]];

@@ -68,6 +68,8 @@ static void set_result(onnx_call *c, int32_t tensor, int type) {
     c->out->tensor = tensor;
     c->out->type = type;
     c->out->quant = NULL;
+    c->out->view = NULL;
+    c->out->term = NULL;
 }
 
 void onnx_result_like(onnx_call *c, int32_t tensor, const onnx_value *like) {

@@ -56,19 +56,9 @@ static hp_status linear_layer(onnx_call *c, const onnx_value *x, int32_t tensor,
 
 static hp_status pixel_layer(onnx_call *c, int32_t tensor, const onnx_const *w, bool outs_first,
                              double factor, int64_t outs, int32_t *y) {
-    const int64_t ins = c->r->graph->tensor[tensor].c, dim[4] = {outs, ins, 1, 1};
-    const hp_layer l = {.op = HP_CONV,
-                        .n_in = 1,
-                        .in = {tensor},
-                        .kh = 1,
-                        .kw = 1,
-                        .stride_h = 1,
-                        .stride_w = 1,
-                        .dil_h = 1,
-                        .dil_w = 1,
-                        .groups = 1};
-    HP_TRY(onnx_emit(c, l, outs, y));
-    return onnx_emit_param(c, HP_PARAM_CONV_W, w->name, "weight", 4, dim, ins,
+    const int64_t ins = c->r->graph->tensor[tensor].c, dim[2] = {outs, ins};
+    HP_TRY(onnx_emit(c, onnx_pixel_layer(tensor), outs, y));
+    return onnx_emit_param(c, HP_PARAM_LINEAR_W, w->name, "weight", 2, dim, ins,
                            onnx_weights_matrix(c, w, outs_first, NULL, factor));
 }
 

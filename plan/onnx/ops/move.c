@@ -1,6 +1,6 @@
 /* move.c - nodes that only regroup, reorder or join: Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand,
  * Identity, Dropout, Cast, Concat; and Shape, which turns a tensor's shape into a constant. */
-#include "plan/onnx/inside.h"
+#include "plan/onnx/ops/view.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,18 +13,22 @@ static int64_t product(const int64_t *dim, int first, int end) {
 
 static hp_status emit_regrouped(onnx_call *c, const onnx_value *x, const int64_t *dim, int n_dim) {
     onnx_value as = *x;
-    if (!onnx_regroup(c->r, &as, dim, n_dim))
+    onnx_view w;
+    if (x->kind == ONNX_TENSOR && onnx_regroup(c->r, &as, dim, n_dim)) {
+        onnx_result_like(c, x->tensor, &as);
+        c->out->quant = x->quant;
+        return HP_OK;
+    }
+    if (x->quant || !onnx_view_of(c->r, x, &w) || !onnx_view_reshape(&w, dim, n_dim))
         return onnx_fail(
             c, "regroups elements across samples, channels, rows or columns, which is not supported: "
-               "only flattening is (is the --image the one that the model was made for?)");
-    onnx_result_like(c, x->tensor, &as);
-    c->out->quant = x->quant;
+               "only flattening and cutting are (is the --image the one that the model was made for?)");
+    onnx_result_view(c, c->out, x, &w, n_dim, dim);
     return HP_OK;
 }
 
 /* Shape with 0 (keep the input's) and one -1 (the rest). */
-static hp_status resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim,
-                               int n) {
+hp_status onnx_resolve_shape(const onnx_call *c, const onnx_value *x, bool allow_zero, int64_t *dim, int n) {
     int64_t known = 1, whole = product(x->dim, 0, x->n_dim);
     int open = -1;
     for (int i = 0; i < n; i++) {
@@ -51,18 +55,18 @@ hp_status onnx_read_reshape(onnx_call *c) {
     onnx_value *x;
     int64_t dim[ONNX_MOST_DIMS], allow_zero = 0;
     int n;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_view(c, 0, &x));
     HP_TRY(onnx_attr_int(c, "allowzero", 0, 1, &allow_zero));
     if (!onnx_in(c, 1) && !onnx_attr(c, "shape")) return onnx_fail(c, "its shape is missing");
     HP_TRY(onnx_ints(c, "shape", 1, ONNX_MOST_DIMS, dim, &n));
-    HP_TRY(resolve_shape(c, x, allow_zero != 0, dim, n));
+    HP_TRY(onnx_resolve_shape(c, x, allow_zero != 0, dim, n));
     return emit_regrouped(c, x, dim, n);
 }
 
 hp_status onnx_read_flatten(onnx_call *c) {
     onnx_value *x;
     int64_t axis = 1;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_view(c, 0, &x));
     HP_TRY(onnx_attr_int(c, "axis", -x->n_dim, x->n_dim, &axis));
     const int at = (int)(axis < 0 ? axis + x->n_dim : axis);
     const int64_t dim[2] = {product(x->dim, 0, at), product(x->dim, at, x->n_dim)};
@@ -74,7 +78,7 @@ hp_status onnx_read_squeeze(onnx_call *c) {
     int64_t axes[ONNX_MOST_DIMS], dim[ONNX_MOST_DIMS];
     bool drop[ONNX_MOST_DIMS] = {0};
     int n, left = 0;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_view(c, 0, &x));
     HP_TRY(onnx_ints(c, "axes", 1, ONNX_MOST_DIMS, axes, &n));
     for (int i = 0; i < n; i++) {
         int axis;
@@ -92,7 +96,7 @@ hp_status onnx_read_unsqueeze(onnx_call *c) {
     int64_t axes[ONNX_MOST_DIMS], dim[ONNX_MOST_DIMS];
     bool added[ONNX_MOST_DIMS] = {0};
     int n, next = 0;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_view(c, 0, &x));
     HP_TRY(onnx_ints(c, "axes", 1, ONNX_MOST_DIMS, axes, &n));
     if (x->n_dim + n > ONNX_MOST_DIMS) return onnx_fail(c, "makes more than %d dimensions", ONNX_MOST_DIMS);
     for (int i = 0; i < n; i++) {
@@ -139,11 +143,17 @@ static void permute_order(const onnx_reader *r, const onnx_value *x, const int *
 hp_status onnx_read_transpose(onnx_call *c) {
     onnx_value *x;
     int perm[ONNX_MOST_DIMS], of[HP_AXES];
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_view(c, 0, &x));
     HP_TRY(read_perm(c, x->n_dim, perm));
-    if (!onnx_axes(c->r, x, of)) return onnx_fail(c, "transposes something that was cut through an axis");
     onnx_value as = *x;
     for (int d = 0; d < x->n_dim; d++) as.dim[d] = x->dim[perm[d]];
+    if (x->kind == ONNX_VIEW) {
+        onnx_view w = *x->view;
+        onnx_view_permute(&w, perm, x->n_dim);
+        onnx_result_view(c, c->out, x, &w, x->n_dim, as.dim);
+        return HP_OK;
+    }
+    if (!onnx_axes(c->r, x, of)) return onnx_fail(c, "transposes something that was cut through an axis");
     permute_order(c->r, x, perm, of, as.order);
     onnx_result_like(c, x->tensor, &as);
     c->out->quant = x->quant;
@@ -153,10 +163,12 @@ hp_status onnx_read_transpose(onnx_call *c) {
 /* --- identity --- */
 
 static hp_status pass_through(onnx_call *c) {
-    onnx_value *x;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
-    onnx_result_like(c, x->tensor, x);
-    c->out->quant = x->quant;
+    const onnx_value own = *c->out;
+    if (!onnx_in(c, 0)) return onnx_fail(c, "its input is missing");
+    *c->out = *onnx_in(c, 0);
+    c->out->name = own.name;
+    c->out->producer = own.producer;
+    c->out->needed = own.needed;
     return HP_OK;
 }
 
@@ -176,9 +188,9 @@ hp_status onnx_read_dropout(onnx_call *c) {
 
 /* The plan decides the precision of reals (--prec); integers stay integers. */
 hp_status onnx_read_cast(onnx_call *c) {
-    onnx_value *x;
+    const onnx_value *x = onnx_in(c, 0);
     int64_t to = 0;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    if (!x) return onnx_fail(c, "its input is missing");
     HP_TRY(onnx_attr_int(c, "to", 1, INT32_MAX, &to));
     const onnx_type *type = onnx_type_of((int)to), *from = onnx_type_of(x->type);
     if (!type || (type->whole && !from->whole) || (type->whole && type->bytes < from->bytes))
@@ -192,7 +204,7 @@ hp_status onnx_read_expand(onnx_call *c) {
     onnx_value *x;
     int64_t given[ONNX_MOST_DIMS], dim[ONNX_MOST_DIMS];
     int n;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_view(c, 0, &x));
     HP_TRY(onnx_ints(c, "shape", 1, ONNX_MOST_DIMS, given, &n));
     const int n_dim = n > x->n_dim ? n : x->n_dim;
     for (int d = 0; d < n_dim; d++) {
@@ -236,8 +248,8 @@ hp_status onnx_fold_shape(onnx_call *c, onnx_const *out) {
 }
 
 hp_status onnx_read_shape(onnx_call *c) {
-    onnx_value *x;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    const onnx_value *x = onnx_in(c, 0);
+    if (!x) return onnx_fail(c, "its input is missing");
     c->out->kind = ONNX_CONST;
     return fold_shape(c, x->n_dim, x->dim, &c->out->c);
 }
@@ -249,8 +261,8 @@ hp_status onnx_fold_size(onnx_call *c, onnx_const *out) {
 }
 
 hp_status onnx_read_size(onnx_call *c) {
-    onnx_value *x;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    const onnx_value *x = onnx_in(c, 0);
+    if (!x) return onnx_fail(c, "its input is missing");
     c->out->kind = ONNX_CONST;
     return fold_size(c, product(x->dim, 0, x->n_dim), &c->out->c);
 }

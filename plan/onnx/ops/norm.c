@@ -1,4 +1,4 @@
-/* norm.c - BatchNormalization with constant statistics. */
+/* norm.c - BatchNormalization with constant statistics, LayerNormalization over channels. */
 #include "plan/onnx/inside.h"
 
 #include <inttypes.h>
@@ -35,6 +35,49 @@ hp_status onnx_read_batchnorm(onnx_call *c) {
         HP_TRY(onnx_emit_param(c, kinds[i], k->name, suffix[i], 1, &channels, channels,
                                (hp_onnx_param){onnx_floats(c, k)}));
     }
+    onnx_result_like(c, y, x);
+    return HP_OK;
+}
+
+/* --- LayerNormalization --- */
+
+static hp_status emit_vector(const onnx_call *c, hp_param_kind kind, const char *suffix, const onnx_const *k,
+                             int64_t channels) {
+    float *ones = HP_NEW(c->r->arena, float, channels);
+    for (int64_t i = 0; i < channels; i++) ones[i] = 1;
+    return onnx_emit_param(c, kind, k ? k->name : "", suffix, 1, &channels, channels,
+                           (hp_onnx_param){k ? onnx_floats(c, k) : ones});
+}
+
+hp_status onnx_emit_layernorm(const onnx_call *c, int32_t x, double eps, const onnx_const *gamma,
+                              const onnx_const *beta, int32_t *y) {
+    const int64_t channels = c->r->graph->tensor[x].c;
+    HP_TRY(onnx_emit(c, (hp_layer){.op = HP_LAYERNORM, .n_in = 1, .in = {x}, .eps = eps}, 0, y));
+    HP_TRY(emit_vector(c, HP_PARAM_BN_GAMMA, "weight", gamma, channels));
+    return beta ? emit_vector(c, HP_PARAM_BN_BETA, "bias", beta, channels) : HP_OK;
+}
+
+hp_status onnx_read_layernorm(onnx_call *c) {
+    onnx_value *x;
+    const onnx_const *gamma, *beta = NULL;
+    double eps = (double)1e-5F;
+    int64_t given = -1;
+    int axis;
+    int32_t y;
+    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_need_const(c, 1, "scale", &gamma));
+    if (onnx_in(c, 2)) HP_TRY(onnx_need_const(c, 2, "bias", &beta));
+    HP_TRY(onnx_attr_float(c, "epsilon", &eps));
+    HP_TRY(onnx_attr_int(c, "axis", -ONNX_MOST_DIMS, ONNX_MOST_DIMS, &given));
+    HP_TRY(onnx_axis(c, given, x->n_dim, &axis));
+    if (axis != x->n_dim - 1 || !onnx_is_channel_dim(c->r, x, axis))
+        return onnx_fail(c, "normalises something else than the channels, its last dimension");
+    if (!(eps >= 0 && eps < 1e30)) return onnx_fail(c, "its epsilon is not valid");
+    const int64_t channels = onnx_extent(c->r, x, HP_AXIS_C);
+    if (gamma->count != channels || (beta && beta->count != channels))
+        return onnx_fail(
+            c, "its scale or bias has another number of numbers than there are channels, %" PRId64, channels);
+    HP_TRY(onnx_emit_layernorm(c, x->tensor, eps, gamma, beta, &y));
     onnx_result_like(c, y, x);
     return HP_OK;
 }

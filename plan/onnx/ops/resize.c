@@ -181,6 +181,14 @@ static hp_status read_pads(const onnx_call *c, const onnx_value *x, int64_t befo
     return HP_OK;
 }
 
+static bool pads_nothing(const onnx_call *c) {
+    int64_t pads[2 * ONNX_MOST_DIMS];
+    int n;
+    bool nothing = onnx_ints(c, "pads", 1, 2 * ONNX_MOST_DIMS, pads, &n) == HP_OK && n > 0;
+    for (int i = 0; i < n && nothing; i++) nothing = pads[i] == 0;
+    return nothing;
+}
+
 static hp_status emit_shift(const onnx_call *c, int32_t *tensor, double by) {
     const int64_t channels = c->r->graph->tensor[*tensor].c;
     float *one = HP_NEW(c->r->arena, float, channels), *bias = HP_NEW(c->r->arena, float, channels);
@@ -197,6 +205,7 @@ hp_status onnx_read_pad(onnx_call *c) {
     int64_t before[2] = {0, 0}, after[2] = {0, 0};
     double border = 0;
     const char *mode = "constant";
+    if (pads_nothing(c)) return onnx_read_identity(c);
     HP_TRY(onnx_need_map(c, 0, &x));
     HP_TRY(onnx_attr_text(c, "mode", &mode));
     if (strcmp(mode, "constant") != 0)

@@ -24,7 +24,7 @@ static const char folded_ops[] = " Constant ConstantOfShape Range Shape Size Gat
                                  "Reshape Flatten Squeeze Unsqueeze Transpose "
                                  "Expand Identity Add Sub Mul Div Mod Pow Neg Abs Sqrt Exp Floor Ceil Equal "
                                  "Greater Less Not Where Max Min "
-                                 "ReduceProd ReduceSum DequantizeLinear ";
+                                 "ReduceProd ReduceSum DequantizeLinear Trilu ScatterND ";
 
 static bool have_data(void) {
     DIR *there = opendir(case_data);

@@ -304,7 +304,7 @@ const char case_ops[] = " Conv ConvTranspose BatchNormalization MaxPool AverageP
                         "Gather Slice Cast ConstantOfShape "
                         "QLinearConv QuantizeLinear DequantizeLinear ConvInteger QLinearMatMul "
                         "MatMulInteger Constant Sum Neg PRelu Max "
-                        "Min Expand ";
+                        "Min Expand Split LayerNormalization ";
 
 const char case_data[] = "/usr/share/libonnx-testdata/data";
 

@@ -119,6 +119,27 @@ static double plain_second(const plain *p, const hp_layer *l, int64_t y, int64_t
     return plain_at(p, l->in[1], t->h == 1 ? 0 : y, t->w == 1 ? 0 : x, c);
 }
 
+static double plain_crop(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
+    return plain_at(p, l->in[0], y + l->pad_h, x + l->pad_w, c);
+}
+
+static double plain_embedding(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
+    const int64_t id = (int64_t)plain_at(p, l->in[0], y, x, 0);
+    return plain_weight(p, l, 0, id * p->g->tensor[l->out].c + c);
+}
+
+static double plain_layernorm(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
+    const int64_t n = p->g->tensor[l->out].c;
+    double mean = 0, square = 0;
+    for (int64_t k = 0; k < n; k++) mean += plain_at(p, l->in[0], y, x, k) / (double)n;
+    for (int64_t k = 0; k < n; k++) {
+        const double d = plain_at(p, l->in[0], y, x, k) - mean;
+        square += d * d / (double)n;
+    }
+    return (plain_at(p, l->in[0], y, x, c) - mean) / sqrt(square + l->eps) * plain_weight(p, l, 0, c) +
+           plain_weight(p, l, 1, c);
+}
+
 static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
     switch ((hp_layer_op)l->op) {
     case HP_CONV:
@@ -142,6 +163,15 @@ static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t 
         return plain_inside(&p->g->tensor[l->in[0]], y - l->pad_h, x - l->pad_w)
                    ? plain_at(p, l->in[0], y - l->pad_h, x - l->pad_w, c)
                    : 0;
+    case HP_CROP:
+        return plain_crop(p, l, y, x, c);
+    case HP_EMBEDDING:
+        return plain_embedding(p, l, y, x, c);
+    case HP_LAYERNORM:
+        return plain_layernorm(p, l, y, x, c);
+    case HP_POSITION:
+        return plain_at(p, l->in[0], y, x, c) +
+               plain_weight(p, l, 0, (y * p->g->tensor[l->out].w + x) * p->g->tensor[l->out].c + c);
     case HP_BN:
         return plain_bn(p, l, plain_at(p, l->in[0], y, x, c), c) +
                (l->n_in > 1 ? plain_second(p, l, y, x, c) : 0);

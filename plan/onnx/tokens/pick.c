@@ -1,0 +1,154 @@
+/* pick.c - makes tensors of views: some rows or columns by a crop, some channels by fewer rows of the weights that make
+ * them, so that queries, keys and values of one matrix product are three. */
+#include "plan/onnx/tokens/terms.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* --- channels --- */
+
+static bool is_all(const onnx_call *c, int32_t tensor, const int32_t *channel, int64_t n) {
+    bool all = n == c->r->graph->tensor[tensor].c;
+    for (int64_t i = 0; i < n && all; i++) all = channel[i] == i;
+    return all;
+}
+
+static const float *picked(const onnx_call *c, const float *data, int64_t row, const int32_t *channel,
+                           int64_t n) {
+    if (!data) return NULL;
+    float *f = HP_NEW(c->r->arena, float, n *row);
+    for (int64_t i = 0; i < n; i++) memcpy(f + i * row, data + channel[i] * row, sizeof *f * (size_t)row);
+    return f;
+}
+
+/* The layer once more, with the rows `channel` of its parameters. */
+static hp_status emit_rows(const onnx_call *c, int32_t layer, int32_t x, const int32_t *channel, int64_t n,
+                           const char *suffix, int32_t *y) {
+    onnx_reader *r = c->r;
+    hp_layer l = r->graph->layer[layer];
+    const int n_param = l.n_param;
+    const char *name = hp_arena_printf(r->scratch, "%s.%s", l.name, suffix);
+    l.in[0] = x;
+    l.n_param = 0;
+    HP_TRY(onnx_emit(c, l, n, y));
+    r->graph->layer[r->graph->n_layer - 1].name = onnx_unique(r->arena, &r->layer_names, name);
+    for (int i = 0; i < n_param; i++) {
+        const hp_param p = r->graph->param[r->graph->layer[layer].param[i]];
+        const int64_t dim[4] = {n, p.dim[1], p.dim[2], p.dim[3]}, row = p.count / p.dim[0];
+        const float *data = r->data[r->graph->layer[layer].param[i]].data;
+        HP_TRY(onnx_emit_param(c, (hp_param_kind)p.kind, hp_arena_printf(r->scratch, "%s.%s", p.name, suffix),
+                               "", p.n_dim, dim, p.fan_in,
+                               (hp_onnx_param){.data = picked(c, data, row, channel, n)}));
+    }
+    return HP_OK;
+}
+
+hp_status onnx_pick(const onnx_call *c, int32_t tensor, const int32_t *channel, int64_t n, const char *suffix,
+                    int32_t *y) {
+    const hp_graph *g = c->r->graph;
+    const int32_t layer = g->tensor[tensor].producer;
+    const hp_layer l = g->layer[layer];
+    int32_t x = l.n_in > 0 ? l.in[0] : tensor;
+    *y = tensor;
+    if (is_all(c, tensor, channel, n)) return HP_OK;
+    const bool matrix = (l.op == HP_CONV && l.groups == 1) || l.op == HP_LINEAR;
+    if (!matrix && l.op != HP_SCALE)
+        return onnx_fail(
+            c, "takes some of the channels of layer %s, which is no product with a matrix: not supported",
+            l.name);
+    if (!matrix) HP_TRY(onnx_pick(c, x, channel, n, suffix, &x));
+    return emit_rows(c, layer, x, channel, n, suffix, y);
+}
+
+hp_status onnx_scaled(const onnx_call *c, int32_t tensor, double factor, int32_t *y) {
+    const int64_t channels = c->r->graph->tensor[tensor].c;
+    *y = tensor;
+    if (fabs(factor - 1) < 1e-6) return HP_OK;
+    float *f = HP_NEW(c->r->arena, float, channels);
+    for (int64_t i = 0; i < channels; i++) f[i] = (float)factor;
+    return onnx_emit_scale(c, tensor, f, NULL, y);
+}
+
+/* --- views --- */
+
+/* The indices of an axis that the view has; false: in several parts. */
+typedef struct places {
+    int64_t first, count, step;
+} places;
+
+static bool places_on(const onnx_view *w, int axis, places *p) {
+    int n = 0;
+    *p = (places){w->first[axis], 1, 1};
+    for (int i = 0; i < w->n; i++) {
+        if (w->part[i].axis != axis) continue;
+        p->count = w->part[i].extent;
+        p->step = w->part[i].step;
+        n++;
+    }
+    return n <= 1;
+}
+
+static hp_status crop(const onnx_call *c, const places at[HP_AXES], int32_t *tensor) {
+    const hp_tensor *t = &c->r->graph->tensor[*tensor];
+    if (at[HP_AXIS_H].count == t->h && at[HP_AXIS_W].count == t->w) return HP_OK;
+    const hp_layer l = {.op = HP_CROP,
+                        .n_in = 1,
+                        .in = {*tensor},
+                        .pad_h = (int32_t)at[HP_AXIS_H].first,
+                        .pad_w = (int32_t)at[HP_AXIS_W].first,
+                        .out_h = (int32_t)at[HP_AXIS_H].count,
+                        .out_w = (int32_t)at[HP_AXIS_W].count};
+    return onnx_emit(c, l, 0, tensor);
+}
+
+static hp_status pick(const onnx_call *c, const places *at, int32_t *tensor) {
+    int32_t *channel = HP_NEW(c->r->scratch, int32_t, at->count);
+    for (int64_t i = 0; i < at->count; i++) channel[i] = (int32_t)(at->first + i * at->step);
+    const char *suffix = hp_arena_printf(c->r->scratch, "%" PRId64, at->first);
+    return onnx_pick(c, *tensor, channel, at->count, suffix, tensor);
+}
+
+static hp_status settle_view(const onnx_call *c, onnx_value *v) {
+    onnx_view w = *v->view;
+    places at[HP_AXES];
+    int32_t y = v->tensor;
+    bool single = true;
+    for (int a = 0; a < HP_AXES; a++)
+        single &= places_on(&w, a, &at[a]) && (a == HP_AXIS_C || at[a].step == 1);
+    if (!single || onnx_view_rolls(&w))
+        return onnx_fail(
+            c, "reads '%s', which is %s: only Reshape, Transpose and the nodes of attention take that",
+            onnx_clean(c->r->scratch, v->name), onnx_kind_name(v->kind));
+    HP_TRY(pick(c, &at[HP_AXIS_C], &y));
+    HP_TRY(crop(c, at, &y));
+    HP_TRY(onnx_scaled(c, y, w.factor, &y));
+    onnx_value x = *v;
+    x.tensor = y;
+    w.factor = 1;
+    for (int i = 0; i < w.n; i++) w.part[i].step = 1;
+    onnx_result_view(c, v, &x, &w, v->n_dim, v->dim);
+    HP_ASSERT(v->kind == ONNX_TENSOR);
+    return HP_OK;
+}
+
+/* --- all kinds --- */
+
+static hp_status settle_normed(const onnx_call *c, onnx_value *v) {
+    const onnx_term *t = v->term;
+    onnx_call own = *c;
+    own.node = t->node;
+    int32_t y;
+    HP_TRY(onnx_emit_layernorm(&own, t->x.tensor, t->eps, t->gamma, NULL, &y));
+    own.out = v;
+    onnx_result_like(&own, y, &t->x);
+    return HP_OK;
+}
+
+hp_status onnx_settle(const onnx_call *c, onnx_value *v) {
+    if (v->kind == ONNX_TENSOR) return HP_OK;
+    if (v->kind == ONNX_VIEW) return settle_view(c, v);
+    if (v->kind == ONNX_NORMED) return settle_normed(c, v);
+    return onnx_fail(c, "reads '%s', which is %s: only the other nodes of its layer take that",
+                     onnx_clean(c->r->scratch, v->name), onnx_kind_name(v->kind));
+}

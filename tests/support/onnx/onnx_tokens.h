@@ -1,0 +1,31 @@
+/* onnx_tokens.h - writes vit: and gpt: networks (plan/nets), and small Swins, as ONNX, in the ways exporters spell them. */
+#ifndef TESTS_ONNX_TOKENS_H
+#define TESTS_ONNX_TOKENS_H
+
+#include "plan/graph/graph.h"
+#include "tests/support/onnx/onnx_write.h"
+
+typedef enum tokens_split { SPLIT_SLICES, SPLIT_SPLIT, SPLIT_GATHERS, SPLITS } tokens_split;
+typedef enum tokens_mask { MASK_WHERE_HIDDEN, MASK_WHERE_SEEN, MASK_ADD, MASKS } tokens_mask;
+
+typedef struct tokens_spelling {
+    int batch;    /* 0: open */
+    bool norm_op; /* LayerNormalization, or its nine nodes */
+    bool
+        tokens_first; /* attention on (tokens, N, C), samples and heads as one dimension, as nn.MultiheadAttention's */
+    bool scale_on_q;     /* or on the scores */
+    bool folded_head;    /* a tied head's weight is a constant of its own */
+    bool slices_a_token; /* the class token by Slice and Squeeze, or by Gather */
+    tokens_split split;  /* how queries, keys and values are made of one product */
+    tokens_mask mask;
+} tokens_spelling;
+
+/* The spelling that these bits choose; any number does. */
+tokens_spelling tokens_spelling_of(unsigned bits);
+/* param: the data of each parameter of g, a network for one rank. */
+onnx_writer tokens_model(hp_arena *a, const hp_graph *g, const float *const *param, tokens_spelling s);
+/* A Swin of two blocks, the second's windows shifted by 2 rows and 1 column, and one of windows as wide as the map, of 7
+ * classes; for images of 16x24. NULL: it cannot be built. */
+hp_graph *tokens_windows(hp_arena *a, int h, int w, hp_error *err);
+
+#endif
