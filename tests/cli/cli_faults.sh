@@ -155,13 +155,22 @@ if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=2m tmpfs small 2>
   before=$(sha256sum <small/run.db)
   timeout -k 5 60 "$HPLAN" run plan.db --steps 10000000 --trace small/run.db >out 2>err
   [ $? = 74 ] || complain "full disk under the trace: $(cat err)"
-  timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --save small/w.safetensors >out 2>err
-  got=$?
   dd if=/dev/zero of=small/fill bs=64k 2>/dev/null
-  timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --save small/w2.safetensors >out 2>err
-  [ $? = 74 ] || complain "full disk under --save after $got: $(cat err)"
+  expect 74 run plan.db --steps 3 --save small/w.safetensors --trace r.db # before anything starts
+  grep -q -- '--save small/w.safetensors needs .*, and .* are free there' err && [ ! -e r.db ] || complain "no room for weights: $(cat out err)"
+  rm small/fill
+  mount -o remount,size=8m small
+  timeout -k 5 60 "$HPLAN" run plan.db --steps 300 --json --save small/w.safetensors --trace r.db >out 2>err &
+  run=$!
+  for _ in $(seq 200); do
+    [ "$(grep -c '"step"' out)" -ge 3 ] && break
+    sleep 0.05
+  done
+  dd if=/dev/zero of=small/fill bs=64k 2>/dev/null # meanwhile
+  finish 74 60 "small/w.safetensors.* failed: No space left on device"
+  grep -q 'the trace up to there is in r.db' err && "$HPLAN" compare r.db | grep -q ', 299 steps .*status 74' || complain "full disk under --save: the trace is lost: $(cat err)"
   [ "$before" = "$(sha256sum <small/run.db)" ] || complain "full disk: the earlier run.db has changed"
-  ls -d small/*.tmp* small/w2* 2>/dev/null && complain "full disk: pieces are left"
+  ls -d small/*.tmp* small/w* 2>/dev/null && complain "full disk: pieces are left"
   [ -z "$(ours)" ] || complain "full disk: processes are left"
 else
   echo "no tmpfs can be mounted here: full disks under files are not tested"
