@@ -115,6 +115,11 @@ grep -q '^hplan: restart 2 of 3, from the newest checkpoint' err || complain "no
 cmp whole.st parts.st || complain "other weights after restarts"
 rm -rf saved ./*-[0-9].db
 
+# --- F19: ranks that srun starts without PMIx are alone each, and the plan is for more ---
+SLURM_NTASKS=4 SLURM_PROCID=0 timeout -k 5 60 "$(dirname "$HPLAN")/hplan-exec" plan.db --steps=1 >out 2>err
+got=$?
+[ $got = 3 ] && grep -q 'needs 4 ranks, started with 1: srun --mpi=pmix -n 4' err || complain "a rank that is alone: exit $got: $(cat err)"
+
 # --- F3: the launcher is killed, then hplan itself ---
 start
 kill -9 "$(pgrep -f "^mpirun.*$scratch")"
