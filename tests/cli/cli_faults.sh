@@ -146,7 +146,9 @@ for signal in TERM INT; do
   readable "SIG$signal"
 done
 
-# --- F6: full disks ---
+# --- F6: folders that are missing, full disks ---
+expect 73 run plan.db --steps 3 --trace r.db --save no/such/w.safetensors
+[ ! -e r.db ] && [ -z "$(cat out)" ] || complain "a missing folder is noticed after training: $(cat out)"
 before=$(sha256sum <run.db)
 timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --json --trace "$scratch/run.db" >/dev/full 2>err
 [ $? = 74 ] || complain "/dev/full: $(cat err)"
